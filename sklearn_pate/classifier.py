@@ -1,0 +1,647 @@
+"""PATEClassifier: private teachers vote, noise protects the votes, a public student learns them."""
+
+import warnings
+from numbers import Integral, Real
+
+import numpy as np
+import pandas as pd
+from scipy import sparse
+from sklearn.base import BaseEstimator, ClassifierMixin, clone, is_classifier
+from sklearn.ensemble import RandomForestClassifier
+from sklearn.utils import column_or_1d, get_tags
+from sklearn.utils.metaestimators import available_if
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import check_consistent_length, check_is_fitted, validate_data
+
+from ._sklearn import (
+    HasMethods,
+    Interval,
+    StrOptions,
+    _fit_context,
+    _num_samples,
+    _safe_indexing,
+)
+from .accountant import Curator, PrivacySpent, data_independent_epsilon, plan_queries
+from .aggregators import Aggregator, GNMax
+from .exceptions import PrivacyLeakWarning, StudentError
+from .partition import assign_teachers
+from .queries import RandomQueries
+from .teachers import collect_votes, set_seeds
+
+__all__ = ["PATEClassifier"]
+
+
+def _student_has(method):
+    """Whether the student, fitted or to be fitted, has a method."""
+
+    def check(self):
+        student = getattr(self, "student_", None) or self._unfitted_student()
+        getattr(student, method)  # its own AttributeError says why it has none
+        return True
+
+    return check
+
+
+class PATEClassifier(ClassifierMixin, BaseEstimator):
+    """Classifier trained on private data through a noisy vote of teachers (PATE).
+
+    The private records are split over teachers; each teacher votes on public, unlabelled points; a
+    noisy aggregate of the votes labels some of them; a student learns those labels. Only the
+    student and the released labels depend on private data, within the privacy that
+    `privacy_spent_` states.
+
+    Parameters
+    ----------
+    base_estimator : classifier or list of classifiers, default=None
+        What each teacher is a clone of; a list is dealt to the teachers in turn. Preprocessing
+        belongs inside it, as a Pipeline, where the guarantee covers it. It is fitted on label
+        codes 0..K-1. None is a `RandomForestClassifier`.
+    n_teachers : int, default=100
+        Number of teachers. More teachers allow more noise, but each learns from fewer records.
+    aggregator : Aggregator, default=None
+        The mechanism that releases labels. None is ``GNMax(sigma=None)``: noise calibrated so
+        that the queries cost exactly `epsilon`.
+    student : classifier, default=None
+        What is trained on the released labels and published. None is a clone of `base_estimator`
+        (the first of a list). It is fitted on label codes 0..K-1.
+    n_queries : int, default=None
+        How many public rows to ask about. None: as many as the budget pays for; with calibrated
+        noise, as many as keep it at ``n_teachers / 4`` or less.
+    query_strategy : {"random"} or object with a `select` method, default="random"
+        Which public rows to ask about.
+    epsilon : float or None, default=1.0
+        Hard cap on the privacy loss of one fit: it asks fewer queries rather than crossing it.
+        None for no cap.
+    delta : float, default=1e-5
+        Probability with which the guarantee may fail; well below one over the number of records.
+    unit : {"record", "group"}, default="record"
+        What the guarantee protects. "group" needs ``fit(..., groups=...)``.
+    partition : {"random", "hash", "predefined"} or object, default="random"
+        How records are dealt to teachers, and so which change of the data is covered
+        (`privacy_spent_.adjacency`):
+
+        - "random": seeded permutation, near-equal parts: replace one record; the number of
+          records is public;
+        - "hash": keyed hash of the DataFrame's index: add or remove one record, or change it
+          under the same identifier;
+        - "predefined": `groups` names the teacher of each record (one hospital, one teacher):
+          change the records of one group; the names are public, `n_teachers` is ignored;
+        - an object with `adjacency` and `assign`, see `sklearn_pate.partition`.
+
+        If `groups` is given, "random" and "hash" become a keyed hash of the group's identifier:
+        add or remove one group, or change its records.
+    classes : array-like of shape (n_classes,), default=None
+        All labels that may occur: public knowledge. None reads them from the private labels,
+        which the guarantee does not cover, and warns.
+    keep_teachers : bool, default=False
+        Keep the fitted teachers in `curator_.teachers`.
+    n_jobs : int, default=None
+        Teachers fitted in parallel, as in joblib.
+    random_state : int, RandomState instance or None, default=None
+        None takes all randomness, the noise above all, from the operating system. A seed makes
+        the whole fit reproducible for any `n_jobs`: for tests only, because whoever knows the seed
+        can subtract the noise. A published seed voids the guarantee, and clones in a search share
+        it. It is dropped from pickles of a fitted estimator.
+    verbose : int, default=0
+        Above 0, print progress.
+
+    Attributes
+    ----------
+    privacy_spent_ : PrivacySpent
+        What the fit spent, safe to publish; unpacks into ``epsilon, delta``.
+    student_ : classifier
+        The fitted student.
+    aggregator_ : Aggregator
+        The mechanism used, with its noise set.
+    classes_ : ndarray of shape (n_classes,)
+        Sorted labels.
+    n_features_in_ : int
+        Number of features.
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Feature names, if the private data had string column names.
+    n_teachers_ : int
+        Number of teachers.
+    public_labels_ : ndarray of shape (n_public,), int
+        Per public row the code of its released label (index into `classes_`), -1 where none.
+    query_indices_ : ndarray of shape (n_queries,), int
+        Public rows asked, in order.
+    curator_ : Curator
+        Private view: votes, data-dependent epsilon, teachers if kept. Gone after pickling and
+        copying.
+
+    Raises
+    ------
+    BudgetExceededError
+        From `fit`, before any teacher trains, if `epsilon` does not pay for one query.
+    TeacherError
+        From `fit`, if a teacher fails; no label was released.
+    StudentError
+        From `fit`, if the released labels cannot train the student. It carries the labels, which
+        are paid for; `fit_student` tries another student on them.
+
+    Notes
+    -----
+    Each fit spends anew: the losses of several fits on the same private data add up.
+
+    References
+    ----------
+    .. [1] Papernot, Abadi, Erlingsson, Goodfellow, Talwar (2017). Semi-supervised knowledge
+           transfer for deep learning from private training data. ICLR.
+    .. [2] Papernot, Song, Mironov, Raghunathan, Talwar, Erlingsson (2018). Scalable private
+           learning with PATE. ICLR.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import make_classification
+    >>> from sklearn.linear_model import LogisticRegression
+    >>> from sklearn_pate import PATEClassifier
+    >>> X, y = make_classification(3000, n_features=5, class_sep=2, random_state=0)
+    >>> clf = PATEClassifier(LogisticRegression(), classes=[0, 1])
+    >>> clf = clf.fit(X[:2000], y[:2000], X_public=X[2000:2500])
+    >>> epsilon, delta = clf.privacy_spent_
+    >>> epsilon <= 1.0
+    True
+    >>> clf.score(X[2500:], y[2500:]) > 0.8
+    True
+    """
+
+    # Requested by default, so that metadata routing needs no call from the user
+    __metadata_request__fit = {"X_public": True, "groups": True}
+
+    _parameter_constraints: dict = {
+        "base_estimator": [HasMethods(["fit", "predict"]), list, None],
+        "n_teachers": [Interval(Integral, 1, None, closed="left")],
+        "aggregator": [Aggregator, None],
+        "student": [HasMethods(["fit", "predict"]), None],
+        "n_queries": [Interval(Integral, 1, None, closed="left"), None],
+        "query_strategy": [StrOptions({"random"}), HasMethods(["select"])],
+        "epsilon": [Interval(Real, 0, None, closed="neither"), None],
+        "delta": [Interval(Real, 0, 1, closed="neither")],
+        "unit": [StrOptions({"record", "group"})],
+        "partition": [StrOptions({"random", "hash", "predefined"}), HasMethods(["assign"])],
+        "classes": ["array-like", None],
+        "keep_teachers": ["boolean"],
+        "n_jobs": [Integral, None],
+        "random_state": ["random_state"],
+        "verbose": ["verbose"],
+    }
+
+    def __init__(
+        self,
+        base_estimator=None,
+        *,
+        n_teachers=100,
+        aggregator=None,
+        student=None,
+        n_queries=None,
+        query_strategy="random",
+        epsilon=1.0,
+        delta=1e-5,
+        unit="record",
+        partition="random",
+        classes=None,
+        keep_teachers=False,
+        n_jobs=None,
+        random_state=None,
+        verbose=0,
+    ):
+        self.base_estimator = base_estimator
+        self.n_teachers = n_teachers
+        self.aggregator = aggregator
+        self.student = student
+        self.n_queries = n_queries
+        self.query_strategy = query_strategy
+        self.epsilon = epsilon
+        self.delta = delta
+        self.unit = unit
+        self.partition = partition
+        self.classes = classes
+        self.keep_teachers = keep_teachers
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+        self.verbose = verbose
+
+    @_fit_context(prefer_skip_nested_validation=False)
+    def fit(self, X, y, X_public=None, *, groups=None, sample_weight=None):
+        """Train teachers on private data, release noisy labels, train the student on them.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix or DataFrame with n_samples rows
+            Private features. Passed through as they are: text columns, categoricals and arrays
+            with more than two axes reach the teachers untouched.
+        y : array-like of shape (n_samples,)
+            Private labels: strings, integers or booleans.
+        X_public : array-like, sparse matrix or DataFrame with n_public rows
+            Public, unlabelled points with the same features. Required: the teachers label some
+            of them, and the student sees nothing else.
+        groups : array-like of shape (n_samples,), default=None
+            One identifier per record: of the person it belongs to, or, with
+            ``partition="predefined"``, of its teacher.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Passed to the teachers whose ``fit`` takes it. Each weight must depend on its own
+            record alone, or the guarantee does not hold.
+
+        Returns
+        -------
+        PATEClassifier
+            Itself, fitted.
+
+        Raises
+        ------
+        BudgetExceededError, TeacherError, StudentError
+            See the class.
+        ValueError
+            For missing public data, inconsistent lengths or parameters out of range. Nothing was
+            spent.
+        """
+        estimators = self._check_estimators()
+        X, X_public = self._check_features_of(X, X_public)
+        codes, classes, sample_weight = _check_private(X, y, self.classes, sample_weight)
+        seeds = _streams(self.random_state)
+        parts = assign_teachers(
+            self.partition,
+            len(codes),
+            self.n_teachers,
+            unit=self.unit,
+            index=getattr(X, "index", None),
+            groups=groups,
+            seed=seeds["partition"],
+        )
+        aggregator, n_queries = plan_queries(
+            GNMax(sigma=None) if self.aggregator is None else self.aggregator,
+            self.n_queries,
+            n_public=_num_samples(X_public),
+            n_teachers=parts.n_teachers,
+            epsilon=self.epsilon,
+            delta=self.delta,
+        )
+        asked = self._select(X_public, n_queries, seeds["queries"])
+        votes, teachers = collect_votes(
+            estimators,
+            X,
+            codes,
+            _safe_indexing(X_public, asked),
+            teacher=parts.teacher,
+            n_teachers=parts.n_teachers,
+            n_classes=len(classes),
+            sample_weight=sample_weight,
+            seed=seeds["teachers"],
+            n_jobs=self.n_jobs,
+            keep_teachers=self.keep_teachers,
+            verbose=self.verbose,
+        )
+        labels = aggregator.aggregate(votes, random_state=np.random.default_rng(seeds["noise"]))
+        self._release(X, X_public, classes, parts, aggregator, asked, labels)
+        self.curator_ = Curator(aggregator, votes, self.delta, parts.teacher, teachers)
+        return self._fit_student(X_public, self._unfitted_student(), seeds["student"])
+
+    def fit_student(self, X_public, student=None):
+        """Train another student on the labels already released, at no privacy cost.
+
+        Parameters
+        ----------
+        X_public : array-like with n_public rows
+            The public data given to `fit`, rows in the same order.
+        student : classifier, default=None
+            Unfitted; None is the estimator's own.
+
+        Returns
+        -------
+        PATEClassifier
+            Itself, with a new `student_`.
+
+        Raises
+        ------
+        NotFittedError
+            If no labels were released yet.
+        StudentError
+            If the labels cannot train this student either.
+        ValueError
+            If `X_public` has another number of rows or features than in `fit`.
+
+        Examples
+        --------
+        >>> from sklearn.datasets import load_iris
+        >>> from sklearn.naive_bayes import GaussianNB
+        >>> from sklearn.neighbors import KNeighborsClassifier
+        >>> from sklearn_pate import PATEClassifier
+        >>> X, y = load_iris(return_X_y=True)
+        >>> clf = PATEClassifier(GaussianNB(), n_teachers=10, epsilon=20, classes=[0, 1, 2])
+        >>> clf = clf.fit(X[::2], y[::2], X_public=X[1::2])
+        >>> clf.fit_student(X[1::2], KNeighborsClassifier(3)).student_
+        KNeighborsClassifier(n_neighbors=3)
+        """
+        check_is_fitted(self, "public_labels_")
+        X_public = _rows(X_public)
+        self._check_features(X_public, "X_public")
+        if _num_samples(X_public) != len(self.public_labels_):
+            raise ValueError(
+                f"X_public has {_num_samples(X_public)} rows, and labels were released for the "
+                f"{len(self.public_labels_)} rows given to fit; pass the same rows in that order"
+            )
+        student = self._unfitted_student() if student is None else student
+        return self._fit_student(X_public, student, _streams(self.random_state)["student"])
+
+    def predict(self, X):
+        """Predict labels with the student.
+
+        Parameters
+        ----------
+        X : array-like with n_samples rows
+            Points to classify.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+            Predicted labels, elements of `classes_`.
+        """
+        X = self._check_predict(X)
+        return self.classes_[np.asarray(self.student_.predict(X)).astype(np.intp)]
+
+    @available_if(_student_has("predict_proba"))
+    def predict_proba(self, X):
+        """Predict class probabilities with the student.
+
+        Parameters
+        ----------
+        X : array-like with n_samples rows
+            Points to classify.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_classes)
+            One column per element of `classes_`, zero for a class that was never released.
+        """
+        X = self._check_predict(X)
+        return self._all_columns(self.student_.predict_proba(X), 0.0)
+
+    @available_if(_student_has("predict_proba"))
+    def predict_log_proba(self, X):
+        """Log of `predict_proba`.
+
+        Parameters
+        ----------
+        X : array-like with n_samples rows
+            Points to classify.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_classes)
+            -inf for a class that was never released.
+        """
+        with np.errstate(divide="ignore"):
+            return np.log(self.predict_proba(X))
+
+    @available_if(_student_has("decision_function"))
+    def decision_function(self, X):
+        """Decision values of the student.
+
+        Parameters
+        ----------
+        X : array-like with n_samples rows
+            Points to classify.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,) or (n_samples, n_classes)
+            As the student's; for more than two classes, one column per element of `classes_`,
+            -inf for a class that was never released.
+        """
+        X = self._check_predict(X)
+        values = np.asarray(self.student_.decision_function(X))
+        if len(self.classes_) > 2 and values.ndim == 1:
+            values = np.column_stack([-values, values])
+        per_class = values.ndim == 2 and values.shape[1] == len(self.student_.classes_)
+        return self._all_columns(values, -np.inf) if per_class else values
+
+    # --- steps of fit ------------------------------------------------------------------------
+
+    def _base_estimators(self):
+        given = RandomForestClassifier() if self.base_estimator is None else self.base_estimator
+        return given if isinstance(given, list) else [given]
+
+    def _unfitted_student(self):
+        return self._base_estimators()[0] if self.student is None else self.student
+
+    def _check_estimators(self):
+        estimators = self._base_estimators()
+        if not estimators:
+            raise ValueError("base_estimator must not be an empty list; give at least 1 classifier")
+        for estimator in [*estimators, self._unfitted_student()]:
+            if not is_classifier(estimator):
+                raise ValueError(
+                    f"teachers and student must be classifiers, as they vote for classes; "
+                    f"got {estimator!r}"
+                )
+        return estimators
+
+    def _check_features_of(self, X, X_public):
+        if X_public is None:
+            raise ValueError(
+                "X_public is missing: public, unlabelled rows with the same features as X. The "
+                "teachers label some of them and the student learns from those alone; private "
+                "rows cannot take their place. Call fit(X, y, X_public=...)"
+            )
+        X, X_public = _rows(X), _rows(X_public)
+        self._check_features(X, "X", reset=True)
+        self._check_features(X_public, "X_public")
+        return X, X_public
+
+    def _check_features(self, X, name, reset=False):
+        """Check axes, number and names of features; the values are left to the estimators."""
+        shape = X.shape
+        if len(shape) < 2:
+            raise ValueError(
+                f"Expected {name} as a 2D array (or more axes), got a {len(shape)}D array. "
+                "Reshape your data with X.reshape(-1, 1) for one feature or X.reshape(1, -1) for "
+                "one sample"
+            )
+        if 0 in shape[:2]:
+            raise ValueError(
+                f"{name} has {shape[0]} sample(s) and {shape[1]} feature(s) (shape={shape}) while "
+                "a minimum of 1 is required."
+            )
+        try:
+            validate_data(self, X, reset=reset, skip_check_array=True)
+        except ValueError as error:
+            where = "" if name == "X" else f"{name} does not have the features of X: "
+            raise ValueError(f"{where}{error}") from None
+
+    def _select(self, X_public, n_queries, seed):
+        strategy = RandomQueries() if self.query_strategy == "random" else self.query_strategy
+        asked = np.asarray(strategy.select(X_public, n_queries, random_state=np.random.default_rng(seed)))
+        n_public = _num_samples(X_public)
+        is_valid = asked.shape == (n_queries,) and asked.dtype.kind in "iu"
+        if not is_valid or np.setdiff1d(asked, np.arange(n_public)).size or (
+            np.unique(asked).size < n_queries
+        ):
+            raise ValueError(
+                f"query_strategy.select must return {n_queries} distinct row numbers below "
+                f"{n_public}"
+            )
+        return asked
+
+    def _release(self, X, X_public, classes, parts, aggregator, asked, labels):
+        """Set what may be published about the labels; from here on they are paid for."""
+        epsilon, method = data_independent_epsilon(aggregator, len(asked), self.delta)
+        self.privacy_spent_ = PrivacySpent(
+            epsilon=epsilon,
+            delta=self.delta,
+            method=method,
+            unit=parts.unit,
+            adjacency=parts.adjacency,
+            n_teachers=parts.n_teachers,
+            n_queries=len(asked),
+            n_answered=int((labels >= 0).sum()),
+        )
+        self.aggregator_ = aggregator
+        self.classes_ = classes
+        self.n_teachers_ = parts.n_teachers
+        self.query_indices_ = asked
+        self.public_labels_ = np.full(_num_samples(X_public), -1)
+        self.public_labels_[asked] = labels
+        self.__dict__.pop("student_", None)
+
+    def _fit_student(self, X_public, student, seed):
+        labelled = np.flatnonzero(self.public_labels_ >= 0)
+        labels = self.public_labels_[labelled]
+        try:
+            if labelled.size == 0:
+                raise ValueError("no query was answered")
+            student = clone(student)
+            if self.random_state is not None:
+                set_seeds(student, int(seed.generate_state(1)[0]), only_missing=True)
+            self.student_ = student.fit(_safe_indexing(X_public, labelled), labels)
+        except Exception as error:
+            raise StudentError(
+                f"the student could not be trained on the {labelled.size} released labels of "
+                f"{np.unique(labels).size} class(es): {error}. The labels are paid for and in "
+                "this error's public_labels; fit_student(X_public, student) tries another student "
+                "at no cost",
+                self.public_labels_,
+                self.privacy_spent_,
+            ) from error
+        return self
+
+    # --- what the student's predictions need -------------------------------------------------
+
+    def _check_predict(self, X):
+        check_is_fitted(self)
+        X = _rows(X)
+        self._check_features(X, "X")
+        return X
+
+    def _all_columns(self, values, fill):
+        """Spread the student's columns, one per class it saw, over all classes."""
+        full = np.full((len(values), len(self.classes_)), fill)
+        full[:, np.asarray(self.student_.classes_).astype(np.intp)] = values
+        return full
+
+    # --- scikit-learn's protocols ------------------------------------------------------------
+
+    def __sklearn_is_fitted__(self):
+        return hasattr(self, "student_")
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.input_tags = get_tags(self._base_estimators()[0]).input_tags
+        tags.input_tags.pairwise = False
+        return tags
+
+    def __getstate__(self):
+        # Private: the curator's view, whatever the given estimators were fitted on before, and,
+        # once noise was drawn from it, the seed.
+        state = dict(super().__getstate__())
+        state.pop("curator_", None)
+        for name in self._get_param_names():
+            state[name] = clone(state[name], safe=False)
+        if "public_labels_" in state:
+            state["random_state"] = None
+        return state
+
+
+# --- input checks: messages never quote private values ---------------------------------------
+
+
+def _check_private(X, y, classes, sample_weight):
+    codes, classes = _encode(y, classes)
+    check_consistent_length(X, codes)
+    if sample_weight is not None:
+        sample_weight = np.asarray(sample_weight, dtype=float)
+        if sample_weight.shape != codes.shape or not np.isfinite(sample_weight).all():
+            raise ValueError(
+                f"sample_weight must be {len(codes)} finite numbers, one per record of X; "
+                f"got shape {sample_weight.shape}"
+            )
+    return codes, classes, sample_weight
+
+
+def _rows(X):
+    """Return `X` in a form whose rows can be selected, otherwise untouched."""
+    if sparse.issparse(X):
+        return X.tocsr()
+    return X if hasattr(X, "shape") else np.asarray(X)
+
+
+def _encode(y, classes):
+    """Labels as codes into the sorted classes."""
+    y = _check_labels(y)
+    if classes is None:
+        warnings.warn(
+            "classes_ is read from the private labels, which the privacy guarantee does not "
+            "cover; pass classes=[...], all labels that may occur",
+            PrivacyLeakWarning,
+            stacklevel=4,
+        )
+        classes = np.unique(y)
+    else:
+        classes = np.unique(np.asarray(classes))
+    if len(classes) < 2:
+        raise ValueError(
+            f"a classifier needs labels of at least 2 classes; got {len(classes)} class"
+        )
+    try:
+        codes = np.minimum(np.searchsorted(classes, y), len(classes) - 1)
+        known = bool(np.all(classes[codes] == y))
+    except TypeError:  # for instance text among numbers
+        known = False
+    if not known:
+        raise ValueError(
+            "y has labels that are not in classes; classes must list all labels that may occur, "
+            "in the type that y has"
+        )
+    return codes.astype(np.int64), classes
+
+
+def _check_labels(y):
+    if y is None:
+        raise ValueError("This estimator requires y to be passed, but the target y is None")
+    if sparse.issparse(y):
+        raise ValueError("y must be a 1-D array of labels; got a sparse matrix (multilabel?)")
+    shape = np.asarray(y).shape
+    if len(shape) > 1 and shape[1] != 1:
+        raise ValueError(
+            "y must be a 1-D array with one label per record, as multilabel and multi-output "
+            f"targets are not supported; got shape {shape}"
+        )
+    y = column_or_1d(y, warn=True)
+    if pd.isna(y).any() or (y.dtype.kind == "f" and np.isinf(y).any()):
+        raise ValueError("Input y contains NaN or infinity; every private record needs a label")
+    with warnings.catch_warnings():  # scikit-learn warns about how many labels are distinct
+        warnings.simplefilter("ignore")
+        check_classification_targets(y)
+    return y
+
+
+# --- randomness --------------------------------------------------------------------------------
+
+
+def _streams(random_state):
+    """Independent sources of randomness: one per use, so that none reveals another."""
+    uses = ("partition", "queries", "teachers", "noise", "student")
+    if random_state is None:
+        return {use: np.random.SeedSequence() for use in uses}
+    if isinstance(random_state, np.random.RandomState):
+        random_state = random_state.randint(2**32, size=4, dtype=np.uint32).tolist()
+    return dict(zip(uses, np.random.SeedSequence(random_state).spawn(len(uses)), strict=True))

@@ -1,0 +1,38 @@
+"""The errors and warnings this package raises on purpose."""
+
+__all__ = ["BudgetExceededError", "PrivacyLeakWarning", "StudentError", "TeacherError"]
+
+
+class BudgetExceededError(ValueError):
+    """What was asked for costs more privacy than `epsilon` allows; nothing was spent."""
+
+
+class PrivacyLeakWarning(UserWarning):
+    """Something that the privacy guarantee does not cover was read from private data."""
+
+
+class TeacherError(ValueError, TypeError):
+    """A teacher failed; the text is its own, with every quoted string and number masked.
+
+    It is both a ValueError and a TypeError because the teacher's error may have been either.
+    """
+
+
+class StudentError(ValueError):
+    """The student could not be trained on labels that are already released and paid for.
+
+    Attributes
+    ----------
+    public_labels : ndarray of shape (n_public,)
+        Per public row the code of the released label, -1 where there is none.
+    privacy_spent : PrivacySpent
+        What those labels cost.
+    """
+
+    def __init__(self, message, public_labels, privacy_spent):
+        super().__init__(message, public_labels, privacy_spent)
+        self.public_labels = public_labels
+        self.privacy_spent = privacy_spent
+
+    def __str__(self):
+        return str(self.args[0])

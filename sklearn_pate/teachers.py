@@ -1,0 +1,237 @@
+"""Fit one classifier per part of the private data and count the votes on the public queries."""
+
+import contextlib
+import copy
+import logging
+import os
+import re
+import sys
+import threading
+import time
+import warnings
+
+import numpy as np
+from joblib import Parallel, delayed
+from sklearn.base import clone
+from sklearn.utils.validation import has_fit_parameter
+
+from ._sklearn import _num_samples, _safe_indexing
+from .exceptions import TeacherError
+
+__all__ = ["collect_votes", "set_seeds"]
+
+
+def collect_votes(
+    estimators,
+    X,
+    codes,
+    X_query,
+    *,
+    teacher,
+    n_teachers,
+    n_classes,
+    sample_weight=None,
+    seed=None,
+    n_jobs=None,
+    keep_teachers=False,
+    verbose=0,
+):
+    """Fit the teachers in parallel and count their votes.
+
+    Votes are added up as teachers finish, so nothing of size teachers x queries is ever held, and
+    each worker is sent its own part only.
+
+    Parameters
+    ----------
+    estimators : list of classifiers
+        Unfitted; teacher `i` is a clone of ``estimators[i % len(estimators)]``.
+    X : array-like, sparse matrix or DataFrame with n_samples rows
+        Private features, passed through as they are.
+    codes : ndarray of shape (n_samples,)
+        Private labels as codes 0..n_classes-1.
+    X_query : array-like with n_queries rows
+        Public points to vote on.
+    teacher : ndarray of shape (n_samples,)
+        The teacher of each record.
+    n_teachers, n_classes : int
+        Numbers of teachers and of classes.
+    sample_weight : array-like of shape (n_samples,), default=None
+        Cut with the partition; passed to the teachers whose ``fit`` takes it.
+    seed : numpy.random.SeedSequence, default=None
+        Teacher `i`'s seed depends on this and `i` alone.
+    n_jobs : int, default=None
+        As in joblib.
+    keep_teachers : bool, default=False
+        Whether to return the fitted teachers.
+    verbose : int, default=0
+        Above 0: one updating line with the number of teachers that finished.
+
+    Returns
+    -------
+    votes : ndarray of shape (n_queries, n_classes), int
+        Vote counts; each row sums to `n_teachers`.
+    teachers : list of length n_teachers or None
+        Fitted teachers; None for a part that needed no fit (no record, or one class).
+
+    Raises
+    ------
+    TeacherError
+        If a teacher fails; its quoted strings and numbers are masked.
+    ValueError
+        If `sample_weight` is given and no estimator's ``fit`` takes it.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn.datasets import load_iris
+    >>> from sklearn.naive_bayes import GaussianNB
+    >>> from sklearn_pate.teachers import collect_votes
+    >>> X, y = load_iris(return_X_y=True)
+    >>> teacher = np.arange(150) % 5
+    >>> votes, _ = collect_votes(
+    ...     [GaussianNB()], X, y, X[:2], teacher=teacher, n_teachers=5, n_classes=3
+    ... )
+    >>> votes
+    array([[5, 0, 0],
+           [5, 0, 0]])
+    """
+    seed = np.random.SeedSequence() if seed is None else seed
+    seeds = [int(s.generate_state(1)[0]) % 2**31 for s in seed.spawn(n_teachers)]
+    takes_weight = [has_fit_parameter(e, "sample_weight") for e in estimators]
+    if sample_weight is not None and not any(takes_weight):
+        raise ValueError(
+            "sample_weight was given, but the fit of base_estimator takes none; drop "
+            "sample_weight or choose a classifier that takes it"
+        )
+    order = np.argsort(teacher, kind="stable")
+    bounds = np.searchsorted(teacher[order], np.arange(n_teachers + 1))
+
+    def tasks():
+        for i in range(n_teachers):
+            rows = order[bounds[i] : bounds[i + 1]]
+            k = i % len(estimators)
+            weight = sample_weight[rows] if takes_weight[k] and sample_weight is not None else None
+            yield delayed(_fit_and_vote)(
+                i,
+                estimators[k],
+                _safe_indexing(X, rows) if rows.size else None,
+                codes[rows],
+                weight,
+                X_query,
+                n_classes,
+                seeds[i],
+                keep_teachers,
+            )
+
+    n_queries = _num_samples(X_query)
+    votes = np.zeros((n_queries, n_classes), dtype=np.int64)
+    rows = np.arange(n_queries)
+    teachers = [None] * n_teachers if keep_teachers else None
+    show = _progress(n_teachers) if verbose else None
+    with _Quiet():
+        results = Parallel(n_jobs=n_jobs, return_as="generator_unordered")(tasks())
+        for done, (i, voted, fitted, problem) in enumerate(results, 1):
+            if problem is not None:
+                results.close()
+                raise TeacherError(f"teacher {i} failed: {problem}") from None
+            votes[rows, voted] += 1
+            if keep_teachers:
+                teachers[i] = fitted
+            if show is not None:
+                show(done)
+    return votes, teachers
+
+
+def set_seeds(estimator, seed, *, only_missing=False):
+    """Set every `random_state` parameter of an estimator, nested ones included."""
+    params = estimator.get_params(deep=True)
+    names = sorted(p for p in params if p == "random_state" or p.endswith("__random_state"))
+    states = np.random.SeedSequence(seed).generate_state(len(names)) % 2**31
+    chosen = {
+        name: int(state)
+        for name, state in zip(names, states, strict=True)
+        if not only_missing or params[name] is None
+    }
+    return estimator.set_params(**chosen) if chosen else estimator
+
+
+def _fit_and_vote(i, estimator, X, codes, weight, X_query, n_classes, seed, keep):
+    """One teacher: returns its number, its vote per query, itself if kept, and its problem."""
+    # A failure is returned, not raised: a worker's traceback would carry the teacher's own text.
+    present = np.unique(codes)
+    if present.size < 2:
+        constant = present[0] if present.size else i % n_classes
+        return i, np.full(_num_samples(X_query), constant), None, None
+    with _Quiet():
+        try:
+            fitted = set_seeds(clone(estimator), seed)
+            # A copy, because a teacher that writes to the queries would change the others' votes
+            queries = copy.deepcopy(X_query)
+            fitted.fit(X, codes, **({} if weight is None else {"sample_weight": weight}))
+            voted = _check_voted(fitted.predict(queries), _num_samples(X_query), n_classes)
+        except Exception as error:
+            return i, None, None, f"{type(error).__name__}: {_masked(str(error))}"
+    return i, voted, fitted if keep else None, None
+
+
+def _check_voted(voted, n_queries, n_classes):
+    voted = np.asarray(voted)
+    if voted.shape != (n_queries,):
+        raise ValueError("predict must return one label per row, a 1-D array")
+    codes = voted.astype(np.int64) if voted.dtype.kind in "iufb" else np.full(n_queries, -1)
+    if not np.array_equal(codes, voted) or ((codes < 0) | (codes >= n_classes)).any():
+        raise ValueError("predict returned labels that are not among the codes it was fitted on")
+    return codes
+
+
+def _masked(text):
+    """First line of an error's text without its quoted strings and numbers, which may be data."""
+    line = text.strip().partition("\n")[0]
+    for quote in "'\"`":
+        # to the last quote of its kind: what is quoted may itself hold one; an apostrophe
+        # inside a word opens nothing
+        line = re.sub(rf"(?<!\w){quote}.*(?:{quote}|$)", f"{quote}...{quote}", line)
+    return re.sub(r"\S*\d\S*", "*", line)
+
+
+class _Quiet:
+    """Keep what teachers print, warn of and log from leaving the process: it may be data.
+
+    Output streams, warning filters and logging are global, and teachers may run in threads: the
+    first to enter silences them, the last to leave restores them.
+    """
+
+    _lock, _depth, _stack = threading.Lock(), 0, contextlib.ExitStack()
+
+    def __enter__(self):
+        with _Quiet._lock:
+            if _Quiet._depth == 0:
+                stack = contextlib.ExitStack()
+                stack.callback(logging.disable, logging.root.manager.disable)
+                logging.disable(logging.CRITICAL)
+                stack.enter_context(warnings.catch_warnings())
+                warnings.simplefilter("ignore")
+                nowhere = stack.enter_context(open(os.devnull, "w"))
+                stack.enter_context(contextlib.redirect_stdout(nowhere))
+                stack.enter_context(contextlib.redirect_stderr(nowhere))
+                _Quiet._stack = stack
+            _Quiet._depth += 1
+
+    def __exit__(self, *exc_info):
+        with _Quiet._lock:
+            _Quiet._depth -= 1
+            if _Quiet._depth == 0:
+                _Quiet._stack.close()
+
+
+def _progress(n_teachers):
+    """Return a function that prints the number of finished teachers on one updating line."""
+    out, start = sys.stdout, time.monotonic()
+
+    def show(done):
+        left = (time.monotonic() - start) * (n_teachers - done) / done
+        end = "\n" if done == n_teachers else ""
+        out.write(f"\rteachers {done}/{n_teachers}, {left:.0f} s left {end}")
+        out.flush()
+
+    return show
