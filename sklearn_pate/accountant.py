@@ -157,7 +157,13 @@ def plan_queries(aggregator, n_queries, *, n_public, n_teachers, epsilon, delta)
             )
         if n_queries is None:
             least_useful = clone(aggregator).set_params(sigma=n_teachers / 4)
-            wanted = max(1, _affordable(least_useful, n_public, epsilon, delta))
+            wanted = _affordable(least_useful, n_public, epsilon, delta)
+            if wanted == 0:
+                raise BudgetExceededError(
+                    f"epsilon={epsilon:g} pays for no query with noise that n_teachers={n_teachers} "
+                    "teachers can outvote (sigma at most n_teachers / 4). Use more teachers, raise "
+                    "epsilon, or set n_queries. Nothing was spent"
+                )
         aggregator.set_params(sigma=gnmax_sigma(epsilon, delta, wanted))
     _warn_if_drowned(aggregator, n_teachers)
     if epsilon is None:

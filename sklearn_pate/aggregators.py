@@ -9,7 +9,7 @@ from scipy.special import expit, log_ndtr, logsumexp
 from sklearn.base import BaseEstimator
 
 from ._sklearn import Interval
-from .rdp import check_orders, check_votes, gnmax_rdp, lnmax_rdp, pure_rdp
+from .rdp import check_orders, check_votes, gnmax_rdp, lnmax_rdp
 
 __all__ = ["Aggregator", "GNMax", "LNMax", "PluralityVote"]
 
@@ -339,7 +339,7 @@ def _tanh_sinh(length):
 
     The step resolves, to about 1e-13, exponentials that fall by a factor e over ``1 / length``.
     """
-    step = min(0.075, 0.33 / math.log1p(length))
+    step = min(0.075, 0.33 / math.log1p(max(length, 1.0)))
     t = step * np.arange(-math.ceil(3.3 / step), math.ceil(3.3 / step) + 1)
     z = math.pi * np.sinh(t)
     return expit(z), np.log(math.pi * step * np.cosh(t)) - z - 2 * np.logaddexp(0, -z)

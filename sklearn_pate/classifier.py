@@ -470,11 +470,15 @@ class PATEClassifier(ClassifierMixin, BaseEstimator):
 
     def _select(self, X_public, n_queries, seed):
         strategy = RandomQueries() if self.query_strategy == "random" else self.query_strategy
-        asked = np.asarray(strategy.select(X_public, n_queries, random_state=np.random.default_rng(seed)))
+        asked = np.asarray(
+            strategy.select(X_public, n_queries, random_state=np.random.default_rng(seed))
+        )
         n_public = _num_samples(X_public)
         is_valid = asked.shape == (n_queries,) and asked.dtype.kind in "iu"
-        if not is_valid or np.setdiff1d(asked, np.arange(n_public)).size or (
-            np.unique(asked).size < n_queries
+        if (
+            not is_valid
+            or np.setdiff1d(asked, np.arange(n_public)).size
+            or (np.unique(asked).size < n_queries)
         ):
             raise ValueError(
                 f"query_strategy.select must return {n_queries} distinct row numbers below "

@@ -149,10 +149,10 @@ def pure_rdp(epsilon, orders):
         raise ValueError(f"epsilon must be a finite number, at least 0; got {epsilon!r}")
     # log(cosh x / cosh y) with x = (a - 1/2) e, y = e / 2, exact for tiny and for huge e
     x, y = (orders - 0.5) * epsilon, epsilon / 2
-    small = np.minimum(x, 20.0)
+    u, v = np.minimum(x, 20.0), np.minimum(y, np.minimum(x, 20.0))
     log_ratio = np.where(
         x < 20,
-        np.log1p(2 * np.sinh((small + y) / 2) * np.sinh((small - y) / 2) / math.cosh(min(y, 20.0))),
+        np.log1p(2 * np.sinh((u + v) / 2) * np.sinh((u - v) / 2) / np.cosh(v)),
         x - y + np.log1p(np.exp(-2 * x)) - math.log1p(math.exp(-2 * y)),
     )
     return _check_cost(log_ratio / (orders - 1))

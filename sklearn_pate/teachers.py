@@ -2,6 +2,7 @@
 
 import contextlib
 import copy
+import itertools
 import logging
 import os
 import re
@@ -11,7 +12,7 @@ import time
 import warnings
 
 import numpy as np
-from joblib import Parallel, delayed
+from joblib import Parallel, delayed, effective_n_jobs
 from sklearn.base import clone
 from sklearn.utils.validation import has_fit_parameter
 
@@ -129,7 +130,7 @@ def collect_votes(
     teachers = [None] * n_teachers if keep_teachers else None
     show = _progress(n_teachers) if verbose else None
     with _Quiet():
-        results = Parallel(n_jobs=n_jobs, return_as="generator_unordered")(tasks())
+        results = _run(tasks(), n_teachers, n_jobs)
         for done, (i, voted, fitted, problem) in enumerate(results, 1):
             if problem is not None:
                 results.close()
@@ -155,13 +156,28 @@ def set_seeds(estimator, seed, *, only_missing=False):
     return estimator.set_params(**chosen) if chosen else estimator
 
 
+def _run(tasks, n_tasks, n_jobs):
+    """Yield results as they come, holding few; in rounds where the backend cannot stream."""
+    # joblib's own batches of quick tasks grow without limit, and with them what waits in memory
+    workers = effective_n_jobs(n_jobs)
+    batch_size = min(max(n_tasks // (32 * workers), 1), 16)
+    try:
+        parallel = Parallel(n_jobs, batch_size=batch_size, return_as="generator_unordered")
+    except ValueError:  # multiprocessing, and backends built on it
+        with Parallel(n_jobs, batch_size=batch_size) as parallel:
+            while batch := list(itertools.islice(tasks, 4 * batch_size * workers)):
+                yield from parallel(batch)
+    else:
+        yield from parallel(tasks)
+
+
 def _fit_and_vote(i, estimator, X, codes, weight, X_query, n_classes, seed, keep):
     """One teacher: returns its number, its vote per query, itself if kept, and its problem."""
     # A failure is returned, not raised: a worker's traceback would carry the teacher's own text.
     present = np.unique(codes)
     if present.size < 2:
         constant = present[0] if present.size else i % n_classes
-        return i, np.full(_num_samples(X_query), constant), None, None
+        return i, _compact(np.full(_num_samples(X_query), constant), n_classes), None, None
     with _Quiet():
         try:
             fitted = set_seeds(clone(estimator), seed)
@@ -171,7 +187,12 @@ def _fit_and_vote(i, estimator, X, codes, weight, X_query, n_classes, seed, keep
             voted = _check_voted(fitted.predict(queries), _num_samples(X_query), n_classes)
         except Exception as error:
             return i, None, None, f"{type(error).__name__}: {_masked(str(error))}"
-    return i, voted, fitted if keep else None, None
+    return i, _compact(voted, n_classes), fitted if keep else None, None
+
+
+def _compact(voted, n_classes):
+    """Codes in the smallest integer type: results wait in memory until they are counted."""
+    return voted.astype(np.min_scalar_type(n_classes - 1))
 
 
 def _check_voted(voted, n_queries, n_classes):

@@ -1,0 +1,195 @@
+"""Planning from public numbers, what is reported as spent, and the curator's view."""
+
+import copy
+import math
+import pickle
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from sklearn_pate.accountant import (
+    Curator,
+    PrivacySpent,
+    data_independent_epsilon,
+    plan_queries,
+)
+from sklearn_pate.aggregators import GNMax, LNMax, PluralityVote
+from sklearn_pate.exceptions import BudgetExceededError
+from sklearn_pate.rdp import DEFAULT_ORDERS, gdp_to_epsilon, gnmax_rdp, lnmax_rdp, rdp_to_epsilon
+
+PUBLIC = {"n_public": 1000, "n_teachers": 250, "epsilon": 1.0, "delta": 1e-5}
+
+
+# --- data-independent cost ---------------------------------------------------------------------
+
+
+def test_gaussian_cost_is_exact_composition():
+    epsilon, method = data_independent_epsilon(GNMax(40.0), 100, 1e-5)
+    assert method == "gaussian"
+    assert epsilon == pytest.approx(gdp_to_epsilon(math.sqrt(2 * 100) / 40, 1e-5), rel=1e-9)
+
+
+def optimal_pure_composition(epsilon, k, delta):
+    """Exact k-fold composition of randomised response, the worst pure mechanism (Kairouz 2015)."""
+    total = np.arange(k + 1)
+    log_choose = [math.lgamma(k + 1) - math.lgamma(i + 1) - math.lgamma(k - i + 1) for i in total]
+    log_p = np.array(log_choose) + (k - total) * epsilon - k * math.log1p(math.exp(epsilon))
+    loss = (k - 2 * total) * epsilon  # log ratio of the two outcome probabilities
+
+    def delta_at(e):
+        return np.sum(np.maximum(0, -np.expm1(np.minimum(e - loss, 0))) * np.exp(log_p))
+
+    low, high = 0.0, k * epsilon
+    for _ in range(80):
+        middle = (low + high) / 2
+        low, high = (middle, high) if delta_at(middle) > delta else (low, middle)
+    return high
+
+
+@pytest.mark.parametrize("n_queries", [1, 3, 20, 100, 500])
+def test_laplace_cost_covers_the_optimal_composition(n_queries):
+    epsilon, method = data_independent_epsilon(LNMax(0.05), n_queries, 1e-5)
+    exact = optimal_pure_composition(0.1, n_queries, 1e-5)
+    assert exact <= epsilon <= min(n_queries * 0.1, 1.1 * exact + 0.05) + 1e-12
+    assert method == ("pure" if n_queries <= 3 else "renyi")
+
+
+def test_no_noise_is_infinite_and_no_query_is_free():
+    assert data_independent_epsilon(PluralityVote(), 1, 1e-5) == (math.inf, "none")
+    assert data_independent_epsilon(PluralityVote(), 0, 1e-5)[0] == 0
+
+
+# --- plans -----------------------------------------------------------------------------------------
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    st.floats(0.05, 10),
+    st.integers(1, 400),
+    st.sampled_from([1e-3, 1e-5, 1e-8]),
+    st.integers(50, 1000),
+)
+def test_calibrated_noise_spends_the_cap_on_the_queries_wanted(epsilon, wanted, delta, n_teachers):
+    import warnings
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # that much noise may drown the margin: tested below
+        aggregator, n_queries = plan_queries(
+            GNMax(None), wanted, n_public=400, n_teachers=n_teachers, epsilon=epsilon, delta=delta
+        )
+    spent, _ = data_independent_epsilon(aggregator, n_queries, delta)
+    assert n_queries == wanted
+    assert epsilon * (1 - 1e-6) <= spent <= epsilon
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.floats(0.2, 10), st.sampled_from([LNMax(0.02), GNMax(60.0)]), st.integers(1, 900))
+def test_own_noise_stops_before_the_cap_and_not_earlier(epsilon, aggregator, wanted):
+    import warnings
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        planned, n_queries = plan_queries(aggregator, wanted, **(PUBLIC | {"epsilon": epsilon}))
+    assert data_independent_epsilon(planned, n_queries, 1e-5)[0] <= epsilon
+    if n_queries < wanted:
+        assert data_independent_epsilon(planned, n_queries + 1, 1e-5)[0] > epsilon
+
+
+def test_default_number_of_queries_keeps_the_noise_at_a_quarter_of_the_teachers():
+    aggregator, n_queries = plan_queries(GNMax(None), None, **PUBLIC)
+    assert aggregator.sigma <= 250 / 4
+    one_more, _ = plan_queries(GNMax(None), n_queries + 1, **PUBLIC)
+    assert one_more.sigma > 250 / 4
+    _, all_public = plan_queries(GNMax(None), None, **(PUBLIC | {"n_public": 7}))
+    assert all_public == 7
+
+
+def test_a_cap_that_cuts_the_queries_says_so():
+    with pytest.warns(UserWarning, match="epsilon=1 pays for 57 of the 500"):
+        _, n_queries = plan_queries(GNMax(40), 500, **PUBLIC)
+    assert n_queries == 57
+
+
+def test_planning_does_not_touch_what_the_user_gave():
+    given_ = GNMax(sigma=None)
+    planned, _ = plan_queries(given_, 10, **PUBLIC)
+    assert given_.sigma is None and planned.sigma > 0
+
+
+def test_noise_that_drowns_every_margin_warns():
+    for aggregator in (GNMax(200.0), LNMax(0.004)):
+        with pytest.warns(UserWarning, match="drowns the largest possible margin, 250 votes"):
+            plan_queries(aggregator, 1, **(PUBLIC | {"epsilon": None}))
+    with pytest.warns(UserWarning, match="drowns"):
+        plan_queries(GNMax(None), 900, **(PUBLIC | {"epsilon": 0.1}))
+
+
+@pytest.mark.parametrize(
+    ("aggregator", "changes", "message"),
+    [
+        (PluralityVote(), {}, "epsilon=inf .* set epsilon=None"),
+        (GNMax(1.0), {}, "one query of GNMax.* more than the cap epsilon=1; use more noise"),
+        (LNMax(5.0), {}, "one query of LNMax.* more than the cap"),
+    ],
+)
+def test_a_cap_below_one_query_is_refused(aggregator, changes, message):
+    with pytest.raises(BudgetExceededError, match=message):
+        plan_queries(aggregator, 10, **(PUBLIC | changes))
+
+
+def test_too_few_teachers_for_any_useful_query_are_refused():
+    with pytest.raises(BudgetExceededError, match="n_teachers=10 teachers .* more teachers"):
+        plan_queries(GNMax(None), None, **(PUBLIC | {"n_teachers": 10}))
+
+
+def test_what_cannot_be_planned():
+    with pytest.raises(ValueError, match="n_queries=1001 is more than the rows of X_public, 1000"):
+        plan_queries(GNMax(None), 1001, **PUBLIC)
+    with pytest.raises(ValueError, match="sigma=None.* epsilon is None"):
+        plan_queries(GNMax(None), 10, **(PUBLIC | {"epsilon": None}))
+
+
+# --- records -------------------------------------------------------------------------------------
+
+
+def test_privacy_spent_unpacks_and_is_frozen():
+    spent = PrivacySpent(0.9, 1e-5, "gaussian", "record", "replace one record", 100, 20, 20)
+    epsilon, delta = spent
+    assert (epsilon, delta) == (0.9, 1e-5)
+    with pytest.raises(AttributeError):
+        spent.epsilon = 0.1
+
+
+def curator(aggregator, votes):
+    return Curator(aggregator, np.asarray(votes), 1e-5, np.arange(5), None)
+
+
+@pytest.mark.parametrize(
+    ("aggregator", "bound", "noise"),
+    [(GNMax(40.0), gnmax_rdp, 40.0), (LNMax(0.05), lnmax_rdp, 0.05)],
+)
+def test_curators_epsilon_is_the_published_bound(aggregator, bound, noise):
+    votes = np.random.default_rng(0).multinomial(250, [0.8, 0.15, 0.05], size=5000)
+    view = curator(aggregator, votes)
+    total = bound(votes, noise, DEFAULT_ORDERS).sum(axis=0)
+    for conversion in ("improved", "classic"):
+        expected, _ = rdp_to_epsilon(total, 1e-5, DEFAULT_ORDERS, conversion)
+        assert view.epsilon(conversion=conversion) == pytest.approx(expected, rel=1e-9)
+    np.testing.assert_array_equal(view.rdp(orders=[2, 4]), bound(votes, noise, [2, 4]))
+    independent = view.epsilon(method="data_independent")
+    assert independent == data_independent_epsilon(aggregator, 5000, 1e-5)[0]
+    assert view.epsilon(delta=1e-3) < view.epsilon()
+
+
+def test_the_curators_view_cannot_leave():
+    view = curator(GNMax(40.0), [[7, 3]])
+    assert repr(view) == str(view) == "Curator(private)"
+    for leave in (pickle.dumps, copy.copy, copy.deepcopy):
+        with pytest.raises(TypeError, match="private"):
+            leave(view)
+    with pytest.raises(ValueError, match="method"):
+        view.epsilon(method="guess")
+    with pytest.raises(ValueError, match="method"):
+        view.rdp(method="guess")

@@ -1,0 +1,196 @@
+"""Mechanisms: the outcome distribution against mpmath, closed forms and their own samples."""
+
+import math
+
+import mpmath as mp
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.special import logsumexp
+from scipy.stats import chisquare
+from sklearn.base import clone
+
+from sklearn_pate.aggregators import Aggregator, GNMax, LNMax, PluralityVote
+
+
+def reference(mechanism, counts, j):
+    """Log probability that class `j` wins, by 30-digit quadrature on fine pieces."""
+    with mp.workdps(30):
+        if isinstance(mechanism, GNMax):
+            scale = mp.mpf(mechanism.sigma)
+
+            def pdf(x):
+                return mp.npdf(x, 0, scale)
+
+            def cdf(x):
+                return mp.ncdf(x / scale)
+
+        else:
+            scale = 1 / mp.mpf(mechanism.gamma)
+
+            def pdf(x):
+                return mp.exp(-abs(x) / scale) / (2 * scale)
+
+            def cdf(x):
+                return mp.exp(x / scale) / 2 if x < 0 else 1 - mp.exp(-x / scale) / 2
+
+        kinks = sorted({mp.mpf(int(n)) for n in counts})
+        reach = 12 if isinstance(mechanism, GNMax) else 90
+        edges = [kinks[0] - reach * scale, *kinks, kinks[-1] + reach * scale]
+        cuts = [edges[0]]
+        for a, b in zip(edges, edges[1:], strict=False):
+            pieces = max(1, math.ceil((b - a) / (scale / 2 if reach == 12 else 3 * scale)))
+            cuts += [a + (b - a) * k / pieces for k in range(1, pieces + 1)]
+        others = [mp.mpf(int(n)) for k, n in enumerate(counts) if k != j]
+        mine = mp.mpf(int(counts[j]))
+
+        def integrand(x):
+            return pdf(x - mine) * mp.fprod(cdf(x - n) for n in others)
+
+        return float(mp.log(mp.quad(integrand, cuts, maxdegree=5)))
+
+
+CASES = [
+    [83, 83, 84],
+    [250, 0, 0],
+    [40, 6, 4],
+    [0, 1, 0],
+    [5, 5, 5, 5, 5],
+    [9] * 9 + [7, 0, 0],
+]
+
+
+@pytest.mark.parametrize("mechanism", [LNMax(0.05), LNMax(1.0), GNMax(40.0), GNMax(8.0)])
+@pytest.mark.parametrize("counts", CASES)
+def test_outcome_distribution_agrees_with_mpmath(mechanism, counts):
+    log_proba = mechanism.outcome_log_proba([counts])[0]
+    for j in {int(np.argmax(counts)), int(np.argmin(counts))}:
+        assert log_proba[j] == pytest.approx(reference(mechanism, counts, j), rel=1e-10, abs=1e-10)
+
+
+@pytest.mark.parametrize("mechanism", [LNMax(0.05), LNMax(2.0), GNMax(40.0), GNMax(0.5)])
+@settings(max_examples=60, deadline=None)
+@given(st.lists(st.integers(0, 400), min_size=2, max_size=30).filter(lambda n: sum(n) > 0))
+def test_outcome_distribution_is_one_and_follows_the_classes(mechanism, counts):
+    log_proba = mechanism.outcome_log_proba([counts, counts[::-1]])
+    assert np.isfinite(log_proba).all()
+    np.testing.assert_allclose(logsumexp(log_proba, axis=1), 0, atol=1e-9)
+    np.testing.assert_allclose(log_proba[0], log_proba[1][::-1], rtol=1e-9, atol=1e-12)
+    order = np.argsort(counts)
+    assert (np.diff(log_proba[0][order]) >= -1e-9).all()  # more votes, more probable
+
+
+@pytest.mark.parametrize("mechanism", [LNMax(0.05), LNMax(1.0), GNMax(40.0), GNMax(2.0)])
+def test_a_class_without_votes_and_hope_reduces_to_two_classes(mechanism):
+    two = mechanism.outcome_log_proba([[2600, 2400]])[0]
+    three = mechanism.outcome_log_proba([[2600, 2400, 0]])[0]
+    assert three[2] < -20
+    np.testing.assert_allclose(three[:2], two, rtol=1e-6, atol=1e-12)
+
+
+@pytest.mark.parametrize("mechanism", [LNMax(0.05), GNMax(40.0), GNMax(5.0)])
+@pytest.mark.parametrize(
+    "counts", [[125, 125], [130, 120], [250, 0], [25] * 10, [60, 55, 50, 40, 30, 10, 5, 0, 0, 0]]
+)
+def test_samples_follow_the_outcome_distribution(mechanism, counts):
+    n_samples = 200_000
+    labels = mechanism.aggregate(np.tile(counts, (n_samples, 1)), random_state=0)
+    expected = n_samples * np.exp(mechanism.outcome_log_proba([counts])[0])
+    observed = np.bincount(labels, minlength=len(counts))
+    rare = expected < 5  # too few for the chi-square: counted together
+    observed = np.append(observed[~rare], observed[rare].sum())
+    expected = np.append(expected[~rare], expected[rare].sum())
+    if expected[-1] < 5:
+        assert observed[-1] <= 25
+        observed, expected = observed[:-1], expected[:-1] * observed[:-1].sum() / n_samples
+    expected *= observed.sum() / expected.sum()
+    assert observed.size == 1 or chisquare(observed, expected).pvalue > 1e-6
+
+
+def test_noise_is_not_truncated_to_whole_votes():
+    # Laplace noise of scale 0.2 added to an int array would always leave a lead of one
+    labels = LNMax(5.0).aggregate(np.tile([6, 5], (10_000, 1)), random_state=0)
+    share = np.exp(LNMax(5.0).outcome_log_proba([[6, 5]])[0, 1])
+    assert labels.mean() == pytest.approx(share, abs=5 * math.sqrt(share / 10_000))
+
+
+@pytest.mark.parametrize("mechanism", [LNMax(0.05), GNMax(40.0)])
+def test_noise_is_fresh_unless_seeded(mechanism):
+    votes = np.tile([125, 125], (64, 1))
+    draws = [mechanism.aggregate(votes) for _ in range(3)]
+    assert (draws[0] != draws[1]).any() and (draws[1] != draws[2]).any()
+    seeded = [mechanism.aggregate(votes, random_state=3) for _ in range(2)]
+    np.testing.assert_array_equal(*seeded)
+
+
+def test_plurality_takes_the_lowest_code_of_a_tie():
+    votes = [[3, 5, 5], [4, 4, 5]]
+    np.testing.assert_array_equal(PluralityVote().aggregate(votes), [1, 2])
+    np.testing.assert_array_equal(
+        PluralityVote().outcome_log_proba(votes), [[-np.inf, 0, -np.inf], [-np.inf, -np.inf, 0]]
+    )
+    assert PluralityVote().gdp_mu == PluralityVote().pure_epsilon == math.inf
+    assert np.isinf(PluralityVote().published_rdp(votes, [2, 3])).all()
+
+
+def test_own_mechanism_needs_its_outcome_distribution_only():
+    class Coin(Aggregator):
+        """Answer the plurality or refuse, each with probability 1/2."""
+
+        def outcome_log_proba(self, votes, student_proba=None):
+            winner = PluralityVote().outcome_log_proba(votes)
+            refuse = np.zeros((len(winner), 1))
+            return np.hstack([winner, refuse]) - math.log(2)
+
+    labels = Coin().aggregate(np.tile([1, 9], (4000, 1)), random_state=0)
+    assert set(labels.tolist()) == {-1, 1}
+    assert (labels == -1).mean() == pytest.approx(0.5, abs=0.05)
+
+
+def test_no_votes_give_no_labels():
+    for mechanism in (LNMax(), GNMax(), PluralityVote()):
+        for n_classes in (2, 3):
+            empty = np.empty((0, n_classes), dtype=int)
+            assert mechanism.aggregate(empty).shape == (0,)
+            assert mechanism.outcome_log_proba(empty).shape == (0, n_classes)
+
+
+@pytest.mark.parametrize(
+    ("mechanism", "name"),
+    [
+        (LNMax(gamma=0), "gamma"),
+        (LNMax(gamma=-1.0), "gamma"),
+        (LNMax(gamma="0.05"), "gamma"),
+        (LNMax(gamma=None), "gamma"),
+        (LNMax(gamma=math.nan), "gamma"),
+        (GNMax(sigma=0.0), "sigma"),
+        (GNMax(sigma=-40), "sigma"),
+        (GNMax(sigma=math.inf), "sigma"),
+        (GNMax(sigma=None), "sigma"),
+    ],
+)
+def test_bad_noise_is_named_whatever_is_asked(mechanism, name):
+    votes = [[5, 5]]
+    for call in (
+        lambda: mechanism.aggregate(votes),
+        lambda: mechanism.outcome_log_proba(votes),
+        lambda: mechanism.published_rdp(votes, [2.0]),
+        lambda: (mechanism.gdp_mu, mechanism.pure_epsilon),
+    ):
+        with pytest.raises(ValueError, match=name):
+            call()
+
+
+@pytest.mark.parametrize("mechanism", [LNMax(), GNMax(), PluralityVote()])
+def test_bad_votes_raise(mechanism):
+    for votes in ([[5, -1]], [[5, 5], [4, 5]], [5, 5]):
+        with pytest.raises(ValueError, match="votes"):
+            mechanism.aggregate(votes)
+        with pytest.raises(ValueError, match="votes"):
+            mechanism.outcome_log_proba(votes)
+
+
+def test_mechanisms_clone():
+    assert clone(GNMax(sigma=3.0)).sigma == 3.0
+    assert clone(LNMax()).set_params(gamma=0.2).gamma == 0.2

@@ -1,0 +1,573 @@
+"""PATEClassifier: the main line, what it reports, what it refuses."""
+
+import math
+import pickle
+import warnings
+
+import joblib
+import numpy as np
+import pandas as pd
+import pytest
+from scipy import sparse
+from sklearn.base import BaseEstimator, ClassifierMixin, clone
+from sklearn.compose import make_column_selector, make_column_transformer
+from sklearn.datasets import load_breast_cancer, load_iris, make_classification
+from sklearn.dummy import DummyClassifier
+from sklearn.ensemble import RandomForestClassifier
+from sklearn.exceptions import NotFittedError
+from sklearn.linear_model import LinearRegression, LogisticRegression, Perceptron
+from sklearn.model_selection import train_test_split
+from sklearn.naive_bayes import BernoulliNB, GaussianNB
+from sklearn.neighbors import KNeighborsClassifier, NearestCentroid
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import OneHotEncoder, StandardScaler
+from sklearn.svm import SVC
+from sklearn.utils.validation import check_is_fitted
+
+from sklearn_pate import PATEClassifier, PrivacySpent
+from sklearn_pate.aggregators import Aggregator, GNMax, LNMax, PluralityVote
+from sklearn_pate.exceptions import (
+    BudgetExceededError,
+    PrivacyLeakWarning,
+    StudentError,
+    TeacherError,
+)
+from sklearn_pate.queries import RandomQueries
+
+X, Y = make_classification(2400, n_features=6, class_sep=1.5, random_state=0)
+X_PRIVATE, Y_PRIVATE, X_PUBLIC, Y_PUBLIC = X[:1500], Y[:1500], X[1500:1900], Y[1500:1900]
+X_TEST, Y_TEST = X[1900:], Y[1900:]
+
+
+def pate(base_estimator=None, **params):
+    params = {"classes": [0, 1], "random_state": 0} | params
+    return PATEClassifier(
+        LogisticRegression() if base_estimator is None else base_estimator, **params
+    )
+
+
+def fit(clf=None, **kwargs):
+    return (clf or pate()).fit(X_PRIVATE, Y_PRIVATE, X_public=X_PUBLIC, **kwargs)
+
+
+# --- the main line -------------------------------------------------------------------------------
+
+
+def test_main_line():
+    clf = fit()
+    assert clf.score(X_TEST, Y_TEST) > 0.85
+    assert clf.n_teachers_ == 100 and clf.n_features_in_ == 6
+    assert clf.classes_.tolist() == [0, 1]
+    assert clf.aggregator_.sigma <= 25
+    asked, labels = clf.query_indices_, clf.public_labels_
+    assert np.unique(asked).size == asked.size == clf.privacy_spent_.n_queries
+    assert labels.shape == (400,)
+    assert set(np.flatnonzero(labels >= 0)) == set(asked)
+    assert (labels[asked] == Y_PUBLIC[asked]).mean() > 0.85
+    spent = clf.privacy_spent_
+    assert isinstance(spent, PrivacySpent)
+    epsilon, delta = spent
+    assert 0.999999 <= epsilon <= 1.0 and delta == 1e-5
+    assert (spent.method, spent.unit, spent.adjacency) == (
+        *("gaussian", "record", "replace one record"),
+    )
+    assert spent.n_teachers == 100 and spent.n_answered == spent.n_queries
+
+
+def test_student_sees_the_released_labels_only():
+    class Memory(DummyClassifier):
+        def fit(self, X, y):
+            self.seen_ = X, y
+            return super().fit(X, y)
+
+    clf = fit(pate(student=Memory()))
+    seen_X, seen_y = clf.student_.seen_
+    rows = np.flatnonzero(clf.public_labels_ >= 0)
+    np.testing.assert_array_equal(seen_X, X_PUBLIC[rows])
+    np.testing.assert_array_equal(seen_y, clf.public_labels_[rows])
+
+
+@pytest.mark.parametrize("aggregator", [LNMax(0.05), GNMax(30.0), PluralityVote()])
+def test_without_a_cap_all_public_rows_are_asked(aggregator):
+    clf = fit(pate(aggregator=aggregator, epsilon=None))
+    assert clf.privacy_spent_.n_queries == 400
+    assert clf.score(X_TEST, Y_TEST) > 0.9
+    if isinstance(aggregator, PluralityVote):
+        assert clf.privacy_spent_.epsilon == math.inf and clf.privacy_spent_.method == "none"
+        plurality = clf.curator_.votes.argmax(axis=1)
+        np.testing.assert_array_equal(clf.public_labels_[clf.query_indices_], plurality)
+
+
+def test_own_noise_stops_before_the_cap_and_says_how_many_were_answered():
+    with pytest.warns(UserWarning, match="pays for [0-9]+ of the 300 queries"):
+        clf = fit(pate(aggregator=GNMax(25.0), n_queries=300))
+    spent = clf.privacy_spent_
+    assert spent.epsilon <= 1.0 and 0 < spent.n_answered < 300
+    assert (clf.public_labels_ >= 0).sum() == spent.n_answered == len(clf.curator_.votes)
+
+
+def test_votes_sum_to_the_teachers_and_kept_teachers_are_the_voters():
+    clf = fit(pate(keep_teachers=True))
+    votes = clf.curator_.votes
+    assert (votes.sum(axis=1) == 100).all()
+    counted = np.zeros_like(votes)
+    for i, teacher in enumerate(clf.curator_.teachers):
+        part = clf.curator_.teacher_indices == i
+        assert np.unique(Y_PRIVATE[part]).size == 2
+        np.testing.assert_array_equal(teacher.classes_, [0, 1])
+        counted[np.arange(len(votes)), teacher.predict(X_PUBLIC[clf.query_indices_])] += 1
+    np.testing.assert_array_equal(counted, votes)
+    assert fit().curator_.teachers is None
+
+
+def test_data_dependent_epsilon_is_in_the_curators_view_only():
+    clf = fit(pate(aggregator=GNMax(25.0), epsilon=None, n_queries=50))
+    assert clf.curator_.epsilon() < clf.curator_.epsilon(conversion="classic")
+    assert clf.curator_.epsilon(method="data_independent") == clf.privacy_spent_.epsilon
+
+
+# --- labels and inputs ---------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "labels",
+    [
+        np.array(["no", "yes"]),
+        np.array(["no", "yes"], dtype=object),
+        np.array([False, True]),
+        np.array([-7, 3]),
+        np.array([10, 20]),
+        np.array([0.0, 1.0]),
+    ],
+)
+def test_labels_of_any_kind(labels):
+    clf = pate(classes=labels[::-1]).fit(X_PRIVATE, labels[Y_PRIVATE], X_PUBLIC)
+    np.testing.assert_array_equal(clf.classes_, labels)
+    predicted = clf.predict(X_TEST)
+    assert predicted.dtype == labels.dtype
+    np.testing.assert_array_equal(predicted, labels[fit().predict(X_TEST)])
+    assert set(clf.public_labels_.tolist()) == {-1, 0, 1}
+
+
+@pytest.mark.parametrize("dtype", ["category", "string", "str"])
+def test_pandas_labels(dtype):
+    y = pd.Series(np.array(["no", "yes"])[Y_PRIVATE]).astype(dtype)
+    clf = pate(classes=["yes", "no"]).fit(X_PRIVATE, y, X_PUBLIC)
+    assert clf.classes_.tolist() == ["no", "yes"]
+
+
+def test_more_than_two_classes_and_columns_for_classes_never_released():
+    X, y = load_iris(return_X_y=True)
+    names = np.array(["setosa", "versicolor", "virginica", "unseen"])
+    clf = PATEClassifier(
+        GaussianNB(), n_teachers=10, epsilon=None, aggregator=LNMax(2.0), classes=names
+    ).fit(X[::2], names[y[::2]], X_public=X[1::2])
+    proba = clf.predict_proba(X)
+    assert proba.shape == (150, 4)
+    np.testing.assert_allclose(proba.sum(axis=1), 1)
+    released = np.unique(clf.public_labels_)
+    missing = np.setdiff1d(np.arange(4), released)
+    if missing.size:
+        assert (proba[:, missing] == 0).all()
+        assert np.isneginf(clf.predict_log_proba(X)[:, missing]).all()
+    assert clf.score(X, names[y]) > 0.85
+
+
+def test_decision_values_of_classes_never_released_are_minus_infinity():
+    X, y = load_iris(return_X_y=True)
+    binary = y < 2
+    clf = PATEClassifier(
+        *(GaussianNB(),), n_teachers=5, epsilon=None, aggregator=PluralityVote(), classes=range(3)
+    ).fit(X[binary], y[binary], X_public=X[binary])
+    for student in (LogisticRegression(), SVC(decision_function_shape="ovo")):
+        values = clf.fit_student(X[binary], student).decision_function(X[:5])
+        assert values.shape == (5, 3) and np.isneginf(values[:, 2]).all()
+        np.testing.assert_array_equal(values.argmax(axis=1), clf.predict(X[:5]))
+
+
+@pytest.mark.parametrize("make", [sparse.csr_matrix, sparse.coo_matrix, sparse.csc_array])
+def test_sparse_matrices(make):
+    clf = pate(BernoulliNB()).fit(make(X_PRIVATE > 0), Y_PRIVATE, X_public=make(X_PUBLIC > 0))
+    dense = pate(BernoulliNB()).fit(X_PRIVATE > 0, Y_PRIVATE, X_public=X_PUBLIC > 0)
+    np.testing.assert_array_equal(clf.predict(make(X_TEST > 0)), dense.predict(X_TEST > 0))
+
+
+def test_lists_are_arrays():
+    clf = pate(n_teachers=50).fit(X_PRIVATE.tolist(), Y_PRIVATE.tolist(), X_PUBLIC.tolist())
+    assert clf.predict(X_TEST.tolist()).shape == (500,)
+
+
+def _frame(X, y, rng):
+    frame = pd.DataFrame({"income": X[:, 0], "age": X[:, 1]})
+    frame["city"] = np.where(y ^ (rng.random(len(y)) < 0.1), "Rome", "Oslo")
+    frame["kind"] = pd.Categorical(rng.choice(["a", "b"], len(y)), categories=["a", "b"])
+    return frame
+
+
+def test_frames_with_text_and_categories():
+    rng = np.random.default_rng(0)
+    private, public = _frame(X_PRIVATE, Y_PRIVATE, rng), _frame(X_PUBLIC, Y_PUBLIC, rng)
+    columns = make_column_transformer(
+        (OneHotEncoder(handle_unknown="ignore"), make_column_selector(dtype_exclude="number")),
+        (StandardScaler(), make_column_selector(dtype_include="number")),
+    )
+    clf = pate(make_pipeline(columns, LogisticRegression())).fit(private, Y_PRIVATE, public)
+    assert clf.feature_names_in_.tolist() == ["income", "age", "city", "kind"]
+    assert clf.score(_frame(X_TEST, Y_TEST, rng), Y_TEST) > 0.8
+    with pytest.raises(ValueError, match="feature names"):
+        clf.predict(public.rename(columns={"age": "years"}))
+
+
+class MeanImage(ClassifierMixin, BaseEstimator):
+    """A stand-in for a network: needs images of shape (n, channels, height, width)."""
+
+    def fit(self, X, y):
+        assert X.ndim == 4
+        self.classes_ = np.unique(y)
+        self.means_ = np.array([X[y == c].mean(axis=0) for c in self.classes_])
+        return self
+
+    def predict(self, X):
+        distance = ((X[:, None] - self.means_) ** 2).sum(axis=(2, 3, 4))
+        return self.classes_[distance.argmin(axis=1)]
+
+
+def test_images_keep_their_axes():
+    def image(X):
+        return X.reshape(-1, 1, 2, 3)
+
+    clf = pate(MeanImage()).fit(image(X_PRIVATE), Y_PRIVATE, X_public=image(X_PUBLIC))
+    assert clf.score(image(X_TEST), Y_TEST) > 0.8
+    assert not hasattr(clf, "predict_proba")
+
+
+def test_lists_of_classifiers_and_the_default_student():
+    clf = fit(pate([GaussianNB(), LogisticRegression()]))
+    assert isinstance(clf.student_, GaussianNB)
+    assert isinstance(
+        fit(PATEClassifier(classes=[0, 1], n_teachers=40)).student_, RandomForestClassifier
+    )
+
+
+def test_sample_weight_reaches_the_teachers():
+    weight = np.where(Y_PRIVATE == 1, 1.0, 1e-9)
+    clf = fit(pate(GaussianNB(), aggregator=PluralityVote(), epsilon=None), sample_weight=weight)
+    assert (clf.curator_.votes.argmax(axis=1) == 1).mean() > 0.95
+
+
+# --- partitions ----------------------------------------------------------------------------------
+
+
+def test_groups_are_kept_together_and_are_the_unit():
+    groups = np.arange(1500) // 3
+    clf = fit(pate(unit="group"), groups=groups)
+    spent = clf.privacy_spent_
+    assert spent.unit == "group" and "one group" in spent.adjacency
+    parts = pd.Series(clf.curator_.teacher_indices).groupby(groups).nunique()
+    assert (parts == 1).all()
+
+
+def test_predefined_teachers():
+    hospital = np.array(["north", "south", "east", "west"])[np.arange(1500) % 4]
+    clf = fit(pate(partition="predefined", epsilon=None, aggregator=LNMax(2.0)), groups=hospital)
+    assert clf.n_teachers_ == clf.privacy_spent_.n_teachers == 4
+    assert "named group" in clf.privacy_spent_.adjacency
+    np.testing.assert_array_equal(clf.curator_.votes.sum(axis=1), 4)
+
+
+def test_hash_partition_uses_the_index():
+    frame = pd.DataFrame(X_PRIVATE, index=[f"patient {i}" for i in range(1500)])
+    clf = pate(partition="hash").fit(frame, Y_PRIVATE, pd.DataFrame(X_PUBLIC))
+    assert clf.privacy_spent_.adjacency.startswith("add or remove one record")
+    with pytest.raises(ValueError, match="index of a DataFrame"):
+        fit(pate(partition="hash"))
+
+
+def test_removing_a_record_under_hash_changes_one_teachers_votes():
+    frame = pd.DataFrame(X_PRIVATE, index=[f"patient {i}" for i in range(1500)])
+    kwargs = {"partition": "hash", "keep_teachers": True, "n_teachers": 40}
+    whole = pate(**kwargs).fit(frame, Y_PRIVATE, pd.DataFrame(X_PUBLIC)).curator_
+    less = pate(**kwargs).fit(frame[1:], Y_PRIVATE[1:], pd.DataFrame(X_PUBLIC)).curator_
+    changed = [
+        not np.array_equal(a.coef_, b.coef_)
+        for a, b in zip(whole.teachers, less.teachers, strict=True)
+    ]
+    assert sum(changed) == 1
+    assert np.abs(whole.votes - less.votes).sum(axis=1).max() <= 2
+
+
+# --- randomness ----------------------------------------------------------------------------------
+
+
+def test_a_seed_reproduces_the_whole_fit_for_any_n_jobs():
+    forest = RandomForestClassifier(5)
+    fits = [fit(pate(forest, n_teachers=40, n_jobs=n)) for n in (1, 2)]
+    with joblib.parallel_config(backend="threading"):
+        fits.append(fit(pate(forest, n_teachers=40, n_jobs=2)))
+    for other in fits[1:]:
+        np.testing.assert_array_equal(fits[0].curator_.votes, other.curator_.votes)
+        np.testing.assert_array_equal(fits[0].public_labels_, other.public_labels_)
+        np.testing.assert_array_equal(fits[0].predict_proba(X_TEST), other.predict_proba(X_TEST))
+
+
+def test_without_a_seed_nothing_repeats():
+    clf = PATEClassifier(GaussianNB(), classes=[0, 1])
+    np.random.seed(0)
+    first = fit(clone(clf))
+    np.random.seed(0)
+    second = fit(clone(clf))
+    assert (first.query_indices_ != second.query_indices_).any()
+    parts = first.curator_.teacher_indices, second.curator_.teacher_indices
+    assert (parts[0] != parts[1]).any()
+
+
+def test_a_random_state_instance_moves_on():
+    clf = pate(random_state=np.random.RandomState(0))
+    first = fit(clf).query_indices_
+    assert (first != fit(clf).query_indices_).any()
+    again = fit(pate(random_state=np.random.RandomState(0))).query_indices_
+    np.testing.assert_array_equal(first, again)
+
+
+# --- the student ---------------------------------------------------------------------------------
+
+
+class Unwilling(ClassifierMixin, BaseEstimator):
+    def fit(self, X, y):
+        raise RuntimeError("not today")
+
+    def predict(self, X):
+        return np.zeros(len(X))
+
+
+def test_labels_survive_a_student_that_fails():
+    clf = pate(student=Unwilling())
+    with pytest.raises(StudentError, match="not today.*paid for.*fit_student") as caught:
+        fit(clf)
+    error = caught.value
+    assert (error.public_labels >= 0).sum() == error.privacy_spent.n_answered > 0
+    restored = pickle.loads(pickle.dumps(error))
+    np.testing.assert_array_equal(restored.public_labels, error.public_labels)
+    assert str(restored) == str(error) and restored.privacy_spent == error.privacy_spent
+    with pytest.raises(NotFittedError):
+        clf.predict(X_TEST)
+    clf.fit_student(X_PUBLIC, LogisticRegression())
+    assert clf.score(X_TEST, Y_TEST) > 0.85
+    assert clf.privacy_spent_ == error.privacy_spent
+
+
+def test_one_released_class_is_an_error_only_for_a_student_that_needs_two():
+    clf = pate(aggregator=PluralityVote(), epsilon=None, n_teachers=5)
+    with pytest.raises(StudentError, match=r"1 class\(es\)"):
+        clf.fit(X_PRIVATE, np.zeros(1500, dtype=int), X_PUBLIC)
+    clf.fit_student(X_PUBLIC, RandomForestClassifier(3))
+    np.testing.assert_array_equal(clf.predict_proba(X_TEST), [[1.0, 0.0]] * 500)
+
+
+class Silent(Aggregator):
+    """Never answers."""
+
+    def outcome_log_proba(self, votes, student_proba=None):
+        return np.hstack([np.full(np.shape(votes), -np.inf), np.zeros((len(votes), 1))])
+
+
+@pytest.mark.filterwarnings("ignore:the noise of Silent")
+def test_no_answer_at_all_is_a_student_error():
+    with pytest.raises(StudentError, match="no query was answered") as caught:
+        fit(pate(aggregator=Silent(), epsilon=None))
+    assert (caught.value.public_labels == -1).all()
+    assert caught.value.privacy_spent.n_answered == 0
+
+
+def test_fit_student_costs_nothing_and_asks_for_the_same_rows():
+    clf = fit()
+    spent, labels = clf.privacy_spent_, clf.public_labels_.copy()
+    assert isinstance(clf.fit_student(X_PUBLIC, GaussianNB()).student_, GaussianNB)
+    assert isinstance(clf.fit_student(X_PUBLIC).student_, LogisticRegression)
+    assert clf.privacy_spent_ == spent
+    np.testing.assert_array_equal(clf.public_labels_, labels)
+    with pytest.raises(ValueError, match="399 rows.*400 rows"):
+        clf.fit_student(X_PUBLIC[1:])
+    with pytest.raises(ValueError, match="X_public does not have the features"):
+        clf.fit_student(X_PUBLIC[:, 1:])
+    with pytest.raises(NotFittedError):
+        pate().fit_student(X_PUBLIC)
+
+
+@pytest.mark.parametrize("method", ["predict_proba", "predict_log_proba", "decision_function"])
+@pytest.mark.parametrize("student", [KNeighborsClassifier(), Perceptron(), LogisticRegression()])
+def test_predictors_are_there_if_the_student_has_them(student, method):
+    source = "predict_proba" if method == "predict_log_proba" else method
+    clf = pate(student=student)
+    assert hasattr(clf, method) == hasattr(student, source)
+    fit(clf)
+    assert hasattr(clf, method) == hasattr(student, source)
+    if hasattr(clf, method):
+        assert getattr(clf, method)(X_TEST).shape[0] == 500
+
+
+# --- budgets and settings refused before any teacher trains -------------------------------------
+
+
+class Forbidden(Unwilling):
+    """A teacher that must not be asked to train."""
+
+    def fit(self, X, y):
+        raise AssertionError("a teacher trained")
+
+
+@pytest.mark.parametrize(
+    ("params", "kwargs", "error", "message"),
+    [
+        ({"aggregator": PluralityVote()}, {}, BudgetExceededError, "epsilon=None"),
+        ({"aggregator": GNMax(1.0)}, {}, BudgetExceededError, "Nothing was spent"),
+        ({"epsilon": None}, {}, ValueError, "calibrated to epsilon"),
+        ({"n_queries": 401}, {}, ValueError, "n_queries=401 .* X_public, 400"),
+        ({"n_teachers": 1501}, {}, ValueError, "n_teachers=1501 .* n_samples=1500"),
+        ({"n_teachers": 0}, {}, ValueError, "n_teachers"),
+        ({"epsilon": 0}, {}, ValueError, "epsilon"),
+        ({"epsilon": -1.0}, {}, ValueError, "epsilon"),
+        ({"delta": 0}, {}, ValueError, "delta"),
+        ({"delta": 1.0}, {}, ValueError, "delta"),
+        ({"unit": "person"}, {}, ValueError, "unit"),
+        ({"unit": "group"}, {}, ValueError, "needs groups="),
+        ({"partition": "stratified"}, {}, ValueError, "partition"),
+        ({"query_strategy": "best"}, {}, ValueError, "query_strategy"),
+        ({"aggregator": "gnmax"}, {}, ValueError, "aggregator"),
+        ({"aggregator": GNMax(-1)}, {}, ValueError, "sigma"),
+        ({"classes": [0]}, {}, ValueError, "at least 2 classes"),
+        ({"classes": [0, 2]}, {}, ValueError, "not in classes"),
+        ({"classes": ["a", "b"]}, {}, ValueError, "not in classes"),
+        ({"student": LinearRegression()}, {}, ValueError, "must be classifiers"),
+        ({}, {"groups": [1, 2]}, ValueError, "groups must have one identifier per record"),
+        ({}, {"sample_weight": np.ones(3)}, ValueError, "sample_weight"),
+        ({}, {"sample_weight": np.full(1500, np.nan)}, ValueError, "sample_weight"),
+        ({}, {"X_public": None}, ValueError, "public, unlabelled rows"),
+        ({}, {"X_public": X_PUBLIC[:, :4]}, ValueError, "X_public does not have the features"),
+        ({}, {"X_public": X_PUBLIC[:0]}, ValueError, "X_public has 0 sample"),
+        ({}, {"X_public": X_PUBLIC[0]}, ValueError, "Expected X_public as a 2D array"),
+        ({}, {"y": Y_PRIVATE[1:]}, ValueError, "inconsistent numbers of samples"),
+        ({}, {"y": np.c_[Y_PRIVATE, Y_PRIVATE]}, ValueError, "multi-output"),
+        ({}, {"y": sparse.csr_matrix(np.c_[Y_PRIVATE, Y_PRIVATE])}, ValueError, "multilabel"),
+        ({}, {"y": X_PRIVATE[:, 0]}, ValueError, "continuous"),
+        ({}, {"y": np.where(Y_PRIVATE, 1.0, np.nan)}, ValueError, "y contains NaN"),
+        ({}, {"y": None}, ValueError, "y to be passed"),
+    ],
+)
+def test_refused_before_any_teacher_trains(params, kwargs, error, message):
+    clf = pate(Forbidden(), **params)
+    arguments = {"X": X_PRIVATE, "y": Y_PRIVATE, "X_public": X_PUBLIC} | kwargs
+    with pytest.raises(error, match=message):
+        clf.fit(**arguments)
+    assert not hasattr(clf, "privacy_spent_") and not hasattr(clf, "curator_")
+    with pytest.raises(NotFittedError):
+        check_is_fitted(clf)
+
+
+@pytest.mark.parametrize("base", [LinearRegression(), [], [LinearRegression()]])
+def test_teachers_must_be_classifiers(base):
+    with pytest.raises(ValueError, match="classifier"):
+        fit(pate(base))
+
+
+@pytest.mark.parametrize(
+    "rows", [[0, 0, 1], [0, 1], [0, 1, 400], [-1, 0, 1], [0.0, 1.0, 2.0], [[0, 1, 2]]]
+)
+def test_a_query_strategy_that_returns_nonsense(rows):
+    class Broken:
+        def select(self, X_public, n_queries, random_state=None):
+            return rows
+
+    with pytest.raises(ValueError, match="query_strategy.select must return 3 distinct"):
+        fit(pate(Forbidden(), n_queries=3, query_strategy=Broken()))
+
+
+def test_own_query_strategy():
+    class First(RandomQueries):
+        def select(self, X_public, n_queries, random_state=None):
+            return np.arange(n_queries)
+
+    clf = fit(pate(n_queries=15, query_strategy=First()))
+    np.testing.assert_array_equal(clf.query_indices_, np.arange(15))
+
+
+def test_a_failed_refit_loses_nothing():
+    clf = fit()
+    before = clf.predict(X_TEST), clf.privacy_spent_
+    with pytest.raises(TeacherError):
+        fit(clf.set_params(base_estimator=Unwilling()))
+    np.testing.assert_array_equal(clf.predict(X_TEST), before[0])
+    assert clf.privacy_spent_ == before[1]
+
+
+# --- scikit-learn's habits -----------------------------------------------------------------------
+
+
+def test_parameters_nest_and_clone():
+    clf = pate(RandomForestClassifier(), aggregator=GNMax(40.0))
+    clf.set_params(aggregator__sigma=9.0, base_estimator__max_depth=3)
+    copied = clone(clf)
+    assert copied.aggregator.sigma == 9.0 and copied.base_estimator.max_depth == 3
+    assert copied.aggregator is not clf.aggregator
+
+
+def test_routing_requests_public_data_and_groups_by_default():
+    requests = pate().get_metadata_routing().fit.requests
+    assert requests["X_public"] is True and requests["groups"] is True
+    assert requests["sample_weight"] is None
+
+
+def test_classes_from_private_labels_warn_once():
+    clf = pate(classes=None)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        fit(clf)
+    assert [w.category for w in caught] == [PrivacyLeakWarning]
+    assert "pass classes=" in str(caught[0].message)
+
+
+# --- on data -------------------------------------------------------------------------------------
+
+
+def test_breast_cancer_at_epsilon_one():
+    X, y = load_breast_cancer(return_X_y=True)
+    scores = []
+    for seed in range(10):
+        split = train_test_split(X, y, train_size=340, random_state=seed)
+        X_public, X_test, _, y_test = train_test_split(
+            split[1], split[3], train_size=100, random_state=seed
+        )
+        clf = PATEClassifier(
+            make_pipeline(StandardScaler(), LogisticRegression()),
+            student=make_pipeline(StandardScaler(), NearestCentroid()),
+            n_teachers=80,
+            classes=[0, 1],
+            random_state=seed,
+        ).fit(split[0], split[2], X_public)
+        assert clf.privacy_spent_.epsilon <= 1
+        scores.append(clf.score(X_test, y_test))
+    assert np.mean(scores) >= 0.85
+
+
+def test_defaults_are_useful_on_adult(data_home):
+    from sklearn_pate.datasets import fetch_adult
+
+    private, public = fetch_adult(data_home=data_home, subset="train"), None
+    public = fetch_adult(data_home=data_home, subset="test")
+    columns = make_column_transformer(
+        (StandardScaler(), make_column_selector(dtype_include="number")),
+        (OneHotEncoder(handle_unknown="ignore"), make_column_selector(dtype_exclude="number")),
+    )
+    clf = PATEClassifier(make_pipeline(columns, LogisticRegression(max_iter=1000)))
+    X_test, y_test = public.data[5000:], public.target[5000:]
+    scores = []
+    for _ in range(8):
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            clf.fit(private.data, private.target, public.data[:5000])
+        assert [w.category for w in caught] == [PrivacyLeakWarning]
+        assert clf.privacy_spent_.epsilon <= 1
+        scores.append(clf.score(X_test, y_test))
+    majority = 1 - y_test.mean()
+    # the mean over fits lies about 0.03 above, its standard error is 0.006
+    assert np.mean(scores) > majority + 0.01

@@ -1,0 +1,663 @@
+"""The fetchers, on small made-up files and, where SKLEARN_PATE_DATA is set, on the real ones."""
+
+import gzip
+import os
+import struct
+import zipfile
+from urllib.error import URLError
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.utils import Bunch
+
+from sklearn_pate import datasets
+from sklearn_pate.datasets import fetch_adult, fetch_diabetes130, fetch_mnist
+
+FETCHERS = [fetch_adult, fetch_diabetes130, fetch_mnist]
+DATA = os.environ.get("SKLEARN_PATE_DATA")
+needs_data = pytest.mark.skipif(not DATA, reason="SKLEARN_PATE_DATA names no folder")
+
+
+@pytest.fixture(autouse=True)
+def calls(monkeypatch):
+    """No real download and no real data by accident; the attempts to download are recorded."""
+    attempts = []
+
+    def no_network(name, **options):
+        attempts.append((name, options))
+        raise URLError("no network")
+
+    monkeypatch.delenv("SKLEARN_PATE_DATA", raising=False)
+    monkeypatch.setattr(datasets, "fetch_openml", no_network)
+    return attempts
+
+
+@pytest.fixture
+def openml(monkeypatch, calls):
+    """Let OpenML answer with the given table."""
+
+    def answer(table):
+        def fetch(name, **options):
+            calls.append((name, options))
+            return Bunch(frame=table)
+
+        monkeypatch.setattr(datasets, "fetch_openml", fetch)
+
+    return answer
+
+
+# ------------------------------------------------------------------------------ made-up files
+
+TRAIN = """\
+39, State-gov, 77516, Bachelors, 13, Never-married, Adm-clerical, Not-in-family, White, Male, \
+2174, 0, 40, United-States, <=50K
+50, ?, 83311, HS-grad, 9, Divorced, ?, Husband, Black, Female, 0, 7, 13, ?, >50K
+28, Private, 338409, Preschool, 1, Widowed, Sales, Wife, Other, Female, 0, 0, 40, Cuba, <=50K
+
+"""
+TEST = """\
+25, Private, 226802, 11th, 7, Never-married, Sales, Own-child, Black, Male, 0, 0, 40, Peru, <=50K.
+44, Local-gov, 160323, Doctorate, 16, Separated, Sales, Husband, Black, Male, 7688, 0, 40, ?, >50K.
+
+"""
+COMMENT = "|1x3 Cross validator\n"
+
+
+@pytest.fixture
+def adult_home(tmp_path):
+    (tmp_path / "adult.data").write_text(TRAIN)
+    (tmp_path / "adult.test").write_text(COMMENT + TEST)
+    return tmp_path
+
+
+DRUGS = [
+    *["metformin", "repaglinide", "nateglinide", "chlorpropamide", "glimepiride", "acetohexamide"],
+    *["glipizide", "glyburide", "tolbutamide", "pioglitazone", "rosiglitazone", "acarbose"],
+    *["miglitol", "troglitazone", "tolazamide", "examide", "citoglipton", "insulin"],
+    *["glyburide-metformin", "glipizide-metformin", "glimepiride-pioglitazone"],
+    *["metformin-rosiglitazone", "metformin-pioglitazone", "change", "diabetesMed"],
+]
+
+
+def diabetes_table():
+    """Four stays of three patients, as text, in UCI's 50 columns."""
+    columns = {
+        "encounter_id": ["9", "2", "30", "4"],
+        "patient_nbr": ["700", "600", "700", "500"],
+        "race": ["Asian", "?", "Caucasian", "?"],
+        "gender": ["Female", "Male", "Female", "Unknown/Invalid"],
+        "age": ["[0-10)", "[90-100)", "[10-20)", "[0-10)"],
+        "weight": ["?", "?", "?", "[75-100)"],
+        "admission_type_id": ["10", "9", "1", "10"],
+        "discharge_disposition_id": ["25", "1", "1", "11"],
+        "admission_source_id": ["1", "7", "7", "7"],
+        "time_in_hospital": ["1", "3", "2", "14"],
+        "payer_code": ["?", "MC", "?", "MC"],
+        "medical_specialty": ["?", "Surgery", "?", "Surgery"],
+        **{f"num_{name}": list("4123") for name in ("lab_procedures", "procedures", "medications")},
+        **{f"number_{name}": list("0100") for name in ("outpatient", "emergency", "inpatient")},
+        "diag_1": ["250.00", "250", "V27", "428"],
+        "diag_2": ["?", "250", "V27", "428"],
+        "diag_3": ["?", "?", "V27", "428"],
+        "number_diagnoses": ["1", "9", "6", "7"],
+        "max_glu_serum": ["None", ">300", "None", "Norm"],
+        "A1Cresult": ["None", "None", ">8", "Norm"],
+        **{drug: ["No", "Steady", "Up", "No"] for drug in DRUGS},
+        "readmitted": ["NO", ">30", "<30", "<30"],
+    }
+    return pd.DataFrame(columns)
+
+
+@pytest.fixture
+def diabetes_home(tmp_path):
+    with zipfile.ZipFile(tmp_path / "dataset_diabetes.zip", "w") as archive:
+        csv = diabetes_table().to_csv(index=False)
+        archive.writestr("dataset_diabetes/IDs_mapping.csv", "admission_type_id,description\n")
+        archive.writestr("dataset_diabetes/diabetic_data.csv", csv)
+    return tmp_path
+
+
+def idx(array):
+    header = bytes([0, 0, 8, array.ndim]) + struct.pack(f">{array.ndim}I", *array.shape)
+    return header + array.astype(np.uint8).tobytes()
+
+
+IMAGES = np.arange(5 * 784).reshape(5, 28, 28) % 256
+DIGITS = np.array([3, 0, 9, 1, 7])
+
+
+@pytest.fixture
+def mnist_home(tmp_path):
+    """Three training images in gzip files, two test images in plain ones."""
+    for name, part in [("train", slice(0, 3)), ("t10k", slice(3, 5))]:
+        for kind, array in [("images-idx3", IMAGES[part]), ("labels-idx1", DIGITS[part])]:
+            content = idx(array)
+            path = tmp_path / f"{name}-{kind}-ubyte"
+            if name == "train":
+                path.with_name(path.name + ".gz").write_bytes(gzip.compress(content))
+            else:
+                path.write_bytes(content)
+    return tmp_path
+
+
+# ------------------------------------------------------------------------------ all fetchers
+
+
+@pytest.mark.parametrize("fetch", FETCHERS)
+@pytest.mark.parametrize("subset", ["validation", None, ["train"]])
+def test_unknown_subset(fetch, subset):
+    with pytest.raises(ValueError, match="subset must be .*'all'.*got") as error:
+        fetch(subset=subset)
+    assert repr(subset) in str(error.value)
+
+
+def test_subset_message_names_the_allowed_values():
+    for fetch in (fetch_adult, fetch_mnist):
+        with pytest.raises(ValueError, match=r"one of \['all', 'train', 'test'\], got 'Train'"):
+            fetch(subset="Train")
+
+
+@pytest.mark.parametrize("subset", ["train", "test"])
+def test_diabetes_has_no_split(subset):
+    with pytest.raises(ValueError, match="no official split.*GroupShuffleSplit"):
+        fetch_diabetes130(subset=subset)
+
+
+@pytest.mark.parametrize(
+    ("fetch", "folder", "name", "version", "files"),
+    [
+        (fetch_adult, "adult", "adult", 2, "adult.data, adult.test"),
+        (
+            fetch_diabetes130,
+            "diabetes130",
+            "Diabetes130US",
+            1,
+            "dataset_diabetes.zip or diabetic_data.csv",
+        ),
+        (fetch_mnist, "mnist", "mnist_784", 1, "train-images-idx3-ubyte.gz or train-images-idx3-"),
+    ],
+)
+def test_nothing_found(fetch, folder, name, version, files, tmp_path, monkeypatch, calls):
+    first, second = tmp_path / "first", tmp_path / "second"
+    monkeypatch.setenv("SKLEARN_PATE_DATA", str(second))
+    with pytest.raises(FileNotFoundError) as error:
+        fetch(data_home=first)
+    message = str(error.value)
+    for place in (first, first / folder, second, second / folder):
+        assert str(place) in message
+    assert files in message
+    assert "SKLEARN_PATE_DATA" in message
+    assert "no network" in message
+    assert isinstance(error.value.__cause__, URLError)
+    assert calls == [(name, {"version": version, "data_home": first, "as_frame": True})]
+
+
+@pytest.mark.parametrize("fetch", FETCHERS)
+def test_nothing_given(fetch, calls):
+    with pytest.raises(FileNotFoundError, match="in: no folder, as none was given"):
+        fetch()
+    assert [options["data_home"] for _, options in calls] == [None]
+
+
+def test_places_and_their_order(tmp_path, monkeypatch, calls):
+    homes = {}
+    for age, place in enumerate(["given", "given/adult", "variable", "variable/adult"], start=20):
+        homes[place] = tmp_path / place
+        homes[place].mkdir(parents=True, exist_ok=True)
+        (homes[place] / "adult.data").write_text(TRAIN.replace("39,", f"{age},"))
+    monkeypatch.setenv("SKLEARN_PATE_DATA", str(homes["variable"]))
+    for age, place in enumerate(homes, start=20):
+        X, _ = fetch_adult(data_home=homes["given"], subset="train", return_X_y=True)
+        assert X["age"].iloc[0] == age
+        (homes[place] / "adult.data").unlink()
+    assert not calls
+
+
+def test_all_files_must_be_in_one_folder(tmp_path, calls):
+    (tmp_path / "adult").mkdir()
+    (tmp_path / "adult.data").write_text(TRAIN)
+    (tmp_path / "adult" / "adult.test").write_text(TEST)
+    assert len(fetch_adult(data_home=tmp_path, subset="train").data) == 3
+    assert len(fetch_adult(data_home=tmp_path, subset="test").data) == 2
+    with pytest.raises(FileNotFoundError, match="adult.data, adult.test"):
+        fetch_adult(data_home=tmp_path)
+    assert len(calls) == 1
+
+
+def test_home_folder_is_expanded(adult_home, monkeypatch):
+    monkeypatch.setenv("HOME", str(adult_home))
+    monkeypatch.setenv("USERPROFILE", str(adult_home))
+    assert fetch_adult(data_home="~").data.shape == (5, 14)
+
+
+# ------------------------------------------------------------------------------ Adult
+
+
+def test_adult_frame(adult_home, calls):
+    dataset = fetch_adult(data_home=adult_home)
+    X, y = dataset.data, dataset.target
+    assert X.shape == (5, 14)
+    assert list(X.columns) == dataset.feature_names
+    assert list(X.index) == list(y.index) == list(range(5))
+    assert X["age"].tolist() == [39, 50, 28, 25, 44]
+    numbers = X.select_dtypes("int64")
+    assert list(numbers) == [
+        *["age", "fnlwgt", "education-num", "capital-gain", "capital-loss", "hours-per-week"]
+    ]
+    assert X.shape[1] - numbers.shape[1] == X.select_dtypes("category").shape[1] == 8
+    assert y.name == "class" and y.dtype == "int64"
+    assert y.tolist() == [0, 1, 0, 0, 1]
+    assert dataset.target_names == ["<=50K", ">50K"]
+    pd.testing.assert_frame_equal(dataset.frame, pd.concat([X, y], axis=1))
+    assert "Adult" in dataset.DESCR
+    assert not calls
+
+
+def test_adult_missing_values(adult_home):
+    X = fetch_adult(data_home=adult_home).data
+    missing = X.isna().sum()
+    assert missing[missing > 0].to_dict() == {
+        "workclass": 1,
+        "occupation": 1,
+        "native-country": 2,
+    }
+    assert not any("?" in X[name].cat.categories for name in X.select_dtypes("category"))
+
+
+def test_adult_comment_line_and_dots_do_not_matter(adult_home):
+    expected = fetch_adult(data_home=adult_home, subset="test", return_X_y=True)
+    for content in (TEST, TEST.replace("K.", "K"), COMMENT + TEST.replace("K.", "K"), TEST.strip()):
+        (adult_home / "adult.test").write_text(content)
+        X, y = fetch_adult(data_home=adult_home, subset="test", return_X_y=True)
+        pd.testing.assert_frame_equal(X, expected[0])
+        pd.testing.assert_series_equal(y, expected[1])
+
+
+def test_adult_levels_do_not_depend_on_the_subset(adult_home):
+    train, test, both = (
+        fetch_adult(data_home=adult_home, subset=s).data for s in ("train", "test", "all")
+    )
+    assert train.dtypes.tolist() == test.dtypes.tolist() == both.dtypes.tolist()
+    pd.testing.assert_frame_equal(pd.concat([train, test], ignore_index=True), both)
+    education = train["education"].cat.categories
+    assert len(education) == 16
+    assert [education.get_loc(level) + 1 for level in both["education"]] == both[
+        "education-num"
+    ].tolist()
+
+
+def test_adult_array(adult_home):
+    dataset = fetch_adult(data_home=adult_home, as_frame=False)
+    frame = fetch_adult(data_home=adult_home).data
+    assert dataset.data.dtype == np.float64 and dataset.frame is None
+    assert dataset.target.dtype == np.int64 and dataset.target.tolist() == [0, 1, 0, 0, 1]
+    assert dataset.data.flags.writeable and dataset.target.flags.writeable
+    assert dataset.data.flags.c_contiguous
+    for j, name in enumerate(dataset.feature_names):
+        values = frame[name]
+        expected = values.cat.codes if isinstance(values.dtype, pd.CategoricalDtype) else values
+        assert dataset.data[:, j].tolist() == expected.tolist()
+    assert dataset.data[1, dataset.feature_names.index("workclass")] == -1
+    X, y = fetch_adult(data_home=adult_home, as_frame=False, return_X_y=True, subset="test")
+    np.testing.assert_array_equal(X, dataset.data[3:])
+    np.testing.assert_array_equal(y, dataset.target[3:])
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "reason"),
+    [
+        ("Private", "Privat", "'Privat' in column 'workclass'"),
+        (" <=50K", " 50K", "unknown label '50K'"),
+        ("28, Private", "x, Private", "x"),
+        (", Cuba, <=50K\n", "", "unknown value '' in column 'native-country'"),
+        ("28, Private", "28, 1, Private", "15"),
+        (TRAIN, "", "no rows"),
+        ("28, Private", "28.5, Private", "a fraction in column 'age'"),
+    ],
+)
+def test_adult_damaged(adult_home, old, new, reason):
+    path = adult_home / "adult.data"
+    path.write_text(TRAIN.replace(old, new))
+    with pytest.raises(ValueError, match="damaged or not the expected file") as error:
+        fetch_adult(data_home=adult_home)
+    assert str(path) in str(error.value)
+    assert reason in str(error.value)
+
+
+def openml_adult(home):
+    """Tile the made-up rows to OpenML's size, with its order and its types."""
+    frame = fetch_adult(data_home=home).frame
+    test = frame.iloc[np.resize([3, 4], 16_281)]
+    train = frame.iloc[np.resize([0, 1, 2], 32_561)]
+    table = pd.concat([test, train], ignore_index=True)
+    table["class"] = pd.Categorical(np.where(table["class"], ">50K", "<=50K"))
+    for name in table.select_dtypes("category"):  # other levels in another order
+        table[name] = table[name].cat.remove_unused_categories().cat.as_unordered()
+        table[name] = table[name].cat.reorder_categories(table[name].cat.categories[::-1])
+    return table.astype(dict.fromkeys(table.select_dtypes("int64"), float))
+
+
+def test_adult_from_openml(adult_home, openml, calls):
+    table = openml_adult(adult_home)
+    expected = fetch_adult(data_home=adult_home)
+    (adult_home / "adult.data").unlink()
+    (adult_home / "adult.test").unlink()
+    openml(table)
+    dataset = fetch_adult(data_home=str(adult_home))
+    assert calls == [
+        ("adult", {"version": 2, "data_home": str(adult_home), "as_frame": True}),
+    ]
+    assert dataset.data.dtypes.tolist() == expected.data.dtypes.tolist()
+    assert list(dataset.data.index) == list(range(48_842))
+    rows = [*range(3), 32_561, 32_562]  # training rows first, as from the files
+    pd.testing.assert_frame_equal(dataset.frame.iloc[rows].reset_index(drop=True), expected.frame)
+    train, test = fetch_adult(subset="train"), fetch_adult(subset="test")
+    assert train.data.shape == (32_561, 14) and test.data.shape == (16_281, 14)
+    pd.testing.assert_frame_equal(train.frame, dataset.frame.iloc[:32_561])
+    assert test.frame["age"].tolist() == dataset.frame["age"].iloc[32_561:].tolist()
+
+
+@pytest.mark.parametrize("change", ["shorter", "train first", "shuffled"])
+def test_adult_from_openml_in_another_order(adult_home, openml, change):
+    table = openml_adult(adult_home)
+    if change == "shorter":
+        table = table.iloc[:-1]
+    elif change == "train first":
+        table = pd.concat([table.iloc[16_281:], table.iloc[:16_281]], ignore_index=True)
+    else:
+        table = table.sample(frac=1, random_state=0, ignore_index=True)
+    (adult_home / "adult.data").unlink()
+    openml(table)
+    with pytest.raises(ValueError, match="OpenML's adult, version 2.*16,281 rows of adult.test"):
+        fetch_adult(data_home=adult_home)
+
+
+# ------------------------------------------------------------------------------ Diabetes 130-US
+
+
+def test_diabetes_frame(diabetes_home, calls):
+    dataset = fetch_diabetes130(data_home=diabetes_home)
+    X, y, groups = dataset.data, dataset.target, dataset.groups
+    assert X.shape == (4, 47)
+    assert list(X.columns) == dataset.feature_names == list(diabetes_table().columns[2:-1])
+    for part in (X, y, groups):
+        assert part.index.tolist() == [9, 2, 30, 4] and part.index.name == "encounter_id"
+    assert groups.tolist() == [700, 600, 700, 500]
+    assert groups.name == "patient_nbr" and groups.dtype == "int64"
+    assert y.tolist() == [0, 0, 1, 1]
+    assert y.name == "readmitted_within_30_days" and y.dtype == "int64"
+    assert dataset.target_names[1] == "within 30 days"
+    pd.testing.assert_frame_equal(dataset.frame, pd.concat([X, y], axis=1))
+    assert "Strack" in dataset.DESCR
+    assert not calls
+
+
+def test_diabetes_types(diabetes_home):
+    X = fetch_diabetes130(data_home=diabetes_home).data
+    counts = X.select_dtypes("int64")
+    assert counts.columns.tolist() == [
+        *["time_in_hospital", "num_lab_procedures", "num_procedures", "num_medications"],
+        *["number_outpatient", "number_emergency", "number_inpatient", "number_diagnoses"],
+    ]
+    assert X.select_dtypes("category").shape[1] == 39
+    assert X["admission_type_id"].cat.categories.tolist() == [1, 9, 10]  # sorted as numbers
+    assert X["discharge_disposition_id"].tolist() == [25, 1, 1, 11]
+    assert X["diag_1"].tolist() == ["250.00", "250", "V27", "428"]
+    assert X["age"].cat.categories.tolist() == ["[0-10)", "[10-20)", "[90-100)"]
+
+
+def test_diabetes_missing_is_the_question_mark_and_not_none(diabetes_home):
+    X = fetch_diabetes130(data_home=diabetes_home).data
+    missing = X.isna().sum()
+    assert missing[missing > 0].to_dict() == {
+        "race": 2,
+        "weight": 3,
+        "payer_code": 2,
+        "medical_specialty": 2,
+        "diag_2": 1,
+        "diag_3": 2,
+    }
+    assert X["max_glu_serum"].tolist() == ["None", ">300", "None", "Norm"]
+    assert X["A1Cresult"].cat.categories.tolist() == [">8", "None", "Norm"]
+
+
+def test_diabetes_array(diabetes_home):
+    dataset = fetch_diabetes130(data_home=diabetes_home, as_frame=False)
+    column = dict(zip(dataset.feature_names, dataset.data.T, strict=True))
+    assert dataset.data.shape == (4, 47) and dataset.data.dtype == np.float64
+    assert column["admission_type_id"].tolist() == [2, 1, 0, 2]
+    assert column["weight"].tolist() == [-1, -1, -1, 0]
+    assert column["time_in_hospital"].tolist() == [1, 3, 2, 14]
+    assert isinstance(dataset.groups, np.ndarray)
+    assert dataset.groups.tolist() == [700, 600, 700, 500]
+    assert dataset.target.tolist() == [0, 0, 1, 1]
+    assert dataset.frame is None
+    X, y = fetch_diabetes130(data_home=diabetes_home, as_frame=False, return_X_y=True)
+    np.testing.assert_array_equal(X, dataset.data)
+    np.testing.assert_array_equal(y, dataset.target)
+
+
+def test_diabetes_unzipped(diabetes_home):
+    expected = fetch_diabetes130(data_home=diabetes_home).frame
+    (diabetes_home / "diabetic_data.csv").write_text("the archive comes first")
+    pd.testing.assert_frame_equal(fetch_diabetes130(data_home=diabetes_home).frame, expected)
+    (diabetes_home / "dataset_diabetes.zip").unlink()
+    diabetes_table().to_csv(diabetes_home / "diabetic_data.csv", index=False)
+    pd.testing.assert_frame_equal(fetch_diabetes130(data_home=diabetes_home).frame, expected)
+
+
+def test_diabetes_damaged(diabetes_home):
+    path = diabetes_home / "dataset_diabetes.zip"
+    whole = path.read_bytes()
+    with zipfile.ZipFile(path, "w") as archive:
+        archive.writestr("other.csv", "a,b\n")
+    with pytest.raises(ValueError, match="dataset_diabetes.zip is damaged.*no diabetic_data.csv"):
+        fetch_diabetes130(data_home=diabetes_home)
+    path.write_bytes(whole[:100])
+    with pytest.raises(ValueError, match="dataset_diabetes.zip is damaged.*not a zip file"):
+        fetch_diabetes130(data_home=diabetes_home)
+    path.unlink()
+    csv = diabetes_home / "diabetic_data.csv"
+    table = diabetes_table()
+    for damaged, reason in [
+        (table.drop(columns="weight"), "49 columns instead of 50"),
+        (table.rename(columns={"patient_nbr": "patient"}), "patient_nbr"),
+        (table.replace({"readmitted": {"NO": "no"}}), "unknown label 'no'"),
+        (table.replace({"num_procedures": {"4": "many"}}), "many"),
+    ]:
+        damaged.to_csv(csv, index=False)
+        with pytest.raises(ValueError, match="diabetic_data.csv is damaged") as error:
+            fetch_diabetes130(data_home=diabetes_home)
+        assert reason in str(error.value)
+
+
+def test_diabetes_from_openml(diabetes_home, openml, calls):
+    expected = fetch_diabetes130(data_home=diabetes_home)
+    (diabetes_home / "dataset_diabetes.zip").unlink()
+    table = diabetes_table().replace("?", np.nan)
+    numbers = [name for name in table if name.startswith(("num", "time", "patient", "encounter"))]
+    table = table.astype(dict.fromkeys(numbers, float) | {"admission_source_id": float})
+    others = [name for name in table if table[name].dtype != float]
+    table = table.astype(dict.fromkeys(others, "category"))
+    openml(table.rename(columns=lambda name: name.replace("-", ".")))
+    dataset = fetch_diabetes130(data_home=diabetes_home)
+    assert calls == [
+        ("Diabetes130US", {"version": 1, "data_home": diabetes_home, "as_frame": True}),
+    ]
+    pd.testing.assert_frame_equal(dataset.frame, expected.frame)
+    pd.testing.assert_series_equal(dataset.groups, expected.groups)
+    openml(table.drop(columns="race"))
+    with pytest.raises(ValueError, match="OpenML's Diabetes130US.*49 columns"):
+        fetch_diabetes130(data_home=diabetes_home)
+
+
+# ------------------------------------------------------------------------------ MNIST
+
+
+def test_mnist_array(mnist_home, calls):
+    dataset = fetch_mnist(data_home=mnist_home)
+    assert dataset.data.dtype == np.uint8 and dataset.target.dtype == np.int64
+    np.testing.assert_array_equal(dataset.data.reshape(5, 28, 28), IMAGES)
+    np.testing.assert_array_equal(dataset.target, DIGITS)
+    assert dataset.data.flags.writeable and dataset.data.flags.c_contiguous
+    assert dataset.target.flags.writeable
+    assert dataset.frame is None
+    assert dataset.feature_names[::783] == ["pixel1", "pixel784"]
+    assert dataset.target_names == list("0123456789")
+    assert "MNIST" in dataset.DESCR
+    assert not calls
+
+
+@pytest.mark.parametrize(("subset", "rows"), [("train", slice(0, 3)), ("test", slice(3, 5))])
+def test_mnist_subset(mnist_home, subset, rows):
+    X, y = fetch_mnist(data_home=mnist_home, subset=subset, return_X_y=True)
+    np.testing.assert_array_equal(X.reshape(-1, 28, 28), IMAGES[rows])
+    np.testing.assert_array_equal(y, DIGITS[rows])
+    assert X.flags.writeable
+
+
+def test_mnist_frame(mnist_home):
+    dataset = fetch_mnist(data_home=mnist_home, as_frame=True)
+    assert list(dataset.data.columns) == [f"pixel{i}" for i in range(1, 785)]
+    assert set(dataset.data.dtypes) == {np.dtype(np.uint8)}
+    np.testing.assert_array_equal(dataset.data, IMAGES.reshape(5, 784))
+    assert dataset.target.name == "class" and dataset.target.tolist() == DIGITS.tolist()
+    assert dataset.frame.shape == (5, 785)
+
+
+IMAGES_GZ, LABELS_GZ = "train-images-idx3-ubyte.gz", "train-labels-idx1-ubyte.gz"
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "reason"),
+    [
+        (IMAGES_GZ, gzip.compress(idx(IMAGES[:3]), mtime=0)[:-20], "end-of-stream"),
+        (IMAGES_GZ, idx(IMAGES[:3]), "Not a gzipped file"),
+        (IMAGES_GZ, gzip.compress(b"")[:10] + b"\xff" * 20, "invalid block type"),
+        (IMAGES_GZ, gzip.compress(idx(IMAGES)[:6]), "does not begin like an IDX file of 3-dim"),
+        (IMAGES_GZ, b"", "does not begin like an IDX file of 3-dim"),
+        (IMAGES_GZ, gzip.compress(idx(DIGITS[:3])), "does not begin like an IDX file of 3-dim"),
+        (LABELS_GZ, gzip.compress(idx(IMAGES[:3])), "does not begin like an IDX file of 1-dim"),
+        (IMAGES_GZ, gzip.compress(idx(IMAGES[:3])[:-1]), "it holds 2351 values"),
+        (IMAGES_GZ, gzip.compress(idx(IMAGES[:3]) + b"x"), "header says [3, 28, 28]"),
+        (IMAGES_GZ, gzip.compress(idx(IMAGES[:3, :, :14])), "(3, 28, 14) images"),
+        (LABELS_GZ, gzip.compress(idx(DIGITS[:2])), "(3, 28, 28) images, 2 labels"),
+        (LABELS_GZ, gzip.compress(idx(DIGITS[:3] + 1)), "labels up to 10"),
+    ],
+)
+def test_mnist_damaged(mnist_home, name, content, reason):
+    (mnist_home / name).write_bytes(content)
+    with pytest.raises(ValueError, match="damaged or not the expected file") as error:
+        fetch_mnist(data_home=mnist_home, subset="train")
+    assert str(mnist_home / name) in str(error.value)
+    assert reason in str(error.value)
+    assert len(fetch_mnist(data_home=mnist_home, subset="test").data) == 2
+
+
+def openml_mnist():
+    pixels = np.zeros((70_000, 784), dtype=np.uint8)
+    pixels[:60_000, 5], pixels[60_000:, 7] = 200, 255
+    labels = np.zeros(70_000, dtype=int)
+    labels[:5], labels[60_000:60_005] = [5, 0, 4, 1, 9], [7, 2, 1, 0, 4]
+    table = pd.DataFrame(pixels, columns=[f"pixel{i}" for i in range(1, 785)])
+    return table.assign(**{"class": pd.Categorical(labels.astype(str))})
+
+
+def test_mnist_from_openml(tmp_path, openml, calls):
+    openml(openml_mnist())
+    X, y = fetch_mnist(data_home=tmp_path, subset="train", return_X_y=True)
+    assert calls == [("mnist_784", {"version": 1, "data_home": tmp_path, "as_frame": True})]
+    assert X.shape == (60_000, 784) and X.dtype == np.uint8
+    assert (X[:, 5] == 200).all() and not X[:, 7].any()
+    assert y.dtype == np.int64 and y[:5].tolist() == [5, 0, 4, 1, 9]
+    X, y = fetch_mnist(subset="test", as_frame=True, return_X_y=True)
+    assert X.shape == (10_000, 784) and (X["pixel8"] == 255).all()
+    assert y[:5].tolist() == [7, 2, 1, 0, 4]
+    assert fetch_mnist().target.shape == (70_000,)
+
+
+def test_mnist_from_openml_in_another_order(tmp_path, openml):
+    table = openml_mnist()
+    for wrong in (table.iloc[::-1], table.iloc[:-1]):
+        openml(wrong)
+        with pytest.raises(ValueError, match="OpenML's mnist_784.*60,000 training images"):
+            fetch_mnist(data_home=tmp_path)
+
+
+# ------------------------------------------------------------------------------ the real files
+
+
+@needs_data
+def test_real_adult():
+    train = fetch_adult(data_home=DATA, subset="train")
+    test = fetch_adult(data_home=DATA, subset="test")
+    assert train.data.shape == (32_561, 14) and test.data.shape == (16_281, 14)
+    assert np.bincount(train.target).tolist() == [24_720, 7_841]
+    assert np.bincount(test.target).tolist() == [12_435, 3_846]
+    assert train.data.dtypes.tolist() == test.data.dtypes.tolist()
+    dataset = fetch_adult(data_home=DATA)
+    missing = dataset.data.isna().sum()
+    assert missing[missing > 0].to_dict() == {
+        "workclass": 2_799,
+        "occupation": 2_809,
+        "native-country": 857,
+    }
+    categorical = dataset.data.select_dtypes("category")
+    assert all(
+        set(values.cat.categories) == set(values.dropna()) for _, values in categorical.items()
+    )
+    rank = dataset.data["education"].cat.codes + 1
+    assert (rank == dataset.data["education-num"]).all()
+
+
+@needs_data
+def test_real_adult_in_the_shape_of_openml(tmp_path, openml, calls):
+    expected = fetch_adult(data_home=DATA)
+    table = pd.concat([expected.frame.iloc[32_561:], expected.frame.iloc[:32_561]])
+    table["class"] = table["class"].map({0: "<=50K", 1: ">50K"})
+    openml(table.reset_index(drop=True))
+    pd.testing.assert_frame_equal(fetch_adult(data_home=tmp_path).frame, expected.frame)
+    assert len(calls) == 1
+
+
+@needs_data
+def test_real_diabetes(monkeypatch):
+    monkeypatch.setenv("SKLEARN_PATE_DATA", DATA)
+    dataset = fetch_diabetes130()
+    assert dataset.data.shape == (101_766, 47)
+    assert dataset.data.index.is_unique
+    assert np.bincount(dataset.target).tolist() == [90_409, 11_357]
+    assert dataset.groups.nunique() == 71_518
+    assert dataset.groups.value_counts().iloc[0] == 40
+    missing = dataset.data.isna().sum()
+    assert missing[missing > 0].to_dict() == {
+        "race": 2_273,
+        "weight": 98_569,
+        "payer_code": 40_256,
+        "medical_specialty": 49_949,
+        "diag_1": 21,
+        "diag_2": 358,
+        "diag_3": 1_423,
+    }
+    assert (dataset.data["A1Cresult"] == "None").sum() == 84_748
+    assert (dataset.data["max_glu_serum"] == "None").sum() == 96_420
+    assert dataset.data["discharge_disposition_id"].nunique() == 26
+    assert [dataset.data[f"diag_{i}"].nunique() for i in (1, 2, 3)] == [716, 748, 789]
+
+
+@needs_data
+def test_real_mnist():
+    X, y = fetch_mnist(data_home=DATA, subset="train", return_X_y=True)
+    assert X.shape == (60_000, 784)
+    assert X.mean() == pytest.approx(33.3184, abs=1e-4)
+    assert X.std() == pytest.approx(78.5675, abs=1e-4)
+    assert np.bincount(y).tolist() == [
+        *[5_923, 6_742, 5_958, 6_131, 5_842, 5_421, 5_918, 6_265, 5_851, 5_949]
+    ]
+    X_test, y_test = fetch_mnist(data_home=DATA, subset="test", return_X_y=True)
+    assert X_test.shape == (10_000, 784)
+    assert y_test[:5].tolist() == [7, 2, 1, 0, 4]
+    dataset = fetch_mnist(data_home=DATA)
+    np.testing.assert_array_equal(dataset.data[60_000:], X_test)
+    np.testing.assert_array_equal(dataset.target[:60_000], y)

@@ -1,0 +1,220 @@
+"""Each partition keeps its adjacency: the stated change of the data reaches one teacher at most."""
+
+import inspect
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from sklearn_pate import partition as partition_module
+from sklearn_pate.partition import assign_teachers
+
+SEED = np.random.SeedSequence(7)
+
+
+def parts(partition, identifiers, n_teachers=5, groups=False, unit="record"):
+    """Which identifiers each teacher holds, as a dict teacher -> set."""
+    identifiers = list(identifiers)
+    assignment = assign_teachers(
+        partition,
+        len(identifiers),
+        n_teachers,
+        unit=unit,
+        index=None if groups else pd.Index(identifiers),
+        groups=identifiers if groups else None,
+        seed=SEED,
+    )
+    held = {i: set() for i in range(assignment.n_teachers)}
+    for name, teacher in zip(identifiers, assignment.teacher, strict=True):
+        held[teacher].add(str(name))
+    return held
+
+
+def n_changed(before, after):
+    return sum(before[i] != after[i] for i in before)
+
+
+# --- random ------------------------------------------------------------------------------------
+
+
+@settings(max_examples=50, deadline=None)
+@given(st.integers(1, 300), st.integers(1, 40), st.integers(0, 2**32 - 1))
+def test_random_parts_are_near_equal_and_disjoint(n_records, n_teachers, entropy):
+    if n_teachers > n_records:
+        return
+    assignment = assign_teachers(
+        "random", n_records, n_teachers, unit="record", seed=np.random.SeedSequence(entropy)
+    )
+    sizes = np.bincount(assignment.teacher, minlength=n_teachers)
+    assert sizes.sum() == n_records and sizes.max() - sizes.min() <= 1
+    assert assignment.adjacency == "replace one record"
+
+
+def test_random_depends_on_seed_and_length_only():
+    first = assign_teachers("random", 50, 5, unit="record", seed=np.random.SeedSequence(1))
+    again = assign_teachers("random", 50, 5, unit="record", seed=np.random.SeedSequence(1))
+    other = assign_teachers("random", 50, 5, unit="record", seed=np.random.SeedSequence(2))
+    np.testing.assert_array_equal(first.teacher, again.teacher)
+    assert (first.teacher != other.teacher).any()
+    assert (first.teacher != np.arange(50) % 5).any()
+
+
+def test_more_teachers_than_records_says_both_numbers():
+    with pytest.raises(ValueError, match=r"n_teachers=6 .* n_samples=5"):
+        assign_teachers("random", 5, 6, unit="record")
+
+
+# --- keyed hashes --------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("groups", [False, True])
+@settings(max_examples=100, deadline=None)
+@given(names=st.lists(st.integers(0, 10**6), min_size=2, max_size=60, unique=True))
+def test_removing_one_identifier_changes_one_teacher(groups, names):
+    whole, less = parts("hash", names, groups=groups), parts("hash", names[1:], groups=groups)
+    assert n_changed(whole, less) == 1
+
+
+@pytest.mark.parametrize("groups", [False, True])
+@settings(max_examples=100, deadline=None)
+@given(names=st.lists(st.text(min_size=1, max_size=8), min_size=2, max_size=40, unique=True))
+def test_one_new_text_identifier_among_numbers_changes_one_teacher(groups, names):
+    # The new identifier changes the dtype of all others, from integers to text or object
+    numbers = list(range(30))
+    fresh = [name for name in names if not name.strip().isdigit()][:1]
+    if not fresh:
+        return
+    changed = n_changed(
+        parts("hash", numbers, groups=groups), parts("hash", numbers + fresh, groups=groups)
+    )
+    assert changed == 1
+
+
+def test_a_fraction_among_whole_identifiers_changes_one_teacher():
+    whole = list(range(40))
+    assert n_changed(parts("hash", whole), parts("hash", [*whole, 0.5])) == 1
+
+
+def test_date_identifiers_hash_alike_in_any_unit():
+    days = np.array(["2020-01-01", "2021-06-01"], dtype="datetime64[D]")
+    kwargs = {"unit": "record", "seed": SEED}
+    by_day = assign_teachers("random", 2, 1000, groups=days, **kwargs)
+    by_nanosecond = assign_teachers("random", 2, 1000, groups=days.astype("M8[ns]"), **kwargs)
+    as_stamps = assign_teachers("random", 2, 1000, groups=pd.Series(days), **kwargs)
+    np.testing.assert_array_equal(by_day.teacher, by_nanosecond.teacher)
+    np.testing.assert_array_equal(by_day.teacher, as_stamps.teacher)
+
+
+def test_replacing_an_identifier_changes_two_teachers_at_most():
+    names = list(range(100))
+    counts = [
+        n_changed(parts("hash", names), parts("hash", [*names[1:], new])) for new in range(200, 260)
+    ]
+    assert max(counts) == 2 and min(counts) >= 1
+
+
+def test_all_records_of_a_group_go_to_one_teacher_and_the_unit_is_the_group():
+    groups = np.repeat(np.arange(50), 4)
+    for partition, unit in (("random", "record"), ("hash", "record"), ("random", "group")):
+        assignment = assign_teachers(partition, 200, 10, unit=unit, groups=groups, seed=SEED)
+        assert assignment.unit == "group" and "one group" in assignment.adjacency
+        for group in range(50):
+            assert np.unique(assignment.teacher[groups == group]).size == 1
+
+
+def test_hash_depends_on_the_key():
+    names = pd.Index([f"p{i}" for i in range(50)])
+    keyed = [
+        assign_teachers(
+            "hash", 50, 10, unit="record", index=names, seed=np.random.SeedSequence(k)
+        ).teacher
+        for k in (1, 2)
+    ]
+    assert (keyed[0] != keyed[1]).any()
+
+
+def test_hash_spreads_records_evenly():
+    names = pd.Index([f"p{i}" for i in range(20_000)])
+    teacher = assign_teachers("hash", 20_000, 20, unit="record", index=names, seed=SEED).teacher
+    sizes = np.bincount(teacher, minlength=20)
+    assert ((sizes - 1000) ** 2 / 1000).sum() < 45  # chi-square, 19 degrees: p < 1e-3 beyond 43.8
+
+
+def test_more_teachers_than_identifiers_is_no_error_because_their_number_is_private():
+    assert len(parts("hash", ["a", "b"], n_teachers=9)) == 9
+    assert len(parts("random", ["a", "b"], n_teachers=9, groups=True)) == 9
+
+
+def test_multi_index_rows_are_identifiers():
+    index = pd.MultiIndex.from_tuples([(1, "a"), (2, "b"), (1, "a")])
+    teacher = assign_teachers("hash", 3, 1000, unit="record", index=index, seed=SEED).teacher
+    assert teacher[0] == teacher[2] != teacher[1]
+
+
+# --- predefined and own objects ----------------------------------------------------------------
+
+
+def test_predefined_gives_each_named_group_its_teacher():
+    hospitals = ["north", "south", "north", "east"]
+    assignment = assign_teachers("predefined", 4, 100, unit="record", groups=hospitals)
+    assert assignment.n_teachers == 3 and assignment.unit == "record"
+    assert assignment.teacher[0] == assignment.teacher[2]
+    assert np.unique(assignment.teacher).size == 3
+
+
+def test_own_partition_object():
+    class Halves:
+        adjacency = "replace one record within its half"
+
+        def assign(self, n_records, n_teachers, *, index=None, groups=None, seed=None):
+            return (np.arange(n_records) >= n_records // 2).astype(int)
+
+    assignment = assign_teachers(Halves(), 6, 2, unit="record")
+    assert assignment.teacher.tolist() == [0, 0, 0, 1, 1, 1]
+    assert assignment.adjacency == "replace one record within its half"
+
+
+@pytest.mark.parametrize(
+    ("returned", "message"),
+    [([0, 1], "6 whole numbers"), ([0.0] * 6, "whole numbers"), ([0, 1, 2, 0, 1, 2], "0 to 1")],
+)
+def test_own_partition_that_returns_nonsense(returned, message):
+    class Broken:
+        adjacency = "none"
+
+        def assign(self, *args, **kwargs):
+            return returned
+
+    with pytest.raises(ValueError, match=message):
+        assign_teachers(Broken(), 6, 2, unit="record")
+
+
+# --- errors --------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("kwargs", "message"),
+    [
+        ({"partition": "random", "unit": "group"}, 'unit="group" .* needs groups='),
+        ({"partition": "hash", "unit": "record"}, "index of a DataFrame"),
+        ({"partition": "hash", "unit": "record", "index": pd.RangeIndex(4)}, "RangeIndex"),
+        ({"partition": "hash", "unit": "record", "index": pd.Index([1, 2, 3, None])}, "missing"),
+        ({"partition": "predefined", "unit": "record"}, "needs groups="),
+        ({"partition": "random", "unit": "group", "groups": [1, 2, 3]}, "one identifier per"),
+        ({"partition": "random", "unit": "group", "groups": [1, 2, 3, None]}, "missing"),
+        ({"partition": "stratified", "unit": "record"}, "must be one of"),
+    ],
+)
+def test_what_a_partition_lacks_is_said(kwargs, message):
+    with pytest.raises(ValueError, match=message):
+        assign_teachers(n_records=4, n_teachers=2, **kwargs)
+
+
+def test_no_partition_can_see_labels_or_features():
+    for name in ("RandomPartition", "HashPartition", "GroupPartition", "PredefinedPartition"):
+        signature = inspect.signature(getattr(partition_module, name).assign)
+        assert set(signature.parameters) == {
+            *("self", "n_records", "n_teachers", "index", "groups", "seed")
+        }

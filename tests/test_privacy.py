@@ -1,0 +1,247 @@
+"""Nothing private leaves: pickles, copies, reprs, output, logs, warnings, tracebacks."""
+
+import contextlib
+import copy
+import io
+import logging
+import pickle
+import struct
+import traceback
+import warnings
+
+import joblib
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.compose import make_column_transformer
+from sklearn.linear_model import LogisticRegression
+from sklearn.neighbors import KNeighborsClassifier
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import OneHotEncoder, StandardScaler
+
+from sklearn_pate import PATEClassifier
+from sklearn_pate.aggregators import GNMax
+
+TEXT, NUMBER, LABEL = "Xanthippe-Zuckerkandl", 0.8726354829174653, "verdict-of-zanzibar"
+
+
+def data(n=900):
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame({"a": rng.normal(size=n), "b": rng.choice(["u", "v"], n)})
+    y = np.where(frame["a"] + (frame["b"] == "u") > 0.5, LABEL, "other")
+    private, public = frame[: n // 3 * 2].copy(), frame[n // 3 * 2 :].reset_index(drop=True)
+    y = y[: len(private)]
+    private.loc[7, "a"], private.loc[7, "b"] = NUMBER, TEXT
+    return private, y, public
+
+
+def model(**params):
+    columns = make_column_transformer(
+        (StandardScaler(), ["a"]), (OneHotEncoder(handle_unknown="ignore"), ["b"])
+    )
+    params = {"classes": [LABEL, "other"], "keep_teachers": True, "n_jobs": 2} | params
+    teacher = make_pipeline(columns, KNeighborsClassifier(1))  # teachers that memorise records
+    return PATEClassifier(teacher, student=make_pipeline(columns, LogisticRegression()), **params)
+
+
+def secrets_in(content, clf):
+    """Which private things are found in text or bytes, written in any way."""
+    if isinstance(content, str):
+        content = content.encode()
+    needles = {
+        "text": [TEXT.encode(), b"Xanthippe", TEXT.encode("utf-16-le")],
+        "number": [
+            *(str(NUMBER)[:9].encode(), struct.pack("<d", NUMBER), struct.pack(">d", NUMBER)),
+            struct.pack("<f", NUMBER),
+        ],
+        "votes": [],
+        "teachers": [b"KNeighborsClassifier"] if b"_fit_X" in content else [],
+    }
+    if clf is not None:
+        curator = clf.curator_
+        for dtype in (np.int64, np.int32, np.int16, float):
+            needles["votes"] += [curator.votes.astype(dtype).tobytes()]
+            needles["votes"] += [curator.teacher_indices.astype(dtype).tobytes()]
+        private = curator.epsilon()
+        needles["epsilon"] = [f"{private:.6f}"[:7].encode(), struct.pack("<d", private)]
+    return [kind for kind, forms in needles.items() if any(form in content for form in forms)]
+
+
+@pytest.fixture(scope="module")
+def fitted():
+    private, y, public = data()
+    out, handler = io.StringIO(), logging.StreamHandler(log := io.StringIO())
+    root, level = logging.getLogger(), logging.getLogger().level
+    root.addHandler(handler)
+    root.setLevel(logging.DEBUG)
+    try:
+        with (
+            warnings.catch_warnings(record=True) as caught,
+            contextlib.redirect_stdout(out),
+            contextlib.redirect_stderr(out),
+        ):
+            warnings.simplefilter("always")
+            clf = model(verbose=2, random_state=3).fit(private, y, public)
+    finally:
+        root.removeHandler(handler)
+        root.setLevel(level)
+    said = out.getvalue() + log.getvalue() + "".join(str(w.message) for w in caught)
+    return clf, said, public
+
+
+def test_the_search_finds_what_is_planted(fitted):
+    clf, _, _ = fitted
+    assert secrets_in(f"...{TEXT}...", clf) == ["text"]
+    assert secrets_in(pickle.dumps(np.array([NUMBER])), clf) == ["number"]
+    assert "votes" in secrets_in(pickle.dumps(clf.curator_.votes), clf)
+    kept = next(teacher for teacher in clf.curator_.teachers if teacher is not None)
+    assert "teachers" in secrets_in(pickle.dumps(kept), clf)
+    whole = pickle.dumps([t for t in clf.curator_.teachers if t is not None])
+    assert {"text", "teachers"} <= set(secrets_in(whole, clf))
+
+
+def _joblib(clf):
+    buffer = io.BytesIO()
+    joblib.dump(clf, buffer)
+    return buffer.getvalue()
+
+
+@pytest.mark.parametrize(
+    "leave",
+    [
+        pickle.dumps,
+        _joblib,
+        lambda clf: pickle.dumps(copy.deepcopy(clf)),
+        lambda clf: pickle.dumps(copy.copy(clf)),
+        lambda clf: pickle.dumps(vars(copy.deepcopy(clf))),
+        repr,
+        str,
+        lambda clf: clf._repr_html_(),
+        lambda clf: repr(clf.privacy_spent_),
+        lambda clf: repr(vars(clf)),
+        lambda clf: repr(clf.curator_) + str(clf.curator_),
+    ],
+)
+def test_nothing_private_leaves(fitted, leave):
+    clf, _, _ = fitted
+    assert secrets_in(leave(clf), clf) == []
+
+
+def test_nothing_private_is_said_while_fitting(fitted):
+    clf, said, _ = fitted
+    assert "teachers 100/100" in said
+    assert secrets_in(said, clf) == []
+    assert LABEL not in said
+
+
+@pytest.mark.parametrize(
+    "leave", [copy.copy, copy.deepcopy, lambda c: pickle.loads(pickle.dumps(c))]
+)
+def test_copies_predict_but_have_no_curator_and_no_seed(fitted, leave):
+    clf, _, public = fitted
+    copied = leave(clf)
+    np.testing.assert_array_equal(copied.predict(public), clf.predict(public))
+    assert copied.privacy_spent_ == clf.privacy_spent_
+    assert not hasattr(copied, "curator_")
+    assert clf.random_state == 3 and copied.random_state is None
+
+
+def test_an_unfitted_copy_keeps_its_seed():
+    assert copy.deepcopy(model(random_state=3)).random_state == 3
+
+
+def test_parameters_are_pickled_as_unfitted_clones():
+    private, y, public = data()
+    clf = model()
+    clf.base_estimator.fit(private, y)  # by a careless user, on all private rows
+    clf.aggregator = GNMax(30.0)
+    clf.fit(private, y, public)
+    assert secrets_in(pickle.dumps(clf), clf) == []
+
+
+def test_the_size_of_a_pickle_does_not_depend_on_the_number_of_teachers():
+    private, y, public = data()
+    sizes = []
+    for n_teachers in (60, 240):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            clf = model(n_teachers=n_teachers, n_queries=40, epsilon=5.0, n_jobs=None)
+            sizes.append(len(pickle.dumps(clf.fit(private, y, public))))
+    assert abs(sizes[0] - sizes[1]) <= 16
+
+
+class Confused(ClassifierMixin, BaseEstimator):
+    """Puts what it saw into its error, in every way that a library does."""
+
+    def __init__(self, form="{!r}"):
+        self.form = form
+
+    def fit(self, X, y):
+        try:
+            raise KeyError(TEXT)
+        except KeyError:
+            raise ValueError(
+                self.form.format(X.to_numpy().ravel().tolist() + [TEXT, NUMBER])
+            ) from None
+
+    def predict(self, X):
+        return np.zeros(len(X))
+
+
+@pytest.mark.parametrize("n_jobs", [1, 2])
+@pytest.mark.parametrize("form", ["{!r}", "bad\n{!r}", "value '{}'", '"{}" seen'])
+def test_a_traceback_holds_nothing_private(n_jobs, form):
+    private, y, public = data()
+    clf = PATEClassifier(Confused(form), classes=[LABEL, "other"], n_jobs=n_jobs)
+    try:
+        clf.fit(private, y, public)
+    except ValueError:
+        text = traceback.format_exc()
+    assert "teacher" in text and "failed" in text
+    assert secrets_in(text, None) == []
+
+
+class NeedsNumbers(LogisticRegression):
+    """As scikit-learn's own: its error quotes the text that it could not convert."""
+
+
+@pytest.mark.parametrize("n_jobs", [1, 2])
+def test_scikit_learns_own_errors_hold_nothing_private(n_jobs):
+    private, y, public = data()
+    private["b"] = TEXT
+    clf = PATEClassifier(NeedsNumbers(), classes=[LABEL, "other"], n_jobs=n_jobs)
+    with pytest.raises(ValueError, match="could not convert string to float") as caught:
+        clf.fit(private, y, public)
+    assert secrets_in("".join(traceback.format_exception(caught.value)), None) == []
+
+
+@pytest.mark.parametrize(
+    "spoil",
+    [
+        lambda y: [TEXT, *y[1:]],  # a label outside classes
+        lambda y: [None, *y[1:]],
+        lambda y: y[1:],
+        lambda y: np.c_[y, y],
+        lambda y: np.full(len(y), NUMBER),
+        lambda y: [[label] for label in y[:-1]] + [[TEXT, LABEL]],
+    ],
+)
+def test_complaints_about_labels_do_not_quote_them(spoil):
+    private, y, public = data()
+    try:
+        model().fit(private, spoil(y), public)
+    except ValueError:
+        text = traceback.format_exc()
+    assert secrets_in(text, None) == [] and LABEL not in text
+
+
+def test_complaints_about_groups_do_not_quote_them():
+    private, y, public = data()
+    groups = np.array([TEXT, None] + ["x"] * (len(y) - 2), dtype=object)
+    for bad in (groups, groups[1:], [[TEXT]] * len(y)):
+        try:
+            model(unit="group").fit(private, y, public, groups=bad)
+        except ValueError:
+            text = traceback.format_exc()
+        assert "groups" in text and secrets_in(text, None) == []

@@ -1,0 +1,307 @@
+"""Teachers: votes, seeds, parallel backends, awkward parts and failures that give nothing away."""
+
+import logging
+import sys
+import threading
+import time
+import warnings
+
+import joblib
+import numpy as np
+import pandas as pd
+import pytest
+from scipy import sparse
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.dummy import DummyClassifier
+from sklearn.linear_model import LogisticRegression
+from sklearn.naive_bayes import GaussianNB
+from sklearn.neighbors import KNeighborsClassifier
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.tree import DecisionTreeClassifier
+
+from sklearn_pate.exceptions import TeacherError
+from sklearn_pate.teachers import _masked, collect_votes, set_seeds
+
+rng = np.random.default_rng(0)
+X = rng.normal(size=(240, 4))
+Y = (X[:, 0] + X[:, 1] > 0).astype(np.int64) + (X[:, 2] > 1)
+X_QUERY = rng.normal(size=(30, 4))
+TEACHER = np.arange(240) % 8
+
+
+def votes_of(estimators, X=X, codes=Y, X_query=X_QUERY, **kwargs):
+    estimators = estimators if isinstance(estimators, list) else [estimators]
+    kwargs = {"teacher": TEACHER, "n_teachers": 8, "n_classes": 3} | kwargs
+    kwargs.setdefault("seed", np.random.SeedSequence(0))
+    return collect_votes(estimators, X, codes, X_query, **kwargs)
+
+
+class Teacher(ClassifierMixin, BaseEstimator):
+    """Base of the misbehaving teachers below; predicts class 0."""
+
+    def fit(self, X, y):
+        self.classes_ = np.unique(y)
+        return self
+
+    def predict(self, X):
+        return np.zeros(len(X), dtype=int)
+
+
+# --- votes ---------------------------------------------------------------------------------------
+
+
+def test_votes_are_those_of_a_plain_loop():
+    votes, teachers = votes_of(GaussianNB())
+    expected = np.zeros((30, 3), dtype=int)
+    for i in range(8):
+        predicted = GaussianNB().fit(X[TEACHER == i], Y[TEACHER == i]).predict(X_QUERY)
+        expected[np.arange(30), predicted] += 1
+    np.testing.assert_array_equal(votes, expected)
+    assert votes.dtype.kind == "i" and teachers is None
+
+
+@pytest.mark.parametrize("n_jobs", [1, 2])
+@pytest.mark.parametrize("backend", ["loky", "threading", "multiprocessing"])
+def test_votes_do_not_depend_on_workers(backend, n_jobs):
+    forest = DecisionTreeClassifier(splitter="random")
+    expected, _ = votes_of(forest)
+    with joblib.parallel_config(backend=backend):
+        votes, _ = votes_of(forest, n_jobs=n_jobs)
+    np.testing.assert_array_equal(votes, expected)
+
+
+def test_a_teacher_depends_on_its_own_part_and_number_only():
+    tree = DecisionTreeClassifier(splitter="random", max_features=1)
+    _, before = votes_of(tree, keep_teachers=True)
+    changed = X.copy()
+    changed[TEACHER == 3] = rng.normal(size=(30, 4))
+    _, after = votes_of(tree, X=changed, keep_teachers=True)
+    for i in range(8):
+        same = (before[i].tree_.threshold.tolist()) == (after[i].tree_.threshold.tolist())
+        assert same == (i != 3)
+    assert before[0].random_state != before[1].random_state
+
+
+def test_seeds_reach_nested_estimators():
+    forest = make_pipeline(StandardScaler(), DecisionTreeClassifier(splitter="random"))
+    first, again, other = (set_seeds(forest, s).get_params() for s in (1, 1, 2))
+    key = "decisiontreeclassifier__random_state"
+    assert first[key] == again[key] != other[key]
+    kept = set_seeds(DecisionTreeClassifier(random_state=5), 1, only_missing=True)
+    assert kept.random_state == 5
+
+
+def test_a_list_of_classifiers_is_dealt_in_turn():
+    _, teachers = votes_of([GaussianNB(), DecisionTreeClassifier()], keep_teachers=True)
+    kinds = [type(teacher) for teacher in teachers]
+    assert kinds == [GaussianNB, DecisionTreeClassifier] * 4
+
+
+def test_empty_and_one_class_parts_vote_by_a_fixed_rule():
+    teacher = np.where(TEACHER == 5, 4, TEACHER)  # teacher 5 gets nothing
+    codes = np.where(teacher == 2, 1, Y)  # teacher 2 sees class 1 only
+    votes, teachers = votes_of(GaussianNB(), codes=codes, teacher=teacher, keep_teachers=True)
+    assert teachers[5] is None and teachers[2] is None
+    without, _ = votes_of(DummyClassifier(), codes=np.zeros(240, dtype=int), teacher=teacher)
+    # every part has one class, 0; teacher 5 votes for class 5 % 3
+    assert (without == [7, 0, 1]).all()
+    assert (votes.sum(axis=1) == 8).all() and (votes[:, 1] >= 1).all() and (votes[:, 2] >= 1).all()
+
+
+def test_weights_are_cut_with_the_partition():
+    weight = rng.uniform(size=240)
+    votes, _ = votes_of(GaussianNB(), sample_weight=weight)
+    expected = np.zeros((30, 3), dtype=int)
+    for i in range(8):
+        part = TEACHER == i
+        model = GaussianNB().fit(X[part], Y[part], sample_weight=weight[part])
+        expected[np.arange(30), model.predict(X_QUERY)] += 1
+    np.testing.assert_array_equal(votes, expected)
+
+
+def test_weights_go_to_those_that_take_them_and_to_nobody_is_an_error():
+    mixed = [GaussianNB(), KNeighborsClassifier()]
+    votes, _ = votes_of(mixed, sample_weight=np.ones(240))
+    np.testing.assert_array_equal(votes, votes_of(mixed)[0])
+    with pytest.raises(ValueError, match="sample_weight .* takes none"):
+        votes_of(KNeighborsClassifier(), sample_weight=np.ones(240))
+
+
+# --- inputs pass through -------------------------------------------------------------------------
+
+
+class Recorder(Teacher):
+    def fit(self, X, y):
+        self.kind_ = type(X).__name__
+        self.columns_ = list(getattr(X, "columns", []))
+        self.dtypes_ = [str(d) for d in getattr(X, "dtypes", [])]
+        self.shape_ = X.shape
+        return super().fit(X, y)
+
+    def predict(self, X):
+        return np.zeros(X.shape[0], dtype=int)
+
+
+@pytest.mark.parametrize("n_jobs", [1, 2])
+def test_frames_keep_names_text_and_categories(n_jobs):
+    frame = pd.DataFrame({"city": rng.choice(["a", "b"], 240), "age": rng.integers(0, 9, 240)})
+    frame["kind"] = pd.Categorical(rng.choice(["x", "y"], 240))
+    _, teachers = votes_of(
+        Recorder(), X=frame, X_query=frame[:5], keep_teachers=True, n_jobs=n_jobs
+    )
+    assert teachers[0].kind_ == "DataFrame"
+    assert teachers[0].columns_ == ["city", "age", "kind"]
+    assert teachers[0].dtypes_ == [str(d) for d in frame.dtypes]
+
+
+def test_sparse_and_image_arrays_pass_through():
+    _, teachers = votes_of(
+        Recorder(), X=sparse.csr_matrix(X), X_query=sparse.csr_matrix(X_QUERY), keep_teachers=True
+    )
+    assert teachers[0].kind_ == "csr_matrix" and teachers[0].shape_ == (30, 4)
+    images = rng.normal(size=(240, 1, 5, 5))
+    _, teachers = votes_of(Recorder(), X=images, X_query=images[:3], keep_teachers=True)
+    assert teachers[0].shape_ == (30, 1, 5, 5)
+
+
+class Vandal(Teacher):
+    """Writes into all it is given; votes by what it finds in the queries."""
+
+    def fit(self, X, y):
+        X[:] = 99
+        return super().fit(X, y)
+
+    def predict(self, X):
+        found = (X[:, 0] == 99).astype(int)
+        X[:] = 99
+        return found
+
+
+@pytest.mark.parametrize("backend", ["sequential", "threading", "loky"])
+def test_a_teacher_that_writes_to_its_input_changes_nothing_for_others(backend):
+    private, public = X.copy(), X_QUERY.copy()
+    with joblib.parallel_config(backend=backend):
+        votes, _ = votes_of(Vandal(), X=private, X_query=public, n_jobs=2)
+    assert (votes == [8, 0, 0]).all()
+    np.testing.assert_array_equal(private, X)
+    np.testing.assert_array_equal(public, X_QUERY)
+
+
+# --- failures ------------------------------------------------------------------------------------
+
+
+class Failing(Teacher):
+    def __init__(self, message="", kind=ValueError):
+        self.message = message
+        self.kind = kind
+
+    def fit(self, X, y):
+        raise self.kind(self.message)
+
+
+@pytest.mark.parametrize("n_jobs", [1, 2])
+def test_a_failing_teacher_names_itself_and_masks_its_text(n_jobs):
+    bad = Failing("could not convert 'Zanzibar' or \"Mrs O'Hara\" (age 47.25) in `x`\nAnna 3")
+    with pytest.raises(TeacherError) as caught:
+        votes_of(bad, n_jobs=n_jobs)
+    text = str(caught.value)
+    assert text.startswith("teacher ") and "failed: ValueError: could not convert '...'" in text
+    for secret in ("Zanzibar", "Hara", "47", "Anna"):
+        assert secret not in text
+    assert caught.value.__cause__ is None or "Zanzibar" not in str(caught.value.__cause__)
+    assert caught.value.__suppress_context__
+
+
+def test_masks():
+    assert _masked("float() argument must be a string or a real number, not 'dict'") == (
+        "float() argument must be a string or a real number, not '...'"
+    )
+    assert _masked("KeyError: 'it''s") == "KeyError: '...'"
+    assert _masked("don't use 3 of x17 at 1e-5") == "don't use * of * at *"
+    assert _masked("") == ""
+
+
+class Odd(Teacher):
+    def __init__(self, answer=None):
+        self.answer = answer
+
+    def predict(self, X):
+        return self.answer(len(X))
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        lambda n: np.zeros(n - 1, dtype=int),
+        lambda n: np.zeros((n, 2), dtype=int),
+        lambda n: np.full(n, 3),
+        lambda n: np.full(n, -1),
+        lambda n: np.full(n, np.nan),
+        lambda n: np.full(n, 0.5),
+        lambda n: np.full(n, "yes"),
+    ],
+)
+def test_votes_that_are_no_votes_fail(answer):
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        with pytest.raises(TeacherError, match="predict"):
+            votes_of(Odd(answer))
+
+
+def test_whole_floats_are_votes():
+    votes, _ = votes_of(Odd(lambda n: np.full(n, 2.0)))
+    assert (votes == [0, 0, 8]).all()
+
+
+# --- nothing leaves ------------------------------------------------------------------------------
+
+
+class Chatty(Teacher):
+    def fit(self, X, y):
+        print("secret-on-stdout", X[0, 0])
+        print("secret-on-stderr", file=sys.stderr)
+        warnings.warn(f"secret-warning {X[0, 0]}", stacklevel=1)
+        logging.getLogger("chatty").error("secret-log %s", X[0, 0])
+        return super().fit(X, y)
+
+
+@pytest.mark.parametrize("backend", ["sequential", "threading", "loky"])
+def test_what_teachers_say_stays_inside(backend, capfd, caplog):
+    with warnings.catch_warnings(record=True) as caught, joblib.parallel_config(backend=backend):
+        warnings.simplefilter("always")
+        votes_of(Chatty(), n_jobs=2)
+    out, err = capfd.readouterr()
+    said = out + err + caplog.text + "".join(str(w.message) for w in caught)
+    assert "secret" not in said
+    print("heard again")
+    logging.getLogger("chatty").error("logged again")
+    assert "heard again" in capfd.readouterr().out and "logged again" in caplog.text
+
+
+class Slow(Teacher):
+    def fit(self, X, y):
+        time.sleep(0.01)
+        return super().fit(X, y)
+
+
+def test_output_comes_back_after_fits_in_overlapping_threads(capfd):
+    stdout, disabled = sys.stdout, logging.root.manager.disable
+    threads = [threading.Thread(target=votes_of, args=(Slow(),)) for _ in range(6)]
+    for thread in threads:
+        thread.start()
+        time.sleep(0.02)
+    for thread in threads:
+        thread.join()
+    assert sys.stdout is stdout and logging.root.manager.disable == disabled
+    with pytest.raises(TeacherError):
+        votes_of(Failing("no"))
+    assert sys.stdout is stdout and logging.root.manager.disable == disabled
+
+
+def test_progress_shows_numbers_of_teachers_only(capsys):
+    votes_of(GaussianNB(), verbose=1)
+    out = capsys.readouterr().out
+    assert out.endswith("\n") and "teachers 8/8" in out and "teachers 1/8" in out
+    votes_of(LogisticRegression())
+    assert capsys.readouterr().out == ""
