@@ -137,9 +137,8 @@ def plan_queries(aggregator, n_queries, *, n_public, n_teachers, epsilon, delta)
     --------
     >>> from sklearn_pate.accountant import plan_queries
     >>> from sklearn_pate.aggregators import GNMax
-    >>> plan_queries(
-    ...     GNMax(sigma=40), 500, n_public=1000, n_teachers=250, epsilon=1.0, delta=1e-5
-    ... )
+    >>> public = {"n_public": 1000, "n_teachers": 250, "epsilon": 1.0, "delta": 1e-5}
+    >>> plan_queries(GNMax(sigma=40), None, **public)
     (GNMax(sigma=40), 57)
     """
     if n_queries is not None and n_queries > n_public:
@@ -160,9 +159,9 @@ def plan_queries(aggregator, n_queries, *, n_public, n_teachers, epsilon, delta)
             wanted = _affordable(least_useful, n_public, epsilon, delta)
             if wanted == 0:
                 raise BudgetExceededError(
-                    f"epsilon={epsilon:g} pays for no query with noise that n_teachers={n_teachers} "
-                    "teachers can outvote (sigma at most n_teachers / 4). Use more teachers, raise "
-                    "epsilon, or set n_queries. Nothing was spent"
+                    f"epsilon={epsilon:g} pays for no query with noise that "
+                    f"n_teachers={n_teachers} teachers can outvote (sigma at most n_teachers / 4). "
+                    "Use more teachers, raise epsilon, or set n_queries. Nothing was spent"
                 )
         aggregator.set_params(sigma=gnmax_sigma(epsilon, delta, wanted))
     _warn_if_drowned(aggregator, n_teachers)

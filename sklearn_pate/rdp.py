@@ -304,9 +304,9 @@ def threshold_rdp(max_votes, threshold, sigma, orders):
     Examples
     --------
     >>> from sklearn_pate.rdp import threshold_rdp
-    >>> threshold_rdp([150, 250], 150, 50.0, [10.0]).round(5)
-    array([[0.002],
-           [0.002]])
+    >>> threshold_rdp([150, 250], 150, 20.0, [10.0]).round(5)
+    array([[0.0125],
+           [0.    ]])
     """
     sigma = _check_positive("sigma", sigma)
     excess = (np.asarray(max_votes, dtype=float) - threshold) / sigma

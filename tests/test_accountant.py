@@ -61,7 +61,7 @@ def test_no_noise_is_infinite_and_no_query_is_free():
     assert data_independent_epsilon(PluralityVote(), 0, 1e-5)[0] == 0
 
 
-# --- plans -----------------------------------------------------------------------------------------
+# --- plans --------------------------------------------------------------------------------------
 
 
 @settings(max_examples=60, deadline=None)
@@ -151,7 +151,7 @@ def test_what_cannot_be_planned():
         plan_queries(GNMax(None), 10, **(PUBLIC | {"epsilon": None}))
 
 
-# --- records -------------------------------------------------------------------------------------
+# --- records ----------------------------------------------------------------------------------
 
 
 def test_privacy_spent_unpacks_and_is_frozen():

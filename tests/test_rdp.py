@@ -96,7 +96,7 @@ def test_threshold_bound_agrees_with_mpmath(top, threshold, sigma, order):
     assert got == pytest.approx(expected, rel=1e-6, abs=1e-12)
 
 
-# --- bounds against the divergence itself ------------------------------------------------------
+# --- bounds against the divergence itself ---------------------------------------------------
 
 
 @settings(max_examples=60, deadline=None)
@@ -170,7 +170,7 @@ def test_integer_orders_are_orders():
     assert whole == rdp_to_epsilon([1.0, 2.0, 99.0], 1e-5, [2.0, 8.0, 32.0])
 
 
-# --- pure steps --------------------------------------------------------------------------------
+# --- pure steps -----------------------------------------------------------------------------
 
 
 @settings(max_examples=100, deadline=None)
@@ -185,7 +185,7 @@ def test_pure_rdp_is_randomised_response(epsilon, order):
     assert got <= min(epsilon, order * epsilon**2 / 2) * (1 + 1e-9)
 
 
-# --- conversions ---------------------------------------------------------------------------------
+# --- conversions ------------------------------------------------------------------------------
 
 
 @pytest.mark.filterwarnings("ignore:the best Renyi order is at the edge")
@@ -256,7 +256,7 @@ def test_calibrated_noise_costs_the_cap_and_not_more(epsilon, delta):
         assert epsilon * (1 - 1e-6) <= spent <= epsilon
 
 
-# --- measured values -----------------------------------------------------------------------------
+# --- measured values --------------------------------------------------------------------------
 
 
 def test_published_numbers_on_real_votes(data_home):
@@ -283,7 +283,7 @@ def test_gaussian_composition_of_the_2018_setting():
     assert got == pytest.approx([1.36, 3.34, 4.98, 9.61], abs=0.005)
 
 
-# --- nonsense --------------------------------------------------------------------------------------
+# --- nonsense -----------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
