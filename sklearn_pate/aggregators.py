@@ -5,7 +5,7 @@ from abc import ABCMeta, abstractmethod
 from numbers import Real
 
 import numpy as np
-from scipy.special import expit, log_ndtr, logsumexp
+from scipy.special import log_ndtr, logsumexp
 from sklearn.base import BaseEstimator
 
 from ._sklearn import Interval
@@ -127,7 +127,8 @@ class _NoisyArgmax(Aggregator):
     def outcome_log_proba(self, votes, student_proba=None):
         """Log probability of each class, by closed form (two classes) or quadrature.
 
-        Accurate in the tails: the relative error of a probability of 1e-300 is that of one near 1.
+        Accurate at both ends: the relative error of a probability of 1e-300 is that of one near
+        1, and the log of a probability near 1 is as accurate as the sum of the others.
         """
         self._validate_params()
         votes = check_votes(votes)
@@ -136,20 +137,12 @@ class _NoisyArgmax(Aggregator):
         histograms, where = np.unique(
             np.take_along_axis(votes, order, axis=1), axis=0, return_inverse=True
         )
-        counts = histograms.astype(float)
+        counts = histograms / self._scale
         if votes.shape[1] == 2:
             gap = counts[:, 0] - counts[:, 1]
             log_proba = np.column_stack([self._log_win(gap), self._log_win(-gap)])
         else:
-            per_histogram = self._quadrature_size(votes.shape[1], votes[:1].sum())
-            size = max(1, 4_000_000 // per_histogram)
-            chunks = [
-                self._log_argmax(counts[start : start + size])
-                for start in range(0, len(counts), size)
-            ]
-            log_proba = np.concatenate(chunks) if chunks else counts
-            if not np.allclose(logsumexp(log_proba, axis=1), 0.0, atol=1e-9):
-                raise ArithmeticError("outcome probabilities do not sum to 1; please report this")
+            log_proba = self._log_argmax(counts)
         result = np.empty(votes.shape)
         np.put_along_axis(result, order, log_proba[where.reshape(-1)], axis=1)
         return result
@@ -161,21 +154,59 @@ class _NoisyArgmax(Aggregator):
         noisy += self._noise(np.random.default_rng(random_state), noisy.shape)
         return noisy.argmax(axis=1)
 
+    def _log_argmax(self, counts):
+        """Log probability that each class wins; counts in units of the noise, (n, m) ascending.
+
+        Class j wins with probability ``integral pdf(x - n_j) prod_{k != j} cdf(x - n_k) dx``. All
+        histograms share the nodes, so densities are tabulated once per count that occurs.
+        """
+        if not len(counts):
+            return counts
+        n_classes = counts.shape[1]
+        levels, where = np.unique(counts, return_inverse=True)
+        where = where.reshape(counts.shape)
+        x, log_weights = self._nodes(levels, n_classes)
+        offset = x - levels[:, None]
+        log_cdf = self._log_cdf(offset)
+        log_share = self._log_pdf(offset) - log_cdf + log_weights
+        result = np.empty(counts.shape)
+        rows = max(1, 1_000_000 // (x.size * n_classes))
+        for start in range(0, len(counts), rows):
+            level = where[start : start + rows]
+            log_terms = log_share[level] + log_cdf[level].sum(axis=1)[:, None, :]
+            result[start : start + rows] = logsumexp(log_terms, axis=2)
+        if not np.allclose(logsumexp(result, axis=1), 0.0, rtol=0, atol=1e-9):
+            raise ArithmeticError("outcome probabilities do not sum to 1; please report this")
+        # the last class has most votes; near 1 its log is better known from the others
+        others = np.exp(logsumexp(result[:, :-1], axis=1))
+        likely = others < 0.5
+        result[likely, -1] = np.log1p(-others[likely])
+        return result
+
+    @property
+    @abstractmethod
+    def _scale(self):
+        """Scale of the noise, in votes; all below is in units of it."""
+
     @abstractmethod
     def _noise(self, rng, shape):
-        """Noise of the given shape."""
+        """Noise of the given shape, in votes."""
 
     @abstractmethod
     def _log_win(self, gap):
-        """Log probability that the first of two classes wins, `gap` votes ahead."""
+        """Log probability that the first of two classes wins, `gap` ahead."""
 
     @abstractmethod
-    def _log_argmax(self, counts):
-        """Log probability that each class wins, three classes or more."""
+    def _log_pdf(self, x):
+        """Log density of the noise."""
 
     @abstractmethod
-    def _quadrature_size(self, n_classes, n_teachers):
-        """Number of floats that one histogram needs in `_log_argmax`."""
+    def _log_cdf(self, x):
+        """Log distribution function of the noise."""
+
+    @abstractmethod
+    def _nodes(self, levels, n_classes):
+        """Nodes and log weights that integrate all histograms over the ascending `levels`."""
 
 
 class LNMax(_NoisyArgmax):
@@ -215,44 +246,41 @@ class LNMax(_NoisyArgmax):
         """The 2017 paper's data-dependent bound; see `rdp.lnmax_rdp`."""
         return lnmax_rdp(votes, self.gamma, orders)
 
+    @property
+    def _scale(self):
+        return 1 / self.gamma
+
     def _noise(self, rng, shape):
-        return rng.laplace(scale=1 / self.gamma, size=shape)
+        return rng.laplace(scale=self._scale, size=shape)
 
     def _log_win(self, gap):
-        distance = self.gamma * np.abs(gap)
+        distance = np.abs(gap)
         log_lose = np.log((2 + distance) / 4) - distance
         return np.where(gap >= 0, np.log1p(-np.exp(log_lose)), log_lose)
 
-    def _quadrature_size(self, n_classes, n_teachers):
-        return _tanh_sinh(self.gamma * n_teachers)[0].size * n_classes**2
+    def _log_pdf(self, x):
+        return -np.abs(x) - math.log(2)
 
-    def _log_argmax(self, counts):
-        # The integrand has a kink at every count. Below the lowest it is one exponential, above
-        # the highest a polynomial in exp(-gamma x), between two counts tanh-sinh resolves the
-        # exponentials at both ends.
-        m = counts.shape[1]
-        scaled = self.gamma * np.sort(counts, axis=1)  # noise of scale 1
-        low, high, span = scaled[:, :1], scaled[:, -1:], np.diff(scaled, axis=1)[:, :, None]
-        de_nodes, de_log_weights = _tanh_sinh(self.gamma * counts[0].sum())
-        between = scaled[:, :-1, None] + span * de_nodes
-        nodes, weights = np.polynomial.legendre.leggauss(max(8, m // 2 + 1))
-        above = high - np.log((nodes + 1) / 2)  # exp(high - x) uniform on (0, 1)
-        x = np.concatenate([between.reshape(len(counts), -1), above], axis=1)[:, :, None]
-        with np.errstate(divide="ignore"):
-            log_weights = np.concatenate(
-                [
-                    (np.log(span) + de_log_weights).reshape(len(counts), -1),
-                    np.log(weights / 2) + (above - high),
-                ],
-                axis=1,
-            )[:, :, None]
-        offset = x - self.gamma * counts[:, None, :]
-        log_half = -np.abs(offset) - math.log(2)
-        log_cdf = np.where(offset < 0, log_half, np.log1p(-np.exp(log_half)))
-        log_integrand = log_cdf.sum(axis=2, keepdims=True) - log_cdf + log_half
-        inside = logsumexp(log_integrand + log_weights, axis=1)
-        below = (low - scaled).sum(axis=1, keepdims=True) - m * math.log(2) - math.log(m)
-        return np.logaddexp(inside, below)
+    def _log_cdf(self, x):
+        log_half = self._log_pdf(x)
+        return np.where(x < 0, log_half, np.log1p(-np.exp(log_half)))
+
+    def _nodes(self, levels, n_classes):
+        # The integrand has a kink at every count: Gauss-Legendre on panels between them, at most
+        # one scale long. Below the lowest count it is one exponential, so one node is exact;
+        # above the highest it is a polynomial in exp(-x).
+        gaps = np.diff(levels)
+        pieces = np.maximum(1, np.ceil(gaps)).astype(int)
+        ends = [
+            np.linspace(a, a + gap, n + 1) for a, gap, n in zip(levels, gaps, pieces, strict=False)
+        ]
+        left = np.concatenate([[], *(e[:-1] for e in ends)])[:, None]
+        width = np.repeat(gaps / pieces, pieces)[:, None]
+        z, w = _gauss_legendre(5 + math.ceil(0.8 * n_classes * width.max(initial=0)))
+        u, v = _gauss_legendre(max(8, n_classes // 2 + 1))
+        x = [levels[:1], (left + width * z).ravel(), levels[-1] - np.log(u)]
+        weights = [np.array([1 / n_classes]), (width * w).ravel(), v / u]
+        return np.concatenate(x), np.log(np.concatenate(weights))
 
 
 class GNMax(_NoisyArgmax):
@@ -302,50 +330,33 @@ class GNMax(_NoisyArgmax):
                 "epsilon. Set sigma to a number to use it alone or with epsilon=None"
             )
 
+    @property
+    def _scale(self):
+        return self.sigma
+
     def _noise(self, rng, shape):
         return rng.normal(scale=self.sigma, size=shape)
 
     def _log_win(self, gap):
-        return log_ndtr(gap / (math.sqrt(2) * self.sigma))
+        return log_ndtr(gap / math.sqrt(2))
 
-    def _quadrature_size(self, n_classes, n_teachers):
-        return _gaussian_nodes(n_classes).size * n_classes**2
+    def _log_pdf(self, x):
+        return -0.5 * x**2 - 0.5 * math.log(2 * math.pi)
 
-    def _log_argmax(self, counts):
-        # Class j's integrand phi(x - n_j) prod Phi(x - n_k) is log-concave, with at least the
-        # curvature of phi: the trapezoidal rule around its mode converges geometrically.
-        m = counts.shape[1]
-        scaled = counts / self.sigma  # noise of scale 1
-        others = np.broadcast_to(scaled[:, None, :], (len(counts), m, m))
-        itself = np.eye(m, dtype=bool)
-        mode = scaled.copy()
-        for _ in range(25):  # Newton from the left of a convex slope: monotone
-            t = mode[:, :, None] - others
-            mills = np.exp(-0.5 * t**2 - 0.5 * math.log(2 * math.pi) - log_ndtr(t))
-            slope = scaled - mode + np.where(itself, 0.0, mills).sum(axis=2)
-            bend = 1 + np.where(itself, 0.0, mills * (t + mills)).sum(axis=2)
-            mode += slope / bend
-        nodes = _gaussian_nodes(m)
-        x = mode[:, :, None] + nodes
-        log_integrand = -0.5 * (x - scaled[:, :, None]) ** 2
-        log_cdf = log_ndtr(x[:, :, :, None] - others[:, :, None, :])
-        log_integrand += np.where(itself[:, None, :], 0.0, log_cdf).sum(axis=3)
-        step = nodes[1] - nodes[0]
-        return logsumexp(log_integrand, axis=2) + math.log(step) - 0.5 * math.log(2 * math.pi)
+    def _log_cdf(self, x):
+        return log_ndtr(x)
+
+    def _nodes(self, levels, n_classes):
+        # Class j's integrand is log-concave, at least as curved as the normal density, and peaks
+        # between n_j and the top count or a little above: there the trapezoidal rule converges
+        # geometrically, with a step that follows the width of the peak.
+        step = min(0.125, 0.7 / math.sqrt(n_classes))
+        n_nodes = math.ceil((levels[-1] - levels[0] + 21) / step)
+        x = levels[0] - 9.5 + step * np.arange(n_nodes + 1)
+        return x, np.full(x.size, math.log(step))
 
 
-def _tanh_sinh(length):
-    """Nodes in (0, 1) and log weights of the double exponential rule.
-
-    The step resolves, to about 1e-13, exponentials that fall by a factor e over ``1 / length``.
-    """
-    step = min(0.075, 0.33 / math.log1p(max(length, 1.0)))
-    t = step * np.arange(-math.ceil(3.3 / step), math.ceil(3.3 / step) + 1)
-    z = math.pi * np.sinh(t)
-    return expit(z), np.log(math.pi * step * np.cosh(t)) - z - 2 * np.logaddexp(0, -z)
-
-
-def _gaussian_nodes(n_classes):
-    """Offsets from the mode in units of sigma; the peak narrows as 1 / sqrt(n_classes)."""
-    step = min(0.125, 0.7 / math.sqrt(n_classes))
-    return step * np.arange(-math.ceil(9 / step), math.ceil(9 / step) + 1)
+def _gauss_legendre(n_nodes):
+    """Nodes and weights on (0, 1)."""
+    nodes, weights = np.polynomial.legendre.leggauss(n_nodes)
+    return (nodes + 1) / 2, weights / 2
