@@ -183,7 +183,7 @@ def plan_queries(aggregator, n_queries, *, n_public, n_teachers, epsilon, delta)
         warnings.warn(
             f"epsilon={epsilon:g} pays for {affordable} of the {n_queries} queries wanted; only "
             "those are asked. Use more noise or raise epsilon to ask them all",
-            stacklevel=3,
+            stacklevel=4,  # the caller of fit, past scikit-learn's wrapper
         )
     return aggregator, affordable
 
@@ -196,7 +196,7 @@ def _warn_if_drowned(aggregator, n_teachers):
             f"the noise of {aggregator} drowns the largest possible margin, "
             f"{n_teachers} votes: even unanimous teachers are heard in only {win:.0%} of the "
             "queries between two classes. Use more teachers, fewer queries or less noise",
-            stacklevel=2,
+            stacklevel=5,
         )
 
 

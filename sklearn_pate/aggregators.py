@@ -24,6 +24,10 @@ class Aggregator(BaseEstimator, metaclass=ABCMeta):
 
     _parameter_constraints: dict = {}
 
+    #: Whether permuting the vote counts permutes the outcome probabilities and nothing else, so
+    #: that costs depend on the sorted counts only. Ties broken by class number are not symmetric.
+    label_symmetric = False
+
     @abstractmethod
     def outcome_log_proba(self, votes, student_proba=None):
         """Log probability of each outcome.
@@ -124,6 +128,8 @@ class PluralityVote(Aggregator):
 class _NoisyArgmax(Aggregator):
     """The class with the largest count after independent continuous noise on every count."""
 
+    label_symmetric = True
+
     def outcome_log_proba(self, votes, student_proba=None):
         """Log probability of each class, by closed form (two classes) or quadrature.
 
@@ -158,23 +164,35 @@ class _NoisyArgmax(Aggregator):
         """Log probability that each class wins; counts in units of the noise, (n, m) ascending.
 
         Class j wins with probability ``integral pdf(x - n_j) prod_{k != j} cdf(x - n_k) dx``. All
-        histograms share the nodes, so densities are tabulated once per count that occurs.
+        histograms share the nodes, so densities are tabulated once per count that occurs, and
+        sums over classes and nodes are matrix products.
         """
         if not len(counts):
             return counts
-        n_classes = counts.shape[1]
-        levels, where = np.unique(counts, return_inverse=True)
-        where = where.reshape(counts.shape)
-        x, log_weights = self._nodes(levels, n_classes)
+        levels, level = np.unique(counts, return_inverse=True)
+        level = level.reshape(counts.shape)
+        if levels[-1] - levels[0] > 20_000:
+            raise ValueError(
+                f"the noise of {self} is below 1/20,000 of the vote counts' range, too small for "
+                "its outcome distribution to be computed; use more noise, or PluralityVote"
+            )
+        x, log_weights = self._nodes(levels, counts.shape[1])
+        if len(counts) > 1 and (levels.size + len(counts)) * x.size > 5_000_000:
+            half = len(counts) // 2
+            return np.concatenate(
+                [self._log_argmax(counts[:half]), self._log_argmax(counts[half:])]
+            )
         offset = x - levels[:, None]
         log_cdf = self._log_cdf(offset)
         log_share = self._log_pdf(offset) - log_cdf + log_weights
-        result = np.empty(counts.shape)
-        rows = max(1, 1_000_000 // (x.size * n_classes))
-        for start in range(0, len(counts), rows):
-            level = where[start : start + rows]
-            log_terms = log_share[level] + log_cdf[level].sum(axis=1)[:, None, :]
-            result[start : start + rows] = logsumexp(log_terms, axis=2)
+        n_classes_at = np.zeros((len(counts), levels.size))
+        rows = np.arange(len(counts))[:, None]
+        np.add.at(n_classes_at, (rows, level), 1.0)
+        log_all_below = n_classes_at @ log_cdf
+        with np.errstate(divide="ignore"):
+            result = np.log((np.exp(log_all_below) @ np.exp(log_share).T)[rows, level])
+        for i in np.flatnonzero((result < -640).any(axis=1)):  # exp may have lost digits
+            result[i] = logsumexp(log_share[level[i]] + log_all_below[i], axis=1)
         if not np.allclose(logsumexp(result, axis=1), 0.0, rtol=0, atol=1e-9):
             raise ArithmeticError("outcome probabilities do not sum to 1; please report this")
         # the last class has most votes; near 1 its log is better known from the others
@@ -240,7 +258,7 @@ class LNMax(_NoisyArgmax):
     def pure_epsilon(self):
         """Pure epsilon of one query: ``2 * gamma`` (two counts change by one vote each)."""
         self._validate_params()
-        return 2 * self.gamma
+        return 2 * float(self.gamma)
 
     def published_rdp(self, votes, orders):
         """The 2017 paper's data-dependent bound; see `rdp.lnmax_rdp`."""
@@ -248,7 +266,7 @@ class LNMax(_NoisyArgmax):
 
     @property
     def _scale(self):
-        return 1 / self.gamma
+        return 1 / float(self.gamma)
 
     def _noise(self, rng, shape):
         return rng.laplace(scale=self._scale, size=shape)
@@ -276,7 +294,7 @@ class LNMax(_NoisyArgmax):
         ]
         left = np.concatenate([[], *(e[:-1] for e in ends)])[:, None]
         width = np.repeat(gaps / pieces, pieces)[:, None]
-        z, w = _gauss_legendre(5 + math.ceil(0.8 * n_classes * width.max(initial=0)))
+        z, w = _gauss_legendre(4 + math.ceil(1.2 * n_classes * width.max(initial=0)))
         u, v = _gauss_legendre(max(8, n_classes // 2 + 1))
         x = [levels[:1], (left + width * z).ravel(), levels[-1] - np.log(u)]
         weights = [np.array([1 / n_classes]), (width * w).ravel(), v / u]
@@ -316,7 +334,7 @@ class GNMax(_NoisyArgmax):
     def gdp_mu(self):
         """Gaussian-DP parameter of one query: ``sqrt(2) / sigma`` (L2 sensitivity sqrt(2))."""
         self._validate_params()
-        return math.sqrt(2) / self.sigma
+        return math.sqrt(2) / float(self.sigma)
 
     def published_rdp(self, votes, orders):
         """The 2018 paper's data-dependent bound; see `rdp.gnmax_rdp`."""
@@ -332,10 +350,10 @@ class GNMax(_NoisyArgmax):
 
     @property
     def _scale(self):
-        return self.sigma
+        return float(self.sigma)
 
     def _noise(self, rng, shape):
-        return rng.normal(scale=self.sigma, size=shape)
+        return rng.normal(scale=self._scale, size=shape)
 
     def _log_win(self, gap):
         return log_ndtr(gap / math.sqrt(2))

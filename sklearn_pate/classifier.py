@@ -101,7 +101,8 @@ class PATEClassifier(ClassifierMixin, BaseEstimator):
         None takes all randomness, the noise above all, from the operating system. A seed makes
         the whole fit reproducible for any `n_jobs`: for tests only, because whoever knows the seed
         can subtract the noise. A published seed voids the guarantee, and clones in a search share
-        it. It is dropped from pickles of a fitted estimator.
+        it. It is dropped from pickles of a fitted estimator, but a seed that can be guessed can
+        be checked against what was published.
     verbose : int, default=0
         Above 0, print progress.
 
@@ -229,7 +230,8 @@ class PATEClassifier(ClassifierMixin, BaseEstimator):
         ----------
         X : array-like, sparse matrix or DataFrame with n_samples rows
             Private features. Passed through as they are: text columns, categoricals and arrays
-            with more than two axes reach the teachers untouched.
+            with more than two axes reach the teachers untouched. All teachers see the dtypes and
+            categories of a DataFrame, so they must be those of `X_public`.
         y : array-like of shape (n_samples,)
             Private labels: strings, integers or booleans.
         X_public : array-like, sparse matrix or DataFrame with n_public rows
@@ -256,11 +258,11 @@ class PATEClassifier(ClassifierMixin, BaseEstimator):
             spent.
         """
         estimators = self._check_estimators()
-        X, X_public = self._check_features_of(X, X_public)
+        X, X_public, schema = self._check_features_of(X, X_public)
         codes, classes, sample_weight = _check_private(X, y, self.classes, sample_weight)
         seeds = _streams(self.random_state)
         parts = assign_teachers(
-            self.partition,
+            clone(self.partition, safe=False),
             len(codes),
             self.n_teachers,
             unit=self.unit,
@@ -292,7 +294,7 @@ class PATEClassifier(ClassifierMixin, BaseEstimator):
             verbose=self.verbose,
         )
         labels = aggregator.aggregate(votes, random_state=np.random.default_rng(seeds["noise"]))
-        self._release(X, X_public, classes, parts, aggregator, asked, labels)
+        self._release(schema, X_public, classes, parts, aggregator, asked, labels)
         self.curator_ = Curator(aggregator, votes, self.delta, parts.teacher, teachers)
         return self._fit_student(X_public, self._unfitted_student(), seeds["student"])
 
@@ -443,10 +445,19 @@ class PATEClassifier(ClassifierMixin, BaseEstimator):
                 "teachers label some of them and the student learns from those alone; private "
                 "rows cannot take their place. Call fit(X, y, X_public=...)"
             )
+        if X_public is X:
+            warnings.warn(
+                "X_public is X: the student would learn from private rows, which the privacy "
+                "guarantee does not cover; pass rows that are public",
+                PrivacyLeakWarning,
+                stacklevel=4,
+            )
         X, X_public = _rows(X), _rows(X_public)
-        self._check_features(X, "X", reset=True)
-        self._check_features(X_public, "X_public")
-        return X, X_public
+        schema = clone(self)  # a refit that fails must not change what predict expects
+        schema._check_features(X, "X", reset=True)
+        schema._check_features(X_public, "X_public")
+        _check_dtypes(X, X_public)
+        return X, X_public, schema
 
     def _check_features(self, X, name, reset=False):
         """Check axes, number and names of features; the values are left to the estimators."""
@@ -469,7 +480,8 @@ class PATEClassifier(ClassifierMixin, BaseEstimator):
             raise ValueError(f"{where}{error}") from None
 
     def _select(self, X_public, n_queries, seed):
-        strategy = RandomQueries() if self.query_strategy == "random" else self.query_strategy
+        named = isinstance(self.query_strategy, str)
+        strategy = RandomQueries() if named else clone(self.query_strategy, safe=False)
         asked = np.asarray(
             strategy.select(X_public, n_queries, random_state=np.random.default_rng(seed))
         )
@@ -486,7 +498,7 @@ class PATEClassifier(ClassifierMixin, BaseEstimator):
             )
         return asked
 
-    def _release(self, X, X_public, classes, parts, aggregator, asked, labels):
+    def _release(self, schema, X_public, classes, parts, aggregator, asked, labels):
         """Set what may be published about the labels; from here on they are paid for."""
         epsilon, method = data_independent_epsilon(aggregator, len(asked), self.delta)
         self.privacy_spent_ = PrivacySpent(
@@ -505,6 +517,10 @@ class PATEClassifier(ClassifierMixin, BaseEstimator):
         self.query_indices_ = asked
         self.public_labels_ = np.full(_num_samples(X_public), -1)
         self.public_labels_[asked] = labels
+        self.n_features_in_ = schema.n_features_in_
+        self.__dict__.pop("feature_names_in_", None)
+        if hasattr(schema, "feature_names_in_"):
+            self.feature_names_in_ = schema.feature_names_in_
         self.__dict__.pop("student_", None)
 
     def _fit_student(self, X_public, student, seed):
@@ -523,7 +539,7 @@ class PATEClassifier(ClassifierMixin, BaseEstimator):
                 f"{np.unique(labels).size} class(es): {error}. The labels are paid for and in "
                 "this error's public_labels; fit_student(X_public, student) tries another student "
                 "at no cost",
-                self.public_labels_,
+                self.public_labels_.copy(),
                 self.privacy_spent_,
             ) from error
         return self
@@ -549,7 +565,8 @@ class PATEClassifier(ClassifierMixin, BaseEstimator):
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
-        tags.input_tags = get_tags(self._base_estimators()[0]).input_tags
+        first = next(iter(self._base_estimators()), RandomForestClassifier())
+        tags.input_tags = get_tags(first).input_tags
         tags.input_tags.pairwise = False
         return tags
 
@@ -558,8 +575,9 @@ class PATEClassifier(ClassifierMixin, BaseEstimator):
         # once noise was drawn from it, the seed.
         state = dict(super().__getstate__())
         state.pop("curator_", None)
-        for name in self._get_param_names():
-            state[name] = clone(state[name], safe=False)
+        for name in [*self._get_param_names(), "aggregator_"]:
+            if name in state:
+                state[name] = clone(state[name], safe=False)
         if "public_labels_" in state:
             state["random_state"] = None
         return state
@@ -572,12 +590,14 @@ def _check_private(X, y, classes, sample_weight):
     codes, classes = _encode(y, classes)
     check_consistent_length(X, codes)
     if sample_weight is not None:
-        sample_weight = np.asarray(sample_weight, dtype=float)
-        if sample_weight.shape != codes.shape or not np.isfinite(sample_weight).all():
+        given = np.asarray(sample_weight)
+        numbers = given.dtype.kind in "iufb" and np.isfinite(given).all()
+        if not numbers or given.shape != codes.shape:
             raise ValueError(
                 f"sample_weight must be {len(codes)} finite numbers, one per record of X; "
-                f"got shape {sample_weight.shape}"
+                f"got shape {given.shape} and dtype {given.dtype}"
             )
+        sample_weight = given.astype(float)
     return codes, classes, sample_weight
 
 
@@ -588,6 +608,23 @@ def _rows(X):
     return X if hasattr(X, "shape") else np.asarray(X)
 
 
+def _check_dtypes(X, X_public):
+    """Every teacher sees the columns' types, which one private record can change."""
+    if not (isinstance(X, pd.DataFrame) and isinstance(X_public, pd.DataFrame)):
+        return
+    differ = [
+        name
+        for name, ours, public in zip(X.columns, X.dtypes, X_public.dtypes, strict=True)
+        if ours != public
+    ]
+    if differ:
+        raise ValueError(
+            f"columns {differ} of X and X_public have different dtypes or categories. All teachers "
+            "see them, so they must be public, not what the private records happen to hold: fix "
+            "them in advance, for instance X.astype(X_public.dtypes)"
+        )
+
+
 def _encode(y, classes):
     """Labels as codes into the sorted classes."""
     y = _check_labels(y)
@@ -596,7 +633,7 @@ def _encode(y, classes):
             "classes_ is read from the private labels, which the privacy guarantee does not "
             "cover; pass classes=[...], all labels that may occur",
             PrivacyLeakWarning,
-            stacklevel=4,
+            stacklevel=5,  # the caller of fit, past scikit-learn's wrapper
         )
         classes = np.unique(y)
     else:

@@ -6,9 +6,10 @@ the teacher's number of every record. `index` is the index of a DataFrame (else 
 array of one identifier per record (else None), `seed` a `numpy.random.SeedSequence`.
 """
 
+import datetime
 import hashlib
-import math
-from numbers import Real
+import re
+from numbers import Integral, Real
 from typing import NamedTuple
 
 import numpy as np
@@ -80,6 +81,8 @@ class GroupPartition:
 
     def assign(self, n_records, n_teachers, *, index=None, groups=None, seed=None):
         """Return the teacher of each record, an int array of shape (n_records,)."""
+        if groups is None:
+            raise ValueError("GroupPartition needs groups=, one identifier per record; got None")
         return _keyed_hash(groups, n_teachers, seed, "groups")
 
 
@@ -186,40 +189,68 @@ def assign_teachers(partition, n_records, n_teachers, *, unit, index=None, group
         )
     if ((teacher < 0) | (teacher >= n_teachers)).any():
         raise ValueError(f"partition.assign must return numbers from 0 to {n_teachers - 1}")
+    if (
+        unit == "group"
+        and pd.DataFrame({"g": groups, "t": teacher}).drop_duplicates()["g"].duplicated().any()
+    ):
+        raise ValueError(
+            'unit="group" needs all records of a group with one teacher, and this partition '
+            'splits groups; use partition="random" or "hash", which deal whole groups'
+        )
     return Assignment(teacher, n_teachers, unit, partition.adjacency)
 
 
 def _check_groups(groups, n_records):
-    groups = np.asarray(groups)
-    if groups.shape != (n_records,):
+    """Return the spelling of each record's group identifier."""
+    if np.ndim(groups) == 0 or len(groups) != n_records:
+        shape = np.shape(groups)
         raise ValueError(
-            f"groups must have one identifier per record, shape ({n_records},); "
-            f"got shape {groups.shape}"
+            f"groups must have one identifier per record, shape ({n_records},); got shape {shape}"
         )
-    if pd.isna(groups).any():
-        raise ValueError("groups has missing values; every record needs a group identifier")
-    return groups
+    return _identifiers(groups, "groups")
 
 
 def _text(identifier):
-    """One spelling per identifier, whatever dtype the other identifiers impose on it."""
+    """One spelling per identifier, whatever type the other identifiers impose on it."""
     if isinstance(identifier, tuple):
         return "\x1f".join(_text(part) for part in identifier)
-    if isinstance(identifier, Real) and math.isfinite(identifier) and identifier == int(identifier):
+    if isinstance(identifier, bytes):
+        identifier = identifier.decode("utf-8", "surrogateescape")
+    if isinstance(identifier, str):
+        whole = re.fullmatch(r"([+-]?[0-9]+)(\.0*)?", identifier)
+        return str(int(whole[1])) if whole and len(identifier) < 1000 else identifier
+    if pd.isna(identifier):
+        raise ValueError("a missing value")
+    if isinstance(identifier, Integral | np.bool_):
         return str(int(identifier))
-    if isinstance(identifier, np.datetime64):
+    if isinstance(identifier, Real):
+        # a float that is no exact whole number would be spelled by the precision of its array
+        if not abs(identifier) <= 2**53 or identifier != int(identifier):
+            raise ValueError("a number that is not whole")
+        return str(int(identifier))
+    if isinstance(identifier, datetime.date | np.datetime64):
         return pd.Timestamp(identifier).isoformat()
-    if isinstance(identifier, pd.Timestamp):
-        return identifier.isoformat()
+    if isinstance(identifier, datetime.timedelta | np.timedelta64):
+        return pd.Timedelta(identifier).isoformat()
+    if isinstance(identifier, pd.Interval):
+        return "\x1f".join([_text(identifier.left), _text(identifier.right), identifier.closed])
     return str(identifier)
 
 
 def _identifiers(values, name):
     """Return the spelling of every identifier, an array of str."""
-    codes, distinct = pd.factorize(values)
-    if (codes < 0).any():
-        raise ValueError(f"{name} has missing values; every record needs an identifier")
-    return np.array([_text(value) for value in distinct], dtype=object)[codes]
+    if isinstance(values, list | tuple):  # each keeps its own type
+        values = pd.Series(list(values), dtype=object)
+    try:
+        codes, distinct = pd.factorize(values, use_na_sentinel=False)
+        spelled = [_text(value) for value in distinct]
+    except (TypeError, ValueError) as error:
+        problem = str(error) if str(error).startswith("a ") else "values that cannot be compared"
+        raise ValueError(
+            f"{name} has {problem}; every record needs an identifier that is text, a whole number "
+            "or a date"
+        ) from None
+    return np.array(spelled, dtype=object)[codes]
 
 
 def _keyed_hash(values, n_teachers, seed, name):

@@ -30,6 +30,7 @@ __all__ = [
     "check_orders",
     "check_votes",
     "epsilon_by_order",
+    "exact_rdp",
     "gaussian_rdp",
     "gdp_mu",
     "gdp_to_epsilon",
@@ -314,6 +315,133 @@ def threshold_rdp(max_votes, threshold, sigma, orders):
     return gaussian_rdp(log_q, math.sqrt(2) * sigma, orders)
 
 
+# --- exact cost ------------------------------------------------------------------------------
+
+
+def exact_rdp(aggregator, votes, orders, student_proba=None):
+    """Exact Renyi cost of each query: the largest divergence over all moves of one vote.
+
+    Nothing is bounded: the outcome distributions of the votes and of every neighbour are computed,
+    and their divergences in both directions. Like every data-dependent cost it is private.
+
+    Parameters
+    ----------
+    aggregator : Aggregator
+        Any mechanism; only its `outcome_log_proba` and `label_symmetric` are used.
+    votes : array-like of shape (n_queries, n_classes)
+        Vote counts; each row sums to the number of teachers.
+    orders : array-like of shape (n_orders,)
+        Renyi orders, above 1.
+    student_proba : array-like of shape (n_queries, n_classes), default=None
+        The student's probabilities, for mechanisms that use them.
+
+    Returns
+    -------
+    ndarray of shape (n_queries, n_orders)
+        Costs, rounded up by what floating point may hide (about 1e-9 relative); inf where an
+        outcome is possible on one side only. They add over queries fixed in advance.
+
+    Raises
+    ------
+    ValueError
+        For negative counts, rows with different totals or orders <= 1.
+
+    Notes
+    -----
+    For order `a` and neighbours ``n' = n - e_u + e_v``: ``max(D_a(P_n || P_n'), D_a(P_n' || P_n))``
+    with ``D_a(P || Q) = log(sum_o P(o)**a Q(o)**(1 - a)) / (a - 1)`` ([6]_, Definition 3). `D_a`
+    does not decrease in `a`, so a move that loses at the upper end of an interval of orders to
+    another at its lower end loses everywhere between: it is left out there.
+
+    Examples
+    --------
+    >>> from sklearn_pate.aggregators import GNMax
+    >>> from sklearn_pate.rdp import exact_rdp, gnmax_rdp
+    >>> exact_rdp(GNMax(40.0), [[130, 120], [200, 50]], [10.0]).round(5)
+    array([[0.00399],
+           [0.00038]])
+    >>> gnmax_rdp([[130, 120], [200, 50]], 40.0, [10.0]).round(5)
+    array([[0.00625],
+           [0.00625]])
+    """
+    votes, orders = check_votes(votes), check_orders(orders)
+    increasing, back = np.unique(orders, return_inverse=True)
+    if aggregator.label_symmetric:  # the cost depends on the sorted counts only
+        rows, where = np.unique(np.sort(votes, axis=1), axis=0, return_inverse=True)
+        where, proba = where.reshape(-1), None
+    else:
+        rows, where = votes, np.arange(len(votes))
+        proba = None if student_proba is None else np.asarray(student_proba, dtype=float)
+    costs = np.empty((len(rows), increasing.size))
+    size = max(1, 60_000 // votes.shape[1] ** 2)
+    for start in range(0, len(rows), size):
+        part = slice(start, start + size)
+        costs[part] = _exact_costs(
+            aggregator, rows[part], increasing, None if proba is None else proba[part]
+        )
+    return costs[where][:, back]
+
+
+def _exact_costs(aggregator, rows, orders, proba):
+    row, neighbours = _moves(rows, aggregator.label_symmetric)
+    log_p = aggregator.outcome_log_proba(rows, proba)[row]
+    log_q = aggregator.outcome_log_proba(neighbours, None if proba is None else proba[row])
+    first = np.concatenate([log_p, log_q])
+    second = np.concatenate([log_q, log_p])
+    row = np.concatenate([row, row])
+    coarse = np.unique(np.linspace(0, orders.size - 1, 25).astype(int))
+    at_coarse = [_divergence(first, second, orders[k]) for k in coarse]
+    costs = np.zeros((len(rows), orders.size))
+    for k, divergence in zip(coarse, at_coarse, strict=True):
+        np.maximum.at(costs[:, k], row, divergence)
+    for low, high, at_high in zip(coarse, coarse[1:], at_coarse[1:], strict=False):
+        may_win = at_high >= costs[row, low]
+        p, q, of = first[may_win], second[may_win], row[may_win]
+        for k in range(low + 1, high):
+            np.maximum.at(costs[:, k], of, _divergence(p, q, orders[k]))
+    # Errors of 1e-14 in log P - log Q move a small divergence D by about sqrt(2 a D) times that
+    return costs * (1 + 1e-9) + 1e-14 * np.sqrt(2 * orders * costs)
+
+
+def _moves(rows, symmetric):
+    """All neighbours of each row, as (row number, neighbour); one of each kind if `symmetric`."""
+    leaves, arrives = rows > 0, np.ones(rows.shape, dtype=bool)
+    if symmetric:  # classes with equal counts are interchangeable, and rows are sorted
+        differs = rows[:, 1:] != rows[:, :-1]
+        leaves[:, :-1] &= differs
+        arrives[:, 1:] = differs
+    pairs = leaves[:, :, None] & arrives[:, None, :] & ~np.eye(rows.shape[1], dtype=bool)
+    row, u, v = np.nonzero(pairs)
+    neighbours = rows[row]
+    number = np.arange(len(row))
+    neighbours[number, u] -= 1
+    neighbours[number, v] += 1
+    return row, neighbours
+
+
+def _divergence(log_p, log_q, order):
+    """Renyi divergence of each row of outcome log probabilities: D_order(P || Q), exact when tiny.
+
+    ``sum Q r**a = 1 + sum Q (r**a - 1 - a (r - 1))`` for ``r = P / Q``, as both sum to 1: all terms
+    of the second sum are at least 0, so nothing cancels between outcomes.
+    """
+    with np.errstate(over="ignore", invalid="ignore"):
+        log_r = log_p - log_q
+        power = order * log_r
+        tame = np.abs(power).max(axis=1) < 500  # false for NaN and infinities
+        log_sum = np.empty(len(power))
+        log_r, power = log_r[tame], power[tame]
+        excess = np.expm1(power) - order * np.expm1(log_r)
+        tiny = np.abs(power) < 0.01  # where that difference cancels: its Taylor series
+        r = log_r[tiny]
+        excess[tiny] = sum((order**k - order) / math.factorial(k) * r**k for k in range(2, 8))
+        log_sum[tame] = np.log1p((np.exp(log_q[tame]) * np.maximum(excess, 0)).sum(axis=1))
+        p, q = log_p[~tame], log_q[~tame]
+        log_terms = np.where(np.isneginf(p), -np.inf, order * p + (1 - order) * q)
+        log_sum[~tame] = np.maximum(logsumexp(log_terms, axis=1), 0)
+    return log_sum / (order - 1)
+
+
 # --- from costs to (epsilon, delta) ----------------------------------------------------------
 
 
@@ -456,7 +584,7 @@ def gdp_to_epsilon(mu, delta):
     while _gdp_delta(high, mu) > delta:
         high *= 2
     root = brentq(lambda e: _gdp_delta(e, mu) - delta, 0.0, high, xtol=1e-14, rtol=1e-13)
-    return float(root * (1 + 1e-12))
+    return float(root * (1 + 1e-12) + 2e-14)
 
 
 def gdp_mu(epsilon, delta):
@@ -486,8 +614,9 @@ def gdp_mu(epsilon, delta):
     while gdp_to_epsilon(high, delta) < epsilon:
         high *= 2
     mu = brentq(lambda m: gdp_to_epsilon(m, delta) - epsilon, 0.0, high, xtol=1e-14, rtol=1e-12)
+    step = 1e-12
     while gdp_to_epsilon(mu, delta) > epsilon:
-        mu *= 1 - 1e-12
+        mu, step = mu * (1 - step), 2 * step
     return float(mu)
 
 
@@ -532,6 +661,7 @@ def gnmax_sigma(epsilon, delta, n_queries, n_classes=None, n_teachers=None):
     """
     n_queries = _check_count("n_queries", n_queries)
     sigma = math.sqrt(2 * n_queries) / gdp_mu(epsilon, delta) * (1 + 1e-10)
+    step = 1e-12
     while gdp_to_epsilon(math.sqrt(2 * n_queries) / sigma, delta) > epsilon:
-        sigma *= 1 + 1e-12
+        sigma, step = sigma * (1 + step), 2 * step
     return sigma

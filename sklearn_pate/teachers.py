@@ -2,6 +2,7 @@
 
 import contextlib
 import copy
+import io
 import itertools
 import logging
 import os
@@ -12,8 +13,9 @@ import time
 import warnings
 
 import numpy as np
-from joblib import Parallel, delayed, effective_n_jobs
+from joblib import effective_n_jobs
 from sklearn.base import clone
+from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import has_fit_parameter
 
 from ._sklearn import _num_samples, _safe_indexing
@@ -107,8 +109,12 @@ def collect_votes(
     order = np.argsort(teacher, kind="stable")
     bounds = np.searchsorted(teacher[order], np.arange(n_teachers + 1))
 
+    problems, home = [], os.getpid()
+
     def tasks():
         for i in range(n_teachers):
+            if problems:
+                return
             rows = order[bounds[i] : bounds[i + 1]]
             k = i % len(estimators)
             weight = sample_weight[rows] if takes_weight[k] and sample_weight is not None else None
@@ -122,6 +128,7 @@ def collect_votes(
                 n_classes,
                 seeds[i],
                 keep_teachers,
+                home,
             )
 
     n_queries = _num_samples(X_query)
@@ -133,19 +140,24 @@ def collect_votes(
         results = _run(tasks(), n_teachers, n_jobs)
         for done, (i, voted, fitted, problem) in enumerate(results, 1):
             if problem is not None:
-                results.close()
-                raise TeacherError(f"teacher {i} failed: {problem}") from None
+                problems.append(f"teacher {i} failed: {problem}")
+                continue  # no more are sent; those under way end in silence
             votes[rows, voted] += 1
             if keep_teachers:
                 teachers[i] = fitted
             if show is not None:
                 show(done)
+    if problems:
+        raise TeacherError(problems[0]) from None
     return votes, teachers
 
 
 def set_seeds(estimator, seed, *, only_missing=False):
-    """Set every `random_state` parameter of an estimator, nested ones included."""
+    """Set every `random_state` of an estimator, its nested ones and its CV splitters."""
     params = estimator.get_params(deep=True)
+    for value in params.values():
+        if hasattr(value, "split") and getattr(value, "random_state", 0) is None:
+            value.random_state = int(np.random.SeedSequence(seed).generate_state(1)[0])
     names = sorted(p for p in params if p == "random_state" or p.endswith("__random_state"))
     states = np.random.SeedSequence(seed).generate_state(len(names)) % 2**31
     chosen = {
@@ -162,32 +174,45 @@ def _run(tasks, n_tasks, n_jobs):
     workers = effective_n_jobs(n_jobs)
     batch_size = min(max(n_tasks // (32 * workers), 1), 16)
     try:
-        parallel = Parallel(n_jobs, batch_size=batch_size, return_as="generator_unordered")
+        parallel = Parallel(n_jobs=n_jobs, batch_size=batch_size, return_as="generator_unordered")
     except ValueError:  # multiprocessing, and backends built on it
-        with Parallel(n_jobs, batch_size=batch_size) as parallel:
+        with Parallel(n_jobs=n_jobs, batch_size=batch_size) as parallel:
             while batch := list(itertools.islice(tasks, 4 * batch_size * workers)):
                 yield from parallel(batch)
     else:
         yield from parallel(tasks)
 
 
-def _fit_and_vote(i, estimator, X, codes, weight, X_query, n_classes, seed, keep):
+def _fit_and_vote(i, estimator, X, codes, weight, X_query, n_classes, seed, keep, home):
     """One teacher: returns its number, its vote per query, itself if kept, and its problem."""
-    # A failure is returned, not raised: a worker's traceback would carry the teacher's own text.
     present = np.unique(codes)
     if present.size < 2:
         constant = present[0] if present.size else i % n_classes
         return i, _compact(np.full(_num_samples(X_query), constant), n_classes), None, None
-    with _Quiet():
+    # In the process `home` the caller keeps things quiet, for all threads at once
+    with contextlib.nullcontext() if os.getpid() == home else _Quiet():
+        # A failure is returned, not raised: a traceback would carry the teacher's own text
         try:
-            fitted = set_seeds(clone(estimator), seed)
-            # A copy, because a teacher that writes to the queries would change the others' votes
-            queries = copy.deepcopy(X_query)
+            fitted = _silent(set_seeds(clone(estimator), seed))
+            # Copies, because a teacher that writes to the queries would change others' votes, and
+            # because parts that joblib maps from disk are read-only
+            X, codes, weight, X_query = copy.deepcopy((X, codes, weight, X_query))
+            n_queries = _num_samples(X_query)
             fitted.fit(X, codes, **({} if weight is None else {"sample_weight": weight}))
-            voted = _check_voted(fitted.predict(queries), _num_samples(X_query), n_classes)
-        except Exception as error:
-            return i, None, None, f"{type(error).__name__}: {_masked(str(error))}"
+            voted = _check_voted(fitted.predict(X_query), n_queries, n_classes)
+        except KeyboardInterrupt:
+            raise KeyboardInterrupt from None
+        except BaseException as error:  # SystemExit too: its text may be data
+            return i, None, None, _masked(error)
     return i, _compact(voted, n_classes), fitted if keep else None, None
+
+
+def _silent(estimator):
+    """Turn off the `verbose` parameters: compiled code writes past Python's streams."""
+    params = estimator.get_params(deep=True)
+    names = [p for p in params if p == "verbose" or p.endswith("__verbose")]
+    loud = {name: 0 for name in names if params[name]}
+    return estimator.set_params(**loud) if loud else estimator
 
 
 def _compact(voted, n_classes):
@@ -205,14 +230,26 @@ def _check_voted(voted, n_queries, n_classes):
     return codes
 
 
-def _masked(text):
-    """First line of an error's text without its quoted strings and numbers, which may be data."""
-    line = text.strip().partition("\n")[0]
-    for quote in "'\"`":
-        # to the last quote of its kind: what is quoted may itself hold one; an apostrophe
-        # inside a word opens nothing
-        line = re.sub(rf"(?<!\w){quote}.*(?:{quote}|$)", f"{quote}...{quote}", line)
-    return re.sub(r"\S*\d\S*", "*", line)
+def _masked(error):
+    """Type and first line of an error, without quoted strings and numbers, which may be data."""
+    try:
+        line = str(error).strip().partition("\n")[0]
+    except Exception:
+        line = ""
+    # From the first opening to the last closing, as what is quoted may hold either; an apostrophe
+    # inside a word is no quote, except in b'...'.
+    for opening, closing in ("''", '""', "``", "“”", "‘’", "«»", "[]", "{}", "()"):
+        start = r"(?<!\w)[bru]{0,2}'" if opening == "'" else re.escape(opening)
+        end = r"'(?!\w)" if closing == "'" else re.escape(closing)
+        line = re.sub(rf"{start}(?!{end})(?:.*{end}|.*$)", f"{opening}...{closing}", line)
+    return f"{type(error).__name__}: {re.sub(r'[^ ]*[0-9][^ ]*', '*', line)}"
+
+
+class _Nowhere(io.StringIO):
+    """A text stream that forgets."""
+
+    def write(self, text):
+        return len(text)
 
 
 class _Quiet:
@@ -225,17 +262,15 @@ class _Quiet:
     _lock, _depth, _stack = threading.Lock(), 0, contextlib.ExitStack()
 
     def __enter__(self):
-        with _Quiet._lock:
+        with _Quiet._lock, contextlib.ExitStack() as stack:
             if _Quiet._depth == 0:
-                stack = contextlib.ExitStack()
                 stack.callback(logging.disable, logging.root.manager.disable)
-                logging.disable(logging.CRITICAL)
+                logging.disable(sys.maxsize)
                 stack.enter_context(warnings.catch_warnings())
                 warnings.simplefilter("ignore")
-                nowhere = stack.enter_context(open(os.devnull, "w"))
-                stack.enter_context(contextlib.redirect_stdout(nowhere))
-                stack.enter_context(contextlib.redirect_stderr(nowhere))
-                _Quiet._stack = stack
+                stack.enter_context(contextlib.redirect_stdout(_Nowhere()))
+                stack.enter_context(contextlib.redirect_stderr(_Nowhere()))
+                _Quiet._stack = stack.pop_all()
             _Quiet._depth += 1
 
     def __exit__(self, *exc_info):

@@ -194,3 +194,16 @@ def test_bad_votes_raise(mechanism):
 def test_mechanisms_clone():
     assert clone(GNMax(sigma=3.0)).sigma == 3.0
     assert clone(LNMax()).set_params(gamma=0.2).gamma == 0.2
+
+
+def test_noise_too_small_for_its_distribution_is_refused_and_still_samples():
+    for mechanism in (GNMax(1e-6), LNMax(1e6)):
+        with pytest.raises(ValueError, match="too small for its outcome distribution"):
+            mechanism.outcome_log_proba([[250, 0, 0]])
+        assert mechanism.aggregate([[250, 0, 0]]).tolist() == [0]
+
+
+def test_half_precision_parameters_cost_what_they_say():
+    assert GNMax(np.float16(40)).gdp_mu == GNMax(40.0).gdp_mu
+    assert LNMax(np.float16(0.5)).pure_epsilon == 1.0
+    assert type(GNMax(np.float16(40)).gdp_mu) is type(LNMax(np.float16(0.5)).pure_epsilon) is float

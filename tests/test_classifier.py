@@ -446,6 +446,7 @@ class Forbidden(Unwilling):
         ({}, {"groups": [1, 2]}, ValueError, "groups must have one identifier per record"),
         ({}, {"sample_weight": np.ones(3)}, ValueError, "sample_weight"),
         ({}, {"sample_weight": np.full(1500, np.nan)}, ValueError, "sample_weight"),
+        ({}, {"sample_weight": ["heavy"] * 1500}, ValueError, "sample_weight"),
         ({}, {"X_public": None}, ValueError, "public, unlabelled rows"),
         ({}, {"X_public": X_PUBLIC[:, :4]}, ValueError, "X_public does not have the features"),
         ({}, {"X_public": X_PUBLIC[:0]}, ValueError, "X_public has 0 sample"),
@@ -502,6 +503,63 @@ def test_a_failed_refit_loses_nothing():
         fit(clf.set_params(base_estimator=Unwilling()))
     np.testing.assert_array_equal(clf.predict(X_TEST), before[0])
     assert clf.privacy_spent_ == before[1]
+
+
+def test_a_refit_that_fails_keeps_the_features_that_predict_expects():
+    clf = fit()
+    for bad in ({"X_public": X_PUBLIC}, {"X_public": X_PUBLIC[:, :4], "y": Y_PRIVATE[1:]}):
+        with pytest.raises(ValueError):
+            clf.fit(**{"X": X_PRIVATE[:, :4], "y": Y_PRIVATE} | bad)
+        assert clf.n_features_in_ == 6 and clf.predict(X_TEST).shape == (500,)
+    unfitted = pate()
+    with pytest.raises(ValueError):
+        unfitted.fit(X_PRIVATE, Y_PRIVATE, X_PUBLIC[:, :4])
+    assert not hasattr(unfitted, "n_features_in_")
+
+
+def test_a_refit_on_other_features():
+    frame = pd.DataFrame(X, columns=list("abcdef"))
+    clf = pate().fit(frame[:1500], Y_PRIVATE, frame[1500:1900])
+    assert clf.feature_names_in_.tolist() == list("abcdef")
+    clf.fit(X_PRIVATE[:, :4], Y_PRIVATE, X_PUBLIC[:, :4])
+    assert clf.n_features_in_ == 4 and not hasattr(clf, "feature_names_in_")
+
+
+def test_column_types_must_be_the_public_ones():
+    # One private record can turn a column to text or add a category, and all teachers see that
+    private, public = pd.DataFrame(X_PRIVATE), pd.DataFrame(X_PUBLIC)
+    private[2] = private[2].astype(object)
+    private.loc[7, 2] = "?"
+    with pytest.raises(ValueError, match=r"columns \[2\] of X and X_public have different dtypes"):
+        pate(Forbidden()).fit(private, Y_PRIVATE, public)
+    private, public = pd.DataFrame(X_PRIVATE), pd.DataFrame(X_PUBLIC)
+    private["kind"] = pd.Categorical(["a"] * 1499 + ["b"])
+    public["kind"] = pd.Categorical(["a"] * 400)
+    names = {column: str(column) for column in private}
+    with pytest.raises(ValueError, match="columns .'kind'. of X and X_public"):
+        pate(Forbidden()).fit(
+            private.rename(columns=names), Y_PRIVATE, public.rename(columns=names)
+        )
+
+
+def test_private_rows_in_the_place_of_public_ones_warn():
+    with pytest.warns(PrivacyLeakWarning, match="X_public is X"):
+        pate().fit(X_PRIVATE, Y_PRIVATE, X_public=X_PRIVATE)
+
+
+@pytest.mark.parametrize(
+    ("params", "arguments"),
+    [
+        ({"classes": None}, {}),
+        ({}, {"X_public": X_PRIVATE}),
+        ({"aggregator": GNMax(25.0), "n_queries": 300}, {}),
+        ({"aggregator": GNMax(200.0), "epsilon": None}, {}),
+    ],
+)
+def test_warnings_point_at_the_line_that_called_fit(params, arguments):
+    with pytest.warns(UserWarning) as caught:
+        pate(**params).fit(**{"X": X_PRIVATE, "y": Y_PRIVATE, "X_public": X_PUBLIC} | arguments)
+    assert [warning.filename for warning in caught] == [__file__]
 
 
 # --- scikit-learn's habits -----------------------------------------------------------------------

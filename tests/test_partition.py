@@ -92,9 +92,81 @@ def test_one_new_text_identifier_among_numbers_changes_one_teacher(groups, names
     assert changed == 1
 
 
-def test_a_fraction_among_whole_identifiers_changes_one_teacher():
-    whole = list(range(40))
-    assert n_changed(parts("hash", whole), parts("hash", [*whole, 0.5])) == 1
+def _changed_by_one_more(values, extra, index):
+    """Teachers whose records change when one identifier joins; `index` or `groups`."""
+    before, after = list(values), [*values, extra]
+    held = []
+    for names in (before, after):
+        given_ = {"index": pd.Index(names)} if index else {"groups": names}
+        partition = "hash" if index else "random"
+        teacher = assign_teachers(
+            partition, len(names), 7, unit="record", seed=SEED, **given_
+        ).teacher
+        held.append([sorted(np.flatnonzero(teacher[: len(before)] == i)) for i in range(7)])
+    return sum(a != b for a, b in zip(*held, strict=True))
+
+
+@pytest.mark.parametrize("index", [True, False])
+@pytest.mark.parametrize(
+    ("values", "extra"),
+    [
+        (range(40), "x"),
+        (np.arange(40.0).tolist(), "x"),
+        ([10**17 + i for i in range(40)], "x"),
+        ([2**63 + i for i in range(40)], "x"),
+        ([b"p%d" % i for i in range(40)], "x"),
+        (pd.date_range("2020-01-01", periods=40).tolist(), "x"),
+        (pd.date_range("2020-01-01", periods=40).tolist(), pd.Timestamp("2020-01-01 00:00:00.1")),
+        (pd.date_range("2020-01-01", periods=40).to_pydatetime().tolist(), "x"),
+        (pd.timedelta_range("1 day", periods=40).tolist(), "x"),
+        (pd.interval_range(0, 40).tolist(), pd.Interval(0.0, 1.5)),
+        ([True, False], 7),
+    ],
+)
+def test_one_more_identifier_of_another_kind_moves_nobody(values, extra, index):
+    if isinstance(extra, pd.Interval):
+        with pytest.raises(ValueError, match="not whole"):
+            _changed_by_one_more(values, extra, index)
+    else:
+        assert _changed_by_one_more(values, extra, index) == 0
+
+
+@pytest.mark.parametrize(
+    ("names", "problem"),
+    [
+        ([1.0, 0.5], "not whole"),
+        ([1e17, 1.0], "not whole"),
+        ([float("inf"), 1.0], "not whole"),
+        ([np.nan, "a"], "missing"),
+        ([None, "a"], "missing"),
+        (pd.array([1, None], dtype="Int64"), "missing"),
+        ([{"a": 1}, "b"], "cannot be compared"),
+    ],
+)
+def test_identifiers_without_one_spelling_are_refused(names, problem):
+    with pytest.raises(ValueError, match=f"groups has .*{problem}.*text, a whole number"):
+        assign_teachers("random", 2, 2, unit="group", groups=names)
+
+
+def test_a_missing_part_of_a_multi_index_is_refused():
+    index = pd.MultiIndex.from_tuples([(1, "a"), (2, None)])
+    with pytest.raises(ValueError, match="missing"):
+        assign_teachers("hash", 2, 2, unit="record", index=index)
+
+
+@pytest.mark.parametrize(
+    "partition", [partition_module.RandomPartition(), partition_module.HashPartition()]
+)
+def test_a_partition_that_splits_groups_cannot_claim_the_unit(partition):
+    groups = np.repeat(np.arange(10), 20)
+    index = pd.Index([f"r{i}" for i in range(200)])
+    with pytest.raises(ValueError, match="splits groups"):
+        assign_teachers(partition, 200, 10, unit="group", groups=groups, index=index)
+
+
+def test_a_group_partition_needs_groups():
+    with pytest.raises(ValueError, match="needs groups="):
+        assign_teachers(partition_module.GroupPartition(), 4, 2, unit="record")
 
 
 def test_date_identifiers_hash_alike_in_any_unit():

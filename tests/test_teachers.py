@@ -4,20 +4,24 @@ import logging
 import sys
 import threading
 import time
+import traceback
 import warnings
 
 import joblib
 import numpy as np
 import pandas as pd
 import pytest
+import sklearn
 from scipy import sparse
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.dummy import DummyClassifier
 from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import GridSearchCV, StratifiedKFold
 from sklearn.naive_bayes import GaussianNB
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
+from sklearn.svm import SVC
 from sklearn.tree import DecisionTreeClassifier
 
 from sklearn_pate.exceptions import TeacherError
@@ -46,6 +50,12 @@ class Teacher(ClassifierMixin, BaseEstimator):
 
     def predict(self, X):
         return np.zeros(len(X), dtype=int)
+
+
+class Slow(Teacher):
+    def fit(self, X, y):
+        time.sleep(0.01)
+        return super().fit(X, y)
 
 
 # --- votes ---------------------------------------------------------------------------------------
@@ -213,13 +223,121 @@ def test_a_failing_teacher_names_itself_and_masks_its_text(n_jobs):
     assert caught.value.__suppress_context__
 
 
-def test_masks():
-    assert _masked("float() argument must be a string or a real number, not 'dict'") == (
-        "float() argument must be a string or a real number, not '...'"
+@pytest.mark.parametrize(
+    ("text", "masked"),
+    [
+        (
+            "float() argument must be a string or a real number, not 'dict'",
+            "float() argument must be a string or a real number, not '...'",
+        ),
+        (
+            "could not convert string to float: b'SECRET'",
+            "could not convert string to float: '...'",
+        ),
+        ("'it' and 'that' don't", "'...' don't"),
+        ("\"Mrs O'Hara\" and 'O'Hara'", "\"...\" and '...'"),
+        ("an open 'SECRET", "an open '...'"),
+        ("new category (SECRET) in [SECRET, b]", "new category (...) in [...]"),
+        ("f(SECRET, 'x')", "f(...)"),
+        ("“SECRET” «SECRET»", "“...” «...»"),
+        ("don't use 3 of x17 at 1e-5", "don't use * of * at *"),
+        ("first\nSECRET", "first"),
+        ("", ""),
+    ],
+)
+def test_masks(text, masked):
+    assert _masked(ValueError(text)) == f"ValueError: {masked}"
+
+
+SECRET = "xanthippe"  # named, so that tracebacks show the name and not the text
+
+
+class Mute(Exception):
+    def __str__(self):
+        raise RuntimeError(SECRET)
+
+
+@pytest.mark.parametrize("n_jobs", [1, 2])
+@pytest.mark.parametrize("kind", [SystemExit, Mute, GeneratorExit])
+def test_whatever_a_teacher_raises_is_its_failure(kind, n_jobs):
+    with pytest.raises(TeacherError, match=f"failed: {kind.__name__}") as caught:
+        votes_of(Failing(f"bad row '{SECRET}'", kind), n_jobs=n_jobs)
+    assert SECRET not in "".join(traceback.format_exception(caught.value))
+
+
+@pytest.mark.parametrize("backend", ["sequential", "threading", "loky"])
+def test_output_is_back_when_a_failure_is_raised(backend):
+    stdout, disabled = sys.stdout, logging.root.manager.disable
+    teachers = [Slow(), Slow(), Failing("no"), Slow()]
+    with joblib.parallel_config(backend=backend), pytest.raises(TeacherError):
+        votes_of(teachers, n_jobs=2)
+    assert sys.stdout is stdout and logging.root.manager.disable == disabled
+
+
+def test_no_more_teachers_are_sent_after_a_failure():
+    class Counting(Failing):
+        fitted = 0
+
+        def fit(self, X, y):
+            Counting.fitted += 1
+            return super().fit(X, y)
+
+    with pytest.raises(TeacherError, match="teacher 0 failed"):
+        votes_of(Counting("no"))
+    assert Counting.fitted == 1
+
+
+class Interrupted(Teacher):
+    def fit(self, X, y):
+        raise KeyboardInterrupt(SECRET)
+
+
+def test_an_interrupt_stays_one():
+    stdout = sys.stdout
+    with pytest.raises(KeyboardInterrupt) as caught:
+        votes_of(Interrupted())
+    assert sys.stdout is stdout
+    assert SECRET not in "".join(traceback.format_exception(caught.value))
+
+
+def test_settings_of_scikit_learn_reach_every_worker():
+    class Pandas(Teacher):
+        def fit(self, X, y):
+            self.output_ = type(StandardScaler().fit_transform(X)).__name__
+            return super().fit(X, y)
+
+    for backend in ("sequential", "threading", "loky"):
+        pandas = sklearn.config_context(transform_output="pandas")
+        with pandas, joblib.parallel_config(backend=backend):
+            _, teachers = votes_of(Pandas(), n_jobs=2, keep_teachers=True)
+        assert {teacher.output_ for teacher in teachers} == {"DataFrame"}
+
+
+def test_shuffling_splitters_inside_teachers_are_seeded():
+    search = GridSearchCV(
+        DecisionTreeClassifier(), {"max_depth": [1, 2, 3]}, cv=StratifiedKFold(2, shuffle=True)
     )
-    assert _masked("KeyError: 'it''s") == "KeyError: '...'"
-    assert _masked("don't use 3 of x17 at 1e-5") == "don't use * of * at *"
-    assert _masked("") == ""
+    scores = []
+    for _ in range(2):
+        _, teachers = votes_of(search, codes=Y.clip(max=1), keep_teachers=True)
+        scores.append([t.cv_results_["mean_test_score"].tolist() for t in teachers if t])
+    assert scores[0] == scores[1]
+    assert search.cv.random_state is None
+
+
+def test_large_parts_may_be_written_to_in_every_worker():
+    big = np.repeat(X, 150, axis=1)  # parts above joblib's limit for mapping from disk
+    for backend in ("sequential", "loky"):
+        with joblib.parallel_config(backend=backend, max_nbytes=1000):
+            votes, _ = votes_of(Vandal(), X=big, X_query=big[:5], n_jobs=2)
+        assert (votes == [8, 0, 0]).all()
+
+
+def test_verbose_teachers_are_silent_below_python_too(capfd):
+    for n_jobs in (1, 2):
+        votes_of(SVC(verbose=True), n_jobs=n_jobs)
+    out, err = capfd.readouterr()
+    assert "obj" not in out + err
 
 
 class Odd(Teacher):
@@ -263,6 +381,7 @@ class Chatty(Teacher):
         print("secret-on-stderr", file=sys.stderr)
         warnings.warn(f"secret-warning {X[0, 0]}", stacklevel=1)
         logging.getLogger("chatty").error("secret-log %s", X[0, 0])
+        logging.getLogger("chatty").log(60, "secret-log %s", X[0, 0])
         return super().fit(X, y)
 
 
@@ -277,12 +396,6 @@ def test_what_teachers_say_stays_inside(backend, capfd, caplog):
     print("heard again")
     logging.getLogger("chatty").error("logged again")
     assert "heard again" in capfd.readouterr().out and "logged again" in caplog.text
-
-
-class Slow(Teacher):
-    def fit(self, X, y):
-        time.sleep(0.01)
-        return super().fit(X, y)
 
 
 def test_output_comes_back_after_fits_in_overlapping_threads(capfd):
