@@ -95,7 +95,7 @@ def run(protocol, seed):
     baseline = clone(forest).set_params(random_state=seed, n_jobs=-1).fit(X[train], y[train])
     models = (DummyClassifier().fit(X[train], y[train]), clf, baseline)
     table = [scores(model, X[held_out], y[held_out]) for model in models]
-    return table, clf.curator_.epsilon(conversion="classic"), clf.privacy_spent_
+    return table, clf.curator_.epsilon(method="bound", conversion="classic"), clf.privacy_spent_
 
 
 results = {}

@@ -3,6 +3,7 @@
 import math
 import warnings
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 from sklearn.base import clone
@@ -11,6 +12,7 @@ from .exceptions import BudgetExceededError
 from .rdp import (
     DEFAULT_ORDERS,
     epsilon_by_order,
+    exact_rdp,
     gdp_to_epsilon,
     gnmax_sigma,
     pure_rdp,
@@ -241,13 +243,14 @@ class Curator:
     def __reduce__(self):
         raise TypeError("the curator's view is private: it cannot be pickled or copied")
 
-    def rdp(self, method="bound", orders=DEFAULT_ORDERS):
-        """Renyi cost of each query, by the published data-dependent bound. Private.
+    def rdp(self, method="exact", orders=DEFAULT_ORDERS):
+        """Renyi cost of each query, computed from its votes. Private.
 
         Parameters
         ----------
-        method : {"bound"}, default="bound"
-            "bound" is the bound that the mechanism's paper prints.
+        method : {"exact", "bound"}, default="exact"
+            "exact" is the largest divergence over all moves of one vote, in both directions;
+            "bound" is the published bound of the mechanism's paper.
         orders : array-like of shape (n_orders,), default=DEFAULT_ORDERS
             Renyi orders, above 1.
 
@@ -256,21 +259,20 @@ class Curator:
         ndarray of shape (n_queries, n_orders)
             Costs; they add over queries.
         """
-        if method != "bound":
-            raise ValueError(f"method must be 'bound'; got {method!r}")
-        return self._aggregator.published_rdp(self.votes, orders)
+        return self._costs(method)(self.votes, orders)
 
-    def epsilon(self, delta=None, method="bound", conversion="improved"):
+    def epsilon(self, delta=None, method="exact", conversion="improved"):
         """Epsilon of the released labels, as papers print it. Private unless data-independent.
 
         Parameters
         ----------
         delta : float, default=None
             Failure probability; None is the estimator's.
-        method : {"bound", "data_independent"}, default="bound"
-            "bound" is the data-dependent bound of the mechanism's paper: it depends on the votes,
-            so it is private, and it covers one direction of the divergence only, so it is no
-            guarantee. "data_independent" is what `privacy_spent_` holds.
+        method : {"exact", "bound", "data_independent"}, default="exact"
+            "exact" sums the exact costs of the votes that were cast. "bound" is the data-dependent
+            bound of the mechanism's paper, which covers one direction of the divergence only. Both
+            are private, and no guarantee: they hold for these votes, not for every data set.
+            "data_independent" is what `privacy_spent_` holds.
         conversion : {"improved", "classic"}, default="improved"
             From Renyi costs to epsilon; the papers used "classic".
 
@@ -282,10 +284,17 @@ class Curator:
         delta = self._delta if delta is None else delta
         if method == "data_independent":
             return data_independent_epsilon(self._aggregator, len(self.votes), delta)[0]
-        if method != "bound":
-            raise ValueError(f"method must be 'bound' or 'data_independent'; got {method!r}")
-        total = np.zeros(DEFAULT_ORDERS.size)
+        costs, total = self._costs(method), np.zeros(DEFAULT_ORDERS.size)
         for start in range(0, len(self.votes), 4096):
-            votes = self.votes[start : start + 4096]
-            total += self._aggregator.published_rdp(votes, DEFAULT_ORDERS).sum(axis=0)
+            total += costs(self.votes[start : start + 4096], DEFAULT_ORDERS).sum(axis=0)
         return rdp_to_epsilon(total, delta, DEFAULT_ORDERS, conversion)[0]
+
+    def _costs(self, method):
+        if method == "exact":
+            return partial(exact_rdp, self._aggregator)
+        if method == "bound":
+            return self._aggregator.published_rdp
+        raise ValueError(
+            f"method must be 'exact' or 'bound' (or, for epsilon, 'data_independent'); "
+            f"got {method!r}"
+        )

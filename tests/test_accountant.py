@@ -176,8 +176,9 @@ def test_curators_epsilon_is_the_published_bound(aggregator, bound, noise):
     total = bound(votes, noise, DEFAULT_ORDERS).sum(axis=0)
     for conversion in ("improved", "classic"):
         expected, _ = rdp_to_epsilon(total, 1e-5, DEFAULT_ORDERS, conversion)
-        assert view.epsilon(conversion=conversion) == pytest.approx(expected, rel=1e-9)
-    np.testing.assert_array_equal(view.rdp(orders=[2, 4]), bound(votes, noise, [2, 4]))
+        got = view.epsilon(method="bound", conversion=conversion)
+        assert got == pytest.approx(expected, rel=1e-9)
+    np.testing.assert_array_equal(view.rdp("bound", orders=[2, 4]), bound(votes, noise, [2, 4]))
     independent = view.epsilon(method="data_independent")
     assert independent == data_independent_epsilon(aggregator, 5000, 1e-5)[0]
     assert view.epsilon(delta=1e-3) < view.epsilon()

@@ -1,0 +1,266 @@
+"""Exact costs against 50-digit arithmetic, enumeration and the bounds they must stay below."""
+
+import math
+
+import mpmath as mp
+import numpy as np
+import pytest
+from conftest import divergences, moves
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from mpmath.calculus.quadrature import GaussLegendre
+
+from sklearn_pate.accountant import Curator, data_independent_epsilon
+from sklearn_pate.aggregators import Aggregator, GNMax, LNMax, PluralityVote
+from sklearn_pate.rdp import (
+    DEFAULT_ORDERS,
+    exact_rdp,
+    gnmax_rdp,
+    lnmax_rdp,
+    pure_rdp,
+    rdp_to_epsilon,
+)
+
+histograms = st.lists(st.integers(0, 80), min_size=2, max_size=7).filter(lambda n: sum(n) > 0)
+mechanisms = st.one_of(
+    st.builds(GNMax, sigma=st.floats(0.7, 100)), st.builds(LNMax, gamma=st.floats(0.01, 2))
+)
+
+
+with mp.workdps(50):
+    NODES = GaussLegendre(mp.mp).calc_nodes(5, mp.mp.prec)
+
+
+# --- against mpmath ------------------------------------------------------------------------------
+
+
+def outcome_probabilities(mechanism, counts):
+    """Outcome probabilities of a histogram, by 48-point Gauss-Legendre on pieces, in 50 digits."""
+    gaussian = isinstance(mechanism, GNMax)
+    scale = mp.mpf(mechanism.sigma) if gaussian else 1 / mp.mpf(mechanism.gamma)
+    counts = [mp.mpf(int(n)) / scale for n in counts]
+
+    def pdf(x):
+        return mp.npdf(x) if gaussian else mp.exp(-abs(x)) / 2
+
+    def cdf(x):
+        if gaussian:
+            return mp.ncdf(x)
+        return mp.exp(x) / 2 if x < 0 else 1 - mp.exp(-x) / 2
+
+    if len(counts) == 2:
+        gap = counts[0] - counts[1]
+        if gaussian:
+            return [mp.ncdf(gap / mp.sqrt(2)), mp.ncdf(-gap / mp.sqrt(2))]
+        tail = (2 + abs(gap)) / 4 * mp.exp(-abs(gap))
+        return [1 - tail, tail] if gap >= 0 else [tail, 1 - tail]
+    kinks = sorted(set(counts))
+    reach, longest = (12, 4) if gaussian else (80, 4)
+    edges = [kinks[0] - reach, *kinks, kinks[-1] + reach]
+    of = {n: counts.count(n) for n in kinks}
+    proba = dict.fromkeys(kinks, mp.mpf(0))
+    for a, b in zip(edges, edges[1:], strict=False):
+        pieces = max(1, math.ceil((b - a) / longest))
+        for k in range(pieces):
+            half = (b - a) / pieces / 2
+            for node, weight in NODES:
+                x = a + half * (2 * k + 1 + node)
+                below = {n: cdf(x - n) for n in kinks}
+                product = mp.fprod(below[n] ** of[n] for n in kinks)
+                for n in kinks:
+                    proba[n] += weight * half * product / below[n] * pdf(x - n)
+    total = mp.fsum(proba[n] for n in counts)
+    assert abs(total - 1) < 1e-25
+    return [proba[n] / total for n in counts]
+
+
+def reference_cost(mechanism, counts, orders):
+    """The largest divergence over moves of one vote, both directions, in 50 digits."""
+    with mp.workdps(50):
+        known = {}
+
+        def proba(histogram):
+            sort = sorted(histogram)
+            key = tuple(sort)
+            if key not in known:
+                known[key] = dict(zip(sort, outcome_probabilities(mechanism, sort), strict=True))
+            return [known[key][n] for n in histogram]
+
+        p, costs = proba(list(counts)), [mp.mpf(0)] * len(orders)
+        seen = set()
+        for neighbour in moves(counts):
+            pairs = tuple(sorted(zip(counts, neighbour.tolist(), strict=True)))
+            if pairs in seen:
+                continue
+            seen.add(pairs)
+            q = proba(neighbour.tolist())
+            for k, order in enumerate(orders):
+                a = mp.mpf(order)
+                for x, y in ((p, q), (q, p)):
+                    total = mp.fsum(s**a * t ** (1 - a) for s, t in zip(x, y, strict=True))
+                    costs[k] = max(costs[k], mp.log(total) / (a - 1))
+        return [float(cost) for cost in costs]
+
+
+ORDERS = [1.1, 2.0, 17.0, 200.0, 1000.0]
+
+
+@pytest.mark.parametrize(
+    ("mechanism", "counts"),
+    [
+        (GNMax(40.0), [2500, 2500]),
+        (GNMax(40.0), [5000, 0]),
+        (LNMax(0.05), [2500, 2500]),
+        (LNMax(0.05), [5000, 0]),
+        (LNMax(2.0), [130, 120]),
+        (GNMax(5.0), [1, 0]),
+        (GNMax(1e5), [130, 120]),
+        (LNMax(1e-5), [130, 120]),
+        (GNMax(40.0), [240, 7, 3]),
+        (GNMax(40.0), [84, 83, 83]),
+        (GNMax(2.0), [20, 9, 1]),
+        (GNMax(1000.0), [90, 80, 80]),
+        (LNMax(0.05), [240, 7, 3]),
+        (LNMax(0.05), [84, 83, 83]),
+        (LNMax(1.0), [20, 9, 1]),
+        (LNMax(0.001), [90, 80, 80]),
+        (GNMax(40.0), [250] + [0] * 9),
+        (LNMax(0.05), [250] + [0] * 9),
+        (GNMax(3.0), [1] + [0] * 3),
+        (LNMax(0.3), [1] + [0] * 3),
+        (GNMax(40.0), [5] * 30),
+        (LNMax(0.05), [5] * 30),
+    ],
+)
+def test_exact_costs_agree_with_mpmath(mechanism, counts):
+    expected = reference_cost(mechanism, counts, ORDERS)
+    got = exact_rdp(mechanism, [counts], ORDERS)[0]
+    for ours, reference in zip(got, expected, strict=True):
+        if reference > 1e-12:
+            assert ours == pytest.approx(reference, rel=1e-6)
+        assert ours >= reference * (1 - 1e-12)  # rounded up, never down
+
+
+# --- properties ----------------------------------------------------------------------------------
+
+
+@settings(max_examples=60, deadline=None)
+@given(histograms, mechanisms, st.floats(1.1, 80))
+def test_exact_is_the_largest_divergence_over_all_moves(counts, mechanism, order):
+    forward, reverse = divergences(mechanism, counts, order)
+    largest = max(forward.max(), reverse.max())
+    got = exact_rdp(mechanism, [counts], [order])[0, 0]
+    assert got == pytest.approx(largest, rel=1e-6, abs=1e-9)
+
+
+@settings(max_examples=60, deadline=None)
+@given(histograms, mechanisms)
+def test_exact_grows_with_the_order_and_stays_below_the_data_independent_cost(counts, mechanism):
+    orders = DEFAULT_ORDERS[::8]
+    cost = exact_rdp(mechanism, [counts], orders)[0]
+    assert (np.diff(cost) >= -1e-8 * cost[1:]).all()
+    if isinstance(mechanism, GNMax):
+        worst = orders / mechanism.sigma**2
+    else:
+        worst = pure_rdp(mechanism.pure_epsilon, orders)
+    assert (cost <= worst * (1 + 1e-7) + 1e-12).all()
+
+
+@settings(max_examples=60, deadline=None)
+@given(histograms, mechanisms, st.randoms(use_true_random=False))
+def test_exact_does_not_depend_on_the_order_of_classes(counts, mechanism, random):
+    shuffled = random.sample(counts, len(counts))
+    costs = exact_rdp(mechanism, [counts, shuffled], DEFAULT_ORDERS[::20])
+    np.testing.assert_array_equal(costs[0], costs[1])
+
+
+@settings(max_examples=40, deadline=None)
+@given(histograms, mechanisms, st.floats(1.1, 80))
+def test_forward_direction_stays_below_the_published_bound(counts, mechanism, order):
+    forward, _ = divergences(mechanism, counts, order)
+    bound = mechanism.published_rdp([counts], [order])[0, 0]
+    assert forward.max() <= bound + 1e-9
+
+
+def test_exact_exceeds_the_published_bound_where_the_reverse_direction_does():
+    for mechanism, counts, order in ((LNMax(1 / 1.5), [29, 20], 5.0), (GNMax(3.0), [249, 1], 63.0)):
+        cost = exact_rdp(mechanism, [counts], [order])[0, 0]
+        assert cost > mechanism.published_rdp([counts], [order])[0, 0]
+    # THEORY's measured values of the two directions
+    assert cost == pytest.approx(0.259, abs=0.001)
+
+
+def test_orders_and_queries_may_come_in_any_order_and_repeat():
+    votes = [[130, 100, 20], [20, 130, 100], [250, 0, 0]]
+    orders = [50.0, 2.0, 2.0, 1.5]
+    costs = exact_rdp(GNMax(40.0), votes, orders)
+    assert costs.shape == (3, 4)
+    for i, row in enumerate(votes):
+        for k, order in enumerate(orders):
+            alone = exact_rdp(GNMax(40.0), [row], [order])[0, 0]
+            assert costs[i, k] == pytest.approx(alone, rel=1e-10)
+
+
+def test_leaving_out_moves_between_orders_changes_nothing():
+    votes = np.random.default_rng(0).multinomial(250, [0.5, 0.2, 0.2, 0.1], size=20)
+    orders = 1 + np.geomspace(0.1, 500, 300)
+    together = exact_rdp(GNMax(20.0), votes, orders)
+    for k in range(0, 300, 23):
+        alone = exact_rdp(GNMax(20.0), votes, orders[[k]])[:, 0]
+        np.testing.assert_allclose(together[:, k], alone, rtol=1e-12)
+
+
+class Biased(Aggregator):
+    """Plurality with probability 3/4, class 0 otherwise, no answer when unanimous; asymmetric."""
+
+    def outcome_log_proba(self, votes, student_proba=None):
+        votes = np.asarray(votes)
+        chosen = (votes.argmax(axis=1)[:, None] == np.arange(votes.shape[1])) * 0.75
+        chosen[:, 0] += 0.25
+        silent = (votes.max(axis=1) == votes.sum(axis=1)) * 0.5
+        proba = np.hstack([chosen * (1 - silent[:, None]), silent[:, None]])
+        with np.errstate(divide="ignore"):
+            return np.log(proba)
+
+
+def test_an_own_mechanism_gets_its_exact_cost_from_its_outcome_distribution():
+    # [5, 4]: a move to [4, 5] turns P(1) from 0 to 3/4: infinite
+    costs = exact_rdp(Biased(), [[5, 4], [7, 2], [8, 1]], [2.0, 3.0])
+    assert np.isinf(costs[0]).all()
+    assert (costs[1] < 1e-12).all()  # no move changes the outcome
+    assert np.isinf(costs[2]).all()  # unanimity is one move away, and may be silent
+
+
+def test_no_noise_costs_nothing_or_everything():
+    costs = [exact_rdp(PluralityVote(), [n], [2.0])[0, 0] for n in ([9, 1], [5, 5], [5, 4, 4])]
+    assert costs[0] == 0 and np.isinf(costs[1]) and np.isinf(costs[2])
+
+
+# --- the numbers of the curator ------------------------------------------------------------------
+
+
+def test_exact_epsilons_of_the_real_votes(data_home):
+    adult = np.load(data_home / "votes" / "adult_250_random_forest.npz")["votes"]
+    mnist = np.load(data_home / "votes" / "mnist_250_cnn.npz")["votes"]
+    folder = data_home / "papernot2017"
+    asked = np.load(folder / "mnist_250_teachers_100_indices_used_by_student.npy")
+    expected = [(adult[:500], 0.98, 0.90), (mnist[asked], 0.45, 0.40), (mnist[:1000], 1.50, 1.28)]
+    for votes, laplace, gaussian in expected:
+        for mechanism, number in ((LNMax(0.05), laplace), (GNMax(40.0), gaussian)):
+            cost = exact_rdp(mechanism, votes, DEFAULT_ORDERS).sum(axis=0)
+            assert rdp_to_epsilon(cost, 1e-5, DEFAULT_ORDERS)[0] == pytest.approx(number, rel=0.01)
+
+
+def test_the_curators_epsilon_is_exact_by_default():
+    votes = np.random.default_rng(0).multinomial(250, [0.9, 0.06, 0.04], size=300)
+    for mechanism, bound in ((GNMax(40.0), gnmax_rdp), (LNMax(0.05), lnmax_rdp)):
+        view = Curator(mechanism, votes, 1e-5, None)
+        noise = getattr(mechanism, "sigma", None) or mechanism.gamma
+        total = exact_rdp(mechanism, votes, DEFAULT_ORDERS).sum(axis=0)
+        assert view.epsilon() == rdp_to_epsilon(total, 1e-5, DEFAULT_ORDERS)[0]
+        published = bound(votes, noise, DEFAULT_ORDERS).sum(axis=0)
+        assert view.epsilon(method="bound") == pytest.approx(
+            rdp_to_epsilon(published, 1e-5, DEFAULT_ORDERS)[0]
+        )
+        worst = data_independent_epsilon(mechanism, 300, 1e-5)[0]
+        assert view.epsilon() < view.epsilon(method="bound") < worst
