@@ -15,8 +15,8 @@ from .rdp import (
     exact_rdp,
     gdp_to_epsilon,
     gnmax_sigma,
-    pure_rdp,
     rdp_to_epsilon,
+    worst_case_rdp,
 )
 
 __all__ = ["Curator", "PrivacySpent", "data_independent_epsilon", "plan_queries"]
@@ -33,7 +33,8 @@ class PrivacySpent:
     epsilon, delta : float
         The guarantee. `epsilon` is inf where a mechanism has none.
     method : str
-        How `epsilon` was obtained: "gaussian" (exact composition), "renyi", "pure" or "none".
+        How `epsilon` was obtained: "gaussian" (exact composition of Gaussian noise), "renyi"
+        (composition of the worst-case Renyi cost of one query), "pure" (plain sum) or "none".
     unit : str
         What one change is about: "record" or "group".
     adjacency : str
@@ -63,24 +64,27 @@ class PrivacySpent:
         return iter((self.epsilon, self.delta))
 
 
-def data_independent_epsilon(aggregator, n_queries, delta):
+def data_independent_epsilon(aggregator, n_queries, delta, n_teachers=None, n_classes=None):
     """Epsilon that `n_queries` answers cost on any votes.
 
     Parameters
     ----------
     aggregator : Aggregator
-        The mechanism; its `gdp_mu` and `pure_epsilon` say what one query costs.
+        The mechanism.
     n_queries : int
         Number of queries, fixed in advance.
     delta : float
         Failure probability, strictly between 0 and 1.
+    n_teachers, n_classes : int, default=None
+        Public numbers that make the cost of one query sharper; see `rdp.worst_case_rdp`.
 
     Returns
     -------
     epsilon : float
         The smallest that the known compositions give; inf without a guarantee.
     method : {"gaussian", "renyi", "pure", "none"}
-        The composition that gave it.
+        The composition that gave it: exact for Gaussian noise, of the worst-case Renyi cost of one
+        query, or the plain sum of pure epsilons.
 
     Examples
     --------
@@ -89,22 +93,35 @@ def data_independent_epsilon(aggregator, n_queries, delta):
     >>> epsilon, method = data_independent_epsilon(LNMax(gamma=0.05), 100, 1e-5)
     >>> round(epsilon, 2), method
     (4.62, 'renyi')
+    >>> public = {"n_teachers": 250, "n_classes": 2}
+    >>> epsilon, method = data_independent_epsilon(LNMax(gamma=0.05), 100, 1e-5, **public)
+    >>> round(epsilon, 2)
+    2.13
     """
-    if n_queries == 0:
-        return 0.0, "none"
-    candidates = [(math.inf, "none")]
-    if aggregator.gdp_mu < math.inf:
+    return _composition(aggregator, delta, n_teachers, n_classes)(n_queries)
+
+
+def _composition(aggregator, delta, n_teachers, n_classes):
+    """Return a function from a number of queries to its epsilon and method."""
+    one_query = worst_case_rdp(aggregator, DEFAULT_ORDERS, n_teachers, n_classes)
+
+    def of(n_queries):
+        if n_queries == 0:
+            return 0.0, "none"
+        renyi = float(epsilon_by_order(n_queries * one_query, delta, DEFAULT_ORDERS).min())
         mu = math.sqrt(n_queries) * aggregator.gdp_mu
-        candidates.append((gdp_to_epsilon(mu, delta), "gaussian"))
-    if aggregator.pure_epsilon < math.inf:
-        total = n_queries * pure_rdp(aggregator.pure_epsilon, DEFAULT_ORDERS)
-        renyi = epsilon_by_order(total, delta, DEFAULT_ORDERS).min()
-        candidates.append((float(renyi), "renyi"))
-        candidates.append((n_queries * aggregator.pure_epsilon, "pure"))
-    return min(candidates)
+        candidates = [
+            (gdp_to_epsilon(mu, delta), "gaussian"),
+            (n_queries * aggregator.pure_epsilon, "pure"),
+            (renyi, "renyi"),
+        ]
+        epsilon, method = min(candidates)
+        return epsilon, method if epsilon < math.inf else "none"
+
+    return of
 
 
-def plan_queries(aggregator, n_queries, *, n_public, n_teachers, epsilon, delta):
+def plan_queries(aggregator, n_queries, *, n_public, n_teachers, n_classes, epsilon, delta):
     """Decide, from public numbers alone, the noise and how many queries the budget pays for.
 
     Parameters
@@ -114,8 +131,8 @@ def plan_queries(aggregator, n_queries, *, n_public, n_teachers, epsilon, delta)
     n_queries : int or None
         Queries wanted. None: all that the budget pays for and, for a calibrated sigma, that leave
         it at ``n_teachers / 4`` or less.
-    n_public, n_teachers : int
-        Number of public rows and of teachers.
+    n_public, n_teachers, n_classes : int
+        Number of public rows, of teachers and of classes.
     epsilon : float or None
         Hard cap; None for no cap.
     delta : float
@@ -139,8 +156,8 @@ def plan_queries(aggregator, n_queries, *, n_public, n_teachers, epsilon, delta)
     --------
     >>> from sklearn_pate.accountant import plan_queries
     >>> from sklearn_pate.aggregators import GNMax
-    >>> public = {"n_public": 1000, "n_teachers": 250, "epsilon": 1.0, "delta": 1e-5}
-    >>> plan_queries(GNMax(sigma=40), None, **public)
+    >>> public = {"n_public": 1000, "n_teachers": 250, "n_classes": 10}
+    >>> plan_queries(GNMax(sigma=40), None, **public, epsilon=1.0, delta=1e-5)
     (GNMax(sigma=40), 57)
     """
     if n_queries is not None and n_queries > n_public:
@@ -158,28 +175,30 @@ def plan_queries(aggregator, n_queries, *, n_public, n_teachers, epsilon, delta)
             )
         if n_queries is None:
             least_useful = clone(aggregator).set_params(sigma=n_teachers / 4)
-            wanted = _affordable(least_useful, n_public, epsilon, delta)
+            cost = _composition(least_useful, delta, n_teachers, n_classes)
+            wanted = _affordable(cost, n_public, epsilon)
             if wanted == 0:
                 raise BudgetExceededError(
                     f"epsilon={epsilon:g} pays for no query with noise that "
                     f"n_teachers={n_teachers} teachers can outvote (sigma at most n_teachers / 4). "
                     "Use more teachers, raise epsilon, or set n_queries. Nothing was spent"
                 )
-        aggregator.set_params(sigma=gnmax_sigma(epsilon, delta, wanted))
+        sigma = gnmax_sigma(epsilon, delta, wanted, n_classes=n_classes, n_teachers=n_teachers)
+        aggregator.set_params(sigma=sigma)
     _warn_if_drowned(aggregator, n_teachers)
     if epsilon is None:
         return aggregator, wanted
-    affordable = _affordable(aggregator, wanted, epsilon, delta)
+    cost = _composition(aggregator, delta, n_teachers, n_classes)
+    affordable = _affordable(cost, wanted, epsilon)
     if affordable == 0:
-        one, _ = data_independent_epsilon(aggregator, 1, delta)
         advice = (
             "set epsilon=None to run it without a guarantee, or use an aggregator with noise"
-            if one == math.inf
+            if cost(1)[0] == math.inf
             else "use more noise, or raise epsilon"
         )
         raise BudgetExceededError(
-            f"one query of {aggregator} costs epsilon={one:.4g} at delta={delta:g}, more than "
-            f"the cap epsilon={epsilon:g}; {advice}. Nothing was spent"
+            f"one query of {aggregator} costs epsilon={cost(1)[0]:.4g} at delta={delta:g}, more "
+            f"than the cap epsilon={epsilon:g}; {advice}. Nothing was spent"
         )
     if n_queries is not None and affordable < n_queries:
         warnings.warn(
@@ -202,15 +221,12 @@ def _warn_if_drowned(aggregator, n_teachers):
         )
 
 
-def _affordable(aggregator, most, epsilon, delta):
+def _affordable(cost, most, epsilon):
     """Largest number of queries, up to `most`, whose cost is at most `epsilon`."""
     low, high = 0, most
     while low < high:
         middle = (low + high + 1) // 2
-        if data_independent_epsilon(aggregator, middle, delta)[0] <= epsilon:
-            low = middle
-        else:
-            high = middle - 1
+        low, high = (middle, high) if cost(middle)[0] <= epsilon else (low, middle - 1)
     return low
 
 
@@ -236,6 +252,7 @@ class Curator:
         self.teachers = teachers
         self._aggregator = aggregator
         self._delta = delta
+        self._n_teachers = int(votes[0].sum())
 
     def __repr__(self):
         return "Curator(private)"
@@ -283,7 +300,9 @@ class Curator:
         """
         delta = self._delta if delta is None else delta
         if method == "data_independent":
-            return data_independent_epsilon(self._aggregator, len(self.votes), delta)[0]
+            n_queries, n_classes = self.votes.shape
+            public = {"n_teachers": self._n_teachers, "n_classes": n_classes}
+            return data_independent_epsilon(self._aggregator, n_queries, delta, **public)[0]
         costs, total = self._costs(method), np.zeros(DEFAULT_ORDERS.size)
         for start in range(0, len(self.votes), 4096):
             total += costs(self.votes[start : start + 4096], DEFAULT_ORDERS).sum(axis=0)

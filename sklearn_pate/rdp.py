@@ -40,6 +40,7 @@ __all__ = [
     "pure_rdp",
     "rdp_to_epsilon",
     "threshold_rdp",
+    "worst_case_rdp",
 ]
 
 #: Orders at which costs are computed: 1.1 to 2001, 5% apart in `order - 1`.
@@ -359,10 +360,10 @@ def exact_rdp(aggregator, votes, orders, student_proba=None):
     >>> from sklearn_pate.rdp import exact_rdp, gnmax_rdp
     >>> exact_rdp(GNMax(40.0), [[130, 120], [200, 50]], [10.0]).round(5)
     array([[0.00399],
-           [0.00038]])
+           [0.00033]])
     >>> gnmax_rdp([[130, 120], [200, 50]], 40.0, [10.0]).round(5)
     array([[0.00625],
-           [0.00625]])
+           [0.00133]])
     """
     votes, orders = check_votes(votes), check_orders(orders)
     increasing, back = np.unique(orders, return_inverse=True)
@@ -440,6 +441,51 @@ def _divergence(log_p, log_q, order):
         log_terms = np.where(np.isneginf(p), -np.inf, order * p + (1 - order) * q)
         log_sum[~tame] = np.maximum(logsumexp(log_terms, axis=1), 0)
     return log_sum / (order - 1)
+
+
+def worst_case_rdp(aggregator, orders, n_teachers=None, n_classes=None):
+    """Renyi cost of one query on any votes: data-independent, so safe to publish.
+
+    Parameters
+    ----------
+    aggregator : Aggregator
+        The mechanism.
+    orders : array-like of shape (n_orders,)
+        Renyi orders, above 1.
+    n_teachers, n_classes : int, default=None
+        With two classes and up to 10,000 teachers the cost is exact: the largest `exact_rdp` over
+        all histograms. Otherwise it follows from the mechanism's `gdp_mu` and `pure_epsilon`.
+
+    Returns
+    -------
+    ndarray of shape (n_orders,)
+        Costs; they add over queries, adaptive ones too. inf without a guarantee.
+
+    Notes
+    -----
+    A `mu`-Gaussian-DP mechanism costs ``a mu**2 / 2`` ([4]_, Corollary B.6), a pure one
+    `pure_rdp`.
+
+    Examples
+    --------
+    >>> from sklearn_pate.aggregators import GNMax
+    >>> from sklearn_pate.rdp import worst_case_rdp
+    >>> worst_case_rdp(GNMax(40.0), [10.0]).round(5)
+    array([0.00625])
+    >>> worst_case_rdp(GNMax(40.0), [10.0], n_teachers=250, n_classes=2).round(5)
+    array([0.00399])
+    """
+    orders = check_orders(orders)
+    cost = np.full(orders.size, np.inf)
+    if aggregator.gdp_mu < math.inf:
+        cost = orders * aggregator.gdp_mu**2 / 2
+    if aggregator.pure_epsilon < math.inf:
+        cost = np.minimum(cost, pure_rdp(aggregator.pure_epsilon, orders))
+    if n_classes == 2 and n_teachers is not None and n_teachers <= 10_000:
+        first = np.arange(n_teachers + 1)
+        every_histogram = np.column_stack([first, n_teachers - first])
+        cost = np.minimum(cost, exact_rdp(aggregator, every_histogram, orders).max(axis=0))
+    return cost
 
 
 # --- from costs to (epsilon, delta) ----------------------------------------------------------
@@ -641,12 +687,14 @@ def gnmax_sigma(epsilon, delta, n_queries, n_classes=None, n_teachers=None):
     n_queries : int
         Number of answers, fixed in advance.
     n_classes, n_teachers : int, default=None
-        Reserved for sharper costs; exact Gaussian composition depends on neither.
+        With two classes and the number of teachers, the exact cost of the argmax is used where it
+        is smaller than exact Gaussian composition, which depends on neither.
 
     Returns
     -------
     float
-        Standard deviation of the noise on each vote count, in votes.
+        Standard deviation of the noise on each vote count, in votes; the least that fits, to 1e-6
+        relative.
 
     Raises
     ------
@@ -664,4 +712,31 @@ def gnmax_sigma(epsilon, delta, n_queries, n_classes=None, n_teachers=None):
     step = 1e-12
     while gdp_to_epsilon(math.sqrt(2 * n_queries) / sigma, delta) > epsilon:
         sigma, step = sigma * (1 + step), 2 * step
-    return sigma
+    if n_classes != 2 or n_teachers is None:
+        return sigma
+
+    def costs(sigma, orders):
+        cost = worst_case_rdp(_TwoClassGaussian(sigma), orders, n_teachers, n_classes)
+        return epsilon_by_order(n_queries * cost, delta, orders)
+
+    # Orders near the best one serve the search; any order is a guarantee
+    best = int(np.argmin(costs(sigma, DEFAULT_ORDERS)))
+    orders = DEFAULT_ORDERS[max(best - 8, 0) : best + 9]
+    low, high = 0.5 * sigma, sigma
+    while high > low * (1 + 1e-6):
+        middle = math.sqrt(low * high)
+        low, high = (low, middle) if costs(middle, orders).min() <= epsilon else (middle, high)
+    return high
+
+
+class _TwoClassGaussian:
+    """The two-class GNMax, for calibration: its outcome distribution and nothing else."""
+
+    label_symmetric, pure_epsilon = True, math.inf
+
+    def __init__(self, sigma):
+        self.sigma, self.gdp_mu = sigma, math.sqrt(2) / sigma
+
+    def outcome_log_proba(self, votes, student_proba=None):
+        gap = np.asarray(votes, dtype=float) @ [1, -1]
+        return log_ndtr(np.column_stack([gap, -gap]) / (math.sqrt(2) * self.sigma))

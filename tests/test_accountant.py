@@ -3,6 +3,7 @@
 import copy
 import math
 import pickle
+import warnings
 
 import numpy as np
 import pytest
@@ -19,7 +20,7 @@ from sklearn_pate.aggregators import GNMax, LNMax, PluralityVote
 from sklearn_pate.exceptions import BudgetExceededError
 from sklearn_pate.rdp import DEFAULT_ORDERS, gdp_to_epsilon, gnmax_rdp, lnmax_rdp, rdp_to_epsilon
 
-PUBLIC = {"n_public": 1000, "n_teachers": 250, "epsilon": 1.0, "delta": 1e-5}
+PUBLIC = {"n_public": 1000, "n_teachers": 250, "n_classes": 10, "epsilon": 1.0, "delta": 1e-5}
 
 
 # --- data-independent cost ---------------------------------------------------------------------
@@ -70,31 +71,39 @@ def test_no_noise_is_infinite_and_no_query_is_free():
     st.integers(1, 400),
     st.sampled_from([1e-3, 1e-5, 1e-8]),
     st.integers(50, 1000),
+    st.sampled_from([2, 3]),
 )
-def test_calibrated_noise_spends_the_cap_on_the_queries_wanted(epsilon, wanted, delta, n_teachers):
-    import warnings
-
+def test_calibrated_noise_spends_the_cap_on_the_queries_wanted(
+    epsilon, wanted, delta, n_teachers, n_classes
+):
+    public = {"n_teachers": n_teachers, "n_classes": n_classes, "delta": delta}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # that much noise may drown the margin: tested below
         aggregator, n_queries = plan_queries(
-            GNMax(None), wanted, n_public=400, n_teachers=n_teachers, epsilon=epsilon, delta=delta
+            GNMax(None), wanted, n_public=400, epsilon=epsilon, **public
         )
-    spent, _ = data_independent_epsilon(aggregator, n_queries, delta)
+    spent, _ = data_independent_epsilon(aggregator, n_queries, **public)
     assert n_queries == wanted
-    assert epsilon * (1 - 1e-6) <= spent <= epsilon
+    assert epsilon * (1 - 1e-4) <= spent <= epsilon
 
 
 @settings(max_examples=60, deadline=None)
-@given(st.floats(0.2, 10), st.sampled_from([LNMax(0.02), GNMax(60.0)]), st.integers(1, 900))
-def test_own_noise_stops_before_the_cap_and_not_earlier(epsilon, aggregator, wanted):
-    import warnings
-
+@given(
+    st.floats(0.2, 10),
+    st.sampled_from([LNMax(0.02), GNMax(60.0)]),
+    st.integers(1, 900),
+    st.sampled_from([2, 3]),
+)
+def test_own_noise_stops_before_the_cap_and_not_earlier(epsilon, aggregator, wanted, n_classes):
+    public = {"n_teachers": 250, "n_classes": n_classes}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        planned, n_queries = plan_queries(aggregator, wanted, **(PUBLIC | {"epsilon": epsilon}))
-    assert data_independent_epsilon(planned, n_queries, 1e-5)[0] <= epsilon
+        planned, n_queries = plan_queries(
+            aggregator, wanted, **(PUBLIC | public | {"epsilon": epsilon})
+        )
+    assert data_independent_epsilon(planned, n_queries, 1e-5, **public)[0] <= epsilon
     if n_queries < wanted:
-        assert data_independent_epsilon(planned, n_queries + 1, 1e-5)[0] > epsilon
+        assert data_independent_epsilon(planned, n_queries + 1, 1e-5, **public)[0] > epsilon
 
 
 def test_default_number_of_queries_keeps_the_noise_at_a_quarter_of_the_teachers():

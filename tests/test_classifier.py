@@ -69,7 +69,7 @@ def test_main_line():
     epsilon, delta = spent
     assert 0.999999 <= epsilon <= 1.0 and delta == 1e-5
     assert (spent.method, spent.unit, spent.adjacency) == (
-        *("gaussian", "record", "replace one record"),
+        *("renyi", "record", "replace one record"),
     )
     assert spent.n_teachers == 100 and spent.n_answered == spent.n_queries
 

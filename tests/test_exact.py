@@ -9,6 +9,7 @@ from conftest import divergences, moves
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from mpmath.calculus.quadrature import GaussLegendre
+from scipy.stats import binom
 
 from sklearn_pate.accountant import Curator, data_independent_epsilon
 from sklearn_pate.aggregators import Aggregator, GNMax, LNMax, PluralityVote
@@ -16,9 +17,11 @@ from sklearn_pate.rdp import (
     DEFAULT_ORDERS,
     exact_rdp,
     gnmax_rdp,
+    gnmax_sigma,
     lnmax_rdp,
     pure_rdp,
     rdp_to_epsilon,
+    worst_case_rdp,
 )
 
 histograms = st.lists(st.integers(0, 80), min_size=2, max_size=7).filter(lambda n: sum(n) > 0)
@@ -234,6 +237,98 @@ def test_an_own_mechanism_gets_its_exact_cost_from_its_outcome_distribution():
 def test_no_noise_costs_nothing_or_everything():
     costs = [exact_rdp(PluralityVote(), [n], [2.0])[0, 0] for n in ([9, 1], [5, 5], [5, 4, 4])]
     assert costs[0] == 0 and np.isinf(costs[1]) and np.isinf(costs[2])
+
+
+# --- worst case over all votes -------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("n_teachers", [1, 2, 25, 250])
+@pytest.mark.parametrize("mechanism", [GNMax(40.0), GNMax(3.0), LNMax(0.05), LNMax(1.0)])
+def test_two_class_worst_case_is_the_largest_over_all_gaps(mechanism, n_teachers):
+    with mp.workdps(40):
+        proba = {
+            n: outcome_probabilities(mechanism, [n, n_teachers - n]) for n in range(n_teachers + 1)
+        }
+        orders = [1.5, 20.0] if n_teachers > 100 else [1.1, 8.0, 300.0]
+        for order in orders:
+            a, largest = mp.mpf(order), mp.mpf(0)
+            for n in range(n_teachers):
+                for p, q in ((proba[n], proba[n + 1]), (proba[n + 1], proba[n])):
+                    total = mp.fsum(x**a * y ** (1 - a) for x, y in zip(p, q, strict=True))
+                    largest = max(largest, mp.log(total) / (a - 1))
+            got = worst_case_rdp(mechanism, [order], n_teachers, 2)[0]
+            assert got == pytest.approx(float(largest), rel=1e-6)
+            assert got >= largest
+
+
+@settings(max_examples=40, deadline=None)
+@given(histograms, mechanisms)
+def test_no_votes_cost_more_than_the_worst_case(counts, mechanism):
+    orders = DEFAULT_ORDERS[::10]
+    two = [counts[0], sum(counts[1:])] if sum(counts[1:]) + counts[0] else [1, 0]
+    for votes in (two, counts):
+        cost = exact_rdp(mechanism, [votes], orders)[0]
+        worst = worst_case_rdp(mechanism, orders, sum(votes), len(votes))
+        assert (cost <= worst * (1 + 1e-7) + 1e-12).all()
+
+
+def test_worst_case_of_mechanisms_without_a_closed_form():
+    # two classes: by enumeration, from the outcome distribution alone; else no guarantee
+    class Quarter(Aggregator):
+        """The plurality's label with probability 3/4, the other with 1/4; ties even."""
+
+        def outcome_log_proba(self, votes, student_proba=None):
+            gap = np.sign(np.asarray(votes) @ [1, -1])
+            return np.log(np.column_stack([2 + gap, 2 - gap]) / 4)
+
+    worst = worst_case_rdp(Quarter(), [2.0], n_teachers=11, n_classes=2)[0]
+    assert worst == pytest.approx(pure_rdp(math.log(3), [2.0])[0])
+    assert np.isinf(worst_case_rdp(Quarter(), [2.0], n_teachers=11, n_classes=3)).all()
+    assert np.isinf(worst_case_rdp(PluralityVote(), [2.0], n_teachers=11, n_classes=2)).all()
+
+
+@pytest.mark.parametrize("mechanism", [GNMax(40.0), LNMax(0.05)])
+@pytest.mark.parametrize("n_queries", [1, 100, 500])
+def test_the_published_epsilon_covers_the_exact_composition_of_any_two_class_votes(
+    mechanism, n_queries
+):
+    # The same histogram asked n times: the number of answers "0" is binomial, so the composed
+    # mechanism's delta at the reported epsilon is a finite sum
+    delta, n_teachers = 1e-5, 250
+    epsilon, _ = data_independent_epsilon(mechanism, n_queries, delta, n_teachers, 2)
+    k = np.arange(n_queries + 1)
+    largest = 0.0
+    for n in range(0, n_teachers, 3):
+        log_p = mechanism.outcome_log_proba([[n, n_teachers - n], [n + 1, n_teachers - n - 1]])
+        log_binomial = [k * row[0] + (n_queries - k) * row[1] for row in log_p]
+        log_choose = binom.logpmf(k, n_queries, 0.5) + n_queries * math.log(2)
+        p, q = (np.exp(row + log_choose) for row in log_binomial)
+        for x, y in ((p, q), (q, p)):
+            largest = max(largest, np.maximum(x - np.exp(epsilon) * y, 0).sum())
+    assert 0 < largest <= delta
+    # and the bound is not slack by much more than Renyi composition is
+    assert largest > delta / 100
+
+
+def test_publishable_epsilons_of_two_classes():
+    for mechanism, n_queries, expected in (
+        (GNMax(40.0), 500, 2.81),
+        (LNMax(0.05), 500, 5.36),
+    ):
+        epsilon, method = data_independent_epsilon(mechanism, n_queries, 1e-5, 250, 2)
+        assert epsilon == pytest.approx(expected, abs=0.005) and method == "renyi"
+
+
+@pytest.mark.parametrize("epsilon", [0.1, 1.0, 8.0])
+@pytest.mark.parametrize("n_teachers", [60, 1000])
+def test_two_class_calibration_is_the_least_noise_that_fits(epsilon, n_teachers):
+    for n_queries in (1, 30):
+        sigma = gnmax_sigma(epsilon, 1e-5, n_queries, n_classes=2, n_teachers=n_teachers)
+        public = {"delta": 1e-5, "n_teachers": n_teachers, "n_classes": 2}
+        assert data_independent_epsilon(GNMax(sigma), n_queries, **public)[0] <= epsilon
+        less = data_independent_epsilon(GNMax(sigma * (1 - 1e-4)), n_queries, **public)[0]
+        assert less > epsilon
+        assert sigma <= gnmax_sigma(epsilon, 1e-5, n_queries)
 
 
 # --- the numbers of the curator ------------------------------------------------------------------
