@@ -185,7 +185,7 @@ def plan_queries(aggregator, n_queries, *, n_public, n_teachers, n_classes, epsi
                 )
         sigma = gnmax_sigma(epsilon, delta, wanted, n_classes=n_classes, n_teachers=n_teachers)
         aggregator.set_params(sigma=sigma)
-    _warn_if_drowned(aggregator, n_teachers)
+    _warn_if_drowned(aggregator, n_teachers, n_classes)
     if epsilon is None:
         return aggregator, wanted
     cost = _composition(aggregator, delta, n_teachers, n_classes)
@@ -209,14 +209,16 @@ def plan_queries(aggregator, n_queries, *, n_public, n_teachers, n_classes, epsi
     return aggregator, affordable
 
 
-def _warn_if_drowned(aggregator, n_teachers):
+def _warn_if_drowned(aggregator, n_teachers, n_classes):
     """Warn if unanimous teachers would often lose to the noise: public numbers only."""
-    win = math.exp(aggregator.outcome_log_proba([[n_teachers, 0]])[0, 0])
-    if win < 0.84:  # the noise between two classes has a standard deviation above the margin
+    unanimous = [[n_teachers] + [0] * (n_classes - 1)]
+    win = math.exp(aggregator.outcome_log_proba(unanimous)[0, 0])
+    # 0.84: between two classes the noise has a standard deviation as large as the margin
+    if win < 0.84:
         warnings.warn(
             f"the noise of {aggregator} drowns the largest possible margin, "
             f"{n_teachers} votes: even unanimous teachers are heard in only {win:.0%} of the "
-            "queries between two classes. Use more teachers, fewer queries or less noise",
+            "queries. Use more teachers, fewer queries or less noise",
             stacklevel=5,
         )
 

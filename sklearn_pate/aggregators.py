@@ -9,7 +9,7 @@ from scipy.special import log_ndtr, logsumexp
 from sklearn.base import BaseEstimator
 
 from ._sklearn import Interval
-from .rdp import check_orders, check_votes, gnmax_rdp, lnmax_rdp
+from .rdp import check_log_proba, check_orders, check_votes, gnmax_rdp, lnmax_rdp
 
 __all__ = ["Aggregator", "GNMax", "LNMax", "PluralityVote"]
 
@@ -17,9 +17,10 @@ __all__ = ["Aggregator", "GNMax", "LNMax", "PluralityVote"]
 class Aggregator(BaseEstimator, metaclass=ABCMeta):
     """Base class: a mechanism is a distribution over outcomes given vote counts.
 
-    A subclass writes `outcome_log_proba`; sampling follows from it. A mechanism whose cost is
-    known for every data set also overrides `gdp_mu` or `pure_epsilon`; without either its epsilon
-    is infinite. Parameters follow scikit-learn's conventions (`get_params`, `clone`).
+    A subclass writes `outcome_log_proba`; sampling and, for two classes, cost follow from it. A
+    mechanism whose cost is known for every data set also overrides `gdp_mu` or `pure_epsilon`;
+    without either its epsilon is infinite for more than two classes. Parameters follow
+    scikit-learn's conventions (`get_params`, `clone`).
     """
 
     _parameter_constraints: dict = {}
@@ -73,7 +74,7 @@ class Aggregator(BaseEstimator, metaclass=ABCMeta):
             For negative counts, rows with different totals or parameters out of range.
         """
         votes = check_votes(votes)
-        log_proba = self.outcome_log_proba(votes, student_proba)
+        log_proba = check_log_proba(self.outcome_log_proba(votes, student_proba))
         gumbel = np.random.default_rng(random_state).gumbel(size=log_proba.shape)
         outcomes = (log_proba + gumbel).argmax(axis=1)
         return np.where(outcomes < votes.shape[1], outcomes, -1)
@@ -193,8 +194,7 @@ class _NoisyArgmax(Aggregator):
             result = np.log((np.exp(log_all_below) @ np.exp(log_share).T)[rows, level])
         for i in np.flatnonzero((result < -640).any(axis=1)):  # exp may have lost digits
             result[i] = logsumexp(log_share[level[i]] + log_all_below[i], axis=1)
-        if not np.allclose(logsumexp(result, axis=1), 0.0, rtol=0, atol=1e-9):
-            raise ArithmeticError("outcome probabilities do not sum to 1; please report this")
+        result = check_log_proba(result)
         # the last class has most votes; near 1 its log is better known from the others
         others = np.exp(logsumexp(result[:, :-1], axis=1))
         likely = others < 0.5

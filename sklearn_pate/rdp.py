@@ -27,6 +27,7 @@ from scipy.special import erfcx, log_ndtr, logsumexp, ndtr
 __all__ = [
     "DEFAULT_ORDERS",
     "check_delta",
+    "check_log_proba",
     "check_orders",
     "check_votes",
     "epsilon_by_order",
@@ -85,6 +86,17 @@ def check_votes(votes):
     if totals.size and (totals[0] < 1 or (totals != totals[0]).any()):
         raise ValueError("every row of votes must sum to the number of teachers, at least 1")
     return counts
+
+
+def check_log_proba(log_proba):
+    """Return outcome log probabilities; each row must be a distribution."""
+    log_proba = np.asarray(log_proba, dtype=float)
+    if not np.allclose(logsumexp(log_proba, axis=1), 0.0, rtol=0, atol=1e-9):
+        raise ValueError(
+            "outcome_log_proba must return the log of probabilities that sum to 1 in each row; "
+            "subtract logsumexp(..., axis=1, keepdims=True) from unnormalised scores"
+        )
+    return log_proba
 
 
 def _check_positive(name, value):
@@ -385,8 +397,10 @@ def exact_rdp(aggregator, votes, orders, student_proba=None):
 
 def _exact_costs(aggregator, rows, orders, proba):
     row, neighbours = _moves(rows, aggregator.label_symmetric)
-    log_p = aggregator.outcome_log_proba(rows, proba)[row]
-    log_q = aggregator.outcome_log_proba(neighbours, None if proba is None else proba[row])
+    log_p = check_log_proba(aggregator.outcome_log_proba(rows, proba))[row]
+    log_q = check_log_proba(
+        aggregator.outcome_log_proba(neighbours, None if proba is None else proba[row])
+    )
     first = np.concatenate([log_p, log_q])
     second = np.concatenate([log_q, log_p])
     row = np.concatenate([row, row])
@@ -396,10 +410,11 @@ def _exact_costs(aggregator, rows, orders, proba):
     for k, divergence in zip(coarse, at_coarse, strict=True):
         np.maximum.at(costs[:, k], row, divergence)
     for low, high, at_high in zip(coarse, coarse[1:], at_coarse[1:], strict=False):
-        may_win = at_high >= costs[row, low]
+        may_win = at_high >= costs[row, low] * (1 - 1e-9)  # rounding must not leave out a winner
         p, q, of = first[may_win], second[may_win], row[may_win]
         for k in range(low + 1, high):
             np.maximum.at(costs[:, k], of, _divergence(p, q, orders[k]))
+    costs = np.maximum.accumulate(costs, axis=1)  # D_a does not decrease; nor may its rounding
     # Errors of 1e-14 in log P - log Q move a small divergence D by about sqrt(2 a D) times that
     return costs * (1 + 1e-9) + 1e-14 * np.sqrt(2 * orders * costs)
 
@@ -454,7 +469,8 @@ def worst_case_rdp(aggregator, orders, n_teachers=None, n_classes=None):
         Renyi orders, above 1.
     n_teachers, n_classes : int, default=None
         With two classes and up to 10,000 teachers the cost is exact: the largest `exact_rdp` over
-        all histograms. Otherwise it follows from the mechanism's `gdp_mu` and `pure_epsilon`.
+        all histograms, without `student_proba`. Otherwise it follows from the mechanism's `gdp_mu`
+        and `pure_epsilon`.
 
     Returns
     -------
@@ -482,6 +498,7 @@ def worst_case_rdp(aggregator, orders, n_teachers=None, n_classes=None):
     if aggregator.pure_epsilon < math.inf:
         cost = np.minimum(cost, pure_rdp(aggregator.pure_epsilon, orders))
     if n_classes == 2 and n_teachers is not None and n_teachers <= 10_000:
+        n_teachers = int(n_teachers)
         first = np.arange(n_teachers + 1)
         every_histogram = np.column_stack([first, n_teachers - first])
         cost = np.minimum(cost, exact_rdp(aggregator, every_histogram, orders).max(axis=0))

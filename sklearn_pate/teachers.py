@@ -168,6 +168,12 @@ def set_seeds(estimator, seed, *, only_missing=False):
     return estimator.set_params(**chosen) if chosen else estimator
 
 
+def _rows_by_teacher(teacher, n_teachers):
+    """Record numbers of each teacher, ascending."""
+    order = np.argsort(teacher, kind="stable")
+    return np.split(order, np.searchsorted(teacher[order], np.arange(1, n_teachers)))
+
+
 def _run(tasks, n_tasks, n_jobs):
     """Yield results as they come, holding few; in rounds where the backend cannot stream."""
     # joblib's own batches of quick tasks grow without limit, and with them what waits in memory

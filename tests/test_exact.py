@@ -11,8 +11,9 @@ from hypothesis import strategies as st
 from mpmath.calculus.quadrature import GaussLegendre
 from scipy.stats import binom
 
-from sklearn_pate.accountant import Curator, data_independent_epsilon
+from sklearn_pate.accountant import Curator, data_independent_epsilon, plan_queries
 from sklearn_pate.aggregators import Aggregator, GNMax, LNMax, PluralityVote
+from sklearn_pate.exceptions import BudgetExceededError
 from sklearn_pate.rdp import (
     DEFAULT_ORDERS,
     exact_rdp,
@@ -211,6 +212,49 @@ def test_leaving_out_moves_between_orders_changes_nothing():
     for k in range(0, 300, 23):
         alone = exact_rdp(GNMax(20.0), votes, orders[[k]])[:, 0]
         np.testing.assert_allclose(together[:, k], alone, rtol=1e-12)
+
+
+@pytest.mark.parametrize("n_teachers", [1, 2, 101])
+@pytest.mark.parametrize("scale", [0.01, 0.03, 0.06694177748211866, 0.2, 1.0])
+def test_tiny_noise_costs_much_at_every_order(scale, n_teachers):
+    # The divergence is flat in the order: rounding must not make a winner look like a loser
+    for mechanism in (GNMax(scale), LNMax(1 / scale)):
+        costs = worst_case_rdp(mechanism, DEFAULT_ORDERS, n_teachers, 2)
+        alone = [
+            worst_case_rdp(mechanism, [order], n_teachers, 2)[0] for order in DEFAULT_ORDERS[::29]
+        ]
+        np.testing.assert_allclose(costs[::29], alone, rtol=1e-8)
+        assert (np.diff(costs) >= -1e-8 * costs[1:]).all() and costs[0] > 0
+
+
+def test_tiny_noise_never_slips_under_a_cap():
+    epsilon, _ = data_independent_epsilon(GNMax(0.07), 10, 1e-5, 1, 2)
+    assert epsilon == pytest.approx(542.6, abs=0.1)
+    with pytest.raises(BudgetExceededError):
+        plan_queries(
+            *(GNMax(0.07), 10),
+            **{"n_public": 20, "n_teachers": 1, "n_classes": 2, "epsilon": 1.0, "delta": 1e-5},
+        )
+
+
+def test_a_distribution_that_is_none_is_refused():
+    class Scores(Aggregator):
+        def outcome_log_proba(self, votes, student_proba=None):
+            return 0.05 * np.asarray(votes, dtype=float)
+
+    votes = [[130, 120]]
+    for call in (
+        lambda: exact_rdp(Scores(), votes, [2.0]),
+        lambda: worst_case_rdp(Scores(), [2.0], 250, 2),
+        lambda: Scores().aggregate(votes),
+    ):
+        with pytest.raises(ValueError, match="sum to 1 in each row"):
+            call()
+
+
+def test_small_numpy_integers_do_not_wrap():
+    cost = worst_case_rdp(GNMax(40.0), [10.0], np.uint8(255), 2)
+    assert cost == worst_case_rdp(GNMax(40.0), [10.0], 255, 2)
 
 
 class Biased(Aggregator):
