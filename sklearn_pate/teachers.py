@@ -106,16 +106,12 @@ def collect_votes(
             "sample_weight was given, but the fit of base_estimator takes none; drop "
             "sample_weight or choose a classifier that takes it"
         )
-    order = np.argsort(teacher, kind="stable")
-    bounds = np.searchsorted(teacher[order], np.arange(n_teachers + 1))
-
     problems, home = [], os.getpid()
 
     def tasks():
-        for i in range(n_teachers):
+        for i, rows in enumerate(_rows_by_teacher(teacher, n_teachers)):
             if problems:
                 return
-            rows = order[bounds[i] : bounds[i + 1]]
             k = i % len(estimators)
             weight = sample_weight[rows] if takes_weight[k] and sample_weight is not None else None
             yield delayed(_fit_and_vote)(
