@@ -185,7 +185,7 @@ def plan_queries(aggregator, n_queries, *, n_public, n_teachers, n_classes, epsi
                 )
         sigma = gnmax_sigma(epsilon, delta, wanted, n_classes=n_classes, n_teachers=n_teachers)
         aggregator.set_params(sigma=sigma)
-    _warn_if_drowned(aggregator, n_teachers, n_classes)
+    _warn_if_drowned(aggregator, n_teachers)
     if epsilon is None:
         return aggregator, wanted
     cost = _composition(aggregator, delta, n_teachers, n_classes)
@@ -209,16 +209,20 @@ def plan_queries(aggregator, n_queries, *, n_public, n_teachers, n_classes, epsi
     return aggregator, affordable
 
 
-def _warn_if_drowned(aggregator, n_teachers, n_classes):
-    """Warn if unanimous teachers would often lose to the noise: public numbers only."""
-    unanimous = [[n_teachers] + [0] * (n_classes - 1)]
-    win = math.exp(aggregator.outcome_log_proba(unanimous)[0, 0])
-    # 0.84: between two classes the noise has a standard deviation as large as the margin
-    if win < 0.84:
+def _warn_if_drowned(aggregator, n_teachers):
+    """Warn if unanimous teachers would often lose to the noise: public numbers only.
+
+    Two classes stand for all, as the number of classes may have been read from private labels; a
+    mechanism that treats classes differently has no such stand-in.
+    """
+    if not aggregator.label_symmetric:
+        return
+    win = math.exp(aggregator.outcome_log_proba([[n_teachers, 0]])[0, 0])
+    if win < 0.84:  # the noise between two classes has a standard deviation above the margin
         warnings.warn(
             f"the noise of {aggregator} drowns the largest possible margin, "
             f"{n_teachers} votes: even unanimous teachers are heard in only {win:.0%} of the "
-            "queries. Use more teachers, fewer queries or less noise",
+            "queries between two classes. Use more teachers, fewer queries or less noise",
             stacklevel=5,
         )
 

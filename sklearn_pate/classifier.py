@@ -487,12 +487,8 @@ class PATEClassifier(ClassifierMixin, BaseEstimator):
             strategy.select(X_public, n_queries, random_state=np.random.default_rng(seed))
         )
         n_public = _num_samples(X_public)
-        is_valid = asked.shape == (n_queries,) and asked.dtype.kind in "iu"
-        if (
-            not is_valid
-            or np.setdiff1d(asked, np.arange(n_public)).size
-            or (np.unique(asked).size < n_queries)
-        ):
+        rows_only = asked.shape == (n_queries,) and asked.dtype.kind in "iu"
+        if not rows_only or np.intersect1d(asked, np.arange(n_public)).size < n_queries:
             raise ValueError(
                 f"query_strategy.select must return {n_queries} distinct row numbers below "
                 f"{n_public}"

@@ -378,7 +378,6 @@ class Silent(Aggregator):
         return np.hstack([np.full(np.shape(votes), -np.inf), np.zeros((len(votes), 1))])
 
 
-@pytest.mark.filterwarnings("ignore:the noise of Silent")
 def test_no_answer_at_all_is_a_student_error():
     with pytest.raises(StudentError, match="no query was answered") as caught:
         fit(pate(aggregator=Silent(), epsilon=None))
