@@ -11,15 +11,16 @@ from sklearn.base import clone
 from .exceptions import BudgetExceededError
 from .rdp import (
     DEFAULT_ORDERS,
-    epsilon_by_order,
+    composition,
+    data_independent_epsilon,
     exact_rdp,
-    gdp_to_epsilon,
     gnmax_sigma,
+    lnmax_gamma,
     rdp_to_epsilon,
-    worst_case_rdp,
 )
+from .smooth_sensitivity import PrivacyTest
 
-__all__ = ["Curator", "PrivacySpent", "data_independent_epsilon", "plan_queries"]
+__all__ = ["Curator", "Plan", "PrivacySpent", "plan_queries"]
 
 
 @dataclass(frozen=True)
@@ -34,7 +35,8 @@ class PrivacySpent:
         The guarantee. `epsilon` is inf where a mechanism has none.
     method : str
         How `epsilon` was obtained: "gaussian" (exact composition of Gaussian noise), "renyi"
-        (composition of the worst-case Renyi cost of one query), "pure" (plain sum) or "none".
+        (composition of the worst-case Renyi cost of one query), "pure" (plain sum),
+        "propose-test-release" (of the exact cost of the votes, after a private test) or "none".
     unit : str
         What one change is about: "record" or "group".
     adjacency : str
@@ -64,86 +66,64 @@ class PrivacySpent:
         return iter((self.epsilon, self.delta))
 
 
-def data_independent_epsilon(aggregator, n_queries, delta, n_teachers=None, n_classes=None):
-    """Epsilon that `n_queries` answers cost on any votes.
+@dataclass(frozen=True, eq=False)
+class Plan:
+    """What a fit will ask, decided from public numbers alone.
 
-    Parameters
+    Attributes
     ----------
     aggregator : Aggregator
-        The mechanism.
+        A clone with its noise set.
     n_queries : int
-        Number of queries, fixed in advance.
-    delta : float
-        Failure probability, strictly between 0 and 1.
-    n_teachers, n_classes : int, default=None
-        Public numbers that make the cost of one query sharper; see `rdp.worst_case_rdp`.
-
-    Returns
-    -------
+        Queries to ask.
     epsilon : float
-        The smallest that the known compositions give; inf without a guarantee.
-    method : {"gaussian", "renyi", "pure", "none"}
-        The composition that gave it: exact for Gaussian noise, of the worst-case Renyi cost of one
-        query, or the plain sum of pure epsilons.
-
-    Examples
-    --------
-    >>> from sklearn_pate.accountant import data_independent_epsilon
-    >>> from sklearn_pate.aggregators import LNMax
-    >>> epsilon, method = data_independent_epsilon(LNMax(gamma=0.05), 100, 1e-5)
-    >>> round(epsilon, 2), method
-    (4.62, 'renyi')
-    >>> public = {"n_teachers": 250, "n_classes": 2}
-    >>> epsilon, method = data_independent_epsilon(LNMax(gamma=0.05), 100, 1e-5, **public)
-    >>> round(epsilon, 2)
-    2.13
+        What they cost on any votes, at most the cap.
+    method : str
+        As in `PrivacySpent`.
+    test : PrivacyTest or None
+        What the votes must pass before labels are released, with ``accounting="ptr"``.
     """
-    return _composition(aggregator, delta, n_teachers, n_classes)(n_queries)
+
+    aggregator: object
+    n_queries: int
+    epsilon: float
+    method: str
+    test: PrivacyTest | None = None
 
 
-def _composition(aggregator, delta, n_teachers, n_classes):
-    """Return a function from a number of queries to its epsilon and method."""
-    one_query = worst_case_rdp(aggregator, DEFAULT_ORDERS, n_teachers, n_classes)
-
-    def of(n_queries):
-        if n_queries == 0:
-            return 0.0, "none"
-        renyi = float(epsilon_by_order(n_queries * one_query, delta, DEFAULT_ORDERS).min())
-        mu = math.sqrt(n_queries) * aggregator.gdp_mu
-        candidates = [
-            (gdp_to_epsilon(mu, delta), "gaussian"),
-            (n_queries * aggregator.pure_epsilon, "pure"),
-            (renyi, "renyi"),
-        ]
-        epsilon, method = min(candidates)
-        return epsilon, method if epsilon < math.inf else "none"
-
-    return of
-
-
-def plan_queries(aggregator, n_queries, *, n_public, n_teachers, n_classes, epsilon, delta):
-    """Decide, from public numbers alone, the noise and how many queries the budget pays for.
+def plan_queries(
+    aggregator,
+    n_queries,
+    *,
+    n_public,
+    n_teachers,
+    n_classes,
+    epsilon,
+    delta,
+    accounting="worst_case",
+):
+    """Decide the noise, and how many queries the budget pays for.
 
     Parameters
     ----------
     aggregator : Aggregator
-        As given by the user; ``GNMax(sigma=None)`` is calibrated.
+        As given by the user; ``GNMax(sigma=None)`` and ``LNMax(gamma=None)`` are calibrated.
     n_queries : int or None
-        Queries wanted. None: all that the budget pays for and, for a calibrated sigma, that leave
-        it at ``n_teachers / 4`` or less.
+        Queries wanted. None: all that the budget pays for and, for calibrated noise, that leave
+        its scale at ``n_teachers / 4`` or less.
     n_public, n_teachers, n_classes : int
         Number of public rows, of teachers and of classes.
     epsilon : float or None
         Hard cap; None for no cap.
     delta : float
         Failure probability.
+    accounting : {"worst_case", "ptr"}, default="worst_case"
+        As in `PATEClassifier`.
 
     Returns
     -------
-    aggregator : Aggregator
-        A clone with its noise set.
-    n_queries : int
-        Queries to ask; with them the cost is at most the cap.
+    Plan
+        With it the cost is at most the cap.
 
     Raises
     ------
@@ -157,38 +137,28 @@ def plan_queries(aggregator, n_queries, *, n_public, n_teachers, n_classes, epsi
     >>> from sklearn_pate.accountant import plan_queries
     >>> from sklearn_pate.aggregators import GNMax
     >>> public = {"n_public": 1000, "n_teachers": 250, "n_classes": 10}
-    >>> plan_queries(GNMax(sigma=40), None, **public, epsilon=1.0, delta=1e-5)
-    (GNMax(sigma=40), 57)
+    >>> plan = plan_queries(GNMax(sigma=40), None, **public, epsilon=1.0, delta=1e-5)
+    >>> plan.n_queries, plan.epsilon < 1.0, plan.method
+    (75, True, 'renyi')
     """
     if n_queries is not None and n_queries > n_public:
         raise ValueError(
             f"n_queries={n_queries} is more than the rows of X_public, {n_public}; "
             "ask fewer queries or give more public rows"
         )
+    public = {"n_teachers": n_teachers, "n_classes": n_classes}
+    aggregator, noise = clone(aggregator), _uncalibrated(aggregator)
     wanted = n_public if n_queries is None else n_queries
-    aggregator = clone(aggregator)
-    if getattr(aggregator, "sigma", 0.0) is None:
-        if epsilon is None:
-            raise ValueError(
-                f"{type(aggregator).__name__}(sigma=None) is calibrated to epsilon, and epsilon "
-                "is None; set one of them to a number"
-            )
-        if n_queries is None:
-            least_useful = clone(aggregator).set_params(sigma=n_teachers / 4)
-            cost = _composition(least_useful, delta, n_teachers, n_classes)
-            wanted = _affordable(cost, n_public, epsilon)
-            if wanted == 0:
-                raise BudgetExceededError(
-                    f"epsilon={epsilon:g} pays for no query with noise that "
-                    f"n_teachers={n_teachers} teachers can outvote (sigma at most n_teachers / 4). "
-                    "Use more teachers, raise epsilon, or set n_queries. Nothing was spent"
-                )
-        sigma = gnmax_sigma(epsilon, delta, wanted, n_classes=n_classes, n_teachers=n_teachers)
-        aggregator.set_params(sigma=sigma)
+    if accounting == "ptr":
+        _check_fixed(n_queries, epsilon, noise)
+    elif noise is not None:
+        wanted = _calibrate(aggregator, noise, wanted, n_queries, epsilon, delta, public)
     _warn_if_drowned(aggregator, n_teachers)
+    if accounting == "ptr":
+        return _plan_test(aggregator, n_queries, epsilon, delta, public)
+    cost = composition(aggregator, delta, **public)
     if epsilon is None:
-        return aggregator, wanted
-    cost = _composition(aggregator, delta, n_teachers, n_classes)
+        return Plan(aggregator, wanted, *cost(wanted))
     affordable = _affordable(cost, wanted, epsilon)
     if affordable == 0:
         advice = (
@@ -206,7 +176,68 @@ def plan_queries(aggregator, n_queries, *, n_public, n_teachers, n_classes, epsi
             "those are asked. Use more noise or raise epsilon to ask them all",
             stacklevel=4,  # the caller of fit, past scikit-learn's wrapper
         )
-    return aggregator, affordable
+    return Plan(aggregator, affordable, *cost(affordable))
+
+
+def _uncalibrated(aggregator):
+    """Return the noise parameter that is None, with its calibration; else None."""
+    for name, calibrate, scale in (
+        ("sigma", gnmax_sigma, lambda votes: votes),
+        ("gamma", lnmax_gamma, lambda votes: 1 / votes),
+    ):
+        if getattr(aggregator, name, 0.0) is None:
+            return name, calibrate, scale
+    return None
+
+
+def _calibrate(aggregator, noise, wanted, n_queries, epsilon, delta, public):
+    """Set the aggregator's noise; return how many queries it is calibrated to."""
+    name, calibrate, scale = noise
+    if epsilon is None:
+        raise ValueError(
+            f"{type(aggregator).__name__}({name}=None) is calibrated to epsilon, and epsilon "
+            "is None; set one of them to a number"
+        )
+    if n_queries is None:
+        aggregator.set_params(**{name: scale(public["n_teachers"] / 4)})  # the least useful noise
+        wanted = _affordable(composition(aggregator, delta, **public), wanted, epsilon)
+        if wanted == 0:
+            n_teachers = public["n_teachers"]
+            raise BudgetExceededError(
+                f"epsilon={epsilon:g} pays for no query with noise that "
+                f"n_teachers={n_teachers} teachers can outvote (scale at most n_teachers / 4). "
+                "Use more teachers, raise epsilon, or set n_queries. Nothing was spent"
+            )
+    aggregator.set_params(**{name: calibrate(epsilon, delta, wanted, **public)})
+    return wanted
+
+
+def _check_fixed(n_queries, epsilon, noise):
+    for name, missing in (
+        ("epsilon", epsilon is None),
+        ("n_queries", n_queries is None),
+        ("aggregator" if noise is None else f"aggregator's {noise[0]}", noise is not None),
+    ):
+        if missing:
+            raise ValueError(
+                f"accounting='ptr' tests a fixed number of queries with fixed noise against a cap; "
+                f"set {name} to a number"
+            )
+
+
+def _plan_test(aggregator, n_queries, epsilon, delta, public):
+    worst, method = data_independent_epsilon(aggregator, n_queries, delta, **public)
+    if worst <= epsilon:
+        return Plan(aggregator, n_queries, worst, method)
+    test = PrivacyTest.plan(aggregator, n_queries, **public, epsilon=epsilon, delta=delta)
+    if test is None:
+        raise BudgetExceededError(
+            f"epsilon={epsilon:g} is too small for accounting='ptr': the test of {n_queries} "
+            f"queries of {aggregator} would fail even if all teachers agreed. Raise epsilon, ask "
+            f"fewer queries or use more noise; any votes cost at most {worst:.4g}. Nothing was "
+            "spent"
+        )
+    return Plan(aggregator, n_queries, epsilon, "propose-test-release", test)
 
 
 def _warn_if_drowned(aggregator, n_teachers):
@@ -250,12 +281,16 @@ class Curator:
         The teacher of each private record.
     teachers : list or None
         Fitted teachers if ``keep_teachers=True``; None for a part that needed no fit.
+    test : PrivacyTest or None
+        The test that the votes passed, with ``accounting="ptr"``; its `pass_probability` of these
+        votes is private.
     """
 
-    def __init__(self, aggregator, votes, delta, teacher_indices, teachers=None):
+    def __init__(self, aggregator, votes, delta, teacher_indices, teachers=None, test=None):
         self.votes = votes
         self.teacher_indices = teacher_indices
         self.teachers = teachers
+        self.test = test
         self._aggregator = aggregator
         self._delta = delta
         self._n_teachers = int(votes[0].sum())
@@ -295,7 +330,8 @@ class Curator:
             "exact" sums the exact costs of the votes that were cast. "bound" is the data-dependent
             bound of the mechanism's paper, which covers one direction of the divergence only. Both
             are private, and no guarantee: they hold for these votes, not for every data set.
-            "data_independent" is what `privacy_spent_` holds.
+            "data_independent" holds for any votes; it is what `privacy_spent_` says, unless
+            ``accounting="ptr"``.
         conversion : {"improved", "classic"}, default="improved"
             From Renyi costs to epsilon; the papers used "classic".
 

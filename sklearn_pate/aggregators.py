@@ -5,11 +5,18 @@ from abc import ABCMeta, abstractmethod
 from numbers import Real
 
 import numpy as np
-from scipy.special import log_ndtr, logsumexp
 from sklearn.base import BaseEstimator
 
 from ._sklearn import Interval
-from .rdp import check_log_proba, check_orders, check_votes, gnmax_rdp, lnmax_rdp
+from .rdp import (
+    Gaussian,
+    Laplace,
+    check_log_proba,
+    check_orders,
+    check_votes,
+    gnmax_rdp,
+    lnmax_rdp,
+)
 
 __all__ = ["Aggregator", "GNMax", "LNMax", "PluralityVote"]
 
@@ -17,10 +24,10 @@ __all__ = ["Aggregator", "GNMax", "LNMax", "PluralityVote"]
 class Aggregator(BaseEstimator, metaclass=ABCMeta):
     """Base class: a mechanism is a distribution over outcomes given vote counts.
 
-    A subclass writes `outcome_log_proba`; sampling and, for two classes, cost follow from it. A
-    mechanism whose cost is known for every data set also overrides `gdp_mu` or `pure_epsilon`;
-    without either its epsilon is infinite for more than two classes. Parameters follow
-    scikit-learn's conventions (`get_params`, `clone`).
+    A subclass writes `outcome_log_proba`; sampling, exact cost and, for two classes, the guarantee
+    follow from it. A mechanism whose cost is known for every data set also overrides `gdp_mu` or
+    `pure_epsilon`; without either its epsilon is infinite for more than two classes. Parameters
+    follow scikit-learn's conventions (`get_params`, `clone`).
     """
 
     _parameter_constraints: dict = {}
@@ -28,6 +35,14 @@ class Aggregator(BaseEstimator, metaclass=ABCMeta):
     #: Whether permuting the vote counts permutes the outcome probabilities and nothing else, so
     #: that costs depend on the sorted counts only. Ties broken by class number are not symmetric.
     label_symmetric = False
+
+    #: Whether the outcomes depend on `student_proba`: then no list of votes covers all cases, and
+    #: only `gdp_mu` and `pure_epsilon` are guarantees.
+    uses_student_proba = False
+
+    #: `rdp.Noise` on every count, for mechanisms that release the argmax of the noisy counts and
+    #: nothing else; else None.
+    argmax_noise = None
 
     @abstractmethod
     def outcome_log_proba(self, votes, student_proba=None):
@@ -131,100 +146,30 @@ class _NoisyArgmax(Aggregator):
 
     label_symmetric = True
 
-    def outcome_log_proba(self, votes, student_proba=None):
-        """Log probability of each class, by closed form (two classes) or quadrature.
+    @property
+    @abstractmethod
+    def argmax_noise(self):
+        """The noise on each count; see `Aggregator.argmax_noise`."""
 
-        Accurate at both ends: the relative error of a probability of 1e-300 is that of one near
-        1, and the log of a probability near 1 is as accurate as the sum of the others.
-        """
-        self._validate_params()
-        votes = check_votes(votes)
-        # The distribution depends on the counts alone, so each histogram is computed once
-        order = votes.argsort(axis=1, kind="stable")
-        histograms, where = np.unique(
-            np.take_along_axis(votes, order, axis=1), axis=0, return_inverse=True
-        )
-        counts = histograms / self._scale
-        if votes.shape[1] == 2:
-            gap = counts[:, 0] - counts[:, 1]
-            log_proba = np.column_stack([self._log_win(gap), self._log_win(-gap)])
-        else:
-            log_proba = self._log_argmax(counts)
-        result = np.empty(votes.shape)
-        np.put_along_axis(result, order, log_proba[where.reshape(-1)], axis=1)
-        return result
+    def outcome_log_proba(self, votes, student_proba=None):
+        """Log probability of each class; see `rdp.Noise.log_argmax`."""
+        return self.argmax_noise.log_argmax(votes)
 
     def aggregate(self, votes, student_proba=None, random_state=None):
         """Draw the released label of each query; see `Aggregator.aggregate`."""
-        self._validate_params()
-        noisy = check_votes(votes).astype(float)
-        noisy += self._noise(np.random.default_rng(random_state), noisy.shape)
+        noise, noisy = self.argmax_noise, check_votes(votes).astype(float)
+        noisy += noise.sample(np.random.default_rng(random_state), noisy.shape)
         return noisy.argmax(axis=1)
 
-    def _log_argmax(self, counts):
-        """Log probability that each class wins; counts in units of the noise, (n, m) ascending.
-
-        Class j wins with probability ``integral pdf(x - n_j) prod_{k != j} cdf(x - n_k) dx``. All
-        histograms share the nodes, so densities are tabulated once per count that occurs, and
-        sums over classes and nodes are matrix products.
-        """
-        if not len(counts):
-            return counts
-        levels, level = np.unique(counts, return_inverse=True)
-        level = level.reshape(counts.shape)
-        if levels[-1] - levels[0] > 20_000:
-            raise ValueError(
-                f"the noise of {self} is below 1/20,000 of the vote counts' range, too small for "
-                "its outcome distribution to be computed; use more noise, or PluralityVote"
-            )
-        x, log_weights = self._nodes(levels, counts.shape[1])
-        if len(counts) > 1 and (levels.size + len(counts)) * x.size > 5_000_000:
-            half = len(counts) // 2
-            return np.concatenate(
-                [self._log_argmax(counts[:half]), self._log_argmax(counts[half:])]
-            )
-        offset = x - levels[:, None]
-        log_cdf = self._log_cdf(offset)
-        log_share = self._log_pdf(offset) - log_cdf + log_weights
-        n_classes_at = np.zeros((len(counts), levels.size))
-        rows = np.arange(len(counts))[:, None]
-        np.add.at(n_classes_at, (rows, level), 1.0)
-        log_all_below = n_classes_at @ log_cdf
-        with np.errstate(divide="ignore"):
-            result = np.log((np.exp(log_all_below) @ np.exp(log_share).T)[rows, level])
-        for i in np.flatnonzero((result < -640).any(axis=1)):  # exp may have lost digits
-            result[i] = logsumexp(log_share[level[i]] + log_all_below[i], axis=1)
-        result = check_log_proba(result)
-        # the last class has most votes; near 1 its log is better known from the others
-        others = np.exp(logsumexp(result[:, :-1], axis=1))
-        likely = others < 0.5
-        result[likely, -1] = np.log1p(-others[likely])
-        return result
+    @property
+    def gdp_mu(self):
+        """Gaussian-DP parameter of one query on any votes; inf if it is not Gaussian DP."""
+        return self.argmax_noise.mu
 
     @property
-    @abstractmethod
-    def _scale(self):
-        """Scale of the noise, in votes; all below is in units of it."""
-
-    @abstractmethod
-    def _noise(self, rng, shape):
-        """Noise of the given shape, in votes."""
-
-    @abstractmethod
-    def _log_win(self, gap):
-        """Log probability that the first of two classes wins, `gap` ahead."""
-
-    @abstractmethod
-    def _log_pdf(self, x):
-        """Log density of the noise."""
-
-    @abstractmethod
-    def _log_cdf(self, x):
-        """Log distribution function of the noise."""
-
-    @abstractmethod
-    def _nodes(self, levels, n_classes):
-        """Nodes and log weights that integrate all histograms over the ascending `levels`."""
+    def pure_epsilon(self):
+        """Pure epsilon of one query on any votes; inf if there is none without more knowledge."""
+        return self.argmax_noise.pure_epsilon
 
 
 class LNMax(_NoisyArgmax):
@@ -232,9 +177,10 @@ class LNMax(_NoisyArgmax):
 
     Parameters
     ----------
-    gamma : float, default=0.05
+    gamma : float or None, default=0.05
         Inverse scale: every count gets Laplace noise of scale ``1 / gamma`` votes. Above 0; a
-        smaller gamma is more private. One query is ``2 * gamma``-differentially private.
+        smaller gamma is more private. One query is ``2 * gamma``-differentially private. None:
+        calibrated by `PATEClassifier` so that its queries cost exactly its `epsilon`.
 
     References
     ----------
@@ -249,56 +195,21 @@ class LNMax(_NoisyArgmax):
     0.1
     """
 
-    _parameter_constraints = {"gamma": [Interval(Real, 0, None, closed="neither")]}
+    _parameter_constraints = {"gamma": [Interval(Real, 0, None, closed="neither"), None]}
 
     def __init__(self, gamma=0.05):
         self.gamma = gamma
 
     @property
-    def pure_epsilon(self):
-        """Pure epsilon of one query: ``2 * gamma`` (two counts change by one vote each)."""
+    def argmax_noise(self):
+        """Laplace noise of scale ``1 / gamma``."""
         self._validate_params()
-        return 2 * float(self.gamma)
+        _check_calibrated(self, "gamma")
+        return Laplace(1 / float(self.gamma))
 
     def published_rdp(self, votes, orders):
         """The 2017 paper's data-dependent bound; see `rdp.lnmax_rdp`."""
         return lnmax_rdp(votes, self.gamma, orders)
-
-    @property
-    def _scale(self):
-        return 1 / float(self.gamma)
-
-    def _noise(self, rng, shape):
-        return rng.laplace(scale=self._scale, size=shape)
-
-    def _log_win(self, gap):
-        distance = np.abs(gap)
-        log_lose = np.log((2 + distance) / 4) - distance
-        return np.where(gap >= 0, np.log1p(-np.exp(log_lose)), log_lose)
-
-    def _log_pdf(self, x):
-        return -np.abs(x) - math.log(2)
-
-    def _log_cdf(self, x):
-        log_half = self._log_pdf(x)
-        return np.where(x < 0, log_half, np.log1p(-np.exp(log_half)))
-
-    def _nodes(self, levels, n_classes):
-        # The integrand has a kink at every count: Gauss-Legendre on panels between them, at most
-        # one scale long. Below the lowest count it is one exponential, so one node is exact;
-        # above the highest it is a polynomial in exp(-x).
-        gaps = np.diff(levels)
-        pieces = np.maximum(1, np.ceil(gaps)).astype(int)
-        ends = [
-            np.linspace(a, a + gap, n + 1) for a, gap, n in zip(levels, gaps, pieces, strict=False)
-        ]
-        left = np.concatenate([[], *(e[:-1] for e in ends)])[:, None]
-        width = np.repeat(gaps / pieces, pieces)[:, None]
-        z, w = _gauss_legendre(4 + math.ceil(1.2 * n_classes * width.max(initial=0)))
-        u, v = _gauss_legendre(max(8, n_classes // 2 + 1))
-        x = [levels[:1], (left + width * z).ravel(), levels[-1] - np.log(u)]
-        weights = [np.array([1 / n_classes]), (width * w).ravel(), v / u]
-        return np.concatenate(x), np.log(np.concatenate(weights))
 
 
 class GNMax(_NoisyArgmax):
@@ -331,50 +242,21 @@ class GNMax(_NoisyArgmax):
         self.sigma = sigma
 
     @property
-    def gdp_mu(self):
-        """Gaussian-DP parameter of one query: ``sqrt(2) / sigma`` (L2 sensitivity sqrt(2))."""
+    def argmax_noise(self):
+        """Gaussian noise of standard deviation `sigma`."""
         self._validate_params()
-        return math.sqrt(2) / float(self.sigma)
+        _check_calibrated(self, "sigma")
+        return Gaussian(float(self.sigma))
 
     def published_rdp(self, votes, orders):
         """The 2018 paper's data-dependent bound; see `rdp.gnmax_rdp`."""
         return gnmax_rdp(votes, self.sigma, orders)
 
-    def _validate_params(self):
-        super()._validate_params()
-        if self.sigma is None:
-            raise ValueError(
-                "GNMax(sigma=None) has no noise level of its own: PATEClassifier calibrates it to "
-                "epsilon. Set sigma to a number to use it alone or with epsilon=None"
-            )
 
-    @property
-    def _scale(self):
-        return float(self.sigma)
-
-    def _noise(self, rng, shape):
-        return rng.normal(scale=self._scale, size=shape)
-
-    def _log_win(self, gap):
-        return log_ndtr(gap / math.sqrt(2))
-
-    def _log_pdf(self, x):
-        return -0.5 * x**2 - 0.5 * math.log(2 * math.pi)
-
-    def _log_cdf(self, x):
-        return log_ndtr(x)
-
-    def _nodes(self, levels, n_classes):
-        # Class j's integrand is log-concave, at least as curved as the normal density, and peaks
-        # between n_j and the top count or a little above: there the trapezoidal rule converges
-        # geometrically, with a step that follows the width of the peak.
-        step = min(0.125, 0.7 / math.sqrt(n_classes))
-        n_nodes = math.ceil((levels[-1] - levels[0] + 21) / step)
-        x = levels[0] - 9.5 + step * np.arange(n_nodes + 1)
-        return x, np.full(x.size, math.log(step))
-
-
-def _gauss_legendre(n_nodes):
-    """Nodes and weights on (0, 1)."""
-    nodes, weights = np.polynomial.legendre.leggauss(n_nodes)
-    return (nodes + 1) / 2, weights / 2
+def _check_calibrated(aggregator, name):
+    if getattr(aggregator, name) is None:
+        raise ValueError(
+            f"{type(aggregator).__name__}({name}=None) has no noise level of its own: "
+            f"PATEClassifier calibrates it to epsilon. Set {name} to a number to use it alone or "
+            "with epsilon=None"
+        )

@@ -21,9 +21,9 @@ from ._sklearn import (
     _num_samples,
     _safe_indexing,
 )
-from .accountant import Curator, PrivacySpent, data_independent_epsilon, plan_queries
+from .accountant import Curator, PrivacySpent, plan_queries
 from .aggregators import Aggregator, GNMax
-from .exceptions import PrivacyLeakWarning, StudentError
+from .exceptions import PrivacyLeakWarning, PrivacyTestError, StudentError
 from .partition import assign_teachers
 from .queries import RandomQueries
 from .teachers import collect_votes, set_seeds
@@ -74,6 +74,12 @@ class PATEClassifier(ClassifierMixin, BaseEstimator):
         None for no cap.
     delta : float, default=1e-5
         Probability with which the guarantee may fail; well below one over the number of records.
+    accounting : {"worst_case", "ptr"}, default="worst_case"
+        "worst_case" spends what the queries cost on any votes. "ptr" (propose-test-release) spends
+        less when teachers agree: labels are released only if a private test finds the exact cost
+        of the votes small enough for `epsilon`. It needs numbers for `epsilon`, `n_queries` and
+        the aggregator's noise, and queries that do not depend on labels. If the test fails,
+        `fit` raises `PrivacyTestError`, and the test is paid for.
     unit : {"record", "group"}, default="record"
         What the guarantee protects. "group" needs ``fit(..., groups=...)``.
     partition : {"random", "hash", "predefined"} or object, default="random"
@@ -136,6 +142,9 @@ class PATEClassifier(ClassifierMixin, BaseEstimator):
         From `fit`, before any teacher trains, if `epsilon` does not pay for one query.
     TeacherError
         From `fit`, if a teacher fails; no label was released.
+    PrivacyTestError
+        From `fit`, if the votes do not pass the test of ``accounting="ptr"``. It says what the
+        test cost; no label was released.
     StudentError
         From `fit`, if the released labels cannot train the student. It carries the labels, which
         are paid for; `fit_student` tries another student on them.
@@ -178,6 +187,7 @@ class PATEClassifier(ClassifierMixin, BaseEstimator):
         "query_strategy": [StrOptions({"random"}), HasMethods(["select"])],
         "epsilon": [Interval(Real, 0, None, closed="neither"), None],
         "delta": [Interval(Real, 0, 1, closed="neither")],
+        "accounting": [StrOptions({"worst_case", "ptr"})],
         "unit": [StrOptions({"record", "group"})],
         "partition": [StrOptions({"random", "hash", "predefined"}), HasMethods(["assign"])],
         "classes": ["array-like", None],
@@ -198,6 +208,7 @@ class PATEClassifier(ClassifierMixin, BaseEstimator):
         query_strategy="random",
         epsilon=1.0,
         delta=1e-5,
+        accounting="worst_case",
         unit="record",
         partition="random",
         classes=None,
@@ -214,6 +225,7 @@ class PATEClassifier(ClassifierMixin, BaseEstimator):
         self.query_strategy = query_strategy
         self.epsilon = epsilon
         self.delta = delta
+        self.accounting = accounting
         self.unit = unit
         self.partition = partition
         self.classes = classes
@@ -251,7 +263,7 @@ class PATEClassifier(ClassifierMixin, BaseEstimator):
 
         Raises
         ------
-        BudgetExceededError, TeacherError, StudentError
+        BudgetExceededError, TeacherError, PrivacyTestError, StudentError
             See the class.
         ValueError
             For missing public data, inconsistent lengths or parameters out of range. Nothing was
@@ -270,7 +282,7 @@ class PATEClassifier(ClassifierMixin, BaseEstimator):
             groups=groups,
             seed=seeds["partition"],
         )
-        aggregator, n_queries = plan_queries(
+        plan = plan_queries(
             GNMax(sigma=None) if self.aggregator is None else self.aggregator,
             self.n_queries,
             n_public=_num_samples(X_public),
@@ -278,8 +290,9 @@ class PATEClassifier(ClassifierMixin, BaseEstimator):
             n_classes=len(classes),
             epsilon=self.epsilon,
             delta=self.delta,
+            accounting=self.accounting,
         )
-        asked = self._select(X_public, n_queries, seeds["queries"])
+        asked = self._select(X_public, plan.n_queries, seeds["queries"])
         votes, teachers = collect_votes(
             estimators,
             X,
@@ -294,9 +307,14 @@ class PATEClassifier(ClassifierMixin, BaseEstimator):
             keep_teachers=self.keep_teachers,
             verbose=self.verbose,
         )
-        labels = aggregator.aggregate(votes, random_state=np.random.default_rng(seeds["noise"]))
-        self._release(schema, X_public, classes, parts, aggregator, asked, labels)
-        self.curator_ = Curator(aggregator, votes, self.delta, parts.teacher, teachers)
+        self._test(plan, parts, votes, seeds["test"])
+        labels = plan.aggregator.aggregate(
+            votes, random_state=np.random.default_rng(seeds["noise"])
+        )
+        self._release(schema, X_public, classes, parts, plan, asked, labels)
+        self.curator_ = Curator(
+            plan.aggregator, votes, self.delta, parts.teacher, teachers, plan.test
+        )
         return self._fit_student(X_public, self._unfitted_student(), seeds["student"])
 
     def fit_student(self, X_public, student=None):
@@ -495,26 +513,35 @@ class PATEClassifier(ClassifierMixin, BaseEstimator):
             )
         return asked
 
-    def _release(self, schema, X_public, classes, parts, aggregator, asked, labels):
-        """Set what may be published about the labels; from here on they are paid for."""
-        epsilon, method = data_independent_epsilon(
-            aggregator,
-            len(asked),
-            self.delta,
-            n_teachers=parts.n_teachers,
-            n_classes=len(classes),
-        )
-        self.privacy_spent_ = PrivacySpent(
+    def _spent(self, plan, parts, epsilon, n_answered):
+        return PrivacySpent(
             epsilon=epsilon,
             delta=self.delta,
-            method=method,
+            method=plan.method,
             unit=parts.unit,
             adjacency=parts.adjacency,
             n_teachers=parts.n_teachers,
-            n_queries=len(asked),
-            n_answered=int((labels >= 0).sum()),
+            n_queries=plan.n_queries,
+            n_answered=n_answered,
         )
-        self.aggregator_ = aggregator
+
+    def _test(self, plan, parts, votes, seed):
+        if plan.test is None or plan.test.passes(votes, np.random.default_rng(seed)):
+            return
+        spent = self._spent(plan, parts, plan.test.test_epsilon, 0)
+        raise PrivacyTestError(
+            "the votes did not pass the private test of accounting='ptr': their labels may cost "
+            f"more than epsilon={self.epsilon:g} allows. No label was released; the outcome of "
+            f"the test itself spent epsilon={spent.epsilon:.4g} (in this error's privacy_spent). "
+            "Ask fewer queries, use more noise, raise epsilon, or use accounting='worst_case'",
+            spent,
+        )
+
+    def _release(self, schema, X_public, classes, parts, plan, asked, labels):
+        """Set what may be published about the labels; from here on they are paid for."""
+        n_answered = int((labels >= 0).sum())
+        self.privacy_spent_ = self._spent(plan, parts, plan.epsilon, n_answered)
+        self.aggregator_ = plan.aggregator
         self.classes_ = classes
         self.n_teachers_ = parts.n_teachers
         self.query_indices_ = asked
@@ -683,7 +710,7 @@ def _check_labels(y):
 
 def _streams(random_state):
     """Independent sources of randomness: one per use, so that none reveals another."""
-    uses = ("partition", "queries", "teachers", "noise", "student")
+    uses = ("partition", "queries", "teachers", "noise", "student", "test")
     if random_state is None:
         return {use: np.random.SeedSequence() for use in uses}
     if isinstance(random_state, np.random.RandomState):

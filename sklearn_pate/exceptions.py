@@ -1,6 +1,12 @@
 """The errors and warnings this package raises on purpose."""
 
-__all__ = ["BudgetExceededError", "PrivacyLeakWarning", "StudentError", "TeacherError"]
+__all__ = [
+    "BudgetExceededError",
+    "PrivacyLeakWarning",
+    "PrivacyTestError",
+    "StudentError",
+    "TeacherError",
+]
 
 
 class BudgetExceededError(ValueError):
@@ -9,6 +15,23 @@ class BudgetExceededError(ValueError):
 
 class PrivacyLeakWarning(UserWarning):
     """Something that the privacy guarantee does not cover was read from private data."""
+
+
+class PrivacyTestError(ValueError):
+    """The votes did not pass the private test of ``accounting="ptr"``; no label was released.
+
+    Attributes
+    ----------
+    privacy_spent : PrivacySpent
+        What the outcome of the test cost.
+    """
+
+    def __init__(self, message, privacy_spent):
+        super().__init__(message, privacy_spent)
+        self.privacy_spent = privacy_spent
+
+    def __str__(self):
+        return str(self.args[0])
 
 
 class TeacherError(ValueError, TypeError):

@@ -11,11 +11,12 @@ from hypothesis import strategies as st
 from mpmath.calculus.quadrature import GaussLegendre
 from scipy.stats import binom
 
-from sklearn_pate.accountant import Curator, data_independent_epsilon, plan_queries
+from sklearn_pate.accountant import Curator, plan_queries
 from sklearn_pate.aggregators import Aggregator, GNMax, LNMax, PluralityVote
 from sklearn_pate.exceptions import BudgetExceededError
 from sklearn_pate.rdp import (
     DEFAULT_ORDERS,
+    data_independent_epsilon,
     exact_rdp,
     gnmax_rdp,
     gnmax_sigma,

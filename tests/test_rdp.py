@@ -13,11 +13,13 @@ from sklearn_pate.aggregators import GNMax, LNMax
 from sklearn_pate.rdp import (
     DEFAULT_ORDERS,
     check_votes,
+    data_independent_epsilon,
     gaussian_rdp,
     gdp_mu,
     gdp_to_epsilon,
     gnmax_rdp,
     gnmax_sigma,
+    lnmax_gamma,
     lnmax_rdp,
     pure_rdp,
     rdp_to_epsilon,
@@ -250,10 +252,16 @@ def test_gaussian_epsilon_agrees_with_the_pld_accountant():
 @pytest.mark.parametrize("delta", [1e-3, 1e-5, 1e-10])
 def test_calibrated_noise_costs_the_cap_and_not_more(epsilon, delta):
     assert epsilon * (1 - 1e-6) <= gdp_to_epsilon(gdp_mu(epsilon, delta), delta) <= epsilon
-    for n_queries in (1, 17, 5000):
+    for n_queries in (1, 5000):
         sigma = gnmax_sigma(epsilon, delta, n_queries)
-        spent = gdp_to_epsilon(math.sqrt(2 * n_queries) / sigma, delta)
-        assert epsilon * (1 - 1e-6) <= spent <= epsilon
+        spent, _ = data_independent_epsilon(GNMax(sigma), n_queries, delta)
+        assert epsilon * (1 - 2e-6) <= spent <= epsilon
+        # never more noise than exact Gaussian composition asks for
+        assert gdp_to_epsilon(math.sqrt(2 * n_queries) / sigma, delta) >= epsilon * (1 - 1e-6)
+        gamma = lnmax_gamma(epsilon, delta, n_queries)
+        spent, _ = data_independent_epsilon(LNMax(gamma), n_queries, delta)
+        assert epsilon * (1 - 2e-6) <= spent <= epsilon
+        assert gamma >= epsilon / (2 * n_queries) * (1 - 1e-6)
 
 
 # --- measured values --------------------------------------------------------------------------

@@ -1,0 +1,61 @@
+"""Renyi costs of private votes, and their conversion to (epsilon, delta). Pure functions.
+
+A Renyi cost is an array over orders: entry `a` bounds the Renyi divergence of order `a` between
+what is released on a data set and on a neighbouring one. Neighbours change at most one teacher,
+so at most one vote of a query moves from one class to another.
+
+References
+----------
+.. [1] Mironov (2017). Renyi differential privacy. CSF.
+.. [2] Papernot, Abadi, Erlingsson, Goodfellow, Talwar (2017). Semi-supervised knowledge transfer
+       for deep learning from private training data. ICLR.
+.. [3] Papernot, Song, Mironov, Raghunathan, Talwar, Erlingsson (2018). Scalable private learning
+       with PATE. ICLR.
+.. [4] Balle, Wang (2018). Improving the Gaussian mechanism for differential privacy. ICML.
+.. [5] Canonne, Kamath, Steinke (2020). The discrete Gaussian for differential privacy. NeurIPS.
+.. [6] Dong, Roth, Su (2022). Gaussian differential privacy. JRSS B.
+.. [7] Lebensold, Precup, Balle (2024). On the privacy of selection mechanisms with Gaussian
+       noise. AISTATS.
+"""
+
+from .calibration import gnmax_sigma, lnmax_gamma
+from .checks import DEFAULT_ORDERS, check_delta, check_log_proba, check_orders, check_votes
+from .conversion import epsilon_by_order, gdp_mu, gdp_to_epsilon, rdp_to_epsilon
+from .exact import exact_rdp
+from .noise import Gaussian, Laplace, Noise
+from .published import gaussian_rdp, gnmax_rdp, lnmax_rdp, pure_rdp, threshold_rdp
+from .worst_case import (
+    composition,
+    data_independent_epsilon,
+    lead_rdp,
+    worst_case_pure,
+    worst_case_rdp,
+)
+
+__all__ = [
+    "DEFAULT_ORDERS",
+    "Gaussian",
+    "Laplace",
+    "Noise",
+    "check_delta",
+    "check_log_proba",
+    "check_orders",
+    "check_votes",
+    "composition",
+    "data_independent_epsilon",
+    "epsilon_by_order",
+    "exact_rdp",
+    "gaussian_rdp",
+    "gdp_mu",
+    "gdp_to_epsilon",
+    "gnmax_rdp",
+    "gnmax_sigma",
+    "lead_rdp",
+    "lnmax_gamma",
+    "lnmax_rdp",
+    "pure_rdp",
+    "rdp_to_epsilon",
+    "threshold_rdp",
+    "worst_case_pure",
+    "worst_case_rdp",
+]

@@ -1,0 +1,117 @@
+"""The least noise with which a number of answers costs no more than epsilon, on any votes."""
+
+import math
+
+import numpy as np
+from scipy.optimize import brentq
+
+from .checks import DEFAULT_ORDERS, check_count, check_delta, check_positive
+from .conversion import epsilon_by_order, gdp_mu
+from .noise import Gaussian, Laplace
+from .worst_case import composition, worst_case_rdp
+
+__all__ = ["gnmax_sigma", "lnmax_gamma"]
+
+
+def gnmax_sigma(epsilon, delta, n_queries, n_classes=None, n_teachers=None):
+    """Noise with which `n_queries` GNMax answers cost exactly `epsilon`, on any votes.
+
+    Parameters
+    ----------
+    epsilon : float
+        Total privacy loss, above 0.
+    delta : float
+        Failure probability, strictly between 0 and 1.
+    n_queries : int
+        Number of answers, fixed in advance.
+    n_classes, n_teachers : int, default=None
+        Public numbers that make the cost sharper; None means any number.
+
+    Returns
+    -------
+    float
+        Standard deviation of the noise on each vote count, in votes: the least for which
+        `data_independent_epsilon` is at most `epsilon`, to 1e-6 relative.
+
+    Raises
+    ------
+    ValueError
+        If an argument is out of range.
+
+    Examples
+    --------
+    >>> from sklearn_pate.rdp import gnmax_sigma
+    >>> round(gnmax_sigma(1.0, 1e-5, n_queries=20), 1)
+    20.7
+    """
+    n_queries = check_count("n_queries", n_queries)
+    enough = math.sqrt(2 * n_queries) / gdp_mu(epsilon, delta) * (1 + 1e-9)
+    return _least_scale(Gaussian, enough, epsilon, delta, n_queries, n_classes, n_teachers)
+
+
+def lnmax_gamma(epsilon, delta, n_queries, n_classes=None, n_teachers=None):
+    """Inverse noise scale with which `n_queries` LNMax answers cost exactly `epsilon`.
+
+    Parameters
+    ----------
+    epsilon, delta, n_queries, n_classes, n_teachers
+        As in `gnmax_sigma`.
+
+    Returns
+    -------
+    float
+        The largest `gamma` (noise of scale ``1 / gamma`` votes) for which
+        `data_independent_epsilon` is at most `epsilon`, to 1e-6 relative.
+
+    Raises
+    ------
+    ValueError
+        If an argument is out of range.
+
+    Examples
+    --------
+    >>> from sklearn_pate.rdp import lnmax_gamma
+    >>> 1 / lnmax_gamma(1.0, 1e-5, n_queries=1)  # one query is 2 * gamma-DP
+    1.877...
+    """
+    n_queries = check_count("n_queries", n_queries)
+    enough = 2 * n_queries / check_positive("epsilon", epsilon)
+    return 1 / _least_scale(Laplace, enough, epsilon, delta, n_queries, n_classes, n_teachers)
+
+
+def _least_scale(noise, enough, epsilon, delta, n_queries, n_classes, n_teachers):
+    """Least noise scale that fits, given one that does."""
+    delta = check_delta(delta)
+
+    def excess(log_scale, orders):
+        mechanism = _Argmax(noise(math.exp(log_scale)))
+        return composition(mechanism, delta, n_teachers, n_classes, orders)(n_queries)[0] - epsilon
+
+    high, low, coarse = math.log(enough), math.log(enough), DEFAULT_ORDERS[::4]
+    while excess(low, coarse) <= 0:
+        low, high = low - 0.5, low
+    # The orders that matter at the upper end serve the search; any order is a guarantee
+    cost = worst_case_rdp(_Argmax(noise(math.exp(high))), coarse, n_teachers, n_classes)
+    best = 4 * int(np.argmin(epsilon_by_order(n_queries * cost, delta, coarse)))
+    orders = DEFAULT_ORDERS[max(best - 16, 0) : best + 17]
+    while excess(low, orders) <= 0:
+        low -= 0.5
+    if excess(high, orders) >= 0:
+        return math.exp(high)
+    root = brentq(excess, low, high, args=(orders,), xtol=2e-7)
+    while excess(root, orders) > 0:
+        root += 2e-7
+    return math.exp(min(root, high))
+
+
+class _Argmax:
+    """A noisy argmax without the rest of an aggregator: what its cost depends on."""
+
+    label_symmetric, uses_student_proba = True, False
+
+    def __init__(self, noise):
+        self.argmax_noise = noise
+        self.gdp_mu, self.pure_epsilon = noise.mu, noise.pure_epsilon
+
+    def outcome_log_proba(self, votes, student_proba=None):
+        return self.argmax_noise.log_argmax(votes)

@@ -1,0 +1,79 @@
+"""Orders, and input checks for costs and votes; messages never quote votes, which are private."""
+
+import math
+from numbers import Integral, Real
+
+import numpy as np
+from scipy.special import logsumexp
+
+#: Orders at which costs are computed: 1.1 to 2001, 5% apart in `order - 1`.
+DEFAULT_ORDERS = 1.0 + np.geomspace(0.1, 2000.0, 204)
+DEFAULT_ORDERS.setflags(write=False)
+
+
+def check_orders(orders):
+    """Return `orders` as a 1-D float array; every order must be finite and above 1."""
+    orders = np.atleast_1d(np.asarray(orders, dtype=float))
+    if orders.ndim != 1 or orders.size == 0 or not np.all(np.isfinite(orders) & (orders > 1)):
+        raise ValueError(f"orders must be a non-empty list of finite numbers above 1; got {orders}")
+    return orders
+
+
+def check_delta(delta):
+    """Return `delta` as a float; it must lie strictly between 0 and 1."""
+    if not isinstance(delta, Real) or not 0 < delta < 1:
+        raise ValueError(f"delta must be a number strictly between 0 and 1; got {delta!r}")
+    return float(delta)
+
+
+def check_votes(votes):
+    """Return `votes` as an int64 array (n_queries, n_classes) of counts with equal row sums."""
+    votes = np.asarray(votes)
+    if votes.ndim != 2 or votes.shape[1] < 2:
+        raise ValueError(
+            "votes must have shape (n_queries, n_classes) with at least 2 classes; "
+            f"got shape {votes.shape}"
+        )
+    if votes.dtype.kind not in "iuf":
+        raise ValueError(f"votes must be whole numbers; got dtype {votes.dtype}")
+    counts = votes.astype(np.int64) if np.isfinite(votes).all() else None
+    if counts is None or not np.array_equal(counts, votes):
+        raise ValueError("votes must be finite whole numbers: the vote count of each class")
+    if (counts < 0).any():
+        raise ValueError("votes has negative counts; a count is the number of teachers for a class")
+    totals = counts.sum(axis=1)
+    if totals.size and (totals[0] < 1 or (totals != totals[0]).any()):
+        raise ValueError("every row of votes must sum to the number of teachers, at least 1")
+    return counts
+
+
+def check_log_proba(log_proba):
+    """Return outcome log probabilities; each row must be a distribution."""
+    log_proba = np.asarray(log_proba, dtype=float)
+    if not np.allclose(logsumexp(log_proba, axis=1), 0.0, rtol=0, atol=1e-9):
+        raise ValueError(
+            "outcome_log_proba must return the log of probabilities that sum to 1 in each row; "
+            "subtract logsumexp(..., axis=1, keepdims=True) from unnormalised scores"
+        )
+    return log_proba
+
+
+def check_positive(name, value):
+    """Return `value` as a float; it must be finite and above 0."""
+    if not isinstance(value, Real) or not 0 < value < math.inf:
+        raise ValueError(f"{name} must be a finite number above 0; got {value!r}")
+    return float(value)
+
+
+def check_cost(cost):
+    """Refuse NaN and negative divergences; lift negative rounding errors to 0."""
+    if np.isnan(cost).any() or (cost < -1e-9).any():
+        raise ArithmeticError("a Renyi cost came out negative or NaN; please report this")
+    return np.maximum(cost, 0.0)
+
+
+def check_count(name, value):
+    """Return `value` as an int; it must be a whole number, at least 1."""
+    if not isinstance(value, Integral) or value < 1:
+        raise ValueError(f"{name} must be a whole number, at least 1; got {value!r}")
+    return int(value)

@@ -1,0 +1,188 @@
+"""From Renyi costs and Gaussian noise to (epsilon, delta)."""
+
+import math
+import warnings
+from numbers import Real
+
+import numpy as np
+from scipy.optimize import brentq
+from scipy.special import erfcx, log_ndtr, ndtr
+
+from .checks import check_delta, check_orders, check_positive
+
+
+def rdp_to_epsilon(rdp, delta, orders, conversion="improved"):
+    """Smallest epsilon that a Renyi cost curve guarantees at `delta`.
+
+    Parameters
+    ----------
+    rdp : array-like of shape (n_orders,)
+        Total Renyi cost at each order, in both directions.
+    delta : float
+        Failure probability, strictly between 0 and 1.
+    orders : array-like of shape (n_orders,)
+        Renyi orders, above 1.
+    conversion : {"improved", "classic"}, default="improved"
+        "classic" is ``rdp + log(1 / delta) / (a - 1)`` (Mironov (2017),
+        Proposition 3), used in the PATE papers; "improved" is Canonne, Kamath, Steinke (2020),
+        Proposition 12, never larger.
+
+    Returns
+    -------
+    epsilon : float
+        At least 0; inf if every cost is infinite.
+    order : float
+        The order that gave it.
+
+    Raises
+    ------
+    ValueError
+        For delta outside (0, 1), orders <= 1, or costs that are negative, NaN or of another
+        length.
+
+    Warns
+    -----
+    UserWarning
+        If the best order is the first or last of the grid: a wider grid may give less.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn_pate.rdp import DEFAULT_ORDERS, rdp_to_epsilon
+    >>> epsilon, order = rdp_to_epsilon(100 * DEFAULT_ORDERS / 40**2, 1e-5, DEFAULT_ORDERS)
+    >>> round(epsilon, 2)
+    1.48
+    """
+    orders = check_orders(orders)
+    epsilons = epsilon_by_order(rdp, delta, orders, conversion)
+    best = int(np.argmin(epsilons))
+    if orders.size > 1 and best in (0, orders.size - 1) and 0 < epsilons[best] < math.inf:
+        warnings.warn(
+            f"the best Renyi order is at the edge of the grid ({orders[best]:g}); "
+            "a wider grid of orders may give a smaller epsilon",
+            stacklevel=2,
+        )
+    return float(epsilons[best]), float(orders[best])
+
+
+def epsilon_by_order(rdp, delta, orders, conversion="improved"):
+    """Epsilon that each order of a Renyi cost curve guarantees; see `rdp_to_epsilon`.
+
+    Parameters
+    ----------
+    rdp, delta, orders, conversion
+        As in `rdp_to_epsilon`.
+
+    Returns
+    -------
+    ndarray of shape (n_orders,)
+        Epsilons, at least 0; each is a guarantee if its order was fixed in advance, the smallest
+        if the costs do not depend on private data.
+
+    Examples
+    --------
+    >>> from sklearn_pate.rdp import epsilon_by_order
+    >>> epsilon_by_order([0.1, 0.5], 1e-5, [2, 10]).round(2)
+    array([10.23,  1.42])
+    """
+    orders, delta = check_orders(orders), check_delta(delta)
+    rdp = np.asarray(rdp, dtype=float)
+    if rdp.shape != orders.shape:
+        raise ValueError(f"rdp must have one cost per order, {orders.shape}; got {rdp.shape}")
+    if np.isnan(rdp).any() or (rdp < 0).any():
+        raise ValueError("rdp must hold costs that are at least 0")
+    if conversion == "improved":
+        penalty = np.log1p(-1 / orders) - (math.log(delta) + np.log(orders)) / (orders - 1)
+    elif conversion == "classic":
+        penalty = -math.log(delta) / (orders - 1)
+    else:
+        raise ValueError(f"conversion must be 'improved' or 'classic'; got {conversion!r}")
+    return np.maximum(rdp + penalty, 0.0)
+
+
+def _gdp_delta(epsilon, mu):
+    """Delta at `epsilon` of a `mu`-Gaussian-DP mechanism."""
+    # Balle and Wang (2018), Theorem 8; Dong, Roth, Su (2022), Corollary 1
+    a, b = mu / 2 - epsilon / mu, -mu / 2 - epsilon / mu
+    if a > 0:
+        return ndtr(a) - math.exp(epsilon + log_ndtr(b))
+    # exp(epsilon - b**2 / 2) = exp(-a**2 / 2), so the two tails share one factor
+    tails = erfcx(-a / math.sqrt(2)) - erfcx(-b / math.sqrt(2))
+    return 0.5 * math.exp(-(a**2) / 2) * tails
+
+
+def gdp_to_epsilon(mu, delta):
+    """Exact epsilon of a composition of Gaussian mechanisms.
+
+    Parameters
+    ----------
+    mu : float
+        Root of the summed squares of sensitivity / noise; for `N` GNMax answers
+        ``sqrt(2 * N) / sigma``. At least 0.
+    delta : float
+        Failure probability, strictly between 0 and 1.
+
+    Returns
+    -------
+    float
+        The least epsilon with ``Phi(mu/2 - e/mu) - exp(e) Phi(-mu/2 - e/mu) <= delta``, rounded
+        up by at most 1e-12 relative.
+
+    Notes
+    -----
+    Balle and Wang (2018), Theorem 8 and Dong, Roth, Su (2022), Corollary 1. Valid for
+    continuous Gaussian noise and a number of answers fixed in advance.
+
+    Examples
+    --------
+    >>> from sklearn_pate.rdp import gdp_to_epsilon
+    >>> round(gdp_to_epsilon((2 * 100) ** 0.5 / 40, 1e-5), 2)
+    1.36
+    """
+    delta = check_delta(delta)
+    if not isinstance(mu, Real) or not mu >= 0:
+        raise ValueError(f"mu must be at least 0; got {mu!r}")
+    if mu == 0:
+        return 0.0
+    if mu > 1e4:  # beyond exp's range, and no guarantee worth the name
+        return math.inf
+    if _gdp_delta(0.0, mu) <= delta:
+        return 0.0
+    high = 1.0
+    while _gdp_delta(high, mu) > delta:
+        high *= 2
+    root = brentq(lambda e: _gdp_delta(e, mu) - delta, 0.0, high, xtol=1e-14, rtol=1e-13)
+    return float(root * (1 + 1e-12) + 2e-14)
+
+
+def gdp_mu(epsilon, delta):
+    """Largest Gaussian-DP parameter that is (`epsilon`, `delta`)-DP: inverse of `gdp_to_epsilon`.
+
+    Parameters
+    ----------
+    epsilon : float
+        Cap on epsilon, above 0.
+    delta : float
+        Failure probability, strictly between 0 and 1.
+
+    Returns
+    -------
+    float
+        `mu`, rounded down so that ``gdp_to_epsilon(mu, delta) <= epsilon``.
+
+    Examples
+    --------
+    >>> from sklearn_pate.rdp import gdp_mu, gdp_to_epsilon
+    >>> mu = gdp_mu(1.0, 1e-5)
+    >>> 0.999999 < gdp_to_epsilon(mu, 1e-5) <= 1.0
+    True
+    """
+    epsilon, delta = check_positive("epsilon", epsilon), check_delta(delta)
+    high = 1.0
+    while gdp_to_epsilon(high, delta) < epsilon:
+        high *= 2
+    mu = brentq(lambda m: gdp_to_epsilon(m, delta) - epsilon, 0.0, high, xtol=1e-14, rtol=1e-12)
+    step = 1e-12
+    while gdp_to_epsilon(mu, delta) > epsilon:
+        mu, step = mu * (1 - step), 2 * step
+    return float(mu)

@@ -1,0 +1,280 @@
+"""Noise on vote counts: who wins when it is added, as log probabilities."""
+
+import math
+from abc import ABC, abstractmethod
+
+import numpy as np
+from scipy.special import log_ndtr, logsumexp
+
+from .checks import check_log_proba, check_votes
+
+__all__ = ["Gaussian", "Laplace", "Noise"]
+
+
+def _gauss_legendre(n_nodes):
+    """Nodes and weights on (0, 1)."""
+    nodes, weights = np.polynomial.legendre.leggauss(n_nodes)
+    return (nodes + 1) / 2, weights / 2
+
+
+_NODES, _WEIGHTS = _gauss_legendre(40)
+
+
+class Noise(ABC):
+    """Independent noise with a continuous log-concave density, the same on every count.
+
+    Parameters
+    ----------
+    scale : float
+        Its unit, in votes. Everything but `log_argmax` and `sample` is in this unit.
+
+    Attributes
+    ----------
+    mu, pure_epsilon : float
+        Gaussian-DP parameter and pure epsilon of noisy counts when one vote moves between two
+        classes; inf where there is none.
+    """
+
+    def __init__(self, scale):
+        self.scale = scale
+
+    def log_argmax(self, votes):
+        """Log probability that each class has the largest noisy count.
+
+        Accurate at both ends: the relative error of a probability of 1e-300 is that of one near
+        1, and the log of a probability near 1 is as accurate as the sum of the others.
+
+        Parameters
+        ----------
+        votes : array-like of shape (n_queries, n_classes)
+            Vote counts.
+
+        Returns
+        -------
+        ndarray of shape (n_queries, n_classes)
+            By closed form for two classes, else by quadrature.
+        """
+        votes = check_votes(votes)
+        # The distribution depends on the counts alone, so each histogram is computed once
+        order = votes.argsort(axis=1, kind="stable")
+        histograms, where = np.unique(
+            np.take_along_axis(votes, order, axis=1), axis=0, return_inverse=True
+        )
+        counts = histograms / self.scale
+        if votes.shape[1] == 2:
+            gap = counts[:, 0] - counts[:, 1]
+            log_proba = np.column_stack([self.log_win(gap), self.log_win(-gap)])
+        else:
+            log_proba = self._log_argmax(counts)
+        result = np.empty(votes.shape)
+        np.put_along_axis(result, order, log_proba[where.reshape(-1)], axis=1)
+        return result
+
+    def _log_argmax(self, counts):
+        """Log probability that each class wins; counts in units of the noise, (n, m) ascending.
+
+        Class j wins with probability ``integral pdf(x - n_j) prod_{k != j} cdf(x - n_k) dx``. All
+        histograms share the nodes, so densities are tabulated once per count that occurs, and
+        sums over classes and nodes are matrix products.
+        """
+        if not len(counts):
+            return counts
+        levels, level = np.unique(counts, return_inverse=True)
+        level = level.reshape(counts.shape)
+        if levels[-1] - levels[0] > 20_000:
+            raise ValueError(
+                f"noise of scale {self.scale:g} is below 1/20,000 of the range of the vote counts, "
+                "too small for its outcome distribution to be computed; use more noise, or "
+                "PluralityVote"
+            )
+        x, log_weights = self._nodes(levels, counts.shape[1])
+        if len(counts) > 1 and (levels.size + len(counts)) * x.size > 5_000_000:
+            half = len(counts) // 2
+            return np.concatenate(
+                [self._log_argmax(counts[:half]), self._log_argmax(counts[half:])]
+            )
+        offset = x - levels[:, None]
+        log_cdf = self.log_cdf(offset)
+        log_share = self.log_pdf(offset) - log_cdf + log_weights
+        n_classes_at = np.zeros((len(counts), levels.size))
+        rows = np.arange(len(counts))[:, None]
+        np.add.at(n_classes_at, (rows, level), 1.0)
+        log_all_below = n_classes_at @ log_cdf
+        with np.errstate(divide="ignore"):
+            result = np.log((np.exp(log_all_below) @ np.exp(log_share).T)[rows, level])
+        for i in np.flatnonzero((result < -640).any(axis=1)):  # exp may have lost digits
+            result[i] = logsumexp(log_share[level[i]] + log_all_below[i], axis=1)
+        result = check_log_proba(result)
+        # the last class has most votes; near 1 its log is better known from the others
+        others = np.exp(logsumexp(result[:, :-1], axis=1))
+        likely = others < 0.5
+        result[likely, -1] = np.log1p(-others[likely])
+        return result
+
+    @abstractmethod
+    def sample(self, rng, shape):
+        """Draw noise of the given shape, in votes."""
+
+    @staticmethod
+    @abstractmethod
+    def log_pdf(x):
+        """Log density."""
+
+    @staticmethod
+    @abstractmethod
+    def log_cdf(x):
+        """Log distribution function."""
+
+    @staticmethod
+    @abstractmethod
+    def log_win(gap):
+        """Log probability that the first of two noisy counts is larger, `gap` ahead."""
+
+    @classmethod
+    def log_rivals(cls, first, second):
+        """Log probability that the first, the second or neither noisy count is the largest.
+
+        Parameters
+        ----------
+        first, second : ndarray of shape (n,)
+            Two counts, relative to the largest noisy count of all others, which is given.
+
+        Returns
+        -------
+        ndarray of shape (n, 3)
+            The first wins with probability ``integral_0^inf pdf(y - first) cdf(y - second) dy``.
+        """
+        return np.column_stack(
+            [
+                cls._log_tail_win(first, second),
+                cls._log_tail_win(second, first),
+                cls.log_cdf(-first) + cls.log_cdf(-second),
+            ]
+        )
+
+    @staticmethod
+    @abstractmethod
+    def _log_tail_win(ahead, behind):
+        """Log of the integral in `log_rivals`."""
+
+    @staticmethod
+    @abstractmethod
+    def _nodes(levels, n_classes):
+        """Nodes and log weights that integrate all histograms over the ascending `levels`."""
+
+
+class Gaussian(Noise):
+    """Normal noise of standard deviation `scale`."""
+
+    @property
+    def mu(self):
+        """L2 sensitivity over noise."""
+        return math.sqrt(2) / self.scale
+
+    pure_epsilon = math.inf
+
+    def sample(self, rng, shape):
+        """Draw noise of the given shape, in votes."""
+        return rng.normal(scale=self.scale, size=shape)
+
+    @staticmethod
+    def log_pdf(x):
+        """Log density."""
+        return -0.5 * x**2 - 0.5 * math.log(2 * math.pi)
+
+    @staticmethod
+    def log_cdf(x):
+        """Log distribution function."""
+        return log_ndtr(x)
+
+    @staticmethod
+    def log_win(gap):
+        """Log probability that the first of two noisy counts is larger, `gap` ahead."""
+        return log_ndtr(gap / math.sqrt(2))
+
+    @staticmethod
+    def _log_tail_win(ahead, behind):
+        # The integrand is log-concave. It peaks near `ahead`, or, with twice the curvature,
+        # halfway to a rival far above it; 8 (6.5) units away it is below 1e-14 of its peak.
+        near = ahead > behind - 3
+        peak = np.maximum(np.where(near, ahead, (ahead + behind) / 2), 0)[:, None]
+        reach = np.where(near, 8.0, 6.5)[:, None]
+        low = np.maximum(peak - reach, 0)
+        width = peak + reach - low
+        y = low + width * _NODES
+        log_terms = Gaussian.log_pdf(y - ahead[:, None]) + log_ndtr(y - behind[:, None])
+        top = log_terms.max(axis=1, keepdims=True)
+        return (top + np.log(np.exp(log_terms - top) @ _WEIGHTS[:, None] * width))[:, 0]
+
+    @staticmethod
+    def _nodes(levels, n_classes):
+        # Class j's integrand is log-concave, at least as curved as the normal density, and peaks
+        # between n_j and the top count or a little above: there the trapezoidal rule converges
+        # geometrically, with a step that follows the width of the peak.
+        step = min(0.125, 0.7 / math.sqrt(n_classes))
+        n_nodes = math.ceil((levels[-1] - levels[0] + 21) / step)
+        x = levels[0] - 9.5 + step * np.arange(n_nodes + 1)
+        return x, np.full(x.size, math.log(step))
+
+
+class Laplace(Noise):
+    """Laplace noise of scale `scale` (standard deviation ``sqrt(2) * scale``)."""
+
+    mu = math.inf
+
+    @property
+    def pure_epsilon(self):
+        """L1 sensitivity over scale."""
+        return 2 / self.scale
+
+    def sample(self, rng, shape):
+        """Draw noise of the given shape, in votes."""
+        return rng.laplace(scale=self.scale, size=shape)
+
+    @staticmethod
+    def log_pdf(x):
+        """Log density."""
+        return -np.abs(x) - math.log(2)
+
+    @staticmethod
+    def log_cdf(x):
+        """Log distribution function."""
+        log_half = Laplace.log_pdf(x)
+        return np.where(x < 0, log_half, np.log1p(-np.exp(log_half)))
+
+    @staticmethod
+    def log_win(gap):
+        """Log probability that the first of two noisy counts is larger, `gap` ahead."""
+        distance = np.abs(gap)
+        log_lose = np.log((2 + distance) / 4) - distance
+        return np.where(gap >= 0, np.log1p(-np.exp(log_lose)), log_lose)
+
+    @staticmethod
+    def _log_tail_win(ahead, behind):
+        # integral_0^inf pdf(y - ahead) cdf(y - behind) dy on three pieces, split at both counts
+        low = np.maximum(np.minimum(ahead, behind), 0)
+        high = np.maximum(np.maximum(ahead, behind), 0)
+        below = np.exp(2 * low - ahead - behind) * -np.expm1(-2 * low) / 8
+        level = np.exp(-np.abs(ahead - behind)) * (high - low) / 4
+        rising = np.exp(np.minimum(high - ahead, 0)) * -np.expm1(low - high) / 2 - level
+        between = np.where(ahead <= behind, level, rising)
+        above = np.exp(ahead - high) / 2 - np.exp(ahead + behind - 2 * high) / 8
+        return np.log(below + between + above)
+
+    @staticmethod
+    def _nodes(levels, n_classes):
+        # The integrand has a kink at every count: Gauss-Legendre on panels between them, at most
+        # one scale long. Below the lowest count it is one exponential, so one node is exact;
+        # above the highest it is a polynomial in exp(-x).
+        gaps = np.diff(levels)
+        pieces = np.maximum(1, np.ceil(gaps)).astype(int)
+        ends = [
+            np.linspace(a, a + gap, n + 1) for a, gap, n in zip(levels, gaps, pieces, strict=False)
+        ]
+        left = np.concatenate([[], *(e[:-1] for e in ends)])[:, None]
+        width = np.repeat(gaps / pieces, pieces)[:, None]
+        z, w = _gauss_legendre(4 + math.ceil(1.2 * n_classes * width.max(initial=0)))
+        u, v = _gauss_legendre(max(8, n_classes // 2 + 1))
+        x = [levels[:1], (left + width * z).ravel(), levels[-1] - np.log(u)]
+        weights = [np.array([1 / n_classes]), (width * w).ravel(), v / u]
+        return np.concatenate(x), np.log(np.concatenate(weights))

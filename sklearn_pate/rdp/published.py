@@ -1,0 +1,223 @@
+"""The bounds that the PATE papers print, and the cost of a pure step."""
+
+import math
+from numbers import Real
+
+import numpy as np
+from scipy.special import log_ndtr, logsumexp
+
+from .checks import check_cost, check_orders, check_positive, check_votes
+
+
+def _log_gap_sum(votes, log_tail):
+    """Log of an upper bound on Pr[outcome != plurality]: the union bound, capped at 1 - 1/m."""
+    votes = check_votes(votes)
+    rows = np.arange(len(votes))
+    top = votes.argmax(axis=1)
+    gaps = votes[rows, top][:, None] - votes
+    terms = log_tail(gaps.astype(float))
+    terms[rows, top] = -np.inf
+    return np.minimum(logsumexp(terms, axis=1), math.log1p(-1.0 / votes.shape[1]))
+
+
+def pure_rdp(epsilon, orders):
+    """Largest Renyi cost of any (`epsilon`, 0)-differentially private step.
+
+    It is reached by randomised response: ``log(cosh((a - 1/2) e) / cosh(e / 2)) / (a - 1)``.
+
+    Parameters
+    ----------
+    epsilon : float
+        Pure privacy loss of the step, >= 0.
+    orders : array-like of shape (n_orders,)
+        Renyi orders, above 1.
+
+    Returns
+    -------
+    ndarray of shape (n_orders,)
+        Costs, at most ``min(epsilon, a * epsilon**2 / 2)``.
+
+    Raises
+    ------
+    ValueError
+        If `epsilon` is negative or an order is not above 1.
+
+    Notes
+    -----
+    Mironov (2017), Proposition 6 (randomised response) with the bound of Canonne, Kamath,
+    Steinke (2020), Proposition 3.3.
+
+    Examples
+    --------
+    >>> from sklearn_pate.rdp import pure_rdp
+    >>> pure_rdp(0.1, [2, 10]).round(5)
+    array([0.00996, 0.04389])
+    """
+    orders = check_orders(orders)
+    if not isinstance(epsilon, Real) or not 0 <= epsilon < math.inf:
+        raise ValueError(f"epsilon must be a finite number, at least 0; got {epsilon!r}")
+    # log(cosh x / cosh y) with x = (a - 1/2) e, y = e / 2, exact for tiny and for huge e
+    x, y = (orders - 0.5) * epsilon, epsilon / 2
+    u, v = np.minimum(x, 20.0), np.minimum(y, np.minimum(x, 20.0))
+    log_ratio = np.where(
+        x < 20,
+        np.log1p(2 * np.sinh((u + v) / 2) * np.sinh((u - v) / 2) / np.cosh(v)),
+        x - y + np.log1p(np.exp(-2 * x)) - math.log1p(math.exp(-2 * y)),
+    )
+    return check_cost(log_ratio / (orders - 1))
+
+
+def lnmax_rdp(votes, gamma, orders):
+    """Published data-dependent bound on the cost of LNMax queries: the 2017 paper's.
+
+    It depends on private votes and bounds one direction of the divergence only: for comparison
+    with the literature, not for publication.
+
+    Parameters
+    ----------
+    votes : array-like of shape (n_queries, n_classes)
+        Vote counts; each row sums to the number of teachers.
+    gamma : float
+        Inverse scale of the Laplace noise (scale ``1 / gamma``), above 0.
+    orders : array-like of shape (n_orders,)
+        Renyi orders, above 1.
+
+    Returns
+    -------
+    ndarray of shape (n_queries, n_orders)
+        The smallest of ``2 gamma**2 a``, ``2 gamma`` and Theorem 3 of Papernot et al.
+        (2017), which holds only for ``q < 1 / (exp(2 gamma) + 1)``; q is bounded by Lemma 4.
+
+    Raises
+    ------
+    ValueError
+        For negative counts, rows with different totals, gamma <= 0 or orders <= 1.
+
+    Examples
+    --------
+    >>> from sklearn_pate.rdp import lnmax_rdp
+    >>> lnmax_rdp([[130, 120], [250, 0]], 0.05, [10.0]).round(4)
+    array([[0.05],
+           [0.  ]])
+    """
+    gamma, orders = check_positive("gamma", gamma), check_orders(orders)
+    log_q = _log_gap_sum(votes, lambda d: np.log((2 + gamma * d) / 4) - gamma * d)[:, None]
+    fixed = np.minimum(2 * gamma**2 * orders, 2 * gamma)
+    holds = log_q < -np.logaddexp(2 * gamma, 0.0)
+    safe = np.where(holds, log_q, -np.logaddexp(2 * gamma, 0.0) - 1)
+    log_p = np.log1p(-np.exp(safe))
+    moments = orders - 1
+    stay = log_p + moments * (log_p - np.log1p(-np.exp(2 * gamma + safe)))
+    move = safe + 2 * gamma * moments
+    return check_cost(np.where(holds, np.minimum(fixed, np.logaddexp(stay, move) / moments), fixed))
+
+
+def gaussian_rdp(log_q, sigma, orders):
+    """Theorem 2 of the 2018 paper for a mechanism of cost ``a / sigma**2`` at order `a`.
+
+    Parameters
+    ----------
+    log_q : array-like of shape (n_queries,)
+        Log of an upper bound on the probability of all outcomes but one.
+    sigma : float
+        Noise level: the mechanism costs at most ``a / sigma**2`` on every data set.
+    orders : array-like of shape (n_orders,)
+        Renyi orders, above 1.
+
+    Returns
+    -------
+    ndarray of shape (n_queries, n_orders)
+        The smaller of ``a / sigma**2`` and, where its conditions hold, Papernot et al. (2018),
+        Theorem 2.
+
+    Examples
+    --------
+    >>> from sklearn_pate.rdp import gaussian_rdp
+    >>> bool(gaussian_rdp([-50.0], 40.0, [10.0])[0, 0] < 10 / 40**2)
+    True
+    """
+    sigma, orders = check_positive("sigma", sigma), check_orders(orders)
+    log_q = np.asarray(log_q, dtype=float)[:, None]
+    fixed = orders / sigma**2
+    mu2 = sigma * np.sqrt(-log_q)  # Lemma 9's choice of the two orders
+    mu1 = mu2 + 1
+    e1, e2 = mu1 / sigma**2, mu2 / sigma**2
+    with np.errstate(divide="ignore", invalid="ignore"):
+        holds = (mu1 >= orders) & (mu2 > 1) & (log_q + e2 < 0)
+        holds &= log_q <= (mu2 - 1) * e2 - mu2 * (np.log(mu1 / mu2) + np.log(mu2 / (mu2 - 1)))
+        log_p = np.log1p(-np.exp(log_q))
+        log_a = log_p - np.log1p(-np.exp((log_q + e2) * (mu2 - 1) / mu2))
+        log_b = e1 - log_q / mu2
+        moments = orders - 1
+        bound = np.logaddexp(log_p + moments * log_a, log_q + moments * log_b) / moments
+    return check_cost(np.where(holds, np.minimum(fixed, bound), fixed))
+
+
+def gnmax_rdp(votes, sigma, orders):
+    """Published data-dependent bound on the cost of GNMax queries: the 2018 paper's.
+
+    It depends on private votes and bounds one direction of the divergence only: for comparison
+    with the literature, not for publication.
+
+    Parameters
+    ----------
+    votes : array-like of shape (n_queries, n_classes)
+        Vote counts; each row sums to the number of teachers.
+    sigma : float
+        Standard deviation of the Gaussian noise on each count, above 0.
+    orders : array-like of shape (n_orders,)
+        Renyi orders, above 1.
+
+    Returns
+    -------
+    ndarray of shape (n_queries, n_orders)
+        Papernot et al. (2018), Proposition 8 (``a / sigma**2``) and Theorem 2 with
+        Proposition 7, the smaller.
+
+    Raises
+    ------
+    ValueError
+        For negative counts, rows with different totals, sigma <= 0 or orders <= 1.
+
+    Examples
+    --------
+    >>> from sklearn_pate.rdp import gnmax_rdp
+    >>> gnmax_rdp([[130, 120], [250, 0]], 40.0, [10.0]).round(5)
+    array([[0.00625],
+           [0.     ]])
+    """
+    sigma = check_positive("sigma", sigma)
+    log_q = _log_gap_sum(votes, lambda d: log_ndtr(-d / (math.sqrt(2) * sigma)))
+    return gaussian_rdp(log_q, sigma, orders)
+
+
+def threshold_rdp(max_votes, threshold, sigma, orders):
+    """Published data-dependent bound on the cost of a noisy threshold check.
+
+    Parameters
+    ----------
+    max_votes : array-like of shape (n_queries,)
+        The quantity compared with the threshold; one teacher changes it by at most 1.
+    threshold : float
+        The check passes when ``max_votes + noise >= threshold``.
+    sigma : float
+        Standard deviation of the Gaussian noise, above 0.
+    orders : array-like of shape (n_orders,)
+        Renyi orders, above 1.
+
+    Returns
+    -------
+    ndarray of shape (n_queries, n_orders)
+        Papernot et al. (2018), Theorem 2 with noise level ``sqrt(2) * sigma``; private.
+
+    Examples
+    --------
+    >>> from sklearn_pate.rdp import threshold_rdp
+    >>> threshold_rdp([150, 250], 150, 20.0, [10.0]).round(5)
+    array([[0.0125],
+           [0.    ]])
+    """
+    sigma = check_positive("sigma", sigma)
+    excess = (np.asarray(max_votes, dtype=float) - threshold) / sigma
+    log_q = np.minimum(log_ndtr(excess), log_ndtr(-excess))
+    return gaussian_rdp(log_q, math.sqrt(2) * sigma, orders)

@@ -1,0 +1,309 @@
+"""What a query costs at most: on any votes, or on any votes with a given lead of the top class."""
+
+import math
+
+import numpy as np
+
+from .checks import DEFAULT_ORDERS, check_count, check_orders
+from .conversion import epsilon_by_order, gdp_to_epsilon
+from .exact import Pairs, exact_rdp
+from .published import pure_rdp
+
+__all__ = ["data_independent_epsilon", "lead_rdp", "worst_case_pure", "worst_case_rdp"]
+
+#: Two-class histograms are enumerated up to this many teachers.
+_MOST_ENUMERATED = 10_000
+
+
+def worst_case_rdp(aggregator, orders, n_teachers=None, n_classes=None):
+    """Renyi cost of one query on any votes: data-independent, so safe to publish.
+
+    Parameters
+    ----------
+    aggregator : Aggregator
+        The mechanism.
+    orders : array-like of shape (n_orders,)
+        Renyi orders, above 1.
+    n_teachers, n_classes : int, default=None
+        Public numbers that make the cost sharper; None means any number.
+
+    Returns
+    -------
+    ndarray of shape (n_orders,)
+        Costs; they add over queries, adaptive ones too. inf without a guarantee.
+
+    Notes
+    -----
+    The smallest of what is known about the mechanism:
+
+    - two classes and up to 10,000 teachers: the largest `exact_rdp` over all histograms;
+    - the argmax of counts with independent noise (`argmax_noise`), any number of classes: given
+      the noisy counts of all classes but the two that a vote moves between, only their maximum
+      matters, and the divergence is jointly quasi-convex. So no histogram costs more than the
+      largest divergence between three outcomes (the one class, the other, neither) over the
+      distances of the two counts from that maximum, real numbers with a difference of at most
+      `n_teachers`. The search's last digits are covered by adding 1e-6 of the cost;
+    - `gdp_mu`: a `mu`-Gaussian-DP mechanism costs ``a mu**2 / 2`` (Dong, Roth, Su (2022),
+      Corollary B.6);
+    - `worst_case_pure`: a pure mechanism costs `pure_rdp`.
+
+    Examples
+    --------
+    >>> from sklearn_pate.aggregators import GNMax
+    >>> from sklearn_pate.rdp import worst_case_rdp
+    >>> worst_case_rdp(GNMax(40.0), [10.0]).round(5)  # the published bound is 0.00625
+    array([0.00401])
+    >>> worst_case_rdp(GNMax(40.0), [10.0], n_teachers=250, n_classes=2).round(5)
+    array([0.00399])
+    """
+    orders = check_orders(orders)
+    cost = np.full(orders.size, np.inf)
+    if aggregator.gdp_mu < math.inf:
+        cost = orders * aggregator.gdp_mu**2 / 2
+    pure = worst_case_pure(aggregator, n_teachers, n_classes)
+    if pure < math.inf:
+        cost = np.minimum(cost, pure_rdp(pure, orders))
+    if _enumerable(aggregator, n_teachers, n_classes):
+        every = _two_class_histograms(n_teachers)
+        cost = np.minimum(cost, exact_rdp(aggregator, every, orders).max(axis=0))
+    elif aggregator.argmax_noise is not None:
+        noise = aggregator.argmax_noise
+        most = math.inf if n_teachers is None else n_teachers / noise.scale
+        # far out, the supremum is within 2% of the Gaussian mechanism's own cost
+        near = orders / noise.scale < 12 if noise.mu < math.inf else orders < math.inf
+        if near.any():
+            found = _supremum(noise, orders[near], most)
+            cost[near] = np.minimum(cost[near], found * (1 + 1e-6))
+    return cost
+
+
+def worst_case_pure(aggregator, n_teachers=None, n_classes=None):
+    """Pure epsilon of one query on any votes.
+
+    Parameters
+    ----------
+    aggregator : Aggregator
+        The mechanism.
+    n_teachers, n_classes : int, default=None
+        Public numbers that bound the votes; None means any number.
+
+    Returns
+    -------
+    float
+        inf without a guarantee.
+
+    Notes
+    -----
+    A noisy argmax of bounded counts is pure DP even with Gaussian noise (Lebensold, Precup, Balle
+    (2024)). With two classes the largest loss over all histograms is computed. With more, a move
+    is split in two. Taking a vote from one class raises another's chance by at most what it does
+    between these two alone, `n_teachers` apart: the third classes only shift weight to larger
+    noisy counts, where the ratio of distribution functions is smaller. Giving a class a vote
+    raises its chance most when all others are far ahead, at most `n_teachers` each. Both steps
+    need noise with a log-concave density.
+
+    Examples
+    --------
+    >>> from sklearn_pate.aggregators import GNMax, LNMax
+    >>> from sklearn_pate.rdp import worst_case_pure
+    >>> worst_case_pure(LNMax(0.05))
+    0.1
+    >>> round(worst_case_pure(GNMax(40.0), n_teachers=100, n_classes=10), 3)
+    0.122
+    """
+    pure = float(aggregator.pure_epsilon)
+    if n_teachers is None or n_classes is None:
+        return pure
+    if _enumerable(aggregator, n_teachers, n_classes):
+        log_proba = aggregator.outcome_log_proba(_two_class_histograms(n_teachers))
+        reach = Pairs.of(log_proba[1:], log_proba[:-1]).reach
+        loss = reach.max() if not np.isnan(reach).any() else math.inf
+        return min(pure, float(loss * (1 + 1e-9)) + 1e-13)
+    if aggregator.argmax_noise is not None and n_teachers / aggregator.argmax_noise.scale < 40:
+
+        def log_lowest(*counts):
+            return aggregator.outcome_log_proba([counts])[0, 0]
+
+        others = [n_teachers] * (n_classes - 1)
+        taken = log_lowest(1, n_teachers) - log_lowest(1, n_teachers + 1)
+        given = log_lowest(1, *others) - log_lowest(0, *others)
+        return min(pure, float((taken + given) * (1 + 1e-9)) + 1e-13)
+    return pure
+
+
+def _enumerable(aggregator, n_teachers, n_classes):
+    few = n_classes == 2 and n_teachers is not None and n_teachers <= _MOST_ENUMERATED
+    return few and not aggregator.uses_student_proba
+
+
+def _two_class_histograms(n_teachers):
+    first = np.arange(int(n_teachers) + 1)
+    return np.column_stack([first, n_teachers - first])
+
+
+def _supremum(noise, orders, most):
+    """Largest divergence of three outcomes for one vote moved; all lengths in noise scales.
+
+    Parameters
+    ----------
+    noise : Noise
+        Noise on each count.
+    orders : ndarray of shape (n_orders,)
+        Renyi orders.
+    most : float
+        Largest difference of two counts.
+
+    Returns
+    -------
+    ndarray of shape (n_orders,)
+        To 1e-7 relative; inf where the search ended at its border.
+    """
+    step = 1 / noise.scale  # one vote
+
+    def pair(gap, level):  # the vote's way crosses this gap; `level` is that of the lower class
+        before = noise.log_rivals(level + gap + step / 2, level - step / 2)
+        after = noise.log_rivals(level + gap - step / 2, level + step / 2)
+        return Pairs.of(before, after), Pairs.of(after, before)
+
+    widest = max(0.0, min(most - step, 10 + 2.5 * min(orders.max() * step, 100)))
+    gaps = np.concatenate([np.arange(0, 5, 0.5), np.geomspace(5, 300, 31)])
+    gaps = np.append(gaps[gaps < widest], widest)
+    levels = np.array([-4, -2.5, -1.5, -1, -0.5, 0, 0.5, 1, 1.5, 2, 3, 4, 6, 10, 20.0])
+    gaps, levels = (axis.ravel() for axis in np.meshgrid(gaps, levels))
+    there, back = pair(gaps, levels)
+    start = [np.maximum(there.divergence(a), back.divergence(a)) for a in orders]
+    where = np.argmax(start, axis=1)
+    best, gap, level = np.max(start, axis=1), gaps[where], levels[where]
+
+    # From the best point of the grid, move to the best of 8 neighbours or halve the distance
+    around = np.array([(i, j) for i in (-1, 0, 1) for j in (-1, 0, 1) if i or j])
+    reach = np.full(orders.size, 0.25)
+    live = np.arange(orders.size)
+    while live.size:
+        wide = reach[live, None] * np.maximum(1, gap[live, None] / 4)
+        near_gap = np.clip(gap[live, None] + wide * around[:, 0], 0, widest)
+        near_level = np.clip(level[live, None] + reach[live, None] * around[:, 1], -6, 20)
+        there, back = pair(near_gap.ravel(), near_level.ravel())
+        order = np.repeat(orders[live], len(around))
+        cost = np.maximum(there.divergence(order), back.divergence(order)).reshape(near_gap.shape)
+        top = cost.argmax(axis=1)
+        chosen = np.arange(live.size), top
+        better = cost[chosen] > best[live] * (1 + 1e-9)
+        moved = live[better]
+        best[moved], gap[moved] = cost[chosen][better], near_gap[chosen][better]
+        level[moved] = near_level[chosen][better]
+        reach[live[~better]] /= 2
+        live = live[reach[live] > 2e-4]
+    at_border = (gap > widest * 0.999) & (widest < most - step)
+    return np.where(at_border, np.inf, best)
+
+
+def lead_rdp(aggregator, orders, n_teachers, n_classes):
+    """Largest Renyi cost of one query as a function of the lead of the top class.
+
+    The lead is half the gap between the top two counts, rounded down: an integer that one teacher
+    changes by at most 1. This is the cost in both directions that smooth sensitivity and
+    propose-test-release need. The table holds for every data set; a query's lead is private.
+
+    Parameters
+    ----------
+    aggregator : Aggregator
+        The mechanism.
+    orders : array-like of shape (n_orders,)
+        Renyi orders, above 1.
+    n_teachers, n_classes : int
+        Public numbers.
+
+    Returns
+    -------
+    ndarray of shape (n_teachers // 2 + 1, n_orders)
+        Row `j` is at least `exact_rdp` of all votes with lead `j`.
+
+    Notes
+    -----
+    With two classes the lead fixes the sorted votes, and the cost is exact. With more, a noisy
+    argmax is charged the published bound in both directions: it is evaluated at all votes with
+    that lead (all other classes level with the runner-up) and at their neighbours, whose gap is
+    smaller by at most 2, and made monotone in the lead. All others are charged
+    `worst_case_rdp` at every lead.
+
+    Examples
+    --------
+    >>> from sklearn_pate.aggregators import GNMax
+    >>> from sklearn_pate.rdp import lead_rdp
+    >>> lead_rdp(GNMax(40.0), [10.0], n_teachers=250, n_classes=2)[[0, 60, 125], 0].round(5)
+    array([0.00394, 0.00091, 0.     ])
+    """
+    orders = check_orders(orders)
+    n_teachers = check_count("n_teachers", n_teachers)
+    n_classes = check_count("n_classes", n_classes)
+    lead = np.arange(n_teachers // 2 + 1)
+    if _enumerable(aggregator, n_teachers, n_classes) and aggregator.label_symmetric:
+        top = n_teachers - n_teachers // 2 + lead
+        return exact_rdp(aggregator, np.column_stack([top, n_teachers - top]), orders)
+    worst = worst_case_rdp(aggregator, orders, n_teachers, n_classes)
+    table = np.tile(worst, (lead.size, 1))
+    if aggregator.argmax_noise is not None:
+        level = [1] * (n_classes - 1)
+        bound = np.concatenate(
+            [aggregator.published_rdp([[1 + 2 * j, *level]], orders) for j in lead]
+        )
+        table[1:] = np.minimum(worst, np.maximum(bound[1:], bound[:-1]))
+        table = np.maximum.accumulate(table[::-1])[::-1]
+    return table
+
+
+def data_independent_epsilon(aggregator, n_queries, delta, n_teachers=None, n_classes=None):
+    """Epsilon that `n_queries` queries cost on any votes, answered or not.
+
+    Parameters
+    ----------
+    aggregator : Aggregator
+        The mechanism.
+    n_queries : int
+        Number of queries asked, fixed in advance. How many of them are answered is itself an
+        outcome, and never lowers the cost.
+    delta : float
+        Failure probability, strictly between 0 and 1.
+    n_teachers, n_classes : int, default=None
+        Public numbers that make the cost of one query sharper; see `worst_case_rdp`.
+
+    Returns
+    -------
+    epsilon : float
+        The smallest that the known compositions give; inf without a guarantee.
+    method : {"gaussian", "renyi", "pure", "none"}
+        The composition that gave it: exact for Gaussian noise, of the worst-case Renyi cost of one
+        query, or the plain sum of pure epsilons.
+
+    Examples
+    --------
+    >>> from sklearn_pate.aggregators import LNMax
+    >>> from sklearn_pate.rdp import data_independent_epsilon
+    >>> epsilon, method = data_independent_epsilon(LNMax(gamma=0.05), 100, 1e-5)
+    >>> round(epsilon, 2), method
+    (2.49, 'renyi')
+    >>> public = {"n_teachers": 250, "n_classes": 2}
+    >>> epsilon, method = data_independent_epsilon(LNMax(gamma=0.05), 100, 1e-5, **public)
+    >>> round(epsilon, 2)
+    2.13
+    """
+    return composition(aggregator, delta, n_teachers, n_classes)(n_queries)
+
+
+def composition(aggregator, delta, n_teachers=None, n_classes=None, orders=DEFAULT_ORDERS):
+    """Return a function from a number of queries to `data_independent_epsilon`."""
+    renyi = worst_case_rdp(aggregator, orders, n_teachers, n_classes)
+    pure = worst_case_pure(aggregator, n_teachers, n_classes)
+
+    def of(n_queries):
+        if n_queries == 0:
+            return 0.0, "none"
+        epsilon, method = min(
+            (gdp_to_epsilon(math.sqrt(n_queries) * aggregator.gdp_mu, delta), "gaussian"),
+            (n_queries * pure, "pure"),
+            (float(epsilon_by_order(n_queries * renyi, delta, orders).min()), "renyi"),
+        )
+        return epsilon, method if epsilon < math.inf else "none"
+
+    return of

@@ -1,0 +1,281 @@
+"""Data-independent costs against enumeration, dense grids, 30-digit arithmetic and composition."""
+
+import itertools
+import math
+
+import mpmath as mp
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.special import gammaln
+
+from sklearn_pate.aggregators import Aggregator, GNMax, LNMax
+from sklearn_pate.rdp import (
+    DEFAULT_ORDERS,
+    Gaussian,
+    Laplace,
+    data_independent_epsilon,
+    exact_rdp,
+    gdp_to_epsilon,
+    gnmax_sigma,
+    lead_rdp,
+    lnmax_gamma,
+    pure_rdp,
+    worst_case_pure,
+    worst_case_rdp,
+)
+from sklearn_pate.rdp.exact import Pairs
+from sklearn_pate.smooth_sensitivity import leads
+
+ORDERS = [1.1, 2.0, 8.0, 20.0, 60.0, 300.0, 2000.0]
+
+
+def all_histograms(n_teachers, n_classes):
+    """Sorted histograms of `n_teachers` votes."""
+    rows = [
+        row
+        for row in itertools.product(range(n_teachers + 1), repeat=n_classes - 1)
+        if sum(row) <= n_teachers
+    ]
+    rows = np.array([[*row, n_teachers - sum(row)] for row in rows])
+    return np.unique(np.sort(rows, axis=1), axis=0)
+
+
+# --- the three outcomes --------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("noise", [Gaussian, Laplace])
+@pytest.mark.parametrize(
+    "counts", [(0.3, 0.7), (2.0, -1.0), (-4.0, -4.5), (9.0, 0.4), (30.0, -2.0), (0.0, 20.0)]
+)
+def test_three_outcomes_against_mpmath(noise, counts):
+    def pdf(x):
+        return mp.npdf(x) if noise is Gaussian else mp.exp(-abs(x)) / 2
+
+    def cdf(x):
+        if noise is Gaussian:
+            return mp.ncdf(x)
+        return mp.exp(x) / 2 if x < 0 else 1 - mp.exp(-x) / 2
+
+    def wins(ahead, behind):
+        kinks = sorted({0.0, max(ahead, 0), max(behind, 0), max((ahead + behind) / 2, 0)})
+        steps = (-6, -4, -2, -1, 0, 1, 2, 4, 6, 9, 14, 40)
+        points = sorted({max(k + d, 0.0) for k in kinks for d in steps})
+        return mp.quad(lambda y: pdf(y - ahead) * cdf(y - behind), points)
+
+    first, second = counts
+    with mp.workdps(30):
+        expected = [wins(first, second), wins(second, first), cdf(-first) * cdf(-second)]
+        expected = [float(mp.log(p)) for p in expected]
+    got = noise.log_rivals(np.array([first]), np.array([second]))[0]
+    np.testing.assert_allclose(got, expected, rtol=1e-10, atol=1e-12)
+    assert abs(np.exp(got).sum() - 1) < 1e-11
+
+
+# --- the supremum --------------------------------------------------------------------------------
+
+
+def dense_supremum(noise, order, gaps, levels):
+    """Largest divergence of the three outcomes over a grid, in noise units, both directions."""
+    step = 1 / noise.scale
+    gap, level = (axis.ravel() for axis in np.meshgrid(gaps, levels))
+    before = noise.log_rivals(level + gap + step / 2, level - step / 2)
+    after = noise.log_rivals(level + gap - step / 2, level + step / 2)
+    return max(
+        Pairs.of(before, after).divergence(order).max(),
+        Pairs.of(after, before).divergence(order).max(),
+    )
+
+
+@pytest.mark.parametrize("scale", [2.0, 5.0, 40.0])
+@pytest.mark.parametrize("mechanism", [GNMax, LNMax])
+def test_no_point_of_a_dense_grid_exceeds_the_supremum(mechanism, scale):
+    aggregator = mechanism(scale if mechanism is GNMax else 1 / scale)
+    orders = np.array([1.1, 2.0, 8.0, 20.0, 60.0, 120.0, 500.0])
+    cost = worst_case_rdp(aggregator, orders)
+    for order, bound in zip(orders, cost, strict=True):
+        widest = min(3 * order / scale + 8, 60)
+        grid = np.linspace(0, widest, 181), np.linspace(-7, 12, 77)
+        found = dense_supremum(aggregator.argmax_noise, order, *grid)
+        assert found <= bound
+        if order / scale < 12:  # the search is no looser than the grid is coarse
+            assert bound <= found * 1.01
+
+
+def test_supremum_has_the_known_values():
+    expected = [0.05134, 0.2228, 0.713]
+    np.testing.assert_allclose(worst_case_rdp(GNMax(5.0), [2, 8, 20]), expected, rtol=5e-4)
+    shares = worst_case_rdp(GNMax(40.0), [2, 10, 60, 120]) / np.array([2, 10, 60, 120]) * 1600
+    np.testing.assert_allclose(shares, [0.6404, 0.6412, 0.695, 0.842], atol=1e-3)
+
+
+def test_publishable_epsilons_of_any_number_of_classes():
+    for n_queries, expected in ((100, 1.16), (500, 2.82), (1000, 4.16), (3000, 7.89)):
+        epsilon, method = data_independent_epsilon(GNMax(40.0), n_queries, 1e-5)
+        assert epsilon == pytest.approx(expected, rel=0.003) and method == "renyi"
+
+
+@pytest.mark.parametrize(("n_teachers", "n_classes"), [(30, 3), (18, 4), (1, 3), (2, 3), (9, 5)])
+@pytest.mark.parametrize("mechanism", [GNMax(5.0), GNMax(1.5), LNMax(0.2), LNMax(1.0)])
+def test_enumeration_never_exceeds_the_worst_case(mechanism, n_teachers, n_classes):
+    exact = exact_rdp(mechanism, all_histograms(n_teachers, n_classes), ORDERS).max(axis=0)
+    bounded = worst_case_rdp(mechanism, ORDERS, n_teachers=n_teachers, n_classes=n_classes)
+    unbounded = worst_case_rdp(mechanism, ORDERS)
+    assert (exact <= bounded).all() and (bounded <= unbounded * (1 + 1e-9)).all()
+    if n_teachers >= 18 and mechanism.get_params() == {"sigma": 5.0}:
+        assert (bounded[:3] <= 1.05 * exact[:3]).all()  # tight at low orders
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    st.lists(st.integers(0, 60), min_size=3, max_size=7).filter(lambda n: sum(n) > 0),
+    st.one_of(
+        st.builds(GNMax, sigma=st.floats(0.7, 200)), st.builds(LNMax, gamma=st.floats(0.005, 2))
+    ),
+)
+def test_the_worst_case_covers_any_votes(counts, mechanism):
+    orders = [1.2, 3.0, 15.0, 150.0]
+    exact = exact_rdp(mechanism, [counts], orders)[0]
+    assert (exact <= worst_case_rdp(mechanism, orders, sum(counts), len(counts))).all()
+    table = lead_rdp(mechanism, orders, sum(counts), len(counts))
+    assert (exact <= table[leads([counts])[0]] + 1e-25).all()  # below, both are rounding
+    assert (np.diff(table, axis=0) <= 1e-9).all()
+
+
+@pytest.mark.parametrize("mechanism", [GNMax(40.0), LNMax(0.05)])
+def test_the_published_epsilon_covers_the_exact_composition_of_three_class_votes(mechanism):
+    # The same histogram asked n times: counts of answers are multinomial, so the composed
+    # mechanism's delta at the reported epsilon is a finite sum
+    n_queries, delta, n_teachers = 60, 1e-5, 250
+    epsilon, _ = data_independent_epsilon(mechanism, n_queries, delta, n_teachers, 3)
+    counts = np.array(
+        [
+            (i, j, n_queries - i - j)
+            for i in range(n_queries + 1)
+            for j in range(n_queries + 1 - i)
+        ]
+    )
+    log_ways = gammaln(n_queries + 1) - gammaln(counts + 1).sum(axis=1)
+    largest = 0.0
+    for votes in ([84, 83, 83], [100, 100, 50], [120, 70, 60], [125, 124, 1], [200, 25, 25]):
+        for move in itertools.permutations(range(3), 2):
+            neighbour = np.array(votes)
+            neighbour[list(move)] += [-1, 1]
+            log_p = mechanism.outcome_log_proba([votes, neighbour])
+            p, q = (np.exp(counts @ row + log_ways) for row in log_p)
+            for x, y in ((p, q), (q, p)):
+                largest = max(largest, np.maximum(x - np.exp(epsilon) * y, 0).sum())
+    assert delta / 1000 < largest <= delta
+
+
+def test_a_cost_that_depends_on_the_student_is_not_enumerated():
+    class Student(Aggregator):
+        uses_student_proba = True
+        gdp_mu = 0.1
+
+        def outcome_log_proba(self, votes, student_proba=None):
+            raise AssertionError("no list of votes covers what this mechanism does")
+
+    np.testing.assert_allclose(worst_case_rdp(Student(), [2.0], 10, 2), 2 * 0.1**2 / 2)
+    np.testing.assert_allclose(lead_rdp(Student(), [2.0], 10, 2), 2 * 0.1**2 / 2)
+    epsilon, method = data_independent_epsilon(Student(), 4, 1e-5, 10, 2)
+    assert epsilon == gdp_to_epsilon(0.2, 1e-5) and method == "gaussian"
+
+
+# --- pure costs ----------------------------------------------------------------------------------
+
+
+def largest_loss(mechanism, n_teachers, n_classes):
+    """Largest log ratio of an outcome's probabilities over all histograms and moves."""
+    loss = 0.0
+    for row in all_histograms(n_teachers, n_classes):
+        for u, v in itertools.permutations(range(n_classes), 2):
+            if row[u]:
+                neighbour = row.copy()
+                neighbour[[u, v]] += [-1, 1]
+                log_p = mechanism.outcome_log_proba([row, neighbour])
+                loss = max(loss, np.abs(log_p[0] - log_p[1]).max())
+    return loss
+
+
+@pytest.mark.parametrize(("n_teachers", "n_classes"), [(1, 2), (7, 2), (1, 3), (8, 3), (5, 4)])
+@pytest.mark.parametrize("scale", [0.5, 3.0, 30.0])
+def test_bounded_votes_have_pure_privacy(n_teachers, n_classes, scale):
+    for mechanism in (GNMax(scale), LNMax(1 / scale)):
+        loss = largest_loss(mechanism, n_teachers, n_classes)
+        pure = worst_case_pure(mechanism, n_teachers, n_classes)
+        assert loss <= pure <= mechanism.pure_epsilon
+        if n_classes == 2:
+            assert pure == pytest.approx(loss, rel=1e-6)
+        cost = worst_case_rdp(mechanism, [2.0, 1e4], n_teachers, n_classes)
+        assert (cost <= pure_rdp(pure, [2.0, 1e4]) * (1 + 1e-9)).all()
+
+
+def test_unbounded_votes_have_none_with_gaussian_noise():
+    assert worst_case_pure(GNMax(40.0)) == math.inf
+    assert worst_case_pure(GNMax(40.0), n_teachers=100) == math.inf
+    assert worst_case_pure(LNMax(0.05)) == 0.1
+
+
+# --- calibration ---------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("calibrate", [gnmax_sigma, lnmax_gamma])
+@pytest.mark.parametrize("n_classes", [None, 2, 10])
+def test_calibration_is_the_least_noise_that_fits(calibrate, n_classes):
+    n_teachers = None if n_classes is None else 300
+    for n_queries in (1, 40):
+        noise = calibrate(1.0, 1e-5, n_queries, n_classes=n_classes, n_teachers=n_teachers)
+        more = noise * (1 - 1e-4 if calibrate is gnmax_sigma else 1 + 1e-4)
+        mechanism = GNMax if calibrate is gnmax_sigma else LNMax
+        public = {"n_teachers": n_teachers, "n_classes": n_classes}
+        assert data_independent_epsilon(mechanism(noise), n_queries, 1e-5, **public)[0] <= 1.0
+        assert data_independent_epsilon(mechanism(more), n_queries, 1e-5, **public)[0] > 1.0
+
+
+@pytest.mark.parametrize("calibrate", [gnmax_sigma, lnmax_gamma])
+def test_calibration_refuses_what_it_cannot_use(calibrate):
+    for arguments, name in (
+        ((0.0, 1e-5, 1), "epsilon"),
+        ((1.0, 1.0, 1), "delta"),
+        ((1.0, 1e-5, 0), "n_queries"),
+        ((1.0, 1e-5, 2.5), "n_queries"),
+    ):
+        with pytest.raises(ValueError, match=name):
+            calibrate(*arguments)
+
+
+# --- a number of answers that is itself an outcome -------------------------------------------------
+
+
+class Checked(Aggregator):
+    """Answers only if the top count passes a noisy threshold: `m + 1` outcomes."""
+
+    label_symmetric = True
+
+    def outcome_log_proba(self, votes, student_proba=None):
+        answer = GNMax(20.0).outcome_log_proba(votes)
+        passes = Gaussian.log_cdf((np.max(votes, axis=1) - 35) / 10)[:, None]
+        fails = Gaussian.log_cdf((35 - np.max(votes, axis=1)) / 10)[:, None]
+        return np.hstack([answer + passes, fails])
+
+
+def test_checked_queries_are_paid_for_answered_or_not():
+    epsilon, _ = data_independent_epsilon(Checked(), 30, 1e-5, n_teachers=50, n_classes=2)
+    # the exact composition over outcomes (answer 0, answer 1, none), worst over histograms
+    counts = np.array([(i, j, 30 - i - j) for i in range(31) for j in range(31 - i)])
+    log_ways = gammaln(31) - gammaln(counts + 1).sum(axis=1)
+    largest = 0.0
+    for n in range(50):
+        log_p = Checked().outcome_log_proba(np.array([[n, 50 - n], [n + 1, 49 - n]]))
+        p, q = (np.exp(counts @ row + log_ways) for row in log_p)
+        for x, y in ((p, q), (q, p)):
+            largest = max(largest, np.maximum(x - np.exp(epsilon) * y, 0).sum())
+    assert 1e-8 < largest <= 1e-5
+
+
+def test_every_default_order_is_finite_and_increasing():
+    for mechanism in (GNMax(40.0), LNMax(0.05)):
+        cost = worst_case_rdp(mechanism, DEFAULT_ORDERS, n_teachers=250, n_classes=10)
+        assert np.isfinite(cost).all() and (np.diff(cost) > -1e-7 * cost[1:]).all()
