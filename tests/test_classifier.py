@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from scipy import sparse
+from scipy.special import log_ndtr
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.compose import make_column_selector, make_column_transformer
 from sklearn.datasets import load_breast_cancer, load_iris, make_classification
@@ -29,10 +30,12 @@ from sklearn_pate.aggregators import Aggregator, GNMax, LNMax, PluralityVote
 from sklearn_pate.exceptions import (
     BudgetExceededError,
     PrivacyLeakWarning,
+    PrivacyTestError,
     StudentError,
     TeacherError,
 )
 from sklearn_pate.queries import RandomQueries
+from sklearn_pate.rdp import data_independent_epsilon
 
 X, Y = make_classification(2400, n_features=6, class_sep=1.5, random_state=0)
 X_PRIVATE, Y_PRIVATE, X_PUBLIC, Y_PUBLIC = X[:1500], Y[:1500], X[1500:1900], Y[1500:1900]
@@ -636,3 +639,110 @@ def test_defaults_are_useful_on_adult(data_home):
     majority = 1 - y_test.mean()
     # the mean over fits lies about 0.03 above, its standard error is 0.006
     assert np.mean(scores) > majority + 0.01
+
+
+# --- propose-test-release ------------------------------------------------------------------------
+
+
+def ptr(**params):
+    defaults = {"accounting": "ptr", "aggregator": GNMax(25.0), "n_queries": 200, "epsilon": 2.2}
+    return pate(GaussianNB(), **(defaults | {"n_teachers": 150} | params))
+
+
+def test_labels_that_pass_the_test_cost_less_than_any_votes():
+    clf = fit(ptr())
+    spent = clf.privacy_spent_
+    assert (spent.epsilon, spent.method) == (2.2, "propose-test-release")
+    assert spent.n_answered == spent.n_queries == 200
+    assert clf.curator_.epsilon(method="data_independent") > 1.2 * spent.epsilon
+    assert clf.curator_.test.pass_probability(clf.curator_.votes) > 0.9
+    assert clf.score(X_TEST, Y_TEST) > 0.85
+    assert not hasattr(pickle.loads(pickle.dumps(clf)), "curator_")
+
+
+def test_labels_that_fail_the_test_are_not_released():
+    rng = np.random.default_rng(0)
+    clf = ptr()
+    with pytest.raises(PrivacyTestError, match="No label was released.* spent epsilon=") as caught:
+        clf.fit(X_PRIVATE, rng.integers(0, 2, size=1500), X_public=X_PUBLIC)  # teachers disagree
+    spent = caught.value.privacy_spent
+    assert 0 < spent.epsilon < 2.2 and spent.n_answered == 0
+    assert spent.method == "propose-test-release"
+    assert [name for name in vars(clf) if name.endswith("_")] == []
+    error = pickle.loads(pickle.dumps(caught.value))
+    assert error.privacy_spent == spent and str(error) == str(caught.value)
+
+
+def test_a_failed_test_leaves_an_earlier_fit_as_it_was():
+    clf = fit(ptr())
+    before = dict(vars(clf))
+    with pytest.raises(PrivacyTestError):
+        clf.fit(X_PRIVATE, np.random.default_rng(0).integers(0, 2, size=1500), X_public=X_PUBLIC)
+    assert vars(clf) == before
+
+
+def test_the_test_is_drawn_with_its_own_noise():
+    # votes at the edge of the test: whether it passes depends on the seed
+    outcomes = set()
+    for seed in range(12):
+        try:
+            fit(ptr(epsilon=1.75, random_state=seed))
+            outcomes.add("passes")
+        except PrivacyTestError:
+            outcomes.add("fails")
+    assert outcomes == {"passes", "fails"}
+
+
+def test_a_cap_that_any_votes_meet_needs_no_test():
+    clf = fit(ptr(epsilon=8.0))
+    assert clf.privacy_spent_.method == "renyi" and clf.privacy_spent_.epsilon < 8.0
+    assert clf.curator_.test is None
+
+
+@pytest.mark.parametrize(
+    ("params", "error", "message"),
+    [
+        ({"n_queries": None}, ValueError, "accounting='ptr' .* set n_queries to a number"),
+        ({"epsilon": None}, ValueError, "accounting='ptr' .* set epsilon to a number"),
+        ({"aggregator": None}, ValueError, "set aggregator's sigma to a number"),
+        ({"aggregator": LNMax(None)}, ValueError, "set aggregator's gamma to a number"),
+        ({"epsilon": 0.2}, BudgetExceededError, "would fail even if all teachers agreed"),
+        ({"aggregator": PluralityVote()}, BudgetExceededError, "would fail even if all teachers"),
+        ({"accounting": "exact"}, ValueError, "accounting"),
+    ],
+)
+def test_what_cannot_be_tested_is_refused_before_any_teacher_trains(params, error, message):
+    class Fails(GaussianNB):
+        def fit(self, X, y):
+            raise AssertionError("trained")
+
+    with pytest.raises(error, match=message):
+        fit(ptr(**params).set_params(base_estimator=Fails()))
+
+
+# --- mechanisms that may refuse to answer --------------------------------------------------------
+
+
+class Checked(Aggregator):
+    """Answers if the top count passes a noisy threshold."""
+
+    label_symmetric = True
+
+    def __init__(self, threshold=60):
+        self.threshold = threshold
+
+    def outcome_log_proba(self, votes, student_proba=None):
+        excess = (np.max(votes, axis=1) - self.threshold) / 20
+        answer = GNMax(30.0).outcome_log_proba(votes)
+        return np.hstack([answer + log_ndtr(excess)[:, None], log_ndtr(-excess)[:, None]])
+
+
+def test_the_guarantee_is_for_the_queries_asked_not_answered():
+    spent = []
+    for seed in (0, 1):
+        clf = fit(pate(aggregator=Checked(72), n_queries=60, epsilon=5.0, random_state=seed))
+        spent.append(clf.privacy_spent_)
+    assert spent[0].n_answered != spent[1].n_answered and spent[0].n_answered < 60
+    assert spent[0].epsilon == spent[1].epsilon
+    expected, _ = data_independent_epsilon(Checked(72), 60, 1e-5, 100, 2)
+    assert spent[0].epsilon == expected

@@ -150,11 +150,7 @@ def test_the_published_epsilon_covers_the_exact_composition_of_three_class_votes
     n_queries, delta, n_teachers = 60, 1e-5, 250
     epsilon, _ = data_independent_epsilon(mechanism, n_queries, delta, n_teachers, 3)
     counts = np.array(
-        [
-            (i, j, n_queries - i - j)
-            for i in range(n_queries + 1)
-            for j in range(n_queries + 1 - i)
-        ]
+        [(i, j, n_queries - i - j) for i in range(n_queries + 1) for j in range(n_queries + 1 - i)]
     )
     log_ways = gammaln(n_queries + 1) - gammaln(counts + 1).sum(axis=1)
     largest = 0.0
@@ -246,7 +242,7 @@ def test_calibration_refuses_what_it_cannot_use(calibrate):
             calibrate(*arguments)
 
 
-# --- a number of answers that is itself an outcome -------------------------------------------------
+# --- a number of answers that is itself an outcome -----------------------------------------------
 
 
 class Checked(Aggregator):

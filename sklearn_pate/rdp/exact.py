@@ -96,8 +96,8 @@ def _exact_costs(aggregator, rows, orders, proba):
         pairs, of = both_ways.take(may_win), row[may_win]
         for k in range(low + 1, high):
             np.maximum.at(costs[:, k], of, pairs.divergence(orders[k]))
-    costs = np.maximum.accumulate(costs, axis=1)  # D_a does not decrease; nor may its rounding
-    return round_up(costs, orders)
+    # D_a does not decrease in a; nor may its rounding
+    return np.maximum.accumulate(round_up(costs, orders), axis=1)
 
 
 def round_up(costs, orders):

@@ -65,7 +65,11 @@ class Noise(ABC):
             gap = counts[:, 0] - counts[:, 1]
             log_proba = np.column_stack([self.log_win(gap), self.log_win(-gap)])
         else:
-            log_proba = self._log_argmax(counts)
+            log_proba = np.empty(counts.shape)
+            alike = np.lexsort(counts.T)  # by the largest counts, so that parts share levels
+            for part in np.array_split(alike, max(1, math.ceil(len(counts) / 256))):
+                if part.size:
+                    log_proba[part] = self._log_argmax(counts[part])
         result = np.empty(votes.shape)
         np.put_along_axis(result, order, log_proba[where.reshape(-1)], axis=1)
         return result
@@ -77,8 +81,6 @@ class Noise(ABC):
         histograms share the nodes, so densities are tabulated once per count that occurs, and
         sums over classes and nodes are matrix products.
         """
-        if not len(counts):
-            return counts
         levels, level = np.unique(counts, return_inverse=True)
         level = level.reshape(counts.shape)
         if levels[-1] - levels[0] > 20_000:
@@ -268,13 +270,15 @@ class Laplace(Noise):
         # above the highest it is a polynomial in exp(-x).
         gaps = np.diff(levels)
         pieces = np.maximum(1, np.ceil(gaps)).astype(int)
-        ends = [
-            np.linspace(a, a + gap, n + 1) for a, gap, n in zip(levels, gaps, pieces, strict=False)
-        ]
-        left = np.concatenate([[], *(e[:-1] for e in ends)])[:, None]
-        width = np.repeat(gaps / pieces, pieces)[:, None]
-        z, w = _gauss_legendre(4 + math.ceil(1.2 * n_classes * width.max(initial=0)))
+        width = np.repeat(gaps / pieces, pieces)
+        first = np.repeat(np.cumsum(pieces) - pieces, pieces)
+        left = np.repeat(levels[:-1], pieces) + (np.arange(width.size) - first) * width
         u, v = _gauss_legendre(max(8, n_classes // 2 + 1))
-        x = [levels[:1], (left + width * z).ravel(), levels[-1] - np.log(u)]
-        weights = [np.array([1 / n_classes]), (width * w).ravel(), v / u]
+        x, weights = [levels[:1], levels[-1] - np.log(u)], [np.array([1 / n_classes]), v / u]
+        n_nodes = 4 + np.ceil(1.2 * n_classes * width - 0.6).astype(int)
+        for n in np.unique(n_nodes):
+            z, w = _gauss_legendre(n)
+            wide = width[n_nodes == n, None]
+            x.append((left[n_nodes == n, None] + wide * z).ravel())
+            weights.append((wide * w).ravel())
         return np.concatenate(x), np.log(np.concatenate(weights))

@@ -1,0 +1,220 @@
+"""Sanitised releases and propose-test-release against enumeration, quadrature and simulation."""
+
+import itertools
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.integrate import quad
+from scipy.stats import binom, norm
+
+from sklearn_pate.aggregators import GNMax, LNMax, PluralityVote
+from sklearn_pate.rdp import data_independent_epsilon, lead_rdp
+from sklearn_pate.smooth_sensitivity import (
+    PrivacyTest,
+    SanitizedRelease,
+    leads,
+    smooth_release_rdp,
+    smooth_sensitivity,
+)
+
+PUBLIC = {"n_teachers": 250, "n_classes": 2, "delta": 1e-5}
+
+
+@given(st.lists(st.integers(0, 30), min_size=2, max_size=6), st.data())
+def test_one_teacher_changes_a_lead_by_at_most_one(counts, data):
+    counts[0] += 1
+    u = data.draw(st.sampled_from([k for k, n in enumerate(counts) if n]))
+    v = data.draw(st.integers(0, len(counts) - 1))
+    neighbour = list(counts)
+    neighbour[u] -= 1
+    neighbour[v] += 1
+    assert abs(leads([counts])[0] - leads([neighbour])[0]) <= 1
+
+
+# --- smooth sensitivity --------------------------------------------------------------------------
+
+
+@settings(max_examples=30, deadline=None)
+@given(
+    st.lists(st.floats(0, 3), min_size=2, max_size=6),
+    st.lists(st.integers(0, 5), min_size=1, max_size=2),
+    st.floats(0.01, 2),
+)
+def test_smooth_sensitivity_by_enumeration(cost, lead, beta):
+    cost, lead = np.array(cost), [min(j, len(cost) - 1) for j in lead]
+    every = np.array(list(itertools.product(range(len(cost)), repeat=len(lead))))
+    sums = cost[every].sum(axis=1)
+    distance = np.abs(every[:, None] - every[None]).max(axis=2)  # one teacher votes on all queries
+    local = np.where(distance <= 1, np.abs(sums[:, None] - sums[None]), 0).max(axis=1)
+    here = np.flatnonzero((every == lead).all(axis=1))[0]
+    needed = (np.exp(-beta * distance[here]) * local).max()
+    result = smooth_sensitivity(cost, lead, beta)
+    assert result >= needed * (1 - 1e-12)
+    if len(lead) == 1:
+        assert result == pytest.approx(needed, rel=1e-12)
+    for near in np.flatnonzero(distance[here] <= 1):
+        assert result <= math.exp(beta) * smooth_sensitivity(cost, every[near], beta) * (1 + 1e-12)
+
+
+def divergence_of_normals(order, shift, scale):
+    """D_order(N(shift, scale) || N(0, 1)) by quadrature."""
+
+    def integrand(x):
+        return math.exp(order * norm.logpdf(x, shift, scale) + (1 - order) * norm.logpdf(x))
+
+    w = order - (order - 1) * scale**2
+    if w <= 0:
+        return math.inf
+    peak, width = order * shift / w, scale / math.sqrt(w)
+    value, _ = quad(integrand, peak - 40 * width, peak + 40 * width, points=[peak], limit=500)
+    return math.log(value) / (order - 1)
+
+
+@pytest.mark.parametrize(
+    ("order", "beta", "sigma"), [(20, 0.015, 6), (20, 0.0225, 6), (5, 0.08, 2)]
+)
+def test_release_cost_against_quadrature(order, beta, sigma):
+    worst = 0.0
+    for log_ratio in np.linspace(-beta, beta, 9):  # of the two smooth sensitivities
+        mine, other = 1.0, math.exp(log_ratio)
+        shift = min(mine, other)  # local sensitivity is at most either
+        worst = max(worst, divergence_of_normals(order, shift / (other * sigma), mine / other))
+    assert smooth_release_rdp([order], beta, sigma)[0] == pytest.approx(worst, rel=1e-9)
+
+
+def test_release_cost_is_not_the_smaller_one_of_public_code():
+    for beta, public, true in ((0.015, 0.612, 0.667), (0.0225, 0.665, 2.246)):
+        a, sigma = 20.0, 6.0
+        formula = a * math.exp(2 * beta) / sigma**2
+        formula += (a * beta - math.log(1 - 2 * a * beta) / 2) / (a - 1)
+        assert formula == pytest.approx(public, abs=1e-3)
+        assert smooth_release_rdp([a], beta, sigma)[0] == pytest.approx(true, abs=1e-3)
+    assert smooth_release_rdp([20.0], 0.05, 6.0)[0] == math.inf
+
+
+@pytest.mark.parametrize("failure", [0.05, 0.3])
+def test_sanitised_bound_covers_as_often_as_it_says(failure):
+    release = SanitizedRelease(order=12.0, failure_probability=failure)
+    cost = lead_rdp(GNMax(20.0), [12.0], n_teachers=60, n_classes=2)[:, 0]
+    lead = np.random.default_rng(0).integers(0, 31, size=40)
+    rng = np.random.default_rng(1)
+    draws = np.array([release.draw(cost, lead, rng) for _ in range(10_000)])
+    misses = int((draws < cost[lead].sum()).sum())
+    assert misses <= binom.ppf(1 - 1e-6, 10_000, failure)
+    assert 0 < misses  # the bound is not vacuous
+    assert len(np.unique(draws)) == 10_000
+
+
+def test_sanitised_release_costs_both_draws():
+    release = SanitizedRelease(order=12.0, beta=0.02, sigma_scale=8.0, sigma_cost=6.0)
+    smooth = smooth_release_rdp([12.0], 0.02, 6.0)[0]
+    assert release.rdp == pytest.approx(12 / (2 * 64) + smooth)
+
+
+# --- propose-test-release ------------------------------------------------------------------------
+
+
+def small_test(mechanism, n_teachers, n_queries, share, delta):
+    public = {"n_teachers": n_teachers, "n_classes": 2}
+    worst = data_independent_epsilon(mechanism, n_queries, delta, **public)[0]
+    return PrivacyTest.plan(mechanism, n_queries, **public, epsilon=share * worst, delta=delta)
+
+
+@pytest.mark.parametrize("mechanism", [GNMax(4.0), LNMax(0.4)])
+@pytest.mark.parametrize(("share", "delta"), [(0.7, 1e-3), (0.8, 1e-2)])
+def test_the_guarantee_by_enumeration_of_all_neighbours(mechanism, share, delta):
+    # 3 queries, two classes: outcomes are "fail" and 8 label vectors; one teacher moves the count
+    # of each query by -1, 0 or 1
+    n_teachers, n_queries = 80, 3
+    test = small_test(mechanism, n_teachers, n_queries, share, delta)
+    first = np.arange(n_teachers + 1)
+    log_p = mechanism.outcome_log_proba(np.column_stack([first, n_teachers - first]))
+    labels = np.array(list(itertools.product((0, 1), repeat=n_queries)))
+
+    def outcomes(counts):
+        counts = np.array(counts)
+        passes = test.pass_probability(np.column_stack([counts, n_teachers - counts]))
+        released = np.exp(log_p[counts][np.arange(n_queries), labels].sum(axis=1))
+        return np.append(passes * released, 1 - passes)
+
+    rng = np.random.default_rng(0)
+    largest, passed = 0.0, []
+    for _ in range(1500):
+        counts = rng.integers(0, n_teachers + 1, size=n_queries)
+        if rng.random() < 0.7:  # near the limit of the test
+            counts = np.clip(rng.integers(0, 25) + rng.integers(-3, 4, n_queries), 0, n_teachers)
+        neighbour = np.clip(counts + rng.integers(-1, 2, size=n_queries), 0, n_teachers)
+        p, q = outcomes(counts), outcomes(neighbour)
+        passed.append(1 - p[-1])
+        largest = max(largest, np.maximum(p - math.exp(test.epsilon) * q, 0).sum())
+    assert largest <= delta
+    assert min(passed) == pytest.approx(delta) and max(passed) > 0.9  # both kinds were drawn
+
+
+def test_each_step_of_the_curve_costs_at_most_the_budget():
+    test = PrivacyTest.plan(GNMax(40.0), 500, **PUBLIC, epsilon=1.6)
+    a, p = test.order, test.pass_probability_at
+    assert p[0] == pytest.approx(1e-5) and (np.diff(p) >= 0).all() and p[-1] > 0.99
+    conversion = math.log((a - 1) / a) - (math.log(1e-5) + math.log(a)) / (a - 1)
+    for x, y in itertools.chain(zip(p, p[1:], strict=False), zip(p[1:], p, strict=False)):
+        moment = (1 - x) ** a * (1 - y) ** (1 - a)
+        moment += x**a * y ** (1 - a) * math.exp((a - 1) * test.limit)
+        assert math.log(moment) / (a - 1) + conversion <= 1.6
+    # alone, the test's outcome is as private as it says
+    for x, y in itertools.chain(zip(p, p[1:], strict=False), zip(p[1:], p, strict=False)):
+        e = math.exp(test.test_epsilon)
+        assert max(x - e * y, 0) + max((1 - x) - e * (1 - y), 0) <= 1e-5
+
+
+def test_distance_counts_teachers():
+    test = PrivacyTest.plan(GNMax(40.0), 100, **PUBLIC, epsilon=0.8)
+    cost, reached = test.cost_by_lead, []
+    for lead in range(126):
+        # the largest cost that `d` teachers can reach, who move all queries alike
+        d = 0
+        while d < 126 and 100 * cost[max(lead - d, 0) : lead + d + 1].max() <= test.limit:
+            d += 1
+        votes = np.tile([125 + lead, 125 - lead], (100, 1))
+        expected = test.pass_probability_at[min(d, len(test.pass_probability_at) - 1)]
+        assert test.pass_probability(votes) == expected
+        reached.append(d)
+    assert reached[0] == 0 and reached[-1] > 20
+
+
+def test_passes_as_often_as_it_says():
+    test = PrivacyTest.plan(GNMax(40.0), 100, **PUBLIC, epsilon=0.8)
+    rng = np.random.default_rng(0)
+    votes = np.tile([200, 50], (100, 1))
+    votes[:12] = [140, 110]
+    expected = test.pass_probability(votes)
+    assert 0.001 < expected < 0.999
+    passes = sum(test.passes(votes, rng) for _ in range(4000))
+    assert abs(passes / 4000 - expected) < 5 * math.sqrt(expected * (1 - expected) / 4000)
+
+
+def test_a_hopeless_test_is_not_planned():
+    assert PrivacyTest.plan(GNMax(40.0), 500, **PUBLIC, epsilon=0.5) is None
+    assert PrivacyTest.plan(PluralityVote(), 500, **PUBLIC, epsilon=5.0) is None
+    # a mechanism whose cost does not depend on the lead leaves nothing to test
+    three = PUBLIC | {"n_classes": 3}
+    assert PrivacyTest.plan(LNMax(0.001), 5, **three, epsilon=1e-4) is None
+
+
+def test_a_publishable_epsilon_far_below_the_worst_case_on_real_votes(data_home):
+    adult = np.load(data_home / "votes" / "adult_250_random_forest.npz")["votes"][:500]
+    assert data_independent_epsilon(GNMax(40.0), 500, 1e-5, 250, 2)[0] > 2.8
+    test = PrivacyTest.plan(GNMax(40.0), 500, **PUBLIC, epsilon=1.6)
+    assert test.pass_probability(adult) > 0.999
+    mnist = np.load(data_home / "votes" / "mnist_250_cnn.npz")["votes"][:1000]
+    ten = PUBLIC | {"n_classes": 10}
+    assert data_independent_epsilon(GNMax(40.0), 1000, 1e-5, 250, 10)[0] > 4.1
+    test = PrivacyTest.plan(GNMax(40.0), 1000, **ten, epsilon=3.2)
+    assert test.pass_probability(mnist) > 0.99
+
+
+def test_two_draws_never_share_noise():
+    release, cost = SanitizedRelease(order=12.0), np.linspace(1, 0, 20)
+    assert release.draw(cost, [3]) != release.draw(cost, [3])
