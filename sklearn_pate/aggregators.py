@@ -26,11 +26,20 @@ class Aggregator(BaseEstimator, metaclass=ABCMeta):
 
     A subclass writes `outcome_log_proba`; sampling, exact cost and, for two classes, the guarantee
     follow from it. A mechanism whose cost is known for every data set also overrides `gdp_mu` or
-    `pure_epsilon`; without either its epsilon is infinite for more than two classes. Parameters
-    follow scikit-learn's conventions (`get_params`, `clone`).
+    `pure_epsilon`; without either its epsilon is infinite for more than two classes. A subclass
+    that writes `outcome_log_proba` or `aggregate` inherits no claims: neither costs nor symmetry.
+    Parameters follow scikit-learn's conventions (`get_params`, `clone`).
     """
 
     _parameter_constraints: dict = {}
+
+    def __init_subclass__(cls, **kwargs):
+        """Forget claims about what a subclass changes: it must state its own."""
+        super().__init_subclass__(**kwargs)
+        if {"outcome_log_proba", "aggregate"} & vars(cls).keys():
+            claims = ("label_symmetric", "argmax_noise", "gdp_mu", "pure_epsilon", "published_rdp")
+            for name in set(claims) - vars(cls).keys():
+                setattr(cls, name, vars(Aggregator)[name])
 
     #: Whether permuting the vote counts permutes the outcome probabilities and nothing else, so
     #: that costs depend on the sorted counts only. Ties broken by class number are not symmetric.

@@ -79,7 +79,7 @@ class PATEClassifier(ClassifierMixin, BaseEstimator):
         less when teachers agree: labels are released only if a private test finds the exact cost
         of the votes small enough for `epsilon`. It needs numbers for `epsilon`, `n_queries` and
         the aggregator's noise, and queries that do not depend on labels. If the test fails,
-        `fit` raises `PrivacyTestError`, and the test is paid for.
+        `fit` raises `PrivacyTestError`, and `epsilon` is spent all the same.
     unit : {"record", "group"}, default="record"
         What the guarantee protects. "group" needs ``fit(..., groups=...)``.
     partition : {"random", "hash", "predefined"} or object, default="random"
@@ -143,8 +143,8 @@ class PATEClassifier(ClassifierMixin, BaseEstimator):
     TeacherError
         From `fit`, if a teacher fails; no label was released.
     PrivacyTestError
-        From `fit`, if the votes do not pass the test of ``accounting="ptr"``. It says what the
-        test cost; no label was released.
+        From `fit`, if the votes do not pass the test of ``accounting="ptr"``. No label was
+        released; it says what the outcome of the test cost.
     StudentError
         From `fit`, if the released labels cannot train the student. It carries the labels, which
         are paid for; `fit_student` tries another student on them.
@@ -528,13 +528,12 @@ class PATEClassifier(ClassifierMixin, BaseEstimator):
     def _test(self, plan, parts, votes, seed):
         if plan.test is None or plan.test.passes(votes, np.random.default_rng(seed)):
             return
-        spent = self._spent(plan, parts, plan.test.test_epsilon, 0)
         raise PrivacyTestError(
             "the votes did not pass the private test of accounting='ptr': their labels may cost "
-            f"more than epsilon={self.epsilon:g} allows. No label was released; the outcome of "
-            f"the test itself spent epsilon={spent.epsilon:.4g} (in this error's privacy_spent). "
-            "Ask fewer queries, use more noise, raise epsilon, or use accounting='worst_case'",
-            spent,
+            "more than it allows. No label was released, but the outcome of the test is, and "
+            f"epsilon={plan.epsilon:g} is spent (this error's privacy_spent). Ask fewer queries, "
+            "use more noise, raise epsilon, or use accounting='worst_case'",
+            self._spent(plan, parts, plan.epsilon, 0),
         )
 
     def _release(self, schema, X_public, classes, parts, plan, asked, labels):

@@ -23,7 +23,7 @@ class PrivacyTestError(ValueError):
     Attributes
     ----------
     privacy_spent : PrivacySpent
-        What the outcome of the test cost.
+        What is spent all the same: the outcome of the test depends on the votes.
     """
 
     def __init__(self, message, privacy_spent):

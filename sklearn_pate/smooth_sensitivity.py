@@ -24,7 +24,6 @@ from .rdp import (
     epsilon_by_order,
     lead_rdp,
 )
-from .rdp.exact import Pairs
 
 __all__ = ["PrivacyTest", "SanitizedRelease", "leads", "smooth_release_rdp", "smooth_sensitivity"]
 
@@ -319,17 +318,6 @@ class PrivacyTest:
             delta=delta,
         )
 
-    @property
-    def test_epsilon(self):
-        """Epsilon of the test's outcome alone, on any votes: what a failed test spends."""
-        p = self.pass_probability_at
-        log_proba = np.column_stack([np.log(p), np.log1p(-p)])
-        there, back = log_proba[:-1], log_proba[1:]
-        pairs = Pairs.of(np.concatenate([there, back]), np.concatenate([back, there]))
-        cost = np.array([pairs.divergence(order).max() for order in DEFAULT_ORDERS])
-        by_order = epsilon_by_order(cost * (1 + 1e-9), self.delta, DEFAULT_ORDERS)
-        return float(min(pairs.reach.max(), by_order.min()))
-
     def pass_probability(self, votes):
         """Probability that the test passes on these votes: private.
 
@@ -351,7 +339,8 @@ class PrivacyTest:
 
     def passes(self, votes, random_state=None):
         """Draw the outcome of the test: safe to publish."""
-        return bool(np.random.default_rng(random_state).random() < self.pass_probability(votes))
+        waits = np.random.default_rng(random_state).standard_exponential()  # exact at any delta
+        return bool(waits > -math.log(self.pass_probability(votes)))
 
 
 def _steepest(order, limit, total, delta, n_steps=100):
@@ -366,7 +355,7 @@ def _steepest(order, limit, total, delta, n_steps=100):
         failed = order * log_expit(-x) + (1 - order) * log_expit(-y)
         return np.logaddexp(passed, failed) / (order - 1)
 
-    odds = [np.full(order.size, logit(delta))]
+    odds = [np.full(order.size, logit(delta * (1 - 1e-12)))]
     while len(odds) < n_steps:
         low, high = odds[-1], np.minimum(odds[-1] + 8, _SURE)
         for _ in range(40):

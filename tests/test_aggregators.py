@@ -12,6 +12,7 @@ from scipy.stats import chisquare
 from sklearn.base import clone
 
 from sklearn_pate.aggregators import Aggregator, GNMax, LNMax, PluralityVote
+from sklearn_pate.rdp import worst_case_rdp
 
 
 def reference(mechanism, counts, j):
@@ -207,3 +208,23 @@ def test_half_precision_parameters_cost_what_they_say():
     assert GNMax(np.float16(40)).gdp_mu == GNMax(40.0).gdp_mu
     assert LNMax(np.float16(0.5)).pure_epsilon == 1.0
     assert type(GNMax(np.float16(40)).gdp_mu) is type(LNMax(np.float16(0.5)).pure_epsilon) is float
+
+
+def test_a_subclass_that_changes_what_is_released_inherits_no_claims():
+    class Louder(GNMax):
+        def outcome_log_proba(self, votes, student_proba=None):
+            return super().outcome_log_proba(10 * np.asarray(votes))
+
+    class Other(LNMax):
+        def aggregate(self, votes, student_proba=None, random_state=None):
+            return np.argmax(votes, axis=1)
+
+    class Renamed(GNMax):
+        """Changes nothing that is released."""
+
+    for mechanism in (Louder(), Other()):
+        assert (mechanism.gdp_mu, mechanism.pure_epsilon) == (math.inf, math.inf)
+        assert mechanism.argmax_noise is None and not mechanism.label_symmetric
+        assert np.isinf(mechanism.published_rdp([[3, 1]], [2.0])).all()
+        assert np.isinf(worst_case_rdp(mechanism, [2.0], 10, 3)).all()
+    assert Renamed().gdp_mu == GNMax().gdp_mu and Renamed().label_symmetric

@@ -163,10 +163,6 @@ def test_each_step_of_the_curve_costs_at_most_the_budget():
         moment = (1 - x) ** a * (1 - y) ** (1 - a)
         moment += x**a * y ** (1 - a) * math.exp((a - 1) * test.limit)
         assert math.log(moment) / (a - 1) + conversion <= 1.6
-    # alone, the test's outcome is as private as it says
-    for x, y in itertools.chain(zip(p, p[1:], strict=False), zip(p[1:], p, strict=False)):
-        e = math.exp(test.test_epsilon)
-        assert max(x - e * y, 0) + max((1 - x) - e * (1 - y), 0) <= 1e-5
 
 
 def test_distance_counts_teachers():

@@ -75,7 +75,7 @@ def lnmax_gamma(epsilon, delta, n_queries, n_classes=None, n_teachers=None):
     1.877...
     """
     n_queries = check_count("n_queries", n_queries)
-    enough = 2 * n_queries / check_positive("epsilon", epsilon)
+    enough = 2 * n_queries / check_positive("epsilon", epsilon) * (1 + 1e-9)
     return 1 / _least_scale(Laplace, enough, epsilon, delta, n_queries, n_classes, n_teachers)
 
 
@@ -87,21 +87,28 @@ def _least_scale(noise, enough, epsilon, delta, n_queries, n_classes, n_teachers
         mechanism = _Argmax(noise(math.exp(log_scale)))
         return composition(mechanism, delta, n_teachers, n_classes, orders)(n_queries)[0] - epsilon
 
-    high, low, coarse = math.log(enough), math.log(enough), DEFAULT_ORDERS[::4]
-    while excess(low, coarse) <= 0:
+    def best_order(log_scale):
+        mechanism = _Argmax(noise(math.exp(log_scale)))
+        cost = worst_case_rdp(mechanism, DEFAULT_ORDERS[::4], n_teachers, n_classes)
+        by_order = epsilon_by_order(n_queries * cost, delta, DEFAULT_ORDERS[::4])
+        return 4 * int(np.argmin(by_order))
+
+    high = low = math.log(enough)
+    while excess(low, DEFAULT_ORDERS[::4]) <= 0:
         low, high = low - 0.5, low
-    # The orders that matter at the upper end serve the search; any order is a guarantee
-    cost = worst_case_rdp(_Argmax(noise(math.exp(high))), coarse, n_teachers, n_classes)
-    best = 4 * int(np.argmin(epsilon_by_order(n_queries * cost, delta, coarse)))
-    orders = DEFAULT_ORDERS[max(best - 16, 0) : best + 17]
-    while excess(low, orders) <= 0:
-        low -= 0.5
-    if excess(high, orders) >= 0:
-        return math.exp(high)
-    root = brentq(excess, low, high, args=(orders,), xtol=2e-7)
-    while excess(root, orders) > 0:
-        root += 2e-7
-    return math.exp(min(root, high))
+    best = best_order(high)
+    while True:  # orders near the best at one end serve the search; any order is a guarantee
+        orders = DEFAULT_ORDERS[max(best - 16, 0) : best + 17]
+        while excess(low, orders) <= 0:
+            low -= 0.5
+        if excess(high, orders) >= 0:
+            return math.exp(high)
+        root = brentq(excess, low, high, args=(orders,), xtol=2e-7)
+        while excess(root, orders) > 0:
+            root += 2e-7
+        high, previous, best = min(root, high), best, best_order(root)
+        if abs(best - previous) <= 12:
+            return math.exp(high)
 
 
 class _Argmax:

@@ -197,10 +197,12 @@ class Gaussian(Noise):
     @staticmethod
     def _log_tail_win(ahead, behind):
         # The integrand is log-concave. It peaks near `ahead`, or, with twice the curvature,
-        # halfway to a rival far above it; 8 (6.5) units away it is below 1e-14 of its peak.
+        # halfway to a rival far above it; 8 (6.5) units away it is below 1e-14 of its peak. If
+        # both are far below 0, it falls from there like an exponential.
         near = ahead > behind - 3
         peak = np.maximum(np.where(near, ahead, (ahead + behind) / 2), 0)[:, None]
-        reach = np.where(near, 8.0, 6.5)[:, None]
+        fall = np.maximum(-ahead - np.maximum(behind, 0), 1e-9)
+        reach = np.minimum(np.where(near, 8.0, 6.5), 40 / fall)[:, None]
         low = np.maximum(peak - reach, 0)
         width = peak + reach - low
         y = low + width * _NODES

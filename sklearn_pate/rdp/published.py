@@ -101,7 +101,9 @@ def lnmax_rdp(votes, gamma, orders):
            [0.  ]])
     """
     gamma, orders = check_positive("gamma", gamma), check_orders(orders)
-    log_q = _log_gap_sum(votes, lambda d: np.log((2 + gamma * d) / 4) - gamma * d)[:, None]
+    log_q = _log_gap_sum(votes, lambda d: np.log((2 + gamma * d) / 4) - gamma * d)
+    log_q, where = np.unique(log_q, return_inverse=True)
+    log_q = log_q[:, None]
     fixed = np.minimum(2 * gamma**2 * orders, 2 * gamma)
     holds = log_q < -np.logaddexp(2 * gamma, 0.0)
     safe = np.where(holds, log_q, -np.logaddexp(2 * gamma, 0.0) - 1)
@@ -109,7 +111,8 @@ def lnmax_rdp(votes, gamma, orders):
     moments = orders - 1
     stay = log_p + moments * (log_p - np.log1p(-np.exp(2 * gamma + safe)))
     move = safe + 2 * gamma * moments
-    return check_cost(np.where(holds, np.minimum(fixed, np.logaddexp(stay, move) / moments), fixed))
+    bound = np.where(holds, np.minimum(fixed, np.logaddexp(stay, move) / moments), fixed)
+    return check_cost(bound)[where]
 
 
 def gaussian_rdp(log_q, sigma, orders):
@@ -137,7 +140,8 @@ def gaussian_rdp(log_q, sigma, orders):
     True
     """
     sigma, orders = check_positive("sigma", sigma), check_orders(orders)
-    log_q = np.asarray(log_q, dtype=float)[:, None]
+    log_q, where = np.unique(np.asarray(log_q, dtype=float), return_inverse=True)
+    log_q = log_q[:, None]
     fixed = orders / sigma**2
     mu2 = sigma * np.sqrt(-log_q)  # Lemma 9's choice of the two orders
     mu1 = mu2 + 1
@@ -150,7 +154,7 @@ def gaussian_rdp(log_q, sigma, orders):
         log_b = e1 - log_q / mu2
         moments = orders - 1
         bound = np.logaddexp(log_p + moments * log_a, log_q + moments * log_b) / moments
-    return check_cost(np.where(holds, np.minimum(fixed, bound), fixed))
+    return check_cost(np.where(holds, np.minimum(fixed, bound), fixed))[where]
 
 
 def gnmax_rdp(votes, sigma, orders):

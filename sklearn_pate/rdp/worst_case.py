@@ -14,6 +14,9 @@ __all__ = ["data_independent_epsilon", "lead_rdp", "worst_case_pure", "worst_cas
 #: Two-class histograms are enumerated up to this many teachers.
 _MOST_ENUMERATED = 10_000
 
+#: Orders times one vote in noise scales: beyond it, other bounds on the worst case are as good.
+_FAR = 100
+
 
 def worst_case_rdp(aggregator, orders, n_teachers=None, n_classes=None):
     """Renyi cost of one query on any votes: data-independent, so safe to publish.
@@ -69,8 +72,7 @@ def worst_case_rdp(aggregator, orders, n_teachers=None, n_classes=None):
     elif aggregator.argmax_noise is not None:
         noise = aggregator.argmax_noise
         most = math.inf if n_teachers is None else n_teachers / noise.scale
-        # far out, the supremum is within 2% of the Gaussian mechanism's own cost
-        near = orders / noise.scale < 12 if noise.mu < math.inf else orders < math.inf
+        near = orders / noise.scale < _FAR
         if near.any():
             found = _supremum(noise, orders[near], most)
             cost[near] = np.minimum(cost[near], found * (1 + 1e-6))
@@ -165,10 +167,12 @@ def _supremum(noise, orders, most):
         after = noise.log_rivals(level + gap - step / 2, level + step / 2)
         return Pairs.of(before, after), Pairs.of(after, before)
 
-    widest = max(0.0, min(most - step, 10 + 2.5 * min(orders.max() * step, 100)))
+    far = orders.max() * step
+    widest, lowest = max(0.0, min(most - step, 10 + 2.5 * far)), -8 - 1.2 * far
     gaps = np.concatenate([np.arange(0, 5, 0.5), np.geomspace(5, 300, 31)])
     gaps = np.append(gaps[gaps < widest], widest)
-    levels = np.array([-4, -2.5, -1.5, -1, -0.5, 0, 0.5, 1, 1.5, 2, 3, 4, 6, 10, 20.0])
+    levels = np.concatenate([-np.geomspace(130, 2.5, 21), np.arange(-2, 2, 0.5), [2, 3, 4, 6, 10]])
+    levels = np.append(levels[levels > 0.9 * lowest], 20)
     gaps, levels = (axis.ravel() for axis in np.meshgrid(gaps, levels))
     there, back = pair(gaps, levels)
     start = [np.maximum(there.divergence(a), back.divergence(a)) for a in orders]
@@ -182,7 +186,7 @@ def _supremum(noise, orders, most):
     while live.size:
         wide = reach[live, None] * np.maximum(1, gap[live, None] / 4)
         near_gap = np.clip(gap[live, None] + wide * around[:, 0], 0, widest)
-        near_level = np.clip(level[live, None] + reach[live, None] * around[:, 1], -6, 20)
+        near_level = np.clip(level[live, None] + reach[live, None] * around[:, 1], lowest, 20)
         there, back = pair(near_gap.ravel(), near_level.ravel())
         order = np.repeat(orders[live], len(around))
         cost = np.maximum(there.divergence(order), back.divergence(order)).reshape(near_gap.shape)
@@ -194,7 +198,7 @@ def _supremum(noise, orders, most):
         level[moved] = near_level[chosen][better]
         reach[live[~better]] /= 2
         live = live[reach[live] > 2e-4]
-    at_border = (gap > widest * 0.999) & (widest < most - step)
+    at_border = (gap > widest * 0.999) & (widest < most - step) | (level <= lowest)
     return np.where(at_border, np.inf, best)
 
 
