@@ -9,6 +9,7 @@ from sklearn.base import BaseEstimator
 
 from ._sklearn import Interval
 from .rdp import (
+    DEFAULT_ORDERS,
     Gaussian,
     Laplace,
     check_log_proba,
@@ -16,6 +17,7 @@ from .rdp import (
     check_votes,
     gnmax_rdp,
     lnmax_rdp,
+    query_cost,
 )
 
 __all__ = ["Aggregator", "GNMax", "LNMax", "PluralityVote"]
@@ -37,8 +39,11 @@ class Aggregator(BaseEstimator, metaclass=ABCMeta):
         """Forget claims about what a subclass changes: it must state its own."""
         super().__init_subclass__(**kwargs)
         if {"outcome_log_proba", "aggregate"} & vars(cls).keys():
-            claims = ("label_symmetric", "argmax_noise", "gdp_mu", "pure_epsilon", "published_rdp")
-            for name in set(claims) - vars(cls).keys():
+            claims = {
+                *("label_symmetric", "argmax_noise", "gdp_mu", "pure_epsilon"),
+                *("known_rdp", "costs", "published_rdp"),
+            }
+            for name in claims - vars(cls).keys():
                 setattr(cls, name, vars(Aggregator)[name])
 
     #: Whether permuting the vote counts permutes the outcome probabilities and nothing else, so
@@ -112,6 +117,40 @@ class Aggregator(BaseEstimator, metaclass=ABCMeta):
     def pure_epsilon(self):
         """Pure epsilon (delta = 0) of one query on any votes; inf if there is none."""
         return math.inf
+
+    def known_rdp(self, orders, n_teachers=None, n_classes=None):
+        """Renyi cost of one query on any votes that the other claims do not imply.
+
+        Parameters
+        ----------
+        orders : ndarray of shape (n_orders,)
+            Renyi orders, above 1.
+        n_teachers, n_classes : int, default=None
+            Public numbers; None means any number.
+
+        Returns
+        -------
+        ndarray of shape (n_orders,)
+            inf where nothing is known.
+        """
+        return np.full(len(orders), np.inf)
+
+    def costs(self, orders=DEFAULT_ORDERS, n_teachers=None, n_classes=None):
+        """Return a function from a number of queries to their `rdp.Cost` on any votes.
+
+        Parameters
+        ----------
+        orders : array-like of shape (n_orders,), default=DEFAULT_ORDERS
+            Renyi orders, above 1.
+        n_teachers, n_classes : int, default=None
+            Public numbers that make it sharper.
+
+        Returns
+        -------
+        callable
+            From a number of queries asked, answered or not, to `rdp.Cost`.
+        """
+        return query_cost(self, orders, n_teachers, n_classes).times
 
     def published_rdp(self, votes, orders):
         """The bound its paper prints: data-dependent, one direction, private.

@@ -25,14 +25,18 @@ from .exact import exact_rdp
 from .noise import Gaussian, Laplace, Noise
 from .published import gaussian_rdp, gnmax_rdp, lnmax_rdp, pure_rdp, threshold_rdp
 from .worst_case import (
+    Cost,
+    checked_rdp,
     composition,
     data_independent_epsilon,
     lead_rdp,
+    query_cost,
     worst_case_pure,
     worst_case_rdp,
 )
 
 __all__ = [
+    "Cost",
     "DEFAULT_ORDERS",
     "Gaussian",
     "Laplace",
@@ -41,6 +45,7 @@ __all__ = [
     "check_log_proba",
     "check_orders",
     "check_votes",
+    "checked_rdp",
     "composition",
     "data_independent_epsilon",
     "epsilon_by_order",
@@ -54,6 +59,7 @@ __all__ = [
     "lnmax_gamma",
     "lnmax_rdp",
     "pure_rdp",
+    "query_cost",
     "rdp_to_epsilon",
     "threshold_rdp",
     "worst_case_pure",

@@ -8,7 +8,7 @@ from scipy.optimize import brentq
 from .checks import DEFAULT_ORDERS, check_count, check_delta, check_positive
 from .conversion import epsilon_by_order, gdp_mu
 from .noise import Gaussian, Laplace
-from .worst_case import composition, worst_case_rdp
+from .worst_case import composition, query_cost, worst_case_rdp
 
 __all__ = ["gnmax_sigma", "lnmax_gamma"]
 
@@ -122,3 +122,9 @@ class _Argmax:
 
     def outcome_log_proba(self, votes, student_proba=None):
         return self.argmax_noise.log_argmax(votes)
+
+    def known_rdp(self, orders, n_teachers, n_classes):
+        return np.full(orders.size, np.inf)
+
+    def costs(self, orders, n_teachers, n_classes):
+        return query_cost(self, orders, n_teachers, n_classes).times

@@ -1,15 +1,26 @@
 """What a query costs at most: on any votes, or on any votes with a given lead of the top class."""
 
 import math
+from dataclasses import dataclass
 
 import numpy as np
+from scipy.special import log_ndtr
 
-from .checks import DEFAULT_ORDERS, check_count, check_orders
+from .checks import DEFAULT_ORDERS, check_count, check_delta, check_orders, check_positive
 from .conversion import epsilon_by_order, gdp_to_epsilon
-from .exact import Pairs, exact_rdp
+from .exact import Pairs, exact_rdp, round_up
 from .published import pure_rdp
 
-__all__ = ["data_independent_epsilon", "lead_rdp", "worst_case_pure", "worst_case_rdp"]
+__all__ = [
+    "Cost",
+    "checked_rdp",
+    "composition",
+    "data_independent_epsilon",
+    "lead_rdp",
+    "query_cost",
+    "worst_case_pure",
+    "worst_case_rdp",
+]
 
 #: Two-class histograms are enumerated up to this many teachers.
 _MOST_ENUMERATED = 10_000
@@ -46,6 +57,7 @@ def worst_case_rdp(aggregator, orders, n_teachers=None, n_classes=None):
       largest divergence between three outcomes (the one class, the other, neither) over the
       distances of the two counts from that maximum, real numbers with a difference of at most
       `n_teachers`. The search's last digits are covered by adding 1e-6 of the cost;
+    - `known_rdp`, what the mechanism says of itself;
     - `gdp_mu`: a `mu`-Gaussian-DP mechanism costs ``a mu**2 / 2`` (Dong, Roth, Su (2022),
       Corollary B.6);
     - `worst_case_pure`: a pure mechanism costs `pure_rdp`.
@@ -60,9 +72,9 @@ def worst_case_rdp(aggregator, orders, n_teachers=None, n_classes=None):
     array([0.00399])
     """
     orders = check_orders(orders)
-    cost = np.full(orders.size, np.inf)
+    cost = np.array(aggregator.known_rdp(orders, n_teachers, n_classes), dtype=float)
     if aggregator.gdp_mu < math.inf:
-        cost = orders * aggregator.gdp_mu**2 / 2
+        cost = np.minimum(cost, orders * aggregator.gdp_mu**2 / 2)
     pure = worst_case_pure(aggregator, n_teachers, n_classes)
     if pure < math.inf:
         cost = np.minimum(cost, pure_rdp(pure, orders))
@@ -297,17 +309,164 @@ def data_independent_epsilon(aggregator, n_queries, delta, n_teachers=None, n_cl
 
 def composition(aggregator, delta, n_teachers=None, n_classes=None, orders=DEFAULT_ORDERS):
     """Return a function from a number of queries to `data_independent_epsilon`."""
-    renyi = worst_case_rdp(aggregator, orders, n_teachers, n_classes)
-    pure = worst_case_pure(aggregator, n_teachers, n_classes)
+    costs = aggregator.costs(orders, n_teachers, n_classes)
+    return lambda n_queries: costs(n_queries).epsilon(delta, orders)
 
-    def of(n_queries):
+
+@dataclass(frozen=True, eq=False)
+class Cost:
+    """What a number of queries costs on any votes, in all the ways that add up.
+
+    Attributes
+    ----------
+    rdp : ndarray of shape (n_orders,)
+        Renyi cost.
+    mu_squared, pure : float
+        Squared Gaussian-DP parameter, and pure epsilon; inf where there is none.
+    delta : float
+        Probability, already spent, with which these costs do not hold.
+
+    Examples
+    --------
+    >>> from sklearn_pate.aggregators import GNMax
+    >>> cost = GNMax(40.0).costs()(500)
+    >>> epsilon, method = cost.epsilon(1e-5)
+    >>> round(epsilon, 2), method
+    (2.82, 'renyi')
+    """
+
+    rdp: np.ndarray
+    mu_squared: float
+    pure: float
+    delta: float = 0.0
+
+    def times(self, n_queries):
+        """Cost of that many queries."""
         if n_queries == 0:
-            return 0.0, "none"
-        epsilon, method = min(
-            (gdp_to_epsilon(math.sqrt(n_queries) * aggregator.gdp_mu, delta), "gaussian"),
-            (n_queries * pure, "pure"),
-            (float(epsilon_by_order(n_queries * renyi, delta, orders).min()), "renyi"),
+            return Cost(np.zeros_like(self.rdp), 0.0, 0.0)
+        return Cost(
+            *(n_queries * part for part in (self.rdp, self.mu_squared, self.pure, self.delta))
         )
-        return epsilon, method if epsilon < math.inf else "none"
 
-    return of
+    def plus(self, other):
+        """Cost of both, also if the second depends on what the first released."""
+        return Cost(
+            self.rdp + other.rdp,
+            self.mu_squared + other.mu_squared,
+            self.pure + other.pure,
+            self.delta + other.delta,
+        )
+
+    def epsilon(self, delta, orders=DEFAULT_ORDERS):
+        """Smallest epsilon at `delta`, and the composition that gave it.
+
+        Parameters
+        ----------
+        delta : float
+            Failure probability, strictly between 0 and 1.
+        orders : ndarray of shape (n_orders,), default=DEFAULT_ORDERS
+            Orders of `rdp`.
+
+        Returns
+        -------
+        epsilon : float
+            inf without a guarantee.
+        method : {"gaussian", "renyi", "pure", "none"}
+            As in `data_independent_epsilon`.
+        """
+        left = check_delta(delta) - self.delta
+        if left <= 0:
+            return math.inf, "none"
+        epsilon, method = min(
+            (gdp_to_epsilon(math.sqrt(self.mu_squared), left), "gaussian"),
+            (self.pure, "pure"),
+            (float(epsilon_by_order(self.rdp, left, orders).min()), "renyi"),
+        )
+        return epsilon, method if 0 < epsilon < math.inf else "none"
+
+
+def query_cost(aggregator, orders=DEFAULT_ORDERS, n_teachers=None, n_classes=None):
+    """Return the `Cost` of one query on any votes.
+
+    Parameters
+    ----------
+    aggregator : Aggregator
+        The mechanism.
+    orders : array-like of shape (n_orders,), default=DEFAULT_ORDERS
+        Renyi orders, above 1.
+    n_teachers, n_classes : int, default=None
+        Public numbers that make it sharper.
+
+    Returns
+    -------
+    Cost
+
+    Examples
+    --------
+    >>> from sklearn_pate.aggregators import LNMax
+    >>> from sklearn_pate.rdp import query_cost
+    >>> query_cost(LNMax(0.05)).pure
+    0.1
+    """
+    return Cost(
+        rdp=worst_case_rdp(aggregator, orders, n_teachers, n_classes),
+        mu_squared=aggregator.gdp_mu**2,
+        pure=worst_case_pure(aggregator, n_teachers, n_classes),
+    )
+
+
+def checked_rdp(sigma, answer_rdp, orders):
+    """Largest Renyi cost of a noisy check followed, if it passes, by an answer.
+
+    Parameters
+    ----------
+    sigma : float
+        Standard deviation of the Gaussian noise on what is checked, a number that one teacher
+        changes by at most 1.
+    answer_rdp : array-like of shape (n_orders,)
+        Cost of the answer on any votes.
+    orders : array-like of shape (n_orders,)
+        Renyi orders, above 1.
+
+    Returns
+    -------
+    ndarray of shape (n_orders,)
+        The supremum, over the distance `x` from the threshold in units of `sigma` and over both
+        directions, of ``log(F(x)**a F(x')**(1-a) + G(x)**a G(x')**(1-a) exp((a-1) R)) / (a - 1)``
+        for ``x' = x +- 1 / sigma``, F the probability to fail, G to pass, R `answer_rdp`: test
+        and answer are one mechanism. Rounded up by 1e-6 relative.
+
+    Examples
+    --------
+    >>> from sklearn_pate.rdp import checked_rdp
+    >>> checked_rdp(100.0, [0.004], [10.0]).round(4)  # little more than the answer
+    array([0.004])
+    >>> checked_rdp(1.0, [0.0], [10.0]).round(3)  # the check alone: at most a / (2 sigma**2)
+    array([4.797])
+    """
+    orders, step = check_orders(orders), 1 / check_positive("sigma", sigma)
+    answer_rdp = np.asarray(answer_rdp, dtype=float)
+    most = answer_rdp + orders * step**2 / 2
+    if not np.isfinite(answer_rdp).all():
+        return most
+
+    def cost(x):
+        log_fail, log_pass = log_ndtr(-x), log_ndtr(x)
+        log_fail_next, log_pass_next = log_ndtr(-x - step), log_ndtr(x + step)
+        a, gain = orders[:, None], ((orders - 1) * answer_rdp)[:, None]
+        there = np.logaddexp(
+            a * log_fail + (1 - a) * log_fail_next, a * log_pass + (1 - a) * log_pass_next + gain
+        )
+        back = np.logaddexp(
+            a * log_fail_next + (1 - a) * log_fail, a * log_pass_next + (1 - a) * log_pass + gain
+        )
+        return np.maximum(there, back) / (a - 1)
+
+    far = 8 + 1.2 * orders * step  # beyond it one outcome is certain and the check is free
+    x = np.linspace(-far, far, 801, axis=1)
+    for _ in range(5):  # zoom in on the best point
+        values = cost(x)
+        best = x[np.arange(orders.size), values.argmax(axis=1)]
+        x = best[:, None] + (x[:, 1] - x[:, 0])[:, None] * np.linspace(-1.5, 1.5, 61)
+    worst = np.maximum(values.max(axis=1), answer_rdp)
+    return np.minimum(most, round_up(worst * (1 + 1e-6), orders))
