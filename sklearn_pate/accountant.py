@@ -3,24 +3,28 @@
 import math
 import warnings
 from dataclasses import dataclass
-from functools import partial
+from functools import reduce
+from numbers import Integral
 
 import numpy as np
 from sklearn.base import clone
 
-from .exceptions import BudgetExceededError
+from .exceptions import BudgetExceededError, PrivacyLeakWarning
 from .rdp import (
     DEFAULT_ORDERS,
+    Cost,
     composition,
     data_independent_epsilon,
+    epsilon_by_order,
     exact_rdp,
     gnmax_sigma,
     lnmax_gamma,
     rdp_to_epsilon,
+    stable_run_epsilon,
 )
 from .smooth_sensitivity import PrivacyTest
 
-__all__ = ["Curator", "Plan", "PrivacySpent", "plan_queries"]
+__all__ = ["Asked", "Curator", "Plan", "PrivacySpent", "RenyiFilter", "plan_queries"]
 
 
 @dataclass(frozen=True)
@@ -35,7 +39,8 @@ class PrivacySpent:
         The guarantee. `epsilon` is inf where a mechanism has none.
     method : str
         How `epsilon` was obtained: "gaussian" (exact composition of Gaussian noise), "renyi"
-        (composition of the worst-case Renyi cost of one query), "pure" (plain sum),
+        (composition of the worst-case Renyi cost of one query), "pure" (plain sum), "filter" (a
+        budget that stopped the queries),
         "propose-test-release" (of the exact cost of the votes, after a private test) or "none".
     unit : str
         What one change is about: "record" or "group".
@@ -72,23 +77,82 @@ class Plan:
 
     Attributes
     ----------
-    aggregator : Aggregator
-        A clone with its noise set.
-    n_queries : int
-        Queries to ask.
+    stages : list of (Aggregator, int)
+        Clones with their noise set, and the queries each may ask.
     epsilon : float
         What they cost on any votes, at most the cap.
     method : str
         As in `PrivacySpent`.
+    budget : RenyiFilter or None
+        What stops the stages before the cap, if not all queries fit.
     test : PrivacyTest or None
         What the votes must pass before labels are released, with ``accounting="ptr"``.
     """
 
-    aggregator: object
-    n_queries: int
+    stages: list
     epsilon: float
     method: str
+    budget: "RenyiFilter | None" = None
     test: PrivacyTest | None = None
+
+    @property
+    def n_queries(self):
+        """Queries of all stages."""
+        return sum(n_queries for _, n_queries in self.stages)
+
+
+class RenyiFilter:
+    """A budget at one Renyi order, fixed in advance, for steps whose number is an outcome.
+
+    The whole cost of a query is set aside before it is asked; what was not spent is refunded.
+
+    Parameters
+    ----------
+    order : float
+        The order.
+    limit : float
+        Largest total cost.
+
+    Notes
+    -----
+    Privacy filters for Renyi costs: Feldman, Zrnic (2021), NeurIPS, Theorem 3.3.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn_pate.accountant import RenyiFilter
+    >>> budget = RenyiFilter(order=10.0, limit=1.0)
+    >>> budget.allow(np.array([True, False, False, True, True]), check=0.1, answer=0.3)
+    3
+    """
+
+    def __init__(self, order, limit):
+        self.order = order
+        self.limit = limit
+        self.spent = 0.0
+
+    def allow(self, paid, check, answer):
+        """Spend on as many of the queries, in order, as fit.
+
+        Parameters
+        ----------
+        paid : ndarray of shape (n_queries,), bool
+            Whether the answer of each query, if asked, is paid for.
+        check, answer : float
+            Cost of the two steps of a query.
+
+        Returns
+        -------
+        int
+            How many were asked.
+        """
+        answered = np.concatenate([[0], np.cumsum(paid)])
+        k = np.arange(len(paid) + 1)
+        spent = self.spent + check * k + answer * answered
+        fits = spent[:-1] + check + answer <= self.limit * (1 - 1e-12)
+        asked = len(paid) if fits.all() else int(np.argmin(fits))
+        self.spent = float(spent[asked])
+        return asked
 
 
 def plan_queries(
@@ -106,11 +170,12 @@ def plan_queries(
 
     Parameters
     ----------
-    aggregator : Aggregator
-        As given by the user; ``GNMax(sigma=None)`` and ``LNMax(gamma=None)`` are calibrated.
-    n_queries : int or None
-        Queries wanted. None: all that the budget pays for and, for calibrated noise, that leave
-        its scale at ``n_teachers / 4`` or less.
+    aggregator : Aggregator or list of Aggregator
+        As given by the user; ``GNMax(sigma=None)`` and others of their kind are calibrated. A list
+        is asked in stages.
+    n_queries : int, list of int or None
+        Queries wanted, of each stage. None, for one stage: all that the budget pays for and, for
+        calibrated noise, that leave its scale at ``n_teachers / 4`` or less.
     n_public, n_teachers, n_classes : int
         Number of public rows, of teachers and of classes.
     epsilon : float or None
@@ -141,82 +206,192 @@ def plan_queries(
     >>> plan.n_queries, plan.epsilon < 1.0, plan.method
     (75, True, 'renyi')
     """
-    if n_queries is not None and n_queries > n_public:
+    aggregators, wanted = _check_stages(aggregator, n_queries, n_public)
+    public = {"n_teachers": n_teachers, "n_classes": n_classes}
+    if accounting == "ptr":
+        _check_fixed(aggregators, n_queries, epsilon)
+    else:
+        wanted = _calibrate(aggregators, wanted, n_queries, epsilon, delta, public)
+    for stage in aggregators:
+        _warn_if_drowned(stage, n_teachers)
+        if stage.caveat is not None:
+            warnings.warn(f"{stage}: {stage.caveat}", PrivacyLeakWarning, stacklevel=4)
+    if accounting == "ptr":
+        return _plan_test(aggregators[0], n_queries, epsilon, delta, public)
+    costs = [stage.costs(n_teachers=n_teachers, n_classes=n_classes) for stage in aggregators]
+
+    def total(wanted):
+        parts = [cost(n) for cost, n in zip(costs, wanted, strict=True)]
+        return reduce(Cost.plus, parts).epsilon(delta)
+
+    if epsilon is None or total(wanted)[0] <= epsilon:
+        return Plan(list(zip(aggregators, wanted, strict=True)), *total(wanted))
+    if len(aggregators) == 1 and not _has_check(aggregators[0], public):
+        affordable = _affordable(lambda n: total([n]), wanted[0], epsilon)
+        if affordable == 0:
+            raise _too_dear(aggregators[0], total([1])[0], epsilon, delta)
+        if n_queries is not None:
+            warnings.warn(
+                f"epsilon={epsilon:g} pays for {affordable} of the {n_queries} queries wanted; "
+                "only those are asked. Use more noise or raise epsilon to ask them all",
+                stacklevel=4,  # the caller of fit, past scikit-learn's wrapper
+            )
+        return Plan([(aggregators[0], affordable)], *total([affordable]))
+    budget = _plan_filter(aggregators, epsilon, delta, public)
+    if budget is None:
+        first = total([1] + [0] * (len(aggregators) - 1))[0]
+        raise _too_dear(aggregators[0], first, epsilon, delta)
+    return Plan(list(zip(aggregators, wanted, strict=True)), epsilon, "filter", budget)
+
+
+def _check_stages(aggregator, n_queries, n_public):
+    """Return clones of the aggregators, and the queries wanted of each, as lists."""
+    staged = isinstance(aggregator, list)
+    aggregators = [clone(stage) for stage in (aggregator if staged else [aggregator])]
+    if staged and (not isinstance(n_queries, list) or len(n_queries) != len(aggregators)):
+        raise ValueError(
+            f"aggregator is a list of {len(aggregators)} stages, so n_queries must be a list of as "
+            f"many numbers; got n_queries={n_queries!r}"
+        )
+    if not staged and isinstance(n_queries, list):
+        raise ValueError(
+            f"n_queries={n_queries!r} is a list, for stages, but aggregator is not; give a list of "
+            "aggregators or one number"
+        )
+    wanted = n_queries if staged else [n_public if n_queries is None else n_queries]
+    if not aggregators or any(not isinstance(n, Integral) or n < 1 for n in wanted):
+        raise ValueError(
+            "every stage needs an aggregator and a number of queries, at least 1; "
+            f"got n_queries={n_queries!r} for {len(aggregators)} aggregator(s)"
+        )
+    if sum(wanted) > n_public:
         raise ValueError(
             f"n_queries={n_queries} is more than the rows of X_public, {n_public}; "
             "ask fewer queries or give more public rows"
         )
-    public = {"n_teachers": n_teachers, "n_classes": n_classes}
-    aggregator, noise = clone(aggregator), _uncalibrated(aggregator)
-    wanted = n_public if n_queries is None else n_queries
-    if accounting == "ptr":
-        _check_fixed(n_queries, epsilon, noise)
-    elif noise is not None:
-        wanted = _calibrate(aggregator, noise, wanted, n_queries, epsilon, delta, public)
-    _warn_if_drowned(aggregator, n_teachers)
-    if accounting == "ptr":
-        return _plan_test(aggregator, n_queries, epsilon, delta, public)
-    cost = composition(aggregator, delta, **public)
-    if epsilon is None:
-        return Plan(aggregator, wanted, *cost(wanted))
-    affordable = _affordable(cost, wanted, epsilon)
-    if affordable == 0:
-        advice = (
-            "set epsilon=None to run it without a guarantee, or use an aggregator with noise"
-            if cost(1)[0] == math.inf
-            else "use more noise, or raise epsilon"
+    if aggregators[0].uses_student_proba:
+        raise ValueError(
+            f"{aggregators[0]} compares votes with a student, and there is none yet: put it after "
+            "another stage, aggregator=[ConfidentGNMax(...), InteractiveGNMax(...)]"
         )
-        raise BudgetExceededError(
-            f"one query of {aggregator} costs epsilon={cost(1)[0]:.4g} at delta={delta:g}, more "
-            f"than the cap epsilon={epsilon:g}; {advice}. Nothing was spent"
-        )
-    if n_queries is not None and affordable < n_queries:
-        warnings.warn(
-            f"epsilon={epsilon:g} pays for {affordable} of the {n_queries} queries wanted; only "
-            "those are asked. Use more noise or raise epsilon to ask them all",
-            stacklevel=4,  # the caller of fit, past scikit-learn's wrapper
-        )
-    return Plan(aggregator, affordable, *cost(affordable))
+    return aggregators, list(wanted)
+
+
+def _too_dear(aggregator, cost, epsilon, delta):
+    advice = (
+        "set epsilon=None to run it without a guarantee, or use an aggregator with noise"
+        if cost == math.inf
+        else "use more noise, or raise epsilon"
+    )
+    return BudgetExceededError(
+        f"one query of {aggregator} costs epsilon={cost:.4g} at delta={delta:g}, more "
+        f"than the cap epsilon={epsilon:g}; {advice}. Nothing was spent"
+    )
+
+
+def _has_check(aggregator, public):
+    steps = aggregator.steps(DEFAULT_ORDERS[:1], **public)
+    return steps is not None and steps[0][0] > 0
+
+
+def _plan_filter(aggregators, epsilon, delta, public):
+    """Return the filter whose order pays for most answers of the first stage; else None."""
+    steps = [stage.steps(DEFAULT_ORDERS, **public) for stage in aggregators]
+    if any(step is None for step in steps):
+        return None
+    penalty = epsilon_by_order(np.full(DEFAULT_ORDERS.size, 1e3), delta, DEFAULT_ORDERS) - 1e3
+    limit = (epsilon - penalty) * (1 - 1e-9)
+    answers = limit / sum(steps[0])
+    best = int(np.argmax(answers))
+    if not answers[best] >= 1:
+        return None
+    return RenyiFilter(float(DEFAULT_ORDERS[best]), float(limit[best]))
+
+
+#: Calibration of the noise parameters that may be None, and their value at a scale in votes.
+_CALIBRATED = {
+    "sigma": (gnmax_sigma, lambda votes: votes),
+    "gamma": (lnmax_gamma, lambda votes: 1 / votes),
+    "run_epsilon": (None, None),
+}
 
 
 def _uncalibrated(aggregator):
-    """Return the noise parameter that is None, with its calibration; else None."""
-    for name, calibrate, scale in (
-        ("sigma", gnmax_sigma, lambda votes: votes),
-        ("gamma", lnmax_gamma, lambda votes: 1 / votes),
-    ):
-        if getattr(aggregator, name, 0.0) is None:
-            return name, calibrate, scale
-    return None
+    """Name of the noise parameter that is None and can be calibrated, or None."""
+    name = aggregator.calibrates
+    return name if name is not None and getattr(aggregator, name) is None else None
 
 
-def _calibrate(aggregator, noise, wanted, n_queries, epsilon, delta, public):
-    """Set the aggregator's noise; return how many queries it is calibrated to."""
-    name, calibrate, scale = noise
+def _calibrate(aggregators, wanted, n_queries, epsilon, delta, public):
+    """Set noise that is None; return the queries it is calibrated to."""
+    missing = [_uncalibrated(stage) for stage in aggregators]
+    if not any(missing):
+        return wanted
+    name = next(name for name in missing if name)
     if epsilon is None:
+        stage = aggregators[missing.index(name)]
         raise ValueError(
-            f"{type(aggregator).__name__}({name}=None) is calibrated to epsilon, and epsilon "
+            f"{type(stage).__name__}({name}=None) is calibrated to epsilon, and epsilon "
             "is None; set one of them to a number"
         )
+    if len(aggregators) > 1:
+        _calibrate_stages(aggregators, missing, wanted, epsilon, delta, public)
+        return wanted
+    (aggregator,), (calibrate, at_scale) = aggregators, _CALIBRATED[name]
+    if name == "run_epsilon":
+        aggregator.run_epsilon = stable_run_epsilon(
+            epsilon, delta, aggregator.max_unstable, aggregator.failure_probability
+        )
+        return wanted
     if n_queries is None:
-        aggregator.set_params(**{name: scale(public["n_teachers"] / 4)})  # the least useful noise
-        wanted = _affordable(composition(aggregator, delta, **public), wanted, epsilon)
-        if wanted == 0:
-            n_teachers = public["n_teachers"]
+        aggregator.set_params(**{name: at_scale(public["n_teachers"] / 4)})  # least useful noise
+        affordable = _affordable(composition(aggregator, delta, **public), wanted[0], epsilon)
+        if affordable == 0:
             raise BudgetExceededError(
-                f"epsilon={epsilon:g} pays for no query with noise that "
-                f"n_teachers={n_teachers} teachers can outvote (scale at most n_teachers / 4). "
+                f"epsilon={epsilon:g} pays for no query with noise that n_teachers="
+                f"{public['n_teachers']} teachers can outvote (scale at most n_teachers / 4). "
                 "Use more teachers, raise epsilon, or set n_queries. Nothing was spent"
             )
-    aggregator.set_params(**{name: calibrate(epsilon, delta, wanted, **public)})
+        wanted = [affordable]
+    aggregator.set_params(**{name: calibrate(epsilon, delta, wanted[0], **public)})
     return wanted
 
 
-def _check_fixed(n_queries, epsilon, noise):
+def _calibrate_stages(aggregators, missing, wanted, epsilon, delta, public):
+    """Set the noise of all stages that have none to one scale, so that all cost epsilon."""
+
+    def excess(log_scale):
+        parts = []
+        for stage, name, n in zip(aggregators, missing, wanted, strict=True):
+            if name:
+                stage.set_params(**{name: _CALIBRATED[name][1](math.exp(log_scale))})
+            parts.append(stage.costs(DEFAULT_ORDERS, **public)(n))
+        return reduce(Cost.plus, parts).epsilon(delta)[0] - epsilon
+
+    if "run_epsilon" in missing:
+        raise ValueError(
+            "StableArgmax(run_epsilon=None) is calibrated only as a single stage; set run_epsilon"
+        )
+    low, high = math.log(1e-3), math.log(1e9)
+    if excess(high) > 0:
+        raise BudgetExceededError(
+            f"epsilon={epsilon:g} does not pay for the stages that have noise of their own. "
+            "Ask fewer queries, use more noise or raise epsilon. Nothing was spent"
+        )
+    while high - low > 1e-5:
+        middle = (low + high) / 2
+        low, high = (middle, high) if excess(middle) > 0 else (low, middle)
+    excess(high)
+
+
+def _check_fixed(aggregators, n_queries, epsilon):
+    if len(aggregators) > 1:
+        raise ValueError("accounting='ptr' tests one list of queries; give one aggregator")
+    noise = _uncalibrated(aggregators[0])
     for name, missing in (
         ("epsilon", epsilon is None),
         ("n_queries", n_queries is None),
-        ("aggregator" if noise is None else f"aggregator's {noise[0]}", noise is not None),
+        (f"aggregator's {noise}", noise is not None),
     ):
         if missing:
             raise ValueError(
@@ -226,9 +401,10 @@ def _check_fixed(n_queries, epsilon, noise):
 
 
 def _plan_test(aggregator, n_queries, epsilon, delta, public):
+    stages = [(aggregator, n_queries)]
     worst, method = data_independent_epsilon(aggregator, n_queries, delta, **public)
     if worst <= epsilon:
-        return Plan(aggregator, n_queries, worst, method)
+        return Plan(stages, worst, method)
     test = PrivacyTest.plan(aggregator, n_queries, **public, epsilon=epsilon, delta=delta)
     if test is None:
         raise BudgetExceededError(
@@ -237,7 +413,7 @@ def _plan_test(aggregator, n_queries, epsilon, delta, public):
             f"fewer queries or use more noise; any votes cost at most {worst:.4g}. Nothing was "
             "spent"
         )
-    return Plan(aggregator, n_queries, epsilon, "propose-test-release", test)
+    return Plan(stages, epsilon, "propose-test-release", test=test)
 
 
 def _warn_if_drowned(aggregator, n_teachers):
@@ -267,6 +443,28 @@ def _affordable(cost, most, epsilon):
     return low
 
 
+@dataclass(frozen=True, eq=False)
+class Asked:
+    """The queries of one stage, for the curator.
+
+    Attributes
+    ----------
+    aggregator : Aggregator
+        The mechanism.
+    n_queries : int
+        How many were asked.
+    student_proba : ndarray of shape (n_queries, n_classes) or None
+        The student's probabilities, if the mechanism uses them.
+    paid : ndarray of shape (n_queries,), bool, or None
+        Which answers were drawn from the votes; None means all.
+    """
+
+    aggregator: object
+    n_queries: int
+    student_proba: np.ndarray | None = None
+    paid: np.ndarray | None = None
+
+
 class Curator:
     """The private view of a fit, for the holder of the data alone: not to be published.
 
@@ -286,14 +484,13 @@ class Curator:
         votes is private.
     """
 
-    def __init__(self, aggregator, votes, delta, teacher_indices, teachers=None, test=None):
+    def __init__(self, stages, votes, delta, teacher_indices, teachers=None, test=None):
         self.votes = votes
         self.teacher_indices = teacher_indices
         self.teachers = teachers
         self.test = test
-        self._aggregator = aggregator
+        self._stages = stages
         self._delta = delta
-        self._n_teachers = int(votes[0].sum())
 
     def __repr__(self):
         return "Curator(private)"
@@ -317,7 +514,7 @@ class Curator:
         ndarray of shape (n_queries, n_orders)
             Costs; they add over queries.
         """
-        return self._costs(method)(self.votes, orders)
+        return np.concatenate(list(self._costs(method, orders)))
 
     def epsilon(self, delta=None, method="exact", conversion="improved"):
         """Epsilon of the released labels, as papers print it. Private unless data-independent.
@@ -329,9 +526,10 @@ class Curator:
         method : {"exact", "bound", "data_independent"}, default="exact"
             "exact" sums the exact costs of the votes that were cast. "bound" is the data-dependent
             bound of the mechanism's paper, which covers one direction of the divergence only. Both
-            are private, and no guarantee: they hold for these votes, not for every data set.
+            are private, and no guarantee: they hold for these votes, not for every data set, and
+            where a query depends on labels released before, only along the path that was taken.
             "data_independent" holds for any votes; it is what `privacy_spent_` says, unless
-            ``accounting="ptr"``.
+            ``accounting="ptr"`` or a budget stopped the queries.
         conversion : {"improved", "classic"}, default="improved"
             From Renyi costs to epsilon; the papers used "classic".
 
@@ -342,20 +540,33 @@ class Curator:
         """
         delta = self._delta if delta is None else delta
         if method == "data_independent":
-            n_queries, n_classes = self.votes.shape
-            public = {"n_teachers": self._n_teachers, "n_classes": n_classes}
-            return data_independent_epsilon(self._aggregator, n_queries, delta, **public)[0]
-        costs, total = self._costs(method), np.zeros(DEFAULT_ORDERS.size)
-        for start in range(0, len(self.votes), 4096):
-            total += costs(self.votes[start : start + 4096], DEFAULT_ORDERS).sum(axis=0)
+            n_teachers, n_classes = int(self.votes[0].sum()), self.votes.shape[1]
+            parts = [
+                stage.aggregator.costs(DEFAULT_ORDERS, n_teachers, n_classes)(stage.n_queries)
+                for stage in self._stages
+            ]
+            return reduce(Cost.plus, parts).epsilon(delta)[0]
+        total = sum(part.sum(axis=0) for part in self._costs(method, DEFAULT_ORDERS))
         return rdp_to_epsilon(total, delta, DEFAULT_ORDERS, conversion)[0]
 
-    def _costs(self, method):
-        if method == "exact":
-            return partial(exact_rdp, self._aggregator)
-        if method == "bound":
-            return self._aggregator.published_rdp
-        raise ValueError(
-            f"method must be 'exact' or 'bound' (or, for epsilon, 'data_independent'); "
-            f"got {method!r}"
-        )
+    def _costs(self, method, orders):
+        """Yield the costs of some queries at a time."""
+        if method not in ("exact", "bound"):
+            raise ValueError(
+                f"method must be 'exact' or 'bound' (or, for epsilon, 'data_independent'); "
+                f"got {method!r}"
+            )
+        first = 0
+        for stage in self._stages:
+            end, mechanism = first + stage.n_queries, stage.aggregator
+            for start in range(first, end, 4096):
+                part = slice(start, min(start + 4096, end))
+                own = slice(part.start - first, part.stop - first)
+                votes = self.votes[part]
+                proba = None if stage.student_proba is None else stage.student_proba[own]
+                if method == "exact":
+                    yield exact_rdp(mechanism, votes, orders, proba)
+                else:
+                    paid = None if stage.paid is None else stage.paid[own]
+                    yield mechanism.published_rdp(votes, orders, proba, paid)
+            first = end

@@ -2,25 +2,41 @@
 
 import math
 from abc import ABCMeta, abstractmethod
-from numbers import Real
+from numbers import Integral, Real
 
 import numpy as np
+from scipy.special import log_ndtr, logsumexp
 from sklearn.base import BaseEstimator
 
 from ._sklearn import Interval
 from .rdp import (
     DEFAULT_ORDERS,
+    Cost,
     Gaussian,
     Laplace,
     check_log_proba,
     check_orders,
     check_votes,
+    checked_rdp,
+    gaussian_rdp,
     gnmax_rdp,
+    laplace_rdp,
     lnmax_rdp,
+    pure_rdp,
     query_cost,
+    worst_case_rdp,
 )
 
-__all__ = ["Aggregator", "GNMax", "LNMax", "PluralityVote"]
+__all__ = [
+    "Aggregator",
+    "ConfidentGNMax",
+    "GNMax",
+    "ImmutableArgmax",
+    "InteractiveGNMax",
+    "LNMax",
+    "PluralityVote",
+    "StableArgmax",
+]
 
 
 class Aggregator(BaseEstimator, metaclass=ABCMeta):
@@ -41,7 +57,7 @@ class Aggregator(BaseEstimator, metaclass=ABCMeta):
         if {"outcome_log_proba", "aggregate"} & vars(cls).keys():
             claims = {
                 *("label_symmetric", "argmax_noise", "gdp_mu", "pure_epsilon"),
-                *("known_rdp", "costs", "published_rdp"),
+                *("known_rdp", "costs", "steps", "draw", "published_rdp"),
             }
             for name in claims - vars(cls).keys():
                 setattr(cls, name, vars(Aggregator)[name])
@@ -53,6 +69,12 @@ class Aggregator(BaseEstimator, metaclass=ABCMeta):
     #: Whether the outcomes depend on `student_proba`: then no list of votes covers all cases, and
     #: only `gdp_mu` and `pure_epsilon` are guarantees.
     uses_student_proba = False
+
+    #: Name of the noise parameter that may be None, to be calibrated by `PATEClassifier`.
+    calibrates: str | None = None
+
+    #: Why the guarantee is not what a reader may expect; `PATEClassifier` warns with it.
+    caveat: str | None = None
 
     #: `rdp.Noise` on every count, for mechanisms that release the argmax of the noisy counts and
     #: nothing else; else None.
@@ -108,6 +130,43 @@ class Aggregator(BaseEstimator, metaclass=ABCMeta):
         outcomes = (log_proba + gumbel).argmax(axis=1)
         return np.where(outcomes < votes.shape[1], outcomes, -1)
 
+    def draw(self, votes, student_proba=None, random_state=None):
+        """Draw labels, and which of them were paid for in full.
+
+        Parameters
+        ----------
+        votes, student_proba, random_state
+            As in `aggregate`.
+
+        Returns
+        -------
+        labels : ndarray of shape (n_asked,), int
+            As `aggregate`; shorter than `votes` if the mechanism stopped by itself.
+        paid : ndarray of shape (n_asked,), bool
+            False where a check refused the query, so that no answer was drawn from the votes.
+        """
+        labels = self.aggregate(votes, student_proba, random_state)
+        return labels, np.ones(len(labels), dtype=bool)
+
+    def steps(self, orders, n_teachers=None, n_classes=None):
+        """Renyi cost of one query on any votes, in two steps of which the second may not happen.
+
+        Parameters
+        ----------
+        orders : ndarray of shape (n_orders,)
+            Renyi orders, above 1.
+        n_teachers, n_classes : int, default=None
+            Public numbers; None means any number.
+
+        Returns
+        -------
+        check, answer : ndarray of shape (n_orders,)
+            A query whose answer is not `paid` costs `check` alone. None instead of both for a
+            mechanism whose queries share their cost.
+        """
+        orders = check_orders(orders)
+        return np.zeros(orders.size), worst_case_rdp(self, orders, n_teachers, n_classes)
+
     @property
     def gdp_mu(self):
         """Gaussian-DP parameter of one query on any votes; inf if it is not Gaussian DP."""
@@ -152,7 +211,7 @@ class Aggregator(BaseEstimator, metaclass=ABCMeta):
         """
         return query_cost(self, orders, n_teachers, n_classes).times
 
-    def published_rdp(self, votes, orders):
+    def published_rdp(self, votes, orders, student_proba=None, paid=None):
         """The bound its paper prints: data-dependent, one direction, private.
 
         Parameters
@@ -161,6 +220,10 @@ class Aggregator(BaseEstimator, metaclass=ABCMeta):
             Vote counts.
         orders : array-like of shape (n_orders,)
             Renyi orders, above 1.
+        student_proba : array-like of shape (n_queries, n_classes), default=None
+            The student's probabilities, for mechanisms that use them.
+        paid : array-like of shape (n_queries,), bool, default=None
+            As drawn by `draw`; None counts every query in full.
 
         Returns
         -------
@@ -201,7 +264,7 @@ class _NoisyArgmax(Aggregator):
 
     def outcome_log_proba(self, votes, student_proba=None):
         """Log probability of each class; see `rdp.Noise.log_argmax`."""
-        return self.argmax_noise.log_argmax(votes)
+        return self.argmax_noise.log_argmax(check_votes(votes))
 
     def aggregate(self, votes, student_proba=None, random_state=None):
         """Draw the released label of each query; see `Aggregator.aggregate`."""
@@ -243,6 +306,8 @@ class LNMax(_NoisyArgmax):
     0.1
     """
 
+    calibrates = "gamma"
+
     _parameter_constraints = {"gamma": [Interval(Real, 0, None, closed="neither"), None]}
 
     def __init__(self, gamma=0.05):
@@ -255,7 +320,7 @@ class LNMax(_NoisyArgmax):
         _check_calibrated(self, "gamma")
         return Laplace(1 / float(self.gamma))
 
-    def published_rdp(self, votes, orders):
+    def published_rdp(self, votes, orders, student_proba=None, paid=None):
         """The 2017 paper's data-dependent bound; see `rdp.lnmax_rdp`."""
         return lnmax_rdp(votes, self.gamma, orders)
 
@@ -284,6 +349,8 @@ class GNMax(_NoisyArgmax):
            [1.    , 0.    ]])
     """
 
+    calibrates = "sigma"
+
     _parameter_constraints = {"sigma": [Interval(Real, 0, None, closed="neither"), None]}
 
     def __init__(self, sigma=40.0):
@@ -296,9 +363,518 @@ class GNMax(_NoisyArgmax):
         _check_calibrated(self, "sigma")
         return Gaussian(float(self.sigma))
 
-    def published_rdp(self, votes, orders):
+    def published_rdp(self, votes, orders, student_proba=None, paid=None):
         """The 2018 paper's data-dependent bound; see `rdp.gnmax_rdp`."""
         return gnmax_rdp(votes, self.sigma, orders)
+
+
+class _CheckedGNMax(Aggregator):
+    """GNMax that answers only queries that pass a noisy check of the teachers' agreement."""
+
+    _parameter_constraints = {
+        "threshold": [Interval(Real, 0, None, closed="neither")],
+        "sigma1": [Interval(Real, 0, None, closed="neither")],
+        "sigma2": [Interval(Real, 0, None, closed="neither")],
+    }
+
+    @property
+    def gdp_mu(self):
+        """``sqrt(1 / sigma1**2 + 2 / sigma2**2)``: check and answer of every query asked."""
+        self._validate_params()
+        return math.sqrt(1 / self.sigma1**2 + 2 / self.sigma2**2)
+
+    def known_rdp(self, orders, n_teachers=None, n_classes=None):
+        """Check and answer as one mechanism; see `rdp.checked_rdp`."""
+        self._validate_params()
+        answer = worst_case_rdp(GNMax(self.sigma2), orders, n_teachers, n_classes)
+        return checked_rdp(self.sigma1, answer, orders)
+
+    def steps(self, orders, n_teachers=None, n_classes=None):
+        """Cost of the check, and of the answer; see `Aggregator.steps`."""
+        self._validate_params()
+        answer = worst_case_rdp(GNMax(self.sigma2), orders, n_teachers, n_classes)
+        return checked_rdp(self.sigma1, np.zeros(len(answer)), orders), answer
+
+    def outcome_log_proba(self, votes, student_proba=None):
+        """Log probability of each class and of no answer."""
+        self._validate_params()
+        votes = check_votes(votes)
+        excess = self._excess(votes, student_proba)[:, None]
+        answer = GNMax(self.sigma2).outcome_log_proba(votes)
+        log_proba = np.hstack([answer + log_ndtr(excess), log_ndtr(-excess)])
+        other = self._otherwise(len(votes), student_proba)
+        rows = np.flatnonzero(other >= 0)
+        log_proba[rows, other[rows]] = np.logaddexp(
+            log_proba[rows, other[rows]], log_proba[rows, -1]
+        )
+        log_proba[rows, -1] = -np.inf
+        return log_proba
+
+    def aggregate(self, votes, student_proba=None, random_state=None):
+        """Draw the released label of each query; see `Aggregator.aggregate`."""
+        return self.draw(votes, student_proba, random_state)[0]
+
+    def draw(self, votes, student_proba=None, random_state=None):
+        """Draw labels, and which queries passed the check; see `Aggregator.draw`."""
+        self._validate_params()
+        votes, rng = check_votes(votes), np.random.default_rng(random_state)
+        passes = self._excess(votes, student_proba) + rng.normal(size=len(votes)) >= 0
+        answer = (votes + rng.normal(scale=self.sigma2, size=votes.shape)).argmax(axis=1)
+        return np.where(passes, answer, self._otherwise(len(votes), student_proba)), passes
+
+    def published_rdp(self, votes, orders, student_proba=None, paid=None):
+        """The 2018 paper's bounds: `rdp.threshold_rdp`, plus `rdp.gnmax_rdp` where paid."""
+        self._validate_params()
+        votes = check_votes(votes)
+        check = gaussian_rdp(
+            _log_smaller(self._excess(votes, student_proba)), math.sqrt(2) * self.sigma1, orders
+        )
+        paid = np.ones(len(votes)) if paid is None else np.asarray(paid, dtype=float)
+        return check + paid[:, None] * gnmax_rdp(votes, self.sigma2, orders)
+
+    def _excess(self, votes, student_proba):
+        """What is compared with the threshold, relative to it, in units of its noise."""
+        threshold = float(self.threshold)
+        if not isinstance(self.threshold, Integral):
+            threshold *= votes[0].sum() if len(votes) else 1
+        return (self._agreement(votes, student_proba) - threshold) / self.sigma1
+
+    def _validate_params(self):
+        super()._validate_params()
+        if not isinstance(self.threshold, Integral) and self.threshold > 1:
+            raise ValueError(
+                f"threshold={self.threshold!r} is a float above 1: give a number of votes as a "
+                f"whole number, threshold={round(self.threshold)}, or a share of the teachers as "
+                "a float in (0, 1]"
+            )
+
+    @abstractmethod
+    def _agreement(self, votes, student_proba):
+        """What the check looks at: a number that one teacher changes by at most 1."""
+
+    @abstractmethod
+    def _otherwise(self, n_queries, student_proba):
+        """Labels of the queries that fail the check."""
+
+
+class ConfidentGNMax(_CheckedGNMax):
+    """GNMax that answers only if many teachers agree: the 2018 paper's Algorithm 1.
+
+    A query passes if its largest vote count plus noise reaches the threshold. Check and answer are
+    one mechanism, with "no answer" among its outcomes. Every query asked is paid for, answered or
+    not.
+
+    Parameters
+    ----------
+    threshold : int or float
+        Votes that the most popular class needs: a whole number of votes, or a share of the teachers
+        as a float in (0, 1].
+    sigma1 : float
+        Standard deviation of the noise on the largest count, in votes.
+    sigma2 : float
+        Standard deviation of the noise on each count of a query that passes, in votes.
+
+    References
+    ----------
+    Papernot et al. (2018), ICLR, Section 4.2 and Algorithm 1.
+
+    Examples
+    --------
+    >>> from sklearn_pate.aggregators import ConfidentGNMax
+    >>> confident = ConfidentGNMax(threshold=0.8, sigma1=10.0, sigma2=5.0)
+    >>> confident.aggregate([[240, 10], [130, 120]], random_state=0)
+    array([ 0, -1])
+    """
+
+    label_symmetric = True
+
+    def __init__(self, threshold, sigma1, sigma2):
+        self.threshold = threshold
+        self.sigma1 = sigma1
+        self.sigma2 = sigma2
+
+    def _agreement(self, votes, student_proba):
+        return votes.max(axis=1)
+
+    def _otherwise(self, n_queries, student_proba):
+        return np.full(n_queries, -1)
+
+
+class InteractiveGNMax(_CheckedGNMax):
+    """GNMax that answers where teachers contradict the student: the 2018 paper's Algorithm 2.
+
+    A query passes if some class has many more votes than the student expects,
+    ``max_j(n_j - n_teachers * p_j)`` plus noise reaching the threshold: then teachers answer. If
+    not, and the student is confident, its own label is released, at the cost of the check; else
+    none. It needs a student: use it after another stage.
+
+    Parameters
+    ----------
+    threshold : int or float
+        Votes above the student's expectation that some class needs: a whole number of votes, or a
+        share of the teachers as a float in (0, 1].
+    sigma1 : float
+        Standard deviation of the noise on what is checked, in votes.
+    sigma2 : float
+        Standard deviation of the noise on each count of a query that passes, in votes.
+    confidence : float
+        Probability of the student's label above which it is released, in [0, 1).
+
+    References
+    ----------
+    Papernot et al. (2018), ICLR, Section 4.3 and Algorithm 2.
+
+    Examples
+    --------
+    >>> from sklearn_pate.aggregators import InteractiveGNMax
+    >>> interactive = InteractiveGNMax(0.5, sigma1=5.0, sigma2=5.0, confidence=0.9)
+    >>> student = [[0.05, 0.95], [0.95, 0.05], [0.6, 0.4]]
+    >>> interactive.aggregate([[240, 10]] * 3, student, random_state=0)
+    array([ 0,  0, -1])
+    """
+
+    uses_student_proba = True
+
+    _parameter_constraints = {
+        **_CheckedGNMax._parameter_constraints,
+        "confidence": [Interval(Real, 0, 1, closed="left")],
+    }
+
+    def __init__(self, threshold, sigma1, sigma2, confidence):
+        self.threshold = threshold
+        self.sigma1 = sigma1
+        self.sigma2 = sigma2
+        self.confidence = confidence
+
+    def _agreement(self, votes, student_proba):
+        n_teachers = votes[:1].sum()
+        return (votes - n_teachers * _check_proba(student_proba, votes.shape)).max(axis=1)
+
+    def _otherwise(self, n_queries, student_proba):
+        proba = np.asarray(student_proba, dtype=float)
+        return np.where(proba.max(axis=1) > self.confidence, proba.argmax(axis=1), -1)
+
+
+class ImmutableArgmax(Aggregator):
+    """Noisy argmax that adds a constant to the top count ("near-zero-cost"): **not private**.
+
+    The constant makes the noise almost never change the answer, so the answer is almost the plain
+    argmax. Where two neighbouring data sets have different argmaxes (a tie will do), both answer
+    almost surely differently: the cost of a query grows with the constant without bound. The paper
+    claims a cost near zero by looking only at queries whose top two counts are more than 2 votes
+    apart, but which queries those are is private. For comparison only; `StableArgmax` is the sound
+    way.
+
+    Parameters
+    ----------
+    constant : float, default=None
+        Votes added to the top count, at least 0; inf is the plain argmax. None is the paper's
+        choice for `failure_probability`: ``log(n_classes / failure_probability) / gamma`` or
+        ``sqrt(2 * sigma**2 * log(2 * n_classes / failure_probability))``.
+    gamma : float, default=None
+        Laplace noise of scale ``1 / gamma`` votes. Give either `gamma` or `sigma`.
+    sigma : float, default=None
+        Gaussian noise of standard deviation `sigma` votes.
+    failure_probability : float, default=0.01
+        Probability of another answer than the argmax for which `constant` is chosen.
+
+    Examples
+    --------
+    >>> from sklearn_pate.aggregators import ImmutableArgmax
+    >>> from sklearn_pate.rdp import data_independent_epsilon
+    >>> immutable = ImmutableArgmax(gamma=0.05)
+    >>> immutable.aggregate([[126, 124], [124, 126]], random_state=0)
+    array([0, 1])
+    >>> data_independent_epsilon(immutable, 1, 1e-5, n_teachers=250, n_classes=2)[0] > 4
+    True
+    """
+
+    _parameter_constraints = {
+        "constant": [Interval(Real, 0, None, closed="both"), None],
+        "gamma": [Interval(Real, 0, None, closed="neither"), None],
+        "sigma": [Interval(Real, 0, None, closed="neither"), None],
+        "failure_probability": [Interval(Real, 0, 1, closed="neither")],
+    }
+
+    caveat = (
+        "it adds a constant to the top count, so neighbouring data sets whose top classes differ "
+        "are told apart almost surely; privacy_spent_ holds its true cost, and the paper's figure "
+        "near zero is a claim about other data sets. StableArgmax is the private way"
+    )
+
+    def __init__(self, constant=None, *, gamma=None, sigma=None, failure_probability=0.01):
+        self.constant = constant
+        self.gamma = gamma
+        self.sigma = sigma
+        self.failure_probability = failure_probability
+
+    def outcome_log_proba(self, votes, student_proba=None):
+        """Log probability of each class: of a noisy argmax with the constant added."""
+        raised = self._raised(votes)
+        if np.isinf(raised).any():
+            return np.where(np.isinf(raised), 0.0, -np.inf)
+        return self._noise.log_argmax(raised)
+
+    def aggregate(self, votes, student_proba=None, random_state=None):
+        """Draw the released label of each query; see `Aggregator.aggregate`."""
+        raised = self._raised(votes)
+        noise = self._noise.sample(np.random.default_rng(random_state), raised.shape)
+        return (raised + noise).argmax(axis=1)
+
+    def known_rdp(self, orders, n_teachers=None, n_classes=None):
+        """True cost: two counts change by up to ``1 + constant`` each."""
+        noise = self._noise
+        if self.constant is None and n_classes is None:
+            return np.full(len(orders), np.inf)
+        change = 1 + self._added(n_classes)
+        if noise.mu < math.inf:
+            return np.asarray(orders) * (noise.mu * change) ** 2 / 2
+        pure = noise.pure_epsilon * change
+        return pure_rdp(pure, orders) if pure < math.inf else np.full(len(orders), np.inf)
+
+    def qualified(self, votes):
+        """Queries to which the paper's claim applies: top two counts more than 2 apart. Private.
+
+        Parameters
+        ----------
+        votes : array-like of shape (n_queries, n_classes)
+            Vote counts.
+
+        Returns
+        -------
+        ndarray of shape (n_queries,), bool
+        """
+        top_two = np.sort(check_votes(votes), axis=1)[:, -2:]
+        return top_two[:, 1] - top_two[:, 0] > 2
+
+    def claimed_rdp(self, votes, orders):
+        """What the paper claims: the noise's published bound at the raised counts. Not a bound.
+
+        Parameters
+        ----------
+        votes : array-like of shape (n_queries, n_classes)
+            Vote counts.
+        orders : array-like of shape (n_orders,)
+            Renyi orders, above 1.
+
+        Returns
+        -------
+        ndarray of shape (n_queries, n_orders)
+            Private, and false: the theorems behind it need counts that change by one vote.
+        """
+        log_proba, rows = self.outcome_log_proba(votes), np.arange(len(votes))
+        log_proba[rows, log_proba.argmax(axis=1)] = -np.inf
+        log_q = np.minimum(logsumexp(log_proba, axis=1), math.log(0.5))
+        log_q = np.maximum(log_q, -1e4)  # at -inf the cost is 0, and the formulas fail
+        if self.sigma is not None:
+            return gaussian_rdp(log_q, self.sigma, orders)
+        return laplace_rdp(log_q, self.gamma, orders)
+
+    @property
+    def _noise(self):
+        self._validate_params()
+        if (self.gamma is None) == (self.sigma is None):
+            raise ValueError(
+                "give either gamma (Laplace noise) or sigma (Gaussian noise); "
+                f"got gamma={self.gamma!r} and sigma={self.sigma!r}"
+            )
+        if self.sigma is None:
+            return Laplace(1 / float(self.gamma))
+        return Gaussian(float(self.sigma))
+
+    def _added(self, n_classes):
+        if self.constant is not None:
+            return float(self.constant)
+        if self.sigma is None:
+            return math.log(n_classes / self.failure_probability) / self.gamma
+        return self.sigma * math.sqrt(2 * math.log(2 * n_classes / self.failure_probability))
+
+    def _raised(self, votes):
+        self._noise  # noqa: B018 - checks the parameters
+        raised = check_votes(votes).astype(float)
+        raised[np.arange(len(raised)), raised.argmax(axis=1)] += self._added(raised.shape[1])
+        return raised
+
+
+class StableArgmax(Aggregator):
+    """The exact argmax for stable queries, at no cost; payment only for unstable ones.
+
+    The sparse vector technique on the number of teachers who could change without changing the
+    argmax, ``d = max(ceil(gap / 2) - 1, 0)``. A run answers queries with their exact argmax as long
+    as ``d`` plus noise stays above a noisy threshold; the first query below it gets no answer, ends
+    the run and is paid for. After `max_unstable` runs no more queries are asked. Any number of
+    stable queries costs the same.
+
+    Parameters
+    ----------
+    run_epsilon : float or None, default=0.1
+        Pure epsilon of one run. None: calibrated by `PATEClassifier` so that all runs cost exactly
+        its `epsilon`.
+    max_unstable : int, default=20
+        Number of runs.
+    failure_probability : float, default=1e-6
+        Part of delta: probability that an answer depends on more than the noisy comparisons.
+
+    Notes
+    -----
+    Bassily, Thakkar, Thakurta (2018), Algorithm 3, with fresh threshold noise per run. On
+    neighbouring data sets `d` differs by at most 1, and where the argmax differs, `d` is 0 on both.
+    Unless a query with ``d = 0`` is answered, the answers are a function of the comparisons, and
+    one run of those is ``run_epsilon``-DP (Dwork and Roth (2014), Theorem 3.23). The noise
+    on the threshold and on `d` shares `run_epsilon` as 1 to 2**(2/3) (Lyu, Su, Li (2017)). With `k`
+    queries, some query with ``d = 0`` is answered only if the largest of `k` noises on `d` minus
+    the smallest of `max_unstable` noises on thresholds exceeds the threshold, which is set so
+    that this has probability `failure_probability`. It is lower than the sum of two bounds that
+    the paper adds.
+
+    The answers have no finite Renyi divergence, as neighbours may answer differently with tiny
+    probability, so `rdp.exact_rdp` is infinite near ties: `costs` has the guarantee.
+
+    Examples
+    --------
+    >>> from sklearn_pate.aggregators import StableArgmax
+    >>> stable = StableArgmax(run_epsilon=1.0, max_unstable=2)
+    >>> stable.aggregate([[990, 10], [505, 495], [20, 980]], random_state=0)
+    array([ 0, -1,  1])
+    >>> epsilon, _ = stable.costs()(1000).epsilon(1e-5)
+    >>> epsilon
+    2.0
+    """
+
+    calibrates = "run_epsilon"
+
+    _parameter_constraints = {
+        "run_epsilon": [Interval(Real, 0, None, closed="neither"), None],
+        "max_unstable": [Interval(Integral, 1, None, closed="left")],
+        "failure_probability": [Interval(Real, 0, 1, closed="neither")],
+    }
+
+    def __init__(self, run_epsilon=0.1, max_unstable=20, failure_probability=1e-6):
+        self.run_epsilon = run_epsilon
+        self.max_unstable = max_unstable
+        self.failure_probability = failure_probability
+
+    def costs(self, orders=DEFAULT_ORDERS, n_teachers=None, n_classes=None):
+        """Return a function from a number of queries to their cost, the same for any number."""
+        self._validate_params()
+        _check_calibrated(self, "run_epsilon")
+        runs, run = self.max_unstable, float(self.run_epsilon)
+        all_runs = Cost(
+            runs * pure_rdp(run, orders), math.inf, runs * run, self.failure_probability
+        )
+        return lambda n_queries: all_runs if n_queries else all_runs.times(0)
+
+    def steps(self, orders, n_teachers=None, n_classes=None):
+        """None: queries share their cost, so it does not split into steps of one query."""
+        return None
+
+    def outcome_log_proba(self, votes, student_proba=None):
+        """Log probability of each class and of no answer, for a query asked alone."""
+        votes = check_votes(votes)
+        on_threshold, on_lead = self._scales()
+        excess = stable_leads(votes) - self.threshold(1)
+        log_pass, log_fail = _log_laplace_difference(excess, on_lead, on_threshold)
+        log_proba = np.full((len(votes), votes.shape[1] + 1), -np.inf)
+        log_proba[np.arange(len(votes)), votes.argmax(axis=1)] = log_pass
+        log_proba[:, -1] = log_fail
+        return log_proba
+
+    def aggregate(self, votes, student_proba=None, random_state=None):
+        """Draw the released label of each query in order, -1 once all runs are used up."""
+        votes = check_votes(votes)
+        labels = np.full(len(votes), -1)
+        drawn = self.draw(votes, student_proba, random_state)[0]
+        labels[: len(drawn)] = drawn
+        return labels
+
+    def draw(self, votes, student_proba=None, random_state=None):
+        """Draw labels until all runs are used up; see `Aggregator.draw`."""
+        votes, rng = check_votes(votes), np.random.default_rng(random_state)
+        on_threshold, on_lead = self._scales()
+        noisy = stable_leads(votes) + rng.laplace(scale=on_lead, size=len(votes))
+        stable, asked = np.zeros(len(votes), dtype=bool), 0
+        for _ in range(self.max_unstable):
+            bar = self.threshold(max(1, len(votes))) + rng.laplace(scale=on_threshold)
+            unstable = np.flatnonzero(noisy[asked:] <= bar)
+            end = asked + unstable[0] if unstable.size else len(votes)
+            stable[asked:end] = True
+            asked = min(end + 1, len(votes))
+            if end == len(votes):
+                break
+        labels = np.where(stable, votes.argmax(axis=1), -1)[:asked]
+        return labels, np.ones(asked, dtype=bool)
+
+    def threshold(self, n_queries):
+        """Teachers who must be able to change before a query counts as stable.
+
+        Parameters
+        ----------
+        n_queries : int
+            Number of queries that may be asked.
+
+        Returns
+        -------
+        float
+            Above half the number of teachers, no query is answered.
+        """
+        on_threshold, on_lead = self._scales()
+        # Upper bounds on the chance that the largest of the noises exceeds a value: b for the
+        # thresholds', on a grid, and tau - b for the leads'
+        b = np.linspace(0, 60 * on_threshold, 4001)
+        beyond = np.minimum(1, self.max_unstable * np.exp(-b / on_threshold) / 2)
+        mass = np.concatenate([[1 - beyond[0]], -np.diff(beyond), beyond[-1:]])
+
+        def failure(tau):
+            rest = tau - np.append(b, math.inf)  # each part of the mass at its upper end
+            alone = np.exp(-np.maximum(rest, 0) / on_lead) * n_queries / 2
+            return mass @ np.where(rest > 0, np.minimum(1, alone), 1)
+
+        low, high = 0.0, 100 * (on_threshold + on_lead)
+        while high - low > 1e-6 * high:
+            middle = (low + high) / 2
+            fits = failure(middle) <= self.failure_probability
+            low, high = (low, middle) if fits else (middle, high)
+        return high
+
+    def _scales(self):
+        """Scales of the noise on the threshold and on the lead."""
+        self._validate_params()
+        _check_calibrated(self, "run_epsilon")
+        for_threshold = self.run_epsilon / (1 + 2 ** (2 / 3))
+        return 1 / for_threshold, 2 / (self.run_epsilon - for_threshold)
+
+
+def stable_leads(votes):
+    """Teachers who can change without changing the argmax; one teacher changes it by at most 1."""
+    top_two = np.sort(check_votes(votes), axis=1)[:, -2:]
+    return np.maximum((top_two[:, 1] - top_two[:, 0] + 1) // 2 - 1, 0)
+
+
+def _log_laplace_difference(x, b, c):
+    """Log probabilities that ``x + Lap(b) - Lap(c)`` is above 0, and that it is not."""
+    distance = np.abs(x)
+    log_tail = (
+        np.log((b**2 - c**2 * np.exp(distance / b - distance / c)) / (2 * (b**2 - c**2)))
+        - distance / b
+    )
+    log_other = np.log1p(-np.exp(log_tail))
+    return np.where(x >= 0, log_other, log_tail), np.where(x >= 0, log_tail, log_other)
+
+
+def _log_smaller(excess):
+    """Log of the smaller of the probabilities to pass and to fail."""
+    return np.minimum(log_ndtr(excess), log_ndtr(-excess))
+
+
+def _check_proba(student_proba, shape):
+    proba = None if student_proba is None else np.asarray(student_proba, dtype=float)
+    sums = proba is not None and proba.shape == shape and np.allclose(proba.sum(axis=1), 1)
+    if not sums or (proba < 0).any():
+        raise ValueError(
+            f"student_proba must hold the student's probabilities, shape {shape}, rows that sum "
+            f"to 1; got {'None' if proba is None else f'shape {proba.shape}'}"
+        )
+    return proba
 
 
 def _check_calibrated(aggregator, name):

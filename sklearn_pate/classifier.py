@@ -1,5 +1,6 @@
 """PATEClassifier: private teachers vote, noise protects the votes, a public student learns them."""
 
+import dataclasses
 import warnings
 from numbers import Integral, Real
 
@@ -21,7 +22,7 @@ from ._sklearn import (
     _num_samples,
     _safe_indexing,
 )
-from .accountant import Curator, PrivacySpent, plan_queries
+from .accountant import Asked, Curator, PrivacySpent, plan_queries
 from .aggregators import Aggregator, GNMax
 from .exceptions import PrivacyLeakWarning, PrivacyTestError, StudentError
 from .partition import assign_teachers
@@ -58,19 +59,23 @@ class PATEClassifier(ClassifierMixin, BaseEstimator):
         codes 0..K-1. None is a `RandomForestClassifier`.
     n_teachers : int, default=100
         Number of teachers. More teachers allow more noise, but each learns from fewer records.
-    aggregator : Aggregator, default=None
+    aggregator : Aggregator or list of Aggregator, default=None
         The mechanism that releases labels. None is ``GNMax(sigma=None)``: noise calibrated so
-        that the queries cost exactly `epsilon`.
+        that the queries cost exactly `epsilon`. A list is asked in stages, for instance
+        ``[ConfidentGNMax(...), InteractiveGNMax(...)]``: `epsilon` caps all of them together, and
+        the student is fitted in between for mechanisms that compare votes with it. Stages without
+        noise of their own share one scale.
     student : classifier, default=None
         What is trained on the released labels and published. None is a clone of `base_estimator`
         (the first of a list). It is fitted on label codes 0..K-1.
-    n_queries : int, default=None
-        How many public rows to ask about. None: as many as the budget pays for; with calibrated
-        noise, as many as keep it at ``n_teachers / 4`` or less.
+    n_queries : int or list of int, default=None
+        How many public rows to ask about; a list for stages. None: as many as the budget pays for;
+        with calibrated noise, as many as keep it at ``n_teachers / 4`` or less.
     query_strategy : {"random"} or object with a `select` method, default="random"
         Which public rows to ask about.
     epsilon : float or None, default=1.0
-        Hard cap on the privacy loss of one fit: it asks fewer queries rather than crossing it.
+        Hard cap on the privacy loss of one fit: it asks fewer queries rather than crossing it. A
+        mechanism that checks before it answers gets back what unanswered queries did not spend.
         None for no cap.
     delta : float, default=1e-5
         Probability with which the guarantee may fail; well below one over the number of records.
@@ -118,7 +123,7 @@ class PATEClassifier(ClassifierMixin, BaseEstimator):
         What the fit spent, safe to publish; unpacks into ``epsilon, delta``.
     student_ : classifier
         The fitted student.
-    aggregator_ : Aggregator
+    aggregator_ : Aggregator or list of Aggregator
         The mechanism used, with its noise set.
     classes_ : ndarray of shape (n_classes,)
         Sorted labels.
@@ -181,9 +186,9 @@ class PATEClassifier(ClassifierMixin, BaseEstimator):
     _parameter_constraints: dict = {
         "base_estimator": [HasMethods(["fit", "predict"]), list, None],
         "n_teachers": [Interval(Integral, 1, None, closed="left")],
-        "aggregator": [Aggregator, None],
+        "aggregator": [Aggregator, list, None],
         "student": [HasMethods(["fit", "predict"]), None],
-        "n_queries": [Interval(Integral, 1, None, closed="left"), None],
+        "n_queries": [Interval(Integral, 1, None, closed="left"), list, None],
         "query_strategy": [StrOptions({"random"}), HasMethods(["select"])],
         "epsilon": [Interval(Real, 0, None, closed="neither"), None],
         "delta": [Interval(Real, 0, 1, closed="neither")],
@@ -308,13 +313,9 @@ class PATEClassifier(ClassifierMixin, BaseEstimator):
             verbose=self.verbose,
         )
         self._test(plan, parts, votes, seeds["test"])
-        labels = plan.aggregator.aggregate(
-            votes, random_state=np.random.default_rng(seeds["noise"])
-        )
-        self._release(schema, X_public, classes, parts, plan, asked, labels)
-        self.curator_ = Curator(
-            plan.aggregator, votes, self.delta, parts.teacher, teachers, plan.test
-        )
+        self._release(schema, X_public, classes, parts, plan)
+        rows, stages = self._ask(X_public, plan, asked, votes, seeds)
+        self.curator_ = Curator(stages, votes[rows], self.delta, parts.teacher, teachers, plan.test)
         return self._fit_student(X_public, self._unfitted_student(), seeds["student"])
 
     def fit_student(self, X_public, student=None):
@@ -513,18 +514,6 @@ class PATEClassifier(ClassifierMixin, BaseEstimator):
             )
         return asked
 
-    def _spent(self, plan, parts, epsilon, n_answered):
-        return PrivacySpent(
-            epsilon=epsilon,
-            delta=self.delta,
-            method=plan.method,
-            unit=parts.unit,
-            adjacency=parts.adjacency,
-            n_teachers=parts.n_teachers,
-            n_queries=plan.n_queries,
-            n_answered=n_answered,
-        )
-
     def _test(self, plan, parts, votes, seed):
         if plan.test is None or plan.test.passes(votes, np.random.default_rng(seed)):
             return
@@ -533,24 +522,75 @@ class PATEClassifier(ClassifierMixin, BaseEstimator):
             "more than it allows. No label was released, but the outcome of the test is, and "
             f"epsilon={plan.epsilon:g} is spent (this error's privacy_spent). Ask fewer queries, "
             "use more noise, raise epsilon, or use accounting='worst_case'",
-            self._spent(plan, parts, plan.epsilon, 0),
+            self._spent(plan, parts),
         )
 
-    def _release(self, schema, X_public, classes, parts, plan, asked, labels):
-        """Set what may be published about the labels; from here on they are paid for."""
-        n_answered = int((labels >= 0).sum())
-        self.privacy_spent_ = self._spent(plan, parts, plan.epsilon, n_answered)
-        self.aggregator_ = plan.aggregator
+    def _spent(self, plan, parts):
+        return PrivacySpent(
+            epsilon=plan.epsilon,
+            delta=self.delta,
+            method=plan.method,
+            unit=parts.unit,
+            adjacency=parts.adjacency,
+            n_teachers=parts.n_teachers,
+            n_queries=plan.n_queries,
+            n_answered=0,
+        )
+
+    def _release(self, schema, X_public, classes, parts, plan):
+        """Set what may be published before any label is; from here on they are paid for."""
+        self.privacy_spent_ = self._spent(plan, parts)
+        mechanisms = [aggregator for aggregator, _ in plan.stages]
+        self.aggregator_ = mechanisms if isinstance(self.aggregator, list) else mechanisms[0]
         self.classes_ = classes
         self.n_teachers_ = parts.n_teachers
-        self.query_indices_ = asked
+        self.query_indices_ = np.array([], dtype=np.intp)
         self.public_labels_ = np.full(_num_samples(X_public), -1)
-        self.public_labels_[asked] = labels
         self.n_features_in_ = schema.n_features_in_
         self.__dict__.pop("feature_names_in_", None)
         if hasattr(schema, "feature_names_in_"):
             self.feature_names_in_ = schema.feature_names_in_
-        self.__dict__.pop("student_", None)
+        for of_an_earlier_fit in ("student_", "curator_"):
+            self.__dict__.pop(of_an_earlier_fit, None)
+
+    def _ask(self, X_public, plan, asked, votes, seeds):
+        """Release the labels of all stages; return which of the votes were asked, and how."""
+        noise, rows, stages, first = np.random.default_rng(seeds["noise"]), [], [], 0
+        for aggregator, n_queries in plan.stages:
+            own = np.arange(first, first + n_queries)
+            first += n_queries
+            proba = None
+            if aggregator.uses_student_proba:
+                self._fit_student(X_public, self._unfitted_student(), seeds["student"])
+                proba = self._all_columns(
+                    self.student_.predict_proba(_safe_indexing(X_public, asked[own])), 0.0
+                )
+            labels, paid = aggregator.draw(votes[own], proba, noise)
+            n_asked = len(labels)
+            if plan.budget is not None:
+                at = np.array([plan.budget.order])
+                public = {"n_teachers": self.n_teachers_, "n_classes": len(self.classes_)}
+                check, answer = aggregator.steps(at, **public)
+                n_asked = plan.budget.allow(paid, float(check[0]), float(answer[0]))
+            own, labels, paid = own[:n_asked], labels[:n_asked], paid[:n_asked]
+            proba = None if proba is None else proba[:n_asked]
+            rows.append(own)
+            stages.append(Asked(aggregator, n_asked, proba, paid))
+            self.public_labels_[asked[own]] = labels
+            self.query_indices_ = np.append(self.query_indices_, asked[own])
+            self.privacy_spent_ = dataclasses.replace(
+                self.privacy_spent_,
+                n_queries=len(self.query_indices_),
+                n_answered=int((self.public_labels_ >= 0).sum()),
+            )
+        if plan.budget is not None and len(self.query_indices_) < plan.n_queries:
+            warnings.warn(
+                f"epsilon={plan.epsilon:g} paid for {len(self.query_indices_)} of the "
+                f"{plan.n_queries} queries wanted; only those were asked. Use more noise or raise "
+                "epsilon to ask them all",
+                stacklevel=4,
+            )
+        return np.concatenate(rows), stages
 
     def _fit_student(self, X_public, student, seed):
         labelled = np.flatnonzero(self.public_labels_ >= 0)

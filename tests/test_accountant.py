@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sklearn_pate.accountant import (
+    Asked,
     Curator,
     PrivacySpent,
     plan_queries,
@@ -97,7 +98,7 @@ def test_calibrated_noise_spends_the_cap_on_the_queries_wanted(
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # that much noise may drown the margin: tested below
         plan = plan_queries(aggregator, wanted, n_public=400, epsilon=epsilon, **public)
-    spent, _ = data_independent_epsilon(plan.aggregator, plan.n_queries, **public)
+    spent, _ = data_independent_epsilon(plan.stages[0][0], plan.n_queries, **public)
     assert plan.n_queries == wanted
     assert epsilon * (1 - 1e-4) <= spent <= epsilon
     assert plan.epsilon == spent
@@ -116,7 +117,7 @@ def test_own_noise_stops_before_the_cap_and_not_earlier(epsilon, aggregator, wan
         warnings.simplefilter("ignore")
         plan = plan_queries(aggregator, wanted, **(PUBLIC | public | {"epsilon": epsilon}))
     spent = [
-        data_independent_epsilon(plan.aggregator, plan.n_queries + more, 1e-5, **public)[0]
+        data_independent_epsilon(plan.stages[0][0], plan.n_queries + more, 1e-5, **public)[0]
         for more in (0, 1)
     ]
     assert spent[0] == plan.epsilon <= epsilon
@@ -125,11 +126,11 @@ def test_own_noise_stops_before_the_cap_and_not_earlier(epsilon, aggregator, wan
 
 def test_default_number_of_queries_keeps_the_noise_at_a_quarter_of_the_teachers():
     plan = plan_queries(GNMax(None), None, **PUBLIC)
-    assert plan.aggregator.sigma <= 250 / 4
+    assert plan.stages[0][0].sigma <= 250 / 4
     one_more = plan_queries(GNMax(None), plan.n_queries + 1, **PUBLIC)
-    assert one_more.aggregator.sigma > 250 / 4
+    assert one_more.stages[0][0].sigma > 250 / 4
     plan = plan_queries(LNMax(None), None, **PUBLIC)
-    assert 1 / plan.aggregator.gamma <= 250 / 4
+    assert 1 / plan.stages[0][0].gamma <= 250 / 4
     assert plan_queries(GNMax(None), None, **(PUBLIC | {"n_public": 7})).n_queries == 7
 
 
@@ -142,7 +143,7 @@ def test_a_cap_that_cuts_the_queries_says_so():
 def test_planning_does_not_touch_what_the_user_gave():
     given_ = GNMax(sigma=None)
     plan = plan_queries(given_, 10, **PUBLIC)
-    assert given_.sigma is None and plan.aggregator.sigma > 0
+    assert given_.sigma is None and plan.stages[0][0].sigma > 0
 
 
 def test_noise_that_drowns_every_margin_warns():
@@ -192,7 +193,7 @@ def test_privacy_spent_unpacks_and_is_frozen():
 
 
 def curator(aggregator, votes):
-    return Curator(aggregator, np.asarray(votes), 1e-5, np.arange(5), None)
+    return Curator([Asked(aggregator, len(votes))], np.asarray(votes), 1e-5, np.arange(5))
 
 
 @pytest.mark.parametrize(

@@ -18,12 +18,19 @@ References
        noise. AISTATS.
 """
 
-from .calibration import gnmax_sigma, lnmax_gamma
+from .calibration import gnmax_sigma, lnmax_gamma, stable_run_epsilon
 from .checks import DEFAULT_ORDERS, check_delta, check_log_proba, check_orders, check_votes
 from .conversion import epsilon_by_order, gdp_mu, gdp_to_epsilon, rdp_to_epsilon
 from .exact import exact_rdp
 from .noise import Gaussian, Laplace, Noise
-from .published import gaussian_rdp, gnmax_rdp, lnmax_rdp, pure_rdp, threshold_rdp
+from .published import (
+    gaussian_rdp,
+    gnmax_rdp,
+    laplace_rdp,
+    lnmax_rdp,
+    pure_rdp,
+    threshold_rdp,
+)
 from .worst_case import (
     Cost,
     checked_rdp,
@@ -55,11 +62,13 @@ __all__ = [
     "gdp_to_epsilon",
     "gnmax_rdp",
     "gnmax_sigma",
+    "laplace_rdp",
     "lead_rdp",
     "lnmax_gamma",
     "lnmax_rdp",
     "pure_rdp",
     "query_cost",
+    "stable_run_epsilon",
     "rdp_to_epsilon",
     "threshold_rdp",
     "worst_case_pure",

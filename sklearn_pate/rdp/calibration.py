@@ -8,9 +8,10 @@ from scipy.optimize import brentq
 from .checks import DEFAULT_ORDERS, check_count, check_delta, check_positive
 from .conversion import epsilon_by_order, gdp_mu
 from .noise import Gaussian, Laplace
+from .published import pure_rdp
 from .worst_case import composition, query_cost, worst_case_rdp
 
-__all__ = ["gnmax_sigma", "lnmax_gamma"]
+__all__ = ["gnmax_sigma", "lnmax_gamma", "stable_run_epsilon"]
 
 
 def gnmax_sigma(epsilon, delta, n_queries, n_classes=None, n_teachers=None):
@@ -77,6 +78,45 @@ def lnmax_gamma(epsilon, delta, n_queries, n_classes=None, n_teachers=None):
     n_queries = check_count("n_queries", n_queries)
     enough = 2 * n_queries / check_positive("epsilon", epsilon) * (1 + 1e-9)
     return 1 / _least_scale(Laplace, enough, epsilon, delta, n_queries, n_classes, n_teachers)
+
+
+def stable_run_epsilon(epsilon, delta, max_unstable, failure_probability):
+    """Pure epsilon of one run of `StableArgmax` with which all runs cost exactly `epsilon`.
+
+    Parameters
+    ----------
+    epsilon : float
+        Total privacy loss, above 0.
+    delta : float
+        Failure probability, above `failure_probability`.
+    max_unstable : int
+        Number of runs.
+    failure_probability : float
+        Part of `delta` that the mechanism itself takes.
+
+    Returns
+    -------
+    float
+        The largest that fits, to 1e-9 relative.
+
+    Examples
+    --------
+    >>> from sklearn_pate.rdp import stable_run_epsilon
+    >>> round(stable_run_epsilon(1.0, 1e-5, 20, 1e-6), 4)
+    0.0602
+    """
+    runs, left = check_count("max_unstable", max_unstable), delta - failure_probability
+    epsilon, left = check_positive("epsilon", epsilon), check_delta(left)
+
+    def spent(run):
+        by_order = epsilon_by_order(runs * pure_rdp(run, DEFAULT_ORDERS), left, DEFAULT_ORDERS)
+        return min(runs * run, by_order.min())
+
+    low, high = epsilon / runs, epsilon
+    while high > low * (1 + 1e-9):
+        middle = math.sqrt(low * high)
+        low, high = (middle, high) if spent(middle) <= epsilon else (low, middle)
+    return low * (1 - 1e-12)
 
 
 def _least_scale(noise, enough, epsilon, delta, n_queries, n_classes, n_teachers):

@@ -6,7 +6,7 @@ from abc import ABC, abstractmethod
 import numpy as np
 from scipy.special import log_ndtr, logsumexp
 
-from .checks import check_log_proba, check_votes
+from .checks import check_log_proba
 
 __all__ = ["Gaussian", "Laplace", "Noise"]
 
@@ -47,14 +47,14 @@ class Noise(ABC):
         Parameters
         ----------
         votes : array-like of shape (n_queries, n_classes)
-            Vote counts.
+            Vote counts, or other numbers.
 
         Returns
         -------
         ndarray of shape (n_queries, n_classes)
             By closed form for two classes, else by quadrature.
         """
-        votes = check_votes(votes)
+        votes = np.asarray(votes, dtype=float)
         # The distribution depends on the counts alone, so each histogram is computed once
         order = votes.argsort(axis=1, kind="stable")
         histograms, where = np.unique(

@@ -100,9 +100,37 @@ def lnmax_rdp(votes, gamma, orders):
     array([[0.05],
            [0.  ]])
     """
-    gamma, orders = check_positive("gamma", gamma), check_orders(orders)
+    gamma = check_positive("gamma", gamma)
     log_q = _log_gap_sum(votes, lambda d: np.log((2 + gamma * d) / 4) - gamma * d)
-    log_q, where = np.unique(log_q, return_inverse=True)
+    return laplace_rdp(log_q, gamma, orders)
+
+
+def laplace_rdp(log_q, gamma, orders):
+    """Theorem 3 of the 2017 paper for a mechanism that is ``2 * gamma``-differentially private.
+
+    Parameters
+    ----------
+    log_q : array-like of shape (n_queries,)
+        Log of an upper bound on the probability of all outcomes but one.
+    gamma : float
+        Half the pure epsilon of the mechanism.
+    orders : array-like of shape (n_orders,)
+        Renyi orders, above 1.
+
+    Returns
+    -------
+    ndarray of shape (n_queries, n_orders)
+        The smallest of ``2 gamma**2 a``, ``2 gamma`` and, where its condition holds, Papernot et
+        al. (2017), Theorem 3.
+
+    Examples
+    --------
+    >>> from sklearn_pate.rdp import laplace_rdp
+    >>> bool(laplace_rdp([-20.0], 0.05, [10.0])[0, 0] < 2 * 0.05**2 * 10)
+    True
+    """
+    gamma, orders = check_positive("gamma", gamma), check_orders(orders)
+    log_q, where = np.unique(np.asarray(log_q, dtype=float), return_inverse=True)
     log_q = log_q[:, None]
     fixed = np.minimum(2 * gamma**2 * orders, 2 * gamma)
     holds = log_q < -np.logaddexp(2 * gamma, 0.0)

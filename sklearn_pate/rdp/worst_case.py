@@ -442,7 +442,7 @@ def checked_rdp(sigma, answer_rdp, orders):
     >>> checked_rdp(100.0, [0.004], [10.0]).round(4)  # little more than the answer
     array([0.004])
     >>> checked_rdp(1.0, [0.0], [10.0]).round(3)  # the check alone: at most a / (2 sigma**2)
-    array([4.797])
+    array([4.758])
     """
     orders, step = check_orders(orders), 1 / check_positive("sigma", sigma)
     answer_rdp = np.asarray(answer_rdp, dtype=float)
