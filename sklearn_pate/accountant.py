@@ -424,7 +424,8 @@ def _warn_if_drowned(aggregator, n_teachers):
     """
     if not aggregator.label_symmetric:
         return
-    win = math.exp(aggregator.outcome_log_proba([[n_teachers, 0]])[0, 0])
+    right, wrong = aggregator.outcome_log_proba([[n_teachers, 0]])[0, :2]
+    win = math.exp(right - np.logaddexp(right, wrong))  # of the queries that are answered
     if win < 0.84:  # the noise between two classes has a standard deviation above the margin
         warnings.warn(
             f"the noise of {aggregator} drowns the largest possible margin, "

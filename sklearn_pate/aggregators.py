@@ -381,7 +381,7 @@ class _CheckedGNMax(Aggregator):
     def gdp_mu(self):
         """``sqrt(1 / sigma1**2 + 2 / sigma2**2)``: check and answer of every query asked."""
         self._validate_params()
-        return math.sqrt(1 / self.sigma1**2 + 2 / self.sigma2**2)
+        return math.sqrt(1 / float(self.sigma1) ** 2 + 2 / float(self.sigma2) ** 2)
 
     def known_rdp(self, orders, n_teachers=None, n_classes=None):
         """Check and answer as one mechanism; see `rdp.checked_rdp`."""
@@ -628,7 +628,8 @@ class ImmutableArgmax(Aggregator):
             return np.full(len(orders), np.inf)
         change = 1 + self._added(n_classes)
         if noise.mu < math.inf:
-            return np.asarray(orders) * (noise.mu * change) ** 2 / 2
+            with np.errstate(over="ignore"):
+                return np.asarray(orders) * np.square(np.float64(noise.mu * change)) / 2
         pure = noise.pure_epsilon * change
         return pure_rdp(pure, orders) if pure < math.inf else np.full(len(orders), np.inf)
 

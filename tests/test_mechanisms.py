@@ -1,0 +1,555 @@
+"""Mechanisms with more than an argmax: sampling, true costs, and the guarantee of whole runs."""
+
+import itertools
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.special import log_ndtr
+from scipy.stats import beta, chisquare
+from sklearn.datasets import make_classification
+from sklearn.linear_model import LogisticRegression
+
+from sklearn_pate import PATEClassifier
+from sklearn_pate.accountant import RenyiFilter, plan_queries
+from sklearn_pate.aggregators import (
+    ConfidentGNMax,
+    GNMax,
+    ImmutableArgmax,
+    InteractiveGNMax,
+    LNMax,
+    StableArgmax,
+    stable_leads,
+)
+from sklearn_pate.exceptions import BudgetExceededError, PrivacyLeakWarning, StudentError
+from sklearn_pate.rdp import (
+    DEFAULT_ORDERS,
+    data_independent_epsilon,
+    epsilon_by_order,
+    exact_rdp,
+    gdp_to_epsilon,
+    gnmax_rdp,
+    rdp_to_epsilon,
+    threshold_rdp,
+    worst_case_rdp,
+)
+
+TEN = [25] * 10
+VOTES = [[125, 125], [126, 124], [250, 0], [150, 100], TEN, [41, *[23] * 8, 25], [250, *[0] * 9]]
+
+
+def student_for(counts, share=0.7):
+    proba = np.full(len(counts), (1 - share) / (len(counts) - 1))
+    proba[-1] = share
+    return proba
+
+
+# --- sampling ------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("counts", VOTES, ids=str)
+@pytest.mark.parametrize(
+    "mechanism",
+    [
+        ConfidentGNMax(140, sigma1=30.0, sigma2=40.0),
+        ConfidentGNMax(0.3, sigma1=60.0, sigma2=10.0),
+        InteractiveGNMax(60, sigma1=40.0, sigma2=30.0, confidence=0.6),
+        InteractiveGNMax(0.3, sigma1=40.0, sigma2=30.0, confidence=0.9),
+        ImmutableArgmax(gamma=0.05),
+        ImmutableArgmax(constant=3.0, sigma=20.0),
+    ],
+    ids=str,
+)
+def test_samples_agree_with_the_outcome_distribution(mechanism, counts):
+    n_samples, proba = 200_000, None
+    if mechanism.uses_student_proba:
+        proba = student_for(counts)
+    labels = mechanism.aggregate(
+        np.tile(counts, (n_samples, 1)),
+        None if proba is None else np.tile(proba, (n_samples, 1)),
+        random_state=0,
+    )
+    log_proba = mechanism.outcome_log_proba([counts], None if proba is None else [proba])[0]
+    expected = n_samples * np.exp(
+        np.append(log_proba, [-np.inf] * (len(counts) + 1))[: len(counts) + 1]
+    )
+    observed = np.bincount(np.where(labels < 0, len(counts), labels), minlength=len(counts) + 1)
+    rare = expected < 5
+    assert observed[rare].sum() <= 25
+    observed, expected = observed[~rare], expected[~rare]
+    expected *= observed.sum() / expected.sum()
+    assert observed.size == 1 or chisquare(observed, expected).pvalue > 1e-6
+
+
+@pytest.mark.parametrize("lead", [0, 30, 45, 60, 90])
+def test_a_stable_query_asked_alone_agrees_with_its_distribution(lead, monkeypatch):
+    stable = StableArgmax(run_epsilon=1.0, max_unstable=1)
+    bar = stable.threshold(1)
+    monkeypatch.setattr(StableArgmax, "threshold", lambda self, n_queries: bar)
+    votes = [[250 + lead, 250 - lead]]
+    rng = np.random.default_rng(0)
+    labels = np.array([stable.aggregate(votes, random_state=rng)[0] for _ in range(20_000)])
+    p = math.exp(stable.outcome_log_proba(votes)[0, 0])
+    assert set(labels.tolist()) <= {0, -1}
+    assert abs((labels == 0).mean() - p) < 5 * math.sqrt(max(p * (1 - p), 1e-5) / 20_000)
+
+
+def test_interactive_reinforces_a_confident_student_only():
+    interactive = InteractiveGNMax(50, sigma1=1.0, sigma2=1.0, confidence=0.8)
+    votes = [[240, 10], [240, 10], [240, 10]]
+    student = [[0.95, 0.05], [0.1, 0.9], [0.7, 0.3]]  # agrees; contradicted; too low
+    labels, paid = interactive.draw(votes, student, random_state=0)
+    assert labels.tolist() == [0, 0, 0] and paid.tolist() == [False, True, True]
+    unsure = [[0.79, 0.21]]
+    labels, paid = interactive.draw([[200, 50]], unsure, random_state=0)
+    assert labels.tolist() == [-1] and paid.tolist() == [False]
+
+
+# --- costs ---------------------------------------------------------------------------------------
+
+
+def histograms_of(n_teachers, n_classes):
+    rows = itertools.product(range(n_teachers + 1), repeat=n_classes - 1)
+    return np.array([[*row, n_teachers - sum(row)] for row in rows if sum(row) <= n_teachers])
+
+
+@pytest.mark.parametrize(("n_teachers", "n_classes"), [(20, 2), (14, 3), (9, 4)])
+@pytest.mark.parametrize("threshold", [2, 7, 0.8])
+def test_confident_costs_no_more_than_its_worst_case(n_teachers, n_classes, threshold):
+    orders = [1.2, 2.0, 8.0, 30.0]
+    for sigma1, sigma2 in ((3.0, 4.0), (20.0, 3.0), (1.0, 10.0)):
+        confident = ConfidentGNMax(threshold, sigma1=sigma1, sigma2=sigma2)
+        exact = exact_rdp(confident, histograms_of(n_teachers, n_classes), orders).max(axis=0)
+        worst = worst_case_rdp(confident, orders, n_teachers, n_classes)
+        anything = worst_case_rdp(confident, orders)
+        assert (exact <= worst).all() and (worst <= anything * (1 + 1e-9)).all()
+        gaussian = np.array(orders) * (1 / sigma1**2 + 2 / sigma2**2) / 2
+        assert (anything <= gaussian * (1 + 1e-9)).all()
+        check, answer = confident.steps(np.array(orders), n_teachers, n_classes)
+        assert (anything[:2] <= (check + answer)[:2] * 1.05).all()
+
+
+def test_confidents_worst_case_is_reached():
+    confident = ConfidentGNMax(15, sigma1=4.0, sigma2=5.0)
+    exact = exact_rdp(confident, histograms_of(30, 2), [1.5, 2.0]).max(axis=0)
+    assert (confident.known_rdp(np.array([1.5, 2.0])) <= 1.1 * exact).all()
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    st.lists(st.integers(0, 40), min_size=2, max_size=5).filter(lambda n: sum(n) > 0),
+    st.data(),
+    st.floats(1, 40),
+    st.floats(1, 40),
+)
+def test_interactive_costs_no_more_than_its_worst_case(counts, data, sigma1, sigma2):
+    weights = [data.draw(st.floats(0, 1)) + 1e-3 for _ in counts]
+    proba = np.array(weights) / sum(weights)
+    interactive = InteractiveGNMax(
+        data.draw(st.integers(1, 40)), sigma1=sigma1, sigma2=sigma2, confidence=0.5
+    )
+    orders = [1.3, 4.0, 20.0]
+    exact = exact_rdp(interactive, [counts], orders, student_proba=[proba])[0]
+    worst = worst_case_rdp(interactive, orders, sum(counts), len(counts))
+    assert (exact <= worst).all()
+
+
+def test_published_bounds_of_both_steps():
+    votes = np.array([[200, 50], [130, 120]])
+    confident = ConfidentGNMax(150, sigma1=40.0, sigma2=30.0)
+    check = threshold_rdp([200, 130], 150, 40.0, DEFAULT_ORDERS)
+    answer = gnmax_rdp(votes, 30.0, DEFAULT_ORDERS)
+    np.testing.assert_allclose(confident.published_rdp(votes, DEFAULT_ORDERS), check + answer)
+    np.testing.assert_allclose(
+        confident.published_rdp(votes, DEFAULT_ORDERS, paid=[True, False]),
+        check + answer * [[1], [0]],
+    )
+
+
+# --- immutable -----------------------------------------------------------------------------------
+
+
+def test_immutable_costs_more_the_larger_its_constant():
+    spent = [
+        data_independent_epsilon(ImmutableArgmax(c, sigma=40.0), 1, 1e-5, 250, 10)[0]
+        for c in (0, 10, 100, 1e4)
+    ]
+    assert (np.diff(spent) > 0).all() and spent[-1] > 1e4
+    assert spent[0] < 1.2 * data_independent_epsilon(GNMax(40.0), 1, 1e-5)[0]
+    for gone in (math.inf, 1e200):
+        for noise in ({"sigma": 40.0}, {"gamma": 0.05}):
+            epsilon = data_independent_epsilon(ImmutableArgmax(gone, **noise), 1, 1e-5, 250, 10)[0]
+            assert epsilon > 1e100
+    for noise in ({"sigma": 3.0}, {"gamma": 0.5}):
+        immutable = ImmutableArgmax(4.0, **noise)
+        exact = exact_rdp(immutable, histograms_of(12, 3), [1.5, 4.0]).max(axis=0)
+        assert (exact <= worst_case_rdp(immutable, [1.5, 4.0], 12, 3)).all()
+
+
+def test_immutables_constant_is_the_papers():
+    assert ImmutableArgmax(gamma=0.05)._added(10) == pytest.approx(math.log(1000) / 0.05)
+    expected = math.sqrt(2 * 40**2 * math.log(2000))
+    assert ImmutableArgmax(sigma=40.0)._added(10) == pytest.approx(expected)
+
+
+def lower_bound_on_epsilon(mechanism, votes, neighbour, delta=1e-5, n_samples=200_000):
+    """Clopper-Pearson lower bound, at confidence 1 - 1e-6, from samples of one event."""
+    rows = [np.tile(v, (n_samples, 1)) for v in (votes, neighbour)]
+    hits = [int((mechanism.aggregate(r, random_state=k) == 0).sum()) for k, r in enumerate(rows)]
+    low = beta.ppf(5e-7, hits[0], n_samples - hits[0] + 1)
+    high = beta.ppf(1 - 5e-7, hits[1] + 1, n_samples - hits[1])
+    return math.log(max(low - delta, 1e-300) / high)
+
+
+def test_samples_expose_immutables_claim_and_no_one_elses():
+    votes, neighbour = [125, 125], [124, 126]  # a tie: the lowest code is raised, then the other
+    immutable = ImmutableArgmax(sigma=40.0)
+    claimed = rdp_to_epsilon(
+        immutable.claimed_rdp([[250, 0]], DEFAULT_ORDERS)[0], 1e-5, DEFAULT_ORDERS
+    )[0]
+    true = data_independent_epsilon(immutable, 1, 1e-5, 250, 2)[0]
+    assert claimed < 0.5 < 3 < lower_bound_on_epsilon(immutable, votes, neighbour) <= true
+    for honest in (GNMax(5.0), LNMax(0.2), ConfidentGNMax(130, 5.0, 5.0)):
+        bound = data_independent_epsilon(honest, 1, 1e-5, 250, 2)[0]
+        assert lower_bound_on_epsilon(honest, votes, neighbour) <= bound
+
+
+def test_immutable_says_what_is_wrong_with_it():
+    public = {"n_public": 20, "n_teachers": 250, "n_classes": 10, "delta": 1e-5}
+    with pytest.warns(PrivacyLeakWarning, match="told apart almost surely.*StableArgmax"):
+        plan = plan_queries(ImmutableArgmax(gamma=0.05), 3, epsilon=None, **public)
+    assert plan.epsilon > 10
+    with pytest.warns(PrivacyLeakWarning), pytest.raises(BudgetExceededError, match="more than"):
+        plan_queries(ImmutableArgmax(gamma=0.05), 3, epsilon=1.0, **public)
+    assert ImmutableArgmax(gamma=1).qualified([[7, 4, 0], [6, 4, 1], [5, 5, 1]]).tolist() == [
+        1,
+        0,
+        0,
+    ]
+
+
+# --- stable argmax -------------------------------------------------------------------------------
+
+
+@given(st.lists(st.integers(0, 30), min_size=2, max_size=5), st.data())
+def test_stable_leads_change_by_one_and_are_zero_where_the_argmax_may(counts, data):
+    counts[0] += 1
+    u = data.draw(st.sampled_from([k for k, n in enumerate(counts) if n]))
+    v = data.draw(st.integers(0, len(counts) - 1))
+    neighbour = list(counts)
+    neighbour[u] -= 1
+    neighbour[v] += 1
+    here, there = stable_leads([counts, neighbour])
+    assert abs(here - there) <= 1
+    if np.argmax(counts) != np.argmax(neighbour):
+        assert here == there == 0
+
+
+@pytest.mark.parametrize("run_epsilon", [0.5, 1.5])
+def test_stables_guarantee_by_quadrature(run_epsilon):
+    # one run over 4 queries: the transcript is how many pass before one fails, and their labels
+    k, failure = 4, 0.01
+    stable = StableArgmax(run_epsilon, max_unstable=1, failure_probability=failure)
+    on_threshold, on_lead = stable._scales()
+    bar = stable.threshold(k)
+    rho = np.linspace(-40 * on_threshold, 40 * on_threshold, 40_001)
+    density = np.exp(-np.abs(rho) / on_threshold) / (2 * on_threshold)
+    width = rho[1] - rho[0]
+
+    def passes(lead):
+        x = bar + rho - lead
+        return np.where(
+            x > 0, np.exp(-np.abs(x) / on_lead) / 2, 1 - np.exp(-np.abs(x) / on_lead) / 2
+        )
+
+    def transcripts(votes):
+        labels, chances = np.argmax(votes, axis=1), [passes(d) for d in stable_leads(votes)]
+        result, alive = {}, density * width
+        for j in range(k):
+            result[tuple(labels[:j]), False] = (alive * (1 - chances[j])).sum()
+            alive = alive * chances[j]
+        result[tuple(labels), True] = alive.sum()
+        return result
+
+    rng = np.random.default_rng(0)
+    largest = 0.0
+    for _ in range(150):
+        first = np.clip(rng.integers(0, 60) + rng.integers(-3, 4, size=k), -100, 100)
+        votes = np.column_stack([200 + first, 200 - first])
+        move = rng.integers(-1, 2, size=k)
+        neighbour = votes + np.column_stack([move, -move])
+        p, q = transcripts(votes), transcripts(neighbour)
+        excess = sum(max(p[t] - math.exp(run_epsilon) * q.get(t, 0.0), 0) for t in p)
+        largest = max(largest, excess)
+    assert largest <= failure
+
+
+def test_stables_threshold_fails_as_seldom_as_it_says():
+    stable = StableArgmax(1.0, max_unstable=3, failure_probability=0.05)
+    on_threshold, on_lead = stable._scales()
+    rng = np.random.default_rng(0)
+    leads = rng.laplace(scale=on_lead, size=(200_000, 5)).max(axis=1)
+    bars = rng.laplace(scale=on_threshold, size=(200_000, 3)).min(axis=1)
+    rate = (leads > stable.threshold(5) + bars).mean()
+    assert 0.02 < rate <= 0.05
+    # below the sum of the paper's two bounds
+    paper = on_threshold * math.log(3 / 0.05) + on_lead * math.log(5 / 0.05)
+    assert stable.threshold(5) < 0.9 * paper
+
+
+def test_stable_stops_after_its_runs_and_pays_once_for_all():
+    stable = StableArgmax(run_epsilon=2.0, max_unstable=3)
+    votes = np.tile([990, 10], (50, 1))
+    votes[[5, 9, 20, 30]] = [500, 500]
+    labels, _ = stable.draw(votes, random_state=0)
+    assert len(labels) == 21 and np.flatnonzero(labels < 0).tolist() == [5, 9, 20]
+    whole = stable.aggregate(votes, random_state=0)
+    assert whole.shape == (50,) and (whole[21:] == -1).all()
+    costs = stable.costs()
+    assert costs(1).epsilon(1e-5) == costs(10_000).epsilon(1e-5)
+    assert costs(1).epsilon(1e-6)[0] == math.inf  # nothing left of delta
+
+
+def test_stable_in_a_fit():
+    X, y = make_classification(6000, n_features=4, class_sep=2.5, random_state=0)
+    clf = PATEClassifier(
+        LogisticRegression(),
+        n_teachers=300,
+        aggregator=StableArgmax(run_epsilon=None, max_unstable=5),
+        n_queries=400,
+        epsilon=3.0,
+        classes=[0, 1],
+        random_state=0,
+    )
+    clf.fit(X[:5000], y[:5000], X_public=X[5000:5500])
+    spent = clf.privacy_spent_
+    assert 2.999 < spent.epsilon <= 3.0 and spent.method in ("renyi", "pure")
+    assert spent.n_answered > 50 and spent.n_queries <= 400
+    assert clf.curator_.epsilon(method="data_independent") == pytest.approx(spent.epsilon)
+    assert clf.score(X[5500:], y[5500:]) > 0.9
+
+
+# --- filter --------------------------------------------------------------------------------------
+
+
+def test_filter_sets_aside_before_and_refunds_after():
+    budget = RenyiFilter(order=5.0, limit=1.001)
+    assert budget.allow(np.array([False] * 20), check=0.1, answer=0.3) == 7
+    assert budget.spent == pytest.approx(0.7)
+    assert budget.allow(np.array([True]), check=0.0, answer=0.3) == 1
+    assert budget.allow(np.array([True]), check=0.0, answer=0.1) == 0
+    assert budget.spent <= 1.001
+
+
+@pytest.mark.parametrize(
+    ("mechanism", "proba"),
+    [
+        (ConfidentGNMax(60, sigma1=12.0, sigma2=15.0), None),
+        (InteractiveGNMax(10, sigma1=12.0, sigma2=15.0, confidence=0.9), [0.6, 0.4]),
+    ],
+    ids=["confident", "interactive"],
+)
+@pytest.mark.parametrize("votes", [[60, 40], [51, 49], [70, 30], [100, 0]], ids=str)
+def test_the_guarantee_of_stopped_runs(mechanism, proba, votes):
+    # 10,000 runs of 40 queries under a filter, each with its exact likelihood ratio: the mean of
+    # max(0, 1 - exp(epsilon) Q / P) estimates the hockey-stick divergence without bias
+    epsilon, delta, n_runs, n_queries = 1.0, 1e-3, 10_000, 40
+    public = {"n_teachers": 100, "n_classes": 2}
+    stages = [mechanism] if proba is None else [GNMax(60.0), mechanism]
+    plan = plan_queries(
+        stages if len(stages) > 1 else mechanism,
+        [1, n_queries] if len(stages) > 1 else n_queries,
+        n_public=100,
+        epsilon=epsilon,
+        delta=delta,
+        **public,
+    )
+    budget = plan.budget
+    check, answer = (float(c[0]) for c in mechanism.steps(np.array([budget.order]), **public))
+
+    def log_outcomes(counts):
+        """Log probabilities of (class 0 from votes, class 1 from votes, check failed)."""
+        excess = mechanism._excess(np.array([counts]), None if proba is None else [proba])[0]
+        win = GNMax(mechanism.sigma2).outcome_log_proba([counts])[0]
+        return np.append(win + log_ndtr(excess), log_ndtr(-excess))
+
+    for neighbour in ([votes[0] - 1, votes[1] + 1], [votes[0] + 1, votes[1] - 1]):
+        if min(neighbour) < 0:
+            continue
+        p, q = log_outcomes(votes), log_outcomes(neighbour)
+        rng = np.random.default_rng(0)
+        for first, second in ((p, q), (q, p)):
+            outcome = rng.choice(3, p=np.exp(first), size=(n_runs, n_queries))
+            ratio = np.empty(n_runs)
+            asked = []
+            for r in range(n_runs):
+                run = RenyiFilter(budget.order, budget.limit)
+                n = run.allow(outcome[r] < 2, check, answer)
+                ratio[r] = (second - first)[outcome[r, :n]].sum()
+                asked.append(n)
+            assert np.mean(np.maximum(0, 1 - np.exp(epsilon + ratio))) <= delta
+            assert 0 < min(asked) and max(asked) <= n_queries
+
+
+def test_refunds_pay_for_more_queries_than_the_worst_case():
+    public = {"n_public": 5000, "n_teachers": 250, "n_classes": 10, "delta": 1e-5}
+    confident = ConfidentGNMax(200, sigma1=150.0, sigma2=40.0)
+    plan = plan_queries(confident, 5000, epsilon=2.0, **public)
+    assert plan.method == "filter" and plan.epsilon == 2.0
+    check, answer = confident.steps(np.array([plan.budget.order]), 250, 10)
+    n_refused = plan.budget.allow(np.zeros(5000, dtype=bool), float(check[0]), float(answer[0]))
+    plan = plan_queries(confident, 5000, epsilon=2.0, **public)
+    n_answered = plan.budget.allow(np.ones(5000, dtype=bool), float(check[0]), float(answer[0]))
+    assert n_refused > 5 * n_answered > 0
+    by_order = epsilon_by_order(n_answered * (check + answer), 1e-5, np.array([plan.budget.order]))
+    assert by_order[0] <= 2.0
+
+
+# --- stages --------------------------------------------------------------------------------------
+
+
+X, Y = make_classification(3400, n_features=5, class_sep=1.0, random_state=1)
+
+
+def staged(aggregators, n_queries, **params):
+    clf = PATEClassifier(
+        LogisticRegression(),
+        **{"n_teachers": 120, "classes": [0, 1], "random_state": 0, "epsilon": 6.0}
+        | {"aggregator": aggregators, "n_queries": n_queries}
+        | params,
+    )
+    return clf.fit(X[:2000], Y[:2000], X_public=X[2000:3000])
+
+
+def test_stages_run_in_order_and_share_the_cap():
+    confident = ConfidentGNMax(0.8, sigma1=30.0, sigma2=15.0)
+    interactive = InteractiveGNMax(0.3, sigma1=30.0, sigma2=15.0, confidence=0.8)
+    clf = staged([confident, interactive], [60, 200])
+    spent = clf.privacy_spent_
+    assert spent.n_queries == len(clf.query_indices_) == 260
+    assert spent.n_answered == (clf.public_labels_ >= 0).sum() < 260
+    costs = [
+        mechanism.costs(n_teachers=120, n_classes=2)(n)
+        for mechanism, n in ((confident, 60), (interactive, 200))
+    ]
+    assert spent.epsilon == costs[0].plus(costs[1]).epsilon(1e-5)[0] <= 6.0
+    assert [type(a) for a in clf.aggregator_] == [ConfidentGNMax, InteractiveGNMax]
+    assert clf.curator_.votes.shape == (260, 2)
+    assert 0 < clf.curator_.epsilon() < clf.curator_.epsilon(method="data_independent")
+    assert clf.curator_.epsilon(method="bound") > 0
+    assert clf.score(X[3000:], Y[3000:]) > 0.75
+
+
+def test_a_filter_stops_the_stages_at_the_cap():
+    confident = ConfidentGNMax(0.8, sigma1=30.0, sigma2=15.0)
+    interactive = InteractiveGNMax(0.3, sigma1=30.0, sigma2=15.0, confidence=0.8)
+    with pytest.warns(UserWarning, match="epsilon=2 paid for .* of the 700 queries wanted"):
+        clf = staged([confident, interactive], [60, 640], epsilon=2.0)
+    spent = clf.privacy_spent_
+    assert (spent.epsilon, spent.method) == (2.0, "filter")
+    assert spent.n_queries == len(clf.query_indices_) == len(clf.curator_.votes) < 700
+
+
+def test_stages_without_noise_share_one_scale_that_costs_the_cap():
+    clf = staged([GNMax(None), LNMax(0.02), GNMax(None)], [10, 20, 30], epsilon=3.0)
+    first, _, last = clf.aggregator_
+    assert first.sigma == last.sigma
+    assert 3.0 * (1 - 1e-4) <= clf.privacy_spent_.epsilon <= 3.0
+
+
+def test_the_student_between_stages_is_fitted_on_what_was_released():
+    seen = []
+
+    class Watched(LogisticRegression):
+        def fit(self, X, y):
+            seen.append(len(y))
+            return super().fit(X, y)
+
+    interactive = InteractiveGNMax(0.3, sigma1=30.0, sigma2=15.0, confidence=0.8)
+    clf = staged([GNMax(20.0), interactive], [40, 60], student=Watched())
+    assert seen == [40, clf.privacy_spent_.n_answered]
+
+
+def test_a_student_that_fails_between_stages_keeps_what_is_paid_for():
+    class Never(LogisticRegression):
+        def fit(self, X, y):
+            raise RuntimeError("no")
+
+    interactive = InteractiveGNMax(0.3, sigma1=30.0, sigma2=15.0, confidence=0.8)
+    with pytest.raises(StudentError, match="40 released labels") as caught:
+        staged([GNMax(20.0), interactive], [40, 60], student=Never())
+    assert (caught.value.public_labels >= 0).sum() == 40
+    assert caught.value.privacy_spent.n_queries == 40
+
+
+@pytest.mark.parametrize(
+    ("aggregators", "n_queries", "message"),
+    [
+        ([GNMax(20.0)] * 2, 10, "list of 2 stages, so n_queries must be a list"),
+        ([GNMax(20.0)] * 2, [10], "list of 2 stages"),
+        (GNMax(20.0), [10, 10], "n_queries=.* is a list, for stages"),
+        ([GNMax(20.0)] * 2, [10, 0], "number of queries, at least 1"),
+        ([GNMax(20.0)] * 2, [10, 2.5], "number of queries, at least 1"),
+        ([], [], "every stage needs an aggregator"),
+        ([GNMax(20.0)] * 2, [600, 600], "more than the rows of X_public, 1000"),
+        (InteractiveGNMax(5, 5.0, 5.0, 0.5), 10, "put it after another stage"),
+        ([GNMax(20.0), GNMax(20.0)], [9, 9], None),
+    ],
+)
+def test_stages_that_make_no_sense_are_refused(aggregators, n_queries, message):
+    if message is None:
+        with pytest.raises(ValueError, match="accounting='ptr' tests one list"):
+            staged(aggregators, n_queries, accounting="ptr")
+        return
+    with pytest.raises(ValueError, match=message):
+        staged(aggregators, n_queries)
+
+
+# --- parameters ----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("mechanism", "message"),
+    [
+        (ConfidentGNMax(200.0, 10.0, 10.0), "threshold=200.0 is a float above 1.*threshold=200,"),
+        (ConfidentGNMax(0, 10.0, 10.0), "'threshold'"),
+        (ConfidentGNMax(-0.5, 10.0, 10.0), "'threshold'"),
+        (ConfidentGNMax(0.5, 0.0, 10.0), "'sigma1'"),
+        (ConfidentGNMax(0.5, 10.0, None), "'sigma2'"),
+        (ImmutableArgmax(), "either gamma .* or sigma"),
+        (ImmutableArgmax(sigma=1.0, gamma=1.0), "either gamma .* or sigma"),
+        (ImmutableArgmax(-1.0, sigma=1.0), "'constant'"),
+        (StableArgmax(0.0), "'run_epsilon'"),
+        (StableArgmax(None), "run_epsilon=None"),
+        (StableArgmax(1.0, max_unstable=0), "'max_unstable'"),
+    ],
+)
+def test_bad_parameters_are_named(mechanism, message):
+    for call in (mechanism.aggregate, mechanism.outcome_log_proba):
+        with pytest.raises(ValueError, match=message):
+            call([[5, 5]])
+
+
+def test_thresholds_are_votes_or_shares():
+    votes = [[150, 100], [200, 50]]
+    for same in (np.int64(150), 150, 0.6):
+        np.testing.assert_allclose(
+            ConfidentGNMax(same, 10.0, 10.0).outcome_log_proba(votes),
+            ConfidentGNMax(150, 10.0, 10.0).outcome_log_proba(votes),
+        )
+
+
+def test_interactive_needs_probabilities():
+    interactive = InteractiveGNMax(10, 10.0, 10.0, confidence=0.5)
+    for proba in (None, [[0.5, 0.2]], [[0.5, 0.5]] * 2, [[1.5, -0.5]], [[np.nan, 1.0]]):
+        with pytest.raises(ValueError, match="student_proba must hold"):
+            interactive.aggregate([[5, 5]], proba)
+
+
+def test_composition_of_gaussian_steps_is_a_bound_as_well():
+    confident = ConfidentGNMax(100, sigma1=100.0, sigma2=40.0)
+    epsilon, _ = data_independent_epsilon(confident, 100, 1e-5)
+    mu = math.sqrt(100 * (1 / 100**2 + 2 / 40**2))
+    assert epsilon <= gdp_to_epsilon(mu, 1e-5)
