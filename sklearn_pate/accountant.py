@@ -269,6 +269,10 @@ def _check_stages(aggregator, n_queries, n_public):
             f"n_queries={n_queries} is more than the rows of X_public, {n_public}; "
             "ask fewer queries or give more public rows"
         )
+    if len(aggregators) > 1 and any(stage.wants_proba for stage in aggregators):
+        raise ValueError(
+            "SoftVote asks teachers for probabilities, other stages for votes; use it alone"
+        )
     if aggregators[0].uses_student_proba:
         raise ValueError(
             f"{aggregators[0]} compares votes with a student, and there is none yet: put it after "
@@ -422,7 +426,7 @@ def _warn_if_drowned(aggregator, n_teachers):
     Two classes stand for all, as the number of classes may have been read from private labels; a
     mechanism that treats classes differently has no such stand-in.
     """
-    if not aggregator.label_symmetric:
+    if not aggregator.label_symmetric or aggregator.wants_proba:
         return
     right, wrong = aggregator.outcome_log_proba([[n_teachers, 0]])[0, :2]
     win = math.exp(right - np.logaddexp(right, wrong))  # of the queries that are answered
@@ -541,7 +545,7 @@ class Curator:
         """
         delta = self._delta if delta is None else delta
         if method == "data_independent":
-            n_teachers, n_classes = int(self.votes[0].sum()), self.votes.shape[1]
+            n_teachers, n_classes = round(self.votes[0].sum()), self.votes.shape[1]
             parts = [
                 stage.aggregator.costs(DEFAULT_ORDERS, n_teachers, n_classes)(stage.n_queries)
                 for stage in self._stages
@@ -565,7 +569,10 @@ class Curator:
                 own = slice(part.start - first, part.stop - first)
                 votes = self.votes[part]
                 proba = None if stage.student_proba is None else stage.student_proba[own]
-                if method == "exact":
+                if mechanism.wants_proba:  # it costs the same on all sums, and no less
+                    cost = np.asarray(orders) * mechanism.gdp_mu**2 / 2
+                    yield np.tile(cost, (len(votes), 1))
+                elif method == "exact":
                     yield exact_rdp(mechanism, votes, orders, proba)
                 else:
                     paid = None if stage.paid is None else stage.paid[own]

@@ -135,6 +135,8 @@ class PATEClassifier(ClassifierMixin, BaseEstimator):
         Number of teachers.
     public_labels_ : ndarray of shape (n_public,), int
         Per public row the code of its released label (index into `classes_`), -1 where none.
+    public_soft_labels_ : ndarray of shape (n_public, n_classes) or None
+        With `SoftVote`: per public row its released distribution over classes, NaN where none.
     query_indices_ : ndarray of shape (n_queries,), int
         Public rows asked, in order.
     curator_ : Curator
@@ -308,6 +310,7 @@ class PATEClassifier(ClassifierMixin, BaseEstimator):
             n_classes=len(classes),
             sample_weight=sample_weight,
             seed=seeds["teachers"],
+            temperature=_temperature(plan.stages[0][0]),
             n_jobs=self.n_jobs,
             keep_teachers=self.keep_teachers,
             verbose=self.verbose,
@@ -447,15 +450,24 @@ class PATEClassifier(ClassifierMixin, BaseEstimator):
         return self._base_estimators()[0] if self.student is None else self.student
 
     def _check_estimators(self):
-        estimators = self._base_estimators()
+        estimators, student = self._base_estimators(), self._unfitted_student()
         if not estimators:
             raise ValueError("base_estimator must not be an empty list; give at least 1 classifier")
-        for estimator in [*estimators, self._unfitted_student()]:
+        for estimator in [*estimators, student]:
             if not is_classifier(estimator):
                 raise ValueError(
                     f"teachers and student must be classifiers, as they vote for classes; "
                     f"got {estimator!r}"
                 )
+        stages = self.aggregator if isinstance(self.aggregator, list) else [self.aggregator]
+        for stage in stages:
+            without = [e for e in estimators if not hasattr(e, "predict_proba")]
+            if getattr(stage, "wants_proba", False) and without:
+                raise ValueError(f"{stage} needs teachers with predict_proba; got {without[0]!r}")
+            if getattr(stage, "uses_student_proba", False) and not hasattr(
+                student, "predict_proba"
+            ):
+                raise ValueError(f"{stage} needs a student with predict_proba; got {student!r}")
         return estimators
 
     def _check_features_of(self, X, X_public):
@@ -546,6 +558,7 @@ class PATEClassifier(ClassifierMixin, BaseEstimator):
         self.n_teachers_ = parts.n_teachers
         self.query_indices_ = np.array([], dtype=np.intp)
         self.public_labels_ = np.full(_num_samples(X_public), -1)
+        self.public_soft_labels_ = None
         self.n_features_in_ = schema.n_features_in_
         self.__dict__.pop("feature_names_in_", None)
         if hasattr(schema, "feature_names_in_"):
@@ -565,7 +578,15 @@ class PATEClassifier(ClassifierMixin, BaseEstimator):
                 proba = self._all_columns(
                     self.student_.predict_proba(_safe_indexing(X_public, asked[own])), 0.0
                 )
-            labels, paid = aggregator.draw(votes[own], proba, noise)
+            if aggregator.wants_proba:
+                self.public_soft_labels_ = np.full(
+                    (len(self.public_labels_), len(self.classes_)), np.nan
+                )
+                soft = aggregator.soft_labels(votes[own], noise)
+                labels, paid = soft.argmax(axis=1), np.ones(n_queries, dtype=bool)
+                self.public_soft_labels_[asked[own]] = soft
+            else:
+                labels, paid = aggregator.draw(votes[own], proba, noise)
             n_asked = len(labels)
             if plan.budget is not None:
                 at = np.array([plan.budget.order])
@@ -755,3 +776,8 @@ def _streams(random_state):
     if isinstance(random_state, np.random.RandomState):
         random_state = random_state.randint(2**32, size=4, dtype=np.uint32).tolist()
     return dict(zip(uses, np.random.SeedSequence(random_state).spawn(len(uses)), strict=True))
+
+
+def _temperature(aggregator):
+    """Temperature of the teachers' probabilities; None if they vote."""
+    return aggregator.temperature if aggregator.wants_proba else None

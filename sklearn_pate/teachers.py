@@ -36,6 +36,7 @@ def collect_votes(
     sample_weight=None,
     seed=None,
     n_jobs=None,
+    temperature=None,
     keep_teachers=False,
     verbose=0,
 ):
@@ -64,6 +65,9 @@ def collect_votes(
         Teacher `i`'s seed depends on this and `i` alone.
     n_jobs : int, default=None
         As in joblib.
+    temperature : float, default=None
+        Not None: teachers give their class probabilities instead of one vote, raised to
+        ``1 / temperature`` and normalised, in multiples of 2**-20 rounded down.
     keep_teachers : bool, default=False
         Whether to return the fitted teachers.
     verbose : int, default=0
@@ -72,7 +76,7 @@ def collect_votes(
     Returns
     -------
     votes : ndarray of shape (n_queries, n_classes), int
-        Vote counts; each row sums to `n_teachers`.
+        Vote counts; each row sums to `n_teachers`. With `temperature`, float sums of probabilities.
     teachers : list of length n_teachers or None
         Fitted teachers; None for a part that needed no fit (no record, or one class).
 
@@ -123,6 +127,7 @@ def collect_votes(
                 X_query,
                 n_classes,
                 seeds[i],
+                temperature,
                 keep_teachers,
                 home,
             )
@@ -138,14 +143,17 @@ def collect_votes(
             if problem is not None:
                 problems.append(f"teacher {i} failed: {problem}")
                 continue  # no more are sent; those under way end in silence
-            votes[rows, voted] += 1
+            if temperature is None:
+                votes[rows, voted] += 1
+            else:
+                votes += voted
             if keep_teachers:
                 teachers[i] = fitted
             if show is not None:
                 show(done)
     if problems:
         raise TeacherError(problems[0]) from None
-    return votes, teachers
+    return votes if temperature is None else votes / _SHARES, teachers
 
 
 def set_seeds(estimator, seed, *, only_missing=False):
@@ -185,12 +193,16 @@ def _run(tasks, n_tasks, n_jobs):
         yield from parallel(tasks)
 
 
-def _fit_and_vote(i, estimator, X, codes, weight, X_query, n_classes, seed, keep, home):
+def _fit_and_vote(
+    i, estimator, X, codes, weight, X_query, n_classes, seed, temperature, keep, home
+):
     """One teacher: returns its number, its vote per query, itself if kept, and its problem."""
     present = np.unique(codes)
     if present.size < 2:
-        constant = present[0] if present.size else i % n_classes
-        return i, _compact(np.full(_num_samples(X_query), constant), n_classes), None, None
+        constant = np.full(_num_samples(X_query), present[0] if present.size else i % n_classes)
+        if temperature is not None:
+            return i, _shares(np.ones((len(constant), 1)), constant[:1], n_classes, 1), None, None
+        return i, _compact(constant, n_classes), None, None
     # In the process `home` the caller keeps things quiet, for all threads at once
     with contextlib.nullcontext() if os.getpid() == home else _Quiet():
         # A failure is returned, not raised: a traceback would carry the teacher's own text
@@ -201,12 +213,17 @@ def _fit_and_vote(i, estimator, X, codes, weight, X_query, n_classes, seed, keep
             X, codes, weight, X_query = copy.deepcopy((X, codes, weight, X_query))
             n_queries = _num_samples(X_query)
             fitted.fit(X, codes, **({} if weight is None else {"sample_weight": weight}))
-            voted = _check_voted(fitted.predict(X_query), n_queries, n_classes)
+            if temperature is None:
+                voted = _check_voted(fitted.predict(X_query), n_queries, n_classes)
+                voted = _compact(voted, n_classes)
+            else:
+                proba = fitted.predict_proba(X_query)
+                voted = _shares(proba, fitted.classes_, n_classes, temperature)
         except KeyboardInterrupt:
             raise KeyboardInterrupt from None
         except BaseException as error:  # SystemExit too: its text may be data
             return i, None, None, _masked(error)
-    return i, _compact(voted, n_classes), fitted if keep else None, None
+    return i, voted, fitted if keep else None, None
 
 
 def _silent(estimator):
@@ -220,6 +237,24 @@ def _silent(estimator):
 def _compact(voted, n_classes):
     """Codes in the smallest integer type: results wait in memory until they are counted."""
     return voted.astype(np.min_scalar_type(n_classes - 1))
+
+
+#: Probabilities are whole numbers of this share, so that sums do not depend on their order.
+_SHARES = 2**20
+
+
+def _shares(proba, classes, n_classes, temperature):
+    """Probabilities of all classes as whole shares: none negative, a sum of at most 1 each row."""
+    proba = np.asarray(proba, dtype=float)
+    if proba.ndim != 2 or proba.shape[1] != len(classes) or not (proba >= 0).all():
+        raise ValueError("predict_proba must return a column of probabilities for each class seen")
+    tempered = proba ** (1 / temperature)
+    sums = tempered.sum(axis=1, keepdims=True)
+    if not (np.isfinite(sums) & (sums > 0)).all():
+        raise ValueError("predict_proba returned rows that are no probabilities")
+    full = np.zeros((len(proba), n_classes), dtype=np.int64)
+    full[:, np.asarray(classes).astype(np.intp)] = np.floor(tempered / sums * (_SHARES - 1))
+    return full
 
 
 def _check_voted(voted, n_queries, n_classes):

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from scipy.special import log_ndtr
 from scipy.stats import beta, chisquare
 from sklearn.datasets import make_classification
-from sklearn.linear_model import LogisticRegression
+from sklearn.linear_model import LogisticRegression, Perceptron
 
 from sklearn_pate import PATEClassifier
 from sklearn_pate.accountant import RenyiFilter, plan_queries
@@ -20,6 +20,7 @@ from sklearn_pate.aggregators import (
     ImmutableArgmax,
     InteractiveGNMax,
     LNMax,
+    SoftVote,
     StableArgmax,
     stable_leads,
 )
@@ -35,6 +36,7 @@ from sklearn_pate.rdp import (
     threshold_rdp,
     worst_case_rdp,
 )
+from sklearn_pate.teachers import _shares
 
 TEN = [25] * 10
 VOTES = [[125, 125], [126, 124], [250, 0], [150, 100], TEN, [41, *[23] * 8, 25], [250, *[0] * 9]]
@@ -505,6 +507,64 @@ def test_stages_that_make_no_sense_are_refused(aggregators, n_queries, message):
         return
     with pytest.raises(ValueError, match=message):
         staged(aggregators, n_queries)
+
+
+# --- soft votes ----------------------------------------------------------------------------------
+
+
+def test_soft_votes_release_noisy_sums_of_probabilities():
+    params = {"epsilon": 8.0, "n_jobs": 2, "keep_teachers": True}
+    clf = staged(SoftVote(sigma=12.0, temperature=2.0), 50, **params)
+    asked, soft = clf.query_indices_, clf.public_soft_labels_
+    assert soft.shape == (1000, 2) and np.isnan(np.delete(soft, asked, axis=0)).all()
+    np.testing.assert_allclose(soft[asked].sum(axis=1), 1)
+    np.testing.assert_array_equal(soft[asked].argmax(axis=1), clf.public_labels_[asked])
+    expected = sum(
+        np.sqrt(p) / np.sqrt(p).sum(axis=1, keepdims=True)
+        for p in (t.predict_proba(X[2000:3000][asked]) for t in clf.curator_.teachers)
+    )
+    np.testing.assert_allclose(clf.curator_.votes, expected, atol=120 * 2 / 2**19)
+    mu = math.sqrt(2 * 50) / 12
+    assert clf.privacy_spent_.epsilon == gdp_to_epsilon(mu, 1e-5)
+    renyi = rdp_to_epsilon(DEFAULT_ORDERS * 50 / 12**2, 1e-5, DEFAULT_ORDERS)[0]
+    assert clf.curator_.epsilon() == pytest.approx(renyi)
+    again = staged(SoftVote(sigma=12.0, temperature=2.0), 50, epsilon=8.0)
+    np.testing.assert_array_equal(again.public_soft_labels_, soft)  # for any number of jobs
+    assert clf.score(X[3000:], Y[3000:]) > 0.75
+
+
+@given(
+    st.lists(st.floats(0, 1), min_size=2, max_size=6),
+    st.lists(st.floats(0, 1), min_size=6, max_size=6),
+    st.sampled_from([0.3, 1.0, 5.0]),
+)
+def test_one_teachers_shares_have_bounded_norm(first, second, temperature):
+    pair = [np.array([v]) + 1e-6 for v in (first, second[: len(first)])]
+    shares = [
+        _shares(p / p.sum(), np.arange(len(first)), len(first), temperature) / 2**20 for p in pair
+    ]
+    assert all((s >= 0).all() and s.sum() <= 1 for s in shares)
+    assert np.linalg.norm(shares[0] - shares[1]) <= math.sqrt(2)
+
+
+def test_soft_noise_is_what_it_says():
+    sums = np.tile([600.0, 400.0], (50_000, 1))
+    share = SoftVote(sigma=20.0).soft_labels(sums, random_state=0)[:, 0]
+    # at these sums the share is nearly linear in the noise
+    assert share.std() == pytest.approx(20 * math.hypot(600, 400) / 1000**2, rel=0.02)
+    assert SoftVote(sigma=0.1).soft_labels([[-5.0, -5.0]]).tolist() == [[0.5, 0.5]]
+
+
+def test_soft_votes_need_probabilities():
+    with pytest.raises(ValueError, match="SoftVote.* needs teachers with predict_proba"):
+        PATEClassifier(Perceptron(), aggregator=SoftVote(), classes=[0, 1]).fit(
+            X, Y, X_public=X[:9]
+        )
+    interactive = InteractiveGNMax(0.3, sigma1=30.0, sigma2=15.0, confidence=0.8)
+    with pytest.raises(ValueError, match="Interactive.* needs a student with predict_proba"):
+        staged([GNMax(20.0), interactive], [5, 5], student=Perceptron())
+    with pytest.raises(ValueError, match="use it alone"):
+        staged([SoftVote(), GNMax()], [5, 5])
 
 
 # --- parameters ----------------------------------------------------------------------------------

@@ -154,7 +154,7 @@ def _least_scale(noise, enough, epsilon, delta, n_queries, n_classes, n_teachers
 class _Argmax:
     """A noisy argmax without the rest of an aggregator: what its cost depends on."""
 
-    label_symmetric, uses_student_proba = True, False
+    label_symmetric, uses_student_proba, wants_proba = True, False, False
 
     def __init__(self, noise):
         self.argmax_noise = noise

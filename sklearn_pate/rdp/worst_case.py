@@ -147,7 +147,7 @@ def worst_case_pure(aggregator, n_teachers=None, n_classes=None):
 
 def _enumerable(aggregator, n_teachers, n_classes):
     few = n_classes == 2 and n_teachers is not None and n_teachers <= _MOST_ENUMERATED
-    return few and not aggregator.uses_student_proba
+    return few and not (aggregator.uses_student_proba or aggregator.wants_proba)
 
 
 def _two_class_histograms(n_teachers):

@@ -1,0 +1,199 @@
+"""Every aggregator at matched label accuracy: MNIST votes of 250 teachers, and simulated ensembles.
+
+    python benchmarks/compare_aggregators.py [mnist] [stable] [noise]
+
+All numbers are expectations under the mechanisms' outcome distributions, computed, not sampled
+(but for `StableArgmax`, whose queries share a run: 20 draws). delta = 1e-5. Exact epsilons and
+those by the published bound depend on the votes: private, and no guarantee.
+
+Needs ``$SKLEARN_PATE_DATA/votes``. About five minutes on one core.
+"""
+
+import math
+import os
+import sys
+from pathlib import Path
+
+import numpy as np
+
+from sklearn_pate.aggregators import (
+    ConfidentGNMax,
+    GNMax,
+    LNMax,
+    PluralityVote,
+    StableArgmax,
+    stable_leads,
+)
+from sklearn_pate.rdp import (
+    DEFAULT_ORDERS,
+    data_independent_epsilon,
+    exact_rdp,
+    gnmax_sigma,
+    rdp_to_epsilon,
+    stable_run_epsilon,
+)
+
+DELTA = 1e-5
+
+
+def quality(mechanism, votes, y):
+    """Expected share of queries answered, and accuracy of their labels."""
+    proba = np.exp(mechanism.outcome_log_proba(votes))[:, : votes.shape[1]]
+    return proba.sum() / len(votes), proba[np.arange(len(y)), y].sum() / proba.sum()
+
+
+def noise_for(accuracy, mechanism_at, votes, y, low, high):
+    """Mechanism with the most noise whose labels are at least that accurate."""
+    for _ in range(30):
+        middle = math.sqrt(low * high)
+        fits = quality(mechanism_at(middle), votes, y)[1] >= accuracy
+        low, high = (middle, high) if fits else (low, middle)
+    return mechanism_at(low)
+
+
+def epsilons(mechanism, votes, by_bound=True):
+    """Epsilon of these votes by the published bound and exact, and of any votes."""
+    total, bound = np.zeros(DEFAULT_ORDERS.size), np.zeros(DEFAULT_ORDERS.size)
+    for part in np.array_split(votes, math.ceil(len(votes) / 2000)):
+        total += exact_rdp(mechanism, part, DEFAULT_ORDERS).sum(axis=0)
+        if by_bound:
+            log_proba = mechanism.outcome_log_proba(part)
+            paid = np.exp(log_proba[:, : part.shape[1]]).sum(axis=1)
+            bound += mechanism.published_rdp(part, DEFAULT_ORDERS, paid=paid).sum(axis=0)
+    public = {"n_teachers": int(votes[0].sum()), "n_classes": votes.shape[1]}
+    any_votes, _ = data_independent_epsilon(mechanism, len(votes), DELTA, **public)
+    exact = rdp_to_epsilon(total, DELTA, DEFAULT_ORDERS)[0]
+    published = math.inf
+    if by_bound and np.isfinite(bound).any():
+        published = rdp_to_epsilon(bound, DELTA, DEFAULT_ORDERS)[0]
+    return published, exact, any_votes
+
+
+def mnist():
+    data = np.load(Path(os.environ["SKLEARN_PATE_DATA"]) / "votes" / "mnist_250_cnn.npz")
+    votes, y = data["votes"], data["y_test"]
+    plain = quality(PluralityVote(), votes, y)[1]
+    print(f"\n## MNIST, 250 teachers, 10,000 queries; plurality {plain:.4f}\n")
+    print("| label accuracy | mechanism | answered | published bound | exact | any votes |")
+    print("|---|---|---|---|---|---|")
+    for loss in (0.002, 0.01, 0.03):
+        target = plain - loss
+        candidates = [
+            (lambda scale: LNMax(1 / scale), 1.0, 400.0),
+            (GNMax, 1.0, 400.0),
+            (lambda s: ConfidentGNMax(150, sigma1=3 * s, sigma2=s), 1.0, 400.0),
+            (lambda s: ConfidentGNMax(200, sigma1=150.0, sigma2=s), 1.0, 400.0),
+            (lambda s: ConfidentGNMax(200, sigma1=40.0, sigma2=s), 1.0, 400.0),
+        ]
+        for mechanism_at, low, high in candidates:
+            mechanism = noise_for(target, mechanism_at, votes, y, low, high)
+            answered, accuracy = quality(mechanism, votes, y)
+            published, exact, any_votes = epsilons(mechanism, votes)
+            numbers = {
+                name: float(f"{value:.4g}") if isinstance(value, float) else value
+                for name, value in mechanism.get_params().items()
+            }
+            name = (
+                f"{type(mechanism).__name__}({', '.join(f'{k}={v}' for k, v in numbers.items())})"
+            )
+            print(
+                f"| {accuracy:.4f} | `{name}` | {answered:.3f} | {published:.2f} | {exact:.2f} | "
+                f"{any_votes:.2f} |",
+                flush=True,
+            )
+
+
+def simulated(n_teachers, n_classes, n_queries, strength, seed=0):
+    """Votes of teachers who are right with a probability that varies over queries."""
+    rng = np.random.default_rng(seed)
+    right = rng.beta(strength, 1.0, size=n_queries)
+    y = rng.integers(n_classes, size=n_queries)
+    others = 1.0 / np.arange(1, n_classes) ** 2  # a few classes attract most of the errors
+    votes = np.empty((n_queries, n_classes), dtype=int)
+    for q in range(n_queries):
+        proba = np.empty(n_classes)
+        proba[y[q]] = right[q]
+        proba[np.delete(np.arange(n_classes), y[q])] = (
+            (1 - right[q]) * rng.permutation(others) / others.sum()
+        )
+        votes[q] = rng.multinomial(n_teachers, proba)
+    return votes, y
+
+
+def stable():
+    data = np.load(Path(os.environ["SKLEARN_PATE_DATA"]) / "votes" / "mnist_250_cnn.npz")
+    ensembles = [
+        ("MNIST, 250 teachers", data["votes"], data["y_test"]),
+        ("simulated, 1,000 teachers, agreement 0.9", *simulated(1000, 10, 10_000, 9.0)),
+        ("simulated, 5,000 teachers, agreement 0.9", *simulated(5000, 10, 10_000, 9.0)),
+        ("simulated, 5,000 teachers, agreement 0.97", *simulated(5000, 10, 10_000, 32.0)),
+    ]
+    print("\n## StableArgmax beside GNMax: answers at one guarantee, delta 1e-5\n")
+    print(
+        "| ensemble | epsilon | runs | threshold | stable queries (d > threshold) | "
+        "StableArgmax answers | accuracy | GNMax answers at that accuracy |"
+    )
+    print("|---|---|---|---|---|---|---|---|")
+    for name, votes, y in ensembles:
+        public = {"n_teachers": int(votes[0].sum()), "n_classes": votes.shape[1]}
+        for epsilon in (1.0, 2.0, 8.0):
+            best = None
+            for runs in (1, 2, 5, 10, 20, 50, 100, 200):
+                run = stable_run_epsilon(epsilon, DELTA, runs, DELTA / 10)
+                mechanism = StableArgmax(run, max_unstable=runs, failure_probability=DELTA / 10)
+                draws = [mechanism.aggregate(votes, random_state=seed) for seed in range(20)]
+                answers = np.mean([(labels >= 0).sum() for labels in draws])
+                right = np.mean([(labels == y).sum() for labels in draws])
+                if best is None or answers > best[0]:
+                    best = answers, right / max(answers, 1e-9), runs, mechanism
+            answers, accuracy, runs, mechanism = best
+            bar = mechanism.threshold(len(votes))
+            # GNMax: as many answers as its noise pays for at that accuracy, or the plurality's
+            reach = min(accuracy, quality(PluralityVote(), votes, y)[1] - 0.005)
+            low, high = 1, len(votes)
+            while low < high:
+                middle = (low + high + 1) // 2
+                sigma = gnmax_sigma(epsilon, DELTA, middle, **public)
+                fits = quality(GNMax(sigma), votes, y)[1] >= reach
+                low, high = (middle, high) if fits else (low, middle - 1)
+            print(
+                f"| {name} | {epsilon:g} | {runs} | {bar:.0f} "
+                f"| {(stable_leads(votes) > bar).sum()} "
+                f"| {answers:.0f} | {accuracy:.4f} | {low} at {reach:.4f} |",
+                flush=True,
+            )
+
+
+def noise():
+    data = np.load(Path(os.environ["SKLEARN_PATE_DATA"]) / "votes" / "mnist_250_cnn.npz")
+    ensembles = [
+        ("MNIST, 250 teachers, 10 classes", data["votes"][:1000], data["y_test"][:1000]),
+        ("simulated, 250 teachers, 10 classes", *simulated(250, 10, 1000, 4.0)),
+        ("simulated, 1,000 teachers, 50 classes", *simulated(1000, 50, 300, 4.0)),
+        ("simulated, 5,000 teachers, 50 classes", *simulated(5000, 50, 300, 4.0)),
+    ]
+    print(
+        "\n## Laplace against Gaussian noise at equal label accuracy (the 2018 paper's Figure 2)\n"
+    )
+    print("| ensemble | label accuracy | noise | published bound | exact | any votes |")
+    print("|---|---|---|---|---|---|")
+    for name, votes, y in ensembles:
+        plain = quality(PluralityVote(), votes, y)[1]
+        for loss in (0.01, 0.05):
+            for mechanism_at in (lambda scale: LNMax(1 / scale), GNMax):
+                top = float(votes[0].sum())
+                mechanism = noise_for(plain - loss, mechanism_at, votes, y, top / 200, 4 * top)
+                accuracy = quality(mechanism, votes, y)[1]
+                published, exact, any_votes = epsilons(mechanism, votes)
+                kind = "Laplace" if isinstance(mechanism, LNMax) else "Gaussian"
+                scale = mechanism.argmax_noise.scale
+                print(
+                    f"| {name} | {accuracy:.4f} | {kind}, scale {scale:.1f} | {published:.2f} | "
+                    f"{exact:.2f} | {any_votes:.2f} |",
+                    flush=True,
+                )
+
+
+if __name__ == "__main__":
+    for part in sys.argv[1:] or ["mnist", "stable", "noise"]:
+        {"mnist": mnist, "stable": stable, "noise": noise}[part]()
