@@ -21,8 +21,9 @@ References
 from .calibration import gnmax_sigma, lnmax_gamma, stable_run_epsilon
 from .checks import DEFAULT_ORDERS, check_delta, check_log_proba, check_orders, check_votes
 from .conversion import epsilon_by_order, gdp_mu, gdp_to_epsilon, rdp_to_epsilon
+from .discrete import DiscreteGaussian, DiscreteLaplace, DiscreteNoise
 from .exact import exact_rdp
-from .noise import Gaussian, Laplace, Noise
+from .noise import Exponential, Gaussian, Laplace, Noise
 from .published import (
     gaussian_rdp,
     gnmax_rdp,
@@ -45,6 +46,10 @@ from .worst_case import (
 __all__ = [
     "Cost",
     "DEFAULT_ORDERS",
+    "DiscreteGaussian",
+    "DiscreteLaplace",
+    "DiscreteNoise",
+    "Exponential",
     "Gaussian",
     "Laplace",
     "Noise",

@@ -8,7 +8,7 @@ from scipy.special import log_ndtr, logsumexp
 
 from .checks import check_log_proba
 
-__all__ = ["Gaussian", "Laplace", "Noise"]
+__all__ = ["Exponential", "Gaussian", "Laplace", "Noise"]
 
 
 def _gauss_legendre(n_nodes):
@@ -18,6 +18,14 @@ def _gauss_legendre(n_nodes):
 
 
 _NODES, _WEIGHTS = _gauss_legendre(40)
+
+
+def _refine_last(log_proba):
+    """Near 1, take the log of the last class, which has most votes, from the others."""
+    others = np.exp(logsumexp(log_proba[:, :-1], axis=1))
+    likely = others < 0.5
+    log_proba[likely, -1] = np.log1p(-others[likely])
+    return log_proba
 
 
 class Noise(ABC):
@@ -33,7 +41,12 @@ class Noise(ABC):
     mu, pure_epsilon : float
         Gaussian-DP parameter and pure epsilon of noisy counts when one vote moves between two
         classes; inf where there is none.
+    two_sided : bool
+        Whether the density is positive everywhere. Else a noisy count may rule out an outcome, and
+        the cost given the noisy counts of others, which `worst_case_rdp` uses, is infinite.
     """
+
+    two_sided = True
 
     def __init__(self, scale):
         self.scale = scale
@@ -106,12 +119,7 @@ class Noise(ABC):
             result = np.log((np.exp(log_all_below) @ np.exp(log_share).T)[rows, level])
         for i in np.flatnonzero((result < -640).any(axis=1)):  # exp may have lost digits
             result[i] = logsumexp(log_share[level[i]] + log_all_below[i], axis=1)
-        result = check_log_proba(result)
-        # the last class has most votes; near 1 its log is better known from the others
-        others = np.exp(logsumexp(result[:, :-1], axis=1))
-        likely = others < 0.5
-        result[likely, -1] = np.log1p(-others[likely])
-        return result
+        return _refine_last(check_log_proba(result))
 
     @abstractmethod
     def sample(self, rng, shape):
@@ -160,9 +168,9 @@ class Noise(ABC):
         """Log of the integral in `log_rivals`."""
 
     @staticmethod
-    @abstractmethod
     def _nodes(levels, n_classes):
         """Nodes and log weights that integrate all histograms over the ascending `levels`."""
+        raise NotImplementedError  # noise with its own `_log_argmax` needs none
 
 
 class Gaussian(Noise):
@@ -284,3 +292,60 @@ class Laplace(Noise):
             x.append((left[n_nodes == n, None] + wide * z).ravel())
             weights.append((wide * w).ravel())
         return np.concatenate(x), np.log(np.concatenate(weights))
+
+
+class Exponential(Noise):
+    """One-sided exponential noise of scale, and standard deviation, `scale`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn_pate.rdp import Exponential
+    >>> np.exp(Exponential(20.0).log_argmax([[130, 120], [250, 0]])).round(4)
+    array([[0.6967, 0.3033],
+           [1.    , 0.    ]])
+    """
+
+    two_sided = False
+    mu = math.inf
+
+    @property
+    def pure_epsilon(self):
+        """One vote more for a class and one less for the best other, each 1 / scale."""
+        return 2 / self.scale
+
+    def sample(self, rng, shape):
+        """Draw noise of the given shape, in votes."""
+        return rng.exponential(scale=self.scale, size=shape)
+
+    @staticmethod
+    def log_pdf(x):
+        """Log density."""
+        return np.where(x >= 0, -x, -np.inf)
+
+    @staticmethod
+    def log_cdf(x):
+        """Log distribution function."""
+        with np.errstate(divide="ignore"):
+            return np.log(-np.expm1(-np.maximum(x, 0)))
+
+    @staticmethod
+    def log_win(gap):
+        """Log probability that the first of two noisy counts is larger, `gap` ahead."""
+        log_lose = -np.abs(gap) - math.log(2)
+        return np.where(gap >= 0, np.log1p(-np.exp(log_lose)), log_lose)
+
+    @staticmethod
+    def _log_tail_win(ahead, behind):
+        start = np.maximum(np.maximum(ahead, behind), 0)
+        return ahead - start + np.log1p(-np.exp(behind - start) / 2)
+
+    def _log_argmax(self, counts):
+        # With u = exp(top - x), class j wins with probability exp(n_j - top) times the integral of
+        # prod_{k != j} (1 - u exp(n_k - top)) over (0, 1): a polynomial, and at least 1 / m.
+        behind = counts - counts[:, -1:]
+        integral = np.zeros(counts.shape)
+        for u, weight in zip(*_gauss_legendre(counts.shape[1] // 2 + 1), strict=True):
+            log_below = np.log1p(-u * np.exp(behind))
+            integral += weight * np.exp(log_below.sum(axis=1, keepdims=True) - log_below)
+        return _refine_last(check_log_proba(behind + np.log(integral)))

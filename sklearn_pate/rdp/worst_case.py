@@ -56,7 +56,8 @@ def worst_case_rdp(aggregator, orders, n_teachers=None, n_classes=None):
       matters, and the divergence is jointly quasi-convex. So no histogram costs more than the
       largest divergence between three outcomes (the one class, the other, neither) over the
       distances of the two counts from that maximum, real numbers with a difference of at most
-      `n_teachers`. The search's last digits are covered by adding 1e-6 of the cost;
+      `n_teachers`. The search's last digits are covered by adding 1e-6 of the cost. With one-sided
+      noise that divergence is infinite;
     - `known_rdp`, what the mechanism says of itself;
     - `gdp_mu`: a `mu`-Gaussian-DP mechanism costs ``a mu**2 / 2`` (Dong, Roth, Su (2022),
       Corollary B.6);
@@ -81,7 +82,7 @@ def worst_case_rdp(aggregator, orders, n_teachers=None, n_classes=None):
     if _enumerable(aggregator, n_teachers, n_classes):
         every = _two_class_histograms(n_teachers)
         cost = np.minimum(cost, exact_rdp(aggregator, every, orders).max(axis=0))
-    elif aggregator.argmax_noise is not None:
+    elif aggregator.argmax_noise is not None and aggregator.argmax_noise.two_sided:
         noise = aggregator.argmax_noise
         most = math.inf if n_teachers is None else n_teachers / noise.scale
         near = orders / noise.scale < _FAR
