@@ -323,7 +323,13 @@ _CALIBRATED = {
 def _uncalibrated(aggregator):
     """Name of the noise parameter that is None and can be calibrated, or None."""
     name = aggregator.calibrates
-    return name if name is not None and getattr(aggregator, name) is None else None
+    if name is None or getattr(aggregator, name) is not None:
+        return None
+    if getattr(aggregator, "noise", None) == "discrete":
+        raise ValueError(
+            f"{aggregator} cannot be calibrated: only continuous noise can. Set {name} to a number"
+        )
+    return name
 
 
 def _calibrate(aggregators, wanted, n_queries, epsilon, delta, public):

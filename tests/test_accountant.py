@@ -16,7 +16,7 @@ from sklearn_pate.accountant import (
     PrivacySpent,
     plan_queries,
 )
-from sklearn_pate.aggregators import GNMax, LNMax, PluralityVote
+from sklearn_pate.aggregators import ExponentialNMax, GNMax, LNMax, PluralityVote
 from sklearn_pate.exceptions import BudgetExceededError
 from sklearn_pate.rdp import (
     DEFAULT_ORDERS,
@@ -179,6 +179,23 @@ def test_what_cannot_be_planned():
         plan_queries(GNMax(None), 10, **(PUBLIC | {"epsilon": None}))
     with pytest.raises(ValueError, match="gamma=None.* epsilon is None"):
         plan_queries(LNMax(None), 10, **(PUBLIC | {"epsilon": None}))
+    for aggregator, name in (
+        (GNMax(None, "discrete"), "sigma"),
+        (LNMax(None, "discrete"), "gamma"),
+    ):
+        for changes in ({}, {"epsilon": None}, {"accounting": "ptr"}):
+            with pytest.raises(ValueError, match=f"only continuous noise can. Set {name}"):
+                plan_queries(aggregator, 10, **(PUBLIC | changes))
+    with pytest.raises(ValueError, match="'gamma' parameter of ExponentialNMax"):
+        plan_queries(ExponentialNMax(None), 10, **PUBLIC)
+
+
+def test_discrete_noise_is_paid_for_without_gaussian_composition():
+    plan = plan_queries(GNMax(40.0, noise="discrete"), None, **PUBLIC)
+    assert plan.method == "renyi" and 0.97 < plan.epsilon <= 1.0
+    every = rdp_to_epsilon(plan.n_queries * DEFAULT_ORDERS / 40**2, 1e-5, DEFAULT_ORDERS)[0]
+    assert plan.epsilon == pytest.approx(every)
+    assert plan.n_queries < plan_queries(GNMax(40.0), None, **PUBLIC).n_queries
 
 
 # --- records ----------------------------------------------------------------------------------

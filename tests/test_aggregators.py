@@ -11,8 +11,8 @@ from scipy.special import logsumexp
 from scipy.stats import chisquare
 from sklearn.base import clone
 
-from sklearn_pate.aggregators import Aggregator, GNMax, LNMax, PluralityVote
-from sklearn_pate.rdp import worst_case_rdp
+from sklearn_pate.aggregators import Aggregator, ExponentialNMax, GNMax, LNMax, PluralityVote
+from sklearn_pate.rdp import DiscreteGaussian, DiscreteLaplace, discrete, pure_rdp, worst_case_rdp
 
 
 def reference(mechanism, counts, j):
@@ -90,12 +90,18 @@ def test_a_class_without_votes_and_hope_reduces_to_two_classes(mechanism):
     np.testing.assert_allclose(three[:2], two, rtol=1e-6, atol=1e-12)
 
 
-@pytest.mark.parametrize("mechanism", [LNMax(0.05), GNMax(40.0), GNMax(5.0)])
+@pytest.mark.parametrize(
+    "mechanism",
+    [
+        *(LNMax(0.05), GNMax(40.0), GNMax(5.0), ExponentialNMax(0.05)),
+        *(LNMax(0.05, "discrete"), LNMax(1.0, "discrete"), GNMax(4.3, "discrete")),
+    ],
+)
 @pytest.mark.parametrize(
     "counts", [[125, 125], [130, 120], [250, 0], [25] * 10, [60, 55, 50, 40, 30, 10, 5, 0, 0, 0]]
 )
 def test_samples_follow_the_outcome_distribution(mechanism, counts):
-    n_samples = 200_000
+    n_samples = 200_000 if mechanism.label_symmetric else 400_000 // len(counts)
     labels = mechanism.aggregate(np.tile(counts, (n_samples, 1)), random_state=0)
     expected = n_samples * np.exp(mechanism.outcome_log_proba([counts])[0])
     observed = np.bincount(labels, minlength=len(counts))
@@ -150,7 +156,7 @@ def test_own_mechanism_needs_its_outcome_distribution_only():
 
 
 def test_no_votes_give_no_labels():
-    for mechanism in (LNMax(), GNMax(), PluralityVote()):
+    for mechanism in (LNMax(), GNMax(), ExponentialNMax(), GNMax(4, "discrete"), PluralityVote()):
         for n_classes in (2, 3):
             empty = np.empty((0, n_classes), dtype=int)
             assert mechanism.aggregate(empty).shape == (0,)
@@ -169,6 +175,10 @@ def test_no_votes_give_no_labels():
         (GNMax(sigma=-40), "sigma"),
         (GNMax(sigma=math.inf), "sigma"),
         (GNMax(sigma=None), "sigma"),
+        (LNMax(gamma=-1.0, noise="discrete"), "gamma"),
+        (GNMax(sigma=None, noise="discrete"), "sigma"),
+        (GNMax(noise="whole"), "noise"),
+        (LNMax(noise=None), "noise"),
     ],
 )
 def test_bad_noise_is_named_whatever_is_asked(mechanism, name):
@@ -183,7 +193,22 @@ def test_bad_noise_is_named_whatever_is_asked(mechanism, name):
             call()
 
 
-@pytest.mark.parametrize("mechanism", [LNMax(), GNMax(), PluralityVote()])
+@pytest.mark.parametrize("gamma", [0.0, -1.0, None, "0.05", math.nan])
+def test_exponential_noise_without_a_scale_is_refused(gamma):
+    mechanism = ExponentialNMax(gamma)
+    for call in (
+        lambda: mechanism.aggregate([[5, 5]]),
+        lambda: mechanism.outcome_log_proba([[5, 5]]),
+        lambda: mechanism.pure_epsilon,
+    ):
+        with pytest.raises(ValueError, match="gamma"):
+            call()
+
+
+@pytest.mark.parametrize(
+    "mechanism",
+    [LNMax(), GNMax(), ExponentialNMax(), LNMax(noise="discrete"), PluralityVote()],
+)
 def test_bad_votes_raise(mechanism):
     for votes in ([[5, -1]], [[5, 5], [4, 5]], [5, 5]):
         with pytest.raises(ValueError, match="votes"):
@@ -228,3 +253,181 @@ def test_a_subclass_that_changes_what_is_released_inherits_no_claims():
         assert np.isinf(mechanism.published_rdp([[3, 1]], [2.0])).all()
         assert np.isinf(worst_case_rdp(mechanism, [2.0], 10, 3)).all()
     assert Renamed().gdp_mu == GNMax().gdp_mu and Renamed().label_symmetric
+
+
+# --- exponential noise ---------------------------------------------------------------------------
+
+
+def log_of(proba):
+    """Logs of probabilities given in many digits, near 1 from the others."""
+    others = [mp.fsum(proba[:j] + proba[j + 1 :]) for j in range(len(proba))]
+    return [
+        float(mp.log(p) if other > 0.5 else mp.log1p(-other) if other > 1e-30 else -other)
+        for p, other in zip(proba, others, strict=True)
+    ]
+
+
+@pytest.mark.parametrize("gamma", [0.05, 1.0, 3.0, 1e4])
+@pytest.mark.parametrize("counts", [*CASES, [120, 130], [9, 8] + [3] * 60])
+def test_exponential_outcomes_are_the_integral_of_a_polynomial(gamma, counts):
+    with mp.workdps(60):
+        weights = [mp.exp((n - max(counts)) / mp.mpf(1 / gamma)) for n in counts]
+        proba = []
+        for j, weight in enumerate(weights):
+            polynomial = [mp.mpf(1)]
+            for w in weights[:j] + weights[j + 1 :]:
+                ends = [*polynomial, 0], [0, *polynomial]
+                polynomial = [a - w * b for a, b in zip(*ends, strict=True)]
+            proba.append(weight * mp.fsum(c / (i + 1) for i, c in enumerate(polynomial)))
+        expected = log_of(proba)
+    got = ExponentialNMax(gamma).outcome_log_proba([counts])[0]
+    np.testing.assert_allclose(got, expected, rtol=1e-12, atol=1e-300)
+
+
+@pytest.mark.parametrize("gamma", [0.05, 0.7])
+def test_exponential_noise_is_permute_and_flip(gamma):
+    # walk through the classes in random order; take one with probability exp(-gamma * behind)
+    counts = np.array([30, 29, 25, 3])
+    rng, n = np.random.default_rng(1), 200_000
+    order = rng.permuted(np.tile(np.arange(4), (n, 1)), axis=1)
+    heads = rng.random((n, 4)) < np.exp(gamma * (counts[order] - 30))
+    taken = order[np.arange(n), heads.argmax(axis=1)]
+    expected = n * np.exp(ExponentialNMax(gamma).outcome_log_proba([counts])[0])
+    observed = np.bincount(taken, minlength=4)
+    likely = expected > 5
+    expected *= observed[likely].sum() / expected[likely].sum()
+    assert chisquare(observed[likely], expected[likely]).pvalue > 1e-6
+
+
+def test_exponential_noise_claims_what_is_known():
+    mechanism = ExponentialNMax(0.05)
+    assert (mechanism.gdp_mu, mechanism.pure_epsilon) == (math.inf, 0.1)
+    assert np.isinf(mechanism.published_rdp([[30, 20]], [2.0])).all()
+    np.testing.assert_array_equal(worst_case_rdp(mechanism, [2.0, 99.0]), pure_rdp(0.1, [2.0, 99]))
+
+
+# --- discrete noise ------------------------------------------------------------------------------
+
+
+def whole_reference(mechanism, counts):
+    """Log probability that each class wins, by sums of 50-digit probabilities."""
+    with mp.workdps(50):
+        if isinstance(mechanism, GNMax):
+            scale = mp.mpf(mechanism.sigma)
+            reach = int(15 * scale) + max(counts) + 2
+            pmf = [mp.exp(-(mp.mpf(x) ** 2) / (2 * scale**2)) for x in range(2 * reach + 1)]
+            tail = mp.mpf(0)
+        else:
+            p = mp.exp(-mp.mpf(mechanism.gamma))
+            reach = int(100 / mechanism.gamma) + max(counts) + 2
+            pmf = [p**x for x in range(2 * reach + 1)]
+            tail = p ** (2 * reach + 1) / (1 - p)
+        total = 2 * (mp.fsum(pmf) + tail) - pmf[0]
+        pmf = [value / total for value in pmf]
+        at_least = [tail / total]  # P(Z >= t), t from 2 * reach + 1 down to 0
+        for value in reversed(pmf):
+            at_least.append(at_least[-1] + value)
+        at_least.reverse()
+
+        def cdf(x):
+            return at_least[-x] if x < 0 else 1 - at_least[x + 1]
+
+        below = {x: cdf(x) for x in range(-2 * reach - 1, 2 * reach + 1)}
+        proba = []
+        for j, mine in enumerate(counts):
+            rivals = [n + (k < j) for k, n in enumerate(counts) if k != j]
+            terms = (
+                pmf[abs(x - mine)] * mp.fprod(below[x - n] for n in rivals)
+                for x in range(-reach, reach + 1)
+            )
+            proba.append(mp.fsum(terms))
+        assert abs(mp.fsum(proba) - 1) < 1e-30
+        return log_of(proba)
+
+
+@pytest.mark.parametrize(
+    "mechanism",
+    [
+        *(GNMax(40.0, "discrete"), GNMax(4.3, "discrete"), GNMax(0.5, "discrete")),
+        *(LNMax(0.05, "discrete"), LNMax(1.0, "discrete"), LNMax(3.7, "discrete")),
+    ],
+)
+@pytest.mark.parametrize(
+    "counts",
+    [[5, 5], [83, 84], [200, 0], [0, 60], [83, 84, 83], [0, 200, 0], [1, 0, 0], [9, 9, 2, 0, 9]],
+)
+def test_discrete_outcomes_agree_with_sums(mechanism, counts):
+    got = mechanism.outcome_log_proba([counts])[0]
+    np.testing.assert_allclose(got, whole_reference(mechanism, counts), rtol=1e-12, atol=1e-300)
+    assert (worst_case_rdp(mechanism, [2.0, 50.0], sum(counts), len(counts)) < np.inf).all()
+
+
+@pytest.mark.parametrize("mechanism", [LNMax(0.2, "discrete"), GNMax(3.0, "discrete")])
+@settings(max_examples=60, deadline=None)
+@given(st.lists(st.integers(0, 60), min_size=2, max_size=12).filter(lambda n: sum(n) > 0))
+def test_discrete_ties_favour_low_codes(mechanism, counts):
+    log_proba = mechanism.outcome_log_proba([counts])[0]
+    assert not mechanism.label_symmetric and mechanism.argmax_noise is None
+    np.testing.assert_allclose(logsumexp(log_proba), 0, atol=1e-12)
+    for n in set(counts):
+        level = log_proba[np.array(counts) == n]
+        assert (np.diff(level) < 1e-13).all()
+    without_noise = type(mechanism)(1e-3 if isinstance(mechanism, GNMax) else 1e5, "discrete")
+    assert without_noise.outcome_log_proba([counts])[0, np.argmax(counts)] > -1e-9
+
+
+@pytest.mark.parametrize(
+    "noise",
+    [
+        *(DiscreteLaplace(0.05), DiscreteLaplace(1 / 3), DiscreteLaplace(2.5)),
+        *(DiscreteGaussian(40.0), DiscreteGaussian(2.3), DiscreteGaussian(0.4)),
+        DiscreteGaussian(12.34567),
+    ],
+)
+@pytest.mark.parametrize("word", [2**62, 4])  # short words: every digit is compared to the last
+def test_discrete_samples_follow_their_probabilities(noise, word, monkeypatch):
+    if word == 4 and noise.scale > 4:
+        pytest.skip("the integers below the scale need one word")
+    monkeypatch.setattr(discrete, "_WORD", word)
+    n = 100_000
+    x = np.arange(-400, 401)
+    expected = n * np.exp(noise.log_pmf(x))
+    assert expected.sum() == pytest.approx(n, rel=1e-8)
+    draws = noise.sample(np.random.default_rng(0), (n // 10, 10))
+    assert draws.shape == (n // 10, 10) and draws.dtype == np.int64
+    observed = np.bincount(draws.ravel() + 400, minlength=801)
+    common = expected > 5
+    observed = np.append(observed[common], observed[~common].sum())
+    expected = np.append(expected[common], expected[~common].sum())
+    assert chisquare(observed + 1e-9, (expected + 1e-9) * (n / expected.sum())).pvalue > 1e-6
+
+
+def test_discrete_samples_far_beyond_64_bits_of_scale():
+    # gamma = 1e-9 has a denominator of 2**82
+    draws = DiscreteLaplace(1e-9).sample(np.random.default_rng(0), (20_000,))
+    assert np.abs(draws).mean() == pytest.approx(1e9, rel=0.03)
+    assert (draws % 2).mean() == pytest.approx(0.5, abs=0.02)
+
+
+def test_discrete_noise_claims_what_is_known():
+    laplace, gaussian = LNMax(0.05, "discrete"), GNMax(20.0, "discrete")
+    assert (laplace.gdp_mu, laplace.pure_epsilon) == (math.inf, 0.1)
+    assert (gaussian.gdp_mu, gaussian.pure_epsilon) == (math.inf, math.inf)
+    np.testing.assert_array_equal(worst_case_rdp(gaussian, [2.0, 99.0]), [2 / 400, 99 / 400])
+    for mechanism in (laplace, gaussian):
+        assert np.isinf(mechanism.published_rdp([[30, 20]], [2.0])).all()
+
+        class Louder(type(mechanism)):
+            def outcome_log_proba(self, votes, student_proba=None):
+                return super().outcome_log_proba(10 * np.asarray(votes))
+
+        changed = Louder(noise="discrete")
+        assert np.isinf(worst_case_rdp(changed, [2.0], 10, 3)).all()
+        assert changed.pure_epsilon == math.inf
+
+
+def test_discrete_noise_too_large_for_its_distribution_is_refused_and_still_samples():
+    for mechanism in (GNMax(1e7, "discrete"), LNMax(1e-7, "discrete")):
+        with pytest.raises(ValueError, match="too large for its outcome distribution"):
+            mechanism.outcome_log_proba([[250, 0, 0]])
+        assert mechanism.aggregate([[250, 0, 0]], random_state=0).shape == (1,)

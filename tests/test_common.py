@@ -8,7 +8,7 @@ from sklearn.tree import DecisionTreeClassifier
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from sklearn_pate import PATEClassifier
-from sklearn_pate.aggregators import GNMax, LNMax, PluralityVote
+from sklearn_pate.aggregators import ExponentialNMax, GNMax, LNMax, PluralityVote
 from sklearn_pate.exceptions import PrivacyLeakWarning
 
 pytestmark = [
@@ -58,7 +58,9 @@ def test_sklearn_checks(estimator, check):
     check(estimator)
 
 
-@pytest.mark.parametrize("aggregator", [GNMax(), LNMax(), PluralityVote()])
+@pytest.mark.parametrize(
+    "aggregator", [GNMax(), LNMax(noise="discrete"), ExponentialNMax(), PluralityVote()]
+)
 def test_aggregators_follow_parameter_conventions(aggregator):
     params = aggregator.get_params()
     assert type(aggregator)(**params).get_params() == params
