@@ -495,13 +495,14 @@ class Curator:
         votes is private.
     """
 
-    def __init__(self, stages, votes, delta, teacher_indices, teachers=None, test=None):
+    def __init__(self, stages, votes, delta, teacher_indices, teachers=None, test=None, cap=None):
         self.votes = votes
         self.teacher_indices = teacher_indices
         self.teachers = teachers
         self.test = test
         self._stages = stages
         self._delta = delta
+        self._cap = cap  # the guarantee, if a budget stopped the queries: their number says less
 
     def __repr__(self):
         return "Curator(private)"
@@ -540,7 +541,7 @@ class Curator:
             are private, and no guarantee: they hold for these votes, not for every data set, and
             where a query depends on labels released before, only along the path that was taken.
             "data_independent" holds for any votes; it is what `privacy_spent_` says, unless
-            ``accounting="ptr"`` or a budget stopped the queries.
+            ``accounting="ptr"``.
         conversion : {"improved", "classic"}, default="improved"
             From Renyi costs to epsilon; the papers used "classic".
 
@@ -550,6 +551,13 @@ class Curator:
             Epsilon, at least 0; inf without noise.
         """
         delta = self._delta if delta is None else delta
+        if method == "data_independent" and self._cap is not None:
+            if delta != self._delta:
+                raise ValueError(
+                    f"a budget at delta={self._delta:g} stopped the queries, so what any votes "
+                    f"cost is known for that delta only; got {delta:g}"
+                )
+            return self._cap
         if method == "data_independent":
             n_teachers, n_classes = round(self.votes[0].sum()), self.votes.shape[1]
             parts = [

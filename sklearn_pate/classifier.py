@@ -318,7 +318,15 @@ class PATEClassifier(ClassifierMixin, BaseEstimator):
         self._test(plan, parts, votes, seeds["test"])
         self._release(schema, X_public, classes, parts, plan)
         rows, stages = self._ask(X_public, plan, asked, votes, seeds)
-        self.curator_ = Curator(stages, votes[rows], self.delta, parts.teacher, teachers, plan.test)
+        self.curator_ = Curator(
+            stages,
+            votes[rows],
+            self.delta,
+            parts.teacher,
+            teachers,
+            plan.test,
+            cap=None if plan.budget is None else plan.epsilon,
+        )
         return self._fit_student(X_public, self._unfitted_student(), seeds["student"])
 
     def fit_student(self, X_public, student=None):
@@ -450,9 +458,10 @@ class PATEClassifier(ClassifierMixin, BaseEstimator):
         return self._base_estimators()[0] if self.student is None else self.student
 
     def _check_estimators(self):
-        estimators, student = self._base_estimators(), self._unfitted_student()
+        estimators = self._base_estimators()
         if not estimators:
             raise ValueError("base_estimator must not be an empty list; give at least 1 classifier")
+        student = self._unfitted_student()
         for estimator in [*estimators, student]:
             if not is_classifier(estimator):
                 raise ValueError(
@@ -592,6 +601,7 @@ class PATEClassifier(ClassifierMixin, BaseEstimator):
                 at = np.array([plan.budget.order])
                 public = {"n_teachers": self.n_teachers_, "n_classes": len(self.classes_)}
                 check, answer = aggregator.steps(at, **public)
+                paid = paid | (check[0] == 0)  # nothing to refund where no check is paid for
                 n_asked = plan.budget.allow(paid, float(check[0]), float(answer[0]))
             own, labels, paid = own[:n_asked], labels[:n_asked], paid[:n_asked]
             proba = None if proba is None else proba[:n_asked]

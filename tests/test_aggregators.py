@@ -11,8 +11,25 @@ from scipy.special import logsumexp
 from scipy.stats import chisquare
 from sklearn.base import clone
 
-from sklearn_pate.aggregators import Aggregator, ExponentialNMax, GNMax, LNMax, PluralityVote
-from sklearn_pate.rdp import DiscreteGaussian, DiscreteLaplace, discrete, pure_rdp, worst_case_rdp
+from sklearn_pate.aggregators import (
+    Aggregator,
+    ConfidentGNMax,
+    ExponentialNMax,
+    GNMax,
+    ImmutableArgmax,
+    LNMax,
+    PluralityVote,
+    StableArgmax,
+)
+from sklearn_pate.rdp import (
+    DiscreteGaussian,
+    DiscreteLaplace,
+    data_independent_epsilon,
+    discrete,
+    exact_rdp,
+    pure_rdp,
+    worst_case_rdp,
+)
 
 
 def reference(mechanism, counts, j):
@@ -240,19 +257,45 @@ def test_a_subclass_that_changes_what_is_released_inherits_no_claims():
         def outcome_log_proba(self, votes, student_proba=None):
             return super().outcome_log_proba(10 * np.asarray(votes))
 
-    class Other(LNMax):
-        def aggregate(self, votes, student_proba=None, random_state=None):
-            return np.argmax(votes, axis=1)
-
     class Renamed(GNMax):
         """Changes nothing that is released."""
 
-    for mechanism in (Louder(), Other()):
-        assert (mechanism.gdp_mu, mechanism.pure_epsilon) == (math.inf, math.inf)
-        assert mechanism.argmax_noise is None and not mechanism.label_symmetric
-        assert np.isinf(mechanism.published_rdp([[3, 1]], [2.0])).all()
-        assert np.isinf(worst_case_rdp(mechanism, [2.0], 10, 3)).all()
+    class Immutable(ImmutableArgmax):
+        def outcome_log_proba(self, votes, student_proba=None):
+            return GNMax(40.0).outcome_log_proba(votes)
+
+    assert (Louder().gdp_mu, Louder().pure_epsilon) == (math.inf, math.inf)
+    assert Louder().argmax_noise is None and not Louder().label_symmetric
+    assert np.isinf(Louder().published_rdp([[3, 1]], [2.0])).all()
+    assert np.isinf(worst_case_rdp(Louder(), [2.0], 10, 3)).all()
     assert Renamed().gdp_mu == GNMax().gdp_mu and Renamed().label_symmetric
+    # the sampler of the parent goes with its distribution
+    labels = Immutable(1e6, sigma=1.0).aggregate([[126, 124]] * 2000, random_state=0)
+    assert 0.4 < labels.mean() < 0.55
+
+
+class Plain:
+    def aggregate(self, votes, student_proba=None, random_state=None):
+        return np.argmax(votes, axis=1)
+
+
+class Drawn:
+    def draw(self, votes, student_proba=None, random_state=None):
+        return np.argmax(votes, axis=1), np.ones(len(votes), dtype=bool)
+
+
+@pytest.mark.parametrize("change", [Plain, Drawn])
+@pytest.mark.parametrize("parent", [GNMax, LNMax, ConfidentGNMax, StableArgmax])
+def test_a_sampler_without_its_distribution_is_refused(change, parent):
+    own = {name: value for name, value in vars(change).items() if name in ("aggregate", "draw")}
+    for kind in (type("Mixed", (change, parent), {}), type("Written", (parent,), own)):
+        mechanism = kind(60, 10.0, 10.0) if parent is ConfidentGNMax else kind()
+        assert mechanism.gdp_mu == mechanism.pure_epsilon == math.inf
+        assert data_independent_epsilon(mechanism, 10, 1e-5, 100, 10) == (math.inf, "none")
+        with pytest.raises(ValueError, match="inherits their distribution: its cost is unknown"):
+            data_independent_epsilon(mechanism, 10, 1e-5, 100, 2)
+        with pytest.raises(ValueError, match="Write outcome_log_proba as well"):
+            exact_rdp(mechanism, [[60, 40]], [2.0])
 
 
 # --- exponential noise ---------------------------------------------------------------------------

@@ -15,6 +15,7 @@ from sklearn.linear_model import LogisticRegression, Perceptron
 from sklearn_pate import PATEClassifier
 from sklearn_pate.accountant import RenyiFilter, plan_queries
 from sklearn_pate.aggregators import (
+    Aggregator,
     ConfidentGNMax,
     GNMax,
     ImmutableArgmax,
@@ -27,6 +28,7 @@ from sklearn_pate.aggregators import (
 from sklearn_pate.exceptions import BudgetExceededError, PrivacyLeakWarning, StudentError
 from sklearn_pate.rdp import (
     DEFAULT_ORDERS,
+    checked_rdp,
     data_independent_epsilon,
     epsilon_by_order,
     exact_rdp,
@@ -156,6 +158,23 @@ def test_interactive_costs_no_more_than_its_worst_case(counts, data, sigma1, sig
     exact = exact_rdp(interactive, [counts], orders, student_proba=[proba])[0]
     worst = worst_case_rdp(interactive, orders, sum(counts), len(counts))
     assert (exact <= worst).all()
+
+
+@pytest.mark.parametrize("sigma", [0.1, 0.7, 2.646223, 5.0, 40.0])
+def test_the_check_by_a_dense_grid(sigma):
+    orders = np.array([1.1, 1.2472462545, 2.0919, 5.0, 30.0])
+    for answer in (np.zeros(5), orders / 500**2, np.full(5, 1.92119e-5), np.full(5, 0.001), orders):
+        got, step = checked_rdp(sigma, answer, orders), 1 / sigma
+        for a, r, bound in zip(orders, answer, got, strict=True):
+            x = np.linspace(-10 - 1.3 * a * step, 10 + 1.3 * a * step, 100_001)
+            fail, ok = (log_ndtr(-x), log_ndtr(-x - step)), (log_ndtr(x), log_ndtr(x + step))
+            for k in (0, 1):
+                moment = np.logaddexp(
+                    a * fail[k] + (1 - a) * fail[1 - k],
+                    a * ok[k] + (1 - a) * ok[1 - k] + (a - 1) * r,
+                )
+                assert moment.max() / (a - 1) <= bound * (1 + 1e-12)
+            assert bound <= (r + a * step**2 / 2) * (1 + 1e-9)
 
 
 def test_published_bounds_of_both_steps():
@@ -452,6 +471,34 @@ def test_a_filter_stops_the_stages_at_the_cap():
     spent = clf.privacy_spent_
     assert (spent.epsilon, spent.method) == (2.0, "filter")
     assert spent.n_queries == len(clf.query_indices_) == len(clf.curator_.votes) < 700
+    assert clf.curator_.epsilon(method="data_independent") == 2.0
+    with pytest.raises(ValueError, match="for that delta only"):
+        clf.curator_.epsilon(delta=1e-3, method="data_independent")
+
+
+class Free(Aggregator):
+    """Says that none of its answers were paid for, and states no cost of a check."""
+
+    gdp_mu = 0.1
+
+    def outcome_log_proba(self, votes, student_proba=None):
+        return GNMax(math.sqrt(2) / 0.1).outcome_log_proba(votes)
+
+    def aggregate(self, votes, student_proba=None, random_state=None):
+        return GNMax(math.sqrt(2) / 0.1).aggregate(votes, random_state=random_state)
+
+    def draw(self, votes, student_proba=None, random_state=None):
+        labels = self.aggregate(votes, random_state=random_state)
+        return labels, np.zeros(len(labels), dtype=bool)
+
+
+def test_a_check_that_costs_nothing_refunds_nothing():
+    asked = []
+    for first in (Free(), GNMax(math.sqrt(2) / 0.1)):
+        with pytest.warns(UserWarning, match="paid for"):
+            clf = staged([first, GNMax(20.0)], [300, 10], epsilon=2.0, n_teachers=40)
+        asked.append(clf.privacy_spent_.n_queries)
+    assert asked[0] <= asked[1] < 310
 
 
 def test_stages_without_noise_share_one_scale_that_costs_the_cap():

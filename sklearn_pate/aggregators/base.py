@@ -18,27 +18,53 @@ from ..rdp import (
 __all__ = ["Aggregator", "PluralityVote"]
 
 
+#: What a mechanism says of itself beyond its distribution.
+_CLAIMS = (
+    *("label_symmetric", "argmax_noise", "gdp_mu", "pure_epsilon", "known_rdp", "costs", "steps"),
+    "published_rdp",
+)
+
+
+def _unknown_distribution(self, votes, student_proba=None):
+    raise ValueError(
+        f"{type(self).__name__} changes how labels are drawn and inherits their distribution: its "
+        "cost is unknown. Write outcome_log_proba as well"
+    )
+
+
 class Aggregator(BaseEstimator, metaclass=ABCMeta):
     """Base class: a mechanism is a distribution over outcomes given vote counts.
 
     A subclass writes `outcome_log_proba`; sampling, exact cost and, for two classes, the guarantee
     follow from it. A mechanism whose cost is known for every data set also overrides `gdp_mu` or
     `pure_epsilon`; without either its epsilon is infinite for more than two classes. A subclass
-    that writes `outcome_log_proba` or `aggregate` inherits no claims: neither costs nor symmetry.
-    Parameters follow scikit-learn's conventions (`get_params`, `clone`).
+    that changes what is released inherits no claims, neither costs nor symmetry, and if it samples
+    in its own way it must also write the distribution. Parameters follow scikit-learn's
+    conventions (`get_params`, `clone`).
     """
 
     _parameter_constraints: dict = {}
 
     def __init_subclass__(cls, **kwargs):
-        """Forget claims about what a subclass changes: it must state its own."""
+        """Keep what is released and what is claimed about it together.
+
+        Claims older than a change of what is released are forgotten; so is a sampler older than
+        the distribution. A distribution older than the sampler is refused.
+        """
         super().__init_subclass__(**kwargs)
-        if {"outcome_log_proba", "aggregate"} & vars(cls).keys():
-            claims = {
-                *("label_symmetric", "argmax_noise", "gdp_mu", "pure_epsilon"),
-                *("known_rdp", "costs", "steps", "draw", "published_rdp"),
-            }
-            for name in claims - vars(cls).keys():
+
+        def age(name):  # of a definition: 0 in the class itself
+            return next(k for k, c in enumerate(cls.__mro__) if name in vars(c))
+
+        distribution = age("outcome_log_proba")
+        for name in ("aggregate", "draw"):
+            if distribution < age(name):
+                setattr(cls, name, vars(Aggregator)[name])
+            elif age(name) < distribution:
+                cls.outcome_log_proba = _unknown_distribution
+        released = min(age(name) for name in ("outcome_log_proba", "aggregate", "draw"))
+        for name in _CLAIMS:
+            if age(name) > released:
                 setattr(cls, name, vars(Aggregator)[name])
 
     #: Whether permuting the vote counts permutes the outcome probabilities and nothing else, so

@@ -1,5 +1,6 @@
 """What a query costs at most: on any votes, or on any votes with a given lead of the top class."""
 
+import itertools
 import math
 from dataclasses import dataclass
 
@@ -451,23 +452,20 @@ def checked_rdp(sigma, answer_rdp, orders):
     if not np.isfinite(answer_rdp).all():
         return most
 
-    def cost(x):
-        log_fail, log_pass = log_ndtr(-x), log_ndtr(x)
-        log_fail_next, log_pass_next = log_ndtr(-x - step), log_ndtr(x + step)
-        a, gain = orders[:, None], ((orders - 1) * answer_rdp)[:, None]
-        there = np.logaddexp(
-            a * log_fail + (1 - a) * log_fail_next, a * log_pass + (1 - a) * log_pass_next + gain
-        )
-        back = np.logaddexp(
-            a * log_fail_next + (1 - a) * log_fail, a * log_pass_next + (1 - a) * log_pass + gain
-        )
-        return np.maximum(there, back) / (a - 1)
+    a, gain = orders[:, None], ((orders - 1) * answer_rdp)[:, None]
 
+    def cost(x, y):
+        failed = a * log_ndtr(-x) + (1 - a) * log_ndtr(-y)
+        passed = a * log_ndtr(x) + (1 - a) * log_ndtr(y) + gain
+        return np.logaddexp(failed, passed) / (a - 1)
+
+    worst = answer_rdp
     far = 8 + 1.2 * orders * step  # beyond it one outcome is certain and the check is free
-    x = np.linspace(-far, far, 801, axis=1)
-    for _ in range(5):  # zoom in on the best point
-        values = cost(x)
-        best = x[np.arange(orders.size), values.argmax(axis=1)]
-        x = best[:, None] + (x[:, 1] - x[:, 0])[:, None] * np.linspace(-1.5, 1.5, 61)
-    worst = np.maximum(values.max(axis=1), answer_rdp)
+    for forwards, side in itertools.product((True, False), (-1, 1)):
+        x = far[:, None] * side * np.linspace(0, 1, 401)
+        for _ in range(6):  # zoom in on the best point of this direction and side
+            values = cost(x, x + step) if forwards else cost(x + step, x)
+            worst = np.maximum(worst, values.max(axis=1))
+            best = x[np.arange(orders.size), values.argmax(axis=1)]
+            x = best[:, None] + (x[:, 1] - x[:, 0])[:, None] * np.linspace(-1.5, 1.5, 61)
     return np.minimum(most, round_up(worst * (1 + 1e-6), orders))
