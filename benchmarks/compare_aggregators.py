@@ -20,6 +20,7 @@ from sklearn_pate.aggregators import (
     ConfidentGNMax,
     ExponentialNMax,
     GNMax,
+    ImmutableArgmax,
     LNMax,
     PluralityVote,
     StableArgmax,
@@ -103,6 +104,17 @@ def mnist():
                 f"{any_votes:.2f} |",
                 flush=True,
             )
+    for immutable in (ImmutableArgmax(sigma=40.0), ImmutableArgmax(gamma=0.05)):
+        answered, accuracy = quality(immutable, votes, y)
+        claim = immutable.claimed_rdp(votes, DEFAULT_ORDERS).sum(axis=0)
+        claimed = rdp_to_epsilon(claim, DELTA, DEFAULT_ORDERS)[0]
+        any_votes, _ = data_independent_epsilon(immutable, len(votes), DELTA, 250, 10)
+        share = immutable.qualified(votes).mean()
+        print(
+            f"| {accuracy:.4f} | `{immutable}` | {answered:.3f} | claim {claimed:.2f}, for "
+            f"{share:.1%} of the queries | | {any_votes:.3g} |",
+            flush=True,
+        )
 
 
 def simulated(n_teachers, n_classes, n_queries, strength, seed=0):
