@@ -100,6 +100,15 @@ class Plan:
         """Queries of all stages."""
         return sum(n_queries for _, n_queries in self.stages)
 
+    def allowed(self, aggregator, paid, n_teachers, n_classes):
+        """Spend on the queries of a stage, in order; return how many the budget lets through."""
+        if self.budget is None:
+            return len(paid)
+        order = np.array([self.budget.order])
+        check, answer = (float(c[0]) for c in aggregator.steps(order, n_teachers, n_classes))
+        refundable = check > 0  # where no check is paid for, nothing can be given back
+        return self.budget.allow(paid if refundable else np.ones(len(paid)), check, answer)
+
 
 class RenyiFilter:
     """A budget at one Renyi order, fixed in advance, for steps whose number is an outcome.

@@ -583,28 +583,10 @@ class PATEClassifier(ClassifierMixin, BaseEstimator):
             first += n_queries
             proba = None
             if aggregator.uses_student_proba:
-                self._fit_student(X_public, self._unfitted_student(), seeds["student"])
-                proba = self._all_columns(
-                    self.student_.predict_proba(_safe_indexing(X_public, asked[own])), 0.0
-                )
-            if aggregator.wants_proba:
-                self.public_soft_labels_ = np.full(
-                    (len(self.public_labels_), len(self.classes_)), np.nan
-                )
-                soft = aggregator.soft_labels(votes[own], noise)
-                labels, paid = soft.argmax(axis=1), np.ones(n_queries, dtype=bool)
-                self.public_soft_labels_[asked[own]] = soft
-            else:
-                labels, paid = aggregator.draw(votes[own], proba, noise)
-            n_asked = len(labels)
-            if plan.budget is not None:
-                at = np.array([plan.budget.order])
-                public = {"n_teachers": self.n_teachers_, "n_classes": len(self.classes_)}
-                check, answer = aggregator.steps(at, **public)
-                paid = paid | (check[0] == 0)  # nothing to refund where no check is paid for
-                n_asked = plan.budget.allow(paid, float(check[0]), float(answer[0]))
+                proba = self._students_view(X_public, asked[own], seeds["student"])
+            labels, paid = self._draw(aggregator, votes[own], asked[own], proba, noise)
+            n_asked = plan.allowed(aggregator, paid, self.n_teachers_, len(self.classes_))
             own, labels, paid = own[:n_asked], labels[:n_asked], paid[:n_asked]
-            proba = None if proba is None else proba[:n_asked]
             rows.append(own)
             stages.append(Asked(aggregator, n_asked, proba, paid))
             self.public_labels_[asked[own]] = labels
@@ -622,6 +604,22 @@ class PATEClassifier(ClassifierMixin, BaseEstimator):
                 stacklevel=4,
             )
         return np.concatenate(rows), stages
+
+    def _students_view(self, X_public, asked, seed):
+        """Probabilities of a student fitted on the labels released so far."""
+        student = self._fit_student(X_public, self._unfitted_student(), seed).student_
+        proba = self._all_columns(student.predict_proba(_safe_indexing(X_public, asked)), 0.0)
+        del self.student_  # it is not the one to be published
+        return proba
+
+    def _draw(self, aggregator, votes, asked, proba, noise):
+        """Labels, and which were paid for in full; sets the soft labels, if it draws them."""
+        if not aggregator.wants_proba:
+            return aggregator.draw(votes, proba, noise)
+        soft = aggregator.soft_labels(votes, noise)
+        self.public_soft_labels_ = np.full((len(self.public_labels_), soft.shape[1]), np.nan)
+        self.public_soft_labels_[asked] = soft
+        return soft.argmax(axis=1), np.ones(len(soft), dtype=bool)
 
     def _fit_student(self, X_public, student, seed):
         labelled = np.flatnonzero(self.public_labels_ >= 0)
