@@ -9,6 +9,8 @@ import pandas as pd
 from scipy import sparse
 from sklearn.base import BaseEstimator, ClassifierMixin, clone, is_classifier
 from sklearn.ensemble import RandomForestClassifier
+from sklearn.pipeline import Pipeline
+from sklearn.semi_supervised import LabelPropagation, LabelSpreading, SelfTrainingClassifier
 from sklearn.utils import column_or_1d, get_tags
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets
@@ -67,7 +69,11 @@ class PATEClassifier(ClassifierMixin, BaseEstimator):
         noise of their own share one scale.
     student : classifier, default=None
         What is trained on the released labels and published. None is a clone of `base_estimator`
-        (the first of a list). It is fitted on label codes 0..K-1.
+        (the first of a list). It is fitted on label codes 0..K-1. scikit-learn's
+        `SelfTrainingClassifier`, `LabelPropagation` and `LabelSpreading`, and others with the
+        attribute ``accepts_unlabeled = True``, get all rows of `X_public`, with -1 where no label
+        was released; so do pipelines that end in one. `students.SoftLabelClassifier` gets soft
+        labels from `SoftVote`.
     n_queries : int or list of int, default=None
         How many public rows to ask about; a list for stages. None: as many as the budget pays for;
         with calibrated noise, as many as keep it at ``n_teachers / 4`` or less.
@@ -624,13 +630,20 @@ class PATEClassifier(ClassifierMixin, BaseEstimator):
     def _fit_student(self, X_public, student, seed):
         labelled = np.flatnonzero(self.public_labels_ >= 0)
         labels = self.public_labels_[labelled]
+        last = student.steps[-1][1] if isinstance(student, Pipeline) else student
         try:
             if labelled.size == 0:
                 raise ValueError("no query was answered")
             student = clone(student)
             if self.random_state is not None:
                 set_seeds(student, int(seed.generate_state(1)[0]), only_missing=True)
-            self.student_ = student.fit(_safe_indexing(X_public, labelled), labels)
+            if _accepts_unlabeled(last):
+                self.student_ = student.fit(X_public, self.public_labels_)
+            elif self.public_soft_labels_ is not None and _accepts_soft_labels(last):
+                soft = self.public_soft_labels_[labelled]
+                self.student_ = student.fit(_safe_indexing(X_public, labelled), soft)
+            else:
+                self.student_ = student.fit(_safe_indexing(X_public, labelled), labels)
         except Exception as error:
             raise StudentError(
                 f"the student could not be trained on the {labelled.size} released labels of "
@@ -784,6 +797,16 @@ def _streams(random_state):
     if isinstance(random_state, np.random.RandomState):
         random_state = random_state.randint(2**32, size=4, dtype=np.uint32).tolist()
     return dict(zip(uses, np.random.SeedSequence(random_state).spawn(len(uses)), strict=True))
+
+
+def _accepts_unlabeled(student):
+    """Whether the student learns from rows labelled -1 as well."""
+    known = SelfTrainingClassifier, LabelPropagation, LabelSpreading
+    return isinstance(student, known) or getattr(student, "accepts_unlabeled", False)
+
+
+def _accepts_soft_labels(student):
+    return getattr(student, "accepts_soft_labels", False)
 
 
 def _temperature(aggregator):
