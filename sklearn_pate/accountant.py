@@ -221,8 +221,8 @@ def plan_queries(
         _check_fixed(aggregators, n_queries, epsilon)
     else:
         wanted = _calibrate(aggregators, wanted, n_queries, epsilon, delta, public)
-    for stage in aggregators:
-        _warn_if_drowned(stage, n_teachers)
+    for stage, n in zip(aggregators, wanted, strict=True):
+        _warn_if_drowned(stage, n_teachers, n)
         if stage.caveat is not None:
             warnings.warn(f"{stage}: {stage.caveat}", PrivacyLeakWarning, stacklevel=4)
     if accounting == "ptr":
@@ -247,9 +247,9 @@ def plan_queries(
             )
         return Plan([(aggregators[0], affordable)], *total([affordable]))
     budget = _plan_filter(aggregators, epsilon, delta, public)
-    if budget is None:
-        first = total([1] + [0] * (len(aggregators) - 1))[0]
-        raise _too_dear(aggregators[0], first, epsilon, delta)
+    if budget is None:  # some stage cannot ask a single query
+        alone = [cost(1).epsilon(delta)[0] for cost in costs]
+        raise _too_dear(aggregators[int(np.argmax(alone))], max(alone), epsilon, delta)
     return Plan(list(zip(aggregators, wanted, strict=True)), epsilon, "filter", budget)
 
 
@@ -308,15 +308,18 @@ def _has_check(aggregator, public):
 
 
 def _plan_filter(aggregators, epsilon, delta, public):
-    """Return the filter whose order pays for most answers of the first stage; else None."""
+    """Return the filter whose order pays for most answers of the first stage.
+
+    None if at no order the limit pays for one query of each stage.
+    """
     steps = [stage.steps(DEFAULT_ORDERS, **public) for stage in aggregators]
     if any(step is None for step in steps):
         return None
     penalty = epsilon_by_order(np.full(DEFAULT_ORDERS.size, 1e3), delta, DEFAULT_ORDERS) - 1e3
     limit = (epsilon - penalty) * (1 - 1e-9)
-    answers = limit / sum(steps[0])
+    answers = np.where(limit >= sum(sum(step) for step in steps), limit / sum(steps[0]), 0)
     best = int(np.argmax(answers))
-    if not answers[best] >= 1:
+    if answers[best] == 0:
         return None
     return RenyiFilter(float(DEFAULT_ORDERS[best]), float(limit[best]))
 
@@ -435,12 +438,20 @@ def _plan_test(aggregator, n_queries, epsilon, delta, public):
     return Plan(stages, epsilon, "propose-test-release", test=test)
 
 
-def _warn_if_drowned(aggregator, n_teachers):
+def _warn_if_drowned(aggregator, n_teachers, n_queries):
     """Warn if unanimous teachers would often lose to the noise: public numbers only.
 
     Two classes stand for all, as the number of classes may have been read from private labels; a
     mechanism that treats classes differently has no such stand-in.
     """
+    bar = aggregator.stability_needed(n_queries)
+    if bar > n_teachers / 2 - 1:
+        warnings.warn(
+            f"{aggregator} counts a query as stable if {bar:.0f} teachers can change without "
+            f"changing the answer, and half of n_teachers={n_teachers} is less: almost nothing "
+            "will be answered. Use more teachers, fewer runs or a larger epsilon",
+            stacklevel=5,
+        )
     if not aggregator.label_symmetric or aggregator.wants_proba:
         return
     right, wrong = aggregator.outcome_log_proba([[n_teachers, 0]])[0, :2]

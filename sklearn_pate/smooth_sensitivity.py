@@ -60,6 +60,17 @@ def _sums_within(values, lead):
         values = np.maximum(values, np.maximum(wider[:-2], wider[2:]))
 
 
+def _check_lead(cost_by_lead, lead):
+    cost, lead = np.asarray(cost_by_lead, dtype=float), np.asarray(lead)
+    whole = lead.dtype.kind in "iu" and lead.ndim == 1
+    if cost.ndim != 1 or not whole or (lead < 0).any() or (lead >= len(cost)).any():
+        raise ValueError(
+            f"lead must be whole numbers below {len(cost)}, the length of cost_by_lead: half the "
+            "gap between the top two counts, see `leads`"
+        )
+    return cost, lead
+
+
 # --- smooth sensitivity and the sanitised release --------------------------------------------
 
 
@@ -92,15 +103,12 @@ def smooth_sensitivity(cost_by_lead, lead, beta):
     >>> float(smooth_sensitivity([1.0, 0.5, 0.0], [2, 2], beta=0.1))
     1.0
     """
-    cost = np.asarray(cost_by_lead, dtype=float)
+    cost, lead = _check_lead(cost_by_lead, lead)
     if not beta > 0:
         raise ValueError(f"beta must be above 0; got {beta!r}")
     change = np.abs(np.diff(cost))
     local = np.maximum(np.append(change, 0), np.insert(change, 0, 0))
-    return max(
-        math.exp(-beta * d) * total
-        for d, total in enumerate(_sums_within(local, np.asarray(lead, dtype=int)))
-    )
+    return max(math.exp(-beta * d) * total for d, total in enumerate(_sums_within(local, lead)))
 
 
 def smooth_release_rdp(orders, beta, sigma):
@@ -203,7 +211,12 @@ class SanitizedRelease:
         float
             At least the sum of costs with probability ``1 - failure_probability``.
         """
-        cost, lead = np.asarray(cost_by_lead, dtype=float), np.asarray(lead, dtype=int)
+        cost, lead = _check_lead(cost_by_lead, lead)
+        if self.rdp == math.inf:
+            raise ValueError(
+                f"beta={self.beta:g} is too large for order={self.order:g}: the release has no "
+                "finite cost; keep beta * order well below 0.5"
+            )
         sensitivity = max(smooth_sensitivity(cost, lead, self.beta), 1e-12)
         on_scale, on_cost = np.random.default_rng(random_state).normal(size=2)
         z = float(ndtri(1 - self.failure_probability / 2))
@@ -234,6 +247,8 @@ class PrivacyTest:
         Probability of passing at distance 0, 1, ...; the last holds beyond.
     epsilon, delta : float
         Guarantee of test and labels together.
+    n_queries, n_teachers : int
+        The votes it was planned for.
 
     Notes
     -----
@@ -257,6 +272,8 @@ class PrivacyTest:
     pass_probability_at: np.ndarray
     epsilon: float
     delta: float
+    n_queries: int
+    n_teachers: int
 
     @classmethod
     def plan(cls, aggregator, n_queries, *, n_teachers, n_classes, epsilon, delta):
@@ -316,6 +333,8 @@ class PrivacyTest:
             pass_probability_at=passing[:, best],
             epsilon=epsilon,
             delta=delta,
+            n_queries=n_queries,
+            n_teachers=n_teachers,
         )
 
     def pass_probability(self, votes):
@@ -330,6 +349,12 @@ class PrivacyTest:
         -------
         float
         """
+        votes = check_votes(votes)
+        if len(votes) != self.n_queries or votes[0].sum() != self.n_teachers:
+            raise ValueError(
+                f"the test was planned for {self.n_queries} queries of {self.n_teachers} teachers; "
+                f"got votes of shape {votes.shape}"
+            )
         distance = 0
         for total in _sums_within(self.cost_by_lead, leads(votes)):
             if total * (1 + 1e-12) > self.limit:

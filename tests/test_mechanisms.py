@@ -21,6 +21,7 @@ from sklearn_pate.aggregators import (
     ImmutableArgmax,
     InteractiveGNMax,
     LNMax,
+    PluralityVote,
     SoftVote,
     StableArgmax,
     stable_leads,
@@ -554,6 +555,33 @@ def test_stages_that_make_no_sense_are_refused(aggregators, n_queries, message):
         return
     with pytest.raises(ValueError, match=message):
         staged(aggregators, n_queries)
+
+
+def test_a_stage_that_cannot_ask_a_query_is_refused_before_anything_is_spent():
+    public = {"n_public": 100, "n_teachers": 250, "n_classes": 2, "delta": 1e-5}
+    for dear in (PluralityVote(), GNMax(1.0), ConfidentGNMax(0.6, 3.0, 1.0)):
+        with pytest.raises(BudgetExceededError, match=f"one query of {type(dear).__name__}"):
+            plan_queries([GNMax(40.0), dear], [30, 30], epsilon=1.0, **public)
+
+
+def test_a_threshold_beyond_the_teachers_is_said_before_they_train():
+    public = {"n_public": 500, "n_teachers": 100, "n_classes": 2, "delta": 1e-5}
+    with pytest.warns(UserWarning, match="almost nothing will be answered"):
+        plan_queries(StableArgmax(0.1, 5), 100, epsilon=1.0, **public)
+
+
+@pytest.mark.parametrize("n_columns", [1, 4, 5])
+def test_a_distribution_over_other_outcomes_is_refused(n_columns):
+    class Columns(Aggregator):
+        def outcome_log_proba(self, votes, student_proba=None):
+            return np.full((len(votes), n_columns), -math.log(n_columns))
+
+    for call in (
+        lambda: Columns().aggregate([[3, 4]]),
+        lambda: exact_rdp(Columns(), [[3, 4]], [2.0]),
+    ):
+        with pytest.raises(ValueError, match="a column for each of the 2 classes"):
+            call()
 
 
 # --- soft votes ----------------------------------------------------------------------------------

@@ -214,3 +214,16 @@ def test_a_publishable_epsilon_far_below_the_worst_case_on_real_votes(data_home)
 def test_two_draws_never_share_noise():
     release, cost = SanitizedRelease(order=12.0), np.linspace(1, 0, 20)
     assert release.draw(cost, [3]) != release.draw(cost, [3])
+
+
+def test_leads_and_votes_of_another_kind_are_refused():
+    release, cost = SanitizedRelease(order=12.0), np.linspace(1, 0, 20)
+    for lead in ([25], [-1], [1.5], [[1]]):
+        with pytest.raises(ValueError, match="lead must be whole numbers below 20"):
+            release.draw(cost, lead)
+    with pytest.raises(ValueError, match="beta=0.1 is too large for order=12"):
+        SanitizedRelease(order=12.0, beta=0.1).draw(cost, [3])
+    test = PrivacyTest.plan(GNMax(40.0), 100, **PUBLIC, epsilon=0.8)
+    for votes in ([[200, 50]] * 99, [[200, 51]] * 100):
+        with pytest.raises(ValueError, match="planned for 100 queries of 250 teachers"):
+            test.pass_probability(votes)

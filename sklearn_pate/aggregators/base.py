@@ -133,7 +133,7 @@ class Aggregator(BaseEstimator, metaclass=ABCMeta):
             For negative counts, rows with different totals or parameters out of range.
         """
         votes = check_votes(votes)
-        log_proba = check_log_proba(self.outcome_log_proba(votes, student_proba))
+        log_proba = check_log_proba(self.outcome_log_proba(votes, student_proba), votes.shape[1])
         gumbel = np.random.default_rng(random_state).gumbel(size=log_proba.shape)
         outcomes = (log_proba + gumbel).argmax(axis=1)
         return np.where(outcomes < votes.shape[1], outcomes, -1)
@@ -174,6 +174,10 @@ class Aggregator(BaseEstimator, metaclass=ABCMeta):
         """
         orders = check_orders(orders)
         return np.zeros(orders.size), worst_case_rdp(self, orders, n_teachers, n_classes)
+
+    def stability_needed(self, n_queries):
+        """Teachers who must be able to change for an answer to be likely; 0 if none must."""
+        return 0.0
 
     @property
     def gdp_mu(self):

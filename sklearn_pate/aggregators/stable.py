@@ -157,6 +157,10 @@ class StableArgmax(Aggregator):
             low, high = (low, middle) if fits else (middle, high)
         return high
 
+    def stability_needed(self, n_queries):
+        """See `threshold`."""
+        return self.threshold(n_queries)
+
     def _scales(self):
         """Scales of the noise on the threshold and on the lead."""
         self._validate_params()

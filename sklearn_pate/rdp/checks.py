@@ -47,9 +47,14 @@ def check_votes(votes):
     return counts
 
 
-def check_log_proba(log_proba):
+def check_log_proba(log_proba, n_classes=None):
     """Return outcome log probabilities; each row must be a distribution."""
     log_proba = np.asarray(log_proba, dtype=float)
+    if n_classes is not None and (log_proba.shape[1:] not in ((n_classes,), (n_classes + 1,))):
+        raise ValueError(
+            f"outcome_log_proba must return a column for each of the {n_classes} classes and, for "
+            f'mechanisms that may refuse, one for "no answer"; got shape {log_proba.shape}'
+        )
     if not np.allclose(logsumexp(log_proba, axis=1), 0.0, rtol=0, atol=1e-9):
         raise ValueError(
             "outcome_log_proba must return the log of probabilities that sum to 1 in each row; "
