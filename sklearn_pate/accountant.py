@@ -445,7 +445,7 @@ def _warn_if_drowned(aggregator, n_teachers, n_queries):
     mechanism that treats classes differently has no such stand-in.
     """
     bar = aggregator.stability_needed(n_queries)
-    if bar > n_teachers / 2 - 1:
+    if bar > max(n_teachers / 2 - 1, 0):
         warnings.warn(
             f"{aggregator} counts a query as stable if {bar:.0f} teachers can change without "
             f"changing the answer, and half of n_teachers={n_teachers} is less: almost nothing "
