@@ -162,7 +162,7 @@ def stable():
                 if best is None or answers > best[0]:
                     best = answers, right / max(answers, 1e-9), runs, mechanism
             answers, accuracy, runs, mechanism = best
-            bar = mechanism.threshold(len(votes))
+            bar = mechanism.stability_needed(len(votes))
             # GNMax: as many answers as its noise pays for, nearly at that accuracy or at what
             # the plurality reaches
             reach = min(accuracy, quality(PluralityVote(), votes, y)[1]) - 0.002

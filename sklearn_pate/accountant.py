@@ -2,7 +2,7 @@
 
 import math
 import warnings
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import reduce
 from numbers import Integral
 
@@ -492,8 +492,8 @@ class Asked:
 
     aggregator: object
     n_queries: int
-    student_proba: np.ndarray | None = None
-    paid: np.ndarray | None = None
+    student_proba: np.ndarray | None = field(default=None, repr=False)
+    paid: np.ndarray | None = field(default=None, repr=False)  # may not have been released
 
 
 class Curator:

@@ -1,7 +1,7 @@
 """Empirical lower bounds on epsilon: a mechanism that leaks more than it says is caught."""
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 from scipy.stats import beta
@@ -33,9 +33,9 @@ class AuditResult:
     delta: float
     confidence: float
     n_samples: int
-    votes: np.ndarray
-    neighbour_votes: np.ndarray
-    event: tuple
+    votes: np.ndarray = field(repr=False)  # they may be private
+    neighbour_votes: np.ndarray = field(repr=False)
+    event: tuple = field(repr=False)
 
 
 def audit_aggregator(
@@ -115,26 +115,13 @@ def audit_aggregator(
         labels = aggregator(repeated, rng) if draw is None else draw(repeated, random_state=rng)
         return np.bincount(np.where(labels < 0, len(votes), labels), minlength=len(votes) + 1)
 
-    def choose(first, second, n):
-        """Event, as a mask, with the largest plug-in epsilon, and in which direction."""
-        best = -math.inf, np.ones(len(votes) + 1, dtype=bool), False
-        for swapped, (p, q) in ((False, (first, second)), (True, (second, first))):
-            order = np.argsort(-(p + 1) / (q + 1))
-            for size in range(1, len(order)):
-                event = np.isin(np.arange(len(order)), order[:size])
-                low, high = _bounds(p[event].sum(), q[event].sum(), n, confidence)
-                value = math.log(max(low - delta, 1e-300) / high)
-                if value > best[0]:
-                    best = value, event, swapped
-        return best
-
     n = n_samples // 2
     if len(neighbours) > 1:
         pilot = max(n // 10, 50)
         here = counts(votes, pilot)
-        tried = [choose(here, counts(other, pilot), pilot)[0] for other in neighbours]
+        tried = [_choose(here, counts(other, pilot), delta, confidence)[0] for other in neighbours]
         neighbours = neighbours[[int(np.argmax(tried))]]
-    _, event, swapped = choose(counts(votes, n), counts(neighbours[0], n), n)
+    _, event, swapped = _choose(counts(votes, n), counts(neighbours[0], n), delta, confidence)
     first, second = (counts(h, n)[event].sum() for h in (votes, neighbours[0]))
     low, high = _bounds(*((second, first) if swapped else (first, second)), n, confidence)
     epsilon = math.log((low - delta) / high) if low > delta else 0.0
@@ -159,6 +146,23 @@ def _neighbours(votes):
         if v != u
     ]
     return np.array(moved)
+
+
+def _choose(first, second, delta, confidence):
+    """Plug-in epsilon of the event that tells two counts of outcomes apart best.
+
+    Returns it, the event as a mask, and whether the second set has more of it.
+    """
+    n, best = first.sum(), (-math.inf, np.ones(len(first), dtype=bool), False)
+    for swapped, (p, q) in ((False, (first, second)), (True, (second, first))):
+        order = np.argsort(-(p + 1) / (q + 1))
+        for size in range(1, len(order)):
+            event = np.isin(np.arange(len(order)), order[:size])
+            low, high = _bounds(p[event].sum(), q[event].sum(), n, confidence)
+            value = math.log(max(low - delta, 1e-300) / high)
+            if value > best[0]:
+                best = value, event, swapped
+    return best
 
 
 def _bounds(hits, other_hits, n, confidence):

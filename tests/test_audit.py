@@ -50,7 +50,7 @@ def test_interactive_and_stable_pass_as_well():
         found = audit_aggregator(run, [16, 14], n_samples=60_000, random_state=0)
         assert 0.05 < found.epsilon <= claimed
     stable = StableArgmax(run_epsilon=2.0, max_unstable=1)
-    bar = stable.threshold(1)
+    bar = stable.stability_needed(1)
 
     def alone(votes, rng):  # each query in a run of its own
         on_threshold, on_lead = stable._scales()

@@ -91,8 +91,8 @@ def test_samples_agree_with_the_outcome_distribution(mechanism, counts):
 @pytest.mark.parametrize("lead", [0, 30, 45, 60, 90])
 def test_a_stable_query_asked_alone_agrees_with_its_distribution(lead, monkeypatch):
     stable = StableArgmax(run_epsilon=1.0, max_unstable=1)
-    bar = stable.threshold(1)
-    monkeypatch.setattr(StableArgmax, "threshold", lambda self, n_queries: bar)
+    bar = stable.stability_needed(1)
+    monkeypatch.setattr(StableArgmax, "stability_needed", lambda self, n_queries: bar)
     votes = [[250 + lead, 250 - lead]]
     rng = np.random.default_rng(0)
     labels = np.array([stable.aggregate(votes, random_state=rng)[0] for _ in range(20_000)])
@@ -275,7 +275,7 @@ def test_stables_guarantee_by_quadrature(run_epsilon):
     k, failure = 4, 0.01
     stable = StableArgmax(run_epsilon, max_unstable=1, failure_probability=failure)
     on_threshold, on_lead = stable._scales()
-    bar = stable.threshold(k)
+    bar = stable.stability_needed(k)
     rho = np.linspace(-40 * on_threshold, 40 * on_threshold, 40_001)
     density = np.exp(-np.abs(rho) / on_threshold) / (2 * on_threshold)
     width = rho[1] - rho[0]
@@ -314,11 +314,11 @@ def test_stables_threshold_fails_as_seldom_as_it_says():
     rng = np.random.default_rng(0)
     leads = rng.laplace(scale=on_lead, size=(200_000, 5)).max(axis=1)
     bars = rng.laplace(scale=on_threshold, size=(200_000, 3)).min(axis=1)
-    rate = (leads > stable.threshold(5) + bars).mean()
+    rate = (leads > stable.stability_needed(5) + bars).mean()
     assert 0.02 < rate <= 0.05
     # below the sum of the paper's two bounds
     paper = on_threshold * math.log(3 / 0.05) + on_lead * math.log(5 / 0.05)
-    assert stable.threshold(5) < 0.9 * paper
+    assert stable.stability_needed(5) < 0.9 * paper
 
 
 def test_stable_stops_after_its_runs_and_pays_once_for_all():

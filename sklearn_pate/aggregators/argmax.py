@@ -12,6 +12,7 @@ from ..rdp import (
     Exponential,
     Gaussian,
     Laplace,
+    Noise,
     check_votes,
     gnmax_rdp,
     lnmax_rdp,
@@ -33,15 +34,14 @@ class _NoisyArgmax(Aggregator):
 
     @property
     @abstractmethod
-    def argmax_noise(self):
-        """The noise on each count, None if discrete; see `Aggregator.argmax_noise`."""
-
-    def _discrete_noise(self):
-        raise NotImplementedError
+    def _noise(self):
+        """The noise on each count."""
 
     @property
-    def _noise(self):
-        return self.argmax_noise or self._discrete_noise()
+    def argmax_noise(self):
+        """The noise on each count, None if discrete; see `Aggregator.argmax_noise`."""
+        noise = self._noise
+        return noise if isinstance(noise, Noise) else None
 
     def outcome_log_proba(self, votes, student_proba=None):
         """Log probability of each class; see `log_argmax` of the noise in `rdp`."""
@@ -104,14 +104,11 @@ class LNMax(_NoisyArgmax):
         self.noise = noise
 
     @property
-    def argmax_noise(self):
-        """Laplace noise of scale ``1 / gamma``; None if it is discrete."""
+    def _noise(self):
         self._validate_params()
         check_calibrated(self, "gamma")
-        return Laplace(1 / float(self.gamma)) if self.noise == "continuous" else None
-
-    def _discrete_noise(self):
-        return DiscreteLaplace(float(self.gamma))
+        gamma = float(self.gamma)
+        return Laplace(1 / gamma) if self.noise == "continuous" else DiscreteLaplace(gamma)
 
     def published_rdp(self, votes, orders, student_proba=None, paid=None):
         """The 2017 paper's data-dependent bound, inf with discrete noise; see `rdp.lnmax_rdp`."""
@@ -156,8 +153,7 @@ class ExponentialNMax(_NoisyArgmax):
         self.gamma = gamma
 
     @property
-    def argmax_noise(self):
-        """Exponential noise of scale ``1 / gamma``."""
+    def _noise(self):
         self._validate_params()
         return Exponential(1 / float(self.gamma))
 
@@ -204,14 +200,11 @@ class GNMax(_NoisyArgmax):
         self.noise = noise
 
     @property
-    def argmax_noise(self):
-        """Gaussian noise of standard deviation `sigma`; None if it is discrete."""
+    def _noise(self):
         self._validate_params()
         check_calibrated(self, "sigma")
-        return Gaussian(float(self.sigma)) if self.noise == "continuous" else None
-
-    def _discrete_noise(self):
-        return DiscreteGaussian(float(self.sigma))
+        sigma = float(self.sigma)
+        return Gaussian(sigma) if self.noise == "continuous" else DiscreteGaussian(sigma)
 
     def known_rdp(self, orders, n_teachers=None, n_classes=None):
         """With discrete noise, order over the square of `sigma`: two counts change by one."""

@@ -93,7 +93,7 @@ class StableArgmax(Aggregator):
         """Log probability of each class and of no answer, for a query asked alone."""
         votes = check_votes(votes)
         on_threshold, on_lead = self._scales()
-        excess = stable_leads(votes) - self.threshold(1)
+        excess = stable_leads(votes) - self.stability_needed(1)
         log_pass, log_fail = _log_laplace_difference(excess, on_lead, on_threshold)
         log_proba = np.full((len(votes), votes.shape[1] + 1), -np.inf)
         log_proba[np.arange(len(votes)), votes.argmax(axis=1)] = log_pass
@@ -115,7 +115,7 @@ class StableArgmax(Aggregator):
         noisy = stable_leads(votes) + rng.laplace(scale=on_lead, size=len(votes))
         stable, asked = np.zeros(len(votes), dtype=bool), 0
         for _ in range(self.max_unstable):
-            bar = self.threshold(max(1, len(votes))) + rng.laplace(scale=on_threshold)
+            bar = self.stability_needed(max(1, len(votes))) + rng.laplace(scale=on_threshold)
             unstable = np.flatnonzero(noisy[asked:] <= bar)
             end = asked + unstable[0] if unstable.size else len(votes)
             stable[asked:end] = True
@@ -125,7 +125,7 @@ class StableArgmax(Aggregator):
         labels = np.where(stable, votes.argmax(axis=1), -1)[:asked]
         return labels, np.ones(asked, dtype=bool)
 
-    def threshold(self, n_queries):
+    def stability_needed(self, n_queries):
         """Teachers who must be able to change before a query counts as stable.
 
         Parameters
@@ -156,10 +156,6 @@ class StableArgmax(Aggregator):
             fits = failure(middle) <= self.failure_probability
             low, high = (low, middle) if fits else (middle, high)
         return high
-
-    def stability_needed(self, n_queries):
-        """See `threshold`."""
-        return self.threshold(n_queries)
 
     def _scales(self):
         """Scales of the noise on the threshold and on the lead."""
