@@ -224,7 +224,7 @@ def plan_queries(
     for stage, n in zip(aggregators, wanted, strict=True):
         _warn_if_drowned(stage, n_teachers, n)
         if stage.caveat is not None:
-            warnings.warn(f"{stage}: {stage.caveat}", PrivacyLeakWarning, stacklevel=4)
+            warnings.warn(f"{stage}: {stage.caveat}", PrivacyLeakWarning, stacklevel=5)
     if accounting == "ptr":
         return _plan_test(aggregators[0], n_queries, epsilon, delta, public)
     costs = [stage.costs(n_teachers=n_teachers, n_classes=n_classes) for stage in aggregators]
@@ -243,7 +243,7 @@ def plan_queries(
             warnings.warn(
                 f"epsilon={epsilon:g} pays for {affordable} of the {n_queries} queries wanted; "
                 "only those are asked. Use more noise or raise epsilon to ask them all",
-                stacklevel=4,  # the caller of fit, past scikit-learn's wrapper
+                stacklevel=5,  # the caller of fit, past scikit-learn's wrapper
             )
         return Plan([(aggregators[0], affordable)], *total([affordable]))
     budget = _plan_filter(aggregators, epsilon, delta, public)
@@ -450,7 +450,7 @@ def _warn_if_drowned(aggregator, n_teachers, n_queries):
             f"{aggregator} counts a query as stable if {bar:.0f} teachers can change without "
             f"changing the answer, and half of n_teachers={n_teachers} is less: almost nothing "
             "will be answered. Use more teachers, fewer runs or a larger epsilon",
-            stacklevel=5,
+            stacklevel=6,
         )
     if not aggregator.label_symmetric or aggregator.wants_proba:
         return
@@ -461,7 +461,7 @@ def _warn_if_drowned(aggregator, n_teachers, n_queries):
             f"the noise of {aggregator} drowns the largest possible margin, "
             f"{n_teachers} votes: even unanimous teachers are heard in only {win:.0%} of the "
             "queries between two classes. Use more teachers, fewer queries or less noise",
-            stacklevel=5,
+            stacklevel=6,
         )
 
 

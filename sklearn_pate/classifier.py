@@ -3,6 +3,7 @@
 import dataclasses
 import warnings
 from numbers import Integral, Real
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -28,10 +29,32 @@ from .accountant import Asked, Curator, PrivacySpent, plan_queries
 from .aggregators import Aggregator, GNMax
 from .exceptions import PrivacyLeakWarning, PrivacyTestError, StudentError
 from .partition import assign_teachers
-from .queries import RandomQueries
-from .teachers import collect_votes, set_seeds
+from .queries import DiversityQueries, RandomQueries, UncertaintyQueries
+from .rdp import DEFAULT_ORDERS, check_votes
+from .teachers import Votes, collect_votes, set_seeds, torch_seeded
 
 __all__ = ["PATEClassifier"]
+
+
+_STRATEGIES = {
+    "random": RandomQueries,
+    "uncertainty": UncertaintyQueries,
+    "diversity": DiversityQueries,
+}
+
+
+class _Task(NamedTuple):
+    """What `fit` was given, checked; private."""
+
+    estimators: list
+    X: Any
+    codes: np.ndarray
+    classes: np.ndarray
+    sample_weight: np.ndarray | None
+    X_public: Any
+    schema: Any
+    parts: Any
+    seeds: dict
 
 
 def _student_has(method):
@@ -77,8 +100,11 @@ class PATEClassifier(ClassifierMixin, BaseEstimator):
     n_queries : int or list of int, default=None
         How many public rows to ask about; a list for stages. None: as many as the budget pays for;
         with calibrated noise, as many as keep it at ``n_teachers / 4`` or less.
-    query_strategy : {"random"} or object with a `select` method, default="random"
-        Which public rows to ask about.
+    query_strategy : {"random", "uncertainty", "diversity"} or object, default="random"
+        Which public rows to ask about; an object has a `select` method, see
+        `sklearn_pate.queries`. "uncertainty" asks in rounds about the rows of which the student is
+        least sure, "diversity" about rows that cover the public data. Rounds choose among all
+        rows of `X_public`, so teachers vote on all of them.
     epsilon : float or None, default=1.0
         Hard cap on the privacy loss of one fit: it asks fewer queries rather than crossing it. A
         mechanism that checks before it answers gets back what unanswered queries did not spend.
@@ -197,7 +223,7 @@ class PATEClassifier(ClassifierMixin, BaseEstimator):
         "aggregator": [Aggregator, list, None],
         "student": [HasMethods(["fit", "predict"]), None],
         "n_queries": [Interval(Integral, 1, None, closed="left"), list, None],
-        "query_strategy": [StrOptions({"random"}), HasMethods(["select"])],
+        "query_strategy": [StrOptions(set(_STRATEGIES)), HasMethods(["select"])],
         "epsilon": [Interval(Real, 0, None, closed="neither"), None],
         "delta": [Interval(Real, 0, 1, closed="neither")],
         "accounting": [StrOptions({"worst_case", "ptr"})],
@@ -282,58 +308,89 @@ class PATEClassifier(ClassifierMixin, BaseEstimator):
             For missing public data, inconsistent lengths or parameters out of range. Nothing was
             spent.
         """
-        estimators = self._check_estimators()
-        X, X_public, schema = self._check_features_of(X, X_public)
-        codes, classes, sample_weight = _check_private(X, y, self.classes, sample_weight)
+        task = self._check(X, y, X_public, groups, sample_weight)
+        plan = self._plan(task.X_public, task.parts.n_teachers, len(task.classes))
+        rows = self._first_rows(task.X_public, plan, task.seeds)
+        votes = self._vote(task, rows)
+        return self._learn(votes, task.X_public, task.schema, plan, rows, task.seeds)
+
+    @_fit_context(prefer_skip_nested_validation=False)
+    def poll(self, X, y, X_public=None, *, groups=None, sample_weight=None):
+        """Train the teachers and return their votes on all public rows: private, for `fit_votes`.
+
+        What takes long is done once; aggregators, students and query strategies can then be
+        compared without training teachers again.
+
+        Parameters
+        ----------
+        X, y, X_public, groups, sample_weight
+            As in `fit`.
+
+        Returns
+        -------
+        Votes
+            Private, like `curator_`: no mechanism released it. It cannot be pickled.
+
+        Raises
+        ------
+        TeacherError, ValueError
+            As in `fit`.
+
+        Examples
+        --------
+        >>> from sklearn.datasets import load_iris
+        >>> from sklearn.naive_bayes import GaussianNB
+        >>> from sklearn_pate import PATEClassifier
+        >>> X, y = load_iris(return_X_y=True)
+        >>> clf = PATEClassifier(GaussianNB(), n_teachers=10, epsilon=20, classes=[0, 1, 2])
+        >>> votes = clf.poll(X[::2], y[::2], X_public=X[1::2])
+        >>> clf.fit_votes(votes, X[1::2]).n_teachers_
+        10
+        """
+        task = self._check(X, y, X_public, groups, sample_weight)
+        return self._vote(task, np.arange(_num_samples(task.X_public)))
+
+    @_fit_context(prefer_skip_nested_validation=False)
+    def fit_votes(self, votes, X_public):
+        """Do all of `fit` but the teachers: release labels from votes, train the student.
+
+        Each call spends anew on the same private data, and choosing among candidates by anything
+        but public data or released labels spends as well: what you publish in the end must account
+        for all labels that were looked at. Trying things out on votes that stay with you is free.
+
+        Parameters
+        ----------
+        votes : Votes or array-like of shape (n_public, n_classes)
+            From `poll`, or counts of any teachers' votes on each row of `X_public`: whole
+            numbers, and each row sums to the number of teachers. With counts, `privacy_spent_`
+            protects the votes of one teacher, and `classes` defaults to 0..n_classes-1.
+        X_public : array-like with n_public rows
+            The rows that were voted on.
+
+        Returns
+        -------
+        PATEClassifier
+            Itself, fitted.
+
+        Raises
+        ------
+        BudgetExceededError, PrivacyTestError, StudentError
+            As in `fit`.
+        ValueError
+            If the votes do not belong to `X_public`, `classes` or the aggregator.
+        """
+        if X_public is None:
+            raise ValueError("X_public is missing: the rows that were voted on")
+        self._check_estimators()
+        X_public = _rows(X_public)
+        schema = clone(self)
+        schema._check_features(X_public, "X_public", reset=True)
+        votes = self._check_votes(votes, _num_samples(X_public))
         seeds = _streams(self.random_state)
-        parts = assign_teachers(
-            clone(self.partition, safe=False),
-            len(codes),
-            self.n_teachers,
-            unit=self.unit,
-            index=getattr(X, "index", None),
-            groups=groups,
-            seed=seeds["partition"],
-        )
-        plan = plan_queries(
-            GNMax(sigma=None) if self.aggregator is None else self.aggregator,
-            self.n_queries,
-            n_public=_num_samples(X_public),
-            n_teachers=parts.n_teachers,
-            n_classes=len(classes),
-            epsilon=self.epsilon,
-            delta=self.delta,
-            accounting=self.accounting,
-        )
-        asked = self._select(X_public, plan.n_queries, seeds["queries"])
-        votes, teachers = collect_votes(
-            estimators,
-            X,
-            codes,
-            _safe_indexing(X_public, asked),
-            teacher=parts.teacher,
-            n_teachers=parts.n_teachers,
-            n_classes=len(classes),
-            sample_weight=sample_weight,
-            seed=seeds["teachers"],
-            temperature=_temperature(plan.stages[0][0]),
-            n_jobs=self.n_jobs,
-            keep_teachers=self.keep_teachers,
-            verbose=self.verbose,
-        )
-        self._test(plan, parts, votes, seeds["test"])
-        self._release(schema, X_public, classes, parts, plan)
-        rows, stages = self._ask(X_public, plan, asked, votes, seeds)
-        self.curator_ = Curator(
-            stages,
-            votes[rows],
-            self.delta,
-            parts.teacher,
-            teachers,
-            plan.test,
-            cap=None if plan.budget is None else plan.epsilon,
-        )
-        return self._fit_student(X_public, self._unfitted_student(), seeds["student"])
+        plan = self._plan(X_public, votes.n_teachers, len(votes.classes))
+        rows = self._first_rows(X_public, plan, seeds)
+        votes = dataclasses.replace(votes, counts=votes.counts[rows])
+        return self._learn(votes, X_public, schema, plan, rows, seeds)
 
     def fit_student(self, X_public, student=None):
         """Train another student on the labels already released, at no privacy cost.
@@ -463,6 +520,27 @@ class PATEClassifier(ClassifierMixin, BaseEstimator):
     def _unfitted_student(self):
         return self._base_estimators()[0] if self.student is None else self.student
 
+    def _strategy(self):
+        given = self.query_strategy
+        return _STRATEGIES[given]() if isinstance(given, str) else clone(given, safe=False)
+
+    def _check(self, X, y, X_public, groups, sample_weight):
+        """Check all that `fit` is given, and deal the records to teachers."""
+        estimators = self._check_estimators()
+        X, X_public, schema = self._check_features_of(X, X_public)
+        codes, classes, sample_weight = _check_private(X, y, self.classes, sample_weight)
+        seeds = _streams(self.random_state)
+        parts = assign_teachers(
+            clone(self.partition, safe=False),
+            len(codes),
+            self.n_teachers,
+            unit=self.unit,
+            index=getattr(X, "index", None),
+            groups=groups,
+            seed=seeds["partition"],
+        )
+        return _Task(estimators, X, codes, classes, sample_weight, X_public, schema, parts, seeds)
+
     def _check_estimators(self):
         estimators = self._base_estimators()
         if not estimators:
@@ -479,10 +557,11 @@ class PATEClassifier(ClassifierMixin, BaseEstimator):
             without = [e for e in estimators if not hasattr(e, "predict_proba")]
             if getattr(stage, "wants_proba", False) and without:
                 raise ValueError(f"{stage} needs teachers with predict_proba; got {without[0]!r}")
-            if getattr(stage, "uses_student_proba", False) and not hasattr(
+        for asking in [*stages, self._strategy()]:
+            if getattr(asking, "uses_student_proba", False) and not hasattr(
                 student, "predict_proba"
             ):
-                raise ValueError(f"{stage} needs a student with predict_proba; got {student!r}")
+                raise ValueError(f"{asking} needs a student with predict_proba; got {student!r}")
         return estimators
 
     def _check_features_of(self, X, X_public):
@@ -497,7 +576,7 @@ class PATEClassifier(ClassifierMixin, BaseEstimator):
                 "X_public is X: the student would learn from private rows, which the privacy "
                 "guarantee does not cover; pass rows that are public",
                 PrivacyLeakWarning,
-                stacklevel=4,
+                stacklevel=5,
             )
         X, X_public = _rows(X), _rows(X_public)
         schema = clone(self)  # a refit that fails must not change what predict expects
@@ -526,51 +605,132 @@ class PATEClassifier(ClassifierMixin, BaseEstimator):
             where = "" if name == "X" else f"{name} does not have the features of X: "
             raise ValueError(f"{where}{error}") from None
 
-    def _select(self, X_public, n_queries, seed):
-        named = isinstance(self.query_strategy, str)
-        strategy = RandomQueries() if named else clone(self.query_strategy, safe=False)
-        asked = np.asarray(
-            strategy.select(X_public, n_queries, random_state=np.random.default_rng(seed))
-        )
-        n_public = _num_samples(X_public)
-        rows_only = asked.shape == (n_queries,) and asked.dtype.kind in "iu"
-        if not rows_only or np.intersect1d(asked, np.arange(n_public)).size < n_queries:
+    def _check_votes(self, votes, n_public):
+        """Return votes on the public rows as `Votes`."""
+        if not isinstance(votes, Votes):
+            votes = Votes.of_teachers(check_votes(votes), self.classes)
+        elif self.classes is not None and not np.array_equal(
+            votes.classes, np.unique(self.classes)
+        ):
             raise ValueError(
-                f"query_strategy.select must return {n_queries} distinct row numbers below "
-                f"{n_public}"
+                f"votes are about the classes {votes.classes}, and classes={self.classes}"
             )
-        return asked
+        if len(votes.counts) != n_public:
+            raise ValueError(
+                f"votes has {len(votes.counts)} rows and X_public {n_public}; give one row of "
+                "votes for each public row"
+            )
+        if votes.temperature != _temperature(self.aggregator):
+            raise ValueError(
+                f"{self.aggregator} does not fit these votes: SoftVote needs those of its own "
+                "temperature from poll, other mechanisms counts"
+            )
+        return votes
 
-    def _test(self, plan, parts, votes, seed):
-        if plan.test is None or plan.test.passes(votes, np.random.default_rng(seed)):
+    def _plan(self, X_public, n_teachers, n_classes):
+        plan = plan_queries(
+            GNMax(sigma=None) if self.aggregator is None else self.aggregator,
+            self.n_queries,
+            n_public=_num_samples(X_public),
+            n_teachers=n_teachers,
+            n_classes=n_classes,
+            epsilon=self.epsilon,
+            delta=self.delta,
+            accounting=self.accounting,
+        )
+        if _n_rounds(self._strategy()) > 1:
+            shared = [stage for stage, _ in plan.stages if stage.steps(DEFAULT_ORDERS[:1]) is None]
+            if plan.test is not None or self.accounting == "ptr" or shared:
+                what = shared[0] if shared else "accounting='ptr'"
+                raise ValueError(
+                    f"query_strategy={self.query_strategy!r} asks in rounds, each of which depends "
+                    f"on the labels before; {what} needs all queries at once. Use "
+                    "query_strategy='random'"
+                )
+        return plan
+
+    def _first_rows(self, X_public, plan, seeds):
+        """Public rows that teachers vote on: the queries, or all rows if rounds will choose."""
+        strategy, n_public = self._strategy(), _num_samples(X_public)
+        if _n_rounds(strategy) > 1:
+            return np.arange(n_public)
+        rng = np.random.default_rng(seeds["queries"])
+        rows = strategy.select(X_public, plan.n_queries, random_state=rng)
+        return _check_rows(rows, plan.n_queries, np.arange(n_public))
+
+    def _vote(self, task, rows):
+        counts, teachers = collect_votes(
+            task.estimators,
+            task.X,
+            task.codes,
+            _safe_indexing(task.X_public, rows),
+            teacher=task.parts.teacher,
+            n_teachers=task.parts.n_teachers,
+            n_classes=len(task.classes),
+            sample_weight=task.sample_weight,
+            seed=task.seeds["teachers"],
+            temperature=_temperature(self.aggregator),
+            n_jobs=self.n_jobs,
+            keep_teachers=self.keep_teachers,
+            verbose=self.verbose,
+        )
+        return Votes(
+            counts,
+            task.classes,
+            task.parts.n_teachers,
+            task.parts.unit,
+            task.parts.adjacency,
+            _temperature(self.aggregator),
+            task.parts.teacher,
+            teachers,
+        )
+
+    def _learn(self, votes, X_public, schema, plan, rows, seeds):
+        """Release labels from the votes on `rows`, and train the student."""
+        self._test(plan, votes, seeds["test"])
+        self._release(schema, X_public, votes, plan)
+        taken, stages = self._ask(X_public, plan, votes.counts, rows, seeds)
+        self.curator_ = Curator(
+            stages,
+            votes.counts[taken],
+            self.delta,
+            votes.teacher_indices,
+            votes.teachers,
+            plan.test,
+            cap=None if plan.budget is None else plan.epsilon,
+        )
+        return self._fit_student(X_public, self._unfitted_student(), seeds["student"])
+
+    def _test(self, plan, votes, seed):
+        if plan.test is None or plan.test.passes(votes.counts, np.random.default_rng(seed)):
             return
         raise PrivacyTestError(
             "the votes did not pass the private test of accounting='ptr': their labels may cost "
             "more than it allows. No label was released, but the outcome of the test is, and "
             f"epsilon={plan.epsilon:g} is spent (this error's privacy_spent). Ask fewer queries, "
             "use more noise, raise epsilon, or use accounting='worst_case'",
-            self._spent(plan, parts),
+            self._spent(plan, votes),
         )
 
-    def _spent(self, plan, parts):
+    def _spent(self, plan, votes):
         return PrivacySpent(
             epsilon=plan.epsilon,
             delta=self.delta,
             method=plan.method,
-            unit=parts.unit,
-            adjacency=parts.adjacency,
-            n_teachers=parts.n_teachers,
+            unit=votes.unit,
+            adjacency=votes.adjacency,
+            n_teachers=votes.n_teachers,
             n_queries=plan.n_queries,
             n_answered=0,
         )
 
-    def _release(self, schema, X_public, classes, parts, plan):
+    def _release(self, schema, X_public, votes, plan):
         """Set what may be published before any label is; from here on they are paid for."""
-        self.privacy_spent_ = self._spent(plan, parts)
+        self.privacy_spent_ = self._spent(plan, votes)
         mechanisms = [aggregator for aggregator, _ in plan.stages]
         self.aggregator_ = mechanisms if isinstance(self.aggregator, list) else mechanisms[0]
-        self.classes_ = classes
-        self.n_teachers_ = parts.n_teachers
+        self.classes_ = votes.classes
+        self.n_teachers_ = votes.n_teachers
         self.query_indices_ = np.array([], dtype=np.intp)
         self.public_labels_ = np.full(_num_samples(X_public), -1)
         self.public_soft_labels_ = None
@@ -581,49 +741,83 @@ class PATEClassifier(ClassifierMixin, BaseEstimator):
         for of_an_earlier_fit in ("student_", "curator_"):
             self.__dict__.pop(of_an_earlier_fit, None)
 
-    def _ask(self, X_public, plan, asked, votes, seeds):
-        """Release the labels of all stages; return which of the votes were asked, and how."""
-        noise, rows, stages, first = np.random.default_rng(seeds["noise"]), [], [], 0
+    def _ask(self, X_public, plan, counts, rows, seeds):
+        """Release labels, by stages and rounds; return which of the votes were asked, and how."""
+        strategy, noise = self._strategy(), np.random.default_rng(seeds["noise"])
+        choice = np.random.default_rng(seeds["queries"])
+        in_rounds, taken, stages = _n_rounds(strategy) > 1, np.array([], dtype=np.intp), []
         for aggregator, n_queries in plan.stages:
-            own = np.arange(first, first + n_queries)
-            first += n_queries
-            proba = None
-            if aggregator.uses_student_proba:
-                proba = self._students_view(X_public, asked[own], seeds["student"])
-            labels, paid = self._draw(aggregator, votes[own], asked[own], proba, noise)
-            n_asked = plan.allowed(aggregator, paid, self.n_teachers_, len(self.classes_))
-            own, labels, paid = own[:n_asked], labels[:n_asked], paid[:n_asked]
-            rows.append(own)
-            stages.append(Asked(aggregator, n_asked, proba, paid))
-            self.public_labels_[asked[own]] = labels
-            self.query_indices_ = np.append(self.query_indices_, asked[own])
-            self.privacy_spent_ = dataclasses.replace(
-                self.privacy_spent_,
-                n_queries=len(self.query_indices_),
-                n_answered=int((self.public_labels_ >= 0).sum()),
-            )
+            for part in np.array_split(np.arange(n_queries), min(_n_rounds(strategy), n_queries)):
+                proba = None
+                if aggregator.uses_student_proba or self._wants_student(strategy):
+                    proba = self._students_view(X_public, seeds["student"])
+                if in_rounds:
+                    own = self._select(strategy, X_public, part.size, proba, choice)
+                else:
+                    own = taken.size + part
+                shown = proba[rows[own]] if aggregator.uses_student_proba else None
+                labels, paid = self._draw(aggregator, counts[own], rows[own], shown, noise)
+                n_asked = plan.allowed(aggregator, paid, self.n_teachers_, len(self.classes_))
+                own, labels, paid = own[:n_asked], labels[:n_asked], paid[:n_asked]
+                taken = np.append(taken, own)
+                stages.append(Asked(aggregator, n_asked, shown, paid))
+                self.public_labels_[rows[own]] = labels
+                self.query_indices_ = rows[taken]
+                self.privacy_spent_ = dataclasses.replace(
+                    self.privacy_spent_,
+                    n_queries=len(self.query_indices_),
+                    n_answered=int((self.public_labels_ >= 0).sum()),
+                )
+                if n_asked < part.size:
+                    break
         if plan.budget is not None and len(self.query_indices_) < plan.n_queries:
             warnings.warn(
                 f"epsilon={plan.epsilon:g} paid for {len(self.query_indices_)} of the "
                 f"{plan.n_queries} queries wanted; only those were asked. Use more noise or raise "
                 "epsilon to ask them all",
-                stacklevel=4,
+                stacklevel=5,
             )
-        return np.concatenate(rows), stages
+        return taken, stages
 
-    def _students_view(self, X_public, asked, seed):
-        """Probabilities of a student fitted on the labels released so far."""
+    def _wants_student(self, strategy):
+        """Whether a strategy asks for the student's view, and there are labels to train it on."""
+        if _n_rounds(strategy) == 1 or not getattr(strategy, "uses_student_proba", False):
+            return False
+        return len(set(self.public_labels_) - {-1}) > 1
+
+    def _students_view(self, X_public, seed):
+        """Probabilities for the public rows, of a student fitted on the labels so far."""
         student = self._fit_student(X_public, self._unfitted_student(), seed).student_
-        proba = self._all_columns(student.predict_proba(_safe_indexing(X_public, asked)), 0.0)
+        proba = self._all_columns(student.predict_proba(X_public), 0.0)
         del self.student_  # it is not the one to be published
         return proba
+
+    def _select(self, strategy, X_public, n_queries, proba, rng):
+        """Rows of the next round."""
+        asked = self.query_indices_
+        try:
+            rows = strategy.select(
+                X_public,
+                n_queries,
+                random_state=rng,
+                asked=asked,
+                labels=self.public_labels_[asked],
+                student_proba=proba if getattr(strategy, "uses_student_proba", False) else None,
+            )
+            unasked = np.setdiff1d(np.arange(len(self.public_labels_)), asked)
+            return _check_rows(rows, n_queries, unasked)
+        except Exception as error:
+            if asked.size == 0:
+                raise
+            raise self._student_error(f"query_strategy failed: {error}") from error
 
     def _draw(self, aggregator, votes, asked, proba, noise):
         """Labels, and which were paid for in full; sets the soft labels, if it draws them."""
         if not aggregator.wants_proba:
             return aggregator.draw(votes, proba, noise)
         soft = aggregator.soft_labels(votes, noise)
-        self.public_soft_labels_ = np.full((len(self.public_labels_), soft.shape[1]), np.nan)
+        if self.public_soft_labels_ is None:
+            self.public_soft_labels_ = np.full((len(self.public_labels_), soft.shape[1]), np.nan)
         self.public_soft_labels_[asked] = soft
         return soft.argmax(axis=1), np.ones(len(soft), dtype=bool)
 
@@ -634,26 +828,30 @@ class PATEClassifier(ClassifierMixin, BaseEstimator):
         try:
             if labelled.size == 0:
                 raise ValueError("no query was answered")
-            student = clone(student)
+            student, seed = clone(student), int(seed.generate_state(1)[0])
             if self.random_state is not None:
-                set_seeds(student, int(seed.generate_state(1)[0]), only_missing=True)
-            if _accepts_unlabeled(last):
-                self.student_ = student.fit(X_public, self.public_labels_)
-            elif self.public_soft_labels_ is not None and _accepts_soft_labels(last):
-                soft = self.public_soft_labels_[labelled]
-                self.student_ = student.fit(_safe_indexing(X_public, labelled), soft)
-            else:
-                self.student_ = student.fit(_safe_indexing(X_public, labelled), labels)
+                set_seeds(student, seed, only_missing=True)
+            rows, targets = X_public, self.public_labels_
+            if not _accepts_unlabeled(last):
+                rows, targets = _safe_indexing(X_public, labelled), labels
+                if self.public_soft_labels_ is not None and _accepts_soft_labels(last):
+                    targets = self.public_soft_labels_[labelled]
+            with torch_seeded(seed):
+                self.student_ = student.fit(rows, targets)
         except Exception as error:
-            raise StudentError(
+            raise self._student_error(
                 f"the student could not be trained on the {labelled.size} released labels of "
-                f"{np.unique(labels).size} class(es): {error}. The labels are paid for and in "
-                "this error's public_labels; fit_student(X_public, student) tries another student "
-                "at no cost",
-                self.public_labels_.copy(),
-                self.privacy_spent_,
+                f"{np.unique(labels).size} class(es): {error}"
             ) from error
         return self
+
+    def _student_error(self, what):
+        return StudentError(
+            f"{what}. The labels released so far are paid for and in this error's public_labels; "
+            "fit_student(X_public, student) tries another student at no cost",
+            self.public_labels_.copy(),
+            self.privacy_spent_,
+        )
 
     # --- what the student's predictions need -------------------------------------------------
 
@@ -665,6 +863,8 @@ class PATEClassifier(ClassifierMixin, BaseEstimator):
 
     def _all_columns(self, values, fill):
         """Spread the student's columns, one per class it saw, over all classes."""
+        if values.shape[1] == len(self.classes_):
+            return values
         full = np.full((len(values), len(self.classes_)), fill)
         full[:, np.asarray(self.student_.classes_).astype(np.intp)] = values
         return full
@@ -744,7 +944,7 @@ def _encode(y, classes):
             "classes_ is read from the private labels, which the privacy guarantee does not "
             "cover; pass classes=[...], all labels that may occur",
             PrivacyLeakWarning,
-            stacklevel=5,  # the caller of fit, past scikit-learn's wrapper
+            stacklevel=6,  # the caller of fit, past scikit-learn's wrapper
         )
         classes = np.unique(y)
     else:
@@ -811,4 +1011,22 @@ def _accepts_soft_labels(student):
 
 def _temperature(aggregator):
     """Temperature of the teachers' probabilities; None if they vote."""
-    return aggregator.temperature if aggregator.wants_proba else None
+    return aggregator.temperature if getattr(aggregator, "wants_proba", False) else None
+
+
+# --- queries -----------------------------------------------------------------------------------
+
+
+def _n_rounds(strategy):
+    return getattr(strategy, "n_rounds", 1)
+
+
+def _check_rows(rows, n_queries, unasked):
+    rows = np.asarray(rows)
+    whole = rows.shape == (n_queries,) and rows.dtype.kind in "iu"
+    if not whole or np.intersect1d(rows, unasked).size < n_queries:
+        raise ValueError(
+            f"query_strategy.select must return {n_queries} distinct numbers of rows of X_public "
+            "that were not asked before"
+        )
+    return rows

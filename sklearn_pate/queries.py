@@ -1,11 +1,25 @@
-"""Which public rows to ask the teachers about. A strategy never sees votes or private data."""
+"""Which public rows to ask the teachers about, from public rows and released labels alone.
+
+A strategy is any object with ``select(X_public, n_queries, random_state=)``, called once. One with
+an attribute `n_rounds` above 1 is called that often for each stage, with what was released so far:
+``select(..., asked=rows, labels=codes, student_proba=proba)``, where `labels` are those of the
+rows `asked`, -1 for no answer, and `student_proba` are probabilities for all public rows, from the
+student trained on these labels, if the strategy has ``uses_student_proba = True``; None before
+labels of two classes were released.
+"""
+
+from numbers import Integral, Real
 
 import numpy as np
+from sklearn.base import BaseEstimator, clone
+from sklearn.metrics.pairwise import euclidean_distances
 
-__all__ = ["RandomQueries"]
+from ._sklearn import HasMethods, Interval, _num_samples, _safe_indexing
+
+__all__ = ["BinaryExpertQueries", "DiversityQueries", "RandomQueries", "UncertaintyQueries"]
 
 
-class RandomQueries:
+class RandomQueries(BaseEstimator):
     """Ask public rows in random order, without repetition.
 
     Examples
@@ -34,5 +48,245 @@ class RandomQueries:
         ndarray of shape (n_queries,), int
             Distinct row numbers, in the order in which they are asked.
         """
-        n_public = X_public.shape[0] if hasattr(X_public, "shape") else len(X_public)
-        return np.random.default_rng(random_state).permutation(n_public)[:n_queries]
+        return _shuffled(X_public, (), random_state)[:n_queries]
+
+
+class UncertaintyQueries(BaseEstimator):
+    """Ask in rounds; each about the rows of which the student is least sure.
+
+    The first round is random. Before each further one the student is trained on the labels
+    released so far, and the rows with the lowest maximum probability are asked.
+
+    Parameters
+    ----------
+    n_rounds : int, default=10
+        Rounds of nearly equal size, for each stage; the student is trained before each.
+
+    References
+    ----------
+    Papernot, Abadi, Erlingsson, Goodfellow, Talwar (2017). Semi-supervised knowledge transfer for
+    deep learning from private training data. ICLR, appendix B.2, "unconfident points".
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn_pate.queries import UncertaintyQueries
+    >>> proba = np.array([[0.9, 0.1], [0.4, 0.6], [0.2, 0.8], [1.0, 0.0]])
+    >>> UncertaintyQueries().select(np.zeros((4, 2)), 2, asked=[3], labels=[0], student_proba=proba)
+    array([1, 2])
+    """
+
+    uses_student_proba = True
+
+    _parameter_constraints = {"n_rounds": [Interval(Integral, 2, None, closed="left")]}
+
+    def __init__(self, n_rounds=10):
+        self.n_rounds = n_rounds
+
+    def select(
+        self, X_public, n_queries, random_state=None, *, asked=(), labels=(), student_proba=None
+    ):
+        """Choose the rows to ask next.
+
+        Parameters
+        ----------
+        X_public : array-like with n_public rows
+            Public points.
+        n_queries : int
+            How many to choose.
+        random_state : int, SeedSequence, Generator or None, default=None
+            Source of the first round, and of the order of equally unsure rows.
+        asked : array-like of shape (n_asked,), int
+            Rows asked before; they are not asked again.
+        labels : array-like of shape (n_asked,), int
+            Not used.
+        student_proba : ndarray of shape (n_public, n_classes), default=None
+            The student's probabilities; None for a random round.
+
+        Returns
+        -------
+        ndarray of shape (n_queries,), int
+            Distinct row numbers.
+        """
+        self._validate_params()
+        rows = _shuffled(X_public, asked, random_state)
+        if student_proba is not None:
+            sure = np.asarray(student_proba)[rows].max(axis=1)
+            rows = rows[np.argsort(sure, kind="stable")]
+        return rows[:n_queries]
+
+
+class BinaryExpertQueries(BaseEstimator):
+    """Ask in rounds; each about the rows on which one-against-rest experts disagree.
+
+    One expert per class is trained on the labels released so far. A row is doubtful if its best
+    expert is not confident and several others do not rule it out. Doubtful rows are asked first;
+    among them, and then among the others, those with the lowest best score.
+
+    Parameters
+    ----------
+    estimator : classifier
+        What each expert is a clone of; it needs `predict_proba`.
+    n_rounds : int, default=2
+        Rounds of nearly equal size, for each stage; the first is random.
+    confident : float, default=0.9
+        A best score at or above it is not doubtful.
+    possible : float, default=0.1
+        An expert with a score above it does not rule the row out.
+    n_rivals : int, default=4
+        How many experts besides the best must not rule the row out; fewer where there are fewer.
+
+    References
+    ----------
+    Papernot, Abadi, Erlingsson, Goodfellow, Talwar (2017). Semi-supervised knowledge transfer for
+    deep learning from private training data. ICLR, appendix B.2, "collection of binary experts".
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn.linear_model import LogisticRegression
+    >>> from sklearn_pate.queries import BinaryExpertQueries
+    >>> X = np.array([[0.0], [1.0], [2.0], [3.0]])
+    >>> experts = BinaryExpertQueries(LogisticRegression())
+    >>> experts.select(X, 1, asked=[0, 2], labels=[0, 1])
+    array([1])
+    """
+
+    _parameter_constraints = {
+        "estimator": [HasMethods(["fit", "predict_proba"])],
+        "n_rounds": [Interval(Integral, 2, None, closed="left")],
+        "confident": [Interval(Real, 0, 1, closed="both")],
+        "possible": [Interval(Real, 0, 1, closed="both")],
+        "n_rivals": [Interval(Integral, 1, None, closed="left")],
+    }
+
+    def __init__(self, estimator, n_rounds=2, confident=0.9, possible=0.1, n_rivals=4):
+        self.estimator = estimator
+        self.n_rounds = n_rounds
+        self.confident = confident
+        self.possible = possible
+        self.n_rivals = n_rivals
+
+    def select(
+        self, X_public, n_queries, random_state=None, *, asked=(), labels=(), student_proba=None
+    ):
+        """Choose the rows to ask next.
+
+        Parameters
+        ----------
+        X_public : array-like with n_public rows
+            Public points.
+        n_queries : int
+            How many to choose.
+        random_state : int, SeedSequence, Generator or None, default=None
+            Source of the first round, and of the order of equally doubtful rows.
+        asked : array-like of shape (n_asked,), int
+            Rows asked before; they are not asked again.
+        labels : array-like of shape (n_asked,), int
+            Their released labels as codes, -1 for no answer.
+        student_proba : None
+            Not used.
+
+        Returns
+        -------
+        ndarray of shape (n_queries,), int
+            Distinct row numbers.
+        """
+        self._validate_params()
+        asked, labels = np.asarray(asked, dtype=np.intp), np.asarray(labels)
+        rows = _shuffled(X_public, asked, random_state)
+        known = np.unique(labels[labels >= 0])
+        if known.size < 2 or rows.size == 0:
+            return rows[:n_queries]
+        X_labelled = _safe_indexing(X_public, asked[labels >= 0])
+        candidates = _safe_indexing(X_public, rows)
+        scores = np.empty((len(rows), known.size))
+        for j, code in enumerate(known):
+            expert = clone(self.estimator).fit(
+                X_labelled, (labels[labels >= 0] == code).astype(int)
+            )
+            scores[:, j] = expert.predict_proba(candidates)[:, 1]
+        best = scores.max(axis=1)
+        rivals = (scores > self.possible).sum(axis=1) - (best > self.possible)
+        doubtful = (best < self.confident) & (rivals >= min(self.n_rivals, known.size - 1))
+        return rows[np.lexsort([best, ~doubtful])][:n_queries]
+
+
+class DiversityQueries(BaseEstimator):
+    """Ask rows that cover the public data: each the farthest from those before it (k-centre).
+
+    Parameters
+    ----------
+    transformer : transformer, default=None
+        Fitted on `X_public`; distances are Euclidean between its outputs. None takes the rows as
+        they are, flattened: they must be numbers.
+
+    References
+    ----------
+    Gonzalez (1985). Clustering to minimize the maximum intercluster distance; Sener, Savarese
+    (2018). Active learning for convolutional neural networks: a core-set approach. ICLR.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn_pate.queries import DiversityQueries
+    >>> X = np.array([[0.0], [0.1], [5.0], [5.1]])
+    >>> sorted(int(row > 1) for row in DiversityQueries().select(X, 2, random_state=0))
+    [0, 1]
+    """
+
+    _parameter_constraints = {"transformer": [HasMethods(["fit_transform"]), None]}
+
+    def __init__(self, transformer=None):
+        self.transformer = transformer
+
+    def select(self, X_public, n_queries, random_state=None):
+        """Choose the rows to ask.
+
+        Parameters
+        ----------
+        X_public : array-like with n_public rows
+            Public points.
+        n_queries : int
+            How many to choose, at most n_public.
+        random_state : int, SeedSequence, Generator or None, default=None
+            Source of the first row, and of the order of equally far ones.
+
+        Returns
+        -------
+        ndarray of shape (n_queries,), int
+            Distinct row numbers, in the order in which they are asked.
+
+        Raises
+        ------
+        ValueError
+            If the rows are not numbers.
+        """
+        self._validate_params()
+        rows = _shuffled(X_public, (), random_state)
+        points = X_public
+        if self.transformer is not None:
+            points = clone(self.transformer).fit_transform(X_public)
+        if not hasattr(points, "tocsr"):
+            try:
+                points = np.asarray(points, dtype=np.float64).reshape(len(rows), -1)
+            except (TypeError, ValueError):
+                raise ValueError(
+                    "DiversityQueries measures distances between rows of numbers; give a "
+                    "transformer that makes numbers of them, such as "
+                    "make_column_transformer((OneHotEncoder(), [...]), ...)"
+                ) from None
+        points = points[rows]
+        distance, chosen = np.full(len(rows), np.inf), []
+        for _ in range(n_queries):
+            chosen.append(int(distance.argmax()))
+            to_last = euclidean_distances(points, points[chosen[-1]].reshape(1, -1))[:, 0]
+            distance = np.minimum(distance, to_last)
+            distance[chosen[-1]] = -1.0  # not again, even where all others coincide with it
+        return rows[chosen]
+
+
+def _shuffled(X_public, asked, random_state):
+    """Rows that were not asked, in random order."""
+    rows = np.random.default_rng(random_state).permutation(_num_samples(X_public))
+    return rows[~np.isin(rows, asked)]

@@ -6,11 +6,13 @@ import io
 import itertools
 import logging
 import os
+import pickle
 import re
 import sys
 import threading
 import time
 import warnings
+from dataclasses import dataclass
 
 import numpy as np
 from joblib import effective_n_jobs
@@ -21,7 +23,55 @@ from sklearn.utils.validation import has_fit_parameter
 from ._sklearn import _num_samples, _safe_indexing
 from .exceptions import TeacherError
 
-__all__ = ["collect_votes", "set_seeds"]
+__all__ = ["Votes", "collect_votes", "set_seeds", "torch_seeded"]
+
+
+@dataclass(frozen=True, eq=False)
+class Votes:
+    """Votes of all teachers on public rows: private, so it has no repr and cannot be pickled.
+
+    Attributes
+    ----------
+    counts : ndarray of shape (n_rows, n_classes), int
+        Vote counts; with `temperature`, float sums of probabilities.
+    classes : ndarray of shape (n_classes,)
+        Sorted labels.
+    n_teachers : int
+        Number of teachers.
+    unit, adjacency : str
+        What changes one teacher; as in `PrivacySpent`.
+    temperature : float or None
+        Of the teachers' probabilities; None for votes.
+    teacher_indices : ndarray of shape (n_samples,), int, or None
+        The teacher of each private record, if known.
+    teachers : list or None
+        Fitted teachers, if kept.
+    """
+
+    counts: np.ndarray
+    classes: np.ndarray
+    n_teachers: int
+    unit: str
+    adjacency: str
+    temperature: float | None = None
+    teacher_indices: np.ndarray | None = None
+    teachers: list | None = None
+
+    @classmethod
+    def of_teachers(cls, counts, classes=None):
+        """Bare counts, of which one teacher may change; `classes` default to 0..n_classes-1."""
+        classes = np.arange(counts.shape[1]) if classes is None else np.unique(classes)
+        if len(classes) != counts.shape[1]:
+            raise ValueError(
+                f"votes has {counts.shape[1]} columns, and there are {len(classes)} classes"
+            )
+        return cls(counts, classes, int(counts[0].sum()), "teacher", "change the votes of one")
+
+    def __repr__(self):
+        return "Votes(private)"
+
+    def __reduce__(self):
+        raise TypeError("votes are private: they cannot be pickled or copied")
 
 
 def collect_votes(
@@ -138,19 +188,26 @@ def collect_votes(
     teachers = [None] * n_teachers if keep_teachers else None
     show = _progress(n_teachers) if verbose else None
     with _Quiet():
-        results = _run(tasks(), n_teachers, n_jobs)
-        for done, (i, voted, fitted, problem) in enumerate(results, 1):
-            if problem is not None:
-                problems.append(f"teacher {i} failed: {problem}")
-                continue  # no more are sent; those under way end in silence
-            if temperature is None:
-                votes[rows, voted] += 1
-            else:
-                votes += voted
-            if keep_teachers:
-                teachers[i] = fitted
-            if show is not None:
-                show(done)
+        try:
+            results = _run(tasks(), n_teachers, n_jobs)
+            for done, (i, voted, fitted, problem) in enumerate(results, 1):
+                if problem is not None:
+                    problems.append(f"teacher {i} failed: {problem}")
+                    continue  # no more are sent; those under way end in silence
+                if temperature is None:
+                    votes[rows, voted] += 1
+                else:
+                    votes += voted
+                if keep_teachers:
+                    teachers[i] = fitted
+                if show is not None:
+                    show(done)
+        except pickle.PicklingError as error:
+            problems.append(
+                f"teachers could not be sent to or from a worker process: {_masked(error)}. What "
+                "they are made of must be importable, not defined in the script that runs, if "
+                "keep_teachers=True or if they pickle in their own way; or use n_jobs=1"
+            )
     if problems:
         raise TeacherError(problems[0]) from None
     return votes if temperature is None else votes / _SHARES, teachers
@@ -170,6 +227,22 @@ def set_seeds(estimator, seed, *, only_missing=False):
         if not only_missing or params[name] is None
     }
     return estimator.set_params(**chosen) if chosen else estimator
+
+
+@contextlib.contextmanager
+def torch_seeded(seed):
+    """Seed torch, if it is in use, for the time being: its networks have no `random_state`.
+
+    Torch has one source of randomness for all threads, so this holds with processes only.
+    """
+    torch = sys.modules.get("torch")
+    if torch is None:
+        yield
+        return
+    on_gpu = range(torch.cuda.device_count()) if torch.cuda.is_initialized() else ()
+    with torch.random.fork_rng(on_gpu):
+        torch.manual_seed(seed)
+        yield
 
 
 def _rows_by_teacher(teacher, n_teachers):
@@ -212,7 +285,8 @@ def _fit_and_vote(
             # because parts that joblib maps from disk are read-only
             X, codes, weight, X_query = copy.deepcopy((X, codes, weight, X_query))
             n_queries = _num_samples(X_query)
-            fitted.fit(X, codes, **({} if weight is None else {"sample_weight": weight}))
+            with torch_seeded(seed):
+                fitted.fit(X, codes, **({} if weight is None else {"sample_weight": weight}))
             if temperature is None:
                 voted = _check_voted(fitted.predict(X_query), n_queries, n_classes)
                 voted = _compact(voted, n_classes)
