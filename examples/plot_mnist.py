@@ -14,8 +14,8 @@ The epsilons of the first table are of two kinds. "published bound" and "exact" 
 they are private, and as the papers print them. "any votes" is `privacy_spent_`, which may be
 published.
 
-Takes about an hour on 2 cores (teachers 10 minutes, students 5 minutes each). Needs the MNIST files
-below ``$SKLEARN_PATE_DATA`` or a network connection, and ``pip install "sklearn-pate[torch,plot]"``.
+Takes about an hour on 2 cores (teachers 12 minutes, students 5 minutes each). Needs the MNIST
+files below ``$SKLEARN_PATE_DATA`` or a network connection, and the extras ``torch`` and ``plot``.
 Give a file name to save the figure.
 """
 
@@ -26,11 +26,11 @@ import time
 import matplotlib.pyplot as plt
 import numpy as np
 import torch
-from skorch import NeuralNetClassifier
 from sklearn.base import clone
 from sklearn.kernel_approximation import RBFSampler
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
+from skorch import NeuralNetClassifier
 from torch import nn
 
 from sklearn_pate import PATEClassifier

@@ -202,7 +202,7 @@ def collect_votes(
                     teachers[i] = fitted
                 if show is not None:
                     show(done)
-        except pickle.PicklingError as error:
+        except (pickle.PicklingError, AttributeError, TypeError) as error:
             problems.append(
                 f"teachers could not be sent to or from a worker process: {_masked(error)}. What "
                 "they are made of must be importable, not defined in the script that runs, if "
@@ -287,12 +287,12 @@ def _fit_and_vote(
             n_queries = _num_samples(X_query)
             with torch_seeded(seed):
                 fitted.fit(X, codes, **({} if weight is None else {"sample_weight": weight}))
-            if temperature is None:
-                voted = _check_voted(fitted.predict(X_query), n_queries, n_classes)
-                voted = _compact(voted, n_classes)
-            else:
-                proba = fitted.predict_proba(X_query)
-                voted = _shares(proba, fitted.classes_, n_classes, temperature)
+                if temperature is None:
+                    voted = _check_voted(fitted.predict(X_query), n_queries, n_classes)
+                    voted = _compact(voted, n_classes)
+                else:
+                    proba = fitted.predict_proba(X_query)
+                    voted = _shares(proba, fitted.classes_, n_classes, temperature)
         except KeyboardInterrupt:
             raise KeyboardInterrupt from None
         except BaseException as error:  # SystemExit too: its text may be data

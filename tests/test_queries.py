@@ -1,0 +1,404 @@
+"""Query strategies: what they choose, what they are shown, and what their rounds cost."""
+
+import pickle
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy import sparse
+from sklearn.base import BaseEstimator, ClassifierMixin, clone
+from sklearn.datasets import make_blobs
+from sklearn.linear_model import LogisticRegression, RidgeClassifier
+from sklearn.metrics import pairwise_distances
+from sklearn.naive_bayes import GaussianNB
+from sklearn.neighbors import KNeighborsClassifier
+from sklearn.preprocessing import OneHotEncoder
+
+from sklearn_pate import PATEClassifier
+from sklearn_pate.aggregators import (
+    ConfidentGNMax,
+    GNMax,
+    InteractiveGNMax,
+    PluralityVote,
+    SoftVote,
+    StableArgmax,
+)
+from sklearn_pate.exceptions import StudentError, TeacherError
+from sklearn_pate.queries import (
+    BinaryExpertQueries,
+    DiversityQueries,
+    RandomQueries,
+    UncertaintyQueries,
+)
+from sklearn_pate.students import SoftLabelClassifier
+from sklearn_pate.teachers import Votes
+
+X, Y = make_blobs(1500, centers=3, cluster_std=2.0, random_state=0)
+X_PRIVATE, Y_PRIVATE, X_PUBLIC = X[:1000], Y[:1000], X[1000:1300]
+
+
+def pate(**params):
+    defaults = {
+        "n_teachers": 20,
+        "student": GaussianNB(),
+        "aggregator": GNMax(5.0),
+        "n_queries": 40,
+        "epsilon": None,
+        "classes": [0, 1, 2],
+        "random_state": 0,
+    }
+    return PATEClassifier(KNeighborsClassifier(3), **(defaults | params))
+
+
+def fitted(**params):
+    return pate(**params).fit(X_PRIVATE, Y_PRIVATE, X_public=X_PUBLIC)
+
+
+# --- each strategy alone -----------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "strategy", [UncertaintyQueries(), BinaryExpertQueries(GaussianNB())], ids=str
+)
+def test_a_first_round_is_random_and_no_row_is_asked_twice(strategy):
+    first = [strategy.select(X_PUBLIC, 30, random_state=seed) for seed in (0, 0, 1)]
+    assert np.array_equal(first[0], first[1]) and not np.array_equal(first[0], first[2])
+    proba = np.random.default_rng(0).dirichlet(np.ones(3), size=300)
+    labels = Y[1000:1300][first[0]]
+    more = strategy.select(X_PUBLIC, 270, asked=first[0], labels=labels, student_proba=proba)
+    assert sorted([*first[0], *more]) == list(range(300))
+
+
+@given(st.integers(0, 10**6), st.integers(2, 6), st.integers(1, 20))
+@settings(max_examples=50, deadline=None)
+def test_uncertainty_asks_the_lowest_maximum_probability_first(seed, n_classes, n_queries):
+    rng = np.random.default_rng(seed)
+    proba, asked = rng.dirichlet(np.ones(n_classes), size=40), rng.permutation(40)[:15]
+    rows = UncertaintyQueries().select(
+        np.zeros((40, 1)), n_queries, asked=asked, labels=asked % 2, student_proba=proba
+    )
+    rest = np.setdiff1d(np.arange(40), asked)
+    worst = rest[np.argsort(proba[rest].max(axis=1))][:n_queries]
+    assert np.array_equal(rows, worst)
+
+
+class Scores(ClassifierMixin, BaseEstimator):
+    """Expert whose score for class j is the value of column j."""
+
+    def fit(self, X, y):
+        self.column_ = int(np.asarray(X)[y == 1, -1][0])
+        return self
+
+    def predict_proba(self, X):
+        score = np.asarray(X)[:, self.column_]
+        return np.column_stack([1 - score, score])
+
+
+def test_binary_experts_ask_doubtful_rows_first():
+    # columns: scores of the five experts, then the class of labelled rows
+    labelled = [[0.0] * 5 + [code] for code in range(5)]
+    confident = [0.95, 0.5, 0.5, 0.5, 0.5, 0]
+    one_rival_short = [0.3, 0.2, 0.2, 0.2, 0.05, 0]
+    doubtful, more_doubtful = [0.8, 0.2, 0.2, 0.2, 0.2, 0], [0.6, 0.2, 0.2, 0.2, 0.2, 0]
+    rows = np.array([*labelled, confident, one_rival_short, doubtful, more_doubtful])
+    chosen = BinaryExpertQueries(Scores()).select(rows, 4, asked=range(5), labels=range(5))
+    assert chosen.tolist() == [8, 7, 6, 5]
+    # unanswered rows teach no expert, and with one class there is none to train
+    chosen = BinaryExpertQueries(Scores()).select(rows, 3, asked=range(6), labels=[*range(5), -1])
+    assert chosen.tolist() == [8, 7, 6]
+    alone = BinaryExpertQueries(Scores()).select(rows, 4, asked=[0, 1], labels=[0, -1])
+    assert len(set(alone) - {0, 1}) == 4
+    # with two classes one rival is all there is
+    two = [[0.0, 0.0, 0], [0.0, 0.0, 1], [0.85, 0.15, 0], [0.85, 0.05, 0]]
+    chosen = BinaryExpertQueries(Scores()).select(np.array(two), 2, asked=[0, 1], labels=[0, 1])
+    assert chosen.tolist() == [2, 3]
+
+
+@given(st.integers(0, 10**6), st.integers(1, 5))
+@settings(max_examples=40, deadline=None)
+def test_diversity_covers_within_twice_the_optimum(seed, k):
+    from itertools import combinations
+
+    points = np.random.default_rng(seed).normal(size=(9, 2))
+    distance = pairwise_distances(points)
+
+    def radius(rows):
+        return distance[:, list(rows)].min(axis=1).max()
+
+    rows = DiversityQueries().select(points, k, random_state=seed)
+    assert len(set(rows.tolist())) == k
+    best = min(radius(chosen) for chosen in combinations(range(9), k))
+    assert radius(rows) <= 2 * best + 1e-9
+
+
+def test_diversity_takes_duplicates_images_sparse_rows_and_a_transformer():
+    assert sorted(DiversityQueries().select(np.zeros((6, 2)), 6)) == list(range(6))
+    rng = np.random.default_rng(0)
+    dense = rng.normal(size=(30, 8))
+    rows = DiversityQueries().select(dense, 5, random_state=0)
+    assert np.array_equal(
+        rows, DiversityQueries().select(sparse.csr_array(dense), 5, random_state=0)
+    )
+    assert np.array_equal(
+        rows, DiversityQueries().select(dense.reshape(30, 2, 2, 2), 5, random_state=0)
+    )
+    text = pd.DataFrame({"a": list("xyzxyz")})
+    with pytest.raises(ValueError, match="transformer"):
+        DiversityQueries().select(text, 3)
+    rows = DiversityQueries(OneHotEncoder()).select(text, 3)
+    assert set(text["a"][rows]) == set("xyz")
+
+
+@pytest.mark.parametrize(
+    "strategy",
+    [
+        UncertaintyQueries(n_rounds=1),
+        BinaryExpertQueries(GaussianNB(), n_rivals=0),
+        BinaryExpertQueries(GaussianNB(), confident=2.0),
+        BinaryExpertQueries(RidgeClassifier()),
+        DiversityQueries(transformer="none"),
+    ],
+    ids=str,
+)
+def test_wrong_parameters_are_named(strategy):
+    with pytest.raises(ValueError, match="parameter of"):
+        strategy.select(X_PUBLIC, 3)
+
+
+def test_strategies_clone_and_pickle():
+    for strategy in (
+        RandomQueries(),
+        UncertaintyQueries(3),
+        BinaryExpertQueries(GaussianNB()),
+        DiversityQueries(),
+    ):
+        assert repr(clone(strategy)) == repr(pickle.loads(pickle.dumps(strategy))) == repr(strategy)
+
+
+# --- in rounds ---------------------------------------------------------------------------------
+
+
+class Spy(RandomQueries):
+    """Random rounds that note what they were shown."""
+
+    uses_student_proba = True
+
+    def __init__(self, n_rounds=4, seen=None):
+        self.n_rounds = n_rounds
+        self.seen = seen
+
+    def __sklearn_clone__(self):
+        return self
+
+    def select(self, X_public, n_queries, random_state=None, **shown):
+        if self.seen is not None:
+            self.seen.append((n_queries, shown))
+        rest = np.setdiff1d(np.arange(len(X_public)), shown["asked"])
+        return random_state.permutation(rest)[:n_queries]
+
+
+def test_rounds_see_public_rows_and_released_labels_only():
+    seen = []
+    clf = fitted(query_strategy=Spy(4, seen), n_queries=42)
+    assert [n for n, _ in seen] == [11, 11, 10, 10]
+    assert seen[0][1]["student_proba"] is None and len(seen[0][1]["asked"]) == 0
+    for k, (_, shown) in enumerate(seen[1:], 1):
+        n_before = sum(n for n, _ in seen[:k])
+        assert set(shown) == {"asked", "labels", "student_proba"}
+        assert np.array_equal(shown["asked"], clf.query_indices_[:n_before])
+        assert np.array_equal(shown["labels"], clf.public_labels_[shown["asked"]])
+        student = GaussianNB().fit(X_PUBLIC[shown["asked"]], shown["labels"])
+        np.testing.assert_allclose(shown["student_proba"], student.predict_proba(X_PUBLIC))
+    assert len(set(clf.query_indices_)) == 42 == clf.privacy_spent_.n_queries
+    # the votes of the curator are those of the rows asked
+    votes = fitted(n_queries=300, aggregator=PluralityVote(), query_strategy=Spy(2)).curator_
+    clf = fitted(query_strategy=Spy(4), aggregator=PluralityVote())
+    labels = clf.public_labels_[clf.query_indices_]
+    assert np.array_equal(clf.curator_.votes.argmax(axis=1), labels)
+    assert len(votes.votes) == 300
+
+
+def test_rounds_choose_the_same_rows_whatever_the_votes_behind_the_labels():
+    # unanimous and narrow votes with the same plurality
+    codes = Y[1000:1300]
+    unanimous, narrow = 20 * np.eye(3, dtype=int)[codes], np.full((300, 3), 6)
+    narrow[np.arange(300), codes] += 2
+    clf = pate(query_strategy="uncertainty", aggregator=PluralityVote())
+    first = clf.fit_votes(unanimous, X_PUBLIC).query_indices_
+    assert np.array_equal(first, clf.fit_votes(narrow, X_PUBLIC).query_indices_)
+
+
+def test_uncertain_rows_are_near_the_boundaries():
+    codes = Y[1000:1300]
+    votes = 20 * np.eye(3, dtype=int)[codes]
+    margins = {}
+    for strategy in ("random", "uncertainty"):
+        clf = pate(query_strategy=strategy, aggregator=PluralityVote(), n_queries=50)
+        rows = clf.fit_votes(votes, X_PUBLIC).query_indices_
+        proba = np.sort(GaussianNB().fit(X_PUBLIC, codes).predict_proba(X_PUBLIC[rows]), axis=1)
+        margins[strategy] = np.median(proba[:, -1])
+    assert margins["uncertainty"] < margins["random"] - 0.05
+
+
+@pytest.mark.parametrize(
+    "aggregator, n_queries, epsilon",
+    [
+        (GNMax(sigma=None), 40, 2.0),
+        (GNMax(sigma=None), None, 5.0),
+        (GNMax(20.0), 40, None),
+        ([GNMax(20.0), GNMax(10.0)], [30, 15], 10.0),
+    ],
+    ids=str,
+)
+def test_rounds_cost_what_the_queries_cost_at_once(aggregator, n_queries, epsilon):
+    params = {"aggregator": aggregator, "n_queries": n_queries, "epsilon": epsilon}
+    params["n_teachers"] = 60
+    at_once, rounds = (fitted(query_strategy=s, **params) for s in ("random", Spy(5)))
+    assert rounds.privacy_spent_ == at_once.privacy_spent_
+    total = rounds.curator_.epsilon(method="data_independent")
+    assert total == pytest.approx(rounds.privacy_spent_.epsilon, rel=1e-9)
+    assert 0 < rounds.curator_.epsilon() <= total * (1 + 1e-9)
+    assert len(rounds.curator_.rdp()) == len(rounds.query_indices_)
+
+
+def test_rounds_stop_at_the_budget_of_a_filter():
+    aggregator = ConfidentGNMax(0.6, sigma1=30.0, sigma2=10.0)
+    with pytest.warns(UserWarning, match="paid for"):
+        clf = fitted(
+            aggregator=aggregator, n_queries=200, epsilon=6.0, query_strategy=Spy(8), n_teachers=50
+        )
+    assert 0 < len(clf.query_indices_) < 200
+    assert clf.privacy_spent_.method == "filter" and clf.privacy_spent_.epsilon == 6.0
+    assert (np.bincount(clf.query_indices_) <= 1).all()
+    assert len(clf.curator_.votes) == len(clf.query_indices_)
+
+
+def test_rounds_and_stages_with_a_student_in_between():
+    seen = []
+    stages = [ConfidentGNMax(0.5, 3.0, 3.0), InteractiveGNMax(0.5, 3.0, 3.0, confidence=0.9)]
+    clf = fitted(aggregator=stages, n_queries=[20, 20], query_strategy=Spy(2, seen))
+    assert [n for n, _ in seen] == [10] * 4
+    assert len(set(clf.query_indices_)) == 40
+    assert np.isfinite(clf.curator_.rdp()).all()
+
+
+def test_soft_labels_in_rounds():
+    clf = fitted(
+        aggregator=SoftVote(sigma=2.0),
+        student=SoftLabelClassifier(LogisticRegression()),
+        query_strategy="uncertainty",
+    )
+    known = np.isfinite(clf.public_soft_labels_).all(axis=1)
+    assert np.array_equal(np.flatnonzero(known), np.sort(clf.query_indices_))
+
+
+@pytest.mark.parametrize(
+    "params, message",
+    [
+        ({"aggregator": StableArgmax(1.0, max_unstable=1)}, "StableArgmax.*all queries at once"),
+        ({"accounting": "ptr", "epsilon": 100.0}, "accounting='ptr' needs all queries at once"),
+        ({"student": RidgeClassifier()}, "needs a student with predict_proba"),
+        ({"query_strategy": UncertaintyQueries(n_rounds=0)}, "n_rounds"),
+        ({"query_strategy": "certainty"}, "query_strategy"),
+    ],
+    ids=str,
+)
+@pytest.mark.filterwarnings("ignore:.*counts a query as stable")
+def test_rounds_that_cannot_be_are_refused_before_teachers_train(params, message, monkeypatch):
+    monkeypatch.setattr(KNeighborsClassifier, "fit", lambda *args: 1 / 0)
+    clf = pate(**{"query_strategy": "uncertainty", **params})
+    with pytest.raises(ValueError, match=message) as caught:
+        clf.fit(X_PRIVATE, Y_PRIVATE, X_public=X_PUBLIC)
+    assert not isinstance(caught.value, TeacherError)
+    assert not hasattr(clf, "privacy_spent_")
+
+
+class Broken(Spy):
+    def select(self, X_public, n_queries, random_state=None, *, asked, **shown):
+        return np.asarray(asked)[:n_queries] if len(asked) else np.arange(n_queries)
+
+
+def test_a_strategy_that_fails_midway_loses_nothing():
+    with pytest.raises(StudentError, match="query_strategy failed.*not asked before") as caught:
+        fitted(query_strategy=Broken())
+    assert (caught.value.public_labels >= 0).sum() == 10
+    assert caught.value.privacy_spent.n_queries == 10
+
+
+def test_labels_of_one_class_give_one_more_random_round():
+    votes = np.tile([20, 0, 0], (300, 1))
+    clf = pate(query_strategy=UncertaintyQueries(2), aggregator=PluralityVote())
+    clf = clf.fit_votes(votes, X_PUBLIC)  # a naive Bayes student learns one class
+    assert len(set(clf.query_indices_)) == 40
+
+
+# --- votes that are used again -----------------------------------------------------------------
+
+
+@pytest.mark.parametrize("strategy", ["random", "uncertainty", "diversity"])
+@pytest.mark.parametrize("aggregator", [GNMax(5.0), SoftVote(5.0, temperature=2.0)], ids=str)
+def test_poll_and_fit_votes_do_what_fit_does(strategy, aggregator):
+    params = {"query_strategy": strategy, "aggregator": aggregator}
+    at_once = fitted(**params)
+    votes = pate(**params).poll(X_PRIVATE, Y_PRIVATE, X_PUBLIC)
+    later = pate(**params).fit_votes(votes, X_PUBLIC)
+    assert np.array_equal(later.query_indices_, at_once.query_indices_)
+    assert np.array_equal(later.public_labels_, at_once.public_labels_)
+    assert np.array_equal(later.curator_.votes, at_once.curator_.votes)
+    assert np.array_equal(later.curator_.teacher_indices, at_once.curator_.teacher_indices)
+    assert later.privacy_spent_ == at_once.privacy_spent_
+    assert np.array_equal(later.predict(X), at_once.predict(X))
+
+
+def test_one_poll_serves_many_candidates(monkeypatch):
+    clf = pate(keep_teachers=True)
+    votes = clf.poll(X_PRIVATE, Y_PRIVATE, X_PUBLIC)
+    assert len(votes.teachers) == 20 and votes.counts.shape == (300, 3)
+    monkeypatch.setattr(KNeighborsClassifier, "fit", lambda *args: 1 / 0)
+    for params in (
+        {"aggregator": ConfidentGNMax(0.5, 5.0, 5.0)},
+        {"student": LogisticRegression()},
+        {"query_strategy": "diversity"},
+        {"accounting": "ptr", "epsilon": 40.0, "n_queries": 10},
+    ):
+        other = clone(clf).set_params(**params).fit_votes(votes, X_PUBLIC)
+        assert other.score(X[1300:], Y[1300:]) > 0.5
+        assert other.privacy_spent_.adjacency == "replace one record"
+        assert other.curator_.teachers is votes.teachers
+
+
+def test_bare_counts_protect_one_teacher():
+    counts = np.eye(3, dtype=np.int16)[Y[1000:1300]] * 20
+    clf = pate(classes=None).fit_votes(counts, X_PUBLIC)  # no warning: columns are public
+    assert clf.privacy_spent_.unit == "teacher" and clf.privacy_spent_.n_teachers == 20
+    assert clf.classes_.tolist() == [0, 1, 2]
+    named = pate(classes=["c", "a", "b"]).fit_votes(counts.tolist(), X_PUBLIC)
+    assert named.classes_.tolist() == ["a", "b", "c"]
+
+
+def test_votes_are_private():
+    votes = pate().poll(X_PRIVATE, Y_PRIVATE, X_PUBLIC)
+    assert repr(votes) == "Votes(private)"
+    with pytest.raises(TypeError, match="private"):
+        pickle.dumps(votes)
+
+
+def test_votes_that_do_not_fit_are_refused():
+    votes = pate().poll(X_PRIVATE, Y_PRIVATE, X_PUBLIC)
+    counts = votes.counts
+    for clf, given_votes, rows, message in (
+        (pate(), votes, X_PUBLIC[:200], "300 rows and X_public 200"),
+        (pate(classes=["a", "b", "c"]), votes, X_PUBLIC, "about the classes"),
+        (pate(classes=[0, 1]), counts, X_PUBLIC, "3 columns, and there are 2 classes"),
+        (pate(aggregator=SoftVote()), votes, X_PUBLIC, "temperature"),
+        (pate(aggregator=SoftVote()), counts, X_PUBLIC, "temperature"),
+        (pate(), -counts, X_PUBLIC, "votes"),
+        (pate(), counts + 0.5, X_PUBLIC, "votes"),
+        (pate(), votes, None, "X_public is missing"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            clf.fit_votes(given_votes, rows)
+        assert not hasattr(clf, "privacy_spent_")
+    assert isinstance(votes, Votes)
