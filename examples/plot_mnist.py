@@ -75,7 +75,7 @@ network = NeuralNetClassifier(
     criterion=nn.CrossEntropyLoss,
     optimizer=torch.optim.Adam,
     lr=0.003,
-    max_epochs=45,
+    max_epochs=30,
     batch_size=32,
     iterator_train__shuffle=True,
     iterator_valid__batch_size=1000,
@@ -86,7 +86,7 @@ network = NeuralNetClassifier(
 pate = PATEClassifier(
     network,
     n_teachers=250,
-    student=VATClassifier(augment=RandomAffine(), verbose=1),
+    student=VATClassifier(augment=RandomAffine(), max_epochs=15, verbose=1),
     epsilon=None,
     classes=range(10),
     keep_teachers=True,

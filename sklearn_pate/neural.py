@@ -497,17 +497,19 @@ class _GANNet(_SemiSupervisedNet):
         labelled, targets, rows = self._prepare(batch)
         noise = torch.randn(len(rows), self.noise_dim, device=rows.device)
         fakes = self.module_.generator(noise)
-        real, fake = (self.module_(x).logsumexp(dim=1) for x in (rows, fakes.detach()))
+        # In one batch, lest batch normalisation tell real rows from fakes
+        logits = self.module_(torch.cat([labelled, rows, fakes.detach()]))
+        known, real, fake = logits.split([len(labelled), len(rows), len(fakes)])
         # A row is real with odds of the sum of exp(logits) to 1
-        told = F.softplus(-real).mean() + F.softplus(fake).mean()
-        loss = F.cross_entropy(self.module_(labelled), targets) + self.unlabeled_weight * told / 2
+        told = F.softplus(-real.logsumexp(dim=1)).mean() + F.softplus(fake.logsumexp(dim=1)).mean()
+        loss = F.cross_entropy(known, targets) + self.unlabeled_weight * told / 2
         self.optimizer_.zero_grad()
         loss.backward()
         self.optimizer_.step()
 
-        with torch.no_grad():
-            wanted = self.module_.features(rows).mean(dim=0)
-        gap = (self.module_.features(fakes).mean(dim=0) - wanted).abs().mean()
+        features = self.module_.features(torch.cat([rows, fakes]))
+        wanted, got = features.split([len(rows), len(fakes)])
+        gap = (got.mean(dim=0) - wanted.mean(dim=0)).square().mean()
         self.optimizer_generator_.zero_grad()
         gap.backward()
         self.optimizer_generator_.step()
