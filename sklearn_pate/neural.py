@@ -274,7 +274,7 @@ class SSGANClassifier(_NeuralStudent):
         Passes over the rows of `X`, each of at least 50 steps.
     batch_size, unlabeled_batch_size : int, default=64, 128
         Labelled rows, drawn with replacement, and rows of any kind in one step.
-    lr : float, default=0.001
+    lr : float, default=0.003
         Learning rate of Adam; it rises over 50 steps, and falls to 0 in the second half.
     device : str, default="cpu"
         Where to train: "cpu", "cuda", ...
@@ -302,12 +302,12 @@ class SSGANClassifier(_NeuralStudent):
     Examples
     --------
     >>> import numpy as np
-    >>> from sklearn.datasets import make_blobs
+    >>> from sklearn.datasets import load_digits
     >>> from sklearn_pate.neural import SSGANClassifier
-    >>> X, y = make_blobs(500, random_state=0)
-    >>> few = np.where(np.arange(500) < 20, y, -1)
-    >>> clf = SSGANClassifier(max_epochs=3, random_state=0).fit(X, few)
-    >>> bool(clf.score(X, y) > 0.8)
+    >>> X, y = load_digits(return_X_y=True)
+    >>> few = np.where(np.arange(len(y)) < 100, y, -1)
+    >>> clf = SSGANClassifier(max_epochs=3, random_state=0).fit(X / 16, few)
+    >>> bool(clf.score(X / 16, y) > 0.8)
     True
     """
 
@@ -329,7 +329,7 @@ class SSGANClassifier(_NeuralStudent):
         max_epochs=30,
         batch_size=64,
         unlabeled_batch_size=128,
-        lr=0.001,
+        lr=0.003,
         device="cpu",
         random_state=None,
         verbose=0,
