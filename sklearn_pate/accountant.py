@@ -43,7 +43,7 @@ class PrivacySpent:
         budget that stopped the queries),
         "propose-test-release" (of the exact cost of the votes, after a private test) or "none".
     unit : str
-        What one change is about: "record" or "group".
+        What one change is about: "record" or "group"; "teacher" for votes of unknown origin.
     adjacency : str
         The change of the private data that the guarantee covers.
     n_teachers, n_queries, n_answered : int

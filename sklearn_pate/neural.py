@@ -50,7 +50,7 @@ class _NeuralStudent(ClassifierMixin, BaseEstimator):
         X : array-like of shape (n_samples, n_features) or (n_samples, channels, height, width)
             Numbers, best scaled to a common range.
         y : array-like of shape (n_samples,)
-            Labels; -1 marks an unlabelled row.
+            Labels; the number -1 marks an unlabelled row. Text labels beside it need dtype object.
 
         Returns
         -------
@@ -64,15 +64,22 @@ class _NeuralStudent(ClassifierMixin, BaseEstimator):
             fewer outputs than there are classes.
         """
         X, y = validate_data(self, X, y, dtype=np.float32, allow_nd=True)
-        check_classification_targets(y)
+        if y.dtype.kind in "US" and (y == "-1").any():
+            raise ValueError(
+                'y has the text "-1"; the number -1 marks unlabelled rows: give text labels with '
+                "dtype=object, or label codes"
+            )
         labelled = np.asarray(y != -1)
-        self.classes_, codes = np.unique(y[labelled], return_inverse=True)
+        known = np.array(y[labelled].tolist())
+        check_classification_targets(known)
+        self.classes_, codes = np.unique(known, return_inverse=True)
         if len(self.classes_) < 2:
             raise ValueError(
                 f"y has labels of {len(self.classes_)} class, at least 2 classes are needed; -1 "
                 "marks unlabelled rows"
             )
         _check_device(self.device)
+        self.row_shape_ = X.shape[1:]
         targets = np.full(len(y), -1)
         targets[labelled] = codes
         with _seeded(self.random_state, self.device):
@@ -94,6 +101,10 @@ class _NeuralStudent(ClassifierMixin, BaseEstimator):
         """
         check_is_fitted(self)
         X = validate_data(self, X, dtype=np.float32, allow_nd=True, reset=False)
+        if X.shape[1:] != self.row_shape_:
+            raise ValueError(
+                f"rows of X have shape {X.shape[1:]}, and those given to fit {self.row_shape_}"
+            )
         return self.net_.predict_proba(X).astype(np.float64)
 
     def predict(self, X):
@@ -146,17 +157,17 @@ class VATClassifier(_NeuralStudent):
     ----------
     module : torch.nn.Module, callable or None, default=None
         The network: a module, whose weights are where training starts, or a class or function that
-        makes one when called without arguments. It maps a batch to at least as many logits as
-        there are classes; further ones are ignored. None: two hidden layers for tables, three
-        convolutions for images.
+        makes one when called without arguments (`functools.partial` gives it
+        some). It maps a batch to at least as many logits as there are classes; further ones are
+        ignored. None: two hidden layers for tables, three convolutions for images.
     radius : float or None, default=None
         Length of the step, in units of `X`. None: 0.25 times the root mean square distance of the
         rows from their mean, which is 1.8 for MNIST in [0, 1].
     vat_weight, entropy_weight : float, default=1.0
         Weights of the two penalties; that of entropy grows from 0 during training.
     augment : callable or None, default=None
-        Changes a batch in a way that keeps its labels, for instance `RandomAffine`; applied to all
-        rows in training.
+        Changes a batch in a way that keeps its labels, for instance ``RandomAffine()``; applied
+        to all rows in training.
     max_epochs : int, default=30
         Passes over the rows of `X`, each of at least 50 steps.
     batch_size, unlabeled_batch_size : int, default=64, 128
@@ -178,6 +189,8 @@ class VATClassifier(_NeuralStudent):
         The fitted network.
     n_features_in_ : int
         Number of features, or of channels.
+    row_shape_ : tuple of int
+        Shape of one row.
     feature_names_in_ : ndarray of shape (n_features_in_,)
         Feature names, if `X` had string column names.
 
@@ -268,7 +281,7 @@ class SSGANClassifier(_NeuralStudent):
     unlabeled_weight : float, default=1.0
         Weight of telling real rows from fakes.
     augment : callable or None, default=None
-        Changes a batch in a way that keeps its labels, for instance `RandomAffine`; applied to
+        Changes a batch in a way that keeps its labels, for instance ``RandomAffine()``; applied to
         real rows in training.
     max_epochs : int, default=30
         Passes over the rows of `X`, each of at least 50 steps.
@@ -291,6 +304,8 @@ class SSGANClassifier(_NeuralStudent):
         The fitted networks; `net_.module_.generator` is the generator.
     n_features_in_ : int
         Number of features, or of channels.
+    row_shape_ : tuple of int
+        Shape of one row.
     feature_names_in_ : ndarray of shape (n_features_in_,)
         Feature names, if `X` had string column names.
 
@@ -390,6 +405,11 @@ class RandomAffine(nn.Module):
 
     def forward(self, X):
         """Return changed copies of images of shape (n, channels, height, width)."""
+        if X.ndim != 4:
+            raise ValueError(
+                "RandomAffine changes images of shape (n, channels, height, width); got a batch of "
+                f"shape {tuple(X.shape)}"
+            )
         if not self.training:
             return X
 
@@ -430,7 +450,7 @@ class _SemiSupervisedNet(NeuralNet):
         """Move a batch to the device, augment it, and set the learning rate of this step."""
         labelled, targets, rows = (tensor.to(self.device) for tensor in batch)
         if self.module_.augment is not None:
-            labelled, rows = self.module_.augment(labelled), self.module_.augment(rows)
+            labelled, rows = self._augmented(labelled), self._augmented(rows)
         done = self.n_steps_ / (self.max_epochs * self.steps_per_epoch_)
         for name in [
             name for name in vars(self) if name.startswith("optimizer") and name[-1] == "_"
@@ -439,6 +459,15 @@ class _SemiSupervisedNet(NeuralNet):
                 group["lr"] = self.lr * min(1, (self.n_steps_ + 1) / 50) * min(1, 2 * (1 - done))
         self.n_steps_ += 1
         return labelled, targets, rows
+
+    def _augmented(self, rows):
+        changed = self.module_.augment(rows)
+        if not isinstance(changed, torch.Tensor) or changed.shape != rows.shape:
+            raise ValueError(
+                f"augment must return a batch of the shape that it is given, {tuple(rows.shape)}; "
+                f"got {tuple(getattr(changed, 'shape', ())) or type(changed).__name__}"
+            )
+        return changed
 
     def fit_loop(self, X, y=None, epochs=None, **fit_params):
         """Train; needs the number of steps for the learning rate."""
@@ -497,6 +526,11 @@ class _GANNet(_SemiSupervisedNet):
         labelled, targets, rows = self._prepare(batch)
         noise = torch.randn(len(rows), self.noise_dim, device=rows.device)
         fakes = self.module_.generator(noise)
+        if fakes.shape != rows.shape:
+            raise ValueError(
+                f"generator must make rows like those of X from noise of shape {tuple(noise.shape)}"
+                f": a batch of shape {tuple(rows.shape)}; got {tuple(fakes.shape)}"
+            )
         # In one batch, lest batch normalisation tell real rows from fakes
         logits = self.module_(torch.cat([labelled, rows, fakes.detach()]))
         known, real, fake = logits.split([len(labelled), len(rows), len(fakes)])
@@ -639,7 +673,11 @@ def _build(given, default):
     """Return a module that was given or is made; the one given is left as it is."""
     if given is None:
         return default()
-    return copy.deepcopy(given) if isinstance(given, nn.Module) else given()
+    # A copy, as a function may return what others train as well
+    made = copy.deepcopy(given if isinstance(given, nn.Module) else given())
+    if not isinstance(made, nn.Module):
+        raise ValueError(f"module and generator must be or make a torch.nn.Module; got {made!r}")
+    return made
 
 
 # --- small helpers -----------------------------------------------------------------------------

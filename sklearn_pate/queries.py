@@ -5,7 +5,9 @@ an attribute `n_rounds` above 1 is called that often for each stage, with what w
 ``select(..., asked=rows, labels=codes, student_proba=proba)``, where `labels` are those of the
 rows `asked`, -1 for no answer, and `student_proba` are probabilities for all public rows, from the
 student trained on these labels, if the strategy has ``uses_student_proba = True``; None before
-labels of two classes were released.
+labels of two classes were released. `random_state` is a `numpy.random.Generator`. Each fit works
+with a clone of the strategy (`sklearn.base.clone`; other objects are deep-copied), and tries its
+first two rounds with made-up labels before any teacher is trained.
 """
 
 from numbers import Integral, Real
@@ -16,7 +18,16 @@ from sklearn.metrics.pairwise import euclidean_distances
 
 from ._sklearn import HasMethods, Interval, _num_samples, _safe_indexing
 
-__all__ = ["BinaryExpertQueries", "DiversityQueries", "RandomQueries", "UncertaintyQueries"]
+__all__ = [
+    "BinaryExpertQueries",
+    "DiversityQueries",
+    "RandomQueries",
+    "UncertaintyQueries",
+    "count_rounds",
+    "rehearse",
+    "select_rows",
+    "split_rounds",
+]
 
 
 class RandomQueries(BaseEstimator):
@@ -290,3 +301,45 @@ def _shuffled(X_public, asked, random_state):
     """Rows that were not asked, in random order."""
     rows = np.random.default_rng(random_state).permutation(_num_samples(X_public))
     return rows[~np.isin(rows, asked)]
+
+
+def count_rounds(strategy):
+    """How often a strategy is called for each stage."""
+    n_rounds = getattr(strategy, "n_rounds", 1)
+    if not isinstance(n_rounds, Integral) or n_rounds < 1:
+        raise ValueError(
+            f"n_rounds of query_strategy must be a whole number, at least 1; got {n_rounds!r}"
+        )
+    return n_rounds
+
+
+def rehearse(strategy, X_public, n_queries, n_classes, rng):
+    """Ask the first two rounds with made-up labels: what fails then would fail later."""
+    first, *more = split_rounds(strategy, n_queries)
+    rows = select_rows(strategy, X_public, first.size, rng, asked=np.array([], int), labels=[])
+    for part in more[:1]:
+        proba = np.full((_num_samples(X_public), n_classes), 1 / n_classes)
+        so_far = {"asked": rows, "labels": np.arange(rows.size) % n_classes}
+        select_rows(strategy, X_public, part.size, rng, proba, **so_far)
+
+
+def split_rounds(strategy, n_queries):
+    """Split the queries of a stage, as positions, into nearly equal rounds."""
+    return np.array_split(np.arange(n_queries), min(count_rounds(strategy), n_queries))
+
+
+def select_rows(strategy, X_public, n_queries, rng, proba=None, **so_far):
+    """Rows that a strategy chooses; one that asks in rounds is shown what was released `so_far`."""
+    if so_far:
+        so_far["student_proba"] = proba if getattr(strategy, "uses_student_proba", False) else None
+    rows = np.asarray(strategy.select(X_public, n_queries, random_state=rng, **so_far))
+    unasked = np.setdiff1d(np.arange(_num_samples(X_public)), so_far.get("asked", []))
+    whole = rows.ndim == 1 and rows.dtype.kind in "iu"
+    usable = np.intersect1d(rows, unasked).size if whole else 0
+    if not rows.size == usable == n_queries:
+        raise ValueError(
+            f"query_strategy.select must return {n_queries} distinct numbers of rows of X_public "
+            f"that were not asked before; got an array of shape {rows.shape} and dtype "
+            f"{rows.dtype}, {usable} of them such rows"
+        )
+    return rows.astype(np.intp)

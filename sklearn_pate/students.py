@@ -87,7 +87,9 @@ class SoftLabelClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
             raise ValueError("every row of soft labels must be a distribution: at least 0, sum 1")
         if not has_fit_parameter(self.estimator, "sample_weight"):
             raise ValueError(
-                f"the fit of {self.estimator!r} takes no sample_weight, which soft labels need"
+                f"the fit of {self.estimator!r} takes no sample_weight, which soft labels "
+                "need; put preprocessing outside it: "
+                "make_pipeline(scaler, SoftLabelClassifier(classifier))"
             )
         rows, codes = np.nonzero(y)
         self.estimator_ = clone(self.estimator).fit(

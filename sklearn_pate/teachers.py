@@ -6,7 +6,6 @@ import io
 import itertools
 import logging
 import os
-import pickle
 import re
 import sys
 import threading
@@ -60,7 +59,13 @@ class Votes:
     @classmethod
     def of_teachers(cls, counts, classes=None):
         """Bare counts, of which one teacher may change; `classes` default to 0..n_classes-1."""
-        classes = np.arange(counts.shape[1]) if classes is None else np.unique(classes)
+        given = np.arange(counts.shape[1]) if classes is None else np.asarray(classes)
+        classes = np.unique(given)
+        if not np.array_equal(classes, given):
+            raise ValueError(
+                "the columns of votes are the sorted classes: give classes in that order, and "
+                f"without repetition; got classes={given.tolist()}"
+            )
         if len(classes) != counts.shape[1]:
             raise ValueError(
                 f"votes has {counts.shape[1]} columns, and there are {len(classes)} classes"
@@ -202,11 +207,12 @@ def collect_votes(
                     teachers[i] = fitted
                 if show is not None:
                     show(done)
-        except (pickle.PicklingError, AttributeError, TypeError) as error:
+        except Exception as error:  # its text may be data: it can hold whole results
             problems.append(
-                f"teachers could not be sent to or from a worker process: {_masked(error)}. What "
-                "they are made of must be importable, not defined in the script that runs, if "
-                "keep_teachers=True or if they pickle in their own way; or use n_jobs=1"
+                "teachers could not be sent to or from a worker process, or a worker died "
+                f"({type(error).__name__}). With keep_teachers=True, and for those that pickle in "
+                "their own way, what they are made of must pickle and be importable, not defined "
+                "in the script that runs; or use n_jobs=1"
             )
     if problems:
         raise TeacherError(problems[0]) from None

@@ -671,6 +671,8 @@ def test_labels_that_fail_the_test_are_not_released():
     assert spent.epsilon == 2.2 and spent.n_answered == 0
     assert spent.method == "propose-test-release"
     assert [name for name in vars(clf) if name.endswith("_")] == []
+    # the outcome of the test was drawn from the seed, so the seed does not leave
+    assert clf.random_state is not None and pickle.loads(pickle.dumps(clf)).random_state is None
     error = pickle.loads(pickle.dumps(caught.value))
     assert error.privacy_spent == spent and str(error) == str(caught.value)
 

@@ -143,6 +143,10 @@ def test_labels_of_other_kinds(kind):
         5,
         6,
     ]
+    some = np.array(["no", "yes", -1], dtype=object)[FEW]
+    assert kind(max_epochs=1).fit(MOONS, some).classes_.tolist() == ["no", "yes"]
+    with pytest.raises(ValueError, match="the number -1"):
+        kind().fit(MOONS, some.astype(str))
     names = np.array(["no", "yes"])[MOONS_Y]
     clf = kind(max_epochs=2, random_state=0).fit(MOONS, names)  # text: all are labelled
     assert clf.score(MOONS, names) > 0.8
@@ -170,6 +174,8 @@ def test_own_modules(kind):
     assert torch.equal(before, given[0].weight)  # what was given is left alone
     with pytest.raises(ValueError, match="at least 2 logits"):
         kind(partial(make, 1), max_epochs=1).fit(MOONS, FEW)
+    with pytest.raises(ValueError, match="must be or make a torch.nn.Module; got 3"):
+        kind(lambda: 3, max_epochs=1).fit(MOONS, FEW)
     with pytest.raises(ValueError, match="no default network"):
         kind(max_epochs=1).fit(MOONS.reshape(-1, 2, 1), FEW)
 
@@ -178,6 +184,8 @@ def test_own_generators_and_modules_without_features():
     own = nn.Sequential(nn.Linear(5, 2))
     clf = SSGANClassifier(generator=own, noise_dim=5, max_epochs=1).fit(MOONS, FEW)
     assert clf.net_.module_.generator(torch.zeros(3, 5)).shape == (3, 2)
+    with pytest.raises(ValueError, match="generator must make rows"):
+        SSGANClassifier(generator=nn.Linear(5, 3), noise_dim=5, max_epochs=1).fit(MOONS, FEW)
     with pytest.raises(ValueError, match="torch.nn.Linear"):
         SSGANClassifier(nn.BatchNorm1d(2), max_epochs=1).fit(MOONS, FEW)
 
@@ -194,8 +202,16 @@ def test_wrong_input_is_refused(kind):
         kind(max_epochs=0).fit(MOONS, FEW)
     with pytest.raises(ValueError, match="NaN"):
         kind().fit(np.where(MOONS > 1, np.nan, MOONS), FEW)
+    with pytest.raises(ValueError, match="augment must return a batch of the shape"):
+        kind(augment=lambda X: X[:, :1], max_epochs=1).fit(MOONS, FEW)
+    with pytest.raises(ValueError, match="RandomAffine changes images"):
+        kind(augment=RandomAffine(), max_epochs=1).fit(MOONS, FEW)
     with pytest.raises(NotFittedError):
         kind().predict(MOONS)
+    images = DIGITS.reshape(-1, 1, 8, 8)
+    clf = kind(max_epochs=1).fit(images, DIGITS_Y)
+    with pytest.raises(ValueError, match=r"shape \(1, 4, 16\), and those given to fit \(1, 8, 8\)"):
+        clf.predict(images.reshape(-1, 1, 4, 16))
 
 
 @pytest.mark.skipif(torch.cuda.is_available(), reason="needs a machine without CUDA")
@@ -348,15 +364,9 @@ def test_skorch_students_that_saw_one_class_less_and_soft_votes():
     assert soft.public_soft_labels_.shape == (300, 2)
 
 
-def test_fitted_networks_that_cannot_come_back_from_a_worker():
-    def make():
-        class Local(nn.Linear):
-            pass
-
-        return Local(2, 2)
-
-    base = skorch.NeuralNetClassifier(
-        make, criterion=nn.CrossEntropyLoss, max_epochs=1, train_split=None
-    )
-    with pytest.raises(ValueError, match="importable|could not be"):
-        skorch_pate(base_estimator=base, keep_teachers=True, n_jobs=2, student=GaussianNB())
+@pytest.mark.parametrize("kind", BOTH)
+def test_a_function_that_returns_a_shared_module_is_copied(kind):
+    shared = nn.Sequential(nn.Linear(2, 16), nn.ReLU(), nn.Linear(16, 2))
+    before = copy.deepcopy(shared.state_dict())
+    kind(lambda: shared, max_epochs=1).fit(MOONS, FEW)
+    assert all(torch.equal(before[name], value) for name, value in shared.state_dict().items())

@@ -22,6 +22,7 @@ from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
 from sklearn_pate import PATEClassifier
 from sklearn_pate.aggregators import GNMax
+from sklearn_pate.exceptions import TeacherError
 
 TEXT, NUMBER, LABEL = "Xanthippe-Zuckerkandl", 0.8726354829174653, "verdict-of-zanzibar"
 
@@ -245,3 +246,40 @@ def test_complaints_about_groups_do_not_quote_them():
         except ValueError:
             text = traceback.format_exc()
         assert "groups" in text and secrets_in(text, None) == []
+
+
+class CannotComeBack(LogisticRegression):
+    """Fits, but does not pickle then, and says so with what it learned from."""
+
+    def __reduce__(self):
+        if hasattr(self, "coef_"):
+            raise self.kind_(f"cannot pickle {TEXT}")
+        return super().__reduce__()
+
+    def fit(self, X, y):
+        super().fit(X, y)
+        self.kind_ = ValueError
+        return self
+
+
+@pytest.mark.parametrize("backend", ["loky", "multiprocessing"])
+def test_a_fitted_teacher_that_cannot_be_sent_back_says_nothing(backend, capfd):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(300, 2))
+    clf = PATEClassifier(
+        CannotComeBack(),
+        n_teachers=6,
+        student=LogisticRegression(),
+        epsilon=None,
+        aggregator=GNMax(2.0),
+        n_queries=5,
+        classes=[0, 1],
+        keep_teachers=True,
+        n_jobs=2,
+    )
+    with joblib.parallel_config(backend=backend), pytest.raises(TeacherError) as caught:
+        clf.fit(X[:200], (X[:200, 0] > 0).astype(int), X_public=X[200:])
+    shown = "".join(traceback.format_exception(caught.value))
+    assert TEXT not in shown and "array(" not in shown
+    assert "keep_teachers=True" in str(caught.value)
+    assert caught.value.__context__ is None or caught.value.__suppress_context__

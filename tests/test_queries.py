@@ -1,6 +1,8 @@
 """Query strategies: what they choose, what they are shown, and what their rounds cost."""
 
+import dataclasses
 import pickle
+from itertools import combinations
 
 import numpy as np
 import pandas as pd
@@ -119,8 +121,6 @@ def test_binary_experts_ask_doubtful_rows_first():
 @given(st.integers(0, 10**6), st.integers(1, 5))
 @settings(max_examples=40, deadline=None)
 def test_diversity_covers_within_twice_the_optimum(seed, k):
-    from itertools import combinations
-
     points = np.random.default_rng(seed).normal(size=(9, 2))
     distance = pairwise_distances(points)
 
@@ -177,9 +177,6 @@ def test_strategies_clone_and_pickle():
         assert repr(clone(strategy)) == repr(pickle.loads(pickle.dumps(strategy))) == repr(strategy)
 
 
-# --- in rounds ---------------------------------------------------------------------------------
-
-
 class Spy(RandomQueries):
     """Random rounds that note what they were shown."""
 
@@ -199,9 +196,20 @@ class Spy(RandomQueries):
         return random_state.permutation(rest)[:n_queries]
 
 
+class AlwaysTheSame:
+    def select(self, X_public, n_queries, random_state=None):
+        return np.zeros(n_queries, dtype=int)
+
+
+# --- in rounds ---------------------------------------------------------------------------------
+
+
 def test_rounds_see_public_rows_and_released_labels_only():
     seen = []
     clf = fitted(query_strategy=Spy(4, seen), n_queries=42)
+    rehearsals, seen = seen[:2], seen[2:]  # before teachers train, with made-up labels
+    assert [n for n, _ in rehearsals] == [11, 11]
+    assert rehearsals[1][1]["labels"].tolist() == [0, 1, 2, 0, 1, 2, 0, 1, 2, 0, 1]
     assert [n for n, _ in seen] == [11, 11, 10, 10]
     assert seen[0][1]["student_proba"] is None and len(seen[0][1]["asked"]) == 0
     for k, (_, shown) in enumerate(seen[1:], 1):
@@ -279,7 +287,7 @@ def test_rounds_and_stages_with_a_student_in_between():
     seen = []
     stages = [ConfidentGNMax(0.5, 3.0, 3.0), InteractiveGNMax(0.5, 3.0, 3.0, confidence=0.9)]
     clf = fitted(aggregator=stages, n_queries=[20, 20], query_strategy=Spy(2, seen))
-    assert [n for n, _ in seen] == [10] * 4
+    assert [n for n, _ in seen[2:]] == [10] * 4
     assert len(set(clf.query_indices_)) == 40
     assert np.isfinite(clf.curator_.rdp()).all()
 
@@ -302,6 +310,10 @@ def test_soft_labels_in_rounds():
         ({"student": RidgeClassifier()}, "needs a student with predict_proba"),
         ({"query_strategy": UncertaintyQueries(n_rounds=0)}, "n_rounds"),
         ({"query_strategy": "certainty"}, "query_strategy"),
+        ({"query_strategy": Spy(2.5)}, "n_rounds of query_strategy.*got 2.5"),
+        ({"query_strategy": Spy(0)}, "n_rounds of query_strategy.*got 0"),
+        ({"query_strategy": BinaryExpertQueries(RidgeClassifier())}, "predict_proba"),
+        ({"query_strategy": AlwaysTheSame()}, "40 distinct numbers of rows"),
     ],
     ids=str,
 )
@@ -316,15 +328,68 @@ def test_rounds_that_cannot_be_are_refused_before_teachers_train(params, message
 
 
 class Broken(Spy):
+    """Asks the same rows again, in the round after `healthy` ones."""
+
+    def __init__(self, n_rounds=4, healthy=1):
+        self.n_rounds = n_rounds
+        self.healthy = healthy
+        self.seen = None
+
     def select(self, X_public, n_queries, random_state=None, *, asked, **shown):
-        return np.asarray(asked)[:n_queries] if len(asked) else np.arange(n_queries)
+        if len(asked) >= 10 * self.healthy:
+            return np.asarray(asked)[:n_queries]
+        return super().select(X_public, n_queries, random_state, asked=asked, **shown)
 
 
-def test_a_strategy_that_fails_midway_loses_nothing():
+def test_a_strategy_that_fails_midway_loses_nothing(monkeypatch):
+    clf = pate(query_strategy=Broken(healthy=2))
     with pytest.raises(StudentError, match="query_strategy failed.*not asked before") as caught:
-        fitted(query_strategy=Broken())
-    assert (caught.value.public_labels >= 0).sum() == 10
-    assert caught.value.privacy_spent.n_queries == 10
+        clf.fit(X_PRIVATE, Y_PRIVATE, X_public=X_PUBLIC)
+    assert (caught.value.public_labels >= 0).sum() == 20
+    assert caught.value.privacy_spent.n_queries == 20 == len(clf.curator_.votes)
+    assert clf.fit_student(X_PUBLIC, GaussianNB()).score(X[1300:], Y[1300:]) > 0.5
+    # what fails with made-up labels fails before any teacher is trained
+    monkeypatch.setattr(KNeighborsClassifier, "fit", lambda *args: 1 / 0)
+    clf = pate(query_strategy=Broken(healthy=1))
+    with pytest.raises(ValueError, match="nothing was spent. ValueError: .*0 of them such rows"):
+        clf.fit(X_PRIVATE, Y_PRIVATE, X_public=X_PUBLIC)
+    assert not hasattr(clf, "privacy_spent_")
+
+
+class Mute(GaussianNB):
+    def predict_proba(self, X):
+        raise KeyError("no")
+
+
+def test_a_student_that_cannot_predict_midway_loses_nothing():
+    clf = pate(query_strategy=Spy(2), student=Mute())
+    with pytest.raises(StudentError, match="predict_proba failed: KeyError") as caught:
+        clf.fit(X_PRIVATE, Y_PRIVATE, X_public=X_PUBLIC)
+    assert (caught.value.public_labels >= 0).sum() == 20 == len(clf.curator_.votes)
+    assert not hasattr(clf, "student_")
+
+
+class Unsigned(Spy):
+    def select(self, *args, **shown):
+        return super().select(*args, **shown).astype(np.uint64)
+
+
+def test_rows_may_be_unsigned():
+    unsigned, signed = (fitted(query_strategy=kind()) for kind in (Unsigned, Spy))
+    assert np.array_equal(unsigned.query_indices_, signed.query_indices_)
+
+
+class ThreeForOne(GNMax):
+    """A mechanism that says what a list of queries costs, but not what one does."""
+
+    def costs(self, *args, **public):
+        one = super().costs(*args, **public)
+        return lambda n_queries: one(1)
+
+
+def test_a_cost_that_is_not_known_to_add_up_is_refused_in_rounds():
+    with pytest.raises(ValueError, match="ThreeForOne.*all queries at once"):
+        fitted(query_strategy=Spy(), aggregator=ThreeForOne(5.0))
 
 
 def test_labels_of_one_class_give_one_more_random_round():
@@ -374,8 +439,10 @@ def test_bare_counts_protect_one_teacher():
     clf = pate(classes=None).fit_votes(counts, X_PUBLIC)  # no warning: columns are public
     assert clf.privacy_spent_.unit == "teacher" and clf.privacy_spent_.n_teachers == 20
     assert clf.classes_.tolist() == [0, 1, 2]
-    named = pate(classes=["c", "a", "b"]).fit_votes(counts.tolist(), X_PUBLIC)
+    named = pate(classes=["a", "b", "c"]).fit_votes(counts.tolist(), X_PUBLIC)
     assert named.classes_.tolist() == ["a", "b", "c"]
+    with pytest.raises(ValueError, match="in that order"):  # or columns would be swapped
+        pate(classes=["c", "a", "b"]).fit_votes(counts, X_PUBLIC)
 
 
 def test_votes_are_private():
@@ -390,7 +457,11 @@ def test_votes_that_do_not_fit_are_refused():
     counts = votes.counts
     for clf, given_votes, rows, message in (
         (pate(), votes, X_PUBLIC[:200], "300 rows and X_public 200"),
-        (pate(classes=["a", "b", "c"]), votes, X_PUBLIC, "about the classes"),
+        (pate(classes=["a", "b", "c"]), votes, X_PUBLIC, "about other classes"),
+        (pate(unit="group"), votes, X_PUBLIC, "poll with groups"),
+        (pate(), dataclasses.replace(votes, counts=2 * counts), X_PUBLIC, "one vote of each"),
+        (pate(), dataclasses.replace(votes, counts=counts[:, :2]), X_PUBLIC, "votes"),
+        (pate(), dataclasses.replace(votes, classes=np.arange(4)), X_PUBLIC, "classes"),
         (pate(classes=[0, 1]), counts, X_PUBLIC, "3 columns, and there are 2 classes"),
         (pate(aggregator=SoftVote()), votes, X_PUBLIC, "temperature"),
         (pate(aggregator=SoftVote()), counts, X_PUBLIC, "temperature"),
@@ -402,3 +473,15 @@ def test_votes_that_do_not_fit_are_refused():
             clf.fit_votes(given_votes, rows)
         assert not hasattr(clf, "privacy_spent_")
     assert isinstance(votes, Votes)
+    soft = pate(aggregator=SoftVote(3.0)).poll(X_PRIVATE, Y_PRIVATE, X_PUBLIC)
+    twice = dataclasses.replace(soft, counts=2 * soft.counts)
+    with pytest.raises(ValueError, match="one vote of each"):
+        pate(aggregator=SoftVote(3.0)).fit_votes(twice, X_PUBLIC)
+    with pytest.raises(ValueError, match="sums of probabilities of temperature 1:"):
+        pate().fit_votes(soft, X_PUBLIC)
+
+
+def test_a_soft_vote_in_a_list_gets_probabilities():
+    alone = fitted(aggregator=SoftVote(3.0, temperature=2.0))
+    listed = fitted(aggregator=[SoftVote(3.0, temperature=2.0)], n_queries=[40])
+    assert np.array_equal(alone.curator_.votes, listed.curator_.votes)

@@ -6,18 +6,15 @@ from numbers import Integral, Real
 from typing import Any, NamedTuple
 
 import numpy as np
-import pandas as pd
-from scipy import sparse
 from sklearn.base import BaseEstimator, ClassifierMixin, clone, is_classifier
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.pipeline import Pipeline
 from sklearn.semi_supervised import LabelPropagation, LabelSpreading, SelfTrainingClassifier
-from sklearn.utils import column_or_1d, get_tags
+from sklearn.utils import get_tags
 from sklearn.utils.metaestimators import available_if
-from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import check_consistent_length, check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted, validate_data
 
-from ._sklearn import (
+from .._sklearn import (
     HasMethods,
     Interval,
     StrOptions,
@@ -25,13 +22,22 @@ from ._sklearn import (
     _num_samples,
     _safe_indexing,
 )
-from .accountant import Asked, Curator, PrivacySpent, plan_queries
-from .aggregators import Aggregator, GNMax
-from .exceptions import PrivacyLeakWarning, PrivacyTestError, StudentError
-from .partition import assign_teachers
-from .queries import DiversityQueries, RandomQueries, UncertaintyQueries
-from .rdp import DEFAULT_ORDERS, check_votes
-from .teachers import Votes, collect_votes, set_seeds, torch_seeded
+from ..accountant import Asked, Curator, PrivacySpent, plan_queries
+from ..aggregators import Aggregator, GNMax
+from ..exceptions import PrivacyLeakWarning, PrivacyTestError, StudentError
+from ..partition import assign_teachers
+from ..queries import (
+    DiversityQueries,
+    RandomQueries,
+    UncertaintyQueries,
+    count_rounds,
+    rehearse,
+    select_rows,
+    split_rounds,
+)
+from ..rdp import DEFAULT_ORDERS, check_votes
+from ..teachers import Votes, collect_votes, set_seeds, torch_seeded
+from .checks import check_dtypes, check_private, indexable_rows
 
 __all__ = ["PATEClassifier"]
 
@@ -143,9 +149,10 @@ class PATEClassifier(ClassifierMixin, BaseEstimator):
     random_state : int, RandomState instance or None, default=None
         None takes all randomness, the noise above all, from the operating system. A seed makes
         the whole fit reproducible for any `n_jobs`: for tests only, because whoever knows the seed
-        can subtract the noise. A published seed voids the guarantee, and clones in a search share
-        it. It is dropped from pickles of a fitted estimator, but a seed that can be guessed can
-        be checked against what was published.
+        can subtract the noise. A published seed voids the guarantee. Clones in a search, and
+        several fits with one seed, share it: what they release can be combined to undo the noise,
+        even by who does not know the seed. It is dropped from pickles of a fitted estimator, but
+        a seed that can be guessed can be checked against what was published.
     verbose : int, default=0
         Above 0, print progress.
 
@@ -310,7 +317,7 @@ class PATEClassifier(ClassifierMixin, BaseEstimator):
         """
         task = self._check(X, y, X_public, groups, sample_weight)
         plan = self._plan(task.X_public, task.parts.n_teachers, len(task.classes))
-        rows = self._first_rows(task.X_public, plan, task.seeds)
+        rows = self._first_rows(task.X_public, plan, len(task.classes), task.seeds)
         votes = self._vote(task, rows)
         return self._learn(votes, task.X_public, task.schema, plan, rows, task.seeds)
 
@@ -319,7 +326,8 @@ class PATEClassifier(ClassifierMixin, BaseEstimator):
         """Train the teachers and return their votes on all public rows: private, for `fit_votes`.
 
         What takes long is done once; aggregators, students and query strategies can then be
-        compared without training teachers again.
+        compared without training teachers again. If `aggregator` is a `SoftVote`, the teachers give
+        probabilities of its temperature, for mechanisms of that kind; else votes.
 
         Parameters
         ----------
@@ -357,15 +365,17 @@ class PATEClassifier(ClassifierMixin, BaseEstimator):
         Each call spends anew on the same private data, and choosing among candidates by anything
         but public data or released labels spends as well: what you publish in the end must account
         for all labels that were looked at. Trying things out on votes that stay with you is free.
+        Never publish two results with the same `random_state`: their noise is related.
 
         Parameters
         ----------
         votes : Votes or array-like of shape (n_public, n_classes)
             From `poll`, or counts of any teachers' votes on each row of `X_public`: whole
             numbers, and each row sums to the number of teachers. With counts, `privacy_spent_`
-            protects the votes of one teacher, and `classes` defaults to 0..n_classes-1.
+            protects the votes of one teacher, and `classes` defaults to 0..n_classes-1. Number of
+            teachers, partition and unit are those of the votes.
         X_public : array-like with n_public rows
-            The rows that were voted on.
+            The rows that were voted on, in that order.
 
         Returns
         -------
@@ -382,13 +392,13 @@ class PATEClassifier(ClassifierMixin, BaseEstimator):
         if X_public is None:
             raise ValueError("X_public is missing: the rows that were voted on")
         self._check_estimators()
-        X_public = _rows(X_public)
+        X_public = indexable_rows(X_public)
         schema = clone(self)
         schema._check_features(X_public, "X_public", reset=True)
         votes = self._check_votes(votes, _num_samples(X_public))
         seeds = _streams(self.random_state)
         plan = self._plan(X_public, votes.n_teachers, len(votes.classes))
-        rows = self._first_rows(X_public, plan, seeds)
+        rows = self._first_rows(X_public, plan, len(votes.classes), seeds)
         votes = dataclasses.replace(votes, counts=votes.counts[rows])
         return self._learn(votes, X_public, schema, plan, rows, seeds)
 
@@ -429,7 +439,7 @@ class PATEClassifier(ClassifierMixin, BaseEstimator):
         KNeighborsClassifier(n_neighbors=3)
         """
         check_is_fitted(self, "public_labels_")
-        X_public = _rows(X_public)
+        X_public = indexable_rows(X_public)
         self._check_features(X_public, "X_public")
         if _num_samples(X_public) != len(self.public_labels_):
             raise ValueError(
@@ -522,13 +532,15 @@ class PATEClassifier(ClassifierMixin, BaseEstimator):
 
     def _strategy(self):
         given = self.query_strategy
+        if isinstance(given, type):
+            raise ValueError(f"query_strategy must be an object; got a class, {given.__name__}")
         return _STRATEGIES[given]() if isinstance(given, str) else clone(given, safe=False)
 
     def _check(self, X, y, X_public, groups, sample_weight):
         """Check all that `fit` is given, and deal the records to teachers."""
         estimators = self._check_estimators()
         X, X_public, schema = self._check_features_of(X, X_public)
-        codes, classes, sample_weight = _check_private(X, y, self.classes, sample_weight)
+        codes, classes, sample_weight = check_private(X, y, self.classes, sample_weight)
         seeds = _streams(self.random_state)
         parts = assign_teachers(
             clone(self.partition, safe=False),
@@ -578,11 +590,11 @@ class PATEClassifier(ClassifierMixin, BaseEstimator):
                 PrivacyLeakWarning,
                 stacklevel=5,
             )
-        X, X_public = _rows(X), _rows(X_public)
+        X, X_public = indexable_rows(X), indexable_rows(X_public)
         schema = clone(self)  # a refit that fails must not change what predict expects
         schema._check_features(X, "X", reset=True)
         schema._check_features(X_public, "X_public")
-        _check_dtypes(X, X_public)
+        check_dtypes(X, X_public)
         return X, X_public, schema
 
     def _check_features(self, X, name, reset=False):
@@ -612,18 +624,32 @@ class PATEClassifier(ClassifierMixin, BaseEstimator):
         elif self.classes is not None and not np.array_equal(
             votes.classes, np.unique(self.classes)
         ):
-            raise ValueError(
-                f"votes are about the classes {votes.classes}, and classes={self.classes}"
-            )
+            raise ValueError(f"votes are about other classes than classes={self.classes}")
         if len(votes.counts) != n_public:
             raise ValueError(
                 f"votes has {len(votes.counts)} rows and X_public {n_public}; give one row of "
                 "votes for each public row"
             )
-        if votes.temperature != _temperature(self.aggregator):
+        given = votes.temperature
+        if given != _temperature(self.aggregator):
+            kind = "counts" if given is None else f"sums of probabilities of temperature {given:g}"
             raise ValueError(
-                f"{self.aggregator} does not fit these votes: SoftVote needs those of its own "
-                "temperature from poll, other mechanisms counts"
+                f"aggregator={self.aggregator} does not fit these votes, which are {kind}: "
+                "SoftVote needs the sums that poll collects for a SoftVote of its temperature, "
+                "other mechanisms need counts"
+            )
+        if votes.temperature is None:
+            consistent = (check_votes(votes.counts).sum(axis=1) == votes.n_teachers).all()
+        else:
+            consistent = (np.sum(votes.counts, axis=1) <= votes.n_teachers * (1 + 1e-9)).all()
+        if not consistent or votes.counts.shape[1] != len(votes.classes):
+            raise ValueError(
+                "votes do not hold one vote of each teacher for one of the classes in each row; "
+                "pass what poll returned"
+            )
+        if self.unit == "group" and votes.unit != "group":
+            raise ValueError(
+                f"unit='group', but what these votes protect is one {votes.unit}; poll with groups"
             )
         return votes
 
@@ -638,8 +664,8 @@ class PATEClassifier(ClassifierMixin, BaseEstimator):
             delta=self.delta,
             accounting=self.accounting,
         )
-        if _n_rounds(self._strategy()) > 1:
-            shared = [stage for stage, _ in plan.stages if stage.steps(DEFAULT_ORDERS[:1]) is None]
+        if count_rounds(self._strategy()) > 1:
+            shared = [stage for stage, _ in plan.stages if _shares_cost(stage)]
             if plan.test is not None or self.accounting == "ptr" or shared:
                 what = shared[0] if shared else "accounting='ptr'"
                 raise ValueError(
@@ -649,14 +675,19 @@ class PATEClassifier(ClassifierMixin, BaseEstimator):
                 )
         return plan
 
-    def _first_rows(self, X_public, plan, seeds):
+    def _first_rows(self, X_public, plan, n_classes, seeds):
         """Public rows that teachers vote on: the queries, or all rows if rounds will choose."""
-        strategy, n_public = self._strategy(), _num_samples(X_public)
-        if _n_rounds(strategy) > 1:
-            return np.arange(n_public)
-        rng = np.random.default_rng(seeds["queries"])
-        rows = strategy.select(X_public, plan.n_queries, random_state=rng)
-        return _check_rows(rows, plan.n_queries, np.arange(n_public))
+        strategy, rng = self._strategy(), np.random.default_rng(seeds["queries"])
+        if count_rounds(strategy) == 1:
+            return select_rows(strategy, X_public, plan.n_queries, rng)
+        try:
+            rehearse(strategy, X_public, plan.stages[0][1], n_classes, rng)
+        except Exception as error:
+            raise ValueError(
+                "query_strategy failed when tried with made-up labels, before any teacher was "
+                f"trained; nothing was spent. {type(error).__name__}: {error}"
+            ) from error
+        return np.arange(_num_samples(X_public))
 
     def _vote(self, task, rows):
         counts, teachers = collect_votes(
@@ -687,18 +718,23 @@ class PATEClassifier(ClassifierMixin, BaseEstimator):
 
     def _learn(self, votes, X_public, schema, plan, rows, seeds):
         """Release labels from the votes on `rows`, and train the student."""
+        self._seed_used = True  # what is drawn from here on protects the votes
         self._test(plan, votes, seeds["test"])
         self._release(schema, X_public, votes, plan)
-        taken, stages = self._ask(X_public, plan, votes.counts, rows, seeds)
-        self.curator_ = Curator(
-            stages,
-            votes.counts[taken],
-            self.delta,
-            votes.teacher_indices,
-            votes.teachers,
-            plan.test,
-            cap=None if plan.budget is None else plan.epsilon,
-        )
+        log = []
+        try:
+            self._ask(X_public, plan, votes.counts, rows, seeds, log)
+        finally:
+            taken = np.concatenate([np.array([], dtype=np.intp), *(own for _, own in log)])
+            self.curator_ = Curator(
+                [how for how, _ in log],
+                votes.counts[taken],
+                self.delta,
+                votes.teacher_indices,
+                votes.teachers,
+                plan.test,
+                cap=None if plan.budget is None else plan.epsilon,
+            )
         return self._fit_student(X_public, self._unfitted_student(), seeds["student"])
 
     def _test(self, plan, votes, seed):
@@ -741,28 +777,28 @@ class PATEClassifier(ClassifierMixin, BaseEstimator):
         for of_an_earlier_fit in ("student_", "curator_"):
             self.__dict__.pop(of_an_earlier_fit, None)
 
-    def _ask(self, X_public, plan, counts, rows, seeds):
-        """Release labels, by stages and rounds; return which of the votes were asked, and how."""
+    def _ask(self, X_public, plan, counts, rows, seeds, log):
+        """Release labels, by stages and rounds; log how, and which of the votes were asked."""
         strategy, noise = self._strategy(), np.random.default_rng(seeds["noise"])
         choice = np.random.default_rng(seeds["queries"])
-        in_rounds, taken, stages = _n_rounds(strategy) > 1, np.array([], dtype=np.intp), []
+        in_rounds = count_rounds(strategy) > 1
         for aggregator, n_queries in plan.stages:
-            for part in np.array_split(np.arange(n_queries), min(_n_rounds(strategy), n_queries)):
+            for part in split_rounds(strategy, n_queries):
                 proba = None
                 if aggregator.uses_student_proba or self._wants_student(strategy):
                     proba = self._students_view(X_public, seeds["student"])
                 if in_rounds:
-                    own = self._select(strategy, X_public, part.size, proba, choice)
+                    own = self._next_round(strategy, X_public, part.size, proba, choice)
                 else:
-                    own = taken.size + part
+                    own = self.query_indices_.size + part
                 shown = proba[rows[own]] if aggregator.uses_student_proba else None
                 labels, paid = self._draw(aggregator, counts[own], rows[own], shown, noise)
                 n_asked = plan.allowed(aggregator, paid, self.n_teachers_, len(self.classes_))
                 own, labels, paid = own[:n_asked], labels[:n_asked], paid[:n_asked]
-                taken = np.append(taken, own)
-                stages.append(Asked(aggregator, n_asked, shown, paid))
+                shown = None if shown is None else shown[:n_asked]
+                log.append((Asked(aggregator, n_asked, shown, paid), own))
                 self.public_labels_[rows[own]] = labels
-                self.query_indices_ = rows[taken]
+                self.query_indices_ = np.append(self.query_indices_, rows[own])
                 self.privacy_spent_ = dataclasses.replace(
                     self.privacy_spent_,
                     n_queries=len(self.query_indices_),
@@ -777,39 +813,34 @@ class PATEClassifier(ClassifierMixin, BaseEstimator):
                 "epsilon to ask them all",
                 stacklevel=5,
             )
-        return taken, stages
 
     def _wants_student(self, strategy):
         """Whether a strategy asks for the student's view, and there are labels to train it on."""
-        if _n_rounds(strategy) == 1 or not getattr(strategy, "uses_student_proba", False):
+        if count_rounds(strategy) == 1 or not getattr(strategy, "uses_student_proba", False):
             return False
         return len(set(self.public_labels_) - {-1}) > 1
 
     def _students_view(self, X_public, seed):
         """Probabilities for the public rows, of a student fitted on the labels so far."""
-        student = self._fit_student(X_public, self._unfitted_student(), seed).student_
-        proba = self._all_columns(student.predict_proba(X_public), 0.0)
-        del self.student_  # it is not the one to be published
-        return proba
-
-    def _select(self, strategy, X_public, n_queries, proba, rng):
-        """Rows of the next round."""
-        asked = self.query_indices_
+        self._fit_student(X_public, self._unfitted_student(), seed)
         try:
-            rows = strategy.select(
-                X_public,
-                n_queries,
-                random_state=rng,
-                asked=asked,
-                labels=self.public_labels_[asked],
-                student_proba=proba if getattr(strategy, "uses_student_proba", False) else None,
-            )
-            unasked = np.setdiff1d(np.arange(len(self.public_labels_)), asked)
-            return _check_rows(rows, n_queries, unasked)
+            return self._all_columns(self.student_.predict_proba(X_public), 0.0)
         except Exception as error:
-            if asked.size == 0:
-                raise
-            raise self._student_error(f"query_strategy failed: {error}") from error
+            what = f"the student's predict_proba failed: {type(error).__name__}: {error}"
+            raise self._student_error(what) from error
+        finally:
+            del self.student_  # it is not the one to be published
+
+    def _next_round(self, strategy, X_public, n_queries, proba, rng):
+        asked = self.query_indices_
+        labels = self.public_labels_[asked]
+        try:
+            return select_rows(
+                strategy, X_public, n_queries, rng, proba, asked=asked, labels=labels
+            )
+        except Exception as error:
+            what = f"query_strategy failed: {type(error).__name__}: {error}"
+            raise self._student_error(what) from error
 
     def _draw(self, aggregator, votes, asked, proba, noise):
         """Labels, and which were paid for in full; sets the soft labels, if it draws them."""
@@ -847,8 +878,9 @@ class PATEClassifier(ClassifierMixin, BaseEstimator):
 
     def _student_error(self, what):
         return StudentError(
-            f"{what}. The labels released so far are paid for and in this error's public_labels; "
-            "fit_student(X_public, student) tries another student at no cost",
+            f"{what.removesuffix('.')}. The labels released so far are paid for and in this "
+            "error's public_labels; fit_student(X_public, student) tries another student at no "
+            "cost",
             self.public_labels_.copy(),
             self.privacy_spent_,
         )
@@ -857,7 +889,7 @@ class PATEClassifier(ClassifierMixin, BaseEstimator):
 
     def _check_predict(self, X):
         check_is_fitted(self)
-        X = _rows(X)
+        X = indexable_rows(X)
         self._check_features(X, "X")
         return X
 
@@ -889,101 +921,9 @@ class PATEClassifier(ClassifierMixin, BaseEstimator):
         for name in [*self._get_param_names(), "aggregator_"]:
             if name in state:
                 state[name] = clone(state[name], safe=False)
-        if "public_labels_" in state:
+        if state.pop("_seed_used", False):
             state["random_state"] = None
         return state
-
-
-# --- input checks: messages never quote private values ---------------------------------------
-
-
-def _check_private(X, y, classes, sample_weight):
-    codes, classes = _encode(y, classes)
-    check_consistent_length(X, codes)
-    if sample_weight is not None:
-        given = np.asarray(sample_weight)
-        numbers = given.dtype.kind in "iufb" and np.isfinite(given).all()
-        if not numbers or given.shape != codes.shape:
-            raise ValueError(
-                f"sample_weight must be {len(codes)} finite numbers, one per record of X; "
-                f"got shape {given.shape} and dtype {given.dtype}"
-            )
-        sample_weight = given.astype(float)
-    return codes, classes, sample_weight
-
-
-def _rows(X):
-    """Return `X` in a form whose rows can be selected, otherwise untouched."""
-    if sparse.issparse(X):
-        return X.tocsr()
-    return X if hasattr(X, "shape") else np.asarray(X)
-
-
-def _check_dtypes(X, X_public):
-    """Every teacher sees the columns' types, which one private record can change."""
-    if not (isinstance(X, pd.DataFrame) and isinstance(X_public, pd.DataFrame)):
-        return
-    differ = [
-        name
-        for name, ours, public in zip(X.columns, X.dtypes, X_public.dtypes, strict=True)
-        if ours != public
-    ]
-    if differ:
-        raise ValueError(
-            f"columns {differ} of X and X_public have different dtypes or categories. All teachers "
-            "see them, so they must be public, not what the private records happen to hold: fix "
-            "them in advance, for instance X.astype(X_public.dtypes)"
-        )
-
-
-def _encode(y, classes):
-    """Labels as codes into the sorted classes."""
-    y = _check_labels(y)
-    if classes is None:
-        warnings.warn(
-            "classes_ is read from the private labels, which the privacy guarantee does not "
-            "cover; pass classes=[...], all labels that may occur",
-            PrivacyLeakWarning,
-            stacklevel=6,  # the caller of fit, past scikit-learn's wrapper
-        )
-        classes = np.unique(y)
-    else:
-        classes = np.unique(np.asarray(classes))
-    if len(classes) < 2:
-        raise ValueError(
-            f"a classifier needs labels of at least 2 classes; got {len(classes)} class"
-        )
-    try:
-        codes = np.minimum(np.searchsorted(classes, y), len(classes) - 1)
-        known = bool(np.all(classes[codes] == y))
-    except TypeError:  # for instance text among numbers
-        known = False
-    if not known:
-        raise ValueError(
-            "y has labels that are not in classes; classes must list all labels that may occur, "
-            "in the type that y has"
-        )
-    return codes.astype(np.int64), classes
-
-
-def _check_labels(y):
-    if y is None:
-        raise ValueError("This estimator requires y to be passed, but the target y is None")
-    if sparse.issparse(y):
-        raise ValueError("y must be a 1-D array of labels; got a sparse matrix (multilabel?)")
-    shape = np.asarray(y).shape
-    if len(shape) > 1 and shape[1] != 1:
-        raise ValueError(
-            "y must be a 1-D array with one label per record, as multilabel and multi-output "
-            f"targets are not supported; got shape {shape}"
-        )
-    y = column_or_1d(y, warn=True)
-    if pd.isna(y).any() or (y.dtype.kind == "f" and np.isinf(y).any()):
-        raise ValueError("Input y contains NaN or infinity; every private record needs a label")
-    with warnings.catch_warnings():  # scikit-learn warns about how many labels are distinct
-        warnings.simplefilter("ignore")
-        check_classification_targets(y)
-    return y
 
 
 # --- randomness --------------------------------------------------------------------------------
@@ -1009,24 +949,14 @@ def _accepts_soft_labels(student):
     return getattr(student, "accepts_soft_labels", False)
 
 
+def _shares_cost(aggregator):
+    """Whether the cost of queries is not known to be the sum of each one's."""
+    own = type(aggregator).costs is not Aggregator.costs
+    return own or aggregator.steps(DEFAULT_ORDERS[:1]) is None
+
+
 def _temperature(aggregator):
     """Temperature of the teachers' probabilities; None if they vote."""
+    if isinstance(aggregator, list):  # SoftVote is the only stage where it is used
+        aggregator = aggregator[0] if aggregator else None
     return aggregator.temperature if getattr(aggregator, "wants_proba", False) else None
-
-
-# --- queries -----------------------------------------------------------------------------------
-
-
-def _n_rounds(strategy):
-    return getattr(strategy, "n_rounds", 1)
-
-
-def _check_rows(rows, n_queries, unasked):
-    rows = np.asarray(rows)
-    whole = rows.shape == (n_queries,) and rows.dtype.kind in "iu"
-    if not whole or np.intersect1d(rows, unasked).size < n_queries:
-        raise ValueError(
-            f"query_strategy.select must return {n_queries} distinct numbers of rows of X_public "
-            "that were not asked before"
-        )
-    return rows

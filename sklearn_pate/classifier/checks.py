@@ -1,0 +1,104 @@
+"""What `fit` is given, checked: messages never quote private values."""
+
+import warnings
+
+import numpy as np
+import pandas as pd
+from scipy import sparse
+from sklearn.utils import column_or_1d
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import check_consistent_length
+
+from ..exceptions import PrivacyLeakWarning
+
+__all__ = ["check_dtypes", "check_private", "indexable_rows"]
+
+
+def check_private(X, y, classes, sample_weight):
+    """Return labels as codes, the sorted classes, and the weights."""
+    codes, classes = _encode(y, classes)
+    check_consistent_length(X, codes)
+    if sample_weight is not None:
+        given = np.asarray(sample_weight)
+        numbers = given.dtype.kind in "iufb" and np.isfinite(given).all()
+        if not numbers or given.shape != codes.shape:
+            raise ValueError(
+                f"sample_weight must be {len(codes)} finite numbers, one per record of X; "
+                f"got shape {given.shape} and dtype {given.dtype}"
+            )
+        sample_weight = given.astype(float)
+    return codes, classes, sample_weight
+
+
+def indexable_rows(X):
+    """Return `X` in a form whose rows can be selected, otherwise untouched."""
+    if sparse.issparse(X):
+        return X.tocsr()
+    return X if hasattr(X, "shape") else np.asarray(X)
+
+
+def check_dtypes(X, X_public):
+    """Every teacher sees the columns' types, which one private record can change."""
+    if not (isinstance(X, pd.DataFrame) and isinstance(X_public, pd.DataFrame)):
+        return
+    differ = [
+        name
+        for name, ours, public in zip(X.columns, X.dtypes, X_public.dtypes, strict=True)
+        if ours != public
+    ]
+    if differ:
+        raise ValueError(
+            f"columns {differ} of X and X_public have different dtypes or categories. All teachers "
+            "see them, so they must be public, not what the private records happen to hold: fix "
+            "them in advance, for instance X.astype(X_public.dtypes)"
+        )
+
+
+def _encode(y, classes):
+    """Labels as codes into the sorted classes."""
+    y = _check_labels(y)
+    if classes is None:
+        warnings.warn(
+            "classes_ is read from the private labels, which the privacy guarantee does not "
+            "cover; pass classes=[...], all labels that may occur",
+            PrivacyLeakWarning,
+            stacklevel=6,  # the caller of fit, past scikit-learn's wrapper
+        )
+        classes = np.unique(y)
+    else:
+        classes = np.unique(np.asarray(classes))
+    if len(classes) < 2:
+        raise ValueError(
+            f"a classifier needs labels of at least 2 classes; got {len(classes)} class"
+        )
+    try:
+        codes = np.minimum(np.searchsorted(classes, y), len(classes) - 1)
+        known = bool(np.all(classes[codes] == y))
+    except TypeError:  # for instance text among numbers
+        known = False
+    if not known:
+        raise ValueError(
+            "y has labels that are not in classes; classes must list all labels that may occur, "
+            "in the type that y has"
+        )
+    return codes.astype(np.int64), classes
+
+
+def _check_labels(y):
+    if y is None:
+        raise ValueError("This estimator requires y to be passed, but the target y is None")
+    if sparse.issparse(y):
+        raise ValueError("y must be a 1-D array of labels; got a sparse matrix (multilabel?)")
+    shape = np.asarray(y).shape
+    if len(shape) > 1 and shape[1] != 1:
+        raise ValueError(
+            "y must be a 1-D array with one label per record, as multilabel and multi-output "
+            f"targets are not supported; got shape {shape}"
+        )
+    y = column_or_1d(y, warn=True)
+    if pd.isna(y).any() or (y.dtype.kind == "f" and np.isinf(y).any()):
+        raise ValueError("Input y contains NaN or infinity; every private record needs a label")
+    with warnings.catch_warnings():  # scikit-learn warns about how many labels are distinct
+        warnings.simplefilter("ignore")
+        check_classification_targets(y)
+    return y
