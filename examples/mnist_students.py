@@ -8,8 +8,8 @@ labels (98 are right) or 1,000 (the first), and is scored on the last 1,000 imag
 student, a GAN (PATE-G), reports 0.980 and 0.981.
 
 `VATClassifier` alone, `VATClassifier` whose images are changed a little whenever they are shown
-(`RandomAffine`), and `SSGANClassifier`. Times are printed: about 3 minutes for each student on 2 CPU
-cores, 5 on one. The labels are looked for in ``$SKLEARN_PATE_DATA/papernot2017``.
+(`RandomAffine`), and `SSGANClassifier`. Times are printed: about 3 minutes for each student on 2
+CPU cores, 5 on one. The labels are looked for in ``$SKLEARN_PATE_DATA/papernot2017``.
 
 Usage: ``python mnist_students.py [vat] [augmented] [gan]`` (default: all)
 """

@@ -41,7 +41,10 @@ def one_thread():
 
 
 @parametrize_with_checks(
-    [kind(max_epochs=4, random_state=0) for kind in BOTH],
+    [
+        kind(max_epochs=2, batch_size=32, unlabeled_batch_size=32, lr=0.005, random_state=0)
+        for kind in BOTH
+    ],
     expected_failed_checks=lambda estimator: {
         "check_classifiers_classes": "it uses -1 as a class, which marks unlabelled rows here",
         "check_methods_subset_invariance": "float32 sums depend on the batch, by about 1e-7",
