@@ -545,6 +545,7 @@ IMAGES_GZ, LABELS_GZ = "train-images-idx3-ubyte.gz", "train-labels-idx1-ubyte.gz
         (LABELS_GZ, gzip.compress(idx(DIGITS[:2])), "(3, 28, 28) images, 2 labels"),
         (LABELS_GZ, gzip.compress(idx(DIGITS[:3] + 1)), "labels up to 10"),
     ],
+    ids=lambda value: "bytes" if isinstance(value, bytes) else value,  # gzip writes the time
 )
 def test_mnist_damaged(mnist_home, name, content, reason):
     (mnist_home / name).write_bytes(content)

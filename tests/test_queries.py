@@ -196,7 +196,7 @@ class Spy(RandomQueries):
         return random_state.permutation(rest)[:n_queries]
 
 
-class AlwaysTheSame:
+class AlwaysTheSame(BaseEstimator):
     def select(self, X_public, n_queries, random_state=None):
         return np.zeros(n_queries, dtype=int)
 
