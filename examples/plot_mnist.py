@@ -14,9 +14,9 @@ The epsilons of the first table are of two kinds. "published bound" and "exact" 
 they are private, and as the papers print them. "any votes" is `privacy_spent_`, which may be
 published.
 
-Takes about an hour on 2 cores (teachers 12 minutes, students 5 minutes each). Needs the MNIST
-files below ``$SKLEARN_PATE_DATA`` or a network connection, and the extras ``torch`` and ``plot``.
-Give a file name to save the figure.
+Takes up to an hour on 2 cores (a student takes 1 to 2 minutes). Needs the MNIST files below
+``$SKLEARN_PATE_DATA`` or a network connection, and the extras ``torch`` and ``plot``. Give a file
+name to save the figure.
 """
 
 import dataclasses
