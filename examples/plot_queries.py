@@ -10,9 +10,12 @@ The guarantee (`privacy_spent_`) is the same for all strategies: it depends on t
 alone. The exact, private epsilon is not: rows on which a student is unsure are often rows on which
 teachers disagree, and those cost more. The lower pictures show accuracy against it.
 
+Measured: up to 2.2 points for the least sure rows on Adult and 1.6 on MNIST, and at equal exact epsilon
+nothing is left of them: 4 to 10 points do not show here.
+
 The last lines fit Adult at an exact epsilon below 1 (the paper: 0.83 at 2.66).
 
-Takes about 30 minutes on 2 cores. Needs the data below ``$SKLEARN_PATE_DATA`` or a network
+Takes about 10 minutes on 2 cores. Needs the data below ``$SKLEARN_PATE_DATA`` or a network
 connection. Give a file name to save the figure.
 """
 
@@ -86,6 +89,8 @@ def draw(column, title, names, numbers, results):
         column[0].errorbar(numbers, mean[i, :, 0], spread[i, :, 0], marker=marker, label=name)
         column[1].errorbar(mean[i, :, 1], mean[i, :, 0], spread[i, :, 0], marker=marker)
     column[0].set(title=title, xscale="log", xlabel="labels", ylabel="accuracy of the student")
+    column[0].set_xticks(numbers, numbers)
+    column[0].minorticks_off()
     column[1].set(xlabel="exact epsilon of these votes (private)", ylabel="accuracy of the student")
 
 

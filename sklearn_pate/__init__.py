@@ -2,7 +2,8 @@
 
 from .accountant import PrivacySpent
 from .classifier import PATEClassifier
+from .public import FitOnPublic, PublicData
 
 __version__ = "0.1.0"
 
-__all__ = ["PATEClassifier", "PrivacySpent", "__version__"]
+__all__ = ["FitOnPublic", "PATEClassifier", "PrivacySpent", "PublicData", "__version__"]

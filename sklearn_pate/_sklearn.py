@@ -5,4 +5,27 @@ from sklearn.utils import _safe_indexing
 from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 from sklearn.utils.validation import _num_samples
 
-__all__ = ["HasMethods", "Interval", "StrOptions", "_fit_context", "_num_samples", "_safe_indexing"]
+try:
+    from sklearn.callback import CallbackSupportMixin
+except ImportError:  # before 1.9: no callbacks
+
+    class CallbackSupportMixin:  # type: ignore[no-redef]
+        """Nothing to support."""
+
+
+try:
+    from sklearn.utils._repr_html.estimator import _VisualBlock
+except ImportError:  # before 1.7
+    from sklearn.utils._estimator_html_repr import _VisualBlock
+
+
+__all__ = [
+    "CallbackSupportMixin",
+    "HasMethods",
+    "Interval",
+    "StrOptions",
+    "_VisualBlock",
+    "_fit_context",
+    "_num_samples",
+    "_safe_indexing",
+]

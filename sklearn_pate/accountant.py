@@ -2,7 +2,8 @@
 
 import math
 import warnings
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from decimal import ROUND_CEILING, Decimal
 from functools import reduce
 from numbers import Integral
 
@@ -14,11 +15,11 @@ from .rdp import (
     DEFAULT_ORDERS,
     Cost,
     composition,
-    data_independent_epsilon,
     epsilon_by_order,
     exact_rdp,
     gnmax_sigma,
     lnmax_gamma,
+    pure_rdp,
     rdp_to_epsilon,
     stable_run_epsilon,
 )
@@ -70,10 +71,46 @@ class PrivacySpent:
     def __iter__(self):
         return iter((self.epsilon, self.delta))
 
+    def summary(self):
+        """Return the guarantee in words, for who signs for it; epsilon is rounded up.
+
+        Returns
+        -------
+        str
+            One paragraph, safe to publish.
+
+        Examples
+        --------
+        >>> from sklearn_pate import PrivacySpent
+        >>> spent = PrivacySpent(0.98, 1e-5, "gaussian", "record", "replace one record", 100, 9, 9)
+        >>> print(spent.summary().split(". ")[0])
+        Any one person's record changes the probability of any outcome by at most a factor e^0.98, except with probability 1e-05
+        """  # noqa: E501
+        answered = (
+            f"{self.n_teachers} teachers were asked {self.n_queries} questions and "
+            f"{self.n_answered} answers were released."
+        )
+        if not math.isfinite(self.epsilon):
+            return f"No privacy is guaranteed (epsilon is infinite). {answered}"
+        whose = {
+            "record": "Any one person's record changes",
+            "group": "All records of any one person (or other group) change",
+        }.get(self.unit, f"Any one {self.unit} changes")
+        return (
+            f"{whose} the probability of any outcome by at most a factor "
+            f"e^{_rounded_up(self.epsilon)}, except with probability "
+            f"{self.delta:g}. The change that is covered: {self.adjacency}. {answered}"
+        )
+
+
+def _rounded_up(epsilon):
+    three_decimals = Decimal(repr(float(epsilon))).quantize(Decimal("0.001"), ROUND_CEILING)
+    return f"{float(three_decimals):g}"
+
 
 @dataclass(frozen=True, eq=False)
 class Plan:
-    """What a fit will ask, decided from public numbers alone.
+    """What a fit will ask and spend, decided from public numbers alone.
 
     Attributes
     ----------
@@ -83,6 +120,8 @@ class Plan:
         What they cost on any votes, at most the cap.
     method : str
         As in `PrivacySpent`.
+    cost : Cost
+        The same as `epsilon`, in all the ways that add up with the costs of other fits.
     budget : RenyiFilter or None
         What stops the stages before the cap, if not all queries fit.
     test : PrivacyTest or None
@@ -92,6 +131,7 @@ class Plan:
     stages: list
     epsilon: float
     method: str
+    cost: Cost
     budget: "RenyiFilter | None" = None
     test: PrivacyTest | None = None
 
@@ -139,6 +179,15 @@ class RenyiFilter:
         self.order = order
         self.limit = limit
         self.spent = 0.0
+
+    def cost(self, total):
+        """Cost of what the filter lets through, given the `Cost` of all that could be asked.
+
+        Costs grow with the order, so below its own the limit holds as well; above, only the total.
+        """
+        within = self.order >= DEFAULT_ORDERS
+        rdp = np.where(within, np.minimum(self.limit, total.rdp), total.rdp)
+        return replace(total, rdp=rdp)
 
     def allow(self, paid, check, answer):
         """Spend on as many of the queries, in order, as fit.
@@ -231,26 +280,31 @@ def plan_queries(
 
     def total(wanted):
         parts = [cost(n) for cost, n in zip(costs, wanted, strict=True)]
-        return reduce(Cost.plus, parts).epsilon(delta)
+        return reduce(Cost.plus, parts)
 
-    if epsilon is None or total(wanted)[0] <= epsilon:
-        return Plan(list(zip(aggregators, wanted, strict=True)), *total(wanted))
+    def plan(wanted):
+        cost = total(wanted)
+        return Plan(list(zip(aggregators, wanted, strict=True)), *cost.epsilon(delta), cost)
+
+    if epsilon is None or total(wanted).epsilon(delta)[0] <= epsilon:
+        return plan(wanted)
     if len(aggregators) == 1 and not _has_check(aggregators[0], public):
-        affordable = _affordable(lambda n: total([n]), wanted[0], epsilon)
+        affordable = _affordable(lambda n: total([n]).epsilon(delta), wanted[0], epsilon)
         if affordable == 0:
-            raise _too_dear(aggregators[0], total([1])[0], epsilon, delta)
+            raise _too_dear(aggregators[0], total([1]).epsilon(delta)[0], epsilon, delta)
         if n_queries is not None:
             warnings.warn(
                 f"epsilon={epsilon:g} pays for {affordable} of the {n_queries} queries wanted; "
                 "only those are asked. Use more noise or raise epsilon to ask them all",
                 stacklevel=5,  # the caller of fit, past scikit-learn's wrapper
             )
-        return Plan([(aggregators[0], affordable)], *total([affordable]))
+        return plan([affordable])
     budget = _plan_filter(aggregators, epsilon, delta, public)
     if budget is None:  # some stage cannot ask a single query
         alone = [cost(1).epsilon(delta)[0] for cost in costs]
         raise _too_dear(aggregators[int(np.argmax(alone))], max(alone), epsilon, delta)
-    return Plan(list(zip(aggregators, wanted, strict=True)), epsilon, "filter", budget)
+    stages = list(zip(aggregators, wanted, strict=True))
+    return Plan(stages, epsilon, "filter", budget.cost(total(wanted)), budget)
 
 
 def _check_stages(aggregator, n_queries, n_public):
@@ -424,9 +478,10 @@ def _check_fixed(aggregators, n_queries, epsilon):
 
 def _plan_test(aggregator, n_queries, epsilon, delta, public):
     stages = [(aggregator, n_queries)]
-    worst, method = data_independent_epsilon(aggregator, n_queries, delta, **public)
+    cost = aggregator.costs(**public)(n_queries)
+    worst, method = cost.epsilon(delta)
     if worst <= epsilon:
-        return Plan(stages, worst, method)
+        return Plan(stages, worst, method, cost)
     test = PrivacyTest.plan(aggregator, n_queries, **public, epsilon=epsilon, delta=delta)
     if test is None:
         raise BudgetExceededError(
@@ -435,7 +490,9 @@ def _plan_test(aggregator, n_queries, epsilon, delta, public):
             f"fewer queries or use more noise; any votes cost at most {worst:.4g}. Nothing was "
             "spent"
         )
-    return Plan(stages, epsilon, "propose-test-release", test=test)
+    # (epsilon, delta) for test and labels together: pure, but for a probability of delta
+    cost = Cost(pure_rdp(epsilon, DEFAULT_ORDERS), math.inf, epsilon, delta)
+    return Plan(stages, epsilon, "propose-test-release", cost, test=test)
 
 
 def _warn_if_drowned(aggregator, n_teachers, n_queries):

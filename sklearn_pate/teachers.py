@@ -9,7 +9,6 @@ import os
 import re
 import sys
 import threading
-import time
 import warnings
 from dataclasses import dataclass
 
@@ -93,7 +92,7 @@ def collect_votes(
     n_jobs=None,
     temperature=None,
     keep_teachers=False,
-    verbose=0,
+    on_done=None,
 ):
     """Fit the teachers in parallel and count their votes.
 
@@ -125,8 +124,8 @@ def collect_votes(
         ``1 / temperature`` and normalised, in multiples of 2**-20 rounded down.
     keep_teachers : bool, default=False
         Whether to return the fitted teachers.
-    verbose : int, default=0
-        Above 0: one updating line with the number of teachers that finished.
+    on_done : callable, default=None
+        Called with the number of teachers that finished, each time one did.
 
     Returns
     -------
@@ -191,7 +190,6 @@ def collect_votes(
     votes = np.zeros((n_queries, n_classes), dtype=np.int64)
     rows = np.arange(n_queries)
     teachers = [None] * n_teachers if keep_teachers else None
-    show = _progress(n_teachers) if verbose else None
     with _Quiet():
         try:
             results = _run(tasks(), n_teachers, n_jobs)
@@ -205,8 +203,8 @@ def collect_votes(
                     votes += voted
                 if keep_teachers:
                     teachers[i] = fitted
-                if show is not None:
-                    show(done)
+                if on_done is not None:
+                    on_done(done)
         except Exception as error:  # its text may be data: it can hold whole results
             problems.append(
                 "teachers could not be sent to or from a worker process, or a worker died "
@@ -395,16 +393,3 @@ class _Quiet:
             _Quiet._depth -= 1
             if _Quiet._depth == 0:
                 _Quiet._stack.close()
-
-
-def _progress(n_teachers):
-    """Return a function that prints the number of finished teachers on one updating line."""
-    out, start = sys.stdout, time.monotonic()
-
-    def show(done):
-        left = (time.monotonic() - start) * (n_teachers - done) / done
-        end = "\n" if done == n_teachers else ""
-        out.write(f"\rteachers {done}/{n_teachers}, {left:.0f} s left {end}")
-        out.flush()
-
-    return show

@@ -37,7 +37,7 @@ ROOMS = {
         *("public", "partition", "teachers", "rdp", "aggregators", "accountant", "queries"),
         *("students", "exceptions"),
     },
-    "model_selection": {"accountant", "classifier"},
+    "model_selection": {"accountant", "classifier", "rdp", "partition", "public", "exceptions"},
     "datasets": set(),
     "plotting": {"matplotlib", "rdp"},
     "audit": {"rdp"},

@@ -15,17 +15,20 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from .._sklearn import (
+    CallbackSupportMixin,
     HasMethods,
     Interval,
     StrOptions,
     _fit_context,
     _num_samples,
     _safe_indexing,
+    _VisualBlock,
 )
 from ..accountant import Asked, Curator, PrivacySpent, plan_queries
 from ..aggregators import Aggregator, GNMax
 from ..exceptions import PrivacyLeakWarning, PrivacyTestError, StudentError
 from ..partition import assign_teachers
+from ..public import public_rows
 from ..queries import (
     DiversityQueries,
     RandomQueries,
@@ -38,6 +41,7 @@ from ..queries import (
 from ..rdp import DEFAULT_ORDERS, check_votes
 from ..teachers import Votes, collect_votes, set_seeds, torch_seeded
 from .checks import check_dtypes, check_private, indexable_rows
+from .progress import Progress
 
 __all__ = ["PATEClassifier"]
 
@@ -74,7 +78,7 @@ def _student_has(method):
     return check
 
 
-class PATEClassifier(ClassifierMixin, BaseEstimator):
+class PATEClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
     """Classifier trained on private data through a noisy vote of teachers (PATE).
 
     The private records are split over teachers; each teacher votes on public, unlabelled points; a
@@ -153,8 +157,14 @@ class PATEClassifier(ClassifierMixin, BaseEstimator):
         several fits with one seed, share it: what they release can be combined to undo the noise,
         even by who does not know the seed. It is dropped from pickles of a fitted estimator, but
         a seed that can be guessed can be checked against what was published.
+    ledger : PrivacyLedger or None, default=None
+        A budget for all fits on one private data set, `model_selection.PrivacyLedger`: it refuses
+        a fit that would exceed it before any teacher trains, and records the others before
+        labels are released. It refuses fits with a `random_state`.
     verbose : int, default=0
-        Above 0, print progress.
+        Above 0, print one updating line per phase: teachers, queries, student. With scikit-learn
+        1.9 or newer, `set_callbacks` is another way to see them, for instance with its
+        `ProgressBar`; callbacks see counts, not data.
 
     Attributes
     ----------
@@ -185,7 +195,9 @@ class PATEClassifier(ClassifierMixin, BaseEstimator):
     Raises
     ------
     BudgetExceededError
-        From `fit`, before any teacher trains, if `epsilon` does not pay for one query.
+        From `fit`, before any teacher trains, if `epsilon` does not pay for one query, or the
+        ledger not for the fit. If another process used the ledger up while teachers trained, it
+        is raised after; either way nothing was released or spent.
     TeacherError
         From `fit`, if a teacher fails; no label was released.
     PrivacyTestError
@@ -240,6 +252,7 @@ class PATEClassifier(ClassifierMixin, BaseEstimator):
         "keep_teachers": ["boolean"],
         "n_jobs": [Integral, None],
         "random_state": ["random_state"],
+        "ledger": [HasMethods(["check", "record"]), None],
         "verbose": ["verbose"],
     }
 
@@ -261,6 +274,7 @@ class PATEClassifier(ClassifierMixin, BaseEstimator):
         keep_teachers=False,
         n_jobs=None,
         random_state=None,
+        ledger=None,
         verbose=0,
     ):
         self.base_estimator = base_estimator
@@ -278,6 +292,7 @@ class PATEClassifier(ClassifierMixin, BaseEstimator):
         self.keep_teachers = keep_teachers
         self.n_jobs = n_jobs
         self.random_state = random_state
+        self.ledger = ledger
         self.verbose = verbose
 
     @_fit_context(prefer_skip_nested_validation=False)
@@ -292,9 +307,10 @@ class PATEClassifier(ClassifierMixin, BaseEstimator):
             categories of a DataFrame, so they must be those of `X_public`.
         y : array-like of shape (n_samples,)
             Private labels: strings, integers or booleans.
-        X_public : array-like, sparse matrix or DataFrame with n_public rows
+        X_public : array-like, sparse matrix, DataFrame or PublicData with n_public rows
             Public, unlabelled points with the same features. Required: the teachers label some
-            of them, and the student sees nothing else.
+            of them, and the student sees nothing else. `PublicData(X_public)` in searches and
+            cross-validation, which would cut an array of as many rows as `X`.
         groups : array-like of shape (n_samples,), default=None
             One identifier per record: of the person it belongs to, or, with
             ``partition="predefined"``, of its teacher.
@@ -316,10 +332,44 @@ class PATEClassifier(ClassifierMixin, BaseEstimator):
             spent.
         """
         task = self._check(X, y, X_public, groups, sample_weight)
-        plan = self._plan(task.X_public, task.parts.n_teachers, len(task.classes))
+        plan = self._plan(task.X_public, task.parts, len(task.classes))
         rows = self._first_rows(task.X_public, plan, len(task.classes), task.seeds)
-        votes = self._vote(task, rows)
-        return self._learn(votes, task.X_public, task.schema, plan, rows, task.seeds)
+        with Progress(self, n_phases=3) as progress:
+            votes = self._vote(task, rows, progress)
+            return self._learn(votes, task.X_public, task.schema, plan, rows, task.seeds, progress)
+
+    @_fit_context(prefer_skip_nested_validation=False)
+    def plan(self, X, y, X_public=None, *, groups=None, sample_weight=None):
+        """Check all that `fit` would, and say what it would ask and cost; nothing is spent.
+
+        Parameters
+        ----------
+        X, y, X_public, groups, sample_weight
+            As in `fit`.
+
+        Returns
+        -------
+        Plan
+            `stages`, the aggregators with their noise set and the queries of each; `epsilon` and
+            `method`, as `privacy_spent_` will say. It depends on public numbers alone.
+
+        Raises
+        ------
+        BudgetExceededError, ValueError
+            As `fit`.
+
+        Examples
+        --------
+        >>> from sklearn.datasets import make_classification
+        >>> from sklearn_pate import PATEClassifier
+        >>> X, y = make_classification(3000, random_state=0)
+        >>> clf = PATEClassifier(epsilon=1.0, n_queries=30, classes=[0, 1])
+        >>> plan = clf.plan(X[:2000], y[:2000], X_public=X[2000:])
+        >>> [(str(aggregator), n_queries) for aggregator, n_queries in plan.stages]
+        [('GNMax(sigma=25.2...)', 30)]
+        """
+        task = self._check(X, y, X_public, groups, sample_weight)
+        return self._plan(task.X_public, task.parts, len(task.classes))
 
     @_fit_context(prefer_skip_nested_validation=False)
     def poll(self, X, y, X_public=None, *, groups=None, sample_weight=None):
@@ -356,7 +406,8 @@ class PATEClassifier(ClassifierMixin, BaseEstimator):
         10
         """
         task = self._check(X, y, X_public, groups, sample_weight)
-        return self._vote(task, np.arange(_num_samples(task.X_public)))
+        with Progress(self, n_phases=1) as progress:
+            return self._vote(task, np.arange(_num_samples(task.X_public)), progress)
 
     @_fit_context(prefer_skip_nested_validation=False)
     def fit_votes(self, votes, X_public):
@@ -374,7 +425,7 @@ class PATEClassifier(ClassifierMixin, BaseEstimator):
             numbers, and each row sums to the number of teachers. With counts, `privacy_spent_`
             protects the votes of one teacher, and `classes` defaults to 0..n_classes-1. Number of
             teachers, partition and unit are those of the votes.
-        X_public : array-like with n_public rows
+        X_public : array-like or PublicData with n_public rows
             The rows that were voted on, in that order.
 
         Returns
@@ -392,22 +443,23 @@ class PATEClassifier(ClassifierMixin, BaseEstimator):
         if X_public is None:
             raise ValueError("X_public is missing: the rows that were voted on")
         self._check_estimators()
-        X_public = indexable_rows(X_public)
+        X_public = indexable_rows(public_rows(X_public))
         schema = clone(self)
         schema._check_features(X_public, "X_public", reset=True)
         votes = self._check_votes(votes, _num_samples(X_public))
         seeds = _streams(self.random_state)
-        plan = self._plan(X_public, votes.n_teachers, len(votes.classes))
+        plan = self._plan(X_public, votes, len(votes.classes))
         rows = self._first_rows(X_public, plan, len(votes.classes), seeds)
         votes = dataclasses.replace(votes, counts=votes.counts[rows])
-        return self._learn(votes, X_public, schema, plan, rows, seeds)
+        with Progress(self, n_phases=2) as progress:
+            return self._learn(votes, X_public, schema, plan, rows, seeds, progress)
 
     def fit_student(self, X_public, student=None):
         """Train another student on the labels already released, at no privacy cost.
 
         Parameters
         ----------
-        X_public : array-like with n_public rows
+        X_public : array-like or PublicData with n_public rows
             The public data given to `fit`, rows in the same order.
         student : classifier, default=None
             Unfitted; None is the estimator's own.
@@ -439,7 +491,7 @@ class PATEClassifier(ClassifierMixin, BaseEstimator):
         KNeighborsClassifier(n_neighbors=3)
         """
         check_is_fitted(self, "public_labels_")
-        X_public = indexable_rows(X_public)
+        X_public = indexable_rows(public_rows(X_public))
         self._check_features(X_public, "X_public")
         if _num_samples(X_public) != len(self.public_labels_):
             raise ValueError(
@@ -577,6 +629,7 @@ class PATEClassifier(ClassifierMixin, BaseEstimator):
         return estimators
 
     def _check_features_of(self, X, X_public):
+        X_public = public_rows(X_public)
         if X_public is None:
             raise ValueError(
                 "X_public is missing: public, unlabelled rows with the same features as X. The "
@@ -653,12 +706,19 @@ class PATEClassifier(ClassifierMixin, BaseEstimator):
             )
         return votes
 
-    def _plan(self, X_public, n_teachers, n_classes):
+    def _plan(self, X_public, parts, n_classes):
+        """What to ask and what it costs, from public numbers; refused if a budget is exceeded."""
+        if self.ledger is not None and self.random_state is not None:
+            raise ValueError(
+                "ledger refuses fits with a random_state: two of them with one seed, clones in a "
+                f"search for instance, share noise; got random_state={self.random_state!r}, give "
+                "random_state=None"
+            )
         plan = plan_queries(
             GNMax(sigma=None) if self.aggregator is None else self.aggregator,
             self.n_queries,
             n_public=_num_samples(X_public),
-            n_teachers=n_teachers,
+            n_teachers=parts.n_teachers,
             n_classes=n_classes,
             epsilon=self.epsilon,
             delta=self.delta,
@@ -673,6 +733,8 @@ class PATEClassifier(ClassifierMixin, BaseEstimator):
                     f"on the labels before; {what} needs all queries at once. Use "
                     "query_strategy='random'"
                 )
+        if self.ledger is not None:
+            self.ledger.check(self._spent(plan, parts), plan.cost)
         return plan
 
     def _first_rows(self, X_public, plan, n_classes, seeds):
@@ -689,22 +751,23 @@ class PATEClassifier(ClassifierMixin, BaseEstimator):
             ) from error
         return np.arange(_num_samples(X_public))
 
-    def _vote(self, task, rows):
-        counts, teachers = collect_votes(
-            task.estimators,
-            task.X,
-            task.codes,
-            _safe_indexing(task.X_public, rows),
-            teacher=task.parts.teacher,
-            n_teachers=task.parts.n_teachers,
-            n_classes=len(task.classes),
-            sample_weight=task.sample_weight,
-            seed=task.seeds["teachers"],
-            temperature=_temperature(self.aggregator),
-            n_jobs=self.n_jobs,
-            keep_teachers=self.keep_teachers,
-            verbose=self.verbose,
-        )
+    def _vote(self, task, rows, progress):
+        with progress.phase("teachers", task.parts.n_teachers) as done:
+            counts, teachers = collect_votes(
+                task.estimators,
+                task.X,
+                task.codes,
+                _safe_indexing(task.X_public, rows),
+                teacher=task.parts.teacher,
+                n_teachers=task.parts.n_teachers,
+                n_classes=len(task.classes),
+                sample_weight=task.sample_weight,
+                seed=task.seeds["teachers"],
+                temperature=_temperature(self.aggregator),
+                n_jobs=self.n_jobs,
+                keep_teachers=self.keep_teachers,
+                on_done=done,
+            )
         return Votes(
             counts,
             task.classes,
@@ -716,14 +779,17 @@ class PATEClassifier(ClassifierMixin, BaseEstimator):
             teachers,
         )
 
-    def _learn(self, votes, X_public, schema, plan, rows, seeds):
+    def _learn(self, votes, X_public, schema, plan, rows, seeds, progress):
         """Release labels from the votes on `rows`, and train the student."""
         self._seed_used = True  # what is drawn from here on protects the votes
+        if self.ledger is not None:
+            self.ledger.record(self._spent(plan, votes), plan.cost)
         self._test(plan, votes, seeds["test"])
         self._release(schema, X_public, votes, plan)
         log = []
         try:
-            self._ask(X_public, plan, votes.counts, rows, seeds, log)
+            with progress.phase("queries", plan.n_queries) as done:
+                self._ask(X_public, plan, votes.counts, rows, seeds, log, done)
         finally:
             taken = np.concatenate([np.array([], dtype=np.intp), *(own for _, own in log)])
             self.curator_ = Curator(
@@ -735,7 +801,10 @@ class PATEClassifier(ClassifierMixin, BaseEstimator):
                 plan.test,
                 cap=None if plan.budget is None else plan.epsilon,
             )
-        return self._fit_student(X_public, self._unfitted_student(), seeds["student"])
+        with progress.phase("student", 1) as done:
+            self._fit_student(X_public, self._unfitted_student(), seeds["student"])
+            done(1)
+        return self
 
     def _test(self, plan, votes, seed):
         if plan.test is None or plan.test.passes(votes.counts, np.random.default_rng(seed)):
@@ -748,14 +817,14 @@ class PATEClassifier(ClassifierMixin, BaseEstimator):
             self._spent(plan, votes),
         )
 
-    def _spent(self, plan, votes):
+    def _spent(self, plan, parts):
         return PrivacySpent(
             epsilon=plan.epsilon,
             delta=self.delta,
             method=plan.method,
-            unit=votes.unit,
-            adjacency=votes.adjacency,
-            n_teachers=votes.n_teachers,
+            unit=parts.unit,
+            adjacency=parts.adjacency,
+            n_teachers=parts.n_teachers,
             n_queries=plan.n_queries,
             n_answered=0,
         )
@@ -777,7 +846,7 @@ class PATEClassifier(ClassifierMixin, BaseEstimator):
         for of_an_earlier_fit in ("student_", "curator_"):
             self.__dict__.pop(of_an_earlier_fit, None)
 
-    def _ask(self, X_public, plan, counts, rows, seeds, log):
+    def _ask(self, X_public, plan, counts, rows, seeds, log, done):
         """Release labels, by stages and rounds; log how, and which of the votes were asked."""
         strategy, noise = self._strategy(), np.random.default_rng(seeds["noise"])
         choice = np.random.default_rng(seeds["queries"])
@@ -804,6 +873,7 @@ class PATEClassifier(ClassifierMixin, BaseEstimator):
                     n_queries=len(self.query_indices_),
                     n_answered=int((self.public_labels_ >= 0).sum()),
                 )
+                done(len(self.query_indices_))
                 if n_asked < part.size:
                     break
         if plan.budget is not None and len(self.query_indices_) < plan.n_queries:
@@ -913,6 +983,24 @@ class PATEClassifier(ClassifierMixin, BaseEstimator):
         tags.input_tags.pairwise = False
         return tags
 
+    def _sk_visual_block_(self):
+        """The diagram: teachers, aggregator and student, and what was spent."""
+        aggregator = getattr(self, "aggregator_", self.aggregator)
+        if aggregator is None:
+            aggregator = GNMax(sigma=None)
+        stages = aggregator if isinstance(aggregator, list) else [aggregator]
+        n_teachers = getattr(self, "n_teachers_", self.n_teachers)
+        parts = [(f"{n_teachers} teachers", e) for e in self._base_estimators()]
+        parts += [("aggregator", stage) for stage in stages]
+        parts.append(("student", getattr(self, "student_", self._unfitted_student())))
+        names = [f"{part}: {type(estimator).__name__}" for part, estimator in parts]
+        diagram = _VisualBlock("parallel", [estimator for _, estimator in parts], names=names)
+        if not hasattr(self, "privacy_spent_"):
+            return diagram
+        said = self.privacy_spent_.summary()
+        spent = _VisualBlock("single", said, names=said, name_details=repr(self.privacy_spent_))
+        return _VisualBlock("serial", [diagram, spent], dash_wrapped=False)
+
     def __getstate__(self):
         # Private: the curator's view, whatever the given estimators were fitted on before, and,
         # once noise was drawn from it, the seed.
@@ -923,6 +1011,7 @@ class PATEClassifier(ClassifierMixin, BaseEstimator):
                 state[name] = clone(state[name], safe=False)
         if state.pop("_seed_used", False):
             state["random_state"] = None
+            state.pop("_skl_callbacks", None)
         return state
 
 

@@ -19,7 +19,14 @@ References
 """
 
 from .calibration import gnmax_sigma, lnmax_gamma, stable_run_epsilon
-from .checks import DEFAULT_ORDERS, check_delta, check_log_proba, check_orders, check_votes
+from .checks import (
+    DEFAULT_ORDERS,
+    check_delta,
+    check_log_proba,
+    check_orders,
+    check_positive,
+    check_votes,
+)
 from .conversion import epsilon_by_order, gdp_mu, gdp_to_epsilon, rdp_to_epsilon
 from .discrete import DiscreteGaussian, DiscreteLaplace, DiscreteNoise
 from .exact import exact_rdp
@@ -56,6 +63,7 @@ __all__ = [
     "check_delta",
     "check_log_proba",
     "check_orders",
+    "check_positive",
     "check_votes",
     "checked_rdp",
     "composition",
