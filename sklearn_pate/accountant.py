@@ -126,6 +126,8 @@ class Plan:
         What stops the stages before the cap, if not all queries fit.
     test : PrivacyTest or None
         What the votes must pass before labels are released, with ``accounting="ptr"``.
+    spent : PrivacySpent or None
+        What `privacy_spent_` will say, before any answer.
     """
 
     stages: list
@@ -134,6 +136,7 @@ class Plan:
     cost: Cost
     budget: "RenyiFilter | None" = None
     test: PrivacyTest | None = None
+    spent: PrivacySpent | None = None
 
     @property
     def n_queries(self):

@@ -2,25 +2,43 @@
 
 import math
 import sqlite3
+import warnings
 from contextlib import closing, contextmanager
+from dataclasses import replace
 from datetime import UTC, datetime
+from numbers import Integral, Real
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
+from joblib import hash as fingerprint
+from scipy.optimize import brentq
+from scipy.special import logsumexp
+from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clone
+from sklearn.metrics import check_scoring
+from sklearn.model_selection import ParameterGrid, ParameterSampler
+from sklearn.utils import get_tags, indexable
+from sklearn.utils.metaestimators import available_if
+from sklearn.utils.validation import check_is_fitted
 
-from .exceptions import BudgetExceededError
+from ._sklearn import HasMethods, Interval, StrOptions, _fit_context, _safe_indexing
+from .classifier import PATEClassifier
+from .exceptions import BudgetExceededError, StudentError
+from .partition import assign_teachers, identifiers
+from .public import public_rows
 from .rdp import (
     DEFAULT_ORDERS,
     Cost,
+    TrialCount,
     check_delta,
     check_positive,
     epsilon_by_order,
     gdp_mu,
     gdp_to_epsilon,
+    pure_rdp,
 )
 
-__all__ = ["PrivacyLedger"]
+__all__ = ["PrivacyLedger", "PrivateGridSearchCV", "PrivateRandomizedSearchCV"]
 
 
 class PrivacyLedger:
@@ -289,3 +307,576 @@ def _epsilon(way, total, delta):
         return total
     order = float(way.removeprefix("renyi "))
     return float(epsilon_by_order([total], delta, [order]).item())
+
+
+# --- searches ----------------------------------------------------------------------------------
+
+
+def _best_has(method):
+    def check(self):
+        getattr(getattr(self, "best_estimator_", self.estimator), method)
+        return True
+
+    return check
+
+
+class _PrivateSearch(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
+    """A random number of trials of random candidates; the best is published, the rest forgotten."""
+
+    # Requested by default, so that metadata routing needs no call from the user
+    __metadata_request__fit = {"X_public": True, "groups": True, "X_val": True, "y_val": True}
+
+    _parameter_constraints: dict = {
+        "estimator": [PATEClassifier],
+        "epsilon": [Interval(Real, 0, None, closed="neither"), None],
+        "delta": [Interval(Real, 0, 1, closed="neither")],
+        "n_trials": [Interval(Real, 1, None, closed="neither"), None],
+        "distribution": [StrOptions({"negative_binomial", "poisson"})],
+        "eta": [Interval(Real, -1, None, closed="neither")],
+        "scoring": [str, callable, None],
+        "validation_fraction": [Interval(Real, 0, 0.5, closed="right")],
+        "ledger": [HasMethods(["check", "record"]), None],
+        "random_state": ["random_state"],
+    }
+
+    @_fit_context(prefer_skip_nested_validation=False)
+    def fit(self, X, y, X_public=None, *, X_val=None, y_val=None, groups=None):
+        """Try candidates on private data and keep the best.
+
+        Parameters
+        ----------
+        X, y : array-like with n_samples rows
+            Private data, as in `PATEClassifier.fit`.
+        X_public : array-like or PublicData with n_public rows
+            Public, unlabelled rows.
+        X_val, y_val : array-like or PublicData with n_val rows, default=None
+            Public, labelled rows that trials are scored on. None: a part of the private data is
+            held out, and each trial's score is noisy.
+        groups : array-like of shape (n_samples,), default=None
+            As in `PATEClassifier.fit`.
+
+        Returns
+        -------
+        object
+            Itself, fitted.
+
+        Raises
+        ------
+        BudgetExceededError
+            Before any teacher trains, if the budget does not pay for the search.
+        StudentError
+            If the best trial could not train its student. The search is paid for.
+        ValueError
+            If something given does not fit together, or a candidate cannot be accounted for.
+            Nothing was spent.
+        """
+        X_public, X_val, y_val = (public_rows(given) for given in (X_public, X_val, y_val))
+        rng = np.random.default_rng(_entropy(self.random_state))
+        candidates = self._candidates(rng)
+        X, y, groups = indexable(X, y, groups)
+        if X_val is None and y_val is None:
+            train, judge = self._hold_out(X, y, groups, rng)
+            X, y, groups = (_take(given, train) for given in (X, y, groups))
+        else:
+            judge = self._public_judge(X_val, y_val, X_public)
+        given = {"X": X, "y": y, "X_public": X_public, "groups": groups}
+        count = self._trial_count(len(candidates))
+        plans, cost = self._calibrate(candidates, given, judge, count)
+        epsilon = cost.epsilon(self.delta)[0]
+        spent = replace(plans[0].spent, epsilon=epsilon, delta=self.delta, method="tuning")
+        if self.ledger is not None:
+            self.ledger.record(spent, cost)
+
+        best, votes, seeded = None, {}, self.random_state is not None
+        with warnings.catch_warnings():  # how many there are would tell how many trials
+            warnings.simplefilter("ignore")
+            for _ in range(count.draw(rng)):
+                k = int(rng.integers(len(candidates)))
+                trial = _try(clone(candidates[k][1]), given, votes, judge, plans[k], rng, seeded)
+                if best is None or trial[:2] > best[1][:2]:
+                    best = candidates[k][0], trial
+        if best is None:
+            raise ValueError(
+                f"the random number of trials was 0; the search is paid for all the same, "
+                f"epsilon={epsilon:.4g}. Raise n_trials, or use distribution='negative_binomial'"
+            )
+        return self._publish(*best, spent)
+
+    def _candidates(self, rng):
+        """Parameters and estimator of each candidate."""
+        if self.ledger is not None and self.random_state is not None:
+            raise ValueError(
+                "ledger refuses searches with a random_state: two with one seed share noise; "
+                f"got random_state={self.random_state!r}, give random_state=None"
+            )
+        candidates = []
+        for params in self._param_sets(rng):
+            if self.epsilon is not None and "epsilon" in params:
+                raise ValueError(
+                    "epsilon of the search sets the epsilon of all trials; leave it out of the "
+                    "candidates, or give the search epsilon=None"
+                )
+            estimator = clone(self.estimator).set_params(**params)
+            for name in ("random_state", "ledger"):
+                if getattr(estimator, name) is not None:
+                    raise ValueError(
+                        f"estimator has {name}={getattr(estimator, name)!r}, which would be that "
+                        f"of each trial; give {name} to the search, and None to the estimator"
+                    )
+            if estimator.classes is None:
+                raise ValueError(
+                    "estimator needs classes=[...], all labels that may occur: read from the "
+                    "private labels, they are not covered by the guarantee"
+                )
+            estimator.set_params(keep_teachers=False, verbose=0)
+            candidates.append((params, estimator))
+        if not candidates:
+            raise ValueError("there are no candidates; give at least one set of parameters")
+        return candidates
+
+    def _trial_count(self, n_candidates):
+        mean = 2 * n_candidates if self.n_trials is None else self.n_trials
+        return TrialCount(mean, self.distribution, self.eta)
+
+    def _hold_out(self, X, y, groups, rng):
+        """Rows to train on, and a judge with the others: each record, or group, is in one part."""
+        if self.scoring is not None:
+            raise ValueError(
+                f"scoring={self.scoring!r} needs public rows, X_val and y_val: on private rows the "
+                "score is a noisy number of right predictions. Give them, or scoring=None"
+            )
+        partition = self.estimator.partition
+        if not isinstance(partition, str):
+            raise ValueError(
+                "with a partition of your own, how to hold out private rows is not known; give "
+                "public rows, X_val and y_val"
+            )
+        units = None
+        if groups is not None:
+            partition, units = "hash", identifiers(groups, "groups")
+        elif partition == "hash":
+            units = identifiers(X.index, "the index of X") if hasattr(X, "index") else None
+        n_parts = round(1 / self.validation_fraction)
+        part = assign_teachers(
+            partition,
+            len(y),
+            n_parts,
+            unit=self.estimator.unit,
+            index=getattr(X, "index", None),
+            groups=groups,
+            seed=np.random.SeedSequence(rng.integers(2**32, size=4).tolist()),
+        ).teacher
+        train, held = np.flatnonzero(part > 0), np.flatnonzero(part == 0)
+        if units is None:
+            units = np.arange(len(y))
+        return train, _PrivateJudge(_take(X, held), np.asarray(y)[held], units[held], rng)
+
+    def _public_judge(self, X_val, y_val, X_public):
+        if X_val is None or y_val is None:
+            raise ValueError("X_val and y_val belong together: public rows and their labels")
+        if len(y_val) == 0 or np.shape(X_val)[1:] != np.shape(X_public)[1:]:
+            raise ValueError(
+                "X_val must have rows with the features of X_public; got shapes "
+                f"{np.shape(X_val)} and {np.shape(X_public)}"
+            )
+        X_val, y_val = indexable(X_val, y_val)
+        unknown = set(np.unique(y_val).tolist()) - set(np.unique(self.estimator.classes).tolist())
+        if unknown:
+            raise ValueError(f"y_val has labels that are not in classes: {sorted(unknown)}")
+        return _PublicJudge(X_val, y_val, check_scoring(self.estimator, self.scoring))
+
+    def _calibrate(self, candidates, given, judge, count):
+        """Set the epsilon of each trial; return the plans, and the `Cost` of the whole search."""
+
+        def planned(epsilon, every=False):
+            known, plans = {}, []
+            for _, estimator in candidates:
+                if epsilon is not None:
+                    estimator.set_params(epsilon=epsilon)
+                key = _fingerprint(estimator, _NOT_PLANNED)
+                if every or key not in known:
+                    known[key] = estimator.plan(**given)
+                plans.append(known[key])
+            curves = [judge.rdp(plan) for plan in plans]
+            return plans, Cost(count.rdp(_mixture(curves), DEFAULT_ORDERS), math.inf, math.inf)
+
+        def excess(log_epsilon):
+            try:
+                return planned(math.exp(log_epsilon))[1].epsilon(self.delta)[0] - self.epsilon
+            except BudgetExceededError:
+                return -self.epsilon  # it pays for nothing: look further up
+
+        epsilon = None
+        if self.epsilon is not None:
+            low, high = math.log(self.epsilon / 20), math.log(self.epsilon)
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                if excess(low) > 0:
+                    raise BudgetExceededError(
+                        f"epsilon={self.epsilon:g} does not pay for the best of {count.mean:g} "
+                        "expected trials; raise it, or lower n_trials. Nothing was spent"
+                    )
+                epsilon = math.exp(
+                    brentq(excess, low, high, xtol=1e-3) if excess(high) > 0 else high
+                )
+                while excess(math.log(epsilon)) > 0:
+                    epsilon *= 0.999
+        plans, cost = planned(epsilon, every=True)
+        if len({(plan.spent.unit, plan.spent.adjacency) for plan in plans}) > 1:
+            raise ValueError("all candidates must protect the same change of the data (partition)")
+        return plans, cost
+
+    def _publish(self, params, trial, spent):
+        score, _, estimator = trial
+        if isinstance(estimator, StudentError):
+            raise StudentError(str(estimator), estimator.public_labels, spent) from None
+        told = estimator.privacy_spent_
+        self.privacy_spent_ = replace(
+            spent,
+            n_teachers=told.n_teachers,
+            n_queries=told.n_queries,
+            n_answered=told.n_answered,
+        )
+        estimator.privacy_spent_ = self.privacy_spent_  # its own knows of one trial
+        del estimator.curator_
+        self.best_estimator_, self.best_params_, self.best_score_ = estimator, params, score
+        self.classes_, self.n_features_in_ = estimator.classes_, estimator.n_features_in_
+        self.__dict__.pop("feature_names_in_", None)
+        if hasattr(estimator, "feature_names_in_"):
+            self.feature_names_in_ = estimator.feature_names_in_
+        return self
+
+    def predict(self, X):
+        """Predict labels with the best model; see `PATEClassifier.predict`."""
+        check_is_fitted(self)
+        return self.best_estimator_.predict(X)
+
+    @available_if(_best_has("predict_proba"))
+    def predict_proba(self, X):
+        """Predict class probabilities with the best model."""
+        check_is_fitted(self)
+        return self.best_estimator_.predict_proba(X)
+
+    @available_if(_best_has("predict_proba"))
+    def predict_log_proba(self, X):
+        """Log of `predict_proba`."""
+        check_is_fitted(self)
+        return self.best_estimator_.predict_log_proba(X)
+
+    @available_if(_best_has("decision_function"))
+    def decision_function(self, X):
+        """Decision values of the best model."""
+        check_is_fitted(self)
+        return self.best_estimator_.decision_function(X)
+
+    def __sklearn_is_fitted__(self):
+        return hasattr(self, "best_estimator_")
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.input_tags = get_tags(self.estimator).input_tags
+        return tags
+
+    def __getstate__(self):
+        state = dict(super().__getstate__())
+        if "best_estimator_" in state:  # whoever knows the seed can undo the noise
+            state["random_state"] = None
+        return state
+
+
+class PrivateGridSearchCV(_PrivateSearch):
+    """Choose parameters on private data at a small multiple of one fit's cost.
+
+    A grid search with a `PATEClassifier` spends on every candidate and fold. This one runs a
+    random number of trials: each takes a candidate at random, fits it and scores it. Only the
+    best trial's model, parameters and score are published; the others, and their number, are
+    forgotten. That costs a little more than one trial, not the sum (Papernot and Steinke 2022).
+
+    Parameters
+    ----------
+    estimator : PATEClassifier
+        With `classes`, and without `random_state` and `ledger`: those are the search's.
+        Preprocessing belongs inside its base estimator, or into a Pipeline around the search.
+    param_grid : dict or list of dict
+        Candidates, as in `sklearn.model_selection.GridSearchCV`.
+    epsilon : float or None, default=1.0
+        Budget of the whole search; the epsilon of each trial follows from it, a bit below half.
+        None: each trial has the estimator's, and `privacy_spent_` says what that comes to.
+    delta : float, default=1e-5
+        Probability with which the guarantee of the search may fail.
+    n_trials : float, default=None
+        Expected number of trials, above 1. None is twice the number of candidates. Few trials
+        miss good candidates; many cost little privacy. Trials that need the same teachers share
+        them.
+    distribution : {"negative_binomial", "poisson"}, default="negative_binomial"
+        Distribution of the number of trials, see `rdp.TrialCount`.
+    eta : float, default=1.0
+        Shape of "negative_binomial": 1 is the geometric distribution.
+    scoring : str, callable or None, default=None
+        How trials are scored on `X_val` and `y_val`; None is accuracy. Without them, it must be
+        None.
+    validation_fraction : float, default=0.2
+        Part of the private data that is held out to score on, if `X_val` is not given; at most
+        0.5. The noise of each score costs no more than the trial does, and as each record is in
+        one of the two parts, only the larger cost counts.
+    ledger : PrivacyLedger or None, default=None
+        Budget of the private data set; the search is one entry.
+    random_state : int, RandomState instance or None, default=None
+        As in `PATEClassifier`: for tests only.
+
+    Attributes
+    ----------
+    best_estimator_ : PATEClassifier
+        The model of the best trial; it is not refitted, as that would cost more.
+    best_params_ : dict
+        Its parameters.
+    best_score_ : float
+        Its score; on private rows, the noisy number of held-out records (or groups) that it
+        predicts right.
+    privacy_spent_ : PrivacySpent
+        What the whole search spent, safe to publish.
+    classes_ : ndarray of shape (n_classes,)
+        Sorted labels.
+    n_features_in_ : int
+        Number of features.
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Feature names, if the private data had string column names.
+
+    Notes
+    -----
+    There is no `cv_results_`: the other trials and their number are private. How long `fit` takes
+    tells something of that number; do not publish it.
+
+    References
+    ----------
+    .. [1] Papernot, Steinke (2022). Hyperparameter tuning with Renyi differential privacy. ICLR.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import make_classification
+    >>> from sklearn.linear_model import LogisticRegression
+    >>> from sklearn_pate import PATEClassifier
+    >>> from sklearn_pate.model_selection import PrivateGridSearchCV
+    >>> X, y = make_classification(4000, n_features=5, class_sep=2, random_state=0)
+    >>> clf = PATEClassifier(LogisticRegression(), n_teachers=50, classes=[0, 1])
+    >>> grid = {"student__C": [0.01, 1.0], "student": [LogisticRegression()]}
+    >>> search = PrivateGridSearchCV(clf, grid, epsilon=2.0)
+    >>> search = search.fit(X[:3000], y[:3000], X_public=X[3000:])
+    >>> search.privacy_spent_.epsilon <= 2.0
+    True
+    """
+
+    _parameter_constraints: dict = {
+        **_PrivateSearch._parameter_constraints,
+        "param_grid": [dict, list],
+    }
+
+    def __init__(
+        self,
+        estimator,
+        param_grid,
+        *,
+        epsilon=1.0,
+        delta=1e-5,
+        n_trials=None,
+        distribution="negative_binomial",
+        eta=1.0,
+        scoring=None,
+        validation_fraction=0.2,
+        ledger=None,
+        random_state=None,
+    ):
+        self.estimator = estimator
+        self.param_grid = param_grid
+        self.epsilon = epsilon
+        self.delta = delta
+        self.n_trials = n_trials
+        self.distribution = distribution
+        self.eta = eta
+        self.scoring = scoring
+        self.validation_fraction = validation_fraction
+        self.ledger = ledger
+        self.random_state = random_state
+
+    def _param_sets(self, rng):
+        return list(ParameterGrid(self.param_grid))
+
+
+class PrivateRandomizedSearchCV(_PrivateSearch):
+    """Like `PrivateGridSearchCV`, with candidates drawn from distributions.
+
+    Parameters
+    ----------
+    estimator : PATEClassifier
+        As in `PrivateGridSearchCV`.
+    param_distributions : dict or list of dict
+        Candidates, as in `sklearn.model_selection.RandomizedSearchCV`.
+    n_iter : int, default=10
+        Number of candidates that are drawn, before anything private is looked at.
+    epsilon, delta, n_trials, distribution, eta, scoring, validation_fraction, ledger, random_state
+        As in `PrivateGridSearchCV`.
+
+    Attributes
+    ----------
+    best_estimator_, best_params_, best_score_, privacy_spent_, classes_
+        As in `PrivateGridSearchCV`.
+    n_features_in_, feature_names_in_
+        As in `PrivateGridSearchCV`.
+
+    Examples
+    --------
+    >>> from scipy.stats import loguniform
+    >>> from sklearn.datasets import make_classification
+    >>> from sklearn.linear_model import LogisticRegression
+    >>> from sklearn_pate import PATEClassifier
+    >>> from sklearn_pate.model_selection import PrivateRandomizedSearchCV
+    >>> X, y = make_classification(4000, n_features=5, class_sep=2, random_state=0)
+    >>> clf = PATEClassifier(LogisticRegression(), n_teachers=50, classes=[0, 1])
+    >>> search = PrivateRandomizedSearchCV(
+    ...     clf, {"base_estimator__C": loguniform(0.01, 10)}, n_iter=3, epsilon=2.0
+    ... )
+    >>> search = search.fit(X[:3000], y[:3000], X_public=X[3000:])
+    >>> list(search.best_params_)
+    ['base_estimator__C']
+    """
+
+    _parameter_constraints: dict = {
+        **_PrivateSearch._parameter_constraints,
+        "param_distributions": [dict, list],
+        "n_iter": [Interval(Integral, 1, None, closed="left")],
+    }
+
+    def __init__(
+        self,
+        estimator,
+        param_distributions,
+        *,
+        n_iter=10,
+        epsilon=1.0,
+        delta=1e-5,
+        n_trials=None,
+        distribution="negative_binomial",
+        eta=1.0,
+        scoring=None,
+        validation_fraction=0.2,
+        ledger=None,
+        random_state=None,
+    ):
+        self.estimator = estimator
+        self.param_distributions = param_distributions
+        self.n_iter = n_iter
+        self.epsilon = epsilon
+        self.delta = delta
+        self.n_trials = n_trials
+        self.distribution = distribution
+        self.eta = eta
+        self.scoring = scoring
+        self.validation_fraction = validation_fraction
+        self.ledger = ledger
+        self.random_state = random_state
+
+    def _param_sets(self, rng):
+        seed = int(rng.integers(2**32))
+        return list(ParameterSampler(self.param_distributions, self.n_iter, random_state=seed))
+
+
+class _PublicJudge:
+    """Scores on public rows: no cost."""
+
+    def __init__(self, X, y, scorer):
+        self._X, self._y, self._scorer = X, y, scorer
+
+    def rdp(self, plan):
+        return _curve(plan)
+
+    def score(self, estimator, plan):
+        return float(self._scorer(estimator, self._X, self._y))
+
+
+class _PrivateJudge:
+    """Scores on held-out private rows: a noisy number of units predicted right.
+
+    A unit is a record, or all rows of one identifier or group; it adds their mean, at most 1.
+    """
+
+    def __init__(self, X, y, units, rng):
+        self._X, self._y, self._rng = X, y, rng
+        self._units = np.unique(units, return_inverse=True)[1]
+
+    def rdp(self, plan):
+        # A record is in one part: it changes either the model or the score
+        noise = DEFAULT_ORDERS * gdp_mu(plan.epsilon, plan.spent.delta) ** 2 / 2
+        return np.maximum(_curve(plan), noise)
+
+    def score(self, estimator, plan):
+        noise = self._rng.normal(scale=1 / gdp_mu(plan.epsilon, plan.spent.delta))
+        if not len(self._y):
+            return float(round(noise))
+        try:
+            right = estimator.predict(self._X) == self._y
+        except Exception as error:  # its text may be data
+            raise ValueError(
+                "the model of a trial cannot predict held-out private rows "
+                f"({type(error).__name__}); the search is paid for"
+            ) from None
+        mean = np.bincount(self._units, right) / np.bincount(self._units)
+        return float(round(mean.sum() + noise))  # rounded: no digits that tell of the sum
+
+
+def _try(estimator, given, votes, judge, plan, rng, seeded):
+    """One trial: its score, a number that breaks ties, and the fitted estimator or its error."""
+    seeds = (int(rng.integers(2**31)) if seeded else None for _ in range(2))
+    key = _fingerprint(estimator, _NOT_TEACHERS), getattr(estimator.aggregator, "temperature", None)
+    if key not in votes:
+        votes[key] = clone(estimator).set_params(random_state=next(seeds)).poll(**given)
+    try:
+        estimator.set_params(random_state=next(seeds)).fit_votes(votes[key], given["X_public"])
+    except StudentError as error:
+        return -math.inf, rng.random(), error
+    return judge.score(estimator, plan), rng.random(), estimator
+
+
+#: Parameters that do not change what a fit costs, and those that do not change its teachers.
+_NOT_PLANNED = {"base_estimator", "student", "n_jobs", "verbose", "keep_teachers"}
+_NOT_TEACHERS = {
+    *("student", "aggregator", "n_queries", "query_strategy", "epsilon", "delta", "accounting"),
+    *("n_jobs", "verbose", "ledger", "random_state"),
+}
+
+
+def _fingerprint(estimator, without):
+    params = estimator.get_params()
+    return fingerprint({k: v for k, v in params.items() if k.split("__")[0] not in without})
+
+
+def _curve(plan):
+    """Renyi cost of one fit, by whichever way of counting is smallest at each order."""
+    cost = plan.cost
+    if cost.delta > 0:
+        raise ValueError(
+            f"{plan.stages[0][0]} with this accounting has a delta of its own, which the number of "
+            "trials would multiply: neither StableArgmax nor accounting='ptr' can be tuned"
+        )
+    if not math.isfinite(plan.epsilon):
+        raise ValueError(
+            f"{plan.stages[0][0]} has no privacy guarantee; use an aggregator with noise"
+        )
+    curve = np.minimum(cost.rdp, DEFAULT_ORDERS * cost.mu_squared / 2)
+    return np.minimum(curve, pure_rdp(cost.pure, DEFAULT_ORDERS) if cost.pure < 1e6 else np.inf)
+
+
+def _mixture(curves):
+    """Renyi cost of one trial, whose candidate is drawn at random and published."""
+    exponents = (DEFAULT_ORDERS - 1) * np.array(curves)
+    return (logsumexp(exponents, axis=0) - math.log(len(curves))) / (DEFAULT_ORDERS - 1)
+
+
+def _take(array, rows):
+    return None if array is None else _safe_indexing(array, rows)
+
+
+def _entropy(random_state):
+    """What seeds the search; None, the default, is the operating system's."""
+    if isinstance(random_state, np.random.RandomState):
+        return random_state.randint(2**32, size=4, dtype=np.uint32).tolist()
+    return random_state

@@ -22,6 +22,7 @@ __all__ = [
     "PredefinedPartition",
     "RandomPartition",
     "assign_teachers",
+    "identifiers",
 ]
 
 
@@ -102,7 +103,7 @@ class PredefinedPartition:
                 'partition="predefined" needs groups=, one name per record that says which '
                 "teacher it belongs to"
             )
-        names = _identifiers(groups, "groups")
+        names = identifiers(groups, "groups")
         return np.unique(names, return_inverse=True)[1]
 
 
@@ -207,7 +208,7 @@ def _check_groups(groups, n_records):
         raise ValueError(
             f"groups must have one identifier per record, shape ({n_records},); got shape {shape}"
         )
-    return _identifiers(groups, "groups")
+    return identifiers(groups, "groups")
 
 
 def _text(identifier):
@@ -237,8 +238,21 @@ def _text(identifier):
     return str(identifier)
 
 
-def _identifiers(values, name):
-    """Return the spelling of every identifier, an array of str."""
+def identifiers(values, name):
+    """Return the spelling of every identifier, an array of str.
+
+    Parameters
+    ----------
+    values : array-like of shape (n_records,)
+        Text, whole numbers or dates.
+    name : str
+        What to call them in an error.
+
+    Returns
+    -------
+    ndarray of shape (n_records,), object
+        Equal for equal identifiers, whatever their type.
+    """
     if isinstance(values, list | tuple):  # each keeps its own type
         values = pd.Series(list(values), dtype=object)
     try:
@@ -256,7 +270,7 @@ def _identifiers(values, name):
 def _keyed_hash(values, n_teachers, seed, name):
     """Teacher of each identifier by BLAKE2b under a key: no identifier affects another's."""
     key = seed.generate_state(8, np.uint32).tobytes()
-    codes, distinct = pd.factorize(_identifiers(values, name))
+    codes, distinct = pd.factorize(identifiers(values, name))
     digests = (
         hashlib.blake2b(text.encode("utf-8", "surrogatepass"), key=key, digest_size=8).digest()
         for text in distinct

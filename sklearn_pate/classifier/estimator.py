@@ -350,8 +350,8 @@ class PATEClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         Returns
         -------
         Plan
-            `stages`, the aggregators with their noise set and the queries of each; `epsilon` and
-            `method`, as `privacy_spent_` will say. It depends on public numbers alone.
+            `stages`, the aggregators with their noise set and the queries of each, and `spent`,
+            what `privacy_spent_` will say. It depends on public numbers alone.
 
         Raises
         ------
@@ -733,9 +733,19 @@ class PATEClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
                     f"on the labels before; {what} needs all queries at once. Use "
                     "query_strategy='random'"
                 )
+        spent = PrivacySpent(
+            epsilon=plan.epsilon,
+            delta=self.delta,
+            method=plan.method,
+            unit=parts.unit,
+            adjacency=parts.adjacency,
+            n_teachers=parts.n_teachers,
+            n_queries=plan.n_queries,
+            n_answered=0,
+        )
         if self.ledger is not None:
-            self.ledger.check(self._spent(plan, parts), plan.cost)
-        return plan
+            self.ledger.check(spent, plan.cost)
+        return dataclasses.replace(plan, spent=spent)
 
     def _first_rows(self, X_public, plan, n_classes, seeds):
         """Public rows that teachers vote on: the queries, or all rows if rounds will choose."""
@@ -783,7 +793,7 @@ class PATEClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         """Release labels from the votes on `rows`, and train the student."""
         self._seed_used = True  # what is drawn from here on protects the votes
         if self.ledger is not None:
-            self.ledger.record(self._spent(plan, votes), plan.cost)
+            self.ledger.record(plan.spent, plan.cost)
         self._test(plan, votes, seeds["test"])
         self._release(schema, X_public, votes, plan)
         log = []
@@ -814,24 +824,12 @@ class PATEClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
             "more than it allows. No label was released, but the outcome of the test is, and "
             f"epsilon={plan.epsilon:g} is spent (this error's privacy_spent). Ask fewer queries, "
             "use more noise, raise epsilon, or use accounting='worst_case'",
-            self._spent(plan, votes),
-        )
-
-    def _spent(self, plan, parts):
-        return PrivacySpent(
-            epsilon=plan.epsilon,
-            delta=self.delta,
-            method=plan.method,
-            unit=parts.unit,
-            adjacency=parts.adjacency,
-            n_teachers=parts.n_teachers,
-            n_queries=plan.n_queries,
-            n_answered=0,
+            plan.spent,
         )
 
     def _release(self, schema, X_public, votes, plan):
         """Set what may be published before any label is; from here on they are paid for."""
-        self.privacy_spent_ = self._spent(plan, votes)
+        self.privacy_spent_ = plan.spent
         mechanisms = [aggregator for aggregator, _ in plan.stages]
         self.aggregator_ = mechanisms if isinstance(self.aggregator, list) else mechanisms[0]
         self.classes_ = votes.classes

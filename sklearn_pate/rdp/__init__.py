@@ -39,6 +39,7 @@ from .published import (
     pure_rdp,
     threshold_rdp,
 )
+from .tuning import TrialCount
 from .worst_case import (
     Cost,
     checked_rdp,
@@ -60,6 +61,7 @@ __all__ = [
     "Gaussian",
     "Laplace",
     "Noise",
+    "TrialCount",
     "check_delta",
     "check_log_proba",
     "check_orders",

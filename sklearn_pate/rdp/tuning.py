@@ -1,0 +1,125 @@
+"""What it costs to run a private training a random number of times and publish the best run."""
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.optimize import brentq
+
+from .checks import check_orders, check_positive
+
+__all__ = ["TrialCount"]
+
+
+@dataclass(frozen=True)
+class TrialCount:
+    """A random number of trials, of which only the best is published.
+
+    That the number is random, and stays secret, makes the cost grow with its logarithm or not at
+    all, where a fixed number of trials would cost the sum.
+
+    Parameters
+    ----------
+    mean : float
+        Expected number of trials, above 0; with "negative_binomial", above 1.
+    distribution : {"negative_binomial", "poisson"}, default="negative_binomial"
+        "negative_binomial" is truncated at 1: at least one trial. "poisson" is less spread, cheap
+        for few trials and dear for many, and may be 0.
+    eta : float, default=1.0
+        Shape of "negative_binomial", above -1: 1 is the geometric distribution, 0 the logarithmic.
+        Small ones cost less and are more spread.
+
+    References
+    ----------
+    .. [1] Papernot, Steinke (2022). Hyperparameter tuning with Renyi differential privacy. ICLR.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn_pate.rdp import DEFAULT_ORDERS, TrialCount, rdp_to_epsilon
+    >>> rdp = 0.05 * DEFAULT_ORDERS  # a Gaussian mechanism with epsilon 1.21 at delta 1e-5
+    >>> best_of_20 = TrialCount(20).rdp(rdp, DEFAULT_ORDERS)
+    >>> round(rdp_to_epsilon(best_of_20, 1e-5, DEFAULT_ORDERS)[0], 1)
+    3.0
+    """
+
+    mean: float
+    distribution: str = "negative_binomial"
+    eta: float = 1.0
+
+    def __post_init__(self):
+        if self.distribution not in ("negative_binomial", "poisson"):
+            raise ValueError(
+                f"distribution must be 'negative_binomial' or 'poisson'; got {self.distribution!r}"
+            )
+        check_positive("mean", self.mean)
+        if self.distribution == "negative_binomial" and not (self.mean > 1 and self.eta > -1):
+            raise ValueError(
+                "a negative binomial number of trials needs a mean above 1, as it is at least 1, "
+                f"and eta above -1; got mean={self.mean:g}, eta={self.eta:g}"
+            )
+
+    @property
+    def log_inverse_gamma(self):
+        """Log of 1 / gamma, the parameter that gives the negative binomial its mean."""
+
+        def excess(x):
+            # mean = eta (1 - g) / (g (1 - g^eta)) with g = exp(-x); its limit for eta = 0
+            if abs(self.eta) < 1e-9:
+                return math.log(math.expm1(x) / x / self.mean)
+            shape = self.eta / -math.expm1(-self.eta * x)
+            return math.log(shape) + math.log(math.expm1(x)) - math.log(self.mean)
+
+        return brentq(excess, 1e-9, 500.0, xtol=1e-13)
+
+    def rdp(self, rdp, orders):
+        """Renyi cost of the best of all trials.
+
+        Parameters
+        ----------
+        rdp : array-like of shape (n_orders,)
+            Renyi cost of one trial, the choice of its parameters and its score included.
+        orders : array-like of shape (n_orders,)
+            Renyi orders, above 1.
+
+        Returns
+        -------
+        ndarray of shape (n_orders,)
+            Papernot, Steinke (2022), Theorem 2 or, for "poisson", Theorem 6.
+        """
+        rdp, orders = np.asarray(rdp, dtype=float), check_orders(orders)
+        more = max(math.log(self.mean), 0.0) / (orders - 1)
+        if self.distribution == "poisson":
+            # for each order, the delta of one trial at epsilon = log(1 + 1 / (order - 1))
+            at = np.log1p(1 / (orders - 1))[:, None]
+            log_delta = (orders - 1) * (rdp - at + np.log1p(-1 / orders)) - np.log(orders)
+            return rdp + more + self.mean * np.exp(np.minimum(log_delta.min(axis=1), 0.0))
+        second = (1 - 1 / orders) * rdp + self.log_inverse_gamma / orders
+        return rdp + (1 + self.eta) * second.min() + more
+
+    def draw(self, rng):
+        """Draw a number of trials.
+
+        Parameters
+        ----------
+        rng : numpy.random.Generator
+            Source of randomness.
+
+        Returns
+        -------
+        int
+            The number; it must stay secret.
+        """
+        if self.distribution == "poisson":
+            return int(rng.poisson(self.mean))
+        x, left, k = self.log_inverse_gamma, rng.random(), 1
+        stay = -math.expm1(-x)  # 1 - gamma
+        if abs(self.eta) < 1e-9:
+            probability = stay / x
+        else:
+            probability = self.eta * stay / math.expm1(self.eta * x)
+        while left > probability > 0:
+            left -= probability
+            probability *= stay * (k + self.eta) / (k + 1)
+            k += 1
+        return k

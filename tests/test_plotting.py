@@ -1,0 +1,470 @@
+"""Displays: their numbers against independent computations, and what the pictures say."""
+
+import pickle
+import subprocess
+import sys
+
+import matplotlib.pyplot as plt
+import numpy as np
+import pytest
+from sklearn.datasets import make_classification
+from sklearn.exceptions import NotFittedError
+from sklearn.linear_model import LogisticRegression
+from sklearn.naive_bayes import GaussianNB
+
+from sklearn_pate import PATEClassifier, plotting
+from sklearn_pate.aggregators import (
+    ConfidentGNMax,
+    GNMax,
+    InteractiveGNMax,
+    LNMax,
+    PluralityVote,
+    SoftVote,
+    StableArgmax,
+)
+from sklearn_pate.plotting import (
+    BudgetDisplay,
+    LabelAccuracyDisplay,
+    MarginDisplay,
+    PrivacySpentDisplay,
+)
+from sklearn_pate.rdp import (
+    DEFAULT_ORDERS,
+    data_independent_epsilon,
+    exact_rdp,
+    gnmax_rdp,
+    rdp_to_epsilon,
+)
+
+NAMES = np.array(["ant", "bee"])
+X, Y = make_classification(
+    1200, n_features=5, n_informative=3, flip_y=0.1, class_sep=1.5, random_state=0
+)
+X_PRIVATE, Y_PRIVATE, X_PUBLIC, Y_PUBLIC = X[:1000], NAMES[Y[:1000]], X[1000:], NAMES[Y[1000:]]
+PARAMS = dict(n_teachers=50, epsilon=None, classes=NAMES, random_state=0)
+FITS = {
+    "calibrated": dict(epsilon=5.0, n_queries=40),
+    "GNMax": dict(aggregator=GNMax(8.0), n_queries=130),
+    "LNMax": dict(aggregator=LNMax(0.2), n_queries=30),
+    "StableArgmax": dict(aggregator=StableArgmax(5.0, 3), n_queries=30),
+    "ConfidentGNMax": dict(aggregator=ConfidentGNMax(0.7, 20.0, 8.0), n_queries=50),
+    "filter": dict(aggregator=ConfidentGNMax(0.7, 30.0, 8.0), n_queries=200, epsilon=5.0),
+    "stages": dict(aggregator=[ConfidentGNMax(0.7, 20.0, 8.0), GNMax(12.0)], n_queries=[20, 15]),
+    "interactive": dict(
+        aggregator=[ConfidentGNMax(0.7, 20.0, 8.0), InteractiveGNMax(0.4, 20.0, 8.0, 0.9)],
+        n_queries=[20, 15],
+    ),
+    "ptr": dict(aggregator=GNMax(9.0), n_queries=100, epsilon=5.5, accounting="ptr"),
+    "SoftVote": dict(aggregator=SoftVote(8.0), n_queries=20),
+    "no noise": dict(aggregator=PluralityVote(), n_queries=20),
+}
+MARK = "private view: do not publish"
+
+
+@pytest.fixture(scope="module")
+def votes():
+    return PATEClassifier(GaussianNB(), **PARAMS).poll(X_PRIVATE, Y_PRIVATE, X_PUBLIC)
+
+
+@pytest.fixture(scope="module")
+def fitted(votes):
+    fits = {}
+
+    def fit(name):
+        if name not in fits:
+            clf = PATEClassifier(GaussianNB(), **{**PARAMS, **FITS[name]})
+            if name == "SoftVote":
+                fits[name] = clf.fit(X_PRIVATE, Y_PRIVATE, X_PUBLIC)
+            elif name == "filter":
+                with pytest.warns(UserWarning, match="paid for"):
+                    fits[name] = clf.fit_votes(votes, X_PUBLIC)
+            else:
+                fits[name] = clf.fit_votes(votes, X_PUBLIC)
+        return fits[name]
+
+    return fit
+
+
+@pytest.fixture(scope="module")
+def three_classes():
+    """Return votes of 50 teachers for three classes, and what is right."""
+    rng = np.random.default_rng(0)
+    y = rng.integers(3, size=200)
+    proba = rng.dirichlet(np.ones(3), size=200) / 2 + np.eye(3)[y] / 2
+    return np.array([rng.multinomial(50, p) for p in proba]), y
+
+
+@pytest.fixture(autouse=True)
+def _close():
+    yield
+    plt.close("all")
+
+
+def texts(ax):
+    """Everything written on the axes."""
+    ax.figure.canvas.draw()
+    found = ax.findobj(lambda artist: hasattr(artist, "get_text"))
+    return " | ".join(artist.get_text() for artist in found)
+
+
+# --- PrivacySpentDisplay -----------------------------------------------------------------------
+
+
+@pytest.mark.filterwarnings("ignore:the best Renyi order")  # from the curator, of costs near 0
+@pytest.mark.parametrize("name", FITS)
+def test_curves_end_at_the_curators_epsilons(fitted, name):
+    clf = fitted(name)
+    display = PrivacySpentDisplay.from_estimator(clf)
+    assert display.n_queries[-1] == clf.privacy_spent_.n_queries
+    assert len(display.n_queries) <= 100 and (np.diff(display.n_queries) > 0).all()
+    for curve, method in (
+        (display.exact, "exact"),
+        (display.bound, "bound"),
+        (display.data_independent, "data_independent"),
+    ):
+        assert curve[-1] == pytest.approx(clf.curator_.epsilon(method=method), rel=1e-9)
+        assert (np.diff(curve[np.isfinite(curve)]) >= -1e-12).all()
+    assert display.published == clf.privacy_spent_.epsilon
+    if name != "ptr":
+        assert display.data_independent[-1] == pytest.approx(clf.privacy_spent_.epsilon)
+
+
+def test_curves_of_votes_are_those_of_the_first_queries(three_classes):
+    counts = three_classes[0][:130]
+    display = PrivacySpentDisplay.from_votes(counts, GNMax(8.0), delta=1e-6)
+    for i in (0, 20, 57, len(display.n_queries) - 1):
+        k = display.n_queries[i]
+        for curve, cost in (
+            (display.exact, exact_rdp(GNMax(8.0), counts[:k], DEFAULT_ORDERS)),
+            (display.bound, gnmax_rdp(counts[:k], 8.0, DEFAULT_ORDERS)),
+        ):
+            epsilon, _ = rdp_to_epsilon(cost.sum(axis=0), 1e-6, DEFAULT_ORDERS)
+            assert curve[i] == pytest.approx(epsilon, rel=1e-9)
+        known = data_independent_epsilon(GNMax(8.0), k, 1e-6, n_teachers=50, n_classes=3)
+        assert display.data_independent[i] == pytest.approx(known[0], rel=1e-12)
+
+
+def test_few_costs_at_a_time_give_the_same_curves(votes, monkeypatch):
+    whole = PrivacySpentDisplay.from_votes(votes.counts, LNMax(0.1))
+    monkeypatch.setattr(plotting, "_MOST_COSTS", 50 * len(votes.counts))
+    parts = PrivacySpentDisplay.from_votes(votes.counts, LNMax(0.1))
+    np.testing.assert_allclose(parts.exact, whole.exact, rtol=1e-9)
+    np.testing.assert_allclose(parts.bound, whole.bound, rtol=1e-9)
+
+
+def test_stages_add_up_along_the_curve(fitted):
+    clf = fitted("stages")
+    display = PrivacySpentDisplay.from_estimator(clf)
+    public = dict(n_teachers=50, n_classes=2)
+    first = data_independent_epsilon(clf.aggregator_[0], 20, 1e-5, **public)[0]
+    costs = [stage.costs(**public) for stage in clf.aggregator_]
+    both = costs[0](20).plus(costs[1](7)).epsilon(1e-5)[0]
+    assert display.data_independent[[19, 26]] == pytest.approx([first, both])
+
+
+def test_a_budget_is_the_guarantee_from_the_first_query_on(fitted):
+    clf = fitted("filter")
+    display = PrivacySpentDisplay.from_estimator(clf)
+    assert clf.privacy_spent_.method == "filter" and (display.data_independent == 5.0).all()
+    with pytest.raises(ValueError, match="known for that delta only; got 1e-06"):
+        PrivacySpentDisplay.from_estimator(clf, delta=1e-6)
+
+
+def test_another_delta_has_no_published_epsilon(fitted):
+    clf = fitted("GNMax")
+    display = PrivacySpentDisplay.from_estimator(clf, delta=1e-3)
+    assert display.exact[-1] == pytest.approx(clf.curator_.epsilon(1e-3))
+    assert display.published is None and len(display.lines_) == 3
+
+
+def test_the_guarantee_alone_is_drawn_from_a_published_model(fitted):
+    clf = fitted("GNMax")
+    display = PrivacySpentDisplay.from_estimator(pickle.loads(pickle.dumps(clf)), private=False)
+    assert display.exact is None and display.bound is None
+    assert display.data_independent[-1] == pytest.approx(clf.privacy_spent_.epsilon)
+    assert "rivate" not in texts(display.ax_)
+
+
+def test_legend_tells_private_curves_and_infinite_ones(votes):
+    ax = PrivacySpentDisplay.from_votes(votes.counts, PluralityVote()).ax_
+    written = texts(ax)
+    for words in ("published bound (private): infinite", "exact (private)", "any votes"):
+        assert words in written
+    assert ax.get_xlabel() == "queries asked" and ax.get_ylabel() == "epsilon at delta = 1e-05"
+
+
+def test_curves_differ_without_colour(votes):
+    lines = PrivacySpentDisplay.from_votes(votes.counts[:5], GNMax(8.0)).lines_
+    assert len({line.get_linestyle() for line in lines}) == 3
+
+
+# --- LabelAccuracyDisplay ----------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("aggregator", "name", "values"),
+    [
+        pytest.param(GNMax(), "sigma", [5.0, 40.0], id="GNMax"),
+        pytest.param(LNMax(), "gamma", [0.02, 0.3], id="LNMax"),
+        pytest.param(ConfidentGNMax(0.7, 10.0, 10.0), "threshold", [0.5, 45], id="ConfidentGNMax"),
+    ],
+)
+def test_accuracy_agrees_with_monte_carlo(three_classes, aggregator, name, values):
+    votes, y = three_classes
+    display = LabelAccuracyDisplay.from_votes(
+        votes, y, aggregator, param_name=name, param_range=values
+    )
+    n_draws = 400
+    for i, value in enumerate(values):
+        mechanism = type(aggregator)(**{**aggregator.get_params(), name: value})
+        labels = mechanism.aggregate(np.tile(votes, (n_draws, 1)), random_state=0)
+        answered = labels >= 0
+        accuracy = np.mean(labels[answered] == np.tile(y, n_draws)[answered])
+        for found, drawn, n in (
+            (display.accuracy[i], accuracy, answered.sum()),
+            (display.answered[i], answered.mean(), labels.size),
+        ):
+            assert abs(found - drawn) <= 3.5 * np.sqrt(drawn * (1 - drawn) / n) + 1e-9
+
+
+def test_accuracy_of_a_fit_is_that_of_the_rows_it_asked(fitted):
+    clf = fitted("GNMax")
+    sweep = dict(param_name="sigma", param_range=np.geomspace(1, 30, 4))
+    display = LabelAccuracyDisplay.from_estimator(clf, Y_PUBLIC, **sweep)
+    codes = np.searchsorted(NAMES, Y_PUBLIC[clf.query_indices_])
+    proba = np.exp(GNMax(30.0).outcome_log_proba(clf.curator_.votes))
+    assert display.accuracy[-1] == pytest.approx(proba[np.arange(130), codes].mean())
+    assert display.plurality == np.mean(clf.curator_.votes.argmax(axis=1) == codes)
+    np.testing.assert_allclose(display.answered, 1)
+    assert len(display.lines_) == 2 and "share answered" not in texts(display.ax_)
+    assert display.ax_.get_xscale() == "log" and display.ax_.get_xlabel() == "sigma (votes)"
+    assert clf.aggregator_.sigma == 8.0
+
+
+def test_refusals_are_drawn(fitted):
+    sweep = dict(param_name="threshold", param_range=[0.5, 0.7, 0.9])
+    display = LabelAccuracyDisplay.from_estimator(fitted("ConfidentGNMax"), Y_PUBLIC, **sweep)
+    assert (np.diff(display.answered) < 0).all() and (display.accuracy <= 1).all()
+    assert len({line.get_linestyle() for line in display.lines_}) == 3
+    assert "share answered" in texts(display.ax_)
+
+
+def test_student_probabilities_reach_the_mechanism(votes):
+    proba = np.full(votes.counts.shape, 1 / 2)
+    display = LabelAccuracyDisplay.from_votes(
+        votes.counts,
+        Y[1000:],
+        InteractiveGNMax(0.4, 5.0, 5.0, 0.9),
+        param_name="sigma1",
+        param_range=[5.0],
+        student_proba=proba,
+    )
+    expected = np.exp(InteractiveGNMax(0.4, 5.0, 5.0, 0.9).outcome_log_proba(votes.counts, proba))
+    assert display.answered == pytest.approx([1 - expected[:, -1].mean()])
+
+
+def test_labels_that_do_not_belong_are_refused(fitted, votes):
+    sweep = dict(param_name="sigma", param_range=[1.0])
+    with pytest.raises(ValueError, match="one label per row of X_public, 200; got 3"):
+        LabelAccuracyDisplay.from_estimator(fitted("GNMax"), Y_PUBLIC[:3], **sweep)
+    with pytest.raises(ValueError, match="fitted in 2 stages"):
+        LabelAccuracyDisplay.from_estimator(fitted("stages"), Y_PUBLIC, **sweep)
+    with pytest.raises(ValueError, match="not in classes") as error:
+        LabelAccuracyDisplay.from_votes(votes.counts, Y_PUBLIC, GNMax(), **sweep)
+    assert not any(name in str(error.value) for name in NAMES)
+    with pytest.raises(ValueError, match=r"shape \(200, 2\).*got 2 labels and 2 classes"):
+        LabelAccuracyDisplay.from_votes(votes.counts, [0, 1], GNMax(), **sweep)
+    with pytest.raises(ValueError, match="Invalid parameter 'gamma'"):
+        LabelAccuracyDisplay.from_votes(
+            votes.counts, Y[1000:], GNMax(), param_name="gamma", param_range=[1.0]
+        )
+    with pytest.raises(ValueError, match="param_range is empty"):
+        LabelAccuracyDisplay.from_votes(
+            votes.counts, Y[1000:], GNMax(), param_name="sigma", param_range=[]
+        )
+
+
+# --- MarginDisplay -----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("unit", "scale"), [("votes", 1), ("share", 50)])
+def test_margins_are_counted(fitted, unit, scale):
+    clf = fitted("GNMax")
+    display = MarginDisplay.from_estimator(clf, unit=unit)
+    sorted_votes = [sorted(row, reverse=True) for row in clf.curator_.votes.tolist()]
+    margins = np.array([row[0] - row[1] for row in sorted_votes])
+    np.testing.assert_array_equal(display.margins, margins)
+    for bar in display.bars_:
+        low, high = bar.get_x() * scale, (bar.get_x() + bar.get_width()) * scale
+        assert bar.get_height() == ((margins > low) & (margins < high)).sum()
+    assert sum(bar.get_height() for bar in display.bars_) == 130
+    assert unit in display.ax_.get_xlabel()
+
+
+def test_margins_of_summed_probabilities(fitted):
+    clf = fitted("SoftVote")
+    display = MarginDisplay.from_estimator(clf)
+    assert display.margins.dtype == float and (display.margins <= 50).all()
+
+
+def test_unit_is_checked():
+    with pytest.raises(ValueError, match="unit must be 'votes' or 'share'; got 'percent'"):
+        MarginDisplay.from_votes([[3, 1]], unit="percent")
+
+
+# --- BudgetDisplay -----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", sorted(set(FITS) - {"no noise"}))
+def test_shares_add_up(fitted, name):
+    clf = fitted(name)
+    display = BudgetDisplay.from_estimator(clf)
+    n_stages = len(FITS[name]["n_queries"]) if isinstance(FITS[name]["n_queries"], list) else 1
+    assert display.shares.shape == (n_stages, 3) and (display.shares >= 0).all()
+    assert display.shares.sum() == pytest.approx(1)
+    assert (display.shares[:, 2] > 0).any() == (name == "ptr")
+    drawn = sum(bar.get_width() for bars in display.bars_ for bar in bars)
+    assert drawn == pytest.approx(100)
+
+
+def test_shares_of_a_budget_with_refunds(fitted):
+    clf = fitted("filter")
+    display = BudgetDisplay.from_estimator(clf)
+    order = np.array([display.order])
+    check, answer = (c[0] for c in clf.aggregator_.steps(order, 50, 2))
+    spent = clf.privacy_spent_
+    checks, answers = check * spent.n_queries, answer * spent.n_answered
+    assert spent.n_answered < spent.n_queries
+    expected = [checks / (checks + answers), answers / (checks + answers), 0]
+    np.testing.assert_allclose(display.shares, [expected], rtol=1e-6)
+    assert f"{spent.n_queries} asked, {spent.n_answered} paid" in texts(display.ax_)
+
+
+def test_shares_are_at_the_order_that_decides(fitted):
+    clf = fitted("stages")
+    display = BudgetDisplay.from_estimator(clf)
+    costs = [
+        stage.costs(n_teachers=50, n_classes=2)(n).rdp
+        for stage, n in zip(clf.aggregator_, (20, 15), strict=True)
+    ]
+    _, order = rdp_to_epsilon(sum(costs), 1e-5, DEFAULT_ORDERS)
+    assert display.order == order
+    at = [cost[DEFAULT_ORDERS == order][0] for cost in costs]
+    np.testing.assert_allclose(display.shares.sum(axis=1), np.array(at) / sum(at))
+    assert display.shares[0, 0] > 0 and display.shares[1, 0] == 0
+
+
+def test_share_of_the_private_test(fitted):
+    clf = fitted("ptr")
+    assert clf.privacy_spent_.method == "propose-test-release"
+    display, test = BudgetDisplay.from_estimator(clf), clf.curator_.test
+    a = display.order
+    conversion = np.log1p(-1 / a) - (np.log(1e-5) + np.log(a)) / (a - 1)
+    labels = test.limit / (5.5 - conversion)
+    assert a == pytest.approx(test.order)
+    np.testing.assert_allclose(display.shares, [[0, labels, 1 - labels]], atol=1e-12)
+    assert "private test" in texts(display.ax_)
+
+
+def test_budget_of_a_published_model(fitted):
+    for name in ("GNMax", "filter", "stages"):
+        clf = fitted(name)
+        again = BudgetDisplay.from_estimator(pickle.loads(pickle.dumps(clf)))
+        np.testing.assert_array_equal(again.shares, BudgetDisplay.from_estimator(clf).shares)
+
+
+def test_numbers_that_are_not_public_are_not_guessed(votes):
+    params = {**PARAMS, **FITS["interactive"], "epsilon": 3.2, "n_queries": [20, 16]}
+    clf = PATEClassifier(GaussianNB(), **params)
+    clf.fit_votes(votes, X_PUBLIC)
+    assert clf.privacy_spent_.method == "filter"
+    with pytest.raises(ValueError, match="is not public; use from_counts"):
+        BudgetDisplay.from_estimator(clf)
+
+
+def test_kinds_differ_without_colour(fitted):
+    bars = BudgetDisplay.from_estimator(fitted("stages")).bars_
+    assert len({container[0].get_hatch() for container in bars}) == len(bars) == 2
+
+
+def test_counts_are_checked():
+    public = dict(n_teachers=50, n_classes=2)
+    with pytest.raises(ValueError, match="got 1 aggregators, n_asked=\\[3, 4\\]"):
+        BudgetDisplay.from_counts([GNMax(8.0)], [3, 4], **public)
+    with pytest.raises(ValueError, match="at least one query"):
+        BudgetDisplay.from_counts([GNMax(8.0)], [0], **public)
+    with pytest.raises(ValueError, match="is infinite, so it has no shares"):
+        BudgetDisplay.from_counts([PluralityVote()], [3], **public)
+
+
+# --- all of them -------------------------------------------------------------------------------
+
+DRAW = {
+    "spent": (PrivacySpentDisplay.from_estimator, True),
+    "accuracy": (
+        lambda clf, **kwargs: LabelAccuracyDisplay.from_estimator(
+            clf, Y_PUBLIC, param_name="sigma", param_range=[4, 8], **kwargs
+        ),
+        True,
+    ),
+    "margin": (MarginDisplay.from_estimator, True),
+    "budget": (BudgetDisplay.from_estimator, False),
+}
+
+
+@pytest.mark.parametrize("name", DRAW)
+def test_axes_are_used_and_marked(fitted, name):
+    draw, private = DRAW[name]
+    figure, ax = plt.subplots()
+    display = draw(fitted("GNMax"), ax=ax, alpha=0.5)
+    assert display.ax_ is ax and display.figure_ is figure
+    assert (MARK in texts(ax)) == private
+    drawn = next(iter(getattr(display, "lines_", None) or display.bars_))
+    assert getattr(drawn, "patches", [drawn])[0].get_alpha() == 0.5
+    assert ax.get_xlabel()
+    again = display.plot()
+    assert again is display and display.ax_ is not ax and plt.fignum_exists(display.figure_.number)
+
+
+@pytest.mark.parametrize("name", sorted(set(DRAW) - {"budget"}))
+def test_private_displays_need_the_curator(fitted, name):
+    published = pickle.loads(pickle.dumps(fitted("GNMax")))
+    with pytest.raises(ValueError, match="private, and does not survive pickling"):
+        DRAW[name][0](published)
+
+
+@pytest.mark.parametrize("name", DRAW)
+def test_only_fitted_estimators_are_drawn(name):
+    with pytest.raises(NotFittedError):
+        DRAW[name][0](PATEClassifier())
+    with pytest.raises(TypeError, match="expected a fitted PATEClassifier; got LogisticRegression"):
+        DRAW[name][0](LogisticRegression())
+
+
+def test_votes_are_checked():
+    for draw in (lambda v: PrivacySpentDisplay.from_votes(v, GNMax(8.0)), MarginDisplay.from_votes):
+        with pytest.raises(ValueError, match="sum to the number of teachers"):
+            draw([[3, 1], [3, 2]])
+        with pytest.raises(ValueError, match="no query was asked"):
+            draw(np.zeros((0, 3), dtype=int))
+
+
+def test_importing_needs_no_matplotlib_and_drawing_says_so():
+    code = """if True:
+        import sys
+
+        class Refuse:
+            def find_spec(self, name, path=None, target=None):
+                if name.split(".")[0] == "matplotlib":
+                    raise ImportError(name)
+
+        sys.meta_path.insert(0, Refuse())
+        from sklearn_pate.plotting import MarginDisplay
+        try:
+            MarginDisplay.from_votes([[3, 1]])
+        except ImportError as error:
+            print(error)
+    """
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert run.returncode == 0, run.stderr
+    assert 'pip install "sklearn_pate[plot]"' in run.stdout
