@@ -49,44 +49,35 @@ print(f"student accuracy {clf.score(X[12_000:], y[12_000:]):.3f}")
 print(clf.privacy_spent_)
 
 # %%
-# What the labels cost
-# --------------------
-# The guarantee grows with the number of queries, whatever the votes. The private curves show what
-# these votes cost, by the bound that the 2018 paper prints and exactly: they are cheap because
+# Four pictures
+# -------------
+# Cost: the guarantee grows with the number of queries, whatever the votes. The private curves show
+# what these votes cost, by the bound that the 2018 paper prints and exactly: they are cheap because
 # teachers agree.
+#
+# Accuracy: the expected accuracy of the labels at other values of a parameter, from the distribution
+# of the outcomes. A stricter threshold gives fewer and better answers. Choosing parameters by this
+# picture and publishing the choice spends privacy.
+#
+# Agreement: the lead of the first class over the second, which is why labels are cheap and right.
+#
+# Budget: where it went, computed from public numbers, so without a mark.
 figure, axes = plt.subplots(2, 2, figsize=(10, 7.5), layout="constrained")
-(spent, accuracy), (margins, budget) = axes
-PrivacySpentDisplay.from_estimator(clf, ax=spent)
-
-# %%
-# How good the labels are
-# -----------------------
-# The expected accuracy at other values of a parameter, from the distribution of the outcomes: a
-# stricter threshold gives fewer and better answers. Choosing parameters by this picture and
-# publishing the choice spends privacy.
+PrivacySpentDisplay.from_estimator(clf, ax=axes[0, 0])
 LabelAccuracyDisplay.from_estimator(
     clf,
     y[10_000:12_000],
     param_name="threshold",
     param_range=[0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0],
-    ax=accuracy,
+    ax=axes[0, 1],
 )
-
-# %%
-# Why: how much teachers agree
-# ----------------------------
-MarginDisplay.from_estimator(clf, ax=margins)
-
-# %%
-# Where the budget went
-# ---------------------
-# Computed from public numbers, so without a mark.
-BudgetDisplay.from_estimator(clf, ax=budget)
+MarginDisplay.from_estimator(clf, ax=axes[1, 0])
+BudgetDisplay.from_estimator(clf, ax=axes[1, 1])
 for ax, title in zip(axes.flat, ("cost", "accuracy", "agreement", "budget"), strict=True):
     ax.set_title(title, loc="left")
-
 if len(sys.argv) > 1:
     figure.savefig(sys.argv[1], dpi=150)
+plt.show()
 
 # %%
 # What may be published

@@ -260,10 +260,7 @@ class PrivacyLedger:
         )
 
     def _best_way(self, cost):
-        """The Renyi order that pays for most repetitions of the first fit, with its limits.
-
-        Only if none pays for one: Gaussian or pure sums, which not all mechanisms have.
-        """
+        """The way of adding up that pays for most repetitions of the first fit, with its limits."""
         # A mechanism with a delta of its own gets half of the ledger's; pure sums need none
         share = self.delta / 2 if cost.delta > 0 else 0.0
         left = self.delta - share
@@ -272,20 +269,16 @@ class PrivacyLedger:
             f"renyi {order!r}": (self.epsilon - penalty, share)
             for order, penalty in zip(DEFAULT_ORDERS.tolist(), start.tolist(), strict=True)
         }
-        others = {
-            "gaussian": (gdp_mu(self.epsilon, left) ** 2, share),
-            "pure": (self.epsilon, self.delta),
-        }
+        ways["gaussian"] = (gdp_mu(self.epsilon, left) ** 2, share)
+        ways["pure"] = (self.epsilon, self.delta)
 
         def repetitions(way):
-            limit, delta_limit = (ways | others)[way]
+            limit, delta_limit = ways[way]
             deltas = delta_limit / cost.delta if cost.delta > 0 else math.inf
             return min(limit / max(_amount(way, cost), 1e-300), deltas)
 
         best = max(ways, key=repetitions)
-        if repetitions(best) < 1:
-            best = max([best, *others], key=repetitions)
-        return best, *(ways | others)[best]
+        return best, *ways[best]
 
 
 def _amount(way, cost):
@@ -805,11 +798,15 @@ class _PrivateJudge:
 
     def rdp(self, plan):
         # A record is in one part: it changes either the model or the score
-        noise = DEFAULT_ORDERS * gdp_mu(plan.epsilon, plan.spent.delta) ** 2 / 2
-        return np.maximum(_curve(plan), noise)
+        return np.maximum(_curve(plan), DEFAULT_ORDERS / (2 * self.sigma(plan) ** 2))
+
+    def sigma(self, plan):
+        """Noise of the score, in units; at orders that matter it costs at most what the fit does."""
+        matter = DEFAULT_ORDERS < 64
+        return float(np.sqrt(np.max(DEFAULT_ORDERS[matter] / (2 * _curve(plan)[matter]))))
 
     def score(self, estimator, plan):
-        noise = self._rng.normal(scale=1 / gdp_mu(plan.epsilon, plan.spent.delta))
+        noise = self._rng.normal(scale=self.sigma(plan))
         if not len(self._y):
             return float(round(noise))
         try:

@@ -1,0 +1,694 @@
+"""The ledger adds up, refuses and survives; searches: their cost, their choice, their secrets."""
+
+import math
+import pickle
+import sqlite3
+import subprocess
+import sys
+import warnings
+
+import numpy as np
+import pandas as pd
+import pytest
+import sklearn
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.special import logsumexp
+from scipy.stats import loguniform
+from sklearn.base import clone
+from sklearn.dummy import DummyClassifier
+from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import GridSearchCV
+from sklearn.naive_bayes import GaussianNB
+from sklearn.pipeline import Pipeline
+from sklearn.preprocessing import StandardScaler
+
+from sklearn_pate import FitOnPublic, PATEClassifier, PrivacySpent, PublicData
+from sklearn_pate.accountant import plan_queries
+from sklearn_pate.aggregators import ConfidentGNMax, GNMax, LNMax, PluralityVote, StableArgmax
+from sklearn_pate.exceptions import BudgetExceededError, StudentError, TeacherError
+from sklearn_pate.model_selection import (
+    PrivacyLedger,
+    PrivateGridSearchCV,
+    PrivateRandomizedSearchCV,
+)
+from sklearn_pate.rdp import (
+    DEFAULT_ORDERS,
+    TrialCount,
+    data_independent_epsilon,
+    gdp_to_epsilon,
+    rdp_to_epsilon,
+)
+
+VOTES = np.column_stack([np.full(200, 70), np.full(200, 30)])
+VOTES[::2] = VOTES[::2, ::-1]
+ROWS = np.column_stack([np.arange(200) % 2, np.arange(200)]).astype(float)
+
+
+def fit_votes(ledger, aggregator, n_queries, **params):
+    clf = PATEClassifier(
+        GaussianNB(), aggregator=aggregator, n_queries=n_queries, ledger=ledger, **params
+    )
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # budgets that cut queries
+        return clf.fit_votes(VOTES, ROWS)
+
+
+def data(n=1500, n_public=300, seed=0):
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n + n_public, 2))
+    return X[:n], (X[:n, 0] > 0).astype(int), X[n:]
+
+
+# --- ledger ------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def path(tmp_path):
+    return tmp_path / "ledger.sqlite"
+
+
+@pytest.mark.parametrize("aggregator", [GNMax(40.0), LNMax(0.05)], ids=["GNMax", "LNMax"])
+def test_fits_add_up_as_one_fit_of_all_queries_would(path, aggregator):
+    ledger = PrivacyLedger(path, epsilon=3.0)
+    for done in range(1, 9):
+        fit_votes(ledger, aggregator, 20, epsilon=None)
+        # one fit of as many queries, by an account that may choose the best order afterwards
+        together, _ = data_independent_epsilon(aggregator, 20 * done, 1e-5, 100, 2)
+        assert together <= ledger.epsilon_spent <= 3.0
+    assert ledger.epsilon_spent <= 1.3 * together
+    history = ledger.history()
+    assert len(history) == 8 and history["n_queries"].eq(20).all()
+    alone, _ = data_independent_epsilon(aggregator, 20, 1e-5, 100, 2)
+    assert history["epsilon"].to_numpy() == pytest.approx(alone)
+    assert history["epsilon_total"].is_monotonic_increasing
+    assert history["epsilon"].sum() > 1.5 * ledger.epsilon_spent  # far less than the plain sum
+
+
+def test_it_pays_for_as_many_fits_as_the_composition_of_them_allows(path):
+    ledger, fits = PrivacyLedger(path, epsilon=3.0), 0
+    with pytest.raises(BudgetExceededError, match="fit\\(s\\) before cost"):
+        for _ in range(100):
+            fit_votes(ledger, GNMax(40.0), 100, epsilon=None)
+            fits += 1
+    affordable = max(
+        n
+        for n in range(100)
+        if data_independent_epsilon(GNMax(40.0), 100 * n, 1e-5, 100, 2)[0] <= 3
+    )
+    assert fits == affordable == len(ledger.history())
+
+
+COSTS = GNMax(30.0).costs(n_teachers=100, n_classes=2)
+SPENT = PrivacySpent(1.0, 1e-5, "renyi", "record", "replace one record", 100, 5, 0)
+
+
+@settings(max_examples=20, deadline=None)
+@given(st.lists(st.integers(1, 60), min_size=1, max_size=12), st.floats(0.3, 4.0))
+def test_the_total_never_exceeds_the_budget_by_an_independent_sum(tmp_path_factory, asked, epsilon):
+    ledger = PrivacyLedger(tmp_path_factory.mktemp("ledger") / "one", epsilon=epsilon)
+    paid = 0
+    for n_queries in asked:
+        try:
+            ledger.record(SPENT, COSTS(n_queries))
+        except BudgetExceededError:
+            continue
+        paid += n_queries
+    total = COSTS(paid).epsilon(1e-5)[0]
+    assert total <= ledger.epsilon_spent + 1e-9 <= epsilon + 2e-9
+
+
+def test_a_fit_that_costs_the_whole_budget_fits_once(path):
+    X, y, X_public = data()
+    ledger = PrivacyLedger(path, epsilon=1.0)
+    clf = PATEClassifier(GaussianNB(), classes=[0, 1], ledger=ledger)
+    clf.fit(X, y, X_public)
+    assert 0.9999 < ledger.epsilon_spent <= 1.0
+    with pytest.raises(BudgetExceededError, match="Nothing was spent"):
+        clone(clf).fit(X, y, X_public)
+    assert len(ledger.history()) == 1
+
+
+class Explosive(GaussianNB):
+    def fit(self, X, y):
+        raise RuntimeError("a teacher was trained")
+
+
+def test_what_exceeds_the_budget_is_refused_before_teachers_train(path):
+    X, y, X_public = data()
+    ledger = PrivacyLedger(path, epsilon=0.5)
+    with pytest.raises(BudgetExceededError, match="ledger's epsilon=0.5"):
+        PATEClassifier(Explosive(), classes=[0, 1], ledger=ledger).fit(X, y, X_public)
+    assert ledger.epsilon_spent == 0.0
+
+
+def test_a_fit_whose_teachers_fail_spends_nothing(path):
+    X, y, X_public = data()
+    ledger = PrivacyLedger(path, epsilon=2.0)
+    with pytest.raises(TeacherError):
+        PATEClassifier(Explosive(), classes=[0, 1], ledger=ledger).fit(X, y, X_public)
+    assert ledger.epsilon_spent == 0.0
+
+
+def test_what_is_spent_is_written_down_before_labels_are_released(path):
+    class Interrupted(PATEClassifier):
+        def _ask(self, *args):
+            assert len(self.ledger.history()) == 1
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        Interrupted(GaussianNB(), n_queries=20, ledger=PrivacyLedger(path, epsilon=1.0)).fit_votes(
+            VOTES, ROWS
+        )
+    assert PrivacyLedger(path, epsilon=1.0).epsilon_spent > 0.99
+
+
+def test_mechanisms_without_a_guarantee_are_refused(path):
+    with pytest.raises(BudgetExceededError, match="epsilon=inf"):
+        fit_votes(PrivacyLedger(path, epsilon=1.0), PluralityVote(), 5, epsilon=None)
+
+
+def test_seeds_and_other_changes_of_the_data_are_refused(path):
+    X, y, X_public = data()
+    ledger = PrivacyLedger(path, epsilon=5.0)
+    clf = PATEClassifier(GaussianNB(), classes=[0, 1], ledger=ledger)
+    with pytest.raises(ValueError, match="ledger refuses fits with a random_state"):
+        clone(clf).set_params(random_state=0).fit(X, y, X_public)
+    clf.fit(X, y, X_public)
+    with pytest.raises(ValueError, match="costs of one change of the data"):
+        clone(clf).fit(X, y, X_public, groups=np.arange(len(y)) // 3)
+    with pytest.raises(ValueError, match="costs of one change of the data"):
+        fit_votes(ledger, GNMax(40.0), 5)  # of unknown origin: unit "teacher"
+    assert len(ledger.history()) == 1
+
+
+def test_mechanisms_with_a_delta_of_their_own(path):
+    ledger = PrivacyLedger(path, epsilon=4.0, delta=1e-5)
+    stable = StableArgmax(run_epsilon=0.1, max_unstable=30, failure_probability=2e-6)
+    fits, cost = 0, stable.costs()(20)
+    with pytest.raises(BudgetExceededError):
+        for _ in range(20):
+            ledger.record(SPENT, cost)
+            fits += 1
+    assert fits >= 1 and fits * cost.delta <= 5e-6
+    # as it adds up by hand, with the other half of delta
+    assert ledger.epsilon_spent >= rdp_to_epsilon(fits * cost.rdp, 5e-6, DEFAULT_ORDERS)[0] - 1e-9
+
+
+def test_a_private_test_is_paid_for_whether_it_passes_or_not(path):
+    from sklearn_pate.exceptions import PrivacyTestError
+
+    votes = np.column_stack([np.full(400, 125), np.full(400, 125)])
+    rows = np.column_stack([np.arange(400) % 2, np.arange(400)]).astype(float)
+    clf = PATEClassifier(
+        GaussianNB(),
+        aggregator=GNMax(40.0),
+        n_queries=400,
+        epsilon=1.5,
+        delta=4e-6,
+        accounting="ptr",
+        ledger=PrivacyLedger(path, epsilon=3.0),
+    )
+    with pytest.raises(PrivacyTestError):
+        clf.fit_votes(votes, rows)
+    history = clf.ledger.history()
+    assert history["method"].tolist() == ["propose-test-release"]
+    assert clf.ledger.epsilon_spent == 1.5
+
+
+def test_a_filter_costs_its_cap_below_its_order_and_the_total_above():
+    public = {"n_public": 2000, "n_teachers": 250, "n_classes": 10}
+    stage = ConfidentGNMax(threshold=0.8, sigma1=100.0, sigma2=40.0)
+    plan = plan_queries(stage, 2000, **public, epsilon=1.0, delta=1e-5)
+    full = stage.costs(n_teachers=250, n_classes=10)(2000)
+    below = plan.budget.order >= DEFAULT_ORDERS
+    assert plan.method == "filter" and below.any() and not below.all()
+    assert (plan.cost.rdp[below] == np.minimum(plan.budget.limit, full.rdp[below])).all()
+    assert (plan.cost.rdp[~below] == full.rdp[~below]).all()
+    assert plan.cost.epsilon(1e-5)[0] <= 1.0
+    assert plan.cost.mu_squared == full.mu_squared
+
+
+def test_files_that_are_no_ledger_of_this_budget(path):
+    PrivacyLedger(path, epsilon=1.0)
+    with pytest.raises(ValueError, match="is the ledger of epsilon=1, delta=1e-05; got epsilon=2"):
+        PrivacyLedger(path, epsilon=2.0)
+    with pytest.raises(ValueError, match="folder of the ledger does not exist"):
+        PrivacyLedger(path.parent / "nowhere" / "ledger", epsilon=1.0)
+    text = path.with_suffix(".txt")
+    text.write_text("not a database, but long enough to be read as one\n" * 100)
+    with pytest.raises(ValueError, match="cannot be used as a ledger"):
+        PrivacyLedger(text, epsilon=1.0)
+    for wrong in ({"epsilon": 0.0}, {"epsilon": math.inf}, {"epsilon": 1.0, "delta": 1.0}):
+        with pytest.raises(ValueError, match="epsilon|delta"):
+            PrivacyLedger(path, **wrong)
+
+
+def test_a_lost_file_is_an_error_and_not_a_new_budget(path):
+    ledger = PrivacyLedger(path, epsilon=1.0)
+    path.unlink()
+    with pytest.raises(ValueError, match="nothing was recorded"):
+        fit_votes(ledger, GNMax(40.0), 5)
+    assert not path.exists()
+
+
+def test_clones_pickles_and_searches_share_the_file(path):
+    X, y, X_public = data(900)
+    ledger = PrivacyLedger(path, epsilon=8.0)
+    clf = PATEClassifier(GaussianNB(), n_teachers=60, classes=[0, 1], ledger=ledger)
+    search = GridSearchCV(clf, {"n_teachers": [50, 60]}, cv=2, n_jobs=2)
+    search.fit(X, y, X_public=PublicData(X_public))
+    assert len(pickle.loads(pickle.dumps(ledger)).history()) == 5  # 2 candidates x 2 folds + refit
+    assert repr(ledger) == "PrivacyLedger('ledger.sqlite', epsilon=8, delta=1e-05)"
+    kept = pickle.loads(pickle.dumps(clf.fit(X, y, X_public))).ledger
+    assert kept.path == ledger.path  # a refit of the unpickled model is on the budget as well
+
+
+KILLED = """
+import os, random, signal, sys, time, warnings
+import numpy as np
+from sklearn.naive_bayes import GaussianNB
+from sklearn_pate import PATEClassifier
+from sklearn_pate.aggregators import GNMax
+from sklearn_pate.model_selection import PrivacyLedger
+
+folder, n_processes, n_fits = sys.argv[1], int(sys.argv[2]), int(sys.argv[3])
+votes = np.tile([[70, 30], [30, 70]], (10, 1))
+rows = np.arange(40.0).reshape(20, 2)
+ledger = PrivacyLedger(folder + "/ledger", epsilon=50.0)
+
+class Witness(PATEClassifier):
+    def _ask(self, *args):  # here labels are about to be drawn
+        os.write(released, b"x")
+        return super()._ask(*args)
+
+def work():
+    for _ in range(n_fits):
+        clf = Witness(GaussianNB(), aggregator=GNMax(40.0), n_queries=5, ledger=ledger)
+        clf.fit_votes(votes, rows)
+        os.write(finished, b"x")
+    os._exit(0)
+
+released = os.open(folder + "/released", os.O_CREAT | os.O_WRONLY | os.O_APPEND)
+finished = os.open(folder + "/finished", os.O_CREAT | os.O_WRONLY | os.O_APPEND)
+warnings.simplefilter("ignore")
+random.seed(0)
+killed, running = 0, []
+def start():
+    running.append(os.fork())
+    if not running[-1]:
+        work()
+for _ in range(n_processes):
+    start()
+while running:
+    time.sleep(random.uniform(0, 0.1))
+    if killed < n_processes:
+        os.kill(running[random.randrange(len(running))], signal.SIGKILL)
+    for pid in list(running):
+        done, status = os.waitpid(pid, os.WNOHANG)
+        if done:
+            running.remove(pid)
+            if status:
+                killed += 1
+                start()
+began = time.monotonic()
+recorded = len(ledger.history())
+clf = PATEClassifier(GaussianNB(), aggregator=GNMax(40.0), n_queries=5).fit_votes(votes, rows)
+ledger.check(clf.privacy_spent_, GNMax(40.0).costs()(1))
+print(killed, recorded, time.monotonic() - began < 10)
+"""
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="needs fork and SIGKILL")
+def test_processes_that_are_killed_leave_no_lock_and_no_unrecorded_release(tmp_path):
+    n_processes, n_fits = 8, 50
+    command = [sys.executable, "-c", KILLED, str(tmp_path), str(n_processes), str(n_fits)]
+    run = subprocess.run(command, capture_output=True, text=True, timeout=300)
+    assert run.returncode == 0, run.stderr
+    killed, recorded, prompt = run.stdout.split()
+    released, finished = (len((tmp_path / f).read_bytes()) for f in ("released", "finished"))
+    assert int(killed) >= n_processes and prompt == "True"
+    assert finished >= n_processes * n_fits
+    assert finished <= released <= int(recorded) <= released + int(killed)
+    with sqlite3.connect(tmp_path / "ledger", timeout=1) as db:
+        assert db.execute("PRAGMA integrity_check").fetchone() == ("ok",)
+    db.close()
+
+
+# --- the number of trials ----------------------------------------------------------------------
+
+
+COUNTS = [
+    TrialCount(20.0),
+    TrialCount(1.5),
+    TrialCount(50.0, eta=0.0),
+    TrialCount(10.0, eta=-0.5),
+    TrialCount(10.0, eta=3.0),
+    TrialCount(20.0, "poisson"),
+    TrialCount(0.5, "poisson"),
+]
+
+
+def probability_generating(count, x):
+    """E[x^K], from the definition of the distribution."""
+    if count.distribution == "poisson":
+        return np.exp(count.mean * (x - 1))
+    gamma = math.exp(-count.log_inverse_gamma)
+    if count.eta == 0:
+        return np.log1p(-(1 - gamma) * x) / math.log(gamma)
+    return ((1 - (1 - gamma) * x) ** -count.eta - 1) / (gamma**-count.eta - 1)
+
+
+def name(count):
+    return f"{count.distribution}-{count.mean:g}-{count.eta:g}"
+
+
+@pytest.mark.parametrize("count", COUNTS, ids=name)
+def test_number_of_trials_has_the_mean_and_distribution_it_says(count):
+    rng = np.random.default_rng(0)
+    drawn = np.array([count.draw(rng) for _ in range(20_000)])
+    step = 1e-6  # the mean is the slope of the generating function at 1
+    slope = (1 - probability_generating(count, 1 - step)) / step
+    assert slope == pytest.approx(count.mean, rel=2e-2 if count.mean < 30 else 0.1)
+    assert abs(drawn.mean() - count.mean) < 4 * drawn.std() / math.sqrt(len(drawn))
+    for x in (0.3, 0.9):
+        values = x ** drawn.astype(float)
+        assert abs(values.mean() - probability_generating(count, x)) < 4 * values.std() / 141 + 1e-9
+    assert drawn.min() >= (0 if count.distribution == "poisson" else 1)
+
+
+@pytest.mark.parametrize("count", COUNTS, ids=name)
+def test_best_of_random_trials_costs_at_most_the_bound_and_not_much_less(count):
+    # trials with few outcomes, where the distribution of the best is known exactly
+    rng, orders = np.random.default_rng(1), np.concatenate([[1.1, 1.5], np.geomspace(2, 500, 20)])
+    tightest = 0.0
+
+    def cost(p, q):
+        with np.errstate(divide="ignore"):
+            log_p, log_q = np.log(p), np.log(q)
+        return np.array([logsumexp(a * log_p + (1 - a) * log_q) / (a - 1) for a in orders])
+
+    def best(p):
+        at = probability_generating(count, np.minimum(np.append(0.0, np.cumsum(p)), 1.0))
+        none = [at[0]] if count.distribution == "poisson" else []
+        return np.append(np.diff(at), none)
+
+    for _ in range(100):
+        p = rng.dirichlet(np.full(rng.integers(2, 7), rng.choice([0.5, 5.0])))
+        q = p * np.exp(rng.uniform(-1, 1, len(p)) * rng.choice([0.01, 0.1, 1.0]))
+        q /= q.sum()
+        P, Q = best(p), best(q)
+        if min(p.min(), P.min(), Q.min()) < 1e-12:
+            continue
+        bound = count.rdp(np.maximum(cost(p, q), cost(q, p)), orders)
+        assert (cost(P, Q) <= bound + 1e-9).all()
+        tightest = max(tightest, (cost(P, Q) / bound).max())
+    assert tightest > 0.4
+
+
+def test_trial_counts_that_are_none():
+    for wrong in ({"mean": 0.0}, {"mean": 1.0}, {"mean": 5, "eta": -1}, {"mean": math.inf}):
+        with pytest.raises(ValueError, match="mean|eta"):
+            TrialCount(**wrong)
+    with pytest.raises(ValueError, match="distribution must be"):
+        TrialCount(5, "uniform")
+
+
+# --- searches ----------------------------------------------------------------------------------
+
+
+def search(grid=None, kind=PrivateGridSearchCV, clf=None, **params):
+    clf = PATEClassifier(GaussianNB(), n_teachers=50, classes=[0, 1]) if clf is None else clf
+    grid = {"student": [GaussianNB(), LogisticRegression()]} if grid is None else grid
+    return kind(clf, grid, **params)
+
+
+@pytest.mark.parametrize("scored", ["on private rows", "on public rows"])
+def test_a_search_spends_its_budget_and_no_more(scored):
+    X, y, X_public = data()
+    X_val, y_val, _ = data(200, seed=1)
+    public = {} if scored == "on private rows" else {"X_val": X_val, "y_val": y_val}
+    found = search(epsilon=20.0, random_state=0).fit(X, y, X_public, **public)
+    spent = found.privacy_spent_
+    assert 19.7 < spent.epsilon <= 20.0 and spent.method == "tuning"
+    assert found.best_estimator_.privacy_spent_ == spent  # not that of one trial
+    assert found.score(X, y) > 0.8
+    assert found.predict_proba(X).shape == (len(X), 2)
+    right = round(found.best_score_ * (1 if not public else len(y_val)))
+    assert 0.7 < right / (300 if not public else 200) < 1.2  # of the held-out, plus noise
+
+
+def test_cost_of_a_search_is_that_of_its_parts():
+    X, y, X_public = data()
+    X_val, y_val, _ = data(200, seed=1)
+    grid = {"n_queries": [10, 40], "aggregator": [GNMax(30.0)]}
+    clf = PATEClassifier(GaussianNB(), n_teachers=50, classes=[0, 1], epsilon=None)
+    found = search(grid, clf=clf, epsilon=None, n_trials=7, eta=0.5)
+    found.fit(X, y, X_public, X_val=X_val, y_val=y_val)
+    curves = [
+        np.minimum(
+            clone(clf)
+            .set_params(n_queries=n, aggregator=GNMax(30.0))
+            .plan(X, y, X_public)
+            .cost.rdp,
+            DEFAULT_ORDERS * n / 30.0**2,
+        )
+        for n in (10, 40)
+    ]
+    one = np.log(np.mean(np.exp((DEFAULT_ORDERS[:120] - 1) * np.array(curves)[:, :120]), axis=0))
+    one = one / (DEFAULT_ORDERS[:120] - 1)
+    total = TrialCount(7, eta=0.5).rdp(one, DEFAULT_ORDERS[:120])
+    expected, _ = rdp_to_epsilon(total, 1e-5, DEFAULT_ORDERS[:120])
+    assert found.privacy_spent_.epsilon == pytest.approx(expected, rel=1e-3)
+
+
+def test_noise_of_a_private_score_costs_no_more_than_a_trial():
+    X, y, X_public = data()
+    public = search(epsilon=None).fit(X, y, X_public, X_val=X[:50], y_val=y[:50])
+    private = search(epsilon=None).fit(X, y, X_public)
+    assert private.privacy_spent_.epsilon <= 1.02 * public.privacy_spent_.epsilon
+    # the score alone: sensitivity 1, Gaussian noise
+    _, judge = private._hold_out(X, y, None, np.random.default_rng(0))
+    plan = private.estimator.plan(X, y, X_public)
+    alone = gdp_to_epsilon(1 / judge.sigma(plan), 1e-5)
+    assert 0.5 * plan.epsilon < alone < 1.15 * plan.epsilon
+
+
+def test_better_candidates_are_found():
+    X, y, X_public = data(3000)
+    good, bad = LogisticRegression(), DummyClassifier()
+    clf = PATEClassifier(GaussianNB(), n_teachers=50, classes=[0, 1], n_queries=40)
+    params = {"epsilon": 8.0, "n_trials": 20, "distribution": "poisson"}
+    found = search({"student": [bad, good]}, clf=clf, **params)
+    found.fit(X, y, X_public)
+    assert type(found.best_params_["student"]) is LogisticRegression
+
+
+def test_what_is_not_published_is_not_kept():
+    X, y, X_public = data()
+    found = search(epsilon=2.0, random_state=7).fit(X, y, X_public)
+    assert not hasattr(found, "cv_results_") and not hasattr(found.best_estimator_, "curator_")
+    assert {k for k in vars(found) if k.endswith("_")} == {
+        *("best_estimator_", "best_params_", "best_score_", "privacy_spent_", "classes_"),
+        "n_features_in_",
+    }
+    again = pickle.loads(pickle.dumps(found))
+    assert again.random_state is None and again.best_estimator_.random_state is None
+    assert (again.predict(X) == found.predict(X)).all()
+
+
+def test_warnings_in_trials_do_not_tell_how_many_there_were():
+    X, y, X_public = data()
+    X_val, y_val, _ = data(200, seed=1)
+    grid = {"student": [LogisticRegression(max_iter=1)]}  # warns whenever it is fitted
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        search(grid, epsilon=2.0).fit(X, y, X_public, X_val=X_val, y_val=y_val)
+    assert not caught
+
+
+def test_a_search_is_one_entry_of_a_ledger(path):
+    X, y, X_public = data()
+    ledger = PrivacyLedger(path, epsilon=3.0)
+    found = search(epsilon=2.0, ledger=ledger).fit(X, y, X_public)
+    assert len(ledger.history()) == 1
+    assert found.privacy_spent_.epsilon <= ledger.epsilon_spent <= 2.2
+    with pytest.raises(BudgetExceededError, match="ledger's epsilon=3"):
+        search(epsilon=2.5, ledger=ledger).fit(X, y, X_public)
+    with pytest.raises(ValueError, match="ledger refuses searches with a random_state"):
+        search(epsilon=0.5, ledger=ledger, random_state=0).fit(X, y, X_public)
+
+
+def test_candidates_that_need_the_same_teachers_share_them(monkeypatch):
+    X, y, X_public = data()
+    polled = []
+    poll = PATEClassifier.poll
+    monkeypatch.setattr(
+        PATEClassifier, "poll", lambda self, *a, **k: polled.append(1) or poll(self, *a, **k)
+    )
+    grid = {"student": [GaussianNB(), LogisticRegression()], "n_queries": [10, 20, 30]}
+    search(grid, epsilon=2.0, n_trials=30, random_state=0).fit(X, y, X_public)
+    assert len(polled) == 1
+    search({"n_teachers": [40, 50]}, epsilon=2.0, n_trials=30, random_state=0).fit(X, y, X_public)
+    assert len(polled) == 3
+
+
+def test_same_seed_same_search():
+    X, y, X_public = data()
+    one, two = (search(epsilon=2.0, random_state=5).fit(X, y, X_public) for _ in range(2))
+    assert one.best_score_ == two.best_score_
+    assert str(one.best_params_) == str(two.best_params_)
+    assert (one.predict(X) == two.predict(X)).all()
+
+
+@pytest.mark.parametrize("partition", ["random", "hash", "groups", "predefined"])
+def test_each_partition_holds_out_whole_units(partition):
+    X, y, X_public = data(1600)
+    names = pd.Index([f"p{i // 4}" for i in range(1600)], name="id")
+    frame = pd.DataFrame(X, columns=["a", "b"], index=names)
+    public = pd.DataFrame(X_public, columns=["a", "b"])
+    clf = PATEClassifier(GaussianNB(), n_teachers=40, classes=[0, 1], epsilon=4.0)
+    groups = None
+    if partition in ("groups", "predefined"):
+        groups = names.to_numpy() if partition == "groups" else np.arange(1600) % 60
+    if partition in ("hash", "predefined"):
+        clf.set_params(partition=partition)
+    found = search(clf=clf, epsilon=None, random_state=0)
+    X, given = frame, groups
+    train, judge = found._hold_out(X, y, given, np.random.default_rng(0))
+    units = {"random": np.arange(1600), "hash": names}.get(partition, groups)
+    assert not set(units[train]) & set(np.delete(units, train))
+    assert 0.6 < len(train) / 1600 < 0.95
+    # a perfect model gets one point for each unit, whatever its number of rows
+    plan = clone(clf).plan(_rows(X, train), y[train], public, groups=_rows(groups, train))
+
+    class Perfect:
+        def predict(self, X):
+            return np.delete(y, train)
+
+    scores = [judge.score(Perfect(), plan) for _ in range(300)]
+    n_units = len(set(np.delete(units, train)))
+    assert abs(np.mean(scores) - n_units) < 4 * np.std(scores) / math.sqrt(300) + 0.1
+    assert np.std(scores) == pytest.approx(judge.sigma(plan), rel=0.2, abs=0.3)
+    found.fit(frame, y, public, groups=groups)
+    assert found.privacy_spent_.adjacency == plan.spent.adjacency
+
+
+def _rows(values, rows):
+    if values is None:
+        return None
+    return values.iloc[rows] if hasattr(values, "iloc") else values[rows]
+
+
+def test_randomized_search_draws_candidates_first():
+    X, y, X_public = data()
+    grid = {"base_estimator__var_smoothing": loguniform(1e-9, 1.0)}
+    found = search(grid, PrivateRandomizedSearchCV, n_iter=4, epsilon=2.0).fit(X, y, X_public)
+    assert 1e-9 <= found.best_params_["base_estimator__var_smoothing"] <= 1
+    assert found.privacy_spent_.epsilon <= 2.0
+
+
+def test_a_search_at_the_end_of_a_pipeline():
+    X, y, X_public = data()
+    X_val, y_val, _ = data(100, seed=1)
+    with sklearn.config_context(enable_metadata_routing=True):
+        steps = [("scale", FitOnPublic(StandardScaler())), ("search", search(epsilon=20.0))]
+        pipe = Pipeline(steps, transform_input=["X_public", "X_val"])
+        pipe.fit(X * 1000, y, X_public=X_public * 1000, X_val=X_val * 1000, y_val=y_val)
+    assert pipe.score(X * 1000, y) > 0.8
+    assert np.abs(pipe[-1].best_estimator_.student_.__dict__.get("theta_", 0)).max() < 10
+
+
+class NeverTrains(GaussianNB):
+    def fit(self, X, y):
+        raise ValueError("this student cannot be trained")
+
+
+def test_students_that_fail_lose_against_those_that_do_not():
+    X, y, X_public = data()
+    X_val, y_val, _ = data(200, seed=1)
+    grid = {"student": [NeverTrains(), GaussianNB()]}
+    found = search(grid, epsilon=2.0, n_trials=30, random_state=1)
+    found.fit(X, y, X_public, X_val=X_val, y_val=y_val)
+    assert type(found.best_params_["student"]) is GaussianNB
+    with pytest.raises(StudentError, match="could not be trained") as caught:
+        search({"student": [NeverTrains()]}, epsilon=2.0).fit(X, y, X_public)
+    assert caught.value.privacy_spent.method == "tuning"
+    assert caught.value.privacy_spent.epsilon > 1.9
+
+
+def test_no_trial_at_all_says_so():
+    X, y, X_public = data()
+    found = search(epsilon=2.0, n_trials=1.0001, distribution="poisson", random_state=4)
+    with pytest.raises(ValueError, match="number of trials was 0; the search is paid for"):
+        for seed in range(100):
+            found.set_params(random_state=seed).fit(X, y, X_public)
+
+
+BAD = {
+    "estimator that is none": ({"clf": LogisticRegression()}, "estimator"),
+    "classes": ({"clf": PATEClassifier(GaussianNB())}, "needs classes="),
+    "seed": (
+        {"clf": PATEClassifier(GaussianNB(), classes=[0, 1], random_state=0)},
+        "estimator has random_state=0",
+    ),
+    "epsilon twice": ({"grid": {"epsilon": [0.5]}}, "leave it out of the candidates"),
+    "no candidate": ({"grid": []}, "no candidates|at least one"),
+    "unknown parameter": ({"grid": {"n_teacher": [5]}}, "Invalid parameter 'n_teacher'"),
+    "scoring": ({"scoring": "roc_auc"}, "needs public rows, X_val and y_val"),
+    "one trial": ({"n_trials": 1}, "n_trials"),
+    "fraction": ({"validation_fraction": 0.7}, "validation_fraction"),
+    "no noise": (
+        {"grid": {"aggregator": [PluralityVote()]}, "epsilon": None},
+        "epsilon=None|no privacy guarantee|epsilon=inf",
+    ),
+    "own delta": (
+        {"grid": {"aggregator": [StableArgmax(0.05)]}, "epsilon": None},
+        "delta of its own",
+    ),
+    "too little": ({"epsilon": 0.01}, "does not pay|pays for no query"),
+}
+
+
+@pytest.mark.parametrize("case", BAD)
+def test_bad_searches_are_refused_before_anything_is_spent(case, path):
+    params, message = BAD[case]
+    X, y, X_public = data()
+    ledger = PrivacyLedger(path, epsilon=50.0)
+    found = search(**({"epsilon": 2.0, "ledger": ledger} | params))
+    with warnings.catch_warnings(), pytest.raises((ValueError, TypeError), match=message):
+        warnings.simplefilter("ignore")
+        found.fit(X, y, X_public)
+    assert ledger.epsilon_spent == 0.0
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({"X_val": np.zeros((5, 2))}, "belong together"),
+        ({"X_val": np.zeros((5, 3)), "y_val": np.zeros(5)}, "features of X_public"),
+        ({"X_val": np.zeros((5, 2)), "y_val": np.zeros(4)}, "inconsistent numbers of samples"),
+        ({"X_val": np.zeros((5, 2)), "y_val": np.full(5, 7)}, "not in classes"),
+    ],
+    ids=["labels missing", "features", "lengths", "labels unknown"],
+)
+def test_bad_validation_rows_are_refused(given, message, path):
+    X, y, X_public = data()
+    ledger = PrivacyLedger(path, epsilon=50.0)
+    with pytest.raises(ValueError, match=message):
+        search(epsilon=2.0, ledger=ledger).fit(X, y, X_public, **given)
+    assert ledger.epsilon_spent == 0.0
+
+
+def test_private_rows_that_cannot_be_predicted_are_not_quoted():
+    X, y, X_public = data(1000)
+
+    class Picky(GaussianNB):
+        def predict(self, X):
+            if len(X) != len(X_public) and len(X) != 1:
+                raise ValueError(f"secret {X[0, 0]}")
+            return super().predict(X)
+
+    with pytest.raises(ValueError, match="cannot predict held-out private rows") as caught:
+        search({"student": [Picky()]}, epsilon=2.0).fit(X, y, X_public)
+    assert "secret" not in str(caught.value) and caught.value.__suppress_context__

@@ -1,0 +1,300 @@
+"""Public data through pipelines, searches and validation, with metadata routing on and off."""
+
+import copy
+import pickle
+
+import numpy as np
+import pandas as pd
+import pytest
+import sklearn
+from sklearn.base import clone
+from sklearn.calibration import CalibratedClassifierCV
+from sklearn.compose import make_column_selector, make_column_transformer
+from sklearn.ensemble import BaggingClassifier, StackingClassifier, VotingClassifier
+from sklearn.experimental import enable_halving_search_cv  # noqa: F401
+from sklearn.frozen import FrozenEstimator
+from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import (
+    FixedThresholdClassifier,
+    GridSearchCV,
+    GroupKFold,
+    HalvingGridSearchCV,
+    RandomizedSearchCV,
+    TunedThresholdClassifierCV,
+    cross_val_predict,
+    cross_val_score,
+    cross_validate,
+    learning_curve,
+    permutation_test_score,
+    validation_curve,
+)
+from sklearn.multiclass import OneVsRestClassifier
+from sklearn.naive_bayes import GaussianNB
+from sklearn.pipeline import Pipeline, make_pipeline
+from sklearn.preprocessing import OneHotEncoder, PolynomialFeatures, StandardScaler
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+from sklearn_pate import FitOnPublic, PATEClassifier, PublicData
+from sklearn_pate.aggregators import PluralityVote
+from sklearn_pate.public import public_rows
+
+N = 300
+ROUTING = pytest.mark.parametrize("routing", [False, True], ids=["routing off", "routing on"])
+
+
+@pytest.fixture
+def routing_on():
+    with sklearn.config_context(enable_metadata_routing=True):
+        yield
+
+
+def data(n=N, n_public=N, seed=0, scale=1.0):
+    """Private rows, labels and public rows: as many public rows as private ones."""
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n + n_public, 3)) * scale
+    return X[:n], (X[:n, 0] > 0).astype(int), X[n:]
+
+
+class Recorder(PATEClassifier):
+    """Remembers how many public and private rows each fit was given."""
+
+    seen: list = []
+
+    def fit(self, X, y, X_public=None, *, groups=None, sample_weight=None):
+        Recorder.seen.append((len(X), len(public_rows(X_public))))
+        return super().fit(X, y, X_public, groups=groups, sample_weight=sample_weight)
+
+
+def model(kind=PATEClassifier, **params):
+    given = {"n_teachers": 5, "aggregator": PluralityVote(), "epsilon": None, "classes": [0, 1]}
+    return kind(GaussianNB(), **(given | params))
+
+
+# --- PublicData --------------------------------------------------------------------------------
+
+
+def test_public_data_holds_what_it_was_given_through_copies_and_pickles():
+    X = np.arange(6.0).reshape(3, 2)
+    wrapped = PublicData(X)
+    for other in (wrapped, copy.copy(wrapped), copy.deepcopy(wrapped), clone(wrapped, safe=False)):
+        assert len(other) == 1 and np.array_equal(public_rows(other), X)
+    again = pickle.loads(pickle.dumps(wrapped))
+    assert type(again) is PublicData and np.array_equal(again[0], X)
+    assert public_rows((X,)) is X and public_rows(X) is X and public_rows(None) is None
+    assert repr(wrapped) == "PublicData(ndarray of shape (3, 2))"
+
+
+def test_fit_poll_and_fit_student_take_public_data():
+    X, y, X_public = data()
+    plain = model(random_state=0).fit(X, y, X_public)
+    wrapped = model(random_state=0).fit(X, y, PublicData(X_public))
+    assert np.array_equal(plain.public_labels_, wrapped.public_labels_)
+    votes = model(random_state=0).poll(X, y, PublicData(X_public))
+    polled = model(random_state=0).fit_votes(votes, PublicData(X_public))
+    assert np.array_equal(plain.public_labels_, polled.public_labels_)
+    assert wrapped.fit_student(PublicData(X_public), LogisticRegression()).student_.coef_.size == 3
+
+
+@ROUTING
+@pytest.mark.parametrize("n_jobs", [None, 2])
+def test_searches_leave_public_data_whole_at_equal_lengths(routing, n_jobs):
+    X, y, X_public = data()
+    Recorder.seen.clear()
+    with sklearn.config_context(enable_metadata_routing=routing):
+        search = GridSearchCV(model(Recorder), {"n_teachers": [3, 5]}, cv=3, n_jobs=n_jobs)
+        search.fit(X, y, X_public=PublicData(X_public))
+    assert len(search.best_estimator_.public_labels_) == N
+    assert search.score(X, y) > 0.8
+    if n_jobs is None:
+        assert Recorder.seen == [(200, N)] * 6 + [(N, N)]
+
+
+@ROUTING
+def test_without_it_scikit_learn_cuts_the_public_rows(routing):
+    X, y, X_public = data()
+    Recorder.seen.clear()
+    with sklearn.config_context(enable_metadata_routing=routing):
+        cross_val_score(model(Recorder), X, y, cv=3, params={"X_public": X_public})
+    assert Recorder.seen == [(200, 200)] * 3  # the pitfall that PublicData is for
+
+
+# --- habits ------------------------------------------------------------------------------------
+
+
+HABITS = {
+    "GridSearchCV": lambda clf: GridSearchCV(clf, {"n_teachers": [3, 5]}, cv=2),
+    "RandomizedSearchCV": lambda clf: RandomizedSearchCV(
+        clf, {"n_teachers": [3, 5]}, n_iter=2, cv=2, random_state=0
+    ),
+    "HalvingGridSearchCV": lambda clf: HalvingGridSearchCV(
+        clf, {"n_teachers": [3, 5]}, cv=2, min_resources=100, random_state=0
+    ),
+    "CalibratedClassifierCV": lambda clf: CalibratedClassifierCV(clf, cv=2),
+}
+WITH_ROUTING_ONLY = {
+    "VotingClassifier": lambda clf: VotingClassifier([("a", clf), ("b", clf)], voting="soft"),
+    "StackingClassifier": lambda clf: StackingClassifier(
+        [("a", clf)], LogisticRegression(), cv=2, stack_method="predict_proba"
+    ),
+    "BaggingClassifier": lambda clf: BaggingClassifier(clf, n_estimators=2, random_state=0),
+    "OneVsRestClassifier": lambda clf: OneVsRestClassifier(clf),
+    "TunedThresholdClassifierCV": lambda clf: TunedThresholdClassifierCV(clf, cv=2),
+    "FixedThresholdClassifier": lambda clf: FixedThresholdClassifier(clf),
+}
+#: StackingClassifier hands what it is given to its final estimator as well, asked for or not
+GOES_TO_ALL = {"StackingClassifier"}
+
+
+@ROUTING
+@pytest.mark.parametrize("habit", [*HABITS, *sorted(set(WITH_ROUTING_ONLY) - GOES_TO_ALL)])
+def test_meta_estimators(habit, routing):
+    X, y, X_public = data()
+    with sklearn.config_context(enable_metadata_routing=routing):
+        outer = (HABITS | WITH_ROUTING_ONLY)[habit](model())
+        if habit in WITH_ROUTING_ONLY and not routing:
+            with pytest.raises(ValueError, match="enable_metadata_routing=True"):
+                outer.fit(X, y, X_public=PublicData(X_public))
+            return
+        outer.fit(X, y, X_public=PublicData(X_public))
+        assert outer.score(X, y) > 0.8
+        assert outer.predict_proba(X).shape == (N, 2)
+
+
+@ROUTING
+def test_validation_functions(routing):
+    X, y, X_public = data()
+    params = {"X_public": PublicData(X_public)}
+    with sklearn.config_context(enable_metadata_routing=routing):
+        clf = model()
+        scores = cross_validate(clf, X, y, cv=3, params=params, n_jobs=2, return_estimator=True)
+        assert (scores["test_score"] > 0.8).all()
+        assert not hasattr(scores["estimator"][0], "curator_")  # it was pickled on its way
+        assert np.mean(cross_val_predict(clf, X, y, cv=3, params=params) == y) > 0.8
+        sizes, _, tested = learning_curve(clf, X, y, cv=3, params=params, train_sizes=[0.5, 1.0])
+        assert sizes.tolist() == [100, 200] and (tested > 0.7).all()
+        curve = {"param_name": "n_teachers", "param_range": [3, 5], "params": params}
+        assert (validation_curve(clf, X, y, cv=3, **curve)[1] > 0.8).all()
+        score, permuted, _ = permutation_test_score(
+            clf, X, y, cv=3, n_permutations=2, params=params, random_state=0
+        )
+        assert score > max(permuted) + 0.2
+
+
+def test_a_calibrator_of_public_rows_leaves_the_model_alone():
+    X, y, X_public = data()
+    clf = model().fit(X, y, X_public)
+    X_more, y_more, _ = data(seed=1)
+    calibrated = CalibratedClassifierCV(FrozenEstimator(clf)).fit(X_more, y_more)
+    assert calibrated.score(X, y) > 0.8
+
+
+@pytest.mark.parametrize("habit", ["search", "cross-validation"])
+def test_groups_that_searches_drop_are_an_error(habit):
+    X, y, X_public = data()
+    clf, groups = model(unit="group"), np.arange(N) // 2
+    with pytest.raises(ValueError, match="drop groups unless metadata routing is on"):
+        if habit == "search":
+            GridSearchCV(clf, {"n_teachers": [3]}, cv=GroupKFold(2), error_score="raise").fit(
+                X, y, groups=groups, X_public=PublicData(X_public)
+            )
+        else:
+            params = {"X_public": PublicData(X_public)}
+            cross_val_score(clf, X, y, cv=2, error_score="raise", params=params)
+
+
+def test_groups_reach_splitter_and_estimator_with_routing(routing_on):
+    X, y, X_public = data()
+    search = GridSearchCV(model(unit="group"), {"n_teachers": [3, 5]}, cv=GroupKFold(2))
+    search.fit(X, y, groups=np.arange(N) // 2, X_public=PublicData(X_public))
+    assert search.best_estimator_.privacy_spent_.unit == "group"
+
+
+# --- pipelines ---------------------------------------------------------------------------------
+
+
+def test_pipeline_with_preprocessing_on_public_rows(routing_on):
+    X, y, X_public = data(scale=np.array([1.0, 1000.0, 1e-3]))
+    steps = [("scale", FitOnPublic(StandardScaler())), ("pate", model(random_state=0))]
+    pipe = Pipeline(steps, transform_input=["X_public"]).fit(X, y, X_public=X_public)
+    scaler = pipe.named_steps["scale"].transformer_
+    assert np.array_equal(scaler.mean_, X_public.mean(axis=0))  # nothing of X
+    # the same as the scaler, fitted on public rows, inside teachers and student
+    frozen = FrozenEstimator(StandardScaler().fit(X_public))
+    inside = clone(model(random_state=0)).set_params(
+        base_estimator=make_pipeline(frozen, GaussianNB())
+    )
+    inside.fit(X, y, X_public)
+    assert np.array_equal(pipe[-1].public_labels_, inside.public_labels_)
+    assert np.allclose(pipe.predict_proba(X), inside.predict_proba(X))
+
+
+def test_pipeline_of_two_steps_in_a_search(routing_on):
+    X, y, X_public = data()
+    steps = [
+        ("poly", FitOnPublic(PolynomialFeatures(include_bias=False))),
+        ("scale", FitOnPublic(StandardScaler())),
+        ("pate", model()),
+    ]
+    pipe = Pipeline(steps, transform_input=["X_public"])
+    grid = {"pate__n_teachers": [3, 5], "poly__transformer__degree": [1, 2]}
+    search = GridSearchCV(pipe, grid, cv=2).fit(X, y, X_public=PublicData(X_public))
+    assert search.score(X, y) > 0.8
+    assert search.best_estimator_[-1].n_features_in_ in (3, 9)
+    scaler = search.best_estimator_.named_steps["scale"].transformer_
+    assert np.allclose(scaler.mean_[:3], X_public.mean(axis=0))
+
+
+def test_without_routing_public_rows_reach_a_later_step_untransformed():
+    # the pitfall of step__X_public=: documented, and shown to be one
+    X, y, X_public = data(scale=1000.0)
+    pipe = make_pipeline(StandardScaler(), model(Recorder, student=GaussianNB()))
+    pipe.fit(X, y, recorder__X_public=X_public)
+    assert np.abs(pipe[-1].student_.theta_).max() > 100  # the student learnt unscaled rows
+
+
+def test_columns_of_frames_inside_teachers_and_student():
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame(
+        {
+            "age": rng.normal(size=600),
+            "job": pd.Categorical(rng.choice(["a", "b", "c"], 600), categories=list("abc")),
+        }
+    )
+    columns = make_column_transformer(
+        (StandardScaler(), make_column_selector(dtype_include="number")),
+        (OneHotEncoder(handle_unknown="ignore"), make_column_selector(dtype_exclude="number")),
+    )
+    y = np.where((frame["age"] > 0) & (frame["job"] != "c"), "yes", "no")
+    clf = clone(model()).set_params(
+        base_estimator=make_pipeline(columns, LogisticRegression()), classes=["no", "yes"]
+    )
+    clf.fit(frame[:400], y[:400], X_public=frame[400:])
+    assert clf.score(frame, y) > 0.8 and list(clf.feature_names_in_) == ["age", "job"]
+
+
+# --- FitOnPublic -------------------------------------------------------------------------------
+
+
+class OnItself(FitOnPublic):
+    """scikit-learn's checks call fit(X): here those rows are the public ones."""
+
+    def fit(self, X, y=None, X_public=None):
+        return super().fit(X, y, X if X_public is None else X_public)
+
+
+@parametrize_with_checks([OnItself(StandardScaler())])
+def test_fit_on_public_passes_scikit_learns_checks(estimator, check):
+    check(estimator)
+
+
+def test_fit_on_public_needs_public_rows_and_hands_on_what_the_transformer_has():
+    X, _, X_public = data()
+    with pytest.raises(ValueError, match="FitOnPublic got no X_public.*transform_input"):
+        FitOnPublic(StandardScaler()).fit(X)
+    frame = pd.DataFrame(X_public, columns=["a", "b", "c"])
+    fitted = FitOnPublic(StandardScaler()).fit(X, X_public=PublicData(frame))
+    assert fitted.get_feature_names_out().tolist() == ["a", "b", "c"]
+    assert fitted.feature_names_in_.tolist() == ["a", "b", "c"]
+    assert np.allclose(fitted.inverse_transform(fitted.transform(frame)), frame)
+    assert not hasattr(FitOnPublic(OneHotEncoder()).fit(X, X_public=X_public), "no_such_thing")
+    assert not hasattr(FitOnPublic(make_pipeline(PolynomialFeatures())), "inverse_transform")
