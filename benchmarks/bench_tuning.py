@@ -1,10 +1,11 @@
 """Private tuning against plain grid search on UCI Adult: accuracy, privacy and time.
 
-20 candidates: teachers, queries and the student's regularisation. Plain `GridSearchCV` spends on every
-candidate and fold, and again on the refit; here its private cross-validation scores are used
+20 candidates: teachers, queries and the student's regularisation. Plain `GridSearchCV` spends on
+every candidate and fold, and again on the refit; here its private cross-validation scores are used
 as if they were free, as users do. Both are scored on 11,282 other rows.
 
-Needs ``$SKLEARN_PATE_DATA``. About 25 minutes on 2 cores: ``python benchmarks/bench_tuning.py [runs]``.
+``python benchmarks/bench_tuning.py [runs]``: about 25 minutes on 2 cores. Needs
+``$SKLEARN_PATE_DATA``.
 """
 
 import sys

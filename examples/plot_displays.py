@@ -55,9 +55,9 @@ print(clf.privacy_spent_)
 # what these votes cost, by the bound that the 2018 paper prints and exactly: they are cheap because
 # teachers agree.
 #
-# Accuracy: the expected accuracy of the labels at other values of a parameter, from the distribution
-# of the outcomes. A stricter threshold gives fewer and better answers. Choosing parameters by this
-# picture and publishing the choice spends privacy.
+# Accuracy: the expected accuracy of the labels at other values of a parameter, from the
+# distribution of the outcomes. A stricter threshold gives fewer and better answers. Choosing
+# parameters by this picture and publishing the choice spends privacy.
 #
 # Agreement: the lead of the first class over the second, which is why labels are cheap and right.
 #

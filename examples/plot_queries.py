@@ -10,8 +10,8 @@ The guarantee (`privacy_spent_`) is the same for all strategies: it depends on t
 alone. The exact, private epsilon is not: rows on which a student is unsure are often rows on which
 teachers disagree, and those cost more. The lower pictures show accuracy against it.
 
-Measured: up to 2.2 points for the least sure rows on Adult and 1.6 on MNIST, and at equal exact epsilon
-nothing is left of them: 4 to 10 points do not show here.
+Measured: up to 2.2 points for the least sure rows on Adult and 1.6 on MNIST, and at equal exact
+epsilon nothing is left of them: 4 to 10 points do not show here.
 
 The last lines fit Adult at an exact epsilon below 1 (the paper: 0.83 at 2.66).
 

@@ -801,7 +801,7 @@ class _PrivateJudge:
         return np.maximum(_curve(plan), DEFAULT_ORDERS / (2 * self.sigma(plan) ** 2))
 
     def sigma(self, plan):
-        """Noise of the score, in units; at orders that matter it costs at most what the fit does."""
+        """Noise of the score, in units; at orders that matter it costs no more than the fit."""
         matter = DEFAULT_ORDERS < 64
         return float(np.sqrt(np.max(DEFAULT_ORDERS[matter] / (2 * _curve(plan)[matter]))))
 

@@ -1,0 +1,170 @@
+"""What a fit shows of itself: lines, callbacks, diagram and summary; none of it private."""
+
+import pickle
+import re
+
+import numpy as np
+import pytest
+from sklearn.base import clone
+from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import GridSearchCV
+from sklearn.naive_bayes import GaussianNB
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.utils import estimator_html_repr
+
+from sklearn_pate import PATEClassifier, PrivacySpent, PublicData
+from sklearn_pate.aggregators import ConfidentGNMax, InteractiveGNMax, PluralityVote
+
+try:
+    from sklearn.callback import ProgressBar
+except ImportError:
+    ProgressBar = None
+
+needs_callbacks = pytest.mark.skipif(
+    ProgressBar is None, reason="scikit-learn has callbacks from 1.9"
+)
+
+
+def data(n=200):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(2 * n, 3))
+    return X[:n], (X[:n, 0] > 0).astype(int), X[n:]
+
+
+def model(**params):
+    given = {"n_teachers": 5, "aggregator": PluralityVote(), "epsilon": None, "classes": [0, 1]}
+    return PATEClassifier(GaussianNB(), **(given | params))
+
+
+class Watcher:
+    """A callback that notes what it is told."""
+
+    def __init__(self):
+        self.begun, self.ended, self.data, self.calls = [], [], [], []
+
+    def setup(self, estimator, context):
+        self.calls.append("setup")
+
+    def teardown(self, estimator, context):
+        self.calls.append("teardown")
+
+    def on_fit_task_begin(self, estimator, context, *, X=None, y=None, metadata=None):
+        self.begun.append((context.task_name, context.max_subtasks))
+        self.data += [X, y, metadata]
+
+    def on_fit_task_end(self, estimator, context, *, X=None, y=None, fitted_estimator=None):
+        self.ended.append((context.task_name, context.max_subtasks))
+        self.data += [X, y, fitted_estimator]
+
+
+# --- lines -------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("n_jobs", [None, 2])
+def test_one_updating_line_per_phase(capsys, n_jobs):
+    X, y, X_public = data()
+    model(verbose=1, n_queries=20, n_jobs=n_jobs).fit(X, y, X_public)
+    *lines, after = capsys.readouterr().out.split("\n")
+    assert after == ""
+    shown = [line.split("\r")[-1].split(" in ")[0] for line in lines]
+    assert shown == ["teachers 5/5", "queries 20/20", "student 1/1"]
+    assert len(lines[0].split("\r")) == 7  # 0/5 to 5/5, each written over the one before
+
+
+def test_silence_is_the_default_and_every_call_has_its_own_phases(capsys):
+    X, y, X_public = data()
+    votes = model().fit(X, y, X_public) and model().poll(X, y, X_public)
+    assert capsys.readouterr().out == ""
+    model(verbose=1).poll(X, y, X_public)
+    assert re.findall(r"(\w+) \d+/\d+ in", capsys.readouterr().out) == ["teachers"]
+    model(verbose=1).fit_votes(votes, X_public)
+    assert re.findall(r"(\w+) \d+/\d+ in", capsys.readouterr().out) == ["queries", "student"]
+
+
+def test_stages_count_what_was_asked_and_nothing_else(capsys):
+    X, y, X_public = data()
+    stages = [
+        ConfidentGNMax(threshold=0.6, sigma1=3.0, sigma2=3.0),
+        InteractiveGNMax(threshold=0.6, sigma1=3.0, sigma2=3.0, confidence=0.9),
+    ]
+    model(aggregator=stages, n_queries=[30, 20], n_teachers=20, verbose=1).fit(X, y, X_public)
+    out = capsys.readouterr().out
+    assert "queries 30/50" in out and "queries 50/50" in out
+
+
+# --- callbacks ---------------------------------------------------------------------------------
+
+
+@needs_callbacks
+def test_callbacks_see_phases_and_counts_and_no_data():
+    X, y, X_public = data()
+    watcher = Watcher()
+    clf = model(n_queries=20).set_callbacks(watcher).fit(X, y, X_public)
+    assert watcher.calls == ["setup", "teardown"]
+    phases = [task for task in watcher.begun if task[1] != 0]
+    assert phases == [("fit", 3), ("teachers", 5), ("queries", 20), ("student", 1)]
+    assert sorted(watcher.begun) == sorted(watcher.ended)
+    assert watcher.begun.count(("teachers", 0)) == 5 and watcher.begun.count(("queries", 0)) == 20
+    assert all(thing is None for thing in watcher.data)
+    assert clone(clf)._skl_callbacks == [watcher]  # scikit-learn's way
+    assert not hasattr(pickle.loads(pickle.dumps(clf)), "_skl_callbacks")
+
+
+@needs_callbacks
+def test_callbacks_of_a_search_reach_the_fits():
+    X, y, X_public = data()
+    pytest.importorskip("rich")
+    search = GridSearchCV(model(), {"n_teachers": [3, 5]}, cv=2)
+    search.set_callbacks(ProgressBar(max_propagation_depth=None))
+    search.fit(X, y, X_public=PublicData(X_public))
+    assert search.score(X, y) > 0.8
+
+
+# --- diagram and summary -----------------------------------------------------------------------
+
+
+def test_diagram_shows_teachers_aggregator_student_and_the_guarantee():
+    X, y, X_public = data(2000)
+    teacher = make_pipeline(StandardScaler(), LogisticRegression())
+    clf = PATEClassifier(teacher, n_teachers=100, classes=[0, 1], student=GaussianNB())
+    html = estimator_html_repr(clf)
+    for part in ("100 teachers: Pipeline", "aggregator: GNMax", "student: GaussianNB"):
+        assert part in html
+    assert "probability of any outcome" not in html
+    clf.fit(X, y, X_public)
+    html = clf._repr_html_()
+    assert clf.privacy_spent_.summary() in html.replace("&#x27;", "'")
+    for private in (*map(str, clf.curator_.votes[0]), "votes_", "epsilon()"):
+        assert f"[{private}" not in html
+    assert "aggregator: GNMax" in estimator_html_repr(pickle.loads(pickle.dumps(clf)))
+
+
+@pytest.mark.parametrize(
+    ("epsilon", "shown"),
+    [
+        (0.98, "e^0.98"),
+        (0.9999996, "e^1"),
+        (0.98000001, "e^0.981"),
+        (2.0, "e^2"),
+        (1e-7, "e^0.001"),
+    ],
+    ids=lambda value: str(value),
+)
+def test_summary_rounds_epsilon_up(epsilon, shown):
+    spent = PrivacySpent(epsilon, 1e-5, "renyi", "record", "replace one record", 100, 20, 15)
+    text = spent.summary()
+    assert text.startswith(
+        "Any one person's record changes the probability of any outcome by at most a factor "
+        f"{shown}, except with probability 1e-05. The change that is covered: replace one record."
+    )
+    assert text.endswith("100 teachers were asked 20 questions and 15 answers were released.")
+
+
+def test_summary_without_a_guarantee_says_so():
+    spent = PrivacySpent(np.inf, 1e-5, "none", "record", "replace one record", 100, 20, 15)
+    assert spent.summary().startswith("No privacy is guaranteed (epsilon is infinite).")
+    group = PrivacySpent(1.0, 1e-5, "renyi", "group", "change one group", 100, 20, 15)
+    assert group.summary().startswith("All records of any one person (or other group) change ")
+    teacher = PrivacySpent(1.0, 1e-5, "renyi", "teacher", "change the votes of one", 9, 2, 2)
+    assert teacher.summary().startswith("Any one teacher changes ")
