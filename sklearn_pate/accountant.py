@@ -133,7 +133,7 @@ class Plan:
     stages: list
     epsilon: float
     method: str
-    cost: Cost
+    cost: Cost = field(repr=False)
     budget: "RenyiFilter | None" = None
     test: PrivacyTest | None = None
     spent: PrivacySpent | None = None

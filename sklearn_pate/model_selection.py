@@ -21,7 +21,7 @@ from sklearn.utils import get_tags, indexable
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
-from ._sklearn import HasMethods, Interval, StrOptions, _fit_context, _safe_indexing
+from ._sklearn import Interval, StrOptions, _fit_context, _safe_indexing
 from .classifier import PATEClassifier
 from .exceptions import BudgetExceededError, StudentError
 from .partition import assign_teachers, identifiers
@@ -45,8 +45,8 @@ class PrivacyLedger:
     """A budget for one private data set, shared by fits, processes and days.
 
     ``PATEClassifier(..., ledger=ledger)`` asks it before teachers train, and records what the fit
-    spends before any label is released. Costs add up as order curves, which is far less than the
-    sum of their epsilons. A fit that would exceed the budget is refused.
+    spends before any label is released. A fit that would exceed the budget is refused. Costs of
+    fits of one kind add up to far less than the sum of their epsilons.
 
     Parameters
     ----------
@@ -72,7 +72,8 @@ class PrivacyLedger:
     What a fit costs may depend on what earlier ones released, so one way of adding up must be fixed
     in advance: a Renyi order, Gaussian or pure privacy, each of which is a privacy filter (Feldman,
     Zrnic (2021), NeurIPS; Smith, Thakurta (2022)). The first fit that is recorded decides: the way
-    that would pay for most repetitions of it is kept.
+    that would pay for most repetitions of it is kept. Fits of other kinds after it, such as a
+    search after plain fits, are counted in that way too, and may count for more than their epsilon.
 
     All fits must protect the same change of the data (`PrivacySpent.unit` and `adjacency`), as
     costs of different changes do not add up. Fits with a `random_state` are refused: two with
@@ -328,7 +329,6 @@ class _PrivateSearch(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         "eta": [Interval(Real, -1, None, closed="neither")],
         "scoring": [str, callable, None],
         "validation_fraction": [Interval(Real, 0, 0.5, closed="right")],
-        "ledger": [HasMethods(["check", "record"]), None],
         "random_state": ["random_state"],
     }
 
@@ -376,9 +376,16 @@ class _PrivateSearch(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         count = self._trial_count(len(candidates))
         plans, cost = self._calibrate(candidates, given, judge, count)
         epsilon = cost.epsilon(self.delta)[0]
-        spent = replace(plans[0].spent, epsilon=epsilon, delta=self.delta, method="tuning")
-        if self.ledger is not None:
-            self.ledger.record(spent, cost)
+        spent = replace(
+            plans[0].spent,
+            epsilon=epsilon,
+            delta=self.delta,
+            method="tuning",
+            n_teachers=max(plan.spent.n_teachers for plan in plans),
+            n_queries=max(plan.spent.n_queries for plan in plans),
+        )
+        if self.estimator.ledger is not None:
+            self.estimator.ledger.record(spent, cost)
 
         best, votes, seeded = None, {}, self.random_state is not None
         with warnings.catch_warnings():  # how many there are would tell how many trials
@@ -397,7 +404,7 @@ class _PrivateSearch(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
 
     def _candidates(self, rng):
         """Parameters and estimator of each candidate."""
-        if self.ledger is not None and self.random_state is not None:
+        if self.estimator.ledger is not None and self.random_state is not None:
             raise ValueError(
                 "ledger refuses searches with a random_state: two with one seed share noise; "
                 f"got random_state={self.random_state!r}, give random_state=None"
@@ -410,25 +417,24 @@ class _PrivateSearch(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
                     "candidates, or give the search epsilon=None"
                 )
             estimator = clone(self.estimator).set_params(**params)
-            for name in ("random_state", "ledger"):
-                if getattr(estimator, name) is not None:
-                    raise ValueError(
-                        f"estimator has {name}={getattr(estimator, name)!r}, which would be that "
-                        f"of each trial; give {name} to the search, and None to the estimator"
-                    )
+            if estimator.random_state is not None:
+                raise ValueError(
+                    f"estimator has random_state={estimator.random_state!r}, so all trials would "
+                    "share their noise; give it to the search, and None to the estimator"
+                )
             if estimator.classes is None:
                 raise ValueError(
                     "estimator needs classes=[...], all labels that may occur: read from the "
                     "private labels, they are not covered by the guarantee"
                 )
-            estimator.set_params(keep_teachers=False, verbose=0)
+            estimator.set_params(ledger=None, keep_teachers=False, verbose=0)
             candidates.append((params, estimator))
         if not candidates:
             raise ValueError("there are no candidates; give at least one set of parameters")
         return candidates
 
     def _trial_count(self, n_candidates):
-        mean = 2 * n_candidates if self.n_trials is None else self.n_trials
+        mean = 5 * n_candidates if self.n_trials is None else self.n_trials
         return TrialCount(mean, self.distribution, self.eta)
 
     def _hold_out(self, X, y, groups, rng):
@@ -588,8 +594,9 @@ class PrivateGridSearchCV(_PrivateSearch):
     Parameters
     ----------
     estimator : PATEClassifier
-        With `classes`, and without `random_state` and `ledger`: those are the search's.
-        Preprocessing belongs inside its base estimator, or into a Pipeline around the search.
+        With `classes`, and without a `random_state`, which is the search's. Preprocessing belongs
+        inside its base estimator, or into a Pipeline around the search. If it has a `ledger`, the
+        search is one entry there.
     param_grid : dict or list of dict
         Candidates, as in `sklearn.model_selection.GridSearchCV`.
     epsilon : float or None, default=1.0
@@ -598,9 +605,9 @@ class PrivateGridSearchCV(_PrivateSearch):
     delta : float, default=1e-5
         Probability with which the guarantee of the search may fail.
     n_trials : float, default=None
-        Expected number of trials, above 1. None is twice the number of candidates. Few trials
-        miss good candidates; many cost little privacy. Trials that need the same teachers share
-        them.
+        Expected number of trials, above 1. None is five for each candidate. With few, an unlucky
+        draw misses the good candidates; many cost little privacy, and time only if students are
+        slow: trials that need the same teachers share them.
     distribution : {"negative_binomial", "poisson"}, default="negative_binomial"
         Distribution of the number of trials, see `rdp.TrialCount`.
     eta : float, default=1.0
@@ -612,8 +619,6 @@ class PrivateGridSearchCV(_PrivateSearch):
         Part of the private data that is held out to score on, if `X_val` is not given; at most
         0.5. The noise of each score costs no more than the trial does, and as each record is in
         one of the two parts, only the larger cost counts.
-    ledger : PrivacyLedger or None, default=None
-        Budget of the private data set; the search is one entry.
     random_state : int, RandomState instance or None, default=None
         As in `PATEClassifier`: for tests only.
 
@@ -676,7 +681,6 @@ class PrivateGridSearchCV(_PrivateSearch):
         eta=1.0,
         scoring=None,
         validation_fraction=0.2,
-        ledger=None,
         random_state=None,
     ):
         self.estimator = estimator
@@ -688,7 +692,6 @@ class PrivateGridSearchCV(_PrivateSearch):
         self.eta = eta
         self.scoring = scoring
         self.validation_fraction = validation_fraction
-        self.ledger = ledger
         self.random_state = random_state
 
     def _param_sets(self, rng):
@@ -706,7 +709,7 @@ class PrivateRandomizedSearchCV(_PrivateSearch):
         Candidates, as in `sklearn.model_selection.RandomizedSearchCV`.
     n_iter : int, default=10
         Number of candidates that are drawn, before anything private is looked at.
-    epsilon, delta, n_trials, distribution, eta, scoring, validation_fraction, ledger, random_state
+    epsilon, delta, n_trials, distribution, eta, scoring, validation_fraction, random_state
         As in `PrivateGridSearchCV`.
 
     Attributes
@@ -752,7 +755,6 @@ class PrivateRandomizedSearchCV(_PrivateSearch):
         eta=1.0,
         scoring=None,
         validation_fraction=0.2,
-        ledger=None,
         random_state=None,
     ):
         self.estimator = estimator
@@ -765,7 +767,6 @@ class PrivateRandomizedSearchCV(_PrivateSearch):
         self.eta = eta
         self.scoring = scoring
         self.validation_fraction = validation_fraction
-        self.ledger = ledger
         self.random_state = random_state
 
     def _param_sets(self, rng):

@@ -510,13 +510,14 @@ def test_warnings_in_trials_do_not_tell_how_many_there_were():
 def test_a_search_is_one_entry_of_a_ledger(path):
     X, y, X_public = data()
     ledger = PrivacyLedger(path, epsilon=3.0)
-    found = search(epsilon=2.0, ledger=ledger).fit(X, y, X_public)
+    clf = PATEClassifier(GaussianNB(), n_teachers=50, classes=[0, 1], ledger=ledger)
+    found = search(clf=clf, epsilon=2.0).fit(X, y, X_public)
     assert len(ledger.history()) == 1
     assert found.privacy_spent_.epsilon <= ledger.epsilon_spent <= 2.2
     with pytest.raises(BudgetExceededError, match="ledger's epsilon=3"):
-        search(epsilon=2.5, ledger=ledger).fit(X, y, X_public)
+        search(clf=clf, epsilon=2.5).fit(X, y, X_public)
     with pytest.raises(ValueError, match="ledger refuses searches with a random_state"):
-        search(epsilon=0.5, ledger=ledger, random_state=0).fit(X, y, X_public)
+        search(clf=clf, epsilon=0.5, random_state=0).fit(X, y, X_public)
 
 
 def test_candidates_that_need_the_same_teachers_share_them(monkeypatch):
@@ -655,7 +656,9 @@ def test_bad_searches_are_refused_before_anything_is_spent(case, path):
     params, message = BAD[case]
     X, y, X_public = data()
     ledger = PrivacyLedger(path, epsilon=50.0)
-    found = search(**({"epsilon": 2.0, "ledger": ledger} | params))
+    found = search(**({"epsilon": 2.0} | params))
+    if hasattr(found.estimator, "ledger"):
+        found.estimator.ledger = ledger
     with warnings.catch_warnings(), pytest.raises((ValueError, TypeError), match=message):
         warnings.simplefilter("ignore")
         found.fit(X, y, X_public)
@@ -676,7 +679,8 @@ def test_bad_validation_rows_are_refused(given, message, path):
     X, y, X_public = data()
     ledger = PrivacyLedger(path, epsilon=50.0)
     with pytest.raises(ValueError, match=message):
-        search(epsilon=2.0, ledger=ledger).fit(X, y, X_public, **given)
+        clf = PATEClassifier(GaussianNB(), n_teachers=50, classes=[0, 1], ledger=ledger)
+        search(clf=clf, epsilon=2.0).fit(X, y, X_public, **given)
     assert ledger.epsilon_spent == 0.0
 
 
