@@ -42,7 +42,8 @@ class PrivacySpent:
         How `epsilon` was obtained: "gaussian" (exact composition of Gaussian noise), "renyi"
         (composition of the worst-case Renyi cost of one query), "pure" (plain sum), "filter" (a
         budget that stopped the queries),
-        "propose-test-release" (of the exact cost of the votes, after a private test) or "none".
+        "propose-test-release" (of the exact cost of the votes, after a private test), "tuning"
+        (the best of a random number of trials) or "none".
     unit : str
         What one change is about: "record" or "group"; "teacher" for votes of unknown origin.
     adjacency : str
@@ -96,16 +97,18 @@ class PrivacySpent:
             "record": "Any one person's record changes",
             "group": "All records of any one person (or other group) change",
         }.get(self.unit, f"Any one {self.unit} changes")
+        alone = "Each record is protected by itself. " if self.unit == "record" else ""
+        change = f"The change that is covered: {self.adjacency}. {alone}"
         return (
             f"{whose} the probability of any outcome by at most a factor "
             f"e^{_rounded_up(self.epsilon)}, except with probability "
-            f"{self.delta:g}. The change that is covered: {self.adjacency}. {answered}"
+            f"{float(self.delta)!r}. {change}{answered}"
         )
 
 
 def _rounded_up(epsilon):
-    three_decimals = Decimal(repr(float(epsilon))).quantize(Decimal("0.001"), ROUND_CEILING)
-    return f"{float(three_decimals):g}"
+    text = f"{Decimal(repr(float(epsilon))).quantize(Decimal('0.001'), ROUND_CEILING):f}"
+    return text.rstrip("0").rstrip(".")
 
 
 @dataclass(frozen=True, eq=False)

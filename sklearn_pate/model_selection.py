@@ -1,5 +1,6 @@
 """A budget for one private data set, and choosing parameters at a price of its own."""
 
+import contextlib
 import math
 import sqlite3
 import warnings
@@ -15,6 +16,7 @@ from joblib import hash as fingerprint
 from scipy.optimize import brentq
 from scipy.special import logsumexp
 from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clone
+from sklearn.dummy import DummyClassifier
 from sklearn.metrics import check_scoring
 from sklearn.model_selection import ParameterGrid, ParameterSampler
 from sklearn.utils import get_tags, indexable
@@ -23,6 +25,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from ._sklearn import Interval, StrOptions, _fit_context, _safe_indexing
 from .classifier import PATEClassifier
+from .classifier.checks import check_private
 from .exceptions import BudgetExceededError, StudentError
 from .partition import assign_teachers, identifiers
 from .public import public_rows
@@ -37,6 +40,7 @@ from .rdp import (
     gdp_to_epsilon,
     pure_rdp,
 )
+from .teachers import Quiet, silent
 
 __all__ = ["PrivacyLedger", "PrivateGridSearchCV", "PrivateRandomizedSearchCV"]
 
@@ -235,6 +239,9 @@ class PrivacyLedger:
 
     def _afford(self, db, spent, cost):
         """Way, limits and amount with which the cost fits in the budget, or an error."""
+        parts = [*cost.rdp, cost.mu_squared, cost.pure, cost.delta]
+        if not all(part >= 0 for part in parts):
+            raise ValueError("a cost has no negative parts and no NaN; nothing was recorded")
         unit, adjacency, way, limit, delta_limit = db.execute(
             'SELECT unit, adjacency, way, "limit", delta_limit FROM budget'
         ).fetchone()
@@ -256,8 +263,9 @@ class PrivacyLedger:
         raise BudgetExceededError(
             f"this fit costs epsilon={cost.epsilon(self.delta)[0]:.4g} at delta={self.delta:g} by "
             f"itself, and the {n_fits} fit(s) before cost {before:.4g}; together that "
-            f"is more than the ledger's epsilon={self.epsilon:g} at delta={self.delta:g}. Ask "
-            "fewer queries or use more noise. Nothing was spent"
+            f"is more than the ledger's epsilon={self.epsilon:g} at delta={self.delta:g}, of which "
+            f"{delta_limit:g} is for mechanisms with a delta of their own (this one: "
+            f"{cost.delta:g}). Ask fewer queries or use more noise. Nothing was spent"
         )
 
     def _best_way(self, cost):
@@ -326,7 +334,7 @@ class _PrivateSearch(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         "delta": [Interval(Real, 0, 1, closed="neither")],
         "n_trials": [Interval(Real, 1, None, closed="neither"), None],
         "distribution": [StrOptions({"negative_binomial", "poisson"})],
-        "eta": [Interval(Real, -1, None, closed="neither")],
+        "eta": [Interval(Real, -0.9, 20, closed="both")],
         "scoring": [str, callable, None],
         "validation_fraction": [Interval(Real, 0, 0.5, closed="right")],
         "random_state": ["random_state"],
@@ -364,11 +372,13 @@ class _PrivateSearch(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
             Nothing was spent.
         """
         X_public, X_val, y_val = (public_rows(given) for given in (X_public, X_val, y_val))
-        rng = np.random.default_rng(_entropy(self.random_state))
-        candidates = self._candidates(rng)
-        X, y, groups = indexable(X, y, groups)
+        seeds = np.random.SeedSequence(_entropy(self.random_state)).spawn(3)
+        candidates = self._candidates(np.random.default_rng(seeds[0]))
+        X, groups = indexable(X, groups)
+        codes, classes, _ = check_private(X, y, self.estimator.classes, None)
+        y = classes[codes]
         if X_val is None and y_val is None:
-            train, judge = self._hold_out(X, y, groups, rng)
+            train, judge = self._hold_out(X, y, groups, seeds[1])
             X, y, groups = (_take(given, train) for given in (X, y, groups))
         else:
             judge = self._public_judge(X_val, y_val, X_public)
@@ -387,12 +397,12 @@ class _PrivateSearch(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         if self.estimator.ledger is not None:
             self.estimator.ledger.record(spent, cost)
 
-        best, votes, seeded = None, {}, self.random_state is not None
-        with warnings.catch_warnings():  # how many there are would tell how many trials
-            warnings.simplefilter("ignore")
+        self._seed_used = True
+        best, votes, rng = None, {}, np.random.default_rng(seeds[2])
+        with Quiet():  # what trials print or warn of would tell how many there were
             for _ in range(count.draw(rng)):
                 k = int(rng.integers(len(candidates)))
-                trial = _try(clone(candidates[k][1]), given, votes, judge, plans[k], rng, seeded)
+                trial = self._try(candidates[k][1], given, votes, judge, plans[k], rng)
                 if best is None or trial[:2] > best[1][:2]:
                     best = candidates[k][0], trial
         if best is None:
@@ -411,6 +421,12 @@ class _PrivateSearch(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
             )
         candidates = []
         for params in self._param_sets(rng):
+            fixed = sorted({"partition", "unit", "classes", "ledger", "random_state"} & set(params))
+            if fixed:
+                raise ValueError(
+                    f"candidates cannot differ in {fixed[0]}: all trials must protect the same "
+                    "change of the same data; set it in the estimator"
+                )
             if self.epsilon is not None and "epsilon" in params:
                 raise ValueError(
                     "epsilon of the search sets the epsilon of all trials; leave it out of the "
@@ -427,8 +443,10 @@ class _PrivateSearch(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
                     "estimator needs classes=[...], all labels that may occur: read from the "
                     "private labels, they are not covered by the guarantee"
                 )
-            estimator.set_params(ledger=None, keep_teachers=False, verbose=0)
-            candidates.append((params, estimator))
+            estimator.set_params(ledger=None, keep_teachers=False)
+            if hasattr(estimator, "set_callbacks"):
+                estimator.set_callbacks()  # none: they would see every trial
+            candidates.append((params, silent(estimator)))
         if not candidates:
             raise ValueError("there are no candidates; give at least one set of parameters")
         return candidates
@@ -437,7 +455,7 @@ class _PrivateSearch(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         mean = 5 * n_candidates if self.n_trials is None else self.n_trials
         return TrialCount(mean, self.distribution, self.eta)
 
-    def _hold_out(self, X, y, groups, rng):
+    def _hold_out(self, X, y, groups, seed):
         """Rows to train on, and a judge with the others: each record, or group, is in one part."""
         if self.scoring is not None:
             raise ValueError(
@@ -455,7 +473,7 @@ class _PrivateSearch(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
             partition, units = "hash", identifiers(groups, "groups")
         elif partition == "hash":
             units = identifiers(X.index, "the index of X") if hasattr(X, "index") else None
-        n_parts = round(1 / self.validation_fraction)
+        n_parts, (dealt, noise) = round(1 / self.validation_fraction), seed.spawn(2)
         part = assign_teachers(
             partition,
             len(y),
@@ -463,12 +481,12 @@ class _PrivateSearch(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
             unit=self.estimator.unit,
             index=getattr(X, "index", None),
             groups=groups,
-            seed=np.random.SeedSequence(rng.integers(2**32, size=4).tolist()),
+            seed=dealt,
         ).teacher
         train, held = np.flatnonzero(part > 0), np.flatnonzero(part == 0)
         if units is None:
             units = np.arange(len(y))
-        return train, _PrivateJudge(_take(X, held), np.asarray(y)[held], units[held], rng)
+        return train, _PrivateJudge(_take(X, held), y[held], units[held], noise)
 
     def _public_judge(self, X_val, y_val, X_public):
         if X_val is None or y_val is None:
@@ -482,7 +500,15 @@ class _PrivateSearch(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         unknown = set(np.unique(y_val).tolist()) - set(np.unique(self.estimator.classes).tolist())
         if unknown:
             raise ValueError(f"y_val has labels that are not in classes: {sorted(unknown)}")
-        return _PublicJudge(X_val, y_val, check_scoring(self.estimator, self.scoring))
+        scorer = check_scoring(self.estimator, self.scoring)
+        try:
+            scorer(DummyClassifier(strategy="prior").fit(X_val, y_val), X_val, y_val)
+        except Exception as error:
+            raise ValueError(
+                f"scoring={self.scoring!r} failed when tried on X_val and y_val, before anything "
+                f"was spent. {type(error).__name__}: {error}"
+            ) from error
+        return _PublicJudge(X_val, y_val, scorer)
 
     def _calibrate(self, candidates, given, judge, count):
         """Set the epsilon of each trial; return the plans, and the `Cost` of the whole search."""
@@ -527,23 +553,45 @@ class _PrivateSearch(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
 
     def _publish(self, params, trial, spent):
         score, _, estimator = trial
-        if isinstance(estimator, StudentError):
-            raise StudentError(str(estimator), estimator.public_labels, spent) from None
-        told = estimator.privacy_spent_
-        self.privacy_spent_ = replace(
+        failed = isinstance(estimator, StudentError)
+        told = estimator.privacy_spent if failed else estimator.privacy_spent_
+        spent = replace(
             spent,
             n_teachers=told.n_teachers,
             n_queries=told.n_queries,
             n_answered=told.n_answered,
         )
-        estimator.privacy_spent_ = self.privacy_spent_  # its own knows of one trial
+        if failed:
+            raise StudentError(str(estimator), estimator.public_labels, spent) from None
+        self.privacy_spent_ = estimator.privacy_spent_ = spent  # its own knows of one trial
+        estimator.ledger = self.estimator.ledger
         del estimator.curator_
-        self.best_estimator_, self.best_params_, self.best_score_ = estimator, params, score
+        self.best_estimator_, self.best_score_ = estimator, score
+        self.best_params_ = _unfitted(params)
         self.classes_, self.n_features_in_ = estimator.classes_, estimator.n_features_in_
         self.__dict__.pop("feature_names_in_", None)
         if hasattr(estimator, "feature_names_in_"):
             self.feature_names_in_ = estimator.feature_names_in_
         return self
+
+    def _try(self, candidate, given, votes, judge, plan, rng):
+        """One trial: its score, a number that breaks ties, the fitted estimator or its error."""
+        seeds = (
+            rng.integers(2**31, size=2).tolist() if self.random_state is not None else [None] * 2
+        )
+        stages = candidate.aggregator
+        stages = stages if isinstance(stages, list) else [stages]
+        soft = [getattr(stage, "temperature", None) for stage in stages]
+        key = _fingerprint(candidate, _NOT_TEACHERS), tuple(t for t in soft if t is not None)
+        if key not in votes:
+            votes[key] = clone(candidate).set_params(random_state=seeds[0]).poll(**given)
+        estimator = clone(candidate).set_params(random_state=seeds[1])
+        try:
+            estimator.fit_votes(votes[key], given["X_public"])
+        except StudentError as error:
+            return -math.inf, rng.random(), error
+        score = judge.score(estimator, plan)
+        return score if score == score else -math.inf, rng.random(), estimator
 
     def predict(self, X):
         """Predict labels with the best model; see `PATEClassifier.predict`."""
@@ -577,8 +625,10 @@ class _PrivateSearch(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         return tags
 
     def __getstate__(self):
-        state = dict(super().__getstate__())
-        if "best_estimator_" in state:  # whoever knows the seed can undo the noise
+        state = {name: _unfitted(value) for name, value in super().__getstate__().items()}
+        if "best_estimator_" in state:
+            state["best_estimator_"] = self.best_estimator_
+        if state.pop("_seed_used", False):  # whoever knows the seed can undo the noise
             state["random_state"] = None
         return state
 
@@ -793,8 +843,8 @@ class _PrivateJudge:
     A unit is a record, or all rows of one identifier or group; it adds their mean, at most 1.
     """
 
-    def __init__(self, X, y, units, rng):
-        self._X, self._y, self._rng = X, y, rng
+    def __init__(self, X, y, units, seed):
+        self._X, self._y, self._rng = X, y, np.random.default_rng(seed)
         self._units = np.unique(units, return_inverse=True)[1]
 
     def rdp(self, plan):
@@ -807,31 +857,19 @@ class _PrivateJudge:
         return float(np.sqrt(np.max(DEFAULT_ORDERS[matter] / (2 * _curve(plan)[matter]))))
 
     def score(self, estimator, plan):
-        noise = self._rng.normal(scale=self.sigma(plan))
-        if not len(self._y):
-            return float(round(noise))
+        right = np.zeros(len(self._y))
         try:
-            right = estimator.predict(self._X) == self._y
-        except Exception as error:  # its text may be data
-            raise ValueError(
-                "the model of a trial cannot predict held-out private rows "
-                f"({type(error).__name__}); the search is paid for"
-            ) from None
-        mean = np.bincount(self._units, right) / np.bincount(self._units)
-        return float(round(mean.sum() + noise))  # rounded: no digits that tell of the sum
-
-
-def _try(estimator, given, votes, judge, plan, rng, seeded):
-    """One trial: its score, a number that breaks ties, and the fitted estimator or its error."""
-    seeds = (int(rng.integers(2**31)) if seeded else None for _ in range(2))
-    key = _fingerprint(estimator, _NOT_TEACHERS), getattr(estimator.aggregator, "temperature", None)
-    if key not in votes:
-        votes[key] = clone(estimator).set_params(random_state=next(seeds)).poll(**given)
-    try:
-        estimator.set_params(random_state=next(seeds)).fit_votes(votes[key], given["X_public"])
-    except StudentError as error:
-        return -math.inf, rng.random(), error
-    return judge.score(estimator, plan), rng.random(), estimator
+            right[:] = estimator.predict(self._X) == self._y
+        except Exception:  # some row cannot be predicted: that unit alone may count for it
+            for i, label in enumerate(self._y):
+                with contextlib.suppress(Exception):
+                    right[i] = estimator.predict(_take(self._X, [i]))[0] == label
+        n_units = max(len(self._units), 1)
+        mean = np.bincount(self._units, right, n_units) / np.maximum(
+            np.bincount(self._units, minlength=n_units), 1
+        )
+        # rounded: no digits that tell of the sum
+        return float(round(mean.sum() + self._rng.normal(scale=self.sigma(plan))))
 
 
 #: Parameters that do not change what a fit costs, and those that do not change its teachers.
@@ -844,7 +882,10 @@ _NOT_TEACHERS = {
 
 def _fingerprint(estimator, without):
     params = estimator.get_params()
-    return fingerprint({k: v for k, v in params.items() if k.split("__")[0] not in without})
+    try:
+        return fingerprint({k: v for k, v in params.items() if k.split("__")[0] not in without})
+    except Exception:  # what does not pickle is like nothing else
+        return id(estimator)
 
 
 def _curve(plan):
@@ -867,6 +908,16 @@ def _mixture(curves):
     """Renyi cost of one trial, whose candidate is drawn at random and published."""
     exponents = (DEFAULT_ORDERS - 1) * np.array(curves)
     return (logsumexp(exponents, axis=0) - math.log(len(curves))) / (DEFAULT_ORDERS - 1)
+
+
+def _unfitted(value):
+    """The same parameters, with estimators as they were before they were fitted."""
+    if isinstance(value, dict):
+        return {name: _unfitted(part) for name, part in value.items()}
+    if type(value) in (list, tuple):
+        return type(value)(_unfitted(part) for part in value)
+    is_estimator = hasattr(value, "get_params") and not isinstance(value, type)
+    return clone(value, safe=False) if is_estimator else value
 
 
 def _take(array, rows):

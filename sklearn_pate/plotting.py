@@ -97,14 +97,14 @@ class PrivacySpentDisplay:
         curator, spent = _curator(clf) if private else None, _check_fitted(clf).privacy_spent_
         delta = spent.delta if delta is None else check_delta(delta)
         counts = _counts(len(clf.query_indices_))
-        if spent.method != "filter":
+        if spent.method not in ("filter", "tuning"):
             any_votes = _any_votes(*_stages(clf), counts, delta, clf.n_teachers_, len(clf.classes_))
-        elif delta == spent.delta:  # the cap was set aside in advance, however many are asked
+        elif delta == spent.delta:  # set aside in advance, however many are asked
             any_votes = np.full(counts.size, spent.epsilon)
         else:
             raise ValueError(
-                f"a budget at delta={spent.delta:g} stopped the queries, so what any votes cost is "
-                f"known for that delta only; got {delta:g}"
+                f"what any votes cost is known for delta={spent.delta:g} only, at which a budget "
+                f"stopped the queries or a search was paid for; got {delta:g}"
             )
         curves = [
             _running(partial(curator.rdp, method), counts, delta)
@@ -524,6 +524,11 @@ class BudgetDisplay:
             If the numbers asked and paid for in each stage are not public.
         """
         spent = _check_fitted(clf).privacy_spent_
+        if spent.method == "tuning":
+            raise ValueError(
+                "most of the budget of a private search went into trials that are not published; "
+                "draw a fit of its own, or use from_counts"
+            )
         aggregators, asked = _stages(clf)
         paid = None
         if spent.method == "filter":  # answers that a check refused are given back

@@ -222,6 +222,11 @@ class FitOnPublic(TransformerMixin, BaseEstimator):
     def __sklearn_is_fitted__(self):
         return hasattr(self, "transformer_")
 
+    def __getstate__(self):
+        # Whatever the given transformer was fitted on before stays behind
+        state = dict(super().__getstate__())
+        return state | {"transformer": clone(self.transformer)}
+
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
         tags.input_tags = get_tags(self.transformer).input_tags

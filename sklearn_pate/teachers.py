@@ -21,7 +21,7 @@ from sklearn.utils.validation import has_fit_parameter
 from ._sklearn import _num_samples, _safe_indexing
 from .exceptions import TeacherError
 
-__all__ = ["Votes", "collect_votes", "set_seeds", "torch_seeded"]
+__all__ = ["Quiet", "Votes", "collect_votes", "set_seeds", "silent", "torch_seeded"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -190,7 +190,7 @@ def collect_votes(
     votes = np.zeros((n_queries, n_classes), dtype=np.int64)
     rows = np.arange(n_queries)
     teachers = [None] * n_teachers if keep_teachers else None
-    with _Quiet():
+    with Quiet():
         try:
             results = _run(tasks(), n_teachers, n_jobs)
             for done, (i, voted, fitted, problem) in enumerate(results, 1):
@@ -281,10 +281,10 @@ def _fit_and_vote(
             return i, _shares(np.ones((len(constant), 1)), constant[:1], n_classes, 1), None, None
         return i, _compact(constant, n_classes), None, None
     # In the process `home` the caller keeps things quiet, for all threads at once
-    with contextlib.nullcontext() if os.getpid() == home else _Quiet():
+    with contextlib.nullcontext() if os.getpid() == home else Quiet():
         # A failure is returned, not raised: a traceback would carry the teacher's own text
         try:
-            fitted = _silent(set_seeds(clone(estimator), seed))
+            fitted = silent(set_seeds(clone(estimator), seed))
             # Copies, because a teacher that writes to the queries would change others' votes, and
             # because parts that joblib maps from disk are read-only
             X, codes, weight, X_query = copy.deepcopy((X, codes, weight, X_query))
@@ -304,7 +304,7 @@ def _fit_and_vote(
     return i, voted, fitted if keep else None, None
 
 
-def _silent(estimator):
+def silent(estimator):
     """Turn off the `verbose` parameters: compiled code writes past Python's streams."""
     params = estimator.get_params(deep=True)
     names = [p for p in params if p == "verbose" or p.endswith("__verbose")]
@@ -367,7 +367,7 @@ class _Nowhere(io.StringIO):
         return len(text)
 
 
-class _Quiet:
+class Quiet:
     """Keep what teachers print, warn of and log from leaving the process: it may be data.
 
     Output streams, warning filters and logging are global, and teachers may run in threads: the
@@ -377,19 +377,19 @@ class _Quiet:
     _lock, _depth, _stack = threading.Lock(), 0, contextlib.ExitStack()
 
     def __enter__(self):
-        with _Quiet._lock, contextlib.ExitStack() as stack:
-            if _Quiet._depth == 0:
+        with Quiet._lock, contextlib.ExitStack() as stack:
+            if Quiet._depth == 0:
                 stack.callback(logging.disable, logging.root.manager.disable)
                 logging.disable(sys.maxsize)
                 stack.enter_context(warnings.catch_warnings())
                 warnings.simplefilter("ignore")
                 stack.enter_context(contextlib.redirect_stdout(_Nowhere()))
                 stack.enter_context(contextlib.redirect_stderr(_Nowhere()))
-                _Quiet._stack = stack.pop_all()
-            _Quiet._depth += 1
+                Quiet._stack = stack.pop_all()
+            Quiet._depth += 1
 
     def __exit__(self, *exc_info):
-        with _Quiet._lock:
-            _Quiet._depth -= 1
-            if _Quiet._depth == 0:
-                _Quiet._stack.close()
+        with Quiet._lock:
+            Quiet._depth -= 1
+            if Quiet._depth == 0:
+                Quiet._stack.close()

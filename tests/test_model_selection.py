@@ -6,6 +6,7 @@ import sqlite3
 import subprocess
 import sys
 import warnings
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -17,15 +18,24 @@ from scipy.special import logsumexp
 from scipy.stats import loguniform
 from sklearn.base import clone
 from sklearn.dummy import DummyClassifier
-from sklearn.linear_model import LogisticRegression
+from sklearn.linear_model import LogisticRegression, SGDClassifier
 from sklearn.model_selection import GridSearchCV
 from sklearn.naive_bayes import GaussianNB
+from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import StandardScaler
+from sklearn.utils import estimator_html_repr
 
 from sklearn_pate import FitOnPublic, PATEClassifier, PrivacySpent, PublicData
 from sklearn_pate.accountant import plan_queries
-from sklearn_pate.aggregators import ConfidentGNMax, GNMax, LNMax, PluralityVote, StableArgmax
+from sklearn_pate.aggregators import (
+    ConfidentGNMax,
+    GNMax,
+    LNMax,
+    PluralityVote,
+    SoftVote,
+    StableArgmax,
+)
 from sklearn_pate.exceptions import BudgetExceededError, StudentError, TeacherError
 from sklearn_pate.model_selection import (
     PrivacyLedger,
@@ -268,6 +278,7 @@ KILLED = """
 import os, random, signal, sys, time, warnings
 import numpy as np
 from sklearn.naive_bayes import GaussianNB
+from sklearn.neighbors import KNeighborsClassifier
 from sklearn_pate import PATEClassifier
 from sklearn_pate.aggregators import GNMax
 from sklearn_pate.model_selection import PrivacyLedger
@@ -407,7 +418,7 @@ def test_best_of_random_trials_costs_at_most_the_bound_and_not_much_less(count):
 
 
 def test_trial_counts_that_are_none():
-    for wrong in ({"mean": 0.0}, {"mean": 1.0}, {"mean": 5, "eta": -1}, {"mean": math.inf}):
+    for wrong in ({"mean": 0.0}, {"mean": 1.0}, {"mean": 5, "eta": -1}, {"mean": 2e6}):
         with pytest.raises(ValueError, match="mean|eta"):
             TrialCount(**wrong)
     with pytest.raises(ValueError, match="distribution must be"):
@@ -468,7 +479,7 @@ def test_noise_of_a_private_score_costs_no_more_than_a_trial():
     private = search(epsilon=None).fit(X, y, X_public)
     assert private.privacy_spent_.epsilon <= 1.02 * public.privacy_spent_.epsilon
     # the score alone: sensitivity 1, Gaussian noise
-    _, judge = private._hold_out(X, y, None, np.random.default_rng(0))
+    _, judge = private._hold_out(X, y, None, np.random.SeedSequence(0))
     plan = private.estimator.plan(X, y, X_public)
     alone = gdp_to_epsilon(1 / judge.sigma(plan), 1e-5)
     assert 0.5 * plan.epsilon < alone < 1.15 * plan.epsilon
@@ -556,7 +567,7 @@ def test_each_partition_holds_out_whole_units(partition):
         clf.set_params(partition=partition)
     found = search(clf=clf, epsilon=None, random_state=0)
     X, given = frame, groups
-    train, judge = found._hold_out(X, y, given, np.random.default_rng(0))
+    train, judge = found._hold_out(X, y, given, np.random.SeedSequence(0))
     units = {"random": np.arange(1600), "hash": names}.get(partition, groups)
     assert not set(units[train]) & set(np.delete(units, train))
     assert 0.6 < len(train) / 1600 < 0.95
@@ -629,6 +640,7 @@ def test_no_trial_at_all_says_so():
 BAD = {
     "estimator that is none": ({"clf": LogisticRegression()}, "estimator"),
     "classes": ({"clf": PATEClassifier(GaussianNB())}, "needs classes="),
+    "metric": ({"scoring": "no such score"}, "scoring|X_val"),
     "seed": (
         {"clf": PATEClassifier(GaussianNB(), classes=[0, 1], random_state=0)},
         "estimator has random_state=0",
@@ -684,15 +696,137 @@ def test_bad_validation_rows_are_refused(given, message, path):
     assert ledger.epsilon_spent == 0.0
 
 
-def test_private_rows_that_cannot_be_predicted_are_not_quoted():
+def test_one_row_that_cannot_be_predicted_counts_for_its_unit_alone():
     X, y, X_public = data(1000)
+    X[17] = np.nan
 
     class Picky(GaussianNB):
         def predict(self, X):
-            if len(X) != len(X_public) and len(X) != 1:
-                raise ValueError(f"secret {X[0, 0]}")
-            return super().predict(X)
+            return super().predict(X)  # refuses a batch with NaN
 
-    with pytest.raises(ValueError, match="cannot predict held-out private rows") as caught:
-        search({"student": [Picky()]}, epsilon=2.0).fit(X, y, X_public)
-    assert "secret" not in str(caught.value) and caught.value.__suppress_context__
+    class Tolerant(GaussianNB):
+        def fit(self, X, y):
+            return super().fit(np.nan_to_num(X), y)
+
+    clf = PATEClassifier(Tolerant(), n_teachers=50, classes=[0, 1], student=Picky())
+    for seed in range(6):
+        found = search({"n_queries": [20]}, clf=clf, epsilon=20.0, random_state=seed)
+        assert found.fit(X, y, X_public).best_score_ > 100
+
+
+def test_labels_are_checked_before_any_row_is_held_out(path):
+    X, y, X_public = data()
+    y = y.astype(float)
+    y[11] = 7.0
+    ledger = PrivacyLedger(path, epsilon=50.0)
+    clf = PATEClassifier(GaussianNB(), n_teachers=50, classes=[0, 1], ledger=ledger)
+    for _ in range(8):
+        with pytest.raises(ValueError, match="labels that are not in classes"):
+            search(clf=clf).fit(X, y, X_public)
+    assert ledger.epsilon_spent == 0.0
+    y[11] = 0.0
+    clf = clone(clf).set_params(ledger=None)
+    assert search(clf=clf, epsilon=2.0).fit(X, pd.Series(y), X_public).best_score_ >= 0
+
+
+@pytest.mark.parametrize("name", ["partition", "unit", "ledger", "random_state", "classes"])
+def test_candidates_cannot_differ_in_what_is_protected(name, path):
+    X, y, X_public = data()
+    values = {"partition": ["hash"], "unit": ["group"], "random_state": [0], "classes": [[0, 1]]}
+    values["ledger"] = [PrivacyLedger(path, epsilon=50.0)]
+    with pytest.raises(ValueError, match=f"candidates cannot differ in {name}"):
+        search({name: values[name]}, epsilon=2.0).fit(X, y, X_public)
+
+
+def test_trials_print_nothing_and_call_nobody(capfd):
+    X, y, X_public = data()
+
+    class Loud(GaussianNB):
+        def fit(self, X, y):
+            print("a trial")
+            return super().fit(X, y)
+
+    class Counter:
+        calls = 0
+
+        def setup(self, estimator, context):
+            self.calls += 1
+
+        def teardown(self, estimator, context):
+            pass
+
+        def on_fit_task_begin(self, estimator, context):
+            self.calls += 1
+
+        def on_fit_task_end(self, estimator, context):
+            self.calls += 1
+
+    clf = PATEClassifier(GaussianNB(), n_teachers=50, classes=[0, 1], verbose=1)
+    counter = Counter()
+    if hasattr(clf, "set_callbacks"):
+        clf.set_callbacks(counter)
+    students = [Loud(), SGDClassifier(verbose=1)]
+    search({"student": students}, clf=clf, epsilon=20.0).fit(X, y, X_public)
+    assert capfd.readouterr() == ("", "") and counter.calls == 0
+
+
+def test_pickles_hold_no_seed_after_a_failure_and_nothing_that_was_fitted():
+    X, y, X_public = data()
+    failed = search({"student": [NeverTrains()]}, epsilon=2.0, random_state=5)
+    with pytest.raises(StudentError):
+        failed.fit(X, y, X_public)
+    assert pickle.loads(pickle.dumps(failed)).random_state is None
+    assert pickle.loads(pickle.dumps(search(random_state=5))).random_state == 5
+    fitted = KNeighborsClassifier().fit(X, y)
+    found = search({"student": [fitted]}, epsilon=20.0).fit(X, y, X_public)
+    again = pickle.loads(pickle.dumps(found))
+    for student in (again.param_grid["student"][0], again.best_params_["student"]):
+        assert type(student) is KNeighborsClassifier and not hasattr(student, "_fit_X")
+    assert not hasattr(found.best_params_["student"], "_fit_X")
+    private = FitOnPublic(StandardScaler().fit(X))
+    assert not hasattr(pickle.loads(pickle.dumps(private)).transformer, "mean_")
+
+
+def test_scores_that_are_no_numbers_lose():
+    X, y, X_public = data()
+    X_val, y_val, _ = data(200, seed=1)
+    scores = iter([0.0, np.nan, *([0.5] * 1000)])  # the first is of the check before the search
+
+    def scoring(estimator, X, y):
+        return next(scores)
+
+    found = search(epsilon=20.0, scoring=scoring, distribution="poisson")
+    assert found.fit(X, y, X_public, X_val=X_val, y_val=y_val).best_score_ == 0.5
+
+
+def test_soft_and_counted_votes_are_kept_apart():
+    X, y, X_public = data()
+    grid = {"aggregator": [[GNMax(20.0)], [SoftVote(20.0)]], "n_queries": [[20]]}
+    found = search(grid, epsilon=20.0, distribution="poisson").fit(X, y, X_public)
+    assert len(found.best_estimator_.query_indices_) == 20
+
+
+def test_the_best_estimator_stays_on_the_ledger(path):
+    X, y, X_public = data()
+    ledger = PrivacyLedger(path, epsilon=50.0)
+    clf = PATEClassifier(GaussianNB(), n_teachers=50, classes=[0, 1], ledger=ledger)
+    found = search(clf=clf, epsilon=20.0).fit(X, y, X_public)
+    found.best_estimator_.fit(X, y, X_public)
+    assert len(ledger.history()) == 2
+
+
+def test_costs_that_give_budget_back_are_refused(path):
+    ledger = PrivacyLedger(path, epsilon=1.0)
+    for wrong in (-1.0, math.nan):
+        with pytest.raises(ValueError, match="no negative parts and no NaN"):
+            ledger.record(SPENT, replace(COSTS(1), pure=wrong))
+    assert len(ledger.history()) == 0
+
+
+def test_searches_have_a_diagram():
+    X, y, X_public = data()
+    clf = PATEClassifier(GaussianNB(), n_teachers=50, aggregator=GNMax(sigma=None), classes=[0, 1])
+    found = search(clf=clf, epsilon=20.0)
+    assert "PrivateGridSearchCV" in estimator_html_repr(found)
+    assert "except with probability" in estimator_html_repr(found.fit(X, y, X_public).best_estimator_)
+    assert "PrivateGridSearchCV" in estimator_html_repr(found)

@@ -37,7 +37,9 @@ ROOMS = {
         *("public", "partition", "teachers", "rdp", "aggregators", "accountant", "queries"),
         *("students", "exceptions"),
     },
-    "model_selection": {"accountant", "classifier", "rdp", "partition", "public", "exceptions"},
+    "model_selection": {
+        *("accountant", "classifier", "rdp", "partition", "public", "exceptions", "teachers")
+    },
     "datasets": set(),
     "plotting": {"matplotlib", "rdp"},
     "audit": {"rdp"},

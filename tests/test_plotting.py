@@ -166,7 +166,7 @@ def test_a_budget_is_the_guarantee_from_the_first_query_on(fitted):
     clf = fitted("filter")
     display = PrivacySpentDisplay.from_estimator(clf)
     assert clf.privacy_spent_.method == "filter" and (display.data_independent == 5.0).all()
-    with pytest.raises(ValueError, match="known for that delta only; got 1e-06"):
+    with pytest.raises(ValueError, match="known for delta=1e-05 only.* got 1e-06"):
         PrivacySpentDisplay.from_estimator(clf, delta=1e-6)
 
 
@@ -468,3 +468,18 @@ def test_importing_needs_no_matplotlib_and_drawing_says_so():
     run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
     assert run.returncode == 0, run.stderr
     assert 'pip install "sklearn_pate[plot]"' in run.stdout
+
+
+def test_the_best_of_a_search_is_drawn_at_the_cost_of_the_search():
+    from sklearn_pate.model_selection import PrivateGridSearchCV
+
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(1300, 2))
+    y = (X[:, 0] > 0).astype(int)
+    clf = PATEClassifier(GaussianNB(), n_teachers=50, classes=[0, 1])
+    search = PrivateGridSearchCV(clf, {"n_queries": [10, 20]}, epsilon=6.0)
+    search.fit(X[:1000], y[:1000], X[1000:])
+    display = PrivacySpentDisplay.from_estimator(search.best_estimator_, private=False)
+    assert set(display.data_independent) == {search.privacy_spent_.epsilon}
+    with pytest.raises(ValueError, match="trials that are not published"):
+        BudgetDisplay.from_estimator(search.best_estimator_)

@@ -158,7 +158,8 @@ def test_summary_rounds_epsilon_up(epsilon, shown):
     text = spent.summary()
     assert text.startswith(
         "Any one person's record changes the probability of any outcome by at most a factor "
-        f"{shown}, except with probability 1e-05. The change that is covered: replace one record."
+        f"{shown}, except with probability 1e-05. The change that is covered: replace one record. "
+        "Each record is protected by itself."
     )
     assert text.endswith("100 teachers were asked 20 questions and 15 answers were released.")
 

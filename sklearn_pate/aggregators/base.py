@@ -264,10 +264,14 @@ class PluralityVote(Aggregator):
         return np.where(chosen, 0.0, -np.inf)
 
 
+class _NotCalibratedError(ValueError, AttributeError):
+    """Noise is None; a property that needs it is absent, as `dir` and `hasattr` must see it."""
+
+
 def check_calibrated(aggregator, name):
     """Refuse noise that is None."""
     if getattr(aggregator, name) is None:
-        raise ValueError(
+        raise _NotCalibratedError(
             f"{type(aggregator).__name__}({name}=None) has no noise level of its own: "
             f"PATEClassifier calibrates it to epsilon. Set {name} to a number to use it alone or "
             "with epsilon=None"

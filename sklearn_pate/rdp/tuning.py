@@ -21,13 +21,13 @@ class TrialCount:
     Parameters
     ----------
     mean : float
-        Expected number of trials, above 0; with "negative_binomial", above 1.
+        Expected number of trials, above 0; with "negative_binomial", 1.001 to 1e6.
     distribution : {"negative_binomial", "poisson"}, default="negative_binomial"
         "negative_binomial" is truncated at 1: at least one trial. "poisson" is less spread, cheap
         for few trials and dear for many, and may be 0.
     eta : float, default=1.0
-        Shape of "negative_binomial", above -1: 1 is the geometric distribution, 0 the logarithmic.
-        Small ones cost less and are more spread.
+        Shape of "negative_binomial", -0.9 to 20: 1 is the geometric distribution, 0 the
+        logarithmic. Small ones cost less, and most draws are then far below the mean.
 
     References
     ----------
@@ -53,10 +53,11 @@ class TrialCount:
                 f"distribution must be 'negative_binomial' or 'poisson'; got {self.distribution!r}"
             )
         check_positive("mean", self.mean)
-        if self.distribution == "negative_binomial" and not (self.mean > 1 and self.eta > -1):
+        possible = 1.001 <= self.mean <= 1e6 and -0.9 <= self.eta <= 20
+        if self.distribution == "negative_binomial" and not possible:
             raise ValueError(
-                "a negative binomial number of trials needs a mean above 1, as it is at least 1, "
-                f"and eta above -1; got mean={self.mean:g}, eta={self.eta:g}"
+                "a negative binomial number of trials is at least 1 and needs a mean from 1.001 to "
+                f"1e6, and eta from -0.9 to 20; got mean={self.mean:g}, eta={self.eta:g}"
             )
 
     @property
@@ -70,7 +71,7 @@ class TrialCount:
             shape = self.eta / -math.expm1(-self.eta * x)
             return math.log(shape) + math.log(math.expm1(x)) - math.log(self.mean)
 
-        return brentq(excess, 1e-9, 500.0, xtol=1e-13)
+        return brentq(excess, 1e-6, 500.0, xtol=1e-13)
 
     def rdp(self, rdp, orders):
         """Renyi cost of the best of all trials.
