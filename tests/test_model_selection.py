@@ -828,5 +828,6 @@ def test_searches_have_a_diagram():
     clf = PATEClassifier(GaussianNB(), n_teachers=50, aggregator=GNMax(sigma=None), classes=[0, 1])
     found = search(clf=clf, epsilon=20.0)
     assert "PrivateGridSearchCV" in estimator_html_repr(found)
-    assert "except with probability" in estimator_html_repr(found.fit(X, y, X_public).best_estimator_)
-    assert "PrivateGridSearchCV" in estimator_html_repr(found)
+    html = estimator_html_repr(found.fit(X, y, X_public))
+    assert "PrivateGridSearchCV" in html
+    assert "except with probability" in estimator_html_repr(found.best_estimator_)
