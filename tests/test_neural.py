@@ -2,6 +2,8 @@
 
 import copy
 import pickle
+import subprocess
+import sys
 from functools import partial
 
 import numpy as np
@@ -373,3 +375,42 @@ def test_a_function_that_returns_a_shared_module_is_copied(kind):
     before = copy.deepcopy(shared.state_dict())
     kind(lambda: shared, max_epochs=1).fit(MOONS, FEW)
     assert all(torch.equal(before[name], value) for name, value in shared.state_dict().items())
+
+
+WITHOUT_TORCH = """
+import pickle, sys
+
+class Refuse:
+    def find_spec(self, name, path=None, target=None):
+        if name.split(".")[0] in {"torch", "skorch"}:
+            raise ModuleNotFoundError(f"No module named {name!r}")
+
+sys.meta_path.insert(0, Refuse())
+import numpy as np
+with open(sys.argv[1], "rb") as file:
+    clf = pickle.load(file)
+X = np.load(sys.argv[2])
+print(clf.predict(X).sum(), clf.privacy_spent_.n_teachers, "torch" in sys.modules)
+print(clf.base_estimator)
+try:
+    clf.set_params(epsilon=None).fit(X, np.arange(len(X)) % 2, X.copy())
+except Exception as error:
+    print(type(error).__name__, error)
+"""
+
+
+def test_a_model_whose_student_needs_no_torch_loads_without_it(tmp_path):
+    clf, X = skorch_pate(student=GaussianNB()), MOONS.astype(np.float32)
+    with open(tmp_path / "model.pkl", "wb") as file:
+        pickle.dump(clf, file)
+    np.save(tmp_path / "X.npy", X)
+    command = [sys.executable, "-c", WITHOUT_TORCH, tmp_path / "model.pkl", tmp_path / "X.npy"]
+    run = subprocess.run(command, capture_output=True, text=True)
+    assert run.returncode == 0, run.stderr
+    first, shown, refit = run.stdout.split("\n", 2)
+    assert first == f"{clf.predict(X).sum()} 12 False"
+    assert shown.startswith("Unavailable(name='NeuralNetClassifier'")
+    assert "ImportError: NeuralNetClassifier could not be loaded with the model" in refit
+    again = pickle.loads(pickle.dumps(clf))  # with torch it is all there
+    assert type(again.base_estimator) is type(clf.base_estimator)
+    assert type(copy.deepcopy(clf).base_estimator) is type(clf.base_estimator)

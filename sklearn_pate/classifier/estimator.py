@@ -42,6 +42,7 @@ from ..rdp import DEFAULT_ORDERS, check_votes
 from ..teachers import Votes, collect_votes, set_seeds, torch_seeded
 from .checks import check_dtypes, check_private, indexable_rows
 from .progress import Progress
+from .saving import Saved
 
 __all__ = ["PATEClassifier"]
 
@@ -1010,7 +1011,13 @@ class PATEClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         if state.pop("_seed_used", False):
             state["random_state"] = None
             state.pop("_skl_callbacks", None)
+        if "student_" in state:  # what predicts need not have the teachers' libraries
+            state |= {name: Saved.of(state[name]) for name in ("base_estimator", "student")}
         return state
+
+    def __setstate__(self, state):
+        saved = {name: part.load() for name, part in state.items() if isinstance(part, Saved)}
+        super().__setstate__(state | saved)
 
 
 # --- randomness --------------------------------------------------------------------------------
