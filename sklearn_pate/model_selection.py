@@ -104,7 +104,7 @@ class PrivacyLedger:
         self.path = Path(path).absolute()
         self.epsilon = check_positive("epsilon", epsilon)
         self.delta = check_delta(delta)
-        new = not self.path.exists()
+        new = not self.path.exists() or self.path.stat().st_size == 0
         if new and not self.path.parent.is_dir():
             raise ValueError(f"the folder of the ledger does not exist: {self.path.parent}")
         with self._transaction("rwc") as db:
@@ -491,10 +491,12 @@ class _PrivateSearch(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
     def _public_judge(self, X_val, y_val, X_public):
         if X_val is None or y_val is None:
             raise ValueError("X_val and y_val belong together: public rows and their labels")
-        if len(y_val) == 0 or np.shape(X_val)[1:] != np.shape(X_public)[1:]:
+        columns = [list(getattr(rows, "columns", [])) for rows in (X_val, X_public)]
+        same = np.shape(X_val)[1:] == np.shape(X_public)[1:] and columns[0] == columns[1]
+        if len(y_val) == 0 or not same:
             raise ValueError(
                 "X_val must have rows with the features of X_public; got shapes "
-                f"{np.shape(X_val)} and {np.shape(X_public)}"
+                f"{np.shape(X_val)} and {np.shape(X_public)}, columns {columns[0]} and {columns[1]}"
             )
         X_val, y_val = indexable(X_val, y_val)
         unknown = set(np.unique(y_val).tolist()) - set(np.unique(self.estimator.classes).tolist())
