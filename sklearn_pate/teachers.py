@@ -12,8 +12,9 @@ import threading
 import warnings
 from dataclasses import dataclass
 
+import joblib
 import numpy as np
-from joblib import effective_n_jobs
+from joblib import Memory, effective_n_jobs
 from sklearn.base import clone
 from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import has_fit_parameter
@@ -21,7 +22,17 @@ from sklearn.utils.validation import has_fit_parameter
 from ._sklearn import _num_samples, _safe_indexing
 from .exceptions import TeacherError
 
-__all__ = ["Quiet", "Votes", "collect_votes", "set_seeds", "silent", "torch_seeded"]
+__all__ = [
+    "Quiet",
+    "Votes",
+    "collect_votes",
+    "digest",
+    "kept_entropy",
+    "private_memory",
+    "set_seeds",
+    "silent",
+    "torch_seeded",
+]
 
 
 @dataclass(frozen=True, eq=False)
@@ -92,6 +103,7 @@ def collect_votes(
     n_jobs=None,
     temperature=None,
     keep_teachers=False,
+    memory=None,
     on_done=None,
 ):
     """Fit the teachers in parallel and count their votes.
@@ -124,6 +136,9 @@ def collect_votes(
         ``1 / temperature`` and normalised, in multiples of 2**-20 rounded down.
     keep_teachers : bool, default=False
         Whether to return the fitted teachers.
+    memory : joblib.Memory, default=None
+        Where each teacher's result is kept as soon as it is there; what is there already is not
+        done again. Private.
     on_done : callable, default=None
         Called with the number of teachers that finished, each time one did.
 
@@ -165,6 +180,10 @@ def collect_votes(
             "sample_weight or choose a classifier that takes it"
         )
     problems, home = [], os.getpid()
+    memory, all_data = Memory(None) if memory is None else memory, None
+    if memory.location is not None:
+        data = X, codes, sample_weight, teacher, X_query
+        all_data = digest(data, estimators, n_classes, temperature, keep_teachers)
 
     def tasks():
         for i, rows in enumerate(_rows_by_teacher(teacher, n_teachers)):
@@ -184,6 +203,8 @@ def collect_votes(
                 temperature,
                 keep_teachers,
                 home,
+                memory,
+                (all_data, i, seeds[i]),
             )
 
     n_queries = _num_samples(X_query)
@@ -233,6 +254,46 @@ def set_seeds(estimator, seed, *, only_missing=False):
     return estimator.set_params(**chosen) if chosen else estimator
 
 
+def private_memory(memory):
+    """Return `memory`, a path or a joblib.Memory, as a joblib.Memory that others cannot read.
+
+    Parameters
+    ----------
+    memory : str, path-like, joblib.Memory or None
+        As the user gave it.
+
+    Returns
+    -------
+    joblib.Memory or None
+        Folders made for a path have mode 0700; those of a `joblib.Memory` are as they are.
+    """
+    if not isinstance(memory, str | os.PathLike):
+        return memory
+    os.makedirs(memory, mode=0o700, exist_ok=True)
+    os.makedirs(os.path.join(memory, "joblib"), mode=0o700, exist_ok=True)  # joblib's own name
+    return Memory(memory, verbose=0)
+
+
+def digest(*parts):
+    """Return a fingerprint of data and settings, for what is kept in memory."""
+    try:
+        return joblib.hash(parts)
+    except Exception as error:
+        raise ValueError(
+            "memory needs data and estimators that pickle, to tell whether they changed; "
+            f"{type(error).__name__} for this data or base_estimator. Use memory=None"
+        ) from None
+
+
+def kept_entropy(memory, key):
+    """Randomness from the operating system, the same for the same key as long as memory lasts."""
+    return memory.cache(_entropy)(key)
+
+
+def _entropy(key):
+    return np.random.SeedSequence().entropy
+
+
 @contextlib.contextmanager
 def torch_seeded(seed):
     """Seed torch, if it is in use, for the time being: its networks have no `random_state`.
@@ -271,7 +332,7 @@ def _run(tasks, n_tasks, n_jobs):
 
 
 def _fit_and_vote(
-    i, estimator, X, codes, weight, X_query, n_classes, seed, temperature, keep, home
+    i, estimator, X, codes, weight, X_query, n_classes, seed, temperature, keep, home, memory, key
 ):
     """One teacher: returns its number, its vote per query, itself if kept, and its problem."""
     present = np.unique(codes)
@@ -284,24 +345,33 @@ def _fit_and_vote(
     with contextlib.nullcontext() if os.getpid() == home else Quiet():
         # A failure is returned, not raised: a traceback would carry the teacher's own text
         try:
-            fitted = silent(set_seeds(clone(estimator), seed))
-            # Copies, because a teacher that writes to the queries would change others' votes, and
-            # because parts that joblib maps from disk are read-only
-            X, codes, weight, X_query = copy.deepcopy((X, codes, weight, X_query))
-            n_queries = _num_samples(X_query)
-            with torch_seeded(seed):
-                fitted.fit(X, codes, **({} if weight is None else {"sample_weight": weight}))
-                if temperature is None:
-                    voted = _check_voted(fitted.predict(X_query), n_queries, n_classes)
-                    voted = _compact(voted, n_classes)
-                else:
-                    proba = fitted.predict_proba(X_query)
-                    voted = _shares(proba, fitted.classes_, n_classes, temperature)
+            data = X, codes, weight, X_query
+            train = memory.cache(_train, ignore=["estimator", "data", "settings"])
+            voted, fitted = train(key, estimator, data, (n_classes, seed, temperature, keep))
         except KeyboardInterrupt:
             raise KeyboardInterrupt from None
         except BaseException as error:  # SystemExit too: its text may be data
             return i, None, None, _masked(error)
-    return i, voted, fitted if keep else None, None
+    return i, voted, fitted, None
+
+
+def _train(key, estimator, data, settings):
+    """Fit a teacher and let it vote; `key` tells one from another, for what is in memory."""
+    n_classes, seed, temperature, keep = settings
+    fitted = silent(set_seeds(clone(estimator), seed))
+    # Copies, because a teacher that writes to the queries would change others' votes, and
+    # because parts that joblib maps from disk are read-only
+    X, codes, weight, X_query = copy.deepcopy(data)
+    n_queries = _num_samples(X_query)
+    with torch_seeded(seed):
+        fitted.fit(X, codes, **({} if weight is None else {"sample_weight": weight}))
+        if temperature is None:
+            voted = _check_voted(fitted.predict(X_query), n_queries, n_classes)
+            voted = _compact(voted, n_classes)
+        else:
+            proba = fitted.predict_proba(X_query)
+            voted = _shares(proba, fitted.classes_, n_classes, temperature)
+    return voted, fitted if keep else None
 
 
 def silent(estimator):

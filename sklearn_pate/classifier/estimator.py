@@ -1,6 +1,7 @@
 """PATEClassifier: private teachers vote, noise protects the votes, a public student learns them."""
 
 import dataclasses
+import os
 import warnings
 from numbers import Integral, Real
 from typing import Any, NamedTuple
@@ -39,7 +40,15 @@ from ..queries import (
     split_rounds,
 )
 from ..rdp import DEFAULT_ORDERS, check_votes
-from ..teachers import Votes, collect_votes, set_seeds, torch_seeded
+from ..teachers import (
+    Votes,
+    collect_votes,
+    digest,
+    kept_entropy,
+    private_memory,
+    set_seeds,
+    torch_seeded,
+)
 from .checks import check_dtypes, check_private, indexable_rows
 from .progress import Progress
 from .saving import Saved
@@ -158,6 +167,12 @@ class PATEClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         several fits with one seed, share it: what they release can be combined to undo the noise,
         even by who does not know the seed. It is dropped from pickles of a fitted estimator, but
         a seed that can be guessed can be checked against what was published.
+    memory : str, path-like, joblib.Memory or None, default=None
+        A folder where the votes of each teacher are kept as soon as it has finished, so that a
+        fit that was interrupted goes on from there: the next fit with the same data and
+        parameters trains the missing teachers only. Without a `random_state`, it also has the same
+        partition, teachers and queries, and fresh noise. The folder is private data: it is made with mode
+        0700, and it is for you to delete.
     ledger : PrivacyLedger or None, default=None
         A budget for all fits on one private data set, `model_selection.PrivacyLedger`: it refuses
         a fit that would exceed it before any teacher trains, and records the others before
@@ -253,6 +268,7 @@ class PATEClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         "keep_teachers": ["boolean"],
         "n_jobs": [Integral, None],
         "random_state": ["random_state"],
+        "memory": [str, os.PathLike, HasMethods(["cache"]), None],
         "ledger": [HasMethods(["check", "record"]), None],
         "verbose": ["verbose"],
     }
@@ -275,6 +291,7 @@ class PATEClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         keep_teachers=False,
         n_jobs=None,
         random_state=None,
+        memory=None,
         ledger=None,
         verbose=0,
     ):
@@ -293,6 +310,7 @@ class PATEClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         self.keep_teachers = keep_teachers
         self.n_jobs = n_jobs
         self.random_state = random_state
+        self.memory = memory
         self.ledger = ledger
         self.verbose = verbose
 
@@ -594,7 +612,12 @@ class PATEClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         estimators = self._check_estimators()
         X, X_public, schema = self._check_features_of(X, X_public)
         codes, classes, sample_weight = check_private(X, y, self.classes, sample_weight)
-        seeds = _streams(self.random_state)
+        seeds, memory = _streams(self.random_state), private_memory(self.memory)
+        if memory is not None and self.random_state is None:
+            # The next fit on these data has the same parts, teachers and queries, and fresh noise
+            given = digest(X, codes, groups, self.n_teachers, self.partition, self.unit)
+            for use in ("partition", "teachers", "queries"):
+                seeds[use] = np.random.SeedSequence(kept_entropy(memory, (given, use)))
         parts = assign_teachers(
             clone(self.partition, safe=False),
             len(codes),
@@ -777,6 +800,7 @@ class PATEClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
                 temperature=_temperature(self.aggregator),
                 n_jobs=self.n_jobs,
                 keep_teachers=self.keep_teachers,
+                memory=private_memory(self.memory),
                 on_done=done,
             )
         return Votes(

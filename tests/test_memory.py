@@ -1,0 +1,218 @@
+"""`memory=`: finished teachers survive; what changed is done anew; the folder is private."""
+
+import os
+import stat
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+from joblib import Memory, parallel_config
+from sklearn.naive_bayes import GaussianNB
+
+from sklearn_pate import PATEClassifier
+from sklearn_pate.aggregators import GNMax, PluralityVote, SoftVote
+from sklearn_pate.exceptions import TeacherError
+
+RNG = np.random.default_rng(0)
+X, X_PUBLIC = RNG.normal(size=(400, 3)), RNG.normal(size=(50, 3))
+Y = (X[:, 0] > 0).astype(int)
+
+
+class Counting(GaussianNB):
+    """A teacher that leaves a mark in a file whenever one is trained."""
+
+    def __init__(self, file=None, var_smoothing=1e-9):
+        super().__init__(var_smoothing=var_smoothing)
+        self.file = file
+
+    def fit(self, X, y, sample_weight=None):
+        with open(self.file, "a") as file:
+            file.write("x")
+        return super().fit(X, y, sample_weight)
+
+
+@pytest.fixture
+def trained(tmp_path):
+    """Return how many teachers were trained since the last call."""
+    file, seen = tmp_path / "trained", [0]
+    file.touch()
+
+    def since():
+        before, seen[0] = seen[0], file.stat().st_size
+        return seen[0] - before
+
+    return since
+
+
+def model(tmp_path, **params):
+    given = {
+        **{"n_teachers": 8, "aggregator": PluralityVote(), "epsilon": None, "classes": [0, 1]},
+        **{"student": GaussianNB(), "memory": tmp_path / "votes", "random_state": 0},
+    }
+    return PATEClassifier(Counting(str(tmp_path / "trained")), **(given | params))
+
+
+def test_finished_teachers_are_not_trained_again(tmp_path, trained):
+    first = model(tmp_path).fit(X, Y, X_PUBLIC)
+    assert trained() == 8
+    again = model(tmp_path, n_jobs=2).fit(X.copy(), Y.tolist(), X_PUBLIC.copy())
+    assert trained() == 0
+    without = model(tmp_path, memory=None).fit(X, Y, X_PUBLIC)
+    for other in (again, without):
+        assert np.array_equal(first.curator_.votes, other.curator_.votes)
+        assert np.array_equal(first.curator_.teacher_indices, other.curator_.teacher_indices)
+
+
+@pytest.mark.parametrize(
+    "change",
+    ["seed", "record", "label", "weight", "public row", "teachers", "parameter", "temperature"],
+)
+def test_what_changed_is_done_anew(tmp_path, trained, change):
+    model(tmp_path).poll(X, Y, X_PUBLIC)
+    trained()
+    data, params, fit_params = [X.copy(), Y.copy(), X_PUBLIC.copy()], {}, {}
+    if change in ("record", "public row"):
+        data[0 if change == "record" else 2][7, 1] += 1e-9
+    elif change == "label":
+        data[1][7] = 1 - Y[7]
+    elif change == "weight":
+        fit_params["sample_weight"] = np.ones(len(X))
+    params |= {"seed": {"random_state": 1}, "teachers": {"n_teachers": 9}}.get(change, {})
+    if change == "temperature":
+        params["aggregator"] = SoftVote(1.0)
+    clf = model(tmp_path, **params)
+    if change == "parameter":
+        clf.set_params(base_estimator__var_smoothing=1e-3)
+    clf.poll(*data, **fit_params)
+    assert trained() == clf.n_teachers
+
+
+def test_what_does_not_concern_teachers_is_free(tmp_path, trained):
+    model(tmp_path, n_queries=20, query_strategy="uncertainty").fit(X, Y, X_PUBLIC)
+    assert trained() == 8
+    more = {"aggregator": GNMax(2.0), "n_queries": 30, "query_strategy": "uncertainty"}
+    model(tmp_path, **more).fit(X, Y, X_PUBLIC)  # rounds vote on all public rows
+    assert trained() == 0
+
+
+def test_without_a_seed_teachers_stay_and_noise_is_fresh(tmp_path, trained):
+    fits = [
+        model(tmp_path, random_state=None, aggregator=GNMax(5.0)).fit(X, Y, X_PUBLIC)
+        for _ in range(2)
+    ]
+    assert trained() == 8
+    order = [np.argsort(fit.query_indices_) for fit in fits]
+    votes = [fit.curator_.votes[rows] for fit, rows in zip(fits, order, strict=True)]
+    assert np.array_equal(*(fit.curator_.teacher_indices for fit in fits))
+    assert np.array_equal(*votes)
+    assert not np.array_equal(fits[0].public_labels_, fits[1].public_labels_)
+    # other data, other parts
+    model(tmp_path, random_state=None).fit(X[:-1], Y[:-1], X_PUBLIC)
+    assert trained() == 8
+
+
+def test_teachers_are_kept_on_request(tmp_path, trained):
+    for keep in (True, True, False):
+        clf = model(tmp_path, keep_teachers=keep).fit(X, Y, X_PUBLIC)
+        kept = clf.curator_.teachers
+        assert (kept is None) != keep and (kept is None or type(kept[0]) is Counting)
+    assert trained() == 16
+
+
+class Unlucky(Counting):
+    def fit(self, X, y):
+        super().fit(X, y)
+        if os.path.exists(self.file + ".bad") and len(X) > 0 and X[0, 0] > 0:
+            raise RuntimeError("no")
+        return self
+
+
+def test_failures_are_not_remembered(tmp_path, trained):
+    clf = model(tmp_path).set_params(base_estimator=Unlucky(str(tmp_path / "trained")))
+    (tmp_path / "trained.bad").touch()
+    with pytest.raises(TeacherError):
+        clf.fit(X, Y, X_PUBLIC)
+    done = trained()
+    (tmp_path / "trained.bad").unlink()
+    clf.fit(X, Y, X_PUBLIC)
+    assert 0 < trained() <= 8 - (done - 1)
+
+
+@pytest.mark.skipif(os.name != "posix", reason="file modes")
+def test_the_folder_is_private(tmp_path):
+    model(tmp_path).fit(X, Y, X_PUBLIC)
+    for folder in ("votes", "votes/joblib"):
+        assert stat.S_IMODE((tmp_path / folder).stat().st_mode) == 0o700
+
+
+def test_a_joblib_memory_and_one_that_keeps_nothing(tmp_path, trained):
+    for location in (tmp_path / "mine", None):
+        for _ in range(2):
+            model(tmp_path, memory=Memory(location, verbose=0)).fit(X, Y, X_PUBLIC)
+    assert trained() == 8 + 16
+
+
+def test_what_cannot_be_told_apart_is_refused(tmp_path):
+    class Local(GaussianNB):
+        pass
+
+    with pytest.raises(ValueError, match="memory needs data and estimators that pickle"):
+        model(tmp_path).set_params(base_estimator=Local()).fit(X, Y, X_PUBLIC)
+
+
+@pytest.mark.parametrize("backend", ["threading", "multiprocessing"])
+def test_other_backends_find_the_same_votes(tmp_path, trained, backend):
+    votes = model(tmp_path).poll(X, Y, X_PUBLIC).counts
+    trained()
+    with parallel_config(backend=backend):
+        again = model(tmp_path, n_jobs=2).poll(X, Y, X_PUBLIC)
+    assert trained() == 0 and np.array_equal(again.counts, votes)
+
+
+KILLED = """
+import os, signal, sys, time
+import numpy as np
+from sklearn.naive_bayes import GaussianNB
+from sklearn_pate import PATEClassifier
+
+folder = sys.argv[1]
+rng = np.random.default_rng(0)
+X, X_public = rng.normal(size=(2000, 3)), rng.normal(size=(100, 3))
+y = (X[:, 0] + rng.normal(size=2000) > 0).astype(int)
+
+class Slow(GaussianNB):
+    def fit(self, X, y):
+        with open(folder + "/trained", "a") as file:
+            file.write("x")
+        time.sleep(0.02)
+        return super().fit(X, y)
+
+def poll(memory):
+    clf = PATEClassifier(Slow(), n_teachers=60, classes=[0, 1], memory=memory, random_state=0)
+    return clf.poll(X, y, X_public).counts
+
+killed = 0
+for _ in range(10):
+    child = os.fork()
+    if not child:
+        poll(folder + "/votes")
+        os._exit(0)
+    time.sleep(rng.uniform(0.02, 0.3))
+    os.kill(child, signal.SIGKILL)
+    killed += os.waitpid(child, 0)[1] == signal.SIGKILL
+before = os.path.getsize(folder + "/trained")
+votes = poll(folder + "/votes")
+trained = os.path.getsize(folder + "/trained")
+print(killed, before, trained, np.array_equal(votes, poll(None)))
+"""
+
+
+@pytest.mark.skipif(os.name != "posix", reason="needs fork and SIGKILL")
+def test_killed_ten_times_the_eleventh_has_the_same_votes(tmp_path):
+    command = [sys.executable, "-c", KILLED, tmp_path]
+    run = subprocess.run(command, capture_output=True, text=True, timeout=300)
+    assert run.returncode == 0, run.stderr
+    killed, before, trained, same = run.stdout.split()
+    assert same == "True" and int(killed) >= 3 and int(before) > 0
+    assert 60 <= int(trained) <= 60 + int(killed)  # at most the one under way was done again
