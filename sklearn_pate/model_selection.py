@@ -13,7 +13,6 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 from joblib import hash as fingerprint
-from scipy.optimize import brentq
 from scipy.special import logsumexp
 from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clone
 from sklearn.dummy import DummyClassifier
@@ -76,8 +75,9 @@ class PrivacyLedger:
     What a fit costs may depend on what earlier ones released, so one way of adding up must be fixed
     in advance: a Renyi order, Gaussian or pure privacy, each of which is a privacy filter (Feldman,
     Zrnic (2021), NeurIPS; Smith, Thakurta (2022)). The first fit that is recorded decides: the way
-    that would pay for most repetitions of it is kept. Fits of other kinds after it, such as a
-    search after plain fits, are counted in that way too, and may count for more than their epsilon.
+    that would pay for most repetitions of it is kept. A few fits alone then count for more than
+    their epsilon (one of 1 in a ledger of 4 as 1.9), and so do fits of other kinds after it, such
+    as a search after plain fits.
 
     All fits must protect the same change of the data (`PrivacySpent.unit` and `adjacency`), as
     costs of different changes do not add up. Fits with a `random_state` are refused: two with
@@ -198,10 +198,12 @@ class PrivacyLedger:
         DataFrame
             One row per fit: `time` (UTC), `method`, `n_teachers` and `n_queries` as in
             `PrivacySpent`, `epsilon` of that fit alone and `epsilon_total` of all up to it, at the
-            ledger's delta.
+            ledger's delta, and `share`, the part of the budget that is used up.
         """
         with self._transaction() as db:
-            way, delta_limit = db.execute("SELECT way, delta_limit FROM budget").fetchone()
+            way, limit, delta_limit = db.execute(
+                'SELECT way, "limit", delta_limit FROM budget'
+            ).fetchone()
             rows = db.execute(
                 "SELECT time, method, n_teachers, n_queries, rdp, mu_squared, pure, delta, amount "
                 "FROM spending ORDER BY fit"
@@ -213,8 +215,8 @@ class PrivacyLedger:
                 total + amount,
             )
             together = _epsilon(way, total, self.delta - delta_limit)
-            table.append((*told, cost.epsilon(self.delta)[0], together))
-        names = ["time", "method", "n_teachers", "n_queries", "epsilon", "epsilon_total"]
+            table.append((*told, cost.epsilon(self.delta)[0], together, total / limit))
+        names = ["time", "method", "n_teachers", "n_queries", "epsilon", "epsilon_total", "share"]
         return pd.DataFrame(table, columns=names)
 
     @contextmanager
@@ -263,9 +265,9 @@ class PrivacyLedger:
         raise BudgetExceededError(
             f"this fit costs epsilon={cost.epsilon(self.delta)[0]:.4g} at delta={self.delta:g} by "
             f"itself, and the {n_fits} fit(s) before cost {before:.4g}; together that "
-            f"is more than the ledger's epsilon={self.epsilon:g} at delta={self.delta:g}, of which "
-            f"{delta_limit:g} is for mechanisms with a delta of their own (this one: "
-            f"{cost.delta:g}). Ask fewer queries or use more noise. Nothing was spent"
+            f"is more than the ledger's epsilon={self.epsilon:g} at delta={self.delta:g}"
+            + (f", {delta_limit:g} of it for a delta of its own" if cost.delta > 0 else "")
+            + ". Lower epsilon, ask fewer queries or use more noise. Nothing was spent"
         )
 
     def _best_way(self, cost):
@@ -432,7 +434,13 @@ class _PrivateSearch(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
                     "epsilon of the search sets the epsilon of all trials; leave it out of the "
                     "candidates, or give the search epsilon=None"
                 )
-            estimator = clone(self.estimator).set_params(**params)
+            estimator = clone(self.estimator)
+            if estimator.student is None and any(name.startswith("student__") for name in params):
+                raise ValueError(
+                    "student is None, so it has no parameters to search; give the estimator a "
+                    "student, for instance the same as its base_estimator"
+                )
+            estimator.set_params(**params)
             if estimator.random_state is not None:
                 raise ValueError(
                     f"estimator has random_state={estimator.random_state!r}, so all trials would "
@@ -515,43 +523,60 @@ class _PrivateSearch(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
     def _calibrate(self, candidates, given, judge, count):
         """Set the epsilon of each trial; return the plans, and the `Cost` of the whole search."""
 
-        def planned(epsilon, every=False):
-            known, plans = {}, []
+        def total(epsilon):
+            known = {}
             for _, estimator in candidates:
-                if epsilon is not None:
-                    estimator.set_params(epsilon=epsilon)
                 key = _fingerprint(estimator, _NOT_PLANNED)
-                if every or key not in known:
+                if key not in known:
+                    estimator.set_params(epsilon=epsilon)
                     known[key] = estimator.plan(**given)
-                plans.append(known[key])
-            curves = [judge.rdp(plan) for plan in plans]
-            return plans, Cost(count.rdp(_mixture(curves), DEFAULT_ORDERS), math.inf, math.inf)
+            return priced(known[_fingerprint(e, _NOT_PLANNED)] for _, e in candidates)
 
-        def excess(log_epsilon):
-            try:
-                return planned(math.exp(log_epsilon))[1].epsilon(self.delta)[0] - self.epsilon
-            except BudgetExceededError:
-                return -self.epsilon  # it pays for nothing: look further up
+        def priced(plans):
+            curve = _mixture([judge.rdp(plan) for plan in plans])
+            return Cost(count.rdp(curve, DEFAULT_ORDERS), math.inf, math.inf)
 
-        epsilon = None
         if self.epsilon is not None:
-            low, high = math.log(self.epsilon / 20), math.log(self.epsilon)
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")
-                if excess(low) > 0:
-                    raise BudgetExceededError(
-                        f"epsilon={self.epsilon:g} does not pay for the best of {count.mean:g} "
-                        "expected trials; raise it, or lower n_trials. Nothing was spent"
-                    )
-                epsilon = math.exp(
-                    brentq(excess, low, high, xtol=1e-3) if excess(high) > 0 else high
-                )
-                while excess(math.log(epsilon)) > 0:
-                    epsilon *= 0.999
-        plans, cost = planned(epsilon, every=True)
+                epsilon = self._largest(lambda e: total(e).epsilon(self.delta)[0])
+            for _, estimator in candidates:
+                estimator.set_params(epsilon=epsilon)
+        plans, known = [], {}
+        for _, estimator in candidates:
+            key = _fingerprint(estimator, _NOT_PLANNED)
+            if key in known:  # its noise and queries, so that they are not calibrated again
+                _fix(estimator, known[key])
+            plans.append(estimator.plan(**given))
+            known[key] = plans[-1]
+            _fix(estimator, plans[-1])
         if len({(plan.spent.unit, plan.spent.adjacency) for plan in plans}) > 1:
             raise ValueError("all candidates must protect the same change of the data (partition)")
-        return plans, cost
+        return plans, priced(plans)
+
+    def _largest(self, total):
+        """Largest epsilon of one trial, to 1%, with which the whole search fits its budget."""
+        low, high, epsilon = self.epsilon / 50, self.epsilon, self.epsilon / 2.5
+        fits = False
+        for _ in range(20):
+            try:
+                spent = total(epsilon)
+            except BudgetExceededError:
+                spent = 0.0  # it pays for nothing: look further up
+            if spent > self.epsilon:
+                high = epsilon
+            else:
+                low, fits = epsilon, fits or spent > 0
+            if 0.99 * self.epsilon <= spent <= self.epsilon or high < low * 1.005:
+                break
+            guess = epsilon * 0.996 * self.epsilon / max(spent, 1e-9)  # nearly proportional
+            epsilon = guess if low < guess < high else math.sqrt(low * high)
+        if not fits:
+            raise BudgetExceededError(
+                f"epsilon={self.epsilon:g} does not pay for the best of a random number of trials; "
+                "raise it, or lower n_trials. Nothing was spent"
+            )
+        return low
 
     def _publish(self, params, trial, spent):
         score, _, estimator = trial
@@ -875,11 +900,21 @@ class _PrivateJudge:
 
 
 #: Parameters that do not change what a fit costs, and those that do not change its teachers.
-_NOT_PLANNED = {"base_estimator", "student", "n_jobs", "verbose", "keep_teachers"}
+_NOT_PLANNED = {"base_estimator", "student", "epsilon", "n_jobs", "verbose", "keep_teachers"}
 _NOT_TEACHERS = {
     *("student", "aggregator", "n_queries", "query_strategy", "epsilon", "delta", "accounting"),
     *("n_jobs", "verbose", "ledger", "random_state"),
 }
+
+
+def _fix(estimator, plan):
+    """Set the noise and the numbers of queries to those of a plan."""
+    aggregators, wanted = ([part[k] for part in plan.stages] for k in (0, 1))
+    staged = isinstance(estimator.aggregator, list)
+    estimator.set_params(
+        aggregator=aggregators if staged else aggregators[0],
+        n_queries=wanted if staged else wanted[0],
+    )
 
 
 def _fingerprint(estimator, without):

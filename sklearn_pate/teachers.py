@@ -216,7 +216,10 @@ def collect_votes(
             results = _run(tasks(), n_teachers, n_jobs)
             for done, (i, voted, fitted, problem) in enumerate(results, 1):
                 if problem is not None:
-                    problems.append(f"teacher {i} failed: {problem}")
+                    problems.append(
+                        f"teacher {i} failed: {problem}. What teachers need of preprocessing (an "
+                        "encoder, an imputer) belongs inside base_estimator"
+                    )
                     continue  # no more are sent; those under way end in silence
                 if temperature is None:
                     votes[rows, voted] += 1

@@ -82,7 +82,7 @@ def test_no_noise_is_infinite_and_no_query_is_free():
 # --- plans --------------------------------------------------------------------------------------
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=15, deadline=None)
 @given(
     st.sampled_from([GNMax(None), LNMax(None)]),
     st.floats(0.05, 10),
@@ -104,7 +104,7 @@ def test_calibrated_noise_spends_the_cap_on_the_queries_wanted(
     assert plan.epsilon == spent
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=15, deadline=None)
 @given(
     st.floats(0.2, 10),
     st.sampled_from([LNMax(0.02), GNMax(60.0)]),

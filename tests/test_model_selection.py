@@ -92,6 +92,8 @@ def test_fits_add_up_as_one_fit_of_all_queries_would(path, aggregator):
     alone, _ = data_independent_epsilon(aggregator, 20, 1e-5, 100, 2)
     assert history["epsilon"].to_numpy() == pytest.approx(alone)
     assert history["epsilon_total"].is_monotonic_increasing
+    share = history["share"].to_numpy()
+    assert share == pytest.approx(np.arange(1, 9) * share[0]) and 0 < share[-1] <= 1
     assert history["epsilon"].sum() > 1.5 * ledger.epsilon_spent  # far less than the plain sum
 
 
@@ -612,8 +614,12 @@ def test_a_search_at_the_end_of_a_pipeline():
 
 
 class NeverTrains(GaussianNB):
+    """Fails on real labels, and not when it is tried with made-up ones."""
+
     def fit(self, X, y):
-        raise ValueError("this student cannot be trained")
+        if not np.array_equal(y, np.arange(len(y)) % 2):
+            raise ValueError("this student cannot be trained")
+        return super().fit(X, y)
 
 
 def test_students_that_fail_lose_against_those_that_do_not():
@@ -640,6 +646,10 @@ def test_no_trial_at_all_says_so():
 BAD = {
     "estimator that is none": ({"clf": LogisticRegression()}, "estimator"),
     "classes": ({"clf": PATEClassifier(GaussianNB())}, "needs classes="),
+    "student that is none": (
+        {"grid": {"student__C": [0.1, 1.0]}},
+        "student is None, so it has no parameters to search",
+    ),
     "metric": ({"scoring": "no such score"}, "scoring|X_val"),
     "seed": (
         {"clf": PATEClassifier(GaussianNB(), classes=[0, 1], random_state=0)},
@@ -709,7 +719,7 @@ def test_one_row_that_cannot_be_predicted_counts_for_its_unit_alone():
             return super().fit(np.nan_to_num(X), y)
 
     clf = PATEClassifier(Tolerant(), n_teachers=50, classes=[0, 1], student=Picky())
-    for seed in range(6):
+    for seed in range(3):
         found = search({"n_queries": [20]}, clf=clf, epsilon=20.0, random_state=seed)
         assert found.fit(X, y, X_public).best_score_ > 100
 

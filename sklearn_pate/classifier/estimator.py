@@ -41,6 +41,7 @@ from ..queries import (
 )
 from ..rdp import DEFAULT_ORDERS, check_votes
 from ..teachers import (
+    Quiet,
     Votes,
     collect_votes,
     digest,
@@ -171,8 +172,8 @@ class PATEClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         A folder where the votes of each teacher are kept as soon as it has finished, so that a
         fit that was interrupted goes on from there: the next fit with the same data and
         parameters trains the missing teachers only. Without a `random_state`, it also has the same
-        partition, teachers and queries, and fresh noise. The folder is private data: it is made with mode
-        0700, and it is for you to delete.
+        partition, teachers and queries, and fresh noise. The folder is private data: it is made
+        with mode 0700, and it is for you to delete.
     ledger : PrivacyLedger or None, default=None
         A budget for all fits on one private data set, `model_selection.PrivacyLedger`: it refuses
         a fit that would exceed it before any teacher trains, and records the others before
@@ -769,7 +770,36 @@ class PATEClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         )
         if self.ledger is not None:
             self.ledger.check(spent, plan.cost)
+        self._rehearse_student(X_public, plan.n_queries, n_classes)
         return dataclasses.replace(plan, spent=spent)
+
+    def _rehearse_student(self, X_public, n_queries, n_classes):
+        """Try the student on public rows with made-up labels, before anything is spent."""
+        if self.student is None or n_queries < 2:  # teachers are like it, and train before
+            return
+        student, n_public = clone(self.student), _num_samples(X_public)
+        n_rows, labels = n_queries, np.arange(n_queries) % n_classes
+        if _accepts_unlabeled(_last_step(student)):
+            n_rows = min(n_public, max(1000, n_queries))
+            labels = np.append(labels, np.full(n_rows - n_queries, -1))
+        elif self._wants_soft_labels(student):
+            labels = np.eye(n_classes)[labels]
+        rows = _safe_indexing(X_public, np.arange(n_rows))
+        with Quiet(), torch_seeded(0):
+            try:
+                set_seeds(student, 0, only_missing=True)
+                student.fit(rows, labels).predict(_safe_indexing(X_public, [0]))
+            except Exception as error:
+                raise ValueError(
+                    "the student failed when tried on public rows with made-up labels, before any "
+                    "teacher was trained; nothing was spent. What it needs of preprocessing (an "
+                    f"encoder, an imputer) belongs inside it. {type(error).__name__}: {error}"
+                ) from error
+
+    def _wants_soft_labels(self, student):
+        return _temperature(self.aggregator) is not None and _accepts_soft_labels(
+            _last_step(student)
+        )
 
     def _first_rows(self, X_public, plan, n_classes, seeds):
         """Public rows that teachers vote on: the queries, or all rows if rounds will choose."""
@@ -948,7 +978,7 @@ class PATEClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
     def _fit_student(self, X_public, student, seed):
         labelled = np.flatnonzero(self.public_labels_ >= 0)
         labels = self.public_labels_[labelled]
-        last = student.steps[-1][1] if isinstance(student, Pipeline) else student
+        last = _last_step(student)
         try:
             if labelled.size == 0:
                 raise ValueError("no query was answered")
@@ -1055,6 +1085,10 @@ def _streams(random_state):
     if isinstance(random_state, np.random.RandomState):
         random_state = random_state.randint(2**32, size=4, dtype=np.uint32).tolist()
     return dict(zip(uses, np.random.SeedSequence(random_state).spawn(len(uses)), strict=True))
+
+
+def _last_step(student):
+    return student.steps[-1][1] if isinstance(student, Pipeline) else student
 
 
 def _accepts_unlabeled(student):
