@@ -435,7 +435,8 @@ class _PrivateSearch(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
                     "candidates, or give the search epsilon=None"
                 )
             estimator = clone(self.estimator)
-            if estimator.student is None and any(name.startswith("student__") for name in params):
+            student = params.get("student", estimator.student)
+            if student is None and any(name.startswith("student__") for name in params):
                 raise ValueError(
                     "student is None, so it has no parameters to search; give the estimator a "
                     "student, for instance the same as its base_estimator"

@@ -519,12 +519,14 @@ def test_the_student_between_stages_is_fitted_on_what_was_released():
 
     interactive = InteractiveGNMax(0.3, sigma1=30.0, sigma2=15.0, confidence=0.8)
     clf = staged([GNMax(20.0), interactive], [40, 60], student=Watched())
-    assert seen == [40, clf.privacy_spent_.n_answered]
+    assert seen == [100, 40, clf.privacy_spent_.n_answered]  # the first with made-up labels
 
 
 def test_a_student_that_fails_between_stages_keeps_what_is_paid_for():
     class Never(LogisticRegression):
         def fit(self, X, y):
+            if np.array_equal(y, np.arange(len(y)) % 2):  # tried with made-up labels
+                return super().fit(X, y)
             raise RuntimeError("no")
 
     interactive = InteractiveGNMax(0.3, sigma1=30.0, sigma2=15.0, confidence=0.8)
