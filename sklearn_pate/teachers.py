@@ -290,7 +290,8 @@ def digest(*parts):
 
 def kept_entropy(memory, key):
     """Randomness from the operating system, the same for the same key as long as memory lasts."""
-    return memory.cache(_entropy)(key)
+    with Quiet():  # a Memory of the user's prints what it is called with
+        return memory.cache(_entropy)(key)
 
 
 def _entropy(key):

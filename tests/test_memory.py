@@ -107,9 +107,16 @@ def test_without_a_seed_teachers_stay_and_noise_is_fresh(tmp_path, trained):
     assert np.array_equal(*(fit.curator_.teacher_indices for fit in fits))
     assert np.array_equal(*votes)
     assert not np.array_equal(fits[0].public_labels_, fits[1].public_labels_)
-    # other data, other parts
-    model(tmp_path, random_state=None).fit(X[:-1], Y[:-1], X_PUBLIC)
+    # other data, other parts; the published queries do not tell that the data changed
+    other = model(tmp_path, random_state=None, aggregator=GNMax(5.0)).fit(X[:-1], Y[:-1], X_PUBLIC)
     assert trained() == 8
+    assert np.array_equal(other.query_indices_, fits[0].query_indices_)
+
+
+def test_a_memory_that_talks_is_silenced(tmp_path, capfd):
+    talking = Memory(tmp_path / "votes", verbose=10)
+    model(tmp_path, memory=talking, random_state=None).fit(X, Y, X_PUBLIC)
+    assert capfd.readouterr() == ("", "")
 
 
 def test_teachers_are_kept_on_request(tmp_path, trained):

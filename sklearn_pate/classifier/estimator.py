@@ -616,9 +616,12 @@ class PATEClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         seeds, memory = _streams(self.random_state), private_memory(self.memory)
         if memory is not None and self.random_state is None:
             # The next fit on these data has the same parts, teachers and queries, and fresh noise
+            # (queries are published: were they to follow the private data, they would tell of a
+            # change between two fits)
             given = digest(X, codes, groups, self.n_teachers, self.partition, self.unit)
-            for use in ("partition", "teachers", "queries"):
-                seeds[use] = np.random.SeedSequence(kept_entropy(memory, (given, use)))
+            keys = {"partition": given, "teachers": given, "queries": digest(X_public)}
+            for use, key in keys.items():
+                seeds[use] = np.random.SeedSequence(kept_entropy(memory, (key, use)))
         parts = assign_teachers(
             clone(self.partition, safe=False),
             len(codes),
