@@ -10,20 +10,24 @@ import re
 import sys
 import threading
 import warnings
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from numbers import Integral
 
 import joblib
 import numpy as np
-from joblib import Memory, effective_n_jobs
+from joblib import Memory, cpu_count, effective_n_jobs
 from sklearn.base import clone
 from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import has_fit_parameter
+from threadpoolctl import threadpool_limits
 
 from ._sklearn import _num_samples, _safe_indexing
 from .exceptions import TeacherError
 
 __all__ = [
     "Quiet",
+    "Sites",
     "Votes",
     "collect_votes",
     "digest",
@@ -89,6 +93,82 @@ class Votes:
         raise TypeError("votes are private: they cannot be pickled or copied")
 
 
+@dataclass(frozen=True)
+class Sites:
+    """Private data that stay where they are: each teacher loads its own, where it is trained.
+
+    Given to ``PATEClassifier(classes=...).fit(Sites(load, names), None, X_public)`` in place of
+    the private rows. One site, one teacher; a worker sends back the teacher's votes and nothing
+    else. The guarantee covers any change of the data of one site, its unit is "group".
+
+    Parameters
+    ----------
+    load : callable
+        ``load(name)`` returns X and y of one site. It runs in the worker that trains the site's
+        teacher, once, and must be importable there. X has the columns of `X_public`; a site
+        without rows is allowed.
+    names : sequence of str
+        The sites, all different: public.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn.datasets import load_iris
+    >>> from sklearn.naive_bayes import GaussianNB
+    >>> from sklearn_pate import PATEClassifier
+    >>> from sklearn_pate.teachers import Sites
+    >>> X, y = load_iris(return_X_y=True)
+    >>> def load(name):
+    ...     return X[int(name) :: 20], y[int(name) :: 20]
+    >>> clf = PATEClassifier(GaussianNB(), epsilon=20, classes=[0, 1, 2])
+    >>> clf = clf.fit(Sites(load, [str(i) for i in range(20)]), None, X_public=X)
+    >>> clf.n_teachers_, clf.privacy_spent_.unit
+    (20, 'group')
+    """
+
+    load: Callable
+    names: Sequence[str]
+
+    def __post_init__(self):
+        if not callable(self.load):
+            raise ValueError(f"load must be callable, load(name) -> (X, y); got {self.load!r}")
+        names = self.names
+        if isinstance(names, str) or not len(names) or len(set(names)) < len(names):
+            raise ValueError(f"names must be a sequence of distinct names, at least 1; got {names}")
+
+    def __repr__(self):
+        return f"Sites({len(self.names)} names)"
+
+
+@dataclass(frozen=True)
+class _Site:
+    """What a worker needs to load the part of one teacher."""
+
+    load: Callable
+    name: str
+    classes: np.ndarray
+
+    def read(self, X_query):
+        """Return X and codes; messages never quote what was loaded."""
+        X, y = self.load(self.name)
+        X, y = X if hasattr(X, "shape") else np.asarray(X), np.asarray(y)
+        if y.shape != X.shape[:1] or X.shape[1:] != X_query.shape[1:]:
+            raise ValueError(
+                "load must return X with the columns of X_public, and y with one label per row"
+            )
+        for of in ("columns", "dtypes"):
+            if (
+                hasattr(X, of)
+                and hasattr(X_query, of)
+                and list(getattr(X, of)) != list(getattr(X_query, of))
+            ):
+                raise ValueError(f"load must return X with the {of} of X_public")
+        codes = np.minimum(np.searchsorted(self.classes, y), len(self.classes) - 1)
+        if y.size and not np.all(self.classes[codes] == y):
+            raise ValueError("load returned labels that are not in classes")
+        return X, codes.astype(np.int64)
+
+
 def collect_votes(
     estimators,
     X,
@@ -101,6 +181,7 @@ def collect_votes(
     sample_weight=None,
     seed=None,
     n_jobs=None,
+    classes=None,
     temperature=None,
     keep_teachers=False,
     memory=None,
@@ -109,20 +190,21 @@ def collect_votes(
     """Fit the teachers in parallel and count their votes.
 
     Votes are added up as teachers finish, so nothing of size teachers x queries is ever held, and
-    each worker is sent its own part only.
+    each worker is sent its own part only. Workers share the processor's cores: what a teacher
+    runs in parallel itself (`n_jobs`, linear algebra) is limited to its share.
 
     Parameters
     ----------
     estimators : list of classifiers
         Unfitted; teacher `i` is a clone of ``estimators[i % len(estimators)]``.
-    X : array-like, sparse matrix or DataFrame with n_samples rows
+    X : array-like, sparse matrix or DataFrame with n_samples rows, or Sites
         Private features, passed through as they are.
-    codes : ndarray of shape (n_samples,)
-        Private labels as codes 0..n_classes-1.
+    codes : ndarray of shape (n_samples,) or None
+        Private labels as codes 0..n_classes-1. None with `Sites`.
     X_query : array-like with n_queries rows
         Public points to vote on.
-    teacher : ndarray of shape (n_samples,)
-        The teacher of each record.
+    teacher : ndarray of shape (n_samples,) or None
+        The teacher of each record. None with `Sites`.
     n_teachers, n_classes : int
         Numbers of teachers and of classes.
     sample_weight : array-like of shape (n_samples,), default=None
@@ -131,6 +213,8 @@ def collect_votes(
         Teacher `i`'s seed depends on this and `i` alone.
     n_jobs : int, default=None
         As in joblib.
+    classes : ndarray of shape (n_classes,), default=None
+        With `Sites`: the sorted labels that codes stand for.
     temperature : float, default=None
         Not None: teachers give their class probabilities instead of one vote, raised to
         ``1 / temperature`` and normalised, in multiples of 2**-20 rounded down.
@@ -181,27 +265,33 @@ def collect_votes(
         )
     problems, home = [], os.getpid()
     memory, all_data = Memory(None) if memory is None else memory, None
-    if memory.location is not None:
-        data = X, codes, sample_weight, teacher, X_query
-        all_data = digest(data, estimators, n_classes, temperature, keep_teachers)
+    if memory.location is not None:  # what sites load is added where it is loaded
+        data = X.names if isinstance(X, Sites) else (X, codes, sample_weight, teacher), X_query
+        all_data = digest(data, classes, estimators, n_classes, temperature, keep_teachers)
+    workers = effective_n_jobs(n_jobs)
+    threads = max(cpu_count() // workers, 1) if workers > 1 else None
+
+    def parts():
+        if isinstance(X, Sites):
+            yield from ((_Site(X.load, name, classes), None, None) for name in X.names)
+            return
+        for rows in _rows_by_teacher(teacher, n_teachers):
+            weight = None if sample_weight is None else sample_weight[rows]
+            yield _safe_indexing(X, rows) if rows.size else None, codes[rows], weight
 
     def tasks():
-        for i, rows in enumerate(_rows_by_teacher(teacher, n_teachers)):
+        for i, (part, part_codes, weight) in enumerate(parts()):
             if problems:
                 return
             k = i % len(estimators)
-            weight = sample_weight[rows] if takes_weight[k] and sample_weight is not None else None
             yield delayed(_fit_and_vote)(
                 i,
                 estimators[k],
-                _safe_indexing(X, rows) if rows.size else None,
-                codes[rows],
-                weight,
+                part,
+                part_codes,
+                weight if takes_weight[k] else None,
                 X_query,
-                n_classes,
-                seeds[i],
-                temperature,
-                keep_teachers,
+                (n_classes, seeds[i], temperature, keep_teachers, threads),
                 home,
                 memory,
                 (all_data, i, seeds[i]),
@@ -211,7 +301,7 @@ def collect_votes(
     votes = np.zeros((n_queries, n_classes), dtype=np.int64)
     rows = np.arange(n_queries)
     teachers = [None] * n_teachers if keep_teachers else None
-    with Quiet():
+    with Quiet(), threadpool_limits(threads):
         try:
             results = _run(tasks(), n_teachers, n_jobs)
             for done, (i, voted, fitted, problem) in enumerate(results, 1):
@@ -335,23 +425,21 @@ def _run(tasks, n_tasks, n_jobs):
         yield from parallel(tasks)
 
 
-def _fit_and_vote(
-    i, estimator, X, codes, weight, X_query, n_classes, seed, temperature, keep, home, memory, key
-):
+def _fit_and_vote(i, estimator, X, codes, weight, X_query, settings, home, memory, key):
     """One teacher: returns its number, its vote per query, itself if kept, and its problem."""
-    present = np.unique(codes)
-    if present.size < 2:
-        constant = np.full(_num_samples(X_query), present[0] if present.size else i % n_classes)
-        if temperature is not None:
-            return i, _shares(np.ones((len(constant), 1)), constant[:1], n_classes, 1), None, None
-        return i, _compact(constant, n_classes), None, None
     # In the process `home` the caller keeps things quiet, for all threads at once
     with contextlib.nullcontext() if os.getpid() == home else Quiet():
         # A failure is returned, not raised: a traceback would carry the teacher's own text
         try:
+            if isinstance(X, _Site):
+                X, codes = X.read(X_query)
+                key = None if memory.location is None else (*key, digest(X, codes))
+            present = np.unique(codes)
+            if present.size < 2:
+                return i, _constant(present, i, _num_samples(X_query), settings), None, None
             data = X, codes, weight, X_query
             train = memory.cache(_train, ignore=["estimator", "data", "settings"])
-            voted, fitted = train(key, estimator, data, (n_classes, seed, temperature, keep))
+            voted, fitted = train(key, estimator, data, settings)
         except KeyboardInterrupt:
             raise KeyboardInterrupt from None
         except BaseException as error:  # SystemExit too: its text may be data
@@ -361,8 +449,8 @@ def _fit_and_vote(
 
 def _train(key, estimator, data, settings):
     """Fit a teacher and let it vote; `key` tells one from another, for what is in memory."""
-    n_classes, seed, temperature, keep = settings
-    fitted = silent(set_seeds(clone(estimator), seed))
+    n_classes, seed, temperature, keep, threads = settings
+    fitted = _limited(silent(set_seeds(clone(estimator), seed)), threads)
     # Copies, because a teacher that writes to the queries would change others' votes, and
     # because parts that joblib maps from disk are read-only
     X, codes, weight, X_query = copy.deepcopy(data)
@@ -384,6 +472,26 @@ def silent(estimator):
     names = [p for p in params if p == "verbose" or p.endswith("__verbose")]
     loud = {name: 0 for name in names if params[name]}
     return estimator.set_params(**loud) if loud else estimator
+
+
+def _limited(estimator, threads):
+    """Lower the `n_jobs` parameters to a worker's share of the cores; None is no limit."""
+    params = estimator.get_params(deep=True)
+    names = [p for p in params if p == "n_jobs" or p.endswith("__n_jobs")]
+    if threads is not None:
+        given = {name: params[name] for name in names if isinstance(params[name], Integral)}
+        many = {name: threads for name in given if effective_n_jobs(given[name]) > threads}
+        estimator.set_params(**many)
+    return estimator
+
+
+def _constant(present, i, n_queries, settings):
+    """Votes of a teacher that saw one class, or no record at all."""
+    n_classes, _, temperature, *_ = settings
+    label = present[0] if present.size else i % n_classes
+    if temperature is None:
+        return _compact(np.full(n_queries, label), n_classes)
+    return _shares(np.ones((n_queries, 1)), [label], n_classes, 1)
 
 
 def _compact(voted, n_classes):

@@ -1,6 +1,7 @@
 """Teachers: votes, seeds, parallel backends, awkward parts and failures that give nothing away."""
 
 import logging
+import subprocess
 import sys
 import threading
 import time
@@ -12,6 +13,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import sklearn
+import threadpoolctl
 from scipy import sparse
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.dummy import DummyClassifier
@@ -23,8 +25,9 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
 from sklearn.tree import DecisionTreeClassifier
 
+from sklearn_pate import PATEClassifier
 from sklearn_pate.exceptions import TeacherError
-from sklearn_pate.teachers import _masked, collect_votes, set_seeds
+from sklearn_pate.teachers import Sites, _masked, collect_votes, set_seeds
 
 rng = np.random.default_rng(0)
 X = rng.normal(size=(240, 4))
@@ -330,6 +333,210 @@ def test_large_parts_may_be_written_to_in_every_worker():
         with joblib.parallel_config(backend=backend, max_nbytes=1000):
             votes, _ = votes_of(Vandal(), X=big, X_query=big[:5], n_jobs=2)
         assert (votes == [8, 0, 0]).all()
+
+
+class Cores(Teacher):
+    """Votes for the number of its own jobs, and on the second query for OpenMP's threads."""
+
+    def __init__(self, n_jobs=None):
+        self.n_jobs = n_jobs
+
+    def predict(self, X):
+        threads = [pool["num_threads"] for pool in threadpoolctl.threadpool_info()]
+        return np.minimum([self.n_jobs, max(threads), 0], 7)[: len(X)]
+
+
+@pytest.mark.parametrize("backend", ["threading", "multiprocessing", "loky"])
+def test_workers_share_the_cores(backend, monkeypatch):
+    monkeypatch.setattr("sklearn_pate.teachers.cpu_count", lambda: 6)
+    votes = {}
+    for n_jobs in (2, 3):
+        with joblib.parallel_config(backend=backend), threadpoolctl.threadpool_limits(5):
+            counts, _ = votes_of(Cores(n_jobs=5), X_query=X_QUERY[:3], n_classes=8, n_jobs=n_jobs)
+        votes[n_jobs] = counts[:2].argmax(axis=1)
+        assert (counts.max(axis=1) == 8).all()
+    assert votes[2][0] == 3 and votes[3][0] == 2
+    if backend == "threading":  # processes have limits of joblib's own
+        assert votes[2][1] == 3 and votes[3][1] == 2
+
+
+def test_one_worker_alone_is_not_limited():
+    with threadpoolctl.threadpool_limits(2):
+        counts, _ = votes_of(Cores(n_jobs=5), X_query=X_QUERY[:3], n_classes=8)
+    assert counts[:2].argmax(axis=1).tolist() == [5, 2]
+
+
+def test_a_memory_map_is_read_part_by_part(tmp_path):
+    mapped = np.memmap(tmp_path / "X", dtype=X.dtype, mode="w+", shape=X.shape)
+    mapped[:] = X
+    mapped.flush()
+    readonly = np.memmap(tmp_path / "X", dtype=X.dtype, mode="r", shape=X.shape)
+    want, _ = votes_of(GaussianNB())
+    for n_jobs in (1, 2):
+        votes, teachers = votes_of(Sized(), X=readonly, n_jobs=n_jobs, keep_teachers=True)
+        assert {teacher.given_ for teacher in teachers} == {30 * X.shape[1] * X.itemsize}
+        assert np.array_equal(votes_of(GaussianNB(), X=readonly, n_jobs=n_jobs)[0], want)
+    assert (votes == [8, 0, 0]).all()
+    assert np.array_equal(readonly, X)
+
+
+class Sized(Teacher):
+    """Takes the measure of what it is given, with all that hangs on it, and writes to it."""
+
+    def fit(self, X, y):
+        base = X
+        while getattr(base, "base", None) is not None:
+            base = base.base
+        self.given_ = len(base) if isinstance(base, bytes) else base.nbytes
+        X[:] = 0
+        return super().fit(X, y)
+
+
+SPAWNED = """
+import multiprocessing, sys
+import joblib
+import numpy as np
+from sklearn.naive_bayes import GaussianNB
+from sklearn_pate import PATEClassifier
+
+if __name__ == "__main__":
+    multiprocessing.set_start_method("spawn")
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(500, 3))
+    clf = PATEClassifier(GaussianNB(), n_teachers=10, classes=[0, 1], random_state=0, epsilon=5)
+    votes = {}
+    for n_jobs in (1, 2):
+        with joblib.parallel_config(backend="multiprocessing"):
+            clf.set_params(n_jobs=n_jobs, memory=f"{sys.argv[1]}/{n_jobs}")
+            votes[n_jobs] = clf.poll(X, (X[:, 0] > 0).astype(int), X[:50]).counts
+    print(np.array_equal(votes[1], votes[2]), votes[2].sum())
+"""
+
+
+def test_processes_may_be_spawned(tmp_path):
+    script = tmp_path / "spawned.py"
+    script.write_text(SPAWNED)
+    run = subprocess.run(
+        [sys.executable, script, tmp_path], capture_output=True, text=True, timeout=300
+    )
+    assert run.stdout.split() == ["True", "500"], run.stderr
+
+
+# --- sites ---------------------------------------------------------------------------------------
+
+
+def load(name):
+    rows = int(name) + 8 * np.arange(30)
+    return X[rows], np.array(["a", "b", "c"])[Y[rows]]
+
+
+NAMES = [str(i) for i in range(8)]
+
+
+@pytest.mark.parametrize("n_jobs", [1, 2])
+def test_sites_vote_as_the_same_records_would_from_here(n_jobs):
+    want, _ = votes_of(DecisionTreeClassifier())
+    got, _ = votes_of(
+        DecisionTreeClassifier(),
+        X=Sites(load, NAMES),
+        codes=None,
+        teacher=None,
+        classes=np.array(["a", "b", "c"]),
+        n_jobs=n_jobs,
+    )
+    assert np.array_equal(got, want)
+
+
+def fit_sites(load=load, names=NAMES, y=None, X_public=X_QUERY, **params):
+    kwargs = {name: params.pop(name) for name in ("groups", "sample_weight") if name in params}
+    given = {
+        **{"classes": ["a", "b", "c"], "epsilon": 20, "random_state": 0},
+        **{"student": DecisionTreeClassifier()},
+    } | params
+    return PATEClassifier(CountedNB(), **given).fit(Sites(load, names), y, X_public, **kwargs)
+
+
+def test_one_site_is_one_teacher_and_what_is_protected():
+    clf = fit_sites()
+    assert clf.n_teachers_ == 8 and clf.n_features_in_ == 4
+    assert clf.privacy_spent_.unit == "group"
+    assert "one named group" in clf.privacy_spent_.adjacency
+    assert set(clf.predict(X)) <= {"a", "b", "c"}
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda X, y: (X[:, :3], y),
+        lambda X, y: (X, y[1:]),
+        lambda X, y: (X, np.where(y == "a", SECRET, y)),
+        lambda X, y: (X, np.arange(len(y))),
+        lambda X, y: X,
+        lambda X, y: (pd.DataFrame(X, columns=list(SECRET[:4])), y),
+    ],
+    ids=["columns", "rows", "labels", "numbers", "no labels", "names"],
+)
+def test_sites_with_wrong_data_fail_and_give_nothing_away(change):
+    X_public = pd.DataFrame(X_QUERY, columns=list("wxyz"))
+    with pytest.raises(TeacherError, match="teacher 0 failed") as caught:
+        fit_sites(lambda name: change(*load(name)), X_public=X_public)
+    assert SECRET not in "".join(traceback.format_exception(caught.value))
+
+
+def test_a_site_without_records_votes_by_a_fixed_rule():
+    def some(name):
+        X, y = load(name)
+        return (X[:0], y[:0]) if name == "4" else (X, y)
+
+    settings = {"codes": None, "teacher": None, "classes": np.array(["a", "b", "c"])}
+    votes, teachers = votes_of(GaussianNB(), X=Sites(some, NAMES), keep_teachers=True, **settings)
+    assert (votes.sum(axis=1) == 8).all() and (votes[:, 4 % 3] >= 1).all()
+    assert teachers[4] is None and None not in teachers[:4]
+
+
+@pytest.mark.parametrize(
+    "wrong, message",
+    [
+        ({"y": Y}, "y must be None"),
+        ({"groups": Y}, "groups must be None"),
+        ({"sample_weight": np.ones(240)}, "sample_weight must be None"),
+        ({"classes": None}, "classes must be given"),
+        ({"names": ["1", "1"]}, "distinct names"),
+        ({"names": []}, "distinct names"),
+        ({"names": "12"}, "distinct names"),
+        ({"load": "x.csv"}, "load must be callable"),
+    ],
+    ids=lambda value: next(iter(value)) if isinstance(value, dict) else None,
+)
+def test_what_sites_cannot_have_is_refused(wrong, message):
+    with pytest.raises(ValueError, match=message):
+        fit_sites(**wrong)
+
+
+def test_memory_knows_when_a_site_changed(tmp_path, monkeypatch):
+    for n_new in (8, 0):
+        COUNTED["fits"] = 0
+        fit_sites(counted, memory=tmp_path)
+        assert COUNTED["loads"] > 0 and COUNTED["fits"] == n_new
+    monkeypatch.setitem(COUNTED, "shift", 1)
+    COUNTED["fits"] = 0
+    fit_sites(counted, memory=tmp_path)
+    assert COUNTED["fits"] == 1
+
+
+COUNTED = {"fits": 0, "loads": 0, "shift": 0}
+
+
+class CountedNB(GaussianNB):
+    def fit(self, X, y):
+        COUNTED["fits"] += 1
+        return super().fit(X, y)
+
+
+def counted(name):
+    COUNTED["loads"] += 1
+    X, y = load(name)
+    return (X + COUNTED["shift"], y) if name == "3" else (X, y)
 
 
 def test_verbose_teachers_are_silent_below_python_too(capfd):

@@ -11,7 +11,7 @@ from sklearn.utils.validation import check_consistent_length
 
 from ..exceptions import PrivacyLeakWarning
 
-__all__ = ["check_dtypes", "check_private", "indexable_rows"]
+__all__ = ["check_classes", "check_dtypes", "check_private", "indexable_rows"]
 
 
 def check_private(X, y, classes, sample_weight):
@@ -54,6 +54,16 @@ def check_dtypes(X, X_public):
         )
 
 
+def check_classes(labels):
+    """Return the sorted classes."""
+    classes = np.unique(np.asarray(labels))
+    if len(classes) < 2:
+        raise ValueError(
+            f"a classifier needs labels of at least 2 classes; got {len(classes)} class"
+        )
+    return classes
+
+
 def _encode(y, classes):
     """Labels as codes into the sorted classes."""
     y = _check_labels(y)
@@ -64,13 +74,8 @@ def _encode(y, classes):
             PrivacyLeakWarning,
             stacklevel=6,  # the caller of fit, past scikit-learn's wrapper
         )
-        classes = np.unique(y)
-    else:
-        classes = np.unique(np.asarray(classes))
-    if len(classes) < 2:
-        raise ValueError(
-            f"a classifier needs labels of at least 2 classes; got {len(classes)} class"
-        )
+        classes = y
+    classes = check_classes(classes)
     try:
         codes = np.minimum(np.searchsorted(classes, y), len(classes) - 1)
         known = bool(np.all(classes[codes] == y))

@@ -28,7 +28,7 @@ from .._sklearn import (
 from ..accountant import Asked, Curator, PrivacySpent, plan_queries
 from ..aggregators import Aggregator, GNMax
 from ..exceptions import PrivacyLeakWarning, PrivacyTestError, StudentError
-from ..partition import assign_teachers
+from ..partition import Assignment, PredefinedPartition, assign_teachers
 from ..public import public_rows
 from ..queries import (
     DiversityQueries,
@@ -42,6 +42,7 @@ from ..queries import (
 from ..rdp import DEFAULT_ORDERS, check_votes
 from ..teachers import (
     Quiet,
+    Sites,
     Votes,
     collect_votes,
     digest,
@@ -50,7 +51,7 @@ from ..teachers import (
     set_seeds,
     torch_seeded,
 )
-from .checks import check_dtypes, check_private, indexable_rows
+from .checks import check_classes, check_dtypes, check_private, indexable_rows
 from .progress import Progress
 from .saving import Saved
 
@@ -321,12 +322,13 @@ class PATEClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
 
         Parameters
         ----------
-        X : array-like, sparse matrix or DataFrame with n_samples rows
+        X : array-like, sparse matrix, DataFrame or Sites with n_samples rows
             Private features. Passed through as they are: text columns, categoricals and arrays
-            with more than two axes reach the teachers untouched. All teachers see the dtypes and
-            categories of a DataFrame, so they must be those of `X_public`.
+            with more than two axes reach the teachers untouched, and a `numpy.memmap` is read one
+            part at a time. All teachers see the dtypes and categories of a DataFrame, so they must
+            be those of `X_public`. `teachers.Sites`: each teacher loads its own data.
         y : array-like of shape (n_samples,)
-            Private labels: strings, integers or booleans.
+            Private labels: strings, integers or booleans. None with `Sites`.
         X_public : array-like, sparse matrix, DataFrame or PublicData with n_public rows
             Public, unlabelled points with the same features. Required: the teachers label some
             of them, and the student sees nothing else. `PublicData(X_public)` in searches and
@@ -612,6 +614,10 @@ class PATEClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         """Check all that `fit` is given, and deal the records to teachers."""
         estimators = self._check_estimators()
         X, X_public, schema = self._check_features_of(X, X_public)
+        if isinstance(X, Sites):
+            return self._check_sites(
+                estimators, X, y, X_public, schema, groups=groups, sample_weight=sample_weight
+            )
         codes, classes, sample_weight = check_private(X, y, self.classes, sample_weight)
         seeds, memory = _streams(self.random_state), private_memory(self.memory)
         if memory is not None and self.random_state is None:
@@ -619,9 +625,8 @@ class PATEClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
             # (queries are published: were they to follow the private data, they would tell of a
             # change between two fits)
             given = digest(X, codes, groups, self.n_teachers, self.partition, self.unit)
-            keys = {"partition": given, "teachers": given, "queries": digest(X_public)}
-            for use, key in keys.items():
-                seeds[use] = np.random.SeedSequence(kept_entropy(memory, (key, use)))
+            public = digest(X_public)
+            seeds |= _kept_seeds(memory, partition=given, teachers=given, queries=public)
         parts = assign_teachers(
             clone(self.partition, safe=False),
             len(codes),
@@ -632,6 +637,25 @@ class PATEClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
             seed=seeds["partition"],
         )
         return _Task(estimators, X, codes, classes, sample_weight, X_public, schema, parts, seeds)
+
+    def _check_sites(self, estimators, sites, y, X_public, schema, **not_given):
+        """The same for private data that each teacher loads itself."""
+        for name, value in {"y": y, **not_given}.items():
+            if value is not None:
+                raise ValueError(
+                    f"{name} must be None when X is Sites, whose load returns X and y of each site"
+                )
+        if self.classes is None:
+            raise ValueError(
+                "classes must be given when X is Sites: all labels that may occur at any site"
+            )
+        classes = check_classes(self.classes)
+        seeds, memory = _streams(self.random_state), private_memory(self.memory)
+        if memory is not None and self.random_state is None:
+            seeds |= _kept_seeds(memory, teachers=digest(sites.names), queries=digest(X_public))
+        n_sites, adjacency = len(sites.names), PredefinedPartition.adjacency
+        parts = Assignment(None, n_sites, "group", adjacency)
+        return _Task(estimators, sites, None, classes, None, X_public, schema, parts, seeds)
 
     def _check_estimators(self):
         estimators = self._base_estimators()
@@ -671,8 +695,12 @@ class PATEClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
                 PrivacyLeakWarning,
                 stacklevel=5,
             )
-        X, X_public = indexable_rows(X), indexable_rows(X_public)
+        X_public = indexable_rows(X_public)
         schema = clone(self)  # a refit that fails must not change what predict expects
+        if isinstance(X, Sites):
+            schema._check_features(X_public, "X_public", reset=True)
+            return X, X_public, schema
+        X = indexable_rows(X)
         schema._check_features(X, "X", reset=True)
         schema._check_features(X_public, "X_public")
         check_dtypes(X, X_public)
@@ -828,6 +856,7 @@ class PATEClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
                 teacher=task.parts.teacher,
                 n_teachers=task.parts.n_teachers,
                 n_classes=len(task.classes),
+                classes=task.classes,
                 sample_weight=task.sample_weight,
                 seed=task.seeds["teachers"],
                 temperature=_temperature(self.aggregator),
@@ -1088,6 +1117,13 @@ def _streams(random_state):
     if isinstance(random_state, np.random.RandomState):
         random_state = random_state.randint(2**32, size=4, dtype=np.uint32).tolist()
     return dict(zip(uses, np.random.SeedSequence(random_state).spawn(len(uses)), strict=True))
+
+
+def _kept_seeds(memory, **keys):
+    """Seeds that are the same for the same keys as long as memory lasts."""
+    return {
+        use: np.random.SeedSequence(kept_entropy(memory, (key, use))) for use, key in keys.items()
+    }
 
 
 def _last_step(student):
