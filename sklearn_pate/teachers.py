@@ -12,6 +12,7 @@ import threading
 import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from numbers import Integral
 
 import joblib
@@ -268,8 +269,8 @@ def collect_votes(
     if memory.location is not None:  # what sites load is added where it is loaded
         data = X.names if isinstance(X, Sites) else (X, codes, sample_weight, teacher), X_query
         all_data = digest(data, classes, estimators, n_classes, temperature, keep_teachers)
-    workers = effective_n_jobs(n_jobs)
-    threads = max(cpu_count() // workers, 1) if workers > 1 else None
+    batched, workers = _batched(estimators, X, X_query), effective_n_jobs(n_jobs)
+    threads = max(cpu_count() // workers, 1) if workers > 1 and not batched else None
 
     def parts():
         if isinstance(X, Sites):
@@ -287,10 +288,8 @@ def collect_votes(
             yield delayed(_fit_and_vote)(
                 i,
                 estimators[k],
-                part,
-                part_codes,
-                weight if takes_weight[k] else None,
-                X_query,
+                # One argument: Dask would keep a large one of its own on one worker, and lose it
+                (part, part_codes, weight if takes_weight[k] else None, X_query),
                 (n_classes, seeds[i], temperature, keep_teachers, threads),
                 home,
                 memory,
@@ -303,7 +302,11 @@ def collect_votes(
     teachers = [None] * n_teachers if keep_teachers else None
     with Quiet(), threadpool_limits(threads):
         try:
-            results = _run(tasks(), n_teachers, n_jobs)
+            if batched:
+                shared = X_query, n_classes, temperature, keep_teachers
+                results = _train_together(batched, (args for _, args, _ in tasks()), *shared)
+            else:
+                results = _run(tasks(), n_teachers, n_jobs)
             for done, (i, voted, fitted, problem) in enumerate(results, 1):
                 if problem is not None:
                     problems.append(
@@ -412,32 +415,34 @@ def _rows_by_teacher(teacher, n_teachers):
 
 def _run(tasks, n_tasks, n_jobs):
     """Yield results as they come, holding few; in rounds where the backend cannot stream."""
-    # joblib's own batches of quick tasks grow without limit, and with them what waits in memory
     workers = effective_n_jobs(n_jobs)
-    batch_size = min(max(n_tasks // (32 * workers), 1), 16)
+    settings = {
+        "n_jobs": n_jobs,
+        # joblib's own batches of quick tasks grow without limit, and with them what waits in memory
+        "batch_size": (batch_size := min(max(n_tasks // (32 * workers), 1), 16)),
+        # and it would leave large parts, private data, in files until the end
+        "max_nbytes": None,
+    }
     try:
-        parallel = Parallel(n_jobs=n_jobs, batch_size=batch_size, return_as="generator_unordered")
+        parallel = Parallel(return_as="generator_unordered", **settings)
     except ValueError:  # multiprocessing, and backends built on it
-        with Parallel(n_jobs=n_jobs, batch_size=batch_size) as parallel:
+        with Parallel(**settings) as parallel:
             while batch := list(itertools.islice(tasks, 4 * batch_size * workers)):
                 yield from parallel(batch)
     else:
         yield from parallel(tasks)
 
 
-def _fit_and_vote(i, estimator, X, codes, weight, X_query, settings, home, memory, key):
+def _fit_and_vote(i, estimator, data, settings, home, memory, key):
     """One teacher: returns its number, its vote per query, itself if kept, and its problem."""
     # In the process `home` the caller keeps things quiet, for all threads at once
     with contextlib.nullcontext() if os.getpid() == home else Quiet():
         # A failure is returned, not raised: a traceback would carry the teacher's own text
         try:
-            if isinstance(X, _Site):
-                X, codes = X.read(X_query)
-                key = None if memory.location is None else (*key, digest(X, codes))
-            present = np.unique(codes)
-            if present.size < 2:
-                return i, _constant(present, i, _num_samples(X_query), settings), None, None
-            data = X, codes, weight, X_query
+            data, key = _loaded(data, memory, key)
+            constant = _constant(i, data[1], _num_samples(data[3]), settings)
+            if constant is not None:
+                return i, constant, None, None
             train = memory.cache(_train, ignore=["estimator", "data", "settings"])
             voted, fitted = train(key, estimator, data, settings)
         except KeyboardInterrupt:
@@ -445,6 +450,15 @@ def _fit_and_vote(i, estimator, X, codes, weight, X_query, settings, home, memor
         except BaseException as error:  # SystemExit too: its text may be data
             return i, None, None, _masked(error)
     return i, voted, fitted, None
+
+
+def _loaded(data, memory, key):
+    """Load the data of a site; what is in memory of them then goes by what they are."""
+    X, codes, weight, X_query = data
+    if isinstance(X, _Site):
+        X, codes = X.read(X_query)
+        key = None if memory.location is None else (*key, digest(X, codes))
+    return (X, codes, weight, X_query), key
 
 
 def _train(key, estimator, data, settings):
@@ -466,6 +480,75 @@ def _train(key, estimator, data, settings):
     return voted, fitted if keep else None
 
 
+def _batched(estimators, X, X_query):
+    """Return the network whose copies are to be trained together, or None."""
+    skorch = sys.modules.get("skorch")
+    if skorch is None:
+        return None
+    from .batched import BatchedTeachers
+
+    batched, *others = estimators
+    network = isinstance(batched, skorch.NeuralNetClassifier)
+    if network and str(batched.device).startswith("cuda") and not others:
+        batched = BatchedTeachers(batched)
+    if not isinstance(batched, BatchedTeachers):
+        return None
+    if others:
+        reason = "base_estimator is a list"
+    else:
+        reason = batched.why_not(None if isinstance(X, Sites) else X, X_query)
+    if reason is not None:
+        warnings.warn(f"teachers are trained one by one, not together: {reason}", stacklevel=6)
+        return None
+    return batched
+
+
+def _train_together(batched, tasks, X_query, n_classes, temperature, keep):
+    """Yield what `_fit_and_vote` returns, of teachers that are trained together, in this process.
+
+    `tasks` are the arguments of that function.
+    """
+    ready, i, n_queries = [], None, _num_samples(X_query)  # ready: what needs no training
+
+    def parts():
+        nonlocal i
+        for i, _, data, settings, _, memory, key in tasks:
+            (X, codes, *_), key = _loaded(data, memory, key)
+            if (constant := _constant(i, codes, n_queries, settings)) is not None:
+                ready.append((i, constant, None, None))
+                continue
+            kept = memory.cache(_kept, ignore=["result"])
+            try:
+                ready.append((i, *kept(key, None), None))
+            except KeyError:
+                network = silent(set_seeds(clone(batched.estimator), settings[1]))
+                classes = network.classes if network.classes is not None else np.unique(codes)
+                yield (i, classes, partial(kept, key)), network, settings[1], X, codes
+
+    try:
+        trained = batched.train(parts(), X_query, proba=temperature is not None, keep=keep)
+        for (k, classes, keep_it), voted, fitted in trained:
+            yield from ready
+            ready.clear()
+            if temperature is None:
+                voted = _compact(_check_voted(voted, n_queries, n_classes), n_classes)
+            else:
+                voted = _shares(voted, classes, n_classes, temperature)
+            yield k, *keep_it((voted, fitted)), None
+        yield from ready
+    except KeyboardInterrupt:
+        raise KeyboardInterrupt from None
+    except (Exception, SystemExit) as error:
+        yield i, None, None, _masked(error)
+
+
+def _kept(key, result):
+    """Return the result that is in memory for the key, else the one given, which then is."""
+    if result is None:
+        raise KeyError
+    return result
+
+
 def silent(estimator):
     """Turn off the `verbose` parameters: compiled code writes past Python's streams."""
     params = estimator.get_params(deep=True)
@@ -485,9 +568,12 @@ def _limited(estimator, threads):
     return estimator
 
 
-def _constant(present, i, n_queries, settings):
-    """Votes of a teacher that saw one class, or no record at all."""
+def _constant(i, codes, n_queries, settings):
+    """Votes of a teacher that sees one class, or no record at all; None if it sees more."""
     n_classes, _, temperature, *_ = settings
+    present = np.unique(codes)
+    if present.size > 1:
+        return None
     label = present[0] if present.size else i % n_classes
     if temperature is None:
         return _compact(np.full(n_queries, label), n_classes)

@@ -1,0 +1,474 @@
+"""Train all teachers of one network together: their parameters are stacked and move as one."""
+
+import contextlib
+import copy
+from collections import defaultdict
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import torch
+from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clone
+from sklearn.utils import get_tags
+from sklearn.utils.validation import check_is_fitted
+from skorch import NeuralNetClassifier
+from skorch.dataset import Dataset
+from torch import nn
+from torch.func import functional_call, stack_module_state, vmap
+
+__all__ = ["BatchedTeachers"]
+
+#: Optimizers that treat every number of a parameter alone, so that a stack is many at once.
+_ELEMENTWISE = (
+    *(torch.optim.SGD, torch.optim.Adam, torch.optim.AdamW, torch.optim.RMSprop),
+    *(torch.optim.Adagrad, torch.optim.Adadelta, torch.optim.Adamax),
+    *(torch.optim.NAdam, torch.optim.RAdam),
+)
+#: Rows at a time when a network votes on a GPU; elsewhere as many as it would take itself.
+_ROWS_ON_GPU = 2**13
+
+
+class BatchedTeachers(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
+    """A skorch network whose copies, as the teachers of a `PATEClassifier`, are trained together.
+
+    ``PATEClassifier(BatchedTeachers(network))`` stacks the parameters of many teachers and takes
+    each step for all of them at once (`torch.func.vmap`), in this process: on a GPU that would be
+    idle most of the time with one small network, many times faster. Teachers have the seeds, the
+    initial weights and the batches that they would have one by one; votes agree but for rounding
+    in float32, and for layers that draw random numbers, dropout for instance, which draw others.
+
+    A skorch network with ``device="cuda"`` is trained in this way without being asked. What cannot
+    be batched is trained one by one, after one warning that says why: batch normalisation and other
+    layers by which the rows of a batch meet or buffers change (group or layer normalisation is
+    fine), callbacks, overridden methods, optimizers and losses beyond the usual.
+
+    Fitted alone, for instance as a student, it is the network.
+
+    Parameters
+    ----------
+    estimator : skorch.NeuralNetClassifier
+        The network, unfitted. X must be a numeric array, in the dtype the network takes.
+    max_teachers : int, default=None
+        Teachers trained together at most; None is 256 on a GPU and 16 else. Halved whenever a GPU
+        runs out of memory.
+    autocast : {"bfloat16", "float16"}, default=None
+        Precision of the forward pass, see `torch.autocast`; parameters stay as they are.
+    compile : bool, default=False
+        Whether to use `torch.compile`: worth its half minute for long training on a GPU.
+
+    Attributes
+    ----------
+    estimator_ : skorch.NeuralNetClassifier
+        The fitted network, if fitted alone.
+    classes_ : ndarray of shape (n_classes,)
+        Its labels.
+
+    References
+    ----------
+    .. [1] PyTorch, Model ensembling: tutorial of `torch.func`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn.linear_model import LogisticRegression
+    >>> from skorch import NeuralNetClassifier
+    >>> from torch import nn
+    >>> from sklearn_pate import PATEClassifier
+    >>> from sklearn_pate.batched import BatchedTeachers
+    >>> X = np.random.default_rng(0).normal(size=(1000, 4)).astype(np.float32)
+    >>> network = NeuralNetClassifier(
+    ...     nn.Linear, module__in_features=4, module__out_features=2,
+    ...     criterion=nn.CrossEntropyLoss, lr=0.5, verbose=0,
+    ... )
+    >>> clf = PATEClassifier(
+    ...     BatchedTeachers(network), n_teachers=20, epsilon=5, classes=[0, 1],
+    ...     student=LogisticRegression(),
+    ... )
+    >>> clf.fit(X[:800], (X[:800, 0] > 0).astype(int), X_public=X[800:]).n_teachers_
+    20
+    """
+
+    def __init__(self, estimator, *, max_teachers=None, autocast=None, compile=False):
+        self.estimator = estimator
+        self.max_teachers = max_teachers
+        self.autocast = autocast
+        self.compile = compile
+
+    def fit(self, X, y):
+        """Fit one network, as its own `fit` does.
+
+        Parameters
+        ----------
+        X : array-like with n_samples rows
+            Features.
+        y : array-like of shape (n_samples,)
+            Labels.
+
+        Returns
+        -------
+        BatchedTeachers
+            Itself, fitted.
+        """
+        self.estimator_ = clone(self.estimator).fit(X, y)
+        self.classes_ = np.asarray(self.estimator_.classes_)
+        return self
+
+    def predict(self, X):
+        """Predict labels with the network fitted alone.
+
+        Parameters
+        ----------
+        X : array-like with n_samples rows
+            Features.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+            Labels.
+        """
+        check_is_fitted(self)
+        return self.estimator_.predict(X)
+
+    def predict_proba(self, X):
+        """Predict probabilities with the network fitted alone.
+
+        Parameters
+        ----------
+        X : array-like with n_samples rows
+            Features.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_classes)
+            Probabilities.
+        """
+        check_is_fitted(self)
+        return self.estimator_.predict_proba(X)
+
+    def why_not(self, X, X_query):
+        """Say why teachers of this network cannot be trained together.
+
+        Parameters
+        ----------
+        X, X_query : array-like
+            Private and public features. Of the private ones, only the type counts; None if sites
+            load them. A few public rows are shown to a network.
+
+        Returns
+        -------
+        str or None
+            The reason; None if they can.
+        """
+        return (
+            _why_not(self.estimator)
+            or _why_not_data(X, "X")
+            or _why_not_data(X_query, "X_public")
+            or self._try(X_query)
+        )
+
+    def train(self, parts, X_query, *, proba=False, keep=False):
+        """Train teachers together and let them vote.
+
+        Parameters
+        ----------
+        parts : iterable of (key, network, seed, X, codes)
+            The network of each teacher is unfitted, and is used up.
+        X_query : ndarray with n_queries rows
+            Public points to vote on.
+        proba : bool, default=False
+            Whether to return probabilities instead of labels.
+        keep : bool, default=False
+            Whether to return fitted networks.
+
+        Yields
+        ------
+        key
+            Of the teacher.
+        voted : ndarray of shape (n_queries,) or (n_queries, n_outputs)
+            Its labels, or the probabilities.
+        fitted : NeuralNetClassifier or None
+            If kept.
+        """
+        waiting = defaultdict(list)  # by number of steps, which an optimizer counts
+        for key, network, seed, X, codes in parts:
+            member = _Member.of(key, network, seed, X, codes)
+            alike = waiting[member.n_steps]
+            alike.append(member)
+            if len(alike) == self._chunk():
+                yield from self._train_chunk(alike, X_query, proba, keep)
+                alike.clear()
+        for alike in waiting.values():
+            if alike:
+                yield from self._train_chunk(alike, X_query, proba, keep)
+
+    def _chunk(self):
+        on_gpu = str(self.estimator.device).startswith("cuda")
+        return self.max_teachers or (256 if on_gpu else 16)
+
+    def _train_chunk(self, members, X_query, proba, keep):
+        """Train some; half as many at a time if memory does not suffice."""
+        try:
+            results = list(self._train_stack(members, X_query, proba, keep))
+        except torch.cuda.OutOfMemoryError:
+            if len(members) == 1:
+                raise
+            results = None
+        if results is None:  # outside of the handler, whose traceback holds on to memory
+            torch.cuda.empty_cache()
+            half = (len(members) + 1) // 2
+            yield from self._train_chunk(members[:half], X_query, proba, keep)
+            yield from self._train_chunk(members[half:], X_query, proba, keep)
+        else:
+            yield from results
+
+    def _train_stack(self, members, X_query, proba, keep):
+        device = torch.device(self.estimator.device)
+        stack = _Stack([member.network for member in members], device, self.autocast, self.compile)
+        first = np.cumsum([0, *(len(member.y) for member in members[:-1])])
+        X = torch.cat([member.X for member in members]).to(device)
+        y = torch.cat([member.y for member in members]).to(device)
+        states = [member.state for member in members]
+        with _seeded(members[0].seed, device):
+            for _ in range(self.estimator.max_epochs):
+                rows, weight = _epoch(members, states, first)
+                for step in range(rows.shape[1]):
+                    chosen = torch.from_numpy(rows[:, step]).to(device)
+                    mask = torch.from_numpy(weight[:, step]).to(device)
+                    stack.step(X[chosen], y[chosen], mask)
+        queries, n_rows = (
+            torch.from_numpy(np.array(X_query)).to(device),
+            members[0].n_rows(len(X_query)),
+        )
+        if device.type == "cuda":
+            n_rows = max(n_rows, _ROWS_ON_GPU)
+        for i, member in enumerate(members):
+            output = stack.predict(i, queries, n_rows)
+            voted = member.proba(output) if proba else output.argmax(axis=1)
+            yield member.key, voted, member.fitted(stack.state(i)) if keep else None
+
+    def _try(self, X_query):
+        """Try a step, and whether rows of a batch meet or buffers change, on public rows."""
+        try:
+            some = np.linspace(0, len(X_query) - 1, 8).astype(int)
+            rows = torch.from_numpy(X_query[some])
+            with _seeded(0, torch.device("cpu")):
+                networks = [_initialized(clone(self.estimator)) for _ in range(2)]
+                module = networks[0].module_.train()
+                before = copy.deepcopy(dict(module.named_buffers()))
+                first = []
+                for batch in (rows, rows[[0] * len(rows)]):
+                    torch.manual_seed(0)
+                    first.append(module(batch)[0])
+                if not torch.allclose(*first, rtol=1e-4, atol=1e-6):
+                    return "rows of a batch influence each other, as in batch normalisation"
+                if any(not torch.equal(before[k], v) for k, v in module.named_buffers()):
+                    return "buffers change in training, as those of batch normalisation do"
+                stack = _Stack(networks, torch.device("cpu"))
+                labels, mask = (
+                    torch.zeros(2, len(rows), dtype=torch.int64),
+                    torch.ones(2, len(rows)),
+                )
+                stack.step(torch.stack([rows] * 2), labels, mask)
+                stack.predict(0, rows, len(rows))
+        except Exception as error:
+            return f"they failed when tried together on public rows ({type(error).__name__})"
+        return None
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.input_tags = get_tags(self.estimator).input_tags
+        return tags
+
+
+@dataclass
+class _Member:
+    """A teacher before it is trained: its network, rows and batches."""
+
+    key: Any
+    seed: int
+    network: NeuralNetClassifier
+    X: torch.Tensor
+    y: torch.Tensor
+    loader: Any
+    validates: bool
+    state: torch.Tensor  # of its own random numbers
+    n_steps: int
+    classes: np.ndarray
+
+    @classmethod
+    def of(cls, key, network, seed, X, codes):
+        with _seeded(seed, torch.device("cpu")):
+            _initialized(network)
+            train, valid = network.get_split_datasets(X, codes)
+            state = torch.random.get_rng_state()
+        rows = getattr(train, "indices", np.arange(len(codes)))
+        loader = network.get_iterator(range(len(rows)), training=True)
+        X, y = torch.from_numpy(X[rows]), torch.from_numpy(codes[rows])
+        classes = np.unique(codes)
+        steps = len(loader.batch_sampler)
+        return cls(key, seed, network, X, y, loader, valid is not None, state, steps, classes)
+
+    def batches(self, state):
+        """Rows of each batch of the next epoch, and the random state after it.
+
+        A DataLoader draws a number when it starts, in training and in validation.
+        """
+        torch.random.set_rng_state(state)
+        _draw()
+        batches = list(self.loader.batch_sampler)
+        if self.validates:
+            _draw()
+        return batches, torch.random.get_rng_state()
+
+    def n_rows(self, n_queries):
+        """Rows that the network takes at a time when it predicts."""
+        return self.network.get_iterator(range(n_queries), training=False).batch_size
+
+    def proba(self, output):
+        if self.network.predict_nonlinearity == "auto" and not isinstance(
+            self.network.criterion_, nn.NLLLoss
+        ):
+            output = torch.softmax(torch.from_numpy(output), dim=1).numpy()
+        return output
+
+    def fitted(self, state):
+        self.network.module_.load_state_dict(state, strict=False)  # tied weights have one name
+        self.network.check_data(None, self.classes)
+        return self.network
+
+
+class _Stack:
+    """Networks of one kind, their parameters stacked."""
+
+    def __init__(self, networks, device, autocast=None, compile=False):
+        network = networks[0]
+        self.params, self.buffers = (
+            {name: value.detach().to(device) for name, value in part.items()}
+            for part in stack_module_state([n.module_ for n in networks])
+        )
+        trained = []
+        for name, param in network.module_.named_parameters():
+            self.params[name].requires_grad_(param.requires_grad)
+            trained.append((name, self.params[name]))
+        args, kwargs = network.get_params_for_optimizer("optimizer", trained)
+        self.optimizer = network.optimizer(*args, **kwargs)
+        self.module = copy.deepcopy(network.module_).to(device)
+        self.criterion = copy.deepcopy(network.criterion_).to(device)
+        self.criterion.reduction = "none"
+        self.device, self.n = device, len(networks)
+        self.forward = vmap(self._forward, in_dims=0, randomness="different")
+        if compile:
+            self.forward = torch.compile(self.forward)
+        self.cast = contextlib.nullcontext()
+        if autocast is not None:
+            self.cast = torch.autocast(device.type, getattr(torch, autocast))
+
+    def _forward(self, params, buffers, X):
+        return functional_call(self.module, (params, buffers), (X,))
+
+    def step(self, X, y, mask):
+        """Take a step of every network; rows where `mask` is 0 do not count."""
+        self.module.train()
+        self.optimizer.zero_grad()
+        with self.cast:
+            output = self.forward(self.params, self.buffers, X).flatten(0, 1)
+            if isinstance(self.criterion, nn.NLLLoss):  # as skorch does
+                output = torch.log(output + torch.finfo(output.dtype).eps)
+            losses = self.criterion(output, y.flatten()).view(mask.shape)
+        if self.criterion.weight is not None:  # a mean with weights is divided by their sum
+            total = (mask * self.criterion.weight[y]).sum(dim=1)
+        else:
+            total = mask.sum(dim=1)
+        ((losses * mask).sum(dim=1) / total).sum().backward()
+        self.optimizer.step()
+
+    @torch.no_grad()
+    def predict(self, i, X, n_rows):
+        """Outputs of a network, an array of shape (len(X), n_outputs); X is on the device.
+
+        One by one: many rows keep a GPU busy, and one network's weights fit a CPU's cache.
+        """
+        self.module.eval()
+        own = self.state(i)
+        with self.cast:
+            outputs = [
+                functional_call(self.module, own, (rows,)).float() for rows in X.split(n_rows)
+            ]
+        return torch.cat(outputs).cpu().numpy()
+
+    def state(self, i):
+        stacked = self.params | self.buffers
+        return {name: value[i].detach() for name, value in stacked.items()}
+
+
+def _epoch(members, states, first):
+    """Rows and weights of all batches, (n_members, n_steps, batch_size); moves the states on."""
+    batches, ours = [], torch.random.get_rng_state()
+    for i, member in enumerate(members):
+        own, states[i] = member.batches(states[i])
+        batches.append(own)
+    torch.random.set_rng_state(ours)
+    longest = max((len(batch) for own in batches for batch in own), default=0)
+    shape = len(members), members[0].n_steps, longest
+    rows, weight = np.zeros(shape, dtype=np.int64), np.zeros(shape, dtype=np.float32)
+    for i, own in enumerate(batches):
+        for step, batch in enumerate(own):
+            rows[i, step] = first[i] + batch[0]  # what fills up a short batch does not count
+            rows[i, step, : len(batch)] = first[i] + np.asarray(batch)
+            weight[i, step, : len(batch)] = 1
+    return rows, weight
+
+
+def _initialized(network):
+    """With its weights drawn, on the CPU as skorch does before it moves them."""
+    return network.set_params(device="cpu", verbose=0).initialize()
+
+
+def _draw():
+    torch.empty((), dtype=torch.int64).random_()
+
+
+@contextlib.contextmanager
+def _seeded(seed, device):
+    """Torch's random numbers from a seed, for the time being."""
+    with torch.random.fork_rng([device] if device.type == "cuda" else []):
+        torch.manual_seed(seed)
+        yield
+
+
+def _why_not(network):
+    """What in a network's settings keeps its copies from being trained together."""
+    if not isinstance(network, NeuralNetClassifier):
+        return f"only skorch.NeuralNetClassifier can be batched; got {type(network).__name__}"
+    own = type(network).__mro__[: type(network).__mro__.index(NeuralNetClassifier)]
+    changed = [name for kind in own for name in vars(kind) if name in dir(NeuralNetClassifier)]
+    changed = [name for name in changed if not name.startswith("__")]
+    if changed:
+        return f"{type(network).__name__} overrides {changed[0]}"
+    loader = torch.utils.data.DataLoader
+    simple = {
+        "callbacks": network.callbacks in (None, "disable") or network.callbacks == [],
+        "criterion": network.criterion in (nn.CrossEntropyLoss, nn.NLLLoss),
+        "optimizer": network.optimizer in _ELEMENTWISE,
+        "iterator_train": network.iterator_train is loader,
+        "iterator_valid": network.iterator_valid is loader,
+        "dataset": network.dataset is Dataset,
+        "predict_nonlinearity": network.predict_nonlinearity in ("auto", None),
+        "compile": not network.compile,
+    }
+    for name, value in network.get_params(deep=False).items():
+        prefix, _, rest = name.partition("__")
+        if prefix == "criterion" and rest:
+            simple[name] = rest in {"weight", "label_smoothing"} or value == "mean"
+        elif prefix in {"iterator_train", "iterator_valid"} and rest:
+            simple[name] = rest in {"batch_size", "shuffle", "drop_last"}
+        elif prefix == "optimizer" and rest == "param_groups" or prefix in {"dataset", "callbacks"}:
+            simple[name] = simple.get(name, not rest)
+    unusual = [name for name, is_simple in simple.items() if not is_simple]
+    return f"this setting of {unusual[0]} cannot be batched" if unusual else None
+
+
+def _why_not_data(X, name):
+    if X is None or (type(X) in (np.ndarray, np.memmap) and X.dtype.kind in "fiub"):
+        return None
+    return f"{name} must be a numeric array; got {type(X).__name__}"
