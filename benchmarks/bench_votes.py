@@ -55,9 +55,7 @@ def seconds_and_peak(how, n_teachers, n_queries, n_jobs):
 
 
 def rows(quick):
-    sizes, n_queries, n_rounds = (
-        ((20, 40, 100), 2000, 1) if quick else ((1000, 2000, 5000), 20_000, 3)
-    )
+    sizes, n_queries, n_rounds = ((20, 100), 2000, 1) if quick else ((1000, 2000, 5000), 20_000, 3)
     most = sizes[-1]
     taken = {}  # by what ran, one (seconds, peak) per round
     for _ in range(n_rounds):

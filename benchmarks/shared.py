@@ -93,7 +93,7 @@ def paired(ours, baseline, rounds, scales=(1, 1)):
 
 
 def in_child(function, *args):
-    """Numbers from a function of this package in a fresh process, which has used no memory yet."""
+    """Numbers from a function of this folder in a fresh process, which has used no memory yet."""
     if not PEAK.exists():
         raise MissingError("Linux, whose /proc tells a process's memory")
     name = f"benchmarks.{Path(inspect.getfile(function)).stem}"
@@ -116,13 +116,14 @@ def peak_above(function):
     before = memory("VmRSS")
     PEAK.write_text("5")  # forget earlier peaks
     function()
-    return memory("VmHWM") - before
+    return max(memory("VmHWM") - before, 1 / 256)  # a page: nothing at all has no ratio
 
 
 def anonymous_peak_above(function):
     """As `peak_above`, without pages of mapped files (sampled: the kernel keeps no such peak)."""
     gc.collect()
-    before, seen, done = memory("RssAnon"), [], threading.Event()
+    before, done = memory("RssAnon"), threading.Event()
+    seen = [before]
 
     def watch():
         while not done.wait(0.002):
@@ -135,7 +136,7 @@ def anonymous_peak_above(function):
     finally:
         done.set()
         watcher.join()
-    return max(seen) - before
+    return max(*seen, before + 1 / 256) - before
 
 
 def adult():
