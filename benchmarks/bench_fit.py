@@ -1,14 +1,8 @@
-"""The whole fit against a bare joblib loop over the same forests, on UCI Adult.
+"""The whole fit against a bare joblib loop over the same forests on UCI Adult, with 1 and 2 jobs.
 
-    python benchmarks/bench_fit.py [--pairs 5] [--teachers 250] [--jobs 2]
-
-The baseline fits and queries the same clones on the same parts with the same seeds and nothing
-else: no votes, no noise, no student. Pairs are interleaved; the ratio is the median over pairs.
+The baseline fits and queries the same clones on parts of the same sizes and does nothing else: no
+votes, no noise, no student.
 """
-
-import argparse
-import statistics
-import time
 
 import numpy as np
 from joblib import Parallel, delayed
@@ -17,55 +11,63 @@ from sklearn.ensemble import RandomForestClassifier
 
 from sklearn_pate import PATEClassifier
 from sklearn_pate.aggregators import LNMax
-from sklearn_pate.datasets import fetch_adult
+
+from .shared import Row, adult, seconds, show
 
 
 def fit_and_predict(forest, X, y, X_query):
     return forest.fit(X, y).predict(X_query)
 
 
-def seconds(function):
-    start = time.perf_counter()
-    function()
-    return time.perf_counter() - start
+def rows(quick):
+    n_teachers, n_trees, n_rounds = (20, 10, 2) if quick else (250, 100, 5)
+    X, y, X_public = adult()
+    X_public = X_public[:500]
+    forest = RandomForestClassifier(n_trees)
+    parts = np.array_split(np.random.default_rng(0).permutation(len(y)), n_teachers)
 
-
-def main():
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--pairs", type=int, default=5)
-    parser.add_argument("--teachers", type=int, default=250)
-    parser.add_argument("--jobs", type=int, default=2)
-    args = parser.parse_args()
-
-    X, y = fetch_adult(subset="train", as_frame=False, return_X_y=True)
-    X_public = fetch_adult(subset="test", as_frame=False, return_X_y=True)[0][:500]
-    forest = RandomForestClassifier(n_estimators=100)
-    parts = np.array_split(np.random.default_rng(0).permutation(len(y)), args.teachers)
-
-    def bare():
-        Parallel(n_jobs=args.jobs)(
+    def bare(n_jobs, forest=forest):
+        Parallel(n_jobs=n_jobs)(
             delayed(fit_and_predict)(
                 clone(forest).set_params(random_state=i), X[part], y[part], X_public
             )
             for i, part in enumerate(parts)
         )
 
-    def pate():
+    def pate(n_jobs, forest=forest):
         PATEClassifier(
             forest,
-            n_teachers=args.teachers,
-            aggregator=LNMax(0.05),
+            n_teachers=n_teachers,
+            aggregator=LNMax(12.5 / n_teachers),
             epsilon=None,
             classes=[0, 1],
-            n_jobs=args.jobs,
+            n_jobs=n_jobs,
         ).fit(X, y, X_public=X_public)
 
-    Parallel(n_jobs=args.jobs)(delayed(abs)(i) for i in range(4))  # start the workers
-    pairs = [(seconds(bare), seconds(pate)) for _ in range(args.pairs)]
-    for base, ours in pairs:
-        print(f"bare loop {base:7.2f} s   whole fit {ours:7.2f} s   ratio {ours / base:.3f}")
-    print(f"median ratio {statistics.median(ours / base for base, ours in pairs):.3f}")
+    for fit in (pate, bare):  # start the workers, and have them import
+        fit(2, RandomForestClassifier(1))
+    taken = [  # one round after the other, each (ours, baseline) with 2 jobs and with 1
+        [(seconds(pate, n), seconds(bare, n)) for n in (2, 1)] for _ in range(n_rounds)
+    ]
+    baseline = "joblib loop, fit and predict alone"
+    setting = f"Adult, {n_teachers} forests of {n_trees} trees, 500 queries"
+    for k, jobs in enumerate((2, 1)):
+        yield Row(
+            f"whole fit, {jobs} job{'s' * (jobs > 1)}",
+            "s",
+            baseline,
+            setting,
+            tuple(pairs[k] for pairs in taken),
+            (n_teachers, "teachers"),
+        )
+    yield Row(
+        "parallel efficiency of a fit",
+        "time with 1 job / (2 x time with 2); more is better",
+        baseline,
+        setting,
+        tuple((one[0] / (2 * two[0]), one[1] / (2 * two[1])) for two, one in taken),
+    )
 
 
 if __name__ == "__main__":
-    main()
+    show(rows(quick=False))

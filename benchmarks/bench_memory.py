@@ -1,57 +1,58 @@
-"""Peak memory of a fit with 5,000 trivial teachers against one with 100, 10,000 queries each.
+"""Peak memory of a fit with thousands of trivial teachers against one with few."""
 
-    python benchmarks/bench_memory.py [--pairs 5] [--jobs 1]
-
-Each fit runs in a process of its own; the peak is that of its main process, data included.
-Pairs are interleaved; the ratio is the median over pairs.
-"""
-
-import argparse
-import statistics
-import subprocess
-import sys
-
-CHILD = """
-import resource, sys
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.linear_model import LogisticRegression
+
 from sklearn_pate import PATEClassifier
 from sklearn_pate.aggregators import GNMax
+
+from .shared import Row, in_child, memory, peak_above, show
+
 
 class Trivial(ClassifierMixin, BaseEstimator):
     def fit(self, X, y):
         self.classes_ = np.unique(y)
         return self
+
     def predict(self, X):
         return (X[:, 0] > 0).astype(int)
 
-n_teachers, n_jobs = int(sys.argv[1]), int(sys.argv[2])
-rng = np.random.default_rng(0)
-X = rng.normal(size=(60_000, 5))
-PATEClassifier(
-    Trivial(), n_teachers=n_teachers, aggregator=GNMax(20.0), epsilon=None, classes=[0, 1],
-    student=LogisticRegression(), n_jobs=n_jobs,
-).fit(X[:50_000], (X[:50_000, 1] > 0).astype(int), X_public=X[50_000:])
-print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024)
-"""
+
+def peaks(n_teachers, n_queries):
+    """Of the main process: with data and imports, and above them."""
+    X = np.random.default_rng(0).normal(size=(50_000 + n_queries, 5))
+    y = (X[:, 1] > 0).astype(int)
+
+    def fit(n_teachers, n_queries):
+        PATEClassifier(
+            Trivial(),
+            n_teachers=n_teachers,
+            aggregator=GNMax(n_teachers / 10),
+            epsilon=None,
+            classes=[0, 1],
+            student=LogisticRegression(),
+        ).fit(X[:50_000], y[:50_000], X_public=X[50_000 : 50_000 + n_queries])
+
+    fit(2, 100)  # what is imported or started once
+    above = peak_above(lambda: fit(n_teachers, n_queries))
+    return memory("VmHWM"), above
 
 
-def peak(n_teachers, n_jobs):
-    command = [sys.executable, "-c", CHILD, str(n_teachers), str(n_jobs)]
-    return float(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
-
-
-def main():
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--pairs", type=int, default=5)
-    parser.add_argument("--jobs", type=int, default=1)
-    args = parser.parse_args()
-    pairs = [(peak(100, args.jobs), peak(5000, args.jobs)) for _ in range(args.pairs)]
-    for few, many in pairs:
-        print(f"100 teachers {few:6.1f} MiB   5,000 teachers {many:6.1f} MiB   {many / few:.3f}")
-    print(f"median ratio {statistics.median(many / few for few, many in pairs):.3f}")
+def rows(quick):
+    few, many, n_queries, n_rounds = (20, 200, 1000, 1) if quick else (100, 5000, 10_000, 5)
+    taken = [
+        (in_child(peaks, many, n_queries), in_child(peaks, few, n_queries)) for _ in range(n_rounds)
+    ]
+    for k, what in enumerate(("data included", "above data and imports")):
+        yield Row(
+            f"peak memory of a fit with {many:,} trivial teachers, {what}",
+            "MiB",
+            f"{few} teachers",
+            f"50,000 records, {n_queries:,} queries, 2 classes, n_jobs=1",
+            tuple((ours[k], base[k]) for ours, base in taken),
+        )
 
 
 if __name__ == "__main__":
-    main()
+    show(rows(quick=False))

@@ -1,0 +1,39 @@
+"""The command that runs the benchmarks: at small sizes, it writes tables that are complete."""
+
+import json
+import math
+import subprocess
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).parents[1]
+
+
+def run(tmp_path, *names):
+    command = [sys.executable, "-m", "benchmarks", "--quick", "--out", tmp_path, "--only", *names]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    table = (tmp_path / "results.md").read_text()
+    assert table.endswith(done.stdout)
+    return json.loads((tmp_path / "results.json").read_text()), table
+
+
+def test_rows_are_complete(tmp_path):
+    results, table = run(tmp_path, "accounting", "aggregation", "memory")
+    assert set(results) == {"machine", "rows"}
+    assert {"date", "cpus", "python", "numpy", "scikit-learn"} <= set(results["machine"])
+    measured = [row for row in results["rows"] if not row["missing"]]
+    assert len(measured) >= 4  # without any data set
+    for row in measured:
+        assert row["name"] in table
+        assert all(row[text] for text in ("name", "unit", "baseline", "setting"))
+        numbers = [row[key] for key in ("ours", "baseline_value", "ratio")]
+        assert all(math.isfinite(number) and number > 0 for number in numbers), row
+
+
+def test_what_needs_absent_data_says_so(tmp_path, monkeypatch):
+    monkeypatch.setenv("SKLEARN_PATE_DATA", str(tmp_path))
+    results, table = run(tmp_path, "accounting")
+    (row,) = results["rows"]
+    assert "SKLEARN_PATE_DATA" in row["missing"] and "ratio" not in row
+    assert "not measured" in table and str(tmp_path) not in table
