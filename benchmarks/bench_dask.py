@@ -79,8 +79,8 @@ def rows(quick=False):
     pairs = list(pairs_of(n_pairs, n_teachers, seconds))
     yield {
         "name": "Dask against loky",
-        "measured": statistics.median(dask for _, dask in pairs),
-        "value": "votes of all teachers, Dask",
+        "measured": "votes of all teachers, Dask",
+        "value": statistics.median(dask for _, dask in pairs),
         "unit": "s",
         "baseline": "loky",
         "baseline_value": statistics.median(loky for loky, _ in pairs),

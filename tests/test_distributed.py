@@ -265,7 +265,6 @@ def test_what_teachers_say_stays_on_the_workers(client, tmp_path, capfd, caplog)
 # --- Ray -----------------------------------------------------------------------------------------
 
 
-@pytest.mark.filterwarnings("ignore::FutureWarning:ray", "ignore::ResourceWarning")
 def test_ray_gives_the_same_votes():
     ray = pytest.importorskip("ray", reason="needs ray")
     register = pytest.importorskip("ray.util.joblib", reason="needs ray").register_ray
