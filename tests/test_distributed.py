@@ -1,0 +1,281 @@
+"""Teachers on a cluster: Dask and Ray give the votes of one process, and what goes where."""
+
+import logging
+import os
+import signal
+import subprocess
+import sys
+import time
+import traceback
+from pathlib import Path
+
+import numpy as np
+import pytest
+from joblib import parallel_config
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.naive_bayes import GaussianNB
+from sklearn.tree import DecisionTreeClassifier
+
+from sklearn_pate import PATEClassifier
+from sklearn_pate.aggregators import GNMax
+from sklearn_pate.exceptions import TeacherError
+from sklearn_pate.teachers import collect_votes
+
+posix = pytest.mark.skipif(os.name != "posix", reason="needs SIGKILL")
+RNG = np.random.default_rng(0)
+X, X_PUBLIC = RNG.normal(size=(2400, 10)), RNG.normal(size=(200, 10))
+Y = (X[:, 0] + RNG.normal(size=2400) > 0).astype(int)
+SECRET = "xanthippe"
+
+
+def model(teacher, **params):
+    given = {"n_teachers": 24, "aggregator": GNMax(3.0), "epsilon": None, "classes": [0, 1]}
+    given |= {"student": GaussianNB(), "random_state": 0}
+    return PATEClassifier(teacher, **(given | params))
+
+
+def votes_of(teacher, n_teachers=24, **params):
+    given = {"teacher": np.arange(2400) % n_teachers, "n_teachers": n_teachers, "n_classes": 2}
+    given |= {"seed": np.random.SeedSequence(0)}
+    return collect_votes([teacher], X, Y, X_PUBLIC, **(given | params))
+
+
+class Marked(GaussianNB):
+    """A teacher that takes its time and leaves a mark in a file."""
+
+    def __init__(self, file=None, seconds=0.0):
+        super().__init__()
+        self.file = file
+        self.seconds = seconds
+
+    def fit(self, X, y):
+        with open(self.file, "a") as file:
+            file.write("x")
+        time.sleep(self.seconds)
+        return super().fit(X, y)
+
+
+class Deadly(GaussianNB):
+    """The first to find no flag sets it and kills its process, unless that is `home`."""
+
+    def __init__(self, flag=None, home=None):
+        super().__init__()
+        self.flag = flag
+        self.home = home
+
+    def fit(self, X, y):
+        time.sleep(0.02)
+        if os.getpid() != self.home:
+            try:
+                os.close(os.open(self.flag, os.O_CREAT | os.O_EXCL))
+            except FileExistsError:
+                pass
+            else:
+                os.kill(os.getpid(), signal.SIGKILL)
+        return super().fit(X, y)
+
+
+class Failing(GaussianNB):
+    def fit(self, X, y):
+        raise ValueError(f"bad row '{SECRET}'")
+
+
+class Chatty(GaussianNB):
+    def fit(self, X, y):
+        print(SECRET)
+        print(SECRET, file=sys.stderr)
+        logging.getLogger("distributed.worker").error(SECRET)
+        return super().fit(X, y)
+
+
+class Shapes(ClassifierMixin, BaseEstimator):
+    """Remembers what it saw, and where."""
+
+    def fit(self, X, y):
+        self.classes_ = np.unique(y)
+        self.seen_ = X.shape, y.shape, os.getpid()
+        return self
+
+    def predict(self, X):
+        return np.zeros(len(X), dtype=int)
+
+
+# --- Dask ----------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def cluster():
+    """Return the client of two workers."""
+    distributed = pytest.importorskip("distributed", reason="needs the extra dask")
+    with (
+        distributed.LocalCluster(
+            n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None
+        ) as started,
+        distributed.Client(started) as client,
+    ):
+        yield client
+
+
+@pytest.fixture
+def client(cluster):
+    """Return the client, with both workers up: joblib asks how many there are only once."""
+    cluster.wait_for_workers(2, timeout=60)
+    with parallel_config(backend="dask"):
+        yield cluster
+
+
+def released(client):
+    """Whether nothing is left in the cluster's memory, after a moment."""
+    for _ in range(100):
+        if not client.run_on_scheduler(lambda dask_scheduler: len(dask_scheduler.tasks)):
+            return not any(client.run(lambda dask_worker: len(dask_worker.data)).values())
+        time.sleep(0.05)
+    return False
+
+
+def test_votes_labels_and_student_are_those_of_one_process(client):
+    tree = DecisionTreeClassifier(splitter="random", max_depth=5)
+    fits = [model(tree).fit(X, Y, X_PUBLIC)]
+    for backend, n_jobs in (("loky", 2), ("loky", 1)):
+        with parallel_config(backend=backend):
+            fits.append(model(tree, n_jobs=n_jobs).fit(X, Y, X_PUBLIC))
+    for other in fits[1:]:
+        assert np.array_equal(fits[0].curator_.votes, other.curator_.votes)
+        assert np.array_equal(fits[0].public_labels_, other.public_labels_)
+        assert np.array_equal(fits[0].student_.theta_, other.student_.theta_)
+        assert fits[0].privacy_spent_ == other.privacy_spent_
+
+
+def test_each_worker_gets_its_part_and_the_queries_and_keeps_nothing(client, monkeypatch):
+    cloudpickle = pytest.importorskip("cloudpickle", reason="comes with dask")
+    submit, scatter, sizes, scattered = client.submit, client.scatter, [], []
+
+    def sent(function, *args, **kwargs):
+        sizes.append((len(cloudpickle.dumps(kwargs["tasks"])), len(kwargs["tasks"])))
+        return submit(function, *args, **kwargs)
+
+    def spread(data, *args, **kwargs):
+        scattered.append(data)
+        return scatter(data, *args, **kwargs)
+
+    monkeypatch.setattr(client, "submit", sent)
+    monkeypatch.setattr(client, "scatter", spread)
+    _, teachers = votes_of(Shapes(), 160, keep_teachers=True)
+    assert {t.seen_[:2] for t in teachers} == {((15, 10), (15,))}
+    pids = set(client.run(os.getpid).values())
+    assert {t.seen_[2] for t in teachers} == pids and os.getpid() not in pids
+    part, queries = 15 * 10 * 8 + 15 * 8, X_PUBLIC.nbytes
+    assert sum(count for _, count in sizes) == 160 and max(count for _, count in sizes) == 2
+    for size, count in sizes:  # queries once per batch
+        assert size < count * part + queries + 2000 * (1 + count)
+    assert not scattered  # scattered data is lost with the worker that holds it
+    assert released(client)
+
+
+def test_results_are_counted_as_they_come(client, tmp_path):
+    file, trained, held = tmp_path / "trained", [], []
+
+    def on_done(done):
+        trained.append(file.stat().st_size - done)
+        held.append(len(client.futures))
+
+    votes_of(Marked(str(file), 0.02), 60, on_done=on_done)
+    assert len(trained) == 60
+    assert max(trained) <= 12 and max(held) <= 12  # not 60: few are ahead of the count
+    assert released(client)
+
+
+@posix
+@pytest.mark.parametrize("killer", ["teacher", "outside"])
+def test_a_killed_worker_loses_nothing(client, tmp_path, killer):
+    if killer == "teacher":
+        flag = tmp_path / "flag"
+        votes, _ = votes_of(Deadly(str(flag), os.getpid()))
+        assert flag.exists()
+    else:
+        pids = list(client.run(os.getpid).values())
+
+        def on_done(done):
+            if done == 5:
+                os.kill(pids[0], signal.SIGKILL)
+
+        votes, _ = votes_of(Marked(str(tmp_path / "trained"), 0.02), on_done=on_done)
+        assert 24 <= (tmp_path / "trained").stat().st_size < 24 + 8  # what it had in hand
+    with parallel_config(backend="loky", n_jobs=1):
+        expected, _ = votes_of(GaussianNB())
+    np.testing.assert_array_equal(votes, expected)
+
+
+KILLED = """
+import sys
+import test_distributed as this
+from distributed import Client
+from joblib import parallel_config
+
+address, folder = sys.argv[1:]
+with Client(address), parallel_config(backend="dask"):
+    teacher = this.Marked(folder + "/trained", 0.1)
+    this.model(teacher, memory=folder + "/votes").poll(this.X, this.Y, this.X_PUBLIC)
+"""
+
+
+@posix
+def test_votes_outlive_the_process_that_collects_them(client, tmp_path):
+    path = os.pathsep.join([str(Path(__file__).parent), *filter(None, sys.path)])
+    command = [sys.executable, "-c", KILLED, client.scheduler.address, str(tmp_path)]
+    child = subprocess.Popen(command, env=os.environ | {"PYTHONPATH": path})
+    trained, deadline = tmp_path / "trained", time.monotonic() + 60
+    while not (trained.exists() and trained.stat().st_size >= 8) and time.monotonic() < deadline:
+        time.sleep(0.02)
+    child.kill()
+    assert child.wait() == -signal.SIGKILL
+    assert released(client)  # the scheduler drops what a client that is gone wanted
+    before = trained.stat().st_size
+    clf = model(Marked(str(trained), 0.1), memory=str(tmp_path / "votes"))
+    votes = clf.poll(X, Y, X_PUBLIC).counts
+    assert 8 <= before < 24 and 24 <= trained.stat().st_size <= 24 + 2  # those under way
+    with parallel_config(backend="loky", n_jobs=1):
+        expected = model(GaussianNB()).poll(X, Y, X_PUBLIC).counts
+    np.testing.assert_array_equal(votes, expected)
+
+
+def write_to(path):
+    """Send all that this process says to a file."""
+    with open(path, "ab") as file:
+        for stream in (1, 2):
+            os.dup2(file.fileno(), stream)
+
+
+def test_what_teachers_say_stays_on_the_workers(client, tmp_path, capfd, caplog):
+    said = tmp_path / "said"
+    client.run(write_to, str(said))
+    client.run(print, "heard", flush=True)
+    votes_of(Chatty())
+    with pytest.raises(TeacherError, match="failed: ValueError: bad row '...'") as caught:
+        votes_of(Failing())
+    logs = [*client.get_worker_logs().values(), client.get_scheduler_logs()]
+    out, err = capfd.readouterr()
+    assert said.read_text().count("heard") == 2
+    texts = [said.read_text(), out, err, caplog.text, str(logs)]
+    texts.append("".join(traceback.format_exception(caught.value)))
+    assert SECRET not in "".join(texts)
+    assert released(client)
+
+
+# --- Ray -----------------------------------------------------------------------------------------
+
+
+def test_ray_gives_the_same_votes():
+    ray = pytest.importorskip("ray", reason="needs ray")
+    register = pytest.importorskip("ray.util.joblib", reason="needs ray").register_ray
+    with parallel_config(backend="loky", n_jobs=1):
+        expected = model(GaussianNB()).fit(X, Y, X_PUBLIC)
+    ray.init(num_cpus=2, include_dashboard=False, log_to_driver=False)
+    try:
+        register()
+        with parallel_config(backend="ray"):
+            fitted = model(GaussianNB(), n_jobs=2).fit(X, Y, X_PUBLIC)
+    finally:
+        ray.shutdown()
+    assert np.array_equal(fitted.curator_.votes, expected.curator_.votes)
+    assert np.array_equal(fitted.public_labels_, expected.public_labels_)
