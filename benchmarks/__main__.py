@@ -17,7 +17,18 @@ import sklearn_pate
 from .shared import HEADER, MissingError, Row, line, show
 
 #: Each is a module `bench_<name>` with a function `rows(quick)` that yields rows.
-NAMES = ["fit", "votes", "accounting", "aggregation", "memory", "resume", "jobs", "memmap"]
+NAMES = [
+    "fit",
+    "votes",
+    "accounting",
+    "aggregation",
+    "memory",
+    "resume",
+    "jobs",
+    "memmap",
+    "dask",
+    "batched",
+]
 
 
 def rows(names, quick):

@@ -1,14 +1,9 @@
-"""What a Dask cluster costs over loky: fits with two workers and teachers of one second each.
+"""What a local Dask cluster costs over loky, with two workers and teachers that sleep.
 
-    python benchmarks/bench_dask.py [--pairs 3] [--teachers 24] [--seconds 1.0]
-
-A teacher sleeps and predicts a constant. Both pools are up before the clock starts. Pairs are
-interleaved; the ratio is the median over pairs. Needs the extra `dask`.
+Both pools are up before the clock starts. Needs the extra `dask`.
 """
 
-import argparse
 import contextlib
-import statistics
 import time
 
 import numpy as np
@@ -16,6 +11,8 @@ from joblib import parallel_config
 from sklearn.base import BaseEstimator, ClassifierMixin
 
 from sklearn_pate.teachers import collect_votes
+
+from .shared import MissingError, Row, show
 
 
 class Sleeper(ClassifierMixin, BaseEstimator):
@@ -33,7 +30,10 @@ class Sleeper(ClassifierMixin, BaseEstimator):
 
 @contextlib.contextmanager
 def dask_workers(n_workers):
-    from distributed import Client, LocalCluster
+    try:
+        from distributed import Client, LocalCluster
+    except ImportError:
+        raise MissingError("the extra dask") from None
 
     with (
         LocalCluster(
@@ -65,42 +65,24 @@ def seconds_of(backend, n_teachers, seconds, n_jobs):
         return time.perf_counter() - start
 
 
-def pairs_of(n_pairs, n_teachers, seconds, n_jobs=2):
-    with dask_workers(n_jobs):
+def rows(quick):
+    n_rounds, n_teachers, sleep = (1, 8, 0.25) if quick else (3, 24, 1.0)
+    with dask_workers(2):
         for backend in ("loky", "dask"):  # workers import what they need
-            seconds_of(backend, 2 * n_jobs, 0.01, n_jobs)
-        for _ in range(n_pairs):
-            yield tuple(seconds_of(b, n_teachers, seconds, n_jobs) for b in ("loky", "dask"))
-
-
-def rows(quick=False):
-    """Yield one row; with `quick`, one pair of fits of fewer and shorter teachers."""
-    n_pairs, n_teachers, seconds = (1, 8, 0.25) if quick else (3, 24, 1.0)
-    pairs = list(pairs_of(n_pairs, n_teachers, seconds))
-    yield {
-        "name": "Dask against loky",
-        "measured": "votes of all teachers, Dask",
-        "value": statistics.median(dask for _, dask in pairs),
-        "unit": "s",
-        "baseline": "loky",
-        "baseline_value": statistics.median(loky for loky, _ in pairs),
-        "ratio": statistics.median(dask / loky for loky, dask in pairs),
-        "setting": f"{n_teachers} teachers of {seconds:g} s, 2 workers, {n_pairs} pairs",
-    }
-
-
-def main():
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--pairs", type=int, default=3)
-    parser.add_argument("--teachers", type=int, default=24)
-    parser.add_argument("--seconds", type=float, default=1.0)
-    args = parser.parse_args()
-    ratios = []
-    for loky, dask in pairs_of(args.pairs, args.teachers, args.seconds):
-        ratios.append(dask / loky)
-        print(f"loky {loky:6.2f} s   Dask {dask:6.2f} s   ratio {ratios[-1]:.3f}")
-    print(f"median ratio {statistics.median(ratios):.3f}")
+            seconds_of(backend, 4, 0.01, 2)
+        taken = [
+            tuple(seconds_of(backend, n_teachers, sleep, 2) for backend in ("dask", "loky"))
+            for _ in range(n_rounds)
+        ]
+    yield Row(
+        "votes of all teachers, Dask",
+        "s",
+        "loky",
+        f"{n_teachers} teachers of {sleep:g} s, 2 workers",
+        tuple(taken),
+        (n_teachers, "teachers"),
+    )
 
 
 if __name__ == "__main__":
-    main()
+    show(rows(quick=False))

@@ -19,7 +19,7 @@ from sklearn.tree import DecisionTreeClassifier
 from sklearn_pate import PATEClassifier
 from sklearn_pate.aggregators import GNMax
 from sklearn_pate.exceptions import TeacherError
-from sklearn_pate.teachers import collect_votes
+from sklearn_pate.teachers import Sites, collect_votes
 
 posix = pytest.mark.skipif(os.name != "posix", reason="needs SIGKILL")
 RNG = np.random.default_rng(0)
@@ -204,6 +204,33 @@ def test_a_killed_worker_loses_nothing(client, tmp_path, killer):
     with parallel_config(backend="loky", n_jobs=1):
         expected, _ = votes_of(GaussianNB())
     np.testing.assert_array_equal(votes, expected)
+
+
+def load(name):
+    rows = slice(int(name) * 100, int(name) * 100 + 100)
+    return X[rows], np.array(["no", "yes"])[Y[rows]]
+
+
+class Where(GaussianNB):
+    def fit(self, X, y):
+        self.where_ = os.getpid()
+        return super().fit(X, y)
+
+
+def test_sites_are_loaded_by_the_workers(client):
+    sites, here = Sites(load, [str(i) for i in range(24)]), []
+    given = {"classes": ["no", "yes"], "keep_teachers": True}
+
+    def load_here(name):
+        here.append(os.getpid())
+        return load(name)
+
+    votes = model(Where(), **given).poll(sites, None, X_PUBLIC)
+    assert os.getpid() not in {teacher.where_ for teacher in votes.teachers}
+    with parallel_config(backend="sequential"):
+        expected = model(Where(), **given).poll(Sites(load_here, sites.names), None, X_PUBLIC)
+    assert len(here) == 24
+    np.testing.assert_array_equal(votes.counts, expected.counts)
 
 
 KILLED = """
