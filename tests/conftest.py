@@ -2,6 +2,10 @@
 
 import math
 import os
+
+# Before numpy is imported: on rows as few as these, threads of BLAS wait for each other
+os.environ.setdefault("OMP_NUM_THREADS", "1")
+
 from pathlib import Path
 
 import matplotlib
