@@ -92,3 +92,13 @@ def outcome_probabilities(mechanism, counts):
     total = mp.fsum(proba[n] for n in counts)
     assert abs(total - 1) < 1e-25
     return [proba[n] / total for n in counts]
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config, log):
+    """Neighbours on one process, which then share fixtures and joblib's workers."""
+    if config.getvalue("dist") != "load":  # another was asked for
+        return None
+    from xdist.scheduler import WorkStealingScheduling
+
+    return WorkStealingScheduling(config, log)
