@@ -545,7 +545,7 @@ class _GANNet(_SemiSupervisedNet):
         wanted, got = features.split([len(rows), len(fakes)])
         gap = (got.mean(dim=0) - wanted.mean(dim=0)).square().mean()
         self.optimizer_generator_.zero_grad()
-        gap.backward()
+        gap.backward(inputs=list(self.module_.generator.parameters()))
         self.optimizer_generator_.step()
         return {"loss": loss, "y_pred": None}
 

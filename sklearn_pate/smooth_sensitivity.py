@@ -56,7 +56,7 @@ def _sums_within(values, lead):
     n_queries_at = np.bincount(lead, minlength=len(values))
     for _ in range(len(values)):
         yield float(n_queries_at @ values)
-        wider = np.pad(values, 1, mode="edge")
+        wider = np.concatenate([values[:1], values, values[-1:]])
         values = np.maximum(values, np.maximum(wider[:-2], wider[2:]))
 
 

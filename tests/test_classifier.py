@@ -254,9 +254,8 @@ def test_images_keep_their_axes():
 def test_lists_of_classifiers_and_the_default_student():
     clf = fit(pate([GaussianNB(), LogisticRegression()]))
     assert isinstance(clf.student_, GaussianNB)
-    assert isinstance(
-        fit(PATEClassifier(classes=[0, 1], n_teachers=40)).student_, RandomForestClassifier
-    )
+    clf = PATEClassifier(n_teachers=2, aggregator=PluralityVote(), epsilon=None, classes=[0, 1])
+    assert isinstance(fit(clf.set_params(n_queries=50)).student_, RandomForestClassifier)
 
 
 def test_sample_weight_reaches_the_teachers():
@@ -640,25 +639,29 @@ def test_breast_cancer_at_epsilon_one():
 def test_defaults_are_useful_on_adult(data_home):
     from sklearn_pate.datasets import fetch_adult
 
-    private, public = fetch_adult(data_home=data_home, subset="train"), None
+    private = fetch_adult(data_home=data_home, subset="train")
     public = fetch_adult(data_home=data_home, subset="test")
     columns = make_column_transformer(
         (StandardScaler(), make_column_selector(dtype_include="number")),
         (OneHotEncoder(handle_unknown="ignore"), make_column_selector(dtype_exclude="number")),
     )
-    clf = PATEClassifier(make_pipeline(columns, LogisticRegression(max_iter=1000)))
-    X_test, y_test = public.data[5000:], public.target[5000:]
+    model, y_test = LogisticRegression(max_iter=1000), public.target[5000:]
+    rows = [private.data, public.data[:5000], public.data[5000:]]
+    # the first on the frames; encoding them again for 100 teachers of each fit takes its time
+    fits = [(make_pipeline(columns, model), rows)]
+    encode = clone(columns).fit(rows[1]).transform
+    fits += [(model, [encode(part) for part in rows])] * 7
     scores = []
-    for seed in range(8):
-        clf.set_params(random_state=seed)
+    for seed, (base_estimator, (X_private, X_public, X_test)) in enumerate(fits):
+        clf = PATEClassifier(base_estimator, random_state=seed)
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
-            clf.fit(private.data, private.target, public.data[:5000])
+            clf.fit(X_private, private.target, X_public)
         assert [w.category for w in caught] == [PrivacyLeakWarning]
         assert clf.privacy_spent_.epsilon <= 1
         scores.append(clf.score(X_test, y_test))
     majority = 1 - y_test.mean()
-    # the mean over fits lies about 0.03 above, its standard error is 0.006
+    # the mean over fits lies about 0.04 above, its standard error is 0.006
     assert np.mean(scores) > majority + 0.01
 
 

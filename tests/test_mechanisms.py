@@ -92,7 +92,9 @@ def test_samples_agree_with_the_outcome_distribution(mechanism, counts):
 def test_a_stable_query_asked_alone_agrees_with_its_distribution(lead, monkeypatch):
     stable = StableArgmax(run_epsilon=1.0, max_unstable=1)
     bar = stable.stability_needed(1)
+    scales = stable._scales()
     monkeypatch.setattr(StableArgmax, "stability_needed", lambda self, n_queries: bar)
+    monkeypatch.setattr(StableArgmax, "_scales", lambda self: scales)
     votes = [[250 + lead, 250 - lead]]
     rng = np.random.default_rng(0)
     labels = np.array([stable.aggregate(votes, random_state=rng)[0] for _ in range(20_000)])

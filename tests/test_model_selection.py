@@ -399,7 +399,8 @@ def test_best_of_random_trials_costs_at_most_the_bound_and_not_much_less(count):
     def cost(p, q):
         with np.errstate(divide="ignore"):
             log_p, log_q = np.log(p), np.log(q)
-        return np.array([logsumexp(a * log_p + (1 - a) * log_q) / (a - 1) for a in orders])
+        a = orders[:, None]
+        return logsumexp(a * log_p + (1 - a) * log_q, axis=1) / (orders - 1)
 
     def best(p):
         at = probability_generating(count, np.minimum(np.append(0.0, np.cumsum(p)), 1.0))
@@ -630,7 +631,8 @@ def test_students_that_fail_lose_against_those_that_do_not():
     found.fit(X, y, X_public, X_val=X_val, y_val=y_val)
     assert type(found.best_params_["student"]) is GaussianNB
     with pytest.raises(StudentError, match="could not be trained") as caught:
-        search({"student": [NeverTrains()]}, epsilon=2.0).fit(X, y, X_public)
+        # seeded: with few queries, labels may by chance be those that it is tried with
+        search({"student": [NeverTrains()]}, epsilon=2.0, random_state=1).fit(X, y, X_public)
     assert caught.value.privacy_spent.method == "tuning"
     assert caught.value.privacy_spent.epsilon > 1.9
 

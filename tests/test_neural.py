@@ -44,7 +44,7 @@ def one_thread():
 
 @parametrize_with_checks(
     [
-        kind(max_epochs=2, batch_size=32, unlabeled_batch_size=32, lr=0.005, random_state=0)
+        kind(max_epochs=1, batch_size=32, unlabeled_batch_size=32, lr=0.01, random_state=0)
         for kind in BOTH
     ],
     expected_failed_checks=lambda estimator: {
@@ -64,7 +64,7 @@ def test_vat_learns_from_unlabelled_rows(shape):
     X, few = DIGITS.reshape(-1, *shape), np.where(np.arange(len(DIGITS)) < 80, DIGITS_Y, -1)
     scores = {}
     for weight in (0.0, 1.0):
-        clf = VATClassifier(vat_weight=weight, entropy_weight=weight, max_epochs=8, random_state=0)
+        clf = VATClassifier(vat_weight=weight, entropy_weight=weight, max_epochs=4, random_state=0)
         scores[weight] = clf.fit(X, few).score(X[80:], DIGITS_Y[80:])
     assert scores[1.0] > scores[0.0] + 0.03
 
@@ -73,7 +73,7 @@ def test_the_gan_learns_from_unlabelled_rows():
     few = np.where(np.arange(len(DIGITS)) < 80, DIGITS_Y, -1)
     scores = {}
     for weight in (0.0, 1.0):
-        clf = SSGANClassifier(unlabeled_weight=weight, max_epochs=12, random_state=0)
+        clf = SSGANClassifier(unlabeled_weight=weight, max_epochs=6, random_state=0)
         scores[weight] = clf.fit(DIGITS, few).score(DIGITS[80:], DIGITS_Y[80:])
     assert scores[1.0] > scores[0.0] + 0.01
 
@@ -108,7 +108,7 @@ def test_steps_have_the_length_of_the_radius():
 
 
 def test_the_generator_stays_in_the_range_of_the_data():
-    clf = SSGANClassifier(max_epochs=4, random_state=0).fit(DIGITS.reshape(-1, 1, 8, 8), DIGITS_Y)
+    clf = SSGANClassifier(max_epochs=2, random_state=0).fit(DIGITS.reshape(-1, 1, 8, 8), DIGITS_Y)
     generator = clf.net_.module_.generator.eval()
     with torch.no_grad():
         fakes = generator(torch.randn(64, 100)).numpy()

@@ -1,5 +1,6 @@
 """The least noise with which a number of answers costs no more than epsilon, on any votes."""
 
+import functools
 import math
 
 import numpy as np
@@ -9,7 +10,7 @@ from .checks import DEFAULT_ORDERS, check_count, check_delta, check_positive
 from .conversion import epsilon_by_order, gdp_mu
 from .noise import Gaussian, Laplace
 from .published import pure_rdp
-from .worst_case import composition, query_cost, worst_case_rdp
+from .worst_case import query_cost
 
 __all__ = ["gnmax_sigma", "lnmax_gamma", "stable_run_epsilon"]
 
@@ -123,28 +124,33 @@ def _least_scale(noise, enough, epsilon, delta, n_queries, n_classes, n_teachers
     """Least noise scale that fits, given one that does."""
     delta = check_delta(delta)
 
-    def excess(log_scale, orders):
+    @functools.cache  # brentq asks at both ends and at the root, where the answer is known
+    def total(log_scale, *part):
+        orders = DEFAULT_ORDERS[slice(*part)]
         mechanism = _Argmax(noise(math.exp(log_scale)))
-        return composition(mechanism, delta, n_teachers, n_classes, orders)(n_queries)[0] - epsilon
+        return mechanism.costs(orders, n_teachers, n_classes)(n_queries), orders
+
+    def excess(log_scale, *part):
+        cost, orders = total(log_scale, *part)
+        return cost.epsilon(delta, orders)[0] - epsilon
 
     def best_order(log_scale):
-        mechanism = _Argmax(noise(math.exp(log_scale)))
-        cost = worst_case_rdp(mechanism, DEFAULT_ORDERS[::4], n_teachers, n_classes)
-        by_order = epsilon_by_order(n_queries * cost, delta, DEFAULT_ORDERS[::4])
-        return 4 * int(np.argmin(by_order))
+        cost, orders = total(log_scale, *coarse)
+        return 4 * int(np.argmin(epsilon_by_order(cost.rdp, delta, orders)))
 
+    coarse = (None, None, 4)
     high = low = math.log(enough)
-    while excess(low, DEFAULT_ORDERS[::4]) <= 0:
+    while excess(low, *coarse) <= 0:
         low, high = low - 0.5, low
     best = best_order(high)
     while True:  # orders near the best at one end serve the search; any order is a guarantee
-        orders = DEFAULT_ORDERS[max(best - 16, 0) : best + 17]
-        while excess(low, orders) <= 0:
+        near = (max(best - 16, 0), best + 17)
+        while excess(low, *near) <= 0:
             low -= 0.5
-        if excess(high, orders) >= 0:
+        if excess(high, *near) >= 0:
             return math.exp(high)
-        root = brentq(excess, low, high, args=(orders,), xtol=2e-7)
-        while excess(root, orders) > 0:
+        root = brentq(excess, low, high, args=near, xtol=2e-7)
+        while excess(root, *near) > 0:
             root += 2e-7
         high, previous, best = min(root, high), best, best_order(root)
         if abs(best - previous) <= 12:
