@@ -364,7 +364,7 @@ class PrivacyTest:
 
     def passes(self, votes, random_state=None):
         """Draw the outcome of the test: safe to publish."""
-        waits = np.random.default_rng(random_state).standard_exponential()  # exact at any delta
+        waits = np.random.default_rng(random_state).exponential()  # exact at any delta
         return bool(waits > -math.log(self.pass_probability(votes)))
 
 

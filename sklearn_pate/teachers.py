@@ -2,12 +2,14 @@
 
 import contextlib
 import copy
+import ctypes
 import io
 import itertools
 import logging
 import os
 import re
 import sys
+import tempfile
 import threading
 import warnings
 from collections.abc import Callable, Sequence
@@ -18,6 +20,7 @@ from numbers import Integral
 import joblib
 import numpy as np
 from joblib import Memory, cpu_count, effective_n_jobs
+from sklearn import config_context, get_config
 from sklearn.base import clone
 from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import has_fit_parameter
@@ -185,6 +188,7 @@ def collect_votes(
     classes=None,
     temperature=None,
     keep_teachers=False,
+    timeout=None,
     memory=None,
     on_done=None,
 ):
@@ -221,6 +225,9 @@ def collect_votes(
         ``1 / temperature`` and normalised, in multiples of 2**-20 rounded down.
     keep_teachers : bool, default=False
         Whether to return the fitted teachers.
+    timeout : float, default=None
+        Seconds for a teacher to fit and vote; None waits for ever. Does not concern teachers that
+        are trained together.
     memory : joblib.Memory, default=None
         Where each teacher's result is kept as soon as it is there; what is there already is not
         done again. Private.
@@ -237,7 +244,7 @@ def collect_votes(
     Raises
     ------
     TeacherError
-        If a teacher fails; its quoted strings and numbers are masked.
+        If a teacher fails or exceeds `timeout`; its quoted strings and numbers are masked.
     ValueError
         If `sample_weight` is given and no estimator's ``fit`` takes it.
 
@@ -290,7 +297,7 @@ def collect_votes(
                 estimators[k],
                 # One argument: Dask would keep a large one of its own on one worker, and lose it
                 (part, part_codes, weight if takes_weight[k] else None, X_query),
-                (n_classes, seeds[i], temperature, keep_teachers, threads),
+                (n_classes, seeds[i], temperature, keep_teachers, threads, timeout),
                 home,
                 memory,
                 (all_data, i, seeds[i]),
@@ -300,6 +307,7 @@ def collect_votes(
     votes = np.zeros((n_queries, n_classes), dtype=np.int64)
     rows = np.arange(n_queries)
     teachers = [None] * n_teachers if keep_teachers else None
+    all_kept = True
     with Quiet(), threadpool_limits(threads):
         try:
             if batched:
@@ -307,7 +315,8 @@ def collect_votes(
                 results = _train_together(batched, (args for _, args, _ in tasks()), *shared)
             else:
                 results = _run(tasks(), n_teachers, n_jobs)
-            for done, (i, voted, fitted, problem) in enumerate(results, 1):
+            for done, (i, voted, fitted, problem, kept) in enumerate(results, 1):
+                all_kept &= kept
                 if problem is not None:
                     problems.append(
                         f"teacher {i} failed: {problem}. What teachers need of preprocessing (an "
@@ -331,6 +340,12 @@ def collect_votes(
             )
     if problems:
         raise TeacherError(problems[0]) from None
+    if not all_kept:
+        warnings.warn(
+            "memory could not keep the votes of all teachers (a full disk?): the fit is as it "
+            "should be, but were it to be interrupted, more would be done again",
+            stacklevel=5,
+        )
     return votes if temperature is None else votes / _SHARES, teachers
 
 
@@ -365,8 +380,17 @@ def private_memory(memory):
     """
     if not isinstance(memory, str | os.PathLike):
         return memory
-    os.makedirs(memory, mode=0o700, exist_ok=True)
-    os.makedirs(os.path.join(memory, "joblib"), mode=0o700, exist_ok=True)  # joblib's own name
+    try:
+        # the inner one is joblib's own name
+        for folder in (memory, os.path.join(memory, "joblib")):
+            os.makedirs(folder, mode=0o700, exist_ok=True)
+        with tempfile.TemporaryFile(dir=memory, buffering=0) as file:
+            file.write(b"?")
+    except OSError as error:
+        raise ValueError(
+            f"memory={str(memory)!r} cannot be written to ({error.strerror}); nothing was trained. "
+            "Choose a folder that is yours, on a disk with room, or memory=None"
+        ) from None
     return Memory(memory, verbose=0)
 
 
@@ -434,7 +458,7 @@ def _run(tasks, n_tasks, n_jobs):
 
 
 def _fit_and_vote(i, estimator, data, settings, home, memory, key):
-    """One teacher: returns its number, its vote per query, itself if kept, and its problem."""
+    """One teacher: its number, vote per query, itself if kept, problem, and if memory has them."""
     # In the process `home` the caller keeps things quiet, for all threads at once
     with contextlib.nullcontext() if os.getpid() == home else Quiet():
         # A failure is returned, not raised: a traceback would carry the teacher's own text
@@ -442,14 +466,51 @@ def _fit_and_vote(i, estimator, data, settings, home, memory, key):
             data, key = _loaded(data, memory, key)
             constant = _constant(i, data[1], _num_samples(data[3]), settings)
             if constant is not None:
-                return i, constant, None, None
+                return i, constant, None, None, True
             train = memory.cache(_train, ignore=["estimator", "data", "settings"])
-            voted, fitted = train(key, estimator, data, settings)
+            voted, fitted = _within(settings[-1], train, key, estimator, data, settings)
+            kept = _is_kept(memory, train, key, estimator, data, settings)
         except KeyboardInterrupt:
             raise KeyboardInterrupt from None
         except BaseException as error:  # SystemExit too: its text may be data
-            return i, None, None, _masked(error)
-    return i, voted, fitted, None
+            return i, None, None, _masked(error), True
+    return i, voted, fitted, None, kept
+
+
+def _is_kept(memory, function, *args):
+    """Whether memory, if there is one, has a result: joblib warns if it cannot write, no more."""
+    return memory.location is None or function.check_call_in_cache(*args)
+
+
+def _within(seconds, function, *args):
+    """Call a function in a thread; after some seconds, stop it when it next runs Python, and raise.
+
+    It must not go on: by then nothing keeps what it prints inside. What hangs in compiled code is
+    stopped when it returns from there, or with its process.
+    """
+    if seconds is None:
+        return function(*args)
+    outcome, config = [], get_config()
+
+    def run():
+        try:
+            # both settings are those of a thread; what runs in a worker has no processes of its own
+            with config_context(**config), joblib.parallel_config(backend="threading"):
+                outcome.append((function(*args), None))
+        except BaseException as error:
+            outcome.append((None, error))
+
+    thread = threading.Thread(target=run, daemon=True)
+    thread.start()
+    thread.join(seconds)
+    if not outcome:
+        stop = ctypes.c_ulong(thread.ident), ctypes.py_object(SystemExit)
+        ctypes.pythonapi.PyThreadState_SetAsyncExc(*stop)
+        raise TimeoutError("it took longer than timeout")
+    result, error = outcome[0]
+    if error is not None:
+        raise error
+    return result
 
 
 def _loaded(data, memory, key):
@@ -463,7 +524,7 @@ def _loaded(data, memory, key):
 
 def _train(key, estimator, data, settings):
     """Fit a teacher and let it vote; `key` tells one from another, for what is in memory."""
-    n_classes, seed, temperature, keep, threads = settings
+    n_classes, seed, temperature, keep, threads, _ = settings
     fitted = _limited(silent(set_seeds(clone(estimator), seed)), threads)
     # Copies, because a teacher that writes to the queries would change others' votes, and
     # because parts that joblib maps from disk are read-only
@@ -515,15 +576,16 @@ def _train_together(batched, tasks, X_query, n_classes, temperature, keep):
         for i, _, data, settings, _, memory, key in tasks:
             (X, codes, *_), key = _loaded(data, memory, key)
             if (constant := _constant(i, codes, n_queries, settings)) is not None:
-                ready.append((i, constant, None, None))
+                ready.append((i, constant, None, None, True))
                 continue
-            kept = memory.cache(_kept, ignore=["result"])
+            recall = memory.cache(_recall, ignore=["result"])
             try:
-                ready.append((i, *kept(key, None), None))
+                ready.append((i, *recall(key, None), None, True))
             except KeyError:
                 network = silent(set_seeds(clone(batched.estimator), settings[1]))
                 classes = network.classes if network.classes is not None else np.unique(codes)
-                yield (i, classes, partial(kept, key)), network, settings[1], X, codes
+                keep_it = partial(_keep, memory, recall, key)
+                yield (i, classes, keep_it), network, settings[1], X, codes
 
     try:
         trained = batched.train(parts(), X_query, proba=temperature is not None, keep=keep)
@@ -534,19 +596,24 @@ def _train_together(batched, tasks, X_query, n_classes, temperature, keep):
                 voted = _compact(_check_voted(voted, n_queries, n_classes), n_classes)
             else:
                 voted = _shares(voted, classes, n_classes, temperature)
-            yield k, *keep_it((voted, fitted)), None
+            yield k, voted, fitted, None, keep_it((voted, fitted))
         yield from ready
     except KeyboardInterrupt:
         raise KeyboardInterrupt from None
     except (Exception, SystemExit) as error:
-        yield i, None, None, _masked(error)
+        yield i, None, None, _masked(error), True
 
 
-def _kept(key, result):
+def _recall(key, result):
     """Return the result that is in memory for the key, else the one given, which then is."""
     if result is None:
         raise KeyError
     return result
+
+
+def _keep(memory, recall, key, result):
+    recall(key, result)
+    return _is_kept(memory, recall, key, result)
 
 
 def silent(estimator):

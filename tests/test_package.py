@@ -35,7 +35,7 @@ ROOMS = {
     "batched": {"torch", "skorch"},
     "classifier": {
         *("public", "partition", "teachers", "rdp", "aggregators", "accountant", "queries"),
-        *("students", "exceptions"),
+        *("students", "exceptions", "secure"),
     },
     "model_selection": {
         *("accountant", "classifier", "rdp", "partition", "public", "exceptions", "teachers")
@@ -43,6 +43,7 @@ ROOMS = {
     "datasets": set(),
     "plotting": {"matplotlib", "rdp"},
     "audit": {"rdp"},
+    "secure": set(),
     "_sklearn": set(),
 }
 OPEN_TO_ALL = {"numpy", "scipy", "pandas", "joblib", "sklearn", "threadpoolctl"} | set(

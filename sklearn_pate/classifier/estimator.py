@@ -40,6 +40,7 @@ from ..queries import (
     split_rounds,
 )
 from ..rdp import DEFAULT_ORDERS, check_votes
+from ..secure import SystemGenerator
 from ..teachers import (
     Quiet,
     Sites,
@@ -162,6 +163,10 @@ class PATEClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         Keep the fitted teachers in `curator_.teachers`.
     n_jobs : int, default=None
         Teachers fitted in parallel, as in joblib.
+    timeout : float, default=None
+        Seconds that a teacher may take to fit and vote; one that takes longer fails the fit, before
+        any label is released. It is left to itself until its process ends. None waits for ever.
+        Not for networks that are trained together.
     random_state : int, RandomState instance or None, default=None
         None takes all randomness, the noise above all, from the operating system. A seed makes
         the whole fit reproducible for any `n_jobs`: for tests only, because whoever knows the seed
@@ -169,6 +174,10 @@ class PATEClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         several fits with one seed, share it: what they release can be combined to undo the noise,
         even by who does not know the seed. It is dropped from pickles of a fitted estimator, but
         a seed that can be guessed can be checked against what was published.
+    secure : bool, default=False
+        Draw all noise from the operating system's generator instead of numpy's, which the system
+        only seeds. With ``GNMax(sigma, noise="discrete")`` it is exact as well. It cannot go with a
+        `random_state`.
     memory : str, path-like, joblib.Memory or None, default=None
         A folder where the votes of each teacher are kept as soon as it has finished, so that a
         fit that was interrupted goes on from there: the next fit with the same data and
@@ -269,7 +278,9 @@ class PATEClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         "classes": ["array-like", None],
         "keep_teachers": ["boolean"],
         "n_jobs": [Integral, None],
+        "timeout": [Interval(Real, 0, None, closed="neither"), None],
         "random_state": ["random_state"],
+        "secure": ["boolean"],
         "memory": [str, os.PathLike, HasMethods(["cache"]), None],
         "ledger": [HasMethods(["check", "record"]), None],
         "verbose": ["verbose"],
@@ -292,7 +303,9 @@ class PATEClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         classes=None,
         keep_teachers=False,
         n_jobs=None,
+        timeout=None,
         random_state=None,
+        secure=False,
         memory=None,
         ledger=None,
         verbose=0,
@@ -311,7 +324,9 @@ class PATEClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         self.classes = classes
         self.keep_teachers = keep_teachers
         self.n_jobs = n_jobs
+        self.timeout = timeout
         self.random_state = random_state
+        self.secure = secure
         self.memory = memory
         self.ledger = ledger
         self.verbose = verbose
@@ -469,7 +484,7 @@ class PATEClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         schema = clone(self)
         schema._check_features(X_public, "X_public", reset=True)
         votes = self._check_votes(votes, _num_samples(X_public))
-        seeds = _streams(self.random_state)
+        seeds = _streams(self.random_state, self.secure)
         plan = self._plan(X_public, votes, len(votes.classes))
         rows = self._first_rows(X_public, plan, len(votes.classes), seeds)
         votes = dataclasses.replace(votes, counts=votes.counts[rows])
@@ -521,7 +536,9 @@ class PATEClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
                 f"{len(self.public_labels_)} rows given to fit; pass the same rows in that order"
             )
         student = self._unfitted_student() if student is None else student
-        return self._fit_student(X_public, student, _streams(self.random_state)["student"])
+        return self._fit_student(
+            X_public, student, _streams(self.random_state, self.secure)["student"]
+        )
 
     def predict(self, X):
         """Predict labels with the student.
@@ -619,7 +636,7 @@ class PATEClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
                 estimators, X, y, X_public, schema, groups=groups, sample_weight=sample_weight
             )
         codes, classes, sample_weight = check_private(X, y, self.classes, sample_weight)
-        seeds, memory = _streams(self.random_state), private_memory(self.memory)
+        seeds, memory = _streams(self.random_state, self.secure), private_memory(self.memory)
         if memory is not None and self.random_state is None:
             # The next fit on these data has the same parts, teachers and queries, and fresh noise
             # (queries are published: were they to follow the private data, they would tell of a
@@ -650,7 +667,7 @@ class PATEClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
                 "classes must be given when X is Sites: all labels that may occur at any site"
             )
         classes = check_classes(self.classes)
-        seeds, memory = _streams(self.random_state), private_memory(self.memory)
+        seeds, memory = _streams(self.random_state, self.secure), private_memory(self.memory)
         if memory is not None and self.random_state is None:
             seeds |= _kept_seeds(memory, teachers=digest(sites.names), queries=digest(X_public))
         n_sites, adjacency = len(sites.names), PredefinedPartition.adjacency
@@ -862,6 +879,7 @@ class PATEClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
                 temperature=_temperature(self.aggregator),
                 n_jobs=self.n_jobs,
                 keep_teachers=self.keep_teachers,
+                timeout=self.timeout,
                 memory=private_memory(self.memory),
                 on_done=done,
             )
@@ -1109,11 +1127,18 @@ class PATEClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
 # --- randomness --------------------------------------------------------------------------------
 
 
-def _streams(random_state):
+def _streams(random_state, secure):
     """Independent sources of randomness: one per use, so that none reveals another."""
     uses = ("partition", "queries", "teachers", "noise", "student", "test")
+    if secure and random_state is not None:
+        raise ValueError(
+            "secure=True draws what no seed can repeat; give random_state=None, got "
+            f"random_state={random_state!r}"
+        )
     if random_state is None:
-        return {use: np.random.SeedSequence() for use in uses}
+        streams = {use: np.random.SeedSequence() for use in uses}
+        noise = {use: SystemGenerator() for use in ("noise", "test")} if secure else {}
+        return streams | noise
     if isinstance(random_state, np.random.RandomState):
         random_state = random_state.randint(2**32, size=4, dtype=np.uint32).tolist()
     return dict(zip(uses, np.random.SeedSequence(random_state).spawn(len(uses)), strict=True))

@@ -1,0 +1,72 @@
+"""Noise from the operating system's random numbers."""
+
+from os import urandom
+
+import numpy as np
+from scipy.special import ndtri
+
+__all__ = ["SystemGenerator"]
+
+
+class SystemGenerator(np.random.Generator):
+    """A numpy Generator that draws noise from the operating system, and keeps nothing of it.
+
+    numpy's own generators are seeded by the system but not made for secrets: whoever sees enough
+    of what they return can compute the rest. All draws of the mechanisms of this library come from
+    the system: `random`, `integers`, `normal`, `laplace`, `exponential` and `gumbel`, the
+    continuous ones by inverting the distribution function at 53 random bits. Other methods are
+    numpy's.
+
+    Examples
+    --------
+    >>> from sklearn_pate.aggregators import GNMax
+    >>> from sklearn_pate.secure import SystemGenerator
+    >>> GNMax(40.0).aggregate([[400, 0, 0]], random_state=SystemGenerator())
+    array([0])
+    """
+
+    def __init__(self):
+        super().__init__(np.random.PCG64())
+
+    def random(self, size=None):
+        """Uniform numbers, neither 0 nor 1."""
+        uniform = ((self._bits(size) >> np.uint64(12)) + 0.5) * 2.0**-52
+        return float(uniform) if size is None else uniform
+
+    def integers(self, low, high=None, size=None):
+        """Uniform whole numbers from `low` (0 if it is alone) to `high`, which is left out."""
+        low, high = (0, low) if high is None else (low, high)
+        width = int(high) - int(low)
+        if not 0 < width <= 2**63:
+            raise ValueError(f"high must exceed low, by at most 2**63; got {low} and {high}")
+        drawn = np.atleast_1d(self._bits(size))
+        most = 2**64 // width * width - 1  # beyond, some remainders would be more likely
+        while (again := drawn > np.uint64(most)).any():
+            drawn[again] = self._bits(int(again.sum()))
+        whole = (drawn % np.uint64(width)).astype(np.int64) + low
+        return int(whole[0]) if size is None else whole.reshape(size)
+
+    def normal(self, loc=0.0, scale=1.0, size=None):
+        """Normal noise."""
+        return loc + scale * ndtri(self.random(size))
+
+    def laplace(self, loc=0.0, scale=1.0, size=None):
+        """Laplace noise."""
+        sign = 2 * self.integers(2, size=size) - 1
+        return loc + sign * self.exponential(scale, size)
+
+    def exponential(self, scale=1.0, size=None):
+        """Exponential noise."""
+        return -scale * np.log(self.random(size))
+
+    def gumbel(self, loc=0.0, scale=1.0, size=None):
+        """Gumbel noise."""
+        return loc - scale * np.log(-np.log(self.random(size)))
+
+    def _bits(self, size):
+        shape = () if size is None else size
+        n = int(np.prod(shape, dtype=int))
+        return np.frombuffer(urandom(8 * n), np.uint64).reshape(shape).copy()
+
+    def __reduce__(self):
+        raise TypeError("it has no state to pickle or copy: every number is new")

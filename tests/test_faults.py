@@ -1,0 +1,299 @@
+"""Faults: what hangs, dies, fills up or is interrupted; nothing looks fitted, no budget is lost."""
+
+import os
+import re
+import signal
+import subprocess
+import sys
+import threading
+import time
+import traceback
+
+import joblib
+import numpy as np
+import pytest
+from sklearn.exceptions import NotFittedError
+from sklearn.linear_model import LogisticRegression
+from sklearn.naive_bayes import GaussianNB
+
+from sklearn_pate import PATEClassifier
+from sklearn_pate.aggregators import ConfidentGNMax, GNMax, InteractiveGNMax, SoftVote
+from sklearn_pate.classifier import estimator
+from sklearn_pate.exceptions import TeacherError
+from sklearn_pate.model_selection import PrivacyLedger
+
+RNG = np.random.default_rng(0)
+X, X_PUBLIC = RNG.normal(size=(400, 3)), RNG.normal(size=(100, 3))
+Y = (X[:, 0] > 0).astype(int)
+SECRET = "s3cr3t"
+
+
+class Student(LogisticRegression):
+    """A student of its own class, so that its methods can be interrupted."""
+
+
+def model(teacher=None, **params):
+    given = {
+        **{"n_teachers": 20, "aggregator": GNMax(5.0), "n_queries": 40, "epsilon": 10.0},
+        **{"classes": [0, 1], "student": Student()},
+    }
+    return PATEClassifier(GaussianNB() if teacher is None else teacher, **(given | params))
+
+
+STAGES = [ConfidentGNMax(12, 5.0, 5.0), InteractiveGNMax(12, 5.0, 5.0, 0.9)]
+
+
+# --- interrupted ---------------------------------------------------------------------------------
+
+
+def interrupt(monkeypatch, owner, name, call=1, after=False):
+    """Interrupt, as Ctrl-C does, a call of a function: before it begins or after it ended."""
+    original, calls = getattr(owner, name), []
+
+    def interrupted(*args, **kwargs):
+        calls.append(name)
+        if len(calls) == call:
+            if after:
+                original(*args, **kwargs)
+            raise KeyboardInterrupt
+        return original(*args, **kwargs)
+
+    monkeypatch.setattr(owner, name, interrupted)
+
+
+BEFORE = {
+    "checks": (estimator, "assign_teachers"),
+    "plan": (estimator, "plan_queries"),
+    "ledger asked": (PrivacyLedger, "check"),
+    "student rehearsed": (Student, "fit"),
+    "queries chosen": (estimator, "select_rows"),
+    "first teacher": (GaussianNB, "fit"),
+    "teacher": (GaussianNB, "fit", 7),
+    "voting": (GaussianNB, "predict", 20),
+    "counted": (estimator, "collect_votes", 1, True),
+    "ledger": (PrivacyLedger, "record"),
+}
+AFTER = {
+    "recorded": (PrivacyLedger, "record", 1, True),
+    "private test": (PATEClassifier, "_test"),
+    "noise": (GNMax, "aggregate"),
+    "labels drawn": (GNMax, "aggregate", 1, True),
+    "student": (Student, "fit", 2),
+    "student fitted": (Student, "fit", 2, True),
+}
+
+
+@pytest.mark.parametrize("phase", BEFORE)
+def test_interrupted_before_anything_is_spent(phase, tmp_path, monkeypatch):
+    ledger = PrivacyLedger(tmp_path / "ledger", epsilon=100.0)
+    clf = model(ledger=ledger).fit(X, Y, X_PUBLIC)
+    spent, proba = clf.privacy_spent_, clf.predict_proba(X)
+    new = model(ledger=ledger)
+    for again in (clf, new):
+        with monkeypatch.context() as patched:
+            interrupt(patched, *BEFORE[phase])
+            stdout = sys.stdout
+            with pytest.raises(KeyboardInterrupt):
+                again.fit(X[::-1], Y[::-1], X_PUBLIC)
+            assert sys.stdout is stdout
+    assert len(ledger.history()) == 1
+    assert clf.privacy_spent_ == spent and np.array_equal(clf.predict_proba(X), proba)
+    assert clf.curator_.votes.shape == (40, 2)
+    assert not [name for name in vars(new) if name.endswith("_")]
+    with pytest.raises(NotFittedError):
+        new.predict(X)
+    assert new.fit(X, Y, X_PUBLIC).score(X, Y) > 0.8 and len(ledger.history()) == 2
+
+
+@pytest.mark.parametrize("phase", AFTER)
+def test_interrupted_when_it_is_paid_for(phase, tmp_path, monkeypatch):
+    ledger = PrivacyLedger(tmp_path / "ledger", epsilon=100.0)
+    for clf in (model(ledger=ledger), model(ledger=ledger).fit(X, Y, X_PUBLIC)):
+        before = len(ledger.history())
+        with monkeypatch.context() as patched:
+            interrupt(patched, *AFTER[phase])
+            with pytest.raises(KeyboardInterrupt):
+                clf.fit(X[::-1], Y[::-1], X_PUBLIC)
+        assert len(ledger.history()) == before + 1  # once, whatever came of it
+        released = hasattr(clf, "public_labels_") and (clf.public_labels_ >= 0).any()
+        if phase.startswith("student"):
+            assert released and clf.privacy_spent_.n_answered == 40
+            clf.fit_student(X_PUBLIC)  # what is paid for is not lost
+            assert clf.score(X, Y) > 0.8
+            assert len(ledger.history()) == before + 1
+
+
+@pytest.mark.parametrize("call, n_asked", [(2, 20), (3, 40)])
+def test_interrupted_between_stages(call, n_asked, monkeypatch):
+    student = Student()
+    clf = model(aggregator=STAGES, n_queries=[20, 20], student=student, epsilon=20.0)
+    interrupt(monkeypatch, Student, "fit", call)
+    with pytest.raises(KeyboardInterrupt):
+        clf.fit(X, Y, X_PUBLIC)
+    assert clf.query_indices_.size == n_asked == clf.privacy_spent_.n_queries
+    assert clf.privacy_spent_.epsilon <= 20 and len(clf.curator_.votes) == n_asked
+    with pytest.raises(NotFittedError):
+        clf.predict(X)
+
+
+# --- teachers that hang or lie -------------------------------------------------------------------
+
+
+class Hanging(GaussianNB):
+    """One in ten takes long, and then says something."""
+
+    def __init__(self, where="fit"):
+        super().__init__()
+        self.where = where
+
+    def fit(self, X, y):
+        self.slow_ = (X[:, 2] > 50).any()
+        self._hang("fit")
+        return super().fit(X, y)
+
+    def predict(self, X):
+        self._hang("predict")
+        return super().predict(X)
+
+    def _hang(self, where):
+        if self.slow_ and where == self.where:
+            end = time.monotonic() + 1.5
+            while time.monotonic() < end:
+                time.sleep(0.01)
+            print(SECRET, flush=True)
+
+
+@pytest.mark.parametrize("where", ["fit", "predict"])
+@pytest.mark.parametrize("backend", ["sequential", "threading", "loky"])
+def test_a_teacher_that_hangs_fails_the_fit(backend, where, capfd):
+    marked = X.copy()
+    marked[7, 2] = 100
+    clf = model(Hanging(where), timeout=0.4, n_jobs=2, random_state=0)
+    with joblib.parallel_config(backend=backend):
+        start = time.monotonic()
+        with pytest.raises(TeacherError, match=r"teacher \d+ failed: TimeoutError: .* timeout"):
+            clf.fit(marked, Y, X_PUBLIC)
+        if backend != "loky":  # whose workers start first
+            assert time.monotonic() - start < 1.5
+        time.sleep(max(0, start + 2.5 - time.monotonic()))
+    assert SECRET not in "".join(capfd.readouterr())  # it was stopped before it could speak
+    assert "public_labels_" not in vars(clf)
+    assert clf.fit(X, Y, X_PUBLIC).score(X, Y) > 0.8
+
+
+def test_in_time_is_in_time_and_settings_reach_the_thread():
+    without = model(random_state=0, keep_teachers=True).fit(X, Y, X_PUBLIC)
+    threads = threading.active_count()
+    within = model(random_state=0, timeout=60).fit(X, Y, X_PUBLIC)
+    assert np.array_equal(without.curator_.votes, within.curator_.votes)
+    assert threading.active_count() == threads
+
+
+class Unsure(GaussianNB):
+    """Probabilities that are none: scaled, or with something odd in their first row."""
+
+    def __init__(self, scale=1.0, odd=None):
+        super().__init__()
+        self.scale = scale
+        self.odd = odd
+
+    def predict_proba(self, X):
+        proba = super().predict_proba(X) * self.scale
+        if self.odd is not None:
+            proba[0] = self.odd
+        return proba
+
+
+def test_probabilities_that_do_not_sum_to_one_count_as_one_vote():
+    given = {"aggregator": SoftVote(5.0), "random_state": 0, "epsilon": None}
+    want = model(Unsure(), **given).fit(X, Y, X_PUBLIC)
+    for scale in (0.1, 7.0):
+        got = model(Unsure(scale), **given).fit(X, Y, X_PUBLIC)
+        np.testing.assert_allclose(got.curator_.votes, want.curator_.votes, atol=1e-3)
+        assert (got.curator_.votes.sum(axis=1) <= 20).all()
+
+
+@pytest.mark.parametrize(
+    "odd",
+    [(-0.1, 1.1), (np.nan, 1.0), (0.0, 0.0), (np.inf, 0.0)],
+    ids=["negative", "nan", "zero", "inf"],
+)
+def test_what_is_no_probability_fails(odd):
+    with pytest.raises(TeacherError, match="predict_proba"):
+        model(Unsure(odd=odd), aggregator=SoftVote(5.0), epsilon=None).fit(X, Y, X_PUBLIC)
+
+
+class Dying(GaussianNB):
+    def fit(self, X, y):
+        os.kill(os.getpid(), signal.SIGKILL)
+
+
+@pytest.mark.skipif(os.name != "posix", reason="needs SIGKILL")
+def test_a_killed_worker_ends_the_fit_and_the_next_one_works():
+    clf = model(Dying(), n_jobs=2)
+    with pytest.raises(TeacherError, match="a worker died") as caught:
+        clf.fit(X, Y, X_PUBLIC)
+    assert "s3cr3t" not in "".join(traceback.format_exception(caught.value))
+    assert "privacy_spent_" not in vars(clf)
+    assert clf.set_params(base_estimator=GaussianNB()).fit(X, Y, X_PUBLIC).score(X, Y) > 0.8
+
+
+# --- a full disk ---------------------------------------------------------------------------------
+
+FULL = """
+import resource, signal, sys, warnings
+import numpy as np
+from sklearn.naive_bayes import GaussianNB
+from sklearn_pate import PATEClassifier
+
+folder, full = sys.argv[1:]
+signal.signal(signal.SIGXFSZ, signal.SIG_IGN)  # writing beyond the limit is an error, no more
+unlimited = resource.getrlimit(resource.RLIMIT_FSIZE)
+trained = 0
+
+class Teacher(GaussianNB):
+    def fit(self, X, y):
+        global trained
+        trained += 1
+        if trained == 8:
+            resource.setrlimit(resource.RLIMIT_FSIZE, (0, unlimited[1]))
+        return super().fit(X, y)
+
+rng = np.random.default_rng(0)
+X = rng.normal(size=(400, 3))
+y = (X[:, 0] > 0).astype(int)
+clf = PATEClassifier(
+    Teacher(), n_teachers=20, classes=[0, 1], epsilon=5, random_state=0, student=GaussianNB()
+)
+want = clf.fit(X, y, X[:50].copy()).curator_.votes
+clf.set_params(memory=folder)
+if full == "before":
+    resource.setrlimit(resource.RLIMIT_FSIZE, (0, unlimited[1]))
+    try:
+        clf.fit(X, y, X[:50].copy())
+    except ValueError as error:
+        print(error)
+resource.setrlimit(resource.RLIMIT_FSIZE, unlimited)
+trained = 0
+with warnings.catch_warnings(record=True) as caught:
+    warnings.simplefilter("always")
+    got = clf.fit(X, y, X[:50].copy()).curator_.votes
+print(np.array_equal(got, want), len(caught), caught[0].message)
+resource.setrlimit(resource.RLIMIT_FSIZE, unlimited)
+trained = 100
+with warnings.catch_warnings(record=True) as caught:
+    got = clf.fit(X, y, X[:50].copy()).curator_.votes
+print(np.array_equal(got, want), len(caught), trained - 100)
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="needs RLIMIT_FSIZE")
+@pytest.mark.parametrize("full", ["before", "half way"])
+def test_a_full_disk_costs_the_memory_and_not_the_fit(tmp_path, full):
+    command = [sys.executable, "-c", FULL, str(tmp_path / "votes"), full]
+    run = subprocess.run(command, capture_output=True, text=True, timeout=120)
+    *before, half_way, again = run.stdout.splitlines() or [run.stderr] * 2
+    if full == "before":
+        assert re.match(r"memory='.*votes' cannot be written to \(File too large\)", before[0])
+    assert half_way.startswith("True 1 memory could not keep the votes of all teachers")
+    assert again == "True 0 13"

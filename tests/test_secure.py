@@ -1,0 +1,184 @@
+"""Noise from the operating system: its distributions, and that nothing else is drawn from."""
+
+import copy
+import os
+import pickle
+
+import numpy as np
+import pytest
+from scipy import stats
+from sklearn.naive_bayes import GaussianNB
+
+from sklearn_pate import PATEClassifier
+from sklearn_pate.aggregators import (
+    ConfidentGNMax,
+    ExponentialNMax,
+    GNMax,
+    ImmutableArgmax,
+    InteractiveGNMax,
+    LNMax,
+    SoftVote,
+    StableArgmax,
+)
+from sklearn_pate.rdp import DiscreteGaussian, DiscreteLaplace
+from sklearn_pate.secure import SystemGenerator
+from sklearn_pate.smooth_sensitivity import SanitizedRelease
+
+RNG = np.random.default_rng(0)
+X, X_PUBLIC = RNG.normal(size=(400, 3)), RNG.normal(size=(60, 3))
+Y = (X[:, 0] > 0).astype(int)
+N = 200_000
+ALMOST_NEVER = 1e-9  # p-value below which an exact sampler is called wrong
+
+
+@pytest.mark.parametrize(
+    "method, law",
+    [
+        ("random", stats.uniform),
+        ("normal", stats.norm),
+        ("laplace", stats.laplace),
+        ("exponential", stats.expon),
+        ("gumbel", stats.gumbel_r),
+    ],
+)
+def test_continuous_draws_have_their_distribution(method, law):
+    rng = SystemGenerator()
+    drawn = getattr(rng, method)(size=(N // 2, 2))
+    assert drawn.shape == (N // 2, 2) and np.isfinite(drawn).all()
+    assert stats.kstest(drawn.ravel(), law.cdf).pvalue > ALMOST_NEVER
+    assert isinstance(getattr(rng, method)(), float)
+    if method != "random":
+        scale = {"scale": 3.0}
+        scaled = getattr(rng, method)(**scale, size=N)
+        assert stats.kstest(scaled, law(**scale).cdf).pvalue > ALMOST_NEVER
+
+
+@pytest.mark.parametrize("low, high", [(0, 2), (-5, 6), (3, 1000)])
+def test_whole_numbers_are_uniform(low, high):
+    drawn = SystemGenerator().integers(low, high, size=N)
+    assert drawn.min() >= low and drawn.max() < high
+    counts = np.bincount(drawn - low, minlength=high - low)
+    assert stats.chisquare(counts).pvalue > ALMOST_NEVER
+
+
+def test_large_whole_numbers_are_drawn_again_where_some_would_be_likelier():
+    width = 2**63 - 2**61  # two thirds of what does not fit would fall below a third of the width
+    drawn = SystemGenerator().integers(width, size=N) / width
+    assert stats.kstest(drawn, "uniform").pvalue > ALMOST_NEVER
+    assert isinstance(SystemGenerator().integers(width), int)
+    with pytest.raises(ValueError, match="high must exceed low"):
+        SystemGenerator().integers(3, 3)
+
+
+@pytest.mark.parametrize(
+    "noise, source, n",
+    [
+        (DiscreteLaplace(0.05), np.random.default_rng, 10**6),
+        (DiscreteGaussian(40.0), np.random.default_rng, 10**6),
+        (DiscreteLaplace(1.7), SystemGenerator, 10**5),
+        (DiscreteGaussian(0.6), SystemGenerator, 10**5),
+        (DiscreteGaussian(7.5), SystemGenerator, 10**5),
+    ],
+    ids=["laplace", "gaussian", "narrow laplace", "narrow gaussian", "system gaussian"],
+)
+def test_discrete_noise_is_exact(noise, source, n):
+    drawn = noise.sample(source(), (n,))
+    most = int(noise.scale * 4 if noise.scale > 1 else 4)
+    values = np.arange(-most, most + 1)
+    expected = n * np.exp(noise.log_pmf(values))
+    counts = np.bincount(np.clip(drawn, -most - 1, most + 1) + most + 1, minlength=2 * most + 3)
+    inside, outside = counts[1:-1], counts[0] + counts[-1]
+    few = expected < 20  # a cell of its own for all that are rare
+    cells = [*zip(inside[~few], expected[~few], strict=True)]
+    cells.append((inside[few].sum() + outside, n - expected[~few].sum()))
+    observed, wanted = np.array(cells).T
+    assert stats.chisquare(observed, wanted).pvalue > ALMOST_NEVER
+
+
+def test_there_is_no_state_to_take_along():
+    for take in (pickle.dumps, copy.copy, copy.deepcopy):
+        with pytest.raises(TypeError, match="no state"):
+            take(SystemGenerator())
+
+
+class Guarded(SystemGenerator):
+    """Refuses all that is not drawn from the system."""
+
+    def __getattribute__(self, name):
+        own = {*vars(SystemGenerator), "capsule", "bit_generator"}  # what default_rng looks for
+        if not name.startswith("_") and name not in own:
+            raise AssertionError(f"{name} is drawn by numpy")
+        return super().__getattribute__(name)
+
+
+@pytest.mark.parametrize(
+    "aggregator",
+    [
+        LNMax(0.05),
+        GNMax(4.0),
+        GNMax(4.0, noise="discrete"),
+        LNMax(0.05, noise="discrete"),
+        ExponentialNMax(0.05),
+        ConfidentGNMax(30, 4.0, 4.0),
+        InteractiveGNMax(3, 4.0, 4.0, 0.9),
+        ImmutableArgmax(gamma=0.05),
+        StableArgmax(run_epsilon=5.0),
+        SoftVote(4.0),
+    ],
+    ids=lambda aggregator: type(aggregator).__name__ + getattr(aggregator, "noise", "")[:1],
+)
+def test_mechanisms_draw_from_the_system_alone(aggregator):
+    votes, proba = np.array([[40, 8, 2]] * 50), np.full((50, 3), 1 / 3)
+    labels, paid = aggregator.draw(votes, proba, Guarded())
+    assert labels.shape == paid.shape == (50,) and (labels < 3).all()
+
+
+def test_a_released_cost_draws_from_the_system_alone():
+    release = SanitizedRelease(order=20.0, beta=0.01, sigma_cost=5.0, sigma_scale=5.0)
+    drawn = release.draw(np.exp(-np.arange(30.0)), np.arange(20), Guarded())
+    assert np.isfinite(drawn)
+
+
+def test_a_fit_draws_all_noise_from_the_system(monkeypatch):
+    asked, urandom = [], os.urandom
+    monkeypatch.setattr("sklearn_pate.secure.urandom", lambda n: asked.append(n) or urandom(n))
+    for aggregator in (GNMax(5.0), ConfidentGNMax(10, 5.0, 5.0), GNMax(5.0, noise="discrete")):
+        given = {"n_teachers": 20, "epsilon": None, "classes": [0, 1], "aggregator": aggregator}
+        asked.clear()
+        PATEClassifier(GaussianNB(), **given).fit(X, Y, X_PUBLIC)
+        assert not asked
+        clf = PATEClassifier(GaussianNB(), secure=True, **given).fit(X, Y, X_PUBLIC)
+        assert sum(asked) >= 60 * 8  # eight bytes a query and class at least
+        assert clf.score(X, Y) > 0.8
+        pickle.dumps(clf)
+    clf.fit_votes(clf.poll(X, Y, X_PUBLIC), X_PUBLIC)
+
+
+def test_a_private_test_draws_from_the_system_alone():
+    test = (
+        PATEClassifier(
+            GaussianNB(),
+            n_teachers=250,
+            aggregator=GNMax(25.0),
+            accounting="ptr",
+            n_queries=200,
+            epsilon=2.2,
+            classes=[0, 1],
+        )
+        .plan(X, Y, RNG.normal(size=(200, 3)))
+        .test
+    )
+    outcomes = {test.passes(np.tile([n, 250 - n], (200, 1)), Guarded()) for n in (250, 125)}
+    assert outcomes == {True, False}
+
+
+@pytest.mark.parametrize("call", ["fit", "plan", "poll", "fit_votes"])
+def test_a_seed_is_refused(call):
+    clf = PATEClassifier(GaussianNB(), n_teachers=20, classes=[0, 1], secure=True, random_state=0)
+    with pytest.raises(
+        ValueError, match="secure=True .* give random_state=None, got random_state=0"
+    ):
+        if call == "fit_votes":
+            clf.fit_votes(np.full((60, 2), 10), X_PUBLIC)
+        else:
+            getattr(clf, call)(X, Y, X_PUBLIC)
