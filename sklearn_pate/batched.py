@@ -2,7 +2,7 @@
 
 import contextlib
 import copy
-from collections import defaultdict
+import itertools
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,7 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 from skorch import NeuralNetClassifier
 from skorch.dataset import Dataset
 from torch import nn
-from torch.func import functional_call, stack_module_state, vmap
+from torch.func import functional_call, vmap
 
 __all__ = ["BatchedTeachers"]
 
@@ -169,10 +169,14 @@ class BatchedTeachers(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
     def train(self, parts, X_query, *, proba=False, keep=False):
         """Train teachers together and let them vote.
 
+        Which are trained together, and on what random numbers, depends on their order alone: a
+        record that changes moves no other teacher, not even by rounding.
+
         Parameters
         ----------
         parts : iterable of (key, network, seed, X, codes)
-            The network of each teacher is unfitted, and is used up.
+            One for each teacher, in order. Networks are unfitted, and are used up. None as network:
+            its place is kept, and nothing trained.
         X_query : ndarray with n_queries rows
             Public points to vote on.
         proba : bool, default=False
@@ -184,29 +188,21 @@ class BatchedTeachers(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         ------
         key
             Of the teacher.
-        voted : ndarray of shape (n_queries,) or (n_queries, n_outputs)
-            Its labels, or the probabilities.
+        voted : ndarray of shape (n_queries,) or (n_queries, n_outputs), or None
+            Its labels, or the probabilities; None without a network.
         fitted : NeuralNetClassifier or None
             If kept.
         """
-        waiting = defaultdict(list)  # by number of steps, which an optimizer counts
-        for key, network, seed, X, codes in parts:
-            member = _Member.of(key, network, seed, X, codes)
-            alike = waiting[member.n_steps]
-            alike.append(member)
-            if len(alike) == self._chunk():
-                yield from self._train_chunk(alike, X_query, proba, keep)
-                alike.clear()
-        for alike in waiting.values():
-            if alike:
-                yield from self._train_chunk(alike, X_query, proba, keep)
-
-    def _chunk(self):
         on_gpu = str(self.estimator.device).startswith("cuda")
-        return self.max_teachers or (256 if on_gpu else 16)
+        n_together, parts = self.max_teachers or (256 if on_gpu else 16), iter(parts)
+        while members := [_Member.of(*part) for part in itertools.islice(parts, n_together)]:
+            yield from self._train(members, X_query, proba, keep)
 
-    def _train_chunk(self, members, X_query, proba, keep):
+    def _train(self, members, X_query, proba, keep):
         """Train some; half as many at a time if memory does not suffice."""
+        if not any(member.network for member in members):
+            yield from ((member.key, None, None) for member in members)
+            return
         try:
             results = list(self._train_stack(members, X_query, proba, keep))
         except torch.cuda.OutOfMemoryError:
@@ -216,32 +212,36 @@ class BatchedTeachers(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         if results is None:  # outside of the handler, whose traceback holds on to memory
             torch.cuda.empty_cache()
             half = (len(members) + 1) // 2
-            yield from self._train_chunk(members[:half], X_query, proba, keep)
-            yield from self._train_chunk(members[half:], X_query, proba, keep)
+            yield from self._train(members[:half], X_query, proba, keep)
+            yield from self._train(members[half:], X_query, proba, keep)
         else:
             yield from results
 
     def _train_stack(self, members, X_query, proba, keep):
         device = torch.device(self.estimator.device)
-        stack = _Stack([member.network for member in members], device, self.autocast, self.compile)
+        known = next(member for member in members if member.network)
+        networks = [member.network or known.network for member in members]
+        steps = [member.n_steps for member in members]
+        stack = _Stack(networks, steps, device, self.autocast, self.compile)
         first = np.cumsum([0, *(len(member.y) for member in members[:-1])])
-        X = torch.cat([member.X for member in members]).to(device)
-        y = torch.cat([member.y for member in members]).to(device)
+        X, y = (torch.cat([getattr(m, of) for m in members if m.network]) for of in "Xy")
+        X, y = X.to(device), y.to(device)
         states = [member.state for member in members]
-        with _seeded(members[0].seed, device):
-            for _ in range(self.estimator.max_epochs):
-                rows, weight = _epoch(members, states, first)
+        batch_size = known.loader.batch_size
+        for epoch in range(self.estimator.max_epochs):
+            rows, weight = _epoch(members, states, first, batch_size)
+            with _seeded(hash((members[0].seed, epoch)), device):
                 for step in range(rows.shape[1]):
                     chosen = torch.from_numpy(rows[:, step]).to(device)
                     mask = torch.from_numpy(weight[:, step]).to(device)
-                    stack.step(X[chosen], y[chosen], mask)
-        queries, n_rows = (
-            torch.from_numpy(np.array(X_query)).to(device),
-            members[0].n_rows(len(X_query)),
-        )
+                    stack.step(X[chosen], y[chosen], mask, step)
+        queries, n_rows = torch.from_numpy(np.array(X_query)).to(device), known.n_rows(len(X_query))
         if device.type == "cuda":
             n_rows = max(n_rows, _ROWS_ON_GPU)
         for i, member in enumerate(members):
+            if not member.network:
+                yield member.key, None, None
+                continue
             output = stack.predict(i, queries, n_rows)
             voted = member.proba(output) if proba else output.argmax(axis=1)
             yield member.key, voted, member.fitted(stack.state(i)) if keep else None
@@ -263,12 +263,12 @@ class BatchedTeachers(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
                     return "rows of a batch influence each other, as in batch normalisation"
                 if any(not torch.equal(before[k], v) for k, v in module.named_buffers()):
                     return "buffers change in training, as those of batch normalisation do"
-                stack = _Stack(networks, torch.device("cpu"))
+                stack = _Stack(networks, [1, 2], torch.device("cpu"))
                 labels, mask = (
                     torch.zeros(2, len(rows), dtype=torch.int64),
                     torch.ones(2, len(rows)),
                 )
-                stack.step(torch.stack([rows] * 2), labels, mask)
+                stack.step(torch.stack([rows] * 2), labels, mask, 0)
                 stack.predict(0, rows, len(rows))
         except Exception as error:
             return f"they failed when tried together on public rows ({type(error).__name__})"
@@ -286,17 +286,19 @@ class _Member:
 
     key: Any
     seed: int
-    network: NeuralNetClassifier
-    X: torch.Tensor
-    y: torch.Tensor
-    loader: Any
-    validates: bool
-    state: torch.Tensor  # of its own random numbers
-    n_steps: int
-    classes: np.ndarray
+    network: NeuralNetClassifier | None
+    X: torch.Tensor | tuple = ()
+    y: torch.Tensor | tuple = ()
+    loader: Any = None
+    validates: bool = False
+    state: torch.Tensor | None = None  # of its own random numbers
+    n_steps: int = 0
+    classes: np.ndarray | None = None
 
     @classmethod
     def of(cls, key, network, seed, X, codes):
+        if network is None:
+            return cls(key, seed, None)
         with _seeded(seed, torch.device("cpu")):
             _initialized(network)
             train, valid = network.get_split_datasets(X, codes)
@@ -304,8 +306,7 @@ class _Member:
         rows = getattr(train, "indices", np.arange(len(codes)))
         loader = network.get_iterator(range(len(rows)), training=True)
         X, y = torch.from_numpy(X[rows]), torch.from_numpy(codes[rows])
-        classes = np.unique(codes)
-        steps = len(loader.batch_sampler)
+        steps, classes = len(loader.batch_sampler), np.unique(codes)
         return cls(key, seed, network, X, y, loader, valid is not None, state, steps, classes)
 
     def batches(self, state):
@@ -338,24 +339,27 @@ class _Member:
 
 
 class _Stack:
-    """Networks of one kind, their parameters stacked."""
+    """Networks of one kind, their parameters stacked.
 
-    def __init__(self, networks, device, autocast=None, compile=False):
-        network = networks[0]
-        self.params, self.buffers = (
-            {name: value.detach().to(device) for name, value in part.items()}
-            for part in stack_module_state([n.module_ for n in networks])
-        )
-        trained = []
-        for name, param in network.module_.named_parameters():
-            self.params[name].requires_grad_(param.requires_grad)
-            trained.append((name, self.params[name]))
-        args, kwargs = network.get_params_for_optimizer("optimizer", trained)
-        self.optimizer = network.optimizer(*args, **kwargs)
+    An optimizer counts its steps, so those that take equally many share one.
+    """
+
+    def __init__(self, networks, steps, device, autocast=None, compile=False):
+        network, self.device = networks[0], device
+        self.groups = []  # (steps, parameters, optimizer)
+        self.place = np.empty((len(networks), 2), dtype=int)  # of each: group, place therein
+        for n_steps in np.unique(steps):
+            members = np.flatnonzero(np.equal(steps, n_steps))
+            params = self._stacked([dict(networks[i].module_.named_parameters()) for i in members])
+            args, kwargs = network.get_params_for_optimizer("optimizer", list(params.items()))
+            self.place[members] = [(len(self.groups), k) for k in range(len(members))]
+            self.groups.append((n_steps, params, network.optimizer(*args, **kwargs)))
+        self.buffers = self._stacked([dict(n.module_.named_buffers()) for n in networks])
+        # places in all groups laid end to end
+        self.order = torch.from_numpy(np.argsort(np.lexsort(self.place.T[::-1]))).to(device)
         self.module = copy.deepcopy(network.module_).to(device)
         self.criterion = copy.deepcopy(network.criterion_).to(device)
         self.criterion.reduction = "none"
-        self.device, self.n = device, len(networks)
         self.forward = vmap(self._forward, in_dims=0, randomness="different")
         if compile:
             self.forward = torch.compile(self.forward)
@@ -363,15 +367,28 @@ class _Stack:
         if autocast is not None:
             self.cast = torch.autocast(device.type, getattr(torch, autocast))
 
+    def _stacked(self, tensors):
+        return {
+            name: torch.stack([own[name].detach() for own in tensors])
+            .to(self.device)
+            .requires_grad_(first.requires_grad)
+            for name, first in tensors[0].items()
+        }
+
     def _forward(self, params, buffers, X):
         return functional_call(self.module, (params, buffers), (X,))
 
-    def step(self, X, y, mask):
-        """Take a step of every network; rows where `mask` is 0 do not count."""
+    def step(self, X, y, mask, k):
+        """Take step `k` of an epoch, with those that have as many; rows of mask 0 do not count."""
         self.module.train()
-        self.optimizer.zero_grad()
+        for _, _, optimizer in self.groups:
+            optimizer.zero_grad()
+        params = {
+            name: torch.cat([own[name] for _, own, _ in self.groups])[self.order]
+            for name in self.groups[0][1]
+        }
         with self.cast:
-            output = self.forward(self.params, self.buffers, X).flatten(0, 1)
+            output = self.forward(params, self.buffers, X).flatten(0, 1)
             if isinstance(self.criterion, nn.NLLLoss):  # as skorch does
                 output = torch.log(output + torch.finfo(output.dtype).eps)
             losses = self.criterion(output, y.flatten()).view(mask.shape)
@@ -379,8 +396,10 @@ class _Stack:
             total = (mask * self.criterion.weight[y]).sum(dim=1)
         else:
             total = mask.sum(dim=1)
-        ((losses * mask).sum(dim=1) / total).sum().backward()
-        self.optimizer.step()
+        ((losses * mask).sum(dim=1) / total.clamp(min=1e-30)).sum().backward()
+        for n_steps, _, optimizer in self.groups:
+            if k < n_steps:
+                optimizer.step()
 
     @torch.no_grad()
     def predict(self, i, X, n_rows):
@@ -397,25 +416,24 @@ class _Stack:
         return torch.cat(outputs).cpu().numpy()
 
     def state(self, i):
-        stacked = self.params | self.buffers
-        return {name: value[i].detach() for name, value in stacked.items()}
+        group, k = self.place[i]
+        own = {name: value[k].detach() for name, value in self.groups[group][1].items()}
+        return own | {name: value[i] for name, value in self.buffers.items()}
 
 
-def _epoch(members, states, first):
+def _epoch(members, states, first, batch_size):
     """Rows and weights of all batches, (n_members, n_steps, batch_size); moves the states on."""
-    batches, ours = [], torch.random.get_rng_state()
-    for i, member in enumerate(members):
-        own, states[i] = member.batches(states[i])
-        batches.append(own)
-    torch.random.set_rng_state(ours)
-    longest = max((len(batch) for own in batches for batch in own), default=0)
-    shape = len(members), members[0].n_steps, longest
+    shape = len(members), max(member.n_steps for member in members), batch_size
     rows, weight = np.zeros(shape, dtype=np.int64), np.zeros(shape, dtype=np.float32)
-    for i, own in enumerate(batches):
-        for step, batch in enumerate(own):
-            rows[i, step] = first[i] + batch[0]  # what fills up a short batch does not count
-            rows[i, step, : len(batch)] = first[i] + np.asarray(batch)
-            weight[i, step, : len(batch)] = 1
+    with torch.random.fork_rng([]):
+        for i, member in enumerate(members):
+            if not member.network:
+                continue
+            batches, states[i] = member.batches(states[i])
+            rows[i] = first[i]  # what fills up a short batch, or a step too many, does not count
+            for step, batch in enumerate(batches):
+                rows[i, step, : len(batch)] = first[i] + np.asarray(batch)
+                weight[i, step, : len(batch)] = 1
     return rows, weight
 
 
@@ -455,6 +473,8 @@ def _why_not(network):
         "dataset": network.dataset is Dataset,
         "predict_nonlinearity": network.predict_nonlinearity in ("auto", None),
         "compile": not network.compile,
+        "batch_size": network.get_params().get("iterator_train__batch_size", network.batch_size)
+        > 0,
     }
     for name, value in network.get_params(deep=False).items():
         prefix, _, rest = name.partition("__")

@@ -569,35 +569,36 @@ def _train_together(batched, tasks, X_query, n_classes, temperature, keep):
 
     `tasks` are the arguments of that function.
     """
-    ready, i, n_queries = [], None, _num_samples(X_query)  # ready: what needs no training
+    i, n_queries = None, _num_samples(X_query)
 
     def parts():
         nonlocal i
         for i, _, data, settings, _, memory, key in tasks:
             (X, codes, *_), key = _loaded(data, memory, key)
-            if (constant := _constant(i, codes, n_queries, settings)) is not None:
-                ready.append((i, constant, None, None, True))
+            constant = _constant(i, codes, n_queries, settings)
+            if constant is not None:
+                yield (i, (constant, None), None, None), None, settings[1], None, None
                 continue
             recall = memory.cache(_recall, ignore=["result"])
             try:
-                ready.append((i, *recall(key, None), None, True))
+                yield (i, recall(key, None), None, None), None, settings[1], None, None
             except KeyError:
                 network = silent(set_seeds(clone(batched.estimator), settings[1]))
                 classes = network.classes if network.classes is not None else np.unique(codes)
                 keep_it = partial(_keep, memory, recall, key)
-                yield (i, classes, keep_it), network, settings[1], X, codes
+                yield (i, None, classes, keep_it), network, settings[1], X, codes
 
     try:
         trained = batched.train(parts(), X_query, proba=temperature is not None, keep=keep)
-        for (k, classes, keep_it), voted, fitted in trained:
-            yield from ready
-            ready.clear()
+        for (k, known, classes, keep_it), voted, fitted in trained:
+            if known is not None:
+                yield k, *known, None, True
+                continue
             if temperature is None:
                 voted = _compact(_check_voted(voted, n_queries, n_classes), n_classes)
             else:
                 voted = _shares(voted, classes, n_classes, temperature)
             yield k, voted, fitted, None, keep_it((voted, fitted))
-        yield from ready
     except KeyboardInterrupt:
         raise KeyboardInterrupt from None
     except (Exception, SystemExit) as error:
