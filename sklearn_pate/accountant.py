@@ -10,10 +10,12 @@ from numbers import Integral
 import numpy as np
 from sklearn.base import clone
 
+from .aggregators import Aggregator
 from .exceptions import BudgetExceededError, PrivacyLeakWarning
 from .rdp import (
     DEFAULT_ORDERS,
     Cost,
+    check_delta,
     composition,
     epsilon_by_order,
     exact_rdp,
@@ -276,13 +278,14 @@ def plan_queries(
         _check_fixed(aggregators, n_queries, epsilon)
     else:
         wanted = _calibrate(aggregators, wanted, n_queries, epsilon, delta, public)
+    costs = [stage.costs(n_teachers=n_teachers, n_classes=n_classes) for stage in aggregators]
     for stage, n in zip(aggregators, wanted, strict=True):
+        _check_threshold(stage, n_teachers)
         _warn_if_drowned(stage, n_teachers, n)
         if stage.caveat is not None:
             warnings.warn(f"{stage}: {stage.caveat}", PrivacyLeakWarning, stacklevel=5)
     if accounting == "ptr":
-        return _plan_test(aggregators[0], n_queries, epsilon, delta, public)
-    costs = [stage.costs(n_teachers=n_teachers, n_classes=n_classes) for stage in aggregators]
+        return _plan_test(aggregators[0], wanted[0], epsilon, delta, public)
 
     def total(wanted):
         parts = [cost(n) for cost, n in zip(costs, wanted, strict=True)]
@@ -292,6 +295,12 @@ def plan_queries(
         cost = total(wanted)
         return Plan(list(zip(aggregators, wanted, strict=True)), *cost.epsilon(delta), cost)
 
+    own = total(wanted).delta
+    if epsilon is not None and own >= delta:
+        raise ValueError(
+            f"failure_probability of the aggregator, {own:g} in all, must be below delta="
+            f"{delta:g}, of which it is a part"
+        )
     if epsilon is None or total(wanted).epsilon(delta)[0] <= epsilon:
         return plan(wanted)
     if len(aggregators) == 1 and not _has_check(aggregators[0], public):
@@ -316,6 +325,14 @@ def plan_queries(
 def _check_stages(aggregator, n_queries, n_public):
     """Return clones of the aggregators, and the queries wanted of each, as lists."""
     staged = isinstance(aggregator, list)
+    if aggregator == []:
+        raise ValueError("aggregator must not be an empty list; give at least 1 stage")
+    for stage in aggregator if staged else [aggregator]:
+        if not isinstance(stage, Aggregator):
+            raise ValueError(
+                f"aggregator must be an Aggregator, or a list of them, each an instance; "
+                f"got {stage!r}"
+            )
     aggregators = [clone(stage) for stage in (aggregator if staged else [aggregator])]
     if staged and (not isinstance(n_queries, list) or len(n_queries) != len(aggregators)):
         raise ValueError(
@@ -328,7 +345,7 @@ def _check_stages(aggregator, n_queries, n_public):
             "aggregators or one number"
         )
     wanted = n_queries if staged else [n_public if n_queries is None else n_queries]
-    if not aggregators or any(not isinstance(n, Integral) or n < 1 for n in wanted):
+    if any(not isinstance(n, Integral) or n < 1 for n in wanted):
         raise ValueError(
             "every stage needs an aggregator and a number of queries, at least 1; "
             f"got n_queries={n_queries!r} for {len(aggregators)} aggregator(s)"
@@ -501,6 +518,16 @@ def _plan_test(aggregator, n_queries, epsilon, delta, public):
     return Plan(stages, epsilon, "propose-test-release", cost, test=test)
 
 
+def _check_threshold(aggregator, n_teachers):
+    """Refuse a threshold that no votes reach: every query would be paid for and not answered."""
+    threshold = getattr(aggregator, "threshold", None)
+    if isinstance(threshold, Integral) and threshold > n_teachers:
+        raise ValueError(
+            f"threshold={threshold} of {aggregator} is more than n_teachers={n_teachers}, so that "
+            "no votes reach it; lower it, or give a share of the teachers as a float in (0, 1]"
+        )
+
+
 def _warn_if_drowned(aggregator, n_teachers, n_queries):
     """Warn if unanimous teachers would often lose to the noise: public numbers only.
 
@@ -633,7 +660,7 @@ class Curator:
         float
             Epsilon, at least 0; inf without noise.
         """
-        delta = self._delta if delta is None else delta
+        delta = check_delta(self._delta if delta is None else delta)
         if method == "data_independent" and self._cap is not None:
             if delta != self._delta:
                 raise ValueError(

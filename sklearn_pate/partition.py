@@ -15,6 +15,9 @@ from typing import NamedTuple
 import numpy as np
 import pandas as pd
 
+from .rdp import as_array
+from .teachers import _masked
+
 __all__ = [
     "Assignment",
     "GroupPartition",
@@ -170,6 +173,7 @@ def assign_teachers(partition, n_records, n_teachers, *, unit, index=None, group
         )
     if groups is not None:
         groups = _check_groups(groups, n_records)
+    given = partition
     if isinstance(partition, str):
         if partition not in PARTITIONS:
             raise ValueError(
@@ -179,8 +183,21 @@ def assign_teachers(partition, n_records, n_teachers, *, unit, index=None, group
         partition = GroupPartition() if by_group else PARTITIONS[partition]()
         unit = "group" if by_group else unit
     seed = np.random.SeedSequence() if seed is None else seed
-    teacher = partition.assign(n_records, n_teachers, index=index, groups=groups, seed=seed)
-    teacher = np.asarray(teacher)
+    if isinstance(partition, type) or not isinstance(getattr(partition, "adjacency", None), str):
+        raise ValueError(
+            "partition must be an object (no class) with a string adjacency, the change of the "
+            f"data that reaches one teacher at most; got {partition!r}"
+        )
+    try:
+        teacher = as_array(
+            "what partition.assign returns",
+            partition.assign(n_records, n_teachers, index=index, groups=groups, seed=seed),
+        )
+    except Exception as error:
+        if isinstance(given, str):
+            raise
+        # One that is not ours may quote identifiers, as a KeyError does
+        raise ValueError(f"partition.assign failed: {_masked(error)}") from None
     if isinstance(partition, PredefinedPartition):
         n_teachers = int(teacher.max()) + 1
     if teacher.shape != (n_records,) or teacher.dtype.kind not in "iu":
@@ -203,8 +220,9 @@ def assign_teachers(partition, n_records, n_teachers, *, unit, index=None, group
 
 def _check_groups(groups, n_records):
     """Return the spelling of each record's group identifier."""
-    if np.ndim(groups) == 0 or len(groups) != n_records:
-        shape = np.shape(groups)
+    listed = hasattr(groups, "__len__") and not isinstance(groups, str | dict)
+    shape = groups.shape if hasattr(groups, "shape") else (len(groups),) if listed else ()
+    if shape != (n_records,):
         raise ValueError(
             f"groups must have one identifier per record, shape ({n_records},); got shape {shape}"
         )

@@ -6,6 +6,7 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 
 from ._sklearn import HasMethods, _fit_context, _num_samples, _safe_indexing
+from .rdp import as_array
 
 __all__ = ["SoftLabelClassifier"]
 
@@ -72,7 +73,7 @@ class SoftLabelClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         ValueError
             If the rows of soft labels are no distributions, or `estimator` takes no weights.
         """
-        y = np.asarray(y)
+        y = as_array("y", y)
         if y.ndim == 1:
             self.estimator_ = clone(self.estimator).fit(X, y)
             self.classes_ = self.estimator_.classes_
@@ -83,8 +84,9 @@ class SoftLabelClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
                 "y must hold one label or one distribution over at least 2 classes for each of the "
                 f"{n_samples} rows of X; got shape {shape}"
             )
-        if not np.isfinite(y).all() or (y < 0).any() or not np.allclose(y.sum(axis=1), 1):
-            raise ValueError("every row of soft labels must be a distribution: at least 0, sum 1")
+        numbers = y.dtype.kind in "iufb" and np.isfinite(y).all()
+        if not numbers or (y < 0).any() or not np.allclose(y.sum(axis=1), 1):
+            raise ValueError("every row of soft labels y must be a distribution: at least 0, sum 1")
         if not has_fit_parameter(self.estimator, "sample_weight"):
             raise ValueError(
                 f"the fit of {self.estimator!r} takes no sample_weight, which soft labels "

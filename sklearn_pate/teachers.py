@@ -134,7 +134,8 @@ class Sites:
         if not callable(self.load):
             raise ValueError(f"load must be callable, load(name) -> (X, y); got {self.load!r}")
         names = self.names
-        if isinstance(names, str) or not len(names) or len(set(names)) < len(names):
+        several = hasattr(names, "__len__") and not isinstance(names, str)
+        if not several or not len(names) or len({*map(str, names)}) < len(names):
             raise ValueError(f"names must be a sequence of distinct names, at least 1; got {names}")
 
     def __repr__(self):
@@ -365,8 +366,14 @@ def private_memory(memory):
     """
     if not isinstance(memory, str | os.PathLike):
         return memory
-    os.makedirs(memory, mode=0o700, exist_ok=True)
-    os.makedirs(os.path.join(memory, "joblib"), mode=0o700, exist_ok=True)  # joblib's own name
+    try:
+        os.makedirs(memory, mode=0o700, exist_ok=True)
+        os.makedirs(os.path.join(memory, "joblib"), mode=0o700, exist_ok=True)  # joblib's own name
+    except OSError as error:
+        raise ValueError(
+            f"memory={os.fspath(memory)!r} cannot be made a folder ({type(error).__name__}: "
+            f"{error.strerror}); give the path of one that can be written"
+        ) from None
     return Memory(memory, verbose=0)
 
 
