@@ -25,7 +25,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from ._sklearn import Interval, StrOptions, _fit_context, _safe_indexing
 from .classifier import PATEClassifier
-from .classifier.checks import check_private
+from .classifier.checks import check_private, warn_if_delta_is_large
 from .exceptions import BudgetExceededError, StudentError
 from .partition import assign_teachers, identifiers
 from .public import public_rows
@@ -397,8 +397,10 @@ class _PrivateSearch(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         count = self._trial_count(len(candidates))
         plans, cost = self._calibrate(candidates, given, judge, count)
         epsilon = cost.epsilon(self.delta)[0]
+        told = plans[0].spent
+        warn_if_delta_is_large(self.delta, told.adjacency, len(codes), told.n_teachers, 4)
         spent = replace(
-            plans[0].spent,
+            told,
             epsilon=epsilon,
             delta=self.delta,
             method="tuning",

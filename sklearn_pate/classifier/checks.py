@@ -10,9 +10,16 @@ from sklearn.utils.multiclass import check_classification_targets
 
 from .._sklearn import _num_samples
 from ..exceptions import PrivacyLeakWarning
+from ..partition import RandomPartition
 from ..rdp import as_array
 
-__all__ = ["check_classes", "check_dtypes", "check_private", "indexable_rows"]
+__all__ = [
+    "check_classes",
+    "check_dtypes",
+    "check_private",
+    "indexable_rows",
+    "warn_if_delta_is_large",
+]
 
 
 def check_private(X, y, classes, sample_weight):
@@ -75,6 +82,18 @@ def check_classes(labels, name="classes"):
     return classes
 
 
+def warn_if_delta_is_large(delta, adjacency, n_records, n_teachers, stacklevel=5):
+    """Warn of a delta that pays for a whole record's release; from public numbers alone."""
+    public = n_records is not None and adjacency == RandomPartition.adjacency
+    number, of = (n_records, "records") if public else (n_teachers, "teachers")
+    if delta * number >= 1:
+        warnings.warn(
+            f"delta={delta:g} is not below one over the number of {of}, {number}: publishing one "
+            "of them at random would be as private. Choose delta well below that",
+            stacklevel=stacklevel,
+        )
+
+
 def _encode(y, classes):
     """Labels as codes into the sorted classes."""
     y = _check_labels(y)
@@ -111,7 +130,7 @@ def _check_labels(y):
             f"targets are not supported; got shape {shape}"
         )
     if np.asarray(y).dtype.kind == "c":  # scikit-learn's message quotes them all
-        raise ValueError("y must hold labels: text, integers or booleans; got complex numbers")
+        raise ValueError("Complex data not supported: y must hold text, integers or booleans")
     y = column_or_1d(y, warn=True)
     if pd.isna(y).any() or (y.dtype.kind == "f" and np.isinf(y).any()):
         raise ValueError("Input y contains NaN or infinity; every private record needs a label")

@@ -28,7 +28,7 @@ from .._sklearn import (
 from ..accountant import Asked, Curator, PrivacySpent, plan_queries
 from ..aggregators import Aggregator, GNMax
 from ..exceptions import PrivacyLeakWarning, PrivacyTestError, StudentError
-from ..partition import Assignment, PredefinedPartition, RandomPartition, assign_teachers
+from ..partition import Assignment, PredefinedPartition, assign_teachers
 from ..public import public_rows
 from ..queries import (
     DiversityQueries,
@@ -51,7 +51,13 @@ from ..teachers import (
     set_seeds,
     torch_seeded,
 )
-from .checks import check_classes, check_dtypes, check_private, indexable_rows
+from .checks import (
+    check_classes,
+    check_dtypes,
+    check_private,
+    indexable_rows,
+    warn_if_delta_is_large,
+)
 from .progress import Progress
 from .saving import Saved
 
@@ -791,7 +797,9 @@ class PATEClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
                     f"on the labels before; {what} needs all queries at once. Use "
                     "query_strategy='random'"
                 )
-        _warn_if_delta_is_large(self.delta, parts)
+        dealt = parts.teacher if isinstance(parts, Assignment) else parts.teacher_indices
+        n_records = None if dealt is None else len(dealt)
+        warn_if_delta_is_large(self.delta, parts.adjacency, n_records, parts.n_teachers)
         spent = PrivacySpent(
             epsilon=plan.epsilon,
             delta=self.delta,
@@ -1140,26 +1148,6 @@ def _check_classifier(name, estimator):
         raise ValueError(
             f"{name} must be a classifier: teachers and student must be classifiers, as they vote "
             f"for classes; got {estimator!r}"
-        )
-
-
-def _warn_if_delta_is_large(delta, parts):
-    """Warn of a delta at which whole records may be given away, from public numbers only."""
-    known = parts.adjacency == RandomPartition.adjacency  # the number of records is public
-    teacher = parts.teacher if isinstance(parts, Assignment) else parts.teacher_indices
-    of, number = (
-        ("records", len(teacher))
-        if known and teacher is not None
-        else (
-            "teachers",
-            parts.n_teachers,
-        )
-    )
-    if delta * number >= 1:
-        warnings.warn(
-            f"delta={delta:g} is not below one over the number of {of}, {number}: a mechanism that "
-            "gives one of them away has as much. Choose delta well below that",
-            stacklevel=5,
         )
 
 
