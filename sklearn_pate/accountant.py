@@ -279,6 +279,12 @@ def plan_queries(
     else:
         wanted = _calibrate(aggregators, wanted, n_queries, epsilon, delta, public)
     costs = [stage.costs(n_teachers=n_teachers, n_classes=n_classes) for stage in aggregators]
+    own = sum(cost(n).delta for cost, n in zip(costs, wanted, strict=True))
+    if epsilon is not None and own >= delta:
+        raise ValueError(
+            f"failure_probability of the aggregator, {own:g} in all, must be below delta="
+            f"{delta:g}, of which it is a part"
+        )
     for stage, n in zip(aggregators, wanted, strict=True):
         _check_threshold(stage, n_teachers)
         _warn_if_drowned(stage, n_teachers, n)
@@ -295,12 +301,6 @@ def plan_queries(
         cost = total(wanted)
         return Plan(list(zip(aggregators, wanted, strict=True)), *cost.epsilon(delta), cost)
 
-    own = total(wanted).delta
-    if epsilon is not None and own >= delta:
-        raise ValueError(
-            f"failure_probability of the aggregator, {own:g} in all, must be below delta="
-            f"{delta:g}, of which it is a part"
-        )
     if epsilon is None or total(wanted).epsilon(delta)[0] <= epsilon:
         return plan(wanted)
     if len(aggregators) == 1 and not _has_check(aggregators[0], public):

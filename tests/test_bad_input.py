@@ -95,12 +95,14 @@ class Teacher(GaussianNB):
         return super().fit(X, y, sample_weight)
 
 
+#: Noise that is given needs no calibration, which takes its time
+QUICK = {"n_teachers": 4, "classes": [0, 1], "n_queries": 6, "epsilon": 20.0}
+QUICK["aggregator"] = GNMax(1.5)
 MADE: list[Any] = []
 
 
 def pate(**params):
-    defaults = {"n_teachers": 4, "classes": [0, 1], "epsilon": 20.0, "n_queries": 6}
-    MADE.append(PATEClassifier(**({"base_estimator": Teacher()} | defaults | params)))
+    MADE.append(PATEClassifier(**({"base_estimator": Teacher()} | QUICK | params)))
     return MADE[-1]
 
 
@@ -122,8 +124,7 @@ def search(params=None, grid=None, clf=None, **given):
 
 @functools.cache
 def fitted():
-    clf = PATEClassifier(GaussianNB(), n_teachers=4, classes=[0, 1], epsilon=20.0, n_queries=6)
-    return clf.fit(X, Y, X_PUBLIC)
+    return PATEClassifier(GaussianNB(), **QUICK).fit(X, Y, X_PUBLIC)
 
 
 @functools.cache
@@ -131,14 +132,14 @@ def stopped():
     """A fit that a budget stopped: what it cost is known at its own delta only."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        aggregator = ConfidentGNMax(0.5, sigma1=4.0, sigma2=4.0)
-        return fit_votes(aggregator=aggregator, n_queries=30, epsilon=3.5)
+        params = {"aggregator": ConfidentGNMax(0.5, 4.0, 4.0), "n_queries": 30, "epsilon": 3.5}
+        return PATEClassifier(GaussianNB(), **(QUICK | params)).fit_votes(VOTES, X_PUBLIC)
 
 
 @functools.cache
 def polled(temperature=None):
     aggregator = None if temperature is None else SoftVote(5.0, temperature=temperature)
-    params = {"n_teachers": 4, "classes": [0, 1], "aggregator": aggregator}
+    params = QUICK | {"aggregator": aggregator}
     return PATEClassifier(GaussianNB(), **params).poll(X, Y, X_PUBLIC)
 
 
@@ -228,6 +229,8 @@ def short(value):
     return type(value).__name__ if " at 0x" in text else text
 
 
+PTR, CALIBRATED = {"accounting": "ptr"}, {"aggregator": None}
+
 # Every parameter of PATEClassifier: wrong types, NaN and infinities, below and at its limits
 NO_NUMBER = ("x", [1], {}, 1j)
 NO_WHOLE = (*NO_NUMBER, 2.5, NAN, INF, np.array([3, 4]))
@@ -284,10 +287,14 @@ for name, params, message, *error in (
     ("n_queries=[]", {"n_queries": []}, r"n_queries=\[\] is a list.*aggregator is not"),
     ("n_queries=[5]", {"n_queries": [5]}, r"n_queries=\[5\] is a list.*aggregator is not"),
     ("n_jobs=0", {"n_jobs": 0}, "n_jobs == 0"),
-    ("epsilon=None", {"epsilon": None}, r"GNMax\(sigma=None\) is calibrated .* epsilon is None"),
+    (
+        "epsilon=None",
+        {"epsilon": None} | CALIBRATED,
+        r"GNMax\(sigma=None\) is calibrated .* epsilon is None",
+    ),
     (
         "epsilon too small",
-        {"epsilon": 0.001, "n_queries": None},
+        {"epsilon": 0.001, "n_queries": None, "aggregator": None},
         "epsilon=0.001 pays for no query",
         BudgetExceededError,
     ),
@@ -307,15 +314,15 @@ for name, params, message, *error in (
     ),
     ("classes of another type", {"classes": ["0", "1"]}, "y has labels that are not in classes"),
     ("classes without one", {"classes": [0, 2]}, "y has labels that are not in classes"),
-    ("accounting=ptr, no noise", {"accounting": "ptr"}, "ptr.*set aggregator's sigma to a number"),
+    ("accounting=ptr, no noise", PTR | CALIBRATED, "ptr.*set aggregator's sigma to a number"),
     (
         "accounting=ptr, no epsilon",
-        {"accounting": "ptr", "epsilon": None},
+        PTR | {"epsilon": None},
         "accounting='ptr'.*set epsilon to a number",
     ),
     (
         "accounting=ptr, no n_queries",
-        {"accounting": "ptr", "n_queries": None},
+        PTR | {"n_queries": None},
         "accounting='ptr'.*set n_queries to a number",
     ),
     ("unit=group without groups", {"unit": "group"}, 'unit="group" .* needs groups='),
@@ -335,12 +342,7 @@ for name, params, message, *error in (
     ),
     (
         "query_strategy in rounds, accounting=ptr",
-        {
-            "query_strategy": "uncertainty",
-            "accounting": "ptr",
-            "aggregator": GNMax(3.0),
-            "epsilon": 50.0,
-        },
+        PTR | {"query_strategy": "uncertainty"},
         "query_strategy='uncertainty' asks in rounds.*accounting='ptr'",
     ),
     ("memory=''", {"memory": ""}, "memory='' cannot be made a folder"),
@@ -369,7 +371,7 @@ refused(
 refused(
     "n_jobs=2 and teachers that do not pickle",
     lambda _: fit({"base_estimator": Locked(), "n_jobs": 2}),
-    "teachers could not be sent .* PicklingError.*n_jobs=1",
+    "teachers could not be sent .*PicklingError.*n_jobs=1",
     TeacherError,
     teachers=True,
 )
@@ -407,13 +409,13 @@ for make, values in (
             rf"'{name}' parameter of {kind} must be .*Got",
         )
 for value in (-0.1, 1, 1.5, NAN, "x", None):
-    stages = [GNMax(3.0), InteractiveGNMax(0.5, 3.0, 3.0, value)]
+    stages = [GNMax(1.5), InteractiveGNMax(0.5, 2.0, 2.0, value)]
     refused(
         f"InteractiveGNMax.confidence={short(value)}",
         lambda _, stages=stages: fit({"aggregator": stages, "n_queries": [3, 3]}),
         "'confidence' parameter of InteractiveGNMax must be",
     )
-TWO = [GNMax(3.0), GNMax(3.0)]
+TWO = [GNMax(1.5), GNMax(1.5)]
 for name, aggregator, n_queries, message, *error in (
     ("stages: none", [], [], "aggregator must not be an empty list"),
     ("stages: a number", [5], [5], "aggregator must be an Aggregator.*got 5"),
@@ -445,13 +447,13 @@ for name, aggregator, n_queries, message, *error in (
     ("threshold above 1, a float", ConfidentGNMax(3.0, 3.0, 3.0), 6, "threshold=3.0 is a float"),
     (
         "threshold above the teachers",
-        ConfidentGNMax(5, 3.0, 3.0),
+        ConfidentGNMax(5, 2.0, 2.0),
         6,
         "threshold=5 of ConfidentGNMax.*more than n_teachers=4",
     ),
     (
         "threshold above the teachers, in stages",
-        [GNMax(3.0), InteractiveGNMax(5, 3.0, 3.0, 0.5)],
+        [GNMax(1.5), InteractiveGNMax(5, 2.0, 2.0, 0.5)],
         [3, 3],
         "threshold=5 of InteractiveGNMax.*more than n_teachers=4",
     ),
@@ -852,7 +854,7 @@ for name, temperature, params, message in (
     ("other classes", None, {"classes": [0, 2]}, r"votes are about other classes than classes="),
     ("unit=group", None, {"unit": "group"}, "what these votes protect is one record"),
     ("for SoftVote", None, {"aggregator": SoftVote(5.0)}, "aggregator=.*which are counts"),
-    ("of SoftVote", 1.0, {}, "aggregator=None .* sums of probabilities of temperature 1"),
+    ("of SoftVote", 1.0, {}, "aggregator=GNMax.* sums of probabilities of temperature 1"),
     (
         "of another temperature",
         1.0,
@@ -940,8 +942,7 @@ def ledger(folder, epsilon=30.0, **params):
 def damaged(folder, damage):
     """The file of a ledger with an entry, and something done to it."""
     held, path = ledger(folder), folder / "ledger.sqlite"
-    pate(ledger=held, epsilon=5.0, n_queries=1).fit_votes(VOTES, X_PUBLIC)
-    MADE.clear()
+    PATEClassifier(GaussianNB(), **QUICK, ledger=held).fit_votes(VOTES, X_PUBLIC)
     if callable(damage):
         path.write_bytes(damage(path.read_bytes()))
     else:
@@ -1016,10 +1017,8 @@ for name, call, message, *error in (
     ),
     (
         "another change of the data",
-        lambda at: fit({"ledger": damaged(at, lambda b: b)[0], "epsilon": 1.0}),
+        lambda at: fit({"ledger": damaged(at, lambda b: b)[0], "epsilon": 3.0, "n_queries": 1}),
         "costs of one change of the data.*Use the same partition and unit",
-        ValueError,
-        {"warns": "drowns the largest possible margin"},
     ),
     (
         "no noise",
@@ -1028,8 +1027,7 @@ for name, call, message, *error in (
         BudgetExceededError,
     ),
 ):
-    how = error.pop() if error and isinstance(error[-1], dict) else {}
-    refused(f"PrivacyLedger: {name}", call, message, *error, **how)
+    refused(f"PrivacyLedger: {name}", call, message, *error)
 
 # Searches
 for name, values in {
@@ -1154,7 +1152,7 @@ for value in (0, 1, -1, NAN, "x", None):
         ("gdp_mu", lambda delta: gdp_mu(1.0, delta)),
         ("gdp_to_epsilon", lambda delta: gdp_to_epsilon(1.0, delta)),
         ("epsilon_by_order", lambda delta: epsilon_by_order([1.0], delta, [2.0])),
-        ("data_independent_epsilon", lambda delta: data_independent_epsilon(MECHANISM, 5, delta)),
+        ("data_independent_epsilon", lambda d: data_independent_epsilon(MECHANISM, 5, d, 9, 2)),
         ("stable_run_epsilon", lambda delta: stable_run_epsilon(1.0, delta, 5, 1e-6)),
         ("audit_aggregator", lambda delta: audit_aggregator(MECHANISM, [5, 5], delta=delta)),
     ):
@@ -1416,18 +1414,23 @@ def spent(**params):
 
 
 LARGE_DELTA = "delta=.* is not below one over the number of"
+BARE = {"aggregator": PluralityVote(), "epsilon": None}
+SURE = {"epsilon": None, "n_queries": 20, "random_state": 0}
 LEAK = "X_public is X: .* pass rows that are public"
 
 ACCEPTED = {
-    "n_teachers=1": (lambda: fit({"n_teachers": 1, "aggregator": GNMax(0.9)}).n_teachers_ == 1, ""),
+    "n_teachers=1": (lambda: fit(BARE | {"n_teachers": 1}).n_teachers_ == 1, ""),
     "n_teachers: numpy": (lambda: fit({"n_teachers": np.int64(4)}).n_teachers_ == 4, ""),
     "n_teachers=True, an int": (
-        lambda: fit({"n_teachers": True, "aggregator": GNMax(0.9)}).n_teachers_ == 1,
+        lambda: fit(BARE | {"n_teachers": True}).n_teachers_ == 1,
         "",
     ),
     "n_teachers: all records": (lambda: fit({"n_teachers": 40}).n_teachers_ == 40, ""),
     "n_queries: numpy": (lambda: fit({"n_queries": np.int32(5)}).privacy_spent_.n_queries == 5, ""),
-    "n_queries: all rows": (lambda: len(set(fit({"n_queries": 30}).query_indices_)) == 30, ""),
+    "n_queries: all rows": (
+        lambda: len(set(fit({"n_queries": 30, "epsilon": None}).query_indices_)) == 30,
+        "",
+    ),
     "epsilon: numpy": (lambda: fit({"epsilon": np.float32(20)}).privacy_spent_.epsilon <= 20, ""),
     "epsilon: an int": (lambda: fit({"epsilon": 20}).privacy_spent_.epsilon <= 20, ""),
     "epsilon=None, noise given": (
@@ -1435,15 +1438,15 @@ ACCEPTED = {
         "",
     ),
     "epsilon=None, no noise": (
-        lambda: fit({"epsilon": None, "aggregator": PluralityVote()}).privacy_spent_.epsilon == INF,
+        lambda: fit(BARE).privacy_spent_.epsilon == INF,
         "",
     ),
     "epsilon that drowns the votes": (
-        lambda: fit({"epsilon": 0.1}).privacy_spent_.epsilon <= 0.1,
+        lambda: fit({"epsilon": 0.1, "aggregator": None}).privacy_spent_.epsilon <= 0.1,
         "drowns the largest possible margin",
     ),
     "epsilon for fewer queries": (
-        lambda: fit({"aggregator": GNMax(2.0), "epsilon": 8.0}).privacy_spent_.n_queries < 6,
+        lambda: fit({"epsilon": 8.0}).privacy_spent_.n_queries < 6,
         "pays for . of the 6 queries wanted",
     ),
     "delta: numpy": (lambda: fit({"delta": np.float64(1e-6)}).privacy_spent_.delta == 1e-6, ""),
@@ -1474,13 +1477,13 @@ ACCEPTED = {
         f"{LARGE_DELTA} teachers, 4",
     ),
     "delta=0.1 of a search": (
-        lambda: search({"delta": 0.1}).privacy_spent_.delta == 0.1,
-        f"{LARGE_DELTA} records, 40|drowns",
+        lambda: search({"delta": 0.1, "epsilon": None}).privacy_spent_.delta == 0.1,
+        f"{LARGE_DELTA} records, 40",
     ),
     "classes: a range": (lambda: fit({"classes": range(2)}).classes_.tolist() == [0, 1], ""),
     "classes: a Series": (lambda: fit({"classes": pd.Series([1, 0])}).n_teachers_ == 4, ""),
     "classes that no record has": (
-        lambda: fit({"classes": [0, 1, 2, 3]}).classes_.tolist() == [0, 1, 2, 3],
+        lambda: len(fit(BARE | {"classes": [0, 1, 2, 3]}).classes_) == 4,
         "",
     ),
     "classes=None": (
@@ -1492,44 +1495,28 @@ ACCEPTED = {
         "",
     ),
     "random_state: numpy": (lambda: fit({"random_state": np.int64(3)}).n_teachers_ == 4, ""),
-    "ptr with a list of one stage": (
+    "accounting=ptr with a list of one stage": (
         lambda: (
-            fit(
-                {
-                    "accounting": "ptr",
-                    "aggregator": [GNMax(3.0)],
-                    "n_queries": [5],
-                }
-            ).privacy_spent_.n_queries
-            == 5
+            fit(PTR | {"aggregator": [GNMax(2.0)], "n_queries": [5]}).privacy_spent_.n_queries == 5
         ),
         "",
     ),
     "threshold of all teachers": (
-        lambda: (
-            fit({"aggregator": ConfidentGNMax(4, 3.0, 3.0), "random_state": 0}).n_teachers_ == 4
-        ),
-        "pays? for|paid for",
+        lambda: fit(SURE | {"aggregator": ConfidentGNMax(4, 0.3, 0.3)}).n_teachers_ == 4,
+        "",
     ),
     "threshold: numpy": (
-        lambda: fit({"aggregator": ConfidentGNMax(np.int64(2), 3.0, 3.0)}).n_teachers_ == 4,
-        "pays? for|paid for",
+        lambda: fit(SURE | {"aggregator": ConfidentGNMax(np.int64(2), 0.3, 0.3)}).n_teachers_ == 4,
+        "",
     ),
     "threshold=1.0, a share": (
-        lambda: (
-            fit({"aggregator": ConfidentGNMax(1.0, 3.0, 3.0), "random_state": 0}).n_teachers_ == 4
-        ),
-        "pays? for|paid for",
+        lambda: fit(SURE | {"aggregator": ConfidentGNMax(1.0, 0.3, 0.3)}).n_teachers_ == 4,
+        "",
     ),
     "X: a list": (lambda: fit(X=X.tolist()).n_features_in_ == 3, ""),
     "X: numbers as objects": (lambda: fit(X=X.astype(object)).n_features_in_ == 3, ""),
     "X: one row, one teacher": (
-        lambda: (
-            fit(
-                {"n_teachers": 1, "aggregator": GNMax(0.9), "student": None}, X=X[:1], y=[1]
-            ).n_teachers_
-            == 1
-        ),
+        lambda: fit(BARE | {"n_teachers": 1}, X=X[:1], y=[1]).n_teachers_ == 1,
         "",
     ),
     "X: a frame, X_public an array": (
@@ -1593,7 +1580,7 @@ ACCEPTED = {
     ),
     "orders: a number": (lambda: exact_rdp(MECHANISM, [[5, 5]], 2).shape == (1, 1), ""),
     "no queries cost nothing": (
-        lambda: data_independent_epsilon(MECHANISM, 0, 1e-5)[0] == 0,
+        lambda: data_independent_epsilon(MECHANISM, 0, 1e-5, 9, 2)[0] == 0,
         "",
     ),
     "one teacher": (lambda: worst_case_rdp(MECHANISM, [2.0], 1, 2)[0] > 0, ""),
@@ -1607,7 +1594,7 @@ def test_unusual_input_is_handled_as_documented(case):
         warnings.simplefilter("always")
         assert call()
     messages = [str(w.message) for w in warned]
-    assert bool(messages) == bool(expected) or "paid for" in expected, messages
+    assert bool(messages) == bool(expected), messages
     assert not [m for m in messages if not re.search(expected, m)], messages
     assert not [s for s in SECRETS if s in "".join(messages)]
 
