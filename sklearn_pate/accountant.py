@@ -291,7 +291,8 @@ def plan_queries(
         if stage.caveat is not None:
             warnings.warn(f"{stage}: {stage.caveat}", PrivacyLeakWarning, stacklevel=5)
     if accounting == "ptr":
-        return _plan_test(aggregators[0], wanted[0], epsilon, delta, public)
+        cost = costs[0](wanted[0])
+        return _plan_test(aggregators[0], wanted[0], cost, epsilon, delta, public)
 
     def total(wanted):
         parts = [cost(n) for cost, n in zip(costs, wanted, strict=True)]
@@ -499,9 +500,8 @@ def _check_fixed(aggregators, n_queries, epsilon):
             )
 
 
-def _plan_test(aggregator, n_queries, epsilon, delta, public):
+def _plan_test(aggregator, n_queries, cost, epsilon, delta, public):
     stages = [(aggregator, n_queries)]
-    cost = aggregator.costs(**public)(n_queries)
     worst, method = cost.epsilon(delta)
     if worst <= epsilon:
         return Plan(stages, worst, method, cost)

@@ -139,6 +139,7 @@ class PATEClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         None for no cap.
     delta : float, default=1e-5
         Probability with which the guarantee may fail; well below one over the number of records.
+        From there on it warns, by the number of teachers where that of records is not public.
     accounting : {"worst_case", "ptr"}, default="worst_case"
         "worst_case" spends what the queries cost on any votes. "ptr" (propose-test-release) spends
         less when teachers agree: labels are released only if a private test finds the exact cost
