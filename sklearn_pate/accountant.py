@@ -14,6 +14,7 @@ from .exceptions import BudgetExceededError, PrivacyLeakWarning
 from .rdp import (
     DEFAULT_ORDERS,
     Cost,
+    check_delta,
     composition,
     epsilon_by_order,
     exact_rdp,
@@ -276,13 +277,21 @@ def plan_queries(
         _check_fixed(aggregators, n_queries, epsilon)
     else:
         wanted = _calibrate(aggregators, wanted, n_queries, epsilon, delta, public)
+    costs = [stage.costs(n_teachers=n_teachers, n_classes=n_classes) for stage in aggregators]
+    own = sum(cost(n).delta for cost, n in zip(costs, wanted, strict=True))
+    if epsilon is not None and own >= delta:
+        raise ValueError(
+            f"failure_probability of the aggregator, {own:g} in all, must be below delta="
+            f"{delta:g}, of which it is a part"
+        )
     for stage, n in zip(aggregators, wanted, strict=True):
+        _check_threshold(stage, n_teachers)
         _warn_if_drowned(stage, n_teachers, n)
         if stage.caveat is not None:
             warnings.warn(f"{stage}: {stage.caveat}", PrivacyLeakWarning, stacklevel=5)
     if accounting == "ptr":
-        return _plan_test(aggregators[0], n_queries, epsilon, delta, public)
-    costs = [stage.costs(n_teachers=n_teachers, n_classes=n_classes) for stage in aggregators]
+        cost = costs[0](wanted[0])
+        return _plan_test(aggregators[0], wanted[0], cost, epsilon, delta, public)
 
     def total(wanted):
         parts = [cost(n) for cost, n in zip(costs, wanted, strict=True)]
@@ -316,6 +325,14 @@ def plan_queries(
 def _check_stages(aggregator, n_queries, n_public):
     """Return clones of the aggregators, and the queries wanted of each, as lists."""
     staged = isinstance(aggregator, list)
+    if aggregator == []:
+        raise ValueError("aggregator must not be an empty list; give at least 1 stage")
+    for stage in aggregator if staged else [aggregator]:
+        if isinstance(stage, type) or not hasattr(stage, "outcome_log_proba"):
+            raise ValueError(
+                f"aggregator must be an Aggregator, or a list of them, each an instance; "
+                f"got {stage!r}"
+            )
     aggregators = [clone(stage) for stage in (aggregator if staged else [aggregator])]
     if staged and (not isinstance(n_queries, list) or len(n_queries) != len(aggregators)):
         raise ValueError(
@@ -328,7 +345,7 @@ def _check_stages(aggregator, n_queries, n_public):
             "aggregators or one number"
         )
     wanted = n_queries if staged else [n_public if n_queries is None else n_queries]
-    if not aggregators or any(not isinstance(n, Integral) or n < 1 for n in wanted):
+    if any(not isinstance(n, Integral) or n < 1 for n in wanted):
         raise ValueError(
             "every stage needs an aggregator and a number of queries, at least 1; "
             f"got n_queries={n_queries!r} for {len(aggregators)} aggregator(s)"
@@ -482,9 +499,8 @@ def _check_fixed(aggregators, n_queries, epsilon):
             )
 
 
-def _plan_test(aggregator, n_queries, epsilon, delta, public):
+def _plan_test(aggregator, n_queries, cost, epsilon, delta, public):
     stages = [(aggregator, n_queries)]
-    cost = aggregator.costs(**public)(n_queries)
     worst, method = cost.epsilon(delta)
     if worst <= epsilon:
         return Plan(stages, worst, method, cost)
@@ -499,6 +515,16 @@ def _plan_test(aggregator, n_queries, epsilon, delta, public):
     # (epsilon, delta) for test and labels together: pure, but for a probability of delta
     cost = Cost(pure_rdp(epsilon, DEFAULT_ORDERS), math.inf, epsilon, delta)
     return Plan(stages, epsilon, "propose-test-release", cost, test=test)
+
+
+def _check_threshold(aggregator, n_teachers):
+    """Refuse a threshold that no votes reach: every query would be paid for and not answered."""
+    threshold = getattr(aggregator, "threshold", None)
+    if isinstance(threshold, Integral) and threshold > n_teachers:
+        raise ValueError(
+            f"threshold={threshold} of {aggregator} is more than n_teachers={n_teachers}, so that "
+            "no votes reach it; lower it, or give a share of the teachers as a float in (0, 1]"
+        )
 
 
 def _warn_if_drowned(aggregator, n_teachers, n_queries):
@@ -633,7 +659,7 @@ class Curator:
         float
             Epsilon, at least 0; inf without noise.
         """
-        delta = self._delta if delta is None else delta
+        delta = check_delta(self._delta if delta is None else delta)
         if method == "data_independent" and self._cap is not None:
             if delta != self._delta:
                 raise ValueError(

@@ -75,6 +75,8 @@ def _find_or_download(
     wanted: Sequence[Sequence[str]], folder: str, openml: tuple[str, int], data_home: Any
 ) -> tuple[list[Path], pd.DataFrame | None]:
     """Give the local paths, one per group of alternative names, or else the table from OpenML."""
+    if not isinstance(data_home, str | os.PathLike | None):
+        raise TypeError(f"data_home must be a folder's path or None, got {data_home!r}.")
     roots = [Path(root) for root in (data_home, os.environ.get("SKLEARN_PATE_DATA")) if root]
     places = [place.expanduser() for root in roots for place in (root, root / folder)]
     for place in places:

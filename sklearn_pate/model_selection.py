@@ -2,6 +2,7 @@
 
 import contextlib
 import math
+import os
 import sqlite3
 import warnings
 from contextlib import closing, contextmanager
@@ -24,7 +25,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from ._sklearn import Interval, StrOptions, _fit_context, _safe_indexing
 from .classifier import PATEClassifier
-from .classifier.checks import check_private
+from .classifier.checks import check_private, warn_if_delta_is_large
 from .exceptions import BudgetExceededError, StudentError
 from .partition import assign_teachers, identifiers
 from .public import public_rows
@@ -101,6 +102,8 @@ class PrivacyLedger:
     """
 
     def __init__(self, path, epsilon, delta=1e-5):
+        if not isinstance(path, str | os.PathLike):
+            raise TypeError(f"path must be the path of a file; got {path!r}")
         self.path = Path(path).absolute()
         self.epsilon = check_positive("epsilon", epsilon)
         self.delta = check_delta(delta)
@@ -123,7 +126,7 @@ class PrivacyLedger:
                     "INSERT OR IGNORE INTO budget (one, epsilon, delta) VALUES (1, ?, ?)",
                     (self.epsilon, self.delta),
                 )
-            held = db.execute("SELECT epsilon, delta FROM budget").fetchone()
+            held = _the_budget(db, "epsilon, delta")
         if held != (self.epsilon, self.delta):
             raise ValueError(
                 f"{self.path.name} is the ledger of epsilon={held[0]:g}, delta={held[1]:g}; got "
@@ -201,9 +204,7 @@ class PrivacyLedger:
             ledger's delta, and `share`, the part of the budget that is used up.
         """
         with self._transaction() as db:
-            way, limit, delta_limit = db.execute(
-                'SELECT way, "limit", delta_limit FROM budget'
-            ).fetchone()
+            way, limit, delta_limit = _the_budget(db, 'way, "limit", delta_limit')
             rows = db.execute(
                 "SELECT time, method, n_teachers, n_queries, rdp, mu_squared, pure, delta, amount "
                 "FROM spending ORDER BY fit"
@@ -244,9 +245,9 @@ class PrivacyLedger:
         parts = [*cost.rdp, cost.mu_squared, cost.pure, cost.delta]
         if not all(part >= 0 for part in parts):
             raise ValueError("a cost has no negative parts and no NaN; nothing was recorded")
-        unit, adjacency, way, limit, delta_limit = db.execute(
-            'SELECT unit, adjacency, way, "limit", delta_limit FROM budget'
-        ).fetchone()
+        unit, adjacency, way, limit, delta_limit = _the_budget(
+            db, 'unit, adjacency, way, "limit", delta_limit'
+        )
         total, n_fits, delta = db.execute(
             "SELECT TOTAL(amount), COUNT(*), TOTAL(delta) FROM spending"
         ).fetchone()
@@ -290,6 +291,14 @@ class PrivacyLedger:
 
         best = max(ways, key=repetitions)
         return best, *ways[best]
+
+
+def _the_budget(db, columns):
+    """Read the one row of a ledger's table `budget`."""
+    row = db.execute(f"SELECT {columns} FROM budget").fetchone()
+    if row is None:
+        raise sqlite3.DatabaseError("it holds no budget")
+    return row
 
 
 def _amount(way, cost):
@@ -388,8 +397,10 @@ class _PrivateSearch(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         count = self._trial_count(len(candidates))
         plans, cost = self._calibrate(candidates, given, judge, count)
         epsilon = cost.epsilon(self.delta)[0]
+        told = plans[0].spent
+        warn_if_delta_is_large(self.delta, told.adjacency, len(codes), told.n_teachers, 4)
         spent = replace(
-            plans[0].spent,
+            told,
             epsilon=epsilon,
             delta=self.delta,
             method="tuning",
@@ -483,6 +494,11 @@ class _PrivateSearch(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         elif partition == "hash":
             units = identifiers(X.index, "the index of X") if hasattr(X, "index") else None
         n_parts, (dealt, noise) = round(1 / self.validation_fraction), seed.spawn(2)
+        if partition == "random" and n_parts > len(y):  # their number is public
+            raise ValueError(
+                f"validation_fraction={self.validation_fraction:g} is less than one of the "
+                f"{len(y)} private records; hold out more"
+            )
         part = assign_teachers(
             partition,
             len(y),

@@ -179,8 +179,22 @@ def assign_teachers(partition, n_records, n_teachers, *, unit, index=None, group
         partition = GroupPartition() if by_group else PARTITIONS[partition]()
         unit = "group" if by_group else unit
     seed = np.random.SeedSequence() if seed is None else seed
-    teacher = partition.assign(n_records, n_teachers, index=index, groups=groups, seed=seed)
-    teacher = np.asarray(teacher)
+    if isinstance(partition, type) or not isinstance(getattr(partition, "adjacency", None), str):
+        raise ValueError(
+            "partition must be an object (no class) with a string adjacency, the change of the "
+            f"data that reaches one teacher at most; got {partition!r}"
+        )
+    try:
+        teacher = np.asarray(
+            partition.assign(n_records, n_teachers, index=index, groups=groups, seed=seed)
+        )
+    except Exception as error:
+        if type(partition).__module__ == __name__:  # ours: their messages quote nothing
+            raise
+        raise ValueError(
+            f"partition.assign failed with {type(error).__name__}; its text is withheld, as it may "
+            "quote identifiers"
+        ) from None
     if isinstance(partition, PredefinedPartition):
         n_teachers = int(teacher.max()) + 1
     if teacher.shape != (n_records,) or teacher.dtype.kind not in "iu":
@@ -203,8 +217,9 @@ def assign_teachers(partition, n_records, n_teachers, *, unit, index=None, group
 
 def _check_groups(groups, n_records):
     """Return the spelling of each record's group identifier."""
-    if np.ndim(groups) == 0 or len(groups) != n_records:
-        shape = np.shape(groups)
+    listed = hasattr(groups, "__len__") and not isinstance(groups, str | dict)
+    shape = groups.shape if hasattr(groups, "shape") else (len(groups),) if listed else ()
+    if shape != (n_records,):
         raise ValueError(
             f"groups must have one identifier per record, shape ({n_records},); got shape {shape}"
         )

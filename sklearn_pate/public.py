@@ -37,7 +37,7 @@ class PublicData(tuple):
 
     def __new__(cls, X):
         """Wrap `X`."""
-        return super().__new__(cls, (X,))
+        return super().__new__(cls, (public_rows(X),))
 
     def __getnewargs__(self):
         return tuple(self)  # what __new__ takes, where a tuple's own would wrap twice

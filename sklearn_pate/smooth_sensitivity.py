@@ -20,6 +20,9 @@ from scipy.special import expit, log_expit, logit, ndtri
 
 from .rdp import (
     DEFAULT_ORDERS,
+    as_array,
+    check_orders,
+    check_positive,
     check_votes,
     epsilon_by_order,
     lead_rdp,
@@ -61,9 +64,13 @@ def _sums_within(values, lead):
 
 
 def _check_lead(cost_by_lead, lead):
-    cost, lead = np.asarray(cost_by_lead, dtype=float), np.asarray(lead)
+    cost, lead = as_array("cost_by_lead", cost_by_lead, dtype=float), as_array("lead", lead)
+    if cost.ndim != 1 or not (cost >= 0).all():
+        raise ValueError(
+            f"cost_by_lead must be a list of costs that are at least 0; got shape {cost.shape}"
+        )
     whole = lead.dtype.kind in "iu" and lead.ndim == 1
-    if cost.ndim != 1 or not whole or (lead < 0).any() or (lead >= len(cost)).any():
+    if not whole or (lead < 0).any() or (lead >= len(cost)).any():
         raise ValueError(
             f"lead must be whole numbers below {len(cost)}, the length of cost_by_lead: half the "
             "gap between the top two counts, see `leads`"
@@ -104,8 +111,7 @@ def smooth_sensitivity(cost_by_lead, lead, beta):
     1.0
     """
     cost, lead = _check_lead(cost_by_lead, lead)
-    if not beta > 0:
-        raise ValueError(f"beta must be above 0; got {beta!r}")
+    beta = check_positive("beta", beta)
     change = np.abs(np.diff(cost))
     local = np.maximum(np.append(change, 0), np.insert(change, 0, 0))
     return max(math.exp(-beta * d) * total for d, total in enumerate(_sums_within(local, lead)))
@@ -142,7 +148,8 @@ def smooth_release_rdp(orders, beta, sigma):
     >>> smooth_release_rdp([20.0, 40.0], beta=0.0225, sigma=6.0).round(3)
     array([2.246,   inf])
     """
-    orders = np.atleast_1d(np.asarray(orders, dtype=float))
+    orders, beta = check_orders(orders), check_positive("beta", beta)
+    sigma = check_positive("sigma", sigma)
     w = 1 + orders * math.expm1(-2 * beta)
     with np.errstate(divide="ignore", invalid="ignore"):
         cost = orders * math.exp(-2 * beta) / (2 * sigma**2 * w)

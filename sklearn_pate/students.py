@@ -72,7 +72,10 @@ class SoftLabelClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         ValueError
             If the rows of soft labels are no distributions, or `estimator` takes no weights.
         """
-        y = np.asarray(y)
+        try:
+            y = np.asarray(y)
+        except ValueError:
+            raise ValueError("y must be array-like, with rows of one length") from None
         if y.ndim == 1:
             self.estimator_ = clone(self.estimator).fit(X, y)
             self.classes_ = self.estimator_.classes_
@@ -83,8 +86,9 @@ class SoftLabelClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
                 "y must hold one label or one distribution over at least 2 classes for each of the "
                 f"{n_samples} rows of X; got shape {shape}"
             )
-        if not np.isfinite(y).all() or (y < 0).any() or not np.allclose(y.sum(axis=1), 1):
-            raise ValueError("every row of soft labels must be a distribution: at least 0, sum 1")
+        numbers = y.dtype.kind in "iufb" and np.isfinite(y).all()
+        if not numbers or (y < 0).any() or not np.allclose(y.sum(axis=1), 1):
+            raise ValueError("every row of soft labels y must be a distribution: at least 0, sum 1")
         if not has_fit_parameter(self.estimator, "sample_weight"):
             raise ValueError(
                 f"the fit of {self.estimator!r} takes no sample_weight, which soft labels "

@@ -137,7 +137,8 @@ class Sites:
         if not callable(self.load):
             raise ValueError(f"load must be callable, load(name) -> (X, y); got {self.load!r}")
         names = self.names
-        if isinstance(names, str) or not len(names) or len(set(names)) < len(names):
+        several = hasattr(names, "__len__") and not isinstance(names, str)
+        if not several or not len(names) or len({*map(str, names)}) < len(names):
             raise ValueError(f"names must be a sequence of distinct names, at least 1; got {names}")
 
     def __repr__(self):
@@ -388,8 +389,8 @@ def private_memory(memory):
             file.write(b"?")
     except OSError as error:
         raise ValueError(
-            f"memory={str(memory)!r} cannot be written to ({error.strerror}); nothing was trained. "
-            "Choose a folder that is yours, on a disk with room, or memory=None"
+            f"memory={os.fspath(memory)!r} cannot be written to ({error.strerror}); nothing was "
+            "trained. Choose a folder that is yours, on a disk with room, or memory=None"
         ) from None
     return Memory(memory, verbose=0)
 

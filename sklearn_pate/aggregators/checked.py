@@ -120,8 +120,8 @@ class ConfidentGNMax(_CheckedGNMax):
     Parameters
     ----------
     threshold : int or float
-        Votes that the most popular class needs: a whole number of votes, or a share of the teachers
-        as a float in (0, 1].
+        Votes that the most popular class needs: a whole number of votes, at most the number of
+        teachers, or a share of them as a float in (0, 1].
     sigma1 : float
         Standard deviation of the noise on the largest count, in votes.
     sigma2 : float

@@ -7,19 +7,31 @@ import pandas as pd
 from scipy import sparse
 from sklearn.utils import column_or_1d
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import check_consistent_length
 
+from .._sklearn import _num_samples
 from ..exceptions import PrivacyLeakWarning
+from ..partition import RandomPartition
+from ..rdp import as_array
 
-__all__ = ["check_classes", "check_dtypes", "check_private", "indexable_rows"]
+__all__ = [
+    "check_classes",
+    "check_dtypes",
+    "check_private",
+    "indexable_rows",
+    "warn_if_delta_is_large",
+]
 
 
 def check_private(X, y, classes, sample_weight):
     """Return labels as codes, the sorted classes, and the weights."""
     codes, classes = _encode(y, classes)
-    check_consistent_length(X, codes)
+    if _num_samples(X) != len(codes):
+        raise ValueError(
+            "X and y have inconsistent numbers of samples: "
+            f"{_num_samples(X)} records and {len(codes)} labels"
+        )
     if sample_weight is not None:
-        given = np.asarray(sample_weight)
+        given = as_array("sample_weight", sample_weight)
         numbers = given.dtype.kind in "iufb" and np.isfinite(given).all()
         if not numbers or given.shape != codes.shape:
             raise ValueError(
@@ -30,11 +42,11 @@ def check_private(X, y, classes, sample_weight):
     return codes, classes, sample_weight
 
 
-def indexable_rows(X):
+def indexable_rows(X, name):
     """Return `X` in a form whose rows can be selected, otherwise untouched."""
     if sparse.issparse(X):
         return X.tocsr()
-    return X if hasattr(X, "shape") else np.asarray(X)
+    return X if hasattr(X, "shape") else as_array(name, X)
 
 
 def check_dtypes(X, X_public):
@@ -54,14 +66,32 @@ def check_dtypes(X, X_public):
         )
 
 
-def check_classes(labels):
+def check_classes(labels, name="classes"):
     """Return the sorted classes."""
-    classes = np.unique(np.asarray(labels))
+    labels = as_array(name, labels)
+    if labels.ndim != 1 or pd.isna(labels).any():
+        raise ValueError(f"{name} must be a list of labels, none of them missing")
+    try:
+        classes = np.unique(labels)
+    except TypeError:
+        raise ValueError(f"{name} must hold labels of one type, which can be sorted") from None
     if len(classes) < 2:
         raise ValueError(
-            f"a classifier needs labels of at least 2 classes; got {len(classes)} class"
+            f"a classifier needs labels of at least 2 classes; {name} has {len(classes)} class"
         )
     return classes
+
+
+def warn_if_delta_is_large(delta, adjacency, n_records, n_teachers, stacklevel=5):
+    """Warn of a delta that pays for a whole record's release; from public numbers alone."""
+    public = n_records is not None and adjacency == RandomPartition.adjacency
+    number, of = (n_records, "records") if public else (n_teachers, "teachers")
+    if delta * number >= 1:
+        warnings.warn(
+            f"delta={delta:g} is not below one over the number of {of}, {number}: publishing one "
+            "of them at random would be as private. Choose delta well below that",
+            stacklevel=stacklevel,
+        )
 
 
 def _encode(y, classes):
@@ -74,8 +104,7 @@ def _encode(y, classes):
             PrivacyLeakWarning,
             stacklevel=6,  # the caller of fit, past scikit-learn's wrapper
         )
-        classes = y
-    classes = check_classes(classes)
+    classes = check_classes(y, "y") if classes is None else check_classes(classes)
     try:
         codes = np.minimum(np.searchsorted(classes, y), len(classes) - 1)
         known = bool(np.all(classes[codes] == y))
@@ -94,16 +123,22 @@ def _check_labels(y):
         raise ValueError("This estimator requires y to be passed, but the target y is None")
     if sparse.issparse(y):
         raise ValueError("y must be a 1-D array of labels; got a sparse matrix (multilabel?)")
-    shape = np.asarray(y).shape
+    shape = as_array("y", y).shape
     if len(shape) > 1 and shape[1] != 1:
         raise ValueError(
             "y must be a 1-D array with one label per record, as multilabel and multi-output "
             f"targets are not supported; got shape {shape}"
         )
+    if np.asarray(y).dtype.kind == "c":  # scikit-learn's message quotes them all
+        raise ValueError("Complex data not supported: y must hold text, integers or booleans")
     y = column_or_1d(y, warn=True)
     if pd.isna(y).any() or (y.dtype.kind == "f" and np.isinf(y).any()):
         raise ValueError("Input y contains NaN or infinity; every private record needs a label")
     with warnings.catch_warnings():  # scikit-learn warns about how many labels are distinct
         warnings.simplefilter("ignore")
-        check_classification_targets(y)
+        try:
+            check_classification_targets(y)
+        except (TypeError, ValueError) as error:
+            kind = ValueError if isinstance(error, ValueError) else TypeError
+            raise kind(f"y of dtype {y.dtype}: {error}") from None
     return y

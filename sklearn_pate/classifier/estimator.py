@@ -52,7 +52,13 @@ from ..teachers import (
     set_seeds,
     torch_seeded,
 )
-from .checks import check_classes, check_dtypes, check_private, indexable_rows
+from .checks import (
+    check_classes,
+    check_dtypes,
+    check_private,
+    indexable_rows,
+    warn_if_delta_is_large,
+)
 from .progress import Progress
 from .saving import Saved
 
@@ -134,6 +140,7 @@ class PATEClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         None for no cap.
     delta : float, default=1e-5
         Probability with which the guarantee may fail; well below one over the number of records.
+        From there on it warns, by the number of teachers where that of records is not public.
     accounting : {"worst_case", "ptr"}, default="worst_case"
         "worst_case" spends what the queries cost on any votes. "ptr" (propose-test-release) spends
         less when teachers agree: labels are released only if a private test finds the exact cost
@@ -480,7 +487,7 @@ class PATEClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         if X_public is None:
             raise ValueError("X_public is missing: the rows that were voted on")
         self._check_estimators()
-        X_public = indexable_rows(public_rows(X_public))
+        X_public = indexable_rows(public_rows(X_public), "X_public")
         schema = clone(self)
         schema._check_features(X_public, "X_public", reset=True)
         votes = self._check_votes(votes, _num_samples(X_public))
@@ -528,7 +535,7 @@ class PATEClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         KNeighborsClassifier(n_neighbors=3)
         """
         check_is_fitted(self, "public_labels_")
-        X_public = indexable_rows(public_rows(X_public))
+        X_public = indexable_rows(public_rows(X_public), "X_public")
         self._check_features(X_public, "X_public")
         if _num_samples(X_public) != len(self.public_labels_):
             raise ValueError(
@@ -536,6 +543,7 @@ class PATEClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
                 f"{len(self.public_labels_)} rows given to fit; pass the same rows in that order"
             )
         student = self._unfitted_student() if student is None else student
+        _check_classifier("student", student)
         return self._fit_student(
             X_public, student, _streams(self.random_state, self.secure)["student"]
         )
@@ -679,12 +687,9 @@ class PATEClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         if not estimators:
             raise ValueError("base_estimator must not be an empty list; give at least 1 classifier")
         student = self._unfitted_student()
-        for estimator in [*estimators, student]:
-            if not is_classifier(estimator):
-                raise ValueError(
-                    f"teachers and student must be classifiers, as they vote for classes; "
-                    f"got {estimator!r}"
-                )
+        for estimator in estimators:
+            _check_classifier("base_estimator", estimator)
+        _check_classifier("student", student)
         stages = self.aggregator if isinstance(self.aggregator, list) else [self.aggregator]
         for stage in stages:
             without = [e for e in estimators if not hasattr(e, "predict_proba")]
@@ -712,12 +717,12 @@ class PATEClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
                 PrivacyLeakWarning,
                 stacklevel=5,
             )
-        X_public = indexable_rows(X_public)
+        X_public = indexable_rows(X_public, "X_public")
         schema = clone(self)  # a refit that fails must not change what predict expects
         if isinstance(X, Sites):
             schema._check_features(X_public, "X_public", reset=True)
             return X, X_public, schema
-        X = indexable_rows(X)
+        X = indexable_rows(X, "X")
         schema._check_features(X, "X", reset=True)
         schema._check_features(X_public, "X_public")
         check_dtypes(X, X_public)
@@ -739,14 +744,18 @@ class PATEClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
             )
         try:
             validate_data(self, X, reset=reset, skip_check_array=True)
-        except ValueError as error:
+        except (TypeError, ValueError) as error:
             where = "" if name == "X" else f"{name} does not have the features of X: "
-            raise ValueError(f"{where}{error}") from None
+            kind = ValueError if isinstance(error, ValueError) else TypeError
+            raise kind(f"{name}: {error}" if reset else f"{where}{error}") from None
 
     def _check_votes(self, votes, n_public):
         """Return votes on the public rows as `Votes`."""
         if not isinstance(votes, Votes):
-            votes = Votes.of_teachers(check_votes(votes), self.classes)
+            counts = check_votes(votes)
+            if len(counts) == 0:
+                raise ValueError("votes has no rows; give one row of votes for each public row")
+            votes = Votes.of_teachers(counts, self.classes)
         elif self.classes is not None and not np.array_equal(
             votes.classes, np.unique(self.classes)
         ):
@@ -806,6 +815,9 @@ class PATEClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
                     f"on the labels before; {what} needs all queries at once. Use "
                     "query_strategy='random'"
                 )
+        dealt = parts.teacher if isinstance(parts, Assignment) else parts.teacher_indices
+        n_records = None if dealt is None else len(dealt)
+        warn_if_delta_is_large(self.delta, parts.adjacency, n_records, parts.n_teachers)
         spent = PrivacySpent(
             epsilon=plan.epsilon,
             delta=self.delta,
@@ -852,14 +864,16 @@ class PATEClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
     def _first_rows(self, X_public, plan, n_classes, seeds):
         """Public rows that teachers vote on: the queries, or all rows if rounds will choose."""
         strategy, rng = self._strategy(), np.random.default_rng(seeds["queries"])
-        if count_rounds(strategy) == 1:
-            return select_rows(strategy, X_public, plan.n_queries, rng)
+        in_rounds = count_rounds(strategy) > 1
         try:
+            if not in_rounds:
+                return select_rows(strategy, X_public, plan.n_queries, rng)
             rehearse(strategy, X_public, plan.stages[0][1], n_classes, rng)
         except Exception as error:
+            tried = " when tried with made-up labels" if in_rounds else ""
             raise ValueError(
-                "query_strategy failed when tried with made-up labels, before any teacher was "
-                f"trained; nothing was spent. {type(error).__name__}: {error}"
+                f"query_strategy failed{tried}, before any teacher was trained; nothing was "
+                f"spent. {type(error).__name__}: {error}"
             ) from error
         return np.arange(_num_samples(X_public))
 
@@ -1062,7 +1076,7 @@ class PATEClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
 
     def _check_predict(self, X):
         check_is_fitted(self)
-        X = indexable_rows(X)
+        X = indexable_rows(X, "X")
         self._check_features(X, "X")
         return X
 
@@ -1149,6 +1163,18 @@ def _kept_seeds(memory, **keys):
     return {
         use: np.random.SeedSequence(kept_entropy(memory, (key, use))) for use, key in keys.items()
     }
+
+
+def _check_classifier(name, estimator):
+    if isinstance(estimator, type):
+        raise TypeError(
+            f"{name} must be an estimator instance, {estimator.__name__}(); got the class"
+        )
+    if not hasattr(estimator, "get_params") or not is_classifier(estimator):
+        raise ValueError(
+            f"{name} must be a classifier: teachers and student must be classifiers, as they vote "
+            f"for classes; got {estimator!r}"
+        )
 
 
 def _last_step(student):

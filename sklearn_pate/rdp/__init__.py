@@ -21,6 +21,7 @@ References
 from .calibration import gnmax_sigma, lnmax_gamma, stable_run_epsilon
 from .checks import (
     DEFAULT_ORDERS,
+    as_array,
     check_delta,
     check_log_proba,
     check_orders,
@@ -62,6 +63,7 @@ __all__ = [
     "Laplace",
     "Noise",
     "TrialCount",
+    "as_array",
     "check_delta",
     "check_log_proba",
     "check_orders",

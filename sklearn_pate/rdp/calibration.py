@@ -2,6 +2,7 @@
 
 import functools
 import math
+from numbers import Real
 
 import numpy as np
 from scipy.optimize import brentq
@@ -106,8 +107,14 @@ def stable_run_epsilon(epsilon, delta, max_unstable, failure_probability):
     >>> round(stable_run_epsilon(1.0, 1e-5, 20, 1e-6), 4)
     0.0602
     """
-    runs, left = check_count("max_unstable", max_unstable), delta - failure_probability
-    epsilon, left = check_positive("epsilon", epsilon), check_delta(left)
+    runs, epsilon = check_count("max_unstable", max_unstable), check_positive("epsilon", epsilon)
+    delta = check_delta(delta)
+    if not isinstance(failure_probability, Real) or not 0 <= failure_probability < delta:
+        raise ValueError(
+            f"failure_probability must be below delta={delta:g}, of which it is a part; "
+            f"got {failure_probability!r}"
+        )
+    left = delta - failure_probability
 
     def spent(run):
         by_order = epsilon_by_order(runs * pure_rdp(run, DEFAULT_ORDERS), left, DEFAULT_ORDERS)

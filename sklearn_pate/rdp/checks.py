@@ -11,9 +11,20 @@ DEFAULT_ORDERS = 1.0 + np.geomspace(0.1, 2000.0, 204)
 DEFAULT_ORDERS.setflags(write=False)
 
 
+def as_array(name, value, **kwargs):
+    """Return `value` as an array; numpy's own errors name nothing, and quote what they find."""
+    try:
+        return np.asarray(value, **kwargs)
+    except (TypeError, ValueError):
+        raise ValueError(
+            f"{name} must be array-like, with rows of one length"
+            f"{' that hold numbers' if kwargs else ''}; got {type(value).__name__}"
+        ) from None
+
+
 def check_orders(orders):
     """Return `orders` as a 1-D float array; every order must be finite and above 1."""
-    orders = np.atleast_1d(np.asarray(orders, dtype=float))
+    orders = np.atleast_1d(as_array("orders", orders, dtype=float))
     if orders.ndim != 1 or orders.size == 0 or not np.all(np.isfinite(orders) & (orders > 1)):
         raise ValueError(f"orders must be a non-empty list of finite numbers above 1; got {orders}")
     return orders
@@ -28,7 +39,7 @@ def check_delta(delta):
 
 def check_votes(votes):
     """Return `votes` as an int64 array (n_queries, n_classes) of counts with equal row sums."""
-    votes = np.asarray(votes)
+    votes = as_array("votes", votes)
     if votes.ndim != 2 or votes.shape[1] < 2:
         raise ValueError(
             "votes must have shape (n_queries, n_classes) with at least 2 classes; "
@@ -77,8 +88,16 @@ def check_cost(cost):
     return np.maximum(cost, 0.0)
 
 
-def check_count(name, value):
-    """Return `value` as an int; it must be a whole number, at least 1."""
-    if not isinstance(value, Integral) or value < 1:
-        raise ValueError(f"{name} must be a whole number, at least 1; got {value!r}")
+def check_count(name, value, least=1):
+    """Return `value` as an int; it must be a whole number, at least `least`."""
+    if not isinstance(value, Integral) or value < least:
+        raise ValueError(f"{name} must be a whole number, at least {least}; got {value!r}")
     return int(value)
+
+
+def check_public(n_teachers, n_classes):
+    """Refuse numbers that are neither None nor possible: with less of them, costs are lower."""
+    if n_teachers is not None:
+        check_count("n_teachers", n_teachers)
+    if n_classes is not None:
+        check_count("n_classes", n_classes, least=2)

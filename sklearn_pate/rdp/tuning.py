@@ -2,6 +2,7 @@
 
 import math
 from dataclasses import dataclass
+from numbers import Real
 
 import numpy as np
 from scipy.optimize import brentq
@@ -53,6 +54,8 @@ class TrialCount:
                 f"distribution must be 'negative_binomial' or 'poisson'; got {self.distribution!r}"
             )
         check_positive("mean", self.mean)
+        if not isinstance(self.eta, Real):
+            raise ValueError(f"eta must be a number; got {self.eta!r}")
         possible = 1.001 <= self.mean <= 1e6 and -0.9 <= self.eta <= 20
         if self.distribution == "negative_binomial" and not possible:
             raise ValueError(

@@ -7,7 +7,14 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import log_ndtr
 
-from .checks import DEFAULT_ORDERS, check_count, check_delta, check_orders, check_positive
+from .checks import (
+    DEFAULT_ORDERS,
+    check_count,
+    check_delta,
+    check_orders,
+    check_positive,
+    check_public,
+)
 from .conversion import epsilon_by_order, gdp_to_epsilon
 from .exact import Pairs, exact_rdp, round_up
 from .published import pure_rdp
@@ -74,6 +81,7 @@ def worst_case_rdp(aggregator, orders, n_teachers=None, n_classes=None):
     array([0.00399])
     """
     orders = check_orders(orders)
+    check_public(n_teachers, n_classes)
     cost = np.array(aggregator.known_rdp(orders, n_teachers, n_classes), dtype=float)
     if aggregator.gdp_mu < math.inf:
         cost = np.minimum(cost, orders * aggregator.gdp_mu**2 / 2)
@@ -127,6 +135,7 @@ def worst_case_pure(aggregator, n_teachers=None, n_classes=None):
     >>> round(worst_case_pure(GNMax(40.0), n_teachers=100, n_classes=10), 3)
     0.122
     """
+    check_public(n_teachers, n_classes)
     pure = float(aggregator.pure_epsilon)
     if n_teachers is None or n_classes is None:
         return pure
@@ -254,7 +263,7 @@ def lead_rdp(aggregator, orders, n_teachers, n_classes):
     """
     orders = check_orders(orders)
     n_teachers = check_count("n_teachers", n_teachers)
-    n_classes = check_count("n_classes", n_classes)
+    n_classes = check_count("n_classes", n_classes, least=2)
     lead = np.arange(n_teachers // 2 + 1)
     if _enumerable(aggregator, n_teachers, n_classes) and aggregator.label_symmetric:
         top = n_teachers - n_teachers // 2 + lead
@@ -306,6 +315,7 @@ def data_independent_epsilon(aggregator, n_queries, delta, n_teachers=None, n_cl
     >>> round(epsilon, 2)
     2.13
     """
+    n_queries = check_count("n_queries", n_queries, least=0)
     return composition(aggregator, delta, n_teachers, n_classes)(n_queries)
 
 

@@ -1,0 +1,107 @@
+"""300 fits in one process: memory, open files, processes and temporary files at the end.
+
+    python benchmarks/soak.py [--fits 300]
+
+Fits take turns: mechanisms and students, one and two jobs, in processes and threads, with memory=
+and without, with failures and interruptions in between. The first 60 warm up. Needs Linux.
+"""
+
+import argparse
+import gc
+import os
+import tempfile
+from pathlib import Path
+
+import joblib
+import numpy as np
+from sklearn.linear_model import LogisticRegression
+from sklearn.naive_bayes import GaussianNB
+from sklearn.tree import DecisionTreeClassifier
+
+from sklearn_pate import PATEClassifier
+from sklearn_pate.aggregators import ConfidentGNMax, GNMax, LNMax, SoftVote
+from sklearn_pate.exceptions import TeacherError
+
+
+class Failing(GaussianNB):
+    def fit(self, X, y):
+        raise ValueError("this one always fails")
+
+
+class Hanging(GaussianNB):
+    def fit(self, X, y):
+        while True:
+            gc.isenabled()
+
+
+class Interrupted(GaussianNB):
+    def fit(self, X, y):
+        raise KeyboardInterrupt
+
+
+def fits(folder):
+    """Fits that differ in everything that holds on to something, over and over."""
+    rng = np.random.default_rng(0)
+    X, X_public = rng.normal(size=(2000, 20)), rng.normal(size=(300, 20))
+    y = (X[:, 0] > 0).astype(int)
+    aggregators = [GNMax(10.0), LNMax(0.1), ConfidentGNMax(12, 8.0, 8.0), SoftVote(10.0)]
+    k = 0
+    while True:
+        clf = PATEClassifier(
+            [GaussianNB(), DecisionTreeClassifier(max_depth=3)][k // 4 % 2],
+            n_teachers=20,
+            aggregator=aggregators[k % 4],
+            student=[LogisticRegression(), GaussianNB()][k % 2],
+            n_queries=50,
+            epsilon=None,
+            classes=[0, 1],
+            n_jobs=1 + k % 2,
+            memory=os.path.join(folder, f"votes{k // 3 % 2}") if k % 3 == 0 else None,
+            timeout=30 if k % 5 == 0 else None,
+            secure=k % 7 == 0,
+        )
+        with joblib.parallel_config(backend=["loky", "threading"][k // 2 % 2]):
+            clf.fit(X, y, X_public).predict(X_public)
+            wrong = {4: Failing(), 14: Hanging(), 24: Interrupted()}.get(k % 30)
+            if wrong is not None:
+                try:
+                    clf.set_params(base_estimator=wrong, timeout=0.2, n_jobs=1, memory=None)
+                    clf.fit(X, y, X_public)
+                except (TeacherError, KeyboardInterrupt):
+                    pass
+        k += 1
+        yield k
+
+
+def held():
+    """Resident MiB, open files, processes below this one, threads, joblib's temporary files."""
+    gc.collect()
+    status = Path("/proc/self/status").read_text().splitlines()
+    resident = next(int(line.split()[1]) / 1024 for line in status if line.startswith("VmRSS:"))
+    threads = next(int(line.split()[1]) for line in status if line.startswith("Threads:"))
+    children = sum(
+        len(path.read_text().split()) for path in Path("/proc/self/task").glob("*/children")
+    )
+    temporary = [Path(tempfile.gettempdir()), Path("/dev/shm")]
+    files = sum(len(list(folder.glob("joblib_memmapping*"))) for folder in temporary)
+    return resident, len(os.listdir("/proc/self/fd")), children, threads, files
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--fits", type=int, default=300)
+    args = parser.parse_args()
+    print("fits: resident MiB, open files, processes, threads, temporary folders", flush=True)
+    rows = []
+    with tempfile.TemporaryDirectory() as folder:
+        for k in fits(folder):
+            if k % (args.fits // 5) == 0:
+                rows.append(held())
+                print(f"{k}: {rows[-1][0]:.1f}", *rows[-1][1:], flush=True)
+            if k == args.fits:
+                break
+    print(f"memory at the end over that after the first fifth: {rows[-1][0] / rows[0][0]:.3f}")
+
+
+if __name__ == "__main__":
+    main()
