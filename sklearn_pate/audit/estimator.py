@@ -87,7 +87,7 @@ def one_run_epsilon(n_right, n_guesses, n_canaries, delta, confidence=0.999):
     --------
     >>> from sklearn_pate.audit import one_run_epsilon
     >>> round(one_run_epsilon(30, 30, 30, delta=1e-5), 2)
-    1.35
+    1.34
     >>> one_run_epsilon(16, 30, 30, delta=1e-5)
     0.0
     """
@@ -156,7 +156,7 @@ def audit_estimator(
     attack : {"labels", "student"} or callable, default="labels"
         What the guesses are made from. "labels": the released labels of the canaries' copies,
         `public_labels_`. "student": what the estimator predicts for the canaries, with
-        probabilities if it has them, less the run's median: a black box. A function of the fitted
+        probabilities if it has them, less their mean over the run: a black box. A function of the fitted
         estimator returns a number for each canary, above 0 where it speaks for the first label.
         It must not know the bits.
     n_copies : int, default=1
@@ -320,6 +320,6 @@ def _one_run(estimator, X, y, X_public, canaries, bits, seed, attack, n_copies, 
         else:
             labels = np.asarray(fitted.predict(canaries.X))
             scores = (labels == first).astype(float) - (labels == second)
-        # The student's opinion of a record apart from its label: much the same for either bit
-        scores = scores - np.median(scores) if m > 1 else scores
+        # What the student thinks of canaries whatever their bits, as right labels are more likely
+        scores = scores - scores.mean() if m > 1 else scores
     return scores, getattr(getattr(fitted, "privacy_spent_", None), "epsilon", None)

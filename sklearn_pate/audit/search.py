@@ -56,8 +56,8 @@ def exact_epsilon(aggregator, votes, neighbour_votes, delta=1e-5, *, student_pro
     >>> from sklearn_pate.audit import exact_epsilon
     >>> round(exact_epsilon(LNMax(0.05), [249, 1], [250, 0], delta=0), 3)
     0.093
-    >>> exact_epsilon(GNMax(40.0), [[126, 124], [226, 24]], [[125, 125], [225, 25]]).round(3)
-    array([0.028, 0.1  ])
+    >>> exact_epsilon(GNMax(40.0), [[126, 124], [213, 37]], [[125, 125], [212, 38]]).round(3)
+    array([0.029, 0.11 ])
     """
     pairs = [np.atleast_2d(np.asarray(side)) for side in (votes, neighbour_votes)]
     votes_, others = (check_votes(side) for side in pairs)
@@ -116,10 +116,10 @@ def worst_pair(
     --------
     >>> from sklearn_pate.aggregators import LNMax
     >>> from sklearn_pate.audit import worst_pair
-    >>> [sorted(h.tolist()) for h in worst_pair(LNMax(0.05), 250, 2, delta=0)]
-    [[1, 249], [0, 250]]
+    >>> sorted(sorted(h.tolist()) for h in worst_pair(LNMax(0.05), 250, 2, delta=0))
+    [[0, 250], [1, 249]]
     >>> votes, _ = worst_pair(LNMax(0.05), 250, 2, delta=0, n_samples=5_000_000)
-    >>> 150 < votes.max() < 170  # near a tie all outcomes are frequent
+    >>> 150 < max(votes.tolist()) < 170  # near a tie all outcomes are frequent
     True
     """
     for name, value, least in (("n_teachers", n_teachers, 1), ("n_classes", n_classes, 2)):
