@@ -156,9 +156,9 @@ def audit_estimator(
     attack : {"labels", "student"} or callable, default="labels"
         What the guesses are made from. "labels": the released labels of the canaries' copies,
         `public_labels_`. "student": what the estimator predicts for the canaries, with
-        probabilities if it has them, less their mean over the run: a black box. A function of the fitted
-        estimator returns a number for each canary, above 0 where it speaks for the first label.
-        It must not know the bits.
+        probabilities if it has them, less their mean over the run: a black box. A function of the
+        fitted estimator returns a number for each canary, above 0 where it speaks for the first
+        label. It must not know the bits.
     n_copies : int, default=1
         Copies of each canary at the end of `X_public`. Public rows may be anything, so this is
         within the guarantee.
