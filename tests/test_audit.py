@@ -8,6 +8,7 @@ import tracemalloc
 import numpy as np
 import pandas as pd
 import pytest
+from scipy.spatial.distance import cdist
 from scipy.stats import binom
 from sklearn.base import BaseEstimator
 from sklearn.model_selection import StratifiedKFold
@@ -399,9 +400,9 @@ def test_audits_of_estimators_err_as_seldom_as_they_say():
             Response(1.0), IDS[:100], BITS[:100], None, 60, confidence=0.8, random_state=seed
         ).epsilon
         > 1.0
-        for seed in range(200)
+        for seed in range(100)
     ]
-    assert np.mean(wrong) <= 0.2 + 4 * math.sqrt(0.2 * 0.8 / 200)
+    assert np.mean(wrong) <= 0.2 + 4 * math.sqrt(0.2 * 0.8 / 100)
 
 
 def test_abstaining_keeps_the_best_guesses():
@@ -439,8 +440,8 @@ class Votes(BaseEstimator):
     def fit(self, X, y, X_public):
         votes = np.zeros((len(X_public), 2), dtype=int)
         for part in self.parts(y, self.n_teachers):
-            nearest = KNeighborsClassifier(1, algorithm="brute").fit(X[part], y[part])
-            votes[np.arange(len(votes)), nearest.predict(X_public)] += 1
+            nearest = cdist(X_public, X[part]).argmin(axis=1)
+            votes[np.arange(len(votes)), y[part][nearest]] += 1
         noisy = GNMax(sigma_of_one(self.n_teachers, len(X_public)) * self.noise)
         self.public_labels_ = noisy.aggregate(votes, random_state=self.random_state)
         self.classes_ = np.array([0, 1])
@@ -486,7 +487,7 @@ def test_a_tenth_of_the_noise_is_caught_in_forty_runs():
 def test_parts_that_depend_on_labels_are_caught_in_thirty_runs():
     # One label less in class 0 moves the first of each part's records to the part before, where it
     # is nearer to the query than class 1; there is no copy of the canary
-    T, size = 14, 4
+    T, size = 24, 4
     y = np.concatenate([[0, 0], np.ones(T * size, int), np.zeros(T * size - 2, int)])
     X = np.random.default_rng(0).normal(size=(len(y), 2))
     first, second = (np.flatnonzero(y == c) for c in (0, 1))

@@ -17,7 +17,7 @@ from .sampling import (
     padded,
     sample,
 )
-from .search import neighbours_of, objective, worst_pair
+from .search import exact_epsilon, expected_counts, neighbours_of, objective, worst_pair
 
 
 @dataclass(frozen=True, eq=False)
@@ -77,7 +77,7 @@ def audit_aggregator(
     delta : float, default=1e-5
         Failure probability of the guarantee that is tested, in [0, 1).
     n_samples : int, default=200_000
-        Outcomes drawn of each histogram, on average: a fifth to choose the event, the rest to
+        Outcomes drawn of each histogram, on average: a tenth to choose the event, the rest to
         bound it. They are drawn in parts, so memory does not grow.
     confidence : float, default=1 - 1e-6
         Probability with which the bound holds. Of several audits one errs with at most the sum of
@@ -107,7 +107,8 @@ def audit_aggregator(
     delta`` means ``exp(epsilon) >= (t - d) / (1 - t)`` with ``d = delta / (p + q)``; that grows in
     `t` and in ``p + q``. The share has a tenth of ``1 - confidence``, `t` the rest; with
     ``delta=0``, `t` has all. This is sharper than bounding `p` and `q` apart, by a factor up to
-    1.5 in the width. The pair and the event are chosen on other samples.
+    1.5 in the width. The pair and the event are chosen by other samples, or by the mechanism's
+    `outcome_log_proba` as long as those do not contradict it.
 
     Examples
     --------
@@ -172,6 +173,12 @@ def audit_aggregator(
     n = int(n_samples) - to_choose
     first, second = counts(to_choose)
     event, swapped = choose(first, second, n / to_choose, n, delta, confidence)
+    expected = expected_counts(aggregator, votes, other, n, student_proba)
+    if expected is not None:  # a better guide than samples, unless they contradict it
+        seen = [part[event].sum() for part in (first, second)[:: -1 if swapped else 1]]
+        stated = exact_epsilon(aggregator, votes, other, delta, student_proba=student_proba)
+        if lower_bound(*seen, to_choose, delta, confidence) <= stated:
+            event, swapped = choose(*expected, 1, n, delta, confidence)
     *drawn, event = padded(*counts(n), event)
     hits, other_hits = (part[event].sum() for part in drawn[:: -1 if swapped else 1])
     return AuditResult(

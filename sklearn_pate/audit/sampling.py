@@ -10,7 +10,7 @@ from scipy.stats import beta
 _CHUNK = 2**20
 
 #: Part of the samples that chooses the event.
-TO_CHOOSE = 0.2
+TO_CHOOSE = 0.1
 
 #: Part of the error probability that goes to the smaller correction for delta.
 _FOR_DELTA = 0.1

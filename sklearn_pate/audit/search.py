@@ -161,6 +161,19 @@ def _exact(aggregator, votes, others, delta, student_proba):
     return worst
 
 
+def expected_counts(aggregator, votes, other, n, student_proba):
+    """Expected counts of outcomes as `sample` has them, None if the mechanism does not say."""
+    if not hasattr(aggregator, "outcome_log_proba"):
+        return None
+    try:
+        sides = np.exp(_log_proba(aggregator, np.array([votes, other]), student_proba))
+    except NotImplementedError:  # continuous outcomes
+        return None
+    m = len(votes)
+    refused = sides[:, m:] if sides.shape[1] > m else np.zeros((2, 1))
+    return n * np.hstack([refused, sides[:, :m]])
+
+
 def objective(aggregator, delta, n_samples, confidence, student_proba, rng, n_classes, share=0.01):
     """A function of pairs that is large where they are told apart, and how many to try at once."""
     check_confidence(confidence)
