@@ -111,7 +111,7 @@ def one_run_epsilon(n_right, n_guesses, n_canaries, delta, confidence=0.999):
     low, high = 0.0, 50.0
     if p_value(low) > 1 - confidence:
         return 0.0
-    for _ in range(60):
+    for _ in range(45):
         middle = (low + high) / 2
         low, high = (middle, high) if p_value(middle) <= 1 - confidence else (low, middle)
     return low
