@@ -1,4 +1,7 @@
-"""Displays: what labels cost, how good they are, how teachers agree, where the budget went."""
+"""Displays: what labels cost, how good they are, how teachers agree, where the budget went, audits.
+
+Their curves hold arrays; matplotlib is imported when they draw.
+"""
 
 from functools import partial, reduce
 
@@ -10,7 +13,13 @@ from sklearn.utils.validation import check_is_fitted
 
 from .rdp import DEFAULT_ORDERS, Cost, check_delta, check_votes, epsilon_by_order, exact_rdp
 
-__all__ = ["BudgetDisplay", "LabelAccuracyDisplay", "MarginDisplay", "PrivacySpentDisplay"]
+__all__ = [
+    "AuditDisplay",
+    "BudgetDisplay",
+    "LabelAccuracyDisplay",
+    "MarginDisplay",
+    "PrivacySpentDisplay",
+]
 
 # Okabe and Ito's colours
 _BLUE, _VERMILLION, _GREEN = "#0072B2", "#D55E00", "#009E73"
@@ -656,6 +665,135 @@ class BudgetDisplay:
         self.ax_.set_xlabel(f"share of the Renyi cost at order {self.order:.3g} (%)")
         legend = {"loc": "lower right", "bbox_to_anchor": (1, 1), "ncols": 3, "frameon": False}
         self.ax_.legend(**legend, fontsize="small")
+        return self
+
+
+class AuditDisplay:
+    """Lower bounds on epsilon that audits found, against what is claimed.
+
+    Audits of private data tell of these data: draw those of data that may be shown.
+
+    Parameters
+    ----------
+    names : list of str
+        What was audited.
+    epsilon : ndarray of shape (n_audits,)
+        Lower bounds.
+    claimed : ndarray of shape (n_audits,)
+        Claimed epsilons, nan where there is none.
+
+    Attributes
+    ----------
+    ax_, figure_ : matplotlib Axes and Figure
+        Where it was drawn.
+    bars_ : matplotlib BarContainer
+        The lower bounds.
+    lines_ : list of matplotlib Line2D
+        The claims, if there are any.
+
+    Examples
+    --------
+    >>> from sklearn_pate.aggregators import GNMax, PluralityVote
+    >>> from sklearn_pate.audit import audit_aggregator
+    >>> from sklearn_pate.plotting import AuditDisplay
+    >>> mechanisms = {"GNMax": GNMax(40.0), "no noise": PluralityVote()}
+    >>> audits = {
+    ...     name: audit_aggregator(mechanism, [125, 125], random_state=0)
+    ...     for name, mechanism in mechanisms.items()
+    ... }
+    >>> display = AuditDisplay.from_results(audits, claimed=0.15)
+    >>> display.epsilon > display.claimed
+    array([False,  True])
+    """
+
+    def __init__(self, names, epsilon, claimed):
+        self.names = names
+        self.epsilon = epsilon
+        self.claimed = claimed
+
+    @classmethod
+    def from_results(cls, results, *, claimed=None, names=None, ax=None, **kwargs):
+        """Draw what audits found.
+
+        Parameters
+        ----------
+        results : list or dict of AuditResult or EstimatorAudit
+            Anything with an `epsilon`; a dict has the names as keys.
+        claimed : float or array-like of shape (n_audits,), default=None
+            Claimed epsilons, nan where there is none; None is each result's own `claimed`.
+        names : list of str, default=None
+            What was audited; None is a dict's keys, or numbers.
+        ax, **kwargs
+            As in `plot`.
+
+        Returns
+        -------
+        AuditDisplay
+
+        Raises
+        ------
+        ValueError
+            If there are no results, or names or claims do not fit them.
+        """
+        if isinstance(results, dict):
+            names = list(results) if names is None else names
+            results = list(results.values())
+        if len(results) == 0:
+            raise ValueError("results is empty; give at least one audit")
+        names = [str(k + 1) for k in range(len(results))] if names is None else list(names)
+        if claimed is None:
+            own = [getattr(result, "claimed", None) for result in results]
+            claimed = [np.nan if claim is None else claim for claim in own]
+        claimed = np.array(claimed, dtype=float)
+        if claimed.ndim == 0:
+            claimed = np.full(len(results), claimed)
+        if len(names) != len(results) or claimed.shape != (len(results),):
+            raise ValueError(
+                f"give a name and a claim for each of the {len(results)} results; got "
+                f"{len(names)} names and claims of shape {claimed.shape}"
+            )
+        epsilon = np.array([result.epsilon for result in results], dtype=float)
+        return cls(names, epsilon, claimed).plot(ax, **kwargs)
+
+    def plot(self, ax=None, **kwargs):
+        """Draw a bar for each audit, and a mark for each claim.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, default=None
+            Where to draw; None makes a figure.
+        **kwargs : dict
+            Passed to ``ax.barh``.
+
+        Returns
+        -------
+        AuditDisplay
+            Itself.
+        """
+        self.ax_, self.figure_ = _axes(ax)
+        rows = np.arange(len(self.names))
+        caught = np.asarray(self.epsilon) > np.asarray(self.claimed)  # false for nan
+        style = {"color": np.where(caught, _VERMILLION, _SKY), "edgecolor": "black", "height": 0.6}
+        self.bars_ = self.ax_.barh(rows, self.epsilon, **{**style, **kwargs})
+        for bar, refuted in zip(self.bars_, caught, strict=True):
+            bar.set_hatch("//" if refuted else "")
+        self.lines_ = []
+        known = np.isfinite(self.claimed)
+        if known.any():
+            style = {"marker": "|", "ls": "", "ms": 22, "mew": 2.5, "color": "black"}
+            label = "claimed"
+            x, y = np.asarray(self.claimed)[known], rows[known]
+            self.lines_ = self.ax_.plot(x, y, label=label, zorder=3, **style)
+        for label, refuted in (("lower bound", False), ("above the claim", True)):
+            if (caught == refuted).any():
+                color, hatch = (_VERMILLION, "//") if refuted else (_SKY, "")
+                style = {"color": color, "hatch": hatch, "edgecolor": "black", "height": 0}
+                self.ax_.barh([0], [0], label=label, **style)
+        self.ax_.set_yticks(rows, self.names)
+        self.ax_.set(xlabel="epsilon", ylim=(len(rows) - 0.5, -0.5))
+        self.ax_.set_xlim(0, 1.08 * max(1e-9, *self.epsilon, *np.asarray(self.claimed)[known]))
+        legend = {"loc": "lower right", "bbox_to_anchor": (1, 1), "ncols": 3, "frameon": False}
+        self.ax_.legend(**legend, fontsize="small", markerscale=0.5)
         return self
 
 

@@ -1,10 +1,20 @@
 """The auditor: silent about what is private, loud about what is not."""
 
+import functools
+import itertools
 import math
+import tracemalloc
 
 import numpy as np
+import pandas as pd
 import pytest
+from scipy.spatial.distance import cdist
+from scipy.stats import binom
+from sklearn.base import BaseEstimator
+from sklearn.model_selection import StratifiedKFold
+from sklearn.neighbors import KNeighborsClassifier
 
+from sklearn_pate import PATEClassifier
 from sklearn_pate.aggregators import (
     ConfidentGNMax,
     ExponentialNMax,
@@ -13,10 +23,24 @@ from sklearn_pate.aggregators import (
     InteractiveGNMax,
     LNMax,
     PluralityVote,
+    SoftVote,
     StableArgmax,
 )
-from sklearn_pate.audit import audit_aggregator
-from sklearn_pate.rdp import DEFAULT_ORDERS, data_independent_epsilon, rdp_to_epsilon
+from sklearn_pate.audit import (
+    Canaries,
+    audit_aggregator,
+    audit_estimator,
+    exact_epsilon,
+    make_canaries,
+    one_run_epsilon,
+    worst_pair,
+)
+from sklearn_pate.rdp import (
+    DEFAULT_ORDERS,
+    data_independent_epsilon,
+    gnmax_sigma,
+    rdp_to_epsilon,
+)
 
 MECHANISMS = [
     GNMax(5.0),
@@ -112,3 +136,478 @@ def test_the_auditor_refuses_what_is_no_pair():
             audit_aggregator(GNMax(), [15, 15] if neighbour != [14, 16] else [16, 14], neighbour)
     with pytest.raises(ValueError, match="confidence"):
         audit_aggregator(PluralityVote(), [1, 1], confidence=1.0)
+
+
+# --- exact pairs and the search ----------------------------------------------------------------
+
+
+def by_all_events(log_p, log_q, delta):
+    """Epsilon of a pair from all its events, one by one."""
+    p, q = np.exp(log_p), np.exp(log_q)
+    worst = 0.0
+    for size in range(1, len(p) + 1):
+        for event in itertools.combinations(range(len(p)), size):
+            for here, there in ((p, q), (q, p)):
+                inside, outside = here[list(event)].sum() - delta, there[list(event)].sum()
+                if inside > 1e-15:
+                    worst = max(worst, math.log(inside / outside) if outside else math.inf)
+    return worst
+
+
+@pytest.mark.parametrize("delta", [0.0, 1e-5, 0.02])
+@pytest.mark.parametrize(
+    "mechanism",
+    [LNMax(0.3), GNMax(5.0), ConfidentGNMax(9, sigma1=2.0, sigma2=3.0), ExponentialNMax(0.3)],
+    ids=str,
+)
+def test_exact_epsilon_is_the_worst_event(mechanism, delta):
+    rng = np.random.default_rng(0)
+    votes = rng.multinomial(15, [0.4, 0.4, 0.1, 0.1], size=20) + [0, 1, 0, 0]
+    others = votes + [1, -1, 0, 0]
+    expected = [
+        by_all_events(*mechanism.outcome_log_proba([v, w]), delta)
+        for v, w in zip(votes, others, strict=True)
+    ]
+    found = exact_epsilon(mechanism, votes, others, delta)
+    np.testing.assert_allclose(found, expected, rtol=1e-6, atol=1e-9)
+    assert exact_epsilon(mechanism, votes[0], others[0], delta) == pytest.approx(found[0])
+
+
+def test_exact_epsilon_of_many_deltas_falls_and_stays_below_the_account():
+    deltas = np.geomspace(1e-12, 0.1, 8)
+    votes, others = [[20, 10], [29, 1]], [[19, 11], [30, 0]]
+    for mechanism in (GNMax(5.0), LNMax(0.2), PluralityVote()):
+        found = exact_epsilon(mechanism, votes, others, deltas)
+        assert found.shape == (2, 8) and (np.diff(found, axis=1) <= 1e-12).all()
+        claimed = [data_independent_epsilon(mechanism, 1, delta, 30, 2)[0] for delta in deltas]
+        assert (found <= claimed).all()
+    assert exact_epsilon(PluralityVote(), [15, 15], [14, 16]) == math.inf
+    assert exact_epsilon(PluralityVote(), [20, 10], [19, 11], delta=0) == 0
+
+
+def every_pair(n_teachers, n_classes):
+    rows = [
+        row
+        for row in itertools.product(range(n_teachers + 1), repeat=n_classes)
+        if sum(row) == n_teachers
+    ]
+    pairs = [(v, w) for v in rows for w in rows if sum(map(abs, np.subtract(v, w))) == 2]
+    return np.array(pairs).transpose(1, 0, 2)
+
+
+@pytest.mark.parametrize(
+    "mechanism", [LNMax(0.3), GNMax(3.0), ConfidentGNMax(9, sigma1=2.0, sigma2=3.0)], ids=str
+)
+@pytest.mark.parametrize("size", [(40, 2), (12, 3)])
+def test_the_search_finds_the_worst_of_all_pairs(mechanism, size):
+    worst = exact_epsilon(mechanism, *every_pair(*size), 1e-5).max()
+    found = worst_pair(mechanism, *size)
+    assert exact_epsilon(mechanism, *found, 1e-5) >= 0.98 * worst
+    assert found[0].sum() == size[0] and np.abs(found[0] - found[1]).sum() == 2
+
+
+def test_the_search_by_samples_finds_a_leak():
+    def leaks_at_one_tie(votes, rng):  # noise everywhere but between 12 and 13 votes
+        noisy = votes[:, 0] + rng.normal(scale=5, size=len(votes))
+        return np.where(votes[:, 0] == 12, 0, np.where(noisy > 10, 0, 1))
+
+    found = audit_aggregator(leaks_at_one_tie, n_teachers=25, n_classes=2, random_state=0)
+    assert found.epsilon > 1 and 12 in (found.votes[0], found.neighbour_votes[0])
+    with pytest.raises(ValueError, match="no outcome_log_proba to search by; give n_samples"):
+        worst_pair(leaks_at_one_tie, 25, 2)
+
+
+# --- what the auditor must show ----------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "mechanism, delta, exact", [(LNMax(0.05), 0.0, 0.093), (GNMax(40.0), 1e-5, 0.110)], ids=str
+)
+def test_five_million_samples_show_most_of_the_worst_pair(mechanism, delta, exact):
+    worst = exact_epsilon(mechanism, *worst_pair(mechanism, 250, 2, delta=delta), delta)
+    assert worst == pytest.approx(exact, abs=5e-4)
+    found = audit_aggregator(
+        mechanism,
+        n_teachers=250,
+        n_classes=2,
+        delta=delta,
+        n_samples=5_000_000,
+        confidence=0.999,
+        random_state=0,
+    )
+    at_the_pair = exact_epsilon(mechanism, found.votes, found.neighbour_votes, delta)
+    assert 0.6 * worst < found.epsilon <= at_the_pair <= worst
+
+
+def soft_bins(sums, rng):
+    """SoftVote's continuous release as 10 outcomes."""
+    return np.searchsorted(np.linspace(0, 1, 9), SoftVote(5.0).soft_labels(sums, rng)[:, 0])
+
+
+EVERY = {
+    "LNMax": (LNMax(0.3), None),
+    "LNMax, discrete": (LNMax(0.3, noise="discrete"), None),
+    "ExponentialNMax": (ExponentialNMax(0.3), None),
+    "GNMax": (GNMax(5.0), None),
+    "GNMax, discrete": (GNMax(5.0, noise="discrete"), None),
+    "ConfidentGNMax": (ConfidentGNMax(15, sigma1=4.0, sigma2=4.0), None),
+    "InteractiveGNMax": (InteractiveGNMax(5, sigma1=4.0, sigma2=4.0, confidence=0.8), None),
+    "SoftVote": (SoftVote(5.0), None),
+    "SoftVote, binned": (SoftVote(5.0), soft_bins),
+    "ImmutableArgmax": (ImmutableArgmax(gamma=1.0), None),
+    "PluralityVote": (PluralityVote(), None),
+}
+
+
+@pytest.mark.parametrize("name", EVERY)
+def test_no_aggregator_is_above_its_claim_on_twenty_pairs(name):
+    mechanism, sampled = EVERY[name]
+    claimed, _ = data_independent_epsilon(mechanism, 1, 1e-5, 30, 2)
+    confidence = 1 - 0.001 / (20 * len(EVERY))  # 99.9% for all together
+    n_samples = 150 if "discrete" in name else 20_000
+    given = {"student_proba": [0.6, 0.4]} if mechanism.uses_student_proba else {}
+    for top in range(11, 31):
+        found = audit_aggregator(
+            sampled or mechanism,
+            [top, 30 - top],
+            [top - 1, 31 - top],
+            n_samples=n_samples,
+            confidence=confidence,
+            random_state=top,
+            **given,
+        )
+        assert 0 <= found.epsilon <= claimed
+
+
+def test_queries_that_share_noise_are_refused():
+    with pytest.raises(ValueError, match="share their noise"):
+        audit_aggregator(StableArgmax(run_epsilon=1.0), [20, 10])
+
+
+def test_memory_does_not_grow_with_the_samples():
+    tracemalloc.start()
+    audit_aggregator(GNMax(5.0), [16, 14], n_samples=2_000_000, random_state=0)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 100e6  # 2 million rows of votes and noise have 64 MB
+
+
+def test_a_bound_with_delta_is_wrong_as_seldom_as_it_says():
+    # tells the truth with probability 0.05, else randomised response: (log 1.5, 0.05)-private
+    def response(votes, rng):
+        top, n = votes.argmax(axis=1), len(votes)
+        noisy = np.where(rng.random(n) < 0.6, top, 1 - top)
+        return np.where(rng.random(n) < 0.05, top + 2, noisy)
+
+    exact = math.log(1.5) + math.log(1 - 0.05)  # what is left of epsilon for the other outcomes
+    bounds = np.array(
+        [
+            audit_aggregator(
+                response, [5, 6], [6, 5], delta=0.05, n_samples=2000, confidence=0.8, random_state=s
+            ).epsilon
+            for s in range(300)
+        ]
+    )
+    assert np.mean(bounds > math.log(1.5)) <= 0.2 + 4 * math.sqrt(0.2 * 0.8 / 300)
+    assert np.median(bounds) > exact - 0.25
+
+
+def test_outcomes_need_not_be_classes():
+    def far_out(votes, rng):
+        return np.where(votes[:, 0] > 5, 7, 3) + rng.integers(2, size=len(votes))
+
+    found = audit_aggregator(far_out, [5, 6], [6, 5], random_state=0)
+    assert found.epsilon > 8 and found.event in ((3, 4), (7, 8))
+    with pytest.raises(
+        ValueError, match="must return 524288 whole numbers|must return [0-9]+ whole"
+    ):
+        audit_aggregator(lambda votes, rng: votes[:, 0] / 2, [5, 6], [6, 5])
+
+
+# --- one-run audits ----------------------------------------------------------------------------
+
+
+def test_one_run_bound_without_delta_is_the_binomials():
+    for n in (5, 23, 200):
+        q = 0.001 ** (1 / n)
+        expected = max(math.log(q / (1 - q)), 0)
+        assert one_run_epsilon(n, n, n, delta=0) == pytest.approx(expected, abs=1e-9)
+    assert one_run_epsilon(0, 10, 10, delta=0) == 0
+    assert one_run_epsilon(40, 40, 40, delta=0) > one_run_epsilon(40, 40, 40, delta=1e-4)
+    assert one_run_epsilon(40, 40, 400, delta=1e-4) < one_run_epsilon(40, 40, 40, delta=1e-4)
+
+
+@pytest.mark.parametrize("delta", [0.0, 1e-3, 0.02])
+@pytest.mark.parametrize("confidence", [0.8, 0.99])
+@pytest.mark.parametrize("epsilon", [0.1, 1.0])
+def test_one_run_bound_errs_as_seldom_as_it_says(epsilon, confidence, delta):
+    # each bit by randomised response, told openly with probability delta: exact probabilities
+    n, q = 25, delta + (1 - delta) / (1 + math.exp(-epsilon))
+    bounds = np.array([one_run_epsilon(v, n, n, delta, confidence) for v in range(n + 1)])
+    assert (np.diff(bounds) >= 0).all()
+    wrong = bounds > epsilon
+    assert binom.pmf(np.arange(n + 1), n, q)[wrong].sum() <= 1 - confidence
+    # all bits told together with probability delta
+    q = 1 / (1 + math.exp(-epsilon))
+    chance = (1 - delta) * binom.pmf(np.arange(n + 1), n, q)
+    chance[-1] += delta
+    assert chance[wrong].sum() <= 1 - confidence
+
+
+class Response:
+    """Releases the private label of every public row, each by randomised response."""
+
+    delta = 1e-6
+
+    def __init__(self, epsilon):
+        self.epsilon = epsilon
+
+    def get_params(self, deep=True):
+        return {"epsilon": self.epsilon}
+
+    def fit(self, X, y, X_public):
+        own = {row[0]: label for row, label in zip(X, y, strict=True)}
+        labels = np.array([own.get(row[0], 0) for row in X_public])
+        lies = np.random.default_rng().random(len(labels)) > 1 / (1 + math.exp(-self.epsilon))
+        self.classes_, self.public_labels_ = np.array([0, 1]), np.where(lies, 1 - labels, labels)
+        self._seen = {
+            row[0]: label for row, label in zip(X_public, self.public_labels_, strict=True)
+        }
+        return self
+
+    def predict(self, X):
+        return np.array([self._seen[row[0]] for row in X])
+
+
+IDS = np.arange(600.0)[:, None]
+BITS = np.arange(600) % 2
+
+
+@pytest.mark.parametrize("attack", ["labels", "student"])
+@pytest.mark.parametrize("canaries", ["mislabelled", "out_of_distribution"])
+def test_an_estimator_of_known_epsilon_is_not_refuted_and_nearly_reached(canaries, attack):
+    for runs, m in ((1, 500), (10, 50)):
+        found = audit_estimator(
+            Response(2.0), IDS, BITS, None, m, canaries=canaries, attack=attack,
+            n_runs=runs, claimed=2.0, random_state=0,
+        )  # fmt: skip
+        assert found.n_canaries == found.n_guesses == 500 and found.n_runs == runs
+        assert 1.3 < found.epsilon <= 2.0 and not found.refuted
+    assert audit_estimator(Response(9.0), IDS, BITS, None, 300, claimed=2.0).refuted
+
+
+def test_audits_of_estimators_err_as_seldom_as_they_say():
+    wrong = [
+        audit_estimator(
+            Response(1.0), IDS[:100], BITS[:100], None, 60, confidence=0.8, random_state=seed
+        ).epsilon
+        > 1.0
+        for seed in range(60)
+    ]
+    assert np.mean(wrong) <= 0.2 + 4 * math.sqrt(0.2 * 0.8 / 60)
+
+
+def test_abstaining_keeps_the_best_guesses():
+    def knows_some(fitted):  # sure and right about the first 50, else nothing
+        labels = fitted.public_labels_[-200:]
+        return np.where(np.arange(200) < 50, 1 - 2.0 * labels, 0.0)
+
+    X, y = IDS, BITS
+    canaries = Canaries(np.arange(200), X[:200], np.tile([0, 1], (200, 1)))
+    some = audit_estimator(
+        Response(30.0), X, y, canaries=canaries, attack=knows_some, n_guesses=50, random_state=0
+    )
+    assert (some.n_right, some.n_guesses, some.n_canaries) == (50, 50, 200)
+    every = audit_estimator(
+        Response(30.0), X, y, canaries=canaries, attack=knows_some, random_state=0
+    )
+    assert every.n_guesses == 200 and every.epsilon < some.epsilon
+
+
+@functools.cache
+def sigma_of_one(n_teachers, n_queries):
+    """Noise at which the queries cost epsilon 1."""
+    return gnmax_sigma(1.0, 1e-5, n_queries, n_teachers=n_teachers, n_classes=2)
+
+
+class Votes(BaseEstimator):
+    """Votes of 1-nearest neighbours, each taught by a part, with a multiple of the noise due."""
+
+    def __init__(self, n_teachers, parts, noise=1.0, random_state=None):
+        self.n_teachers = n_teachers
+        self.parts = parts
+        self.noise = noise
+        self.random_state = random_state
+
+    def fit(self, X, y, X_public):
+        votes = np.zeros((len(X_public), 2), dtype=int)
+        for part in self.parts(y, self.n_teachers):
+            nearest = cdist(X_public, X[part]).argmin(axis=1)
+            votes[np.arange(len(votes)), y[part][nearest]] += 1
+        noisy = GNMax(sigma_of_one(self.n_teachers, len(X_public)) * self.noise)
+        self.public_labels_ = noisy.aggregate(votes, random_state=self.random_state)
+        self.classes_ = np.array([0, 1])
+        return self
+
+
+def dealt(y, n_teachers):
+    order = np.random.default_rng().permutation(len(y))
+    return [order[k::n_teachers] for k in range(n_teachers)]
+
+
+def everyone(y, n_teachers):
+    return [np.arange(len(y))] * n_teachers
+
+
+def stratified(y, n_teachers):
+    return [part for _, part in StratifiedKFold(n_teachers).split(np.zeros(len(y)), y)]
+
+
+CLAIM = {"claimed": 1.0, "delta": 1e-5}
+
+
+def test_overlapping_parts_are_caught_in_one_run():
+    X = np.random.default_rng(0).normal(size=(300, 3))
+    y = (X[:, 0] > 0).astype(int)
+    for canaries in ("mislabelled", "out_of_distribution"):
+        given = {"canaries": canaries, "random_state": 1, **CLAIM}
+        assert audit_estimator(Votes(200, everyone), X, y, **given).refuted
+        clf = PATEClassifier(KNeighborsClassifier(1), classes=[0, 1], n_queries=30)
+        found = audit_estimator(clf, X, y, **given)
+        assert found.epsilon < 0.5 and not found.refuted
+
+
+def test_a_tenth_of_the_noise_is_caught_in_forty_runs():
+    X = np.random.default_rng(0).normal(size=(40, 2))
+    y = (X[:, 0] > 0).astype(int)
+    # one teacher, one query: the canary decides it, and noise as accounted for is tight
+    given = {"n_runs": 40, "n_canaries": 1, "canaries": "out_of_distribution", **CLAIM}
+    assert audit_estimator(Votes(1, dealt, noise=0.1), X, y, random_state=0, **given).refuted
+    assert not audit_estimator(Votes(1, dealt), X, y, random_state=0, **given).refuted
+
+
+def test_parts_that_depend_on_labels_are_caught_in_thirty_runs():
+    # One label less in class 0 moves the first of each part's records to the part before, where it
+    # is nearer to the query than class 1; there is no copy of the canary
+    T, size = 24, 4
+    y = np.concatenate([[0, 0], np.ones(T * size, int), np.zeros(T * size - 2, int)])
+    X = np.random.default_rng(0).normal(size=(len(y), 2))
+    first, second = (np.flatnonzero(y == c) for c in (0, 1))
+    distance, query = 2.0 * (T - np.arange(T)), np.array([100.0, 0.0])
+    X[first[::size][1:]] = query + np.column_stack([distance[1:], np.zeros(T - 1)])
+    X[second[size // 2 :: size]] = query + np.column_stack([distance - 1, np.zeros(T)])
+    given = {
+        "canaries": Canaries(np.array([1]), X[1:2], np.array([[0, 1]])),
+        "attack": lambda fitted: np.array([2.0 * fitted.public_labels_[0] - 1]),
+        **{"n_copies": 0, "n_runs": 30, "random_state": 0, **CLAIM},
+    }
+    assert audit_estimator(Votes(T, stratified), X, y, query[None], **given).refuted
+    assert not audit_estimator(Votes(T, dealt), X, y, query[None], **given).refuted
+
+
+def test_canaries_keep_the_types_of_a_table():
+    table = pd.DataFrame(
+        {
+            "age": np.arange(20, dtype=np.int32),
+            "share": np.linspace(0, 1, 20),
+            "job": pd.Categorical(["a", "b"] * 10),
+        },
+        index=[f"r{k}" for k in range(20)],
+    )
+    y = np.array(["no", "yes"] * 10)
+    for kind in ("mislabelled", "out_of_distribution"):
+        canaries = make_canaries(table, y, 5, kind, random_state=0)
+        assert canaries.X.dtypes.equals(table.dtypes)
+        assert (canaries.labels[:, 0] != canaries.labels[:, 1]).all()
+        far = (canaries.X["share"] < 0) | (canaries.X["share"] > 1)
+        assert far.all() == (kind == "out_of_distribution")
+        seen = []
+
+        class Looks(Response):
+            def fit(self, X, y, X_public, seen=seen):
+                seen.append((X, y, X_public))
+                self.classes_ = np.array(["no", "yes"])
+                self.public_labels_ = np.zeros(len(X_public), int)
+                return self
+
+        audit_estimator(Looks(1.0), table, y, canaries=canaries, n_copies=2, n_runs=2)
+        for X, labels, X_public in seen:
+            assert X.index.equals(table.index) and X.dtypes.equals(table.dtypes)
+            assert len(X_public) == 10 and X_public.dtypes.equals(table.dtypes)
+            changed = np.flatnonzero((X.to_numpy() != table.to_numpy()).any(axis=1))
+            assert set(changed) <= set(canaries.positions)
+            differs = np.flatnonzero(labels != y)
+            assert set(differs) <= set(canaries.positions)
+
+
+def test_a_group_and_the_seed_are_handled():
+    X = np.random.default_rng(0).normal(size=(500, 2))
+    y = (X[:, 0] > 0).astype(int)
+    clf = PATEClassifier(
+        KNeighborsClassifier(1), n_teachers=60, unit="group", classes=[0, 1], n_queries=10,
+        random_state=3,
+    )  # fmt: skip
+    given = {"fit_params": {"groups": np.arange(500) // 2}, "n_canaries": 10, "random_state": 0}
+    one, two = (audit_estimator(clf, X, y, **given) for _ in range(2))
+    assert one == two and one.claimed == pytest.approx(1.0, abs=1e-3) and one.delta == 1e-5
+    seeds = []
+    clf.fit = None  # the estimator itself is never fitted
+
+    class Seeded(Response):
+        def __init__(self, epsilon=1.0, random_state=3):
+            self.epsilon, self.random_state = epsilon, random_state
+
+        def get_params(self, deep=True):
+            return {"epsilon": self.epsilon, "random_state": self.random_state}
+
+        def set_params(self, random_state):
+            self.random_state = random_state
+            seeds.append(random_state)
+
+    audit_estimator(Seeded(), IDS, BITS, n_runs=3, random_state=0)
+    assert len(set(seeds)) == 3 and 3 not in seeds
+    audit_estimator(Seeded(), IDS, BITS)
+    assert seeds[-1] is None
+
+
+@pytest.mark.parametrize(
+    "given, match",
+    [
+        ({"n_runs": 0}, "n_runs must be a whole number, at least 1; got 0"),
+        ({"attack": "guess"}, 'attack must be "labels", "student" or a function'),
+        ({"n_copies": 0}, "need n_copies of at least 1"),
+        ({"n_guesses": 31}, "from 1 to the 30 canaries of all runs; got 31"),
+        ({"canaries": "yellow"}, 'kind must be "mislabelled" or "out_of_distribution"'),
+        ({"n_canaries": 601}, "n_canaries must be a whole number from 1 to the 600 records"),
+        ({"confidence": 1.0}, "confidence must lie strictly between 0 and 1"),
+        ({"delta": 1.0}, "delta must be a number from 0 to below 1"),
+        ({"attack": lambda fitted: np.zeros(2)}, "a number for each of the 30 canaries"),
+        (
+            {"canaries": Canaries(np.array([3, 3]), IDS[:2], np.array([[0, 1], [0, 1]]))},
+            "positions must be different numbers from 0 to 599",
+        ),
+        (
+            {"canaries": Canaries(np.array([3]), IDS[:1], np.array([[1, 1]]))},
+            "two different ones each",
+        ),
+    ],
+)
+def test_wrong_arguments_are_named(given, match):
+    with pytest.raises(ValueError, match=match):
+        audit_estimator(Response(1.0), IDS, BITS, **given)
+    with pytest.raises(ValueError, match="give delta: the estimator has none"):
+        audit_estimator(KNeighborsClassifier(), IDS, BITS)
+    for numbers in ((5, 4, 10), (3, 11, 10), (-1, 4, 10), (2.5, 4, 10)):
+        with pytest.raises(ValueError, match="each at most the next"):
+            one_run_epsilon(*numbers, delta=0)
+
+
+def test_size_of_histograms_is_checked():
+    with pytest.raises(ValueError, match="without votes, give n_teachers and n_classes"):
+        audit_aggregator(GNMax(), n_teachers=3)
+    with pytest.raises(ValueError, match="n_classes must be a whole number, at least 2; got 1"):
+        worst_pair(GNMax(), 3, 1)
+    with pytest.raises(ValueError, match="n_samples must be a whole number, at least 100"):
+        audit_aggregator(GNMax(), [2, 1], n_samples=99)
+    with pytest.raises(ValueError, match="one vote moved"):
+        exact_epsilon(GNMax(), [3, 1], [1, 3])

@@ -3,6 +3,7 @@
 import pickle
 import subprocess
 import sys
+import types
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -22,7 +23,9 @@ from sklearn_pate.aggregators import (
     SoftVote,
     StableArgmax,
 )
+from sklearn_pate.audit import audit_aggregator
 from sklearn_pate.plotting import (
+    AuditDisplay,
     BudgetDisplay,
     LabelAccuracyDisplay,
     MarginDisplay,
@@ -395,6 +398,48 @@ def test_counts_are_checked():
         BudgetDisplay.from_counts([GNMax(8.0)], [0], **public)
     with pytest.raises(ValueError, match="is infinite, so it has no shares"):
         BudgetDisplay.from_counts([PluralityVote()], [3], **public)
+
+
+# --- AuditDisplay ------------------------------------------------------------------------------
+
+
+def audit(epsilon, **more):
+    return types.SimpleNamespace(epsilon=epsilon, **more)
+
+
+def test_audits_are_drawn_against_their_claims():
+    results = [audit(0.0, claimed=1.0), audit(1.7, claimed=1.0), audit(0.4, claimed=None)]
+    display = AuditDisplay.from_results(results, names=["sound", "broken", "unknown"])
+    np.testing.assert_array_equal(display.epsilon, [0.0, 1.7, 0.4])
+    np.testing.assert_array_equal(display.claimed, [1.0, 1.0, np.nan])
+    np.testing.assert_allclose([bar.get_width() for bar in display.bars_], [0, 1.7, 0.4])
+    colors = [bar.get_facecolor() for bar in display.bars_]
+    assert colors[0] == colors[2] != colors[1]
+    (line,) = display.lines_
+    np.testing.assert_array_equal(line.get_xydata(), [[1, 0], [1, 1]])
+    assert [label.get_text() for label in display.ax_.get_yticklabels()] == display.names
+    said = [text.get_text() for text in display.ax_.get_legend().get_texts()]
+    assert sorted(said) == ["above the claim", "claimed", "lower bound"]
+    assert MARK not in texts(display.ax_) and display.ax_.get_xlabel() == "epsilon"
+
+
+def test_audits_of_aggregators_are_drawn_with_a_claim_given():
+    result = audit_aggregator(GNMax(5.0), [16, 14], random_state=0)
+    figure, ax = plt.subplots()
+    display = AuditDisplay.from_results({"GNMax": result}, claimed=0.9, ax=ax, alpha=0.5)
+    assert display.ax_ is ax and display.names == ["GNMax"] and display.claimed.tolist() == [0.9]
+    assert display.bars_[0].get_alpha() == 0.5
+    assert AuditDisplay.from_results([result]).lines_ == []
+    again = display.plot()
+    assert again is display and display.ax_ is not ax
+
+
+def test_audits_names_and_claims_belong_together():
+    with pytest.raises(ValueError, match="results is empty"):
+        AuditDisplay.from_results([])
+    for wrong in ({"names": ["a"]}, {"claimed": [1.0]}):
+        with pytest.raises(ValueError, match="a name and a claim for each of the 2 results"):
+            AuditDisplay.from_results([audit(0.1), audit(0.2)], **wrong)
 
 
 # --- all of them -------------------------------------------------------------------------------
