@@ -83,7 +83,8 @@ def held():
         len(path.read_text().split()) for path in Path("/proc/self/task").glob("*/children")
     )
     temporary = [Path(tempfile.gettempdir()), Path("/dev/shm")]
-    files = sum(len(list(folder.glob("joblib_memmapping*"))) for folder in temporary)
+    # (joblib itself leaves one empty folder per call until the process ends)
+    files = sum(len(list(folder.glob("joblib_memmapping*/*"))) for folder in temporary)
     return resident, len(os.listdir("/proc/self/fd")), children, threads, files
 
 
@@ -91,7 +92,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--fits", type=int, default=300)
     args = parser.parse_args()
-    print("fits: resident MiB, open files, processes, threads, temporary folders", flush=True)
+    print("fits: resident MiB, open files, processes, threads, temporary files", flush=True)
     rows = []
     with tempfile.TemporaryDirectory() as folder:
         for k in fits(folder):
