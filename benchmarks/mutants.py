@@ -135,7 +135,7 @@ FAULTS = [
         "rdp/exact.py",
         "leaves, arrives = rows > 0,",
         "leaves, arrives = rows > (rows.sum(axis=1, keepdims=True) > 1),",
-        ("test_exact.py::test_exact_is_the_largest_divergence_over_all_moves",),
+        ("test_exact.py",),
     ),
     Fault(
         "exact-moves-among-tied-classes-left-out",
@@ -171,28 +171,31 @@ FAULTS = [
         "rdp/worst_case.py",
         "before = noise.log_rivals(level + gap + step / 2, level - step / 2)",
         "before = noise.log_rivals(level + gap + step / 2, level + step / 2)",
-        ("test_worst_case.py",),
+        ("test_worst_case.py::test_no_point_of_a_dense_grid_exceeds_the_supremum",),
     ),
     Fault(
         "worst-search-with-one-direction",
         "rdp/worst_case.py",
         "cost = np.maximum(there.divergence(order), back.divergence(order)).reshape",
         "cost = back.divergence(order).reshape",
-        ("test_worst_case.py",),
+        (
+            "test_worst_case.py::test_no_point_of_a_dense_grid_exceeds_the_supremum",
+            "test_worst_case.py::test_supremum_with_few_teachers_lies_far_below_the_rivals",
+        ),
     ),
     Fault(
         "worst-gaussian-missing-factor-2",
         "rdp/worst_case.py",
         "cost = np.minimum(cost, orders * aggregator.gdp_mu**2 / 2)",
         "cost = np.minimum(cost, orders * aggregator.gdp_mu**2 / 4)",
-        ("test_mechanisms.py", "test_worst_case.py"),
+        ("test_mechanisms.py::test_confident_costs_no_more_than_its_worst_case",),
     ),
     Fault(
         "worst-pure-taken-only",
         "rdp/worst_case.py",
         "return min(pure, float((taken + given) * (1 + 1e-9)) + 1e-13)",
         "return min(pure, float(max(taken, given) * (1 + 1e-9)) + 1e-13)",
-        ("test_worst_case.py",),
+        ("test_worst_case.py::test_enumeration_never_exceeds_the_worst_case",),
     ),
     Fault(
         "lead-neighbour-left-out",
@@ -213,35 +216,35 @@ FAULTS = [
         "rdp/worst_case.py",
         "self.delta + other.delta,",
         "max(self.delta, other.delta),",
-        ("test_model_selection.py", "test_mechanisms.py"),
+        ("test_mechanisms.py::test_stages_that_may_fail_share_delta",),
     ),
     Fault(
         "cost-delta-spent-twice",
         "rdp/worst_case.py",
         "left = check_delta(delta) - self.delta",
         "left = check_delta(delta)",
-        ("test_mechanisms.py",),
+        ("test_mechanisms.py::test_stable_stops_after_its_runs_and_pays_once_for_all",),
     ),
     Fault(
         "check-one-direction",
         "rdp/worst_case.py",
         "itertools.product((True, False), (-1, 1))",
         "itertools.product((True,), (-1, 1))",
-        ("test_mechanisms.py",),
+        ("test_mechanisms.py::test_the_check_by_a_dense_grid",),
     ),
     Fault(
         "check-missing-factor-2",
         "rdp/worst_case.py",
         "most = answer_rdp + orders * step**2 / 2",
         "most = answer_rdp + orders * step**2 / 4",
-        ("test_mechanisms.py",),
+        ("test_mechanisms.py::test_the_check_by_a_dense_grid",),
     ),
     Fault(
         "check-answer-counted-at-order-1",
         "rdp/worst_case.py",
         "a, gain = orders[:, None], ((orders - 1) * answer_rdp)[:, None]",
         "a, gain = orders[:, None], answer_rdp[:, None]",
-        ("test_mechanisms.py",),
+        ("test_mechanisms.py::test_the_check_by_a_dense_grid",),
     ),
     # --- rdp: noise, calibration, tuning ---------------------------------------------------------
     Fault(
@@ -249,21 +252,24 @@ FAULTS = [
         "rdp/noise.py",
         "return math.sqrt(2) / self.scale",
         "return 1 / self.scale",
-        ("test_accountant.py", "test_rdp.py"),
+        ("test_accountant.py::test_gaussian_cost_is_at_most_exact_composition",),
     ),
     Fault(
         "laplace-l1-sensitivity-1",
         "rdp/noise.py",
         '"""L1 sensitivity over scale."""\n        return 2 / self.scale',
         '"""L1 sensitivity over scale."""\n        return 1 / self.scale',
-        ("test_aggregators.py", "test_exact.py"),
+        (
+            "test_aggregators.py::test_half_precision_parameters_cost_what_they_say",
+            "test_exact.py",
+        ),
     ),
     Fault(
         "permute-and-flip-as-if-monotone",
         "rdp/noise.py",
         'each 1 / scale."""\n        return 2 / self.scale',
         'each 1 / scale."""\n        return 1 / self.scale',
-        ("test_known_errors.py", "test_worst_case.py"),
+        ("test_known_errors.py",),
     ),
     Fault(
         "win-by-the-noise-of-one-count",
@@ -277,7 +283,7 @@ FAULTS = [
         "rdp/noise.py",
         "return rng.laplace(scale=self.scale, size=shape)",
         "return rng.laplace(scale=self.scale, size=shape).astype(np.int64)",
-        ("test_known_errors.py", "test_aggregators.py"),
+        ("test_known_errors.py",),
     ),
     Fault(
         "discrete-two-zeros",
@@ -298,14 +304,18 @@ FAULTS = [
         "rdp/calibration.py",
         'check_count("max_unstable", max_unstable), delta - failure_probability',
         'check_count("max_unstable", max_unstable), delta',
-        ("test_mechanisms.py",),
+        ("test_mechanisms.py::test_calibrated_runs_cost_the_cap",),
     ),
     Fault(
         "calibration-ends-above-the-cap",
         "rdp/calibration.py",
         "while excess(root, *near) > 0:",
         "while excess(root, *near) > 1e-6:",
-        ("test_rdp.py", "test_worst_case.py", "test_accountant.py"),
+        (
+            "test_rdp.py::test_calibrated_noise_costs_the_cap_and_not_more",
+            "test_worst_case.py::test_calibration_is_the_least_noise_that_fits",
+            "test_accountant.py",
+        ),
     ),
     Fault(
         "tuning-eta-without-1",
@@ -322,35 +332,42 @@ FAULTS = [
         "aggregators/checked.py",
         "1 / float(self.sigma1) ** 2 + 2 / float(self.sigma2) ** 2",
         "2 / float(self.sigma1) ** 2 + 1 / float(self.sigma2) ** 2",
-        ("test_mechanisms.py", "test_known_errors.py"),
+        (
+            "test_mechanisms.py::test_confident_costs_no_more_than_its_worst_case",
+            "test_known_errors.py",
+        ),
     ),
     Fault(
         "confident-check-with-noise-of-the-answer",
         "aggregators/checked.py",
         "return checked_rdp(self.sigma1, np.zeros(len(answer)), orders), answer",
         "return checked_rdp(self.sigma2, np.zeros(len(answer)), orders), answer",
-        ("test_mechanisms.py",),
+        (
+            "test_mechanisms.py::test_the_guarantee_of_stopped_runs",
+            "test_mechanisms.py::test_confident_costs_no_more_than_its_worst_case",
+            "test_mechanisms.py::test_refunds_pay_for_more_queries_than_the_worst_case",
+        ),
     ),
     Fault(
         "confident-check-overwritten-by-answer",  # individualized-pate
         "aggregators/checked.py",
         "return checked_rdp(self.sigma1, answer, orders)",
         "return answer",
-        ("test_mechanisms.py",),
+        ("test_mechanisms.py::test_confident_costs_no_more_than_its_worst_case",),
     ),
     Fault(
         "confident-answers-with-noise-of-the-check",
         "aggregators/checked.py",
         "rng.normal(scale=self.sigma2, size=votes.shape)",
         "rng.normal(scale=self.sigma1, size=votes.shape)",
-        ("test_mechanisms.py",),
+        ("test_mechanisms.py::test_samples_agree_with_the_outcome_distribution",),
     ),
     Fault(
         "interactive-rounds-half-to-even",  # the code of 2018
         "aggregators/checked.py",
         "_check_proba(student_proba, votes.shape)).max(axis=1)",
         "_check_proba(student_proba, votes.shape)).max(axis=1).round()",
-        ("test_known_errors.py", "test_mechanisms.py"),
+        ("test_known_errors.py",),
     ),
     Fault(
         "discrete-gaussian-missing-factor-2",
@@ -364,14 +381,17 @@ FAULTS = [
         "aggregators/argmax.py",
         'return self.noise == "continuous"',
         "return True",
-        ("test_aggregators.py", "test_worst_case.py"),
+        (
+            "test_worst_case.py::test_one_sided_and_discrete_noise_are_pure",
+            "test_aggregators.py::test_discrete_ties_favour_low_codes",
+        ),
     ),
     Fault(
         "stable-lead-of-even-gaps",
         "aggregators/stable.py",
         "np.maximum((top_two[:, 1] - top_two[:, 0] + 1) // 2 - 1, 0)",
         "(top_two[:, 1] - top_two[:, 0]) // 2",
-        ("test_mechanisms.py",),
+        ("test_mechanisms.py::test_stable_leads_change_by_one_and_are_zero_where_the_argmax_may",),
     ),
     Fault(
         "stable-threshold-noise-reused",
@@ -382,42 +402,45 @@ FAULTS = [
         "        bar = self.stability_needed(max(1, len(votes)))"
         " + rng.laplace(scale=on_threshold)\n"
         "        for _ in range(self.max_unstable):\n",
-        ("test_mechanisms.py",),
+        ("test_mechanisms.py::test_every_run_has_a_threshold_of_its_own",),
     ),
     Fault(
         "stable-one-run-too-many",
         "aggregators/stable.py",
         "for _ in range(self.max_unstable):",
         "for _ in range(self.max_unstable + 1):",
-        ("test_mechanisms.py",),
+        ("test_mechanisms.py::test_stable_stops_after_its_runs_and_pays_once_for_all",),
     ),
     Fault(
         "stable-half-the-noise-on-leads",
         "aggregators/stable.py",
         "return 1 / for_threshold, 2 / (self.run_epsilon - for_threshold)",
         "return 1 / for_threshold, 1 / (self.run_epsilon - for_threshold)",
-        ("test_mechanisms.py",),
+        ("test_mechanisms.py::test_stables_guarantee_by_quadrature",),
     ),
     Fault(
         "stable-failures-of-one-run",
         "aggregators/stable.py",
         "np.minimum(1, self.max_unstable * np.exp(-b / on_threshold) / 2)",
         "np.minimum(1, np.exp(-b / on_threshold) / 2)",
-        ("test_mechanisms.py",),
+        ("test_mechanisms.py::test_stables_threshold_fails_as_seldom_as_it_says",),
     ),
     Fault(
         "immutable-constant-left-out",
         "aggregators/immutable.py",
         "change = 1 + self._added(n_classes)",
         "change = max(1, self._added(n_classes))",
-        ("test_mechanisms.py",),
+        ("test_mechanisms.py::test_immutable_costs_more_the_larger_its_constant",),
     ),
     Fault(
         "soft-sqrt2-to-1",
         "aggregators/soft.py",
         "return math.sqrt(2) / float(self.sigma)",
         "return 1 / float(self.sigma)",
-        ("test_mechanisms.py",),
+        (
+            "test_mechanisms.py::test_soft_votes_release_noisy_sums_of_probabilities",
+            "test_mechanisms.py::test_soft_noise_is_what_it_says",
+        ),
     ),
     # --- partition -------------------------------------------------------------------------------
     Fault(
@@ -482,28 +505,32 @@ FAULTS = [
         "accountant.py",
         "fits = spent[:-1] + check + answer <= self.limit * (1 - 1e-12)",
         "fits = spent[:-1] <= self.limit * (1 - 1e-12)",
-        ("test_mechanisms.py",),
+        ("test_mechanisms.py::test_filter_sets_aside_before_and_refunds_after",),
     ),
     Fault(
         "filter-sets-aside-what-was-spent",
         "accountant.py",
         "fits = spent[:-1] + check + answer <= self.limit * (1 - 1e-12)",
         "fits = spent[1:] <= self.limit * (1 - 1e-12)",
-        ("test_mechanisms.py",),
+        (
+            "test_known_errors.py",
+            "test_mechanisms.py::test_filter_sets_aside_before_and_refunds_after",
+            "test_mechanisms.py::test_the_guarantee_of_stopped_runs",
+        ),
     ),
     Fault(
         "filter-anew-for-each-stage",
         "accountant.py",
         "spent = self.spent + check * k + answer * answered",
         "spent = check * k + answer * answered",
-        ("test_mechanisms.py",),
+        ("test_mechanisms.py::test_filter_sets_aside_before_and_refunds_after",),
     ),
     Fault(
         "refund-without-a-check",
         "accountant.py",
         "paid if refundable else np.ones(len(paid))",
         "paid",
-        ("test_mechanisms.py",),
+        ("test_mechanisms.py::test_a_check_that_costs_nothing_refunds_nothing",),
     ),
     Fault(
         "filter-limit-beyond-its-order",
@@ -520,7 +547,7 @@ FAULTS = [
         "accountant.py",
         "limit = (epsilon - penalty) * (1 - 1e-9)",
         "limit = epsilon * (1 - 1e-9)",
-        ("test_mechanisms.py",),
+        ("test_mechanisms.py::test_refunds_pay_for_more_queries_than_the_worst_case",),
     ),
     Fault(
         "affordable-off-by-one",
@@ -534,21 +561,21 @@ FAULTS = [
         "accountant.py",
         "Cost(pure_rdp(epsilon, DEFAULT_ORDERS), math.inf, epsilon, delta)",
         "Cost(pure_rdp(epsilon, DEFAULT_ORDERS), math.inf, epsilon)",
-        ("test_model_selection.py",),
+        ("test_model_selection.py::test_a_private_test_is_paid_for_whether_it_passes_or_not",),
     ),
     Fault(
         "stages-pay-for-the-dearest-alone",
         "accountant.py",
         "        return reduce(Cost.plus, parts)\n\n    def plan(wanted):",
         "        return max(parts, key=lambda part: part.pure)\n\n    def plan(wanted):",
-        ("test_mechanisms.py",),
+        ("test_mechanisms.py::test_stages_run_in_order_and_share_the_cap",),
     ),
     Fault(
         "summary-rounds-to-nearest",
         "accountant.py",
         "quantize(Decimal('0.001'), ROUND_CEILING)",
         "quantize(Decimal('0.001'), 'ROUND_HALF_EVEN')",
-        ("test_public.py", "test_accountant.py"),
+        ("test_progress.py",),
     ),
     # --- smooth sensitivity ----------------------------------------------------------------------
     Fault(
@@ -629,7 +656,7 @@ FAULTS = [
         "teachers.py",
         "for rows in _rows_by_teacher(teacher, n_teachers):",
         "for rows in [_rows_by_teacher(teacher, n_teachers)[0]] * n_teachers:",
-        ("test_known_errors.py", "test_teachers.py"),
+        ("test_known_errors.py",),
     ),
     Fault(
         "teachers-parts-shifted",
@@ -671,7 +698,7 @@ FAULTS = [
         "teachers.py",
         'raise TypeError("votes are private: they cannot be pickled or copied")',
         "return Votes, tuple(vars(self).values())",
-        ("test_public.py", "test_queries.py", "test_classifier.py"),
+        ("test_queries.py",),
     ),
     # --- classifier/estimator --------------------------------------------------------------------
     Fault(
@@ -679,14 +706,14 @@ FAULTS = [
         "classifier/estimator.py",
         'np.random.default_rng(seeds["noise"])',
         'np.random.default_rng(seeds["queries"])',
-        ("test_known_errors.py", "test_classifier.py"),
+        ("test_known_errors.py",),
     ),
     Fault(
         "fit-test-from-the-queries-seed",
         "classifier/estimator.py",
         'self._test(plan, votes, seeds["test"])',
         'self._test(plan, votes, seeds["queries"])',
-        ("test_known_errors.py", "test_classifier.py"),
+        ("test_known_errors.py",),
     ),
     Fault(
         "fit-seedless-noise-is-constant",
@@ -704,7 +731,7 @@ FAULTS = [
         '        self._test(plan, votes, seeds["test"])\n'
         "        if self.ledger is not None:\n"
         "            self.ledger.record(plan.spent, plan.cost)\n",
-        ("test_model_selection.py",),
+        ("test_model_selection.py::test_a_private_test_is_paid_for_whether_it_passes_or_not",),
     ),
     Fault(
         "fit-labels-before-the-ledger",
@@ -716,14 +743,18 @@ FAULTS = [
         "        self._release(schema, X_public, votes, plan)\n"
         "        if self.ledger is not None:\n"
         "            self.ledger.record(plan.spent, plan.cost)\n",
-        ("test_model_selection.py",),
+        (
+            "test_model_selection.py::test_what_is_spent_is_written_down_before_labels_are_released",
+            "test_model_selection.py::test_processes_that_are_killed_leave_no_lock_and_no_unrecorded_release",
+            "test_known_errors.py",
+        ),
     ),
     Fault(
         "fit-one-label-beyond-the-budget",
         "classifier/estimator.py",
         "own, labels, paid = own[:n_asked], labels[:n_asked], paid[:n_asked]",
         "own, labels, paid = own[: n_asked + 1], labels[: n_asked + 1], paid[: n_asked + 1]",
-        ("test_mechanisms.py",),
+        ("test_mechanisms.py::test_a_filter_stops_the_stages_at_the_cap",),
     ),
     Fault(
         "fit-epsilon-of-the-answered",
@@ -731,14 +762,14 @@ FAULTS = [
         "                    n_queries=len(self.query_indices_),\n",
         "                    epsilon=plan.epsilon * (labels >= 0).mean(),\n"
         "                    n_queries=len(self.query_indices_),\n",
-        ("test_known_errors.py", "test_classifier.py"),
+        ("test_classifier.py::test_the_guarantee_is_for_the_queries_asked_not_answered",),
     ),
     Fault(
         "pickle-keeps-the-seed",
         "classifier/estimator.py",
         'state["random_state"] = None',
         'state.setdefault("random_state", None)',
-        ("test_known_errors.py", "test_privacy.py"),
+        ("test_known_errors.py",),
     ),
     Fault(
         "pickle-keeps-the-curator",
@@ -759,7 +790,10 @@ FAULTS = [
         "classifier/estimator.py",
         "            del self.student_  # it is not the one to be published\n",
         "            pass\n",
-        ("test_mechanisms.py", "test_queries.py"),
+        (
+            "test_mechanisms.py::test_a_student_that_fails_between_stages_keeps_what_is_paid_for",
+            "test_queries.py",
+        ),
     ),
 ]
 

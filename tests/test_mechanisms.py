@@ -36,6 +36,7 @@ from sklearn_pate.rdp import (
     gdp_to_epsilon,
     gnmax_rdp,
     rdp_to_epsilon,
+    stable_run_epsilon,
     threshold_rdp,
     worst_case_rdp,
 )
@@ -336,6 +337,24 @@ def test_stable_stops_after_its_runs_and_pays_once_for_all():
     assert costs(1).epsilon(1e-6)[0] == math.inf  # nothing left of delta
 
 
+@pytest.mark.parametrize("max_unstable", [1, 20, 200])
+@pytest.mark.parametrize("failure", [1e-6, 8e-6])
+def test_calibrated_runs_cost_the_cap(max_unstable, failure):
+    run = stable_run_epsilon(1.0, 1e-5, max_unstable, failure)
+    stable = StableArgmax(run, max_unstable=max_unstable, failure_probability=failure)
+    assert 1 - 1e-8 < stable.costs()(10).epsilon(1e-5)[0] <= 1
+
+
+def test_every_run_has_a_threshold_of_its_own(monkeypatch):
+    # with one noisy threshold for all runs, two queries would fail together more often
+    monkeypatch.setattr(StableArgmax, "stability_needed", lambda self, n_queries: 30.0)
+    stable, rng = StableArgmax(run_epsilon=1.0, max_unstable=2), np.random.default_rng(0)
+    votes = np.tile([131, 69], (2, 1))  # 30 teachers can change
+    draws = np.array([stable.aggregate(votes, random_state=rng) for _ in range(8000)]) < 0
+    first, both = draws[:, 0].mean(), draws.all(axis=1).mean()
+    assert abs(first - 1 / 2) < 0.028 and abs(both - 1 / 4) < 0.024  # 5 standard errors
+
+
 def test_stable_in_a_fit():
     X, y = make_classification(6000, n_features=4, class_sep=2.5, random_state=0)
     clf = PATEClassifier(
@@ -464,6 +483,13 @@ def test_stages_run_in_order_and_share_the_cap():
     assert 0 < clf.curator_.epsilon() < clf.curator_.epsilon(method="data_independent")
     assert clf.curator_.epsilon(method="bound") > 0
     assert clf.score(X[3000:], Y[3000:]) > 0.75
+
+
+def test_stages_that_may_fail_share_delta():
+    stages = [StableArgmax(1.0, max_unstable=1, failure_probability=6e-6) for _ in range(2)]
+    public = {"n_public": 20, "n_teachers": 300, "n_classes": 2, "epsilon": None}
+    assert plan_queries(stages, [5, 5], **public, delta=1.3e-5).epsilon == 2.0
+    assert plan_queries(stages, [5, 5], **public, delta=1e-5).epsilon == math.inf
 
 
 def test_a_filter_stops_the_stages_at_the_cap():
