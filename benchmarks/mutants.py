@@ -416,7 +416,14 @@ FAULTS = [
         "aggregators/stable.py",
         "return 1 / for_threshold, 2 / (self.run_epsilon - for_threshold)",
         "return 1 / for_threshold, 1 / (self.run_epsilon - for_threshold)",
-        ("test_mechanisms.py::test_stables_guarantee_by_quadrature",),
+        ("test_mechanisms.py::test_the_comparisons_of_a_run_are_pure",),
+    ),
+    Fault(
+        "stable-noises-swapped",
+        "aggregators/stable.py",
+        "return 1 / for_threshold, 2 / (self.run_epsilon - for_threshold)",
+        "return 2 / (self.run_epsilon - for_threshold), 1 / for_threshold",
+        ("test_mechanisms.py::test_every_run_has_a_threshold_of_its_own",),
     ),
     Fault(
         "stable-failures-of-one-run",
@@ -430,7 +437,7 @@ FAULTS = [
         "aggregators/immutable.py",
         "change = 1 + self._added(n_classes)",
         "change = max(1, self._added(n_classes))",
-        ("test_mechanisms.py::test_immutable_costs_more_the_larger_its_constant",),
+        ("test_mechanisms.py::test_immutables_counts_change_by_one_and_the_constant",),
     ),
     Fault(
         "soft-sqrt2-to-1",

@@ -193,6 +193,7 @@ def test_leads_count_moves_in_any_order_of_classes():
         (GNMax(0.5), norm.cdf(-math.sqrt(2))),
         (ConfidentGNMax(1, sigma1=1e-3, sigma2=0.5), norm.cdf(-math.sqrt(2))),
     ],
+    ids=["laplace", "exponential", "gaussian", "confident"],
 )
 def test_noise_is_not_cut_to_whole_votes(mechanism, lose):
     # tinydp: `counts[j] += laplace(...)` on an array of ints, which drops the fraction

@@ -1,6 +1,7 @@
 """Each partition keeps its adjacency: the stated change of the data reaches one teacher at most."""
 
 import inspect
+import zlib
 
 import numpy as np
 import pandas as pd
@@ -439,7 +440,8 @@ class Fingerprint(ClassifierMixin, BaseEstimator):
 
     def fit(self, X, y):
         self.classes_ = np.unique(y)
-        self.print_ = hash((np.sort(3 * X[:, 0] + y).astype(int).tobytes(), self.random_state))
+        held = np.sort(3 * X[:, 0] + y).astype(np.int64).tobytes()
+        self.print_ = zlib.crc32(held + str(self.random_state).encode())
         return self
 
     def predict(self, X):
