@@ -549,6 +549,22 @@ def test_a_filter_stops_the_stages_at_the_cap():
         clf.curator_.epsilon(delta=1e-3, method="data_independent")
 
 
+def test_a_fit_asks_what_the_filter_lets_through(monkeypatch):
+    allowed, allow = [], RenyiFilter.allow
+
+    def noted(self, paid, check, answer):
+        allowed.append(allow(self, paid, check, answer))
+        return allowed[-1]
+
+    monkeypatch.setattr(RenyiFilter, "allow", noted)
+    confident = ConfidentGNMax(0.8, sigma1=30.0, sigma2=15.0)
+    with pytest.warns(UserWarning, match="of the 700 queries wanted"):
+        clf = staged([confident, GNMax(30.0)], [60, 640], epsilon=2.0)
+    assert 0 < sum(allowed) == clf.privacy_spent_.n_queries == len(clf.query_indices_) < 700
+    unasked = np.setdiff1d(np.arange(1000), clf.query_indices_)
+    assert (clf.public_labels_[unasked] == -1).all()
+
+
 class Free(Aggregator):
     """Says that none of its answers were paid for, and states no cost of a check."""
 
