@@ -634,7 +634,7 @@ FAULTS = [
         "smooth_sensitivity.py",
         "self.sigma_cost * (sensitivity * on_cost + scale * z)",
         "self.sigma_cost * (sensitivity * on_cost + sensitivity * z)",
-        ("test_smooth_sensitivity.py",),
+        ("test_smooth_sensitivity.py::test_sanitised_release_is_shifted_by_a_noisy_scale",),
     ),
     Fault(
         "release-fails-twice",

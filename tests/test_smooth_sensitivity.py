@@ -132,6 +132,23 @@ def test_sanitised_bound_covers_as_often_as_it_says(failure):
     assert len(np.unique(draws)) == 4_000
 
 
+def test_sanitised_release_is_shifted_by_a_noisy_scale():
+    # were it shifted by the smooth sensitivity itself, its mean would depend on that, unpaid for
+    release = SanitizedRelease(order=12.0, failure_probability=0.01)
+    cost, lead = np.linspace(1.0, 0.0, 21), np.array([4, 9, 15])
+    sensitivity = smooth_sensitivity(cost, lead, release.beta)
+    rng = np.random.default_rng(0)
+    draws = np.array([release.draw(cost, lead, rng) for _ in range(4_000)])
+    z, spread = norm.ppf(0.995), release.beta * release.sigma_scale
+    scale = math.exp(spread * z + spread**2 / 2)  # mean of exp(spread (Z + z))
+    variance = 1 + z**2 * scale**2 * math.expm1(spread**2)
+    unit = release.sigma_cost * sensitivity
+    got = (draws - cost[lead].sum()) / unit
+    assert abs(got.mean() - z * scale) < 5 * math.sqrt(variance / 4_000)
+    assert got.var() == pytest.approx(variance, rel=0.15)
+    assert z * scale > z + 10 * math.sqrt(variance / 4_000)
+
+
 def test_sanitised_release_costs_both_draws():
     release = SanitizedRelease(order=12.0, beta=0.02, sigma_scale=8.0, sigma_cost=6.0)
     smooth = smooth_release_rdp([12.0], 0.02, 6.0)[0]
