@@ -198,6 +198,15 @@ def test_discrete_noise_is_paid_for_without_gaussian_composition():
     assert plan.n_queries < plan_queries(GNMax(40.0), None, **PUBLIC).n_queries
 
 
+def test_the_delta_of_a_private_test_adds_up():
+    public = {"n_public": 500, "n_teachers": 250, "n_classes": 2, "delta": 1e-5}
+    plan = plan_queries(GNMax(40.0), 500, **public, epsilon=1.6, accounting="ptr")
+    assert plan.method == "propose-test-release"
+    twice = plan.cost.plus(plan.cost)
+    assert twice.epsilon(1.9e-5)[0] == math.inf
+    assert 1.6 < twice.epsilon(3e-5)[0] <= 3.2
+
+
 # --- records ----------------------------------------------------------------------------------
 
 

@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from scipy.special import log_ndtr
-from scipy.stats import beta, chisquare
+from scipy.special import log_ndtr, logsumexp
+from scipy.stats import beta, chisquare, laplace
 from sklearn.datasets import make_classification
 from sklearn.linear_model import LogisticRegression, Perceptron
 
@@ -35,7 +35,9 @@ from sklearn_pate.rdp import (
     exact_rdp,
     gdp_to_epsilon,
     gnmax_rdp,
+    pure_rdp,
     rdp_to_epsilon,
+    stable_run_epsilon,
     threshold_rdp,
     worst_case_rdp,
 )
@@ -212,6 +214,16 @@ def test_immutable_costs_more_the_larger_its_constant():
         assert (exact <= worst_case_rdp(immutable, [1.5, 4.0], 12, 3)).all()
 
 
+@pytest.mark.parametrize("constant", [0, 0.5, 4.0])
+def test_immutables_counts_change_by_one_and_the_constant(constant):
+    # a vote goes, and the constant with it: two counts change by 1 + constant each
+    orders = np.array([1.5, 8.0])
+    gaussian = ImmutableArgmax(constant, sigma=7.0).known_rdp(orders)
+    np.testing.assert_allclose(gaussian, orders * (1 + constant) ** 2 / 7.0**2)
+    laplace_ = ImmutableArgmax(constant, gamma=0.2).known_rdp(orders)
+    np.testing.assert_allclose(laplace_, pure_rdp(2 * 0.2 * (1 + constant), orders))
+
+
 def test_immutables_constant_is_the_papers():
     assert ImmutableArgmax(gamma=0.05)._added(10) == pytest.approx(math.log(1000) / 0.05)
     expected = math.sqrt(2 * 40**2 * math.log(2000))
@@ -334,6 +346,57 @@ def test_stable_stops_after_its_runs_and_pays_once_for_all():
     costs = stable.costs()
     assert costs(1).epsilon(1e-5) == costs(10_000).epsilon(1e-5)
     assert costs(1).epsilon(1e-6)[0] == math.inf  # nothing left of delta
+
+
+@pytest.mark.parametrize("max_unstable", [1, 20, 200])
+@pytest.mark.parametrize("failure", [1e-6, 8e-6])
+def test_calibrated_runs_cost_the_cap(max_unstable, failure):
+    run = stable_run_epsilon(1.0, 1e-5, max_unstable, failure)
+    stable = StableArgmax(run, max_unstable=max_unstable, failure_probability=failure)
+    assert 1 - 1e-8 < stable.costs()(10).epsilon(1e-5)[0] <= 1
+
+
+def test_every_run_has_a_threshold_of_its_own(monkeypatch):
+    # with one noisy threshold for all runs, two queries would fail together more often
+    monkeypatch.setattr(StableArgmax, "stability_needed", lambda self, n_queries: 30.0)
+    stable, rng = StableArgmax(run_epsilon=1.0, max_unstable=2), np.random.default_rng(0)
+    votes = np.tile([131, 69], (2, 1))  # 30 teachers can change
+    draws = np.array([stable.aggregate(votes, random_state=rng) for _ in range(8000)]) < 0
+    first, both = draws[:, 0].mean(), draws.all(axis=1).mean()
+    assert abs(first - 1 / 2) < 0.028 and abs(both - 1 / 4) < 0.024  # 5 standard errors
+    # two that pass share a run: its noise makes that more likely than if each had its own
+    on_threshold, on_lead = stable._scales()
+    assert (1 / on_threshold + 2 / on_lead, on_lead / on_threshold) == (
+        pytest.approx(1.0),
+        pytest.approx(2 ** (1 / 3)),
+    )
+    chance = (np.arange(10_000) + 0.5) / 10_000  # quantiles of the noise on the threshold
+    rho = laplace.ppf(chance, scale=on_threshold)
+    together = (laplace.sf(rho, scale=on_lead) ** 2).mean()
+    assert abs((~draws).all(axis=1).mean() - together) < 0.026
+    assert together > 0.3
+
+
+@pytest.mark.parametrize("run_epsilon", [0.3, 1.5])
+def test_the_comparisons_of_a_run_are_pure(run_epsilon):
+    # many queries pass and one fails, whose leads one teacher moves in opposite directions
+    on_threshold, on_lead = StableArgmax(run_epsilon)._scales()
+    rho = np.linspace(-40, 40, 20_001) * on_threshold
+    log_rho = laplace.logpdf(rho, scale=on_threshold)
+
+    def log_chance(n_pass, passing, failing):  # leads, relative to the threshold
+        log_pass = laplace.logsf(rho - passing, scale=on_lead)
+        log_fail = laplace.logcdf(rho - failing, scale=on_lead)
+        return logsumexp(log_rho + n_pass * log_pass + log_fail)
+
+    largest = 0.0
+    for n_pass, passing, failing in itertools.product(
+        (1, 30, 3000), np.linspace(-5, 25, 7) * on_lead, np.linspace(-5, 25, 7) * on_lead
+    ):
+        here = log_chance(n_pass, passing, failing)
+        for there in ((passing + 1, failing - 1), (passing - 1, failing + 1)):
+            largest = max(largest, abs(log_chance(n_pass, *there) - here))
+    assert 0.9 * run_epsilon < largest <= run_epsilon * (1 + 1e-3)
 
 
 def test_stable_in_a_fit():
@@ -466,6 +529,13 @@ def test_stages_run_in_order_and_share_the_cap():
     assert clf.score(X[3000:], Y[3000:]) > 0.75
 
 
+def test_stages_that_may_fail_share_delta():
+    stages = [StableArgmax(1.0, max_unstable=1, failure_probability=6e-6) for _ in range(2)]
+    public = {"n_public": 20, "n_teachers": 300, "n_classes": 2, "epsilon": None}
+    assert plan_queries(stages, [5, 5], **public, delta=1.3e-5).epsilon == 2.0
+    assert plan_queries(stages, [5, 5], **public, delta=1e-5).epsilon == math.inf
+
+
 def test_a_filter_stops_the_stages_at_the_cap():
     confident = ConfidentGNMax(0.8, sigma1=30.0, sigma2=15.0)
     interactive = InteractiveGNMax(0.3, sigma1=30.0, sigma2=15.0, confidence=0.8)
@@ -477,6 +547,22 @@ def test_a_filter_stops_the_stages_at_the_cap():
     assert clf.curator_.epsilon(method="data_independent") == 2.0
     with pytest.raises(ValueError, match="for that delta only"):
         clf.curator_.epsilon(delta=1e-3, method="data_independent")
+
+
+def test_a_fit_asks_what_the_filter_lets_through(monkeypatch):
+    allowed, allow = [], RenyiFilter.allow
+
+    def noted(self, paid, check, answer):
+        allowed.append(allow(self, paid, check, answer))
+        return allowed[-1]
+
+    monkeypatch.setattr(RenyiFilter, "allow", noted)
+    confident = ConfidentGNMax(0.8, sigma1=30.0, sigma2=15.0)
+    with pytest.warns(UserWarning, match="of the 700 queries wanted"):
+        clf = staged([confident, GNMax(30.0)], [60, 640], epsilon=2.0)
+    assert 0 < sum(allowed) == clf.privacy_spent_.n_queries == len(clf.query_indices_) < 700
+    unasked = np.setdiff1d(np.arange(1000), clf.query_indices_)
+    assert (clf.public_labels_[unasked] == -1).all()
 
 
 class Free(Aggregator):

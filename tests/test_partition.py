@@ -1,15 +1,18 @@
 """Each partition keeps its adjacency: the stated change of the data reaches one teacher at most."""
 
 import inspect
+import zlib
 
 import numpy as np
 import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from sklearn.base import BaseEstimator, ClassifierMixin
 
 from sklearn_pate import partition as partition_module
 from sklearn_pate.partition import assign_teachers
+from sklearn_pate.teachers import collect_votes
 
 SEED = np.random.SeedSequence(7)
 
@@ -290,3 +293,192 @@ def test_no_partition_can_see_labels_or_features():
         assert set(signature.parameters) == {
             *("self", "n_records", "n_teachers", "index", "groups", "seed")
         }
+
+
+def test_hash_spreads_records_over_more_than_256_teachers():
+    # a residue of too few bits would leave teachers without records, or favour the first
+    names = pd.Index([f"p{i}" for i in range(100_000)])
+    teacher = assign_teachers("hash", 100_000, 400, unit="record", index=names, seed=SEED).teacher
+    sizes = np.bincount(teacher, minlength=400)
+    assert ((sizes - 250) ** 2 / 250).sum() < 500  # chi-square, 399 degrees: p < 1e-3 beyond 490
+
+
+# --- what one change of the data changes, in 1,000 random trials each ----------------------------
+
+
+T = 50
+
+
+class Records:
+    """Records of `ids`, with whole-number features and labels; every change makes new ones."""
+
+    def __init__(self, ids, features, labels, names=None):
+        self.ids, self.features, self.labels = map(np.asarray, (ids, features, labels))
+        self.names = names  # of the groups, one per group number
+
+    @classmethod
+    def drawn(cls, rng, n=60, n_groups=None):
+        ids = np.arange(n) if n_groups is None else rng.integers(n_groups, size=n)
+        names = rng.choice(10**6, size=n + 9, replace=False)
+        return cls(ids, rng.integers(1000, size=n), rng.integers(3, size=n), names)
+
+    def changed(self, rows, features=None, labels=None, ids=None):
+        parts = [part.copy() for part in (self.ids, self.features, self.labels)]
+        for part, new in zip(parts, (ids, features, labels), strict=True):
+            if new is not None:
+                part[rows] = new
+        return Records(*parts, self.names)
+
+    def without(self, rows):
+        parts = (np.delete(part, rows) for part in (self.ids, self.features, self.labels))
+        return Records(*parts, self.names)
+
+    def plus(self, ids, features, labels, at):
+        new = zip((self.ids, self.features, self.labels), (ids, features, labels), strict=True)
+        return Records(*(np.insert(part, at, value) for part, value in new), self.names)
+
+    def teachers(self, kind, seed):
+        """Teacher of each record."""
+        names = self.names[self.ids]
+        given_ = {"index": pd.Index(names)} if kind == "hash" else {"groups": names}
+        # what "random" becomes with groups, without the check that no group is split
+        how = partition_module.GroupPartition() if kind == "groups" else kind
+        given_ = {} if kind == "random" else given_
+        return assign_teachers(how, len(names), T, unit="record", seed=seed, **given_).teacher
+
+    def keys(self, kind, seed):
+        """One number per record and teacher: equal if identifier, features and label are."""
+        held = (self.names[self.ids] * 1000 + self.features) * 3 + self.labels
+        return self.teachers(kind, seed) * 3 * 10**9 + held
+
+
+def teachers_changed(keys, other_keys):
+    """Teachers whose multiset of (identifier, features, label) is not the same."""
+    distinct, where = np.unique(np.concatenate([keys, other_keys]), return_inverse=True)
+    sign = np.repeat([1, -1], [len(keys), len(other_keys)])
+    differ = np.bincount(where.reshape(-1), weights=sign) != 0
+    return np.unique(distinct[differ] // (3 * 10**9))
+
+
+def changes_of(kind, data, rng):
+    """Every change of one unit, and how many teachers the adjacency lets it reach."""
+    n = len(data.ids)
+    if kind in ("random", "hash"):
+        row, new = rng.integers(n), n + rng.integers(9)
+        relabelled = data.changed(row, labels=(data.labels[row] + 1 + rng.integers(2)) % 3)
+        values = rng.integers(1000), rng.integers(3)
+        yield "relabel", relabelled, 1
+        yield "replace", data.changed(row, *values, ids=new), 1 if kind == "random" else 2
+        if kind == "hash":
+            yield "change", data.changed(row, *values), 1
+            yield "remove", data.without(row), 1
+            yield "add", data.plus(new, *values, at=rng.integers(n + 1)), 1
+            yield "replace elsewhere", data.without(row).plus(new, *values, at=rng.integers(n)), 2
+        return
+    group = rng.choice(data.ids)
+    rows = np.flatnonzero(data.ids == group)
+    size = rng.integers(1, 6)
+    more = rng.integers(1000, size=size), rng.integers(3, size=size)
+    at = rng.integers(n + 1, size=size)
+    values = rng.integers(1000, size=len(rows)), rng.integers(3, size=len(rows))
+    yield "relabel", data.changed(rows, labels=values[1]), 1
+    if kind == "predefined":
+        yield "more records", data.plus(np.full(size, group), *more, at=at), 1
+        if len(rows) > 1:  # the name must not vanish
+            yield "fewer records", data.without(rows[1:]), 1
+        return
+    new = data.ids.max() + 1
+    yield "change", data.changed(rows, *values), 1
+    yield "remove", data.without(rows), 1
+    yield "add", data.plus(np.full(size, new), *more, at=at), 1
+    yield "replace", data.changed(rows, ids=np.full(len(rows), new)), 2
+
+
+@pytest.mark.parametrize("kind", ["random", "hash", "groups", "predefined"])
+def test_no_change_reaches_more_teachers_than_the_adjacency_claims(kind):
+    rng, reached = np.random.default_rng(0), {}
+    for _ in range(1000):
+        data = Records.drawn(rng, n_groups={"groups": 40, "predefined": 12}.get(kind))
+        seed = np.random.SeedSequence(int(rng.integers(2**63)))
+        keys = data.keys(kind, seed)
+        for change, after, most in changes_of(kind, data, rng):
+            teachers = teachers_changed(keys, after.keys(kind, seed))
+            assert len(teachers) <= most, change
+            reached.setdefault(change, []).append(len(teachers))
+    assert all(len(numbers) >= 900 for numbers in reached.values())
+    for change, numbers in reached.items():  # nor is it said of changes that reach nobody
+        assert max(numbers) == (2 if "replace" in change and kind != "random" else 1)
+        assert np.mean(numbers) > 0.6
+    assert len(reached) == {"random": 2, "hash": 6, "groups": 5, "predefined": 3}[kind]
+
+
+def test_a_rank_or_a_position_would_reach_many_teachers():
+    # the count of changed teachers sees what the partitions are there to prevent
+    rng, seed = np.random.default_rng(0), np.random.SeedSequence(0)
+    data = Records.drawn(rng, n=120)
+    keys, less = (d.keys("random", seed) for d in (data, data.without(3)))
+    assert len(teachers_changed(keys, less)) > 30
+    data = Records.drawn(rng, n=120, n_groups=60)
+
+    class ByRank(Records):
+        def teachers(self, kind, seed):
+            return np.unique(self.names[self.ids], return_inverse=True)[1] % T
+
+    first = np.flatnonzero(data.names[data.ids] == data.names[data.ids].min())
+    keys, less = (
+        ByRank(d.ids, d.features, d.labels, d.names).keys("groups", seed)
+        for d in (data, data.without(first))
+    )
+    assert len(teachers_changed(keys, less)) > 30
+
+
+class Fingerprint(ClassifierMixin, BaseEstimator):
+    """Votes by a hash of all it was given: its records, and its seed."""
+
+    def __init__(self, random_state=None):
+        self.random_state = random_state
+
+    def fit(self, X, y):
+        self.classes_ = np.unique(y)
+        held = np.sort(3 * X[:, 0] + y).astype(np.int64).tobytes()
+        self.print_ = zlib.crc32(held + str(self.random_state).encode())
+        return self
+
+    def predict(self, X):
+        return self.classes_[(self.print_ // 7 ** X[:, 0].astype(int)) % len(self.classes_)]
+
+
+@pytest.mark.parametrize("kind", ["random", "hash", "groups", "predefined"])
+def test_no_change_reaches_more_votes_than_the_adjacency_claims(kind):
+    rng, moved = np.random.default_rng(1), 0
+    queries = np.arange(12.0)[:, None]
+    for _ in range(4):
+        data = Records.drawn(rng, n=400, n_groups={"groups": 150, "predefined": 30}.get(kind))
+        seed, teacher_seed = (np.random.SeedSequence(int(e)) for e in rng.integers(2**62, size=2))
+
+        def polled(data, seed=seed, teacher_seed=teacher_seed):
+            teacher = data.teachers(kind, seed)
+            votes, teachers = collect_votes(
+                [Fingerprint()],
+                *((data.names[data.ids] * 1000 + data.features)[:, None], data.labels, queries),
+                teacher=teacher,
+                n_teachers=teacher.max() + 1 if kind == "predefined" else T,
+                n_classes=3,
+                seed=np.random.SeedSequence(teacher_seed.entropy),
+                keep_teachers=True,
+            )
+            return votes, [t and (t.random_state, t.print_) for t in teachers]
+
+        votes, teachers = polled(data)
+        seeds = [t and t[0] for t in teachers]
+        assert len(set(seeds) - {None}) == len(seeds) - seeds.count(None) > 10
+        for change, after, most in changes_of(kind, data, rng):
+            other_votes, others = polled(after)
+            differ = [t != o for t, o in zip(teachers, others, strict=True)]
+            assert sum(differ) <= most, change
+            for t, o in zip(teachers, others, strict=True):
+                assert t is None or o is None or t[0] == o[0]  # seeds depend on the number alone
+            apart = np.abs(votes - other_votes)
+            assert apart.sum(axis=1).max() <= 2 * most and apart.max() <= most
+            moved += apart.any()
+    assert moved > 0

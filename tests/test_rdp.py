@@ -152,6 +152,20 @@ def test_lnmax_bound_is_used_inside_its_condition_only():
     assert cost == pytest.approx(2.0) and forward.max() <= cost
 
 
+@pytest.mark.parametrize("sigma", [0.3, 0.5])
+def test_gnmax_bound_ends_at_its_largest_order(sigma):
+    # the theorem needs order <= mu1; with little noise its formula goes on below a / sigma^2
+    mu2 = 1.5
+    log_q, e1, e2 = -((mu2 / sigma) ** 2), (mu2 + 1) / sigma**2, mu2 / sigma**2
+    for order in (mu2 + 0.9, mu2 + 1.1, mu2 + 1.9):
+        (got,) = gaussian_rdp([log_q], sigma, [order])[0]
+        assert got == pytest.approx(gaussian_bound(mp.exp(log_q), sigma, order), rel=1e-9)
+        log_a = -math.log1p(-math.exp((log_q + e2) * (mu2 - 1) / mu2))
+        beyond = np.logaddexp((order - 1) * log_a, log_q + (order - 1) * (e1 - log_q / mu2))
+        if order > mu2 + 1:
+            assert beyond / (order - 1) < got * (1 - 1e-3) and got == order / sigma**2
+
+
 def test_margins_of_thousands_of_votes_do_not_overflow():
     votes = [[1_000_000, 0, 0]]
     for cost in (lnmax_rdp(votes, 1.0, DEFAULT_ORDERS), gnmax_rdp(votes, 1.0, DEFAULT_ORDERS)):
@@ -233,6 +247,15 @@ def test_gaussian_epsilon_is_the_least_one(mu, delta):
     assert gdp_delta(epsilon, mu) <= delta * (1 + 1e-9)
     if epsilon > 0:
         assert gdp_delta(epsilon * (1 - 1e-6), mu) > delta
+
+
+@pytest.mark.parametrize("mu", [0.01, 0.3, 1.0, 3.7, 12.0])
+def test_gaussian_epsilon_is_rounded_up_to_the_last_digit(mu):
+    for delta in (1e-3, 1e-5, 1e-9):
+        epsilon = gdp_to_epsilon(mu, delta)
+        if epsilon > 0:
+            assert gdp_delta(epsilon, mu) <= delta
+            assert gdp_delta(epsilon * (1 - 3e-12) - 1e-13, mu) > delta
 
 
 def test_gaussian_epsilon_agrees_with_the_pld_accountant():

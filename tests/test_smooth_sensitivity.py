@@ -11,7 +11,7 @@ from scipy.integrate import quad
 from scipy.stats import binom, norm
 
 from sklearn_pate.aggregators import GNMax, LNMax, PluralityVote
-from sklearn_pate.rdp import data_independent_epsilon, lead_rdp
+from sklearn_pate.rdp import data_independent_epsilon, exact_rdp, lead_rdp
 from sklearn_pate.smooth_sensitivity import (
     PrivacyTest,
     SanitizedRelease,
@@ -32,6 +32,30 @@ def test_one_teacher_changes_a_lead_by_at_most_one(counts, data):
     neighbour[u] -= 1
     neighbour[v] += 1
     assert abs(leads([counts])[0] - leads([neighbour])[0]) <= 1
+
+
+def histograms_of(n_teachers, n_classes):
+    rows = itertools.product(range(n_teachers + 1), repeat=n_classes)
+    return np.array([row for row in rows if sum(row) == n_teachers])
+
+
+@pytest.mark.parametrize("n_teachers", [1, 2, 7, 12, 13])
+@pytest.mark.parametrize("mechanism", [GNMax(3.0), LNMax(0.7), GNMax(40.0)])
+def test_table_of_two_classes_is_the_exact_cost_of_each_lead(mechanism, n_teachers):
+    orders, votes = [1.5, 8.0, 60.0], histograms_of(n_teachers, 2)
+    table = lead_rdp(mechanism, orders, n_teachers, 2)
+    assert len(table) == n_teachers // 2 + 1
+    exact = exact_rdp(mechanism, votes, orders)
+    np.testing.assert_allclose(table[leads(votes)], exact, rtol=1e-12)
+
+
+@pytest.mark.parametrize(("n_teachers", "n_classes"), [(24, 3), (25, 3), (9, 4)])
+@pytest.mark.parametrize("mechanism", [GNMax(3.0), LNMax(1.5), LNMax(0.7)])
+def test_table_covers_all_votes_in_both_directions(mechanism, n_teachers, n_classes):
+    orders, votes = [1.5, 5.0, 60.0], histograms_of(n_teachers, n_classes)
+    table = lead_rdp(mechanism, orders, n_teachers, n_classes)
+    assert (exact_rdp(mechanism, votes, orders) <= table[leads(votes)] * (1 + 1e-9)).all()
+    assert (np.diff(table, axis=0) <= 0).all()
 
 
 # --- smooth sensitivity --------------------------------------------------------------------------
@@ -106,6 +130,23 @@ def test_sanitised_bound_covers_as_often_as_it_says(failure):
     assert misses <= binom.ppf(1 - 1e-6, 4_000, failure)
     assert 0 < misses  # the bound is not vacuous
     assert len(np.unique(draws)) == 4_000
+
+
+def test_sanitised_release_is_shifted_by_a_noisy_scale():
+    # were it shifted by the smooth sensitivity itself, its mean would depend on that, unpaid for
+    release = SanitizedRelease(order=12.0, failure_probability=0.01)
+    cost, lead = np.linspace(1.0, 0.0, 21), np.array([4, 9, 15])
+    sensitivity = smooth_sensitivity(cost, lead, release.beta)
+    rng = np.random.default_rng(0)
+    draws = np.array([release.draw(cost, lead, rng) for _ in range(4_000)])
+    z, spread = norm.ppf(0.995), release.beta * release.sigma_scale
+    scale = math.exp(spread * z + spread**2 / 2)  # mean of exp(spread (Z + z))
+    variance = 1 + z**2 * scale**2 * math.expm1(spread**2)
+    unit = release.sigma_cost * sensitivity
+    got = (draws - cost[lead].sum()) / unit
+    assert abs(got.mean() - z * scale) < 5 * math.sqrt(variance / 4_000)
+    assert got.var() == pytest.approx(variance, rel=0.15)
+    assert z * scale > z + 10 * math.sqrt(variance / 4_000)
 
 
 def test_sanitised_release_costs_both_draws():

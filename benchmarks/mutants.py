@@ -1,0 +1,865 @@
+"""Mutation: faults that a developer could make in what the guarantee rests on; tests must fail.
+
+    python benchmarks/mutants.py [--listed-only] [name ...]
+
+For each fault the package and its tests are copied to a temporary folder, one piece of the copy is
+replaced, and pytest runs there: first the tests listed with the fault, then, if these pass, the
+whole suite (not with --listed-only). Prints the test that failed, or SURVIVED; the exit status is
+1 if a fault survived. Before, the listed tests must pass on an unchanged copy. With names: these
+faults only (a name may be the beginning of several).
+
+Every fault changes what is released or what is claimed about it, if only in rare cases. Needs the
+extra `test`; half an hour on one core.
+"""
+
+import argparse
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+from typing import NamedTuple
+
+ROOT = Path(__file__).parents[1]
+
+
+class Fault(NamedTuple):
+    """A piece of a file of the package, what replaces it, and tests likely to notice."""
+
+    name: str
+    path: str
+    old: str
+    new: str
+    tests: tuple
+
+
+FAULTS = [
+    # --- rdp: the published bounds ---------------------------------------------------------------
+    Fault(
+        "published-condition-half",  # the code of 2017
+        "rdp/published.py",
+        "holds = log_q < -np.logaddexp(2 * gamma, 0.0)",
+        "holds = log_q < math.log(0.5)",
+        ("test_known_errors.py", "test_rdp.py"),
+    ),
+    Fault(
+        "published-pure-bound-of-one-count",
+        "rdp/published.py",
+        "fixed = np.minimum(2 * gamma**2 * orders, 2 * gamma)",
+        "fixed = np.minimum(2 * gamma**2 * orders, gamma)",
+        ("test_rdp.py",),
+    ),
+    Fault(
+        "published-sqrt2-of-gap",
+        "rdp/published.py",
+        "log_ndtr(-d / (math.sqrt(2) * sigma))",
+        "log_ndtr(-d / sigma)",
+        ("test_rdp.py",),
+    ),
+    Fault(
+        "published-gamma-forgotten",
+        "rdp/published.py",
+        "np.log((2 + gamma * d) / 4) - gamma * d",
+        "np.log(1 / 2) - gamma * d",
+        ("test_rdp.py",),
+    ),
+    Fault(
+        "published-order-off-by-one",
+        "rdp/published.py",
+        "holds = (mu1 >= orders)",
+        "holds = (mu1 >= orders - 1)",
+        ("test_rdp.py::test_gnmax_bound_ends_at_its_largest_order",),
+    ),
+    Fault(
+        "published-mu1-and-mu2-swapped",
+        "rdp/published.py",
+        "log_b = e1 - log_q / mu2",
+        "log_b = e2 - log_q / mu1",
+        ("test_rdp.py",),
+    ),
+    Fault(
+        "pure-order-off-by-half",
+        "rdp/published.py",
+        "x, y = (orders - 0.5) * epsilon, epsilon / 2",
+        "x, y = (orders - 1) * epsilon, epsilon / 2",
+        ("test_rdp.py",),
+    ),
+    # --- rdp: conversion -------------------------------------------------------------------------
+    Fault(
+        "conversion-order-off-by-one",
+        "rdp/conversion.py",
+        "(math.log(delta) + np.log(orders)) / (orders - 1)",
+        "(math.log(delta) + np.log(orders)) / orders",
+        ("test_rdp.py",),
+    ),
+    Fault(
+        "conversion-sign-of-log-order",
+        "rdp/conversion.py",
+        "np.log1p(-1 / orders) - (math.log(delta) + np.log(orders))",
+        "np.log1p(-1 / orders) - (math.log(delta) + 2 * np.log(orders))",
+        ("test_rdp.py",),
+    ),
+    Fault(
+        "classic-order-off-by-one",
+        "rdp/conversion.py",
+        "penalty = -math.log(delta) / (orders - 1)",
+        "penalty = -math.log(delta) / orders",
+        ("test_rdp.py",),
+    ),
+    Fault(
+        "gaussian-epsilon-rounded-down",
+        "rdp/conversion.py",
+        "root * (1 + 1e-12) + 2e-14",
+        "root * (1 - 1e-12) - 2e-14",
+        ("test_rdp.py::test_gaussian_epsilon_is_rounded_up_to_the_last_digit",),
+    ),
+    Fault(
+        "gaussian-delta-not-renormalised",
+        "rdp/conversion.py",
+        "tails = erfcx(-a / math.sqrt(2)) - erfcx(-b / math.sqrt(2))",
+        "tails = erfcx(-a) - erfcx(-b)",
+        ("test_rdp.py",),
+    ),
+    # --- rdp: the exact cost ---------------------------------------------------------------------
+    Fault(
+        "exact-one-direction",
+        "rdp/exact.py",
+        "np.maximum.reduceat(np.maximum(there, back), start)",
+        "np.maximum.reduceat(there, start)",
+        ("test_exact.py::test_exact_costs_agree_with_mpmath",),
+    ),
+    Fault(
+        "exact-last-vote-never-leaves",
+        "rdp/exact.py",
+        "leaves, arrives = rows > 0,",
+        "leaves, arrives = rows > (rows.sum(axis=1, keepdims=True) > 1),",
+        ("test_exact.py::test_exact_of_every_small_histogram",),
+    ),
+    Fault(
+        "exact-moves-among-tied-classes-left-out",
+        "rdp/exact.py",
+        "leaves[:, :-1] &= differs",
+        "leaves[:, 1:] &= differs",
+        ("test_exact.py::test_exact_costs_agree_with_mpmath",),
+    ),
+    Fault(
+        "exact-prunes-by-the-wrong-end",
+        "rdp/exact.py",
+        "may_win = at_high >= costs[row, low] * (1 - 1e-9)",
+        "may_win = at_high >= costs[row, high] * (1 - 1e-9)",
+        ("test_exact.py",),
+    ),
+    Fault(
+        "exact-rounded-down",
+        "rdp/exact.py",
+        "return costs * (1 + 1e-9) + (1e-14",
+        "return costs * (1 - 1e-9) - (1e-14",
+        ("test_exact.py::test_exact_costs_agree_with_mpmath",),
+    ),
+    Fault(
+        "exact-wild-orders-off-by-one",
+        "rdp/exact.py",
+        "np.maximum(logsumexp(log_terms, axis=1), 0) / (order - 1)",
+        "np.maximum(logsumexp(log_terms, axis=1), 0) / order",
+        ("test_exact.py::test_exact_costs_agree_with_mpmath",),
+    ),
+    # --- rdp: the worst case ---------------------------------------------------------------------
+    Fault(
+        "worst-vote-does-not-arrive",
+        "rdp/worst_case.py",
+        "before = noise.log_rivals(level + gap + step / 2, level - step / 2)",
+        "before = noise.log_rivals(level + gap + step / 2, level + step / 2)",
+        ("test_worst_case.py::test_no_point_of_a_dense_grid_exceeds_the_supremum",),
+    ),
+    Fault(
+        "worst-search-with-one-direction",
+        "rdp/worst_case.py",
+        "cost = np.maximum(there.divergence(order), back.divergence(order)).reshape",
+        "cost = back.divergence(order).reshape",
+        (
+            "test_worst_case.py::test_no_point_of_a_dense_grid_exceeds_the_supremum",
+            "test_worst_case.py::test_supremum_with_few_teachers_lies_far_below_the_rivals",
+        ),
+    ),
+    Fault(
+        "worst-gaussian-missing-factor-2",
+        "rdp/worst_case.py",
+        "cost = np.minimum(cost, orders * aggregator.gdp_mu**2 / 2)",
+        "cost = np.minimum(cost, orders * aggregator.gdp_mu**2 / 4)",
+        ("test_mechanisms.py::test_confident_costs_no_more_than_its_worst_case",),
+    ),
+    Fault(
+        "worst-pure-taken-only",
+        "rdp/worst_case.py",
+        "return min(pure, float((taken + given) * (1 + 1e-9)) + 1e-13)",
+        "return min(pure, float(max(taken, given) * (1 + 1e-9)) + 1e-13)",
+        ("test_worst_case.py::test_enumeration_never_exceeds_the_worst_case",),
+    ),
+    Fault(
+        "lead-neighbour-left-out",
+        "rdp/worst_case.py",
+        "np.maximum(bound[1:], bound[:-1])",
+        "bound[1:]",
+        ("test_smooth_sensitivity.py::test_table_covers_all_votes_in_both_directions",),
+    ),
+    Fault(
+        "lead-of-an-odd-number-of-teachers",
+        "rdp/worst_case.py",
+        "top = n_teachers - n_teachers // 2 + lead",
+        "top = n_teachers // 2 + lead",
+        ("test_smooth_sensitivity.py::test_table_of_two_classes_is_the_exact_cost_of_each_lead",),
+    ),
+    Fault(
+        "cost-larger-delta-instead-of-sum",
+        "rdp/worst_case.py",
+        "self.delta + other.delta,",
+        "max(self.delta, other.delta),",
+        ("test_mechanisms.py::test_stages_that_may_fail_share_delta",),
+    ),
+    Fault(
+        "cost-delta-spent-twice",
+        "rdp/worst_case.py",
+        "left = check_delta(delta) - self.delta",
+        "left = check_delta(delta)",
+        ("test_mechanisms.py::test_stable_stops_after_its_runs_and_pays_once_for_all",),
+    ),
+    Fault(
+        "check-one-direction",
+        "rdp/worst_case.py",
+        "itertools.product((True, False), (-1, 1))",
+        "itertools.product((True,), (-1, 1))",
+        ("test_mechanisms.py::test_the_check_by_a_dense_grid",),
+    ),
+    Fault(
+        "check-missing-factor-2",
+        "rdp/worst_case.py",
+        "most = answer_rdp + orders * step**2 / 2",
+        "most = answer_rdp + orders * step**2 / 4",
+        ("test_mechanisms.py::test_the_check_by_a_dense_grid",),
+    ),
+    Fault(
+        "check-answer-counted-at-order-1",
+        "rdp/worst_case.py",
+        "a, gain = orders[:, None], ((orders - 1) * answer_rdp)[:, None]",
+        "a, gain = orders[:, None], answer_rdp[:, None]",
+        ("test_mechanisms.py::test_the_check_by_a_dense_grid",),
+    ),
+    # --- rdp: noise, calibration, tuning ---------------------------------------------------------
+    Fault(
+        "gaussian-sqrt2-to-1",
+        "rdp/noise.py",
+        "return math.sqrt(2) / self.scale",
+        "return 1 / self.scale",
+        ("test_accountant.py::test_gaussian_cost_is_at_most_exact_composition",),
+    ),
+    Fault(
+        "laplace-l1-sensitivity-1",
+        "rdp/noise.py",
+        '"""L1 sensitivity over scale."""\n        return 2 / self.scale',
+        '"""L1 sensitivity over scale."""\n        return 1 / self.scale',
+        (
+            "test_aggregators.py::test_half_precision_parameters_cost_what_they_say",
+            "test_exact.py",
+        ),
+    ),
+    Fault(
+        "permute-and-flip-as-if-monotone",
+        "rdp/noise.py",
+        'each 1 / scale."""\n        return 2 / self.scale',
+        'each 1 / scale."""\n        return 1 / self.scale',
+        ("test_known_errors.py",),
+    ),
+    Fault(
+        "win-by-the-noise-of-one-count",
+        "rdp/noise.py",
+        "return log_ndtr(gap / math.sqrt(2))",
+        "return log_ndtr(gap)",
+        ("test_aggregators.py",),
+    ),
+    Fault(
+        "laplace-cut-to-whole-votes",  # tinydp
+        "rdp/noise.py",
+        "return rng.laplace(scale=self.scale, size=shape)",
+        "return rng.laplace(scale=self.scale, size=shape).astype(np.int64)",
+        ("test_known_errors.py",),
+    ),
+    Fault(
+        "discrete-two-zeros",
+        "rdp/discrete.py",
+        "np.where(negative, -size, size)[~negative | (size != 0)]",
+        "np.where(negative, -size, size)",
+        ("test_aggregators.py::test_discrete_samples_follow_their_probabilities",),
+    ),
+    Fault(
+        "discrete-tie-to-the-higher-code",
+        "rdp/discrete.py",
+        "np.column_stack([-gap, gap + 1])",
+        "np.column_stack([1 - gap, gap])",
+        ("test_aggregators.py::test_discrete_outcomes_agree_with_sums",),
+    ),
+    Fault(
+        "stable-run-forgets-its-failures",
+        "rdp/calibration.py",
+        'check_count("max_unstable", max_unstable), delta - failure_probability',
+        'check_count("max_unstable", max_unstable), delta',
+        ("test_mechanisms.py::test_calibrated_runs_cost_the_cap",),
+    ),
+    Fault(
+        "calibration-ends-above-the-cap",
+        "rdp/calibration.py",
+        "while excess(root, *near) > 0:",
+        "while excess(root, *near) > 1e-6:",
+        (
+            "test_rdp.py::test_calibrated_noise_costs_the_cap_and_not_more",
+            "test_worst_case.py::test_calibration_is_the_least_noise_that_fits",
+            "test_accountant.py",
+        ),
+    ),
+    Fault(
+        "tuning-eta-without-1",
+        "rdp/tuning.py",
+        "return rdp + (1 + self.eta) * second.min() + more",
+        "return rdp + self.eta * second.min() + more",
+        (
+            "test_model_selection.py::test_best_of_random_trials_costs_at_most_the_bound_and_not_much_less",
+        ),
+    ),
+    # --- aggregators -----------------------------------------------------------------------------
+    Fault(
+        "confident-sigmas-swapped",
+        "aggregators/checked.py",
+        "1 / float(self.sigma1) ** 2 + 2 / float(self.sigma2) ** 2",
+        "2 / float(self.sigma1) ** 2 + 1 / float(self.sigma2) ** 2",
+        (
+            "test_mechanisms.py::test_confident_costs_no_more_than_its_worst_case",
+            "test_known_errors.py",
+        ),
+    ),
+    Fault(
+        "confident-check-with-noise-of-the-answer",
+        "aggregators/checked.py",
+        "return checked_rdp(self.sigma1, np.zeros(len(answer)), orders), answer",
+        "return checked_rdp(self.sigma2, np.zeros(len(answer)), orders), answer",
+        (
+            "test_mechanisms.py::test_the_guarantee_of_stopped_runs",
+            "test_mechanisms.py::test_confident_costs_no_more_than_its_worst_case",
+            "test_mechanisms.py::test_refunds_pay_for_more_queries_than_the_worst_case",
+        ),
+    ),
+    Fault(
+        "confident-check-overwritten-by-answer",  # individualized-pate
+        "aggregators/checked.py",
+        "return checked_rdp(self.sigma1, answer, orders)",
+        "return answer",
+        ("test_mechanisms.py::test_confident_costs_no_more_than_its_worst_case",),
+    ),
+    Fault(
+        "confident-answers-with-noise-of-the-check",
+        "aggregators/checked.py",
+        "rng.normal(scale=self.sigma2, size=votes.shape)",
+        "rng.normal(scale=self.sigma1, size=votes.shape)",
+        ("test_mechanisms.py::test_samples_agree_with_the_outcome_distribution",),
+    ),
+    Fault(
+        "interactive-rounds-half-to-even",  # the code of 2018
+        "aggregators/checked.py",
+        "_check_proba(student_proba, votes.shape)).max(axis=1)",
+        "_check_proba(student_proba, votes.shape)).max(axis=1).round()",
+        ("test_known_errors.py",),
+    ),
+    Fault(
+        "discrete-gaussian-missing-factor-2",
+        "aggregators/argmax.py",
+        "return np.asarray(orders) / float(self.sigma) ** 2",
+        "return np.asarray(orders) / (2 * float(self.sigma) ** 2)",
+        ("test_aggregators.py::test_discrete_noise_claims_what_is_known", "test_worst_case.py"),
+    ),
+    Fault(
+        "discrete-ties-as-if-symmetric",
+        "aggregators/argmax.py",
+        'return self.noise == "continuous"',
+        "return True",
+        (
+            "test_worst_case.py::test_one_sided_and_discrete_noise_are_pure",
+            "test_aggregators.py::test_discrete_ties_favour_low_codes",
+        ),
+    ),
+    Fault(
+        "stable-lead-of-even-gaps",
+        "aggregators/stable.py",
+        "np.maximum((top_two[:, 1] - top_two[:, 0] + 1) // 2 - 1, 0)",
+        "(top_two[:, 1] - top_two[:, 0]) // 2",
+        ("test_mechanisms.py::test_stable_leads_change_by_one_and_are_zero_where_the_argmax_may",),
+    ),
+    Fault(
+        "stable-threshold-noise-reused",
+        "aggregators/stable.py",
+        "        for _ in range(self.max_unstable):\n"
+        "            bar = self.stability_needed(max(1, len(votes)))"
+        " + rng.laplace(scale=on_threshold)\n",
+        "        bar = self.stability_needed(max(1, len(votes)))"
+        " + rng.laplace(scale=on_threshold)\n"
+        "        for _ in range(self.max_unstable):\n",
+        ("test_mechanisms.py::test_every_run_has_a_threshold_of_its_own",),
+    ),
+    Fault(
+        "stable-one-run-too-many",
+        "aggregators/stable.py",
+        "for _ in range(self.max_unstable):",
+        "for _ in range(self.max_unstable + 1):",
+        ("test_mechanisms.py::test_stable_stops_after_its_runs_and_pays_once_for_all",),
+    ),
+    Fault(
+        "stable-half-the-noise-on-leads",
+        "aggregators/stable.py",
+        "return 1 / for_threshold, 2 / (self.run_epsilon - for_threshold)",
+        "return 1 / for_threshold, 1 / (self.run_epsilon - for_threshold)",
+        ("test_mechanisms.py::test_the_comparisons_of_a_run_are_pure",),
+    ),
+    Fault(
+        "stable-noises-swapped",
+        "aggregators/stable.py",
+        "return 1 / for_threshold, 2 / (self.run_epsilon - for_threshold)",
+        "return 2 / (self.run_epsilon - for_threshold), 1 / for_threshold",
+        ("test_mechanisms.py::test_every_run_has_a_threshold_of_its_own",),
+    ),
+    Fault(
+        "stable-failures-of-one-run",
+        "aggregators/stable.py",
+        "np.minimum(1, self.max_unstable * np.exp(-b / on_threshold) / 2)",
+        "np.minimum(1, np.exp(-b / on_threshold) / 2)",
+        ("test_mechanisms.py::test_stables_threshold_fails_as_seldom_as_it_says",),
+    ),
+    Fault(
+        "immutable-constant-left-out",
+        "aggregators/immutable.py",
+        "change = 1 + self._added(n_classes)",
+        "change = max(1, self._added(n_classes))",
+        ("test_mechanisms.py::test_immutables_counts_change_by_one_and_the_constant",),
+    ),
+    Fault(
+        "soft-sqrt2-to-1",
+        "aggregators/soft.py",
+        "return math.sqrt(2) / float(self.sigma)",
+        "return 1 / float(self.sigma)",
+        (
+            "test_mechanisms.py::test_soft_votes_release_noisy_sums_of_probabilities",
+            "test_mechanisms.py::test_soft_noise_is_what_it_says",
+        ),
+    ),
+    # --- partition -------------------------------------------------------------------------------
+    Fault(
+        "partition-with-replacement",
+        "partition.py",
+        "np.random.default_rng(seed).permutation(n_records) % n_teachers",
+        "np.random.default_rng(seed).integers(n_teachers, size=n_records)",
+        ("test_partition.py",),
+    ),
+    Fault(
+        "partition-unshuffled",  # tinydp
+        "partition.py",
+        "np.random.default_rng(seed).permutation(n_records) % n_teachers",
+        "np.arange(n_records) % n_teachers",
+        ("test_partition.py",),
+    ),
+    Fault(
+        "hash-without-key",
+        "partition.py",
+        'hashlib.blake2b(text.encode("utf-8", "surrogatepass"), key=key, digest_size=8)',
+        'hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=8)',
+        ("test_partition.py",),
+    ),
+    Fault(
+        "hash-modulo-bias",
+        "partition.py",
+        'int.from_bytes(d, "little") % n_teachers for d in digests',
+        "d[0] % n_teachers for d in digests",
+        ("test_partition.py",),
+    ),
+    Fault(
+        "groups-by-rank",
+        "partition.py",
+        'return _keyed_hash(groups, n_teachers, seed, "groups")',
+        "return np.unique(groups, return_inverse=True)[1] % n_teachers",
+        ("test_partition.py",),
+    ),
+    Fault(
+        "hash-of-position",
+        "partition.py",
+        'return _keyed_hash(index, n_teachers, seed, "the index of X")',
+        'return _keyed_hash(np.arange(n_records), n_teachers, seed, "the index of X")',
+        ("test_partition.py",),
+    ),
+    Fault(
+        "unit-of-groups-said-to-be-records",
+        "partition.py",
+        'unit = "group" if by_group else unit',
+        "unit = unit",
+        ("test_partition.py",),
+    ),
+    Fault(
+        "split-groups-let-through",
+        "partition.py",
+        '.drop_duplicates()["g"].duplicated().any()',
+        ".drop_duplicates().duplicated().any()",
+        ("test_partition.py",),
+    ),
+    # --- accountant ------------------------------------------------------------------------------
+    Fault(
+        "filter-checks-after",
+        "accountant.py",
+        "fits = spent[:-1] + check + answer <= self.limit * (1 - 1e-12)",
+        "fits = spent[:-1] <= self.limit * (1 - 1e-12)",
+        ("test_mechanisms.py::test_filter_sets_aside_before_and_refunds_after",),
+    ),
+    Fault(
+        "filter-sets-aside-what-was-spent",
+        "accountant.py",
+        "fits = spent[:-1] + check + answer <= self.limit * (1 - 1e-12)",
+        "fits = spent[1:] <= self.limit * (1 - 1e-12)",
+        (
+            "test_known_errors.py",
+            "test_mechanisms.py::test_filter_sets_aside_before_and_refunds_after",
+            "test_mechanisms.py::test_the_guarantee_of_stopped_runs",
+        ),
+    ),
+    Fault(
+        "filter-anew-for-each-stage",
+        "accountant.py",
+        "spent = self.spent + check * k + answer * answered",
+        "spent = check * k + answer * answered",
+        ("test_mechanisms.py::test_filter_sets_aside_before_and_refunds_after",),
+    ),
+    Fault(
+        "refund-without-a-check",
+        "accountant.py",
+        "paid if refundable else np.ones(len(paid))",
+        "paid",
+        ("test_mechanisms.py::test_a_check_that_costs_nothing_refunds_nothing",),
+    ),
+    Fault(
+        "filter-limit-beyond-its-order",
+        "accountant.py",
+        "within = self.order >= DEFAULT_ORDERS",
+        "within = self.order <= DEFAULT_ORDERS",
+        (
+            "test_model_selection.py::"
+            "test_a_filter_costs_its_cap_below_its_order_and_the_total_above",
+        ),
+    ),
+    Fault(
+        "filter-limit-without-delta",
+        "accountant.py",
+        "limit = (epsilon - penalty) * (1 - 1e-9)",
+        "limit = epsilon * (1 - 1e-9)",
+        ("test_mechanisms.py::test_refunds_pay_for_more_queries_than_the_worst_case",),
+    ),
+    Fault(
+        "affordable-off-by-one",
+        "accountant.py",
+        "if cost(middle)[0] <= epsilon else (low, middle - 1)",
+        "if cost(middle - 1)[0] <= epsilon else (low, middle - 1)",
+        ("test_accountant.py",),
+    ),
+    Fault(
+        "tests-delta-not-in-its-cost",
+        "accountant.py",
+        "Cost(pure_rdp(epsilon, DEFAULT_ORDERS), math.inf, epsilon, delta)",
+        "Cost(pure_rdp(epsilon, DEFAULT_ORDERS), math.inf, epsilon)",
+        ("test_accountant.py::test_the_delta_of_a_private_test_adds_up",),
+    ),
+    Fault(
+        "stages-pay-for-the-dearest-alone",
+        "accountant.py",
+        "        return reduce(Cost.plus, parts)\n\n    def plan(wanted):",
+        "        return max(parts, key=lambda part: part.pure)\n\n    def plan(wanted):",
+        ("test_mechanisms.py::test_stages_run_in_order_and_share_the_cap",),
+    ),
+    Fault(
+        "summary-rounds-to-nearest",
+        "accountant.py",
+        "quantize(Decimal('0.001'), ROUND_CEILING)",
+        "quantize(Decimal('0.001'), 'ROUND_HALF_EVEN')",
+        ("test_progress.py",),
+    ),
+    # --- smooth sensitivity ----------------------------------------------------------------------
+    Fault(
+        "lead-rounded-up",
+        "smooth_sensitivity.py",
+        "return (top_two[:, 1] - top_two[:, 0]) // 2",
+        "return (top_two[:, 1] - top_two[:, 0] + 1) // 2",
+        ("test_smooth_sensitivity.py", "test_known_errors.py"),
+    ),
+    Fault(
+        "smooth-one-side-of-the-window",
+        "smooth_sensitivity.py",
+        "values = np.maximum(values, np.maximum(wider[:-2], wider[2:]))",
+        "values = np.maximum(values, wider[:-2])",
+        ("test_smooth_sensitivity.py",),
+    ),
+    Fault(
+        "smooth-change-to-one-side",
+        "smooth_sensitivity.py",
+        "local = np.maximum(np.append(change, 0), np.insert(change, 0, 0))",
+        "local = np.append(change, 0)",
+        ("test_smooth_sensitivity.py",),
+    ),
+    Fault(
+        "smooth-distance-off-by-one",
+        "smooth_sensitivity.py",
+        "max(math.exp(-beta * d) * total for d, total",
+        "max(math.exp(-beta * (d + 1)) * total for d, total",
+        ("test_smooth_sensitivity.py",),
+    ),
+    Fault(
+        "release-cost-of-public-code",
+        "smooth_sensitivity.py",
+        "        cost = orders * math.exp(-2 * beta) / (2 * sigma**2 * w)\n"
+        "        cost -= (orders * beta + np.log(w) / 2) / (orders - 1)\n",
+        "        cost = orders * math.exp(2 * beta) / sigma**2\n"
+        "        cost += (orders * beta - np.log(1 - 2 * orders * beta) / 2) / (orders - 1)\n",
+        ("test_known_errors.py", "test_smooth_sensitivity.py"),
+    ),
+    Fault(
+        "release-scale-for-free",
+        "smooth_sensitivity.py",
+        "return float(self.order / (2 * self.sigma_scale**2) + smooth)",
+        "return float(smooth)",
+        ("test_smooth_sensitivity.py",),
+    ),
+    Fault(
+        "release-shows-the-private-scale",
+        "smooth_sensitivity.py",
+        "self.sigma_cost * (sensitivity * on_cost + scale * z)",
+        "self.sigma_cost * (sensitivity * on_cost + sensitivity * z)",
+        ("test_smooth_sensitivity.py::test_sanitised_release_is_shifted_by_a_noisy_scale",),
+    ),
+    Fault(
+        "release-fails-twice",
+        "smooth_sensitivity.py",
+        "z = float(ndtri(1 - self.failure_probability / 2))",
+        "z = float(ndtri(1 - 2 * self.failure_probability))",
+        ("test_smooth_sensitivity.py",),
+    ),
+    Fault(
+        "test-one-direction",
+        "smooth_sensitivity.py",
+        "fits = np.maximum(cost(odds[-1], middle), cost(middle, odds[-1])) <= total",
+        "fits = cost(middle, odds[-1]) <= total",
+        ("test_smooth_sensitivity.py",),
+    ),
+    Fault(
+        "test-distance-off-by-one",
+        "smooth_sensitivity.py",
+        "distance = 0\n",
+        "distance = 1\n",
+        ("test_smooth_sensitivity.py",),
+    ),
+    # --- teachers --------------------------------------------------------------------------------
+    Fault(
+        "teachers-first-part-for-all",  # mlforhealthlabpub
+        "teachers.py",
+        "for rows in _rows_by_teacher(teacher, n_teachers):",
+        "for rows in [_rows_by_teacher(teacher, n_teachers)[0]] * n_teachers:",
+        ("test_known_errors.py",),
+    ),
+    Fault(
+        "teachers-parts-shifted",
+        "teachers.py",
+        "np.searchsorted(teacher[order], np.arange(1, n_teachers))",
+        'np.searchsorted(teacher[order], np.arange(1, n_teachers), side="right")',
+        ("test_partition.py", "test_teachers.py"),
+    ),
+    Fault(
+        "teachers-weights-of-others",
+        "teachers.py",
+        "None if sample_weight is None else sample_weight[rows]",
+        "None if sample_weight is None else sample_weight[: rows.size]",
+        ("test_teachers.py",),
+    ),
+    Fault(
+        "teachers-share-a-seed",
+        "teachers.py",
+        "for s in seed.spawn(n_teachers)]",
+        "for s in [seed] * n_teachers]",
+        ("test_teachers.py",),
+    ),
+    Fault(
+        "teachers-share-the-queries",
+        "teachers.py",
+        "X, codes, weight, X_query = copy.deepcopy(data)",
+        "X, codes, weight, X_query = data",
+        ("test_teachers.py",),
+    ),
+    Fault(
+        "teachers-shares-rounded-up",
+        "teachers.py",
+        "np.floor(tempered / sums * (_SHARES - 1))",
+        "np.ceil(tempered / sums * _SHARES)",
+        ("test_mechanisms.py::test_one_teachers_shares_have_bounded_norm",),
+    ),
+    Fault(
+        "votes-pickled",
+        "teachers.py",
+        'raise TypeError("votes are private: they cannot be pickled or copied")',
+        "return Votes, tuple(vars(self).values())",
+        ("test_queries.py",),
+    ),
+    # --- classifier/estimator --------------------------------------------------------------------
+    Fault(
+        "fit-noise-from-the-queries-seed",
+        "classifier/estimator.py",
+        'np.random.default_rng(seeds["noise"])',
+        'np.random.default_rng(seeds["queries"])',
+        ("test_known_errors.py",),
+    ),
+    Fault(
+        "fit-test-from-the-queries-seed",
+        "classifier/estimator.py",
+        'self._test(plan, votes, seeds["test"])',
+        'self._test(plan, votes, seeds["queries"])',
+        ("test_known_errors.py",),
+    ),
+    Fault(
+        "fit-seedless-noise-is-constant",
+        "classifier/estimator.py",
+        "return {use: np.random.SeedSequence() for use in uses}",
+        "random_state = 0",
+        ("test_classifier.py::test_without_a_seed_nothing_repeats",),
+    ),
+    Fault(
+        "fit-test-before-the-ledger",
+        "classifier/estimator.py",
+        "        if self.ledger is not None:\n"
+        "            self.ledger.record(plan.spent, plan.cost)\n"
+        '        self._test(plan, votes, seeds["test"])\n',
+        '        self._test(plan, votes, seeds["test"])\n'
+        "        if self.ledger is not None:\n"
+        "            self.ledger.record(plan.spent, plan.cost)\n",
+        ("test_model_selection.py::test_a_private_test_is_paid_for_whether_it_passes_or_not",),
+    ),
+    Fault(
+        "fit-labels-before-the-ledger",
+        "classifier/estimator.py",
+        "        if self.ledger is not None:\n"
+        "            self.ledger.record(plan.spent, plan.cost)\n"
+        '        self._test(plan, votes, seeds["test"])\n'
+        "        self._release(schema, X_public, votes, plan)\n"
+        "        log = []\n"
+        "        try:\n"
+        '            with progress.phase("queries", plan.n_queries) as done:\n'
+        "                self._ask(X_public, plan, votes.counts, rows, seeds, log, done)\n",
+        '        self._test(plan, votes, seeds["test"])\n'
+        "        self._release(schema, X_public, votes, plan)\n"
+        "        log = []\n"
+        "        try:\n"
+        '            with progress.phase("queries", plan.n_queries) as done:\n'
+        "                self._ask(X_public, plan, votes.counts, rows, seeds, log, done)\n"
+        "            if self.ledger is not None:\n"
+        "                self.ledger.record(plan.spent, plan.cost)\n",
+        ("test_model_selection.py::test_what_is_spent_is_written_down_before_labels_are_released",),
+    ),
+    Fault(
+        "fit-one-label-beyond-the-budget",
+        "classifier/estimator.py",
+        "own, labels, paid = own[:n_asked], labels[:n_asked], paid[:n_asked]",
+        "own, labels, paid = own[: n_asked + 1], labels[: n_asked + 1], paid[: n_asked + 1]",
+        ("test_mechanisms.py::test_a_fit_asks_what_the_filter_lets_through",),
+    ),
+    Fault(
+        "fit-epsilon-of-the-answered",
+        "classifier/estimator.py",
+        "                    n_queries=len(self.query_indices_),\n",
+        "                    epsilon=plan.epsilon * (labels >= 0).mean(),\n"
+        "                    n_queries=len(self.query_indices_),\n",
+        ("test_classifier.py::test_the_guarantee_is_for_the_queries_asked_not_answered",),
+    ),
+    Fault(
+        "pickle-keeps-the-seed",
+        "classifier/estimator.py",
+        'state["random_state"] = None',
+        'state.setdefault("random_state", None)',
+        ("test_known_errors.py",),
+    ),
+    Fault(
+        "pickle-keeps-the-curator",
+        "classifier/estimator.py",
+        'state.pop("curator_", None)',
+        'state.get("curator_", None)',
+        ("test_privacy.py",),
+    ),
+    Fault(
+        "pickle-keeps-fitted-parameters",
+        "classifier/estimator.py",
+        "state[name] = clone(state[name], safe=False)",
+        "state[name] = state[name]",
+        ("test_privacy.py",),
+    ),
+]
+
+
+def run(folder, tests):
+    """Return None if the tests pass, else what failed first."""
+    command = [sys.executable, "-m", "pytest", "-x", "-q", "-rfE", "--tb=no"]
+    command += ["-p", "no:cacheprovider", "--hypothesis-seed=0", *tests]
+    env = os.environ | {"PYTHONPATH": str(folder), "PYTHONDONTWRITEBYTECODE": "1"}
+    try:
+        done = subprocess.run(
+            command, cwd=folder, env=env, capture_output=True, text=True, timeout=1800
+        )
+    except subprocess.TimeoutExpired:
+        return "no end within half an hour"
+    if done.returncode == 0:
+        return None
+    failed = re.search(r"^(?:FAILED|ERROR) (\S+)", done.stdout, re.MULTILINE)
+    if done.returncode > 2 or failed is None:  # not what tests say: they did not run
+        raise RuntimeError(f"pytest {' '.join(tests)}\n{done.stdout}{done.stderr}")
+    return failed[1].removeprefix("tests/")
+
+
+def listed(faults):
+    """Tests named by the faults, once each; a file holds those in it."""
+    names = dict.fromkeys(name for fault in faults for name in fault.tests)
+    return [
+        f"tests/{name}" for name in names if "::" not in name or name.split("::")[0] not in names
+    ]
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("names", nargs="*", help="beginnings of names of faults; default: all")
+    parser.add_argument("--listed-only", action="store_true", help="never run the whole suite")
+    args = parser.parse_args()
+    chosen = tuple(args.names) or ("",)
+    faults = [fault for fault in FAULTS if fault.name.startswith(chosen)]
+    for fault in FAULTS:
+        found = (ROOT / "sklearn_pate" / fault.path).read_text().count(fault.old)
+        if found != 1 or fault.old == fault.new:
+            raise SystemExit(f"{fault.name}: its piece of {fault.path} occurs {found} times")
+    survivors = []
+    with tempfile.TemporaryDirectory() as parent:
+        folder = Path(parent) / "copy"
+        unwanted = shutil.ignore_patterns(".git", ".*_cache", ".hypothesis", "results", "_build")
+        shutil.copytree(ROOT, folder, ignore=unwanted)
+        failed = run(folder, listed(faults))
+        if failed is not None:
+            raise SystemExit(f"without any fault, {failed} fails")
+        for fault in faults:
+            path = folder / "sklearn_pate" / fault.path
+            text = path.read_text()
+            path.write_text(text.replace(fault.old, fault.new))
+            killer = run(folder, [f"tests/{name}" for name in fault.tests])
+            if killer is None and not args.listed_only:
+                killer = run(folder, ["tests"])
+            shutil.copy2(ROOT / "sklearn_pate" / fault.path, path)
+            if killer is None:
+                survivors.append(fault.name)
+            print(f"{fault.path:25} {fault.name:45} {killer or 'SURVIVED'}", flush=True)
+    print(f"{len(faults)} faults, {len(survivors)} survived")
+    sys.exit(bool(survivors))
+
+
+if __name__ == "__main__":
+    main()
