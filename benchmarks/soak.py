@@ -10,6 +10,7 @@ import argparse
 import gc
 import os
 import tempfile
+import time
 from pathlib import Path
 
 import joblib
@@ -30,8 +31,9 @@ class Failing(GaussianNB):
 
 class Hanging(GaussianNB):
     def fit(self, X, y):
-        while True:
-            gc.isenabled()
+        end = time.monotonic() + 5
+        while time.monotonic() < end:
+            pass
 
 
 class Interrupted(GaussianNB):
@@ -57,7 +59,7 @@ def fits(folder):
             classes=[0, 1],
             n_jobs=1 + k % 2,
             memory=os.path.join(folder, f"votes{k // 3 % 2}") if k % 3 == 0 else None,
-            timeout=30 if k % 5 == 0 else None,
+            timeout=30 if k % 8 == 1 else None,
             secure=k % 7 == 0,
         )
         with joblib.parallel_config(backend=["loky", "threading"][k // 2 % 2]):
@@ -65,8 +67,12 @@ def fits(folder):
             wrong = {4: Failing(), 14: Hanging(), 24: Interrupted()}.get(k % 30)
             if wrong is not None:
                 try:
-                    clf.set_params(base_estimator=wrong, timeout=0.2, n_jobs=1, memory=None)
-                    clf.fit(X, y, X_public)
+                    hangs = {"n_jobs": 2, "timeout": 0.2} if k % 30 == 14 else {"n_jobs": 1}
+                    clf.set_params(base_estimator=wrong, memory=None, timeout=None).set_params(
+                        **hangs
+                    )
+                    with joblib.parallel_config(backend="loky"):
+                        clf.fit(X, y, X_public)
                 except (TeacherError, KeyboardInterrupt):
                     pass
         k += 1

@@ -49,8 +49,8 @@ class BatchedTeachers(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
     estimator : skorch.NeuralNetClassifier
         The network, unfitted. X must be a numeric array, in the dtype the network takes.
     max_teachers : int, default=None
-        Teachers trained together at most; None is 256 on a GPU and 16 else. Halved whenever a GPU
-        runs out of memory.
+        Teachers trained together at most; None is 256 on a GPU and 16 else. Halved until a step on
+        public rows fits into the GPU's memory.
     autocast : {"bfloat16", "float16"}, default=None
         Precision of the forward pass, see `torch.autocast`; parameters stay as they are.
     compile : bool, default=False
@@ -151,8 +151,8 @@ class BatchedTeachers(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         Parameters
         ----------
         X, X_query : array-like
-            Private and public features. Of the private ones, only the type counts; None if sites
-            load them. A few public rows are shown to a network.
+            Private and public features. Of the private ones, only the type counts; a few public
+            ones are shown to a network.
 
         Returns
         -------
@@ -193,29 +193,28 @@ class BatchedTeachers(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         fitted : NeuralNetClassifier or None
             If kept.
         """
-        on_gpu = str(self.estimator.device).startswith("cuda")
-        n_together, parts = self.max_teachers or (256 if on_gpu else 16), iter(parts)
-        while members := [_Member.of(*part) for part in itertools.islice(parts, n_together)]:
-            yield from self._train(members, X_query, proba, keep)
+        size, parts = self._fitting(X_query), iter(parts)
+        while members := [_Member.of(*part) for part in itertools.islice(parts, size)]:
+            if any(member.network for member in members):
+                yield from self._train_stack(members, X_query, proba, keep)
+            else:
+                yield from ((member.key, None, None) for member in members)
 
-    def _train(self, members, X_query, proba, keep):
-        """Train some; half as many at a time if memory does not suffice."""
-        if not any(member.network for member in members):
-            yield from ((member.key, None, None) for member in members)
-            return
-        try:
-            results = list(self._train_stack(members, X_query, proba, keep))
-        except torch.cuda.OutOfMemoryError:
-            if len(members) == 1:
-                raise
-            results = None
-        if results is None:  # outside of the handler, whose traceback holds on to memory
-            torch.cuda.empty_cache()
-            half = (len(members) + 1) // 2
-            yield from self._train(members[:half], X_query, proba, keep)
-            yield from self._train(members[half:], X_query, proba, keep)
-        else:
-            yield from results
+    def _fitting(self, X_query):
+        """How many networks fit into memory, by a step on public rows: what is private decides not.
+
+        Halves what was asked for until it does.
+        """
+        device = torch.device(self.estimator.device)
+        size = self.max_teachers or (256 if device.type == "cuda" else 16)
+        with _seeded(0, device):
+            network = _initialized(clone(self.estimator))
+            n_rows = network.get_iterator(range(len(X_query)), training=True).batch_size
+            rows = torch.from_numpy(np.resize(X_query, (n_rows, *X_query.shape[1:]))).to(device)
+            while device.type == "cuda" and size > 1 and not _fits(network, rows, size, device):
+                torch.cuda.empty_cache()
+                size //= 2
+        return size
 
     def _train_stack(self, members, X_query, proba, keep):
         device = torch.device(self.estimator.device)
@@ -224,17 +223,17 @@ class BatchedTeachers(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         steps = [member.n_steps for member in members]
         stack = _Stack(networks, steps, device, self.autocast, self.compile)
         first = np.cumsum([0, *(len(member.y) for member in members[:-1])])
+        # It stays where it is: what a GPU must hold is then the same for any data
         X, y = (torch.cat([getattr(m, of) for m in members if m.network]) for of in "Xy")
-        X, y = X.to(device), y.to(device)
         states = [member.state for member in members]
         batch_size = known.loader.batch_size
         for epoch in range(self.estimator.max_epochs):
             rows, weight = _epoch(members, states, first, batch_size)
             with _seeded(hash((members[0].seed, epoch)), device):
                 for step in range(rows.shape[1]):
-                    chosen = torch.from_numpy(rows[:, step]).to(device)
-                    mask = torch.from_numpy(weight[:, step]).to(device)
-                    stack.step(X[chosen], y[chosen], mask, step)
+                    chosen, mask = (torch.from_numpy(of[:, step]) for of in (rows, weight))
+                    batch = X[chosen], y[chosen], mask
+                    stack.step(*(part.to(device) for part in batch), step)
         queries, n_rows = torch.from_numpy(np.array(X_query)).to(device), known.n_rows(len(X_query))
         if device.type == "cuda":
             n_rows = max(n_rows, _ROWS_ON_GPU)
@@ -421,6 +420,21 @@ class _Stack:
         return own | {name: value[i] for name, value in self.buffers.items()}
 
 
+def _fits(network, rows, size, device):
+    """Whether a step of so many networks fits into memory, with room to spare."""
+    try:
+        stack = _Stack([network] * size, [1] * size, device)
+        labels = torch.zeros(2, size, len(rows), dtype=torch.int64, device=device)
+        stack.step(rows.expand(size, *rows.shape), labels[0], labels[1] + 1.0, 0)
+        spare = torch.empty(
+            torch.cuda.memory_allocated(device) // 2, dtype=torch.int8, device=device
+        )
+        del spare
+    except torch.cuda.OutOfMemoryError:
+        return False
+    return True
+
+
 def _epoch(members, states, first, batch_size):
     """Rows and weights of all batches, (n_members, n_steps, batch_size); moves the states on."""
     shape = len(members), max(member.n_steps for member in members), batch_size
@@ -489,6 +503,6 @@ def _why_not(network):
 
 
 def _why_not_data(X, name):
-    if X is None or (type(X) in (np.ndarray, np.memmap) and X.dtype.kind in "fiub"):
+    if type(X) in (np.ndarray, np.memmap) and X.dtype.kind in "fiub":
         return None
     return f"{name} must be a numeric array; got {type(X).__name__}"

@@ -14,8 +14,8 @@ class SystemGenerator(np.random.Generator):
     numpy's own generators are seeded by the system but not made for secrets: whoever sees enough
     of what they return can compute the rest. All draws of the mechanisms of this library come from
     the system: `random`, `integers`, `normal`, `laplace`, `exponential` and `gumbel`, the
-    continuous ones by inverting the distribution function at 53 random bits. Other methods are
-    numpy's.
+    continuous ones by inverting the distribution function at numbers with 53 random bits after
+    their leading zeros, however many these are. Other methods that draw noise are refused.
 
     Examples
     --------
@@ -29,16 +29,24 @@ class SystemGenerator(np.random.Generator):
         super().__init__(np.random.PCG64())
 
     def random(self, size=None):
-        """Uniform numbers, neither 0 nor 1."""
-        uniform = ((self._bits(size) >> np.uint64(12)) + 0.5) * 2.0**-52
+        """Uniform numbers, neither 0 nor 1, with all their digits however small."""
+        mantissa = 1 + ((self._bits(size) >> np.uint64(12)) + 0.5) * 2.0**-52
+        exponent, left = np.full(mantissa.shape, -1), np.ones(mantissa.shape, dtype=bool)
+        while left.any():
+            word = self._bits(int(left.sum())) >> np.uint64(12)
+            exponent[left] -= 52 - np.frexp(word.astype(float))[1]
+            left[left] = word == 0
+        uniform = np.minimum(np.ldexp(mantissa, exponent), 1 - 2.0**-53)
         return float(uniform) if size is None else uniform
 
     def integers(self, low, high=None, size=None):
         """Uniform whole numbers from `low` (0 if it is alone) to `high`, which is left out."""
         low, high = (0, low) if high is None else (low, high)
         width = int(high) - int(low)
-        if not 0 < width <= 2**63:
-            raise ValueError(f"high must exceed low, by at most 2**63; got {low} and {high}")
+        if not (0 < width <= 2**63 and low >= -(2**63) and high <= 2**63):
+            raise ValueError(
+                f"high must exceed low, by at most 2**63 and within 64 bits; got {low} and {high}"
+            )
         drawn = np.atleast_1d(self._bits(size))
         most = 2**64 // width * width - 1  # beyond, some remainders would be more likely
         while (again := drawn > np.uint64(most)).any():
@@ -48,20 +56,40 @@ class SystemGenerator(np.random.Generator):
 
     def normal(self, loc=0.0, scale=1.0, size=None):
         """Normal noise."""
-        return loc + scale * ndtri(self.random(size))
+        size = _shape(size, loc, scale)
+        return loc + scale * self._sign(size) * ndtri(self.random(size) / 2)
 
     def laplace(self, loc=0.0, scale=1.0, size=None):
         """Laplace noise."""
-        sign = 2 * self.integers(2, size=size) - 1
-        return loc + sign * self.exponential(scale, size)
+        size = _shape(size, loc, scale)
+        return loc + self._sign(size) * self.exponential(scale, size)
 
     def exponential(self, scale=1.0, size=None):
         """Exponential noise."""
-        return -scale * np.log(self.random(size))
+        return -scale * np.log(self.random(_shape(size, scale)))
 
     def gumbel(self, loc=0.0, scale=1.0, size=None):
         """Gumbel noise."""
-        return loc - scale * np.log(-np.log(self.random(size)))
+        return loc - scale * np.log(self.exponential(1.0, _shape(size, loc, scale)))
+
+    def _refused(self, *args, **kwargs):
+        raise NotImplementedError(
+            "SystemGenerator draws random, integers, normal, laplace, exponential and gumbel; "
+            "numpy's method would draw this from elsewhere"
+        )
+
+    standard_normal = standard_exponential = standard_gamma = standard_cauchy = standard_t = (
+        _refused
+    )
+    uniform = binomial = poisson = geometric = gamma = beta = logistic = lognormal = _refused
+    logseries = negative_binomial = multivariate_normal = multinomial = dirichlet = _refused
+    permutation = permuted = shuffle = choice = bytes = spawn = _refused
+    chisquare = noncentral_chisquare = f = noncentral_f = hypergeometric = pareto = _refused
+    power = rayleigh = triangular = vonmises = wald = weibull = zipf = _refused
+    multivariate_hypergeometric = _refused
+
+    def _sign(self, size):
+        return 2 * self.integers(2, size=size) - 1
 
     def _bits(self, size):
         shape = () if size is None else size
@@ -70,3 +98,10 @@ class SystemGenerator(np.random.Generator):
 
     def __reduce__(self):
         raise TypeError("it has no state to pickle or copy: every number is new")
+
+
+def _shape(size, *params):
+    """The shape that parameters have together, if no size is given: a draw for each entry."""
+    if size is not None:
+        return size
+    return np.broadcast_shapes(*map(np.shape, params)) or None

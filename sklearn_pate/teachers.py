@@ -20,6 +20,7 @@ from numbers import Integral
 import joblib
 import numpy as np
 from joblib import Memory, cpu_count, effective_n_jobs
+from joblib.parallel import get_active_backend
 from sklearn import config_context, get_config
 from sklearn.base import clone
 from sklearn.utils.parallel import Parallel, delayed
@@ -155,12 +156,17 @@ class _Site:
 
     def read(self, X_query):
         """Return X and codes; messages never quote what was loaded."""
-        X, y = self.load(self.name)
+        try:
+            X, y = self.load(self.name)
+        except Exception as error:  # its text may quote records
+            raise RuntimeError(f"load raised {type(error).__name__}") from None
         X, y = X if hasattr(X, "shape") else np.asarray(X), np.asarray(y)
         if y.shape != X.shape[:1] or X.shape[1:] != X_query.shape[1:]:
             raise ValueError(
                 "load must return X with the columns of X_public, and y with one label per row"
             )
+        if isinstance(X_query, np.ndarray) and X.dtype != X_query.dtype:
+            raise ValueError("load must return X with the dtype of X_public")
         for of in ("columns", "dtypes"):
             if (
                 hasattr(X, of)
@@ -227,8 +233,7 @@ def collect_votes(
     keep_teachers : bool, default=False
         Whether to return the fitted teachers.
     timeout : float, default=None
-        Seconds for a teacher to fit and vote; None waits for ever. Does not concern teachers that
-        are trained together.
+        Seconds for a teacher to fit and vote, in a process of its own; None waits for ever.
     memory : joblib.Memory, default=None
         Where each teacher's result is kept as soon as it is there; what is there already is not
         done again. Private.
@@ -247,7 +252,8 @@ def collect_votes(
     TeacherError
         If a teacher fails or exceeds `timeout`; its quoted strings and numbers are masked.
     ValueError
-        If `sample_weight` is given and no estimator's ``fit`` takes it.
+        If `sample_weight` is given and no estimator's ``fit`` takes it, or `timeout` and teachers
+        run in this process.
 
     Examples
     --------
@@ -271,6 +277,14 @@ def collect_votes(
         raise ValueError(
             "sample_weight was given, but the fit of base_estimator takes none; drop "
             "sample_weight or choose a classifier that takes it"
+        )
+    in_process = effective_n_jobs(n_jobs) == 1 or getattr(
+        get_active_backend()[0], "uses_threads", False
+    )
+    if timeout is not None and in_process:
+        raise ValueError(
+            f"timeout={timeout!r} needs teachers in processes of their own, which can be left "
+            "behind: set n_jobs to 2 or more, with a backend of processes"
         )
     problems, home = [], os.getpid()
     memory, all_data = Memory(None) if memory is None else memory, None
@@ -486,27 +500,37 @@ def _is_kept(memory, function, *args):
 def _within(seconds, function, *args):
     """Call a function in a thread; after some seconds, stop it when it next runs Python, and raise.
 
-    It must not go on: by then nothing keeps what it prints inside. What hangs in compiled code is
-    stopped when it returns from there, or with its process.
+    Until it has stopped, this process, a worker, stays silent. What hangs in compiled code is
+    stopped when it returns from there, or with the process.
     """
     if seconds is None:
         return function(*args)
     outcome, config = [], get_config()
+    started, ended = threading.Event(), threading.Event()
 
     def run():
         try:
-            # both settings are those of a thread; what runs in a worker has no processes of its own
-            with config_context(**config), joblib.parallel_config(backend="threading"):
-                outcome.append((function(*args), None))
+            with Quiet():
+                started.set()
+                # both settings are a thread's own; threads of its own would outlive it
+                with config_context(**config), joblib.parallel_config(backend="sequential"):
+                    outcome.append((function(*args), None))
         except BaseException as error:
             outcome.append((None, error))
+        finally:
+            ended.set()
 
     thread = threading.Thread(target=run, daemon=True)
     thread.start()
-    thread.join(seconds)
-    if not outcome:
-        stop = ctypes.c_ulong(thread.ident), ctypes.py_object(SystemExit)
-        ctypes.pythonapi.PyThreadState_SetAsyncExc(*stop)
+    in_time = False
+    try:
+        started.wait()
+        in_time = ended.wait(seconds)
+    finally:  # when interrupted, too
+        if not in_time:
+            stop = ctypes.c_ulong(thread.ident), ctypes.py_object(SystemExit)
+            ctypes.pythonapi.PyThreadState_SetAsyncExc(*stop)
+    if not in_time:
         raise TimeoutError("it took longer than timeout")
     result, error = outcome[0]
     if error is not None:
@@ -557,8 +581,10 @@ def _batched(estimators, X, X_query):
         return None
     if others:
         reason = "base_estimator is a list"
+    elif isinstance(X, Sites):
+        reason = "the data of sites stay with their workers"
     else:
-        reason = batched.why_not(None if isinstance(X, Sites) else X, X_query)
+        reason = batched.why_not(X, X_query)
     if reason is not None:
         warnings.warn(f"teachers are trained one by one, not together: {reason}", stacklevel=6)
         return None
@@ -575,7 +601,7 @@ def _train_together(batched, tasks, X_query, n_classes, temperature, keep):
     def parts():
         nonlocal i
         for i, _, data, settings, _, memory, key in tasks:
-            (X, codes, *_), key = _loaded(data, memory, key)
+            X, codes, *_ = data
             constant = _constant(i, codes, n_queries, settings)
             if constant is not None:
                 yield (i, (constant, None), None, None), None, settings[1], None, None
@@ -600,10 +626,12 @@ def _train_together(batched, tasks, X_query, n_classes, temperature, keep):
             else:
                 voted = _shares(voted, classes, n_classes, temperature)
             yield k, voted, fitted, None, keep_it((voted, fitted))
+    except GeneratorExit:
+        raise
     except KeyboardInterrupt:
         raise KeyboardInterrupt from None
-    except (Exception, SystemExit) as error:
-        yield i, None, None, _masked(error), True
+    except BaseException as error:
+        yield i, None, None, f"or one beside it: {_masked(error)}", True
 
 
 def _recall(key, result):

@@ -1156,7 +1156,6 @@ for value in (0, 1, -1, NAN, "x", None):
         ("epsilon_by_order", lambda delta: epsilon_by_order([1.0], delta, [2.0])),
         ("data_independent_epsilon", lambda d: data_independent_epsilon(MECHANISM, 5, d, 9, 2)),
         ("stable_run_epsilon", lambda delta: stable_run_epsilon(1.0, delta, 5, 1e-6)),
-        ("audit_aggregator", lambda delta: audit_aggregator(MECHANISM, [5, 5], delta=delta)),
     ):
         refused(
             f"{function}, delta={short(value)}",
@@ -1266,12 +1265,17 @@ for name, votes, neighbour, message in (
         lambda _, v=votes, n=neighbour: audit_aggregator(MECHANISM, v, n, n_samples=200),
         message,
     )
-for name, value in (("confidence", 0), ("confidence", 1.0), ("confidence", NAN), ("n_samples", 99)):
-    refused(
-        f"audit_aggregator, {name}={value}",
-        lambda _, name=name, value=value: audit_aggregator(MECHANISM, [5, 5], **{name: value}),
-        "confidence must lie strictly between 0 and 1 and n_samples be at least 100",
-    )
+for name, values, message in (
+    ("confidence", (0, 1.0, NAN, "x"), "confidence must lie strictly between 0 and 1; got"),
+    ("n_samples", (99, 500.0, "x"), "n_samples must be a whole number, at least 100; got"),
+    ("delta", (1, -1, NAN, "x", None), "delta must be a number from 0 to below 1; got"),
+):
+    for value in values:
+        refused(
+            f"audit_aggregator, {name}={short(value)}",
+            lambda _, n=name, v=value: audit_aggregator(MECHANISM, [5, 5], **{n: v}),
+            message,
+        )
 
 # Students, public data and transformers
 THREE = np.zeros((3, 1))

@@ -95,7 +95,7 @@ def poll(teachers, X=X, y=Y, X_public=X_PUBLIC, **params):
     return PATEClassifier(teachers, **(given | params)).poll(X, y, X_public)
 
 
-def assert_alike(one, together, tolerance=1e-4):
+def assert_alike(one, together, tolerance=1e-4, shape=(-1, 64)):
     assert np.array_equal(one.counts, together.counts)
     for a, b in zip(one.teachers, together.teachers, strict=True):
         assert (a is None) == (b is None)
@@ -105,7 +105,8 @@ def assert_alike(one, together, tolerance=1e-4):
         assert list(state) == list(other)
         for name, value in state.items():
             torch.testing.assert_close(other[name], value, atol=tolerance, rtol=0)
-        assert np.array_equal(a.predict(X_PUBLIC), b.predict(X_PUBLIC))
+        rows = X_PUBLIC.reshape(shape)
+        assert np.array_equal(a.predict(rows), b.predict(rows))
         assert np.array_equal(a.classes_, b.classes_)
 
 
@@ -174,18 +175,13 @@ def test_probabilities():
         assert not np.array_equal(together.counts, np.round(together.counts))
 
 
-def test_sites_and_images():
-    def load(name):
-        rows = slice(int(name) * 100, int(name) * 100 + 100)
-        return X[rows].reshape(-1, 1, 8, 8), Y[rows]
-
+def test_images():
     net = network(lambda: nn.Sequential(nn.Flatten(), mlp()))
-    sites = Sites(load, [str(i) for i in range(12)])
-    one, together = (
-        poll(teachers, sites, None, X_PUBLIC.reshape(-1, 1, 8, 8))
-        for teachers in (net, BatchedTeachers(net))
+    images, public = X.reshape(-1, 1, 8, 8), X_PUBLIC.reshape(-1, 1, 8, 8)
+    assert_alike(
+        *(poll(teachers, images, X_public=public) for teachers in (net, BatchedTeachers(net))),
+        shape=(-1, 1, 8, 8),
     )
-    assert np.array_equal(one.counts, together.counts)
 
 
 def test_dropout_draws_other_numbers_and_learns_as_well():
@@ -306,23 +302,33 @@ def test_memory_keeps_finished_teachers(tmp_path, monkeypatch):
 
 
 def test_half_as_many_when_memory_does_not_suffice(monkeypatch):
-    net, sizes, most = network(), [], 3
-    predict = batched._Stack.predict
+    tried, fitting = [], BatchedTeachers._fitting
 
-    def too_large(self, *args):
-        sizes.append(len(self.place))
-        if len(self.place) > most:
-            raise torch.cuda.OutOfMemoryError(SECRET)
-        return predict(self, *args)
+    def fits(network, rows, size, device):
+        assert rows.shape == (16, 64) and np.isin(rows.numpy(), X_PUBLIC).all()
+        tried.append(size)
+        return size <= 3
 
-    monkeypatch.setattr(batched._Stack, "predict", too_large)
-    assert_alike(poll(net), poll(BatchedTeachers(net)))
-    assert {12, 6, 3} <= set(sizes)
-    most = 0
-    monkeypatch.setattr(batched.BatchedTeachers, "why_not", lambda *_: None)
-    with pytest.raises(TeacherError, match="OutOfMemoryError") as caught:
-        poll(BatchedTeachers(net))
-    assert SECRET not in "".join(traceback.format_exception(caught.value))
+    class OnGPU(BatchedTeachers):
+        """Chooses as on a GPU, and trains on the CPU."""
+
+        def _fitting(self, X_query):
+            with monkeypatch.context() as patched:
+                patched.setattr(torch, "device", lambda _: GPU)
+                return fitting(self, X_query)
+
+    class GPU:
+        type = "cuda"
+
+    monkeypatch.setattr(
+        torch.Tensor,
+        "to",
+        lambda self, where, *_, to=torch.Tensor.to: self if where is GPU else to(self, where),
+    )
+    monkeypatch.setattr(batched, "_seeded", lambda seed, device: torch.random.fork_rng([]))
+    monkeypatch.setattr(batched, "_fits", fits)
+    assert OnGPU(network(), max_teachers=12)._fitting(X_PUBLIC) == 3
+    assert tried == [12, 6, 3]
 
 
 class Failing(nn.Linear):
@@ -334,7 +340,9 @@ class Failing(nn.Linear):
 
 def test_failures_are_masked():
     net = network(Failing, module__in_features=64, module__out_features=10)
-    with pytest.raises(TeacherError, match=r"teacher \d+ failed: ValueError") as caught:
+    with pytest.raises(
+        TeacherError, match=r"teacher \d+ failed: or one beside it: ValueError"
+    ) as caught:
         poll(BatchedTeachers(net))
     assert SECRET not in "".join(traceback.format_exception(caught.value))
 
@@ -423,6 +431,18 @@ def test_falls_back_in_one_line(net, reason):
     assert np.array_equal(votes.counts, poll(net, **given).counts)
     with parallel_config(backend="threading"), pytest.raises(TeacherError):
         poll(network(nn.Identity), **given)  # and failures are failures still
+
+
+def load(name):
+    rows = slice(int(name) * 100, int(name) * 100 + 100)
+    return X[rows], Y[rows]
+
+
+def test_sites_are_not_brought_together():
+    sites = Sites(load, [str(i) for i in range(12)])
+    with pytest.warns(UserWarning, match="the data of sites stay with their workers"):
+        votes = poll(BatchedTeachers(network()), sites, None, keep_teachers=False)
+    assert np.array_equal(votes.counts, poll(network(), sites, None, keep_teachers=False).counts)
 
 
 @pytest.mark.parametrize(

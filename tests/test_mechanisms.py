@@ -632,7 +632,7 @@ def test_a_student_that_fails_between_stages_keeps_what_is_paid_for():
         (GNMax(20.0), [10, 10], "n_queries=.* is a list, for stages"),
         ([GNMax(20.0)] * 2, [10, 0], "number of queries, at least 1"),
         ([GNMax(20.0)] * 2, [10, 2.5], "number of queries, at least 1"),
-        ([], [], "every stage needs an aggregator"),
+        ([], [], "aggregator must not be an empty list"),
         ([GNMax(20.0)] * 2, [600, 600], "more than the rows of X_public, 1000"),
         (InteractiveGNMax(5, 5.0, 5.0, 0.5), 10, "put it after another stage"),
         ([GNMax(20.0), GNMax(20.0)], [9, 9], None),

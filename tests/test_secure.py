@@ -95,6 +95,36 @@ def test_discrete_noise_is_exact(noise, source, n):
     assert stats.chisquare(observed, wanted).pvalue > ALMOST_NEVER
 
 
+def test_parameters_that_are_arrays_have_a_draw_each():
+    rng, loc = SystemGenerator(), np.zeros((2, 3))
+    for drawn in (rng.normal(loc, 40.0), rng.laplace(loc), rng.gumbel(loc), rng.normal(0, loc + 1)):
+        assert drawn.shape == (2, 3) and len(np.unique(drawn)) == 6
+    assert len(np.unique(rng.exponential(np.ones(9)))) == 9
+
+
+def test_tails_are_not_cut(monkeypatch):
+    words = iter([5 << 12, 0, 0, 1 << 63])
+    monkeypatch.setattr(
+        SystemGenerator,
+        "_bits",
+        lambda self, size: np.full(() if size is None else size, next(words), dtype=np.uint64),
+    )
+    tiny = SystemGenerator().random()
+    assert 2.0**-106 < tiny < 2.0**-104  # two words of zeros, and half of the third
+
+
+def test_what_numpy_would_draw_from_elsewhere_is_refused():
+    rng = SystemGenerator()
+    for name in set(dir(np.random.Generator)) - {"bit_generator"}:
+        if name.startswith("_") or name in OWN:
+            continue
+        with pytest.raises(NotImplementedError, match="would draw this from elsewhere"):
+            getattr(rng, name)(1, 1)
+
+
+OWN = {"random", "integers", "normal", "laplace", "exponential", "gumbel"}
+
+
 def test_there_is_no_state_to_take_along():
     for take in (pickle.dumps, copy.copy, copy.deepcopy):
         with pytest.raises(TypeError, match="no state"):

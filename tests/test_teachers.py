@@ -472,9 +472,10 @@ def test_one_site_is_one_teacher_and_what_is_protected():
         lambda X, y: (X, np.where(y == "a", SECRET, y)),
         lambda X, y: (X, np.arange(len(y))),
         lambda X, y: X,
+        lambda X, y: SECRET[y],
         lambda X, y: (pd.DataFrame(X, columns=list(SECRET[:4])), y),
     ],
-    ids=["columns", "rows", "labels", "numbers", "no labels", "names"],
+    ids=["columns", "rows", "labels", "numbers", "no labels", "raises", "names"],
 )
 def test_sites_with_wrong_data_fail_and_give_nothing_away(change):
     X_public = pd.DataFrame(X_QUERY, columns=list("wxyz"))
@@ -502,6 +503,7 @@ def test_a_site_without_records_votes_by_a_fixed_rule():
         ({"sample_weight": np.ones(240)}, "sample_weight must be None"),
         ({"classes": None}, "classes must be given"),
         ({"names": ["1", "1"]}, "distinct names"),
+        ({"keep_teachers": True}, "keep_teachers must be False"),
         ({"names": []}, "distinct names"),
         ({"names": "12"}, "distinct names"),
         ({"load": "x.csv"}, "load must be callable"),

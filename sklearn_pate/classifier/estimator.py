@@ -172,8 +172,7 @@ class PATEClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         Teachers fitted in parallel, as in joblib.
     timeout : float, default=None
         Seconds that a teacher may take to fit and vote; one that takes longer fails the fit, before
-        any label is released. It is left to itself until its process ends. None waits for ever.
-        Not for networks that are trained together.
+        any label is released. It needs `n_jobs` of 2 or more, in processes. None waits for ever.
     random_state : int, RandomState instance or None, default=None
         None takes all randomness, the noise above all, from the operating system. A seed makes
         the whole fit reproducible for any `n_jobs`: for tests only, because whoever knows the seed
@@ -183,8 +182,8 @@ class PATEClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         a seed that can be guessed can be checked against what was published.
     secure : bool, default=False
         Draw all noise from the operating system's generator instead of numpy's, which the system
-        only seeds. With ``GNMax(sigma, noise="discrete")`` it is exact as well. It cannot go with a
-        `random_state`.
+        only seeds. Only mechanisms with ``noise="discrete"`` are exact as well: in others,
+        floating-point numbers round the noise. It cannot go with a `random_state`.
     memory : str, path-like, joblib.Memory or None, default=None
         A folder where the votes of each teacher are kept as soon as it has finished, so that a
         fit that was interrupted goes on from there: the next fit with the same data and
@@ -670,6 +669,10 @@ class PATEClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
                 raise ValueError(
                     f"{name} must be None when X is Sites, whose load returns X and y of each site"
                 )
+        if self.keep_teachers:
+            raise ValueError(
+                "keep_teachers must be False when X is Sites: a fitted teacher can hold records"
+            )
         if self.classes is None:
             raise ValueError(
                 "classes must be given when X is Sites: all labels that may occur at any site"
