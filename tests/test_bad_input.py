@@ -803,7 +803,7 @@ for name, params, given, message in (
     given = {"X": SITES, "y": None} | given
     refused(f"Sites, {name}", lambda _, a=params, b=given: fit(a, **b), message)
 for name, load, message in (
-    ("raises", no_load, r"KeyError: '\.\.\.'"),
+    ("raises", no_load, "load raised KeyError"),
     ("returns None", lambda _: None, "TypeError"),
     ("a column missing", lambda _: (X[:, 1:], Y), "load must return X with the columns of X_pub"),
     ("a label missing", lambda _: (X, Y[1:]), "load must return X .* and y with one label per row"),
