@@ -302,8 +302,8 @@ FAULTS = [
     Fault(
         "stable-run-forgets-its-failures",
         "rdp/calibration.py",
-        'check_count("max_unstable", max_unstable), delta - failure_probability',
-        'check_count("max_unstable", max_unstable), delta',
+        "left = delta - failure_probability",
+        "left = delta",
         ("test_mechanisms.py::test_calibrated_runs_cost_the_cap",),
     ),
     Fault(
@@ -725,8 +725,8 @@ FAULTS = [
     Fault(
         "fit-seedless-noise-is-constant",
         "classifier/estimator.py",
-        "return {use: np.random.SeedSequence() for use in uses}",
-        "random_state = 0",
+        "streams = {use: np.random.SeedSequence() for use in uses}",
+        "streams = {use: np.random.SeedSequence(0) for use in uses}",
         ("test_classifier.py::test_without_a_seed_nothing_repeats",),
     ),
     Fault(

@@ -291,7 +291,7 @@ def collect_votes(
     if memory.location is not None:  # what sites load is added where it is loaded
         data = X.names if isinstance(X, Sites) else (X, codes, sample_weight, teacher), X_query
         all_data = digest(data, classes, estimators, n_classes, temperature, keep_teachers)
-    batched, workers = _batched(estimators, X, X_query), effective_n_jobs(n_jobs)
+    batched, workers = _batched(estimators, X, X_query, timeout), effective_n_jobs(n_jobs)
     threads = max(cpu_count() // workers, 1) if workers > 1 and not batched else None
 
     def parts():
@@ -566,7 +566,7 @@ def _train(key, estimator, data, settings):
     return voted, fitted if keep else None
 
 
-def _batched(estimators, X, X_query):
+def _batched(estimators, X, X_query, timeout):
     """Return the network whose copies are to be trained together, or None."""
     skorch = sys.modules.get("skorch")
     if skorch is None:
@@ -583,6 +583,8 @@ def _batched(estimators, X, X_query):
         reason = "base_estimator is a list"
     elif isinstance(X, Sites):
         reason = "the data of sites stay with their workers"
+    elif timeout is not None:
+        reason = "timeout is for one teacher at a time"
     else:
         reason = batched.why_not(X, X_query)
     if reason is not None:

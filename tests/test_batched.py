@@ -358,10 +358,10 @@ def test_an_interrupt_stays_one(monkeypatch):
 
 
 def test_on_a_gpu_without_being_asked():
-    assert isinstance(_batched([network(device="cuda")], X, X_PUBLIC), BatchedTeachers)
-    assert _batched([network(device="cuda")] * 2, X, X_PUBLIC) is None
-    assert _batched([network()], X, X_PUBLIC) is None
-    assert _batched([GaussianNB()], X, X_PUBLIC) is None
+    assert isinstance(_batched([network(device="cuda")], X, X_PUBLIC, None), BatchedTeachers)
+    assert _batched([network(device="cuda")] * 2, X, X_PUBLIC, None) is None
+    assert _batched([network()], X, X_PUBLIC, None) is None
+    assert _batched([GaussianNB()], X, X_PUBLIC, None) is None
 
 
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU")

@@ -23,6 +23,7 @@ from sklearn.neighbors import KNeighborsClassifier, NearestCentroid
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 from sklearn.svm import SVC
+from sklearn.tree import DecisionTreeClassifier
 from sklearn.utils.validation import check_is_fitted
 
 from sklearn_pate import PATEClassifier, PrivacySpent
@@ -310,9 +311,9 @@ def test_removing_a_record_under_hash_changes_one_teachers_votes():
 
 def test_a_seed_reproduces_the_whole_fit_for_any_n_jobs():
     forest = RandomForestClassifier(5)
-    fits = [fit(pate(forest, n_teachers=40, n_jobs=n)) for n in (1, 2)]
+    fits = [fit(pate(forest, n_teachers=40, n_jobs=n)) for n in (1, 2, 4)]
     with joblib.parallel_config(backend="threading"):
-        fits.append(fit(pate(forest, n_teachers=40, n_jobs=2)))
+        fits += [fit(pate(forest, n_teachers=40, n_jobs=n)) for n in (2, 4)]
     for other in fits[1:]:
         np.testing.assert_array_equal(fits[0].curator_.votes, other.curator_.votes)
         np.testing.assert_array_equal(fits[0].public_labels_, other.public_labels_)
@@ -328,6 +329,30 @@ def test_without_a_seed_nothing_repeats():
     assert (first.query_indices_ != second.query_indices_).any()
     parts = first.curator_.teacher_indices, second.curator_.teacher_indices
     assert (parts[0] != parts[1]).any()
+
+
+@pytest.mark.parametrize("backend", ["loky", "multiprocessing", "threading"])
+def test_no_stream_of_random_numbers_is_used_twice(backend):
+    seeds, released = [], []
+    for _ in range(2):
+        clf = PATEClassifier(
+            DecisionTreeClassifier(splitter="random", max_depth=2),
+            n_teachers=40,
+            aggregator=GNMax(20.0),
+            n_queries=200,
+            epsilon=None,
+            classes=[0, 1],
+            keep_teachers=True,
+            n_jobs=2,
+        )
+        with joblib.parallel_config(backend=backend):
+            votes = clf.poll(X_PRIVATE, Y_PRIVATE, X_PUBLIC[:200])
+        seeds += [teacher.random_state for teacher in votes.teachers if teacher is not None]
+        ties = np.full((200, 2), 20)
+        released += [clf.fit_votes(ties, X_PUBLIC[:200]).public_labels_ for _ in range(2)]
+    assert len(set(seeds)) == len(seeds) >= 60
+    for k, labels in enumerate(released):  # coins: agreement is binomial with 200 and 1/2
+        assert all(50 < (labels == other).sum() < 150 for other in released[:k])
 
 
 def test_a_random_state_instance_moves_on():
