@@ -24,6 +24,7 @@ def rows(quick):
                 n_teachers=n_teachers,
                 aggregator=GNMax(n_teachers / 10),
                 epsilon=None,
+                delta=1e-8,
                 classes=[0, 1],
                 n_jobs=n_jobs,
             ).fit(X[:n_records], y[:n_records], X_public=X[n_records:])

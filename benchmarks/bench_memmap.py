@@ -25,6 +25,7 @@ def peaks(path, mmap_mode, n_teachers, n_jobs):
             n_teachers=n_teachers,
             aggregator=GNMax(n_teachers / 10),
             epsilon=None,
+            delta=1e-8,
             classes=[0, 1],
             n_jobs=n_jobs,
         ).fit(X, y, X_public=X_public)

@@ -1144,7 +1144,7 @@ class PATEClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
 # --- randomness --------------------------------------------------------------------------------
 
 
-def _streams(random_state, secure):
+def _streams(random_state, secure=False):
     """Independent sources of randomness: one per use, so that none reveals another."""
     uses = ("partition", "queries", "teachers", "noise", "student", "test")
     if secure and random_state is not None:
