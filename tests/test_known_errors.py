@@ -544,7 +544,7 @@ def test_no_two_uses_share_a_source_of_randomness(monkeypatch):
     fixed = {use: np.random.SeedSequence(i) for i, use in enumerate(estimator_module._streams(0))}
 
     def released(**fresh):
-        monkeypatch.setattr(estimator_module, "_streams", lambda state: fixed | fresh)
+        monkeypatch.setattr(estimator_module, "_streams", lambda *_: fixed | fresh)
         clf = noisy().fit_votes(np.tile(VOTES, (3, 1)), np.tile(ROWS, (3, 1)))
         return clf.query_indices_.tolist(), clf.public_labels_[clf.query_indices_].tolist()
 
