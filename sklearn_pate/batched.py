@@ -285,12 +285,12 @@ class _Member:
 
     key: Any
     seed: int
-    network: NeuralNetClassifier | None
-    X: torch.Tensor | tuple = ()
-    y: torch.Tensor | tuple = ()
+    network: Any  # None: its place is kept
+    X: Any = ()
+    y: Any = ()
     loader: Any = None
     validates: bool = False
-    state: torch.Tensor | None = None  # of its own random numbers
+    state: Any = None  # of its own random numbers
     n_steps: int = 0
     classes: np.ndarray | None = None
 

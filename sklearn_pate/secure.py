@@ -78,15 +78,7 @@ class SystemGenerator(np.random.Generator):
             "numpy's method would draw this from elsewhere"
         )
 
-    standard_normal = standard_exponential = standard_gamma = standard_cauchy = standard_t = (
-        _refused
-    )
-    uniform = binomial = poisson = geometric = gamma = beta = logistic = lognormal = _refused
-    logseries = negative_binomial = multivariate_normal = multinomial = dirichlet = _refused
-    permutation = permuted = shuffle = choice = bytes = spawn = _refused
-    chisquare = noncentral_chisquare = f = noncentral_f = hypergeometric = pareto = _refused
-    power = rayleigh = triangular = vonmises = wald = weibull = zipf = _refused
-    multivariate_hypergeometric = _refused
+    _refused.__doc__ = ""  # for lack of one, documentation would show numpy's
 
     def _sign(self, size):
         return 2 * self.integers(2, size=size) - 1
@@ -98,6 +90,11 @@ class SystemGenerator(np.random.Generator):
 
     def __reduce__(self):
         raise TypeError("it has no state to pickle or copy: every number is new")
+
+
+for _name in set(dir(np.random.Generator)) - set(vars(SystemGenerator)) - {"bit_generator"}:
+    if not _name.startswith("_"):
+        setattr(SystemGenerator, _name, SystemGenerator._refused)
 
 
 def _shape(size, *params):
