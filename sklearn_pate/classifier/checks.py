@@ -137,6 +137,8 @@ def _check_labels(y):
     with warnings.catch_warnings():  # scikit-learn warns about how many labels are distinct
         warnings.simplefilter("ignore")
         try:
+            if y.dtype.kind == "S":
+                raise TypeError("labels that are bytes are not supported; decode them to text")
             check_classification_targets(y)
         except (TypeError, ValueError) as error:
             kind = ValueError if isinstance(error, ValueError) else TypeError

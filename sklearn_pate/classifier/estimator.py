@@ -746,6 +746,8 @@ class PATEClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
                 "a minimum of 1 is required."
             )
         try:
+            if not getattr(getattr(X, "columns", None), "is_unique", True):
+                raise ValueError(f"Expected unique column names, got {list(X.columns)}")
             validate_data(self, X, reset=reset, skip_check_array=True)
         except (TypeError, ValueError) as error:
             where = "" if name == "X" else f"{name} does not have the features of X: "
