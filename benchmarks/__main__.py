@@ -3,18 +3,10 @@
 import argparse
 import importlib
 import json
-import os
-import platform
 from dataclasses import asdict
-from datetime import date
 from pathlib import Path
 
-import numpy as np
-import sklearn
-
-import sklearn_pate
-
-from .shared import HEADER, MissingError, Row, line, show
+from .shared import HEADER, MissingError, Row, line, machine, show
 
 #: Each is a module `bench_<name>` with a function `rows(quick)` that yields rows.
 NAMES = [
@@ -40,19 +32,6 @@ def rows(names, quick):
             yield Row(name, "", "", "", missing=str(error))
 
 
-def machine(quick):
-    """Facts that numbers depend on and that name neither the machine nor its folders."""
-    return {
-        "date": date.today().isoformat(),
-        "sizes": "quick: they show that it runs, not how fast" if quick else "full",
-        "cpus": os.cpu_count(),
-        "python": platform.python_version(),
-        "numpy": np.__version__,
-        "scikit-learn": sklearn.__version__,
-        "sklearn_pate": sklearn_pate.__version__,
-    }
-
-
 def written(rows, facts, out):
     """Write all rows so far each time one comes, and pass it on."""
     done = []
@@ -75,7 +54,8 @@ def main():
     parser.add_argument("--out", type=Path, default=Path(__file__).parent / "results")
     args = parser.parse_args()
     args.out.mkdir(parents=True, exist_ok=True)
-    show(written(rows(args.only, args.quick), machine(args.quick), args.out))
+    sizes = "quick: they show that it runs, not how fast" if args.quick else "full"
+    show(written(rows(args.only, args.quick), machine() | {"sizes": sizes}, args.out))
 
 
 if __name__ == "__main__":

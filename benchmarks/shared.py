@@ -4,14 +4,20 @@ import gc
 import inspect
 import json
 import os
+import platform
 import statistics
 import subprocess
 import sys
 import threading
 import time
 from dataclasses import dataclass
+from datetime import date
 from pathlib import Path
 
+import numpy as np
+import sklearn
+
+import sklearn_pate
 from sklearn_pate.datasets import fetch_adult
 
 STATUS, PEAK = Path("/proc/self/status"), Path("/proc/self/clear_refs")
@@ -79,6 +85,18 @@ def show(rows):
     print(HEADER, flush=True)
     for row in rows:
         print(line(row), flush=True)
+
+
+def machine():
+    """Facts that numbers depend on and that name neither the machine nor its folders."""
+    return {
+        "date": date.today().isoformat(),
+        "cpus": os.cpu_count(),
+        "python": platform.python_version(),
+        "numpy": np.__version__,
+        "scikit-learn": sklearn.__version__,
+        "sklearn_pate": sklearn_pate.__version__,
+    }
 
 
 def seconds(function, *args):

@@ -262,12 +262,11 @@ class BatchedTeachers(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
                     return "rows of a batch influence each other, as in batch normalisation"
                 if any(not torch.equal(before[k], v) for k, v in module.named_buffers()):
                     return "buffers change in training, as those of batch normalisation do"
-                stack = _Stack(networks, [1, 2], torch.device("cpu"))
-                labels, mask = (
-                    torch.zeros(2, len(rows), dtype=torch.int64),
-                    torch.ones(2, len(rows)),
-                )
-                stack.step(torch.stack([rows] * 2), labels, mask, 0)
+                device = torch.device(self.estimator.device)  # as it will be done
+                stack = _Stack(networks, [1, 2], device, self.autocast, self.compile)
+                rows = rows.to(device)
+                labels = torch.zeros(2, len(rows), dtype=torch.int64, device=device)
+                stack.step(torch.stack([rows] * 2), labels, labels + 1.0, 0)
                 stack.predict(0, rows, len(rows))
         except Exception as error:
             return f"they failed when tried together on public rows ({type(error).__name__})"

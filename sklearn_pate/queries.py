@@ -291,7 +291,7 @@ class DiversityQueries(BaseEstimator):
         distance, chosen = np.full(len(rows), np.inf), []
         for _ in range(n_queries):
             chosen.append(int(distance.argmax()))
-            to_last = euclidean_distances(points, points[chosen[-1]].reshape(1, -1))[:, 0]
+            to_last = euclidean_distances(points, points[chosen[-1:]])[:, 0]
             distance = np.minimum(distance, to_last)
             distance[chosen[-1]] = -1.0  # not again, even where all others coincide with it
         return rows[chosen]

@@ -225,7 +225,9 @@ def short(value):
     """What the id of a test says of a value: the same in every run."""
     if isinstance(value, type) or callable(value):
         return getattr(value, "__name__", type(value).__name__)
-    text = repr(value) if isinstance(value, np.generic | np.ndarray) else str(value) or "''"
+    if isinstance(value, np.generic):
+        return f"{type(value).__name__}({value})"
+    text = repr(value) if isinstance(value, np.ndarray) else str(value) or "''"
     return type(value).__name__ if " at 0x" in text else text
 
 

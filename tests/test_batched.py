@@ -357,11 +357,18 @@ def test_an_interrupt_stays_one(monkeypatch):
     assert SECRET not in "".join(traceback.format_exception(caught.value))
 
 
-def test_on_a_gpu_without_being_asked():
+def test_on_a_gpu_without_being_asked(monkeypatch):
+    monkeypatch.setattr(BatchedTeachers, "_try", lambda self, X_query: None)
     assert isinstance(_batched([network(device="cuda")], X, X_PUBLIC, None), BatchedTeachers)
     assert _batched([network(device="cuda")] * 2, X, X_PUBLIC, None) is None
     assert _batched([network()], X, X_PUBLIC, None) is None
     assert _batched([GaussianNB()], X, X_PUBLIC, None) is None
+
+
+@pytest.mark.skipif(torch.cuda.is_available(), reason="needs a machine without a GPU")
+def test_what_fails_on_the_device_is_found_before_teachers_train():
+    with pytest.warns(UserWarning, match="one by one, not together: they failed when tried"):
+        assert _batched([network(device="cuda")], X, X_PUBLIC, None) is None
 
 
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU")

@@ -1,0 +1,92 @@
+"""The page "Results": made from docs/results/*.json and nothing else."""
+
+import json
+import math
+import statistics
+
+from .headline import draw
+
+HEAD = """# Results: the papers, side by side
+
+<!-- Made by `python -m benchmarks.papers --page` from docs/results/*.json: do not edit. -->
+
+Each row is a result of a paper, as printed there, and ours, by the command above its table. *2017*
+and *2018* are Papernot et al. (arXiv 1610.05755 and 1802.08908), *near-zero-cost* is Sun et al.
+(2020). Where several seeds ran, ours is mean ± standard deviation of single runs, with the lowest
+and the highest in brackets; a seed changes what the setting says. delta is 1e-5 unless said
+otherwise.
+
+Four epsilons: *bound* is the papers' bound, converted as they did: it depends on the votes, so it
+is private, and it bounds one direction. *Exact* is the cost of the same votes, computed: private
+too. *Any votes* holds whatever the data are: it may be published. *Claimed* is what a paper says
+of a mechanism that does not have it.
+
+![Accuracy against epsilon on UCI Adult and MNIST](results/headline.svg)
+
+"""
+
+
+def number(value):
+    """Four digits, or words for what has none."""
+    if math.isinf(value) or math.isnan(value):
+        return str(value)
+    return f"{value:.0f}" if abs(value) >= 1000 else f"{value:.4g}"
+
+
+def ours(entry):
+    """Each quantity with mean, spread and range over seeds."""
+    cells = []
+    for name, values in entry["ours"].items():
+        text = f"{name} **{number(statistics.fmean(values))}**"
+        if len(set(values)) > 1:
+            low, high = number(min(values)), number(max(values))
+            text += f" ± {statistics.stdev(values):.2g} [{low}, {high}]"
+        cells.append(text)
+    return "; ".join(cells)
+
+
+def duration(entry):
+    """Seconds or minutes; those of votes that an earlier run made are named."""
+    seconds = entry["seconds"] + entry["earlier"]
+    if seconds < 1:
+        return "< 1 s"
+    return f"{seconds:.0f} s" if seconds < 100 else f"{seconds / 60:.0f} min"
+
+
+def section(results):
+    """One module's heading, text, command and table."""
+    machine = results["machine"]
+    lines = [
+        f"## {results['title']}",
+        "",
+        results["text"],
+        "",
+        f"`{results['command']}` ({machine['date']}, {machine['device']}, "
+        f"scikit-learn {machine['scikit-learn']})",
+        "",
+        "| source | what | paper | ours | setting | why they differ | time |",
+        "|---|---|---|---|---|---|---|",
+    ]
+    for entry in results["entries"]:
+        mine = f"not run: needs {entry['missing']}" if entry["missing"] else ours(entry)
+        cells = (
+            *(entry["source"], entry["what"], entry["reported"], mine),
+            *(entry["setting"], entry["why"], duration(entry) if entry["ours"] else ""),
+        )
+        lines.append(f"| {' | '.join(cells)} |")
+    return "\n".join(lines)
+
+
+def render(docs, names):
+    """The page as text; modules that have not run yet are named at its end."""
+    files = {name: docs / "results" / f"{name}.json" for name in names}
+    there = [json.loads(file.read_text()) for file in files.values() if file.exists()]
+    missing = [f"`{name}`" for name, file in files.items() if not file.exists()]
+    tail = f"\n\nNot run yet: {', '.join(missing)}.\n" if missing else "\n"
+    return HEAD + "\n\n".join(section(results) for results in there) + tail
+
+
+def write_page(docs, names):
+    """Write docs/results.md and its figure."""
+    (docs / "results.md").write_text(render(docs, names), encoding="utf-8")
+    draw(docs / "results")

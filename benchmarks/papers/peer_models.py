@@ -1,0 +1,66 @@
+"""Fit diffprivlib models on prepared arrays; runs in diffprivlib's own environment.
+
+    python peer_models.py ARRAYS.npz MODEL EPSILON SEED ...
+
+prints, as JSON, the accuracies of each variant, one per seed.
+"""
+
+import json
+import sys
+
+import numpy as np
+from diffprivlib.models import GaussianNB, LogisticRegression, RandomForestClassifier
+
+
+def variants(model, epsilon, seed):
+    """Name, columns, what to divide them by, and model."""
+    if model == "naive Bayes":
+        for columns in ("numbers", "codes", "onehot"):
+            yield (
+                columns,
+                columns,
+                1.0,
+                GaussianNB(epsilon=epsilon, bounds=(0.0, 1.0), random_state=seed),
+            )
+    elif model == "logistic regression":
+        # the largest norm of a row: 5 numbers, or 13 columns, or 5 numbers and 8 ones
+        for columns, norm in (("numbers", 5**0.5), ("codes", 13**0.5), ("onehot", 13**0.5)):
+            for C in (1.0, 0.01):
+                yield (
+                    f"{columns}, C={C:g}",
+                    columns,
+                    norm,
+                    LogisticRegression(
+                        epsilon=epsilon, data_norm=1.0, C=C, max_iter=500, random_state=seed
+                    ),
+                )
+    else:
+        for columns in ("numbers", "codes"):
+            for n_trees, depth in ((10, 5), (25, 8), (50, 10)):
+                yield (
+                    f"{columns}, {n_trees} trees of depth {depth}",
+                    columns,
+                    1.0,
+                    (
+                        RandomForestClassifier(
+                            n_estimators=n_trees,
+                            max_depth=depth,
+                            epsilon=epsilon,
+                            bounds=(0.0, 1.0),
+                            classes=[0, 1],
+                            random_state=seed,
+                        )
+                    ),
+                )
+
+
+file, model, epsilon, *seeds = sys.argv[1:]
+with np.load(file) as stored:
+    arrays = dict(stored)
+scores = {}
+for seed in map(int, seeds):
+    for name, columns, norm, clf in variants(model, float(epsilon), seed):
+        clf.fit(arrays[f"X_{columns}"] / norm, arrays["y"])
+        score = clf.score(arrays[f"X_test_{columns}"] / norm, arrays["y_test"])
+        scores.setdefault(name, []).append(score)
+print(json.dumps(scores))

@@ -1,0 +1,173 @@
+"""What the papers' modules share: an entry of the page, votes of MNIST teachers, small helpers."""
+
+import os
+import time
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+
+from sklearn_pate.rdp import DEFAULT_ORDERS, exact_rdp, rdp_to_epsilon
+
+from ..shared import MissingError
+
+#: Votes of MNIST teachers are kept here from run to run; made again if deleted.
+POLLS = Path(__file__).parents[1] / "results" / "polls"
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One result of a paper and ours."""
+
+    #: paper and table, figure or section
+    source: str
+    #: what is measured
+    what: str
+    #: the paper's number as printed; empty where it prints none (a plot, a sentence)
+    reported: str = ""
+    #: name -> our numbers, one per seed
+    ours: dict[str, tuple[float, ...]] = field(default_factory=dict)
+    #: data, models, mechanism, what the seeds change
+    setting: str = ""
+    #: why ours differs, or what to think of it
+    why: str = ""
+    #: seconds that votes took which were made by an earlier run
+    earlier: float = 0.0
+    #: whether the headline figure shows it
+    headline: bool = False
+    #: what was needed and is not there
+    missing: str | None = None
+
+
+def by_seed(rows):
+    """Dicts of numbers, one per seed, as one dict of tuples."""
+    return {name: tuple(float(row[name]) for row in rows) for name in rows[0]}
+
+
+def data(name, what):
+    """A folder of the private data folder."""
+    root = os.environ.get("SKLEARN_PATE_DATA")
+    if root is None or not (Path(root) / name).exists():
+        raise MissingError(f"{what} in the folder `{name}` of $SKLEARN_PATE_DATA")
+    return Path(root) / name
+
+
+def stored_votes(name):
+    """Vote counts and true labels of 250 teachers: "mnist_250_cnn" or "adult_250_random_forest"."""
+    with np.load(data("votes", "vote counts of 250 teachers") / f"{name}.npz") as file:
+        return file["votes"], file["y_test"]
+
+
+def spelled(mechanism):
+    """Its name with all parameters; scikit-learn's text leaves out defaults."""
+    values = ", ".join(f"{k}={v:g}" for k, v in mechanism.get_params().items() if k != "noise")
+    return f"{type(mechanism).__name__}({values})"
+
+
+def exact_epsilon(mechanism, votes, delta=1e-5):
+    """Exact cost of these votes (private), in parts: a table of moves of many queries is large."""
+    parts = np.array_split(votes, -(-len(votes) // 2000))
+    total = sum(exact_rdp(mechanism, part, DEFAULT_ORDERS).sum(axis=0) for part in parts)
+    return rdp_to_epsilon(total, delta, DEFAULT_ORDERS)[0]
+
+
+def bound_epsilon(mechanism, votes, delta=1e-5, answered=None, conversion="classic"):
+    """Epsilon as the papers print it: their bound, one direction, converted as they did."""
+    total = mechanism.published_rdp(votes, DEFAULT_ORDERS, paid=answered).sum(axis=0)
+    return rdp_to_epsilon(total, delta, DEFAULT_ORDERS, conversion=conversion)[0]
+
+
+def mnist():
+    """Training and test images with labels, as (n, 1, 28, 28) between 0 and 1."""
+    from sklearn_pate.datasets import fetch_mnist
+
+    data("mnist", "MNIST")
+    return tuple(
+        (part.data.reshape(-1, 1, 28, 28).astype(np.float32) / 255, part.target.astype(int))
+        for part in (fetch_mnist(subset="train"), fetch_mnist(subset="test"))
+    )
+
+
+def plain_layers():
+    """The 2017 paper's kind of network for MNIST, smaller: two convolutions, two dense layers."""
+    from torch import nn
+
+    return nn.Sequential(
+        *(nn.Conv2d(1, 16, 5, stride=2, padding=2), nn.ReLU()),
+        *(nn.Conv2d(16, 32, 3, padding=1), nn.ReLU(), nn.MaxPool2d(2), nn.Flatten()),
+        *(nn.Linear(32 * 49, 64), nn.ReLU(), nn.Linear(64, 10)),
+    )
+
+
+def augmented_layers(width=16):
+    """A better one: images moved a little whenever they are shown, batch normalisation, dropout."""
+    from torch import nn
+
+    from sklearn_pate.neural import RandomAffine
+
+    return nn.Sequential(
+        RandomAffine(),
+        *(nn.Conv2d(1, width, 5, stride=2, padding=2), nn.BatchNorm2d(width), nn.ReLU()),
+        *(nn.Conv2d(width, 2 * width, 3, padding=1), nn.BatchNorm2d(2 * width), nn.ReLU()),
+        nn.MaxPool2d(2),
+        *(nn.Conv2d(2 * width, 2 * width, 3, padding=1), nn.BatchNorm2d(2 * width), nn.ReLU()),
+        *(nn.MaxPool2d(2), nn.Flatten(), nn.Dropout(0.3), nn.Linear(18 * width, 10)),
+    )
+
+
+NETWORKS = {"plain": (plain_layers, 0.001, 20), "augmented": (augmented_layers, 0.003, 30)}
+
+
+def skorch_ensemble(layers, n_teachers, seed, lr, epochs):
+    """A `PATEClassifier` for ten classes whose teachers are skorch networks."""
+    import torch
+    from skorch import NeuralNetClassifier
+
+    from sklearn_pate import PATEClassifier
+
+    network = NeuralNetClassifier(
+        layers,
+        criterion=torch.nn.CrossEntropyLoss,
+        optimizer=torch.optim.Adam,
+        lr=lr,
+        max_epochs=epochs,
+        batch_size=32,
+        iterator_train__shuffle=True,
+        iterator_valid__batch_size=1000,
+        train_split=None,
+        classes=list(range(10)),
+        device="cuda" if torch.cuda.is_available() else "cpu",
+        verbose=0,
+    )
+    return PATEClassifier(
+        network,
+        n_teachers=n_teachers,
+        epsilon=None,
+        classes=range(10),
+        n_jobs=2,
+        random_state=seed,
+    )
+
+
+def mnist_ensemble(kind, n_teachers, seed):
+    """Teachers for MNIST: "plain" or "augmented"."""
+    layers, lr, epochs = NETWORKS[kind]
+    return skorch_ensemble(layers, n_teachers, seed, lr, epochs)
+
+
+def mnist_votes(kind, n_teachers, seed, n_public=9000):
+    """Votes of teachers who share the training images, on the first test images, and seconds."""
+    file = POLLS / f"mnist_{kind}_{n_teachers}_{seed}.npz"
+    if not file.exists():
+        start = time.monotonic()
+        (X, y), (X_test, _) = mnist()
+        votes = mnist_ensemble(kind, n_teachers, seed).poll(X, y, X_test[:n_public])
+        file.parent.mkdir(parents=True, exist_ok=True)
+        np.savez_compressed(file, counts=votes.counts, seconds=time.monotonic() - start)
+    with np.load(file) as stored:
+        return stored["counts"], float(stored["seconds"])
+
+
+def right_votes(counts, y):
+    """Mean accuracy of single teachers, from their votes."""
+    return counts[np.arange(len(counts)), y[: len(counts)]].mean() / counts[0].sum()

@@ -1,0 +1,164 @@
+"""The papers' results: the page is made from files, and scripts for absent data work on others."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from scipy.io import savemat
+
+from benchmarks.papers import __main__ as command
+from benchmarks.papers import glyph, page
+from benchmarks.papers.__main__ import NAMES, compare, run
+from benchmarks.shared import MissingError
+from sklearn_pate.aggregators import ConfidentGNMax, GNMax
+from sklearn_pate.rdp import DEFAULT_ORDERS
+
+DOCS = Path(__file__).parents[1] / "docs"
+MACHINE = {"date": "2026-01-01", "device": "2 cores", "scikit-learn": "1.8"}
+
+
+def entry(**changes):
+    blank = {"source": "2017", "what": "student", "reported": "0.83", "setting": "s", "why": "w"}
+    return blank | {
+        **{"ours": {}, "earlier": 0.0, "headline": False, "missing": None, "seconds": 2.0},
+        **changes,
+    }
+
+
+def results(*entries):
+    return {"title": "T", "text": "t", "command": "c", "machine": MACHINE, "entries": entries}
+
+
+# --- the page ------------------------------------------------------------------------------------
+
+
+def test_the_page_is_what_the_files_say():
+    assert (DOCS / "results.md").read_text(encoding="utf-8") == page.render(DOCS, NAMES)
+    shown = {file.stem for file in (DOCS / "results").glob("*.json")}
+    assert shown <= set(NAMES) and len(shown) >= 10
+
+
+def test_a_row_tells_mean_spread_and_range():
+    text = page.section(results(entry(ours={"accuracy": [0.8, 0.9], "any votes": [1.0, 1.0]})))
+    assert "accuracy **0.85** ± 0.071 [0.8, 0.9]; any votes **1** |" in text
+    assert "| 0.83 |" in text and "| 2 s |" in text and "`c`" in text
+
+
+def test_a_row_that_did_not_run_says_what_it_needs():
+    text = page.section(results(entry(missing="SVHN")))
+    assert "not run: needs SVHN" in text and "**" not in text
+
+
+def test_modules_without_results_are_named(tmp_path):
+    (tmp_path / "results").mkdir()
+    assert all(f"`{name}`" in page.render(tmp_path, NAMES) for name in NAMES)
+
+
+@pytest.mark.parametrize("other, verdict", [(0.84, " within"), (1.2, "NOT within")])
+def test_another_run_is_compared_in_spreads(capsys, other, verdict):
+    old = results(entry(ours={"accuracy": [0.8, 0.9]}))
+    compare(old, results(entry(ours={"accuracy": [other, other]})))
+    printed = capsys.readouterr().out
+    assert verdict in printed and (("NOT" in printed) == ("NOT" in verdict))
+
+
+def test_each_module_has_entries_and_a_title():
+    for name in NAMES:
+        text = (Path(command.__file__).parent / f"{name}.py").read_text(encoding="utf-8")
+        assert text.startswith('"""') and text.split("\n")[0].endswith(".")
+        assert "\ndef entries(seeds" in text
+
+
+@pytest.mark.parametrize("name", ["composition", "adult", "glyph"])
+def test_without_data_a_row_says_so(tmp_path, monkeypatch, name):
+    monkeypatch.setenv("SKLEARN_PATE_DATA", str(tmp_path))
+    (row,) = run(name, range(1))["entries"]
+    assert "SKLEARN_PATE_DATA" in row["missing"] and not row["ours"]
+    assert str(tmp_path) not in json.dumps(row)
+
+
+# --- Glyph ---------------------------------------------------------------------------------------
+
+
+def test_pairs_are_imbalanced_and_partly_mislabelled():
+    rng = np.random.default_rng(0)
+    digits = np.repeat(np.arange(10), 20)
+    images = np.stack([digits, digits], axis=1).astype(float)
+    X, true, given = glyph.pairs(images, digits, 200_000, rng, wrong=0.1)
+    assert (X[:, 0] == true // 10).all() and (X[:, 2] == true % 10).all()
+    counts = np.bincount(true)
+    assert counts[99] / counts[0] == pytest.approx(5, rel=0.15)
+    assert np.mean(given != true) == pytest.approx(0.099, abs=0.003)  # 1 in 100 is right by luck
+
+
+def test_votes_of_the_paper_are_read_and_paid(tmp_path, monkeypatch):
+    rng = np.random.default_rng(0)
+    votes = rng.multinomial(5000, [0.9] + [0.1 / 149] * 149, size=40)
+    (tmp_path / "glyph").mkdir()
+    for name in ("glyph_5000_teachers", "glyph_round1", "glyph_round2"):
+        np.save(tmp_path / "glyph" / f"{name}.npy", votes)
+    np.save(tmp_path / "glyph" / "glyph_round2_student.npy", np.full((40, 150), 1 / 150))
+    monkeypatch.setenv("SKLEARN_PATE_DATA", str(tmp_path))
+    alone, rounds = glyph.published_votes()
+    assert 0 < alone.ours["bound"][0] < rounds.ours["bound"][0] + 2
+    (tmp_path / "glyph" / "glyph_round1.npy").unlink()
+    (absent,) = glyph.published_votes()
+    assert "glyph" in absent.missing
+
+
+def test_an_expected_cost_weighs_answers_by_their_probability():
+    votes = np.array([[600, 400], [1000, 0]])
+    mechanism = ConfidentGNMax(800, sigma1=50.0, sigma2=40.0)
+    mine = glyph.expected_cost(mechanism, votes, votes.max(axis=1))
+    passed = 1 - np.exp(mechanism.outcome_log_proba(votes)[:, -1])
+    theirs = mechanism.published_rdp(votes, DEFAULT_ORDERS, paid=passed).sum(axis=0)
+    np.testing.assert_allclose(mine, theirs, rtol=1e-12)
+
+
+# --- SVHN ----------------------------------------------------------------------------------------
+
+
+def made_up(folder, n=60):
+    rng = np.random.default_rng(0)
+    folder.mkdir()
+    for part in ("train", "extra", "test"):
+        labels = rng.integers(1, 11, size=(n, 1)).astype(np.uint8)  # 10 is the digit 0
+        images = rng.integers(0, 256, size=(32, 32, 3, n)).astype(np.uint8)
+        savemat(folder / f"{part}_32x32.mat", {"X": images, "y": labels})
+    return folder
+
+
+def test_svhn_is_fetched_read_and_fitted(tmp_path, monkeypatch):
+    pytest.importorskip("skorch")
+    from sklearn.dummy import DummyClassifier
+
+    from benchmarks.papers import svhn
+
+    source = made_up(tmp_path / "source")
+    folder = tmp_path / "data" / "svhn"
+    svhn.fetch(folder, source.as_uri())
+    kept = (folder / "test_32x32.mat").stat().st_mtime_ns
+    svhn.fetch(folder, source.as_uri())
+    assert (folder / "test_32x32.mat").stat().st_mtime_ns == kept
+    X, y = svhn.load(folder, "train")
+    assert X.shape == (60, 3, 32, 32) and 0.9 < X.max() <= 1 and set(y) <= set(range(10))
+    assert (y == 0).any()
+    monkeypatch.setenv("SKLEARN_PATE_DATA", str(tmp_path / "data"))
+    small = {"n_teachers": 4, "n_held_out": 20, "epochs": 1}
+    monkeypatch.setattr(svhn, "RUNS", [("2017", GNMax(2.0), 500, "82.72% at 5.04")])
+    (row,) = svhn.entries(range(2), **small, student=DummyClassifier(strategy="most_frequent"))
+    assert row.ours["answered"] == (40.0, 40.0) and row.missing is None
+    assert all(0 <= score <= 1 for score in row.ours["accuracy"])
+    assert all(0 < epsilon for epsilon in row.ours["exact"])
+
+
+def test_svhn_that_is_not_there(tmp_path, monkeypatch):
+    pytest.importorskip("skorch")
+    from benchmarks.papers import svhn
+
+    with pytest.raises(MissingError, match=r"train_32x32.mat"):
+        svhn.load(tmp_path, "train")
+    with pytest.raises(OSError):
+        svhn.fetch(tmp_path / "svhn", (tmp_path / "nowhere").as_uri())
+    assert not list((tmp_path / "svhn").glob("*.mat"))
