@@ -278,14 +278,8 @@ def collect_votes(
             "sample_weight was given, but the fit of base_estimator takes none; drop "
             "sample_weight or choose a classifier that takes it"
         )
-    in_process = effective_n_jobs(n_jobs) == 1 or getattr(
-        get_active_backend()[0], "uses_threads", False
-    )
-    if timeout is not None and in_process:
-        raise ValueError(
-            f"timeout={timeout!r} needs teachers in processes of their own, which can be left "
-            "behind: set n_jobs to 2 or more, with a backend of processes"
-        )
+    if timeout is not None:
+        _check_processes(timeout, n_jobs)
     problems, home = [], os.getpid()
     memory, all_data = Memory(None) if memory is None else memory, None
     if memory.location is not None:  # what sites load is added where it is loaded
@@ -294,16 +288,10 @@ def collect_votes(
     batched, workers = _batched(estimators, X, X_query, timeout), effective_n_jobs(n_jobs)
     threads = max(cpu_count() // workers, 1) if workers > 1 and not batched else None
 
-    def parts():
-        if isinstance(X, Sites):
-            yield from ((_Site(X.load, name, classes), None, None) for name in X.names)
-            return
-        for rows in _rows_by_teacher(teacher, n_teachers):
-            weight = None if sample_weight is None else sample_weight[rows]
-            yield _safe_indexing(X, rows) if rows.size else None, codes[rows], weight
+    parts = _parts(X, codes, sample_weight, teacher, n_teachers, classes)
 
     def tasks():
-        for i, (part, part_codes, weight) in enumerate(parts()):
+        for i, (part, part_codes, weight) in enumerate(parts):
             if problems:
                 return
             k = i % len(estimators)
@@ -446,10 +434,30 @@ def torch_seeded(seed):
         yield
 
 
+def _check_processes(timeout, n_jobs):
+    """Refuse a timeout for teachers that run in this process."""
+    threads = getattr(get_active_backend()[0], "uses_threads", False)
+    if effective_n_jobs(n_jobs) == 1 or threads:
+        raise ValueError(
+            f"timeout={timeout!r} needs teachers in processes of their own, which can be left "
+            "behind: set n_jobs to 2 or more, with a backend of processes"
+        )
+
+
 def _rows_by_teacher(teacher, n_teachers):
     """Record numbers of each teacher, ascending."""
     order = np.argsort(teacher, kind="stable")
     return np.split(order, np.searchsorted(teacher[order], np.arange(1, n_teachers)))
+
+
+def _parts(X, codes, sample_weight, teacher, n_teachers, classes):
+    """Yield rows, codes and weights of each teacher; of a site, what loads them."""
+    if isinstance(X, Sites):
+        yield from ((_Site(X.load, name, classes), None, None) for name in X.names)
+        return
+    for rows in _rows_by_teacher(teacher, n_teachers):
+        weight = None if sample_weight is None else sample_weight[rows]
+        yield _safe_indexing(X, rows) if rows.size else None, codes[rows], weight
 
 
 def _run(tasks, n_tasks, n_jobs):

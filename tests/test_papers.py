@@ -41,7 +41,7 @@ def test_the_page_is_what_the_files_say():
 
 def test_a_row_tells_mean_spread_and_range():
     text = page.section(results(entry(ours={"accuracy": [0.8, 0.9], "any votes": [1.0, 1.0]})))
-    assert "accuracy **0.85** ± 0.071 [0.8, 0.9]; any votes **1** |" in text
+    assert "accuracy **0.85** ± 0.071 [0.8, 0.9]<br>any votes **1** |" in text
     assert "| 0.83 |" in text and "| 2 s |" in text and "`c`" in text
 
 

@@ -19,7 +19,8 @@ otherwise.
 Four epsilons: *bound* is the papers' bound, converted as they did: it depends on the votes, so it
 is private, and it bounds one direction. *Exact* is the cost of the same votes, computed: private
 too. *Any votes* holds whatever the data are: it may be published. *Claimed* is what a paper says
-of a mechanism that does not have it.
+of a mechanism that does not have it. Time is that of all seeds of a row; what several rows
+share (teachers) is counted in the first of them.
 
 ![Accuracy against epsilon on UCI Adult and MNIST](results/headline.svg)
 
@@ -42,7 +43,7 @@ def ours(entry):
             low, high = number(min(values)), number(max(values))
             text += f" ± {statistics.stdev(values):.2g} [{low}, {high}]"
         cells.append(text)
-    return "; ".join(cells)
+    return "<br>".join(cells)
 
 
 def duration(entry):

@@ -33,7 +33,9 @@ def entries(seeds):
                 }
             )
             close.append({f"gap {d}": np.mean(gap == d) for d in range(4)})
-        setting = f"{60_000 // n_teachers} images each, 20 epochs; the seed changes all but images"
+        setting = (
+            f"networks, {60_000 // n_teachers:,} images each; the seed changes parts and weights"
+        )
         yield Entry(
             "2017, Figures 2 and 3",
             f"{n_teachers} teachers, LNMax(0.05)",
