@@ -12,6 +12,7 @@ LINES = [  # epsilon, label, colour, marker: apart without colour, too
     ("exact", "ours, exact (private)", "#0072B2", "o"),
     ("any votes", "ours, publishable", "#009E73", "D"),
 ]
+BESIDE = {"textcoords": "offset points", "ha": "center", "size": 8}
 PEERS = {"naive Bayes": "^", "logistic regression": "v", "random forest": "x"}
 
 
@@ -38,40 +39,44 @@ def draw(folder):
         if (folder / f"{name}.json").exists()
     }
     figure = Figure(figsize=(10, 4.4), layout="constrained")
-    for axes, name, title in zip(
-        figure.subplots(1, 2), PAPERS, ("UCI Adult", "MNIST"), strict=True
+    for axes, name, title, ticks in zip(
+        figure.subplots(1, 2),
+        PAPERS,
+        ("UCI Adult", "MNIST"),
+        ((0.25, 0.5, 1, 2, 4), (0.25, 0.5, 1, 2, 4, 8)),
+        strict=True,
     ):
         for k, (epsilon, accuracy, label) in enumerate(PAPERS[name]):
             axes.plot(epsilon, accuracy, "k*", ms=11, label="" if k else "papers (bound, private)")
-            axes.annotate(label, (epsilon, accuracy), (6, -10), textcoords="offset points", size=8)
+            axes.annotate(label, (epsilon, accuracy), (0, -12), **BESIDE)
+        entries = [entry for entry in loaded.get(name, []) if entry["headline"]]
         for epsilon, label, colour, marker in LINES:
-            found = points([e for e in loaded.get(name, []) if e["headline"]], epsilon)
-            if found:
-                x, y, spread = zip(*found, strict=True)
-                axes.errorbar(
-                    x, y, spread, ls="none", marker=marker, color=colour, label=label, capsize=2
-                )
+            errorbar(
+                axes, points(entries, epsilon), ls="none", c=colour, marker=marker, label=label
+            )
         if name == "adult":
             for model, marker in PEERS.items():
-                found = points(
-                    [e for e in loaded.get("peers", []) if e["what"].startswith(model)], "any data"
-                )
-                if found:
-                    x, y, spread = zip(*found, strict=True)
-                    axes.errorbar(
-                        *(x, y, spread),
-                        marker=marker,
-                        ls=":",
-                        lw=1,
-                        color="0.45",
-                        capsize=2,
-                        label=f"diffprivlib, {model}",
-                    )
-            axes.axhline(0.7557, color="0.7", lw=1, label="majority class")
+                entries = [e for e in loaded.get("peers", []) if e["what"].startswith(model)]
+                label = f"diffprivlib, {model}"
+                style = {"ls": ":", "lw": 1, "c": "0.45", "marker": marker}
+                errorbar(axes, points(entries, "any data"), label=label, **style)
+            levels = [e["ours"] for e in loaded.get("peers", []) if e["what"] == "no privacy"]
+            for model, style in ("additive model", "--"), ("majority class", "-."):
+                for level in levels:
+                    mean, label = statistics.fmean(level[model]), f"no privacy, {model}"
+                    axes.axhline(mean, c="0.6", lw=1, ls=style, label=label)
         axes.set(title=title, xlabel="epsilon", ylabel="accuracy of the student", xscale="log")
-        axes.set_ylim(*((0.72, 0.86) if name == "adult" else (0.96, 1.0)))
-        axes.xaxis.set_major_formatter("{x:g}")
-        axes.legend(fontsize=8, loc="lower right")
+        axes.set_xticks(ticks, ticks)
+        axes.minorticks_off()
+        axes.margins(x=0.08, y=0.12)
+        axes.legend(fontsize=7, loc="lower right")
     # the same file from the same numbers
     with mpl.rc_context({"svg.hashsalt": "headline"}):
         figure.savefig(folder / "headline.svg", metadata={"Date": None})
+
+
+def errorbar(axes, found, **style):
+    """Means with spreads, if there are any."""
+    if found:
+        x, y, spread = zip(*found, strict=True)
+        axes.errorbar(x, y, spread, capsize=2, **style)

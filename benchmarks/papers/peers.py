@@ -1,9 +1,9 @@
-"""Adult with diffprivlib: what a scikit-learn user would try without PATE.
+"""Adult without PATE: no privacy at all, and what a scikit-learn user would try.
 
-Its random forest, naive Bayes and logistic regression at the same epsilon (pure, delta 0),
-trained on the same rows with bounds from the data's documentation, not from the data. diffprivlib
-0.6.6 needs scikit-learn below 1.6 and so an environment of its own: `SKLEARN_PATE_PEER` names its
-Python.
+diffprivlib's random forest, naive Bayes and logistic regression at the same epsilon (pure, delta
+0), trained on the same rows with bounds from the data's documentation, not from the data.
+diffprivlib 0.6.6 needs scikit-learn below 1.6 and so an environment of its own:
+`SKLEARN_PATE_PEER` names its Python.
 """
 
 import json
@@ -13,9 +13,10 @@ import tempfile
 from pathlib import Path
 
 import numpy as np
+from sklearn.ensemble import RandomForestClassifier
 
 from ..shared import MissingError
-from .adult import frames
+from .adult import additive, frames, integers
 from .shared import Entry
 
 EPSILONS = (0.25, 0.5, 1.0, 2.0, 4.0)
@@ -31,12 +32,27 @@ MODELS = ("naive Bayes", "logistic regression", "random forest")
 
 
 def entries(seeds):
+    X, y, X_test, y_test = frames()
+    X_test, y_test = X_test[-11282:], y_test[-11282:]
+    forests = [RandomForestClassifier(random_state=seed, n_jobs=2) for seed in seeds]
+    yield Entry(
+        "",
+        "no privacy",
+        "",
+        {
+            "additive model": (additive(1.0).fit(X, y).score(X_test, y_test),),
+            "random forest": tuple(
+                forest.fit(integers(X), y).score(integers(X_test), y_test) for forest in forests
+            ),
+            "majority class": (1 - y_test.mean(),),
+        },
+        "trained on all private rows",
+    )
     python = os.environ.get("SKLEARN_PATE_PEER")
     if python is None:
         raise MissingError("a Python with diffprivlib 0.6.6, named by $SKLEARN_PATE_PEER")
-    X, y, X_test, y_test = frames()
-    arrays = {"y": y, "y_test": y_test[-11282:]}
-    for name, frame in (("X", X), ("X_test", X_test[-11282:])):
+    arrays = {"y": y, "y_test": y_test}
+    for name, frame in (("X", X), ("X_test", X_test)):
         arrays |= {f"{name}_{kind}": table for kind, table in tables(frame).items()}
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / "adult.npz"
