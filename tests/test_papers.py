@@ -4,17 +4,19 @@ import json
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 from scipy.io import savemat
 
 from benchmarks.papers import __main__ as command
-from benchmarks.papers import glyph, page
+from benchmarks.papers import glyph, headline, page, peers
 from benchmarks.papers.__main__ import NAMES, compare, run
 from benchmarks.shared import MissingError
-from sklearn_pate.aggregators import ConfidentGNMax, GNMax
-from sklearn_pate.rdp import DEFAULT_ORDERS
+from sklearn_pate.aggregators import ConfidentGNMax, GNMax, InteractiveGNMax
+from sklearn_pate.rdp import DEFAULT_ORDERS, data_independent_epsilon, rdp_to_epsilon
 
 DOCS = Path(__file__).parents[1] / "docs"
+NUMBERS = {name: high for name, (_, high) in peers.BOUNDS.items()}
 MACHINE = {"date": "2026-01-01", "device": "2 cores", "scikit-learn": "1.8"}
 
 
@@ -73,9 +75,37 @@ def test_each_module_has_entries_and_a_title():
 @pytest.mark.parametrize("name", ["composition", "adult", "glyph"])
 def test_without_data_a_row_says_so(tmp_path, monkeypatch, name):
     monkeypatch.setenv("SKLEARN_PATE_DATA", str(tmp_path))
-    (row,) = run(name, range(1))["entries"]
-    assert "SKLEARN_PATE_DATA" in row["missing"] and not row["ours"]
-    assert str(tmp_path) not in json.dumps(row)
+    rows = run(name, range(1))["entries"]
+    assert len(rows) == (2 if name == "glyph" else 1)
+    for row in rows:
+        assert "SKLEARN_PATE_DATA" in row["missing"] and not row["ours"]
+        assert str(tmp_path) not in json.dumps(row)
+
+
+def test_points_of_the_figure_are_means_of_what_has_both():
+    rows = [
+        entry(ours={"accuracy": [0.7, 0.9], "exact": [2.0, 4.0]}),
+        entry(ours={"accuracy": [0.6], "exact": [1.0]}),
+        entry(ours={"accuracy": [0.5]}),
+    ]
+    (first, second) = headline.points(rows, "exact")
+    assert first == (1.0, 0.6, 0.0) and second == pytest.approx((3.0, 0.8, 0.1 * 2**0.5))
+
+
+def test_columns_for_diffprivlib_keep_their_public_bounds():
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame({name: rng.uniform(0, 2 * top, 50) for name, top in NUMBERS.items()})
+    for k in range(8):
+        values = rng.choice(["a", "b", "c"], 50)
+        frame[f"c{k}"] = pd.Categorical(values, ["a", "b", "c"])
+    frame.loc[0, "c0"] = np.nan
+    found = peers.tables(frame)
+    assert set(found) == {"numbers", "codes", "onehot", "splines"}
+    for table, width in ((found["numbers"], 5), (found["codes"], 13), (found["onehot"], 29)):
+        assert table.shape == (50, width) and table.min() >= 0 and table.max() <= 1
+    assert np.linalg.norm(found["splines"], axis=1).max() <= 13**0.5
+    other = peers.tables(frame.iloc[:10])  # of the row alone: nothing is fitted on the data
+    np.testing.assert_array_equal(other["splines"], found["splines"][:10])
 
 
 # --- Glyph ---------------------------------------------------------------------------------------
@@ -98,10 +128,25 @@ def test_votes_of_the_paper_are_read_and_paid(tmp_path, monkeypatch):
     (tmp_path / "glyph").mkdir()
     for name in ("glyph_5000_teachers", "glyph_round1", "glyph_round2"):
         np.save(tmp_path / "glyph" / f"{name}.npy", votes)
-    np.save(tmp_path / "glyph" / "glyph_round2_student.npy", np.full((40, 150), 1 / 150))
+    student = np.full((40, 150), 0.5 / 149)
+    student[:, 0] = 0.5
+    np.save(tmp_path / "glyph" / "glyph_round2_student.npy", student)
     monkeypatch.setenv("SKLEARN_PATE_DATA", str(tmp_path))
     alone, rounds = glyph.published_votes()
-    assert 0 < alone.ours["bound"][0] < rounds.ours["bound"][0] + 2
+
+    def cost(mechanism, **kwargs):  # no query of these is answered by the student
+        passed = 1 - np.exp(mechanism.outcome_log_proba(votes, **kwargs)[:, -1])
+        return mechanism.published_rdp(votes, DEFAULT_ORDERS, paid=passed, **kwargs).sum(axis=0)
+
+    def epsilon(total):
+        return rdp_to_epsilon(total, 1e-8, DEFAULT_ORDERS, conversion="classic")[0]
+
+    expected = epsilon(cost(ConfidentGNMax(1000, sigma1=500.0, sigma2=100.0)))
+    assert alone.ours["bound"] == pytest.approx((expected,))
+    total = cost(ConfidentGNMax(3500, sigma1=1500.0, sigma2=100.0)) + cost(
+        InteractiveGNMax(3500, sigma1=2000.0, sigma2=200.0, confidence=0.75), student_proba=student
+    )
+    assert rounds.ours["bound"] == pytest.approx((epsilon(total),))
     (tmp_path / "glyph" / "glyph_round1.npy").unlink()
     (absent,) = glyph.published_votes()
     assert "glyph" in absent.missing
@@ -149,8 +194,10 @@ def test_svhn_is_fetched_read_and_fitted(tmp_path, monkeypatch):
     monkeypatch.setattr(svhn, "RUNS", [("2017", GNMax(2.0), 500, "82.72% at 5.04")])
     (row,) = svhn.entries(range(2), **small, student=DummyClassifier(strategy="most_frequent"))
     assert row.ours["answered"] == (40.0, 40.0) and row.missing is None
-    assert all(0 <= score <= 1 for score in row.ours["accuracy"])
-    assert all(0 < epsilon for epsilon in row.ours["exact"])
+    held_out = np.bincount(svhn.load(folder, "test")[1][-20:], minlength=10)
+    assert all(round(20 * score) in held_out for score in row.ours["accuracy"])
+    any_votes, _ = data_independent_epsilon(GNMax(2.0), 40, 1e-6, n_teachers=4, n_classes=10)
+    assert row.ours["any votes"] == pytest.approx((any_votes,) * 2)
 
 
 def test_svhn_that_is_not_there(tmp_path, monkeypatch):
@@ -159,6 +206,12 @@ def test_svhn_that_is_not_there(tmp_path, monkeypatch):
 
     with pytest.raises(MissingError, match=r"train_32x32.mat"):
         svhn.load(tmp_path, "train")
+
+    def breaks_off(url, file):
+        Path(file).write_bytes(b"half of it")
+        raise OSError(url)
+
+    monkeypatch.setattr("urllib.request.urlretrieve", breaks_off)
     with pytest.raises(OSError):
-        svhn.fetch(tmp_path / "svhn", (tmp_path / "nowhere").as_uri())
+        svhn.fetch(tmp_path / "svhn", "somewhere")
     assert not list((tmp_path / "svhn").glob("*.mat"))

@@ -62,8 +62,8 @@ def small(images):
 
 
 def entries(seeds):
-    yield from stand_in(seeds)
     yield from published_votes()
+    yield from stand_in(seeds)
 
 
 def stand_in(seeds):
@@ -88,13 +88,16 @@ def stand_in(seeds):
     def student(seed):
         return MLPClassifier((256,), max_iter=30, random_state=seed)
 
-    plain = [student(s).fit(X_public, plurality).score(X_held, y_held) for s in seeds]
+    def noiseless(seed):
+        rows = np.random.default_rng(seed).choice(len(X_public), 12_000, replace=False)
+        return student(seed).fit(X_public[rows], plurality[rows]).score(X_held, y_held)
+
     yield Entry(
         "2018, Figure 5",
-        "stand-in: the plurality, without noise",
-        "82.2% (a model on all private data)",
+        "stand-in: the plurality of 12,000, without noise",
+        "(82.2%: a model of all private data)",
         {
-            "accuracy": tuple(plain),
+            "accuracy": tuple(noiseless(seed) for seed in seeds),
             "teachers": (teachers,),
             "labels right": (np.mean(plurality == y_public),),
         },

@@ -23,17 +23,14 @@ def variants(model, epsilon, seed):
                 GaussianNB(epsilon=epsilon, bounds=(0.0, 1.0), random_state=seed),
             )
     elif model == "logistic regression":
-        # the largest norm of a row: 5 numbers, or 13 columns, or 5 numbers and 8 ones
-        for columns, norm in (("numbers", 5**0.5), ("codes", 13**0.5), ("onehot", 13**0.5)):
-            for C in (1.0, 0.01):
-                yield (
-                    f"{columns}, C={C:g}",
-                    columns,
-                    norm,
-                    LogisticRegression(
-                        epsilon=epsilon, data_norm=1.0, C=C, max_iter=500, random_state=seed
-                    ),
+        # the largest norm of a row: 5 numbers, 13 columns, or 8 ones beside 5 numbers or splines
+        norms = {"numbers": 5**0.5, "codes": 13**0.5, "onehot": 13**0.5, "splines": 13**0.5}
+        for columns, norm in norms.items():
+            for C in (0.01, 0.1, 1.0):
+                clf = LogisticRegression(
+                    epsilon=epsilon, data_norm=1.0, C=C, max_iter=500, random_state=seed
                 )
+                yield f"{columns}, C={C:g}", columns, norm, clf
     else:
         for columns in ("numbers", "codes"):
             for n_trees, depth in ((10, 5), (25, 8), (50, 10)):

@@ -4,7 +4,6 @@ Gains over random rows at the same number of labels, in points. The guarantee is
 the exact epsilon is not: rows on which a student is unsure are rows on which teachers disagree.
 """
 
-import numpy as np
 from sklearn.base import clone
 
 from sklearn_pate import PATEClassifier
@@ -48,6 +47,7 @@ def entries(seeds):
             rows.append({})
             for n in NUMBERS:
                 score, epsilon = run(strategy, n, seed)
+                rows[-1][f"random rows, {n} labels, %"] = plain[n, seed][0]
                 rows[-1][f"points at {n} labels"] = score - plain[n, seed][0]
                 rows[-1][f"exact epsilon, times random's, at {n}"] = epsilon / plain[n, seed][1]
         yield Entry(
@@ -56,6 +56,6 @@ def entries(seeds):
             reported,
             by_seed(rows),
             "250 additive models, one ensemble; GNMax(40); the seed changes queries and noise",
-            f"at random rows the student has {np.mean([plain[50, s][0] for s in seeds]):.1f}% with "
-            f"50 labels already; at equal exact epsilon little is left of the gain",
+            "queries depend on earlier labels: the exact epsilon is a reading of the path taken; "
+            "from random rows our student has more than the paper's",
         )

@@ -6,6 +6,9 @@ release: the cost of any votes, and a private test that the cost stays below a c
 release).
 """
 
+import functools
+import itertools
+
 import numpy as np
 
 from sklearn_pate.aggregators import GNMax, LNMax
@@ -16,47 +19,42 @@ from .shared import Entry, bound_epsilon, exact_epsilon, spelled, stored_votes
 
 DELTA = 1e-5
 RUNS = [
-    ("adult_250_random_forest", GNMax(40.0), 500, 1.6),
-    ("adult_250_random_forest", LNMax(0.05), 500, 3.0),
-    ("mnist_250_cnn", GNMax(40.0), 1000, 3.4),
+    ("adult_250_random_forest", GNMax(40.0), 500),
+    ("adult_250_random_forest", LNMax(0.05), 500),
+    ("mnist_250_cnn", GNMax(40.0), 1000),
 ]
+ORDERS, SCALES = (4.0, 6.0, 8.0, 12.0, 16.0), (2.0, 3.0, 5.0, 10.0)
 
 
 def entries(seeds):
-    for name, mechanism, n_queries, cap in RUNS:
+    for name, mechanism, n_queries in RUNS:
         votes, _ = stored_votes(name)
         votes = votes[:n_queries]
         n_classes = votes.shape[1]
         any_votes, _ = data_independent_epsilon(mechanism, n_queries, DELTA, 250, n_classes)
-        best = min(
-            (
-                published(mechanism, votes, order, scale, 0)
-                for order in (8.0, 12.0, 16.0, 24.0)
-                for scale in (5.0, 10.0, 20.0)
+        order, scale = min(
+            itertools.product(ORDERS, SCALES),
+            key=lambda pair: np.mean(
+                [published(mechanism, votes, *pair, s) for s in range(90, 99)]
             ),
-            key=lambda found: found[0],
         )
-        order, scale = best[1:]
-        test = PrivacyTest.plan(
-            *(mechanism, n_queries), n_teachers=250, n_classes=n_classes, epsilon=cap, delta=DELTA
-        )
+        cap = smallest_cap(mechanism, votes)
         yield Entry(
             "2018, Section 5 and Appendix",
             f"{name.split('_')[0]}, {n_queries} queries, {spelled(mechanism)}",
             "sanitised epsilons a few tenths above the bound",
             {
-                "sanitised": tuple(
-                    published(mechanism, votes, order, scale, seed)[0] for seed in seeds
-                ),
+                "sanitised": tuple(published(mechanism, votes, order, scale, s) for s in seeds),
+                "private test": (cap,),
                 "any votes": (any_votes,),
-                f"test at {cap:g} passes with probability": (float(test.pass_probability(votes)),),
                 "bound": (bound_epsilon(mechanism, votes),),
                 "exact": (exact_epsilon(mechanism, votes),),
             },
-            f"order {order:g}, noise {scale:g}: the best of a grid on these votes, which a "
-            "publication must fix beforehand; the seed changes the noise; half of delta is the "
-            "release's failure",
-            "the release's cost by the paper's code is too small (see the errata)",
+            f"order {order:g}, noise {scale:g}, and the cap: the best of a grid by these votes, "
+            "which a publication must fix beforehand; the seed changes the noise",
+            "a sanitised epsilon is a published bound on what these votes cost; the other two are "
+            "guarantees for any data. The bound is the papers', one direction; what is sanitised "
+            "covers both",
         )
 
 
@@ -65,7 +63,22 @@ def published(mechanism, votes, order, scale, seed):
     release = SanitizedRelease(
         order, beta=0.2 / order, sigma_scale=scale, sigma_cost=scale, failure_probability=DELTA / 2
     )
-    table = lead_rdp(mechanism, [order], n_teachers=250, n_classes=votes.shape[1])[:, 0]
-    drawn = release.draw(table, leads(votes), random_state=seed)
+    drawn = release.draw(table(mechanism, order, votes.shape[1]), leads(votes), random_state=seed)
     total = np.array([max(drawn, 0.0) + release.rdp])
-    return rdp_to_epsilon(total, DELTA / 2, np.array([order]))[0], order, scale
+    return rdp_to_epsilon(total, DELTA / 2, np.array([order]))[0]
+
+
+@functools.cache
+def table(mechanism, order, n_classes):
+    """Largest cost of a query by its lead."""
+    return lead_rdp(mechanism, [order], n_teachers=250, n_classes=n_classes)[:, 0]
+
+
+def smallest_cap(mechanism, votes):
+    """The smallest epsilon, in tenths, whose test these votes pass nearly surely."""
+    public = {"n_teachers": 250, "n_classes": votes.shape[1], "delta": DELTA}
+    for cap in np.arange(1.0, 6.0, 0.1):
+        test = PrivacyTest.plan(mechanism, len(votes), epsilon=cap, **public)
+        if test is not None and test.pass_probability(votes) > 0.999:
+            return cap
+    return np.inf

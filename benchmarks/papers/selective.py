@@ -1,7 +1,7 @@
 """Asking only what is cheap: cost and correctness by the teachers' agreement.
 
-10,000 MNIST queries, shared votes of 250 networks. The 2018 paper answers where the plurality is
-above a noisy threshold: such answers cost less and are right more often.
+10,000 MNIST queries, shared votes of 250 networks. Queries on which teachers agree cost less and
+are right more often; a check that finds them costs something itself.
 """
 
 import numpy as np
@@ -31,20 +31,21 @@ def entries(seeds):
             "chosen by the true votes: what a perfect, free check would do; not private",
         )
     for mechanism in (LNMax(0.05), plain, ConfidentGNMax(200, sigma1=150.0, sigma2=40.0)):
-        answered, right = quality(mechanism, votes, y)
+        right = quality(mechanism, votes, y)[1]
+        answered = np.exp(mechanism.outcome_log_proba(votes)[:, :10]).sum(axis=1)
         any_votes, _ = data_independent_epsilon(mechanism, len(votes), 1e-5, 250, 10)
         yield Entry(
             "2018, Figure 4",
             f"{spelled(mechanism)}, 10,000 asked",
             "a plot",
             {
-                "answered": (answered,),
+                "answered": (answered.mean(),),
                 "labels right": (right,),
-                "bound": (bound_epsilon(mechanism, votes),),
+                "bound": (bound_epsilon(mechanism, votes, answered=answered),),
                 "exact": (exact_epsilon(mechanism, votes),),
                 "any votes": (any_votes,),
             },
-            "expected, computed; exact covers both steps together, the bound charges both in full",
+            "computed, not drawn: the bound counts expected answers, as the paper does",
         )
     mechanism = ConfidentGNMax(200, sigma1=150.0, sigma2=40.0)
     proba = np.exp(mechanism.outcome_log_proba(votes))

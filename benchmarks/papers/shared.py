@@ -160,7 +160,10 @@ def mnist_ensemble(kind, n_teachers, seed):
 
 
 def mnist_votes(kind, n_teachers, seed, n_public=9000):
-    """Votes of teachers who share the training images, on the first test images, and seconds."""
+    """Votes of teachers who share the training images, on the first test images.
+
+    With them the seconds that they took in an earlier run; 0 if they were made now.
+    """
     file = POLLS / f"mnist_{kind}_{n_teachers}_{seed}.npz"
     if not file.exists():
         start = time.monotonic()
@@ -168,6 +171,7 @@ def mnist_votes(kind, n_teachers, seed, n_public=9000):
         votes = mnist_ensemble(kind, n_teachers, seed).poll(X, y, X_test[:n_public])
         file.parent.mkdir(parents=True, exist_ok=True)
         np.savez_compressed(file, counts=votes.counts, seconds=time.monotonic() - start)
+        return votes.counts, 0.0
     with np.load(file) as stored:
         return stored["counts"], float(stored["seconds"])
 

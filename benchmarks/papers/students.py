@@ -63,6 +63,7 @@ def entries(seeds):
             seconds,
             headline=True,
         )
+        seconds = 0.0  # counted once
 
 
 def score(student, X, y, labels):

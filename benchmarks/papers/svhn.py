@@ -2,8 +2,8 @@
 
 Needs the files of cropped digits (`train_32x32.mat`, `extra_32x32.mat`, `test_32x32.mat`) in the
 folder `svhn` of $SKLEARN_PATE_DATA; `python -m benchmarks.papers.svhn` fetches them there (2.3
-GB). 250 networks share training and extra images and vote on the first 26,000 test images, minus
-the last 1,000, which score the student.
+GB). 250 networks share training and extra images and vote on all test images but the last
+1,000, which score the student.
 """
 
 import os
