@@ -38,7 +38,7 @@ def draw(folder):
         for name in ("adult", "students", "peers")
         if (folder / f"{name}.json").exists()
     }
-    figure = Figure(figsize=(10, 4.4), layout="constrained")
+    figure = Figure(figsize=(10, 5), layout="constrained")
     for axes, name, title, ticks in zip(
         figure.subplots(1, 2),
         PAPERS,
@@ -69,7 +69,8 @@ def draw(folder):
         axes.set_xticks(ticks, ticks)
         axes.minorticks_off()
         axes.margins(x=0.08, y=0.12)
-        axes.legend(fontsize=7, loc="lower right")
+    handles, labels = figure.axes[0].get_legend_handles_labels()
+    figure.legend(handles, labels, loc="outside lower center", ncols=3, fontsize=8)
     # the same file from the same numbers
     with mpl.rc_context({"svg.hashsalt": "headline"}):
         figure.savefig(folder / "headline.svg", metadata={"Date": None})
