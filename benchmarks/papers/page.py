@@ -6,6 +6,7 @@ import statistics
 
 from .headline import draw
 
+NO_BREAK = "\N{NO-BREAK SPACE}"
 HEAD = """# Results: the papers, side by side
 
 <!-- Made by `python -m benchmarks.papers --page` from docs/results/*.json: do not edit. -->
@@ -38,16 +39,24 @@ def ours(entry):
     """Each quantity with mean, spread and range over seeds."""
     cells = []
     for name, values in entry["ours"].items():
-        text = f"{name} **{number(statistics.fmean(values))}**"
+        text = f"{name}: **{number(statistics.fmean(values))}**"
         if len(set(values)) > 1:
             low, high = number(min(values)), number(max(values))
             text += f" ± {statistics.stdev(values):.2g} [{low}, {high}]"
         cells.append(text)
-    return "<br>".join(cells)
+    return "<br>".join(cell.replace(" ", NO_BREAK) for cell in cells)
+
+
+def told(entry):
+    """What a row is, where it stands in the papers, how ours was made and why it differs."""
+    source = f" ({entry['source']})" if entry["source"] else ""
+    why = f"*Differs:* {entry['why']}." if entry["why"] else ""
+    made = f"{entry['setting']}; {duration(entry)}." if entry["ours"] else entry["setting"]
+    return "<br>".join(filter(None, (f"**{entry['what']}**{source}", made, why)))
 
 
 def duration(entry):
-    """Seconds or minutes; those of votes that an earlier run made are named."""
+    """Seconds or minutes, with those of votes that an earlier run made."""
     seconds = entry["seconds"] + entry["earlier"]
     if seconds < 1:
         return "< 1 s"
@@ -65,16 +74,12 @@ def section(results):
         f"`{results['command']}` ({machine['date']}, {machine['device']}, "
         f"scikit-learn {machine['scikit-learn']})",
         "",
-        "| source | what | paper | ours | setting | why they differ | time |",
-        "|---|---|---|---|---|---|---|",
+        "| what | paper | ours |",
+        "|---|---|---|",
     ]
     for entry in results["entries"]:
         mine = f"not run: needs {entry['missing']}" if entry["missing"] else ours(entry)
-        cells = (
-            *(entry["source"], entry["what"], entry["reported"], mine),
-            *(entry["setting"], entry["why"], duration(entry) if entry["ours"] else ""),
-        )
-        lines.append(f"| {' | '.join(cells)} |")
+        lines.append(f"| {told(entry)} | {entry['reported']} | {mine} |")
     return "\n".join(lines)
 
 
