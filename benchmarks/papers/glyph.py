@@ -10,9 +10,11 @@ most frequent five times as frequent as the least, 10% of the labels wrong, 1,00
 
 import numpy as np
 from scipy.stats import norm
-from sklearn.base import clone
+from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
+from sklearn.kernel_approximation import RBFSampler
 from sklearn.neural_network import MLPClassifier
+from sklearn.pipeline import make_pipeline
 
 from sklearn_pate import PATEClassifier
 from sklearn_pate.aggregators import ConfidentGNMax, GNMax, InteractiveGNMax, LNMax
@@ -26,7 +28,7 @@ N_TEACHERS, N_RECORDS, N_CLASSES = 1000, 600_000, 100
 CONFIDENT = ConfidentGNMax(200, sigma1=100.0, sigma2=20.0)
 #: name, the paper's numbers, mechanisms, queries of each
 RUNS = [
-    ("LNMax(0.05 / 4)", "72.4% at 4.3, 4,000 answered", LNMax(0.0125), 4000),
+    ("LNMax(0.05)", "72.4% at 4.3, 4,000 answered", LNMax(0.05), 4000),
     ("GNMax(20)", "", GNMax(20.0), 12_000),
     ("Confident", "75.5% at 2.03 (73.5% at 1.02)", CONFIDENT, 12_000),
     (
@@ -56,6 +58,25 @@ def pairs(images, digits, n, rng, wrong=0.0):
     return np.hstack(sides), true, given
 
 
+class TwoDigits(ClassifierMixin, BaseEstimator):
+    """A classifier for each digit of a pair."""
+
+    def __init__(self, estimator):
+        self.estimator = estimator
+
+    def fit(self, X, y):
+        self.classes_ = np.arange(N_CLASSES)
+        sides = zip(np.hsplit(X, 2), (y // 10, y % 10), strict=True)
+        self.sides_ = [clone(self.estimator).fit(side, digit) for side, digit in sides]
+        return self
+
+    def predict(self, X):
+        left, right = (
+            model.predict(X_) for model, X_ in zip(self.sides_, np.hsplit(X, 2), strict=True)
+        )
+        return 10 * left + right
+
+
 def small(images):
     """7 x 7 means of the images: 49 numbers."""
     return images.reshape(-1, 7, 4, 7, 4).mean(axis=(2, 4)).reshape(-1, 49)
@@ -73,7 +94,12 @@ def stand_in(seeds):
     X_public, y_public, _ = pairs(small(X_test[:5000]), y_test[:5000], 15_000, rng)
     X_held, y_held, _ = pairs(small(X_test[5000:]), y_test[5000:], 10_000, rng)
     ensemble = PATEClassifier(
-        LinearDiscriminantAnalysis(solver="lsqr", shrinkage=0.3),
+        TwoDigits(
+            make_pipeline(
+                RBFSampler(gamma=0.3, n_components=300),
+                LinearDiscriminantAnalysis(solver="lsqr", shrinkage=0.1),
+            )
+        ),
         n_teachers=N_TEACHERS,
         epsilon=None,
         delta=DELTA,
@@ -101,8 +127,8 @@ def stand_in(seeds):
             "teachers": (teachers,),
             "labels right": (np.mean(plurality == y_public),),
         },
-        "linear discriminant analysis as teachers, one ensemble; a network with one hidden layer "
-        "as student; the seed changes queries, noise and student",
+        "a kernel discriminant analysis of each digit as teacher, one ensemble; a network with one "
+        "hidden layer as student; the seed changes queries, noise and student",
         "other data: only the order of the mechanisms can be compared",
     )
     for name, reported, mechanism, n_queries in RUNS:
