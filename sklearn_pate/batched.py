@@ -263,7 +263,7 @@ class BatchedTeachers(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
                 if any(not torch.equal(before[k], v) for k, v in module.named_buffers()):
                     return "buffers change in training, as those of batch normalisation do"
                 device = torch.device(self.estimator.device)  # as it will be done
-                stack = _Stack(networks, [1, 2], device, self.autocast, self.compile)
+                stack = _Stack(networks, [1, 2], device, self.autocast)
                 rows = rows.to(device)
                 labels = torch.zeros(2, len(rows), dtype=torch.int64, device=device)
                 stack.step(torch.stack([rows] * 2), labels, labels + 1.0, 0)
