@@ -43,7 +43,6 @@ DOCS = Path(__file__).parents[2] / "docs"
 def run(name, seeds):
     """All entries of a module, each with the seconds it took."""
     module = importlib.import_module(f".{name}", __package__)
-    title, _, text = module.__doc__.partition("\n")
     done, start = [], time.monotonic()
     try:
         for entry in module.entries(seeds):
@@ -54,8 +53,6 @@ def run(name, seeds):
     except MissingError as error:
         done.append(asdict(Entry("", "not run", missing=str(error))) | {"seconds": 0.0})
     return {
-        "title": title.rstrip("."),
-        "text": text.strip(),
         "command": f"python -m benchmarks.papers --only {name} --seeds {len(seeds)}"
         + (f" --first-seed {seeds[0]}" if seeds[0] else ""),
         "machine": machine() | {"device": device()},

@@ -49,7 +49,7 @@ def entries(seeds):
         yield Entry(
             "2017, Appendix B.1",
             name,
-            "a plot: soft labels help where labels are few",
+            "a plot",
             by_seed(rows),
             "50 logistic regressions, kernel logistic student; the seed changes the queries",
             "soft labels cost more: nothing hides behind an argmax, and each sum gets noise"

@@ -1,8 +1,8 @@
 """Laplace against Gaussian noise at equal label accuracy.
 
-The noise of each is the most that leaves that accuracy, in expectation. Gaussian noise
-costs less by the papers' bounds and on any votes; the exact costs of these votes are close. No
-seeds: computed.
+The noise of each is the most that leaves that accuracy, in expectation. Gaussian noise costs less
+by the papers' bounds and on any votes; the exact costs of these votes are close. No seeds:
+computed.
 """
 
 from sklearn_pate.aggregators import GNMax, LNMax, PluralityVote

@@ -1,8 +1,10 @@
 """The page "Results": made from docs/results/*.json and nothing else."""
 
+import ast
 import json
 import math
 import statistics
+from pathlib import Path
 
 from .headline import draw
 
@@ -63,6 +65,13 @@ def duration(entry):
     return f"{seconds:.0f} s" if seconds < 100 else f"{seconds / 60:.0f} min"
 
 
+def heading(name):
+    """Title and text of a section: the module's docstring."""
+    source = (Path(__file__).parent / f"{name}.py").read_text(encoding="utf-8")
+    title, _, text = ast.get_docstring(ast.parse(source)).partition("\n")
+    return {"title": title.rstrip("."), "text": text.strip()}
+
+
 def section(results):
     """One module's heading, text, command and table."""
     machine = results["machine"]
@@ -86,7 +95,11 @@ def section(results):
 def render(docs, names):
     """The page as text; modules that have not run yet are named at its end."""
     files = {name: docs / "results" / f"{name}.json" for name in names}
-    there = [json.loads(file.read_text()) for file in files.values() if file.exists()]
+    there = [
+        json.loads(file.read_text()) | heading(name)
+        for name, file in files.items()
+        if file.exists()
+    ]
     missing = [f"`{name}`" for name, file in files.items() if not file.exists()]
     tail = f"\n\nNot run yet: {', '.join(missing)}.\n" if missing else "\n"
     return HEAD + "\n\n".join(section(results) for results in there) + tail

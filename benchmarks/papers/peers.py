@@ -3,8 +3,8 @@
 diffprivlib's random forest, naive Bayes and logistic regression at the same epsilon (pure, delta
 0; the first two by counts that adding or removing a record changes), trained on the same rows,
 with public bounds. Each row is the best of some columns and parameters by these test scores, as
-ours were chosen; "splines" are the columns of our own teachers. diffprivlib 0.6.6 needs scikit-
-learn below 1.6 and so an environment of its own: `SKLEARN_PATE_PEER` names its Python.
+ours were chosen; "splines" are the columns of our own teachers. diffprivlib 0.6.6 needs
+scikit-learn below 1.6 and so an environment of its own: `SKLEARN_PATE_PEER` names its Python.
 """
 
 import json

@@ -56,6 +56,6 @@ def entries(seeds):
             reported,
             by_seed(rows),
             "250 additive models, one ensemble; GNMax(40); the seed changes queries and noise",
-            "queries depend on earlier labels: the exact epsilon is a reading of the path taken; "
-            "from random rows our student has more than the paper's",
+            "other data and another student; queries depend on earlier labels, so the exact "
+            "epsilon is a reading of the path taken",
         )

@@ -2,8 +2,8 @@
 
 A data-dependent epsilon is private. The 2018 paper publishes it with noise from its smooth
 sensitivity; here that is drawn, at its true price, and beside it stand two that need no such
-release: the cost of any votes, and a private test that the cost stays below a cap (propose-test-
-release).
+release: the cost of any votes, and a private test that the cost stays below a cap
+(propose-test-release).
 """
 
 import functools
@@ -42,7 +42,7 @@ def entries(seeds):
         yield Entry(
             "2018, Section 5 and Appendix",
             f"{name.split('_')[0]}, {n_queries} queries, {spelled(mechanism)}",
-            "sanitised epsilons a few tenths above the bound",
+            "",
             {
                 "sanitised": tuple(published(mechanism, votes, order, scale, s) for s in seeds),
                 "private test": (cap,),

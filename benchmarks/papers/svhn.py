@@ -2,8 +2,8 @@
 
 Needs the files of cropped digits (`train_32x32.mat`, `extra_32x32.mat`, `test_32x32.mat`) in the
 folder `svhn` of $SKLEARN_PATE_DATA; `python -m benchmarks.papers.svhn` fetches them there (2.3
-GB). 250 networks share training and extra images and vote on all test images but the last
-1,000, which score the student.
+GB). 250 networks share training and extra images and vote on all test images but the last 1,000,
+which score the student.
 """
 
 import os
@@ -53,6 +53,10 @@ def load(folder, part):
     return images, content["y"].ravel().astype(int) % 10
 
 
+def told(mechanism, n_queries):
+    return f"{n_queries} asked, {spelled(mechanism)}, delta {DELTA:g}"
+
+
 def layers(width=32):
     from torch import nn
 
@@ -65,8 +69,13 @@ def layers(width=32):
 
 
 def entries(seeds, n_teachers=250, n_held_out=1000, epochs=20, student=None):
-    folder = data("svhn", "SVHN")
-    train, extra, (X_test, y_test) = (load(folder, part) for part in PARTS)
+    try:
+        folder = data("svhn", "SVHN")
+        train, extra, (X_test, y_test) = (load(folder, part) for part in PARTS)
+    except MissingError as error:
+        for source, mechanism, n_queries, reported in RUNS:
+            yield Entry(source, told(mechanism, n_queries), reported, missing=str(error))
+        return
     X, y = (np.concatenate(parts) for parts in zip(train, extra, strict=True))
     X_public = X_test[:-n_held_out]
     ensembles = [skorch_ensemble(layers, n_teachers, s, lr=0.001, epochs=epochs) for s in seeds]
@@ -86,7 +95,7 @@ def entries(seeds, n_teachers=250, n_held_out=1000, epochs=20, student=None):
             found.append({"accuracy": score, "answered": answered} | spent(clf))
         yield Entry(
             source,
-            f"{n_queries} asked, {spelled(mechanism)}, delta {DELTA:g}",
+            told(mechanism, n_queries),
             reported,
             by_seed(found),
             f"{n_teachers} networks, VATClassifier as student; the seed changes all",
