@@ -2,7 +2,8 @@
 
 Each module's entries go to docs/results/<name>.json; docs/results.md and its figure are made from
 those files alone (`--page` makes only them). `--first-seed` runs other seeds and, with `--compare`,
-prints how far their means are from the page's, in the page's own spreads, and writes nothing.
+prints how far their means are from the page's, in the page's own spreads, and writes nothing. All
+modules take some two hours on two cores.
 """
 
 import argparse
@@ -61,12 +62,14 @@ def run(name, seeds):
 
 
 def device():
-    """What the networks are trained on."""
+    """What networks are trained on."""
     try:
         import torch
     except ImportError:
-        return f"CPU, {os.cpu_count()} cores"
-    return torch.cuda.get_device_name() if torch.cuda.is_available() else f"{os.cpu_count()} cores"
+        torch = None
+    if torch is not None and torch.cuda.is_available():
+        return torch.cuda.get_device_name()
+    return f"{os.cpu_count()} cores"
 
 
 def compare(page, rerun):
