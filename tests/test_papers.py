@@ -45,7 +45,7 @@ def test_a_row_tells_mean_spread_and_range():
     text = page.section(results(entry(ours={"accuracy": [0.8, 0.9], "any votes": [1.0, 1.0]})))
     text = text.replace("\N{NO-BREAK SPACE}", " ")
     assert "accuracy: **0.85** ± 0.071 [0.8, 0.9]<br>any votes: **1** |" in text
-    assert "| **student** (2017)<br>s; 2 s.<br>*Differs:* w. | 0.83 |" in text and "`c`" in text
+    assert "| **student** (2017)<br>s; 2 s.<br>*Note:* w. | 0.83 |" in text and "`c`" in text
 
 
 def test_a_row_that_did_not_run_says_what_it_needs():
@@ -107,6 +107,27 @@ def test_columns_for_diffprivlib_keep_their_public_bounds():
     assert np.linalg.norm(found["splines"], axis=1).max() <= 13**0.5
     other = peers.tables(frame.iloc[:10])  # of the row alone: nothing is fitted on the data
     np.testing.assert_array_equal(other["splines"], found["splines"][:10])
+
+
+def test_results_are_not_lost_where_data_are_missing(tmp_path, monkeypatch, capsys):
+    monkeypatch.setenv("SKLEARN_PATE_DATA", str(tmp_path))
+    monkeypatch.setattr(command, "DOCS", tmp_path)
+    monkeypatch.setattr("sys.argv", ["papers", "--only", "composition"])
+    (tmp_path / "results").mkdir()
+    file = tmp_path / "results" / "composition.json"
+    file.write_text(json.dumps(results(entry(ours={"exact": [0.4]}))))
+    before = file.read_text()
+    with pytest.raises(SystemExit, match="composition: left as before"):
+        command.main()
+    assert file.read_text() == before and "0.4" in (tmp_path / "results.md").read_text()
+    assert "composition: needs" in capsys.readouterr().out
+    monkeypatch.setattr("sys.argv", ["papers", "--only", "composition", "--compare"])
+    command.main()
+    assert "not compared" in capsys.readouterr().out
+    file.unlink()
+    monkeypatch.setattr("sys.argv", ["papers", "--only", "composition"])
+    command.main()
+    assert json.loads(file.read_text())["entries"][0]["missing"]
 
 
 # --- Glyph ---------------------------------------------------------------------------------------

@@ -9,8 +9,10 @@ modules take some two hours on two cores.
 import argparse
 import importlib
 import json
+import math
 import os
 import statistics
+import sys
 import time
 from dataclasses import asdict
 from pathlib import Path
@@ -52,6 +54,7 @@ def run(name, seeds):
             print(f"{entry.source}, {entry.what}: {entry.ours or entry.missing}", flush=True)
             start = time.monotonic()
     except MissingError as error:
+        print(f"{name}: needs {error}", flush=True)
         done.append(asdict(Entry("", "not run", missing=str(error))) | {"seconds": 0.0})
     return {
         "command": f"python -m benchmarks.papers --only {name} --seeds {len(seeds)}"
@@ -72,13 +75,22 @@ def device():
     return f"{os.cpu_count()} cores"
 
 
+def n_missing(results):
+    """Number of rows that did not run; those of a whole module count as many."""
+    missing = [entry["what"] for entry in results["entries"] if entry["missing"]]
+    return math.inf if missing == ["not run"] else len(missing)
+
+
 def compare(page, rerun):
     """Print each mean of a rerun beside the page's mean and spread."""
+    if n_missing(rerun) > n_missing(page):
+        print("not compared: rows are missing", flush=True)
+        return
     for old, new in zip(page["entries"], rerun["entries"], strict=True):
         for name, values in old["ours"].items():
             mean, other = statistics.fmean(values), statistics.fmean(new["ours"][name])
             spread = statistics.stdev(values) if len(values) > 1 else 0.0
-            inside = abs(other - mean) <= 2 * spread
+            inside = abs(other - mean) <= max(2 * spread, 1e-6 * abs(mean))
             print(
                 f"{old['what']}, {name}: {mean:.4g} +- {spread:.2g}, rerun {other:.4g}: "
                 f"{'within' if inside else 'NOT within'} two spreads",
@@ -96,16 +108,20 @@ def main():
     args = parser.parse_args()
     folder = DOCS / "results"
     folder.mkdir(exist_ok=True)
-    seeds = range(args.first_seed, args.first_seed + args.seeds)
+    seeds, kept = range(args.first_seed, args.first_seed + args.seeds), []
     for name in () if args.page else args.only:
         file = folder / f"{name}.json"
         results = run(name, seeds)
         if args.compare:
             compare(json.loads(file.read_text()), results)
+        elif file.exists() and n_missing(results) > n_missing(json.loads(file.read_text())):
+            kept.append(name)
         else:
             file.write_text(json.dumps(results, indent=1) + "\n")
     if not args.compare:
         write_page(DOCS, NAMES)
+    if kept:
+        sys.exit(f"{', '.join(kept)}: left as before, where more rows had run")
 
 
 if __name__ == "__main__":

@@ -150,7 +150,7 @@ def stand_in(seeds):
             )
         yield Entry(
             "2018, Figure 5",
-            f"stand-in: {name}, {n_queries} asked, delta {DELTA:g}",
+            f"stand-in: {name}, {np.sum(n_queries):,} asked, delta {DELTA:g}",
             reported,
             by_seed(found),
             "; ".join(map(spelled, mechanism if isinstance(mechanism, list) else [mechanism])),

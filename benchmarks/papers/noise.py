@@ -36,7 +36,7 @@ def entries(seeds):
                 f"{name}, {len(votes):,} queries, label accuracy {plain - loss:.3f}",
                 "a plot: Gaussian noise is better",
                 ours,
-                f"{100 * loss:g} points below the plurality's {plain:.3f}",
+                f"{loss:g} below the plurality's {plain:.3f}",
                 "Gaussian noise wins by the bound and on any votes; by exact cost they are close"
                 if loss == 0.01
                 else "",

@@ -21,9 +21,14 @@ otherwise.
 
 Four epsilons: *bound* is the papers' bound, converted as they did: it depends on the votes, so it
 is private, and it bounds one direction. *Exact* is the cost of the same votes, computed: private
-too. *Any votes* holds whatever the data are: it may be published. *Claimed* is what a paper says
-of a mechanism that does not have it. Time is that of all seeds of a row; what several rows
-share (teachers) is counted in the first of them.
+too. *Any votes* holds whatever the data are: it may be published; it can be below *bound*, whose
+theorem and conversion are looser ([errata](errata.md)). *Claimed* is what a paper says of a
+mechanism that does not have it. Time is that of all seeds of a row; what several rows share
+(teachers) is counted in the first of them.
+
+Rows on "shared votes" read the counts of 250 teachers from a file that is not part of this
+project: `mnist_250_cnn.npz` or `adult_250_random_forest.npz`. The sections on teachers and on Adult
+train such teachers themselves.
 
 ![Accuracy against epsilon on UCI Adult and MNIST](results/headline.svg)
 
@@ -50,9 +55,9 @@ def ours(entry):
 
 
 def told(entry):
-    """What a row is, where it stands in the papers, how ours was made and why it differs."""
+    """What a row is, where it stands in the papers, how ours was made, and a note."""
     source = f" ({entry['source']})" if entry["source"] else ""
-    why = f"*Differs:* {entry['why']}." if entry["why"] else ""
+    why = f"*Note:* {entry['why']}." if entry["why"] else ""
     made = f"{entry['setting']}; {duration(entry)}." if entry["ours"] else entry["setting"]
     return "<br>".join(filter(None, (f"**{entry['what']}**{source}", made, why)))
 

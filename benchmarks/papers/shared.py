@@ -54,7 +54,8 @@ def data(name, what):
 
 def stored_votes(name):
     """Vote counts and true labels of 250 teachers: "mnist_250_cnn" or "adult_250_random_forest"."""
-    with np.load(data("votes", "vote counts of 250 teachers") / f"{name}.npz") as file:
+    folder = data("votes", f"`{name}.npz` (arrays `votes` and `y_test`: counts of 250 teachers)")
+    with np.load(folder / f"{name}.npz") as file:
         return file["votes"], file["y_test"]
 
 

@@ -17,7 +17,7 @@ STUDENT = "VATClassifier with RandomAffine"
 RUNS = [
     ("2017, Figure 4", LNMax(gamma=0.05), 100, "98.0% at 2.04 (bound)"),
     ("2017, Figure 4", LNMax(gamma=0.05), 1000, "98.1% at 8.03 (bound)"),
-    ("2017, Figure 4", GNMax(sigma=40.0), 100, ""),
+    ("", GNMax(sigma=40.0), 100, ""),
     (
         "2018, Figure 5",
         ConfidentGNMax(threshold=200, sigma1=150.0, sigma2=40.0),

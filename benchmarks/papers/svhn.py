@@ -24,11 +24,16 @@ from .shared import Entry, by_seed, data, skorch_ensemble, spelled
 SOURCE = "http://ufldl.stanford.edu/housenumbers"
 PARTS = ("train", "extra", "test")
 DELTA = 1e-6
+NOTE = "the 2018 paper's threshold is 300 of 250 votes, which the estimator refuses: 250 here"
 RUNS = [
     ("2017, Figure 4", LNMax(gamma=0.05), 500, "82.72% at 5.04 (bound)"),
     ("2017, Figure 4", LNMax(gamma=0.05), 1000, "90.66% at 8.19 (bound)"),
-    # the paper's threshold is 300 of 250 teachers; the estimator refuses that
-    ("2018, Figure 5", ConfidentGNMax(250, sigma1=200.0, sigma2=40.0), 8500, "91.7% at 5.34"),
+    (
+        "2018, Figure 5",
+        ConfidentGNMax(250, sigma1=200.0, sigma2=40.0),
+        8500,
+        "91.7% at 5.34 (4.96 in public code)",
+    ),
 ]
 
 
@@ -74,7 +79,9 @@ def entries(seeds, n_teachers=250, n_held_out=1000, epochs=20, student=None):
         train, extra, (X_test, y_test) = (load(folder, part) for part in PARTS)
     except MissingError as error:
         for source, mechanism, n_queries, reported in RUNS:
-            yield Entry(source, told(mechanism, n_queries), reported, missing=str(error))
+            yield Entry(
+                *(source, told(mechanism, n_queries), reported), why=NOTE, missing=str(error)
+            )
         return
     X, y = (np.concatenate(parts) for parts in zip(train, extra, strict=True))
     X_public = X_test[:-n_held_out]
@@ -99,6 +106,7 @@ def entries(seeds, n_teachers=250, n_held_out=1000, epochs=20, student=None):
             reported,
             by_seed(found),
             f"{n_teachers} networks, VATClassifier as student; the seed changes all",
+            NOTE,
         )
 
 
