@@ -223,17 +223,18 @@ class BatchedTeachers(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         steps = [member.n_steps for member in members]
         stack = _Stack(networks, steps, device, self.autocast, self.compile)
         first = np.cumsum([0, *(len(member.y) for member in members[:-1])])
-        # It stays where it is: what a GPU must hold is then the same for any data
         X, y = (torch.cat([getattr(m, of) for m in members if m.network]) for of in "Xy")
+        if device.type == "cuda" and X.nbytes + y.nbytes <= _room(device):
+            X, y = X.to(device), y.to(device)
         states = [member.state for member in members]
         batch_size = known.loader.batch_size
         for epoch in range(self.estimator.max_epochs):
-            rows, weight = _epoch(members, states, first, batch_size)
+            rows, weight = map(torch.from_numpy, _epoch(members, states, first, batch_size))
+            rows, weight = rows.to(X.device), weight.to(device)
             with _seeded(hash((members[0].seed, epoch)), device):
-                for step in range(rows.shape[1]):
-                    chosen, mask = (torch.from_numpy(of[:, step]) for of in (rows, weight))
-                    batch = X[chosen], y[chosen], mask
-                    stack.step(*(part.to(device) for part in batch), step)
+                for k in range(rows.shape[1]):
+                    batch = X[rows[:, k]], y[rows[:, k]]
+                    stack.step(*(part.to(device) for part in batch), weight[:, k], k)
         queries, n_rows = torch.from_numpy(np.array(X_query)).to(device), known.n_rows(len(X_query))
         if device.type == "cuda":
             n_rows = max(n_rows, _ROWS_ON_GPU)
@@ -419,16 +420,22 @@ class _Stack:
         return own | {name: value[i] for name, value in self.buffers.items()}
 
 
+def _room(device):
+    """Bytes of a GPU for the rows of teachers; were there more, they stay where they are.
+
+    They are kept free whatever the rows: what fits, and what fails, is then the same for any data.
+    """
+    return torch.cuda.get_device_properties(device).total_memory // 8
+
+
 def _fits(network, rows, size, device):
-    """Whether a step of so many networks fits into memory, with room to spare."""
+    """Whether a step of so many networks fits into memory, with room for rows and to spare."""
     try:
+        room = torch.empty(2 * _room(device), dtype=torch.int8, device=device)
         stack = _Stack([network] * size, [1] * size, device)
         labels = torch.zeros(2, size, len(rows), dtype=torch.int64, device=device)
         stack.step(rows.expand(size, *rows.shape), labels[0], labels[1] + 1.0, 0)
-        spare = torch.empty(
-            torch.cuda.memory_allocated(device) // 2, dtype=torch.int8, device=device
-        )
-        del spare
+        del room
     except torch.cuda.OutOfMemoryError:
         return False
     return True

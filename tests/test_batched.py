@@ -371,6 +371,62 @@ def test_what_fails_on_the_device_is_found_before_teachers_train():
         assert _batched([network(device="cuda")], X, X_PUBLIC, None) is None
 
 
+@pytest.mark.parametrize(
+    "settings",
+    [
+        *({"optimizer": optimizer} for optimizer in batched._ELEMENTWISE),
+        {"criterion": nn.NLLLoss},
+        {"criterion__weight": torch.ones(10)},
+    ],
+    ids=lambda settings: " ".join(getattr(v, "__name__", k) for k, v in settings.items()),
+)
+def test_all_of_a_step_is_on_the_teachers_device(settings):
+    device = torch.device("meta")  # has no numbers, and refuses to meet another device
+    with pytest.raises(RuntimeError, match="not on the expected device"):
+        torch.ones(2, device=device) + torch.ones(2)
+    networks = [batched._initialized(network(Frozen, **settings)) for _ in range(3)]
+    stack = batched._Stack(networks, [1, 2, 2], device)
+    labels = torch.zeros(3, 8, dtype=torch.int64, device=device)
+    for k in range(2):
+        stack.step(torch.zeros(3, 8, 64, device=device), labels, labels + 1.0, k)
+    assert {value.device for value in stack.state(2).values()} == {device}
+
+
+def test_rows_are_where_there_is_room_for_them(monkeypatch):
+    trained, moved = [], []
+
+    def step(self, X, y, mask, k, step=batched._Stack.step):
+        trained.append((X.sum().item(), y.sum().item(), mask.sum().item()))
+        step(self, X, y, mask, k)
+
+    class GPU:
+        type = "cuda"
+
+    def to(self, where, *args, to=torch.Tensor.to):
+        if where is GPU:
+            moved.append(self.nbytes)
+        return to(self, "cpu" if where is GPU else where, *args)
+
+    def train(room):
+        monkeypatch.setattr(batched, "_room", lambda device: room)
+        moved.clear()
+        trained.clear()
+        net = network(mlp)
+        parts = [(i, clone(net), i, X[i::4], Y[i::4]) for i in range(4)]
+        members = [batched._Member.of(*part) for part in parts]
+        with monkeypatch.context() as patched:
+            patched.setattr(torch, "device", lambda _: GPU)
+            list(BatchedTeachers(net)._train_stack(members, X_PUBLIC, False, False))
+        return list(trained), max(moved)
+
+    monkeypatch.setattr(torch.Tensor, "to", to)
+    monkeypatch.setattr(nn.Module, "to", lambda self, where: self)
+    monkeypatch.setattr(batched, "_seeded", lambda seed, device: torch.random.fork_rng([]))
+    (there, most), (here, less) = train(X.nbytes + Y.nbytes), train(X.nbytes + Y.nbytes - 1)
+    assert there == here
+    assert most == X.nbytes > less
+
+
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU")
 def test_on_a_gpu_as_on_a_cpu():
     one = poll(network(cnn))
