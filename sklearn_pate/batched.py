@@ -32,10 +32,11 @@ class BatchedTeachers(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
     """A skorch network whose copies, as the teachers of a `PATEClassifier`, are trained together.
 
     ``PATEClassifier(BatchedTeachers(network))`` stacks the parameters of many teachers and takes
-    each step for all of them at once (`torch.func.vmap`), in this process: on a GPU that would be
-    idle most of the time with one small network, many times faster. Teachers have the seeds, the
-    initial weights and the batches that they would have one by one; votes agree but for rounding
-    in float32, and for layers that draw random numbers, dropout for instance, which draw others.
+    each step for all of them at once (`torch.func.vmap`), in this process: one small network would
+    leave a GPU idle most of the time. Teachers have the seeds, the initial weights and the batches
+    that they would have one by one; votes agree but for rounding in float32, and for layers that
+    draw random numbers, dropout for instance, which draw others. ``python -m benchmarks --only
+    batched`` measures what it gains on a machine.
 
     A skorch network with ``device="cuda"`` is trained in this way without being asked. What cannot
     be batched is trained one by one, after one warning that says why: batch normalisation and other
