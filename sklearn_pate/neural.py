@@ -439,7 +439,8 @@ class _SemiSupervisedNet(NeuralNet):
         if training:
             return _Batches(dataset.X, dataset.y, self.batch_size, self.unlabeled_batch_size)
         # not a DataLoader, which draws from torch's random numbers even if it does not shuffle
-        return ((part, None) for part in torch.from_numpy(dataset.X).split(1024))
+        X = dataset.X  # a copy of each part: torch warns of arrays that are read-only
+        return ((torch.from_numpy(np.array(X[i : i + 1024])), None) for i in range(0, len(X), 1024))
 
     def on_train_begin(self, *args, **kwargs):
         """Forget the steps of an earlier training."""

@@ -4,6 +4,7 @@ import copy
 import pickle
 import subprocess
 import sys
+import warnings
 from functools import partial
 
 import numpy as np
@@ -193,6 +194,19 @@ def test_own_generators_and_modules_without_features():
         SSGANClassifier(generator=nn.Linear(5, 3), noise_dim=5, max_epochs=1).fit(MOONS, FEW)
     with pytest.raises(ValueError, match="torch.nn.Linear"):
         SSGANClassifier(nn.BatchNorm1d(2), max_epochs=1).fit(MOONS, FEW)
+
+
+@pytest.mark.parametrize("kind", BOTH)
+def test_rows_that_are_read_only_are_taken_without_a_warning(kind):
+    X, labels = DIGITS[:200].copy(), np.where(np.arange(200) < 50, DIGITS_Y[:200], -1)
+    X.flags.writeable = False
+    torch.set_warn_always(True)
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            kind(max_epochs=1, random_state=0).fit(X, labels).predict(X)
+    finally:
+        torch.set_warn_always(False)
 
 
 @pytest.mark.parametrize("kind", BOTH)
