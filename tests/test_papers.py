@@ -1,6 +1,8 @@
 """The papers' results: the page is made from files, and scripts for absent data work on others."""
 
 import json
+import re
+import statistics
 from pathlib import Path
 
 import numpy as np
@@ -39,6 +41,25 @@ def test_the_page_is_what_the_files_say():
     assert (DOCS / "results.md").read_text(encoding="utf-8") == page.render(DOCS, NAMES)
     shown = {file.stem for file in (DOCS / "results").glob("*.json")}
     assert shown <= set(NAMES) and len(shown) >= 10
+
+
+def test_the_readme_has_numbers_of_the_page():
+    shown = []
+    for name in ("adult", "students"):
+        for done in json.loads((DOCS / "results" / f"{name}.json").read_text())["entries"]:
+            ours = done["ours"]
+            if "bound" in ours:
+                mean, spread = (
+                    statistics.fmean(ours["accuracy"]),
+                    statistics.stdev(ours["accuracy"]),
+                )
+                epsilons = (ours.get(of) for of in ("bound", "exact", "any votes"))
+                cells = (f"{statistics.fmean(of):.2f}" if of else "" for of in epsilons)
+                shown.append([f"{mean:.3f} ± {spread:.3f}", *cells])
+    rows = re.findall(r"^\| \.\.\. (.*) \|$", (DOCS.parent / "README.md").read_text(), re.M)
+    assert len(rows) == 9
+    for row in rows:
+        assert [cell.strip() for cell in row.split("|")][1:] in shown
 
 
 def test_a_row_tells_mean_spread_and_range():
