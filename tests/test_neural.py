@@ -204,9 +204,12 @@ def test_rows_that_are_read_only_are_taken_without_a_warning(kind):
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("error")
-            kind(max_epochs=1, random_state=0).fit(X, labels).predict(X)
+            voted = kind(max_epochs=1, random_state=0).fit(X, labels).predict(X)
     finally:
         torch.set_warn_always(False)
+    assert np.array_equal(
+        voted, kind(max_epochs=1, random_state=0).fit(X.copy(), labels).predict(X)
+    )
 
 
 @pytest.mark.parametrize("kind", BOTH)
