@@ -466,7 +466,8 @@ def _run(tasks, n_tasks, n_jobs):
     settings = {
         "n_jobs": n_jobs,
         # joblib's own batches of quick tasks grow without limit, and with them what waits in memory
-        "batch_size": (batch_size := min(max(n_tasks // (32 * workers), 1), 16)),
+        # and how long a worker waits for another's last batch
+        "batch_size": (batch_size := min(max(n_tasks // (128 * workers), 1), 16)),
         # and it would leave large parts, private data, in files until the end
         "max_nbytes": None,
     }
