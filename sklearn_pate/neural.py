@@ -420,8 +420,11 @@ class RandomAffine(nn.Module):
         cos, sin = angle.cos() * size, angle.sin() * size
         across = torch.stack([cos, uniform(self.shear) - sin, uniform(2 * self.shift)], dim=1)
         down = torch.stack([sin, cos, uniform(2 * self.shift)], dim=1)
-        grid = F.affine_grid(torch.stack([across, down], dim=1), X.shape, align_corners=False)
-        return F.grid_sample(X, grid, align_corners=False)
+        # F.affine_grid, in steps that torch.func.vmap knows: teachers may be trained together
+        y, x = (torch.linspace(-1, 1, n, device=X.device) * (n - 1) / n for n in X.shape[2:])
+        points = torch.stack(torch.broadcast_tensors(x, y[:, None], torch.ones_like(x)), dim=-1)
+        grid = points.flatten(0, 1) @ torch.stack([across, down], dim=2)
+        return F.grid_sample(X, grid.unflatten(1, points.shape[:2]), align_corners=False)
 
 
 # --- training ----------------------------------------------------------------------------------

@@ -28,6 +28,7 @@ from torch import nn  # noqa: E402
 
 from sklearn_pate import batched  # noqa: E402
 from sklearn_pate.batched import BatchedTeachers  # noqa: E402
+from sklearn_pate.neural import RandomAffine  # noqa: E402
 
 DIGITS, DIGITS_Y = load_digits(return_X_y=True)
 DIGITS = (DIGITS / 16).astype(np.float32)
@@ -184,8 +185,14 @@ def test_images():
     )
 
 
-def test_dropout_draws_other_numbers_and_learns_as_well():
-    net = network(dropping, max_epochs=20)
+def moving():
+    return nn.Sequential(nn.Unflatten(1, (1, 8, 8)), RandomAffine(shift=0.02), nn.Flatten(), mlp())
+
+
+@pytest.mark.filterwarnings("error")  # torch warns of what it would do one by one
+@pytest.mark.parametrize("module", [dropping, moving])
+def test_random_layers_draw_other_numbers_and_learn_as_well(module):
+    net = network(module, max_epochs=20)
     right = [
         np.mean([t.predict(X_PUBLIC) == DIGITS_Y[1200:1500] for t in votes.teachers])
         for votes in (poll(net), poll(BatchedTeachers(net)), poll(BatchedTeachers(net)))
