@@ -58,8 +58,8 @@ X_public, X_test, y_public, y_test = X_all[:9000], X_all[9000:], y_all[:9000], y
 # %%
 # Teachers: any skorch network
 # ----------------------------
-# 240 images are few, so each is changed a little whenever it is shown. With group normalisation, other
-# than with batch normalisation, a GPU can train all networks together.
+# 240 images are few, so each is changed a little whenever it is shown. With group normalisation,
+# other than with batch normalisation, a GPU can train all networks together.
 def layers(width=16):
     return nn.Sequential(
         RandomAffine(),

@@ -24,7 +24,7 @@ _ELEMENTWISE = (
     *(torch.optim.Adagrad, torch.optim.Adadelta, torch.optim.Adamax),
     *(torch.optim.NAdam, torch.optim.RAdam),
 )
-#: Rows at a time when a network votes on a GPU; elsewhere as many as it would take itself.
+#: Most rows at a time when a network votes on a GPU; elsewhere as many as it would take itself.
 _ROWS_ON_GPU = 2**13
 
 
@@ -52,8 +52,8 @@ class BatchedTeachers(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
     max_teachers : int, default=None
         Teachers trained together at most; None is 256 on a GPU and 16 else. Halved until a step on
         public rows fits into the GPU's memory.
-    autocast : {"bfloat16", "float16"}, default=None
-        Precision of the forward pass, see `torch.autocast`; parameters stay as they are.
+    autocast : {"bfloat16"}, default=None
+        Precision of the forward pass, see `torch.autocast`; parameters and losses stay as they are.
     compile : bool, default=False
         Whether to use `torch.compile`: worth its half minute for long training on a GPU.
 
@@ -237,8 +237,8 @@ class BatchedTeachers(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
                     batch = X[rows[:, k]], y[rows[:, k]]
                     stack.step(*(part.to(device) for part in batch), weight[:, k], k)
         queries, n_rows = torch.from_numpy(np.array(X_query)).to(device), known.n_rows(len(X_query))
-        if device.type == "cuda":
-            n_rows = max(n_rows, _ROWS_ON_GPU)
+        if device.type == "cuda":  # no more than a step took
+            n_rows = max(n_rows, min(_ROWS_ON_GPU, len(members) * batch_size))
         for i, member in enumerate(members):
             if not member.network:
                 yield member.key, None, None
@@ -252,20 +252,20 @@ class BatchedTeachers(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         try:
             some = np.linspace(0, len(X_query) - 1, 8).astype(int)
             rows = torch.from_numpy(X_query[some])
-            with _seeded(0, torch.device("cpu")):
+            device = torch.device(self.estimator.device)
+            with _seeded(0, device):
                 networks = [_initialized(clone(self.estimator)) for _ in range(2)]
                 module = networks[0].module_.train()
                 before = copy.deepcopy(dict(module.named_buffers()))
                 first = []
                 for batch in (rows, rows[[0] * len(rows)]):
-                    torch.manual_seed(0)
+                    torch.default_generator.manual_seed(0)
                     first.append(module(batch)[0])
                 if not torch.allclose(*first, rtol=1e-4, atol=1e-6):
                     return "rows of a batch influence each other, as in batch normalisation"
                 if any(not torch.equal(before[k], v) for k, v in module.named_buffers()):
                     return "buffers change in training, as those of batch normalisation do"
-                device = torch.device(self.estimator.device)  # as it will be done
-                stack = _Stack(networks, [1, 2], device, self.autocast)
+                stack = _Stack(networks, [1, 2], device, self.autocast)  # as it will be done
                 rows = rows.to(device)
                 labels = torch.zeros(2, len(rows), dtype=torch.int64, device=device)
                 stack.step(torch.stack([rows] * 2), labels, labels + 1.0, 0)
@@ -360,7 +360,11 @@ class _Stack:
         self.module = copy.deepcopy(network.module_).to(device)
         self.criterion = copy.deepcopy(network.criterion_).to(device)
         self.criterion.reduction = "none"
-        self.forward = vmap(self._forward, in_dims=0, randomness="different")
+        module = self.module  # not self, so that memory is free as soon as nobody needs the stack
+        self.forward = vmap(
+            lambda params, buffers, X: functional_call(module, (params, buffers), (X,)),
+            randomness="different",
+        )
         if compile:
             self.forward = torch.compile(self.forward)
         self.cast = contextlib.nullcontext()
@@ -369,29 +373,29 @@ class _Stack:
 
     def _stacked(self, tensors):
         return {
-            name: torch.stack([own[name].detach() for own in tensors])
-            .to(self.device)
-            .requires_grad_(first.requires_grad)
+            name: torch.stack(
+                [own[name].detach().to(self.device) for own in tensors]
+            ).requires_grad_(first.requires_grad)
             for name, first in tensors[0].items()
         }
-
-    def _forward(self, params, buffers, X):
-        return functional_call(self.module, (params, buffers), (X,))
 
     def step(self, X, y, mask, k):
         """Take step `k` of an epoch, with those that have as many; rows of mask 0 do not count."""
         self.module.train()
         for _, _, optimizer in self.groups:
             optimizer.zero_grad()
-        params = {
-            name: torch.cat([own[name] for _, own, _ in self.groups])[self.order]
-            for name in self.groups[0][1]
-        }
+        params = self.groups[0][1]
+        if len(self.groups) > 1:
+            params = {
+                name: torch.cat([own[name] for _, own, _ in self.groups])[self.order]
+                for name in params
+            }
         with self.cast:
             output = self.forward(params, self.buffers, X).flatten(0, 1)
-            if isinstance(self.criterion, nn.NLLLoss):  # as skorch does
-                output = torch.log(output + torch.finfo(output.dtype).eps)
-            losses = self.criterion(output, y.flatten()).view(mask.shape)
+        output = output.to(torch.promote_types(output.dtype, torch.float32))
+        if isinstance(self.criterion, nn.NLLLoss):  # as skorch does
+            output = torch.log(output + torch.finfo(output.dtype).eps)
+        losses = self.criterion(output, y.flatten()).view(mask.shape)
         if self.criterion.weight is not None:  # a mean with weights is divided by their sum
             total = (mask * self.criterion.weight[y]).sum(dim=1)
         else:
@@ -418,7 +422,9 @@ class _Stack:
     def state(self, i):
         group, k = self.place[i]
         own = {name: value[k].detach() for name, value in self.groups[group][1].items()}
-        return own | {name: value[i] for name, value in self.buffers.items()}
+        own |= {name: value[i] for name, value in self.buffers.items()}
+        # copies: how a view lies in memory, which may decide how a GPU rounds, goes by all members
+        return {name: value.clone() for name, value in own.items()}
 
 
 def _room(device):
@@ -437,7 +443,7 @@ def _fits(network, rows, size, device):
         labels = torch.zeros(2, size, len(rows), dtype=torch.int64, device=device)
         stack.step(rows.expand(size, *rows.shape), labels[0], labels[1] + 1.0, 0)
         del room
-    except torch.cuda.OutOfMemoryError:
+    except RuntimeError:  # an OutOfMemoryError, or another of a library that lacks room
         return False
     return True
 
@@ -470,9 +476,14 @@ def _draw():
 @contextlib.contextmanager
 def _seeded(seed, device):
     """Torch's random numbers from a seed, for the time being."""
-    with torch.random.fork_rng([device] if device.type == "cuda" else []):
-        torch.manual_seed(seed)
-        yield
+    if device.type == "cpu":
+        with torch.random.fork_rng([]):
+            torch.default_generator.manual_seed(seed)  # `torch.manual_seed` is for GPUs as well
+            yield
+    else:
+        with torch.random.fork_rng(range(torch.cuda.device_count())):
+            torch.manual_seed(seed)
+            yield
 
 
 def _why_not(network):

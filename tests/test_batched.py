@@ -4,9 +4,11 @@ In float32 a sum depends on the order of its terms, so weights agree within 1e-4
 and a vote may differ where a teacher is that undecided; here none does.
 """
 
+import gc
 import pickle
 import traceback
 import warnings
+import weakref
 
 import numpy as np
 import pytest
@@ -250,11 +252,14 @@ def test_teachers_start_from_weights_of_their_own():
     assert all(not torch.equal(first[0], other) for other in first[1:])
 
 
-def test_the_callers_random_numbers_are_left_alone(capsys):
-    state = torch.random.get_rng_state()
+def test_the_callers_random_numbers_are_left_alone(capsys, monkeypatch):
+    state, on_gpu = torch.random.get_rng_state(), []
+    monkeypatch.setattr(torch.cuda, "manual_seed_all", on_gpu.append)
     poll(BatchedTeachers(network(verbose=1)))
     assert torch.equal(state, torch.random.get_rng_state())
-    assert capsys.readouterr().out == ""
+    assert capsys.readouterr().out == "" and not on_gpu
+    torch.manual_seed(0)
+    assert on_gpu == [0]
 
 
 def test_autocast_is_less_precise_and_no_worse():
@@ -336,6 +341,30 @@ def test_half_as_many_when_memory_does_not_suffice(monkeypatch):
     monkeypatch.setattr(batched, "_fits", fits)
     assert OnGPU(network(), max_teachers=12)._fitting(X_PUBLIC) == 3
     assert tried == [12, 6, 3]
+
+
+@pytest.mark.parametrize("error", [torch.cuda.OutOfMemoryError, RuntimeError])
+def test_a_step_that_fails_is_one_too_many_and_leaves_nothing(error, monkeypatch):
+    stacks = []
+
+    def step(self, *args, taken=batched._Stack.step):
+        stacks.append(weakref.ref(self))
+        taken(self, *args)
+        if len(self.place) > 3:
+            raise error
+
+    monkeypatch.setattr(batched._Stack, "step", step)
+    monkeypatch.setattr(batched, "_room", lambda device: 1)
+    net, rows = batched._initialized(network()), torch.from_numpy(X_PUBLIC[:16])
+    gc.disable()  # memory is to be free at once
+    try:
+        fit = [batched._fits(net, rows, size, torch.device("cpu")) for size in (4, 3)]
+        poll(BatchedTeachers(network(max_epochs=1), max_teachers=3))
+        alive = [stack for stack in stacks if stack() is not None]
+    finally:
+        gc.enable()
+    assert fit == [False, True]
+    assert len(stacks) > 6 and not alive
 
 
 class Failing(nn.Linear):
