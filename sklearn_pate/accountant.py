@@ -3,7 +3,7 @@
 import math
 import warnings
 from dataclasses import dataclass, field, replace
-from decimal import ROUND_CEILING, Decimal
+from decimal import ROUND_CEILING, Context, Decimal
 from functools import reduce
 from numbers import Integral
 
@@ -108,7 +108,8 @@ class PrivacySpent:
 
 
 def _rounded_up(epsilon):
-    text = f"{Decimal(repr(float(epsilon))).quantize(Decimal('0.001'), ROUND_CEILING):f}"
+    exact = Decimal(repr(float(epsilon)))
+    text = f"{exact.quantize(Decimal('0.001'), ROUND_CEILING, Context(prec=400)):f}"
     return text.rstrip("0").rstrip(".")
 
 

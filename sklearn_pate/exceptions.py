@@ -35,7 +35,7 @@ class PrivacyTestError(ValueError):
 
 
 class TeacherError(ValueError, TypeError):
-    """A teacher failed; the text is its own, with every quoted string and number masked.
+    """A teacher failed; of its own error's text, which may quote records, only known phrases.
 
     It is both a ValueError and a TypeError because the teacher's error may have been either.
     """

@@ -561,7 +561,7 @@ class _PrivateSearch(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
                 estimator.set_params(epsilon=epsilon)
         plans, known = [], {}
         for _, estimator in candidates:
-            key = _fingerprint(estimator, _NOT_PLANNED)
+            key = _fingerprint(estimator, _NOT_PLANNED - {"epsilon"})
             if key in known:  # its noise and queries, so that they are not calibrated again
                 _fix(estimator, known[key])
             plans.append(estimator.plan(**given))

@@ -285,7 +285,7 @@ def test_what_teachers_say_stays_on_the_workers(client, tmp_path, capfd, caplog)
     client.run(write_to, str(said))
     client.run(print, "heard", flush=True)
     votes_of(Chatty())
-    with pytest.raises(TeacherError, match="failed: ValueError: bad row '...'") as caught:
+    with pytest.raises(TeacherError, match="failed: ValueError: its text may quote") as caught:
         votes_of(Failing())
     logs = [*client.get_worker_logs().values(), client.get_scheduler_logs()]
     out, err = capfd.readouterr()

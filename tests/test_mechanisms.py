@@ -3,6 +3,7 @@
 import itertools
 import math
 
+import mpmath
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -333,6 +334,17 @@ def test_stables_threshold_fails_as_seldom_as_it_says():
     # below the sum of the paper's two bounds
     paper = on_threshold * math.log(3 / 0.05) + on_lead * math.log(5 / 0.05)
     assert stable.stability_needed(5) < 0.9 * paper
+
+
+@pytest.mark.parametrize("failure", [1e-6, 1e-30, 1e-60, 1e-100, 1e-300])
+def test_stables_threshold_fails_as_seldom_as_a_closed_form_says(failure):
+    stable = StableArgmax(1.0, max_unstable=1, failure_probability=failure)
+    on_threshold, on_lead = map(mpmath.mpf, stable._scales())
+    bar = mpmath.mpf(stable.stability_needed(1))
+    # the chance that the difference of two Laplace variables exceeds the bar
+    tails = [scale**2 * mpmath.exp(-bar / scale) for scale in (on_lead, on_threshold)]
+    rate = (tails[0] - tails[1]) / (on_lead**2 - on_threshold**2) / 2
+    assert 0.8 * failure < rate <= failure
 
 
 def test_stable_stops_after_its_runs_and_pays_once_for_all():

@@ -476,6 +476,20 @@ def test_cost_of_a_search_is_that_of_its_parts():
     assert found.privacy_spent_.epsilon == pytest.approx(expected, rel=1e-3)
 
 
+def test_candidates_may_differ_in_epsilon():
+    X, y, X_public = data()
+    X_val, y_val, _ = data(200, seed=1)
+    clf = PATEClassifier(GaussianNB(), n_teachers=50, classes=[0, 1], n_queries=20)
+    spent = [
+        search({"epsilon": grid}, clf=clf, epsilon=None)
+        .fit(X, y, X_public, X_val=X_val, y_val=y_val)
+        .privacy_spent_.epsilon
+        for grid in ([2.0], [2.0, 10.0], [10.0, 2.0], [10.0])
+    ]
+    assert spent[1] == pytest.approx(spent[2])  # each with its own noise, in any order
+    assert 1.5 * spent[0] < spent[1] < spent[3]
+
+
 def test_noise_of_a_private_score_costs_no_more_than_a_trial():
     X, y, X_public = data()
     public = search(epsilon=None).fit(X, y, X_public, X_val=X[:50], y_val=y[:50])

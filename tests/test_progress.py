@@ -150,6 +150,7 @@ def test_diagram_shows_teachers_aggregator_student_and_the_guarantee():
         (0.98000001, "e^0.981"),
         (2.0, "e^2"),
         (1e-7, "e^0.001"),
+        (1e30, f"e^1{'0' * 30}"),
     ],
     ids=lambda value: str(value),
 )

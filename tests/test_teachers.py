@@ -27,7 +27,7 @@ from sklearn.tree import DecisionTreeClassifier
 
 from sklearn_pate import PATEClassifier
 from sklearn_pate.exceptions import TeacherError
-from sklearn_pate.teachers import Sites, _masked, collect_votes, set_seeds
+from sklearn_pate.teachers import Sites, _told, collect_votes, set_seeds
 
 rng = np.random.default_rng(0)
 X = rng.normal(size=(240, 4))
@@ -213,12 +213,12 @@ class Failing(Teacher):
 
 
 @pytest.mark.parametrize("n_jobs", [1, 2])
-def test_a_failing_teacher_names_itself_and_masks_its_text(n_jobs):
-    bad = Failing("could not convert 'Zanzibar' or \"Mrs O'Hara\" (age 47.25) in `x`\nAnna 3")
+def test_a_failing_teacher_names_itself_and_withholds_its_text(n_jobs):
+    bad = Failing('could not convert Zanzibar or "Mrs O\'Hara" (age 47.25) in `x`\nAnna 3')
     with pytest.raises(TeacherError) as caught:
         votes_of(bad, n_jobs=n_jobs)
     text = str(caught.value)
-    assert text.startswith("teacher ") and "failed: ValueError: could not convert '...'" in text
+    assert text.startswith("teacher ") and "failed: ValueError: its text may quote records" in text
     for secret in ("Zanzibar", "Hara", "47", "Anna"):
         assert secret not in text
     assert caught.value.__cause__ is None or "Zanzibar" not in str(caught.value.__cause__)
@@ -226,29 +226,17 @@ def test_a_failing_teacher_names_itself_and_masks_its_text(n_jobs):
 
 
 @pytest.mark.parametrize(
-    ("text", "masked"),
+    ("text", "told"),
     [
-        (
-            "float() argument must be a string or a real number, not 'dict'",
-            "float() argument must be a string or a real number, not '...'",
-        ),
-        (
-            "could not convert string to float: b'SECRET'",
-            "could not convert string to float: '...'",
-        ),
-        ("'it' and 'that' don't", "'...' don't"),
-        ("\"Mrs O'Hara\" and 'O'Hara'", "\"...\" and '...'"),
-        ("an open 'SECRET", "an open '...'"),
-        ("new category (SECRET) in [SECRET, b]", "new category (...) in [...]"),
-        ("f(SECRET, 'x')", "f(...)"),
-        ("“SECRET” «SECRET»", "“...” «...»"),
-        ("don't use 3 of x17 at 1e-5", "don't use * of * at *"),
-        ("first\nSECRET", "first"),
-        ("", ""),
+        ("could not convert string to float: b'SECRET'", "could not convert string to float"),
+        ("SECRET\nInput X contains NaN. SECRET", "Input X contains NaN"),
+        ("unable to parse: deceased, SECRET", "its text may quote records and is withheld"),
+        ("", "its text may quote records and is withheld"),
     ],
 )
-def test_masks(text, masked):
-    assert _masked(ValueError(text)) == f"ValueError: {masked}"
+def test_what_is_told_of_an_error(text, told):
+    said = _told(ValueError(text))
+    assert said.startswith(f"ValueError: {told}") and "SECRET" not in said
 
 
 SECRET = "xanthippe"  # named, so that tracebacks show the name and not the text

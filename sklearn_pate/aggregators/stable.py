@@ -141,7 +141,8 @@ class StableArgmax(Aggregator):
         on_threshold, on_lead = self._scales()
         # Upper bounds on the chance that the largest of the noises exceeds a value: b for the
         # thresholds', on a grid, and tau - b for the leads'
-        b = np.linspace(0, 60 * on_threshold, 4001)
+        many = max(60, 2 * math.log(self.max_unstable / self.failure_probability))
+        b = np.linspace(0, many * on_threshold, 4001)
         beyond = np.minimum(1, self.max_unstable * np.exp(-b / on_threshold) / 2)
         mass = np.concatenate([[1 - beyond[0]], -np.diff(beyond), beyond[-1:]])
 
@@ -151,6 +152,8 @@ class StableArgmax(Aggregator):
             return mass @ np.where(rest > 0, np.minimum(1, alone), 1)
 
         low, high = 0.0, 100 * (on_threshold + on_lead)
+        while failure(high) > self.failure_probability:
+            high *= 2
         while high - low > 1e-6 * high:
             middle = (low + high) / 2
             fits = failure(middle) <= self.failure_probability

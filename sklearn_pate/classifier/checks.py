@@ -16,6 +16,7 @@ from ..rdp import as_array
 __all__ = [
     "check_classes",
     "check_dtypes",
+    "check_forms",
     "check_private",
     "indexable_rows",
     "warn_if_delta_is_large",
@@ -49,14 +50,29 @@ def indexable_rows(X, name):
     return X if hasattr(X, "shape") else as_array(name, X)
 
 
+def check_forms(X, X_public):
+    """Types of columns can only be compared if both have them."""
+    if hasattr(X, "dtypes") != hasattr(X_public, "dtypes"):
+        raise ValueError(
+            f"X is a {type(X).__name__} and X_public a {type(X_public).__name__}. All teachers see "
+            "the types of columns, so they must be public: give both as DataFrames, or neither"
+        )
+
+
 def check_dtypes(X, X_public):
-    """Every teacher sees the columns' types, which one private record can change."""
-    if not (isinstance(X, pd.DataFrame) and isinstance(X_public, pd.DataFrame)):
+    """Every teacher sees the types of all rows, which one private record can change."""
+    if not hasattr(X, "dtypes"):
+        if X.dtype != X_public.dtype:
+            raise ValueError(
+                f"X has dtype {X.dtype} and X_public has dtype {X_public.dtype}. All teachers see "
+                "it, so it must be public, not what the private records happen to need: fix it in "
+                "advance, for instance X.astype(X_public.dtype)"
+            )
         return
     differ = [
         name
         for name, ours, public in zip(X.columns, X.dtypes, X_public.dtypes, strict=True)
-        if ours != public
+        if ours != public or _categories(ours) != _categories(public)
     ]
     if differ:
         raise ValueError(
@@ -64,6 +80,11 @@ def check_dtypes(X, X_public):
             "see them, so they must be public, not what the private records happen to hold: fix "
             "them in advance, for instance X.astype(X_public.dtypes)"
         )
+
+
+def _categories(dtype):
+    """Categories in their order, which pandas ignores when it compares, and codes follow."""
+    return list(dtype.categories) if isinstance(dtype, pd.CategoricalDtype) else None
 
 
 def check_classes(labels, name="classes"):

@@ -55,6 +55,7 @@ from ..teachers import (
 from .checks import (
     check_classes,
     check_dtypes,
+    check_forms,
     check_private,
     indexable_rows,
     warn_if_delta_is_large,
@@ -727,6 +728,7 @@ class PATEClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
             return X, X_public, schema
         X = indexable_rows(X, "X")
         schema._check_features(X, "X", reset=True)
+        check_forms(X, X_public)
         schema._check_features(X_public, "X_public")
         check_dtypes(X, X_public)
         return X, X_public, schema
