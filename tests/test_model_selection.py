@@ -481,13 +481,13 @@ def test_candidates_may_differ_in_epsilon():
     X_val, y_val, _ = data(200, seed=1)
     clf = PATEClassifier(GaussianNB(), n_teachers=50, classes=[0, 1], n_queries=20)
     spent = [
-        search({"epsilon": grid}, clf=clf, epsilon=None)
+        search({"epsilon": grid}, clf=clf, epsilon=None, n_trials=5)
         .fit(X, y, X_public, X_val=X_val, y_val=y_val)
         .privacy_spent_.epsilon
         for grid in ([2.0], [2.0, 10.0], [10.0, 2.0], [10.0])
     ]
     assert spent[1] == pytest.approx(spent[2])  # each with its own noise, in any order
-    assert 1.5 * spent[0] < spent[1] < spent[3]
+    assert 1.2 * spent[0] < spent[1] < spent[3]
 
 
 def test_noise_of_a_private_score_costs_no_more_than_a_trial():

@@ -78,7 +78,7 @@ def check_dtypes(X, X_public):
         raise ValueError(
             f"columns {differ} of X and X_public have different dtypes or categories. All teachers "
             "see them, so they must be public, not what the private records happen to hold: fix "
-            "them in advance, for instance X.astype(X_public.dtypes)"
+            "them in advance, for instance X.astype(object).astype(X_public.dtypes)"
         )
 
 
