@@ -2,7 +2,7 @@
 
 from sklearn.base import _fit_context
 from sklearn.utils import _safe_indexing
-from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
+from sklearn.utils._param_validation import HasMethods, Interval, InvalidParameterError, StrOptions
 from sklearn.utils.validation import _num_samples
 
 try:
@@ -23,6 +23,7 @@ __all__ = [
     "CallbackSupportMixin",
     "HasMethods",
     "Interval",
+    "InvalidParameterError",
     "StrOptions",
     "_VisualBlock",
     "_fit_context",

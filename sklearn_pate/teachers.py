@@ -26,7 +26,7 @@ from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import has_fit_parameter
 from threadpoolctl import threadpool_limits
 
-from ._sklearn import _num_samples, _safe_indexing
+from ._sklearn import InvalidParameterError, _num_samples, _safe_indexing
 from .exceptions import TeacherError
 
 __all__ = [
@@ -745,6 +745,8 @@ def _told(error):
         text = ""
     withheld = "its text may quote records and is withheld; fit base_estimator yourself to read it"
     known = next((known for known in _TELLABLE if known in text), withheld)
+    if isinstance(error, InvalidParameterError):  # of its value it can be what a teacher computed
+        known = text.partition(". Got ")[0]
     return f"{type(error).__name__}: {known}"
 
 

@@ -239,6 +239,13 @@ def test_what_is_told_of_an_error(text, told):
     assert said.startswith(f"ValueError: {told}") and "SECRET" not in said
 
 
+def test_which_parameter_is_wrong_is_told_and_not_its_value():
+    bad = DecisionTreeClassifier(max_depth=-4711)
+    with pytest.raises(TeacherError, match="The 'max_depth' parameter of DecisionTree") as caught:
+        votes_of(bad)
+    assert "4711" not in "".join(traceback.format_exception(caught.value))
+
+
 SECRET = "xanthippe"  # named, so that tracebacks show the name and not the text
 
 
