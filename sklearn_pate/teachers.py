@@ -731,6 +731,7 @@ _TELLABLE = (
     *("Found unknown categories", "samples of at least 2 classes", "Expected 2D array"),
     *("weights must contain at least one non-zero number", "unexpected keyword argument"),
     *("argument must be a string or a real number", "it took longer than timeout"),
+    "could not be loaded with the model",
     *("Got int64 indices", "No support for np.int64 index based sparse matrices"),
 )
 
