@@ -746,8 +746,9 @@ def _told(error):
         text = ""
     withheld = "its text may quote records and is withheld; fit base_estimator yourself to read it"
     known = next((known for known in _TELLABLE if known in text), withheld)
-    if isinstance(error, InvalidParameterError):  # of its value it can be what a teacher computed
-        known = text.partition(". Got ")[0]
+    wrong, got, _ = text.partition(". Got ")  # a value that a teacher may have computed
+    if isinstance(error, InvalidParameterError) and got:
+        known = wrong
     return f"{type(error).__name__}: {known}"
 
 

@@ -725,17 +725,22 @@ for name, rows, public, message in (
         "one row of fractions",
         changed(X.astype(int), 0.5, (5, 1)).tolist(),
         "int",
-        "X has dtype flo",
+        "than X_public, which has int64",
     ),
-    ("objects", X.astype(object), "float", "X has dtype object and X_public has dtype float64"),
-    ("complex", X + 1j, "float", "X has dtype complex128 and X_public has dtype float64"),
-    ("float32, sparse", sparse.csr_matrix(X.astype("f")), "float", "X has dtype float32"),
+    ("objects", X.astype(object), "float", "than X_public, which has float64"),
+    ("complex", X + 1j, "float", "than X_public, which has float64"),
+    ("float32, sparse", sparse.csr_matrix(X.astype("f")), "float", "which has float64"),
 ):
     refused(
         f"X of another dtype: {name}",
         lambda _, rows=rows, public=public: fit(X=rows, X_public=X_PUBLIC.astype(public)),
         message,
     )
+refused(
+    "X of another dtype: text of another length",
+    lambda _: fit(X=changed(X.astype(str), TEXT * 9), X_public=X_PUBLIC.astype(str)),
+    "than X_public, which has .*; text as dtype object in both",
+)
 refused("X: a frame, X_public an array", lambda _: fit(X=frame()), "X is a DataFrame and X_public")
 refused(
     "X: an array, X_public a frame",

@@ -64,9 +64,9 @@ def check_dtypes(X, X_public):
     if not hasattr(X, "dtypes"):
         if X.dtype != X_public.dtype:
             raise ValueError(
-                f"X has dtype {X.dtype} and X_public has dtype {X_public.dtype}. All teachers see "
+                f"X has another dtype than X_public, which has {X_public.dtype}. All teachers see "
                 "it, so it must be public, not what the private records happen to need: fix it in "
-                "advance, for instance X.astype(X_public.dtype)"
+                "advance, for instance X.astype(X_public.dtype); text as dtype object in both"
             )
         return
     differ = [
