@@ -16,6 +16,8 @@ from skorch.dataset import Dataset
 from torch import nn
 from torch.func import functional_call, vmap
 
+from .isolation import seeded
+
 __all__ = ["BatchedTeachers"]
 
 #: Optimizers that treat every number of a parameter alone, so that a stack is many at once.
@@ -208,7 +210,7 @@ class BatchedTeachers(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         """
         device = torch.device(self.estimator.device)
         size = self.max_teachers or (256 if device.type == "cuda" else 16)
-        with _seeded(0, device):
+        with seeded(0):
             network = _initialized(clone(self.estimator))
             n_rows = network.get_iterator(range(len(X_query)), training=True).batch_size
             rows = torch.from_numpy(np.resize(X_query, (n_rows, *X_query.shape[1:]))).to(device)
@@ -232,7 +234,7 @@ class BatchedTeachers(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         for epoch in range(self.estimator.max_epochs):
             rows, weight = map(torch.from_numpy, _epoch(members, states, first, batch_size))
             rows, weight = rows.to(X.device), weight.to(device)
-            with _seeded(hash((members[0].seed, epoch)), device):
+            with seeded(hash((members[0].seed, epoch)) % 2**32):
                 for k in range(rows.shape[1]):
                     batch = X[rows[:, k]], y[rows[:, k]]
                     stack.step(*(part.to(device) for part in batch), weight[:, k], k)
@@ -243,7 +245,8 @@ class BatchedTeachers(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
             if not member.network:
                 yield member.key, None, None
                 continue
-            output = stack.predict(i, queries, n_rows)
+            with seeded(member.seed):
+                output = stack.predict(i, queries, n_rows)
             voted = member.proba(output) if proba else output.argmax(axis=1)
             yield member.key, voted, member.fitted(stack.state(i)) if keep else None
 
@@ -253,7 +256,7 @@ class BatchedTeachers(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
             some = np.linspace(0, len(X_query) - 1, 8).astype(int)
             rows = torch.from_numpy(X_query[some])
             device = torch.device(self.estimator.device)
-            with _seeded(0, device):
+            with seeded(0):
                 networks = [_initialized(clone(self.estimator)) for _ in range(2)]
                 module = networks[0].module_.train()
                 before = copy.deepcopy(dict(module.named_buffers()))
@@ -299,7 +302,7 @@ class _Member:
     def of(cls, key, network, seed, X, codes):
         if network is None:
             return cls(key, seed, None)
-        with _seeded(seed, torch.device("cpu")):
+        with seeded(seed):
             _initialized(network)
             train, valid = network.get_split_datasets(X, codes)
             state = torch.random.get_rng_state()
@@ -471,19 +474,6 @@ def _initialized(network):
 
 def _draw():
     torch.empty((), dtype=torch.int64).random_()
-
-
-@contextlib.contextmanager
-def _seeded(seed, device):
-    """Torch's random numbers from a seed, for the time being."""
-    if device.type == "cpu":
-        with torch.random.fork_rng([]):
-            torch.default_generator.manual_seed(seed)  # `torch.manual_seed` is for GPUs as well
-            yield
-    else:
-        with torch.random.fork_rng(range(torch.cuda.device_count())):
-            torch.manual_seed(seed)
-            yield
 
 
 def _why_not(network):

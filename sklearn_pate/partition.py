@@ -23,6 +23,7 @@ __all__ = [
     "RandomPartition",
     "assign_teachers",
     "identifiers",
+    "keyed_digests",
 ]
 
 
@@ -283,12 +284,30 @@ def identifiers(values, name):
 
 
 def _keyed_hash(values, n_teachers, seed, name):
-    """Teacher of each identifier by BLAKE2b under a key: no identifier affects another's."""
-    key = seed.generate_state(8, np.uint32).tobytes()
+    """Teacher of each identifier: no identifier affects another's."""
     codes, distinct = pd.factorize(identifiers(values, name))
+    teachers = (keyed_digests(distinct, seed) % np.uint64(n_teachers)).astype(np.int64)
+    return teachers[codes]
+
+
+def keyed_digests(texts, seed):
+    """Hash each text by BLAKE2b, under a key that follows from the seed.
+
+    Parameters
+    ----------
+    texts : array-like of shape (n_texts,), str
+        Spelled identifiers.
+    seed : numpy.random.SeedSequence
+        What the key follows from.
+
+    Returns
+    -------
+    ndarray of shape (n_texts,), uint64
+        Of each text by itself.
+    """
+    key = seed.generate_state(8, np.uint32).tobytes()
     digests = (
         hashlib.blake2b(text.encode("utf-8", "surrogatepass"), key=key, digest_size=8).digest()
-        for text in distinct
+        for text in texts
     )
-    teachers = np.array([int.from_bytes(d, "little") % n_teachers for d in digests], dtype=np.int64)
-    return teachers[codes]
+    return np.array([int.from_bytes(digest, "little") for digest in digests], dtype=np.uint64)

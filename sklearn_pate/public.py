@@ -1,11 +1,13 @@
 """Public data on its way through scikit-learn: whole through searches, first into transformers."""
 
+import numpy as np
 from sklearn.base import BaseEstimator, TransformerMixin, clone
 from sklearn.utils import get_tags
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from ._sklearn import HasMethods, _fit_context
+from .isolation import own_generators, seeded, set_seeds, unfitted
 
 __all__ = ["FitOnPublic", "PublicData", "public_rows"]
 
@@ -90,7 +92,7 @@ class FitOnPublic(TransformerMixin, BaseEstimator):
     Attributes
     ----------
     transformer_ : transformer
-        The fitted clone.
+        The fitted clone. Without a `random_state` number, it has one from the operating system.
     n_features_in_ : int
         Number of features, if the transformer has it.
     feature_names_in_ : ndarray of shape (n_features_in_,)
@@ -162,7 +164,11 @@ class FitOnPublic(TransformerMixin, BaseEstimator):
                 "enable metadata routing, sklearn.set_config(enable_metadata_routing=True), and "
                 "give Pipeline(..., transform_input=['X_public']).fit(X, y, X_public=...)"
             )
-        self.transformer_ = clone(self.transformer).fit(public_rows(X_public))
+        # Of its own, as in a fit of `PATEClassifier`: what is published shares no generator
+        seed = int(np.random.SeedSequence().generate_state(1)[0])
+        with seeded(seed):
+            transformer = set_seeds(clone(self.transformer), seed, only_missing=True)
+            self.transformer_ = own_generators(transformer.fit(public_rows(X_public)))
         for name in ("n_features_in_", "feature_names_in_"):
             self.__dict__.pop(name, None)
             if hasattr(self.transformer_, name):
@@ -224,8 +230,8 @@ class FitOnPublic(TransformerMixin, BaseEstimator):
 
     def __getstate__(self):
         # Whatever the given transformer was fitted on before stays behind
-        state = dict(super().__getstate__())
-        return state | {"transformer": clone(self.transformer)}
+        state = own_generators(dict(super().__getstate__()))
+        return state | {"transformer": unfitted(state["transformer"])}
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()

@@ -3,9 +3,7 @@
 import contextlib
 import copy
 import ctypes
-import io
 import itertools
-import logging
 import os
 import sys
 import tempfile
@@ -26,21 +24,20 @@ from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import has_fit_parameter
 from threadpoolctl import threadpool_limits
 
-from ._sklearn import InvalidParameterError, _num_samples, _safe_indexing
+from ._sklearn import _num_samples, _safe_indexing
 from .exceptions import TeacherError
+from .isolation import (
+    Quiet,
+    TellableError,
+    isolated,
+    own_clone,
+    redacted,
+    seeded,
+    set_seeds,
+    silent,
+)
 
-__all__ = [
-    "Quiet",
-    "Sites",
-    "Votes",
-    "collect_votes",
-    "digest",
-    "kept_entropy",
-    "private_memory",
-    "set_seeds",
-    "silent",
-    "torch_seeded",
-]
+__all__ = ["Sites", "Votes", "collect_votes", "digest", "kept_entropy", "private_memory"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -158,24 +155,24 @@ class _Site:
         try:
             X, y = self.load(self.name)
         except Exception as error:  # its text may quote records
-            raise _Told(f"load raised {type(error).__name__}") from None
+            raise TellableError(f"load raised {type(error).__name__}") from None
         X, y = X if hasattr(X, "shape") else np.asarray(X), np.asarray(y)
         if y.shape != X.shape[:1] or X.shape[1:] != X_query.shape[1:]:
-            raise _Told(
+            raise TellableError(
                 "load must return X with the columns of X_public, and y with one label per row"
             )
         if isinstance(X_query, np.ndarray) and X.dtype != X_query.dtype:
-            raise _Told("load must return X with the dtype of X_public")
+            raise TellableError("load must return X with the dtype of X_public")
         for of in ("columns", "dtypes"):
             if (
                 hasattr(X, of)
                 and hasattr(X_query, of)
                 and list(getattr(X, of)) != list(getattr(X_query, of))
             ):
-                raise _Told(f"load must return X with the {of} of X_public")
+                raise TellableError(f"load must return X with the {of} of X_public")
         codes = np.minimum(np.searchsorted(self.classes, y), len(self.classes) - 1)
         if y.size and not np.all(self.classes[codes] == y):
-            raise _Told("load returned labels that are not in classes")
+            raise TellableError("load returned labels that are not in classes")
         return X, codes.astype(np.int64)
 
 
@@ -269,6 +266,8 @@ def collect_votes(
     array([[5, 0, 0],
            [5, 0, 0]])
     """
+    with seeded(0):  # what shares a global generator gets a copy of its own, the same in every fit
+        estimators = [own_clone(estimator) for estimator in estimators]
     seed = np.random.SeedSequence() if seed is None else seed
     seeds = [int(s.generate_state(1)[0]) % 2**31 for s in seed.spawn(n_teachers)]
     takes_weight = [has_fit_parameter(e, "sample_weight") for e in estimators]
@@ -279,6 +278,13 @@ def collect_votes(
         )
     if timeout is not None:
         _check_processes(timeout, n_jobs)
+    if _shares_a_process(n_jobs):
+        warnings.warn(
+            "teachers are trained in threads, and take turns: threads share the random numbers of "
+            "numpy, Python and torch, through which a teacher could move another. Choose a backend "
+            "of processes, or workers of one thread",
+            stacklevel=5,
+        )
     problems, home = [], os.getpid()
     memory, all_data = Memory(None) if memory is None else memory, None
     if memory.location is not None:  # what sites load is added where it is loaded
@@ -351,22 +357,6 @@ def collect_votes(
     return votes if temperature is None else votes / _SHARES, teachers
 
 
-def set_seeds(estimator, seed, *, only_missing=False):
-    """Set every `random_state` of an estimator, its nested ones and its CV splitters."""
-    params = estimator.get_params(deep=True)
-    for value in params.values():
-        if hasattr(value, "split") and getattr(value, "random_state", 0) is None:
-            value.random_state = int(np.random.SeedSequence(seed).generate_state(1)[0])
-    names = sorted(p for p in params if p == "random_state" or p.endswith("__random_state"))
-    states = np.random.SeedSequence(seed).generate_state(len(names)) % 2**31
-    chosen = {
-        name: int(state)
-        for name, state in zip(names, states, strict=True)
-        if not only_missing or params[name] is None
-    }
-    return estimator.set_params(**chosen) if chosen else estimator
-
-
 def private_memory(memory):
     """Return `memory`, a path or a joblib.Memory, as a joblib.Memory that others cannot read.
 
@@ -417,22 +407,6 @@ def _entropy(key):
     return np.random.SeedSequence().entropy
 
 
-@contextlib.contextmanager
-def torch_seeded(seed):
-    """Seed torch, if it is in use, for the time being: its networks have no `random_state`.
-
-    Torch has one source of randomness for all threads, so this holds with processes only.
-    """
-    torch = sys.modules.get("torch")
-    if torch is None:
-        yield
-        return
-    on_gpu = range(torch.cuda.device_count()) if torch.cuda.is_initialized() else ()
-    with torch.random.fork_rng(on_gpu):
-        torch.manual_seed(seed)
-        yield
-
-
 def _check_processes(timeout, n_jobs):
     """Refuse a timeout for teachers that run in this process."""
     threads = getattr(get_active_backend()[0], "uses_threads", False)
@@ -441,6 +415,17 @@ def _check_processes(timeout, n_jobs):
             f"timeout={timeout!r} needs teachers in processes of their own, which can be left "
             "behind: set n_jobs to 2 or more, with a backend of processes"
         )
+
+
+def _shares_a_process(n_jobs):
+    """Whether teachers would run side by side in threads of one process."""
+    backend = get_active_backend()[0]
+    if effective_n_jobs(n_jobs) == 1:
+        return False
+    cluster = getattr(backend, "client", None)  # Dask's
+    if hasattr(cluster, "nthreads"):
+        return max(cluster.nthreads().values(), default=1) > 1
+    return getattr(backend, "uses_threads", False)
 
 
 def _rows_by_teacher(teacher, n_teachers):
@@ -486,7 +471,7 @@ def _fit_and_vote(i, estimator, data, settings, home, memory, key):
     with contextlib.nullcontext() if os.getpid() == home else Quiet():
         # A failure is returned, not raised: a traceback would carry the teacher's own text
         try:
-            data, key = _loaded(data, memory, key)
+            data, key = _loaded(data, memory, key, settings[1])
             constant = _constant(i, data[1], _num_samples(data[3]), settings)
             if constant is not None:
                 return i, constant, None, None, True
@@ -496,7 +481,7 @@ def _fit_and_vote(i, estimator, data, settings, home, memory, key):
         except KeyboardInterrupt:
             raise KeyboardInterrupt from None
         except BaseException as error:  # SystemExit too: its text may be data
-            return i, None, None, _told(error), True
+            return i, None, None, redacted(error), True
     return i, voted, fitted, None, kept
 
 
@@ -546,24 +531,35 @@ def _within(seconds, function, *args):
     return result
 
 
-def _loaded(data, memory, key):
+def _loaded(data, memory, key, seed):
     """Load the data of a site; what is in memory of them then goes by what they are."""
     X, codes, weight, X_query = data
     if isinstance(X, _Site):
-        X, codes = X.read(X_query)
+        with isolated(seed):
+            X, codes = X.read(X_query)
         key = None if memory.location is None else (*key, digest(X, codes))
     return (X, codes, weight, X_query), key
 
 
 def _train(key, estimator, data, settings):
     """Fit a teacher and let it vote; `key` tells one from another, for what is in memory."""
+    had_torch = "torch" in sys.modules
+    result = _fit_and_predict(estimator, data, settings)
+    if "torch" in sys.modules and not had_torch:
+        # Imported by this fit, it could not be seeded before. Which teacher is the first to import
+        # it may depend on another's records
+        result = _fit_and_predict(estimator, data, settings)
+    return result
+
+
+def _fit_and_predict(estimator, data, settings):
     n_classes, seed, temperature, keep, threads, _ = settings
-    fitted = _limited(silent(set_seeds(clone(estimator), seed)), threads)
-    # Copies, because a teacher that writes to the queries would change others' votes, and
-    # because parts that joblib maps from disk are read-only
-    X, codes, weight, X_query = copy.deepcopy(data)
-    n_queries = _num_samples(X_query)
-    with torch_seeded(seed):
+    with isolated(seed):
+        fitted = _limited(silent(set_seeds(own_clone(estimator), seed)), threads)
+        # Copies, because a teacher that writes to the queries would change others' votes, and
+        # because parts that joblib maps from disk are read-only
+        X, codes, weight, X_query = copy.deepcopy(data)
+        n_queries = _num_samples(X_query)
         fitted.fit(X, codes, **({} if weight is None else {"sample_weight": weight}))
         if temperature is None:
             voted = _check_voted(fitted.predict(X_query), n_queries, n_classes)
@@ -641,7 +637,7 @@ def _train_together(batched, tasks, X_query, n_classes, temperature, keep):
     except KeyboardInterrupt:
         raise KeyboardInterrupt from None
     except BaseException as error:
-        yield i, None, None, f"or one beside it: {_told(error)}", True
+        yield i, None, None, f"or one beside it: {redacted(error)}", True
 
 
 def _recall(key, result):
@@ -654,14 +650,6 @@ def _recall(key, result):
 def _keep(memory, recall, key, result):
     recall(key, result)
     return _is_kept(memory, recall, key, result)
-
-
-def silent(estimator):
-    """Turn off the `verbose` parameters: compiled code writes past Python's streams."""
-    params = estimator.get_params(deep=True)
-    names = [p for p in params if p == "verbose" or p.endswith("__verbose")]
-    loud = {name: 0 for name in names if params[name]}
-    return estimator.set_params(**loud) if loud else estimator
 
 
 def _limited(estimator, threads):
@@ -700,11 +688,13 @@ def _shares(proba, classes, n_classes, temperature):
     """Probabilities of all classes as whole shares: none negative, a sum of at most 1 each row."""
     proba = np.asarray(proba, dtype=float)
     if proba.ndim != 2 or proba.shape[1] != len(classes) or not (proba >= 0).all():
-        raise _Told("predict_proba must return a column of probabilities for each class seen")
+        raise TellableError(
+            "predict_proba must return a column of probabilities for each class seen"
+        )
     tempered = proba ** (1 / temperature)
     sums = tempered.sum(axis=1, keepdims=True)
     if not (np.isfinite(sums) & (sums > 0)).all():
-        raise _Told("predict_proba returned rows that are no probabilities")
+        raise TellableError("predict_proba returned rows that are no probabilities")
     full = np.zeros((len(proba), n_classes), dtype=np.int64)
     full[:, np.asarray(classes).astype(np.intp)] = np.floor(tempered / sums * (_SHARES - 1))
     return full
@@ -713,75 +703,8 @@ def _shares(proba, classes, n_classes, temperature):
 def _check_voted(voted, n_queries, n_classes):
     voted = np.asarray(voted)
     if voted.shape != (n_queries,):
-        raise _Told("predict must return one label per row, a 1-D array")
+        raise TellableError("predict must return one label per row, a 1-D array")
     codes = voted.astype(np.int64) if voted.dtype.kind in "iufb" else np.full(n_queries, -1)
     if not np.array_equal(codes, voted) or ((codes < 0) | (codes >= n_classes)).any():
-        raise _Told("predict returned labels that are not among the codes it was fitted on")
+        raise TellableError("predict returned labels that are not among the codes it was fitted on")
     return codes
-
-
-class _Told(ValueError):
-    """A failure whose text is ours: it holds no data."""
-
-
-#: What the text of another error may be told to contain; the rest may be data.
-_TELLABLE = (
-    *("Input X contains NaN", "Input X contains infinity", "could not convert string to float"),
-    *("Complex data not supported", "Sparse data was passed for X", "Negative values in data"),
-    *("Found unknown categories", "samples of at least 2 classes", "Expected 2D array"),
-    *("weights must contain at least one non-zero number", "unexpected keyword argument"),
-    *("argument must be a string or a real number", "it took longer than timeout"),
-    "could not be loaded with the model",
-    *("Got int64 indices", "No support for np.int64 index based sparse matrices"),
-)
-
-
-def _told(error):
-    """What may be told of an error: its type, and its text if that is known to hold no data."""
-    if isinstance(error, _Told):
-        return str(error)
-    try:
-        text = str(error)
-    except Exception:
-        text = ""
-    withheld = "its text may quote records and is withheld; fit base_estimator yourself to read it"
-    known = next((known for known in _TELLABLE if known in text), withheld)
-    wrong, got, _ = text.partition(". Got ")  # a value that a teacher may have computed
-    if isinstance(error, InvalidParameterError) and got:
-        known = wrong
-    return f"{type(error).__name__}: {known}"
-
-
-class _Nowhere(io.StringIO):
-    """A text stream that forgets."""
-
-    def write(self, text):
-        return len(text)
-
-
-class Quiet:
-    """Keep what teachers print, warn of and log from leaving the process: it may be data.
-
-    Output streams, warning filters and logging are global, and teachers may run in threads: the
-    first to enter silences them, the last to leave restores them.
-    """
-
-    _lock, _depth, _stack = threading.Lock(), 0, contextlib.ExitStack()
-
-    def __enter__(self):
-        with Quiet._lock, contextlib.ExitStack() as stack:
-            if Quiet._depth == 0:
-                stack.callback(logging.disable, logging.root.manager.disable)
-                logging.disable(sys.maxsize)
-                stack.enter_context(warnings.catch_warnings())
-                warnings.simplefilter("ignore")
-                stack.enter_context(contextlib.redirect_stdout(_Nowhere()))
-                stack.enter_context(contextlib.redirect_stderr(_Nowhere()))
-                Quiet._stack = stack.pop_all()
-            Quiet._depth += 1
-
-    def __exit__(self, *exc_info):
-        with Quiet._lock:
-            Quiet._depth -= 1
-            if Quiet._depth == 0:
-                Quiet._stack.close()

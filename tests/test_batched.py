@@ -32,6 +32,7 @@ from sklearn_pate import batched  # noqa: E402
 from sklearn_pate.batched import BatchedTeachers  # noqa: E402
 from sklearn_pate.neural import RandomAffine  # noqa: E402
 
+pytestmark = pytest.mark.filterwarnings("ignore:teachers are trained in threads:UserWarning")
 DIGITS, DIGITS_Y = load_digits(return_X_y=True)
 DIGITS = (DIGITS / 16).astype(np.float32)
 X, Y, X_PUBLIC = DIGITS[:1200], DIGITS_Y[:1200], DIGITS[1200:1500]
@@ -257,9 +258,11 @@ def test_the_callers_random_numbers_are_left_alone(capsys, monkeypatch):
     monkeypatch.setattr(torch.cuda, "manual_seed_all", on_gpu.append)
     poll(BatchedTeachers(network(verbose=1)))
     assert torch.equal(state, torch.random.get_rng_state())
-    assert capsys.readouterr().out == "" and not on_gpu
-    torch.manual_seed(0)
-    assert on_gpu == [0]
+    assert capsys.readouterr().out == ""
+    if torch.cuda.is_available():  # what a GPU starts from, once it is first used
+        assert on_gpu[-1] == torch.initial_seed()
+    else:
+        assert not on_gpu
 
 
 def test_autocast_is_less_precise_and_no_worse():
@@ -337,7 +340,7 @@ def test_half_as_many_when_memory_does_not_suffice(monkeypatch):
         "to",
         lambda self, where, *_, to=torch.Tensor.to: self if where is GPU else to(self, where),
     )
-    monkeypatch.setattr(batched, "_seeded", lambda seed, device: torch.random.fork_rng([]))
+    monkeypatch.setattr(batched, "seeded", lambda seed: torch.random.fork_rng([]))
     monkeypatch.setattr(batched, "_fits", fits)
     assert OnGPU(network(), max_teachers=12)._fitting(X_PUBLIC) == 3
     assert tried == [12, 6, 3]
@@ -458,7 +461,7 @@ def test_rows_are_where_there_is_room_for_them(monkeypatch):
     monkeypatch.setattr(batched._Stack, "step", step)
     monkeypatch.setattr(torch.Tensor, "to", to)
     monkeypatch.setattr(nn.Module, "to", lambda self, where: self)
-    monkeypatch.setattr(batched, "_seeded", lambda seed, device: torch.random.fork_rng([]))
+    monkeypatch.setattr(batched, "seeded", lambda seed: torch.random.fork_rng([]))
     (there, most), (here, less) = train(X.nbytes + Y.nbytes), train(X.nbytes + Y.nbytes - 1)
     assert there and there == here
     assert most == X.nbytes > less

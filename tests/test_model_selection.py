@@ -7,6 +7,7 @@ import subprocess
 import sys
 import warnings
 from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
@@ -22,11 +23,11 @@ from sklearn.linear_model import LogisticRegression, SGDClassifier
 from sklearn.model_selection import GridSearchCV
 from sklearn.naive_bayes import GaussianNB
 from sklearn.neighbors import KNeighborsClassifier
-from sklearn.pipeline import Pipeline
-from sklearn.preprocessing import StandardScaler
+from sklearn.pipeline import Pipeline, make_pipeline
+from sklearn.preprocessing import FunctionTransformer, StandardScaler, scale
 from sklearn.utils import estimator_html_repr
 
-from sklearn_pate import FitOnPublic, PATEClassifier, PrivacySpent, PublicData
+from sklearn_pate import FitOnPublic, PATEClassifier, PrivacySpent, PublicData, model_selection
 from sklearn_pate.accountant import plan_queries
 from sklearn_pate.aggregators import (
     ConfidentGNMax,
@@ -49,6 +50,14 @@ from sklearn_pate.rdp import (
     gdp_to_epsilon,
     rdp_to_epsilon,
 )
+from sklearn_pate.secure import SystemGenerator
+
+
+@pytest.fixture(autouse=True)
+def few_are_scored(monkeypatch):
+    """Score fewer private rows: each takes its time, and few tests are about how many."""
+    monkeypatch.setattr("sklearn_pate.model_selection._MOST_SCORED", 100)
+
 
 VOTES = np.column_stack([np.full(200, 70), np.full(200, 30)])
 VOTES[::2] = VOTES[::2, ::-1]
@@ -449,7 +458,7 @@ def test_a_search_spends_its_budget_and_no_more(scored):
     assert found.score(X, y) > 0.8
     assert found.predict_proba(X).shape == (len(X), 2)
     right = round(found.best_score_ * (1 if not public else len(y_val)))
-    assert 0.7 < right / (300 if not public else 200) < 1.2  # of the held-out, plus noise
+    assert 0.7 < right / (100 if not public else 200) < 1.2  # of those that are scored, plus noise
 
 
 def test_cost_of_a_search_is_that_of_its_parts():
@@ -571,7 +580,8 @@ def test_same_seed_same_search():
 
 
 @pytest.mark.parametrize("partition", ["random", "hash", "groups", "predefined"])
-def test_each_partition_holds_out_whole_units(partition):
+def test_each_partition_holds_out_whole_units(partition, monkeypatch):
+    monkeypatch.setattr("sklearn_pate.model_selection._MOST_SCORED", 1000)
     X, y, X_public = data(1600)
     names = pd.Index([f"p{i // 4}" for i in range(1600)], name="id")
     frame = pd.DataFrame(X, columns=["a", "b"], index=names)
@@ -590,23 +600,148 @@ def test_each_partition_holds_out_whole_units(partition):
     assert 0.6 < len(train) / 1600 < 0.95
     # a perfect model gets one point for each unit, whatever its number of rows
     plan = clone(clf).plan(_rows(X, train), y[train], public, groups=_rows(groups, train))
-
-    class Perfect:
-        def predict(self, X):
-            return np.delete(y, train)
-
-    scores = [judge.score(Perfect(), plan) for _ in range(300)]
+    codes = dict(zip(map(tuple, X.to_numpy()), y, strict=True))
+    perfect = SimpleNamespace(student_=Perfect(codes))
+    right = judge._right(perfect)
+    scores = [judge._released(right, plan) for _ in range(300)]
     n_units = len(set(np.delete(units, train)))
+    assert right == n_units
     assert abs(np.mean(scores) - n_units) < 4 * np.std(scores) / math.sqrt(300) + 0.1
     assert np.std(scores) == pytest.approx(judge.sigma(plan), rel=0.2, abs=0.3)
+    monkeypatch.setattr("sklearn_pate.model_selection._MOST_SCORED", 20)
     found.fit(frame, y, public, groups=groups)
     assert found.privacy_spent_.adjacency == plan.spent.adjacency
+
+
+class Perfect:
+    """Knows the label of every row."""
+
+    def __init__(self, codes):
+        self.codes = codes
+
+    def predict(self, X):
+        return np.array([self.codes[tuple(row)] for row in X.to_numpy()])
 
 
 def _rows(values, rows):
     if values is None:
         return None
     return values.iloc[rows] if hasattr(values, "iloc") else values[rows]
+
+
+class Moody(GaussianNB):
+    """Its prediction depends on what it was shown before, and on all generators there are."""
+
+    def fit(self, X, y):
+        self.rng_, self.shown_ = np.random.default_rng(0), 0.0
+        return super().fit(X, y)
+
+    def predict(self, X):
+        self.shown_ += float(np.sum(X))
+        draws = 1 + int(abs(self.shown_)) % 5
+        noise = self.rng_.normal(size=draws)[-1] + np.random.normal(size=draws)[-1]
+        return (np.asarray(X)[:, 0] + noise + np.sin(self.shown_) > 0).astype(int)
+
+
+MEETING = {
+    "scaled together": make_pipeline(FunctionTransformer(scale), LogisticRegression()),
+    "remembers": Moody(),
+    "remembers, in a function": make_pipeline(FunctionTransformer(lambda X: X), Moody()),
+}
+
+
+@pytest.mark.parametrize("partition", ["random", "hash"])
+@pytest.mark.parametrize("student", MEETING)
+def test_one_held_out_record_moves_the_score_by_one_at_most(student, partition):
+    X, y, X_public = data(1000)
+    index = np.array([f"p{i}" for i in range(1000)])
+    clf = PATEClassifier(GaussianNB(), n_teachers=50, classes=[0, 1], partition=partition)
+    fitted = SimpleNamespace(student_=clone(MEETING[student]).fit(X_public, X_public[:, 0] > 0))
+
+    def right(X, y, index):
+        frame = pd.DataFrame(X, columns=["a", "b"], index=index)
+        found = search(clf=clf, epsilon=None, random_state=0)
+        train, judge = found._hold_out(frame, y, None, np.random.SeedSequence(0))
+        return train, judge._right(fitted)
+
+    train, before = right(X, y, index)
+    held = np.setdiff1d(np.arange(1000), train)
+    moved = []
+    for row in held[::40]:
+        for value in (1e12, -1e12):
+            other = X.copy()
+            other[row] = value
+            moved.append(right(other, y, index)[1] - before)
+        if partition == "hash":
+            fewer = (np.delete(part, row, axis=0) for part in (X, y, index))
+            moved.append(right(*fewer)[1] - before)
+    assert np.max(np.abs(moved)) <= 1
+    assert np.any(np.abs(moved) == 1) or student == "scaled together"  # to a constant, alone
+
+
+def test_the_published_model_has_seen_no_held_out_record():
+    X, y, X_public = data(1000)
+    clf = PATEClassifier(GaussianNB(), n_teachers=50, classes=[0, 1], student=Moody())
+    found = search({"n_queries": [20]}, clf=clf, epsilon=20.0)
+    with pytest.raises(ValueError, match="depends on the rows beside it"):
+        found.fit(X, y, X_public)
+    _, judge = found._hold_out(X, y, None, np.random.SeedSequence(0))
+    fitted = SimpleNamespace(student_=Moody().fit(X_public, X_public[:, 0] > 0))
+    before = pickle.dumps(fitted.student_)
+    judge._right(fitted)
+    assert pickle.dumps(fitted.student_) == before
+
+
+def test_units_are_scored_by_chance_and_no_more_than_there_are():
+    X, y, X_public = data(2000)
+    names = np.array([f"p{i // 2}" for i in range(2000)])
+    clf = PATEClassifier(GaussianNB(), n_teachers=50, classes=[0, 1])
+    found = search(clf=clf, epsilon=None)
+    scored = []
+    for seed in range(2):
+        train, judge = found._hold_out(X, y, names, np.random.SeedSequence(seed))
+        units = [set(names[rows]) for rows in judge._units]
+        assert len(units) == 100 and all(len(unit) == 1 for unit in units)
+        assert not set.union(*units) & set(names[train])
+        assert all(len(rows) == 2 for rows in judge._units)
+        scored.append(set.union(*units))
+    assert scored[0] != scored[1]
+    # one that leaves makes room for one other
+    gone = np.flatnonzero(names == min(scored[1]))
+    left = np.delete(np.arange(2000), gone)
+    _, judge = found._hold_out(X[left], y[left], names[left], np.random.SeedSequence(1))
+    again = {name for rows in judge._units for name in names[left][rows]}
+    assert len(scored[1] - again) == 1 and len(again - scored[1]) == 1
+
+
+@pytest.mark.parametrize("distribution", ["negative_binomial", "poisson"])
+def test_a_secure_search_draws_what_is_secret_from_the_system_alone(distribution, monkeypatch):
+    X, y, X_public = data(1000)
+    sources = {"trials": [], "candidates": [], "scores": []}
+    draw, try_one = TrialCount.draw, PrivateGridSearchCV._try
+    released = model_selection._PrivateJudge._released
+
+    def drawn(self, rng):
+        sources["trials"].append(type(rng))
+        return draw(self, rng)
+
+    def tried(self, *args):
+        sources["candidates"].append(type(args[-1]))
+        return try_one(self, *args)
+
+    def scored(self, right, plan):
+        sources["scores"].append(type(self._rng))
+        return released(self, right, plan)
+
+    monkeypatch.setattr(TrialCount, "draw", drawn)
+    monkeypatch.setattr(PrivateGridSearchCV, "_try", tried)
+    monkeypatch.setattr(model_selection._PrivateJudge, "_released", scored)
+    for secure, kind in ((True, SystemGenerator), (False, np.random.Generator)):
+        for found in sources.values():
+            found.clear()
+        clf = PATEClassifier(GaussianNB(), n_teachers=50, classes=[0, 1], secure=secure)
+        search(clf=clf, epsilon=20.0, n_trials=9, distribution=distribution).fit(X, y, X_public)
+        assert all(set(found) == {kind} for found in sources.values())
 
 
 def test_randomized_search_draws_candidates_first():
@@ -670,6 +805,14 @@ BAD = {
     "seed": (
         {"clf": PATEClassifier(GaussianNB(), classes=[0, 1], random_state=0)},
         "estimator has random_state=0",
+    ),
+    "secure seed": (
+        {"clf": PATEClassifier(GaussianNB(), classes=[0, 1], secure=True), "random_state": 0},
+        "secure=True of the estimator .* got random_state=0",
+    ),
+    "rows that meet": (
+        {"grid": {"student": [make_pipeline(FunctionTransformer(scale), LogisticRegression())]}},
+        "depends on the rows beside it: .* of 50 public rows",
     ),
     "epsilon twice": ({"grid": {"epsilon": [0.5]}}, "leave it out of the candidates"),
     "no candidate": ({"grid": []}, "no candidates|at least one"),
@@ -737,7 +880,7 @@ def test_one_row_that_cannot_be_predicted_counts_for_its_unit_alone():
     clf = PATEClassifier(Tolerant(), n_teachers=50, classes=[0, 1], student=Picky())
     for seed in range(3):
         found = search({"n_queries": [20]}, clf=clf, epsilon=20.0, random_state=seed)
-        assert found.fit(X, y, X_public).best_score_ > 100
+        assert found.fit(X, y, X_public).best_score_ > 60  # of 100
 
 
 def test_labels_are_checked_before_any_row_is_held_out(path):
@@ -755,10 +898,13 @@ def test_labels_are_checked_before_any_row_is_held_out(path):
     assert search(clf=clf, epsilon=2.0).fit(X, pd.Series(y), X_public).best_score_ >= 0
 
 
-@pytest.mark.parametrize("name", ["partition", "unit", "ledger", "random_state", "classes"])
+@pytest.mark.parametrize(
+    "name", ["partition", "unit", "ledger", "random_state", "classes", "secure"]
+)
 def test_candidates_cannot_differ_in_what_is_protected(name, path):
     X, y, X_public = data()
     values = {"partition": ["hash"], "unit": ["group"], "random_state": [0], "classes": [[0, 1]]}
+    values["secure"] = [True]
     values["ledger"] = [PrivacyLedger(path, epsilon=50.0)]
     with pytest.raises(ValueError, match=f"candidates cannot differ in {name}"):
         search({name: values[name]}, epsilon=2.0).fit(X, y, X_public)

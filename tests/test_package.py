@@ -22,9 +22,10 @@ PACKAGE = ROOT / "sklearn_pate"
 ROOMS = {
     "__init__": {"*"},
     "exceptions": set(),
-    "public": {"exceptions"},
+    "isolation": {"exceptions", "torch"},
+    "public": {"isolation", "exceptions"},
     "partition": {"exceptions"},
-    "teachers": {"partition", "exceptions", "batched"},
+    "teachers": {"partition", "isolation", "exceptions", "batched"},
     "rdp": {"exceptions"},
     "smooth_sensitivity": {"rdp"},
     "aggregators": {"rdp", "exceptions"},
@@ -32,13 +33,14 @@ ROOMS = {
     "queries": set(),
     "students": set(),
     "neural": {"torch", "skorch"},
-    "batched": {"torch", "skorch"},
+    "batched": {"isolation", "torch", "skorch"},
     "classifier": {
         *("public", "partition", "teachers", "rdp", "aggregators", "accountant", "queries"),
-        *("students", "exceptions", "secure"),
+        *("students", "isolation", "exceptions", "secure"),
     },
     "model_selection": {
-        *("accountant", "classifier", "rdp", "partition", "public", "exceptions", "teachers")
+        *("accountant", "classifier", "rdp", "partition", "public", "isolation", "exceptions"),
+        "secure",
     },
     "datasets": set(),
     "plotting": {"matplotlib", "rdp"},

@@ -27,8 +27,10 @@ from sklearn.tree import DecisionTreeClassifier
 
 from sklearn_pate import PATEClassifier
 from sklearn_pate.exceptions import TeacherError
-from sklearn_pate.teachers import Sites, _told, collect_votes, set_seeds
+from sklearn_pate.isolation import redacted, set_seeds
+from sklearn_pate.teachers import Sites, collect_votes
 
+pytestmark = pytest.mark.filterwarnings("ignore:teachers are trained in threads:UserWarning")
 rng = np.random.default_rng(0)
 X = rng.normal(size=(240, 4))
 Y = (X[:, 0] + X[:, 1] > 0).astype(np.int64) + (X[:, 2] > 1)
@@ -235,7 +237,7 @@ def test_a_failing_teacher_names_itself_and_withholds_its_text(n_jobs):
     ],
 )
 def test_what_is_told_of_an_error(text, told):
-    said = _told(ValueError(text))
+    said = redacted(ValueError(text))
     assert said.startswith(f"ValueError: {told}") and "SECRET" not in said
 
 

@@ -8,7 +8,7 @@ from scipy import sparse
 from sklearn.utils import column_or_1d
 from sklearn.utils.multiclass import check_classification_targets
 
-from .._sklearn import _num_samples
+from .._sklearn import _num_samples, _safe_indexing
 from ..exceptions import PrivacyLeakWarning
 from ..partition import RandomPartition
 from ..rdp import as_array
@@ -18,6 +18,7 @@ __all__ = [
     "check_dtypes",
     "check_forms",
     "check_private",
+    "check_rows_alone",
     "indexable_rows",
     "warn_if_delta_is_large",
 ]
@@ -48,6 +49,43 @@ def indexable_rows(X, name):
     if sparse.issparse(X):
         return X.tocsr()
     return X if hasattr(X, "shape") else as_array(name, X)
+
+
+def check_rows_alone(student, X_public):
+    """Refuse a fitted student whose prediction for a row depends on the rows beside it."""
+    rows = np.unique(np.linspace(0, _num_samples(X_public) - 1, 50).astype(int))
+    labels, scores = _predicted(student, _safe_indexing(X_public, rows))
+    differ = []
+    for k, row in enumerate(rows):
+        label, score = _predicted(student, _safe_indexing(X_public, [row]))
+        same_score = np.allclose(score[0], scores[k], rtol=1e-3, atol=1e-4, equal_nan=True)
+        same_label = label[0] == labels[k] or _is_tie(scores[k])  # by rounding, then
+        differ.append(not (same_score and same_label))
+    if any(differ):
+        raise ValueError(
+            f"the student's prediction for a row depends on the rows beside it: {sum(differ)} of "
+            f"{len(rows)} public rows have another one by themselves. A private score predicts "
+            "held-out records one at a time: use a student that takes each row by itself (no "
+            "statistics of the rows given to predict), or give public rows to score on, X_val "
+            "and y_val. Nothing was spent"
+        )
+
+
+def _predicted(student, rows):
+    """Labels of rows, and probabilities or decision values if there are any, else no columns."""
+    labels = np.asarray(student.predict(rows))
+    for method in ("predict_proba", "decision_function"):
+        if hasattr(student, method):
+            return labels, np.asarray(getattr(student, method)(rows), dtype=float)
+    return labels, np.empty((len(labels), 0))
+
+
+def _is_tie(scores):
+    """Whether rounding can decide between the first two classes."""
+    if scores.ndim == 0:
+        return abs(scores) < 1e-4
+    first_two = np.sort(scores)[-2:]
+    return len(first_two) == 2 and first_two[1] - first_two[0] < 1e-4
 
 
 def check_forms(X, X_public):

@@ -28,6 +28,7 @@ from .._sklearn import (
 from ..accountant import Asked, Curator, PrivacySpent, plan_queries
 from ..aggregators import Aggregator, GNMax
 from ..exceptions import PrivacyLeakWarning, PrivacyTestError, StudentError
+from ..isolation import Quiet, own_generators, seeded, set_seeds, unfitted
 from ..partition import Assignment, PredefinedPartition, assign_teachers
 from ..public import public_rows
 from ..queries import (
@@ -41,22 +42,13 @@ from ..queries import (
 )
 from ..rdp import DEFAULT_ORDERS, check_votes
 from ..secure import SystemGenerator
-from ..teachers import (
-    Quiet,
-    Sites,
-    Votes,
-    collect_votes,
-    digest,
-    kept_entropy,
-    private_memory,
-    set_seeds,
-    torch_seeded,
-)
+from ..teachers import Sites, Votes, collect_votes, digest, kept_entropy, private_memory
 from .checks import (
     check_classes,
     check_dtypes,
     check_forms,
     check_private,
+    check_rows_alone,
     indexable_rows,
     warn_if_delta_is_large,
 )
@@ -122,7 +114,8 @@ class PATEClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         noise of their own share one scale.
     student : classifier, default=None
         What is trained on the released labels and published. None is a clone of `base_estimator`
-        (the first of a list). It is fitted on label codes 0..K-1. scikit-learn's
+        (the first of a list). It is fitted on label codes 0..K-1. Where its `random_state` is no
+        number, it gets one, from the operating system or `random_state`. scikit-learn's
         `SelfTrainingClassifier`, `LabelPropagation` and `LabelSpreading`, and others with the
         attribute ``accepts_unlabeled = True``, get all rows of `X_public`, with -1 where no label
         was released; so do pipelines that end in one. `students.SoftLabelClassifier` gets soft
@@ -170,7 +163,8 @@ class PATEClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
     keep_teachers : bool, default=False
         Keep the fitted teachers in `curator_.teachers`.
     n_jobs : int, default=None
-        Teachers fitted in parallel, as in joblib.
+        Teachers fitted in parallel, as in joblib. In threads they take turns, after a warning:
+        threads share the random numbers of numpy, Python and torch.
     timeout : float, default=None
         Seconds that a teacher may take to fit and vote; one that takes longer fails the fit, before
         any label is released. It needs `n_jobs` of 2 or more, in processes. None waits for ever.
@@ -184,7 +178,8 @@ class PATEClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
     secure : bool, default=False
         Draw all noise from the operating system's generator instead of numpy's, which the system
         only seeds. Only mechanisms with ``noise="discrete"`` are exact as well: in others,
-        floating-point numbers round the noise. It cannot go with a `random_state`.
+        floating-point numbers round the noise. It cannot go with a `random_state`. In a private
+        search, the noise of scores, the number of trials and the choice of candidates as well.
     memory : str, path-like, joblib.Memory or None, default=None
         A folder where the votes of each teacher are kept as soon as it has finished, so that a
         fit that was interrupted goes on from there: the next fit with the same data and
@@ -652,15 +647,16 @@ class PATEClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
             given = digest(X, codes, groups, self.n_teachers, self.partition, self.unit)
             public = digest(X_public)
             seeds |= _kept_seeds(memory, partition=given, teachers=given, queries=public)
-        parts = assign_teachers(
-            clone(self.partition, safe=False),
-            len(codes),
-            self.n_teachers,
-            unit=self.unit,
-            index=getattr(X, "index", None),
-            groups=groups,
-            seed=seeds["partition"],
-        )
+        with seeded(_number(seeds["partition"])):
+            parts = assign_teachers(
+                clone(self.partition, safe=False),
+                len(codes),
+                self.n_teachers,
+                unit=self.unit,
+                index=getattr(X, "index", None),
+                groups=groups,
+                seed=seeds["partition"],
+            )
         return _Task(estimators, X, codes, classes, sample_weight, X_public, schema, parts, seeds)
 
     def _check_sites(self, estimators, sites, y, X_public, schema, **not_given):
@@ -844,24 +840,34 @@ class PATEClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         """Try the student on public rows with made-up labels, before anything is spent."""
         if self.student is None or n_queries < 2:  # teachers are like it, and train before
             return
-        student, n_public = clone(self.student), _num_samples(X_public)
-        n_rows, labels = n_queries, np.arange(n_queries) % n_classes
-        if _accepts_unlabeled(_last_step(student)):
-            n_rows = min(n_public, max(1000, n_queries))
-            labels = np.append(labels, np.full(n_rows - n_queries, -1))
-        elif self._wants_soft_labels(student):
-            labels = np.eye(n_classes)[labels]
-        rows = _safe_indexing(X_public, np.arange(n_rows))
-        with Quiet(), torch_seeded(0):
+        with Quiet(), seeded(0):
             try:
-                set_seeds(student, 0, only_missing=True)
-                student.fit(rows, labels).predict(_safe_indexing(X_public, [0]))
+                student = self._student_of_made_up_labels(X_public, n_queries, n_classes)
+                student.predict(_safe_indexing(X_public, [0]))
             except Exception as error:
                 raise ValueError(
                     "the student failed when tried on public rows with made-up labels, before any "
                     "teacher was trained; nothing was spent. What it needs of preprocessing (an "
                     f"encoder, an imputer) belongs inside it. {type(error).__name__}: {error}"
                 ) from error
+
+    def _check_rows_alone(self, X_public, n_queries):
+        """Refuse a student whose prediction for one row depends on others; public rows show it."""
+        X_public = indexable_rows(X_public, "X_public")
+        with Quiet(), seeded(0):
+            student = self._student_of_made_up_labels(X_public, n_queries, len(self.classes))
+            check_rows_alone(student, X_public)
+
+    def _student_of_made_up_labels(self, X_public, n_queries, n_classes):
+        """Fit the student on public rows as if labels had been released for the first of them."""
+        student = set_seeds(clone(self._unfitted_student()), 0, only_missing=True)
+        n_rows, labels = n_queries, np.arange(n_queries) % n_classes
+        if _accepts_unlabeled(_last_step(student)):
+            n_rows = min(_num_samples(X_public), max(1000, n_queries))
+            labels = np.append(labels, np.full(n_rows - n_queries, -1))
+        elif self._wants_soft_labels(student):
+            labels = np.eye(n_classes)[labels]
+        return student.fit(_safe_indexing(X_public, np.arange(n_rows)), labels)
 
     def _wants_soft_labels(self, student):
         return _temperature(self.aggregator) is not None and _accepts_soft_labels(
@@ -870,12 +876,13 @@ class PATEClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
 
     def _first_rows(self, X_public, plan, n_classes, seeds):
         """Public rows that teachers vote on: the queries, or all rows if rounds will choose."""
-        strategy, rng = self._strategy(), np.random.default_rng(seeds["queries"])
-        in_rounds = count_rounds(strategy) > 1
+        rng = np.random.default_rng(seeds["queries"])
+        in_rounds = count_rounds(self._strategy()) > 1
         try:
-            if not in_rounds:
-                return select_rows(strategy, X_public, plan.n_queries, rng)
-            rehearse(strategy, X_public, plan.stages[0][1], n_classes, rng)
+            with seeded(_number(seeds["queries"])):
+                if not in_rounds:
+                    return select_rows(self._strategy(), X_public, plan.n_queries, rng)
+                rehearse(self._strategy(), X_public, plan.stages[0][1], n_classes, rng)
         except Exception as error:
             tried = " when tried with made-up labels" if in_rounds else ""
             raise ValueError(
@@ -972,8 +979,10 @@ class PATEClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
 
     def _ask(self, X_public, plan, counts, rows, seeds, log, done):
         """Release labels, by stages and rounds; log how, and which of the votes were asked."""
-        strategy, noise = self._strategy(), np.random.default_rng(seeds["noise"])
+        noise = np.random.default_rng(seeds["noise"])
         choice = np.random.default_rng(seeds["queries"])
+        with seeded(_number(seeds["queries"])):
+            strategy = self._strategy()
         in_rounds = count_rounds(strategy) > 1
         for aggregator, n_queries in plan.stages:
             for part in split_rounds(strategy, n_queries):
@@ -1018,7 +1027,8 @@ class PATEClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         """Probabilities for the public rows, of a student fitted on the labels so far."""
         self._fit_student(X_public, self._unfitted_student(), seed)
         try:
-            return self._all_columns(self.student_.predict_proba(X_public), 0.0)
+            with seeded(_number(seed)):
+                return self._all_columns(self.student_.predict_proba(X_public), 0.0)
         except Exception as error:
             what = f"the student's predict_proba failed: {type(error).__name__}: {error}"
             raise self._student_error(what) from error
@@ -1029,9 +1039,10 @@ class PATEClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         asked = self.query_indices_
         labels = self.public_labels_[asked]
         try:
-            return select_rows(
-                strategy, X_public, n_queries, rng, proba, asked=asked, labels=labels
-            )
+            with seeded(int(rng.integers(2**32))):
+                return select_rows(
+                    strategy, X_public, n_queries, rng, proba, asked=asked, labels=labels
+                )
         except Exception as error:
             what = f"query_strategy failed: {type(error).__name__}: {error}"
             raise self._student_error(what) from error
@@ -1053,16 +1064,14 @@ class PATEClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         try:
             if labelled.size == 0:
                 raise ValueError("no query was answered")
-            student, seed = clone(student), int(seed.generate_state(1)[0])
-            if self.random_state is not None:
-                set_seeds(student, seed, only_missing=True)
             rows, targets = X_public, self.public_labels_
             if not _accepts_unlabeled(last):
                 rows, targets = _safe_indexing(X_public, labelled), labels
                 if self.public_soft_labels_ is not None and _accepts_soft_labels(last):
                     targets = self.public_soft_labels_[labelled]
-            with torch_seeded(seed):
-                self.student_ = student.fit(rows, targets)
+            with seeded(_number(seed)):
+                student = set_seeds(clone(student), _number(seed), only_missing=True)
+                self.student_ = own_generators(student.fit(rows, targets))
         except Exception as error:
             raise self._student_error(
                 f"the student could not be trained on the {labelled.size} released labels of "
@@ -1130,9 +1139,10 @@ class PATEClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         # once noise was drawn from it, the seed.
         state = dict(super().__getstate__())
         state.pop("curator_", None)
+        state = own_generators(state)
         for name in [*self._get_param_names(), "aggregator_"]:
             if name in state:
-                state[name] = clone(state[name], safe=False)
+                state[name] = unfitted(state[name])
         if state.pop("_seed_used", False):
             state["random_state"] = None
             state.pop("_skl_callbacks", None)
@@ -1163,6 +1173,11 @@ def _streams(random_state, secure=False):
     if isinstance(random_state, np.random.RandomState):
         random_state = random_state.randint(2**32, size=4, dtype=np.uint32).tolist()
     return dict(zip(uses, np.random.SeedSequence(random_state).spawn(len(uses)), strict=True))
+
+
+def _number(sequence):
+    """Return a seed for generators that take a number."""
+    return int(sequence.generate_state(1)[0])
 
 
 def _kept_seeds(memory, **keys):

@@ -115,7 +115,7 @@ class TrialCount:
             The number; it must stay secret.
         """
         if self.distribution == "poisson":
-            return int(rng.poisson(self.mean))
+            return _poisson(self.mean, rng)
         x, left, k = self.log_inverse_gamma, rng.random(), 1
         stay = -math.expm1(-x)  # 1 - gamma
         if abs(self.eta) < 1e-9:
@@ -127,3 +127,14 @@ class TrialCount:
             probability *= stay * (k + self.eta) / (k + 1)
             k += 1
         return k
+
+
+def _poisson(mean, rng):
+    """Count arrivals until a time, by the waits between them: every generator here draws those."""
+    count, time = 0, 0.0
+    while True:
+        arrivals = time + np.cumsum(rng.exponential(size=1024))
+        count += int((arrivals <= mean).sum())
+        time = float(arrivals[-1])
+        if time > mean:
+            return count
