@@ -16,7 +16,9 @@ import random
 import sys
 import threading
 import warnings
+from functools import partial
 
+import cloudpickle
 import numpy as np
 import pandas as pd
 from joblib import parallel_config
@@ -29,14 +31,17 @@ from ._sklearn import InvalidParameterError
 __all__ = [
     "Quiet",
     "TellableError",
+    "copies",
     "isolated",
     "own_clone",
+    "own_copy",
     "own_generators",
     "redacted",
     "seeded",
     "set_seeds",
     "silent",
     "unfitted",
+    "without_caches",
 ]
 
 
@@ -61,9 +66,10 @@ def isolated(seed):
     """Run a teacher as if nothing had run before it in this process, in silence, without a trace.
 
     Global generators (see `seeded`) start from the seed and are as before afterwards. So are
-    numpy's error state, decimal contexts, warning filters, the level below which logging is off,
-    the output streams, options of scikit-learn, joblib and pandas, environment variables, the
-    working directory and the locale. All of this belongs to the process, so threads take turns.
+    numpy's error state and print options, decimal contexts, options of scikit-learn, joblib and
+    pandas, torch's defaults, loggers, warning filters, output streams, environment variables, the
+    working directory, the locale and the recursion limit. All of this belongs to the process, so
+    threads take turns.
 
     Parameters
     ----------
@@ -85,6 +91,8 @@ def isolated(seed):
     with _turn, Quiet(), contextlib.ExitStack() as stack:
         for restored in _PROCESS_WIDE:
             stack.enter_context(restored())
+        # Last, so that it ends first: in a filter that a teacher left, reading options can fail
+        stack.enter_context(_silence())
         stack.enter_context(seeded(seed))
         yield
 
@@ -93,14 +101,18 @@ def isolated(seed):
 def seeded(seed):
     """Seed the global generators of numpy, Python and torch for the time being.
 
-    Torch's are those of the CPU and of CUDA, if torch is in use. Threads take turns.
+    Torch's are those of the CPU and of CUDA, if torch is in use. Threads take turns. What runs in
+    parallel by joblib runs one after the other, in this process: others are not seeded.
 
     Parameters
     ----------
     seed : int
         Below 2**32.
     """
-    with _turn, _numpy_seeded(seed), _python_seeded(seed), _torch_seeded(seed):
+    with _turn, contextlib.ExitStack() as stack:
+        for context in (_numpy_seeded, _python_seeded, _torch_seeded):
+            stack.enter_context(context(seed))
+        stack.enter_context(parallel_config(backend="sequential"))
         yield
 
 
@@ -190,10 +202,84 @@ def set_seeds(estimator, seed, *, only_missing=False):
     return estimator.set_params(**chosen) if chosen else estimator
 
 
+_NUMPY_GENERATORS = (np.random.RandomState, np.random.Generator, np.random.BitGenerator)
+
+
+def _is_random_state(name):
+    return name == "random_state" or name.endswith("__random_state")
+
+
+def _is_missing(random_state):
+    return random_state is None or isinstance(random_state, _NUMPY_GENERATORS)
+
+
+# --- copies that share no generator ------------------------------------------------------------
+
+
+def own_copy(value, seed, *, functions=False):
+    """Return a copy that shares nothing, with generators of its own in the place of all in it.
+
+    `copy.deepcopy` leaves functions as they are, with what they refer to, and the objects in the
+    cells of a DataFrame.
+
+    Parameters
+    ----------
+    value : object
+        An estimator, or data.
+    seed : int
+        What the seeds of the new generators follow from.
+    functions : bool, default=False
+        Whether functions of the main program are copied as well. They no longer pickle by name.
+
+    Returns
+    -------
+    object
+        The copy; what can be copied in no way is returned as it is.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn_pate.isolation import own_copy
+    >>> given = {"rng": np.random.RandomState(0), "rows": [[1, 2]]}
+    >>> own = own_copy(given, seed=5)
+    >>> own["rng"] is given["rng"], own["rows"] is given["rows"], own["rows"]
+    (False, False, [[1, 2]])
+    """
+    seeds = random.Random(seed)
+    for kind in (_CloudPickler,) if functions else (_Pickler, _CloudPickler):
+        content = io.BytesIO()
+        try:
+            kind(content, lambda obj: _another(obj, seeds)).dump(value)
+            return pickle.loads(content.getvalue())
+        except Exception:  # an error of any kind says that it cannot be copied in this way
+            continue
+    try:
+        return copy.deepcopy(value)
+    except Exception:
+        return value
+
+
+def own_clone(estimator, seed, *, functions=False):
+    """Return a clone that shares nothing: frozen estimators, for instance, clone to themselves.
+
+    Parameters
+    ----------
+    estimator, seed, functions
+        As in `own_copy`.
+
+    Returns
+    -------
+    estimator
+        Unfitted, but for frozen ones within.
+    """
+    return own_copy(clone(estimator), seed, functions=functions)
+
+
 def unfitted(value):
     """Return a parameter as it may leave: estimators as before they were fitted.
 
-    A `random_state` that is a generator becomes None: its state tells of what was drawn.
+    The state of a generator tells of what was drawn from it, so there is a new one in its place; a
+    `random_state` that is a generator becomes None.
 
     Parameters
     ----------
@@ -210,42 +296,12 @@ def unfitted(value):
     if type(value) in (list, tuple):
         return type(value)(unfitted(part) for part in value)
     copied = clone(value, safe=False)
-    if isinstance(value, type) or not hasattr(copied, "get_params"):
-        return copied
-    params = copied.get_params(deep=True)
-    generators = [name for name, param in params.items() if isinstance(param, _NUMPY_GENERATORS)]
-    return copied.set_params(**dict.fromkeys(generators)) if generators else copied
-
-
-_NUMPY_GENERATORS = (np.random.RandomState, np.random.Generator, np.random.BitGenerator)
-
-
-def _is_random_state(name):
-    return name == "random_state" or name.endswith("__random_state")
-
-
-def _is_missing(random_state):
-    return random_state is None or isinstance(random_state, _NUMPY_GENERATORS)
-
-
-def own_clone(estimator):
-    """Return a clone that shares nothing: frozen estimators, for instance, clone to themselves.
-
-    Parameters
-    ----------
-    estimator : estimator
-        If it cannot be copied in depth, a clone has to do.
-
-    Returns
-    -------
-    estimator
-        Unfitted, but for frozen ones within.
-    """
-    cloned = clone(estimator)
-    try:
-        return copy.deepcopy(cloned)
-    except Exception:  # it holds a lock, for instance
-        return cloned
+    if hasattr(copied, "get_params") and not isinstance(copied, type):
+        params = copied.get_params(deep=True)
+        generators = [name for name in params if isinstance(params[name], _NUMPY_GENERATORS)]
+        if generators:
+            copied.set_params(**dict.fromkeys(generators))
+    return own_copy(copied, _fresh_seed())
 
 
 def own_generators(value):
@@ -262,8 +318,8 @@ def own_generators(value):
     Returns
     -------
     object
-        A copy, by pickling, if a global generator was found in it; the new generators are seeded
-        by the operating system. What cannot be pickled is copied by `copy.deepcopy`, if it can.
+        A copy if a global generator was found in it; the new ones are seeded by the operating
+        system.
 
     Examples
     --------
@@ -275,50 +331,106 @@ def own_generators(value):
     >>> own["rng"] is shared["rng"], own["rng"].random() == shared["rng"].random()
     (False, False)
     """
-    content = io.BytesIO()
-    pickler = _Replacing(content)
+    seeds = random.Random(_fresh_seed())
+    shared = _global_generators()
+
+    def replacement(obj):
+        is_shared = any(obj is generator for generator in shared)
+        return _another(obj, seeds) if is_shared else None
+
+    for kind in (_Pickler, _CloudPickler):
+        content = io.BytesIO()
+        pickler = kind(content, replacement)
+        try:
+            pickler.dump(value)
+            return pickle.loads(content.getvalue()) if pickler.found else value
+        except Exception:  # an error of any kind says that it does not pickle
+            continue
     try:
-        pickler.dump(value)
-        return pickle.loads(content.getvalue()) if pickler.found else value
-    except Exception:  # an error of any kind says that it does not pickle
-        known = {id(old): make(*args) for old, (make, args) in pickler.replacements}
-    try:
+        known = {id(generator): own_copy(generator, _fresh_seed()) for generator in shared}
         return copy.deepcopy(value, known)
-    except Exception:
+    except Exception:  # neither pickled nor copied: it cannot leave in a file
         return value
 
 
-class _Replacing(pickle.Pickler):
-    """Pickles a new generator in the place of each global one."""
+def copies(value):
+    """Return a function that makes copies, each as `value` is now.
 
-    def __init__(self, file):
+    Parameters
+    ----------
+    value : object
+        A fitted estimator.
+
+    Returns
+    -------
+    callable
+        Without arguments; it raises if the value cannot be copied.
+    """
+    try:
+        content = cloudpickle.dumps(value)
+        pickle.loads(content)
+    except Exception:
+        return partial(copy.deepcopy, value)
+    return partial(pickle.loads, content)
+
+
+class _Replaces:
+    """Pickles what a function says in the place of some objects."""
+
+    def __init__(self, file, replacement):
         super().__init__(file)
-        self.replacements = list(_replacements())
+        self.replacement = replacement
         self.found = False
 
     def reducer_override(self, obj):
-        for old, new in self.replacements:
-            if obj is old:
-                self.found = True
-                return new
-        return NotImplemented
+        new = self.replacement(obj)
+        if new is not None:
+            self.found = True
+            return new
+        inherited = getattr(super(), "reducer_override", None)
+        return NotImplemented if inherited is None else inherited(obj)
 
 
-def _replacements():
-    """Each global generator, with the function and arguments that make another."""
-    seed = int(np.random.SeedSequence().generate_state(1)[0])
-    yield check_random_state(None), (np.random.RandomState, (seed,))
-    yield np.random.get_bit_generator(), (np.random.MT19937, (seed,))
-    yield random._inst, (random.Random, (seed,))  # the one whose methods `random` offers
+class _Pickler(_Replaces, pickle.Pickler):
+    """By name what has one."""
+
+
+class _CloudPickler(_Replaces, cloudpickle.Pickler):
+    """Functions without a name, and those of the main program, with all that they refer to."""
+
+
+def _another(obj, seeds):
+    """Return what makes another generator of the same kind, or None if `obj` is none."""
+    kind = type(obj)
+    if kind in (np.random.RandomState, random.Random) or isinstance(obj, np.random.BitGenerator):
+        return kind, (seeds.getrandbits(32),)
+    if kind is np.random.Generator:
+        return np.random.default_rng, (seeds.getrandbits(32),)
     torch = sys.modules.get("torch")
-    if torch is not None:
-        yield torch.default_generator, (_torch_generator, (seed,))
+    if torch is not None and kind is torch.Generator:
+        return _torch_generator, (str(obj.device), seeds.getrandbits(32))
+    return None
 
 
-def _torch_generator(seed):
+def _torch_generator(device, seed):
     import torch
 
-    return torch.Generator().manual_seed(seed)
+    return torch.Generator(device).manual_seed(seed)
+
+
+def _global_generators():
+    shared = [check_random_state(None), np.random.get_bit_generator()]
+    shared.append(random._inst)  # the one whose methods `random` offers
+    torch = sys.modules.get("torch")
+    if torch is not None:
+        shared.append(torch.default_generator)
+        shared.extend(torch.cuda.default_generators)
+    return shared
+
+
+def _fresh_seed():
+    """From the operating system."""
+    return int(np.random.SeedSequence().generate_state(1)[0])
 
 
 # --- what else belongs to the process ----------------------------------------------------------
@@ -352,48 +464,114 @@ def _set_environment(variables):
     os.environ.update(variables)
 
 
-def _pandas_options(branch=None, prefix=""):
-    """Values of all options, by name."""
-    branch = pd.options if branch is None else branch
-    found = {}
+def _names_of_options(branch=pd.options, prefix=""):
+    """Names of pandas' options, but for deprecated ones, which warn when they are read."""
     for name in dir(branch):
-        value = getattr(branch, name)
+        try:
+            with warnings.catch_warnings():
+                warnings.simplefilter("error")
+                value = getattr(branch, name)
+        except Warning:
+            continue
         if isinstance(value, type(pd.options)):
-            found |= _pandas_options(value, f"{prefix}{name}.")
+            yield from _names_of_options(value, f"{prefix}{name}.")
         else:
-            found[prefix + name] = value
-    return found
+            yield prefix + name
 
 
-def _set_pandas_options(options):
-    now = _pandas_options()
-    for name, value in options.items():
-        if now[name] != value:
-            pd.set_option(name, value)
+_PANDAS_OPTIONS = tuple(_names_of_options())
+
+
+def _pandas_options():
+    return [pd.get_option(name) for name in _PANDAS_OPTIONS]
+
+
+def _set_pandas_options(before):
+    for name, value in zip(_PANDAS_OPTIONS, before, strict=True):
+        pd.set_option(name, value)
+
+
+def _loggers():
+    """Settings of the root logger and of all that were asked for, by name."""
+    known = {"": logging.root, **logging.root.manager.loggerDict}
+    return {
+        name: (logger.level, logger.propagate, logger.disabled, tuple(logger.handlers))
+        for name, logger in known.items()
+        if isinstance(logger, logging.Logger)
+    }
+
+
+def _set_loggers(before):
+    for name in _loggers():
+        logger = logging.getLogger(name)
+        settings = before.get(name, (logging.NOTSET, True, False, ()))
+        logger.level, logger.propagate, logger.disabled, handlers = settings
+        logger.handlers = list(handlers)
+    logging.root.setLevel(before[""][0])  # clears what loggers remember of levels
+
+
+def _torch_defaults():
+    torch = sys.modules.get("torch")
+    if torch is None:
+        return None
+    return (
+        torch.get_default_dtype(),
+        torch.is_grad_enabled(),
+        torch.are_deterministic_algorithms_enabled(),
+        torch.is_deterministic_algorithms_warn_only_enabled(),
+        torch.get_num_threads(),
+    )
+
+
+def _set_torch_defaults(before):
+    if before is None:  # torch was imported meanwhile
+        return
+    torch = sys.modules["torch"]
+    dtype, grad, deterministic, warn_only, threads = before
+    torch.set_default_dtype(dtype)
+    torch.set_grad_enabled(grad)
+    torch.use_deterministic_algorithms(deterministic, warn_only=warn_only)
+    torch.set_num_threads(threads)
 
 
 #: Context managers, each of which puts back one thing that all fits of a process share.
 _PROCESS_WIDE = (
     np.errstate,
+    np.printoptions,
     decimal.localcontext,
     config_context,
     parallel_config,
-    lambda: contextlib.redirect_stdout(sys.stdout),
-    lambda: contextlib.redirect_stderr(sys.stderr),
-    lambda: _restored(lambda: logging.root.manager.disable, logging.disable),
     lambda: _restored(_pandas_options, _set_pandas_options),
+    lambda: _restored(_torch_defaults, _set_torch_defaults),
+    lambda: _restored(_loggers, _set_loggers),
+    lambda: _restored(sys.getrecursionlimit, sys.setrecursionlimit),
     lambda: _restored(lambda: dict(os.environ), _set_environment),
     lambda: _restored(_working_directory, _return_to),
     lambda: _restored(
         lambda: locale.setlocale(locale.LC_ALL),
         lambda name: locale.setlocale(locale.LC_ALL, name),
     ),
-    # last, so that it is put back first: in a filter that a teacher left, reading options can fail
-    warnings.catch_warnings,
 )
 
 
 # --- silence -----------------------------------------------------------------------------------
+
+
+def without_caches(estimator):
+    """Set the `memory` parameters to None: a step fitted by another teacher is not one's own.
+
+    Parameters
+    ----------
+    estimator : estimator
+        Changed in place.
+
+    Returns
+    -------
+    estimator
+        The one given.
+    """
+    names = [p for p in estimator.get_params(deep=True) if p == "memory" or p.endswith("__memory")]
+    return estimator.set_params(**dict.fromkeys(names)) if names else estimator
 
 
 def silent(estimator):
@@ -411,6 +589,23 @@ class _Nowhere(io.StringIO):
         return len(text)
 
 
+@contextlib.contextmanager
+def _silence():
+    """Drop output, logs and warnings, those that a filter of a teacher's own lets through too."""
+    level = logging.root.manager.disable
+    logging.disable(sys.maxsize)
+    try:
+        with (
+            warnings.catch_warnings(record=True),
+            contextlib.redirect_stdout(_Nowhere()),
+            contextlib.redirect_stderr(_Nowhere()),
+        ):
+            warnings.simplefilter("ignore")
+            yield
+    finally:
+        logging.disable(level)
+
+
 class Quiet:
     """Keep what teachers print, warn of and log from leaving the process: it may be data.
 
@@ -418,25 +613,20 @@ class Quiet:
     first to enter silences them, the last to leave restores them.
     """
 
-    _lock, _depth, _stack = threading.Lock(), 0, contextlib.ExitStack()
+    _lock, _depth, _silence = threading.Lock(), 0, None
 
     def __enter__(self):
-        with Quiet._lock, contextlib.ExitStack() as stack:
+        with Quiet._lock:
             if Quiet._depth == 0:
-                stack.callback(logging.disable, logging.root.manager.disable)
-                logging.disable(sys.maxsize)
-                stack.enter_context(warnings.catch_warnings())
-                warnings.simplefilter("ignore")
-                stack.enter_context(contextlib.redirect_stdout(_Nowhere()))
-                stack.enter_context(contextlib.redirect_stderr(_Nowhere()))
-                Quiet._stack = stack.pop_all()
+                Quiet._silence = _silence()
+                Quiet._silence.__enter__()
             Quiet._depth += 1
 
     def __exit__(self, *exc_info):
         with Quiet._lock:
             Quiet._depth -= 1
             if Quiet._depth == 0:
-                Quiet._stack.close()
+                Quiet._silence.__exit__(None, None, None)
 
 
 # --- redaction ---------------------------------------------------------------------------------

@@ -1,16 +1,12 @@
 """A budget for one private data set, and choosing parameters at a price of its own."""
 
-import contextlib
-import copy
 import math
 import os
-import pickle
 import sqlite3
 import warnings
 from contextlib import closing, contextmanager
 from dataclasses import replace
 from datetime import UTC, datetime
-from functools import partial
 from numbers import Integral, Real
 from pathlib import Path
 
@@ -30,7 +26,7 @@ from ._sklearn import Interval, StrOptions, _fit_context, _safe_indexing
 from .classifier import PATEClassifier
 from .classifier.checks import check_private, indexable_rows, warn_if_delta_is_large
 from .exceptions import BudgetExceededError, StudentError
-from .isolation import Quiet, own_generators, seeded, silent, unfitted
+from .isolation import Quiet, copies, isolated, own_copy, own_generators, silent, unfitted
 from .partition import assign_teachers, identifiers, keyed_digests
 from .public import public_rows
 from .rdp import (
@@ -469,7 +465,8 @@ class _PrivateSearch(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
                     "student is None, so it has no parameters to search; give the estimator a "
                     "student, for instance the same as its base_estimator"
                 )
-            estimator.set_params(**params)
+            # copies, because candidates may share an object whose parameters differ between them
+            estimator.set_params(**{name: clone(params[name], safe=False) for name in params})
             if estimator.random_state is not None:
                 raise ValueError(
                     f"estimator has random_state={estimator.random_state!r}, so all trials would "
@@ -963,13 +960,21 @@ class _PrivateJudge:
 
     def _right(self, estimator):
         """Number of units predicted right: private."""
-        fresh = _copies(estimator.student_)
-        right = 0.0
-        for rows in self._units:
-            with contextlib.suppress(Exception), seeded(0):  # what cannot be predicted is wrong
-                predicted = np.asarray(fresh().predict(_take(self._X, rows))).astype(np.intp)
-                right += float(np.mean(predicted == self._codes[rows]))
-        return right
+        fresh = copies(estimator.student_)
+        return sum(self._is_right(fresh, rows) for rows in self._units)
+
+    def _is_right(self, fresh, rows):
+        """Share of a unit's rows that are predicted right; what cannot be predicted is wrong."""
+        try:
+            with isolated(0):
+                predicted = np.asarray(fresh().predict(own_copy(_take(self._X, rows), seed=0)))
+                if predicted.shape != rows.shape:
+                    return 0.0
+                return float(np.mean(predicted.astype(np.intp) == self._codes[rows]))
+        except KeyboardInterrupt:
+            raise KeyboardInterrupt from None
+        except BaseException:  # of Rust's libraries some are no Exception
+            return 0.0
 
 
 #: Units that a private score looks at: enough for a point of accuracy, and each takes its time.
@@ -985,16 +990,6 @@ def _some_units(units, held, seed):
     distinct, unit = np.unique(units[held], return_inverse=True)
     chosen = np.argsort(keyed_digests(distinct, seed), kind="stable")[:_MOST_SCORED]
     return [held[unit == k] for k in chosen]
-
-
-def _copies(student):
-    """Return a function that makes fresh copies of a fitted student."""
-    try:
-        content = pickle.dumps(student)
-        pickle.loads(content)
-    except Exception:  # for instance a function without a name
-        return partial(copy.deepcopy, student)
-    return partial(pickle.loads, content)
 
 
 #: Parameters that do not change what a fit costs, those in which candidates cannot differ, those

@@ -1,13 +1,13 @@
 """Public data on its way through scikit-learn: whole through searches, first into transformers."""
 
 import numpy as np
-from sklearn.base import BaseEstimator, TransformerMixin, clone
+from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils import get_tags
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from ._sklearn import HasMethods, _fit_context
-from .isolation import own_generators, seeded, set_seeds, unfitted
+from .isolation import own_clone, own_generators, seeded, set_seeds, unfitted
 
 __all__ = ["FitOnPublic", "PublicData", "public_rows"]
 
@@ -167,7 +167,8 @@ class FitOnPublic(TransformerMixin, BaseEstimator):
         # Of its own, as in a fit of `PATEClassifier`: what is published shares no generator
         seed = int(np.random.SeedSequence().generate_state(1)[0])
         with seeded(seed):
-            transformer = set_seeds(clone(self.transformer), seed, only_missing=True)
+            transformer = own_clone(self.transformer, seed)
+            set_seeds(transformer, seed, only_missing=True)
             self.transformer_ = own_generators(transformer.fit(public_rows(X_public)))
         for name in ("n_features_in_", "feature_names_in_"):
             self.__dict__.pop(name, None)

@@ -1,7 +1,6 @@
 """Fit one classifier per part of the private data and count the votes on the public queries."""
 
 import contextlib
-import copy
 import ctypes
 import itertools
 import os
@@ -16,11 +15,11 @@ from numbers import Integral
 
 import joblib
 import numpy as np
-from joblib import Memory, cpu_count, effective_n_jobs
-from joblib.parallel import get_active_backend
+from joblib import Memory, Parallel, cpu_count, delayed, effective_n_jobs
+from joblib.externals.loky import get_reusable_executor
+from joblib.parallel import LokyBackend, get_active_backend
 from sklearn import config_context, get_config
 from sklearn.base import clone
-from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import has_fit_parameter
 from threadpoolctl import threadpool_limits
 
@@ -31,10 +30,11 @@ from .isolation import (
     TellableError,
     isolated,
     own_clone,
+    own_copy,
     redacted,
-    seeded,
     set_seeds,
     silent,
+    without_caches,
 )
 
 __all__ = ["Sites", "Votes", "collect_votes", "digest", "kept_entropy", "private_memory"]
@@ -248,8 +248,8 @@ def collect_votes(
     TeacherError
         If a teacher fails or exceeds `timeout`; of its error's text, only known phrases are told.
     ValueError
-        If `sample_weight` is given and no estimator's ``fit`` takes it, or `timeout` and teachers
-        run in this process.
+        If `sample_weight` is given and no estimator's ``fit`` takes it, `timeout` and teachers run
+        in this process, or a skorch callback writes files that teachers would share.
 
     Examples
     --------
@@ -266,8 +266,9 @@ def collect_votes(
     array([[5, 0, 0],
            [5, 0, 0]])
     """
-    with seeded(0):  # what shares a global generator gets a copy of its own, the same in every fit
-        estimators = [own_clone(estimator) for estimator in estimators]
+    estimators = [own_clone(estimator, seed=0) for estimator in estimators]
+    for estimator in estimators:
+        _check_callbacks(estimator)
     seed = np.random.SeedSequence() if seed is None else seed
     seeds = [int(s.generate_state(1)[0]) % 2**31 for s in seed.spawn(n_teachers)]
     takes_weight = [has_fit_parameter(e, "sample_weight") for e in estimators]
@@ -285,7 +286,7 @@ def collect_votes(
             "of processes, or workers of one thread",
             stacklevel=5,
         )
-    problems, home = [], os.getpid()
+    problems, home, config = [], os.getpid(), get_config()
     memory, all_data = Memory(None) if memory is None else memory, None
     if memory.location is not None:  # what sites load is added where it is loaded
         data = X.names if isinstance(X, Sites) else (X, codes, sample_weight, teacher), X_query
@@ -305,7 +306,7 @@ def collect_votes(
                 estimators[k],
                 # One argument: Dask would keep a large one of its own on one worker, and lose it
                 (part, part_codes, weight if takes_weight[k] else None, X_query),
-                (n_classes, seeds[i], temperature, keep_teachers, threads, timeout),
+                (n_classes, seeds[i], temperature, keep_teachers, threads, config, timeout),
                 home,
                 memory,
                 (all_data, i, seeds[i]),
@@ -347,6 +348,8 @@ def collect_votes(
                 "in the script that runs; or use n_jobs=1"
             )
     if problems:
+        if "TimeoutError" in problems[0]:
+            _end_processes()
         raise TeacherError(problems[0]) from None
     if not all_kept:
         warnings.warn(
@@ -417,6 +420,33 @@ def _check_processes(timeout, n_jobs):
         )
 
 
+def _check_callbacks(estimator):
+    """Refuse skorch's callbacks that write files: teachers would read each other's."""
+    skorch = sys.modules.get("skorch")
+    if skorch is None:
+        return
+    kinds = ("Checkpoint", "TrainEndCheckpoint", "LoadInitState")
+    writers = tuple(getattr(skorch.callbacks, name) for name in kinds)
+    for name, value in estimator.get_params(deep=True).items():
+        given = value if isinstance(value, list | tuple) else [value]
+        for callback in given:
+            if isinstance(callback, tuple):
+                callback = callback[-1]
+            kind = callback if isinstance(callback, type) else type(callback)
+            if issubclass(kind, writers):
+                raise ValueError(
+                    f"{name} of base_estimator has a {kind.__name__}, which keeps weights in files "
+                    "that all teachers share: one teacher's records would reach others. Leave it "
+                    "out; EarlyStopping(load_best=True) keeps the best weights in memory"
+                )
+
+
+def _end_processes():
+    """End joblib's processes: a teacher that hangs in one would make the next fit's wait."""
+    if isinstance(get_active_backend()[0], LokyBackend):
+        get_reusable_executor().shutdown(wait=False, kill_workers=True)
+
+
 def _shares_a_process(n_jobs):
     """Whether teachers would run side by side in threads of one process."""
     backend = get_active_backend()[0]
@@ -471,7 +501,7 @@ def _fit_and_vote(i, estimator, data, settings, home, memory, key):
     with contextlib.nullcontext() if os.getpid() == home else Quiet():
         # A failure is returned, not raised: a traceback would carry the teacher's own text
         try:
-            data, key = _loaded(data, memory, key, settings[1])
+            data, key = _loaded(data, memory, key, settings)
             constant = _constant(i, data[1], _num_samples(data[3]), settings)
             if constant is not None:
                 return i, constant, None, None, True
@@ -498,16 +528,14 @@ def _within(seconds, function, *args):
     """
     if seconds is None:
         return function(*args)
-    outcome, config = [], get_config()
+    outcome = []
     started, ended = threading.Event(), threading.Event()
 
     def run():
         try:
             with Quiet():
                 started.set()
-                # both settings are a thread's own; threads of its own would outlive it
-                with config_context(**config), joblib.parallel_config(backend="sequential"):
-                    outcome.append((function(*args), None))
+                outcome.append((function(*args), None))
         except BaseException as error:
             outcome.append((None, error))
         finally:
@@ -531,11 +559,12 @@ def _within(seconds, function, *args):
     return result
 
 
-def _loaded(data, memory, key, seed):
+def _loaded(data, memory, key, settings):
     """Load the data of a site; what is in memory of them then goes by what they are."""
     X, codes, weight, X_query = data
     if isinstance(X, _Site):
-        with isolated(seed):
+        _, seed, *_, config, _ = settings
+        with isolated(seed), config_context(**config):
             X, codes = X.read(X_query)
         key = None if memory.location is None else (*key, digest(X, codes))
     return (X, codes, weight, X_query), key
@@ -553,12 +582,13 @@ def _train(key, estimator, data, settings):
 
 
 def _fit_and_predict(estimator, data, settings):
-    n_classes, seed, temperature, keep, threads, _ = settings
-    with isolated(seed):
-        fitted = _limited(silent(set_seeds(own_clone(estimator), seed)), threads)
+    n_classes, seed, temperature, keep, threads, config, _ = settings
+    with isolated(seed), config_context(**config):
+        fitted = own_clone(estimator, seed, functions=True)
+        fitted = _limited(without_caches(silent(set_seeds(fitted, seed))), threads)
         # Copies, because a teacher that writes to the queries would change others' votes, and
         # because parts that joblib maps from disk are read-only
-        X, codes, weight, X_query = copy.deepcopy(data)
+        X, codes, weight, X_query = own_copy(data, seed)
         n_queries = _num_samples(X_query)
         fitted.fit(X, codes, **({} if weight is None else {"sample_weight": weight}))
         if temperature is None:
@@ -654,13 +684,14 @@ def _keep(memory, recall, key, result):
 
 def _limited(estimator, threads):
     """Lower the `n_jobs` parameters to a worker's share of the cores; None is no limit."""
+    if threads is None:
+        return estimator
     params = estimator.get_params(deep=True)
     names = [p for p in params if p == "n_jobs" or p.endswith("__n_jobs")]
-    if threads is not None:
-        given = {name: params[name] for name in names if isinstance(params[name], Integral)}
-        many = {name: threads for name in given if effective_n_jobs(given[name]) > threads}
-        estimator.set_params(**many)
-    return estimator
+    given = {name: params[name] for name in names if isinstance(params[name], Integral)}
+    # by joblib's rule; its own answer, inside a teacher, is 1
+    wanted = {name: n if n > 0 else cpu_count() + 1 + n for name, n in given.items()}
+    return estimator.set_params(**{name: threads for name in given if wanted[name] > threads})
 
 
 def _constant(i, codes, n_queries, settings):

@@ -10,6 +10,7 @@ import random
 import subprocess
 import sys
 import threading
+import time
 import warnings
 
 import joblib
@@ -18,16 +19,20 @@ import pandas as pd
 import pytest
 import sklearn
 from joblib.parallel import get_active_backend
-from sklearn.base import BaseEstimator, ClassifierMixin
+from scipy.stats import loguniform
+from sklearn.base import BaseEstimator, ClassifierMixin, TransformerMixin
 from sklearn.dummy import DummyClassifier
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.feature_selection import SelectKBest, mutual_info_classif
 from sklearn.linear_model import LogisticRegression
-from sklearn.model_selection import GridSearchCV, ShuffleSplit
-from sklearn.pipeline import make_pipeline
+from sklearn.model_selection import GridSearchCV, RandomizedSearchCV, ShuffleSplit
+from sklearn.pipeline import Pipeline, make_pipeline
+from sklearn.preprocessing import FunctionTransformer
+from sklearn.tree import DecisionTreeClassifier
 from sklearn.utils import check_random_state
 
 from sklearn_pate import PATEClassifier
+from sklearn_pate.exceptions import TeacherError
 from sklearn_pate.isolation import (
     isolated,
     own_generators,
@@ -36,6 +41,7 @@ from sklearn_pate.isolation import (
     set_seeds,
     unfitted,
 )
+from sklearn_pate.teachers import Sites, collect_votes
 
 
 def states():
@@ -180,6 +186,10 @@ def settings():
         "scikit-learn": sklearn.get_config(),
         "joblib": (type(get_active_backend()[0]), get_active_backend()[1]),
         "pandas": (pd.get_option("display.max_rows"), pd.get_option("display.html.border")),
+        "printing": np.get_printoptions()["precision"],
+        "loggers": [(h, h.level) for h in logging.getLogger("sklearn_pate_test").handlers],
+        "level": logging.getLogger("sklearn_pate_test").level,
+        "recursion": sys.getrecursionlimit(),
         "environment": dict(os.environ),
         "folder": os.getcwd(),
         "locale": locale.setlocale(locale.LC_ALL),
@@ -193,6 +203,10 @@ def test_settings_are_put_back(tmp_path, monkeypatch):
         np.seterr(all="ignore")
         decimal.getcontext().prec = 5
         warnings.simplefilter("error")
+        np.set_printoptions(precision=3)
+        logging.getLogger("sklearn_pate_test").addHandler(logging.NullHandler())
+        logging.getLogger("sklearn_pate_test").setLevel(7)
+        sys.setrecursionlimit(sys.getrecursionlimit() + 7)
         logging.disable(5)
         sys.stdout = sys.stderr = io.StringIO()
         sklearn.set_config(assume_finite=True)
@@ -207,6 +221,23 @@ def test_settings_are_put_back(tmp_path, monkeypatch):
     differ = {name for name in before if before[name] != changed[name]}
     assert differ >= set(before) - {"locale"}  # where it is "C" anyway
     assert settings() == before
+
+
+def test_defaults_of_torch_are_put_back():
+    torch = pytest.importorskip("torch", reason="needs the extra 'torch'")
+
+    def defaults():
+        flags = torch.is_grad_enabled(), torch.are_deterministic_algorithms_enabled()
+        return torch.get_default_dtype(), torch.get_num_threads(), *flags
+
+    before = defaults()
+    with isolated(0):
+        torch.set_default_dtype(torch.float64)
+        torch.set_num_threads(before[1] + 1)
+        torch.set_grad_enabled(False)
+        torch.use_deterministic_algorithms(True)
+        assert not set(defaults()) & set(before) - {True, False}
+    assert defaults() == before
 
 
 def test_a_teacher_is_silent_whatever_it_sets(capfd):
@@ -246,11 +277,18 @@ def test_parameters_leave_without_generators_and_unfitted():
 # --- copies that share no generator -------------------------------------------------------------
 
 
-class Holds(BaseEstimator):
+class Holds(TransformerMixin, BaseEstimator):
     """Holds anything."""
 
     def __init__(self, what=None):
         self.what = what
+
+    def fit(self, X, y=None):
+        self.fitted_ = True
+        return self
+
+    def transform(self, X):
+        return X
 
 
 @pytest.mark.parametrize(
@@ -328,6 +366,256 @@ def test_the_seeds_of_a_student_do_not_follow_the_global_generator(secure):
 
     fits = [seeds(FRAME, Y), seeds(FRAME, Y), seeds(FRAME[1:], Y[1:]), seeds(FRAME[1:], Y[1:])]
     assert len(set(fits)) == 4
+
+
+class Boot(ClassifierMixin, BaseEstimator):
+    """Draws from the global generator as often as it has records, and shows what it drew."""
+
+    def __init__(self, n=0):
+        self.n = n
+
+    def fit(self, X, y):
+        np.random.randint(len(X), size=len(X))
+        print("private", len(X))
+        self.classes_ = np.unique(y)
+        self.draw_ = np.random.random()
+        return self
+
+    def predict(self, X):
+        return np.full(len(X), self.classes_[int(self.draw_ * len(self.classes_))])
+
+    def score(self, X, y):
+        return self.draw_
+
+
+def test_what_a_teacher_runs_in_parallel_stays_in_its_isolation(capfd):
+    search = GridSearchCV(Boot(), {"n": [0, 1]}, cv=ShuffleSplit(1, random_state=0), n_jobs=2)
+    found = []
+    for rows in (slice(0, None), slice(1, None)):
+        clf = PATEClassifier(
+            search,
+            student=search,
+            n_teachers=4,
+            partition="hash",
+            random_state=0,
+            classes=[0, 1],
+            epsilon=20.0,
+        )
+        clf.fit(FRAME[rows], Y[rows], X_public=PUBLIC_FRAME)
+        found.append(clf.student_.cv_results_["mean_test_score"].tolist())
+    assert found[0] == found[1]
+    out, _ = capfd.readouterr()
+    lines = out.split("\n")
+    assert {line for line in lines if line} <= {f"private {n}" for n in range(1, 81)}  # students'
+
+
+class Tokens(TransformerMixin, BaseEstimator):
+    """Drops words that it does not know, in place."""
+
+    def fit(self, X, y=None):
+        self.known_ = {word for cell in X["words"] for word in cell}
+        return self
+
+    def transform(self, X):
+        for cell in X["words"]:
+            cell[:] = [word for word in cell if word in self.known_]
+        return np.array([[len(cell), cell.count("a")] for cell in X["words"]], dtype=float)
+
+
+@pytest.mark.parametrize("n_jobs", [1, 2])
+def test_teachers_that_write_into_cells_reach_nobody(n_jobs):
+    def frame(n, words, seed):
+        rng = np.random.default_rng(seed)
+        return pd.DataFrame({"words": [list(rng.choice(words, 6)) for _ in range(n)]})
+
+    public = frame(30, list("abcdef"), 1)
+    before = [list(cell) for cell in public["words"]]
+    private, groups = frame(200, list("abcdef"), 2), np.repeat(np.arange(20), 10)
+    other = pd.concat([frame(10, ["z"], 3), private[10:]], ignore_index=True)
+    y = np.array(["a" in cell for cell in private["words"]]).astype(int)
+    counts = []
+    for X in (private, other):
+        clf = PATEClassifier(
+            make_pipeline(Tokens(), LogisticRegression()),
+            partition="predefined",
+            unit="group",
+            classes=[0, 1],
+            n_jobs=n_jobs,
+            random_state=0,
+        )
+        counts.append(clf.poll(X, y, X_public=public, groups=groups).counts)
+        assert [list(cell) for cell in public["words"]] == before
+    assert np.abs(counts[0] - counts[1]).max() <= 1
+
+
+def moved_by_one_record(make):
+    """How many of 20 teachers differ if the first record of one is removed."""
+    teachers = []
+    for rows in (slice(0, None), slice(1, None)):
+        clf = PATEClassifier(
+            make(), n_teachers=20, partition="hash", random_state=0, classes=[0, 1], epsilon=20.0
+        )
+        clf.set_params(keep_teachers=True, student=LogisticRegression())
+        clf.fit(FRAME[rows], Y[rows], X_public=PUBLIC_FRAME)
+        teachers.append([t.predict(X_PUBLIC.copy()).tolist() for t in clf.curator_.teachers])
+    return sum(a != b for a, b in zip(*teachers, strict=True))
+
+
+def test_functions_that_hold_a_generator_or_a_cache_reach_nobody():
+    def with_a_generator():
+        rng = np.random.RandomState(0)
+
+        def score(X, y):
+            rng.normal(size=int(np.abs(np.asarray(X)).sum()))
+            return mutual_info_classif(X, y, random_state=rng)
+
+        return make_pipeline(SelectKBest(score, k=2), LogisticRegression())
+
+    seen = {}
+
+    def with_a_cache():
+        def embed(X):
+            X = np.asarray(X)
+            return np.array([seen.setdefault(row.tobytes(), row * len(seen)) for row in X])
+
+        return make_pipeline(FunctionTransformer(embed), LogisticRegression())
+
+    assert moved_by_one_record(with_a_generator) <= 1
+    assert moved_by_one_record(with_a_cache) <= 1
+    assert not seen
+
+
+def test_a_pipelines_cache_is_not_shared(tmp_path):
+    X = np.tile(RNG.normal(size=(12, 6)), (10, 1))  # all teachers have the same records
+    y, teacher = np.tile(np.arange(12) % 2, 10), np.repeat(np.arange(10), 12)
+    steps = [("select", SelectKBest(mutual_info_classif, k=2)), ("tree", DecisionTreeClassifier())]
+    votes = []
+    for memory in (None, str(tmp_path)):
+        _, teachers = collect_votes(
+            [Pipeline(steps, memory=memory)],
+            X,
+            y,
+            X_PUBLIC,
+            teacher=teacher,
+            n_teachers=10,
+            n_classes=2,
+            seed=np.random.SeedSequence(0),
+            keep_teachers=True,
+        )
+        votes.append([t.predict(X_PUBLIC).tolist() for t in teachers])
+    assert votes[0] == votes[1]
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("given", ["instance", "class", "named"])
+def test_callbacks_that_write_files_are_refused(given):
+    pytest.importorskip("torch", reason="needs the extra 'torch'")
+    skorch = pytest.importorskip("skorch", reason="needs the extra 'torch'")
+    from skorch.callbacks import Checkpoint
+    from torch import nn
+
+    callback = {"instance": Checkpoint(), "class": Checkpoint, "named": ("keep", Checkpoint())}
+    network = skorch.NeuralNetClassifier(nn.Linear, callbacks=[callback[given]])
+    clf = PATEClassifier(network, student=LogisticRegression(), classes=[0, 1], epsilon=20.0)
+    with pytest.raises(ValueError, match=r"callbacks .* Checkpoint, which keeps weights in files"):
+        clf.fit(X.astype(np.float32), Y, X_public=X_PUBLIC.astype(np.float32))
+
+
+class Loud(LogisticRegression):
+    """Warns of its records, whatever the filters."""
+
+    def fit(self, X, y):
+        with warnings.catch_warnings():
+            warnings.simplefilter("always")
+            warnings.warn(f"private {np.max(X)}", stacklevel=1)
+        warnings.resetwarnings()
+        return super().fit(X, y)
+
+
+def test_warnings_that_a_teacher_lets_through_are_dropped():
+    clf = PATEClassifier(
+        Loud(), student=LogisticRegression(), n_teachers=10, classes=[0, 1], epsilon=20.0
+    )
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        clf.fit(X, Y, X_public=X_PUBLIC)
+    assert not [w for w in caught if "private" in str(w.message)]
+
+
+def load_by_chance(name):
+    """Load as many rows as the global generator says, and draw as many numbers as there are."""
+    rows = np.random.permutation(600)[:40]
+    np.random.normal(size=int(np.abs(X[rows]).sum()))
+    return X[rows], Y[rows]
+
+
+def test_sites_load_in_isolation():
+    counts = []
+    for state in (0, 1):
+        np.random.seed(state)
+        before = states()
+        clf = PATEClassifier(LogisticRegression(), classes=[0, 1], epsilon=20.0, random_state=0)
+        names = [str(i) for i in range(10)]
+        counts.append(clf.poll(Sites(load_by_chance, names), None, X_public=X_PUBLIC).counts)
+        assert states() == before
+    assert np.array_equal(*counts)
+
+
+class OwnOrder(BaseEstimator):
+    """A strategy that holds a generator."""
+
+    def __init__(self, rng=None):
+        self.rng = rng
+
+    def select(self, X_public, n_queries, random_state=None):
+        return random_state.permutation(len(X_public))[:n_queries]
+
+
+@pytest.mark.parametrize("where", ["splitter", "distribution", "strategy", "own"])
+def test_a_generator_shared_with_parts_does_not_give_the_noise_away(where):
+    rng = np.random.RandomState(12345)
+    given = {"base_estimator": LogisticRegression(), "student": LogisticRegression()}
+    if where == "splitter":
+        splitter = ShuffleSplit(2, random_state=rng)
+        given["base_estimator"] = GridSearchCV(LogisticRegression(), {"C": [1.0]}, cv=splitter)
+    if where == "distribution":
+        distribution = loguniform(0.1, 10)
+        distribution.random_state = rng
+        given["student"] = RandomizedSearchCV(
+            LogisticRegression(), {"C": distribution}, n_iter=2, cv=2
+        )
+    if where == "strategy":
+        given["query_strategy"] = OwnOrder(rng)
+    if where == "own":
+        given["student"] = make_pipeline(Holds(rng), LogisticRegression())
+    clf = PATEClassifier(
+        n_teachers=20, classes=[0, 1], epsilon=20.0, random_state=rng, n_queries=60, **given
+    )
+    clf.fit(X, Y, X_public=X_PUBLIC)
+    word = rng.get_state()[1].tobytes()[:256]
+    assert word in pickle.dumps(rng)
+    assert word not in pickle.dumps(clf)
+    assert word not in pickle.dumps(clf.student_)
+
+
+@pytest.mark.skipif(os.name != "posix", reason="needs processes that can be ended")
+def test_a_teacher_that_hangs_does_not_make_the_next_fit_wait():
+    hanging = PATEClassifier(
+        Hangs(), student=LogisticRegression(), classes=[0, 1], timeout=1, n_jobs=2, epsilon=20.0
+    )
+    with pytest.raises(TeacherError, match="longer than timeout"):
+        hanging.fit(X, Y, X_public=X_PUBLIC)
+    start = time.monotonic()
+    PATEClassifier(LogisticRegression(), n_jobs=2, classes=[0, 1], epsilon=20.0).fit(
+        X, Y, X_public=X_PUBLIC
+    )
+    assert time.monotonic() - start < 25
+
+
+class Hangs(LogisticRegression):
+    def fit(self, X, y):
+        time.sleep(50)
+        return super().fit(X, y)
 
 
 class LazyTorch(ClassifierMixin, BaseEstimator):

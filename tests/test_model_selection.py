@@ -692,6 +692,66 @@ def test_the_published_model_has_seen_no_held_out_record():
     assert pickle.dumps(fitted.student_) == before
 
 
+class Panic(BaseException):
+    """As those of libraries in Rust."""
+
+
+class Panics(GaussianNB):
+    def predict(self, X):
+        if np.isnan(X).any():
+            raise Panic
+        return super().predict(X)
+
+
+class Drops(GaussianNB):
+    """Predicts complete rows alone."""
+
+    def predict(self, X):
+        X = X[~np.isnan(X).any(axis=1)]
+        return super().predict(X) if len(X) else np.array([], dtype=int)
+
+
+class Forgives(GaussianNB):
+    """Lets numpy forgive from the first incomplete row on."""
+
+    def predict(self, X):
+        if np.isnan(X).any():
+            np.seterr(all="ignore")
+        X = np.nan_to_num(X)
+        return super().predict(np.nan_to_num(X / np.where(X[:, :1] > 0, 1.0, 0.0)))
+
+
+@pytest.mark.parametrize("student", [Panics(), Drops(), Forgives()], ids=lambda s: type(s).__name__)
+def test_units_that_cannot_be_predicted_are_wrong_and_no_more(student):
+    X, y, X_public = data(1000)
+    clf = PATEClassifier(GaussianNB(), n_teachers=50, classes=[0, 1])
+    fitted = SimpleNamespace(student_=student.fit(X_public, X_public[:, 0] > 0))
+    right = []
+    with np.errstate(all="raise"):
+        for spoil in (False, True):
+            X = X.copy()
+            _, judge = search(clf=clf, epsilon=None)._hold_out(
+                X, y, None, np.random.SeedSequence(0)
+            )
+            if spoil:
+                judge._X[judge._units[0]] = np.nan
+            right.append(judge._right(fitted))
+        assert np.geterr()["divide"] == "raise"
+    assert abs(right[0] - right[1]) <= 1 and right[0] > 0
+
+
+def test_candidates_do_not_share_what_they_set():
+    X, y, X_public = data(1000)
+    X_val, y_val, _ = data(200, seed=1)
+    grid = {"student__C": [0.01, 1.0], "student": [LogisticRegression()]}
+    clf = PATEClassifier(GaussianNB(), n_teachers=50, classes=[0, 1])
+    for seed in range(3):
+        found = search(grid, clf=clf, epsilon=4.0, random_state=seed, n_trials=3)
+        found.fit(X, y, X_public, X_val=X_val, y_val=y_val)
+        assert found.best_estimator_.student_.C == found.best_params_["student__C"]
+    assert grid["student"][0].C == 1.0
+
+
 def test_units_are_scored_by_chance_and_no_more_than_there_are():
     X, y, X_public = data(2000)
     names = np.array([f"p{i // 2}" for i in range(2000)])

@@ -48,9 +48,15 @@ ROOMS = {
     "secure": set(),
     "_sklearn": set(),
 }
-OPEN_TO_ALL = {"numpy", "scipy", "pandas", "joblib", "sklearn", "threadpoolctl"} | set(
-    sys.stdlib_module_names
-)
+OPEN_TO_ALL = {
+    "numpy",
+    "scipy",
+    "pandas",
+    "joblib",
+    "sklearn",
+    "threadpoolctl",
+    "cloudpickle",
+} | set(sys.stdlib_module_names)
 FILES = sorted(PACKAGE.rglob("*.py"))
 MODULES = sorted({path.relative_to(PACKAGE).parts[0].removesuffix(".py") for path in FILES})
 

@@ -28,7 +28,7 @@ from .._sklearn import (
 from ..accountant import Asked, Curator, PrivacySpent, plan_queries
 from ..aggregators import Aggregator, GNMax
 from ..exceptions import PrivacyLeakWarning, PrivacyTestError, StudentError
-from ..isolation import Quiet, own_generators, seeded, set_seeds, unfitted
+from ..isolation import Quiet, own_clone, own_generators, seeded, set_seeds, unfitted
 from ..partition import Assignment, PredefinedPartition, assign_teachers
 from ..public import public_rows
 from ..queries import (
@@ -860,7 +860,7 @@ class PATEClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
 
     def _student_of_made_up_labels(self, X_public, n_queries, n_classes):
         """Fit the student on public rows as if labels had been released for the first of them."""
-        student = set_seeds(clone(self._unfitted_student()), 0, only_missing=True)
+        student = set_seeds(own_clone(self._unfitted_student(), seed=0), 0, only_missing=True)
         n_rows, labels = n_queries, np.arange(n_queries) % n_classes
         if _accepts_unlabeled(_last_step(student)):
             n_rows = min(_num_samples(X_public), max(1000, n_queries))
@@ -1070,7 +1070,8 @@ class PATEClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
                 if self.public_soft_labels_ is not None and _accepts_soft_labels(last):
                     targets = self.public_soft_labels_[labelled]
             with seeded(_number(seed)):
-                student = set_seeds(clone(student), _number(seed), only_missing=True)
+                student = own_clone(student, _number(seed))
+                set_seeds(student, _number(seed), only_missing=True)
                 self.student_ = own_generators(student.fit(rows, targets))
         except Exception as error:
             raise self._student_error(

@@ -1,0 +1,737 @@
+"""Isolation: a change of one private unit moves the votes of one teacher, whatever the teachers do.
+
+    python benchmarks/isolation.py [--full] [--only TEXT]
+
+Teachers that draw from global generators, leave settings behind or import what others have not, in
+every kind of partition and on every kind of backend, are polled on private data and on the same
+with one unit changed: one that belongs to the teacher that runs first. Each pair of an estimator, a
+partition, a backend, seeded global generators or not, and a kind of change occurs in one
+combination at least (with --full, the whole product). Prints a line a combination, with the
+teachers that moved; if another than the first did, more than one did, as the first would with
+another change. The exit status is 1 if that happened, or a combination could not be run. Needs the
+extras `torch` and `dask`; what needs an extra that is missing is skipped. 10 to 15 minutes on 2
+cores.
+"""
+
+import argparse
+import atexit
+import contextlib
+import importlib.util
+import itertools
+import logging
+import multiprocessing
+import os
+import random
+import sys
+import tempfile
+import time
+import traceback
+import warnings
+from collections import Counter
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import NamedTuple
+from unittest import mock
+
+import numpy as np
+import pandas as pd
+import sklearn
+from joblib import parallel_config
+from joblib.externals.loky import get_reusable_executor
+from scipy.stats import loguniform
+from sklearn.base import BaseEstimator, ClassifierMixin, TransformerMixin, clone
+from sklearn.calibration import CalibratedClassifierCV
+from sklearn.dummy import DummyClassifier
+from sklearn.ensemble import (
+    AdaBoostClassifier,
+    BaggingClassifier,
+    ExtraTreesClassifier,
+    GradientBoostingClassifier,
+    HistGradientBoostingClassifier,
+    RandomForestClassifier,
+    StackingClassifier,
+    VotingClassifier,
+)
+from sklearn.feature_selection import (
+    GenericUnivariateSelect,
+    SelectFdr,
+    SelectFpr,
+    SelectFwe,
+    SelectKBest,
+    SelectPercentile,
+    mutual_info_classif,
+)
+from sklearn.frozen import FrozenEstimator
+from sklearn.kernel_approximation import Nystroem
+from sklearn.linear_model import LogisticRegression, SGDClassifier
+from sklearn.model_selection import GridSearchCV, RandomizedSearchCV, StratifiedKFold
+from sklearn.naive_bayes import GaussianNB
+from sklearn.neighbors import KNeighborsClassifier
+from sklearn.neural_network import MLPClassifier
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import FunctionTransformer, StandardScaler
+from sklearn.svm import SVC, LinearSVC
+from sklearn.tree import DecisionTreeClassifier
+from sklearn.utils import check_random_state
+
+from sklearn_pate import PATEClassifier
+from sklearn_pate.aggregators import GNMax
+from sklearn_pate.classifier.estimator import _streams
+from sklearn_pate.isolation import set_seeds
+from sklearn_pate.partition import assign_teachers
+from sklearn_pate.teachers import _fit_and_predict
+
+ROOT = Path(__file__).parents[1]
+N_RECORDS, N_FEATURES, N_TEACHERS, N_PUBLIC, SEED = 480, 6, 12, 30, 0
+#: Seconds to wait for the votes of all teachers.
+LIMIT = 60
+
+
+class MissingError(Exception):
+    """A combination cannot run here; the message says what it needs."""
+
+
+# --- estimators ----------------------------------------------------------------------------------
+
+
+class Watched(ClassifierMixin, BaseEstimator):
+    """A classifier whose votes can be read one by one, from a file named by its `random_state`.
+
+    Where the estimator cannot be fitted, as calibration to one record of a class, the most frequent
+    class is voted for and the name of the file says so.
+    """
+
+    def __init__(self, estimator, folder=None, random_state=None):
+        self.estimator = estimator
+        self.folder = folder
+        self.random_state = random_state
+
+    def fit(self, X, y):
+        self.classes_ = np.unique(y)
+        self.kind_ = "fitted"
+        try:
+            self.model_ = clone(self.estimator).fit(X, y)
+        except ValueError:
+            self.kind_ = "refused"
+            self.model_ = DummyClassifier().fit(X, y)
+        return self
+
+    def predict(self, X):
+        votes = self.model_.predict(X)
+        np.save(Path(self.folder) / f"{self.random_state}.{self.kind_}.npy", votes)
+        return votes
+
+
+def amount(X):
+    """Return a number that depends on all records."""
+    return 1 + int(np.asarray(X, dtype=float).sum() * 7 + len(X)) % 97
+
+
+class Linear(ClassifierMixin, BaseEstimator):
+    """Base of the classifiers written here; votes by the sign of a product with its weights."""
+
+    def predict(self, X):
+        centred = np.asarray(X, dtype=float) - 2
+        return (centred @ self.weights_ > 0).astype(int)
+
+
+class Draws(Linear):
+    """Draws numbers from a global generator, as many as its records say, then its weights."""
+
+    def __init__(self, source="numpy"):
+        self.source = source
+
+    def fit(self, X, y):
+        self.classes_ = np.unique(y)
+        self._numbers(amount(X))
+        self.weights_ = self._numbers(N_FEATURES)
+        return self
+
+    def _numbers(self, n):
+        if self.source == "numpy":
+            return np.random.normal(size=n)
+        if self.source == "random":
+            return np.array([random.gauss(0, 1) for _ in range(n)])
+        # here, so that the first teacher of a process that draws from torch imports it
+        import torch
+
+        return torch.randn(n).numpy()
+
+
+class UnderSampled(BaseEstimator, ClassifierMixin):
+    """A tree of as many records of each class, chosen by numpy's global generator."""
+
+    def fit(self, X, y):
+        self.classes_ = np.unique(y)
+        X = np.asarray(X)
+        fewest = max(np.bincount(y).min(), 3)
+        chosen = [np.random.permutation(np.flatnonzero(y == c))[:fewest] for c in self.classes_]
+        rows = np.concatenate(chosen)
+        self.tree_ = DecisionTreeClassifier(random_state=0).fit(X[rows], y[rows])
+        return self
+
+    def predict(self, X):
+        return self.tree_.predict(np.asarray(X))
+
+
+class Shuffled(UnderSampled):
+    """A tree of the first half of its records, after Python's generator has shuffled them."""
+
+    def fit(self, X, y):
+        self.classes_ = np.unique(y)
+        X, rows = np.asarray(X), list(range(len(y)))
+        for _ in range(amount(X) % 5):
+            random.shuffle(rows)
+        random.shuffle(rows)
+        rows = rows[: len(rows) // 2]
+        self.tree_ = DecisionTreeClassifier(random_state=0).fit(X[rows], y[rows])
+        return self
+
+
+class Settings(Linear):
+    """Votes by the settings of the process that it finds, and leaves others behind."""
+
+    def __init__(self, strict=False):
+        self.strict = strict
+
+    def fit(self, X, y):
+        self.classes_ = np.unique(y)
+        found = (
+            np.geterr()["under"],
+            pd.get_option("display.precision"),
+            os.environ.get("SKLEARN_PATE_LEFT"),
+            warnings.filters[0][0],
+            sklearn.get_config()["working_memory"],
+        )
+        seed = sum(repr(found).encode())
+        self.weights_ = np.random.default_rng(seed).normal(size=N_FEATURES)
+        left = amount(X)
+        np.seterr(under=("ignore", "warn", "print")[left % 3])
+        pd.set_option("display.precision", left)
+        os.environ["SKLEARN_PATE_LEFT"] = str(left)
+        warnings.simplefilter("error" if self.strict else ("once", "always")[left % 2])
+        sklearn.set_config(working_memory=left)
+        return self
+
+
+class Jitter(TransformerMixin, BaseEstimator):
+    """Adds noise of a generator that it keeps, after as many draws as the records say."""
+
+    def __init__(self, shared=False):
+        self.shared = shared
+
+    def fit(self, X, y=None):
+        self.generator_ = check_random_state(None if self.shared else 0)
+        return self
+
+    def transform(self, X):
+        X = np.asarray(X, dtype=float)
+        self.generator_.normal(size=amount(X))
+        return X + self.generator_.normal(scale=2, size=X.shape)
+
+
+def permutation_test(X, y):
+    """Score features by their difference of means, among those of labels that numpy permuted."""
+    X = np.asarray(X, dtype=float)
+
+    def difference(labels):
+        return abs(X[labels == 1].mean(axis=0) - X[labels == 0].mean(axis=0))
+
+    found = difference(y)
+    chance = [difference(np.random.permutation(y)) for _ in range(20 + len(y) % 3)]
+    p = (1 + (np.array(chance) >= found).sum(axis=0)) / (1 + len(chance))
+    return 1 - p, p
+
+
+def single_precision(X):
+    """Return what torch takes."""
+    return np.asarray(X, dtype=np.float32)
+
+
+def shallow():
+    return DecisionTreeClassifier(max_depth=3)
+
+
+def plain_estimators():
+    """Return those that need no extra to be made, by name."""
+    search = {"max_depth": [1, 3, 5], "max_features": [1, 3]}
+    folds = StratifiedKFold(2, shuffle=True)
+    tree = DecisionTreeClassifier(splitter="random", max_features=1)
+    return {
+        "random tree": tree,
+        "forest": RandomForestClassifier(5),
+        "extra trees": ExtraTreesClassifier(5, bootstrap=True),
+        "gradient boosting": GradientBoostingClassifier(n_estimators=5, subsample=0.5),
+        "histogram boosting": HistGradientBoostingClassifier(
+            max_iter=5, min_samples_leaf=3, early_stopping=True
+        ),
+        "AdaBoost": AdaBoostClassifier(tree, n_estimators=5),
+        "bagging": BaggingClassifier(KNeighborsClassifier(3), n_estimators=5),
+        "stacking": StackingClassifier([("a", shallow()), ("b", tree)], cv=folds),
+        "voting": VotingClassifier([("a", tree), ("b", GaussianNB()), ("c", LinearSVC())]),
+        "logistic regression": LogisticRegression(solver="saga", max_iter=5),
+        "linear SVC": LinearSVC(max_iter=20),
+        "SVC": SVC(),
+        "neighbours": KNeighborsClassifier(3),
+        "naive Bayes": GaussianNB(),
+        "kernel approximation": make_pipeline(Nystroem(n_components=10), LinearSVC()),
+        "SGD": SGDClassifier(max_iter=5),
+        "SGD, early stopping": SGDClassifier(early_stopping=True, n_iter_no_change=2),
+        "MLP": MLPClassifier((5,), max_iter=10),
+        "MLP, early stopping": MLPClassifier((5,), max_iter=10, early_stopping=True),
+        "calibrated": CalibratedClassifierCV(LinearSVC(), cv=folds),
+        "calibrated mutual information": CalibratedClassifierCV(
+            make_pipeline(SelectKBest(mutual_info_classif, k=2), tree), cv=2
+        ),
+        "grid search": GridSearchCV(tree, search, cv=folds),
+        "random search": RandomizedSearchCV(
+            SVC(), {"C": loguniform(1e-2, 1e2), "gamma": loguniform(1e-2, 10)}, n_iter=3, cv=folds
+        ),
+        "warm forest": RandomForestClassifier(5, warm_start=True),
+        "warm SGD": SGDClassifier(max_iter=5, warm_start=True, average=True),
+        "warm MLP": MLPClassifier((5,), max_iter=10, warm_start=True),
+        "k best": make_pipeline(SelectKBest(mutual_info_classif, k=2), shallow()),
+        "percentile": make_pipeline(SelectPercentile(mutual_info_classif, percentile=40), SVC()),
+        "univariate": make_pipeline(
+            GenericUnivariateSelect(mutual_info_classif, mode="k_best", param=2), GaussianNB()
+        ),
+        "k best by permutation": make_pipeline(SelectKBest(permutation_test, k=2), shallow()),
+        "FPR by permutation": make_pipeline(SelectFpr(permutation_test, alpha=0.7), shallow()),
+        "FDR by permutation": make_pipeline(SelectFdr(permutation_test, alpha=0.9), shallow()),
+        "FWE by permutation": make_pipeline(SelectFwe(permutation_test, alpha=0.99), shallow()),
+        "frozen": make_pipeline(FrozenEstimator(Jitter().fit(None)), shallow()),
+        "frozen, global": make_pipeline(FrozenEstimator(Jitter(shared=True).fit(None)), shallow()),
+        "draws, numpy": Draws("numpy"),
+        "draws, random": Draws("random"),
+        "lazy torch": Draws("torch"),
+        "under-sampled": UnderSampled(),
+        "shuffled": Shuffled(),
+        "settings": Settings(),
+        "strict settings": Settings(strict=True),
+    }
+
+
+#: What each of the others needs.
+NEEDS = {"lazy torch": "torch", "draws, torch": "torch", "skorch": "skorch"}
+ESTIMATORS = [*plain_estimators(), "draws, torch", "skorch"]
+#: Those to which a worker matters in which other teachers have run before.
+SEE_THE_PAST = ("lazy torch", "settings", "strict settings")
+
+
+def estimator_named(name):
+    """Return a new estimator; imports torch if a user would have to before the fit."""
+    if name == "draws, torch":
+        import torch  # noqa: F401
+
+        return Draws("torch")
+    if name == "skorch":
+        from skorch import NeuralNetClassifier
+        from torch import nn
+
+        network = NeuralNetClassifier(
+            nn.Linear,
+            module__in_features=N_FEATURES,
+            module__out_features=2,
+            criterion=nn.CrossEntropyLoss,
+            max_epochs=2,
+            batch_size=8,
+            iterator_train__shuffle=True,
+        )
+        return make_pipeline(StandardScaler(), FunctionTransformer(single_precision), network)
+    return plain_estimators()[name]
+
+
+# --- data ----------------------------------------------------------------------------------------
+
+
+class Data(NamedTuple):
+    """What a fit is given, but the public rows."""
+
+    X: object
+    y: np.ndarray
+    groups: np.ndarray | None
+
+
+PARTITIONS = ["random", "hash", "groups", "predefined"]
+#: "one class": the first teacher then sees one class, and is not fitted.
+CHANGES = ["other records", "one class"]
+
+
+def public_rows(partition):
+    rows = np.random.default_rng(1).integers(0, 5, (N_PUBLIC, N_FEATURES)).astype(float)
+    return framed(rows) if partition == "hash" else rows
+
+
+def framed(X):
+    index = [f"record {i}" for i in range(len(X))]
+    return pd.DataFrame(X, index=index, columns=[f"x{j}" for j in range(N_FEATURES)])
+
+
+def settings_of(partition):
+    """Return the parameters of a classifier that name the partition."""
+    if partition == "groups":
+        return {"partition": "random", "unit": "group"}
+    return {"partition": partition, "unit": "group" if partition == "predefined" else "record"}
+
+
+def neighbours(partition, kind):
+    """Return data, and the same after a change of one unit of the first teacher's.
+
+    Values are few and the signal is weak: scores are tied, and votes move easily.
+    """
+    rng = np.random.default_rng(0)
+    X = rng.integers(0, 5, (N_RECORDS, N_FEATURES)).astype(float)
+    y = (X[:, 0] + X[:, 1] + rng.normal(scale=3, size=N_RECORDS) > 4).astype(int)
+    groups = None
+    if partition == "groups":
+        groups = np.repeat(np.arange(N_RECORDS // 4), 4)
+    if partition == "predefined":
+        groups = np.array([f"site {i % N_TEACHERS:02}" for i in range(N_RECORDS)])
+    X = framed(X) if partition == "hash" else X
+    own = np.flatnonzero(teachers_of(partition, X, groups) == 0)
+    unit = own if partition == "predefined" else own[:1]
+    if partition == "groups":
+        unit = np.flatnonzero(groups == groups[own[0]])
+    if kind == "one class":
+        y[np.setdiff1d(own, unit)] = 0
+        if partition != "predefined":
+            y[unit] = 1
+    before = Data(X, y, groups)
+    if partition in ("hash", "groups"):
+        kept = np.setdiff1d(np.arange(N_RECORDS), unit)
+        rows = X.iloc[kept] if partition == "hash" else X[kept]
+        return before, Data(rows, y[kept], None if groups is None else groups[kept])
+    X, y = X.copy(), y.copy()
+    X[unit] = (X[unit] * 3 + 1) % 5
+    y[unit] = 0 if kind == "one class" else 1 - y[unit]
+    return before, Data(X, y, groups)
+
+
+def teachers_of(partition, X, groups):
+    """Return the teacher of each record, as `PATEClassifier` will deal them."""
+    return assign_teachers(
+        **settings_of(partition),
+        n_records=N_RECORDS,
+        n_teachers=N_TEACHERS,
+        index=getattr(X, "index", None),
+        groups=groups,
+        seed=_streams(SEED)["partition"],
+    ).teacher
+
+
+# --- backends ------------------------------------------------------------------------------------
+
+
+class Backend(NamedTuple):
+    """A backend of joblib's, the start method of its processes, and if teachers share a process."""
+
+    name: str
+    n_jobs: int | None = 2
+    start: str | None = None
+    threads: bool = False
+    workers: dict | None = None
+
+
+BACKENDS = {
+    "sequential": Backend("sequential", 1),
+    "loky": Backend("loky"),
+    "threading": Backend("threading", threads=True),
+    "fork": Backend("multiprocessing", start="fork"),
+    "spawn": Backend("multiprocessing", start="spawn"),
+    "Dask processes": Backend("dask", None, workers={"n_workers": 2, "threads_per_worker": 1}),
+    "Dask threads": Backend(
+        "dask", None, threads=True, workers={"n_workers": 1, "threads_per_worker": 2}
+    ),
+}
+
+
+@contextlib.contextmanager
+def started(backend):
+    """Start a cluster, where the backend is one, and let joblib use the backend."""
+    with contextlib.ExitStack() as stack:
+        if backend.workers is not None:
+            from distributed import Client, LocalCluster
+
+            cluster = stack.enter_context(
+                LocalCluster(
+                    processes=True,
+                    dashboard_address=":0",
+                    silence_logs=logging.ERROR,
+                    **backend.workers,
+                )
+            )
+            client = stack.enter_context(Client(cluster))
+            client.wait_for_workers(backend.workers["n_workers"], timeout=LIMIT)
+        if backend.start is not None:
+            multiprocessing.set_start_method(backend.start, force=True)
+        if backend.name == "loky":
+            stack.callback(lambda: get_reusable_executor().shutdown(kill_workers=True))
+        stack.enter_context(parallel_config(backend=backend.name, n_jobs=backend.n_jobs))
+        yield
+
+
+def check_available(combination):
+    """Refuse a combination that cannot run here."""
+    needed = NEEDS.get(combination.estimator)
+    if needed is not None and importlib.util.find_spec(needed) is None:
+        raise MissingError(f"the extra torch ({needed})")
+    backend = BACKENDS[combination.backend]
+    if backend.workers is not None and importlib.util.find_spec("distributed") is None:
+        raise MissingError("the extra dask")
+    start = backend.start
+    if start is not None and start not in multiprocessing.get_all_start_methods():
+        raise MissingError(f"a system where processes can {start}")
+
+
+# --- faults, to show that the check can fail -----------------------------------------------------
+
+
+def no_context(seed):
+    return contextlib.nullcontext()
+
+
+def fit_once(key, estimator, data, settings):
+    return _fit_and_predict(estimator, data, settings)
+
+
+def shared_clone(estimator, seed, functions=False):
+    return clone(estimator)
+
+
+#: What is replaced in `sklearn_pate.teachers`; reaches teachers that run in the caller's process.
+FAULTS = {
+    "no isolation": {"isolated": no_context},
+    "no copies": {"own_clone": shared_clone},
+    "no second fit": {"_train": fit_once},
+}
+
+
+# --- the check -----------------------------------------------------------------------------------
+
+
+class Combination(NamedTuple):
+    """One row of the table."""
+
+    estimator: str
+    partition: str
+    backend: str
+    seeded: bool
+    kind: str
+
+
+def moved(combination, fault=None):
+    """Return the numbers of the teachers whose votes differ between data and their neighbour.
+
+    Parameters
+    ----------
+    combination : Combination
+        What to run, in processes of its own.
+    fault : str, default=None
+        One of `FAULTS`.
+
+    Returns
+    -------
+    list of int
+        At most [0].
+    """
+    check_available(combination)
+    if combination.estimator in SEE_THE_PAST:
+        votes = [in_new_process(polled, combination, [data], fault)[0] for data in (False, True)]
+    else:  # it is quicker if workers are there already
+        votes = in_new_process(polled, combination, [False, True], fault)
+    before, after = votes
+    n_fitted = sum(kind == "fitted" for kind, _ in before.values())
+    if n_fitted < N_TEACHERS / 2:
+        raise RuntimeError(f"only {n_fitted} teachers could be fitted: this shows nothing")
+    either = sorted(before.keys() | after.keys())
+    return [i for i in either if before.get(i) != after.get(i)]
+
+
+def polled(combination, data, fault=None):
+    """Return the votes of each fitted teacher, by its number, on changed data or not."""
+    with contextlib.ExitStack() as stack:
+        if fault is not None:
+            stack.enter_context(mock.patch.multiple("sklearn_pate.teachers", **FAULTS[fault]))
+        stack.enter_context(started(BACKENDS[combination.backend]))
+        return [polled_once(combination, changed) for changed in data]
+
+
+def polled_once(combination, changed):
+    data = neighbours(combination.partition, combination.kind)[changed]
+    with tempfile.TemporaryDirectory() as folder, warnings.catch_warnings(record=True) as heard:
+        warnings.simplefilter("always")
+        watched = Watched(estimator_named(combination.estimator), folder)
+        clf = PATEClassifier(
+            watched,
+            n_teachers=N_TEACHERS,
+            aggregator=GNMax(3.0),
+            epsilon=None,
+            classes=[0, 1],
+            random_state=SEED,
+            **settings_of(combination.partition),
+        )
+        seed_globals(0 if combination.seeded else None)
+        counts = clf.poll(*data[:2], public_rows(combination.partition), groups=data.groups).counts
+        told = sum("take turns" in str(warning.message) for warning in heard)
+        if told != BACKENDS[combination.backend].threads:
+            raise RuntimeError(f"{told} warnings that teachers take turns")
+        return read_votes(folder, watched, counts)
+
+
+def read_votes(folder, watched, counts):
+    """Return kind and votes by the teacher's number, if they add up to what was counted."""
+    # as in collect_votes
+    spawned = _streams(SEED)["teachers"].spawn(N_TEACHERS)
+    seeds = [int(sequence.generate_state(1)[0]) % 2**31 for sequence in spawned]
+    numbers = {set_seeds(clone(watched), seed).random_state: i for i, seed in enumerate(seeds)}
+    votes, total = {}, np.zeros(N_PUBLIC, dtype=int)
+    for path in Path(folder).iterdir():
+        name, kind, _ = path.name.split(".")
+        voted = np.load(path)
+        total += voted
+        votes[numbers[int(name)]] = kind, voted.tolist()
+    extra = counts[:, 1] - total  # votes of teachers that saw one class
+    if extra.min() < 0 or extra.max() > N_TEACHERS - len(votes):
+        raise RuntimeError("the votes watched are not those that were counted")
+    return votes
+
+
+def seed_globals(seed):
+    """Seed global generators; with None, by the operating system."""
+    np.random.seed(seed)
+    random.seed(seed)
+    torch = sys.modules.get("torch")
+    if torch is not None:
+        torch.manual_seed(np.random.SeedSequence(seed).entropy % 2**32)
+
+
+def in_new_process(function, *args):
+    """Call a function where nothing has run before, and only imports of this file are done."""
+    methods = multiprocessing.get_all_start_methods()
+    context = multiprocessing.get_context("forkserver" if "forkserver" in methods else "spawn")
+    if "forkserver" in methods:
+        context.set_forkserver_preload(["benchmarks.isolation"])
+    receiver, sender = context.Pipe(duplex=False)
+    process = context.Process(target=_answer, args=(sender, function, args))
+    process.start()
+    sender.close()
+    try:
+        if not receiver.poll(LIMIT):
+            process.kill()
+            raise TimeoutError(f"no votes within {LIMIT} seconds")
+        result, problem = receiver.recv()
+    finally:
+        process.join()
+    if problem is not None:
+        raise RuntimeError(problem)
+    return result
+
+
+def _answer(sender, function, args):
+    try:
+        answer = function(*args), None
+    except Exception:
+        answer = None, traceback.format_exc()
+    sender.send(answer)
+    atexit._run_exitfuncs()  # a process like this one leaves without, and joblib's folders stay
+
+
+# --- the table -----------------------------------------------------------------------------------
+
+
+FACTORS = [ESTIMATORS, PARTITIONS, list(BACKENDS), [True, False], CHANGES]
+
+
+def pairwise(factors):
+    """Return rows in which each pair of values of two factors occurs at least once.
+
+    Parameters
+    ----------
+    factors : list of lists
+        The values of each factor.
+
+    Returns
+    -------
+    list of tuples
+        One value of each factor a row; greedy, so a few more rows than needed.
+    """
+    open_pairs = {}  # as a dict, it keeps its order
+    for i, j in itertools.combinations(range(len(factors)), 2):
+        for a, b in itertools.product(range(len(factors[i])), range(len(factors[j]))):
+            open_pairs[(i, a), (j, b)] = None
+    used, rows = Counter(), []
+    while open_pairs:
+        chosen = dict(next(iter(open_pairs)))
+        for k in range(len(factors)):
+            if k not in chosen:
+                chosen[k] = _best(k, len(factors[k]), chosen, open_pairs, used)
+        for pair in itertools.combinations(sorted(chosen.items()), 2):
+            open_pairs.pop(pair, None)
+            used[pair] += 1
+        rows.append(tuple(factors[k][chosen[k]] for k in range(len(factors))))
+    return rows
+
+
+def _best(k, n_values, chosen, open_pairs, used):
+    """Return the value of factor k with most pairs that are open; of these, the least used."""
+
+    def merit(value):
+        pairs = [tuple(sorted([(k, value), other])) for other in chosen.items()]
+        return sum(pair in open_pairs for pair in pairs), -sum(used[pair] for pair in pairs)
+
+    return max(range(n_values), key=merit)
+
+
+def combinations(full=False):
+    """Return the rows of the table, those of a backend together."""
+    rows = itertools.product(*FACTORS) if full else pairwise(FACTORS)
+    order = list(BACKENDS)
+    return sorted((Combination(*row) for row in rows), key=lambda row: order.index(row.backend))
+
+
+def line(combination, outcome):
+    estimator, partition, backend, seeded, kind = combination
+    generators = "seeded" if seeded else "not seeded"
+    return (
+        f"{estimator:30} {partition:11} {backend:15} {generators:11} {kind:14} {outcome}"
+    ).rstrip()
+
+
+def judged(combination):
+    """Return a verdict on a combination, and its line."""
+    try:
+        teachers = moved(combination)
+    except MissingError as error:
+        return "skipped", line(combination, f"skipped: needs {error}")
+    except Exception as error:  # whatever it is, the other combinations are run
+        return "failed", line(combination, f"FAILED: {str(error).strip().splitlines()[-1]}")
+    if set(teachers) - {0}:
+        return "moved", line(combination, f"MOVED {len(teachers)}: {teachers}")
+    return "fine", line(combination, f"moved {len(teachers)}")
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--full", action="store_true", help="the whole product: hours")
+    parser.add_argument("--only", default="", metavar="TEXT", help="lines with this text only")
+    args = parser.parse_args()
+    rows = [row for row in combinations(args.full) if args.only in line(row, "")]
+    start, counts = time.monotonic(), Counter()
+    with ThreadPoolExecutor(2) as pool:  # half of the time, one waits for its processes to start
+        for verdict, said in pool.map(judged, rows):
+            counts[verdict] += 1
+            print(said, flush=True)
+    print(f"{(time.monotonic() - start) / 60:.1f} minutes")
+    if counts["skipped"] or counts["failed"]:
+        print(f"{counts['skipped']} skipped, {counts['failed']} could not be run")
+    n_run = counts.total() - counts["skipped"]
+    print(f"{n_run} combinations, {counts['moved']} moved more than one teacher")
+    return bool(counts["moved"] or counts["failed"])
+
+
+if __name__ == "__main__":
+    # workers import what is defined here by its name, and not as part of a script
+    sys.path.insert(0, str(ROOT))
+    from benchmarks import isolation
+
+    sys.exit(isolation.main())
