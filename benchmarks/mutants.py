@@ -689,7 +689,7 @@ FAULTS = [
     Fault(
         "teachers-share-the-queries",
         "teachers.py",
-        "X, codes, weight, X_query = copy.deepcopy(data)",
+        "X, codes, weight, X_query = copied_data(data)",
         "X, codes, weight, X_query = data",
         ("test_teachers.py",),
     ),
@@ -770,7 +770,7 @@ FAULTS = [
     Fault(
         "threads-without-a-word",
         "teachers.py",
-        "if _shares_a_process(n_jobs):",
+        "if not batched and _shares_a_process(n_jobs):",
         "if False:",
         ("test_isolation.py::test_threads_are_told_once_that_they_take_turns",),
     ),
@@ -798,8 +798,8 @@ FAULTS = [
     Fault(
         "student-with-the-callers-generators",
         "classifier/estimator.py",
-        "            with seeded(_number(seed)):\n                student = set_seeds",
-        "            with Quiet():\n                student = set_seeds",
+        "            with seeded(_seed_number(seed)):\n                student = own_clone",
+        "            with Quiet():\n                student = own_clone",
         ("test_noninterference.py::test_students",),
     ),
     Fault(
@@ -819,7 +819,7 @@ FAULTS = [
     Fault(
         "partition-with-the-callers-generators",
         "classifier/estimator.py",
-        'with seeded(_number(seeds["partition"])):',
+        'with seeded(_seed_number(seeds["partition"])):',
         "with Quiet():",
         ("test_noninterference.py::test_partitions",),
     ),
@@ -847,7 +847,7 @@ FAULTS = [
     Fault(
         "teachers-share-cells",
         "teachers.py",
-        "X, codes, weight, X_query = own_copy(data, seed)",
+        "X, codes, weight, X_query = copied_data(data)",
         "X, codes, weight, X_query = copy.deepcopy(data)",
         ("test_isolation.py::test_teachers_that_write_into_cells_reach_nobody",),
     ),
@@ -861,8 +861,8 @@ FAULTS = [
     Fault(
         "teachers-share-a-cache-of-steps",
         "teachers.py",
-        "without_caches(silent(set_seeds(fitted, seed)))",
-        "silent(set_seeds(fitted, seed))",
+        "        without_caches(fitted)\n",
+        "",
         ("test_isolation.py::test_a_pipelines_cache_is_not_shared",),
     ),
     Fault(
@@ -889,7 +889,7 @@ FAULTS = [
     Fault(
         "student-keeps-generators-deep-within",
         "classifier/estimator.py",
-        "student = own_clone(student, _number(seed))",
+        "student = own_clone(student, _seed_number(seed))",
         "student = clone(student)",
         ("test_isolation.py::test_a_generator_shared_with_parts_does_not_give_the_noise_away",),
     ),
@@ -921,7 +921,7 @@ FAULTS = [
     Fault(
         "score-of-all-rows-at-once",
         "model_selection.py",
-        "predicted = np.asarray(fresh().predict(own_copy(_take(self._X, rows), seed=0)))",
+        "predicted = np.asarray(fresh().predict(copied_data(_take(self._X, rows))))",
         "at = np.append(np.concatenate(self._units), rows)\n"
         "                predicted = np.asarray(fresh().predict(_take(self._X, at)))[-len(rows) :]",
         ("test_model_selection.py::test_one_held_out_record_moves_the_score_by_one_at_most",),
@@ -936,8 +936,8 @@ FAULTS = [
     Fault(
         "score-lets-panics-out",
         "model_selection.py",
-        "except BaseException:  # of Rust",
-        "except Exception:  # of Rust",
+        "except BaseException:  # panics",
+        "except Exception:  # panics",
         ("test_model_selection.py::test_units_that_cannot_be_predicted_are_wrong_and_no_more",),
     ),
     Fault(

@@ -17,6 +17,7 @@ import sys
 import threading
 import warnings
 from functools import partial
+from typing import NamedTuple
 
 import cloudpickle
 import numpy as np
@@ -31,6 +32,7 @@ from ._sklearn import InvalidParameterError
 __all__ = [
     "Quiet",
     "TellableError",
+    "copied_data",
     "copies",
     "isolated",
     "own_clone",
@@ -51,21 +53,22 @@ __all__ = [
 _turn = threading.RLock()
 
 
-def _new_turn():
-    """In a forked process, the thread that held the lock does not exist."""
+def _new_locks():
+    """In a forked process, threads that held a lock do not exist."""
     global _turn
     _turn = threading.RLock()
+    Quiet._lock = threading.Lock()
 
 
 if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_new_turn)
+    os.register_at_fork(after_in_child=_new_locks)
 
 
 @contextlib.contextmanager
 def isolated(seed):
-    """Run a teacher as if nothing had run before it in this process, in silence, without a trace.
+    """Run a teacher in silence, and leave the process as it was.
 
-    Global generators (see `seeded`) start from the seed and are as before afterwards. So are
+    Global generators start from the seed (see `seeded`). Afterwards they are put back, and so are
     numpy's error state and print options, decimal contexts, options of scikit-learn, joblib and
     pandas, torch's defaults, loggers, warning filters, output streams, environment variables, the
     working directory, the locale and the recursion limit. All of this belongs to the process, so
@@ -99,10 +102,10 @@ def isolated(seed):
 
 @contextlib.contextmanager
 def seeded(seed):
-    """Seed the global generators of numpy, Python and torch for the time being.
+    """Seed the global generators of numpy, Python and torch for a block, then put them back.
 
-    Torch's are those of the CPU and of CUDA, if torch is in use. Threads take turns. What runs in
-    parallel by joblib runs one after the other, in this process: others are not seeded.
+    Torch's are those of the CPU and of CUDA, if torch is loaded. Threads take turns. What the
+    block runs with joblib runs one after the other in this process: workers would not be seeded.
 
     Parameters
     ----------
@@ -147,7 +150,7 @@ def _torch_seeded(seed):
             yield
         finally:
             torch = sys.modules.get("torch")
-            if torch is not None:  # how much was drawn since its import is nobody's business
+            if torch is not None:  # how much was drawn since the import may depend on records
                 torch.seed()
         return
     if not (torch.cuda.is_available() or torch.backends.mps.is_available()):
@@ -163,7 +166,7 @@ def _torch_seeded(seed):
             yield
     finally:
         if not torch.cuda.is_initialized():
-            # torch keeps the last seed for when a GPU is first used: let it be the caller's
+            # torch keeps the last seed until a GPU is first used: restore the caller's
             torch.cuda.manual_seed_all(torch.initial_seed())
         elif not had_gpu:
             torch.cuda.seed_all()
@@ -202,6 +205,23 @@ def set_seeds(estimator, seed, *, only_missing=False):
     return estimator.set_params(**chosen) if chosen else estimator
 
 
+def without_caches(estimator):
+    """Set the `memory` parameters to None: teachers would share fitted steps through the cache.
+
+    Parameters
+    ----------
+    estimator : estimator
+        Changed in place.
+
+    Returns
+    -------
+    estimator
+        The one given.
+    """
+    names = [p for p in estimator.get_params(deep=True) if p == "memory" or p.endswith("__memory")]
+    return estimator.set_params(**dict.fromkeys(names)) if names else estimator
+
+
 _NUMPY_GENERATORS = (np.random.RandomState, np.random.Generator, np.random.BitGenerator)
 
 
@@ -217,19 +237,20 @@ def _is_missing(random_state):
 
 
 def own_copy(value, seed, *, functions=False):
-    """Return a copy that shares nothing, with generators of its own in the place of all in it.
+    """Return a deep copy in which every generator is replaced by a new, seeded one.
 
-    `copy.deepcopy` leaves functions as they are, with what they refer to, and the objects in the
-    cells of a DataFrame.
+    It is pickled and loaded, because `copy.deepcopy` shares functions, with what they refer to.
+    Classes, and functions of imported modules, stay shared.
 
     Parameters
     ----------
     value : object
-        An estimator, or data.
+        An estimator, or anything that it may hold.
     seed : int
         What the seeds of the new generators follow from.
     functions : bool, default=False
-        Whether functions of the main program are copied as well. They no longer pickle by name.
+        Whether functions of the main program are copied as well. The copies cannot be pickled by
+        name afterwards.
 
     Returns
     -------
@@ -247,10 +268,8 @@ def own_copy(value, seed, *, functions=False):
     """
     seeds = random.Random(seed)
     for kind in (_CloudPickler,) if functions else (_Pickler, _CloudPickler):
-        content = io.BytesIO()
         try:
-            kind(content, lambda obj: _another(obj, seeds)).dump(value)
-            return pickle.loads(content.getvalue())
+            return kind(lambda obj: _another(obj, seeds)).pickled(value).load()
         except Exception:  # an error of any kind says that it cannot be copied in this way
             continue
     try:
@@ -260,7 +279,7 @@ def own_copy(value, seed, *, functions=False):
 
 
 def own_clone(estimator, seed, *, functions=False):
-    """Return a clone that shares nothing: frozen estimators, for instance, clone to themselves.
+    """Return a clone, copied deeply: a frozen estimator, for instance, clones to itself.
 
     Parameters
     ----------
@@ -273,6 +292,26 @@ def own_clone(estimator, seed, *, functions=False):
         Unfitted, but for frozen ones within.
     """
     return own_copy(clone(estimator), seed, functions=functions)
+
+
+def copied_data(data):
+    """Return a copy of data, with the objects in the cells of a DataFrame.
+
+    Parameters
+    ----------
+    data : object
+        Arrays, DataFrames, or a tuple of such.
+
+    Returns
+    -------
+    object
+        What does not pickle is copied by `copy.deepcopy`, which shares those objects.
+    """
+    try:
+        # from protocol 5 on, copies of read-only arrays are read-only
+        return pickle.loads(pickle.dumps(data, protocol=4))
+    except Exception:
+        return copy.deepcopy(data)
 
 
 def unfitted(value):
@@ -305,7 +344,7 @@ def unfitted(value):
 
 
 def own_generators(value):
-    """Return an object that shares no global generator: itself, or a copy with others.
+    """Return the object or, if it holds a global generator, a copy that holds new ones instead.
 
     A `RandomState` that an estimator stored may be numpy's global one. Whoever reads its state
     from a pickle can run it backwards, through all that was drawn from it in that process.
@@ -318,8 +357,7 @@ def own_generators(value):
     Returns
     -------
     object
-        A copy if a global generator was found in it; the new ones are seeded by the operating
-        system.
+        New generators are seeded by the operating system.
 
     Examples
     --------
@@ -339,11 +377,10 @@ def own_generators(value):
         return _another(obj, seeds) if is_shared else None
 
     for kind in (_Pickler, _CloudPickler):
-        content = io.BytesIO()
-        pickler = kind(content, replacement)
+        pickler = kind(replacement)
         try:
-            pickler.dump(value)
-            return pickle.loads(content.getvalue()) if pickler.found else value
+            pickled = pickler.pickled(value)
+            return pickled.load() if pickler.found else value
         except Exception:  # an error of any kind says that it does not pickle
             continue
     try:
@@ -367,20 +404,52 @@ def copies(value):
         Without arguments; it raises if the value cannot be copied.
     """
     try:
-        content = cloudpickle.dumps(value)
-        pickle.loads(content)
+        pickled = _CloudPickler(lambda obj: None).pickled(value)
+        pickled.load()
     except Exception:
         return partial(copy.deepcopy, value)
-    return partial(pickle.loads, content)
+    return pickled.load
+
+
+class _Pickled(NamedTuple):
+    """A pickle for this process alone: it refers to classes, which are not in it."""
+
+    content: bytes
+    classes: list
+
+    def load(self):
+        unpickler = _Unpickler(io.BytesIO(self.content))
+        unpickler.classes = self.classes
+        return unpickler.load()
+
+
+class _Unpickler(pickle.Unpickler):
+    """Finds the classes that a `_Pickled` refers to."""
+
+    def persistent_load(self, number):
+        return self.classes[number]
 
 
 class _Replaces:
-    """Pickles what a function says in the place of some objects."""
+    """A pickler that replaces some objects by what a function returns for them."""
 
-    def __init__(self, file, replacement):
-        super().__init__(file)
+    def __init__(self, replacement):
+        self.file = io.BytesIO()
+        super().__init__(self.file)
         self.replacement = replacement
         self.found = False
+        self.classes = []
+
+    def pickled(self, value):
+        self.dump(value)
+        return _Pickled(self.file.getvalue(), self.classes)
+
+    def persistent_id(self, obj):
+        # Copies of a class of the main program would not be instances of it
+        if not isinstance(obj, type):
+            return None
+        self.classes.append(obj)
+        return len(self.classes) - 1
 
     def reducer_override(self, obj):
         new = self.replacement(obj)
@@ -392,11 +461,11 @@ class _Replaces:
 
 
 class _Pickler(_Replaces, pickle.Pickler):
-    """By name what has one."""
+    """Pickles functions by name."""
 
 
 class _CloudPickler(_Replaces, cloudpickle.Pickler):
-    """Functions without a name, and those of the main program, with all that they refer to."""
+    """Pickles lambdas and functions of the main program with what they refer to."""
 
 
 def _another(obj, seeds):
@@ -429,7 +498,7 @@ def _global_generators():
 
 
 def _fresh_seed():
-    """From the operating system."""
+    """Return a seed from the operating system."""
     return int(np.random.SeedSequence().generate_state(1)[0])
 
 
@@ -438,7 +507,7 @@ def _fresh_seed():
 
 @contextlib.contextmanager
 def _restored(read, write):
-    """Undo what is changed meanwhile."""
+    """Put back what `read` returns, if the block changed it."""
     before = read()
     try:
         yield
@@ -524,14 +593,15 @@ def _torch_defaults():
 
 
 def _set_torch_defaults(before):
-    if before is None:  # torch was imported meanwhile
-        return
     torch = sys.modules["torch"]
+    if before is None:  # imported meanwhile: what it starts with
+        before = torch.float32, True, False, False, None
     dtype, grad, deterministic, warn_only, threads = before
     torch.set_default_dtype(dtype)
     torch.set_grad_enabled(grad)
     torch.use_deterministic_algorithms(deterministic, warn_only=warn_only)
-    torch.set_num_threads(threads)
+    if threads is not None:
+        torch.set_num_threads(threads)
 
 
 #: Context managers, each of which puts back one thing that all fits of a process share.
@@ -557,23 +627,6 @@ _PROCESS_WIDE = (
 # --- silence -----------------------------------------------------------------------------------
 
 
-def without_caches(estimator):
-    """Set the `memory` parameters to None: a step fitted by another teacher is not one's own.
-
-    Parameters
-    ----------
-    estimator : estimator
-        Changed in place.
-
-    Returns
-    -------
-    estimator
-        The one given.
-    """
-    names = [p for p in estimator.get_params(deep=True) if p == "memory" or p.endswith("__memory")]
-    return estimator.set_params(**dict.fromkeys(names)) if names else estimator
-
-
 def silent(estimator):
     """Turn off the `verbose` parameters: compiled code writes past Python's streams."""
     params = estimator.get_params(deep=True)
@@ -591,7 +644,7 @@ class _Nowhere(io.StringIO):
 
 @contextlib.contextmanager
 def _silence():
-    """Drop output, logs and warnings, those that a filter of a teacher's own lets through too."""
+    """Drop output, logs and warnings, even warnings that a teacher's own filter lets through."""
     level = logging.root.manager.disable
     logging.disable(sys.maxsize)
     try:
@@ -610,10 +663,13 @@ class Quiet:
     """Keep what teachers print, warn of and log from leaving the process: it may be data.
 
     Output streams, warning filters and logging are global, and teachers may run in threads: the
-    first to enter silences them, the last to leave restores them.
+    first to enter silences them, the last to leave restores them. `isolated` silences again inside
+    it, because a teacher may undo this.
     """
 
-    _lock, _depth, _silence = threading.Lock(), 0, None
+    _lock = threading.Lock()
+    _depth = 0
+    _silence = None
 
     def __enter__(self):
         with Quiet._lock:

@@ -26,7 +26,7 @@ from ._sklearn import Interval, StrOptions, _fit_context, _safe_indexing
 from .classifier import PATEClassifier
 from .classifier.checks import check_private, indexable_rows, warn_if_delta_is_large
 from .exceptions import BudgetExceededError, StudentError
-from .isolation import Quiet, copies, isolated, own_copy, own_generators, silent, unfitted
+from .isolation import Quiet, copied_data, copies, isolated, own_generators, silent, unfitted
 from .partition import assign_teachers, identifiers, keyed_digests
 from .public import public_rows
 from .rdp import (
@@ -379,8 +379,9 @@ class _PrivateSearch(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         StudentError
             If the best trial could not train its student. The search is paid for.
         ValueError
-            If something given does not fit together, or a candidate cannot be accounted for.
-            Nothing was spent.
+            If something given does not fit together, a candidate cannot be accounted for, its
+            student cannot be scored on private rows (see Notes), or `random_state` is given with
+            ``secure=True``. Nothing was spent.
         """
         X_public, X_val, y_val = (public_rows(given) for given in (X_public, X_val, y_val))
         seeds = np.random.SeedSequence(_entropy(self.random_state)).spawn(3)
@@ -413,7 +414,9 @@ class _PrivateSearch(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
             self.estimator.ledger.record(spent, cost)
 
         self._seed_used = True
-        best, votes, rng = None, {}, self._generator(seeds[2])
+        best = None
+        votes = {}
+        rng = self._generator(seeds[2])
         with Quiet():  # what trials print or warn of would tell how many there were
             for _ in range(count.draw(rng)):
                 k = int(rng.integers(len(candidates)))
@@ -430,8 +433,8 @@ class _PrivateSearch(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
     def _check_secure(self):
         if self.estimator.secure and self.random_state is not None:
             raise ValueError(
-                "secure=True of the estimator draws what no seed can repeat; give the search "
-                f"random_state=None, got random_state={self.random_state!r}"
+                "the estimator has secure=True, whose draws no seed can repeat; got "
+                f"random_state={self.random_state!r} for the search, give random_state=None"
             )
 
     def _generator(self, seed):
@@ -759,8 +762,8 @@ class PrivateGridSearchCV(_PrivateSearch):
     Were they predicted together, one record could change what is predicted for all others (a
     student that scales by the rows it is given, or draws random numbers), and the score by more
     than the 1 that its noise hides. Students whose prediction for a row depends on the rows beside
-    it are refused; public rows show it. At most 1,000 are predicted, chosen without looking at
-    them, as each takes its time: 0.4 ms with a logistic regression, 10 ms with a forest.
+    it are refused, if some public rows show it. At most 1,000 are predicted, chosen without looking
+    at them, as each takes its time: 1 ms with a logistic regression, 10 ms with a forest.
 
     There is no `cv_results_`: the other trials and their number are private. How long `fit` takes
     tells something of that number; do not publish it.
@@ -923,15 +926,17 @@ class _PrivateJudge:
         Private rows.
     codes : ndarray of shape (n_samples,)
         Their labels.
-    units : list of ndarray, int
+    units : sequence of ndarray of int
         Rows of each unit that is scored.
     rng : numpy.random.Generator
         Source of the noise.
     """
 
     def __init__(self, X, codes, units, rng):
-        self._X, self._codes = indexable_rows(X, "X"), codes
-        self._units, self._rng = units, rng
+        self._X = indexable_rows(X, "X")
+        self._codes = codes
+        self._units = units
+        self._rng = rng
 
     def rdp(self, plan):
         # A record is in one part: it changes either the model or the score
@@ -967,13 +972,13 @@ class _PrivateJudge:
         """Share of a unit's rows that are predicted right; what cannot be predicted is wrong."""
         try:
             with isolated(0):
-                predicted = np.asarray(fresh().predict(own_copy(_take(self._X, rows), seed=0)))
+                predicted = np.asarray(fresh().predict(copied_data(_take(self._X, rows))))
                 if predicted.shape != rows.shape:
                     return 0.0
                 return float(np.mean(predicted.astype(np.intp) == self._codes[rows]))
         except KeyboardInterrupt:
             raise KeyboardInterrupt from None
-        except BaseException:  # of Rust's libraries some are no Exception
+        except BaseException:  # panics of Rust extensions are no Exception
             return 0.0
 
 
@@ -984,22 +989,24 @@ _MOST_SCORED = 1000
 def _some_units(units, held, seed):
     """Rows of some of the units that are held out, chosen by a keyed hash of their names.
 
-    A unit that comes or goes changes the choice of one other at most: their sum, each between 0
-    and 1, changes by 1 at most.
+    Adding or removing a unit swaps at most one other in or out of the choice. Each counts between
+    0 and 1, so the score changes by at most 1.
     """
     distinct, unit = np.unique(units[held], return_inverse=True)
     chosen = np.argsort(keyed_digests(distinct, seed), kind="stable")[:_MOST_SCORED]
     return [held[unit == k] for k in chosen]
 
 
-#: Parameters that do not change what a fit costs, those in which candidates cannot differ, those
-#: that do not change the teachers, and those that do not change the student.
+#: Parameters that do not change what a fit costs.
 _NOT_PLANNED = {"base_estimator", "student", "epsilon", "n_jobs", "verbose", "keep_teachers"}
+#: Parameters in which candidates cannot differ.
 _SAME_FOR_ALL = {"partition", "unit", "classes", "ledger", "random_state", "secure"}
+#: Parameters that do not change the teachers.
 _NOT_TEACHERS = {
     *("student", "aggregator", "n_queries", "query_strategy", "epsilon", "delta", "accounting"),
     *("n_jobs", "verbose", "ledger", "random_state"),
 }
+#: Parameters that do not change the student.
 _NOT_STUDENT = set(PATEClassifier().get_params(deep=False)) - {"student", "base_estimator"}
 
 

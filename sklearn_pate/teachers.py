@@ -28,9 +28,9 @@ from .exceptions import TeacherError
 from .isolation import (
     Quiet,
     TellableError,
+    copied_data,
     isolated,
     own_clone,
-    own_copy,
     redacted,
     set_seeds,
     silent,
@@ -198,13 +198,15 @@ def collect_votes(
     """Fit the teachers in parallel and count their votes.
 
     Votes are added up as teachers finish, so nothing of size teachers x queries is ever held, and
-    each worker is sent its own part only. Workers share the processor's cores: what a teacher
-    runs in parallel itself (`n_jobs`, linear algebra) is limited to its share.
+    each worker is sent its own part only. Workers share the processor's cores: a teacher's threads
+    are limited to its share, and what it runs with joblib runs one after the other. Each teacher
+    runs in `isolation.isolated`, so teachers in threads of one process take turns.
 
     Parameters
     ----------
     estimators : list of classifiers
-        Unfitted; teacher `i` is a clone of ``estimators[i % len(estimators)]``.
+        Unfitted; teacher `i` is a deep copy of ``estimators[i % len(estimators)]``, with seeds of
+        its own, `verbose` off and `memory` parameters set to None.
     X : array-like, sparse matrix or DataFrame with n_samples rows, or Sites
         Private features, passed through as they are.
     codes : ndarray of shape (n_samples,) or None
@@ -279,20 +281,22 @@ def collect_votes(
         )
     if timeout is not None:
         _check_processes(timeout, n_jobs)
-    if _shares_a_process(n_jobs):
-        warnings.warn(
-            "teachers are trained in threads, and take turns: threads share the random numbers of "
-            "numpy, Python and torch, through which a teacher could move another. Choose a backend "
-            "of processes, or workers of one thread",
-            stacklevel=5,
-        )
-    problems, home, config = [], os.getpid(), get_config()
+    problems = []
+    home = os.getpid()
+    config = get_config()
     memory, all_data = Memory(None) if memory is None else memory, None
     if memory.location is not None:  # what sites load is added where it is loaded
         data = X.names if isinstance(X, Sites) else (X, codes, sample_weight, teacher), X_query
         all_data = digest(data, classes, estimators, n_classes, temperature, keep_teachers)
     batched, workers = _batched(estimators, X, X_query, timeout), effective_n_jobs(n_jobs)
     threads = max(cpu_count() // workers, 1) if workers > 1 and not batched else None
+    if not batched and _shares_a_process(n_jobs):
+        warnings.warn(
+            "teachers run in threads of one process and take turns, so n_jobs does not speed them "
+            "up: threads share the random numbers of numpy, Python and torch. Use a backend of "
+            "processes, or workers with one thread each",
+            stacklevel=5,
+        )
 
     parts = _parts(X, codes, sample_weight, teacher, n_teachers, classes)
 
@@ -348,7 +352,7 @@ def collect_votes(
                 "in the script that runs; or use n_jobs=1"
             )
     if problems:
-        if "TimeoutError" in problems[0]:
+        if "TimeoutError" in problems[0]:  # the name of the error is told, see redacted
             _end_processes()
         raise TeacherError(problems[0]) from None
     if not all_kept:
@@ -421,7 +425,7 @@ def _check_processes(timeout, n_jobs):
 
 
 def _check_callbacks(estimator):
-    """Refuse skorch's callbacks that write files: teachers would read each other's."""
+    """Refuse skorch's callbacks that use files: teachers would read each other's."""
     skorch = sys.modules.get("skorch")
     if skorch is None:
         return
@@ -435,14 +439,14 @@ def _check_callbacks(estimator):
             kind = callback if isinstance(callback, type) else type(callback)
             if issubclass(kind, writers):
                 raise ValueError(
-                    f"{name} of base_estimator has a {kind.__name__}, which keeps weights in files "
-                    "that all teachers share: one teacher's records would reach others. Leave it "
-                    "out; EarlyStopping(load_best=True) keeps the best weights in memory"
+                    f"{name} of base_estimator has a {kind.__name__}, which writes or reads files "
+                    "that all teachers would share, so that one teacher's records reach others. "
+                    "Leave it out; EarlyStopping(load_best=True) keeps the best weights in memory"
                 )
 
 
 def _end_processes():
-    """End joblib's processes: a teacher that hangs in one would make the next fit's wait."""
+    """Stop loky's workers: one whose teacher hangs keeps its turn, and the next would wait."""
     if isinstance(get_active_backend()[0], LokyBackend):
         get_reusable_executor().shutdown(wait=False, kill_workers=True)
 
@@ -523,8 +527,8 @@ def _is_kept(memory, function, *args):
 def _within(seconds, function, *args):
     """Call a function in a thread; after some seconds, stop it when it next runs Python, and raise.
 
-    Until it has stopped, this process, a worker, stays silent. What hangs in compiled code is
-    stopped when it returns from there, or with the process.
+    Until it has stopped, this process, a worker, stays silent, and the next teacher in it waits.
+    What hangs in compiled code is stopped when it returns from there, or with the process.
     """
     if seconds is None:
         return function(*args)
@@ -582,13 +586,17 @@ def _train(key, estimator, data, settings):
 
 
 def _fit_and_predict(estimator, data, settings):
+    """Fit a teacher in isolation; return its votes, and itself if kept."""
     n_classes, seed, temperature, keep, threads, config, _ = settings
     with isolated(seed), config_context(**config):
         fitted = own_clone(estimator, seed, functions=True)
-        fitted = _limited(without_caches(silent(set_seeds(fitted, seed))), threads)
+        set_seeds(fitted, seed)
+        silent(fitted)
+        without_caches(fitted)
+        _limited(fitted, threads)
         # Copies, because a teacher that writes to the queries would change others' votes, and
         # because parts that joblib maps from disk are read-only
-        X, codes, weight, X_query = own_copy(data, seed)
+        X, codes, weight, X_query = copied_data(data)
         n_queries = _num_samples(X_query)
         fitted.fit(X, codes, **({} if weight is None else {"sample_weight": weight}))
         if temperature is None:
@@ -683,13 +691,16 @@ def _keep(memory, recall, key, result):
 
 
 def _limited(estimator, threads):
-    """Lower the `n_jobs` parameters to a worker's share of the cores; None is no limit."""
+    """Lower the `n_jobs` parameters to a worker's share of the cores; None is no limit.
+
+    What joblib runs is sequential in a teacher: this is for libraries with threads of their own.
+    """
     if threads is None:
         return estimator
     params = estimator.get_params(deep=True)
     names = [p for p in params if p == "n_jobs" or p.endswith("__n_jobs")]
     given = {name: params[name] for name in names if isinstance(params[name], Integral)}
-    # by joblib's rule; its own answer, inside a teacher, is 1
+    # joblib's rule for negative numbers; effective_n_jobs itself says 1 in here
     wanted = {name: n if n > 0 else cpu_count() + 1 + n for name, n in given.items()}
     return estimator.set_params(**{name: threads for name in given if wanted[name] > threads})
 

@@ -32,7 +32,7 @@ from sklearn_pate import batched  # noqa: E402
 from sklearn_pate.batched import BatchedTeachers  # noqa: E402
 from sklearn_pate.neural import RandomAffine  # noqa: E402
 
-pytestmark = pytest.mark.filterwarnings("ignore:teachers are trained in threads:UserWarning")
+pytestmark = pytest.mark.filterwarnings("ignore:teachers run in threads:UserWarning")
 DIGITS, DIGITS_Y = load_digits(return_X_y=True)
 DIGITS = (DIGITS / 16).astype(np.float32)
 X, Y, X_PUBLIC = DIGITS[:1200], DIGITS_Y[:1200], DIGITS[1200:1500]

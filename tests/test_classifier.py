@@ -38,7 +38,7 @@ from sklearn_pate.exceptions import (
 from sklearn_pate.queries import RandomQueries
 from sklearn_pate.rdp import data_independent_epsilon
 
-pytestmark = pytest.mark.filterwarnings("ignore:teachers are trained in threads:UserWarning")
+pytestmark = pytest.mark.filterwarnings("ignore:teachers run in threads:UserWarning")
 
 X, Y = make_classification(2400, n_features=6, class_sep=1.5, random_state=0)
 X_PRIVATE, Y_PRIVATE, X_PUBLIC, Y_PUBLIC = X[:1500], Y[:1500], X[1500:1900], Y[1500:1900]

@@ -24,7 +24,7 @@ from sklearn_pate.classifier import estimator
 from sklearn_pate.exceptions import TeacherError
 from sklearn_pate.model_selection import PrivacyLedger
 
-pytestmark = pytest.mark.filterwarnings("ignore:teachers are trained in threads:UserWarning")
+pytestmark = pytest.mark.filterwarnings("ignore:teachers run in threads:UserWarning")
 
 RNG = np.random.default_rng(0)
 X, X_PUBLIC = RNG.normal(size=(400, 3)), RNG.normal(size=(100, 3))

@@ -34,7 +34,10 @@ from sklearn.utils import check_random_state
 from sklearn_pate import PATEClassifier
 from sklearn_pate.exceptions import TeacherError
 from sklearn_pate.isolation import (
+    copied_data,
+    copies,
     isolated,
+    own_copy,
     own_generators,
     redacted,
     seeded,
@@ -240,6 +243,22 @@ def test_defaults_of_torch_are_put_back():
     assert defaults() == before
 
 
+def test_defaults_of_a_torch_that_was_imported_meanwhile_are_those_it_starts_with():
+    pytest.importorskip("torch", reason="needs the extra 'torch'")
+    code = """if True:
+        import sys
+        from sklearn_pate.isolation import isolated
+
+        with isolated(0):
+            import torch
+            torch.set_default_dtype(torch.float64)
+            torch.set_grad_enabled(False)
+        print(torch.get_default_dtype(), torch.is_grad_enabled())
+    """
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120)
+    assert run.stdout.strip() == "torch.float32 True", run.stderr
+
+
 def test_a_teacher_is_silent_whatever_it_sets(capfd):
     with isolated(0):
         logging.disable(logging.NOTSET)
@@ -312,6 +331,50 @@ def test_what_shares_a_generator_becomes_a_copy_that_does_not(shared):
     assert pickled[0] != pickled[1]  # each has a seed of the operating system
     assert states() == before
     assert np.random.get_state()[1].tobytes()[:64] not in pickled[0]
+
+
+class Counted(LogisticRegression):
+    """A class, and what is kept in it."""
+
+    fits = []
+
+    def fit(self, X, y):
+        self.fits.append(len(y))
+        return super().fit(X, y)
+
+
+def test_copies_are_of_the_same_class():
+    made = []
+
+    class Local(Counted):
+        def fit(self, X, y):
+            made.append(len(y))
+            return super().fit(X, y)
+
+    for kind in (Counted, Local):
+        fit = kind.fit
+        held = {"one": kind(), "function": lambda kind=kind: kind}
+        for functions in (False, True):
+            own = own_copy(held, 0, functions=functions)
+            assert type(own["one"]) is kind and own["one"] is not held["one"]
+            assert own["function"]() is kind and own["function"] is not held["function"]
+        assert copies(held)()["function"]() is kind
+        assert kind.fit is fit  # the class itself was left alone
+    Local().fit([[0.0], [1.0]], [0, 1])
+    assert made == [2]
+
+
+def test_data_are_copied_to_the_cell():
+    frame = pd.DataFrame({"words": [["a"], ["b"]], "n": [1, 2]})
+    array = np.arange(3)
+    array.flags.writeable = False
+    own, numbers = copied_data((frame, array))
+    own.loc[0, "words"].append("c")
+    numbers[0] = 7
+    assert frame["words"].tolist() == [["a"], ["b"]] and array.tolist() == [0, 1, 2]
+    locks = [threading.Lock()]
+    with pytest.raises(TypeError):  # neither way
+        copied_data(locks)
 
 
 def test_torchs_default_generator_is_replaced():
@@ -517,7 +580,7 @@ def test_callbacks_that_write_files_are_refused(given):
     callback = {"instance": Checkpoint(), "class": Checkpoint, "named": ("keep", Checkpoint())}
     network = skorch.NeuralNetClassifier(nn.Linear, callbacks=[callback[given]])
     clf = PATEClassifier(network, student=LogisticRegression(), classes=[0, 1], epsilon=20.0)
-    with pytest.raises(ValueError, match=r"callbacks .* Checkpoint, which keeps weights in files"):
+    with pytest.raises(ValueError, match=r"callbacks .* Checkpoint, which writes or reads files"):
         clf.fit(X.astype(np.float32), Y, X_public=X_PUBLIC.astype(np.float32))
 
 

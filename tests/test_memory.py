@@ -15,7 +15,7 @@ from sklearn_pate import PATEClassifier
 from sklearn_pate.aggregators import GNMax, PluralityVote, SoftVote
 from sklearn_pate.exceptions import TeacherError
 
-pytestmark = pytest.mark.filterwarnings("ignore:teachers are trained in threads:UserWarning")
+pytestmark = pytest.mark.filterwarnings("ignore:teachers run in threads:UserWarning")
 
 RNG = np.random.default_rng(0)
 X, X_PUBLIC = RNG.normal(size=(400, 3)), RNG.normal(size=(50, 3))

@@ -868,11 +868,11 @@ BAD = {
     ),
     "secure seed": (
         {"clf": PATEClassifier(GaussianNB(), classes=[0, 1], secure=True), "random_state": 0},
-        "secure=True of the estimator .* got random_state=0",
+        "the estimator has secure=True, .* got random_state=0",
     ),
     "rows that meet": (
         {"grid": {"student": [make_pipeline(FunctionTransformer(scale), LogisticRegression())]}},
-        "depends on the rows beside it: .* of 50 public rows",
+        "depends on the rows beside it: .* of 50 public rows are",
     ),
     "epsilon twice": ({"grid": {"epsilon": [0.5]}}, "leave it out of the candidates"),
     "no candidate": ({"grid": []}, "no candidates|at least one"),

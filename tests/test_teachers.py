@@ -30,7 +30,7 @@ from sklearn_pate.exceptions import TeacherError
 from sklearn_pate.isolation import redacted, set_seeds
 from sklearn_pate.teachers import Sites, collect_votes
 
-pytestmark = pytest.mark.filterwarnings("ignore:teachers are trained in threads:UserWarning")
+pytestmark = pytest.mark.filterwarnings("ignore:teachers run in threads:UserWarning")
 rng = np.random.default_rng(0)
 X = rng.normal(size=(240, 4))
 Y = (X[:, 0] + X[:, 1] > 0).astype(np.int64) + (X[:, 2] > 1)

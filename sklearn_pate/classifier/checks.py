@@ -59,15 +59,15 @@ def check_rows_alone(student, X_public):
     for k, row in enumerate(rows):
         label, score = _predicted(student, _safe_indexing(X_public, [row]))
         same_score = np.allclose(score[0], scores[k], rtol=1e-3, atol=1e-4, equal_nan=True)
-        same_label = label[0] == labels[k] or _is_tie(scores[k])  # by rounding, then
+        same_label = label[0] == labels[k] or _is_tie(scores[k])  # in a tie, rounding decides
         differ.append(not (same_score and same_label))
     if any(differ):
         raise ValueError(
             f"the student's prediction for a row depends on the rows beside it: {sum(differ)} of "
-            f"{len(rows)} public rows have another one by themselves. A private score predicts "
-            "held-out records one at a time: use a student that takes each row by itself (no "
-            "statistics of the rows given to predict), or give public rows to score on, X_val "
-            "and y_val. Nothing was spent"
+            f"{len(rows)} public rows are predicted differently when given alone. Private scores "
+            "predict held-out records one at a time. Use a student that treats each row by itself "
+            "(no statistics of the rows given to predict), or score on public rows, X_val and "
+            "y_val. Nothing was spent"
         )
 
 

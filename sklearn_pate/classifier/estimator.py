@@ -103,7 +103,9 @@ class PATEClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
     base_estimator : classifier or list of classifiers, default=None
         What each teacher is a clone of; a list is dealt to the teachers in turn. Preprocessing
         belongs inside it, as a Pipeline, where the guarantee covers it. It is fitted on label
-        codes 0..K-1. None is a `RandomForestClassifier`.
+        codes 0..K-1. Each teacher gets a copy with seeds of its own, without `verbose` and without
+        the `memory` of Pipelines; skorch callbacks that keep weights in files are refused. None is
+        a `RandomForestClassifier`.
     n_teachers : int, default=100
         Number of teachers. More teachers allow more noise, but each learns from fewer records.
     aggregator : Aggregator or list of Aggregator, default=None
@@ -114,8 +116,9 @@ class PATEClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         noise of their own share one scale.
     student : classifier, default=None
         What is trained on the released labels and published. None is a clone of `base_estimator`
-        (the first of a list). It is fitted on label codes 0..K-1. Where its `random_state` is no
-        number, it gets one, from the operating system or `random_state`. scikit-learn's
+        (the first of a list). It is fitted on label codes 0..K-1. Each `random_state` in it that is
+        None or a generator is replaced by a number, which follows from the fit's own
+        `random_state`, if given, and otherwise comes from the operating system. scikit-learn's
         `SelfTrainingClassifier`, `LabelPropagation` and `LabelSpreading`, and others with the
         attribute ``accepts_unlabeled = True``, get all rows of `X_public`, with -1 where no label
         was released; so do pipelines that end in one. `students.SoftLabelClassifier` gets soft
@@ -163,8 +166,10 @@ class PATEClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
     keep_teachers : bool, default=False
         Keep the fitted teachers in `curator_.teachers`.
     n_jobs : int, default=None
-        Teachers fitted in parallel, as in joblib. In threads they take turns, after a warning:
-        threads share the random numbers of numpy, Python and torch.
+        Teachers fitted in parallel, as in joblib. In threads they take turns, and a warning says
+        so: threads share the random numbers of numpy, Python and torch. What a teacher or the
+        student would itself run in parallel with joblib (a forest's `n_jobs`) runs one after the
+        other.
     timeout : float, default=None
         Seconds that a teacher may take to fit and vote; one that takes longer fails the fit, before
         any label is released. It needs `n_jobs` of 2 or more, in processes. None waits for ever.
@@ -178,8 +183,9 @@ class PATEClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
     secure : bool, default=False
         Draw all noise from the operating system's generator instead of numpy's, which the system
         only seeds. Only mechanisms with ``noise="discrete"`` are exact as well: in others,
-        floating-point numbers round the noise. It cannot go with a `random_state`. In a private
-        search, the noise of scores, the number of trials and the choice of candidates as well.
+        floating-point numbers round the noise. It cannot go with a `random_state`. A private
+        search then also draws the noise of its scores, the number of trials and the candidate of
+        each trial this way.
     memory : str, path-like, joblib.Memory or None, default=None
         A folder where the votes of each teacher are kept as soon as it has finished, so that a
         fit that was interrupted goes on from there: the next fit with the same data and
@@ -647,7 +653,7 @@ class PATEClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
             given = digest(X, codes, groups, self.n_teachers, self.partition, self.unit)
             public = digest(X_public)
             seeds |= _kept_seeds(memory, partition=given, teachers=given, queries=public)
-        with seeded(_number(seeds["partition"])):
+        with seeded(_seed_number(seeds["partition"])):
             parts = assign_teachers(
                 clone(self.partition, safe=False),
                 len(codes),
@@ -855,13 +861,17 @@ class PATEClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         """Refuse a student whose prediction for one row depends on others; public rows show it."""
         X_public = indexable_rows(X_public, "X_public")
         with Quiet(), seeded(0):
-            student = self._student_of_made_up_labels(X_public, n_queries, len(self.classes))
+            try:
+                student = self._student_of_made_up_labels(X_public, n_queries, len(self.classes))
+            except Exception:  # with real labels it may be trainable, and rows are scored alone
+                return
             check_rows_alone(student, X_public)
 
     def _student_of_made_up_labels(self, X_public, n_queries, n_classes):
         """Fit the student on public rows as if labels had been released for the first of them."""
         student = set_seeds(own_clone(self._unfitted_student(), seed=0), 0, only_missing=True)
-        n_rows, labels = n_queries, np.arange(n_queries) % n_classes
+        n_rows = n_queries
+        labels = np.arange(n_queries) % n_classes
         if _accepts_unlabeled(_last_step(student)):
             n_rows = min(_num_samples(X_public), max(1000, n_queries))
             labels = np.append(labels, np.full(n_rows - n_queries, -1))
@@ -879,7 +889,7 @@ class PATEClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         rng = np.random.default_rng(seeds["queries"])
         in_rounds = count_rounds(self._strategy()) > 1
         try:
-            with seeded(_number(seeds["queries"])):
+            with seeded(_seed_number(seeds["queries"])):
                 if not in_rounds:
                     return select_rows(self._strategy(), X_public, plan.n_queries, rng)
                 rehearse(self._strategy(), X_public, plan.stages[0][1], n_classes, rng)
@@ -981,7 +991,7 @@ class PATEClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         """Release labels, by stages and rounds; log how, and which of the votes were asked."""
         noise = np.random.default_rng(seeds["noise"])
         choice = np.random.default_rng(seeds["queries"])
-        with seeded(_number(seeds["queries"])):
+        with seeded(_seed_number(seeds["queries"])):
             strategy = self._strategy()
         in_rounds = count_rounds(strategy) > 1
         for aggregator, n_queries in plan.stages:
@@ -1027,7 +1037,7 @@ class PATEClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         """Probabilities for the public rows, of a student fitted on the labels so far."""
         self._fit_student(X_public, self._unfitted_student(), seed)
         try:
-            with seeded(_number(seed)):
+            with seeded(_seed_number(seed)):
                 return self._all_columns(self.student_.predict_proba(X_public), 0.0)
         except Exception as error:
             what = f"the student's predict_proba failed: {type(error).__name__}: {error}"
@@ -1069,9 +1079,9 @@ class PATEClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
                 rows, targets = _safe_indexing(X_public, labelled), labels
                 if self.public_soft_labels_ is not None and _accepts_soft_labels(last):
                     targets = self.public_soft_labels_[labelled]
-            with seeded(_number(seed)):
-                student = own_clone(student, _number(seed))
-                set_seeds(student, _number(seed), only_missing=True)
+            with seeded(_seed_number(seed)):
+                student = own_clone(student, _seed_number(seed))
+                set_seeds(student, _seed_number(seed), only_missing=True)
                 self.student_ = own_generators(student.fit(rows, targets))
         except Exception as error:
             raise self._student_error(
@@ -1176,8 +1186,8 @@ def _streams(random_state, secure=False):
     return dict(zip(uses, np.random.SeedSequence(random_state).spawn(len(uses)), strict=True))
 
 
-def _number(sequence):
-    """Return a seed for generators that take a number."""
+def _seed_number(sequence):
+    """Return a seed of 32 bits that follows from a `SeedSequence`."""
     return int(sequence.generate_state(1)[0])
 
 

@@ -130,11 +130,11 @@ class TrialCount:
 
 
 def _poisson(mean, rng):
-    """Count arrivals until a time, by the waits between them: every generator here draws those."""
-    count, time = 0, 0.0
-    while True:
-        arrivals = time + np.cumsum(rng.exponential(size=1024))
+    """Draw a Poisson number by adding exponential waits: `SystemGenerator` draws those, too."""
+    count = 0
+    last = 0.0
+    while last <= mean:
+        arrivals = last + np.cumsum(rng.exponential(size=1024))
         count += int((arrivals <= mean).sum())
-        time = float(arrivals[-1])
-        if time > mean:
-            return count
+        last = float(arrivals[-1])
+    return count
