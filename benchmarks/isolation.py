@@ -6,9 +6,9 @@ Teachers that draw from global generators, leave settings behind or import what 
 every kind of partition and on every kind of backend, are polled on private data and on the same
 with one unit changed: one that belongs to the teacher that runs first. Each pair of an estimator, a
 partition, a backend, seeded global generators or not, and a kind of change occurs in one
-combination at least (with --full, the whole product). Prints a line a combination, with the
-teachers that moved; if another than the first did, more than one did, as the first would with
-another change. The exit status is 1 if that happened, or a combination could not be run. Needs the
+combination at least (with --full, the whole product). Prints one line per combination, with the
+teachers whose votes changed. The first may change, as the unit is its own; any other that changes
+is a leak. The exit status is 1 if that happened, or a combination could not be run. Needs the
 extras `torch` and `dask`; what needs an extra that is missing is skipped. 10 to 15 minutes on 2
 cores.
 """
@@ -97,8 +97,8 @@ class MissingError(Exception):
 class Watched(ClassifierMixin, BaseEstimator):
     """A classifier whose votes can be read one by one, from a file named by its `random_state`.
 
-    Where the estimator cannot be fitted, as calibration to one record of a class, the most frequent
-    class is voted for and the name of the file says so.
+    Where the estimator cannot be fitted (calibration with one record of a class, say), it votes for
+    the most frequent class, and the file's name says "refused".
     """
 
     def __init__(self, estimator, folder=None, random_state=None):

@@ -736,7 +736,8 @@ class PrivateGridSearchCV(_PrivateSearch):
         one of the two parts, only the larger cost counts. At most 1,000 records (or groups) of
         it are scored.
     random_state : int, RandomState instance or None, default=None
-        As in `PATEClassifier`: for tests only.
+        As in `PATEClassifier`: for tests only. It cannot go with an estimator that has
+        ``secure=True`` or a `ledger`.
 
     Attributes
     ----------

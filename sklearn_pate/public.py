@@ -92,7 +92,8 @@ class FitOnPublic(TransformerMixin, BaseEstimator):
     Attributes
     ----------
     transformer_ : transformer
-        The fitted clone. Without a `random_state` number, it has one from the operating system.
+        The fitted clone. Each of its `random_state` parameters that was not a number has been set
+        to one drawn from the operating system.
     n_features_in_ : int
         Number of features, if the transformer has it.
     feature_names_in_ : ndarray of shape (n_features_in_,)
@@ -106,6 +107,10 @@ class FitOnPublic(TransformerMixin, BaseEstimator):
     -----
     `fit` asks for `X_public` by itself when metadata routing is enabled. Without routing,
     ``step__X_public=`` reaches later steps untransformed: do not use it.
+
+    While the transformer is fitted, the global generators of numpy, Python and torch start from
+    that seed, and are put back afterwards: `numpy.random.seed` does not make it repeatable, a
+    `random_state` of its own does. What it runs with joblib runs one after the other.
 
     Examples
     --------

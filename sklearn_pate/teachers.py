@@ -19,7 +19,6 @@ from joblib import Memory, Parallel, cpu_count, delayed, effective_n_jobs
 from joblib.externals.loky import get_reusable_executor
 from joblib.parallel import LokyBackend, get_active_backend
 from sklearn import config_context, get_config
-from sklearn.base import clone
 from sklearn.utils.validation import has_fit_parameter
 from threadpoolctl import threadpool_limits
 
@@ -654,22 +653,24 @@ def _train_together(batched, tasks, X_query, n_classes, temperature, keep):
             try:
                 yield (i, recall(key, None), None, None), None, settings[1], None, None
             except KeyError:
-                network = silent(set_seeds(clone(batched.estimator), settings[1]))
+                network = own_clone(batched.estimator, settings[1], functions=True)
+                silent(set_seeds(network, settings[1]))
                 classes = network.classes if network.classes is not None else np.unique(codes)
                 keep_it = partial(_keep, memory, recall, key)
                 yield (i, None, classes, keep_it), network, settings[1], X, codes
 
     try:
-        trained = batched.train(parts(), X_query, proba=temperature is not None, keep=keep)
-        for (k, known, classes, keep_it), voted, fitted in trained:
-            if known is not None:
-                yield k, *known, None, True
-                continue
-            if temperature is None:
-                voted = _compact(_check_voted(voted, n_queries, n_classes), n_classes)
-            else:
-                voted = _shares(voted, classes, n_classes, temperature)
-            yield k, voted, fitted, None, keep_it((voted, fitted))
+        with isolated(0):
+            trained = batched.train(parts(), X_query, proba=temperature is not None, keep=keep)
+            for (k, known, classes, keep_it), voted, fitted in trained:
+                if known is not None:
+                    yield k, *known, None, True
+                    continue
+                if temperature is None:
+                    voted = _compact(_check_voted(voted, n_queries, n_classes), n_classes)
+                else:
+                    voted = _shares(voted, classes, n_classes, temperature)
+                yield k, voted, fitted, None, keep_it((voted, fitted))
     except GeneratorExit:
         raise
     except KeyboardInterrupt:

@@ -22,7 +22,7 @@ PACKAGE = ROOT / "sklearn_pate"
 ROOMS = {
     "__init__": {"*"},
     "exceptions": set(),
-    "isolation": {"exceptions", "torch"},
+    "isolation": {"torch"},
     "public": {"isolation", "exceptions"},
     "partition": {"exceptions"},
     "teachers": {"partition", "isolation", "exceptions", "batched"},
