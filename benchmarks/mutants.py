@@ -854,7 +854,7 @@ FAULTS = [
     Fault(
         "teachers-share-functions",
         "teachers.py",
-        "fitted = own_clone(estimator, seed, functions=True)",
+        "fitted = own_clone(estimator, seed, functions=not keep)",
         "fitted = copy.deepcopy(clone(estimator))",
         ("test_isolation.py::test_functions_that_hold_a_generator_or_a_cache_reach_nobody",),
     ),
@@ -871,6 +871,13 @@ FAULTS = [
         "            if issubclass(kind, writers):",
         "            if False:",
         ("test_isolation.py::test_callbacks_that_write_files_are_refused",),
+    ),
+    Fault(
+        "teachers-see-the-index-of-all",
+        "teachers.py",
+        "own_index(_safe_indexing(X, rows)) if rows.size",
+        "_safe_indexing(X, rows) if rows.size",
+        ("test_isolation.py::test_the_index_of_a_part_tells_of_no_other",),
     ),
     Fault(
         "forced-warnings-are-recorded",
@@ -939,6 +946,26 @@ FAULTS = [
         "except BaseException:  # panics",
         "except Exception:  # panics",
         ("test_model_selection.py::test_units_that_cannot_be_predicted_are_wrong_and_no_more",),
+    ),
+    Fault(
+        "score-of-a-list-by-its-parts",
+        "model_selection.py",
+        'indexable(indexable_rows(X, "X"), groups)',
+        "indexable(X, groups)",
+        (
+            "test_model_selection.py::"
+            "test_one_missing_value_in_a_list_does_not_decide_how_all_are_scored",
+        ),
+    ),
+    Fault(
+        "scorer-with-the-callers-generators",
+        "model_selection.py",
+        "with isolated(0):  # what a scorer",
+        "with Quiet():  # what a scorer",
+        (
+            "test_model_selection.py::"
+            "test_what_a_scorer_draws_does_not_tell_how_many_trials_there_were",
+        ),
     ),
     Fault(
         "candidates-share-a-student",

@@ -7,6 +7,7 @@ were drawn, may depend on its records and reach the next one. So each fit runs i
 import contextlib
 import copy
 import decimal
+import gc
 import io
 import locale
 import logging
@@ -15,6 +16,7 @@ import pickle
 import random
 import sys
 import threading
+import time
 import warnings
 from functools import partial
 from typing import NamedTuple
@@ -23,6 +25,7 @@ import cloudpickle
 import numpy as np
 import pandas as pd
 from joblib import parallel_config
+from scipy import special
 from sklearn import config_context
 from sklearn.base import clone
 from sklearn.utils import check_random_state
@@ -38,6 +41,7 @@ __all__ = [
     "own_clone",
     "own_copy",
     "own_generators",
+    "own_index",
     "redacted",
     "seeded",
     "set_seeds",
@@ -69,10 +73,10 @@ def isolated(seed):
     """Run a teacher in silence, and leave the process as it was.
 
     Global generators start from the seed (see `seeded`). Afterwards they are put back, and so are
-    numpy's error state and print options, decimal contexts, options of scikit-learn, joblib and
-    pandas, torch's defaults, loggers, warning filters, output streams, environment variables, the
-    working directory, the locale and the recursion limit. All of this belongs to the process, so
-    threads take turns.
+    error states of numpy and scipy, print options, decimal contexts, options of scikit-learn,
+    joblib and pandas, torch's defaults, loggers, warning filters, output streams, environment
+    variables, the working directory, the locale, the recursion limit and garbage collection. All
+    of this belongs to the process, so threads take turns.
 
     Parameters
     ----------
@@ -314,6 +318,29 @@ def copied_data(data):
         return copy.deepcopy(data)
 
 
+def own_index(rows):
+    """Give a DataFrame an index made of its own identifiers.
+
+    Levels, categories and dtype of an index that was cut from a larger one tell of the others.
+
+    Parameters
+    ----------
+    rows : object
+        Other than a pandas DataFrame, it is returned as it is.
+
+    Returns
+    -------
+    object
+        The same rows.
+    """
+    if not isinstance(rows, pd.DataFrame):
+        return rows
+    names = list(rows.index.names)
+    if isinstance(rows.index, pd.MultiIndex):
+        return rows.set_axis(pd.MultiIndex.from_tuples(list(rows.index), names=names))
+    return rows.set_axis(pd.Index(list(rows.index), name=names[0]))
+
+
 def unfitted(value):
     """Return a parameter as it may leave: estimators as before they were fitted.
 
@@ -531,6 +558,15 @@ def _return_to(folder):
 def _set_environment(variables):
     os.environ.clear()
     os.environ.update(variables)
+    if hasattr(time, "tzset"):
+        time.tzset()
+
+
+def _set_collecting(enabled):
+    if enabled:
+        gc.enable()
+    else:
+        gc.disable()
 
 
 def _names_of_options(branch=pd.options, prefix=""):
@@ -564,7 +600,13 @@ def _loggers():
     """Settings of the root logger and of all that were asked for, by name."""
     known = {"": logging.root, **logging.root.manager.loggerDict}
     return {
-        name: (logger.level, logger.propagate, logger.disabled, tuple(logger.handlers))
+        name: (
+            logger.level,
+            logger.propagate,
+            logger.disabled,
+            tuple(logger.handlers),
+            tuple(logger.filters),
+        )
         for name, logger in known.items()
         if isinstance(logger, logging.Logger)
     }
@@ -573,9 +615,10 @@ def _loggers():
 def _set_loggers(before):
     for name in _loggers():
         logger = logging.getLogger(name)
-        settings = before.get(name, (logging.NOTSET, True, False, ()))
-        logger.level, logger.propagate, logger.disabled, handlers = settings
+        settings = before.get(name, (logging.NOTSET, True, False, (), ()))
+        logger.level, logger.propagate, logger.disabled, handlers, filters = settings
         logger.handlers = list(handlers)
+        logger.filters = list(filters)
     logging.root.setLevel(before[""][0])  # clears what loggers remember of levels
 
 
@@ -607,6 +650,7 @@ def _set_torch_defaults(before):
 #: Context managers, each of which puts back one thing that all fits of a process share.
 _PROCESS_WIDE = (
     np.errstate,
+    special.errstate,
     np.printoptions,
     decimal.localcontext,
     config_context,
@@ -615,6 +659,7 @@ _PROCESS_WIDE = (
     lambda: _restored(_torch_defaults, _set_torch_defaults),
     lambda: _restored(_loggers, _set_loggers),
     lambda: _restored(sys.getrecursionlimit, sys.setrecursionlimit),
+    lambda: _restored(gc.isenabled, _set_collecting),
     lambda: _restored(lambda: dict(os.environ), _set_environment),
     lambda: _restored(_working_directory, _return_to),
     lambda: _restored(

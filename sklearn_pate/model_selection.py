@@ -26,7 +26,16 @@ from ._sklearn import Interval, StrOptions, _fit_context, _safe_indexing
 from .classifier import PATEClassifier
 from .classifier.checks import check_private, indexable_rows, warn_if_delta_is_large
 from .exceptions import BudgetExceededError, StudentError
-from .isolation import Quiet, copied_data, copies, isolated, own_generators, silent, unfitted
+from .isolation import (
+    Quiet,
+    copied_data,
+    copies,
+    isolated,
+    own_generators,
+    own_index,
+    silent,
+    unfitted,
+)
 from .partition import assign_teachers, identifiers, keyed_digests
 from .public import public_rows
 from .rdp import (
@@ -387,7 +396,7 @@ class _PrivateSearch(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         seeds = np.random.SeedSequence(_entropy(self.random_state)).spawn(3)
         self._check_secure()
         candidates = self._candidates(np.random.default_rng(seeds[0]))
-        X, groups = indexable(X, groups)
+        X, groups = indexable(indexable_rows(X, "X"), groups)  # of one dtype, whoever is held out
         codes, classes, _ = check_private(X, y, self.estimator.classes, None)
         y = classes[codes]
         if X_val is None and y_val is None:
@@ -911,7 +920,8 @@ class _PublicJudge:
         """Any student will do."""
 
     def score(self, estimator, plan):
-        return float(self._scorer(estimator, self._X, self._y))
+        with isolated(0):  # what a scorer draws would tell how many trials there were
+            return float(self._scorer(estimator, self._X, self._y))
 
 
 class _PrivateJudge:
@@ -973,7 +983,8 @@ class _PrivateJudge:
         """Share of a unit's rows that are predicted right; what cannot be predicted is wrong."""
         try:
             with isolated(0):
-                predicted = np.asarray(fresh().predict(copied_data(_take(self._X, rows))))
+                unit = own_index(copied_data(_take(self._X, rows)))
+                predicted = np.asarray(fresh().predict(unit))
                 if predicted.shape != rows.shape:
                     return 0.0
                 return float(np.mean(predicted.astype(np.intp) == self._codes[rows]))

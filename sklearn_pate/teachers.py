@@ -30,6 +30,7 @@ from .isolation import (
     copied_data,
     isolated,
     own_clone,
+    own_index,
     redacted,
     set_seeds,
     silent,
@@ -429,19 +430,27 @@ def _check_callbacks(estimator):
     if skorch is None:
         return
     kinds = ("Checkpoint", "TrainEndCheckpoint", "LoadInitState")
-    writers = tuple(getattr(skorch.callbacks, name) for name in kinds)
+    users = tuple(getattr(skorch.callbacks, name) for name in kinds)
     for name, value in estimator.get_params(deep=True).items():
-        given = value if isinstance(value, list | tuple) else [value]
-        for callback in given:
-            if isinstance(callback, tuple):
-                callback = callback[-1]
-            kind = callback if isinstance(callback, type) else type(callback)
-            if issubclass(kind, writers):
+        for part in _leaves(value):
+            kind = part if isinstance(part, type) else type(part)
+            if issubclass(kind, users):
                 raise ValueError(
                     f"{name} of base_estimator has a {kind.__name__}, which writes or reads files "
                     "that all teachers would share, so that one teacher's records reach others. "
                     "Leave it out; EarlyStopping(load_best=True) keeps the best weights in memory"
                 )
+
+
+def _leaves(value):
+    """Yield what lists, tuples and dicts hold, at any depth."""
+    if isinstance(value, dict):
+        value = list(value.values())
+    if isinstance(value, list | tuple):
+        for part in value:
+            yield from _leaves(part)
+    else:
+        yield value
 
 
 def _end_processes():
@@ -474,7 +483,7 @@ def _parts(X, codes, sample_weight, teacher, n_teachers, classes):
         return
     for rows in _rows_by_teacher(teacher, n_teachers):
         weight = None if sample_weight is None else sample_weight[rows]
-        yield _safe_indexing(X, rows) if rows.size else None, codes[rows], weight
+        yield own_index(_safe_indexing(X, rows)) if rows.size else None, codes[rows], weight
 
 
 def _run(tasks, n_tasks, n_jobs):
@@ -588,7 +597,8 @@ def _fit_and_predict(estimator, data, settings):
     """Fit a teacher in isolation; return its votes, and itself if kept."""
     n_classes, seed, temperature, keep, threads, config, _ = settings
     with isolated(seed), config_context(**config):
-        fitted = own_clone(estimator, seed, functions=True)
+        # kept teachers must pickle, which copied functions of the main program do not
+        fitted = own_clone(estimator, seed, functions=not keep)
         set_seeds(fitted, seed)
         silent(fitted)
         without_caches(fitted)
@@ -653,7 +663,7 @@ def _train_together(batched, tasks, X_query, n_classes, temperature, keep):
             try:
                 yield (i, recall(key, None), None, None), None, settings[1], None, None
             except KeyError:
-                network = own_clone(batched.estimator, settings[1], functions=True)
+                network = own_clone(batched.estimator, settings[1], functions=not keep)
                 silent(set_seeds(network, settings[1]))
                 classes = network.classes if network.classes is not None else np.unique(codes)
                 keep_it = partial(_keep, memory, recall, key)

@@ -1,6 +1,7 @@
 """What keeps one fit from the next: generators, settings of the process, what is copied."""
 
 import decimal
+import gc
 import io
 import locale
 import logging
@@ -19,6 +20,7 @@ import pandas as pd
 import pytest
 import sklearn
 from joblib.parallel import get_active_backend
+from scipy import special
 from scipy.stats import loguniform
 from sklearn.base import BaseEstimator, ClassifierMixin, TransformerMixin
 from sklearn.dummy import DummyClassifier
@@ -189,6 +191,8 @@ def settings():
         "scikit-learn": sklearn.get_config(),
         "joblib": (type(get_active_backend()[0]), get_active_backend()[1]),
         "pandas": (pd.get_option("display.max_rows"), pd.get_option("display.html.border")),
+        "scipy": special.geterr(),
+        "collecting": gc.isenabled(),
         "printing": np.get_printoptions()["precision"],
         "loggers": [(h, h.level) for h in logging.getLogger("sklearn_pate_test").handlers],
         "level": logging.getLogger("sklearn_pate_test").level,
@@ -206,6 +210,8 @@ def test_settings_are_put_back(tmp_path, monkeypatch):
         np.seterr(all="ignore")
         decimal.getcontext().prec = 5
         warnings.simplefilter("error")
+        special.seterr(all="raise")
+        gc.disable()
         np.set_printoptions(precision=3)
         logging.getLogger("sklearn_pate_test").addHandler(logging.NullHandler())
         logging.getLogger("sklearn_pate_test").setLevel(7)
@@ -570,7 +576,7 @@ def test_a_pipelines_cache_is_not_shared(tmp_path):
     assert not list(tmp_path.iterdir())
 
 
-@pytest.mark.parametrize("given", ["instance", "class", "named"])
+@pytest.mark.parametrize("given", ["instance", "class", "named", "searched"])
 def test_callbacks_that_write_files_are_refused(given):
     pytest.importorskip("torch", reason="needs the extra 'torch'")
     skorch = pytest.importorskip("skorch", reason="needs the extra 'torch'")
@@ -578,10 +584,50 @@ def test_callbacks_that_write_files_are_refused(given):
     from torch import nn
 
     callback = {"instance": Checkpoint(), "class": Checkpoint, "named": ("keep", Checkpoint())}
-    network = skorch.NeuralNetClassifier(nn.Linear, callbacks=[callback[given]])
+    if given == "searched":
+        network = skorch.NeuralNetClassifier(nn.Linear)
+        network = GridSearchCV(network, {"callbacks": [[Checkpoint()], None]})
+    else:
+        network = skorch.NeuralNetClassifier(nn.Linear, callbacks=[callback[given]])
     clf = PATEClassifier(network, student=LogisticRegression(), classes=[0, 1], epsilon=20.0)
-    with pytest.raises(ValueError, match=r"callbacks .* Checkpoint, which writes or reads files"):
+    with pytest.raises(
+        ValueError, match=r"(callbacks|param_grid) .* Checkpoint, which writes or reads files"
+    ):
         clf.fit(X.astype(np.float32), Y, X_public=X_PUBLIC.astype(np.float32))
+
+
+class Indexed(ClassifierMixin, BaseEstimator):
+    """Votes by what the index of its rows tells beside their own identifiers."""
+
+    def fit(self, X, y):
+        self.classes_ = np.unique(y)
+        index = X.index
+        seen = [str(index.dtype), len(getattr(index, "categories", []))]
+        seen += [len(level) for level in getattr(index, "levels", [])]
+        self.vote_ = sum(repr(seen).encode()) % 2
+        return self
+
+    def predict(self, X):
+        return np.full(len(X), self.vote_)
+
+
+@pytest.mark.parametrize("kind", ["categories", "levels", "dtype"])
+def test_the_index_of_a_part_tells_of_no_other(kind):
+    names = [f"p{i}" for i in range(600)]
+    made = {
+        "categories": lambda rows: pd.CategoricalIndex([names[i] for i in rows]),
+        "levels": lambda rows: pd.MultiIndex.from_tuples([(names[i], i) for i in rows]),
+        "dtype": lambda rows: pd.Index([i if i else "text" for i in rows]),
+    }
+    votes = []
+    for rows in (np.arange(600), np.arange(1, 600)):
+        frame = pd.DataFrame(X[rows], index=made[kind](rows))
+        clf = PATEClassifier(
+            Indexed(), n_teachers=20, partition="hash", random_state=0, classes=[0, 1]
+        )
+        clf.set_params(keep_teachers=True)
+        votes.append([t.vote_ for t in clf.poll(frame, Y[rows], X_public=PUBLIC_FRAME).teachers])
+    assert sum(a != b for a, b in zip(*votes, strict=True)) <= 1
 
 
 class Loud(LogisticRegression):

@@ -5,6 +5,7 @@ import pickle
 import sqlite3
 import subprocess
 import sys
+import threading
 import warnings
 from dataclasses import replace
 from types import SimpleNamespace
@@ -565,9 +566,11 @@ def test_candidates_that_need_the_same_teachers_share_them(monkeypatch):
         PATEClassifier, "poll", lambda self, *a, **k: polled.append(1) or poll(self, *a, **k)
     )
     grid = {"student": [GaussianNB(), LogisticRegression()], "n_queries": [10, 20, 30]}
-    search(grid, epsilon=2.0, n_trials=30, random_state=0).fit(X, y, X_public)
+    public = {"X_val": X[:50], "y_val": y[:50]}
+    settings = {"epsilon": 2.0, "n_trials": 30, "random_state": 0}
+    search(grid, **settings).fit(X, y, X_public, **public)
     assert len(polled) == 1
-    search({"n_teachers": [40, 50]}, epsilon=2.0, n_trials=30, random_state=0).fit(X, y, X_public)
+    search({"n_teachers": [40, 50]}, **settings).fit(X, y, X_public, **public)
     assert len(polled) == 3
 
 
@@ -652,7 +655,8 @@ MEETING = {
 
 @pytest.mark.parametrize("partition", ["random", "hash"])
 @pytest.mark.parametrize("student", MEETING)
-def test_one_held_out_record_moves_the_score_by_one_at_most(student, partition):
+def test_one_held_out_record_moves_the_score_by_one_at_most(student, partition, monkeypatch):
+    monkeypatch.setattr("sklearn_pate.model_selection._MOST_SCORED", 40)
     X, y, X_public = data(1000)
     index = np.array([f"p{i}" for i in range(1000)])
     clf = PATEClassifier(GaussianNB(), n_teachers=50, classes=[0, 1], partition=partition)
@@ -667,7 +671,8 @@ def test_one_held_out_record_moves_the_score_by_one_at_most(student, partition):
     train, before = right(X, y, index)
     held = np.setdiff1d(np.arange(1000), train)
     moved = []
-    for row in held[::40]:
+    scored = held[::20]  # some of those that are scored are among them
+    for row in scored:
         for value in (1e12, -1e12):
             other = X.copy()
             other[row] = value
@@ -738,6 +743,49 @@ def test_units_that_cannot_be_predicted_are_wrong_and_no_more(student):
             right.append(judge._right(fitted))
         assert np.geterr()["divide"] == "raise"
     assert abs(right[0] - right[1]) <= 1 and right[0] > 0
+
+
+def test_one_missing_value_in_a_list_does_not_decide_how_all_are_scored():
+    X, y, X_public = data(1000)
+    student = make_pipeline(FunctionTransformer(np.abs), LogisticRegression())
+    clf = PATEClassifier(GaussianNB(), n_teachers=50, classes=[0, 1], student=student)
+    rows = X.tolist()
+    rows[17][0] = None
+    for seed in range(4):  # held out or not
+        found = search({"n_queries": [20]}, clf=clf, epsilon=20.0, random_state=seed)
+        with pytest.raises(ValueError, match="another dtype than X_public"):
+            found.fit(rows, y, X_public)
+
+
+def test_what_a_scorer_draws_does_not_tell_how_many_trials_there_were():
+    X, y, X_public = data(1000)
+
+    def bootstrapped(estimator, X, y):
+        rows = np.random.randint(len(y), size=len(y))
+        return np.mean(estimator.predict(X[rows]) == y[rows])
+
+    drawn = []
+    for seed in range(3):
+        np.random.seed(0)
+        found = search(epsilon=4.0, scoring=bootstrapped, random_state=seed, n_trials=5)
+        found.fit(X, y, X_public, X_val=X[:100], y_val=y[:100])
+        drawn.append(np.random.random())
+    assert len(set(drawn)) == 1
+
+
+def test_students_that_cannot_be_copied_are_refused_before_anything_is_spent(path):
+    X, y, X_public = data(1000)
+    ledger = PrivacyLedger(path, epsilon=50.0)
+    clf = PATEClassifier(GaussianNB(), n_teachers=50, classes=[0, 1], ledger=ledger)
+    with pytest.raises(ValueError, match="the student cannot be copied"):
+        search({"student": [Locked()]}, clf=clf, epsilon=4.0).fit(X, y, X_public)
+    assert len(ledger.history()) == 0
+
+
+class Locked(GaussianNB):
+    def fit(self, X, y):
+        self.lock_ = threading.Lock()
+        return super().fit(X, y)
 
 
 def test_candidates_do_not_share_what_they_set():

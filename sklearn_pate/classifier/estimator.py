@@ -28,7 +28,16 @@ from .._sklearn import (
 from ..accountant import Asked, Curator, PrivacySpent, plan_queries
 from ..aggregators import Aggregator, GNMax
 from ..exceptions import PrivacyLeakWarning, PrivacyTestError, StudentError
-from ..isolation import Quiet, own_clone, own_generators, seeded, set_seeds, unfitted
+from ..isolation import (
+    Quiet,
+    copies,
+    own_clone,
+    own_generators,
+    seeded,
+    set_seeds,
+    unfitted,
+    without_caches,
+)
 from ..partition import Assignment, PredefinedPartition, assign_teachers
 from ..public import public_rows
 from ..queries import (
@@ -104,8 +113,8 @@ class PATEClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         What each teacher is a clone of; a list is dealt to the teachers in turn. Preprocessing
         belongs inside it, as a Pipeline, where the guarantee covers it. It is fitted on label
         codes 0..K-1. Each teacher gets a copy with seeds of its own, without `verbose` and without
-        the `memory` of Pipelines; skorch callbacks that keep weights in files are refused. None is
-        a `RandomForestClassifier`.
+        the `memory` of Pipelines (students neither); skorch callbacks that keep weights in files
+        are refused. None is a `RandomForestClassifier`.
     n_teachers : int, default=100
         Number of teachers. More teachers allow more noise, but each learns from fewer records.
     aggregator : Aggregator or list of Aggregator, default=None
@@ -866,10 +875,20 @@ class PATEClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
             except Exception:  # with real labels it may be trainable, and rows are scored alone
                 return
             check_rows_alone(student, X_public)
+            try:
+                copies(student)()
+            except Exception as error:
+                raise ValueError(
+                    "the student cannot be copied, and a private score shows each held-out record "
+                    "to a fresh copy. Use a student that pickles, or score on public rows, X_val "
+                    f"and y_val. Nothing was spent. {type(error).__name__}: {error}"
+                ) from error
 
     def _student_of_made_up_labels(self, X_public, n_queries, n_classes):
         """Fit the student on public rows as if labels had been released for the first of them."""
-        student = set_seeds(own_clone(self._unfitted_student(), seed=0), 0, only_missing=True)
+        student = own_clone(self._unfitted_student(), seed=0)
+        set_seeds(student, 0, only_missing=True)
+        without_caches(student)
         n_rows = n_queries
         labels = np.arange(n_queries) % n_classes
         if _accepts_unlabeled(_last_step(student)):
@@ -1082,6 +1101,7 @@ class PATEClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
             with seeded(_seed_number(seed)):
                 student = own_clone(student, _seed_number(seed))
                 set_seeds(student, _seed_number(seed), only_missing=True)
+                without_caches(student)
                 self.student_ = own_generators(student.fit(rows, targets))
         except Exception as error:
             raise self._student_error(
