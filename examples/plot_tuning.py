@@ -69,12 +69,14 @@ clf.fit(X_private, y_private, X_public)
 print(f"as it is: accuracy {clf.score(X_test, y_test):.3f}, {clf.privacy_spent_}")
 
 # %%
-# The best of eight candidates
-# ----------------------------
+# The best of four candidates
+# ---------------------------
 # At a budget of its own, far below the sum over candidates. The result can be published: pickle it.
+# A trial takes some seconds: it predicts 1,000 held-out records, each by itself, so that none can
+# change what is predicted for another.
 grid = {
     "n_teachers": [100, 200],
-    "student__logisticregression__C": [0.001, 0.01, 0.1, 1.0],
+    "student__logisticregression__C": [0.01, 1.0],
 }
 search = PrivateGridSearchCV(clf, grid, epsilon=2.0)
 search.fit(X_private, y_private, X_public)
