@@ -868,7 +868,7 @@ FAULTS = [
     Fault(
         "teachers-share-files-of-weights",
         "teachers.py",
-        "            if issubclass(kind, writers):",
+        "            if issubclass(kind, users):",
         "            if False:",
         ("test_isolation.py::test_callbacks_that_write_files_are_refused",),
     ),
@@ -921,14 +921,15 @@ FAULTS = [
     Fault(
         "score-with-the-callers-generators",
         "model_selection.py",
-        "            with isolated(0):\n                predicted",
-        "            with Quiet():\n                predicted",
+        "            with isolated(0):\n                unit =",
+        "            with Quiet():\n                unit =",
         ("test_model_selection.py::test_one_held_out_record_moves_the_score_by_one_at_most",),
     ),
     Fault(
         "score-of-all-rows-at-once",
         "model_selection.py",
-        "predicted = np.asarray(fresh().predict(copied_data(_take(self._X, rows))))",
+        "unit = own_index(copied_data(_take(self._X, rows)))\n"
+        "                predicted = np.asarray(fresh().predict(unit))",
         "at = np.append(np.concatenate(self._units), rows)\n"
         "                predicted = np.asarray(fresh().predict(_take(self._X, at)))[-len(rows) :]",
         ("test_model_selection.py::test_one_held_out_record_moves_the_score_by_one_at_most",),
