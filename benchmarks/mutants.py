@@ -814,7 +814,7 @@ FAULTS = [
         "classifier/estimator.py",
         "state = own_generators(state)",
         "state = dict(state)",
-        ("test_noninterference.py::test_teachers",),
+        ("test_isolation.py::test_a_generator_that_a_student_takes_after_the_fit_is_not_pickled",),
     ),
     Fault(
         "partition-with-the-callers-generators",
