@@ -889,7 +889,7 @@ FAULTS = [
     Fault(
         "parameters-keep-generators-deep-within",
         "isolation.py",
-        "    return own_copy(copied, _fresh_seed())\n",
+        "    return own_copy(copied, fresh_seed())\n",
         "    return copied\n",
         ("test_isolation.py::test_a_generator_shared_with_parts_does_not_give_the_noise_away",),
     ),

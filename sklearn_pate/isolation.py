@@ -37,6 +37,7 @@ __all__ = [
     "TellableError",
     "copied_data",
     "copies",
+    "fresh_seed",
     "isolated",
     "own_clone",
     "own_copy",
@@ -367,7 +368,7 @@ def unfitted(value):
         generators = [name for name in params if isinstance(params[name], _NUMPY_GENERATORS)]
         if generators:
             copied.set_params(**dict.fromkeys(generators))
-    return own_copy(copied, _fresh_seed())
+    return own_copy(copied, fresh_seed())
 
 
 def own_generators(value):
@@ -396,7 +397,7 @@ def own_generators(value):
     >>> own["rng"] is shared["rng"], own["rng"].random() == shared["rng"].random()
     (False, False)
     """
-    seeds = random.Random(_fresh_seed())
+    seeds = random.Random(fresh_seed())
     shared = _global_generators()
 
     def replacement(obj):
@@ -411,7 +412,7 @@ def own_generators(value):
         except Exception:  # an error of any kind says that it does not pickle
             continue
     try:
-        known = {id(generator): own_copy(generator, _fresh_seed()) for generator in shared}
+        known = {id(generator): own_copy(generator, fresh_seed()) for generator in shared}
         return copy.deepcopy(value, known)
     except Exception:  # neither pickled nor copied: it cannot leave in a file
         return value
@@ -524,7 +525,7 @@ def _global_generators():
     return shared
 
 
-def _fresh_seed():
+def fresh_seed():
     """Return a seed from the operating system."""
     return int(np.random.SeedSequence().generate_state(1)[0])
 

@@ -1,13 +1,12 @@
 """Public data on its way through scikit-learn: whole through searches, first into transformers."""
 
-import numpy as np
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils import get_tags
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from ._sklearn import HasMethods, _fit_context
-from .isolation import own_clone, own_generators, seeded, set_seeds, unfitted
+from .isolation import fresh_seed, own_clone, own_generators, seeded, set_seeds, unfitted
 
 __all__ = ["FitOnPublic", "PublicData", "public_rows"]
 
@@ -170,7 +169,7 @@ class FitOnPublic(TransformerMixin, BaseEstimator):
                 "give Pipeline(..., transform_input=['X_public']).fit(X, y, X_public=...)"
             )
         # Of its own, as in a fit of `PATEClassifier`: what is published shares no generator
-        seed = int(np.random.SeedSequence().generate_state(1)[0])
+        seed = fresh_seed()
         with seeded(seed):
             transformer = own_clone(self.transformer, seed)
             set_seeds(transformer, seed, only_missing=True)

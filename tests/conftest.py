@@ -1,7 +1,11 @@
 """Shared fixtures: the real data, where there is some, and the divergences of one query."""
 
+import contextlib
+import io
+import logging
 import math
 import os
+import warnings
 
 # Before numpy is imported: on rows as few as these, threads of BLAS wait for each other
 os.environ.setdefault("OMP_NUM_THREADS", "1")
@@ -92,6 +96,28 @@ def outcome_probabilities(mechanism, counts):
     total = mp.fsum(proba[n] for n in counts)
     assert abs(total - 1) < 1e-25
     return [proba[n] / total for n in counts]
+
+
+def said_while(action):
+    """What an action prints, logs and warns of, and what it returns."""
+    out, log = io.StringIO(), io.StringIO()
+    handler, root = logging.StreamHandler(log), logging.getLogger()
+    level = root.level
+    root.addHandler(handler)
+    root.setLevel(logging.DEBUG)
+    try:
+        with (
+            warnings.catch_warnings(record=True) as caught,
+            contextlib.redirect_stdout(out),
+            contextlib.redirect_stderr(out),
+        ):
+            warnings.simplefilter("always")
+            result = action()
+    finally:
+        root.removeHandler(handler)
+        root.setLevel(level)
+    told = [(w.category.__name__, str(w.message)) for w in caught]
+    return result, out.getvalue(), log.getvalue(), told
 
 
 @pytest.hookimpl(optionalhook=True)

@@ -6,14 +6,11 @@ data sets that it accepts, and for any state of the global generators.
 """
 
 import contextlib
-import io
 import itertools
-import logging
 import pickle
 import random
 import re
 import sys
-import warnings
 from datetime import UTC, datetime
 from types import SimpleNamespace
 
@@ -21,6 +18,7 @@ import joblib
 import numpy as np
 import pandas as pd
 import pytest
+from conftest import said_while
 from scipy.stats import loguniform
 from sklearn.base import BaseEstimator, ClassifierMixin, TransformerMixin
 from sklearn.decomposition import LatentDirichletAllocation
@@ -256,28 +254,6 @@ class Clock(datetime):
     @classmethod
     def now(cls, zone):
         return cls(2020, 1, 1, tzinfo=UTC)
-
-
-def said_while(action):
-    """What an action prints, logs and warns of, and what it returns."""
-    out, log = io.StringIO(), io.StringIO()
-    handler, root = logging.StreamHandler(log), logging.getLogger()
-    level = root.level
-    root.addHandler(handler)
-    root.setLevel(logging.DEBUG)
-    try:
-        with (
-            warnings.catch_warnings(record=True) as caught,
-            contextlib.redirect_stdout(out),
-            contextlib.redirect_stderr(out),
-        ):
-            warnings.simplefilter("always")
-            result = action()
-    finally:
-        root.removeHandler(handler)
-        root.setLevel(level)
-    told = [(w.category.__name__, str(w.message)) for w in caught]
-    return result, out.getvalue(), log.getvalue(), told
 
 
 def public_attributes(fitted):

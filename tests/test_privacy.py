@@ -1,9 +1,7 @@
 """Nothing private leaves: pickles, copies, reprs, output, logs, warnings, tracebacks."""
 
-import contextlib
 import copy
 import io
-import logging
 import pickle
 import struct
 import traceback
@@ -13,6 +11,7 @@ import joblib
 import numpy as np
 import pandas as pd
 import pytest
+from conftest import said_while
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.compose import make_column_transformer
 from sklearn.linear_model import LogisticRegression
@@ -72,22 +71,9 @@ def secrets_in(content, clf):
 @pytest.fixture(scope="module")
 def fitted():
     private, y, public = data()
-    out, handler = io.StringIO(), logging.StreamHandler(log := io.StringIO())
-    root, level = logging.getLogger(), logging.getLogger().level
-    root.addHandler(handler)
-    root.setLevel(logging.DEBUG)
-    try:
-        with (
-            warnings.catch_warnings(record=True) as caught,
-            contextlib.redirect_stdout(out),
-            contextlib.redirect_stderr(out),
-        ):
-            warnings.simplefilter("always")
-            clf = model(verbose=2, random_state=3).fit(private, y, public)
-    finally:
-        root.removeHandler(handler)
-        root.setLevel(level)
-    said = out.getvalue() + log.getvalue() + "".join(str(w.message) for w in caught)
+    fit = model(verbose=2, random_state=3).fit
+    clf, out, log, told = said_while(lambda: fit(private, y, public))
+    said = out + log + "".join(message for _, message in told)
     return clf, said, public
 
 
