@@ -104,7 +104,9 @@ def pairs():
     print("| aggregator | samples | claimed | largest exact of the pairs | largest bound | above |")
     print("|---|---|---|---|---|---|", flush=True)
     for name, mechanism, sampled, given, n_samples in listed:
-        claimed, _ = data_independent_epsilon(mechanism, 1, DELTA, n_teachers, 2)
+        claimed, _ = data_independent_epsilon(
+            mechanism, 1, DELTA, n_teachers=n_teachers, n_classes=2
+        )
         found, exact = [], []
         for lead in leads:
             votes = [int(lead), int(n_teachers - lead)]
@@ -141,9 +143,11 @@ def worst():
         for n_classes in (2, 3, 10):
             size = {"n_teachers": 250, "n_classes": n_classes}
             exact = exact_epsilon(mechanism, *worst_pair(mechanism, **size, delta=delta), delta)
-            claimed = mechanism.pure_epsilon
+            claimed = mechanism.facts().pure_epsilon
             if delta:
-                claimed, _ = data_independent_epsilon(mechanism, 1, delta, 250, n_classes)
+                claimed, _ = data_independent_epsilon(
+                    mechanism, 1, delta, n_teachers=250, n_classes=n_classes
+                )
             for seed in range(3):
                 start = time.perf_counter()
                 found = audit_aggregator(
@@ -166,7 +170,7 @@ def worst():
     found = audit_aggregator(
         immutable, n_teachers=250, n_classes=2, confidence=CONFIDENCE, random_state=0
     )
-    true, _ = data_independent_epsilon(immutable, 1, DELTA, 250, 2)
+    true, _ = data_independent_epsilon(immutable, 1, DELTA, n_teachers=250, n_classes=2)
     print(
         f"\n`{immutable}`: the paper claims {claimed:.3f} where the gap exceeds 2; lower bound "
         f"{found.epsilon:.2f} from {found.n_samples:,} samples; true {true:.2f}",

@@ -192,7 +192,7 @@ def rows(quick):
     yield row(
         "smooth sensitivity, GNMax",
         lambda votes: smooth_sensitivity(
-            lead_rdp(GNMax(SIGMA), [order], 250, 10)[:, 0], leads(votes), beta
+            lead_rdp(GNMax(SIGMA), [order], n_teachers=250, n_classes=10)[:, 0], leads(votes), beta
         ),
         partial(smooth_one_at_a_time, order=order, beta=beta),
         "one distance of one query at a time",

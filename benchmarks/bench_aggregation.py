@@ -21,7 +21,9 @@ def bisected_sigma(epsilon, delta, n_queries, n_classes, n_teachers):
     low, high = 1.0, 1000.0
     while high > low * (1 + 1e-6):
         middle = math.sqrt(low * high)
-        cost, _ = data_independent_epsilon(GNMax(middle), n_queries, delta, n_teachers, n_classes)
+        cost, _ = data_independent_epsilon(
+            GNMax(middle), n_queries, delta, n_teachers=n_teachers, n_classes=n_classes
+        )
         low, high = (middle, high) if cost > epsilon else (low, middle)
     return high
 

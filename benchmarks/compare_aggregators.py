@@ -12,6 +12,7 @@ Needs ``$SKLEARN_PATE_DATA/votes``. About five minutes on one core.
 import math
 import os
 import sys
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -31,11 +32,16 @@ from sklearn_pate.rdp import (
     data_independent_epsilon,
     exact_rdp,
     gnmax_sigma,
+    least_scale,
     rdp_to_epsilon,
-    stable_run_epsilon,
 )
 
 DELTA = 1e-5
+
+
+def cost_at(mechanism, scale, orders):
+    """Cost of any number of queries of a mechanism whose queries share it."""
+    return mechanism.with_scale(scale).costs(orders)(1)
 
 
 def quality(mechanism, votes, y):
@@ -108,7 +114,9 @@ def mnist():
         answered, accuracy = quality(immutable, votes, y)
         claim = immutable.claimed_rdp(votes, DEFAULT_ORDERS).sum(axis=0)
         claimed = rdp_to_epsilon(claim, DELTA, DEFAULT_ORDERS)[0]
-        any_votes, _ = data_independent_epsilon(immutable, len(votes), DELTA, 250, 10)
+        any_votes, _ = data_independent_epsilon(
+            immutable, len(votes), DELTA, n_teachers=250, n_classes=10
+        )
         share = immutable.qualified(votes).mean()
         print(
             f"| {accuracy:.4f} | `{immutable}` | {answered:.3f} | claim {claimed:.2f}, for "
@@ -154,8 +162,10 @@ def stable():
         for epsilon in (0.5, 1.0, 2.0):
             best = None
             for runs in (1, 2, 5, 10, 20, 50, 100, 200):
-                run = stable_run_epsilon(epsilon, DELTA, runs, DELTA / 10)
-                mechanism = StableArgmax(run, max_unstable=runs, failure_probability=DELTA / 10)
+                mechanism = StableArgmax(None, max_unstable=runs, failure_probability=DELTA / 10)
+                mechanism = mechanism.with_scale(
+                    least_scale(partial(cost_at, mechanism), epsilon, DELTA)
+                )
                 draws = [mechanism.aggregate(votes, random_state=seed) for seed in range(20)]
                 answers = np.mean([(labels >= 0).sum() for labels in draws])
                 right = np.mean([(labels == y).sum() for labels in draws])
@@ -202,7 +212,7 @@ def noise():
                 accuracy = quality(mechanism, votes, y)[1]
                 published, exact, any_votes = epsilons(mechanism, votes)
                 kind = "Laplace" if isinstance(mechanism, LNMax) else "Gaussian"
-                scale = mechanism.argmax_noise.scale
+                scale = mechanism.facts().argmax_noise.scale
                 print(
                     f"| {name} | {accuracy:.4f} | {kind}, scale {scale:.1f} | {published:.2f} | "
                     f"{exact:.2f} | {any_votes:.2f} |",

@@ -10,19 +10,18 @@ from numbers import Integral
 import numpy as np
 from sklearn.base import clone
 
+from ._version import __version__
 from .exceptions import BudgetExceededError, PrivacyLeakWarning
 from .rdp import (
     DEFAULT_ORDERS,
     Cost,
     check_delta,
-    composition,
     epsilon_by_order,
     exact_rdp,
-    gnmax_sigma,
-    lnmax_gamma,
+    least_scale,
     pure_rdp,
     rdp_to_epsilon,
-    stable_run_epsilon,
+    worst_case_rdp,
 )
 from .smooth_sensitivity import PrivacyTest
 
@@ -51,6 +50,15 @@ class PrivacySpent:
         The change of the private data that the guarantee covers.
     n_teachers, n_queries, n_answered : int
         Number of teachers, of public rows they were asked about, and of labels released.
+    arithmetic : {"exact", "real"}
+        "exact": all noise was whole numbers, sampled without rounding. "real": the guarantee holds
+        in real arithmetic, and floating-point numbers round the noise.
+    generator : {"system", "numpy", "seed"}
+        What the noise was drawn from: the operating system (``secure=True``), numpy's generator,
+        started by the operating system, or one that follows from a `random_state`, with which the
+        noise can be undone.
+    version : str
+        Of this library.
 
     Examples
     --------
@@ -69,6 +77,9 @@ class PrivacySpent:
     n_teachers: int
     n_queries: int
     n_answered: int
+    arithmetic: str = "real"
+    generator: str = "numpy"
+    version: str = __version__
 
     def __iter__(self):
         return iter((self.epsilon, self.delta))
@@ -100,11 +111,24 @@ class PrivacySpent:
         }.get(self.unit, f"Any one {self.unit} changes")
         alone = "Each record is protected by itself. " if self.unit == "record" else ""
         change = f"The change that is covered: {self.adjacency}. {alone}"
+        noise = _ABOUT_ARITHMETIC[self.arithmetic] + _ABOUT_GENERATOR[self.generator]
         return (
             f"{whose} the probability of any outcome by at most a factor "
             f"e^{_rounded_up(self.epsilon)}, except with probability "
-            f"{float(self.delta)!r}. {change}{answered}"
+            f"{float(self.delta)!r}. {change}{noise}{answered}"
         )
+
+
+#: What a summary adds about the noise.
+_ABOUT_ARITHMETIC = {
+    "exact": "",
+    "real": "This holds in real arithmetic; floating-point numbers round the noise. ",
+}
+_ABOUT_GENERATOR = {
+    "system": "",
+    "numpy": "",
+    "seed": "The noise follows from a seed: whoever knows or guesses it can undo the protection. ",
+}
 
 
 def _rounded_up(epsilon):
@@ -153,7 +177,8 @@ class Plan:
         if self.budget is None:
             return len(paid)
         order = np.array([self.budget.order])
-        check, answer = (float(c[0]) for c in aggregator.steps(order, n_teachers, n_classes))
+        steps = aggregator.steps(order, n_teachers=n_teachers, n_classes=n_classes)
+        check, answer = (float(cost[0]) for cost in steps)
         refundable = check > 0  # where no check is paid for, nothing can be given back
         return self.budget.allow(paid if refundable else np.ones(len(paid)), check, answer)
 
@@ -277,14 +302,10 @@ def plan_queries(
     if accounting == "ptr":
         _check_fixed(aggregators, n_queries, epsilon)
     else:
-        wanted = _calibrate(aggregators, wanted, n_queries, epsilon, delta, public)
-    costs = [stage.costs(n_teachers=n_teachers, n_classes=n_classes) for stage in aggregators]
-    own = sum(cost(n).delta for cost, n in zip(costs, wanted, strict=True))
-    if epsilon is not None and own >= delta:
-        raise ValueError(
-            f"failure_probability of the aggregator, {own:g} in all, must be below delta="
-            f"{delta:g}, of which it is a part"
-        )
+        aggregators, wanted = _calibrate(aggregators, wanted, n_queries, epsilon, delta, public)
+    if epsilon is not None:
+        _check_own_delta(aggregators, delta)
+    costs = [stage.costs(**public) for stage in aggregators]
     for stage, n in zip(aggregators, wanted, strict=True):
         _check_threshold(stage, n_teachers)
         _warn_if_drowned(stage, n_teachers, n)
@@ -369,14 +390,13 @@ def _check_stages(aggregator, n_queries, n_public):
 
 
 def _too_dear(aggregator, cost, epsilon, delta):
-    advice = (
-        "set epsilon=None to run it without a guarantee, or use an aggregator with noise"
-        if cost == math.inf
-        else "use more noise, or raise epsilon"
-    )
+    advice = "Use more noise, or raise epsilon"
+    if cost == math.inf:
+        missing = aggregator.missing_facts() or "Use an aggregator with noise"
+        advice = f"{missing}; or set epsilon=None to run it without a guarantee"
     return BudgetExceededError(
         f"one query of {aggregator} costs epsilon={cost:.4g} at delta={delta:g}, more "
-        f"than the cap epsilon={epsilon:g}; {advice}. Nothing was spent"
+        f"than the cap epsilon={epsilon:g}. {advice}. Nothing was spent"
     )
 
 
@@ -402,50 +422,26 @@ def _plan_filter(aggregators, epsilon, delta, public):
     return RenyiFilter(float(DEFAULT_ORDERS[best]), float(limit[best]))
 
 
-#: Calibration of the noise parameters that may be None, and their value at a scale in votes.
-_CALIBRATED = {
-    "sigma": (gnmax_sigma, lambda votes: votes),
-    "gamma": (lnmax_gamma, lambda votes: 1 / votes),
-    "run_epsilon": (None, None),
-}
-
-
-def _uncalibrated(aggregator):
-    """Name of the noise parameter that is None and can be calibrated, or None."""
-    name = aggregator.calibrates
-    if name is None or getattr(aggregator, name) is not None:
-        return None
-    if getattr(aggregator, "noise", None) == "discrete":
-        raise ValueError(
-            f"{aggregator} cannot be calibrated: only continuous noise can. Set {name} to a number"
-        )
-    return name
-
-
 def _calibrate(aggregators, wanted, n_queries, epsilon, delta, public):
-    """Set noise that is None; return the queries it is calibrated to."""
-    missing = [_uncalibrated(stage) for stage in aggregators]
+    """Return the stages with noise where it was None, and the queries it is calibrated to."""
+    missing = [stage.with_scale(1.0) is not None for stage in aggregators]
     if not any(missing):
-        return wanted
-    name = next(name for name in missing if name)
+        return aggregators, wanted
     if epsilon is None:
-        stage = aggregators[missing.index(name)]
+        stage = aggregators[missing.index(True)]
         raise ValueError(
-            f"{type(stage).__name__}({name}=None) is calibrated to epsilon, and epsilon "
-            "is None; set one of them to a number"
+            f"{stage} is calibrated to epsilon, and epsilon is None; set one of them to a number"
         )
-    if len(aggregators) > 1:
-        _calibrate_stages(aggregators, missing, wanted, epsilon, delta, public)
-        return wanted
-    (aggregator,), (calibrate, at_scale) = aggregators, _CALIBRATED[name]
-    if name == "run_epsilon":
-        aggregator.run_epsilon = stable_run_epsilon(
-            epsilon, delta, aggregator.max_unstable, aggregator.failure_probability
-        )
-        return wanted
-    if n_queries is None:
-        aggregator.set_params(**{name: at_scale(public["n_teachers"] / 4)})  # least useful noise
-        affordable = _affordable(composition(aggregator, delta, **public), wanted[0], epsilon)
+
+    def at_scale(scale):
+        pairs = zip(aggregators, missing, strict=True)
+        return [stage.with_scale(scale) if lacks else stage for stage, lacks in pairs]
+
+    _check_own_delta(at_scale(1.0), delta)
+    if n_queries is None and at_scale(1.0)[0].facts().total is None:
+        (weakest,) = at_scale(public["n_teachers"] / 4)  # least useful noise
+        costs = weakest.costs(**public)
+        affordable = _affordable(lambda n: costs(n).epsilon(delta), wanted[0], epsilon)
         if affordable == 0:
             raise BudgetExceededError(
                 f"epsilon={epsilon:g} pays for no query with noise that n_teachers="
@@ -453,45 +449,38 @@ def _calibrate(aggregators, wanted, n_queries, epsilon, delta, public):
                 "Use more teachers, raise epsilon, or set n_queries. Nothing was spent"
             )
         wanted = [affordable]
-    aggregator.set_params(**{name: calibrate(epsilon, delta, wanted[0], **public)})
-    return wanted
 
+    def cost_at(scale, orders):
+        stages = zip(at_scale(scale), wanted, strict=True)
+        return reduce(Cost.plus, [stage.costs(orders, **public)(n) for stage, n in stages])
 
-def _calibrate_stages(aggregators, missing, wanted, epsilon, delta, public):
-    """Set the noise of all stages that have none to one scale, so that all cost epsilon."""
-
-    def excess(log_scale):
-        parts = []
-        for stage, name, n in zip(aggregators, missing, wanted, strict=True):
-            if name:
-                stage.set_params(**{name: _CALIBRATED[name][1](math.exp(log_scale))})
-            parts.append(stage.costs(DEFAULT_ORDERS, **public)(n))
-        return reduce(Cost.plus, parts).epsilon(delta)[0] - epsilon
-
-    if "run_epsilon" in missing:
-        raise ValueError(
-            "StableArgmax(run_epsilon=None) is calibrated only as a single stage; set run_epsilon"
-        )
-    low, high = math.log(1e-3), math.log(1e9)
-    if excess(high) > 0:
+    scale = least_scale(cost_at, epsilon, delta)
+    if scale == math.inf:
         raise BudgetExceededError(
             f"epsilon={epsilon:g} does not pay for the stages that have noise of their own. "
             "Ask fewer queries, use more noise or raise epsilon. Nothing was spent"
         )
-    while high - low > 1e-5:
-        middle = (low + high) / 2
-        low, high = (middle, high) if excess(middle) > 0 else (low, middle)
-    excess(high)
+    return at_scale(scale), wanted
+
+
+def _check_own_delta(aggregators, delta):
+    """Refuse mechanisms that fail more often than `delta` allows."""
+    totals = [stage.facts().total for stage in aggregators]
+    own = sum(total(DEFAULT_ORDERS).delta for total in totals if total is not None)
+    if own >= delta:
+        raise ValueError(
+            f"failure_probability of the aggregator, {own:g} in all, must be below delta="
+            f"{delta:g}, of which it is a part"
+        )
 
 
 def _check_fixed(aggregators, n_queries, epsilon):
     if len(aggregators) > 1:
         raise ValueError("accounting='ptr' tests one list of queries; give one aggregator")
-    noise = _uncalibrated(aggregators[0])
     for name, missing in (
         ("epsilon", epsilon is None),
         ("n_queries", n_queries is None),
-        (f"aggregator's {noise}", noise is not None),
+        (f"the noise of {aggregators[0]}", aggregators[0].with_scale(1.0) is not None),
     ):
         if missing:
             raise ValueError(
@@ -542,7 +531,7 @@ def _warn_if_drowned(aggregator, n_teachers, n_queries):
             "will be answered. Use more teachers, fewer runs or a larger epsilon",
             stacklevel=6,
         )
-    if not aggregator.label_symmetric or aggregator.wants_proba:
+    if not aggregator.facts().label_symmetric or aggregator.wants_proba:
         return
     right, wrong = aggregator.outcome_log_proba([[n_teachers, 0]])[0, :2]
     win = math.exp(right - np.logaddexp(right, wrong))  # of the queries that are answered
@@ -671,7 +660,7 @@ class Curator:
         if method == "data_independent":
             n_teachers, n_classes = round(self.votes[0].sum()), self.votes.shape[1]
             parts = [
-                stage.aggregator.costs(DEFAULT_ORDERS, n_teachers, n_classes)(stage.n_queries)
+                stage.aggregator.costs(n_teachers=n_teachers, n_classes=n_classes)(stage.n_queries)
                 for stage in self._stages
             ]
             return reduce(Cost.plus, parts).epsilon(delta)[0]
@@ -694,7 +683,7 @@ class Curator:
                 votes = self.votes[part]
                 proba = None if stage.student_proba is None else stage.student_proba[own]
                 if mechanism.wants_proba:  # it costs the same on all sums, and no less
-                    cost = np.asarray(orders) * mechanism.gdp_mu**2 / 2
+                    cost = worst_case_rdp(mechanism, orders)
                     yield np.tile(cost, (len(votes), 1))
                 elif method == "exact":
                     yield exact_rdp(mechanism, votes, orders, proba)

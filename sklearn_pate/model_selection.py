@@ -418,6 +418,8 @@ class _PrivateSearch(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
             method="tuning",
             n_teachers=max(plan.spent.n_teachers for plan in plans),
             n_queries=max(plan.spent.n_queries for plan in plans),
+            arithmetic="real",  # so are the number of trials and the noise of scores
+            generator=told.generator if self.random_state is None else "seed",
         )
         if self.estimator.ledger is not None:
             self.estimator.ledger.record(spent, cost)
@@ -1050,7 +1052,8 @@ def _curve(plan):
         )
     if not math.isfinite(plan.epsilon):
         raise ValueError(
-            f"{plan.stages[0][0]} has no privacy guarantee; use an aggregator with noise"
+            f"{plan.stages[0][0]} has no privacy guarantee. "
+            f"{plan.stages[0][0].missing_facts() or 'Use an aggregator with noise'}"
         )
     curve = np.minimum(cost.rdp, DEFAULT_ORDERS * cost.mu_squared / 2)
     return np.minimum(curve, pure_rdp(cost.pure, DEFAULT_ORDERS) if cost.pure < 1e6 else np.inf)

@@ -107,7 +107,13 @@ class PrivacySpentDisplay:
         delta = spent.delta if delta is None else check_delta(delta)
         counts = _counts(len(clf.query_indices_))
         if spent.method not in ("filter", "tuning"):
-            any_votes = _any_votes(*_stages(clf), counts, delta, clf.n_teachers_, len(clf.classes_))
+            any_votes = _any_votes(
+                *_stages(clf),
+                counts,
+                delta,
+                n_teachers=clf.n_teachers_,
+                n_classes=len(clf.classes_),
+            )
         elif delta == spent.delta:  # set aside in advance, however many are asked
             any_votes = np.full(counts.size, spent.epsilon)
         else:
@@ -153,8 +159,8 @@ class PrivacySpentDisplay:
             partial(aggregator.published_rdp, votes, student_proba=student_proba),
         )
         curves = [_running(cost, counts, delta) for cost in costs]
-        public = int(votes[0].sum()), votes.shape[1]
-        any_votes = _any_votes([aggregator], [len(votes)], counts, delta, *public)
+        public = {"n_teachers": int(votes[0].sum()), "n_classes": votes.shape[1]}
+        any_votes = _any_votes([aggregator], [len(votes)], counts, delta, **public)
         return cls(counts, any_votes, *curves, delta=delta).plot(ax, **kwargs)
 
     def plot(self, ax=None, **kwargs):
@@ -607,7 +613,8 @@ class BudgetDisplay:
                 f"n_paid={n_paid}"
             )
         rows = zip(aggregators, n_asked, paid, strict=True)
-        costs = np.array([_check_and_answer(*row, n_teachers, n_classes) for row in rows])
+        public = {"n_teachers": n_teachers, "n_classes": n_classes}
+        costs = np.array([_check_and_answer(*row, **public) for row in rows])
         epsilons = epsilon_by_order(costs.sum(axis=(0, 1)), delta, DEFAULT_ORDERS)
         best = np.argmin(epsilons if test is None else np.abs(DEFAULT_ORDERS - test.order))
         if not np.isfinite(epsilons[best]):
@@ -906,9 +913,10 @@ def _running(cost, counts, delta):
     return np.array([epsilon_by_order(total, delta, DEFAULT_ORDERS).min() for total in totals])
 
 
-def _any_votes(aggregators, n_asked, counts, delta, n_teachers, n_classes):
+def _any_votes(aggregators, n_asked, counts, delta, *, n_teachers, n_classes):
     """Epsilon of the first queries on any votes."""
-    costs = [stage.costs(DEFAULT_ORDERS, n_teachers, n_classes) for stage in aggregators]
+    public = {"n_teachers": n_teachers, "n_classes": n_classes}
+    costs = [stage.costs(**public) for stage in aggregators]
     before = np.cumsum(n_asked) - n_asked
     of_stage = np.clip(counts[:, None] - before, 0, n_asked).tolist()
     totals = (
@@ -917,11 +925,11 @@ def _any_votes(aggregators, n_asked, counts, delta, n_teachers, n_classes):
     return np.array([total.epsilon(delta)[0] for total in totals])
 
 
-def _check_and_answer(aggregator, n_asked, n_paid, n_teachers, n_classes):
+def _check_and_answer(aggregator, n_asked, n_paid, **public):
     """Renyi cost of the checks and of the answers of a stage, each of shape (n_orders,)."""
-    steps = aggregator.steps(DEFAULT_ORDERS, n_teachers, n_classes)
+    steps = aggregator.steps(DEFAULT_ORDERS, **public)
     check = np.zeros(DEFAULT_ORDERS.size) if steps is None else n_asked * steps[0]
     if steps is not None and n_paid is not None:
         return check, (n_paid if check.any() else n_asked) * steps[1]
-    total = aggregator.costs(DEFAULT_ORDERS, n_teachers, n_classes)(n_asked).rdp
+    total = aggregator.costs(**public)(n_asked).rdp
     return check, np.maximum(total - check, 0)

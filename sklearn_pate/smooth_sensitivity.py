@@ -315,7 +315,7 @@ class PrivacyTest:
         True
         """
         grid = DEFAULT_ORDERS[::4]
-        table = lead_rdp(aggregator, grid, n_teachers, n_classes)
+        table = lead_rdp(aggregator, grid, n_teachers=n_teachers, n_classes=n_classes)
         penalty = epsilon_by_order(np.full(grid.size, 1e3), delta, grid) - 1e3
         total = (epsilon - penalty) * (1 - 1e-7)  # odds are rounded when they become probabilities
         usable = (total > 0) & np.isfinite(table).all(axis=0)

@@ -57,7 +57,9 @@ MECHANISMS = [
 @pytest.mark.parametrize("mechanism", MECHANISMS, ids=str)
 @pytest.mark.parametrize("votes", [[15, 15], [16, 14], [10, 10, 10], [28, 1, 1]], ids=str)
 def test_no_mechanism_leaks_more_than_its_true_cost(mechanism, votes):
-    claimed, _ = data_independent_epsilon(mechanism, 1, 1e-5, sum(votes), len(votes))
+    claimed, _ = data_independent_epsilon(
+        mechanism, 1, 1e-5, n_teachers=sum(votes), n_classes=len(votes)
+    )
     n_samples = 20_000 if getattr(mechanism, "noise", "") == "discrete" else 60_000
     found = audit_aggregator(mechanism, votes, n_samples=n_samples, random_state=0)
     assert 0 <= found.epsilon <= claimed
@@ -65,7 +67,7 @@ def test_no_mechanism_leaks_more_than_its_true_cost(mechanism, votes):
 
 def test_interactive_and_stable_pass_as_well():
     interactive = InteractiveGNMax(5, sigma1=4.0, sigma2=4.0, confidence=0.8)
-    claimed, _ = data_independent_epsilon(interactive, 1, 1e-5, 30, 2)
+    claimed, _ = data_independent_epsilon(interactive, 1, 1e-5, n_teachers=30, n_classes=2)
     for student in ([0.5, 0.5], [0.9, 0.1]):
 
         def run(votes, rng, student=student):
@@ -95,7 +97,7 @@ def test_the_immutable_argmax_fails_at_its_claimed_figure():
         immutable.claimed_rdp([[250, 0]], DEFAULT_ORDERS)[0], 1e-5, DEFAULT_ORDERS
     )[0]
     found = audit_aggregator(immutable, [125, 125], random_state=0)
-    true, _ = data_independent_epsilon(immutable, 1, 1e-5, 250, 2)
+    true, _ = data_independent_epsilon(immutable, 1, 1e-5, n_teachers=250, n_classes=2)
     assert claimed < 0.5 < 3 < found.epsilon <= true
     np.testing.assert_array_equal(found.votes, [125, 125])
     assert np.abs(found.votes - found.neighbour_votes).sum() == 2
@@ -179,7 +181,10 @@ def test_exact_epsilon_of_many_deltas_falls_and_stays_below_the_account():
     for mechanism in (GNMax(5.0), LNMax(0.2), PluralityVote()):
         found = exact_epsilon(mechanism, votes, others, deltas)
         assert found.shape == (2, 8) and (np.diff(found, axis=1) <= 1e-12).all()
-        claimed = [data_independent_epsilon(mechanism, 1, delta, 30, 2)[0] for delta in deltas]
+        claimed = [
+            data_independent_epsilon(mechanism, 1, delta, n_teachers=30, n_classes=2)[0]
+            for delta in deltas
+        ]
         assert (found <= claimed).all()
     assert exact_epsilon(PluralityVote(), [15, 15], [14, 16]) == math.inf
     assert exact_epsilon(PluralityVote(), [20, 10], [19, 11], delta=0) == 0
@@ -201,7 +206,7 @@ def every_pair(n_teachers, n_classes):
 @pytest.mark.parametrize("size", [(40, 2), (12, 3)])
 def test_the_search_finds_the_worst_of_all_pairs(mechanism, size):
     worst = exact_epsilon(mechanism, *every_pair(*size), 1e-5).max()
-    found = worst_pair(mechanism, *size)
+    found = worst_pair(mechanism, n_teachers=size[0], n_classes=size[1])
     assert exact_epsilon(mechanism, *found, 1e-5) >= 0.98 * worst
     assert found[0].sum() == size[0] and np.abs(found[0] - found[1]).sum() == 2
 
@@ -214,7 +219,7 @@ def test_the_search_by_samples_finds_a_leak():
     found = audit_aggregator(leaks_at_one_tie, n_teachers=25, n_classes=2, random_state=0)
     assert found.epsilon > 1 and 12 in (found.votes[0], found.neighbour_votes[0])
     with pytest.raises(ValueError, match="no outcome_log_proba to search by; give n_samples"):
-        worst_pair(leaks_at_one_tie, 25, 2)
+        worst_pair(leaks_at_one_tie, n_teachers=25, n_classes=2)
 
 
 # --- what the auditor must show ----------------------------------------------------------------
@@ -224,7 +229,9 @@ def test_the_search_by_samples_finds_a_leak():
     "mechanism, delta, exact", [(LNMax(0.05), 0.0, 0.093), (GNMax(40.0), 1e-5, 0.110)], ids=str
 )
 def test_five_million_samples_show_most_of_the_worst_pair(mechanism, delta, exact):
-    worst = exact_epsilon(mechanism, *worst_pair(mechanism, 250, 2, delta=delta), delta)
+    worst = exact_epsilon(
+        mechanism, *worst_pair(mechanism, n_teachers=250, n_classes=2, delta=delta), delta
+    )
     assert worst == pytest.approx(exact, abs=5e-4)
     found = audit_aggregator(
         mechanism,
@@ -262,7 +269,7 @@ EVERY = {
 @pytest.mark.parametrize("name", EVERY)
 def test_no_aggregator_is_above_its_claim_on_twenty_pairs(name):
     mechanism, sampled = EVERY[name]
-    claimed, _ = data_independent_epsilon(mechanism, 1, 1e-5, 30, 2)
+    claimed, _ = data_independent_epsilon(mechanism, 1, 1e-5, n_teachers=30, n_classes=2)
     confidence = 1 - 0.001 / (20 * len(EVERY))  # 99.9% for all together
     n_samples = 150 if "discrete" in name else 20_000
     given = {"student_proba": [0.6, 0.4]} if mechanism.uses_student_proba else {}
@@ -612,7 +619,7 @@ def test_size_of_histograms_is_checked():
     with pytest.raises(ValueError, match="without votes, give n_teachers and n_classes"):
         audit_aggregator(GNMax(), n_teachers=3)
     with pytest.raises(ValueError, match="n_classes must be a whole number, at least 2; got 1"):
-        worst_pair(GNMax(), 3, 1)
+        worst_pair(GNMax(), n_teachers=3, n_classes=1)
     with pytest.raises(ValueError, match="n_samples must be a whole number, at least 100"):
         audit_aggregator(GNMax(), [2, 1], n_samples=99)
     with pytest.raises(ValueError, match="one vote moved"):

@@ -58,10 +58,10 @@ from sklearn_pate.rdp import (
     gnmax_rdp,
     gnmax_sigma,
     lead_rdp,
+    least_scale,
     lnmax_gamma,
     pure_rdp,
     rdp_to_epsilon,
-    stable_run_epsilon,
     worst_case_pure,
     worst_case_rdp,
 )
@@ -442,12 +442,6 @@ for name, aggregator, n_queries, message, *error in (
         [5, 5],
         "InteractiveGNMax.*put it after another stage, aggregator=",
     ),
-    (
-        "stages with StableArgmax(None)",
-        [StableArgmax(None), GNMax(3.0)],
-        [5, 5],
-        r"StableArgmax\(run_epsilon=None\) .* set run_epsilon",
-    ),
     ("threshold above 1, a float", ConfidentGNMax(3.0, 3.0, 3.0), 6, "threshold=3.0 is a float"),
     (
         "threshold above the teachers",
@@ -461,8 +455,6 @@ for name, aggregator, n_queries, message, *error in (
         [3, 3],
         "threshold=5 of InteractiveGNMax.*more than n_teachers=4",
     ),
-    ("discrete noise, sigma=None", GNMax(None, "discrete"), 6, "Set sigma to a number"),
-    ("discrete noise, gamma=None", LNMax(None, "discrete"), 6, "Set gamma to a number"),
     ("ImmutableArgmax without noise", ImmutableArgmax(), 6, "either gamma .* or sigma"),
     (
         "ImmutableArgmax with both",
@@ -480,7 +472,7 @@ for name, aggregator, n_queries, message, *error in (
         "failure_probability above delta, calibrated",
         StableArgmax(None, failure_probability=0.1),
         6,
-        "failure_probability must be below delta=1e-05.*got 0.1",
+        "failure_probability of the aggregator, 0.1 in all, must be below delta=1e-05",
     ),
     ("no noise", PluralityVote(), 6, "epsilon=inf .* set epsilon=None", BudgetExceededError),
     ("too little noise", GNMax(0.01), 6, "GNMax.*cap epsilon=20.*more noise", BudgetExceededError),
@@ -1188,6 +1180,12 @@ refused(
 
 # Costs
 MECHANISM, ORDERS_MUST = GNMax(5.0), "orders must be "
+
+
+def cost_at(scale, orders):
+    return GNMax(scale).costs(orders)(5)
+
+
 for value in ([1], [0.5], [NAN], [INF], [], "x", None, [[2, 3]], ["a"], [[2], [3, 4]], 0):
     for call in (
         lambda orders: exact_rdp(MECHANISM, [[5, 5]], orders),
@@ -1204,8 +1202,11 @@ for value in (0, 1, -1, NAN, "x", None):
         ("gdp_mu", lambda delta: gdp_mu(1.0, delta)),
         ("gdp_to_epsilon", lambda delta: gdp_to_epsilon(1.0, delta)),
         ("epsilon_by_order", lambda delta: epsilon_by_order([1.0], delta, [2.0])),
-        ("data_independent_epsilon", lambda d: data_independent_epsilon(MECHANISM, 5, d, 9, 2)),
-        ("stable_run_epsilon", lambda delta: stable_run_epsilon(1.0, delta, 5, 1e-6)),
+        (
+            "data_independent_epsilon",
+            lambda d: data_independent_epsilon(MECHANISM, 5, d, n_teachers=9, n_classes=2),
+        ),
+        ("least_scale", lambda delta: least_scale(cost_at, 1.0, delta)),
     ):
         refused(
             f"{function}, delta={short(value)}",
@@ -1217,7 +1218,7 @@ for value in (0, -1, NAN, INF, "x", None):
         ("gnmax_sigma", "epsilon", lambda v: gnmax_sigma(v, 1e-5, 5)),
         ("lnmax_gamma", "epsilon", lambda v: lnmax_gamma(v, 1e-5, 5)),
         ("gdp_mu", "epsilon", lambda v: gdp_mu(v, 1e-5)),
-        ("stable_run_epsilon", "epsilon", lambda v: stable_run_epsilon(v, 1e-5, 5, 1e-6)),
+        ("least_scale", "epsilon", lambda v: least_scale(cost_at, v, 1e-5)),
         ("gnmax_rdp", "sigma", lambda v: gnmax_rdp([[5, 5]], v, [2.0])),
         ("smooth_release_rdp", "sigma", lambda v: smooth_release_rdp([2.0], 0.1, v)),
         ("smooth_release_rdp", "beta", lambda v: smooth_release_rdp([2.0], v, 1.0)),
@@ -1232,10 +1233,21 @@ for value in (0, -1, NAN, INF, "x", None):
 for value in (-1, 2.5, NAN, INF, "x"):
     for function, name, call in (
         ("gnmax_sigma", "n_queries", lambda v: gnmax_sigma(1.0, 1e-5, v)),
-        ("gnmax_sigma", "n_teachers", lambda v: gnmax_sigma(1.0, 1e-5, 5, 3, v)),
-        ("gnmax_sigma", "n_classes", lambda v: gnmax_sigma(1.0, 1e-5, 5, v, 100)),
-        ("lnmax_gamma", "n_teachers", lambda v: lnmax_gamma(1.0, 1e-5, 5, 3, v)),
-        ("stable_run_epsilon", "max_unstable", lambda v: stable_run_epsilon(1.0, 1e-5, v, 1e-6)),
+        (
+            "gnmax_sigma",
+            "n_teachers",
+            lambda v: gnmax_sigma(1.0, 1e-5, 5, n_classes=3, n_teachers=v),
+        ),
+        (
+            "gnmax_sigma",
+            "n_classes",
+            lambda v: gnmax_sigma(1.0, 1e-5, 5, n_classes=v, n_teachers=100),
+        ),
+        (
+            "lnmax_gamma",
+            "n_teachers",
+            lambda v: lnmax_gamma(1.0, 1e-5, 5, n_classes=3, n_teachers=v),
+        ),
         (
             "data_independent_epsilon",
             "n_queries",
@@ -1244,12 +1256,20 @@ for value in (-1, 2.5, NAN, INF, "x"):
         (
             "data_independent_epsilon",
             "n_teachers",
-            lambda v: data_independent_epsilon(MECHANISM, 5, 1e-5, v, 2),
+            lambda v: data_independent_epsilon(MECHANISM, 5, 1e-5, n_teachers=v, n_classes=2),
         ),
-        ("worst_case_rdp", "n_classes", lambda v: worst_case_rdp(MECHANISM, [2.0], 10, v)),
-        ("worst_case_pure", "n_teachers", lambda v: worst_case_pure(MECHANISM, v, 3)),
-        ("lead_rdp", "n_teachers", lambda v: lead_rdp(MECHANISM, [2.0], v, 2)),
-        ("lead_rdp", "n_classes", lambda v: lead_rdp(MECHANISM, [2.0], 10, v)),
+        (
+            "worst_case_rdp",
+            "n_classes",
+            lambda v: worst_case_rdp(MECHANISM, [2.0], n_teachers=10, n_classes=v),
+        ),
+        (
+            "worst_case_pure",
+            "n_teachers",
+            lambda v: worst_case_pure(MECHANISM, n_teachers=v, n_classes=3),
+        ),
+        ("lead_rdp", "n_teachers", lambda v: lead_rdp(MECHANISM, [2.0], n_teachers=v, n_classes=2)),
+        ("lead_rdp", "n_classes", lambda v: lead_rdp(MECHANISM, [2.0], n_teachers=10, n_classes=v)),
     ):
         refused(
             f"{function}, {name}={short(value)}",
@@ -1258,17 +1278,15 @@ for value in (-1, 2.5, NAN, INF, "x"):
         )
 for name, call, message in (
     ("gnmax_sigma, n_queries=0", lambda: gnmax_sigma(1.0, 1e-5, 0), "n_queries must be a whole"),
-    ("gnmax_sigma, n_teachers=0", lambda: gnmax_sigma(1.0, 1e-5, 5, 3, 0), "n_teachers must be a"),
-    ("gnmax_sigma, n_classes=1", lambda: gnmax_sigma(1.0, 1e-5, 5, 1, 9), "n_classes .*at least 2"),
     (
-        "stable_run_epsilon, failure_probability above delta",
-        lambda: stable_run_epsilon(1.0, 1e-5, 5, 1e-4),
-        "failure_probability must be below delta=1e-05.*got 0.0001",
+        "gnmax_sigma, n_teachers=0",
+        lambda: gnmax_sigma(1.0, 1e-5, 5, n_classes=3, n_teachers=0),
+        "n_teachers must be a",
     ),
     (
-        "stable_run_epsilon, failure_probability=x",
-        lambda: stable_run_epsilon(1.0, 1e-5, 5, "x"),
-        "failure_probability must be below delta=1e-05.*got 'x'",
+        "gnmax_sigma, n_classes=1",
+        lambda: gnmax_sigma(1.0, 1e-5, 5, n_classes=1, n_teachers=9),
+        "n_classes .*at least 2",
     ),
     ("rdp_to_epsilon, lengths", lambda: rdp_to_epsilon([1.0, 2.0], 1e-5, [2]), "rdp must have one"),
     ("rdp_to_epsilon, negative", lambda: rdp_to_epsilon([-1.0], 1e-5, [2]), "rdp must hold costs"),
@@ -1631,10 +1649,10 @@ ACCEPTED = {
     ),
     "orders: a number": (lambda: exact_rdp(MECHANISM, [[5, 5]], 2).shape == (1, 1), ""),
     "no queries cost nothing": (
-        lambda: data_independent_epsilon(MECHANISM, 0, 1e-5, 9, 2)[0] == 0,
+        lambda: data_independent_epsilon(MECHANISM, 0, 1e-5, n_teachers=9, n_classes=2)[0] == 0,
         "",
     ),
-    "one teacher": (lambda: worst_case_rdp(MECHANISM, [2.0], 1, 2)[0] > 0, ""),
+    "one teacher": (lambda: worst_case_rdp(MECHANISM, [2.0], n_teachers=1, n_classes=2)[0] > 0, ""),
 }
 
 

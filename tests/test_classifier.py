@@ -36,7 +36,7 @@ from sklearn_pate.exceptions import (
     TeacherError,
 )
 from sklearn_pate.queries import RandomQueries
-from sklearn_pate.rdp import data_independent_epsilon
+from sklearn_pate.rdp import Facts, data_independent_epsilon
 
 pytestmark = pytest.mark.filterwarnings("ignore:teachers run in threads:UserWarning")
 
@@ -783,10 +783,11 @@ def test_what_cannot_be_tested_is_refused_before_any_teacher_trains(params, erro
 class Checked(Aggregator):
     """Answers if the top count passes a noisy threshold."""
 
-    label_symmetric = True
-
     def __init__(self, threshold=60):
         self.threshold = threshold
+
+    def facts(self):
+        return Facts(label_symmetric=True)
 
     def outcome_log_proba(self, votes, student_proba=None):
         excess = (np.max(votes, axis=1) - self.threshold) / 20
@@ -801,5 +802,5 @@ def test_the_guarantee_is_for_the_queries_asked_not_answered():
         spent.append(clf.privacy_spent_)
     assert spent[0].n_answered != spent[1].n_answered and spent[0].n_answered < 60
     assert spent[0].epsilon == spent[1].epsilon
-    expected, _ = data_independent_epsilon(Checked(72), 60, 1e-5, 100, 2)
+    expected, _ = data_independent_epsilon(Checked(72), 60, 1e-5, n_teachers=100, n_classes=2)
     assert spent[0].epsilon == expected

@@ -143,7 +143,7 @@ def test_exact_grows_with_the_order_and_stays_below_the_data_independent_cost(co
     if isinstance(mechanism, GNMax):
         worst = orders / mechanism.sigma**2
     else:
-        worst = pure_rdp(mechanism.pure_epsilon, orders)
+        worst = pure_rdp(mechanism.facts().pure_epsilon, orders)
     assert (cost <= worst * (1 + 1e-7) + 1e-12).all()
 
 
@@ -196,16 +196,17 @@ def test_leaving_out_moves_between_orders_changes_nothing():
 def test_tiny_noise_costs_much_at_every_order(scale, n_teachers):
     # The divergence is flat in the order: rounding must not make a winner look like a loser
     for mechanism in (GNMax(scale), LNMax(1 / scale)):
-        costs = worst_case_rdp(mechanism, DEFAULT_ORDERS, n_teachers, 2)
+        costs = worst_case_rdp(mechanism, DEFAULT_ORDERS, n_teachers=n_teachers, n_classes=2)
         alone = [
-            worst_case_rdp(mechanism, [order], n_teachers, 2)[0] for order in DEFAULT_ORDERS[::29]
+            worst_case_rdp(mechanism, [order], n_teachers=n_teachers, n_classes=2)[0]
+            for order in DEFAULT_ORDERS[::29]
         ]
         np.testing.assert_allclose(costs[::29], alone, rtol=1e-8)
         assert (np.diff(costs) >= -1e-8 * costs[1:]).all() and costs[0] > 0
 
 
 def test_tiny_noise_never_slips_under_a_cap():
-    epsilon, _ = data_independent_epsilon(GNMax(0.07), 10, 1e-5, 1, 2)
+    epsilon, _ = data_independent_epsilon(GNMax(0.07), 10, 1e-5, n_teachers=1, n_classes=2)
     assert epsilon == pytest.approx(542.6, abs=0.1)
     with pytest.raises(BudgetExceededError):
         plan_queries(
@@ -222,7 +223,7 @@ def test_a_distribution_that_is_none_is_refused():
     votes = [[130, 120]]
     for call in (
         lambda: exact_rdp(Scores(), votes, [2.0]),
-        lambda: worst_case_rdp(Scores(), [2.0], 250, 2),
+        lambda: worst_case_rdp(Scores(), [2.0], n_teachers=250, n_classes=2),
         lambda: Scores().aggregate(votes),
     ):
         with pytest.raises(ValueError, match="sum to 1 in each row"):
@@ -230,8 +231,8 @@ def test_a_distribution_that_is_none_is_refused():
 
 
 def test_small_numpy_integers_do_not_wrap():
-    cost = worst_case_rdp(GNMax(40.0), [10.0], np.uint8(255), 2)
-    assert cost == worst_case_rdp(GNMax(40.0), [10.0], 255, 2)
+    cost = worst_case_rdp(GNMax(40.0), [10.0], n_teachers=np.uint8(255), n_classes=2)
+    assert cost == worst_case_rdp(GNMax(40.0), [10.0], n_teachers=255, n_classes=2)
 
 
 class Biased(Aggregator):
@@ -277,7 +278,7 @@ def test_two_class_worst_case_is_the_largest_over_all_gaps(mechanism, n_teachers
                 for p, q in ((proba[n], proba[n + 1]), (proba[n + 1], proba[n])):
                     total = mp.fsum(x**a * y ** (1 - a) for x, y in zip(p, q, strict=True))
                     largest = max(largest, mp.log(total) / (a - 1))
-            got = worst_case_rdp(mechanism, [order], n_teachers, 2)[0]
+            got = worst_case_rdp(mechanism, [order], n_teachers=n_teachers, n_classes=2)[0]
             assert got == pytest.approx(float(largest), rel=1e-6)
             assert got >= largest
 
@@ -289,7 +290,7 @@ def test_no_votes_cost_more_than_the_worst_case(counts, mechanism):
     two = [counts[0], sum(counts[1:])] if sum(counts[1:]) + counts[0] else [1, 0]
     for votes in (two, counts):
         cost = exact_rdp(mechanism, [votes], orders)[0]
-        worst = worst_case_rdp(mechanism, orders, sum(votes), len(votes))
+        worst = worst_case_rdp(mechanism, orders, n_teachers=sum(votes), n_classes=len(votes))
         assert (cost <= worst * (1 + 1e-7) + 1e-12).all()
 
 
@@ -316,7 +317,9 @@ def test_the_published_epsilon_covers_the_exact_composition_of_any_two_class_vot
     # The same histogram asked n times: the number of answers "0" is binomial, so the composed
     # mechanism's delta at the reported epsilon is a finite sum
     delta, n_teachers = 1e-5, 250
-    epsilon, _ = data_independent_epsilon(mechanism, n_queries, delta, n_teachers, 2)
+    epsilon, _ = data_independent_epsilon(
+        mechanism, n_queries, delta, n_teachers=n_teachers, n_classes=2
+    )
     k = np.arange(n_queries + 1)
     largest = 0.0
     for n in range(0, n_teachers, 3):
@@ -336,7 +339,9 @@ def test_publishable_epsilons_of_two_classes():
         (GNMax(40.0), 500, 2.81),
         (LNMax(0.05), 500, 5.36),
     ):
-        epsilon, method = data_independent_epsilon(mechanism, n_queries, 1e-5, 250, 2)
+        epsilon, method = data_independent_epsilon(
+            mechanism, n_queries, 1e-5, n_teachers=250, n_classes=2
+        )
         assert epsilon == pytest.approx(expected, abs=0.005) and method == "renyi"
 
 

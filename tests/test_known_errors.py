@@ -115,10 +115,9 @@ def test_infinite_costs_at_whole_orders_stay_infinite():
     for cost in (
         worst_case_rdp(PluralityVote(), orders),
         PluralityVote().published_rdp(votes, orders)[0],
-        ImmutableArgmax(math.inf, sigma=40.0).known_rdp(orders, 10, 2),
+        worst_case_rdp(ImmutableArgmax(math.inf, sigma=40.0), orders, n_teachers=10, n_classes=3),
         exact_rdp(PluralityVote(), [[5, 5]], orders)[0],
         smooth_release_rdp(np.array(orders), beta=0.5, sigma=6.0),
-        GNMax(40.0).known_rdp(np.array(orders)),
     ):
         assert np.isposinf(cost).all()
     assert rdp_to_epsilon([np.inf] * 3, 1e-5, orders)[0] == math.inf
@@ -135,7 +134,7 @@ def test_whole_orders_are_orders():
         lambda a: worst_case_rdp(GNMax(40.0), a),
         lambda a: worst_case_rdp(GNMax(40.0, "discrete"), a),
         lambda a: worst_case_rdp(ConfidentGNMax(150, 40.0, 30.0), a),
-        lambda a: lead_rdp(LNMax(0.05), a, 20, 3),
+        lambda a: lead_rdp(LNMax(0.05), a, n_teachers=20, n_classes=3),
         lambda a: smooth_release_rdp(a, 0.01, 6.0),
         lambda a: epsilon_by_order([1, 2, 3], 1e-5, a),
     ):
@@ -487,7 +486,7 @@ def test_permute_and_flip_costs_more_than_the_exponential_mechanism():
                     true = max(true, mp.log(moment) / (a - 1))
         true = float(true)
         wrong = order * e0**2 / 8
-        two = worst_case_rdp(ExponentialNMax(gamma), [order], n_teachers, 2)[0]
+        two = worst_case_rdp(ExponentialNMax(gamma), [order], n_teachers=n_teachers, n_classes=2)[0]
         many = worst_case_rdp(ExponentialNMax(gamma), [order])[0]
         assert wrong < 0.6 * true
         assert true <= two <= true * (1 + 1e-6)

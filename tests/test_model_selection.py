@@ -94,12 +94,14 @@ def test_fits_add_up_as_one_fit_of_all_queries_would(path, aggregator):
     for done in range(1, 9):
         fit_votes(ledger, aggregator, 20, epsilon=None)
         # one fit of as many queries, by an account that may choose the best order afterwards
-        together, _ = data_independent_epsilon(aggregator, 20 * done, 1e-5, 100, 2)
+        together, _ = data_independent_epsilon(
+            aggregator, 20 * done, 1e-5, n_teachers=100, n_classes=2
+        )
         assert together <= ledger.epsilon_spent <= 3.0
     assert ledger.epsilon_spent <= 1.3 * together
     history = ledger.history()
     assert len(history) == 8 and history["n_queries"].eq(20).all()
-    alone, _ = data_independent_epsilon(aggregator, 20, 1e-5, 100, 2)
+    alone, _ = data_independent_epsilon(aggregator, 20, 1e-5, n_teachers=100, n_classes=2)
     assert history["epsilon"].to_numpy() == pytest.approx(alone)
     assert history["epsilon_total"].is_monotonic_increasing
     share = history["share"].to_numpy()
@@ -116,7 +118,7 @@ def test_it_pays_for_as_many_fits_as_the_composition_of_them_allows(path):
     affordable = max(
         n
         for n in range(100)
-        if data_independent_epsilon(GNMax(40.0), 100 * n, 1e-5, 100, 2)[0] <= 3
+        if data_independent_epsilon(GNMax(40.0), 100 * n, 1e-5, n_teachers=100, n_classes=2)[0] <= 3
     )
     assert fits == affordable == len(ledger.history())
 

@@ -334,7 +334,7 @@ def test_shares_of_a_budget_with_refunds(fitted):
     clf = fitted("filter")
     display = BudgetDisplay.from_estimator(clf)
     order = np.array([display.order])
-    check, answer = (c[0] for c in clf.aggregator_.steps(order, 50, 2))
+    check, answer = (c[0] for c in clf.aggregator_.steps(order, n_teachers=50, n_classes=2))
     spent = clf.privacy_spent_
     checks, answers = check * spent.n_queries, answer * spent.n_answered
     assert spent.n_answered < spent.n_queries

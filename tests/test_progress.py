@@ -13,8 +13,10 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils import estimator_html_repr
 
+import sklearn_pate
 from sklearn_pate import PATEClassifier, PrivacySpent, PublicData
-from sklearn_pate.aggregators import ConfidentGNMax, InteractiveGNMax, PluralityVote
+from sklearn_pate.aggregators import ConfidentGNMax, GNMax, InteractiveGNMax, PluralityVote
+from sklearn_pate.exceptions import TeacherError
 
 try:
     from sklearn.callback import ProgressBar
@@ -35,6 +37,11 @@ def data(n=200):
 def model(**params):
     given = {"n_teachers": 5, "aggregator": PluralityVote(), "epsilon": None, "classes": [0, 1]}
     return PATEClassifier(GaussianNB(), **(given | params))
+
+
+class Fails(GaussianNB):
+    def fit(self, X, y):
+        raise ValueError("no")
 
 
 class Watcher:
@@ -121,6 +128,65 @@ def test_callbacks_of_a_search_reach_the_fits():
     assert search.score(X, y) > 0.8
 
 
+class Curious(Watcher):
+    """A callback that keeps what it can reach of the estimator."""
+
+    def __init__(self):
+        super().__init__()
+        self.estimators = []
+
+    def setup(self, estimator, context):
+        self.estimators.append(estimator)
+        super().setup(estimator, context)
+
+    def teardown(self, estimator, context):
+        self.estimators.append(estimator)
+        super().teardown(estimator, context)
+
+    def on_fit_task_begin(self, estimator, context):
+        self.estimators.append(estimator)
+
+    def on_fit_task_end(self, estimator, context):
+        self.estimators.append(estimator)
+
+
+@needs_callbacks
+@pytest.mark.parametrize("succeeds", [True, False])
+def test_callbacks_get_public_numbers_in_place_of_the_classifier(succeeds, tmp_path):
+    X, y, X_public = data()
+    curious = Curious()
+    clf = model(n_queries=20, random_state=3, memory=tmp_path).set_callbacks(curious)
+    if succeeds:
+        clf.fit(X, y, X_public)
+    else:
+        clf.set_params(base_estimator=Fails())
+        with pytest.raises(TeacherError):
+            clf.fit(X, y, X_public)
+    assert curious.calls == ["setup", "teardown"]
+    (seen,) = set(map(id, curious.estimators))
+    view = curious.estimators[0]
+    assert view is not clf and type(view).__name__ == repr(view).split("(")[0] == "PATEClassifier"
+    assert (view.n_teachers, view.delta, view.partition) == (5, 1e-5, "random")
+    about_callbacks = {"_skl_callbacks", "_skl_callbacks_to_teardown", "_callback_fit_ctx"}
+    numbers = {name: value for name, value in vars(view).items() if name not in about_callbacks}
+    assert set(numbers) <= set(clf.get_params(deep=False)) - {"random_state", "memory"}
+    assert all(value is None or isinstance(value, int | float | str) for value in numbers.values())
+
+
+@needs_callbacks
+def test_callbacks_are_torn_down_if_one_cannot_be_set_up():
+    class Broken(Watcher):
+        def setup(self, estimator, context):
+            super().setup(estimator, context)
+            raise RuntimeError("no screen")
+
+    X, y, X_public = data()
+    broken, fine = Broken(), Watcher()
+    with pytest.raises(RuntimeError, match="no screen"):
+        model(n_queries=20).set_callbacks(fine, broken).fit(X, y, X_public)
+    assert fine.calls == broken.calls == ["setup", "teardown"]
+
+
 # --- diagram and summary -----------------------------------------------------------------------
 
 
@@ -160,7 +226,7 @@ def test_summary_rounds_epsilon_up(epsilon, shown):
     assert text.startswith(
         "Any one person's record changes the probability of any outcome by at most a factor "
         f"{shown}, except with probability 1e-05. The change that is covered: replace one record. "
-        "Each record is protected by itself."
+        "Each record is protected by itself. This holds in real arithmetic"
     )
     assert text.endswith("100 teachers were asked 20 questions and 15 answers were released.")
 
@@ -172,3 +238,41 @@ def test_summary_without_a_guarantee_says_so():
     assert group.summary().startswith("All records of any one person (or other group) change ")
     teacher = PrivacySpent(1.0, 1e-5, "renyi", "teacher", "change the votes of one", 9, 2, 2)
     assert teacher.summary().startswith("Any one teacher changes ")
+
+
+def test_summary_says_how_noise_was_drawn():
+    told = {}
+    for arithmetic, generator in (("exact", "system"), ("real", "numpy"), ("real", "seed")):
+        spent = PrivacySpent(
+            *(1.0, 1e-5, "renyi", "record", "replace one record", 100, 20, 15),
+            arithmetic=arithmetic,
+            generator=generator,
+        )
+        told[arithmetic, generator] = spent.summary()
+    assert "real arithmetic" not in told["exact", "system"]
+    assert "floating-point numbers round the noise" in told["real", "numpy"]
+    assert ["seed" in text for text in told.values()] == [False, False, True]
+
+
+@pytest.mark.parametrize(
+    ("params", "drawn"),
+    [
+        ({}, ("real", "numpy")),
+        ({"random_state": 0}, ("real", "seed")),
+        ({"aggregator": GNMax(3.0, "discrete")}, ("exact", "numpy")),
+        ({"aggregator": GNMax(3.0, "discrete"), "secure": True}, ("exact", "system")),
+        (
+            {"aggregator": [GNMax(3.0, "discrete"), GNMax(3.0)], "n_queries": [5, 5]},
+            ("real", "numpy"),
+        ),
+        ({"secure": True}, ("real", "system")),
+    ],
+    ids=str,
+)
+def test_what_was_spent_says_how_noise_was_drawn_and_by_which_version(params, drawn):
+    X, y, X_public = data()
+    given = {"aggregator": GNMax(3.0), "n_queries": 10, "n_teachers": 20}
+    spent = model(**(given | params)).fit(X, y, X_public).privacy_spent_
+    assert (spent.arithmetic, spent.generator) == drawn
+    assert spent.version == sklearn_pate.__version__
+    assert pickle.loads(pickle.dumps(spent)) == spent

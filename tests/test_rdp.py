@@ -134,7 +134,7 @@ def test_reverse_direction_can_exceed_the_published_bound():
 @given(histograms, st.floats(1, 100))
 def test_one_gnmax_answer_keeps_its_gaussian_guarantee(counts, sigma):
     delta = 1e-3
-    epsilon = gdp_to_epsilon(GNMax(sigma).gdp_mu, delta)
+    epsilon = gdp_to_epsilon(GNMax(sigma).facts().gdp_mu, delta)
     p = np.exp(GNMax(sigma).outcome_log_proba([counts]))
     q = np.exp(GNMax(sigma).outcome_log_proba(moves(counts)))
     for a, b in ((p, q), (q, p)):

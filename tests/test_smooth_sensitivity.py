@@ -43,7 +43,7 @@ def histograms_of(n_teachers, n_classes):
 @pytest.mark.parametrize("mechanism", [GNMax(3.0), LNMax(0.7), GNMax(40.0)])
 def test_table_of_two_classes_is_the_exact_cost_of_each_lead(mechanism, n_teachers):
     orders, votes = [1.5, 8.0, 60.0], histograms_of(n_teachers, 2)
-    table = lead_rdp(mechanism, orders, n_teachers, 2)
+    table = lead_rdp(mechanism, orders, n_teachers=n_teachers, n_classes=2)
     assert len(table) == n_teachers // 2 + 1
     exact = exact_rdp(mechanism, votes, orders)
     np.testing.assert_allclose(table[leads(votes)], exact, rtol=1e-12)
@@ -53,7 +53,7 @@ def test_table_of_two_classes_is_the_exact_cost_of_each_lead(mechanism, n_teache
 @pytest.mark.parametrize("mechanism", [GNMax(3.0), LNMax(1.5), LNMax(0.7)])
 def test_table_covers_all_votes_in_both_directions(mechanism, n_teachers, n_classes):
     orders, votes = [1.5, 5.0, 60.0], histograms_of(n_teachers, n_classes)
-    table = lead_rdp(mechanism, orders, n_teachers, n_classes)
+    table = lead_rdp(mechanism, orders, n_teachers=n_teachers, n_classes=n_classes)
     assert (exact_rdp(mechanism, votes, orders) <= table[leads(votes)] * (1 + 1e-9)).all()
     assert (np.diff(table, axis=0) <= 0).all()
 
@@ -242,12 +242,12 @@ def test_a_hopeless_test_is_not_planned():
 
 def test_a_publishable_epsilon_far_below_the_worst_case_on_real_votes(data_home):
     adult = np.load(data_home / "votes" / "adult_250_random_forest.npz")["votes"][:500]
-    assert data_independent_epsilon(GNMax(40.0), 500, 1e-5, 250, 2)[0] > 2.8
+    assert data_independent_epsilon(GNMax(40.0), 500, 1e-5, n_teachers=250, n_classes=2)[0] > 2.8
     test = PrivacyTest.plan(GNMax(40.0), 500, **PUBLIC, epsilon=1.6)
     assert test.pass_probability(adult) > 0.999
     mnist = np.load(data_home / "votes" / "mnist_250_cnn.npz")["votes"][:1000]
     ten = PUBLIC | {"n_classes": 10}
-    assert data_independent_epsilon(GNMax(40.0), 1000, 1e-5, 250, 10)[0] > 4.1
+    assert data_independent_epsilon(GNMax(40.0), 1000, 1e-5, n_teachers=250, n_classes=10)[0] > 4.1
     test = PrivacyTest.plan(GNMax(40.0), 1000, **ten, epsilon=3.2)
     assert test.pass_probability(mnist) > 0.99
 

@@ -14,6 +14,7 @@ from sklearn_pate.aggregators import Aggregator, ExponentialNMax, GNMax, LNMax
 from sklearn_pate.rdp import (
     DEFAULT_ORDERS,
     Exponential,
+    Facts,
     Gaussian,
     Laplace,
     data_independent_epsilon,
@@ -98,7 +99,7 @@ def test_no_point_of_a_dense_grid_exceeds_the_supremum(mechanism, scale):
     for order, bound in zip(orders, cost, strict=True):
         widest = min(3 * order / scale + 8, 60)
         grid = np.linspace(0, widest, 181), np.linspace(-7, 12, 77)
-        found = dense_supremum(aggregator.argmax_noise, order, *grid)
+        found = dense_supremum(aggregator.facts().argmax_noise, order, *grid)
         assert found <= bound
         if order / scale < 20:  # the search is no looser than the grid is coarse
             assert bound <= found * 1.01
@@ -112,7 +113,7 @@ def test_supremum_with_few_teachers_lies_far_below_the_rivals(scale, n_teachers,
     # when the gap is limited, a high order costs most if both classes are unlikely
     gaps = np.linspace(0, (n_teachers - 1) / scale, 60)
     found = dense_supremum(Gaussian(scale), order, gaps, np.linspace(-25, 10, 351))
-    bound = worst_case_rdp(GNMax(scale), [order], n_teachers)[0]
+    bound = worst_case_rdp(GNMax(scale), [order], n_teachers=n_teachers)[0]
     assert found <= bound <= found * 1.001
 
 
@@ -150,8 +151,10 @@ def test_enumeration_never_exceeds_the_worst_case(mechanism, n_teachers, n_class
 def test_the_worst_case_covers_any_votes(counts, mechanism):
     orders = [1.2, 3.0, 15.0, 150.0]
     exact = exact_rdp(mechanism, [counts], orders)[0]
-    assert (exact <= worst_case_rdp(mechanism, orders, sum(counts), len(counts))).all()
-    table = lead_rdp(mechanism, orders, sum(counts), len(counts))
+    assert (
+        exact <= worst_case_rdp(mechanism, orders, n_teachers=sum(counts), n_classes=len(counts))
+    ).all()
+    table = lead_rdp(mechanism, orders, n_teachers=sum(counts), n_classes=len(counts))
     assert (exact <= table[leads([counts])[0]] + 1e-25).all()  # below, both are rounding
     assert (np.diff(table, axis=0) <= 1e-9).all()
 
@@ -161,7 +164,9 @@ def test_the_published_epsilon_covers_the_exact_composition_of_three_class_votes
     # The same histogram asked n times: counts of answers are multinomial, so the composed
     # mechanism's delta at the reported epsilon is a finite sum
     n_queries, delta, n_teachers = 60, 1e-5, 250
-    epsilon, _ = data_independent_epsilon(mechanism, n_queries, delta, n_teachers, 3)
+    epsilon, _ = data_independent_epsilon(
+        mechanism, n_queries, delta, n_teachers=n_teachers, n_classes=3
+    )
     counts = np.array(
         [(i, j, n_queries - i - j) for i in range(n_queries + 1) for j in range(n_queries + 1 - i)]
     )
@@ -181,14 +186,20 @@ def test_the_published_epsilon_covers_the_exact_composition_of_three_class_votes
 def test_a_cost_that_depends_on_the_student_is_not_enumerated():
     class Student(Aggregator):
         uses_student_proba = True
-        gdp_mu = 0.1
+
+        def facts(self):
+            return Facts(gdp_mu=0.1)
 
         def outcome_log_proba(self, votes, student_proba=None):
             raise AssertionError("no list of votes covers what this mechanism does")
 
-    np.testing.assert_allclose(worst_case_rdp(Student(), [2.0], 10, 2), 2 * 0.1**2 / 2)
-    np.testing.assert_allclose(lead_rdp(Student(), [2.0], 10, 2), 2 * 0.1**2 / 2)
-    epsilon, method = data_independent_epsilon(Student(), 4, 1e-5, 10, 2)
+    np.testing.assert_allclose(
+        worst_case_rdp(Student(), [2.0], n_teachers=10, n_classes=2), 2 * 0.1**2 / 2
+    )
+    np.testing.assert_allclose(
+        lead_rdp(Student(), [2.0], n_teachers=10, n_classes=2), 2 * 0.1**2 / 2
+    )
+    epsilon, method = data_independent_epsilon(Student(), 4, 1e-5, n_teachers=10, n_classes=2)
     assert epsilon == gdp_to_epsilon(0.2, 1e-5) and method == "gaussian"
 
 
@@ -213,11 +224,11 @@ def largest_loss(mechanism, n_teachers, n_classes):
 def test_bounded_votes_have_pure_privacy(n_teachers, n_classes, scale):
     for mechanism in (GNMax(scale), LNMax(1 / scale)):
         loss = largest_loss(mechanism, n_teachers, n_classes)
-        pure = worst_case_pure(mechanism, n_teachers, n_classes)
-        assert loss <= pure <= mechanism.pure_epsilon
+        pure = worst_case_pure(mechanism, n_teachers=n_teachers, n_classes=n_classes)
+        assert loss <= pure <= mechanism.facts().pure_epsilon
         if n_classes == 2:
             assert pure == pytest.approx(loss, rel=1e-6)
-        cost = worst_case_rdp(mechanism, [2.0, 1e4], n_teachers, n_classes)
+        cost = worst_case_rdp(mechanism, [2.0, 1e4], n_teachers=n_teachers, n_classes=n_classes)
         assert (cost <= pure_rdp(pure, [2.0, 1e4]) * (1 + 1e-9)).all()
 
 
@@ -254,9 +265,9 @@ def costs_and_loss(mechanism, n_teachers, n_classes):
 def test_one_sided_and_discrete_noise_are_pure(mechanism, gamma, n_teachers, n_classes):
     mechanism = mechanism(gamma) if mechanism is ExponentialNMax else LNMax(gamma, "discrete")
     exact, loss = costs_and_loss(mechanism, n_teachers, n_classes)
-    pure = worst_case_pure(mechanism, n_teachers, n_classes)
+    pure = worst_case_pure(mechanism, n_teachers=n_teachers, n_classes=n_classes)
     assert loss <= pure * (1 + 1e-12) and pure <= 2 * gamma
-    bounded = worst_case_rdp(mechanism, ORDERS, n_teachers, n_classes)
+    bounded = worst_case_rdp(mechanism, ORDERS, n_teachers=n_teachers, n_classes=n_classes)
     assert (exact <= bounded * (1 + 1e-12)).all()
     assert (bounded <= worst_case_rdp(mechanism, ORDERS) * (1 + 1e-12)).all()
     if isinstance(mechanism, ExponentialNMax) and n_teachers > 5:
@@ -268,12 +279,14 @@ def test_one_sided_and_discrete_noise_are_pure(mechanism, gamma, n_teachers, n_c
 def test_discrete_gaussian_noise_costs_at_most_its_formula(sigma, n_teachers, n_classes):
     mechanism = GNMax(sigma, "discrete")
     exact, loss = costs_and_loss(mechanism, n_teachers, n_classes)
-    bounded = worst_case_rdp(mechanism, ORDERS, n_teachers, n_classes)
+    bounded = worst_case_rdp(mechanism, ORDERS, n_teachers=n_teachers, n_classes=n_classes)
     assert (exact <= bounded * (1 + 1e-12)).all()
     assert (bounded <= np.array(ORDERS) / sigma**2).all()
-    assert loss <= worst_case_pure(mechanism, n_teachers, n_classes)
+    assert loss <= worst_case_pure(mechanism, n_teachers=n_teachers, n_classes=n_classes)
     if sigma == 40.0 and n_teachers == 40:  # whole numbers are fine next to the noise
-        assert exact == pytest.approx(worst_case_rdp(GNMax(40.0), ORDERS, 40, 2), rel=0.01)
+        assert exact == pytest.approx(
+            worst_case_rdp(GNMax(40.0), ORDERS, n_teachers=40, n_classes=2), rel=0.01
+        )
 
 
 def test_one_sided_noise_may_rule_out_an_outcome():
@@ -330,7 +343,8 @@ def test_calibration_refuses_what_it_cannot_use(calibrate):
 class Checked(Aggregator):
     """Answers only if the top count passes a noisy threshold: `m + 1` outcomes."""
 
-    label_symmetric = True
+    def facts(self):
+        return Facts(label_symmetric=True)
 
     def outcome_log_proba(self, votes, student_proba=None):
         answer = GNMax(20.0).outcome_log_proba(votes)

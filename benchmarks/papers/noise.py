@@ -25,7 +25,7 @@ def entries(seeds):
             for kind, make in (("Laplace", lambda s: LNMax(1 / s)), ("Gaussian", GNMax)):
                 top = float(votes[0].sum())
                 mechanism = noise_for(plain - loss, make, votes, y, top / 200, 4 * top)
-                ours[f"{kind}: scale"] = (mechanism.argmax_noise.scale,)
+                ours[f"{kind}: scale"] = (mechanism.facts().argmax_noise.scale,)
                 public = {"n_teachers": int(top), "n_classes": votes.shape[1]}
                 any_votes, _ = data_independent_epsilon(mechanism, len(votes), 1e-5, **public)
                 ours[f"{kind}: bound"] = (bound_epsilon(mechanism, votes),)

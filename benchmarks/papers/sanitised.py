@@ -31,7 +31,9 @@ def entries(seeds):
         votes, _ = stored_votes(name)
         votes = votes[:n_queries]
         n_classes = votes.shape[1]
-        any_votes, _ = data_independent_epsilon(mechanism, n_queries, DELTA, 250, n_classes)
+        any_votes, _ = data_independent_epsilon(
+            mechanism, n_queries, DELTA, n_teachers=250, n_classes=n_classes
+        )
         order, scale = min(
             itertools.product(ORDERS, SCALES),
             key=lambda pair: np.mean(

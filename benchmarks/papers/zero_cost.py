@@ -13,8 +13,8 @@ from sklearn_pate.neural import VATClassifier
 from sklearn_pate.rdp import (
     DEFAULT_ORDERS,
     data_independent_epsilon,
+    least_scale,
     rdp_to_epsilon,
-    stable_run_epsilon,
 )
 
 from ..compare_aggregators import quality, simulated
@@ -30,7 +30,9 @@ def entries(seeds):
         (GNMax(40.0), "94.33%"),
         (ImmutableArgmax(sigma=40.0), "94.37%"),
     ):
-        any_votes, _ = data_independent_epsilon(mechanism, len(votes), DELTA, 250, 10)
+        any_votes, _ = data_independent_epsilon(
+            mechanism, len(votes), DELTA, n_teachers=250, n_classes=10
+        )
         ours = {"labels right": (quality(mechanism, votes, y)[1],), "any votes": (any_votes,)}
         if isinstance(mechanism, ImmutableArgmax):
             ours["claimed"] = (claimed(mechanism, votes),)
@@ -50,9 +52,12 @@ def entries(seeds):
         ("the same votes", votes, y, 250),
         ("simulated votes of 5,000 teachers who are right in 95%", crowd, right, 5000),
     ):
-        run = stable_run_epsilon(2.0, DELTA, 5, DELTA / 10)
-        stable = StableArgmax(run, max_unstable=5, failure_probability=DELTA / 10)
-        epsilon, _ = data_independent_epsilon(stable, len(counts), DELTA, n_teachers, 10)
+        runs = StableArgmax(None, max_unstable=5, failure_probability=DELTA / 10)
+        scale = least_scale(lambda s, orders, r=runs: r.with_scale(s).costs(orders)(1), 2.0, DELTA)
+        stable = runs.with_scale(scale)
+        epsilon, _ = data_independent_epsilon(
+            stable, len(counts), DELTA, n_teachers=n_teachers, n_classes=10
+        )
         found = []
         for seed in seeds:
             drawn = stable.aggregate(counts, random_state=seed)
@@ -80,7 +85,9 @@ def entries(seeds):
             mechanism = ImmutableArgmax(sigma=40.0)
             labels = mechanism.aggregate(votes, random_state=seed)
             student = VATClassifier(max_epochs=3, random_state=seed).fit(X[:9000], labels)
-            true, _ = data_independent_epsilon(mechanism, 9000, DELTA, n_teachers, 10)
+            true, _ = data_independent_epsilon(
+                mechanism, 9000, DELTA, n_teachers=n_teachers, n_classes=10
+            )
             found.append(
                 {
                     "accuracy": student.score(X[9000:], y[9000:]),

@@ -1,15 +1,18 @@
 """The class with the largest noisy count: the papers' mechanisms, and their kin."""
 
 from abc import abstractmethod
+from dataclasses import replace
 from numbers import Real
 
 import numpy as np
+from sklearn.base import clone
 
 from .._sklearn import Interval, StrOptions
 from ..rdp import (
     DiscreteGaussian,
     DiscreteLaplace,
     Exponential,
+    Facts,
     Gaussian,
     Laplace,
     Noise,
@@ -25,23 +28,21 @@ __all__ = ["LNMax", "ExponentialNMax", "GNMax"]
 class _NoisyArgmax(Aggregator):
     """The class with the largest count after independent noise on every count."""
 
-    noise = "continuous"  # a parameter of those that may also be discrete
-
-    @property
-    def label_symmetric(self):
-        """Whether ties are impossible: they go to the lowest code."""
-        return self.noise == "continuous"
-
     @property
     @abstractmethod
     def _noise(self):
         """The noise on each count."""
 
-    @property
-    def argmax_noise(self):
-        """The noise on each count, None if discrete; see `Aggregator.argmax_noise`."""
+    def _facts_of_noise(self):
         noise = self._noise
-        return noise if isinstance(noise, Noise) else None
+        if not isinstance(noise, Noise):  # with ties, which go to the lowest code
+            return Facts(pure_epsilon=noise.pure_epsilon, exact=True)
+        return Facts(
+            gdp_mu=noise.mu,
+            pure_epsilon=noise.pure_epsilon,
+            argmax_noise=noise,
+            label_symmetric=True,
+        )
 
     def outcome_log_proba(self, votes, student_proba=None):
         """Log probability of each class; see `log_argmax` of the noise in `rdp`."""
@@ -52,16 +53,6 @@ class _NoisyArgmax(Aggregator):
         noise, votes = self._noise, check_votes(votes)
         noisy = votes + noise.sample(np.random.default_rng(random_state), votes.shape)
         return noisy.argmax(axis=1)
-
-    @property
-    def gdp_mu(self):
-        """Gaussian-DP parameter of one query on any votes; inf if it is not Gaussian DP."""
-        return self._noise.mu
-
-    @property
-    def pure_epsilon(self):
-        """Pure epsilon of one query on any votes; inf if there is none without more knowledge."""
-        return self._noise.pure_epsilon
 
 
 class LNMax(_NoisyArgmax):
@@ -76,7 +67,7 @@ class LNMax(_NoisyArgmax):
     noise : {"continuous", "discrete"}, default="continuous"
         "discrete" is noise on the whole numbers with probabilities proportional to
         ``exp(-gamma * abs(x))``, sampled exactly, so that no rounding of floats weakens the
-        guarantee; ties go to the lowest class code. Its `gamma` is not calibrated.
+        guarantee; ties go to the lowest class code.
 
     References
     ----------
@@ -88,11 +79,9 @@ class LNMax(_NoisyArgmax):
     >>> from sklearn_pate.aggregators import LNMax
     >>> LNMax(gamma=0.05).aggregate([[240, 10]], random_state=0)
     array([0])
-    >>> LNMax(gamma=0.05).pure_epsilon
+    >>> LNMax(gamma=0.05).facts().pure_epsilon
     0.1
     """
-
-    calibrates = "gamma"
 
     _parameter_constraints = {
         "gamma": [Interval(Real, 0, None, closed="neither"), None],
@@ -110,9 +99,19 @@ class LNMax(_NoisyArgmax):
         gamma = float(self.gamma)
         return Laplace(1 / gamma) if self.noise == "continuous" else DiscreteLaplace(gamma)
 
+    def facts(self):
+        """Return what is proved of its noise; see `Aggregator.facts`."""
+        return self._facts_of_noise()
+
+    def with_scale(self, scale):
+        """Return a copy with Laplace noise of this scale; see `Aggregator.with_scale`."""
+        if self.gamma is not None:
+            return None
+        return clone(self).set_params(gamma=1 / scale)
+
     def published_rdp(self, votes, orders, student_proba=None, paid=None):
         """The 2017 paper's data-dependent bound, inf with discrete noise; see `rdp.lnmax_rdp`."""
-        if self.argmax_noise is None:
+        if not isinstance(self._noise, Noise):
             return super().published_rdp(votes, orders)
         return lnmax_rdp(votes, self.gamma, orders)
 
@@ -143,7 +142,7 @@ class ExponentialNMax(_NoisyArgmax):
     >>> from sklearn_pate.aggregators import ExponentialNMax
     >>> ExponentialNMax(gamma=0.05).aggregate([[240, 10]], random_state=0)
     array([0])
-    >>> ExponentialNMax(gamma=0.05).pure_epsilon
+    >>> ExponentialNMax(gamma=0.05).facts().pure_epsilon
     0.1
     """
 
@@ -157,6 +156,10 @@ class ExponentialNMax(_NoisyArgmax):
         self._validate_params()
         return Exponential(1 / float(self.gamma))
 
+    def facts(self):
+        """Return what is proved of its noise; see `Aggregator.facts`."""
+        return self._facts_of_noise()
+
 
 class GNMax(_NoisyArgmax):
     """Argmax of the votes after Gaussian noise: the 2018 paper's mechanism.
@@ -169,8 +172,8 @@ class GNMax(_NoisyArgmax):
     noise : {"continuous", "discrete"}, default="continuous"
         "discrete" is noise on the whole numbers with probabilities proportional to
         ``exp(-x**2 / (2 * sigma**2))``, sampled exactly, so that no rounding of floats weakens the
-        guarantee; ties go to the lowest class code. It costs order / sigma**2 per query, has no
-        Gaussian-DP composition, and its `sigma` is not calibrated.
+        guarantee; ties go to the lowest class code. It costs order / sigma**2 per query, and has
+        no Gaussian-DP composition.
 
     References
     ----------
@@ -188,8 +191,6 @@ class GNMax(_NoisyArgmax):
            [1.    , 0.    ]])
     """
 
-    calibrates = "sigma"
-
     _parameter_constraints = {
         "sigma": [Interval(Real, 0, None, closed="neither"), None],
         "noise": [StrOptions({"continuous", "discrete"})],
@@ -206,14 +207,26 @@ class GNMax(_NoisyArgmax):
         sigma = float(self.sigma)
         return Gaussian(sigma) if self.noise == "continuous" else DiscreteGaussian(sigma)
 
-    def known_rdp(self, orders, n_teachers=None, n_classes=None):
-        """With discrete noise, order over the square of `sigma`: two counts change by one."""
-        if self.argmax_noise is None:
-            return np.asarray(orders) / float(self.sigma) ** 2
-        return super().known_rdp(orders, n_teachers, n_classes)
+    def facts(self):
+        """Return what is proved of its noise; see `Aggregator.facts`.
+
+        Discrete noise costs ``order / sigma**2``, as two counts change by one (Canonne, Kamath,
+        Steinke (2020), Proposition 5).
+        """
+        facts = self._facts_of_noise()
+        if self.noise == "continuous":
+            return facts
+        variance = float(self.sigma) ** 2
+        return replace(facts, rdp=lambda orders, n_teachers, n_classes: orders / variance)
+
+    def with_scale(self, scale):
+        """Return a copy with noise of this standard deviation; see `Aggregator.with_scale`."""
+        if self.sigma is not None:
+            return None
+        return clone(self).set_params(sigma=scale)
 
     def published_rdp(self, votes, orders, student_proba=None, paid=None):
         """The 2018 paper's data-dependent bound, inf with discrete noise; see `rdp.gnmax_rdp`."""
-        if self.argmax_noise is None:
+        if not isinstance(self._noise, Noise):
             return super().published_rdp(votes, orders)
         return gnmax_rdp(votes, self.sigma, orders)

@@ -1,6 +1,5 @@
 """What every mechanism is: a distribution over outcomes given vote counts."""
 
-import math
 from abc import ABCMeta, abstractmethod
 
 import numpy as np
@@ -8,21 +7,15 @@ from sklearn.base import BaseEstimator
 
 from ..rdp import (
     DEFAULT_ORDERS,
+    Facts,
     check_log_proba,
     check_orders,
     check_votes,
-    query_cost,
-    worst_case_rdp,
+    query_steps,
+    total_cost,
 )
 
 __all__ = ["Aggregator", "PluralityVote"]
-
-
-#: What a mechanism says of itself beyond its distribution.
-_CLAIMS = (
-    *("label_symmetric", "argmax_noise", "gdp_mu", "pure_epsilon", "known_rdp", "costs", "steps"),
-    "published_rdp",
-)
 
 
 def _unknown_distribution(self, votes, student_proba=None):
@@ -32,27 +25,82 @@ def _unknown_distribution(self, votes, student_proba=None):
     )
 
 
+#: What Python itself puts into the body of a class.
+_OF_ANY_CLASS = {
+    "__annotations__",
+    "__classcell__",
+    "__doc__",
+    "__firstlineno__",
+    "__module__",
+    "__orig_bases__",
+    "__parameters__",
+    "__qualname__",
+    "__static_attributes__",
+}
+
+#: Where a class states what holds for it alone: for subclasses it is not proved.
+_CLAIMS = ("facts", "published_rdp")
+
+#: Computed from what a class states.
+_COMPUTED = ("costs", "steps")
+
+
 class Aggregator(BaseEstimator, metaclass=ABCMeta):
     """Base class: a mechanism is a distribution over outcomes given vote counts.
 
     A subclass writes `outcome_log_proba`; sampling, exact cost and, for two classes, the guarantee
-    follow from it. A mechanism whose cost is known for every data set also overrides `gdp_mu` or
-    `pure_epsilon`; without either its epsilon is infinite for more than two classes. A subclass
-    that changes what is released inherits no claims, neither costs nor symmetry, and if it samples
-    in its own way it must also write the distribution. Parameters follow scikit-learn's
-    conventions (`get_params`, `clone`).
+    follow from it. A mechanism whose cost is known for every data set states it in `facts`; without
+    that its epsilon is infinite for more than two classes. Facts hold for exactly the class whose
+    body states them: a subclass that defines anything at all must state its own. One that samples
+    in its own way must also write the distribution. Parameters follow scikit-learn's conventions
+    (`get_params`, `clone`).
     """
 
     _parameter_constraints: dict = {}
 
+    #: Whether the outcomes depend on `student_proba`: then no list of votes covers all cases, and
+    #: only `facts` are guarantees.
+    uses_student_proba = False
+
+    #: Whether teachers give class probabilities, whose sums take the place of vote counts.
+    wants_proba = False
+
+    #: Why the guarantee is not what a reader may expect; `PATEClassifier` warns with it.
+    caveat: str | None = None
+
+    #: The base class whose facts do not hold here, and what was defined since.
+    _lost: tuple | None = None
+
     def __init_subclass__(cls, **kwargs):
         """Keep what is released and what is claimed about it together.
 
-        Claims older than a change of what is released are forgotten; so is a sampler older than
-        the distribution. A distribution older than the sampler is refused.
+        Facts that a base class states are forgotten, and so is a sampler older than the
+        distribution. A distribution older than the sampler is refused.
         """
+        defined = sorted(set(vars(cls)) - _OF_ANY_CLASS)
         super().__init_subclass__(**kwargs)
+        computed = [name for name in _COMPUTED if name in defined]
+        if computed:
+            raise TypeError(
+                f"{cls.__name__} defines {computed[0]}, which is computed: state what is known of "
+                "the mechanism in facts"
+            )
+        cls._keep_claims_to_their_class(defined)
+        cls._keep_sampler_and_distribution_together()
 
+    @classmethod
+    def _keep_claims_to_their_class(cls, defined):
+        bases = cls.__mro__[1:]
+        if not defined and bases[0].__mro__ == bases:  # another name, nothing else
+            return
+        for name in _CLAIMS:
+            if name not in defined:
+                setattr(cls, name, vars(Aggregator)[name])
+        mechanism = next(base for base in bases if issubclass(base, Aggregator))
+        cls._lost = None if "facts" in defined else (mechanism, defined)
+
+    @classmethod
+    def _keep_sampler_and_distribution_together(cls):
         def age(name):  # of a definition: 0 in the class itself
             return next(k for k, c in enumerate(cls.__mro__) if name in vars(c))
 
@@ -62,31 +110,42 @@ class Aggregator(BaseEstimator, metaclass=ABCMeta):
                 setattr(cls, name, vars(Aggregator)[name])
             elif age(name) < distribution:
                 cls.outcome_log_proba = _unknown_distribution
-        released = min(age(name) for name in ("outcome_log_proba", "aggregate", "draw"))
-        for name in _CLAIMS:
-            if age(name) > released:
-                setattr(cls, name, vars(Aggregator)[name])
 
-    #: Whether permuting the vote counts permutes the outcome probabilities and nothing else, so
-    #: that costs depend on the sorted counts only. Ties broken by class number are not symmetric.
-    label_symmetric = False
+    def facts(self):
+        """Return what is proved of this mechanism on any votes, as `rdp.Facts`.
 
-    #: Whether the outcomes depend on `student_proba`: then no list of votes covers all cases, and
-    #: only `gdp_mu` and `pure_epsilon` are guarantees.
-    uses_student_proba = False
+        Written by the class itself: nothing is inherited by a subclass that defines anything.
 
-    #: Whether teachers give class probabilities, whose sums take the place of vote counts.
-    wants_proba = False
+        Returns
+        -------
+        rdp.Facts
+            Empty, unless the class says more.
+        """
+        return Facts()
 
-    #: Name of the noise parameter that may be None, to be calibrated by `PATEClassifier`.
-    calibrates: str | None = None
+    def missing_facts(self):
+        """Say which claim is missing where a cost is infinite, and what can be stated.
 
-    #: Why the guarantee is not what a reader may expect; `PATEClassifier` warns with it.
-    caveat: str | None = None
-
-    #: `rdp.Noise` on every count, for mechanisms that release the argmax of the noisy counts and
-    #: nothing else; else None.
-    argmax_noise = None
+        Returns
+        -------
+        str
+            A sentence for an error message; empty if the class states its facts.
+        """
+        name = type(self).__name__
+        if type(self).facts is not Aggregator.facts:
+            return ""
+        lost = ""
+        if self._lost is not None and self._lost[0] is not Aggregator:
+            base, defined = self._lost
+            because = f"defines {', '.join(defined)}" if defined else "has several bases"
+            lost = (
+                f"what {base.__name__} states of itself does not hold for {name}, which {because}: "
+            )
+        return (
+            f"{lost}{name} states no cost for more than two classes. Write a method facts that "
+            "returns rdp.Facts with gdp_mu, pure_epsilon, rdp or argmax_noise, each proved for any "
+            "votes"
+        )
 
     @abstractmethod
     def outcome_log_proba(self, votes, student_proba=None):
@@ -156,7 +215,28 @@ class Aggregator(BaseEstimator, metaclass=ABCMeta):
         labels = self.aggregate(votes, student_proba, random_state)
         return labels, np.ones(len(labels), dtype=bool)
 
-    def steps(self, orders, n_teachers=None, n_classes=None):
+    def with_scale(self, scale):
+        """Return a copy with noise of a scale, if the noise is yet to be calibrated.
+
+        `PATEClassifier` looks for the smallest scale whose cost is at most its `epsilon`.
+
+        Parameters
+        ----------
+        scale : float
+            In votes, above 0: costs fall as it grows.
+
+        Returns
+        -------
+        Aggregator or None
+            None for a mechanism that has its noise, as all have unless they write this method.
+        """
+        return None
+
+    def stability_needed(self, n_queries):
+        """Teachers who must be able to change for an answer to be likely; 0 if none must."""
+        return 0.0
+
+    def steps(self, orders, *, n_teachers=None, n_classes=None):
         """Renyi cost of one query on any votes, in two steps of which the second may not happen.
 
         Parameters
@@ -172,41 +252,9 @@ class Aggregator(BaseEstimator, metaclass=ABCMeta):
             A query whose answer is not `paid` costs `check` alone. None instead of both for a
             mechanism whose queries share their cost.
         """
-        orders = check_orders(orders)
-        return np.zeros(orders.size), worst_case_rdp(self, orders, n_teachers, n_classes)
+        return query_steps(self, orders, n_teachers=n_teachers, n_classes=n_classes)
 
-    def stability_needed(self, n_queries):
-        """Teachers who must be able to change for an answer to be likely; 0 if none must."""
-        return 0.0
-
-    @property
-    def gdp_mu(self):
-        """Gaussian-DP parameter of one query on any votes; inf if it is not Gaussian DP."""
-        return math.inf
-
-    @property
-    def pure_epsilon(self):
-        """Pure epsilon (delta = 0) of one query on any votes; inf if there is none."""
-        return math.inf
-
-    def known_rdp(self, orders, n_teachers=None, n_classes=None):
-        """Renyi cost of one query on any votes that the other claims do not imply.
-
-        Parameters
-        ----------
-        orders : ndarray of shape (n_orders,)
-            Renyi orders, above 1.
-        n_teachers, n_classes : int, default=None
-            Public numbers; None means any number.
-
-        Returns
-        -------
-        ndarray of shape (n_orders,)
-            inf where nothing is known.
-        """
-        return np.full(len(orders), np.inf)
-
-    def costs(self, orders=DEFAULT_ORDERS, n_teachers=None, n_classes=None):
+    def costs(self, orders=DEFAULT_ORDERS, *, n_teachers=None, n_classes=None):
         """Return a function from a number of queries to their `rdp.Cost` on any votes.
 
         Parameters
@@ -221,7 +269,7 @@ class Aggregator(BaseEstimator, metaclass=ABCMeta):
         callable
             From a number of queries asked, answered or not, to `rdp.Cost`.
         """
-        return query_cost(self, orders, n_teachers, n_classes).times
+        return total_cost(self, orders, n_teachers=n_teachers, n_classes=n_classes)
 
     def published_rdp(self, votes, orders, student_proba=None, paid=None):
         """The bound its paper prints: data-dependent, one direction, private.
@@ -263,15 +311,15 @@ class PluralityVote(Aggregator):
         chosen = votes.argmax(axis=1)[:, None] == np.arange(votes.shape[1])
         return np.where(chosen, 0.0, -np.inf)
 
-
-class _NotCalibratedError(ValueError, AttributeError):
-    """Noise is None; a property that needs it is absent, as `dir` and `hasattr` must see it."""
+    def facts(self):
+        """Return no facts: without noise, no cost is bounded."""
+        return Facts()
 
 
 def check_calibrated(aggregator, name):
     """Refuse noise that is None."""
     if getattr(aggregator, name) is None:
-        raise _NotCalibratedError(
+        raise ValueError(
             f"{type(aggregator).__name__}({name}=None) has no noise level of its own: "
             f"PATEClassifier calibrates it to epsilon. Set {name} to a number to use it alone or "
             "with epsilon=None"

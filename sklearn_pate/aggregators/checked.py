@@ -9,6 +9,7 @@ from scipy.special import log_ndtr
 
 from .._sklearn import Interval
 from ..rdp import (
+    Facts,
     check_votes,
     checked_rdp,
     gaussian_rdp,
@@ -30,23 +31,23 @@ class _CheckedGNMax(Aggregator):
         "sigma2": [Interval(Real, 0, None, closed="neither")],
     }
 
-    @property
-    def gdp_mu(self):
-        """``sqrt(1 / sigma1**2 + 2 / sigma2**2)``: check and answer of every query asked."""
+    def _facts_of_both_steps(self):
         self._validate_params()
-        return math.sqrt(1 / float(self.sigma1) ** 2 + 2 / float(self.sigma2) ** 2)
+        argmax = GNMax(self.sigma2)
 
-    def known_rdp(self, orders, n_teachers=None, n_classes=None):
-        """Check and answer as one mechanism; see `rdp.checked_rdp`."""
-        self._validate_params()
-        answer = worst_case_rdp(GNMax(self.sigma2), orders, n_teachers, n_classes)
-        return checked_rdp(self.sigma1, answer, orders)
+        def steps(orders, n_teachers, n_classes):
+            answer = worst_case_rdp(argmax, orders, n_teachers=n_teachers, n_classes=n_classes)
+            return checked_rdp(self.sigma1, np.zeros(len(answer)), orders), answer
 
-    def steps(self, orders, n_teachers=None, n_classes=None):
-        """Cost of the check, and of the answer; see `Aggregator.steps`."""
-        self._validate_params()
-        answer = worst_case_rdp(GNMax(self.sigma2), orders, n_teachers, n_classes)
-        return checked_rdp(self.sigma1, np.zeros(len(answer)), orders), answer
+        def rdp(orders, n_teachers, n_classes):
+            _, answer = steps(orders, n_teachers, n_classes)
+            return checked_rdp(self.sigma1, answer, orders)
+
+        # the check and the answer of every query asked, in Gaussian noise
+        gdp_mu = math.sqrt(1 / float(self.sigma1) ** 2 + 2 / float(self.sigma2) ** 2)
+        return Facts(
+            gdp_mu=gdp_mu, rdp=rdp, steps=steps, label_symmetric=not self.uses_student_proba
+        )
 
     def outcome_log_proba(self, votes, student_proba=None):
         """Log probability of each class and of no answer."""
@@ -75,8 +76,7 @@ class _CheckedGNMax(Aggregator):
         answer = (votes + rng.normal(scale=self.sigma2, size=votes.shape)).argmax(axis=1)
         return np.where(passes, answer, self._otherwise(len(votes), student_proba)), passes
 
-    def published_rdp(self, votes, orders, student_proba=None, paid=None):
-        """The 2018 paper's bounds: `rdp.threshold_rdp`, plus `rdp.gnmax_rdp` where paid."""
+    def _published_of_both_steps(self, votes, orders, student_proba, paid):
         self._validate_params()
         votes = check_votes(votes)
         check = gaussian_rdp(
@@ -139,12 +139,21 @@ class ConfidentGNMax(_CheckedGNMax):
     array([ 0, -1])
     """
 
-    label_symmetric = True
-
     def __init__(self, threshold, sigma1, sigma2):
         self.threshold = threshold
         self.sigma1 = sigma1
         self.sigma2 = sigma2
+
+    def facts(self):
+        """Return the cost of check and answer as one mechanism; see `rdp.checked_rdp`.
+
+        One teacher changes the largest count by at most 1.
+        """
+        return self._facts_of_both_steps()
+
+    def published_rdp(self, votes, orders, student_proba=None, paid=None):
+        """The 2018 paper's bounds: `rdp.threshold_rdp`, plus `rdp.gnmax_rdp` where paid."""
+        return self._published_of_both_steps(votes, orders, student_proba, paid)
 
     def _agreement(self, votes, student_proba):
         return votes.max(axis=1)
@@ -198,6 +207,17 @@ class InteractiveGNMax(_CheckedGNMax):
         self.sigma1 = sigma1
         self.sigma2 = sigma2
         self.confidence = confidence
+
+    def facts(self):
+        """Return the cost of check and answer as one mechanism; see `rdp.checked_rdp`.
+
+        One teacher changes the number of votes above the student's expectation by at most 1.
+        """
+        return self._facts_of_both_steps()
+
+    def published_rdp(self, votes, orders, student_proba=None, paid=None):
+        """The 2018 paper's bounds: `rdp.threshold_rdp`, plus `rdp.gnmax_rdp` where paid."""
+        return self._published_of_both_steps(votes, orders, student_proba, paid)
 
     def _agreement(self, votes, student_proba):
         n_teachers = votes[:1].sum()

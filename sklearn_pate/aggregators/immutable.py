@@ -8,6 +8,7 @@ from scipy.special import logsumexp
 
 from .._sklearn import Interval
 from ..rdp import (
+    Facts,
     Gaussian,
     Laplace,
     check_votes,
@@ -86,17 +87,21 @@ class ImmutableArgmax(Aggregator):
         noise = self._noise.sample(np.random.default_rng(random_state), raised.shape)
         return (raised + noise).argmax(axis=1)
 
-    def known_rdp(self, orders, n_teachers=None, n_classes=None):
-        """True cost: two counts change by up to ``1 + constant`` each."""
+    def facts(self):
+        """Return its true cost: two counts change by up to ``1 + constant`` each."""
         noise = self._noise
-        if self.constant is None and n_classes is None:
-            return np.full(len(orders), np.inf)
-        change = 1 + self._added(n_classes)
-        if noise.mu < math.inf:
-            with np.errstate(over="ignore"):
-                return np.asarray(orders) * np.square(np.float64(noise.mu * change)) / 2
-        pure = noise.pure_epsilon * change
-        return pure_rdp(pure, orders) if pure < math.inf else np.full(len(orders), np.inf)
+
+        def rdp(orders, n_teachers, n_classes):
+            if self.constant is None and n_classes is None:
+                return np.full(len(orders), np.inf)
+            change = 1 + self._added(n_classes)
+            if noise.mu < math.inf:
+                with np.errstate(over="ignore"):
+                    return np.asarray(orders) * np.square(np.float64(noise.mu * change)) / 2
+            pure = noise.pure_epsilon * change
+            return pure_rdp(pure, orders) if pure < math.inf else np.full(len(orders), np.inf)
+
+        return Facts(rdp=rdp)
 
     def qualified(self, votes):
         """Queries to which the paper's claim applies: top two counts more than 2 apart. Private.

@@ -5,10 +5,14 @@ from numbers import Real
 
 import numpy as np
 
-from .._sklearn import Interval
+from .._sklearn import Interval, StrOptions
+from ..rdp import DiscreteGaussian, Facts, as_array
 from .base import Aggregator
 
 __all__ = ["SoftVote"]
+
+#: Sums of probabilities are whole multiples of one over this number, see `teachers.collect_votes`.
+_SHARES = 2**20
 
 
 class SoftVote(Aggregator):
@@ -20,17 +24,27 @@ class SoftVote(Aggregator):
     Parameters
     ----------
     sigma : float, default=40.0
-        Standard deviation of the noise on each sum, in votes.
+        Standard deviation of the noise on each sum, in votes; at most 1e9.
     temperature : float, default=1.0
         Teachers' probabilities are raised to ``1 / temperature`` and normalised: above 1 softens
         them.
+    noise : {"discrete", "continuous"}, default="discrete"
+        "discrete" is noise on the multiples of 2**-20 with probabilities proportional to
+        ``exp(-x**2 / (2 * sigma**2))``, sampled exactly. "continuous" is floating-point noise: it
+        costs a little less, in real arithmetic.
 
     Notes
     -----
     One teacher changes the sums by the difference of two distributions, at most sqrt(2) in L2
     norm: a query costs as much as one of `GNMax`, without the argmax that hides most of it. The
-    outcome is continuous, so there is no `outcome_log_proba`, and the cost is the same for all
-    sums: ``a / sigma**2`` at order `a`.
+    outcome is no class, so there is no `outcome_log_proba`, and the cost is the same for all sums:
+    ``a / sigma**2`` at order `a` (with discrete noise: Canonne, Kamath, Steinke (2020),
+    Proposition 5, for each sum).
+
+    Teachers' probabilities are rounded down to multiples of 2**-20, so the sums are whole numbers
+    of these, and so are they with discrete noise. Clipping and normalising see nothing else. With
+    continuous noise the floating-point numbers that come out depend on the true sums in their last
+    digits: with hundreds of classes only the true sums fit all of them. No epsilon covers that.
 
     References
     ----------
@@ -40,29 +54,33 @@ class SoftVote(Aggregator):
     --------
     >>> from sklearn_pate.aggregators import SoftVote
     >>> SoftVote(sigma=5.0).soft_labels([[180.5, 69.5]], random_state=0).round(2)
-    array([[0.72, 0.28]])
+    array([[0.73, 0.27]])
     """
 
     wants_proba = True
 
     _parameter_constraints = {
-        "sigma": [Interval(Real, 0, None, closed="neither")],
+        "sigma": [Interval(Real, 0, 1e9, closed="right")],
         "temperature": [Interval(Real, 0, None, closed="neither")],
+        "noise": [StrOptions({"continuous", "discrete"})],
     }
 
-    def __init__(self, sigma=40.0, temperature=1.0):
+    def __init__(self, sigma=40.0, temperature=1.0, noise="discrete"):
         self.sigma = sigma
         self.temperature = temperature
+        self.noise = noise
 
-    @property
-    def gdp_mu(self):
-        """``sqrt(2) / sigma``."""
+    def facts(self):
+        """Return the cost of Gaussian noise on sums that change by sqrt(2) in L2 norm."""
         self._validate_params()
-        return math.sqrt(2) / float(self.sigma)
+        sigma = float(self.sigma)
+        if self.noise == "continuous":
+            return Facts(gdp_mu=math.sqrt(2) / sigma)
+        return Facts(rdp=lambda orders, n_teachers, n_classes: orders / sigma**2, exact=True)
 
     def outcome_log_proba(self, votes, student_proba=None):
-        """Not defined: soft labels are continuous."""
-        raise NotImplementedError("SoftVote releases real numbers: it has no outcome probabilities")
+        """Not defined: soft labels are no classes."""
+        raise NotImplementedError("SoftVote releases soft labels: it has no outcome probabilities")
 
     def soft_labels(self, sums, random_state=None):
         """Draw the released distribution over classes of each query.
@@ -70,7 +88,7 @@ class SoftVote(Aggregator):
         Parameters
         ----------
         sums : array-like of shape (n_queries, n_classes)
-            Sums of the teachers' probabilities.
+            Sums of the teachers' probabilities; with discrete noise, multiples of 2**-20.
         random_state : int, SeedSequence, Generator or None, default=None
             Source of the noise; None draws from the operating system's entropy.
 
@@ -80,12 +98,29 @@ class SoftVote(Aggregator):
             Rows sum to 1; uniform where no noisy sum is above 0.
         """
         self._validate_params()
-        sums = np.asarray(sums, dtype=float)
+        sums = as_array("sums", sums, dtype=float)
         rng = np.random.default_rng(random_state)
-        noisy = np.maximum(sums + rng.normal(scale=self.sigma, size=sums.shape), 0)
+        if self.noise == "continuous":
+            noisy = sums + rng.normal(scale=self.sigma, size=sums.shape)
+        else:
+            noise = DiscreteGaussian(float(self.sigma) * _SHARES)
+            noisy = _whole_shares(sums) + noise.sample(rng, sums.shape)
+        noisy = np.maximum(noisy, 0)
         noisy[noisy.sum(axis=1) == 0] = 1
         return noisy / noisy.sum(axis=1, keepdims=True)
 
     def aggregate(self, votes, student_proba=None, random_state=None):
         """Draw the most probable class of each query's soft label."""
         return self.soft_labels(votes, random_state).argmax(axis=1)
+
+
+def _whole_shares(sums):
+    """Return sums as whole numbers of 2**-20."""
+    shares = sums * _SHARES
+    whole = shares.astype(np.int64) if (np.abs(shares) < 2**53).all() else None
+    if whole is None or not np.array_equal(whole, shares):
+        raise ValueError(
+            'sums must be multiples of 2**-20 for noise="discrete": round the probabilities of '
+            "each teacher down to such numbers before you add them, as poll does"
+        )
+    return whole

@@ -4,11 +4,12 @@ import math
 from numbers import Integral, Real
 
 import numpy as np
+from sklearn.base import clone
 
 from .._sklearn import Interval
 from ..rdp import (
-    DEFAULT_ORDERS,
     Cost,
+    Facts,
     check_votes,
     pure_rdp,
 )
@@ -62,8 +63,6 @@ class StableArgmax(Aggregator):
     2.0
     """
 
-    calibrates = "run_epsilon"
-
     _parameter_constraints = {
         "run_epsilon": [Interval(Real, 0, None, closed="neither"), None],
         "max_unstable": [Interval(Integral, 1, None, closed="left")],
@@ -75,19 +74,24 @@ class StableArgmax(Aggregator):
         self.max_unstable = max_unstable
         self.failure_probability = failure_probability
 
-    def costs(self, orders=DEFAULT_ORDERS, n_teachers=None, n_classes=None):
-        """Return a function from a number of queries to their cost, the same for any number."""
+    def facts(self):
+        """Return the cost of all runs, the same for any number of queries."""
         self._validate_params()
         check_calibrated(self, "run_epsilon")
-        runs, run = self.max_unstable, float(self.run_epsilon)
-        all_runs = Cost(
-            runs * pure_rdp(run, orders), math.inf, runs * run, self.failure_probability
-        )
-        return lambda n_queries: all_runs if n_queries else all_runs.times(0)
+        runs = self.max_unstable
+        run = float(self.run_epsilon)
 
-    def steps(self, orders, n_teachers=None, n_classes=None):
-        """None: queries share their cost, so it does not split into steps of one query."""
-        return None
+        def total(orders):
+            rdp = runs * pure_rdp(run, orders)
+            return Cost(rdp, math.inf, runs * run, self.failure_probability)
+
+        return Facts(total=total)
+
+    def with_scale(self, scale):
+        """Return a copy whose runs cost the inverse of the scale; see `Aggregator.with_scale`."""
+        if self.run_epsilon is not None:
+            return None
+        return clone(self).set_params(run_epsilon=1 / scale)
 
     def outcome_log_proba(self, votes, student_proba=None):
         """Log probability of each class and of no answer, for a query asked alone."""

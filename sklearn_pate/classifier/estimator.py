@@ -49,7 +49,7 @@ from ..queries import (
     select_rows,
     split_rounds,
 )
-from ..rdp import DEFAULT_ORDERS, check_votes
+from ..rdp import check_votes
 from ..secure import SystemGenerator
 from ..teachers import Sites, Votes, collect_votes, digest, kept_entropy, private_memory
 from .checks import (
@@ -845,11 +845,18 @@ class PATEClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
             n_teachers=parts.n_teachers,
             n_queries=plan.n_queries,
             n_answered=0,
+            arithmetic="exact" if _is_exact(plan) else "real",
+            generator=self._source_of_noise(),
         )
         if self.ledger is not None:
             self.ledger.check(spent, plan.cost)
         self._rehearse_student(X_public, plan.n_queries, n_classes)
         return dataclasses.replace(plan, spent=spent)
+
+    def _source_of_noise(self):
+        if self.random_state is not None:
+            return "seed"
+        return "system" if self.secure else "numpy"
 
     def _rehearse_student(self, X_public, n_queries, n_classes):
         """Try the student on public rows with made-up labels, before anything is spent."""
@@ -1245,9 +1252,13 @@ def _accepts_soft_labels(student):
 
 
 def _shares_cost(aggregator):
-    """Whether the cost of queries is not known to be the sum of each one's."""
-    own = type(aggregator).costs is not Aggregator.costs
-    return own or aggregator.steps(DEFAULT_ORDERS[:1]) is None
+    """Whether the queries of a mechanism share their cost."""
+    return aggregator.facts().total is not None
+
+
+def _is_exact(plan):
+    """Whether nothing that a plan draws is rounded."""
+    return plan.test is None and all(stage.facts().exact for stage, _ in plan.stages)
 
 
 def _temperature(aggregator):

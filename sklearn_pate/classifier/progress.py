@@ -2,9 +2,42 @@
 
 import sys
 import time
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
+from numbers import Number
 
-__all__ = ["Progress"]
+from .._sklearn import CallbackSupportMixin
+
+__all__ = ["Progress", "PublicView"]
+
+
+class PublicView(CallbackSupportMixin):
+    """What callbacks get in place of the classifier: its parameters that are numbers or text.
+
+    The classifier itself holds the curator's view and, in its parameters, a seed and paths.
+
+    Parameters
+    ----------
+    estimator : PATEClassifier
+        What it stands for.
+    """
+
+    def __init__(self, estimator):
+        public = (Number, str, type(None))
+        for name, value in estimator.get_params(deep=False).items():
+            if name not in _PRIVATE and isinstance(value, public):
+                setattr(self, name, value)
+        for name in _ABOUT_CALLBACKS:
+            if hasattr(estimator, name):
+                setattr(self, name, getattr(estimator, name))
+
+    def __repr__(self):
+        return f"{type(self).__name__}(public numbers)"
+
+
+#: Parameters that can be private: a number that undoes the noise, the place of the votes.
+_PRIVATE = {"random_state", "memory"}
+#: Where scikit-learn keeps the callbacks, and the search around a fit.
+_ABOUT_CALLBACKS = ("_skl_callbacks", "_parent_callback_ctx")
 
 
 class Progress:
@@ -14,25 +47,43 @@ class Progress:
     ----------
     estimator : PATEClassifier
         Its `verbose` says whether lines are printed. Its callbacks are called, with scikit-learn
-        1.9 or newer: they get the estimator and counts, never the data.
+        1.9 or newer: they get a `PublicView` of it and counts, never the data.
     n_phases : int
         How many phases there will be.
     """
 
     def __init__(self, estimator, n_phases):
-        self._estimator = estimator
+        self._verbose = estimator.verbose
+        self._n_phases = n_phases
+        # scikit-learn shows the name of its class
+        view = type(type(estimator).__name__, (PublicView,), {})
+        self._view = view(estimator)
         self._root = None
-        if hasattr(estimator, "_init_callback_context"):
-            self._root = estimator._init_callback_context(max_subtasks=n_phases)
 
     def __enter__(self):
-        if self._root is not None:
-            self._root.call_on_fit_task_begin(estimator=self._estimator)
+        if not hasattr(self._view, "_init_callback_context"):
+            return self
+        try:
+            self._root = self._view._init_callback_context(max_subtasks=self._n_phases)
+            self._root.call_on_fit_task_begin(estimator=self._view)
+        except BaseException:
+            self._tear_down()
+            raise
         return self
 
     def __exit__(self, *exc_info):
-        if self._root is not None and exc_info[0] is None:
-            self._root.call_on_fit_task_end(estimator=self._estimator)
+        try:
+            if self._root is not None and exc_info[0] is None:
+                self._root.call_on_fit_task_end(estimator=self._view)
+        finally:
+            self._tear_down()
+
+    def _tear_down(self):
+        """End what callbacks set up; scikit-learn would show them the classifier."""
+        with ExitStack() as stack:
+            for callback in getattr(self._view, "_skl_callbacks_to_teardown", []):
+                context = self._view._callback_fit_ctx
+                stack.callback(callback.teardown, estimator=self._view, context=context)
 
     @contextmanager
     def phase(self, name, total):
@@ -40,8 +91,8 @@ class Progress:
         context = line = None
         if self._root is not None:
             context = self._root.subcontext(task_name=name, max_subtasks=total)
-            context.call_on_fit_task_begin(estimator=self._estimator)
-        if self._estimator.verbose:
+            context.call_on_fit_task_begin(estimator=self._view)
+        if self._verbose:
             line = _Line(name, total)
         reported = 0
 
@@ -51,8 +102,8 @@ class Progress:
                 line.show(number)
             for _ in range(reported, number if context is not None else reported):
                 step = context.subcontext(task_name=name)
-                step.call_on_fit_task_begin(estimator=self._estimator)
-                step.call_on_fit_task_end(estimator=self._estimator)
+                step.call_on_fit_task_begin(estimator=self._view)
+                step.call_on_fit_task_end(estimator=self._view)
             reported = number
 
         try:
@@ -61,7 +112,7 @@ class Progress:
             if line is not None:
                 line.end()
         if context is not None:
-            context.call_on_fit_task_end(estimator=self._estimator)
+            context.call_on_fit_task_end(estimator=self._view)
 
 
 class _Line:

@@ -18,7 +18,7 @@ References
        noise. AISTATS.
 """
 
-from .calibration import gnmax_sigma, lnmax_gamma, stable_run_epsilon
+from .calibration import gnmax_sigma, least_scale, lnmax_gamma
 from .checks import (
     DEFAULT_ORDERS,
     as_array,
@@ -31,6 +31,7 @@ from .checks import (
 from .conversion import epsilon_by_order, gdp_mu, gdp_to_epsilon, rdp_to_epsilon
 from .discrete import DiscreteGaussian, DiscreteLaplace, DiscreteNoise
 from .exact import exact_rdp
+from .facts import Facts
 from .noise import Exponential, Gaussian, Laplace, Noise
 from .published import (
     gaussian_rdp,
@@ -44,10 +45,11 @@ from .tuning import TrialCount
 from .worst_case import (
     Cost,
     checked_rdp,
-    composition,
     data_independent_epsilon,
     lead_rdp,
     query_cost,
+    query_steps,
+    total_cost,
     worst_case_pure,
     worst_case_rdp,
 )
@@ -59,6 +61,7 @@ __all__ = [
     "DiscreteLaplace",
     "DiscreteNoise",
     "Exponential",
+    "Facts",
     "Gaussian",
     "Laplace",
     "Noise",
@@ -70,7 +73,6 @@ __all__ = [
     "check_positive",
     "check_votes",
     "checked_rdp",
-    "composition",
     "data_independent_epsilon",
     "epsilon_by_order",
     "exact_rdp",
@@ -81,13 +83,15 @@ __all__ = [
     "gnmax_sigma",
     "laplace_rdp",
     "lead_rdp",
+    "least_scale",
     "lnmax_gamma",
     "lnmax_rdp",
     "pure_rdp",
     "query_cost",
-    "stable_run_epsilon",
+    "query_steps",
     "rdp_to_epsilon",
     "threshold_rdp",
+    "total_cost",
     "worst_case_pure",
     "worst_case_rdp",
 ]

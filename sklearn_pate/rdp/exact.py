@@ -17,7 +17,7 @@ def exact_rdp(aggregator, votes, orders, student_proba=None):
     Parameters
     ----------
     aggregator : Aggregator
-        Any mechanism; only its `outcome_log_proba` and `label_symmetric` are used.
+        Any mechanism; only its `outcome_log_proba` and `Facts.label_symmetric` are used.
     votes : array-like of shape (n_queries, n_classes)
         Vote counts; each row sums to the number of teachers.
     orders : array-like of shape (n_orders,)
@@ -56,7 +56,8 @@ def exact_rdp(aggregator, votes, orders, student_proba=None):
     """
     votes, orders = check_votes(votes), check_orders(orders)
     increasing, back = np.unique(orders, return_inverse=True)
-    if aggregator.label_symmetric:  # the cost depends on the sorted counts only
+    symmetric = aggregator.facts().label_symmetric
+    if symmetric:  # the cost depends on the sorted counts only
         rows, where = np.unique(np.sort(votes, axis=1), axis=0, return_inverse=True)
         where, proba = where.reshape(-1), None
     else:
@@ -67,13 +68,13 @@ def exact_rdp(aggregator, votes, orders, student_proba=None):
     for start in range(0, len(rows), size):
         part = slice(start, start + size)
         costs[part] = _exact_costs(
-            aggregator, rows[part], increasing, None if proba is None else proba[part]
+            aggregator, rows[part], increasing, None if proba is None else proba[part], symmetric
         )
     return costs[where][:, back]
 
 
-def _exact_costs(aggregator, rows, orders, proba):
-    row, neighbours = _moves(rows, aggregator.label_symmetric)
+def _exact_costs(aggregator, rows, orders, proba, symmetric):
+    row, neighbours = _moves(rows, symmetric)
     n_classes = rows.shape[1]
     log_p = check_log_proba(aggregator.outcome_log_proba(rows, proba), n_classes)[row]
     log_q = check_log_proba(

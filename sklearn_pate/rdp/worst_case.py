@@ -22,10 +22,11 @@ from .published import pure_rdp
 __all__ = [
     "Cost",
     "checked_rdp",
-    "composition",
     "data_independent_epsilon",
     "lead_rdp",
     "query_cost",
+    "query_steps",
+    "total_cost",
     "worst_case_pure",
     "worst_case_rdp",
 ]
@@ -37,7 +38,7 @@ _MOST_ENUMERATED = 10_000
 _FAR = 100
 
 
-def worst_case_rdp(aggregator, orders, n_teachers=None, n_classes=None):
+def worst_case_rdp(aggregator, orders, *, n_teachers=None, n_classes=None):
     """Renyi cost of one query on any votes: data-independent, so safe to publish.
 
     Parameters
@@ -56,7 +57,7 @@ def worst_case_rdp(aggregator, orders, n_teachers=None, n_classes=None):
 
     Notes
     -----
-    The smallest of what is known about the mechanism:
+    The smallest of what follows from the mechanism's distribution and its `Facts`:
 
     - two classes and up to 10,000 teachers: the largest `exact_rdp` over all histograms;
     - the argmax of counts with independent noise (`argmax_noise`), any number of classes: given
@@ -66,7 +67,7 @@ def worst_case_rdp(aggregator, orders, n_teachers=None, n_classes=None):
       distances of the two counts from that maximum, real numbers with a difference of at most
       `n_teachers`. The search's last digits are covered by adding 1e-6 of the cost. With one-sided
       noise that divergence is infinite;
-    - `known_rdp`, what the mechanism says of itself;
+    - `Facts.rdp`;
     - `gdp_mu`: a `mu`-Gaussian-DP mechanism costs ``a mu**2 / 2`` (Dong, Roth, Su (2022),
       Corollary B.6);
     - `worst_case_pure`: a pure mechanism costs `pure_rdp`.
@@ -82,17 +83,21 @@ def worst_case_rdp(aggregator, orders, n_teachers=None, n_classes=None):
     """
     orders = check_orders(orders)
     check_public(n_teachers, n_classes)
-    cost = np.array(aggregator.known_rdp(orders, n_teachers, n_classes), dtype=float)
-    if aggregator.gdp_mu < math.inf:
-        cost = np.minimum(cost, orders * aggregator.gdp_mu**2 / 2)
-    pure = worst_case_pure(aggregator, n_teachers, n_classes)
+    public = {"n_teachers": n_teachers, "n_classes": n_classes}
+    facts = aggregator.facts()
+    cost = np.full(orders.size, np.inf)
+    if facts.rdp is not None:
+        cost = np.minimum(cost, facts.rdp(orders, **public))
+    if facts.gdp_mu < math.inf:
+        cost = np.minimum(cost, orders * facts.gdp_mu**2 / 2)
+    pure = worst_case_pure(aggregator, **public)
     if pure < math.inf:
         cost = np.minimum(cost, pure_rdp(pure, orders))
+    noise = facts.argmax_noise
     if _enumerable(aggregator, n_teachers, n_classes):
         every = _two_class_histograms(n_teachers)
         cost = np.minimum(cost, exact_rdp(aggregator, every, orders).max(axis=0))
-    elif aggregator.argmax_noise is not None and aggregator.argmax_noise.two_sided:
-        noise = aggregator.argmax_noise
+    elif noise is not None and noise.two_sided:
         most = math.inf if n_teachers is None else n_teachers / noise.scale
         near = orders / noise.scale < _FAR
         if near.any():
@@ -101,7 +106,7 @@ def worst_case_rdp(aggregator, orders, n_teachers=None, n_classes=None):
     return cost
 
 
-def worst_case_pure(aggregator, n_teachers=None, n_classes=None):
+def worst_case_pure(aggregator, *, n_teachers=None, n_classes=None):
     """Pure epsilon of one query on any votes.
 
     Parameters
@@ -136,7 +141,8 @@ def worst_case_pure(aggregator, n_teachers=None, n_classes=None):
     0.122
     """
     check_public(n_teachers, n_classes)
-    pure = float(aggregator.pure_epsilon)
+    facts = aggregator.facts()
+    pure = float(facts.pure_epsilon)
     if n_teachers is None or n_classes is None:
         return pure
     if _enumerable(aggregator, n_teachers, n_classes):
@@ -144,7 +150,7 @@ def worst_case_pure(aggregator, n_teachers=None, n_classes=None):
         reach = Pairs.of(log_proba[1:], log_proba[:-1]).reach
         loss = reach.max() if not np.isnan(reach).any() else math.inf
         return min(pure, float(loss * (1 + 1e-9)) + 1e-13)
-    if aggregator.argmax_noise is not None and n_teachers / aggregator.argmax_noise.scale < 40:
+    if facts.argmax_noise is not None and n_teachers / facts.argmax_noise.scale < 40:
 
         def log_lowest(*counts):
             return aggregator.outcome_log_proba([counts])[0, 0]
@@ -225,7 +231,7 @@ def _supremum(noise, orders, most):
     return np.where(at_border, np.inf, best)
 
 
-def lead_rdp(aggregator, orders, n_teachers, n_classes):
+def lead_rdp(aggregator, orders, *, n_teachers, n_classes):
     """Largest Renyi cost of one query as a function of the lead of the top class.
 
     The lead is half the gap between the top two counts, rounded down: an integer that one teacher
@@ -265,12 +271,13 @@ def lead_rdp(aggregator, orders, n_teachers, n_classes):
     n_teachers = check_count("n_teachers", n_teachers)
     n_classes = check_count("n_classes", n_classes, least=2)
     lead = np.arange(n_teachers // 2 + 1)
-    if _enumerable(aggregator, n_teachers, n_classes) and aggregator.label_symmetric:
+    facts = aggregator.facts()
+    if _enumerable(aggregator, n_teachers, n_classes) and facts.label_symmetric:
         top = n_teachers - n_teachers // 2 + lead
         return exact_rdp(aggregator, np.column_stack([top, n_teachers - top]), orders)
-    worst = worst_case_rdp(aggregator, orders, n_teachers, n_classes)
+    worst = worst_case_rdp(aggregator, orders, n_teachers=n_teachers, n_classes=n_classes)
     table = np.tile(worst, (lead.size, 1))
-    if aggregator.argmax_noise is not None:
+    if facts.argmax_noise is not None:
         level = [1] * (n_classes - 1)
         bound = np.concatenate(
             [aggregator.published_rdp([[1 + 2 * j, *level]], orders) for j in lead]
@@ -280,7 +287,7 @@ def lead_rdp(aggregator, orders, n_teachers, n_classes):
     return table
 
 
-def data_independent_epsilon(aggregator, n_queries, delta, n_teachers=None, n_classes=None):
+def data_independent_epsilon(aggregator, n_queries, delta, *, n_teachers=None, n_classes=None):
     """Epsilon that `n_queries` queries cost on any votes, answered or not.
 
     Parameters
@@ -316,13 +323,8 @@ def data_independent_epsilon(aggregator, n_queries, delta, n_teachers=None, n_cl
     2.13
     """
     n_queries = check_count("n_queries", n_queries, least=0)
-    return composition(aggregator, delta, n_teachers, n_classes)(n_queries)
-
-
-def composition(aggregator, delta, n_teachers=None, n_classes=None, orders=DEFAULT_ORDERS):
-    """Return a function from a number of queries to `data_independent_epsilon`."""
-    costs = aggregator.costs(orders, n_teachers, n_classes)
-    return lambda n_queries: costs(n_queries).epsilon(delta, orders)
+    costs = total_cost(aggregator, n_teachers=n_teachers, n_classes=n_classes)
+    return costs(n_queries).epsilon(delta)
 
 
 @dataclass(frozen=True, eq=False)
@@ -397,7 +399,7 @@ class Cost:
         return epsilon, method if 0 < epsilon < math.inf else "none"
 
 
-def query_cost(aggregator, orders=DEFAULT_ORDERS, n_teachers=None, n_classes=None):
+def query_cost(aggregator, orders=DEFAULT_ORDERS, *, n_teachers=None, n_classes=None):
     """Return the `Cost` of one query on any votes.
 
     Parameters
@@ -420,11 +422,56 @@ def query_cost(aggregator, orders=DEFAULT_ORDERS, n_teachers=None, n_classes=Non
     >>> query_cost(LNMax(0.05)).pure
     0.1
     """
+    public = {"n_teachers": n_teachers, "n_classes": n_classes}
     return Cost(
-        rdp=worst_case_rdp(aggregator, orders, n_teachers, n_classes),
-        mu_squared=aggregator.gdp_mu**2,
-        pure=worst_case_pure(aggregator, n_teachers, n_classes),
+        rdp=worst_case_rdp(aggregator, orders, **public),
+        mu_squared=aggregator.facts().gdp_mu ** 2,
+        pure=worst_case_pure(aggregator, **public),
     )
+
+
+def query_steps(aggregator, orders, *, n_teachers=None, n_classes=None):
+    """Renyi costs of the two steps of one query, of which the second may not happen.
+
+    Parameters
+    ----------
+    aggregator, orders, n_teachers, n_classes
+        As in `query_cost`.
+
+    Returns
+    -------
+    first, second : ndarray of shape (n_orders,)
+        The first is 0 for a mechanism without steps. None instead of both for a mechanism whose
+        queries share their cost.
+    """
+    orders = check_orders(orders)
+    facts = aggregator.facts()
+    if facts.total is not None:
+        return None
+    public = {"n_teachers": n_teachers, "n_classes": n_classes}
+    if facts.steps is not None:
+        return facts.steps(orders, **public)
+    return np.zeros(orders.size), worst_case_rdp(aggregator, orders, **public)
+
+
+def total_cost(aggregator, orders=DEFAULT_ORDERS, *, n_teachers=None, n_classes=None):
+    """Return a function from a number of queries to their `Cost` on any votes.
+
+    Parameters
+    ----------
+    aggregator, orders, n_teachers, n_classes
+        As in `query_cost`.
+
+    Returns
+    -------
+    callable
+        From a number of queries asked, answered or not, to `Cost`.
+    """
+    facts = aggregator.facts()
+    if facts.total is None:
+        return query_cost(aggregator, orders, n_teachers=n_teachers, n_classes=n_classes).times
+    together = facts.total(check_orders(orders))
+    return lambda n_queries: together if n_queries else together.times(0)
 
 
 def checked_rdp(sigma, answer_rdp, orders):
