@@ -2,7 +2,7 @@
 
 import math
 import warnings
-from dataclasses import dataclass, field, replace
+from dataclasses import KW_ONLY, dataclass, field, replace
 from decimal import ROUND_CEILING, Context, Decimal
 from functools import reduce
 from numbers import Integral
@@ -63,7 +63,8 @@ class PrivacySpent:
     Examples
     --------
     >>> from sklearn_pate import PrivacySpent
-    >>> spent = PrivacySpent(1.0, 1e-5, "gaussian", "record", "replace one record", 100, 20, 20)
+    >>> numbers = {"n_teachers": 100, "n_queries": 20, "n_answered": 20}
+    >>> spent = PrivacySpent(1.0, 1e-5, "gaussian", "record", "replace one record", **numbers)
     >>> epsilon, delta = spent
     >>> epsilon
     1.0
@@ -74,6 +75,7 @@ class PrivacySpent:
     method: str
     unit: str
     adjacency: str
+    _: KW_ONLY
     n_teachers: int
     n_queries: int
     n_answered: int
@@ -95,7 +97,8 @@ class PrivacySpent:
         Examples
         --------
         >>> from sklearn_pate import PrivacySpent
-        >>> spent = PrivacySpent(0.98, 1e-5, "gaussian", "record", "replace one record", 100, 9, 9)
+        >>> numbers = {"n_teachers": 100, "n_queries": 9, "n_answered": 9}
+        >>> spent = PrivacySpent(0.98, 1e-5, "gaussian", "record", "replace one record", **numbers)
         >>> print(spent.summary().split(". ")[0])
         Any one person's record changes the probability of any outcome by at most a factor e^0.98, except with probability 1e-05
         """  # noqa: E501
@@ -172,7 +175,7 @@ class Plan:
         """Queries of all stages."""
         return sum(n_queries for _, n_queries in self.stages)
 
-    def allowed(self, aggregator, paid, n_teachers, n_classes):
+    def allowed(self, aggregator, paid, *, n_teachers, n_classes):
         """Spend on the queries of a stage, in order; return how many the budget lets through."""
         if self.budget is None:
             return len(paid)

@@ -410,7 +410,8 @@ class _PrivateSearch(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         judge.check([estimator for _, estimator in candidates], X_public, plans)
         epsilon = cost.epsilon(self.delta)[0]
         told = plans[0].spent
-        warn_if_delta_is_large(self.delta, told.adjacency, len(codes), told.n_teachers, 4)
+        public = {"n_records": len(codes), "n_teachers": told.n_teachers}
+        warn_if_delta_is_large(self.delta, told.adjacency, **public, stacklevel=4)
         spent = replace(
             told,
             epsilon=epsilon,

@@ -406,7 +406,7 @@ class MarginDisplay:
     array([80,  5])
     """
 
-    def __init__(self, margins, n_teachers):
+    def __init__(self, margins, *, n_teachers):
         self.margins = margins
         self.n_teachers = n_teachers
 
@@ -430,7 +430,7 @@ class MarginDisplay:
         ValueError
             If the curator's view is gone.
         """
-        return cls(_margins(_curator(clf).votes), clf.n_teachers_).plot(ax, **kwargs)
+        return cls(_margins(_curator(clf).votes), n_teachers=clf.n_teachers_).plot(ax, **kwargs)
 
     @classmethod
     def from_votes(cls, votes, *, ax=None, **kwargs):
@@ -448,7 +448,7 @@ class MarginDisplay:
         MarginDisplay
         """
         votes = _some_votes(votes)
-        return cls(_margins(votes), int(votes[0].sum())).plot(ax, **kwargs)
+        return cls(_margins(votes), n_teachers=int(votes[0].sum())).plot(ax, **kwargs)
 
     def plot(self, ax=None, *, unit="votes", **kwargs):
         """Draw the histogram.

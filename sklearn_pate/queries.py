@@ -313,7 +313,7 @@ def count_rounds(strategy):
     return n_rounds
 
 
-def rehearse(strategy, X_public, n_queries, n_classes, rng):
+def rehearse(strategy, X_public, n_queries, *, n_classes, rng):
     """Ask the first two rounds with made-up labels: what fails then would fail later."""
     first, *more = split_rounds(strategy, n_queries)
     rows = select_rows(strategy, X_public, first.size, rng, asked=np.array([], int), labels=[])

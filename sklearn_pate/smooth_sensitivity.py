@@ -236,7 +236,7 @@ class SanitizedRelease:
 _SURE = 13.8  # log odds at which the test passes for certain, but for 1e-6
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class PrivacyTest:
     """A private test that votes are cheap enough to release their labels at `epsilon`.
 

@@ -9,7 +9,7 @@ import tempfile
 import threading
 import warnings
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from functools import partial
 from numbers import Integral
 
@@ -64,6 +64,7 @@ class Votes:
 
     counts: np.ndarray
     classes: np.ndarray
+    _: KW_ONLY
     n_teachers: int
     unit: str
     adjacency: str
@@ -85,7 +86,13 @@ class Votes:
             raise ValueError(
                 f"votes has {counts.shape[1]} columns, and there are {len(classes)} classes"
             )
-        return cls(counts, classes, int(counts[0].sum()), "teacher", "change the votes of one")
+        return cls(
+            counts,
+            classes,
+            n_teachers=int(counts[0].sum()),
+            unit="teacher",
+            adjacency="change the votes of one",
+        )
 
     def __repr__(self):
         return "Votes(private)"

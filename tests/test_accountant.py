@@ -204,7 +204,16 @@ def test_the_delta_of_a_private_test_adds_up():
 
 
 def test_privacy_spent_unpacks_and_is_frozen():
-    spent = PrivacySpent(0.9, 1e-5, "gaussian", "record", "replace one record", 100, 20, 20)
+    spent = PrivacySpent(
+        0.9,
+        1e-5,
+        "gaussian",
+        "record",
+        "replace one record",
+        n_teachers=100,
+        n_queries=20,
+        n_answered=20,
+    )
     epsilon, delta = spent
     assert (epsilon, delta) == (0.9, 1e-5)
     with pytest.raises(AttributeError):

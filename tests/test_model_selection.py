@@ -124,7 +124,9 @@ def test_it_pays_for_as_many_fits_as_the_composition_of_them_allows(path):
 
 
 COSTS = GNMax(30.0).costs(n_teachers=100, n_classes=2)
-SPENT = PrivacySpent(1.0, 1e-5, "renyi", "record", "replace one record", 100, 5, 0)
+SPENT = PrivacySpent(
+    1.0, 1e-5, "renyi", "record", "replace one record", n_teachers=100, n_queries=5, n_answered=0
+)
 
 
 @settings(max_examples=20, deadline=None)

@@ -28,6 +28,9 @@ needs_callbacks = pytest.mark.skipif(
 )
 
 
+NUMBERS = {"n_teachers": 100, "n_queries": 20, "n_answered": 15}
+
+
 def data(n=200):
     rng = np.random.default_rng(0)
     X = rng.normal(size=(2 * n, 3))
@@ -221,7 +224,7 @@ def test_diagram_shows_teachers_aggregator_student_and_the_guarantee():
     ids=lambda value: str(value),
 )
 def test_summary_rounds_epsilon_up(epsilon, shown):
-    spent = PrivacySpent(epsilon, 1e-5, "renyi", "record", "replace one record", 100, 20, 15)
+    spent = PrivacySpent(epsilon, 1e-5, "renyi", "record", "replace one record", **NUMBERS)
     text = spent.summary()
     assert text.startswith(
         "Any one person's record changes the probability of any outcome by at most a factor "
@@ -232,11 +235,11 @@ def test_summary_rounds_epsilon_up(epsilon, shown):
 
 
 def test_summary_without_a_guarantee_says_so():
-    spent = PrivacySpent(np.inf, 1e-5, "none", "record", "replace one record", 100, 20, 15)
+    spent = PrivacySpent(np.inf, 1e-5, "none", "record", "replace one record", **NUMBERS)
     assert spent.summary().startswith("No privacy is guaranteed (epsilon is infinite).")
-    group = PrivacySpent(1.0, 1e-5, "renyi", "group", "change one group", 100, 20, 15)
+    group = PrivacySpent(1.0, 1e-5, "renyi", "group", "change one group", **NUMBERS)
     assert group.summary().startswith("All records of any one person (or other group) change ")
-    teacher = PrivacySpent(1.0, 1e-5, "renyi", "teacher", "change the votes of one", 9, 2, 2)
+    teacher = PrivacySpent(1.0, 1e-5, "renyi", "teacher", "change the votes of one", **NUMBERS)
     assert teacher.summary().startswith("Any one teacher changes ")
 
 
@@ -244,7 +247,8 @@ def test_summary_says_how_noise_was_drawn():
     told = {}
     for arithmetic, generator in (("exact", "system"), ("real", "numpy"), ("real", "seed")):
         spent = PrivacySpent(
-            *(1.0, 1e-5, "renyi", "record", "replace one record", 100, 20, 15),
+            *(1.0, 1e-5, "renyi", "record", "replace one record"),
+            **NUMBERS,
             arithmetic=arithmetic,
             generator=generator,
         )

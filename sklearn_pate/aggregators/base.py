@@ -192,7 +192,8 @@ class Aggregator(BaseEstimator, metaclass=ABCMeta):
             For negative counts, rows with different totals or parameters out of range.
         """
         votes = check_votes(votes)
-        log_proba = check_log_proba(self.outcome_log_proba(votes, student_proba), votes.shape[1])
+        log_proba = self.outcome_log_proba(votes, student_proba)
+        log_proba = check_log_proba(log_proba, n_classes=votes.shape[1])
         gumbel = np.random.default_rng(random_state).gumbel(size=log_proba.shape)
         outcomes = (log_proba + gumbel).argmax(axis=1)
         return np.where(outcomes < votes.shape[1], outcomes, -1)

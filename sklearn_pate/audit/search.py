@@ -133,7 +133,7 @@ def worst_pair(
 def _log_proba(aggregator, votes, student_proba):
     proba = None if student_proba is None else np.tile(student_proba, (len(votes), 1))
     given = () if proba is None else (proba,)
-    return check_log_proba(aggregator.outcome_log_proba(votes, *given), votes.shape[1])
+    return check_log_proba(aggregator.outcome_log_proba(votes, *given), n_classes=votes.shape[1])
 
 
 def _events(log_p, log_q):

@@ -141,7 +141,7 @@ def check_classes(labels, name="classes"):
     return classes
 
 
-def warn_if_delta_is_large(delta, adjacency, n_records, n_teachers, stacklevel=5):
+def warn_if_delta_is_large(delta, adjacency, *, n_records, n_teachers, stacklevel=5):
     """Warn of a delta that pays for a whole record's release; from public numbers alone."""
     public = n_records is not None and adjacency == RandomPartition.adjacency
     number, of = (n_records, "records") if public else (n_teachers, "teachers")

@@ -208,7 +208,8 @@ class PATEClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
     verbose : int, default=0
         Above 0, print one updating line per phase: teachers, queries, student. With scikit-learn
         1.9 or newer, `set_callbacks` is another way to see them, for instance with its
-        `ProgressBar`; callbacks see counts, not data.
+        `ProgressBar`; callbacks see counts and, in place of the estimator, its parameters that
+        are public numbers.
 
     Attributes
     ----------
@@ -835,7 +836,9 @@ class PATEClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
                 )
         dealt = parts.teacher if isinstance(parts, Assignment) else parts.teacher_indices
         n_records = None if dealt is None else len(dealt)
-        warn_if_delta_is_large(self.delta, parts.adjacency, n_records, parts.n_teachers)
+        warn_if_delta_is_large(
+            self.delta, parts.adjacency, n_records=n_records, n_teachers=parts.n_teachers
+        )
         spent = PrivacySpent(
             epsilon=plan.epsilon,
             delta=self.delta,
@@ -918,7 +921,9 @@ class PATEClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
             with seeded(_seed_number(seeds["queries"])):
                 if not in_rounds:
                     return select_rows(self._strategy(), X_public, plan.n_queries, rng)
-                rehearse(self._strategy(), X_public, plan.stages[0][1], n_classes, rng)
+                rehearse(
+                    self._strategy(), X_public, plan.stages[0][1], n_classes=n_classes, rng=rng
+                )
         except Exception as error:
             tried = " when tried with made-up labels" if in_rounds else ""
             raise ValueError(
@@ -950,12 +955,12 @@ class PATEClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         return Votes(
             counts,
             task.classes,
-            task.parts.n_teachers,
-            task.parts.unit,
-            task.parts.adjacency,
-            _temperature(self.aggregator),
-            task.parts.teacher,
-            teachers,
+            n_teachers=task.parts.n_teachers,
+            unit=task.parts.unit,
+            adjacency=task.parts.adjacency,
+            temperature=_temperature(self.aggregator),
+            teacher_indices=task.parts.teacher,
+            teachers=teachers,
         )
 
     def _learn(self, votes, X_public, schema, plan, rows, seeds, progress):
@@ -1020,6 +1025,7 @@ class PATEClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         with seeded(_seed_number(seeds["queries"])):
             strategy = self._strategy()
         in_rounds = count_rounds(strategy) > 1
+        public = {"n_teachers": self.n_teachers_, "n_classes": len(self.classes_)}
         for aggregator, n_queries in plan.stages:
             for part in split_rounds(strategy, n_queries):
                 proba = None
@@ -1031,7 +1037,7 @@ class PATEClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
                     own = self.query_indices_.size + part
                 shown = proba[rows[own]] if aggregator.uses_student_proba else None
                 labels, paid = self._draw(aggregator, counts[own], rows[own], shown, noise)
-                n_asked = plan.allowed(aggregator, paid, self.n_teachers_, len(self.classes_))
+                n_asked = plan.allowed(aggregator, paid, **public)
                 own, labels, paid = own[:n_asked], labels[:n_asked], paid[:n_asked]
                 shown = None if shown is None else shown[:n_asked]
                 log.append((Asked(aggregator, n_asked, shown, paid), own))

@@ -58,7 +58,7 @@ def check_votes(votes):
     return counts
 
 
-def check_log_proba(log_proba, n_classes=None):
+def check_log_proba(log_proba, *, n_classes=None):
     """Return outcome log probabilities; each row must be a distribution."""
     log_proba = np.asarray(log_proba, dtype=float)
     if n_classes is not None and (log_proba.shape[1:] not in ((n_classes,), (n_classes + 1,))):

@@ -76,9 +76,10 @@ def exact_rdp(aggregator, votes, orders, student_proba=None):
 def _exact_costs(aggregator, rows, orders, proba, symmetric):
     row, neighbours = _moves(rows, symmetric)
     n_classes = rows.shape[1]
-    log_p = check_log_proba(aggregator.outcome_log_proba(rows, proba), n_classes)[row]
+    log_p = check_log_proba(aggregator.outcome_log_proba(rows, proba), n_classes=n_classes)[row]
     log_q = check_log_proba(
-        aggregator.outcome_log_proba(neighbours, None if proba is None else proba[row]), n_classes
+        aggregator.outcome_log_proba(neighbours, None if proba is None else proba[row]),
+        n_classes=n_classes,
     )
     both_ways = Pairs.of(np.concatenate([log_p, log_q]), np.concatenate([log_q, log_p]))
     start = np.flatnonzero(np.diff(row, prepend=-1))

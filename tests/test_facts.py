@@ -1,0 +1,383 @@
+"""What a mechanism states of itself: for its own class alone, in one record, and by name."""
+
+import importlib
+import inspect
+import math
+import pkgutil
+
+import numpy as np
+import pytest
+from sklearn.base import clone
+from sklearn.naive_bayes import GaussianNB
+
+import sklearn_pate
+from sklearn_pate import PATEClassifier
+from sklearn_pate.accountant import plan_queries
+from sklearn_pate.aggregators import (
+    Aggregator,
+    ConfidentGNMax,
+    ExponentialNMax,
+    GNMax,
+    ImmutableArgmax,
+    InteractiveGNMax,
+    LNMax,
+    PluralityVote,
+    SoftVote,
+    StableArgmax,
+)
+from sklearn_pate.exceptions import BudgetExceededError
+from sklearn_pate.rdp import (
+    DEFAULT_ORDERS,
+    Facts,
+    data_independent_epsilon,
+    exact_rdp,
+    gnmax_sigma,
+    worst_case_rdp,
+)
+
+MECHANISMS = [
+    GNMax(40.0),
+    GNMax(40.0, "discrete"),
+    LNMax(0.05),
+    LNMax(0.05, "discrete"),
+    ExponentialNMax(0.05),
+    ConfidentGNMax(150, 100.0, 40.0),
+    InteractiveGNMax(0.5, 100.0, 40.0, confidence=0.9),
+    ImmutableArgmax(sigma=40.0),
+    StableArgmax(0.1),
+    SoftVote(40.0),
+    SoftVote(40.0, noise="continuous"),
+]
+PUBLIC = {"n_public": 1000, "n_teachers": 250, "n_classes": 3, "epsilon": 1.0, "delta": 1e-5}
+
+
+def states_nothing(facts):
+    return all(
+        getattr(facts, name) == getattr(Facts(), name) for name in Facts.__dataclass_fields__
+    )
+
+
+def own_names(kind):
+    """What the classes of ours define, for a subclass to override."""
+    ours = [base for base in kind.__mro__ if base.__module__.startswith("sklearn_pate")]
+    names = {name for base in ours for name in vars(base)}
+    return sorted(
+        name for name in names if not name.startswith("__") and name not in ("costs", "steps")
+    )
+
+
+# --- a claim holds for the class whose body states it --------------------------------------------
+
+
+@pytest.mark.parametrize("mechanism", MECHANISMS, ids=str)
+def test_a_subclass_that_defines_anything_states_nothing_until_it_does(mechanism):
+    kind = type(mechanism)
+    assert not states_nothing(mechanism.facts())
+    for name in own_names(kind):
+        if name == "facts" or name.startswith("_abc"):
+            continue
+        changed = type("Changed", (kind,), {name: vars_of(kind, name)})
+        altered = changed(**mechanism.get_params())
+        assert states_nothing(altered.facts()), name
+        if name != "published_rdp":
+            assert np.isinf(altered.published_rdp([[3, 1]], [2.0])).all(), name
+    renamed = type("Renamed", (kind,), {"__doc__": "The same."})(**mechanism.get_params())
+    assert not states_nothing(renamed.facts())
+
+
+def vars_of(kind, name):
+    return next(vars(base)[name] for base in kind.__mro__ if name in vars(base))
+
+
+def test_the_margin_in_place_of_the_top_count_is_not_charged_as_the_top_count():
+    # one teacher changes the margin by 2
+    class Margin(ConfidentGNMax):
+        def _agreement(self, votes, student_proba):
+            top_two = np.sort(votes, axis=1)[:, -2:]
+            return top_two[:, 1] - top_two[:, 0]
+
+    own, inherited = Margin(20, 5.0, 20.0), ConfidentGNMax(20, 5.0, 20.0)
+    votes = [[a, b, 40 - a - b] for a in range(41) for b in range(41 - a)]
+    public = {"n_teachers": 40, "n_classes": 3}
+    true = exact_rdp(own, votes, [10.0]).max()
+    claimed = worst_case_rdp(inherited, [10.0], **public)[0]
+    assert true > 2 * claimed  # what was claimed, were it inherited
+    assert worst_case_rdp(own, [10.0], **public)[0] == math.inf
+
+
+def test_other_bases_in_between_state_nothing():
+    class Loud:
+        def outcome_log_proba(self, votes, student_proba=None):
+            return PluralityVote().outcome_log_proba(votes)
+
+    class Before(Loud, GNMax):
+        pass
+
+    class Helper(Aggregator):
+        def outcome_log_proba(self, votes, student_proba=None):
+            return PluralityVote().outcome_log_proba(votes)
+
+        def stability_needed(self, n_queries):
+            return 0.0
+
+    class Behind(GNMax, Helper):
+        pass
+
+    class Below(Behind):
+        """Defines nothing either."""
+
+    for kind in (Before, Behind, Below):
+        assert states_nothing(kind(40.0).facts()), kind
+
+
+def test_a_subclass_may_state_its_own():
+    class Twice(GNMax):
+        """The votes count twice: a vote moves two counts by two."""
+
+        def outcome_log_proba(self, votes, student_proba=None):
+            return GNMax(self.sigma).outcome_log_proba(2 * np.asarray(votes))
+
+        def facts(self):
+            return Facts(gdp_mu=2 * math.sqrt(2) / self.sigma, label_symmetric=True)
+
+    twice = Twice(40.0)
+    assert twice.facts().gdp_mu == 2 * GNMax(40.0).facts().gdp_mu
+    assert (worst_case_rdp(twice, [2.0]) == 2 * 8 / 40**2 / 2).all()
+    plan = plan_queries(Twice(None), 60, **PUBLIC)
+    ((calibrated, n_queries),) = plan.stages
+    assert type(calibrated) is Twice and n_queries == 60
+    assert plan.epsilon == pytest.approx(1.0, rel=1e-5) and plan.epsilon <= 1.0
+    # as GNMax it would get noise for an eighth of that
+    assert calibrated.sigma > 1.9 * gnmax_sigma(1.0, 1e-5, 60, n_teachers=250, n_classes=3)
+
+
+@pytest.mark.parametrize("name", ["costs", "steps"])
+def test_what_is_computed_cannot_be_written(name):
+    with pytest.raises(TypeError, match=f"Mine defines {name}, which is computed.* in facts"):
+        type("Mine", (GNMax,), {name: lambda self, *args: None})
+
+
+# --- which claim is missing ----------------------------------------------------------------------
+
+
+class Coin(Aggregator):
+    def outcome_log_proba(self, votes, student_proba=None):
+        return np.full(np.shape(votes), -math.log(np.shape(votes)[1]))
+
+
+class Shifted(GNMax):
+    def aggregate(self, votes, student_proba=None, random_state=None):
+        return super().aggregate(votes, random_state=random_state)
+
+    def outcome_log_proba(self, votes, student_proba=None):
+        return GNMax(self.sigma).outcome_log_proba(votes)
+
+
+@pytest.mark.filterwarnings("ignore:.*adds a constant to the top count")
+@pytest.mark.parametrize(
+    ("mechanism", "parts"),
+    [
+        (Coin(), ["Coin states no cost", "method facts that returns rdp.Facts with gdp_mu, pure"]),
+        (Shifted(), ["what GNMax states", "Shifted, which defines aggregate, outcome_log_proba"]),
+        (PluralityVote(), ["Use an aggregator with noise"]),
+        (ImmutableArgmax(math.inf, sigma=40.0), ["Use an aggregator with noise"]),
+    ],
+    ids=["own", "inherited", "none", "too large"],
+)
+def test_an_infinite_cost_says_which_claim_is_missing(mechanism, parts):
+    with pytest.raises(BudgetExceededError) as caught:
+        plan_queries(mechanism, 10, **PUBLIC)
+    for part in [*parts, "epsilon=None"]:
+        assert part in str(caught.value)
+
+
+# --- calibration of any mechanism ----------------------------------------------------------------
+
+
+class Geometric(Aggregator):
+    """A mechanism of one's own with noise of its own."""
+
+    def __init__(self, width=None):
+        self.width = width
+
+    def outcome_log_proba(self, votes, student_proba=None):
+        return LNMax(1 / self.width).outcome_log_proba(votes)
+
+    def facts(self):
+        return Facts(pure_epsilon=2 / self.width)
+
+    def with_scale(self, scale):
+        return clone(self).set_params(width=scale) if self.width is None else None
+
+
+def test_a_mechanism_of_ones_own_is_calibrated_by_the_same_method():
+    plan = plan_queries(Geometric(), 50, **PUBLIC)
+    ((stage, n_queries),) = plan.stages
+    assert n_queries == 50 and plan.epsilon == pytest.approx(1.0, rel=1e-5)
+    assert data_independent_epsilon(stage, 50, 1e-5)[0] <= 1.0
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(2000, 2))
+    y = (X[:, 0] > 0).astype(int)
+    clf = PATEClassifier(GaussianNB(), aggregator=Geometric(), n_queries=20, classes=[0, 1])
+    clf = clf.fit(X[:1500], y[:1500], X[1500:])
+    assert 0.999 < clf.privacy_spent_.epsilon <= 1.0 and clf.aggregator_.width > 1
+    with pytest.raises(ValueError, match=r"Geometric\(\) is calibrated to epsilon, and .* None"):
+        clf.set_params(epsilon=None).fit(X[:1500], y[:1500], X[1500:])
+
+
+@pytest.mark.parametrize(
+    ("aggregator", "n_queries"),
+    [
+        (GNMax(None, "discrete"), 100),
+        (GNMax(None, "discrete"), None),
+        (LNMax(None, "discrete"), 100),
+        ([StableArgmax(None), GNMax(None)], [100, 50]),
+        ([ConfidentGNMax(200, 200.0, 100.0), LNMax(None)], [30, 20]),
+    ],
+    ids=str,
+)
+@pytest.mark.filterwarnings("ignore:.*almost nothing will be answered")
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_whatever_has_no_noise_is_calibrated_to_the_cap(aggregator, n_queries, n_classes):
+    plan = plan_queries(aggregator, n_queries, **(PUBLIC | {"n_classes": n_classes}))
+    assert 1 - 1e-5 < plan.epsilon <= 1.0
+    public = {"n_teachers": 250, "n_classes": n_classes}
+    costs = [stage.costs(**public)(n) for stage, n in plan.stages]
+    total = costs[0] if len(costs) == 1 else costs[0].plus(costs[1])
+    assert total.epsilon(1e-5)[0] == plan.epsilon
+
+
+def test_noise_that_changes_nothing_is_refused():
+    class Deaf(Geometric):
+        def facts(self):
+            return Facts(pure_epsilon=2.0)
+
+    with pytest.raises(BudgetExceededError, match="does not pay for"):
+        plan_queries(Deaf(), 50, **PUBLIC)
+
+
+# --- soft votes on a grid ------------------------------------------------------------------------
+
+
+class WholeNumbersOnly(np.random.Generator):
+    """A generator that draws no floating-point numbers."""
+
+    def __init__(self):
+        super().__init__(np.random.PCG64(0))
+
+
+for _name in ("normal", "standard_normal", "random", "uniform", "laplace", "exponential"):
+    setattr(WholeNumbersOnly, _name, None)
+
+
+def test_soft_labels_see_noisy_whole_numbers_and_nothing_else(monkeypatch):
+    # Whatever comes out of one data set could have come out of its neighbour, digit by digit: the
+    # noise makes up for the difference. Floating-point noise does not.
+    from sklearn_pate.aggregators import soft
+
+    rng = np.random.default_rng(0)
+    n_classes = 400
+    sums = rng.multinomial(50 * 2**20, np.ones(n_classes) / n_classes)[None]
+    moved = sums.copy()
+    moved[0, :2] += [-(2**20) // 3, 2**20 // 3]
+    drawn = rng.integers(-(2**25), 2**25, size=sums.shape)
+
+    def soft_label_with(noise, shares):
+        monkeypatch.setattr(soft.DiscreteGaussian, "sample", lambda *_: noise)
+        return SoftVote(40.0).soft_labels(shares / 2**20)
+
+    first = soft_label_with(drawn, sums)
+    second = soft_label_with(drawn + sums - moved, moved)
+    assert first.tobytes() == second.tobytes()
+
+
+def test_soft_labels_are_drawn_from_whole_numbers():
+    soft = SoftVote(2.0).soft_labels([[6.25, 3.5, 0.25]] * 5000, random_state=WholeNumbersOnly())
+    assert soft.shape == (5000, 3)
+    with pytest.raises(TypeError):
+        SoftVote(2.0, noise="continuous").soft_labels([[1.0, 2.0]], WholeNumbersOnly())
+
+
+def test_noise_of_soft_labels_has_the_stated_width():
+    # far from zero, normalising keeps the ratio of two classes: sums 1000 and 500 with sd 3
+    soft = SoftVote(3.0).soft_labels([[1000.0, 500.0]] * 20_000, random_state=0)
+    ratio = soft[:, 0] / soft[:, 1]
+    # d(a / b) for a = 1000, b = 500
+    expected = math.hypot(3 / 500, 3 * 1000 / 500**2)
+    assert ratio.std() == pytest.approx(expected, rel=0.02)
+    assert ratio.mean() == pytest.approx(2.0, rel=1e-3)
+
+
+def test_grid_of_soft_labels_is_the_teachers():
+    from sklearn_pate import teachers
+    from sklearn_pate.aggregators import soft
+
+    assert soft._SHARES == teachers._SHARES
+    with pytest.raises(ValueError, match="sums must be multiples of 2"):
+        SoftVote(40.0).soft_labels([[0.1, 0.9]])
+    assert SoftVote(40.0, noise="continuous").soft_labels([[0.1, 0.9]]).shape == (1, 2)
+
+
+@pytest.mark.parametrize("sigma", [0.3, 2.0, 40.0])
+def test_discrete_soft_votes_cost_what_whole_gaussians_do(sigma):
+    # one teacher moves all its weight from one class to another: two sums shift by 2**20 units
+    orders = np.array([1.5, 4.0, 30.0])
+    claimed = worst_case_rdp(SoftVote(sigma), orders)
+    np.testing.assert_allclose(claimed, orders / sigma**2, rtol=1e-12)
+    grid = 2**6  # coarser, so that sums over the whole numbers are short
+    scale = sigma * grid
+    x = np.arange(-math.ceil(60 * scale), math.ceil(60 * scale) + 1)
+    log_p = -0.5 * (x / scale) ** 2
+    log_p -= np.logaddexp.reduce(log_p)
+    for order, bound in zip(orders, claimed, strict=True):
+        if order * grid > 50 * scale:
+            continue  # the worst term lies outside the window
+        shifted = log_p[:-grid], log_p[grid:]
+        for p, q in (shifted, shifted[::-1]):
+            one = np.logaddexp.reduce(order * p + (1 - order) * q) / (order - 1)
+            assert 2 * one <= bound * (1 + 1e-9)
+            assert 2 * one >= bound * 0.98
+
+
+# --- public numbers are given by name ------------------------------------------------------------
+
+
+def public_callables():
+    for module in pkgutil.walk_packages(sklearn_pate.__path__, "sklearn_pate."):
+        try:
+            loaded = importlib.import_module(module.name)
+        except ImportError:  # an extra
+            continue
+        for name in getattr(loaded, "__all__", []):
+            found = getattr(loaded, name)
+            if inspect.isclass(found):
+                members = inspect.getmembers(found, callable)
+                for method, function in members:
+                    if not method.startswith("_") or method == "__init__":
+                        yield f"{name}.{method}", function
+            elif callable(found):
+                yield name, found
+
+
+def test_public_numbers_are_given_by_name():
+    swapped = []
+    seen = 0
+    for name, function in public_callables():
+        try:
+            parameters = inspect.signature(function).parameters.values()
+        except (TypeError, ValueError):
+            continue
+        for parameter in parameters:
+            if parameter.name in {"n_teachers", "n_classes", "n_records", "n_public"}:
+                seen += 1
+                if parameter.kind is not parameter.KEYWORD_ONLY:
+                    swapped.append(f"{name}({parameter.name})")
+    assert seen > 30
+    assert not swapped
+
+
+def test_swapped_numbers_are_an_error():
+    with pytest.raises(TypeError):
+        gnmax_sigma(1.0, 1e-5, 100, 10, 250)
+    with pytest.raises(TypeError):
+        worst_case_rdp(GNMax(40.0), DEFAULT_ORDERS, 250, 10)
