@@ -11,6 +11,7 @@ from ..rdp import (
     Cost,
     check_votes,
     pure_rdp,
+    pure_to_gdp,
 )
 from .base import Aggregator, check_calibrated
 
@@ -81,7 +82,10 @@ class StableArgmax(Aggregator):
         check_calibrated(self, "run_epsilon")
         runs, run = self.max_unstable, float(self.run_epsilon)
         all_runs = Cost(
-            runs * pure_rdp(run, orders), math.inf, runs * run, self.failure_probability
+            rdp=runs * pure_rdp(run, orders),
+            mu_squared=runs * pure_to_gdp(run) ** 2,
+            pure=runs * run,
+            delta=self.failure_probability,
         )
         return lambda n_queries: all_runs if n_queries else all_runs.times(0)
 

@@ -15,7 +15,7 @@ from .checks import (
     check_positive,
     check_public,
 )
-from .conversion import epsilon_by_order, gdp_to_epsilon
+from .conversion import epsilon_by_order, gdp_to_epsilon, pure_to_gdp
 from .exact import Pairs, exact_rdp, round_up
 from .published import pure_rdp
 
@@ -420,10 +420,11 @@ def query_cost(aggregator, orders=DEFAULT_ORDERS, n_teachers=None, n_classes=Non
     >>> query_cost(LNMax(0.05)).pure
     0.1
     """
+    pure = worst_case_pure(aggregator, n_teachers, n_classes)
     return Cost(
         rdp=worst_case_rdp(aggregator, orders, n_teachers, n_classes),
-        mu_squared=aggregator.gdp_mu**2,
-        pure=worst_case_pure(aggregator, n_teachers, n_classes),
+        mu_squared=min(aggregator.gdp_mu, pure_to_gdp(pure)) ** 2,
+        pure=pure,
     )
 
 
