@@ -123,8 +123,9 @@ class PrivacyLedger:
     *What is noticed.* Each file has a random name of its own, which the object, its pickles and
     its copies remember. If their file was deleted, replaced by another ledger (even one of the
     same budget), or holds other numbers, they refuse; nothing is recorded, and no file is made.
-    Not noticed: a file put back from an older backup, two copies of one file that are both
-    used, a ledger that is made anew after its file was deleted, and whatever is spent without it.
+    Not noticed: a file put back from an older backup or edited by hand, two copies of one file that
+    are both used, a new ledger by a new call after the file was deleted, and what is spent
+    without a ledger.
 
     All fits must protect the same change of the data (`PrivacySpent.unit` and `adjacency`), as
     costs of different changes do not add up. Fits with a `random_state` are refused: two with
@@ -567,7 +568,11 @@ def _held(db):
 
 
 def _filters(db):
-    return [_Filter(*row) for row in db.execute('SELECT kind, "order", delta FROM filters')]
+    """Ways of adding up that were fixed when the file was made."""
+    filters = [_Filter(*row) for row in db.execute('SELECT kind, "order", delta FROM filters')]
+    if not filters:
+        raise sqlite3.DatabaseError("it holds no filters")
+    return filters
 
 
 def _costs(db):

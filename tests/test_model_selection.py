@@ -346,6 +346,9 @@ def test_a_gaussian_ledger_pays_for_as_many_fits_as_their_exact_composition_allo
     # the queries of a pure mechanism enter one by one, which is much less than their sum would
     ledger = PrivacyLedger(path.with_name("2"), epsilon=4.0, composition="gaussian")
     assert recorded(ledger, [LNMax(0.05).costs()(5)] * 20) >= 8
+    for cost, steps in ((LNMax(0.05).costs()(5), 5), (StableArgmax(0.1, 20).costs()(5), 20)):
+        step = 2 * norm.ppf(1 / (1 + math.exp(-0.1)))  # of the 0.1-DP query, or run
+        assert cost.mu_squared == pytest.approx(steps * step**2)
 
 
 @pytest.mark.parametrize("composition", ["renyi", "gaussian", "pure"])
