@@ -7,7 +7,9 @@ import subprocess
 import sys
 import threading
 import warnings
+from copy import deepcopy
 from dataclasses import replace
+from functools import reduce
 from types import SimpleNamespace
 
 import numpy as np
@@ -17,7 +19,7 @@ import sklearn
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.special import logsumexp
-from scipy.stats import loguniform
+from scipy.stats import binom, loguniform, multinomial, norm
 from sklearn.base import clone
 from sklearn.dummy import DummyClassifier
 from sklearn.linear_model import LogisticRegression, SGDClassifier
@@ -46,9 +48,14 @@ from sklearn_pate.model_selection import (
 )
 from sklearn_pate.rdp import (
     DEFAULT_ORDERS,
+    Cost,
     TrialCount,
     data_independent_epsilon,
+    gdp_mu,
     gdp_to_epsilon,
+    gnmax_sigma,
+    lnmax_gamma,
+    pure_rdp,
     rdp_to_epsilon,
 )
 from sklearn_pate.secure import SystemGenerator
@@ -209,7 +216,7 @@ def test_seeds_and_other_changes_of_the_data_are_refused(path):
 
 
 def test_mechanisms_with_a_delta_of_their_own(path):
-    ledger = PrivacyLedger(path, epsilon=4.0, delta=1e-5)
+    ledger = PrivacyLedger(path, epsilon=4.0, delta=1e-5, failure_probability=5e-6)
     stable = StableArgmax(run_epsilon=0.1, max_unstable=30, failure_probability=2e-6)
     fits, cost = 0, stable.costs()(20)
     with pytest.raises(BudgetExceededError):
@@ -233,7 +240,7 @@ def test_a_private_test_is_paid_for_whether_it_passes_or_not(path):
         epsilon=1.5,
         delta=4e-6,
         accounting="ptr",
-        ledger=PrivacyLedger(path, epsilon=3.0),
+        ledger=PrivacyLedger(path, epsilon=3.0, failure_probability=5e-6),
     )
     with pytest.raises(PrivacyTestError):
         clf.fit_votes(votes, rows)
@@ -288,6 +295,428 @@ def test_clones_pickles_and_searches_share_the_file(path):
     assert repr(ledger) == "PrivacyLedger('ledger.sqlite', epsilon=8, delta=1e-05)"
     kept = pickle.loads(pickle.dumps(clf.fit(X, y, X_public))).ledger
     assert kept.path == ledger.path  # a refit of the unpickled model is on the budget as well
+
+
+# --- ledger: compositions -----------------------------------------------------------------------
+
+
+def pure_cost(epsilon, delta=0.0):
+    return Cost(pure_rdp(epsilon, DEFAULT_ORDERS), math.inf, epsilon, delta)
+
+
+def gaussian_cost(mu):
+    return Cost(DEFAULT_ORDERS * mu**2 / 2, mu**2, math.inf)
+
+
+RENYI_ONLY = Cost(0.01 * DEFAULT_ORDERS, math.inf, math.inf)
+
+
+def recorded(ledger, costs):
+    """How many of the costs a ledger takes."""
+    taken = 0
+    for cost in costs:
+        try:
+            ledger.record(SPENT, cost)
+        except BudgetExceededError:
+            continue
+        taken += 1
+    return taken
+
+
+@pytest.mark.parametrize("first", [pure_cost(1.0), gaussian_cost(0.3), COSTS(100), RENYI_ONLY])
+def test_no_first_entry_shuts_out_fits_of_another_kind(path, first):
+    gnmax = GNMax(40.0).costs(n_teachers=250, n_classes=10)(100)  # 1.16 by itself
+    for k, cost in enumerate([gnmax, gaussian_cost(0.25), pure_cost(0.5), RENYI_ONLY]):
+        ledger = PrivacyLedger(path.with_name(str(k)), epsilon=8.0)
+        ledger.record(SPENT, first)
+        assert recorded(ledger, [cost] * 9) >= 4
+        ledger.record(SPENT, StableArgmax(0.05, 10, 1e-7).costs()(20))
+
+
+def test_gaussian_and_pure_fits_share_a_gaussian_ledger(path):
+    mus = [0.5, 0.8, 0.3]
+    pures = [0.4, 1.0]
+    ledger = PrivacyLedger(path, epsilon=8.0, composition="gaussian", failure_probability=0)
+    costs = [gaussian_cost(mu) for mu in mus] + [pure_cost(e) for e in pures]
+    assert recorded(ledger, costs) == 5
+    squared = sum(mu**2 for mu in mus)
+    squared += sum((2 * norm.ppf(1 / (1 + math.exp(-e)))) ** 2 for e in pures)
+    assert ledger.epsilon_spent == pytest.approx(gdp_to_epsilon(math.sqrt(squared), 1e-5))
+
+
+def test_a_gaussian_ledger_pays_for_as_many_fits_as_their_exact_composition_allows(path):
+    ledger = PrivacyLedger(path, epsilon=4.0, composition="gaussian", failure_probability=0)
+    assert recorded(ledger, [gaussian_cost(0.1)] * 200) == int(gdp_mu(4.0, 1e-5) ** 2 / 0.1**2)
+    # the queries of a pure mechanism enter one by one, which is much less than their sum would
+    ledger = PrivacyLedger(path.with_name("2"), epsilon=4.0, composition="gaussian")
+    assert recorded(ledger, [LNMax(0.05).costs()(5)] * 20) >= 8
+    for cost, steps in ((LNMax(0.05).costs()(5), 5), (StableArgmax(0.1, 20).costs()(5), 20)):
+        step = 2 * norm.ppf(1 / (1 + math.exp(-0.1)))  # of the 0.1-DP query, or run
+        assert cost.mu_squared == pytest.approx(steps * step**2)
+
+
+@pytest.mark.parametrize("composition", ["renyi", "gaussian", "pure"])
+def test_pure_fits_add_up_to_their_plain_sum_in_every_ledger(path, composition):
+    ledger = PrivacyLedger(path, epsilon=8.0, composition=composition)
+    assert recorded(ledger, [pure_cost(1.0)] * 12) == 8
+    assert ledger.epsilon_spent == 8.0
+
+
+@pytest.mark.parametrize(
+    "composition, cost, message",
+    [
+        ("gaussian", RENYI_ONLY, "composition='gaussian'.*neither a Gaussian nor a pure cost"),
+        ("pure", RENYI_ONLY, "composition='pure'.*no pure cost"),
+        ("pure", gaussian_cost(0.1), "composition='pure'.*no pure cost"),
+    ],
+)
+def test_costs_that_a_composition_cannot_add_up_are_refused(path, composition, cost, message):
+    ledger = PrivacyLedger(path, epsilon=8.0, composition=composition)
+    for act in (ledger.check, ledger.record):
+        with pytest.raises((ValueError, BudgetExceededError), match=message) as caught:
+            act(SPENT, cost)
+        assert "composition='renyi'" in str(caught.value) and not ledger.epsilon_spent
+
+
+@pytest.mark.parametrize("composition", ["renyi", "gaussian", "pure"])
+def test_searches_record_or_are_refused_before_teachers_train(path, composition):
+    X, y, X_public = data(600)
+    ledger = PrivacyLedger(path, epsilon=4.0, composition=composition)
+    base = GaussianNB() if composition == "renyi" else Explosive()
+    clf = PATEClassifier(base, n_teachers=30, classes=[0, 1], ledger=ledger)
+    grid = {"n_teachers": [25, 30]}
+    found = PrivateGridSearchCV(clf.set_params(student=GaussianNB()), grid, epsilon=2.0)
+    if composition == "renyi":
+        found.fit(X, y, X_public)
+        assert ledger.history()["method"].tolist() == ["tuning"]
+        assert found.privacy_spent_.epsilon <= ledger.epsilon_spent
+    else:
+        with pytest.raises(ValueError, match="method='tuning'.*composition='renyi'"):
+            found.fit(X, y, X_public)
+        assert len(ledger.history()) == 0
+
+
+@pytest.mark.parametrize("composition", ["renyi", "gaussian", "pure"])
+@pytest.mark.parametrize("epsilon, delta", [(0.01, 1e-5), (1.0, 1e-9), (8.0, 1e-3)])
+def test_the_parts_of_delta_are_no_more_than_delta(path, composition, epsilon, delta):
+    ledger = PrivacyLedger(path, epsilon, delta, composition=composition)
+    with sqlite3.connect(path) as db:
+        parts = [part for (part,) in db.execute("SELECT delta FROM filters")]
+    db.close()
+    assert delta * 0.999 <= sum(parts) + ledger.failure_probability <= delta * (1 + 1e-12)
+
+
+def test_how_costs_add_up_is_fixed_when_the_file_is_made(path):
+    PrivacyLedger(path, 1.0, composition="gaussian")
+    with pytest.raises(ValueError, match="delta=1e-05, composition='gaussian'; got .*'renyi'"):
+        PrivacyLedger(path, 1.0)
+    with pytest.raises(ValueError, match="failure_probability=1e-06; got .*=5e-06. A budget"):
+        PrivacyLedger(path, 1.0, composition="gaussian", failure_probability=5e-6)
+    again = PrivacyLedger(path, 1.0, composition="gaussian")
+    assert repr(again).endswith("epsilon=1, delta=1e-05, composition='gaussian')")
+    with pytest.raises(ValueError, match="composition must be one of 'renyi', .* got 'zcdp'"):
+        PrivacyLedger(path.with_name("new"), 1.0, composition="zcdp")
+    for wrong in (-1e-9, 1e-5, math.nan, "x"):
+        with pytest.raises(ValueError, match="failure_probability is a part of delta=1e-05: it"):
+            PrivacyLedger(path.with_name("new"), 1.0, failure_probability=wrong)
+    assert not path.with_name("new").exists()
+
+
+@pytest.mark.parametrize("composition", ["renyi", "gaussian", "pure"])
+def test_fits_with_a_delta_of_their_own_get_what_is_set_aside(path, composition):
+    ledger = PrivacyLedger(path, 8.0, composition=composition, failure_probability=3e-6)
+    assert recorded(ledger, [pure_cost(0.1, 1e-6)] * 5) == 3
+    with pytest.raises(BudgetExceededError, match="3e-06 of which is .* this one has 1e-06, and"):
+        ledger.record(SPENT, pure_cost(0.1, 1e-6))
+    ledger.record(SPENT, pure_cost(0.1))
+
+
+def test_a_first_fit_may_take_all_and_then_nothing_follows(path):
+    ledger = PrivacyLedger(path, 1.0)
+    ledger.record(SPENT, gaussian_cost(gdp_mu(1.0, 1e-5)))
+    assert 0.9999 < ledger.epsilon_spent <= 1.0 and ledger.history()["share"].tolist() == [1.0]
+    for little in (pure_cost(1e-9), gaussian_cost(1e-9), RENYI_ONLY):
+        with pytest.raises(BudgetExceededError):
+            ledger.record(SPENT, little)
+    # as a second fit it would not have been let through
+    second = PrivacyLedger(path.with_name("2"), 1.0)
+    second.record(SPENT, pure_cost(1e-9))
+    with pytest.raises(BudgetExceededError):
+        second.record(SPENT, gaussian_cost(gdp_mu(1.0, 1e-5)))
+
+
+@pytest.mark.parametrize("epsilon", [1.0, 4.0, 8.0])
+def test_fits_of_one_kind_count_for_little_more_than_their_plain_sum(path, epsilon):
+    public = {"n_teachers": 100, "n_classes": 2}
+
+    def gnmax(part):
+        return GNMax(gnmax_sigma(part * epsilon, 1e-5, 50, **public)).costs(**public)(50)
+
+    def lnmax(part):
+        return LNMax(lnmax_gamma(part * epsilon, 1e-5, 50, **public)).costs(**public)(50)
+
+    kinds = {
+        "gnmax": gnmax,
+        "lnmax": lnmax,
+        "gaussian": lambda part: gaussian_cost(gdp_mu(part * epsilon, 1e-5)),
+        "pure": lambda part: pure_cost(part * epsilon),
+    }
+    for name, make in kinds.items():
+        for part in (0.1, 0.2, 0.4):
+            cost = make(part)
+            alone = cost.epsilon(1e-5)[0]
+            ledger = PrivacyLedger(path.with_name(f"{name} {part}"), epsilon)
+            fits = recorded(ledger, [cost] * 30)
+            total = ledger.history()["epsilon_total"].to_numpy()
+            assert (total <= 1.45 * alone * np.arange(1, fits + 1)).all()
+            assert fits >= min(30, int(epsilon / alone))
+            if fits == 30:
+                assert total[-1] < 0.4 * 30 * alone
+
+
+# Fits as an independent accountant sees them: the outcomes of the mechanism on votes of 100
+# teachers and on neighbouring votes, from its parameters alone
+
+
+def gnmax_pair(rng, size):
+    sigma, n = 30 * (0.5 + rng.random()) / size, int(rng.integers(1, 11))
+    proba = norm.cdf([2 / (math.sqrt(2) * sigma), 0])  # a gap of 2 votes, and of none
+    cost = GNMax(sigma).costs(n_teachers=100, n_classes=2)(n)
+    return cost, [binom.logpmf(np.arange(n + 1), n, p) for p in proba]
+
+
+def lnmax_pair(rng, size):
+    scale, n = 30 * (0.5 + rng.random()) / size, int(rng.integers(1, 11))
+    proba = 1 - (2 + 2 / scale) / 4 * math.exp(-2 / scale), 0.5
+    cost = LNMax(1 / scale).costs(n_teachers=100, n_classes=2)(n)
+    return cost, [binom.logpmf(np.arange(n + 1), n, p) for p in proba]
+
+
+def confident_pair(rng, size):
+    check, noise = 20 * (0.5 + rng.random(2)) / size
+    n = int(rng.integers(1, 5))
+    counts = np.array([c for c in np.ndindex((n + 1,) * 3) if sum(c) == n])
+    cost = ConfidentGNMax(51, check, noise).costs(n_teachers=100, n_classes=2)(n)
+    pair = []
+    for top in (51, 50):
+        passes = norm.cdf((top - 51) / check)
+        right = norm.cdf((2 * top - 100) / (math.sqrt(2) * noise))
+        outcomes = [passes * right, passes * (1 - right), 1 - passes]
+        pair.append(multinomial.logpmf(counts, n, outcomes))
+    return cost, pair
+
+
+def responses(epsilon, n):
+    """The `epsilon`-DP step whose composition costs most, repeated."""
+    return [binom.logpmf(np.arange(n + 1), n, 1 / (1 + math.exp(-s * epsilon))) for s in (1, -1)]
+
+
+def stable_pair(rng, size):
+    run, runs = 0.05 * (0.5 + rng.random()) * size, int(rng.integers(1, 6))
+    return StableArgmax(run, runs, 2e-7).costs()(10), responses(run, runs)
+
+
+def pure_pair(rng, size):
+    epsilon = 0.1 * (0.5 + rng.random()) * size
+    return pure_cost(epsilon), responses(epsilon, 1)
+
+
+def soft_pair(rng, size):
+    sigma, n = 40 * (0.5 + rng.random()) / size, int(rng.integers(1, 11))
+    return SoftVote(sigma).costs()(n), sigma / math.sqrt(2 * n)  # sensitivity sqrt(2) each
+
+
+def least_epsilon(pairs, delta):
+    """No more than the epsilon of the composition: every privacy loss is rounded down."""
+    from dp_accounting.pld import privacy_loss_distribution as pld
+
+    given = {"pessimistic_estimate": False, "value_discretization_interval": 1e-3}
+    steps = []
+    for pair in pairs:
+        if isinstance(pair, float):
+            steps.append(pld.from_gaussian_mechanism(pair, **given))
+        else:
+            there, back = (dict(enumerate(log_pmf)) for log_pmf in pair)
+            steps.append(pld.from_two_probability_mass_functions(there, back, **given))
+    return reduce(lambda one, other: one.compose(other), steps).get_epsilon_for_delta(delta)
+
+
+KINDS = [gnmax_pair, lnmax_pair, confident_pair, stable_pair, pure_pair, soft_pair]
+
+
+def test_random_sequences_of_fits_cost_no_more_than_the_ledger_says(tmp_path):
+    tightest = {}
+    for seed in range(50):
+        rng = np.random.default_rng(seed)
+        composition = ["renyi", "gaussian", "renyi", "pure", "renyi"][seed % 5]
+        epsilon = float(rng.choice([1.0, 4.0, 8.0]))
+        kinds = rng.choice([0, 1, 2, 3, 4, 5], size=rng.integers(1, 5), replace=False)
+        ledger = PrivacyLedger(tmp_path / str(seed), epsilon, composition=composition)
+        pairs, failures, refused, spent = [], 0.0, 0, 0.0
+        while len(pairs) < 40 and refused < 3:
+            size = epsilon * rng.choice([1.0, 3.0])
+            cost, pair = KINDS[rng.choice(kinds)](rng, size)
+            try:
+                ledger.record(SPENT, cost)
+            except ValueError:
+                refused += 1
+                assert ledger.epsilon_spent == spent
+                continue
+            pairs.append(pair)
+            failures += cost.delta
+            spent = ledger.epsilon_spent
+            assert spent <= epsilon
+        assert failures <= ledger.failure_probability
+        if pairs:
+            # with a probability of `failures` all is told, else the composition of the others
+            least = least_epsilon(pairs, (1e-5 - failures) / (1 - failures))
+            assert least <= spent
+            tightest[composition] = max(tightest.get(composition, 0.0), least / spent)
+    assert tightest["renyi"] > 0.8 and tightest["gaussian"] > 0.8 and tightest["pure"] > 0.6
+
+
+@pytest.mark.parametrize("composition", ["renyi", "gaussian", "pure"])
+def test_no_strategy_that_looks_at_what_was_released_gets_more_than_delta(tmp_path, composition):
+    # The largest probability of a loss that the guarantee does not cover, over all strategies:
+    # by the number of steps of each kind so far and the loss of what they released
+    epsilon, delta = 1.0, 0.05
+    steps = [(pure_cost(0.25), 0.25), (pure_cost(0.6), 0.6), (pure_cost(0.25, 0.005), 0.25)]
+    start = (0,) * len(steps)
+    ledgers = {start: None}
+
+    def after(taken):
+        """The ledger's answer: may a run end there?"""
+        if taken not in ledgers:
+            ledger = PrivacyLedger(
+                tmp_path / f"{composition} {taken}", epsilon, delta, composition=composition
+            )
+            costs = [cost for (cost, _), n in zip(steps, taken, strict=True) for _ in range(n)]
+            ledgers[taken] = recorded(ledger, costs) == len(costs)
+        return ledgers[taken]
+
+    known = {}
+
+    def worst(taken, net):
+        loss = sum(e * n for (_, e), n in zip(steps, net, strict=True))
+        if (taken, net) not in known:
+            best = max(0.0, 1 - math.exp(epsilon - loss))
+            for k, (cost, e) in enumerate(steps):
+                then = tuple(n + (j == k) for j, n in enumerate(taken))
+                if sum(then) <= 10 and after(then):
+                    true = 1 / (1 + math.exp(-e))
+                    up = tuple(n + (j == k) for j, n in enumerate(net))
+                    down = tuple(n - (j == k) for j, n in enumerate(net))
+                    value = true * worst(then, up) + (1 - true) * worst(then, down)
+                    best = max(best, cost.delta + (1 - cost.delta) * value)
+            known[taken, net] = best
+        return known[taken, net]
+
+    assert worst(start, start) <= delta
+    assert len(ledgers) > 5
+
+
+# --- ledger: which file -------------------------------------------------------------------------
+
+
+def test_what_a_ledger_is_cannot_be_set(path):
+    ledger = PrivacyLedger(path, epsilon=1.0)
+    for name, value in {
+        "epsilon": 50.0,
+        "delta": 0.5,
+        "path": path.with_name("other"),
+        "composition": "gaussian",
+        "failure_probability": 9e-6,
+    }.items():
+        with pytest.raises(AttributeError):
+            setattr(ledger, name, value)
+    assert (ledger.epsilon, ledger.delta, ledger.path) == (1.0, 1e-5, path)
+    ledger._budget = ledger._budget._replace(epsilon=50.0)
+    for act in (
+        lambda: fit_votes(ledger, GNMax(40.0), 5),
+        lambda: ledger.record(SPENT, COSTS(1)),
+        ledger.history,
+    ):
+        with pytest.raises(ValueError, match="is the ledger of epsilon=1, .*; got epsilon=50, "):
+            act()
+    assert PrivacyLedger(path, epsilon=1.0).epsilon_spent == 0.0
+
+
+REPLACED = "cannot be used as a ledger|is another ledger|is the ledger of epsilon=1, "
+
+
+@pytest.mark.parametrize("budget", [1.0, 100.0])
+def test_objects_refuse_a_file_that_replaced_theirs(path, budget):
+    ledger = PrivacyLedger(path, 100.0)
+    clf = PATEClassifier(GaussianNB(), aggregator=GNMax(40.0), n_queries=5, ledger=ledger)
+    kept = pickle.dumps(clf)
+    copied = clone(clf)
+    ledger.record(SPENT, COSTS(1))
+    path.unlink()
+    for there in (False, True):
+        if there:
+            new = PrivacyLedger(path, budget)
+        for model in (pickle.loads(kept), clf, copied, deepcopy(clf)):
+            with pytest.raises(ValueError, match=REPLACED):
+                model.fit_votes(VOTES, ROWS)
+            with pytest.raises(ValueError, match=REPLACED):
+                model.ledger.record(SPENT, COSTS(1))
+            with pytest.raises(ValueError, match=REPLACED):
+                model.ledger.check(SPENT, COSTS(1))
+            with pytest.raises(ValueError, match=REPLACED):
+                model.ledger.history()
+            assert path.exists() == there  # no new budget is made on the quiet
+    assert len(new.history()) == 0
+    new.record(SPENT, COSTS(1))
+
+
+def test_a_budget_that_was_changed_in_the_file_is_noticed(path):
+    for name, value in {"epsilon": 50.0, "composition": "'pure'", "failure_probability": 0}.items():
+        ledger = PrivacyLedger(path, epsilon=1.0)
+        with sqlite3.connect(path) as db:
+            db.execute(f"UPDATE budget SET {name} = {value}")
+        db.close()
+        with pytest.raises(ValueError, match=f"is the ledger of .*{name}=.*; got .*{name}="):
+            ledger.record(SPENT, COSTS(1))
+        path.unlink()
+
+
+ELSEWHERE = """
+import pickle, sys, warnings
+import numpy as np
+warnings.simplefilter("ignore")
+clf = pickle.load(open(sys.argv[1], "rb"))
+votes = np.tile([[70, 30], [30, 70]], (10, 1))
+clf.fit_votes(votes, np.arange(40.0).reshape(20, 2))
+"""
+
+
+def test_other_processes_are_on_the_same_file_and_refuse_another(path):
+    ledger = PrivacyLedger(path, epsilon=5.0)
+    clf = PATEClassifier(GaussianNB(), aggregator=GNMax(40.0), n_queries=5, ledger=ledger)
+    kept = path.with_name("classifier.pickle")
+    kept.write_bytes(pickle.dumps(clf))
+
+    def fit_elsewhere():
+        command = [sys.executable, "-c", ELSEWHERE, str(kept)]
+        return subprocess.run(command, capture_output=True, text=True, timeout=120)
+
+    run = fit_elsewhere()
+    assert run.returncode == 0, run.stderr
+    clone(clf).fit_votes(VOTES, ROWS)
+    deepcopy(clf).fit_votes(VOTES, ROWS)
+    assert len(ledger.history()) == 3
+    path.unlink()
+    new = PrivacyLedger(path, epsilon=5.0)
+    run = fit_elsewhere()
+    assert run.returncode and "is another ledger than the one this object was made with" in (
+        run.stderr
+    )
+    assert len(new.history()) == 0
+
+
+def test_entries_survive_a_power_cut(path):
+    with PrivacyLedger(path, epsilon=1.0)._transaction() as db:
+        assert db.execute("PRAGMA synchronous").fetchone() == (3,)  # EXTRA: the folder, too
 
 
 KILLED = """
@@ -1106,6 +1535,8 @@ def test_costs_that_give_budget_back_are_refused(path):
     for wrong in (-1.0, math.nan):
         with pytest.raises(ValueError, match="no negative parts and no NaN"):
             ledger.record(SPENT, replace(COSTS(1), pure=wrong))
+    with pytest.raises(ValueError, match="one Renyi cost for each of rdp.DEFAULT_ORDERS"):
+        ledger.record(SPENT, replace(COSTS(1), rdp=COSTS(1).rdp[:5]))
     assert len(ledger.history()) == 0
 
 

@@ -8,6 +8,7 @@ import pytest
 from conftest import divergences, moves
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy.stats import norm
 
 from sklearn_pate.aggregators import GNMax, LNMax
 from sklearn_pate.rdp import (
@@ -22,6 +23,7 @@ from sklearn_pate.rdp import (
     lnmax_gamma,
     lnmax_rdp,
     pure_rdp,
+    pure_to_gdp,
     rdp_to_epsilon,
     threshold_rdp,
 )
@@ -269,6 +271,42 @@ def test_gaussian_epsilon_agrees_with_the_pld_accountant():
     got = gdp_to_epsilon(math.sqrt(2 * n) / 40, 1e-5)
     assert got <= expected + 1e-9
     assert expected - got <= n * interval
+
+
+@pytest.mark.parametrize("epsilon", [1e-300, 1e-17, 1e-5, 0.1, 0.999, 1.0, 5.0, 40.0, 800.0, 1e6])
+def test_a_pure_step_is_gaussian_dp_by_mpmath(epsilon):
+    mu = pure_to_gdp(epsilon)
+    with mp.workdps(max(60, 30 - math.floor(math.log10(epsilon)))):
+        e, half = mp.mpf(epsilon), mp.mpf(mu) / 2
+        if epsilon < 100:
+            # log(Phi(mu / 2) / Phi(-mu / 2)) is epsilon at the exact mu, and grows with mu
+            def log_odds(h):
+                return mp.log1p(mp.erf(h / mp.sqrt(2))) - mp.log1p(-mp.erf(h / mp.sqrt(2)))
+        else:
+
+            def log_odds(h):
+                return mp.log(mp.ncdf(h)) - mp.log(mp.erfc(h / mp.sqrt(2)) / 2)
+
+        assert log_odds(half * (1 - mp.mpf("3e-12"))) < e <= log_odds(half)
+
+
+def test_trade_off_of_randomised_response_is_above_that_of_its_gaussian():
+    for epsilon in (0.01, 0.3, 1.0, 4.0, 10.0):
+        small = np.geomspace(1e-12, 0.5, 2000)
+        first = np.concatenate([small, 1 - small, [1 / (1 + math.exp(epsilon))]])
+        # least error of the second kind, at each of the first
+        response = np.maximum(1 - math.exp(epsilon) * first, math.exp(-epsilon) * (1 - first))
+        mu = pure_to_gdp(epsilon)
+        assert (norm.cdf(norm.isf(first) - mu) <= response * (1 + 1e-9)).all()
+        smaller = mu * (1 - 1e-6)
+        assert (norm.cdf(norm.isf(first) - smaller) > response * (1 + 1e-9)).any()
+
+
+def test_pure_to_gdp_at_its_ends_and_what_it_refuses():
+    assert pure_to_gdp(0) == 0.0 and pure_to_gdp(math.inf) == math.inf
+    for wrong in (-0.1, math.nan, "1", None):
+        with pytest.raises(ValueError, match="epsilon must be a number, at least 0; got"):
+            pure_to_gdp(wrong)
 
 
 @pytest.mark.parametrize("epsilon", [1e-3, 0.1, 1.0, 8.0, 50.0])

@@ -12,6 +12,7 @@ from ..rdp import (
     Facts,
     check_votes,
     pure_rdp,
+    pure_to_gdp,
 )
 from .base import Aggregator, check_calibrated
 
@@ -82,8 +83,12 @@ class StableArgmax(Aggregator):
         run = float(self.run_epsilon)
 
         def total(orders):
-            rdp = runs * pure_rdp(run, orders)
-            return Cost(rdp, math.inf, runs * run, self.failure_probability)
+            return Cost(
+                rdp=runs * pure_rdp(run, orders),
+                mu_squared=runs * pure_to_gdp(run) ** 2,
+                pure=runs * run,
+                delta=self.failure_probability,
+            )
 
         return Facts(total=total)
 

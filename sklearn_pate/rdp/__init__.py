@@ -28,7 +28,7 @@ from .checks import (
     check_positive,
     check_votes,
 )
-from .conversion import epsilon_by_order, gdp_mu, gdp_to_epsilon, rdp_to_epsilon
+from .conversion import epsilon_by_order, gdp_mu, gdp_to_epsilon, pure_to_gdp, rdp_to_epsilon
 from .discrete import DiscreteGaussian, DiscreteLaplace, DiscreteNoise
 from .exact import exact_rdp
 from .facts import Facts
@@ -87,6 +87,7 @@ __all__ = [
     "lnmax_gamma",
     "lnmax_rdp",
     "pure_rdp",
+    "pure_to_gdp",
     "query_cost",
     "query_steps",
     "rdp_to_epsilon",

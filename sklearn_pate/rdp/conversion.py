@@ -6,7 +6,7 @@ from numbers import Real
 
 import numpy as np
 from scipy.optimize import brentq
-from scipy.special import erfcx, log_ndtr, ndtr
+from scipy.special import erfcx, erfinv, log_ndtr, ndtr, ndtri_exp
 
 from .checks import check_delta, check_orders, check_positive
 
@@ -186,3 +186,41 @@ def gdp_mu(epsilon, delta):
     while gdp_to_epsilon(mu, delta) > epsilon:
         mu, step = mu * (1 - step), 2 * step
     return float(mu)
+
+
+def pure_to_gdp(epsilon):
+    """Smallest Gaussian-DP parameter of every (`epsilon`, 0)-differentially private step.
+
+    Parameters
+    ----------
+    epsilon : float
+        Pure privacy loss of the step, at least 0; inf for a step without a guarantee.
+
+    Returns
+    -------
+    float
+        ``mu = 2 * Phi^-1(e^epsilon / (1 + e^epsilon))``, rounded up by at most 1e-12 relative.
+
+    Notes
+    -----
+    Trade-off functions say how small the error of the second kind can be at each error of the
+    first (Dong, Roth, Su (2022), JRSS B). That of `epsilon`-DP is bounded below by randomised
+    response's: straight lines from (0, 1) to (k, k) to (1, 0) with ``k = 1 / (1 + e^epsilon)``.
+    That of `mu`-Gaussian DP is convex and goes through the same three points, as ``Phi(-mu / 2) =
+    k``, so it lies on or below those lines. A smaller `mu` would lie above (k, k).
+
+    Examples
+    --------
+    >>> from sklearn_pate.rdp import pure_to_gdp
+    >>> round(pure_to_gdp(1.0), 4)
+    1.232
+    """
+    if not isinstance(epsilon, Real) or not epsilon >= 0:
+        raise ValueError(f"epsilon must be a number, at least 0; got {epsilon!r}")
+    if epsilon == math.inf:
+        return math.inf
+    if epsilon < 1:  # Phi^-1(p) = sqrt(2) erfinv(2 p - 1), and 2 p - 1 = tanh(epsilon / 2)
+        half = math.sqrt(2) * erfinv(math.tanh(epsilon / 2))
+    else:  # from the logarithm of the tail, which is tiny
+        half = -ndtri_exp(-np.logaddexp(0.0, epsilon))
+    return float(2 * half * (1 + 1e-12))

@@ -15,7 +15,7 @@ from .checks import (
     check_positive,
     check_public,
 )
-from .conversion import epsilon_by_order, gdp_to_epsilon
+from .conversion import epsilon_by_order, gdp_to_epsilon, pure_to_gdp
 from .exact import Pairs, exact_rdp, round_up
 from .published import pure_rdp
 
@@ -423,10 +423,11 @@ def query_cost(aggregator, orders=DEFAULT_ORDERS, *, n_teachers=None, n_classes=
     0.1
     """
     public = {"n_teachers": n_teachers, "n_classes": n_classes}
+    pure = worst_case_pure(aggregator, **public)
     return Cost(
         rdp=worst_case_rdp(aggregator, orders, **public),
-        mu_squared=aggregator.facts().gdp_mu ** 2,
-        pure=worst_case_pure(aggregator, **public),
+        mu_squared=min(aggregator.facts().gdp_mu, pure_to_gdp(pure)) ** 2,
+        pure=pure,
     )
 
 
