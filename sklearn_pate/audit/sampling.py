@@ -78,7 +78,7 @@ def lower_bound(hits, other_hits, n, delta, confidence):
     hits, other_hits = np.asarray(hits, dtype=float), np.asarray(other_hits, dtype=float)
     alpha = 1 - confidence
     for_delta = _FOR_DELTA * alpha if delta else 0.0
-    some = hits > 0
+    some = hits > 1e-9  # expectations far below one bound nothing, and beta.ppf overflows
     own = np.where(some, hits, 1.0)
     t = np.where(some, beta.ppf(alpha - for_delta, own, other_hits + 1), 0.0)
     d = 0.0
@@ -101,3 +101,11 @@ def choose(first, second, scale, n, delta, confidence):
             best, swapped = values[k], swap
             event = np.isin(np.arange(len(order)), order[: k + 1])
     return event, swapped
+
+
+def pilot_bound(first, second, n, delta):
+    """What a few samples of a pair say of its epsilon, to compare pairs: no valid bound."""
+    counts = padded(first, second)
+    event, swapped = choose(*counts, 1, n, delta, 0.9)
+    hits = [side[event].sum() for side in counts[:: -1 if swapped else 1]]
+    return float(lower_bound(*hits, n, delta, 0.9))
