@@ -384,7 +384,7 @@ def test_a_function_without_noise_is_seen_with_ten_classes():
         lambda votes: lead(votes) > 1,  # honest at ties
         lambda votes: lead(votes) <= 1,  # honest but at ties
         lambda votes: votes.max(axis=1) < votes.sum(axis=1),  # honest at unanimity
-        lambda votes: votes.argmax(axis=1) == votes.shape[1] - 1,  # honest but for one class
+        lambda votes: votes.argmax(axis=1) == votes.shape[1] - 2,  # honest but for one class
     ],
 )
 @pytest.mark.parametrize("size", [(250, 2), (250, 10)], ids=str)
@@ -396,8 +396,8 @@ def test_a_sampler_that_lies_at_some_votes_is_seen(where, size):
 
 
 def test_a_lie_about_unanimity_alone_is_seen():
-    liar = Liar(0.0, lambda votes: votes.max(axis=1) == votes.sum(axis=1))
-    found = audit_aggregator(liar, n_teachers=50, n_classes=2, random_state=0)
+    liar = Liar(0.0, lambda votes: votes[:, 0] == votes.sum(axis=1))  # for one class
+    found = audit_aggregator(liar, n_teachers=100, n_classes=2, random_state=0)
     assert found.epsilon > 6 and found.contradicts is True
 
 
@@ -421,17 +421,34 @@ def test_samples_of_a_given_pair_are_compared_as_well():
     assert soft.contradicts is None  # continuous: nothing to compare with
 
 
+def test_a_function_may_state_its_distribution_as_well():
+    class Stated:
+        outcome_log_proba = staticmethod(GNMax(40.0).outcome_log_proba)
+
+        def __init__(self, sigma):
+            self.sampled = Liar(sigma)
+
+        def __call__(self, votes, rng):
+            return self.sampled.aggregate(votes, random_state=rng)
+
+    for sigma, lies in ((0.0, True), (40.0, False)):
+        found = audit_aggregator(Stated(sigma), n_teachers=50, n_classes=2, random_state=0)
+        assert found.contradicts is lies and (found.epsilon > 8) is lies
+
+
 def test_outcomes_that_are_not_stated_contradict():
     class Other(Liar):
         def outcome_log_proba(self, votes, student_proba=None):
             return GNMax(40.0).outcome_log_proba(votes)
 
         def aggregate(self, votes, student_proba=None, random_state=None):
-            return GNMax(40.0).aggregate(votes, random_state=random_state) + self.sigma
+            rng = np.random.default_rng(random_state)
+            labels = GNMax(40.0).aggregate(votes, random_state=rng)
+            return np.where(rng.random(len(labels)) < 0.01, self.sigma, labels)
 
-    for shift in (2, -1):  # a class that is none, and "no answer", which GNMax never gives
-        found = audit_aggregator(Other(shift), [250, 0], [249, 1], n_samples=100, random_state=0)
-        assert found.contradicts is True
+    for other in (2, -1):  # a class that is none, and "no answer", which GNMax never gives
+        found = audit_aggregator(Other(other), [13, 12], [12, 13], n_samples=1000, random_state=0)
+        assert found.contradicts is True and found.epsilon < 0.1
 
 
 def test_true_statements_are_contradicted_as_seldom_as_it_says():

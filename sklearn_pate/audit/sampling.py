@@ -41,20 +41,23 @@ def independent(aggregator):
     return steps is None or steps([1e12]) is not None  # at such an order costs take no search
 
 
+def draw(aggregator, rows, student_proba, rng):
+    """One outcome of each row of votes, by an aggregator or a function."""
+    aggregate = getattr(aggregator, "aggregate", None)
+    if aggregate is None:
+        return aggregator(rows, rng)
+    if student_proba is None:
+        return aggregate(rows, random_state=rng)
+    return aggregate(rows, np.tile(student_proba, (len(rows), 1)), random_state=rng)
+
+
 def sample(aggregator, histogram, n, student_proba, rng):
     """Counts of `n` outcomes of a histogram, that of "no answer" first."""
     total = np.zeros(len(histogram) + 1, dtype=np.int64)
     size = max(1, _CHUNK // len(histogram))
     for start in range(0, n, size):
         rows = np.tile(histogram, (min(size, n - start), 1))
-        draw = getattr(aggregator, "aggregate", None)
-        if draw is None:
-            labels = aggregator(rows, rng)
-        elif student_proba is None:
-            labels = draw(rows, random_state=rng)
-        else:
-            labels = draw(rows, np.tile(student_proba, (len(rows), 1)), random_state=rng)
-        labels = np.asarray(labels)
+        labels = np.asarray(draw(aggregator, rows, student_proba, rng))
         if labels.shape != (len(rows),) or labels.dtype.kind not in "iu" or labels.min() < -1:
             raise ValueError(
                 f"the mechanism must return {len(rows)} whole numbers, -1 for no answer; got shape "

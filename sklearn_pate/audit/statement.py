@@ -4,7 +4,7 @@ import numpy as np
 from scipy.stats import binom
 
 from ..rdp import check_log_proba
-from .sampling import pilot_bound, sample
+from .sampling import draw, pilot_bound, sample
 
 #: Samples of other histograms, as a part of those of the pair.
 TO_COMPARE = 0.1
@@ -40,9 +40,7 @@ def unstated(aggregator, student_proba):
     """The sampler alone, as a function: nothing that follows from it uses the statement."""
 
     def run(votes, rng):
-        if student_proba is None:
-            return aggregator.aggregate(votes, random_state=rng)
-        return aggregator.aggregate(votes, np.tile(student_proba, (len(votes), 1)), rng)
+        return draw(aggregator, votes, student_proba, rng)
 
     return run
 
