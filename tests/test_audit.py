@@ -16,6 +16,7 @@ from sklearn.neighbors import KNeighborsClassifier
 
 from sklearn_pate import PATEClassifier
 from sklearn_pate.aggregators import (
+    Aggregator,
     ConfidentGNMax,
     ExponentialNMax,
     GNMax,
@@ -329,6 +330,197 @@ def test_outcomes_need_not_be_classes():
         ValueError, match="must return 524288 whole numbers|must return [0-9]+ whole"
     ):
         audit_aggregator(lambda votes, rng: votes[:, 0] / 2, [5, 6], [6, 5])
+
+
+# --- mechanisms that sample something else than they state -------------------------------------
+
+
+class Liar(Aggregator):
+    """States GNMax(40); `sigma` where `where` is true of the votes, with a probability."""
+
+    def __init__(self, sigma=0.0, where=None, share=1.0):
+        self.sigma = sigma
+        self.where = where
+        self.share = share
+
+    def outcome_log_proba(self, votes, student_proba=None):
+        return GNMax(40.0).outcome_log_proba(votes)
+
+    def aggregate(self, votes, student_proba=None, random_state=None):
+        rng = np.random.default_rng(random_state)
+        votes = np.asarray(votes)
+        lies = np.ones(len(votes), dtype=bool) if self.where is None else self.where(votes)
+        lies &= rng.random(len(votes)) < self.share
+        sigma = np.where(lies, self.sigma, 40.0)
+        return (votes + sigma[:, None] * rng.normal(size=votes.shape)).argmax(axis=1)
+
+
+def lead(votes):
+    return np.diff(np.sort(votes, axis=1)[:, -2:])[:, 0]
+
+
+SIZES = [(10, 2), (50, 2), (250, 2), (10, 3), (250, 10), (1000, 3)]
+
+
+@pytest.mark.parametrize("sigma, least", [(0.0, 8), (1.0, 2.5)])
+@pytest.mark.parametrize("size", SIZES, ids=str)
+def test_a_sampler_without_the_noise_that_it_states_is_seen(size, sigma, least):
+    n_teachers, n_classes = size
+    given = {"n_teachers": n_teachers, "n_classes": n_classes, "random_state": 0}
+    found = audit_aggregator(Liar(sigma), **given)
+    assert found.epsilon > least and found.contradicts is True
+    assert "contradicts=True" in repr(found)
+    tie = np.zeros(n_classes, dtype=int)
+    tie[:2] = n_teachers // 2
+    found = audit_aggregator(Liar(sigma), tie, random_state=0)
+    np.testing.assert_array_equal(found.votes, tie)
+    assert found.epsilon > least - 1 and found.contradicts is True
+
+
+def test_a_function_without_noise_is_seen_with_ten_classes():
+    def argmax(votes, rng):
+        return votes.argmax(axis=1)
+
+    found = audit_aggregator(argmax, n_teachers=250, n_classes=10, random_state=0)
+    assert found.epsilon > 8 and found.contradicts is None
+
+
+@pytest.mark.parametrize(
+    "where",
+    [
+        lambda votes: lead(votes) > 1,  # honest at ties
+        lambda votes: lead(votes) <= 1,  # honest but at ties
+        lambda votes: votes.max(axis=1) < votes.sum(axis=1),  # honest at unanimity
+        lambda votes: votes.argmax(axis=1) == votes.shape[1] - 2,  # honest but for one class
+    ],
+)
+@pytest.mark.parametrize("size", [(250, 2), (250, 10)], ids=str)
+def test_a_sampler_that_lies_at_some_votes_is_seen(where, size):
+    found = audit_aggregator(
+        Liar(0.0, where), n_teachers=size[0], n_classes=size[1], random_state=0
+    )
+    assert found.epsilon > 7 and found.contradicts is True
+
+
+def test_a_lie_about_unanimity_alone_is_seen():
+    liar = Liar(0.0, lambda votes: votes[:, 0] == votes.sum(axis=1))  # for one class
+    found = audit_aggregator(liar, n_teachers=100, n_classes=2, random_state=0)
+    assert found.epsilon > 6 and found.contradicts is True
+
+
+@pytest.mark.parametrize("size", SIZES, ids=str)
+def test_half_the_noise_contradicts_the_statement_though_little_leaks(size):
+    given = {"n_teachers": size[0], "n_classes": size[1], "random_state": 0}
+    found = audit_aggregator(Liar(20.0), **given)
+    assert found.contradicts is True and found.epsilon < 0.22
+    found = audit_aggregator(Liar(40.0), **given)  # the truth
+    assert found.contradicts is False and found.epsilon < 0.11
+
+
+def test_samples_of_a_given_pair_are_compared_as_well():
+    pair = [150, 100], [149, 101]
+    assert audit_aggregator(Liar(36.0), *pair, random_state=0).contradicts is True
+    assert audit_aggregator(GNMax(40.0), *pair, random_state=0).contradicts is False
+    liar = Liar(0.0, share=0.05)
+    assert audit_aggregator(liar, *pair, random_state=0).contradicts is True
+    assert audit_aggregator(liar.aggregate, *pair, n_samples=100).contradicts is None
+    soft = audit_aggregator(SoftVote(5.0), *pair, n_samples=1000, random_state=0)
+    assert soft.contradicts is None  # continuous: nothing to compare with
+
+
+def test_a_function_may_state_its_distribution_as_well():
+    class Stated:
+        outcome_log_proba = staticmethod(GNMax(40.0).outcome_log_proba)
+
+        def __init__(self, sigma):
+            self.sampled = Liar(sigma)
+
+        def __call__(self, votes, rng):
+            return self.sampled.aggregate(votes, random_state=rng)
+
+    for sigma, lies in ((0.0, True), (40.0, False)):
+        found = audit_aggregator(Stated(sigma), n_teachers=50, n_classes=2, random_state=0)
+        assert found.contradicts is lies and (found.epsilon > 8) is lies
+
+
+def test_outcomes_that_are_not_stated_contradict():
+    class Other(Liar):
+        def outcome_log_proba(self, votes, student_proba=None):
+            return GNMax(40.0).outcome_log_proba(votes)
+
+        def aggregate(self, votes, student_proba=None, random_state=None):
+            rng = np.random.default_rng(random_state)
+            labels = GNMax(40.0).aggregate(votes, random_state=rng)
+            return np.where(rng.random(len(labels)) < 0.01, self.sigma, labels)
+
+    for other in (2, -1):  # a class that is none, and "no answer", which GNMax never gives
+        found = audit_aggregator(Other(other), [13, 12], [12, 13], n_samples=1000, random_state=0)
+        assert found.contradicts is True and found.epsilon < 0.1
+
+
+def test_true_statements_are_contradicted_as_seldom_as_it_says():
+    given = {"n_samples": 8000, "confidence": 0.8}
+    alarms = [
+        [
+            audit_aggregator(GNMax(5.0), n_teachers=30, n_classes=2, random_state=s, **given),
+            audit_aggregator(GNMax(5.0), [14, 13, 3], random_state=s, **given),
+            audit_aggregator(GNMax(5.0), [14, 13, 3], [13, 14, 3], random_state=s, **given),
+        ]
+        for s in range(60)
+    ]
+    for found in zip(*alarms, strict=True):
+        assert np.mean([f.contradicts for f in found]) <= 0.2 + 4 * math.sqrt(0.2 * 0.8 / 60)
+
+
+def test_a_bound_on_a_liar_is_wrong_as_seldom_as_it_says():
+    class Response(Liar):  # states GNMax(40), and is randomised response
+        def outcome_log_proba(self, votes, student_proba=None):
+            return GNMax(40.0).outcome_log_proba(votes)
+
+        def aggregate(self, votes, student_proba=None, random_state=None):
+            top = np.asarray(votes).argmax(axis=1)
+            rng = np.random.default_rng(random_state)
+            return np.where(rng.random(len(top)) < 0.75, top, 1 - top)
+
+    given = {"delta": 1e-12, "n_samples": 3000, "confidence": 0.8}
+    found = [
+        audit_aggregator(Response(), n_teachers=11, n_classes=2, random_state=seed, **given)
+        for seed in range(100)
+    ]
+    bounds = np.array([f.epsilon for f in found])
+    assert all(f.contradicts for f in found)
+    assert np.mean(bounds > math.log(3)) <= 0.2 + 4 * math.sqrt(0.2 * 0.8 / 100)
+    assert np.median(bounds) > 0.8
+
+
+def test_a_true_statement_is_the_guide_as_before():
+    # the pair is what the statement says, and other histograms take none of its samples
+    rows = []
+
+    class Counts(Liar):
+        def outcome_log_proba(self, votes, student_proba=None):
+            return GNMax(40.0).outcome_log_proba(votes)
+
+        def aggregate(self, votes, student_proba=None, random_state=None):
+            rows.append(len(votes))
+            return GNMax(40.0).aggregate(votes, random_state=random_state)
+
+    size = {"n_teachers": 250, "n_classes": 3}
+    found = audit_aggregator(Counts(), **size, random_state=0)
+    assert 2 * 200_000 < sum(rows) <= 2.2 * 200_000
+    pair = worst_pair(GNMax(40.0), **size, n_samples=200_000)
+    np.testing.assert_array_equal([found.votes, found.neighbour_votes], pair)
+    again = audit_aggregator(GNMax(40.0), *pair, random_state=0)
+    assert found.epsilon == again.epsilon > 0 and found.event == again.event
+    rng = np.random.Generator(np.random.RandomState(0)._bit_generator)  # cannot spawn another
+    assert audit_aggregator(Liar(), [5, 5], random_state=rng).epsilon > 8
+    few = audit_aggregator(GNMax(40.0), **size, n_samples=100, random_state=0)
+    assert few.epsilon == 0 and few.contradicts is False  # too few to look elsewhere
+
+
+def test_expected_hits_may_be_far_below_one():
+    found = audit_aggregator(GNMax(4.0), n_teachers=250, n_classes=3, random_state=0)
+    assert 0.5 < found.epsilon < 1.36
 
 
 # --- one-run audits ----------------------------------------------------------------------------

@@ -28,13 +28,12 @@ __all__ = ["LNMax", "ExponentialNMax", "GNMax"]
 class _NoisyArgmax(Aggregator):
     """The class with the largest count after independent noise on every count."""
 
-    @property
     @abstractmethod
     def _noise(self):
         """The noise on each count."""
 
     def _facts_of_noise(self):
-        noise = self._noise
+        noise = self._noise()
         if not isinstance(noise, Noise):  # with ties, which go to the lowest code
             return Facts(pure_epsilon=noise.pure_epsilon, exact=True)
         return Facts(
@@ -46,11 +45,11 @@ class _NoisyArgmax(Aggregator):
 
     def outcome_log_proba(self, votes, student_proba=None):
         """Log probability of each class; see `log_argmax` of the noise in `rdp`."""
-        return self._noise.log_argmax(check_votes(votes))
+        return self._noise().log_argmax(check_votes(votes))
 
     def aggregate(self, votes, student_proba=None, random_state=None):
         """Draw the released label of each query; see `Aggregator.aggregate`."""
-        noise, votes = self._noise, check_votes(votes)
+        noise, votes = self._noise(), check_votes(votes)
         noisy = votes + noise.sample(np.random.default_rng(random_state), votes.shape)
         return noisy.argmax(axis=1)
 
@@ -92,7 +91,6 @@ class LNMax(_NoisyArgmax):
         self.gamma = gamma
         self.noise = noise
 
-    @property
     def _noise(self):
         self._validate_params()
         check_calibrated(self, "gamma")
@@ -111,7 +109,7 @@ class LNMax(_NoisyArgmax):
 
     def published_rdp(self, votes, orders, student_proba=None, paid=None):
         """The 2017 paper's data-dependent bound, inf with discrete noise; see `rdp.lnmax_rdp`."""
-        if not isinstance(self._noise, Noise):
+        if not isinstance(self._noise(), Noise):
             return super().published_rdp(votes, orders)
         return lnmax_rdp(votes, self.gamma, orders)
 
@@ -151,7 +149,6 @@ class ExponentialNMax(_NoisyArgmax):
     def __init__(self, gamma=0.05):
         self.gamma = gamma
 
-    @property
     def _noise(self):
         self._validate_params()
         return Exponential(1 / float(self.gamma))
@@ -200,7 +197,6 @@ class GNMax(_NoisyArgmax):
         self.sigma = sigma
         self.noise = noise
 
-    @property
     def _noise(self):
         self._validate_params()
         check_calibrated(self, "sigma")
@@ -227,6 +223,6 @@ class GNMax(_NoisyArgmax):
 
     def published_rdp(self, votes, orders, student_proba=None, paid=None):
         """The 2018 paper's data-dependent bound, inf with discrete noise; see `rdp.gnmax_rdp`."""
-        if not isinstance(self._noise, Noise):
+        if not isinstance(self._noise(), Noise):
             return super().published_rdp(votes, orders)
         return gnmax_rdp(votes, self.sigma, orders)

@@ -79,17 +79,17 @@ class ImmutableArgmax(Aggregator):
         raised = self._raised(votes)
         if np.isinf(raised).any():
             return np.where(np.isinf(raised), 0.0, -np.inf)
-        return self._noise.log_argmax(raised)
+        return self._noise().log_argmax(raised)
 
     def aggregate(self, votes, student_proba=None, random_state=None):
         """Draw the released label of each query; see `Aggregator.aggregate`."""
         raised = self._raised(votes)
-        noise = self._noise.sample(np.random.default_rng(random_state), raised.shape)
+        noise = self._noise().sample(np.random.default_rng(random_state), raised.shape)
         return (raised + noise).argmax(axis=1)
 
     def facts(self):
         """Return its true cost: two counts change by up to ``1 + constant`` each."""
-        noise = self._noise
+        noise = self._noise()
 
         def rdp(orders, n_teachers, n_classes):
             if self.constant is None and n_classes is None:
@@ -141,7 +141,6 @@ class ImmutableArgmax(Aggregator):
             return gaussian_rdp(log_q, self.sigma, orders)
         return laplace_rdp(log_q, self.gamma, orders)
 
-    @property
     def _noise(self):
         self._validate_params()
         if (self.gamma is None) == (self.sigma is None):
@@ -161,7 +160,7 @@ class ImmutableArgmax(Aggregator):
         return self.sigma * math.sqrt(2 * math.log(2 * n_classes / self.failure_probability))
 
     def _raised(self, votes):
-        self._noise  # noqa: B018 - checks the parameters
+        self._noise()  # checks the parameters
         raised = check_votes(votes).astype(float)
         raised[np.arange(len(raised)), raised.argmax(axis=1)] += self._added(raised.shape[1])
         return raised

@@ -17,7 +17,11 @@ from .sampling import (
     padded,
     sample,
 )
-from .search import exact_epsilon, expected_counts, neighbours_of, objective, worst_pair
+from .search import best_of, check_size, exact_epsilon, pairs_of, search
+from .statement import compare, p_value, plain_pairs, stated_proba, unstated
+
+#: Pairs that are sampled again if samples contradict the statement.
+_RANKED = 30
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,6 +40,10 @@ class AuditResult:
         The pair that was told apart best.
     event : tuple of int
         The outcomes that tell them apart: labels, -1 for no answer.
+    contradicts : bool or None
+        Whether samples contradict the distribution that the mechanism states, its
+        `outcome_log_proba`, by which its privacy is accounted: then no claim about it counts,
+        however small `epsilon` is. None if it states none.
     """
 
     epsilon: float
@@ -45,6 +53,7 @@ class AuditResult:
     votes: np.ndarray = field(repr=False)  # they may be private
     neighbour_votes: np.ndarray = field(repr=False)
     event: tuple = field(repr=False)
+    contradicts: bool | None = None
 
 
 def audit_aggregator(
@@ -71,14 +80,17 @@ def audit_aggregator(
         Vote counts. None: `worst_pair` searches all histograms of `n_teachers` and `n_classes`.
     neighbour_votes : array-like of shape (n_classes,), default=None
         The same with one vote moved. None: of all moves the one that is told apart best, by the
-        mechanism's `outcome_log_proba` if it has one, else by a tenth of the samples for each.
+        mechanism's `outcome_log_proba` if it has one that samples do not contradict, else by a
+        tenth of the samples for each.
     n_teachers, n_classes : int, default=None
         Size of the histograms, if `votes` is None.
     delta : float, default=1e-5
         Failure probability of the guarantee that is tested, in [0, 1).
     n_samples : int, default=200_000
         Outcomes drawn of each histogram, on average: a tenth to choose the event, the rest to
-        bound it. They are drawn in parts, so memory does not grow.
+        bound it. They are drawn in parts, so memory does not grow. To choose the pair takes a
+        tenth more where the mechanism states its distribution; a search by samples takes several
+        times as many.
     confidence : float, default=1 - 1e-6
         Probability with which the bound holds. Of several audits one errs with at most the sum of
         ``1 - confidence``.
@@ -90,7 +102,8 @@ def audit_aggregator(
     Returns
     -------
     AuditResult
-        Its epsilon exceeds a true guarantee with probability at most ``1 - confidence``.
+        Its epsilon exceeds a true guarantee with probability at most ``1 - confidence``, and it
+        says that a true statement is contradicted with probability at most that.
 
     Raises
     ------
@@ -110,6 +123,15 @@ def audit_aggregator(
     1.5 in the width. The pair and the event are chosen by other samples, or by the mechanism's
     `outcome_log_proba` as long as those do not contradict it.
 
+    Is the statement true? Without `neighbour_votes`, samples are compared with it at histograms
+    that do not follow from it: ties, margins of 1 to 4 on both sides of them, unanimity, leads of
+    4, 8, 16, ..., for several classes; with `votes`, at these and their neighbours. Each count of
+    an outcome has a two-sided binomial test, and all of them together half of ``1 - confidence``.
+    The other half is for all samples of the pair. If they contradict the statement before the
+    pair is chosen, it is no guide: the mechanism is audited as a function that states nothing,
+    from the pairs that these samples tell apart best. If not, all is as if nobody had looked.
+    A lie at other histograms than these, or smaller than these samples can show, is not seen.
+
     Examples
     --------
     >>> from sklearn_pate.aggregators import GNMax, PluralityVote
@@ -121,6 +143,8 @@ def audit_aggregator(
     >>> found = audit_aggregator(PluralityVote(), n_teachers=10, n_classes=3, random_state=0)
     >>> found.epsilon > 8
     True
+    >>> found.contradicts
+    False
     """
     delta, rng = check_delta(delta), np.random.default_rng(random_state)
     if not isinstance(n_samples, Integral) or n_samples < 100:
@@ -131,33 +155,40 @@ def audit_aggregator(
             f"queries of {type(aggregator).__name__} share their noise, so rows that are drawn "
             "together are no independent samples; give a function that draws each row alone"
         )
-    if votes is None:
-        if n_teachers is None or n_classes is None or neighbour_votes is not None:
-            raise ValueError(
-                "without votes, give n_teachers and n_classes, and no neighbour_votes; got "
-                f"n_teachers={n_teachers!r}, n_classes={n_classes!r}"
-            )
-        votes, other = worst_pair(
-            aggregator,
-            n_teachers,
-            n_classes,
-            delta=delta,
-            n_samples=n_samples,
-            confidence=confidence,
-            student_proba=student_proba,
-            random_state=rng,
+    if votes is None and (n_teachers is None or n_classes is None or neighbour_votes is not None):
+        raise ValueError(
+            "without votes, give n_teachers and n_classes, and no neighbour_votes; got "
+            f"n_teachers={n_teachers!r}, n_classes={n_classes!r}"
         )
-    else:
+    alarm = (1 - confidence) / 2  # half for the pair itself, half for other histograms
+    contradicts = None
+    if neighbour_votes is not None:
         votes = check_votes([votes])[0]
-        if neighbour_votes is None:
-            neighbours = neighbours_of(votes)
-            value, _ = objective(
-                *(aggregator, delta, n_samples, confidence, student_proba, rng, len(votes), 0.1)
-            )
-            other = neighbours[np.argmax(value(np.tile(votes, (len(neighbours), 1)), neighbours))]
+        other = check_votes([neighbour_votes])[0]
+        check_neighbours(votes[None], other[None])
+    else:
+        # Draws of its own: if nothing is found, all else is as if nobody had looked
+        apart = _apart(rng)
+        if votes is None:
+            check_size(n_teachers, n_classes)
+            pairs = plain_pairs(int(n_teachers), int(n_classes), apart)
+            telling = pairs
         else:
-            other = check_votes([neighbour_votes])[0]
-            check_neighbours(votes[None], other[None])
+            pairs = pairs_of(check_votes([votes])[0])
+            between = (np.abs(pairs[1] - pairs[0]) * pairs[0]).sum(axis=1)
+            telling = pairs[:, np.argsort(-between, kind="stable")]  # large classes first
+        given = {"n_samples": n_samples, "delta": delta, "student_proba": student_proba}
+        contradicts, ranked = compare(aggregator, telling, alarm=alarm, rng=apart, **given)
+        if contradicts:  # the statement is no guide
+            aggregator = unstated(aggregator, student_proba)
+            given["student_proba"] = None
+            student_proba = None
+            pairs = ranked[:, :_RANKED]
+        given |= {"confidence": confidence, "rng": rng}
+        if votes is None:
+            votes, other = search(aggregator, int(n_teachers), int(n_classes), pairs, **given)
+        else:
+            votes, other = best_of(aggregator, pairs, **given)
 
     def counts(n):
         """Sampled outcomes of both histograms, `n` of each on average."""
@@ -173,14 +204,17 @@ def audit_aggregator(
     n = int(n_samples) - to_choose
     first, second = counts(to_choose)
     event, swapped = choose(first, second, n / to_choose, n, delta, confidence)
-    expected = expected_counts(aggregator, votes, other, n, student_proba)
-    if expected is not None:  # a better guide than samples, unless they contradict it
+    stated = stated_proba(aggregator, np.array([votes, other]), student_proba)
+    if stated is not None:  # a better guide than samples, unless they contradict it
         seen = [part[event].sum() for part in (first, second)[:: -1 if swapped else 1]]
-        stated = exact_epsilon(aggregator, votes, other, delta, student_proba=student_proba)
-        if lower_bound(*seen, to_choose, delta, confidence) <= stated:
-            event, swapped = choose(*expected, 1, n, delta, confidence)
+        exact = exact_epsilon(aggregator, votes, other, delta, student_proba=student_proba)
+        if lower_bound(*seen, to_choose, delta, confidence) <= exact:
+            event, swapped = choose(*(n * stated), 1, n, delta, confidence)
     *drawn, event = padded(*counts(n), event)
     hits, other_hits = (part[event].sum() for part in drawn[:: -1 if swapped else 1])
+    if stated is not None:
+        every = [sum(padded(*both)) for both in zip((first, second), drawn, strict=True)]
+        contradicts = bool(contradicts or p_value(every, stated) <= alarm)
     return AuditResult(
         epsilon=max(float(lower_bound(hits, other_hits, n, delta, confidence)), 0.0),
         delta=delta,
@@ -189,4 +223,13 @@ def audit_aggregator(
         votes=votes,
         neighbour_votes=other,
         event=tuple((np.flatnonzero(event) - 1).tolist()),
+        contradicts=contradicts,
     )
+
+
+def _apart(rng):
+    """A generator whose draws leave `rng` as it is, if it can have one."""
+    try:
+        return rng.spawn(1)[0]
+    except TypeError:  # seeded in its own way
+        return rng

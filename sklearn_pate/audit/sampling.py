@@ -41,20 +41,23 @@ def independent(aggregator):
     return steps is None or steps([1e12]) is not None  # at such an order costs take no search
 
 
+def draw(aggregator, rows, student_proba, rng):
+    """One outcome of each row of votes, by an aggregator or a function."""
+    aggregate = getattr(aggregator, "aggregate", None)
+    if aggregate is None:
+        return aggregator(rows, rng)
+    if student_proba is None:
+        return aggregate(rows, random_state=rng)
+    return aggregate(rows, np.tile(student_proba, (len(rows), 1)), random_state=rng)
+
+
 def sample(aggregator, histogram, n, student_proba, rng):
     """Counts of `n` outcomes of a histogram, that of "no answer" first."""
     total = np.zeros(len(histogram) + 1, dtype=np.int64)
     size = max(1, _CHUNK // len(histogram))
     for start in range(0, n, size):
         rows = np.tile(histogram, (min(size, n - start), 1))
-        draw = getattr(aggregator, "aggregate", None)
-        if draw is None:
-            labels = aggregator(rows, rng)
-        elif student_proba is None:
-            labels = draw(rows, random_state=rng)
-        else:
-            labels = draw(rows, np.tile(student_proba, (len(rows), 1)), random_state=rng)
-        labels = np.asarray(labels)
+        labels = np.asarray(draw(aggregator, rows, student_proba, rng))
         if labels.shape != (len(rows),) or labels.dtype.kind not in "iu" or labels.min() < -1:
             raise ValueError(
                 f"the mechanism must return {len(rows)} whole numbers, -1 for no answer; got shape "
@@ -78,7 +81,7 @@ def lower_bound(hits, other_hits, n, delta, confidence):
     hits, other_hits = np.asarray(hits, dtype=float), np.asarray(other_hits, dtype=float)
     alpha = 1 - confidence
     for_delta = _FOR_DELTA * alpha if delta else 0.0
-    some = hits > 0
+    some = hits > 1e-9  # expectations far below one bound nothing, and beta.ppf overflows
     own = np.where(some, hits, 1.0)
     t = np.where(some, beta.ppf(alpha - for_delta, own, other_hits + 1), 0.0)
     d = 0.0
@@ -101,3 +104,11 @@ def choose(first, second, scale, n, delta, confidence):
             best, swapped = values[k], swap
             event = np.isin(np.arange(len(order)), order[: k + 1])
     return event, swapped
+
+
+def pilot_bound(first, second, n, delta):
+    """What a few samples of a pair say of its epsilon, to compare pairs: no valid bound."""
+    counts = padded(first, second)
+    event, swapped = choose(*counts, 1, n, delta, 0.9)
+    hits = [side[event].sum() for side in counts[:: -1 if swapped else 1]]
+    return float(lower_bound(*hits, n, delta, 0.9))

@@ -5,17 +5,20 @@ from numbers import Integral
 
 import numpy as np
 
-from ..rdp import check_log_proba, check_votes
+from ..rdp import check_votes
 from .sampling import (
     TO_CHOOSE,
     check_confidence,
     check_delta,
     check_neighbours,
-    choose,
     lower_bound,
-    padded,
+    pilot_bound,
     sample,
 )
+from .statement import plain_pairs, stated_log_proba
+
+#: Pairs tried at once if each has to be sampled.
+_BY_SAMPLES = 40
 
 
 def exact_epsilon(aggregator, votes, neighbour_votes, delta=1e-5, *, student_proba=None):
@@ -71,9 +74,9 @@ def exact_epsilon(aggregator, votes, neighbour_votes, delta=1e-5, *, student_pro
 
 def worst_pair(
     aggregator,
+    *,
     n_teachers,
     n_classes,
-    *,
     delta=1e-5,
     n_samples=None,
     confidence=1 - 1e-6,
@@ -116,24 +119,47 @@ def worst_pair(
     --------
     >>> from sklearn_pate.aggregators import LNMax
     >>> from sklearn_pate.audit import worst_pair
-    >>> sorted(sorted(h.tolist()) for h in worst_pair(LNMax(0.05), 250, 2, delta=0))
+    >>> public = {"n_teachers": 250, "n_classes": 2}
+    >>> sorted(sorted(h.tolist()) for h in worst_pair(LNMax(0.05), **public, delta=0))
     [[0, 250], [1, 249]]
-    >>> votes, _ = worst_pair(LNMax(0.05), 250, 2, delta=0, n_samples=5_000_000)
+    >>> votes, _ = worst_pair(LNMax(0.05), **public, delta=0, n_samples=5_000_000)
     >>> 150 < max(votes.tolist()) < 170  # near a tie all outcomes are frequent
     True
     """
+    check_size(n_teachers, n_classes)
+    delta = check_delta(delta)
+    rng = np.random.default_rng(random_state)
+    pairs = plain_pairs(int(n_teachers), int(n_classes), rng)
+    how = {"delta": delta, "n_samples": n_samples, "confidence": confidence}
+    how |= {"student_proba": student_proba, "rng": rng}
+    return search(aggregator, int(n_teachers), int(n_classes), pairs, **how)
+
+
+def search(aggregator, n_teachers, n_classes, pairs, **how):
+    """`worst_pair`; pairs that have to be sampled begin with those given, in their order."""
+    value, most = _objective(aggregator, n_classes, **how)
+    first = pairs if most == _BY_SAMPLES else pairs[:, :0]
+    return _climb(value, n_teachers, n_classes, most, how["rng"], first)
+
+
+def best_of(aggregator, pairs, **how):
+    """The pair that is told apart best, of those given."""
+    value, _ = _objective(aggregator, pairs.shape[2], share=0.1, **how)
+    k = int(np.argmax(value(*pairs)))
+    return pairs[0, k], pairs[1, k]
+
+
+def pairs_of(votes):
+    """All pairs with a histogram."""
+    others = votes + _moves(len(votes))[votes[_moves(len(votes)).argmin(axis=1)] > 0]
+    return np.stack([np.tile(votes, (len(others), 1)), others])
+
+
+def check_size(n_teachers, n_classes):
+    """Refuse sizes of histograms that there are none of."""
     for name, value, least in (("n_teachers", n_teachers, 1), ("n_classes", n_classes, 2)):
         if not isinstance(value, Integral) or value < least:
             raise ValueError(f"{name} must be a whole number, at least {least}; got {value!r}")
-    delta, rng = check_delta(delta), np.random.default_rng(random_state)
-    value, most = objective(aggregator, delta, n_samples, confidence, student_proba, rng, n_classes)
-    return _climb(value, int(n_teachers), int(n_classes), most, rng)
-
-
-def _log_proba(aggregator, votes, student_proba):
-    proba = None if student_proba is None else np.tile(student_proba, (len(votes), 1))
-    given = () if proba is None else (proba,)
-    return check_log_proba(aggregator.outcome_log_proba(votes, *given), n_classes=votes.shape[1])
 
 
 def _events(log_p, log_q):
@@ -147,7 +173,7 @@ def _events(log_p, log_q):
 
 def _exact(aggregator, votes, others, delta, student_proba):
     """Exact epsilon of each pair."""
-    log_p, log_q = (_log_proba(aggregator, side, student_proba) for side in (votes, others))
+    log_p, log_q = (stated_log_proba(aggregator, side, student_proba) for side in (votes, others))
     worst = np.zeros(len(votes))
     log_delta = math.log(delta) if delta else -math.inf
     for pair in ((log_p, log_q), (log_q, log_p)):
@@ -161,41 +187,14 @@ def _exact(aggregator, votes, others, delta, student_proba):
     return worst
 
 
-def expected_counts(aggregator, votes, other, n, student_proba):
-    """Expected counts of outcomes as `sample` has them, None if the mechanism does not say."""
-    if not hasattr(aggregator, "outcome_log_proba"):
-        return None
-    try:
-        sides = np.exp(_log_proba(aggregator, np.array([votes, other]), student_proba))
-    except NotImplementedError:  # continuous outcomes
-        return None
-    m = len(votes)
-    refused = sides[:, m:] if sides.shape[1] > m else np.zeros((2, 1))
-    return n * np.hstack([refused, sides[:, :m]])
-
-
-def objective(aggregator, delta, n_samples, confidence, student_proba, rng, n_classes, share=0.01):
+def _objective(
+    aggregator, n_classes, *, delta, n_samples, confidence, student_proba, rng, share=0.01
+):
     """A function of pairs that is large where they are told apart, and how many to try at once."""
     check_confidence(confidence)
-    if hasattr(aggregator, "outcome_log_proba"):
-        if n_samples is None:
-            return lambda v, w: _exact(aggregator, v, w, delta, student_proba), 4000
-        n = int(n_samples * (1 - TO_CHOOSE))
-
-        def expected(votes, others):
-            log_p, log_q = (_log_proba(aggregator, side, student_proba) for side in (votes, others))
-            bounds = []
-            for pair in ((log_p, log_q), (log_q, log_p)):
-                hits, other_hits = (n * np.exp(side) for side in _events(*pair))
-                bounds.append(lower_bound(hits, other_hits, n, delta, confidence).max(axis=1))
-            return np.maximum(*bounds)
-
-        try:
-            expected(*(np.eye(n_classes, dtype=int)[:1], np.eye(n_classes, dtype=int)[1:2]))
-        except NotImplementedError:  # continuous outcomes
-            pass
-        else:
-            return expected, 4000
+    stated = _by_statement(aggregator, delta, n_samples, confidence, student_proba, n_classes)
+    if stated is not None:
+        return stated, 4000
     if n_samples is None:
         raise ValueError(
             "the mechanism has no outcome_log_proba to search by; give n_samples, and pairs are "
@@ -206,18 +205,35 @@ def objective(aggregator, delta, n_samples, confidence, student_proba, rng, n_cl
     def sampled(votes, others):
         values = []
         for pair in zip(votes, others, strict=True):
-            counts = padded(*(sample(aggregator, h, pilot, student_proba, rng) for h in pair))
-            event, swapped = choose(*counts, 1, pilot, delta, 0.9)
-            hits = [side[event].sum() for side in counts[:: -1 if swapped else 1]]
-            values.append(float(lower_bound(*hits, pilot, delta, 0.9)))
+            counts = [sample(aggregator, h, pilot, student_proba, rng) for h in pair]
+            values.append(pilot_bound(*counts, pilot, delta))
         return np.array(values)
 
-    return sampled, 40
+    return sampled, _BY_SAMPLES
 
 
-def neighbours_of(votes):
-    """All histograms with one vote moved."""
-    return votes + _moves(len(votes))[votes[_moves(len(votes)).argmin(axis=1)] > 0]
+def _by_statement(aggregator, delta, n_samples, confidence, student_proba, n_classes):
+    """Exact epsilon, or the bound expected from so many samples; None if nothing is stated."""
+    if not hasattr(aggregator, "outcome_log_proba"):
+        return None
+    if n_samples is None:
+        return lambda v, w: _exact(aggregator, v, w, delta, student_proba)
+    n = int(n_samples * (1 - TO_CHOOSE))
+
+    def expected(votes, others):
+        log_p, log_q = (stated_log_proba(aggregator, h, student_proba) for h in (votes, others))
+        bounds = []
+        for pair in ((log_p, log_q), (log_q, log_p)):
+            hits, other_hits = (n * np.exp(side) for side in _events(*pair))
+            bounds.append(lower_bound(hits, other_hits, n, delta, confidence).max(axis=1))
+        return np.maximum(*bounds)
+
+    one_vote = np.eye(n_classes, dtype=int)
+    try:
+        expected(one_vote[:1], one_vote[1:2])
+    except NotImplementedError:  # continuous outcomes
+        return None
+    return expected
 
 
 def _moves(n_classes):
@@ -240,22 +256,26 @@ def _starts(n_teachers, n_classes):
     return np.unique(rows, axis=0)
 
 
-def _climb(value, n_teachers, n_classes, most, rng):
-    """Best pair found from the best of the starts."""
+def _climb(value, n_teachers, n_classes, most, rng, first):
+    """Best pair found from the best of the starts, of which those in `first` are never left out."""
     moves = _moves(n_classes)
 
-    def best_of(votes, added):
+    def best_of(votes, added, n_first=0):
         fits = (votes >= 0).all(axis=1) & (votes + added >= 0).all(axis=1)
         votes, added = votes[fits], added[fits]
         if len(votes) > most:
-            kept = rng.choice(len(votes), most, replace=False)
+            n_first = min(n_first, most)
+            others = rng.choice(len(votes) - n_first, most - n_first, replace=False)
+            kept = np.append(np.arange(n_first), n_first + others)
             votes, added = votes[kept], added[kept]
         values = value(votes, votes + added)
         k = int(np.argmax(values))
         return values[k], votes[k], added[k]
 
     starts = _starts(n_teachers, n_classes)
-    best = best_of(np.repeat(starts, len(moves), axis=0), np.tile(moves, (len(starts), 1)))
+    votes = np.concatenate([first[0], np.repeat(starts, len(moves), axis=0)])
+    added = np.concatenate([first[1] - first[0], np.tile(moves, (len(starts), 1))])
+    best = best_of(votes, added, len(first[0]))
     step = max(1, n_teachers // 8)
     for _ in range(100):
         _, votes, added = best
