@@ -432,7 +432,7 @@ NAMES = [str(i) for i in range(8)]
 
 @pytest.mark.parametrize("n_jobs", [1, 2])
 def test_sites_vote_as_the_same_records_would_from_here(n_jobs):
-    want, _ = votes_of(DecisionTreeClassifier())
+    want, _ = votes_of(DecisionTreeClassifier(), names=NAMES)
     got, _ = votes_of(
         DecisionTreeClassifier(),
         X=Sites(load, NAMES),
