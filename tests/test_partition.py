@@ -885,3 +885,12 @@ def test_kept_votes_go_by_the_name(tmp_path, random_state):
         counts.append(clf.poll(X, Y, X_PUBLIC, groups=HOSPITAL).counts)
         assert Counted.fitted in ({n_trained} if random_state is None else {n_trained, 0})
     assert all(np.array_equal(each, counts[1]) for each in counts[1:])
+
+
+def test_text_says_what_a_column_would_have_been():
+    # a table that is read with one malformed value has text where it would have other types
+    text = ["2020-01-01", "2020-01-01 00:00:00+01:00", "1.0", "-07", "TRUE", "false"]
+    aware = INSTANT - datetime.timedelta(hours=1)
+    assert spelled(text) == [spelled_alone(v) for v in (DAY, aware, 1, -7, True, False)]
+    other = ["2020-13-01", "2020-01", "1.5", "1e5", "٣", "yes", "20200101x"]
+    assert spelled(other) == other
