@@ -80,7 +80,7 @@ from sklearn_pate.aggregators import GNMax
 from sklearn_pate.classifier.estimator import _streams
 from sklearn_pate.isolation import set_seeds
 from sklearn_pate.partition import assign_teachers
-from sklearn_pate.teachers import _fit_and_predict
+from sklearn_pate.teachers import _fit_and_predict, _seeds
 
 ROOT = Path(__file__).parents[1]
 N_RECORDS, N_FEATURES, N_TEACHERS, N_PUBLIC, SEED = 480, 6, 12, 30, 0
@@ -587,14 +587,13 @@ def polled_once(combination, changed):
         told = sum("take turns" in str(warning.message) for warning in heard)
         if told != BACKENDS[combination.backend].threads:
             raise RuntimeError(f"{told} warnings that teachers take turns")
-        return read_votes(folder, watched, counts)
+        names = np.unique(data.groups) if combination.partition == "predefined" else None
+        return read_votes(folder, watched, counts, names)
 
 
-def read_votes(folder, watched, counts):
+def read_votes(folder, watched, counts, names=None):
     """Return kind and votes by the teacher's number, if they add up to what was counted."""
-    # as in collect_votes
-    spawned = _streams(SEED)["teachers"].spawn(N_TEACHERS)
-    seeds = [int(sequence.generate_state(1)[0]) % 2**31 for sequence in spawned]
+    seeds = _seeds(_streams(SEED)["teachers"], N_TEACHERS, names)  # as in collect_votes
     numbers = {set_seeds(clone(watched), seed).random_state: i for i, seed in enumerate(seeds)}
     votes, total = {}, np.zeros(N_PUBLIC, dtype=int)
     for path in Path(folder).iterdir():

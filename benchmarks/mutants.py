@@ -36,7 +36,7 @@ class Fault(NamedTuple):
 
 
 FAULTS = [
-    # --- what a mechanism states -------------------------------------------------------------------
+    # --- what a mechanism states ------------------------------------------------------------------
     Fault(
         "facts-inherited-by-a-changed-subclass",
         "aggregators/base.py",

@@ -38,7 +38,13 @@ from .isolation import (
     silent,
     unfitted,
 )
-from .partition import assign_teachers, identifiers, keyed_digests
+from .partition import (
+    GroupPartition,
+    PredefinedPartition,
+    assign_teachers,
+    identifiers,
+    keyed_digests,
+)
 from .public import public_rows
 from .rdp import (
     DEFAULT_ORDERS,
@@ -650,7 +656,7 @@ class _PrivateSearch(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         codes, classes, _ = check_private(X, y, self.estimator.classes, None)
         y = classes[codes]
         if X_val is None and y_val is None:
-            train, judge = self._hold_out(X, codes, groups, seeds[1])
+            train, judge = self._hold_out(X, codes, groups, seeds[1], candidates)
             X, y, groups = (_take(given, train) for given in (X, y, groups))
         else:
             judge = self._public_judge(X_val, y_val, X_public)
@@ -754,7 +760,7 @@ class _PrivateSearch(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         mean = 5 * n_candidates if self.n_trials is None else self.n_trials
         return TrialCount(mean, self.distribution, self.eta)
 
-    def _hold_out(self, X, codes, groups, seed):
+    def _hold_out(self, X, codes, groups, seed, candidates=()):
         """Rows to train on, and a judge with the others: each record, or group, is in one part."""
         if self.scoring is not None:
             raise ValueError(
@@ -762,11 +768,14 @@ class _PrivateSearch(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
                 "score is a noisy number of right predictions. Give them, or scoring=None"
             )
         partition = self.estimator.partition
-        if not isinstance(partition, str):
+        if not isinstance(partition, str | PredefinedPartition):
             raise ValueError(
                 "with a partition of your own, how to hold out private rows is not known; give "
                 "public rows, X_val and y_val"
             )
+        names = getattr(partition, "names", None)
+        if names is not None:
+            partition.assign(len(codes), None, groups=groups)  # refuses names that are not listed
         units = None
         if groups is not None:
             partition, units = "hash", identifiers(groups, "groups")
@@ -788,6 +797,11 @@ class _PrivateSearch(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
             groups=groups,
             seed=dealt,
         ).teacher
+        if names is not None:  # a name that is held out, with or without records, has no teacher
+            of_names = GroupPartition().assign(len(names), n_parts, groups=names, seed=dealt)
+            trained = [name for name, k in zip(names, of_names, strict=True) if k > 0]
+            for _, estimator in candidates:
+                estimator.set_params(partition=PredefinedPartition(trained))
         train, held = np.flatnonzero(part > 0), np.flatnonzero(part == 0)
         if units is None:
             scored = np.random.default_rng(chosen).permutation(held)[:_MOST_SCORED, None]

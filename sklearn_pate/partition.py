@@ -9,7 +9,11 @@ array of one identifier per record (else None), `seed` a `numpy.random.SeedSeque
 import datetime
 import hashlib
 import re
-from numbers import Integral, Real
+import uuid
+from collections.abc import Mapping, Sequence, Set
+from dataclasses import dataclass
+from decimal import Decimal
+from numbers import Integral, Rational, Real
 from typing import NamedTuple
 
 import numpy as np
@@ -24,6 +28,7 @@ __all__ = [
     "assign_teachers",
     "identifiers",
     "keyed_digests",
+    "spelled_names",
 ]
 
 
@@ -88,24 +93,83 @@ class GroupPartition:
         return _keyed_hash(groups, n_teachers, seed, "groups")
 
 
+@dataclass(frozen=True)
 class PredefinedPartition:
-    """Each distinct value of `groups` is one teacher: one hospital, one teacher.
+    """Each name in `groups` is one teacher: one hospital, one teacher.
 
-    Any change of the records of one group changes one teacher. The set of group names is public
-    and fixed, so a group must not vanish; `n_teachers` is ignored.
+    Parameters
+    ----------
+    names : sequence, default=None
+        The names of all teachers, in their order: public, so never read them from the records. A
+        name without records has a teacher too, which votes for a fixed class; a record of a name
+        that is not here is refused. None reads the names from `groups`, in sorted order. Then no
+        name may appear or vanish: which names there are is not covered.
+
+    Attributes
+    ----------
+    names : tuple of str or None
+        As `identifiers` spells them.
+    adjacency : str
+        With names, any change of the records of one name, even of all of them; without, only one
+        that leaves it at least one record.
+
+    Raises
+    ------
+    ValueError
+        If `names` is no sequence of at least one name, or two are spelled alike.
+
+    Notes
+    -----
+    The number of teachers is that of names: `n_teachers` is ignored. A teacher's seed follows from
+    its name, its place in a list of classifiers and its vote without records from the position of
+    the name. So a name that is put at the end leaves all other teachers as they are.
+
+    Examples
+    --------
+    >>> from sklearn_pate.partition import PredefinedPartition
+    >>> PredefinedPartition(names=["north", "south"]).adjacency
+    'add, remove or change records of one named group, even all; the names are public'
+    >>> PredefinedPartition().adjacency
+    'add, remove or change records of one named group, which keeps at least one; no name joins'
     """
 
-    adjacency = "add, remove or change records of one named group; the set of names is public"
+    names: Sequence | None = None
 
-    def assign(self, n_records, n_teachers, *, index=None, groups=None, seed=None):
-        """Return the teacher of each record, an int array of shape (n_records,)."""
+    def __post_init__(self):
+        if self.names is not None:
+            object.__setattr__(self, "names", tuple(spelled_names(self.names)))
+
+    @property
+    def adjacency(self):
+        """The change of the data that reaches one teacher at most."""
+        if self.names is None:
+            return (
+                "add, remove or change records of one named group, which keeps at least one; "
+                "no name joins"
+            )
+        return "add, remove or change records of one named group, even all; the names are public"
+
+    def teachers(self, groups):
+        """Return the name of each teacher, a tuple of str."""
         if groups is None:
             raise ValueError(
                 'partition="predefined" needs groups=, one name per record that says which '
                 "teacher it belongs to"
             )
-        names = identifiers(groups, "groups")
-        return np.unique(names, return_inverse=True)[1]
+        if self.names is not None:
+            return self.names
+        return tuple(np.unique(identifiers(groups, "groups")).tolist())
+
+    def assign(self, n_records, n_teachers, *, index=None, groups=None, seed=None):
+        """Return the teacher of each record, an int array of shape (n_records,)."""
+        names = pd.Index(self.teachers(groups), dtype=object)
+        teacher = names.get_indexer(pd.Index(identifiers(groups, "groups"), dtype=object))
+        if (teacher < 0).any():
+            raise ValueError(
+                f"groups has a name that is not among the {len(names)} names of "
+                "PredefinedPartition; give it all names that may occur"
+            )
+        return teacher
 
 
 PARTITIONS = {
@@ -122,6 +186,7 @@ class Assignment(NamedTuple):
     n_teachers: int
     unit: str
     adjacency: str
+    names: tuple | None = None
 
 
 def assign_teachers(partition, n_records, n_teachers, *, unit, index=None, groups=None, seed=None):
@@ -136,7 +201,7 @@ def assign_teachers(partition, n_records, n_teachers, *, unit, index=None, group
     n_teachers : int
         Number of parts; ignored by "predefined".
     unit : {"record", "group"}
-        What the guarantee protects.
+        What the guarantee protects. With `groups` that the partition uses it is "group".
     index : pandas.Index of shape (n_records,), default=None
         Identifiers of the records, for "hash".
     groups : array-like of shape (n_records,), default=None
@@ -147,7 +212,8 @@ def assign_teachers(partition, n_records, n_teachers, *, unit, index=None, group
     Returns
     -------
     Assignment
-        `teacher` of shape (n_records,), `n_teachers`, `unit` and `adjacency`.
+        `teacher` of shape (n_records,), `n_teachers`, `unit`, `adjacency` and, where each teacher
+        has a name, a public one, `names`.
 
     Raises
     ------
@@ -178,7 +244,8 @@ def assign_teachers(partition, n_records, n_teachers, *, unit, index=None, group
             )
         by_group = groups is not None and partition != "predefined"
         partition = GroupPartition() if by_group else PARTITIONS[partition]()
-        unit = "group" if by_group else unit
+    if isinstance(partition, GroupPartition | PredefinedPartition):
+        unit = "group"
     seed = np.random.SeedSequence() if seed is None else seed
     if isinstance(partition, type) or not isinstance(getattr(partition, "adjacency", None), str):
         raise ValueError(
@@ -196,8 +263,10 @@ def assign_teachers(partition, n_records, n_teachers, *, unit, index=None, group
             f"partition.assign failed with {type(error).__name__}; its text is withheld, as it may "
             "quote identifiers"
         ) from None
+    names = None
     if isinstance(partition, PredefinedPartition):
-        n_teachers = int(teacher.max()) + 1
+        names = partition.teachers(groups)
+        n_teachers = len(names)
     if teacher.shape != (n_records,) or teacher.dtype.kind not in "iu":
         raise ValueError(
             f"partition.assign must return {n_records} whole numbers, one per record; "
@@ -213,7 +282,7 @@ def assign_teachers(partition, n_records, n_teachers, *, unit, index=None, group
             'unit="group" needs all records of a group with one teacher, and this partition '
             'splits groups; use partition="random" or "hash", which deal whole groups'
         )
-    return Assignment(teacher, n_teachers, unit, partition.adjacency)
+    return Assignment(teacher, n_teachers, unit, partition.adjacency, names)
 
 
 def _check_groups(groups, n_records):
@@ -227,40 +296,107 @@ def _check_groups(groups, n_records):
     return identifiers(groups, "groups")
 
 
+class _NoSpelling(ValueError):
+    """What an identifier is, if it has no one spelling: a text of ours, which quotes nothing."""
+
+
+#: A whole number, and a date with or without a time, as text.
+_WHOLE = re.compile(r"([+-]?)([0-9]+)(\.0*)?")
+_MOMENT = re.compile(
+    r"[0-9]{4}-[0-9]{2}-[0-9]{2}"
+    r"([T ][0-9]{2}(:[0-9]{2}(:[0-9]{2}(\.[0-9]{1,9})?)?)?(Z|[+-][0-9]{2}:?[0-9]{2})?)?"
+)
+_TRUTH = {"true": "1", "false": "0"}
+_UNITS = {"W", "D", "h", "m", "s", "ms", "us", "ns"}
+
+
 def _text(identifier):
-    """One spelling per identifier, whatever type the other identifiers impose on it."""
+    """One spelling per identifier, whatever type the other identifiers impose on it.
+
+    Spelling twice changes nothing. That some different ones are spelled alike is harmless: their
+    records go to one teacher.
+    """
     if isinstance(identifier, tuple):
         return "\x1f".join(_text(part) for part in identifier)
     if isinstance(identifier, bytes):
         identifier = identifier.decode("utf-8", "surrogateescape")
     if isinstance(identifier, str):
-        whole = re.fullmatch(r"([+-]?[0-9]+)(\.0*)?", identifier)
-        return str(int(whole[1])) if whole and len(identifier) < 1000 else identifier
-    if pd.isna(identifier):
-        raise ValueError("a missing value")
-    if isinstance(identifier, Integral | np.bool_):
-        return str(int(identifier))
-    if isinstance(identifier, Real):
-        # a float that is no exact whole number would be spelled by the precision of its array
-        if not abs(identifier) <= 2**53 or identifier != int(identifier):
-            raise ValueError("a number that is not whole")
-        return str(int(identifier))
-    if isinstance(identifier, datetime.date | np.datetime64):
-        return pd.Timestamp(identifier).isoformat()
+        return _spelled_text(str.__str__(identifier))
+    if pd.api.types.is_scalar(identifier) and pd.isna(identifier):
+        raise _NoSpelling("a missing value")
+    # before whole numbers: numpy's durations count as such
     if isinstance(identifier, datetime.timedelta | np.timedelta64):
+        _check_unit(identifier, _UNITS)
         return pd.Timedelta(identifier).isoformat()
+    if isinstance(identifier, datetime.date | np.datetime64):
+        _check_unit(identifier, _UNITS | {"Y", "M"})
+        return _moment(identifier)
+    if isinstance(identifier, Real | Decimal | np.bool_):
+        return str(_whole(identifier))
     if isinstance(identifier, pd.Interval):
         return "\x1f".join([_text(identifier.left), _text(identifier.right), identifier.closed])
-    return str(identifier)
+    if isinstance(identifier, pd.Period | uuid.UUID):
+        return _text(str(identifier))
+    # The text of any other object may be its address, or depend on more than its value
+    raise _NoSpelling(f"values that cannot be compared ({type(identifier).__name__})")
+
+
+def _spelled_text(text):
+    """Spell text as what it says: one malformed value makes text of a whole column."""
+    text = text.rstrip("\0")  # as numpy's arrays of text do
+    whole = _WHOLE.fullmatch(text)
+    if whole:
+        digits = whole[2].lstrip("0") or "0"
+        return f"-{digits}" if whole[1] == "-" and digits != "0" else digits
+    if _MOMENT.fullmatch(text):
+        try:
+            return _moment(text)
+        except ValueError:  # such as 30 February
+            return text
+    return _TRUTH.get(text.lower(), text)
+
+
+def _moment(identifier):
+    """A date and time; those with a time zone are instants, in UTC."""
+    stamp = pd.Timestamp(identifier)
+    return (stamp if stamp.tz is None else stamp.tz_convert("UTC")).isoformat()
+
+
+def _check_unit(identifier, units):
+    if hasattr(identifier, "dtype") and np.datetime_data(identifier.dtype)[0] not in units:
+        raise _NoSpelling("a date or duration of a unit that pandas does not have")
+
+
+def _whole(identifier):
+    """Return a number that is whole for sure as an int."""
+    if isinstance(identifier, Integral | np.bool_):
+        return int(identifier)
+    if isinstance(identifier, Rational):
+        exact = identifier.denominator == 1
+    elif isinstance(identifier, Decimal):
+        # an int of 10**9 digits would take all memory
+        exact = identifier.is_finite() and identifier.adjusted() < 1000
+    else:
+        # from here on floats are rounded, and which of them are floats depends on the others
+        digits = np.finfo(identifier).nmant if isinstance(identifier, np.floating) else 52
+        exact = abs(identifier) < 2 ** (min(digits, 52) + 1)
+    if not exact or identifier != int(identifier):
+        raise _NoSpelling("a number that is not whole, or too large to be exact")
+    return int(identifier)
 
 
 def identifiers(values, name):
     """Return the spelling of every identifier, an array of str.
 
+    It depends on the identifier alone: not on its type, nor on the dtype of its array, which
+    others may decide. So text that says a whole number, an ISO date or a truth value is spelled as
+    what it says (True is 1), and a date with a time zone by its instant.
+
     Parameters
     ----------
     values : array-like of shape (n_records,)
-        Text, whole numbers or dates.
+        Text, whole numbers, truth values, dates, durations, `pandas.Period`, `uuid.UUID`, or
+        tuples or intervals of these.
     name : str
         What to call them in an error.
 
@@ -268,19 +404,66 @@ def identifiers(values, name):
     -------
     ndarray of shape (n_records,), object
         Equal for equal identifiers, whatever their type.
+
+    Raises
+    ------
+    ValueError
+        For any other identifier, a missing value, a float that is not whole or too large to be
+        exact, and dates finer than nanoseconds; it quotes none.
     """
-    if isinstance(values, list | tuple):  # each keeps its own type
+    if isinstance(values, np.ma.MaskedArray):
+        rows = zip(values.data, np.ma.getmaskarray(values), strict=True)
+        values = [None if masked else value for value, masked in rows]
+    if not hasattr(values, "dtype"):  # each keeps its own type
         values = pd.Series(list(values), dtype=object)
     try:
+        if values.dtype == object and not _is_of_one_kind(values):
+            return np.array([_text(value) for value in values], dtype=object)
         codes, distinct = pd.factorize(values, use_na_sentinel=False)
+        if (codes < 0).any():  # some of Arrow's columns have the sentinel all the same
+            raise _NoSpelling("a missing value")
         spelled = [_text(value) for value in distinct]
-    except (TypeError, ValueError) as error:
-        problem = str(error) if str(error).startswith("a ") else "values that cannot be compared"
+    except Exception as error:  # the text of others may quote identifiers
+        own = isinstance(error, _NoSpelling)
+        problem = str(error) if own else "values that cannot be compared"
         raise ValueError(
             f"{name} has {problem}; every record needs an identifier that is text, a whole number "
             "or a date"
         ) from None
     return np.array(spelled, dtype=object)[codes]
+
+
+def _is_of_one_kind(values):
+    """Whether objects may be told apart by ==; dates in two time zones, for one, may not."""
+    return pd.api.types.infer_dtype(values, skipna=False) in ("string", "integer", "bytes")
+
+
+def spelled_names(names, name="names"):
+    """Return the spelling of public names, all different.
+
+    Parameters
+    ----------
+    names : sequence
+        At least one; no text, set or dict.
+    name : str, default="names"
+        What to call them in an error.
+
+    Returns
+    -------
+    list of str
+        As `identifiers` spells them.
+
+    Raises
+    ------
+    ValueError
+        If they are not that, or two are spelled alike.
+    """
+    several = hasattr(names, "__iter__") and not isinstance(names, str | bytes | Set | Mapping)
+    listed = list(names) if several else []
+    spelled = identifiers(listed, name).tolist()
+    if not spelled or len(set(spelled)) < len(spelled):
+        raise ValueError(f"{name} must be a sequence of distinct names, at least 1; got {names!r}")
+    return spelled
 
 
 def _keyed_hash(values, n_teachers, seed, name):

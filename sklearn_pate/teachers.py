@@ -8,7 +8,7 @@ import sys
 import tempfile
 import threading
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from dataclasses import KW_ONLY, dataclass
 from functools import partial
 from numbers import Integral
@@ -36,6 +36,7 @@ from .isolation import (
     silent,
     without_caches,
 )
+from .partition import keyed_digests, spelled_names
 
 __all__ = ["Sites", "Votes", "collect_votes", "digest", "kept_entropy", "private_memory"]
 
@@ -116,7 +117,10 @@ class Sites:
         teacher, once, and must be importable there. X has the columns of `X_public`; a site
         without rows is allowed.
     names : sequence of str
-        The sites, all different: public.
+        The sites, all different: public. Kept as a tuple of str. A teacher's seed follows from its
+        site's name, its place in a list of classifiers and its vote without records from the
+        position of the name. So a site that is put at the end leaves the others' teachers as they
+        are.
 
     Examples
     --------
@@ -141,9 +145,14 @@ class Sites:
         if not callable(self.load):
             raise ValueError(f"load must be callable, load(name) -> (X, y); got {self.load!r}")
         names = self.names
-        several = hasattr(names, "__len__") and not isinstance(names, str)
-        if not several or not len(names) or len({*map(str, names)}) < len(names):
-            raise ValueError(f"names must be a sequence of distinct names, at least 1; got {names}")
+        if isinstance(names, Iterable) and not isinstance(names, Sequence | Set | Mapping):
+            names = list(names)  # an array, an Index, or a generator, which can be read once
+        spelled = spelled_names(names)
+        # a tuple, because the number of sites is that of votes which one site may change
+        named = (
+            name if isinstance(name, str) else own for name, own in zip(names, spelled, strict=True)
+        )
+        object.__setattr__(self, "names", tuple(str.__str__(name) for name in named))
 
     def __repr__(self):
         return f"Sites({len(self.names)} names)"
@@ -194,6 +203,7 @@ def collect_votes(
     n_classes,
     sample_weight=None,
     seed=None,
+    names=None,
     n_jobs=None,
     classes=None,
     temperature=None,
@@ -227,7 +237,9 @@ def collect_votes(
     sample_weight : array-like of shape (n_samples,), default=None
         Cut with the partition; passed to the teachers whose ``fit`` takes it.
     seed : numpy.random.SeedSequence, default=None
-        Teacher `i`'s seed depends on this and `i` alone.
+        Teacher `i`'s seed depends on this and `i` alone; with `names`, on this and its name.
+    names : sequence of str of length n_teachers, default=None
+        Public names of the teachers. With `Sites` they are those of the sites.
     n_jobs : int, default=None
         As in joblib.
     classes : ndarray of shape (n_classes,), default=None
@@ -279,7 +291,9 @@ def collect_votes(
     for estimator in estimators:
         _check_callbacks(estimator)
     seed = np.random.SeedSequence() if seed is None else seed
-    seeds = [int(s.generate_state(1)[0]) % 2**31 for s in seed.spawn(n_teachers)]
+    if isinstance(X, Sites):
+        names = spelled_names(X.names)
+    seeds = _seeds(seed, n_teachers, names)
     takes_weight = [has_fit_parameter(e, "sample_weight") for e in estimators]
     if sample_weight is not None and not any(takes_weight):
         raise ValueError(
@@ -293,7 +307,7 @@ def collect_votes(
     config = get_config()
     memory, all_data = Memory(None) if memory is None else memory, None
     if memory.location is not None:  # what sites load is added where it is loaded
-        data = X.names if isinstance(X, Sites) else (X, codes, sample_weight, teacher), X_query
+        data = None if isinstance(X, Sites) else (X, codes, sample_weight, teacher), X_query
         all_data = digest(data, classes, estimators, n_classes, temperature, keep_teachers)
     batched, workers = _batched(estimators, X, X_query, timeout), effective_n_jobs(n_jobs)
     threads = max(cpu_count() // workers, 1) if workers > 1 and not batched else None
@@ -320,7 +334,7 @@ def collect_votes(
                 (n_classes, seeds[i], temperature, keep_teachers, threads, config, timeout),
                 home,
                 memory,
-                (all_data, i, seeds[i]),
+                (all_data, i if names is None else names[i], seeds[i]),
             )
 
     n_queries = _num_samples(X_query)
@@ -369,6 +383,13 @@ def collect_votes(
             stacklevel=5,
         )
     return votes if temperature is None else votes / _SHARES, teachers
+
+
+def _seeds(seed, n_teachers, names):
+    """Seed of each teacher: of its number or, if it has one, of its name alone."""
+    if names is None:
+        return [int(s.generate_state(1)[0]) % 2**31 for s in seed.spawn(n_teachers)]
+    return [int(number) % 2**31 for number in keyed_digests(names, seed)]
 
 
 def private_memory(memory):

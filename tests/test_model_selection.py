@@ -46,6 +46,7 @@ from sklearn_pate.model_selection import (
     PrivateGridSearchCV,
     PrivateRandomizedSearchCV,
 )
+from sklearn_pate.partition import PredefinedPartition
 from sklearn_pate.rdp import (
     DEFAULT_ORDERS,
     Cost,
@@ -1047,6 +1048,40 @@ def test_each_partition_holds_out_whole_units(partition, monkeypatch):
     monkeypatch.setattr("sklearn_pate.model_selection._MOST_SCORED", 20)
     found.fit(frame, y, public, groups=groups)
     assert found.privacy_spent_.adjacency == plan.spent.adjacency
+
+
+def test_public_names_are_held_out_with_their_teachers():
+    X, y, X_public = data(1600)
+    names = [f"p{i}" for i in range(60)]
+    groups = np.array(names)[np.arange(1600) % 50]  # the last ten have no records
+    params = {"n_teachers": 40, "classes": [0, 1], "epsilon": 4.0}
+    clf = PATEClassifier(GaussianNB(), partition=PredefinedPartition(names), **params)
+    found = search(clf=clf, epsilon=None, random_state=0)
+    by_text = search(clf=clone(clf).set_params(partition="predefined"), random_state=0)
+    candidate = clone(clf)
+    seeds = [np.random.SeedSequence(0) for _ in range(3)]
+    train, _ = found._hold_out(X, y, groups, seeds[0], [({}, candidate)])
+    assert np.array_equal(train, by_text._hold_out(X, y, groups, seeds[1])[0])
+    trained = candidate.partition.names
+    assert set(trained) >= set(groups[train]) and not set(trained) & set(np.delete(groups, train))
+    assert 30 < len(trained) < 60 and [name for name in names if name in trained] == [*trained]
+    found.fit(X, y, X_public, groups=groups)
+    assert 30 < found.best_estimator_.n_teachers_ < 60
+    assert "even all; the names are public" in found.privacy_spent_.adjacency
+    # a group whose records all leave: as many teachers, whether it is held out or not
+    numbers = []
+    for name in (None, groups[0], np.delete(groups, train)[0]):
+        rows = groups != name
+        less = search(clf=clf, epsilon=None, random_state=0)
+        less.fit(X[rows], y[rows], X_public, groups=groups[rows])
+        numbers.append(less.best_estimator_.n_teachers_)
+    assert numbers == [found.best_estimator_.n_teachers_] * 3
+    for name in (groups[train][0], np.delete(groups, train)[0]):
+        other = np.where(groups == name, "p99", groups)
+        with pytest.raises(ValueError, match="a name that is not among the 60"):
+            found._hold_out(X, y, other, seeds[2])
+    with pytest.raises(ValueError, match="needs groups="):
+        found.fit(X, y, X_public)
 
 
 class Perfect:

@@ -1,18 +1,33 @@
 """Each partition keeps its adjacency: the stated change of the data reaches one teacher at most."""
 
+import copy
+import datetime
+import enum
 import inspect
+import pickle
+import uuid
 import zlib
+import zoneinfo
+from dataclasses import FrozenInstanceError, replace
+from decimal import Decimal
+from fractions import Fraction
 
 import numpy as np
 import pandas as pd
 import pytest
+import sklearn
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.base import BaseEstimator, ClassifierMixin, clone
+from sklearn.model_selection import GridSearchCV
+from sklearn.naive_bayes import GaussianNB
+from sklearn.tree import DecisionTreeClassifier
 
+from sklearn_pate import PATEClassifier, PublicData
 from sklearn_pate import partition as partition_module
-from sklearn_pate.partition import assign_teachers
-from sklearn_pate.teachers import collect_votes
+from sklearn_pate.aggregators import GNMax
+from sklearn_pate.partition import PredefinedPartition, assign_teachers, identifiers
+from sklearn_pate.teachers import Sites, collect_votes
 
 SEED = np.random.SeedSequence(7)
 
@@ -234,7 +249,7 @@ def test_multi_index_rows_are_identifiers():
 def test_predefined_gives_each_named_group_its_teacher():
     hospitals = ["north", "south", "north", "east"]
     assignment = assign_teachers("predefined", 4, 100, unit="record", groups=hospitals)
-    assert assignment.n_teachers == 3 and assignment.unit == "record"
+    assert assignment.n_teachers == 3 and assignment.unit == "group"
     assert assignment.teacher[0] == assignment.teacher[2]
     assert np.unique(assignment.teacher).size == 3
 
@@ -482,3 +497,400 @@ def test_no_change_reaches_more_votes_than_the_adjacency_claims(kind):
             assert apart.sum(axis=1).max() <= 2 * most and apart.max() <= most
             moved += apart.any()
     assert moved > 0
+
+
+# --- one spelling per identifier -----------------------------------------------------------------
+
+ZONES = [zoneinfo.ZoneInfo(name) for name in ("UTC", "Europe/Berlin", "Asia/Kolkata")]
+DAY = datetime.datetime(2020, 1, 1)
+INSTANT = datetime.datetime(2020, 1, 1, tzinfo=ZONES[0])
+EXACT = 2**53
+#: Values that people use as identifiers, many of them equal to one another.
+VALUES = [
+    *(1, 1.0, True, False, 0, -0.0, "1", "01", "+1.0", "-0", "True", "false", b"1", b"x", "x", ""),
+    *(np.int8(1), np.uint64(1), np.float32(1), np.float16(3), np.bool_(True), np.str_("x"), "x\0"),
+    *(3, 2**63, EXACT - 1, EXACT + 1, float(EXACT - 1), -(2**70), "9" * 1200, Decimal("1.0")),
+    *(Decimal(2**70), Fraction(3, 1), Fraction(2**70), "\ud800", b"\xff", "a\x1fb", ("a", "b")),
+    *(DAY, DAY.date(), pd.Timestamp(DAY), np.datetime64("2020-01-01"), np.datetime64("2020")),
+    *(np.datetime64("2020-01-01T00:00:00.1", "ms"), pd.Timestamp("2020-01-01 00:00:00.100")),
+    *(pd.Timestamp("2020-01-01 00:00:00.000000001"), datetime.date(1, 1, 1), "2020-02-30"),
+    *("2020-01-01", "2020-01-01 00:00:00", "2020-01-01T00:00:00.000000000", "2020-01-01T01+01:00"),
+    *(INSTANT.astimezone(zone) for zone in ZONES),
+    *(pd.Timestamp(INSTANT).tz_convert(zone).as_unit("ms") for zone in ZONES),
+    *(datetime.timedelta(days=1), pd.Timedelta("1D"), np.timedelta64(1, "D")),
+    *(np.timedelta64(24, "h"), np.timedelta64(86_400, "s"), pd.Timedelta(1), 86_400),
+    *(pd.Period("2020-01-01", "D"), pd.Period("2020-01", "M"), pd.Period("2020", "Y"), "2020"),
+    *(pd.Interval(0, 1), pd.Interval(0.0, 1.0), pd.Interval(0, 1, closed="left")),
+    *(pd.Interval(pd.Timestamp(DAY), pd.Timestamp(DAY) + pd.Timedelta("1D")), uuid.UUID(int=5)),
+    *(str(uuid.UUID(int=5)), (1, "x"), (True, "x"), (1.0, b"x"), ("1", ("x",)), (INSTANT, 1)),
+    *((INSTANT.astimezone(ZONES[1]), 1), ()),
+]
+REFUSED = [
+    *(None, float("nan"), pd.NaT, pd.NA, np.datetime64("NaT"), Decimal("NaN"), (1, None), 0.5),
+    *(float(EXACT), np.float32(2**24), np.float16(2048), float("inf"), Decimal("0.5"), 1j),
+    *(Decimal("1e5000"), Decimal("Infinity"), Fraction(1, 2), np.timedelta64(1), object(), {1}),
+    *(frozenset([1]), {"a": 1}, [1], np.timedelta64(1, "M"), np.datetime64(1, "ps"), len),
+    *(pd.Interval(0.5, 1), np.array(1), enum.Enum("Colour", "red").red, datetime.time(1)),
+]
+
+
+def spelled_alone(value):
+    """Return the spelling of a value that has no others beside it; None if it is refused."""
+    try:
+        return identifiers([value], "x")[0]
+    except ValueError:
+        return None
+
+
+def spelled(values):
+    try:
+        return identifiers(values, "x").tolist()
+    except ValueError:
+        return None
+
+
+def equal(one, other):
+    """Whether Python takes two values for one; numpy compares durations with bare numbers."""
+    if isinstance(one, tuple) or isinstance(other, tuple):
+        same = type(one) is type(other) and len(one) == len(other)
+        return same and all(map(equal, one, other))
+    if isinstance(one, np.timedelta64) != isinstance(other, np.timedelta64):
+        durations = [isinstance(v, datetime.timedelta | np.timedelta64) for v in (one, other)]
+        if not all(durations):
+            return False
+    try:
+        with np.errstate(over="ignore"):
+            return bool(one == other)
+    except (OverflowError, TypeError):  # a large number and one of numpy
+        return False
+
+
+def masked(values):
+    return np.ma.MaskedArray(objects(values), mask=False)
+
+
+def objects(values):
+    array = np.empty(len(values), dtype=object)
+    array[:] = values
+    return array
+
+
+CONTAINERS = {
+    "list": list,
+    "tuple": tuple,
+    "objects": objects,
+    "masked": masked,
+    "Series": pd.Series,
+    "Series of objects": lambda values: pd.Series(values, dtype=object),
+    "nullable": lambda values: pd.Series(values).convert_dtypes(),
+    "Index": lambda values: pd.Index(values, tupleize_cols=False),
+    "pairs": lambda values: pd.MultiIndex.from_arrays([values, [0] * len(values)]),
+    "categorical": lambda values: pd.Categorical(objects(values)),
+    "categories": lambda values: pd.Series(values).astype("category"),
+    "array": np.array,
+}
+
+
+#: Those that make one of several values that are equal for numpy, or dates of durations.
+CONVERT = ("pairs", "categorical", "categories", "array")
+
+
+def made(container, values):
+    """Return values in a container; None if it cannot hold them, or makes other values of them."""
+    durations = [isinstance(value, np.timedelta64) for value in values]
+    if container in CONVERT and any(durations) and not all(durations):
+        return None  # numpy says that 24 hours are 24
+    if container == "nullable" and any(map(large, values)):
+        return None  # pandas rounds them to floats, and makes whole numbers of these
+    try:
+        given = CONTAINERS[container](values)
+    except Exception:  # of numpy and pandas, for some mixtures
+        return None
+    if container == "array":
+        kept = isinstance(given, np.ndarray) and given.ndim == 1
+        return given if kept and given.dtype.kind not in "USmV" else None
+    return given
+
+
+def test_equal_identifiers_are_spelled_alike():
+    spellings = [spelled_alone(value) for value in VALUES]
+    assert None not in spellings
+    for one, text in zip(VALUES, spellings, strict=True):
+        assert type(text) is str and identifiers([text], "x")[0] == text
+        for other, other_text in zip(VALUES, spellings, strict=True):
+            assert text == other_text or not equal(one, other), (one, other)
+    assert len(set(spellings)) > 28  # what differs is, with few exceptions, spelled apart
+
+
+@pytest.mark.parametrize("container", CONTAINERS)
+@settings(max_examples=300, deadline=None)
+@given(chosen=st.lists(st.sampled_from(range(len(VALUES))), min_size=1, max_size=6))
+def test_a_spelling_depends_on_nothing_beside_the_identifier(container, chosen):
+    values = [VALUES[i] for i in chosen]
+    given_ = made(container, values)
+    if given_ is None:
+        return
+    found = spelled(given_)
+    expected = [spelled_alone((v, 0) if container == "pairs" else v) for v in values]
+    # what was rounded to a float before it came here is refused, never spelled as another
+    assert found == expected or (found is None and any(map(large, values))), values
+
+
+def large(value):
+    return isinstance(value, int) and abs(value) >= EXACT
+
+
+@pytest.mark.parametrize("container", CONTAINERS)
+@settings(max_examples=300, deadline=None)
+@given(chosen=st.lists(st.sampled_from(range(len(VALUES))), min_size=2, max_size=6))
+def test_a_row_that_leaves_does_not_rename_the_others(container, chosen):
+    values = [VALUES[i] for i in chosen]
+    before, after = made(container, values), made(container, values[1:])
+    if before is None or after is None:
+        return
+    before, after = spelled(before), spelled(after)
+    assert None in (before, after) or before[1:] == after, values
+
+
+@pytest.mark.parametrize("value", REFUSED, ids=lambda value: f"{type(value).__name__}")
+@pytest.mark.parametrize("others", [[], ["x"], [1], [DAY], [INSTANT]], ids=str)
+def test_what_has_no_one_spelling_is_refused_whatever_is_beside_it(value, others):
+    for values in ([value, *others], objects([value, *others]), [*others, value]):
+        with pytest.raises(ValueError, match="^x has .*; every record needs") as caught:
+            identifiers(values, "x")
+        assert "0x" not in str(caught.value)
+
+
+def test_rows_that_are_masked_are_missing():
+    with pytest.raises(ValueError, match="missing"):
+        identifiers(np.ma.MaskedArray([1, 2], mask=[True, False]), "x")
+
+
+@pytest.mark.parametrize(
+    ("dtype", "values"),
+    [
+        ("int64", [1, 2]),
+        ("double", [1.0, 2.0]),
+        ("string", ["1", "x"]),
+        ("large_binary", [b"1", b"x"]),
+        ("bool", [True, False]),
+        ("date32", [DAY.date(), datetime.date(1, 1, 1)]),
+        ("timestamp ms", [DAY, DAY + datetime.timedelta(1)]),
+        ("timestamp zone", [INSTANT, INSTANT + datetime.timedelta(1)]),
+        ("duration", [datetime.timedelta(1), datetime.timedelta(2)]),
+        ("decimal", [Decimal("1.0"), Decimal("2.0")]),
+        ("dictionary", ["1", "x"]),
+    ],
+)
+def test_arrow_spells_as_python_does(dtype, values):
+    pa = pytest.importorskip("pyarrow", reason="needs pyarrow")
+    special = {
+        "timestamp ms": lambda: pa.timestamp("ms"),
+        "timestamp zone": lambda: pa.timestamp("us", "Europe/Berlin"),
+        "duration": lambda: pa.duration("ms"),
+        "decimal": lambda: pa.decimal128(5, 1),
+        "dictionary": lambda: pa.dictionary(pa.int8(), pa.string()),
+        "double": pa.float64,
+        "bool": pa.bool_,
+    }
+    kind = special.get(dtype, getattr(pa, dtype, None))()
+    column = pd.Series(values, dtype=pd.ArrowDtype(kind))
+    assert spelled(column) == [spelled_alone(value) for value in values]
+    assert spelled(pd.Series([*values, None], dtype=pd.ArrowDtype(kind))) is None
+
+
+@pytest.mark.parametrize(
+    ("rows", "row"),
+    [
+        ([INSTANT.astimezone(ZONES[1])] * 3, INSTANT),
+        ([True, True, False], "x"),
+        ([np.timedelta64(1, "D")] * 3, "x"),
+        ([np.timedelta64(1, "D")] * 3, np.timedelta64(1, "ns")),
+        ([EXACT + 1] * 3, 1.0),
+    ],
+)
+@pytest.mark.parametrize("make", [list, pd.Series, pd.Index, np.array])
+def test_one_row_does_not_move_its_group(rows, row, make):
+    """The row comes first, so that arrays take their dtype, or a group its spelling, from it."""
+    whole, rest = made_by(make, [row, *rows]), made_by(make, rows)
+    if whole is None or rest is None:  # refused, or text already
+        return
+    teachers = [
+        assign_teachers("random", len(given), 10**6, unit="record", groups=given, seed=SEED).teacher
+        for given in (whole, rest)
+    ]
+    assert teachers[0][1:].tolist() == teachers[1].tolist()
+
+
+def made_by(make, values):
+    given = make(values)
+    if make is np.array and given.dtype.kind in "U" and not isinstance(values[1], bool):
+        return None
+    return None if spelled(given) is None else given
+
+
+# --- public names of teachers --------------------------------------------------------------------
+
+
+HOSPITALS = [f"hospital {i:02}" for i in range(12)]
+HOSPITAL = np.array(HOSPITALS)[np.arange(600) % 12]
+RNG = np.random.default_rng(0)
+X, X_PUBLIC = RNG.normal(size=(600, 4)), RNG.normal(size=(60, 4))
+Y = (X[:, 0] + X[:, 1] > 0).astype(int)
+
+
+def with_names(names=HOSPITALS, **params):
+    """Return a classifier whose teachers draw, so that their votes tell their seeds."""
+    given_ = {"aggregator": GNMax(3.0), "epsilon": None, "classes": [0, 1], "random_state": 0}
+    given_ |= {"student": GaussianNB(), "keep_teachers": True, "n_queries": 60}
+    partition = names if isinstance(names, str) else PredefinedPartition(names=names)
+    teacher = DecisionTreeClassifier(splitter="random", max_features=1)
+    return PATEClassifier(teacher, partition=partition, **(given_ | params))
+
+
+def votes_by_name(clf, names, rows=slice(None)):
+    """Return the votes of each teacher's own, by name; those of a fixed rule have none."""
+    clf.fit(X[rows], Y[rows], X_PUBLIC, groups=HOSPITAL[rows])
+    teachers = zip(names, clf.curator_.teachers, strict=True)
+    return {name: t and t.predict(X_PUBLIC).tolist() for name, t in teachers}
+
+
+@pytest.mark.parametrize("name", [HOSPITALS[0], HOSPITALS[5], HOSPITALS[11]])
+def test_all_records_of_a_name_leave_and_one_teacher_moves(name):
+    clf, less = with_names(), with_names()
+    before = votes_by_name(clf, HOSPITALS)
+    after = votes_by_name(less, HOSPITALS, HOSPITAL != name)
+    assert clf.n_teachers_ == less.n_teachers_ == 12
+    assert [n for n in HOSPITALS if before[n] != after[n]] == [name] and after[name] is None
+    given_ = [(X[r], Y[r], X_PUBLIC, HOSPITAL[r]) for r in (slice(None), HOSPITAL != name)]
+    counts = [clf.poll(*data, groups=groups).counts for *data, groups in given_]
+    moved = np.abs(counts[0] - counts[1])
+    assert 0 < moved.sum() and moved.max() <= 1
+    spent = [model.privacy_spent_ for model in (clf, less)]
+    assert replace(spent[0], n_answered=0) == replace(spent[1], n_answered=0)
+    assert spent[0].unit == "group" and "one named group, even all" in spent[0].adjacency
+    assert "names are public" in spent[0].summary()
+
+
+@pytest.mark.parametrize("names", [HOSPITALS, "predefined"], ids=["given", "read"])
+def test_another_name_leaves_the_teachers_of_others_as_they_are(names):
+    rows, others = HOSPITAL != HOSPITALS[0], HOSPITALS[1:]
+    whole = votes_by_name(with_names(names), HOSPITALS)
+    without = votes_by_name(with_names(names if names == "predefined" else others), others, rows)
+    assert {name: whole[name] for name in others} == without
+    assert len({tuple(votes) for votes in whole.values()}) == 12
+
+
+def test_sites_have_the_teachers_of_the_same_names():
+    def load(name):
+        return X[HOSPITAL == name], Y[HOSPITAL == name]
+
+    clf = with_names(keep_teachers=False)
+    here = clf.poll(X, Y, X_PUBLIC, groups=HOSPITAL)
+    sites = clf.poll(Sites(load, HOSPITALS), None, X_PUBLIC)
+    assert np.array_equal(here.counts, sites.counts)
+    assert (here.unit, here.adjacency) == (sites.unit, sites.adjacency)
+    fewer = clf.poll(Sites(load, HOSPITALS[1:]), None, X_PUBLIC)
+    gone = here.counts - fewer.counts
+    assert (gone.sum(axis=1) == 1).all() and gone.min() == 0
+
+
+def test_without_names_the_adjacency_says_that_a_name_must_stay():
+    spent = [
+        with_names(partition).fit(X, Y, X_PUBLIC, groups=HOSPITAL).privacy_spent_
+        for partition in ("predefined", None)
+    ]
+    assert spent[0] == spent[1] and spent[0].unit == "group"
+    assert "keeps at least one; no name joins" in spent[0].adjacency
+    assert "Each record is protected by itself" not in spent[0].summary()
+
+
+def test_a_record_of_a_name_that_is_not_listed_is_refused_and_not_quoted():
+    with pytest.raises(ValueError, match="groups has a name that is not among the 11") as caught:
+        with_names(HOSPITALS[1:]).fit(X, Y, X_PUBLIC, groups=HOSPITAL)
+    assert "hospital" not in str(caught.value)
+    with pytest.raises(ValueError, match="needs groups="):
+        with_names().fit(X, Y, X_PUBLIC)
+
+
+@pytest.mark.parametrize(
+    ("names", "message"),
+    [
+        ([], "distinct names, at least 1"),
+        (["a", "a"], "distinct names"),
+        (["1", 1.0], "distinct names"),
+        ("ab", "distinct names"),
+        ({"a", "b"}, "distinct names"),
+        ({"a": 1}, "distinct names"),
+        (5, "distinct names"),
+        (["a", None], "missing value"),
+        ([object()], "cannot be compared"),
+    ],
+)
+def test_names_that_cannot_be_told_apart_are_refused(names, message):
+    for make in (PredefinedPartition, lambda names: Sites(len, names)):
+        with pytest.raises(ValueError, match=message):
+            make(names)
+
+
+@pytest.mark.parametrize("make", [list, tuple, np.array, pd.Index, pd.Series, iter])
+def test_names_are_kept_as_a_tuple_that_cannot_change(make):
+    given_ = make(["b", "a", "01"])
+    partition = PredefinedPartition(given_)
+    assert partition.names == ("b", "a", "1") and [*map(type, partition.names)] == [str] * 3
+    with pytest.raises(FrozenInstanceError):
+        partition.names = ("c",)
+    for copied in (copy.deepcopy, lambda p: pickle.loads(pickle.dumps(p))):
+        assert copied(partition) == partition
+    clf = clone(PATEClassifier(partition=partition))
+    assert clf.get_params()["partition"] == partition
+    assert repr(partition) == "PredefinedPartition(names=('b', 'a', '1'))"
+
+
+def test_a_grid_search_keeps_the_names():
+    clf = with_names(keep_teachers=False, random_state=None)
+    grid = {"partition": [clf.partition, PredefinedPartition(HOSPITALS[::-1])]}
+    with sklearn.config_context(enable_metadata_routing=True):
+        found = GridSearchCV(clf, grid, cv=2)
+        found.fit(X, Y, X_public=PublicData(X_PUBLIC), groups=HOSPITAL)
+    assert found.best_estimator_.n_teachers_ == 12
+    assert found.best_params_["partition"] in grid["partition"]
+
+
+class Counted(GaussianNB):
+    fitted = 0
+
+    def fit(self, X, y):
+        Counted.fitted += 1
+        return super().fit(X, y)
+
+
+@pytest.mark.parametrize("random_state", [0, None])
+def test_kept_votes_go_by_the_name(tmp_path, random_state):
+    def load(name):
+        return X[HOSPITAL == name], Y[HOSPITAL == name]
+
+    clf = with_names(keep_teachers=False, memory=tmp_path, random_state=random_state)
+    clf.set_params(base_estimator=Counted())
+    trained = []
+    counts = []
+    for names in (HOSPITALS[1:], HOSPITALS, HOSPITALS[::-1]):
+        Counted.fitted = 0
+        counts.append(clf.poll(Sites(load, names), None, X_PUBLIC).counts)
+        trained.append(Counted.fitted)
+    assert trained == [11, 1, 0] and np.array_equal(counts[1], counts[2])
+    for partition, n_trained in ((clf.partition, 12), (clf.partition, 0), ("predefined", 12)):
+        Counted.fitted = 0
+        clf.set_params(partition=partition)
+        counts.append(clf.poll(X, Y, X_PUBLIC, groups=HOSPITAL).counts)
+        assert Counted.fitted in ({n_trained} if random_state is None else {n_trained, 0})
+    assert all(np.array_equal(each, counts[1]) for each in counts[1:])
+
+
+def test_text_says_what_a_column_would_have_been():
+    # a table that is read with one malformed value has text where it would have other types
+    text = ["2020-01-01", "2020-01-01 00:00:00+01:00", "1.0", "-07", "TRUE", "false"]
+    aware = INSTANT - datetime.timedelta(hours=1)
+    assert spelled(text) == [spelled_alone(v) for v in (DAY, aware, 1, -7, True, False)]
+    other = ["2020-13-01", "2020-01", "1.5", "1e5", "٣", "yes", "20200101x"]
+    assert spelled(other) == other

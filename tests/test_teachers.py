@@ -7,6 +7,7 @@ import threading
 import time
 import traceback
 import warnings
+from dataclasses import FrozenInstanceError
 
 import joblib
 import numpy as np
@@ -432,7 +433,7 @@ NAMES = [str(i) for i in range(8)]
 
 @pytest.mark.parametrize("n_jobs", [1, 2])
 def test_sites_vote_as_the_same_records_would_from_here(n_jobs):
-    want, _ = votes_of(DecisionTreeClassifier())
+    want, _ = votes_of(DecisionTreeClassifier(), names=NAMES)
     got, _ = votes_of(
         DecisionTreeClassifier(),
         X=Sites(load, NAMES),
@@ -479,6 +480,21 @@ def test_sites_with_wrong_data_fail_and_give_nothing_away(change):
     with pytest.raises(TeacherError, match="teacher 0 failed") as caught:
         fit_sites(lambda name: change(*load(name)), X_public=X_public)
     assert SECRET not in "".join(traceback.format_exception(caught.value))
+
+
+@pytest.mark.parametrize("make", [list, tuple, np.array, pd.Index, pd.Series, iter])
+def test_sites_cannot_change_after_they_are_checked(make):
+    names = make(["2", "0", "01"])
+    sites = Sites(load, names)
+    if make is list:  # one site under several names would cast several votes
+        names += ["2"] * 17
+    assert sites.names == ("2", "0", "01") and {*map(type, sites.names)} == {str}
+    for name, value in (("names", ["a"]), ("load", len)):
+        with pytest.raises(FrozenInstanceError):
+            setattr(sites, name, value)
+    clf = PATEClassifier(CountedNB(), classes=["a", "b", "c"], epsilon=20, random_state=0)
+    votes = clf.poll(sites, None, X_QUERY)
+    assert votes.n_teachers == 3 and (votes.counts.sum(axis=1) == 3).all()
 
 
 def test_a_site_without_records_votes_by_a_fixed_rule():

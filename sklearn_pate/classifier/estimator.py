@@ -164,7 +164,9 @@ class PATEClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         - "hash": keyed hash of the DataFrame's index: add or remove one record, or change it
           under the same identifier;
         - "predefined": `groups` names the teacher of each record (one hospital, one teacher):
-          change the records of one group; the names are public, `n_teachers` is ignored;
+          change records of one group that keeps at least one; `n_teachers` is ignored;
+        - `partition.PredefinedPartition(names=[...])`: the same with public names, which may be
+          without records: change any records of one named group, even all;
         - an object with `adjacency` and `assign`, see `sklearn_pate.partition`.
 
         If `groups` is given, "random" and "hash" become a keyed hash of the group's identifier:
@@ -693,9 +695,10 @@ class PATEClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         classes = check_classes(self.classes)
         seeds, memory = _streams(self.random_state, self.secure), private_memory(self.memory)
         if memory is not None and self.random_state is None:
-            seeds |= _kept_seeds(memory, teachers=digest(sites.names), queries=digest(X_public))
-        n_sites, adjacency = len(sites.names), PredefinedPartition.adjacency
-        parts = Assignment(None, n_sites, "group", adjacency)
+            # of the teachers the same for any names: one site more leaves the others' votes kept
+            seeds |= _kept_seeds(memory, teachers=digest("sites"), queries=digest(X_public))
+        named = PredefinedPartition(sites.names)
+        parts = Assignment(None, len(named.names), "group", named.adjacency, named.names)
         return _Task(estimators, sites, None, classes, None, X_public, schema, parts, seeds)
 
     def _check_estimators(self):
@@ -945,6 +948,7 @@ class PATEClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
                 classes=task.classes,
                 sample_weight=task.sample_weight,
                 seed=task.seeds["teachers"],
+                names=task.parts.names,
                 temperature=_temperature(self.aggregator),
                 n_jobs=self.n_jobs,
                 keep_teachers=self.keep_teachers,
