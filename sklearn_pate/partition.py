@@ -15,6 +15,8 @@ from typing import NamedTuple
 import numpy as np
 import pandas as pd
 
+from .isolation import kind_of, known_name
+
 __all__ = [
     "Assignment",
     "GroupPartition",
@@ -185,23 +187,17 @@ def assign_teachers(partition, n_records, n_teachers, *, unit, index=None, group
             "partition must be an object (no class) with a string adjacency, the change of the "
             f"data that reaches one teacher at most; got {partition!r}"
         )
-    try:
-        teacher = np.asarray(
-            partition.assign(n_records, n_teachers, index=index, groups=groups, seed=seed)
-        )
-    except Exception as error:
-        if type(partition).__module__ == __name__:  # ours: their messages quote nothing
-            raise
-        raise ValueError(
-            f"partition.assign failed with {type(error).__name__}; its text is withheld, as it may "
-            "quote identifiers"
-        ) from None
+    given = {"index": index, "groups": groups, "seed": seed}
+    if type(partition).__module__ == __name__:  # ours: their messages quote nothing
+        teacher = partition.assign(n_records, n_teachers, **given)
+    else:
+        teacher = _assigned(partition, n_records, n_teachers, given)
     if isinstance(partition, PredefinedPartition):
         n_teachers = int(teacher.max()) + 1
     if teacher.shape != (n_records,) or teacher.dtype.kind not in "iu":
         raise ValueError(
             f"partition.assign must return {n_records} whole numbers, one per record; "
-            f"got shape {teacher.shape} and dtype {teacher.dtype}"
+            f"got shape {teacher.shape} and {kind_of(teacher.dtype)}"
         )
     if ((teacher < 0) | (teacher >= n_teachers)).any():
         raise ValueError(f"partition.assign must return numbers from 0 to {n_teachers - 1}")
@@ -216,6 +212,18 @@ def assign_teachers(partition, n_records, n_teachers, *, unit, index=None, group
     return Assignment(teacher, n_teachers, unit, partition.adjacency)
 
 
+def _assigned(partition, n_records, n_teachers, given):
+    """Ask a partition of the user's; its errors may quote identifiers."""
+    try:
+        return np.asarray(partition.assign(n_records, n_teachers, **given))
+    except Exception as error:
+        failed = known_name(error)
+    # Not within `except`, where an error keeps the one that was caught
+    raise ValueError(
+        f"partition.assign failed with {failed}; its text is withheld, as it may quote identifiers"
+    )
+
+
 def _check_groups(groups, n_records):
     """Return the spelling of each record's group identifier."""
     listed = hasattr(groups, "__len__") and not isinstance(groups, str | dict)
@@ -225,6 +233,10 @@ def _check_groups(groups, n_records):
             f"groups must have one identifier per record, shape ({n_records},); got shape {shape}"
         )
     return identifiers(groups, "groups")
+
+
+class _NoIdentifier(ValueError):
+    """Says what a value is instead, in our words."""
 
 
 def _text(identifier):
@@ -237,13 +249,13 @@ def _text(identifier):
         whole = re.fullmatch(r"([+-]?[0-9]+)(\.0*)?", identifier)
         return str(int(whole[1])) if whole and len(identifier) < 1000 else identifier
     if pd.isna(identifier):
-        raise ValueError("a missing value")
+        raise _NoIdentifier("a missing value")
     if isinstance(identifier, Integral | np.bool_):
         return str(int(identifier))
     if isinstance(identifier, Real):
         # a float that is no exact whole number would be spelled by the precision of its array
         if not abs(identifier) <= 2**53 or identifier != int(identifier):
-            raise ValueError("a number that is not whole")
+            raise _NoIdentifier("a number that is not whole")
         return str(int(identifier))
     if isinstance(identifier, datetime.date | np.datetime64):
         return pd.Timestamp(identifier).isoformat()
@@ -271,16 +283,20 @@ def identifiers(values, name):
     """
     if isinstance(values, list | tuple):  # each keeps its own type
         values = pd.Series(list(values), dtype=object)
+    problem = "values that cannot be compared"
     try:
         codes, distinct = pd.factorize(values, use_na_sentinel=False)
         spelled = [_text(value) for value in distinct]
-    except (TypeError, ValueError) as error:
-        problem = str(error) if str(error).startswith("a ") else "values that cannot be compared"
-        raise ValueError(
-            f"{name} has {problem}; every record needs an identifier that is text, a whole number "
-            "or a date"
-        ) from None
-    return np.array(spelled, dtype=object)[codes]
+    except _NoIdentifier as error:
+        problem = error.args[0]
+    except Exception:  # its text may quote identifiers, and so may an error raised in here
+        pass
+    else:
+        return np.array(spelled, dtype=object)[codes]
+    raise ValueError(
+        f"{name} has {problem}; every record needs an identifier that is text, a whole number or "
+        "a date"
+    )
 
 
 def _keyed_hash(values, n_teachers, seed, name):
