@@ -20,7 +20,6 @@ import random
 import sys
 import threading
 import time
-import types
 import warnings
 from functools import partial
 from typing import NamedTuple
@@ -893,17 +892,12 @@ def known_name(error):
     """
     for kind in type.__dict__["__mro__"].__get__(type(error)):
         for module, names in _KNOWN_ERRORS.items():
-            found = (
-                _BUILTIN_ERRORS if module == "builtins" else vars(sys.modules.get(module, _NONE))
-            )
+            found = getattr(sys.modules.get(module), "__dict__", {})
+            found = _BUILTIN_ERRORS if module == "builtins" else found
             for name in names:
                 if found.get(name) is kind:
                     return name
     return "Exception"
-
-
-#: In place of a module that is not loaded.
-_NONE = types.ModuleType("none")
 
 
 #: What is told of a dtype by its kind: widths of numbers and texts may follow from one record.

@@ -6,6 +6,7 @@ import dis
 import functools
 import hashlib
 import importlib.metadata
+import inspect
 import io
 import os
 import pickle
@@ -155,11 +156,18 @@ def code_digest(*objects):
     False
     """
     code = _Code()
-    for name in ("numpy", "scipy", "pandas", "sklearn", "joblib", "sklearn_pate"):
-        code.add_library(name)
-    for obj in objects:
-        code.add(obj)
-    return code.digest()
+    try:
+        for name in ("numpy", "scipy", "pandas", "sklearn", "joblib", "sklearn_pate"):
+            code.add_library(name)
+        for obj in objects:
+            code.add(obj)
+        return code.digest()
+    except Exception as error:  # what a class does when it is asked for its parts is its own affair
+        failed = known_name(error)
+    raise ValueError(
+        f"memory could not read the code of base_estimator, to tell whether it changed ({failed}). "
+        "Use memory=None"
+    )
 
 
 #: What classes hold that does not come from their definition, or only describes it.
@@ -229,7 +237,7 @@ class _Code:
         elif isinstance(value, types.BuiltinFunctionType):
             self.token("builtin", value.__module__, value.__qualname__)
             self.add_library(str(value.__module__))
-        elif hasattr(value, "__wrapped__") and callable(value):  # those with a cache, for instance
+        elif inspect.getattr_static(value, "__wrapped__", None) is not None:  # one with a cache
             self.token(type(value).__qualname__)
             self.add(value.__wrapped__)
         else:

@@ -563,6 +563,9 @@ class Private:
     def value(self):
         return Speaking(self.error())
 
+    def array(self):
+        return SpeakingArray(self.error())
+
 
 class Speaking:
     """A value that raises an error whenever something is done with it."""
@@ -575,6 +578,12 @@ class Speaking:
 
     __str__ = __repr__ = __eq__ = __lt__ = __gt__ = __hash__ = __float__ = speak
     __reduce__ = __reduce_ex__ = __bool__ = __len__ = __deepcopy__ = speak
+
+
+class SpeakingArray(Speaking):
+    """One that numpy asks what it is."""
+
+    __array__ = Speaking.speak
 
 
 class RaisesIt(GaussianNB):
@@ -675,6 +684,8 @@ REFUSED = {
     "labels, fractions": lambda s, at: fit_of({"y": LABELS + s.number}),
     "labels, complex": lambda s, at: fit_of({"y": LABELS * (s.number + 1j)}),
     "labels, ragged": lambda s, at: fit_of({"y": [[s.text], [1, 2]] * (N // 2)}),
+    "labels, arrays": lambda s, at: fit_of({"y": [s.array()] * N}),
+    "weights, arrays": lambda s, at: fit_of({"sample_weight": [s.array()] * N}),
     "labels, missing": lambda s, at: fit_of({"y": cells(None, texts(s))}),
     "labels, no classes": lambda s, at: fit_of({"y": cells(s.text)}, classes=None),
     "groups, missing": lambda s, at: fit_of({"groups": cells(None, texts(s))}),
