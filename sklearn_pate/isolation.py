@@ -4,9 +4,12 @@ Teachers share a process. Whatever one of them leaves behind in it, such as how 
 were drawn, may depend on its records and reach the next one. So each fit runs in `isolated`.
 """
 
+import builtins
 import contextlib
 import copy
+import ctypes
 import decimal
+import errno
 import gc
 import io
 import locale
@@ -27,7 +30,7 @@ import pandas as pd
 from joblib import parallel_config
 from scipy import special
 from sklearn import config_context
-from sklearn.base import clone
+from sklearn.base import BaseEstimator, clone
 from sklearn.utils import check_random_state
 
 from ._sklearn import InvalidParameterError
@@ -39,6 +42,8 @@ __all__ = [
     "copies",
     "fresh_seed",
     "isolated",
+    "kind_of",
+    "known_name",
     "own_clone",
     "own_copy",
     "own_generators",
@@ -70,7 +75,7 @@ if hasattr(os, "register_at_fork"):
 
 
 @contextlib.contextmanager
-def isolated(seed):
+def isolated(seed, *, descriptors=True):
     """Run a teacher in silence, and leave the process as it was.
 
     Global generators start from the seed (see `seeded`). Afterwards they are put back, and so are
@@ -83,6 +88,10 @@ def isolated(seed):
     ----------
     seed : int
         Below 2**32.
+    descriptors : bool, default=True
+        Whether what is written below Python's streams, to the file descriptors 1 and 2, is dropped
+        too. It is by compiled code, child processes and ``sys.__stdout__``; and by whoever else
+        writes there meanwhile, such as a thread that shows progress.
 
     Examples
     --------
@@ -99,6 +108,8 @@ def isolated(seed):
     with _turn, Quiet(), contextlib.ExitStack() as stack:
         for restored in _PROCESS_WIDE:
             stack.enter_context(restored())
+        if descriptors:
+            stack.enter_context(_silence_below())
         # Last, so that it ends first: in a filter that a teacher left, reading options can fail
         stack.enter_context(_silence())
         stack.enter_context(seeded(seed))
@@ -320,9 +331,10 @@ def copied_data(data):
 
 
 def own_index(rows):
-    """Give a DataFrame an index made of its own identifiers.
+    """Give a DataFrame an index made of its own identifiers, and no `attrs`.
 
-    Levels, categories and dtype of an index that was cut from a larger one tell of the others.
+    Levels, categories and dtype of an index that was cut from a larger one tell of the others, and
+    so may what is noted of them all.
 
     Parameters
     ----------
@@ -338,8 +350,12 @@ def own_index(rows):
         return rows
     names = list(rows.index.names)
     if isinstance(rows.index, pd.MultiIndex):
-        return rows.set_axis(pd.MultiIndex.from_tuples(list(rows.index), names=names))
-    return rows.set_axis(pd.Index(list(rows.index), name=names[0]))
+        own = pd.MultiIndex.from_tuples(list(rows.index), names=names)
+    else:
+        own = pd.Index(list(rows.index), name=names[0])
+    rows = rows.set_axis(own)
+    rows.attrs = {}
+    return rows
 
 
 def unfitted(value):
@@ -705,6 +721,52 @@ def _silence():
         logging.disable(level)
 
 
+def _c_library():
+    """Return what flushes the streams of compiled code, or None."""
+    try:
+        return ctypes.CDLL("ucrtbase" if sys.platform == "win32" else None).fflush
+    except (AttributeError, OSError, TypeError):
+        return None
+
+
+_flush_compiled = _c_library()
+
+
+def _flush():
+    """Write out what streams hold back: it belongs to where they lead now."""
+    for stream in (sys.__stdout__, sys.__stderr__):
+        with contextlib.suppress(Exception):  # there is none, or it is closed
+            stream.flush()
+    if _flush_compiled is not None:
+        _flush_compiled(None)
+
+
+@contextlib.contextmanager
+def _silence_below():
+    """Drop what is written to the file descriptors 1 and 2."""
+    _flush()
+    kept = {}
+    try:
+        for descriptor in (1, 2):
+            try:
+                kept[descriptor] = os.dup(descriptor)
+            except OSError as error:
+                if error.errno != errno.EBADF:  # closed: nothing to silence
+                    raise
+        nowhere = os.open(os.devnull, os.O_WRONLY)
+        try:
+            for descriptor in kept:
+                os.dup2(nowhere, descriptor)
+        finally:
+            os.close(nowhere)
+        yield
+    finally:
+        _flush()
+        for descriptor, copy_of_it in kept.items():
+            os.dup2(copy_of_it, descriptor)
+            os.close(copy_of_it)
+
+
 class Quiet:
     """Keep what teachers print, warn of and log from leaving the process: it may be data.
 
@@ -720,6 +782,9 @@ class Quiet:
     def __enter__(self):
         with Quiet._lock:
             if Quiet._depth == 0:
+                for stream in (sys.stdout, sys.stderr):  # before descriptors lead elsewhere
+                    with contextlib.suppress(Exception):
+                        stream.flush()
                 Quiet._silence = _silence()
                 Quiet._silence.__enter__()
             Quiet._depth += 1
@@ -749,18 +814,163 @@ _TELLABLE = (
     *("Got int64 indices", "No support for np.int64 index based sparse matrices"),
 )
 
+#: Names of errors that may be told, by module. They stand here: a class says of itself what it
+#: likes, and so does a module, once a teacher has written to it.
+_KNOWN_ERRORS = {
+    "builtins": tuple(
+        name
+        for name, kind in vars(builtins).items()
+        if isinstance(kind, type) and issubclass(kind, BaseException)
+    ),
+    "pickle": ("PickleError", "PicklingError", "UnpicklingError"),
+    "json": ("JSONDecodeError",),
+    "csv": ("Error",),
+    "decimal": ("InvalidOperation",),
+    "zipfile": ("BadZipFile",),
+    "subprocess": ("CalledProcessError", "TimeoutExpired"),
+    "sqlite3": ("DatabaseError", "IntegrityError", "InterfaceError", "OperationalError"),
+    "socket": ("gaierror",),
+    "ssl": ("SSLError",),
+    "urllib.error": ("HTTPError", "URLError"),
+    "concurrent.futures": ("BrokenExecutor", "CancelledError"),
+    "concurrent.futures.process": ("BrokenProcessPool",),
+    "joblib.externals.loky.process_executor": ("BrokenProcessPool", "TerminatedWorkerError"),
+    "numpy.exceptions": ("AxisError", "ComplexWarning", "DTypePromotionError"),
+    "numpy.linalg": ("LinAlgError",),
+    "pandas.errors": (
+        *("DataError", "EmptyDataError", "IntCastingNaNError", "InvalidIndexError", "MergeError"),
+        *("OutOfBoundsDatetime", "OutOfBoundsTimedelta", "ParserError", "PerformanceWarning"),
+        *("UndefinedVariableError", "UnsortedIndexError"),
+    ),
+    "scipy.linalg": ("LinAlgWarning",),
+    "scipy.optimize": ("OptimizeWarning",),
+    "scipy.sparse": ("SparseEfficiencyWarning",),
+    "scipy.sparse.linalg": ("ArpackError", "ArpackNoConvergence", "MatrixRankWarning"),
+    "scipy.spatial": ("QhullError",),
+    "sklearn.exceptions": (
+        *("ConvergenceWarning", "DataConversionWarning", "FitFailedWarning", "NotFittedError"),
+        *("InconsistentVersionWarning", "UndefinedMetricWarning", "UnsetMetadataPassedError"),
+    ),
+    "sklearn.utils._param_validation": ("InvalidParameterError",),
+    "sklearn_pate.exceptions": (
+        *("BudgetExceededError", "PrivacyLeakWarning", "PrivacyTestError", "StudentError"),
+        "TeacherError",
+    ),
+    "torch": ("OutOfMemoryError",),
+    "skorch.exceptions": ("NotInitializedError", "SkorchException"),
+    "distributed": ("CancelledError", "KilledWorker"),
+    "distributed.comm": ("CommClosedError",),
+    "lightgbm.basic": ("LightGBMError",),
+    "xgboost.core": ("XGBoostError",),
+    "catboost": ("CatBoostError",),
+    "pyarrow": ("ArrowException", "ArrowInvalid", "ArrowTypeError"),
+    "polars.exceptions": ("ColumnNotFoundError", "ComputeError", "PolarsError", "SchemaError"),
+}
 
-def redacted(error):
-    """Return what may be told of an error: its type, and known phrases that hold no data."""
-    if isinstance(error, TellableError):
+#: Builtin ones as they were, before any teacher ran.
+_BUILTIN_ERRORS = {name: getattr(builtins, name) for name in _KNOWN_ERRORS["builtins"]}
+
+
+def known_name(error):
+    """Return the name of the error's class, or of the nearest it inherits from that we know.
+
+    Parameters
+    ----------
+    error : BaseException
+        Of any class, whose own name may be data.
+
+    Returns
+    -------
+    str
+        A name of Python's or of a library's.
+
+    Examples
+    --------
+    >>> from sklearn_pate.isolation import known_name
+    >>> known_name(type("Mrs O'Hara, 47", (KeyError,), {})())
+    'KeyError'
+    """
+    for kind in type.__dict__["__mro__"].__get__(type(error)):
+        for module, names in _KNOWN_ERRORS.items():
+            found = getattr(sys.modules.get(module), "__dict__", {})
+            found = _BUILTIN_ERRORS if module == "builtins" else found
+            for name in names:
+                if found.get(name) is kind:
+                    return name
+    return "Exception"
+
+
+#: What is told of a dtype by its kind: widths of numbers and texts may follow from one record.
+_KINDS = {
+    **{"b": "booleans", "i": "integers", "u": "integers", "f": "floats", "c": "complex numbers"},
+    **{"S": "bytes", "U": "text", "T": "text", "O": "objects", "M": "dates", "m": "durations"},
+}
+
+
+def kind_of(dtype):
+    """Return in words what may be told of a numpy dtype.
+
+    Parameters
+    ----------
+    dtype : numpy.dtype
+        Of private data.
+
+    Returns
+    -------
+    str
+        Without widths, units and fields.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn_pate.isolation import kind_of
+    >>> kind_of(np.array(["b", "Lovelace"]).dtype)
+    'text'
+    """
+    return _KINDS.get(dtype.kind, "values of another kind")
+
+
+def redacted(error, estimator=None):
+    """Return what may be told of an error that private data were part of.
+
+    Parameters
+    ----------
+    error : BaseException
+        Raised by a teacher, or on the way to it.
+    estimator : estimator, default=None
+        The teacher, unfitted. If the error is about a parameter, it is asked which: what it says
+        does not depend on records.
+
+    Returns
+    -------
+    str
+        The name of a known class, and a known phrase or what the estimator said.
+    """
+    if type(error) is TellableError:
         return str(error)
     try:
         text = str(error)
-    except Exception:
+    except BaseException:  # it is the teacher's, too
         text = ""
     withheld = "its text may quote records and is withheld; fit base_estimator yourself to read it"
     known = next((known for known in _TELLABLE if known in text), withheld)
-    wrong, got, _ = text.partition(". Got ")  # a value that a teacher may have computed
-    if isinstance(error, InvalidParameterError) and got:
-        known = wrong
-    return f"{type(error).__name__}: {known}"
+    if isinstance(error, InvalidParameterError):
+        known = _wrong_parameter(estimator) or known
+    return f"{known_name(error)}: {known}"
+
+
+def _wrong_parameter(estimator):
+    """What scikit-learn says of the first parameter that it refuses, without its value."""
+    if not hasattr(estimator, "get_params"):
+        return None
+    for part in [estimator, *estimator.get_params(deep=True).values()]:
+        own = getattr(type(part), "_validate_params", None)
+        if own is not BaseEstimator._validate_params:  # another's may say anything
+            continue
+        try:
+            part._validate_params()
+        except InvalidParameterError as error:
+            return str(error).partition(". Got ")[0]
+        except Exception:
+            continue
+    return None

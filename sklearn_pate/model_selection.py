@@ -775,7 +775,8 @@ class _PrivateSearch(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
             )
         names = getattr(partition, "names", None)
         if names is not None:
-            partition.assign(len(codes), None, groups=groups)  # refuses names that are not listed
+            # refuses records of a name that is not listed
+            partition.assign(n_records=len(codes), n_teachers=None, groups=groups)
         units = None
         if groups is not None:
             partition, units = "hash", identifiers(groups, "groups")
@@ -790,8 +791,8 @@ class _PrivateSearch(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
             )
         part = assign_teachers(
             partition,
-            len(codes),
-            n_parts,
+            n_records=len(codes),
+            n_teachers=n_parts,
             unit=self.estimator.unit,
             index=getattr(X, "index", None),
             groups=groups,

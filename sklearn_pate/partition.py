@@ -1,13 +1,14 @@
 """Which teacher gets which record, decided without looking at labels or feature values.
 
 A partition is an object with a string `adjacency`, the change of the private data that reaches one
-teacher at most, and a method ``assign(n_records, n_teachers, *, index, groups, seed)`` that returns
+teacher at most, and a method ``assign(*, n_records, n_teachers, index, groups, seed)`` that returns
 the teacher's number of every record. `index` is the index of a DataFrame (else None), `groups` an
 array of one identifier per record (else None), `seed` a `numpy.random.SeedSequence`.
 """
 
 import datetime
 import hashlib
+import inspect
 import re
 import uuid
 from collections.abc import Mapping, Sequence, Set
@@ -18,6 +19,8 @@ from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
+
+from .isolation import kind_of, known_name
 
 __all__ = [
     "Assignment",
@@ -41,7 +44,7 @@ class RandomPartition:
 
     adjacency = "replace one record"
 
-    def assign(self, n_records, n_teachers, *, index=None, groups=None, seed=None):
+    def assign(self, *, n_records, n_teachers, index=None, groups=None, seed=None):
         """Return the teacher of each record, an int array of shape (n_records,)."""
         if n_teachers > n_records:
             raise ValueError(
@@ -61,7 +64,7 @@ class HashPartition:
 
     adjacency = "add or remove one record, or change it under the same identifier"
 
-    def assign(self, n_records, n_teachers, *, index=None, groups=None, seed=None):
+    def assign(self, *, n_records, n_teachers, index=None, groups=None, seed=None):
         """Return the teacher of each record, an int array of shape (n_records,)."""
         if index is None:
             raise ValueError(
@@ -86,7 +89,7 @@ class GroupPartition:
 
     adjacency = "add or remove one group, or change its records under the same identifier"
 
-    def assign(self, n_records, n_teachers, *, index=None, groups=None, seed=None):
+    def assign(self, *, n_records, n_teachers, index=None, groups=None, seed=None):
         """Return the teacher of each record, an int array of shape (n_records,)."""
         if groups is None:
             raise ValueError("GroupPartition needs groups=, one identifier per record; got None")
@@ -160,7 +163,7 @@ class PredefinedPartition:
             return self.names
         return tuple(np.unique(identifiers(groups, "groups")).tolist())
 
-    def assign(self, n_records, n_teachers, *, index=None, groups=None, seed=None):
+    def assign(self, *, n_records, n_teachers, index=None, groups=None, seed=None):
         """Return the teacher of each record, an int array of shape (n_records,)."""
         names = pd.Index(self.teachers(groups), dtype=object)
         teacher = names.get_indexer(pd.Index(identifiers(groups, "groups"), dtype=object))
@@ -189,7 +192,7 @@ class Assignment(NamedTuple):
     names: tuple | None = None
 
 
-def assign_teachers(partition, n_records, n_teachers, *, unit, index=None, groups=None, seed=None):
+def assign_teachers(partition, *, n_records, n_teachers, unit, index=None, groups=None, seed=None):
     """Split the records over the teachers and say what the split protects.
 
     Parameters
@@ -224,7 +227,7 @@ def assign_teachers(partition, n_records, n_teachers, *, unit, index=None, group
     Examples
     --------
     >>> from sklearn_pate.partition import assign_teachers
-    >>> assignment = assign_teachers("random", 6, 3, unit="record")
+    >>> assignment = assign_teachers("random", n_records=6, n_teachers=3, unit="record")
     >>> sorted(assignment.teacher.tolist())
     [0, 0, 1, 1, 2, 2]
     >>> assignment.adjacency
@@ -252,17 +255,17 @@ def assign_teachers(partition, n_records, n_teachers, *, unit, index=None, group
             "partition must be an object (no class) with a string adjacency, the change of the "
             f"data that reaches one teacher at most; got {partition!r}"
         )
-    try:
-        teacher = np.asarray(
-            partition.assign(n_records, n_teachers, index=index, groups=groups, seed=seed)
-        )
-    except Exception as error:
-        if type(partition).__module__ == __name__:  # ours: their messages quote nothing
-            raise
-        raise ValueError(
-            f"partition.assign failed with {type(error).__name__}; its text is withheld, as it may "
-            "quote identifiers"
-        ) from None
+    given = {
+        "n_records": n_records,
+        "n_teachers": n_teachers,
+        "index": index,
+        "groups": groups,
+        "seed": seed,
+    }
+    if type(partition).__module__ == __name__:  # ours: their messages quote nothing
+        teacher = partition.assign(**given)
+    else:
+        teacher = _assigned(partition, given)
     names = None
     if isinstance(partition, PredefinedPartition):
         names = partition.teachers(groups)
@@ -270,7 +273,7 @@ def assign_teachers(partition, n_records, n_teachers, *, unit, index=None, group
     if teacher.shape != (n_records,) or teacher.dtype.kind not in "iu":
         raise ValueError(
             f"partition.assign must return {n_records} whole numbers, one per record; "
-            f"got shape {teacher.shape} and dtype {teacher.dtype}"
+            f"got shape {teacher.shape} and {kind_of(teacher.dtype)}"
         )
     if ((teacher < 0) | (teacher >= n_teachers)).any():
         raise ValueError(f"partition.assign must return numbers from 0 to {n_teachers - 1}")
@@ -283,6 +286,30 @@ def assign_teachers(partition, n_records, n_teachers, *, unit, index=None, group
             'splits groups; use partition="random" or "hash", which deal whole groups'
         )
     return Assignment(teacher, n_teachers, unit, partition.adjacency, names)
+
+
+#: What an `assign` of the user's must accept.
+_SIGNATURE = "assign(self, *, n_records, n_teachers, index=None, groups=None, seed=None)"
+
+
+def _assigned(partition, given):
+    """Ask a partition of the user's; its errors may quote identifiers."""
+    try:
+        inspect.signature(partition.assign).bind(**given)
+    except (TypeError, ValueError):
+        fits = False
+    else:
+        fits = True
+    if not fits:
+        raise TypeError(f"partition.assign does not take what it is given; it must be {_SIGNATURE}")
+    try:
+        return np.asarray(partition.assign(**given))
+    except Exception as error:
+        failed = known_name(error)
+    # Not within `except`, where an error keeps the one that was caught
+    raise ValueError(
+        f"partition.assign failed with {failed}; its text is withheld, as it may quote identifiers"
+    )
 
 
 def _check_groups(groups, n_records):
@@ -338,7 +365,7 @@ def _text(identifier):
     if isinstance(identifier, pd.Period | uuid.UUID):
         return _text(str(identifier))
     # The text of any other object may be its address, or depend on more than its value
-    raise _NoSpelling(f"values that cannot be compared ({type(identifier).__name__})")
+    raise _NoSpelling("values that cannot be compared")
 
 
 def _spelled_text(text):
@@ -416,6 +443,7 @@ def identifiers(values, name):
         values = [None if masked else value for value, masked in rows]
     if not hasattr(values, "dtype"):  # each keeps its own type
         values = pd.Series(list(values), dtype=object)
+    problem = None
     try:
         if values.dtype == object and not _is_of_one_kind(values):
             return np.array([_text(value) for value in values], dtype=object)
@@ -423,13 +451,15 @@ def identifiers(values, name):
         if (codes < 0).any():  # some of Arrow's columns have the sentinel all the same
             raise _NoSpelling("a missing value")
         spelled = [_text(value) for value in distinct]
-    except Exception as error:  # the text of others may quote identifiers
-        own = isinstance(error, _NoSpelling)
-        problem = str(error) if own else "values that cannot be compared"
+    except _NoSpelling as error:
+        problem = str(error)
+    except Exception:  # its text may quote identifiers
+        problem = "values that cannot be compared"
+    if problem is not None:  # not within `except`, where an error keeps the one that was caught
         raise ValueError(
             f"{name} has {problem}; every record needs an identifier that is text, a whole number "
             "or a date"
-        ) from None
+        )
     return np.array(spelled, dtype=object)[codes]
 
 

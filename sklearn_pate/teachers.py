@@ -5,7 +5,6 @@ import ctypes
 import itertools
 import os
 import sys
-import tempfile
 import threading
 import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence, Set
@@ -13,7 +12,6 @@ from dataclasses import KW_ONLY, dataclass
 from functools import partial
 from numbers import Integral
 
-import joblib
 import numpy as np
 from joblib import Memory, Parallel, cpu_count, delayed, effective_n_jobs
 from joblib.externals.loky import get_reusable_executor
@@ -29,6 +27,7 @@ from .isolation import (
     TellableError,
     copied_data,
     isolated,
+    known_name,
     own_clone,
     own_index,
     redacted,
@@ -36,9 +35,11 @@ from .isolation import (
     silent,
     without_caches,
 )
+from .memory import code_digest, digest
 from .partition import keyed_digests, spelled_names
+from .schema import difference
 
-__all__ = ["Sites", "Votes", "collect_votes", "digest", "kept_entropy", "private_memory"]
+__all__ = ["Sites", "Votes", "collect_votes"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -114,8 +115,11 @@ class Sites:
     ----------
     load : callable
         ``load(name)`` returns X and y of one site. It runs in the worker that trains the site's
-        teacher, once, and must be importable there. X has the columns of `X_public`; a site
-        without rows is allowed.
+        teacher, and must be importable there. X has the columns of `X_public`, with their types
+        and categories; a site without rows is allowed. It may be called more than once for a
+        name, where a worker dies for instance. What it returns must depend on `name` and that
+        site's data alone: an encoder, a vocabulary or a cache that it keeps in its module would
+        let one site's records reach the teachers of others.
     names : sequence of str
         The sites, all different: public. Kept as a tuple of str. A teacher's seed follows from its
         site's name, its place in a list of classifiers and its vote without records from the
@@ -171,25 +175,33 @@ class _Site:
         try:
             X, y = self.load(self.name)
         except Exception as error:  # its text may quote records
-            raise TellableError(f"load raised {type(error).__name__}") from None
+            raise TellableError(f"load raised {known_name(error)}") from None
         X, y = X if hasattr(X, "shape") else np.asarray(X), np.asarray(y)
         if y.shape != X.shape[:1] or X.shape[1:] != X_query.shape[1:]:
             raise TellableError(
                 "load must return X with the columns of X_public, and y with one label per row"
             )
-        if isinstance(X_query, np.ndarray) and X.dtype != X_query.dtype:
-            raise TellableError("load must return X with the dtype of X_public")
-        for of in ("columns", "dtypes"):
-            if (
-                hasattr(X, of)
-                and hasattr(X_query, of)
-                and list(getattr(X, of)) != list(getattr(X_query, of))
-            ):
-                raise TellableError(f"load must return X with the {of} of X_public")
+        found = difference(X, X_query)
+        if found is not None:
+            raise TellableError(_OF_A_SITE[found.of])
         codes = np.minimum(np.searchsorted(self.classes, y), len(self.classes) - 1)
         if y.size and not np.all(self.classes[codes] == y):
             raise TellableError("load returned labels that are not in classes")
         return X, codes.astype(np.int64)
+
+
+#: What to tell of how a site's rows differ in form from the public ones.
+_OF_A_SITE = {
+    "form": "load must return X as a DataFrame if X_public is one, and as an array if it is one",
+    "unknown": "load must return X as an array or a DataFrame, which have the dtypes of X_public",
+    "columns": "load must return X with the columns of X_public",
+    "dtype": "load must return X with the dtype of X_public",
+    "dtypes": "load must return X with the dtypes and categories of X_public",
+    "codes": (
+        "load must return X with categories that are fixed in advance, no dictionaries of Arrow or "
+        "Categorical of polars, whose codes are given out as values appear"
+    ),
+}
 
 
 def collect_votes(
@@ -308,7 +320,8 @@ def collect_votes(
     memory, all_data = Memory(None) if memory is None else memory, None
     if memory.location is not None:  # what sites load is added where it is loaded
         data = None if isinstance(X, Sites) else (X, codes, sample_weight, teacher), X_query
-        all_data = digest(data, classes, estimators, n_classes, temperature, keep_teachers)
+        settings = classes, n_classes, temperature, keep_teachers
+        all_data = digest(data, estimators, *settings, code_digest(estimators))
     batched, workers = _batched(estimators, X, X_query, timeout), effective_n_jobs(n_jobs)
     threads = max(cpu_count() // workers, 1) if workers > 1 and not batched else None
     if not batched and _shares_a_process(n_jobs):
@@ -368,7 +381,7 @@ def collect_votes(
         except Exception as error:  # its text may be data: it can hold whole results
             problems.append(
                 "teachers could not be sent to or from a worker process, or a worker died "
-                f"({type(error).__name__}). With keep_teachers=True, and for those that pickle in "
+                f"({known_name(error)}). With keep_teachers=True, and for those that pickle in "
                 "their own way, what they are made of must pickle and be importable, not defined "
                 "in the script that runs; or use n_jobs=1"
             )
@@ -390,56 +403,6 @@ def _seeds(seed, n_teachers, names):
     if names is None:
         return [int(s.generate_state(1)[0]) % 2**31 for s in seed.spawn(n_teachers)]
     return [int(number) % 2**31 for number in keyed_digests(names, seed)]
-
-
-def private_memory(memory):
-    """Return `memory`, a path or a joblib.Memory, as a joblib.Memory that others cannot read.
-
-    Parameters
-    ----------
-    memory : str, path-like, joblib.Memory or None
-        As the user gave it.
-
-    Returns
-    -------
-    joblib.Memory or None
-        Folders made for a path have mode 0700; those of a `joblib.Memory` are as they are.
-    """
-    if not isinstance(memory, str | os.PathLike):
-        return memory
-    try:
-        # the inner one is joblib's own name
-        for folder in (memory, os.path.join(memory, "joblib")):
-            os.makedirs(folder, mode=0o700, exist_ok=True)
-        with tempfile.TemporaryFile(dir=memory, buffering=0) as file:
-            file.write(b"?")
-    except OSError as error:
-        raise ValueError(
-            f"memory={os.fspath(memory)!r} cannot be written to ({error.strerror}); nothing was "
-            "trained. Choose a folder that is yours, on a disk with room, or memory=None"
-        ) from None
-    return Memory(memory, verbose=0)
-
-
-def digest(*parts):
-    """Return a fingerprint of data and settings, for what is kept in memory."""
-    try:
-        return joblib.hash(parts)
-    except Exception as error:
-        raise ValueError(
-            "memory needs data and estimators that pickle, to tell whether they changed; "
-            f"{type(error).__name__} for this data or base_estimator. Use memory=None"
-        ) from None
-
-
-def kept_entropy(memory, key):
-    """Randomness from the operating system, the same for the same key as long as memory lasts."""
-    with Quiet():  # a Memory of the user's prints what it is called with
-        return memory.cache(_entropy)(key)
-
-
-def _entropy(key):
-    return np.random.SeedSequence().entropy
 
 
 def _check_processes(timeout, n_jobs):
@@ -540,6 +503,7 @@ def _fit_and_vote(i, estimator, data, settings, home, memory, key):
     # In the process `home` the caller keeps things quiet, for all threads at once
     with contextlib.nullcontext() if os.getpid() == home else Quiet():
         # A failure is returned, not raised: a traceback would carry the teacher's own text
+        interrupted = False
         try:
             data, key = _loaded(data, memory, key, settings)
             constant = _constant(i, data[1], _num_samples(data[3]), settings)
@@ -549,9 +513,11 @@ def _fit_and_vote(i, estimator, data, settings, home, memory, key):
             voted, fitted = _within(settings[-1], train, key, estimator, data, settings)
             kept = _is_kept(memory, train, key, estimator, data, settings)
         except KeyboardInterrupt:
-            raise KeyboardInterrupt from None
+            interrupted = True
         except BaseException as error:  # SystemExit too: its text may be data
-            return i, None, None, redacted(error), True
+            return i, None, None, redacted(error, estimator), True
+        if interrupted:  # raised out here, it does not hold the one that was caught
+            raise KeyboardInterrupt
     return i, voted, fitted, None, kept
 
 
@@ -697,8 +663,10 @@ def _train_together(batched, tasks, X_query, n_classes, temperature, keep):
                 keep_it = partial(_keep, memory, recall, key)
                 yield (i, None, classes, keep_it), network, settings[1], X, codes
 
+    interrupted = False
     try:
-        with isolated(0):
+        # Not below Python's streams: progress is shown meanwhile
+        with isolated(0, descriptors=False):
             trained = batched.train(parts(), X_query, proba=temperature is not None, keep=keep)
             for (k, known, classes, keep_it), voted, fitted in trained:
                 if known is not None:
@@ -712,9 +680,11 @@ def _train_together(batched, tasks, X_query, n_classes, temperature, keep):
     except GeneratorExit:
         raise
     except KeyboardInterrupt:
-        raise KeyboardInterrupt from None
+        interrupted = True
     except BaseException as error:
         yield i, None, None, f"or one beside it: {redacted(error)}", True
+    if interrupted:
+        raise KeyboardInterrupt
 
 
 def _recall(key, result):

@@ -559,8 +559,8 @@ refused(
 for name, teachers, message in (
     ("None", None, r"partition.assign must return 40 whole numbers.*shape \(\)"),
     ("nothing", [], r"partition.assign must return 40 whole numbers.*shape \(0,\)"),
-    ("text", ["x"] * 40, "partition.assign must return 40 whole numbers.*dtype <U1"),
-    ("floats", np.zeros(40), "partition.assign must return 40 whole numbers.*float64"),
+    ("text", ["x"] * 40, "partition.assign must return 40 whole numbers.*and text$"),
+    ("floats", np.zeros(40), "partition.assign must return 40 whole numbers.*and floats$"),
     ("too few", [0] * 39, r"partition.assign must return 40 whole numbers.*shape \(39,\)"),
     ("two axes", [[0]] * 40, r"partition.assign must return 40 whole numbers.*\(40, 1\)"),
     ("a teacher too many", [4] * 40, "partition.assign must return numbers from 0 to 3"),
@@ -631,10 +631,10 @@ for name, given, message, *error in (
     ("y: inf", {"y": changed(Y, INF)}, "y contains NaN or infinity"),
     ("y: None inside", {"y": [None, LABEL] * 20}, "y contains NaN"),
     ("y: NA", {"y": pd.array([pd.NA, LABEL] * 20, dtype="Int64")}, "y contains NaN"),
-    ("y: continuous", {"y": X[:, 2]}, "y of dtype float64: Unknown label type: continuous"),
+    ("y: continuous", {"y": X[:, 2]}, "y holds floats: Unknown label type: continuous"),
     ("y: complex", {"y": Y + 1j * LABEL}, "Complex data not supported: y must hold text"),
-    ("y: objects", {"y": changed(Y, LABEL).astype(object)}, "y of dtype object: Unknown label"),
-    ("y: bytes", {"y": np.array([b"0", b"1"] * 20)}, "y of dtype .S1: .* bytes", TypeError),
+    ("y: objects", {"y": changed(Y, LABEL).astype(object)}, "y holds objects: Unknown label"),
+    ("y: bytes", {"y": np.array([b"0", b"1"] * 20)}, "y holds bytes: .* not supported", TypeError),
     ("y: a label not in classes", {"y": changed(Y, LABEL)}, "y has labels .* not in classes"),
     ("y: text, classes numbers", {"y": [TEXT, "b"] * 20}, "y has labels .* not in classes"),
     ("y: mixed", {"y": [0, TEXT] * 20}, "y has labels .* not in classes"),
@@ -659,7 +659,11 @@ for name, given, message, *error in (
     ("sample_weight: two axes", {"sample_weight": X}, r"sample_weight must .* \(40, 3\)"),
     ("sample_weight: NaN", {"sample_weight": changed(X[:, 2], NAN)}, "sample_weight must be 40"),
     ("sample_weight: inf", {"sample_weight": changed(X[:, 2], INF)}, "sample_weight must be 40"),
-    ("sample_weight: objects", {"sample_weight": X[:, 2].astype(object)}, "sample_weight .*object"),
+    (
+        "sample_weight: objects",
+        {"sample_weight": X[:, 2].astype(object)},
+        "sample_weight .*objects$",
+    ),
     ("sample_weight: complex", {"sample_weight": X[:, 2] * 1j}, "sample_weight must be 40"),
     (
         "sample_weight: unequal lengths",
@@ -787,6 +791,43 @@ refused(
         X_public=frame(X_PUBLIC, kind=pd.Categorical(["a", "b"] * 15)),
     ),
     r"columns \['kind'\] of X and X_public have different dtypes or categories",
+)
+for name, columns, public in (
+    ("numbers", [1, 2, 4], [1, 2, 3]),
+    ("numbers of another type", [1.0, 2.0, 3.0], [1, 2, 3]),
+    (
+        "levels",
+        pd.MultiIndex([[1, 2, 3, NUMBER], [0]], [[0, 1, 2], [0, 0, 0]]),
+        pd.MultiIndex([[1, 2, 3], [0]], [[0, 1, 2], [0, 0, 0]]),
+    ),
+    ("a name of them", pd.Index([1, 2, 3], name=TEXT), pd.Index([1, 2, 3])),
+):
+    refused(
+        f"X_public, frames: other columns: {name}",
+        lambda _, a=columns, b=public: fit(
+            X=frame().set_axis(a, axis=1), X_public=frame(X_PUBLIC).set_axis(b, axis=1)
+        ),
+        "X has other columns than X_public",
+    )
+for name, ours, public in (
+    ("fill value", pd.SparseDtype(float, 0.0), pd.SparseDtype(float, -0.0)),
+    (
+        "categories of objects",
+        *(pd.CategoricalDtype(pd.Index(c, dtype=object)) for c in ([0, 1], [0, True])),
+    ),
+):
+    refused(
+        f"X_public, frames: types that only seem to be equal: {name}",
+        lambda _, a=ours, b=public: fit(
+            X=frame(kind=pd.Series([0, 1] * 20, dtype=a)),
+            X_public=frame(X_PUBLIC, kind=pd.Series([0, 1] * 15, dtype=b)),
+        ),
+        r"columns \['kind'\] of X and X_public have different dtypes or categories",
+    )
+refused(
+    "X of another dtype: what a dtype notes",
+    lambda _: fit(X=X.astype(np.dtype(float, metadata={"of": TEXT}))),
+    "X has another dtype than X_public",
 )
 refused(
     "X_public, frames: duplicate names in both",
@@ -1478,6 +1519,122 @@ def test_the_search_for_private_values_finds_what_is_there():
     with pytest.raises(ValueError) as caught:
         raise ValueError("the cause") from KeyError(TEXT)
     assert TEXT in said(caught.value) and str(NUMBER) in said(ValueError(X[0, 2]))
+
+
+# --- types of columns of other libraries ---------------------------------------------------------
+
+
+def arrow_frame(values, kind):
+    arrow = pytest.importorskip("pyarrow", reason="needs pyarrow")
+    kinds = {"coded": arrow.dictionary(arrow.int8(), arrow.string()), "text": arrow.string()}
+    kinds["list"] = arrow.list_(kinds["coded"])
+    kinds["structure"] = arrow.struct([arrow.field("in", kinds["coded"])])
+    kinds["map"] = arrow.map_(arrow.string(), kinds["list"])
+    wrapped = {
+        "list": lambda value: [value],
+        "structure": lambda value: {"in": value},
+        "map": lambda value: [("in", [value])],
+    }.get(kind, lambda value: value)
+    column = arrow.array(list(map(wrapped, values)), kinds[kind])
+    return pd.DataFrame({"kind": pd.arrays.ArrowExtensionArray(column)})
+
+
+def polars_frame(values, kind):
+    polars = pytest.importorskip("polars", reason="needs polars")
+    coded = polars.Categorical
+    kinds = {
+        **{"coded": coded, "list": polars.List(coded), "text": polars.String},
+        **{"array": polars.Array(coded, 1), "structure": polars.Struct({"in": coded})},
+        "fixed": polars.Enum(["a", "b", TEXT]),
+    }
+    wrapped = {
+        **dict.fromkeys(("list", "array"), lambda value: [value]),
+        "structure": lambda value: {"in": value},
+    }.get(kind, lambda value: value)
+    return polars.DataFrame({"kind": polars.Series(list(map(wrapped, values)), dtype=kinds[kind])})
+
+
+class Codes(Teacher):
+    """Takes whatever it is given."""
+
+    def fit(self, X, y):
+        Codes.fits += 1
+        self.classes_ = np.unique(y)
+        return self
+
+    def predict(self, X):
+        return np.zeros(X.shape[0], dtype=int)
+
+
+OF_ANY = {"base_estimator": Codes(), "student": Codes()}
+CODED = [
+    *((arrow_frame, kind) for kind in ("coded", "list", "structure", "map")),
+    *((polars_frame, kind) for kind in ("coded", "list", "array", "structure")),
+]
+
+
+@pytest.mark.parametrize(("make", "kind"), CODED)
+def test_codes_that_are_given_out_as_values_appear_are_refused(make, kind):
+    public = make(["a", "b"] * 15, kind)
+    for values in ([TEXT, *["a", "b"] * 19, "a"], ["a", "b"] * 20):
+        with pytest.raises(
+            ValueError, match=r"columns \['kind'\] of X hold dictionaries"
+        ) as caught:
+            fit(OF_ANY, X=make(values, kind), X_public=public)
+        assert TEXT not in said(caught.value)
+    with pytest.raises(TeacherError, match="teacher 0 failed: load must return X with categories"):
+        site = Sites(lambda name: (make(["a", "b"] * 20, kind), Y), ["a", "b", "c"])
+        fit(OF_ANY, X=site, y=None, X_public=public)
+
+
+def test_a_dictionary_of_arrow_shows_the_records_of_others():
+    """What the refusal is for: codes of all rows follow the first record."""
+    codes = []
+    for first in ("a", "b"):
+        column = arrow_frame([first, "b", "a"], "text")["kind"].array._pa_array.dictionary_encode()
+        codes.append(column.slice(1).chunk(0).indices.to_pylist())
+    assert codes[0] != codes[1]
+
+
+@pytest.mark.parametrize(
+    ("make", "kind"), [(arrow_frame, "text"), (polars_frame, "text"), (polars_frame, "fixed")]
+)
+def test_other_columns_of_arrow_and_polars_pass(make, kind):
+    clf = pate(**OF_ANY).fit(make([TEXT, *"ab" * 19, "a"], kind), Y, make(["a", "b"] * 15, kind))
+    assert clf.n_features_in_ == 1
+
+
+def test_categories_of_polars_are_compared():
+    polars = pytest.importorskip("polars", reason="needs polars")
+    rows = [
+        polars.Series(list("ab") * n, dtype=polars.Enum(k)) for n, k in ((20, "ab"), (15, "ba"))
+    ]
+    X, X_public = (polars.DataFrame({"kind": column}) for column in rows)
+    with pytest.raises(ValueError, match=r"columns \['kind'\] of X and X_public have different"):
+        fit(OF_ANY, X=X, X_public=X_public)
+
+
+def test_tables_whose_types_cannot_be_compared_are_refused():
+    arrow = pytest.importorskip("pyarrow", reason="needs pyarrow")
+    X, X_public = (arrow.table({"a": np.arange(n)}) for n in (40, 30))
+    with pytest.raises(ValueError, match="X and X_public must be arrays, .* or DataFrames"):
+        fit(OF_ANY, X=X, X_public=X_public)
+
+
+def test_sites_are_compared_as_other_rows_are():
+    def load(name):
+        kinds = ["b", "a"] if name == "d" else ["a", "b"]
+        return pd.DataFrame({"kind": pd.Categorical(["a", "b"] * 20, categories=kinds)}), Y
+
+    public = pd.DataFrame({"kind": pd.Categorical(["a", "b"] * 15)})
+    given = {"y": None, "X_public": public}
+    with pytest.raises(TeacherError, match="teacher 3 failed: load must return X with the dtypes"):
+        fit(OF_ANY, X=Sites(load, list("abcd")), **given)
+    fit(OF_ANY, X=Sites(load, list("efgh")), **given)
+    with pytest.raises(
+        TeacherError, match="teacher 0 failed: load must return X as a DataFrame if"
+    ):
+        fit(OF_ANY, X=Sites(lambda name: (X[:, :1], Y), list("abcd")), **given)
 
 
 # --- unusual input that is handled as documented -------------------------------------------------

@@ -21,7 +21,8 @@ from sklearn.naive_bayes import GaussianNB
 from sklearn_pate import PATEClassifier
 from sklearn_pate.aggregators import PluralityVote, SoftVote
 from sklearn_pate.exceptions import TeacherError
-from sklearn_pate.teachers import Sites, _batched, collect_votes, private_memory
+from sklearn_pate.memory import private_memory
+from sklearn_pate.teachers import Sites, _batched, collect_votes
 
 torch = pytest.importorskip("torch", reason="needs the extra 'torch'")
 skorch = pytest.importorskip("skorch", reason="needs the extra 'torch'")

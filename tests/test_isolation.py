@@ -1,7 +1,9 @@
 """What keeps one fit from the next: generators, settings of the process, what is copied."""
 
+import contextlib
 import decimal
 import gc
+import importlib
 import io
 import locale
 import logging
@@ -33,12 +35,14 @@ from sklearn.preprocessing import FunctionTransformer
 from sklearn.tree import DecisionTreeClassifier
 from sklearn.utils import check_random_state
 
-from sklearn_pate import PATEClassifier
+from sklearn_pate import PATEClassifier, isolation
+from sklearn_pate._sklearn import InvalidParameterError
 from sklearn_pate.exceptions import TeacherError
 from sklearn_pate.isolation import (
     copied_data,
     copies,
     isolated,
+    known_name,
     own_copy,
     own_generators,
     redacted,
@@ -274,6 +278,89 @@ def test_a_teacher_is_silent_whatever_it_sets(capfd):
         logging.getLogger().error("private")
         print("private")
     assert capfd.readouterr() == ("", "")
+
+
+BELOW = """
+import ctypes, os, sys
+import numpy as np
+from joblib import parallel_config
+from sklearn.naive_bayes import GaussianNB
+from sklearn_pate import PATEClassifier
+from sklearn_pate.teachers import Sites
+
+def speak():
+    for descriptor in (1, 2):
+        os.write(descriptor, b"private")
+    for stream in (sys.__stdout__, sys.__stderr__):  # held back for some time
+        stream.write("private")
+    ctypes.CDLL(None).puts(b"private")
+    os.system("echo private; echo private >&2")
+
+class Loud(GaussianNB):
+    def fit(self, X, y):
+        speak()
+        return super().fit(X, y)
+
+def load(name):
+    speak()
+    return X[int(name)::4], y[int(name)::4]
+
+X = np.random.default_rng(0).normal(size=(80, 2))
+y = np.arange(80) // 4 % 2
+clf = PATEClassifier(Loud(), n_teachers=4, classes=[0, 1], n_jobs=int(sys.argv[2]), verbose=1)
+sys.stdout.write("one ")
+ctypes.CDLL(None).printf(b"two ")
+with parallel_config(backend=sys.argv[1]):
+    clf.poll(X, y, X)
+    clf.poll(Sites(load, list("0123")), None, X)
+os.write(1, b"three ")
+print("four")
+"""
+
+
+@pytest.mark.skipif(os.name != "posix", reason="needs a C library that is found by itself")
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize(("backend", "n_jobs"), [("loky", 1), ("loky", 2), ("threading", 2)])
+def test_what_is_written_below_pythons_streams_is_dropped(backend, n_jobs):
+    command = [sys.executable, "-W", "ignore", "-c", BELOW, backend, str(n_jobs)]
+    held_back = {name: value for name, value in os.environ.items() if name != "PYTHONUNBUFFERED"}
+    run = subprocess.run(command, capture_output=True, text=True, timeout=120, env=held_back)
+    assert run.returncode == 0, run.stderr
+    assert "private" not in run.stdout + run.stderr
+    for word in ("one", "two", "three", "four"):
+        assert run.stdout.count(word) == 1
+    assert run.stdout.count("teachers 4/4") == 2  # progress is heard
+    if n_jobs == 1:
+        assert run.stdout.count("teachers 2/4") == 2
+
+
+def test_what_is_written_below_can_be_let_through(capfd):
+    with isolated(0, descriptors=False):
+        os.write(1, b"progress")
+    with isolated(0), isolated(1):
+        os.write(1, b"private")
+    os.write(2, b"after")
+    assert capfd.readouterr() == ("progress", "after")
+
+
+def test_without_output_there_is_nothing_to_silence():
+    code = """if True:
+        import os, sys
+        from sklearn_pate.isolation import isolated
+
+        sys.__stdout__ = sys.stdout = None
+        os.close(1)
+        before = os.fstat(2)
+        with isolated(0):
+            assert os.fstat(2) != before
+        assert os.fstat(2) == before
+        try:
+            os.fstat(1)
+        except OSError:
+            sys.exit(3)
+    """
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
+    assert run.returncode == 3, run.stderr
 
 
 # --- seeds --------------------------------------------------------------------------------------
@@ -658,6 +745,30 @@ def load_by_chance(name):
     return X[rows], Y[rows]
 
 
+class Raising(LogisticRegression):
+    """Finds numpy's error state as it was, and leaves another."""
+
+    def fit(self, X, y):
+        assert np.geterr() == STATE
+        np.seterr(all="raise")
+        return super().fit(X, y)
+
+
+STATE = np.geterr()
+
+
+def test_a_site_and_its_teacher_leave_the_error_state_as_it_was():
+    def load(name):
+        assert np.geterr() == STATE and special.geterr()["overflow"] == "ignore"
+        np.seterr(all="raise")
+        special.seterr(all="raise")
+        return X[int(name) :: 10], Y[int(name) :: 10]
+
+    clf = PATEClassifier(Raising(), classes=[0, 1], epsilon=20.0)
+    clf.poll(Sites(load, list("0123456789")), None, X_public=X_PUBLIC)
+    assert np.geterr() == STATE
+
+
 def test_sites_load_in_isolation():
     counts = []
     for state in (0, 1):
@@ -810,9 +921,89 @@ def test_threads_are_told_once_that_they_take_turns():
     assert caught[0].filename == __file__
 
 
+def test_a_part_has_no_notes_of_all_rows():
+    frame = pd.DataFrame({"a": np.arange(240.0)})
+    frame.attrs["mean"] = frame["a"].mean()
+    settings = {"teacher": np.arange(240) % 2, "n_teachers": 2, "n_classes": 2}
+    _, teachers = collect_votes(
+        [Noted()], frame, np.arange(240) // 2 % 2, frame[:3], keep_teachers=True, **settings
+    )
+    assert [teacher.notes_ for teacher in teachers] == [{}, {}]
+    assert frame.attrs == {"mean": 119.5}
+
+
+class Noted(DummyClassifier):
+    def fit(self, X, y):
+        self.notes_ = dict(X.attrs)
+        return super().fit(X, y)
+
+
+class Own(KeyError):
+    pass
+
+
+class Overdone(np.linalg.LinAlgError):
+    pass
+
+
+@pytest.mark.parametrize(
+    ("error", "told"),
+    [
+        (KeyError("x"), "KeyError"),
+        (Own("x"), "KeyError"),
+        (Overdone("x"), "LinAlgError"),
+        (np.exceptions.AxisError("x"), "AxisError"),
+        (pd.errors.ParserError("x"), "ParserError"),
+        (sklearn.exceptions.NotFittedError("x"), "NotFittedError"),
+        (subprocess.TimeoutExpired("x", 1), "TimeoutExpired"),
+        (ExceptionGroup("x", [ValueError()]), "ExceptionGroup"),
+        (type("ValueError", (Exception,), {"__module__": "builtins"})("x"), "Exception"),
+        (type("Ada", (RuntimeError,), {"__module__": "sklearn.exceptions"})("x"), "RuntimeError"),
+    ],
+    ids=lambda value: value if isinstance(value, str) else type(value).__name__,
+)
+def test_of_an_error_a_known_name_is_told(error, told):
+    assert known_name(error) == told
+
+
+def test_a_name_that_a_teacher_put_into_a_library_is_not_told(monkeypatch):
+    kind = type("Ada", (ValueError,), {"__module__": "sklearn.exceptions"})
+    monkeypatch.setattr("sklearn.exceptions.Ada", kind, raising=False)
+    monkeypatch.setattr("builtins.Ada", kind, raising=False)
+    assert known_name(kind("x")) == "ValueError"
+
+    class Lies(type):
+        __mro__ = property(lambda cls: (kind, object))
+        __name__ = "Ada"
+
+    assert known_name(Lies("Ada", (OSError,), {})()) == "OSError"
+
+
+def test_known_errors_are_there():
+    """Of libraries that are installed, so that a name that went away is noticed."""
+    missing = []
+    for module, names in isolation._KNOWN_ERRORS.items():
+        with contextlib.suppress(ImportError):
+            loaded = importlib.import_module(module)
+            missing += [f"{module}.{name}" for name in names if not hasattr(loaded, name)]
+    assert missing == []
+
+
+def test_of_a_wrong_parameter_what_the_estimator_says_is_told():
+    error = InvalidParameterError("The 'Ada' parameter of Lovelace must be 86420. Got 1")
+    tree = DecisionTreeClassifier(max_depth=-3)
+    told = "InvalidParameterError: The 'max_depth' parameter of DecisionTreeClassifier must be"
+    for estimator in (tree, make_pipeline(Holds(), tree), GridSearchCV(tree, {})):
+        assert redacted(error, estimator).startswith(told)
+        assert "-3" not in redacted(error, estimator)
+    for estimator in (None, DecisionTreeClassifier()):
+        said = redacted(error, estimator)
+        assert said.startswith("InvalidParameterError: its text may quote records")
+
+
 def test_redaction_of_what_has_no_text():
     class Mute(ValueError):
         def __str__(self):
             raise RuntimeError
 
-    assert redacted(Mute()).startswith("Mute: its text may quote records")
+    assert redacted(Mute()).startswith("ValueError: its text may quote records")

@@ -1,5 +1,6 @@
 """`memory=`: finished teachers survive; what changed is done anew; the folder is private."""
 
+import importlib
 import os
 import stat
 import subprocess
@@ -14,6 +15,7 @@ from sklearn.naive_bayes import GaussianNB
 from sklearn_pate import PATEClassifier
 from sklearn_pate.aggregators import GNMax, PluralityVote, SoftVote
 from sklearn_pate.exceptions import TeacherError
+from sklearn_pate.memory import code_digest
 
 pytestmark = pytest.mark.filterwarnings("ignore:teachers run in threads:UserWarning")
 
@@ -92,6 +94,165 @@ def test_what_changed_is_done_anew(tmp_path, trained, change):
     assert trained() == clf.n_teachers
 
 
+# --- code ----------------------------------------------------------------------------------------
+
+#: A script with a module of its own, and what may be edited in them.
+SCRIPT = """
+import sys
+import warnings
+from functools import lru_cache, partial
+
+import numpy as np
+from sklearn.naive_bayes import GaussianNB
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import FunctionTransformer
+
+import own
+from own import Base, scale
+from sklearn_pate import PATEClassifier
+
+FACTOR = 2.0
+SHIFTS = {"a": [0.0, 1.0]}
+SEEN = []
+COUNT = 0
+
+@lru_cache
+def cached(shift):
+    return shift * 1.0
+
+def transform(X, power=1, *, times=1):
+    SEEN.append(len(X))
+    inner = lambda X: X * FACTOR + cached(SHIFTS["a"][0])
+    return scale(inner(X)) ** power * own.SCALES[0] * times
+
+class Teacher(Base):
+    offset = 0.0
+    kinds = {"x", "y", "z"}
+
+    def fit(self, X, y):
+        global COUNT
+        COUNT += 1
+        return super().fit(X + self.offset, y)
+
+rng = np.random.default_rng(0)
+X, X_public = rng.normal(size=(120, 3)), rng.normal(size=(30, 3))
+y = (X[:, 0] > 0).astype(int)
+teacher = make_pipeline(FunctionTransformer(partial(transform, times=1)), Teacher())
+clf = PATEClassifier(teacher, n_teachers=4, classes=[0, 1], memory=sys.argv[1], random_state=0)
+for _ in range(2):
+    COUNT = 0
+    clf.poll(X, y, X_public)
+    print(COUNT)
+"""
+OWN = """
+from sklearn.naive_bayes import GaussianNB
+
+SCALES = [1.0]
+
+def helper(X):
+    return X + 0.0
+
+def scale(X):
+    return helper(X) * 1
+
+class Mixin:
+    def fit(self, X, y):
+        return super().fit(X * 1.5, y)
+
+class Base(Mixin, GaussianNB):
+    def predict(self, X):
+        return super().predict(X)
+"""
+
+
+def trained_by_script(folder, script=SCRIPT, own=OWN, seed="0"):
+    """Teachers that two fits of a script in a new process trained."""
+    (folder / "script.py").write_text(script)
+    (folder / "own.py").write_text(own)
+    variables = os.environ | {"PYTHONHASHSEED": seed}
+    command = [sys.executable, "-W", "ignore", folder / "script.py", folder / "votes"]
+    run = subprocess.run(command, capture_output=True, text=True, timeout=120, env=variables)
+    assert run.returncode == 0, run.stderr
+    return [int(number) for number in run.stdout.split()]
+
+
+def test_code_that_changed_is_run_anew_and_the_same_is_not(tmp_path):
+    assert trained_by_script(tmp_path) == [4, 0]
+    assert trained_by_script(tmp_path) == [0, 0]
+    # A module that was compiled before, another order of sets, comments and what is not named
+    moved = SCRIPT.replace(
+        "rng = np", "# the data\nOTHER = 7\n\ndef other():\n    pass\n\nrng = np"
+    )
+    assert trained_by_script(tmp_path, moved, OWN + "\n# the end\n", seed="1") == [0, 0]
+    assert trained_by_script(tmp_path, SCRIPT.replace("** power", "** power + 1.0")) == [4, 0]
+    assert trained_by_script(tmp_path, SCRIPT.replace("y)\n\nrng", "1 - y)\n\nrng")) == [4, 0]
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("super().fit(X + self", "super().fit(X - self"),
+        ("** power", "** power + 0.0"),
+        ("power=1", "power=2"),
+        ("*, times=1", "*, times=2"),
+        ("lambda X: X *", "lambda X: 1 + X *"),
+        ("offset = 0.0", "offset = 1.0"),
+        ("FACTOR = 2.0", "FACTOR = 3.0"),
+        ('"a": [0.0', '"a": [2.0'),
+        ("shift * 1.0", "shift * 2.0"),
+        ("helper(X) * 1", "helper(X) * 2"),
+        ("X + 0.0", "X + 1.0"),
+        ("X * 1.5", "X * 2.5"),
+        ("SCALES = [1.0]", "SCALES = [2.0]"),
+        ("super().predict(X)", "super().predict(-X)"),
+    ],
+)
+def test_each_edit_of_code_is_noticed(tmp_path, old, new):
+    assert SCRIPT.count(old) + OWN.count(old) == 1
+    script, own = SCRIPT.replace(old, new), OWN.replace(old, new)
+    digests = []
+    for folder, texts in (("before", (SCRIPT, OWN)), ("after", (script, own))):
+        (tmp_path / folder).mkdir()
+        digests.append(digest_by_script(tmp_path / folder, *texts))
+    assert digests[0] != digests[1]
+
+
+def digest_by_script(folder, script, own):
+    """The fingerprint of a script's teachers, in this process."""
+    (folder / "own.py").write_text(own)
+    (folder / "script.py").write_text(script.partition("rng = np")[0] + MAKE)
+    names = "own", "script"
+    sys.path.insert(0, str(folder))
+    try:
+        return code_digest(importlib.import_module("script").teacher)
+    finally:
+        sys.path.remove(str(folder))
+        for name in names:
+            sys.modules.pop(name, None)
+        importlib.invalidate_caches()
+
+
+MAKE = """
+teacher = make_pipeline(FunctionTransformer(partial(transform, times=1)), Teacher())
+"""
+
+
+@pytest.mark.parametrize("library", ["sklearn", "numpy", "sklearn_pate"])
+def test_another_version_of_a_library_counts_as_a_change(library, monkeypatch):
+    before = code_digest(GaussianNB())
+    assert code_digest(GaussianNB(var_smoothing=1e-3)) == code_digest(
+        GaussianNB(var_smoothing=1e-3)
+    )
+    monkeypatch.setattr(f"{library}.__version__", "0.0.1")
+    assert code_digest(GaussianNB()) != before
+
+
+def test_another_version_of_python_counts_as_a_change(monkeypatch):
+    before = code_digest(GaussianNB())
+    monkeypatch.setattr("platform.python_version", lambda: "3.99.0")
+    assert code_digest(GaussianNB()) != before
+
+
 def test_what_does_not_concern_teachers_is_free(tmp_path, trained):
     model(tmp_path, n_queries=20, query_strategy="uncertainty").fit(X, Y, X_PUBLIC)
     assert trained() == 8
@@ -150,11 +311,79 @@ def test_failures_are_not_remembered(tmp_path, trained):
     assert 0 < trained() <= 8 - (done - 1)
 
 
-@pytest.mark.skipif(os.name != "posix", reason="file modes")
+posix = pytest.mark.skipif(os.name != "posix", reason="file modes")
+
+
+@posix
 def test_the_folder_is_private(tmp_path):
     model(tmp_path).fit(X, Y, X_PUBLIC)
     for folder in ("votes", "votes/joblib"):
         assert stat.S_IMODE((tmp_path / folder).stat().st_mode) == 0o700
+
+
+def folders(tmp_path, outer, inner=None):
+    """Folders for memory that are there already, with modes."""
+    for folder, mode in (("votes", outer), ("votes/joblib", inner)):
+        if mode is not None:
+            (tmp_path / folder).mkdir()
+            (tmp_path / folder).chmod(mode)
+
+
+@posix
+@pytest.mark.parametrize(
+    ("outer", "inner", "message"),
+    [
+        (0o700, 0o755, r"joblib', which has mode 0755: others may read it. chmod 700 '.*joblib'"),
+        (0o755, 0o750, "joblib', which has mode 0750: others may read it"),
+        (0o700, 0o711, "joblib', which has mode 0711: others may read it"),
+        (0o775, None, "has mode 0775: others may write in it.*chmod go-w"),
+        (0o777, 0o700, "has mode 0777: others may write in it.*chmod go-w"),
+    ],
+)
+def test_folders_that_others_may_read_or_write_are_refused(
+    tmp_path, trained, outer, inner, message
+):
+    folders(tmp_path, outer, inner)
+    with pytest.raises(ValueError, match=message):
+        model(tmp_path).fit(X, Y, X_PUBLIC)
+    assert trained() == 0
+
+
+@posix
+@pytest.mark.parametrize(("outer", "inner"), [(0o755, None), (0o1777, None), (0o755, 0o700)])
+def test_a_folder_that_is_there_keeps_its_mode(tmp_path, outer, inner):
+    folders(tmp_path, outer, inner)
+    model(tmp_path).fit(X, Y, X_PUBLIC)
+    assert stat.S_IMODE((tmp_path / "votes").stat().st_mode) == outer
+    assert stat.S_IMODE((tmp_path / "votes/joblib").stat().st_mode) == 0o700
+
+
+@posix
+def test_a_folder_of_another_user_is_refused(tmp_path, monkeypatch, trained):
+    folders(tmp_path, 0o1777, 0o700)
+    user = os.getuid()
+    monkeypatch.setattr("os.getuid", lambda: user + 1)
+    with pytest.raises(ValueError, match="has a folder 'joblib' of another user"):
+        model(tmp_path).fit(X, Y, X_PUBLIC)
+    assert trained() == 0
+
+
+@posix
+def test_a_link_counts_as_what_it_leads_to(tmp_path):
+    (tmp_path / "elsewhere").mkdir(mode=0o755)
+    folders(tmp_path, 0o700)
+    (tmp_path / "votes/joblib").symlink_to(tmp_path / "elsewhere")
+    with pytest.raises(ValueError, match="which has mode 0755"):
+        model(tmp_path).fit(X, Y, X_PUBLIC)
+    (tmp_path / "elsewhere").chmod(0o700)
+    model(tmp_path).fit(X, Y, X_PUBLIC)
+
+
+@posix
+def test_a_joblib_memory_is_the_users_to_protect(tmp_path):
+    folders(tmp_path, 0o755, 0o755)
+    model(tmp_path, memory=Memory(tmp_path / "votes", verbose=0)).fit(X, Y, X_PUBLIC)
+    assert stat.S_IMODE((tmp_path / "votes/joblib").stat().st_mode) == 0o755
 
 
 def test_a_joblib_memory_and_one_that_keeps_nothing(tmp_path, trained):

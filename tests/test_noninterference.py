@@ -34,6 +34,7 @@ from sklearn.semi_supervised import SelfTrainingClassifier
 from sklearn.utils import check_random_state
 
 from sklearn_pate import FitOnPublic, PATEClassifier, teachers
+from sklearn_pate._sklearn import InvalidParameterError
 from sklearn_pate.aggregators import (
     ConfidentGNMax,
     GNMax,
@@ -542,6 +543,245 @@ def test_a_transformer_fitted_on_public_rows(stream):
             assert generator_states() == before
             contents.append((pickle.dumps(fitted), pickle.dumps(fitted.transformer_)))
         assert contents[0] == contents[1]
+
+
+# --- errors --------------------------------------------------------------------------------------
+
+
+class Private:
+    """Private values of one kind, all of which an error could show."""
+
+    def __init__(self, text, number):
+        self.text, self.number = text, number
+        self.kind = type(text.replace(" ", ""), (ValueError,), {})
+
+    def error(self, kind=None):
+        error = (kind or self.kind)(f"a {self.text}, {self.number}. Got {self.number}")
+        error.add_note(self.text)
+        error.__cause__ = KeyError(self.text)
+        return error
+
+    def value(self):
+        return Speaking(self.error())
+
+    def array(self):
+        return SpeakingArray(self.error())
+
+
+class Speaking:
+    """A value that raises an error whenever something is done with it."""
+
+    def __init__(self, error):
+        self.error = error
+
+    def speak(self, *args):
+        raise self.error
+
+    __str__ = __repr__ = __eq__ = __lt__ = __gt__ = __hash__ = __float__ = speak
+    __reduce__ = __reduce_ex__ = __bool__ = __len__ = __deepcopy__ = speak
+
+
+class SpeakingArray(Speaking):
+    """One that numpy asks what it is."""
+
+    __array__ = Speaking.speak
+
+
+class RaisesIt(GaussianNB):
+    """Raises what it was given; at what, `at` says."""
+
+    def __init__(self, error=None, at="fit"):
+        super().__init__()
+        self.error = error
+        self.at = at
+
+    def fit(self, X, y, sample_weight=None):
+        if self.at == "fit":
+            raise self.error
+        return super().fit(X, y)
+
+    def predict(self, X):
+        if self.at == "predict":
+            raise self.error
+        return super().predict(X)
+
+    def __sklearn_clone__(self):  # an error need not be one that can be cloned
+        return type(self)(self.error, self.at)
+
+
+class RaisesInAssign:
+    adjacency = "replace one record"
+
+    def __init__(self, answer):
+        self.answer = answer
+
+    def assign(self, n_records, n_teachers, **given):
+        if isinstance(self.answer, BaseException):
+            raise self.answer
+        return self.answer
+
+
+def all_of(error):
+    """All that can be read of an error without its frames: of those it was raised from, too."""
+    seen, waiting = [], [error]
+    while waiting:
+        error = waiting.pop()
+        if error is None or any(error is other for other in seen):
+            continue
+        seen.append(error)
+        waiting += [error.__cause__, error.__context__, *getattr(error, "exceptions", ())]
+    return "\n".join(
+        f"{type(e).__module__} {type(e).__qualname__} {e} {e!r} {e.args!r} "
+        f"{getattr(e, '__notes__', [])!r} {vars(e)!r}"
+        for e in seen
+    )
+
+
+N = 80
+ROWS = np.random.default_rng(3).normal(size=(N, 2))
+LABELS = np.arange(N) // 2 % 2
+
+
+def fit_of(given=None, **params):
+    data = {"X": ROWS, "y": LABELS, "X_public": ROWS[:20]} | (given or {})
+    fixed = {"n_teachers": 4, "classes": [0, 1], "epsilon": 20.0, "n_queries": 5}
+    teacher = params.pop("teacher", GaussianNB())
+    student = LogisticRegression()
+    return PATEClassifier(teacher, **(fixed | {"student": student} | params)).fit(**data)
+
+
+def cells(value, like=LABELS, at=7):
+    """An array of objects, one of them this."""
+    array = np.array(like, dtype=object)
+    array[at] = value
+    return array
+
+
+def texts(s, like=LABELS):
+    return np.where(np.arange(N) == 7, s.text, np.asarray(like).astype("U1"))
+
+
+def loads(answer):
+    return {"X": teachers.Sites(answer, list("abcd")), "y": None}
+
+
+def loads_error(s):
+    def load(name):
+        raise s.error()
+
+    return loads(load)
+
+
+def in_frame(**columns):
+    return pd.DataFrame({"a": ROWS[:, 0]} | columns)
+
+
+REFUSED = {
+    "labels, another": lambda s, at: fit_of({"y": np.where(np.arange(N) == 7, s.number, LABELS)}),
+    "labels, text": lambda s, at: fit_of({"y": texts(s)}),
+    "labels, bytes": lambda s, at: fit_of({"y": texts(s).astype("S")}),
+    "labels, objects": lambda s, at: fit_of({"y": cells(s.text)}),
+    "labels, values": lambda s, at: fit_of({"y": cells(s.value(), texts(s))}),
+    "labels, fractions": lambda s, at: fit_of({"y": LABELS + s.number}),
+    "labels, complex": lambda s, at: fit_of({"y": LABELS * (s.number + 1j)}),
+    "labels, ragged": lambda s, at: fit_of({"y": [[s.text], [1, 2]] * (N // 2)}),
+    "labels, arrays": lambda s, at: fit_of({"y": [s.array()] * N}),
+    "weights, arrays": lambda s, at: fit_of({"sample_weight": [s.array()] * N}),
+    "labels, missing": lambda s, at: fit_of({"y": cells(None, texts(s))}),
+    "labels, no classes": lambda s, at: fit_of({"y": cells(s.text)}, classes=None),
+    "groups, missing": lambda s, at: fit_of({"groups": cells(None, texts(s))}),
+    "groups, fractions": lambda s, at: fit_of({"groups": LABELS + s.number}),
+    "groups, ragged": lambda s, at: fit_of({"groups": [[s.text], [1, 2]] * (N // 2)}),
+    "groups, values": lambda s, at: fit_of({"groups": cells(s.value())}),
+    "groups, few": lambda s, at: fit_of({"groups": texts(s)[1:]}),
+    "weights, text": lambda s, at: fit_of({"sample_weight": texts(s)}),
+    "weights, objects": lambda s, at: fit_of({"sample_weight": cells(s.number)}),
+    "weights, values": lambda s, at: fit_of({"sample_weight": cells(s.value())}),
+    "weights, ragged": lambda s, at: fit_of({"sample_weight": [[s.number], [1, 2]] * (N // 2)}),
+    "weights, few": lambda s, at: fit_of({"sample_weight": np.full(N - 1, s.number)}),
+    "index, missing": lambda s, at: fit_of(
+        {"X": in_frame().set_index(pd.Index(cells(None, texts(s)))), "X_public": in_frame()},
+        partition="hash",
+    ),
+    "index, fractions": lambda s, at: fit_of(
+        {"X": in_frame().set_index(LABELS + s.number), "X_public": in_frame()}, partition="hash"
+    ),
+    "features, text": lambda s, at: fit_of(
+        {"X": np.c_[texts(s), texts(s)], "X_public": ROWS.astype("U3")}
+    ),
+    "features, text as objects": lambda s, at: fit_of(
+        {"X": np.c_[cells(s.text), LABELS], "X_public": ROWS.astype(object)}
+    ),
+    "features, ragged": lambda s, at: fit_of({"X": [[s.text], [1, 2]] * (N // 2)}),
+    "features, categories": lambda s, at: fit_of(
+        {
+            "X": in_frame(b=pd.Categorical(texts(s))),
+            "X_public": in_frame(b=pd.Categorical(["x"] * N)),
+        }
+    ),
+    "features, an encoder": lambda s, at: fit_of(
+        {"X": in_frame(b=texts(s).astype(object)), "X_public": in_frame(b=["x"] * N)},
+    ),
+    "features, values": lambda s, at: fit_of(
+        {"X": np.c_[cells(s.value()), LABELS], "X_public": ROWS.astype(object)}
+    ),
+    "features, values to workers": lambda s, at: fit_of(
+        {"X": np.c_[cells(s.value()), LABELS], "X_public": ROWS.astype(object)}, n_jobs=2
+    ),
+    "features, values in memory": lambda s, at: fit_of(
+        {"X": np.c_[cells(s.value()), LABELS], "X_public": ROWS.astype(object)}, memory=at
+    ),
+    "a partition, error": lambda s, at: fit_of(partition=RaisesInAssign(s.error())),
+    "a partition, text": lambda s, at: fit_of(partition=RaisesInAssign(texts(s))),
+    "a partition, fractions": lambda s, at: fit_of(partition=RaisesInAssign(LABELS + s.number)),
+    "a teacher": lambda s, at: fit_of(teacher=RaisesIt(s.error())),
+    "a teacher, predict": lambda s, at: fit_of(teacher=RaisesIt(s.error(), "predict")),
+    "a teacher, parameter": lambda s, at: fit_of(teacher=RaisesIt(s.error(InvalidParameterError))),
+    "a teacher, known phrase": lambda s, at: fit_of(
+        teacher=RaisesIt(s.kind(f"{s.text} Input X contains NaN {s.number}"))
+    ),
+    "a teacher, interrupted": lambda s, at: fit_of(teacher=RaisesIt(s.error(KeyboardInterrupt))),
+    "a teacher, several": lambda s, at: fit_of(
+        teacher=RaisesIt(ExceptionGroup(s.text, [s.error(), s.error(KeyError)]))
+    ),
+    "a teacher in a thread of its own": lambda s, at: fit_of(
+        teacher=RaisesIt(s.error()), n_jobs=2, timeout=60
+    ),
+    "sites, error": lambda s, at: fit_of(loads_error(s)),
+    "sites, labels": lambda s, at: fit_of(loads(lambda name: (ROWS, texts(s)))),
+    "sites, values": lambda s, at: fit_of(loads(lambda name: (ROWS, cells(s.value())))),
+    "sites, features": lambda s, at: fit_of(loads(lambda name: (np.c_[texts(s), LABELS], LABELS))),
+    "sites, columns": lambda s, at: fit_of(
+        loads(lambda name: (in_frame(**{s.text: LABELS}), LABELS))
+        | {"X_public": in_frame(b=LABELS)}
+    ),
+}
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("how", REFUSED)
+def test_errors_are_the_same_whatever_was_in_the_data(how, tmp_path):
+    found = []
+    for s in (Private("Ada Lovelace", 86420.97531), Private("Hypatia", 5e-300)):
+        with pytest.raises((Exception, KeyboardInterrupt)) as caught:
+            REFUSED[how](s, tmp_path)
+        # which teacher failed is told
+        found.append(re.sub(r"teacher \d", "teacher", ADDRESS.sub("at", all_of(caught.value))))
+        for part in (s.text, *s.text.split(), str(s.number), s.kind.__name__):
+            assert part not in found[-1]
+    assert found[0] == found[1]
+
+
+def test_the_check_sees_what_an_error_holds():
+    s = Private("Ada Lovelace", 86420.97531)
+    for outer in (ValueError("x"), s.error(KeyError)):
+        try:
+            try:
+                raise s.error()
+            except ValueError:
+                raise outer from None
+        except (ValueError, KeyError) as error:
+            assert s.text in all_of(error) and "AdaLovelace" in all_of(error)
 
 
 def test_the_check_sees_what_a_generator_tells(stream, monkeypatch):

@@ -24,8 +24,10 @@ ROOMS = {
     "exceptions": set(),
     "isolation": {"torch"},
     "public": {"isolation", "exceptions"},
-    "partition": {"exceptions"},
-    "teachers": {"partition", "isolation", "exceptions", "batched"},
+    "partition": {"isolation", "exceptions"},
+    "schema": set(),
+    "memory": {"isolation"},
+    "teachers": {"partition", "isolation", "schema", "memory", "exceptions", "batched"},
     "rdp": {"exceptions"},
     "smooth_sensitivity": {"rdp"},
     "aggregators": {"rdp", "exceptions"},
@@ -36,7 +38,7 @@ ROOMS = {
     "batched": {"isolation", "torch", "skorch"},
     "classifier": {
         *("public", "partition", "teachers", "rdp", "aggregators", "accountant", "queries"),
-        *("students", "isolation", "exceptions", "secure"),
+        *("students", "isolation", "schema", "memory", "exceptions", "secure"),
     },
     "model_selection": {
         *("accountant", "classifier", "rdp", "partition", "public", "isolation", "exceptions"),

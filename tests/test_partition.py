@@ -37,8 +37,8 @@ def parts(partition, identifiers, n_teachers=5, groups=False, unit="record"):
     identifiers = list(identifiers)
     assignment = assign_teachers(
         partition,
-        len(identifiers),
-        n_teachers,
+        n_records=len(identifiers),
+        n_teachers=n_teachers,
         unit=unit,
         index=None if groups else pd.Index(identifiers),
         groups=identifiers if groups else None,
@@ -63,7 +63,11 @@ def test_random_parts_are_near_equal_and_disjoint(n_records, n_teachers, entropy
     if n_teachers > n_records:
         return
     assignment = assign_teachers(
-        "random", n_records, n_teachers, unit="record", seed=np.random.SeedSequence(entropy)
+        "random",
+        n_records=n_records,
+        n_teachers=n_teachers,
+        unit="record",
+        seed=np.random.SeedSequence(entropy),
     )
     sizes = np.bincount(assignment.teacher, minlength=n_teachers)
     assert sizes.sum() == n_records and sizes.max() - sizes.min() <= 1
@@ -71,9 +75,15 @@ def test_random_parts_are_near_equal_and_disjoint(n_records, n_teachers, entropy
 
 
 def test_random_depends_on_seed_and_length_only():
-    first = assign_teachers("random", 50, 5, unit="record", seed=np.random.SeedSequence(1))
-    again = assign_teachers("random", 50, 5, unit="record", seed=np.random.SeedSequence(1))
-    other = assign_teachers("random", 50, 5, unit="record", seed=np.random.SeedSequence(2))
+    first = assign_teachers(
+        "random", n_records=50, n_teachers=5, unit="record", seed=np.random.SeedSequence(1)
+    )
+    again = assign_teachers(
+        "random", n_records=50, n_teachers=5, unit="record", seed=np.random.SeedSequence(1)
+    )
+    other = assign_teachers(
+        "random", n_records=50, n_teachers=5, unit="record", seed=np.random.SeedSequence(2)
+    )
     np.testing.assert_array_equal(first.teacher, again.teacher)
     assert (first.teacher != other.teacher).any()
     assert (first.teacher != np.arange(50) % 5).any()
@@ -81,7 +91,7 @@ def test_random_depends_on_seed_and_length_only():
 
 def test_more_teachers_than_records_says_both_numbers():
     with pytest.raises(ValueError, match=r"n_teachers=6 .* n_samples=5"):
-        assign_teachers("random", 5, 6, unit="record")
+        assign_teachers("random", n_records=5, n_teachers=6, unit="record")
 
 
 # --- keyed hashes --------------------------------------------------------------------------------
@@ -118,7 +128,7 @@ def _changed_by_one_more(values, extra, index):
         given_ = {"index": pd.Index(names)} if index else {"groups": names}
         partition = "hash" if index else "random"
         teacher = assign_teachers(
-            partition, len(names), 7, unit="record", seed=SEED, **given_
+            partition, n_records=len(names), n_teachers=7, unit="record", seed=SEED, **given_
         ).teacher
         held.append([sorted(np.flatnonzero(teacher[: len(before)] == i)) for i in range(7)])
     return sum(a != b for a, b in zip(*held, strict=True))
@@ -163,13 +173,13 @@ def test_one_more_identifier_of_another_kind_moves_nobody(values, extra, index):
 )
 def test_identifiers_without_one_spelling_are_refused(names, problem):
     with pytest.raises(ValueError, match=f"groups has .*{problem}.*text, a whole number"):
-        assign_teachers("random", 2, 2, unit="group", groups=names)
+        assign_teachers("random", n_records=2, n_teachers=2, unit="group", groups=names)
 
 
 def test_a_missing_part_of_a_multi_index_is_refused():
     index = pd.MultiIndex.from_tuples([(1, "a"), (2, None)])
     with pytest.raises(ValueError, match="missing"):
-        assign_teachers("hash", 2, 2, unit="record", index=index)
+        assign_teachers("hash", n_records=2, n_teachers=2, unit="record", index=index)
 
 
 @pytest.mark.parametrize(
@@ -179,20 +189,26 @@ def test_a_partition_that_splits_groups_cannot_claim_the_unit(partition):
     groups = np.repeat(np.arange(10), 20)
     index = pd.Index([f"r{i}" for i in range(200)])
     with pytest.raises(ValueError, match="splits groups"):
-        assign_teachers(partition, 200, 10, unit="group", groups=groups, index=index)
+        assign_teachers(
+            partition, n_records=200, n_teachers=10, unit="group", groups=groups, index=index
+        )
 
 
 def test_a_group_partition_needs_groups():
     with pytest.raises(ValueError, match="needs groups="):
-        assign_teachers(partition_module.GroupPartition(), 4, 2, unit="record")
+        assign_teachers(partition_module.GroupPartition(), n_records=4, n_teachers=2, unit="record")
 
 
 def test_date_identifiers_hash_alike_in_any_unit():
     days = np.array(["2020-01-01", "2021-06-01"], dtype="datetime64[D]")
     kwargs = {"unit": "record", "seed": SEED}
-    by_day = assign_teachers("random", 2, 1000, groups=days, **kwargs)
-    by_nanosecond = assign_teachers("random", 2, 1000, groups=days.astype("M8[ns]"), **kwargs)
-    as_stamps = assign_teachers("random", 2, 1000, groups=pd.Series(days), **kwargs)
+    by_day = assign_teachers("random", n_records=2, n_teachers=1000, groups=days, **kwargs)
+    by_nanosecond = assign_teachers(
+        "random", n_records=2, n_teachers=1000, groups=days.astype("M8[ns]"), **kwargs
+    )
+    as_stamps = assign_teachers(
+        "random", n_records=2, n_teachers=1000, groups=pd.Series(days), **kwargs
+    )
     np.testing.assert_array_equal(by_day.teacher, by_nanosecond.teacher)
     np.testing.assert_array_equal(by_day.teacher, as_stamps.teacher)
 
@@ -208,7 +224,9 @@ def test_replacing_an_identifier_changes_two_teachers_at_most():
 def test_all_records_of_a_group_go_to_one_teacher_and_the_unit_is_the_group():
     groups = np.repeat(np.arange(50), 4)
     for partition, unit in (("random", "record"), ("hash", "record"), ("random", "group")):
-        assignment = assign_teachers(partition, 200, 10, unit=unit, groups=groups, seed=SEED)
+        assignment = assign_teachers(
+            partition, n_records=200, n_teachers=10, unit=unit, groups=groups, seed=SEED
+        )
         assert assignment.unit == "group" and "one group" in assignment.adjacency
         for group in range(50):
             assert np.unique(assignment.teacher[groups == group]).size == 1
@@ -218,7 +236,12 @@ def test_hash_depends_on_the_key():
     names = pd.Index([f"p{i}" for i in range(50)])
     keyed = [
         assign_teachers(
-            "hash", 50, 10, unit="record", index=names, seed=np.random.SeedSequence(k)
+            "hash",
+            n_records=50,
+            n_teachers=10,
+            unit="record",
+            index=names,
+            seed=np.random.SeedSequence(k),
         ).teacher
         for k in (1, 2)
     ]
@@ -227,7 +250,9 @@ def test_hash_depends_on_the_key():
 
 def test_hash_spreads_records_evenly():
     names = pd.Index([f"p{i}" for i in range(20_000)])
-    teacher = assign_teachers("hash", 20_000, 20, unit="record", index=names, seed=SEED).teacher
+    teacher = assign_teachers(
+        "hash", n_records=20_000, n_teachers=20, unit="record", index=names, seed=SEED
+    ).teacher
     sizes = np.bincount(teacher, minlength=20)
     assert ((sizes - 1000) ** 2 / 1000).sum() < 45  # chi-square, 19 degrees: p < 1e-3 beyond 43.8
 
@@ -239,7 +264,9 @@ def test_more_teachers_than_identifiers_is_no_error_because_their_number_is_priv
 
 def test_multi_index_rows_are_identifiers():
     index = pd.MultiIndex.from_tuples([(1, "a"), (2, "b"), (1, "a")])
-    teacher = assign_teachers("hash", 3, 1000, unit="record", index=index, seed=SEED).teacher
+    teacher = assign_teachers(
+        "hash", n_records=3, n_teachers=1000, unit="record", index=index, seed=SEED
+    ).teacher
     assert teacher[0] == teacher[2] != teacher[1]
 
 
@@ -248,7 +275,9 @@ def test_multi_index_rows_are_identifiers():
 
 def test_predefined_gives_each_named_group_its_teacher():
     hospitals = ["north", "south", "north", "east"]
-    assignment = assign_teachers("predefined", 4, 100, unit="record", groups=hospitals)
+    assignment = assign_teachers(
+        "predefined", n_records=4, n_teachers=100, unit="record", groups=hospitals
+    )
     assert assignment.n_teachers == 3 and assignment.unit == "group"
     assert assignment.teacher[0] == assignment.teacher[2]
     assert np.unique(assignment.teacher).size == 3
@@ -261,7 +290,7 @@ def test_own_partition_object():
         def assign(self, n_records, n_teachers, *, index=None, groups=None, seed=None):
             return (np.arange(n_records) >= n_records // 2).astype(int)
 
-    assignment = assign_teachers(Halves(), 6, 2, unit="record")
+    assignment = assign_teachers(Halves(), n_records=6, n_teachers=2, unit="record")
     assert assignment.teacher.tolist() == [0, 0, 0, 1, 1, 1]
     assert assignment.adjacency == "replace one record within its half"
 
@@ -278,7 +307,7 @@ def test_own_partition_that_returns_nonsense(returned, message):
             return returned
 
     with pytest.raises(ValueError, match=message):
-        assign_teachers(Broken(), 6, 2, unit="record")
+        assign_teachers(Broken(), n_records=6, n_teachers=2, unit="record")
 
 
 # --- errors --------------------------------------------------------------------------------------
@@ -313,7 +342,9 @@ def test_no_partition_can_see_labels_or_features():
 def test_hash_spreads_records_over_more_than_256_teachers():
     # a residue of too few bits would leave teachers without records, or favour the first
     names = pd.Index([f"p{i}" for i in range(100_000)])
-    teacher = assign_teachers("hash", 100_000, 400, unit="record", index=names, seed=SEED).teacher
+    teacher = assign_teachers(
+        "hash", n_records=100_000, n_teachers=400, unit="record", index=names, seed=SEED
+    ).teacher
     sizes = np.bincount(teacher, minlength=400)
     assert ((sizes - 250) ** 2 / 250).sum() < 500  # chi-square, 399 degrees: p < 1e-3 beyond 490
 
@@ -359,7 +390,9 @@ class Records:
         # what "random" becomes with groups, without the check that no group is split
         how = partition_module.GroupPartition() if kind == "groups" else kind
         given_ = {} if kind == "random" else given_
-        return assign_teachers(how, len(names), T, unit="record", seed=seed, **given_).teacher
+        return assign_teachers(
+            how, n_records=len(names), n_teachers=T, unit="record", seed=seed, **given_
+        ).teacher
 
     def keys(self, kind, seed):
         """One number per record and teacher: equal if identifier, features and label are."""
@@ -716,7 +749,9 @@ def test_one_row_does_not_move_its_group(rows, row, make):
     if whole is None or rest is None:  # refused, or text already
         return
     teachers = [
-        assign_teachers("random", len(given), 10**6, unit="record", groups=given, seed=SEED).teacher
+        assign_teachers(
+            "random", n_records=len(given), n_teachers=10**6, unit="record", groups=given, seed=SEED
+        ).teacher
         for given in (whole, rest)
     ]
     assert teachers[0][1:].tolist() == teachers[1].tolist()

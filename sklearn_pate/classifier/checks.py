@@ -1,5 +1,6 @@
 """What `fit` is given, checked: messages never quote private values."""
 
+import contextlib
 import warnings
 
 import numpy as np
@@ -10,8 +11,10 @@ from sklearn.utils.multiclass import check_classification_targets
 
 from .._sklearn import _num_samples, _safe_indexing
 from ..exceptions import PrivacyLeakWarning
+from ..isolation import kind_of
 from ..partition import RandomPartition
 from ..rdp import as_array
+from ..schema import difference
 
 __all__ = [
     "check_classes",
@@ -38,7 +41,7 @@ def check_private(X, y, classes, sample_weight):
         if not numbers or given.shape != codes.shape:
             raise ValueError(
                 f"sample_weight must be {len(codes)} finite numbers, one per record of X; "
-                f"got shape {given.shape} and dtype {given.dtype}"
+                f"got shape {given.shape} and {kind_of(given.dtype)}"
             )
         sample_weight = given.astype(float)
     return codes, classes, sample_weight
@@ -99,30 +102,39 @@ def check_forms(X, X_public):
 
 def check_dtypes(X, X_public):
     """Every teacher sees the types of all rows, which one private record can change."""
-    if not hasattr(X, "dtypes"):
-        if X.dtype != X_public.dtype:
-            raise ValueError(
-                f"X has another dtype than X_public, which has {X_public.dtype}. All teachers see "
-                "it, so it must be public, not what the private records happen to need: fix it in "
-                "advance, for instance X.astype(X_public.dtype); text as dtype object in both"
-            )
+    found = difference(X, X_public)
+    if found is None:
         return
-    differ = [
-        name
-        for name, ours, public in zip(X.columns, X.dtypes, X_public.dtypes, strict=True)
-        if ours != public or _categories(ours) != _categories(public)
-    ]
-    if differ:
+    if found.of == "unknown":
         raise ValueError(
-            f"columns {differ} of X and X_public have different dtypes or categories. All teachers "
-            "see them, so they must be public, not what the private records happen to hold: fix "
-            "them in advance, for instance X.astype(object).astype(X_public.dtypes)"
+            "X and X_public must be arrays, which have a dtype, or DataFrames, which have dtypes "
+            "for their columns: all teachers see the types of columns, so they must be public, "
+            "and of these data they cannot be compared. Convert both, for instance with to_pandas()"
         )
-
-
-def _categories(dtype):
-    """Categories in their order, which pandas ignores when it compares, and codes follow."""
-    return list(dtype.categories) if isinstance(dtype, pd.CategoricalDtype) else None
+    if found.of == "columns":
+        raise ValueError(
+            "X has other columns than X_public, or levels or a name of columns that X_public has "
+            "not. All teachers see them, so they must be public: set X.columns = X_public.columns"
+        )
+    if found.of == "dtype":
+        raise ValueError(
+            f"X has another dtype than X_public, which has {X_public.dtype}. All teachers see "
+            "it, so it must be public, not what the private records happen to need: fix it in "
+            "advance, for instance X.astype(X_public.dtype); text as dtype object in both"
+        )
+    if found.of == "codes":
+        raise ValueError(
+            f"columns {found.columns} of X hold dictionaries of Arrow or Categorical of polars, "
+            "whose codes are given out as values appear: one private record can change those of "
+            "all others, and all teachers see them. Fix categories in advance: "
+            "pandas.CategoricalDtype([...]) or polars.Enum([...]), the same in X and X_public, or "
+            "give text"
+        )
+    raise ValueError(
+        f"columns {found.columns} of X and X_public have different dtypes or categories. All "
+        "teachers see them, so they must be public, not what the private records happen to hold: "
+        "fix them in advance, for instance X.astype(object).astype(X_public.dtypes)"
+    )
 
 
 def check_classes(labels, name="classes"):
@@ -130,10 +142,12 @@ def check_classes(labels, name="classes"):
     labels = as_array(name, labels)
     if labels.ndim != 1 or pd.isna(labels).any():
         raise ValueError(f"{name} must be a list of labels, none of them missing")
-    try:
+    classes = None
+    # Errors are raised outside of `except`, or they would keep the one that was caught
+    with contextlib.suppress(Exception):  # its text may quote labels
         classes = np.unique(labels)
-    except TypeError:
-        raise ValueError(f"{name} must hold labels of one type, which can be sorted") from None
+    if classes is None:
+        raise ValueError(f"{name} must hold labels of one type, which can be sorted")
     if len(classes) < 2:
         raise ValueError(
             f"a classifier needs labels of at least 2 classes; {name} has {len(classes)} class"
@@ -164,11 +178,10 @@ def _encode(y, classes):
             stacklevel=6,  # the caller of fit, past scikit-learn's wrapper
         )
     classes = check_classes(y, "y") if classes is None else check_classes(classes)
-    try:
+    known = False
+    with contextlib.suppress(Exception):  # for instance text among numbers
         codes = np.minimum(np.searchsorted(classes, y), len(classes) - 1)
         known = bool(np.all(classes[codes] == y))
-    except TypeError:  # for instance text among numbers
-        known = False
     if not known:
         raise ValueError(
             "y has labels that are not in classes; classes must list all labels that may occur, "
@@ -193,13 +206,26 @@ def _check_labels(y):
     y = column_or_1d(y, warn=True)
     if pd.isna(y).any() or (y.dtype.kind == "f" and np.isinf(y).any()):
         raise ValueError("Input y contains NaN or infinity; every private record needs a label")
+    if y.dtype.kind == "S":
+        raise TypeError("y holds bytes: labels that are bytes are not supported; decode them")
+    problem = None
     with warnings.catch_warnings():  # scikit-learn warns about how many labels are distinct
         warnings.simplefilter("ignore")
         try:
-            if y.dtype.kind == "S":
-                raise TypeError("labels that are bytes are not supported; decode them to text")
             check_classification_targets(y)
-        except (TypeError, ValueError) as error:
-            kind = ValueError if isinstance(error, ValueError) else TypeError
-            raise kind(f"y of dtype {y.dtype}: {error}") from None
+        except Exception as error:
+            problem = type(error), str(error)
+    if problem is not None:
+        kind, text = problem
+        said = next((known for known in _TOLD_OF_LABELS if known in text), "no labels of classes")
+        raise (TypeError if issubclass(kind, TypeError) else ValueError)(
+            f"y holds {kind_of(y.dtype)}: {said}. y must hold text, integers or booleans"
+        )
     return y
+
+
+#: What scikit-learn's text about labels may be told to contain; the rest may quote them.
+_TOLD_OF_LABELS = tuple(
+    f"Unknown label type: {kind}"
+    for kind in ("continuous-multioutput", "continuous", "multiclass-multioutput", "unknown")
+)

@@ -38,6 +38,7 @@ from ..isolation import (
     unfitted,
     without_caches,
 )
+from ..memory import digest, kept_entropy, private_memory
 from ..partition import Assignment, PredefinedPartition, assign_teachers
 from ..public import public_rows
 from ..queries import (
@@ -51,7 +52,7 @@ from ..queries import (
 )
 from ..rdp import check_votes
 from ..secure import SystemGenerator
-from ..teachers import Sites, Votes, collect_votes, digest, kept_entropy, private_memory
+from ..teachers import Sites, Votes, collect_votes
 from .checks import (
     check_classes,
     check_dtypes,
@@ -201,8 +202,13 @@ class PATEClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         A folder where the votes of each teacher are kept as soon as it has finished, so that a
         fit that was interrupted goes on from there: the next fit with the same data and
         parameters trains the missing teachers only. Without a `random_state`, it also has the same
-        partition, teachers and queries, and fresh noise. The folder is private data: it is made
-        with mode 0700, and it is for you to delete.
+        partition, teachers and queries, and fresh noise. What counts as the same: the data, the
+        parameters, the code of classes and functions in `base_estimator` with what that code
+        refers to, and of Python and what is installed the version. Not seen are files that a fit
+        reads, modules that it imports inside a function, compiled extensions of your own, and
+        lists, dicts or arrays of a module once they were changed: use another folder then. The
+        folder is private data, and for you to delete. Votes go to `joblib` in it, made with mode
+        0700; one that others may read is refused. A `joblib.Memory` is taken as it is.
     ledger : PrivacyLedger or None, default=None
         A budget for all fits on one private data set, `model_selection.PrivacyLedger`: it refuses
         a fit that would exceed it before any teacher trains, and records the others before
@@ -668,8 +674,8 @@ class PATEClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         with seeded(_seed_number(seeds["partition"])):
             parts = assign_teachers(
                 clone(self.partition, safe=False),
-                len(codes),
-                self.n_teachers,
+                n_records=len(codes),
+                n_teachers=self.n_teachers,
                 unit=self.unit,
                 index=getattr(X, "index", None),
                 groups=groups,

@@ -1,5 +1,6 @@
 """Orders, and input checks for costs and votes; messages never quote votes, which are private."""
 
+import contextlib
 import math
 from numbers import Integral, Real
 
@@ -13,13 +14,13 @@ DEFAULT_ORDERS.setflags(write=False)
 
 def as_array(name, value, **kwargs):
     """Return `value` as an array; numpy's own errors name nothing, and quote what they find."""
-    try:
+    with contextlib.suppress(TypeError, ValueError):
         return np.asarray(value, **kwargs)
-    except (TypeError, ValueError):
-        raise ValueError(
-            f"{name} must be array-like, with rows of one length"
-            f"{' that hold numbers' if kwargs else ''}; got {type(value).__name__}"
-        ) from None
+    # Not within `except`, where an error keeps the one that was caught, whatever it is raised from
+    raise ValueError(
+        f"{name} must be array-like, with rows of one length"
+        f"{' that hold numbers' if kwargs else ''}; got {type(value).__name__}"
+    )
 
 
 def check_orders(orders):

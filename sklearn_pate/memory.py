@@ -1,0 +1,403 @@
+"""The folder of `memory=`: who may read it, and what tells one fit from another in it."""
+
+import ast
+import contextlib
+import dis
+import functools
+import hashlib
+import importlib.metadata
+import inspect
+import io
+import os
+import pickle
+import platform
+import stat
+import sys
+import sysconfig
+import tempfile
+import tokenize
+import types
+from pathlib import Path
+
+import joblib
+import numpy as np
+from joblib import Memory
+
+from .isolation import Quiet, known_name
+
+__all__ = ["code_digest", "digest", "kept_entropy", "private_memory"]
+
+
+# --- the folder --------------------------------------------------------------------------------
+
+
+def private_memory(memory):
+    """Return `memory`, a path or a joblib.Memory, as a joblib.Memory that others cannot read.
+
+    Parameters
+    ----------
+    memory : str, path-like, joblib.Memory or None
+        As the user gave it.
+
+    Returns
+    -------
+    joblib.Memory or None
+        Folders made for a path have mode 0700. One that is there keeps its mode; what is kept
+        goes to the folder `joblib` in it. Those of a `joblib.Memory` are as they are.
+
+    Raises
+    ------
+    ValueError
+        If the folder cannot be written to, others may write in it, or others may read `joblib`.
+    """
+    if not isinstance(memory, str | os.PathLike):
+        return memory
+    inner = os.path.join(memory, "joblib")  # joblib's own name
+    problem = None
+    try:
+        for folder in (memory, inner):
+            os.makedirs(folder, mode=0o700, exist_ok=True)
+        with tempfile.TemporaryFile(dir=memory, buffering=0) as file:
+            file.write(b"?")
+    except OSError as error:
+        problem = error.strerror
+    if problem is not None:
+        raise ValueError(
+            f"memory={os.fspath(memory)!r} cannot be written to ({problem}); nothing was "
+            "trained. Choose a folder that is yours, on a disk with room, or memory=None"
+        )
+    if hasattr(os, "getuid"):  # elsewhere modes do not say who may read
+        _check_modes(os.fspath(memory), inner)
+    return Memory(memory, verbose=0)
+
+
+def _check_modes(outer, inner):
+    """Refuse folders in which others could read votes, or put votes of their own."""
+    others, inside = os.stat(outer), os.stat(inner)
+    may_write = others.st_mode & (stat.S_IWGRP | stat.S_IWOTH)
+    if may_write and not others.st_mode & stat.S_ISVTX:
+        raise ValueError(
+            f"memory={outer!r} has mode {stat.S_IMODE(others.st_mode):04o}: others may write in "
+            "it, and could put their own in the place of the votes that are kept there. chmod "
+            f"go-w {outer!r}, or choose a folder of your own; nothing was trained"
+        )
+    links = {os.lstat(inner).st_uid, inside.st_uid}
+    if links != {os.getuid()}:
+        raise ValueError(
+            f"memory={outer!r} has a folder 'joblib' of another user, who could read the votes "
+            "that are kept there. Choose a folder of your own; nothing was trained"
+        )
+    if inside.st_mode & (stat.S_IRWXG | stat.S_IRWXO):
+        raise ValueError(
+            f"memory={outer!r} keeps single teachers' votes in {inner!r}, which has mode "
+            f"{stat.S_IMODE(inside.st_mode):04o}: others may read it. chmod 700 {inner!r}, or "
+            "choose a folder that is not there yet; nothing was trained"
+        )
+
+
+def kept_entropy(memory, key):
+    """Randomness from the operating system, the same for the same key as long as memory lasts."""
+    with Quiet():  # a Memory of the user's prints what it is called with
+        return memory.cache(_entropy)(key)
+
+
+def _entropy(key):
+    return np.random.SeedSequence().entropy
+
+
+# --- what tells one fit from another -----------------------------------------------------------
+
+
+def digest(*parts):
+    """Return a fingerprint of data and settings, for what is kept in memory.
+
+    Classes and functions count by their names, see `code_digest`.
+    """
+    try:
+        return joblib.hash(parts)
+    except Exception as error:
+        failed = known_name(error)
+    # Not within `except`, where an error keeps the one that was caught
+    raise ValueError(
+        "memory needs data and estimators that pickle, to tell whether they changed; "
+        f"{failed} for this data or base_estimator. Use memory=None"
+    )
+
+
+def code_digest(*objects):
+    """Return a fingerprint of the code that objects bring along, and of the libraries they use.
+
+    Of classes and functions that are no library's: what was compiled, with defaults, closures and
+    class attributes, and the same for the functions, classes and modules that they name. Of other
+    variables that they name, numbers and texts count by their value; those that are changed by the
+    code itself, and lists, dicts and other objects, by the statements that assign them in the
+    module's source. Of libraries: their versions.
+
+    Parameters
+    ----------
+    *objects : object
+        Estimators, with all that they hold.
+
+    Returns
+    -------
+    str
+        The same in another process, if nothing changed.
+
+    Examples
+    --------
+    >>> from sklearn.naive_bayes import GaussianNB
+    >>> from sklearn_pate.memory import code_digest
+    >>> code_digest(GaussianNB()) == code_digest(GaussianNB())
+    True
+    """
+    code = _Code()
+    try:
+        for name in ("numpy", "scipy", "pandas", "sklearn", "joblib", "sklearn_pate"):
+            code.add_library(name)
+        for obj in objects:
+            code.add(obj)
+        return code.digest()
+    except Exception as error:  # what a class does when it is asked for its parts is its own affair
+        failed = known_name(error)
+    raise ValueError(
+        f"memory could not read the code of base_estimator, to tell whether it changed ({failed}). "
+        "Use memory=None"
+    )
+
+
+#: What classes hold that does not come from their definition, or only describes it.
+_NOT_CODE = {
+    *("__dict__", "__weakref__", "__doc__", "__module__", "__qualname__", "__annotations__"),
+    *("__firstlineno__", "__static_attributes__", "__annotate_func__", "__annotations_cache__"),
+    *("__parameters__", "__orig_bases__", "__slotnames__", "__abstractmethods__", "_abc_impl"),
+    *("__signature__", "__type_params__"),
+}
+
+#: Values that are told apart by their texts.
+_PLAIN = (type(None), bool, int, float, complex, str, bytes, type(Ellipsis))
+
+
+class _Code:
+    """Collects what to hash; each object once."""
+
+    def __init__(self):
+        self.hash = hashlib.sha256(platform.python_version().encode())
+        self.seen = {}
+
+    def digest(self):
+        return self.hash.hexdigest()
+
+    def token(self, *texts):
+        for text in texts:
+            self.hash.update(repr(text).encode("utf-8", "surrogatepass") + b"\x00")
+
+    def add(self, value):
+        """Add any value, and the code it brings along."""
+        if isinstance(value, _PLAIN):
+            self.token(type(value).__name__, value)
+            return
+        if isinstance(value, tuple):  # equal ones may be one object, or not in another process
+            self.add_parts("tuple", value)
+            return
+        if isinstance(value, set | frozenset):
+            self.token("set", sorted(map(_alone, value)))
+            return
+        if id(value) in self.seen:
+            self.token("seen", self.seen[id(value)][0])
+            return
+        self.seen[id(value)] = len(self.seen), value  # kept, so that no other gets its id
+        if isinstance(value, list):
+            self.add_parts("list", value)
+        elif isinstance(value, dict):
+            self.add_parts("dict", value.items())
+        elif isinstance(value, types.CodeType):
+            self.add_compiled(value)
+        elif isinstance(value, types.ModuleType):
+            self.token("module", value.__name__)
+            self.add_library(value.__name__)
+        elif isinstance(value, type):
+            self.add_class(value)
+        elif isinstance(value, types.FunctionType):
+            self.add_function(value)
+        elif isinstance(value, types.MethodType):
+            self.add(value.__func__)
+            self.add(value.__self__)
+        elif isinstance(value, staticmethod | classmethod):
+            self.token(type(value).__name__)
+            self.add(value.__func__)
+        elif isinstance(value, property):
+            self.add((value.fget, value.fset, value.fdel))
+        elif isinstance(value, functools.partial):
+            self.add((value.func, value.args, value.keywords))
+        elif isinstance(value, types.BuiltinFunctionType):
+            self.token("builtin", value.__module__, value.__qualname__)
+            self.add_library(str(value.__module__))
+        elif inspect.getattr_static(value, "__wrapped__", None) is not None:  # one with a cache
+            self.token(type(value).__qualname__)
+            self.add(value.__wrapped__)
+        else:
+            self.add_object(value)
+
+    def add_parts(self, kind, parts):
+        self.token(kind, len(parts))
+        for part in parts:
+            self.add(part)
+
+    def add_object(self, value):
+        """Add the classes and functions in an object, and its state, where it pickles."""
+        self.add(type(value))
+        finder = _Finder()
+        with contextlib.suppress(Exception):
+            finder.dump(value)
+        for found in finder.found:
+            self.add(found)
+        with contextlib.suppress(Exception):
+            self.token(joblib.hash(value))
+
+    def add_library(self, module):
+        """Add the version of the library that a module is in."""
+        top = module.partition(".")[0]
+        if (top, "library") not in self.seen:
+            self.seen[top, "library"] = 0, None
+            self.token("library", top, _version(top))
+
+    def add_class(self, kind):
+        self.token("class", kind.__module__, kind.__qualname__)
+        if _is_library(kind.__module__):
+            self.add_library(kind.__module__)
+            return
+        for base in kind.__bases__:
+            self.add(base)
+        own = {name: value for name, value in vars(kind).items() if name not in _NOT_CODE}
+        for name in sorted(own):
+            self.token(name)
+            self.add(own[name])
+
+    def add_function(self, function):
+        self.token("function", function.__module__, function.__qualname__)
+        if _is_library(function.__module__):
+            self.add_library(function.__module__)
+            return
+        self.add(function.__code__)
+        self.add(function.__defaults__)
+        self.add(function.__kwdefaults__)
+        for cell in function.__closure__ or ():
+            with contextlib.suppress(ValueError):  # it is empty
+                self.add(cell.cell_contents)
+        self.add_named(function.__code__, function.__globals__)
+
+    def add_compiled(self, code):
+        """Add what a function was compiled to, but not where it stands in its file."""
+        counts = code.co_argcount, code.co_posonlyargcount, code.co_kwonlyargcount, code.co_flags
+        names = code.co_names, code.co_varnames, code.co_freevars, code.co_cellvars
+        self.token("code", code.co_code, counts, names)
+        self.token(getattr(code, "co_exceptiontable", b""))
+        self.add(code.co_consts)
+
+    def add_named(self, code, variables):
+        """Add the variables of its module that a function names."""
+        codes = list(_nested(code))
+        steps = [step for part in codes for step in dis.get_instructions(part)]
+        read = {step.argval for step in steps if step.opname in ("LOAD_GLOBAL", "LOAD_NAME")}
+        written = {step.argval for step in steps if step.opname == "STORE_GLOBAL"}
+        attributes = sorted({name for part in codes for name in part.co_names})
+        module = variables.get("__name__")
+        for name in sorted(read & set(variables)):
+            self.token(name)
+            self.add_variable(module, name, variables[name], name in written, attributes)
+
+    def add_variable(self, module, name, value, is_changed, names):
+        """Add a variable of a module; of a module it leads to, those that are named as well."""
+        if isinstance(value, types.ModuleType):
+            self.add(value)
+            if not _is_library(value.__name__):
+                for further in names:
+                    key = value.__name__, further, "named"
+                    if further in vars(value) and key not in self.seen:
+                        self.seen[key] = 0, None
+                        self.token(further)
+                        found = vars(value)[further]
+                        self.add_variable(value.__name__, further, found, False, names)
+        elif callable(value) or (isinstance(value, _PLAIN) and not is_changed):
+            self.add(value)
+        else:
+            self.token(_assignments(module).get(name))
+            self.add(type(value))
+
+
+class _Finder(pickle.Pickler):
+    """Collects the classes and functions that a pickle refers to."""
+
+    def __init__(self):
+        super().__init__(io.BytesIO())
+        self.found = []
+
+    def reducer_override(self, obj):
+        if isinstance(obj, type | types.FunctionType):
+            self.found.append(obj)
+        return NotImplemented
+
+
+def _alone(value):
+    """Fingerprint of one value; those of a set have no order."""
+    code = _Code()
+    code.add(value)
+    return code.digest()
+
+
+def _nested(code):
+    """Yield a function's code, and that of functions within it."""
+    yield code
+    for value in code.co_consts:
+        if isinstance(value, types.CodeType):
+            yield from _nested(value)
+
+
+def _assignments(module):
+    """Statements of a module that assign each of its variables, as text without comments."""
+    try:
+        with tokenize.open(sys.modules[module].__file__) as file:
+            statements = ast.parse(file.read()).body
+    except Exception:  # no source, as in an interactive session
+        return {}
+    found = {}
+    for statement in statements:
+        if isinstance(statement, ast.Assign | ast.AnnAssign | ast.AugAssign):
+            for node in ast.walk(statement):
+                if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+                    found[node.id] = found.get(node.id, "") + ast.unparse(statement)
+    return found
+
+
+def _folders():
+    """Where the standard library is."""
+    names = "stdlib", "platstdlib"
+    return [Path(sysconfig.get_path(name)).resolve() for name in names if sysconfig.get_path(name)]
+
+
+def _is_library(module):
+    """Whether a module is of Python, of a package that was installed, or of this one."""
+    top = str(module).partition(".")[0]
+    if top == "sklearn_pate":
+        return True
+    if top in ("__main__", "__mp_main__"):
+        return False
+    file = getattr(sys.modules.get(str(module)), "__file__", None)
+    if file is None:
+        return top in sys.stdlib_module_names
+    parents = Path(file).resolve().parents
+    installed = any(parent.name in ("site-packages", "dist-packages") for parent in parents)
+    return installed or any(folder in parents for folder in _folders())
+
+
+def _version(top):
+    """Version of a top-level module's distribution."""
+    if top in sys.stdlib_module_names:
+        return platform.python_version()
+    version = getattr(sys.modules.get(top), "__version__", None)
+    if isinstance(version, str):
+        return version
+    for name in (top, *importlib.metadata.packages_distributions().get(top, ())):
+        with contextlib.suppress(importlib.metadata.PackageNotFoundError):
+            return importlib.metadata.version(name)
+    return None
