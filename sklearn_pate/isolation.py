@@ -334,7 +334,8 @@ def own_index(rows):
     """Give a DataFrame an index made of its own identifiers, and no `attrs`.
 
     Levels, categories and dtype of an index that was cut from a larger one tell of the others, and
-    so may what is noted of them all.
+    so may what is noted of them all. Whole floats become ints, dates get one unit: one record makes
+    floats of all ints, and one date may decide the unit of all.
 
     Parameters
     ----------
@@ -350,12 +351,23 @@ def own_index(rows):
         return rows
     names = list(rows.index.names)
     if isinstance(rows.index, pd.MultiIndex):
-        own = pd.MultiIndex.from_tuples(list(rows.index), names=names)
+        alone = [tuple(_by_itself(part) for part in name) for name in rows.index]
+        own = pd.MultiIndex.from_tuples(alone, names=names)
     else:
-        own = pd.Index(list(rows.index), name=names[0])
+        own = pd.Index([_by_itself(name) for name in rows.index], name=names[0])
     rows = rows.set_axis(own)
     rows.attrs = {}
     return rows
+
+
+def _by_itself(name):
+    """Return an identifier as it would be in an index of its own."""
+    if isinstance(name, float) and name.is_integer():
+        return int(name)
+    if isinstance(name, pd.Timestamp | pd.Timedelta):
+        with contextlib.suppress(pd.errors.OutOfBoundsDatetime, pd.errors.OutOfBoundsTimedelta):
+            return name.as_unit("ns")
+    return name
 
 
 def unfitted(value):

@@ -114,7 +114,8 @@ def digest(*parts):
     Classes and functions count by their names, see `code_digest`.
     """
     try:
-        return joblib.hash(parts)
+        with Quiet():  # what is hashed may be private
+            return joblib.hash(parts)
     except Exception as error:
         failed = known_name(error)
     # Not within `except`, where an error keeps the one that was caught

@@ -789,17 +789,20 @@ class _PrivateSearch(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
                 f"validation_fraction={self.validation_fraction:g} is less than one of the "
                 f"{len(codes)} private records; hold out more"
             )
-        part = assign_teachers(
-            partition,
-            n_records=len(codes),
-            n_teachers=n_parts,
-            unit=self.estimator.unit,
-            index=getattr(X, "index", None),
-            groups=groups,
-            seed=dealt,
-        ).teacher
+        with Quiet():
+            part = assign_teachers(
+                partition,
+                n_records=len(codes),
+                n_teachers=n_parts,
+                unit=self.estimator.unit,
+                index=getattr(X, "index", None),
+                groups=groups,
+                seed=dealt,
+            ).teacher
         if names is not None:  # a name that is held out, with or without records, has no teacher
-            of_names = GroupPartition().assign(len(names), n_parts, groups=names, seed=dealt)
+            of_names = GroupPartition().assign(
+                n_records=len(names), n_teachers=n_parts, groups=names, seed=dealt
+            )
             trained = [name for name, k in zip(names, of_names, strict=True) if k > 0]
             for _, estimator in candidates:
                 estimator.set_params(partition=PredefinedPartition(trained))
@@ -1256,10 +1259,11 @@ class _PrivateJudge:
                 if predicted.shape != rows.shape:
                     return 0.0
                 return float(np.mean(predicted.astype(np.intp) == self._codes[rows]))
-        except KeyboardInterrupt:
-            raise KeyboardInterrupt from None
-        except BaseException:  # panics of Rust extensions are no Exception
-            return 0.0
+        except BaseException as error:  # panics of Rust extensions are no Exception
+            interrupted = isinstance(error, KeyboardInterrupt)
+        if interrupted:  # not within `except`, where an error keeps the one that was caught
+            raise KeyboardInterrupt
+        return 0.0
 
 
 #: Units that a private score looks at: enough for a point of accuracy, and each takes its time.

@@ -691,6 +691,7 @@ class Indexed(ClassifierMixin, BaseEstimator):
         index = X.index
         seen = [str(index.dtype), len(getattr(index, "categories", []))]
         seen += [len(level) for level in getattr(index, "levels", [])]
+        self.seen_ = [*seen, *(str(level.dtype) for level in getattr(index, "levels", []))]
         self.vote_ = sum(repr(seen).encode()) % 2
         return self
 
@@ -715,6 +716,28 @@ def test_the_index_of_a_part_tells_of_no_other(kind):
         clf.set_params(keep_teachers=True)
         votes.append([t.vote_ for t in clf.poll(frame, Y[rows], X_public=PUBLIC_FRAME).teachers])
     assert sum(a != b for a, b in zip(*votes, strict=True)) <= 1
+
+
+@pytest.mark.parametrize("kind", ["whole numbers", "pairs", "dates"])
+def test_one_records_index_changes_no_other_index(kind):
+    days = pd.date_range("2020-01-01", periods=600, unit="s")
+    finer = pd.Timestamp("2020-01-01 00:00:00.000000001")
+    made = {
+        "whole numbers": (pd.Index(np.arange(600)), pd.Index([0.5, *range(1, 600)])),
+        "pairs": (
+            pd.MultiIndex.from_tuples([(i, "a") for i in range(600)]),
+            pd.MultiIndex.from_tuples([(0.5, "a"), *((i, "a") for i in range(1, 600))]),
+        ),
+        "dates": (days, pd.DatetimeIndex([finer, *days[1:]])),
+    }
+    kinds = []
+    for index in made[kind]:
+        frame = pd.DataFrame(X[:600], index=index)
+        clf = PATEClassifier(Indexed(), n_teachers=20, random_state=0, classes=[0, 1])
+        clf = clf.set_params(keep_teachers=True)
+        teachers = clf.poll(frame, Y[:600], X_public=PUBLIC_FRAME).teachers
+        kinds.append([teacher.seen_ for teacher in teachers])
+    assert sum(a != b for a, b in zip(*kinds, strict=True)) <= 1
 
 
 class Loud(LogisticRegression):

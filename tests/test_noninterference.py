@@ -11,6 +11,7 @@ import pickle
 import random
 import re
 import sys
+import warnings
 from datetime import UTC, datetime
 from types import SimpleNamespace
 
@@ -36,6 +37,7 @@ from sklearn.utils import check_random_state
 from sklearn_pate import FitOnPublic, PATEClassifier, teachers
 from sklearn_pate._sklearn import InvalidParameterError
 from sklearn_pate.aggregators import (
+    Aggregator,
     ConfidentGNMax,
     GNMax,
     InteractiveGNMax,
@@ -803,3 +805,111 @@ def test_the_check_sees_what_a_generator_tells(stream, monkeypatch):
         found, still = everything(stream, make, second, state=0)
         assert left["student"] != found["student"]
         assert not unmoved and not still
+
+
+# --- warnings and output -------------------------------------------------------------------------
+
+
+class LoudText(str):
+    """Text that says what it is compared with."""
+
+    __hash__ = str.__hash__
+
+    def __eq__(self, other):
+        say(self)
+        return str.__eq__(self, other)
+
+    def __lt__(self, other):
+        say(self)
+        return str.__lt__(self, other)
+
+
+def say(private):
+    warnings.warn(f"seen: {private}", UserWarning, stacklevel=2)
+    print("seen:", private)
+
+
+class LoudPartition:
+    adjacency = "replace one record"
+
+    def assign(self, *, n_records, n_teachers, index, groups, seed):
+        say(list(index))
+        return np.arange(n_records) % n_teachers
+
+
+class LoudMechanism(Aggregator):
+    """A mechanism of one's own that warns while it draws, as a log of 0 votes does."""
+
+    def outcome_log_proba(self, votes, student_proba=None):
+        return GNMax(5.0).outcome_log_proba(votes)
+
+    def aggregate(self, votes, student_proba=None, random_state=None):
+        say(votes)
+        return GNMax(5.0).aggregate(votes, random_state=random_state)
+
+    def facts(self):
+        return GNMax(5.0).facts()
+
+
+class LoudSoftVote(SoftVote):
+    def soft_labels(self, sums, random_state=None):
+        say(sums)
+        return super().soft_labels(sums, random_state)
+
+    def facts(self):
+        return SoftVote(self.sigma).facts()
+
+
+class LoudArray(np.ndarray):
+    """Rows that say that they are pickled."""
+
+    def __reduce_ex__(self, protocol):
+        say("pickled")
+        return super().__reduce_ex__(protocol)
+
+
+def quick_fit(given=None, **params):
+    """A fit whose student learns from labels of one class as well."""
+    return fit_of(given, **({"student": GaussianNB()} | params))
+
+
+@pytest.mark.parametrize(
+    "fit",
+    [
+        lambda folder: quick_fit(
+            {"y": cells(LoudText("b"), np.array(["a", "b"])[LABELS])}, classes=["a", "b"]
+        ),
+        lambda folder: quick_fit({"groups": cells(LoudText("7"), np.arange(N).astype(str))}),
+        lambda folder: quick_fit(
+            {"X": in_frame(), "X_public": in_frame()[:20]}, partition=LoudPartition()
+        ),
+        lambda folder: quick_fit(aggregator=LoudMechanism()),
+        lambda folder: quick_fit(aggregator=[LoudMechanism(), GNMax(5.0)], n_queries=[3, 3]),
+        lambda folder: quick_fit(aggregator=LoudSoftVote(5.0)),
+        lambda folder: quick_fit({"X": ROWS.view(LoudArray)}, memory=folder),
+    ],
+    ids=["labels", "groups", "partition", "mechanism", "stages", "soft votes", "memory"],
+)
+def test_nothing_says_what_private_values_are(fit, tmp_path, capsys):
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        fit(tmp_path)
+    assert not [str(warning.message) for warning in caught if "seen" in str(warning.message)]
+    assert "seen" not in "".join(capsys.readouterr())
+
+
+@pytest.mark.filterwarnings("ignore:the noise of")
+def test_a_mechanism_of_ones_own_does_not_quote_votes_in_its_errors():
+    class Quotes(LoudMechanism):
+        def outcome_log_proba(self, votes, student_proba=None):
+            return GNMax(5.0).outcome_log_proba(votes)
+
+        def aggregate(self, votes, student_proba=None, random_state=None):
+            raise ValueError(f"votes {np.asarray(votes).tolist()}")
+
+        def facts(self):
+            return GNMax(5.0).facts()
+
+    with pytest.raises(ValueError, match="Quotes could not draw labels: ValueError") as caught:
+        fit_of(aggregator=Quotes())
+    assert "votes [" not in all_of(caught.value)

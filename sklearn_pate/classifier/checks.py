@@ -11,7 +11,7 @@ from sklearn.utils.multiclass import check_classification_targets
 
 from .._sklearn import _num_samples, _safe_indexing
 from ..exceptions import PrivacyLeakWarning
-from ..isolation import kind_of
+from ..isolation import Quiet, kind_of
 from ..partition import RandomPartition
 from ..rdp import as_array
 from ..schema import difference
@@ -29,6 +29,19 @@ __all__ = [
 
 def check_private(X, y, classes, sample_weight):
     """Return labels as codes, the sorted classes, and the weights."""
+    y = _one_label_each(y)
+    if classes is None:
+        warnings.warn(
+            "classes_ is read from the private labels, which the privacy guarantee does not "
+            "cover; pass classes=[...], all labels that may occur",
+            PrivacyLeakWarning,
+            stacklevel=5,  # the caller of fit, past scikit-learn's wrapper
+        )
+    with Quiet():  # what libraries warn of from here on, they found in private values
+        return _check_values(X, y, classes, sample_weight)
+
+
+def _check_values(X, y, classes, sample_weight):
     codes, classes = _encode(y, classes)
     if _num_samples(X) != len(codes):
         raise ValueError(
@@ -169,14 +182,7 @@ def warn_if_delta_is_large(delta, adjacency, *, n_records, n_teachers, stackleve
 
 def _encode(y, classes):
     """Labels as codes into the sorted classes."""
-    y = _check_labels(y)
-    if classes is None:
-        warnings.warn(
-            "classes_ is read from the private labels, which the privacy guarantee does not "
-            "cover; pass classes=[...], all labels that may occur",
-            PrivacyLeakWarning,
-            stacklevel=6,  # the caller of fit, past scikit-learn's wrapper
-        )
+    _check_labels(y)
     classes = check_classes(y, "y") if classes is None else check_classes(classes)
     known = False
     with contextlib.suppress(Exception):  # for instance text among numbers
@@ -190,7 +196,8 @@ def _encode(y, classes):
     return codes.astype(np.int64), classes
 
 
-def _check_labels(y):
+def _one_label_each(y):
+    """Return labels as an array; scikit-learn warns of a column, by its shape."""
     if y is None:
         raise ValueError("This estimator requires y to be passed, but the target y is None")
     if sparse.issparse(y):
@@ -203,25 +210,25 @@ def _check_labels(y):
         )
     if np.asarray(y).dtype.kind == "c":  # scikit-learn's message quotes them all
         raise ValueError("Complex data not supported: y must hold text, integers or booleans")
-    y = column_or_1d(y, warn=True)
+    return column_or_1d(y, warn=True)
+
+
+def _check_labels(y):
     if pd.isna(y).any() or (y.dtype.kind == "f" and np.isinf(y).any()):
         raise ValueError("Input y contains NaN or infinity; every private record needs a label")
     if y.dtype.kind == "S":
         raise TypeError("y holds bytes: labels that are bytes are not supported; decode them")
     problem = None
-    with warnings.catch_warnings():  # scikit-learn warns about how many labels are distinct
-        warnings.simplefilter("ignore")
-        try:
-            check_classification_targets(y)
-        except Exception as error:
-            problem = type(error), str(error)
+    try:
+        check_classification_targets(y)
+    except Exception as error:
+        problem = type(error), str(error)
     if problem is not None:
         kind, text = problem
         said = next((known for known in _TOLD_OF_LABELS if known in text), "no labels of classes")
         raise (TypeError if issubclass(kind, TypeError) else ValueError)(
             f"y holds {kind_of(y.dtype)}: {said}. y must hold text, integers or booleans"
         )
-    return y
 
 
 #: What scikit-learn's text about labels may be told to contain; the rest may quote them.

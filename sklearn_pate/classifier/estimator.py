@@ -31,6 +31,7 @@ from ..exceptions import PrivacyLeakWarning, PrivacyTestError, StudentError
 from ..isolation import (
     Quiet,
     copies,
+    known_name,
     own_clone,
     own_generators,
     seeded,
@@ -671,7 +672,8 @@ class PATEClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
             given = digest(X, codes, groups, self.n_teachers, self.partition, self.unit)
             public = digest(X_public)
             seeds |= _kept_seeds(memory, partition=given, teachers=given, queries=public)
-        with seeded(_seed_number(seeds["partition"])):
+        # in silence: what a partition prints or warns of may quote identifiers
+        with Quiet(), seeded(_seed_number(seeds["partition"])):
             parts = assign_teachers(
                 clone(self.partition, safe=False),
                 n_records=len(codes),
@@ -1001,7 +1003,11 @@ class PATEClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         return self
 
     def _test(self, plan, votes, seed):
-        if plan.test is None or plan.test.passes(votes.counts, np.random.default_rng(seed)):
+        if plan.test is None:
+            return
+        with Quiet():
+            passed = plan.test.passes(votes.counts, np.random.default_rng(seed))
+        if passed:
             return
         raise PrivacyTestError(
             "the votes did not pass the private test of accounting='ptr': their labels may cost "
@@ -1101,9 +1107,21 @@ class PATEClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
 
     def _draw(self, aggregator, votes, asked, proba, noise):
         """Labels, and which were paid for in full; sets the soft labels, if it draws them."""
-        if not aggregator.wants_proba:
-            return aggregator.draw(votes, proba, noise)
-        soft = aggregator.soft_labels(votes, noise)
+        soft = None
+        try:
+            with Quiet():  # a mechanism of the user's may warn of votes, or print them
+                if not aggregator.wants_proba:
+                    return aggregator.draw(votes, proba, noise)
+                soft = aggregator.soft_labels(votes, noise)
+        except Exception as error:
+            if type(aggregator).__module__.startswith(__package__.partition(".")[0]):
+                raise  # our messages quote no votes
+            failed = known_name(error)
+        if soft is None:  # not within `except`, where an error keeps the one that was caught
+            raise ValueError(
+                f"{type(aggregator).__name__} could not draw labels: {failed}, whose text is "
+                "withheld, as it may quote votes; try it on votes of your own"
+            )
         if self.public_soft_labels_ is None:
             self.public_soft_labels_ = np.full((len(self.public_labels_), soft.shape[1]), np.nan)
         self.public_soft_labels_[asked] = soft
