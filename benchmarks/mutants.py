@@ -883,7 +883,7 @@ FAULTS = [
     Fault(
         "partition-with-the-callers-generators",
         "classifier/estimator.py",
-        'with seeded(_seed_number(seeds["partition"])):',
+        'with Quiet(), seeded(_seed_number(seeds["partition"])):',
         "with Quiet():",
         ("test_noninterference.py::test_partitions",),
     ),
@@ -1008,8 +1008,8 @@ FAULTS = [
     Fault(
         "score-lets-panics-out",
         "model_selection.py",
-        "except BaseException:  # panics",
-        "except Exception:  # panics",
+        "except BaseException as error:  # panics",
+        "except Exception as error:  # panics",
         ("test_model_selection.py::test_units_that_cannot_be_predicted_are_wrong_and_no_more",),
     ),
     Fault(
@@ -1678,7 +1678,7 @@ FAULTS = [
         "if False:",
         ("test_memory.py::test_folders_that_others_may_read_or_write_are_refused",),
     ),
-    # --- what is said while private values are handled ---------------------------------------------
+    # --- what is said while private values are handled -------------------------------------------
     Fault(
         "said-of-labels",
         "classifier/checks.py",
