@@ -16,14 +16,12 @@ def one_query_at_a_time(votes, draw):
     return np.array([int(np.argmax(row + draw(rng, row.size))) for row in votes])
 
 
-def bisected_sigma(epsilon, delta, n_queries, n_classes, n_teachers):
+def bisected_sigma(epsilon, delta, n_queries, **public):
     """To 1e-6, with the cost at all orders in each step."""
     low, high = 1.0, 1000.0
     while high > low * (1 + 1e-6):
         middle = math.sqrt(low * high)
-        cost, _ = data_independent_epsilon(
-            GNMax(middle), n_queries, delta, n_teachers=n_teachers, n_classes=n_classes
-        )
+        cost, _ = data_independent_epsilon(GNMax(middle), n_queries, delta, **public)
         low, high = (middle, high) if cost > epsilon else (low, middle)
     return high
 
@@ -72,9 +70,10 @@ def rows(quick):
         )
 
     n_classes, n_teachers, n_rounds = (2, 50, 1) if quick else (10, 250, 3)
+    public = {"n_teachers": n_teachers, "n_classes": n_classes}
     wanted = (1.0, 1e-5, 100)
-    ours = partial(gnmax_sigma, *wanted, n_classes, n_teachers)
-    bisected = partial(bisected_sigma, *wanted, n_classes, n_teachers)
+    ours = partial(gnmax_sigma, *wanted, **public)
+    bisected = partial(bisected_sigma, *wanted, **public)
     np.testing.assert_allclose(ours(), bisected(), rtol=1e-5)
     setting = "100 queries, epsilon 1, delta 1e-5"
     yield Row(

@@ -761,8 +761,12 @@ def test_a_cap_that_any_votes_meet_needs_no_test():
     [
         ({"n_queries": None}, ValueError, "accounting='ptr' .* set n_queries to a number"),
         ({"epsilon": None}, ValueError, "accounting='ptr' .* set epsilon to a number"),
-        ({"aggregator": None}, ValueError, "set aggregator's sigma to a number"),
-        ({"aggregator": LNMax(None)}, ValueError, "set aggregator's gamma to a number"),
+        ({"aggregator": None}, ValueError, r"set the noise of GNMax\(sigma=None\) to a number"),
+        (
+            {"aggregator": LNMax(None)},
+            ValueError,
+            r"set the noise of LNMax\(gamma=None\) to a number",
+        ),
         ({"epsilon": 0.2}, BudgetExceededError, "would fail even if all teachers agreed"),
         ({"aggregator": PluralityVote()}, BudgetExceededError, "would fail even if all teachers"),
         ({"accounting": "exact"}, ValueError, "accounting"),

@@ -377,7 +377,8 @@ def test_public_numbers_are_given_by_name():
 
 
 def test_swapped_numbers_are_an_error():
+    swapped = (100, 10)
     with pytest.raises(TypeError):
-        gnmax_sigma(1.0, 1e-5, 100, n_classes=10, n_teachers=250)
+        gnmax_sigma(1.0, 1e-5, 100, *swapped)
     with pytest.raises(TypeError):
-        worst_case_rdp(GNMax(40.0), DEFAULT_ORDERS, n_teachers=250, n_classes=10)
+        worst_case_rdp(GNMax(40.0), DEFAULT_ORDERS, *swapped)
