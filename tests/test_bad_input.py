@@ -316,7 +316,11 @@ for name, params, message, *error in (
     ),
     ("classes of another type", {"classes": ["0", "1"]}, "y has labels that are not in classes"),
     ("classes without one", {"classes": [0, 2]}, "y has labels that are not in classes"),
-    ("accounting=ptr.*set the noise of GNMax.* to a number"),
+    (
+        "accounting=ptr, no noise",
+        PTR | CALIBRATED,
+        r"accounting='ptr'.*set the noise of GNMax\(sigma=None\) to a number",
+    ),
     (
         "accounting=ptr, no epsilon",
         PTR | {"epsilon": None},
