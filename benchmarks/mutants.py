@@ -54,8 +54,8 @@ FAULTS = [
     Fault(
         "facts-missing-and-not-named",
         "accountant.py",
-        'missing = aggregator.missing_facts() or "Use an aggregator with noise"',
-        'missing = "Use an aggregator with noise"',
+        "{aggregator.missing_facts()}; or set epsilon=None",
+        "Use an aggregator with noise; or set epsilon=None",
         ("test_facts.py::test_an_infinite_cost_says_which_claim_is_missing",),
     ),
     Fault(
@@ -89,8 +89,8 @@ FAULTS = [
     Fault(
         "spent-exact-if-any-stage-is",
         "classifier/estimator.py",
-        "plan.test is None and all(stage.facts().exact",
-        "plan.test is None and any(stage.facts().exact",
+        "plan.test is None and all(facts_of(stage).exact",
+        "plan.test is None and any(facts_of(stage).exact",
         ("test_progress.py",),
     ),
     Fault(
@@ -1316,8 +1316,8 @@ FAULTS = [
     Fault(
         "worst-pure-query-as-its-epsilon",
         "rdp/worst_case.py",
-        "mu_squared=min(aggregator.facts().gdp_mu, pure_to_gdp(pure)) ** 2,",
-        "mu_squared=min(aggregator.facts().gdp_mu, pure) ** 2,",
+        "mu_squared=min(facts_of(aggregator).gdp_mu, pure_to_gdp(pure)) ** 2,",
+        "mu_squared=min(facts_of(aggregator).gdp_mu, pure) ** 2,",
         (
             "test_model_selection.py::test_a_gaussian_ledger_pays_for_as_many_fits_as_their_exact_composition_allows",
         ),
@@ -1703,8 +1703,8 @@ FAULTS = [
     Fault(
         "votes-in-an-error",
         "classifier/estimator.py",
-        'if type(aggregator).__module__.startswith(__package__.partition(".")[0]):',
-        "if True:",
+        "if _is_ours(aggregator):\n                raise",
+        "if True:\n                raise",
         (
             "test_noninterference.py"
             "::test_a_mechanism_of_ones_own_does_not_quote_votes_in_its_errors",

@@ -18,6 +18,7 @@ from .rdp import (
     check_delta,
     epsilon_by_order,
     exact_rdp,
+    facts_of,
     least_scale,
     pure_rdp,
     rdp_to_epsilon,
@@ -395,8 +396,7 @@ def _check_stages(aggregator, n_queries, n_public):
 def _too_dear(aggregator, cost, epsilon, delta):
     advice = "Use more noise, or raise epsilon"
     if cost == math.inf:
-        missing = aggregator.missing_facts() or "Use an aggregator with noise"
-        advice = f"{missing}; or set epsilon=None to run it without a guarantee"
+        advice = f"{aggregator.missing_facts()}; or set epsilon=None to run it without a guarantee"
     return BudgetExceededError(
         f"one query of {aggregator} costs epsilon={cost:.4g} at delta={delta:g}, more "
         f"than the cap epsilon={epsilon:g}. {advice}. Nothing was spent"
@@ -440,10 +440,13 @@ def _calibrate(aggregators, wanted, n_queries, epsilon, delta, public):
         pairs = zip(aggregators, missing, strict=True)
         return [stage.with_scale(scale) if lacks else stage for stage, lacks in pairs]
 
+    _check_scales(aggregators, missing)
     _check_own_delta(at_scale(1.0), delta)
-    if n_queries is None and at_scale(1.0)[0].facts().total is None:
+    if n_queries is None and facts_of(at_scale(1.0)[0]).total is None:
         (weakest,) = at_scale(public["n_teachers"] / 4)  # least useful noise
         costs = weakest.costs(**public)
+        if costs(1).epsilon(delta)[0] == math.inf:
+            raise _too_dear(weakest, math.inf, epsilon, delta)
         affordable = _affordable(lambda n: costs(n).epsilon(delta), wanted[0], epsilon)
         if affordable == 0:
             raise BudgetExceededError(
@@ -466,9 +469,22 @@ def _calibrate(aggregators, wanted, n_queries, epsilon, delta, public):
     return at_scale(scale), wanted
 
 
+def _check_scales(aggregators, missing):
+    """Refuse a `with_scale` that returns no copy with noise."""
+    for stage, lacks in zip(aggregators, missing, strict=True):
+        if not lacks:
+            continue
+        scaled = stage.with_scale(1.0)
+        if not isinstance(scaled, type(stage)) or scaled is stage or scaled.with_scale(1.0):
+            raise ValueError(
+                f"with_scale of {type(stage).__name__} must return None if the noise is set, else "
+                f"a copy with noise of that scale, clone(self).set_params(...); got {scaled!r}"
+            )
+
+
 def _check_own_delta(aggregators, delta):
     """Refuse mechanisms that fail more often than `delta` allows."""
-    totals = [stage.facts().total for stage in aggregators]
+    totals = [facts_of(stage).total for stage in aggregators]
     own = sum(total(DEFAULT_ORDERS).delta for total in totals if total is not None)
     if own >= delta:
         raise ValueError(
@@ -534,7 +550,7 @@ def _warn_if_drowned(aggregator, n_teachers, n_queries):
             "will be answered. Use more teachers, fewer runs or a larger epsilon",
             stacklevel=6,
         )
-    if not aggregator.facts().label_symmetric or aggregator.wants_proba:
+    if not facts_of(aggregator).label_symmetric or aggregator.wants_proba:
         return
     right, wrong = aggregator.outcome_log_proba([[n_teachers, 0]])[0, :2]
     win = math.exp(right - np.logaddexp(right, wrong))  # of the queries that are answered

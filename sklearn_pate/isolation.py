@@ -902,10 +902,13 @@ def known_name(error):
     >>> known_name(type("Mrs O'Hara, 47", (KeyError,), {})())
     'KeyError'
     """
+    # not type(error).__mro__, for which a metaclass may answer
     for kind in type.__dict__["__mro__"].__get__(type(error)):
         for module, names in _KNOWN_ERRORS.items():
-            found = getattr(sys.modules.get(module), "__dict__", {})
-            found = _BUILTIN_ERRORS if module == "builtins" else found
+            if module == "builtins":
+                found = _BUILTIN_ERRORS
+            else:
+                found = getattr(sys.modules.get(module), "__dict__", {})
             for name in names:
                 if found.get(name) is kind:
                     return name

@@ -513,7 +513,8 @@ def _check_failure_probability(value, delta, composition):
     if value is None:
         return delta if composition == "pure" else delta / 10
     most = "at most" if composition == "pure" else "below"
-    if not isinstance(value, Real) or not 0 <= value <= delta or most == "below" and value == delta:
+    fits = isinstance(value, Real) and 0 <= value <= delta
+    if not fits or (most == "below" and value == delta):
         raise ValueError(
             f"failure_probability is a part of delta={delta:g}: it must be at least 0 and {most} "
             f"that; got {value!r}"
@@ -760,8 +761,11 @@ class _PrivateSearch(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         mean = 5 * n_candidates if self.n_trials is None else self.n_trials
         return TrialCount(mean, self.distribution, self.eta)
 
-    def _hold_out(self, X, codes, groups, seed, candidates=()):
-        """Rows to train on, and a judge with the others: each record, or group, is in one part."""
+    def _hold_out(self, X, codes, groups, seed, candidates):
+        """Rows to train on, and a judge with the others: each record, or group, is in one part.
+
+        Candidates get a partition of the public names that are left.
+        """
         if self.scoring is not None:
             raise ValueError(
                 f"scoring={self.scoring!r} needs public rows, X_val and y_val: on private rows the "
@@ -804,6 +808,11 @@ class _PrivateSearch(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
                 n_records=len(names), n_teachers=n_parts, groups=names, seed=dealt
             )
             trained = [name for name, k in zip(names, of_names, strict=True) if k > 0]
+            if not trained:
+                raise ValueError(
+                    f"all {len(names)} names of the partition were held out to score on; give more "
+                    "names, lower validation_fraction, or score on public rows, X_val and y_val"
+                )
             for _, estimator in candidates:
                 estimator.set_params(partition=PredefinedPartition(trained))
         train, held = np.flatnonzero(part > 0), np.flatnonzero(part == 0)
@@ -1322,8 +1331,7 @@ def _curve(plan):
         )
     if not math.isfinite(plan.epsilon):
         raise ValueError(
-            f"{plan.stages[0][0]} has no privacy guarantee. "
-            f"{plan.stages[0][0].missing_facts() or 'Use an aggregator with noise'}"
+            f"{plan.stages[0][0]} has no privacy guarantee. {plan.stages[0][0].missing_facts()}"
         )
     curve = np.minimum(cost.rdp, DEFAULT_ORDERS * cost.mu_squared / 2)
     return np.minimum(curve, pure_rdp(cost.pure, DEFAULT_ORDERS) if cost.pure < 1e6 else np.inf)

@@ -308,14 +308,17 @@ def _assigned(partition, given):
         failed = known_name(error)
     # Not within `except`, where an error keeps the one that was caught
     raise ValueError(
-        f"partition.assign failed with {failed}; its text is withheld, as it may quote identifiers"
+        f"partition.assign failed with {failed}; its text is withheld, as it may quote "
+        f"identifiers. To read it, call {_SIGNATURE} yourself"
     )
 
 
 def _check_groups(groups, n_records):
     """Return the spelling of each record's group identifier."""
-    listed = hasattr(groups, "__len__") and not isinstance(groups, str | dict)
-    shape = groups.shape if hasattr(groups, "shape") else (len(groups),) if listed else ()
+    # sets have no order, so records would get strangers' groups
+    listed = hasattr(groups, "__len__") and not isinstance(groups, str | bytes | Set | Mapping)
+    shape = (len(groups),) if listed else ()
+    shape = getattr(groups, "shape", shape)
     if shape != (n_records,):
         raise ValueError(
             f"groups must have one identifier per record, shape ({n_records},); got shape {shape}"

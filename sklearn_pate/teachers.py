@@ -172,10 +172,13 @@ class _Site:
 
     def read(self, X_query):
         """Return X and codes; messages never quote what was loaded."""
+        failed = None
         try:
             X, y = self.load(self.name)
         except Exception as error:  # its text may quote records
-            raise TellableError(f"load raised {known_name(error)}") from None
+            failed = known_name(error)
+        if failed is not None:  # not within `except`, where an error keeps the one that was caught
+            raise TellableError(f"load raised {failed}")
         X, y = X if hasattr(X, "shape") else np.asarray(X), np.asarray(y)
         if y.shape != X.shape[:1] or X.shape[1:] != X_query.shape[1:]:
             raise TellableError(

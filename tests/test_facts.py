@@ -4,6 +4,7 @@ import importlib
 import inspect
 import math
 import pkgutil
+import re
 
 import numpy as np
 import pytest
@@ -26,6 +27,7 @@ from sklearn_pate.aggregators import (
     StableArgmax,
 )
 from sklearn_pate.exceptions import BudgetExceededError
+from sklearn_pate.model_selection import PrivacyLedger
 from sklearn_pate.rdp import (
     DEFAULT_ORDERS,
     Facts,
@@ -254,6 +256,162 @@ def test_noise_that_changes_nothing_is_refused():
 
     with pytest.raises(BudgetExceededError, match="does not pay for"):
         plan_queries(Deaf(), 50, **PUBLIC)
+
+
+# --- mistakes are found before anything is spent -------------------------------------------------
+
+
+X = np.random.default_rng(0).normal(size=(900, 2))
+Y = (X[:600, 0] > 0).astype(int) + (X[:600, 1] > 0)
+CLASSES = [0, 1, 2]
+
+
+class Trains(GaussianNB):
+    """A teacher that must not be trained."""
+
+    def fit(self, X, y):
+        raise AssertionError("trained")
+
+
+def refused_early(ledger, **params):
+    """The error of a fit that no teacher was trained for and nothing was booked of."""
+    given = {"n_teachers": 30, "n_queries": 10, "epsilon": 5.0, "classes": CLASSES}
+    clf = PATEClassifier(Trains(), ledger=ledger, **(given | {"student": GaussianNB()} | params))
+    with pytest.raises((ValueError, TypeError)) as caught:
+        clf.fit(X[:600], Y, X[600:])
+    assert "trained" not in str(caught.value).replace("any teacher was trained", "")
+    assert ledger.epsilon_spent == 0
+    return str(caught.value)
+
+
+class Mine(Aggregator):
+    """Random answers, whatever the votes."""
+
+    def outcome_log_proba(self, votes, student_proba=None):
+        return np.full(np.shape(votes), -math.log(np.shape(votes)[1]))
+
+    def facts(self):
+        return Facts(pure_epsilon=0.01)
+
+
+MISTAKES = {
+    "probabilities, not their logs": (
+        {"outcome_log_proba": lambda self, votes, p=None: np.full(np.shape(votes), 1 / 3)},
+        "made-up votes of 30 teachers for 3 classes.*nothing was spent.*log of probabilities",
+    ),
+    "columns": (
+        {"outcome_log_proba": lambda self, votes, p=None: np.zeros((len(votes), 1))},
+        "nothing was spent.*a column for each of the 3 classes",
+    ),
+    "one argument": (
+        {"outcome_log_proba": lambda self, votes: np.full(np.shape(votes), -math.log(3))},
+        "nothing was spent.*TypeError",
+    ),
+    "a sampler of its own alone": (
+        {"aggregate": lambda self, votes, p=None, random_state=None: np.argmax(votes, axis=1)},
+        "nothing was spent.*Write outcome_log_proba as well",
+    ),
+    "codes": (
+        {
+            "draw": lambda self, votes, p=None, random_state=None: (
+                np.array([3, 7]),
+                np.ones(2, bool),
+            )
+        },
+        "from 0 to 2 or -1 for no answer",
+    ),
+    "names": (
+        {
+            "draw": lambda self, votes, p=None, random_state=None: (
+                np.array(["a", "b"]),
+                np.ones(2, bool),
+            )
+        },
+        "one whole number for each of 2 queries",
+    ),
+    "paid": (
+        {"draw": lambda self, votes, p=None, random_state=None: (np.array([0, 1]), np.ones(2))},
+        "a bool for each label",
+    ),
+    "facts as an attribute": ({"facts": Facts()}, "facts of Wrong must be a method that returns"),
+    "facts as a property": ({"facts": property(lambda self: Facts())}, "facts of Wrong must be a"),
+    "facts of another type": ({"facts": lambda self: {"gdp_mu": 1.0}}, "facts of Wrong must be a"),
+    "the class of facts": ({"facts": lambda self: Facts}, "facts of Wrong must be a method"),
+    "negative": ({"facts": lambda self: Facts(pure_epsilon=-1)}, "Facts.pure_epsilon must be a"),
+    "text": ({"facts": lambda self: Facts(gdp_mu="0.1")}, "Facts.gdp_mu must be a number"),
+    "noise": (
+        {"facts": lambda self: Facts(argmax_noise=40.0)},
+        "Facts.argmax_noise must be an rdp",
+    ),
+    "costs": ({"facts": lambda self: Facts(rdp=np.ones(204))}, "Facts.rdp must be a function"),
+    "length": (
+        {"facts": lambda self: Facts(rdp=lambda orders, n_teachers, n_classes: 0.1)},
+        "Facts.rdp of Wrong must return a cost",
+    ),
+    "with_scale, itself": ({"with_scale": lambda self, scale: self}, "with_scale of Wrong must"),
+    "with_scale, no class": ({"with_scale": lambda self, scale: scale}, "with_scale of Wrong must"),
+}
+
+
+@pytest.mark.parametrize("mistake", MISTAKES)
+@pytest.mark.filterwarnings("ignore:the noise of")
+def test_mistakes_in_a_mechanism_are_found_before_teachers_train(mistake, tmp_path):
+    body, message = MISTAKES[mistake]
+    ledger = PrivacyLedger(tmp_path / "ledger.sqlite", epsilon=10.0)
+    own = {name: vars(Mine)[name] for name in ("outcome_log_proba", "facts")}
+    if "draw" in body:
+        body = body | {"outcome_log_proba": own["outcome_log_proba"]}
+    parent = type("Parent", (Mine,), {"facts": own["facts"]}) if "aggregate" in body else Aggregator
+    given = {"facts": own["facts"]} if parent is not Aggregator else own
+    wrong = type("Wrong", (parent,), given | body)()
+    told = refused_early(ledger, aggregator=wrong)
+    assert re.search(message, told, re.DOTALL), told
+
+
+class KeepsMissing(GaussianNB):
+    """Takes rows without a label for a class of their own."""
+
+    accepts_unlabeled = True
+
+
+@pytest.mark.filterwarnings("ignore:the noise of")
+def test_a_student_that_predicts_no_class_is_found_before_teachers_train(tmp_path):
+    ledger = PrivacyLedger(tmp_path / "ledger.sqlite", epsilon=10.0)
+    told = refused_early(ledger, student=KeepsMissing())
+    assert "whole numbers from 0 to 2" in told and "-1 is no class" in told
+
+
+def test_what_a_student_predicts_later_is_checked_as_well():
+    class Later(GaussianNB):
+        def predict(self, X):
+            codes = super().predict(X)
+            return np.where(np.asarray(X)[:, 0] > 5, -1, codes)
+
+    params = {"n_teachers": 30, "n_queries": 60, "epsilon": 20.0, "classes": CLASSES}
+    clf = PATEClassifier(GaussianNB(), student=Later(), **params).fit(X[:600], Y, X[600:])
+    assert clf.predict(X[:3]).shape == (3,)
+    with pytest.raises(ValueError, match="predict of the student must return codes"):
+        clf.predict([[6.0, 0.0]])
+
+
+@pytest.mark.filterwarnings("ignore:the noise of")
+def test_what_a_mechanism_draws_later_is_checked_as_well():
+    class Later(Mine):
+        """Draws a code that does not exist, of votes that are not made up."""
+
+        def outcome_log_proba(self, votes, student_proba=None):
+            return np.full(np.shape(votes), -math.log(3))
+
+        def aggregate(self, votes, student_proba=None, random_state=None):
+            return np.full(len(votes), 0 if len(votes) == 2 else 5)
+
+        def facts(self):
+            return Facts(pure_epsilon=0.01)
+
+    params = {"n_teachers": 30, "n_queries": 10, "classes": CLASSES, "student": GaussianNB()}
+    clf = PATEClassifier(GaussianNB(), aggregator=Later(), **params)
+    with pytest.raises(ValueError, match="Later could not draw labels: .*What the plan costs is"):
+        clf.fit(X[:600], Y, X[600:])
 
 
 # --- soft votes on a grid ------------------------------------------------------------------------

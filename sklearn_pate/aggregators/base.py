@@ -129,17 +129,17 @@ class Aggregator(BaseEstimator, metaclass=ABCMeta):
         Returns
         -------
         str
-            A sentence for an error message; empty if the class states its facts.
+            A sentence for an error message.
         """
         name = type(self).__name__
         if type(self).facts is not Aggregator.facts:
-            return ""
+            return "Use an aggregator with noise"
         lost = ""
         if self._lost is not None and self._lost[0] is not Aggregator:
             base, defined = self._lost
             because = f"defines {', '.join(defined)}" if defined else "has several bases"
             lost = (
-                f"what {base.__name__} states of itself does not hold for {name}, which {because}: "
+                f"What {base.__name__} states of itself does not hold for {name}, which {because}: "
             )
         return (
             f"{lost}{name} states no cost for more than two classes. Write a method facts that "

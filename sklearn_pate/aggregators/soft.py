@@ -36,7 +36,7 @@ class SoftVote(Aggregator):
     Notes
     -----
     One teacher changes the sums by the difference of two distributions, at most sqrt(2) in L2
-    norm: a query costs as much as one of `GNMax`, without the argmax that hides most of it. The
+    norm. `GNMax` costs less at equal noise, as it releases the argmax alone. The
     outcome is no class, so there is no `outcome_log_proba`, and the cost is the same for all sums:
     ``a / sigma**2`` at order `a` (with discrete noise: Canonne, Kamath, Steinke (2020),
     Proposition 5, for each sum).

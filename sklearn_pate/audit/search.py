@@ -231,7 +231,7 @@ def _by_statement(aggregator, delta, n_samples, confidence, student_proba, n_cla
     one_vote = np.eye(n_classes, dtype=int)
     try:
         expected(one_vote[:1], one_vote[1:2])
-    except NotImplementedError:  # continuous outcomes
+    except NotImplementedError:  # outcomes that are no classes, as SoftVote's
         return None
     return expected
 

@@ -29,7 +29,7 @@ def stated_proba(aggregator, votes, student_proba):
         return None
     try:
         stated = np.exp(stated_log_proba(aggregator, votes, student_proba))
-    except NotImplementedError:  # continuous outcomes
+    except NotImplementedError:  # outcomes that are no classes, as SoftVote's
         return None
     m = votes.shape[1]
     refused = stated[:, m:] if stated.shape[1] > m else np.zeros((len(votes), 1))

@@ -13,15 +13,19 @@ from .._sklearn import _num_samples, _safe_indexing
 from ..exceptions import PrivacyLeakWarning
 from ..isolation import Quiet, kind_of
 from ..partition import RandomPartition
-from ..rdp import as_array
+from ..rdp import as_array, check_log_proba
 from ..schema import difference
 
 __all__ = [
     "check_classes",
+    "check_drawn",
     "check_dtypes",
     "check_forms",
+    "check_mechanism",
+    "check_predicted",
     "check_private",
     "check_rows_alone",
+    "check_soft",
     "indexable_rows",
     "warn_if_delta_is_large",
 ]
@@ -58,6 +62,73 @@ def _check_values(X, y, classes, sample_weight):
             )
         sample_weight = given.astype(float)
     return codes, classes, sample_weight
+
+
+def check_mechanism(aggregator, *, n_teachers, n_classes):
+    """Try a mechanism on made-up votes: what fails now would fail when votes are paid for."""
+    second = n_teachers // 2
+    votes = np.zeros((2, n_classes), dtype=np.int64)
+    votes[0, 0] = n_teachers
+    votes[1, :2] = n_teachers - second, second
+    proba = np.full(votes.shape, 1 / n_classes) if aggregator.uses_student_proba else None
+    rng = np.random.default_rng(0)
+    try:
+        with contextlib.suppress(NotImplementedError):  # what it releases are no classes
+            check_log_proba(aggregator.outcome_log_proba(votes, proba), n_classes=n_classes)
+        if aggregator.wants_proba:
+            check_soft(aggregator, aggregator.soft_labels(votes, rng), votes.shape)
+        else:
+            check_drawn(aggregator, *aggregator.draw(votes, proba, rng), votes.shape)
+    except Exception as error:
+        raise ValueError(
+            f"{type(aggregator).__name__} failed when tried on made-up votes of {n_teachers} "
+            f"teachers for {n_classes} classes, before any teacher was trained; nothing was spent. "
+            f"{type(error).__name__}: {error}"
+        ) from error
+
+
+def check_drawn(aggregator, labels, paid, shape):
+    """Return drawn labels, which must be codes, and which of them were paid for."""
+    n_queries, n_classes = shape
+    labels = np.asarray(labels)
+    paid = np.asarray(paid)
+    whole = labels.dtype.kind in "iu" and labels.ndim == 1 and len(labels) <= n_queries
+    if not whole or (labels < -1).any() or (labels >= n_classes).any():
+        raise ValueError(
+            f"{type(aggregator).__name__} must draw one whole number for each of {n_queries} "
+            f"queries, from 0 to {n_classes - 1} or -1 for no answer; got shape {labels.shape} of "
+            f"{kind_of(labels.dtype)}, or other numbers"
+        )
+    if paid.shape != labels.shape or paid.dtype != bool:
+        raise ValueError(
+            f"draw of {type(aggregator).__name__} must return a bool for each label: whether it "
+            f"was paid for in full; got shape {paid.shape} of {kind_of(paid.dtype)}"
+        )
+    return labels, paid
+
+
+def check_soft(aggregator, soft, shape):
+    """Return drawn soft labels, whose rows must be distributions."""
+    soft = np.asarray(soft)
+    if soft.shape != shape or soft.dtype.kind != "f" or not np.allclose(soft.sum(axis=1), 1):
+        raise ValueError(
+            f"soft_labels of {type(aggregator).__name__} must return rows that sum to 1, of shape "
+            f"{shape}; got shape {soft.shape} of {kind_of(soft.dtype)}"
+        )
+    return soft
+
+
+def check_predicted(codes, *, n_classes):
+    """Return what a student predicted, which must be codes of classes."""
+    codes = np.asarray(codes)
+    whole = codes.dtype.kind in "iufb" and codes.ndim == 1
+    if not whole or not np.isin(codes, np.arange(n_classes)).all():
+        raise ValueError(
+            f"predict of the student must return codes of classes, whole numbers from 0 to "
+            f"{n_classes - 1} as it was fitted on; got {kind_of(codes.dtype)} of shape "
+            f"{codes.shape}, or other numbers (-1 is no class, but a row without a label)"
+        )
+    return codes.astype(np.intp)
 
 
 def indexable_rows(X, name):
@@ -115,6 +186,7 @@ def check_forms(X, X_public):
 
 def check_dtypes(X, X_public):
     """Every teacher sees the types of all rows, which one private record can change."""
+    check_forms(X, X_public)
     found = difference(X, X_public)
     if found is None:
         return

@@ -51,15 +51,19 @@ from ..queries import (
     select_rows,
     split_rounds,
 )
-from ..rdp import check_votes
+from ..rdp import check_votes, facts_of
 from ..secure import SystemGenerator
 from ..teachers import Sites, Votes, collect_votes
 from .checks import (
     check_classes,
+    check_drawn,
     check_dtypes,
     check_forms,
+    check_mechanism,
+    check_predicted,
     check_private,
     check_rows_alone,
+    check_soft,
     indexable_rows,
     warn_if_delta_is_large,
 )
@@ -582,7 +586,8 @@ class PATEClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
             Predicted labels, elements of `classes_`.
         """
         X = self._check_predict(X)
-        return self.classes_[np.asarray(self.student_.predict(X)).astype(np.intp)]
+        codes = check_predicted(self.student_.predict(X), n_classes=len(self.classes_))
+        return self.classes_[codes]
 
     @available_if(_student_has("predict_proba"))
     def predict_proba(self, X):
@@ -864,6 +869,9 @@ class PATEClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         )
         if self.ledger is not None:
             self.ledger.check(spent, plan.cost)
+        for stage, _ in plan.stages:
+            if not _is_ours(stage):
+                check_mechanism(stage, n_teachers=parts.n_teachers, n_classes=n_classes)
         self._rehearse_student(X_public, plan.n_queries, n_classes)
         return dataclasses.replace(plan, spent=spent)
 
@@ -879,7 +887,9 @@ class PATEClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         with Quiet(), seeded(0):
             try:
                 student = self._student_of_made_up_labels(X_public, n_queries, n_classes)
-                student.predict(_safe_indexing(X_public, [0]))
+                some = np.arange(min(_num_samples(X_public), 50))
+                predicted = student.predict(_safe_indexing(X_public, some))
+                check_predicted(predicted, n_classes=n_classes)
             except Exception as error:
                 raise ValueError(
                     "the student failed when tried on public rows with made-up labels, before any "
@@ -1111,16 +1121,18 @@ class PATEClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         try:
             with Quiet():  # a mechanism of the user's may warn of votes, or print them
                 if not aggregator.wants_proba:
-                    return aggregator.draw(votes, proba, noise)
-                soft = aggregator.soft_labels(votes, noise)
+                    drawn = aggregator.draw(votes, proba, noise)
+                    return check_drawn(aggregator, *drawn, votes.shape)
+                soft = check_soft(aggregator, aggregator.soft_labels(votes, noise), votes.shape)
         except Exception as error:
-            if type(aggregator).__module__.startswith(__package__.partition(".")[0]):
+            if _is_ours(aggregator):
                 raise  # our messages quote no votes
             failed = known_name(error)
         if soft is None:  # not within `except`, where an error keeps the one that was caught
             raise ValueError(
                 f"{type(aggregator).__name__} could not draw labels: {failed}, whose text is "
-                "withheld, as it may quote votes; try it on votes of your own"
+                "withheld, as it may quote votes. What the plan costs is spent. Try the mechanism "
+                "on votes of your own"
             )
         if self.public_soft_labels_ is None:
             self.public_soft_labels_ = np.full((len(self.public_labels_), soft.shape[1]), np.nan)
@@ -1287,12 +1299,17 @@ def _accepts_soft_labels(student):
 
 def _shares_cost(aggregator):
     """Whether the queries of a mechanism share their cost."""
-    return aggregator.facts().total is not None
+    return facts_of(aggregator).total is not None
+
+
+def _is_ours(aggregator):
+    """Whether a mechanism is of this library: its messages quote no votes."""
+    return type(aggregator).__module__.partition(".")[0] == __package__.partition(".")[0]
 
 
 def _is_exact(plan):
     """Whether nothing that a plan draws is rounded."""
-    return plan.test is None and all(stage.facts().exact for stage, _ in plan.stages)
+    return plan.test is None and all(facts_of(stage).exact for stage, _ in plan.stages)
 
 
 def _temperature(aggregator):

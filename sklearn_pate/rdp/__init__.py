@@ -31,7 +31,7 @@ from .checks import (
 from .conversion import epsilon_by_order, gdp_mu, gdp_to_epsilon, pure_to_gdp, rdp_to_epsilon
 from .discrete import DiscreteGaussian, DiscreteLaplace, DiscreteNoise
 from .exact import exact_rdp
-from .facts import Facts
+from .facts import Facts, facts_of
 from .noise import Exponential, Gaussian, Laplace, Noise
 from .published import (
     gaussian_rdp,
@@ -76,6 +76,7 @@ __all__ = [
     "data_independent_epsilon",
     "epsilon_by_order",
     "exact_rdp",
+    "facts_of",
     "gaussian_rdp",
     "gdp_mu",
     "gdp_to_epsilon",

@@ -6,6 +6,7 @@ import numpy as np
 from scipy.special import logsumexp
 
 from .checks import check_log_proba, check_orders, check_votes
+from .facts import facts_of
 
 
 def exact_rdp(aggregator, votes, orders, student_proba=None):
@@ -56,7 +57,7 @@ def exact_rdp(aggregator, votes, orders, student_proba=None):
     """
     votes, orders = check_votes(votes), check_orders(orders)
     increasing, back = np.unique(orders, return_inverse=True)
-    symmetric = aggregator.facts().label_symmetric
+    symmetric = facts_of(aggregator).label_symmetric
     if symmetric:  # the cost depends on the sorted counts only
         rows, where = np.unique(np.sort(votes, axis=1), axis=0, return_inverse=True)
         where, proba = where.reshape(-1), None

@@ -3,10 +3,11 @@
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from numbers import Real
 
 from .noise import Noise
 
-__all__ = ["Facts"]
+__all__ = ["Facts", "facts_of"]
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -58,3 +59,44 @@ class Facts:
     steps: Callable | None = None
     total: Callable | None = None
     exact: bool = False
+
+    def __post_init__(self):
+        for name in ("gdp_mu", "pure_epsilon"):
+            value = getattr(self, name)
+            if not isinstance(value, Real) or not value >= 0:
+                raise ValueError(f"Facts.{name} must be a number, at least 0; got {value!r}")
+        for name in ("rdp", "steps", "total"):
+            value = getattr(self, name)
+            if value is not None and not callable(value):
+                raise TypeError(f"Facts.{name} must be a function or None; got {value!r}")
+        if self.argmax_noise is not None and not isinstance(self.argmax_noise, Noise):
+            raise TypeError(
+                "Facts.argmax_noise must be an rdp.Noise, such as rdp.Gaussian(40.0), or None; "
+                f"got {self.argmax_noise!r}"
+            )
+
+
+def facts_of(aggregator):
+    """Return what a mechanism states.
+
+    Parameters
+    ----------
+    aggregator : Aggregator
+        The mechanism.
+
+    Returns
+    -------
+    Facts
+
+    Raises
+    ------
+    TypeError
+        If its `facts` is no method, or returns something else.
+    """
+    facts = aggregator.facts() if callable(aggregator.facts) else aggregator.facts
+    if not isinstance(facts, Facts) or not callable(aggregator.facts):
+        raise TypeError(
+            f"facts of {type(aggregator).__name__} must be a method that returns rdp.Facts(...); "
+            f"got {facts!r}"
+        )
+    return facts

@@ -17,6 +17,7 @@ from .checks import (
 )
 from .conversion import epsilon_by_order, gdp_to_epsilon, pure_to_gdp
 from .exact import Pairs, exact_rdp, round_up
+from .facts import facts_of
 from .published import pure_rdp
 
 __all__ = [
@@ -84,10 +85,10 @@ def worst_case_rdp(aggregator, orders, *, n_teachers=None, n_classes=None):
     orders = check_orders(orders)
     check_public(n_teachers, n_classes)
     public = {"n_teachers": n_teachers, "n_classes": n_classes}
-    facts = aggregator.facts()
+    facts = facts_of(aggregator)
     cost = np.full(orders.size, np.inf)
     if facts.rdp is not None:
-        cost = np.minimum(cost, facts.rdp(orders, **public))
+        cost = np.minimum(cost, _stated_rdp(aggregator, facts, orders, public))
     if facts.gdp_mu < math.inf:
         cost = np.minimum(cost, orders * facts.gdp_mu**2 / 2)
     pure = worst_case_pure(aggregator, **public)
@@ -104,6 +105,16 @@ def worst_case_rdp(aggregator, orders, *, n_teachers=None, n_classes=None):
             found = _supremum(noise, orders[near], most)
             cost[near] = np.minimum(cost[near], found * (1 + 1e-6))
     return cost
+
+
+def _stated_rdp(aggregator, facts, orders, public):
+    stated = np.asarray(facts.rdp(orders, **public), dtype=float)
+    if stated.shape != orders.shape or not (stated >= 0).all():
+        raise ValueError(
+            f"Facts.rdp of {type(aggregator).__name__} must return a cost of at least 0 for each "
+            f"of {orders.size} orders; got shape {stated.shape}"
+        )
+    return stated
 
 
 def worst_case_pure(aggregator, *, n_teachers=None, n_classes=None):
@@ -141,7 +152,7 @@ def worst_case_pure(aggregator, *, n_teachers=None, n_classes=None):
     0.122
     """
     check_public(n_teachers, n_classes)
-    facts = aggregator.facts()
+    facts = facts_of(aggregator)
     pure = float(facts.pure_epsilon)
     if n_teachers is None or n_classes is None:
         return pure
@@ -271,7 +282,7 @@ def lead_rdp(aggregator, orders, *, n_teachers, n_classes):
     n_teachers = check_count("n_teachers", n_teachers)
     n_classes = check_count("n_classes", n_classes, least=2)
     lead = np.arange(n_teachers // 2 + 1)
-    facts = aggregator.facts()
+    facts = facts_of(aggregator)
     if _enumerable(aggregator, n_teachers, n_classes) and facts.label_symmetric:
         top = n_teachers - n_teachers // 2 + lead
         return exact_rdp(aggregator, np.column_stack([top, n_teachers - top]), orders)
@@ -426,7 +437,7 @@ def query_cost(aggregator, orders=DEFAULT_ORDERS, *, n_teachers=None, n_classes=
     pure = worst_case_pure(aggregator, **public)
     return Cost(
         rdp=worst_case_rdp(aggregator, orders, **public),
-        mu_squared=min(aggregator.facts().gdp_mu, pure_to_gdp(pure)) ** 2,
+        mu_squared=min(facts_of(aggregator).gdp_mu, pure_to_gdp(pure)) ** 2,
         pure=pure,
     )
 
@@ -446,7 +457,7 @@ def query_steps(aggregator, orders, *, n_teachers=None, n_classes=None):
         queries share their cost.
     """
     orders = check_orders(orders)
-    facts = aggregator.facts()
+    facts = facts_of(aggregator)
     if facts.total is not None:
         return None
     public = {"n_teachers": n_teachers, "n_classes": n_classes}
@@ -468,7 +479,7 @@ def total_cost(aggregator, orders=DEFAULT_ORDERS, *, n_teachers=None, n_classes=
     callable
         From a number of queries asked, answered or not, to `Cost`.
     """
-    facts = aggregator.facts()
+    facts = facts_of(aggregator)
     if facts.total is None:
         return query_cost(aggregator, orders, n_teachers=n_teachers, n_classes=n_classes).times
     together = facts.total(check_orders(orders))
