@@ -180,7 +180,7 @@ class Shifted(GNMax):
     ("mechanism", "parts"),
     [
         (Coin(), ["Coin states no cost", "method facts that returns rdp.Facts with gdp_mu, pure"]),
-        (Shifted(), ["what GNMax states", "Shifted, which defines aggregate, outcome_log_proba"]),
+        (Shifted(), ["What GNMax states", "Shifted, which defines aggregate, outcome_log_proba"]),
         (PluralityVote(), ["Use an aggregator with noise"]),
         (ImmutableArgmax(math.inf, sigma=40.0), ["Use an aggregator with noise"]),
     ],
