@@ -354,7 +354,7 @@ def _check_stages(aggregator, n_queries, n_public):
     if aggregator == []:
         raise ValueError("aggregator must not be an empty list; give at least 1 stage")
     for stage in aggregator if staged else [aggregator]:
-        if isinstance(stage, type) or not hasattr(stage, "outcome_log_proba"):
+        if isinstance(stage, type) or not hasattr(type(stage), "outcome_log_proba"):
             raise ValueError(
                 f"aggregator must be an Aggregator, or a list of them, each an instance; "
                 f"got {stage!r}"
@@ -376,6 +376,7 @@ def _check_stages(aggregator, n_queries, n_public):
             "every stage needs an aggregator and a number of queries, at least 1; "
             f"got n_queries={n_queries!r} for {len(aggregators)} aggregator(s)"
         )
+    wanted = [int(n) for n in wanted]  # numpy's small ints overflow
     if sum(wanted) > n_public:
         raise ValueError(
             f"n_queries={n_queries} is more than the rows of X_public, {n_public}; "
@@ -390,7 +391,7 @@ def _check_stages(aggregator, n_queries, n_public):
             f"{aggregators[0]} compares votes with a student, and there is none yet: put it after "
             "another stage, aggregator=[ConfidentGNMax(...), InteractiveGNMax(...)]"
         )
-    return aggregators, list(wanted)
+    return aggregators, wanted
 
 
 def _too_dear(aggregator, cost, epsilon, delta):

@@ -38,6 +38,7 @@ from ._sklearn import InvalidParameterError
 __all__ = [
     "Quiet",
     "TellableError",
+    "attempt",
     "copied_data",
     "copies",
     "fresh_seed",
@@ -48,6 +49,7 @@ __all__ = [
     "own_copy",
     "own_generators",
     "own_index",
+    "own_rows",
     "redacted",
     "seeded",
     "set_seeds",
@@ -307,7 +309,21 @@ def own_clone(estimator, seed, *, functions=False):
     estimator
         Unfitted, but for frozen ones within.
     """
-    return own_copy(clone(estimator), seed, functions=functions)
+    cloned = clone(estimator)
+    if cloned is not estimator:
+        _without_callbacks(cloned)
+    return _without_callbacks(own_copy(cloned, seed, functions=functions))
+
+
+def _without_callbacks(estimator):
+    """Drop scikit-learn's callbacks, in place: they get the records, and are shared by clones."""
+    parts = [estimator]
+    if hasattr(estimator, "get_params"):
+        parts += estimator.get_params(deep=True).values()
+    for part in parts:
+        if hasattr(part, "get_params") and not isinstance(part, type):
+            getattr(part, "__dict__", {}).pop("_skl_callbacks", None)
+    return estimator
 
 
 def copied_data(data):
@@ -328,6 +344,30 @@ def copied_data(data):
         return pickle.loads(pickle.dumps(data, protocol=4))
     except Exception:
         return copy.deepcopy(data)
+
+
+def own_rows(X, rows, select):
+    """Select rows of private data, so that they tell of no others.
+
+    Parameters
+    ----------
+    X : array-like
+        All rows.
+    rows : ndarray of int
+        Which to select.
+    select : callable
+        ``select(X, rows)``.
+
+    Returns
+    -------
+    array-like
+        With an index as of `own_index`. Positions, which shift when another record leaves, are
+        counted anew.
+    """
+    part = select(X, rows)
+    if isinstance(getattr(X, "index", None), pd.RangeIndex):
+        part = part.reset_index(drop=True)
+    return own_index(part)
 
 
 def own_index(rows):
@@ -809,6 +849,45 @@ class Quiet:
 
 
 # --- redaction ---------------------------------------------------------------------------------
+
+
+def attempt(function):
+    """Call what may quote private values when it fails.
+
+    Raise your own error after it, not within `except`, where an error keeps the one that was
+    caught.
+
+    Parameters
+    ----------
+    function : callable
+        Without arguments.
+
+    Returns
+    -------
+    result : object
+        What it returned; None if it failed.
+    failed : str or None
+        The known name of its error, of any kind, see `known_name`. None if it did not fail.
+
+    Raises
+    ------
+    KeyboardInterrupt
+        A new one, if it was interrupted.
+
+    Examples
+    --------
+    >>> from sklearn_pate.isolation import attempt
+    >>> attempt(lambda: int("4")), attempt(lambda: int("a secret"))
+    ((4, None), (None, 'ValueError'))
+    """
+    try:
+        return function(), None
+    except BaseException as error:  # SystemExit and panics of Rust extensions too
+        interrupted = isinstance(error, KeyboardInterrupt)
+        failed = known_name(error)
+    if interrupted:
+        raise KeyboardInterrupt
+    return None, failed
 
 
 class TellableError(ValueError):

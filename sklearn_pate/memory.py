@@ -23,7 +23,7 @@ import joblib
 import numpy as np
 from joblib import Memory
 
-from .isolation import Quiet, known_name
+from .isolation import Quiet, attempt, known_name
 
 __all__ = ["code_digest", "digest", "kept_entropy", "private_memory"]
 
@@ -113,12 +113,10 @@ def digest(*parts):
 
     Classes and functions count by their names, see `code_digest`.
     """
-    try:
-        with Quiet():  # what is hashed may be private
-            return joblib.hash(parts)
-    except Exception as error:
-        failed = known_name(error)
-    # Not within `except`, where an error keeps the one that was caught
+    with Quiet():  # what is hashed may be private
+        found, failed = attempt(lambda: joblib.hash(parts))
+    if failed is None:
+        return found
     raise ValueError(
         "memory needs data and estimators that pickle, to tell whether they changed; "
         f"{failed} for this data or base_estimator. Use memory=None"

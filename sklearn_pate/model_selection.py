@@ -30,11 +30,12 @@ from .classifier.checks import check_private, indexable_rows, warn_if_delta_is_l
 from .exceptions import BudgetExceededError, StudentError
 from .isolation import (
     Quiet,
+    attempt,
     copied_data,
     copies,
     isolated,
     own_generators,
-    own_index,
+    own_rows,
     silent,
     unfitted,
 )
@@ -257,8 +258,8 @@ class PrivacyLedger:
                 (
                     datetime.now(UTC).isoformat(timespec="seconds"),
                     spent.method,
-                    spent.n_teachers,
-                    spent.n_queries,
+                    int(spent.n_teachers),
+                    int(spent.n_queries),
                     np.asarray(cost.rdp, dtype="<f8").tobytes(),
                     float(cost.mu_squared),
                     float(cost.pure),
@@ -761,7 +762,7 @@ class _PrivateSearch(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         mean = 5 * n_candidates if self.n_trials is None else self.n_trials
         return TrialCount(mean, self.distribution, self.eta)
 
-    def _hold_out(self, X, codes, groups, seed, candidates):
+    def _hold_out(self, X, codes, groups, seed, candidates=()):
         """Rows to train on, and a judge with the others: each record, or group, is in one part.
 
         Candidates get a partition of the public names that are left.
@@ -1261,18 +1262,17 @@ class _PrivateJudge:
 
     def _is_right(self, fresh, rows):
         """Share of a unit's rows that are predicted right; what cannot be predicted is wrong."""
-        try:
+
+        def share():
             with isolated(0):
-                unit = own_index(copied_data(_take(self._X, rows)))
+                unit = copied_data(own_rows(self._X, rows, _take))
                 predicted = np.asarray(fresh().predict(unit))
                 if predicted.shape != rows.shape:
                     return 0.0
                 return float(np.mean(predicted.astype(np.intp) == self._codes[rows]))
-        except BaseException as error:  # panics of Rust extensions are no Exception
-            interrupted = isinstance(error, KeyboardInterrupt)
-        if interrupted:  # not within `except`, where an error keeps the one that was caught
-            raise KeyboardInterrupt
-        return 0.0
+
+        right, failed = attempt(share)
+        return 0.0 if failed is not None else right
 
 
 #: Units that a private score looks at: enough for a point of accuracy, and each takes its time.

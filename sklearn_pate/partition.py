@@ -20,7 +20,7 @@ from typing import NamedTuple
 import numpy as np
 import pandas as pd
 
-from .isolation import kind_of, known_name
+from .isolation import attempt, kind_of
 
 __all__ = [
     "Assignment",
@@ -302,11 +302,9 @@ def _assigned(partition, given):
         fits = True
     if not fits:
         raise TypeError(f"partition.assign does not take what it is given; it must be {_SIGNATURE}")
-    try:
-        return np.asarray(partition.assign(**given))
-    except Exception as error:
-        failed = known_name(error)
-    # Not within `except`, where an error keeps the one that was caught
+    teacher, failed = attempt(lambda: np.asarray(partition.assign(**given)))
+    if failed is None:
+        return teacher
     raise ValueError(
         f"partition.assign failed with {failed}; its text is withheld, as it may quote "
         f"identifiers. To read it, call {_SIGNATURE} yourself"

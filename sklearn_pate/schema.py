@@ -129,7 +129,10 @@ def _has_codes_of_its_own(dtype):
     for kind in _within(getattr(dtype, "pyarrow_dtype", dtype)):
         if arrow is not None and isinstance(kind, arrow.DictionaryType):
             return True
-        if polars is not None and kind == polars.Categorical:
+        if polars is None:
+            continue
+        # those with named categories do not equal the class
+        if kind is polars.Categorical or isinstance(kind, polars.Categorical):
             return True
     return False
 

@@ -25,11 +25,12 @@ from .exceptions import TeacherError
 from .isolation import (
     Quiet,
     TellableError,
+    attempt,
     copied_data,
     isolated,
     known_name,
     own_clone,
-    own_index,
+    own_rows,
     redacted,
     set_seeds,
     silent,
@@ -172,13 +173,12 @@ class _Site:
 
     def read(self, X_query):
         """Return X and codes; messages never quote what was loaded."""
-        failed = None
-        try:
-            X, y = self.load(self.name)
-        except Exception as error:  # its text may quote records
-            failed = known_name(error)
-        if failed is not None:  # not within `except`, where an error keeps the one that was caught
+        loaded, failed = attempt(lambda: tuple(self.load(self.name)))
+        if failed is not None:  # its text may quote records
             raise TellableError(f"load raised {failed}")
+        if len(loaded) != 2:
+            raise TellableError("load must return X and y")
+        X, y = loaded
         X, y = X if hasattr(X, "shape") else np.asarray(X), np.asarray(y)
         if y.shape != X.shape[:1] or X.shape[1:] != X_query.shape[1:]:
             raise TellableError(
@@ -477,7 +477,8 @@ def _parts(X, codes, sample_weight, teacher, n_teachers, classes):
         return
     for rows in _rows_by_teacher(teacher, n_teachers):
         weight = None if sample_weight is None else sample_weight[rows]
-        yield own_index(_safe_indexing(X, rows)) if rows.size else None, codes[rows], weight
+        part = own_rows(X, rows, _safe_indexing) if rows.size else None
+        yield part, codes[rows], weight
 
 
 def _run(tasks, n_tasks, n_jobs):

@@ -33,6 +33,7 @@ from sklearn_pate.rdp import (
     Facts,
     data_independent_epsilon,
     exact_rdp,
+    facts_of,
     gnmax_sigma,
     worst_case_rdp,
 )
@@ -51,6 +52,18 @@ MECHANISMS = [
     SoftVote(40.0, noise="continuous"),
 ]
 PUBLIC = {"n_public": 1000, "n_teachers": 250, "n_classes": 3, "epsilon": 1.0, "delta": 1e-5}
+
+
+X = np.random.default_rng(0).normal(size=(900, 2))
+Y = (X[:600, 0] > 0).astype(int) + (X[:600, 1] > 0)
+CLASSES = [0, 1, 2]
+
+
+class Trains(GaussianNB):
+    """A teacher that must not be trained."""
+
+    def fit(self, X, y):
+        raise AssertionError("trained")
 
 
 def states_nothing(facts):
@@ -74,17 +87,21 @@ def own_names(kind):
 @pytest.mark.parametrize("mechanism", MECHANISMS, ids=str)
 def test_a_subclass_that_defines_anything_states_nothing_until_it_does(mechanism):
     kind = type(mechanism)
-    assert not states_nothing(mechanism.facts())
+    assert not states_nothing(facts_of(mechanism))
     for name in own_names(kind):
         if name == "facts" or name.startswith("_abc"):
             continue
         changed = type("Changed", (kind,), {name: vars_of(kind, name)})
         altered = changed(**mechanism.get_params())
-        assert states_nothing(altered.facts()), name
+        if name in ("aggregate", "draw"):  # a sampler with another class's distribution
+            with pytest.raises(ValueError, match="Write outcome_log_proba as well"):
+                facts_of(altered)
+            continue
+        assert states_nothing(facts_of(altered)), name
         if name != "published_rdp":
             assert np.isinf(altered.published_rdp([[3, 1]], [2.0])).all(), name
     renamed = type("Renamed", (kind,), {"__doc__": "The same."})(**mechanism.get_params())
-    assert not states_nothing(renamed.facts())
+    assert not states_nothing(facts_of(renamed))
 
 
 def vars_of(kind, name):
@@ -112,8 +129,19 @@ def test_other_bases_in_between_state_nothing():
         def outcome_log_proba(self, votes, student_proba=None):
             return PluralityVote().outcome_log_proba(votes)
 
-    class Before(Loud, GNMax):
+    class Mixed(Loud, GNMax):
         pass
+
+    class Quieter:
+        def stability_needed(self, n_queries):
+            return 0.0
+
+    class Before(Quieter, GNMax):
+        pass
+
+    with pytest.raises(ValueError, match="Write outcome_log_proba as well"):
+        facts_of(Mixed(40.0))  # GNMax's sampler, another distribution
+    assert states_nothing(facts_of(Before(40.0)))
 
     class Helper(Aggregator):
         def outcome_log_proba(self, votes, student_proba=None):
@@ -128,8 +156,8 @@ def test_other_bases_in_between_state_nothing():
     class Below(Behind):
         """Defines nothing either."""
 
-    for kind in (Before, Behind, Below):
-        assert states_nothing(kind(40.0).facts()), kind
+    for kind in (Behind, Below):
+        assert states_nothing(facts_of(kind(40.0))), kind
 
 
 def test_a_subclass_may_state_its_own():
@@ -159,6 +187,95 @@ def test_what_is_computed_cannot_be_written(name):
         type("Mine", (GNMax,), {name: lambda self, *args: None})
 
 
+def sampled_as(kind, **changes):
+    """A class that is changed after it was made."""
+    for name, value in changes.items():
+        setattr(kind, name, value)
+    return kind
+
+
+def argmax(self, votes, student_proba=None, random_state=None):
+    return np.argmax(votes, axis=1)
+
+
+class Silent:
+    """A base that keeps others from looking at subclasses."""
+
+    def __init_subclass__(cls, **kwargs):
+        pass
+
+
+class Late(type(Aggregator)):
+    """A metaclass that changes a class after it was made."""
+
+    def __new__(cls, name, bases, body):
+        made = super().__new__(cls, name, bases, body)
+        made.aggregate = argmax
+        return made
+
+
+CHANGED_LATER = {
+    "a silent base": lambda: type("Bad", (Silent, GNMax), {"aggregate": argmax})(40.0),
+    "a decorator": lambda: sampled_as(type("Bad", (GNMax,), {}), aggregate=argmax)(40.0),
+    "a metaclass": lambda: Late("Bad", (GNMax,), {})(40.0),
+    "draw": lambda: sampled_as(type("Bad", (GNMax,), {}), draw=argmax)(40.0),
+}
+
+
+@pytest.mark.parametrize("how", CHANGED_LATER)
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_a_sampler_that_came_later_is_refused(how, n_classes):
+    mechanism = CHANGED_LATER[how]()
+    with pytest.raises(ValueError, match="Write outcome_log_proba as well"):
+        plan_queries(mechanism, 10, **(PUBLIC | {"n_classes": n_classes}))
+
+
+def test_what_came_later_takes_the_facts_away():
+    kind = sampled_as(type("Later", (ConfidentGNMax,), {}), _agreement=argmax)
+    assert states_nothing(facts_of(kind(150, 100.0, 40.0)))
+    patched = GNMax(40.0)
+    patched.outcome_log_proba = lambda votes, student_proba=None: 0
+    assert states_nothing(facts_of(patched))
+
+
+class Wraps:
+    """Passes everything on to a mechanism, and draws in its own way."""
+
+    def __init__(self, mechanism):
+        self.mechanism = mechanism
+
+    def __getattr__(self, name):
+        return getattr(self.mechanism, name)
+
+    def draw(self, votes, student_proba=None, random_state=None):
+        return np.argmax(votes, axis=1), np.ones(len(votes), dtype=bool)
+
+
+@pytest.mark.parametrize("staged", [False, True])
+def test_what_is_no_aggregator_is_refused(staged):
+    wrapped = [Wraps(GNMax(40.0))] if staged else Wraps(GNMax(40.0))
+    clf = PATEClassifier(Trains(), aggregator=wrapped, n_queries=[10] if staged else 10)
+    with pytest.raises(ValueError, match="aggregator"):
+        clf.set_params(classes=CLASSES).fit(X[:600], Y, X[600:])
+
+
+@pytest.mark.parametrize("run", np.float16([0.1, 0.4756, 1.3]))
+def test_small_floats_draw_the_noise_that_is_claimed(run):
+    assert StableArgmax(run)._scales() == StableArgmax(float(run))._scales()
+    votes = [[30, 10, 5]] * 50
+    half = ConfidentGNMax(20, run, run).draw(votes, random_state=0)[0]
+    full = ConfidentGNMax(20, float(run), float(run)).draw(votes, random_state=0)[0]
+    assert half.tolist() == full.tolist()
+
+
+def test_small_whole_numbers_do_not_overflow():
+    wide = worst_case_rdp(GNMax(40.0), [4.0], n_teachers=255, n_classes=3)
+    assert worst_case_rdp(GNMax(40.0), [4.0], n_teachers=np.uint8(255), n_classes=3) == wide
+    given = [np.uint8(200), np.uint8(100)]
+    plan = plan_queries([GNMax(40.0), GNMax(50.0)], given, **(PUBLIC | {"epsilon": 9.0}))
+    assert plan.n_queries == 300
+
+
 # --- which claim is missing ----------------------------------------------------------------------
 
 
@@ -180,7 +297,10 @@ class Shifted(GNMax):
     ("mechanism", "parts"),
     [
         (Coin(), ["Coin states no cost", "method facts that returns rdp.Facts with gdp_mu, pure"]),
-        (Shifted(), ["What GNMax states", "Shifted, which defines aggregate, outcome_log_proba"]),
+        (
+            Shifted(),
+            ["What GNMax states", "Shifted, which defines aggregate, draw, outcome_log_proba"],
+        ),
         (PluralityVote(), ["Use an aggregator with noise"]),
         (ImmutableArgmax(math.inf, sigma=40.0), ["Use an aggregator with noise"]),
     ],
@@ -261,18 +381,6 @@ def test_noise_that_changes_nothing_is_refused():
 # --- mistakes are found before anything is spent -------------------------------------------------
 
 
-X = np.random.default_rng(0).normal(size=(900, 2))
-Y = (X[:600, 0] > 0).astype(int) + (X[:600, 1] > 0)
-CLASSES = [0, 1, 2]
-
-
-class Trains(GaussianNB):
-    """A teacher that must not be trained."""
-
-    def fit(self, X, y):
-        raise AssertionError("trained")
-
-
 def refused_early(ledger, **params):
     """The error of a fit that no teacher was trained for and nothing was booked of."""
     given = {"n_teachers": 30, "n_queries": 10, "epsilon": 5.0, "classes": CLASSES}
@@ -309,7 +417,7 @@ MISTAKES = {
     ),
     "a sampler of its own alone": (
         {"aggregate": lambda self, votes, p=None, random_state=None: np.argmax(votes, axis=1)},
-        "nothing was spent.*Write outcome_log_proba as well",
+        "Write outcome_log_proba as well",
     ),
     "codes": (
         {

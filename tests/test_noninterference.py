@@ -11,6 +11,7 @@ import pickle
 import random
 import re
 import sys
+import threading
 import warnings
 from datetime import UTC, datetime
 from types import SimpleNamespace
@@ -232,6 +233,9 @@ def stream(monkeypatch):
         return labels, np.ones(len(votes), dtype=bool)
 
     for mechanism in MECHANISMS:
+        # in one class with the distribution: costs of a sampler of its own are refused
+        for name in ("outcome_log_proba", "aggregate"):
+            monkeypatch.setattr(mechanism, name, getattr(mechanism, name))
         monkeypatch.setattr(mechanism, "draw", constant)
     monkeypatch.setattr(
         SoftVote, "soft_labels", lambda self, sums, rng=None: np.eye(2)[np.arange(len(sums)) % 2]
@@ -844,7 +848,8 @@ class LoudMechanism(Aggregator):
         return GNMax(5.0).outcome_log_proba(votes)
 
     def aggregate(self, votes, student_proba=None, random_state=None):
-        say(votes)
+        if len(votes) > 2:  # not made up
+            say(votes)
         return GNMax(5.0).aggregate(votes, random_state=random_state)
 
     def facts(self):
@@ -853,7 +858,8 @@ class LoudMechanism(Aggregator):
 
 class LoudSoftVote(SoftVote):
     def soft_labels(self, sums, random_state=None):
-        say(sums)
+        if len(sums) > 2:  # not made up
+            say(sums)
         return super().soft_labels(sums, random_state)
 
     def facts(self):
@@ -899,17 +905,86 @@ def test_nothing_says_what_private_values_are(fit, tmp_path, capsys):
 
 
 @pytest.mark.filterwarnings("ignore:the noise of")
-def test_a_mechanism_of_ones_own_does_not_quote_votes_in_its_errors():
+@pytest.mark.parametrize("kind", [ValueError, SystemExit, GeneratorExit])
+@pytest.mark.parametrize("module", ["mine", "sklearn_pate_extras"])
+def test_a_mechanism_of_ones_own_does_not_quote_votes_in_its_errors(module, kind):
     class Quotes(LoudMechanism):
         def outcome_log_proba(self, votes, student_proba=None):
             return GNMax(5.0).outcome_log_proba(votes)
 
         def aggregate(self, votes, student_proba=None, random_state=None):
-            raise ValueError(f"votes {np.asarray(votes).tolist()}")
+            if len(votes) > 2:  # not made up
+                raise kind(f"votes {np.asarray(votes).tolist()}")
+            return GNMax(5.0).aggregate(votes, random_state=random_state)
 
         def facts(self):
             return GNMax(5.0).facts()
 
-    with pytest.raises(ValueError, match="Quotes could not draw labels: ValueError") as caught:
+    Quotes.__module__ = module
+    told = f"Quotes could not draw labels: {kind.__name__}"
+    with pytest.raises(ValueError, match=told) as caught:
         fit_of(aggregator=Quotes())
     assert "votes [" not in all_of(caught.value)
+
+
+@pytest.mark.parametrize("kind", [ValueError, SystemExit, GeneratorExit])
+def test_a_partition_and_what_is_hashed_do_not_quote_records(kind, tmp_path):
+    class Quotes:
+        adjacency = "replace one record"
+
+        def assign(self, **given):
+            raise kind("a secret")
+
+    with pytest.raises(ValueError, match=f"assign failed with {kind.__name__}") as caught:
+        fit_of(partition=Quotes())
+    assert "a secret" not in all_of(caught.value)
+
+    class Cell:
+        def __reduce__(self):
+            raise kind("a secret")
+
+    frame = in_frame(b=cells(Cell(), [0.0] * N))
+    public = in_frame(b=np.zeros(N, dtype=object))[:20]
+    with pytest.raises(ValueError, match=f"{kind.__name__} for this data") as caught:
+        fit_of({"X": frame, "X_public": public}, memory=tmp_path)
+    assert "a secret" not in all_of(caught.value)
+
+
+class Nosy:
+    """A callback of scikit-learn's that keeps what it is given."""
+
+    def __init__(self):
+        self.seen = []
+        self.lock = threading.Lock()  # it does not pickle, so that copies would be shared
+
+    def setup(self, estimator, context):
+        self.seen.append("setup")
+
+    def teardown(self, estimator, context):
+        self.seen.append("teardown")
+
+    def on_fit_task_begin(self, estimator, context, *, X=None, y=None):
+        self.seen.append((X, y))
+
+    def on_fit_task_end(self, estimator, context, *, X=None, y=None):
+        self.seen.append((X, y))
+
+
+@pytest.mark.skipif(
+    not hasattr(LogisticRegression, "set_callbacks"), reason="scikit-learn has callbacks from 1.9"
+)
+def test_callbacks_of_teachers_and_students_see_nothing():
+    nosy = Nosy()
+    teacher = LogisticRegression().set_callbacks(nosy)
+    student = make_pipeline(StandardScaler(), LogisticRegression().set_callbacks(nosy))
+    clf = PATEClassifier(teacher, student=student, n_teachers=4, classes=[0, 1], epsilon=20.0)
+    clf = clf.set_params(n_queries=15, random_state=1).fit(ROWS, LABELS, ROWS[:20])
+    search = PrivateGridSearchCV(
+        PATEClassifier(teacher, student=student, n_teachers=4, classes=[0, 1]),
+        {"student": [student, LogisticRegression().set_callbacks(nosy)]},
+        epsilon=60.0,
+        random_state=0,
+    )
+    search.fit(ROWS, LABELS, ROWS[:20])
+    assert nosy.seen == []
+    assert teacher._skl_callbacks == [nosy]  # what was given is as it was

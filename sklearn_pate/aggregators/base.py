@@ -1,5 +1,6 @@
 """What every mechanism is: a distribution over outcomes given vote counts."""
 
+import itertools
 from abc import ABCMeta, abstractmethod
 
 import numpy as np
@@ -11,7 +12,9 @@ from ..rdp import (
     check_log_proba,
     check_orders,
     check_votes,
+    defined_in,
     query_steps,
+    stater_of,
     total_cost,
 )
 
@@ -24,22 +27,6 @@ def _unknown_distribution(self, votes, student_proba=None):
         "cost is unknown. Write outcome_log_proba as well"
     )
 
-
-#: What Python itself puts into the body of a class.
-_OF_ANY_CLASS = {
-    "__annotations__",
-    "__classcell__",
-    "__doc__",
-    "__firstlineno__",
-    "__module__",
-    "__orig_bases__",
-    "__parameters__",
-    "__qualname__",
-    "__static_attributes__",
-}
-
-#: Where a class states what holds for it alone: for subclasses it is not proved.
-_CLAIMS = ("facts", "published_rdp")
 
 #: Computed from what a class states.
 _COMPUTED = ("costs", "steps")
@@ -68,36 +55,23 @@ class Aggregator(BaseEstimator, metaclass=ABCMeta):
     #: Why the guarantee is not what a reader may expect; `PATEClassifier` warns with it.
     caveat: str | None = None
 
-    #: The base class whose facts do not hold here, and what was defined since.
-    _lost: tuple | None = None
-
     def __init_subclass__(cls, **kwargs):
-        """Keep what is released and what is claimed about it together.
+        """Keep the sampler and the distribution together.
 
-        Facts that a base class states are forgotten, and so is a sampler older than the
-        distribution. A distribution older than the sampler is refused.
+        A sampler older than the distribution is forgotten. A distribution older than the sampler
+        is refused. So is a published bound of a class that defines anything since.
         """
-        defined = sorted(set(vars(cls)) - _OF_ANY_CLASS)
+        changed = defined_in(cls)
         super().__init_subclass__(**kwargs)
-        computed = [name for name in _COMPUTED if name in defined]
+        if changed and "published_rdp" not in changed:
+            cls.published_rdp = vars(Aggregator)["published_rdp"]
+        computed = [name for name in _COMPUTED if name in vars(cls)]
         if computed:
             raise TypeError(
                 f"{cls.__name__} defines {computed[0]}, which is computed: state what is known of "
                 "the mechanism in facts"
             )
-        cls._keep_claims_to_their_class(defined)
         cls._keep_sampler_and_distribution_together()
-
-    @classmethod
-    def _keep_claims_to_their_class(cls, defined):
-        bases = cls.__mro__[1:]
-        if not defined and bases[0].__mro__ == bases:  # another name, nothing else
-            return
-        for name in _CLAIMS:
-            if name not in defined:
-                setattr(cls, name, vars(Aggregator)[name])
-        mechanism = next(base for base in bases if issubclass(base, Aggregator))
-        cls._lost = None if "facts" in defined else (mechanism, defined)
 
     @classmethod
     def _keep_sampler_and_distribution_together(cls):
@@ -132,14 +106,16 @@ class Aggregator(BaseEstimator, metaclass=ABCMeta):
             A sentence for an error message.
         """
         name = type(self).__name__
-        if type(self).facts is not Aggregator.facts:
+        if stater_of(self) not in (None, Aggregator):
             return "Use an aggregator with noise"
         lost = ""
-        if self._lost is not None and self._lost[0] is not Aggregator:
-            base, defined = self._lost
-            because = f"defines {', '.join(defined)}" if defined else "has several bases"
+        stated = next(kind for kind in type(self).__mro__ if "facts" in vars(kind))
+        if stated is not Aggregator:
+            since = itertools.takewhile(lambda kind: kind is not stated, type(self).__mro__)
+            changed = sorted({found for kind in since for found in defined_in(kind)})
             lost = (
-                f"What {base.__name__} states of itself does not hold for {name}, which {because}: "
+                f"What {stated.__name__} states of itself does not hold for {name}, which defines "
+                f"{', '.join(changed) or 'nothing but has other bases, or methods of its own'}: "
             )
         return (
             f"{lost}{name} states no cost for more than two classes. Write a method facts that "

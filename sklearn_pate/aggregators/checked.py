@@ -33,18 +33,20 @@ class _CheckedGNMax(Aggregator):
 
     def _facts_of_both_steps(self):
         self._validate_params()
-        argmax = GNMax(self.sigma2)
+        sigma1 = float(self.sigma1)
+        sigma2 = float(self.sigma2)
+        argmax = GNMax(sigma2)
 
         def steps(orders, n_teachers, n_classes):
             answer = worst_case_rdp(argmax, orders, n_teachers=n_teachers, n_classes=n_classes)
-            return checked_rdp(self.sigma1, np.zeros(len(answer)), orders), answer
+            return checked_rdp(sigma1, np.zeros(len(answer)), orders), answer
 
         def rdp(orders, n_teachers, n_classes):
             _, answer = steps(orders, n_teachers, n_classes)
-            return checked_rdp(self.sigma1, answer, orders)
+            return checked_rdp(sigma1, answer, orders)
 
         # the check and the answer of every query asked, in Gaussian noise
-        gdp_mu = math.sqrt(1 / float(self.sigma1) ** 2 + 2 / float(self.sigma2) ** 2)
+        gdp_mu = math.sqrt(1 / sigma1**2 + 2 / sigma2**2)
         return Facts(
             gdp_mu=gdp_mu, rdp=rdp, steps=steps, label_symmetric=not self.uses_student_proba
         )
@@ -54,7 +56,7 @@ class _CheckedGNMax(Aggregator):
         self._validate_params()
         votes = check_votes(votes)
         excess = self._excess(votes, student_proba)[:, None]
-        answer = GNMax(self.sigma2).outcome_log_proba(votes)
+        answer = GNMax(float(self.sigma2)).outcome_log_proba(votes)
         log_proba = np.hstack([answer + log_ndtr(excess), log_ndtr(-excess)])
         other = self._otherwise(len(votes), student_proba)
         rows = np.flatnonzero(other >= 0)
@@ -73,7 +75,7 @@ class _CheckedGNMax(Aggregator):
         self._validate_params()
         votes, rng = check_votes(votes), np.random.default_rng(random_state)
         passes = self._excess(votes, student_proba) + rng.normal(size=len(votes)) >= 0
-        answer = (votes + rng.normal(scale=self.sigma2, size=votes.shape)).argmax(axis=1)
+        answer = (votes + rng.normal(scale=float(self.sigma2), size=votes.shape)).argmax(axis=1)
         return np.where(passes, answer, self._otherwise(len(votes), student_proba)), passes
 
     def _published_of_both_steps(self, votes, orders, student_proba, paid):
@@ -90,7 +92,7 @@ class _CheckedGNMax(Aggregator):
         threshold = float(self.threshold)
         if not isinstance(self.threshold, Integral):
             threshold *= votes[0].sum() if len(votes) else 1
-        return (self._agreement(votes, student_proba) - threshold) / self.sigma1
+        return (self._agreement(votes, student_proba) - threshold) / float(self.sigma1)
 
     def _validate_params(self):
         super()._validate_params()

@@ -173,8 +173,9 @@ class StableArgmax(Aggregator):
         """Scales of the noise on the threshold and on the lead."""
         self._validate_params()
         check_calibrated(self, "run_epsilon")
-        for_threshold = self.run_epsilon / (1 + 2 ** (2 / 3))
-        return 1 / for_threshold, 2 / (self.run_epsilon - for_threshold)
+        run = float(self.run_epsilon)
+        for_threshold = run / (1 + 2 ** (2 / 3))
+        return 1 / for_threshold, 2 / (run - for_threshold)
 
 
 def stable_leads(votes):

@@ -30,8 +30,8 @@ from ..aggregators import Aggregator, GNMax
 from ..exceptions import PrivacyLeakWarning, PrivacyTestError, StudentError
 from ..isolation import (
     Quiet,
+    attempt,
     copies,
-    known_name,
     own_clone,
     own_generators,
     seeded,
@@ -1117,27 +1117,27 @@ class PATEClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
 
     def _draw(self, aggregator, votes, asked, proba, noise):
         """Labels, and which were paid for in full; sets the soft labels, if it draws them."""
-        soft = None
-        try:
-            with Quiet():  # a mechanism of the user's may warn of votes, or print them
-                if not aggregator.wants_proba:
-                    drawn = aggregator.draw(votes, proba, noise)
-                    return check_drawn(aggregator, *drawn, votes.shape)
-                soft = check_soft(aggregator, aggregator.soft_labels(votes, noise), votes.shape)
-        except Exception as error:
-            if _is_ours(aggregator):
-                raise  # our messages quote no votes
-            failed = known_name(error)
-        if soft is None:  # not within `except`, where an error keeps the one that was caught
+
+        def drawn():
+            if aggregator.wants_proba:
+                return check_soft(aggregator, aggregator.soft_labels(votes, noise), votes.shape)
+            return check_drawn(aggregator, *aggregator.draw(votes, proba, noise), votes.shape)
+
+        with Quiet():  # a mechanism of the user's may warn of votes, or print them
+            # our own messages quote no votes
+            found, failed = (drawn(), None) if _is_ours(aggregator) else attempt(drawn)
+        if failed is not None:
             raise ValueError(
                 f"{type(aggregator).__name__} could not draw labels: {failed}, whose text is "
                 "withheld, as it may quote votes. What the plan costs is spent. Try the mechanism "
                 "on votes of your own"
             )
+        if not aggregator.wants_proba:
+            return found
         if self.public_soft_labels_ is None:
-            self.public_soft_labels_ = np.full((len(self.public_labels_), soft.shape[1]), np.nan)
-        self.public_soft_labels_[asked] = soft
-        return soft.argmax(axis=1), np.ones(len(soft), dtype=bool)
+            self.public_soft_labels_ = np.full((len(self.public_labels_), found.shape[1]), np.nan)
+        self.public_soft_labels_[asked] = found
+        return found.argmax(axis=1), np.ones(len(found), dtype=bool)
 
     def _fit_student(self, X_public, student, seed):
         labelled = np.flatnonzero(self.public_labels_ >= 0)

@@ -31,7 +31,7 @@ from .checks import (
 from .conversion import epsilon_by_order, gdp_mu, gdp_to_epsilon, pure_to_gdp, rdp_to_epsilon
 from .discrete import DiscreteGaussian, DiscreteLaplace, DiscreteNoise
 from .exact import exact_rdp
-from .facts import Facts, facts_of
+from .facts import Facts, defined_in, facts_of, stater_of
 from .noise import Exponential, Gaussian, Laplace, Noise
 from .published import (
     gaussian_rdp,
@@ -74,6 +74,7 @@ __all__ = [
     "check_votes",
     "checked_rdp",
     "data_independent_epsilon",
+    "defined_in",
     "epsilon_by_order",
     "exact_rdp",
     "facts_of",
@@ -92,6 +93,7 @@ __all__ = [
     "query_cost",
     "query_steps",
     "rdp_to_epsilon",
+    "stater_of",
     "threshold_rdp",
     "total_cost",
     "worst_case_pure",

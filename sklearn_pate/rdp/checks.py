@@ -47,7 +47,7 @@ def check_votes(votes):
             f"got shape {votes.shape}"
         )
     if votes.dtype.kind not in "iuf":
-        raise ValueError(f"votes must be whole numbers; got dtype {votes.dtype}")
+        raise ValueError(f"votes must be whole numbers; got an array of kind {votes.dtype.kind!r}")
     counts = votes.astype(np.int64) if np.isfinite(votes).all() else None
     if counts is None or not np.array_equal(counts, votes):
         raise ValueError("votes must be finite whole numbers: the vote count of each class")
@@ -97,8 +97,12 @@ def check_count(name, value, least=1):
 
 
 def check_public(n_teachers, n_classes):
-    """Refuse numbers that are neither None nor possible: with less of them, costs are lower."""
+    """Return public numbers as ints, refusing those that are neither None nor possible.
+
+    With less of them, costs are lower; and numpy's small ints overflow.
+    """
     if n_teachers is not None:
-        check_count("n_teachers", n_teachers)
+        n_teachers = check_count("n_teachers", n_teachers)
     if n_classes is not None:
-        check_count("n_classes", n_classes, least=2)
+        n_classes = check_count("n_classes", n_classes, least=2)
+    return n_teachers, n_classes

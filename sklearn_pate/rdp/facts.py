@@ -7,7 +7,7 @@ from numbers import Real
 
 from .noise import Noise
 
-__all__ = ["Facts", "facts_of"]
+__all__ = ["Facts", "defined_in", "facts_of", "stater_of"]
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -76,8 +76,61 @@ class Facts:
             )
 
 
+#: What Python and `abc` put into the body of a class.
+_PUT_BY_PYTHON = {
+    "__abstractmethods__",
+    "__annotate_func__",
+    "__annotations__",
+    "__annotations_cache__",
+    "__classcell__",
+    "__dict__",
+    "__doc__",
+    "__firstlineno__",
+    "__module__",
+    "__orig_bases__",
+    "__parameters__",
+    "__qualname__",
+    "__static_attributes__",
+    "__type_params__",
+    "__weakref__",
+    "_abc_impl",
+}
+
+
+def defined_in(kind):
+    """Return what a class defines in its own body, a list of names."""
+    return sorted(set(vars(kind)) - _PUT_BY_PYTHON)
+
+
+def stater_of(aggregator):
+    """Return the class whose facts hold for a mechanism, or None.
+
+    Facts are proved for one class. They hold for subclasses that define nothing, with no other
+    bases beside it, and for objects that have no methods of their own.
+
+    Parameters
+    ----------
+    aggregator : Aggregator
+        The mechanism, as it is now: classes can be changed after they were made.
+
+    Returns
+    -------
+    type or None
+    """
+    kind = type(aggregator)
+    replaced = [name for name in vars(aggregator) if callable(getattr(kind, name, None))]
+    if replaced:
+        return None
+    for k, base in enumerate(kind.__mro__):
+        if "facts" in vars(base):
+            return base if base.__mro__ == kind.__mro__[k:] else None
+        if defined_in(base):
+            return None
+    return None
+
+
 def facts_of(aggregator):
-    """Return what a mechanism states.
+    """Return what a mechanism states, if it holds for it.
 
     Parameters
     ----------
@@ -87,12 +140,18 @@ def facts_of(aggregator):
     Returns
     -------
     Facts
+        Empty if the mechanism inherits its facts and defines anything.
 
     Raises
     ------
     TypeError
         If its `facts` is no method, or returns something else.
+    ValueError
+        If it samples in its own way and inherits a distribution.
     """
+    _check_sampler(aggregator)
+    if stater_of(aggregator) is None:
+        return Facts()
     facts = aggregator.facts() if callable(aggregator.facts) else aggregator.facts
     if not isinstance(facts, Facts) or not callable(aggregator.facts):
         raise TypeError(
@@ -100,3 +159,18 @@ def facts_of(aggregator):
             f"got {facts!r}"
         )
     return facts
+
+
+def _check_sampler(aggregator):
+    """Refuse what samples from another distribution than the one that costs are computed from."""
+    kind = type(aggregator)
+    makers = {}
+    for name in ("outcome_log_proba", "aggregate", "draw"):
+        makers[name] = next((base for base in kind.__mro__ if name in vars(base)), None)
+    makers = {name: base for name, base in makers.items() if base is not None}
+    if len(set(makers.values())) > 1:
+        raise ValueError(
+            f"{kind.__name__} changes how labels are drawn and inherits their distribution: its "
+            "cost is unknown. Write outcome_log_proba as well, in the class that writes "
+            f"{' and '.join(sorted(set(makers) - {'outcome_log_proba'}))}"
+        )

@@ -83,7 +83,7 @@ def worst_case_rdp(aggregator, orders, *, n_teachers=None, n_classes=None):
     array([0.00399])
     """
     orders = check_orders(orders)
-    check_public(n_teachers, n_classes)
+    n_teachers, n_classes = check_public(n_teachers, n_classes)
     public = {"n_teachers": n_teachers, "n_classes": n_classes}
     facts = facts_of(aggregator)
     cost = np.full(orders.size, np.inf)
@@ -151,7 +151,7 @@ def worst_case_pure(aggregator, *, n_teachers=None, n_classes=None):
     >>> round(worst_case_pure(GNMax(40.0), n_teachers=100, n_classes=10), 3)
     0.122
     """
-    check_public(n_teachers, n_classes)
+    n_teachers, n_classes = check_public(n_teachers, n_classes)
     facts = facts_of(aggregator)
     pure = float(facts.pure_epsilon)
     if n_teachers is None or n_classes is None:
