@@ -1546,13 +1546,16 @@ def arrow_frame(values, kind):
 def polars_frame(values, kind):
     polars = pytest.importorskip("polars", reason="needs polars")
     coded = polars.Categorical
+    if kind.startswith("named"):  # these do not equal the class
+        coded = polars.Categorical(polars.Categories("animals"))
     kinds = {
+        **{"named": coded, "named, list": polars.List(coded)},
         **{"coded": coded, "list": polars.List(coded), "text": polars.String},
         **{"array": polars.Array(coded, 1), "structure": polars.Struct({"in": coded})},
         "fixed": polars.Enum(["a", "b", TEXT]),
     }
     wrapped = {
-        **dict.fromkeys(("list", "array"), lambda value: [value]),
+        **dict.fromkeys(("list", "array", "named, list"), lambda value: [value]),
         "structure": lambda value: {"in": value},
     }.get(kind, lambda value: value)
     return polars.DataFrame({"kind": polars.Series(list(map(wrapped, values)), dtype=kinds[kind])})
@@ -1573,7 +1576,10 @@ class Codes(Teacher):
 OF_ANY = {"base_estimator": Codes(), "student": Codes()}
 CODED = [
     *((arrow_frame, kind) for kind in ("coded", "list", "structure", "map")),
-    *((polars_frame, kind) for kind in ("coded", "list", "array", "structure")),
+    *(
+        (polars_frame, kind)
+        for kind in ("coded", "list", "array", "structure", "named", "named, list")
+    ),
 ]
 
 

@@ -50,6 +50,7 @@ from sklearn_pate.isolation import (
     set_seeds,
     unfitted,
 )
+from sklearn_pate.partition import PredefinedPartition
 from sklearn_pate.teachers import Sites, collect_votes
 
 
@@ -738,6 +739,34 @@ def test_one_records_index_changes_no_other_index(kind):
         teachers = clf.poll(frame, Y[:600], X_public=PUBLIC_FRAME).teachers
         kinds.append([teacher.seen_ for teacher in teachers])
     assert sum(a != b for a, b in zip(*kinds, strict=True)) <= 1
+
+
+class Positions(ClassifierMixin, BaseEstimator):
+    """Votes by the first position of its rows."""
+
+    def fit(self, X, y):
+        self.classes_ = np.unique(y)
+        self.vote_ = int(X.index[0]) % 2
+        return self
+
+    def predict(self, X):
+        return np.full(len(X), self.vote_)
+
+
+@pytest.mark.parametrize("named", [True, False])
+def test_positions_that_shift_do_not_reach_the_teachers(named):
+    groups = np.repeat(np.arange(120), 5)
+    names = PredefinedPartition(names=range(120)) if named else "random"
+    votes = []
+    for kept in (groups >= 0, groups != 3):
+        frame = pd.DataFrame(X[:600][kept])
+        frame = frame.reset_index(drop=True)
+        clf = PATEClassifier(Positions(), n_teachers=20, partition=names, classes=[0, 1])
+        clf = clf.set_params(keep_teachers=True, random_state=0)
+        given = {"X_public": PUBLIC_FRAME, "groups": groups[kept]}
+        teachers = clf.poll(frame, Y[:600][kept], **given).teachers
+        votes.append([getattr(teacher, "vote_", None) for teacher in teachers])
+    assert sum(a != b for a, b in zip(*votes, strict=True)) <= 1
 
 
 class Loud(LogisticRegression):
