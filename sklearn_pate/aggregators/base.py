@@ -38,8 +38,9 @@ class Aggregator(BaseEstimator, metaclass=ABCMeta):
     A subclass writes `outcome_log_proba`; sampling, exact cost and, for two classes, the guarantee
     follow from it. A mechanism whose cost is known for every data set states it in `facts`; without
     that its epsilon is infinite for more than two classes. Facts hold for exactly the class whose
-    body states them: a subclass that defines anything at all must state its own. One that samples
-    in its own way must also write the distribution. Parameters follow scikit-learn's conventions
+    body states them: a subclass that defines anything at all must state its own, and one that
+    returns ``super().facts()`` says that the proof still holds. One that samples in its own way
+    must also write the distribution. Parameters follow scikit-learn's conventions
     (`get_params`, `clone`).
     """
 

@@ -119,8 +119,8 @@ class PATEClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         What each teacher is a clone of; a list is dealt to the teachers in turn. Preprocessing
         belongs inside it, as a Pipeline, where the guarantee covers it. It is fitted on label
         codes 0..K-1. Each teacher gets a copy with seeds of its own, without `verbose` and without
-        the `memory` of Pipelines (students neither); skorch callbacks that keep weights in files
-        are refused. None is a `RandomForestClassifier`.
+        the `memory` of Pipelines and scikit-learn's callbacks (students neither); skorch callbacks
+        that keep weights in files are refused. None is a `RandomForestClassifier`.
     n_teachers : int, default=100
         Number of teachers. More teachers allow more noise, but each learns from fewer records.
     aggregator : Aggregator or list of Aggregator, default=None
