@@ -279,7 +279,10 @@ def assign_teachers(partition, *, n_records, n_teachers, unit, index=None, group
         raise ValueError(f"partition.assign must return numbers from 0 to {n_teachers - 1}")
     if (
         unit == "group"
-        and pd.DataFrame({"g": groups, "t": teacher}).drop_duplicates()["g"].duplicated().any()
+        and pd.DataFrame({"g": _numbered(groups)[0], "t": teacher})
+        .drop_duplicates()["g"]
+        .duplicated()
+        .any()
     ):
         raise ValueError(
             'unit="group" needs all records of a group with one teacher, and this partition '
@@ -328,12 +331,18 @@ class _NoSpelling(ValueError):
     """What an identifier is, if it has no one spelling: a text of ours, which quotes nothing."""
 
 
-#: A whole number, and a date with or without a time, as text.
-_WHOLE = re.compile(r"([+-]?)([0-9]+)(\.0*)?")
+#: A number and a date, with or without a day and a time, as text.
+_NUMBER = re.compile(r"([+-]?)(?=\.?[0-9])([0-9]*)(?:\.([0-9]*))?(?:[eE]([+-]?[0-9]+))?")
 _MOMENT = re.compile(
-    r"[0-9]{4}-[0-9]{2}-[0-9]{2}"
-    r"([T ][0-9]{2}(:[0-9]{2}(:[0-9]{2}(\.[0-9]{1,9})?)?)?(Z|[+-][0-9]{2}:?[0-9]{2})?)?"
+    r"([0-9]{4})([-/.])([0-9]{1,2})(?:\2([0-9]{1,2})"
+    r"(?:(?:T| +)([0-9]{1,2})((?::[0-9]{2}(?::[0-9]{2}(?:\.[0-9]{1,9})?)?)?)"
+    r" ?((?:Z|[+-][0-9]{2}(?::?[0-9]{2})?)?))?)?"
 )
+#: What readers of numbers take for padding, and the zeros that numpy's arrays of text drop.
+_PADDING = " \t\n\v\f\r\0"
+#: Floats at or beyond this bound, and significant digits beyond these, may have been rounded.
+_EXACT = 2**53
+_DIGITS = 15
 _TRUTH = {"true": "1", "false": "0"}
 _UNITS = {"W", "D", "h", "m", "s", "ms", "us", "ns"}
 
@@ -371,23 +380,65 @@ def _text(identifier):
 
 def _spelled_text(text):
     """Spell text as what it says: one malformed value makes text of a whole column."""
-    text = text.rstrip("\0")  # as numpy's arrays of text do
-    whole = _WHOLE.fullmatch(text)
-    if whole:
-        digits = whole[2].lstrip("0") or "0"
-        return f"-{digits}" if whole[1] == "-" and digits != "0" else digits
-    if _MOMENT.fullmatch(text):
+    text = text.strip(_PADDING)
+    number = _NUMBER.fullmatch(text)
+    if number:
+        return _spelled_number(text, *number.groups())
+    moment = _MOMENT.fullmatch(text)
+    if moment:
+        year, _, month, day, hour, rest, zone = moment.groups()
+        date = f"{year}-{month:0>2}-{day or '01':0>2}"
         try:
-            return _moment(text)
+            return _moment(date if hour is None else f"{date}T{hour:0>2}{rest or ':00'}{zone}")
         except ValueError:  # such as 30 February
             return text
     return _TRUTH.get(text.lower(), text)
 
 
+def _spelled_number(text, sign, whole, fraction, exponent):
+    """Spell text that says a number; with a point or an exponent, a column makes floats of it."""
+    # by its digits: an int may not have many, nor a Decimal a large exponent
+    mantissa = (whole + (fraction or "")).lstrip("0")
+    digits = mantissa.rstrip("0")
+    if not digits:
+        return "0"
+    minus = "-" if sign == "-" else ""
+    if fraction is None and exponent is None:
+        return minus + mantissa
+    zeros = int(exponent or 0) - len(fraction or "") + len(mantissa) - len(digits)
+    length = zeros + len(digits)  # of what is before the point
+    if zeros >= 0 and length <= 16 and int(digits + "0" * zeros) < _EXACT:
+        number = digits + "0" * zeros
+        if exponent is not None:
+            _check_print(text, int(minus + number))
+        return minus + number
+    if zeros >= 0 and text.isalnum():  # hexadecimal digits, or so large that no float is accepted
+        return text
+    shown = digits[length:_DIGITS] if length > 0 else "0" * min(-length, _DIGITS) + digits
+    if zeros >= 0 or not shown[:_DIGITS].strip("0") or not shown[:_DIGITS].strip("9"):
+        raise _NoSpelling("text of a number that reading it would round")
+    return text
+
+
+def _check_print(text, number):
+    """Refuse a number that numpy rounded when it made text of short floats."""
+    for kind in (np.float16, np.float32):
+        with np.errstate(over="ignore"):
+            short = kind(number)
+        if float(short) != number and str(short) == text:
+            raise _NoSpelling("text of a float that is too large to be exact")
+
+
 def _moment(identifier):
-    """A date and time; those with a time zone are instants, in UTC."""
+    """A date and time; those with a time zone are instants, in UTC.
+
+    A date is spelled as the whole number that its compact text, such as 20200105, may be.
+    """
     stamp = pd.Timestamp(identifier)
-    return (stamp if stamp.tz is None else stamp.tz_convert("UTC")).isoformat()
+    text = (stamp if stamp.tz is None else stamp.tz_convert("UTC")).isoformat()
+    if re.fullmatch(r"[1-9][0-9]{3}-[0-9]{2}-[0-9]{2}T00:00:00", text):
+        return text[:10].replace("-", "")
+    return text
 
 
 def _check_unit(identifier, units):
@@ -417,8 +468,9 @@ def identifiers(values, name):
     """Return the spelling of every identifier, an array of str.
 
     It depends on the identifier alone: not on its type, nor on the dtype of its array, which
-    others may decide. So text that says a whole number, an ISO date or a truth value is spelled as
-    what it says (True is 1), and a date with a time zone by its instant.
+    others may decide. So text that says a whole number, a date of year, month and day or a truth
+    value is spelled as what it says (True is 1, and a date the number 20200105), without spaces
+    around it, and a date with a time zone by its instant.
 
     Parameters
     ----------
@@ -437,8 +489,32 @@ def identifiers(values, name):
     ------
     ValueError
         For any other identifier, a missing value, a float that is not whole or too large to be
-        exact, and dates finer than nanoseconds; it quotes none.
+        exact, text of such a float that looks rounded, and dates finer than nanoseconds; it quotes
+        none.
+
+    Notes
+    -----
+    What a reader of files made of text is not always to be told from the text. Where one malformed
+    row makes text of a column, the others are spelled differently if they are dates in another
+    order ("1/5/2020", or `dayfirst`), years alone that are read as dates, numbers with separators
+    of thousands or another decimal point, or words that options name (`true_values`). So read such
+    a column as text (``dtype=str``, no `parse_dates`) and convert it by one fixed format, each
+    value by itself; or make no numbers or dates of it at all. A column of integers beside floats
+    is rounded before it comes here, as are floats of less than 64 bits that numpy makes text of,
+    and a `MultiIndex` or a categorical may hold one text for two (lone surrogates).
+
+    Examples
+    --------
+    >>> from sklearn_pate.partition import identifiers
+    >>> identifiers([7, " 7", "7.0", "1e3", "2020-1-5", "1/5/2020"], "groups").tolist()
+    ['7', '7', '7', '1000', '20200105', '1/5/2020']
     """
+    codes, spelled = _spellings(values, name)
+    return np.array(spelled, dtype=object)[codes]
+
+
+def _spellings(values, name):
+    """Return the number of each identifier's spelling and a list of the spellings."""
     if isinstance(values, np.ma.MaskedArray):
         rows = zip(values.data, np.ma.getmaskarray(values), strict=True)
         values = [None if masked else value for value, masked in rows]
@@ -447,8 +523,11 @@ def identifiers(values, name):
     problem = None
     try:
         if values.dtype == object and not _is_of_one_kind(values):
-            return np.array([_text(value) for value in values], dtype=object)
-        codes, distinct = pd.factorize(values, use_na_sentinel=False)
+            return np.arange(len(values)), [_text(value) for value in values]
+        if values.dtype == object or _is_text(values.dtype):
+            codes, distinct = _numbered(values)
+        else:
+            codes, distinct = pd.factorize(values, use_na_sentinel=False)
         if (codes < 0).any():  # some of Arrow's columns have the sentinel all the same
             raise _NoSpelling("a missing value")
         spelled = [_text(value) for value in distinct]
@@ -461,12 +540,29 @@ def identifiers(values, name):
             f"{name} has {problem}; every record needs an identifier that is text, a whole number "
             "or a date"
         )
-    return np.array(spelled, dtype=object)[codes]
+    return codes, spelled
 
 
 def _is_of_one_kind(values):
     """Whether objects may be told apart by ==; dates in two time zones, for one, may not."""
-    return pd.api.types.infer_dtype(values, skipna=False) in ("string", "integer", "bytes")
+    return set(map(type, values)) in ({str}, {bytes}, {int})
+
+
+def _is_text(dtype):
+    """Whether it may hold lone surrogates."""
+    return dtype.kind == "U" or getattr(dtype, "storage", None) == "python"
+
+
+def _numbered(texts):
+    """Return the number of each text and a list of the distinct ones.
+
+    As `pandas.factorize`, which takes a lone surrogate for the text of its escape sequence, and
+    before pandas 3 ends texts at a NUL.
+    """
+    texts = np.asarray(texts, dtype=object).tolist()
+    distinct = list(dict.fromkeys(texts))
+    number = {text: i for i, text in enumerate(distinct)}
+    return np.fromiter(map(number.__getitem__, texts), np.intp, len(texts)), distinct
 
 
 def spelled_names(names, name="names"):
@@ -499,8 +595,8 @@ def spelled_names(names, name="names"):
 
 def _keyed_hash(values, n_teachers, seed, name):
     """Teacher of each identifier: no identifier affects another's."""
-    codes, distinct = pd.factorize(identifiers(values, name))
-    teachers = (keyed_digests(distinct, seed) % np.uint64(n_teachers)).astype(np.int64)
+    codes, spelled = _spellings(values, name)
+    teachers = (keyed_digests(spelled, seed) % np.uint64(n_teachers)).astype(np.int64)
     return teachers[codes]
 
 

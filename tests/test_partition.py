@@ -4,8 +4,10 @@ import copy
 import datetime
 import enum
 import inspect
+import io
 import pickle
 import uuid
+import warnings
 import zlib
 import zoneinfo
 from dataclasses import FrozenInstanceError, replace
@@ -16,7 +18,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import sklearn
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.model_selection import GridSearchCV
@@ -557,12 +559,17 @@ VALUES = [
     *(pd.Interval(pd.Timestamp(DAY), pd.Timestamp(DAY) + pd.Timedelta("1D")), uuid.UUID(int=5)),
     *(str(uuid.UUID(int=5)), (1, "x"), (True, "x"), (1.0, b"x"), ("1", ("x",)), (INSTANT, 1)),
     *((INSTANT.astimezone(ZONES[1]), 1), ()),
+    *(" 1\t", "1e0", ".10e+1", "1 \0 ", 1000, "1E+3", np.float16(1000), ".0", "0e999", "1.50"),
+    *("12e34", "1e400", " x", "2020-1-1", "2020/01/01", "2020.1.1 ", 20200101, "20200101.0"),
+    *("2020-01", "2020-1-1 1:00+01", np.datetime64("2020-01"), "e3", ".", "'\\ud800'"),
 ]
 REFUSED = [
     *(None, float("nan"), pd.NaT, pd.NA, np.datetime64("NaT"), Decimal("NaN"), (1, None), 0.5),
     *(float(EXACT), np.float32(2**24), np.float16(2048), float("inf"), Decimal("0.5"), 1j),
     *(Decimal("1e5000"), Decimal("Infinity"), Fraction(1, 2), np.timedelta64(1), object(), {1}),
     *(frozenset([1]), {"a": 1}, [1], np.timedelta64(1, "M"), np.datetime64(1, "ps"), len),
+    *("9007199254740993.0", "-1e+16", "1.2e34", "4.0000000000000001", "0.99999999999999999999"),
+    *("4503599627370497.5", "1e-400", "6.55e+04", "1.3421773e+08"),
     *(pd.Interval(0.5, 1), np.array(1), enum.Enum("Colour", "red").red, datetime.time(1)),
 ]
 
@@ -927,5 +934,139 @@ def test_text_says_what_a_column_would_have_been():
     text = ["2020-01-01", "2020-01-01 00:00:00+01:00", "1.0", "-07", "TRUE", "false"]
     aware = INSTANT - datetime.timedelta(hours=1)
     assert spelled(text) == [spelled_alone(v) for v in (DAY, aware, 1, -7, True, False)]
-    other = ["2020-13-01", "2020-01", "1.5", "1e5", "٣", "yes", "20200101x"]
+    text = ["1e5", " 2020-01", "2020/1/1", "+.6e1\t", "123400e-2", "1" + "0" * 30]
+    same = [100_000, DAY, DAY, 6, 1234, 10**30]
+    assert spelled(text) == [spelled_alone(v) for v in same]
+    other = ["2020-13-01", "1.5", "٣", "yes", "20200101x", "1e", "12e34", "1/5/2020", "1,000"]
     assert spelled(other) == other
+
+
+def column(rows, **options):
+    """Return a column of a file, each row in quotation marks."""
+    file = io.StringIO("id\n" + "".join(f'"{row}"\n' for row in rows))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)  # dates of no format that pandas knows
+        return pd.read_csv(file, **options)["id"]
+
+
+AS_DATES = {"parse_dates": ["id"]}
+
+
+@pytest.mark.parametrize(
+    ("rows", "options"),
+    [
+        ([f"{i:3}" for i in range(200)], {}),
+        ([f"{i}\t" for i in range(200)], {}),
+        ([f"{i:+}" for i in range(-100, 100)], {}),
+        ([f"{i}e3" for i in range(200)], {}),
+        ([f"{i:.18e}" for i in range(200)], {}),
+        ([f".{i:04}E4" for i in range(200)], {}),
+        ([f"{i}." for i in range(200)], {}),
+        ([str(10**18 + i) for i in range(200)], {}),
+        ([f"2020-{i % 12 + 1}-{i % 28 + 1}" for i in range(84)], AS_DATES),
+        ([f"2020/{i % 12 + 1}/{i % 28 + 1} 9:30" for i in range(84)], AS_DATES),
+        ([f"2020{i % 12 + 1:02}{i % 28 + 1:02}" for i in range(84)], AS_DATES),
+        ([f" {year}-07" for year in range(1900, 2000)], AS_DATES),
+    ],
+)
+def test_one_malformed_row_of_a_file_moves_nobody(rows, options):
+    whole, rest = column([*rows, "x"], **options), column(rows, **options)
+    assert pd.api.types.is_string_dtype(whole) and not pd.api.types.is_string_dtype(rest)
+    teachers = [
+        assign_teachers(
+            "random", n_records=len(ids), n_teachers=10**6, unit="group", groups=ids, seed=SEED
+        ).teacher
+        for ids in (whole, rest)
+    ]
+    assert teachers[0][:-1].tolist() == teachers[1].tolist()
+
+
+PADS = st.sampled_from(["", "", " ", "\t", "  "])
+NUMBERS = st.from_regex(
+    r"\A[+-]?([0-9]{1,18}(\.[0-9]{0,22})?|\.[0-9]{1,22})([eE][+-]?[0-9]{1,3})?\Z"
+).map(str.strip)
+WHOLE = st.builds(  # with a point or an exponent
+    "{:.{}f}{}".format,
+    st.integers(-(2**54), 2**54).map(Decimal),
+    st.integers(0, 9),
+    st.sampled_from(["", "e0", "E+00", "e-00"]),
+)
+NEAR = st.builds(  # so near a whole number that reading rounds
+    "{}.{}{}".format, st.integers(0, 2**53), st.sampled_from(["0" * 14, "9" * 14]), st.integers(0)
+)
+
+
+@settings(max_examples=500, deadline=None)
+@given(text=st.one_of(NUMBERS, WHOLE, NEAR), pads=st.tuples(PADS, PADS))
+@example("4.0000000000000001", ("", ""))
+@example("1e-400", ("", ""))
+@example("4503599627370497.5", ("", ""))
+def test_a_number_of_a_file_is_spelled_as_its_text(text, pads):
+    before, after = pads
+    text = before + text + after
+    number = spelled(column([text]))
+    among_text = spelled(column([text, "x"]))
+    assert None in (number, among_text) or number == among_text[:1]
+
+
+@settings(max_examples=300, deadline=None)
+@given(
+    day=st.dates(datetime.date(1900, 1, 1), datetime.date(2100, 1, 1)),
+    form=st.sampled_from(["{:%Y-%m-%d}", "{:%Y%m%d}", "{:%Y/%m/%d}", "{0.year}-{0.month}-{0.day}"]),
+    time=st.sampled_from(["", " 09:30", " 9:05:10.25", "T00:00:00", " 23:59:59.123456+01:00"]),
+    pads=st.tuples(PADS, PADS),
+)
+def test_a_date_of_a_file_is_spelled_as_its_text(day, form, time, pads):
+    before, after = pads
+    text = before + form.format(day) + ("" if form == "{:%Y%m%d}" else time) + after
+    dates, among_text = (column(rows, **AS_DATES) for rows in ([text], [text, "x"]))
+    assert dates.dtype.kind == "M"
+    assert spelled(among_text)[:1] == spelled(dates)
+
+
+@pytest.mark.parametrize("kind", [np.float16, np.float32, np.float64])
+@settings(max_examples=300, deadline=None)
+@given(data=st.data())
+def test_floats_that_numpy_made_text_of_are_the_same_or_refused(kind, data):
+    large = {np.float16: 65_504, np.float32: 10**15, np.float64: 10**17}[kind]
+    value = kind(data.draw(st.integers(0, 2**12) | st.integers(-large, large)))
+    found = spelled(np.array([value, "x"]))
+    alone = spelled(np.array([value]))
+    assert found is None or found[0] == str(int(value))
+    assert alone is None or found[:1] == alone
+
+
+@pytest.mark.parametrize("make", [list, objects, np.array, pd.Series, pd.Index])
+def test_text_is_told_apart_by_itself(make):
+    # pandas takes a lone surrogate for the text of its escape sequence, and some end at a NUL
+    names = ["'\\udce9'", "\udce9", *(f"\ud800{i}" for i in range(99)), "a\0b", "a\0c"]
+    assert spelled(make(names)) == names
+
+    class Each:
+        adjacency = "none"
+
+        def assign(self, n_records, **kwargs):
+            return np.arange(n_records)
+
+    given_ = {"n_records": len(names), "n_teachers": len(names), "groups": make(names)}
+    assert assign_teachers(Each(), unit="group", **given_).n_teachers == len(names)
+    given_ |= {"n_teachers": 10**6, "seed": SEED}
+    teacher = assign_teachers("random", unit="group", **given_).teacher
+    less = given_ | {"n_records": len(names) - 1, "groups": make(names[1:])}
+    np.testing.assert_array_equal(
+        teacher[1:], assign_teachers("random", unit="group", **less).teacher
+    )
+    hashed = [
+        partition_module.HashPartition().assign(
+            n_records=len(part), n_teachers=10**6, index=pd.Index(part), seed=SEED
+        )
+        for part in (names, names[1:])
+    ]
+    np.testing.assert_array_equal(hashed[0][1:], hashed[1])
+
+
+def test_a_date_is_the_number_of_its_compact_text():
+    dates = [DAY, DAY.date(), np.datetime64(DAY), "2020-01-01", "20200101", 20200101, 20200101.0]
+    assert {spelled_alone(date) for date in dates} == {"20200101"}
+    others = [INSTANT, DAY + datetime.timedelta(0, 1), datetime.date(1, 1, 1)]
+    assert all("T" in spelled_alone(other) for other in others)
