@@ -73,24 +73,25 @@ def private_memory(memory):
 
 def _check_modes(outer, inner):
     """Refuse folders in which others could read votes, or put votes of their own."""
-    others, inside = os.stat(outer), os.stat(inner)
-    may_write = others.st_mode & (stat.S_IWGRP | stat.S_IWOTH)
-    if may_write and not others.st_mode & stat.S_ISVTX:
+    folder = os.stat(outer)
+    votes = os.stat(inner)
+    may_write = folder.st_mode & (stat.S_IWGRP | stat.S_IWOTH)
+    if may_write and not folder.st_mode & stat.S_ISVTX:
         raise ValueError(
-            f"memory={outer!r} has mode {stat.S_IMODE(others.st_mode):04o}: others may write in "
+            f"memory={outer!r} has mode {stat.S_IMODE(folder.st_mode):04o}: others may write in "
             "it, and could put their own in the place of the votes that are kept there. chmod "
             f"go-w {outer!r}, or choose a folder of your own; nothing was trained"
         )
-    links = {os.lstat(inner).st_uid, inside.st_uid}
-    if links != {os.getuid()}:
+    owners = {os.lstat(inner).st_uid, votes.st_uid}  # of a link, and of what it leads to
+    if owners != {os.getuid()}:
         raise ValueError(
             f"memory={outer!r} has a folder 'joblib' of another user, who could read the votes "
             "that are kept there. Choose a folder of your own; nothing was trained"
         )
-    if inside.st_mode & (stat.S_IRWXG | stat.S_IRWXO):
+    if votes.st_mode & (stat.S_IRWXG | stat.S_IRWXO):
         raise ValueError(
             f"memory={outer!r} keeps single teachers' votes in {inner!r}, which has mode "
-            f"{stat.S_IMODE(inside.st_mode):04o}: others may read it. chmod 700 {inner!r}, or "
+            f"{stat.S_IMODE(votes.st_mode):04o}: others may read it. chmod 700 {inner!r}, or "
             "choose a folder that is not there yet; nothing was trained"
         )
 
@@ -168,10 +169,23 @@ def code_digest(*objects):
 
 #: What classes hold that does not come from their definition, or only describes it.
 _NOT_CODE = {
-    *("__dict__", "__weakref__", "__doc__", "__module__", "__qualname__", "__annotations__"),
-    *("__firstlineno__", "__static_attributes__", "__annotate_func__", "__annotations_cache__"),
-    *("__parameters__", "__orig_bases__", "__slotnames__", "__abstractmethods__", "_abc_impl"),
-    *("__signature__", "__type_params__"),
+    "_abc_impl",
+    "__abstractmethods__",
+    "__annotate_func__",
+    "__annotations__",
+    "__annotations_cache__",
+    "__dict__",
+    "__doc__",
+    "__firstlineno__",
+    "__module__",
+    "__orig_bases__",
+    "__parameters__",
+    "__qualname__",
+    "__signature__",
+    "__slotnames__",
+    "__static_attributes__",
+    "__type_params__",
+    "__weakref__",
 }
 
 #: Values that are told apart by their texts.
@@ -183,7 +197,9 @@ class _Code:
 
     def __init__(self):
         self.hash = hashlib.sha256(platform.python_version().encode())
-        self.seen = {}
+        self.objects = {}  # by id: number, and the object, so that no other gets its id
+        self.libraries = set()
+        self.variables = set()
 
     def digest(self):
         return self.hash.hexdigest()
@@ -203,10 +219,10 @@ class _Code:
         if isinstance(value, set | frozenset):
             self.token("set", sorted(map(_alone, value)))
             return
-        if id(value) in self.seen:
-            self.token("seen", self.seen[id(value)][0])
+        if id(value) in self.objects:
+            self.token("seen", self.objects[id(value)][0])
             return
-        self.seen[id(value)] = len(self.seen), value  # kept, so that no other gets its id
+        self.objects[id(value)] = len(self.objects), value
         if isinstance(value, list):
             self.add_parts("list", value)
         elif isinstance(value, dict):
@@ -258,8 +274,8 @@ class _Code:
     def add_library(self, module):
         """Add the version of the library that a module is in."""
         top = module.partition(".")[0]
-        if (top, "library") not in self.seen:
-            self.seen[top, "library"] = 0, None
+        if top not in self.libraries:
+            self.libraries.add(top)
             self.token("library", top, _version(top))
 
     def add_class(self, kind):
@@ -313,9 +329,9 @@ class _Code:
             self.add(value)
             if not _is_library(value.__name__):
                 for further in names:
-                    key = value.__name__, further, "named"
-                    if further in vars(value) and key not in self.seen:
-                        self.seen[key] = 0, None
+                    key = value.__name__, further
+                    if further in vars(value) and key not in self.variables:
+                        self.variables.add(key)
                         self.token(further)
                         found = vars(value)[further]
                         self.add_variable(value.__name__, further, found, False, names)
@@ -370,10 +386,10 @@ def _assignments(module):
     return found
 
 
-def _folders():
+def _standard_library_folders():
     """Where the standard library is."""
-    names = "stdlib", "platstdlib"
-    return [Path(sysconfig.get_path(name)).resolve() for name in names if sysconfig.get_path(name)]
+    paths = [sysconfig.get_path("stdlib"), sysconfig.get_path("platstdlib")]
+    return [Path(path).resolve() for path in paths if path]
 
 
 def _is_library(module):
@@ -388,7 +404,7 @@ def _is_library(module):
         return top in sys.stdlib_module_names
     parents = Path(file).resolve().parents
     installed = any(parent.name in ("site-packages", "dist-packages") for parent in parents)
-    return installed or any(folder in parents for folder in _folders())
+    return installed or any(folder in parents for folder in _standard_library_folders())
 
 
 def _version(top):
