@@ -7,10 +7,9 @@ import functools
 import hashlib
 import importlib.metadata
 import inspect
-import io
 import os
-import pickle
 import platform
+import random
 import stat
 import sys
 import sysconfig
@@ -22,6 +21,7 @@ from pathlib import Path
 import joblib
 import numpy as np
 from joblib import Memory
+from joblib.hashing import NumpyHasher
 
 from .isolation import Quiet, known_name
 
@@ -130,10 +130,19 @@ def code_digest(*objects):
     """Return a fingerprint of the code that objects bring along, and of the libraries they use.
 
     Of classes and functions that are no library's: what was compiled, with defaults, closures and
-    class attributes, and the same for the functions, classes and modules that they name. Of other
-    variables that they name, numbers and texts count by their value; those that are changed by the
-    code itself, and lists, dicts and other objects, by the statements that assign them in the
-    module's source. Of libraries: their versions.
+    class attributes, and the same for the functions, classes and modules that they name. Other
+    variables that they name count by their value, wherever it came from; lists, dicts and other
+    objects also by the statements of the module that assign them. Of libraries: their versions.
+
+    Some variables count by their type and these statements only, because their value differs
+    between fits: those that the code that names them assigns (``global``), writes items of, or
+    calls a method like `append` or `update` of; random number generators; `os.environ`. Any other
+    whose value differs counts as changed, even if it was a fit that changed it.
+
+    Not seen are: the value of such a variable, where these statements are the same or in another
+    module; what code finds by a name made at run time (`getattr`, `globals`), imports inside a
+    function or reads from a file; annotations; the state of objects that do not pickle, unless
+    only for their functions and classes; compiled code that is no library's.
 
     Parameters
     ----------
@@ -191,6 +200,12 @@ _NOT_CODE = {
 #: Values that are told apart by their texts.
 _PLAIN = (type(None), bool, int, float, complex, str, bytes, type(Ellipsis))
 
+#: Values that move on with each use, or differ in each process.
+_VARYING = (random.Random, np.random.Generator, np.random.RandomState, type(os.environ))
+
+#: Methods that change the list, dict or set that they are called on.
+_CHANGING = {"add", "append", "clear", "extend", "insert", "pop", "setdefault", "update"}
+
 
 class _Code:
     """Collects what to hash; each object once."""
@@ -217,7 +232,7 @@ class _Code:
             self.add_parts("tuple", value)
             return
         if isinstance(value, set | frozenset):
-            self.token("set", sorted(map(_alone, value)))
+            self.token("set", sorted(map(self.alone, value)))
             return
         if id(value) in self.objects:
             self.token("seen", self.objects[id(value)][0])
@@ -263,13 +278,11 @@ class _Code:
     def add_object(self, value):
         """Add the classes and functions in an object, and its state, where it pickles."""
         self.add(type(value))
-        finder = _Finder()
+        state = _State()
         with contextlib.suppress(Exception):
-            finder.dump(value)
-        for found in finder.found:
+            self.token(state.hash(value))
+        for found in state.found:
             self.add(found)
-        with contextlib.suppress(Exception):
-            self.token(joblib.hash(value))
 
     def add_library(self, module):
         """Add the version of the library that a module is in."""
@@ -283,6 +296,7 @@ class _Code:
         if _is_library(kind.__module__):
             self.add_library(kind.__module__)
             return
+        self.add(type(kind))
         for base in kind.__bases__:
             self.add(base)
         own = {name: value for name, value in vars(kind).items() if name not in _NOT_CODE}
@@ -298,6 +312,7 @@ class _Code:
         self.add(function.__code__)
         self.add(function.__defaults__)
         self.add(function.__kwdefaults__)
+        self.add(function.__dict__)
         for cell in function.__closure__ or ():
             with contextlib.suppress(ValueError):  # it is empty
                 self.add(cell.cell_contents)
@@ -317,6 +332,7 @@ class _Code:
         steps = [step for part in codes for step in dis.get_instructions(part)]
         read = {step.argval for step in steps if step.opname in ("LOAD_GLOBAL", "LOAD_NAME")}
         written = {step.argval for step in steps if step.opname == "STORE_GLOBAL"}
+        written.update(_changed(steps))
         attributes = sorted({name for part in codes for name in part.co_names})
         module = variables.get("__name__")
         for name in sorted(read & set(variables)):
@@ -340,26 +356,42 @@ class _Code:
         else:
             self.token(_assignments(module).get(name))
             self.add(type(value))
+            if not is_changed and not isinstance(value, _VARYING):
+                self.add(value)
+
+    def alone(self, value):
+        """Fingerprint of one value of a set, which have no order."""
+        code = _Code()
+        code.objects = self.objects.copy()  # a function may name the set that it is in
+        code.add(value)
+        return code.digest()
 
 
-class _Finder(pickle.Pickler):
-    """Collects the classes and functions that a pickle refers to."""
+class _State(NumpyHasher):
+    """Hashes what an object holds, and collects the classes and functions in it."""
 
     def __init__(self):
-        super().__init__(io.BytesIO())
+        super().__init__()
         self.found = []
 
-    def reducer_override(self, obj):
-        if isinstance(obj, type | types.FunctionType):
+    def save(self, obj):
+        if isinstance(obj, type | types.FunctionType):  # by their code, whether they pickle or not
             self.found.append(obj)
-        return NotImplemented
+            obj = "code"
+        elif isinstance(obj, getattr(sys.modules.get("torch"), "Tensor", ())):
+            obj = obj.numpy(force=True)  # a pickle has its address in it
+        super().save(obj)
 
 
-def _alone(value):
-    """Fingerprint of one value; those of a set have no order."""
-    code = _Code()
-    code.add(value)
-    return code.digest()
+def _changed(steps):
+    """Yield the names of variables of which steps of a function write items, or call `append`."""
+    for step, second, third in zip(steps, steps[1:], steps[2:], strict=False):
+        if step.opname in ("LOAD_GLOBAL", "LOAD_NAME"):
+            calls = second.opname in ("LOAD_ATTR", "LOAD_METHOD") and second.argval in _CHANGING
+            assigns = third.opname in ("STORE_SUBSCR", "DELETE_SUBSCR")
+            augments = third.opname == "COPY" and third.arg == 2  # += of an item
+            if calls or assigns or augments:
+                yield step.argval
 
 
 def _nested(code):
@@ -370,11 +402,20 @@ def _nested(code):
             yield from _nested(value)
 
 
+def _statements(body):
+    """Yield the statements of a module, and those within others, but not within functions."""
+    for statement in body:
+        yield statement
+        if not isinstance(statement, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+            for field in ("body", "orelse", "handlers", "finalbody", "cases"):
+                yield from _statements(getattr(statement, field, ()))
+
+
 def _assignments(module):
     """Statements of a module that assign each of its variables, as text without comments."""
     try:
         with tokenize.open(sys.modules[module].__file__) as file:
-            statements = ast.parse(file.read()).body
+            statements = list(_statements(ast.parse(file.read()).body))
     except Exception:  # no source, as in an interactive session
         return {}
     found = {}
