@@ -7,10 +7,9 @@ import functools
 import hashlib
 import importlib.metadata
 import inspect
-import io
 import os
-import pickle
 import platform
+import random
 import stat
 import sys
 import sysconfig
@@ -22,6 +21,7 @@ from pathlib import Path
 import joblib
 import numpy as np
 from joblib import Memory
+from joblib.hashing import NumpyHasher
 
 from .isolation import Quiet, attempt, known_name
 
@@ -73,24 +73,25 @@ def private_memory(memory):
 
 def _check_modes(outer, inner):
     """Refuse folders in which others could read votes, or put votes of their own."""
-    others, inside = os.stat(outer), os.stat(inner)
-    may_write = others.st_mode & (stat.S_IWGRP | stat.S_IWOTH)
-    if may_write and not others.st_mode & stat.S_ISVTX:
+    folder = os.stat(outer)
+    votes = os.stat(inner)
+    may_write = folder.st_mode & (stat.S_IWGRP | stat.S_IWOTH)
+    if may_write and not folder.st_mode & stat.S_ISVTX:
         raise ValueError(
-            f"memory={outer!r} has mode {stat.S_IMODE(others.st_mode):04o}: others may write in "
+            f"memory={outer!r} has mode {stat.S_IMODE(folder.st_mode):04o}: others may write in "
             "it, and could put their own in the place of the votes that are kept there. chmod "
             f"go-w {outer!r}, or choose a folder of your own; nothing was trained"
         )
-    links = {os.lstat(inner).st_uid, inside.st_uid}
-    if links != {os.getuid()}:
+    owners = {os.lstat(inner).st_uid, votes.st_uid}  # of a link, and of what it leads to
+    if owners != {os.getuid()}:
         raise ValueError(
             f"memory={outer!r} has a folder 'joblib' of another user, who could read the votes "
             "that are kept there. Choose a folder of your own; nothing was trained"
         )
-    if inside.st_mode & (stat.S_IRWXG | stat.S_IRWXO):
+    if votes.st_mode & (stat.S_IRWXG | stat.S_IRWXO):
         raise ValueError(
             f"memory={outer!r} keeps single teachers' votes in {inner!r}, which has mode "
-            f"{stat.S_IMODE(inside.st_mode):04o}: others may read it. chmod 700 {inner!r}, or "
+            f"{stat.S_IMODE(votes.st_mode):04o}: others may read it. chmod 700 {inner!r}, or "
             "choose a folder that is not there yet; nothing was trained"
         )
 
@@ -127,10 +128,19 @@ def code_digest(*objects):
     """Return a fingerprint of the code that objects bring along, and of the libraries they use.
 
     Of classes and functions that are no library's: what was compiled, with defaults, closures and
-    class attributes, and the same for the functions, classes and modules that they name. Of other
-    variables that they name, numbers and texts count by their value; those that are changed by the
-    code itself, and lists, dicts and other objects, by the statements that assign them in the
-    module's source. Of libraries: their versions.
+    class attributes, and the same for the functions, classes and modules that they name. Other
+    variables that they name count by their value, wherever it came from; lists, dicts and other
+    objects also by the statements of the module that assign them. Of libraries: their versions.
+
+    Some variables count by their type and these statements only, because their value differs
+    between fits: those that the code that names them assigns (``global``), writes items of, or
+    calls a method like `append` or `update` of; random number generators; `os.environ`. Any other
+    whose value differs counts as changed, even if it was a fit that changed it.
+
+    Not seen are: the value of such a variable, where these statements are the same or in another
+    module; what code finds by a name made at run time (`getattr`, `globals`), imports inside a
+    function or reads from a file; annotations; the state of objects that do not pickle, unless
+    only for their functions and classes; compiled code that is no library's.
 
     Parameters
     ----------
@@ -166,14 +176,33 @@ def code_digest(*objects):
 
 #: What classes hold that does not come from their definition, or only describes it.
 _NOT_CODE = {
-    *("__dict__", "__weakref__", "__doc__", "__module__", "__qualname__", "__annotations__"),
-    *("__firstlineno__", "__static_attributes__", "__annotate_func__", "__annotations_cache__"),
-    *("__parameters__", "__orig_bases__", "__slotnames__", "__abstractmethods__", "_abc_impl"),
-    *("__signature__", "__type_params__"),
+    "_abc_impl",
+    "__abstractmethods__",
+    "__annotate_func__",
+    "__annotations__",
+    "__annotations_cache__",
+    "__dict__",
+    "__doc__",
+    "__firstlineno__",
+    "__module__",
+    "__orig_bases__",
+    "__parameters__",
+    "__qualname__",
+    "__signature__",
+    "__slotnames__",
+    "__static_attributes__",
+    "__type_params__",
+    "__weakref__",
 }
 
 #: Values that are told apart by their texts.
 _PLAIN = (type(None), bool, int, float, complex, str, bytes, type(Ellipsis))
+
+#: Values that move on with each use, or differ in each process.
+_VARYING = (random.Random, np.random.Generator, np.random.RandomState, type(os.environ))
+
+#: Methods that change the list, dict or set that they are called on.
+_CHANGING = {"add", "append", "clear", "extend", "insert", "pop", "setdefault", "update"}
 
 
 class _Code:
@@ -181,7 +210,9 @@ class _Code:
 
     def __init__(self):
         self.hash = hashlib.sha256(platform.python_version().encode())
-        self.seen = {}
+        self.objects = {}  # by id: number, and the object, so that no other gets its id
+        self.libraries = set()
+        self.variables = set()
 
     def digest(self):
         return self.hash.hexdigest()
@@ -199,12 +230,12 @@ class _Code:
             self.add_parts("tuple", value)
             return
         if isinstance(value, set | frozenset):
-            self.token("set", sorted(map(_alone, value)))
+            self.token("set", sorted(map(self.alone, value)))
             return
-        if id(value) in self.seen:
-            self.token("seen", self.seen[id(value)][0])
+        if id(value) in self.objects:
+            self.token("seen", self.objects[id(value)][0])
             return
-        self.seen[id(value)] = len(self.seen), value  # kept, so that no other gets its id
+        self.objects[id(value)] = len(self.objects), value
         if isinstance(value, list):
             self.add_parts("list", value)
         elif isinstance(value, dict):
@@ -245,19 +276,17 @@ class _Code:
     def add_object(self, value):
         """Add the classes and functions in an object, and its state, where it pickles."""
         self.add(type(value))
-        finder = _Finder()
+        state = _State()
         with contextlib.suppress(Exception):
-            finder.dump(value)
-        for found in finder.found:
+            self.token(state.hash(value))
+        for found in state.found:
             self.add(found)
-        with contextlib.suppress(Exception):
-            self.token(joblib.hash(value))
 
     def add_library(self, module):
         """Add the version of the library that a module is in."""
         top = module.partition(".")[0]
-        if (top, "library") not in self.seen:
-            self.seen[top, "library"] = 0, None
+        if top not in self.libraries:
+            self.libraries.add(top)
             self.token("library", top, _version(top))
 
     def add_class(self, kind):
@@ -265,6 +294,7 @@ class _Code:
         if _is_library(kind.__module__):
             self.add_library(kind.__module__)
             return
+        self.add(type(kind))
         for base in kind.__bases__:
             self.add(base)
         own = {name: value for name, value in vars(kind).items() if name not in _NOT_CODE}
@@ -280,6 +310,7 @@ class _Code:
         self.add(function.__code__)
         self.add(function.__defaults__)
         self.add(function.__kwdefaults__)
+        self.add(function.__dict__)
         for cell in function.__closure__ or ():
             with contextlib.suppress(ValueError):  # it is empty
                 self.add(cell.cell_contents)
@@ -299,6 +330,7 @@ class _Code:
         steps = [step for part in codes for step in dis.get_instructions(part)]
         read = {step.argval for step in steps if step.opname in ("LOAD_GLOBAL", "LOAD_NAME")}
         written = {step.argval for step in steps if step.opname == "STORE_GLOBAL"}
+        written.update(_changed(steps))
         attributes = sorted({name for part in codes for name in part.co_names})
         module = variables.get("__name__")
         for name in sorted(read & set(variables)):
@@ -311,9 +343,9 @@ class _Code:
             self.add(value)
             if not _is_library(value.__name__):
                 for further in names:
-                    key = value.__name__, further, "named"
-                    if further in vars(value) and key not in self.seen:
-                        self.seen[key] = 0, None
+                    key = value.__name__, further
+                    if further in vars(value) and key not in self.variables:
+                        self.variables.add(key)
                         self.token(further)
                         found = vars(value)[further]
                         self.add_variable(value.__name__, further, found, False, names)
@@ -322,26 +354,42 @@ class _Code:
         else:
             self.token(_assignments(module).get(name))
             self.add(type(value))
+            if not is_changed and not isinstance(value, _VARYING):
+                self.add(value)
+
+    def alone(self, value):
+        """Fingerprint of one value of a set, which have no order."""
+        code = _Code()
+        code.objects = self.objects.copy()  # a function may name the set that it is in
+        code.add(value)
+        return code.digest()
 
 
-class _Finder(pickle.Pickler):
-    """Collects the classes and functions that a pickle refers to."""
+class _State(NumpyHasher):
+    """Hashes what an object holds, and collects the classes and functions in it."""
 
     def __init__(self):
-        super().__init__(io.BytesIO())
+        super().__init__()
         self.found = []
 
-    def reducer_override(self, obj):
-        if isinstance(obj, type | types.FunctionType):
+    def save(self, obj):
+        if isinstance(obj, type | types.FunctionType):  # by their code, whether they pickle or not
             self.found.append(obj)
-        return NotImplemented
+            obj = "code"
+        elif isinstance(obj, getattr(sys.modules.get("torch"), "Tensor", ())):
+            obj = obj.numpy(force=True)  # a pickle has its address in it
+        super().save(obj)
 
 
-def _alone(value):
-    """Fingerprint of one value; those of a set have no order."""
-    code = _Code()
-    code.add(value)
-    return code.digest()
+def _changed(steps):
+    """Yield the names of variables of which steps of a function write items, or call `append`."""
+    for step, second, third in zip(steps, steps[1:], steps[2:], strict=False):
+        if step.opname in ("LOAD_GLOBAL", "LOAD_NAME"):
+            calls = second.opname in ("LOAD_ATTR", "LOAD_METHOD") and second.argval in _CHANGING
+            assigns = third.opname in ("STORE_SUBSCR", "DELETE_SUBSCR")
+            augments = third.opname == "COPY" and third.arg == 2  # += of an item
+            if calls or assigns or augments:
+                yield step.argval
 
 
 def _nested(code):
@@ -352,11 +400,20 @@ def _nested(code):
             yield from _nested(value)
 
 
+def _statements(body):
+    """Yield the statements of a module, and those within others, but not within functions."""
+    for statement in body:
+        yield statement
+        if not isinstance(statement, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+            for field in ("body", "orelse", "handlers", "finalbody", "cases"):
+                yield from _statements(getattr(statement, field, ()))
+
+
 def _assignments(module):
     """Statements of a module that assign each of its variables, as text without comments."""
     try:
         with tokenize.open(sys.modules[module].__file__) as file:
-            statements = ast.parse(file.read()).body
+            statements = list(_statements(ast.parse(file.read()).body))
     except Exception:  # no source, as in an interactive session
         return {}
     found = {}
@@ -368,10 +425,10 @@ def _assignments(module):
     return found
 
 
-def _folders():
+def _standard_library_folders():
     """Where the standard library is."""
-    names = "stdlib", "platstdlib"
-    return [Path(sysconfig.get_path(name)).resolve() for name in names if sysconfig.get_path(name)]
+    paths = [sysconfig.get_path("stdlib"), sysconfig.get_path("platstdlib")]
+    return [Path(path).resolve() for path in paths if path]
 
 
 def _is_library(module):
@@ -386,7 +443,7 @@ def _is_library(module):
         return top in sys.stdlib_module_names
     parents = Path(file).resolve().parents
     installed = any(parent.name in ("site-packages", "dist-packages") for parent in parents)
-    return installed or any(folder in parents for folder in _folders())
+    return installed or any(folder in parents for folder in _standard_library_folders())
 
 
 def _version(top):

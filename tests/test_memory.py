@@ -98,9 +98,12 @@ def test_what_changed_is_done_anew(tmp_path, trained, change):
 
 #: A script with a module of its own, and what may be edited in them.
 SCRIPT = """
+import random
 import sys
 import warnings
+from collections import Counter
 from functools import lru_cache, partial
+from os import environ
 
 import numpy as np
 from sklearn.naive_bayes import GaussianNB
@@ -108,7 +111,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer
 
 import own
-from own import Base, scale
+from own import FILLED, NESTED, PAIR, PARAMS, TABLE, Base, scale
 from sklearn_pate import PATEClassifier
 
 FACTOR = 2.0
@@ -125,6 +128,32 @@ def transform(X, power=1, *, times=1):
     inner = lambda X: X * FACTOR + cached(SHIFTS["a"][0])
     return scale(inner(X)) ** power * own.SCALES[0] * times
 
+def make(k):
+    return own.Holder(k=k + 0.25)
+
+def post(value):
+    STEPS.add(post)
+    return [value, post.factor, step in STEPS]
+
+def step(value):
+    return STEPS
+
+post.factor = 6.0
+MADE = make(3.0)
+STEPS = {post}
+CHECKS = {step, make}
+if len(sys.argv) > -1:
+    CACHE = {"start": 5.0}
+    COUNTS = Counter()
+NOISE = random.Random()
+GENERATOR = np.random.default_rng()
+
+def extra(size):
+    CACHE[size] = size
+    COUNTS["all"] += 1
+    drawn = NOISE.random(), GENERATOR.random(), len(environ)
+    return drawn, MADE, PARAMS.get("k"), PAIR, NESTED, FILLED, TABLE, post(size), CHECKS
+
 class Teacher(Base):
     offset = 0.0
     kinds = {"x", "y", "z"}
@@ -132,6 +161,7 @@ class Teacher(Base):
     def fit(self, X, y):
         global COUNT
         COUNT += 1
+        extra(len(X))
         return super().fit(X + self.offset, y)
 
 rng = np.random.default_rng(0)
@@ -159,7 +189,26 @@ class Mixin:
     def fit(self, X, y):
         return super().fit(X * 1.5, y)
 
-class Base(Mixin, GaussianNB):
+class Holder:
+    def __init__(self, *functions, k=0.0):
+        self.functions, self.k = functions, k
+
+PARAMS = {"k": 1.25, "names": {"a", "b", "c"}}
+PAIR = 2.25, [4.25]
+TABLE = {"one": Holder(lambda v: v, lambda v: v * 9.0, k=12.0), "two": scale}
+FILLED = {}
+for name in ("a", "b"):
+    FILLED[name] = 10.0
+try:
+    NESTED = [5.25, PAIR[0]]
+finally:
+    pass
+
+class Meta(type(GaussianNB)):
+    def shift(cls):
+        return 7.0
+
+class Base(Mixin, GaussianNB, metaclass=Meta):
     def predict(self, X):
         return super().predict(X)
 """
@@ -205,6 +254,19 @@ def test_code_that_changed_is_run_anew_and_the_same_is_not(tmp_path):
         ("X * 1.5", "X * 2.5"),
         ("SCALES = [1.0]", "SCALES = [2.0]"),
         ("super().predict(X)", "super().predict(-X)"),
+        ('"k": 1.25', '"k": 1.5'),
+        ('"b", "c"', '"b", "d"'),
+        ("PAIR = 2.25", "PAIR = 2.5"),
+        ("[4.25]", "[4.5]"),
+        ("v * 9.0", "v * 9.5"),
+        ("k=12.0", "k=12.5"),
+        ("] = 10.0", "] = 10.5"),
+        ("[5.25", "[5.5"),
+        ("return 7.0", "return 7.5"),
+        ("k=k + 0.25", "k=k + 0.5"),
+        ("make(3.0)", "make(3.5)"),
+        ("factor = 6.0", "factor = 6.5"),
+        ('"start": 5.0', '"start": 5.5'),
     ],
 )
 def test_each_edit_of_code_is_noticed(tmp_path, old, new):
@@ -235,6 +297,29 @@ def digest_by_script(folder, script, own):
 MAKE = """
 teacher = make_pipeline(FunctionTransformer(partial(transform, times=1)), Teacher())
 """
+
+
+LIST = [1.0]
+
+
+def test_a_value_of_a_module_counts_as_it_is_now(monkeypatch):
+    def reads(X):
+        return X * LIST[0]
+
+    def appends(X):
+        LIST.append(X)
+
+    before = code_digest(reads), code_digest(appends)
+    monkeypatch.setattr("test_memory.LIST", [2.0])
+    assert code_digest(reads) != before[0]
+    assert code_digest(appends) == before[1]
+
+
+def test_tensors_count_by_their_values():
+    torch = pytest.importorskip("torch")
+    values = {"a": torch.ones(3, requires_grad=True)}, {"a": torch.ones(3)}, {"a": torch.zeros(3)}
+    first, same, other = map(code_digest, values)
+    assert first == same != other
 
 
 @pytest.mark.parametrize("library", ["sklearn", "numpy", "sklearn_pate"])

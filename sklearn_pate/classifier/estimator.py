@@ -209,9 +209,11 @@ class PATEClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         parameters trains the missing teachers only. Without a `random_state`, it also has the same
         partition, teachers and queries, and fresh noise. What counts as the same: the data, the
         parameters, the code of classes and functions in `base_estimator` with what that code
-        refers to, and of Python and what is installed the version. Not seen are files that a fit
-        reads, modules that it imports inside a function, compiled extensions of your own, and
-        lists, dicts or arrays of a module once they were changed: use another folder then. The
+        refers to by name, variables with their values, and of Python and what is installed the
+        version. Not seen are files that a fit reads, modules that it imports inside a function,
+        what it finds by a name made at run time, annotations, compiled extensions of your own,
+        the state of objects that do not pickle, and variables of a module that the fit itself
+        changes, but for the statements that assign them: use another folder then. The
         folder is private data, and for you to delete. Votes go to `joblib` in it, made with mode
         0700; one that others may read is refused. A `joblib.Memory` is taken as it is.
     ledger : PrivacyLedger or None, default=None
