@@ -1048,8 +1048,15 @@ def test_text_is_told_apart_by_itself(make):
         def assign(self, n_records, **kwargs):
             return np.arange(n_records)
 
+    class Halves(Each):
+        def assign(self, n_records, **kwargs):
+            return np.array([0, 0, 1])
+
     given_ = {"n_records": len(names), "n_teachers": len(names), "groups": make(names)}
     assert assign_teachers(Each(), unit="group", **given_).n_teachers == len(names)
+    with pytest.raises(ValueError, match="splits groups"):
+        split = [names[0], names[1], names[1]]
+        assign_teachers(Halves(), n_records=3, n_teachers=2, unit="group", groups=make(split))
     given_ |= {"n_teachers": 10**6, "seed": SEED}
     teacher = assign_teachers("random", unit="group", **given_).teacher
     less = given_ | {"n_records": len(names) - 1, "groups": make(names[1:])}
