@@ -277,17 +277,14 @@ def assign_teachers(partition, *, n_records, n_teachers, unit, index=None, group
         )
     if ((teacher < 0) | (teacher >= n_teachers)).any():
         raise ValueError(f"partition.assign must return numbers from 0 to {n_teachers - 1}")
-    if (
-        unit == "group"
-        and pd.DataFrame({"g": _numbered(groups)[0], "t": teacher})
-        .drop_duplicates()["g"]
-        .duplicated()
-        .any()
-    ):
-        raise ValueError(
-            'unit="group" needs all records of a group with one teacher, and this partition '
-            'splits groups; use partition="random" or "hash", which deal whole groups'
-        )
+    if unit == "group":
+        number, _ = _numbered(groups)
+        pairs = pd.DataFrame({"g": number, "t": teacher})
+        if pairs.drop_duplicates()["g"].duplicated().any():
+            raise ValueError(
+                'unit="group" needs all records of a group with one teacher, and this partition '
+                'splits groups; use partition="random" or "hash", which deal whole groups'
+            )
     return Assignment(teacher, n_teachers, unit, partition.adjacency, names)
 
 
@@ -415,7 +412,7 @@ def _spelled_number(text, sign, whole, fraction, exponent):
     if zeros >= 0 and text.isalnum():  # hexadecimal digits, or so large that no float is accepted
         return text
     shown = digits[length:_DIGITS] if length > 0 else "0" * min(-length, _DIGITS) + digits
-    if zeros >= 0 or not shown[:_DIGITS].strip("0") or not shown[:_DIGITS].strip("9"):
+    if not shown[:_DIGITS].strip("0") or not shown[:_DIGITS].strip("9"):
         raise _NoSpelling("text of a number that reading it would round")
     return text
 

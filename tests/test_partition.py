@@ -1036,7 +1036,15 @@ def test_floats_that_numpy_made_text_of_are_the_same_or_refused(kind, data):
     assert alone is None or found[:1] == alone
 
 
-@pytest.mark.parametrize("make", [list, objects, np.array, pd.Series, pd.Index])
+def text_series(values):
+    return pd.Series(values, dtype=pd.StringDtype("python"))  # pyarrow's takes no lone surrogates
+
+
+def text_index(values):
+    return pd.Index(text_series(values))
+
+
+@pytest.mark.parametrize("make", [list, objects, np.array, text_series, text_index])
 def test_text_is_told_apart_by_itself(make):
     # pandas takes a lone surrogate for the text of its escape sequence, and some end at a NUL
     names = ["'\\udce9'", "\udce9", *(f"\ud800{i}" for i in range(99)), "a\0b", "a\0c"]
@@ -1048,8 +1056,15 @@ def test_text_is_told_apart_by_itself(make):
         def assign(self, n_records, **kwargs):
             return np.arange(n_records)
 
+    class Halves(Each):
+        def assign(self, n_records, **kwargs):
+            return np.array([0, 0, 1])
+
     given_ = {"n_records": len(names), "n_teachers": len(names), "groups": make(names)}
     assert assign_teachers(Each(), unit="group", **given_).n_teachers == len(names)
+    with pytest.raises(ValueError, match="splits groups"):
+        split = [names[0], names[1], names[1]]
+        assign_teachers(Halves(), n_records=3, n_teachers=2, unit="group", groups=make(split))
     given_ |= {"n_teachers": 10**6, "seed": SEED}
     teacher = assign_teachers("random", unit="group", **given_).teacher
     less = given_ | {"n_records": len(names) - 1, "groups": make(names[1:])}
@@ -1058,7 +1073,7 @@ def test_text_is_told_apart_by_itself(make):
     )
     hashed = [
         partition_module.HashPartition().assign(
-            n_records=len(part), n_teachers=10**6, index=pd.Index(part), seed=SEED
+            n_records=len(part), n_teachers=10**6, index=pd.Index(part, dtype=object), seed=SEED
         )
         for part in (names, names[1:])
     ]
