@@ -80,8 +80,8 @@ BEFORE = {
 AFTER = {
     "recorded": (PrivacyLedger, "record", 1, True),
     "private test": (PATEClassifier, "_test"),
-    "noise": (GNMax, "aggregate"),
-    "labels drawn": (GNMax, "aggregate", 1, True),
+    "noise": (_NoisyArgmax, "aggregate"),
+    "labels drawn": (_NoisyArgmax, "aggregate", 1, True),
     "student": (Student, "fit", 2),
     "student fitted": (Student, "fit", 2, True),
 }
