@@ -20,6 +20,7 @@ from sklearn.naive_bayes import GaussianNB
 
 from sklearn_pate import PATEClassifier
 from sklearn_pate.aggregators import ConfidentGNMax, GNMax, InteractiveGNMax, SoftVote
+from sklearn_pate.aggregators.argmax import _NoisyArgmax
 from sklearn_pate.classifier import estimator
 from sklearn_pate.exceptions import TeacherError
 from sklearn_pate.model_selection import PrivacyLedger
