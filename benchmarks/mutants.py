@@ -1137,7 +1137,7 @@ FAULTS = [
         '        self._test(plan, votes, seeds["test"])\n'
         "        if self.ledger is not None:\n"
         "            self.ledger.record(plan.spent, plan.cost)\n",
-        ("test_model_selection.py::test_a_private_test_is_paid_for_whether_it_passes_or_not",),
+        ("test_ledger.py::test_a_private_test_is_paid_for_whether_it_passes_or_not",),
     ),
     Fault(
         "fit-labels-before-the-ledger",
@@ -1158,7 +1158,7 @@ FAULTS = [
         "                self._ask(X_public, plan, votes.counts, rows, seeds, log, done)\n"
         "            if self.ledger is not None:\n"
         "                self.ledger.record(plan.spent, plan.cost)\n",
-        ("test_model_selection.py::test_what_is_spent_is_written_down_before_labels_are_released",),
+        ("test_ledger.py::test_what_is_spent_is_written_down_before_labels_are_released",),
     ),
     Fault(
         "fit-one-label-beyond-the-budget",
@@ -1266,82 +1266,80 @@ FAULTS = [
     # --- the ledger ------------------------------------------------------------------------------
     Fault(
         "ledger-each-filter-has-all-of-delta",
-        "model_selection.py",
+        "ledger.py",
         "parts = left * _PARTS",
         "parts = left * np.ones(len(_PARTS))",
-        ("test_model_selection.py::test_the_parts_of_delta_are_no_more_than_delta",),
+        ("test_ledger.py::test_the_parts_of_delta_are_no_more_than_delta",),
     ),
     Fault(
         "ledger-nothing-set-aside-for-failures",
-        "model_selection.py",
+        "ledger.py",
         "left = budget.delta - budget.failure_probability",
         "left = budget.delta",
-        ("test_model_selection.py::test_the_parts_of_delta_are_no_more_than_delta",),
+        ("test_ledger.py::test_the_parts_of_delta_are_no_more_than_delta",),
     ),
     Fault(
         "ledger-failures-do-not-add-up",
-        "model_selection.py",
+        "ledger.py",
         "if math.fsum(cost.delta for cost in costs) > budget.failure_probability:",
         "if costs[-1].delta > budget.failure_probability:",
-        ("test_model_selection.py::test_fits_with_a_delta_of_their_own_get_what_is_set_aside",),
+        ("test_ledger.py::test_fits_with_a_delta_of_their_own_get_what_is_set_aside",),
     ),
     Fault(
         "ledger-any-fit-may-take-all",
-        "model_selection.py",
+        "ledger.py",
         "if len(costs) == 1 and epsilon > budget.epsilon:",
         "if epsilon > budget.epsilon:",
-        ("test_model_selection.py::test_a_first_fit_may_take_all_and_then_nothing_follows",),
+        ("test_ledger.py::test_a_first_fit_may_take_all_and_then_nothing_follows",),
     ),
     Fault(
         "ledger-last-fit-not-added",
-        "model_selection.py",
+        "ledger.py",
         "_together(budget, filters, [*costs, cost], amounts) <= budget.epsilon:",
         "_together(budget, filters, costs, [own[:-1] for own in amounts]) <= budget.epsilon:",
-        ("test_model_selection.py::test_what_exceeds_the_budget_is_refused_before_teachers_train",),
+        ("test_ledger.py::test_what_exceeds_the_budget_is_refused_before_teachers_train",),
     ),
     Fault(
         "ledger-best-filter-of-each-fit",
-        "model_selection.py",
+        "ledger.py",
         "one.epsilon(math.fsum(own))",
         "one.epsilon(max(own))",
-        (
-            "test_model_selection.py::test_random_sequences_of_fits_cost_no_more_than_the_ledger_says",
-        ),
+        ("test_ledger.py::test_random_sequences_of_fits_cost_no_more_than_the_ledger_says",),
     ),
     Fault(
         "ledger-pure-step-as-its-epsilon",
-        "model_selection.py",
+        "ledger.py",
         "min(cost.mu_squared, pure_to_gdp(float(cost.pure)) ** 2)",
         "min(cost.mu_squared, float(cost.pure) ** 2)",
-        ("test_model_selection.py::test_gaussian_and_pure_fits_share_a_gaussian_ledger",),
+        ("test_ledger.py::test_gaussian_and_pure_fits_share_a_gaussian_ledger",),
     ),
     Fault(
         "ledger-trusts-the-object",
-        "model_selection.py",
+        "ledger.py",
         "        held, file_id = _held(db)\n        if held != self._budget:\n",
         "        held, file_id = self._budget, _held(db)[1]\n        if held != self._budget:\n",
-        ("test_model_selection.py::test_what_a_ledger_is_cannot_be_set",),
+        ("test_ledger.py::test_what_a_ledger_is_cannot_be_set",),
     ),
     Fault(
         "ledger-any-file-of-the-same-budget",
-        "model_selection.py",
+        "ledger.py",
         "if file_id != self._file_id:",
         "if not file_id:",
-        ("test_model_selection.py::test_objects_refuse_a_file_that_replaced_theirs",),
+        ("test_ledger.py::test_objects_refuse_a_file_that_replaced_theirs",),
     ),
     Fault(
         "ledger-lost-file-made-anew",
-        "model_selection.py",
+        "ledger.py",
         'def _transaction(self, mode="rw"):',
         'def _transaction(self, mode="rwc"):',
-        ("test_model_selection.py::test_objects_refuse_a_file_that_replaced_theirs",),
+        ("test_ledger.py::test_objects_refuse_a_file_that_replaced_theirs",),
     ),
     Fault(
         "ledger-entry-lost-in-a-power-cut",
-        "model_selection.py",
+        "ledger.py",
         "PRAGMA synchronous = EXTRA",
         "PRAGMA synchronous = NORMAL",
-        ("test_model_selection.py::test_entries_survive_a_power_cut",),
+        ("test_ledger.py::test_entries_survive_a_power_cut",),
     ),
     Fault(
         "pure-to-gdp-half",
@@ -1363,7 +1361,7 @@ FAULTS = [
         "mu_squared=min(facts_of(aggregator).gdp_mu, pure_to_gdp(pure)) ** 2,",
         "mu_squared=min(facts_of(aggregator).gdp_mu, pure) ** 2,",
         (
-            "test_model_selection.py::test_a_gaussian_ledger_pays_for_as_many_fits_as_their_exact_composition_allows",
+            "test_ledger.py::test_a_gaussian_ledger_pays_for_as_many_fits_as_their_exact_composition_allows",
         ),
     ),
     Fault(
@@ -1372,7 +1370,7 @@ FAULTS = [
         "mu_squared=runs * pure_to_gdp(run) ** 2,",
         "mu_squared=pure_to_gdp(run) ** 2,",
         (
-            "test_model_selection.py::test_a_gaussian_ledger_pays_for_as_many_fits_as_their_exact_composition_allows",
+            "test_ledger.py::test_a_gaussian_ledger_pays_for_as_many_fits_as_their_exact_composition_allows",
         ),
     ),
     # --- units and their names -------------------------------------------------------------------

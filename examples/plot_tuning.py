@@ -20,7 +20,8 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
 from sklearn_pate import PATEClassifier
-from sklearn_pate.model_selection import PrivacyLedger, PrivateGridSearchCV
+from sklearn_pate.ledger import PrivacyLedger
+from sklearn_pate.model_selection import PrivateGridSearchCV
 
 # %%
 # The data

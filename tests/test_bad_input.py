@@ -36,8 +36,8 @@ from sklearn_pate.aggregators import (
 )
 from sklearn_pate.audit import audit_aggregator
 from sklearn_pate.exceptions import BudgetExceededError, TeacherError
+from sklearn_pate.ledger import PrivacyLedger
 from sklearn_pate.model_selection import (
-    PrivacyLedger,
     PrivateGridSearchCV,
     PrivateRandomizedSearchCV,
 )

@@ -27,7 +27,7 @@ from sklearn_pate.aggregators import (
     StableArgmax,
 )
 from sklearn_pate.exceptions import BudgetExceededError
-from sklearn_pate.model_selection import PrivacyLedger
+from sklearn_pate.ledger import PrivacyLedger
 from sklearn_pate.rdp import (
     DEFAULT_ORDERS,
     Facts,

@@ -23,7 +23,7 @@ from sklearn_pate.aggregators import ConfidentGNMax, GNMax, InteractiveGNMax, So
 from sklearn_pate.aggregators.argmax import _NoisyArgmax
 from sklearn_pate.classifier import estimator
 from sklearn_pate.exceptions import TeacherError
-from sklearn_pate.model_selection import PrivacyLedger
+from sklearn_pate.ledger import PrivacyLedger
 
 pytestmark = pytest.mark.filterwarnings("ignore:teachers run in threads:UserWarning")
 

@@ -46,8 +46,8 @@ from sklearn_pate.aggregators import (
     SoftVote,
     StableArgmax,
 )
+from sklearn_pate.ledger import PrivacyLedger
 from sklearn_pate.model_selection import (
-    PrivacyLedger,
     PrivateGridSearchCV,
     PrivateRandomizedSearchCV,
     _PrivateJudge,

@@ -40,6 +40,7 @@ ROOMS = {
         *("public", "partition", "teachers", "rdp", "aggregators", "accountant", "queries"),
         *("students", "isolation", "schema", "memory", "exceptions", "secure"),
     },
+    "ledger": {"rdp", "exceptions"},
     "model_selection": {
         *("accountant", "classifier", "rdp", "partition", "public", "isolation", "exceptions"),
         "secure",

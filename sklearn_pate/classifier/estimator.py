@@ -217,7 +217,7 @@ class PATEClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         folder is private data, and for you to delete. Votes go to `joblib` in it, made with mode
         0700; one that others may read is refused. A `joblib.Memory` is taken as it is.
     ledger : PrivacyLedger or None, default=None
-        A budget for all fits on one private data set, `model_selection.PrivacyLedger`: it refuses
+        A budget for all fits on one private data set, `ledger.PrivacyLedger`: it refuses
         a fit that would exceed it before any teacher trains, and records the others before
         labels are released. It refuses fits with a `random_state`.
     verbose : int, default=0

@@ -1,0 +1,780 @@
+"""The ledger adds up, refuses and survives."""
+
+import math
+import pickle
+import sqlite3
+import subprocess
+import sys
+import warnings
+from copy import deepcopy
+from dataclasses import replace
+from functools import reduce
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.stats import binom, multinomial, norm
+from sklearn.base import clone
+from sklearn.model_selection import GridSearchCV
+from sklearn.naive_bayes import GaussianNB
+
+from sklearn_pate import PATEClassifier, PrivacySpent, PublicData
+from sklearn_pate.accountant import plan_queries
+from sklearn_pate.aggregators import (
+    ConfidentGNMax,
+    GNMax,
+    LNMax,
+    PluralityVote,
+    SoftVote,
+    StableArgmax,
+)
+from sklearn_pate.exceptions import BudgetExceededError, TeacherError
+from sklearn_pate.ledger import PrivacyLedger
+from sklearn_pate.model_selection import (
+    PrivateGridSearchCV,
+)
+from sklearn_pate.rdp import (
+    DEFAULT_ORDERS,
+    Cost,
+    data_independent_epsilon,
+    gdp_mu,
+    gdp_to_epsilon,
+    gnmax_sigma,
+    lnmax_gamma,
+    pure_rdp,
+    rdp_to_epsilon,
+)
+
+VOTES = np.column_stack([np.full(200, 70), np.full(200, 30)])
+VOTES[::2] = VOTES[::2, ::-1]
+ROWS = np.column_stack([np.arange(200) % 2, np.arange(200)]).astype(float)
+
+
+def fit_votes(ledger, aggregator, n_queries, **params):
+    clf = PATEClassifier(
+        GaussianNB(), aggregator=aggregator, n_queries=n_queries, ledger=ledger, **params
+    )
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # budgets that cut queries
+        return clf.fit_votes(VOTES, ROWS)
+
+
+def data(n=1500, n_public=300, seed=0):
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n + n_public, 2))
+    return X[:n], (X[:n, 0] > 0).astype(int), X[n:]
+
+
+# --- adding up ----------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def path(tmp_path):
+    return tmp_path / "ledger.sqlite"
+
+
+@pytest.mark.parametrize("aggregator", [GNMax(40.0), LNMax(0.05)], ids=["GNMax", "LNMax"])
+def test_fits_add_up_as_one_fit_of_all_queries_would(path, aggregator):
+    ledger = PrivacyLedger(path, epsilon=3.0)
+    for done in range(1, 9):
+        fit_votes(ledger, aggregator, 20, epsilon=None)
+        # one fit of as many queries, by an account that may choose the best order afterwards
+        together, _ = data_independent_epsilon(
+            aggregator, 20 * done, 1e-5, n_teachers=100, n_classes=2
+        )
+        assert together <= ledger.epsilon_spent <= 3.0
+    assert ledger.epsilon_spent <= 1.3 * together
+    history = ledger.history()
+    assert len(history) == 8 and history["n_queries"].eq(20).all()
+    alone, _ = data_independent_epsilon(aggregator, 20, 1e-5, n_teachers=100, n_classes=2)
+    assert history["epsilon"].to_numpy() == pytest.approx(alone)
+    assert history["epsilon_total"].is_monotonic_increasing
+    share = history["share"].to_numpy()
+    assert share == pytest.approx(np.arange(1, 9) * share[0]) and 0 < share[-1] <= 1
+    assert history["epsilon"].sum() > 1.5 * ledger.epsilon_spent  # far less than the plain sum
+
+
+def test_it_pays_for_as_many_fits_as_the_composition_of_them_allows(path):
+    ledger, fits = PrivacyLedger(path, epsilon=3.0), 0
+    with pytest.raises(BudgetExceededError, match="fit\\(s\\) before cost"):
+        for _ in range(100):
+            fit_votes(ledger, GNMax(40.0), 100, epsilon=None)
+            fits += 1
+    affordable = max(
+        n
+        for n in range(100)
+        if data_independent_epsilon(GNMax(40.0), 100 * n, 1e-5, n_teachers=100, n_classes=2)[0] <= 3
+    )
+    assert fits == affordable == len(ledger.history())
+
+
+COSTS = GNMax(30.0).costs(n_teachers=100, n_classes=2)
+SPENT = PrivacySpent(
+    1.0, 1e-5, "renyi", "record", "replace one record", n_teachers=100, n_queries=5, n_answered=0
+)
+
+
+@settings(max_examples=20, deadline=None)
+@given(st.lists(st.integers(1, 60), min_size=1, max_size=12), st.floats(0.3, 4.0))
+def test_the_total_never_exceeds_the_budget_by_an_independent_sum(tmp_path_factory, asked, epsilon):
+    ledger = PrivacyLedger(tmp_path_factory.mktemp("ledger") / "one", epsilon=epsilon)
+    paid = 0
+    for n_queries in asked:
+        try:
+            ledger.record(SPENT, COSTS(n_queries))
+        except BudgetExceededError:
+            continue
+        paid += n_queries
+    total = COSTS(paid).epsilon(1e-5)[0]
+    assert total <= ledger.epsilon_spent + 1e-9 <= epsilon + 2e-9
+
+
+def test_a_fit_that_costs_the_whole_budget_fits_once(path):
+    X, y, X_public = data()
+    ledger = PrivacyLedger(path, epsilon=1.0)
+    clf = PATEClassifier(GaussianNB(), classes=[0, 1], ledger=ledger)
+    clf.fit(X, y, X_public)
+    assert 0.9999 < ledger.epsilon_spent <= 1.0
+    with pytest.raises(BudgetExceededError, match="Nothing was spent"):
+        clone(clf).fit(X, y, X_public)
+    assert len(ledger.history()) == 1
+
+
+class Explosive(GaussianNB):
+    def fit(self, X, y):
+        raise RuntimeError("a teacher was trained")
+
+
+def test_what_exceeds_the_budget_is_refused_before_teachers_train(path):
+    X, y, X_public = data()
+    ledger = PrivacyLedger(path, epsilon=0.5)
+    with pytest.raises(BudgetExceededError, match="ledger's epsilon=0.5"):
+        PATEClassifier(Explosive(), classes=[0, 1], ledger=ledger).fit(X, y, X_public)
+    assert ledger.epsilon_spent == 0.0
+
+
+def test_a_fit_whose_teachers_fail_spends_nothing(path):
+    X, y, X_public = data()
+    ledger = PrivacyLedger(path, epsilon=2.0)
+    with pytest.raises(TeacherError):
+        PATEClassifier(Explosive(), classes=[0, 1], ledger=ledger).fit(X, y, X_public)
+    assert ledger.epsilon_spent == 0.0
+
+
+def test_what_is_spent_is_written_down_before_labels_are_released(path):
+    class Interrupted(PATEClassifier):
+        def _ask(self, *args):
+            assert len(self.ledger.history()) == 1
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        Interrupted(GaussianNB(), n_queries=20, ledger=PrivacyLedger(path, epsilon=1.0)).fit_votes(
+            VOTES, ROWS
+        )
+    assert PrivacyLedger(path, epsilon=1.0).epsilon_spent > 0.99
+
+
+def test_mechanisms_without_a_guarantee_are_refused(path):
+    with pytest.raises(BudgetExceededError, match="epsilon=inf"):
+        fit_votes(PrivacyLedger(path, epsilon=1.0), PluralityVote(), 5, epsilon=None)
+
+
+def test_seeds_and_other_changes_of_the_data_are_refused(path):
+    X, y, X_public = data()
+    ledger = PrivacyLedger(path, epsilon=5.0)
+    clf = PATEClassifier(GaussianNB(), classes=[0, 1], ledger=ledger)
+    with pytest.raises(ValueError, match="ledger refuses fits with a random_state"):
+        clone(clf).set_params(random_state=0).fit(X, y, X_public)
+    clf.fit(X, y, X_public)
+    with pytest.raises(ValueError, match="costs of one change of the data"):
+        clone(clf).fit(X, y, X_public, groups=np.arange(len(y)) // 3)
+    with pytest.raises(ValueError, match="costs of one change of the data"):
+        fit_votes(ledger, GNMax(40.0), 5)  # of unknown origin: unit "teacher"
+    assert len(ledger.history()) == 1
+
+
+def test_mechanisms_with_a_delta_of_their_own(path):
+    ledger = PrivacyLedger(path, epsilon=4.0, delta=1e-5, failure_probability=5e-6)
+    stable = StableArgmax(run_epsilon=0.1, max_unstable=30, failure_probability=2e-6)
+    fits, cost = 0, stable.costs()(20)
+    with pytest.raises(BudgetExceededError):
+        for _ in range(20):
+            ledger.record(SPENT, cost)
+            fits += 1
+    assert fits >= 1 and fits * cost.delta <= 5e-6
+    # as it adds up by hand, with the other half of delta
+    assert ledger.epsilon_spent >= rdp_to_epsilon(fits * cost.rdp, 5e-6, DEFAULT_ORDERS)[0] - 1e-9
+
+
+def test_a_private_test_is_paid_for_whether_it_passes_or_not(path):
+    from sklearn_pate.exceptions import PrivacyTestError
+
+    votes = np.column_stack([np.full(400, 125), np.full(400, 125)])
+    rows = np.column_stack([np.arange(400) % 2, np.arange(400)]).astype(float)
+    clf = PATEClassifier(
+        GaussianNB(),
+        aggregator=GNMax(40.0),
+        n_queries=400,
+        epsilon=1.5,
+        delta=4e-6,
+        accounting="ptr",
+        ledger=PrivacyLedger(path, epsilon=3.0, failure_probability=5e-6),
+    )
+    with pytest.raises(PrivacyTestError):
+        clf.fit_votes(votes, rows)
+    history = clf.ledger.history()
+    assert history["method"].tolist() == ["propose-test-release"]
+    assert clf.ledger.epsilon_spent == 1.5
+
+
+def test_a_filter_costs_its_cap_below_its_order_and_the_total_above():
+    public = {"n_public": 2000, "n_teachers": 250, "n_classes": 10}
+    stage = ConfidentGNMax(threshold=0.8, sigma1=100.0, sigma2=40.0)
+    plan = plan_queries(stage, 2000, **public, epsilon=1.0, delta=1e-5)
+    full = stage.costs(n_teachers=250, n_classes=10)(2000)
+    below = plan.budget.order >= DEFAULT_ORDERS
+    assert plan.method == "filter" and below.any() and not below.all()
+    assert (plan.cost.rdp[below] == np.minimum(plan.budget.limit, full.rdp[below])).all()
+    assert (plan.cost.rdp[~below] == full.rdp[~below]).all()
+    assert plan.cost.epsilon(1e-5)[0] <= 1.0
+    assert plan.cost.mu_squared == full.mu_squared
+
+
+def test_files_that_are_no_ledger_of_this_budget(path):
+    PrivacyLedger(path, epsilon=1.0)
+    with pytest.raises(ValueError, match="is the ledger of epsilon=1, delta=1e-05; got epsilon=2"):
+        PrivacyLedger(path, epsilon=2.0)
+    with pytest.raises(ValueError, match="folder of the ledger does not exist"):
+        PrivacyLedger(path.parent / "nowhere" / "ledger", epsilon=1.0)
+    text = path.with_suffix(".txt")
+    text.write_text("not a database, but long enough to be read as one\n" * 100)
+    with pytest.raises(ValueError, match="cannot be used as a ledger"):
+        PrivacyLedger(text, epsilon=1.0)
+    for wrong in ({"epsilon": 0.0}, {"epsilon": math.inf}, {"epsilon": 1.0, "delta": 1.0}):
+        with pytest.raises(ValueError, match="epsilon|delta"):
+            PrivacyLedger(path, **wrong)
+
+
+def test_a_lost_file_is_an_error_and_not_a_new_budget(path):
+    ledger = PrivacyLedger(path, epsilon=1.0)
+    path.unlink()
+    with pytest.raises(ValueError, match="nothing was recorded"):
+        fit_votes(ledger, GNMax(40.0), 5)
+    assert not path.exists()
+
+
+def test_clones_pickles_and_searches_share_the_file(path):
+    X, y, X_public = data(900)
+    ledger = PrivacyLedger(path, epsilon=8.0)
+    clf = PATEClassifier(GaussianNB(), n_teachers=60, classes=[0, 1], ledger=ledger)
+    search = GridSearchCV(clf, {"n_teachers": [50, 60]}, cv=2, n_jobs=2)
+    search.fit(X, y, X_public=PublicData(X_public))
+    assert len(pickle.loads(pickle.dumps(ledger)).history()) == 5  # 2 candidates x 2 folds + refit
+    assert repr(ledger) == "PrivacyLedger('ledger.sqlite', epsilon=8, delta=1e-05)"
+    kept = pickle.loads(pickle.dumps(clf.fit(X, y, X_public))).ledger
+    assert kept.path == ledger.path  # a refit of the unpickled model is on the budget as well
+
+
+# --- compositions -----------------------------------------------------------------------
+
+
+def pure_cost(epsilon, delta=0.0):
+    return Cost(pure_rdp(epsilon, DEFAULT_ORDERS), math.inf, epsilon, delta)
+
+
+def gaussian_cost(mu):
+    return Cost(DEFAULT_ORDERS * mu**2 / 2, mu**2, math.inf)
+
+
+RENYI_ONLY = Cost(0.01 * DEFAULT_ORDERS, math.inf, math.inf)
+
+
+def recorded(ledger, costs):
+    """How many of the costs a ledger takes."""
+    taken = 0
+    for cost in costs:
+        try:
+            ledger.record(SPENT, cost)
+        except BudgetExceededError:
+            continue
+        taken += 1
+    return taken
+
+
+@pytest.mark.parametrize("first", [pure_cost(1.0), gaussian_cost(0.3), COSTS(100), RENYI_ONLY])
+def test_no_first_entry_shuts_out_fits_of_another_kind(path, first):
+    gnmax = GNMax(40.0).costs(n_teachers=250, n_classes=10)(100)  # 1.16 by itself
+    for k, cost in enumerate([gnmax, gaussian_cost(0.25), pure_cost(0.5), RENYI_ONLY]):
+        ledger = PrivacyLedger(path.with_name(str(k)), epsilon=8.0)
+        ledger.record(SPENT, first)
+        assert recorded(ledger, [cost] * 9) >= 4
+        ledger.record(SPENT, StableArgmax(0.05, 10, 1e-7).costs()(20))
+
+
+def test_gaussian_and_pure_fits_share_a_gaussian_ledger(path):
+    mus = [0.5, 0.8, 0.3]
+    pures = [0.4, 1.0]
+    ledger = PrivacyLedger(path, epsilon=8.0, composition="gaussian", failure_probability=0)
+    costs = [gaussian_cost(mu) for mu in mus] + [pure_cost(e) for e in pures]
+    assert recorded(ledger, costs) == 5
+    squared = sum(mu**2 for mu in mus)
+    squared += sum((2 * norm.ppf(1 / (1 + math.exp(-e)))) ** 2 for e in pures)
+    assert ledger.epsilon_spent == pytest.approx(gdp_to_epsilon(math.sqrt(squared), 1e-5))
+
+
+def test_a_gaussian_ledger_pays_for_as_many_fits_as_their_exact_composition_allows(path):
+    ledger = PrivacyLedger(path, epsilon=4.0, composition="gaussian", failure_probability=0)
+    assert recorded(ledger, [gaussian_cost(0.1)] * 200) == int(gdp_mu(4.0, 1e-5) ** 2 / 0.1**2)
+    # the queries of a pure mechanism enter one by one, which is much less than their sum would
+    ledger = PrivacyLedger(path.with_name("2"), epsilon=4.0, composition="gaussian")
+    assert recorded(ledger, [LNMax(0.05).costs()(5)] * 20) >= 8
+    for cost, steps in ((LNMax(0.05).costs()(5), 5), (StableArgmax(0.1, 20).costs()(5), 20)):
+        step = 2 * norm.ppf(1 / (1 + math.exp(-0.1)))  # of the 0.1-DP query, or run
+        assert cost.mu_squared == pytest.approx(steps * step**2)
+
+
+@pytest.mark.parametrize("composition", ["renyi", "gaussian", "pure"])
+def test_pure_fits_add_up_to_their_plain_sum_in_every_ledger(path, composition):
+    ledger = PrivacyLedger(path, epsilon=8.0, composition=composition)
+    assert recorded(ledger, [pure_cost(1.0)] * 12) == 8
+    assert ledger.epsilon_spent == 8.0
+
+
+@pytest.mark.parametrize(
+    "composition, cost, message",
+    [
+        ("gaussian", RENYI_ONLY, "composition='gaussian'.*neither a Gaussian nor a pure cost"),
+        ("pure", RENYI_ONLY, "composition='pure'.*no pure cost"),
+        ("pure", gaussian_cost(0.1), "composition='pure'.*no pure cost"),
+    ],
+)
+def test_costs_that_a_composition_cannot_add_up_are_refused(path, composition, cost, message):
+    ledger = PrivacyLedger(path, epsilon=8.0, composition=composition)
+    for act in (ledger.check, ledger.record):
+        with pytest.raises((ValueError, BudgetExceededError), match=message) as caught:
+            act(SPENT, cost)
+        assert "composition='renyi'" in str(caught.value) and not ledger.epsilon_spent
+
+
+@pytest.mark.parametrize("composition", ["renyi", "gaussian", "pure"])
+def test_searches_record_or_are_refused_before_teachers_train(path, composition):
+    X, y, X_public = data(600)
+    ledger = PrivacyLedger(path, epsilon=4.0, composition=composition)
+    base = GaussianNB() if composition == "renyi" else Explosive()
+    clf = PATEClassifier(base, n_teachers=30, classes=[0, 1], ledger=ledger)
+    grid = {"n_teachers": [25, 30]}
+    found = PrivateGridSearchCV(clf.set_params(student=GaussianNB()), grid, epsilon=2.0)
+    if composition == "renyi":
+        found.fit(X, y, X_public)
+        assert ledger.history()["method"].tolist() == ["tuning"]
+        assert found.privacy_spent_.epsilon <= ledger.epsilon_spent
+    else:
+        with pytest.raises(ValueError, match="method='tuning'.*composition='renyi'"):
+            found.fit(X, y, X_public)
+        assert len(ledger.history()) == 0
+
+
+@pytest.mark.parametrize("composition", ["renyi", "gaussian", "pure"])
+@pytest.mark.parametrize("epsilon, delta", [(0.01, 1e-5), (1.0, 1e-9), (8.0, 1e-3)])
+def test_the_parts_of_delta_are_no_more_than_delta(path, composition, epsilon, delta):
+    ledger = PrivacyLedger(path, epsilon, delta, composition=composition)
+    with sqlite3.connect(path) as db:
+        parts = [part for (part,) in db.execute("SELECT delta FROM filters")]
+    db.close()
+    assert delta * 0.999 <= sum(parts) + ledger.failure_probability <= delta * (1 + 1e-12)
+
+
+def test_how_costs_add_up_is_fixed_when_the_file_is_made(path):
+    PrivacyLedger(path, 1.0, composition="gaussian")
+    with pytest.raises(ValueError, match="delta=1e-05, composition='gaussian'; got .*'renyi'"):
+        PrivacyLedger(path, 1.0)
+    with pytest.raises(ValueError, match="failure_probability=1e-06; got .*=5e-06. A budget"):
+        PrivacyLedger(path, 1.0, composition="gaussian", failure_probability=5e-6)
+    again = PrivacyLedger(path, 1.0, composition="gaussian")
+    assert repr(again).endswith("epsilon=1, delta=1e-05, composition='gaussian')")
+    with pytest.raises(ValueError, match="composition must be one of 'renyi', .* got 'zcdp'"):
+        PrivacyLedger(path.with_name("new"), 1.0, composition="zcdp")
+    for wrong in (-1e-9, 1e-5, math.nan, "x"):
+        with pytest.raises(ValueError, match="failure_probability is a part of delta=1e-05: it"):
+            PrivacyLedger(path.with_name("new"), 1.0, failure_probability=wrong)
+    assert not path.with_name("new").exists()
+
+
+@pytest.mark.parametrize("composition", ["renyi", "gaussian", "pure"])
+def test_fits_with_a_delta_of_their_own_get_what_is_set_aside(path, composition):
+    ledger = PrivacyLedger(path, 8.0, composition=composition, failure_probability=3e-6)
+    assert recorded(ledger, [pure_cost(0.1, 1e-6)] * 5) == 3
+    with pytest.raises(BudgetExceededError, match="3e-06 of which is .* this one has 1e-06, and"):
+        ledger.record(SPENT, pure_cost(0.1, 1e-6))
+    ledger.record(SPENT, pure_cost(0.1))
+
+
+def test_a_first_fit_may_take_all_and_then_nothing_follows(path):
+    ledger = PrivacyLedger(path, 1.0)
+    ledger.record(SPENT, gaussian_cost(gdp_mu(1.0, 1e-5)))
+    assert 0.9999 < ledger.epsilon_spent <= 1.0 and ledger.history()["share"].tolist() == [1.0]
+    for little in (pure_cost(1e-9), gaussian_cost(1e-9), RENYI_ONLY):
+        with pytest.raises(BudgetExceededError):
+            ledger.record(SPENT, little)
+    # as a second fit it would not have been let through
+    second = PrivacyLedger(path.with_name("2"), 1.0)
+    second.record(SPENT, pure_cost(1e-9))
+    with pytest.raises(BudgetExceededError):
+        second.record(SPENT, gaussian_cost(gdp_mu(1.0, 1e-5)))
+
+
+@pytest.mark.parametrize("epsilon", [1.0, 4.0, 8.0])
+def test_fits_of_one_kind_count_for_little_more_than_their_plain_sum(path, epsilon):
+    public = {"n_teachers": 100, "n_classes": 2}
+
+    def gnmax(part):
+        return GNMax(gnmax_sigma(part * epsilon, 1e-5, 50, **public)).costs(**public)(50)
+
+    def lnmax(part):
+        return LNMax(lnmax_gamma(part * epsilon, 1e-5, 50, **public)).costs(**public)(50)
+
+    kinds = {
+        "gnmax": gnmax,
+        "lnmax": lnmax,
+        "gaussian": lambda part: gaussian_cost(gdp_mu(part * epsilon, 1e-5)),
+        "pure": lambda part: pure_cost(part * epsilon),
+    }
+    for name, make in kinds.items():
+        for part in (0.1, 0.2, 0.4):
+            cost = make(part)
+            alone = cost.epsilon(1e-5)[0]
+            ledger = PrivacyLedger(path.with_name(f"{name} {part}"), epsilon)
+            fits = recorded(ledger, [cost] * 30)
+            total = ledger.history()["epsilon_total"].to_numpy()
+            assert (total <= 1.45 * alone * np.arange(1, fits + 1)).all()
+            assert fits >= min(30, int(epsilon / alone))
+            if fits == 30:
+                assert total[-1] < 0.4 * 30 * alone
+
+
+# Fits as an independent accountant sees them: the outcomes of the mechanism on votes of 100
+# teachers and on neighbouring votes, from its parameters alone
+
+
+def gnmax_pair(rng, size):
+    sigma, n = 30 * (0.5 + rng.random()) / size, int(rng.integers(1, 11))
+    proba = norm.cdf([2 / (math.sqrt(2) * sigma), 0])  # a gap of 2 votes, and of none
+    cost = GNMax(sigma).costs(n_teachers=100, n_classes=2)(n)
+    return cost, [binom.logpmf(np.arange(n + 1), n, p) for p in proba]
+
+
+def lnmax_pair(rng, size):
+    scale, n = 30 * (0.5 + rng.random()) / size, int(rng.integers(1, 11))
+    proba = 1 - (2 + 2 / scale) / 4 * math.exp(-2 / scale), 0.5
+    cost = LNMax(1 / scale).costs(n_teachers=100, n_classes=2)(n)
+    return cost, [binom.logpmf(np.arange(n + 1), n, p) for p in proba]
+
+
+def confident_pair(rng, size):
+    check, noise = 20 * (0.5 + rng.random(2)) / size
+    n = int(rng.integers(1, 5))
+    counts = np.array([c for c in np.ndindex((n + 1,) * 3) if sum(c) == n])
+    cost = ConfidentGNMax(51, check, noise).costs(n_teachers=100, n_classes=2)(n)
+    pair = []
+    for top in (51, 50):
+        passes = norm.cdf((top - 51) / check)
+        right = norm.cdf((2 * top - 100) / (math.sqrt(2) * noise))
+        outcomes = [passes * right, passes * (1 - right), 1 - passes]
+        pair.append(multinomial.logpmf(counts, n, outcomes))
+    return cost, pair
+
+
+def responses(epsilon, n):
+    """The `epsilon`-DP step whose composition costs most, repeated."""
+    return [binom.logpmf(np.arange(n + 1), n, 1 / (1 + math.exp(-s * epsilon))) for s in (1, -1)]
+
+
+def stable_pair(rng, size):
+    run, runs = 0.05 * (0.5 + rng.random()) * size, int(rng.integers(1, 6))
+    return StableArgmax(run, runs, 2e-7).costs()(10), responses(run, runs)
+
+
+def pure_pair(rng, size):
+    epsilon = 0.1 * (0.5 + rng.random()) * size
+    return pure_cost(epsilon), responses(epsilon, 1)
+
+
+def soft_pair(rng, size):
+    sigma, n = 40 * (0.5 + rng.random()) / size, int(rng.integers(1, 11))
+    return SoftVote(sigma).costs()(n), sigma / math.sqrt(2 * n)  # sensitivity sqrt(2) each
+
+
+def least_epsilon(pairs, delta):
+    """No more than the epsilon of the composition: every privacy loss is rounded down."""
+    from dp_accounting.pld import privacy_loss_distribution as pld
+
+    given = {"pessimistic_estimate": False, "value_discretization_interval": 1e-3}
+    steps = []
+    for pair in pairs:
+        if isinstance(pair, float):
+            steps.append(pld.from_gaussian_mechanism(pair, **given))
+        else:
+            there, back = (dict(enumerate(log_pmf)) for log_pmf in pair)
+            steps.append(pld.from_two_probability_mass_functions(there, back, **given))
+    return reduce(lambda one, other: one.compose(other), steps).get_epsilon_for_delta(delta)
+
+
+KINDS = [gnmax_pair, lnmax_pair, confident_pair, stable_pair, pure_pair, soft_pair]
+
+
+def test_random_sequences_of_fits_cost_no_more_than_the_ledger_says(tmp_path):
+    tightest = {}
+    for seed in range(50):
+        rng = np.random.default_rng(seed)
+        composition = ["renyi", "gaussian", "renyi", "pure", "renyi"][seed % 5]
+        epsilon = float(rng.choice([1.0, 4.0, 8.0]))
+        kinds = rng.choice([0, 1, 2, 3, 4, 5], size=rng.integers(1, 5), replace=False)
+        ledger = PrivacyLedger(tmp_path / str(seed), epsilon, composition=composition)
+        pairs, failures, refused, spent = [], 0.0, 0, 0.0
+        while len(pairs) < 40 and refused < 3:
+            size = epsilon * rng.choice([1.0, 3.0])
+            cost, pair = KINDS[rng.choice(kinds)](rng, size)
+            try:
+                ledger.record(SPENT, cost)
+            except ValueError:
+                refused += 1
+                assert ledger.epsilon_spent == spent
+                continue
+            pairs.append(pair)
+            failures += cost.delta
+            spent = ledger.epsilon_spent
+            assert spent <= epsilon
+        assert failures <= ledger.failure_probability
+        if pairs:
+            # with a probability of `failures` all is told, else the composition of the others
+            least = least_epsilon(pairs, (1e-5 - failures) / (1 - failures))
+            assert least <= spent
+            tightest[composition] = max(tightest.get(composition, 0.0), least / spent)
+    assert tightest["renyi"] > 0.8 and tightest["gaussian"] > 0.8 and tightest["pure"] > 0.6
+
+
+@pytest.mark.parametrize("composition", ["renyi", "gaussian", "pure"])
+def test_no_strategy_that_looks_at_what_was_released_gets_more_than_delta(tmp_path, composition):
+    # The largest probability of a loss that the guarantee does not cover, over all strategies:
+    # by the number of steps of each kind so far and the loss of what they released
+    epsilon, delta = 1.0, 0.05
+    steps = [(pure_cost(0.25), 0.25), (pure_cost(0.6), 0.6), (pure_cost(0.25, 0.005), 0.25)]
+    start = (0,) * len(steps)
+    ledgers = {start: None}
+
+    def after(taken):
+        """The ledger's answer: may a run end there?"""
+        if taken not in ledgers:
+            ledger = PrivacyLedger(
+                tmp_path / f"{composition} {taken}", epsilon, delta, composition=composition
+            )
+            costs = [cost for (cost, _), n in zip(steps, taken, strict=True) for _ in range(n)]
+            ledgers[taken] = recorded(ledger, costs) == len(costs)
+        return ledgers[taken]
+
+    known = {}
+
+    def worst(taken, net):
+        loss = sum(e * n for (_, e), n in zip(steps, net, strict=True))
+        if (taken, net) not in known:
+            best = max(0.0, 1 - math.exp(epsilon - loss))
+            for k, (cost, e) in enumerate(steps):
+                then = tuple(n + (j == k) for j, n in enumerate(taken))
+                if sum(then) <= 10 and after(then):
+                    true = 1 / (1 + math.exp(-e))
+                    up = tuple(n + (j == k) for j, n in enumerate(net))
+                    down = tuple(n - (j == k) for j, n in enumerate(net))
+                    value = true * worst(then, up) + (1 - true) * worst(then, down)
+                    best = max(best, cost.delta + (1 - cost.delta) * value)
+            known[taken, net] = best
+        return known[taken, net]
+
+    assert worst(start, start) <= delta
+    assert len(ledgers) > 5
+
+
+# --- which file -------------------------------------------------------------------------
+
+
+def test_what_a_ledger_is_cannot_be_set(path):
+    ledger = PrivacyLedger(path, epsilon=1.0)
+    for name, value in {
+        "epsilon": 50.0,
+        "delta": 0.5,
+        "path": path.with_name("other"),
+        "composition": "gaussian",
+        "failure_probability": 9e-6,
+    }.items():
+        with pytest.raises(AttributeError):
+            setattr(ledger, name, value)
+    assert (ledger.epsilon, ledger.delta, ledger.path) == (1.0, 1e-5, path)
+    ledger._budget = ledger._budget._replace(epsilon=50.0)
+    for act in (
+        lambda: fit_votes(ledger, GNMax(40.0), 5),
+        lambda: ledger.record(SPENT, COSTS(1)),
+        ledger.history,
+    ):
+        with pytest.raises(ValueError, match="is the ledger of epsilon=1, .*; got epsilon=50, "):
+            act()
+    assert PrivacyLedger(path, epsilon=1.0).epsilon_spent == 0.0
+
+
+REPLACED = "cannot be used as a ledger|is another ledger|is the ledger of epsilon=1, "
+
+
+@pytest.mark.parametrize("budget", [1.0, 100.0])
+def test_objects_refuse_a_file_that_replaced_theirs(path, budget):
+    ledger = PrivacyLedger(path, 100.0)
+    clf = PATEClassifier(GaussianNB(), aggregator=GNMax(40.0), n_queries=5, ledger=ledger)
+    kept = pickle.dumps(clf)
+    copied = clone(clf)
+    ledger.record(SPENT, COSTS(1))
+    path.unlink()
+    for there in (False, True):
+        if there:
+            new = PrivacyLedger(path, budget)
+        for model in (pickle.loads(kept), clf, copied, deepcopy(clf)):
+            with pytest.raises(ValueError, match=REPLACED):
+                model.fit_votes(VOTES, ROWS)
+            with pytest.raises(ValueError, match=REPLACED):
+                model.ledger.record(SPENT, COSTS(1))
+            with pytest.raises(ValueError, match=REPLACED):
+                model.ledger.check(SPENT, COSTS(1))
+            with pytest.raises(ValueError, match=REPLACED):
+                model.ledger.history()
+            assert path.exists() == there  # no new budget is made on the quiet
+    assert len(new.history()) == 0
+    new.record(SPENT, COSTS(1))
+
+
+def test_a_budget_that_was_changed_in_the_file_is_noticed(path):
+    for name, value in {"epsilon": 50.0, "composition": "'pure'", "failure_probability": 0}.items():
+        ledger = PrivacyLedger(path, epsilon=1.0)
+        with sqlite3.connect(path) as db:
+            db.execute(f"UPDATE budget SET {name} = {value}")
+        db.close()
+        with pytest.raises(ValueError, match=f"is the ledger of .*{name}=.*; got .*{name}="):
+            ledger.record(SPENT, COSTS(1))
+        path.unlink()
+
+
+ELSEWHERE = """
+import pickle, sys, warnings
+import numpy as np
+warnings.simplefilter("ignore")
+clf = pickle.load(open(sys.argv[1], "rb"))
+votes = np.tile([[70, 30], [30, 70]], (10, 1))
+clf.fit_votes(votes, np.arange(40.0).reshape(20, 2))
+"""
+
+
+def test_other_processes_are_on_the_same_file_and_refuse_another(path):
+    ledger = PrivacyLedger(path, epsilon=5.0)
+    clf = PATEClassifier(GaussianNB(), aggregator=GNMax(40.0), n_queries=5, ledger=ledger)
+    kept = path.with_name("classifier.pickle")
+    kept.write_bytes(pickle.dumps(clf))
+
+    def fit_elsewhere():
+        command = [sys.executable, "-c", ELSEWHERE, str(kept)]
+        return subprocess.run(command, capture_output=True, text=True, timeout=120)
+
+    run = fit_elsewhere()
+    assert run.returncode == 0, run.stderr
+    clone(clf).fit_votes(VOTES, ROWS)
+    deepcopy(clf).fit_votes(VOTES, ROWS)
+    assert len(ledger.history()) == 3
+    path.unlink()
+    new = PrivacyLedger(path, epsilon=5.0)
+    run = fit_elsewhere()
+    assert run.returncode and "is another ledger than the one this object was made with" in (
+        run.stderr
+    )
+    assert len(new.history()) == 0
+
+
+def test_entries_survive_a_power_cut(path):
+    with PrivacyLedger(path, epsilon=1.0)._transaction() as db:
+        assert db.execute("PRAGMA synchronous").fetchone() == (3,)  # EXTRA: the folder, too
+
+
+KILLED = """
+import os, random, signal, sys, time, warnings
+import numpy as np
+from sklearn.naive_bayes import GaussianNB
+from sklearn.neighbors import KNeighborsClassifier
+from sklearn_pate import PATEClassifier
+from sklearn_pate.aggregators import GNMax
+from sklearn_pate.ledger import PrivacyLedger
+
+folder, n_processes, n_fits = sys.argv[1], int(sys.argv[2]), int(sys.argv[3])
+votes = np.tile([[70, 30], [30, 70]], (10, 1))
+rows = np.arange(40.0).reshape(20, 2)
+ledger = PrivacyLedger(folder + "/ledger", epsilon=50.0)
+
+class Witness(PATEClassifier):
+    def _ask(self, *args):  # here labels are about to be drawn
+        os.write(released, b"x")
+        return super()._ask(*args)
+
+def work():
+    for _ in range(n_fits):
+        clf = Witness(GaussianNB(), aggregator=GNMax(40.0), n_queries=5, ledger=ledger)
+        clf.fit_votes(votes, rows)
+        os.write(finished, b"x")
+    os._exit(0)
+
+released = os.open(folder + "/released", os.O_CREAT | os.O_WRONLY | os.O_APPEND)
+finished = os.open(folder + "/finished", os.O_CREAT | os.O_WRONLY | os.O_APPEND)
+warnings.simplefilter("ignore")
+random.seed(0)
+killed, running = 0, []
+def start():
+    running.append(os.fork())
+    if not running[-1]:
+        work()
+for _ in range(n_processes):
+    start()
+while running:
+    time.sleep(random.uniform(0, 0.1))
+    if killed < n_processes:
+        os.kill(running[random.randrange(len(running))], signal.SIGKILL)
+    for pid in list(running):
+        done, status = os.waitpid(pid, os.WNOHANG)
+        if done:
+            running.remove(pid)
+            if status:
+                killed += 1
+                start()
+began = time.monotonic()
+recorded = len(ledger.history())
+clf = PATEClassifier(GaussianNB(), aggregator=GNMax(40.0), n_queries=5).fit_votes(votes, rows)
+ledger.check(clf.privacy_spent_, GNMax(40.0).costs()(1))
+print(killed, recorded, time.monotonic() - began < 10)
+"""
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="needs fork and SIGKILL")
+def test_processes_that_are_killed_leave_no_lock_and_no_unrecorded_release(tmp_path):
+    n_processes, n_fits = 8, 50
+    command = [sys.executable, "-c", KILLED, str(tmp_path), str(n_processes), str(n_fits)]
+    run = subprocess.run(command, capture_output=True, text=True, timeout=300)
+    assert run.returncode == 0, run.stderr
+    killed, recorded, prompt = run.stdout.split()
+    released, finished = (len((tmp_path / f).read_bytes()) for f in ("released", "finished"))
+    assert int(killed) >= n_processes and prompt == "True"
+    assert finished >= n_processes * n_fits
+    assert finished <= released <= int(recorded) <= released + int(killed)
+    with sqlite3.connect(tmp_path / "ledger", timeout=1) as db:
+        assert db.execute("PRAGMA integrity_check").fetchone() == ("ok",)
+    db.close()
+
+
+def test_costs_that_give_budget_back_are_refused(path):
+    ledger = PrivacyLedger(path, epsilon=1.0)
+    for wrong in (-1.0, math.nan):
+        with pytest.raises(ValueError, match="no negative parts and no NaN"):
+            ledger.record(SPENT, replace(COSTS(1), pure=wrong))
+    with pytest.raises(ValueError, match="one Renyi cost for each of rdp.DEFAULT_ORDERS"):
+        ledger.record(SPENT, replace(COSTS(1), rdp=COSTS(1).rdp[:5]))
+    assert len(ledger.history()) == 0
