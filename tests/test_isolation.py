@@ -35,7 +35,7 @@ from sklearn.preprocessing import FunctionTransformer
 from sklearn.tree import DecisionTreeClassifier
 from sklearn.utils import check_random_state
 
-from sklearn_pate import PATEClassifier, isolation
+from sklearn_pate import PATEClassifier
 from sklearn_pate._sklearn import InvalidParameterError
 from sklearn_pate.exceptions import TeacherError
 from sklearn_pate.isolation import (
@@ -46,6 +46,7 @@ from sklearn_pate.isolation import (
     own_copy,
     own_generators,
     redacted,
+    redaction,
     seeded,
     set_seeds,
     unfitted,
@@ -1034,7 +1035,7 @@ def test_a_name_that_a_teacher_put_into_a_library_is_not_told(monkeypatch):
 def test_known_errors_are_there():
     """Of libraries that are installed, so that a name that went away is noticed."""
     missing = []
-    for module, names in isolation._KNOWN_ERRORS.items():
+    for module, names in redaction._KNOWN_ERRORS.items():
         with contextlib.suppress(ImportError):
             loaded = importlib.import_module(module)
             missing += [f"{module}.{name}" for name in names if not hasattr(loaded, name)]

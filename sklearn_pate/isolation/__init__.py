@@ -1,0 +1,43 @@
+"""What keeps one teacher's fit from the next, and private text from the world.
+
+Teachers share a process. Whatever one of them leaves behind in it, such as how many random numbers
+were drawn, may depend on its records and reach the next one. So each fit runs in `isolated`.
+"""
+
+from .block import isolated
+from .copies import (
+    copied_data,
+    copies,
+    own_clone,
+    own_copy,
+    own_generators,
+    own_index,
+    own_rows,
+    unfitted,
+)
+from .generators import fresh_seed, seeded, set_seeds, without_caches
+from .redaction import TellableError, attempt, kind_of, known_name, redacted
+from .silence import Quiet, silent
+
+__all__ = [
+    "Quiet",
+    "TellableError",
+    "attempt",
+    "copied_data",
+    "copies",
+    "fresh_seed",
+    "isolated",
+    "kind_of",
+    "known_name",
+    "own_clone",
+    "own_copy",
+    "own_generators",
+    "own_index",
+    "own_rows",
+    "redacted",
+    "seeded",
+    "set_seeds",
+    "silent",
+    "unfitted",
+    "without_caches",
+]

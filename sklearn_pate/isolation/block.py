@@ -1,0 +1,53 @@
+"""A block in which one teacher is kept from the next."""
+
+import contextlib
+
+from .generators import seeded, turn
+from .process import PROCESS_WIDE
+from .silence import Quiet, silence, silence_below
+
+__all__ = [
+    "isolated",
+]
+
+
+@contextlib.contextmanager
+def isolated(seed, *, descriptors=True):
+    """Run a teacher in silence, and leave the process as it was.
+
+    Global generators start from the seed (see `seeded`). Afterwards they are put back, and so are
+    error states of numpy and scipy, print options, decimal contexts, options of scikit-learn,
+    joblib and pandas, torch's defaults, loggers, warning filters, output streams, environment
+    variables, the working directory, the locale, the recursion limit and garbage collection. All
+    of this belongs to the process, so threads take turns.
+
+    Parameters
+    ----------
+    seed : int
+        Below 2**32.
+    descriptors : bool, default=True
+        Whether what is written below Python's streams, to the file descriptors 1 and 2, is dropped
+        too. It is by compiled code, child processes and ``sys.__stdout__``; and by whoever else
+        writes there meanwhile, such as a thread that shows progress.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn_pate.isolation import isolated
+    >>> before = np.random.get_state()[2]
+    >>> with isolated(3):
+    ...     first = np.random.random(100)
+    >>> with isolated(3):
+    ...     again = np.random.random(100)
+    >>> bool((first == again).all()), np.random.get_state()[2] == before
+    (True, True)
+    """
+    with turn(), Quiet(), contextlib.ExitStack() as stack:
+        for restored in PROCESS_WIDE:
+            stack.enter_context(restored())
+        if descriptors:
+            stack.enter_context(silence_below())
+        # Last, so that it ends first: in a filter that a teacher left, reading options can fail
+        stack.enter_context(silence())
+        stack.enter_context(seeded(seed))
+        yield

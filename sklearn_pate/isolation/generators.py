@@ -1,0 +1,210 @@
+"""The random numbers of the process: seeded for a block, then put back."""
+
+import contextlib
+import os
+import random
+import sys
+import threading
+
+import numpy as np
+from joblib import parallel_config
+from sklearn.utils import check_random_state
+
+__all__ = [
+    "NUMPY_GENERATORS",
+    "another",
+    "fresh_seed",
+    "global_generators",
+    "seeded",
+    "set_seeds",
+    "turn",
+    "without_caches",
+]
+
+
+#: Held while the generators of the process are swapped: threads take turns.
+_turn = threading.RLock()
+
+
+def turn():
+    """Return the lock under which threads take turns."""
+    return _turn
+
+
+def _new_lock():
+    """In a forked process, threads that held the lock do not exist."""
+    global _turn
+    _turn = threading.RLock()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_new_lock)
+
+
+@contextlib.contextmanager
+def seeded(seed):
+    """Seed the global generators of numpy, Python and torch for a block, then put them back.
+
+    Torch's are those of the CPU and of CUDA, if torch is loaded. Threads take turns. What the
+    block runs with joblib runs one after the other in this process: workers would not be seeded.
+
+    Parameters
+    ----------
+    seed : int
+        Below 2**32.
+    """
+    with _turn, contextlib.ExitStack() as stack:
+        for context in (_numpy_seeded, _python_seeded, _torch_seeded):
+            stack.enter_context(context(seed))
+        stack.enter_context(parallel_config(backend="sequential"))
+        yield
+
+
+@contextlib.contextmanager
+def _numpy_seeded(seed):
+    outer = np.random.get_bit_generator()
+    # besides the generator's state, it holds half of a pair of normal numbers
+    state = np.random.get_state(legacy=False)
+    np.random.set_bit_generator(np.random.MT19937(seed))
+    try:
+        yield
+    finally:
+        np.random.set_bit_generator(outer)
+        np.random.set_state(state)
+
+
+@contextlib.contextmanager
+def _python_seeded(seed):
+    state = random.getstate()
+    random.seed(seed)
+    try:
+        yield
+    finally:
+        random.setstate(state)
+
+
+@contextlib.contextmanager
+def _torch_seeded(seed):
+    torch = sys.modules.get("torch")
+    if torch is None:
+        try:
+            yield
+        finally:
+            torch = sys.modules.get("torch")
+            if torch is not None:  # how much was drawn since the import may depend on records
+                torch.seed()
+        return
+    if not (torch.cuda.is_available() or torch.backends.mps.is_available()):
+        with torch.random.fork_rng(()):
+            torch.default_generator.manual_seed(seed)
+            yield
+        return
+    had_gpu = torch.cuda.is_initialized()
+    on_gpu = range(torch.cuda.device_count()) if had_gpu else ()
+    try:
+        with torch.random.fork_rng(on_gpu):
+            torch.manual_seed(seed)
+            yield
+    finally:
+        if not torch.cuda.is_initialized():
+            # torch keeps the last seed until a GPU is first used: restore the caller's
+            torch.cuda.manual_seed_all(torch.initial_seed())
+        elif not had_gpu:
+            torch.cuda.seed_all()
+
+
+def set_seeds(estimator, seed, *, only_missing=False):
+    """Set every `random_state` of an estimator, its nested ones and its CV splitters.
+
+    Parameters
+    ----------
+    estimator : estimator
+        Changed in place.
+    seed : int
+        What the values follow from.
+    only_missing : bool, default=False
+        Whether to keep numbers that were given. Generators are replaced: others may draw from
+        them as well, or read their state from the fitted estimator.
+
+    Returns
+    -------
+    estimator
+        The one given.
+    """
+    params = estimator.get_params(deep=True)
+    sequence = np.random.SeedSequence(seed)
+    for value in params.values():
+        if hasattr(value, "split") and _is_missing(getattr(value, "random_state", 0)):
+            value.random_state = int(sequence.generate_state(1)[0])
+    names = sorted(name for name in params if _is_random_state(name))
+    states = sequence.generate_state(len(names)) % 2**31
+    chosen = {
+        name: int(state)
+        for name, state in zip(names, states, strict=True)
+        if not only_missing or _is_missing(params[name])
+    }
+    return estimator.set_params(**chosen) if chosen else estimator
+
+
+def without_caches(estimator):
+    """Set the `memory` parameters to None: teachers would share fitted steps through the cache.
+
+    Parameters
+    ----------
+    estimator : estimator
+        Changed in place.
+
+    Returns
+    -------
+    estimator
+        The one given.
+    """
+    names = [p for p in estimator.get_params(deep=True) if p == "memory" or p.endswith("__memory")]
+    return estimator.set_params(**dict.fromkeys(names)) if names else estimator
+
+
+#: What a `random_state` may be instead of a number.
+NUMPY_GENERATORS = (np.random.RandomState, np.random.Generator, np.random.BitGenerator)
+
+
+def _is_random_state(name):
+    return name == "random_state" or name.endswith("__random_state")
+
+
+def _is_missing(random_state):
+    return random_state is None or isinstance(random_state, NUMPY_GENERATORS)
+
+
+def another(obj, seeds):
+    """Return what makes another generator of the same kind, or None if `obj` is none."""
+    kind = type(obj)
+    if kind in (np.random.RandomState, random.Random) or isinstance(obj, np.random.BitGenerator):
+        return kind, (seeds.getrandbits(32),)
+    if kind is np.random.Generator:
+        return np.random.default_rng, (seeds.getrandbits(32),)
+    torch = sys.modules.get("torch")
+    if torch is not None and kind is torch.Generator:
+        return _torch_generator, (str(obj.device), seeds.getrandbits(32))
+    return None
+
+
+def _torch_generator(device, seed):
+    import torch
+
+    return torch.Generator(device).manual_seed(seed)
+
+
+def global_generators():
+    """Return the generators that all of the process may draw from."""
+    shared = [check_random_state(None), np.random.get_bit_generator()]
+    shared.append(random._inst)  # the one whose methods `random` offers
+    torch = sys.modules.get("torch")
+    if torch is not None:
+        shared.append(torch.default_generator)
+        shared.extend(torch.cuda.default_generators)
+    return shared
+
+
+def fresh_seed():
+    """Return a seed from the operating system."""
+    return int(np.random.SeedSequence().generate_state(1)[0])
