@@ -26,7 +26,7 @@ from sklearn.ensemble import RandomForestClassifier
 from sklearn_pate import PATEClassifier
 from sklearn_pate.aggregators import GNMax
 from sklearn_pate.datasets import fetch_adult
-from sklearn_pate.smooth_sensitivity import PrivacyTest
+from sklearn_pate.propose_test_release import PrivacyTest
 
 DELTA = 1e-5
 

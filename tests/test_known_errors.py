@@ -32,6 +32,7 @@ from sklearn_pate.aggregators import (
 )
 from sklearn_pate.classifier import estimator as estimator_module
 from sklearn_pate.exceptions import StudentError
+from sklearn_pate.propose_test_release import PrivacyTest
 from sklearn_pate.rdp import (
     DEFAULT_ORDERS,
     epsilon_by_order,
@@ -46,7 +47,6 @@ from sklearn_pate.rdp import (
     worst_case_rdp,
 )
 from sklearn_pate.smooth_sensitivity import (
-    PrivacyTest,
     SanitizedRelease,
     leads,
     smooth_release_rdp,

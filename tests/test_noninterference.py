@@ -52,8 +52,8 @@ from sklearn_pate.model_selection import (
     PrivateRandomizedSearchCV,
     _PrivateJudge,
 )
+from sklearn_pate.propose_test_release import PrivacyTest
 from sklearn_pate.queries import BinaryExpertQueries, DiversityQueries, UncertaintyQueries
-from sklearn_pate.smooth_sensitivity import PrivacyTest
 from sklearn_pate.students import SoftLabelClassifier
 
 with contextlib.suppress(ImportError):  # so that torch's generator is among those that are watched

@@ -11,9 +11,9 @@ from scipy.integrate import quad
 from scipy.stats import binom, norm
 
 from sklearn_pate.aggregators import GNMax, LNMax, PluralityVote
+from sklearn_pate.propose_test_release import PrivacyTest
 from sklearn_pate.rdp import data_independent_epsilon, exact_rdp, lead_rdp
 from sklearn_pate.smooth_sensitivity import (
-    PrivacyTest,
     SanitizedRelease,
     leads,
     smooth_release_rdp,

@@ -12,8 +12,9 @@ import itertools
 import numpy as np
 
 from sklearn_pate.aggregators import GNMax, LNMax
+from sklearn_pate.propose_test_release import PrivacyTest
 from sklearn_pate.rdp import data_independent_epsilon, lead_rdp, rdp_to_epsilon
-from sklearn_pate.smooth_sensitivity import PrivacyTest, SanitizedRelease, leads
+from sklearn_pate.smooth_sensitivity import SanitizedRelease, leads
 
 from .shared import Entry, bound_epsilon, exact_epsilon, spelled, stored_votes
 

@@ -1,144 +1,27 @@
-"""What a fit may ask, what it spent, and the curator's private view of it."""
+"""What a fit will ask and spend, decided from public numbers alone."""
 
 import math
 import warnings
-from dataclasses import KW_ONLY, dataclass, field, replace
-from decimal import ROUND_CEILING, Context, Decimal
+from dataclasses import dataclass, field, replace
 from functools import reduce
 from numbers import Integral
 
 import numpy as np
 from sklearn.base import clone
 
-from ._version import __version__
-from .exceptions import BudgetExceededError, PrivacyLeakWarning
-from .rdp import (
+from ..exceptions import BudgetExceededError, PrivacyLeakWarning
+from ..propose_test_release import PrivacyTest
+from ..rdp import (
     DEFAULT_ORDERS,
     Cost,
-    check_delta,
     epsilon_by_order,
-    exact_rdp,
     facts_of,
     least_scale,
     pure_rdp,
-    rdp_to_epsilon,
-    worst_case_rdp,
 )
-from .smooth_sensitivity import PrivacyTest
+from .spent import PrivacySpent
 
-__all__ = ["Asked", "Curator", "Plan", "PrivacySpent", "RenyiFilter", "plan_queries"]
-
-
-@dataclass(frozen=True)
-class PrivacySpent:
-    """What a fit spent: true on every data set, so safe to publish.
-
-    Unpacks into ``epsilon, delta``.
-
-    Attributes
-    ----------
-    epsilon, delta : float
-        The guarantee. `epsilon` is inf where a mechanism has none.
-    method : str
-        How `epsilon` was obtained: "gaussian" (exact composition of Gaussian noise), "renyi"
-        (composition of the worst-case Renyi cost of one query), "pure" (plain sum), "filter" (a
-        budget that stopped the queries),
-        "propose-test-release" (of the exact cost of the votes, after a private test), "tuning"
-        (the best of a random number of trials) or "none".
-    unit : str
-        What one change is about: "record" or "group"; "teacher" for votes of unknown origin.
-    adjacency : str
-        The change of the private data that the guarantee covers.
-    n_teachers, n_queries, n_answered : int
-        Number of teachers, of public rows they were asked about, and of labels released.
-    arithmetic : {"exact", "real"}
-        "exact": all noise was whole numbers, sampled without rounding. "real": the guarantee holds
-        in real arithmetic, and floating-point numbers round the noise.
-    generator : {"system", "numpy", "seed"}
-        What the noise was drawn from: the operating system (``secure=True``), numpy's generator,
-        started by the operating system, or one that follows from a `random_state`, with which the
-        noise can be undone.
-    version : str
-        Of this library.
-
-    Examples
-    --------
-    >>> from sklearn_pate import PrivacySpent
-    >>> numbers = {"n_teachers": 100, "n_queries": 20, "n_answered": 20}
-    >>> spent = PrivacySpent(1.0, 1e-5, "gaussian", "record", "replace one record", **numbers)
-    >>> epsilon, delta = spent
-    >>> epsilon
-    1.0
-    """
-
-    epsilon: float
-    delta: float
-    method: str
-    unit: str
-    adjacency: str
-    _: KW_ONLY
-    n_teachers: int
-    n_queries: int
-    n_answered: int
-    arithmetic: str = "real"
-    generator: str = "numpy"
-    version: str = __version__
-
-    def __iter__(self):
-        return iter((self.epsilon, self.delta))
-
-    def summary(self):
-        """Return the guarantee in words, for who signs for it; epsilon is rounded up.
-
-        Returns
-        -------
-        str
-            One paragraph, safe to publish.
-
-        Examples
-        --------
-        >>> from sklearn_pate import PrivacySpent
-        >>> numbers = {"n_teachers": 100, "n_queries": 9, "n_answered": 9}
-        >>> spent = PrivacySpent(0.98, 1e-5, "gaussian", "record", "replace one record", **numbers)
-        >>> print(spent.summary().split(". ")[0])
-        Any one person's record changes the probability of any outcome by at most a factor e^0.98, except with probability 1e-05
-        """  # noqa: E501
-        answered = (
-            f"{self.n_teachers} teachers were asked {self.n_queries} questions and "
-            f"{self.n_answered} answers were released."
-        )
-        if not math.isfinite(self.epsilon):
-            return f"No privacy is guaranteed (epsilon is infinite). {answered}"
-        whose = {
-            "record": "Any one person's record changes",
-            "group": "All records of any one person (or other group) change",
-        }.get(self.unit, f"Any one {self.unit} changes")
-        alone = "Each record is protected by itself. " if self.unit == "record" else ""
-        change = f"The change that is covered: {self.adjacency}. {alone}"
-        noise = _ABOUT_ARITHMETIC[self.arithmetic] + _ABOUT_GENERATOR[self.generator]
-        return (
-            f"{whose} the probability of any outcome by at most a factor "
-            f"e^{_rounded_up(self.epsilon)}, except with probability "
-            f"{float(self.delta)!r}. {change}{noise}{answered}"
-        )
-
-
-#: What a summary adds about the noise.
-_ABOUT_ARITHMETIC = {
-    "exact": "",
-    "real": "This holds in real arithmetic; floating-point numbers round the noise. ",
-}
-_ABOUT_GENERATOR = {
-    "system": "",
-    "numpy": "",
-    "seed": "The noise follows from a seed: whoever knows or guesses it can undo the protection. ",
-}
-
-
-def _rounded_up(epsilon):
-    exact = Decimal(repr(float(epsilon)))
-    text = f"{exact.quantize(Decimal('0.001'), ROUND_CEILING, Context(prec=400)):f}"
-    return text.rstrip("0").rstrip(".")
+__all__ = ["Plan", "RenyiFilter", "plan_queries"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -571,143 +454,3 @@ def _affordable(cost, most, epsilon):
         middle = (low + high + 1) // 2
         low, high = (middle, high) if cost(middle)[0] <= epsilon else (low, middle - 1)
     return low
-
-
-@dataclass(frozen=True, eq=False)
-class Asked:
-    """The queries of one stage, for the curator.
-
-    Attributes
-    ----------
-    aggregator : Aggregator
-        The mechanism.
-    n_queries : int
-        How many were asked.
-    student_proba : ndarray of shape (n_queries, n_classes) or None
-        The student's probabilities, if the mechanism uses them.
-    paid : ndarray of shape (n_queries,), bool, or None
-        Which answers were drawn from the votes; None means all.
-    """
-
-    aggregator: object
-    n_queries: int
-    student_proba: np.ndarray | None = field(default=None, repr=False)
-    paid: np.ndarray | None = field(default=None, repr=False)  # may not have been released
-
-
-class Curator:
-    """The private view of a fit, for the holder of the data alone: not to be published.
-
-    Everything here depends on private data and was released by no mechanism. It does not survive
-    pickling or copying, and its repr shows nothing.
-
-    Attributes
-    ----------
-    votes : ndarray of shape (n_queries, n_classes), int
-        Vote counts of the queries, in the order of `query_indices_`.
-    teacher_indices : ndarray of shape (n_samples,), int
-        The teacher of each private record.
-    teachers : list or None
-        Fitted teachers if ``keep_teachers=True``; None for a part that needed no fit.
-    test : PrivacyTest or None
-        The test that the votes passed, with ``accounting="ptr"``; its `pass_probability` of these
-        votes is private.
-    """
-
-    def __init__(self, stages, votes, delta, teacher_indices, teachers=None, test=None, cap=None):
-        self.votes = votes
-        self.teacher_indices = teacher_indices
-        self.teachers = teachers
-        self.test = test
-        self._stages = stages
-        self._delta = delta
-        self._cap = cap  # the guarantee, if a budget stopped the queries: their number says less
-
-    def __repr__(self):
-        return "Curator(private)"
-
-    def __reduce__(self):
-        raise TypeError("the curator's view is private: it cannot be pickled or copied")
-
-    def rdp(self, method="exact", orders=DEFAULT_ORDERS):
-        """Renyi cost of each query, computed from its votes. Private.
-
-        Parameters
-        ----------
-        method : {"exact", "bound"}, default="exact"
-            "exact" is the largest divergence over all moves of one vote, in both directions;
-            "bound" is the published bound of the mechanism's paper.
-        orders : array-like of shape (n_orders,), default=DEFAULT_ORDERS
-            Renyi orders, above 1.
-
-        Returns
-        -------
-        ndarray of shape (n_queries, n_orders)
-            Costs; they add over queries.
-        """
-        return np.concatenate(list(self._costs(method, orders)))
-
-    def epsilon(self, delta=None, method="exact", conversion="improved"):
-        """Epsilon of the released labels, as papers print it. Private unless data-independent.
-
-        Parameters
-        ----------
-        delta : float, default=None
-            Failure probability; None is the estimator's.
-        method : {"exact", "bound", "data_independent"}, default="exact"
-            "exact" sums the exact costs of the votes that were cast. "bound" is the data-dependent
-            bound of the mechanism's paper, which covers one direction of the divergence only. Both
-            are private, and no guarantee: they hold for these votes, not for every data set, and
-            where a query depends on labels released before, only along the path that was taken.
-            "data_independent" holds for any votes; it is what `privacy_spent_` says, unless
-            ``accounting="ptr"``.
-        conversion : {"improved", "classic"}, default="improved"
-            From Renyi costs to epsilon; the papers used "classic".
-
-        Returns
-        -------
-        float
-            Epsilon, at least 0; inf without noise.
-        """
-        delta = check_delta(self._delta if delta is None else delta)
-        if method == "data_independent" and self._cap is not None:
-            if delta != self._delta:
-                raise ValueError(
-                    f"a budget at delta={self._delta:g} stopped the queries, so what any votes "
-                    f"cost is known for that delta only; got {delta:g}"
-                )
-            return self._cap
-        if method == "data_independent":
-            n_teachers, n_classes = round(self.votes[0].sum()), self.votes.shape[1]
-            parts = [
-                stage.aggregator.costs(n_teachers=n_teachers, n_classes=n_classes)(stage.n_queries)
-                for stage in self._stages
-            ]
-            return reduce(Cost.plus, parts).epsilon(delta)[0]
-        total = sum(part.sum(axis=0) for part in self._costs(method, DEFAULT_ORDERS))
-        return rdp_to_epsilon(total, delta, DEFAULT_ORDERS, conversion)[0]
-
-    def _costs(self, method, orders):
-        """Yield the costs of some queries at a time."""
-        if method not in ("exact", "bound"):
-            raise ValueError(
-                f"method must be 'exact' or 'bound' (or, for epsilon, 'data_independent'); "
-                f"got {method!r}"
-            )
-        first = 0
-        for stage in self._stages:
-            end, mechanism = first + stage.n_queries, stage.aggregator
-            for start in range(first, end, 4096):
-                part = slice(start, min(start + 4096, end))
-                own = slice(part.start - first, part.stop - first)
-                votes = self.votes[part]
-                proba = None if stage.student_proba is None else stage.student_proba[own]
-                if mechanism.wants_proba:  # it costs the same on all sums, and no less
-                    cost = worst_case_rdp(mechanism, orders)
-                    yield np.tile(cost, (len(votes), 1))
-                elif method == "exact":
-                    yield exact_rdp(mechanism, votes, orders, proba)
-                else:
-                    paid = None if stage.paid is None else stage.paid[own]
-                    yield mechanism.published_rdp(votes, orders, proba, paid)
-            first = end

@@ -1,0 +1,121 @@
+"""What a fit spent: true on every data set, so safe to publish."""
+
+import math
+from dataclasses import KW_ONLY, dataclass
+from decimal import ROUND_CEILING, Context, Decimal
+
+from .._version import __version__
+
+__all__ = ["PrivacySpent"]
+
+
+@dataclass(frozen=True)
+class PrivacySpent:
+    """What a fit spent: true on every data set, so safe to publish.
+
+    Unpacks into ``epsilon, delta``.
+
+    Attributes
+    ----------
+    epsilon, delta : float
+        The guarantee. `epsilon` is inf where a mechanism has none.
+    method : str
+        How `epsilon` was obtained: "gaussian" (exact composition of Gaussian noise), "renyi"
+        (composition of the worst-case Renyi cost of one query), "pure" (plain sum), "filter" (a
+        budget that stopped the queries),
+        "propose-test-release" (of the exact cost of the votes, after a private test), "tuning"
+        (the best of a random number of trials) or "none".
+    unit : str
+        What one change is about: "record" or "group"; "teacher" for votes of unknown origin.
+    adjacency : str
+        The change of the private data that the guarantee covers.
+    n_teachers, n_queries, n_answered : int
+        Number of teachers, of public rows they were asked about, and of labels released.
+    arithmetic : {"exact", "real"}
+        "exact": all noise was whole numbers, sampled without rounding. "real": the guarantee holds
+        in real arithmetic, and floating-point numbers round the noise.
+    generator : {"system", "numpy", "seed"}
+        What the noise was drawn from: the operating system (``secure=True``), numpy's generator,
+        started by the operating system, or one that follows from a `random_state`, with which the
+        noise can be undone.
+    version : str
+        Of this library.
+
+    Examples
+    --------
+    >>> from sklearn_pate import PrivacySpent
+    >>> numbers = {"n_teachers": 100, "n_queries": 20, "n_answered": 20}
+    >>> spent = PrivacySpent(1.0, 1e-5, "gaussian", "record", "replace one record", **numbers)
+    >>> epsilon, delta = spent
+    >>> epsilon
+    1.0
+    """
+
+    epsilon: float
+    delta: float
+    method: str
+    unit: str
+    adjacency: str
+    _: KW_ONLY
+    n_teachers: int
+    n_queries: int
+    n_answered: int
+    arithmetic: str = "real"
+    generator: str = "numpy"
+    version: str = __version__
+
+    def __iter__(self):
+        return iter((self.epsilon, self.delta))
+
+    def summary(self):
+        """Return the guarantee in words, for who signs for it; epsilon is rounded up.
+
+        Returns
+        -------
+        str
+            One paragraph, safe to publish.
+
+        Examples
+        --------
+        >>> from sklearn_pate import PrivacySpent
+        >>> numbers = {"n_teachers": 100, "n_queries": 9, "n_answered": 9}
+        >>> spent = PrivacySpent(0.98, 1e-5, "gaussian", "record", "replace one record", **numbers)
+        >>> print(spent.summary().split(". ")[0])
+        Any one person's record changes the probability of any outcome by at most a factor e^0.98, except with probability 1e-05
+        """  # noqa: E501
+        answered = (
+            f"{self.n_teachers} teachers were asked {self.n_queries} questions and "
+            f"{self.n_answered} answers were released."
+        )
+        if not math.isfinite(self.epsilon):
+            return f"No privacy is guaranteed (epsilon is infinite). {answered}"
+        whose = {
+            "record": "Any one person's record changes",
+            "group": "All records of any one person (or other group) change",
+        }.get(self.unit, f"Any one {self.unit} changes")
+        alone = "Each record is protected by itself. " if self.unit == "record" else ""
+        change = f"The change that is covered: {self.adjacency}. {alone}"
+        noise = _ABOUT_ARITHMETIC[self.arithmetic] + _ABOUT_GENERATOR[self.generator]
+        return (
+            f"{whose} the probability of any outcome by at most a factor "
+            f"e^{_rounded_up(self.epsilon)}, except with probability "
+            f"{float(self.delta)!r}. {change}{noise}{answered}"
+        )
+
+
+#: What a summary adds about the noise.
+_ABOUT_ARITHMETIC = {
+    "exact": "",
+    "real": "This holds in real arithmetic; floating-point numbers round the noise. ",
+}
+_ABOUT_GENERATOR = {
+    "system": "",
+    "numpy": "",
+    "seed": "The noise follows from a seed: whoever knows or guesses it can undo the protection. ",
+}
+
+
+def _rounded_up(epsilon):
+    exact = Decimal(repr(float(epsilon)))
+    text = f"{exact.quantize(Decimal('0.001'), ROUND_CEILING, Context(prec=400)):f}"
+    return text.rstrip("0").rstrip(".")
