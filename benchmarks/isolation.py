@@ -80,7 +80,8 @@ from sklearn_pate.aggregators import GNMax
 from sklearn_pate.classifier.estimator import _streams
 from sklearn_pate.isolation import set_seeds
 from sklearn_pate.partition import assign_teachers
-from sklearn_pate.teachers import _fit_and_predict, _seeds
+from sklearn_pate.teachers.ensemble import _seeds
+from sklearn_pate.teachers.one import fit_and_predict
 
 ROOT = Path(__file__).parents[1]
 N_RECORDS, N_FEATURES, N_TEACHERS, N_PUBLIC, SEED = 480, 6, 12, 30, 0
@@ -492,7 +493,7 @@ def no_context(seed):
 
 
 def fit_once(key, estimator, data, settings):
-    return _fit_and_predict(estimator, data, settings)
+    return fit_and_predict(estimator, data, settings)
 
 
 def shared_clone(estimator, seed, functions=False):
@@ -563,7 +564,7 @@ def polled(combination, data, fault=None):
     """Return the votes of each fitted teacher, by its number, on changed data or not."""
     with contextlib.ExitStack() as stack:
         if fault is not None:
-            stack.enter_context(mock.patch.multiple("sklearn_pate.teachers", **FAULTS[fault]))
+            stack.enter_context(mock.patch.multiple("sklearn_pate.teachers.one", **FAULTS[fault]))
         stack.enter_context(started(BACKENDS[combination.backend]))
         return [polled_once(combination, changed) for changed in data]
 

@@ -762,49 +762,49 @@ FAULTS = [
     # --- teachers --------------------------------------------------------------------------------
     Fault(
         "teachers-first-part-for-all",  # mlforhealthlabpub
-        "teachers.py",
+        "teachers/ensemble.py",
         "for rows in _rows_by_teacher(teacher, n_teachers):",
         "for rows in [_rows_by_teacher(teacher, n_teachers)[0]] * n_teachers:",
         ("test_known_errors.py",),
     ),
     Fault(
         "teachers-parts-shifted",
-        "teachers.py",
+        "teachers/ensemble.py",
         "np.searchsorted(teacher[order], np.arange(1, n_teachers))",
         'np.searchsorted(teacher[order], np.arange(1, n_teachers), side="right")',
         ("test_partition.py", "test_teachers.py"),
     ),
     Fault(
         "teachers-weights-of-others",
-        "teachers.py",
+        "teachers/ensemble.py",
         "None if sample_weight is None else sample_weight[rows]",
         "None if sample_weight is None else sample_weight[: rows.size]",
         ("test_teachers.py",),
     ),
     Fault(
         "teachers-share-a-seed",
-        "teachers.py",
+        "teachers/ensemble.py",
         "for s in seed.spawn(n_teachers)]",
         "for s in [seed] * n_teachers]",
         ("test_teachers.py",),
     ),
     Fault(
         "teachers-share-the-queries",
-        "teachers.py",
+        "teachers/one.py",
         "X, codes, weight, X_query = copied_data(data)",
         "X, codes, weight, X_query = data",
         ("test_teachers.py",),
     ),
     Fault(
         "teachers-shares-rounded-up",
-        "teachers.py",
-        "np.floor(tempered / sums * (_SHARES - 1))",
-        "np.ceil(tempered / sums * _SHARES)",
+        "teachers/one.py",
+        "np.floor(tempered / sums * (SHARES - 1))",
+        "np.ceil(tempered / sums * SHARES)",
         ("test_mechanisms.py::test_one_teachers_shares_have_bounded_norm",),
     ),
     Fault(
         "votes-pickled",
-        "teachers.py",
+        "teachers/votes.py",
         'raise TypeError("votes are private: they cannot be pickled or copied")',
         "return Votes, tuple(vars(self).values())",
         ("test_queries.py",),
@@ -857,7 +857,7 @@ FAULTS = [
     ),
     Fault(
         "first-import-of-torch-unseeded",
-        "teachers.py",
+        "teachers/one.py",
         'if "torch" in sys.modules and not had_torch:',
         "if False:",
         ("test_isolation.py::test_the_first_to_import_torch_is_seeded_as_others_are",),
@@ -871,15 +871,15 @@ FAULTS = [
     ),
     Fault(
         "threads-without-a-word",
-        "teachers.py",
+        "teachers/ensemble.py",
         "if not batched and _shares_a_process(n_jobs):",
         "if False:",
         ("test_isolation.py::test_threads_are_told_once_that_they_take_turns",),
     ),
     Fault(
         "sites-load-with-the-callers-generators",
-        "teachers.py",
-        "with isolated(seed), config_context(**config):\n            X, codes",
+        "teachers/one.py",
+        "with isolated(settings.seed), config_context(**settings.config):\n            X, codes",
         "with Quiet():\n            X, codes",
         ("test_isolation.py::test_sites_load_in_isolation",),
     ),
@@ -948,35 +948,35 @@ FAULTS = [
     ),
     Fault(
         "teachers-share-cells",
-        "teachers.py",
+        "teachers/one.py",
         "X, codes, weight, X_query = copied_data(data)",
         "X, codes, weight, X_query = copy.deepcopy(data)",
         ("test_isolation.py::test_teachers_that_write_into_cells_reach_nobody",),
     ),
     Fault(
         "teachers-share-functions",
-        "teachers.py",
-        "fitted = own_clone(estimator, seed, functions=not keep)",
+        "teachers/one.py",
+        "fitted = own_clone(estimator, seed, functions=not settings.keep)",
         "fitted = copy.deepcopy(clone(estimator))",
         ("test_isolation.py::test_functions_that_hold_a_generator_or_a_cache_reach_nobody",),
     ),
     Fault(
         "teachers-share-a-cache-of-steps",
-        "teachers.py",
+        "teachers/one.py",
         "        without_caches(fitted)\n",
         "",
         ("test_isolation.py::test_a_pipelines_cache_is_not_shared",),
     ),
     Fault(
         "teachers-share-files-of-weights",
-        "teachers.py",
+        "teachers/ensemble.py",
         "            if issubclass(kind, users):",
         "            if False:",
         ("test_isolation.py::test_callbacks_that_write_files_are_refused",),
     ),
     Fault(
         "teachers-see-the-index-of-all",
-        "teachers.py",
+        "teachers/ensemble.py",
         "own_rows(X, rows, _safe_indexing) if rows.size",
         "_safe_indexing(X, rows) if rows.size",
         ("test_isolation.py::test_the_index_of_a_part_tells_of_no_other",),
@@ -1418,7 +1418,7 @@ FAULTS = [
     ),
     Fault(
         "names-seed-by-position",
-        "teachers.py",
+        "teachers/ensemble.py",
         "    if names is None:\n        return [int(s.generate_state(1)[0])",
         "    if True:\n        return [int(s.generate_state(1)[0])",
         (
@@ -1435,7 +1435,7 @@ FAULTS = [
     ),
     Fault(
         "names-kept-votes-by-position",
-        "teachers.py",
+        "teachers/ensemble.py",
         "(all_data, i if names is None else names[i], seeds[i])",
         "(all_data, i, seeds[i])",
         ("test_partition.py::test_kept_votes_go_by_the_name",),
@@ -1463,7 +1463,7 @@ FAULTS = [
     ),
     Fault(
         "sites-names-can-change",
-        "teachers.py",
+        "teachers/sites.py",
         'object.__setattr__(self, "names", tuple(',
         'object.__setattr__(self, "names", list(',
         ("test_teachers.py::test_sites_cannot_change_after_they_are_checked",),
@@ -1566,7 +1566,7 @@ FAULTS = [
     ),
     Fault(
         "sites-not-compared",
-        "teachers.py",
+        "teachers/sites.py",
         "raise TellableError(_OF_A_SITE[found.of])",
         "pass",
         (
@@ -1627,7 +1627,7 @@ FAULTS = [
     ),
     Fault(
         "interrupt-holds-another",
-        "teachers.py",
+        "teachers/one.py",
         "            interrupted = True\n        except BaseException as error:  # SystemExit too",
         "            raise KeyboardInterrupt from None\n"
         "        except BaseException as error:  # SystemExit too",
@@ -1656,7 +1656,7 @@ FAULTS = [
     ),
     Fault(
         "memory-blind-to-code",
-        "teachers.py",
+        "teachers/ensemble.py",
         "all_data = digest(data, estimators, *settings, code_digest(estimators))",
         "all_data = digest(data, estimators, *settings)",
         ("test_memory.py::test_code_that_changed_is_run_anew_and_the_same_is_not",),

@@ -22,7 +22,8 @@ from sklearn_pate import PATEClassifier
 from sklearn_pate.aggregators import PluralityVote, SoftVote
 from sklearn_pate.exceptions import TeacherError
 from sklearn_pate.memory import private_memory
-from sklearn_pate.teachers import Sites, _batched, collect_votes
+from sklearn_pate.teachers import Sites, collect_votes
+from sklearn_pate.teachers.together import batched_network
 
 torch = pytest.importorskip("torch", reason="needs the extra 'torch'")
 skorch = pytest.importorskip("skorch", reason="needs the extra 'torch'")
@@ -399,16 +400,16 @@ def test_an_interrupt_stays_one(monkeypatch):
 
 def test_on_a_gpu_without_being_asked(monkeypatch):
     monkeypatch.setattr(BatchedTeachers, "_try", lambda self, X_query: None)
-    assert isinstance(_batched([network(device="cuda")], X, X_PUBLIC, None), BatchedTeachers)
-    assert _batched([network(device="cuda")] * 2, X, X_PUBLIC, None) is None
-    assert _batched([network()], X, X_PUBLIC, None) is None
-    assert _batched([GaussianNB()], X, X_PUBLIC, None) is None
+    assert isinstance(batched_network([network(device="cuda")], X, X_PUBLIC, None), BatchedTeachers)
+    assert batched_network([network(device="cuda")] * 2, X, X_PUBLIC, None) is None
+    assert batched_network([network()], X, X_PUBLIC, None) is None
+    assert batched_network([GaussianNB()], X, X_PUBLIC, None) is None
 
 
 @pytest.mark.skipif(torch.cuda.is_available(), reason="needs a machine without a GPU")
 def test_what_fails_on_the_device_is_found_before_teachers_train():
     with pytest.warns(UserWarning, match="one by one, not together: they failed when tried"):
-        assert _batched([network(device="cuda")], X, X_PUBLIC, None) is None
+        assert batched_network([network(device="cuda")], X, X_PUBLIC, None) is None
 
 
 @pytest.mark.parametrize(

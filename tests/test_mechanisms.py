@@ -43,7 +43,7 @@ from sklearn_pate.rdp import (
     threshold_rdp,
     worst_case_rdp,
 )
-from sklearn_pate.teachers import _shares
+from sklearn_pate.teachers.one import shares_of
 
 TEN = [25] * 10
 VOTES = [[125, 125], [126, 124], [250, 0], [150, 100], TEN, [41, *[23] * 8, 25], [250, *[0] * 9]]
@@ -736,7 +736,9 @@ def test_soft_votes_release_noisy_sums_of_probabilities(noise):
 def test_one_teachers_shares_have_bounded_norm(first, second, temperature):
     pair = [np.array([v]) + 1e-6 for v in (first, second[: len(first)])]
     shares = [
-        _shares(p / p.sum(), np.arange(len(first)), len(first), temperature) / 2**20 for p in pair
+        shares_of(p / p.sum(), np.arange(len(first)), n_classes=len(first), temperature=temperature)
+        / 2**20
+        for p in pair
     ]
     assert all((s >= 0).all() and s.sum() <= 1 for s in shares)
     assert np.linalg.norm(shares[0] - shares[1]) <= math.sqrt(2)

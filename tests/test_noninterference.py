@@ -55,6 +55,7 @@ from sklearn_pate.model_selection import (
 from sklearn_pate.propose_test_release import PrivacyTest
 from sklearn_pate.queries import BinaryExpertQueries, DiversityQueries, UncertaintyQueries
 from sklearn_pate.students import SoftLabelClassifier
+from sklearn_pate.teachers import one
 
 with contextlib.suppress(ImportError):  # so that torch's generator is among those that are watched
     import skorch.callbacks  # noqa: F401
@@ -226,7 +227,7 @@ def stream(monkeypatch):
     if "skorch" in sys.modules:
         monkeypatch.setattr("skorch.callbacks.logging.time", STOPPED)
 
-    monkeypatch.setattr(teachers, "_fit_and_predict", stream.apart(teachers._fit_and_predict))
+    monkeypatch.setattr(one, "fit_and_predict", stream.apart(one.fit_and_predict))
 
     def constant(self, votes, student_proba=None, random_state=None):
         labels = np.arange(len(votes)) % np.shape(votes)[1]

@@ -347,7 +347,8 @@ class Cores(Teacher):
 
 @pytest.mark.parametrize("backend", ["threading", "multiprocessing", "loky"])
 def test_workers_share_the_cores(backend, monkeypatch):
-    monkeypatch.setattr("sklearn_pate.teachers.cpu_count", lambda: 6)
+    for room in ("ensemble", "one"):
+        monkeypatch.setattr(f"sklearn_pate.teachers.{room}.cpu_count", lambda: 6)
     votes = {}
     for n_jobs in (2, 3):
         with joblib.parallel_config(backend=backend), threadpoolctl.threadpool_limits(5):

@@ -1,0 +1,118 @@
+"""Private data that stay where they are."""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence, Set
+from dataclasses import dataclass
+
+import numpy as np
+
+from ..isolation import (
+    TellableError,
+    attempt,
+)
+from ..partition import spelled_names
+from ..schema import difference
+
+__all__ = ["Site", "Sites"]
+
+
+@dataclass(frozen=True)
+class Sites:
+    """Private data that stay where they are: each teacher loads its own, where it is trained.
+
+    Given to ``PATEClassifier(classes=...).fit(Sites(load, names), None, X_public)`` in place of
+    the private rows. One site, one teacher; a worker sends back the teacher's votes and nothing
+    else. The guarantee covers any change of the data of one site, its unit is "group".
+
+    Parameters
+    ----------
+    load : callable
+        ``load(name)`` returns X and y of one site. It runs in the worker that trains the site's
+        teacher, and must be importable there. X has the columns of `X_public`, with their types
+        and categories; a site without rows is allowed. It may be called more than once for a
+        name, where a worker dies for instance. What it returns must depend on `name` and that
+        site's data alone: an encoder, a vocabulary or a cache that it keeps in its module would
+        let one site's records reach the teachers of others.
+    names : sequence of str
+        The sites, all different: public. Kept as a tuple of str. A teacher's seed follows from its
+        site's name, its place in a list of classifiers and its vote without records from the
+        position of the name. So a site that is put at the end leaves the others' teachers as they
+        are.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn.datasets import load_iris
+    >>> from sklearn.naive_bayes import GaussianNB
+    >>> from sklearn_pate import PATEClassifier
+    >>> from sklearn_pate.teachers import Sites
+    >>> X, y = load_iris(return_X_y=True)
+    >>> def load(name):
+    ...     return X[int(name) :: 20], y[int(name) :: 20]
+    >>> clf = PATEClassifier(GaussianNB(), epsilon=20, classes=[0, 1, 2])
+    >>> clf = clf.fit(Sites(load, [str(i) for i in range(20)]), None, X_public=X)
+    >>> clf.n_teachers_, clf.privacy_spent_.unit
+    (20, 'group')
+    """
+
+    load: Callable
+    names: Sequence[str]
+
+    def __post_init__(self):
+        if not callable(self.load):
+            raise ValueError(f"load must be callable, load(name) -> (X, y); got {self.load!r}")
+        names = self.names
+        if isinstance(names, Iterable) and not isinstance(names, Sequence | Set | Mapping):
+            names = list(names)  # an array, an Index, or a generator, which can be read once
+        spelled = spelled_names(names)
+        # a tuple, because the number of sites is that of votes which one site may change
+        named = (
+            name if isinstance(name, str) else own for name, own in zip(names, spelled, strict=True)
+        )
+        object.__setattr__(self, "names", tuple(str.__str__(name) for name in named))
+
+    def __repr__(self):
+        return f"Sites({len(self.names)} names)"
+
+
+@dataclass(frozen=True)
+class Site:
+    """What a worker needs to load the part of one teacher."""
+
+    load: Callable
+    name: str
+    classes: np.ndarray
+
+    def read(self, X_query):
+        """Return X and codes; messages never quote what was loaded."""
+        loaded, failed = attempt(lambda: tuple(self.load(self.name)))
+        if failed is not None:  # its text may quote records
+            raise TellableError(f"load raised {failed}")
+        if len(loaded) != 2:
+            raise TellableError("load must return X and y")
+        X, y = loaded
+        X, y = X if hasattr(X, "shape") else np.asarray(X), np.asarray(y)
+        if y.shape != X.shape[:1] or X.shape[1:] != X_query.shape[1:]:
+            raise TellableError(
+                "load must return X with the columns of X_public, and y with one label per row"
+            )
+        found = difference(X, X_query)
+        if found is not None:
+            raise TellableError(_OF_A_SITE[found.of])
+        codes = np.minimum(np.searchsorted(self.classes, y), len(self.classes) - 1)
+        if y.size and not np.all(self.classes[codes] == y):
+            raise TellableError("load returned labels that are not in classes")
+        return X, codes.astype(np.int64)
+
+
+#: What to tell of how a site's rows differ in form from the public ones.
+_OF_A_SITE = {
+    "form": "load must return X as a DataFrame if X_public is one, and as an array if it is one",
+    "unknown": "load must return X as an array or a DataFrame, which have the dtypes of X_public",
+    "columns": "load must return X with the columns of X_public",
+    "dtype": "load must return X with the dtype of X_public",
+    "dtypes": "load must return X with the dtypes and categories of X_public",
+    "codes": (
+        "load must return X with categories that are fixed in advance, no dictionaries of Arrow or "
+        "Categorical of polars, whose codes are given out as values appear"
+    ),
+}
