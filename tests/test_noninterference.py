@@ -798,7 +798,7 @@ def test_the_check_sees_what_a_generator_tells(stream, monkeypatch):
     def nothing(seed):
         yield
 
-    for name in ("teachers.isolated", "classifier.estimator.seeded"):
+    for name in ("teachers.one.isolated", "classifier.estimator.seeded"):
         monkeypatch.setattr(f"sklearn_pate.{name}", nothing)
     monkeypatch.setattr(
         "sklearn_pate.classifier.estimator.set_seeds", lambda student, seed, **kwargs: student
