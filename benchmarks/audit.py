@@ -53,7 +53,7 @@ def soft_bins(sigma):
     """SoftVote's continuous release, of two classes, as 20 outcomes."""
 
     def run(sums, rng):
-        share = SoftVote(sigma).soft_labels(sums, rng)[:, 0]
+        share = SoftVote(sigma, noise="continuous").soft_labels(sums, rng)[:, 0]
         return np.searchsorted(np.linspace(0, 1, 19), share)
 
     return run
@@ -86,8 +86,20 @@ def mechanisms():
             "InteractiveGNMax",
             *(interactive, None, {"student_proba": [0.5, 0.5]}, 1_000_000),
         ),
-        ("SoftVote(40), argmax", SoftVote(40.0), None, {}, 1_000_000),
-        ("SoftVote(40), soft labels", SoftVote(40.0), soft_bins(40.0), {}, 500_000),
+        (
+            "SoftVote(40), continuous, argmax",
+            SoftVote(40.0, noise="continuous"),
+            None,
+            {},
+            1_000_000,
+        ),
+        (
+            "SoftVote(40), continuous, soft labels",
+            SoftVote(40.0, noise="continuous"),
+            soft_bins(40.0),
+            {},
+            500_000,
+        ),
         ("StableArgmax(1)", stable, one_at_a_time(clone(stable)), {}, 5_000),
         ("ImmutableArgmax(sigma=40)", ImmutableArgmax(sigma=40.0), None, {}, 1_000_000),
         ("PluralityVote", PluralityVote(), None, {}, 1_000_000),
