@@ -26,7 +26,7 @@ from sklearn.ensemble import RandomForestClassifier
 from sklearn_pate import PATEClassifier
 from sklearn_pate.aggregators import GNMax
 from sklearn_pate.datasets import fetch_adult
-from sklearn_pate.propose_test_release import PrivacyTest
+from sklearn_pate.propose_test_release import ProposeTestRelease
 
 DELTA = 1e-5
 
@@ -76,7 +76,7 @@ caps = np.arange(1.1, 2.71, 0.1)
 rng = np.random.default_rng(0)
 exact, drawn = [], []
 for epsilon in caps:
-    privacy_test = PrivacyTest.plan(
+    privacy_test = ProposeTestRelease.plan(
         GNMax(40.0), 500, n_teachers=250, n_classes=2, epsilon=epsilon, delta=DELTA
     )
     exact.append(privacy_test.pass_probability(curator.votes))

@@ -589,7 +589,7 @@ class BudgetDisplay:
             None pays for check and answer of every query, as one mechanism.
         delta : float, default=1e-5
             Failure probability, strictly between 0 and 1.
-        test : PrivacyTest, default=None
+        test : ProposeTestRelease, default=None
             The test of propose-test-release, for one stage.
         ax, **kwargs
             As in `plot`.

@@ -22,13 +22,13 @@ from .rdp import (
 )
 from .smooth_sensitivity import leads, sums_within
 
-__all__ = ["PrivacyTest"]
+__all__ = ["ProposeTestRelease"]
 
 _SURE = 13.8  # log odds at which the test passes for certain, but for 1e-6
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class PrivacyTest:
+class ProposeTestRelease:
     """A private test that votes are cheap enough to release their labels at `epsilon`.
 
     Labels are released only if the test passes. It passes with a probability that depends on
@@ -93,15 +93,15 @@ class PrivacyTest:
 
         Returns
         -------
-        PrivacyTest or None
+        ProposeTestRelease or None
             None if not even teachers who always agree would pass.
 
         Examples
         --------
         >>> from sklearn_pate.aggregators import GNMax
-        >>> from sklearn_pate.propose_test_release import PrivacyTest
+        >>> from sklearn_pate.propose_test_release import ProposeTestRelease
         >>> public = {"n_teachers": 250, "n_classes": 2}
-        >>> test = PrivacyTest.plan(GNMax(40.0), 500, **public, epsilon=1.6, delta=1e-5)
+        >>> test = ProposeTestRelease.plan(GNMax(40.0), 500, **public, epsilon=1.6, delta=1e-5)
         >>> test.pass_probability([[240, 10]] * 400 + [[150, 100]] * 100) > 0.99
         True
         """

@@ -11,9 +11,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sklearn_pate.accountant import (
-    Asked,
     Curator,
     PrivacySpent,
+    StageRecord,
     plan_queries,
 )
 from sklearn_pate.aggregators import ExponentialNMax, GNMax, LNMax, PluralityVote
@@ -221,7 +221,7 @@ def test_privacy_spent_unpacks_and_is_frozen():
 
 
 def curator(aggregator, votes):
-    return Curator([Asked(aggregator, len(votes))], np.asarray(votes), 1e-5, np.arange(5))
+    return Curator([StageRecord(aggregator, len(votes))], np.asarray(votes), 1e-5, np.arange(5))
 
 
 @pytest.mark.parametrize(

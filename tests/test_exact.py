@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import binom
 
-from sklearn_pate.accountant import Asked, Curator, plan_queries
+from sklearn_pate.accountant import Curator, StageRecord, plan_queries
 from sklearn_pate.aggregators import Aggregator, GNMax, LNMax, PluralityVote
 from sklearn_pate.exceptions import BudgetExceededError
 from sklearn_pate.rdp import (
@@ -376,7 +376,7 @@ def test_exact_epsilons_of_the_real_votes(data_home):
 def test_the_curators_epsilon_is_exact_by_default():
     votes = np.random.default_rng(0).multinomial(250, [0.9, 0.06, 0.04], size=300)
     for mechanism, bound in ((GNMax(40.0), gnmax_rdp), (LNMax(0.05), lnmax_rdp)):
-        view = Curator([Asked(mechanism, len(votes))], votes, 1e-5, None)
+        view = Curator([StageRecord(mechanism, len(votes))], votes, 1e-5, None)
         noise = getattr(mechanism, "sigma", None) or mechanism.gamma
         total = exact_rdp(mechanism, votes, DEFAULT_ORDERS).sum(axis=0)
         assert view.epsilon() == rdp_to_epsilon(total, 1e-5, DEFAULT_ORDERS)[0]

@@ -32,7 +32,7 @@ from sklearn_pate.aggregators import (
 )
 from sklearn_pate.classifier import estimator as estimator_module
 from sklearn_pate.exceptions import StudentError
-from sklearn_pate.propose_test_release import PrivacyTest
+from sklearn_pate.propose_test_release import ProposeTestRelease
 from sklearn_pate.rdp import (
     DEFAULT_ORDERS,
     epsilon_by_order,
@@ -346,7 +346,7 @@ def test_nothing_is_chosen_by_looking_at_the_votes():
 
     # one teacher, who changes all leads by 1, changes the published order for certain
     assert any(best_order(lead) != best_order(lead + 1) for lead in range(40, 60))
-    for plan in (PrivacyTest.plan, plan_queries, GNMax(40.0).costs):
+    for plan in (ProposeTestRelease.plan, plan_queries, GNMax(40.0).costs):
         assert not {"votes", "counts", "X", "y"} & set(inspect.signature(plan).parameters)
     assert inspect.signature(SanitizedRelease).parameters["order"].default is inspect._empty
     # a fit: order and limit of its test and what it says was spent are the same for all votes
@@ -561,7 +561,7 @@ def test_the_private_test_has_a_source_of_its_own(monkeypatch):
         drawn.append(np.random.default_rng(random_state).random())
         return True
 
-    monkeypatch.setattr(PrivacyTest, "passes", passes)
+    monkeypatch.setattr(ProposeTestRelease, "passes", passes)
     clf = PATEClassifier(
         GaussianNB(),
         **{"aggregator": GNMax(40.0), "n_queries": 60, "epsilon": 0.65, "accounting": "ptr"},

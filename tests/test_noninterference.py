@@ -52,7 +52,7 @@ from sklearn_pate.model_selection import (
     PrivateRandomizedSearchCV,
     _PrivateJudge,
 )
-from sklearn_pate.propose_test_release import PrivacyTest
+from sklearn_pate.propose_test_release import ProposeTestRelease
 from sklearn_pate.queries import BinaryExpertQueries, DiversityQueries, UncertaintyQueries
 from sklearn_pate.students import SoftLabelClassifier
 from sklearn_pate.teachers import one
@@ -241,7 +241,7 @@ def stream(monkeypatch):
     monkeypatch.setattr(
         SoftVote, "soft_labels", lambda self, sums, rng=None: np.eye(2)[np.arange(len(sums)) % 2]
     )
-    monkeypatch.setattr(PrivacyTest, "passes", lambda self, votes, rng: True)
+    monkeypatch.setattr(ProposeTestRelease, "passes", lambda self, votes, rng: True)
     monkeypatch.setattr(_PrivateJudge, "_released", lambda self, right, plan: 5.0)
     return stream
 

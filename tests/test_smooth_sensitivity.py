@@ -11,7 +11,7 @@ from scipy.integrate import quad
 from scipy.stats import binom, norm
 
 from sklearn_pate.aggregators import GNMax, LNMax, PluralityVote
-from sklearn_pate.propose_test_release import PrivacyTest
+from sklearn_pate.propose_test_release import ProposeTestRelease
 from sklearn_pate.rdp import data_independent_epsilon, exact_rdp, lead_rdp
 from sklearn_pate.smooth_sensitivity import (
     SanitizedRelease,
@@ -161,7 +161,9 @@ def test_sanitised_release_costs_both_draws():
 def small_test(mechanism, n_teachers, n_queries, share, delta):
     public = {"n_teachers": n_teachers, "n_classes": 2}
     worst = data_independent_epsilon(mechanism, n_queries, delta, **public)[0]
-    return PrivacyTest.plan(mechanism, n_queries, **public, epsilon=share * worst, delta=delta)
+    return ProposeTestRelease.plan(
+        mechanism, n_queries, **public, epsilon=share * worst, delta=delta
+    )
 
 
 @pytest.mark.parametrize("mechanism", [GNMax(4.0), LNMax(0.4)])
@@ -196,7 +198,7 @@ def test_the_guarantee_by_enumeration_of_all_neighbours(mechanism, share, delta)
 
 
 def test_each_step_of_the_curve_costs_at_most_the_budget():
-    test = PrivacyTest.plan(GNMax(40.0), 500, **PUBLIC, epsilon=1.6)
+    test = ProposeTestRelease.plan(GNMax(40.0), 500, **PUBLIC, epsilon=1.6)
     a, p = test.order, test.pass_probability_at
     assert p[0] == pytest.approx(1e-5) and (np.diff(p) >= 0).all() and p[-1] > 0.99
     conversion = math.log((a - 1) / a) - (math.log(1e-5) + math.log(a)) / (a - 1)
@@ -207,7 +209,7 @@ def test_each_step_of_the_curve_costs_at_most_the_budget():
 
 
 def test_distance_counts_teachers():
-    test = PrivacyTest.plan(GNMax(40.0), 100, **PUBLIC, epsilon=0.8)
+    test = ProposeTestRelease.plan(GNMax(40.0), 100, **PUBLIC, epsilon=0.8)
     cost, reached = test.cost_by_lead, []
     for lead in range(126):
         # the largest cost that `d` teachers can reach, who move all queries alike
@@ -222,7 +224,7 @@ def test_distance_counts_teachers():
 
 
 def test_passes_as_often_as_it_says():
-    test = PrivacyTest.plan(GNMax(40.0), 100, **PUBLIC, epsilon=0.8)
+    test = ProposeTestRelease.plan(GNMax(40.0), 100, **PUBLIC, epsilon=0.8)
     rng = np.random.default_rng(0)
     votes = np.tile([200, 50], (100, 1))
     votes[:12] = [140, 110]
@@ -233,22 +235,22 @@ def test_passes_as_often_as_it_says():
 
 
 def test_a_hopeless_test_is_not_planned():
-    assert PrivacyTest.plan(GNMax(40.0), 500, **PUBLIC, epsilon=0.5) is None
-    assert PrivacyTest.plan(PluralityVote(), 500, **PUBLIC, epsilon=5.0) is None
+    assert ProposeTestRelease.plan(GNMax(40.0), 500, **PUBLIC, epsilon=0.5) is None
+    assert ProposeTestRelease.plan(PluralityVote(), 500, **PUBLIC, epsilon=5.0) is None
     # a mechanism whose cost does not depend on the lead leaves nothing to test
     three = PUBLIC | {"n_classes": 3}
-    assert PrivacyTest.plan(LNMax(0.001), 5, **three, epsilon=1e-4) is None
+    assert ProposeTestRelease.plan(LNMax(0.001), 5, **three, epsilon=1e-4) is None
 
 
 def test_a_publishable_epsilon_far_below_the_worst_case_on_real_votes(data_home):
     adult = np.load(data_home / "votes" / "adult_250_random_forest.npz")["votes"][:500]
     assert data_independent_epsilon(GNMax(40.0), 500, 1e-5, n_teachers=250, n_classes=2)[0] > 2.8
-    test = PrivacyTest.plan(GNMax(40.0), 500, **PUBLIC, epsilon=1.6)
+    test = ProposeTestRelease.plan(GNMax(40.0), 500, **PUBLIC, epsilon=1.6)
     assert test.pass_probability(adult) > 0.999
     mnist = np.load(data_home / "votes" / "mnist_250_cnn.npz")["votes"][:1000]
     ten = PUBLIC | {"n_classes": 10}
     assert data_independent_epsilon(GNMax(40.0), 1000, 1e-5, n_teachers=250, n_classes=10)[0] > 4.1
-    test = PrivacyTest.plan(GNMax(40.0), 1000, **ten, epsilon=3.2)
+    test = ProposeTestRelease.plan(GNMax(40.0), 1000, **ten, epsilon=3.2)
     assert test.pass_probability(mnist) > 0.99
 
 
@@ -264,7 +266,7 @@ def test_leads_and_votes_of_another_kind_are_refused():
             release.draw(cost, lead)
     with pytest.raises(ValueError, match="beta=0.1 is too large for order=12"):
         SanitizedRelease(order=12.0, beta=0.1).draw(cost, [3])
-    test = PrivacyTest.plan(GNMax(40.0), 100, **PUBLIC, epsilon=0.8)
+    test = ProposeTestRelease.plan(GNMax(40.0), 100, **PUBLIC, epsilon=0.8)
     for votes in ([[200, 50]] * 99, [[200, 51]] * 100):
         with pytest.raises(ValueError, match="planned for 100 queries of 250 teachers"):
             test.pass_probability(votes)

@@ -12,7 +12,7 @@ import itertools
 import numpy as np
 
 from sklearn_pate.aggregators import GNMax, LNMax
-from sklearn_pate.propose_test_release import PrivacyTest
+from sklearn_pate.propose_test_release import ProposeTestRelease
 from sklearn_pate.rdp import data_independent_epsilon, lead_rdp, rdp_to_epsilon
 from sklearn_pate.smooth_sensitivity import SanitizedRelease, leads
 
@@ -81,7 +81,7 @@ def smallest_cap(mechanism, votes):
     """The smallest epsilon, in tenths, whose test these votes pass nearly surely."""
     public = {"n_teachers": 250, "n_classes": votes.shape[1], "delta": DELTA}
     for cap in np.arange(1.0, 6.0, 0.1):
-        test = PrivacyTest.plan(mechanism, len(votes), epsilon=cap, **public)
+        test = ProposeTestRelease.plan(mechanism, len(votes), epsilon=cap, **public)
         if test is not None and test.pass_probability(votes) > 0.999:
             return cap
     return np.inf

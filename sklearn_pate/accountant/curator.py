@@ -14,11 +14,11 @@ from ..rdp import (
     worst_case_rdp,
 )
 
-__all__ = ["Asked", "Curator"]
+__all__ = ["StageRecord", "Curator"]
 
 
 @dataclass(frozen=True, eq=False)
-class Asked:
+class StageRecord:
     """The queries of one stage, for the curator.
 
     Attributes
@@ -53,7 +53,7 @@ class Curator:
         The teacher of each private record.
     teachers : list or None
         Fitted teachers if ``keep_teachers=True``; None for a part that needed no fit.
-    test : PrivacyTest or None
+    test : ProposeTestRelease or None
         The test that the votes passed, with ``accounting="ptr"``; its `pass_probability` of these
         votes is private.
     """

@@ -10,7 +10,7 @@ import numpy as np
 from sklearn.base import clone
 
 from ..exceptions import BudgetExceededError, PrivacyLeakWarning
-from ..propose_test_release import PrivacyTest
+from ..propose_test_release import ProposeTestRelease
 from ..rdp import (
     DEFAULT_ORDERS,
     Cost,
@@ -40,7 +40,7 @@ class Plan:
         The same as `epsilon`, in all the ways that add up with the costs of other fits.
     budget : RenyiFilter or None
         What stops the stages before the cap, if not all queries fit.
-    test : PrivacyTest or None
+    test : ProposeTestRelease or None
         What the votes must pass before labels are released, with ``accounting="ptr"``.
     spent : PrivacySpent or None
         What `privacy_spent_` will say, before any answer.
@@ -51,7 +51,7 @@ class Plan:
     method: str
     cost: Cost = field(repr=False)
     budget: "RenyiFilter | None" = None
-    test: PrivacyTest | None = None
+    test: ProposeTestRelease | None = None
     spent: PrivacySpent | None = None
 
     @property
@@ -142,7 +142,7 @@ def plan_queries(
     n_classes,
     epsilon,
     delta,
-    accounting="worst_case",
+    accounting="data_independent",
 ):
     """Decide the noise, and how many queries the budget pays for.
 
@@ -160,7 +160,7 @@ def plan_queries(
         Hard cap; None for no cap.
     delta : float
         Failure probability.
-    accounting : {"worst_case", "ptr"}, default="worst_case"
+    accounting : {"data_independent", "ptr"}, default="data_independent"
         As in `PATEClassifier`.
 
     Returns
@@ -215,7 +215,7 @@ def plan_queries(
     if len(aggregators) == 1 and not _has_check(aggregators[0], public):
         affordable = _affordable(lambda n: total([n]).epsilon(delta), wanted[0], epsilon)
         if affordable == 0:
-            raise _too_dear(aggregators[0], total([1]).epsilon(delta)[0], epsilon, delta)
+            raise _over_budget(aggregators[0], total([1]).epsilon(delta)[0], epsilon, delta)
         if n_queries is not None:
             warnings.warn(
                 f"epsilon={epsilon:g} pays for {affordable} of the {n_queries} queries wanted; "
@@ -226,7 +226,7 @@ def plan_queries(
     budget = _plan_filter(aggregators, epsilon, delta, public)
     if budget is None:  # some stage cannot ask a single query
         alone = [cost(1).epsilon(delta)[0] for cost in costs]
-        raise _too_dear(aggregators[int(np.argmax(alone))], max(alone), epsilon, delta)
+        raise _over_budget(aggregators[int(np.argmax(alone))], max(alone), epsilon, delta)
     stages = list(zip(aggregators, wanted, strict=True))
     return Plan(stages, epsilon, "filter", budget.cost(total(wanted)), budget)
 
@@ -277,7 +277,7 @@ def _check_stages(aggregator, n_queries, n_public):
     return aggregators, wanted
 
 
-def _too_dear(aggregator, cost, epsilon, delta):
+def _over_budget(aggregator, cost, epsilon, delta):
     advice = "Use more noise, or raise epsilon"
     if cost == math.inf:
         advice = f"{aggregator.missing_facts()}; or set epsilon=None to run it without a guarantee"
@@ -330,7 +330,7 @@ def _calibrate(aggregators, wanted, n_queries, epsilon, delta, public):
         (weakest,) = at_scale(public["n_teachers"] / 4)  # least useful noise
         costs = weakest.costs(**public)
         if costs(1).epsilon(delta)[0] == math.inf:
-            raise _too_dear(weakest, math.inf, epsilon, delta)
+            raise _over_budget(weakest, math.inf, epsilon, delta)
         affordable = _affordable(lambda n: costs(n).epsilon(delta), wanted[0], epsilon)
         if affordable == 0:
             raise BudgetExceededError(
@@ -397,7 +397,7 @@ def _plan_test(aggregator, n_queries, cost, epsilon, delta, public):
     worst, method = cost.epsilon(delta)
     if worst <= epsilon:
         return Plan(stages, worst, method, cost)
-    test = PrivacyTest.plan(aggregator, n_queries, **public, epsilon=epsilon, delta=delta)
+    test = ProposeTestRelease.plan(aggregator, n_queries, **public, epsilon=epsilon, delta=delta)
     if test is None:
         raise BudgetExceededError(
             f"epsilon={epsilon:g} is too small for accounting='ptr': the test of {n_queries} "

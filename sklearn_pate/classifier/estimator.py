@@ -25,7 +25,7 @@ from .._sklearn import (
     _safe_indexing,
     _VisualBlock,
 )
-from ..accountant import Asked, Curator, PrivacySpent, plan_queries
+from ..accountant import Curator, PrivacySpent, StageRecord, plan_queries
 from ..aggregators import Aggregator, GNMax
 from ..exceptions import PrivacyLeakWarning, PrivacyTestError, StudentError
 from ..isolation import (
@@ -153,12 +153,13 @@ class PATEClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
     delta : float, default=1e-5
         Probability with which the guarantee may fail; well below one over the number of records.
         From there on it warns, by the number of teachers where that of records is not public.
-    accounting : {"worst_case", "ptr"}, default="worst_case"
-        "worst_case" spends what the queries cost on any votes. "ptr" (propose-test-release) spends
-        less when teachers agree: labels are released only if a private test finds the exact cost
-        of the votes small enough for `epsilon`. It needs numbers for `epsilon`, `n_queries` and
-        the aggregator's noise, and queries that do not depend on labels. If the test fails,
-        `fit` raises `PrivacyTestError`, and `epsilon` is spent all the same.
+    accounting : {"data_independent", "ptr"}, default="data_independent"
+        "data_independent" spends what the queries cost on any votes. "ptr"
+        (propose-test-release) spends less when teachers agree: labels are released only if a
+        private test finds the exact cost of the votes small enough for `epsilon`. It needs numbers
+        for `epsilon`, `n_queries` and the aggregator's noise, and queries that do not depend on
+        labels. If the test fails, `fit` raises `PrivacyTestError`, and `epsilon` is spent all the
+        same.
     unit : {"record", "group"}, default="record"
         What the guarantee protects. "group" needs ``fit(..., groups=...)``.
     partition : {"random", "hash", "predefined"} or object, default="random"
@@ -305,7 +306,7 @@ class PATEClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         "query_strategy": [StrOptions(set(_STRATEGIES)), HasMethods(["select"])],
         "epsilon": [Interval(Real, 0, None, closed="neither"), None],
         "delta": [Interval(Real, 0, 1, closed="neither")],
-        "accounting": [StrOptions({"worst_case", "ptr"})],
+        "accounting": [StrOptions({"data_independent", "ptr"})],
         "unit": [StrOptions({"record", "group"})],
         "partition": [StrOptions({"random", "hash", "predefined"}), HasMethods(["assign"])],
         "classes": ["array-like", None],
@@ -330,7 +331,7 @@ class PATEClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         query_strategy="random",
         epsilon=1.0,
         delta=1e-5,
-        accounting="worst_case",
+        accounting="data_independent",
         unit="record",
         partition="random",
         classes=None,
@@ -1025,7 +1026,7 @@ class PATEClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
             "the votes did not pass the private test of accounting='ptr': their labels may cost "
             "more than it allows. No label was released, but the outcome of the test is, and "
             f"epsilon={plan.epsilon:g} is spent (this error's privacy_spent). Ask fewer queries, "
-            "use more noise, raise epsilon, or use accounting='worst_case'",
+            "use more noise, raise epsilon, or use accounting='data_independent'",
             plan.spent,
         )
 
@@ -1068,7 +1069,7 @@ class PATEClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
                 n_asked = plan.allowed(aggregator, paid, **public)
                 own, labels, paid = own[:n_asked], labels[:n_asked], paid[:n_asked]
                 shown = None if shown is None else shown[:n_asked]
-                log.append((Asked(aggregator, n_asked, shown, paid), own))
+                log.append((StageRecord(aggregator, n_asked, shown, paid), own))
                 self.public_labels_[rows[own]] = labels
                 self.query_indices_ = np.append(self.query_indices_, rows[own])
                 self.privacy_spent_ = dataclasses.replace(
