@@ -25,7 +25,7 @@ from joblib.hashing import NumpyHasher
 
 from .isolation import Quiet, attempt, known_name
 
-__all__ = ["code_digest", "digest", "kept_entropy", "private_memory"]
+__all__ = ["code_digest", "digest", "kept_seed", "private_memory"]
 
 
 # --- the folder --------------------------------------------------------------------------------
@@ -96,10 +96,10 @@ def _check_modes(outer, inner):
         )
 
 
-def kept_entropy(memory, key):
-    """Randomness from the operating system, the same for the same key as long as memory lasts."""
+def kept_seed(memory, key):
+    """Return a `SeedSequence` that is the same for the same key as long as memory lasts."""
     with Quiet():  # a Memory of the user's prints what it is called with
-        return memory.cache(_entropy)(key)
+        return np.random.SeedSequence(memory.cache(_entropy)(key))
 
 
 def _entropy(key):

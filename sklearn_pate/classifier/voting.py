@@ -1,0 +1,82 @@
+"""An electorate at work: enrolled before anything is trained, and its votes checked."""
+
+import numpy as np
+
+from ..electorate import Ballots, Votes
+from ..exceptions import TeacherError
+from ..isolation import Quiet, attempt, seeded
+from ..rdp.checks import check_votes
+from .mechanism import is_ours
+from .seeds import seed_number
+
+__all__ = ["check_cast", "collect", "enrol"]
+
+
+def enrol(electorate, private, X_public, *, seed, memory):
+    """Return the `Ballots` of an electorate; nothing is trained yet."""
+    if is_ours(electorate):
+        return electorate.enrol(private, X_public, seed=seed, memory=memory)
+    with Quiet():  # what an electorate of the user's prints or warns of may be private
+        ballots, failed = attempt(
+            lambda: electorate.enrol(private, X_public, seed=seed, memory=memory)
+        )
+    name = type(electorate).__name__
+    if failed is not None:
+        raise ValueError(
+            f"enrol of {name} failed with {failed}, whose text is withheld, as it may quote "
+            "records. Nothing was spent. To read it, call enrol yourself"
+        )
+    if not isinstance(ballots, Ballots):
+        raise TypeError(
+            f"enrol of {name} must return electorate.Ballots(...), what one protected unit can "
+            f"change of the votes; got {type(ballots).__name__}"
+        )
+    return ballots
+
+
+def collect(electorate, private, X_query, ballots, *, temperature, seed, on_done):
+    """Return the `Votes` of an electorate on some public rows."""
+
+    def cast():
+        return electorate.vote(
+            private, X_query, temperature=temperature, seed=seed, on_done=on_done
+        )
+
+    if is_ours(electorate):
+        counts = cast()
+    else:
+        with Quiet(), seeded(seed_number(seed)):
+            counts, failed = attempt(lambda: np.asarray(cast()))
+        if failed is not None:
+            raise TeacherError(
+                f"vote of {type(electorate).__name__} failed with {failed}, whose text is "
+                "withheld, as it may quote records. No label was released. To read it, call enrol "
+                "and vote yourself"
+            )
+    votes = Votes(
+        counts,
+        private.classes,
+        ballots,
+        temperature=temperature,
+        teacher_indices=electorate.teacher_indices_,
+        teachers=electorate.teachers_,
+    )
+    n_queries = len(X_query) if hasattr(X_query, "__len__") else X_query.shape[0]
+    if not is_ours(electorate) and not (len(counts) == n_queries and check_cast(votes)):
+        raise TeacherError(
+            f"vote of {type(electorate).__name__} must return {n_queries} rows of "
+            f"{len(private.classes)} counts, each of which sums to n_teachers="
+            f"{ballots.n_teachers}, as enrol said. No label was released"
+        )
+    return votes
+
+
+def check_cast(votes):
+    """Whether votes hold one vote of each teacher for one of the classes in each row."""
+    counts = votes.counts
+    if counts.ndim != 2 or counts.shape[1] != len(votes.classes):
+        return False
+    n_teachers = votes.ballots.n_teachers
+    if votes.temperature is None:
+        return bool((check_votes(counts).sum(axis=1) == n_teachers).all())
+    return bool((np.sum(counts, axis=1) <= n_teachers * (1 + 1e-9)).all())
