@@ -10,22 +10,22 @@ from sklearn.utils import column_or_1d
 from sklearn.utils.multiclass import check_classification_targets
 
 from .._sklearn import _num_samples, _safe_indexing
+from ..aggregators import Released
 from ..exceptions import PrivacyLeakWarning
 from ..isolation import Quiet, kind_of
 from ..partition import RandomPartition
-from ..rdp import as_array, check_log_proba
+from ..rdp import as_array, check_log_proba, has_distribution
 from ..schema import difference
 
 __all__ = [
     "check_classes",
-    "check_drawn",
     "check_dtypes",
     "check_forms",
     "check_mechanism",
     "check_predicted",
     "check_private",
+    "check_released",
     "check_rows_alone",
-    "check_soft",
     "indexable_rows",
     "warn_if_delta_is_large",
 ]
@@ -73,12 +73,9 @@ def check_mechanism(aggregator, *, n_teachers, n_classes):
     proba = np.full(votes.shape, 1 / n_classes) if aggregator.uses_student_proba else None
     rng = np.random.default_rng(0)
     try:
-        with contextlib.suppress(NotImplementedError):  # what it releases are no classes
+        if has_distribution(aggregator):
             check_log_proba(aggregator.outcome_log_proba(votes, proba), n_classes=n_classes)
-        if aggregator.wants_proba:
-            check_soft(aggregator, aggregator.soft_labels(votes, rng), votes.shape)
-        else:
-            check_drawn(aggregator, *aggregator.draw(votes, proba, rng), votes.shape)
+        check_released(aggregator, aggregator.release(votes, proba, rng), votes.shape)
     except Exception as error:
         raise ValueError(
             f"{type(aggregator).__name__} failed when tried on made-up votes of {n_teachers} "
@@ -87,9 +84,12 @@ def check_mechanism(aggregator, *, n_teachers, n_classes):
         ) from error
 
 
-def check_drawn(aggregator, labels, paid, shape):
-    """Return drawn labels, which must be codes, and which of them were paid for."""
+def check_released(aggregator, released, shape):
+    """Return what a mechanism released, as arrays: codes, bools and distributions."""
     n_queries, n_classes = shape
+    labels, paid, soft = released
+    if soft is not None:
+        soft = _check_soft(aggregator, soft, shape)
     labels = np.asarray(labels)
     paid = np.asarray(paid)
     whole = labels.dtype.kind in "iu" and labels.ndim == 1 and len(labels) <= n_queries
@@ -104,10 +104,10 @@ def check_drawn(aggregator, labels, paid, shape):
             f"draw of {type(aggregator).__name__} must return a bool for each label: whether it "
             f"was paid for in full; got shape {paid.shape} of {kind_of(paid.dtype)}"
         )
-    return labels, paid
+    return Released(labels, paid, soft)
 
 
-def check_soft(aggregator, soft, shape):
+def _check_soft(aggregator, soft, shape):
     """Return drawn soft labels, whose rows must be distributions."""
     soft = np.asarray(soft)
     if soft.shape != shape or soft.dtype.kind != "f" or not np.allclose(soft.sum(axis=1), 1):

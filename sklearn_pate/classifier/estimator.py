@@ -26,7 +26,7 @@ from .._sklearn import (
     _VisualBlock,
 )
 from ..accountant import Curator, PrivacySpent, StageRecord, plan_queries
-from ..aggregators import Aggregator, GNMax
+from ..aggregators import GNMax, Mechanism
 from ..exceptions import PrivacyLeakWarning, PrivacyTestError, StudentError
 from ..isolation import (
     Quiet,
@@ -56,14 +56,13 @@ from ..secure import SystemGenerator
 from ..teachers import Sites, Votes, collect_votes
 from .checks import (
     check_classes,
-    check_drawn,
     check_dtypes,
     check_forms,
     check_mechanism,
     check_predicted,
     check_private,
+    check_released,
     check_rows_alone,
-    check_soft,
     indexable_rows,
     warn_if_delta_is_large,
 )
@@ -300,7 +299,7 @@ class PATEClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
     _parameter_constraints: dict = {
         "base_estimator": [HasMethods(["fit", "predict"]), list, None],
         "n_teachers": [Interval(Integral, 1, None, closed="left")],
-        "aggregator": [Aggregator, list, None],
+        "aggregator": [Mechanism, list, None],
         "student": [HasMethods(["fit", "predict"]), None],
         "n_queries": [Interval(Integral, 1, None, closed="left"), list, None],
         "query_strategy": [StrOptions(set(_STRATEGIES)), HasMethods(["select"])],
@@ -728,7 +727,7 @@ class PATEClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         stages = self.aggregator if isinstance(self.aggregator, list) else [self.aggregator]
         for stage in stages:
             without = [e for e in estimators if not hasattr(e, "predict_proba")]
-            if getattr(stage, "wants_proba", False) and without:
+            if getattr(stage, "temperature", None) is not None and without:
                 raise ValueError(f"{stage} needs teachers with predict_proba; got {without[0]!r}")
         for asking in [*stages, self._strategy()]:
             if getattr(asking, "uses_student_proba", False) and not hasattr(
@@ -1122,9 +1121,8 @@ class PATEClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         """Labels, and which were paid for in full; sets the soft labels, if it draws them."""
 
         def drawn():
-            if aggregator.wants_proba:
-                return check_soft(aggregator, aggregator.soft_labels(votes, noise), votes.shape)
-            return check_drawn(aggregator, *aggregator.draw(votes, proba, noise), votes.shape)
+            released = aggregator.release(votes, proba, noise)
+            return check_released(aggregator, released, votes.shape)
 
         with Quiet():  # a mechanism of the user's may warn of votes, or print them
             # our own messages quote no votes
@@ -1135,12 +1133,13 @@ class PATEClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
                 "withheld, as it may quote votes. What the plan costs is spent. Try the mechanism "
                 "on votes of your own"
             )
-        if not aggregator.wants_proba:
-            return found
-        if self.public_soft_labels_ is None:
-            self.public_soft_labels_ = np.full((len(self.public_labels_), found.shape[1]), np.nan)
-        self.public_soft_labels_[asked] = found
-        return found.argmax(axis=1), np.ones(len(found), dtype=bool)
+        labels, paid, soft = found
+        if soft is not None:
+            if self.public_soft_labels_ is None:
+                shape = len(self.public_labels_), soft.shape[1]
+                self.public_soft_labels_ = np.full(shape, np.nan)
+            self.public_soft_labels_[asked] = soft
+        return labels, paid
 
     def _fit_student(self, X_public, student, seed):
         labelled = np.flatnonzero(self.public_labels_ >= 0)
@@ -1319,4 +1318,4 @@ def _temperature(aggregator):
     """Temperature of the teachers' probabilities; None if they vote."""
     if isinstance(aggregator, list):  # SoftVote is the only stage where it is used
         aggregator = aggregator[0] if aggregator else None
-    return aggregator.temperature if getattr(aggregator, "wants_proba", False) else None
+    return getattr(aggregator, "temperature", None)
