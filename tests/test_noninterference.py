@@ -235,7 +235,7 @@ def stream(monkeypatch):
 
     for mechanism in MECHANISMS:
         # in one class with the distribution: costs of a sampler of its own are refused
-        for name in ("outcome_log_proba", "aggregate"):
+        for name in ("outcome_log_proba", "aggregate", "release"):
             monkeypatch.setattr(mechanism, name, getattr(mechanism, name))
         monkeypatch.setattr(mechanism, "draw", constant)
     monkeypatch.setattr(

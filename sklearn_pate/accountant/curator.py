@@ -10,6 +10,7 @@ from ..rdp import (
     Cost,
     check_delta,
     exact_rdp,
+    has_distribution,
     rdp_to_epsilon,
     worst_case_rdp,
 )
@@ -146,7 +147,7 @@ class Curator:
                 own = slice(part.start - first, part.stop - first)
                 votes = self.votes[part]
                 proba = None if stage.student_proba is None else stage.student_proba[own]
-                if mechanism.wants_proba:  # it costs the same on all sums, and no less
+                if not has_distribution(mechanism):  # the cost of all sums is all that is known
                     cost = worst_case_rdp(mechanism, orders)
                     yield np.tile(cost, (len(votes), 1))
                 elif method == "exact":

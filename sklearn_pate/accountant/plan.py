@@ -16,6 +16,7 @@ from ..rdp import (
     Cost,
     epsilon_by_order,
     facts_of,
+    has_distribution,
     least_scale,
     pure_rdp,
 )
@@ -237,7 +238,7 @@ def _check_stages(aggregator, n_queries, n_public):
     if aggregator == []:
         raise ValueError("aggregator must not be an empty list; give at least 1 stage")
     for stage in aggregator if staged else [aggregator]:
-        if isinstance(stage, type) or not hasattr(type(stage), "outcome_log_proba"):
+        if isinstance(stage, type) or not hasattr(type(stage), "release"):
             raise ValueError(
                 f"aggregator must be an Aggregator, or a list of them, each an instance; "
                 f"got {stage!r}"
@@ -265,7 +266,13 @@ def _check_stages(aggregator, n_queries, n_public):
             f"n_queries={n_queries} is more than the rows of X_public, {n_public}; "
             "ask fewer queries or give more public rows"
         )
-    if len(aggregators) > 1 and any(stage.wants_proba for stage in aggregators):
+    for stage in aggregators:
+        if stage.temperature is not None and has_distribution(stage):
+            raise ValueError(
+                f"{stage} has a temperature, that of the teachers' probabilities, but takes votes; "
+                "give its parameter another name, or subclass SoftAggregator"
+            )
+    if len(aggregators) > 1 and any(stage.temperature is not None for stage in aggregators):
         raise ValueError(
             "SoftVote asks teachers for probabilities, other stages for votes; use it alone"
         )
@@ -434,7 +441,7 @@ def _warn_if_drowned(aggregator, n_teachers, n_queries):
             "will be answered. Use more teachers, fewer runs or a larger epsilon",
             stacklevel=6,
         )
-    if not facts_of(aggregator).label_symmetric or aggregator.wants_proba:
+    if not (facts_of(aggregator).label_symmetric and has_distribution(aggregator)):
         return
     right, wrong = aggregator.outcome_log_proba([[n_teachers, 0]])[0, :2]
     win = math.exp(right - np.logaddexp(right, wrong))  # of the queries that are answered

@@ -5,7 +5,7 @@ from numbers import Integral
 
 import numpy as np
 
-from ..rdp import check_votes
+from ..rdp import check_votes, has_distribution
 from .sampling import (
     TO_CHOOSE,
     check_confidence,
@@ -137,14 +137,14 @@ def worst_pair(
 
 def search(aggregator, n_teachers, n_classes, pairs, **how):
     """`worst_pair`; pairs that have to be sampled begin with those given, in their order."""
-    value, most = _objective(aggregator, n_classes, **how)
+    value, most = _objective(aggregator, **how)
     first = pairs if most == _BY_SAMPLES else pairs[:, :0]
     return _climb(value, n_teachers, n_classes, most, how["rng"], first)
 
 
 def best_of(aggregator, pairs, **how):
     """The pair that is told apart best, of those given."""
-    value, _ = _objective(aggregator, pairs.shape[2], share=0.1, **how)
+    value, _ = _objective(aggregator, share=0.1, **how)
     k = int(np.argmax(value(*pairs)))
     return pairs[0, k], pairs[1, k]
 
@@ -187,12 +187,10 @@ def _exact(aggregator, votes, others, delta, student_proba):
     return worst
 
 
-def _objective(
-    aggregator, n_classes, *, delta, n_samples, confidence, student_proba, rng, share=0.01
-):
+def _objective(aggregator, *, delta, n_samples, confidence, student_proba, rng, share=0.01):
     """A function of pairs that is large where they are told apart, and how many to try at once."""
     check_confidence(confidence)
-    stated = _by_statement(aggregator, delta, n_samples, confidence, student_proba, n_classes)
+    stated = _by_statement(aggregator, delta, n_samples, confidence, student_proba)
     if stated is not None:
         return stated, 4000
     if n_samples is None:
@@ -212,9 +210,9 @@ def _objective(
     return sampled, _BY_SAMPLES
 
 
-def _by_statement(aggregator, delta, n_samples, confidence, student_proba, n_classes):
+def _by_statement(aggregator, delta, n_samples, confidence, student_proba):
     """Exact epsilon, or the bound expected from so many samples; None if nothing is stated."""
-    if not hasattr(aggregator, "outcome_log_proba"):
+    if not has_distribution(aggregator):
         return None
     if n_samples is None:
         return lambda v, w: _exact(aggregator, v, w, delta, student_proba)
@@ -228,11 +226,6 @@ def _by_statement(aggregator, delta, n_samples, confidence, student_proba, n_cla
             bounds.append(lower_bound(hits, other_hits, n, delta, confidence).max(axis=1))
         return np.maximum(*bounds)
 
-    one_vote = np.eye(n_classes, dtype=int)
-    try:
-        expected(one_vote[:1], one_vote[1:2])
-    except NotImplementedError:  # outcomes that are no classes, as SoftVote's
-        return None
     return expected
 
 

@@ -3,7 +3,7 @@
 import numpy as np
 from scipy.stats import binom
 
-from ..rdp import check_log_proba
+from ..rdp import check_log_proba, has_distribution
 from .sampling import draw, pilot_bound, sample
 
 #: Samples of other histograms, as a part of those of the pair.
@@ -25,12 +25,9 @@ def stated_log_proba(aggregator, votes, student_proba):
 
 def stated_proba(aggregator, votes, student_proba):
     """Stated probabilities in the order of `sample`, None if the mechanism does not say."""
-    if not hasattr(aggregator, "outcome_log_proba"):
+    if not has_distribution(aggregator):
         return None
-    try:
-        stated = np.exp(stated_log_proba(aggregator, votes, student_proba))
-    except NotImplementedError:  # outcomes that are no classes, as SoftVote's
-        return None
+    stated = np.exp(stated_log_proba(aggregator, votes, student_proba))
     m = votes.shape[1]
     refused = stated[:, m:] if stated.shape[1] > m else np.zeros((len(votes), 1))
     return np.clip(np.hstack([refused, stated[:, :m]]), 0, 1)

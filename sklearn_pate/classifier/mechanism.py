@@ -4,6 +4,7 @@ import numpy as np
 
 from ..isolation import Quiet, attempt, kind_of
 from ..rdp.checks import check_log_proba
+from ..rdp.facts import has_distribution
 
 __all__ = ["draw", "is_ours", "rehearse_mechanism"]
 
@@ -21,7 +22,7 @@ def rehearse_mechanism(aggregator, *, n_teachers, n_classes):
     votes[1, :2] = n_teachers - second, second
     proba = np.full(votes.shape, 1 / n_classes) if aggregator.uses_student_proba else None
     try:
-        if hasattr(aggregator, "outcome_log_proba"):
+        if has_distribution(aggregator):
             check_log_proba(aggregator.outcome_log_proba(votes, proba), n_classes=n_classes)
         _checked_release(aggregator, votes, proba, np.random.default_rng(0))
     except Exception as error:

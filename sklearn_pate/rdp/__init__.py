@@ -31,7 +31,7 @@ from .checks import (
 from .conversion import epsilon_by_order, gdp_mu, gdp_to_epsilon, pure_to_gdp, rdp_to_epsilon
 from .discrete import DiscreteGaussian, DiscreteLaplace, DiscreteNoise
 from .exact import exact_rdp
-from .facts import Facts, defined_in, facts_of, stater_of
+from .facts import Facts, defined_in, facts_of, has_distribution, stater_of
 from .noise import Exponential, Gaussian, Laplace, Noise
 from .published import (
     gaussian_rdp,
@@ -83,6 +83,7 @@ __all__ = [
     "gdp_to_epsilon",
     "gnmax_rdp",
     "gnmax_sigma",
+    "has_distribution",
     "laplace_rdp",
     "lead_rdp",
     "least_scale",

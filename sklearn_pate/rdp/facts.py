@@ -7,7 +7,7 @@ from numbers import Real
 
 from .noise import Noise
 
-__all__ = ["Facts", "defined_in", "facts_of", "stater_of"]
+__all__ = ["Facts", "defined_in", "facts_of", "has_distribution", "stater_of"]
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -129,6 +129,21 @@ def stater_of(aggregator):
     return None
 
 
+def has_distribution(mechanism):
+    """Whether a mechanism has a distribution over outcomes, from which costs can be computed.
+
+    Parameters
+    ----------
+    mechanism : Mechanism
+        One that releases soft labels has none: its outcomes are no classes.
+
+    Returns
+    -------
+    bool
+    """
+    return hasattr(mechanism, "outcome_log_proba")
+
+
 def facts_of(aggregator):
     """Return what a mechanism states, if it holds for it.
 
@@ -164,13 +179,14 @@ def facts_of(aggregator):
 def _check_sampler(aggregator):
     """Refuse what samples from another distribution than the one that costs are computed from."""
     kind = type(aggregator)
+    written = "outcome_log_proba" if has_distribution(aggregator) else "soft_labels"
     makers = {}
-    for name in ("outcome_log_proba", "aggregate", "draw"):
+    for name in (written, "aggregate", "draw", "release"):
         makers[name] = next((base for base in kind.__mro__ if name in vars(base)), None)
     makers = {name: base for name, base in makers.items() if base is not None}
     if len(set(makers.values())) > 1:
         raise ValueError(
             f"{kind.__name__} changes how labels are drawn and inherits their distribution: its "
-            "cost is unknown. Write outcome_log_proba as well, in the class that writes "
-            f"{' and '.join(sorted(set(makers) - {'outcome_log_proba'}))}"
+            f"cost is unknown. Write {written} as well, in the class that writes "
+            f"{' and '.join(sorted(set(makers) - {written}))}"
         )
