@@ -26,8 +26,11 @@ ROOMS = {
     "public": {"isolation", "exceptions"},
     "partition": {"isolation", "exceptions"},
     "schema": set(),
+    "electorate": set(),
     "memory": {"isolation"},
-    "teachers": {"partition", "isolation", "schema", "memory", "exceptions", "batched"},
+    "teachers": {
+        *("electorate", "partition", "isolation", "schema", "memory", "exceptions", "batched"),
+    },
     "rdp": {"exceptions"},
     "smooth_sensitivity": {"rdp"},
     "propose_test_release": {"rdp", "smooth_sensitivity"},
@@ -39,7 +42,7 @@ ROOMS = {
     "batched": {"isolation", "torch", "skorch"},
     "classifier": {
         *("public", "partition", "teachers", "rdp", "aggregators", "accountant", "queries"),
-        *("students", "isolation", "schema", "memory", "exceptions", "secure"),
+        *("students", "isolation", "schema", "memory", "exceptions", "secure", "electorate"),
     },
     "ledger": {"rdp", "exceptions"},
     "model_selection": {

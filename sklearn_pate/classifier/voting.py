@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from .._sklearn import _num_samples
 from ..electorate import Ballots, Votes
 from ..exceptions import TeacherError
 from ..isolation import Quiet, attempt, seeded
@@ -61,7 +62,7 @@ def collect(electorate, private, X_query, ballots, *, temperature, seed, on_done
         teacher_indices=electorate.teacher_indices_,
         teachers=electorate.teachers_,
     )
-    n_queries = len(X_query) if hasattr(X_query, "__len__") else X_query.shape[0]
+    n_queries = _num_samples(X_query)
     if not is_ours(electorate) and not (len(counts) == n_queries and check_cast(votes)):
         raise TeacherError(
             f"vote of {type(electorate).__name__} must return {n_queries} rows of "
