@@ -20,7 +20,7 @@ from ..public import public_rows
 from ..rdp.checks import as_array, check_votes
 from ..rdp.facts import facts_of
 from ..schema import difference
-from .voting import check_cast
+from .voting import are_whole
 
 __all__ = [
     "check_classes",
@@ -137,7 +137,9 @@ def check_votes_given(votes, classes, *, n_public, aggregator, temperature):
             "SoftVote needs the sums that poll collects for a SoftVote of its temperature, "
             "other mechanisms need counts"
         )
-    if not check_cast(votes):
+    if temperature is None:
+        check_votes(votes.counts)
+    if not are_whole(votes):
         raise ValueError(
             "votes do not hold one vote of each teacher for one of the classes in each row; "
             "pass what poll returned"

@@ -6,11 +6,10 @@ from .._sklearn import _num_samples
 from ..electorate import Ballots, Votes
 from ..exceptions import TeacherError
 from ..isolation import Quiet, attempt, seeded
-from ..rdp.checks import check_votes
 from .mechanism import is_ours
 from .seeds import seed_number
 
-__all__ = ["check_cast", "collect", "enrol"]
+__all__ = ["are_whole", "collect", "enrol"]
 
 
 def enrol(electorate, private, X_public, *, seed, memory):
@@ -54,6 +53,7 @@ def collect(electorate, private, X_query, ballots, *, temperature, seed, on_done
                 "withheld, as it may quote records. No label was released. To read it, call enrol "
                 "and vote yourself"
             )
+    n_queries = _num_samples(X_query)
     votes = Votes(
         counts,
         private.classes,
@@ -62,8 +62,7 @@ def collect(electorate, private, X_query, ballots, *, temperature, seed, on_done
         teacher_indices=electorate.teacher_indices_,
         teachers=electorate.teachers_,
     )
-    n_queries = _num_samples(X_query)
-    if not is_ours(electorate) and not (len(counts) == n_queries and check_cast(votes)):
+    if not is_ours(electorate) and not (counts.shape[:1] == (n_queries,) and are_whole(votes)):
         raise TeacherError(
             f"vote of {type(electorate).__name__} must return {n_queries} rows of "
             f"{len(private.classes)} counts, each of which sums to n_teachers="
@@ -72,12 +71,15 @@ def collect(electorate, private, X_query, ballots, *, temperature, seed, on_done
     return votes
 
 
-def check_cast(votes):
+def are_whole(votes):
     """Whether votes hold one vote of each teacher for one of the classes in each row."""
     counts = votes.counts
-    if counts.ndim != 2 or counts.shape[1] != len(votes.classes):
+    if counts.ndim != 2 or counts.shape[1] != len(votes.classes) or counts.dtype.kind not in "iuf":
+        return False
+    if not (counts >= 0).all():
         return False
     n_teachers = votes.ballots.n_teachers
-    if votes.temperature is None:
-        return bool((check_votes(counts).sum(axis=1) == n_teachers).all())
-    return bool((np.sum(counts, axis=1) <= n_teachers * (1 + 1e-9)).all())
+    sums = counts.sum(axis=1)
+    if votes.temperature is not None:
+        return bool((sums <= n_teachers * (1 + 1e-9)).all())
+    return bool((sums == n_teachers).all() and (counts == np.floor(counts)).all())
