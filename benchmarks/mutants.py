@@ -81,7 +81,7 @@ FAULTS = [
     ),
     Fault(
         "codes-of-a-mechanism-unchecked",
-        "classifier/checks.py",
+        "classifier/mechanism.py",
         "if not whole or (labels < -1).any() or (labels >= n_classes).any():",
         "if not whole:",
         ("test_facts.py",),
@@ -804,7 +804,7 @@ FAULTS = [
     ),
     Fault(
         "votes-pickled",
-        "teachers/votes.py",
+        "electorate.py",
         'raise TypeError("votes are private: they cannot be pickled or copied")',
         "return Votes, tuple(vars(self).values())",
         ("test_queries.py",),
@@ -899,14 +899,14 @@ FAULTS = [
     ),
     Fault(
         "student-with-the-callers-generators",
-        "classifier/estimator.py",
-        "            with seeded(_seed_number(seed)):\n                student = own_clone",
-        "            with Quiet():\n                student = own_clone",
+        "classifier/student.py",
+        "        with seeded(number):\n            student = _unfitted_copy",
+        "        with Quiet():\n            student = _unfitted_copy",
         ("test_noninterference.py::test_students",),
     ),
     Fault(
         "student-shares-a-generator",
-        "classifier/estimator.py",
+        "classifier/student.py",
         "own_generators(student.fit(rows, targets))",
         "student.fit(rows, targets)",
         ("test_noninterference.py::test_students",),
@@ -920,16 +920,16 @@ FAULTS = [
     ),
     Fault(
         "partition-with-the-callers-generators",
-        "classifier/estimator.py",
-        'with Quiet(), seeded(_seed_number(seeds["partition"])):',
+        "teachers/electorate.py",
+        "with Quiet(), seeded(int(seed.generate_state(1)[0])):",
         "with Quiet():",
         ("test_noninterference.py::test_partitions",),
     ),
     Fault(
         "strategy-with-the-callers-generators",
-        "classifier/estimator.py",
-        "with seeded(int(rng.integers(2**32))):",
-        "with Quiet():",
+        "classifier/choice.py",
+        "with seeded(int(self._rng.integers(2**32))):",
+        "if True:",
         ("test_noninterference.py::test_strategies",),
     ),
     Fault(
@@ -997,9 +997,9 @@ FAULTS = [
     ),
     Fault(
         "student-keeps-generators-deep-within",
-        "classifier/estimator.py",
-        "student = own_clone(student, _seed_number(seed))",
-        "student = clone(student)",
+        "classifier/student.py",
+        "student = own_clone(student, number)",
+        'student = __import__("sklearn.base").base.clone(student)',
         ("test_isolation.py::test_a_generator_shared_with_parts_does_not_give_the_noise_away",),
     ),
     # --- private scores --------------------------------------------------------------------------
@@ -1107,22 +1107,22 @@ FAULTS = [
     Fault(
         "fit-noise-from-the-queries-seed",
         "classifier/estimator.py",
-        'np.random.default_rng(seeds["noise"])',
-        'np.random.default_rng(seeds["queries"])',
+        'np.random.default_rng(task.seeds["noise"])',
+        'np.random.default_rng(task.seeds["queries"])',
         ("test_known_errors.py",),
     ),
     Fault(
         "fit-test-from-the-queries-seed",
         "classifier/estimator.py",
-        'self._test(plan, votes, seeds["test"])',
-        'self._test(plan, votes, seeds["queries"])',
+        'self._test(plan, votes, task.seeds["test"])',
+        'self._test(plan, votes, task.seeds["queries"])',
         ("test_known_errors.py",),
     ),
     Fault(
         "fit-seedless-noise-is-constant",
-        "classifier/estimator.py",
-        "streams = {use: np.random.SeedSequence() for use in uses}",
-        "streams = {use: np.random.SeedSequence(0) for use in uses}",
+        "classifier/seeds.py",
+        "streams = {use: np.random.SeedSequence() for use in _USES}",
+        "streams = {use: np.random.SeedSequence(0) for use in _USES}",
         ("test_classifier.py::test_without_a_seed_nothing_repeats",),
     ),
     Fault(
@@ -1130,8 +1130,8 @@ FAULTS = [
         "classifier/estimator.py",
         "        if self.ledger is not None:\n"
         "            self.ledger.record(plan.spent, plan.cost)\n"
-        '        self._test(plan, votes, seeds["test"])\n',
-        '        self._test(plan, votes, seeds["test"])\n'
+        '        self._test(plan, votes, task.seeds["test"])\n',
+        '        self._test(plan, votes, task.seeds["test"])\n'
         "        if self.ledger is not None:\n"
         "            self.ledger.record(plan.spent, plan.cost)\n",
         ("test_ledger.py::test_a_private_test_is_paid_for_whether_it_passes_or_not",),
@@ -1141,35 +1141,75 @@ FAULTS = [
         "classifier/estimator.py",
         "        if self.ledger is not None:\n"
         "            self.ledger.record(plan.spent, plan.cost)\n"
-        '        self._test(plan, votes, seeds["test"])\n'
-        "        self._release(schema, X_public, votes, plan)\n"
-        "        log = []\n"
+        '        self._test(plan, votes, task.seeds["test"])\n'
+        "        self._forget_last_fit()\n"
+        "        released = Release(\n"
+        "            plan.spent, n_public=_num_samples(task.X_public), n_classes=len(task.classes)\n"
+        "        )\n"
+        "        mechanisms = [aggregator for aggregator, _ in plan.stages]\n"
+        "        self.aggregator_ = mechanisms if isinstance(self.aggregator, list) else mechanisms[0]\n"
+        "        self.classes_ = task.classes\n"
+        "        self.n_teachers_ = task.ballots.n_teachers\n"
+        "        self.n_features_in_ = task.features.n_features_in_\n"
+        '        if hasattr(task.features, "feature_names_in_"):\n'
+        "            self.feature_names_in_ = task.features.feature_names_in_\n"
         "        try:\n"
         '            with progress.phase("queries", plan.n_queries) as done:\n'
-        "                self._ask(X_public, plan, votes.counts, rows, seeds, log, done)\n",
-        '        self._test(plan, votes, seeds["test"])\n'
-        "        self._release(schema, X_public, votes, plan)\n"
-        "        log = []\n"
+        "                ask(\n"
+        "                    released,\n"
+        "                    plan,\n"
+        "                    votes,\n"
+        "                    rows,\n"
+        "                    choice=self._choice(task),\n"
+        "                    students_view=lambda: students_view(\n"
+        '                        self._unfitted_student(), task.X_public, released, task.seeds["student"]\n'
+        "                    ),\n"
+        '                    noise=np.random.default_rng(task.seeds["noise"]),\n'
+        "                    on_asked=done,\n"
+        "                )\n",
+        '        self._test(plan, votes, task.seeds["test"])\n'
+        "        self._forget_last_fit()\n"
+        "        released = Release(\n"
+        "            plan.spent, n_public=_num_samples(task.X_public), n_classes=len(task.classes)\n"
+        "        )\n"
+        "        mechanisms = [aggregator for aggregator, _ in plan.stages]\n"
+        "        self.aggregator_ = mechanisms if isinstance(self.aggregator, list) else mechanisms[0]\n"
+        "        self.classes_ = task.classes\n"
+        "        self.n_teachers_ = task.ballots.n_teachers\n"
+        "        self.n_features_in_ = task.features.n_features_in_\n"
+        '        if hasattr(task.features, "feature_names_in_"):\n'
+        "            self.feature_names_in_ = task.features.feature_names_in_\n"
         "        try:\n"
         '            with progress.phase("queries", plan.n_queries) as done:\n'
-        "                self._ask(X_public, plan, votes.counts, rows, seeds, log, done)\n"
+        "                ask(\n"
+        "                    released,\n"
+        "                    plan,\n"
+        "                    votes,\n"
+        "                    rows,\n"
+        "                    choice=self._choice(task),\n"
+        "                    students_view=lambda: students_view(\n"
+        '                        self._unfitted_student(), task.X_public, released, task.seeds["student"]\n'
+        "                    ),\n"
+        '                    noise=np.random.default_rng(task.seeds["noise"]),\n'
+        "                    on_asked=done,\n"
+        "                )\n"
         "            if self.ledger is not None:\n"
         "                self.ledger.record(plan.spent, plan.cost)\n",
         ("test_ledger.py::test_what_is_spent_is_written_down_before_labels_are_released",),
     ),
     Fault(
         "fit-one-label-beyond-the-budget",
-        "classifier/estimator.py",
-        "own, labels, paid = own[:n_asked], labels[:n_asked], paid[:n_asked]",
-        "own, labels, paid = own[: n_asked + 1], labels[: n_asked + 1], paid[: n_asked + 1]",
+        "classifier/release.py",
+        "asked = positions[:n_asked]\n    drawn = drawn.first(n_asked)\n",
+        "asked = positions[: n_asked + 1]\n    drawn = drawn.first(n_asked + 1)\n",
         ("test_mechanisms.py::test_a_fit_asks_what_the_filter_lets_through",),
     ),
     Fault(
         "fit-epsilon-of-the-answered",
-        "classifier/estimator.py",
-        "                    n_queries=len(self.query_indices_),\n",
-        "                    epsilon=plan.epsilon * (labels >= 0).mean(),\n"
-        "                    n_queries=len(self.query_indices_),\n",
+        "classifier/release.py",
+        "            n_queries=len(self.query_indices),\n",
+        "            epsilon=self.spent.epsilon * (self.labels >= 0).mean(),\n"
+        "            n_queries=len(self.query_indices),\n",
         ("test_classifier.py::test_the_guarantee_is_for_the_queries_asked_not_answered",),
     ),
     Fault(
@@ -1428,8 +1468,8 @@ FAULTS = [
     ),
     Fault(
         "names-do-not-reach-the-seeds",
-        "classifier/estimator.py",
-        "                names=task.parts.names,\n",
+        "teachers/electorate.py",
+        "            names=self._assignment.names,\n",
         "",
         ("test_partition.py::test_another_name_leaves_the_teachers_of_others_as_they_are",),
     ),
@@ -1727,23 +1767,28 @@ FAULTS = [
     ),
     Fault(
         "said-by-a-partition",
-        "classifier/estimator.py",
-        'with Quiet(), seeded(_seed_number(seeds["partition"])):',
-        'with seeded(_seed_number(seeds["partition"])):',
+        "teachers/electorate.py",
+        "with Quiet(), seeded(int(seed.generate_state(1)[0])):",
+        "with seeded(int(seed.generate_state(1)[0])):",
         ("test_noninterference.py::test_nothing_says_what_private_values_are",),
     ),
     Fault(
         "said-by-a-mechanism",
-        "classifier/estimator.py",
+        "classifier/mechanism.py",
         "with Quiet():  # a mechanism of the user's may warn of votes, or print them",
         "if True:",
         ("test_noninterference.py::test_nothing_says_what_private_values_are",),
     ),
     Fault(
         "votes-in-an-error",
-        "classifier/estimator.py",
-        "(drawn(), None) if _is_ours(aggregator) else attempt(drawn)",
-        "(drawn(), None)",
+        "classifier/mechanism.py",
+        "    if failed is not None:\n"
+        "        raise ValueError(\n"
+        '            f"{type(aggregator).__name__} could not draw',
+        "    if failed is not None:\n"
+        "        return _checked_release(aggregator, votes, proba, noise)\n"
+        "        raise ValueError(\n"
+        '            f"{type(aggregator).__name__} could not draw',
         (
             "test_noninterference.py"
             "::test_a_mechanism_of_ones_own_does_not_quote_votes_in_its_errors",
@@ -1751,9 +1796,9 @@ FAULTS = [
     ),
     Fault(
         "mechanism-of-ours-by-its-beginning",
-        "classifier/estimator.py",
-        'type(aggregator).__module__.partition(".")[0] == __package__.partition(".")[0]',
-        'type(aggregator).__module__.startswith(__package__.partition(".")[0])',
+        "classifier/mechanism.py",
+        'type(part).__module__.partition(".")[0] == __package__.partition(".")[0]',
+        'type(part).__module__.startswith(__package__.partition(".")[0])',
         (
             "test_noninterference.py"
             "::test_a_mechanism_of_ones_own_does_not_quote_votes_in_its_errors",
@@ -1931,6 +1976,51 @@ FAULTS = [
         ("test_memory.py::test_tensors_count_by_their_values",),
     ),
     # --- units and their names, 4 ----------------------------------------------------------------
+    # --- electorates -----------------------------------------------------------------------------
+    Fault(
+        "enrol-quotes-records",
+        "classifier/voting.py",
+        "        ballots, failed = attempt(\n"
+        "            lambda: electorate.enrol(private, X_public, seed=seed, memory=memory)\n"
+        "        )\n",
+        "        ballots, failed = electorate.enrol(private, X_public, seed=seed, memory=memory), None\n",
+        ("test_electorate.py",),
+    ),
+    Fault(
+        "vote-quotes-records",
+        "classifier/voting.py",
+        "counts, failed = attempt(lambda: np.asarray(cast()))",
+        "counts, failed = np.asarray(cast()), None",
+        ("test_electorate.py",),
+    ),
+    Fault(
+        "vote-prints-records",
+        "classifier/voting.py",
+        "with Quiet(), seeded(seed_number(seed)):",
+        "with seeded(seed_number(seed)):",
+        ("test_electorate.py",),
+    ),
+    Fault(
+        "votes-of-an-electorate-unchecked",
+        "classifier/voting.py",
+        "if not is_ours(electorate) and not (",
+        "if False and not (",
+        ("test_electorate.py",),
+    ),
+    Fault(
+        "unit-of-an-electorate-unchecked",
+        "classifier/estimator.py",
+        'if self.unit == "group" and ballots.unit != "group":',
+        "if False:",
+        ("test_electorate.py",),
+    ),
+    Fault(
+        "private-data-pickled",
+        "electorate.py",
+        'raise TypeError("private data cannot be pickled or copied")',
+        "return PrivateData, ()",
+        ("test_electorate.py",),
+    ),
 ]
 
 
