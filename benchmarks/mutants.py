@@ -1142,57 +1142,17 @@ FAULTS = [
         "        if self.ledger is not None:\n"
         "            self.ledger.record(plan.spent, plan.cost)\n"
         '        self._test(plan, votes, task.seeds["test"])\n'
-        "        self._forget_last_fit()\n"
-        "        released = Release(\n"
-        "            plan.spent, n_public=_num_samples(task.X_public), n_classes=len(task.classes)\n"
-        "        )\n"
-        "        mechanisms = [aggregator for aggregator, _ in plan.stages]\n"
-        "        self.aggregator_ = mechanisms if isinstance(self.aggregator, list) else mechanisms[0]\n"
-        "        self.classes_ = task.classes\n"
-        "        self.n_teachers_ = task.ballots.n_teachers\n"
-        "        self.n_features_in_ = task.features.n_features_in_\n"
-        '        if hasattr(task.features, "feature_names_in_"):\n'
-        "            self.feature_names_in_ = task.features.feature_names_in_\n"
+        "        self._start_anew(task, plan)\n"
+        "        n_public = _num_samples(task.X_public)\n"
+        "        released = Release(plan.spent, n_public=n_public, n_classes=len(task.classes))\n"
         "        try:\n"
-        '            with progress.phase("queries", plan.n_queries) as done:\n'
-        "                ask(\n"
-        "                    released,\n"
-        "                    plan,\n"
-        "                    votes,\n"
-        "                    rows,\n"
-        "                    choice=self._choice(task),\n"
-        "                    students_view=lambda: students_view(\n"
-        '                        self._unfitted_student(), task.X_public, released, task.seeds["student"]\n'
-        "                    ),\n"
-        '                    noise=np.random.default_rng(task.seeds["noise"]),\n'
-        "                    on_asked=done,\n"
-        "                )\n",
+        "            self._ask(task, plan, rows, votes, released, progress)\n",
         '        self._test(plan, votes, task.seeds["test"])\n'
-        "        self._forget_last_fit()\n"
-        "        released = Release(\n"
-        "            plan.spent, n_public=_num_samples(task.X_public), n_classes=len(task.classes)\n"
-        "        )\n"
-        "        mechanisms = [aggregator for aggregator, _ in plan.stages]\n"
-        "        self.aggregator_ = mechanisms if isinstance(self.aggregator, list) else mechanisms[0]\n"
-        "        self.classes_ = task.classes\n"
-        "        self.n_teachers_ = task.ballots.n_teachers\n"
-        "        self.n_features_in_ = task.features.n_features_in_\n"
-        '        if hasattr(task.features, "feature_names_in_"):\n'
-        "            self.feature_names_in_ = task.features.feature_names_in_\n"
+        "        self._start_anew(task, plan)\n"
+        "        n_public = _num_samples(task.X_public)\n"
+        "        released = Release(plan.spent, n_public=n_public, n_classes=len(task.classes))\n"
         "        try:\n"
-        '            with progress.phase("queries", plan.n_queries) as done:\n'
-        "                ask(\n"
-        "                    released,\n"
-        "                    plan,\n"
-        "                    votes,\n"
-        "                    rows,\n"
-        "                    choice=self._choice(task),\n"
-        "                    students_view=lambda: students_view(\n"
-        '                        self._unfitted_student(), task.X_public, released, task.seeds["student"]\n'
-        "                    ),\n"
-        '                    noise=np.random.default_rng(task.seeds["noise"]),\n'
-        "                    on_asked=done,\n"
-        "                )\n"
+        "            self._ask(task, plan, rows, votes, released, progress)\n"
         "            if self.ledger is not None:\n"
         "                self.ledger.record(plan.spent, plan.cost)\n",
         ("test_ledger.py::test_what_is_spent_is_written_down_before_labels_are_released",),
@@ -1983,7 +1943,8 @@ FAULTS = [
         "        ballots, failed = attempt(\n"
         "            lambda: electorate.enrol(private, X_public, seed=seed, memory=memory)\n"
         "        )\n",
-        "        ballots, failed = electorate.enrol(private, X_public, seed=seed, memory=memory), None\n",
+        "        failed = None\n"
+        "        ballots = electorate.enrol(private, X_public, seed=seed, memory=memory)\n",
         ("test_electorate.py",),
     ),
     Fault(

@@ -877,31 +877,11 @@ class PATEClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         if self.ledger is not None:
             self.ledger.record(plan.spent, plan.cost)
         self._test(plan, votes, task.seeds["test"])
-        self._forget_last_fit()
-        released = Release(
-            plan.spent, n_public=_num_samples(task.X_public), n_classes=len(task.classes)
-        )
-        mechanisms = [aggregator for aggregator, _ in plan.stages]
-        self.aggregator_ = mechanisms if isinstance(self.aggregator, list) else mechanisms[0]
-        self.classes_ = task.classes
-        self.n_teachers_ = task.ballots.n_teachers
-        self.n_features_in_ = task.features.n_features_in_
-        if hasattr(task.features, "feature_names_in_"):
-            self.feature_names_in_ = task.features.feature_names_in_
+        self._start_anew(task, plan)
+        n_public = _num_samples(task.X_public)
+        released = Release(plan.spent, n_public=n_public, n_classes=len(task.classes))
         try:
-            with progress.phase("queries", plan.n_queries) as done:
-                ask(
-                    released,
-                    plan,
-                    votes,
-                    rows,
-                    choice=self._choice(task),
-                    students_view=lambda: students_view(
-                        self._unfitted_student(), task.X_public, released, task.seeds["student"]
-                    ),
-                    noise=np.random.default_rng(task.seeds["noise"]),
-                    on_asked=done,
-                )
+            self._ask(task, plan, rows, votes, released, progress)
         finally:  # what was released stays, if the rest fails
             self.privacy_spent_ = released.spent
             self.query_indices_ = released.query_indices
@@ -933,9 +913,33 @@ class PATEClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
             plan.spent,
         )
 
-    def _forget_last_fit(self):
+    def _start_anew(self, task, plan):
+        """Forget an earlier fit, and set what is public before any label is released."""
         for name in ("student_", "curator_", "feature_names_in_"):
             self.__dict__.pop(name, None)
+        mechanisms = [aggregator for aggregator, _ in plan.stages]
+        self.aggregator_ = mechanisms if isinstance(self.aggregator, list) else mechanisms[0]
+        self.classes_ = task.classes
+        self.n_teachers_ = task.ballots.n_teachers
+        self.n_features_in_ = task.features.n_features_in_
+        if hasattr(task.features, "feature_names_in_"):
+            self.feature_names_in_ = task.features.feature_names_in_
+
+    def _ask(self, task, plan, rows, votes, released, progress):
+        """Ask the queries of a plan."""
+        student = self._unfitted_student()
+        seed = task.seeds["student"]
+        with progress.phase("queries", plan.n_queries) as done:
+            ask(
+                released,
+                plan,
+                votes,
+                rows,
+                choice=self._choice(task),
+                students_view=lambda: students_view(student, task.X_public, released, seed),
+                noise=np.random.default_rng(task.seeds["noise"]),
+                on_asked=done,
+            )
 
     # --- learn -------------------------------------------------------------------------------
 
