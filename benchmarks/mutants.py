@@ -763,15 +763,15 @@ FAULTS = [
     Fault(
         "teachers-first-part-for-all",  # mlforhealthlabpub
         "teachers/ensemble.py",
-        "for rows in _rows_by_teacher(teacher, n_teachers):",
-        "for rows in [_rows_by_teacher(teacher, n_teachers)[0]] * n_teachers:",
+        "for rows in _rows_by_teacher(teacher_indices, n_teachers):",
+        "for rows in [_rows_by_teacher(teacher_indices, n_teachers)[0]] * n_teachers:",
         ("test_known_errors.py",),
     ),
     Fault(
         "teachers-parts-shifted",
         "teachers/ensemble.py",
-        "np.searchsorted(teacher[order], np.arange(1, n_teachers))",
-        'np.searchsorted(teacher[order], np.arange(1, n_teachers), side="right")',
+        "np.searchsorted(teacher_indices[order], np.arange(1, n_teachers))",
+        'np.searchsorted(teacher_indices[order], np.arange(1, n_teachers), side="right")',
         ("test_partition.py", "test_teachers.py"),
     ),
     Fault(
@@ -791,8 +791,8 @@ FAULTS = [
     Fault(
         "teachers-share-the-queries",
         "teachers/one.py",
-        "X, codes, weight, X_query = copied_data(data)",
-        "X, codes, weight, X_query = data",
+        "part, X_query = copied_data((task.part, task.X_query))",
+        "part, X_query = task.part, task.X_query",
         ("test_teachers.py",),
     ),
     Fault(
@@ -871,16 +871,16 @@ FAULTS = [
     ),
     Fault(
         "threads-without-a-word",
-        "teachers/ensemble.py",
-        "if not batched and _shares_a_process(n_jobs):",
-        "if False:",
+        "teachers/workers.py",
+        "    if not _share_a_process(n_jobs):\n",
+        "    if True:\n",
         ("test_isolation.py::test_threads_are_told_once_that_they_take_turns",),
     ),
     Fault(
         "sites-load-with-the-callers-generators",
         "teachers/one.py",
-        "with isolated(settings.seed), config_context(**settings.config):\n            X, codes",
-        "with Quiet():\n            X, codes",
+        "with isolated(task.seed), config_context(**task.settings.config):\n        X, codes",
+        "with Quiet():\n        X, codes",
         ("test_isolation.py::test_sites_load_in_isolation",),
     ),
     Fault(
@@ -949,15 +949,15 @@ FAULTS = [
     Fault(
         "teachers-share-cells",
         "teachers/one.py",
-        "X, codes, weight, X_query = copied_data(data)",
-        "X, codes, weight, X_query = copy.deepcopy(data)",
+        "part, X_query = copied_data((task.part, task.X_query))",
+        'part, X_query = __import__("copy").deepcopy((task.part, task.X_query))',
         ("test_isolation.py::test_teachers_that_write_into_cells_reach_nobody",),
     ),
     Fault(
         "teachers-share-functions",
         "teachers/one.py",
-        "fitted = own_clone(estimator, seed, functions=not settings.keep)",
-        "fitted = copy.deepcopy(clone(estimator))",
+        "fitted = own_clone(task.estimator, task.seed, functions=not settings.keep)",
+        'fitted = __import__("copy").deepcopy(task.estimator)',
         ("test_isolation.py::test_functions_that_hold_a_generator_or_a_cache_reach_nobody",),
     ),
     Fault(
@@ -969,7 +969,7 @@ FAULTS = [
     ),
     Fault(
         "teachers-share-files-of-weights",
-        "teachers/ensemble.py",
+        "teachers/together.py",
         "            if issubclass(kind, users):",
         "            if False:",
         ("test_isolation.py::test_callbacks_that_write_files_are_refused",),
@@ -1436,8 +1436,8 @@ FAULTS = [
     Fault(
         "names-kept-votes-by-position",
         "teachers/ensemble.py",
-        "(all_data, i if names is None else names[i], seeds[i])",
-        "(all_data, i, seeds[i])",
+        "identities = range(len(seeds)) if names is None else names",
+        "identities = range(len(seeds))",
         ("test_partition.py::test_kept_votes_go_by_the_name",),
     ),
     Fault(
@@ -1657,8 +1657,8 @@ FAULTS = [
     Fault(
         "memory-blind-to-code",
         "teachers/ensemble.py",
-        "all_data = digest(data, estimators, *settings, code_digest(estimators))",
-        "all_data = digest(data, estimators, *settings)",
+        "digest((private, X_query), estimators, options, code_digest(estimators))",
+        "digest((private, X_query), estimators, options)",
         ("test_memory.py::test_code_that_changed_is_run_anew_and_the_same_is_not",),
     ),
     Fault(

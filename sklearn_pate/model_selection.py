@@ -261,7 +261,7 @@ class _PrivateSearch(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
                 index=getattr(X, "index", None),
                 groups=groups,
                 seed=dealt,
-            ).teacher
+            ).teacher_indices
         if names is not None:  # a name that is held out, with or without records, has no teacher
             of_names = GroupPartition().assign(
                 n_records=len(names), n_teachers=n_parts, groups=names, seed=dealt

@@ -185,7 +185,7 @@ PARTITIONS = {
 class Assignment(NamedTuple):
     """The teacher of each record, and what that partition protects."""
 
-    teacher: np.ndarray
+    teacher_indices: np.ndarray
     n_teachers: int
     unit: str
     adjacency: str
@@ -215,8 +215,8 @@ def assign_teachers(partition, *, n_records, n_teachers, unit, index=None, group
     Returns
     -------
     Assignment
-        `teacher` of shape (n_records,), `n_teachers`, `unit`, `adjacency` and, where each teacher
-        has a name, a public one, `names`.
+        `teacher_indices` of shape (n_records,), `n_teachers`, `unit`, `adjacency` and, where each
+        teacher has a name, a public one, `names`.
 
     Raises
     ------
@@ -228,7 +228,7 @@ def assign_teachers(partition, *, n_records, n_teachers, unit, index=None, group
     --------
     >>> from sklearn_pate.partition import assign_teachers
     >>> assignment = assign_teachers("random", n_records=6, n_teachers=3, unit="record")
-    >>> sorted(assignment.teacher.tolist())
+    >>> sorted(assignment.teacher_indices.tolist())
     [0, 0, 1, 1, 2, 2]
     >>> assignment.adjacency
     'replace one record'

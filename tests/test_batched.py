@@ -233,7 +233,7 @@ def test_a_teacher_that_changes_moves_no_other_not_even_by_rounding(module, chan
             X[some],
             labels[some],
             X_PUBLIC,
-            teacher=some % 12,
+            teacher_indices=some % 12,
             n_teachers=12,
             n_classes=10,
             keep_teachers=True,

@@ -853,7 +853,7 @@ class PATEClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
                     f"on the labels before; {what} needs all queries at once. Use "
                     "query_strategy='random'"
                 )
-        dealt = parts.teacher if isinstance(parts, Assignment) else parts.teacher_indices
+        dealt = parts.teacher_indices
         n_records = None if dealt is None else len(dealt)
         warn_if_delta_is_large(
             self.delta, parts.adjacency, n_records=n_records, n_teachers=parts.n_teachers
@@ -963,7 +963,7 @@ class PATEClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
                 task.X,
                 task.codes,
                 _safe_indexing(task.X_public, rows),
-                teacher=task.parts.teacher,
+                teacher_indices=task.parts.teacher_indices,
                 n_teachers=task.parts.n_teachers,
                 n_classes=len(task.classes),
                 classes=task.classes,
@@ -984,7 +984,7 @@ class PATEClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
             unit=task.parts.unit,
             adjacency=task.parts.adjacency,
             temperature=_temperature(self.aggregator),
-            teacher_indices=task.parts.teacher,
+            teacher_indices=task.parts.teacher_indices,
             teachers=teachers,
         )
 
