@@ -20,6 +20,7 @@ from ._sklearn import Interval, StrOptions, _fit_context, _safe_indexing
 from .classifier import PATEClassifier
 from .classifier.checks import check_private, indexable_rows, warn_if_delta_is_large
 from .exceptions import BudgetExceededError, StudentError
+from .identifiers import identifiers, keyed_digests
 from .isolation import (
     Quiet,
     attempt,
@@ -31,13 +32,7 @@ from .isolation import (
     silent,
     unfitted,
 )
-from .partition import (
-    GroupPartition,
-    PredefinedPartition,
-    assign_teachers,
-    identifiers,
-    keyed_digests,
-)
+from .partition import GroupPartition, PredefinedPartition, assign_teachers
 from .public import public_rows
 from .rdp import (
     DEFAULT_ORDERS,

@@ -30,9 +30,9 @@ skorch = pytest.importorskip("skorch", reason="needs the extra 'torch'")
 
 from torch import nn  # noqa: E402
 
-from sklearn_pate import batched  # noqa: E402
-from sklearn_pate.batched import BatchedTeachers  # noqa: E402
 from sklearn_pate.neural import RandomAffine  # noqa: E402
+from sklearn_pate.teachers import batched  # noqa: E402
+from sklearn_pate.teachers.batched import BatchedTeachers  # noqa: E402
 
 pytestmark = pytest.mark.filterwarnings("ignore:teachers run in threads:UserWarning")
 DIGITS, DIGITS_Y = load_digits(return_X_y=True)

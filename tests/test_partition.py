@@ -28,7 +28,8 @@ from sklearn.tree import DecisionTreeClassifier
 from sklearn_pate import PATEClassifier, PublicData
 from sklearn_pate import partition as partition_module
 from sklearn_pate.aggregators import GNMax
-from sklearn_pate.partition import PredefinedPartition, assign_teachers, identifiers
+from sklearn_pate.identifiers import identifiers
+from sklearn_pate.partition import PredefinedPartition, assign_teachers
 from sklearn_pate.teachers import Sites, collect_votes
 
 SEED = np.random.SeedSequence(7)

@@ -12,9 +12,9 @@ from threadpoolctl import threadpool_limits
 
 from .._sklearn import _num_samples, _safe_indexing
 from ..exceptions import TeacherError
+from ..identifiers import keyed_digests, spelled_names
 from ..isolation import Quiet, known_name, own_clone, own_rows
 from ..memory import code_digest, digest
-from ..partition import keyed_digests, spelled_names
 from .one import SHARES, Part, Settings, Task
 from .sites import Site, Sites
 from .together import batched_network, check_callbacks, train_together

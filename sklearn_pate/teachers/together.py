@@ -59,7 +59,7 @@ def batched_network(estimators, X, X_query, timeout):
     skorch = sys.modules.get("skorch")
     if skorch is None:
         return None
-    from ..batched import BatchedTeachers
+    from .batched import BatchedTeachers
 
     batched, *others = estimators
     network = isinstance(batched, skorch.NeuralNetClassifier)

@@ -16,7 +16,7 @@ from skorch.dataset import Dataset
 from torch import nn
 from torch.func import functional_call, vmap
 
-from .isolation import seeded
+from ..isolation import seeded
 
 __all__ = ["BatchedTeachers"]
 
@@ -77,7 +77,7 @@ class BatchedTeachers(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
     >>> from skorch import NeuralNetClassifier
     >>> from torch import nn
     >>> from sklearn_pate import PATEClassifier
-    >>> from sklearn_pate.batched import BatchedTeachers
+    >>> from sklearn_pate.teachers.batched import BatchedTeachers
     >>> X = np.random.default_rng(0).normal(size=(1000, 4)).astype(np.float32)
     >>> network = NeuralNetClassifier(
     ...     nn.Linear, module__in_features=4, module__out_features=2,
