@@ -62,8 +62,8 @@ def batched_network(estimators, X, X_query, timeout):
     from .batched import BatchedTeachers
 
     batched, *others = estimators
-    network = isinstance(batched, skorch.NeuralNetClassifier)
-    if network and str(batched.device).startswith("cuda") and not others:
+    is_network = isinstance(batched, skorch.NeuralNetClassifier)
+    if is_network and str(batched.device).startswith("cuda") and not others:
         batched = BatchedTeachers(batched)
     if not isinstance(batched, BatchedTeachers):
         return None
@@ -118,11 +118,11 @@ def train_together(batched, tasks, X_query, settings):
         # Not below Python's streams: progress is shown meanwhile
         with isolated(0, descriptors=False):
             trained = batched.train(trainees(), X_query, proba=is_soft, keep=settings.keep)
-            for place, voted, fitted in trained:
-                if place.result is not None:
-                    yield place.result
+            for answer in trained:
+                if answer.key.result is not None:
+                    yield answer.key.result
                 else:
-                    yield _result(place, voted, fitted, X_query, settings)
+                    yield _result(answer, X_query, settings)
     except GeneratorExit:
         raise
     except KeyboardInterrupt:
@@ -134,39 +134,44 @@ def train_together(batched, tasks, X_query, settings):
 
 
 def _trainee(task, batched):
-    """Return what `BatchedTeachers.train` needs of a teacher."""
+    """Return what `BatchedTeachers.train` needs of a teacher: its place alone if it is done."""
+    from .batched import Trainee
+
     settings = task.settings
     X, codes, _ = task.part
     constant = constant_votes(task.number, codes, _num_samples(task.X_query), settings)
     if constant is not None:
-        place = _Place(task.number, Result(task.number, constant))
-        return place, None, task.seed, None, None
+        return Trainee(_Place(task.number, Result(task.number, constant)), task.seed)
     recall = task.memory.cache(_recall, ignore=["result"])
     try:
         kept = recall(task.key, None)
     except KeyError:
         kept = None
     if kept is not None:
-        place = _Place(task.number, Result(task.number, *kept))
-        return place, None, task.seed, None, None
+        return Trainee(_Place(task.number, Result(task.number, *kept)), task.seed)
     network = own_clone(batched.estimator, task.seed, functions=not settings.keep)
     silent(set_seeds(network, task.seed))
-    classes = network.classes if network.classes is not None else np.unique(codes)
-    keep_it = partial(_keep, task.memory, recall, task.key)
-    return _Place(task.number, None, classes, keep_it), network, task.seed, X, codes
+    place = _Place(
+        task.number,
+        classes=network.classes if network.classes is not None else np.unique(codes),
+        keep_it=partial(_keep, task.memory, recall, task.key),
+    )
+    return Trainee(place, task.seed, network, X, codes)
 
 
-def _result(place, voted, fitted, X_query, settings):
-    """Return the `Result` of a teacher that was trained with others."""
+def _result(answer, X_query, settings):
+    """Return the `Result` of a teacher that was trained with others, and keep it in memory."""
+    place = answer.key
     n_classes = settings.n_classes
     if settings.temperature is None:
-        codes = check_voted(voted, n_queries=_num_samples(X_query), n_classes=n_classes)
+        codes = check_voted(answer.voted, n_queries=_num_samples(X_query), n_classes=n_classes)
         votes = compact(codes, n_classes=n_classes)
     else:
         votes = shares_of(
-            voted, place.classes, n_classes=n_classes, temperature=settings.temperature
+            answer.voted, place.classes, n_classes=n_classes, temperature=settings.temperature
         )
-    return Result(place.number, votes, fitted, is_kept=place.keep_it((votes, fitted)))
+    is_there = place.keep_it((votes, answer.fitted))
+    return Result(place.number, votes, answer.fitted, is_kept=is_there)
 
 
 def _recall(key, result):
