@@ -1926,8 +1926,8 @@ FAULTS = [
     Fault(
         "memory-by-addresses-of-tensors",
         "memory.py",
-        "            obj = obj.numpy(force=True)  # a pickle has its address in it\n",
-        "            pass\n",
+        '                obj = ("tensor", obj.numpy(force=True))\n',
+        "                pass\n",
         ("test_memory.py::test_tensors_count_by_their_values",),
     ),
     # --- units and their names, 4 ----------------------------------------------------------------
