@@ -418,7 +418,7 @@ def teachers_of(partition, X, groups):
         index=getattr(X, "index", None),
         groups=groups,
         seed=seed_streams(SEED)["partition"],
-    ).teacher
+    ).teacher_indices
 
 
 # --- backends ------------------------------------------------------------------------------------
@@ -492,8 +492,8 @@ def no_context(seed):
     return contextlib.nullcontext()
 
 
-def fit_once(key, estimator, data, settings):
-    return fit_and_predict(estimator, data, settings)
+def fit_once(key, task):
+    return fit_and_predict(task)
 
 
 def shared_clone(estimator, seed, functions=False):

@@ -20,6 +20,7 @@ from ._sklearn import Interval, StrOptions, _fit_context, _safe_indexing
 from .classifier import PATEClassifier
 from .classifier.checks import check_private, indexable_rows, warn_if_delta_is_large
 from .exceptions import BudgetExceededError, StudentError
+from .identifiers import identifiers, keyed_digests
 from .isolation import (
     Quiet,
     attempt,
@@ -31,13 +32,7 @@ from .isolation import (
     silent,
     unfitted,
 )
-from .partition import (
-    GroupPartition,
-    PredefinedPartition,
-    assign_teachers,
-    identifiers,
-    keyed_digests,
-)
+from .partition import GroupPartition, PredefinedPartition, assign_teachers
 from .public import public_rows
 from .rdp import (
     DEFAULT_ORDERS,
@@ -261,7 +256,7 @@ class _PrivateSearch(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
                 index=getattr(X, "index", None),
                 groups=groups,
                 seed=dealt,
-            ).teacher
+            ).teacher_indices
         if names is not None:  # a name that is held out, with or without records, has no teacher
             of_names = GroupPartition().assign(
                 n_records=len(names), n_teachers=n_parts, groups=names, seed=dealt

@@ -284,7 +284,13 @@ def test_every_teacher_has_its_own_part():
         codes = LABELS.copy()
         codes[0] = first
         counts, _ = collect_votes(
-            [Witness()], RECORDS, codes, RECORDS[:3], teacher=teacher, n_teachers=T, n_classes=2
+            [Witness()],
+            RECORDS,
+            codes,
+            RECORDS[:3],
+            teacher_indices=teacher,
+            n_teachers=T,
+            n_classes=2,
         )
         ours.append(counts)
     assert np.abs(ours[0] - ours[1]).sum(axis=1).tolist() == [2, 2, 2]

@@ -5,6 +5,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from numbers import Real
 
+from .._python import PUT_INTO_CLASSES
 from .noise import Noise
 
 __all__ = ["Facts", "defined_in", "facts_of", "has_distribution", "stater_of"]
@@ -76,30 +77,9 @@ class Facts:
             )
 
 
-#: What Python and `abc` put into the body of a class.
-_PUT_BY_PYTHON = {
-    "__abstractmethods__",
-    "__annotate_func__",
-    "__annotations__",
-    "__annotations_cache__",
-    "__classcell__",
-    "__dict__",
-    "__doc__",
-    "__firstlineno__",
-    "__module__",
-    "__orig_bases__",
-    "__parameters__",
-    "__qualname__",
-    "__static_attributes__",
-    "__type_params__",
-    "__weakref__",
-    "_abc_impl",
-}
-
-
 def defined_in(kind):
     """Return what a class defines in its own body, a list of names."""
-    return sorted(set(vars(kind)) - _PUT_BY_PYTHON)
+    return sorted(set(vars(kind)) - PUT_INTO_CLASSES)
 
 
 def stater_of(aggregator):

@@ -105,7 +105,7 @@ class TeacherEnsemble(Electorate):
                 groups=private.groups,
                 seed=seed,
             )
-        self.teacher_indices_ = self._assignment.teacher
+        self.teacher_indices_ = self._assignment.teacher_indices
         n_records_is_public = self._assignment.adjacency == RandomPartition.adjacency
         return self._ballots(n_records=len(private.codes) if n_records_is_public else None)
 
@@ -132,7 +132,7 @@ class TeacherEnsemble(Electorate):
             private.X,
             private.codes,
             X_query,
-            teacher=self._assignment.teacher,
+            teacher_indices=self._assignment.teacher_indices,
             n_teachers=self._assignment.n_teachers,
             n_classes=len(private.classes),
             classes=private.classes,

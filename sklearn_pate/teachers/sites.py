@@ -5,11 +5,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from ..identifiers import spelled_names
 from ..isolation import (
     TellableError,
     attempt,
 )
-from ..partition import spelled_names
 from ..schema import difference
 
 __all__ = ["Site", "Sites"]
