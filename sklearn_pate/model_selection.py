@@ -127,7 +127,7 @@ class _PrivateSearch(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         epsilon = cost.epsilon(self.delta)[0]
         told = plans[0].spent
         public = {"n_records": len(codes), "n_teachers": told.n_teachers}
-        warn_if_delta_is_large(self.delta, told.adjacency, **public, stacklevel=4)
+        warn_if_delta_is_large(self.delta, told.adjacency, **public)
         spent = replace(
             told,
             epsilon=epsilon,

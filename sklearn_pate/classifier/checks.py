@@ -1,7 +1,6 @@
 """What `fit` is given, checked: messages never quote private values."""
 
 import contextlib
-import warnings
 
 import numpy as np
 import pandas as pd
@@ -10,7 +9,7 @@ from sklearn.utils import column_or_1d
 from sklearn.utils.multiclass import check_classification_targets
 
 from .._sklearn import _num_samples, _safe_indexing
-from ..exceptions import PrivacyLeakWarning
+from ..exceptions import PrivacyLeakWarning, warn
 from ..isolation import Quiet, kind_of
 from ..partition import RandomPartition
 from ..rdp import as_array, check_log_proba
@@ -35,11 +34,10 @@ def check_private(X, y, classes, sample_weight):
     """Return labels as codes, the sorted classes, and the weights."""
     y = _one_label_each(y)
     if classes is None:
-        warnings.warn(
+        warn(
             "classes_ is read from the private labels, which the privacy guarantee does not "
             "cover; pass classes=[...], all labels that may occur",
             PrivacyLeakWarning,
-            stacklevel=5,  # the caller of fit, past scikit-learn's wrapper
         )
     with Quiet():  # what libraries warn of from here on, they found in private values
         return _check_values(X, y, classes, sample_weight)
@@ -240,15 +238,14 @@ def check_classes(labels, name="classes"):
     return classes
 
 
-def warn_if_delta_is_large(delta, adjacency, *, n_records, n_teachers, stacklevel=5):
+def warn_if_delta_is_large(delta, adjacency, *, n_records, n_teachers):
     """Warn of a delta that pays for a whole record's release; from public numbers alone."""
     public = n_records is not None and adjacency == RandomPartition.adjacency
     number, of = (n_records, "records") if public else (n_teachers, "teachers")
     if delta * number >= 1:
-        warnings.warn(
+        warn(
             f"delta={delta:g} is not below one over the number of {of}, {number}: publishing one "
-            "of them at random would be as private. Choose delta well below that",
-            stacklevel=stacklevel,
+            "of them at random would be as private. Choose delta well below that"
         )
 
 

@@ -2,7 +2,6 @@
 
 import dataclasses
 import os
-import warnings
 from numbers import Integral, Real
 from typing import Any, NamedTuple
 
@@ -27,7 +26,7 @@ from .._sklearn import (
 )
 from ..accountant import Curator, PrivacySpent, StageRecord, plan_queries
 from ..aggregators import Aggregator, GNMax
-from ..exceptions import PrivacyLeakWarning, PrivacyTestError, StudentError
+from ..exceptions import PrivacyLeakWarning, PrivacyTestError, StudentError, warn
 from ..isolation import (
     Quiet,
     attempt,
@@ -746,11 +745,10 @@ class PATEClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
                 "rows cannot take their place. Call fit(X, y, X_public=...)"
             )
         if X_public is X:
-            warnings.warn(
+            warn(
                 "X_public is X: the student would learn from private rows, which the privacy "
                 "guarantee does not cover; pass rows that are public",
                 PrivacyLeakWarning,
-                stacklevel=5,
             )
         X_public = indexable_rows(X_public, "X_public")
         schema = clone(self)  # a refit that fails must not change what predict expects
@@ -1081,11 +1079,10 @@ class PATEClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
                 if n_asked < part.size:
                     break
         if plan.budget is not None and len(self.query_indices_) < plan.n_queries:
-            warnings.warn(
+            warn(
                 f"epsilon={plan.epsilon:g} paid for {len(self.query_indices_)} of the "
                 f"{plan.n_queries} queries wanted; only those were asked. Use more noise or raise "
-                "epsilon to ask them all",
-                stacklevel=5,
+                "epsilon to ask them all"
             )
 
     def _wants_student(self, strategy):

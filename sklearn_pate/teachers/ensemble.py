@@ -3,7 +3,6 @@
 import itertools
 import os
 import sys
-import warnings
 
 import numpy as np
 from joblib import Memory, Parallel, cpu_count, delayed, effective_n_jobs
@@ -14,7 +13,7 @@ from sklearn.utils.validation import has_fit_parameter
 from threadpoolctl import threadpool_limits
 
 from .._sklearn import _num_samples, _safe_indexing
-from ..exceptions import TeacherError
+from ..exceptions import TeacherError, warn
 from ..isolation import (
     Quiet,
     known_name,
@@ -154,11 +153,10 @@ def collect_votes(
     workers = effective_n_jobs(n_jobs)
     threads = max(cpu_count() // workers, 1) if workers > 1 and not batched else None
     if not batched and _shares_a_process(n_jobs):
-        warnings.warn(
+        warn(
             "teachers run in threads of one process and take turns, so n_jobs does not speed them "
             "up: threads share the random numbers of numpy, Python and torch. Use a backend of "
-            "processes, or workers with one thread each",
-            stacklevel=5,
+            "processes, or workers with one thread each"
         )
 
     parts = _parts(X, codes, sample_weight, teacher, n_teachers, classes)
@@ -225,10 +223,9 @@ def collect_votes(
             _end_processes()
         raise TeacherError(problems[0]) from None
     if not all_kept:
-        warnings.warn(
+        warn(
             "memory could not keep the votes of all teachers (a full disk?): the fit is as it "
-            "should be, but were it to be interrupted, more would be done again",
-            stacklevel=5,
+            "should be, but were it to be interrupted, more would be done again"
         )
     return votes if temperature is None else votes / SHARES, teachers
 
