@@ -1381,8 +1381,8 @@ FAULTS = [
     Fault(
         "names-read-claim-to-be-public",
         "partition.py",
-        "        if self.names is None:\n            return (\n",
-        "        if False:\n            return (\n",
+        "return Adjacency.CHANGE_NAMED_GROUP_NEVER_EMPTY",
+        "return Adjacency.CHANGE_NAMED_GROUP",
         ("test_partition.py::test_without_names_the_adjacency_says_that_a_name_must_stay",),
     ),
     Fault(

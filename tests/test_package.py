@@ -22,12 +22,16 @@ PACKAGE = ROOT / "sklearn_pate"
 ROOMS = {
     "__init__": {"*"},
     "exceptions": set(),
+    "adjacency": set(),
     "isolation": {"torch"},
     "public": {"isolation", "exceptions"},
-    "partition": {"isolation", "exceptions"},
+    "partition": {"adjacency", "isolation", "exceptions"},
     "schema": set(),
     "memory": {"isolation"},
-    "teachers": {"partition", "isolation", "schema", "memory", "exceptions", "batched"},
+    "teachers": {
+        *("adjacency", "partition", "isolation", "schema", "memory", "exceptions"),
+        "batched",
+    },
     "rdp": {"exceptions"},
     "smooth_sensitivity": {"rdp"},
     "propose_test_release": {"rdp", "smooth_sensitivity"},
@@ -39,7 +43,7 @@ ROOMS = {
     "batched": {"isolation", "torch", "skorch"},
     "classifier": {
         *("public", "partition", "teachers", "rdp", "aggregators", "accountant", "queries"),
-        *("students", "isolation", "schema", "memory", "exceptions", "secure"),
+        *("students", "isolation", "schema", "memory", "exceptions", "secure", "adjacency"),
     },
     "ledger": {"rdp", "exceptions"},
     "model_selection": {

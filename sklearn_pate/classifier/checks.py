@@ -9,9 +9,9 @@ from sklearn.utils import column_or_1d
 from sklearn.utils.multiclass import check_classification_targets
 
 from .._sklearn import _num_samples, _safe_indexing
+from ..adjacency import Adjacency
 from ..exceptions import PrivacyLeakWarning, warn
 from ..isolation import Quiet, kind_of
-from ..partition import RandomPartition
 from ..rdp import as_array, check_log_proba
 from ..schema import difference
 
@@ -240,7 +240,8 @@ def check_classes(labels, name="classes"):
 
 def warn_if_delta_is_large(delta, adjacency, *, n_records, n_teachers):
     """Warn of a delta that pays for a whole record's release; from public numbers alone."""
-    public = n_records is not None and adjacency == RandomPartition.adjacency
+    known = Adjacency.find(adjacency)
+    public = n_records is not None and known is not None and known.n_records_is_public
     number, of = (n_records, "records") if public else (n_teachers, "teachers")
     if delta * number >= 1:
         warn(

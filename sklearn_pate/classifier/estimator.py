@@ -861,7 +861,7 @@ class PATEClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
             delta=self.delta,
             method=plan.method,
             unit=parts.unit,
-            adjacency=parts.adjacency,
+            adjacency=str(parts.adjacency),  # what is published is plain text
             n_teachers=parts.n_teachers,
             n_queries=plan.n_queries,
             n_answered=0,

@@ -4,6 +4,8 @@ from dataclasses import KW_ONLY, dataclass
 
 import numpy as np
 
+from ..adjacency import Adjacency
+
 __all__ = ["Votes"]
 
 
@@ -58,7 +60,7 @@ class Votes:
             classes,
             n_teachers=int(counts[0].sum()),
             unit="teacher",
-            adjacency="change the votes of one",
+            adjacency=Adjacency.CHANGE_TEACHER,
         )
 
     def __repr__(self):
