@@ -1005,16 +1005,16 @@ FAULTS = [
     # --- private scores --------------------------------------------------------------------------
     Fault(
         "score-by-one-copy-for-all",
-        "model_selection.py",
-        "fresh = copies(estimator.student_)",
-        "fresh = (lambda copied: lambda: copied)(copies(estimator.student_)())",
+        "model_selection/scoring.py",
+        "fresh_student = copies(estimator.student_)",
+        "fresh_student = (lambda copied: lambda: copied)(copies(estimator.student_)())",
         ("test_model_selection.py::test_one_held_out_record_moves_the_score_by_one_at_most",),
     ),
     Fault(
         "score-by-the-published-student",
-        "model_selection.py",
-        "fresh = copies(estimator.student_)",
-        "fresh = lambda: estimator.student_",
+        "model_selection/scoring.py",
+        "fresh_student = copies(estimator.student_)",
+        "fresh_student = lambda: estimator.student_",
         (
             "test_model_selection.py::test_the_published_model_has_seen_no_held_out_record",
             "test_model_selection.py::test_one_held_out_record_moves_the_score_by_one_at_most",
@@ -1022,23 +1022,24 @@ FAULTS = [
     ),
     Fault(
         "score-with-the-callers-generators",
-        "model_selection.py",
-        "            with isolated(0):\n                unit =",
-        "            with Quiet():\n                unit =",
+        "model_selection/scoring.py",
+        "with isolated(0):\n                unit =",
+        "with __import__('sklearn_pate.isolation').isolation.Quiet():\n                unit =",
         ("test_model_selection.py::test_one_held_out_record_moves_the_score_by_one_at_most",),
     ),
     Fault(
         "score-of-all-rows-at-once",
-        "model_selection.py",
-        "unit = copied_data(own_rows(self._X, rows, _take))\n"
-        "                predicted = np.asarray(fresh().predict(unit))",
+        "model_selection/scoring.py",
+        "unit = copied_data(own_rows(self._X, rows, _safe_indexing))\n"
+        "                predicted = np.asarray(fresh_student().predict(unit))",
         "at = np.append(np.concatenate(self._units), rows)\n"
-        "                predicted = np.asarray(fresh().predict(_take(self._X, at)))[-len(rows) :]",
+        "                predicted = np.asarray(fresh_student().predict(\n"
+        "                    _safe_indexing(self._X, at)))[-len(rows) :]",
         ("test_model_selection.py::test_one_held_out_record_moves_the_score_by_one_at_most",),
     ),
     Fault(
         "score-of-no-prediction",
-        "model_selection.py",
+        "model_selection/scoring.py",
         "                if predicted.shape != rows.shape:\n                    return 0.0\n",
         "",
         ("test_model_selection.py::test_units_that_cannot_be_predicted_are_wrong_and_no_more",),
@@ -1055,7 +1056,7 @@ FAULTS = [
     ),
     Fault(
         "score-of-a-list-by-its-parts",
-        "model_selection.py",
+        "model_selection/base.py",
         'indexable(indexable_rows(X, "X"), groups)',
         "indexable(X, groups)",
         (
@@ -1065,9 +1066,9 @@ FAULTS = [
     ),
     Fault(
         "scorer-with-the-callers-generators",
-        "model_selection.py",
+        "model_selection/scoring.py",
         "with isolated(0):  # what a scorer",
-        "with Quiet():  # what a scorer",
+        "with __import__('sklearn_pate.isolation').isolation.Quiet():  # what a scorer",
         (
             "test_model_selection.py::"
             "test_what_a_scorer_draws_does_not_tell_how_many_trials_there_were",
@@ -1075,28 +1076,28 @@ FAULTS = [
     ),
     Fault(
         "candidates-share-a-student",
-        "model_selection.py",
+        "model_selection/candidates.py",
         "estimator.set_params(**{name: clone(params[name], safe=False) for name in params})",
         "estimator.set_params(**params)",
         ("test_model_selection.py::test_candidates_do_not_share_what_they_set",),
     ),
     Fault(
         "score-of-units-by-place",
-        "model_selection.py",
-        'np.argsort(keyed_digests(distinct, seed), kind="stable")[:_MOST_SCORED]',
-        "np.random.default_rng(seed).permutation(len(distinct))[:_MOST_SCORED]",
+        "model_selection/hold_out.py",
+        'np.argsort(keyed_digests(distinct, seed), kind="stable")[:MOST_SCORED]',
+        "np.random.default_rng(seed).permutation(len(distinct))[:MOST_SCORED]",
         ("test_model_selection.py::test_units_are_scored_by_chance_and_no_more_than_there_are",),
     ),
     Fault(
         "score-of-students-that-look-aside",
-        "model_selection.py",
-        "judge.check([estimator for _, estimator in candidates], X_public, plans)",
+        "model_selection/base.py",
+        "scorer.check(candidates, X_public, plans)",
         "pass",
         ("test_model_selection.py::test_bad_searches_are_refused_before_anything_is_spent",),
     ),
     Fault(
         "secure-search-draws-from-numpy",
-        "model_selection.py",
+        "model_selection/base.py",
         "SystemGenerator() if self.estimator.secure else np.random.default_rng(seed)",
         "np.random.default_rng(seed)",
         (
@@ -1381,8 +1382,8 @@ FAULTS = [
     Fault(
         "names-read-claim-to-be-public",
         "partition.py",
-        "        if self.names is None:\n            return (\n",
-        "        if False:\n            return (\n",
+        "return Adjacency.CHANGE_NAMED_GROUP_NEVER_EMPTY",
+        "return Adjacency.CHANGE_NAMED_GROUP",
         ("test_partition.py::test_without_names_the_adjacency_says_that_a_name_must_stay",),
     ),
     Fault(
@@ -1442,22 +1443,22 @@ FAULTS = [
     ),
     Fault(
         "names-that-are-held-out-keep-a-teacher",
-        "model_selection.py",
-        "for name, k in zip(names, of_names, strict=True) if k > 0]",
-        "for name, k in zip(names, of_names, strict=True)]",
+        "model_selection/hold_out.py",
+        "strict=True) if part > 0]",
+        "strict=True)]",
         ("test_model_selection.py::test_public_names_are_held_out_with_their_teachers",),
     ),
     Fault(
         "names-that-are-trained-are-read-from-the-records",
-        "model_selection.py",
-        "for name, k in zip(names, of_names, strict=True) if k > 0]",
-        "for name, k in zip(names, of_names, strict=True) if name in set(units[part > 0])]",
+        "model_selection/hold_out.py",
+        "PredefinedPartition(_trained_names(names, n_parts, split_seed))",
+        "PredefinedPartition([name for name in names if name in set(units[part > 0])])",
         ("test_model_selection.py::test_public_names_are_held_out_with_their_teachers",),
     ),
     Fault(
         "names-not-listed-may-be-held-out",
-        "model_selection.py",
-        "partition.assign(n_records=len(codes), n_teachers=None, groups=groups)",
+        "model_selection/hold_out.py",
+        "partition.assign(n_records=n_records, n_teachers=None, groups=groups)",
         "pass",
         ("test_model_selection.py::test_public_names_are_held_out_with_their_teachers",),
     ),

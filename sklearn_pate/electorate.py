@@ -7,6 +7,8 @@ from typing import Any
 import numpy as np
 from sklearn.base import BaseEstimator, is_classifier
 
+from .adjacency import Adjacency
+
 __all__ = ["Ballots", "Electorate", "PrivateData", "Votes"]
 
 
@@ -204,7 +206,7 @@ class Votes:
                 f"votes has {counts.shape[1]} columns, and there are {len(classes)} classes"
             )
         n_teachers = int(counts[0].sum())
-        adjacency = "change the votes of one"
+        adjacency = Adjacency.CHANGE_TEACHER
         return cls(
             counts, classes, Ballots(n_teachers=n_teachers, unit="teacher", adjacency=adjacency)
         )

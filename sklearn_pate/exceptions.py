@@ -1,4 +1,7 @@
-"""The errors and warnings this package raises on purpose."""
+"""The errors and warnings that this package raises on purpose, and where a warning points."""
+
+import sys
+import warnings
 
 __all__ = [
     "BudgetExceededError",
@@ -59,3 +62,26 @@ class StudentError(ValueError):
 
     def __str__(self):
         return str(self.args[0])
+
+
+#: Packages whose functions may lie between a user's line and a warning of ours.
+_BETWEEN = {__name__.partition(".")[0], "sklearn", "joblib"}
+
+
+def warn(message, category=UserWarning):
+    """Warn, and point to the line outside of this package that called it.
+
+    Calls that scikit-learn or joblib make for the user (the wrapper of `fit`, a Pipeline, a search)
+    are passed over as well.
+    """
+    level = 2  # the caller of this function
+    frame = sys._getframe(1)
+    while frame is not None and _is_between(frame):
+        level += 1
+        frame = frame.f_back
+    warnings.warn(message, category, stacklevel=level)
+
+
+def _is_between(frame):
+    module = frame.f_globals.get("__name__") or ""
+    return module.partition(".")[0] in _BETWEEN

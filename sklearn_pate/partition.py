@@ -14,6 +14,7 @@ from typing import NamedTuple
 import numpy as np
 import pandas as pd
 
+from .adjacency import Adjacency
 from .identifiers import (
     factorize_identifiers,
     factorize_texts,
@@ -40,7 +41,7 @@ class RandomPartition:
     or removing a record would move all the others.
     """
 
-    adjacency = "replace one record"
+    adjacency = Adjacency.REPLACE_RECORD
 
     def assign(self, *, n_records, n_teachers, index=None, groups=None, seed=None):
         """Return the teacher of each record, an int array of shape (n_records,)."""
@@ -60,7 +61,7 @@ class HashPartition:
     Replacing it by a record with another identifier is a removal and an addition: two teachers.
     """
 
-    adjacency = "add or remove one record, or change it under the same identifier"
+    adjacency = Adjacency.ADD_OR_REMOVE_RECORD
 
     def assign(self, *, n_records, n_teachers, index=None, groups=None, seed=None):
         """Return the teacher of each record, an int array of shape (n_records,)."""
@@ -85,7 +86,7 @@ class GroupPartition:
     hashed, never ranked, because a rank shifts when another group leaves.
     """
 
-    adjacency = "add or remove one group, or change its records under the same identifier"
+    adjacency = Adjacency.ADD_OR_REMOVE_GROUP
 
     def assign(self, *, n_records, n_teachers, index=None, groups=None, seed=None):
         """Return the teacher of each record, an int array of shape (n_records,)."""
@@ -144,11 +145,8 @@ class PredefinedPartition:
     def adjacency(self):
         """The change of the data that reaches one teacher at most."""
         if self.names is None:
-            return (
-                "add, remove or change records of one named group, which keeps at least one; "
-                "no name joins"
-            )
-        return "add, remove or change records of one named group, even all; the names are public"
+            return Adjacency.CHANGE_NAMED_GROUP_NEVER_EMPTY
+        return Adjacency.CHANGE_NAMED_GROUP
 
     def teachers(self, groups):
         """Return the name of each teacher, a tuple of str."""

@@ -21,7 +21,7 @@ from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import FunctionTransformer, StandardScaler, scale
 from sklearn.utils import estimator_html_repr
 
-from sklearn_pate import FitOnPublic, PATEClassifier, model_selection
+from sklearn_pate import FitOnPublic, PATEClassifier
 from sklearn_pate.aggregators import (
     GNMax,
     PluralityVote,
@@ -34,6 +34,8 @@ from sklearn_pate.model_selection import (
     PrivateGridSearchCV,
     PrivateRandomizedSearchCV,
 )
+from sklearn_pate.model_selection.scoring import PrivateScorer
+from sklearn_pate.model_selection.trials import Trials
 from sklearn_pate.partition import PredefinedPartition
 from sklearn_pate.rdp import (
     DEFAULT_ORDERS,
@@ -47,7 +49,11 @@ from sklearn_pate.secure import SystemGenerator
 @pytest.fixture(autouse=True)
 def few_are_scored(monkeypatch):
     """Score fewer private rows: each takes its time, and few tests are about how many."""
-    monkeypatch.setattr("sklearn_pate.model_selection._MOST_SCORED", 100)
+    score_at_most(100, monkeypatch)
+
+
+def score_at_most(n_units, monkeypatch):
+    monkeypatch.setattr("sklearn_pate.model_selection.hold_out.MOST_SCORED", n_units)
 
 
 def data(n=1500, n_public=300, seed=0):
@@ -209,9 +215,9 @@ def test_noise_of_a_private_score_costs_no_more_than_a_trial():
     private = search(epsilon=None).fit(X, y, X_public)
     assert private.privacy_spent_.epsilon <= 1.02 * public.privacy_spent_.epsilon
     # the score alone: sensitivity 1, Gaussian noise
-    _, judge = private._hold_out(X, y, None, np.random.SeedSequence(0))
+    _, scorer = private._hold_out(X, y, None, np.random.SeedSequence(0))
     plan = private.estimator.plan(X, y, X_public)
-    alone = gdp_to_epsilon(1 / judge.sigma(plan), 1e-5)
+    alone = gdp_to_epsilon(1 / scorer.noise_scale(plan), 1e-5)
     assert 0.5 * plan.epsilon < alone < 1.15 * plan.epsilon
 
 
@@ -287,7 +293,7 @@ def test_same_seed_same_search():
 
 @pytest.mark.parametrize("partition", ["random", "hash", "groups", "predefined"])
 def test_each_partition_holds_out_whole_units(partition, monkeypatch):
-    monkeypatch.setattr("sklearn_pate.model_selection._MOST_SCORED", 1000)
+    score_at_most(1000, monkeypatch)
     X, y, X_public = data(1600)
     names = pd.Index([f"p{i // 4}" for i in range(1600)], name="id")
     frame = pd.DataFrame(X, columns=["a", "b"], index=names)
@@ -299,22 +305,22 @@ def test_each_partition_holds_out_whole_units(partition, monkeypatch):
     if partition in ("hash", "predefined"):
         clf.set_params(partition=partition)
     found = search(clf=clf, epsilon=None, random_state=0)
-    X, given = frame, groups
-    train, judge = found._hold_out(X, y, given, np.random.SeedSequence(0))
+    held_out, scorer = found._hold_out(frame, y, groups, np.random.SeedSequence(0))
+    train = held_out.train
     units = {"random": np.arange(1600), "hash": names}.get(partition, groups)
     assert not set(units[train]) & set(np.delete(units, train))
     assert 0.6 < len(train) / 1600 < 0.95
     # a perfect model gets one point for each unit, whatever its number of rows
-    plan = clone(clf).plan(_rows(X, train), y[train], public, groups=_rows(groups, train))
-    codes = dict(zip(map(tuple, X.to_numpy()), y, strict=True))
+    plan = clone(clf).plan(_rows(frame, train), y[train], public, groups=_rows(groups, train))
+    codes = dict(zip(map(tuple, frame.to_numpy()), y, strict=True))
     perfect = SimpleNamespace(student_=Perfect(codes))
-    right = judge._right(perfect)
-    scores = [judge._released(right, plan) for _ in range(300)]
+    n_right = scorer._n_right(perfect)
+    scores = [scorer._with_noise(n_right, plan) for _ in range(300)]
     n_units = len(set(np.delete(units, train)))
-    assert right == n_units
+    assert n_right == n_units
     assert abs(np.mean(scores) - n_units) < 4 * np.std(scores) / math.sqrt(300) + 0.1
-    assert np.std(scores) == pytest.approx(judge.sigma(plan), rel=0.2, abs=0.3)
-    monkeypatch.setattr("sklearn_pate.model_selection._MOST_SCORED", 20)
+    assert np.std(scores) == pytest.approx(scorer.noise_scale(plan), rel=0.2, abs=0.3)
+    score_at_most(20, monkeypatch)
     found.fit(frame, y, public, groups=groups)
     assert found.privacy_spent_.adjacency == plan.spent.adjacency
 
@@ -327,11 +333,12 @@ def test_public_names_are_held_out_with_their_teachers():
     clf = PATEClassifier(GaussianNB(), partition=PredefinedPartition(names), **params)
     found = search(clf=clf, epsilon=None, random_state=0)
     by_text = search(clf=clone(clf).set_params(partition="predefined"), random_state=0)
-    candidate = clone(clf)
     seeds = [np.random.SeedSequence(0) for _ in range(3)]
-    train, _ = found._hold_out(X, y, groups, seeds[0], [({}, candidate)])
-    assert np.array_equal(train, by_text._hold_out(X, y, groups, seeds[1])[0])
-    trained = candidate.partition.names
+    held_out, _ = found._hold_out(X, y, groups, seeds[0])
+    held_out_by_text, _ = by_text._hold_out(X, y, groups, seeds[1])
+    train = held_out.train
+    assert np.array_equal(train, held_out_by_text.train)
+    trained = held_out.partition.names
     assert set(trained) >= set(groups[train]) and not set(trained) & set(np.delete(groups, train))
     assert 30 < len(trained) < 60 and [name for name in names if name in trained] == [*trained]
     found.fit(X, y, X_public, groups=groups)
@@ -393,19 +400,19 @@ MEETING = {
 @pytest.mark.parametrize("partition", ["random", "hash"])
 @pytest.mark.parametrize("student", MEETING)
 def test_one_held_out_record_moves_the_score_by_one_at_most(student, partition, monkeypatch):
-    monkeypatch.setattr("sklearn_pate.model_selection._MOST_SCORED", 40)
+    score_at_most(40, monkeypatch)
     X, y, X_public = data(1000)
     index = np.array([f"p{i}" for i in range(1000)])
     clf = PATEClassifier(GaussianNB(), n_teachers=50, classes=[0, 1], partition=partition)
     fitted = SimpleNamespace(student_=clone(MEETING[student]).fit(X_public, X_public[:, 0] > 0))
 
-    def right(X, y, index):
+    def n_right(X, y, index):
         frame = pd.DataFrame(X, columns=["a", "b"], index=index)
         found = search(clf=clf, epsilon=None, random_state=0)
-        train, judge = found._hold_out(frame, y, None, np.random.SeedSequence(0))
-        return train, judge._right(fitted)
+        held_out, scorer = found._hold_out(frame, y, None, np.random.SeedSequence(0))
+        return held_out.train, scorer._n_right(fitted)
 
-    train, before = right(X, y, index)
+    train, before = n_right(X, y, index)
     held = np.setdiff1d(np.arange(1000), train)
     moved = []
     scored = held[::20]  # some of those that are scored are among them
@@ -413,10 +420,10 @@ def test_one_held_out_record_moves_the_score_by_one_at_most(student, partition, 
         for value in (1e12, -1e12):
             other = X.copy()
             other[row] = value
-            moved.append(right(other, y, index)[1] - before)
+            moved.append(n_right(other, y, index)[1] - before)
         if partition == "hash":
             fewer = (np.delete(part, row, axis=0) for part in (X, y, index))
-            moved.append(right(*fewer)[1] - before)
+            moved.append(n_right(*fewer)[1] - before)
     assert np.max(np.abs(moved)) <= 1
     assert np.any(np.abs(moved) == 1) or student == "scaled together"  # to a constant, alone
 
@@ -427,10 +434,10 @@ def test_the_published_model_has_seen_no_held_out_record():
     found = search({"n_queries": [20]}, clf=clf, epsilon=20.0)
     with pytest.raises(ValueError, match="depends on the rows beside it"):
         found.fit(X, y, X_public)
-    _, judge = found._hold_out(X, y, None, np.random.SeedSequence(0))
+    _, scorer = found._hold_out(X, y, None, np.random.SeedSequence(0))
     fitted = SimpleNamespace(student_=Moody().fit(X_public, X_public[:, 0] > 0))
     before = pickle.dumps(fitted.student_)
-    judge._right(fitted)
+    scorer._n_right(fitted)
     assert pickle.dumps(fitted.student_) == before
 
 
@@ -470,18 +477,16 @@ def test_units_that_cannot_be_predicted_are_wrong_and_no_more(student, errors):
     X, y, X_public = data(1000)
     clf = PATEClassifier(GaussianNB(), n_teachers=50, classes=[0, 1])
     fitted = SimpleNamespace(student_=student.fit(X_public, X_public[:, 0] > 0))
-    right = []
+    found = search(clf=clf, epsilon=None)
+    n_right = []
     with np.errstate(all=errors):
         for spoil in (False, True):
-            X = X.copy()
-            _, judge = search(clf=clf, epsilon=None)._hold_out(
-                X, y, None, np.random.SeedSequence(0)
-            )
+            _, scorer = found._hold_out(X.copy(), y, None, np.random.SeedSequence(0))
             if spoil:
-                judge._X[judge._units[0]] = np.nan
-            right.append(judge._right(fitted))
+                scorer._X[scorer._units[0]] = np.nan
+            n_right.append(scorer._n_right(fitted))
         assert np.geterr()["divide"] == errors
-    assert abs(right[0] - right[1]) <= 1 and right[0] > 0
+    assert abs(n_right[0] - n_right[1]) <= 1 and n_right[0] > 0
 
 
 def test_one_missing_value_in_a_list_does_not_decide_how_all_are_scored():
@@ -546,18 +551,18 @@ def test_units_are_scored_by_chance_and_no_more_than_there_are():
     found = search(clf=clf, epsilon=None)
     scored = []
     for seed in range(2):
-        train, judge = found._hold_out(X, y, names, np.random.SeedSequence(seed))
-        units = [set(names[rows]) for rows in judge._units]
+        held_out, _ = found._hold_out(X, y, names, np.random.SeedSequence(seed))
+        units = [set(names[rows]) for rows in held_out.units]
         assert len(units) == 100 and all(len(unit) == 1 for unit in units)
-        assert not set.union(*units) & set(names[train])
-        assert all(len(rows) == 2 for rows in judge._units)
+        assert not set.union(*units) & set(names[held_out.train])
+        assert all(len(rows) == 2 for rows in held_out.units)
         scored.append(set.union(*units))
     assert scored[0] != scored[1]
     # one that leaves makes room for one other
     gone = np.flatnonzero(names == min(scored[1]))
     left = np.delete(np.arange(2000), gone)
-    _, judge = found._hold_out(X[left], y[left], names[left], np.random.SeedSequence(1))
-    again = {name for rows in judge._units for name in names[left][rows]}
+    held_out, _ = found._hold_out(X[left], y[left], names[left], np.random.SeedSequence(1))
+    again = {name for rows in held_out.units for name in names[left][rows]}
     assert len(scored[1] - again) == 1 and len(again - scored[1]) == 1
 
 
@@ -565,24 +570,25 @@ def test_units_are_scored_by_chance_and_no_more_than_there_are():
 def test_a_secure_search_draws_what_is_secret_from_the_system_alone(distribution, monkeypatch):
     X, y, X_public = data(1000)
     sources = {"trials": [], "candidates": [], "scores": []}
-    draw, try_one = TrialCount.draw, PrivateGridSearchCV._try
-    released = model_selection._PrivateJudge._released
+    draw = TrialCount.draw
+    run = Trials._run
+    with_noise = PrivateScorer._with_noise
 
     def drawn(self, rng):
         sources["trials"].append(type(rng))
         return draw(self, rng)
 
-    def tried(self, *args):
-        sources["candidates"].append(type(args[-1]))
-        return try_one(self, *args)
+    def tried(self, candidate, plan):
+        sources["candidates"].append(type(self._rng))
+        return run(self, candidate, plan)
 
-    def scored(self, right, plan):
+    def scored(self, n_right, plan):
         sources["scores"].append(type(self._rng))
-        return released(self, right, plan)
+        return with_noise(self, n_right, plan)
 
     monkeypatch.setattr(TrialCount, "draw", drawn)
-    monkeypatch.setattr(PrivateGridSearchCV, "_try", tried)
-    monkeypatch.setattr(model_selection._PrivateJudge, "_released", scored)
+    monkeypatch.setattr(Trials, "_run", tried)
+    monkeypatch.setattr(PrivateScorer, "_with_noise", scored)
     for secure, kind in ((True, SystemGenerator), (False, np.random.Generator)):
         for found in sources.values():
             found.clear()

@@ -50,8 +50,8 @@ from sklearn_pate.ledger import PrivacyLedger
 from sklearn_pate.model_selection import (
     PrivateGridSearchCV,
     PrivateRandomizedSearchCV,
-    _PrivateJudge,
 )
+from sklearn_pate.model_selection.scoring import PrivateScorer
 from sklearn_pate.propose_test_release import ProposeTestRelease
 from sklearn_pate.queries import BinaryExpertQueries, DiversityQueries, UncertaintyQueries
 from sklearn_pate.students import SoftLabelClassifier
@@ -242,7 +242,7 @@ def stream(monkeypatch):
         SoftVote, "soft_labels", lambda self, sums, rng=None: np.eye(2)[np.arange(len(sums)) % 2]
     )
     monkeypatch.setattr(ProposeTestRelease, "passes", lambda self, votes, rng: True)
-    monkeypatch.setattr(_PrivateJudge, "_released", lambda self, right, plan: 5.0)
+    monkeypatch.setattr(PrivateScorer, "_with_noise", lambda self, n_right, plan: 5.0)
     return stream
 
 

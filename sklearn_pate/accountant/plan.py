@@ -1,7 +1,6 @@
 """What a fit will ask and spend, decided from public numbers alone."""
 
 import math
-import warnings
 from dataclasses import dataclass, field, replace
 from functools import reduce
 from numbers import Integral
@@ -9,7 +8,7 @@ from numbers import Integral
 import numpy as np
 from sklearn.base import clone
 
-from ..exceptions import BudgetExceededError, PrivacyLeakWarning
+from ..exceptions import BudgetExceededError, PrivacyLeakWarning, warn
 from ..propose_test_release import ProposeTestRelease
 from ..rdp import (
     DEFAULT_ORDERS,
@@ -198,7 +197,7 @@ def plan_queries(
         _check_threshold(stage, n_teachers)
         _warn_if_drowned(stage, n_teachers, n)
         if stage.caveat is not None:
-            warnings.warn(f"{stage}: {stage.caveat}", PrivacyLeakWarning, stacklevel=5)
+            warn(f"{stage}: {stage.caveat}", PrivacyLeakWarning)
     if accounting == "ptr":
         cost = costs[0](wanted[0])
         return _plan_test(aggregators[0], wanted[0], cost, epsilon, delta, public)
@@ -218,10 +217,9 @@ def plan_queries(
         if affordable == 0:
             raise _over_budget(aggregators[0], total([1]).epsilon(delta)[0], epsilon, delta)
         if n_queries is not None:
-            warnings.warn(
+            warn(
                 f"epsilon={epsilon:g} pays for {affordable} of the {n_queries} queries wanted; "
-                "only those are asked. Use more noise or raise epsilon to ask them all",
-                stacklevel=5,  # the caller of fit, past scikit-learn's wrapper
+                "only those are asked. Use more noise or raise epsilon to ask them all"
             )
         return plan([affordable])
     budget = _plan_filter(aggregators, epsilon, delta, public)
@@ -435,22 +433,20 @@ def _warn_if_drowned(aggregator, n_teachers, n_queries):
     """
     bar = aggregator.stability_needed(n_queries)
     if bar > max(n_teachers / 2 - 1, 0):
-        warnings.warn(
+        warn(
             f"{aggregator} counts a query as stable if {bar:.0f} teachers can change without "
             f"changing the answer, and half of n_teachers={n_teachers} is less: almost nothing "
-            "will be answered. Use more teachers, fewer runs or a larger epsilon",
-            stacklevel=6,
+            "will be answered. Use more teachers, fewer runs or a larger epsilon"
         )
     if not (facts_of(aggregator).label_symmetric and has_distribution(aggregator)):
         return
     right, wrong = aggregator.outcome_log_proba([[n_teachers, 0]])[0, :2]
     win = math.exp(right - np.logaddexp(right, wrong))  # of the queries that are answered
     if win < 0.84:  # the noise between two classes has a standard deviation above the margin
-        warnings.warn(
+        warn(
             f"the noise of {aggregator} drowns the largest possible margin, "
             f"{n_teachers} votes: even unanimous teachers are heard in only {win:.0%} of the "
-            "queries between two classes. Use more teachers, fewer queries or less noise",
-            stacklevel=6,
+            "queries between two classes. Use more teachers, fewer queries or less noise"
         )
 
 

@@ -2,7 +2,6 @@
 
 import contextlib
 import inspect
-import warnings
 
 import numpy as np
 import pandas as pd
@@ -13,9 +12,8 @@ from sklearn.utils.validation import validate_data
 
 from .._sklearn import _num_samples, _safe_indexing
 from ..electorate import PrivateData, Votes
-from ..exceptions import PrivacyLeakWarning
+from ..exceptions import PrivacyLeakWarning, warn
 from ..isolation import Quiet, kind_of
-from ..partition import RandomPartition
 from ..public import public_rows
 from ..rdp.checks import as_array, check_votes
 from ..rdp.facts import facts_of
@@ -44,11 +42,10 @@ def check_private(X, y, classes, sample_weight):
     """Return labels as codes, the sorted classes, and the weights."""
     y = _one_label_each(y)
     if classes is None:
-        warnings.warn(
+        warn(
             "classes_ is read from the private labels, which the privacy guarantee does not "
             "cover; pass classes=[...], all labels that may occur",
             PrivacyLeakWarning,
-            stacklevel=5,  # the caller of fit, past scikit-learn's wrapper
         )
     with Quiet():  # what libraries warn of from here on, they found in private values
         return _check_values(X, y, classes, sample_weight)
@@ -169,11 +166,10 @@ def given_rows(X_public, X=None):
             "rows cannot take their place. Call fit(X, y, X_public=...)"
         )
     if X_public is X:
-        warnings.warn(
+        warn(
             "X_public is X: the student would learn from private rows, which the privacy "
             "guarantee does not cover; pass rows that are public",
             PrivacyLeakWarning,
-            stacklevel=5,
         )
     return indexable_rows(X_public, "X_public")
 
@@ -311,15 +307,17 @@ def check_classes(labels, name="classes"):
     return classes
 
 
-def warn_if_delta_is_large(delta, adjacency, *, n_records, n_teachers, stacklevel=5):
-    """Warn of a delta that pays for a whole record's release; from public numbers alone."""
-    public = n_records is not None and adjacency == RandomPartition.adjacency
-    number, of = (n_records, "records") if public else (n_teachers, "teachers")
+def warn_if_delta_is_large(delta, *, n_teachers, n_records=None):
+    """Warn of a delta that pays for a whole record's release; `n_records` only if it is public."""
+    number = n_teachers
+    whose = "teachers"
+    if n_records is not None:
+        number = n_records
+        whose = "records"
     if delta * number >= 1:
-        warnings.warn(
-            f"delta={delta:g} is not below one over the number of {of}, {number}: publishing one "
-            "of them at random would be as private. Choose delta well below that",
-            stacklevel=stacklevel,
+        warn(
+            f"delta={delta:g} is not below one over the number of {whose}, {number}: publishing "
+            "one of them at random would be as private. Choose delta well below that"
         )
 
 

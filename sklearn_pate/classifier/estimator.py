@@ -2,7 +2,6 @@
 
 import dataclasses
 import os
-import warnings
 from numbers import Integral, Real
 from typing import Any, NamedTuple
 
@@ -26,7 +25,7 @@ from .._sklearn import (
 from ..accountant import PrivacySpent, plan_queries
 from ..aggregators import GNMax, Mechanism
 from ..electorate import Ballots, Electorate, PrivateData, check_classifier
-from ..exceptions import PrivacyTestError
+from ..exceptions import PrivacyTestError, warn
 from ..isolation import Quiet, own_generators, unfitted
 from ..memory import digest, kept_seed, private_memory
 from ..queries import DiversityQueries, RandomQueries, UncertaintyQueries, count_rounds
@@ -803,17 +802,14 @@ class PATEClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         if count_rounds(self._strategy()) > 1:
             check_rounds(plan, self.query_strategy, self.accounting)
         warn_if_delta_is_large(
-            self.delta,
-            ballots.adjacency,
-            n_records=ballots.n_records,
-            n_teachers=ballots.n_teachers,
+            self.delta, n_teachers=ballots.n_teachers, n_records=ballots.n_records
         )
         spent = PrivacySpent(
             epsilon=plan.epsilon,
             delta=self.delta,
             method=plan.method,
             unit=ballots.unit,
-            adjacency=ballots.adjacency,
+            adjacency=str(ballots.adjacency),  # what is published is plain text
             n_teachers=ballots.n_teachers,
             n_queries=plan.n_queries,
             n_answered=0,
@@ -889,11 +885,10 @@ class PATEClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
             self.public_soft_labels_ = released.soft_labels
             self.curator_ = released.curator(votes, plan, self.delta)
         if plan.budget is not None and len(released.query_indices) < plan.n_queries:
-            warnings.warn(
+            warn(
                 f"epsilon={plan.epsilon:g} paid for {len(released.query_indices)} of the "
                 f"{plan.n_queries} queries wanted; only those were asked. Use more noise or raise "
-                "epsilon to ask them all",
-                stacklevel=5,
+                "epsilon to ask them all"
             )
         return released
 

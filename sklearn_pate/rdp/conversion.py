@@ -1,13 +1,13 @@
 """From Renyi costs and Gaussian noise to (epsilon, delta)."""
 
 import math
-import warnings
 from numbers import Real
 
 import numpy as np
 from scipy.optimize import brentq
 from scipy.special import erfcx, erfinv, log_ndtr, ndtr, ndtri_exp
 
+from ..exceptions import warn
 from .checks import check_delta, check_orders, check_positive
 
 
@@ -57,10 +57,9 @@ def rdp_to_epsilon(rdp, delta, orders, conversion="improved"):
     epsilons = epsilon_by_order(rdp, delta, orders, conversion)
     best = int(np.argmin(epsilons))
     if orders.size > 1 and best in (0, orders.size - 1) and 0 < epsilons[best] < math.inf:
-        warnings.warn(
+        warn(
             f"the best Renyi order is at the edge of the grid ({orders[best]:g}); "
-            "a wider grid of orders may give a smaller epsilon",
-            stacklevel=2,
+            "a wider grid of orders may give a smaller epsilon"
         )
     return float(epsilons[best]), float(orders[best])
 

@@ -3,10 +3,11 @@
 import numpy as np
 from sklearn.base import clone
 
+from ..adjacency import Adjacency
 from ..electorate import Ballots, Electorate, check_classifier
 from ..isolation import Quiet, seeded
 from ..memory import digest, kept_seed
-from ..partition import Assignment, PredefinedPartition, RandomPartition, assign_teachers
+from ..partition import Assignment, PredefinedPartition, assign_teachers
 from .ensemble import collect_votes
 
 __all__ = ["SiteEnsemble", "TeacherEnsemble"]
@@ -106,8 +107,8 @@ class TeacherEnsemble(Electorate):
                 seed=seed,
             )
         self.teacher_indices_ = self._assignment.teacher_indices
-        n_records_is_public = self._assignment.adjacency == RandomPartition.adjacency
-        return self._ballots(n_records=len(private.codes) if n_records_is_public else None)
+        n_records = Adjacency.public_count(self._assignment.adjacency, len(private.codes))
+        return self._ballots(n_records=n_records)
 
     def _ballots(self, n_records=None):
         return Ballots(

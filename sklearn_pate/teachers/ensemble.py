@@ -2,7 +2,6 @@
 
 import itertools
 import os
-import warnings
 
 import numpy as np
 from joblib import Memory
@@ -11,7 +10,7 @@ from sklearn.utils.validation import has_fit_parameter
 from threadpoolctl import threadpool_limits
 
 from .._sklearn import _num_samples, _safe_indexing
-from ..exceptions import TeacherError
+from ..exceptions import TeacherError, warn
 from ..identifiers import keyed_digests, spelled_names
 from ..isolation import Quiet, known_name, own_clone, own_rows
 from ..memory import code_digest, digest
@@ -172,10 +171,9 @@ def collect_votes(
             end_processes()
         raise TeacherError(count.problem) from None
     if not count.all_kept:
-        warnings.warn(
+        warn(
             "memory could not keep the votes of all teachers (a full disk?): the fit is as it "
-            "should be, but were it to be interrupted, more would be done again",
-            stacklevel=5,
+            "should be, but were it to be interrupted, more would be done again"
         )
     return count.votes(), count.teachers
 

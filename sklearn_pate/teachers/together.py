@@ -1,7 +1,6 @@
 """Networks of skorch: which are refused as teachers, and those that are trained together."""
 
 import sys
-import warnings
 from collections.abc import Callable
 from functools import partial
 from typing import NamedTuple
@@ -9,6 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from .._sklearn import _num_samples
+from ..exceptions import warn
 from ..isolation import (
     isolated,
     own_clone,
@@ -76,7 +76,7 @@ def batched_network(estimators, X, X_query, timeout):
     else:
         reason = batched.why_not(X, X_query)
     if reason is not None:
-        warnings.warn(f"teachers are trained one by one, not together: {reason}", stacklevel=6)
+        warn(f"teachers are trained one by one, not together: {reason}")
         return None
     return batched
 

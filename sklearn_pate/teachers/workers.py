@@ -1,12 +1,12 @@
 """How joblib runs the teachers: in which processes or threads, and how many at once."""
 
 import itertools
-import warnings
 
 from joblib import Parallel, cpu_count, delayed, effective_n_jobs
 from joblib.externals.loky import get_reusable_executor
 from joblib.parallel import LokyBackend, get_active_backend
 
+from ..exceptions import warn
 from .one import fit_and_vote
 
 __all__ = ["check_processes", "end_processes", "run", "threads_per_worker", "warn_if_taking_turns"]
@@ -63,11 +63,10 @@ def warn_if_taking_turns(n_jobs):
     """Warn if teachers would run side by side in threads of one process."""
     if not _share_a_process(n_jobs):
         return
-    warnings.warn(
+    warn(
         "teachers run in threads of one process and take turns, so n_jobs does not speed them "
         "up: threads share the random numbers of numpy, Python and torch. Use a backend of "
-        "processes, or workers with one thread each",
-        stacklevel=6,
+        "processes, or workers with one thread each"
     )
 
 

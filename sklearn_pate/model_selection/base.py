@@ -1,0 +1,276 @@
+"""What both private searches do: try candidates, publish the best, forget the rest."""
+
+from dataclasses import replace
+from numbers import Real
+
+import numpy as np
+from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin
+from sklearn.utils import get_tags, indexable
+from sklearn.utils.metaestimators import available_if
+from sklearn.utils.validation import check_is_fitted
+
+from .._sklearn import Interval, StrOptions, _fit_context
+from ..adjacency import Adjacency
+from ..classifier import PATEClassifier
+from ..classifier.checks import check_private, indexable_rows, warn_if_delta_is_large
+from ..exceptions import StudentError
+from ..isolation import own_generators, unfitted
+from ..partition import PredefinedPartition
+from ..public import public_rows
+from ..rdp import TrialCount
+from ..secure import SystemGenerator
+from .calibration import calibrate
+from .candidates import make_candidates
+from .hold_out import hold_out, take
+from .scoring import PrivateScorer, PublicScorer
+from .trials import Trials
+
+__all__ = ["PrivateSearch"]
+
+
+def _best_has(method):
+    """Check for `available_if`: the best estimator, or the one to search for, has a method."""
+
+    def check(self):
+        getattr(getattr(self, "best_estimator_", self.estimator), method)
+        return True
+
+    return check
+
+
+class PrivateSearch(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
+    """A random number of trials of random candidates; the best is published, the rest forgotten."""
+
+    # Requested by default, so that metadata routing needs no call from the user
+    __metadata_request__fit = {"X_public": True, "groups": True, "X_val": True, "y_val": True}
+
+    _parameter_constraints: dict = {
+        "estimator": [PATEClassifier],
+        "epsilon": [Interval(Real, 0, None, closed="neither"), None],
+        "delta": [Interval(Real, 0, 1, closed="neither")],
+        "n_trials": [Interval(Real, 1, None, closed="neither"), None],
+        "distribution": [StrOptions({"negative_binomial", "poisson"})],
+        "eta": [Interval(Real, -0.9, 20, closed="both")],
+        "scoring": [str, callable, None],
+        "validation_fraction": [Interval(Real, 0, 0.5, closed="right")],
+        "random_state": ["random_state"],
+    }
+
+    @_fit_context(prefer_skip_nested_validation=False)
+    def fit(self, X, y, X_public=None, *, X_val=None, y_val=None, groups=None):
+        """Try candidates on private data and keep the best.
+
+        Parameters
+        ----------
+        X, y : array-like with n_samples rows
+            Private data, as in `PATEClassifier.fit`.
+        X_public : array-like or PublicData with n_public rows
+            Public, unlabelled rows.
+        X_val, y_val : array-like or PublicData with n_val rows, default=None
+            Public, labelled rows that trials are scored on. None: a part of the private data is
+            held out, and each trial's score is noisy.
+        groups : array-like of shape (n_samples,), default=None
+            As in `PATEClassifier.fit`.
+
+        Returns
+        -------
+        object
+            Itself, fitted.
+
+        Raises
+        ------
+        BudgetExceededError
+            Before any teacher trains, if the budget does not pay for the search.
+        StudentError
+            If the best trial could not train its student. The search is paid for.
+        ValueError
+            If something given does not fit together, a candidate cannot be accounted for, its
+            student cannot be scored on private rows (see Notes), or `random_state` is given with
+            ``secure=True``. Nothing was spent.
+        """
+        X_public = public_rows(X_public)
+        X_val = public_rows(X_val)
+        y_val = public_rows(y_val)
+        seed = np.random.SeedSequence(_entropy(self.random_state))
+        candidates_seed, hold_out_seed, trials_seed = seed.spawn(3)
+        self._check_random_state()
+        candidates = self._candidates(np.random.default_rng(candidates_seed))
+        X, groups = indexable(indexable_rows(X, "X"), groups)  # of one dtype, whoever is held out
+        codes, classes, _ = check_private(X, y, self.estimator.classes, None)
+        y = classes[codes]
+        if X_val is None and y_val is None:
+            held_out, scorer = self._hold_out(X, codes, groups, hold_out_seed)
+            for candidate in candidates:
+                candidate.estimator.set_params(partition=held_out.partition)
+            X = take(X, held_out.train)
+            y = take(y, held_out.train)
+            groups = take(groups, held_out.train)
+        else:
+            scorer = PublicScorer.checked(self.estimator, self.scoring, X_val, y_val, X_public)
+        fit_data = {"X": X, "y": y, "X_public": X_public, "groups": groups}
+        count = self._trial_count(len(candidates))
+        plans, cost = calibrate(
+            candidates, fit_data, scorer, count, epsilon=self.epsilon, delta=self.delta
+        )
+        scorer.check(candidates, X_public, plans)
+        spent = self._spent(plans, cost)
+        warn_if_delta_is_large(
+            self.delta,
+            n_teachers=plans[0].spent.n_teachers,
+            n_records=Adjacency.public_count(spent.adjacency, len(codes)),
+        )
+        if self.estimator.ledger is not None:
+            self.estimator.ledger.record(spent, cost)
+        self._seed_used = True
+
+        rng = self._generator(trials_seed)
+        seeded = self.random_state is not None
+        best = Trials(candidates, plans, fit_data, scorer, rng, seeded=seeded).best(count)
+        if best is None:
+            raise ValueError(
+                f"the random number of trials was 0; the search is paid for all the same, "
+                f"epsilon={spent.epsilon:.4g}. Raise n_trials, or use "
+                "distribution='negative_binomial'"
+            )
+        return self._publish(best, spent)
+
+    def _check_random_state(self):
+        """Refuse a seed that would make noise that is secret, or counted once, repeatable."""
+        if self.random_state is None:
+            return
+        if self.estimator.secure:
+            raise ValueError(
+                "the estimator has secure=True, whose draws no seed can repeat; got "
+                f"random_state={self.random_state!r} for the search, give random_state=None"
+            )
+        if self.estimator.ledger is not None:
+            raise ValueError(
+                "ledger refuses searches with a random_state: two with one seed share noise; "
+                f"got random_state={self.random_state!r}, give random_state=None"
+            )
+
+    def _generator(self, seed):
+        """Source of what stays secret: the score's noise, the trials and their candidates."""
+        return SystemGenerator() if self.estimator.secure else np.random.default_rng(seed)
+
+    def _candidates(self, rng):
+        return make_candidates(
+            self.estimator, self._param_sets(rng), search_sets_epsilon=self.epsilon is not None
+        )
+
+    def _trial_count(self, n_candidates):
+        mean = 5 * n_candidates if self.n_trials is None else self.n_trials
+        return TrialCount(mean, self.distribution, self.eta)
+
+    def _hold_out(self, X, codes, groups, seed):
+        """Return private rows in two parts, and a scorer that has one of them."""
+        if self.scoring is not None:
+            raise ValueError(
+                f"scoring={self.scoring!r} needs public rows, X_val and y_val: on private rows the "
+                "score is a noisy number of right predictions. Give them, or scoring=None"
+            )
+        partition = self.estimator.partition
+        if not isinstance(partition, str | PredefinedPartition):
+            raise ValueError(
+                "with a partition of your own, how to hold out private rows is not known; give "
+                "public rows, X_val and y_val"
+            )
+        split_seed, noise_seed, choice_seed = seed.spawn(3)
+        held_out = hold_out(
+            X,
+            groups,
+            n_records=len(codes),
+            partition=partition,
+            unit=self.estimator.unit,
+            fraction=self.validation_fraction,
+            seeds=[split_seed, choice_seed],
+        )
+        return held_out, PrivateScorer(X, codes, held_out.units, self._generator(noise_seed))
+
+    def _spent(self, plans, cost):
+        """Return what the search spends; of the numbers that differ between trials, the largest."""
+        one_trial = plans[0].spent
+        return replace(
+            one_trial,
+            epsilon=cost.epsilon(self.delta)[0],
+            delta=self.delta,
+            method="tuning",
+            n_teachers=max(plan.spent.n_teachers for plan in plans),
+            n_queries=max(plan.spent.n_queries for plan in plans),
+            arithmetic="real",  # so are the number of trials and the noise of scores
+            generator=one_trial.generator if self.random_state is None else "seed",
+        )
+
+    def _publish(self, trial, spent):
+        """Set the attributes of the best trial; the search is paid for."""
+        failed = isinstance(trial.fitted, StudentError)
+        spent_by_trial = trial.fitted.privacy_spent if failed else trial.fitted.privacy_spent_
+        spent = replace(
+            spent,
+            n_teachers=spent_by_trial.n_teachers,
+            n_queries=spent_by_trial.n_queries,
+            n_answered=spent_by_trial.n_answered,
+        )
+        if failed:
+            raise StudentError(str(trial.fitted), trial.fitted.public_labels, spent) from None
+        best = trial.fitted
+        best.privacy_spent_ = spent  # its own is that of one trial
+        best.ledger = self.estimator.ledger
+        del best.curator_
+        self.privacy_spent_ = spent
+        self.best_estimator_ = best
+        self.best_score_ = trial.score
+        self.best_params_ = unfitted(trial.candidate.params)
+        self.classes_ = best.classes_
+        self.n_features_in_ = best.n_features_in_
+        self.__dict__.pop("feature_names_in_", None)
+        if hasattr(best, "feature_names_in_"):
+            self.feature_names_in_ = best.feature_names_in_
+        return self
+
+    def predict(self, X):
+        """Predict labels with the best model; see `PATEClassifier.predict`."""
+        check_is_fitted(self)
+        return self.best_estimator_.predict(X)
+
+    @available_if(_best_has("predict_proba"))
+    def predict_proba(self, X):
+        """Predict class probabilities with the best model."""
+        check_is_fitted(self)
+        return self.best_estimator_.predict_proba(X)
+
+    @available_if(_best_has("predict_proba"))
+    def predict_log_proba(self, X):
+        """Log of `predict_proba`."""
+        check_is_fitted(self)
+        return self.best_estimator_.predict_log_proba(X)
+
+    @available_if(_best_has("decision_function"))
+    def decision_function(self, X):
+        """Decision values of the best model."""
+        check_is_fitted(self)
+        return self.best_estimator_.decision_function(X)
+
+    def __sklearn_is_fitted__(self):
+        return hasattr(self, "best_estimator_")
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.input_tags = get_tags(self.estimator).input_tags
+        return tags
+
+    def __getstate__(self):
+        state = own_generators(dict(super().__getstate__()))
+        state = {name: unfitted(value) for name, value in state.items()}
+        if "best_estimator_" in state:
+            state["best_estimator_"] = self.best_estimator_
+        if state.pop("_seed_used", False):  # whoever knows the seed can undo the noise
+            state["random_state"] = None
+        return state
+
+
+def _entropy(random_state):
+    """What seeds the search; None, the default, is the operating system's."""
+    if isinstance(random_state, np.random.RandomState):
+        return random_state.randint(2**32, size=4, dtype=np.uint32).tolist()
+    return random_state

@@ -1,0 +1,127 @@
+"""How much each trial may spend, so that the whole search stays within its budget."""
+
+import math
+import warnings
+
+from ..exceptions import BudgetExceededError
+from .candidates import plan_key, plan_key_of_any_epsilon, set_plan
+from .cost import search_cost
+
+__all__ = ["calibrate"]
+
+
+def calibrate(candidates, fit_data, scorer, count, *, epsilon, delta):
+    """Set the epsilon, the noise and the numbers of queries of the candidates.
+
+    Parameters
+    ----------
+    candidates : list of Candidate
+        Changed in place.
+    fit_data : dict
+        What `PATEClassifier.plan` takes.
+    scorer : PublicScorer or PrivateScorer
+        Scores the trials, and says what one costs.
+    count : TrialCount
+        The random number of trials.
+    epsilon : float or None
+        Budget of the search; None leaves each candidate its own epsilon.
+    delta : float
+        Of the search.
+
+    Returns
+    -------
+    plans : list of Plan
+        That of each candidate.
+    cost : Cost
+        Of the whole search.
+
+    Raises
+    ------
+    BudgetExceededError
+        If the budget does not pay for the search.
+    ValueError
+        If candidates protect different changes of the data.
+    """
+    if epsilon is not None:
+
+        def search_epsilon(trial_epsilon):
+            plans = _plans_at(trial_epsilon, candidates, fit_data)
+            trials_rdp = [scorer.rdp(plan) for plan in plans]
+            return search_cost(trials_rdp, count).epsilon(delta)[0]
+
+        with warnings.catch_warnings():  # the plan that is kept warns
+            warnings.simplefilter("ignore")
+            trial_epsilon = _largest_trial_epsilon(search_epsilon, epsilon)
+        for candidate in candidates:
+            candidate.estimator.set_params(epsilon=trial_epsilon)
+    plans = _plans(candidates, fit_data)
+    if len({(plan.spent.unit, plan.spent.adjacency) for plan in plans}) > 1:
+        raise ValueError("all candidates must protect the same change of the data (partition)")
+    return plans, search_cost([scorer.rdp(plan) for plan in plans], count)
+
+
+def _plans_at(epsilon, candidates, fit_data):
+    """Plan a trial of each candidate with one epsilon for all."""
+    plan_by_key = {}
+    keys = [plan_key_of_any_epsilon(candidate.estimator) for candidate in candidates]
+    for candidate, key in zip(candidates, keys, strict=True):
+        if key not in plan_by_key:
+            candidate.estimator.set_params(epsilon=epsilon)
+            plan_by_key[key] = candidate.estimator.plan(**fit_data)
+    return [plan_by_key[key] for key in keys]
+
+
+def _plans(candidates, fit_data):
+    """Plan a trial of each candidate, and set what was planned in its estimator."""
+    plans = []
+    plan_by_key = {}
+    for _, estimator in candidates:
+        key = plan_key(estimator)
+        if key in plan_by_key:  # its noise and queries, so that they are not calibrated again
+            set_plan(estimator, plan_by_key[key])
+        plan = estimator.plan(**fit_data)
+        set_plan(estimator, plan)
+        plan_by_key[key] = plan
+        plans.append(plan)
+    return plans
+
+
+def _largest_trial_epsilon(search_epsilon, budget):
+    """Largest epsilon of one trial, to 1%, with which the whole search fits its budget.
+
+    Parameters
+    ----------
+    search_epsilon : callable
+        Epsilon of the whole search, given that of one trial.
+    budget : float
+        Its limit.
+
+    Returns
+    -------
+    float
+        Epsilon of one trial.
+    """
+    low = budget / 50
+    high = budget
+    guess = budget / 2.5
+    any_fits = False
+    for _ in range(20):
+        try:
+            spent = search_epsilon(guess)
+        except BudgetExceededError:
+            spent = 0.0  # it pays for nothing: look further up
+        if spent > budget:
+            high = guess
+        else:
+            low = guess
+            any_fits = any_fits or spent > 0
+        if 0.99 * budget <= spent <= budget or high < low * 1.005:
+            break
+        proportional = guess * 0.996 * budget / max(spent, 1e-9)  # nearly so is the cost
+        guess = proportional if low < proportional < high else math.sqrt(low * high)
+    if not any_fits:
+        raise BudgetExceededError(
+            f"epsilon={budget:g} does not pay for the best of a random number of trials; "
+            "raise it, or lower n_trials. Nothing was spent"
+        )
+    return low

@@ -1,0 +1,171 @@
+"""The candidates of a search: their parameters, and what several of them have in common."""
+
+from typing import NamedTuple
+
+from joblib import hash as fingerprint
+from sklearn.base import clone
+
+from ..classifier import PATEClassifier
+from ..isolation import silent
+
+__all__ = [
+    "Candidate",
+    "make_candidates",
+    "plan_key",
+    "plan_key_of_any_epsilon",
+    "set_plan",
+    "student_key",
+    "teachers_key",
+]
+
+
+class Candidate(NamedTuple):
+    """One set of parameters.
+
+    Attributes
+    ----------
+    params : dict
+        As the user gave them.
+    estimator : PATEClassifier
+        A clone of the search's that has them.
+    """
+
+    params: dict
+    estimator: PATEClassifier
+
+
+#: Parameters in which candidates cannot differ.
+_SAME_FOR_ALL = {"partition", "unit", "classes", "ledger", "random_state", "secure"}
+#: Parameters that do not change what a fit costs.
+_NOT_IN_PLAN = {"base_estimator", "student", "n_jobs", "verbose", "keep_teachers"}
+#: Parameters that do not change the teachers.
+_NOT_IN_TEACHERS = {
+    "accounting",
+    "aggregator",
+    "delta",
+    "epsilon",
+    "ledger",
+    "n_jobs",
+    "n_queries",
+    "query_strategy",
+    "random_state",
+    "student",
+    "verbose",
+}
+#: Parameters that change the student.
+_IN_STUDENT = {"base_estimator", "student"}
+
+
+def make_candidates(estimator, param_sets, *, search_sets_epsilon):
+    """Return a candidate for each set of parameters.
+
+    Parameters
+    ----------
+    estimator : PATEClassifier
+        The search's.
+    param_sets : list of dict
+        The sets of parameters.
+    search_sets_epsilon : bool
+        Whether the epsilon of trials follows from the search's budget.
+
+    Returns
+    -------
+    list of Candidate
+        Their estimators are silent and have no ledger.
+
+    Raises
+    ------
+    ValueError
+        If candidates cannot be compared, or cannot be tried without a leak.
+    """
+    candidates = []
+    for params in param_sets:
+        _check_params(params, estimator, search_sets_epsilon)
+        candidates.append(Candidate(params, _with_params(estimator, params)))
+    if not candidates:
+        raise ValueError("there are no candidates; give at least one set of parameters")
+    return candidates
+
+
+def _check_params(params, estimator, search_sets_epsilon):
+    fixed = sorted(_SAME_FOR_ALL & set(params))
+    if fixed:
+        raise ValueError(
+            f"candidates cannot differ in {fixed[0]}: all trials must protect the same "
+            "change of the same data; set it in the estimator"
+        )
+    if search_sets_epsilon and "epsilon" in params:
+        raise ValueError(
+            "epsilon of the search sets the epsilon of all trials; leave it out of the "
+            "candidates, or give the search epsilon=None"
+        )
+    student = params.get("student", estimator.student)
+    if student is None and any(name.startswith("student__") for name in params):
+        raise ValueError(
+            "student is None, so it has no parameters to search; give the estimator a "
+            "student, for instance the same as its base_estimator"
+        )
+
+
+def _with_params(estimator, params):
+    """Return a clone that has the parameters, and whose trials stay secret."""
+    estimator = clone(estimator)
+    # copies, because candidates may share an object whose parameters differ between them
+    estimator.set_params(**{name: clone(params[name], safe=False) for name in params})
+    if estimator.random_state is not None:
+        raise ValueError(
+            f"estimator has random_state={estimator.random_state!r}, so all trials would "
+            "share their noise; give it to the search, and None to the estimator"
+        )
+    if estimator.classes is None:
+        raise ValueError(
+            "estimator needs classes=[...], all labels that may occur: read from the "
+            "private labels, they are not covered by the guarantee"
+        )
+    estimator.set_params(ledger=None, keep_teachers=False)
+    if hasattr(estimator, "set_callbacks"):
+        estimator.set_callbacks()  # none: they would see every trial
+    return silent(estimator)
+
+
+def set_plan(estimator, plan):
+    """Set the noise and the numbers of queries to those of a plan."""
+    aggregators = [aggregator for aggregator, _ in plan.stages]
+    n_queries = [n for _, n in plan.stages]
+    if isinstance(estimator.aggregator, list):
+        estimator.set_params(aggregator=aggregators, n_queries=n_queries)
+    else:
+        estimator.set_params(aggregator=aggregators[0], n_queries=n_queries[0])
+
+
+def plan_key(estimator):
+    """Return a key that is the same for candidates whose fits cost the same."""
+    return _key(estimator, without=_NOT_IN_PLAN)
+
+
+def plan_key_of_any_epsilon(estimator):
+    """Return a key that is the same for candidates whose fits cost the same at the same epsilon."""
+    return _key(estimator, without=_NOT_IN_PLAN | {"epsilon"})
+
+
+def teachers_key(estimator):
+    """Return a key that is the same for candidates that can share their teachers' votes."""
+    stages = estimator.aggregator
+    stages = stages if isinstance(stages, list) else [stages]
+    soft = [getattr(stage, "temperature", None) for stage in stages]
+    temperatures = tuple(temperature for temperature in soft if temperature is not None)
+    return _key(estimator, without=_NOT_IN_TEACHERS), temperatures
+
+
+def student_key(estimator):
+    """Return a key that is the same for candidates that have the same student."""
+    return _key(estimator, without=set(estimator.get_params(deep=False)) - _IN_STUDENT)
+
+
+def _key(estimator, without):
+    params = estimator.get_params()
+    relevant = [name for name in params if name.split("__")[0] not in without]
+    try:
+        return fingerprint({name: params[name] for name in relevant})
+    except Exception:  # what does not pickle is like nothing else
+        return id(estimator)

@@ -1,0 +1,143 @@
+"""Holding out private rows, so that trials can be scored on what their teachers never saw."""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from .._sklearn import _safe_indexing
+from ..identifiers import identifiers, keyed_digests
+from ..isolation import Quiet
+from ..partition import (
+    GroupPartition,
+    PredefinedPartition,
+    assign_teachers,
+)
+
+__all__ = ["HeldOut", "hold_out", "take"]
+
+#: Units that a private score looks at: enough for a point of accuracy, and each takes its time.
+MOST_SCORED = 1000
+
+
+class HeldOut(NamedTuple):
+    """Private rows in two parts: each record, or group, is in one of them.
+
+    Attributes
+    ----------
+    train : ndarray of int
+        Rows to train on.
+    units : sequence of ndarray of int
+        The rows of each unit that is scored, at most `MOST_SCORED`.
+    partition : str or PredefinedPartition
+        That of the rows to train on: of the public names that are left, if there are such.
+    """
+
+    train: np.ndarray
+    units: list
+    partition: object
+
+
+def hold_out(X, groups, *, n_records, partition, unit, fraction, seeds):
+    """Hold out a part of the private rows.
+
+    Parameters
+    ----------
+    X : array-like with n_records rows
+        Private rows.
+    groups : array-like of shape (n_records,) or None
+        Identifiers of groups.
+    n_records : int
+        Number of private rows.
+    partition : str or PredefinedPartition
+        How the rows are dealt to teachers.
+    unit : str
+        What the guarantee protects, as in `PATEClassifier`.
+    fraction : float
+        Part of the private data to hold out.
+    seeds : list of numpy.random.SeedSequence
+        Source of the split, and of the choice of the units that are scored.
+
+    Returns
+    -------
+    HeldOut
+        The two parts.
+
+    Raises
+    ------
+    ValueError
+        If nothing can be held out, or nothing is left to train on.
+    """
+    split_seed, choice_seed = seeds
+    n_parts = round(1 / fraction)
+    names = getattr(partition, "names", None)
+    if names is not None:
+        # refuses records of a name that is not listed
+        partition.assign(n_records=n_records, n_teachers=None, groups=groups)
+    units = _identifiers(X, groups, partition)
+    if partition == "random" and groups is None and n_parts > n_records:  # their number is public
+        raise ValueError(
+            f"validation_fraction={fraction:g} is less than one of the "
+            f"{n_records} private records; hold out more"
+        )
+    with Quiet():
+        part = assign_teachers(
+            partition if groups is None else "hash",  # whole groups, wherever they are trained
+            n_records=n_records,
+            n_teachers=n_parts,
+            unit=unit,
+            index=getattr(X, "index", None),
+            groups=groups,
+            seed=split_seed,
+        ).teacher_indices
+    if names is not None:
+        partition = PredefinedPartition(_trained_names(names, n_parts, split_seed))
+    held = np.flatnonzero(part == 0)
+    if units is None:
+        shuffled = np.random.default_rng(choice_seed).permutation(held)
+        scored = list(shuffled[:MOST_SCORED, None])
+    else:
+        scored = _some_units(units, held, choice_seed)
+    return HeldOut(np.flatnonzero(part > 0), scored, partition)
+
+
+def _trained_names(names, n_parts, seed):
+    """Return the public names whose records are not held out.
+
+    A name is dealt as its records are, whether it has any or not: a name that is held out has no
+    teacher, so the number of teachers tells nothing of the records.
+    """
+    part_of_name = GroupPartition().assign(
+        n_records=len(names), n_teachers=n_parts, groups=names, seed=seed
+    )
+    trained = [name for name, part in zip(names, part_of_name, strict=True) if part > 0]
+    if not trained:
+        raise ValueError(
+            f"all {len(names)} names of the partition were held out to score on; give more "
+            "names, lower validation_fraction, or score on public rows, X_val and y_val"
+        )
+    return trained
+
+
+def _identifiers(X, groups, partition):
+    """Return the identifier of each row's unit, or None if each row is a unit of its own."""
+    if groups is not None:
+        return identifiers(groups, "groups")
+    if partition == "hash" and hasattr(X, "index"):
+        return identifiers(X.index, "the index of X")
+    return None
+
+
+def _some_units(units, held, seed):
+    """Rows of some of the units that are held out, chosen by a keyed hash of their names.
+
+    Adding or removing a unit swaps at most one other in or out of the choice. Each counts between
+    0 and 1, so the score changes by at most 1.
+    """
+    distinct, unit = np.unique(units[held], return_inverse=True)
+    chosen = np.argsort(keyed_digests(distinct, seed), kind="stable")[:MOST_SCORED]
+    return [held[unit == k] for k in chosen]
+
+
+def take(array, rows):
+    """Return some rows of what may be None."""
+    return None if array is None else _safe_indexing(array, rows)

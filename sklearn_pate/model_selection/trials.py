@@ -1,0 +1,107 @@
+"""Trials: a candidate that is drawn, fitted and scored; the best is kept, the rest forgotten."""
+
+import math
+from typing import NamedTuple
+
+from sklearn.base import clone
+
+from ..exceptions import StudentError
+from ..isolation import Quiet
+from .candidates import Candidate, teachers_key
+
+__all__ = ["Trial", "Trials"]
+
+
+class Trial(NamedTuple):
+    """One trial: private, unless it is the best.
+
+    Attributes
+    ----------
+    score : float
+        The higher the better; -inf if the student could not be trained.
+    tie_breaker : float
+        A random number that decides between equal scores.
+    candidate : Candidate
+        What was tried.
+    fitted : PATEClassifier or StudentError
+        The fitted estimator, or why there is none.
+    """
+
+    score: float
+    tie_breaker: float
+    candidate: Candidate
+    fitted: object
+
+    def beats(self, other):
+        """Whether this one is better than another, or there is no other."""
+        if other is None:
+            return True
+        return (self.score, self.tie_breaker) > (other.score, other.tie_breaker)
+
+
+class Trials:
+    """Runs trials; those that need the same teachers share their votes.
+
+    Parameters
+    ----------
+    candidates : list of Candidate
+        With their noise set.
+    plans : list of Plan
+        That of each candidate.
+    fit_data : dict
+        What `PATEClassifier.poll` takes.
+    scorer : PublicScorer or PrivateScorer
+        Scores the trials.
+    rng : numpy.random.Generator
+        Draws the number of trials and their candidates.
+    seeded : bool
+        Whether teachers and noise follow from `rng`; else they are seeded by the system.
+    """
+
+    def __init__(self, candidates, plans, fit_data, scorer, rng, *, seeded):
+        self._candidates = candidates
+        self._plans = plans
+        self._fit_data = fit_data
+        self._scorer = scorer
+        self._rng = rng
+        self._seeded = seeded
+        self._votes = {}
+
+    def best(self, count):
+        """Return the best of a random number of trials; None if there were none.
+
+        Parameters
+        ----------
+        count : TrialCount
+            The random number of trials.
+        """
+        best = None
+        with Quiet():  # what trials print or warn of would tell how many there were
+            for _ in range(count.draw(self._rng)):
+                number = int(self._rng.integers(len(self._candidates)))
+                trial = self._run(self._candidates[number], self._plans[number])
+                if trial.beats(best):
+                    best = trial
+        return best
+
+    def _run(self, candidate, plan):
+        teachers_seed, noise_seed = self._draw_seeds()
+        key = teachers_key(candidate.estimator)
+        if key not in self._votes:
+            teachers = clone(candidate.estimator).set_params(random_state=teachers_seed)
+            self._votes[key] = teachers.poll(**self._fit_data)
+        estimator = clone(candidate.estimator).set_params(random_state=noise_seed)
+        try:
+            estimator.fit_votes(self._votes[key], self._fit_data["X_public"])
+        except StudentError as error:
+            return Trial(-math.inf, self._rng.random(), candidate, error)
+        score = self._scorer.score(estimator, plan)
+        if math.isnan(score):
+            score = -math.inf
+        return Trial(score, self._rng.random(), candidate, estimator)
+
+    def _draw_seeds(self):
+        """Draw the `random_state` of the teachers, and that of the noise."""
+        if not self._seeded:
+            return None, None
+        return self._rng.integers(2**31, size=2).tolist()
