@@ -121,7 +121,7 @@ def is_built(file):
 
 @functools.cache
 def sources():
-    """Text by path of all that is written by hand, but for the changelog, which tells of the past."""
+    """All that is written by hand, text by path. Not the changelog: it tells of the past."""
     files = [ROOT / "README.md", ROOT / "pyproject.toml"]
     for folder in ("sklearn_pate", "tests", "docs", "examples", "benchmarks"):
         files += sorted((ROOT / folder).rglob("*"))
