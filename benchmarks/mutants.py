@@ -1539,21 +1539,21 @@ FAULTS = [
         "schema.py",
         "return equal and _beyond_equality(ours) == _beyond_equality(public)",
         "return equal",
-        ("test_bad_input.py",),
+        ("bad_input/test_schema.py",),
     ),
     Fault(
         "schema-codes-of-their-own",
         "schema.py",
         'return Difference("codes", coded) if coded else None',
         "return None",
-        ("test_bad_input.py::test_codes_that_are_given_out_as_values_appear_are_refused",),
+        ("bad_input/test_schema.py::test_codes_that_are_given_out_as_values_appear_are_refused",),
     ),
     Fault(
         "schema-codes-within-lists",
         "schema.py",
         'for kind in _within(getattr(dtype, "pyarrow_dtype", dtype)):',
         'for kind in [getattr(dtype, "pyarrow_dtype", dtype)]:',
-        ("test_bad_input.py::test_codes_that_are_given_out_as_values_appear_are_refused",),
+        ("bad_input/test_schema.py::test_codes_that_are_given_out_as_values_appear_are_refused",),
     ),
     Fault(
         "schema-columns-not-compared",
@@ -1561,7 +1561,7 @@ FAULTS = [
         'return Difference("columns", [])',
         "pass",
         (
-            "test_bad_input.py",
+            "bad_input/test_schema.py",
             "test_teachers.py",
         ),
     ),
@@ -1571,7 +1571,7 @@ FAULTS = [
         "raise TellableError(_OF_A_SITE[found.of])",
         "pass",
         (
-            "test_bad_input.py::test_sites_are_compared_as_other_rows_are",
+            "bad_input/test_schema.py::test_sites_are_compared_as_other_rows_are",
             "test_teachers.py",
         ),
     ),
