@@ -1567,7 +1567,7 @@ FAULTS = [
     Fault(
         "sites-not-compared",
         "teachers/sites.py",
-        "raise TellableError(_OF_A_SITE[found.of])",
+        "raise TellableError(_OF_A_SITE[found.kind])",
         "pass",
         (
             "test_bad_input.py::test_sites_are_compared_as_other_rows_are",

@@ -14,14 +14,14 @@ class Difference(NamedTuple):
 
     Attributes
     ----------
-    of : {"form", "unknown", "columns", "dtype", "dtypes", "codes"}
+    kind : {"form", "unknown", "columns", "dtype", "dtypes", "codes"}
         What differs; "unknown": types of columns cannot be read, "codes": those of a column are
         given out as values appear.
     columns : list
         Names of the columns, which public rows have too.
     """
 
-    of: str
+    kind: str
     columns: list
 
 
@@ -49,7 +49,7 @@ def difference(X, X_public):
     >>> X = pd.DataFrame({"kind": pd.Categorical(["b", "a"], categories=["b", "a"])})
     >>> X_public = pd.DataFrame({"kind": pd.Categorical(["a", "b"])})
     >>> difference(X, X_public)
-    Difference(of='dtypes', columns=['kind'])
+    Difference(kind='dtypes', columns=['kind'])
     """
     if hasattr(X, "dtypes") != hasattr(X_public, "dtypes"):
         return Difference("form", [])

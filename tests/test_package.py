@@ -35,7 +35,7 @@ ROOMS = {
     "accountant": {"rdp", "propose_test_release", "exceptions", "_version"},
     "queries": set(),
     "students": set(),
-    "neural": {"torch", "skorch"},
+    "neural": {"isolation", "torch", "skorch"},
     "batched": {"isolation", "torch", "skorch"},
     "classifier": {
         *("public", "partition", "teachers", "rdp", "aggregators", "accountant", "queries"),
