@@ -1536,7 +1536,7 @@ FAULTS = [
     Fault(
         "schema-order-of-categories",
         "schema.py",
-        "return equal and _beyond_equality(ours) == _beyond_equality(public)",
+        "return equal and _beyond_equality(private) == _beyond_equality(public)",
         "return equal",
         ("test_bad_input.py",),
     ),
