@@ -1198,8 +1198,8 @@ FAULTS = [
     Fault(
         "audit-starts-follow-from-the-statement-alone",
         "audit/query.py",
-        "        if contradicts:  # the statement is no guide",
-        "        if False:",
+        "    if contradicts:  # the statement is no guide",
+        "    if False:",
         (
             "test_audit.py::test_a_sampler_without_the_noise_that_it_states_is_seen",
             "test_audit.py::test_a_sampler_that_lies_at_some_votes_is_seen",
@@ -1214,14 +1214,14 @@ FAULTS = [
     ),
     Fault(
         "audit-looks-not-at-unanimity",
-        "audit/statement.py",
-        "    for lead in (0, 2, -2, n_teachers):",
-        "    for lead in (0, 2, -2):",
+        "audit/pairs.py",
+        "    for margin in (0, 2, -2, n_teachers):",
+        "    for margin in (0, 2, -2):",
         ("test_audit.py",),
     ),
     Fault(
         "audit-looks-at-one-class-alone",
-        "audit/statement.py",
+        "audit/pairs.py",
         "    for top in 1 + rng.permutation(n_classes - 1)[:_MOST_CLASSES]:",
         "    for top in ():",
         ("test_audit.py",),
@@ -1250,8 +1250,8 @@ FAULTS = [
     Fault(
         "audit-pairs-by-the-samples-that-chose-them",
         "audit/query.py",
-        "    *drawn, event = padded(*counts(n), event)",
-        "    *drawn, event = padded(*((n // to_choose) * part for part in (first, second)), event)",
+        "    counts = _sample_pair(mechanism, pair, n_to_bound, rng)",
+        "    counts = [(n_to_bound // n_to_choose) * part for part in pilot]",
         ("test_audit.py",),
     ),
     Fault(
@@ -1537,7 +1537,7 @@ FAULTS = [
     Fault(
         "schema-order-of-categories",
         "schema.py",
-        "return equal and _beyond_equality(ours) == _beyond_equality(public)",
+        "return equal and _beyond_equality(private) == _beyond_equality(public)",
         "return equal",
         ("bad_input/test_schema.py",),
     ),
@@ -1568,7 +1568,7 @@ FAULTS = [
     Fault(
         "sites-not-compared",
         "teachers/sites.py",
-        "raise TellableError(_OF_A_SITE[found.of])",
+        "raise TellableError(_OF_A_SITE[found.kind])",
         "pass",
         (
             "bad_input/test_schema.py::test_sites_are_compared_as_other_rows_are",

@@ -39,7 +39,7 @@ ROOMS = {
     "accountant": "_version exceptions propose_test_release rdp",
     "queries": "",
     "students": "",
-    "neural": "skorch torch",
+    "neural": "isolation skorch torch",
     "classifier": (
         "accountant aggregators electorate exceptions isolation memory public queries rdp schema "
         "secure teachers"

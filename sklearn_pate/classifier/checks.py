@@ -257,24 +257,24 @@ def check_dtypes(X, X_public):
     found = difference(X, X_public)
     if found is None:
         return
-    if found.of == "unknown":
+    if found.kind == "unknown":
         raise ValueError(
             "X and X_public must be arrays, which have a dtype, or DataFrames, which have dtypes "
             "for their columns: all teachers see the types of columns, so they must be public, "
             "and of these data they cannot be compared. Convert both, for instance with to_pandas()"
         )
-    if found.of == "columns":
+    if found.kind == "columns":
         raise ValueError(
             "X has other columns than X_public, or levels or a name of columns that X_public has "
             "not. All teachers see them, so they must be public: set X.columns = X_public.columns"
         )
-    if found.of == "dtype":
+    if found.kind == "dtype":
         raise ValueError(
             f"X has another dtype than X_public, which has {X_public.dtype}. All teachers see "
             "it, so it must be public, not what the private records happen to need: fix it in "
             "advance, for instance X.astype(X_public.dtype); text as dtype object in both"
         )
-    if found.of == "codes":
+    if found.kind == "codes":
         raise ValueError(
             f"columns {found.columns} of X hold dictionaries of Arrow or Categorical of polars, "
             "whose codes are given out as values appear: one private record can change those of "
