@@ -608,7 +608,7 @@ FAULTS = [
     Fault(
         "split-groups-let-through",
         "partition.py",
-        'pairs.drop_duplicates()["g"].duplicated().any()',
+        'pairs.drop_duplicates()["group"].duplicated().any()',
         "pairs.drop_duplicates().duplicated().any()",
         ("test_partition.py",),
     ),
@@ -1398,10 +1398,10 @@ FAULTS = [
     Fault(
         "names-not-listed-go-to-the-last",
         "partition.py",
-        "        if (teacher < 0).any():\n"
+        "        if (teacher_indices < 0).any():\n"
         "            raise ValueError(\n"
         '                f"groups has a name',
-        "        teacher = teacher % len(names)\n"
+        "        teacher_indices = teacher_indices % len(names)\n"
         "        if False:\n"
         "            raise ValueError(\n"
         '                f"groups has a name',
@@ -1777,8 +1777,8 @@ FAULTS = [
     Fault(
         "identifiers-exponent-as-text",
         "identifiers.py",
-        "    if zeros >= 0 and length <= 16 and int(",
-        "    if zeros >= 0 and exponent is None and length <= 16 and int(",
+        "    if n_zeros >= 0 and n_whole <= 16 and int(",
+        "    if n_zeros >= 0 and exponent is None and n_whole <= 16 and int(",
         ("test_partition.py::test_one_malformed_row_of_a_file_moves_nobody",),
     ),
     Fault(
@@ -1791,21 +1791,21 @@ FAULTS = [
     Fault(
         "identifiers-text-that-reading-rounds",
         "identifiers.py",
-        '    if not shown[:_DIGITS].strip("0") or not shown[:_DIGITS].strip("9"):\n',
-        "    if zeros >= 0:\n",
+        '    if not exact_decimals.strip("0") or not exact_decimals.strip("9"):\n',
+        "    if n_zeros >= 0:\n",
         ("test_partition.py::test_a_number_of_a_file_is_spelled_as_its_text",),
     ),
     Fault(
         "identifiers-text-of-large-floats",
         "identifiers.py",
-        "    if zeros >= 0 and text.isalnum():",
-        "    if zeros >= 0:",
+        "    if n_zeros >= 0 and text.isalnum():",
+        "    if n_zeros >= 0:",
         ("test_partition.py::test_what_has_no_one_spelling_is_refused_whatever_is_beside_it",),
     ),
     Fault(
         "identifiers-text-of-short-floats",
         "identifiers.py",
-        "            _check_print(text, int(minus + number))\n",
+        "            _check_not_rounded(text, int(number))\n",
         "            pass\n",
         ("test_partition.py::test_floats_that_numpy_made_text_of_are_the_same_or_refused",),
     ),
@@ -1840,8 +1840,8 @@ FAULTS = [
     Fault(
         "groups-split-by-hash-of-pandas",
         "partition.py",
-        '{"g": number, "t": teacher}',
-        '{"g": groups, "t": teacher}',
+        '{"group": group_indices, "teacher": teacher_indices}',
+        '{"group": groups, "teacher": teacher_indices}',
         ("test_partition.py::test_text_is_told_apart_by_itself",),
     ),
     # --- what is kept, 2 -------------------------------------------------------------------------

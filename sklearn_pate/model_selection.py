@@ -20,7 +20,7 @@ from ._sklearn import Interval, StrOptions, _fit_context, _safe_indexing
 from .classifier import PATEClassifier
 from .classifier.checks import check_private, indexable_rows, warn_if_delta_is_large
 from .exceptions import BudgetExceededError, StudentError
-from .identifiers import identifiers, keyed_digests
+from .identifiers import keyed_digests, spelled_identifiers
 from .isolation import (
     Quiet,
     attempt,
@@ -237,9 +237,9 @@ class _PrivateSearch(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
             partition.assign(n_records=len(codes), n_teachers=None, groups=groups)
         units = None
         if groups is not None:
-            partition, units = "hash", identifiers(groups, "groups")
+            partition, units = "hash", spelled_identifiers(groups, "groups")
         elif partition == "hash":
-            units = identifiers(X.index, "the index of X") if hasattr(X, "index") else None
+            units = spelled_identifiers(X.index, "the index of X") if hasattr(X, "index") else None
         n_parts = round(1 / self.validation_fraction)
         dealt, noise, chosen = seed.spawn(3)
         if partition == "random" and n_parts > len(codes):  # their number is public
