@@ -797,7 +797,7 @@ FAULTS = [
     ),
     Fault(
         "teachers-shares-rounded-up",
-        "teachers/one.py",
+        "teachers/ballots.py",
         "np.floor(tempered / sums * (SHARES - 1))",
         "np.ceil(tempered / sums * SHARES)",
         ("test_mechanisms.py::test_one_teachers_shares_have_bounded_norm",),
@@ -1657,8 +1657,8 @@ FAULTS = [
     Fault(
         "memory-blind-to-code",
         "teachers/ensemble.py",
-        "digest((private, X_query), estimators, options, code_digest(estimators))",
-        "digest((private, X_query), estimators, options)",
+        "digest(data, estimators, options, code_digest(estimators))",
+        "digest(data, estimators, options)",
         ("test_memory.py::test_code_that_changed_is_run_anew_and_the_same_is_not",),
     ),
     Fault(
