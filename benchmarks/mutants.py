@@ -1577,10 +1577,10 @@ FAULTS = [
     Fault(
         "error-names-itself",
         "isolation/redaction.py",
-        "                if found.get(name) is kind:\n",
+        "                if namespace.get(name) is kind:\n",
         "                if True:\n"
         "                    return type(error).__name__\n"
-        "                if found.get(name) is kind:\n",
+        "                if namespace.get(name) is kind:\n",
         (
             "test_isolation.py::test_of_an_error_a_known_name_is_told",
             "test_noninterference.py::test_errors_are_the_same_whatever_was_in_the_data",
@@ -1589,15 +1589,15 @@ FAULTS = [
     Fault(
         "error-name-without-identity",
         "isolation/redaction.py",
-        "if found.get(name) is kind:",
+        "if namespace.get(name) is kind:",
         "if name == kind.__name__:",
         ("test_isolation.py::test_of_an_error_a_known_name_is_told",),
     ),
     Fault(
         "error-about-a-parameter-told-whole",
         "isolation/redaction.py",
-        "known = _wrong_parameter(estimator) or known",
-        "known = text",
+        "reason = _wrong_parameter(estimator) or reason",
+        "reason = text",
         ("test_noninterference.py::test_errors_are_the_same_whatever_was_in_the_data",),
     ),
     Fault(
@@ -1650,8 +1650,8 @@ FAULTS = [
     Fault(
         "descriptors-flushed-too-late",
         "isolation/silence.py",
-        "    finally:\n        _flush()\n        for descriptor, copy_of_it",
-        "    finally:\n        for descriptor, copy_of_it",
+        "    finally:\n        _flush()\n        for descriptor, duplicate",
+        "    finally:\n        for descriptor, duplicate",
         ("test_isolation.py::test_what_is_written_below_pythons_streams_is_dropped",),
     ),
     Fault(
@@ -1762,7 +1762,7 @@ FAULTS = [
     Fault(
         "index-of-whole-floats",
         "isolation/copies.py",
-        "if isinstance(name, float) and name.is_integer():",
+        "if isinstance(identifier, float) and identifier.is_integer():",
         "if False:",
         ("test_isolation.py::test_one_records_index_changes_no_other_index",),
     ),
