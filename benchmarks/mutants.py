@@ -1464,8 +1464,8 @@ FAULTS = [
     Fault(
         "sites-names-can-change",
         "teachers/sites.py",
-        'object.__setattr__(self, "names", tuple(',
-        'object.__setattr__(self, "names", list(',
+        'object.__setattr__(self, "names", tuple(texts))',
+        'object.__setattr__(self, "names", texts)',
         ("test_teachers.py::test_sites_cannot_change_after_they_are_checked",),
     ),
     Fault(
@@ -1567,7 +1567,7 @@ FAULTS = [
     Fault(
         "sites-not-compared",
         "teachers/sites.py",
-        "raise TellableError(_OF_A_SITE[found.of])",
+        "raise TellableError(_OF_A_SITE[wrong.of])",
         "pass",
         (
             "test_bad_input.py::test_sites_are_compared_as_other_rows_are",
