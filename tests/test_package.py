@@ -30,6 +30,7 @@ ROOMS = {
     "memory": {"isolation", "_python"},
     "teachers": {"identifiers", "isolation", "schema", "memory", "exceptions"},
     "teachers.batched": {"isolation", "torch", "skorch"},
+    "teachers.batchable": {"isolation", "torch", "skorch"},
     "rdp": {"exceptions", "_python"},
     "smooth_sensitivity": {"rdp"},
     "propose_test_release": {"rdp", "smooth_sensitivity"},
