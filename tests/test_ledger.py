@@ -31,9 +31,8 @@ from sklearn_pate.aggregators import (
 )
 from sklearn_pate.exceptions import BudgetExceededError, TeacherError
 from sklearn_pate.ledger import PrivacyLedger
-from sklearn_pate.model_selection import (
-    PrivateGridSearchCV,
-)
+from sklearn_pate.ledger.file import transaction
+from sklearn_pate.model_selection import PrivateGridSearchCV
 from sklearn_pate.rdp import (
     DEFAULT_ORDERS,
     Cost,
@@ -694,7 +693,8 @@ def test_other_processes_are_on_the_same_file_and_refuse_another(path):
 
 
 def test_entries_survive_a_power_cut(path):
-    with PrivacyLedger(path, epsilon=1.0)._transaction() as db:
+    PrivacyLedger(path, epsilon=1.0)
+    with transaction(path) as db:
         assert db.execute("PRAGMA synchronous").fetchone() == (3,)  # EXTRA: the folder, too
 
 
