@@ -19,7 +19,7 @@ __all__ = [
 ]
 
 
-def check_stages(aggregator, n_queries, n_public):
+def check_stages(aggregator, n_queries, *, n_public):
     """Return clones of the aggregators, and the queries wanted of each, as lists.
 
     Parameters
@@ -113,7 +113,7 @@ def check_failure_probability(aggregators, delta):
         )
 
 
-def check_threshold(aggregator, n_teachers):
+def check_threshold(aggregator, *, n_teachers):
     """Refuse a threshold that no votes reach: every query would be paid for and not answered."""
     threshold = getattr(aggregator, "threshold", None)
     if isinstance(threshold, Integral) and threshold > n_teachers:
@@ -123,7 +123,7 @@ def check_threshold(aggregator, n_teachers):
         )
 
 
-def warn_of_stage(aggregator, n_teachers, n_queries):
+def warn_of_stage(aggregator, n_queries, *, n_teachers):
     """Warn of a stage that will hardly be answered, and of what it says of itself.
 
     Public numbers decide, so a warning tells nothing of the votes.

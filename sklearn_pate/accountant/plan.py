@@ -123,7 +123,7 @@ def plan_queries(
     (75, True, 'renyi')
     """
     sizes = {"n_teachers": n_teachers, "n_classes": n_classes}
-    aggregators, wanted = check_stages(aggregator, n_queries, n_public)
+    aggregators, wanted = check_stages(aggregator, n_queries, n_public=n_public)
     if accounting == "ptr":
         check_for_test(aggregators, n_queries, epsilon)
     else:
@@ -140,8 +140,8 @@ def plan_queries(
     costs = [stage.costs(**sizes) for stage in aggregators]
     stages = _Stages(aggregators, wanted, costs)
     for stage, n_wanted in stages.pairs():
-        check_threshold(stage, n_teachers)
-        warn_of_stage(stage, n_teachers, n_wanted)
+        check_threshold(stage, n_teachers=n_teachers)
+        warn_of_stage(stage, n_wanted, n_teachers=n_teachers)
 
     all_queries = _plan_all(stages, delta)
     if epsilon is None or all_queries.epsilon <= epsilon:
