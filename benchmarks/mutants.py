@@ -1295,7 +1295,7 @@ FAULTS = [
         "ledger/ledger.py",
         "if before.plus(cost).epsilon() <=",
         "if before.epsilon() <=",
-        ("test_ledger.py::test_what_exceeds_the_budget_is_refused_before_teachers_train",),
+        ("test_ledger.py::test_what_is_over_budget_is_refused_before_teachers_train",),
     ),
     Fault(
         "ledger-best-filter-of-each-fit",

@@ -42,22 +42,23 @@ class PrivacyLedger:
     """A budget for one private data set, shared by fits, processes and days.
 
     ``PATEClassifier(..., ledger=ledger)`` asks it before teachers train, and records what the fit
-    spends before any label is released. A fit that would exceed the budget is refused. Costs of
+    spends before any label is released. A fit that would go over budget is refused. The costs of
     many fits add up to far less than the sum of their epsilons.
 
     Parameters
     ----------
     path : str or path-like
-        The file of the ledger (SQLite), made if there is none. It holds public numbers only. One
-        file for one private data set; not on a network drive that does not lock files.
+        The file of the ledger (SQLite), made if there is none. It holds public numbers only. Use
+        one file for each private data set, and no network drive that does not lock files.
     epsilon : float
         Budget of all fits together.
     delta : float, default=1e-5
         Probability with which the guarantee of all fits together may fail.
     composition : {"renyi", "gaussian", "pure"}, default="renyi"
-        How costs add up, fixed when the file is made. "renyi" takes all that has a guarantee and
-        suits nearly all. "gaussian" sums squared Gaussian-DP parameters: for fits with Gaussian or
-        pure costs, not for private searches. "pure" is the plain sum of pure epsilons.
+        How costs add up, fixed when the file is made. "renyi" takes every fit that has a guarantee
+        and suits nearly all data sets. "gaussian" sums squared Gaussian-DP parameters: for fits
+        with Gaussian or pure costs, not for private searches. "pure" is the plain sum of pure
+        epsilons.
     failure_probability : float or None, default=None
         Part of `delta` that is set aside, when the file is made, for fits with a delta of their
         own: `StableArgmax` and ``accounting="ptr"``. 0 refuses them. None is a tenth of
@@ -73,7 +74,7 @@ class PrivacyLedger:
     Raises
     ------
     ValueError
-        If the file is the ledger of another budget, or none at all.
+        If the file is the ledger of another budget, or not a ledger at all.
 
     See Also
     --------
@@ -81,13 +82,14 @@ class PrivacyLedger:
 
     Notes
     -----
-    *How costs add up.* What a fit costs may depend on what earlier ones released, so the ways of
-    adding up, and their limits, are fixed in advance, by `epsilon` and `delta` alone: they are
-    privacy filters. "renyi" keeps six at once. The order at which Gaussian noise that uses up the
-    budget converts best has five sixths of delta, four orders further up, each time three times as
-    far from 1, share the rest, and the plain sum of pure epsilons needs no delta. A fit is let
-    through if at least one filter allows it together with all fits before. "gaussian" has two:
-    the Gaussian sum, in which an `e`-DP step counts as `rdp.pure_to_gdp` says, and the pure one.
+    *How costs add up.* What a fit costs may depend on what earlier fits released. So the ways of
+    adding up, and their limits, are fixed in advance by `epsilon` and `delta` alone: they are
+    privacy filters. "renyi" keeps six at once. One adds up at the order that suits Gaussian noise
+    which uses up the budget, and has five sixths of delta. Four add up at higher orders, each three
+    times as far from 1 as the one before, and share the rest of delta. The last is the plain sum of
+    pure epsilons, which needs no delta. A fit is let through if at least one filter allows it
+    together with all fits before. "gaussian" has two: the Gaussian sum, in which an `e`-DP step
+    counts as `rdp.pure_to_gdp` says, and the pure one.
 
     Why that is valid: the process that filter `k` alone would stop is ``(epsilon, delta_k)``-DP,
     with costs chosen adaptively (Renyi: Feldman, Zrnic (2021), Theorem 3.3; Gaussian: Smith,
@@ -97,20 +99,20 @@ class PrivacyLedger:
     `delta_k`. Fits with a delta of their own add the probability that one of them fails, at most
     `failure_probability`; all parts together are `delta`.
 
-    A first fit for which no filter has room, but which is within the budget by itself, takes all
-    of it: nothing is let through after it. Otherwise a few fits alone count for somewhat more than
-    their epsilon (one of 1 in a ledger of 4 as 1.13): the filters suit many.
+    If no filter has room for the first fit, but the fit is within the budget by itself, it takes
+    the whole budget: nothing is let through after it. The filters suit many fits: a few count for
+    somewhat more than their epsilon (one of 1 in a ledger of 4 counts as 1.13).
 
-    *What is noticed.* Each file has a random name of its own, which the object, its pickles and
-    its copies remember. If their file was deleted, replaced by another ledger (even one of the
-    same budget), or holds other numbers, they refuse; nothing is recorded, and no file is made.
-    Not noticed: a file put back from an older backup or edited by hand, two copies of one file that
-    are both used, a new ledger by a new call after the file was deleted, and what is spent
+    *What is noticed.* Each file has a random identifier, which the object, its pickles and its
+    copies remember. If their file was deleted, replaced by another ledger (even one of the same
+    budget), or holds other numbers, they refuse; nothing is recorded, and no file is made. Not
+    noticed are a file put back from an older backup or edited by hand, two copies of one file that
+    are both used, a new ledger that a new call makes after the file was deleted, and what is spent
     without a ledger.
 
     All fits must protect the same change of the data (`PrivacySpent.unit` and `adjacency`), as
-    costs of different changes do not add up. Fits with a `random_state` are refused: two with
-    one seed, clones in a search for instance, share noise, which voids the sum.
+    costs of different changes do not add up. Fits with a `random_state` are refused: two fits with
+    the same seed, such as clones in a search, share their noise, and their costs do not add up.
 
     Examples
     --------
@@ -190,19 +192,19 @@ class PrivacyLedger:
         return f"PrivacyLedger({self.path.name!r}, {self._budget.described(names)})"
 
     def check(self, spent, cost):
-        """Refuse a fit that would exceed the budget; record nothing.
+        """Refuse a fit that would go over budget; record nothing.
 
         Parameters
         ----------
         spent : PrivacySpent
-            What the fit alone will say.
+            What the fit spends by itself.
         cost : rdp.Cost
-            The same, as it adds up.
+            The same, in all the ways that add up.
 
         Raises
         ------
         BudgetExceededError
-            If it does not fit.
+            If the fits before and this one are over budget together.
         ValueError
             If its cost is of a kind that the ledger's composition cannot add up, if it protects
             another change of the data than the fits before, or if the file is no longer this
