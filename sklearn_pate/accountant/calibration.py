@@ -53,7 +53,7 @@ def calibrate(aggregators, n_queries, *, is_number_given, epsilon, delta, sizes)
         )
     for stage in without_noise:
         _check_with_scale(stage)
-    any_noise = _at_scale(aggregators, 1.0)
+    any_noise = _at_scale(aggregators, 1.0)  # facts can be asked only where there is noise
     check_failure_probability(any_noise, delta)
     if not is_number_given and facts_of(any_noise[0]).total is None:
         largest_scale = sizes["n_teachers"] / 4  # more would drown most votes

@@ -106,6 +106,7 @@ def best_filter(aggregators, epsilon, delta, sizes):
     limit = epsilon - conversion_penalty(delta, DEFAULT_ORDERS)
     limit = limit * (1 - 1e-9)  # sums are rounded
     one_of_each = sum(check + answer for check, answer in steps)
+    # An order counts only if no stage would be planned in vain
     n_answers = np.where(limit >= one_of_each, limit / sum(steps[0]), 0)
     best = int(np.argmax(n_answers))
     if n_answers[best] == 0:

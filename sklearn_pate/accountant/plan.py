@@ -137,7 +137,9 @@ def plan_queries(
         )
     if epsilon is not None:
         check_failure_probability(aggregators, delta)
-    costs = [stage.costs(**sizes) for stage in aggregators]
+    costs = [
+        stage.costs(**sizes) for stage in aggregators
+    ]  # once: the costliest votes are searched
     stages = _Stages(aggregators, wanted, costs)
     for stage, n_wanted in stages.pairs():
         check_threshold(stage, n_teachers=n_teachers)
@@ -148,6 +150,7 @@ def plan_queries(
         return all_queries
     if accounting == "ptr":
         return _plan_test(stages, all_queries.epsilon, epsilon, delta, sizes)
+    # Where all queries cost the same, their number is the budget; else it is a filter
     if len(aggregators) == 1 and not _has_check(aggregators[0], sizes):
         return _plan_fewer(stages, n_queries, epsilon, delta)
     return _plan_filter(stages, epsilon, delta, sizes)

@@ -48,6 +48,7 @@ def transaction(path, mode="rw"):
         with closing(sqlite3.connect(uri, uri=True, timeout=120, isolation_level=None)) as db:
             # With less, a power cut soon after COMMIT may undo it, when labels are out
             db.execute("PRAGMA synchronous = EXTRA")
+            # Locked before anything is read: what is checked is still true when it is recorded
             db.execute("BEGIN IMMEDIATE")
             try:
                 yield db
@@ -81,7 +82,7 @@ def make_tables(db, budget):
         "file, orders) VALUES (1, ?, ?, ?, ?, ?, ?)",
         (*budget, token_hex(16), _as_bytes(DEFAULT_ORDERS)),
     )
-    if inserted.rowcount:
+    if inserted.rowcount:  # else another process was first, and its filters count
         rows = [(one.kind, one.order, one.delta) for one in new_filters(budget)]
         db.executemany("INSERT INTO filters VALUES (?, ?, ?)", rows)
 

@@ -174,6 +174,7 @@ def _renyi_orders(epsilon, first_delta):
 
 def epsilon_alone(cost, budget):
     """Return the epsilon of one fit by itself, at the ledger's delta."""
+    # A pure cost needs no delta but its own, even where that is all there is
     pure = float(cost.pure) if cost.delta <= budget.delta else math.inf
     if budget.composition == "pure":
         return pure
@@ -210,6 +211,7 @@ class Account:
 
     def first(self, n_fits):
         """Return the account of the first few fits."""
+        # cut, not computed again: a history has one account for each fit
         amounts = [filter_amounts[:n_fits] for filter_amounts in self.amounts]
         return Account(self.budget, self.filters, self.costs[:n_fits], amounts)
 
@@ -231,8 +233,8 @@ class Account:
             return 0.0
         if math.fsum(cost.delta for cost in self.costs) > self.budget.failure_probability:
             return math.inf
-        epsilons = [one.epsilon(total) for one, total in self._totals()]
-        epsilon = min(epsilons)
+        # The smallest holds: all filters were fixed in advance, and delta is dealt out to them
+        epsilon = min(one.epsilon(total) for one, total in self._totals())
         is_only_fit = len(self.costs) == 1
         if is_only_fit and epsilon > self.budget.epsilon:  # it may take all: nothing can follow
             return epsilon_alone(self.costs[0], self.budget)

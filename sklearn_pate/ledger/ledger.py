@@ -305,7 +305,7 @@ class PrivacyLedger:
 def _check_cost(cost):
     """Refuse what would corrupt a sum."""
     parts = [*np.ravel(cost.rdp), cost.mu_squared, cost.pure, cost.delta]
-    if not all(part >= 0 for part in parts):
+    if not all(part >= 0 for part in parts):  # false for NaN, too
         raise ValueError("a cost has no negative parts and no NaN; nothing was recorded")
     if np.shape(cost.rdp) != DEFAULT_ORDERS.shape:
         raise ValueError(

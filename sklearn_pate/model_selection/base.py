@@ -121,7 +121,7 @@ class PrivateSearch(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         )
         if self.estimator.ledger is not None:
             self.estimator.ledger.record(spent, cost)
-        self._seed_used = True
+        self._seed_used = True  # what is drawn from here on protects private data
 
         rng = self._generator(trials_seed)
         seeded = self.random_state is not None
