@@ -13,11 +13,11 @@ __all__ = [
 
 
 class BudgetExceededError(ValueError):
-    """What was asked for costs more privacy than `epsilon` allows; nothing was spent."""
+    """What was asked for costs more privacy than the budget allows; nothing was spent."""
 
 
 class PrivacyLeakWarning(UserWarning):
-    """Something that the privacy guarantee does not cover was read from private data."""
+    """Something was read from private data that the privacy guarantee does not cover."""
 
 
 class PrivacyTestError(ValueError):
@@ -26,7 +26,7 @@ class PrivacyTestError(ValueError):
     Attributes
     ----------
     privacy_spent : PrivacySpent
-        What is spent all the same: the outcome of the test depends on the votes.
+        What is spent even so, because the outcome of the test depends on the votes.
     """
 
     def __init__(self, message, privacy_spent):
@@ -38,19 +38,20 @@ class PrivacyTestError(ValueError):
 
 
 class TeacherError(ValueError, TypeError):
-    """A teacher failed; of its own error's text, which may quote records, only known phrases.
+    """A teacher failed.
 
-    It is both a ValueError and a TypeError because the teacher's error may have been either.
+    The text of the teacher's own error may quote records, so only known phrases of it are repeated.
+    This error is both a ValueError and a TypeError because the teacher's may have been either.
     """
 
 
 class StudentError(ValueError):
-    """The student could not be trained on labels that are already released and paid for.
+    """The student could not be trained on the labels, which are released and paid for.
 
     Attributes
     ----------
     public_labels : ndarray of shape (n_public,)
-        Per public row the code of the released label, -1 where there is none.
+        For each public row the code of the released label, -1 where there is none.
     privacy_spent : PrivacySpent
         What those labels cost.
     """

@@ -42,7 +42,7 @@ def test_gaussian_cost_is_at_most_exact_composition():
 
 
 def test_bounded_counts_make_few_queries_of_large_noise_pure():
-    # one noise scale is beyond the largest gap: the loss of a label is bounded
+    # one noise scale is beyond the largest margin: the loss of a label is bounded
     epsilon, method = data_independent_epsilon(GNMax(40.0), 1, 1e-5, n_teachers=20, n_classes=10)
     assert method == "pure"
     assert epsilon < 0.6 * data_independent_epsilon(GNMax(40.0), 1, 1e-5)[0]
@@ -58,10 +58,14 @@ def optimal_pure_composition(epsilon, k, delta):
     def delta_at(e):
         return np.sum(np.maximum(0, -np.expm1(np.minimum(e - loss, 0))) * np.exp(log_p))
 
-    low, high = 0.0, k * epsilon
+    low = 0.0
+    high = k * epsilon
     for _ in range(80):
         middle = (low + high) / 2
-        low, high = (middle, high) if delta_at(middle) > delta else (low, middle)
+        if delta_at(middle) > delta:
+            low = middle
+        else:
+            high = middle
     return high
 
 
@@ -141,9 +145,9 @@ def test_a_cap_that_cuts_the_queries_says_so():
 
 
 def test_planning_does_not_touch_what_the_user_gave():
-    given_ = GNMax(sigma=None)
-    plan = plan_queries(given_, 10, **PUBLIC)
-    assert given_.sigma is None and plan.stages[0][0].sigma > 0
+    aggregator = GNMax(sigma=None)
+    plan = plan_queries(aggregator, 10, **PUBLIC)
+    assert aggregator.sigma is None and plan.stages[0][0].sigma > 0
 
 
 def test_noise_that_drowns_every_margin_warns():

@@ -31,9 +31,8 @@ from sklearn_pate.aggregators import (
 )
 from sklearn_pate.exceptions import BudgetExceededError, TeacherError
 from sklearn_pate.ledger import PrivacyLedger
-from sklearn_pate.model_selection import (
-    PrivateGridSearchCV,
-)
+from sklearn_pate.ledger.file import transaction
+from sklearn_pate.model_selection import PrivateGridSearchCV
 from sklearn_pate.rdp import (
     DEFAULT_ORDERS,
     Cost,
@@ -96,7 +95,8 @@ def test_fits_add_up_as_one_fit_of_all_queries_would(path, aggregator):
 
 
 def test_it_pays_for_as_many_fits_as_the_composition_of_them_allows(path):
-    ledger, fits = PrivacyLedger(path, epsilon=3.0), 0
+    ledger = PrivacyLedger(path, epsilon=3.0)
+    fits = 0
     with pytest.raises(BudgetExceededError, match="fit\\(s\\) before cost"):
         for _ in range(100):
             fit_votes(ledger, GNMax(40.0), 100, epsilon=None)
@@ -146,7 +146,7 @@ class Explosive(GaussianNB):
         raise RuntimeError("a teacher was trained")
 
 
-def test_what_exceeds_the_budget_is_refused_before_teachers_train(path):
+def test_what_is_over_budget_is_refused_before_teachers_train(path):
     X, y, X_public = data()
     ledger = PrivacyLedger(path, epsilon=0.5)
     with pytest.raises(BudgetExceededError, match="ledger's epsilon=0.5"):
@@ -434,15 +434,16 @@ def test_fits_of_one_kind_count_for_little_more_than_their_plain_sum(path, epsil
     def lnmax(part):
         return LNMax(lnmax_gamma(part * epsilon, 1e-5, 50, **public)).costs(**public)(50)
 
-    kinds = {
-        "gnmax": gnmax,
-        "lnmax": lnmax,
-        "gaussian": lambda part: gaussian_cost(gdp_mu(part * epsilon, 1e-5)),
-        "pure": lambda part: pure_cost(part * epsilon),
-    }
-    for name, make in kinds.items():
+    def gaussian(part):
+        return gaussian_cost(gdp_mu(part * epsilon, 1e-5))
+
+    def pure(part):
+        return pure_cost(part * epsilon)
+
+    for cost_of in (gnmax, lnmax, gaussian, pure):
+        name = cost_of.__name__
         for part in (0.1, 0.2, 0.4):
-            cost = make(part)
+            cost = cost_of(part)
             alone = cost.epsilon(1e-5)[0]
             ledger = PrivacyLedger(path.with_name(f"{name} {part}"), epsilon)
             fits = recorded(ledger, [cost] * 30)
@@ -610,13 +611,13 @@ def test_what_a_ledger_is_cannot_be_set(path):
             setattr(ledger, name, value)
     assert (ledger.epsilon, ledger.delta, ledger.path) == (1.0, 1e-5, path)
     ledger._budget = ledger._budget._replace(epsilon=50.0)
-    for act in (
-        lambda: fit_votes(ledger, GNMax(40.0), 5),
-        lambda: ledger.record(SPENT, COSTS(1)),
-        ledger.history,
-    ):
-        with pytest.raises(ValueError, match="is the ledger of epsilon=1, .*; got epsilon=50, "):
-            act()
+    changed = "is the ledger of epsilon=1, .*; got epsilon=50, "
+    with pytest.raises(ValueError, match=changed):
+        fit_votes(ledger, GNMax(40.0), 5)
+    with pytest.raises(ValueError, match=changed):
+        ledger.record(SPENT, COSTS(1))
+    with pytest.raises(ValueError, match=changed):
+        ledger.history()
     assert PrivacyLedger(path, epsilon=1.0).epsilon_spent == 0.0
 
 
@@ -631,8 +632,8 @@ def test_objects_refuse_a_file_that_replaced_theirs(path, budget):
     copied = clone(clf)
     ledger.record(SPENT, COSTS(1))
     path.unlink()
-    for there in (False, True):
-        if there:
+    for is_replaced in (False, True):
+        if is_replaced:
             new = PrivacyLedger(path, budget)
         for model in (pickle.loads(kept), clf, copied, deepcopy(clf)):
             with pytest.raises(ValueError, match=REPLACED):
@@ -643,7 +644,7 @@ def test_objects_refuse_a_file_that_replaced_theirs(path, budget):
                 model.ledger.check(SPENT, COSTS(1))
             with pytest.raises(ValueError, match=REPLACED):
                 model.ledger.history()
-            assert path.exists() == there  # no new budget is made on the quiet
+            assert path.exists() == is_replaced  # no new budget is made on the quiet
     assert len(new.history()) == 0
     new.record(SPENT, COSTS(1))
 
@@ -694,7 +695,8 @@ def test_other_processes_are_on_the_same_file_and_refuse_another(path):
 
 
 def test_entries_survive_a_power_cut(path):
-    with PrivacyLedger(path, epsilon=1.0)._transaction() as db:
+    PrivacyLedger(path, epsilon=1.0)
+    with transaction(path) as db:
         assert db.execute("PRAGMA synchronous").fetchone() == (3,)  # EXTRA: the folder, too
 
 

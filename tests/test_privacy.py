@@ -52,7 +52,9 @@ def secrets_in(content, clf):
     needles = {
         "text": [TEXT.encode(), b"Xanthippe", TEXT.encode("utf-16-le")],
         "number": [
-            *(str(NUMBER)[:9].encode(), struct.pack("<d", NUMBER), struct.pack(">d", NUMBER)),
+            str(NUMBER)[:9].encode(),
+            struct.pack("<d", NUMBER),
+            struct.pack(">d", NUMBER),
             struct.pack("<f", NUMBER),
         ],
         "votes": [],
@@ -88,28 +90,56 @@ def test_the_search_finds_what_is_planted(fitted):
     assert {"text", "teachers"} <= set(secrets_in(whole, clf))
 
 
-def _joblib(clf):
+def joblib_dump(clf):
     buffer = io.BytesIO()
     joblib.dump(clf, buffer)
     return buffer.getvalue()
 
 
-@pytest.mark.parametrize(
-    "leave",
-    [
-        pickle.dumps,
-        _joblib,
-        lambda clf: pickle.dumps(copy.deepcopy(clf)),
-        lambda clf: pickle.dumps(copy.copy(clf)),
-        lambda clf: pickle.dumps(vars(copy.deepcopy(clf))),
-        repr,
-        str,
-        lambda clf: clf._repr_html_(),
-        lambda clf: repr(clf.privacy_spent_),
-        lambda clf: repr(vars(clf)),
-        lambda clf: repr(clf.curator_) + str(clf.curator_),
-    ],
-)
+def pickle_of_a_deep_copy(clf):
+    return pickle.dumps(copy.deepcopy(clf))
+
+
+def pickle_of_a_copy(clf):
+    return pickle.dumps(copy.copy(clf))
+
+
+def pickle_of_the_attributes_of_a_copy(clf):
+    return pickle.dumps(vars(copy.deepcopy(clf)))
+
+
+def diagram(clf):
+    return clf._repr_html_()
+
+
+def repr_of_what_was_spent(clf):
+    return repr(clf.privacy_spent_)
+
+
+def repr_of_the_attributes(clf):
+    return repr(vars(clf))
+
+
+def texts_of_the_curators_view(clf):
+    return repr(clf.curator_) + str(clf.curator_)
+
+
+WAYS_OUT = [
+    pickle.dumps,
+    joblib_dump,
+    pickle_of_a_deep_copy,
+    pickle_of_a_copy,
+    pickle_of_the_attributes_of_a_copy,
+    repr,
+    str,
+    diagram,
+    repr_of_what_was_spent,
+    repr_of_the_attributes,
+    texts_of_the_curators_view,
+]
+
+
+@pytest.mark.parametrize("leave", WAYS_OUT, ids=lambda leave: leave.__name__)
 def test_nothing_private_leaves(fitted, leave):
     clf, _, _ = fitted
     assert secrets_in(leave(clf), clf) == []
@@ -122,12 +152,14 @@ def test_nothing_private_is_said_while_fitting(fitted):
     assert LABEL not in said
 
 
-@pytest.mark.parametrize(
-    "leave", [copy.copy, copy.deepcopy, lambda c: pickle.loads(pickle.dumps(c))]
-)
-def test_copies_predict_but_have_no_curator_and_no_seed(fitted, leave):
+def pickled_and_loaded(clf):
+    return pickle.loads(pickle.dumps(clf))
+
+
+@pytest.mark.parametrize("make_copy", [copy.copy, copy.deepcopy, pickled_and_loaded])
+def test_copies_predict_but_have_no_curator_and_no_seed(fitted, make_copy):
     clf, _, public = fitted
-    copied = leave(clf)
+    copied = make_copy(clf)
     np.testing.assert_array_equal(copied.predict(public), clf.predict(public))
     assert copied.privacy_spent_ == clf.privacy_spent_
     assert not hasattr(copied, "curator_")
@@ -203,21 +235,23 @@ def test_scikit_learns_own_errors_hold_nothing_private(n_jobs):
     assert secrets_in("".join(traceback.format_exception(caught.value)), None) == []
 
 
-@pytest.mark.parametrize(
-    "spoil",
-    [
-        lambda y: [TEXT, *y[1:]],  # a label outside classes
-        lambda y: [None, *y[1:]],
-        lambda y: y[1:],
-        lambda y: np.c_[y, y],
-        lambda y: np.full(len(y), NUMBER),
-        lambda y: [[label] for label in y[:-1]] + [[TEXT, LABEL]],
-    ],
-)
-def test_complaints_about_labels_do_not_quote_them(spoil):
-    private, y, public = data()
+def bad_labels():
+    _, y, _ = data()
+    return {
+        "outside classes": [TEXT, *y[1:]],
+        "missing": [None, *y[1:]],
+        "too few": y[1:],
+        "two columns": np.c_[y, y],
+        "numbers": np.full(len(y), NUMBER),
+        "ragged": [[label] for label in y[:-1]] + [[TEXT, LABEL]],
+    }
+
+
+@pytest.mark.parametrize("case", bad_labels())
+def test_complaints_about_labels_do_not_quote_them(case):
+    private, _, public = data()
     try:
-        model().fit(private, spoil(y), public)
+        model().fit(private, bad_labels()[case], public)
     except ValueError:
         text = traceback.format_exc()
     assert secrets_in(text, None) == [] and LABEL not in text

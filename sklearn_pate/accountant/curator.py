@@ -15,7 +15,10 @@ from ..rdp import (
     worst_case_rdp,
 )
 
-__all__ = ["StageRecord", "Curator"]
+__all__ = ["Curator", "StageRecord"]
+
+#: How many queries' costs are computed at once, which bounds the memory that takes.
+_QUERIES_AT_A_TIME = 4096
 
 
 @dataclass(frozen=True, eq=False)
@@ -66,7 +69,7 @@ class Curator:
         self.test = test
         self._stages = stages
         self._delta = delta
-        self._cap = cap  # the guarantee, if a budget stopped the queries: their number says less
+        self._cap = cap  # the guarantee, if a budget stopped the queries and not their number
 
     def __repr__(self):
         return "Curator(private)"
@@ -102,9 +105,9 @@ class Curator:
         method : {"exact", "bound", "data_independent"}, default="exact"
             "exact" sums the exact costs of the votes that were cast. "bound" is the data-dependent
             bound of the mechanism's paper, which covers one direction of the divergence only. Both
-            are private, and no guarantee: they hold for these votes, not for every data set, and
+            are private and not a guarantee: they hold for these votes, not for every data set, and
             where a query depends on labels released before, only along the path that was taken.
-            "data_independent" holds for any votes; it is what `privacy_spent_` says, unless
+            "data_independent" holds for all votes; it is what `privacy_spent_` says, unless
             ``accounting="ptr"``.
         conversion : {"improved", "classic"}, default="improved"
             From Renyi costs to epsilon; the papers used "classic".
@@ -115,44 +118,46 @@ class Curator:
             Epsilon, at least 0; inf without noise.
         """
         delta = check_delta(self._delta if delta is None else delta)
-        if method == "data_independent" and self._cap is not None:
+        if method == "data_independent":
+            return self._data_independent_epsilon(delta)
+        total = sum(costs.sum(axis=0) for costs in self._costs(method, DEFAULT_ORDERS))
+        epsilon, _ = rdp_to_epsilon(total, delta, DEFAULT_ORDERS, conversion)
+        return epsilon
+
+    def _data_independent_epsilon(self, delta):
+        if self._cap is not None:
             if delta != self._delta:
                 raise ValueError(
-                    f"a budget at delta={self._delta:g} stopped the queries, so what any votes "
-                    f"cost is known for that delta only; got {delta:g}"
+                    f"a budget at delta={self._delta:g} stopped the queries, so their "
+                    f"data-independent cost is known for that delta only; got {delta:g}"
                 )
             return self._cap
-        if method == "data_independent":
-            n_teachers, n_classes = round(self.votes[0].sum()), self.votes.shape[1]
-            parts = [
-                stage.aggregator.costs(n_teachers=n_teachers, n_classes=n_classes)(stage.n_queries)
-                for stage in self._stages
-            ]
-            return reduce(Cost.plus, parts).epsilon(delta)[0]
-        total = sum(part.sum(axis=0) for part in self._costs(method, DEFAULT_ORDERS))
-        return rdp_to_epsilon(total, delta, DEFAULT_ORDERS, conversion)[0]
+        sizes = {"n_teachers": round(self.votes[0].sum()), "n_classes": self.votes.shape[1]}
+        costs = [stage.aggregator.costs(**sizes)(stage.n_queries) for stage in self._stages]
+        epsilon, _ = reduce(Cost.plus, costs).epsilon(delta)
+        return epsilon
 
     def _costs(self, method, orders):
-        """Yield the costs of some queries at a time."""
+        """Yield the costs of some queries at a time, arrays of shape (n_some, n_orders)."""
         if method not in ("exact", "bound"):
             raise ValueError(
                 f"method must be 'exact' or 'bound' (or, for epsilon, 'data_independent'); "
                 f"got {method!r}"
             )
-        first = 0
+        n_before = 0
         for stage in self._stages:
-            end, mechanism = first + stage.n_queries, stage.aggregator
-            for start in range(first, end, 4096):
-                part = slice(start, min(start + 4096, end))
-                own = slice(part.start - first, part.stop - first)
-                votes = self.votes[part]
-                proba = None if stage.student_proba is None else stage.student_proba[own]
+            mechanism = stage.aggregator
+            stage_votes = self.votes[n_before : n_before + stage.n_queries]
+            for start in range(0, stage.n_queries, _QUERIES_AT_A_TIME):
+                some = slice(start, start + _QUERIES_AT_A_TIME)
+                votes = stage_votes[some]
+                proba = None if stage.student_proba is None else stage.student_proba[some]
                 if not has_distribution(mechanism):  # the cost of all sums is all that is known
                     cost = worst_case_rdp(mechanism, orders)
                     yield np.tile(cost, (len(votes), 1))
                 elif method == "exact":
                     yield exact_rdp(mechanism, votes, orders, proba)
                 else:
-                    paid = None if stage.paid is None else stage.paid[own]
+                    paid = None if stage.paid is None else stage.paid[some]
                     yield mechanism.published_rdp(votes, orders, proba, paid)
-            first = end
+            n_before += stage.n_queries

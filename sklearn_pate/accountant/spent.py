@@ -21,12 +21,11 @@ class PrivacySpent:
         The guarantee. `epsilon` is inf where a mechanism has none.
     method : str
         How `epsilon` was obtained: "gaussian" (exact composition of Gaussian noise), "renyi"
-        (composition of the worst-case Renyi cost of one query), "pure" (plain sum), "filter" (a
-        budget that stopped the queries),
-        "propose-test-release" (of the exact cost of the votes, after a private test), "tuning"
-        (the best of a random number of trials) or "none".
+        (composition of the data-independent Renyi cost of each query), "pure" (plain sum),
+        "filter" (a budget that stopped the queries), "propose-test-release" (a private test of
+        what the votes cost), "tuning" (the best of a random number of trials) or "none".
     unit : str
-        What one change is about: "record" or "group"; "teacher" for votes of unknown origin.
+        The protected unit: "record" or "group"; "teacher" for votes of unknown origin.
     adjacency : str
         The change of the private data that the guarantee covers.
     n_teachers, n_queries, n_answered : int
@@ -35,11 +34,11 @@ class PrivacySpent:
         "exact": all noise was whole numbers, sampled without rounding. "real": the guarantee holds
         in real arithmetic, and floating-point numbers round the noise.
     generator : {"system", "numpy", "seed"}
-        What the noise was drawn from: the operating system (``secure=True``), numpy's generator,
-        started by the operating system, or one that follows from a `random_state`, with which the
-        noise can be undone.
+        What the noise was drawn from: "system" is the operating system (``secure=True``), "numpy"
+        numpy's generator, seeded by the operating system, and "seed" a generator that was seeded
+        by a `random_state`. Whoever knows the seed can undo the noise.
     version : str
-        Of this library.
+        The version of this library.
 
     Examples
     --------
@@ -68,7 +67,7 @@ class PrivacySpent:
         return iter((self.epsilon, self.delta))
 
     def summary(self):
-        """Return the guarantee in words, for who signs for it; epsilon is rounded up.
+        """Return the guarantee in words, for those who must sign for it; epsilon is rounded up.
 
         Returns
         -------
@@ -89,33 +88,38 @@ class PrivacySpent:
         )
         if not math.isfinite(self.epsilon):
             return f"No privacy is guaranteed (epsilon is infinite). {answered}"
-        whose = {
-            "record": "Any one person's record changes",
-            "group": "All records of any one person (or other group) change",
-        }.get(self.unit, f"Any one {self.unit} changes")
-        alone = "Each record is protected by itself. " if self.unit == "record" else ""
-        change = f"The change that is covered: {self.adjacency}. {alone}"
-        noise = _ABOUT_ARITHMETIC[self.arithmetic] + _ABOUT_GENERATOR[self.generator]
-        return (
-            f"{whose} the probability of any outcome by at most a factor "
-            f"e^{_rounded_up(self.epsilon)}, except with probability "
-            f"{float(self.delta)!r}. {change}{noise}{answered}"
-        )
+        change = _ABOUT_UNIT.get(self.unit, f"Any one {self.unit} changes")
+        sentences = [
+            f"{change} the probability of any outcome by at most a factor "
+            f"e^{_rounded_up(self.epsilon)}, except with probability {float(self.delta)!r}.",
+            f"The change that is covered: {self.adjacency}.",
+        ]
+        if self.unit == "record":
+            sentences.append("Each record is protected by itself.")
+        sentences += _ABOUT_ARITHMETIC[self.arithmetic]
+        sentences += _ABOUT_GENERATOR[self.generator]
+        return " ".join([*sentences, answered])
 
 
-#: What a summary adds about the noise.
+#: What a summary says of one change, by unit.
+_ABOUT_UNIT = {
+    "record": "Any one person's record changes",
+    "group": "All records of any one person (or other group) change",
+}
+#: Sentences that a summary adds about the noise.
 _ABOUT_ARITHMETIC = {
-    "exact": "",
-    "real": "This holds in real arithmetic; floating-point numbers round the noise. ",
+    "exact": [],
+    "real": ["This holds in real arithmetic; floating-point numbers round the noise."],
 }
 _ABOUT_GENERATOR = {
-    "system": "",
-    "numpy": "",
-    "seed": "The noise follows from a seed: whoever knows or guesses it can undo the protection. ",
+    "system": [],
+    "numpy": [],
+    "seed": ["The noise follows from a seed: whoever knows or guesses it can undo the protection."],
 }
 
 
 def _rounded_up(epsilon):
+    """Write epsilon with three decimals at most, never rounded down."""
     exact = Decimal(repr(float(epsilon)))
     text = f"{exact.quantize(Decimal('0.001'), ROUND_CEILING, Context(prec=400)):f}"
     return text.rstrip("0").rstrip(".")

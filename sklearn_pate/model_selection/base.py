@@ -39,7 +39,7 @@ def _best_has(method):
 
 
 class PrivateSearch(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
-    """A random number of trials of random candidates; the best is published, the rest forgotten."""
+    """Runs a random number of trials; the best is published, the rest forgotten."""
 
     # Requested by default, so that metadata routing needs no call from the user
     __metadata_request__fit = {"X_public": True, "groups": True, "X_val": True, "y_val": True}
@@ -84,8 +84,8 @@ class PrivateSearch(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         StudentError
             If the best trial could not train its student. The search is paid for.
         ValueError
-            If something given does not fit together, a candidate cannot be accounted for, its
-            student cannot be scored on private rows (see Notes), or `random_state` is given with
+            If arguments do not fit together, the cost of a candidate is not known, its student
+            cannot be scored on private rows (see Notes), or `random_state` is given with
             ``secure=True``. Nothing was spent.
         """
         X_public = public_rows(X_public)
@@ -121,7 +121,7 @@ class PrivateSearch(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         )
         if self.estimator.ledger is not None:
             self.estimator.ledger.record(spent, cost)
-        self._seed_used = True
+        self._seed_used = True  # what is drawn from here on protects private data
 
         rng = self._generator(trials_seed)
         seeded = self.random_state is not None
@@ -135,7 +135,7 @@ class PrivateSearch(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         return self._publish(best, spent)
 
     def _check_random_state(self):
-        """Refuse a seed that would make noise that is secret, or counted once, repeatable."""
+        """Refuse a seed where noise must not repeat itself."""
         if self.random_state is None:
             return
         if self.estimator.secure:
@@ -150,7 +150,7 @@ class PrivateSearch(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
             )
 
     def _generator(self, seed):
-        """Source of what stays secret: the score's noise, the trials and their candidates."""
+        """Return the source of what stays secret: noise of scores, trials and their candidates."""
         return SystemGenerator() if self.estimator.secure else np.random.default_rng(seed)
 
     def _candidates(self, rng):

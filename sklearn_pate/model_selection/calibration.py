@@ -63,6 +63,7 @@ def calibrate(candidates, fit_data, scorer, count, *, epsilon, delta):
 def _plans_at(epsilon, candidates, fit_data):
     """Plan a trial of each candidate with one epsilon for all."""
     plan_by_key = {}
+    # A plan is slow (its noise is searched for), and many candidates differ in the student alone
     keys = [plan_key_of_any_epsilon(candidate.estimator) for candidate in candidates]
     for candidate, key in zip(candidates, keys, strict=True):
         if key not in plan_by_key:

@@ -15,26 +15,28 @@ class PrivateGridSearchCV(PrivateSearch):
 
     A grid search with a `PATEClassifier` spends on every candidate and fold. This one runs a
     random number of trials: each takes a candidate at random, fits it and scores it. Only the
-    best trial's model, parameters and score are published; the others, and their number, are
-    forgotten. That costs a little more than one trial, not the sum (Papernot and Steinke 2022).
+    best trial's model, parameters and score are published; the other trials, and their number, are
+    forgotten. That costs a little more than one trial, not the sum of all (Papernot and Steinke
+    2022).
 
     Parameters
     ----------
     estimator : PATEClassifier
-        With `classes`, and without a `random_state`, which is the search's. Preprocessing belongs
-        inside its base estimator, or into a Pipeline around the search. If it has a `ledger`, the
-        search is one entry there.
+        With `classes`, and without a `random_state`, which belongs to the search. Preprocessing
+        belongs inside its base estimator, or into a Pipeline around the search. If it has a
+        `ledger`, the search is one entry there.
     param_grid : dict or list of dict
         Candidates, as in `sklearn.model_selection.GridSearchCV`.
     epsilon : float or None, default=1.0
         Budget of the whole search; the epsilon of each trial follows from it, a bit below half.
-        None: each trial has the estimator's, and `privacy_spent_` says what that comes to.
+        None: each trial has the estimator's epsilon, and `privacy_spent_` says what the search
+        costs.
     delta : float, default=1e-5
         Probability with which the guarantee of the search may fail.
     n_trials : float, default=None
-        Expected number of trials, above 1. None is five for each candidate. With few, an unlucky
-        draw misses the good candidates; many cost little privacy, and time only if students are
-        slow: trials that need the same teachers share them.
+        Expected number of trials, above 1. None is five for each candidate. Few may miss the good
+        candidates. Many cost little privacy, and little time unless students are slow: trials that
+        need the same teachers share them.
     distribution : {"negative_binomial", "poisson"}, default="negative_binomial"
         Distribution of the number of trials, see `rdp.TrialCount`.
     eta : float, default=1.0
@@ -44,11 +46,11 @@ class PrivateGridSearchCV(PrivateSearch):
         None.
     validation_fraction : float, default=0.2
         Part of the private data that is held out to score on, if `X_val` is not given; at most
-        0.5. The noise of each score costs no more than the trial does, and as each record is in
-        one of the two parts, only the larger cost counts. At most 1,000 records (or groups) of
-        it are scored.
+        0.5. A noisy score costs no more than its trial, and only the larger of the two costs
+        counts, because each record is in one of the two parts. At most 1,000 of the records (or
+        groups) that are held out are scored.
     random_state : int, RandomState instance or None, default=None
-        As in `PATEClassifier`: for tests only. It cannot go with an estimator that has
+        As in `PATEClassifier`: for tests only. It is refused if the estimator has
         ``secure=True`` or a `ledger`.
 
     Attributes
@@ -71,15 +73,16 @@ class PrivateGridSearchCV(PrivateSearch):
 
     Notes
     -----
-    A private score predicts each record (or group) by itself, with a fresh copy of the student.
-    Were they predicted together, one record could change what is predicted for all others (a
-    student that scales by the rows it is given, or draws random numbers), and the score by more
-    than the 1 that its noise hides. Students whose prediction for a row depends on the rows beside
-    it are refused, if some public rows show it. At most 1,000 are predicted, chosen without looking
-    at them, as each takes its time: 1 ms with a logistic regression, 10 ms with a forest.
+    For a private score, each record (or group) is predicted by itself, with a fresh copy of the
+    student. If they were predicted together, one record could change what is predicted for all
+    others (by a student that scales by the rows it is given, or draws random numbers), and so
+    change the score by more than the 1 that its noise hides. Students whose prediction for a row
+    depends on the rows beside it are refused if some public rows show it. At most 1,000 records
+    (or groups) are predicted, chosen without looking at them, because each takes time: 1 ms with a
+    logistic regression, 10 ms with a forest.
 
     There is no `cv_results_`: the other trials and their number are private. How long `fit` takes
-    tells something of that number; do not publish it.
+    depends on that number; do not publish it.
 
     References
     ----------

@@ -86,6 +86,7 @@ class Trials:
 
     def _run(self, candidate, plan):
         teachers_seed, noise_seed = self._draw_seeds()
+        # Votes are shared, noise never is: each trial answers with its own
         key = teachers_key(candidate.estimator)
         if key not in self._votes:
             teachers = clone(candidate.estimator).set_params(random_state=teachers_seed)

@@ -28,7 +28,14 @@ from .checks import (
     check_positive,
     check_votes,
 )
-from .conversion import epsilon_by_order, gdp_mu, gdp_to_epsilon, pure_to_gdp, rdp_to_epsilon
+from .conversion import (
+    conversion_penalty,
+    epsilon_by_order,
+    gdp_mu,
+    gdp_to_epsilon,
+    pure_to_gdp,
+    rdp_to_epsilon,
+)
 from .discrete import DiscreteGaussian, DiscreteLaplace, DiscreteNoise
 from .exact import exact_rdp
 from .facts import Facts, defined_in, facts_of, has_distribution, stater_of
@@ -73,6 +80,7 @@ __all__ = [
     "check_positive",
     "check_votes",
     "checked_rdp",
+    "conversion_penalty",
     "data_independent_epsilon",
     "defined_in",
     "epsilon_by_order",

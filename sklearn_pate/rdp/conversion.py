@@ -99,6 +99,23 @@ def epsilon_by_order(rdp, delta, orders, conversion="improved"):
     return np.maximum(rdp + penalty, 0.0)
 
 
+def conversion_penalty(delta, orders):
+    """What the conversion to epsilon adds to a Renyi cost, at each order.
+
+    Parameters
+    ----------
+    delta, orders
+        As in `rdp_to_epsilon`.
+
+    Returns
+    -------
+    ndarray of shape (n_orders,)
+        Epsilon less the cost; negative at low orders of a large `delta`.
+    """
+    large = 1e3  # of a small cost, epsilon may be cut off at 0
+    return epsilon_by_order(np.full(len(orders), large), delta, orders) - large
+
+
 def _gdp_delta(epsilon, mu):
     """Delta at `epsilon` of a `mu`-Gaussian-DP mechanism."""
     # Balle and Wang (2018), Theorem 8; Dong, Roth, Su (2022), Corollary 1

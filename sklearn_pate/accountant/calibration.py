@@ -1,0 +1,140 @@
+"""How much noise, and how many queries, a cap on the cost leaves."""
+
+import math
+from functools import reduce
+
+from ..exceptions import BudgetExceededError
+from ..rdp import Cost, facts_of, least_scale
+from .checks import check_failure_probability, query_over_budget
+
+__all__ = ["calibrate", "most_affordable"]
+
+
+def calibrate(aggregators, n_queries, *, is_number_given, epsilon, delta, sizes):
+    """Set the noise of the stages that have none, so that all stages together cost the cap.
+
+    Parameters
+    ----------
+    aggregators : list of Aggregator
+        The stages, in order.
+    n_queries : list of int
+        Queries wanted, of each stage.
+    is_number_given : bool
+        Whether the user said how many. If not, fewer are asked where the noise would otherwise be
+        larger than a quarter of the teachers.
+    epsilon : float or None
+        The cap.
+    delta : float
+        Failure probability.
+    sizes : dict
+        `n_teachers` and `n_classes`.
+
+    Returns
+    -------
+    aggregators : list of Aggregator
+        With noise in all stages.
+    n_queries : list of int
+        What the noise is calibrated to.
+
+    Raises
+    ------
+    BudgetExceededError
+        If the cap does not pay for one query, or not for the stages that have noise.
+    ValueError
+        If there is no cap to calibrate to.
+    """
+    without_noise = [stage for stage in aggregators if stage.with_scale(1.0) is not None]
+    if not without_noise:
+        return aggregators, n_queries
+    if epsilon is None:
+        raise ValueError(
+            f"{without_noise[0]} is calibrated to epsilon, and epsilon is None; set one of them "
+            "to a number"
+        )
+    for stage in without_noise:
+        _check_with_scale(stage)
+    any_noise = _at_scale(aggregators, 1.0)  # facts can be asked only where there is noise
+    check_failure_probability(any_noise, delta)
+    if not is_number_given and facts_of(any_noise[0]).total is None:
+        largest_scale = sizes["n_teachers"] / 4  # more would drown most votes
+        (noisiest,) = _at_scale(aggregators, largest_scale)
+        n_queries = [_most_queries(noisiest, n_queries[0], epsilon, delta, sizes)]
+
+    def cost_at(scale, orders):
+        stages = zip(_at_scale(aggregators, scale), n_queries, strict=True)
+        return reduce(Cost.plus, [stage.costs(orders, **sizes)(n) for stage, n in stages])
+
+    scale = least_scale(cost_at, epsilon, delta)
+    if scale == math.inf:
+        raise BudgetExceededError(
+            f"epsilon={epsilon:g} does not pay for the stages that have noise of their own. "
+            "Ask fewer queries, use more noise or raise epsilon. Nothing was spent"
+        )
+    return _at_scale(aggregators, scale), n_queries
+
+
+def _at_scale(aggregators, scale):
+    """Return the stages, with noise of one scale where they have none."""
+    scaled = [stage.with_scale(scale) for stage in aggregators]
+    return [
+        stage if with_noise is None else with_noise
+        for stage, with_noise in zip(aggregators, scaled, strict=True)
+    ]
+
+
+def _check_with_scale(stage):
+    """Refuse a `with_scale` that returns no copy with noise."""
+    scaled = stage.with_scale(1.0)
+    is_copy = isinstance(scaled, type(stage)) and scaled is not stage
+    if not is_copy or scaled.with_scale(1.0) is not None:
+        raise ValueError(
+            f"with_scale of {type(stage).__name__} must return None if the noise is set, else "
+            f"a copy with noise of that scale, clone(self).set_params(...); got {scaled!r}"
+        )
+
+
+def _most_queries(aggregator, n_wanted, epsilon, delta, sizes):
+    """Return how many queries the cap pays for with the largest noise that is of use."""
+    cost_of = aggregator.costs(**sizes)
+
+    def epsilon_of(n):
+        return cost_of(n).epsilon(delta)[0]
+
+    if epsilon_of(1) == math.inf:
+        raise query_over_budget(aggregator, math.inf, epsilon, delta)
+    affordable = most_affordable(epsilon_of, n_wanted, epsilon)
+    if affordable == 0:
+        raise BudgetExceededError(
+            f"epsilon={epsilon:g} pays for no query with noise that n_teachers="
+            f"{sizes['n_teachers']} teachers can outvote (scale at most n_teachers / 4). "
+            "Use more teachers, raise epsilon, or set n_queries. Nothing was spent"
+        )
+    return affordable
+
+
+def most_affordable(epsilon_of, n_wanted, cap):
+    """Return the largest number of queries whose epsilon is at most the cap.
+
+    Parameters
+    ----------
+    epsilon_of : callable
+        Epsilon of a number of queries; it grows with the number.
+    n_wanted : int
+        The most that are of use.
+    cap : float
+        The largest epsilon.
+
+    Returns
+    -------
+    int
+        From 0 to `n_wanted`.
+    """
+    low = 0
+    high = n_wanted
+    while low < high:
+        middle = (low + high + 1) // 2
+        if epsilon_of(middle) <= cap:
+            low = middle
+        else:
+            high = middle - 1
+    return low

@@ -1,0 +1,175 @@
+"""What cannot be asked is refused, and what will hardly be answered is warned of, in advance."""
+
+import math
+from numbers import Integral
+
+import numpy as np
+from sklearn.base import clone
+
+from ..exceptions import BudgetExceededError, PrivacyLeakWarning, warn
+from ..rdp import DEFAULT_ORDERS, facts_of, has_distribution
+
+__all__ = [
+    "check_failure_probability",
+    "check_for_test",
+    "check_stages",
+    "check_threshold",
+    "query_over_budget",
+    "warn_of_stage",
+]
+
+
+def check_stages(aggregator, n_queries, *, n_public):
+    """Return clones of the aggregators, and the queries wanted of each, as lists.
+
+    Parameters
+    ----------
+    aggregator, n_queries
+        As given by the user.
+    n_public : int
+        Number of public rows.
+    """
+    is_list = isinstance(aggregator, list)
+    if aggregator == []:
+        raise ValueError("aggregator must not be an empty list; give at least 1 stage")
+    for stage in aggregator if is_list else [aggregator]:
+        if isinstance(stage, type) or not hasattr(type(stage), "release"):
+            raise ValueError(
+                f"aggregator must be an Aggregator, or a list of them, each an instance; "
+                f"got {stage!r}"
+            )
+    aggregators = [clone(stage) for stage in (aggregator if is_list else [aggregator])]
+    if is_list and (not isinstance(n_queries, list) or len(n_queries) != len(aggregators)):
+        raise ValueError(
+            f"aggregator is a list of {len(aggregators)} stages, so n_queries must be a list of as "
+            f"many numbers; got n_queries={n_queries!r}"
+        )
+    if not is_list and isinstance(n_queries, list):
+        raise ValueError(
+            f"n_queries={n_queries!r} is a list, for stages, but aggregator is not; give a list of "
+            "aggregators or one number"
+        )
+    wanted = _queries_wanted(n_queries, n_public, len(aggregators))
+    soft = [stage for stage in aggregators if stage.temperature is not None]
+    for stage in soft:
+        if has_distribution(stage):
+            raise ValueError(
+                f"{stage} has a temperature, that of the teachers' probabilities, but takes votes; "
+                "give its parameter another name, or subclass SoftAggregator"
+            )
+    if len(aggregators) > 1 and soft:
+        raise ValueError(
+            f"{type(soft[0]).__name__} asks teachers for probabilities, other stages for votes; "
+            "use it alone"
+        )
+    if aggregators[0].uses_student_proba:
+        raise ValueError(
+            f"{aggregators[0]} compares votes with a student, and there is none yet: put it after "
+            f"another stage, aggregator=[other, {aggregators[0]}]"
+        )
+    return aggregators, wanted
+
+
+def _queries_wanted(n_queries, n_public, n_stages):
+    """Return the number of queries of each stage, as a list of int."""
+    if n_queries is None:
+        wanted = [n_public]
+    else:
+        wanted = n_queries if isinstance(n_queries, list) else [n_queries]
+    if any(not isinstance(n, Integral) or n < 1 for n in wanted):
+        raise ValueError(
+            "every stage needs an aggregator and a number of queries, at least 1; "
+            f"got n_queries={n_queries!r} for {n_stages} aggregator(s)"
+        )
+    wanted = [int(n) for n in wanted]  # numpy's small ints overflow
+    if sum(wanted) > n_public:
+        raise ValueError(
+            f"n_queries={n_queries} is more than the rows of X_public, {n_public}; "
+            "ask fewer queries or give more public rows"
+        )
+    return wanted
+
+
+def check_for_test(aggregators, n_queries, epsilon):
+    """Refuse what a private test cannot be planned for: all must be fixed in advance."""
+    if len(aggregators) > 1:
+        raise ValueError("accounting='ptr' tests one list of queries; give one aggregator")
+    (aggregator,) = aggregators
+    is_missing = {
+        "epsilon": epsilon is None,
+        "n_queries": n_queries is None,
+        f"the noise of {aggregator}": aggregator.with_scale(1.0) is not None,
+    }
+    for name in is_missing:
+        if is_missing[name]:
+            raise ValueError(
+                f"accounting='ptr' tests a fixed number of queries with fixed noise against a cap; "
+                f"set {name} to a number"
+            )
+
+
+def check_failure_probability(aggregators, delta):
+    """Refuse mechanisms that fail more often than `delta` allows."""
+    totals = [facts_of(stage).total for stage in aggregators]
+    failure_probability = sum(total(DEFAULT_ORDERS).delta for total in totals if total is not None)
+    if failure_probability >= delta:
+        raise ValueError(
+            f"failure_probability of the aggregator, {failure_probability:g} in all, must be below "
+            f"delta={delta:g}, of which it is a part"
+        )
+
+
+def check_threshold(aggregator, *, n_teachers):
+    """Refuse a threshold that no votes reach: every query would be paid for and not answered."""
+    threshold = getattr(aggregator, "threshold", None)
+    if isinstance(threshold, Integral) and threshold > n_teachers:
+        raise ValueError(
+            f"threshold={threshold} of {aggregator} is more than n_teachers={n_teachers}, so that "
+            "no votes reach it; lower it, or give a share of the teachers as a float in (0, 1]"
+        )
+
+
+def warn_of_stage(aggregator, n_queries, *, n_teachers):
+    """Warn of a stage that will hardly be answered, and of what it says of itself.
+
+    Public numbers decide, so a warning tells nothing of the votes.
+    """
+    stability_needed = aggregator.stability_needed(n_queries)
+    if stability_needed > max(n_teachers / 2 - 1, 0):
+        warn(
+            f"{aggregator} counts a query as stable if {stability_needed:.0f} teachers can change "
+            f"without changing the answer, and half of n_teachers={n_teachers} is less: almost "
+            "nothing will be answered. Use more teachers, fewer runs or a larger epsilon"
+        )
+    _warn_if_drowned(aggregator, n_teachers)
+    if aggregator.caveat is not None:
+        warn(f"{aggregator}: {aggregator.caveat}", PrivacyLeakWarning)
+
+
+def _warn_if_drowned(aggregator, n_teachers):
+    """Warn if unanimous teachers would often lose to the noise.
+
+    Two classes stand for all, as the number of classes may have been read from private labels; a
+    mechanism that treats classes differently has no such stand-in.
+    """
+    if not (facts_of(aggregator).label_symmetric and has_distribution(aggregator)):
+        return
+    right, wrong = aggregator.outcome_log_proba([[n_teachers, 0]])[0, :2]
+    heard = math.exp(right - np.logaddexp(right, wrong))  # of the queries that are answered
+    if heard < 0.84:  # the noise between two classes has a standard deviation above the margin
+        warn(
+            f"the noise of {aggregator} drowns the largest possible margin, "
+            f"{n_teachers} votes: even unanimous teachers are heard in only {heard:.0%} of the "
+            "queries between two classes. Use more teachers, fewer queries or less noise"
+        )
+
+
+def query_over_budget(aggregator, query_epsilon, epsilon, delta):
+    """Return the error for a cap that does not pay for one query."""
+    advice = "Use more noise, or raise epsilon"
+    if query_epsilon == math.inf:
+        advice = f"{aggregator.missing_facts()}; or set epsilon=None to run it without a guarantee"
+    return BudgetExceededError(
+        f"one query of {aggregator} costs epsilon={query_epsilon:.4g} at delta={delta:g}, more "
+        f"than the cap epsilon={epsilon:g}. {advice}. Nothing was spent"
+    )

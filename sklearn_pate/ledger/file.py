@@ -1,0 +1,164 @@
+"""The file of a ledger: a SQLite database of three tables."""
+
+import sqlite3
+from contextlib import closing, contextmanager
+from datetime import UTC, datetime
+from secrets import token_hex
+
+import numpy as np
+
+from ..rdp import DEFAULT_ORDERS, Cost
+from .filters import Budget, GaussianFilter, PureFilter, RenyiFilter, new_filters
+
+__all__ = [
+    "add_fit",
+    "make_tables",
+    "read_budget",
+    "read_costs",
+    "read_filters",
+    "read_fits",
+    "read_protected",
+    "transaction",
+]
+
+
+@contextmanager
+def transaction(path, mode="rw"):
+    """All or nothing, and one at a time: a process that dies leaves neither half nor lock.
+
+    Parameters
+    ----------
+    path : pathlib.Path
+        The file.
+    mode : {"rw", "rwc"}, default="rw"
+        "rwc" makes a file that is missing.
+
+    Yields
+    ------
+    sqlite3.Connection
+        What is written is kept if no error leaves the block.
+
+    Raises
+    ------
+    ValueError
+        If the file cannot be read and written, or is no ledger.
+    """
+    try:
+        uri = f"{path.as_uri()}?mode={mode}"
+        with closing(sqlite3.connect(uri, uri=True, timeout=120, isolation_level=None)) as db:
+            # With less, a power cut soon after COMMIT may undo it, when labels are out
+            db.execute("PRAGMA synchronous = EXTRA")
+            # Locked before anything is read: what is checked is still true when it is recorded
+            db.execute("BEGIN IMMEDIATE")
+            try:
+                yield db
+                db.execute("COMMIT")
+            except BaseException:
+                if db.in_transaction:
+                    db.execute("ROLLBACK")
+                raise
+    except sqlite3.Error as error:
+        raise ValueError(
+            f"{path} cannot be used as a ledger ({error}). It must be a file that "
+            "PrivacyLedger made, and that can be written; nothing was recorded"
+        ) from error
+
+
+def make_tables(db, budget):
+    """Make a ledger of an empty file, unless another process has."""
+    db.execute(
+        "CREATE TABLE IF NOT EXISTS budget (one INTEGER PRIMARY KEY CHECK (one = 1), "
+        "epsilon REAL, delta REAL, composition TEXT, failure_probability REAL, file TEXT, "
+        "orders BLOB, unit TEXT, adjacency TEXT)"
+    )
+    db.execute('CREATE TABLE IF NOT EXISTS filters (kind TEXT, "order" REAL, delta REAL)')
+    db.execute(
+        "CREATE TABLE IF NOT EXISTS spending (fit INTEGER PRIMARY KEY, time TEXT, "
+        "method TEXT, n_teachers INTEGER, n_queries INTEGER, rdp BLOB, "
+        "mu_squared REAL, pure REAL, delta REAL)"
+    )
+    inserted = db.execute(
+        "INSERT OR IGNORE INTO budget (one, epsilon, delta, composition, failure_probability, "
+        "file, orders) VALUES (1, ?, ?, ?, ?, ?, ?)",
+        (*budget, token_hex(16), _as_bytes(DEFAULT_ORDERS)),
+    )
+    if inserted.rowcount:  # else another process was first, and its filters count
+        rows = [(one.kind, one.order, one.delta) for one in new_filters(budget)]
+        db.executemany("INSERT INTO filters VALUES (?, ?, ?)", rows)
+
+
+def read_budget(db):
+    """Return the `Budget` in a file, and the random identifier of the file."""
+    *numbers, file_id, orders = _budget_row(
+        db, "epsilon, delta, composition, failure_probability, file, orders"
+    )
+    if orders != _as_bytes(DEFAULT_ORDERS):
+        raise sqlite3.DatabaseError("its costs are at other Renyi orders than this version's")
+    return Budget(*numbers), file_id
+
+
+def read_protected(db):
+    """Return the unit and the adjacency that all fits protect; None each before the first."""
+    return _budget_row(db, "unit, adjacency")
+
+
+def read_filters(db):
+    """Return the filters that were fixed when the file was made."""
+    rows = db.execute('SELECT kind, "order", delta FROM filters')
+    filters = [_filter_of_row(*row) for row in rows]
+    if not filters:
+        raise sqlite3.DatabaseError("it holds no filters")
+    return filters
+
+
+def _filter_of_row(kind, order, delta):
+    if kind == RenyiFilter.kind:
+        return RenyiFilter(order, delta)
+    if kind == GaussianFilter.kind:
+        return GaussianFilter(delta)
+    if kind == PureFilter.kind:
+        return PureFilter()
+    raise sqlite3.DatabaseError(f"it has a filter of an unknown kind, {kind!r}")
+
+
+def read_costs(db):
+    """Return the `Cost` of each fit, in order."""
+    rows = db.execute("SELECT rdp, mu_squared, pure, delta FROM spending ORDER BY fit")
+    return [Cost(np.frombuffer(rdp, dtype="<f8"), *numbers) for rdp, *numbers in rows]
+
+
+def read_fits(db):
+    """Return time, method, number of teachers and number of queries of each fit, in order."""
+    rows = db.execute("SELECT time, method, n_teachers, n_queries FROM spending ORDER BY fit")
+    return rows.fetchall()
+
+
+def add_fit(db, spent, cost):
+    """Write down what a fit spends, and what it protects."""
+    db.execute("UPDATE budget SET unit = ?, adjacency = ?", (spent.unit, spent.adjacency))
+    db.execute(
+        "INSERT INTO spending (time, method, n_teachers, n_queries, rdp, mu_squared, pure, "
+        "delta) VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
+        (
+            datetime.now(UTC).isoformat(timespec="seconds"),
+            spent.method,
+            int(spent.n_teachers),
+            int(spent.n_queries),
+            _as_bytes(np.asarray(cost.rdp)),
+            float(cost.mu_squared),
+            float(cost.pure),
+            float(cost.delta),
+        ),
+    )
+
+
+def _budget_row(db, columns):
+    """Read the one row of the table `budget`."""
+    row = db.execute(f"SELECT {columns} FROM budget").fetchone()
+    if row is None:
+        raise sqlite3.DatabaseError("it holds no budget")
+    return row
+
+
+def _as_bytes(numbers):
+    return numbers.astype("<f8").tobytes()

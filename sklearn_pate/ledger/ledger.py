@@ -1,0 +1,354 @@
+"""The ledger: what it lets through, and what it writes down."""
+
+import math
+import os
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+
+from ..exceptions import BudgetExceededError
+from ..rdp import DEFAULT_ORDERS, check_delta, check_positive
+from .file import (
+    add_fit,
+    make_tables,
+    read_budget,
+    read_costs,
+    read_filters,
+    read_fits,
+    read_protected,
+    transaction,
+)
+from .filters import COMPOSITIONS, Account, Budget, check_failure_probability, epsilon_alone
+
+__all__ = ["PrivacyLedger"]
+
+#: What to do with a cost that a composition cannot add up.
+_ADVICE = {
+    "renyi": "no Renyi cost. Use another aggregator",
+    "gaussian": (
+        "neither a Gaussian nor a pure cost, as private searches and most mechanisms with a check "
+        "of their own have none. Use a ledger with composition='renyi', or fits whose aggregator "
+        "has one"
+    ),
+    "pure": (
+        "no pure cost. Use a ledger with composition='renyi', or an aggregator with Laplace or "
+        "exponential noise"
+    ),
+}
+
+
+class PrivacyLedger:
+    """A budget for one private data set, shared by fits, processes and days.
+
+    ``PATEClassifier(..., ledger=ledger)`` asks it before teachers train, and records what the fit
+    spends before any label is released. A fit that would go over budget is refused. The costs of
+    many fits add up to far less than the sum of their epsilons.
+
+    Parameters
+    ----------
+    path : str or path-like
+        The file of the ledger (SQLite), made if there is none. It holds public numbers only. Use
+        one file for each private data set, and no network drive that does not lock files.
+    epsilon : float
+        Budget of all fits together.
+    delta : float, default=1e-5
+        Probability with which the guarantee of all fits together may fail.
+    composition : {"renyi", "gaussian", "pure"}, default="renyi"
+        How costs add up, fixed when the file is made. "renyi" takes every fit that has a guarantee
+        and suits nearly all data sets. "gaussian" sums squared Gaussian-DP parameters: for fits
+        with Gaussian or pure costs, not for private searches. "pure" is the plain sum of pure
+        epsilons.
+    failure_probability : float or None, default=None
+        Part of `delta` that is set aside, when the file is made, for fits with a delta of their
+        own: `StableArgmax` and ``accounting="ptr"``. 0 refuses them. None is a tenth of
+        `delta`, with "pure" all of it.
+
+    Attributes
+    ----------
+    path, epsilon, delta, composition, failure_probability
+        As given; they cannot be set.
+    epsilon_spent : float
+        What the recorded fits cost together, at most `epsilon`.
+
+    Raises
+    ------
+    ValueError
+        If the file is the ledger of another budget, or not a ledger at all.
+
+    See Also
+    --------
+    model_selection.PrivateGridSearchCV : A search that costs far less than the sum of its fits.
+
+    Notes
+    -----
+    *How costs add up.* What a fit costs may depend on what earlier fits released. So the ways of
+    adding up, and their limits, are fixed in advance by `epsilon` and `delta` alone: they are
+    privacy filters. "renyi" keeps six at once. One adds up at the order that suits Gaussian noise
+    which uses up the budget, and has five sixths of delta. Four add up at higher orders, each three
+    times as far from 1 as the one before, and share the rest of delta. The last is the plain sum of
+    pure epsilons, which needs no delta. A fit is let through if at least one filter allows it
+    together with all fits before. "gaussian" has two: the Gaussian sum, in which an `e`-DP step
+    counts as `rdp.pure_to_gdp` says, and the pure one.
+
+    Why that is valid: the process that filter `k` alone would stop is ``(epsilon, delta_k)``-DP,
+    with costs chosen adaptively (Renyi: Feldman, Zrnic (2021), Theorem 3.3; Gaussian: Smith,
+    Thakurta (2022); pure: Rogers, Roth, Ullman, Vadhan (2016)). Runs that end within filter `k`
+    are outcomes of that process too, with the same probabilities, and each run ends within some
+    filter. So for any event ``S``, ``P(S) - exp(epsilon) Q(S)`` is at most the sum of all
+    `delta_k`. Fits with a delta of their own add the probability that one of them fails, at most
+    `failure_probability`; all parts together are `delta`.
+
+    If no filter has room for the first fit, but the fit is within the budget by itself, it takes
+    the whole budget: nothing is let through after it. The filters suit many fits: a few count for
+    somewhat more than their epsilon (one of 1 in a ledger of 4 counts as 1.13).
+
+    *What is noticed.* Each file has a random identifier, which the object, its pickles and its
+    copies remember. If their file was deleted, replaced by another ledger (even one of the same
+    budget), or holds other numbers, they refuse; nothing is recorded, and no file is made. Not
+    noticed are a file put back from an older backup or edited by hand, two copies of one file that
+    are both used, a new ledger that a new call makes after the file was deleted, and what is spent
+    without a ledger.
+
+    All fits must protect the same change of the data (`PrivacySpent.unit` and `adjacency`), as
+    costs of different changes do not add up. Fits with a `random_state` are refused: two fits with
+    the same seed, such as clones in a search, share their noise, and their costs do not add up.
+
+    Examples
+    --------
+    >>> import tempfile, pathlib
+    >>> from sklearn.datasets import make_classification
+    >>> from sklearn.linear_model import LogisticRegression
+    >>> from sklearn_pate import PATEClassifier
+    >>> from sklearn_pate.ledger import PrivacyLedger
+    >>> X, y = make_classification(3000, n_features=5, class_sep=2, random_state=0)
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     ledger = PrivacyLedger(pathlib.Path(folder) / "patients.sqlite", epsilon=2.0)
+    ...     clf = PATEClassifier(LogisticRegression(), classes=[0, 1], ledger=ledger)
+    ...     for _ in range(3):
+    ...         clf = clf.fit(X[:2000], y[:2000], X_public=X[2000:])
+    ...     ledger.history()["epsilon"].round(2).tolist(), ledger.epsilon_spent < 2.0
+    ([1.0, 1.0, 1.0], True)
+    """
+
+    def __init__(self, path, epsilon, delta=1e-5, *, composition="renyi", failure_probability=None):
+        if not isinstance(path, str | os.PathLike):
+            raise TypeError(f"path must be the path of a file; got {path!r}")
+        self._path = Path(path).absolute()
+        epsilon = check_positive("epsilon", epsilon)
+        delta = check_delta(delta)
+        if composition not in COMPOSITIONS:
+            raise ValueError(
+                f"composition must be one of {', '.join(map(repr, COMPOSITIONS))}; "
+                f"got {composition!r}"
+            )
+        failure_probability = check_failure_probability(failure_probability, delta, composition)
+        self._budget = Budget(epsilon, delta, composition, failure_probability)
+        is_new = not self.path.exists() or self.path.stat().st_size == 0
+        if is_new and not self.path.parent.is_dir():
+            raise ValueError(f"the folder of the ledger does not exist: {self.path.parent}")
+        with transaction(self.path, "rwc" if is_new else "rw") as db:
+            if is_new:
+                make_tables(db, self._budget)
+            budget_in_file, self._file_id = read_budget(db)
+        if budget_in_file != self._budget:
+            raise ValueError(
+                f"{self._difference(budget_in_file)}. A budget cannot be changed: give those "
+                "numbers"
+            )
+
+    @property
+    def path(self):
+        """The file."""
+        return self._path
+
+    @property
+    def epsilon(self):
+        """Budget of all fits together."""
+        return self._budget.epsilon
+
+    @property
+    def delta(self):
+        """Probability with which the guarantee of all fits together may fail."""
+        return self._budget.delta
+
+    @property
+    def composition(self):
+        """How costs add up."""
+        return self._budget.composition
+
+    @property
+    def failure_probability(self):
+        """Part of `delta` for fits with a delta of their own."""
+        return self._budget.failure_probability
+
+    def __repr__(self):
+        names = ["epsilon", "delta"]
+        if self.composition != "renyi":
+            names.append("composition")
+        default = check_failure_probability(None, self.delta, self.composition)
+        if self.failure_probability != default:
+            names.append("failure_probability")
+        return f"PrivacyLedger({self.path.name!r}, {self._budget.described(names)})"
+
+    def check(self, spent, cost):
+        """Refuse a fit that would go over budget; record nothing.
+
+        Parameters
+        ----------
+        spent : PrivacySpent
+            What the fit spends by itself.
+        cost : rdp.Cost
+            The same, in all the ways that add up.
+
+        Raises
+        ------
+        BudgetExceededError
+            If the fits before and this one are over budget together.
+        ValueError
+            If its cost is of a kind that the ledger's composition cannot add up, if it protects
+            another change of the data than the fits before, or if the file is no longer this
+            ledger's.
+        """
+        with transaction(self.path) as db:
+            self._check_affordable(db, spent, cost)
+
+    def record(self, spent, cost):
+        """Write down that a fit spends; call it before anything is released.
+
+        Parameters
+        ----------
+        spent, cost
+            As in `check`.
+
+        Raises
+        ------
+        BudgetExceededError, ValueError
+            As `check`; nothing was recorded.
+        """
+        with transaction(self.path) as db:
+            self._check_affordable(db, spent, cost)
+            add_fit(db, spent, cost)
+
+    @property
+    def epsilon_spent(self):
+        """What the recorded fits cost together, at most `epsilon`."""
+        with transaction(self.path) as db:
+            account = self._account(db)
+        return account.epsilon()
+
+    def history(self):
+        """Return the fits that were recorded.
+
+        Returns
+        -------
+        DataFrame
+            One row per fit: `time` (UTC), `method`, `n_teachers` and `n_queries` as in
+            `PrivacySpent`, `epsilon` of that fit alone and `epsilon_total` of all up to it, at the
+            ledger's delta, and `share`, the part of the budget that is used up.
+        """
+        with transaction(self.path) as db:
+            account = self._account(db)
+            fits = read_fits(db)
+        rows = []
+        for n_fits, (fit, cost) in enumerate(zip(fits, account.costs, strict=True), start=1):
+            so_far = account.first(n_fits)
+            alone = epsilon_alone(cost, account.budget)
+            rows.append((*fit, alone, so_far.epsilon(), so_far.share()))
+        names = ["time", "method", "n_teachers", "n_queries", "epsilon", "epsilon_total", "share"]
+        return pd.DataFrame(rows, columns=names)
+
+    def _account(self, db):
+        """The fits that were recorded, in a file that is still this ledger's."""
+        budget = self._check_file(db)
+        return Account.of_costs(budget, read_filters(db), read_costs(db))
+
+    def _check_file(self, db):
+        """Return the budget in the file, which decides; refuse one that is not this object's."""
+        budget_in_file, file_id = read_budget(db)
+        if budget_in_file != self._budget:
+            raise ValueError(
+                f"{self._difference(budget_in_file)} in this object. The file was replaced, or "
+                "the object changed; make a new one, with the file's numbers. Nothing was recorded"
+            )
+        if file_id != self._file_id:
+            raise ValueError(
+                f"{self.path.name} is another ledger than the one this object was made with: the "
+                "file was replaced, and what it held is not counted in this one. Put the old file "
+                "back, or make a new PrivacyLedger to use this one. Nothing was recorded"
+            )
+        return budget_in_file
+
+    def _difference(self, budget_in_file):
+        """What the file says and what this object says, where they may differ."""
+        names = ["epsilon", "delta"]
+        for name in ("composition", "failure_probability"):
+            if getattr(budget_in_file, name) != getattr(self._budget, name):
+                names.append(name)
+        return (
+            f"{self.path.name} is the ledger of {budget_in_file.described(names)}; "
+            f"got {self._budget.described(names)}"
+        )
+
+    def _check_affordable(self, db, spent, cost):
+        """Refuse what the budget does not pay for."""
+        _check_cost(cost)
+        before = self._account(db)
+        if before.costs:
+            _check_protects_the_same(spent, *read_protected(db))
+        _check_can_be_added(spent, cost, before)
+        if before.plus(cost).epsilon() <= self.epsilon:
+            return
+        raise _over_budget(cost, before)
+
+
+def _check_cost(cost):
+    """Refuse what would corrupt a sum."""
+    parts = [*np.ravel(cost.rdp), cost.mu_squared, cost.pure, cost.delta]
+    if not all(part >= 0 for part in parts):  # false for NaN, too
+        raise ValueError("a cost has no negative parts and no NaN; nothing was recorded")
+    if np.shape(cost.rdp) != DEFAULT_ORDERS.shape:
+        raise ValueError(
+            f"a cost has one Renyi cost for each of rdp.DEFAULT_ORDERS, {DEFAULT_ORDERS.size}; got "
+            f"shape {np.shape(cost.rdp)}. Nothing was recorded"
+        )
+
+
+def _check_protects_the_same(spent, unit, adjacency):
+    """Refuse a fit that protects another change of the data than those before."""
+    if (spent.unit, spent.adjacency) != (unit, adjacency):
+        raise ValueError(
+            f"this ledger adds up costs of one change of the data, {adjacency!r} "
+            f"(unit={unit!r}); this fit protects {spent.adjacency!r} (unit={spent.unit!r}), "
+            "and such costs do not add up. Use the same partition and unit in all fits"
+        )
+
+
+def _check_can_be_added(spent, cost, account):
+    """Refuse a fit that has a guarantee, but none of the kind that the filters add up."""
+    budget = account.budget
+    epsilon, _ = cost.epsilon(budget.delta)
+    has_guarantee = min(epsilon, epsilon_alone(cost, budget)) < math.inf
+    if has_guarantee and not account.can_add_up(cost):
+        raise ValueError(
+            f"this ledger has composition={budget.composition!r}, and this fit (method="
+            f"{spent.method!r}) has {_ADVICE[budget.composition]}. Nothing was spent"
+        )
+
+
+def _over_budget(cost, before):
+    """Return the error for a cost that is over budget together with those before."""
+    budget = before.budget
+    set_aside = ""
+    if cost.delta > 0:
+        delta_before = sum(earlier.delta for earlier in before.costs)
+        set_aside = (
+            f", {budget.failure_probability:g} of which is for fits with a delta of their own; "
+            f"this one has {cost.delta:g}, and those before {delta_before:g}"
+        )
+    return BudgetExceededError(
+        f"this fit costs epsilon={epsilon_alone(cost, budget):.4g} at delta={budget.delta:g} by "
+        f"itself, and the {len(before.costs)} fit(s) before cost {before.epsilon():.4g}; together "
+        f"that is more than the ledger's epsilon={budget.epsilon:g} at delta={budget.delta:g}"
+        f"{set_aside}. Lower epsilon, ask fewer queries or use more noise. Nothing was spent"
+    )
