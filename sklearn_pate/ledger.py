@@ -14,16 +14,9 @@ import numpy as np
 import pandas as pd
 
 from .exceptions import BudgetExceededError
-from .rdp import (
-    DEFAULT_ORDERS,
-    Cost,
-    check_delta,
-    check_positive,
-    epsilon_by_order,
-    gdp_mu,
-    gdp_to_epsilon,
-    pure_to_gdp,
-)
+from .rdp import DEFAULT_ORDERS, Cost, gdp_mu, gdp_to_epsilon, pure_to_gdp
+from .rdp.checks import check_delta, check_positive
+from .rdp.conversion import conversion_penalty, epsilon_by_order
 
 __all__ = ["PrivacyLedger"]
 
@@ -421,13 +414,8 @@ class _Filter(NamedTuple):
         elif self.kind == "pure":
             limit = epsilon
         else:
-            limit = epsilon - _penalties(self.delta, [self.order]).item()
+            limit = epsilon - conversion_penalty(self.delta, [self.order]).item()
         return total / limit if limit > 0 else math.inf
-
-
-def _penalties(delta, orders):
-    """What the conversion to epsilon adds to a Renyi cost, at each order."""
-    return epsilon_by_order(np.full(len(orders), 1e3), delta, orders) - 1e3
 
 
 def _new_filters(budget):
@@ -440,7 +428,7 @@ def _new_filters(budget):
         return [_Filter("gaussian", None, left), pure]
     parts = left * _PARTS
     # Gaussian noise costs in proportion to the order, and small pure steps nearly so
-    pays = (budget.epsilon - _penalties(parts[0], DEFAULT_ORDERS)) / DEFAULT_ORDERS
+    pays = (budget.epsilon - conversion_penalty(parts[0], DEFAULT_ORDERS)) / DEFAULT_ORDERS
     first = DEFAULT_ORDERS[np.argmax(pays)]
     # Larger costs, private searches among them, need higher orders; there little delta is enough
     wanted = (first - 1) * 3.0 ** np.arange(len(parts))

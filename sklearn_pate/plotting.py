@@ -11,7 +11,10 @@ from sklearn.base import clone
 from sklearn.utils import column_or_1d
 from sklearn.utils.validation import check_is_fitted
 
-from .rdp import DEFAULT_ORDERS, Cost, check_delta, check_votes, epsilon_by_order, exact_rdp
+from .rdp import DEFAULT_ORDERS, Cost, exact_rdp
+from .rdp.checks import check_delta, check_votes
+from .rdp.conversion import conversion_penalty, epsilon_by_order
+from .rdp.votes import margins
 
 __all__ = [
     "AuditDisplay",
@@ -430,7 +433,7 @@ class MarginDisplay:
         ValueError
             If the curator's view is gone.
         """
-        return cls(_margins(_curator(clf).votes), n_teachers=clf.n_teachers_).plot(ax, **kwargs)
+        return cls(margins(_curator(clf).votes), n_teachers=clf.n_teachers_).plot(ax, **kwargs)
 
     @classmethod
     def from_votes(cls, votes, *, ax=None, **kwargs):
@@ -448,7 +451,7 @@ class MarginDisplay:
         MarginDisplay
         """
         votes = _some_votes(votes)
-        return cls(_margins(votes), n_teachers=int(votes[0].sum())).plot(ax, **kwargs)
+        return cls(margins(votes), n_teachers=int(votes[0].sum())).plot(ax, **kwargs)
 
     def plot(self, ax=None, *, unit="votes", **kwargs):
         """Draw the histogram.
@@ -626,8 +629,7 @@ class BudgetDisplay:
         shares[:, :2] = costs[:, :, best] / costs[:, :, best].sum()
         order = float(DEFAULT_ORDERS[best])
         if test is not None:  # the labels have its limit, the test what is left of epsilon
-            for_delta = epsilon_by_order([1e3], test.delta, [order])[0] - 1e3
-            shares *= test.limit / (test.epsilon - for_delta)
+            shares *= test.limit / (test.epsilon - conversion_penalty(test.delta, order).item())
             shares[0, 2] = 1 - shares.sum()
         stages = [
             f"{type(stage).__name__}\n{n} asked" + ("" if m is None else f", {m} paid")
@@ -885,11 +887,6 @@ def _codes(y, classes, shape):
             "the type that the labels have"
         )
     return codes
-
-
-def _margins(votes):
-    top_two = np.sort(votes, axis=1)[:, -2:]
-    return top_two[:, 1] - top_two[:, 0]
 
 
 # --- costs -------------------------------------------------------------------------------------

@@ -51,21 +51,21 @@ from sklearn_pate.queries import (
 from sklearn_pate.rdp import (
     TrialCount,
     data_independent_epsilon,
-    epsilon_by_order,
     exact_rdp,
     gdp_mu,
     gdp_to_epsilon,
     gnmax_rdp,
     gnmax_sigma,
-    lead_rdp,
     least_scale,
     lnmax_gamma,
+    margin_rdp,
     pure_rdp,
     rdp_to_epsilon,
     worst_case_pure,
     worst_case_rdp,
 )
-from sklearn_pate.smooth_sensitivity import leads, smooth_release_rdp, smooth_sensitivity
+from sklearn_pate.rdp.conversion import epsilon_by_order
+from sklearn_pate.smooth_sensitivity import half_margins, smooth_release_rdp, smooth_sensitivity
 from sklearn_pate.students import SoftLabelClassifier
 from sklearn_pate.teachers import Sites
 
@@ -1313,8 +1313,16 @@ for value in (-1, 2.5, NAN, INF, "x"):
             "n_teachers",
             lambda v: worst_case_pure(MECHANISM, n_teachers=v, n_classes=3),
         ),
-        ("lead_rdp", "n_teachers", lambda v: lead_rdp(MECHANISM, [2.0], n_teachers=v, n_classes=2)),
-        ("lead_rdp", "n_classes", lambda v: lead_rdp(MECHANISM, [2.0], n_teachers=10, n_classes=v)),
+        (
+            "margin_rdp",
+            "n_teachers",
+            lambda v: margin_rdp(MECHANISM, [2.0], n_teachers=v, n_classes=2),
+        ),
+        (
+            "margin_rdp",
+            "n_classes",
+            lambda v: margin_rdp(MECHANISM, [2.0], n_teachers=10, n_classes=v),
+        ),
     ):
         refused(
             f"{function}, {name}={short(value)}",
@@ -1345,12 +1353,32 @@ for name, call, message in (
     ("TrialCount, eta=x", lambda: TrialCount(5, eta="x"), "eta must be a number; got 'x'"),
     ("TrialCount, eta=nan", lambda: TrialCount(5, eta=NAN), "eta from -0.9 to 20; got .*eta=nan"),
     ("TrialCount, distribution", lambda: TrialCount(5, "uniform"), "distribution must be"),
-    ("smooth_sensitivity, lead", lambda: smooth_sensitivity([1.0, 0.5], [2], 0.1), "lead must be"),
-    ("smooth_sensitivity, lead=x", lambda: smooth_sensitivity([1.0], "x", 0.1), "lead must be"),
-    ("smooth_sensitivity, NaN", lambda: smooth_sensitivity([1.0, NAN], [1], 0.1), "cost_by_lead"),
-    ("smooth_sensitivity, axes", lambda: smooth_sensitivity([[1.0]], [0], 0.1), "cost_by_lead"),
-    ("smooth_sensitivity, text", lambda: smooth_sensitivity("x", [0], 0.1), "cost_by_lead must"),
-    ("leads, votes", lambda: leads([[5, -1]]), "votes has negative counts"),
+    (
+        "smooth_sensitivity, half_margin",
+        lambda: smooth_sensitivity([1.0, 0.5], [2], 0.1),
+        "half_margin must be",
+    ),
+    (
+        "smooth_sensitivity, half_margin=x",
+        lambda: smooth_sensitivity([1.0], "x", 0.1),
+        "half_margin must be",
+    ),
+    (
+        "smooth_sensitivity, NaN",
+        lambda: smooth_sensitivity([1.0, NAN], [1], 0.1),
+        "cost_by_half_margin",
+    ),
+    (
+        "smooth_sensitivity, axes",
+        lambda: smooth_sensitivity([[1.0]], [0], 0.1),
+        "cost_by_half_margin",
+    ),
+    (
+        "smooth_sensitivity, text",
+        lambda: smooth_sensitivity("x", [0], 0.1),
+        "cost_by_half_margin must",
+    ),
+    ("half_margins, votes", lambda: half_margins([[5, -1]]), "votes has negative counts"),
     (
         "plan_queries, aggregator",
         lambda: plan_queries(

@@ -2,6 +2,7 @@
 
 import math
 import warnings
+from bisect import bisect_right
 from dataclasses import dataclass, field, replace
 from functools import reduce
 from numbers import Integral
@@ -11,15 +12,9 @@ from sklearn.base import clone
 
 from ..exceptions import BudgetExceededError, PrivacyLeakWarning
 from ..propose_test_release import ProposeTestRelease
-from ..rdp import (
-    DEFAULT_ORDERS,
-    Cost,
-    epsilon_by_order,
-    facts_of,
-    has_distribution,
-    least_scale,
-    pure_rdp,
-)
+from ..rdp import DEFAULT_ORDERS, Cost, least_scale, pure_rdp
+from ..rdp.conversion import conversion_penalty
+from ..rdp.facts import facts_of, has_distribution
 from .spent import PrivacySpent
 
 __all__ = ["Plan", "RenyiFilter", "plan_queries"]
@@ -307,8 +302,7 @@ def _plan_filter(aggregators, epsilon, delta, public):
     steps = [stage.steps(DEFAULT_ORDERS, **public) for stage in aggregators]
     if any(step is None for step in steps):
         return None
-    penalty = epsilon_by_order(np.full(DEFAULT_ORDERS.size, 1e3), delta, DEFAULT_ORDERS) - 1e3
-    limit = (epsilon - penalty) * (1 - 1e-9)
+    limit = (epsilon - conversion_penalty(delta, DEFAULT_ORDERS)) * (1 - 1e-9)
     answers = np.where(limit >= sum(sum(step) for step in steps), limit / sum(steps[0]), 0)
     best = int(np.argmax(answers))
     if answers[best] == 0:
@@ -456,8 +450,4 @@ def _warn_if_drowned(aggregator, n_teachers, n_queries):
 
 def _affordable(cost, most, epsilon):
     """Largest number of queries, up to `most`, whose cost is at most `epsilon`."""
-    low, high = 0, most
-    while low < high:
-        middle = (low + high + 1) // 2
-        low, high = (middle, high) if cost(middle)[0] <= epsilon else (low, middle - 1)
-    return low
+    return bisect_right(range(1, most + 1), epsilon, key=lambda n_queries: cost(n_queries)[0])

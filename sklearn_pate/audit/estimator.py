@@ -9,8 +9,10 @@ from joblib import Parallel, delayed
 from scipy.stats import binom
 from sklearn.base import clone
 
+from ..rdp.bisection import bisect
+from ..rdp.checks import check_delta
 from .canaries import check_canaries, make_canaries, replaced, stacked
-from .sampling import check_confidence, check_delta
+from .sampling import check_confidence
 
 
 @dataclass(frozen=True)
@@ -91,7 +93,7 @@ def one_run_epsilon(n_right, n_guesses, n_canaries, delta, confidence=0.999):
     >>> one_run_epsilon(16, 30, 30, delta=1e-5)
     0.0
     """
-    delta = check_delta(delta)
+    delta = check_delta(delta, allow_zero=True)
     check_confidence(confidence)
     numbers = n_right, n_guesses, n_canaries
     if any(not isinstance(n, Integral) for n in numbers) or not (
@@ -108,13 +110,10 @@ def one_run_epsilon(n_right, n_guesses, n_canaries, delta, confidence=0.999):
         most = (np.cumsum(below) / np.arange(1, n_right + 1)).max() if n_right else 0.0
         return binom.sf(n_right - 1, n_guesses, q) + 2 * delta * n_canaries * most
 
-    low, high = 0.0, 50.0
-    if p_value(low) > 1 - confidence:
+    if p_value(0.0) > 1 - confidence:
         return 0.0
-    for _ in range(45):
-        middle = (low + high) / 2
-        low, high = (middle, high) if p_value(middle) <= 1 - confidence else (low, middle)
-    return low
+    low, _ = bisect(lambda epsilon: p_value(epsilon) <= 1 - confidence, 0.0, 50.0)
+    return float(low)
 
 
 def audit_estimator(
@@ -246,7 +245,7 @@ def audit_estimator(
     delta = getattr(estimator, "delta", None) if delta is None else delta
     if delta is None:
         raise ValueError("give delta: the estimator has none")
-    delta, y = check_delta(delta), np.array(y)
+    delta, y = check_delta(delta, allow_zero=True), np.array(y)
     check_confidence(confidence)
     if isinstance(canaries, str):
         known = getattr(estimator, "classes", None)

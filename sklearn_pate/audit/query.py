@@ -5,11 +5,10 @@ from numbers import Integral
 
 import numpy as np
 
-from ..rdp import check_votes
+from ..rdp.checks import check_delta, check_votes
 from .sampling import (
     TO_CHOOSE,
     check_confidence,
-    check_delta,
     check_neighbours,
     choose,
     independent,
@@ -146,7 +145,7 @@ def audit_aggregator(
     >>> found.contradicts
     False
     """
-    delta, rng = check_delta(delta), np.random.default_rng(random_state)
+    delta, rng = check_delta(delta, allow_zero=True), np.random.default_rng(random_state)
     if not isinstance(n_samples, Integral) or n_samples < 100:
         raise ValueError(f"n_samples must be a whole number, at least 100; got {n_samples!r}")
     check_confidence(confidence)

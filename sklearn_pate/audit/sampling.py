@@ -16,13 +16,6 @@ TO_CHOOSE = 0.1
 _FOR_DELTA = 0.1
 
 
-def check_delta(delta):
-    """Return `delta` as a float; 0 is pure privacy."""
-    if not isinstance(delta, Real) or not 0 <= delta < 1:
-        raise ValueError(f"delta must be a number from 0 to below 1; got {delta!r}")
-    return float(delta)
-
-
 def check_confidence(confidence):
     """Refuse what is no probability strictly between 0 and 1."""
     if not isinstance(confidence, Real) or not 0 < confidence < 1:

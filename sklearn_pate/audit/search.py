@@ -5,11 +5,12 @@ from numbers import Integral
 
 import numpy as np
 
-from ..rdp import check_votes, has_distribution
+from ..rdp.checks import check_delta, check_votes
+from ..rdp.facts import has_distribution
+from ..rdp.votes import move_one_vote, moves_of_one_vote
 from .sampling import (
     TO_CHOOSE,
     check_confidence,
-    check_delta,
     check_neighbours,
     lower_bound,
     pilot_bound,
@@ -65,7 +66,7 @@ def exact_epsilon(aggregator, votes, neighbour_votes, delta=1e-5, *, student_pro
     pairs = [np.atleast_2d(np.asarray(side)) for side in (votes, neighbour_votes)]
     votes_, others = (check_votes(side) for side in pairs)
     check_neighbours(votes_, others)
-    deltas = np.array([check_delta(value) for value in np.atleast_1d(delta)])
+    deltas = np.array([check_delta(value, allow_zero=True) for value in np.atleast_1d(delta)])
     found = np.stack([_exact(aggregator, votes_, others, d, student_proba) for d in deltas], axis=1)
     found = found if np.ndim(delta) else found[:, 0]
     found = found if np.ndim(votes) > 1 else found[0]
@@ -127,7 +128,7 @@ def worst_pair(
     True
     """
     check_size(n_teachers, n_classes)
-    delta = check_delta(delta)
+    delta = check_delta(delta, allow_zero=True)
     rng = np.random.default_rng(random_state)
     pairs = plain_pairs(int(n_teachers), int(n_classes), rng)
     how = {"delta": delta, "n_samples": n_samples, "confidence": confidence}
@@ -231,8 +232,8 @@ def _by_statement(aggregator, delta, n_samples, confidence, student_proba):
 
 def _moves(n_classes):
     """All moves of one vote, as what they add: -1 and 1."""
-    one = np.eye(n_classes, dtype=int)
-    return np.array([one[v] - one[u] for u in range(n_classes) for v in range(n_classes) if u != v])
+    giver, taker = moves_of_one_vote(n_classes=n_classes)
+    return move_one_vote(np.zeros((len(giver), n_classes), dtype=int), giver, taker)
 
 
 def _starts(n_teachers, n_classes):

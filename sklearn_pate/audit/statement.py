@@ -3,7 +3,8 @@
 import numpy as np
 from scipy.stats import binom
 
-from ..rdp import check_log_proba, has_distribution
+from ..rdp.checks import check_log_proba
+from ..rdp.facts import has_distribution
 from .sampling import draw, pilot_bound, sample
 
 #: Samples of other histograms, as a part of those of the pair.

@@ -14,7 +14,8 @@ from ..aggregators import Released
 from ..exceptions import PrivacyLeakWarning
 from ..isolation import Quiet, kind_of
 from ..partition import RandomPartition
-from ..rdp import as_array, check_log_proba, has_distribution
+from ..rdp.checks import as_array, check_log_proba
+from ..rdp.facts import has_distribution
 from ..schema import difference
 
 __all__ = [

@@ -51,7 +51,8 @@ from ..queries import (
     select_rows,
     split_rounds,
 )
-from ..rdp import check_votes, facts_of
+from ..rdp.checks import check_votes
+from ..rdp.facts import facts_of
 from ..secure import SystemGenerator
 from ..teachers import Sites, Votes, collect_votes
 from .checks import (
