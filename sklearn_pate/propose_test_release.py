@@ -198,22 +198,24 @@ def _tied_share(table, passing, limit):
 def _steepest(order, limit, total, delta, n_steps=100):
     """Pass probabilities (n_steps, n_choices) that grow from `delta` as fast as `total` allows.
 
-    `order`, `limit` and `total` are arrays of choices. Each step is the largest, by bisection from
-    below, for which test and labels together cost at most `total` in both directions.
+    `order`, `limit` and `total` are arrays of choices. Each step is the largest for which test and
+    labels together cost at most `total` in both directions, rounded down.
     """
 
-    def cost(x, y):  # of log odds x against y
+    def cost(x, y):
+        """Cost of test and labels at log odds `x` against those at `y`."""
         passed = order * log_expit(x) + (1 - order) * log_expit(y) + (order - 1) * limit
         failed = order * log_expit(-x) + (1 - order) * log_expit(-y)
         return np.logaddexp(passed, failed) / (order - 1)
 
-    odds = [np.full(order.size, logit(delta * (1 - 1e-12)))]
-    while len(odds) < n_steps:
-        last = odds[-1]
-
-        def fits(following, last=last):
+    def farthest_from(last):
+        def fits(following):
             return np.maximum(cost(last, following), cost(following, last)) <= total
 
         following, _ = bisect(fits, last, np.minimum(last + 8, _SURE), n_steps=40)
-        odds.append(following)
+        return following
+
+    odds = [np.full(order.size, logit(delta * (1 - 1e-12)))]
+    while len(odds) < n_steps:
+        odds.append(farthest_from(odds[-1]))
     return expit(np.array(odds))

@@ -111,19 +111,19 @@ class Mechanism(BaseEstimator, metaclass=ABCMeta):
         name = type(self).__name__
         if stating_class(self) is not None:
             return "Use an aggregator with noise"
-        lost = ""
+        inherited = ""
         ancestor = next(kind for kind in type(self).__mro__ if "facts" in vars(kind))
         if ancestor is not Mechanism:
             since = itertools.takewhile(lambda kind: kind is not ancestor, type(self).__mro__)
             changed = sorted({defined for kind in since for defined in defined_in(kind)})
-            lost = (
+            inherited = (
                 f"What {ancestor.__name__} states of itself does not hold for {name}, which "
                 f"defines {', '.join(changed) or 'nothing but has other bases, or own methods'}: "
             )
         return (
-            f"{lost}{name} states no cost for more than two classes. Write a method facts that "
-            "returns rdp.Facts with gdp_mu, pure_epsilon, rdp or argmax_noise, each proved for any "
-            "votes"
+            f"{inherited}{name} states no cost for more than two classes. Write a method facts "
+            "that returns rdp.Facts with gdp_mu, pure_epsilon, rdp or argmax_noise, each proved "
+            "for any votes"
         )
 
     def with_scale(self, scale):

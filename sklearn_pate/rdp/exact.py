@@ -11,7 +11,7 @@ from .votes import move_one_vote, moves_of_one_vote
 
 __all__ = ["Pairs", "exact_rdp", "round_up"]
 
-#: Moves of one vote that are looked at together: some 100 MB.
+#: About as many moves of one vote are looked at together, to bound memory.
 _MOVES_AT_A_TIME = 60_000
 
 

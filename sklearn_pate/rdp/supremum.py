@@ -47,8 +47,9 @@ def argmax_rdp(noise, orders, widest_margin):
         back = Pairs.from_log_proba(after, before)
         return lambda order: np.maximum(there.divergence(order), back.divergence(order))
 
-    # The worst margin and level of normal noise grow in proportion to order times vote; these
-    # borders are generous, and what ends at one of them is no answer
+    # The worst margin and level of normal noise grow in proportion to order times vote. The borders
+    # of the search are generous; what ends at one of them, but for the largest margin that there
+    # is, is no answer
     reach = orders.max() * one_vote
     largest = widest_margin - one_vote
     widest = max(0.0, min(largest, 10 + 2.5 * reach))
