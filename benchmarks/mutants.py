@@ -101,6 +101,13 @@ FAULTS = [
         ("test_facts.py::test_an_infinite_cost_says_which_claim_is_missing",),
     ),
     Fault(
+        "release-of-another-distribution",
+        "rdp/facts.py",
+        'for name in (distribution, "aggregate", "draw", "release"):',
+        'for name in (distribution, "aggregate", "draw"):',
+        ("test_facts.py::test_a_subclass_that_defines_anything_states_nothing_until_it_does",),
+    ),
+    Fault(
         "calibration-of-one-query",
         "accountant/plan.py",
         "[stage.costs(orders, **public)(n) for stage, n in stages]",
