@@ -36,13 +36,8 @@ from sklearn_pate.audit import (
     worst_pair,
 )
 from sklearn_pate.datasets import fetch_adult
-from sklearn_pate.rdp import (
-    DEFAULT_ORDERS,
-    data_independent_epsilon,
-    gnmax_sigma,
-    has_distribution,
-    rdp_to_epsilon,
-)
+from sklearn_pate.rdp import DEFAULT_ORDERS, data_independent_epsilon, gnmax_sigma, rdp_to_epsilon
+from sklearn_pate.rdp.facts import has_distribution
 
 DELTA, CONFIDENCE = 1e-5, 0.999
 

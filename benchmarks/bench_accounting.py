@@ -16,8 +16,8 @@ from scipy.special import erfc, logsumexp
 from scipy.stats import laplace, norm
 
 from sklearn_pate.aggregators import GNMax, LNMax
-from sklearn_pate.rdp import exact_rdp, gnmax_rdp, lead_rdp, threshold_rdp
-from sklearn_pate.smooth_sensitivity import leads, smooth_sensitivity
+from sklearn_pate.rdp import exact_rdp, gnmax_rdp, margin_rdp, threshold_rdp
+from sklearn_pate.smooth_sensitivity import half_margins, smooth_sensitivity
 
 from .shared import MissingError, Row, paired, show
 
@@ -168,7 +168,7 @@ def rows(quick):
             paired(partial(ours, votes), partial(baseline, votes[:n_few]), n_rounds, scales),
         )
 
-    n_few, closest = 1 if quick else 5, votes[[leads(votes).argmin()]]
+    n_few, closest = 1 if quick else 5, votes[[half_margins(votes).argmin()]]
     for mechanism, noise in ((GNMax(SIGMA), norm(scale=SIGMA)), (LNMax(0.05), laplace(scale=20))):
         ours = partial(exact_rdp, mechanism, orders=ORDERS)
         baseline = partial(exact_one_at_a_time, noise=noise, orders=ORDERS)
@@ -192,7 +192,9 @@ def rows(quick):
     yield row(
         "smooth sensitivity, GNMax",
         lambda votes: smooth_sensitivity(
-            lead_rdp(GNMax(SIGMA), [order], n_teachers=250, n_classes=10)[:, 0], leads(votes), beta
+            margin_rdp(GNMax(SIGMA), [order], n_teachers=250, n_classes=10)[:, 0],
+            half_margins(votes),
+            beta,
         ),
         partial(smooth_one_at_a_time, order=order, beta=beta),
         "one distance of one query at a time",

@@ -25,7 +25,7 @@ from sklearn_pate.aggregators import (
     LNMax,
     PluralityVote,
     StableArgmax,
-    stable_leads,
+    distance_to_instability,
 )
 from sklearn_pate.rdp import (
     DEFAULT_ORDERS,
@@ -184,7 +184,7 @@ def stable():
                 low, high = (middle, high) if fits else (low, middle - 1)
             print(
                 f"| {name} | {epsilon:g} | {runs} | {bar:.0f} "
-                f"| {(stable_leads(votes) > bar).sum()} "
+                f"| {(distance_to_instability(votes) > bar).sum()} "
                 f"| {answers:.0f} | {accuracy:.4f} | {low} at {reach:.4f} |",
                 flush=True,
             )

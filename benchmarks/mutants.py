@@ -47,7 +47,7 @@ FAULTS = [
     Fault(
         "facts-inherited-past-other-bases",
         "rdp/facts.py",
-        "return base if base.__mro__ == kind.__mro__[k:] else None",
+        "return base if has_no_other_bases else None",
         "return base",
         ("test_facts.py::test_other_bases_in_between_state_nothing",),
     ),
@@ -61,7 +61,7 @@ FAULTS = [
     Fault(
         "sampler-that-came-later",
         "rdp/facts.py",
-        "    _check_sampler(aggregator)\n",
+        "    _check_sampler(mechanism)\n",
         "",
         ("test_facts.py::test_a_sampler_that_came_later_is_refused",),
     ),
@@ -99,6 +99,13 @@ FAULTS = [
         "{aggregator.missing_facts()}; or set epsilon=None",
         "Use an aggregator with noise; or set epsilon=None",
         ("test_facts.py::test_an_infinite_cost_says_which_claim_is_missing",),
+    ),
+    Fault(
+        "release-of-another-distribution",
+        "rdp/facts.py",
+        'for name in (distribution, "aggregate", "draw", "release"):',
+        'for name in (distribution, "aggregate", "draw"):',
+        ("test_facts.py::test_a_subclass_that_defines_anything_states_nothing_until_it_does",),
     ),
     Fault(
         "calibration-of-one-query",
@@ -160,8 +167,8 @@ FAULTS = [
     Fault(
         "published-pure-bound-of-one-count",
         "rdp/published.py",
-        "fixed = np.minimum(2 * gamma**2 * orders, 2 * gamma)",
-        "fixed = np.minimum(2 * gamma**2 * orders, gamma)",
+        "data_independent = np.minimum(2 * gamma**2 * orders, 2 * gamma)",
+        "data_independent = np.minimum(2 * gamma**2 * orders, gamma)",
         ("test_rdp.py",),
     ),
     Fault(
@@ -195,8 +202,8 @@ FAULTS = [
     Fault(
         "pure-order-off-by-half",
         "rdp/published.py",
-        "x, y = (orders - 0.5) * epsilon, epsilon / 2",
-        "x, y = (orders - 1) * epsilon, epsilon / 2",
+        "x = (orders - 0.5) * epsilon",
+        "x = (orders - 1) * epsilon",
         ("test_rdp.py",),
     ),
     # --- rdp: conversion -------------------------------------------------------------------------
@@ -217,8 +224,8 @@ FAULTS = [
     Fault(
         "classic-order-off-by-one",
         "rdp/conversion.py",
-        "penalty = -math.log(delta) / (orders - 1)",
-        "penalty = -math.log(delta) / orders",
+        "return -math.log(delta) / (orders - 1)",
+        "return -math.log(delta) / orders",
         ("test_rdp.py",),
     ),
     Fault(
@@ -239,15 +246,15 @@ FAULTS = [
     Fault(
         "exact-one-direction",
         "rdp/exact.py",
-        "np.maximum.reduceat(np.maximum(there, back), start)",
-        "np.maximum.reduceat(there, start)",
+        "np.maximum.reduceat(np.maximum(there, back), first_move)",
+        "np.maximum.reduceat(there, first_move)",
         ("test_exact.py::test_exact_costs_agree_with_mpmath",),
     ),
     Fault(
         "exact-last-vote-never-leaves",
         "rdp/exact.py",
-        "leaves, arrives = rows > 0,",
-        "leaves, arrives = rows > (rows.sum(axis=1, keepdims=True) > 1),",
+        "leaves = votes > 0",
+        "leaves = votes > (votes.sum(axis=1, keepdims=True) > 1)",
         ("test_exact.py::test_exact_of_every_small_histogram",),
     ),
     Fault(
@@ -260,8 +267,8 @@ FAULTS = [
     Fault(
         "exact-prunes-by-the-wrong-end",
         "rdp/exact.py",
-        "may_win = at_high >= costs[row, low] * (1 - 1e-9)",
-        "may_win = at_high >= costs[row, high] * (1 - 1e-9)",
+        "may_win = at_high >= costs[query, low] * (1 - 1e-9)",
+        "may_win = at_high >= costs[query, high] * (1 - 1e-9)",
         ("test_exact.py",),
     ),
     Fault(
@@ -281,16 +288,16 @@ FAULTS = [
     # --- rdp: the worst case ---------------------------------------------------------------------
     Fault(
         "worst-vote-does-not-arrive",
-        "rdp/worst_case.py",
-        "before = noise.log_rivals(level + gap + step / 2, level - step / 2)",
-        "before = noise.log_rivals(level + gap + step / 2, level + step / 2)",
+        "rdp/supremum.py",
+        "before = noise.log_rivals(level + margin + one_vote / 2, level - one_vote / 2)",
+        "before = noise.log_rivals(level + margin + one_vote / 2, level + one_vote / 2)",
         ("test_worst_case.py::test_no_point_of_a_dense_grid_exceeds_the_supremum",),
     ),
     Fault(
         "worst-search-with-one-direction",
-        "rdp/worst_case.py",
-        "cost = np.maximum(there.divergence(order), back.divergence(order)).reshape",
-        "cost = back.divergence(order).reshape",
+        "rdp/supremum.py",
+        "np.maximum(there.divergence(order), back.divergence(order))",
+        "back.divergence(order)",
         (
             "test_worst_case.py::test_no_point_of_a_dense_grid_exceeds_the_supremum",
             "test_worst_case.py::test_supremum_with_few_teachers_lies_far_below_the_rivals",
@@ -306,57 +313,57 @@ FAULTS = [
     Fault(
         "worst-pure-taken-only",
         "rdp/worst_case.py",
-        "return min(pure, float((taken + given) * (1 + 1e-9)) + 1e-13)",
-        "return min(pure, float(max(taken, given) * (1 + 1e-9)) + 1e-13)",
+        "return by_taking + by_giving",
+        "return max(by_taking, by_giving)",
         ("test_worst_case.py::test_enumeration_never_exceeds_the_worst_case",),
     ),
     Fault(
-        "lead-neighbour-left-out",
+        "margin-neighbour-left-out",
         "rdp/worst_case.py",
         "np.maximum(bound[1:], bound[:-1])",
         "bound[1:]",
         ("test_smooth_sensitivity.py::test_table_covers_all_votes_in_both_directions",),
     ),
     Fault(
-        "lead-of-an-odd-number-of-teachers",
+        "margin-of-an-odd-number-of-teachers",
         "rdp/worst_case.py",
-        "top = n_teachers - n_teachers // 2 + lead",
-        "top = n_teachers // 2 + lead",
-        ("test_smooth_sensitivity.py::test_table_of_two_classes_is_the_exact_cost_of_each_lead",),
+        "first = n_teachers - n_teachers // 2 + half_margins",
+        "first = n_teachers // 2 + half_margins",
+        ("test_smooth_sensitivity.py::test_table_of_two_classes_is_the_exact_cost_of_each_margin",),
     ),
     Fault(
         "cost-larger-delta-instead-of-sum",
-        "rdp/worst_case.py",
+        "rdp/cost.py",
         "self.delta + other.delta,",
         "max(self.delta, other.delta),",
         ("test_mechanisms.py::test_stages_that_may_fail_share_delta",),
     ),
     Fault(
         "cost-delta-spent-twice",
-        "rdp/worst_case.py",
+        "rdp/cost.py",
         "left = check_delta(delta) - self.delta",
         "left = check_delta(delta)",
         ("test_mechanisms.py::test_stable_stops_after_its_runs_and_pays_once_for_all",),
     ),
     Fault(
         "check-one-direction",
-        "rdp/worst_case.py",
+        "rdp/supremum.py",
         "itertools.product((True, False), (-1, 1))",
         "itertools.product((True,), (-1, 1))",
         ("test_mechanisms.py::test_the_check_by_a_dense_grid",),
     ),
     Fault(
         "check-missing-factor-2",
-        "rdp/worst_case.py",
-        "most = answer_rdp + orders * step**2 / 2",
-        "most = answer_rdp + orders * step**2 / 4",
+        "rdp/supremum.py",
+        "as_two_mechanisms = answer_rdp + orders * step**2 / 2",
+        "as_two_mechanisms = answer_rdp + orders * step**2 / 4",
         ("test_mechanisms.py::test_the_check_by_a_dense_grid",),
     ),
     Fault(
         "check-answer-counted-at-order-1",
-        "rdp/worst_case.py",
-        "a, gain = orders[:, None], ((orders - 1) * answer_rdp)[:, None]",
-        "a, gain = orders[:, None], answer_rdp[:, None]",
+        "rdp/supremum.py",
+        "gain = ((orders - 1) * answer_rdp)[:, None]",
+        "gain = answer_rdp[:, None]",
         ("test_mechanisms.py::test_the_check_by_a_dense_grid",),
     ),
     # --- rdp: noise, calibration, tuning ---------------------------------------------------------
@@ -380,15 +387,15 @@ FAULTS = [
     Fault(
         "permute-and-flip-as-if-monotone",
         "rdp/noise.py",
-        'each 1 / scale."""\n        return 2 / self.scale',
-        'each 1 / scale."""\n        return 1 / self.scale',
+        'cost 1 / scale each."""\n        return 2 / self.scale',
+        'cost 1 / scale each."""\n        return 1 / self.scale',
         ("test_known_errors.py",),
     ),
     Fault(
         "win-by-the-noise-of-one-count",
         "rdp/noise.py",
-        "return log_ndtr(gap / math.sqrt(2))",
-        "return log_ndtr(gap)",
+        "return log_ndtr(margin / math.sqrt(2))",
+        "return log_ndtr(margin)",
         ("test_aggregators.py",),
     ),
     Fault(
@@ -401,20 +408,20 @@ FAULTS = [
     Fault(
         "discrete-two-zeros",
         "rdp/discrete.py",
-        "np.where(negative, -size, size)[~negative | (size != 0)]",
-        "np.where(negative, -size, size)",
+        "accepted = ~negative | (size != 0)",
+        "accepted = ~negative | (size == size)",
         ("test_aggregators.py::test_discrete_samples_follow_their_probabilities",),
     ),
     Fault(
         "discrete-tie-to-the-higher-code",
         "rdp/discrete.py",
-        "np.column_stack([-gap, gap + 1])",
-        "np.column_stack([1 - gap, gap])",
+        "np.column_stack([-margin, margin + 1])",
+        "np.column_stack([1 - margin, margin])",
         ("test_aggregators.py::test_discrete_outcomes_agree_with_sums",),
     ),
     Fault(
         "cost-forgets-its-own-delta",
-        "rdp/worst_case.py",
+        "rdp/cost.py",
         "left = check_delta(delta) - self.delta",
         "left = check_delta(delta)",
         ("test_mechanisms.py::test_stable_stops_after_its_runs_and_pays_once_for_all",),
@@ -433,8 +440,8 @@ FAULTS = [
     Fault(
         "tuning-eta-without-1",
         "rdp/tuning.py",
-        "return rdp + (1 + self.eta) * second.min() + more",
-        "return rdp + self.eta * second.min() + more",
+        "return rdp + (1 + self.eta) * second.min() + of_the_mean",
+        "return rdp + self.eta * second.min() + of_the_mean",
         (
             "test_model_selection.py::test_best_of_random_trials_costs_at_most_the_bound_and_not_much_less",
         ),
@@ -500,19 +507,19 @@ FAULTS = [
         ),
     ),
     Fault(
-        "stable-lead-of-even-gaps",
+        "stable-distance-of-even-margins",
         "aggregators/stable.py",
-        "np.maximum((top_two[:, 1] - top_two[:, 0] + 1) // 2 - 1, 0)",
-        "(top_two[:, 1] - top_two[:, 0]) // 2",
-        ("test_mechanisms.py::test_stable_leads_change_by_one_and_are_zero_where_the_argmax_may",),
+        "np.maximum((margins(check_votes(votes)) + 1) // 2 - 1, 0)",
+        "margins(check_votes(votes)) // 2",
+        ("test_mechanisms.py::test_distances_change_by_one_and_are_zero_where_the_argmax_may",),
     ),
     Fault(
         "stable-threshold-noise-reused",
         "aggregators/stable.py",
         "        for _ in range(self.max_unstable):\n"
-        "            bar = self.stability_needed(max(1, len(votes)))"
+        "            threshold = self.stability_needed(max(1, len(votes)))"
         " + rng.laplace(scale=on_threshold)\n",
-        "        bar = self.stability_needed(max(1, len(votes)))"
+        "        threshold = self.stability_needed(max(1, len(votes)))"
         " + rng.laplace(scale=on_threshold)\n"
         "        for _ in range(self.max_unstable):\n",
         ("test_mechanisms.py::test_every_run_has_a_threshold_of_its_own",),
@@ -525,24 +532,24 @@ FAULTS = [
         ("test_mechanisms.py::test_stable_stops_after_its_runs_and_pays_once_for_all",),
     ),
     Fault(
-        "stable-half-the-noise-on-leads",
+        "stable-half-the-noise-on-distances",
         "aggregators/stable.py",
-        "return 1 / for_threshold, 2 / (run - for_threshold)",
-        "return 1 / for_threshold, 1 / (run - for_threshold)",
+        "return 1 / for_threshold, 2 / (run_epsilon - for_threshold)",
+        "return 1 / for_threshold, 1 / (run_epsilon - for_threshold)",
         ("test_mechanisms.py::test_the_comparisons_of_a_run_are_pure",),
     ),
     Fault(
         "stable-noises-swapped",
         "aggregators/stable.py",
-        "return 1 / for_threshold, 2 / (run - for_threshold)",
-        "return 2 / (run - for_threshold), 1 / for_threshold",
+        "return 1 / for_threshold, 2 / (run_epsilon - for_threshold)",
+        "return 2 / (run_epsilon - for_threshold), 1 / for_threshold",
         ("test_mechanisms.py::test_every_run_has_a_threshold_of_its_own",),
     ),
     Fault(
         "stable-failures-of-one-run",
         "aggregators/stable.py",
-        "np.minimum(1, self.max_unstable * np.exp(-b / on_threshold) / 2)",
-        "np.minimum(1, np.exp(-b / on_threshold) / 2)",
+        "np.minimum(1, self.max_unstable * np.exp(-drop / on_threshold) / 2)",
+        "np.minimum(1, np.exp(-drop / on_threshold) / 2)",
         ("test_mechanisms.py::test_stables_threshold_fails_as_seldom_as_it_says",),
     ),
     Fault(
@@ -661,8 +668,8 @@ FAULTS = [
     Fault(
         "affordable-off-by-one",
         "accountant/calibration.py",
-        "if epsilon_of(middle) <= cap:",
-        "if epsilon_of(middle - 1) <= cap:",
+        "bisect_right(range(1, n_wanted + 1), cap, key=epsilon_of)",
+        "bisect_right(range(n_wanted), cap, key=epsilon_of)",
         ("test_accountant.py",),
     ),
     Fault(
@@ -688,10 +695,10 @@ FAULTS = [
     ),
     # --- smooth sensitivity ----------------------------------------------------------------------
     Fault(
-        "lead-rounded-up",
+        "half-margin-rounded-up",
         "smooth_sensitivity.py",
-        "return (top_two[:, 1] - top_two[:, 0]) // 2",
-        "return (top_two[:, 1] - top_two[:, 0] + 1) // 2",
+        "return margins(check_votes(votes)) // 2",
+        "return (margins(check_votes(votes)) + 1) // 2",
         ("test_smooth_sensitivity.py", "test_known_errors.py"),
     ),
     Fault(
@@ -748,8 +755,8 @@ FAULTS = [
     Fault(
         "test-one-direction",
         "propose_test_release.py",
-        "fits = np.maximum(cost(odds[-1], middle), cost(middle, odds[-1])) <= total",
-        "fits = cost(middle, odds[-1]) <= total",
+        "return np.maximum(cost(last, following), cost(following, last)) <= total",
+        "return cost(following, last) <= total",
         ("test_smooth_sensitivity.py",),
     ),
     Fault(
@@ -1355,7 +1362,7 @@ FAULTS = [
     ),
     Fault(
         "worst-pure-query-as-its-epsilon",
-        "rdp/worst_case.py",
+        "rdp/cost.py",
         "mu_squared=min(facts_of(aggregator).gdp_mu, pure_to_gdp(pure)) ** 2,",
         "mu_squared=min(facts_of(aggregator).gdp_mu, pure) ** 2,",
         (
@@ -1365,8 +1372,8 @@ FAULTS = [
     Fault(
         "stable-one-run-is-gaussian",
         "aggregators/stable.py",
-        "mu_squared=runs * pure_to_gdp(run) ** 2,",
-        "mu_squared=pure_to_gdp(run) ** 2,",
+        "mu_squared=n_runs * pure_to_gdp(run_epsilon) ** 2,",
+        "mu_squared=pure_to_gdp(run_epsilon) ** 2,",
         (
             "test_ledger.py::test_a_gaussian_ledger_pays_for_as_many_fits_as_their_exact_composition_allows",
         ),

@@ -90,24 +90,24 @@ class Electorate(BaseEstimator, metaclass=ABCMeta):
     #: Fitted teachers, if they are kept: private. For `curator_`.
     teachers_: list | None = None
 
-    def check(self, *, temperature=None):
+    def check(self, *, soft_aggregator=None):
         """Refuse parameters that cannot work, before any data are looked at.
 
         Parameters
         ----------
-        temperature : float or None
-            Not None if the mechanism needs probabilities in place of votes. An electorate that
-            gives them overrides this method, which refuses.
+        soft_aggregator : SoftAggregator or None
+            The mechanism, if it needs probabilities in place of votes. An electorate that gives
+            them overrides this method, which refuses.
 
         Raises
         ------
         ValueError
             What was got, what was expected.
         """
-        if temperature is not None:
+        if soft_aggregator is not None:
             raise ValueError(
-                f"{type(self).__name__} casts votes, and the aggregator needs probabilities; use "
-                "an aggregator that releases classes"
+                f"{type(self).__name__} casts votes, and {soft_aggregator} needs probabilities; "
+                "use an aggregator that releases classes"
             )
 
     @abstractmethod

@@ -1,6 +1,6 @@
-"""Propose-test-release: labels are released if a private test finds their votes cheap enough.
+"""Propose-test-release: labels are released if a private test finds that their votes cost little.
 
-It works on a table of costs by lead, see `smooth_sensitivity`.
+It works on a table of costs by half margin, see `smooth_sensitivity`.
 
 References
 ----------
@@ -14,33 +14,35 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import expit, log_expit, logit
 
-from .rdp import (
-    DEFAULT_ORDERS,
-    check_votes,
-    epsilon_by_order,
-    lead_rdp,
-)
-from .smooth_sensitivity import leads, sums_within
+from .rdp import DEFAULT_ORDERS, margin_rdp
+from .rdp.bisection import bisect
+from .rdp.checks import check_votes
+from .rdp.conversion import conversion_penalty
+from .smooth_sensitivity import half_margins, sums_within
 
 __all__ = ["ProposeTestRelease"]
 
-_SURE = 13.8  # log odds at which the test passes for certain, but for 1e-6
+#: Log odds at which the test passes for certain, but for 1e-6.
+_SURE = 13.8
+
+#: Probability of passing with which the order and the limit are chosen.
+_LIKELY = 0.99
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class ProposeTestRelease:
-    """A private test that votes are cheap enough to release their labels at `epsilon`.
+    """A private test that votes cost little enough to release their labels at `epsilon`.
 
     Labels are released only if the test passes. It passes with a probability that depends on
-    the number of teachers who would have to change before the exact cost of the votes exceeds a
+    the number of teachers who would have to change before the exact cost of the votes is above a
     limit, and grows with that distance as fast as the budget allows.
 
     Attributes
     ----------
     order, limit : float
         The Renyi order of the analysis, and the cost the votes must stay below.
-    cost_by_lead : ndarray of shape (n_leads,)
-        Cost at `order` of a query with lead 0, 1, ..., in both directions.
+    cost_by_half_margin : ndarray of shape (n_half_margins,)
+        Cost at `order` of a query with half margin 0, 1, ..., in both directions.
     pass_probability_at : ndarray of shape (n_distances,)
         Probability of passing at distance 0, 1, ...; the last holds beyond.
     epsilon, delta : float
@@ -56,7 +58,8 @@ class ProposeTestRelease:
     - both at distance 0: each passes with probability `delta`, so the outcomes are
       ``(0, delta)``-DP;
     - otherwise one of them costs at most `limit`, in both directions, so the labels of either
-      have at most that divergence from those of the other; with the outcome of the test, at most
+      have at most that divergence from those of the other. Together with the outcome of the test
+      the divergence is at most
       ``log((1 - p)**a (1 - p')**(1 - a) + p**a p'**(1 - a) exp((a - 1) limit)) / (a - 1)``, and
       the probabilities are chosen so that this converts to `epsilon` at `delta`.
 
@@ -66,7 +69,7 @@ class ProposeTestRelease:
 
     order: float
     limit: float
-    cost_by_lead: np.ndarray
+    cost_by_half_margin: np.ndarray
     pass_probability_at: np.ndarray
     epsilon: float
     delta: float
@@ -77,8 +80,8 @@ class ProposeTestRelease:
     def plan(cls, aggregator, n_queries, *, n_teachers, n_classes, epsilon, delta):
         """Choose order and limit from public numbers.
 
-        Among all that reach `epsilon`, those that are passed (with probability 0.99) by the largest
-        share of tied queries, when teachers agree on all others.
+        Of all that reach `epsilon`, these let the largest share of queries be tied, when teachers
+        agree on all others, and the test still pass (with probability 0.99).
 
         Parameters
         ----------
@@ -106,28 +109,25 @@ class ProposeTestRelease:
         True
         """
         grid = DEFAULT_ORDERS[::4]
-        table = lead_rdp(aggregator, grid, n_teachers=n_teachers, n_classes=n_classes)
-        penalty = epsilon_by_order(np.full(grid.size, 1e3), delta, grid) - 1e3
-        total = (epsilon - penalty) * (1 - 1e-7)  # odds are rounded when they become probabilities
-        usable = (total > 0) & np.isfinite(table).all(axis=0)
-        which, share = (
-            axis.ravel() for axis in np.meshgrid(np.flatnonzero(usable), np.arange(0.2, 0.99, 0.06))
-        )
-        limit = share * total[which]
-        passing = _steepest(grid[which], limit, total[which], delta)
-        needed = (passing < 0.99).sum(axis=0)
-        agreed = table[np.maximum(len(table) - 1 - needed, 0), which]
-        tied = table[0, which]
-        with np.errstate(divide="ignore", invalid="ignore"):
-            tied_share = (limit / n_queries - agreed) / (tied - agreed)
-        tied_share[~((tied > agreed) & (needed < len(passing)))] = -1
-        if not usable.any() or tied_share.max() < 0:
+        table = margin_rdp(aggregator, grid, n_teachers=n_teachers, n_classes=n_classes)
+        # Odds are rounded when they become probabilities
+        total = (epsilon - conversion_penalty(delta, grid)) * (1 - 1e-7)
+        usable = np.flatnonzero((total > 0) & np.isfinite(table).all(axis=0))
+        if usable.size == 0:
             return None
+        # Choices: the orders, and the share of the total that is the limit of the labels
+        number, share = np.meshgrid(usable, np.arange(0.2, 0.99, 0.06))
+        number = number.ravel()
+        limit = share.ravel() * total[number]
+        passing = _steepest(grid[number], limit, total[number], delta)
+        tied_share = _tied_share(table[:, number], passing, limit / n_queries)
         best = int(tied_share.argmax())
+        if tied_share[best] < 0:
+            return None
         return cls(
-            order=float(grid[which[best]]),
+            order=float(grid[number[best]]),
             limit=float(limit[best]),
-            cost_by_lead=table[:, which[best]],
+            cost_by_half_margin=table[:, number[best]],
             pass_probability_at=passing[:, best],
             epsilon=epsilon,
             delta=delta,
@@ -154,11 +154,12 @@ class ProposeTestRelease:
                 f"got votes of shape {votes.shape}"
             )
         distance = 0
-        for total in sums_within(self.cost_by_lead, leads(votes)):
+        for total in sums_within(self.cost_by_half_margin, half_margins(votes)):
             if total * (1 + 1e-12) > self.limit:
                 break
             distance += 1
-        return float(self.pass_probability_at[min(distance, len(self.pass_probability_at) - 1)])
+        last = len(self.pass_probability_at) - 1
+        return float(self.pass_probability_at[min(distance, last)])
 
     def passes(self, votes, random_state=None):
         """Draw the outcome of the test: safe to publish."""
@@ -166,24 +167,55 @@ class ProposeTestRelease:
         return bool(waits > -math.log(self.pass_probability(votes)))
 
 
+def _tied_share(table, passing, limit):
+    """Share of the queries that may be tied, of each choice; -1 if none may, or the test may fail.
+
+    The others are as unanimous as the distance leaves them from which the test is likely to pass.
+
+    Parameters
+    ----------
+    table : ndarray of shape (n_half_margins, n_choices)
+        Cost of a query.
+    passing : ndarray of shape (n_distances, n_choices)
+        Probability of passing.
+    limit : ndarray of shape (n_choices,)
+        Largest cost of a query, on average.
+
+    Returns
+    -------
+    ndarray of shape (n_choices,)
+    """
+    distance = (passing < _LIKELY).sum(axis=0)
+    half_margin = np.maximum(len(table) - 1 - distance, 0)
+    agreed = table[half_margin, np.arange(half_margin.size)]
+    tied = table[0]
+    with np.errstate(divide="ignore", invalid="ignore"):
+        share = (limit - agreed) / (tied - agreed)
+    share[(tied <= agreed) | (distance == len(passing))] = -1
+    return share
+
+
 def _steepest(order, limit, total, delta, n_steps=100):
     """Pass probabilities (n_steps, n_choices) that grow from `delta` as fast as `total` allows.
 
-    `order`, `limit` and `total` are arrays of choices. Each step is the largest, by bisection from
-    below, for which test and labels together cost at most `total` in both directions.
+    `order`, `limit` and `total` are arrays of choices. Each step is the largest for which test and
+    labels together cost at most `total` in both directions, rounded down.
     """
 
-    def cost(x, y):  # of log odds x against y
+    def cost(x, y):
+        """Cost of test and labels at log odds `x` against those at `y`."""
         passed = order * log_expit(x) + (1 - order) * log_expit(y) + (order - 1) * limit
         failed = order * log_expit(-x) + (1 - order) * log_expit(-y)
         return np.logaddexp(passed, failed) / (order - 1)
 
+    def farthest_from(last):
+        def fits(following):
+            return np.maximum(cost(last, following), cost(following, last)) <= total
+
+        following, _ = bisect(fits, last, np.minimum(last + 8, _SURE), n_steps=40)
+        return following
+
     odds = [np.full(order.size, logit(delta * (1 - 1e-12)))]
     while len(odds) < n_steps:
-        low, high = odds[-1], np.minimum(odds[-1] + 8, _SURE)
-        for _ in range(40):
-            middle = (low + high) / 2
-            fits = np.maximum(cost(odds[-1], middle), cost(middle, odds[-1])) <= total
-            low, high = np.where(fits, middle, low), np.where(fits, high, middle)
-        odds.append(low)
+        odds.append(farthest_from(odds[-1]))
     return expit(np.array(odds))

@@ -12,10 +12,10 @@ class SystemGenerator(np.random.Generator):
     """A numpy Generator that draws noise from the operating system, and keeps nothing of it.
 
     numpy's own generators are seeded by the system but not made for secrets: whoever sees enough
-    of what they return can compute the rest. All draws of the mechanisms of this library come from
-    the system: `random`, `integers`, `normal`, `laplace`, `exponential` and `gumbel`, the
-    continuous ones by inverting the distribution function at numbers with 53 random bits after
-    their leading zeros, however many these are. Other methods that draw noise are refused.
+    of what they return can compute the rest. Here all draws that mechanisms of this library make
+    come from the system: `random`, `integers`, `normal`, `laplace`, `exponential` and `gumbel`.
+    The continuous ones invert the distribution function at numbers with 53 random bits after their
+    leading zeros, however many there are. Other methods that draw noise are refused.
 
     Examples
     --------
@@ -31,17 +31,23 @@ class SystemGenerator(np.random.Generator):
     def random(self, size=None):
         """Uniform numbers, neither 0 nor 1, with all their digits however small."""
         mantissa = 1 + ((self._bits(size) >> np.uint64(12)) + 0.5) * 2.0**-52
-        exponent, left = np.full(mantissa.shape, -1), np.ones(mantissa.shape, dtype=bool)
-        while left.any():
-            word = self._bits(int(left.sum())) >> np.uint64(12)
-            exponent[left] -= 52 - np.frexp(word.astype(float))[1]
-            left[left] = word == 0
+        exponent = np.full(mantissa.shape, -1)
+        # Count zeros of random bits, word by word, up to the first 1
+        all_zero = np.ones(mantissa.shape, dtype=bool)
+        while all_zero.any():
+            word = self._bits(int(all_zero.sum())) >> np.uint64(12)
+            _, n_bits = np.frexp(word.astype(float))
+            exponent[all_zero] -= 52 - n_bits
+            all_zero[all_zero] = word == 0
         uniform = np.minimum(np.ldexp(mantissa, exponent), 1 - 2.0**-53)
-        return float(uniform) if size is None else uniform
+        if size is None:
+            return float(uniform)
+        return uniform
 
     def integers(self, low, high=None, size=None):
-        """Uniform whole numbers from `low` (0 if it is alone) to `high`, which is left out."""
-        low, high = (0, low) if high is None else (low, high)
+        """Uniform whole numbers from `low` to below `high`; from 0 if only one of them is given."""
+        if high is None:
+            low, high = 0, low
         width = int(high) - int(low)
         if not (0 < width <= 2**63 and low >= -(2**63) and high <= 2**63):
             raise ValueError(
@@ -49,10 +55,14 @@ class SystemGenerator(np.random.Generator):
             )
         drawn = np.atleast_1d(self._bits(size))
         most = 2**64 // width * width - 1  # beyond, some remainders would be more likely
-        while (again := drawn > np.uint64(most)).any():
-            drawn[again] = self._bits(int(again.sum()))
+        beyond = drawn > np.uint64(most)
+        while beyond.any():
+            drawn[beyond] = self._bits(int(beyond.sum()))
+            beyond = drawn > np.uint64(most)
         whole = (drawn % np.uint64(width)).astype(np.int64) + low
-        return int(whole[0]) if size is None else whole.reshape(size)
+        if size is None:
+            return int(whole[0])
+        return whole.reshape(size)
 
     def normal(self, loc=0.0, scale=1.0, size=None):
         """Normal noise."""

@@ -1,7 +1,8 @@
 """A publishable bound on private costs, with noise from smooth sensitivity.
 
-It works on a table of costs by lead, `rdp.lead_rdp`: the lead of a query is an integer that one
-teacher changes by at most 1, so what `k` teachers can do to a cost is its maximum within `k`.
+It works on a table of costs by half margin, `rdp.margin_rdp`. Half the margin of a query, rounded
+down, is an integer that one teacher changes by at most 1, so what `k` teachers can do to a cost is
+its maximum within `k`.
 
 References
 ----------
@@ -16,18 +17,20 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import ndtri
 
-from .rdp import (
-    as_array,
-    check_orders,
-    check_positive,
-    check_votes,
-)
+from .rdp.checks import as_array, check_orders, check_positive, check_votes
+from .rdp.votes import margins
 
-__all__ = ["SanitizedRelease", "leads", "smooth_release_rdp", "smooth_sensitivity", "sums_within"]
+__all__ = [
+    "SanitizedRelease",
+    "half_margins",
+    "smooth_release_rdp",
+    "smooth_sensitivity",
+    "sums_within",
+]
 
 
-def leads(votes):
-    """Lead of the top class: half the gap between the top two counts, rounded down.
+def half_margins(votes):
+    """Half the count of the first class minus that of the second, rounded down.
 
     Parameters
     ----------
@@ -41,47 +44,61 @@ def leads(votes):
 
     Examples
     --------
-    >>> from sklearn_pate.smooth_sensitivity import leads
-    >>> leads([[7, 3, 0], [5, 5, 0]])
+    >>> from sklearn_pate.smooth_sensitivity import half_margins
+    >>> half_margins([[7, 3, 0], [5, 5, 0]])
     array([2, 0])
     """
-    top_two = np.sort(check_votes(votes), axis=1)[:, -2:]
-    return (top_two[:, 1] - top_two[:, 0]) // 2
+    return margins(check_votes(votes)) // 2
 
 
-def sums_within(values, lead):
-    """Yield, for k = 0, 1, ..., the sum over queries of the largest value within k of the lead."""
-    n_queries_at = np.bincount(lead, minlength=len(values))
+def sums_within(values, half_margin):
+    """Yield, for k = 0, 1, ..., the sum over queries of the largest value within k of their own.
+
+    Parameters
+    ----------
+    values : ndarray of shape (n_half_margins,)
+        Value of a query with half margin 0, 1, ...
+    half_margin : ndarray of shape (n_queries,), int
+        Half margin of each query.
+
+    Yields
+    ------
+    float
+    """
+    n_queries_at = np.bincount(half_margin, minlength=len(values))
     for _ in range(len(values)):
         yield float(n_queries_at @ values)
         wider = np.concatenate([values[:1], values, values[-1:]])
         values = np.maximum(values, np.maximum(wider[:-2], wider[2:]))
 
 
-def _check_lead(cost_by_lead, lead):
-    cost, lead = as_array("cost_by_lead", cost_by_lead, dtype=float), as_array("lead", lead)
+def _check_costs(cost_by_half_margin, half_margin):
+    """Return both as arrays, of which the second holds places in the first."""
+    cost = as_array("cost_by_half_margin", cost_by_half_margin, dtype=float)
+    half_margin = as_array("half_margin", half_margin)
     if cost.ndim != 1 or not (cost >= 0).all():
         raise ValueError(
-            f"cost_by_lead must be a list of costs that are at least 0; got shape {cost.shape}"
+            "cost_by_half_margin must be a list of costs that are at least 0; got shape "
+            f"{cost.shape}"
         )
-    whole = lead.dtype.kind in "iu" and lead.ndim == 1
-    if not whole or (lead < 0).any() or (lead >= len(cost)).any():
+    whole = half_margin.dtype.kind in "iu" and half_margin.ndim == 1
+    if not whole or (half_margin < 0).any() or (half_margin >= len(cost)).any():
         raise ValueError(
-            f"lead must be whole numbers below {len(cost)}, the length of cost_by_lead: half the "
-            "gap between the top two counts, see `leads`"
+            f"half_margin must be whole numbers below {len(cost)}, the length of "
+            "cost_by_half_margin: half the margin of each query, see `half_margins`"
         )
-    return cost, lead
+    return cost, half_margin
 
 
-def smooth_sensitivity(cost_by_lead, lead, beta):
+def smooth_sensitivity(cost_by_half_margin, half_margin, beta):
     """Smooth sensitivity of the summed cost of all queries: private.
 
     Parameters
     ----------
-    cost_by_lead : array-like of shape (n_leads,)
-        Cost at one order of a query with lead 0, 1, ...; see `rdp.lead_rdp`.
-    lead : array-like of shape (n_queries,), int
-        Lead of each query, see `leads`.
+    cost_by_half_margin : array-like of shape (n_half_margins,)
+        Cost at one order of a query with half margin 0, 1, ...; see `rdp.margin_rdp`.
+    half_margin : array-like of shape (n_queries,), int
+        Half margin of each query, see `half_margins`.
     beta : float
         Smoothness: the result changes by at most ``exp(beta)`` between neighbours. Above 0.
 
@@ -102,11 +119,12 @@ def smooth_sensitivity(cost_by_lead, lead, beta):
     >>> float(smooth_sensitivity([1.0, 0.5, 0.0], [2, 2], beta=0.1))
     1.0
     """
-    cost, lead = _check_lead(cost_by_lead, lead)
+    cost, half_margin = _check_costs(cost_by_half_margin, half_margin)
     beta = check_positive("beta", beta)
     change = np.abs(np.diff(cost))
-    local = np.maximum(np.append(change, 0), np.insert(change, 0, 0))
-    return max(math.exp(-beta * d) * total for d, total in enumerate(sums_within(local, lead)))
+    local = np.maximum(np.append(change, 0), np.insert(change, 0, 0))  # to either side
+    totals = sums_within(local, half_margin)
+    return max(math.exp(-beta * d) * total for d, total in enumerate(totals))
 
 
 def smooth_release_rdp(orders, beta, sigma):
@@ -140,7 +158,8 @@ def smooth_release_rdp(orders, beta, sigma):
     >>> smooth_release_rdp([20.0, 40.0], beta=0.0225, sigma=6.0).round(3)
     array([2.246,   inf])
     """
-    orders, beta = check_orders(orders), check_positive("beta", beta)
+    orders = check_orders(orders)
+    beta = check_positive("beta", beta)
     sigma = check_positive("sigma", sigma)
     w = 1 + orders * math.expm1(-2 * beta)
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -153,8 +172,7 @@ def smooth_release_rdp(orders, beta, sigma):
 class SanitizedRelease:
     """A published upper bound on a private sum of costs, with noise from smooth sensitivity.
 
-    All parameters are to be chosen without looking at votes, and the queries must not depend on
-    released labels.
+    Choose all parameters without looking at votes; the queries must not depend on released labels.
 
     Attributes
     ----------
@@ -172,11 +190,11 @@ class SanitizedRelease:
     Examples
     --------
     >>> from sklearn_pate.aggregators import GNMax
-    >>> from sklearn_pate.rdp import lead_rdp
+    >>> from sklearn_pate.rdp import margin_rdp
     >>> from sklearn_pate.smooth_sensitivity import SanitizedRelease
     >>> release = SanitizedRelease(order=12.0)
-    >>> cost = lead_rdp(GNMax(40.0), [12.0], n_teachers=250, n_classes=2)[:, 0]
-    >>> bound = release.draw(cost, lead=[110, 120, 90], random_state=0)
+    >>> cost = margin_rdp(GNMax(40.0), [12.0], n_teachers=250, n_classes=2)[:, 0]
+    >>> bound = release.draw(cost, [110, 120, 90], random_state=0)
     >>> bool(bound > cost[[110, 120, 90]].sum())
     True
     """
@@ -193,15 +211,15 @@ class SanitizedRelease:
         smooth = smooth_release_rdp([self.order], self.beta, self.sigma_cost)[0]
         return float(self.order / (2 * self.sigma_scale**2) + smooth)
 
-    def draw(self, cost_by_lead, lead, random_state=None):
+    def draw(self, cost_by_half_margin, half_margin, random_state=None):
         """Draw the upper bound: safe to publish at the cost of `rdp`.
 
         Parameters
         ----------
-        cost_by_lead : array-like of shape (n_leads,)
-            Cost at `order` of a query with lead 0, 1, ...
-        lead : array-like of shape (n_queries,), int
-            Lead of each query.
+        cost_by_half_margin : array-like of shape (n_half_margins,)
+            Cost at `order` of a query with half margin 0, 1, ...
+        half_margin : array-like of shape (n_queries,), int
+            Half margin of each query.
         random_state : int, Generator or None, default=None
             Source of the noise; None draws from the operating system's entropy.
 
@@ -210,14 +228,16 @@ class SanitizedRelease:
         float
             At least the sum of costs with probability ``1 - failure_probability``.
         """
-        cost, lead = _check_lead(cost_by_lead, lead)
+        cost, half_margin = _check_costs(cost_by_half_margin, half_margin)
         if self.rdp == math.inf:
             raise ValueError(
                 f"beta={self.beta:g} is too large for order={self.order:g}: the release has no "
                 "finite cost; keep beta * order well below 0.5"
             )
-        sensitivity = max(smooth_sensitivity(cost, lead, self.beta), 1e-12)
+        sensitivity = max(smooth_sensitivity(cost, half_margin, self.beta), 1e-12)
         on_scale, on_cost = np.random.default_rng(random_state).normal(size=2)
         z = float(ndtri(1 - self.failure_probability / 2))
+        # What is added for safety is public, so it follows from a noisy sensitivity
         scale = math.exp(math.log(sensitivity) + self.beta * self.sigma_scale * (on_scale + z))
-        return float(cost[lead].sum() + self.sigma_cost * (sensitivity * on_cost + scale * z))
+        total = cost[half_margin].sum()
+        return float(total + self.sigma_cost * (sensitivity * on_cost + scale * z))

@@ -28,10 +28,10 @@ from sklearn_pate.rdp import (
     data_independent_epsilon,
     discrete,
     exact_rdp,
-    facts_of,
     pure_rdp,
     worst_case_rdp,
 )
+from sklearn_pate.rdp.facts import facts_of
 
 CASES = [
     [83, 83, 84],
@@ -98,7 +98,7 @@ def test_samples_follow_the_outcome_distribution(mechanism, counts):
 
 
 def test_noise_is_not_truncated_to_whole_votes():
-    # Laplace noise of scale 0.2 added to an int array would always leave a lead of one
+    # Laplace noise of scale 0.2 added to an int array would always leave a margin of one
     labels = LNMax(5.0).aggregate(np.tile([6, 5], (10_000, 1)), random_state=0)
     share = np.exp(LNMax(5.0).outcome_log_proba([[6, 5]])[0, 1])
     assert labels.mean() == pytest.approx(share, abs=5 * math.sqrt(share / 10_000))

@@ -80,9 +80,9 @@ def test_interactive_and_stable_pass_as_well():
     bar = stable.stability_needed(1)
 
     def alone(votes, rng):  # each query in a run of its own
-        on_threshold, on_lead = stable._scales()
+        on_threshold, on_distance = stable._scales()
         lead = max(math.ceil(abs(votes[0, 0] - votes[0, 1]) / 2) - 1, 0)
-        passes = lead + rng.laplace(scale=on_lead, size=len(votes)) > bar + rng.laplace(
+        passes = lead + rng.laplace(scale=on_distance, size=len(votes)) > bar + rng.laplace(
             scale=on_threshold, size=len(votes)
         )
         return np.where(passes, votes[0].argmax(), -1)

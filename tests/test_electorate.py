@@ -108,7 +108,7 @@ def test_a_unit_that_it_does_not_protect_is_refused():
 
 
 def test_probabilities_are_refused_unless_it_gives_them():
-    with pytest.raises(ValueError, match="Neighbors casts votes, and the aggregator needs"):
+    with pytest.raises(ValueError, match=r"Neighbors casts votes, and SoftVote"):
         fit(model(aggregator=SoftVote(20.0)))
 
 

@@ -34,12 +34,11 @@ from sklearn_pate.rdp import (
     Facts,
     data_independent_epsilon,
     exact_rdp,
-    facts_of,
     gdp_to_epsilon,
     gnmax_sigma,
-    has_distribution,
     worst_case_rdp,
 )
+from sklearn_pate.rdp.facts import facts_of, has_distribution
 
 MECHANISMS = [
     GNMax(40.0),

@@ -28,7 +28,7 @@ from sklearn_pate.aggregators import (
     InteractiveGNMax,
     LNMax,
     PluralityVote,
-    stable_leads,
+    distance_to_instability,
 )
 from sklearn_pate.classifier import estimator as estimator_module
 from sklearn_pate.classifier.seeds import seed_streams
@@ -36,20 +36,20 @@ from sklearn_pate.exceptions import StudentError
 from sklearn_pate.propose_test_release import ProposeTestRelease
 from sklearn_pate.rdp import (
     DEFAULT_ORDERS,
-    epsilon_by_order,
     exact_rdp,
     gdp_to_epsilon,
     gnmax_rdp,
     laplace_rdp,
-    lead_rdp,
     lnmax_rdp,
+    margin_rdp,
     pure_rdp,
     rdp_to_epsilon,
     worst_case_rdp,
 )
+from sklearn_pate.rdp.conversion import epsilon_by_order
 from sklearn_pate.smooth_sensitivity import (
     SanitizedRelease,
-    leads,
+    half_margins,
     smooth_release_rdp,
     smooth_sensitivity,
 )
@@ -135,7 +135,7 @@ def test_whole_orders_are_orders():
         lambda a: worst_case_rdp(GNMax(40.0), a),
         lambda a: worst_case_rdp(GNMax(40.0, "discrete"), a),
         lambda a: worst_case_rdp(ConfidentGNMax(150, 40.0, 30.0), a),
-        lambda a: lead_rdp(LNMax(0.05), a, n_teachers=20, n_classes=3),
+        lambda a: margin_rdp(LNMax(0.05), a, n_teachers=20, n_classes=3),
         lambda a: smooth_release_rdp(a, 0.01, 6.0),
         lambda a: epsilon_by_order([1, 2, 3], 1e-5, a),
     ):
@@ -149,19 +149,24 @@ def test_whole_orders_are_orders():
 @pytest.mark.parametrize("counts", list(itertools.permutations([20, 30, 200])), ids=str)
 def test_sensitivity_does_not_depend_on_the_order_of_the_counts(counts):
     # 2018: local sensitivity from the first two counts as if they were the largest two
-    cost = lead_rdp(GNMax(40.0), [10.0], n_teachers=250, n_classes=3)[:, 0]
+    cost = margin_rdp(GNMax(40.0), [10.0], n_teachers=250, n_classes=3)[:, 0]
 
     def first_two(counts):
         return max(counts[0] - counts[1], 0) // 2
 
-    true = max(abs(cost[leads([near])[0]] - cost[leads([counts])[0]]) for near in moves(counts))
-    got = smooth_sensitivity(cost, leads([counts]), beta=700.0)  # no weight on other teachers
+    true = max(
+        abs(cost[half_margins([near])[0]] - cost[half_margins([counts])[0]])
+        for near in moves(counts)
+    )
+    got = smooth_sensitivity(
+        cost, half_margins([counts]), beta=700.0
+    )  # no weight on other teachers
     assert got >= true > 0
-    assert got == smooth_sensitivity(cost, leads([[200, 30, 20]]), beta=700.0)
+    assert got == smooth_sensitivity(cost, half_margins([[200, 30, 20]]), beta=700.0)
     if counts[0] < 200:  # a query that looks tied, whose cost is flat
-        lead = first_two(counts)
-        assert cost[lead] == cost[lead + 1] and got > 0
-    assert (leads([counts])[0], stable_leads([counts])[0]) == (85, 84)
+        half_margin = first_two(counts)
+        assert cost[half_margin] == cost[half_margin + 1] and got > 0
+    assert (half_margins([counts])[0], distance_to_instability([counts])[0]) == (85, 84)
 
 
 def fewest_moves_to_another_argmax(counts):
@@ -172,14 +177,16 @@ def fewest_moves_to_another_argmax(counts):
     return seen
 
 
-def test_leads_count_moves_in_any_order_of_classes():
+def test_distances_count_moves_in_any_order_of_classes():
     for counts in ([2, 3, 7], [7, 3, 2], [3, 3, 4], [5, 1], [1, 5], [0, 0, 6, 1]):
         for order in itertools.permutations(counts):
             needed = fewest_moves_to_another_argmax(order)
             # one teacher moves a vote from the first class to the second: the gap shrinks by 2
-            assert stable_leads([order])[0] <= needed - 1
-            assert stable_leads([order])[0] == stable_leads([sorted(counts)])[0]
-            assert leads([order])[0] == leads([sorted(counts)])[0]
+            assert distance_to_instability([order])[0] <= needed - 1
+            assert (
+                distance_to_instability([order])[0] == distance_to_instability([sorted(counts)])[0]
+            )
+            assert half_margins([order])[0] == half_margins([sorted(counts)])[0]
 
 
 # --- 4. noise added to an int array --------------------------------------------------------------
@@ -346,21 +353,25 @@ def test_nothing_is_chosen_by_looking_at_the_votes():
     # 2018 (smooth_sensitivity_table): the order, and beta, that give the smallest figure on these
     # votes are taken, and their choice is not paid for
     n_queries, public = 100, {"n_teachers": 250, "n_classes": 2}
-    table = lead_rdp(GNMax(40.0), DEFAULT_ORDERS, **public)
+    table = margin_rdp(GNMax(40.0), DEFAULT_ORDERS, **public)
 
-    def best_order(lead):
-        return rdp_to_epsilon(n_queries * table[lead], 1e-5, DEFAULT_ORDERS)[1]
+    def best_order(half_margin):
+        return rdp_to_epsilon(n_queries * table[half_margin], 1e-5, DEFAULT_ORDERS)[1]
 
-    # one teacher, who changes all leads by 1, changes the published order for certain
-    assert any(best_order(lead) != best_order(lead + 1) for lead in range(40, 60))
+    # one teacher, who changes all half margins by 1, changes the published order for certain
+    assert any(
+        best_order(half_margin) != best_order(half_margin + 1) for half_margin in range(40, 60)
+    )
     for plan in (ProposeTestRelease.plan, plan_queries, GNMax(40.0).costs):
         assert not {"votes", "counts", "X", "y"} & set(inspect.signature(plan).parameters)
     assert inspect.signature(SanitizedRelease).parameters["order"].default is inspect._empty
     # a fit: order and limit of its test and what it says was spent are the same for all votes
     rows = np.column_stack([np.arange(400) % 2, np.arange(400)]).astype(float)
     tests, spent = [], []
-    for lead in (124, 90):
-        votes = np.full((400, 2), 125) + np.outer(1 - 2 * (np.arange(400) % 2), [lead, -lead])
+    for half_margin in (124, 90):
+        votes = np.full((400, 2), 125) + np.outer(
+            1 - 2 * (np.arange(400) % 2), [half_margin, -half_margin]
+        )
         clf = PATEClassifier(
             GaussianNB(),
             **{"aggregator": GNMax(40.0), "n_queries": 400, "accounting": "ptr"},
@@ -449,10 +460,10 @@ def test_large_margins_do_not_overflow():
         (ExponentialNMax(gamma), lambda g: mp.exp(-g) / 2),
         (GNMax(1.0), lambda g: mp.ncdf(-g / mp.sqrt(2))),
     ):
-        for lead in (gap, 30 * gap):
-            got = mechanism.outcome_log_proba([[lead, 0]])[0, 1]
+        for margin in (gap, 30 * gap):
+            got = mechanism.outcome_log_proba([[margin, 0]])[0, 1]
             with mp.workdps(40):
-                assert got == pytest.approx(float(mp.log(tail(mp.mpf(lead)))), rel=1e-12)
+                assert got == pytest.approx(float(mp.log(tail(mp.mpf(margin)))), rel=1e-12)
     for votes in ([[10**6, 0, 0]], [[10**6, 10**6, 0]], [[10**9, 0]]):
         for cost in (
             lnmax_rdp(votes, gamma, DEFAULT_ORDERS),

@@ -26,7 +26,7 @@ from sklearn_pate.aggregators import (
     PluralityVote,
     SoftVote,
     StableArgmax,
-    stable_leads,
+    distance_to_instability,
 )
 from sklearn_pate.exceptions import BudgetExceededError, PrivacyLeakWarning, StudentError
 from sklearn_pate.rdp import (
@@ -34,7 +34,6 @@ from sklearn_pate.rdp import (
     Facts,
     checked_rdp,
     data_independent_epsilon,
-    epsilon_by_order,
     exact_rdp,
     gdp_to_epsilon,
     gnmax_rdp,
@@ -43,6 +42,7 @@ from sklearn_pate.rdp import (
     threshold_rdp,
     worst_case_rdp,
 )
+from sklearn_pate.rdp.conversion import epsilon_by_order
 from sklearn_pate.teachers.ballots import shares_of
 
 TEN = [25] * 10
@@ -92,14 +92,14 @@ def test_samples_agree_with_the_outcome_distribution(mechanism, counts):
     assert observed.size == 1 or chisquare(observed, expected).pvalue > 1e-6
 
 
-@pytest.mark.parametrize("lead", [0, 30, 45, 60, 90])
-def test_a_stable_query_asked_alone_agrees_with_its_distribution(lead, monkeypatch):
+@pytest.mark.parametrize("half_margin", [0, 30, 45, 60, 90])
+def test_a_stable_query_asked_alone_agrees_with_its_distribution(half_margin, monkeypatch):
     stable = StableArgmax(run_epsilon=1.0, max_unstable=1)
     bar = stable.stability_needed(1)
     scales = stable._scales()
     monkeypatch.setattr(StableArgmax, "stability_needed", lambda self, n_queries: bar)
     monkeypatch.setattr(StableArgmax, "_scales", lambda self: scales)
-    votes = [[250 + lead, 250 - lead]]
+    votes = [[250 + half_margin, 250 - half_margin]]
     rng = np.random.default_rng(0)
     labels = np.array([stable.aggregate(votes, random_state=rng)[0] for _ in range(20_000)])
     p = math.exp(stable.outcome_log_proba(votes)[0, 0])
@@ -280,14 +280,14 @@ def test_immutable_says_what_is_wrong_with_it():
 
 
 @given(st.lists(st.integers(0, 30), min_size=2, max_size=5), st.data())
-def test_stable_leads_change_by_one_and_are_zero_where_the_argmax_may(counts, data):
+def test_distances_change_by_one_and_are_zero_where_the_argmax_may(counts, data):
     counts[0] += 1
     u = data.draw(st.sampled_from([k for k, n in enumerate(counts) if n]))
     v = data.draw(st.integers(0, len(counts) - 1))
     neighbour = list(counts)
     neighbour[u] -= 1
     neighbour[v] += 1
-    here, there = stable_leads([counts, neighbour])
+    here, there = distance_to_instability([counts, neighbour])
     assert abs(here - there) <= 1
     if np.argmax(counts) != np.argmax(neighbour):
         assert here == there == 0
@@ -298,20 +298,23 @@ def test_stables_guarantee_by_quadrature(run_epsilon):
     # one run over 4 queries: the transcript is how many pass before one fails, and their labels
     k, failure = 4, 0.01
     stable = StableArgmax(run_epsilon, max_unstable=1, failure_probability=failure)
-    on_threshold, on_lead = stable._scales()
+    on_threshold, on_distance = stable._scales()
     bar = stable.stability_needed(k)
     rho = np.linspace(-40 * on_threshold, 40 * on_threshold, 40_001)
     density = np.exp(-np.abs(rho) / on_threshold) / (2 * on_threshold)
     width = rho[1] - rho[0]
 
-    def passes(lead):
-        x = bar + rho - lead
+    def passes(distance):
+        x = bar + rho - distance
         return np.where(
-            x > 0, np.exp(-np.abs(x) / on_lead) / 2, 1 - np.exp(-np.abs(x) / on_lead) / 2
+            x > 0, np.exp(-np.abs(x) / on_distance) / 2, 1 - np.exp(-np.abs(x) / on_distance) / 2
         )
 
     def transcripts(votes):
-        labels, chances = np.argmax(votes, axis=1), [passes(d) for d in stable_leads(votes)]
+        labels, chances = (
+            np.argmax(votes, axis=1),
+            [passes(d) for d in distance_to_instability(votes)],
+        )
         result, alive = {}, density * width
         for j in range(k):
             result[tuple(labels[:j]), False] = (alive * (1 - chances[j])).sum()
@@ -334,25 +337,25 @@ def test_stables_guarantee_by_quadrature(run_epsilon):
 
 def test_stables_threshold_fails_as_seldom_as_it_says():
     stable = StableArgmax(1.0, max_unstable=3, failure_probability=0.05)
-    on_threshold, on_lead = stable._scales()
+    on_threshold, on_distance = stable._scales()
     rng = np.random.default_rng(0)
-    leads = rng.laplace(scale=on_lead, size=(200_000, 5)).max(axis=1)
+    distances = rng.laplace(scale=on_distance, size=(200_000, 5)).max(axis=1)
     bars = rng.laplace(scale=on_threshold, size=(200_000, 3)).min(axis=1)
-    rate = (leads > stable.stability_needed(5) + bars).mean()
+    rate = (distances > stable.stability_needed(5) + bars).mean()
     assert 0.02 < rate <= 0.05
     # below the sum of the paper's two bounds
-    paper = on_threshold * math.log(3 / 0.05) + on_lead * math.log(5 / 0.05)
+    paper = on_threshold * math.log(3 / 0.05) + on_distance * math.log(5 / 0.05)
     assert stable.stability_needed(5) < 0.9 * paper
 
 
 @pytest.mark.parametrize("failure", [1e-6, 1e-30, 1e-60, 1e-100, 1e-300])
 def test_stables_threshold_fails_as_seldom_as_a_closed_form_says(failure):
     stable = StableArgmax(1.0, max_unstable=1, failure_probability=failure)
-    on_threshold, on_lead = map(mpmath.mpf, stable._scales())
+    on_threshold, on_distance = map(mpmath.mpf, stable._scales())
     bar = mpmath.mpf(stable.stability_needed(1))
     # the chance that the difference of two Laplace variables exceeds the bar
-    tails = [scale**2 * mpmath.exp(-bar / scale) for scale in (on_lead, on_threshold)]
-    rate = (tails[0] - tails[1]) / (on_lead**2 - on_threshold**2) / 2
+    tails = [scale**2 * mpmath.exp(-bar / scale) for scale in (on_distance, on_threshold)]
+    rate = (tails[0] - tails[1]) / (on_distance**2 - on_threshold**2) / 2
     assert 0.8 * failure < rate <= failure
 
 
@@ -390,33 +393,33 @@ def test_every_run_has_a_threshold_of_its_own(monkeypatch):
     first, both = draws[:, 0].mean(), draws.all(axis=1).mean()
     assert abs(first - 1 / 2) < 0.028 and abs(both - 1 / 4) < 0.024  # 5 standard errors
     # two that pass share a run: its noise makes that more likely than if each had its own
-    on_threshold, on_lead = stable._scales()
-    assert (1 / on_threshold + 2 / on_lead, on_lead / on_threshold) == (
+    on_threshold, on_distance = stable._scales()
+    assert (1 / on_threshold + 2 / on_distance, on_distance / on_threshold) == (
         pytest.approx(1.0),
         pytest.approx(2 ** (1 / 3)),
     )
     chance = (np.arange(10_000) + 0.5) / 10_000  # quantiles of the noise on the threshold
     rho = laplace.ppf(chance, scale=on_threshold)
-    together = (laplace.sf(rho, scale=on_lead) ** 2).mean()
+    together = (laplace.sf(rho, scale=on_distance) ** 2).mean()
     assert abs((~draws).all(axis=1).mean() - together) < 0.026
     assert together > 0.3
 
 
 @pytest.mark.parametrize("run_epsilon", [0.3, 1.5])
 def test_the_comparisons_of_a_run_are_pure(run_epsilon):
-    # many queries pass and one fails, whose leads one teacher moves in opposite directions
-    on_threshold, on_lead = StableArgmax(run_epsilon)._scales()
+    # many queries pass and one fails, whose distances one teacher moves in opposite directions
+    on_threshold, on_distance = StableArgmax(run_epsilon)._scales()
     rho = np.linspace(-40, 40, 20_001) * on_threshold
     log_rho = laplace.logpdf(rho, scale=on_threshold)
 
-    def log_chance(n_pass, passing, failing):  # leads, relative to the threshold
-        log_pass = laplace.logsf(rho - passing, scale=on_lead)
-        log_fail = laplace.logcdf(rho - failing, scale=on_lead)
+    def log_chance(n_pass, passing, failing):  # distances, relative to the threshold
+        log_pass = laplace.logsf(rho - passing, scale=on_distance)
+        log_fail = laplace.logcdf(rho - failing, scale=on_distance)
         return logsumexp(log_rho + n_pass * log_pass + log_fail)
 
     largest = 0.0
     for n_pass, passing, failing in itertools.product(
-        (1, 30, 3000), np.linspace(-5, 25, 7) * on_lead, np.linspace(-5, 25, 7) * on_lead
+        (1, 30, 3000), np.linspace(-5, 25, 7) * on_distance, np.linspace(-5, 25, 7) * on_distance
     ):
         here = log_chance(n_pass, passing, failing)
         for there in ((passing + 1, failing - 1), (passing - 1, failing + 1)):

@@ -13,7 +13,6 @@ from scipy.stats import norm
 from sklearn_pate.aggregators import GNMax, LNMax
 from sklearn_pate.rdp import (
     DEFAULT_ORDERS,
-    check_votes,
     data_independent_epsilon,
     gaussian_rdp,
     gdp_mu,
@@ -27,6 +26,7 @@ from sklearn_pate.rdp import (
     rdp_to_epsilon,
     threshold_rdp,
 )
+from sklearn_pate.rdp.checks import check_votes
 
 histograms = st.lists(st.integers(0, 120), min_size=2, max_size=6).filter(lambda n: sum(n) > 0)
 

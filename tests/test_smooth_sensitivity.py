@@ -12,10 +12,10 @@ from scipy.stats import binom, norm
 
 from sklearn_pate.aggregators import GNMax, LNMax, PluralityVote
 from sklearn_pate.propose_test_release import ProposeTestRelease
-from sklearn_pate.rdp import data_independent_epsilon, exact_rdp, lead_rdp
+from sklearn_pate.rdp import data_independent_epsilon, exact_rdp, margin_rdp
 from sklearn_pate.smooth_sensitivity import (
     SanitizedRelease,
-    leads,
+    half_margins,
     smooth_release_rdp,
     smooth_sensitivity,
 )
@@ -24,14 +24,14 @@ PUBLIC = {"n_teachers": 250, "n_classes": 2, "delta": 1e-5}
 
 
 @given(st.lists(st.integers(0, 30), min_size=2, max_size=6), st.data())
-def test_one_teacher_changes_a_lead_by_at_most_one(counts, data):
+def test_one_teacher_changes_a_half_margin_by_at_most_one(counts, data):
     counts[0] += 1
     u = data.draw(st.sampled_from([k for k, n in enumerate(counts) if n]))
     v = data.draw(st.integers(0, len(counts) - 1))
     neighbour = list(counts)
     neighbour[u] -= 1
     neighbour[v] += 1
-    assert abs(leads([counts])[0] - leads([neighbour])[0]) <= 1
+    assert abs(half_margins([counts])[0] - half_margins([neighbour])[0]) <= 1
 
 
 def histograms_of(n_teachers, n_classes):
@@ -41,20 +41,20 @@ def histograms_of(n_teachers, n_classes):
 
 @pytest.mark.parametrize("n_teachers", [1, 2, 7, 12, 13])
 @pytest.mark.parametrize("mechanism", [GNMax(3.0), LNMax(0.7), GNMax(40.0)])
-def test_table_of_two_classes_is_the_exact_cost_of_each_lead(mechanism, n_teachers):
+def test_table_of_two_classes_is_the_exact_cost_of_each_margin(mechanism, n_teachers):
     orders, votes = [1.5, 8.0, 60.0], histograms_of(n_teachers, 2)
-    table = lead_rdp(mechanism, orders, n_teachers=n_teachers, n_classes=2)
+    table = margin_rdp(mechanism, orders, n_teachers=n_teachers, n_classes=2)
     assert len(table) == n_teachers // 2 + 1
     exact = exact_rdp(mechanism, votes, orders)
-    np.testing.assert_allclose(table[leads(votes)], exact, rtol=1e-12)
+    np.testing.assert_allclose(table[half_margins(votes)], exact, rtol=1e-12)
 
 
 @pytest.mark.parametrize(("n_teachers", "n_classes"), [(24, 3), (25, 3), (9, 4)])
 @pytest.mark.parametrize("mechanism", [GNMax(3.0), LNMax(1.5), LNMax(0.7)])
 def test_table_covers_all_votes_in_both_directions(mechanism, n_teachers, n_classes):
     orders, votes = [1.5, 5.0, 60.0], histograms_of(n_teachers, n_classes)
-    table = lead_rdp(mechanism, orders, n_teachers=n_teachers, n_classes=n_classes)
-    assert (exact_rdp(mechanism, votes, orders) <= table[leads(votes)] * (1 + 1e-9)).all()
+    table = margin_rdp(mechanism, orders, n_teachers=n_teachers, n_classes=n_classes)
+    assert (exact_rdp(mechanism, votes, orders) <= table[half_margins(votes)] * (1 + 1e-9)).all()
     assert (np.diff(table, axis=0) <= 0).all()
 
 
@@ -67,17 +67,17 @@ def test_table_covers_all_votes_in_both_directions(mechanism, n_teachers, n_clas
     st.lists(st.integers(0, 5), min_size=1, max_size=2),
     st.floats(0.01, 2),
 )
-def test_smooth_sensitivity_by_enumeration(cost, lead, beta):
-    cost, lead = np.array(cost), [min(j, len(cost) - 1) for j in lead]
-    every = np.array(list(itertools.product(range(len(cost)), repeat=len(lead))))
+def test_smooth_sensitivity_by_enumeration(cost, half_margin, beta):
+    cost, half_margin = np.array(cost), [min(j, len(cost) - 1) for j in half_margin]
+    every = np.array(list(itertools.product(range(len(cost)), repeat=len(half_margin))))
     sums = cost[every].sum(axis=1)
     distance = np.abs(every[:, None] - every[None]).max(axis=2)  # one teacher votes on all queries
     local = np.where(distance <= 1, np.abs(sums[:, None] - sums[None]), 0).max(axis=1)
-    here = np.flatnonzero((every == lead).all(axis=1))[0]
+    here = np.flatnonzero((every == half_margin).all(axis=1))[0]
     needed = (np.exp(-beta * distance[here]) * local).max()
-    result = smooth_sensitivity(cost, lead, beta)
+    result = smooth_sensitivity(cost, half_margin, beta)
     assert result >= needed * (1 - 1e-12)
-    if len(lead) == 1:
+    if len(half_margin) == 1:
         assert result == pytest.approx(needed, rel=1e-12)
     for near in np.flatnonzero(distance[here] <= 1):
         assert result <= math.exp(beta) * smooth_sensitivity(cost, every[near], beta) * (1 + 1e-12)
@@ -122,11 +122,11 @@ def test_release_cost_is_not_the_smaller_one_of_public_code():
 @pytest.mark.parametrize("failure", [0.05, 0.3])
 def test_sanitised_bound_covers_as_often_as_it_says(failure):
     release = SanitizedRelease(order=12.0, failure_probability=failure)
-    cost = lead_rdp(GNMax(20.0), [12.0], n_teachers=60, n_classes=2)[:, 0]
-    lead = np.random.default_rng(0).integers(0, 31, size=40)
+    cost = margin_rdp(GNMax(20.0), [12.0], n_teachers=60, n_classes=2)[:, 0]
+    half_margin = np.random.default_rng(0).integers(0, 31, size=40)
     rng = np.random.default_rng(1)
-    draws = np.array([release.draw(cost, lead, rng) for _ in range(4_000)])
-    misses = int((draws < cost[lead].sum()).sum())
+    draws = np.array([release.draw(cost, half_margin, rng) for _ in range(4_000)])
+    misses = int((draws < cost[half_margin].sum()).sum())
     assert misses <= binom.ppf(1 - 1e-6, 4_000, failure)
     assert 0 < misses  # the bound is not vacuous
     assert len(np.unique(draws)) == 4_000
@@ -135,15 +135,15 @@ def test_sanitised_bound_covers_as_often_as_it_says(failure):
 def test_sanitised_release_is_shifted_by_a_noisy_scale():
     # were it shifted by the smooth sensitivity itself, its mean would depend on that, unpaid for
     release = SanitizedRelease(order=12.0, failure_probability=0.01)
-    cost, lead = np.linspace(1.0, 0.0, 21), np.array([4, 9, 15])
-    sensitivity = smooth_sensitivity(cost, lead, release.beta)
+    cost, half_margin = np.linspace(1.0, 0.0, 21), np.array([4, 9, 15])
+    sensitivity = smooth_sensitivity(cost, half_margin, release.beta)
     rng = np.random.default_rng(0)
-    draws = np.array([release.draw(cost, lead, rng) for _ in range(4_000)])
+    draws = np.array([release.draw(cost, half_margin, rng) for _ in range(4_000)])
     z, spread = norm.ppf(0.995), release.beta * release.sigma_scale
     scale = math.exp(spread * z + spread**2 / 2)  # mean of exp(spread (Z + z))
     variance = 1 + z**2 * scale**2 * math.expm1(spread**2)
     unit = release.sigma_cost * sensitivity
-    got = (draws - cost[lead].sum()) / unit
+    got = (draws - cost[half_margin].sum()) / unit
     assert abs(got.mean() - z * scale) < 5 * math.sqrt(variance / 4_000)
     assert got.var() == pytest.approx(variance, rel=0.15)
     assert z * scale > z + 10 * math.sqrt(variance / 4_000)
@@ -210,13 +210,16 @@ def test_each_step_of_the_curve_costs_at_most_the_budget():
 
 def test_distance_counts_teachers():
     test = ProposeTestRelease.plan(GNMax(40.0), 100, **PUBLIC, epsilon=0.8)
-    cost, reached = test.cost_by_lead, []
-    for lead in range(126):
+    cost, reached = test.cost_by_half_margin, []
+    for half_margin in range(126):
         # the largest cost that `d` teachers can reach, who move all queries alike
         d = 0
-        while d < 126 and 100 * cost[max(lead - d, 0) : lead + d + 1].max() <= test.limit:
+        while (
+            d < 126
+            and 100 * cost[max(half_margin - d, 0) : half_margin + d + 1].max() <= test.limit
+        ):
             d += 1
-        votes = np.tile([125 + lead, 125 - lead], (100, 1))
+        votes = np.tile([125 + half_margin, 125 - half_margin], (100, 1))
         expected = test.pass_probability_at[min(d, len(test.pass_probability_at) - 1)]
         assert test.pass_probability(votes) == expected
         reached.append(d)
@@ -237,7 +240,7 @@ def test_passes_as_often_as_it_says():
 def test_a_hopeless_test_is_not_planned():
     assert ProposeTestRelease.plan(GNMax(40.0), 500, **PUBLIC, epsilon=0.5) is None
     assert ProposeTestRelease.plan(PluralityVote(), 500, **PUBLIC, epsilon=5.0) is None
-    # a mechanism whose cost does not depend on the lead leaves nothing to test
+    # a mechanism whose cost does not depend on the margin leaves nothing to test
     three = PUBLIC | {"n_classes": 3}
     assert ProposeTestRelease.plan(LNMax(0.001), 5, **three, epsilon=1e-4) is None
 
@@ -259,11 +262,11 @@ def test_two_draws_never_share_noise():
     assert release.draw(cost, [3]) != release.draw(cost, [3])
 
 
-def test_leads_and_votes_of_another_kind_are_refused():
+def test_half_margins_and_votes_of_another_kind_are_refused():
     release, cost = SanitizedRelease(order=12.0), np.linspace(1, 0, 20)
-    for lead in ([25], [-1], [1.5], [[1]]):
-        with pytest.raises(ValueError, match="lead must be whole numbers below 20"):
-            release.draw(cost, lead)
+    for half_margin in ([25], [-1], [1.5], [[1]]):
+        with pytest.raises(ValueError, match="half_margin must be whole numbers below 20"):
+            release.draw(cost, half_margin)
     with pytest.raises(ValueError, match="beta=0.1 is too large for order=12"):
         SanitizedRelease(order=12.0, beta=0.1).draw(cost, [3])
     test = ProposeTestRelease.plan(GNMax(40.0), 100, **PUBLIC, epsilon=0.8)

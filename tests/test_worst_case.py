@@ -21,14 +21,14 @@ from sklearn_pate.rdp import (
     exact_rdp,
     gdp_to_epsilon,
     gnmax_sigma,
-    lead_rdp,
     lnmax_gamma,
+    margin_rdp,
     pure_rdp,
     worst_case_pure,
     worst_case_rdp,
 )
 from sklearn_pate.rdp.exact import Pairs
-from sklearn_pate.smooth_sensitivity import leads
+from sklearn_pate.smooth_sensitivity import half_margins
 
 ORDERS = [1.1, 2.0, 8.0, 20.0, 60.0, 300.0, 2000.0]
 
@@ -85,8 +85,8 @@ def dense_supremum(noise, order, gaps, levels):
     before = noise.log_rivals(level + gap + step / 2, level - step / 2)
     after = noise.log_rivals(level + gap - step / 2, level + step / 2)
     return max(
-        Pairs.of(before, after).divergence(order).max(),
-        Pairs.of(after, before).divergence(order).max(),
+        Pairs.from_log_proba(before, after).divergence(order).max(),
+        Pairs.from_log_proba(after, before).divergence(order).max(),
     )
 
 
@@ -154,8 +154,8 @@ def test_the_worst_case_covers_any_votes(counts, mechanism):
     assert (
         exact <= worst_case_rdp(mechanism, orders, n_teachers=sum(counts), n_classes=len(counts))
     ).all()
-    table = lead_rdp(mechanism, orders, n_teachers=sum(counts), n_classes=len(counts))
-    assert (exact <= table[leads([counts])[0]] + 1e-25).all()  # below, both are rounding
+    table = margin_rdp(mechanism, orders, n_teachers=sum(counts), n_classes=len(counts))
+    assert (exact <= table[half_margins([counts])[0]] + 1e-25).all()  # below, both are rounding
     assert (np.diff(table, axis=0) <= 1e-9).all()
 
 
@@ -197,7 +197,7 @@ def test_a_cost_that_depends_on_the_student_is_not_enumerated():
         worst_case_rdp(Student(), [2.0], n_teachers=10, n_classes=2), 2 * 0.1**2 / 2
     )
     np.testing.assert_allclose(
-        lead_rdp(Student(), [2.0], n_teachers=10, n_classes=2), 2 * 0.1**2 / 2
+        margin_rdp(Student(), [2.0], n_teachers=10, n_classes=2), 2 * 0.1**2 / 2
     )
     epsilon, method = data_independent_epsilon(Student(), 4, 1e-5, n_teachers=10, n_classes=2)
     assert epsilon == gdp_to_epsilon(0.2, 1e-5) and method == "gaussian"

@@ -1,6 +1,6 @@
 """The interplay of bounds: one query's cost by how far the teachers agree.
 
-GNMax(40) and LNMax(0.05), 250 teachers, ten classes, order 20: all votes on two classes, the lead
+GNMax(40) and LNMax(0.05), 250 teachers, ten classes, order 20: all votes on two classes, the margin
 as named. The paper's bound is the smaller of one that depends on the votes and one that does not;
 the exact cost lies below both where teachers are split, too. No seeds: computed.
 """

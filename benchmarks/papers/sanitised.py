@@ -13,8 +13,8 @@ import numpy as np
 
 from sklearn_pate.aggregators import GNMax, LNMax
 from sklearn_pate.propose_test_release import ProposeTestRelease
-from sklearn_pate.rdp import data_independent_epsilon, lead_rdp, rdp_to_epsilon
-from sklearn_pate.smooth_sensitivity import SanitizedRelease, leads
+from sklearn_pate.rdp import data_independent_epsilon, margin_rdp, rdp_to_epsilon
+from sklearn_pate.smooth_sensitivity import SanitizedRelease, half_margins
 
 from .shared import Entry, bound_epsilon, exact_epsilon, spelled, stored_votes
 
@@ -66,15 +66,17 @@ def published(mechanism, votes, order, scale, seed):
     release = SanitizedRelease(
         order, beta=0.2 / order, sigma_scale=scale, sigma_cost=scale, failure_probability=DELTA / 2
     )
-    drawn = release.draw(table(mechanism, order, votes.shape[1]), leads(votes), random_state=seed)
+    drawn = release.draw(
+        table(mechanism, order, votes.shape[1]), half_margins(votes), random_state=seed
+    )
     total = np.array([max(drawn, 0.0) + release.rdp])
     return rdp_to_epsilon(total, DELTA / 2, np.array([order]))[0]
 
 
 @functools.cache
 def table(mechanism, order, n_classes):
-    """Largest cost of a query by its lead."""
-    return lead_rdp(mechanism, [order], n_teachers=250, n_classes=n_classes)[:, 0]
+    """Largest cost of a query by half its margin."""
+    return margin_rdp(mechanism, [order], n_teachers=250, n_classes=n_classes)[:, 0]
 
 
 def smallest_cap(mechanism, votes):

@@ -70,8 +70,8 @@ def entries(seeds):
             f"StableArgmax, 5 runs, {name}, 10,000 queries",
             "",
             by_seed(found),
-            f"it needs a lead of {stable.stability_needed(len(counts)):.0f} teachers, the largest "
-            f"possible is {n_teachers // 2 - 1}; the seed changes the noise",
+            f"it needs a distance of {stable.stability_needed(len(counts)):.0f} teachers, the "
+            f"largest possible is {n_teachers // 2 - 1}; the seed changes the noise",
             "exact answers of stable queries are nearly free, but only with thousands of teachers"
             if n_teachers == 250
             else "",

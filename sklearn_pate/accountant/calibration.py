@@ -1,10 +1,12 @@
 """How much noise, and how many queries, a cap on the cost leaves."""
 
 import math
+from bisect import bisect_right
 from functools import reduce
 
 from ..exceptions import BudgetExceededError
-from ..rdp import Cost, facts_of, least_scale
+from ..rdp import Cost, least_scale
+from ..rdp.facts import facts_of
 from .checks import check_failure_probability, query_over_budget
 
 __all__ = ["calibrate", "most_affordable"]
@@ -129,12 +131,4 @@ def most_affordable(epsilon_of, n_wanted, cap):
     int
         From 0 to `n_wanted`.
     """
-    low = 0
-    high = n_wanted
-    while low < high:
-        middle = (low + high + 1) // 2
-        if epsilon_of(middle) <= cap:
-            low = middle
-        else:
-            high = middle - 1
-    return low
+    return bisect_right(range(1, n_wanted + 1), cap, key=epsilon_of)

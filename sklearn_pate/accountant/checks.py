@@ -7,7 +7,8 @@ import numpy as np
 from sklearn.base import clone
 
 from ..exceptions import BudgetExceededError, PrivacyLeakWarning, warn
-from ..rdp import DEFAULT_ORDERS, facts_of, has_distribution
+from ..rdp import DEFAULT_ORDERS
+from ..rdp.facts import facts_of, has_distribution
 
 __all__ = [
     "check_failure_probability",

@@ -5,15 +5,9 @@ from functools import reduce
 
 import numpy as np
 
-from ..rdp import (
-    DEFAULT_ORDERS,
-    Cost,
-    check_delta,
-    exact_rdp,
-    has_distribution,
-    rdp_to_epsilon,
-    worst_case_rdp,
-)
+from ..rdp import DEFAULT_ORDERS, Cost, exact_rdp, rdp_to_epsilon, worst_case_rdp
+from ..rdp.checks import check_delta
+from ..rdp.facts import has_distribution
 
 __all__ = ["Curator", "StageRecord"]
 

@@ -4,7 +4,8 @@ from dataclasses import replace
 
 import numpy as np
 
-from ..rdp import DEFAULT_ORDERS, conversion_penalty
+from ..rdp import DEFAULT_ORDERS
+from ..rdp.conversion import conversion_penalty
 
 __all__ = ["RenyiFilter", "best_filter"]
 

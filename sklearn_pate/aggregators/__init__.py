@@ -5,7 +5,7 @@ from .base import Aggregator, Mechanism, Released, SoftAggregator
 from .checked import ConfidentGNMax, InteractiveGNMax
 from .immutable import ImmutableArgmax
 from .soft import SoftVote
-from .stable import StableArgmax, stable_leads
+from .stable import StableArgmax, distance_to_instability
 
 __all__ = [
     "Aggregator",
@@ -21,5 +21,5 @@ __all__ = [
     "SoftAggregator",
     "SoftVote",
     "StableArgmax",
-    "stable_leads",
+    "distance_to_instability",
 ]

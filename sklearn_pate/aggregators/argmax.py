@@ -1,4 +1,4 @@
-"""The class with the largest noisy count: the papers' mechanisms, and their kin."""
+"""The class with the largest noisy count: the papers' mechanisms, their kin, and without noise."""
 
 from abc import abstractmethod
 from dataclasses import replace
@@ -16,10 +16,10 @@ from ..rdp import (
     Gaussian,
     Laplace,
     Noise,
-    check_votes,
     gnmax_rdp,
     lnmax_rdp,
 )
+from ..rdp.checks import check_votes
 from .base import Aggregator, check_calibrated
 
 __all__ = ["ExponentialNMax", "GNMax", "LNMax", "PluralityVote"]
@@ -34,7 +34,7 @@ class _NoisyArgmax(Aggregator):
 
     def _facts_of_noise(self):
         noise = self._noise()
-        if not isinstance(noise, Noise):  # with ties, which go to the lowest code
+        if not isinstance(noise, Noise):  # discrete noise has ties, which go to the lowest code
             return Facts(pure_epsilon=noise.pure_epsilon, exact=True)
         return Facts(
             gdp_mu=noise.mu,
@@ -49,9 +49,10 @@ class _NoisyArgmax(Aggregator):
 
     def aggregate(self, votes, student_proba=None, random_state=None):
         """Draw the released label of each query; see `Aggregator.aggregate`."""
-        noise, votes = self._noise(), check_votes(votes)
-        noisy = votes + noise.sample(np.random.default_rng(random_state), votes.shape)
-        return noisy.argmax(axis=1)
+        votes = check_votes(votes)
+        rng = np.random.default_rng(random_state)
+        noise = self._noise().sample(rng, votes.shape)
+        return (votes + noise).argmax(axis=1)
 
 
 class PluralityVote(Aggregator):
@@ -118,7 +119,9 @@ class LNMax(_NoisyArgmax):
         self._validate_params()
         check_calibrated(self, "gamma")
         gamma = float(self.gamma)
-        return Laplace(1 / gamma) if self.noise == "continuous" else DiscreteLaplace(gamma)
+        if self.noise == "continuous":
+            return Laplace(1 / gamma)
+        return DiscreteLaplace(gamma)
 
     def facts(self):
         """Return what is proved of its noise; see `Aggregator.facts`."""
@@ -149,7 +152,7 @@ class ExponentialNMax(_NoisyArgmax):
 
     Notes
     -----
-    With more than two classes its Renyi cost on any votes is that of a pure mechanism,
+    With more than two classes its data-independent Renyi cost is that of a pure mechanism,
     `rdp.pure_rdp`: the smaller cost of the exponential mechanism, ``a (2 gamma)**2 / 8``, is not
     proved for it. At equal gamma it costs more than `LNMax`; compare at equal accuracy.
 
@@ -224,7 +227,9 @@ class GNMax(_NoisyArgmax):
         self._validate_params()
         check_calibrated(self, "sigma")
         sigma = float(self.sigma)
-        return Gaussian(sigma) if self.noise == "continuous" else DiscreteGaussian(sigma)
+        if self.noise == "continuous":
+            return Gaussian(sigma)
+        return DiscreteGaussian(sigma)
 
     def facts(self):
         """Return what is proved of its noise; see `Aggregator.facts`.

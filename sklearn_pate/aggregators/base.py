@@ -7,18 +7,10 @@ from typing import NamedTuple
 import numpy as np
 from sklearn.base import BaseEstimator
 
-from ..rdp import (
-    DEFAULT_ORDERS,
-    Facts,
-    check_log_proba,
-    check_orders,
-    check_votes,
-    defined_in,
-    has_distribution,
-    query_steps,
-    stater_of,
-    total_cost,
-)
+from ..rdp import DEFAULT_ORDERS, Facts
+from ..rdp.checks import check_log_proba, check_orders, check_votes
+from ..rdp.cost import query_steps, total_cost
+from ..rdp.facts import defined_in, has_distribution, stating_class
 
 __all__ = ["Aggregator", "Mechanism", "Released", "SoftAggregator"]
 
@@ -102,7 +94,7 @@ class Mechanism(BaseEstimator, metaclass=ABCMeta):
         """
 
     def facts(self):
-        """Return what is proved of this mechanism on any votes, as `rdp.Facts`.
+        """Return what is proved of this mechanism whatever the votes, as `rdp.Facts`.
 
         Written by the class itself: nothing is inherited by a subclass that defines anything.
 
@@ -114,7 +106,7 @@ class Mechanism(BaseEstimator, metaclass=ABCMeta):
         return Facts()
 
     def missing_facts(self):
-        """Say which claim is missing where a cost is infinite, and what can be stated.
+        """Say which fact is missing where a cost is infinite, and what can be stated.
 
         Returns
         -------
@@ -122,25 +114,25 @@ class Mechanism(BaseEstimator, metaclass=ABCMeta):
             A sentence for an error message.
         """
         name = type(self).__name__
-        if stater_of(self) is not None:
+        if stating_class(self) is not None:
             return "Use an aggregator with noise"
-        lost = ""
-        stated = next(kind for kind in type(self).__mro__ if "facts" in vars(kind))
-        if stated is not Mechanism:
-            since = itertools.takewhile(lambda kind: kind is not stated, type(self).__mro__)
-            changed = sorted({found for kind in since for found in defined_in(kind)})
-            lost = (
-                f"What {stated.__name__} states of itself does not hold for {name}, which defines "
-                f"{', '.join(changed) or 'nothing but has other bases, or methods of its own'}: "
+        inherited = ""
+        ancestor = next(kind for kind in type(self).__mro__ if "facts" in vars(kind))
+        if ancestor is not Mechanism:
+            since = itertools.takewhile(lambda kind: kind is not ancestor, type(self).__mro__)
+            changed = sorted({defined for kind in since for defined in defined_in(kind)})
+            inherited = (
+                f"What {ancestor.__name__} states of itself does not hold for {name}, which "
+                f"defines {', '.join(changed) or 'nothing but has other bases, or own methods'}: "
             )
         return (
-            f"{lost}{name} states no cost for more than two classes. Write a method facts that "
-            "returns rdp.Facts with gdp_mu, pure_epsilon, rdp or argmax_noise, each proved for any "
-            "votes"
+            f"{inherited}{name} states no cost for more than two classes. Write a method facts "
+            "that returns rdp.Facts with gdp_mu, pure_epsilon, rdp or argmax_noise, each proved "
+            "for any votes"
         )
 
     def with_scale(self, scale):
-        """Return a copy with noise of a scale, if the noise is yet to be calibrated.
+        """Return a copy with noise of this scale, if the noise is yet to be calibrated.
 
         `PATEClassifier` looks for the smallest scale whose cost is at most its `epsilon`.
 
@@ -152,16 +144,16 @@ class Mechanism(BaseEstimator, metaclass=ABCMeta):
         Returns
         -------
         Mechanism or None
-            None for a mechanism that has its noise, as all have unless they write this method.
+            None for a mechanism whose noise is set, which is all that do not write this method.
         """
         return None
 
     def stability_needed(self, n_queries):
-        """Teachers who must be able to change for an answer to be likely; 0 if none must."""
+        """Return how many teachers must be able to change for an answer to be likely; 0 if none."""
         return 0.0
 
     def steps(self, orders, *, n_teachers=None, n_classes=None):
-        """Renyi cost of one query on any votes, in two steps of which the second may not happen.
+        """Data-independent Renyi costs of the two steps of one query; the second may not happen.
 
         Parameters
         ----------
@@ -179,14 +171,14 @@ class Mechanism(BaseEstimator, metaclass=ABCMeta):
         return query_steps(self, orders, n_teachers=n_teachers, n_classes=n_classes)
 
     def costs(self, orders=DEFAULT_ORDERS, *, n_teachers=None, n_classes=None):
-        """Return a function from a number of queries to their `rdp.Cost` on any votes.
+        """Return a function from a number of queries to their data-independent `rdp.Cost`.
 
         Parameters
         ----------
         orders : array-like of shape (n_orders,), default=DEFAULT_ORDERS
             Renyi orders, above 1.
         n_teachers, n_classes : int, default=None
-            Public numbers that make it sharper.
+            Public numbers that make the cost sharper.
 
         Returns
         -------
@@ -288,7 +280,7 @@ class Aggregator(Mechanism):
         return Released(labels, paid)
 
     def published_rdp(self, votes, orders, student_proba=None, paid=None):
-        """The bound its paper prints: data-dependent, one direction, private.
+        """Return the bound of the mechanism's paper: data-dependent, in one direction, private.
 
         Parameters
         ----------

@@ -8,14 +8,8 @@ import numpy as np
 from scipy.special import log_ndtr
 
 from .._sklearn import Interval
-from ..rdp import (
-    Facts,
-    check_votes,
-    checked_rdp,
-    gaussian_rdp,
-    gnmax_rdp,
-    worst_case_rdp,
-)
+from ..rdp import Facts, checked_rdp, gaussian_rdp, gnmax_rdp, worst_case_rdp
+from ..rdp.checks import check_votes
 from .argmax import GNMax
 from .base import Aggregator
 
@@ -45,11 +39,10 @@ class _CheckedGNMax(Aggregator):
             _, answer = steps(orders, n_teachers, n_classes)
             return checked_rdp(sigma1, answer, orders)
 
-        # the check and the answer of every query asked, in Gaussian noise
+        # The check and the answer of every query asked, as two Gaussian mechanisms
         gdp_mu = math.sqrt(1 / sigma1**2 + 2 / sigma2**2)
-        return Facts(
-            gdp_mu=gdp_mu, rdp=rdp, steps=steps, label_symmetric=not self.uses_student_proba
-        )
+        symmetric = not self.uses_student_proba
+        return Facts(gdp_mu=gdp_mu, rdp=rdp, steps=steps, label_symmetric=symmetric)
 
     def outcome_log_proba(self, votes, student_proba=None):
         """Log probability of each class and of no answer."""
@@ -58,11 +51,11 @@ class _CheckedGNMax(Aggregator):
         excess = self._excess(votes, student_proba)[:, None]
         answer = GNMax(float(self.sigma2)).outcome_log_proba(votes)
         log_proba = np.hstack([answer + log_ndtr(excess), log_ndtr(-excess)])
-        other = self._otherwise(len(votes), student_proba)
-        rows = np.flatnonzero(other >= 0)
-        log_proba[rows, other[rows]] = np.logaddexp(
-            log_proba[rows, other[rows]], log_proba[rows, -1]
-        )
+        # Where a label is released if the check fails, that probability adds to the teachers' own
+        labels = self._labels_if_failed(len(votes), student_proba)
+        rows = np.flatnonzero(labels >= 0)
+        column = labels[rows]
+        log_proba[rows, column] = np.logaddexp(log_proba[rows, column], log_proba[rows, -1])
         log_proba[rows, -1] = -np.inf
         return log_proba
 
@@ -73,25 +66,27 @@ class _CheckedGNMax(Aggregator):
     def draw(self, votes, student_proba=None, random_state=None):
         """Draw labels, and which queries passed the check; see `Aggregator.draw`."""
         self._validate_params()
-        votes, rng = check_votes(votes), np.random.default_rng(random_state)
+        votes = check_votes(votes)
+        rng = np.random.default_rng(random_state)
         passes = self._excess(votes, student_proba) + rng.normal(size=len(votes)) >= 0
         answer = (votes + rng.normal(scale=float(self.sigma2), size=votes.shape)).argmax(axis=1)
-        return np.where(passes, answer, self._otherwise(len(votes), student_proba)), passes
+        labels = np.where(passes, answer, self._labels_if_failed(len(votes), student_proba))
+        return labels, passes
 
     def _published_of_both_steps(self, votes, orders, student_proba, paid):
         self._validate_params()
         votes = check_votes(votes)
-        check = gaussian_rdp(
-            _log_smaller(self._excess(votes, student_proba)), math.sqrt(2) * self.sigma1, orders
-        )
+        excess = self._excess(votes, student_proba)
+        log_smaller = np.minimum(log_ndtr(excess), log_ndtr(-excess))
+        check = gaussian_rdp(log_smaller, math.sqrt(2) * self.sigma1, orders)
         paid = np.ones(len(votes)) if paid is None else np.asarray(paid, dtype=float)
         return check + paid[:, None] * gnmax_rdp(votes, self.sigma2, orders)
 
     def _excess(self, votes, student_proba):
-        """What is compared with the threshold, relative to it, in units of its noise."""
+        """How far the agreement is above the threshold, in units of its noise."""
         threshold = float(self.threshold)
-        if not isinstance(self.threshold, Integral):
-            threshold *= votes[0].sum() if len(votes) else 1
+        if not isinstance(self.threshold, Integral) and len(votes):
+            threshold *= votes[0].sum()  # a share of the teachers
         return (self._agreement(votes, student_proba) - threshold) / float(self.sigma1)
 
     def _validate_params(self):
@@ -105,11 +100,11 @@ class _CheckedGNMax(Aggregator):
 
     @abstractmethod
     def _agreement(self, votes, student_proba):
-        """What the check looks at: a number that one teacher changes by at most 1."""
+        """Return what the check looks at: a number that one teacher changes by at most 1."""
 
     @abstractmethod
-    def _otherwise(self, n_queries, student_proba):
-        """Labels of the queries that fail the check."""
+    def _labels_if_failed(self, n_queries, student_proba):
+        """Return the labels of the queries if they fail the check, -1 for no answer."""
 
 
 class ConfidentGNMax(_CheckedGNMax):
@@ -160,7 +155,7 @@ class ConfidentGNMax(_CheckedGNMax):
     def _agreement(self, votes, student_proba):
         return votes.max(axis=1)
 
-    def _otherwise(self, n_queries, student_proba):
+    def _labels_if_failed(self, n_queries, student_proba):
         return np.full(n_queries, -1)
 
 
@@ -225,22 +220,20 @@ class InteractiveGNMax(_CheckedGNMax):
         n_teachers = votes[:1].sum()
         return (votes - n_teachers * _check_proba(student_proba, votes.shape)).max(axis=1)
 
-    def _otherwise(self, n_queries, student_proba):
+    def _labels_if_failed(self, n_queries, student_proba):
         proba = np.asarray(student_proba, dtype=float)
         return np.where(proba.max(axis=1) > self.confidence, proba.argmax(axis=1), -1)
 
 
-def _log_smaller(excess):
-    """Log of the smaller of the probabilities to pass and to fail."""
-    return np.minimum(log_ndtr(excess), log_ndtr(-excess))
-
-
 def _check_proba(student_proba, shape):
-    proba = None if student_proba is None else np.asarray(student_proba, dtype=float)
-    sums = proba is not None and proba.shape == shape and np.allclose(proba.sum(axis=1), 1)
-    if not sums or (proba < 0).any():
-        raise ValueError(
-            f"student_proba must hold the student's probabilities, shape {shape}, rows that sum "
-            f"to 1; got {'None' if proba is None else f'shape {proba.shape}'}"
-        )
+    """Return the student's probabilities; each row must be a distribution."""
+    wanted = (
+        f"student_proba must hold the student's probabilities, shape {shape}, rows that sum to 1"
+    )
+    if student_proba is None:
+        raise ValueError(f"{wanted}; got None")
+    proba = np.asarray(student_proba, dtype=float)
+    sums_to_1 = proba.shape == shape and np.allclose(proba.sum(axis=1), 1)
+    if not sums_to_1 or (proba < 0).any():
+        raise ValueError(f"{wanted}; got shape {proba.shape}")
     return proba

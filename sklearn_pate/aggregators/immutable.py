@@ -7,15 +7,9 @@ import numpy as np
 from scipy.special import logsumexp
 
 from .._sklearn import Interval
-from ..rdp import (
-    Facts,
-    Gaussian,
-    Laplace,
-    check_votes,
-    gaussian_rdp,
-    laplace_rdp,
-    pure_rdp,
-)
+from ..rdp import Facts, Gaussian, Laplace, gaussian_rdp, laplace_rdp, pure_rdp
+from ..rdp.checks import check_votes
+from ..rdp.votes import margins
 from .base import Aggregator
 
 __all__ = ["ImmutableArgmax"]
@@ -27,8 +21,8 @@ class ImmutableArgmax(Aggregator):
     The constant makes the noise almost never change the answer, so the answer is almost the plain
     argmax. Where two neighbouring data sets have different argmaxes (a tie will do), both answer
     almost surely differently: the cost of a query grows with the constant without bound. The paper
-    claims a cost near zero by looking only at queries whose top two counts are more than 2 votes
-    apart, but which queries those are is private. For comparison only; `StableArgmax` is the sound
+    claims a cost near zero by looking only at queries with a margin of more than 2 votes, but
+    which queries those are is private. For comparison only; `StableArgmax` is the sound
     way.
 
     Parameters
@@ -99,12 +93,14 @@ class ImmutableArgmax(Aggregator):
                 with np.errstate(over="ignore"):
                     return np.asarray(orders) * np.square(np.float64(noise.mu * change)) / 2
             pure = noise.pure_epsilon * change
-            return pure_rdp(pure, orders) if pure < math.inf else np.full(len(orders), np.inf)
+            if pure == math.inf:
+                return np.full(len(orders), np.inf)
+            return pure_rdp(pure, orders)
 
         return Facts(rdp=rdp)
 
     def qualified(self, votes):
-        """Queries to which the paper's claim applies: top two counts more than 2 apart. Private.
+        """Queries to which the paper's claim applies: of a margin above 2. Private.
 
         Parameters
         ----------
@@ -115,8 +111,7 @@ class ImmutableArgmax(Aggregator):
         -------
         ndarray of shape (n_queries,), bool
         """
-        top_two = np.sort(check_votes(votes), axis=1)[:, -2:]
-        return top_two[:, 1] - top_two[:, 0] > 2
+        return margins(check_votes(votes)) > 2
 
     def claimed_rdp(self, votes, orders):
         """What the paper claims: the noise's published bound at the raised counts. Not a bound.
@@ -133,7 +128,8 @@ class ImmutableArgmax(Aggregator):
         ndarray of shape (n_queries, n_orders)
             Private, and false: the theorems behind it need counts that change by one vote.
         """
-        log_proba, rows = self.outcome_log_proba(votes), np.arange(len(votes))
+        log_proba = self.outcome_log_proba(votes)
+        rows = np.arange(len(votes))
         log_proba[rows, log_proba.argmax(axis=1)] = -np.inf
         log_q = np.minimum(logsumexp(log_proba, axis=1), math.log(0.5))
         log_q = np.maximum(log_q, -1e4)  # at -inf the cost is 0, and the formulas fail
@@ -162,5 +158,6 @@ class ImmutableArgmax(Aggregator):
     def _raised(self, votes):
         self._noise()  # checks the parameters
         raised = check_votes(votes).astype(float)
-        raised[np.arange(len(raised)), raised.argmax(axis=1)] += self._added(raised.shape[1])
+        rows = np.arange(len(raised))
+        raised[rows, raised.argmax(axis=1)] += self._added(raised.shape[1])
         return raised

@@ -6,7 +6,8 @@ from numbers import Real
 import numpy as np
 
 from .._sklearn import Interval, StrOptions
-from ..rdp import DiscreteGaussian, Facts, as_array
+from ..rdp import DiscreteGaussian, Facts
+from ..rdp.checks import as_array
 from .base import SoftAggregator
 
 __all__ = ["SoftVote"]
@@ -36,15 +37,15 @@ class SoftVote(SoftAggregator):
     Notes
     -----
     One teacher changes the sums by the difference of two distributions, at most sqrt(2) in L2
-    norm. `GNMax` costs less at equal noise, as it releases the argmax alone. The
-    outcome is no class, so there is no `outcome_log_proba`, and the cost is the same for all sums:
+    norm. `GNMax` costs less at equal noise, as it releases the argmax alone. There is no
+    `outcome_log_proba`, as the outcomes are no classes, and the cost is the same for all sums:
     ``a / sigma**2`` at order `a` (with discrete noise: Canonne, Kamath, Steinke (2020),
     Proposition 5, for each sum).
 
-    Teachers' probabilities are rounded down to multiples of 2**-20, so the sums are whole numbers
-    of these, and so are they with discrete noise. Clipping and normalising see nothing else. With
-    continuous noise the floating-point numbers that come out depend on the true sums in their last
-    digits: with hundreds of classes only the true sums fit all of them. No epsilon covers that.
+    Teachers' probabilities are rounded down to multiples of 2**-20, so the sums are multiples as
+    well, also after discrete noise: clipping and normalising see nothing else. With continuous
+    noise the last digits of the floating-point numbers that come out depend on the true sums: with
+    hundreds of classes only the true sums fit all of them. No epsilon covers that.
 
     References
     ----------
@@ -107,10 +108,10 @@ class SoftVote(SoftAggregator):
 def _whole_shares(sums):
     """Return sums as whole numbers of 2**-20."""
     shares = sums * _SHARES
-    whole = shares.astype(np.int64) if (np.abs(shares) < 2**53).all() else None
-    if whole is None or not np.array_equal(whole, shares):
+    fits = (np.abs(shares) < 2**53).all()
+    if not fits or not np.array_equal(shares.astype(np.int64), shares):
         raise ValueError(
             'sums must be multiples of 2**-20 for noise="discrete": round the probabilities of '
             "each teacher down to such numbers before you add them, as poll does"
         )
-    return whole
+    return shares.astype(np.int64)

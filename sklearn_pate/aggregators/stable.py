@@ -7,26 +7,23 @@ import numpy as np
 from sklearn.base import clone
 
 from .._sklearn import Interval
-from ..rdp import (
-    Cost,
-    Facts,
-    check_votes,
-    pure_rdp,
-    pure_to_gdp,
-)
+from ..rdp import Cost, Facts, pure_rdp, pure_to_gdp
+from ..rdp.bisection import bisect
+from ..rdp.checks import check_votes
+from ..rdp.votes import margins
 from .base import Aggregator, check_calibrated
 
-__all__ = ["StableArgmax", "stable_leads"]
+__all__ = ["StableArgmax", "distance_to_instability"]
 
 
 class StableArgmax(Aggregator):
     """The exact argmax for stable queries, at no cost; payment only for unstable ones.
 
     The sparse vector technique on the number of teachers who could change without changing the
-    argmax, ``d = max(ceil(gap / 2) - 1, 0)``. A run answers queries with their exact argmax as long
-    as ``d`` plus noise stays above a noisy threshold; the first query below it gets no answer, ends
-    the run and is paid for. After `max_unstable` runs no more queries are asked. Any number of
-    stable queries costs the same.
+    argmax, ``d = max(ceil(margin / 2) - 1, 0)``. A run answers queries with their exact argmax as
+    long as ``d`` plus noise stays above a noisy threshold; the first query below it gets no
+    answer, ends the run and is paid for. After `max_unstable` runs no more queries are asked. Any
+    number of stable queries costs the same.
 
     Parameters
     ----------
@@ -79,14 +76,14 @@ class StableArgmax(Aggregator):
         """Return the cost of all runs, the same for any number of queries."""
         self._validate_params()
         check_calibrated(self, "run_epsilon")
-        runs = self.max_unstable
-        run = float(self.run_epsilon)
+        n_runs = self.max_unstable
+        run_epsilon = float(self.run_epsilon)
 
         def total(orders):
             return Cost(
-                rdp=runs * pure_rdp(run, orders),
-                mu_squared=runs * pure_to_gdp(run) ** 2,
-                pure=runs * run,
+                rdp=n_runs * pure_rdp(run_epsilon, orders),
+                mu_squared=n_runs * pure_to_gdp(run_epsilon) ** 2,
+                pure=n_runs * run_epsilon,
                 delta=self.failure_probability,
             )
 
@@ -101,9 +98,9 @@ class StableArgmax(Aggregator):
     def outcome_log_proba(self, votes, student_proba=None):
         """Log probability of each class and of no answer, for a query asked alone."""
         votes = check_votes(votes)
-        on_threshold, on_lead = self._scales()
-        excess = stable_leads(votes) - self.stability_needed(1)
-        log_pass, log_fail = _log_laplace_difference(excess, on_lead, on_threshold)
+        on_threshold, on_distance = self._scales()
+        excess = distance_to_instability(votes) - self.stability_needed(1)
+        log_pass, log_fail = _log_laplace_difference(excess, on_distance, on_threshold)
         log_proba = np.full((len(votes), votes.shape[1] + 1), -np.inf)
         log_proba[np.arange(len(votes)), votes.argmax(axis=1)] = log_pass
         log_proba[:, -1] = log_fail
@@ -113,29 +110,32 @@ class StableArgmax(Aggregator):
         """Draw the released label of each query in order, -1 once all runs are used up."""
         votes = check_votes(votes)
         labels = np.full(len(votes), -1)
-        drawn = self.draw(votes, student_proba, random_state)[0]
+        drawn, _ = self.draw(votes, student_proba, random_state)
         labels[: len(drawn)] = drawn
         return labels
 
     def draw(self, votes, student_proba=None, random_state=None):
         """Draw labels until all runs are used up; see `Aggregator.draw`."""
-        votes, rng = check_votes(votes), np.random.default_rng(random_state)
-        on_threshold, on_lead = self._scales()
-        noisy = stable_leads(votes) + rng.laplace(scale=on_lead, size=len(votes))
-        stable, asked = np.zeros(len(votes), dtype=bool), 0
+        votes = check_votes(votes)
+        rng = np.random.default_rng(random_state)
+        on_threshold, on_distance = self._scales()
+        distance = distance_to_instability(votes) + rng.laplace(scale=on_distance, size=len(votes))
+        stable = np.zeros(len(votes), dtype=bool)
+        n_asked = 0
         for _ in range(self.max_unstable):
-            bar = self.stability_needed(max(1, len(votes))) + rng.laplace(scale=on_threshold)
-            unstable = np.flatnonzero(noisy[asked:] <= bar)
-            end = asked + unstable[0] if unstable.size else len(votes)
-            stable[asked:end] = True
-            asked = min(end + 1, len(votes))
-            if end == len(votes):
+            threshold = self.stability_needed(max(1, len(votes))) + rng.laplace(scale=on_threshold)
+            unstable = n_asked + np.flatnonzero(distance[n_asked:] <= threshold)
+            if unstable.size == 0:
+                stable[n_asked:] = True
+                n_asked = len(votes)
                 break
-        labels = np.where(stable, votes.argmax(axis=1), -1)[:asked]
-        return labels, np.ones(asked, dtype=bool)
+            stable[n_asked : unstable[0]] = True
+            n_asked = unstable[0] + 1
+        labels = np.where(stable, votes.argmax(axis=1), -1)[:n_asked]
+        return labels, np.ones(n_asked, dtype=bool)
 
     def stability_needed(self, n_queries):
-        """Teachers who must be able to change before a query counts as stable.
+        """Return how many teachers must be able to change before a query counts as stable.
 
         Parameters
         ----------
@@ -147,49 +147,61 @@ class StableArgmax(Aggregator):
         float
             Above half the number of teachers, no query is answered.
         """
-        on_threshold, on_lead = self._scales()
-        # Upper bounds on the chance that the largest of the noises exceeds a value: b for the
-        # thresholds', on a grid, and tau - b for the leads'
-        many = max(60, 2 * math.log(self.max_unstable / self.failure_probability))
-        b = np.linspace(0, many * on_threshold, 4001)
-        beyond = np.minimum(1, self.max_unstable * np.exp(-b / on_threshold) / 2)
+        on_threshold, on_distance = self._scales()
+        # Upper bounds on the chance that the largest of the noises is above a value: on a grid for
+        # the thresholds' noise, and what it leaves of the threshold for the distances' noise
+        n_scales = max(60, 2 * math.log(self.max_unstable / self.failure_probability))
+        drop = np.linspace(0, n_scales * on_threshold, 4001)
+        beyond = np.minimum(1, self.max_unstable * np.exp(-drop / on_threshold) / 2)
         mass = np.concatenate([[1 - beyond[0]], -np.diff(beyond), beyond[-1:]])
 
-        def failure(tau):
-            rest = tau - np.append(b, math.inf)  # each part of the mass at its upper end
-            alone = np.exp(-np.maximum(rest, 0) / on_lead) * n_queries / 2
-            return mass @ np.where(rest > 0, np.minimum(1, alone), 1)
+        def fails_often(threshold):
+            left = threshold - np.append(drop, math.inf)  # each part of the mass at its upper end
+            above = np.exp(-np.maximum(left, 0) / on_distance) * n_queries / 2
+            failure = mass @ np.where(left > 0, np.minimum(1, above), 1)
+            return failure > self.failure_probability
 
-        low, high = 0.0, 100 * (on_threshold + on_lead)
-        while failure(high) > self.failure_probability:
+        high = 100 * (on_threshold + on_distance)
+        while fails_often(high):
             high *= 2
-        while high - low > 1e-6 * high:
-            middle = (low + high) / 2
-            fits = failure(middle) <= self.failure_probability
-            low, high = (low, middle) if fits else (middle, high)
-        return high
+        _, enough = bisect(fails_often, 0.0, high)
+        return float(enough)
 
     def _scales(self):
-        """Scales of the noise on the threshold and on the lead."""
+        """Scales of the noise on the threshold and on the distance."""
         self._validate_params()
         check_calibrated(self, "run_epsilon")
-        run = float(self.run_epsilon)
-        for_threshold = run / (1 + 2 ** (2 / 3))
-        return 1 / for_threshold, 2 / (run - for_threshold)
+        run_epsilon = float(self.run_epsilon)
+        for_threshold = run_epsilon / (1 + 2 ** (2 / 3))
+        return 1 / for_threshold, 2 / (run_epsilon - for_threshold)
 
 
-def stable_leads(votes):
-    """Teachers who can change without changing the argmax; one teacher changes it by at most 1."""
-    top_two = np.sort(check_votes(votes), axis=1)[:, -2:]
-    return np.maximum((top_two[:, 1] - top_two[:, 0] + 1) // 2 - 1, 0)
+def distance_to_instability(votes):
+    """Return how many teachers can change without changing the argmax.
+
+    Parameters
+    ----------
+    votes : array-like of shape (n_queries, n_classes)
+        Vote counts.
+
+    Returns
+    -------
+    ndarray of shape (n_queries,), int
+        Private; one teacher changes each by at most 1.
+
+    Examples
+    --------
+    >>> from sklearn_pate.aggregators import distance_to_instability
+    >>> distance_to_instability([[7, 3, 0], [5, 5, 0]])
+    array([1, 0])
+    """
+    return np.maximum((margins(check_votes(votes)) + 1) // 2 - 1, 0)
 
 
 def _log_laplace_difference(x, b, c):
     """Log probabilities that ``x + Lap(b) - Lap(c)`` is above 0, and that it is not."""
     distance = np.abs(x)
-    log_tail = (
-        np.log((b**2 - c**2 * np.exp(distance / b - distance / c)) / (2 * (b**2 - c**2)))
-        - distance / b
-    )
+    factor = (b**2 - c**2 * np.exp(distance / b - distance / c)) / (2 * (b**2 - c**2))
+    log_tail = np.log(factor) - distance / b
     log_other = np.log1p(-np.exp(log_tail))
     return np.where(x >= 0, log_other, log_tail), np.where(x >= 0, log_tail, log_other)

@@ -7,13 +7,6 @@ import numpy as np
 from ..rdp.checks import check_count
 
 
-def check_delta_or_zero(delta):
-    """Return `delta` as a float; 0 is pure privacy."""
-    if not isinstance(delta, Real) or not 0 <= delta < 1:
-        raise ValueError(f"delta must be a number from 0 to below 1; got {delta!r}")
-    return float(delta)
-
-
 def check_confidence(confidence):
     """Refuse what is no probability strictly between 0 and 1."""
     if not isinstance(confidence, Real) or not 0 < confidence < 1:

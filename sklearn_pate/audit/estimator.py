@@ -8,10 +8,10 @@ import numpy as np
 from joblib import Parallel, delayed
 from sklearn.base import clone
 
-from ..rdp.checks import check_count
+from ..rdp.checks import check_count, check_delta
 from .attacks import collect_evidence
 from .canaries import Canaries, check_canaries, make_canaries, replaced, stacked
-from .checks import check_confidence, check_delta_or_zero
+from .checks import check_confidence
 from .one_run import one_run_epsilon
 
 
@@ -223,7 +223,7 @@ def _check_delta(delta, estimator):
         delta = getattr(estimator, "delta", None)
     if delta is None:
         raise ValueError("give delta: the estimator has none")
-    return check_delta_or_zero(delta)
+    return check_delta(delta, allow_zero=True)
 
 
 def _check_attack(attack, n_copies, X_public):

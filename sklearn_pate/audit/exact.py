@@ -4,8 +4,8 @@ import math
 
 import numpy as np
 
-from ..rdp import check_votes
-from .checks import check_delta_or_zero, check_neighbours
+from ..rdp.checks import check_delta, check_votes
+from .checks import check_neighbours
 from .mechanism import AuditedMechanism
 
 
@@ -55,7 +55,7 @@ def exact_epsilon(aggregator, votes, neighbour_votes, delta=1e-5, *, student_pro
     first = check_votes(first)
     second = check_votes(second)
     check_neighbours(first, second)
-    deltas = [check_delta_or_zero(value) for value in np.atleast_1d(delta)]
+    deltas = [check_delta(value, allow_zero=True) for value in np.atleast_1d(delta)]
     mechanism = AuditedMechanism(aggregator, student_proba)
     by_delta = [epsilon_of_pairs(mechanism, first, second, value) for value in deltas]
     epsilon = np.stack(by_delta, axis=1)

@@ -6,7 +6,9 @@ from numbers import Integral
 import numpy as np
 from scipy.stats import binom
 
-from .checks import check_confidence, check_delta_or_zero
+from ..rdp.bisection import bisect
+from ..rdp.checks import check_delta
+from .checks import check_confidence
 
 #: The largest bound that is looked for, and how often the interval is halved: to 1e-12.
 _MOST_EPSILON = 50.0
@@ -57,7 +59,7 @@ def one_run_epsilon(n_right, n_guesses, n_canaries, delta, confidence=0.999):
     >>> one_run_epsilon(16, 30, 30, delta=1e-5)
     0.0
     """
-    delta = check_delta_or_zero(delta)
+    delta = check_delta(delta, allow_zero=True)
     check_confidence(confidence)
     are_whole = all(isinstance(n, Integral) for n in (n_right, n_guesses, n_canaries))
     if not are_whole or not 0 <= n_right <= n_guesses <= n_canaries:
@@ -70,16 +72,10 @@ def one_run_epsilon(n_right, n_guesses, n_canaries, delta, confidence=0.999):
         p_value = _p_value(epsilon, n_right, n_guesses, n_canaries, delta)
         return p_value <= 1 - confidence
 
-    low, high = 0.0, _MOST_EPSILON
-    if not is_refuted(low):
+    if not is_refuted(0.0):
         return 0.0
-    for _ in range(_N_HALVINGS):
-        middle = (low + high) / 2
-        if is_refuted(middle):
-            low = middle
-        else:
-            high = middle
-    return low
+    low, _ = bisect(is_refuted, 0.0, _MOST_EPSILON, _N_HALVINGS)
+    return float(low)
 
 
 def _p_value(epsilon, n_right, n_guesses, n_canaries, delta):

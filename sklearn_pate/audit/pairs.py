@@ -2,20 +2,17 @@
 
 import numpy as np
 
+from ..rdp.votes import move_one_vote, moves_of_one_vote
+
 #: Classes whose ties and unanimity are looked at.
 _MOST_CLASSES = 64
 
 
 def single_moves(n_classes):
     """Return all moves of one vote, as what they add to a histogram: -1 and 1."""
-    one_vote = np.eye(n_classes, dtype=int)
-    moves = [
-        one_vote[taker] - one_vote[giver]
-        for giver in range(n_classes)
-        for taker in range(n_classes)
-        if giver != taker
-    ]
-    return np.array(moves)
+    giver, taker = moves_of_one_vote(n_classes=n_classes)
+    unmoved = np.zeros((len(giver), n_classes), dtype=int)
+    return move_one_vote(unmoved, giver, taker)
 
 
 def pairs_with(votes):

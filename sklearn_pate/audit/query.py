@@ -4,10 +4,9 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from ..rdp import check_votes
-from ..rdp.checks import check_count
+from ..rdp.checks import check_count, check_delta, check_votes
 from .bounds import choose_event, lower_bound
-from .checks import check_confidence, check_delta_or_zero, check_neighbours, check_size
+from .checks import check_confidence, check_neighbours, check_size
 from .exact import epsilon_of_pairs
 from .mechanism import AuditedMechanism, added, padded
 from .pairs import large_classes_first, pairs_with, plain_pairs
@@ -141,7 +140,7 @@ def audit_aggregator(
     >>> result.contradicts
     False
     """
-    delta = check_delta_or_zero(delta)
+    delta = check_delta(delta, allow_zero=True)
     rng = np.random.default_rng(random_state)
     n_samples = check_count("n_samples", n_samples, least=100)
     check_confidence(confidence)

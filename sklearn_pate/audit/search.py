@@ -6,9 +6,10 @@ from typing import NamedTuple
 
 import numpy as np
 
+from ..rdp.checks import check_delta
 from ..rdp.facts import has_distribution
 from .bounds import lower_bound, pilot_bound
-from .checks import check_confidence, check_delta_or_zero, check_size
+from .checks import check_confidence, check_size
 from .exact import epsilon_of_pairs, log_proba_of_events
 from .mechanism import AuditedMechanism
 from .pairs import plain_pairs, single_moves, starting_histograms
@@ -91,7 +92,7 @@ def worst_pair(
     True
     """
     n_teachers, n_classes = check_size(n_teachers, n_classes)
-    delta = check_delta_or_zero(delta)
+    delta = check_delta(delta, allow_zero=True)
     rng = np.random.default_rng(random_state)
     return search(
         AuditedMechanism(aggregator, student_proba),

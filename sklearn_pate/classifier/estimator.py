@@ -28,6 +28,7 @@ from ..electorate import Ballots, Electorate, PrivateData, check_classifier
 from ..exceptions import PrivacyTestError, warn
 from ..isolation import Quiet, own_generators, unfitted
 from ..memory import digest, kept_seed, private_memory
+from ..public import public_rows
 from ..queries import DiversityQueries, RandomQueries, UncertaintyQueries, count_rounds
 from ..rdp.facts import facts_of
 from ..teachers import SiteEnsemble, Sites, TeacherEnsemble
@@ -567,7 +568,7 @@ class PATEClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         KNeighborsClassifier(n_neighbors=3)
         """
         check_is_fitted(self, "public_labels_")
-        X_public = given_rows(X_public)
+        X_public = indexable_rows(public_rows(X_public), "X_public")
         check_features(self, X_public, "X_public")
         if _num_samples(X_public) != len(self.public_labels_):
             raise ValueError(
@@ -746,10 +747,11 @@ class PATEClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
 
     def _check_parts(self, electorate):
         """Check that the parts given fit together."""
-        electorate.check(temperature=self._temperature())
+        stages = self.aggregator if isinstance(self.aggregator, list) else [self.aggregator]
+        soft = [stage for stage in stages if getattr(stage, "temperature", None) is not None]
+        electorate.check(soft_aggregator=soft[0] if soft else None)
         student = self._unfitted_student()
         check_classifier("student", student)
-        stages = self.aggregator if isinstance(self.aggregator, list) else [self.aggregator]
         for part in (*stages, self._strategy()):
             shows_student = getattr(part, "uses_student_proba", False)
             if shows_student and not hasattr(student, "predict_proba"):

@@ -7,14 +7,8 @@ from typing import ClassVar, NamedTuple
 
 import numpy as np
 
-from ..rdp import (
-    DEFAULT_ORDERS,
-    conversion_penalty,
-    epsilon_by_order,
-    gdp_mu,
-    gdp_to_epsilon,
-    pure_to_gdp,
-)
+from ..rdp import DEFAULT_ORDERS, gdp_mu, gdp_to_epsilon, pure_to_gdp
+from ..rdp.conversion import conversion_penalty, epsilon_by_order
 
 __all__ = [
     "COMPOSITIONS",

@@ -8,7 +8,8 @@ import numpy as np
 import pandas as pd
 
 from ..exceptions import BudgetExceededError
-from ..rdp import DEFAULT_ORDERS, check_delta, check_positive
+from ..rdp import DEFAULT_ORDERS
+from ..rdp.checks import check_delta, check_positive
 from .file import (
     add_fit,
     make_tables,

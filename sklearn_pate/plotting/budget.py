@@ -2,7 +2,8 @@
 
 import numpy as np
 
-from ..rdp import DEFAULT_ORDERS, epsilon_by_order
+from ..rdp import DEFAULT_ORDERS
+from ..rdp.conversion import conversion_penalty, epsilon_by_order
 from .figures import ORANGE, SKY, YELLOW, axes_and_figure, legend_above, pyplot
 from .inputs import check_fitted, curator_of, stages_of
 
@@ -265,7 +266,4 @@ def _stage_name(aggregator, asked, paid):
 
 def _share_of_labels(test, order):
     """Return the share of the labels in the cost of propose-test-release; the test has the rest."""
-    # What the conversion adds for delta, read off at a cost so large that it is not cut off at 0
-    large = 1e3
-    for_delta = epsilon_by_order([large], test.delta, [order])[0] - large
-    return test.limit / (test.epsilon - for_delta)
+    return test.limit / (test.epsilon - conversion_penalty(test.delta, [order]).item())

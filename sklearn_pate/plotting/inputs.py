@@ -2,7 +2,7 @@
 
 from sklearn.utils.validation import check_is_fitted
 
-from ..rdp import check_votes
+from ..rdp.checks import check_votes
 
 
 def check_fitted(clf):

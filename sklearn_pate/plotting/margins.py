@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from ..rdp.votes import margins
 from .figures import BLUE, axes_and_figure, mark_private
 from .inputs import check_some_votes, curator_of
 
@@ -56,8 +57,7 @@ class MarginDisplay:
         ValueError
             If the curator's view is gone.
         """
-        margins = _margins(curator_of(clf).votes)
-        return cls(margins, n_teachers=clf.n_teachers_).plot(ax, **kwargs)
+        return cls(margins(curator_of(clf).votes), n_teachers=clf.n_teachers_).plot(ax, **kwargs)
 
     @classmethod
     def from_votes(cls, votes, *, ax=None, **kwargs):
@@ -75,7 +75,7 @@ class MarginDisplay:
         MarginDisplay
         """
         votes = check_some_votes(votes)
-        return cls(_margins(votes), n_teachers=int(votes[0].sum())).plot(ax, **kwargs)
+        return cls(margins(votes), n_teachers=int(votes[0].sum())).plot(ax, **kwargs)
 
     def plot(self, ax=None, *, unit="votes", **kwargs):
         """Draw the histogram.
@@ -111,9 +111,3 @@ class MarginDisplay:
         self.ax_.set(xlabel=f"margin between the top two classes ({unit_name})", ylabel="queries")
         mark_private(self.ax_)
         return self
-
-
-def _margins(votes):
-    """Votes for the first class minus votes for the second, query by query."""
-    top_two = np.sort(votes, axis=1)[:, -2:]
-    return top_two[:, 1] - top_two[:, 0]

@@ -4,7 +4,9 @@ from functools import partial, reduce
 
 import numpy as np
 
-from ..rdp import DEFAULT_ORDERS, Cost, check_delta, epsilon_by_order, exact_rdp
+from ..rdp import DEFAULT_ORDERS, Cost, exact_rdp
+from ..rdp.checks import check_delta
+from ..rdp.conversion import epsilon_by_order
 from .figures import BLUE, GREEN, VERMILLION, axes_and_figure, mark_private, pyplot
 from .inputs import check_asked, check_fitted, check_some_votes, curator_of, stages_of
 

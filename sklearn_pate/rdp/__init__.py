@@ -19,26 +19,12 @@ References
 """
 
 from .calibration import gnmax_sigma, least_scale, lnmax_gamma
-from .checks import (
-    DEFAULT_ORDERS,
-    as_array,
-    check_delta,
-    check_log_proba,
-    check_orders,
-    check_positive,
-    check_votes,
-)
-from .conversion import (
-    conversion_penalty,
-    epsilon_by_order,
-    gdp_mu,
-    gdp_to_epsilon,
-    pure_to_gdp,
-    rdp_to_epsilon,
-)
+from .checks import DEFAULT_ORDERS
+from .conversion import gdp_mu, gdp_to_epsilon, pure_to_gdp, rdp_to_epsilon
+from .cost import Cost, data_independent_epsilon
 from .discrete import DiscreteGaussian, DiscreteLaplace, DiscreteNoise
 from .exact import exact_rdp
-from .facts import Facts, defined_in, facts_of, has_distribution, stater_of
+from .facts import Facts
 from .noise import Exponential, Gaussian, Laplace, Noise
 from .published import (
     gaussian_rdp,
@@ -48,18 +34,9 @@ from .published import (
     pure_rdp,
     threshold_rdp,
 )
+from .supremum import checked_rdp
 from .tuning import TrialCount
-from .worst_case import (
-    Cost,
-    checked_rdp,
-    data_independent_epsilon,
-    lead_rdp,
-    query_cost,
-    query_steps,
-    total_cost,
-    worst_case_pure,
-    worst_case_rdp,
-)
+from .worst_case import margin_rdp, worst_case_pure, worst_case_rdp
 
 __all__ = [
     "Cost",
@@ -73,38 +50,23 @@ __all__ = [
     "Laplace",
     "Noise",
     "TrialCount",
-    "as_array",
-    "check_delta",
-    "check_log_proba",
-    "check_orders",
-    "check_positive",
-    "check_votes",
     "checked_rdp",
-    "conversion_penalty",
     "data_independent_epsilon",
-    "defined_in",
-    "epsilon_by_order",
     "exact_rdp",
-    "facts_of",
     "gaussian_rdp",
     "gdp_mu",
     "gdp_to_epsilon",
     "gnmax_rdp",
     "gnmax_sigma",
-    "has_distribution",
     "laplace_rdp",
-    "lead_rdp",
     "least_scale",
     "lnmax_gamma",
     "lnmax_rdp",
+    "margin_rdp",
     "pure_rdp",
     "pure_to_gdp",
-    "query_cost",
-    "query_steps",
     "rdp_to_epsilon",
-    "stater_of",
     "threshold_rdp",
-    "total_cost",
     "worst_case_pure",
     "worst_case_rdp",
 ]

@@ -1,4 +1,4 @@
-"""The least noise with which a number of answers costs no more than epsilon, on any votes."""
+"""The least noise with which the data-independent cost of some answers is at most epsilon."""
 
 import functools
 import math
@@ -8,21 +8,22 @@ from scipy.optimize import brentq
 
 from .checks import DEFAULT_ORDERS, check_count, check_delta, check_positive
 from .conversion import epsilon_by_order, gdp_mu
+from .cost import total_cost
 from .facts import Facts
 from .noise import Gaussian, Laplace
-from .worst_case import total_cost
 
 __all__ = ["gnmax_sigma", "least_scale", "lnmax_gamma"]
 
-#: Logarithm of the largest scale that is tried.
+#: Logarithms of the largest and the smallest scale that are tried.
 _LARGEST = math.log(1e15)
-
-#: Logarithm of the smallest scale that is tried: there is next to no noise.
 _SMALLEST = math.log(1e-15)
+
+#: Every so many orders, on a first look.
+_COARSE = (None, None, 4)
 
 
 def gnmax_sigma(epsilon, delta, n_queries, *, n_teachers=None, n_classes=None):
-    """Noise with which `n_queries` GNMax answers cost exactly `epsilon`, on any votes.
+    """Noise with which `n_queries` GNMax answers cost exactly `epsilon`, whatever the votes.
 
     Parameters
     ----------
@@ -86,7 +87,7 @@ def lnmax_gamma(epsilon, delta, n_queries, *, n_teachers=None, n_classes=None):
 
 
 def least_scale(cost_at, epsilon, delta):
-    """Least noise scale with which something costs at most `epsilon`, on any votes.
+    """Least noise scale with which something costs at most `epsilon`.
 
     Parameters
     ----------
@@ -101,8 +102,13 @@ def least_scale(cost_at, epsilon, delta):
     Returns
     -------
     float
-        To 1e-6 relative, and with a cost that was found to be at most `epsilon`; inf if there is
+        To 1e-6 relative, and with a cost that was seen to be at most `epsilon`; inf if there is
         none up to 1e15.
+
+    Notes
+    -----
+    Epsilon at any set of orders is a guarantee, as the best order follows from public numbers. So
+    the search brackets the scale with few orders, and ends with those near the best.
 
     Examples
     --------
@@ -116,42 +122,44 @@ def least_scale(cost_at, epsilon, delta):
     delta = check_delta(delta)
 
     @functools.cache  # brentq asks at both ends and at the root, where the answer is known
-    def total(log_scale, *part):
+    def cost_and_orders(log_scale, *part):
         orders = DEFAULT_ORDERS[slice(*part)]
         return cost_at(math.exp(log_scale), orders), orders
 
     def excess(log_scale, *part):
-        cost, orders = total(log_scale, *part)
-        found, _ = cost.epsilon(delta, orders)
-        return min(found, 1e300) - epsilon  # brentq takes no infinite values
+        cost, orders = cost_and_orders(log_scale, *part)
+        reached, _ = cost.epsilon(delta, orders)
+        return min(reached, 1e300) - epsilon  # brentq takes no infinite values
 
     def best_order(log_scale):
-        cost, orders = total(log_scale, *coarse)
+        cost, orders = cost_and_orders(log_scale, *_COARSE)
         return 4 * int(np.argmin(epsilon_by_order(cost.rdp, delta, orders)))
 
-    coarse = (None, None, 4)
     high = _first_guess(cost_at, epsilon, delta)
-    while excess(high, *coarse) > 0:
+    while excess(high, *_COARSE) > 0:
         high += 0.5
         if high > _LARGEST:
             return math.inf
     low = high
-    while excess(low, *coarse) <= 0:
-        low, high = low - 0.5, low
+    while excess(low, *_COARSE) <= 0:
+        high = low
+        low -= 0.5
         if low < _SMALLEST:
             return math.exp(high)
     best = best_order(high)
-    while True:  # orders near the best at one end serve the search; any order is a guarantee
+    while True:
         near = (max(best - 16, 0), best + 17)
         while excess(low, *near) <= 0:
             low -= 0.5
         if excess(high, *near) >= 0:
             return math.exp(high)
         root = brentq(excess, low, high, args=near, xtol=2e-7)
-        while excess(root, *near) > 0:
+        while excess(root, *near) > 0:  # the root may lie on either side
             root += 2e-7
-        high, previous, best = min(root, high), best, best_order(root)
-        if abs(best - previous) <= 12:
+        high = min(root, high)
+        previous = best
+        best = best_order(root)
+        if abs(best - previous) <= 12:  # well within the orders that were looked at
             return math.exp(high)
 
 

@@ -1,4 +1,4 @@
-"""Orders, and input checks for costs and votes; messages never quote votes, which are private."""
+"""Orders, and checks of input for costs; messages never quote votes, which are private."""
 
 import contextlib
 import math
@@ -6,6 +6,19 @@ from numbers import Integral, Real
 
 import numpy as np
 from scipy.special import logsumexp
+
+__all__ = [
+    "DEFAULT_ORDERS",
+    "as_array",
+    "check_cost",
+    "check_count",
+    "check_delta",
+    "check_log_proba",
+    "check_orders",
+    "check_positive",
+    "check_public",
+    "check_votes",
+]
 
 #: Orders at which costs are computed: 1.1 to 2001, 5% apart in `order - 1`.
 DEFAULT_ORDERS = 1.0 + np.geomspace(0.1, 2000.0, 204)
@@ -31,10 +44,12 @@ def check_orders(orders):
     return orders
 
 
-def check_delta(delta):
-    """Return `delta` as a float; it must lie strictly between 0 and 1."""
-    if not isinstance(delta, Real) or not 0 < delta < 1:
-        raise ValueError(f"delta must be a number strictly between 0 and 1; got {delta!r}")
+def check_delta(delta, allow_zero=False):
+    """Return `delta` as a float, strictly between 0 and 1; 0 is pure privacy, if allowed."""
+    possible = isinstance(delta, Real) and 0 <= delta < 1
+    if not possible or (delta == 0 and not allow_zero):
+        wanted = "from 0 to below 1" if allow_zero else "strictly between 0 and 1"
+        raise ValueError(f"delta must be a number {wanted}; got {delta!r}")
     return float(delta)
 
 
@@ -96,10 +111,10 @@ def check_count(name, value, least=1):
     return int(value)
 
 
-def check_public(n_teachers, n_classes):
+def check_public(*, n_teachers, n_classes):
     """Return public numbers as ints, refusing those that are neither None nor possible.
 
-    With less of them, costs are lower; and numpy's small ints overflow.
+    Costs are computed from them, and numpy's small ints would overflow.
     """
     if n_teachers is not None:
         n_teachers = check_count("n_teachers", n_teachers)

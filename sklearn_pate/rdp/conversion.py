@@ -10,6 +10,15 @@ from scipy.special import erfcx, erfinv, log_ndtr, ndtr, ndtri_exp
 from ..exceptions import warn
 from .checks import check_delta, check_orders, check_positive
 
+__all__ = [
+    "conversion_penalty",
+    "epsilon_by_order",
+    "gdp_mu",
+    "gdp_to_epsilon",
+    "pure_to_gdp",
+    "rdp_to_epsilon",
+]
+
 
 def rdp_to_epsilon(rdp, delta, orders, conversion="improved"):
     """Smallest epsilon that a Renyi cost curve guarantees at `delta`.
@@ -80,46 +89,56 @@ def epsilon_by_order(rdp, delta, orders, conversion="improved"):
 
     Examples
     --------
-    >>> from sklearn_pate.rdp import epsilon_by_order
+    >>> from sklearn_pate.rdp.conversion import epsilon_by_order
     >>> epsilon_by_order([0.1, 0.5], 1e-5, [2, 10]).round(2)
     array([10.23,  1.42])
     """
-    orders, delta = check_orders(orders), check_delta(delta)
+    orders = check_orders(orders)
+    penalty = conversion_penalty(delta, orders, conversion)
     rdp = np.asarray(rdp, dtype=float)
     if rdp.shape != orders.shape:
         raise ValueError(f"rdp must have one cost per order, {orders.shape}; got {rdp.shape}")
     if np.isnan(rdp).any() or (rdp < 0).any():
         raise ValueError("rdp must hold costs that are at least 0")
-    if conversion == "improved":
-        penalty = np.log1p(-1 / orders) - (math.log(delta) + np.log(orders)) / (orders - 1)
-    elif conversion == "classic":
-        penalty = -math.log(delta) / (orders - 1)
-    else:
-        raise ValueError(f"conversion must be 'improved' or 'classic'; got {conversion!r}")
     return np.maximum(rdp + penalty, 0.0)
 
 
-def conversion_penalty(delta, orders):
-    """What the conversion to epsilon adds to a Renyi cost, at each order.
+def conversion_penalty(delta, orders, conversion="improved"):
+    """What the conversion to epsilon adds to a Renyi cost at each order.
+
+    Epsilon is the cost plus this, or 0 where the sum is negative. So at one order the cost that a
+    cap on epsilon allows is the cap minus this.
 
     Parameters
     ----------
-    delta, orders
+    delta, orders, conversion
         As in `rdp_to_epsilon`.
 
     Returns
     -------
     ndarray of shape (n_orders,)
-        Epsilon less the cost; negative at low orders of a large `delta`.
+        Below 0 at high orders if delta is large.
+
+    Examples
+    --------
+    >>> from sklearn_pate.rdp.conversion import conversion_penalty
+    >>> conversion_penalty(1e-5, [2, 10]).round(2)
+    array([10.13,  0.92])
     """
-    large = 1e3  # of a small cost, epsilon may be cut off at 0
-    return epsilon_by_order(np.full(len(orders), large), delta, orders) - large
+    orders = check_orders(orders)
+    delta = check_delta(delta)
+    if conversion == "improved":
+        return np.log1p(-1 / orders) - (math.log(delta) + np.log(orders)) / (orders - 1)
+    if conversion == "classic":
+        return -math.log(delta) / (orders - 1)
+    raise ValueError(f"conversion must be 'improved' or 'classic'; got {conversion!r}")
 
 
 def _gdp_delta(epsilon, mu):
     """Delta at `epsilon` of a `mu`-Gaussian-DP mechanism."""
     # Balle and Wang (2018), Theorem 8; Dong, Roth, Su (2022), Corollary 1
-    a, b = mu / 2 - epsilon / mu, -mu / 2 - epsilon / mu
+    a = mu / 2 - epsilon / mu
+    b = -mu / 2 - epsilon / mu
     if a > 0:
         return ndtr(a) - math.exp(epsilon + log_ndtr(b))
     # exp(epsilon - b**2 / 2) = exp(-a**2 / 2), so the two tails share one factor
@@ -193,14 +212,16 @@ def gdp_mu(epsilon, delta):
     >>> 0.999999 < gdp_to_epsilon(mu, 1e-5) <= 1.0
     True
     """
-    epsilon, delta = check_positive("epsilon", epsilon), check_delta(delta)
+    epsilon = check_positive("epsilon", epsilon)
+    delta = check_delta(delta)
     high = 1.0
     while gdp_to_epsilon(high, delta) < epsilon:
         high *= 2
     mu = brentq(lambda m: gdp_to_epsilon(m, delta) - epsilon, 0.0, high, xtol=1e-14, rtol=1e-12)
     step = 1e-12
     while gdp_to_epsilon(mu, delta) > epsilon:
-        mu, step = mu * (1 - step), 2 * step
+        mu *= 1 - step
+        step *= 2
     return float(mu)
 
 

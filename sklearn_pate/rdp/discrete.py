@@ -11,7 +11,10 @@ from .checks import check_log_proba, check_votes
 
 __all__ = ["DiscreteGaussian", "DiscreteLaplace", "DiscreteNoise"]
 
+#: Digits of random numbers are this wide, for numpy's 64-bit integers.
 _WORD = 2**62
+
+#: Largest number of terms of a sum over whole numbers: 40 MB.
 _MOST_TERMS = 5_000_000
 
 
@@ -29,7 +32,7 @@ class DiscreteNoise(ABC):
     Attributes
     ----------
     mu, pure_epsilon : float
-        As of `Noise`. Gaussian DP is about continuous noise: `mu` is inf.
+        As in `Noise`. Gaussian DP is about continuous noise: `mu` is inf.
     """
 
     mu = math.inf
@@ -52,47 +55,46 @@ class DiscreteNoise(ABC):
             By sums over the whole numbers, as accurate at both ends as `Noise.log_argmax`.
         """
         votes = check_votes(votes)
-        rows, where = np.unique(votes, axis=0, return_inverse=True)
-        if not rows.size:
+        histograms, number = np.unique(votes, axis=0, return_inverse=True)
+        if not histograms.size:
             return np.empty(votes.shape)
         if votes.shape[1] == 2:
-            gap = rows[:, 0] - rows[:, 1]
-            log_proba = self._log_tail_at(self._log_lead_tail, np.column_stack([-gap, gap + 1]))
+            # How far one noise must be above the other; the first class wins a tie
+            margin = histograms[:, 0] - histograms[:, 1]
+            needed = np.column_stack([-margin, margin + 1])
+            log_proba = self._log_tail_at(self._log_difference_tail, needed)
         else:
-            log_proba = self._log_argmax(rows)
-        return check_log_proba(log_proba)[where.reshape(-1)]
+            log_proba = self._log_argmax(histograms)
+        return check_log_proba(log_proba)[number.reshape(-1)]
 
-    def _log_argmax(self, rows):
-        # Class j wins with probability
-        # sum_x pmf(x - n_j) prod_{k < j} cdf(x - 1 - n_k) prod_{k > j} cdf(x - n_k)
-        below, above = self._reach(rows.shape[1])
-        spread = int(rows.max() - rows.min())
+    def _log_argmax(self, counts):
+        """The same for more than two classes and distinct histograms, by sums.
+
+        Class j wins with probability
+        ``sum_x pmf(x - n_j) prod_{k < j} cdf(x - 1 - n_k) prod_{k > j} cdf(x - n_k)``. Tables of
+        both functions serve all classes, each through a window that starts at its count.
+        """
+        below, above = self._reach(counts.shape[1])
+        spread = int(counts.max() - counts.min())
         n_terms = spread + below + above
         self._check_terms(n_terms)
         offset = np.arange(-spread - below - 1, spread + above)
-        log_pmf, log_cdf = (
-            np.lib.stride_tricks.sliding_window_view(values, n_terms)
-            for values in (
-                self.log_pmf(offset),
-                self._log_tail_at(self._log_tail, -offset),  # P(Z <= x) = P(Z >= -x)
-            )
-        )
-        start = rows.max() - rows + 1  # x - n_k = offset[start + i]
-        result = np.empty(rows.shape)
-        for part in np.array_split(np.arange(len(rows)), math.ceil(len(rows) * n_terms / 1e6)):
-            lower = np.zeros((part.size, n_terms))
-            higher = sum(log_cdf[at] for at in start[part].T)
-            for j, at in enumerate(start[part].T):
-                higher -= log_cdf[at]
-                result[part, j] = logsumexp(log_pmf[at] + lower + higher, axis=1)
-                lower += log_cdf[at - 1]
-        result = check_log_proba(result)
-        # near 1 a log is better known from the others
-        likely, top = np.flatnonzero(result.max(axis=1) > math.log(0.5)), result.argmax(axis=1)
-        others = result[likely]
-        others[np.arange(likely.size), top[likely]] = -np.inf
-        result[likely, top[likely]] = np.log1p(-np.exp(logsumexp(others, axis=1)))
-        return result
+        window = np.lib.stride_tricks.sliding_window_view
+        log_pmf = window(self.log_pmf(offset), n_terms)
+        # P(Z <= x) = P(Z >= -x)
+        log_cdf = window(self._log_tail_at(self._log_tail, -offset), n_terms)
+        starts = counts.max() - counts + 1  # x - n_k = offset[start + i]
+        result = np.empty(counts.shape)
+        n_parts = math.ceil(len(counts) * n_terms / 1e6)
+        for part in np.array_split(np.arange(len(counts)), n_parts):
+            lower_codes = np.zeros((part.size, n_terms))
+            higher_codes = sum(log_cdf[start] for start in starts[part].T)
+            for j, start in enumerate(starts[part].T):
+                higher_codes -= log_cdf[start]
+                log_terms = log_pmf[start] + lower_codes + higher_codes
+                result[part, j] = logsumexp(log_terms, axis=1)
+                lower_codes += log_cdf[start - 1]
+        return _refine_first(check_log_proba(result))
 
     def _check_terms(self, n_terms):
         if n_terms > _MOST_TERMS:
@@ -120,7 +122,7 @@ class DiscreteNoise(ABC):
         """Log probability that the noise is at least `t`, an array of positive numbers."""
 
     @abstractmethod
-    def _log_lead_tail(self, t):
+    def _log_difference_tail(self, t):
         """Log probability that two draws differ by at least `t`, in this direction."""
 
     @abstractmethod
@@ -170,17 +172,18 @@ class DiscreteLaplace(DiscreteNoise):
     def _log_tail(self, t):
         return -self.gamma * t - math.log1p(math.exp(-self.gamma))
 
-    def _log_lead_tail(self, t):
-        # differences have probabilities tanh(gamma / 2)**2 exp(-gamma d) (d + coth(gamma))
-        p, q = math.exp(-self.gamma), -math.expm1(-self.gamma)
+    def _log_difference_tail(self, t):
+        # Differences have probabilities tanh(gamma / 2)**2 exp(-gamma d) (d + coth(gamma))
+        ratio = math.exp(-self.gamma)
+        rest = -math.expm1(-self.gamma)  # 1 - ratio
         log_first = 2 * math.log(math.tanh(self.gamma / 2)) - self.gamma * t
-        return log_first + np.log((t + 1 / math.tanh(self.gamma) + p / q) / q)
+        return log_first + np.log((t + 1 / math.tanh(self.gamma) + ratio / rest) / rest)
 
     def _reach(self, n_classes):
-        # terms fall like exp(-gamma n_classes x) below, and like exp(-gamma x) above
-        return math.ceil(15 * self.scale) + 1, math.ceil(
-            (45 + math.log(n_classes)) * self.scale
-        ) + 1
+        # Terms fall like exp(-gamma n_classes x) below, and like exp(-gamma x) above
+        below = math.ceil(15 * self.scale) + 1
+        above = math.ceil((45 + math.log(n_classes)) * self.scale) + 1
+        return below, above
 
 
 class DiscreteGaussian(DiscreteNoise):
@@ -216,10 +219,15 @@ class DiscreteGaussian(DiscreteNoise):
     def _log_tail(self, t):
         return self._log_tails(t, self.log_pmf, 1)
 
-    def _log_lead_tail(self, t):
+    def _log_difference_tail(self, t):
         # Two draws x and x + d: x**2 + (x + d)**2 = d**2 / 2 + 2 (x + d / 2)**2
-        parity = np.array([self._log_sum(1, 0), self._log_sum(1, 0.5)]) - 2 * self._log_sum(2, 0)
-        return self._log_tails(t, lambda d: parity[d % 2] - 0.25 * (d / self.scale) ** 2, 2)
+        of_even_and_odd = np.array([self._log_sum(1, 0), self._log_sum(1, 0.5)])
+        log_factor = of_even_and_odd - 2 * self._log_sum(2, 0)
+
+        def log_pmf(d):
+            return log_factor[d % 2] - 0.25 * (d / self.scale) ** 2
+
+        return self._log_tails(t, log_pmf, 2)
 
     def _log_sum(self, width, shift):
         """Log of the sum of ``exp(-(x + shift)**2 / (width * sigma**2))``."""
@@ -229,15 +237,31 @@ class DiscreteGaussian(DiscreteNoise):
         return logsumexp(-((x / self.scale) ** 2) / width, b=both)
 
     def _log_tails(self, t, log_pmf, variance):
+        """Log probability to be at least `t`, of a variance in units of that of one draw."""
         most = int(t.max()) + math.ceil(10 * math.sqrt(variance) * self.scale) + 2
         self._check_terms(most)
         log_tail = np.logaddexp.accumulate(log_pmf(np.arange(most))[::-1])[::-1]
         return log_tail[t]
 
     def _reach(self, n_classes):
-        # the terms of a class are log-concave, at least as curved as the normal density, and peak
-        # between its count and the top count or a little above
-        return math.ceil(9.5 * self.scale) + 1, math.ceil(12 * self.scale) + 1
+        # The terms of a class are log-concave, at least as curved as the normal density, and peak
+        # between its count and the largest count or a little above
+        below = math.ceil(9.5 * self.scale) + 1
+        above = math.ceil(12 * self.scale) + 1
+        return below, above
+
+
+def _refine_first(log_proba):
+    """Near 1, take the log of the most probable class from the others, where it is better known."""
+    likely = np.flatnonzero(log_proba.max(axis=1) > math.log(0.5))
+    first = log_proba[likely].argmax(axis=1)
+    others = log_proba[likely]
+    others[np.arange(likely.size), first] = -np.inf
+    log_proba[likely, first] = np.log1p(-np.exp(logsumexp(others, axis=1)))
+    return log_proba
+
+
+# --- exact sampling: Canonne, Kamath, Steinke (2020) ---------------------------------------------
 
 
 def _until(attempt, size):
@@ -249,16 +273,20 @@ def _until(attempt, size):
 
 
 def _discrete_gaussian(rng, sigma, n):
+    """Make `n` attempts by Algorithm 3: Laplace draws that are accepted at random."""
     t = math.floor(sigma) + 1
     y = _discrete_laplace(rng, Fraction(1, t), n)
-    top, bottom = sigma.numerator**2, sigma.denominator**2
+    numerator = sigma.numerator**2
+    denominator = sigma.denominator**2
     # (|y| - sigma**2 / t)**2 / (2 sigma**2) over a common denominator
-    distance = (np.abs(y) * (t * bottom) - top) ** 2
-    return y[_bernoulli_exp(rng, distance, 2 * t**2 * bottom * top)]
+    distance = (np.abs(y) * (t * denominator) - numerator) ** 2
+    return y[_bernoulli_exp(rng, distance, 2 * t**2 * denominator * numerator)]
 
 
 def _discrete_laplace(rng, gamma, n):
-    s, t = gamma.numerator, gamma.denominator
+    """Make `n` attempts by Algorithm 2: a geometric draw in two parts, and a sign."""
+    s = gamma.numerator
+    t = gamma.denominator
     u = _integers(rng, t, n)
     u = u[_bernoulli_exp(rng, u, t)]
     v = np.zeros(u.size, dtype=object)
@@ -268,7 +296,8 @@ def _discrete_laplace(rng, gamma, n):
         v[live] += 1
     size = (u + v * t) // s
     negative = rng.integers(2, size=u.size) == 1
-    return np.where(negative, -size, size)[~negative | (size != 0)]
+    accepted = ~negative | (size != 0)  # 0 has no sign, so one of its two draws is left out
+    return np.where(negative, -size, size)[accepted]
 
 
 def _bernoulli_exp(rng, p, q):
@@ -290,11 +319,13 @@ def _bernoulli_exp(rng, p, q):
 def _bernoulli_exp_fraction(rng, p, q):
     """Draw True with probability ``exp(-p / q)``, for ``0 <= p <= q``."""
     result = np.empty(p.size, dtype=bool)
-    live, k = np.arange(p.size), 1
+    live = np.arange(p.size)
+    k = 1
     while live.size:
-        ends = ~_bernoulli(rng, p[live], q) | (rng.integers(k, size=live.size) != 0)
-        result[live[ends]] = k % 2
-        live, k = live[~ends], k + 1
+        goes_on = _bernoulli(rng, p[live], q) & (rng.integers(k, size=live.size) == 0)
+        result[live[~goes_on]] = k % 2
+        live = live[goes_on]
+        k += 1
     return result
 
 
@@ -302,7 +333,8 @@ def _bernoulli(rng, p, q):
     """Draw True with probability ``p / q``: a uniform number is below, digit by digit."""
     digit = p * _WORD // q
     uniform = rng.integers(_WORD, size=p.size)
-    result, equal = uniform < digit, uniform == digit
+    result = uniform < digit
+    equal = uniform == digit
     if equal.any():
         result[equal] = _bernoulli(rng, (p * _WORD - digit * q)[equal], q)
     return result

@@ -7,13 +7,20 @@ from scipy.special import logsumexp
 
 from .checks import check_log_proba, check_orders, check_votes
 from .facts import facts_of
+from .votes import move_one_vote, moves_of_one_vote
+
+__all__ = ["Pairs", "exact_rdp", "round_up"]
+
+#: About as many moves of one vote are looked at together, to bound memory.
+_MOVES_AT_A_TIME = 60_000
 
 
 def exact_rdp(aggregator, votes, orders, student_proba=None):
     """Exact Renyi cost of each query: the largest divergence over all moves of one vote.
 
-    Nothing is bounded: the outcome distributions of the votes and of every neighbour are computed,
-    and their divergences in both directions. Like every data-dependent cost it is private.
+    The outcome distributions of the votes and of every neighbour are computed, and their
+    divergences in both directions: the cost itself, not a bound. Like every data-dependent cost it
+    is private.
 
     Parameters
     ----------
@@ -30,7 +37,7 @@ def exact_rdp(aggregator, votes, orders, student_proba=None):
     -------
     ndarray of shape (n_queries, n_orders)
         Costs, rounded up by what floating point may hide (about 1e-9 relative); inf where an
-        outcome is possible on one side only. They add over queries fixed in advance.
+        outcome is possible on one side only. They add up over queries fixed in advance.
 
     Raises
     ------
@@ -41,8 +48,7 @@ def exact_rdp(aggregator, votes, orders, student_proba=None):
     -----
     For order `a` and neighbours ``n' = n - e_u + e_v``: ``max(D_a(P_n || P_n'), D_a(P_n' || P_n))``
     with ``D_a(P || Q) = log(sum_o P(o)**a Q(o)**(1 - a)) / (a - 1)`` (Mironov (2017),
-    Definition 3). `D_a` does not decrease in `a`, so a move that loses at the upper end of an
-    interval of orders to another at its lower end loses everywhere between: it is left out there.
+    Definition 3).
 
     Examples
     --------
@@ -55,52 +61,66 @@ def exact_rdp(aggregator, votes, orders, student_proba=None):
     array([[0.00625],
            [0.00133]])
     """
-    votes, orders = check_votes(votes), check_orders(orders)
-    increasing, back = np.unique(orders, return_inverse=True)
-    symmetric = facts_of(aggregator).label_symmetric
-    if symmetric:  # the cost depends on the sorted counts only
-        rows, where = np.unique(np.sort(votes, axis=1), axis=0, return_inverse=True)
-        where, proba = where.reshape(-1), None
-    else:
-        rows, where = votes, np.arange(len(votes))
-        proba = None if student_proba is None else np.asarray(student_proba, dtype=float)
-    costs = np.empty((len(rows), increasing.size))
-    size = max(1, 60_000 // votes.shape[1] ** 2)
-    for start in range(0, len(rows), size):
+    votes = check_votes(votes)
+    increasing, place = np.unique(check_orders(orders), return_inverse=True)
+    if facts_of(aggregator).label_symmetric:  # the cost depends on the sorted counts only
+        histograms, number = np.unique(np.sort(votes, axis=1), axis=0, return_inverse=True)
+        costs = _costs_in_parts(aggregator, histograms, increasing, None, symmetric=True)
+        return costs[number.reshape(-1)][:, place]
+    if student_proba is not None:
+        student_proba = np.asarray(student_proba, dtype=float)
+    costs = _costs_in_parts(aggregator, votes, increasing, student_proba, symmetric=False)
+    return costs[:, place]
+
+
+def _costs_in_parts(aggregator, votes, orders, student_proba, symmetric):
+    """Costs of votes, (n_queries, n_orders), of a few queries at a time."""
+    costs = np.empty((len(votes), orders.size))
+    size = max(1, _MOVES_AT_A_TIME // votes.shape[1] ** 2)
+    for start in range(0, len(votes), size):
         part = slice(start, start + size)
-        costs[part] = _exact_costs(
-            aggregator, rows[part], increasing, None if proba is None else proba[part], symmetric
-        )
-    return costs[where][:, back]
+        proba = None if student_proba is None else student_proba[part]
+        costs[part] = _exact_costs(aggregator, votes[part], orders, proba, symmetric)
+    return costs
 
 
-def _exact_costs(aggregator, rows, orders, proba, symmetric):
-    row, neighbours = _moves(rows, symmetric)
-    n_classes = rows.shape[1]
-    log_p = check_log_proba(aggregator.outcome_log_proba(rows, proba), n_classes=n_classes)[row]
-    log_q = check_log_proba(
-        aggregator.outcome_log_proba(neighbours, None if proba is None else proba[row]),
-        n_classes=n_classes,
-    )
-    both_ways = Pairs.of(np.concatenate([log_p, log_q]), np.concatenate([log_q, log_p]))
-    start = np.flatnonzero(np.diff(row, prepend=-1))
-    row = np.concatenate([row, row])
+def _exact_costs(aggregator, votes, orders, student_proba, symmetric):
+    """Costs of a few queries at increasing orders."""
+    n_classes = votes.shape[1]
+    query, neighbours = _neighbours(votes, symmetric)
+    proba_of_moves = None if student_proba is None else student_proba[query]
+    log_p = aggregator.outcome_log_proba(votes, student_proba)
+    log_p = check_log_proba(log_p, n_classes=n_classes)[query]
+    log_q = aggregator.outcome_log_proba(neighbours, proba_of_moves)
+    log_q = check_log_proba(log_q, n_classes=n_classes)
+    return _largest_divergences(log_p, log_q, query, orders)
+
+
+def _largest_divergences(log_p, log_q, query, orders):
+    """Of each query, the largest divergence over its moves, in both directions.
+
+    At some orders all moves are looked at. `D_a` does not decrease in `a`, so a move that is below
+    the largest of one of these orders, even at the next of them, cannot win in between.
+    """
+    both_ways = Pairs.from_log_proba(np.concatenate([log_p, log_q]), np.concatenate([log_q, log_p]))
+    first_move = np.flatnonzero(np.diff(query, prepend=-1))
+    query = np.concatenate([query, query])
     coarse = np.unique(np.linspace(0, orders.size - 1, 25).astype(int))
-    costs = np.zeros((len(rows), orders.size))
+    costs = np.zeros((first_move.size, orders.size))
     at_coarse = []
     for k in coarse:
         divergence = both_ways.divergence(orders[k])
         there, back = divergence.reshape(2, -1)
-        costs[:, k] = np.maximum.reduceat(np.maximum(there, back), start)
+        costs[:, k] = np.maximum.reduceat(np.maximum(there, back), first_move)
         at_coarse.append(divergence)
     for low, high, at_high in zip(coarse, coarse[1:], at_coarse[1:], strict=False):
         if high == low + 1:
             continue
-        may_win = at_high >= costs[row, low] * (1 - 1e-9)  # rounding must not leave out a winner
-        pairs, of = both_ways.take(may_win), row[may_win]
+        may_win = at_high >= costs[query, low] * (1 - 1e-9)  # rounding must leave out no winner
+        candidates = both_ways.take(may_win)
         for k in range(low + 1, high):
-            np.maximum.at(costs[:, k], of, pairs.divergence(orders[k]))
-    # D_a does not decrease in a; nor may its rounding
+            np.maximum.at(costs[:, k], query[may_win], candidates.divergence(orders[k]))
+    # Nor may the rounded divergence decrease with the order
     return np.maximum.accumulate(round_up(costs, orders), axis=1)
 
 
@@ -113,20 +133,17 @@ def round_up(costs, orders):
     return costs * (1 + 1e-9) + (1e-14 + 4e-16 / (orders - 1)) * np.sqrt(2 * orders * costs)
 
 
-def _moves(rows, symmetric):
-    """All neighbours of each row, as (row number, neighbour); one of each kind if `symmetric`."""
-    leaves, arrives = rows > 0, np.ones(rows.shape, dtype=bool)
-    if symmetric:  # classes with equal counts are interchangeable, and rows are sorted
-        differs = rows[:, 1:] != rows[:, :-1]
+def _neighbours(votes, symmetric):
+    """All neighbours of each query, as (query, neighbour); one of each kind if `symmetric`."""
+    leaves = votes > 0
+    arrives = np.ones(votes.shape, dtype=bool)
+    if symmetric:  # classes with equal counts are interchangeable, and counts are sorted
+        differs = votes[:, 1:] != votes[:, :-1]
         leaves[:, :-1] &= differs
         arrives[:, 1:] = differs
-    pairs = leaves[:, :, None] & arrives[:, None, :] & ~np.eye(rows.shape[1], dtype=bool)
-    row, u, v = np.nonzero(pairs)
-    neighbours = rows[row]
-    number = np.arange(len(row))
-    neighbours[number, u] -= 1
-    neighbours[number, v] += 1
-    return row, neighbours
+    giver, taker = moves_of_one_vote(n_classes=votes.shape[1])
+    query, move = np.nonzero(leaves[:, giver] & arrives[:, taker])
+    return query, move_one_vote(votes[query], giver[move], taker[move])
 
 
 class Pairs(NamedTuple):
@@ -140,10 +157,11 @@ class Pairs(NamedTuple):
     reach: np.ndarray  # largest |log P / Q|
 
     @classmethod
-    def of(cls, log_p, log_q):
+    def from_log_proba(cls, log_p, log_q):
         """Pair rows of log probabilities, (n_pairs, n_outcomes) each."""
         with np.errstate(over="ignore", invalid="ignore"):
-            log_ratio, q = log_p - log_q, np.exp(log_q)
+            log_ratio = log_p - log_q
+            q = np.exp(log_q)
             drift = np.einsum("ij,ij->i", q, np.expm1(log_ratio))
             reach = np.abs(log_ratio).max(axis=1)
         return cls(log_p, log_q, log_ratio, q, drift, reach)
@@ -160,19 +178,22 @@ class Pairs(NamedTuple):
         """
         order = np.asarray(order, dtype=float)
         tame = order * self.reach < 500  # false for NaN and infinities
-        if not tame.all():
-            wild, result = ~tame, np.empty(len(tame))
-            for part, divergence in ((tame, Pairs._tame), (wild, Pairs._wild)):
-                result[part] = divergence(self.take(part), order[part] if order.ndim else order)
-            return result
-        return self._tame(order)
+        if tame.all():
+            return self._tame(order)
+        order = np.broadcast_to(order, tame.shape)
+        result = np.empty(len(tame))
+        result[tame] = self.take(tame)._tame(order[tame])
+        result[~tame] = self.take(~tame)._wild(order[~tame])
+        return result
 
     def _tame(self, order):
+        """Divergences of moderate ratios, whose powers do not overflow."""
         growth = np.expm1(order[..., None] * self.log_ratio)
         excess = np.einsum("ij,ij->i", self.q, growth) - order * self.drift
         return np.log1p(np.maximum(excess, 0)) / (order - 1)
 
     def _wild(self, order):
+        """Divergences of large or infinite ratios, in log space."""
         column = order[..., None]
         with np.errstate(invalid="ignore"):
             log_terms = column * self.log_p + (1 - column) * self.log_q

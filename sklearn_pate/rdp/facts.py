@@ -1,4 +1,4 @@
-"""What is proved of a mechanism: the record that costs on any votes are computed from."""
+"""What is proved of a mechanism: the record that data-independent costs are computed from."""
 
 import math
 from collections.abc import Callable
@@ -8,15 +8,15 @@ from numbers import Real
 from .._python import PUT_INTO_CLASSES
 from .noise import Noise
 
-__all__ = ["Facts", "defined_in", "facts_of", "has_distribution", "stater_of"]
+__all__ = ["Facts", "defined_in", "facts_of", "has_distribution", "stating_class"]
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Facts:
-    """What is true of a mechanism on any votes, beyond its distribution; each needs a proof.
+    """What is true of a mechanism whatever the votes, beyond its distribution.
 
-    A mechanism returns it from `Aggregator.facts`. What is left out is not claimed. Of several
-    claims about costs, the smallest counts.
+    A mechanism returns it from `Mechanism.facts`. Each fact needs a proof; what is left out is not
+    claimed. If several facts bound the cost, the smallest bound counts.
 
     Attributes
     ----------
@@ -26,7 +26,7 @@ class Facts:
         Pure epsilon (delta = 0) of one query; inf if there is none.
     rdp : callable or None
         ``rdp(orders, n_teachers=, n_classes=)`` returns the Renyi cost of one query at each order;
-        the public numbers may be None, for any number.
+        the public numbers may be None, which stands for any number.
     argmax_noise : Noise or None
         The noise on every count, if the class with the largest noisy count is released and
         nothing else.
@@ -82,28 +82,29 @@ def defined_in(kind):
     return sorted(set(vars(kind)) - PUT_INTO_CLASSES)
 
 
-def stater_of(aggregator):
+def stating_class(mechanism):
     """Return the class whose facts hold for a mechanism, or None.
 
-    Facts are proved for one class. They hold for subclasses that define nothing, with no other
-    bases beside it, and for objects that have no methods of their own.
+    Facts are proved for one class. They hold for subclasses that define nothing and have no other
+    bases, and for objects that have no methods of their own.
 
     Parameters
     ----------
-    aggregator : Aggregator
-        The mechanism, as it is now: classes can be changed after they were made.
+    mechanism : Mechanism
+        The mechanism as it is now: classes can be changed after they were made.
 
     Returns
     -------
     type or None
     """
-    kind = type(aggregator)
-    replaced = [name for name in vars(aggregator) if callable(getattr(kind, name, None))]
+    kind = type(mechanism)
+    replaced = [name for name in vars(mechanism) if callable(getattr(kind, name, None))]
     if replaced:
         return None
     for k, base in enumerate(kind.__mro__):
         if "facts" in vars(base):
-            return base if base.__mro__ == kind.__mro__[k:] else None
+            has_no_other_bases = base.__mro__ == kind.__mro__[k:]
+            return base if has_no_other_bases else None
         if defined_in(base):
             return None
     return None
@@ -124,12 +125,12 @@ def has_distribution(mechanism):
     return hasattr(mechanism, "outcome_log_proba")
 
 
-def facts_of(aggregator):
-    """Return what a mechanism states, if it holds for it.
+def facts_of(mechanism):
+    """Return the facts that hold for a mechanism.
 
     Parameters
     ----------
-    aggregator : Aggregator
+    mechanism : Mechanism
         The mechanism.
 
     Returns
@@ -144,29 +145,33 @@ def facts_of(aggregator):
     ValueError
         If it samples in its own way and inherits a distribution.
     """
-    _check_sampler(aggregator)
-    if stater_of(aggregator) is None:
+    _check_sampler(mechanism)
+    if stating_class(mechanism) is None:
         return Facts()
-    facts = aggregator.facts() if callable(aggregator.facts) else aggregator.facts
-    if not isinstance(facts, Facts) or not callable(aggregator.facts):
+    is_method = callable(mechanism.facts)
+    facts = mechanism.facts() if is_method else mechanism.facts
+    if not isinstance(facts, Facts) or not is_method:
         raise TypeError(
-            f"facts of {type(aggregator).__name__} must be a method that returns rdp.Facts(...); "
+            f"facts of {type(mechanism).__name__} must be a method that returns rdp.Facts(...); "
             f"got {facts!r}"
         )
     return facts
 
 
-def _check_sampler(aggregator):
+def _check_sampler(mechanism):
     """Refuse what samples from another distribution than the one that costs are computed from."""
-    kind = type(aggregator)
-    written = "outcome_log_proba" if has_distribution(aggregator) else "soft_labels"
-    makers = {}
-    for name in (written, "aggregate", "draw", "release"):
-        makers[name] = next((base for base in kind.__mro__ if name in vars(base)), None)
-    makers = {name: base for name, base in makers.items() if base is not None}
-    if len(set(makers.values())) > 1:
+    kind = type(mechanism)
+    distribution = "outcome_log_proba" if has_distribution(mechanism) else "soft_labels"
+    writers = {}
+    for name in (distribution, "aggregate", "draw", "release"):
+        for base in kind.__mro__:
+            if name in vars(base):
+                writers[name] = base
+                break
+    if len(set(writers.values())) > 1:
+        samplers = sorted(set(writers) - {distribution})
         raise ValueError(
             f"{kind.__name__} changes how labels are drawn and inherits their distribution: its "
-            f"cost is unknown. Write {written} as well, in the class that writes "
-            f"{' and '.join(sorted(set(makers) - {written}))}"
+            f"cost is unknown. Write {distribution} as well, in the class that writes "
+            f"{' and '.join(samplers)}"
         )

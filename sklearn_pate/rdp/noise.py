@@ -39,11 +39,11 @@ class Noise(ABC):
     Attributes
     ----------
     mu, pure_epsilon : float
-        Gaussian-DP parameter and pure epsilon of noisy counts when one vote moves between two
-        classes; inf where there is none.
+        Gaussian-DP parameter and pure epsilon of the noisy counts, of which one vote changes two;
+        inf where there is none.
     two_sided : bool
-        Whether the density is positive everywhere. Else a noisy count may rule out an outcome, and
-        the cost given the noisy counts of others, which `worst_case_rdp` uses, is infinite.
+        Whether the density is positive everywhere. If not, a noisy count may rule out an outcome,
+        and the cost given the noisy counts of others, which `worst_case_rdp` uses, is infinite.
     """
 
     two_sided = True
@@ -68,27 +68,29 @@ class Noise(ABC):
             By closed form for two classes, else by quadrature.
         """
         votes = np.asarray(votes, dtype=float)
-        # The distribution depends on the counts alone, so each histogram is computed once
+        # The distribution depends on the sorted counts alone, so each histogram is computed once
         order = votes.argsort(axis=1, kind="stable")
-        histograms, where = np.unique(
-            np.take_along_axis(votes, order, axis=1), axis=0, return_inverse=True
-        )
-        counts = histograms / self.scale
-        if votes.shape[1] == 2:
-            gap = counts[:, 0] - counts[:, 1]
-            log_proba = np.column_stack([self.log_win(gap), self.log_win(-gap)])
-        else:
-            log_proba = np.empty(counts.shape)
-            alike = np.lexsort(counts.T)  # by the largest counts, so that parts share levels
-            for part in np.array_split(alike, max(1, math.ceil(len(counts) / 256))):
-                if part.size:
-                    log_proba[part] = self._log_argmax(counts[part])
+        ascending = np.take_along_axis(votes, order, axis=1)
+        histograms, number = np.unique(ascending, axis=0, return_inverse=True)
+        log_proba = self._log_argmax_of_histograms(histograms / self.scale)
         result = np.empty(votes.shape)
-        np.put_along_axis(result, order, log_proba[where.reshape(-1)], axis=1)
+        np.put_along_axis(result, order, log_proba[number.reshape(-1)], axis=1)
         return result
 
+    def _log_argmax_of_histograms(self, counts):
+        """Log probability that each class wins; counts in units of the noise, (n, m) ascending."""
+        if counts.shape[1] == 2:
+            margin = counts[:, 0] - counts[:, 1]
+            return np.column_stack([self.log_win(margin), self.log_win(-margin)])
+        log_proba = np.empty(counts.shape)
+        alike = np.lexsort(counts.T)  # by the largest counts, so that parts share levels
+        for part in np.array_split(alike, max(1, math.ceil(len(counts) / 256))):
+            if part.size:
+                log_proba[part] = self._log_argmax(counts[part])
+        return log_proba
+
     def _log_argmax(self, counts):
-        """Log probability that each class wins; counts in units of the noise, (n, m) ascending.
+        """The same for more than two classes, by quadrature.
 
         Class j wins with probability ``integral pdf(x - n_j) prod_{k != j} cdf(x - n_k) dx``. All
         histograms share the nodes, so densities are tabulated once per count that occurs, and
@@ -104,10 +106,10 @@ class Noise(ABC):
             )
         x, log_weights = self._nodes(levels, counts.shape[1])
         if len(counts) > 1 and (levels.size + len(counts)) * x.size > 5_000_000:
-            half = len(counts) // 2
-            return np.concatenate(
-                [self._log_argmax(counts[:half]), self._log_argmax(counts[half:])]
-            )
+            half = len(counts) // 2  # the tables of fewer histograms are smaller
+            first = self._log_argmax(counts[:half])
+            second = self._log_argmax(counts[half:])
+            return np.concatenate([first, second])
         offset = x - levels[:, None]
         log_cdf = self.log_cdf(offset)
         log_share = self.log_pdf(offset) - log_cdf + log_weights
@@ -115,10 +117,11 @@ class Noise(ABC):
         rows = np.arange(len(counts))[:, None]
         np.add.at(n_classes_at, (rows, level), 1.0)
         log_all_below = n_classes_at @ log_cdf
+        proba = np.exp(log_all_below) @ np.exp(log_share).T
         with np.errstate(divide="ignore"):
-            result = np.log((np.exp(log_all_below) @ np.exp(log_share).T)[rows, level])
-        for i in np.flatnonzero((result < -640).any(axis=1)):  # exp may have lost digits
-            result[i] = logsumexp(log_share[level[i]] + log_all_below[i], axis=1)
+            result = np.log(proba[rows, level])
+        for k in np.flatnonzero((result < -640).any(axis=1)):  # exp may have lost digits
+            result[k] = logsumexp(log_share[level[k]] + log_all_below[k], axis=1)
         return _refine_last(check_log_proba(result))
 
     @abstractmethod
@@ -137,8 +140,8 @@ class Noise(ABC):
 
     @staticmethod
     @abstractmethod
-    def log_win(gap):
-        """Log probability that the first of two noisy counts is larger, `gap` ahead."""
+    def log_win(margin):
+        """Log probability that the first of two noisy counts is larger, `margin` ahead."""
 
     @classmethod
     def log_rivals(cls, first, second):
@@ -154,13 +157,10 @@ class Noise(ABC):
         ndarray of shape (n, 3)
             The first wins with probability ``integral_0^inf pdf(y - first) cdf(y - second) dy``.
         """
-        return np.column_stack(
-            [
-                cls._log_tail_win(first, second),
-                cls._log_tail_win(second, first),
-                cls.log_cdf(-first) + cls.log_cdf(-second),
-            ]
-        )
+        first_wins = cls._log_tail_win(first, second)
+        second_wins = cls._log_tail_win(second, first)
+        neither = cls.log_cdf(-first) + cls.log_cdf(-second)
+        return np.column_stack([first_wins, second_wins, neither])
 
     @staticmethod
     @abstractmethod
@@ -170,7 +170,7 @@ class Noise(ABC):
     @staticmethod
     def _nodes(levels, n_classes):
         """Nodes and log weights that integrate all histograms over the ascending `levels`."""
-        raise NotImplementedError  # noise with its own `_log_argmax` needs none
+        raise NotImplementedError  # `Exponential` has a `_log_argmax` that needs none
 
 
 class Gaussian(Noise):
@@ -198,9 +198,9 @@ class Gaussian(Noise):
         return log_ndtr(x)
 
     @staticmethod
-    def log_win(gap):
-        """Log probability that the first of two noisy counts is larger, `gap` ahead."""
-        return log_ndtr(gap / math.sqrt(2))
+    def log_win(margin):
+        """Log probability that the first of two noisy counts is larger, `margin` ahead."""
+        return log_ndtr(margin / math.sqrt(2))
 
     @staticmethod
     def _log_tail_win(ahead, behind):
@@ -255,15 +255,15 @@ class Laplace(Noise):
         return np.where(x < 0, log_half, np.log1p(-np.exp(log_half)))
 
     @staticmethod
-    def log_win(gap):
-        """Log probability that the first of two noisy counts is larger, `gap` ahead."""
-        distance = np.abs(gap)
+    def log_win(margin):
+        """Log probability that the first of two noisy counts is larger, `margin` ahead."""
+        distance = np.abs(margin)
         log_lose = np.log((2 + distance) / 4) - distance
-        return np.where(gap >= 0, np.log1p(-np.exp(log_lose)), log_lose)
+        return np.where(margin >= 0, np.log1p(-np.exp(log_lose)), log_lose)
 
     @staticmethod
     def _log_tail_win(ahead, behind):
-        # integral_0^inf pdf(y - ahead) cdf(y - behind) dy on three pieces, split at both counts
+        # The integral from 0 in three pieces, split at both counts
         low = np.maximum(np.minimum(ahead, behind), 0)
         high = np.maximum(np.maximum(ahead, behind), 0)
         below = np.exp(2 * low - ahead - behind) * -np.expm1(-2 * low) / 8
@@ -278,19 +278,20 @@ class Laplace(Noise):
         # The integrand has a kink at every count: Gauss-Legendre on panels between them, at most
         # one scale long. Below the lowest count it is one exponential, so one node is exact;
         # above the highest it is a polynomial in exp(-x).
-        gaps = np.diff(levels)
-        pieces = np.maximum(1, np.ceil(gaps)).astype(int)
-        width = np.repeat(gaps / pieces, pieces)
-        first = np.repeat(np.cumsum(pieces) - pieces, pieces)
-        left = np.repeat(levels[:-1], pieces) + (np.arange(width.size) - first) * width
-        u, v = _gauss_legendre(max(8, n_classes // 2 + 1))
-        x, weights = [levels[:1], levels[-1] - np.log(u)], [np.array([1 / n_classes]), v / u]
+        distances = np.diff(levels)
+        n_panels = np.maximum(1, np.ceil(distances)).astype(int)
+        width = np.repeat(distances / n_panels, n_panels)
+        first_panel = np.repeat(np.cumsum(n_panels) - n_panels, n_panels)
+        left = np.repeat(levels[:-1], n_panels) + (np.arange(width.size) - first_panel) * width
+        above, above_weights = _gauss_legendre(max(8, n_classes // 2 + 1))
+        x = [levels[:1], levels[-1] - np.log(above)]
+        weights = [np.array([1 / n_classes]), above_weights / above]
         n_nodes = 4 + np.ceil(1.2 * n_classes * width - 0.6).astype(int)
         for n in np.unique(n_nodes):
-            z, w = _gauss_legendre(n)
-            wide = width[n_nodes == n, None]
-            x.append((left[n_nodes == n, None] + wide * z).ravel())
-            weights.append((wide * w).ravel())
+            nodes, node_weights = _gauss_legendre(n)
+            these = n_nodes == n
+            x.append((left[these, None] + width[these, None] * nodes).ravel())
+            weights.append((width[these, None] * node_weights).ravel())
         return np.concatenate(x), np.log(np.concatenate(weights))
 
 
@@ -311,7 +312,7 @@ class Exponential(Noise):
 
     @property
     def pure_epsilon(self):
-        """One vote more for a class and one less for the best other, each 1 / scale."""
+        """One vote more for a class and one less for the best other cost 1 / scale each."""
         return 2 / self.scale
 
     def sample(self, rng, shape):
@@ -330,10 +331,10 @@ class Exponential(Noise):
             return np.log(-np.expm1(-np.maximum(x, 0)))
 
     @staticmethod
-    def log_win(gap):
-        """Log probability that the first of two noisy counts is larger, `gap` ahead."""
-        log_lose = -np.abs(gap) - math.log(2)
-        return np.where(gap >= 0, np.log1p(-np.exp(log_lose)), log_lose)
+    def log_win(margin):
+        """Log probability that the first of two noisy counts is larger, `margin` ahead."""
+        log_lose = -np.abs(margin) - math.log(2)
+        return np.where(margin >= 0, np.log1p(-np.exp(log_lose)), log_lose)
 
     @staticmethod
     def _log_tail_win(ahead, behind):

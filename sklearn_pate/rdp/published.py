@@ -8,15 +8,24 @@ from scipy.special import log_ndtr, logsumexp
 
 from .checks import check_cost, check_orders, check_positive, check_votes
 
+__all__ = [
+    "gaussian_rdp",
+    "gnmax_rdp",
+    "laplace_rdp",
+    "lnmax_rdp",
+    "pure_rdp",
+    "threshold_rdp",
+]
 
-def _log_gap_sum(votes, log_tail):
+
+def _log_not_plurality(votes, log_tail):
     """Log of an upper bound on Pr[outcome != plurality]: the union bound, capped at 1 - 1/m."""
     votes = check_votes(votes)
     rows = np.arange(len(votes))
-    top = votes.argmax(axis=1)
-    gaps = votes[rows, top][:, None] - votes
-    terms = log_tail(gaps.astype(float))
-    terms[rows, top] = -np.inf
+    plurality = votes.argmax(axis=1)
+    behind = votes[rows, plurality][:, None] - votes
+    terms = log_tail(behind.astype(float))
+    terms[rows, plurality] = -np.inf
     return np.minimum(logsumexp(terms, axis=1), math.log1p(-1.0 / votes.shape[1]))
 
 
@@ -57,14 +66,14 @@ def pure_rdp(epsilon, orders):
     if not isinstance(epsilon, Real) or not 0 <= epsilon < math.inf:
         raise ValueError(f"epsilon must be a finite number, at least 0; got {epsilon!r}")
     # log(cosh x / cosh y) with x = (a - 1/2) e, y = e / 2, exact for tiny and for huge e
-    x, y = (orders - 0.5) * epsilon, epsilon / 2
-    u, v = np.minimum(x, 20.0), np.minimum(y, np.minimum(x, 20.0))
-    log_ratio = np.where(
-        x < 20,
-        np.log1p(2 * np.sinh((u + v) / 2) * np.sinh((u - v) / 2) / np.cosh(v)),
-        x - y + np.log1p(np.exp(-2 * x)) - math.log1p(math.exp(-2 * y)),
-    )
-    return check_cost(log_ratio / (orders - 1))
+    x = (orders - 0.5) * epsilon
+    y = epsilon / 2
+    # Both forms are computed of all, so the first gets arguments that do not overflow
+    u = np.minimum(x, 20.0)
+    v = np.minimum(y, u)
+    of_small = np.log1p(2 * np.sinh((u + v) / 2) * np.sinh((u - v) / 2) / np.cosh(v))
+    of_large = x - y + np.log1p(np.exp(-2 * x)) - math.log1p(math.exp(-2 * y))
+    return check_cost(np.where(x < 20, of_small, of_large) / (orders - 1))
 
 
 def lnmax_rdp(votes, gamma, orders):
@@ -101,7 +110,7 @@ def lnmax_rdp(votes, gamma, orders):
            [0.  ]])
     """
     gamma = check_positive("gamma", gamma)
-    log_q = _log_gap_sum(votes, lambda d: np.log((2 + gamma * d) / 4) - gamma * d)
+    log_q = _log_not_plurality(votes, lambda d: np.log((2 + gamma * d) / 4) - gamma * d)
     return laplace_rdp(log_q, gamma, orders)
 
 
@@ -129,18 +138,21 @@ def laplace_rdp(log_q, gamma, orders):
     >>> bool(laplace_rdp([-20.0], 0.05, [10.0])[0, 0] < 2 * 0.05**2 * 10)
     True
     """
-    gamma, orders = check_positive("gamma", gamma), check_orders(orders)
-    log_q, where = np.unique(np.asarray(log_q, dtype=float), return_inverse=True)
+    gamma = check_positive("gamma", gamma)
+    orders = check_orders(orders)
+    log_q, place = np.unique(np.asarray(log_q, dtype=float), return_inverse=True)
     log_q = log_q[:, None]
-    fixed = np.minimum(2 * gamma**2 * orders, 2 * gamma)
+    data_independent = np.minimum(2 * gamma**2 * orders, 2 * gamma)
     holds = log_q < -np.logaddexp(2 * gamma, 0.0)
+    # Where it does not hold, any number will do that the formulas take
     safe = np.where(holds, log_q, -np.logaddexp(2 * gamma, 0.0) - 1)
     log_p = np.log1p(-np.exp(safe))
     moments = orders - 1
     stay = log_p + moments * (log_p - np.log1p(-np.exp(2 * gamma + safe)))
     move = safe + 2 * gamma * moments
-    bound = np.where(holds, np.minimum(fixed, np.logaddexp(stay, move) / moments), fixed)
-    return check_cost(bound)[where]
+    theorem = np.logaddexp(stay, move) / moments
+    bound = np.where(holds, np.minimum(data_independent, theorem), data_independent)
+    return check_cost(bound)[place]
 
 
 def gaussian_rdp(log_q, sigma, orders):
@@ -167,13 +179,15 @@ def gaussian_rdp(log_q, sigma, orders):
     >>> bool(gaussian_rdp([-50.0], 40.0, [10.0])[0, 0] < 10 / 40**2)
     True
     """
-    sigma, orders = check_positive("sigma", sigma), check_orders(orders)
-    log_q, where = np.unique(np.asarray(log_q, dtype=float), return_inverse=True)
+    sigma = check_positive("sigma", sigma)
+    orders = check_orders(orders)
+    log_q, place = np.unique(np.asarray(log_q, dtype=float), return_inverse=True)
     log_q = log_q[:, None]
-    fixed = orders / sigma**2
+    data_independent = orders / sigma**2
     mu2 = sigma * np.sqrt(-log_q)  # Lemma 9's choice of the two orders
     mu1 = mu2 + 1
-    e1, e2 = mu1 / sigma**2, mu2 / sigma**2
+    e1 = mu1 / sigma**2
+    e2 = mu2 / sigma**2
     with np.errstate(divide="ignore", invalid="ignore"):
         holds = (mu1 >= orders) & (mu2 > 1) & (log_q + e2 < 0)
         holds &= log_q <= (mu2 - 1) * e2 - mu2 * (np.log(mu1 / mu2) + np.log(mu2 / (mu2 - 1)))
@@ -181,8 +195,9 @@ def gaussian_rdp(log_q, sigma, orders):
         log_a = log_p - np.log1p(-np.exp((log_q + e2) * (mu2 - 1) / mu2))
         log_b = e1 - log_q / mu2
         moments = orders - 1
-        bound = np.logaddexp(log_p + moments * log_a, log_q + moments * log_b) / moments
-    return check_cost(np.where(holds, np.minimum(fixed, bound), fixed))[where]
+        theorem = np.logaddexp(log_p + moments * log_a, log_q + moments * log_b) / moments
+    bound = np.where(holds, np.minimum(data_independent, theorem), data_independent)
+    return check_cost(bound)[place]
 
 
 def gnmax_rdp(votes, sigma, orders):
@@ -219,7 +234,7 @@ def gnmax_rdp(votes, sigma, orders):
            [0.     ]])
     """
     sigma = check_positive("sigma", sigma)
-    log_q = _log_gap_sum(votes, lambda d: log_ndtr(-d / (math.sqrt(2) * sigma)))
+    log_q = _log_not_plurality(votes, lambda d: log_ndtr(-d / (math.sqrt(2) * sigma)))
     return gaussian_rdp(log_q, sigma, orders)
 
 
@@ -229,7 +244,7 @@ def threshold_rdp(max_votes, threshold, sigma, orders):
     Parameters
     ----------
     max_votes : array-like of shape (n_queries,)
-        The quantity compared with the threshold; one teacher changes it by at most 1.
+        The number compared with the threshold; one teacher changes it by at most 1.
     threshold : float
         The check passes when ``max_votes + noise >= threshold``.
     sigma : float

@@ -24,8 +24,8 @@ class TrialCount:
     mean : float
         Expected number of trials, above 0; with "negative_binomial", 1.001 to 1e6.
     distribution : {"negative_binomial", "poisson"}, default="negative_binomial"
-        "negative_binomial" is truncated at 1: at least one trial. "poisson" is less spread, cheap
-        for few trials and dear for many, and may be 0.
+        "negative_binomial" is truncated at 1: at least one trial. "poisson" is less spread, costs
+        less for few trials and more for many, and may be 0.
     eta : float, default=1.0
         Shape of "negative_binomial", -0.9 to 20: 1 is the geometric distribution, 0 the
         logarithmic. Small ones cost less, and most draws are then far below the mean.
@@ -91,15 +91,18 @@ class TrialCount:
         ndarray of shape (n_orders,)
             Papernot, Steinke (2022), Theorem 2 or, for "poisson", Theorem 6.
         """
-        rdp, orders = np.asarray(rdp, dtype=float), check_orders(orders)
-        more = max(math.log(self.mean), 0.0) / (orders - 1)
+        rdp = np.asarray(rdp, dtype=float)
+        orders = check_orders(orders)
+        of_the_mean = max(math.log(self.mean), 0.0) / (orders - 1)
         if self.distribution == "poisson":
-            # for each order, the delta of one trial at epsilon = log(1 + 1 / (order - 1))
-            at = np.log1p(1 / (orders - 1))[:, None]
-            log_delta = (orders - 1) * (rdp - at + np.log1p(-1 / orders)) - np.log(orders)
-            return rdp + more + self.mean * np.exp(np.minimum(log_delta.min(axis=1), 0.0))
+            # For each order, the delta of one trial at epsilon = log(1 + 1 / (order - 1))
+            epsilon = np.log1p(1 / (orders - 1))[:, None]
+            log_delta = (orders - 1) * (rdp - epsilon + np.log1p(-1 / orders)) - np.log(orders)
+            delta = np.exp(np.minimum(log_delta.min(axis=1), 0.0))
+            return rdp + of_the_mean + self.mean * delta
+        # The theorem has a second order, free to choose: the best of all
         second = (1 - 1 / orders) * rdp + self.log_inverse_gamma / orders
-        return rdp + (1 + self.eta) * second.min() + more
+        return rdp + (1 + self.eta) * second.min() + of_the_mean
 
     def draw(self, rng):
         """Draw a number of trials.
@@ -116,12 +119,15 @@ class TrialCount:
         """
         if self.distribution == "poisson":
             return _poisson(self.mean, rng)
-        x, left, k = self.log_inverse_gamma, rng.random(), 1
-        stay = -math.expm1(-x)  # 1 - gamma
+        log_inverse_gamma = self.log_inverse_gamma
+        stay = -math.expm1(-log_inverse_gamma)  # 1 - gamma
         if abs(self.eta) < 1e-9:
-            probability = stay / x
+            probability = stay / log_inverse_gamma
         else:
-            probability = self.eta * stay / math.expm1(self.eta * x)
+            probability = self.eta * stay / math.expm1(self.eta * log_inverse_gamma)
+        # The number at which the distribution function passes a uniform draw
+        left = rng.random()
+        k = 1
         while left > probability > 0:
             left -= probability
             probability *= stay * (k + self.eta) / (k + 1)
@@ -130,7 +136,7 @@ class TrialCount:
 
 
 def _poisson(mean, rng):
-    """Draw a Poisson number by adding exponential waits: `SystemGenerator` draws those, too."""
+    """Draw a Poisson number by adding exponential waits, which `SystemGenerator` draws as well."""
     count = 0
     last = 0.0
     while last <= mean:

@@ -64,17 +64,16 @@ class TeacherEnsemble(Electorate):
         self.n_jobs = n_jobs
         self.timeout = timeout
 
-    def check(self, *, temperature=None):
+    def check(self, *, soft_aggregator=None):
         """Refuse what is no classifier, and one without probabilities where they are needed."""
         if not self.estimators:
             raise ValueError("base_estimator must not be an empty list; give at least 1 classifier")
         for estimator in self.estimators:
             check_classifier("base_estimator", estimator)
         without = [e for e in self.estimators if not hasattr(e, "predict_proba")]
-        if temperature is not None and without:
+        if soft_aggregator is not None and without:
             raise ValueError(
-                f"a mechanism that releases soft labels needs teachers with predict_proba; got "
-                f"{without[0]!r}"
+                f"{soft_aggregator} needs teachers with predict_proba; got {without[0]!r}"
             )
 
     def enrol(self, private, X_public, *, seed=None, memory=None):
@@ -167,9 +166,9 @@ class SiteEnsemble(TeacherEnsemble):
         As in `TeacherEnsemble`. The other parameters do nothing: each site is one teacher.
     """
 
-    def check(self, *, temperature=None):
+    def check(self, *, soft_aggregator=None):
         """Refuse what `TeacherEnsemble` does, and to keep teachers."""
-        super().check(temperature=temperature)
+        super().check(soft_aggregator=soft_aggregator)
         if self.keep_teachers:
             raise ValueError(
                 "keep_teachers must be False when X is Sites: a fitted teacher can hold records"

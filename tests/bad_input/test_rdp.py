@@ -6,20 +6,20 @@ from sklearn_pate.aggregators import GNMax
 from sklearn_pate.rdp import (
     TrialCount,
     data_independent_epsilon,
-    epsilon_by_order,
     exact_rdp,
     gdp_mu,
     gdp_to_epsilon,
     gnmax_rdp,
     gnmax_sigma,
-    lead_rdp,
     least_scale,
     lnmax_gamma,
+    margin_rdp,
     pure_rdp,
     rdp_to_epsilon,
     worst_case_pure,
     worst_case_rdp,
 )
+from sklearn_pate.rdp.conversion import epsilon_by_order
 
 from .helpers import (
     INF,
@@ -61,7 +61,7 @@ RIGHT = {
         "n_teachers": 100,
         "n_classes": 3,
     },
-    lead_rdp: {"aggregator": MECHANISM, "orders": [2.0], "n_teachers": 10, "n_classes": 2},
+    margin_rdp: {"aggregator": MECHANISM, "orders": [2.0], "n_teachers": 10, "n_classes": 2},
     least_scale: {"cost_at": cost_at, "epsilon": 1.0, "delta": 1e-5},
     lnmax_gamma: {
         "epsilon": 1.0,
@@ -145,8 +145,8 @@ def test_a_number_that_is_not_above_0(function, name, value):
     (data_independent_epsilon, "n_teachers"),
     (worst_case_rdp, "n_classes"),
     (worst_case_pure, "n_teachers"),
-    (lead_rdp, "n_teachers"),
-    (lead_rdp, "n_classes"),
+    (margin_rdp, "n_teachers"),
+    (margin_rdp, "n_classes"),
 )
 def test_a_number_that_is_not_whole(function, name, value):
     with refused(f"{name} must be a whole number, at least [012]; got"):

@@ -1,6 +1,6 @@
 """The smooth sensitivity of a cost, and its release."""
 
-from sklearn_pate.smooth_sensitivity import leads, smooth_release_rdp, smooth_sensitivity
+from sklearn_pate.smooth_sensitivity import half_margins, smooth_release_rdp, smooth_sensitivity
 
 from .helpers import NAN, NOT_ORDERS, NOT_POSITIVE, each, refused, table
 
@@ -34,11 +34,11 @@ def test_a_sensitivity_with_a_wrong_beta(beta):
 @table(
     "costs, lead, message",
     {
-        "lead": ([1.0, 0.5], [2], "lead must be"),
-        "lead=x": ([1.0], "x", "lead must be"),
-        "NaN": ([1.0, NAN], [1], "cost_by_lead"),
-        "axes": ([[1.0]], [0], "cost_by_lead"),
-        "text": ("x", [0], "cost_by_lead must"),
+        "half_margin": ([1.0, 0.5], [2], "half_margin must be"),
+        "half_margin=x": ([1.0], "x", "half_margin must be"),
+        "NaN": ([1.0, NAN], [1], "cost_by_half_margin"),
+        "axes": ([[1.0]], [0], "cost_by_half_margin"),
+        "text": ("x", [0], "cost_by_half_margin must"),
     },
 )
 def test_a_sensitivity_of_wrong_costs(costs, lead, message):
@@ -48,4 +48,4 @@ def test_a_sensitivity_of_wrong_costs(costs, lead, message):
 
 def test_leads_of_negative_votes():
     with refused("votes has negative counts"):
-        leads([[5, -1]])
+        half_margins([[5, -1]])

@@ -1,0 +1,204 @@
+"""What queries cost together: data-independent costs in all the ways that add up."""
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from .checks import DEFAULT_ORDERS, check_count, check_delta, check_orders
+from .conversion import epsilon_by_order, gdp_to_epsilon, pure_to_gdp
+from .facts import facts_of
+from .worst_case import worst_case_pure, worst_case_rdp
+
+__all__ = ["Cost", "data_independent_epsilon", "query_cost", "query_steps", "total_cost"]
+
+
+def data_independent_epsilon(aggregator, n_queries, delta, *, n_teachers=None, n_classes=None):
+    """Data-independent epsilon of `n_queries` queries, answered or not.
+
+    Parameters
+    ----------
+    aggregator : Aggregator
+        The mechanism.
+    n_queries : int
+        Number of queries asked, fixed in advance. How many of them are answered is itself an
+        outcome, and never lowers the cost.
+    delta : float
+        Failure probability, strictly between 0 and 1.
+    n_teachers, n_classes : int, default=None
+        Public numbers that make the cost of one query sharper; see `worst_case_rdp`.
+
+    Returns
+    -------
+    epsilon : float
+        The smallest that any known composition gives; inf without a guarantee.
+    method : {"gaussian", "renyi", "pure", "none"}
+        The composition that gave it: exact for Gaussian noise, of the data-independent Renyi cost
+        of one query, or the plain sum of pure epsilons.
+
+    Examples
+    --------
+    >>> from sklearn_pate.aggregators import LNMax
+    >>> from sklearn_pate.rdp import data_independent_epsilon
+    >>> epsilon, method = data_independent_epsilon(LNMax(gamma=0.05), 100, 1e-5)
+    >>> round(epsilon, 2), method
+    (2.49, 'renyi')
+    >>> public = {"n_teachers": 250, "n_classes": 2}
+    >>> epsilon, method = data_independent_epsilon(LNMax(gamma=0.05), 100, 1e-5, **public)
+    >>> round(epsilon, 2)
+    2.13
+    """
+    n_queries = check_count("n_queries", n_queries, least=0)
+    costs = total_cost(aggregator, n_teachers=n_teachers, n_classes=n_classes)
+    return costs(n_queries).epsilon(delta)
+
+
+@dataclass(frozen=True, eq=False)
+class Cost:
+    """Data-independent cost of a number of queries, in all the ways that add up.
+
+    Attributes
+    ----------
+    rdp : ndarray of shape (n_orders,)
+        Renyi cost.
+    mu_squared, pure : float
+        Squared Gaussian-DP parameter, and pure epsilon; inf where there is none.
+    delta : float
+        Probability, already spent, with which these costs do not hold.
+
+    Examples
+    --------
+    >>> from sklearn_pate.aggregators import GNMax
+    >>> cost = GNMax(40.0).costs()(500)
+    >>> epsilon, method = cost.epsilon(1e-5)
+    >>> round(epsilon, 2), method
+    (2.82, 'renyi')
+    """
+
+    rdp: np.ndarray
+    mu_squared: float
+    pure: float
+    delta: float = 0.0
+
+    def times(self, n_queries):
+        """Cost of that many queries."""
+        if n_queries == 0:
+            return Cost(np.zeros_like(self.rdp), 0.0, 0.0)
+        return Cost(
+            rdp=n_queries * self.rdp,
+            mu_squared=n_queries * self.mu_squared,
+            pure=n_queries * self.pure,
+            delta=n_queries * self.delta,
+        )
+
+    def plus(self, other):
+        """Cost of both, even if the second depends on what the first released."""
+        return Cost(
+            rdp=self.rdp + other.rdp,
+            mu_squared=self.mu_squared + other.mu_squared,
+            pure=self.pure + other.pure,
+            delta=self.delta + other.delta,
+        )
+
+    def epsilon(self, delta, orders=DEFAULT_ORDERS):
+        """Smallest epsilon at `delta`, and the composition that gave it.
+
+        Parameters
+        ----------
+        delta : float
+            Failure probability, strictly between 0 and 1.
+        orders : ndarray of shape (n_orders,), default=DEFAULT_ORDERS
+            Orders of `rdp`.
+
+        Returns
+        -------
+        epsilon : float
+            inf without a guarantee.
+        method : {"gaussian", "renyi", "pure", "none"}
+            As in `data_independent_epsilon`.
+        """
+        left = check_delta(delta) - self.delta
+        if left <= 0:
+            return math.inf, "none"
+        epsilon, method = min(
+            (gdp_to_epsilon(math.sqrt(self.mu_squared), left), "gaussian"),
+            (self.pure, "pure"),
+            (float(epsilon_by_order(self.rdp, left, orders).min()), "renyi"),
+        )
+        return epsilon, method if 0 < epsilon < math.inf else "none"
+
+
+def query_cost(aggregator, orders=DEFAULT_ORDERS, *, n_teachers=None, n_classes=None):
+    """Return the data-independent `Cost` of one query.
+
+    Parameters
+    ----------
+    aggregator : Aggregator
+        The mechanism.
+    orders : array-like of shape (n_orders,), default=DEFAULT_ORDERS
+        Renyi orders, above 1.
+    n_teachers, n_classes : int, default=None
+        Public numbers that make the cost sharper.
+
+    Returns
+    -------
+    Cost
+
+    Examples
+    --------
+    >>> from sklearn_pate.aggregators import LNMax
+    >>> from sklearn_pate.rdp.cost import query_cost
+    >>> query_cost(LNMax(0.05)).pure
+    0.1
+    """
+    public = {"n_teachers": n_teachers, "n_classes": n_classes}
+    pure = worst_case_pure(aggregator, **public)
+    return Cost(
+        rdp=worst_case_rdp(aggregator, orders, **public),
+        mu_squared=min(facts_of(aggregator).gdp_mu, pure_to_gdp(pure)) ** 2,
+        pure=pure,
+    )
+
+
+def query_steps(aggregator, orders, *, n_teachers=None, n_classes=None):
+    """Data-independent Renyi costs of the two steps of one query; the second may not happen.
+
+    Parameters
+    ----------
+    aggregator, orders, n_teachers, n_classes
+        As in `query_cost`.
+
+    Returns
+    -------
+    check, answer : ndarray of shape (n_orders,)
+        The check costs 0 for a mechanism without steps. None instead of both for a mechanism whose
+        queries share their cost.
+    """
+    orders = check_orders(orders)
+    facts = facts_of(aggregator)
+    if facts.total is not None:
+        return None
+    public = {"n_teachers": n_teachers, "n_classes": n_classes}
+    if facts.steps is not None:
+        return facts.steps(orders, **public)
+    return np.zeros(orders.size), worst_case_rdp(aggregator, orders, **public)
+
+
+def total_cost(aggregator, orders=DEFAULT_ORDERS, *, n_teachers=None, n_classes=None):
+    """Return a function from a number of queries to their data-independent `Cost`.
+
+    Parameters
+    ----------
+    aggregator, orders, n_teachers, n_classes
+        As in `query_cost`.
+
+    Returns
+    -------
+    callable
+        From a number of queries asked, answered or not, to `Cost`.
+    """
+    facts = facts_of(aggregator)
+    if facts.total is None:
+        return query_cost(aggregator, orders, n_teachers=n_teachers, n_classes=n_classes).times
+    cost_of_all = facts.total(check_orders(orders))
+    return lambda n_queries: cost_of_all if n_queries else cost_of_all.times(0)
