@@ -59,7 +59,7 @@ print(clf.privacy_spent_)
 # distribution of the outcomes. A stricter threshold gives fewer and better answers. Choosing
 # parameters by this picture and publishing the choice spends privacy.
 #
-# Agreement: the lead of the first class over the second, which is why labels are cheap and right.
+# Agreement: the margin of the first class over the second, which is why labels are cheap and right.
 #
 # Budget: where it went, computed from public numbers, so without a mark.
 figure, axes = plt.subplots(2, 2, figsize=(10, 7.5), layout="constrained")
