@@ -7,6 +7,8 @@ Needs ``$SKLEARN_PATE_DATA/adult`` for "adult". One core.
 
 import sys
 import time
+from collections.abc import Callable
+from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -36,10 +38,16 @@ from sklearn_pate.audit import (
     worst_pair,
 )
 from sklearn_pate.datasets import fetch_adult
-from sklearn_pate.rdp import DEFAULT_ORDERS, data_independent_epsilon, gnmax_sigma, rdp_to_epsilon
+from sklearn_pate.rdp import (
+    DEFAULT_ORDERS,
+    data_independent_epsilon,
+    gnmax_sigma,
+    rdp_to_epsilon,
+)
 from sklearn_pate.rdp.facts import has_distribution
 
-DELTA, CONFIDENCE = 1e-5, 0.999
+DELTA = 1e-5
+CONFIDENCE = 0.999
 
 
 # --- one query ---------------------------------------------------------------------------------
@@ -57,8 +65,8 @@ def soft_bins(sigma):
 
 def one_at_a_time(stable):
     """StableArgmax, each query in a run of its own."""
-    bar = stable.stability_needed(1)
-    stable.stability_needed = lambda n_queries: bar  # computing it takes longer than a query
+    threshold = stable.stability_needed(1)
+    stable.stability_needed = lambda n_queries: threshold  # to compute it takes longer than a query
 
     def run(votes, rng):
         return np.array([stable.aggregate(row, random_state=rng)[0] for row in votes[:, None]])
@@ -66,79 +74,79 @@ def one_at_a_time(stable):
     return run
 
 
-def mechanisms():
-    """Name, mechanism, what to sample if not itself, arguments, and samples per pair."""
+class Case(NamedTuple):
+    """A mechanism, its arguments, and what to sample if not itself."""
+
+    name: str
+    mechanism: Aggregator
+    n_samples: int = 1_000_000
+    sampler: Callable | None = None
+    arguments: dict = {}
+
+
+def cases():
+    gaussian = GNMax(40.0, noise="discrete")
+    laplace = LNMax(0.05, noise="discrete")
+    confident = ConfidentGNMax(150, sigma1=40.0, sigma2=40.0)
     interactive = InteractiveGNMax(0.1, sigma1=40.0, sigma2=40.0, confidence=0.8)
+    soft = SoftVote(40.0, noise="continuous")
     stable = StableArgmax(run_epsilon=1.0, max_unstable=1)
+    even = {"student_proba": [0.5, 0.5]}
     return [
-        ("LNMax(0.05)", LNMax(0.05), None, {}, 1_000_000),
-        ("LNMax(0.05), discrete", LNMax(0.05, noise="discrete"), None, {}, 5_000),
-        ("ExponentialNMax(0.05)", ExponentialNMax(0.05), None, {}, 1_000_000),
-        ("GNMax(40)", GNMax(40.0), None, {}, 1_000_000),
-        ("GNMax(40), discrete", GNMax(40.0, noise="discrete"), None, {}, 5_000),
-        ("GNMax(4)", GNMax(4.0), None, {}, 1_000_000),
-        ("ConfidentGNMax", ConfidentGNMax(150, sigma1=40.0, sigma2=40.0), None, {}, 1_000_000),
-        (
-            "InteractiveGNMax",
-            *(interactive, None, {"student_proba": [0.5, 0.5]}, 1_000_000),
-        ),
-        (
-            "SoftVote(40), continuous, argmax",
-            SoftVote(40.0, noise="continuous"),
-            None,
-            {},
-            1_000_000,
-        ),
-        (
-            "SoftVote(40), continuous, soft labels",
-            SoftVote(40.0, noise="continuous"),
-            soft_bins(40.0),
-            {},
-            500_000,
-        ),
-        ("StableArgmax(1)", stable, one_at_a_time(clone(stable)), {}, 5_000),
-        ("ImmutableArgmax(sigma=40)", ImmutableArgmax(sigma=40.0), None, {}, 1_000_000),
-        ("PluralityVote", PluralityVote(), None, {}, 1_000_000),
+        Case("LNMax(0.05)", LNMax(0.05)),
+        Case("LNMax(0.05), discrete", laplace, 5_000),
+        Case("ExponentialNMax(0.05)", ExponentialNMax(0.05)),
+        Case("GNMax(40)", GNMax(40.0)),
+        Case("GNMax(40), discrete", gaussian, 5_000),
+        Case("GNMax(4)", GNMax(4.0)),
+        Case("ConfidentGNMax", confident),
+        Case("InteractiveGNMax", interactive, arguments=even),
+        Case("SoftVote(40), continuous, argmax", soft),
+        Case("SoftVote(40), continuous, soft labels", soft, 500_000, soft_bins(40.0)),
+        Case("StableArgmax(1)", stable, 5_000, one_at_a_time(clone(stable))),
+        Case("ImmutableArgmax(sigma=40)", ImmutableArgmax(sigma=40.0)),
+        Case("PluralityVote", PluralityVote()),
     ]
 
 
 def pairs():
     """20 pairs from a small share of the votes to all, two classes; 99.9% for all together."""
-    n_teachers, n_pairs = 250, 20
-    listed = mechanisms()
-    confidence = 1 - (1 - CONFIDENCE) / (n_pairs * len(listed))
-    leads = np.linspace(20, n_teachers, n_pairs).astype(int)  # votes of the first class
-    leads[np.abs(leads - 125).argmin()] = 125  # a tie is among them
+    n_teachers = 250
+    n_pairs = 20
+    confidence = 1 - (1 - CONFIDENCE) / (n_pairs * len(cases()))
+    first_counts = np.linspace(20, n_teachers, n_pairs).astype(int)
+    first_counts[np.abs(first_counts - 125).argmin()] = 125  # a tie is among them
     print(f"\n## {n_pairs} pairs of 250 teachers each, delta 1e-5, {confidence:.7f} per pair\n")
     print("| aggregator | samples | claimed | largest exact of the pairs | largest bound | above |")
     print("|---|---|---|---|---|---|", flush=True)
-    for name, mechanism, sampled, given, n_samples in listed:
+    for case in cases():
         claimed, _ = data_independent_epsilon(
-            mechanism, 1, DELTA, n_teachers=n_teachers, n_classes=2
+            case.mechanism, 1, DELTA, n_teachers=n_teachers, n_classes=2
         )
-        found, exact = [], []
-        for lead in leads:
-            votes = [int(lead), int(n_teachers - lead)]
-            other = [votes[0] - 1, votes[1] + 1]
+        bounds = []
+        exact = []
+        for first in first_counts:
+            votes = [int(first), int(n_teachers - first)]
+            neighbour = [votes[0] - 1, votes[1] + 1]
             result = audit_aggregator(
-                sampled or mechanism,
+                case.sampler or case.mechanism,
                 votes,
-                other,
+                neighbour,
                 delta=DELTA,
-                n_samples=n_samples,
+                n_samples=case.n_samples,
                 confidence=confidence,
-                random_state=int(lead),
-                **given,
+                random_state=int(first),
+                **case.arguments,
             )
-            found.append(result.epsilon)
-            if has_distribution(mechanism):
-                exact.append(exact_epsilon(mechanism, votes, other, DELTA, **given))
-            else:
-                exact.append(np.nan)
-        above = sum(epsilon > claimed for epsilon in found)
+            bounds.append(result.epsilon)
+            epsilon = np.nan
+            if has_distribution(case.mechanism):
+                epsilon = exact_epsilon(case.mechanism, votes, neighbour, DELTA, **case.arguments)
+            exact.append(epsilon)
+        n_above = sum(bound > claimed for bound in bounds)
         print(
-            f"| {name} | {n_samples:,} | {claimed:.4g} | {max(exact):.4g} | {max(found):.4g} "
-            f"| {above} |",
+            f"| {case.name} | {case.n_samples:,} | {claimed:.4g} | {max(exact):.4g} "
+            f"| {max(bounds):.4g} | {n_above} |",
             flush=True,
         )
 
@@ -159,7 +167,7 @@ def worst():
                 )
             for seed in range(3):
                 start = time.perf_counter()
-                found = audit_aggregator(
+                result = audit_aggregator(
                     mechanism,
                     **size,
                     delta=delta,
@@ -167,28 +175,28 @@ def worst():
                     confidence=CONFIDENCE,
                     random_state=seed,
                 )
-                took = time.perf_counter() - start
+                seconds = time.perf_counter() - start
                 print(
                     f"| `{mechanism}` | {n_classes} | {delta:g} | {claimed:.4f} | {exact:.4f} "
-                    f"| {found.epsilon:.4f} | {found.epsilon / exact:.0%} | {took:.1f} |",
+                    f"| {result.epsilon:.4f} | {result.epsilon / exact:.0%} | {seconds:.1f} |",
                     flush=True,
                 )
     immutable = ImmutableArgmax(sigma=40.0)
     claim = immutable.claimed_rdp([[250, 0]], DEFAULT_ORDERS)[0]
     claimed = rdp_to_epsilon(claim, DELTA, DEFAULT_ORDERS)[0]
-    found = audit_aggregator(
+    result = audit_aggregator(
         immutable, n_teachers=250, n_classes=2, confidence=CONFIDENCE, random_state=0
     )
     true, _ = data_independent_epsilon(immutable, 1, DELTA, n_teachers=250, n_classes=2)
     print(
-        f"\n`{immutable}`: the paper claims {claimed:.3f} where the gap exceeds 2; lower bound "
-        f"{found.epsilon:.2f} from {found.n_samples:,} samples; true {true:.2f}",
+        f"\n`{immutable}`: the paper claims {claimed:.3f} where the margin exceeds 2; lower bound "
+        f"{result.epsilon:.2f} from {result.n_samples:,} samples; true {true:.2f}",
         flush=True,
     )
 
 
 class Liar(Aggregator):
-    """States GNMax(40); noise `sigma` where `where` is true of the votes, in a share of cases."""
+    """States GNMax(40), and adds noise `sigma` to a share of the votes that `where` chooses."""
 
     def __init__(self, sigma=0.0, where=None, share=1.0):
         self.sigma = sigma
@@ -206,8 +214,8 @@ class Liar(Aggregator):
         return (votes + sigma[:, None] * rng.normal(size=votes.shape)).argmax(axis=1)
 
 
-def lead(votes):
-    """Votes between the first two."""
+def margin(votes):
+    """Votes of the first class minus those of the second."""
     return np.diff(np.sort(votes, axis=1)[:, -2:])[:, 0]
 
 
@@ -217,13 +225,13 @@ LIES = {
     "half": Liar(20.0),
     "a tenth too small": Liar(36.0),
     "twice": Liar(80.0),
-    "none at leads up to 1": Liar(0.0, lambda votes: lead(votes) <= 1),
-    "none at leads above 1": Liar(0.0, lambda votes: lead(votes) > 1),
+    "none at margins up to 1": Liar(0.0, lambda votes: margin(votes) <= 1),
+    "none at margins above 1": Liar(0.0, lambda votes: margin(votes) > 1),
     "none at unanimity": Liar(0.0, lambda votes: votes.max(axis=1) == votes.sum(axis=1)),
     "none but at unanimity": Liar(0.0, lambda votes: votes.max(axis=1) < votes.sum(axis=1)),
     "none for class 1": Liar(0.0, lambda votes: votes.argmax(axis=1) == 1),
-    "none at a lead of a third": Liar(0.0, lambda votes: lead(votes) == votes.sum(axis=1) // 3),
-    "none above a lead of half": Liar(0.0, lambda votes: lead(votes) > votes.sum(axis=1) / 2),
+    "none at a margin of a third": Liar(0.0, lambda votes: margin(votes) == votes.sum(axis=1) // 3),
+    "none above a margin of half": Liar(0.0, lambda votes: margin(votes) > votes.sum(axis=1) / 2),
     "none in 1%": Liar(0.0, share=0.01),
     "none in 5%": Liar(0.0, share=0.05),
     "none in 20%": Liar(0.0, share=0.2),
@@ -241,15 +249,15 @@ def lies(n_seeds=3):
     for name, liar in LIES.items():
         cells = []
         for n_teachers, n_classes in sizes:
-            found = [
+            results = [
                 audit_aggregator(
                     liar, n_teachers=n_teachers, n_classes=n_classes, random_state=seed
                 )
                 for seed in range(n_seeds)
             ]
-            bound = np.median([result.epsilon for result in found])
-            seen = sum(result.contradicts for result in found)
-            cells.append(f"{bound:.2f}, {seen} of {n_seeds}")
+            bound = np.median([result.epsilon for result in results])
+            n_contradicted = sum(result.contradicts for result in results)
+            cells.append(f"{bound:.2f}, {n_contradicted} of {n_seeds}")
         print(f"| {name} | {' | '.join(cells)} |", flush=True)
 
 
@@ -285,7 +293,8 @@ class Broken(BaseEstimator):
                 labels = clone(pate.base_estimator).fit(X[part], y[part]).predict(rows)
                 votes[np.arange(n_queries), labels] += 1
             self.pate_ = pate.fit_votes(votes, X_public)
-        self.classes_, self.public_labels_ = self.pate_.classes_, self.pate_.public_labels_
+        self.classes_ = self.pate_.classes_
+        self.public_labels_ = self.pate_.public_labels_
         return self
 
     def predict_proba(self, X):
@@ -341,12 +350,15 @@ def stratified_design(n_teachers=20):
     size = 20  # of a block of each class
     zeros, ones = (np.flatnonzero(y == c)[: size * n_teachers] for c in (0, 1))
     kept = np.concatenate([zeros[:2], ones, zeros[2:]])  # the canary before all but one
-    X, y = X[kept], y[kept]
+    X = X[kept]
+    y = y[kept]
     query = np.full(X.shape[1], 100.0)
     distance = 2.0 * (n_teachers - np.arange(n_teachers))
     first, second = (np.flatnonzero(y == c) for c in (0, 1))
-    starts, middles = first[::size][1:], second[size // 2 :: size]
-    X[starts], X[middles] = query, query
+    starts = first[::size][1:]
+    middles = second[size // 2 :: size]
+    X[starts] = query
+    X[middles] = query
     X[starts, 0] += distance[1:]
     X[middles, 0] += distance - 1
     canaries = Canaries(np.array([1]), X[1:2], np.array([[0, 1]]))
@@ -359,34 +371,34 @@ def first_label(fitted):
 
 
 def audits(seed):
-    """Name, what is audited, result."""
+    """Yield a name, the kind of canaries and the result of each audit."""
     X, y = adult(3000)
     far = make_canaries(X, y, 40, "out_of_distribution", classes=[0, 1], random_state=seed)
     near = make_canaries(X, y, 40, "mislabelled", classes=[0, 1], random_state=seed)
-    how = {"random_state": seed, "confidence": CONFIDENCE, "claimed": 1.0, "delta": DELTA}
+    settings = {"random_state": seed, "confidence": CONFIDENCE, "claimed": 1.0, "delta": DELTA}
 
-    def copies(broken, canaries, **more):  # teachers are asked about the canaries alone
-        return audit_estimator(broken, X, y, canaries=canaries, **how, **more)
+    def audit_of_copies(broken, canaries, **more):  # only copies of the canaries are asked
+        return audit_estimator(broken, X, y, canaries=canaries, **settings, **more)
 
     for name, parts in (("sound", None), ("overlapping", everyone), ("stratified", stratified)):
         pate = Broken(model(150), parts)
         for kind, canaries in (("far", far), ("mislabelled", near)):
             for attack in ("labels", "student"):
-                yield name, f"{kind}, {attack}", copies(pate, canaries, attack=attack)
-    tenth = Broken(model(150), noise=0.1)
-    yield "noise / 10", "far, labels", copies(tenth, far)
+                yield name, f"{kind}, {attack}", audit_of_copies(pate, canaries, attack=attack)
+    little_noise = Broken(model(150), noise=0.1)
+    yield "noise / 10", "far, labels", audit_of_copies(little_noise, far)
 
     X, y, canaries, groups = tied_design()
     for name, noise in (("sound", 1.0), ("noise / 10", 0.1)):
         pate = model(11).set_params(partition="predefined")
         runs = {"fit_params": {"groups": groups}, "n_runs": 60, "canaries": canaries}
-        yield name, "tied", audit_estimator(Broken(pate, noise=noise), X, y, **runs, **how)
+        yield name, "tied", audit_estimator(Broken(pate, noise=noise), X, y, **runs, **settings)
 
     X, y, canaries, query = stratified_design()
     for name, parts in (("sound", None), ("stratified", stratified)):
         runs = {"n_runs": 30, "canaries": canaries, "attack": first_label, "n_copies": 0}
-        found = audit_estimator(Broken(model(20), parts), X, y, query, **runs, **how)
-        yield name, "aligned", found
+        broken = Broken(model(20), parts)
+        yield name, "aligned", audit_estimator(broken, X, y, query, **runs, **settings)
 
 
 def on_adult(seeds=range(3)):
@@ -394,18 +406,23 @@ def on_adult(seeds=range(3)):
     rows = []
     for seed in seeds:
         start = time.perf_counter()
-        for name, design, found in audits(seed):
-            took = time.perf_counter() - start
-            rows.append((name, design, found, took))
-            print(seed, name, design, found, file=sys.stderr, flush=True)
+        for name, design, result in audits(seed):
+            seconds = time.perf_counter() - start
+            rows.append(
+                {
+                    "copy": name,
+                    "canaries": design,
+                    "runs": result.n_runs,
+                    "bits": result.n_canaries,
+                    "right": result.n_right,
+                    "epsilon": result.epsilon,
+                    "caught": result.refuted,
+                    "s": seconds,
+                }
+            )
+            print(seed, name, design, result, file=sys.stderr, flush=True)
             start = time.perf_counter()
-    table = pd.DataFrame(
-        [
-            (name, design, f.n_runs, f.n_canaries, f.n_right, f.epsilon, f.refuted, took)
-            for name, design, f, took in rows
-        ],
-        columns=["copy", "canaries", "runs", "bits", "right", "epsilon", "caught", "s"],
-    )
+    table = pd.DataFrame(rows)
     print("| copy | canaries | runs | bits | right | lower bounds | caught | s each |")
     print("|---|---|---|---|---|---|---|---|")
     for (name, design), part in table.groupby(["copy", "canaries"], sort=False):

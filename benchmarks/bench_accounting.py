@@ -37,19 +37,21 @@ def log_argmax(counts, noise):
 
 def exact_one_query(counts, noise, orders):
     """The largest divergence over all moves of one vote, one move at a time."""
-    log_p, most, orders = log_argmax(counts, noise), np.zeros(len(orders)), orders[:, None]
-    for u in np.flatnonzero(counts):
-        for v in range(len(counts)):
-            if u == v:
+    log_p = log_argmax(counts, noise)
+    a = orders[:, None]
+    largest = np.zeros(len(orders))
+    for source in np.flatnonzero(counts):
+        for target in range(len(counts)):
+            if source == target:
                 continue
             moved = counts.copy()
-            moved[u] -= 1
-            moved[v] += 1
+            moved[source] -= 1
+            moved[target] += 1
             log_q = log_argmax(moved, noise)
             for p, q in ((log_p, log_q), (log_q, log_p)):
-                cost = logsumexp(orders * p + (1 - orders) * q, axis=1) / (orders[:, 0] - 1)
-                most = np.maximum(most, cost)
-    return most
+                cost = logsumexp(a * p + (1 - a) * q, axis=1) / (orders - 1)
+                largest = np.maximum(largest, cost)
+    return largest
 
 
 def exact_one_at_a_time(votes, noise, orders):
@@ -67,7 +69,8 @@ def bound_at(log_q, sigma, orders):
     mu1 = mu2 + 1
     if mu2 <= 1:
         return fixed
-    e1, e2 = mu1 / variance, mu2 / variance
+    e1 = mu1 / variance
+    e2 = mu2 / variance
     limit = (mu2 - 1) * e2 - mu2 * (math.log(mu1 / (mu1 - 1)) + math.log(mu2 / (mu2 - 1)))
     if log_q > limit or log_q + e2 >= 0:
         return fixed
@@ -98,16 +101,17 @@ def smooth_one_query(counts, sigma, order, beta):
     """Smooth sensitivity of the bound of one query at one order, distance by distance."""
     counts = np.sort(counts)[::-1].astype(float)
     best = 0.0
+
+    def bound_of(votes):
+        return bound_at(log_q_of(votes, sigma), sigma, order)[0]
+
     for d in range(int(counts.sum())):
-        here = bound_at(log_q_of(counts, sigma), sigma, order)[0]
-        up, down = counts.copy(), counts.copy()
-        up[0] += 1
-        up[1] -= 1
-        down[0] -= 1
-        down[1] += 1
-        local = max(
-            abs(bound_at(log_q_of(other, sigma), sigma, order)[0] - here) for other in (up, down)
-        )
+        up = counts.copy()
+        up[:2] += (1, -1)
+        down = counts.copy()
+        down[:2] += (-1, 1)
+        bound = bound_of(counts)
+        local = max(abs(bound_of(up) - bound), abs(bound_of(down) - bound))
         best = max(best, math.exp(-beta * d) * local)
         if counts[0] <= counts[1]:
             break
@@ -156,19 +160,22 @@ def mnist_votes():
 
 def rows(quick):
     votes = mnist_votes()[: 500 if quick else 10_000]
-    n_rounds, order, beta = 1 if quick else 3, 20.0, 0.01
+    n_rounds = 1 if quick else 3
+    order = 20.0
+    beta = 0.01
 
-    def row(what, ours, baseline, baseline_is, n_few, setting):
+    def row(name, ours, baseline, baseline_is, n_few, setting):
         scales = (1e3 / len(votes), 1e3 / n_few)
         return Row(
-            what,
+            name,
             "ms/query",
             f"{baseline_is} (on {n_few} queries)",
             f"{len(votes):,} MNIST queries, 250 teachers, {setting}",
             paired(partial(ours, votes), partial(baseline, votes[:n_few]), n_rounds, scales),
         )
 
-    n_few, closest = 1 if quick else 5, votes[[half_margins(votes).argmin()]]
+    n_few = 1 if quick else 5
+    closest = votes[[half_margins(votes).argmin()]]
     for mechanism, noise in ((GNMax(SIGMA), norm(scale=SIGMA)), (LNMax(0.05), laplace(scale=20))):
         ours = partial(exact_rdp, mechanism, orders=ORDERS)
         baseline = partial(exact_one_at_a_time, noise=noise, orders=ORDERS)

@@ -23,16 +23,21 @@ def network(device, epochs, one_by_one):
 
     def layers():
         return nn.Sequential(
-            *(nn.Conv2d(1, 16, 5, stride=2, padding=2), nn.ReLU()),
-            *(nn.Conv2d(16, 32, 3, padding=1), nn.ReLU(), nn.MaxPool2d(2)),
-            *(nn.Flatten(), nn.Linear(32 * 49, 10)),
+            nn.Conv2d(1, 16, 5, stride=2, padding=2),
+            nn.ReLU(),
+            nn.Conv2d(16, 32, 3, padding=1),
+            nn.ReLU(),
+            nn.MaxPool2d(2),
+            nn.Flatten(),
+            nn.Linear(32 * 49, 10),
         )
 
     class OneByOne(NeuralNetClassifier):
         def train_step(self, *args, **kwargs):  # overridden: not batched, even on a GPU
             return super().train_step(*args, **kwargs)
 
-    return (OneByOne if one_by_one else NeuralNetClassifier)(
+    kind = OneByOne if one_by_one else NeuralNetClassifier
+    return kind(
         layers,
         criterion=nn.CrossEntropyLoss,
         optimizer=torch.optim.Adam,
@@ -47,7 +52,7 @@ def network(device, epochs, one_by_one):
     )
 
 
-def seconds_and_accuracy(how, device, n_teachers, epochs, n_queries):
+def seconds_and_accuracy(mode, device, n_teachers, epochs, n_queries):
     """Seconds of a poll, mean accuracy of the teachers, accuracy of their plurality."""
     import time
     import warnings
@@ -55,26 +60,29 @@ def seconds_and_accuracy(how, device, n_teachers, epochs, n_queries):
     from sklearn_pate.teachers.batched import BatchedTeachers
 
     X, y = fetch_mnist(subset="train", return_X_y=True, as_frame=False)
-    X, y = X.reshape(-1, 1, 28, 28).astype(np.float32) / 255, y.astype(int)
-    X_public, y_public = X[-n_queries:], y[-n_queries:]
-    X, y = (np.resize(part[:-n_queries], (n_teachers * PART, *part.shape[1:])) for part in (X, y))
+    X = X.reshape(-1, 1, 28, 28).astype(np.float32) / 255
+    y = y.astype(int)
+    X_private, X_public = np.split(X, [-n_queries])
+    y_private, y_public = np.split(y, [-n_queries])
+    X_private = np.resize(X_private, (n_teachers * PART, *X.shape[1:]))
+    y_private = np.resize(y_private, n_teachers * PART)
     settings = {"together": {}, "bfloat16": {"autocast": "bfloat16"}, "compiled": {"compile": True}}
 
     def poll(epochs):
-        teachers = network(device, epochs, how == "one by one")
-        if how != "one by one":
-            teachers = BatchedTeachers(teachers, **settings[how])
+        teachers = network(device, epochs, mode == "one by one")
+        if mode != "one by one":
+            teachers = BatchedTeachers(teachers, **settings[mode])
         clf = PATEClassifier(teachers, n_teachers=n_teachers, classes=range(10), random_state=0)
-        return clf.poll(X, y, X_public)
+        return clf.poll(X_private, y_private, X_public)
 
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore" if how == "one by one" else "error")  # must not fall back
+        warnings.simplefilter("ignore" if mode == "one by one" else "error")  # must not fall back
         poll(epochs=1)  # warm up, with compilation
         start = time.perf_counter()
         votes = poll(epochs)
-    taken = time.perf_counter() - start
+    seconds = time.perf_counter() - start
     right = votes.counts[np.arange(n_queries), y_public] / n_teachers
-    return taken, right.mean(), (votes.counts.argmax(axis=1) == y_public).mean()
+    return seconds, right.mean(), (votes.counts.argmax(axis=1) == y_public).mean()
 
 
 def rows(quick):
@@ -88,38 +96,39 @@ def rows(quick):
     n_rounds, n_teachers, epochs, n_queries = (1, 4, 1, 100) if quick else (3, 16, 10, 1000)
     yield from compare("cpu", "together", n_rounds, n_teachers, epochs, n_queries)
     if not torch.cuda.is_available():
-        missing = "a GPU"
-        yield Row("networks trained together, cuda", "", "", "", missing=missing)
+        yield Row("networks trained together, cuda", "", "", "", missing="a GPU")
         return
-    sizes = (1, 8, 1, 100) if quick else (1, 250, 30, 9000)
-    for how in ("together", "bfloat16", "compiled"):
-        yield from compare("cuda", how, *sizes)
-    many = (1, 16, 1, 100) if quick else (1, 5000, 30, 9000)
-    taken, right, plurality = in_child(seconds_and_accuracy, "together", "cuda", *many[1:])
-    few, *_ = in_child(seconds_and_accuracy, "together", "cuda", *sizes[1:])
+    n_rounds, n_few, epochs, n_queries = (1, 8, 1, 100) if quick else (1, 250, 30, 9000)
+    for mode in ("together", "bfloat16", "compiled"):
+        yield from compare("cuda", mode, n_rounds, n_few, epochs, n_queries)
+    n_many = 16 if quick else 5000
+    seconds, right, plurality = in_child(
+        seconds_and_accuracy, "together", "cuda", n_many, epochs, n_queries
+    )
+    few_seconds, *_ = in_child(seconds_and_accuracy, "together", "cuda", n_few, epochs, n_queries)
     yield Row(
-        f"{many[1]:,} networks together, cuda (teachers {right:.3f}, plurality {plurality:.3f})",
+        f"{n_many:,} networks together, cuda (teachers {right:.3f}, plurality {plurality:.3f})",
         "ms/teacher",
-        f"{sizes[1]} together",
-        f"MNIST, {PART} images each, {many[2]} epochs, {many[3]:,} queries",
-        ((taken * 1e3 / many[1], few * 1e3 / sizes[1]),),
+        f"{n_few} together",
+        f"MNIST, {PART} images each, {epochs} epochs, {n_queries:,} queries",
+        ((seconds * 1e3 / n_many, few_seconds * 1e3 / n_few),),
     )
 
 
-def compare(device, how, n_rounds, *sizes):
-    n_teachers, epochs, n_queries = sizes
-    taken = []
+def compare(device, mode, n_rounds, n_teachers, epochs, n_queries):
+    pairs = []
     for _ in range(n_rounds):
-        ours, alone = (
-            in_child(seconds_and_accuracy, h, device, *sizes) for h in (how, "one by one")
+        (seconds, right, _), (seconds_alone, right_alone, _) = (
+            in_child(seconds_and_accuracy, each, device, n_teachers, epochs, n_queries)
+            for each in (mode, "one by one")
         )
-        taken.append((ours[0], alone[0]))
+        pairs.append((seconds, seconds_alone))
     yield Row(
-        f"networks trained together, {device}, {how} (mean teacher {ours[1]:.4f})",
+        f"networks trained together, {device}, {mode} (mean teacher {right:.4f})",
         "s",
-        f"skorch, one by one (mean teacher {alone[1]:.4f})",
+        f"skorch, one by one (mean teacher {right_alone:.4f})",
         f"MNIST, {n_teachers} CNNs, {PART} images each, {epochs} epochs, {n_queries:,} queries",
-        tuple(taken),
+        tuple(pairs),
         (n_teachers, "teachers"),
     )
 

@@ -47,7 +47,8 @@ def dask_workers(n_workers):
 
 def seconds_of(backend, n_teachers, seconds, n_jobs):
     rng = np.random.default_rng(0)
-    X, X_query = rng.normal(size=(n_teachers * 100, 10)), rng.normal(size=(1000, 10))
+    X = rng.normal(size=(n_teachers * 100, 10))
+    X_query = rng.normal(size=(1000, 10))
     teacher = np.arange(len(X)) % n_teachers
     codes = np.arange(len(X)) // n_teachers % 2  # both classes in each part
     with parallel_config(backend=backend):
@@ -70,16 +71,16 @@ def rows(quick):
     with dask_workers(2):
         for backend in ("loky", "dask"):  # workers import what they need
             seconds_of(backend, 4, 0.01, 2)
-        taken = [
+        pairs = tuple(
             tuple(seconds_of(backend, n_teachers, sleep, 2) for backend in ("dask", "loky"))
             for _ in range(n_rounds)
-        ]
+        )
     yield Row(
         "votes of all teachers, Dask",
         "s",
         "loky",
         f"{n_teachers} teachers of {sleep:g} s, 2 workers",
-        tuple(taken),
+        pairs,
         (n_teachers, "teachers"),
     )
 

@@ -46,18 +46,19 @@ def rows(quick):
 
     for fit in (pate, bare):  # start the workers, and have them import
         fit(2, RandomForestClassifier(1))
-    taken = [  # one round after the other, each (ours, baseline) with 2 jobs and with 1
-        [(seconds(pate, n), seconds(bare, n)) for n in (2, 1)] for _ in range(n_rounds)
-    ]
+    pairs = {1: [], 2: []}  # by number of jobs, one (ours, baseline) per round
+    for _ in range(n_rounds):
+        for n_jobs in (2, 1):
+            pairs[n_jobs].append((seconds(pate, n_jobs), seconds(bare, n_jobs)))
     baseline = "joblib loop, fit and predict alone"
     setting = f"Adult, {n_teachers} forests of {n_trees} trees, 500 queries"
-    for k, jobs in enumerate((2, 1)):
+    for n_jobs, jobs in ((2, "2 jobs"), (1, "1 job")):
         yield Row(
-            f"whole fit, {jobs} job{'s' * (jobs > 1)}",
+            f"whole fit, {jobs}",
             "s",
             baseline,
             setting,
-            tuple(pairs[k] for pairs in taken),
+            tuple(pairs[n_jobs]),
             (n_teachers, "teachers"),
         )
     yield Row(
@@ -65,7 +66,10 @@ def rows(quick):
         "time with 1 job / (2 x time with 2); more is better",
         baseline,
         setting,
-        tuple((one[0] / (2 * two[0]), one[1] / (2 * two[1])) for two, one in taken),
+        tuple(
+            (ours_1 / (2 * ours_2), base_1 / (2 * base_2))
+            for (ours_1, base_1), (ours_2, base_2) in zip(pairs[1], pairs[2], strict=True)
+        ),
     )
 
 

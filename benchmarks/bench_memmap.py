@@ -15,7 +15,10 @@ WIDTH = 50
 
 
 def peaks(path, mmap_mode, n_teachers, n_jobs):
-    """Of opening the file and fitting, in the main process: with mapped pages, and without."""
+    """MiB that opening the file and fitting take, in the main process.
+
+    With mapped pages, and without.
+    """
     X_public = np.random.default_rng(1).normal(size=(500, WIDTH))
 
     def fit(X, n_teachers):
@@ -50,17 +53,18 @@ def rows(quick):
         X.flush()
         setting = f"{X.nbytes / 2**20:.0f} MiB, {n_teachers} teachers, GaussianNB"
         for n_jobs in (1,) if quick else (1, 2):
-            taken = [
+            rounds = [
                 [in_child(peaks, path, mode, n_teachers, n_jobs) for mode in ("r", None)]
                 for _ in range(n_rounds)
             ]
-            for k, what in enumerate(("pages of the file included", "that the system cannot drop")):
+            kinds = ("pages of the file included", "that the system cannot drop")
+            for k, kind in enumerate(kinds):
                 yield Row(
-                    f"peak memory of a fit on a memmap, {what}",
+                    f"peak memory of a fit on a memmap, {kind}",
                     "MiB",
                     "the same array loaded",
                     f"{setting}, n_jobs={n_jobs}",
-                    tuple((mapped[k], loaded[k]) for mapped, loaded in taken),
+                    tuple((mapped[k], loaded[k]) for mapped, loaded in rounds),
                 )
 
 

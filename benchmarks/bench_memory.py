@@ -20,7 +20,7 @@ class Trivial(ClassifierMixin, BaseEstimator):
 
 
 def peaks(n_teachers, n_queries):
-    """Of the main process: with data and imports, and above them."""
+    """MiB of the main process: with data and imports, and above them."""
     X = np.random.default_rng(0).normal(size=(50_000 + n_queries, 5))
     y = (X[:, 1] > 0).astype(int)
 
@@ -41,16 +41,16 @@ def peaks(n_teachers, n_queries):
 
 def rows(quick):
     few, many, n_queries, n_rounds = (20, 200, 1000, 1) if quick else (100, 5000, 10_000, 5)
-    taken = [
+    rounds = [
         (in_child(peaks, many, n_queries), in_child(peaks, few, n_queries)) for _ in range(n_rounds)
     ]
-    for k, what in enumerate(("data included", "above data and imports")):
+    for k, kind in enumerate(("data included", "above data and imports")):
         yield Row(
-            f"peak memory of a fit with {many:,} trivial teachers, {what}",
+            f"peak memory of a fit with {many:,} trivial teachers, {kind}",
             "MiB",
             f"{few} teachers",
             f"50,000 records, {n_queries:,} queries, 2 classes, n_jobs=1",
-            tuple((ours[k], base[k]) for ours, base in taken),
+            tuple((ours[k], base[k]) for ours, base in rounds),
         )
 
 

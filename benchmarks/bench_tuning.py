@@ -24,9 +24,11 @@ from sklearn_pate.datasets import fetch_adult
 from sklearn_pate.model_selection import PrivateGridSearchCV
 
 RUNS = int(sys.argv[1]) if len(sys.argv) > 1 else 20
-train, test = fetch_adult(subset="train"), fetch_adult(subset="test")
-X, X_all = (d.data.drop(columns="fnlwgt") for d in (train, test))
-y, y_test = train.target.to_numpy(), test.target.to_numpy()[-11282:]
+train = fetch_adult(subset="train")
+test = fetch_adult(subset="test")
+X, X_all = (part.data.drop(columns="fnlwgt") for part in (train, test))
+y = train.target.to_numpy()
+y_test = test.target.to_numpy()[-11282:]
 columns = make_column_transformer(
     (OneHotEncoder(handle_unknown="ignore"), make_column_selector(dtype_include="category")),
     (StandardScaler(), make_column_selector(dtype_include="number")),
@@ -52,8 +54,8 @@ def private(run):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # noise for 200 queries drowns the margin of 100 teachers
         search.fit(X, y, X_public)
-    took = time.perf_counter() - start
-    return search.score(X_test, y_test), search.privacy_spent_.epsilon, took
+    seconds = time.perf_counter() - start
+    return search.score(X_test, y_test), search.privacy_spent_.epsilon, seconds
 
 
 def plain(run):
@@ -62,7 +64,8 @@ def plain(run):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         search.fit(X, y, X_public=PublicData(X_public))
-    return search.score(X_test, y_test), np.nan, time.perf_counter() - start
+    seconds = time.perf_counter() - start
+    return search.score(X_test, y_test), np.nan, seconds
 
 
 def one_candidate(params):
@@ -79,9 +82,9 @@ print(
 )
 for name, search, runs in (("private", private, RUNS), ("plain", plain, RUNS // 2)):
     results = np.array(Parallel(n_jobs=2)(delayed(search)(run) for run in range(runs)))
-    accuracy, epsilon, took = results.T
+    accuracy, epsilon, seconds = results.T
     print(
         f"{name} grid search, {runs} runs: accuracy {accuracy.mean():.4f} +- {accuracy.std():.4f}, "
-        f"epsilon {epsilon.max():.3f} (one fit: 1), {np.median(took):.0f} s",
+        f"epsilon {epsilon.max():.3f} (one fit: 1), {np.median(seconds):.0f} s",
         flush=True,
     )

@@ -61,7 +61,8 @@ def noise_for(accuracy, mechanism_at, votes, y, low, high):
 
 def epsilons(mechanism, votes, by_bound=True):
     """Epsilon of these votes by the published bound and exact, and of any votes."""
-    total, bound = np.zeros(DEFAULT_ORDERS.size), np.zeros(DEFAULT_ORDERS.size)
+    total = np.zeros(DEFAULT_ORDERS.size)
+    bound = np.zeros(DEFAULT_ORDERS.size)
     for part in np.array_split(votes, math.ceil(len(votes) / 2000)):
         total += exact_rdp(mechanism, part, DEFAULT_ORDERS).sum(axis=0)
         if by_bound:
@@ -77,9 +78,24 @@ def epsilons(mechanism, votes, by_bound=True):
     return published, exact, any_votes
 
 
+def mnist_votes():
+    """Votes of 250 networks on the test images, and their true labels."""
+    with np.load(Path(os.environ["SKLEARN_PATE_DATA"]) / "votes" / "mnist_250_cnn.npz") as file:
+        return file["votes"], file["y_test"]
+
+
+def spelled(mechanism):
+    """Its name and parameters, numbers to four digits."""
+    values = []
+    for name, value in mechanism.get_params().items():
+        if isinstance(value, float):
+            value = float(f"{value:.4g}")
+        values.append(f"{name}={value}")
+    return f"{type(mechanism).__name__}({', '.join(values)})"
+
+
 def mnist():
-    data = np.load(Path(os.environ["SKLEARN_PATE_DATA"]) / "votes" / "mnist_250_cnn.npz")
-    votes, y = data["votes"], data["y_test"]
+    votes, y = mnist_votes()
     plain = quality(PluralityVote(), votes, y)[1]
     print(f"\n## MNIST, 250 teachers, 10,000 queries; plurality {plain:.4f}\n")
     print("| label accuracy | mechanism | answered | published bound | exact | any votes |")
@@ -98,16 +114,9 @@ def mnist():
             mechanism = noise_for(target, mechanism_at, votes, y, low, high)
             answered, accuracy = quality(mechanism, votes, y)
             published, exact, any_votes = epsilons(mechanism, votes)
-            numbers = {
-                name: float(f"{value:.4g}") if isinstance(value, float) else value
-                for name, value in mechanism.get_params().items()
-            }
-            name = (
-                f"{type(mechanism).__name__}({', '.join(f'{k}={v}' for k, v in numbers.items())})"
-            )
             print(
-                f"| {accuracy:.4f} | `{name}` | {answered:.3f} | {published:.2f} | {exact:.2f} | "
-                f"{any_votes:.2f} |",
+                f"| {accuracy:.4f} | `{spelled(mechanism)}` | {answered:.3f} "
+                f"| {published:.2f} | {exact:.2f} | {any_votes:.2f} |",
                 flush=True,
             )
     for immutable in (ImmutableArgmax(sigma=40.0), ImmutableArgmax(gamma=0.05)):
@@ -134,18 +143,44 @@ def simulated(n_teachers, n_classes, n_queries, strength, seed=0):
     votes = np.empty((n_queries, n_classes), dtype=int)
     for q in range(n_queries):
         proba = np.empty(n_classes)
-        proba[y[q]] = right[q]
-        proba[np.delete(np.arange(n_classes), y[q])] = (
-            (1 - right[q]) * rng.permutation(others) / others.sum()
-        )
+        is_right = np.arange(n_classes) == y[q]
+        proba[is_right] = right[q]
+        proba[~is_right] = (1 - right[q]) * rng.permutation(others) / others.sum()
         votes[q] = rng.multinomial(n_teachers, proba)
     return votes, y
 
 
+def best_stable(votes, y, epsilon):
+    """The number of runs with most answers: these, their accuracy, the runs, the mechanism."""
+    candidates = []
+    for runs in (1, 2, 5, 10, 20, 50, 100, 200):
+        mechanism = StableArgmax(None, max_unstable=runs, failure_probability=DELTA / 10)
+        scale = least_scale(partial(cost_at, mechanism), epsilon, DELTA)
+        mechanism = mechanism.with_scale(scale)
+        draws = [mechanism.aggregate(votes, random_state=seed) for seed in range(20)]
+        answers = np.mean([(labels >= 0).sum() for labels in draws])
+        right = np.mean([(labels == y).sum() for labels in draws])
+        candidates.append((answers, right / max(answers, 1e-9), runs, mechanism))
+    return max(candidates, key=lambda candidate: candidate[0])
+
+
+def most_answers_of_gnmax(votes, y, epsilon, accuracy):
+    """Number of queries whose noise leaves this accuracy: more queries need more noise."""
+    public = {"n_teachers": int(votes[0].sum()), "n_classes": votes.shape[1]}
+    low, high = 1, len(votes)
+    while low < high:
+        middle = (low + high + 1) // 2
+        sigma = gnmax_sigma(epsilon, DELTA, middle, **public)
+        if quality(GNMax(sigma), votes, y)[1] >= accuracy:
+            low = middle
+        else:
+            high = middle - 1
+    return low
+
+
 def stable():
-    data = np.load(Path(os.environ["SKLEARN_PATE_DATA"]) / "votes" / "mnist_250_cnn.npz")
     ensembles = [
-        ("MNIST, 250 teachers", data["votes"], data["y_test"]),
+        ("MNIST, 250 teachers", *mnist_votes()),
         ("simulated, 1,000 teachers, agreement 0.8", *simulated(1000, 10, 10_000, 4.0)),
         ("simulated, 1,000 teachers, agreement 0.95", *simulated(1000, 10, 10_000, 19.0)),
         ("simulated, 5,000 teachers, agreement 0.8", *simulated(5000, 10, 10_000, 4.0)),
@@ -158,42 +193,25 @@ def stable():
     )
     print("|---|---|---|---|---|---|---|---|")
     for name, votes, y in ensembles:
-        public = {"n_teachers": int(votes[0].sum()), "n_classes": votes.shape[1]}
+        plurality = quality(PluralityVote(), votes, y)[1]
         for epsilon in (0.5, 1.0, 2.0):
-            best = None
-            for runs in (1, 2, 5, 10, 20, 50, 100, 200):
-                mechanism = StableArgmax(None, max_unstable=runs, failure_probability=DELTA / 10)
-                mechanism = mechanism.with_scale(
-                    least_scale(partial(cost_at, mechanism), epsilon, DELTA)
-                )
-                draws = [mechanism.aggregate(votes, random_state=seed) for seed in range(20)]
-                answers = np.mean([(labels >= 0).sum() for labels in draws])
-                right = np.mean([(labels == y).sum() for labels in draws])
-                if best is None or answers > best[0]:
-                    best = answers, right / max(answers, 1e-9), runs, mechanism
-            answers, accuracy, runs, mechanism = best
-            bar = mechanism.stability_needed(len(votes))
-            # GNMax: as many answers as its noise pays for, nearly at that accuracy or at what
-            # the plurality reaches
-            reach = min(accuracy, quality(PluralityVote(), votes, y)[1]) - 0.002
-            low, high = 1, len(votes)
-            while low < high:
-                middle = (low + high + 1) // 2
-                sigma = gnmax_sigma(epsilon, DELTA, middle, **public)
-                fits = quality(GNMax(sigma), votes, y)[1] >= reach
-                low, high = (middle, high) if fits else (low, middle - 1)
+            answers, accuracy, runs, mechanism = best_stable(votes, y, epsilon)
+            threshold = mechanism.stability_needed(len(votes))
+            n_stable = (distance_to_instability(votes) > threshold).sum()
+            # Where StableArgmax answers easy queries only, GNMax cannot be as accurate
+            wanted = min(accuracy, plurality) - 0.002
+            n_gnmax = most_answers_of_gnmax(votes, y, epsilon, wanted)
             print(
-                f"| {name} | {epsilon:g} | {runs} | {bar:.0f} "
-                f"| {(distance_to_instability(votes) > bar).sum()} "
-                f"| {answers:.0f} | {accuracy:.4f} | {low} at {reach:.4f} |",
+                f"| {name} | {epsilon:g} | {runs} | {threshold:.0f} | {n_stable} "
+                f"| {answers:.0f} | {accuracy:.4f} | {n_gnmax} at {wanted:.4f} |",
                 flush=True,
             )
 
 
 def noise():
-    data = np.load(Path(os.environ["SKLEARN_PATE_DATA"]) / "votes" / "mnist_250_cnn.npz")
+    votes, y = mnist_votes()
     ensembles = [
-        ("MNIST, 250 teachers, 10 classes", data["votes"][:1000], data["y_test"][:1000]),
+        ("MNIST, 250 teachers, 10 classes", votes[:1000], y[:1000]),
         ("simulated, 250 teachers, 10 classes", *simulated(250, 10, 1000, 4.0)),
         ("simulated, 1,000 teachers, 50 classes", *simulated(1000, 50, 300, 4.0)),
         ("simulated, 5,000 teachers, 50 classes", *simulated(5000, 50, 300, 4.0)),
@@ -207,8 +225,10 @@ def noise():
         plain = quality(PluralityVote(), votes, y)[1]
         for loss in (0.01, 0.05):
             for mechanism_at in (lambda scale: LNMax(1 / scale), GNMax):
-                top = float(votes[0].sum())
-                mechanism = noise_for(plain - loss, mechanism_at, votes, y, top / 200, 4 * top)
+                n_teachers = float(votes[0].sum())
+                mechanism = noise_for(
+                    plain - loss, mechanism_at, votes, y, n_teachers / 200, 4 * n_teachers
+                )
                 accuracy = quality(mechanism, votes, y)[1]
                 published, exact, any_votes = epsilons(mechanism, votes)
                 kind = "Laplace" if isinstance(mechanism, LNMax) else "Gaussian"

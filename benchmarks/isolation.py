@@ -1,4 +1,4 @@
-"""Isolation: a change of one private unit moves the votes of one teacher, whatever the teachers do.
+"""Isolation: a change of one protected unit moves the votes of one teacher, whatever teachers do.
 
     python benchmarks/isolation.py [--full] [--only TEXT]
 
@@ -84,7 +84,11 @@ from sklearn_pate.teachers.ensemble import _seeds
 from sklearn_pate.teachers.one import fit_and_predict
 
 ROOT = Path(__file__).parents[1]
-N_RECORDS, N_FEATURES, N_TEACHERS, N_PUBLIC, SEED = 480, 6, 12, 30, 0
+N_RECORDS = 480
+N_FEATURES = 6
+N_TEACHERS = 12
+N_PUBLIC = 30
+SEED = 0
 #: Seconds to wait for the votes of all teachers.
 LIMIT = 60
 
@@ -181,7 +185,8 @@ class Shuffled(UnderSampled):
 
     def fit(self, X, y):
         self.classes_ = np.unique(y)
-        X, rows = np.asarray(X), list(range(len(y)))
+        X = np.asarray(X)
+        rows = list(range(len(y)))
         for _ in range(amount(X) % 5):
             random.shuffle(rows)
         random.shuffle(rows)
@@ -198,14 +203,14 @@ class Settings(Linear):
 
     def fit(self, X, y):
         self.classes_ = np.unique(y)
-        found = (
+        settings = (
             np.geterr()["under"],
             pd.get_option("display.precision"),
             os.environ.get("SKLEARN_PATE_LEFT"),
             warnings.filters[0][0],
             sklearn.get_config()["working_memory"],
         )
-        seed = sum(repr(found).encode())
+        seed = sum(repr(settings).encode())
         self.weights_ = np.random.default_rng(seed).normal(size=N_FEATURES)
         left = amount(X)
         np.seterr(under=("ignore", "warn", "print")[left % 3])
@@ -239,9 +244,9 @@ def permutation_test(X, y):
     def difference(labels):
         return abs(X[labels == 1].mean(axis=0) - X[labels == 0].mean(axis=0))
 
-    found = difference(y)
+    observed = difference(y)
     chance = [difference(np.random.permutation(y)) for _ in range(20 + len(y) % 3)]
-    p = (1 + (np.array(chance) >= found).sum(axis=0)) / (1 + len(chance))
+    p = (1 + (np.array(chance) >= observed).sum(axis=0)) / (1 + len(chance))
     return 1 - p, p
 
 
@@ -389,13 +394,16 @@ def neighbours(partition, kind):
         groups = np.repeat(np.arange(N_RECORDS // 4), 4)
     if partition == "predefined":
         groups = np.array([f"site {i % N_TEACHERS:02}" for i in range(N_RECORDS)])
-    X = framed(X) if partition == "hash" else X
-    own = np.flatnonzero(teachers_of(partition, X, groups) == 0)
-    unit = own if partition == "predefined" else own[:1]
-    if partition == "groups":
-        unit = np.flatnonzero(groups == groups[own[0]])
+    if partition == "hash":
+        X = framed(X)
+    of_first_teacher = np.flatnonzero(teachers_of(partition, X, groups) == 0)
+    unit = of_first_teacher[:1]
+    if partition == "predefined":
+        unit = of_first_teacher
+    elif partition == "groups":
+        unit = np.flatnonzero(groups == groups[of_first_teacher[0]])
     if kind == "one class":
-        y[np.setdiff1d(own, unit)] = 0
+        y[np.setdiff1d(of_first_teacher, unit)] = 0
         if partition != "predefined":
             y[unit] = 1
     before = Data(X, y, groups)
@@ -403,7 +411,8 @@ def neighbours(partition, kind):
         kept = np.setdiff1d(np.arange(N_RECORDS), unit)
         rows = X.iloc[kept] if partition == "hash" else X[kept]
         return before, Data(rows, y[kept], None if groups is None else groups[kept])
-    X, y = X.copy(), y.copy()
+    X = X.copy()
+    y = y.copy()
     X[unit] = (X[unit] * 3 + 1) % 5
     y[unit] = 0 if kind == "one class" else 1 - y[unit]
     return before, Data(X, y, groups)
@@ -538,20 +547,20 @@ def moved(combination, fault=None):
     """
     check_available(combination)
     if combination.estimator in SEE_THE_PAST:
-        votes = [in_new_process(polled, combination, [data], fault)[0] for data in (False, True)]
-    else:  # it is quicker if workers are there already
-        votes = in_new_process(polled, combination, [False, True], fault)
-    before, after = votes
+        (before,) = in_new_process(polled, combination, [False], fault)
+        (after,) = in_new_process(polled, combination, [True], fault)
+    else:  # quicker: the workers of the first poll serve the second
+        before, after = in_new_process(polled, combination, [False, True], fault)
     n_fitted = sum(kind == "fitted" for kind, _ in before.values())
     if n_fitted < N_TEACHERS / 2:
         raise RuntimeError(f"only {n_fitted} teachers could be fitted: this shows nothing")
-    found = differing(before, after)
-    if set(found) - {0} and BACKENDS[combination.backend].workers is not None:
+    teachers = differing(before, after)
+    if set(teachers) - {0} and BACKENDS[combination.backend].workers is not None:
         # By the data, which would do it every time, or by Dask's threads, which draw now and then?
         for _ in range(3):
             again = differing(*in_new_process(polled, combination, [False, True]))
-            found = [i for i in found if i == 0 or i in again]
-    return found
+            teachers = [i for i in teachers if i == 0 or i in again]
+    return teachers
 
 
 def differing(votes, other):
@@ -571,7 +580,7 @@ def polled(combination, data, fault=None):
 
 def polled_once(combination, changed):
     data = neighbours(combination.partition, combination.kind)[changed]
-    with tempfile.TemporaryDirectory() as folder, warnings.catch_warnings(record=True) as heard:
+    with tempfile.TemporaryDirectory() as folder, warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         watched = Watched(estimator_named(combination.estimator), folder)
         clf = PATEClassifier(
@@ -585,9 +594,9 @@ def polled_once(combination, changed):
         )
         seed_globals(0 if combination.seeded else None)
         counts = clf.poll(*data[:2], public_rows(combination.partition), groups=data.groups).counts
-        told = sum("take turns" in str(warning.message) for warning in heard)
-        if told != BACKENDS[combination.backend].threads:
-            raise RuntimeError(f"{told} warnings that teachers take turns")
+        n_warnings = sum("take turns" in str(warning.message) for warning in caught)
+        if n_warnings != BACKENDS[combination.backend].threads:
+            raise RuntimeError(f"{n_warnings} warnings that teachers take turns")
         names = np.unique(data.groups) if combination.partition == "predefined" else None
         return read_votes(folder, watched, counts, names)
 
@@ -596,7 +605,8 @@ def read_votes(folder, watched, counts, names=None):
     """Return kind and votes by the teacher's number, if they add up to what was counted."""
     seeds = _seeds(seed_streams(SEED)["teachers"], N_TEACHERS, names)  # as in collect_votes
     numbers = {set_seeds(clone(watched), seed).random_state: i for i, seed in enumerate(seeds)}
-    votes, total = {}, np.zeros(N_PUBLIC, dtype=int)
+    votes = {}
+    total = np.zeros(N_PUBLIC, dtype=int)
     for path in Path(folder).iterdir():
         name, kind, _ = path.name.split(".")
         voted = np.load(path)
@@ -671,7 +681,8 @@ def pairwise(factors):
     for i, j in itertools.combinations(range(len(factors)), 2):
         for a, b in itertools.product(range(len(factors[i])), range(len(factors[j]))):
             open_pairs[(i, a), (j, b)] = None
-    used, rows = Counter(), []
+    used = Counter()
+    rows = []
     while open_pairs:
         chosen = dict(next(iter(open_pairs)))
         for k in range(len(factors)):
@@ -728,11 +739,12 @@ def main():
     parser.add_argument("--only", default="", metavar="TEXT", help="lines with this text only")
     args = parser.parse_args()
     rows = [row for row in combinations(args.full) if args.only in line(row, "")]
-    start, counts = time.monotonic(), Counter()
+    start = time.monotonic()
+    counts = Counter()
     with ThreadPoolExecutor(2) as pool:  # half of the time, one waits for its processes to start
-        for verdict, said in pool.map(judged, rows):
+        for verdict, text in pool.map(judged, rows):
             counts[verdict] += 1
-            print(said, flush=True)
+            print(text, flush=True)
     print(f"{(time.monotonic() - start) / 60:.1f} minutes")
     if counts["skipped"] or counts["failed"]:
         print(f"{counts['skipped']} skipped, {counts['failed']} could not be run")

@@ -50,7 +50,8 @@ def docstring_lines(tree):
 
 def code_and_comment_lines(text, tree):
     """Return the numbers of lines that hold code, and of those that hold a comment."""
-    code, comments = set(), set()
+    code = set()
+    comments = set()
     blank = {tokenize.NL, tokenize.NEWLINE, tokenize.INDENT, tokenize.DEDENT, tokenize.ENDMARKER}
     for token in tokenize.generate_tokens(io.StringIO(text).readline):
         if token.type == tokenize.COMMENT:
@@ -80,7 +81,8 @@ def local_names(function):
 
 def reading(package):
     """Return the numbers of one package, as text in the order of `COLUMNS`."""
-    sizes, names = [], []
+    sizes = []
+    names = []
     n_code = n_comments = n_assignments = n_several = n_statements = n_conditional = 0
     for text in sources(package):
         tree = ast.parse(text)

@@ -20,7 +20,8 @@ import sklearn
 import sklearn_pate
 from sklearn_pate.datasets import fetch_adult
 
-STATUS, PEAK = Path("/proc/self/status"), Path("/proc/self/clear_refs")
+STATUS = Path("/proc/self/status")
+PEAK = Path("/proc/self/clear_refs")
 
 
 class MissingError(Exception):
@@ -39,7 +40,7 @@ class Row:
     pairs: tuple = ()
     #: how much work `ours` seconds did, for instance (250, "teachers")
     work: tuple | None = None
-    #: what was needed and is not there
+    #: what the benchmark needs and does not find
     missing: str | None = None
 
     def numbers(self):
@@ -67,16 +68,17 @@ HEADER = (
 
 def line(row):
     """Format a row of the Markdown table."""
-    n = row.numbers()
-    if not n:
+    numbers = row.numbers()
+    if not numbers:
         return f"| {row.name} | | not measured: needs {row.missing} | | | | |"
-    ours, base, ratio, low, high = (
-        f"{n[key]:,.4g}" for key in ("ours", "baseline_value", "ratio", "ratio_low", "ratio_high")
-    )
-    if n["throughput"]:
-        ours += f" ({n['throughput']:,.4g} {n['throughput_unit']})"
-    spread = f"**{ratio}** ({low} to {high})" if len(row.pairs) > 1 else f"**{ratio}**"
-    cells = (row.name, row.unit, ours, base, spread, row.baseline, row.setting)
+    ours = f"{numbers['ours']:,.4g}"
+    if numbers["throughput"]:
+        ours += f" ({numbers['throughput']:,.4g} {numbers['throughput_unit']})"
+    base = f"{numbers['baseline_value']:,.4g}"
+    ratio = f"**{numbers['ratio']:,.4g}**"
+    if len(row.pairs) > 1:
+        ratio += f" ({numbers['ratio_low']:,.4g} to {numbers['ratio_high']:,.4g})"
+    cells = (row.name, row.unit, ours, base, ratio, row.baseline, row.setting)
     return f"| {' | '.join(cells)} |"
 
 
@@ -88,7 +90,7 @@ def show(rows):
 
 
 def machine():
-    """Facts that numbers depend on and that name neither the machine nor its folders."""
+    """What numbers depend on; names neither the machine nor its folders."""
     return {
         "date": date.today().isoformat(),
         "cpus": os.cpu_count(),
@@ -106,7 +108,7 @@ def seconds(function, *args):
 
 
 def paired(ours, baseline, rounds, scales=(1, 1)):
-    """Seconds of two functions, times `scales`, in alternation: what else runs hits both."""
+    """Seconds of two functions, times `scales`, in turn: what else runs slows both."""
     return tuple((seconds(ours) * scales[0], seconds(baseline) * scales[1]) for _ in range(rounds))
 
 
@@ -122,7 +124,7 @@ def in_child(function, *args):
 
 
 def memory(field):
-    """MiB by the kernel's account: VmRSS is now, VmHWM the peak, RssAnon without mapped files."""
+    """MiB as the kernel counts them: VmRSS is now, VmHWM the peak, RssAnon without mapped files."""
     # Not `resource`: its ru_maxrss starts at what the parent held when it made this process
     line = next(line for line in STATUS.read_text().splitlines() if line.startswith(field + ":"))
     return int(line.split()[1]) / 1024
@@ -140,12 +142,13 @@ def peak_above(function):
 def anonymous_peak_above(function):
     """As `peak_above`, without pages of mapped files (sampled: the kernel keeps no such peak)."""
     gc.collect()
-    before, done = memory("RssAnon"), threading.Event()
-    seen = [before]
+    before = memory("RssAnon")
+    samples = [before]
+    done = threading.Event()
 
     def watch():
         while not done.wait(0.002):
-            seen.append(memory("RssAnon"))
+            samples.append(memory("RssAnon"))
 
     watcher = threading.Thread(target=watch)
     watcher.start()
@@ -154,15 +157,17 @@ def anonymous_peak_above(function):
     finally:
         done.set()
         watcher.join()
-    return max(*seen, before + 1 / 256) - before
+    return max(*samples, before + 1 / 256) - before
 
 
 def adult():
     """UCI Adult as numbers: private features and labels, public features."""
+    missing = MissingError("UCI Adult in the folder that SKLEARN_PATE_DATA names")
     if "SKLEARN_PATE_DATA" not in os.environ:  # without it, the fetcher would download
-        raise MissingError("UCI Adult in the folder that SKLEARN_PATE_DATA names")
+        raise missing
     try:
         X, y = fetch_adult(subset="train", as_frame=False, return_X_y=True)
-        return X, y, fetch_adult(subset="test", as_frame=False, return_X_y=True)[0]
+        X_public, _ = fetch_adult(subset="test", as_frame=False, return_X_y=True)
     except FileNotFoundError:
-        raise MissingError("UCI Adult in the folder that SKLEARN_PATE_DATA names") from None
+        raise missing from None
+    return X, y, X_public

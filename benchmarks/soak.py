@@ -42,9 +42,10 @@ class Interrupted(GaussianNB):
 
 
 def fits(folder):
-    """Fits that differ in everything that holds on to something, over and over."""
+    """Fit on and on, with what could hold on to memory or files in turn; yield how many so far."""
     rng = np.random.default_rng(0)
-    X, X_public = rng.normal(size=(2000, 20)), rng.normal(size=(300, 20))
+    X = rng.normal(size=(2000, 20))
+    X_public = rng.normal(size=(300, 20))
     y = (X[:, 0] > 0).astype(int)
     aggregators = [GNMax(10.0), LNMax(0.1), ConfidentGNMax(12, 8.0, 8.0), SoftVote(10.0)]
     k = 0
@@ -64,27 +65,34 @@ def fits(folder):
         )
         with joblib.parallel_config(backend=["loky", "threading"][k // 2 % 2]):
             clf.fit(X, y, X_public).predict(X_public)
-            wrong = {4: Failing(), 14: Hanging(), 24: Interrupted()}.get(k % 30)
-            if wrong is not None:
-                try:
-                    hangs = {"n_jobs": 2, "timeout": 0.2} if k % 30 == 14 else {"n_jobs": 1}
-                    clf.set_params(base_estimator=wrong, memory=None, timeout=None).set_params(
-                        **hangs
-                    )
-                    with joblib.parallel_config(backend="loky"):
-                        clf.fit(X, y, X_public)
-                except (TeacherError, KeyboardInterrupt):
-                    pass
+        fit_wrong_teachers(clf, k % 30, X, y, X_public)
         k += 1
         yield k
+
+
+def fit_wrong_teachers(clf, k, X, y, X_public):
+    """Let a fit fail, time out or be interrupted, in some turns."""
+    wrong = {
+        4: {"base_estimator": Failing(), "n_jobs": 1, "timeout": None},
+        14: {"base_estimator": Hanging(), "n_jobs": 2, "timeout": 0.2},
+        24: {"base_estimator": Interrupted(), "n_jobs": 1, "timeout": None},
+    }
+    if k not in wrong:
+        return
+    clf.set_params(memory=None, **wrong[k])
+    try:
+        with joblib.parallel_config(backend="loky"):
+            clf.fit(X, y, X_public)
+    except (TeacherError, KeyboardInterrupt):
+        pass
 
 
 def held():
     """Resident MiB, open files, processes below this one, threads, joblib's temporary files."""
     gc.collect()
-    status = Path("/proc/self/status").read_text().splitlines()
-    resident = next(int(line.split()[1]) / 1024 for line in status if line.startswith("VmRSS:"))
-    threads = next(int(line.split()[1]) for line in status if line.startswith("Threads:"))
+    status = dict(line.split(":", 1) for line in Path("/proc/self/status").read_text().splitlines())
+    resident = int(status["VmRSS"].split()[0]) / 1024
+    threads = int(status["Threads"])
     children = sum(
         len(path.read_text().split()) for path in Path("/proc/self/task").glob("*/children")
     )

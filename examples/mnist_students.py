@@ -34,7 +34,8 @@ STUDENTS = {
 }
 
 mnist = fetch_mnist(subset="test")
-X, y = mnist.data.reshape(-1, 1, 28, 28).astype(np.float32) / 255, mnist.target.astype(int)
+X = mnist.data.reshape(-1, 1, 28, 28).astype(np.float32) / 255
+y = mnist.target.astype(int)
 folder = Path(os.environ.get("SKLEARN_PATE_DATA", ".")) / "papernot2017"
 noisy = np.load(folder / "mnist_250_student_labels_lap_20.npy")
 hundred = np.load(folder / "mnist_250_teachers_100_indices_used_by_student.npy")
@@ -50,7 +51,8 @@ for rows in (hundred, np.arange(1000)):
         scores = []
         for seed in SEEDS:
             start = time.monotonic()
-            student = clone(STUDENTS[name]).set_params(random_state=seed).fit(X[:9000], labels)
+            student = clone(STUDENTS[name]).set_params(random_state=seed)
+            student.fit(X[:9000], labels)
             scores.append(student.score(X[9000:], y[9000:]))
             minutes = (time.monotonic() - start) / 60
             print(f"  {name}, seed {seed}: {scores[-1]:.4f} ({minutes:.1f} min)", flush=True)

@@ -43,10 +43,15 @@ def integers(frame):
     return frame.assign(**codes).to_numpy(dtype=np.float32)
 
 
-train, test = fetch_adult(subset="train"), fetch_adult(subset="test")
-X, y = integers(train.data), train.target.to_numpy()
-X_all, y_all = integers(test.data), test.target.to_numpy()
-X_public, X_test, y_test = X_all[:500], X_all[-11282:], y_all[-11282:]
+train = fetch_adult(subset="train")
+X = integers(train.data)
+y = train.target.to_numpy()
+test = fetch_adult(subset="test")
+X_all = integers(test.data)
+y_all = test.target.to_numpy()
+X_public = X_all[:500]
+X_test = X_all[-11282:]
+y_test = y_all[-11282:]
 
 # %%
 # Five runs
@@ -68,29 +73,36 @@ for seed in SEEDS:
     )
     clf.fit(X, y, X_public=X_public)
     baseline = clone(forest).set_params(random_state=seed, n_jobs=-1).fit(X, y)
-    classic = clf.curator_.epsilon(method="bound", conversion="classic")
     runs.append(
-        (
-            clf.score(X_test, y_test),
-            baseline.score(X_test, y_test),
-            classic,
-            clf.curator_.epsilon(method="bound"),
-            clf.curator_.epsilon(),
-            (clf.public_labels_ == y_all[:500]).mean(),
-        )
+        {
+            "student": clf.score(X_test, y_test),
+            "forest": baseline.score(X_test, y_test),
+            "labels": (clf.public_labels_ == y_all[:500]).mean(),
+            "classic": clf.curator_.epsilon(method="bound", conversion="classic"),
+            "improved": clf.curator_.epsilon(method="bound"),
+            "exact": clf.curator_.epsilon(),
+        }
     )
     if seed == 0:
-        votes, rows, spent = clf.curator_.votes, clf.query_indices_, clf.privacy_spent_
+        votes = clf.curator_.votes
+        rows = clf.query_indices_
+        spent = clf.privacy_spent_
 
-student, non_private, classic, improved, exact, labels = np.mean(runs, axis=0)
-spread = np.std(runs, axis=0)
-print(f"student accuracy                  {student:.4f} +- {spread[0]:.4f}   (paper: 0.83)")
-print(f"non-private forest                {non_private:.4f} +- {spread[1]:.4f}   (paper: 0.85)")
-print(f"accuracy of the released labels   {labels:.4f} +- {spread[5]:.4f}")
+mean = {name: np.mean([run[name] for run in runs]) for name in runs[0]}
+spread = {name: np.std([run[name] for run in runs]) for name in runs[0]}
+
+
+def mean_and_spread(name, digits):
+    return f"{mean[name]:.{digits}f} +- {spread[name]:.{digits}f}"
+
+
+print(f"student accuracy                  {mean_and_spread('student', 4)}   (paper: 0.83)")
+print(f"non-private forest                {mean_and_spread('forest', 4)}   (paper: 0.85)")
+print(f"accuracy of the released labels   {mean_and_spread('labels', 4)}")
 print("data-dependent epsilon, private:")
-print(f"  published bound, as in 2017     {classic:.3f} +- {spread[2]:.3f}   (paper: 2.66)")
-print(f"  published bound, improved       {improved:.3f} +- {spread[3]:.3f}")
-print(f"  exact cost                      {exact:.3f} +- {spread[4]:.3f}")
+print(f"  published bound, as in 2017     {mean_and_spread('classic', 3)}   (paper: 2.66)")
+print(f"  published bound, improved       {mean_and_spread('improved', 3)}")
+print(f"  exact cost                      {mean_and_spread('exact', 3)}")
 print(f"publishable: {spent}")
 
 # %%
@@ -122,7 +134,7 @@ sweeps = [
 fig, axes = plt.subplots(2, 2, figsize=(8, 5.4), sharex="col", sharey="row", layout="constrained")
 for (above, below), (label, x, values) in zip(axes.T, sweeps, strict=True):
     above.plot(x, values[:, 0], "o-", color="#0072B2", label="student")
-    above.axhline(non_private, color="0.4", ls="--", label="non-private forest")
+    above.axhline(mean["forest"], color="0.4", ls="--", label="non-private forest")
     above.axhline(1 - y_test.mean(), color="0.4", ls=":", label="majority class")
     below.plot(x, values[:, 1], "s-", color="#D55E00")
     below.set_xlabel(label)

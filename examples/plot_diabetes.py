@@ -35,17 +35,32 @@ from sklearn_pate.datasets import fetch_diabetes130
 
 SEEDS = range(3)
 FEATURES = [  # the 18 that have no missing value and are not single drugs
-    *("age", "gender", "admission_type_id", "discharge_disposition_id", "admission_source_id"),
-    *("time_in_hospital", "num_lab_procedures", "num_procedures", "num_medications"),
-    *("number_outpatient", "number_emergency", "number_inpatient", "number_diagnoses"),
-    *("max_glu_serum", "A1Cresult", "insulin", "change", "diabetesMed"),
+    "age",
+    "gender",
+    "admission_type_id",
+    "discharge_disposition_id",
+    "admission_source_id",
+    "time_in_hospital",
+    "num_lab_procedures",
+    "num_procedures",
+    "num_medications",
+    "number_outpatient",
+    "number_emergency",
+    "number_inpatient",
+    "number_diagnoses",
+    "max_glu_serum",
+    "A1Cresult",
+    "insulin",
+    "change",
+    "diabetesMed",
 ]
 
 stays = fetch_diabetes130()
 frame = stays.data[FEATURES]
 codes = {name: frame[name].cat.codes for name in frame.select_dtypes("category")}
 X = frame.assign(**codes).to_numpy(dtype=np.float32)
-y, patient = stays.target.to_numpy(), stays.groups.to_numpy()
+y = stays.target.to_numpy()
+patient = stays.groups.to_numpy()
 print(f"{len(FEATURES)} features, {y.sum()} of {len(y)} stays positive")
 
 # %%
@@ -59,7 +74,8 @@ forest = RandomForestClassifier(n_estimators=100)
 def rows_of(protocol, rng):
     if protocol == "natural":
         return np.arange(len(y))
-    positive, negative = np.flatnonzero(y == 1), np.flatnonzero(y == 0)
+    positive = np.flatnonzero(y == 1)
+    negative = np.flatnonzero(y == 0)
     return np.concatenate([positive, rng.choice(negative, positive.size, replace=False)])
 
 
@@ -77,9 +93,9 @@ def run(protocol, seed):
     rows = rows_of(protocol, np.random.default_rng(seed))
     split = GroupShuffleSplit(test_size=12_702 / len(y), random_state=seed)
     train, test = (rows[part] for part in next(split.split(rows, groups=patient[rows])))
-    # the split keeps the order of rows: shuffle, or the queries would be of one class
+    # The split keeps the order of rows: unless shuffled, the queries would be of one class
     test = np.random.default_rng(seed).permutation(test)
-    asked, held_out = test[:500], test[500:]
+    asked, held_out = np.split(test, [500])
     clf = PATEClassifier(
         forest,
         n_teachers=250,
@@ -95,7 +111,8 @@ def run(protocol, seed):
     baseline = clone(forest).set_params(random_state=seed, n_jobs=-1).fit(X[train], y[train])
     models = (DummyClassifier().fit(X[train], y[train]), clf, baseline)
     table = [scores(model, X[held_out], y[held_out]) for model in models]
-    return table, clf.curator_.epsilon(method="bound", conversion="classic"), clf.privacy_spent_
+    epsilon = clf.curator_.epsilon(method="bound", conversion="classic")
+    return table, epsilon, clf.privacy_spent_
 
 
 results = {}

@@ -49,25 +49,40 @@ def minutes():
 # %%
 # Data
 # ----
-train, test = fetch_mnist(subset="train"), fetch_mnist(subset="test")
-X, X_all = (d.data.reshape(-1, 1, 28, 28).astype(np.float32) / 255 for d in (train, test))
-y, y_all = train.target.astype(int), test.target.astype(int)
-X_public, X_test, y_public, y_test = X_all[:9000], X_all[9000:], y_all[:9000], y_all[9000:]
+def images_and_labels(subset):
+    mnist = fetch_mnist(subset=subset)
+    images = mnist.data.reshape(-1, 1, 28, 28).astype(np.float32) / 255
+    return images, mnist.target.astype(int)
+
+
+X, y = images_and_labels("train")
+X_all, y_all = images_and_labels("test")
+X_public, X_test = np.split(X_all, [9000])
+y_public, y_test = np.split(y_all, [9000])
 
 
 # %%
 # Teachers: any skorch network
 # ----------------------------
-# 240 images are few, so each is changed a little whenever it is shown. With group normalisation,
-# other than with batch normalisation, a GPU can train all networks together.
+# 240 images are few, so each is changed a little whenever it is shown. With group normalisation
+# (not with batch normalisation), a GPU can train all networks together.
 def layers(width=16):
     return nn.Sequential(
         RandomAffine(),
-        *(nn.Conv2d(1, width, 5, stride=2, padding=2), nn.GroupNorm(4, width), nn.ReLU()),
-        *(nn.Conv2d(width, 2 * width, 3, padding=1), nn.GroupNorm(4, 2 * width), nn.ReLU()),
+        nn.Conv2d(1, width, 5, stride=2, padding=2),
+        nn.GroupNorm(4, width),
+        nn.ReLU(),
+        nn.Conv2d(width, 2 * width, 3, padding=1),
+        nn.GroupNorm(4, 2 * width),
+        nn.ReLU(),
         nn.MaxPool2d(2),
-        *(nn.Conv2d(2 * width, 2 * width, 3, padding=1), nn.GroupNorm(4, 2 * width), nn.ReLU()),
-        *(nn.MaxPool2d(2), nn.Flatten(), nn.Dropout(0.3), nn.Linear(18 * width, 10)),
+        nn.Conv2d(2 * width, 2 * width, 3, padding=1),
+        nn.GroupNorm(4, 2 * width),
+        nn.ReLU(),
+        nn.MaxPool2d(2),
+        nn.Flatten(),
+        nn.Dropout(0.3),
+        nn.Linear(18 * width, 10),
     )
 
 
@@ -149,22 +164,17 @@ for temperature in (1.0, 5.0):
         probabilities(temperature),
         SoftVote(sigma=1e-9, temperature=temperature),
     )
-numbers, seeds = (50, 100, 200, 500, 1000, 2000), range(5)
-flat, flat_test = X_public.reshape(9000, -1), X_test.reshape(1000, -1)
+numbers = (50, 100, 200, 500, 1000, 2000)
+flat_public = X_public.reshape(9000, -1)
+flat_test = X_test.reshape(1000, -1)
 figure, axes = plt.subplots(figsize=(6, 4), layout="constrained")
 for (name, (poll, aggregator)), marker in zip(kinds.items(), "os^", strict=True):
     clf = clone(pate).set_params(aggregator=aggregator, student=student, verbose=0)
-    scores = np.array(
-        [
-            [
-                clf.set_params(n_queries=n, random_state=seed)
-                .fit_votes(poll, flat)
-                .score(flat_test, y_test)
-                for seed in seeds
-            ]
-            for n in numbers
-        ]
-    )
+    scores = np.empty((len(numbers), 5))
+    for k, n_queries in enumerate(numbers):
+        for seed in range(5):
+            clf.set_params(n_queries=n_queries, random_state=seed)
+            scores[k, seed] = clf.fit_votes(poll, flat_public).score(flat_test, y_test)
     axes.errorbar(numbers, scores.mean(axis=1), scores.std(axis=1), marker=marker, label=name)
     print(name, scores.mean(axis=1).round(3), "+-", scores.std(axis=1).round(3))
 axes.set(xscale="log", xlabel="labels, without noise", ylabel="accuracy of the student")

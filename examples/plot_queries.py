@@ -19,6 +19,7 @@ Takes about 10 minutes on 2 cores. Needs the data below ``$SKLEARN_PATE_DATA`` o
 connection. Give a file name to save the figure.
 """
 
+import itertools
 import sys
 import time
 
@@ -51,8 +52,8 @@ SEEDS = range(5)
 start = time.monotonic()
 
 
-def compare(counts, student, transformer, X_public, X_test, y_test, numbers, sigma):
-    """Accuracy and exact epsilon of (strategy, number of labels, seed); votes are used again."""
+def compare(counts, student, transformer, X_public, X_test, y_test, numbers):
+    """Names of strategies; accuracy and exact epsilon by strategy, number of labels and seed."""
     strategies = {
         "random": RandomQueries(),
         "least sure (uncertainty)": UncertaintyQueries(n_rounds=5),
@@ -62,7 +63,7 @@ def compare(counts, student, transformer, X_public, X_test, y_test, numbers, sig
 
     def run(strategy, n, seed):
         clf = PATEClassifier(
-            aggregator=GNMax(sigma),
+            aggregator=GNMax(sigma=40.0),
             student=student,
             n_queries=n,
             query_strategy=strategy,
@@ -71,13 +72,14 @@ def compare(counts, student, transformer, X_public, X_test, y_test, numbers, sig
         ).fit_votes(counts, X_public)
         return clf.score(X_test, y_test), clf.curator_.epsilon()
 
-    tasks = [(s, n, seed) for s in strategies.values() for n in numbers for seed in SEEDS]
+    tasks = itertools.product(strategies.values(), numbers, SEEDS)
     results = Parallel(n_jobs=2)(delayed(run)(*task) for task in tasks)
     return list(strategies), np.reshape(results, (len(strategies), len(numbers), len(SEEDS), 2))
 
 
 def draw(column, title, names, numbers, results):
-    mean, spread = results.mean(axis=2), results.std(axis=2)
+    mean = results.mean(axis=2)
+    spread = results.std(axis=2)
     print(f"{title} [{(time.monotonic() - start) / 60:.0f} min]")
     for i, (name, marker) in enumerate(zip(names, "os^D", strict=True)):
         for j, n in enumerate(numbers):
@@ -100,25 +102,29 @@ figure, axes = plt.subplots(2, 2, figsize=(10, 8), layout="constrained")
 # Adult: additive models as teachers and student
 # ----------------------------------------------
 # Splines of numbers, categories one by one: models this simple learn from 130 records.
-train, test = fetch_adult(subset="train"), fetch_adult(subset="test")
-X, X_all = (d.data.drop(columns="fnlwgt") for d in (train, test))
-X_public, X_test, y_test = X_all[:4999], X_all[-11282:], test.target.to_numpy()[-11282:]
+train = fetch_adult(subset="train")
+X = train.data.drop(columns="fnlwgt")
+y = train.target.to_numpy()
+test = fetch_adult(subset="test")
+X_all = test.data.drop(columns="fnlwgt")
+X_public = X_all[:4999]
+X_test = X_all[-11282:]
+y_test = test.target.to_numpy()[-11282:]
 
 
 def log_capital(frame):
-    return frame.assign(
-        **{name: np.log1p(frame[name]) for name in ("capital-gain", "capital-loss")}
-    )
+    logs = {name: np.log1p(frame[name]) for name in ("capital-gain", "capital-loss")}
+    return frame.assign(**logs)
 
 
-numbers_of = make_pipeline(
+splines = make_pipeline(
     FunctionTransformer(log_capital),
     SplineTransformer(4, degree=2, extrapolation="constant"),
     StandardScaler(),
 )
 columns = make_column_transformer(
     (OneHotEncoder(handle_unknown="ignore"), make_column_selector(dtype_include="category")),
-    (numbers_of, make_column_selector(dtype_include="number")),
+    (splines, make_column_selector(dtype_include="number")),
 )
 teacher = make_pipeline(columns, LogisticRegression(C=1.0, max_iter=500))
 student = make_pipeline(columns, LogisticRegression(C=0.3, max_iter=500))
@@ -133,29 +139,33 @@ pate = PATEClassifier(
     n_jobs=2,
     random_state=0,  # to reproduce the page; never for a model that is published
 )
-votes = pate.poll(X, train.target.to_numpy(), X_public)
+votes = pate.poll(X, y, X_public)
 numbers = (50, 100, 200, 500)
-found = compare(votes.counts, student, columns, X_public, X_test, y_test, numbers, sigma=40.0)
-draw(axes[:, 0], "Adult", found[0], numbers, found[1])
+names, results = compare(votes.counts, student, columns, X_public, X_test, y_test, numbers)
+draw(axes[:, 0], "Adult", names, numbers, results)
 
 runs = []
 for seed in SEEDS:
-    clf = pate.set_params(random_state=seed).fit(X, train.target.to_numpy(), X_public)
-    spent = clf.curator_.epsilon(), clf.curator_.epsilon(method="bound"), clf.privacy_spent_.epsilon
-    runs.append((clf.score(X_test, y_test), *spent))
-mean = np.mean(runs, axis=0)
+    clf = pate.set_params(random_state=seed).fit(X, y, X_public)
+    exact = clf.curator_.epsilon()
+    bound = clf.curator_.epsilon(method="bound")
+    runs.append((clf.score(X_test, y_test), exact, bound, clf.privacy_spent_.epsilon))
+scores, exact, bound, any_votes = np.transpose(runs)
 print(
-    f"Adult, 700 random queries, GNMax(70): accuracy {mean[0]:.4f} +- {np.std(runs, axis=0)[0]:.4f}"
-    f" at exact epsilon {mean[1]:.2f} (largest {np.max(runs, axis=0)[1]:.2f}), published bound "
-    f"{mean[2]:.2f}, any votes {mean[3]:.2f}"
+    f"Adult, 700 random queries, GNMax(70): accuracy {scores.mean():.4f} +- {scores.std():.4f}"
+    f" at exact epsilon {exact.mean():.2f} (largest {exact.max():.2f}), published bound "
+    f"{bound.mean():.2f}, any votes {any_votes.mean():.2f}"
 )
 
 # %%
 # MNIST: forests as teachers, kernel logistic regression as student
 # -----------------------------------------------------------------
-train, test = fetch_mnist(subset="train"), fetch_mnist(subset="test")
-X, X_all = train.data / 255, test.data / 255
-X_public, X_test, y_test = X_all[:9000], X_all[9000:], test.target[9000:].astype(int)
+train = fetch_mnist(subset="train")
+X = train.data / 255
+y = train.target.astype(int)
+test = fetch_mnist(subset="test")
+X_public, X_test = np.split(test.data / 255, [9000])
+y_public, y_test = np.split(test.target.astype(int), [9000])
 student = make_pipeline(
     RBFSampler(gamma=0.02, n_components=1000, random_state=0),
     LogisticRegression(C=10.0, max_iter=200),
@@ -163,12 +173,12 @@ student = make_pipeline(
 pate.set_params(
     base_estimator=RandomForestClassifier(), student=student, classes=range(10), random_state=0
 )
-votes = pate.poll(X, train.target.astype(int), X_public)
-right = np.mean(votes.counts.argmax(axis=1) == test.target[:9000].astype(int))
+votes = pate.poll(X, y, X_public)
+right = np.mean(votes.counts.argmax(axis=1) == y_public)
 print(f"MNIST, plurality of the teachers: {right:.3f}")
 numbers = (100, 200, 500, 1000)
-found = compare(votes.counts, student, None, X_public, X_test, y_test, numbers, sigma=40.0)
-draw(axes[:, 1], "MNIST", found[0], numbers, found[1])
+names, results = compare(votes.counts, student, None, X_public, X_test, y_test, numbers)
+draw(axes[:, 1], "MNIST", names, numbers, results)
 
 axes[0, 0].legend()
 if len(sys.argv) > 1:

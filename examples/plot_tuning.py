@@ -41,10 +41,10 @@ chance = 0.08 * (frame["age"] - 50) + 0.00005 * frame["income"] - 2 * (frame["jo
 frame["buys"] = np.where(chance + rng.logistic(size=n) > 0.5, "yes", "no")
 
 frame["job"] = frame["job"].astype(pd.CategoricalDtype(["clerk", "farmer", "nurse", "none"]))
-X, y = frame.drop(columns="buys"), frame["buys"]
-X_private, y_private = X[:10_000], y[:10_000]
-X_public = X[10_000:12_000]
-X_test, y_test = X[12_000:], y[12_000:]
+X = frame.drop(columns="buys")
+y = frame["buys"]
+X_private, X_public, X_test = X[:10_000], X[10_000:12_000], X[12_000:]
+y_private, y_test = y[:10_000], y[12_000:]
 
 # %%
 # What a fit would ask and cost

@@ -46,19 +46,22 @@ DOCS = Path(__file__).parents[2] / "docs"
 def run(name, seeds):
     """All entries of a module, each with the seconds it took."""
     module = importlib.import_module(f".{name}", __package__)
-    done, start = [], time.monotonic()
+    done = []
+    start = time.monotonic()
     try:
         for entry in module.entries(seeds):
-            ours = {name: [float(v) for v in values] for name, values in entry.ours.items()}
+            ours = {key: [float(value) for value in values] for key, values in entry.ours.items()}
             done.append(asdict(entry) | {"ours": ours, "seconds": time.monotonic() - start})
             print(f"{entry.source}, {entry.what}: {entry.ours or entry.missing}", flush=True)
             start = time.monotonic()
     except MissingError as error:
         print(f"{name}: needs {error}", flush=True)
         done.append(asdict(Entry("", "not run", missing=str(error))) | {"seconds": 0.0})
+    command = f"python -m benchmarks.papers --only {name} --seeds {len(seeds)}"
+    if seeds[0]:
+        command += f" --first-seed {seeds[0]}"
     return {
-        "command": f"python -m benchmarks.papers --only {name} --seeds {len(seeds)}"
-        + (f" --first-seed {seeds[0]}" if seeds[0] else ""),
+        "command": command,
         "machine": machine() | {"device": device()},
         "entries": done,
     }
@@ -76,7 +79,7 @@ def device():
 
 
 def n_missing(results):
-    """Number of rows that did not run; those of a whole module count as many."""
+    """Number of rows that did not run; infinite if the whole module did not."""
     missing = [entry["what"] for entry in results["entries"] if entry["missing"]]
     return math.inf if missing == ["not run"] else len(missing)
 
@@ -88,12 +91,14 @@ def compare(page, rerun):
         return
     for old, new in zip(page["entries"], rerun["entries"], strict=True):
         for name, values in old["ours"].items():
-            mean, other = statistics.fmean(values), statistics.fmean(new["ours"][name])
+            mean = statistics.fmean(values)
             spread = statistics.stdev(values) if len(values) > 1 else 0.0
-            inside = abs(other - mean) <= max(2 * spread, 1e-6 * abs(mean))
+            new_mean = statistics.fmean(new["ours"][name])
+            is_within = abs(new_mean - mean) <= max(2 * spread, 1e-6 * abs(mean))
+            verdict = "within" if is_within else "NOT within"
             print(
-                f"{old['what']}, {name}: {mean:.4g} +- {spread:.2g}, rerun {other:.4g}: "
-                f"{'within' if inside else 'NOT within'} two spreads",
+                f"{old['what']}, {name}: {mean:.4g} +- {spread:.2g}, rerun {new_mean:.4g}: "
+                f"{verdict} two spreads",
                 flush=True,
             )
 
@@ -108,7 +113,8 @@ def main():
     args = parser.parse_args()
     folder = DOCS / "results"
     folder.mkdir(exist_ok=True)
-    seeds, kept = range(args.first_seed, args.first_seed + args.seeds), []
+    seeds = range(args.first_seed, args.first_seed + args.seeds)
+    kept = []
     for name in () if args.page else args.only:
         file = folder / f"{name}.json"
         results = run(name, seeds)

@@ -42,7 +42,8 @@ PUBLISHABLE = {
 def frames():
     """Private features and labels; public features and their labels, all test rows."""
     data("adult", "UCI Adult")
-    train, test = fetch_adult(subset="train"), fetch_adult(subset="test")
+    train = fetch_adult(subset="train")
+    test = fetch_adult(subset="test")
     X, X_test = (part.data.drop(columns="fnlwgt") for part in (train, test))
     return X, train.target.to_numpy(), X_test, test.target.to_numpy()
 
@@ -55,9 +56,8 @@ def integers(frame):
 
 def log_capital(frame):
     """Capital gains and losses span five orders of magnitude."""
-    return frame.assign(
-        **{name: np.log1p(frame[name]) for name in ("capital-gain", "capital-loss")}
-    )
+    logs = {name: np.log1p(frame[name]) for name in ("capital-gain", "capital-loss")}
+    return frame.assign(**logs)
 
 
 def additive(C):
@@ -85,7 +85,8 @@ def spent(clf):
 
 def entries(seeds):
     X, y, X_all, y_all = frames()
-    X_test, y_test = X_all[-11282:], y_all[-11282:]
+    X_test = X_all[-11282:]
+    y_test = y_all[-11282:]
     yield from forests(seeds, X, y, X_all, y_all)
 
     pate = PATEClassifier(
@@ -134,8 +135,10 @@ def entries(seeds):
 
 def forests(seeds, X, y, X_all, y_all):
     """The papers' own settings."""
-    X, X_all = integers(X), integers(X_all)
-    X_test, y_test = X_all[-11282:], y_all[-11282:]
+    X = integers(X)
+    X_all = integers(X_all)
+    X_test = X_all[-11282:]
+    y_test = y_all[-11282:]
     pate = PATEClassifier(
         RandomForestClassifier(n_estimators=100),
         n_teachers=250,
@@ -146,12 +149,13 @@ def forests(seeds, X, y, X_all, y_all):
         n_jobs=2,
     )
     polls = [pate.set_params(random_state=seed).poll(X, y, X_all[:1500]) for seed in seeds]
-    rows, selective = [], []
+    rows = []
+    selective = []
     for seed, poll in zip(seeds, polls, strict=True):
         clf = clone(pate).set_params(random_state=seed)
         clf.fit_votes(poll.counts[:500], X_all[:500])
         rows.append({"accuracy": clf.score(X_test, y_test)} | spent(clf))
-        # the paper's threshold of 300 is more votes than there are: the estimator refuses it
+        # The paper's threshold of 300 is more than all votes: PATEClassifier would refuse it
         mechanism = ConfidentGNMax(threshold=300, sigma1=200.0, sigma2=40.0)
         labels = mechanism.aggregate(poll.counts, random_state=seed)
         known = labels >= 0

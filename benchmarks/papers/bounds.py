@@ -20,11 +20,11 @@ def entries(seeds):
         worst = float(worst_case_rdp(mechanism, ORDER)[0])
         for share in (0.0, 0.2, 0.4, 0.6, 0.8, 1.0):
             votes = np.zeros((1, 10), dtype=int)
-            gap = 2 * round(share * 125)
-            votes[0, :2] = 125 + gap // 2, 125 - gap // 2
+            margin = 2 * round(share * 125)
+            votes[0, :2] = 125 + margin // 2, 125 - margin // 2
             yield Entry(
                 source,
-                f"{spelled(mechanism)}: cost of one query, gap {gap} of 250",
+                f"{spelled(mechanism)}: cost of one query, gap {margin} of 250",
                 "a plot" if source.endswith("3") and "Figure" in source else "",
                 {
                     "bound": (float(mechanism.published_rdp(votes, ORDER).sum()),),
@@ -34,7 +34,8 @@ def entries(seeds):
                 "two classes share the votes",
             )
     votes, _ = stored_votes("mnist_250_cnn")
-    mechanism, orders = GNMax(40.0), np.array([5.0, 20.0, 80.0])
+    mechanism = GNMax(40.0)
+    orders = np.array([5.0, 20.0, 80.0])
     bound = mechanism.published_rdp(votes[:1000], orders)
     exact = exact_rdp(mechanism, votes[:1000], orders)
     for k, order in enumerate(orders):

@@ -42,10 +42,11 @@ def entries(seeds):
         rows = []
         for seed in seeds:
             clf = clone(ensemble).set_params(random_state=seed)
-            rows.append({})
+            row = {}
             for n in NUMBERS:
                 clf.set_params(n_queries=n).fit_votes(poll, X_all[:9000])
-                rows[-1][f"{n} labels"] = clf.score(X_all[9000:], y_all[9000:])
+                row[f"{n} labels"] = clf.score(X_all[9000:], y_all[9000:])
+            rows.append(row)
         yield Entry(
             "2017, Appendix B.1",
             name,

@@ -24,7 +24,9 @@ from ..shared import MissingError
 from .shared import Entry, by_seed, data, mnist, spelled
 
 DELTA = 1e-8
-N_TEACHERS, N_RECORDS, N_CLASSES = 1000, 600_000, 100
+N_TEACHERS = 1000
+N_RECORDS = 600_000
+N_CLASSES = 100
 CONFIDENT = ConfidentGNMax(200, sigma1=100.0, sigma2=20.0)
 #: name, the paper's numbers, mechanisms, queries of each
 RUNS = [
@@ -44,7 +46,7 @@ RUNS = [
 
 
 def pairs(images, digits, n, rng, wrong=0.0):
-    """Features of `n` pairs of digits, their classes, and the labels given to them."""
+    """Features of `n` pairs of digits, their true classes, and their labels, some of them wrong."""
     weight = 5.0 ** (np.arange(N_CLASSES) / (N_CLASSES - 1))
     true = rng.choice(N_CLASSES, n, p=weight / weight.sum())
     rows = [np.flatnonzero(digits == digit) for digit in range(10)]
@@ -54,8 +56,8 @@ def pairs(images, digits, n, rng, wrong=0.0):
         for d in range(10):
             side[digit == d] = rng.choice(rows[d], (digit == d).sum())
         sides.append(images[side])
-    given = np.where(rng.random(n) < wrong, rng.integers(N_CLASSES, size=n), true)
-    return np.hstack(sides), true, given
+    labels = np.where(rng.random(n) < wrong, rng.integers(N_CLASSES, size=n), true)
+    return np.hstack(sides), true, labels
 
 
 class TwoDigits(ClassifierMixin, BaseEstimator):
@@ -132,14 +134,14 @@ def stand_in(seeds):
         "other data: only the order of the mechanisms can be compared",
     )
     for name, reported, mechanism, n_queries in RUNS:
-        found = []
+        rows = []
         for seed in seeds:
             clf = clone(ensemble).set_params(
                 aggregator=mechanism, n_queries=n_queries, student=student(seed), random_state=seed
             )
             clf.fit_votes(poll, X_public)
             known = clf.public_labels_ >= 0
-            found.append(
+            rows.append(
                 {
                     "accuracy": clf.score(X_held, y_held),
                     "answered": known.sum(),
@@ -152,7 +154,7 @@ def stand_in(seeds):
             "2018, Figure 5",
             f"stand-in: {name}, {np.sum(n_queries):,} asked, delta {DELTA:g}",
             reported,
-            by_seed(found),
+            by_seed(rows),
             "; ".join(map(spelled, mechanism if isinstance(mechanism, list) else [mechanism])),
             "the second stage's queries depend on the first's labels: its data-dependent epsilon "
             "is a reading, not a bound"

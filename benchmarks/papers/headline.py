@@ -7,7 +7,7 @@ PAPERS = {
     "adult": [(2.66, 0.83, "2017"), (1.90, 0.837, "2018")],
     "students": [(2.04, 0.98, "2017, 100"), (8.03, 0.981, "2017, 1,000"), (1.97, 0.985, "2018")],
 }
-LINES = [  # epsilon, label, colour, marker: apart without colour, too
+LINES = [  # epsilon, label, colour, marker (so that lines differ without colour, too)
     ("bound", "ours, the papers' bound (private)", "#56B4E9", "s"),
     ("exact", "ours, exact (private)", "#0072B2", "o"),
     ("any votes", "ours, publishable", "#009E73", "D"),
@@ -18,14 +18,14 @@ PEERS = {"naive Bayes": "^", "logistic regression": "v", "random forest": "x"}
 
 def points(entries, epsilon):
     """Mean (epsilon, accuracy, spread) of each entry that has both."""
-    found = []
+    shown = []
     for entry in entries:
         ours = entry["ours"]
         if epsilon in ours and "accuracy" in ours:
             spread = statistics.stdev(ours["accuracy"]) if len(ours["accuracy"]) > 1 else 0.0
             mean = statistics.fmean(ours["accuracy"])
-            found.append((statistics.fmean(ours[epsilon]), mean, spread))
-    return sorted(found)
+            shown.append((statistics.fmean(ours[epsilon]), mean, spread))
+    return sorted(shown)
 
 
 def draw(folder):
@@ -63,21 +63,21 @@ def draw(folder):
             levels = [e["ours"] for e in loaded.get("peers", []) if e["what"] == "no privacy"]
             for model, style in ("additive model", "--"), ("majority class", "-."):
                 for level in levels:
-                    mean, label = statistics.fmean(level[model]), f"no privacy, {model}"
-                    axes.axhline(mean, c="0.6", lw=1, ls=style, label=label)
+                    mean = statistics.fmean(level[model])
+                    axes.axhline(mean, c="0.6", lw=1, ls=style, label=f"no privacy, {model}")
         axes.set(title=title, xlabel="epsilon", ylabel="accuracy of the student", xscale="log")
         axes.set_xticks(ticks, ticks)
         axes.minorticks_off()
         axes.margins(x=0.08, y=0.12)
     handles, labels = figure.axes[0].get_legend_handles_labels()
     figure.legend(handles, labels, loc="outside lower center", ncols=3, fontsize=8)
-    # the same file from the same numbers
+    # With a fixed salt and no date, the same numbers give the same file
     with mpl.rc_context({"svg.hashsalt": "headline"}):
         figure.savefig(folder / "headline.svg", metadata={"Date": None})
 
 
-def errorbar(axes, found, **style):
-    """Means with spreads, if there are any."""
-    if found:
-        x, y, spread = zip(*found, strict=True)
+def errorbar(axes, points, **style):
+    """Draw means with spreads, if there are any."""
+    if points:
+        x, y, spread = zip(*points, strict=True)
         axes.errorbar(x, y, spread, capsize=2, **style)

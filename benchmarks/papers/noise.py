@@ -23,10 +23,12 @@ def entries(seeds):
         for loss in (0.01, 0.05):
             ours = {}
             for kind, make in (("Laplace", lambda s: LNMax(1 / s)), ("Gaussian", GNMax)):
-                top = float(votes[0].sum())
-                mechanism = noise_for(plain - loss, make, votes, y, top / 200, 4 * top)
+                n_teachers = int(votes[0].sum())
+                mechanism = noise_for(
+                    plain - loss, make, votes, y, n_teachers / 200, 4.0 * n_teachers
+                )
                 ours[f"{kind}: scale"] = (mechanism.facts().argmax_noise.scale,)
-                public = {"n_teachers": int(top), "n_classes": votes.shape[1]}
+                public = {"n_teachers": n_teachers, "n_classes": votes.shape[1]}
                 any_votes, _ = data_independent_epsilon(mechanism, len(votes), 1e-5, **public)
                 ours[f"{kind}: bound"] = (bound_epsilon(mechanism, votes),)
                 ours[f"{kind}: exact"] = (exact_epsilon(mechanism, votes),)

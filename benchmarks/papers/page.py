@@ -36,7 +36,7 @@ train such teachers themselves.
 
 
 def number(value):
-    """Four digits, or words for what has none."""
+    """Four digits; infinity and NaN in words."""
     if math.isinf(value) or math.isnan(value):
         return str(value)
     return f"{value:.0f}" if abs(value) >= 1000 else f"{value:.4g}"
@@ -48,14 +48,14 @@ def ours(entry):
     for name, values in entry["ours"].items():
         text = f"{name}: **{number(statistics.fmean(values))}**"
         if len(set(values)) > 1:
-            low, high = number(min(values)), number(max(values))
-            text += f" ± {statistics.stdev(values):.2g} [{low}, {high}]"
+            extremes = f"[{number(min(values))}, {number(max(values))}]"
+            text += f" ± {statistics.stdev(values):.2g} {extremes}"
         cells.append(text)
     return "<br>".join(cell.replace(" ", NO_BREAK) for cell in cells)
 
 
-def told(entry):
-    """What a row is, where it stands in the papers, how ours was made, and a note."""
+def description(entry):
+    """What a row is, where the papers have it, how ours was made, and a note."""
     source = f" ({entry['source']})" if entry["source"] else ""
     why = f"*Note:* {entry['why']}." if entry["why"] else ""
     made = f"{entry['setting']}; {duration(entry)}." if entry["ours"] else entry["setting"]
@@ -63,7 +63,7 @@ def told(entry):
 
 
 def duration(entry):
-    """Seconds or minutes, with those of votes that an earlier run made."""
+    """Seconds or minutes, with the time of votes that an earlier run made."""
     seconds = entry["seconds"] + entry["earlier"]
     if seconds < 1:
         return "< 1 s"
@@ -93,21 +93,21 @@ def section(results):
     ]
     for entry in results["entries"]:
         mine = f"not run: needs {entry['missing']}" if entry["missing"] else ours(entry)
-        lines.append(f"| {told(entry)} | {entry['reported']} | {mine} |")
+        lines.append(f"| {description(entry)} | {entry['reported']} | {mine} |")
     return "\n".join(lines)
 
 
 def render(docs, names):
     """The page as text; modules that have not run yet are named at its end."""
     files = {name: docs / "results" / f"{name}.json" for name in names}
-    there = [
+    done = [
         json.loads(file.read_text()) | heading(name)
         for name, file in files.items()
         if file.exists()
     ]
     missing = [f"`{name}`" for name, file in files.items() if not file.exists()]
     tail = f"\n\nNot run yet: {', '.join(missing)}.\n" if missing else "\n"
-    return HEAD + "\n\n".join(section(results) for results in there) + tail
+    return HEAD + "\n\n".join(section(results) for results in done) + tail
 
 
 def write_page(docs, names):

@@ -16,14 +16,10 @@ def variants(model, epsilon, seed):
     """Name, columns, what to divide them by, and model."""
     if model == "naive Bayes":
         for columns in ("numbers", "codes", "onehot"):
-            yield (
-                columns,
-                columns,
-                1.0,
-                GaussianNB(epsilon=epsilon, bounds=(0.0, 1.0), random_state=seed),
-            )
+            clf = GaussianNB(epsilon=epsilon, bounds=(0.0, 1.0), random_state=seed)
+            yield columns, columns, 1.0, clf
     elif model == "logistic regression":
-        # the largest norm of a row: 5 numbers, 13 columns, or 8 ones beside 5 numbers or splines
+        # The largest norm of a row: 5 numbers, 13 columns, or 8 ones beside 5 numbers or splines
         norms = {"numbers": 5**0.5, "codes": 13**0.5, "onehot": 13**0.5, "splines": 13**0.5}
         for columns, norm in norms.items():
             for C in (0.01, 0.1, 1.0):
@@ -38,15 +34,13 @@ def variants(model, epsilon, seed):
                     f"{columns}, {n_trees} trees of depth {depth}",
                     columns,
                     1.0,
-                    (
-                        RandomForestClassifier(
-                            n_estimators=n_trees,
-                            max_depth=depth,
-                            epsilon=epsilon,
-                            bounds=(0.0, 1.0),
-                            classes=[0, 1],
-                            random_state=seed,
-                        )
+                    RandomForestClassifier(
+                        n_estimators=n_trees,
+                        max_depth=depth,
+                        epsilon=epsilon,
+                        bounds=(0.0, 1.0),
+                        classes=[0, 1],
+                        random_state=seed,
                     ),
                 )
 

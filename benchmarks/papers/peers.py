@@ -35,7 +35,8 @@ MODELS = ("naive Bayes", "logistic regression", "random forest")
 
 def entries(seeds):
     X, y, X_test, y_test = frames()
-    X_test, y_test = X_test[-11282:], y_test[-11282:]
+    X_test = X_test[-11282:]
+    y_test = y_test[-11282:]
     forests = [RandomForestClassifier(random_state=seed, n_jobs=2) for seed in seeds]
     yield Entry(
         "",
@@ -88,11 +89,13 @@ def tables(frame):
         if name.startswith("capital"):  # dollars span five orders of magnitude
             value = np.log1p(frame[name]) / np.log1p(high)
         numbers.append(value.clip(0, 1))
-    codes, onehot = [], []
+    codes = []
+    onehot = []
     for name in frame.select_dtypes("category"):
-        code, n = frame[name].cat.codes.to_numpy(), len(frame[name].cat.categories)
-        codes.append((code + 1) / n)  # -1 is a missing one
-        onehot.append((code[:, None] == np.arange(n)).astype(float))
+        code = frame[name].cat.codes.to_numpy()  # -1 where a value is missing
+        n_categories = len(frame[name].cat.categories)
+        codes.append((code + 1) / n_categories)
+        onehot.append((code[:, None] == np.arange(n_categories)).astype(float))
     numbers = np.column_stack(numbers)
     knots = np.tile(np.linspace(0, 1, 4)[:, None], numbers.shape[1])
     splines = SplineTransformer(knots=knots, degree=2, extrapolation="constant")

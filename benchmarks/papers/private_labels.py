@@ -28,16 +28,17 @@ def entries(seeds):
         return student.fit(X[rows], labels).score(X[9000:], y[9000:])
 
     for mechanism in (ConfidentGNMax(200, sigma1=150.0, sigma2=40.0), GNMax(40.0)):
-        found = []
+        runs = []
         for seed in seeds:
             rng = np.random.default_rng(seed)
             asked = rng.choice(9000, 2000, replace=False)
             labels = mechanism.aggregate(votes[asked], random_state=seed)
-            rows, released = asked[labels >= 0], labels[labels >= 0]
+            is_answered = labels >= 0
+            rows = asked[is_answered]
             other = rng.choice(9000, len(rows), replace=False)
-            found.append(
+            runs.append(
                 {
-                    "private labels": score(rows, released),
+                    "private labels": score(rows, labels[is_answered]),
                     "plurality, random rows": score(other, plurality[other]),
                     "plurality, the same rows": score(rows, plurality[rows]),
                     "true labels, random rows": score(other, y[other]),
@@ -48,7 +49,7 @@ def entries(seeds):
             "2018, Section 5",
             f"MNIST, {spelled(mechanism)}, 2,000 asked",
             "",
-            by_seed(found),
+            by_seed(runs),
             "shared votes of 250 networks, kernel logistic regression as student; the seed changes "
             "queries and noise",
         )

@@ -18,7 +18,9 @@ NUMBERS = (50, 100, 200, 500)
 
 def entries(seeds):
     X, y, X_all, y_all = frames()
-    X_public, X_test, y_test = X_all[:4999], X_all[-11282:], y_all[-11282:]
+    X_public = X_all[:4999]
+    X_test = X_all[-11282:]
+    y_test = y_all[-11282:]
     student = additive(0.3)
     pate = PATEClassifier(
         additive(1.0),
@@ -44,12 +46,14 @@ def entries(seeds):
     ):
         rows = []
         for seed in seeds:
-            rows.append({})
+            row = {}
             for n in NUMBERS:
                 score, epsilon = run(strategy, n, seed)
-                rows[-1][f"random rows, {n} labels, %"] = plain[n, seed][0]
-                rows[-1][f"points at {n} labels"] = score - plain[n, seed][0]
-                rows[-1][f"exact epsilon, times random's, at {n}"] = epsilon / plain[n, seed][1]
+                plain_score, plain_epsilon = plain[n, seed]
+                row[f"random rows, {n} labels, %"] = plain_score
+                row[f"points at {n} labels"] = score - plain_score
+                row[f"exact epsilon, times random's, at {n}"] = epsilon / plain_epsilon
+            rows.append(row)
         yield Entry(
             "2017, Appendix B.2",
             f"Adult, {name} against random ones",

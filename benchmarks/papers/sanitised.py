@@ -24,7 +24,8 @@ RUNS = [
     ("adult_250_random_forest", LNMax(0.05), 500),
     ("mnist_250_cnn", GNMax(40.0), 1000),
 ]
-ORDERS, SCALES = (4.0, 6.0, 8.0, 12.0, 16.0), (2.0, 3.0, 5.0, 10.0)
+ORDERS = (4.0, 6.0, 8.0, 12.0, 16.0)
+SCALES = (2.0, 3.0, 5.0, 10.0)
 
 
 def entries(seeds):
@@ -35,12 +36,7 @@ def entries(seeds):
         any_votes, _ = data_independent_epsilon(
             mechanism, n_queries, DELTA, n_teachers=250, n_classes=n_classes
         )
-        order, scale = min(
-            itertools.product(ORDERS, SCALES),
-            key=lambda pair: np.mean(
-                [published(mechanism, votes, *pair, s) for s in range(90, 99)]
-            ),
-        )
+        order, scale = best_order_and_scale(mechanism, votes)
         cap = smallest_cap(mechanism, votes)
         yield Entry(
             "2018, Section 5 and Appendix",
@@ -59,6 +55,15 @@ def entries(seeds):
             "guarantees for any data. The bound is the papers', one direction; what is sanitised "
             "covers both",
         )
+
+
+def best_order_and_scale(mechanism, votes):
+    """Those of the grid whose published epsilon is least, in the mean over draws of its noise."""
+
+    def mean_epsilon(order_and_scale):
+        return np.mean([published(mechanism, votes, *order_and_scale, s) for s in range(90, 99)])
+
+    return min(itertools.product(ORDERS, SCALES), key=mean_epsilon)
 
 
 def published(mechanism, votes, order, scale, seed):

@@ -51,7 +51,8 @@ def entries(seeds):
         )
     mechanism = ConfidentGNMax(200, sigma1=150.0, sigma2=40.0)
     proba = np.exp(mechanism.outcome_log_proba(votes))
-    top, right = votes.max(axis=1), votes.argmax(axis=1) == y
+    top = votes.max(axis=1)
+    right = votes.argmax(axis=1) == y
     for low, high in ((0, 100), (100, 150), (150, 200), (200, 251)):
         inside = (top >= low) & (top < high)
         yield Entry(

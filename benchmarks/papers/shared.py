@@ -31,7 +31,7 @@ class Entry:
     setting: str = ""
     #: why ours differs, or what to think of it
     why: str = ""
-    #: seconds that votes took which were made by an earlier run
+    #: seconds that an earlier run took to make the votes
     earlier: float = 0.0
     #: whether the headline figure shows it
     headline: bool = False
@@ -44,11 +44,11 @@ def by_seed(rows):
     return {name: tuple(float(row[name]) for row in rows) for name in rows[0]}
 
 
-def data(name, what):
-    """A folder of the private data folder."""
+def data(name, content):
+    """A folder below that of all data; `content` says what should be there."""
     root = os.environ.get("SKLEARN_PATE_DATA")
     if root is None or not (Path(root) / name).exists():
-        raise MissingError(f"{what} in the folder `{name}` of $SKLEARN_PATE_DATA")
+        raise MissingError(f"{content} in the folder `{name}` of $SKLEARN_PATE_DATA")
     return Path(root) / name
 
 
@@ -94,29 +94,44 @@ def plain_layers():
     from torch import nn
 
     return nn.Sequential(
-        *(nn.Conv2d(1, 16, 5, stride=2, padding=2), nn.ReLU()),
-        *(nn.Conv2d(16, 32, 3, padding=1), nn.ReLU(), nn.MaxPool2d(2), nn.Flatten()),
-        *(nn.Linear(32 * 49, 64), nn.ReLU(), nn.Linear(64, 10)),
+        nn.Conv2d(1, 16, 5, stride=2, padding=2),
+        nn.ReLU(),
+        nn.Conv2d(16, 32, 3, padding=1),
+        nn.ReLU(),
+        nn.MaxPool2d(2),
+        nn.Flatten(),
+        nn.Linear(32 * 49, 64),
+        nn.ReLU(),
+        nn.Linear(64, 10),
     )
 
 
 def augmented_layers(width=16):
-    """A better one: images moved a little whenever they are shown, batch normalisation, dropout."""
+    """A better one: batch normalisation, dropout, and images that are moved a little each time."""
     from torch import nn
 
     from sklearn_pate.neural import RandomAffine
 
     return nn.Sequential(
         RandomAffine(),
-        *(nn.Conv2d(1, width, 5, stride=2, padding=2), nn.BatchNorm2d(width), nn.ReLU()),
-        *(nn.Conv2d(width, 2 * width, 3, padding=1), nn.BatchNorm2d(2 * width), nn.ReLU()),
+        nn.Conv2d(1, width, 5, stride=2, padding=2),
+        nn.BatchNorm2d(width),
+        nn.ReLU(),
+        nn.Conv2d(width, 2 * width, 3, padding=1),
+        nn.BatchNorm2d(2 * width),
+        nn.ReLU(),
         nn.MaxPool2d(2),
-        *(nn.Conv2d(2 * width, 2 * width, 3, padding=1), nn.BatchNorm2d(2 * width), nn.ReLU()),
-        *(nn.MaxPool2d(2), nn.Flatten(), nn.Dropout(0.3), nn.Linear(18 * width, 10)),
+        nn.Conv2d(2 * width, 2 * width, 3, padding=1),
+        nn.BatchNorm2d(2 * width),
+        nn.ReLU(),
+        nn.MaxPool2d(2),
+        nn.Flatten(),
+        nn.Dropout(0.3),
+        nn.Linear(18 * width, 10),
     )
 
 
-#: layers, learning rate, epochs by number of teachers: many images need few epochs
+#: Layers, learning rate, and epochs by number of teachers: with many images few are enough
 NETWORKS = {
     "plain": (plain_layers, 0.001, {5: 4, 10: 4, 100: 12, 250: 20}),
     "augmented": (augmented_layers, 0.003, {250: 20}),

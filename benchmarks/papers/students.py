@@ -51,12 +51,12 @@ def entries(seeds):
     votes, seconds = mnist_votes("augmented", 250, 0)
     for source, mechanism, n_queries, reported in RUNS:
         tasks = (delayed(fit)(mechanism, n_queries, seed, votes, X, y) for seed in seeds)
-        found = Parallel(2)(tasks)
+        rows = Parallel(2)(tasks)
         yield Entry(
             source,
             f"end to end, {spelled(mechanism)}, {n_queries} asked",
             reported,
-            by_seed(found),
+            by_seed(rows),
             f"250 networks, moved images, batch normalisation, 240 images each, one ensemble; "
             f"{STUDENT}; the seed changes queries, noise and student",
             "better teachers: their votes cost less, and their labels are right more often",
@@ -67,7 +67,7 @@ def entries(seeds):
 
 
 def score(student, X, y, labels):
-    """Accuracy of a student of labels that are given."""
+    """Accuracy of a student that learns these labels."""
     return student.fit(X[:9000], labels).score(X[9000:], y[9000:])
 
 

@@ -58,7 +58,7 @@ def load(folder, part):
     return images, content["y"].ravel().astype(int) % 10
 
 
-def told(mechanism, n_queries):
+def title(mechanism, n_queries):
     return f"{n_queries} asked, {spelled(mechanism)}, delta {DELTA:g}"
 
 
@@ -66,10 +66,18 @@ def layers(width=32):
     from torch import nn
 
     return nn.Sequential(
-        *(nn.Conv2d(3, width, 5, stride=2, padding=2), nn.ReLU()),
-        *(nn.Conv2d(width, 2 * width, 3, padding=1), nn.ReLU(), nn.MaxPool2d(2)),
-        *(nn.Conv2d(2 * width, 2 * width, 3, padding=1), nn.ReLU(), nn.MaxPool2d(2)),
-        *(nn.Flatten(), nn.Linear(2 * width * 16, 128), nn.ReLU(), nn.Linear(128, 10)),
+        nn.Conv2d(3, width, 5, stride=2, padding=2),
+        nn.ReLU(),
+        nn.Conv2d(width, 2 * width, 3, padding=1),
+        nn.ReLU(),
+        nn.MaxPool2d(2),
+        nn.Conv2d(2 * width, 2 * width, 3, padding=1),
+        nn.ReLU(),
+        nn.MaxPool2d(2),
+        nn.Flatten(),
+        nn.Linear(2 * width * 16, 128),
+        nn.ReLU(),
+        nn.Linear(128, 10),
     )
 
 
@@ -79,16 +87,15 @@ def entries(seeds, n_teachers=250, n_held_out=1000, epochs=20, student=None):
         train, extra, (X_test, y_test) = (load(folder, part) for part in PARTS)
     except MissingError as error:
         for source, mechanism, n_queries, reported in RUNS:
-            yield Entry(
-                *(source, told(mechanism, n_queries), reported), why=NOTE, missing=str(error)
-            )
+            what = title(mechanism, n_queries)
+            yield Entry(source, what, reported, why=NOTE, missing=str(error))
         return
     X, y = (np.concatenate(parts) for parts in zip(train, extra, strict=True))
-    X_public = X_test[:-n_held_out]
+    X_public, X_held_out = np.split(X_test, [-n_held_out])
     ensembles = [skorch_ensemble(layers, n_teachers, s, lr=0.001, epochs=epochs) for s in seeds]
     polls = [ensemble.poll(X, y, X_public) for ensemble in ensembles]
     for source, mechanism, n_queries, reported in RUNS:
-        found = []
+        rows = []
         for seed, ensemble, poll in zip(seeds, ensembles, polls, strict=True):
             clf = clone(ensemble).set_params(
                 aggregator=mechanism,
@@ -97,14 +104,14 @@ def entries(seeds, n_teachers=250, n_held_out=1000, epochs=20, student=None):
                 student=student or VATClassifier(random_state=seed),
             )
             clf.fit_votes(poll, X_public)
-            score = clf.score(X_test[-n_held_out:], y_test[-n_held_out:])
+            score = clf.score(X_held_out, y_test[-n_held_out:])
             answered = (clf.public_labels_ >= 0).sum()
-            found.append({"accuracy": score, "answered": answered} | spent(clf))
+            rows.append({"accuracy": score, "answered": answered} | spent(clf))
         yield Entry(
             source,
-            told(mechanism, n_queries),
+            title(mechanism, n_queries),
             reported,
-            by_seed(found),
+            by_seed(rows),
             f"{n_teachers} networks, VATClassifier as student; the seed changes all",
             NOTE,
         )

@@ -17,25 +17,26 @@ REPORTED = {250: "teachers 83.86%, with noise 93.18%"}
 def entries(seeds):
     y = mnist()[1][1][:9000]
     for n_teachers in (5, 10, 100, 250):
-        rows, close, earlier = [], [], 0.0
+        rows = []
+        close = []
+        earlier = 0.0
         for seed in seeds:
             votes, seconds = mnist_votes("plain", n_teachers, seed)
             earlier += seconds
-            top = np.sort(votes, axis=1)
-            gap = top[:, -1] - top[:, -2]
+            ordered = np.sort(votes, axis=1)
+            margin = ordered[:, -1] - ordered[:, -2]
             rows.append(
                 {
                     "teachers": right_votes(votes, y),
                     "plurality": quality(PluralityVote(), votes, y)[1],
                     "with noise": quality(LNMax(0.05), votes, y)[1],
-                    "median gap": np.median(gap) / n_teachers,
-                    "gap above 60%": np.mean(gap > 0.6 * n_teachers),
+                    "median gap": np.median(margin) / n_teachers,
+                    "gap above 60%": np.mean(margin > 0.6 * n_teachers),
                 }
             )
-            close.append({f"gap {d}": np.mean(gap == d) for d in range(4)})
-        setting = (
-            f"networks, {60_000 // n_teachers:,} images each; the seed changes parts and weights"
-        )
+            close.append({f"gap {d}": np.mean(margin == d) for d in range(4)})
+        n_images = 60_000 // n_teachers
+        setting = f"networks, {n_images:,} images each; the seed changes parts and weights"
         yield Entry(
             "2017, Figures 2 and 3",
             f"{n_teachers} teachers, LNMax(0.05)",
