@@ -52,7 +52,7 @@ def seconds_and_accuracy(how, device, n_teachers, epochs, n_queries):
     import time
     import warnings
 
-    from sklearn_pate.batched import BatchedTeachers
+    from sklearn_pate.teachers.batched import BatchedTeachers
 
     X, y = fetch_mnist(subset="train", return_X_y=True, as_frame=False)
     X, y = X.reshape(-1, 1, 28, 28).astype(np.float32) / 255, y.astype(int)

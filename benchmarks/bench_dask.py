@@ -57,7 +57,7 @@ def seconds_of(backend, n_teachers, seconds, n_jobs):
             X,
             codes,
             X_query,
-            teacher=teacher,
+            teacher_indices=teacher,
             n_teachers=n_teachers,
             n_classes=2,
             n_jobs=n_jobs,

@@ -21,7 +21,7 @@ def ours(X, codes, X_query, n_teachers, n_jobs):
         X,
         codes,
         X_query,
-        teacher=np.repeat(np.arange(n_teachers), PART),
+        teacher_indices=np.repeat(np.arange(n_teachers), PART),
         n_teachers=n_teachers,
         n_classes=CLASSES,
         n_jobs=n_jobs,

@@ -77,7 +77,7 @@ from sklearn.utils import check_random_state
 
 from sklearn_pate import PATEClassifier
 from sklearn_pate.aggregators import GNMax
-from sklearn_pate.classifier.estimator import _streams
+from sklearn_pate.classifier.seeds import seed_streams
 from sklearn_pate.isolation import set_seeds
 from sklearn_pate.partition import assign_teachers
 from sklearn_pate.teachers.ensemble import _seeds
@@ -417,8 +417,8 @@ def teachers_of(partition, X, groups):
         n_teachers=N_TEACHERS,
         index=getattr(X, "index", None),
         groups=groups,
-        seed=_streams(SEED)["partition"],
-    ).teacher
+        seed=seed_streams(SEED)["partition"],
+    ).teacher_indices
 
 
 # --- backends ------------------------------------------------------------------------------------
@@ -492,8 +492,8 @@ def no_context(seed):
     return contextlib.nullcontext()
 
 
-def fit_once(key, estimator, data, settings):
-    return fit_and_predict(estimator, data, settings)
+def fit_once(key, task):
+    return fit_and_predict(task)
 
 
 def shared_clone(estimator, seed, functions=False):
@@ -594,7 +594,7 @@ def polled_once(combination, changed):
 
 def read_votes(folder, watched, counts, names=None):
     """Return kind and votes by the teacher's number, if they add up to what was counted."""
-    seeds = _seeds(_streams(SEED)["teachers"], N_TEACHERS, names)  # as in collect_votes
+    seeds = _seeds(seed_streams(SEED)["teachers"], N_TEACHERS, names)  # as in collect_votes
     numbers = {set_seeds(clone(watched), seed).random_state: i for i, seed in enumerate(seeds)}
     votes, total = {}, np.zeros(N_PUBLIC, dtype=int)
     for path in Path(folder).iterdir():

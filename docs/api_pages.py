@@ -12,9 +12,13 @@ PACKAGE = DOCS.parent / "sklearn_pate"
 
 
 def modules():
-    """Return the public modules: name to file, or to the `__init__.py` of a folder."""
+    """Return the public modules: name to file, or to the `__init__.py` of a folder.
+
+    A file of a folder has a page of its own if it needs an extra: `__init__.py` does not import it.
+    """
     files = [*PACKAGE.glob("[!_]*.py"), *PACKAGE.glob("[!_]*/__init__.py")]
     named = {f.parent.name if f.name == "__init__.py" else f.stem: f for f in files}
+    named["teachers.batched"] = PACKAGE / "teachers" / "batched.py"
     return dict(sorted(named.items()))
 
 

@@ -41,6 +41,12 @@ class Adjacency(StrEnum):
         """Return the member of a published text, or None if it is a user's own."""
         return next((member for member in cls if member == text), None)
 
+    @classmethod
+    def public_count(cls, text, n_records):
+        """Return the number of private records if a published text leaves it public, else None."""
+        member = cls.find(text)
+        return n_records if member is not None and member.n_records_is_public else None
+
     @property
     def n_records_is_public(self):
         """Whether no change adds or removes a record, so that anybody may know their number."""

@@ -23,6 +23,7 @@ from sklearn.utils import Bunch
 
 __all__ = ["fetch_adult", "fetch_diabetes130", "fetch_mnist"]
 
+#: Parts of the official split in each subset.
 _PARTS = {"all": ("train", "test"), "train": ("train",), "test": ("test",)}
 
 # Levels are written down, as in UCI's adult.names, rather than collected from the rows: codes agree
@@ -65,7 +66,7 @@ _MNIST_FILES = {
 }
 
 
-def _parts(subset: str) -> tuple[str, ...]:
+def _parts_of(subset: str) -> tuple[str, ...]:
     if subset not in list(_PARTS):
         raise ValueError(f"subset must be one of {list(_PARTS)}, got {subset!r}.")
     return _PARTS[subset]
@@ -74,15 +75,18 @@ def _parts(subset: str) -> tuple[str, ...]:
 def _find_or_download(
     wanted: Sequence[Sequence[str]], folder: str, openml: tuple[str, int], data_home: Any
 ) -> tuple[list[Path], pd.DataFrame | None]:
-    """Give the local paths, one per group of alternative names, or else the table from OpenML."""
+    """Return local paths, one per group of alternative names, or else the table from OpenML."""
     if not isinstance(data_home, str | os.PathLike | None):
         raise TypeError(f"data_home must be a folder's path or None, got {data_home!r}.")
-    roots = [Path(root) for root in (data_home, os.environ.get("SKLEARN_PATE_DATA")) if root]
-    places = [place.expanduser() for root in roots for place in (root, root / folder)]
+    places = []
+    for root in (data_home, os.environ.get("SKLEARN_PATE_DATA")):
+        if root:
+            home = Path(root).expanduser()
+            places += [home, home / folder]
     for place in places:
-        found = [[place / name for name in names if (place / name).is_file()] for names in wanted]
-        if all(found):
-            return [paths[0] for paths in found], None
+        local = [[place / name for name in names if (place / name).is_file()] for names in wanted]
+        if all(local):
+            return [paths[0] for paths in local], None
     name, version = openml
     try:
         table = fetch_openml(name, version=version, data_home=data_home, as_frame=True)
@@ -98,8 +102,8 @@ def _find_or_download(
 
 
 @contextmanager
-def _naming(source: Any) -> Iterator[None]:
-    """Turn whatever damaged content provokes into one ValueError that names where it came from."""
+def _naming_source(source: Any) -> Iterator[None]:
+    """Turn any error that damaged content causes into a ValueError that names its source."""
     damage = (ValueError, KeyError, EOFError, zlib.error, gzip.BadGzipFile, zipfile.BadZipFile)
     try:
         yield
@@ -123,14 +127,16 @@ def _integers(values: pd.Series) -> pd.Series:
 
 
 def _categorical(values: pd.Series, levels: list[Any] | None = None) -> pd.Series:
+    """Return a categorical column; `levels` None takes those that occur."""
     values = values.astype(object)
     values = values.where(values != "?")
     seen = values.dropna().unique()
-    unknown = sorted(set(seen).difference(seen if levels is None else levels))
+    if levels is None:
+        levels = sorted(seen)
+    unknown = sorted(set(seen).difference(levels))
     if unknown:
         raise ValueError(f"unknown value {unknown[0]!r} in column {values.name!r}")
-    categories = sorted(seen) if levels is None else levels
-    return pd.Series(pd.Categorical(values, categories=categories), index=values.index)
+    return pd.Series(pd.Categorical(values, categories=levels), index=values.index)
 
 
 def _labels(values: pd.Series, codes: dict[str, int], name: str) -> pd.Series:
@@ -143,12 +149,15 @@ def _labels(values: pd.Series, codes: dict[str, int], name: str) -> pd.Series:
 
 
 def _bunch(X: pd.DataFrame, y: pd.Series, as_frame: bool, return_X_y: bool, **rest: Any) -> Any:
+    data: Any = X
+    target: Any = y
+    frame = None
     if as_frame:
-        data, target, frame = X, y, pd.concat([X, y], axis=1)
+        frame = pd.concat([X, y], axis=1)
     else:
         codes = {name: column.cat.codes for name, column in X.select_dtypes("category").items()}
         data = np.array(X.assign(**codes), dtype=float if codes else None, order="C")
-        target, frame = y.to_numpy(copy=True), None
+        target = y.to_numpy(copy=True)
     if return_X_y:
         return data, target
     return Bunch(data=data, target=target, frame=frame, feature_names=list(X.columns), **rest)
@@ -164,12 +173,12 @@ def _adult(raw: pd.DataFrame) -> tuple[pd.DataFrame, pd.Series]:
 
 def _read_adult(path: Path) -> tuple[pd.DataFrame, pd.Series]:
     names = [*_ADULT_LEVELS, "class"]
-    with _naming(path):  # UCI's adult.test opens with the line "|1x3 Cross validator"
+    with _naming_source(path):  # adult.test of UCI opens with the line "|1x3 Cross validator"
         return _adult(_read_csv(path, names=names, skipinitialspace=True, comment="|"))
 
 
 def _cut_openml_adult(raw: pd.DataFrame) -> dict[str, tuple[pd.DataFrame, pd.Series]]:
-    with _naming("OpenML's adult, version 2"):
+    with _naming_source("OpenML's adult, version 2"):
         # The survey weight of the first row of each file tells the blocks apart.
         if len(raw) != 48_842 or list(raw["fnlwgt"].iloc[[0, 16_281]]) != [226_802, 77_516]:
             raise ValueError("not the 16,281 rows of adult.test, then the 32,561 of adult.data")
@@ -234,7 +243,7 @@ def fetch_adult(
     >>> X.shape  # doctest: +SKIP
     (32561, 14)
     """
-    parts = _parts(subset)
+    parts = _parts_of(subset)
     wanted = [["adult.data" if part == "train" else "adult.test"] for part in parts]
     paths, raw = _find_or_download(wanted, "adult", ("adult", 2), data_home)
     if raw is None:
@@ -263,14 +272,14 @@ def _diabetes(raw: pd.DataFrame) -> tuple[pd.DataFrame, pd.Series, pd.Series]:
 
 
 def _read_diabetes(path: Path) -> tuple[pd.DataFrame, pd.Series, pd.Series]:
-    with _naming(path):
+    with _naming_source(path):
         if path.suffix != ".zip":
             return _diabetes(_read_csv(path))
         with zipfile.ZipFile(path) as archive:
-            inside = [n for n in archive.namelist() if Path(n).name == "diabetic_data.csv"]
-            if not inside:
+            names = [name for name in archive.namelist() if Path(name).name == "diabetic_data.csv"]
+            if not names:
                 raise ValueError("no diabetic_data.csv inside")
-            with archive.open(inside[0]) as file:
+            with archive.open(names[0]) as file:
                 return _diabetes(_read_csv(file))
 
 
@@ -354,7 +363,7 @@ def fetch_diabetes130(
     if raw is None:
         X, y, groups = _read_diabetes(paths[0])
     else:
-        with _naming("OpenML's Diabetes130US, version 1"):
+        with _naming_source("OpenML's Diabetes130US, version 1"):
             X, y, groups = _diabetes(raw)
     about = {
         "groups": groups if as_frame else groups.to_numpy(copy=True),
@@ -366,8 +375,10 @@ def fetch_diabetes130(
 
 def _read_idx(path: Path, n_dims: int) -> np.ndarray:
     """Read an array of unsigned bytes: four magic bytes, big-endian uint32 sizes, the values."""
-    with _naming(path):
-        raw = gzip.decompress(path.read_bytes()) if path.suffix == ".gz" else path.read_bytes()
+    with _naming_source(path):
+        raw = path.read_bytes()
+        if path.suffix == ".gz":
+            raw = gzip.decompress(raw)
         start = 4 + 4 * n_dims
         if len(raw) < start or raw[:4] != bytes([0, 0, 8, n_dims]):
             raise ValueError(f"it does not begin like an IDX file of {n_dims}-dimensional bytes")
@@ -378,15 +389,16 @@ def _read_idx(path: Path, n_dims: int) -> np.ndarray:
 
 
 def _read_mnist(images: Path, labels: Path) -> tuple[np.ndarray, np.ndarray]:
-    X, y = _read_idx(images, 3), _read_idx(labels, 1)
-    with _naming(f"{images} or {labels}"):
+    X = _read_idx(images, 3)
+    y = _read_idx(labels, 1)
+    with _naming_source(f"{images} or {labels}"):
         if X.shape != (len(y), 28, 28) or y.max(initial=0) > 9:
             raise ValueError(f"{X.shape} images, {len(y)} labels up to {y.max(initial=0)}")
     return X.reshape(-1, 784), y
 
 
 def _cut_openml_mnist(raw: pd.DataFrame) -> dict[str, tuple[np.ndarray, np.ndarray]]:
-    with _naming("OpenML's mnist_784, version 1"):
+    with _naming_source("OpenML's mnist_784, version 1"):
         y = _integers(raw["class"]).to_numpy()
         X = raw.drop(columns="class").to_numpy(np.uint8)
         beginnings = y[:5].tolist() + y[60_000:60_005].tolist()
@@ -453,7 +465,7 @@ def fetch_mnist(
     >>> X.shape, X.dtype  # doctest: +SKIP
     ((10000, 784), dtype('uint8'))
     """
-    parts = _parts(subset)
+    parts = _parts_of(subset)
     wanted = [[name + ".gz", name] for part in parts for name in _MNIST_FILES[part]]
     paths, raw = _find_or_download(wanted, "mnist", ("mnist_784", 1), data_home)
     if raw is None:

@@ -18,14 +18,14 @@ import tokenize
 import types
 from pathlib import Path
 
-import joblib
 import numpy as np
 from joblib import Memory
 from joblib.hashing import NumpyHasher
 
+from ._python import PUT_INTO_CLASSES
 from .isolation import Quiet, attempt, known_name
 
-__all__ = ["code_digest", "digest", "kept_entropy", "private_memory"]
+__all__ = ["code_digest", "digest", "kept_seed", "private_memory"]
 
 
 # --- the folder --------------------------------------------------------------------------------
@@ -96,10 +96,10 @@ def _check_modes(outer, inner):
         )
 
 
-def kept_entropy(memory, key):
-    """Randomness from the operating system, the same for the same key as long as memory lasts."""
+def kept_seed(memory, key):
+    """Return a `SeedSequence` that is the same for the same key as long as memory lasts."""
     with Quiet():  # a Memory of the user's prints what it is called with
-        return memory.cache(_entropy)(key)
+        return np.random.SeedSequence(memory.cache(_entropy)(key))
 
 
 def _entropy(key):
@@ -115,9 +115,9 @@ def digest(*parts):
     Classes and functions count by their names, see `code_digest`.
     """
     with Quiet():  # what is hashed may be private
-        found, failed = attempt(lambda: joblib.hash(parts))
+        fingerprint, failed = attempt(lambda: _Hasher().hash(parts))
     if failed is None:
-        return found
+        return fingerprint
     raise ValueError(
         "memory needs data and estimators that pickle, to tell whether they changed; "
         f"{failed} for this data or base_estimator. Use memory=None"
@@ -175,25 +175,7 @@ def code_digest(*objects):
 
 
 #: What classes hold that does not come from their definition, or only describes it.
-_NOT_CODE = {
-    "_abc_impl",
-    "__abstractmethods__",
-    "__annotate_func__",
-    "__annotations__",
-    "__annotations_cache__",
-    "__dict__",
-    "__doc__",
-    "__firstlineno__",
-    "__module__",
-    "__orig_bases__",
-    "__parameters__",
-    "__qualname__",
-    "__signature__",
-    "__slotnames__",
-    "__static_attributes__",
-    "__type_params__",
-    "__weakref__",
-}
+_NOT_CODE = PUT_INTO_CLASSES | {"__signature__", "__slotnames__"}
 
 #: Values that are told apart by their texts.
 _PLAIN = (type(None), bool, int, float, complex, str, bytes, type(Ellipsis))
@@ -235,7 +217,11 @@ class _Code:
         if id(value) in self.objects:
             self.token("seen", self.objects[id(value)][0])
             return
-        self.objects[id(value)] = len(self.objects), value
+        self.objects[id(value)] = (len(self.objects), value)
+        self.add_new(value)
+
+    def add_new(self, value):
+        """Add a value that was not met before."""
         if isinstance(value, list):
             self.add_parts("list", value)
         elif isinstance(value, dict):
@@ -279,8 +265,8 @@ class _Code:
         state = _State()
         with contextlib.suppress(Exception):
             self.token(state.hash(value))
-        for found in state.found:
-            self.add(found)
+        for part in state.code:
+            self.add(part)
 
     def add_library(self, module):
         """Add the version of the library that a module is in."""
@@ -297,10 +283,9 @@ class _Code:
         self.add(type(kind))
         for base in kind.__bases__:
             self.add(base)
-        own = {name: value for name, value in vars(kind).items() if name not in _NOT_CODE}
-        for name in sorted(own):
+        for name in sorted(set(vars(kind)) - _NOT_CODE):
             self.token(name)
-            self.add(own[name])
+            self.add(vars(kind)[name])
 
     def add_function(self, function):
         self.token("function", function.__module__, function.__qualname__)
@@ -318,8 +303,13 @@ class _Code:
 
     def add_compiled(self, code):
         """Add what a function was compiled to, but not where it stands in its file."""
-        counts = code.co_argcount, code.co_posonlyargcount, code.co_kwonlyargcount, code.co_flags
-        names = code.co_names, code.co_varnames, code.co_freevars, code.co_cellvars
+        counts = (
+            code.co_argcount,
+            code.co_posonlyargcount,
+            code.co_kwonlyargcount,
+            code.co_flags,
+        )
+        names = (code.co_names, code.co_varnames, code.co_freevars, code.co_cellvars)
         self.token("code", code.co_code, counts, names)
         self.token(getattr(code, "co_exceptiontable", b""))
         self.add(code.co_consts)
@@ -337,18 +327,12 @@ class _Code:
             self.token(name)
             self.add_variable(module, name, variables[name], name in written, attributes)
 
-    def add_variable(self, module, name, value, is_changed, names):
-        """Add a variable of a module; of a module it leads to, those that are named as well."""
+    def add_variable(self, module, name, value, is_changed, attributes):
+        """Add a variable of a module; of a module it leads to, the attributes that are named."""
         if isinstance(value, types.ModuleType):
             self.add(value)
             if not _is_library(value.__name__):
-                for further in names:
-                    key = value.__name__, further
-                    if further in vars(value) and key not in self.variables:
-                        self.variables.add(key)
-                        self.token(further)
-                        found = vars(value)[further]
-                        self.add_variable(value.__name__, further, found, False, names)
+                self.add_attributes(value, attributes)
         elif callable(value) or (isinstance(value, _PLAIN) and not is_changed):
             self.add(value)
         else:
@@ -356,6 +340,15 @@ class _Code:
             self.add(type(value))
             if not is_changed and not isinstance(value, _VARYING):
                 self.add(value)
+
+    def add_attributes(self, module, names):
+        """Add variables of a module, each once."""
+        for name in names:
+            key = (module.__name__, name)
+            if name in vars(module) and key not in self.variables:
+                self.variables.add(key)
+                self.token(name)
+                self.add_variable(module.__name__, name, vars(module)[name], False, names)
 
     def alone(self, value):
         """Fingerprint of one value of a set, which have no order."""
@@ -365,19 +358,27 @@ class _Code:
         return code.digest()
 
 
-class _State(NumpyHasher):
+class _Hasher(NumpyHasher):
+    """Hashes data: those of tensors by their values, because a pickle has their address in it."""
+
+    def save(self, obj):
+        if isinstance(obj, getattr(sys.modules.get("torch"), "Tensor", ())):
+            with contextlib.suppress(TypeError, RuntimeError):  # of a type that numpy lacks
+                obj = ("tensor", obj.numpy(force=True))
+        super().save(obj)
+
+
+class _State(_Hasher):
     """Hashes what an object holds, and collects the classes and functions in it."""
 
     def __init__(self):
         super().__init__()
-        self.found = []
+        self.code = []
 
     def save(self, obj):
         if isinstance(obj, type | types.FunctionType):  # by their code, whether they pickle or not
-            self.found.append(obj)
+            self.code.append(obj)
             obj = "code"
-        elif isinstance(obj, getattr(sys.modules.get("torch"), "Tensor", ())):
-            obj = obj.numpy(force=True)  # a pickle has its address in it
         super().save(obj)
 
 
@@ -416,13 +417,13 @@ def _assignments(module):
             statements = list(_statements(ast.parse(file.read()).body))
     except Exception:  # no source, as in an interactive session
         return {}
-    found = {}
+    texts = {}
     for statement in statements:
         if isinstance(statement, ast.Assign | ast.AnnAssign | ast.AugAssign):
             for node in ast.walk(statement):
                 if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
-                    found[node.id] = found.get(node.id, "") + ast.unparse(statement)
-    return found
+                    texts[node.id] = texts.get(node.id, "") + ast.unparse(statement)
+    return texts
 
 
 def _standard_library_folders():

@@ -14,9 +14,9 @@ __all__ = ["FitOnPublic", "PublicData", "public_rows"]
 class PublicData(tuple):
     """Public rows that searches and cross-validation leave whole.
 
-    scikit-learn cuts every extra array that has as many rows as `X` along with `X`, without a
-    word, and an estimator cannot see that it happened. A tuple of one element has one row. In
-    pipelines, ``transform_input=["X_public"]`` transforms what it holds.
+    When scikit-learn splits `X`, it silently splits every extra array with as many rows as well,
+    and an estimator cannot tell that this happened. A tuple of one element has one row, so it is
+    left alone. In pipelines, ``transform_input=["X_public"]`` transforms what it holds.
 
     Parameters
     ----------
@@ -41,7 +41,7 @@ class PublicData(tuple):
         return super().__new__(cls, (public_rows(X),))
 
     def __getnewargs__(self):
-        return tuple(self)  # what __new__ takes, where a tuple's own would wrap twice
+        return tuple(self)  # the arguments of __new__; those of a tuple would wrap it twice
 
     def __repr__(self):
         return f"PublicData({type(self[0]).__name__} of shape {getattr(self[0], 'shape', '?')})"
@@ -92,7 +92,7 @@ class FitOnPublic(TransformerMixin, BaseEstimator):
     ----------
     transformer_ : transformer
         The fitted clone. Each of its `random_state` parameters that was not a number has been set
-        to one drawn from the operating system.
+        to a number drawn from the operating system.
     n_features_in_ : int
         Number of features, if the transformer has it.
     feature_names_in_ : ndarray of shape (n_features_in_,)
@@ -108,8 +108,8 @@ class FitOnPublic(TransformerMixin, BaseEstimator):
     ``step__X_public=`` reaches later steps untransformed: do not use it.
 
     While the transformer is fitted, the global generators of numpy, Python and torch start from
-    that seed, and are put back afterwards: `numpy.random.seed` does not make it repeatable, a
-    `random_state` of its own does. What it runs with joblib runs one after the other.
+    that seed, and are put back afterwards: `numpy.random.seed` does not make the fit repeatable,
+    the transformer's own `random_state` does. What it runs with joblib runs one after the other.
 
     Examples
     --------
@@ -168,7 +168,7 @@ class FitOnPublic(TransformerMixin, BaseEstimator):
                 "enable metadata routing, sklearn.set_config(enable_metadata_routing=True), and "
                 "give Pipeline(..., transform_input=['X_public']).fit(X, y, X_public=...)"
             )
-        # Of its own, as in a fit of `PATEClassifier`: what is published shares no generator
+        # As in a fit of `PATEClassifier`: what is published must share no generator
         seed = fresh_seed()
         with seeded(seed):
             transformer = own_clone(self.transformer, seed)

@@ -1,13 +1,13 @@
 """Which public rows to ask the teachers about, from public rows and released labels alone.
 
 A strategy is any object with ``select(X_public, n_queries, random_state=)``, called once. One with
-an attribute `n_rounds` above 1 is called that often for each stage, with what was released so far:
-``select(..., asked=rows, labels=codes, student_proba=proba)``, where `labels` are those of the
-rows `asked`, -1 for no answer, and `student_proba` are probabilities for all public rows, from the
-student trained on these labels, if the strategy has ``uses_student_proba = True``; None before
-labels of two classes were released. `random_state` is a `numpy.random.Generator`. Each fit works
-with a clone of the strategy (`sklearn.base.clone`; other objects are deep-copied), and tries its
-first two rounds with made-up labels before any teacher is trained.
+an attribute `n_rounds` above 1 is called that often for each stage, and is given what was released
+so far: ``select(..., asked=rows, labels=codes, student_proba=proba)``. The `labels` are those of
+the rows `asked`, -1 for no answer. If the strategy has ``uses_student_proba = True``,
+`student_proba` are probabilities for all public rows, from the student trained on these labels, or
+None before labels of two classes were released. `random_state` is a `numpy.random.Generator`. Each
+fit works with a clone of the strategy (`sklearn.base.clone`; other objects are deep-copied), and
+tries its first two rounds with made-up labels before any teacher is trained.
 """
 
 from numbers import Integral, Real
@@ -18,16 +18,7 @@ from sklearn.metrics.pairwise import euclidean_distances
 
 from ._sklearn import HasMethods, Interval, _num_samples, _safe_indexing
 
-__all__ = [
-    "BinaryExpertQueries",
-    "DiversityQueries",
-    "RandomQueries",
-    "UncertaintyQueries",
-    "count_rounds",
-    "rehearse",
-    "select_rows",
-    "split_rounds",
-]
+__all__ = ["BinaryExpertQueries", "DiversityQueries", "RandomQueries", "UncertaintyQueries"]
 
 
 class RandomQueries(BaseEstimator):
@@ -59,14 +50,14 @@ class RandomQueries(BaseEstimator):
         ndarray of shape (n_queries,), int
             Distinct row numbers, in the order in which they are asked.
         """
-        return _shuffled(X_public, (), random_state)[:n_queries]
+        return _unasked_in_random_order(X_public, (), random_state)[:n_queries]
 
 
 class UncertaintyQueries(BaseEstimator):
-    """Ask in rounds; each about the rows of which the student is least sure.
+    """Ask in rounds, each time about the rows of which the student is least sure.
 
-    The first round is random. Before each further one the student is trained on the labels
-    released so far, and the rows with the lowest maximum probability are asked.
+    The first round is random. Before each later one the student is trained on the labels released
+    so far, and the rows with the lowest maximum probability are asked.
 
     Parameters
     ----------
@@ -120,32 +111,33 @@ class UncertaintyQueries(BaseEstimator):
             Distinct row numbers.
         """
         self._validate_params()
-        rows = _shuffled(X_public, asked, random_state)
+        rows = _unasked_in_random_order(X_public, asked, random_state)
         if student_proba is not None:
-            sure = np.asarray(student_proba)[rows].max(axis=1)
-            rows = rows[np.argsort(sure, kind="stable")]
+            confidence = np.asarray(student_proba)[rows].max(axis=1)
+            rows = rows[np.argsort(confidence, kind="stable")]
         return rows[:n_queries]
 
 
 class BinaryExpertQueries(BaseEstimator):
-    """Ask in rounds; each about the rows on which one-against-rest experts disagree.
+    """Ask in rounds, each time about the rows on which one-against-rest experts disagree.
 
     One expert per class is trained on the labels released so far. A row is doubtful if its best
-    expert is not confident and several others do not rule it out. Doubtful rows are asked first;
-    among them, and then among the others, those with the lowest best score.
+    expert is not confident and several others do not rule it out. Doubtful rows are asked first,
+    then the others, each in the order of their best score, lowest first.
 
     Parameters
     ----------
     estimator : classifier
-        What each expert is a clone of; it needs `predict_proba`.
+        Each expert is a clone of it; it needs `predict_proba`.
     n_rounds : int, default=2
         Rounds of nearly equal size, for each stage; the first is random.
     confident : float, default=0.9
-        A best score at or above it is not doubtful.
+        A row whose best score is at or above it is not doubtful.
     possible : float, default=0.1
-        An expert with a score above it does not rule the row out.
+        An expert whose score is above it does not rule the row out.
     n_rivals : int, default=4
-        How many experts besides the best must not rule the row out; fewer where there are fewer.
+        How many experts besides the best must not rule the row out; all of them, if there are
+        fewer.
 
     References
     ----------
@@ -204,32 +196,35 @@ class BinaryExpertQueries(BaseEstimator):
             Distinct row numbers.
         """
         self._validate_params()
-        asked, labels = np.asarray(asked, dtype=np.intp), np.asarray(labels)
-        rows = _shuffled(X_public, asked, random_state)
-        known = np.unique(labels[labels >= 0])
-        if known.size < 2 or rows.size == 0:
+        asked = np.asarray(asked, dtype=np.intp)
+        labels = np.asarray(labels)
+        rows = _unasked_in_random_order(X_public, asked, random_state)
+        answered = labels >= 0
+        classes = np.unique(labels[answered])
+        if classes.size < 2 or rows.size == 0:
             return rows[:n_queries]
-        X_labelled = _safe_indexing(X_public, asked[labels >= 0])
+        X_answered = _safe_indexing(X_public, asked[answered])
         candidates = _safe_indexing(X_public, rows)
-        scores = np.empty((len(rows), known.size))
-        for j, code in enumerate(known):
-            expert = clone(self.estimator).fit(
-                X_labelled, (labels[labels >= 0] == code).astype(int)
-            )
+        scores = np.empty((len(rows), classes.size))
+        for j, code in enumerate(classes):
+            is_class = (labels[answered] == code).astype(int)
+            expert = clone(self.estimator).fit(X_answered, is_class)
             scores[:, j] = expert.predict_proba(candidates)[:, 1]
         best = scores.max(axis=1)
-        rivals = (scores > self.possible).sum(axis=1) - (best > self.possible)
-        doubtful = (best < self.confident) & (rivals >= min(self.n_rivals, known.size - 1))
+        n_possible = (scores > self.possible).sum(axis=1)
+        n_rivals = n_possible - (best > self.possible)
+        n_needed = min(self.n_rivals, classes.size - 1)
+        doubtful = (best < self.confident) & (n_rivals >= n_needed)
         return rows[np.lexsort([best, ~doubtful])][:n_queries]
 
 
 class DiversityQueries(BaseEstimator):
-    """Ask rows that cover the public data: each the farthest from those before it (k-centre).
+    """Ask rows that cover the public data: each is the farthest from those before it (k-centre).
 
     Parameters
     ----------
     transformer : transformer, default=None
-        Fitted on `X_public`; distances are Euclidean between its outputs. None takes the rows as
+        Fitted on `X_public`; distances are Euclidean, between its outputs. None takes the rows as
         they are, flattened: they must be numbers.
 
     References
@@ -274,7 +269,7 @@ class DiversityQueries(BaseEstimator):
             If the rows are not numbers.
         """
         self._validate_params()
-        rows = _shuffled(X_public, (), random_state)
+        rows = _unasked_in_random_order(X_public, (), random_state)
         points = X_public
         if self.transformer is not None:
             points = clone(self.transformer).fit_transform(X_public)
@@ -288,23 +283,25 @@ class DiversityQueries(BaseEstimator):
                     "make_column_transformer((OneHotEncoder(), [...]), ...)"
                 ) from None
         points = points[rows]
-        distance, chosen = np.full(len(rows), np.inf), []
+        chosen = []
+        distance = np.full(len(rows), np.inf)  # to the nearest chosen row
         for _ in range(n_queries):
-            chosen.append(int(distance.argmax()))
-            to_last = euclidean_distances(points, points[chosen[-1:]])[:, 0]
-            distance = np.minimum(distance, to_last)
-            distance[chosen[-1]] = -1.0  # not again, even where all others coincide with it
+            farthest = int(distance.argmax())
+            chosen.append(farthest)
+            to_farthest = euclidean_distances(points, points[[farthest]])[:, 0]
+            distance = np.minimum(distance, to_farthest)
+            distance[farthest] = -1.0  # not again, even where all others coincide with it
         return rows[chosen]
 
 
-def _shuffled(X_public, asked, random_state):
-    """Rows that were not asked, in random order."""
+def _unasked_in_random_order(X_public, asked, random_state):
+    """Return the rows that were not asked."""
     rows = np.random.default_rng(random_state).permutation(_num_samples(X_public))
     return rows[~np.isin(rows, asked)]
 
 
 def count_rounds(strategy):
-    """How often a strategy is called for each stage."""
+    """Return how often a strategy is called for each stage."""
     n_rounds = getattr(strategy, "n_rounds", 1)
     if not isinstance(n_rounds, Integral) or n_rounds < 1:
         raise ValueError(
@@ -314,13 +311,13 @@ def count_rounds(strategy):
 
 
 def rehearse(strategy, X_public, n_queries, *, n_classes, rng):
-    """Ask the first two rounds with made-up labels: what fails then would fail later."""
-    first, *more = split_rounds(strategy, n_queries)
-    rows = select_rows(strategy, X_public, first.size, rng, asked=np.array([], int), labels=[])
-    for part in more[:1]:
+    """Ask the first two rounds with made-up labels: what fails here would fail later."""
+    rounds = split_rounds(strategy, n_queries)
+    rows = select_rows(strategy, X_public, rounds[0].size, rng, asked=np.array([], int), labels=[])
+    if len(rounds) > 1:
+        labels = np.arange(rows.size) % n_classes
         proba = np.full((_num_samples(X_public), n_classes), 1 / n_classes)
-        so_far = {"asked": rows, "labels": np.arange(rows.size) % n_classes}
-        select_rows(strategy, X_public, part.size, rng, proba, **so_far)
+        select_rows(strategy, X_public, rounds[1].size, rng, proba, asked=rows, labels=labels)
 
 
 def split_rounds(strategy, n_queries):
@@ -329,17 +326,22 @@ def split_rounds(strategy, n_queries):
 
 
 def select_rows(strategy, X_public, n_queries, rng, proba=None, **so_far):
-    """Rows that a strategy chooses; one that asks in rounds is shown what was released `so_far`."""
+    """Return the rows that a strategy chooses.
+
+    A strategy that asks in rounds is shown what was released `so_far`: the rows `asked`, and their
+    `labels`.
+    """
     if so_far:
-        so_far["student_proba"] = proba if getattr(strategy, "uses_student_proba", False) else None
+        uses_student = getattr(strategy, "uses_student_proba", False)
+        so_far["student_proba"] = proba if uses_student else None
     rows = np.asarray(strategy.select(X_public, n_queries, random_state=rng, **so_far))
     unasked = np.setdiff1d(np.arange(_num_samples(X_public)), so_far.get("asked", []))
-    whole = rows.ndim == 1 and rows.dtype.kind in "iu"
-    usable = np.intersect1d(rows, unasked).size if whole else 0
-    if not rows.size == usable == n_queries:
+    are_numbers = rows.ndim == 1 and rows.dtype.kind in "iu"
+    n_usable = np.intersect1d(rows, unasked).size if are_numbers else 0
+    if rows.size != n_queries or n_usable != n_queries:
         raise ValueError(
             f"query_strategy.select must return {n_queries} distinct numbers of rows of X_public "
             f"that were not asked before; got an array of shape {rows.shape} and dtype "
-            f"{rows.dtype}, {usable} of them such rows"
+            f"{rows.dtype}, {n_usable} of them such rows"
         )
     return rows.astype(np.intp)

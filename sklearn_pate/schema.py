@@ -10,37 +10,37 @@ __all__ = ["Difference", "difference"]
 
 
 class Difference(NamedTuple):
-    """How private rows differ in form from public ones; it holds no private value.
+    """How private rows differ in form from public ones, without any private value.
 
     Attributes
     ----------
-    of : {"form", "unknown", "columns", "dtype", "dtypes", "codes"}
-        What differs; "unknown": types of columns cannot be read, "codes": those of a column are
-        given out as values appear.
+    kind : {"form", "unknown", "columns", "dtype", "dtypes", "codes"}
+        What differs. "unknown": the types of the columns cannot be read. "codes": the codes of a
+        column are assigned as values appear.
     columns : list
-        Names of the columns, which public rows have too.
+        Names of the columns that differ, which public rows have too.
     """
 
-    of: str
+    kind: str
     columns: list
 
 
 def difference(X, X_public):
-    """Compare names and types of columns, and all that types hold.
+    """Compare names and types of columns, and everything that the types hold.
 
-    Equality is not enough: pandas ignores the order of categories, which codes follow. Where codes
-    are given out as values appear, in dictionaries of Arrow and `Categorical` of polars, one record
-    can change those of all others; they count as different, whatever they hold.
+    Equality is not enough: pandas ignores the order of categories, which decides the codes. Where
+    codes are assigned as values appear, in dictionaries of Arrow and `Categorical` of polars, one
+    record can change the codes of all others; such columns count as different, whatever they hold.
 
     Parameters
     ----------
     X, X_public : ndarray, sparse matrix or DataFrame
-        Private and public rows; DataFrames of pandas, polars or what is like them.
+        Private and public rows; DataFrames of pandas, polars or similar libraries.
 
     Returns
     -------
     Difference or None
-        None if there is none.
+        None if nothing differs.
 
     Examples
     --------
@@ -49,11 +49,11 @@ def difference(X, X_public):
     >>> X = pd.DataFrame({"kind": pd.Categorical(["b", "a"], categories=["b", "a"])})
     >>> X_public = pd.DataFrame({"kind": pd.Categorical(["a", "b"])})
     >>> difference(X, X_public)
-    Difference(of='dtypes', columns=['kind'])
+    Difference(kind='dtypes', columns=['kind'])
     """
     if hasattr(X, "dtypes") != hasattr(X_public, "dtypes"):
         return Difference("form", [])
-    if not all(map(_is_readable, (X, X_public))):
+    if not _is_readable(X) or not _is_readable(X_public):
         return Difference("unknown", [])
     if not hasattr(X, "dtypes"):
         return None if _are_same(X.dtype, X_public.dtype) else Difference("dtype", [])
@@ -61,67 +61,70 @@ def difference(X, X_public):
         return Difference("columns", [])
     names = list(X_public.columns)
     columns = list(zip(names, list(X.dtypes), list(X_public.dtypes), strict=True))
-    differ = [name for name, ours, public in columns if not _are_same(ours, public)]
-    if differ:
-        return Difference("dtypes", differ)
-    coded = [name for name, ours, _ in columns if _has_codes_of_its_own(ours)]
+    different = [name for name, private, public in columns if not _are_same(private, public)]
+    if different:
+        return Difference("dtypes", different)
+    coded = [name for name, private, _ in columns if _assigns_codes(private)]
     return Difference("codes", coded) if coded else None
 
 
 def _is_readable(X):
-    """Whether it says the types of its columns as arrays or as DataFrames do."""
+    """Whether `X` has the types of its columns where arrays or DataFrames have them."""
     if not hasattr(X, "dtypes"):
         return hasattr(X, "dtype")
     return hasattr(X, "columns") and len(list(X.dtypes)) == len(list(X.columns))
 
 
-def _have_same_columns(ours, public):
-    """Names, and what pandas' index of them holds besides."""
-    if len(ours) != len(public) or list(ours) != list(public):
+def _have_same_columns(private, public):
+    """Compare names of columns, and what an index of pandas holds besides."""
+    if len(private) != len(public) or list(private) != list(public):
         return False
-    if not isinstance(ours, pd.Index) or not isinstance(public, pd.Index):
+    if not isinstance(private, pd.Index) or not isinstance(public, pd.Index):
         return True
-    if list(ours.names) != list(public.names):
+    if list(private.names) != list(public.names) or _levels(private) != _levels(public):
         return False
-    levels = [[list(level) for level in getattr(index, "levels", [])] for index in (ours, public)]
-    return levels[0] == levels[1] and _are_same(ours.dtype, public.dtype)
+    return _are_same(private.dtype, public.dtype)
 
 
-def _are_same(ours, public):
+def _levels(index):
+    return [list(level) for level in getattr(index, "levels", [])]
+
+
+def _are_same(private, public):
     try:
-        equal = bool(ours == public)
+        equal = bool(private == public)
     except Exception:  # types of two libraries
         return False
-    return equal and _beyond_equality(ours) == _beyond_equality(public)
+    return equal and _beyond_equality(private) == _beyond_equality(public)
 
 
 def _beyond_equality(dtype):
-    """What a type holds that its own comparison leaves out."""
+    """Return what a type holds that its own comparison leaves out."""
     if isinstance(dtype, np.dtype):
-        fields = dtype.fields or {}
-        within = [_beyond_equality(fields[name][0]) for name in dtype.names or ()]
+        parts = [dtype.fields[name][0] for name in dtype.names or ()]
         if dtype.subdtype is not None:
-            within.append(_beyond_equality(dtype.subdtype[0]))
-        return repr(dict(dtype.metadata or {})), within
+            parts.append(dtype.subdtype[0])
+        return repr(dict(dtype.metadata or {})), [_beyond_equality(part) for part in parts]
     if isinstance(dtype, pd.SparseDtype):
         fill = dtype.fill_value
         return type(fill), repr(fill), _beyond_equality(dtype.subtype)
     if isinstance(dtype, pd.ArrowDtype):
-        kinds = list(_within(dtype.pyarrow_dtype))
-        fields = [kind.field(i) for kind in kinds for i in range(getattr(kind, "num_fields", 0))]
+        fields = [field for kind in _within(dtype.pyarrow_dtype) for field in _fields(kind)]
         return [str(dict(getattr(field, "metadata", None) or {})) for field in fields]
     categories = getattr(dtype, "categories", None)  # other libraries' types have them too
-    if isinstance(dtype, pd.CategoricalDtype) and categories is not None:
-        own = str(categories.dtype), _beyond_equality(categories.dtype)
-        return *own, [(type(category), category) for category in categories]
+    if categories is None:
+        return None
+    if isinstance(dtype, pd.CategoricalDtype):
+        values = [(type(category), category) for category in categories]
+        return str(categories.dtype), _beyond_equality(categories.dtype), values
     try:
-        return None if categories is None else list(categories)
+        return list(categories)
     except TypeError:  # polars' `Categorical`, see below
         return None
 
 
-def _has_codes_of_its_own(dtype):
-    """Whether a type, or one within it, gives out codes as values appear."""
+def _assigns_codes(dtype):
+    """Whether a type, or one within it, assigns codes as values appear."""
     arrow = sys.modules.get("pyarrow")
     polars = sys.modules.get("polars")
     if isinstance(dtype, pd.SparseDtype):
@@ -131,21 +134,26 @@ def _has_codes_of_its_own(dtype):
             return True
         if polars is None:
             continue
-        # those with named categories do not equal the class
+        # The class stands for the type as well, but an instance with named categories is not equal
         if kind is polars.Categorical or isinstance(kind, polars.Categorical):
             return True
     return False
 
 
 def _within(kind):
-    """Yield a type of Arrow's or polars', and those of lists and structures within it."""
+    """Yield a type of Arrow or polars, and the types within it if it is a list or a structure."""
     yield kind
     for name in ("value_type", "key_type", "item_type", "storage_type", "inner"):
         part = getattr(kind, name, None)
         if part is not None and part is not kind:
             yield from _within(part)
-    parts = getattr(kind, "fields", None)  # polars'
-    if not isinstance(parts, list):
-        parts = [kind.field(i) for i in range(getattr(kind, "num_fields", 0))]
-    for part in parts:
-        yield from _within(getattr(part, "type", None) or part.dtype)
+    fields = getattr(kind, "fields", None)  # as polars has them
+    if not isinstance(fields, list):
+        fields = _fields(kind)
+    for field in fields:
+        yield from _within(getattr(field, "type", None) or field.dtype)
+
+
+def _fields(kind):
+    """Return the fields of a type of Arrow."""
+    return [kind.field(i) for i in range(getattr(kind, "num_fields", 0))]

@@ -13,13 +13,13 @@ __all__ = ["SoftLabelClassifier"]
 class SoftLabelClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
     """Train a classifier on distributions over classes, as `SoftVote` releases them.
 
-    Every row is shown once per class, weighted by that class's probability, which minimises the
-    cross-entropy to the soft labels for classifiers with a log loss.
+    The estimator sees every row once per class, weighted by the probability of that class. For a
+    classifier with a log loss, this minimises the cross-entropy to the soft labels.
 
     Parameters
     ----------
     estimator : classifier
-        Any whose ``fit`` takes `sample_weight`.
+        Any classifier whose ``fit`` takes `sample_weight`.
 
     Attributes
     ----------
@@ -43,7 +43,7 @@ class SoftLabelClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
     array([0, 1])
     """
 
-    #: `PATEClassifier` gives soft labels to students that say so.
+    #: `PATEClassifier` gives soft labels to students that declare this.
     accepts_soft_labels = True
 
     _parameter_constraints = {"estimator": [HasMethods(["fit", "predict"])]}
@@ -70,7 +70,7 @@ class SoftLabelClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         Raises
         ------
         ValueError
-            If the rows of soft labels are no distributions, or `estimator` takes no weights.
+            If the rows of soft labels are not distributions, or `estimator` takes no weights.
         """
         try:
             y = np.asarray(y)
@@ -80,14 +80,14 @@ class SoftLabelClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
             self.estimator_ = clone(self.estimator).fit(X, y)
             self.classes_ = self.estimator_.classes_
             return self
-        shape, n_samples = y.shape, _num_samples(X)
-        if len(shape) != 2 or shape[0] != n_samples or shape[1] < 2:
+        n_samples = _num_samples(X)
+        if y.ndim != 2 or len(y) != n_samples or y.shape[1] < 2:
             raise ValueError(
                 "y must hold one label or one distribution over at least 2 classes for each of the "
-                f"{n_samples} rows of X; got shape {shape}"
+                f"{n_samples} rows of X; got shape {y.shape}"
             )
-        numbers = y.dtype.kind in "iufb" and np.isfinite(y).all()
-        if not numbers or (y < 0).any() or not np.allclose(y.sum(axis=1), 1):
+        are_numbers = y.dtype.kind in "iufb" and np.isfinite(y).all()
+        if not are_numbers or (y < 0).any() or not np.allclose(y.sum(axis=1), 1):
             raise ValueError("every row of soft labels y must be a distribution: at least 0, sum 1")
         if not has_fit_parameter(self.estimator, "sample_weight"):
             raise ValueError(
@@ -99,17 +99,17 @@ class SoftLabelClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         self.estimator_ = clone(self.estimator).fit(
             _safe_indexing(X, rows), codes, sample_weight=y[rows, codes]
         )
-        self.classes_ = np.arange(shape[1])
+        self.classes_ = np.arange(y.shape[1])
         return self
 
     def predict(self, X):
-        """Predict labels; see the estimator."""
+        """Predict labels, as the estimator does."""
         check_is_fitted(self)
         return self.estimator_.predict(X)
 
     @available_if(lambda self: hasattr(self.estimator, "predict_proba"))
     def predict_proba(self, X):
-        """Predict probabilities, zero for classes that no row was likely to be."""
+        """Predict probabilities; a class that had probability 0 in every row gets 0."""
         check_is_fitted(self)
         proba = self.estimator_.predict_proba(X)
         full = np.zeros((len(proba), len(self.classes_)))

@@ -1,13 +1,14 @@
-"""Shared fixtures: the real data, where there is some, and the divergences of one query."""
+"""What tests share: the folder of the real data, the divergences of one query, output."""
 
 import contextlib
 import io
+import itertools
 import logging
 import math
 import os
 import warnings
 
-# Before numpy is imported: on rows as few as these, threads of BLAS wait for each other
+# Before numpy is imported: on so few rows, threads of BLAS only wait for each other
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 from pathlib import Path
@@ -25,6 +26,8 @@ matplotlib.use("Agg")
 
 with mp.workdps(50):
     NODES = GaussLegendre(mp.mp).calc_nodes(5, mp.mp.prec)
+#: Of an integral by Gauss-Legendre, in noise scales
+LONGEST_PIECE = 4
 
 
 @pytest.fixture(scope="session")
@@ -40,12 +43,12 @@ def moves(counts):
     """All neighbours of one histogram: a vote moves from one class to another."""
     counts = np.asarray(counts)
     neighbours = []
-    for u in np.flatnonzero(counts):
-        for v in range(len(counts)):
-            if v != u:
+    for source in np.flatnonzero(counts):
+        for target in range(len(counts)):
+            if target != source:
                 neighbour = counts.copy()
-                neighbour[u] -= 1
-                neighbour[v] += 1
+                neighbour[source] -= 1
+                neighbour[target] += 1
                 neighbours.append(neighbour)
     return np.array(neighbours)
 
@@ -61,53 +64,75 @@ def divergences(aggregator, counts, order):
 
 
 def outcome_probabilities(mechanism, counts):
-    """Outcome probabilities of a histogram, by 48-point Gauss-Legendre on pieces, in 50 digits."""
-    gaussian = isinstance(mechanism, GNMax)
-    scale = mp.mpf(mechanism.sigma) if gaussian else 1 / mp.mpf(mechanism.gamma)
-    counts = [mp.mpf(int(n)) / scale for n in counts]
+    """Outcome probabilities of GNMax or LNMax on one histogram, in 50 digits.
 
-    def pdf_and_cdf(x):
-        if gaussian:
-            return mp.npdf(x), mp.ncdf(x)
-        half = mp.exp(-abs(x)) / 2
-        return half, half if x < 0 else 1 - half
-
-    if len(counts) == 2:
-        gap = counts[0] - counts[1]
-        if gaussian:
-            return [mp.ncdf(gap / mp.sqrt(2)), mp.ncdf(-gap / mp.sqrt(2))]
-        tail = (2 + abs(gap)) / 4 * mp.exp(-abs(gap))
-        return [1 - tail, tail] if gap >= 0 else [tail, 1 - tail]
-    kinks = sorted(set(counts))
-    reach, longest = (12, 4) if gaussian else (80, 4)
-    edges = [kinks[0] - reach, *kinks, kinks[-1] + reach]
-    of = {n: counts.count(n) for n in kinks}
-    proba = dict.fromkeys(kinks, mp.mpf(0))
-    for a, b in zip(edges, edges[1:], strict=False):
-        pieces = max(1, math.ceil((b - a) / longest))
-        for k in range(pieces):
-            half = (b - a) / pieces / 2
-            for node, weight in NODES:
-                x = a + half * (2 * k + 1 + node)
-                at = {n: pdf_and_cdf(x - n) for n in kinks}
-                product = weight * half * mp.fprod(below ** of[n] for n, (_, below) in at.items())
-                for n, (density, below) in at.items():
-                    proba[n] += product / below * density
-    total = mp.fsum(proba[n] for n in counts)
+    For two classes, a closed form of the margin. For more, a class has the largest noisy count
+    with the integral of its density times the distribution functions of the others.
+    """
+    is_gaussian = isinstance(mechanism, GNMax)
+    scale = mp.mpf(mechanism.sigma) if is_gaussian else 1 / mp.mpf(mechanism.gamma)
+    scaled_counts = [mp.mpf(int(n)) / scale for n in counts]
+    if len(scaled_counts) == 2:
+        margin = scaled_counts[0] - scaled_counts[1]
+        return _two_outcomes_gaussian(margin) if is_gaussian else _two_outcomes_laplace(margin)
+    probability = _probability_of_the_largest(scaled_counts, is_gaussian)
+    total = mp.fsum(probability[n] for n in scaled_counts)
     assert abs(total - 1) < 1e-25
-    return [proba[n] / total for n in counts]
+    return [probability[n] / total for n in scaled_counts]
+
+
+def _two_outcomes_gaussian(margin):
+    return [mp.ncdf(margin / mp.sqrt(2)), mp.ncdf(-margin / mp.sqrt(2))]
+
+
+def _two_outcomes_laplace(margin):
+    tail = (2 + abs(margin)) / 4 * mp.exp(-abs(margin))
+    return [1 - tail, tail] if margin >= 0 else [tail, 1 - tail]
+
+
+def _pdf_and_cdf(x, is_gaussian):
+    """Density and distribution function of standard noise."""
+    if is_gaussian:
+        return mp.npdf(x), mp.ncdf(x)
+    half = mp.exp(-abs(x)) / 2
+    return half, half if x < 0 else 1 - half
+
+
+def _probability_of_the_largest(scaled_counts, is_gaussian):
+    """Probability of each distinct count to be the largest: Gauss-Legendre, 48 points a piece.
+
+    The pieces end at the counts, where the density of Laplace noise has a kink.
+    """
+    kinks = sorted(set(scaled_counts))
+    reach = 12 if is_gaussian else 80
+    edges = [kinks[0] - reach, *kinks, kinks[-1] + reach]
+    repeats = {n: scaled_counts.count(n) for n in kinks}
+    probability = dict.fromkeys(kinks, mp.mpf(0))
+    for start, end in itertools.pairwise(edges):
+        n_pieces = max(1, math.ceil((end - start) / LONGEST_PIECE))
+        half_width = (end - start) / n_pieces / 2
+        for k in range(n_pieces):
+            for node, weight in NODES:
+                x = start + half_width * (2 * k + 1 + node)
+                noise = {n: _pdf_and_cdf(x - n, is_gaussian) for n in kinks}
+                all_below = mp.fprod(below ** repeats[n] for n, (_, below) in noise.items())
+                for n, (density, below) in noise.items():
+                    probability[n] += weight * half_width * all_below / below * density
+    return probability
 
 
 def said_while(action):
-    """What an action prints, logs and warns of, and what it returns."""
-    out, log = io.StringIO(), io.StringIO()
-    handler, root = logging.StreamHandler(log), logging.getLogger()
+    """What an action returns, prints, logs and warns of."""
+    out = io.StringIO()
+    log = io.StringIO()
+    handler = logging.StreamHandler(log)
+    root = logging.getLogger()
     level = root.level
     root.addHandler(handler)
     root.setLevel(logging.DEBUG)
     try:
         with (
-            warnings.catch_warnings(record=True) as caught,
+            warnings.catch_warnings(record=True) as caught_warnings,
             contextlib.redirect_stdout(out),
             contextlib.redirect_stderr(out),
         ):
@@ -116,14 +141,14 @@ def said_while(action):
     finally:
         root.removeHandler(handler)
         root.setLevel(level)
-    told = [(w.category.__name__, str(w.message)) for w in caught]
-    return result, out.getvalue(), log.getvalue(), told
+    warned = [(w.category.__name__, str(w.message)) for w in caught_warnings]
+    return result, out.getvalue(), log.getvalue(), warned
 
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config, log):
-    """Neighbours on one process, which then share fixtures and joblib's workers."""
-    if config.getvalue("dist") != "load":  # another was asked for
+    """Let tests that follow each other share a process, its fixtures and joblib's workers."""
+    if config.getvalue("dist") != "load":  # the command asks for another scheduler
         return None
     from xdist.scheduler import WorkStealingScheduling
 

@@ -30,9 +30,9 @@ skorch = pytest.importorskip("skorch", reason="needs the extra 'torch'")
 
 from torch import nn  # noqa: E402
 
-from sklearn_pate import batched  # noqa: E402
-from sklearn_pate.batched import BatchedTeachers  # noqa: E402
 from sklearn_pate.neural import RandomAffine  # noqa: E402
+from sklearn_pate.teachers import batched  # noqa: E402
+from sklearn_pate.teachers.batched import BatchedTeachers, Trainee  # noqa: E402
 
 pytestmark = pytest.mark.filterwarnings("ignore:teachers run in threads:UserWarning")
 DIGITS, DIGITS_Y = load_digits(return_X_y=True)
@@ -233,7 +233,7 @@ def test_a_teacher_that_changes_moves_no_other_not_even_by_rounding(module, chan
             X[some],
             labels[some],
             X_PUBLIC,
-            teacher=some % 12,
+            teacher_indices=some % 12,
             n_teachers=12,
             n_classes=10,
             keep_teachers=True,
@@ -319,7 +319,7 @@ def test_memory_keeps_finished_teachers(tmp_path, monkeypatch):
 
 
 def test_half_as_many_when_memory_does_not_suffice(monkeypatch):
-    tried, fitting = [], BatchedTeachers._fitting
+    tried, fitting = [], BatchedTeachers._stack_size
 
     def fits(network, rows, size, device):
         assert rows.shape == (16, 64) and np.isin(rows.numpy(), X_PUBLIC).all()
@@ -329,7 +329,7 @@ def test_half_as_many_when_memory_does_not_suffice(monkeypatch):
     class OnGPU(BatchedTeachers):
         """Chooses as on a GPU, and trains on the CPU."""
 
-        def _fitting(self, X_query):
+        def _stack_size(self, X_query):
             with monkeypatch.context() as patched:
                 patched.setattr(torch, "device", lambda _: GPU)
                 return fitting(self, X_query)
@@ -344,7 +344,7 @@ def test_half_as_many_when_memory_does_not_suffice(monkeypatch):
     )
     monkeypatch.setattr(batched, "seeded", lambda seed: torch.random.fork_rng([]))
     monkeypatch.setattr(batched, "_fits", fits)
-    assert OnGPU(network(), max_teachers=12)._fitting(X_PUBLIC) == 3
+    assert OnGPU(network(), max_teachers=12)._stack_size(X_PUBLIC) == 3
     assert tried == [12, 6, 3]
 
 
@@ -399,7 +399,7 @@ def test_an_interrupt_stays_one(monkeypatch):
 
 
 def test_on_a_gpu_without_being_asked(monkeypatch):
-    monkeypatch.setattr(BatchedTeachers, "_try", lambda self, X_query: None)
+    monkeypatch.setattr(BatchedTeachers, "_trial", lambda self, X_query: None)
     assert isinstance(batched_network([network(device="cuda")], X, X_PUBLIC, None), BatchedTeachers)
     assert batched_network([network(device="cuda")] * 2, X, X_PUBLIC, None) is None
     assert batched_network([network()], X, X_PUBLIC, None) is None
@@ -453,8 +453,8 @@ def test_rows_are_where_there_is_room_for_them(monkeypatch):
         moved.clear()
         trained.clear()
         net = network(mlp)
-        parts = [(i, clone(net), i, X[i::4], Y[i::4]) for i in range(4)]
-        members = [batched._Member.of(*part) for part in parts]
+        trainees = [Trainee(i, i, clone(net), X[i::4], Y[i::4]) for i in range(4)]
+        members = [batched._Member.of(trainee) for trainee in trainees]
         with monkeypatch.context() as patched:
             patched.setattr(torch, "device", lambda _: GPU)
             list(BatchedTeachers(net)._train_stack(members, X_PUBLIC, False, False))

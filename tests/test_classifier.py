@@ -1,4 +1,4 @@
-"""PATEClassifier: the main line, what it reports, what it refuses."""
+"""PATEClassifier: a fit from start to end, what it reports, what it refuses."""
 
 import math
 import pickle
@@ -41,31 +41,35 @@ from sklearn_pate.rdp import Facts, data_independent_epsilon
 pytestmark = pytest.mark.filterwarnings("ignore:teachers run in threads:UserWarning")
 
 X, Y = make_classification(2400, n_features=6, class_sep=1.5, random_state=0)
-X_PRIVATE, Y_PRIVATE, X_PUBLIC, Y_PUBLIC = X[:1500], Y[:1500], X[1500:1900], Y[1500:1900]
-X_TEST, Y_TEST = X[1900:], Y[1900:]
+X_PRIVATE, X_PUBLIC, X_TEST = X[:1500], X[1500:1900], X[1900:]
+Y_PRIVATE, Y_PUBLIC, Y_TEST = Y[:1500], Y[1500:1900], Y[1900:]
 
 
 def pate(base_estimator=None, **params):
+    if base_estimator is None:
+        base_estimator = LogisticRegression()
     params = {"classes": [0, 1], "random_state": 0} | params
-    return PATEClassifier(
-        LogisticRegression() if base_estimator is None else base_estimator, **params
-    )
+    return PATEClassifier(base_estimator, **params)
 
 
-def fit(clf=None, **kwargs):
-    return (clf or pate()).fit(X_PRIVATE, Y_PRIVATE, X_public=X_PUBLIC, **kwargs)
+def fit(clf=None, **data):
+    if clf is None:
+        clf = pate()
+    return clf.fit(**({"X": X_PRIVATE, "y": Y_PRIVATE, "X_public": X_PUBLIC} | data))
 
 
-# --- the main line -------------------------------------------------------------------------------
+# --- a fit from start to end ---------------------------------------------------------------------
 
 
-def test_main_line():
+def test_a_fit_from_start_to_end():
     clf = fit()
     assert clf.score(X_TEST, Y_TEST) > 0.85
-    assert clf.n_teachers_ == 100 and clf.n_features_in_ == 6
+    assert clf.n_teachers_ == 100
+    assert clf.n_features_in_ == 6
     assert clf.classes_.tolist() == [0, 1]
     assert clf.aggregator_.sigma <= 25
-    asked, labels = clf.query_indices_, clf.public_labels_
+    asked = clf.query_indices_
+    labels = clf.public_labels_
     assert np.unique(asked).size == asked.size == clf.privacy_spent_.n_queries
     assert labels.shape == (400,)
     assert set(np.flatnonzero(labels >= 0)) == set(asked)
@@ -73,11 +77,13 @@ def test_main_line():
     spent = clf.privacy_spent_
     assert isinstance(spent, PrivacySpent)
     epsilon, delta = spent
-    assert 0.999999 <= epsilon <= 1.0 and delta == 1e-5
-    assert (spent.method, spent.unit, spent.adjacency) == (
-        *("renyi", "record", "replace one record"),
-    )
-    assert spent.n_teachers == 100 and spent.n_answered == spent.n_queries
+    assert 0.999999 <= epsilon <= 1.0
+    assert delta == 1e-5
+    assert spent.method == "renyi"
+    assert spent.unit == "record"
+    assert spent.adjacency == "replace one record"
+    assert spent.n_teachers == 100
+    assert spent.n_answered == spent.n_queries
 
 
 def test_student_sees_the_released_labels_only():
@@ -99,16 +105,18 @@ def test_without_a_cap_all_public_rows_are_asked(aggregator):
     assert clf.privacy_spent_.n_queries == 400
     assert clf.score(X_TEST, Y_TEST) > 0.9
     if isinstance(aggregator, PluralityVote):
-        assert clf.privacy_spent_.epsilon == math.inf and clf.privacy_spent_.method == "none"
+        assert clf.privacy_spent_.epsilon == math.inf
+        assert clf.privacy_spent_.method == "none"
         plurality = clf.curator_.votes.argmax(axis=1)
         np.testing.assert_array_equal(clf.public_labels_[clf.query_indices_], plurality)
 
 
-def test_own_noise_stops_before_the_cap_and_says_how_many_were_answered():
+def test_noise_that_is_given_stops_before_the_cap_and_says_how_many_were_answered():
     with pytest.warns(UserWarning, match="pays for [0-9]+ of the 300 queries"):
         clf = fit(pate(aggregator=GNMax(25.0), n_queries=300))
     spent = clf.privacy_spent_
-    assert spent.epsilon <= 1.0 and 0 < spent.n_answered < 300
+    assert spent.epsilon <= 1.0
+    assert 0 < spent.n_answered < 300
     assert (clf.public_labels_ >= 0).sum() == spent.n_answered == len(clf.curator_.votes)
 
 
@@ -129,9 +137,8 @@ def test_votes_sum_to_the_teachers_and_kept_teachers_are_the_voters():
 def test_data_dependent_epsilon_is_in_the_curators_view_only():
     clf = fit(pate(aggregator=GNMax(25.0), epsilon=None, n_queries=50))
     bound = clf.curator_.epsilon(method="bound")
-    assert (
-        clf.curator_.epsilon() < bound < clf.curator_.epsilon(method="bound", conversion="classic")
-    )
+    classic_bound = clf.curator_.epsilon(method="bound", conversion="classic")
+    assert clf.curator_.epsilon() < bound < classic_bound
     assert clf.curator_.epsilon(method="data_independent") == clf.privacy_spent_.epsilon
 
 
@@ -188,13 +195,18 @@ def test_more_than_two_classes_and_columns_for_classes_never_released():
 
 def test_decision_values_of_classes_never_released_are_minus_infinity():
     X, y = load_iris(return_X_y=True)
-    binary = y < 2
+    first_two = y < 2
     clf = PATEClassifier(
-        *(GaussianNB(),), n_teachers=5, epsilon=None, aggregator=PluralityVote(), classes=range(3)
-    ).fit(X[binary], y[binary], X_public=X[binary])
+        GaussianNB(),
+        n_teachers=5,
+        epsilon=None,
+        aggregator=PluralityVote(),
+        classes=range(3),
+    ).fit(X[first_two], y[first_two], X_public=X[first_two])
     for student in (LogisticRegression(), SVC(decision_function_shape="ovo")):
-        values = clf.fit_student(X[binary], student).decision_function(X[:5])
-        assert values.shape == (5, 3) and np.isneginf(values[:, 2]).all()
+        values = clf.fit_student(X[first_two], student).decision_function(X[:5])
+        assert values.shape == (5, 3)
+        assert np.isneginf(values[:, 2]).all()
         np.testing.assert_array_equal(values.argmax(axis=1), clf.predict(X[:5]))
 
 
@@ -210,23 +222,26 @@ def test_lists_are_arrays():
     assert clf.predict(X_TEST.tolist()).shape == (500,)
 
 
-def _frame(X, y, rng):
+def mixed_frame(X, y, rng):
+    """Two numbers, a text that tells of the label, and a category that does not."""
     frame = pd.DataFrame({"income": X[:, 0], "age": X[:, 1]})
-    frame["city"] = np.where(y ^ (rng.random(len(y)) < 0.1), "Rome", "Oslo")
+    flipped = rng.random(len(y)) < 0.1
+    frame["city"] = np.where(y ^ flipped, "Rome", "Oslo")
     frame["kind"] = pd.Categorical(rng.choice(["a", "b"], len(y)), categories=["a", "b"])
     return frame
 
 
 def test_frames_with_text_and_categories():
     rng = np.random.default_rng(0)
-    private, public = _frame(X_PRIVATE, Y_PRIVATE, rng), _frame(X_PUBLIC, Y_PUBLIC, rng)
+    private = mixed_frame(X_PRIVATE, Y_PRIVATE, rng)
+    public = mixed_frame(X_PUBLIC, Y_PUBLIC, rng)
     columns = make_column_transformer(
         (OneHotEncoder(handle_unknown="ignore"), make_column_selector(dtype_exclude="number")),
         (StandardScaler(), make_column_selector(dtype_include="number")),
     )
     clf = pate(make_pipeline(columns, LogisticRegression())).fit(private, Y_PRIVATE, public)
     assert clf.feature_names_in_.tolist() == ["income", "age", "city", "kind"]
-    assert clf.score(_frame(X_TEST, Y_TEST, rng), Y_TEST) > 0.8
+    assert clf.score(mixed_frame(X_TEST, Y_TEST, rng), Y_TEST) > 0.8
     with pytest.raises(ValueError, match="feature names"):
         clf.predict(public.rename(columns={"age": "years"}))
 
@@ -257,8 +272,10 @@ def test_images_keep_their_axes():
 def test_lists_of_classifiers_and_the_default_student():
     clf = fit(pate([GaussianNB(), LogisticRegression()]))
     assert isinstance(clf.student_, GaussianNB)
-    clf = PATEClassifier(n_teachers=2, aggregator=PluralityVote(), epsilon=None, classes=[0, 1])
-    assert isinstance(fit(clf.set_params(n_queries=50)).student_, RandomForestClassifier)
+    clf = PATEClassifier(
+        n_teachers=2, aggregator=PluralityVote(), epsilon=None, classes=[0, 1], n_queries=50
+    )
+    assert isinstance(fit(clf).student_, RandomForestClassifier)
 
 
 def test_sample_weight_reaches_the_teachers():
@@ -274,9 +291,10 @@ def test_groups_are_kept_together_and_are_the_unit():
     groups = np.arange(1500) // 3
     clf = fit(pate(unit="group"), groups=groups)
     spent = clf.privacy_spent_
-    assert spent.unit == "group" and "one group" in spent.adjacency
-    parts = pd.Series(clf.curator_.teacher_indices).groupby(groups).nunique()
-    assert (parts == 1).all()
+    assert spent.unit == "group"
+    assert "one group" in spent.adjacency
+    teachers_of_group = pd.Series(clf.curator_.teacher_indices).groupby(groups).nunique()
+    assert (teachers_of_group == 1).all()
 
 
 def test_predefined_teachers():
@@ -297,15 +315,16 @@ def test_hash_partition_uses_the_index():
 
 def test_removing_a_record_under_hash_changes_one_teachers_votes():
     frame = pd.DataFrame(X_PRIVATE, index=[f"patient {i}" for i in range(1500)])
-    kwargs = {"partition": "hash", "keep_teachers": True, "n_teachers": 40}
-    whole = pate(**kwargs).fit(frame, Y_PRIVATE, pd.DataFrame(X_PUBLIC)).curator_
-    less = pate(**kwargs).fit(frame[1:], Y_PRIVATE[1:], pd.DataFrame(X_PUBLIC)).curator_
+    public = pd.DataFrame(X_PUBLIC)
+    params = {"partition": "hash", "keep_teachers": True, "n_teachers": 40}
+    whole = pate(**params).fit(frame, Y_PRIVATE, public).curator_
+    one_less = pate(**params).fit(frame[1:], Y_PRIVATE[1:], public).curator_
     changed = [
-        not np.array_equal(a.coef_, b.coef_)
-        for a, b in zip(whole.teachers, less.teachers, strict=True)
+        not np.array_equal(teacher.coef_, other.coef_)
+        for teacher, other in zip(whole.teachers, one_less.teachers, strict=True)
     ]
     assert sum(changed) == 1
-    assert np.abs(whole.votes - less.votes).sum(axis=1).max() <= 2
+    assert np.abs(whole.votes - one_less.votes).sum(axis=1).max() <= 2
 
 
 # --- randomness ----------------------------------------------------------------------------------
@@ -313,13 +332,13 @@ def test_removing_a_record_under_hash_changes_one_teachers_votes():
 
 def test_a_seed_reproduces_the_whole_fit_for_any_n_jobs():
     forest = RandomForestClassifier(5)
-    fits = [fit(pate(forest, n_teachers=40, n_jobs=n)) for n in (1, 2, 4)]
+    first, *others = [fit(pate(forest, n_teachers=40, n_jobs=n)) for n in (1, 2, 4)]
     with joblib.parallel_config(backend="threading"):
-        fits += [fit(pate(forest, n_teachers=40, n_jobs=n)) for n in (2, 4)]
-    for other in fits[1:]:
-        np.testing.assert_array_equal(fits[0].curator_.votes, other.curator_.votes)
-        np.testing.assert_array_equal(fits[0].public_labels_, other.public_labels_)
-        np.testing.assert_array_equal(fits[0].predict_proba(X_TEST), other.predict_proba(X_TEST))
+        others += [fit(pate(forest, n_teachers=40, n_jobs=n)) for n in (2, 4)]
+    for other in others:
+        np.testing.assert_array_equal(first.curator_.votes, other.curator_.votes)
+        np.testing.assert_array_equal(first.public_labels_, other.public_labels_)
+        np.testing.assert_array_equal(first.predict_proba(X_TEST), other.predict_proba(X_TEST))
 
 
 def test_without_a_seed_nothing_repeats():
@@ -329,13 +348,13 @@ def test_without_a_seed_nothing_repeats():
     np.random.seed(0)
     second = fit(clone(clf))
     assert (first.query_indices_ != second.query_indices_).any()
-    parts = first.curator_.teacher_indices, second.curator_.teacher_indices
-    assert (parts[0] != parts[1]).any()
+    assert (first.curator_.teacher_indices != second.curator_.teacher_indices).any()
 
 
 @pytest.mark.parametrize("backend", ["loky", "multiprocessing", "threading"])
 def test_no_stream_of_random_numbers_is_used_twice(backend):
-    seeds, released = [], []
+    seeds = []
+    released = []
     for _ in range(2):
         clf = PATEClassifier(
             DecisionTreeClassifier(splitter="random", max_depth=2),
@@ -389,11 +408,12 @@ class NeedsEncoder(Unwilling):
 def test_students_that_cannot_work_are_found_before_teachers_train(call):
     clf = pate(student=NeedsEncoder())
     with pytest.raises(ValueError, match="tried on public rows .* nothing was spent.*to float"):
-        if call == "fit_votes":
-            votes = np.tile([[70, 30]], (len(X_PUBLIC), 1))
-            clf.fit_votes(votes, X_PUBLIC)
+        if call == "fit":
+            fit(clf)
+        elif call == "plan":
+            clf.plan(X_PRIVATE, Y_PRIVATE, X_PUBLIC)
         else:
-            fit(clf) if call == "fit" else clf.plan(X_PRIVATE, Y_PRIVATE, X_PUBLIC)
+            clf.fit_votes(np.tile([[70, 30]], (len(X_PUBLIC), 1)), X_PUBLIC)
     assert not hasattr(clf, "privacy_spent_")
 
 
@@ -405,7 +425,8 @@ def test_labels_survive_a_student_that_fails():
     assert (error.public_labels >= 0).sum() == error.privacy_spent.n_answered > 0
     restored = pickle.loads(pickle.dumps(error))
     np.testing.assert_array_equal(restored.public_labels, error.public_labels)
-    assert str(restored) == str(error) and restored.privacy_spent == error.privacy_spent
+    assert str(restored) == str(error)
+    assert restored.privacy_spent == error.privacy_spent
     with pytest.raises(NotFittedError):
         clf.predict(X_TEST)
     clf.fit_student(X_PUBLIC, LogisticRegression())
@@ -437,7 +458,8 @@ def test_no_answer_at_all_is_a_student_error():
 
 def test_fit_student_costs_nothing_and_asks_for_the_same_rows():
     clf = fit()
-    spent, labels = clf.privacy_spent_, clf.public_labels_.copy()
+    spent = clf.privacy_spent_
+    labels = clf.public_labels_.copy()
     assert isinstance(clf.fit_student(X_PUBLIC, GaussianNB()).student_, GaussianNB)
     assert isinstance(clf.fit_student(X_PUBLIC).student_, LogisticRegression)
     assert clf.privacy_spent_ == spent
@@ -462,7 +484,7 @@ def test_predictors_are_there_if_the_student_has_them(student, method):
         assert getattr(clf, method)(X_TEST).shape[0] == 500
 
 
-# --- budgets and settings refused before any teacher trains -------------------------------------
+# --- budgets and settings refused before any teacher trains --------------------------------------
 
 
 class Forbidden(Unwilling):
@@ -472,53 +494,76 @@ class Forbidden(Unwilling):
         raise AssertionError("a teacher trained")
 
 
-@pytest.mark.parametrize(
-    ("params", "kwargs", "error", "message"),
-    [
-        ({"aggregator": PluralityVote()}, {}, BudgetExceededError, "epsilon=None"),
-        ({"aggregator": GNMax(1.0)}, {}, BudgetExceededError, "Nothing was spent"),
-        ({"epsilon": None}, {}, ValueError, "calibrated to epsilon"),
-        ({"n_queries": 401}, {}, ValueError, "n_queries=401 .* X_public, 400"),
-        ({"n_teachers": 1501}, {}, ValueError, "n_teachers=1501 .* n_samples=1500"),
-        ({"n_teachers": 0}, {}, ValueError, "n_teachers"),
-        ({"epsilon": 0}, {}, ValueError, "epsilon"),
-        ({"epsilon": -1.0}, {}, ValueError, "epsilon"),
-        ({"delta": 0}, {}, ValueError, "delta"),
-        ({"delta": 1.0}, {}, ValueError, "delta"),
-        ({"unit": "person"}, {}, ValueError, "unit"),
-        ({"unit": "group"}, {}, ValueError, "needs groups="),
-        ({"partition": "stratified"}, {}, ValueError, "partition"),
-        ({"query_strategy": "best"}, {}, ValueError, "query_strategy"),
-        ({"aggregator": "gnmax"}, {}, ValueError, "aggregator"),
-        ({"aggregator": GNMax(-1)}, {}, ValueError, "sigma"),
-        ({"classes": [0]}, {}, ValueError, "at least 2 classes"),
-        ({"classes": [0, 2]}, {}, ValueError, "not in classes"),
-        ({"classes": ["a", "b"]}, {}, ValueError, "not in classes"),
-        ({"student": LinearRegression()}, {}, ValueError, "must be classifiers"),
-        ({}, {"groups": [1, 2]}, ValueError, "groups must have one identifier per record"),
-        ({}, {"sample_weight": np.ones(3)}, ValueError, "sample_weight"),
-        ({}, {"sample_weight": np.full(1500, np.nan)}, ValueError, "sample_weight"),
-        ({}, {"sample_weight": ["heavy"] * 1500}, ValueError, "sample_weight"),
-        ({}, {"X_public": None}, ValueError, "public, unlabelled rows"),
-        ({}, {"X_public": X_PUBLIC[:, :4]}, ValueError, "X_public does not have the features"),
-        ({}, {"X_public": X_PUBLIC[:0]}, ValueError, "X_public has 0 sample"),
-        ({}, {"X_public": X_PUBLIC[0]}, ValueError, "Expected X_public as a 2D array"),
-        ({}, {"y": Y_PRIVATE[1:]}, ValueError, "inconsistent numbers of samples"),
-        ({}, {"y": np.c_[Y_PRIVATE, Y_PRIVATE]}, ValueError, "multi-output"),
-        ({}, {"y": sparse.csr_matrix(np.c_[Y_PRIVATE, Y_PRIVATE])}, ValueError, "multilabel"),
-        ({}, {"y": X_PRIVATE[:, 0]}, ValueError, "continuous"),
-        ({}, {"y": np.where(Y_PRIVATE, 1.0, np.nan)}, ValueError, "y contains NaN"),
-        ({}, {"y": None}, ValueError, "y to be passed"),
-    ],
-)
-def test_refused_before_any_teacher_trains(params, kwargs, error, message):
+def check_refused_before_any_teacher_trains(error, message, params, **data):
     clf = pate(Forbidden(), **params)
-    arguments = {"X": X_PRIVATE, "y": Y_PRIVATE, "X_public": X_PUBLIC} | kwargs
     with pytest.raises(error, match=message):
-        clf.fit(**arguments)
-    assert not hasattr(clf, "privacy_spent_") and not hasattr(clf, "curator_")
+        fit(clf, **data)
+    assert not hasattr(clf, "privacy_spent_")
+    assert not hasattr(clf, "curator_")
     with pytest.raises(NotFittedError):
         check_is_fitted(clf)
+
+
+@pytest.mark.parametrize(
+    ("aggregator", "message"),
+    [(PluralityVote(), "epsilon=None"), (GNMax(1.0), "Nothing was spent")],
+    ids=str,
+)
+def test_over_budget_is_refused_before_any_teacher_trains(aggregator, message):
+    check_refused_before_any_teacher_trains(
+        BudgetExceededError, message, {"aggregator": aggregator}
+    )
+
+
+@pytest.mark.parametrize(
+    ("params", "message"),
+    [
+        ({"epsilon": None}, "calibrated to epsilon"),
+        ({"n_queries": 401}, "n_queries=401 .* X_public, 400"),
+        ({"n_teachers": 1501}, "n_teachers=1501 .* n_samples=1500"),
+        ({"n_teachers": 0}, "n_teachers"),
+        ({"epsilon": 0}, "epsilon"),
+        ({"epsilon": -1.0}, "epsilon"),
+        ({"delta": 0}, "delta"),
+        ({"delta": 1.0}, "delta"),
+        ({"unit": "person"}, "unit"),
+        ({"unit": "group"}, "needs groups="),
+        ({"partition": "stratified"}, "partition"),
+        ({"query_strategy": "best"}, "query_strategy"),
+        ({"aggregator": "gnmax"}, "aggregator"),
+        ({"aggregator": GNMax(-1)}, "sigma"),
+        ({"classes": [0]}, "at least 2 classes"),
+        ({"classes": [0, 2]}, "not in classes"),
+        ({"classes": ["a", "b"]}, "not in classes"),
+        ({"student": LinearRegression()}, "must be classifiers"),
+    ],
+    ids=str,
+)
+def test_parameters_are_refused_before_any_teacher_trains(params, message):
+    check_refused_before_any_teacher_trains(ValueError, message, params)
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "message"),
+    [
+        ("groups", [1, 2], "groups must have one identifier per record"),
+        ("sample_weight", np.ones(3), "sample_weight"),
+        ("sample_weight", np.full(1500, np.nan), "sample_weight"),
+        ("sample_weight", ["heavy"] * 1500, "sample_weight"),
+        ("X_public", None, "public, unlabelled rows"),
+        ("X_public", X_PUBLIC[:, :4], "X_public does not have the features"),
+        ("X_public", X_PUBLIC[:0], "X_public has 0 sample"),
+        ("X_public", X_PUBLIC[0], "Expected X_public as a 2D array"),
+        ("y", Y_PRIVATE[1:], "inconsistent numbers of samples"),
+        ("y", np.c_[Y_PRIVATE, Y_PRIVATE], "multi-output"),
+        ("y", sparse.csr_matrix(np.c_[Y_PRIVATE, Y_PRIVATE]), "multilabel"),
+        ("y", X_PRIVATE[:, 0], "continuous"),
+        ("y", np.where(Y_PRIVATE, 1.0, np.nan), "y contains NaN"),
+        ("y", None, "y to be passed"),
+    ],
+)
+def test_data_are_refused_before_any_teacher_trains(name, value, message):
+    check_refused_before_any_teacher_trains(ValueError, message, {}, **{name: value})
 
 
 @pytest.mark.parametrize("base", [LinearRegression(), [], [LinearRegression()]])
@@ -539,7 +584,7 @@ def test_a_query_strategy_that_returns_nonsense(rows):
         fit(pate(Forbidden(), n_queries=3, query_strategy=Broken()))
 
 
-def test_own_query_strategy():
+def test_a_query_strategy_that_the_user_wrote():
     class First(RandomQueries):
         def select(self, X_public, n_queries, random_state=None):
             return np.arange(n_queries)
@@ -550,19 +595,22 @@ def test_own_query_strategy():
 
 def test_a_failed_refit_loses_nothing():
     clf = fit()
-    before = clf.predict(X_TEST), clf.privacy_spent_
+    predicted = clf.predict(X_TEST)
+    spent = clf.privacy_spent_
     with pytest.raises(TeacherError):
         fit(clf.set_params(base_estimator=Unwilling()))
-    np.testing.assert_array_equal(clf.predict(X_TEST), before[0])
-    assert clf.privacy_spent_ == before[1]
+    np.testing.assert_array_equal(clf.predict(X_TEST), predicted)
+    assert clf.privacy_spent_ == spent
 
 
 def test_a_refit_that_fails_keeps_the_features_that_predict_expects():
     clf = fit()
-    for bad in ({"X_public": X_PUBLIC}, {"X_public": X_PUBLIC[:, :4], "y": Y_PRIVATE[1:]}):
+    four = X_PRIVATE[:, :4]
+    for wrong in ({"X": four}, {"X": four, "X_public": X_PUBLIC[:, :4], "y": Y_PRIVATE[1:]}):
         with pytest.raises(ValueError):
-            clf.fit(**{"X": X_PRIVATE[:, :4], "y": Y_PRIVATE} | bad)
-        assert clf.n_features_in_ == 6 and clf.predict(X_TEST).shape == (500,)
+            fit(clf, **wrong)
+        assert clf.n_features_in_ == 6
+        assert clf.predict(X_TEST).shape == (500,)
     unfitted = pate()
     with pytest.raises(ValueError):
         unfitted.fit(X_PRIVATE, Y_PRIVATE, X_PUBLIC[:, :4])
@@ -574,24 +622,27 @@ def test_a_refit_on_other_features():
     clf = pate().fit(frame[:1500], Y_PRIVATE, frame[1500:1900])
     assert clf.feature_names_in_.tolist() == list("abcdef")
     clf.fit(X_PRIVATE[:, :4], Y_PRIVATE, X_PUBLIC[:, :4])
-    assert clf.n_features_in_ == 4 and not hasattr(clf, "feature_names_in_")
+    assert clf.n_features_in_ == 4
+    assert not hasattr(clf, "feature_names_in_")
 
 
 def test_column_types_must_be_the_public_ones():
-    # One private record can turn a column to text or add a category, and all teachers see that
-    private, public = pd.DataFrame(X_PRIVATE), pd.DataFrame(X_PUBLIC)
+    # One private record can turn a column to text, and all teachers see that
+    private = pd.DataFrame(X_PRIVATE)
     private[2] = private[2].astype(object)
     private.loc[7, 2] = "?"
     with pytest.raises(ValueError, match=r"columns \[2\] of X and X_public have different dtypes"):
-        pate(Forbidden()).fit(private, Y_PRIVATE, public)
-    private, public = pd.DataFrame(X_PRIVATE), pd.DataFrame(X_PUBLIC)
+        pate(Forbidden()).fit(private, Y_PRIVATE, pd.DataFrame(X_PUBLIC))
+
+
+def test_categories_must_be_the_public_ones():
+    # One private record can add a category, and all teachers see that
+    private = pd.DataFrame(X_PRIVATE, columns=list("abcdef"))
     private["kind"] = pd.Categorical(["a"] * 1499 + ["b"])
+    public = pd.DataFrame(X_PUBLIC, columns=list("abcdef"))
     public["kind"] = pd.Categorical(["a"] * 400)
-    names = {column: str(column) for column in private}
     with pytest.raises(ValueError, match="columns .'kind'. of X and X_public"):
-        pate(Forbidden()).fit(
-            private.rename(columns=names), Y_PRIVATE, public.rename(columns=names)
-        )
+        pate(Forbidden()).fit(private, Y_PRIVATE, public)
 
 
 def test_private_rows_in_the_place_of_public_ones_warn():
@@ -600,34 +651,36 @@ def test_private_rows_in_the_place_of_public_ones_warn():
 
 
 @pytest.mark.parametrize(
-    ("params", "arguments"),
+    ("params", "X_public"),
     [
-        ({"classes": None}, {}),
-        ({}, {"X_public": X_PRIVATE}),
-        ({"aggregator": GNMax(25.0), "n_queries": 300}, {}),
-        ({"aggregator": GNMax(200.0), "epsilon": None}, {}),
+        ({"classes": None}, X_PUBLIC),
+        ({}, X_PRIVATE),
+        ({"aggregator": GNMax(25.0), "n_queries": 300}, X_PUBLIC),
+        ({"aggregator": GNMax(200.0), "epsilon": None}, X_PUBLIC),
     ],
 )
-def test_warnings_point_at_the_line_that_called_fit(params, arguments):
+def test_warnings_point_at_the_line_that_called_fit(params, X_public):
     with pytest.warns(UserWarning) as caught:
-        pate(**params).fit(**{"X": X_PRIVATE, "y": Y_PRIVATE, "X_public": X_PUBLIC} | arguments)
+        pate(**params).fit(X_PRIVATE, Y_PRIVATE, X_public)
     assert [warning.filename for warning in caught] == [__file__]
 
 
-# --- scikit-learn's habits -----------------------------------------------------------------------
+# --- scikit-learn's conventions ------------------------------------------------------------------
 
 
 def test_parameters_nest_and_clone():
     clf = pate(RandomForestClassifier(), aggregator=GNMax(40.0))
     clf.set_params(aggregator__sigma=9.0, base_estimator__max_depth=3)
     copied = clone(clf)
-    assert copied.aggregator.sigma == 9.0 and copied.base_estimator.max_depth == 3
+    assert copied.aggregator.sigma == 9.0
+    assert copied.base_estimator.max_depth == 3
     assert copied.aggregator is not clf.aggregator
 
 
 def test_routing_requests_public_data_and_groups_by_default():
     requests = pate().get_metadata_routing().fit.requests
-    assert requests["X_public"] is True and requests["groups"] is True
+    assert requests["X_public"] is True
+    assert requests["groups"] is True
     assert requests["sample_weight"] is None
 
 
@@ -647,9 +700,11 @@ def test_breast_cancer_at_epsilon_one():
     X, y = load_breast_cancer(return_X_y=True)
     scores = []
     for seed in range(10):
-        split = train_test_split(X, y, train_size=340, random_state=seed)
+        X_private, X_rest, y_private, y_rest = train_test_split(
+            X, y, train_size=340, random_state=seed
+        )
         X_public, X_test, _, y_test = train_test_split(
-            split[1], split[3], train_size=100, random_state=seed
+            X_rest, y_rest, train_size=100, random_state=seed
         )
         clf = PATEClassifier(
             make_pipeline(StandardScaler(), LogisticRegression()),
@@ -657,7 +712,7 @@ def test_breast_cancer_at_epsilon_one():
             n_teachers=80,
             classes=[0, 1],
             random_state=seed,
-        ).fit(split[0], split[2], X_public)
+        ).fit(X_private, y_private, X_public)
         assert clf.privacy_spent_.epsilon <= 1
         scores.append(clf.score(X_test, y_test))
     assert np.mean(scores) >= 0.85
@@ -672,12 +727,13 @@ def test_defaults_are_useful_on_adult(data_home):
         (StandardScaler(), make_column_selector(dtype_include="number")),
         (OneHotEncoder(handle_unknown="ignore"), make_column_selector(dtype_exclude="number")),
     )
-    model, y_test = LogisticRegression(max_iter=1000), public.target[5000:]
-    rows = [private.data, public.data[:5000], public.data[5000:]]
-    # the first on the frames; encoding them again for 100 teachers of each fit takes its time
-    fits = [(make_pipeline(columns, model), rows)]
-    encode = clone(columns).fit(rows[1]).transform
-    fits += [(model, [encode(part) for part in rows])] * 7
+    model = LogisticRegression(max_iter=1000)
+    frames = [private.data, public.data[:5000], public.data[5000:]]
+    y_test = public.target[5000:]
+    # The first fit is on the frames; it is slow, as each of the 100 teachers encodes its rows
+    fits = [(make_pipeline(columns, model), frames)]
+    encoder = clone(columns).fit(public.data[:5000])
+    fits += [(model, [encoder.transform(part) for part in frames])] * 7
     scores = []
     for seed, (base_estimator, (X_private, X_public, X_test)) in enumerate(fits):
         clf = PATEClassifier(base_estimator, random_state=seed)
@@ -688,7 +744,7 @@ def test_defaults_are_useful_on_adult(data_home):
         assert clf.privacy_spent_.epsilon <= 1
         scores.append(clf.score(X_test, y_test))
     majority = 1 - y_test.mean()
-    # the mean over fits lies about 0.04 above, its standard error is 0.006
+    # The mean over fits is about 0.04 above, with a standard error of 0.006
     assert np.mean(scores) > majority + 0.01
 
 
@@ -714,30 +770,32 @@ def test_labels_that_pass_the_test_cost_less_than_any_votes():
 def test_labels_that_fail_the_test_are_not_released():
     rng = np.random.default_rng(0)
     clf = ptr()
-    with pytest.raises(
-        PrivacyTestError, match="No label was released.* epsilon=2.2 is spent"
-    ) as caught:
-        clf.fit(X_PRIVATE, rng.integers(0, 2, size=1500), X_public=X_PUBLIC)  # teachers disagree
+    message = "No label was released.* epsilon=2.2 is spent"
+    with pytest.raises(PrivacyTestError, match=message) as caught:
+        fit(clf, y=rng.integers(0, 2, size=1500))  # teachers disagree
     spent = caught.value.privacy_spent
-    assert spent.epsilon == 2.2 and spent.n_answered == 0
+    assert spent.epsilon == 2.2
+    assert spent.n_answered == 0
     assert spent.method == "propose-test-release"
     assert [name for name in vars(clf) if name.endswith("_")] == []
-    # the outcome of the test was drawn from the seed, so the seed does not leave
-    assert clf.random_state is not None and pickle.loads(pickle.dumps(clf)).random_state is None
-    error = pickle.loads(pickle.dumps(caught.value))
-    assert error.privacy_spent == spent and str(error) == str(caught.value)
+    # The outcome of the test was drawn from the seed, so the seed must not be in a pickle
+    assert clf.random_state is not None
+    assert pickle.loads(pickle.dumps(clf)).random_state is None
+    restored = pickle.loads(pickle.dumps(caught.value))
+    assert restored.privacy_spent == spent
+    assert str(restored) == str(caught.value)
 
 
 def test_a_failed_test_leaves_an_earlier_fit_as_it_was():
     clf = fit(ptr())
     before = dict(vars(clf))
     with pytest.raises(PrivacyTestError):
-        clf.fit(X_PRIVATE, np.random.default_rng(0).integers(0, 2, size=1500), X_public=X_PUBLIC)
+        fit(clf, y=np.random.default_rng(0).integers(0, 2, size=1500))
     assert vars(clf) == before
 
 
-def test_the_test_is_drawn_with_its_own_noise():
-    # votes at the edge of the test: whether it passes depends on the seed
+def test_the_outcome_of_the_test_is_random():
+    # These votes are at the edge: whether they pass depends on the seed
     outcomes = set()
     for seed in range(12):
         try:
@@ -752,7 +810,8 @@ def test_the_test_is_drawn_with_its_own_noise():
 
 def test_a_cap_that_any_votes_meet_needs_no_test():
     clf = fit(ptr(epsilon=8.0))
-    assert clf.privacy_spent_.method == "renyi" and clf.privacy_spent_.epsilon < 8.0
+    assert clf.privacy_spent_.method == "renyi"
+    assert clf.privacy_spent_.epsilon < 8.0
     assert clf.curator_.test is None
 
 
@@ -773,12 +832,9 @@ def test_a_cap_that_any_votes_meet_needs_no_test():
     ],
 )
 def test_what_cannot_be_tested_is_refused_before_any_teacher_trains(params, error, message):
-    class Fails(GaussianNB):
-        def fit(self, X, y):
-            raise AssertionError("trained")
-
+    clf = ptr(**params).set_params(base_estimator=Forbidden())
     with pytest.raises(error, match=message):
-        fit(ptr(**params).set_params(base_estimator=Fails()))
+        fit(clf)
 
 
 # --- mechanisms that may refuse to answer --------------------------------------------------------
@@ -804,7 +860,9 @@ def test_the_guarantee_is_for_the_queries_asked_not_answered():
     for seed in (0, 1):
         clf = fit(pate(aggregator=Checked(72), n_queries=60, epsilon=5.0, random_state=seed))
         spent.append(clf.privacy_spent_)
-    assert spent[0].n_answered != spent[1].n_answered and spent[0].n_answered < 60
-    assert spent[0].epsilon == spent[1].epsilon
+    first, second = spent
+    assert first.n_answered != second.n_answered
+    assert first.n_answered < 60
+    assert first.epsilon == second.epsilon
     expected, _ = data_independent_epsilon(Checked(72), 60, 1e-5, n_teachers=100, n_classes=2)
-    assert spent[0].epsilon == expected
+    assert first.epsilon == expected

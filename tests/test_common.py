@@ -1,4 +1,4 @@
-"""scikit-learn's own checks on the real class, which only needs public data added."""
+"""scikit-learn's own checks, on PATEClassifier with public rows added."""
 
 import copy
 
@@ -13,7 +13,7 @@ from sklearn_pate.exceptions import PrivacyLeakWarning
 
 pytestmark = [
     pytest.mark.filterwarnings(f"ignore::{PrivacyLeakWarning.__module__}.PrivacyLeakWarning"),
-    # scikit-learn's checks provoke these of the estimators inside
+    # scikit-learn's checks make the estimators inside warn of these
     pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning"),
     pytest.mark.filterwarnings("ignore::sklearn.exceptions.SkipTestWarning"),
 ]
@@ -23,7 +23,8 @@ class SelfPublic(PATEClassifier):
     """The checks call fit(X, y); here the private rows stand in for the missing public ones."""
 
     def fit(self, X, y, X_public=None, *, groups=None, sample_weight=None):
-        X_public = copy.copy(X) if X_public is None else X_public
+        if X_public is None:
+            X_public = copy.copy(X)
         return super().fit(X, y, X_public, groups=groups, sample_weight=sample_weight)
 
 
@@ -38,20 +39,20 @@ def expected_failures(estimator):
     }
     if isinstance(estimator.base_estimator, LogisticRegression):
         reasons["check_fit2d_1feature"] = (
-            "its 10 random rows get one plurality label, which LogisticRegression as a student "
-            "refuses in its own words; the same check passes with trees"
+            "the plurality labels of its 10 random rows are all of one class, which "
+            "LogisticRegression as a student refuses with an error of its own; trees pass"
         )
     return reasons
 
 
-def _without_noise(base_estimator):
+def without_noise(base_estimator):
     return SelfPublic(
         base_estimator, n_teachers=3, aggregator=PluralityVote(), epsilon=None, random_state=0
     )
 
 
 @parametrize_with_checks(
-    [_without_noise(DecisionTreeClassifier()), _without_noise(LogisticRegression())],
+    [without_noise(DecisionTreeClassifier()), without_noise(LogisticRegression())],
     expected_failed_checks=expected_failures,
 )
 def test_sklearn_checks(estimator, check):

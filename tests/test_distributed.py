@@ -35,7 +35,11 @@ def model(teacher, **params):
 
 
 def votes_of(teacher, n_teachers=24, **params):
-    given = {"teacher": np.arange(2400) % n_teachers, "n_teachers": n_teachers, "n_classes": 2}
+    given = {
+        "teacher_indices": np.arange(2400) % n_teachers,
+        "n_teachers": n_teachers,
+        "n_classes": 2,
+    }
     given |= {"seed": np.random.SeedSequence(0)}
     return collect_votes([teacher], X, Y, X_PUBLIC, **(given | params))
 

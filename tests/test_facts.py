@@ -23,6 +23,7 @@ from sklearn_pate.aggregators import (
     InteractiveGNMax,
     LNMax,
     PluralityVote,
+    SoftAggregator,
     SoftVote,
     StableArgmax,
 )
@@ -34,7 +35,9 @@ from sklearn_pate.rdp import (
     data_independent_epsilon,
     exact_rdp,
     facts_of,
+    gdp_to_epsilon,
     gnmax_sigma,
+    has_distribution,
     worst_case_rdp,
 )
 
@@ -93,12 +96,12 @@ def test_a_subclass_that_defines_anything_states_nothing_until_it_does(mechanism
             continue
         changed = type("Changed", (kind,), {name: vars_of(kind, name)})
         altered = changed(**mechanism.get_params())
-        if name in ("aggregate", "draw"):  # a sampler with another class's distribution
-            with pytest.raises(ValueError, match="Write outcome_log_proba as well"):
+        if name in ("aggregate", "draw", "release"):  # a sampler with another's distribution
+            with pytest.raises(ValueError, match="Write (outcome_log_proba|soft_labels) as well"):
                 facts_of(altered)
             continue
         assert states_nothing(facts_of(altered)), name
-        if name != "published_rdp":
+        if name != "published_rdp" and has_distribution(altered):
             assert np.isinf(altered.published_rdp([[3, 1]], [2.0])).all(), name
     renamed = type("Renamed", (kind,), {"__doc__": "The same."})(**mechanism.get_params())
     assert not states_nothing(facts_of(renamed))
@@ -603,6 +606,75 @@ def test_discrete_soft_votes_cost_what_whole_gaussians_do(sigma):
             one = np.logaddexp.reduce(order * p + (1 - order) * q) / (order - 1)
             assert 2 * one <= bound * (1 + 1e-9)
             assert 2 * one >= bound * 0.98
+
+
+class Clipped(SoftAggregator):
+    """Shares of the sums after noise: a soft mechanism of one's own."""
+
+    def __init__(self, sigma=5.0, temperature=2.0):
+        self.sigma = sigma
+        self.temperature = temperature
+
+    def soft_labels(self, sums, random_state=None):
+        noise = np.random.default_rng(random_state).normal(scale=self.sigma, size=np.shape(sums))
+        positive = np.maximum(np.asarray(sums) + noise, 1e-3)
+        return positive / positive.sum(axis=1, keepdims=True)
+
+    def facts(self):
+        return Facts(gdp_mu=math.sqrt(2) / self.sigma)
+
+
+def test_a_soft_mechanism_of_ones_own_releases_soft_labels():
+    clf = PATEClassifier(
+        GaussianNB(),
+        n_teachers=30,
+        aggregator=Clipped(),
+        n_queries=20,
+        epsilon=9.0,
+        classes=CLASSES,
+    )
+    clf.fit(X[:600], Y, X[600:])
+    soft = clf.public_soft_labels_[clf.query_indices_]
+    np.testing.assert_allclose(soft.sum(axis=1), 1)
+    np.testing.assert_array_equal(soft.argmax(axis=1), clf.public_labels_[clf.query_indices_])
+    assert clf.privacy_spent_.epsilon == gdp_to_epsilon(math.sqrt(40) / 5.0, 1e-5)
+    assert clf.privacy_spent_.n_answered == 20
+    poll = clf.poll(X[:600], Y, X[600:])
+    assert poll.temperature == 2.0
+
+
+def test_what_is_released_has_one_form():
+    votes = [[30, 10, 5]] * 4
+    released = ConfidentGNMax(40, 0.1, 5.0).release(votes, random_state=0)
+    assert released.labels.tolist() == [-1] * 4 and not released.paid.any()
+    assert released.soft_labels is None
+    soft = SoftVote(2.0).release(votes, random_state=0)
+    assert soft.paid.all() and soft.soft_labels.shape == (4, 3)
+    np.testing.assert_array_equal(soft.labels, soft.soft_labels.argmax(axis=1))
+    np.testing.assert_array_equal(SoftVote(2.0).aggregate(votes, random_state=0), soft.labels)
+
+
+def test_a_soft_mechanism_has_no_distribution_over_classes():
+    assert has_distribution(GNMax()) and not has_distribution(SoftVote())
+    assert GNMax().temperature is None and SoftVote(temperature=3.0).temperature == 3.0
+
+    class Louder(SoftVote):
+        def aggregate(self, votes, student_proba=None, random_state=None):
+            return np.argmax(votes, axis=1)
+
+    with pytest.raises(ValueError, match="Write soft_labels as well"):
+        facts_of(Louder())
+    with pytest.raises(ValueError, match="Write soft_labels as well"):
+        Louder().soft_labels([[1.0, 2.0]])
+
+
+def test_votes_have_no_temperature():
+    class Softmax(Mine):
+        def __init__(self, temperature=1.0):
+            self.temperature = temperature
+
+    with pytest.raises(ValueError, match="Softmax.* has a temperature.* takes votes"):
+        plan_queries(Softmax(), 10, **PUBLIC)
 
 
 # --- public numbers are given by name ------------------------------------------------------------

@@ -21,9 +21,10 @@ from sklearn.naive_bayes import GaussianNB
 from sklearn_pate import PATEClassifier
 from sklearn_pate.aggregators import ConfidentGNMax, GNMax, InteractiveGNMax, SoftVote
 from sklearn_pate.aggregators.argmax import _NoisyArgmax
-from sklearn_pate.classifier import estimator
+from sklearn_pate.classifier import choice, estimator
 from sklearn_pate.exceptions import TeacherError
 from sklearn_pate.ledger import PrivacyLedger
+from sklearn_pate.teachers import electorate
 
 pytestmark = pytest.mark.filterwarnings("ignore:teachers run in threads:UserWarning")
 
@@ -67,15 +68,15 @@ def interrupt(monkeypatch, owner, name, call=1, after=False):
 
 
 BEFORE = {
-    "checks": (estimator, "assign_teachers"),
+    "checks": (electorate, "assign_teachers"),
     "plan": (estimator, "plan_queries"),
     "ledger asked": (PrivacyLedger, "check"),
     "student rehearsed": (Student, "fit"),
-    "queries chosen": (estimator, "select_rows"),
+    "queries chosen": (choice, "select_rows"),
     "first teacher": (GaussianNB, "fit"),
     "teacher": (GaussianNB, "fit", 7),
     "voting": (GaussianNB, "predict", 20),
-    "counted": (estimator, "collect_votes", 1, True),
+    "counted": (electorate, "collect_votes", 1, True),
     "ledger": (PrivacyLedger, "record"),
 }
 AFTER = {

@@ -654,7 +654,7 @@ def test_a_pipelines_cache_is_not_shared(tmp_path):
             X,
             y,
             X_PUBLIC,
-            teacher=teacher,
+            teacher_indices=teacher,
             n_teachers=10,
             n_classes=2,
             seed=np.random.SeedSequence(0),
@@ -939,7 +939,7 @@ def test_the_first_to_import_torch_is_seeded_as_others_are(first):
         teacher, codes = np.arange(120) % 12, np.arange(120) // 60
         if {first!r} == "one class":
             codes = np.where(teacher == 0, 0, codes)
-        public = {{"teacher": teacher, "n_teachers": 12, "n_classes": 2}}
+        public = {{"teacher_indices": teacher, "n_teachers": 12, "n_classes": 2}}
         public["seed"] = np.random.SeedSequence(0)
         _, teachers = collect_votes(
             [LazyTorch()], np.zeros((120, 2)), codes, np.zeros((1, 2)), keep_teachers=True, **public
@@ -977,7 +977,7 @@ def test_threads_are_told_once_that_they_take_turns():
 def test_a_part_has_no_notes_of_all_rows():
     frame = pd.DataFrame({"a": np.arange(240.0)})
     frame.attrs["mean"] = frame["a"].mean()
-    settings = {"teacher": np.arange(240) % 2, "n_teachers": 2, "n_classes": 2}
+    settings = {"teacher_indices": np.arange(240) % 2, "n_teachers": 2, "n_classes": 2}
     _, teachers = collect_votes(
         [Noted()], frame, np.arange(240) // 2 % 2, frame[:3], keep_teachers=True, **settings
     )

@@ -31,6 +31,7 @@ from sklearn_pate.aggregators import (
     stable_leads,
 )
 from sklearn_pate.classifier import estimator as estimator_module
+from sklearn_pate.classifier.seeds import seed_streams
 from sklearn_pate.exceptions import StudentError
 from sklearn_pate.propose_test_release import ProposeTestRelease
 from sklearn_pate.rdp import (
@@ -283,7 +284,13 @@ def test_every_teacher_has_its_own_part():
         codes = LABELS.copy()
         codes[0] = first
         counts, _ = collect_votes(
-            [Witness()], RECORDS, codes, RECORDS[:3], teacher=teacher, n_teachers=T, n_classes=2
+            [Witness()],
+            RECORDS,
+            codes,
+            RECORDS[:3],
+            teacher_indices=teacher,
+            n_teachers=T,
+            n_classes=2,
         )
         ours.append(counts)
     assert np.abs(ours[0] - ours[1]).sum(axis=1).tolist() == [2, 2, 2]
@@ -516,7 +523,7 @@ def test_the_seed_of_the_noise_does_not_leave_with_the_model(seed):
         assert SEED.to_bytes(4, "little") in pickle.dumps(vars(loaded) | {"random_state": SEED})
         assert SEED.to_bytes(4, "little") not in content and str(SEED).encode() not in content
         # who has it subtracts the noise: the labels follow from the votes
-        streams = estimator_module._streams(SEED)
+        streams = seed_streams(SEED)
         noise = np.random.default_rng(streams["noise"]).normal(scale=5.0, size=(60, 2))
         np.testing.assert_array_equal(
             clf.public_labels_[clf.query_indices_], (VOTES + noise).argmax(axis=1)
@@ -540,10 +547,10 @@ def test_a_seed_does_not_leave_with_a_fit_whose_student_failed():
 
 def test_no_two_uses_share_a_source_of_randomness(monkeypatch):
     # which rows are asked is published: drawn from the same source as the noise, it tells it
-    fixed = {use: np.random.SeedSequence(i) for i, use in enumerate(estimator_module._streams(0))}
+    fixed = {use: np.random.SeedSequence(i) for i, use in enumerate(seed_streams(0))}
 
     def released(**fresh):
-        monkeypatch.setattr(estimator_module, "_streams", lambda *_: fixed | fresh)
+        monkeypatch.setattr(estimator_module, "seed_streams", lambda *_: fixed | fresh)
         clf = noisy().fit_votes(np.tile(VOTES, (3, 1)), np.tile(ROWS, (3, 1)))
         return clf.query_indices_.tolist(), clf.public_labels_[clf.query_indices_].tolist()
 
@@ -568,6 +575,6 @@ def test_the_private_test_has_a_source_of_its_own(monkeypatch):
         random_state=SEED,
     )
     clf.fit_votes(np.tile([[250, 0], [0, 250]], (30, 1)), ROWS)
-    streams = estimator_module._streams(SEED)
+    streams = seed_streams(SEED)
     matches = [use for use, s in streams.items() if np.random.default_rng(s).random() == drawn[0]]
     assert matches == ["test"]

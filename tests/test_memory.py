@@ -15,7 +15,7 @@ from sklearn.naive_bayes import GaussianNB
 from sklearn_pate import PATEClassifier
 from sklearn_pate.aggregators import GNMax, PluralityVote, SoftVote
 from sklearn_pate.exceptions import TeacherError
-from sklearn_pate.memory import code_digest
+from sklearn_pate.memory import code_digest, digest
 
 pytestmark = pytest.mark.filterwarnings("ignore:teachers run in threads:UserWarning")
 
@@ -315,11 +315,21 @@ def test_a_value_of_a_module_counts_as_it_is_now(monkeypatch):
     assert code_digest(appends) == before[1]
 
 
-def test_tensors_count_by_their_values():
+@pytest.mark.parametrize("fingerprint", [digest, code_digest])
+def test_tensors_count_by_their_values(fingerprint):
     torch = pytest.importorskip("torch")
-    values = {"a": torch.ones(3, requires_grad=True)}, {"a": torch.ones(3)}, {"a": torch.zeros(3)}
-    first, same, other = map(code_digest, values)
-    assert first == same != other
+    first = {"a": torch.ones(3, requires_grad=True)}
+    same = {"a": torch.ones(3)}
+    other = {"a": torch.zeros(3)}
+    array = {"a": np.ones(3, dtype=np.float32)}
+    assert fingerprint(first) == fingerprint(same)
+    assert len({fingerprint(value) for value in (first, other, array)}) == 3
+
+
+def test_tensors_that_numpy_lacks_count_as_a_change():
+    torch = pytest.importorskip("torch")
+    tensor = torch.ones(3, dtype=torch.bfloat16)
+    assert digest(tensor) != digest(torch.zeros(3, dtype=torch.bfloat16))
 
 
 @pytest.mark.parametrize("library", ["sklearn", "numpy", "sklearn_pate"])

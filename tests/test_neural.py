@@ -80,7 +80,7 @@ def test_the_gan_learns_from_unlabelled_rows():
 
 
 def test_the_adversarial_step_is_worse_than_random_ones():
-    from sklearn_pate.neural import _unit
+    from sklearn_pate.neural.vat import unit_steps
 
     clf = VATClassifier(max_epochs=5, random_state=0).fit(MOONS, FEW)
     net = clf.net_
@@ -95,7 +95,7 @@ def test_the_adversarial_step_is_worse_than_random_ones():
 
     torch.manual_seed(0)
     worst = float(net._adversarial(rows, log_proba).detach())
-    at_random = [divergence(net.radius * _unit(torch.randn_like(rows))) for _ in range(20)]
+    at_random = [divergence(net.radius * unit_steps(torch.randn_like(rows))) for _ in range(20)]
     assert worst > 1.3 * max(at_random)
 
 

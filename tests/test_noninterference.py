@@ -235,7 +235,7 @@ def stream(monkeypatch):
 
     for mechanism in MECHANISMS:
         # in one class with the distribution: costs of a sampler of its own are refused
-        for name in ("outcome_log_proba", "aggregate"):
+        for name in ("outcome_log_proba", "aggregate", "release"):
             monkeypatch.setattr(mechanism, name, getattr(mechanism, name))
         monkeypatch.setattr(mechanism, "draw", constant)
     monkeypatch.setattr(
@@ -798,10 +798,10 @@ def test_the_check_sees_what_a_generator_tells(stream, monkeypatch):
     def nothing(seed):
         yield
 
-    for name in ("teachers.one.isolated", "classifier.estimator.seeded"):
+    for name in ("teachers.one.isolated", "classifier.student.seeded"):
         monkeypatch.setattr(f"sklearn_pate.{name}", nothing)
     monkeypatch.setattr(
-        "sklearn_pate.classifier.estimator.set_seeds", lambda student, seed, **kwargs: student
+        "sklearn_pate.classifier.student.set_seeds", lambda student, seed, **kwargs: student
     )
     first, second = two_sets("hash")
     for student in ("forest", "network", "descent"):

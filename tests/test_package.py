@@ -18,45 +18,45 @@ import sklearn_pate
 ROOT = Path(__file__).parents[1]
 PACKAGE = ROOT / "sklearn_pate"
 
-# file -> siblings and extras it may import; `exceptions` and `_sklearn` hold names only
+# Room -> other rooms and extras that it may import; all may import `_sklearn`
 ROOMS = {
-    "__init__": {"*"},
-    "exceptions": set(),
-    "adjacency": set(),
-    "isolation": {"torch"},
-    "public": {"isolation", "exceptions"},
-    "partition": {"adjacency", "isolation", "exceptions"},
-    "schema": set(),
-    "memory": {"isolation"},
-    "teachers": {
-        *("adjacency", "partition", "isolation", "schema", "memory", "exceptions"),
-        "batched",
-    },
-    "rdp": {"exceptions"},
-    "smooth_sensitivity": {"rdp"},
-    "propose_test_release": {"rdp", "smooth_sensitivity"},
-    "aggregators": {"rdp", "exceptions"},
-    "accountant": {"rdp", "propose_test_release", "exceptions", "_version"},
-    "queries": set(),
-    "students": set(),
-    "neural": {"torch", "skorch"},
-    "batched": {"isolation", "torch", "skorch"},
-    "classifier": {
-        *("public", "partition", "teachers", "rdp", "aggregators", "accountant", "queries"),
-        *("students", "isolation", "schema", "memory", "exceptions", "secure", "adjacency"),
-    },
-    "ledger": {"rdp", "exceptions"},
-    "model_selection": {
-        *("accountant", "classifier", "rdp", "partition", "public", "isolation", "exceptions"),
-        "secure",
-    },
-    "datasets": set(),
-    "plotting": {"matplotlib", "rdp"},
-    "audit": {"rdp"},
-    "secure": set(),
-    "_sklearn": set(),
-    "_version": set(),
+    "__init__": "*",
+    "exceptions": "",
+    "adjacency": "",
+    "isolation": "torch",
+    "public": "isolation",
+    "identifiers": "",
+    "partition": "adjacency identifiers isolation",
+    "schema": "",
+    "electorate": "adjacency",
+    "memory": "_python isolation",
+    "teachers": "adjacency electorate exceptions identifiers isolation memory partition schema",
+    "teachers.batched": "isolation skorch torch",
+    "rdp": "_python exceptions",
+    "smooth_sensitivity": "rdp",
+    "propose_test_release": "rdp smooth_sensitivity",
+    "aggregators": "rdp",
+    "accountant": "_version exceptions propose_test_release rdp",
+    "queries": "",
+    "students": "",
+    "neural": "isolation skorch torch",
+    "classifier": (
+        "accountant aggregators electorate exceptions isolation memory public queries rdp schema "
+        "secure teachers"
+    ),
+    "ledger": "exceptions rdp",
+    "model_selection": (
+        "adjacency classifier exceptions identifiers isolation partition public rdp secure"
+    ),
+    "datasets": "",
+    "plotting": "matplotlib rdp",
+    "audit": "rdp",
+    "secure": "",
+    "_python": "",
+    "_sklearn": "",
+    "_version": "",
 }
+ROOMS = {room: set(names.split()) for room, names in ROOMS.items()}
 OPEN_TO_ALL = {
     "numpy",
     "scipy",
@@ -67,10 +67,17 @@ OPEN_TO_ALL = {
     "cloudpickle",
 } | set(sys.stdlib_module_names)
 FILES = sorted(PACKAGE.rglob("*.py"))
-MODULES = sorted({path.relative_to(PACKAGE).parts[0].removesuffix(".py") for path in FILES})
+
+
+def room_of(path):
+    """Return the room of a file; a file with extras of its own is a room within its folder."""
+    parts = path.relative_to(PACKAGE).with_suffix("").parts
+    file = ".".join(parts)
+    return file if file in ROOMS else parts[0]
 
 
 def imports(path):
+    """Names of the modules that a file imports, with a dot for each level up."""
     for node in ast.walk(ast.parse(path.read_text())):
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names)
@@ -80,20 +87,28 @@ def imports(path):
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(PACKAGE)))
 def test_rooms_import_what_the_map_allows(path):
-    module = path.relative_to(PACKAGE).parts[0].removesuffix(".py")
-    allowed, depth = ROOMS[module], len(path.relative_to(PACKAGE).parts)
+    room = room_of(path)
+    allowed = ROOMS[room]
+    depth = len(path.relative_to(PACKAGE).parts)
     for name in imports(path):
-        top = name.lstrip(".").split(".")[0]
-        if name.startswith(".") and len(name) - len(name.lstrip(".")) < depth:
+        level = len(name) - len(name.lstrip("."))
+        first = name.lstrip(".").split(".")[0]
+        if 0 < level < depth:
             continue  # a file of the same room
-        if name.startswith("."):
-            assert top in allowed | {"_sklearn"} or "*" in allowed, f"{module} imports {name}"
+        if level:
+            assert "*" in allowed or first in allowed | {"_sklearn"}, f"{room} imports {name}"
         else:
-            assert top in OPEN_TO_ALL | allowed, f"{module} imports {name}"
-        private = [
-            part for part in name.split(".") if part.startswith("_") and part not in ROOMS
-        ]  # rooms of ours
-        assert not private or module == "_sklearn", f"{module} imports {name}"
+            assert first in OPEN_TO_ALL | allowed, f"{room} imports {name}"
+        private = {part for part in name.split(".") if part.startswith("_")} - set(ROOMS)
+        assert not private or room == "_sklearn", f"{room} imports {name}"
+
+
+def test_the_map_allows_nothing_that_no_room_imports():
+    imported = {room: set() for room in ROOMS}
+    for path in FILES:
+        imported[room_of(path)] |= {name.lstrip(".").split(".")[0] for name in imports(path)}
+    unused = {room: ROOMS[room] - imported[room] - {"*"} for room in ROOMS}
+    assert not any(unused.values()), unused
 
 
 def test_private_scikit_learn_names_are_in_one_place():
@@ -111,13 +126,22 @@ def test_importing_needs_the_core_dependencies_only():
         class Refuse:
             def find_spec(self, name, path=None, target=None):
                 if name.split(".")[0] in {
-                    *("torch", "skorch", "matplotlib", "dask", "mpmath", "hypothesis"),
-                    *("dp_accounting", "IPython"),
+                    "torch",
+                    "skorch",
+                    "matplotlib",
+                    "dask",
+                    "mpmath",
+                    "hypothesis",
+                    "dp_accounting",
+                    "IPython",
                 }:
                     raise ImportError(name)
 
         sys.meta_path.insert(0, Refuse())
-        import sklearn_pate, sklearn_pate.datasets, sklearn_pate.queries, sklearn_pate.rdp
+        import sklearn_pate
+        import sklearn_pate.datasets
+        import sklearn_pate.queries
+        import sklearn_pate.rdp
         print(sklearn_pate.PATEClassifier())
     """
     run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
@@ -126,30 +150,32 @@ def test_importing_needs_the_core_dependencies_only():
 
 
 def public_objects():
-    for module in sorted(set(MODULES) - {"_sklearn"}):  # scikit-learn's own
+    rooms = {room_of(path) for path in FILES} - {"_sklearn"}  # the names there are scikit-learn's
+    for room in sorted(rooms):
         try:
-            loaded = importlib.import_module(f"sklearn_pate.{module}".removesuffix(".__init__"))
+            module = importlib.import_module(f"sklearn_pate.{room}".removesuffix(".__init__"))
         except ModuleNotFoundError as error:
             if error.name != "torch":
                 raise
             skipped = pytest.mark.skip(reason="needs the extra 'torch'")
-            yield pytest.param(None, id=module, marks=skipped)
+            yield pytest.param(None, id=room, marks=skipped)
             continue
-        for name in getattr(loaded, "__all__", []):
-            item = getattr(loaded, name)
+        for name in getattr(module, "__all__", []):
+            item = getattr(module, name)
             if callable(item):
-                yield pytest.param(item, id=f"{module}.{name}")
+                yield pytest.param(item, id=f"{room}.{name}")
 
 
 @pytest.mark.parametrize("item", list(public_objects()))
 def test_public_names_are_documented(item):
     doc = inspect.getdoc(item)
-    assert doc and doc.split("\n")[0].endswith(".")
-    if inspect.isfunction(item):
-        named = set(inspect.signature(item).parameters)
-        written = set(re.findall(r"[\w]+", doc.partition("Parameters\n-----")[2]))
-        if "Parameters\n-----" in doc:
-            assert named <= written, named - written
+    assert doc
+    assert doc.split("\n")[0].endswith(".")
+    heading = "Parameters\n-----"
+    if inspect.isfunction(item) and heading in doc:
+        parameters = set(inspect.signature(item).parameters)
+        documented = set(re.findall(r"\w+", doc.partition(heading)[2]))
+        assert parameters <= documented, parameters - documented
 
 
 def test_documented_attributes_and_parameters_are_the_estimators():
@@ -157,14 +183,15 @@ def test_documented_attributes_and_parameters_are_the_estimators():
     X = pd.DataFrame(rng.normal(size=(300, 2)), columns=["a", "b"])
     clf = sklearn_pate.PATEClassifier(GaussianNB(), n_teachers=60, classes=[0, 1])
     clf.fit(X[:200], (X["a"][:200] > 0).astype(int), X[200:])
-    sections = re.split(r"\n(\w+)\n-{3,}\n", inspect.getdoc(sklearn_pate.PATEClassifier))
-    text = dict(zip(sections[1::2], sections[2::2], strict=True))
-    documented = set(re.findall(r"^(\w+) : ", text["Attributes"], re.M))
+    _, *parts = re.split(r"\n(\w+)\n-{3,}\n", inspect.getdoc(sklearn_pate.PATEClassifier))
+    sections = dict(zip(parts[::2], parts[1::2], strict=True))
+
+    def documented(section):
+        return set(re.findall(r"^(\w+) : ", sections[section], re.M))
+
     fitted = {name for name in vars(clf) if name.endswith("_") and not name.startswith("_")}
-    assert documented == fitted
-    assert set(re.findall(r"^(\w+) : ", text["Parameters"], re.M)) == set(
-        clf.get_params(deep=False)
-    )
+    assert documented("Attributes") == fitted
+    assert documented("Parameters") == set(clf.get_params(deep=False))
 
 
 def test_ci_runs_the_readmes_test_command():

@@ -28,7 +28,8 @@ from sklearn.tree import DecisionTreeClassifier
 from sklearn_pate import PATEClassifier, PublicData
 from sklearn_pate import partition as partition_module
 from sklearn_pate.aggregators import GNMax
-from sklearn_pate.partition import PredefinedPartition, assign_teachers, identifiers
+from sklearn_pate.identifiers import identifiers
+from sklearn_pate.partition import PredefinedPartition, assign_teachers
 from sklearn_pate.teachers import Sites, collect_votes
 
 SEED = np.random.SeedSequence(7)
@@ -47,7 +48,7 @@ def parts(partition, identifiers, n_teachers=5, groups=False, unit="record"):
         seed=SEED,
     )
     held = {i: set() for i in range(assignment.n_teachers)}
-    for name, teacher in zip(identifiers, assignment.teacher, strict=True):
+    for name, teacher in zip(identifiers, assignment.teacher_indices, strict=True):
         held[teacher].add(str(name))
     return held
 
@@ -71,7 +72,7 @@ def test_random_parts_are_near_equal_and_disjoint(n_records, n_teachers, entropy
         unit="record",
         seed=np.random.SeedSequence(entropy),
     )
-    sizes = np.bincount(assignment.teacher, minlength=n_teachers)
+    sizes = np.bincount(assignment.teacher_indices, minlength=n_teachers)
     assert sizes.sum() == n_records and sizes.max() - sizes.min() <= 1
     assert assignment.adjacency == "replace one record"
 
@@ -86,9 +87,9 @@ def test_random_depends_on_seed_and_length_only():
     other = assign_teachers(
         "random", n_records=50, n_teachers=5, unit="record", seed=np.random.SeedSequence(2)
     )
-    np.testing.assert_array_equal(first.teacher, again.teacher)
-    assert (first.teacher != other.teacher).any()
-    assert (first.teacher != np.arange(50) % 5).any()
+    np.testing.assert_array_equal(first.teacher_indices, again.teacher_indices)
+    assert (first.teacher_indices != other.teacher_indices).any()
+    assert (first.teacher_indices != np.arange(50) % 5).any()
 
 
 def test_more_teachers_than_records_says_both_numbers():
@@ -131,7 +132,7 @@ def _changed_by_one_more(values, extra, index):
         partition = "hash" if index else "random"
         teacher = assign_teachers(
             partition, n_records=len(names), n_teachers=7, unit="record", seed=SEED, **given_
-        ).teacher
+        ).teacher_indices
         held.append([sorted(np.flatnonzero(teacher[: len(before)] == i)) for i in range(7)])
     return sum(a != b for a, b in zip(*held, strict=True))
 
@@ -211,8 +212,8 @@ def test_date_identifiers_hash_alike_in_any_unit():
     as_stamps = assign_teachers(
         "random", n_records=2, n_teachers=1000, groups=pd.Series(days), **kwargs
     )
-    np.testing.assert_array_equal(by_day.teacher, by_nanosecond.teacher)
-    np.testing.assert_array_equal(by_day.teacher, as_stamps.teacher)
+    np.testing.assert_array_equal(by_day.teacher_indices, by_nanosecond.teacher_indices)
+    np.testing.assert_array_equal(by_day.teacher_indices, as_stamps.teacher_indices)
 
 
 def test_replacing_an_identifier_changes_two_teachers_at_most():
@@ -231,7 +232,7 @@ def test_all_records_of_a_group_go_to_one_teacher_and_the_unit_is_the_group():
         )
         assert assignment.unit == "group" and "one group" in assignment.adjacency
         for group in range(50):
-            assert np.unique(assignment.teacher[groups == group]).size == 1
+            assert np.unique(assignment.teacher_indices[groups == group]).size == 1
 
 
 def test_hash_depends_on_the_key():
@@ -244,7 +245,7 @@ def test_hash_depends_on_the_key():
             unit="record",
             index=names,
             seed=np.random.SeedSequence(k),
-        ).teacher
+        ).teacher_indices
         for k in (1, 2)
     ]
     assert (keyed[0] != keyed[1]).any()
@@ -254,7 +255,7 @@ def test_hash_spreads_records_evenly():
     names = pd.Index([f"p{i}" for i in range(20_000)])
     teacher = assign_teachers(
         "hash", n_records=20_000, n_teachers=20, unit="record", index=names, seed=SEED
-    ).teacher
+    ).teacher_indices
     sizes = np.bincount(teacher, minlength=20)
     assert ((sizes - 1000) ** 2 / 1000).sum() < 45  # chi-square, 19 degrees: p < 1e-3 beyond 43.8
 
@@ -268,7 +269,7 @@ def test_multi_index_rows_are_identifiers():
     index = pd.MultiIndex.from_tuples([(1, "a"), (2, "b"), (1, "a")])
     teacher = assign_teachers(
         "hash", n_records=3, n_teachers=1000, unit="record", index=index, seed=SEED
-    ).teacher
+    ).teacher_indices
     assert teacher[0] == teacher[2] != teacher[1]
 
 
@@ -281,8 +282,8 @@ def test_predefined_gives_each_named_group_its_teacher():
         "predefined", n_records=4, n_teachers=100, unit="record", groups=hospitals
     )
     assert assignment.n_teachers == 3 and assignment.unit == "group"
-    assert assignment.teacher[0] == assignment.teacher[2]
-    assert np.unique(assignment.teacher).size == 3
+    assert assignment.teacher_indices[0] == assignment.teacher_indices[2]
+    assert np.unique(assignment.teacher_indices).size == 3
 
 
 def test_own_partition_object():
@@ -293,7 +294,7 @@ def test_own_partition_object():
             return (np.arange(n_records) >= n_records // 2).astype(int)
 
     assignment = assign_teachers(Halves(), n_records=6, n_teachers=2, unit="record")
-    assert assignment.teacher.tolist() == [0, 0, 0, 1, 1, 1]
+    assert assignment.teacher_indices.tolist() == [0, 0, 0, 1, 1, 1]
     assert assignment.adjacency == "replace one record within its half"
 
 
@@ -346,7 +347,7 @@ def test_hash_spreads_records_over_more_than_256_teachers():
     names = pd.Index([f"p{i}" for i in range(100_000)])
     teacher = assign_teachers(
         "hash", n_records=100_000, n_teachers=400, unit="record", index=names, seed=SEED
-    ).teacher
+    ).teacher_indices
     sizes = np.bincount(teacher, minlength=400)
     assert ((sizes - 250) ** 2 / 250).sum() < 500  # chi-square, 399 degrees: p < 1e-3 beyond 490
 
@@ -394,7 +395,7 @@ class Records:
         given_ = {} if kind == "random" else given_
         return assign_teachers(
             how, n_records=len(names), n_teachers=T, unit="record", seed=seed, **given_
-        ).teacher
+        ).teacher_indices
 
     def keys(self, kind, seed):
         """One number per record and teacher: equal if identifier, features and label are."""
@@ -511,7 +512,7 @@ def test_no_change_reaches_more_votes_than_the_adjacency_claims(kind):
             votes, teachers = collect_votes(
                 [Fingerprint()],
                 *((data.names[data.ids] * 1000 + data.features)[:, None], data.labels, queries),
-                teacher=teacher,
+                teacher_indices=teacher,
                 n_teachers=teacher.max() + 1 if kind == "predefined" else T,
                 n_classes=3,
                 seed=np.random.SeedSequence(teacher_seed.entropy),
@@ -758,7 +759,7 @@ def test_one_row_does_not_move_its_group(rows, row, make):
     teachers = [
         assign_teachers(
             "random", n_records=len(given), n_teachers=10**6, unit="record", groups=given, seed=SEED
-        ).teacher
+        ).teacher_indices
         for given in (whole, rest)
     ]
     assert teachers[0][1:].tolist() == teachers[1].tolist()
@@ -831,7 +832,7 @@ def test_sites_have_the_teachers_of_the_same_names():
     here = clf.poll(X, Y, X_PUBLIC, groups=HOSPITAL)
     sites = clf.poll(Sites(load, HOSPITALS), None, X_PUBLIC)
     assert np.array_equal(here.counts, sites.counts)
-    assert (here.unit, here.adjacency) == (sites.unit, sites.adjacency)
+    assert here.ballots == sites.ballots
     fewer = clf.poll(Sites(load, HOSPITALS[1:]), None, X_PUBLIC)
     gone = here.counts - fewer.counts
     assert (gone.sum(axis=1) == 1).all() and gone.min() == 0
@@ -975,7 +976,7 @@ def test_one_malformed_row_of_a_file_moves_nobody(rows, options):
     teachers = [
         assign_teachers(
             "random", n_records=len(ids), n_teachers=10**6, unit="group", groups=ids, seed=SEED
-        ).teacher
+        ).teacher_indices
         for ids in (whole, rest)
     ]
     assert teachers[0][:-1].tolist() == teachers[1].tolist()
@@ -1066,10 +1067,10 @@ def test_text_is_told_apart_by_itself(make):
         split = [names[0], names[1], names[1]]
         assign_teachers(Halves(), n_records=3, n_teachers=2, unit="group", groups=make(split))
     given_ |= {"n_teachers": 10**6, "seed": SEED}
-    teacher = assign_teachers("random", unit="group", **given_).teacher
+    teacher = assign_teachers("random", unit="group", **given_).teacher_indices
     less = given_ | {"n_records": len(names) - 1, "groups": make(names[1:])}
     np.testing.assert_array_equal(
-        teacher[1:], assign_teachers("random", unit="group", **less).teacher
+        teacher[1:], assign_teachers("random", unit="group", **less).teacher_indices
     )
     hashed = [
         partition_module.HashPartition().assign(

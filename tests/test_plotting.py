@@ -13,7 +13,7 @@ from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import LogisticRegression
 from sklearn.naive_bayes import GaussianNB
 
-from sklearn_pate import PATEClassifier, plotting
+from sklearn_pate import PATEClassifier
 from sklearn_pate.aggregators import (
     ConfidentGNMax,
     GNMax,
@@ -30,6 +30,7 @@ from sklearn_pate.plotting import (
     LabelAccuracyDisplay,
     MarginDisplay,
     PrivacySpentDisplay,
+    privacy_spent,
 )
 from sklearn_pate.rdp import (
     DEFAULT_ORDERS,
@@ -149,7 +150,7 @@ def test_curves_of_votes_are_those_of_the_first_queries(three_classes):
 
 def test_few_costs_at_a_time_give_the_same_curves(votes, monkeypatch):
     whole = PrivacySpentDisplay.from_votes(votes.counts, LNMax(0.1))
-    monkeypatch.setattr(plotting, "_MOST_COSTS", 50 * len(votes.counts))
+    monkeypatch.setattr(privacy_spent, "_MOST_COSTS", 50 * len(votes.counts))
     parts = PrivacySpentDisplay.from_votes(votes.counts, LNMax(0.1))
     np.testing.assert_allclose(parts.exact, whole.exact, rtol=1e-9)
     np.testing.assert_allclose(parts.bound, whole.bound, rtol=1e-9)

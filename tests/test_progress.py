@@ -1,4 +1,4 @@
-"""What a fit shows of itself: lines, callbacks, diagram and summary; none of it private."""
+"""What a fit shows of itself: lines, callbacks, diagram and summary. None of it is private."""
 
 import pickle
 import re
@@ -26,20 +26,21 @@ except ImportError:
 needs_callbacks = pytest.mark.skipif(
     ProgressBar is None, reason="scikit-learn has callbacks from 1.9"
 )
-
-
 NUMBERS = {"n_teachers": 100, "n_queries": 20, "n_answered": 15}
 
 
 def data(n=200):
+    """Private rows, their labels, and public rows."""
     rng = np.random.default_rng(0)
-    X = rng.normal(size=(2 * n, 3))
-    return X[:n], (X[:n, 0] > 0).astype(int), X[n:]
+    rows = rng.normal(size=(2 * n, 3))
+    X, X_public = rows[:n], rows[n:]
+    y = (X[:, 0] > 0).astype(int)
+    return X, y, X_public
 
 
 def model(**params):
-    given = {"n_teachers": 5, "aggregator": PluralityVote(), "epsilon": None, "classes": [0, 1]}
-    return PATEClassifier(GaussianNB(), **(given | params))
+    defaults = {"n_teachers": 5, "aggregator": PluralityVote(), "epsilon": None, "classes": [0, 1]}
+    return PATEClassifier(GaussianNB(), **(defaults | params))
 
 
 class Fails(GaussianNB):
@@ -48,10 +49,13 @@ class Fails(GaussianNB):
 
 
 class Watcher:
-    """A callback that notes what it is told."""
+    """A callback that keeps what it is given."""
 
     def __init__(self):
-        self.begun, self.ended, self.data, self.calls = [], [], [], []
+        self.calls = []
+        self.begun = []
+        self.ended = []
+        self.data = []
 
     def setup(self, estimator, context):
         self.calls.append("setup")
@@ -68,7 +72,7 @@ class Watcher:
         self.data += [X, y, fitted_estimator]
 
 
-# --- lines -------------------------------------------------------------------------------------
+# --- lines ---------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("n_jobs", [None, 2])
@@ -84,12 +88,14 @@ def test_one_updating_line_per_phase(capsys, n_jobs):
 
 def test_silence_is_the_default_and_every_call_has_its_own_phases(capsys):
     X, y, X_public = data()
-    votes = model().fit(X, y, X_public) and model().poll(X, y, X_public)
+    model().fit(X, y, X_public)
+    votes = model().poll(X, y, X_public)
     assert capsys.readouterr().out == ""
+    phase = re.compile(r"(\w+) \d+/\d+ in")
     model(verbose=1).poll(X, y, X_public)
-    assert re.findall(r"(\w+) \d+/\d+ in", capsys.readouterr().out) == ["teachers"]
+    assert phase.findall(capsys.readouterr().out) == ["teachers"]
     model(verbose=1).fit_votes(votes, X_public)
-    assert re.findall(r"(\w+) \d+/\d+ in", capsys.readouterr().out) == ["queries", "student"]
+    assert phase.findall(capsys.readouterr().out) == ["queries", "student"]
 
 
 def test_stages_count_what_was_asked_and_nothing_else(capsys):
@@ -99,11 +105,12 @@ def test_stages_count_what_was_asked_and_nothing_else(capsys):
         InteractiveGNMax(threshold=0.6, sigma1=3.0, sigma2=3.0, confidence=0.9),
     ]
     model(aggregator=stages, n_queries=[30, 20], n_teachers=20, verbose=1).fit(X, y, X_public)
-    out = capsys.readouterr().out
-    assert "queries 30/50" in out and "queries 50/50" in out
+    printed = capsys.readouterr().out
+    assert "queries 30/50" in printed
+    assert "queries 50/50" in printed
 
 
-# --- callbacks ---------------------------------------------------------------------------------
+# --- callbacks -----------------------------------------------------------------------------------
 
 
 @needs_callbacks
@@ -112,12 +119,13 @@ def test_callbacks_see_phases_and_counts_and_no_data():
     watcher = Watcher()
     clf = model(n_queries=20).set_callbacks(watcher).fit(X, y, X_public)
     assert watcher.calls == ["setup", "teardown"]
-    phases = [task for task in watcher.begun if task[1] != 0]
+    phases = [(name, n_subtasks) for name, n_subtasks in watcher.begun if n_subtasks != 0]
     assert phases == [("fit", 3), ("teachers", 5), ("queries", 20), ("student", 1)]
     assert sorted(watcher.begun) == sorted(watcher.ended)
-    assert watcher.begun.count(("teachers", 0)) == 5 and watcher.begun.count(("queries", 0)) == 20
-    assert all(thing is None for thing in watcher.data)
-    assert clone(clf)._skl_callbacks == [watcher]  # scikit-learn's way
+    assert watcher.begun.count(("teachers", 0)) == 5
+    assert watcher.begun.count(("queries", 0)) == 20
+    assert all(value is None for value in watcher.data)
+    assert clone(clf)._skl_callbacks == [watcher]  # as scikit-learn clones them
     assert not hasattr(pickle.loads(pickle.dumps(clf)), "_skl_callbacks")
 
 
@@ -166,10 +174,13 @@ def test_callbacks_get_public_numbers_in_place_of_the_classifier(succeeds, tmp_p
         with pytest.raises(TeacherError):
             clf.fit(X, y, X_public)
     assert curious.calls == ["setup", "teardown"]
-    (seen,) = set(map(id, curious.estimators))
-    view = curious.estimators[0]
-    assert view is not clf and type(view).__name__ == repr(view).split("(")[0] == "PATEClassifier"
-    assert (view.n_teachers, view.delta, view.partition) == (5, 1e-5, "random")
+    view, *others = curious.estimators
+    assert all(other is view for other in others)
+    assert view is not clf
+    assert type(view).__name__ == repr(view).split("(")[0] == "PATEClassifier"
+    assert view.n_teachers == 5
+    assert view.delta == 1e-5
+    assert view.partition == "random"
     about_callbacks = {"_skl_callbacks", "_skl_callbacks_to_teardown", "_callback_fit_ctx"}
     numbers = {name: value for name, value in vars(view).items() if name not in about_callbacks}
     assert set(numbers) <= set(clf.get_params(deep=False)) - {"random_state", "memory"}
@@ -184,13 +195,14 @@ def test_callbacks_are_torn_down_if_one_cannot_be_set_up():
             raise RuntimeError("no screen")
 
     X, y, X_public = data()
-    broken, fine = Broken(), Watcher()
+    broken = Broken()
+    fine = Watcher()
     with pytest.raises(RuntimeError, match="no screen"):
         model(n_queries=20).set_callbacks(fine, broken).fit(X, y, X_public)
     assert fine.calls == broken.calls == ["setup", "teardown"]
 
 
-# --- diagram and summary -----------------------------------------------------------------------
+# --- diagram and summary -------------------------------------------------------------------------
 
 
 def test_diagram_shows_teachers_aggregator_student_and_the_guarantee():
@@ -244,18 +256,16 @@ def test_summary_without_a_guarantee_says_so():
 
 
 def test_summary_says_how_noise_was_drawn():
-    told = {}
-    for arithmetic, generator in (("exact", "system"), ("real", "numpy"), ("real", "seed")):
-        spent = PrivacySpent(
-            *(1.0, 1e-5, "renyi", "record", "replace one record"),
-            **NUMBERS,
-            arithmetic=arithmetic,
-            generator=generator,
-        )
-        told[arithmetic, generator] = spent.summary()
-    assert "real arithmetic" not in told["exact", "system"]
-    assert "floating-point numbers round the noise" in told["real", "numpy"]
-    assert ["seed" in text for text in told.values()] == [False, False, True]
+    def summary(arithmetic, generator):
+        noise = {"arithmetic": arithmetic, "generator": generator}
+        guarantee = (1.0, 1e-5, "renyi", "record", "replace one record")
+        return PrivacySpent(*guarantee, **NUMBERS, **noise).summary()
+
+    assert "real arithmetic" not in summary("exact", "system")
+    assert "seed" not in summary("exact", "system")
+    assert "floating-point numbers round the noise" in summary("real", "numpy")
+    assert "seed" not in summary("real", "numpy")
+    assert "seed" in summary("real", "seed")
 
 
 @pytest.mark.parametrize(
@@ -275,8 +285,8 @@ def test_summary_says_how_noise_was_drawn():
 )
 def test_what_was_spent_says_how_noise_was_drawn_and_by_which_version(params, drawn):
     X, y, X_public = data()
-    given = {"aggregator": GNMax(3.0), "n_queries": 10, "n_teachers": 20}
-    spent = model(**(given | params)).fit(X, y, X_public).privacy_spent_
+    defaults = {"aggregator": GNMax(3.0), "n_queries": 10, "n_teachers": 20}
+    spent = model(**(defaults | params)).fit(X, y, X_public).privacy_spent_
     assert (spent.arithmetic, spent.generator) == drawn
     assert spent.version == sklearn_pate.__version__
     assert pickle.loads(pickle.dumps(spent)) == spent

@@ -27,6 +27,7 @@ from sklearn_pate.aggregators import (
     SoftVote,
     StableArgmax,
 )
+from sklearn_pate.electorate import Votes
 from sklearn_pate.exceptions import StudentError, TeacherError
 from sklearn_pate.queries import (
     BinaryExpertQueries,
@@ -36,7 +37,6 @@ from sklearn_pate.queries import (
 )
 from sklearn_pate.rdp import Facts
 from sklearn_pate.students import SoftLabelClassifier
-from sklearn_pate.teachers import Votes
 
 X, Y = make_blobs(1500, centers=3, cluster_std=2.0, random_state=0)
 X_PRIVATE, Y_PRIVATE, X_PUBLIC = X[:1000], Y[:1000], X[1000:1300]

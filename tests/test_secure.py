@@ -159,7 +159,7 @@ class Guarded(SystemGenerator):
 )
 def test_mechanisms_draw_from_the_system_alone(aggregator):
     votes, proba = np.array([[40, 8, 2]] * 50), np.full((50, 3), 1 / 3)
-    labels, paid = aggregator.draw(votes, proba, Guarded())
+    labels, paid, _ = aggregator.release(votes, proba, Guarded())
     assert labels.shape == paid.shape == (50,) and (labels < 3).all()
 
 

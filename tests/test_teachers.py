@@ -41,7 +41,7 @@ TEACHER = np.arange(240) % 8
 
 def votes_of(estimators, X=X, codes=Y, X_query=X_QUERY, **kwargs):
     estimators = estimators if isinstance(estimators, list) else [estimators]
-    kwargs = {"teacher": TEACHER, "n_teachers": 8, "n_classes": 3} | kwargs
+    kwargs = {"teacher_indices": TEACHER, "n_teachers": 8, "n_classes": 3} | kwargs
     kwargs.setdefault("seed", np.random.SeedSequence(0))
     return collect_votes(estimators, X, codes, X_query, **kwargs)
 
@@ -116,9 +116,13 @@ def test_a_list_of_classifiers_is_dealt_in_turn():
 def test_empty_and_one_class_parts_vote_by_a_fixed_rule():
     teacher = np.where(TEACHER == 5, 4, TEACHER)  # teacher 5 gets nothing
     codes = np.where(teacher == 2, 1, Y)  # teacher 2 sees class 1 only
-    votes, teachers = votes_of(GaussianNB(), codes=codes, teacher=teacher, keep_teachers=True)
+    votes, teachers = votes_of(
+        GaussianNB(), codes=codes, teacher_indices=teacher, keep_teachers=True
+    )
     assert teachers[5] is None and teachers[2] is None
-    without, _ = votes_of(DummyClassifier(), codes=np.zeros(240, dtype=int), teacher=teacher)
+    without, _ = votes_of(
+        DummyClassifier(), codes=np.zeros(240, dtype=int), teacher_indices=teacher
+    )
     # every part has one class, 0; teacher 5 votes for class 5 % 3
     assert (without == [7, 0, 1]).all()
     assert (votes.sum(axis=1) == 8).all() and (votes[:, 1] >= 1).all() and (votes[:, 2] >= 1).all()
@@ -347,7 +351,7 @@ class Cores(Teacher):
 
 @pytest.mark.parametrize("backend", ["threading", "multiprocessing", "loky"])
 def test_workers_share_the_cores(backend, monkeypatch):
-    for room in ("ensemble", "one"):
+    for room in ("workers", "one"):
         monkeypatch.setattr(f"sklearn_pate.teachers.{room}.cpu_count", lambda: 6)
     votes = {}
     for n_jobs in (2, 3):
@@ -440,7 +444,7 @@ def test_sites_vote_as_the_same_records_would_from_here(n_jobs):
         DecisionTreeClassifier(),
         X=Sites(load, NAMES),
         codes=None,
-        teacher=None,
+        teacher_indices=None,
         classes=np.array(["a", "b", "c"]),
         n_jobs=n_jobs,
     )
@@ -504,7 +508,7 @@ def test_a_site_without_records_votes_by_a_fixed_rule():
         X, y = load(name)
         return (X[:0], y[:0]) if name == "4" else (X, y)
 
-    settings = {"codes": None, "teacher": None, "classes": np.array(["a", "b", "c"])}
+    settings = {"codes": None, "teacher_indices": None, "classes": np.array(["a", "b", "c"])}
     votes, teachers = votes_of(GaussianNB(), X=Sites(some, NAMES), keep_teachers=True, **settings)
     assert (votes.sum(axis=1) == 8).all() and (votes[:, 4 % 3] >= 1).all()
     assert teachers[4] is None and None not in teachers[:4]

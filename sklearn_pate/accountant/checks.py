@@ -7,7 +7,7 @@ import numpy as np
 from sklearn.base import clone
 
 from ..exceptions import BudgetExceededError, PrivacyLeakWarning, warn
-from ..rdp import DEFAULT_ORDERS, facts_of
+from ..rdp import DEFAULT_ORDERS, facts_of, has_distribution
 
 __all__ = [
     "check_failure_probability",
@@ -33,7 +33,7 @@ def check_stages(aggregator, n_queries, *, n_public):
     if aggregator == []:
         raise ValueError("aggregator must not be an empty list; give at least 1 stage")
     for stage in aggregator if is_list else [aggregator]:
-        if isinstance(stage, type) or not hasattr(type(stage), "outcome_log_proba"):
+        if isinstance(stage, type) or not hasattr(type(stage), "release"):
             raise ValueError(
                 f"aggregator must be an Aggregator, or a list of them, each an instance; "
                 f"got {stage!r}"
@@ -50,7 +50,13 @@ def check_stages(aggregator, n_queries, *, n_public):
             "aggregators or one number"
         )
     wanted = _queries_wanted(n_queries, n_public, len(aggregators))
-    soft = [stage for stage in aggregators if stage.wants_proba]
+    for stage in aggregators:
+        if stage.temperature is not None and has_distribution(stage):
+            raise ValueError(
+                f"{stage} has a temperature, that of the teachers' probabilities, but takes votes; "
+                "give its parameter another name, or subclass SoftAggregator"
+            )
+    soft = [stage for stage in aggregators if stage.temperature is not None]
     if len(aggregators) > 1 and soft:
         raise ValueError(
             f"{type(soft[0]).__name__} asks teachers for probabilities, other stages for votes; "
@@ -146,7 +152,7 @@ def _warn_if_drowned(aggregator, n_teachers):
     Two classes stand for all, as the number of classes may have been read from private labels; a
     mechanism that treats classes differently has no such stand-in.
     """
-    if not facts_of(aggregator).label_symmetric or aggregator.wants_proba:
+    if not (facts_of(aggregator).label_symmetric and has_distribution(aggregator)):
         return
     right, wrong = aggregator.outcome_log_proba([[n_teachers, 0]])[0, :2]
     heard = math.exp(right - np.logaddexp(right, wrong))  # of the queries that are answered

@@ -10,6 +10,7 @@ from ..rdp import (
     Cost,
     check_delta,
     exact_rdp,
+    has_distribution,
     rdp_to_epsilon,
     worst_case_rdp,
 )
@@ -151,7 +152,7 @@ class Curator:
                 some = slice(start, start + _QUERIES_AT_A_TIME)
                 votes = stage_votes[some]
                 proba = None if stage.student_proba is None else stage.student_proba[some]
-                if mechanism.wants_proba:  # it costs the same on all sums, and no less
+                if not has_distribution(mechanism):  # the cost of all sums is all that is known
                     cost = worst_case_rdp(mechanism, orders)
                     yield np.tile(cost, (len(votes), 1))
                 elif method == "exact":

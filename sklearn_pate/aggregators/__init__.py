@@ -1,7 +1,7 @@
 """The mechanisms that turn vote counts into released labels, each by its outcome distribution."""
 
-from .argmax import ExponentialNMax, GNMax, LNMax
-from .base import Aggregator, PluralityVote
+from .argmax import ExponentialNMax, GNMax, LNMax, PluralityVote
+from .base import Aggregator, Mechanism, Released, SoftAggregator
 from .checked import ConfidentGNMax, InteractiveGNMax
 from .immutable import ImmutableArgmax
 from .soft import SoftVote
@@ -15,7 +15,10 @@ __all__ = [
     "ImmutableArgmax",
     "InteractiveGNMax",
     "LNMax",
+    "Mechanism",
     "PluralityVote",
+    "Released",
+    "SoftAggregator",
     "SoftVote",
     "StableArgmax",
     "stable_leads",

@@ -22,7 +22,7 @@ from ..rdp import (
 )
 from .base import Aggregator, check_calibrated
 
-__all__ = ["LNMax", "ExponentialNMax", "GNMax"]
+__all__ = ["ExponentialNMax", "GNMax", "LNMax", "PluralityVote"]
 
 
 class _NoisyArgmax(Aggregator):
@@ -52,6 +52,29 @@ class _NoisyArgmax(Aggregator):
         noise, votes = self._noise(), check_votes(votes)
         noisy = votes + noise.sample(np.random.default_rng(random_state), votes.shape)
         return noisy.argmax(axis=1)
+
+
+class PluralityVote(Aggregator):
+    """The class with most votes, ties to the lowest code. No noise, no privacy: epsilon = inf.
+
+    For comparisons only.
+
+    Examples
+    --------
+    >>> from sklearn_pate.aggregators import PluralityVote
+    >>> PluralityVote().aggregate([[1, 5, 4], [5, 5, 0]])
+    array([1, 0])
+    """
+
+    def outcome_log_proba(self, votes, student_proba=None):
+        """Log probability of each class: 0 for the plurality, else -inf."""
+        votes = check_votes(votes)
+        chosen = votes.argmax(axis=1)[:, None] == np.arange(votes.shape[1])
+        return np.where(chosen, 0.0, -np.inf)
+
+    def facts(self):
+        """Return no facts: without noise, no cost is bounded."""
+        return Facts()
 
 
 class LNMax(_NoisyArgmax):

@@ -1,7 +1,8 @@
-"""What every mechanism is: a distribution over outcomes given vote counts."""
+"""What mechanisms have in common, and the two kinds: of labels and of soft labels."""
 
 import itertools
 from abc import ABCMeta, abstractmethod
+from typing import NamedTuple
 
 import numpy as np
 from sklearn.base import BaseEstimator
@@ -13,78 +14,92 @@ from ..rdp import (
     check_orders,
     check_votes,
     defined_in,
+    has_distribution,
     query_steps,
     stater_of,
     total_cost,
 )
 
-__all__ = ["Aggregator", "PluralityVote"]
-
-
-def _unknown_distribution(self, votes, student_proba=None):
-    raise ValueError(
-        f"{type(self).__name__} changes how labels are drawn and inherits their distribution: its "
-        "cost is unknown. Write outcome_log_proba as well"
-    )
-
+__all__ = ["Aggregator", "Mechanism", "Released", "SoftAggregator"]
 
 #: Computed from what a class states.
 _COMPUTED = ("costs", "steps")
 
 
-class Aggregator(BaseEstimator, metaclass=ABCMeta):
-    """Base class: a mechanism is a distribution over outcomes given vote counts.
+class Released(NamedTuple):
+    """What a mechanism released of some queries.
 
-    A subclass writes `outcome_log_proba`; sampling, exact cost and, for two classes, the guarantee
-    follow from it. A mechanism whose cost is known for every data set states it in `facts`; without
-    that its epsilon is infinite for more than two classes. Facts hold for exactly the class whose
-    body states them: a subclass that defines anything at all must state its own, and one that
-    returns ``super().facts()`` says that the proof still holds. One that samples in its own way
-    must also write the distribution. Parameters follow scikit-learn's conventions
-    (`get_params`, `clone`).
+    Attributes
+    ----------
+    labels : ndarray of shape (n_asked,), int
+        Class codes, -1 for "no answer"; shorter than the votes if the mechanism stopped by itself.
+    paid : ndarray of shape (n_asked,), bool
+        False where a check refused the query, so that no answer was drawn from the votes.
+    soft_labels : ndarray of shape (n_asked, n_classes) or None
+        The distributions over classes, if the mechanism releases those.
+    """
+
+    labels: np.ndarray
+    paid: np.ndarray
+    soft_labels: np.ndarray | None = None
+
+    def first(self, n_queries):
+        """Return what was released of the first queries alone."""
+        soft_labels = None if self.soft_labels is None else self.soft_labels[:n_queries]
+        return Released(self.labels[:n_queries], self.paid[:n_queries], soft_labels)
+
+
+class Mechanism(BaseEstimator, metaclass=ABCMeta):
+    """Base class of all that turns the teachers' answers into a release, at a stated cost.
+
+    Its children are `Aggregator`, which releases one class for each query, and `SoftAggregator`,
+    which releases a distribution over classes. A mechanism states in `facts` what is proved of it
+    for every data set. Facts hold for exactly the class whose body states them: a subclass that
+    defines anything at all must state its own, and one that returns ``super().facts()`` says that
+    the proof still holds. Parameters follow scikit-learn's conventions (`get_params`, `clone`).
     """
 
     _parameter_constraints: dict = {}
 
-    #: Whether the outcomes depend on `student_proba`: then no list of votes covers all cases, and
-    #: only `facts` are guarantees.
-    uses_student_proba = False
+    #: None if teachers vote. A number if they give class probabilities, whose sums take the place
+    #: of vote counts: each teacher's are raised to one over it, and normalised.
+    temperature: float | None = None
 
-    #: Whether teachers give class probabilities, whose sums take the place of vote counts.
-    wants_proba = False
+    #: Whether what is released depends on `student_proba`: then no list of votes covers all cases,
+    #: and only `facts` are guarantees.
+    uses_student_proba = False
 
     #: Why the guarantee is not what a reader may expect; `PATEClassifier` warns with it.
     caveat: str | None = None
 
     def __init_subclass__(cls, **kwargs):
-        """Keep the sampler and the distribution together.
-
-        A sampler older than the distribution is forgotten. A distribution older than the sampler
-        is refused. So is a published bound of a class that defines anything since.
-        """
-        changed = defined_in(cls)
+        """Refuse a class that writes what is computed."""
         super().__init_subclass__(**kwargs)
-        if changed and "published_rdp" not in changed:
-            cls.published_rdp = vars(Aggregator)["published_rdp"]
         computed = [name for name in _COMPUTED if name in vars(cls)]
         if computed:
             raise TypeError(
                 f"{cls.__name__} defines {computed[0]}, which is computed: state what is known of "
                 "the mechanism in facts"
             )
-        cls._keep_sampler_and_distribution_together()
 
-    @classmethod
-    def _keep_sampler_and_distribution_together(cls):
-        def age(name):  # of a definition: 0 in the class itself
-            return next(k for k, c in enumerate(cls.__mro__) if name in vars(c))
+    @abstractmethod
+    def release(self, votes, student_proba=None, random_state=None):
+        """Draw what is released of each query.
 
-        distribution = age("outcome_log_proba")
-        for name in ("aggregate", "draw"):
-            if distribution < age(name):
-                setattr(cls, name, vars(Aggregator)[name])
-            elif age(name) < distribution:
-                cls.outcome_log_proba = _unknown_distribution
+        Parameters
+        ----------
+        votes : array-like of shape (n_queries, n_classes)
+            Vote counts, or sums of the teachers' probabilities.
+        student_proba : array-like of shape (n_queries, n_classes), default=None
+            The student's probabilities, for mechanisms that use them.
+        random_state : int, SeedSequence, Generator or None, default=None
+            Source of the noise; None draws from the operating system's entropy.
+
+        Returns
+        -------
+        Released
+            Labels, which of them were paid for in full and, of a `SoftAggregator`, soft labels.
+        """
 
     def facts(self):
         """Return what is proved of this mechanism on any votes, as `rdp.Facts`.
@@ -107,11 +122,11 @@ class Aggregator(BaseEstimator, metaclass=ABCMeta):
             A sentence for an error message.
         """
         name = type(self).__name__
-        if stater_of(self) not in (None, Aggregator):
+        if stater_of(self) is not None:
             return "Use an aggregator with noise"
         lost = ""
         stated = next(kind for kind in type(self).__mro__ if "facts" in vars(kind))
-        if stated is not Aggregator:
+        if stated is not Mechanism:
             since = itertools.takewhile(lambda kind: kind is not stated, type(self).__mro__)
             changed = sorted({found for kind in since for found in defined_in(kind)})
             lost = (
@@ -123,6 +138,80 @@ class Aggregator(BaseEstimator, metaclass=ABCMeta):
             "returns rdp.Facts with gdp_mu, pure_epsilon, rdp or argmax_noise, each proved for any "
             "votes"
         )
+
+    def with_scale(self, scale):
+        """Return a copy with noise of a scale, if the noise is yet to be calibrated.
+
+        `PATEClassifier` looks for the smallest scale whose cost is at most its `epsilon`.
+
+        Parameters
+        ----------
+        scale : float
+            In votes, above 0: costs fall as it grows.
+
+        Returns
+        -------
+        Mechanism or None
+            None for a mechanism that has its noise, as all have unless they write this method.
+        """
+        return None
+
+    def stability_needed(self, n_queries):
+        """Teachers who must be able to change for an answer to be likely; 0 if none must."""
+        return 0.0
+
+    def steps(self, orders, *, n_teachers=None, n_classes=None):
+        """Renyi cost of one query on any votes, in two steps of which the second may not happen.
+
+        Parameters
+        ----------
+        orders : ndarray of shape (n_orders,)
+            Renyi orders, above 1.
+        n_teachers, n_classes : int, default=None
+            Public numbers; None means any number.
+
+        Returns
+        -------
+        check, answer : ndarray of shape (n_orders,)
+            A query whose answer is not `paid` costs `check` alone. None instead of both for a
+            mechanism whose queries share their cost.
+        """
+        return query_steps(self, orders, n_teachers=n_teachers, n_classes=n_classes)
+
+    def costs(self, orders=DEFAULT_ORDERS, *, n_teachers=None, n_classes=None):
+        """Return a function from a number of queries to their `rdp.Cost` on any votes.
+
+        Parameters
+        ----------
+        orders : array-like of shape (n_orders,), default=DEFAULT_ORDERS
+            Renyi orders, above 1.
+        n_teachers, n_classes : int, default=None
+            Public numbers that make it sharper.
+
+        Returns
+        -------
+        callable
+            From a number of queries asked, answered or not, to `rdp.Cost`.
+        """
+        return total_cost(self, orders, n_teachers=n_teachers, n_classes=n_classes)
+
+
+class Aggregator(Mechanism):
+    """A mechanism that releases one class for each query, or no answer.
+
+    It is a distribution over outcomes given vote counts. A subclass writes `outcome_log_proba`;
+    sampling, exact cost and, for two classes, the guarantee follow from it. A mechanism whose cost
+    is known for every data set states it in `facts`; without that its epsilon is infinite for more
+    than two classes. One that samples in its own way must also write the distribution.
+    """
+
+    def __init_subclass__(cls, **kwargs):
+        """Keep sampler and distribution together; forget the published bound of another class."""
+        changed = defined_in(cls)
+        super().__init_subclass__(**kwargs)
+        if changed and "published_rdp" not in changed:
+            cls.published_rdp = vars(Aggregator)["published_rdp"]
+        _keep_together(cls, Aggregator, "outcome_log_proba", ("aggregate", "draw", "release"))
 
     @abstractmethod
     def outcome_log_proba(self, votes, student_proba=None):
@@ -193,61 +282,10 @@ class Aggregator(BaseEstimator, metaclass=ABCMeta):
         labels = self.aggregate(votes, student_proba, random_state)
         return labels, np.ones(len(labels), dtype=bool)
 
-    def with_scale(self, scale):
-        """Return a copy with noise of a scale, if the noise is yet to be calibrated.
-
-        `PATEClassifier` looks for the smallest scale whose cost is at most its `epsilon`.
-
-        Parameters
-        ----------
-        scale : float
-            In votes, above 0: costs fall as it grows.
-
-        Returns
-        -------
-        Aggregator or None
-            None for a mechanism that has its noise, as all have unless they write this method.
-        """
-        return None
-
-    def stability_needed(self, n_queries):
-        """Teachers who must be able to change for an answer to be likely; 0 if none must."""
-        return 0.0
-
-    def steps(self, orders, *, n_teachers=None, n_classes=None):
-        """Renyi cost of one query on any votes, in two steps of which the second may not happen.
-
-        Parameters
-        ----------
-        orders : ndarray of shape (n_orders,)
-            Renyi orders, above 1.
-        n_teachers, n_classes : int, default=None
-            Public numbers; None means any number.
-
-        Returns
-        -------
-        check, answer : ndarray of shape (n_orders,)
-            A query whose answer is not `paid` costs `check` alone. None instead of both for a
-            mechanism whose queries share their cost.
-        """
-        return query_steps(self, orders, n_teachers=n_teachers, n_classes=n_classes)
-
-    def costs(self, orders=DEFAULT_ORDERS, *, n_teachers=None, n_classes=None):
-        """Return a function from a number of queries to their `rdp.Cost` on any votes.
-
-        Parameters
-        ----------
-        orders : array-like of shape (n_orders,), default=DEFAULT_ORDERS
-            Renyi orders, above 1.
-        n_teachers, n_classes : int, default=None
-            Public numbers that make it sharper.
-
-        Returns
-        -------
-        callable
-            From a number of queries asked, answered or not, to `rdp.Cost`.
-        """
-        return total_cost(self, orders, n_teachers=n_teachers, n_classes=n_classes)
+    def release(self, votes, student_proba=None, random_state=None):
+        """Draw labels, as `draw` does; see `Mechanism.release`."""
+        labels, paid = self.draw(votes, student_proba, random_state)
+        return Released(labels, paid)
 
     def published_rdp(self, votes, orders, student_proba=None, paid=None):
         """The bound its paper prints: data-dependent, one direction, private.
@@ -271,27 +309,73 @@ class Aggregator(BaseEstimator, metaclass=ABCMeta):
         return np.full((len(check_votes(votes)), check_orders(orders).size), np.inf)
 
 
-class PluralityVote(Aggregator):
-    """The class with most votes, ties to the lowest code. No noise, no privacy: epsilon = inf.
+class SoftAggregator(Mechanism):
+    """A mechanism that releases a distribution over classes for each query: a soft label.
 
-    For comparisons only.
-
-    Examples
-    --------
-    >>> from sklearn_pate.aggregators import PluralityVote
-    >>> PluralityVote().aggregate([[1, 5, 4], [5, 5, 0]])
-    array([1, 0])
+    Teachers give class probabilities instead of votes. A subclass writes `soft_labels`, and its
+    cost in `facts`: without facts its epsilon is infinite. The classes themselves, `aggregate` and
+    the labels of `release`, are the most probable ones.
     """
 
-    def outcome_log_proba(self, votes, student_proba=None):
-        """Log probability of each class: 0 for the plurality, else -inf."""
-        votes = check_votes(votes)
-        chosen = votes.argmax(axis=1)[:, None] == np.arange(votes.shape[1])
-        return np.where(chosen, 0.0, -np.inf)
+    temperature = 1.0
 
-    def facts(self):
-        """Return no facts: without noise, no cost is bounded."""
-        return Facts()
+    def __init_subclass__(cls, **kwargs):
+        """Keep soft labels and labels together."""
+        super().__init_subclass__(**kwargs)
+        _keep_together(cls, SoftAggregator, "soft_labels", ("aggregate", "release"))
+
+    @abstractmethod
+    def soft_labels(self, sums, random_state=None):
+        """Draw the released distribution over classes of each query.
+
+        Parameters
+        ----------
+        sums : array-like of shape (n_queries, n_classes)
+            Sums of the teachers' probabilities.
+        random_state : int, SeedSequence, Generator or None, default=None
+            Source of the noise; None draws from the operating system's entropy.
+
+        Returns
+        -------
+        ndarray of shape (n_queries, n_classes)
+            Rows sum to 1.
+        """
+
+    def aggregate(self, votes, student_proba=None, random_state=None):
+        """Draw the most probable class of each query's soft label."""
+        return self.release(votes, student_proba, random_state).labels
+
+    def release(self, votes, student_proba=None, random_state=None):
+        """Draw soft labels and their most probable classes; see `Mechanism.release`."""
+        soft_labels = np.asarray(self.soft_labels(votes, random_state))
+        labels = soft_labels.argmax(axis=-1)
+        return Released(labels, np.ones(labels.shape, dtype=bool), soft_labels)
+
+
+def _keep_together(cls, base, written, samplers):
+    """Keep what a class draws and the distribution that it states together.
+
+    A sampler that is older than the distribution is forgotten: the base's own takes its place. A
+    distribution that is older than a sampler is refused.
+    """
+
+    def age(name):  # of a definition: 0 in the class itself
+        return next(k for k, kind in enumerate(cls.__mro__) if name in vars(kind))
+
+    age_of_distribution = age(written)
+    for name in samplers:
+        if age_of_distribution < age(name):
+            setattr(cls, name, vars(base)[name])
+        elif age(name) < age_of_distribution:
+            setattr(cls, written, _unknown_distribution)
+
+
+def _unknown_distribution(self, *args, **kwargs):
+    written = "outcome_log_proba" if has_distribution(self) else "soft_labels"
+    raise ValueError(
+        f"{type(self).__name__} changes how labels are drawn and inherits their distribution: its "
+        f"cost is unknown. Write {written} as well"
+    )
 
 
 def check_calibrated(aggregator, name):

@@ -7,7 +7,7 @@ import numpy as np
 
 from .._sklearn import Interval, StrOptions
 from ..rdp import DiscreteGaussian, Facts, as_array
-from .base import Aggregator
+from .base import SoftAggregator
 
 __all__ = ["SoftVote"]
 
@@ -15,7 +15,7 @@ __all__ = ["SoftVote"]
 _SHARES = 2**20
 
 
-class SoftVote(Aggregator):
+class SoftVote(SoftAggregator):
     """Noisy mean of the teachers' class probabilities: soft labels, for distillation.
 
     Each teacher gives a probability for each class instead of one vote. Their sums get Gaussian
@@ -57,8 +57,6 @@ class SoftVote(Aggregator):
     array([[0.73, 0.27]])
     """
 
-    wants_proba = True
-
     _parameter_constraints = {
         "sigma": [Interval(Real, 0, 1e9, closed="right")],
         "temperature": [Interval(Real, 0, None, closed="neither")],
@@ -77,10 +75,6 @@ class SoftVote(Aggregator):
         if self.noise == "continuous":
             return Facts(gdp_mu=math.sqrt(2) / sigma)
         return Facts(rdp=lambda orders, n_teachers, n_classes: orders / sigma**2, exact=True)
-
-    def outcome_log_proba(self, votes, student_proba=None):
-        """Not defined: soft labels are no classes."""
-        raise NotImplementedError("SoftVote releases soft labels: it has no outcome probabilities")
 
     def soft_labels(self, sums, random_state=None):
         """Draw the released distribution over classes of each query.
@@ -108,10 +102,6 @@ class SoftVote(Aggregator):
         noisy = np.maximum(noisy, 0)
         noisy[noisy.sum(axis=1) == 0] = 1
         return noisy / noisy.sum(axis=1, keepdims=True)
-
-    def aggregate(self, votes, student_proba=None, random_state=None):
-        """Draw the most probable class of each query's soft label."""
-        return self.soft_labels(votes, random_state).argmax(axis=1)
 
 
 def _whole_shares(sums):

@@ -1,9 +1,11 @@
-"""Empirical lower bounds on epsilon: a mechanism that leaks more than it says is caught."""
+"""Empirical lower bounds on epsilon, to catch a mechanism that leaks more than it claims."""
 
 from .canaries import Canaries, make_canaries
-from .estimator import EstimatorAudit, audit_estimator, one_run_epsilon
+from .estimator import EstimatorAudit, audit_estimator
+from .exact import exact_epsilon
+from .one_run import one_run_epsilon
 from .query import AuditResult, audit_aggregator
-from .search import exact_epsilon, worst_pair
+from .search import worst_pair
 
 __all__ = [
     "AuditResult",

@@ -39,9 +39,9 @@ def make_canaries(X, y, n_canaries, kind="mislabelled", *, classes=None, random_
         How many.
     kind : {"mislabelled", "out_of_distribution"}, default="mislabelled"
         "mislabelled": records drawn at random, with their own label or a wrong one.
-        "out_of_distribution": in the place of such records, points with every number one to
-        three ranges beyond the smallest or largest of its column (other columns from random
-        records), with one of two labels drawn at random.
+        "out_of_distribution": in the place of such records, points in which every number is one to
+        three ranges beyond the smallest or largest of its column (other columns are taken from
+        random records), with one of two labels drawn at random.
     classes : array-like of shape (n_classes,), default=None
         All labels; None reads them from `y`.
     random_state : int, Generator or None, default=None
@@ -65,7 +65,8 @@ def make_canaries(X, y, n_canaries, kind="mislabelled", *, classes=None, random_
     >>> bool((canaries.labels[:, 1] == y[canaries.positions]).all())
     True
     """
-    rng, y = np.random.default_rng(random_state), np.asarray(y)
+    rng = np.random.default_rng(random_state)
+    y = np.asarray(y)
     classes = np.unique(y if classes is None else np.asarray(classes))
     if not isinstance(n_canaries, Integral) or not 1 <= n_canaries <= len(y):
         raise ValueError(
@@ -75,52 +76,61 @@ def make_canaries(X, y, n_canaries, kind="mislabelled", *, classes=None, random_
         raise ValueError("canaries need at least 2 classes to hide a bit in a label")
     positions = rng.choice(len(y), n_canaries, replace=False)
     if kind == "mislabelled":
-        own = np.searchsorted(classes, y[positions])
-        wrong = (own + rng.integers(1, len(classes), size=n_canaries)) % len(classes)
-        labels = np.column_stack([classes[wrong], classes[own]])
+        true = np.searchsorted(classes, y[positions])
+        wrong = (true + rng.integers(1, len(classes), size=n_canaries)) % len(classes)
+        labels = np.column_stack([classes[wrong], classes[true]])
         return Canaries(positions, _rows(X, positions), labels)
     if kind != "out_of_distribution":
         raise ValueError(f'kind must be "mislabelled" or "out_of_distribution"; got {kind!r}')
     labels = np.array([rng.choice(classes, 2, replace=False) for _ in positions])
     if hasattr(X, "iloc"):
-        columns = {}
-        for name, column in X.items():
-            if pd.api.types.is_numeric_dtype(column) and not pd.api.types.is_bool_dtype(column):
-                far = _far(column.to_numpy(dtype=float), n_canaries, rng)
-                if pd.api.types.is_integer_dtype(column):
-                    far = far.round().astype(np.int64)
-                columns[name] = pd.Series(far).astype(column.dtype)
-            else:
-                taken = rng.integers(len(column), size=n_canaries)
-                columns[name] = column.iloc[taken].reset_index(drop=True)
-        return Canaries(positions, pd.DataFrame(columns)[X.columns], labels)
-    far = _far(np.asarray(X, dtype=float), n_canaries, rng)
-    return Canaries(positions, far.astype(np.result_type(np.asarray(X).dtype, np.float32)), labels)
+        return Canaries(positions, _far_table(X, n_canaries, rng), labels)
+    X = np.asarray(X)
+    far = _far(X.astype(float), n_canaries, rng)
+    return Canaries(positions, far.astype(np.result_type(X.dtype, np.float32)), labels)
 
 
 def check_canaries(canaries, y):
     """Refuse canaries that do not fit the labels or each other."""
-    m = len(canaries.positions)
-    positions, labels = np.asarray(canaries.positions), np.asarray(canaries.labels)
-    if m == 0 or len(np.unique(positions)) < m or positions.min() < 0 or positions.max() >= len(y):
+    positions = np.asarray(canaries.positions)
+    labels = np.asarray(canaries.labels)
+    n_canaries = len(positions)
+    are_different = n_canaries > 0 and len(np.unique(positions)) == n_canaries
+    if not are_different or positions.min() < 0 or positions.max() >= len(y):
         raise ValueError(
             f"the canaries' positions must be different numbers from 0 to {len(y) - 1}, at least "
             "one of them"
         )
-    if labels.shape != (m, 2) or (labels[:, 0] == labels[:, 1]).any() or len(canaries.X) != m:
+    has_two_labels = labels.shape == (n_canaries, 2) and (labels[:, 0] != labels[:, 1]).all()
+    if not has_two_labels or len(canaries.X) != n_canaries:
         raise ValueError(
-            f"{m} canaries need labels of shape ({m}, 2), two different ones each, and {m} rows of "
-            f"X; got shape {labels.shape} and {len(canaries.X)} rows"
+            f"{n_canaries} canaries need labels of shape ({n_canaries}, 2), two different ones "
+            f"each, and {n_canaries} rows of X; got shape {labels.shape} and {len(canaries.X)} rows"
         )
 
 
-def _far(values, n, rng):
-    """Points far outside the range of every column."""
+def _far(values, n_points, rng):
+    """Return points far outside the range of every column."""
     low, high = np.nanmin(values, axis=0), np.nanmax(values, axis=0)
     span = np.where(high > low, high - low, 1.0)
-    shape = (n, *values.shape[1:])
-    away = rng.uniform(1, 3, size=shape) * span
-    return np.where(rng.random(shape) < 0.5, low - away, high + away)
+    shape = (n_points, *values.shape[1:])
+    distance = rng.uniform(1, 3, size=shape) * span
+    return np.where(rng.random(shape) < 0.5, low - distance, high + distance)
+
+
+def _far_table(table, n_points, rng):
+    """Return points far outside the range of every column of numbers, in the same types."""
+    columns = {}
+    for name, column in table.items():
+        if pd.api.types.is_numeric_dtype(column) and not pd.api.types.is_bool_dtype(column):
+            far = _far(column.to_numpy(dtype=float), n_points, rng)
+            if pd.api.types.is_integer_dtype(column):
+                far = far.round().astype(np.int64)
+            columns[name] = pd.Series(far).astype(column.dtype)
+        else:
+            taken = rng.integers(len(column), size=n_points)
+            columns[name] = column.iloc[taken].reset_index(drop=True)
+    return pd.DataFrame(columns)[table.columns]
 
 
 def _rows(X, positions):
@@ -128,19 +138,21 @@ def _rows(X, positions):
 
 
 def replaced(X, canaries):
-    """The private features with the canaries in their places."""
-    if not hasattr(X, "iloc"):
-        X, new = np.asarray(X), np.asarray(canaries.X)
-        X = X.astype(np.result_type(X, new)) if X.dtype.kind in "biuf" else X.copy()
-        X[canaries.positions] = new
-        return X
-    order = np.arange(len(X))
-    order[canaries.positions] = len(X) + np.arange(len(canaries.positions))
-    return pd.concat([X, canaries.X]).iloc[order].set_index(X.index)
+    """Return the private features with the canaries in their places."""
+    if hasattr(X, "iloc"):
+        order = np.arange(len(X))
+        order[canaries.positions] = len(X) + np.arange(len(canaries.positions))
+        return pd.concat([X, canaries.X]).iloc[order].set_index(X.index)
+    X = np.asarray(X)
+    new = np.asarray(canaries.X)
+    # Canaries far out may not fit into small integers
+    X = X.astype(np.result_type(X, new)) if X.dtype.kind in "biuf" else X.copy()
+    X[canaries.positions] = new
+    return X
 
 
 def stacked(parts):
-    """Rows below each other, arrays or DataFrames."""
+    """Return rows below each other, arrays or DataFrames."""
     if any(hasattr(part, "iloc") for part in parts):
         return pd.concat(parts, ignore_index=True)
     return np.concatenate([np.asarray(part) for part in parts])

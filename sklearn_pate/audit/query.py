@@ -1,24 +1,18 @@
 """Lower bounds on epsilon of one query."""
 
 from dataclasses import dataclass, field
-from numbers import Integral
 
 import numpy as np
 
 from ..rdp import check_votes
-from .sampling import (
-    TO_CHOOSE,
-    check_confidence,
-    check_delta,
-    check_neighbours,
-    choose,
-    independent,
-    lower_bound,
-    padded,
-    sample,
-)
-from .search import best_of, check_size, exact_epsilon, pairs_of, search
-from .statement import compare, p_value, plain_pairs, stated_proba, unstated
+from ..rdp.checks import check_count
+from .bounds import choose_event, lower_bound
+from .checks import check_confidence, check_delta_or_zero, check_neighbours, check_size
+from .exact import epsilon_of_pairs
+from .mechanism import AuditedMechanism, added, padded
+from .pairs import large_classes_first, pairs_with, plain_pairs
+from .search import TO_CHOOSE, best_of, search
+from .statement import compare, p_value
 
 #: Pairs that are sampled again if samples contradict the statement.
 _RANKED = 30
@@ -42,7 +36,7 @@ class AuditResult:
         The outcomes that tell them apart: labels, -1 for no answer.
     contradicts : bool or None
         Whether samples contradict the distribution that the mechanism states, its
-        `outcome_log_proba`, by which its privacy is accounted: then no claim about it counts,
+        `outcome_log_proba`, from which its privacy is computed. If so, no claim about it counts,
         however small `epsilon` is. None if it states none.
     """
 
@@ -79,21 +73,21 @@ def audit_aggregator(
     votes : array-like of shape (n_classes,), default=None
         Vote counts. None: `worst_pair` searches all histograms of `n_teachers` and `n_classes`.
     neighbour_votes : array-like of shape (n_classes,), default=None
-        The same with one vote moved. None: of all moves the one that is told apart best, by the
-        mechanism's `outcome_log_proba` if it has one that samples do not contradict, else by a
-        tenth of the samples for each.
+        The same with one vote moved. None: the move that is told apart best, by the mechanism's
+        `outcome_log_proba` if it has one that samples do not contradict, else by a tenth of the
+        samples for each move.
     n_teachers, n_classes : int, default=None
         Size of the histograms, if `votes` is None.
     delta : float, default=1e-5
         Failure probability of the guarantee that is tested, in [0, 1).
     n_samples : int, default=200_000
         Outcomes drawn of each histogram, on average: a tenth to choose the event, the rest to
-        bound it. They are drawn in parts, so memory does not grow. To choose the pair takes a
+        bound it. They are drawn in parts, so memory does not grow. Choosing the pair takes a
         tenth more where the mechanism states its distribution; a search by samples takes several
         times as many.
     confidence : float, default=1 - 1e-6
-        Probability with which the bound holds. Of several audits one errs with at most the sum of
-        ``1 - confidence``.
+        Probability with which the bound holds. The probability that any of several audits errs is
+        at most the sum of their ``1 - confidence``.
     student_proba : array-like of shape (n_classes,), default=None
         The student's probabilities, for aggregators that use them.
     random_state : int, Generator or None, default=None
@@ -102,35 +96,36 @@ def audit_aggregator(
     Returns
     -------
     AuditResult
-        Its epsilon exceeds a true guarantee with probability at most ``1 - confidence``, and it
-        says that a true statement is contradicted with probability at most that.
+        Its epsilon is above a true guarantee with probability at most ``1 - confidence``, and a
+        true statement is called contradicted with at most the same probability.
 
     Raises
     ------
     ValueError
-        If the histograms are no neighbours, an argument is out of range, or queries of the
+        If the histograms are not neighbours, an argument is out of range, or queries of the
         aggregator are not independent.
 
     Notes
     -----
-    Each sample comes from either histogram with probability 1/2. Given that it is in the event
-    `E`, it is from the first with probability ``t = p / (p + q)``, for `p` and `q` the event's
-    probabilities, and independent of the others: Clopper and Pearson (1934) bound `t` from below,
-    and the share ``(p + q) / 2`` of samples in `E` as well. A guarantee ``p <= exp(epsilon) q +
-    delta`` means ``exp(epsilon) >= (t - d) / (1 - t)`` with ``d = delta / (p + q)``; that grows in
-    `t` and in ``p + q``. The share has a tenth of ``1 - confidence``, `t` the rest; with
-    ``delta=0``, `t` has all. This is sharper than bounding `p` and `q` apart, by a factor up to
-    1.5 in the width. The pair and the event are chosen by other samples, or by the mechanism's
-    `outcome_log_proba` as long as those do not contradict it.
+    Each sample comes from either histogram with probability 1/2. Let `p` and `q` be the
+    probabilities of the event `E`. A sample in `E` is from the first histogram with probability
+    ``t = p / (p + q)``, independently of the others. Clopper and Pearson (1934) bound `t` from
+    below, and the share ``(p + q) / 2`` of samples in `E` as well. A guarantee
+    ``p <= exp(epsilon) q + delta`` means ``exp(epsilon) >= (t - d) / (1 - t)`` with
+    ``d = delta / (p + q)``, which grows in `t` and in ``p + q``. A tenth of ``1 - confidence`` is
+    for the share, the rest for `t`; with ``delta=0``, all of it is for `t`. The interval is up to
+    1.5 times narrower than one from separate bounds on `p` and `q`. The pair and the event are
+    chosen by other samples, or by the mechanism's `outcome_log_proba` as long as those do not
+    contradict it.
 
     Is the statement true? Without `neighbour_votes`, samples are compared with it at histograms
-    that do not follow from it: ties, margins of 1 to 4 on both sides of them, unanimity, leads of
+    that do not follow from it: ties, margins of 1 to 4 on both sides of them, unanimity, margins of
     4, 8, 16, ..., for several classes; with `votes`, at these and their neighbours. Each count of
-    an outcome has a two-sided binomial test, and all of them together half of ``1 - confidence``.
-    The other half is for all samples of the pair. If they contradict the statement before the
+    an outcome has a two-sided binomial test; all of them together have half of ``1 - confidence``.
+    The other half is for the samples of the pair. If samples contradict the statement before the
     pair is chosen, it is no guide: the mechanism is audited as a function that states nothing,
-    from the pairs that these samples tell apart best. If not, all is as if nobody had looked.
-    A lie at other histograms than these, or smaller than these samples can show, is not seen.
+    from the pairs that these samples tell apart best. If not, the audit goes on as if they had not
+    been drawn. It misses a lie at other histograms, or one too small for these samples to show.
 
     Examples
     --------
@@ -140,96 +135,135 @@ def audit_aggregator(
     True
     >>> audit_aggregator(GNMax(40.0), [126, 125], random_state=0).epsilon < 0.11
     True
-    >>> found = audit_aggregator(PluralityVote(), n_teachers=10, n_classes=3, random_state=0)
-    >>> found.epsilon > 8
+    >>> result = audit_aggregator(PluralityVote(), n_teachers=10, n_classes=3, random_state=0)
+    >>> result.epsilon > 8
     True
-    >>> found.contradicts
+    >>> result.contradicts
     False
     """
-    delta, rng = check_delta(delta), np.random.default_rng(random_state)
-    if not isinstance(n_samples, Integral) or n_samples < 100:
-        raise ValueError(f"n_samples must be a whole number, at least 100; got {n_samples!r}")
+    delta = check_delta_or_zero(delta)
+    rng = np.random.default_rng(random_state)
+    n_samples = check_count("n_samples", n_samples, least=100)
     check_confidence(confidence)
-    if not independent(aggregator):
+    mechanism = AuditedMechanism(aggregator, student_proba)
+    if not mechanism.has_independent_queries():
         raise ValueError(
             f"queries of {type(aggregator).__name__} share their noise, so rows that are drawn "
             "together are no independent samples; give a function that draws each row alone"
         )
-    if votes is None and (n_teachers is None or n_classes is None or neighbour_votes is not None):
-        raise ValueError(
-            "without votes, give n_teachers and n_classes, and no neighbour_votes; got "
-            f"n_teachers={n_teachers!r}, n_classes={n_classes!r}"
-        )
+    if votes is None:
+        _check_search(neighbour_votes, n_teachers, n_classes)
     alarm = (1 - confidence) / 2  # half for the pair itself, half for other histograms
     contradicts = None
     if neighbour_votes is not None:
-        votes = check_votes([votes])[0]
-        other = check_votes([neighbour_votes])[0]
-        check_neighbours(votes[None], other[None])
+        pair = _given_pair(votes, neighbour_votes)
     else:
-        # Draws of its own: if nothing is found, all else is as if nobody had looked
-        apart = _apart(rng)
-        if votes is None:
-            check_size(n_teachers, n_classes)
-            pairs = plain_pairs(int(n_teachers), int(n_classes), apart)
-            telling = pairs
-        else:
-            pairs = pairs_of(check_votes([votes])[0])
-            between = (np.abs(pairs[1] - pairs[0]) * pairs[0]).sum(axis=1)
-            telling = pairs[:, np.argsort(-between, kind="stable")]  # large classes first
-        given = {"n_samples": n_samples, "delta": delta, "student_proba": student_proba}
-        contradicts, ranked = compare(aggregator, telling, alarm=alarm, rng=apart, **given)
-        if contradicts:  # the statement is no guide
-            aggregator = unstated(aggregator, student_proba)
-            given["student_proba"] = None
-            student_proba = None
-            pairs = ranked[:, :_RANKED]
-        given |= {"confidence": confidence, "rng": rng}
-        if votes is None:
-            votes, other = search(aggregator, int(n_teachers), int(n_classes), pairs, **given)
-        else:
-            votes, other = best_of(aggregator, pairs, **given)
-
-    def counts(n):
-        """Sampled outcomes of both histograms, `n` of each on average."""
-        # How many are of which is random, so that each sample has a fair coin
-        n_first = rng.binomial(2 * n, 0.5)
-        drawn = (
-            sample(aggregator, votes, n_first, student_proba, rng),
-            sample(aggregator, other, 2 * n - n_first, student_proba, rng),
+        mechanism, pair, contradicts = _choose_pair(
+            mechanism,
+            votes,
+            (n_teachers, n_classes),
+            n_samples=n_samples,
+            delta=delta,
+            confidence=confidence,
+            alarm=alarm,
+            rng=rng,
         )
-        return padded(*drawn)
-
-    to_choose = int(n_samples * TO_CHOOSE)
-    n = int(n_samples) - to_choose
-    first, second = counts(to_choose)
-    event, swapped = choose(first, second, n / to_choose, n, delta, confidence)
-    stated = stated_proba(aggregator, np.array([votes, other]), student_proba)
-    if stated is not None:  # a better guide than samples, unless they contradict it
-        seen = [part[event].sum() for part in (first, second)[:: -1 if swapped else 1]]
-        exact = exact_epsilon(aggregator, votes, other, delta, student_proba=student_proba)
-        if lower_bound(*seen, to_choose, delta, confidence) <= exact:
-            event, swapped = choose(*(n * stated), 1, n, delta, confidence)
-    *drawn, event = padded(*counts(n), event)
-    hits, other_hits = (part[event].sum() for part in drawn[:: -1 if swapped else 1])
+    n_to_choose = int(n_samples * TO_CHOOSE)
+    n_to_bound = n_samples - n_to_choose
+    pilot = _sample_pair(mechanism, pair, n_to_choose, rng)
+    event = choose_event(*pilot, n_to_bound / n_to_choose, n_to_bound, delta, confidence)
+    stated = mechanism.stated_proba(np.array(pair))
     if stated is not None:
-        every = [sum(padded(*both)) for both in zip((first, second), drawn, strict=True)]
+        # A better guide than the pilot samples, unless they contradict it
+        votes, neighbour_votes = pair
+        exact = epsilon_of_pairs(mechanism, votes[None], neighbour_votes[None], delta)[0]
+        if lower_bound(*event.hits(*pilot), n_to_choose, delta, confidence) <= exact:
+            event = choose_event(*(n_to_bound * stated), 1, n_to_bound, delta, confidence)
+    counts = _sample_pair(mechanism, pair, n_to_bound, rng)
+    hits, other_hits = event.hits(*counts)
+    epsilon = float(lower_bound(hits, other_hits, n_to_bound, delta, confidence))
+    if stated is not None:
+        every = [added(first, second) for first, second in zip(pilot, counts, strict=True)]
         contradicts = bool(contradicts or p_value(every, stated) <= alarm)
     return AuditResult(
-        epsilon=max(float(lower_bound(hits, other_hits, n, delta, confidence)), 0.0),
+        epsilon=max(epsilon, 0.0),
         delta=delta,
         confidence=confidence,
-        n_samples=int(n_samples),
-        votes=votes,
-        neighbour_votes=other,
-        event=tuple((np.flatnonzero(event) - 1).tolist()),
+        n_samples=n_samples,
+        votes=pair[0],
+        neighbour_votes=pair[1],
+        event=tuple((np.flatnonzero(event.outcomes) - 1).tolist()),
         contradicts=contradicts,
     )
 
 
-def _apart(rng):
-    """A generator whose draws leave `rng` as it is, if it can have one."""
+def _check_search(neighbour_votes, n_teachers, n_classes):
+    if neighbour_votes is not None or n_teachers is None or n_classes is None:
+        raise ValueError(
+            "without votes, give n_teachers and n_classes, and no neighbour_votes; got "
+            f"n_teachers={n_teachers!r}, n_classes={n_classes!r}"
+        )
+
+
+def _given_pair(votes, neighbour_votes):
+    votes = check_votes([votes])
+    neighbour_votes = check_votes([neighbour_votes])
+    check_neighbours(votes, neighbour_votes)
+    return votes[0], neighbour_votes[0]
+
+
+def _choose_pair(mechanism, votes, size, *, n_samples, delta, confidence, alarm, rng):
+    """Choose the pair, guided by what the mechanism states if samples do not contradict it.
+
+    Returns
+    -------
+    mechanism : AuditedMechanism
+        What to audit: after a contradiction, the sampler alone.
+    pair : tuple of two ndarrays of shape (n_classes,)
+        The histograms.
+    contradicts : bool or None
+        Whether samples contradict the statement; None if there is none.
+    """
+    # Draws from elsewhere: if nothing is found, the audit goes on as if nobody had looked
+    other_rng = _spawned(rng)
+    if votes is None:
+        choose = search
+        pairs = plain_pairs(*check_size(*size), other_rng)
+        most_telling_first = pairs
+    else:
+        choose = best_of
+        pairs = pairs_with(check_votes([votes])[0])
+        most_telling_first = large_classes_first(pairs)
+    contradicts, compared = compare(
+        mechanism,
+        most_telling_first,
+        n_samples=n_samples,
+        alarm=alarm,
+        delta=delta,
+        rng=other_rng,
+    )
+    if contradicts:  # the statement is no guide
+        mechanism = mechanism.without_statement()
+        pairs = compared[:, :_RANKED]
+    pair = choose(
+        mechanism, pairs, delta=delta, n_samples=n_samples, confidence=confidence, rng=rng
+    )
+    return mechanism, pair, contradicts
+
+
+def _sample_pair(mechanism, pair, n_samples, rng):
+    """Count the outcomes of both histograms, `n_samples` of each on average."""
+    # How many are of which is random, so that each sample has a fair coin
+    n_first = rng.binomial(2 * n_samples, 0.5)
+    first, second = pair
+    first_counts = mechanism.sample(first, n_first, rng)
+    second_counts = mechanism.sample(second, 2 * n_samples - n_first, rng)
+    return padded(first_counts, second_counts)
+
+
+def _spawned(rng):
+    """Return a generator whose draws leave `rng` as it is, if it can have one."""
     try:
         return rng.spawn(1)[0]
-    except TypeError:  # seeded in its own way
+    except TypeError:  # seeded in a way of its own
         return rng

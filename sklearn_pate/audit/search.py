@@ -1,75 +1,39 @@
-"""The exact epsilon of a pair of histograms, and the pairs where it is large."""
+"""The search for neighbouring histograms that a mechanism tells apart best."""
 
-import math
-from numbers import Integral
+from collections.abc import Callable
+from functools import partial
+from typing import NamedTuple
 
 import numpy as np
 
-from ..rdp import check_votes
-from .sampling import (
-    TO_CHOOSE,
-    check_confidence,
-    check_delta,
-    check_neighbours,
-    lower_bound,
-    pilot_bound,
-    sample,
-)
-from .statement import plain_pairs, stated_log_proba
+from ..rdp.facts import has_distribution
+from .bounds import lower_bound, pilot_bound
+from .checks import check_confidence, check_delta_or_zero, check_size
+from .exact import epsilon_of_pairs, log_proba_of_events
+from .mechanism import AuditedMechanism
+from .pairs import plain_pairs, single_moves, starting_histograms
 
-#: Pairs tried at once if each has to be sampled.
-_BY_SAMPLES = 40
+#: Part of the samples of an audit that chooses the event.
+TO_CHOOSE = 0.1
+
+#: Part of the samples of an audit that each pair takes in a search, and among few pairs.
+_TO_TRY = 0.01
+_TO_TRY_OF_FEW = 0.1
+
+#: Fewest samples by which a pair is tried.
+_LEAST = 50
+
+#: Pairs tried in a step, if each has to be sampled, and if not.
+_MOST_SAMPLED = 40
+_MOST_STATED = 4000
 
 
-def exact_epsilon(aggregator, votes, neighbour_votes, delta=1e-5, *, student_proba=None):
-    """Exact epsilon of one query on a pair of histograms: the hockey-stick divergence.
+class Objective(NamedTuple):
+    """How pairs are compared."""
 
-    Parameters
-    ----------
-    aggregator : Aggregator
-        The mechanism; only its `outcome_log_proba` is used.
-    votes, neighbour_votes : array-like of shape (n_classes,) or (n_pairs, n_classes)
-        Vote counts, and the same with one vote moved.
-    delta : float or array-like of shape (n_deltas,), default=1e-5
-        Failure probability, in [0, 1).
-    student_proba : array-like of shape (n_classes,), default=None
-        The student's probabilities, for mechanisms that use them.
-
-    Returns
-    -------
-    float or ndarray of shape (n_pairs, n_deltas)
-        The smallest epsilon that holds at `delta` in both directions, at least 0; without the
-        axis of whatever was given alone. Like all that depends on votes it is private.
-
-    Raises
-    ------
-    ValueError
-        If the histograms are no neighbours, or an argument is out of range.
-
-    Notes
-    -----
-    A pair is (epsilon, delta)-indistinguishable if ``P(E) - exp(epsilon) Q(E) <= delta`` for all
-    events `E` (Dwork and Roth (2014), Definition 2.4). For each epsilon the worst event holds the
-    outcomes whose likelihood ratio is above exp(epsilon), so epsilon is the largest
-    ``log((P(E) - delta) / Q(E))`` over the events of the largest ratios.
-
-    Examples
-    --------
-    >>> from sklearn_pate.aggregators import GNMax, LNMax
-    >>> from sklearn_pate.audit import exact_epsilon
-    >>> round(exact_epsilon(LNMax(0.05), [249, 1], [250, 0], delta=0), 3)
-    0.093
-    >>> exact_epsilon(GNMax(40.0), [[126, 124], [213, 37]], [[125, 125], [212, 38]]).round(3)
-    array([0.029, 0.11 ])
-    """
-    pairs = [np.atleast_2d(np.asarray(side)) for side in (votes, neighbour_votes)]
-    votes_, others = (check_votes(side) for side in pairs)
-    check_neighbours(votes_, others)
-    deltas = np.array([check_delta(value) for value in np.atleast_1d(delta)])
-    found = np.stack([_exact(aggregator, votes_, others, d, student_proba) for d in deltas], axis=1)
-    found = found if np.ndim(delta) else found[:, 0]
-    found = found if np.ndim(votes) > 1 else found[0]
-    return found if np.ndim(found) else float(found)
+    score: Callable  # of votes and neighbours: large where they are told apart
+    most_pairs: int  # how many are tried in a step
+    is_sampled: bool
 
 
 def worst_pair(
@@ -94,11 +58,11 @@ def worst_pair(
     delta : float, default=1e-5
         Failure probability, in [0, 1).
     n_samples : int, default=None
-        The pair is sought that gives the largest lower bound from that many samples of each
-        histogram. None: the largest exact epsilon, often that of an event too rare to be seen. A
-        mechanism without `outcome_log_proba` needs a number; every pair tried takes a hundredth.
+        Search for the pair with the largest lower bound from that many samples of each histogram.
+        None: for the largest exact epsilon, often that of an event too rare to be seen. A mechanism
+        without `outcome_log_proba` needs a number; every pair tried takes a hundredth of it.
     confidence : float, default=1 - 1e-6
-        That of the lower bound.
+        Confidence of the lower bound.
     student_proba : array-like of shape (n_classes,), default=None
         The student's probabilities, for mechanisms that use them.
     random_state : int, Generator or None, default=None
@@ -107,8 +71,8 @@ def worst_pair(
     Returns
     -------
     votes, neighbour_votes : ndarray of shape (n_classes,)
-        A local optimum of hill climbing: ever smaller numbers of votes are moved between classes,
-        from ties and leads of many sizes.
+        A local optimum of hill climbing: from ties and margins of many sizes, ever smaller numbers
+        of votes are moved between classes.
 
     Raises
     ------
@@ -123,171 +87,157 @@ def worst_pair(
     >>> sorted(sorted(h.tolist()) for h in worst_pair(LNMax(0.05), **public, delta=0))
     [[0, 250], [1, 249]]
     >>> votes, _ = worst_pair(LNMax(0.05), **public, delta=0, n_samples=5_000_000)
-    >>> 150 < max(votes.tolist()) < 170  # near a tie all outcomes are frequent
+    >>> 150 < max(votes.tolist()) < 170  # nearer to a tie, where all outcomes are frequent
     True
     """
-    check_size(n_teachers, n_classes)
-    delta = check_delta(delta)
+    n_teachers, n_classes = check_size(n_teachers, n_classes)
+    delta = check_delta_or_zero(delta)
     rng = np.random.default_rng(random_state)
-    pairs = plain_pairs(int(n_teachers), int(n_classes), rng)
-    how = {"delta": delta, "n_samples": n_samples, "confidence": confidence}
-    how |= {"student_proba": student_proba, "rng": rng}
-    return search(aggregator, int(n_teachers), int(n_classes), pairs, **how)
+    return search(
+        AuditedMechanism(aggregator, student_proba),
+        plain_pairs(n_teachers, n_classes, rng),
+        delta=delta,
+        n_samples=n_samples,
+        confidence=confidence,
+        rng=rng,
+    )
 
 
-def search(aggregator, n_teachers, n_classes, pairs, **how):
-    """`worst_pair`; pairs that have to be sampled begin with those given, in their order."""
-    value, most = _objective(aggregator, n_classes, **how)
-    first = pairs if most == _BY_SAMPLES else pairs[:, :0]
-    return _climb(value, n_teachers, n_classes, most, how["rng"], first)
+def search(mechanism, pairs, *, delta, n_samples, confidence, rng):
+    """Return the best pair found; if pairs have to be sampled, the given ones are tried first."""
+    n_classes = pairs.shape[2]
+    n_teachers = int(pairs[0, 0].sum())
+    objective = _objective(
+        mechanism, delta=delta, n_samples=n_samples, confidence=confidence, rng=rng
+    )
+    if not objective.is_sampled:
+        pairs = pairs[:, :0]
+    return _climb(objective, n_teachers, n_classes, pairs, rng)
 
 
-def best_of(aggregator, pairs, **how):
-    """The pair that is told apart best, of those given."""
-    value, _ = _objective(aggregator, pairs.shape[2], share=0.1, **how)
-    k = int(np.argmax(value(*pairs)))
-    return pairs[0, k], pairs[1, k]
+def best_of(mechanism, pairs, *, delta, n_samples, confidence, rng):
+    """Return the pair that is told apart best, of those given."""
+    objective = _objective(
+        mechanism,
+        delta=delta,
+        n_samples=n_samples,
+        confidence=confidence,
+        rng=rng,
+        to_try=_TO_TRY_OF_FEW,
+    )
+    votes, neighbours = pairs
+    best = int(np.argmax(objective.score(votes, neighbours)))
+    return votes[best], neighbours[best]
 
 
-def pairs_of(votes):
-    """All pairs with a histogram."""
-    others = votes + _moves(len(votes))[votes[_moves(len(votes)).argmin(axis=1)] > 0]
-    return np.stack([np.tile(votes, (len(others), 1)), others])
-
-
-def check_size(n_teachers, n_classes):
-    """Refuse sizes of histograms that there are none of."""
-    for name, value, least in (("n_teachers", n_teachers, 1), ("n_classes", n_classes, 2)):
-        if not isinstance(value, Integral) or value < least:
-            raise ValueError(f"{name} must be a whole number, at least {least}; got {value!r}")
-
-
-def _events(log_p, log_q):
-    """Log probabilities of the events of the largest ratios P / Q: prefixes, row by row."""
-    with np.errstate(invalid="ignore"):
-        ratio = log_p - log_q
-    order = np.argsort(-np.where(np.isnan(ratio), -np.inf, ratio), axis=1, kind="stable")
-    sides = (np.take_along_axis(side, order, axis=1)[:, :-1] for side in (log_p, log_q))
-    return [np.logaddexp.accumulate(side, axis=1) for side in sides]
-
-
-def _exact(aggregator, votes, others, delta, student_proba):
-    """Exact epsilon of each pair."""
-    log_p, log_q = (stated_log_proba(aggregator, side, student_proba) for side in (votes, others))
-    worst = np.zeros(len(votes))
-    log_delta = math.log(delta) if delta else -math.inf
-    for pair in ((log_p, log_q), (log_q, log_p)):
-        log_first, log_second = _events(*pair)
-        above = log_first > log_delta
-        beyond = np.where(above, log_first, 0.0)
-        excess = beyond + np.log1p(-np.exp(np.minimum(log_delta - beyond, 0)) * above)
-        with np.errstate(invalid="ignore"):
-            loss = np.where(above, excess - log_second, -np.inf)
-        worst = np.maximum(worst, loss.max(axis=1))
-    return worst
-
-
-def _objective(
-    aggregator, n_classes, *, delta, n_samples, confidence, student_proba, rng, share=0.01
-):
-    """A function of pairs that is large where they are told apart, and how many to try at once."""
+def _objective(mechanism, *, delta, n_samples, confidence, rng, to_try=_TO_TRY):
+    """Return how to compare pairs: by what the mechanism states, else by samples."""
     check_confidence(confidence)
-    stated = _by_statement(aggregator, delta, n_samples, confidence, student_proba, n_classes)
-    if stated is not None:
-        return stated, 4000
+    score = _score_by_statement(mechanism, delta, n_samples, confidence)
+    if score is not None:
+        return Objective(score, _MOST_STATED, is_sampled=False)
     if n_samples is None:
         raise ValueError(
             "the mechanism has no outcome_log_proba to search by; give n_samples, and pairs are "
             "compared by samples"
         )
-    pilot = max(int(n_samples * share), 50)
-
-    def sampled(votes, others):
-        values = []
-        for pair in zip(votes, others, strict=True):
-            counts = [sample(aggregator, h, pilot, student_proba, rng) for h in pair]
-            values.append(pilot_bound(*counts, pilot, delta))
-        return np.array(values)
-
-    return sampled, _BY_SAMPLES
+    n_to_try = max(int(n_samples * to_try), _LEAST)
+    score = partial(_sampled_score, mechanism, n_samples=n_to_try, delta=delta, rng=rng)
+    return Objective(score, _MOST_SAMPLED, is_sampled=True)
 
 
-def _by_statement(aggregator, delta, n_samples, confidence, student_proba, n_classes):
-    """Exact epsilon, or the bound expected from so many samples; None if nothing is stated."""
-    if not hasattr(aggregator, "outcome_log_proba"):
+def _score_by_statement(mechanism, delta, n_samples, confidence):
+    """Return how to score pairs by what the mechanism states, or None if that is not possible."""
+    if not has_distribution(mechanism.aggregator):
         return None
     if n_samples is None:
-        return lambda v, w: _exact(aggregator, v, w, delta, student_proba)
-    n = int(n_samples * (1 - TO_CHOOSE))
-
-    def expected(votes, others):
-        log_p, log_q = (stated_log_proba(aggregator, h, student_proba) for h in (votes, others))
-        bounds = []
-        for pair in ((log_p, log_q), (log_q, log_p)):
-            hits, other_hits = (n * np.exp(side) for side in _events(*pair))
-            bounds.append(lower_bound(hits, other_hits, n, delta, confidence).max(axis=1))
-        return np.maximum(*bounds)
-
-    one_vote = np.eye(n_classes, dtype=int)
-    try:
-        expected(one_vote[:1], one_vote[1:2])
-    except NotImplementedError:  # outcomes that are no classes, as SoftVote's
-        return None
-    return expected
+        return partial(epsilon_of_pairs, mechanism, delta=delta)
+    return partial(
+        _expected_bound,
+        mechanism,
+        n_samples=int(n_samples * (1 - TO_CHOOSE)),
+        delta=delta,
+        confidence=confidence,
+    )
 
 
-def _moves(n_classes):
-    """All moves of one vote, as what they add: -1 and 1."""
-    one = np.eye(n_classes, dtype=int)
-    return np.array([one[v] - one[u] for u in range(n_classes) for v in range(n_classes) if u != v])
+def _expected_bound(mechanism, votes, neighbours, *, n_samples, delta, confidence):
+    """Return the lower bound that is expected from so many samples."""
+    log_p = mechanism.stated_log_proba(votes)
+    log_q = mechanism.stated_log_proba(neighbours)
+    bounds = []
+    for log_first, log_second in ((log_p, log_q), (log_q, log_p)):
+        log_hits, log_other_hits = log_proba_of_events(log_first, log_second)
+        hits = n_samples * np.exp(log_hits)
+        other_hits = n_samples * np.exp(log_other_hits)
+        bound = lower_bound(hits, other_hits, n_samples, delta, confidence)
+        bounds.append(bound.max(axis=1))
+    return np.maximum(*bounds)
 
 
-def _starts(n_teachers, n_classes):
-    """Ties of the top classes, and leads of many sizes over one or all others."""
-    shapes = []
-    for tied in range(1, n_classes + 1):
-        shapes.append(np.append(np.full(tied, 1 / tied), np.zeros(n_classes - tied)))
-    for lead in np.linspace(0, 1, 9):
-        shapes.append(np.append([(1 + lead) / 2, (1 - lead) / 2], np.zeros(n_classes - 2)))
-        rest = (1 - lead) / n_classes
-        shapes.append(np.append(lead + rest, np.full(n_classes - 1, rest)))
-    rows = np.floor(n_teachers * np.array(shapes) + 1e-9).astype(int)
-    rows[:, 0] += n_teachers - rows.sum(axis=1)
-    return np.unique(rows, axis=0)
+def _sampled_score(mechanism, votes, neighbours, *, n_samples, delta, rng):
+    """Return what a few samples say of each pair."""
+    scores = []
+    for histogram, neighbour in zip(votes, neighbours, strict=True):
+        first = mechanism.sample(histogram, n_samples, rng)
+        second = mechanism.sample(neighbour, n_samples, rng)
+        scores.append(pilot_bound(first, second, n_samples, delta))
+    return np.array(scores)
 
 
-def _climb(value, n_teachers, n_classes, most, rng, first):
-    """Best pair found from the best of the starts, of which those in `first` are never left out."""
-    moves = _moves(n_classes)
+class _Trial(NamedTuple):
+    """A histogram, the move of one vote that leads to its neighbour, and their score."""
 
-    def best_of(votes, added, n_first=0):
-        fits = (votes >= 0).all(axis=1) & (votes + added >= 0).all(axis=1)
-        votes, added = votes[fits], added[fits]
-        if len(votes) > most:
-            n_first = min(n_first, most)
-            others = rng.choice(len(votes) - n_first, most - n_first, replace=False)
-            kept = np.append(np.arange(n_first), n_first + others)
-            votes, added = votes[kept], added[kept]
-        values = value(votes, votes + added)
-        k = int(np.argmax(values))
-        return values[k], votes[k], added[k]
+    score: float
+    votes: np.ndarray
+    move: np.ndarray
 
-    starts = _starts(n_teachers, n_classes)
-    votes = np.concatenate([first[0], np.repeat(starts, len(moves), axis=0)])
-    added = np.concatenate([first[1] - first[0], np.tile(moves, (len(starts), 1))])
-    best = best_of(votes, added, len(first[0]))
+
+def _climb(objective, n_teachers, n_classes, first_pairs, rng):
+    """Return the best pair found from the best of the starts; the first pairs are all tried."""
+    moves = single_moves(n_classes)
+    starts = starting_histograms(n_teachers, n_classes)
+    first_votes, first_neighbours = first_pairs
+    best = _best_trial(
+        objective,
+        np.concatenate([first_votes, np.repeat(starts, len(moves), axis=0)]),
+        np.concatenate([first_neighbours - first_votes, np.tile(moves, (len(starts), 1))]),
+        rng,
+        n_first=len(first_votes),
+    )
     step = max(1, n_teachers // 8)
     for _ in range(100):
-        _, votes, added = best
-        further = votes + step * moves
-        found = best_of(
-            np.concatenate([further, np.tile(votes, (len(moves), 1))]),
-            np.concatenate([np.tile(added, (len(moves), 1)), moves]),
+        # Either the histogram moves by `step` votes, or another single vote makes the neighbour
+        moved = best.votes + step * moves
+        unmoved = np.tile(best.votes, (len(moves), 1))
+        same_move = np.tile(best.move, (len(moves), 1))
+        trial = _best_trial(
+            objective,
+            np.concatenate([moved, unmoved]),
+            np.concatenate([same_move, moves]),
+            rng,
         )
-        if found[0] > best[0] + 1e-9:
-            best = found
+        if trial.score > best.score + 1e-9:
+            best = trial
         elif step == 1:
             break
         else:
             step = max(1, step // 2)
-    return best[1], best[1] + best[2]
+    return best.votes, best.votes + best.move
+
+
+def _best_trial(objective, votes, moves, rng, n_first=0):
+    """Return the best of pairs; of too many a random part, which has the first `n_first`."""
+    possible = (votes >= 0).all(axis=1) & (votes + moves >= 0).all(axis=1)
+    votes = votes[possible]
+    moves = moves[possible]
+    most = objective.most_pairs
+    if len(votes) > most:
+        n_first = min(n_first, most)
+        others = rng.choice(len(votes) - n_first, most - n_first, replace=False)
+        kept = np.append(np.arange(n_first), n_first + others)
+        votes = votes[kept]
+        moves = moves[kept]
+    scores = objective.score(votes, votes + moves)
+    best = int(np.argmax(scores))
+    return _Trial(scores[best], votes[best], moves[best])

@@ -1,30 +1,38 @@
 """What `fit` is given, checked: messages never quote private values."""
 
 import contextlib
+import inspect
 
 import numpy as np
 import pandas as pd
 from scipy import sparse
 from sklearn.utils import column_or_1d
 from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import validate_data
 
 from .._sklearn import _num_samples, _safe_indexing
-from ..adjacency import Adjacency
+from ..electorate import PrivateData, Votes
 from ..exceptions import PrivacyLeakWarning, warn
 from ..isolation import Quiet, kind_of
-from ..rdp import as_array, check_log_proba
+from ..public import public_rows
+from ..rdp.checks import as_array, check_votes
+from ..rdp.facts import facts_of
 from ..schema import difference
+from .voting import are_whole
 
 __all__ = [
     "check_classes",
-    "check_drawn",
+    "check_defaults",
     "check_dtypes",
+    "check_features",
     "check_forms",
-    "check_mechanism",
     "check_predicted",
     "check_private",
+    "check_rounds",
     "check_rows_alone",
-    "check_soft",
+    "check_sites",
+    "check_votes_given",
+    "given_rows",
     "indexable_rows",
     "warn_if_delta_is_large",
 ]
@@ -62,60 +70,6 @@ def _check_values(X, y, classes, sample_weight):
     return codes, classes, sample_weight
 
 
-def check_mechanism(aggregator, *, n_teachers, n_classes):
-    """Try a mechanism on made-up votes: what fails now would fail when votes are paid for."""
-    second = n_teachers // 2
-    votes = np.zeros((2, n_classes), dtype=np.int64)
-    votes[0, 0] = n_teachers
-    votes[1, :2] = n_teachers - second, second
-    proba = np.full(votes.shape, 1 / n_classes) if aggregator.uses_student_proba else None
-    rng = np.random.default_rng(0)
-    try:
-        with contextlib.suppress(NotImplementedError):  # what it releases are no classes
-            check_log_proba(aggregator.outcome_log_proba(votes, proba), n_classes=n_classes)
-        if aggregator.wants_proba:
-            check_soft(aggregator, aggregator.soft_labels(votes, rng), votes.shape)
-        else:
-            check_drawn(aggregator, *aggregator.draw(votes, proba, rng), votes.shape)
-    except Exception as error:
-        raise ValueError(
-            f"{type(aggregator).__name__} failed when tried on made-up votes of {n_teachers} "
-            f"teachers for {n_classes} classes, before any teacher was trained; nothing was spent. "
-            f"{type(error).__name__}: {error}"
-        ) from error
-
-
-def check_drawn(aggregator, labels, paid, shape):
-    """Return drawn labels, which must be codes, and which of them were paid for."""
-    n_queries, n_classes = shape
-    labels = np.asarray(labels)
-    paid = np.asarray(paid)
-    whole = labels.dtype.kind in "iu" and labels.ndim == 1 and len(labels) <= n_queries
-    if not whole or (labels < -1).any() or (labels >= n_classes).any():
-        raise ValueError(
-            f"{type(aggregator).__name__} must draw one whole number for each of {n_queries} "
-            f"queries, from 0 to {n_classes - 1} or -1 for no answer; got shape {labels.shape} of "
-            f"{kind_of(labels.dtype)}, or other numbers"
-        )
-    if paid.shape != labels.shape or paid.dtype != bool:
-        raise ValueError(
-            f"draw of {type(aggregator).__name__} must return a bool for each label: whether it "
-            f"was paid for in full; got shape {paid.shape} of {kind_of(paid.dtype)}"
-        )
-    return labels, paid
-
-
-def check_soft(aggregator, soft, shape):
-    """Return drawn soft labels, whose rows must be distributions."""
-    soft = np.asarray(soft)
-    if soft.shape != shape or soft.dtype.kind != "f" or not np.allclose(soft.sum(axis=1), 1):
-        raise ValueError(
-            f"soft_labels of {type(aggregator).__name__} must return rows that sum to 1, of shape "
-            f"{shape}; got shape {soft.shape} of {kind_of(soft.dtype)}"
-        )
-    return soft
-
-
 def check_predicted(codes, *, n_classes):
     """Return what a student predicted, which must be codes of classes."""
     codes = np.asarray(codes)
@@ -127,6 +81,121 @@ def check_predicted(codes, *, n_classes):
             f"{codes.shape}, or other numbers (-1 is no class, but a row without a label)"
         )
     return codes.astype(np.intp)
+
+
+def check_defaults(estimator, names):
+    """Refuse parameters that say how teachers are made, where others vote."""
+    signature = inspect.signature(type(estimator).__init__)
+    for name in names:
+        default = signature.parameters[name].default
+        value = getattr(estimator, name)
+        if value != default:
+            raise ValueError(
+                f"{name}={value!r} says how teachers are made, and base_estimator is another "
+                f"electorate, {type(estimator.base_estimator).__name__}; leave {name} at its "
+                f"default, {default!r}"
+            )
+
+
+def check_sites(sites, classes, *, not_given):
+    """Return the private data that each teacher loads itself."""
+    for name, value in not_given.items():
+        if value is not None:
+            raise ValueError(
+                f"{name} must be None when X is Sites, whose load returns X and y of each site"
+            )
+    if classes is None:
+        raise ValueError(
+            "classes must be given when X is Sites: all labels that may occur at any site"
+        )
+    return PrivateData(X=sites, codes=None, classes=check_classes(classes))
+
+
+def check_votes_given(votes, classes, *, n_public, aggregator, temperature):
+    """Return votes on the public rows as `Votes`."""
+    if not isinstance(votes, Votes):
+        counts = check_votes(votes)
+        if len(counts) == 0:
+            raise ValueError("votes has no rows; give one row of votes for each public row")
+        votes = Votes.of_teachers(counts, classes)
+    elif classes is not None and not np.array_equal(votes.classes, np.unique(classes)):
+        raise ValueError(f"votes are about other classes than classes={classes}")
+    if len(votes.counts) != n_public:
+        raise ValueError(
+            f"votes has {len(votes.counts)} rows and X_public {n_public}; give one row of "
+            "votes for each public row"
+        )
+    if votes.temperature != temperature:
+        kind = "counts"
+        if votes.temperature is not None:
+            kind = f"sums of probabilities of temperature {votes.temperature:g}"
+        raise ValueError(
+            f"aggregator={aggregator} does not fit these votes, which are {kind}: "
+            "SoftVote needs the sums that poll collects for a SoftVote of its temperature, "
+            "other mechanisms need counts"
+        )
+    if temperature is None:
+        check_votes(votes.counts)
+    if not are_whole(votes):
+        raise ValueError(
+            "votes do not hold one vote of each teacher for one of the classes in each row; "
+            "pass what poll returned"
+        )
+    return votes
+
+
+def check_rounds(plan, query_strategy, accounting):
+    """Refuse plans that need all queries at once for a strategy that asks in rounds."""
+    shared = [stage for stage, _ in plan.stages if facts_of(stage).total is not None]
+    if accounting == "ptr" or shared:
+        what = shared[0] if shared else "accounting='ptr'"
+        raise ValueError(
+            f"query_strategy={query_strategy!r} asks in rounds, each of which depends "
+            f"on the labels before; {what} needs all queries at once. Use "
+            "query_strategy='random'"
+        )
+
+
+def given_rows(X_public, X=None):
+    """Return the public rows that the user gave, in a form whose rows can be selected."""
+    X_public = public_rows(X_public)
+    if X_public is None:
+        raise ValueError(
+            "X_public is missing: public, unlabelled rows with the same features as X. The "
+            "teachers label some of them and the student learns from those alone; private "
+            "rows cannot take their place. Call fit(X, y, X_public=...)"
+        )
+    if X_public is X:
+        warn(
+            "X_public is X: the student would learn from private rows, which the privacy "
+            "guarantee does not cover; pass rows that are public",
+            PrivacyLeakWarning,
+        )
+    return indexable_rows(X_public, "X_public")
+
+
+def check_features(estimator, X, name, reset=False):
+    """Check axes, number and names of features; the values are left to teachers and student."""
+    shape = X.shape
+    if len(shape) < 2:
+        raise ValueError(
+            f"Expected {name} as a 2D array (or more axes), got a {len(shape)}D array. "
+            "Reshape your data with X.reshape(-1, 1) for one feature or X.reshape(1, -1) for "
+            "one sample"
+        )
+    if 0 in shape[:2]:
+        raise ValueError(
+            f"{name} has {shape[0]} sample(s) and {shape[1]} feature(s) (shape={shape}) while "
+            "a minimum of 1 is required."
+        )
+    try:
+        if not getattr(getattr(X, "columns", None), "is_unique", True):
+            raise ValueError(f"Expected unique column names, got {list(X.columns)}")
+        validate_data(estimator, X, reset=reset, skip_check_array=True)
+    except (TypeError, ValueError) as error:
+        where = "" if name == "X" else f"{name} does not have the features of X: "
+        kind = ValueError if isinstance(error, ValueError) else TypeError
+        raise kind(f"{name}: {error}" if reset else f"{where}{error}") from None
 
 
 def indexable_rows(X, name):
@@ -188,24 +257,24 @@ def check_dtypes(X, X_public):
     found = difference(X, X_public)
     if found is None:
         return
-    if found.of == "unknown":
+    if found.kind == "unknown":
         raise ValueError(
             "X and X_public must be arrays, which have a dtype, or DataFrames, which have dtypes "
             "for their columns: all teachers see the types of columns, so they must be public, "
             "and of these data they cannot be compared. Convert both, for instance with to_pandas()"
         )
-    if found.of == "columns":
+    if found.kind == "columns":
         raise ValueError(
             "X has other columns than X_public, or levels or a name of columns that X_public has "
             "not. All teachers see them, so they must be public: set X.columns = X_public.columns"
         )
-    if found.of == "dtype":
+    if found.kind == "dtype":
         raise ValueError(
             f"X has another dtype than X_public, which has {X_public.dtype}. All teachers see "
             "it, so it must be public, not what the private records happen to need: fix it in "
             "advance, for instance X.astype(X_public.dtype); text as dtype object in both"
         )
-    if found.of == "codes":
+    if found.kind == "codes":
         raise ValueError(
             f"columns {found.columns} of X hold dictionaries of Arrow or Categorical of polars, "
             "whose codes are given out as values appear: one private record can change those of "
@@ -238,15 +307,17 @@ def check_classes(labels, name="classes"):
     return classes
 
 
-def warn_if_delta_is_large(delta, adjacency, *, n_records, n_teachers):
-    """Warn of a delta that pays for a whole record's release; from public numbers alone."""
-    known = Adjacency.find(adjacency)
-    public = n_records is not None and known is not None and known.n_records_is_public
-    number, of = (n_records, "records") if public else (n_teachers, "teachers")
+def warn_if_delta_is_large(delta, *, n_teachers, n_records=None):
+    """Warn of a delta that pays for a whole record's release; `n_records` only if it is public."""
+    number = n_teachers
+    whose = "teachers"
+    if n_records is not None:
+        number = n_records
+        whose = "records"
     if delta * number >= 1:
         warn(
-            f"delta={delta:g} is not below one over the number of {of}, {number}: publishing one "
-            "of them at random would be as private. Choose delta well below that"
+            f"delta={delta:g} is not below one over the number of {whose}, {number}: publishing "
+            "one of them at random would be as private. Choose delta well below that"
         )
 
 

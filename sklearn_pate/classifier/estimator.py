@@ -6,13 +6,11 @@ from numbers import Integral, Real
 from typing import Any, NamedTuple
 
 import numpy as np
-from sklearn.base import BaseEstimator, ClassifierMixin, clone, is_classifier
+from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.ensemble import RandomForestClassifier
-from sklearn.pipeline import Pipeline
-from sklearn.semi_supervised import LabelPropagation, LabelSpreading, SelfTrainingClassifier
 from sklearn.utils import get_tags
 from sklearn.utils.metaestimators import available_if
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from .._sklearn import (
     CallbackSupportMixin,
@@ -24,50 +22,43 @@ from .._sklearn import (
     _safe_indexing,
     _VisualBlock,
 )
-from ..accountant import Curator, PrivacySpent, StageRecord, plan_queries
-from ..aggregators import Aggregator, GNMax
-from ..exceptions import PrivacyLeakWarning, PrivacyTestError, StudentError, warn
-from ..isolation import (
-    Quiet,
-    attempt,
-    copies,
-    own_clone,
-    own_generators,
-    seeded,
-    set_seeds,
-    unfitted,
-    without_caches,
-)
-from ..memory import digest, kept_entropy, private_memory
-from ..partition import Assignment, PredefinedPartition, assign_teachers
-from ..public import public_rows
-from ..queries import (
-    DiversityQueries,
-    RandomQueries,
-    UncertaintyQueries,
-    count_rounds,
-    rehearse,
-    select_rows,
-    split_rounds,
-)
-from ..rdp import check_votes, facts_of
-from ..secure import SystemGenerator
-from ..teachers import Sites, Votes, collect_votes
+from ..accountant import PrivacySpent, plan_queries
+from ..aggregators import GNMax, Mechanism
+from ..electorate import Ballots, Electorate, PrivateData, check_classifier
+from ..exceptions import PrivacyTestError, warn
+from ..isolation import Quiet, own_generators, unfitted
+from ..memory import digest, kept_seed, private_memory
+from ..queries import DiversityQueries, RandomQueries, UncertaintyQueries, count_rounds
+from ..rdp.facts import facts_of
+from ..teachers import SiteEnsemble, Sites, TeacherEnsemble
 from .checks import (
-    check_classes,
-    check_drawn,
+    check_defaults,
     check_dtypes,
+    check_features,
     check_forms,
-    check_mechanism,
     check_predicted,
     check_private,
-    check_rows_alone,
-    check_soft,
+    check_rounds,
+    check_sites,
+    check_votes_given,
+    given_rows,
     indexable_rows,
     warn_if_delta_is_large,
 )
+from .choice import Choice
+from .mechanism import is_ours, rehearse_mechanism
 from .progress import Progress
+from .release import Release, ask
 from .saving import Saved
+from .seeds import seed_streams
+from .student import (
+    all_columns,
+    check_scores_alone,
+    fit_student,
+    rehearse_student,
+    students_view,
+)
+from .voting import collect, enrol
 
 __all__ = ["PATEClassifier"]
 
@@ -79,18 +70,38 @@ _STRATEGIES = {
 }
 
 
-class _Task(NamedTuple):
-    """What `fit` was given, checked; private."""
+#: Parameters that say how teachers are made: not for other electorates.
+_OF_TEACHERS = ("n_teachers", "partition", "keep_teachers", "n_jobs", "timeout")
 
-    estimators: list
-    X: Any
-    codes: np.ndarray
-    classes: np.ndarray
-    sample_weight: np.ndarray | None
+
+class _Task(NamedTuple):
+    """What a fit was given, checked.
+
+    Attributes
+    ----------
+    X_public : array-like with n_public rows
+        All public rows.
+    features : PATEClassifier
+        An unfitted clone that knows number and names of features.
+    classes : ndarray of shape (n_classes,)
+        Sorted labels.
+    ballots : Ballots
+        What one protected unit can change of the votes.
+    seeds : dict
+        From a use to a source of randomness.
+    electorate : Electorate or None
+        Who votes; None if the votes were given.
+    private : PrivateData or None
+        The private data; None if the votes were given.
+    """
+
     X_public: Any
-    schema: Any
-    parts: Any
+    features: Any
+    classes: np.ndarray
+    ballots: Ballots
     seeds: dict
+    electorate: Electorate | None = None
+    private: PrivateData | None = None
 
 
 def _student_has(method):
@@ -297,9 +308,9 @@ class PATEClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
     __metadata_request__fit = {"X_public": True, "groups": True}
 
     _parameter_constraints: dict = {
-        "base_estimator": [HasMethods(["fit", "predict"]), list, None],
+        "base_estimator": [HasMethods(["fit", "predict"]), list, Electorate, None],
         "n_teachers": [Interval(Integral, 1, None, closed="left")],
-        "aggregator": [Aggregator, list, None],
+        "aggregator": [Mechanism, list, None],
         "student": [HasMethods(["fit", "predict"]), None],
         "n_queries": [Interval(Integral, 1, None, closed="left"), list, None],
         "query_strategy": [StrOptions(set(_STRATEGIES)), HasMethods(["select"])],
@@ -402,11 +413,12 @@ class PATEClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
             spent.
         """
         task = self._check(X, y, X_public, groups, sample_weight)
-        plan = self._plan(task.X_public, task.parts, len(task.classes))
-        rows = self._first_rows(task.X_public, plan, len(task.classes), task.seeds)
+        plan = self._plan(task)
+        rows = self._choice(task).rows_to_vote_on(plan, n_classes=len(task.classes))
         with Progress(self, n_phases=3) as progress:
-            votes = self._vote(task, rows, progress)
-            return self._learn(votes, task.X_public, task.schema, plan, rows, task.seeds, progress)
+            votes = self._poll(task, rows, progress)
+            released = self._release(task, plan, rows, votes, progress)
+            return self._learn(task, released, progress)
 
     @_fit_context(prefer_skip_nested_validation=False)
     def plan(self, X, y, X_public=None, *, groups=None, sample_weight=None):
@@ -439,7 +451,7 @@ class PATEClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         [('GNMax(sigma=25.2...)', 30)]
         """
         task = self._check(X, y, X_public, groups, sample_weight)
-        return self._plan(task.X_public, task.parts, len(task.classes))
+        return self._plan(task)
 
     @_fit_context(prefer_skip_nested_validation=False)
     def poll(self, X, y, X_public=None, *, groups=None, sample_weight=None):
@@ -477,7 +489,7 @@ class PATEClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         """
         task = self._check(X, y, X_public, groups, sample_weight)
         with Progress(self, n_phases=1) as progress:
-            return self._vote(task, np.arange(_num_samples(task.X_public)), progress)
+            return self._poll(task, np.arange(_num_samples(task.X_public)), progress)
 
     @_fit_context(prefer_skip_nested_validation=False)
     def fit_votes(self, votes, X_public):
@@ -510,19 +522,13 @@ class PATEClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         ValueError
             If the votes do not belong to `X_public`, `classes` or the aggregator.
         """
-        if X_public is None:
-            raise ValueError("X_public is missing: the rows that were voted on")
-        self._check_estimators()
-        X_public = indexable_rows(public_rows(X_public), "X_public")
-        schema = clone(self)
-        schema._check_features(X_public, "X_public", reset=True)
-        votes = self._check_votes(votes, _num_samples(X_public))
-        seeds = _streams(self.random_state, self.secure)
-        plan = self._plan(X_public, votes, len(votes.classes))
-        rows = self._first_rows(X_public, plan, len(votes.classes), seeds)
+        task, votes = self._check_with_votes(votes, X_public)
+        plan = self._plan(task)
+        rows = self._choice(task).rows_to_vote_on(plan, n_classes=len(task.classes))
         votes = dataclasses.replace(votes, counts=votes.counts[rows])
         with Progress(self, n_phases=2) as progress:
-            return self._learn(votes, X_public, schema, plan, rows, seeds, progress)
+            released = self._release(task, plan, rows, votes, progress)
+            return self._learn(task, released, progress)
 
     def fit_student(self, X_public, student=None):
         """Train another student on the labels already released, at no privacy cost.
@@ -561,18 +567,18 @@ class PATEClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         KNeighborsClassifier(n_neighbors=3)
         """
         check_is_fitted(self, "public_labels_")
-        X_public = indexable_rows(public_rows(X_public), "X_public")
-        self._check_features(X_public, "X_public")
+        X_public = given_rows(X_public)
+        check_features(self, X_public, "X_public")
         if _num_samples(X_public) != len(self.public_labels_):
             raise ValueError(
                 f"X_public has {_num_samples(X_public)} rows, and labels were released for the "
                 f"{len(self.public_labels_)} rows given to fit; pass the same rows in that order"
             )
         student = self._unfitted_student() if student is None else student
-        _check_classifier("student", student)
-        return self._fit_student(
-            X_public, student, _streams(self.random_state, self.secure)["student"]
-        )
+        check_classifier("student", student)
+        seed = seed_streams(self.random_state, self.secure)["student"]
+        self.student_ = fit_student(student, X_public, Release.of(self), seed)
+        return self
 
     def predict(self, X):
         """Predict labels with the student.
@@ -647,14 +653,123 @@ class PATEClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         per_class = values.ndim == 2 and values.shape[1] == len(self.student_.classes_)
         return self._all_columns(values, -np.inf) if per_class else values
 
-    # --- steps of fit ------------------------------------------------------------------------
+    # --- check -------------------------------------------------------------------------------
 
-    def _base_estimators(self):
-        given = RandomForestClassifier() if self.base_estimator is None else self.base_estimator
-        return given if isinstance(given, list) else [given]
+    def _check(self, X, y, X_public, groups, sample_weight):
+        """Check all that `fit` is given, and say who votes; nothing is trained."""
+        electorate = self._electorate(X)
+        self._check_parts(electorate)
+        X_public = given_rows(X_public, X)
+        features = clone(self)  # a refit that fails must not change what predict expects
+        if isinstance(X, Sites):
+            check_features(features, X_public, "X_public", reset=True)
+            private = check_sites(
+                X,
+                self.classes,
+                not_given={"y": y, "groups": groups, "sample_weight": sample_weight},
+            )
+        else:
+            X = indexable_rows(X, "X")
+            check_features(features, X, "X", reset=True)
+            check_forms(X, X_public)
+            check_features(features, X_public, "X_public")
+            check_dtypes(X, X_public)
+            codes, classes, weights = check_private(X, y, self.classes, sample_weight)
+            private = PrivateData(
+                X=X, codes=codes, classes=classes, sample_weight=weights, groups=groups
+            )
+        seeds = seed_streams(self.random_state, self.secure)
+        memory = private_memory(self.memory)
+        kept = memory is not None and self.random_state is None
+        if kept:
+            # Queries are published: were they to follow the private data, they would tell of a
+            # change between two fits
+            seeds["queries"] = kept_seed(memory, (digest(X_public), "queries"))
+        ballots = enrol(
+            electorate, private, X_public, seed=None if kept else seeds["partition"], memory=memory
+        )
+        self._check_unit(ballots)
+        return _Task(
+            X_public=X_public,
+            features=features,
+            classes=private.classes,
+            ballots=ballots,
+            seeds=seeds,
+            electorate=electorate,
+            private=private,
+        )
+
+    def _check_with_votes(self, votes, X_public):
+        """The same for votes that were cast before."""
+        if X_public is None:
+            raise ValueError("X_public is missing: the rows that were voted on")
+        self._check_parts(self._electorate())
+        X_public = given_rows(X_public)
+        features = clone(self)
+        check_features(features, X_public, "X_public", reset=True)
+        votes = check_votes_given(
+            votes,
+            self.classes,
+            n_public=_num_samples(X_public),
+            aggregator=self.aggregator,
+            temperature=self._temperature(),
+        )
+        self._check_unit(votes.ballots)
+        seeds = seed_streams(self.random_state, self.secure)
+        task = _Task(
+            X_public=X_public,
+            features=features,
+            classes=votes.classes,
+            ballots=votes.ballots,
+            seeds=seeds,
+        )
+        return task, votes
+
+    def _electorate(self, X=None):
+        """Return who votes: the electorate given, or teachers by the parameters."""
+        if isinstance(self.base_estimator, Electorate):
+            check_defaults(self, _OF_TEACHERS)
+            return clone(self.base_estimator)
+        kind = SiteEnsemble if isinstance(X, Sites) else TeacherEnsemble
+        estimators = self.base_estimator
+        if estimators is None:
+            estimators = RandomForestClassifier()
+        return kind(
+            estimators if isinstance(estimators, list) else [estimators],
+            n_teachers=self.n_teachers,
+            partition=self.partition,
+            unit=self.unit,
+            keep_teachers=self.keep_teachers,
+            n_jobs=self.n_jobs,
+            timeout=self.timeout,
+        )
+
+    def _check_parts(self, electorate):
+        """Check that the parts given fit together."""
+        electorate.check(temperature=self._temperature())
+        student = self._unfitted_student()
+        check_classifier("student", student)
+        stages = self.aggregator if isinstance(self.aggregator, list) else [self.aggregator]
+        for part in (*stages, self._strategy()):
+            shows_student = getattr(part, "uses_student_proba", False)
+            if shows_student and not hasattr(student, "predict_proba"):
+                raise ValueError(f"{part} needs a student with predict_proba; got {student!r}")
+
+    def _check_unit(self, ballots):
+        if self.unit == "group" and ballots.unit != "group":
+            raise ValueError(
+                f"unit='group', but what these votes protect is one {ballots.unit}; poll with "
+                "groups"
+            )
 
     def _unfitted_student(self):
-        return self._base_estimators()[0] if self.student is None else self.student
+        return self._electorate().default_student() if self.student is None else self.student
+
+    def _temperature(self):
+        """Temperature of the teachers' probabilities; None if they vote."""
+        # a mechanism that needs probabilities is the only stage, see plan_queries
+        stages = self.aggregator if isinstance(self.aggregator, list) else [self.aggregator]
+        return next((getattr(stage, "temperature", None) for stage in stages), None)
 
     def _strategy(self):
         given = self.query_strategy
@@ -662,169 +777,9 @@ class PATEClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
             raise ValueError(f"query_strategy must be an object; got a class, {given.__name__}")
         return _STRATEGIES[given]() if isinstance(given, str) else clone(given, safe=False)
 
-    def _check(self, X, y, X_public, groups, sample_weight):
-        """Check all that `fit` is given, and deal the records to teachers."""
-        estimators = self._check_estimators()
-        X, X_public, schema = self._check_features_of(X, X_public)
-        if isinstance(X, Sites):
-            return self._check_sites(
-                estimators, X, y, X_public, schema, groups=groups, sample_weight=sample_weight
-            )
-        codes, classes, sample_weight = check_private(X, y, self.classes, sample_weight)
-        seeds, memory = _streams(self.random_state, self.secure), private_memory(self.memory)
-        if memory is not None and self.random_state is None:
-            # The next fit on these data has the same parts, teachers and queries, and fresh noise
-            # (queries are published: were they to follow the private data, they would tell of a
-            # change between two fits)
-            given = digest(X, codes, groups, self.n_teachers, self.partition, self.unit)
-            public = digest(X_public)
-            seeds |= _kept_seeds(memory, partition=given, teachers=given, queries=public)
-        # in silence: what a partition prints or warns of may quote identifiers
-        with Quiet(), seeded(_seed_number(seeds["partition"])):
-            parts = assign_teachers(
-                clone(self.partition, safe=False),
-                n_records=len(codes),
-                n_teachers=self.n_teachers,
-                unit=self.unit,
-                index=getattr(X, "index", None),
-                groups=groups,
-                seed=seeds["partition"],
-            )
-        return _Task(estimators, X, codes, classes, sample_weight, X_public, schema, parts, seeds)
+    # --- plan --------------------------------------------------------------------------------
 
-    def _check_sites(self, estimators, sites, y, X_public, schema, **not_given):
-        """The same for private data that each teacher loads itself."""
-        for name, value in {"y": y, **not_given}.items():
-            if value is not None:
-                raise ValueError(
-                    f"{name} must be None when X is Sites, whose load returns X and y of each site"
-                )
-        if self.keep_teachers:
-            raise ValueError(
-                "keep_teachers must be False when X is Sites: a fitted teacher can hold records"
-            )
-        if self.classes is None:
-            raise ValueError(
-                "classes must be given when X is Sites: all labels that may occur at any site"
-            )
-        classes = check_classes(self.classes)
-        seeds, memory = _streams(self.random_state, self.secure), private_memory(self.memory)
-        if memory is not None and self.random_state is None:
-            # of the teachers the same for any names: one site more leaves the others' votes kept
-            seeds |= _kept_seeds(memory, teachers=digest("sites"), queries=digest(X_public))
-        named = PredefinedPartition(sites.names)
-        parts = Assignment(None, len(named.names), "group", named.adjacency, named.names)
-        return _Task(estimators, sites, None, classes, None, X_public, schema, parts, seeds)
-
-    def _check_estimators(self):
-        estimators = self._base_estimators()
-        if not estimators:
-            raise ValueError("base_estimator must not be an empty list; give at least 1 classifier")
-        student = self._unfitted_student()
-        for estimator in estimators:
-            _check_classifier("base_estimator", estimator)
-        _check_classifier("student", student)
-        stages = self.aggregator if isinstance(self.aggregator, list) else [self.aggregator]
-        for stage in stages:
-            without = [e for e in estimators if not hasattr(e, "predict_proba")]
-            if getattr(stage, "wants_proba", False) and without:
-                raise ValueError(f"{stage} needs teachers with predict_proba; got {without[0]!r}")
-        for asking in [*stages, self._strategy()]:
-            if getattr(asking, "uses_student_proba", False) and not hasattr(
-                student, "predict_proba"
-            ):
-                raise ValueError(f"{asking} needs a student with predict_proba; got {student!r}")
-        return estimators
-
-    def _check_features_of(self, X, X_public):
-        X_public = public_rows(X_public)
-        if X_public is None:
-            raise ValueError(
-                "X_public is missing: public, unlabelled rows with the same features as X. The "
-                "teachers label some of them and the student learns from those alone; private "
-                "rows cannot take their place. Call fit(X, y, X_public=...)"
-            )
-        if X_public is X:
-            warn(
-                "X_public is X: the student would learn from private rows, which the privacy "
-                "guarantee does not cover; pass rows that are public",
-                PrivacyLeakWarning,
-            )
-        X_public = indexable_rows(X_public, "X_public")
-        schema = clone(self)  # a refit that fails must not change what predict expects
-        if isinstance(X, Sites):
-            schema._check_features(X_public, "X_public", reset=True)
-            return X, X_public, schema
-        X = indexable_rows(X, "X")
-        schema._check_features(X, "X", reset=True)
-        check_forms(X, X_public)
-        schema._check_features(X_public, "X_public")
-        check_dtypes(X, X_public)
-        return X, X_public, schema
-
-    def _check_features(self, X, name, reset=False):
-        """Check axes, number and names of features; the values are left to the estimators."""
-        shape = X.shape
-        if len(shape) < 2:
-            raise ValueError(
-                f"Expected {name} as a 2D array (or more axes), got a {len(shape)}D array. "
-                "Reshape your data with X.reshape(-1, 1) for one feature or X.reshape(1, -1) for "
-                "one sample"
-            )
-        if 0 in shape[:2]:
-            raise ValueError(
-                f"{name} has {shape[0]} sample(s) and {shape[1]} feature(s) (shape={shape}) while "
-                "a minimum of 1 is required."
-            )
-        try:
-            if not getattr(getattr(X, "columns", None), "is_unique", True):
-                raise ValueError(f"Expected unique column names, got {list(X.columns)}")
-            validate_data(self, X, reset=reset, skip_check_array=True)
-        except (TypeError, ValueError) as error:
-            where = "" if name == "X" else f"{name} does not have the features of X: "
-            kind = ValueError if isinstance(error, ValueError) else TypeError
-            raise kind(f"{name}: {error}" if reset else f"{where}{error}") from None
-
-    def _check_votes(self, votes, n_public):
-        """Return votes on the public rows as `Votes`."""
-        if not isinstance(votes, Votes):
-            counts = check_votes(votes)
-            if len(counts) == 0:
-                raise ValueError("votes has no rows; give one row of votes for each public row")
-            votes = Votes.of_teachers(counts, self.classes)
-        elif self.classes is not None and not np.array_equal(
-            votes.classes, np.unique(self.classes)
-        ):
-            raise ValueError(f"votes are about other classes than classes={self.classes}")
-        if len(votes.counts) != n_public:
-            raise ValueError(
-                f"votes has {len(votes.counts)} rows and X_public {n_public}; give one row of "
-                "votes for each public row"
-            )
-        given = votes.temperature
-        if given != _temperature(self.aggregator):
-            kind = "counts" if given is None else f"sums of probabilities of temperature {given:g}"
-            raise ValueError(
-                f"aggregator={self.aggregator} does not fit these votes, which are {kind}: "
-                "SoftVote needs the sums that poll collects for a SoftVote of its temperature, "
-                "other mechanisms need counts"
-            )
-        if votes.temperature is None:
-            consistent = (check_votes(votes.counts).sum(axis=1) == votes.n_teachers).all()
-        else:
-            consistent = (np.sum(votes.counts, axis=1) <= votes.n_teachers * (1 + 1e-9)).all()
-        if not consistent or votes.counts.shape[1] != len(votes.classes):
-            raise ValueError(
-                "votes do not hold one vote of each teacher for one of the classes in each row; "
-                "pass what poll returned"
-            )
-        if self.unit == "group" and votes.unit != "group":
-            raise ValueError(
-                f"unit='group', but what these votes protect is one {votes.unit}; poll with groups"
-            )
-        return votes
-
-    def _plan(self, X_public, parts, n_classes):
+    def _plan(self, task):
         """What to ask and what it costs, from public numbers; refused if a budget is exceeded."""
         if self.ledger is not None and self.random_state is not None:
             raise ValueError(
@@ -832,37 +787,30 @@ class PATEClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
                 f"search for instance, share noise; got random_state={self.random_state!r}, give "
                 "random_state=None"
             )
+        ballots = task.ballots
+        n_classes = len(task.classes)
         plan = plan_queries(
             GNMax(sigma=None) if self.aggregator is None else self.aggregator,
             self.n_queries,
-            n_public=_num_samples(X_public),
-            n_teachers=parts.n_teachers,
+            n_public=_num_samples(task.X_public),
+            n_teachers=ballots.n_teachers,
             n_classes=n_classes,
             epsilon=self.epsilon,
             delta=self.delta,
             accounting=self.accounting,
         )
         if count_rounds(self._strategy()) > 1:
-            shared = [stage for stage, _ in plan.stages if _shares_cost(stage)]
-            if plan.test is not None or self.accounting == "ptr" or shared:
-                what = shared[0] if shared else "accounting='ptr'"
-                raise ValueError(
-                    f"query_strategy={self.query_strategy!r} asks in rounds, each of which depends "
-                    f"on the labels before; {what} needs all queries at once. Use "
-                    "query_strategy='random'"
-                )
-        dealt = parts.teacher if isinstance(parts, Assignment) else parts.teacher_indices
-        n_records = None if dealt is None else len(dealt)
+            check_rounds(plan, self.query_strategy, self.accounting)
         warn_if_delta_is_large(
-            self.delta, parts.adjacency, n_records=n_records, n_teachers=parts.n_teachers
+            self.delta, n_teachers=ballots.n_teachers, n_records=ballots.n_records
         )
         spent = PrivacySpent(
             epsilon=plan.epsilon,
             delta=self.delta,
             method=plan.method,
-            unit=parts.unit,
-            adjacency=str(parts.adjacency),  # what is published is plain text
-            n_teachers=parts.n_teachers,
+            unit=ballots.unit,
+            adjacency=str(ballots.adjacency),  # what is published is plain text
+            n_teachers=ballots.n_teachers,
             n_queries=plan.n_queries,
             n_answered=0,
             arithmetic="exact" if _is_exact(plan) else "real",
@@ -870,10 +818,18 @@ class PATEClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         )
         if self.ledger is not None:
             self.ledger.check(spent, plan.cost)
-        for stage, _ in plan.stages:
-            if not _is_ours(stage):
-                check_mechanism(stage, n_teachers=parts.n_teachers, n_classes=n_classes)
-        self._rehearse_student(X_public, plan.n_queries, n_classes)
+        for aggregator, _ in plan.stages:
+            if not is_ours(aggregator):
+                rehearse_mechanism(aggregator, n_teachers=ballots.n_teachers, n_classes=n_classes)
+        # A student like the teachers trains after them: what fails would fail there first
+        if self.student is not None and plan.n_queries > 1:
+            rehearse_student(
+                self.student,
+                task.X_public,
+                plan.n_queries,
+                n_classes=n_classes,
+                soft=self._temperature() is not None,
+            )
         return dataclasses.replace(plan, spent=spent)
 
     def _source_of_noise(self):
@@ -881,139 +837,63 @@ class PATEClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
             return "seed"
         return "system" if self.secure else "numpy"
 
-    def _rehearse_student(self, X_public, n_queries, n_classes):
-        """Try the student on public rows with made-up labels, before anything is spent."""
-        if self.student is None or n_queries < 2:  # teachers are like it, and train before
-            return
-        with Quiet(), seeded(0):
-            try:
-                student = self._student_of_made_up_labels(X_public, n_queries, n_classes)
-                some = np.arange(min(_num_samples(X_public), 50))
-                predicted = student.predict(_safe_indexing(X_public, some))
-                check_predicted(predicted, n_classes=n_classes)
-            except Exception as error:
-                raise ValueError(
-                    "the student failed when tried on public rows with made-up labels, before any "
-                    "teacher was trained; nothing was spent. What it needs of preprocessing (an "
-                    f"encoder, an imputer) belongs inside it. {type(error).__name__}: {error}"
-                ) from error
-
     def _check_rows_alone(self, X_public, n_queries):
-        """Refuse a student whose prediction for one row depends on others; public rows show it."""
-        X_public = indexable_rows(X_public, "X_public")
-        with Quiet(), seeded(0):
-            try:
-                student = self._student_of_made_up_labels(X_public, n_queries, len(self.classes))
-            except Exception:  # with real labels it may be trainable, and rows are scored alone
-                return
-            check_rows_alone(student, X_public)
-            try:
-                copies(student)()
-            except Exception as error:
-                raise ValueError(
-                    "the student cannot be copied, and a private score shows each held-out record "
-                    "to a fresh copy. Use a student that pickles, or score on public rows, X_val "
-                    f"and y_val. Nothing was spent. {type(error).__name__}: {error}"
-                ) from error
-
-    def _student_of_made_up_labels(self, X_public, n_queries, n_classes):
-        """Fit the student on public rows as if labels had been released for the first of them."""
-        student = own_clone(self._unfitted_student(), seed=0)
-        set_seeds(student, 0, only_missing=True)
-        without_caches(student)
-        n_rows = n_queries
-        labels = np.arange(n_queries) % n_classes
-        if _accepts_unlabeled(_last_step(student)):
-            n_rows = min(_num_samples(X_public), max(1000, n_queries))
-            labels = np.append(labels, np.full(n_rows - n_queries, -1))
-        elif self._wants_soft_labels(student):
-            labels = np.eye(n_classes)[labels]
-        return student.fit(_safe_indexing(X_public, np.arange(n_rows)), labels)
-
-    def _wants_soft_labels(self, student):
-        return _temperature(self.aggregator) is not None and _accepts_soft_labels(
-            _last_step(student)
+        """Refuse a student whose prediction for one row depends on the rows beside it."""
+        check_scores_alone(
+            self._unfitted_student(),
+            X_public,
+            n_queries,
+            n_classes=len(self.classes),
+            soft=self._temperature() is not None,
         )
 
-    def _first_rows(self, X_public, plan, n_classes, seeds):
-        """Public rows that teachers vote on: the queries, or all rows if rounds will choose."""
-        rng = np.random.default_rng(seeds["queries"])
-        in_rounds = count_rounds(self._strategy()) > 1
-        try:
-            with seeded(_seed_number(seeds["queries"])):
-                if not in_rounds:
-                    return select_rows(self._strategy(), X_public, plan.n_queries, rng)
-                rehearse(
-                    self._strategy(), X_public, plan.stages[0][1], n_classes=n_classes, rng=rng
-                )
-        except Exception as error:
-            tried = " when tried with made-up labels" if in_rounds else ""
-            raise ValueError(
-                f"query_strategy failed{tried}, before any teacher was trained; nothing was "
-                f"spent. {type(error).__name__}: {error}"
-            ) from error
-        return np.arange(_num_samples(X_public))
+    def _choice(self, task):
+        return Choice(self._strategy, task.X_public, task.seeds["queries"])
 
-    def _vote(self, task, rows, progress):
-        with progress.phase("teachers", task.parts.n_teachers) as done:
-            counts, teachers = collect_votes(
-                task.estimators,
-                task.X,
-                task.codes,
+    # --- poll --------------------------------------------------------------------------------
+
+    def _poll(self, task, rows, progress):
+        """Collect the votes on some of the public rows."""
+        with progress.phase("teachers", task.ballots.n_teachers) as done:
+            return collect(
+                task.electorate,
+                task.private,
                 _safe_indexing(task.X_public, rows),
-                teacher=task.parts.teacher,
-                n_teachers=task.parts.n_teachers,
-                n_classes=len(task.classes),
-                classes=task.classes,
-                sample_weight=task.sample_weight,
+                task.ballots,
+                temperature=self._temperature(),
                 seed=task.seeds["teachers"],
-                names=task.parts.names,
-                temperature=_temperature(self.aggregator),
-                n_jobs=self.n_jobs,
-                keep_teachers=self.keep_teachers,
-                timeout=self.timeout,
-                memory=private_memory(self.memory),
                 on_done=done,
             )
-        return Votes(
-            counts,
-            task.classes,
-            n_teachers=task.parts.n_teachers,
-            unit=task.parts.unit,
-            adjacency=task.parts.adjacency,
-            temperature=_temperature(self.aggregator),
-            teacher_indices=task.parts.teacher,
-            teachers=teachers,
-        )
 
-    def _learn(self, votes, X_public, schema, plan, rows, seeds, progress):
-        """Release labels from the votes on `rows`, and train the student."""
+    # --- release -----------------------------------------------------------------------------
+
+    def _release(self, task, plan, rows, votes, progress):
+        """Release labels from the votes on `rows`: from here on they are paid for."""
         self._seed_used = True  # what is drawn from here on protects the votes
         if self.ledger is not None:
             self.ledger.record(plan.spent, plan.cost)
-        self._test(plan, votes, seeds["test"])
-        self._release(schema, X_public, votes, plan)
-        log = []
+        self._test(plan, votes, task.seeds["test"])
+        self._start_anew(task, plan)
+        n_public = _num_samples(task.X_public)
+        released = Release(plan.spent, n_public=n_public, n_classes=len(task.classes))
         try:
-            with progress.phase("queries", plan.n_queries) as done:
-                self._ask(X_public, plan, votes.counts, rows, seeds, log, done)
-        finally:
-            taken = np.concatenate([np.array([], dtype=np.intp), *(own for _, own in log)])
-            self.curator_ = Curator(
-                [how for how, _ in log],
-                votes.counts[taken],
-                self.delta,
-                votes.teacher_indices,
-                votes.teachers,
-                plan.test,
-                cap=None if plan.budget is None else plan.epsilon,
+            self._ask(task, plan, rows, votes, released, progress)
+        finally:  # what was released stays, if the rest fails
+            self.privacy_spent_ = released.spent
+            self.query_indices_ = released.query_indices
+            self.public_labels_ = released.labels
+            self.public_soft_labels_ = released.soft_labels
+            self.curator_ = released.curator(votes, plan, self.delta)
+        if plan.budget is not None and len(released.query_indices) < plan.n_queries:
+            warn(
+                f"epsilon={plan.epsilon:g} paid for {len(released.query_indices)} of the "
+                f"{plan.n_queries} queries wanted; only those were asked. Use more noise or raise "
+                "epsilon to ask them all"
             )
-        with progress.phase("student", 1) as done:
-            self._fit_student(X_public, self._unfitted_student(), seeds["student"])
-            done(1)
-        return self
+        return released
 
     def _test(self, plan, votes, seed):
+        """Ask the private test of a plan, if it has one, whether labels may be released."""
         if plan.test is None:
             return
         with Quiet():
@@ -1028,165 +908,56 @@ class PATEClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
             plan.spent,
         )
 
-    def _release(self, schema, X_public, votes, plan):
-        """Set what may be published before any label is; from here on they are paid for."""
-        self.privacy_spent_ = plan.spent
+    def _start_anew(self, task, plan):
+        """Forget an earlier fit, and set what is public before any label is released."""
+        for name in ("student_", "curator_", "feature_names_in_"):
+            self.__dict__.pop(name, None)
         mechanisms = [aggregator for aggregator, _ in plan.stages]
         self.aggregator_ = mechanisms if isinstance(self.aggregator, list) else mechanisms[0]
-        self.classes_ = votes.classes
-        self.n_teachers_ = votes.n_teachers
-        self.query_indices_ = np.array([], dtype=np.intp)
-        self.public_labels_ = np.full(_num_samples(X_public), -1)
-        self.public_soft_labels_ = None
-        self.n_features_in_ = schema.n_features_in_
-        self.__dict__.pop("feature_names_in_", None)
-        if hasattr(schema, "feature_names_in_"):
-            self.feature_names_in_ = schema.feature_names_in_
-        for of_an_earlier_fit in ("student_", "curator_"):
-            self.__dict__.pop(of_an_earlier_fit, None)
+        self.classes_ = task.classes
+        self.n_teachers_ = task.ballots.n_teachers
+        self.n_features_in_ = task.features.n_features_in_
+        if hasattr(task.features, "feature_names_in_"):
+            self.feature_names_in_ = task.features.feature_names_in_
 
-    def _ask(self, X_public, plan, counts, rows, seeds, log, done):
-        """Release labels, by stages and rounds; log how, and which of the votes were asked."""
-        noise = np.random.default_rng(seeds["noise"])
-        choice = np.random.default_rng(seeds["queries"])
-        with seeded(_seed_number(seeds["queries"])):
-            strategy = self._strategy()
-        in_rounds = count_rounds(strategy) > 1
-        public = {"n_teachers": self.n_teachers_, "n_classes": len(self.classes_)}
-        for aggregator, n_queries in plan.stages:
-            for part in split_rounds(strategy, n_queries):
-                proba = None
-                if aggregator.uses_student_proba or self._wants_student(strategy):
-                    proba = self._students_view(X_public, seeds["student"])
-                if in_rounds:
-                    own = self._next_round(strategy, X_public, part.size, proba, choice)
-                else:
-                    own = self.query_indices_.size + part
-                shown = proba[rows[own]] if aggregator.uses_student_proba else None
-                labels, paid = self._draw(aggregator, counts[own], rows[own], shown, noise)
-                n_asked = plan.allowed(aggregator, paid, **public)
-                own, labels, paid = own[:n_asked], labels[:n_asked], paid[:n_asked]
-                shown = None if shown is None else shown[:n_asked]
-                log.append((StageRecord(aggregator, n_asked, shown, paid), own))
-                self.public_labels_[rows[own]] = labels
-                self.query_indices_ = np.append(self.query_indices_, rows[own])
-                self.privacy_spent_ = dataclasses.replace(
-                    self.privacy_spent_,
-                    n_queries=len(self.query_indices_),
-                    n_answered=int((self.public_labels_ >= 0).sum()),
-                )
-                done(len(self.query_indices_))
-                if n_asked < part.size:
-                    break
-        if plan.budget is not None and len(self.query_indices_) < plan.n_queries:
-            warn(
-                f"epsilon={plan.epsilon:g} paid for {len(self.query_indices_)} of the "
-                f"{plan.n_queries} queries wanted; only those were asked. Use more noise or raise "
-                "epsilon to ask them all"
+    def _ask(self, task, plan, rows, votes, released, progress):
+        """Ask the queries of a plan."""
+        student = self._unfitted_student()
+        seed = task.seeds["student"]
+        with progress.phase("queries", plan.n_queries) as done:
+            ask(
+                released,
+                plan,
+                votes,
+                rows,
+                choice=self._choice(task),
+                students_view=lambda: students_view(student, task.X_public, released, seed),
+                noise=np.random.default_rng(task.seeds["noise"]),
+                on_asked=done,
             )
 
-    def _wants_student(self, strategy):
-        """Whether a strategy asks for the student's view, and there are labels to train it on."""
-        if count_rounds(strategy) == 1 or not getattr(strategy, "uses_student_proba", False):
-            return False
-        return len(set(self.public_labels_) - {-1}) > 1
+    # --- learn -------------------------------------------------------------------------------
 
-    def _students_view(self, X_public, seed):
-        """Probabilities for the public rows, of a student fitted on the labels so far."""
-        self._fit_student(X_public, self._unfitted_student(), seed)
-        try:
-            with seeded(_seed_number(seed)):
-                return self._all_columns(self.student_.predict_proba(X_public), 0.0)
-        except Exception as error:
-            what = f"the student's predict_proba failed: {type(error).__name__}: {error}"
-            raise self._student_error(what) from error
-        finally:
-            del self.student_  # it is not the one to be published
-
-    def _next_round(self, strategy, X_public, n_queries, proba, rng):
-        asked = self.query_indices_
-        labels = self.public_labels_[asked]
-        try:
-            with seeded(int(rng.integers(2**32))):
-                return select_rows(
-                    strategy, X_public, n_queries, rng, proba, asked=asked, labels=labels
-                )
-        except Exception as error:
-            what = f"query_strategy failed: {type(error).__name__}: {error}"
-            raise self._student_error(what) from error
-
-    def _draw(self, aggregator, votes, asked, proba, noise):
-        """Labels, and which were paid for in full; sets the soft labels, if it draws them."""
-
-        def drawn():
-            if aggregator.wants_proba:
-                return check_soft(aggregator, aggregator.soft_labels(votes, noise), votes.shape)
-            return check_drawn(aggregator, *aggregator.draw(votes, proba, noise), votes.shape)
-
-        with Quiet():  # a mechanism of the user's may warn of votes, or print them
-            # our own messages quote no votes
-            found, failed = (drawn(), None) if _is_ours(aggregator) else attempt(drawn)
-        if failed is not None:
-            raise ValueError(
-                f"{type(aggregator).__name__} could not draw labels: {failed}, whose text is "
-                "withheld, as it may quote votes. What the plan costs is spent. Try the mechanism "
-                "on votes of your own"
+    def _learn(self, task, released, progress):
+        """Train the student on what was released."""
+        with progress.phase("student", 1) as done:
+            self.student_ = fit_student(
+                self._unfitted_student(), task.X_public, released, task.seeds["student"]
             )
-        if not aggregator.wants_proba:
-            return found
-        if self.public_soft_labels_ is None:
-            self.public_soft_labels_ = np.full((len(self.public_labels_), found.shape[1]), np.nan)
-        self.public_soft_labels_[asked] = found
-        return found.argmax(axis=1), np.ones(len(found), dtype=bool)
-
-    def _fit_student(self, X_public, student, seed):
-        labelled = np.flatnonzero(self.public_labels_ >= 0)
-        labels = self.public_labels_[labelled]
-        last = _last_step(student)
-        try:
-            if labelled.size == 0:
-                raise ValueError("no query was answered")
-            rows, targets = X_public, self.public_labels_
-            if not _accepts_unlabeled(last):
-                rows, targets = _safe_indexing(X_public, labelled), labels
-                if self.public_soft_labels_ is not None and _accepts_soft_labels(last):
-                    targets = self.public_soft_labels_[labelled]
-            with seeded(_seed_number(seed)):
-                student = own_clone(student, _seed_number(seed))
-                set_seeds(student, _seed_number(seed), only_missing=True)
-                without_caches(student)
-                self.student_ = own_generators(student.fit(rows, targets))
-        except Exception as error:
-            raise self._student_error(
-                f"the student could not be trained on the {labelled.size} released labels of "
-                f"{np.unique(labels).size} class(es): {error}"
-            ) from error
+            done(1)
         return self
-
-    def _student_error(self, what):
-        return StudentError(
-            f"{what.removesuffix('.')}. The labels released so far are paid for and in this "
-            "error's public_labels; fit_student(X_public, student) tries another student at no "
-            "cost",
-            self.public_labels_.copy(),
-            self.privacy_spent_,
-        )
 
     # --- what the student's predictions need -------------------------------------------------
 
     def _check_predict(self, X):
         check_is_fitted(self)
         X = indexable_rows(X, "X")
-        self._check_features(X, "X")
+        check_features(self, X, "X")
         return X
 
     def _all_columns(self, values, fill):
-        """Spread the student's columns, one per class it saw, over all classes."""
-        if values.shape[1] == len(self.classes_):
-            return values
-        full = np.full((len(values), len(self.classes_)), fill)
-        full[:, np.asarray(self.student_.classes_).astype(np.intp)] = values
-        return full
+        n_classes = len(self.classes_)
+        return all_columns(values, self.student_.classes_, n_classes=n_classes, fill=fill)
 
     # --- scikit-learn's protocols ------------------------------------------------------------
 
@@ -1195,7 +966,7 @@ class PATEClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
-        first = next(iter(self._base_estimators()), RandomForestClassifier())
+        first = next(iter(self._electorate().classifiers()), RandomForestClassifier())
         tags.input_tags = get_tags(first).input_tags
         tags.input_tags.pairwise = False
         return tags
@@ -1207,7 +978,10 @@ class PATEClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
             aggregator = GNMax(sigma=None)
         stages = aggregator if isinstance(aggregator, list) else [aggregator]
         n_teachers = getattr(self, "n_teachers_", self.n_teachers)
-        parts = [(f"{n_teachers} teachers", e) for e in self._base_estimators()]
+        classifiers = self._electorate().classifiers()
+        parts = [(f"{n_teachers} teachers", classifier) for classifier in classifiers]
+        if not classifiers:
+            parts.append(("electorate", self.base_estimator))
         parts += [("aggregator", stage) for stage in stages]
         parts.append(("student", getattr(self, "student_", self._unfitted_student())))
         names = [f"{part}: {type(estimator).__name__}" for part, estimator in parts]
@@ -1239,81 +1013,6 @@ class PATEClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         super().__setstate__(state | saved)
 
 
-# --- randomness --------------------------------------------------------------------------------
-
-
-def _streams(random_state, secure=False):
-    """Independent sources of randomness: one per use, so that none reveals another."""
-    uses = ("partition", "queries", "teachers", "noise", "student", "test")
-    if secure and random_state is not None:
-        raise ValueError(
-            "secure=True draws what no seed can repeat; give random_state=None, got "
-            f"random_state={random_state!r}"
-        )
-    if random_state is None:
-        streams = {use: np.random.SeedSequence() for use in uses}
-        noise = {use: SystemGenerator() for use in ("noise", "test")} if secure else {}
-        return streams | noise
-    if isinstance(random_state, np.random.RandomState):
-        random_state = random_state.randint(2**32, size=4, dtype=np.uint32).tolist()
-    return dict(zip(uses, np.random.SeedSequence(random_state).spawn(len(uses)), strict=True))
-
-
-def _seed_number(sequence):
-    """Return a seed of 32 bits that follows from a `SeedSequence`."""
-    return int(sequence.generate_state(1)[0])
-
-
-def _kept_seeds(memory, **keys):
-    """Seeds that are the same for the same keys as long as memory lasts."""
-    return {
-        use: np.random.SeedSequence(kept_entropy(memory, (key, use))) for use, key in keys.items()
-    }
-
-
-def _check_classifier(name, estimator):
-    if isinstance(estimator, type):
-        raise TypeError(
-            f"{name} must be an estimator instance, {estimator.__name__}(); got the class"
-        )
-    if not hasattr(estimator, "get_params") or not is_classifier(estimator):
-        raise ValueError(
-            f"{name} must be a classifier: teachers and student must be classifiers, as they vote "
-            f"for classes; got {estimator!r}"
-        )
-
-
-def _last_step(student):
-    return student.steps[-1][1] if isinstance(student, Pipeline) else student
-
-
-def _accepts_unlabeled(student):
-    """Whether the student learns from rows labelled -1 as well."""
-    known = SelfTrainingClassifier, LabelPropagation, LabelSpreading
-    return isinstance(student, known) or getattr(student, "accepts_unlabeled", False)
-
-
-def _accepts_soft_labels(student):
-    return getattr(student, "accepts_soft_labels", False)
-
-
-def _shares_cost(aggregator):
-    """Whether the queries of a mechanism share their cost."""
-    return facts_of(aggregator).total is not None
-
-
-def _is_ours(aggregator):
-    """Whether a mechanism is of this library: its messages quote no votes."""
-    return type(aggregator).__module__.partition(".")[0] == __package__.partition(".")[0]
-
-
 def _is_exact(plan):
     """Whether nothing that a plan draws is rounded."""
     return plan.test is None and all(facts_of(stage).exact for stage, _ in plan.stages)
-
-
-def _temperature(aggregator):
-    """Temperature of the teachers' probabilities; None if they vote."""
-    if isinstance(aggregator, list):  # SoftVote is the only stage where it is used
-        aggregator = aggregator[0] if aggregator else None
-    return aggregator.temperature if getattr(aggregator, "wants_proba", False) else None

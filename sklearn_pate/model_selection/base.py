@@ -10,6 +10,7 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from .._sklearn import Interval, StrOptions, _fit_context
+from ..adjacency import Adjacency
 from ..classifier import PATEClassifier
 from ..classifier.checks import check_private, indexable_rows, warn_if_delta_is_large
 from ..exceptions import StudentError
@@ -115,9 +116,8 @@ class PrivateSearch(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         spent = self._spent(plans, cost)
         warn_if_delta_is_large(
             self.delta,
-            spent.adjacency,
-            n_records=len(codes),
             n_teachers=plans[0].spent.n_teachers,
+            n_records=Adjacency.public_count(spent.adjacency, len(codes)),
         )
         if self.estimator.ledger is not None:
             self.estimator.ledger.record(spent, cost)

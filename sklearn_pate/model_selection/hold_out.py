@@ -5,13 +5,12 @@ from typing import NamedTuple
 import numpy as np
 
 from .._sklearn import _safe_indexing
+from ..identifiers import identifiers, keyed_digests
 from ..isolation import Quiet
 from ..partition import (
     GroupPartition,
     PredefinedPartition,
     assign_teachers,
-    identifiers,
-    keyed_digests,
 )
 
 __all__ = ["HeldOut", "hold_out", "take"]
@@ -89,7 +88,7 @@ def hold_out(X, groups, *, n_records, partition, unit, fraction, seeds):
             index=getattr(X, "index", None),
             groups=groups,
             seed=split_seed,
-        ).teacher
+        ).teacher_indices
     if names is not None:
         partition = PredefinedPartition(_trained_names(names, n_parts, split_seed))
     held = np.flatnonzero(part == 0)

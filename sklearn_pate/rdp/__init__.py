@@ -38,7 +38,7 @@ from .conversion import (
 )
 from .discrete import DiscreteGaussian, DiscreteLaplace, DiscreteNoise
 from .exact import exact_rdp
-from .facts import Facts, defined_in, facts_of, stater_of
+from .facts import Facts, defined_in, facts_of, has_distribution, stater_of
 from .noise import Exponential, Gaussian, Laplace, Noise
 from .published import (
     gaussian_rdp,
@@ -91,6 +91,7 @@ __all__ = [
     "gdp_to_epsilon",
     "gnmax_rdp",
     "gnmax_sigma",
+    "has_distribution",
     "laplace_rdp",
     "lead_rdp",
     "least_scale",

@@ -181,7 +181,6 @@ class _Argmax:
     """A noisy argmax without the rest of an aggregator: what its cost depends on."""
 
     uses_student_proba = False
-    wants_proba = False
 
     def __init__(self, noise):
         self._noise = noise

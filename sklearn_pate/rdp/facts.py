@@ -5,9 +5,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from numbers import Real
 
+from .._python import PUT_INTO_CLASSES
 from .noise import Noise
 
-__all__ = ["Facts", "defined_in", "facts_of", "stater_of"]
+__all__ = ["Facts", "defined_in", "facts_of", "has_distribution", "stater_of"]
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -76,30 +77,9 @@ class Facts:
             )
 
 
-#: What Python and `abc` put into the body of a class.
-_PUT_BY_PYTHON = {
-    "__abstractmethods__",
-    "__annotate_func__",
-    "__annotations__",
-    "__annotations_cache__",
-    "__classcell__",
-    "__dict__",
-    "__doc__",
-    "__firstlineno__",
-    "__module__",
-    "__orig_bases__",
-    "__parameters__",
-    "__qualname__",
-    "__static_attributes__",
-    "__type_params__",
-    "__weakref__",
-    "_abc_impl",
-}
-
-
 def defined_in(kind):
     """Return what a class defines in its own body, a list of names."""
-    return sorted(set(vars(kind)) - _PUT_BY_PYTHON)
+    return sorted(set(vars(kind)) - PUT_INTO_CLASSES)
 
 
 def stater_of(aggregator):
@@ -127,6 +107,21 @@ def stater_of(aggregator):
         if defined_in(base):
             return None
     return None
+
+
+def has_distribution(mechanism):
+    """Whether a mechanism has a distribution over outcomes, from which costs can be computed.
+
+    Parameters
+    ----------
+    mechanism : Mechanism
+        One that releases soft labels has none: its outcomes are no classes.
+
+    Returns
+    -------
+    bool
+    """
+    return hasattr(mechanism, "outcome_log_proba")
 
 
 def facts_of(aggregator):
@@ -164,13 +159,14 @@ def facts_of(aggregator):
 def _check_sampler(aggregator):
     """Refuse what samples from another distribution than the one that costs are computed from."""
     kind = type(aggregator)
+    written = "outcome_log_proba" if has_distribution(aggregator) else "soft_labels"
     makers = {}
-    for name in ("outcome_log_proba", "aggregate", "draw"):
+    for name in (written, "aggregate", "draw", "release"):
         makers[name] = next((base for base in kind.__mro__ if name in vars(base)), None)
     makers = {name: base for name, base in makers.items() if base is not None}
     if len(set(makers.values())) > 1:
         raise ValueError(
             f"{kind.__name__} changes how labels are drawn and inherits their distribution: its "
-            "cost is unknown. Write outcome_log_proba as well, in the class that writes "
-            f"{' and '.join(sorted(set(makers) - {'outcome_log_proba'}))}"
+            f"cost is unknown. Write {written} as well, in the class that writes "
+            f"{' and '.join(sorted(set(makers) - {written}))}"
         )

@@ -17,7 +17,7 @@ from .checks import (
 )
 from .conversion import epsilon_by_order, gdp_to_epsilon, pure_to_gdp
 from .exact import Pairs, exact_rdp, round_up
-from .facts import facts_of
+from .facts import facts_of, has_distribution
 from .published import pure_rdp
 
 __all__ = [
@@ -175,7 +175,7 @@ def worst_case_pure(aggregator, *, n_teachers=None, n_classes=None):
 
 def _enumerable(aggregator, n_teachers, n_classes):
     few = n_classes == 2 and n_teachers is not None and n_teachers <= _MOST_ENUMERATED
-    return few and not (aggregator.uses_student_proba or aggregator.wants_proba)
+    return few and has_distribution(aggregator) and not aggregator.uses_student_proba
 
 
 def _two_class_histograms(n_teachers):

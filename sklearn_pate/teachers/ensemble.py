@@ -2,29 +2,28 @@
 
 import itertools
 import os
-import sys
 
 import numpy as np
-from joblib import Memory, Parallel, cpu_count, delayed, effective_n_jobs
-from joblib.externals.loky import get_reusable_executor
-from joblib.parallel import LokyBackend, get_active_backend
+from joblib import Memory
 from sklearn import get_config
 from sklearn.utils.validation import has_fit_parameter
 from threadpoolctl import threadpool_limits
 
 from .._sklearn import _num_samples, _safe_indexing
 from ..exceptions import TeacherError, warn
-from ..isolation import (
-    Quiet,
-    known_name,
-    own_clone,
-    own_rows,
-)
+from ..identifiers import keyed_digests, spelled_names
+from ..isolation import Quiet, known_name, own_clone, own_rows
 from ..memory import code_digest, digest
-from ..partition import keyed_digests, spelled_names
-from .one import SHARES, Settings, fit_and_vote
+from .one import SHARES, Part, Settings, Task
 from .sites import Site, Sites
-from .together import batched_network, train_together
+from .together import batched_network, check_callbacks, train_together
+from .workers import (
+    check_processes,
+    end_processes,
+    run,
+    threads_per_worker,
+    warn_if_taking_turns,
+)
 
 __all__ = ["collect_votes"]
 
@@ -35,7 +34,7 @@ def collect_votes(
     codes,
     X_query,
     *,
-    teacher,
+    teacher_indices,
     n_teachers,
     n_classes,
     sample_weight=None,
@@ -67,7 +66,7 @@ def collect_votes(
         Private labels as codes 0..n_classes-1. None with `Sites`.
     X_query : array-like with n_queries rows
         Public points to vote on.
-    teacher : ndarray of shape (n_samples,) or None
+    teacher_indices : ndarray of shape (n_samples,), int, or None
         The teacher of each record. None with `Sites`.
     n_teachers, n_classes : int
         Numbers of teachers and of classes.
@@ -116,9 +115,9 @@ def collect_votes(
     >>> from sklearn.naive_bayes import GaussianNB
     >>> from sklearn_pate.teachers import collect_votes
     >>> X, y = load_iris(return_X_y=True)
-    >>> teacher = np.arange(150) % 5
+    >>> teacher_indices = np.arange(150) % 5
     >>> votes, _ = collect_votes(
-    ...     [GaussianNB()], X, y, X[:2], teacher=teacher, n_teachers=5, n_classes=3
+    ...     [GaussianNB()], X, y, X[:2], teacher_indices=teacher_indices, n_teachers=5, n_classes=3
     ... )
     >>> votes
     array([[5, 0, 0],
@@ -126,206 +125,177 @@ def collect_votes(
     """
     estimators = [own_clone(estimator, seed=0) for estimator in estimators]
     for estimator in estimators:
-        _check_callbacks(estimator)
-    seed = np.random.SeedSequence() if seed is None else seed
+        check_callbacks(estimator)
+    if sample_weight is not None:
+        _check_weight_is_taken(estimators)
+    if timeout is not None:
+        check_processes(timeout, n_jobs)
     if isinstance(X, Sites):
         names = spelled_names(X.names)
-    seeds = _seeds(seed, n_teachers, names)
-    takes_weight = [has_fit_parameter(e, "sample_weight") for e in estimators]
-    if sample_weight is not None and not any(takes_weight):
-        raise ValueError(
-            "sample_weight was given, but the fit of base_estimator takes none; drop "
-            "sample_weight or choose a classifier that takes it"
-        )
-    if timeout is not None:
-        _check_processes(timeout, n_jobs)
-    problems = []
-    home = os.getpid()
-    config = get_config()
     memory = Memory(None) if memory is None else memory
-    all_data = None
-    if memory.location is not None:  # what sites load is added where it is loaded
-        private = None if isinstance(X, Sites) else (X, codes, sample_weight, teacher)
-        data = private, X_query
-        settings = classes, n_classes, temperature, keep_teachers
-        all_data = digest(data, estimators, *settings, code_digest(estimators))
-    batched = batched_network(estimators, X, X_query, timeout)
-    workers = effective_n_jobs(n_jobs)
-    threads = max(cpu_count() // workers, 1) if workers > 1 and not batched else None
-    if not batched and _shares_a_process(n_jobs):
-        warn(
-            "teachers run in threads of one process and take turns, so n_jobs does not speed them "
-            "up: threads share the random numbers of numpy, Python and torch. Use a backend of "
-            "processes, or workers with one thread each"
-        )
+    fingerprint = None
+    if memory.location is not None:
+        # The data of sites are added where they are loaded
+        private = None if isinstance(X, Sites) else (X, codes, sample_weight, teacher_indices)
+        options = (classes, n_classes, temperature, keep_teachers)
+        fingerprint = digest((private, X_query), estimators, options, code_digest(estimators))
+    network = batched_network(estimators, X, X_query, timeout)
+    if network is None:
+        warn_if_taking_turns(n_jobs)
 
-    parts = _parts(X, codes, sample_weight, teacher, n_teachers, classes)
+    settings = Settings(
+        n_classes=n_classes,
+        temperature=temperature,
+        keep=keep_teachers,
+        threads=threads_per_worker(n_jobs) if network is None else None,
+        config=get_config(),
+        timeout=timeout,
+        caller=os.getpid(),
+    )
+    parts = _parts(X, codes, sample_weight, teacher_indices, n_teachers, classes)
+    seeds = _seeds(seed, n_teachers, names)
+    keys = _keys(fingerprint, seeds, names)
+    tasks = _tasks(estimators, parts, seeds, keys, X_query, settings, memory)
+    count = _Count(_num_samples(X_query), n_teachers, settings)
+    # After a failure no more are sent; those under way end in silence
+    tasks = itertools.takewhile(lambda _: count.problem is None, tasks)
+    with Quiet(), threadpool_limits(settings.threads):
+        if network is None:
+            results = run(tasks, n_teachers, n_jobs)
+        else:
+            results = train_together(network, tasks, X_query, settings)
+        _add_up(count, results, on_done)
 
-    def tasks():
-        for i, (part, part_codes, weight) in enumerate(parts):
-            if problems:
-                return
-            k = i % len(estimators)
-            yield delayed(fit_and_vote)(
-                i,
-                estimators[k],
-                # One argument: Dask would keep a large one of its own on one worker, and lose it
-                (part, part_codes, weight if takes_weight[k] else None, X_query),
-                Settings(n_classes, seeds[i], temperature, keep_teachers, threads, config, timeout),
-                home,
-                memory,
-                (all_data, i if names is None else names[i], seeds[i]),
-            )
-
-    n_queries = _num_samples(X_query)
-    votes = np.zeros((n_queries, n_classes), dtype=np.int64)
-    rows = np.arange(n_queries)
-    teachers = [None] * n_teachers if keep_teachers else None
-    all_kept = True
-    with Quiet(), threadpool_limits(threads):
-        try:
-            if batched:
-                results = train_together(
-                    batched,
-                    (args for _, args, _ in tasks()),
-                    X_query,
-                    n_classes=n_classes,
-                    temperature=temperature,
-                    keep=keep_teachers,
-                )
-            else:
-                results = _run(tasks(), n_teachers, n_jobs)
-            for done, result in enumerate(results, 1):
-                all_kept &= result.is_kept
-                if result.problem is not None:
-                    problems.append(
-                        f"teacher {result.number} failed: {result.problem}. What teachers need of "
-                        "preprocessing (an encoder, an imputer) belongs inside base_estimator"
-                    )
-                    continue  # no more are sent; those under way end in silence
-                if temperature is None:
-                    votes[rows, result.voted] += 1
-                else:
-                    votes += result.voted
-                if keep_teachers:
-                    teachers[result.number] = result.fitted
-                if on_done is not None:
-                    on_done(done)
-        except Exception as error:  # its text may be data: it can hold whole results
-            problems.append(
-                "teachers could not be sent to or from a worker process, or a worker died "
-                f"({known_name(error)}). With keep_teachers=True, and for those that pickle in "
-                "their own way, what they are made of must pickle and be importable, not defined "
-                "in the script that runs; or use n_jobs=1"
-            )
-    if problems:
-        if "TimeoutError" in problems[0]:  # the name of the error is told, see redacted
-            _end_processes()
-        raise TeacherError(problems[0]) from None
-    if not all_kept:
+    if count.problem is not None:
+        if "TimeoutError" in count.problem:  # the name of the error is told, see redacted
+            end_processes()
+        raise TeacherError(count.problem) from None
+    if not count.all_kept:
         warn(
             "memory could not keep the votes of all teachers (a full disk?): the fit is as it "
             "should be, but were it to be interrupted, more would be done again"
         )
-    return votes if temperature is None else votes / SHARES, teachers
+    return count.votes(), count.teachers
+
+
+# --- what each teacher is to do ------------------------------------------------------------------
+
+
+def _check_weight_is_taken(estimators):
+    """Refuse weights if no classifier takes them."""
+    if not any(has_fit_parameter(estimator, "sample_weight") for estimator in estimators):
+        raise ValueError(
+            "sample_weight was given, but the fit of base_estimator takes none; drop "
+            "sample_weight or choose a classifier that takes it"
+        )
 
 
 def _seeds(seed, n_teachers, names):
     """Seed of each teacher: of its number or, if it has one, of its name alone."""
+    seed = np.random.SeedSequence() if seed is None else seed
     if names is None:
         return [int(s.generate_state(1)[0]) % 2**31 for s in seed.spawn(n_teachers)]
     return [int(number) % 2**31 for number in keyed_digests(names, seed)]
 
 
-def _check_processes(timeout, n_jobs):
-    """Refuse a timeout for teachers that run in this process."""
-    threads = getattr(get_active_backend()[0], "uses_threads", False)
-    if effective_n_jobs(n_jobs) == 1 or threads:
-        raise ValueError(
-            f"timeout={timeout!r} needs teachers in processes of their own, which can be left "
-            "behind: set n_jobs to 2 or more, with a backend of processes"
-        )
-
-
-def _check_callbacks(estimator):
-    """Refuse skorch's callbacks that use files: teachers would read each other's."""
-    skorch = sys.modules.get("skorch")
-    if skorch is None:
-        return
-    kinds = ("Checkpoint", "TrainEndCheckpoint", "LoadInitState")
-    users = tuple(getattr(skorch.callbacks, name) for name in kinds)
-    for name, value in estimator.get_params(deep=True).items():
-        for part in _leaves(value):
-            kind = part if isinstance(part, type) else type(part)
-            if issubclass(kind, users):
-                raise ValueError(
-                    f"{name} of base_estimator has a {kind.__name__}, which writes or reads files "
-                    "that all teachers would share, so that one teacher's records reach others. "
-                    "Leave it out; EarlyStopping(load_best=True) keeps the best weights in memory"
-                )
-
-
-def _leaves(value):
-    """Yield what lists, tuples and dicts hold, at any depth."""
-    if isinstance(value, dict):
-        value = list(value.values())
-    if isinstance(value, list | tuple):
-        for part in value:
-            yield from _leaves(part)
-    else:
-        yield value
-
-
-def _end_processes():
-    """Stop loky's workers: one whose teacher hangs keeps its turn, and the next would wait."""
-    if isinstance(get_active_backend()[0], LokyBackend):
-        get_reusable_executor().shutdown(wait=False, kill_workers=True)
-
-
-def _shares_a_process(n_jobs):
-    """Whether teachers would run side by side in threads of one process."""
-    backend = get_active_backend()[0]
-    if effective_n_jobs(n_jobs) == 1:
-        return False
-    cluster = getattr(backend, "client", None)  # Dask's
-    if hasattr(cluster, "nthreads"):
-        return max(cluster.nthreads().values(), default=1) > 1
-    return getattr(backend, "uses_threads", False)
-
-
-def _rows_by_teacher(teacher, n_teachers):
+def _rows_by_teacher(teacher_indices, n_teachers):
     """Record numbers of each teacher, ascending."""
-    order = np.argsort(teacher, kind="stable")
-    return np.split(order, np.searchsorted(teacher[order], np.arange(1, n_teachers)))
+    order = np.argsort(teacher_indices, kind="stable")
+    starts = np.searchsorted(teacher_indices[order], np.arange(1, n_teachers))
+    return np.split(order, starts)
 
 
-def _parts(X, codes, sample_weight, teacher, n_teachers, classes):
-    """Yield rows, codes and weights of each teacher; of a site, what loads them."""
+def _parts(X, codes, sample_weight, teacher_indices, n_teachers, classes):
+    """Yield the `Part` of each teacher; of a site, what loads it."""
     if isinstance(X, Sites):
-        yield from ((Site(X.load, name, classes), None, None) for name in X.names)
+        yield from (Part(Site(X.load, name, classes), None) for name in X.names)
         return
-    for rows in _rows_by_teacher(teacher, n_teachers):
+    for rows in _rows_by_teacher(teacher_indices, n_teachers):
         weight = None if sample_weight is None else sample_weight[rows]
-        part = own_rows(X, rows, _safe_indexing) if rows.size else None
-        yield part, codes[rows], weight
+        features = own_rows(X, rows, _safe_indexing) if rows.size else None
+        yield Part(features, codes[rows], weight)
 
 
-def _run(tasks, n_tasks, n_jobs):
-    """Yield results as they come, holding few; in rounds where the backend cannot stream."""
-    workers = effective_n_jobs(n_jobs)
-    settings = {
-        "n_jobs": n_jobs,
-        # joblib's own batches of quick tasks grow without limit, and with them what waits in memory
-        # and how long a worker waits for another's last batch
-        "batch_size": (batch_size := min(max(n_tasks // (128 * workers), 1), 16)),
-        # and it would leave large parts, private data, in files until the end
-        "max_nbytes": None,
-    }
+def _keys(fingerprint, seeds, names):
+    """Return what tells the votes of each teacher from others in memory."""
+    identities = range(len(seeds)) if names is None else names
+    return [(fingerprint, *of_one) for of_one in zip(identities, seeds, strict=True)]
+
+
+def _tasks(estimators, parts, seeds, keys, X_query, settings, memory):
+    """Yield the `Task` of each teacher; its records are cut when it is its turn."""
+    takes_weight = [has_fit_parameter(estimator, "sample_weight") for estimator in estimators]
+    for i, part in enumerate(parts):
+        k = i % len(estimators)
+        if not takes_weight[k]:
+            part = part._replace(weight=None)
+        yield Task(i, estimators[k], part, X_query, seeds[i], settings, memory, keys[i])
+
+
+# --- what they answer ----------------------------------------------------------------------------
+
+
+class _Count:
+    """The votes so far, added up as teachers finish.
+
+    Attributes
+    ----------
+    sums : ndarray of shape (n_queries, n_classes), int
+        Votes or, with a temperature, shares of probability.
+    teachers : list or None
+        Fitted teachers, if kept.
+    all_kept : bool
+        Whether memory, if there is one, has the votes of all of them.
+    problem : str or None
+        The first failure, as it may be told.
+    """
+
+    def __init__(self, n_queries, n_teachers, settings):
+        self.sums = np.zeros((n_queries, settings.n_classes), dtype=np.int64)
+        self.teachers = [None] * n_teachers if settings.keep else None
+        self.all_kept = True
+        self.problem = None
+        self._rows = np.arange(n_queries)
+        self._is_soft = settings.temperature is not None
+
+    def add(self, result):
+        """Add what a teacher answered; say whether it did."""
+        self.all_kept &= result.is_kept
+        if result.problem is not None:
+            self.fail(
+                f"teacher {result.number} failed: {result.problem}. What teachers need of "
+                "preprocessing (an encoder, an imputer) belongs inside base_estimator"
+            )
+            return False
+        if self._is_soft:
+            self.sums += result.voted
+        else:
+            self.sums[self._rows, result.voted] += 1
+        if self.teachers is not None:
+            self.teachers[result.number] = result.fitted
+        return True
+
+    def fail(self, problem):
+        """Note a problem, if it is the first."""
+        if self.problem is None:
+            self.problem = problem
+
+    def votes(self):
+        """Return vote counts, or sums of probabilities."""
+        return self.sums / SHARES if self._is_soft else self.sums
+
+
+def _add_up(count, results, on_done):
+    """Add up results as they come, and note what goes wrong on the way."""
     try:
-        parallel = Parallel(return_as="generator_unordered", **settings)
-    except ValueError:  # multiprocessing, and backends built on it
-        with Parallel(**settings) as parallel:
-            while batch := list(itertools.islice(tasks, 4 * batch_size * workers)):
-                yield from parallel(batch)
-    else:
-        yield from parallel(tasks)
+        for n_done, result in enumerate(results, 1):
+            answered = count.add(result)
+            if answered and on_done is not None:
+                on_done(n_done)
+    except Exception as error:  # its text may be data: it can hold whole results
+        count.fail(
+            "teachers could not be sent to or from a worker process, or a worker died "
+            f"({known_name(error)}). With keep_teachers=True, and for those that pickle in "
+            "their own way, what they are made of must pickle and be importable, not defined "
+            "in the script that runs; or use n_jobs=1"
+        )

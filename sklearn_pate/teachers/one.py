@@ -9,7 +9,7 @@ from numbers import Integral
 from typing import Any, NamedTuple
 
 import numpy as np
-from joblib import cpu_count
+from joblib import Memory, cpu_count
 from sklearn import config_context
 
 from .._sklearn import _num_samples
@@ -29,8 +29,10 @@ from .sites import Site
 
 __all__ = [
     "SHARES",
+    "Part",
     "Result",
     "Settings",
+    "Task",
     "check_voted",
     "compact",
     "constant_votes",
@@ -42,33 +44,84 @@ __all__ = [
 
 
 class Settings(NamedTuple):
-    """What a worker needs to know of a fit besides the data.
+    """What all teachers of a fit share besides the data.
 
     Attributes
     ----------
     n_classes : int
         Number of classes.
-    seed : int
-        Of this teacher.
     temperature : float or None
         Of probabilities; None for votes.
     keep : bool
-        Whether the fitted teacher is returned.
+        Whether the fitted teachers are returned.
     threads : int or None
         Most threads a teacher may use; None is no limit.
     config : dict
         scikit-learn's configuration where `fit` was called.
     timeout : float or None
         Seconds for a teacher to fit and vote.
+    caller : int
+        The process where `fit` was called.
     """
 
     n_classes: int
-    seed: int
     temperature: float | None
     keep: bool
     threads: int | None
     config: dict
     timeout: float | None
+    caller: int
+
+
+class Part(NamedTuple):
+    """The private records of one teacher.
+
+    Attributes
+    ----------
+    X : array-like, Site or None
+        Features, or what loads them with their codes; None without records.
+    codes : ndarray or None
+        Labels as codes; None with a `Site`.
+    weight : array-like or None
+        Weights of the records, for a teacher that takes them.
+    """
+
+    X: Any
+    codes: np.ndarray | None
+    weight: Any = None
+
+
+class Task(NamedTuple):
+    """What a worker is sent to train one teacher.
+
+    Attributes
+    ----------
+    number : int
+        Of the teacher.
+    estimator : estimator
+        Unfitted, shared with other teachers.
+    part : Part
+        Its records.
+    X_query : array-like with n_queries rows
+        Public points to vote on.
+    seed : int
+        Of this teacher.
+    settings : Settings
+        What all teachers share.
+    memory : joblib.Memory
+        Where its votes are kept.
+    key : tuple
+        What tells its votes from others in memory.
+    """
+
+    number: int
+    estimator: Any
+    part: Part
+    X_query: Any
+    seed: int
+    settings: Settings
+    memory: Memory
+    key: tuple
 
 
 class Result(NamedTuple):
@@ -95,27 +148,30 @@ class Result(NamedTuple):
     is_kept: bool = True
 
 
-def fit_and_vote(i, estimator, data, settings, home, memory, key):
+def fit_and_vote(task):
     """Train one teacher, or recall its votes; return its `Result`."""
-    # In the process `home` the caller keeps things quiet, for all threads at once
-    with contextlib.nullcontext() if os.getpid() == home else Quiet():
+    settings = task.settings
+    # In its own process the caller keeps things quiet, for all threads at once
+    with contextlib.nullcontext() if os.getpid() == settings.caller else Quiet():
         # A failure is returned, not raised: a traceback would carry the teacher's own text
         interrupted = False
         try:
-            data, key = _loaded(data, memory, key, settings)
-            constant = constant_votes(i, data[1], _num_samples(data[3]), settings)
+            task = _loaded(task)
+            constant = constant_votes(
+                task.number, task.part.codes, _num_samples(task.X_query), settings
+            )
             if constant is not None:
-                return Result(i, constant)
-            train = memory.cache(_train, ignore=["estimator", "data", "settings"])
-            voted, fitted = _within(settings.timeout, train, key, estimator, data, settings)
-            kept = is_kept(memory, train, key, estimator, data, settings)
+                return Result(task.number, constant)
+            train = task.memory.cache(_train, ignore=["task"])
+            voted, fitted = _within(settings.timeout, train, task.key, task)
+            kept = is_kept(task.memory, train, task.key, task)
         except KeyboardInterrupt:
             interrupted = True
         except BaseException as error:  # SystemExit too: its text may be data
-            return Result(i, None, problem=redacted(error, estimator))
+            return Result(task.number, None, problem=redacted(error, task.estimator))
         if interrupted:  # raised out here, it does not hold the one that was caught
             raise KeyboardInterrupt
-    return Result(i, voted, fitted, is_kept=kept)
+    return Result(task.number, voted, fitted, is_kept=kept)
 
 
 def is_kept(memory, function, *args):
@@ -162,52 +218,55 @@ def _within(seconds, function, *args):
     return result
 
 
-def _loaded(data, memory, key, settings):
-    """Load the data of a site; what is in memory of them then goes by what they are."""
-    X, codes, weight, X_query = data
-    if isinstance(X, Site):
-        with isolated(settings.seed), config_context(**settings.config):
-            X, codes = X.read(X_query)
-        key = None if memory.location is None else (*key, digest(X, codes))
-    return (X, codes, weight, X_query), key
+def _loaded(task):
+    """Load the data of a site; its votes in memory are then told apart by these data as well."""
+    site = task.part.X
+    if not isinstance(site, Site):
+        return task
+    with isolated(task.seed), config_context(**task.settings.config):
+        X, codes = site.read(task.X_query)
+    key = None if task.memory.location is None else (*task.key, digest(X, codes))
+    return task._replace(part=Part(X, codes), key=key)
 
 
-def _train(key, estimator, data, settings):
-    """Fit a teacher and let it vote; `key` tells one from another, for what is in memory."""
+def _train(key, task):
+    """Fit a teacher and let it vote; in memory, `key` tells its votes from others'."""
     had_torch = "torch" in sys.modules
-    result = fit_and_predict(estimator, data, settings)
+    result = fit_and_predict(task)
     if "torch" in sys.modules and not had_torch:
         # Imported by this fit, it could not be seeded before. Which teacher is the first to import
         # it may depend on another's records
-        result = fit_and_predict(estimator, data, settings)
+        result = fit_and_predict(task)
     return result
 
 
-def fit_and_predict(estimator, data, settings):
+def fit_and_predict(task):
     """Fit a teacher in isolation; return its votes, and itself if kept."""
+    settings = task.settings
     n_classes = settings.n_classes
-    seed = settings.seed
-    with isolated(seed), config_context(**settings.config):
+    with isolated(task.seed), config_context(**settings.config):
         # kept teachers must pickle, which copied functions of the main program do not
-        fitted = own_clone(estimator, seed, functions=not settings.keep)
-        set_seeds(fitted, seed)
+        fitted = own_clone(task.estimator, task.seed, functions=not settings.keep)
+        set_seeds(fitted, task.seed)
         silent(fitted)
         without_caches(fitted)
         _limited(fitted, settings.threads)
         # Copies, because a teacher that writes to the queries would change others' votes, and
         # because parts that joblib maps from disk are read-only
-        X, codes, weight, X_query = copied_data(data)
+        part, X_query = copied_data((task.part, task.X_query))
         n_queries = _num_samples(X_query)
-        fitted.fit(X, codes, **({} if weight is None else {"sample_weight": weight}))
+        weights = {} if part.weight is None else {"sample_weight": part.weight}
+        fitted.fit(part.X, part.codes, **weights)
         if settings.temperature is None:
-            voted = check_voted(fitted.predict(X_query), n_queries=n_queries, n_classes=n_classes)
-            voted = compact(voted, n_classes=n_classes)
+            voted = fitted.predict(X_query)
+            codes = check_voted(voted, n_queries=n_queries, n_classes=n_classes)
+            votes = compact(codes, n_classes=n_classes)
         else:
             proba = fitted.predict_proba(X_query)
-            voted = shares_of(
+            votes = shares_of(
                 proba, fitted.classes_, n_classes=n_classes, temperature=settings.temperature
             )
-    return voted, fitted if settings.keep else None
+    return votes, fitted if settings.keep else None
 
 
 def _limited(estimator, threads):

@@ -5,11 +5,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from ..identifiers import spelled_names
 from ..isolation import (
     TellableError,
     attempt,
 )
-from ..partition import spelled_names
 from ..schema import difference
 
 __all__ = ["Site", "Sites"]
@@ -97,7 +97,7 @@ class Site:
             )
         found = difference(X, X_query)
         if found is not None:
-            raise TellableError(_OF_A_SITE[found.of])
+            raise TellableError(_OF_A_SITE[found.kind])
         codes = np.minimum(np.searchsorted(self.classes, y), len(self.classes) - 1)
         if y.size and not np.all(self.classes[codes] == y):
             raise TellableError("load returned labels that are not in classes")

@@ -1,4 +1,4 @@
-"""Networks that are trained together, in this process."""
+"""Networks of skorch: which are refused as teachers, and those that are trained together."""
 
 import sys
 from collections.abc import Callable
@@ -19,7 +19,39 @@ from ..isolation import (
 from .one import Result, check_voted, compact, constant_votes, is_kept, shares_of
 from .sites import Sites
 
-__all__ = ["batched_network", "train_together"]
+__all__ = ["batched_network", "check_callbacks", "train_together"]
+
+
+def check_callbacks(estimator):
+    """Refuse skorch's callbacks that use files: teachers would read each other's."""
+    skorch = sys.modules.get("skorch")
+    if skorch is None:
+        return
+    users = (
+        skorch.callbacks.Checkpoint,
+        skorch.callbacks.TrainEndCheckpoint,
+        skorch.callbacks.LoadInitState,
+    )
+    for name, value in estimator.get_params(deep=True).items():
+        for part in _leaves(value):
+            kind = part if isinstance(part, type) else type(part)
+            if issubclass(kind, users):
+                raise ValueError(
+                    f"{name} of base_estimator has a {kind.__name__}, which writes or reads files "
+                    "that all teachers would share, so that one teacher's records reach others. "
+                    "Leave it out; EarlyStopping(load_best=True) keeps the best weights in memory"
+                )
+
+
+def _leaves(value):
+    """Yield what lists, tuples and dicts hold, at any depth."""
+    if isinstance(value, dict):
+        value = list(value.values())
+    if isinstance(value, list | tuple):
+        for part in value:
+            yield from _leaves(part)
+    else:
+        yield value
 
 
 def batched_network(estimators, X, X_query, timeout):
@@ -27,11 +59,11 @@ def batched_network(estimators, X, X_query, timeout):
     skorch = sys.modules.get("skorch")
     if skorch is None:
         return None
-    from ..batched import BatchedTeachers
+    from .batched import BatchedTeachers
 
     batched, *others = estimators
-    network = isinstance(batched, skorch.NeuralNetClassifier)
-    if network and str(batched.device).startswith("cuda") and not others:
+    is_network = isinstance(batched, skorch.NeuralNetClassifier)
+    if is_network and str(batched.device).startswith("cuda") and not others:
         batched = BatchedTeachers(batched)
     if not isinstance(batched, BatchedTeachers):
         return None
@@ -49,15 +81,15 @@ def batched_network(estimators, X, X_query, timeout):
     return batched
 
 
-class _Part(NamedTuple):
-    """A teacher on its way through joint training.
+class _Place(NamedTuple):
+    """The place of a teacher in joint training.
 
     Attributes
     ----------
     number : int
         Of the teacher.
-    known : tuple or None
-        Votes, and the fitted teacher if kept, where nothing needs to be trained.
+    result : Result or None
+        Its result, where nothing needs to be trained.
     classes : ndarray or None
         The labels that its outputs stand for.
     keep_it : callable or None
@@ -65,64 +97,81 @@ class _Part(NamedTuple):
     """
 
     number: int
-    known: tuple | None
+    result: Result | None = None
     classes: np.ndarray | None = None
     keep_it: Callable | None = None
 
 
-def train_together(batched, tasks, X_query, *, n_classes, temperature, keep):
-    """Yield the `Result` of each of the teachers that are trained together, in this process.
+def train_together(batched, tasks, X_query, settings):
+    """Yield the `Result` of each of the teachers that are trained together, in this process."""
+    number = None  # of the teacher that was prepared last
+    is_soft = settings.temperature is not None
 
-    `tasks` are the arguments of `fit_and_vote`.
-    """
-    i, n_queries = None, _num_samples(X_query)
-
-    def parts():
-        nonlocal i
-        for i, _, data, settings, _, memory, key in tasks:
-            X, codes, *_ = data
-            constant = constant_votes(i, codes, n_queries, settings)
-            if constant is not None:
-                yield _Part(i, (constant, None)), None, settings.seed, None, None
-                continue
-            recall = memory.cache(_recall, ignore=["result"])
-            try:
-                yield _Part(i, recall(key, None)), None, settings.seed, None, None
-            except KeyError:
-                network = own_clone(batched.estimator, settings.seed, functions=not keep)
-                silent(set_seeds(network, settings.seed))
-                classes = network.classes if network.classes is not None else np.unique(codes)
-                keep_it = partial(_keep, memory, recall, key)
-                yield _Part(i, None, classes, keep_it), network, settings.seed, X, codes
+    def trainees():
+        nonlocal number
+        for task in tasks:
+            number = task.number
+            yield _trainee(task, batched)
 
     interrupted = False
     try:
         # Not below Python's streams: progress is shown meanwhile
         with isolated(0, descriptors=False):
-            trained = batched.train(parts(), X_query, proba=temperature is not None, keep=keep)
-            for part, voted, fitted in trained:
-                if part.known is not None:
-                    yield Result(part.number, *part.known)
-                    continue
-                if temperature is None:
-                    voted = compact(
-                        check_voted(voted, n_queries=n_queries, n_classes=n_classes),
-                        n_classes=n_classes,
-                    )
+            trained = batched.train(trainees(), X_query, proba=is_soft, keep=settings.keep)
+            for answer in trained:
+                if answer.key.result is not None:
+                    yield answer.key.result
                 else:
-                    voted = shares_of(
-                        voted, part.classes, n_classes=n_classes, temperature=temperature
-                    )
-                is_there = part.keep_it((voted, fitted))
-                yield Result(part.number, voted, fitted, is_kept=is_there)
+                    yield _result(answer, X_query, settings)
     except GeneratorExit:
         raise
     except KeyboardInterrupt:
         interrupted = True
     except BaseException as error:
-        yield Result(i, None, problem=f"or one beside it: {redacted(error)}")
+        yield Result(number, None, problem=f"or one beside it: {redacted(error)}")
     if interrupted:
         raise KeyboardInterrupt
+
+
+def _trainee(task, batched):
+    """Return what `BatchedTeachers.train` needs of a teacher: its place alone if it is done."""
+    from .batched import Trainee
+
+    settings = task.settings
+    X, codes, _ = task.part
+    constant = constant_votes(task.number, codes, _num_samples(task.X_query), settings)
+    if constant is not None:
+        return Trainee(_Place(task.number, Result(task.number, constant)), task.seed)
+    recall = task.memory.cache(_recall, ignore=["result"])
+    try:
+        kept = recall(task.key, None)
+    except KeyError:
+        kept = None
+    if kept is not None:
+        return Trainee(_Place(task.number, Result(task.number, *kept)), task.seed)
+    network = own_clone(batched.estimator, task.seed, functions=not settings.keep)
+    silent(set_seeds(network, task.seed))
+    place = _Place(
+        task.number,
+        classes=network.classes if network.classes is not None else np.unique(codes),
+        keep_it=partial(_keep, task.memory, recall, task.key),
+    )
+    return Trainee(place, task.seed, network, X, codes)
+
+
+def _result(answer, X_query, settings):
+    """Return the `Result` of a teacher that was trained with others, and keep it in memory."""
+    place = answer.key
+    n_classes = settings.n_classes
+    if settings.temperature is None:
+        codes = check_voted(answer.voted, n_queries=_num_samples(X_query), n_classes=n_classes)
+        votes = compact(codes, n_classes=n_classes)
+    else:
+        votes = shares_of(
+            answer.voted, place.classes, n_classes=n_classes, temperature=settings.temperature
+        )
+    is_there = place.keep_it((votes, answer.fitted))
+    return Result(place.number, votes, answer.fitted, is_kept=is_there)
 
 
 def _recall(key, result):

@@ -4,7 +4,7 @@ import contextlib
 import copy
 import itertools
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
@@ -16,18 +16,66 @@ from skorch.dataset import Dataset
 from torch import nn
 from torch.func import functional_call, vmap
 
-from .isolation import seeded
+from ..isolation import seeded
 
-__all__ = ["BatchedTeachers"]
+__all__ = ["BatchedTeachers", "Trained", "Trainee"]
 
 #: Optimizers that treat every number of a parameter alone, so that a stack is many at once.
 _ELEMENTWISE = (
-    *(torch.optim.SGD, torch.optim.Adam, torch.optim.AdamW, torch.optim.RMSprop),
-    *(torch.optim.Adagrad, torch.optim.Adadelta, torch.optim.Adamax),
-    *(torch.optim.NAdam, torch.optim.RAdam),
+    torch.optim.Adadelta,
+    torch.optim.Adagrad,
+    torch.optim.Adam,
+    torch.optim.AdamW,
+    torch.optim.Adamax,
+    torch.optim.NAdam,
+    torch.optim.RAdam,
+    torch.optim.RMSprop,
+    torch.optim.SGD,
 )
 #: Most rows at a time when a network votes on a GPU; elsewhere as many as it would take itself.
 _ROWS_ON_GPU = 2**13
+
+
+class Trainee(NamedTuple):
+    """A teacher that is to be trained together with others.
+
+    Attributes
+    ----------
+    key : object
+        What it is called in `Trained`.
+    seed : int
+        Of its random numbers.
+    network : NeuralNetClassifier or None
+        Unfitted; it is used up. None: its place is kept, and nothing is trained.
+    X : ndarray with n_records rows, or None
+        Its features.
+    codes : ndarray of shape (n_records,), int, or None
+        Its labels as codes.
+    """
+
+    key: Any
+    seed: int
+    network: NeuralNetClassifier | None = None
+    X: np.ndarray | None = None
+    codes: np.ndarray | None = None
+
+
+class Trained(NamedTuple):
+    """What a teacher that was trained together with others answers.
+
+    Attributes
+    ----------
+    key : object
+        As in its `Trainee`.
+    voted : ndarray of shape (n_queries,) or (n_queries, n_outputs), or None
+        Its labels, or the probabilities; None without a network.
+    fitted : NeuralNetClassifier or None
+        If kept.
+    """
+
+    key: Any
+    voted: np.ndarray | None = None
+    fitted: NeuralNetClassifier | None = None
 
 
 class BatchedTeachers(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
@@ -52,8 +100,8 @@ class BatchedTeachers(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
     estimator : skorch.NeuralNetClassifier
         The network, unfitted. X must be a numeric array, in the dtype the network takes.
     max_teachers : int, default=None
-        Teachers trained together at most; None is 256 on a GPU and 16 else. Halved until a step on
-        public rows fits into the GPU's memory.
+        Teachers trained together at most; None is 256 on a GPU and 16 elsewhere. Halved until a
+        step on public rows fits into the GPU's memory.
     autocast : {"bfloat16"}, default=None
         Precision of the forward pass, see `torch.autocast`; parameters and losses stay as they are.
     compile : bool, default=False
@@ -77,7 +125,7 @@ class BatchedTeachers(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
     >>> from skorch import NeuralNetClassifier
     >>> from torch import nn
     >>> from sklearn_pate import PATEClassifier
-    >>> from sklearn_pate.batched import BatchedTeachers
+    >>> from sklearn_pate.teachers.batched import BatchedTeachers
     >>> X = np.random.default_rng(0).normal(size=(1000, 4)).astype(np.float32)
     >>> network = NeuralNetClassifier(
     ...     nn.Linear, module__in_features=4, module__out_features=2,
@@ -166,10 +214,10 @@ class BatchedTeachers(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
             _why_not(self.estimator)
             or _why_not_data(X, "X")
             or _why_not_data(X_query, "X_public")
-            or self._try(X_query)
+            or self._trial(X_query)
         )
 
-    def train(self, parts, X_query, *, proba=False, keep=False):
+    def train(self, trainees, X_query, *, proba=False, keep=False):
         """Train teachers together and let them vote.
 
         Which are trained together, and on what random numbers, depends on their order alone: a
@@ -177,9 +225,8 @@ class BatchedTeachers(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
 
         Parameters
         ----------
-        parts : iterable of (key, network, seed, X, codes)
-            One for each teacher, in order. Networks are unfitted, and are used up. None as network:
-            its place is kept, and nothing trained.
+        trainees : iterable of Trainee
+            One for each teacher, in order.
         X_query : ndarray with n_queries rows
             Public points to vote on.
         proba : bool, default=False
@@ -189,27 +236,25 @@ class BatchedTeachers(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
 
         Yields
         ------
-        key
-            Of the teacher.
-        voted : ndarray of shape (n_queries,) or (n_queries, n_outputs), or None
-            Its labels, or the probabilities; None without a network.
-        fitted : NeuralNetClassifier or None
-            If kept.
+        Trained
+            Of each teacher, in order.
         """
-        size, parts = self._fitting(X_query), iter(parts)
-        while members := [_Member.of(*part) for part in itertools.islice(parts, size)]:
+        size = self._stack_size(X_query)
+        trainees = iter(trainees)
+        while members := [_Member.of(trainee) for trainee in itertools.islice(trainees, size)]:
             if any(member.network for member in members):
                 yield from self._train_stack(members, X_query, proba, keep)
             else:
-                yield from ((member.key, None, None) for member in members)
+                yield from (Trained(member.key) for member in members)
 
-    def _fitting(self, X_query):
-        """How many networks fit into memory, by a step on public rows: what is private decides not.
+    def _stack_size(self, X_query):
+        """Return how many networks to train together: half as many until a step fits into memory.
 
-        Halves what was asked for until it does.
+        It is tried on public rows, so that private ones decide nothing.
         """
         device = torch.device(self.estimator.device)
-        size = self.max_teachers or (256 if device.type == "cuda" else 16)
+        default = 256 if device.type == "cuda" else 16
+        size = self.max_teachers or default
         with seeded(0):
             network = _initialized(clone(self.estimator))
             n_rows = network.get_iterator(range(len(X_query)), training=True).batch_size
@@ -220,55 +265,58 @@ class BatchedTeachers(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         return size
 
     def _train_stack(self, members, X_query, proba, keep):
+        """Train members of one stack; yield what each answers."""
         device = torch.device(self.estimator.device)
         known = next(member for member in members if member.network)
+        # Those without a network keep their place with a copy of another's
         networks = [member.network or known.network for member in members]
         steps = [member.n_steps for member in members]
         stack = _Stack(networks, steps, device, self.autocast, self.compile)
-        first = np.cumsum([0, *(len(member.y) for member in members[:-1])])
-        X, y = (torch.cat([getattr(m, of) for m in members if m.network]) for of in "Xy")
-        if device.type == "cuda" and X.nbytes + y.nbytes <= _room(device):
-            X, y = X.to(device), y.to(device)
-        states = [member.state for member in members]
-        batch_size = known.loader.batch_size
-        for epoch in range(self.estimator.max_epochs):
-            rows, weight = map(torch.from_numpy, _epoch(members, states, first, batch_size))
-            rows, weight = rows.to(X.device), weight.to(device)
-            with seeded(hash((members[0].seed, epoch)) % 2**32):
-                for k in range(rows.shape[1]):
-                    batch = X[rows[:, k]], y[rows[:, k]]
-                    stack.step(*(part.to(device) for part in batch), weight[:, k], k)
-        queries, n_rows = torch.from_numpy(np.array(X_query)).to(device), known.n_rows(len(X_query))
+        self._run_epochs(stack, members, known.loader.batch_size, device)
+        queries = torch.from_numpy(np.array(X_query)).to(device)
+        n_rows = known.n_rows(len(X_query))
         if device.type == "cuda":  # no more than a step took
-            n_rows = max(n_rows, min(_ROWS_ON_GPU, len(members) * batch_size))
+            n_rows = max(n_rows, min(_ROWS_ON_GPU, len(members) * known.loader.batch_size))
         for i, member in enumerate(members):
             if not member.network:
-                yield member.key, None, None
+                yield Trained(member.key)
                 continue
             with seeded(member.seed):
                 output = stack.predict(i, queries, n_rows)
             voted = member.proba(output) if proba else output.argmax(axis=1)
-            yield member.key, voted, member.fitted(stack.state(i)) if keep else None
+            yield Trained(member.key, voted, member.fitted(stack.state(i)) if keep else None)
 
-    def _try(self, X_query):
-        """Try a step, and whether rows of a batch meet or buffers change, on public rows."""
+    def _run_epochs(self, stack, members, batch_size, device):
+        """Take all steps of all members."""
+        trained = [member for member in members if member.network]
+        X = torch.cat([member.X for member in trained])
+        y = torch.cat([member.y for member in trained])
+        if device.type == "cuda" and X.nbytes + y.nbytes <= _room(device):
+            X = X.to(device)
+            y = y.to(device)
+        states = [member.state for member in members]
+        for epoch in range(self.estimator.max_epochs):
+            rows, weight = _epoch(members, states, batch_size)
+            rows = torch.from_numpy(rows).to(X.device)
+            weight = torch.from_numpy(weight).to(device)
+            with seeded(hash((members[0].seed, epoch)) % 2**32):
+                for k in range(rows.shape[1]):
+                    X_batch = X[rows[:, k]].to(device)
+                    y_batch = y[rows[:, k]].to(device)
+                    stack.step(X_batch, y_batch, weight[:, k], k)
+
+    def _trial(self, X_query):
+        """Say what goes wrong when a few public rows are trained on together, or None."""
         try:
             some = np.linspace(0, len(X_query) - 1, 8).astype(int)
             rows = torch.from_numpy(X_query[some])
             device = torch.device(self.estimator.device)
             with seeded(0):
                 networks = [_initialized(clone(self.estimator)) for _ in range(2)]
-                module = networks[0].module_.train()
-                before = copy.deepcopy(dict(module.named_buffers()))
-                first = []
-                for batch in (rows, rows[[0] * len(rows)]):
-                    torch.default_generator.manual_seed(0)
-                    first.append(module(batch)[0])
-                if not torch.allclose(*first, rtol=1e-4, atol=1e-6):
-                    return "rows of a batch influence each other, as in batch normalisation"
-                if any(not torch.equal(before[k], v) for k, v in module.named_buffers()):
-                    return "buffers change in training, as those of batch normalisation do"
-                stack = _Stack(networks, [1, 2], device, self.autocast)  # as it will be done
+                reason = _why_rows_meet(networks[0].module_.train(), rows)
+                if reason is not None:
+                    return reason
+                stack = _Stack(networks, [1, 2], device, self.autocast)
                 rows = rows.to(device)
                 labels = torch.zeros(2, len(rows), dtype=torch.int64, device=device)
                 stack.step(torch.stack([rows] * 2), labels, labels + 1.0, 0)
@@ -285,11 +333,14 @@ class BatchedTeachers(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
 
 @dataclass
 class _Member:
-    """A teacher before it is trained: its network, rows and batches."""
+    """A teacher before it is trained: its network, rows and batches.
+
+    One without a network keeps its place in a stack, and has no rows and no steps.
+    """
 
     key: Any
     seed: int
-    network: Any  # None: its place is kept
+    network: Any = None
     X: Any = ()
     y: Any = ()
     loader: Any = None
@@ -299,18 +350,28 @@ class _Member:
     classes: np.ndarray | None = None
 
     @classmethod
-    def of(cls, key, network, seed, X, codes):
+    def of(cls, trainee):
+        network = trainee.network
         if network is None:
-            return cls(key, seed, None)
-        with seeded(seed):
+            return cls(trainee.key, trainee.seed)
+        with seeded(trainee.seed):
             _initialized(network)
-            train, valid = network.get_split_datasets(X, codes)
+            train, valid = network.get_split_datasets(trainee.X, trainee.codes)
             state = torch.random.get_rng_state()
-        rows = getattr(train, "indices", np.arange(len(codes)))
+        rows = getattr(train, "indices", np.arange(len(trainee.codes)))
         loader = network.get_iterator(range(len(rows)), training=True)
-        X, y = torch.from_numpy(X[rows]), torch.from_numpy(codes[rows])
-        steps, classes = len(loader.batch_sampler), np.unique(codes)
-        return cls(key, seed, network, X, y, loader, valid is not None, state, steps, classes)
+        return cls(
+            trainee.key,
+            trainee.seed,
+            network,
+            X=torch.from_numpy(trainee.X[rows]),
+            y=torch.from_numpy(trainee.codes[rows]),
+            loader=loader,
+            validates=valid is not None,
+            state=state,
+            n_steps=len(loader.batch_sampler),
+            classes=np.unique(trainee.codes),
+        )
 
     def batches(self, state):
         """Rows of each batch of the next epoch, and the random state after it.
@@ -329,16 +390,25 @@ class _Member:
         return self.network.get_iterator(range(n_queries), training=False).batch_size
 
     def proba(self, output):
-        if self.network.predict_nonlinearity == "auto" and not isinstance(
-            self.network.criterion_, nn.NLLLoss
-        ):
+        """Return probabilities from what the network puts out, as skorch does."""
+        normalised = isinstance(self.network.criterion_, nn.NLLLoss)
+        if self.network.predict_nonlinearity == "auto" and not normalised:
             output = torch.softmax(torch.from_numpy(output), dim=1).numpy()
         return output
 
     def fitted(self, state):
+        """Return the network with its trained parameters."""
         self.network.module_.load_state_dict(state, strict=False)  # tied weights have one name
         self.network.check_data(None, self.classes)
         return self.network
+
+
+class _Group(NamedTuple):
+    """Networks of a stack that take equally many steps an epoch: they share an optimizer."""
+
+    n_steps: int
+    params: dict
+    optimizer: Any
 
 
 class _Stack:
@@ -348,15 +418,16 @@ class _Stack:
     """
 
     def __init__(self, networks, steps, device, autocast=None, compile=False):
-        network, self.device = networks[0], device
-        self.groups = []  # (steps, parameters, optimizer)
+        network = networks[0]
+        self.device = device
+        self.groups = []
         self.place = np.empty((len(networks), 2), dtype=int)  # of each: group, place therein
         for n_steps in np.unique(steps):
             members = np.flatnonzero(np.equal(steps, n_steps))
             params = self._stacked([dict(networks[i].module_.named_parameters()) for i in members])
             args, kwargs = network.get_params_for_optimizer("optimizer", list(params.items()))
             self.place[members] = [(len(self.groups), k) for k in range(len(members))]
-            self.groups.append((n_steps, params, network.optimizer(*args, **kwargs)))
+            self.groups.append(_Group(n_steps, params, network.optimizer(*args, **kwargs)))
         self.buffers = self._stacked([dict(n.module_.named_buffers()) for n in networks])
         # places in all groups laid end to end
         self.order = torch.from_numpy(np.argsort(np.lexsort(self.place.T[::-1]))).to(device)
@@ -375,38 +446,41 @@ class _Stack:
             self.cast = torch.autocast(device.type, getattr(torch, autocast))
 
     def _stacked(self, tensors):
+        """Stack the tensors of each name; `tensors` has one dict for each network."""
+        stacks = {}
+        for name, first in tensors[0].items():
+            stack = torch.stack([named[name].detach().to(self.device) for named in tensors])
+            stacks[name] = stack.requires_grad_(first.requires_grad)
+        return stacks
+
+    def _params(self):
+        """Return the parameters of all networks, in their order."""
+        if len(self.groups) == 1:
+            return self.groups[0].params
         return {
-            name: torch.stack(
-                [own[name].detach().to(self.device) for own in tensors]
-            ).requires_grad_(first.requires_grad)
-            for name, first in tensors[0].items()
+            name: torch.cat([group.params[name] for group in self.groups])[self.order]
+            for name in self.groups[0].params
         }
 
     def step(self, X, y, mask, k):
         """Take step `k` of an epoch, with those that have as many; rows of mask 0 do not count."""
         self.module.train()
-        for _, _, optimizer in self.groups:
-            optimizer.zero_grad()
-        params = self.groups[0][1]
-        if len(self.groups) > 1:
-            params = {
-                name: torch.cat([own[name] for _, own, _ in self.groups])[self.order]
-                for name in params
-            }
+        for group in self.groups:
+            group.optimizer.zero_grad()
         with self.cast:
-            output = self.forward(params, self.buffers, X).flatten(0, 1)
+            output = self.forward(self._params(), self.buffers, X).flatten(0, 1)
         output = output.to(torch.promote_types(output.dtype, torch.float32))
         if isinstance(self.criterion, nn.NLLLoss):  # as skorch does
             output = torch.log(output + torch.finfo(output.dtype).eps)
         losses = self.criterion(output, y.flatten()).view(mask.shape)
-        if self.criterion.weight is not None:  # a mean with weights is divided by their sum
-            total = (mask * self.criterion.weight[y]).sum(dim=1)
-        else:
+        if self.criterion.weight is None:
             total = mask.sum(dim=1)
+        else:  # a mean with weights is divided by their sum
+            total = (mask * self.criterion.weight[y]).sum(dim=1)
         ((losses * mask).sum(dim=1) / total.clamp(min=1e-30)).sum().backward()
-        for n_steps, _, optimizer in self.groups:
-            if k < n_steps:
-                optimizer.step()
+        for group in self.groups:
+            if k < group.n_steps:
+                group.optimizer.step()
 
     @torch.no_grad()
     def predict(self, i, X, n_rows):
@@ -415,23 +489,24 @@ class _Stack:
         One by one: many rows keep a GPU busy, and one network's weights fit a CPU's cache.
         """
         self.module.eval()
-        own = self.state(i)
+        state = self.state(i)
         with self.cast:
             outputs = [
-                functional_call(self.module, own, (rows,)).float() for rows in X.split(n_rows)
+                functional_call(self.module, state, (rows,)).float() for rows in X.split(n_rows)
             ]
         return torch.cat(outputs).cpu().numpy()
 
     def state(self, i):
+        """Return the parameters and buffers of a network, by name."""
         group, k = self.place[i]
-        own = {name: value[k].detach() for name, value in self.groups[group][1].items()}
-        own |= {name: value[i] for name, value in self.buffers.items()}
+        state = {name: value[k].detach() for name, value in self.groups[group].params.items()}
+        state |= {name: value[i] for name, value in self.buffers.items()}
         # copies: how a view lies in memory, which may decide how a GPU rounds, goes by all members
-        return {name: value.clone() for name, value in own.items()}
+        return {name: value.clone() for name, value in state.items()}
 
 
 def _room(device):
-    """Bytes of a GPU for the rows of teachers; were there more, they stay where they are.
+    """Bytes of a GPU for the rows of teachers, which stay where they are if they need more.
 
     They are kept free whatever the rows: what fits, and what fails, is then the same for any data.
     """
@@ -443,50 +518,88 @@ def _fits(network, rows, size, device):
     try:
         room = torch.empty(2 * _room(device), dtype=torch.int8, device=device)
         stack = _Stack([network] * size, [1] * size, device)
-        labels = torch.zeros(2, size, len(rows), dtype=torch.int64, device=device)
-        stack.step(rows.expand(size, *rows.shape), labels[0], labels[1] + 1.0, 0)
+        labels = torch.zeros(size, len(rows), dtype=torch.int64, device=device)
+        mask = torch.ones(size, len(rows), dtype=torch.float32, device=device)
+        stack.step(rows.expand(size, *rows.shape), labels, mask, 0)
         del room
     except RuntimeError:  # an OutOfMemoryError, or another of a library that lacks room
         return False
     return True
 
 
-def _epoch(members, states, first, batch_size):
-    """Rows and weights of all batches, (n_members, n_steps, batch_size); moves the states on."""
-    shape = len(members), max(member.n_steps for member in members), batch_size
-    rows, weight = np.zeros(shape, dtype=np.int64), np.zeros(shape, dtype=np.float32)
-    with torch.random.fork_rng([]):
+def _why_rows_meet(module, rows):
+    """Say by what in a module one row of a batch may reach others, or None."""
+    before = copy.deepcopy(dict(module.named_buffers()))
+    outputs = []
+    for batch in (rows, rows[[0] * len(rows)]):
+        with seeded(0):  # the first row meets the same dropout in both batches
+            outputs.append(module(batch)[0])
+    if not torch.allclose(*outputs, rtol=1e-4, atol=1e-6):
+        return "rows of a batch influence each other, as in batch normalisation"
+    if any(not torch.equal(before[name], value) for name, value in module.named_buffers()):
+        return "buffers change in training, as those of batch normalisation do"
+    return None
+
+
+def _epoch(members, states, batch_size):
+    """Rows and weights of all batches, (n_members, n_steps, batch_size); moves the states on.
+
+    Rows are those of all members, laid end to end.
+    """
+    shape = (len(members), max(member.n_steps for member in members), batch_size)
+    rows = np.zeros(shape, dtype=np.int64)
+    weight = np.zeros(shape, dtype=np.float32)
+    first = 0
+    with seeded(0):  # only to put torch's generator back: each member brings its state
         for i, member in enumerate(members):
             if not member.network:
                 continue
             batches, states[i] = member.batches(states[i])
-            rows[i] = first[i]  # what fills up a short batch, or a step too many, does not count
+            rows[i] = first  # what fills up a short batch, or a step too many, does not count
             for step, batch in enumerate(batches):
-                rows[i, step, : len(batch)] = first[i] + np.asarray(batch)
+                rows[i, step, : len(batch)] = first + np.asarray(batch)
                 weight[i, step, : len(batch)] = 1
+            first += len(member.y)
     return rows, weight
 
 
 def _initialized(network):
-    """With its weights drawn, on the CPU as skorch does before it moves them."""
+    """Draw a network's weights, on the CPU as skorch does before it moves them."""
     return network.set_params(device="cpu", verbose=0).initialize()
 
 
 def _draw():
+    """Draw the number that a DataLoader draws when it starts."""
     torch.empty((), dtype=torch.int64).random_()
 
 
 def _why_not(network):
-    """What in a network's settings keeps its copies from being trained together."""
+    """Say what in a network's settings keeps its copies from being trained together, or None."""
     if not isinstance(network, NeuralNetClassifier):
         return f"only skorch.NeuralNetClassifier can be batched; got {type(network).__name__}"
-    own = type(network).__mro__[: type(network).__mro__.index(NeuralNetClassifier)]
-    changed = [name for kind in own for name in vars(kind) if name in dir(NeuralNetClassifier)]
-    changed = [name for name in changed if not name.startswith("__")]
-    if changed:
-        return f"{type(network).__name__} overrides {changed[0]}"
+    overridden = _overridden(type(network))
+    if overridden:
+        return f"{type(network).__name__} overrides {overridden[0]}"
+    for name, can_be_batched in _settings(network).items():
+        if not can_be_batched:
+            return f"this setting of {name} cannot be batched"
+    return None
+
+
+def _overridden(kind):
+    """Return the names of skorch's that a subclass defines anew."""
+    order = kind.__mro__
+    subclasses = order[: order.index(NeuralNetClassifier)]
+    names = [name for subclass in subclasses for name in vars(subclass)]
+    return [name for name in names if name in dir(NeuralNetClassifier) and name[:2] != "__"]
+
+
+def _settings(network):
+    """Return the name of each setting that matters here, and whether it can be batched."""
+    params = network.get_params(deep=False)
+    batch_size = network.get_params().get("iterator_train__batch_size", network.batch_size)
     loader = torch.utils.data.DataLoader
-    simple = {
+    settings = {
         "callbacks": network.callbacks in (None, "disable") or network.callbacks == [],
         "criterion": network.criterion in (nn.CrossEntropyLoss, nn.NLLLoss),
         "optimizer": network.optimizer in _ELEMENTWISE,
@@ -495,22 +608,23 @@ def _why_not(network):
         "dataset": network.dataset is Dataset,
         "predict_nonlinearity": network.predict_nonlinearity in ("auto", None),
         "compile": not network.compile,
-        "batch_size": network.get_params().get("iterator_train__batch_size", network.batch_size)
-        > 0,
+        "batch_size": batch_size > 0,
     }
-    for name, value in network.get_params(deep=False).items():
-        prefix, _, rest = name.partition("__")
-        if prefix == "criterion" and rest:
-            simple[name] = rest in {"weight", "label_smoothing"} or value == "mean"
-        elif prefix in {"iterator_train", "iterator_valid"} and rest:
-            simple[name] = rest in {"batch_size", "shuffle", "drop_last"}
-        elif prefix == "optimizer" and rest == "param_groups" or prefix in {"dataset", "callbacks"}:
-            simple[name] = simple.get(name, not rest)
-    unusual = [name for name, is_simple in simple.items() if not is_simple]
-    return f"this setting of {unusual[0]} cannot be batched" if unusual else None
+    for name, value in params.items():
+        prefix, _, suffix = name.partition("__")
+        if not suffix:
+            continue
+        if prefix == "criterion":  # "mean" is what `reduction` is anyway
+            settings[name] = suffix in {"weight", "label_smoothing"} or value == "mean"
+        elif prefix in {"iterator_train", "iterator_valid"}:
+            settings[name] = suffix in {"batch_size", "shuffle", "drop_last"}
+        elif prefix in {"dataset", "callbacks"} or name == "optimizer__param_groups":
+            settings[name] = False
+    return settings
 
 
 def _why_not_data(X, name):
+    """Say why data cannot be stacked, or None; of private data, the type alone is told."""
     if type(X) in (np.ndarray, np.memmap) and X.dtype.kind in "fiub":
         return None
     return f"{name} must be a numeric array; got {type(X).__name__}"

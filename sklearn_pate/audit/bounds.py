@@ -1,0 +1,78 @@
+"""What samples of a pair of histograms prove about epsilon."""
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+from scipy.stats import beta
+
+from .mechanism import padded
+
+#: Part of the error probability that goes to the smaller correction for delta.
+_FOR_DELTA = 0.1
+
+#: Confidence of the rough bounds that pairs are compared by.
+_PILOT_CONFIDENCE = 0.9
+
+
+class Event(NamedTuple):
+    """Outcomes that tell two histograms apart."""
+
+    outcomes: np.ndarray  # a mask
+    swapped: bool  # whether the second histogram has more of it
+
+    def hits(self, first, second):
+        """Count samples in the event: those of the side that has more of it, then the others."""
+        first, second, outcomes = padded(first, second, self.outcomes)
+        hits = (first[outcomes].sum(), second[outcomes].sum())
+        return hits[::-1] if self.swapped else hits
+
+
+def lower_bound(hits, other_hits, n_samples, delta, confidence):
+    """Lower bound on epsilon from the samples of each side that are in an event.
+
+    `n_samples` is the number of samples of each side, on average. Vectorised; hits may be
+    expectations. The letters are those of the notes of `audit_aggregator`.
+    """
+    hits = np.asarray(hits, dtype=float)
+    other_hits = np.asarray(other_hits, dtype=float)
+    alpha = 1 - confidence
+    alpha_for_delta = _FOR_DELTA * alpha if delta else 0.0
+    some = hits > 1e-9  # expectations far below one bound nothing, and beta.ppf overflows
+    hits = np.where(some, hits, 1.0)
+    t = np.where(some, beta.ppf(alpha - alpha_for_delta, hits, other_hits + 1), 0.0)
+    d = 0.0
+    if delta:
+        in_event = np.minimum(hits + other_hits, 2 * n_samples)
+        d = delta / (2 * beta.ppf(alpha_for_delta, in_event, 2 * n_samples - in_event + 1))
+    with np.errstate(divide="ignore"):
+        return np.where(t > d, np.log(np.maximum(t - d, 0) / (1 - t)), -np.inf)
+
+
+def choose_event(first, second, scale, n_samples, delta, confidence):
+    """Choose the event that is expected to give the largest bound from so many samples.
+
+    `first` and `second` are counts of the outcomes of each side; times `scale`, they are what
+    `n_samples` samples are expected to give.
+    """
+    largest = -math.inf
+    event = Event(np.ones(len(first), dtype=bool), swapped=False)
+    for swapped in (False, True):
+        more, less = (second, first) if swapped else (first, second)
+        order = np.argsort(-(more + 1) / (less + 1), kind="stable")
+        hits = np.cumsum(more[order])[:-1] * scale
+        other_hits = np.cumsum(less[order])[:-1] * scale
+        bounds = lower_bound(hits, other_hits, n_samples, delta, confidence)
+        k = int(np.argmax(bounds))
+        if bounds[k] > largest:
+            largest = bounds[k]
+            event = Event(np.isin(np.arange(len(order)), order[: k + 1]), swapped)
+    return event
+
+
+def pilot_bound(first, second, n_samples, delta):
+    """Compare pairs by a few samples of each; not a valid bound: they choose the event as well."""
+    first, second = padded(first, second)
+    event = choose_event(first, second, 1, n_samples, delta, _PILOT_CONFIDENCE)
+    hits, other_hits = event.hits(first, second)
+    return float(lower_bound(hits, other_hits, n_samples, delta, _PILOT_CONFIDENCE))

@@ -1,0 +1,104 @@
+"""The exact epsilon of a pair of histograms."""
+
+import math
+
+import numpy as np
+
+from ..rdp import check_votes
+from .checks import check_delta_or_zero, check_neighbours
+from .mechanism import AuditedMechanism
+
+
+def exact_epsilon(aggregator, votes, neighbour_votes, delta=1e-5, *, student_proba=None):
+    """Exact epsilon of one query on a pair of histograms: the hockey-stick divergence.
+
+    Parameters
+    ----------
+    aggregator : Aggregator
+        The mechanism; only its `outcome_log_proba` is used.
+    votes, neighbour_votes : array-like of shape (n_classes,) or (n_pairs, n_classes)
+        Vote counts, and the same with one vote moved.
+    delta : float or array-like of shape (n_deltas,), default=1e-5
+        Failure probability, in [0, 1).
+    student_proba : array-like of shape (n_classes,), default=None
+        The student's probabilities, for mechanisms that use them.
+
+    Returns
+    -------
+    float or ndarray of shape (n_pairs, n_deltas)
+        The smallest epsilon that holds at `delta` in both directions, at least 0. A single pair,
+        or a single delta, has no axis. Like everything that depends on votes, it is private.
+
+    Raises
+    ------
+    ValueError
+        If the histograms are not neighbours, or an argument is out of range.
+
+    Notes
+    -----
+    A pair is (epsilon, delta)-indistinguishable if ``P(E) - exp(epsilon) Q(E) <= delta`` for all
+    events `E` (Dwork and Roth (2014), Definition 2.4). For each epsilon the worst event holds the
+    outcomes whose likelihood ratio is above exp(epsilon), so epsilon is the largest
+    ``log((P(E) - delta) / Q(E))`` over the events of the largest ratios.
+
+    Examples
+    --------
+    >>> from sklearn_pate.aggregators import GNMax, LNMax
+    >>> from sklearn_pate.audit import exact_epsilon
+    >>> round(exact_epsilon(LNMax(0.05), [249, 1], [250, 0], delta=0), 3)
+    0.093
+    >>> exact_epsilon(GNMax(40.0), [[126, 124], [213, 37]], [[125, 125], [212, 38]]).round(3)
+    array([0.029, 0.11 ])
+    """
+    first = np.atleast_2d(np.asarray(votes))
+    second = np.atleast_2d(np.asarray(neighbour_votes))
+    first = check_votes(first)
+    second = check_votes(second)
+    check_neighbours(first, second)
+    deltas = [check_delta_or_zero(value) for value in np.atleast_1d(delta)]
+    mechanism = AuditedMechanism(aggregator, student_proba)
+    by_delta = [epsilon_of_pairs(mechanism, first, second, value) for value in deltas]
+    epsilon = np.stack(by_delta, axis=1)
+    if np.ndim(delta) == 0:
+        epsilon = epsilon[:, 0]
+    if np.ndim(votes) == 1:
+        epsilon = epsilon[0]
+    return epsilon if np.ndim(epsilon) else float(epsilon)
+
+
+def epsilon_of_pairs(mechanism, votes, neighbours, delta):
+    """Return the exact epsilon of each pair, the larger of the two directions."""
+    log_p = mechanism.stated_log_proba(votes)
+    log_q = mechanism.stated_log_proba(neighbours)
+    there = _epsilon_one_way(log_p, log_q, delta)
+    back = _epsilon_one_way(log_q, log_p, delta)
+    return np.maximum(np.maximum(there, back), 0.0)
+
+
+def _epsilon_one_way(log_p, log_q, delta):
+    """Return the largest ``log((P(E) - delta) / Q(E))`` over events E, row by row."""
+    log_delta = math.log(delta) if delta else -math.inf
+    log_p_event, log_q_event = log_proba_of_events(log_p, log_q)
+    above = log_p_event > log_delta
+    # log(P - delta) = log P + log(1 - delta / P); events up to delta count for nothing
+    log_p_above = np.where(above, log_p_event, 0.0)
+    share_of_delta = np.exp(np.minimum(log_delta - log_p_above, 0)) * above
+    log_excess = log_p_above + np.log1p(-share_of_delta)
+    with np.errstate(invalid="ignore"):
+        loss = np.where(above, log_excess - log_q_event, -np.inf)
+    return loss.max(axis=1)
+
+
+def log_proba_of_events(log_p, log_q):
+    """Return log P and log Q of the events of the largest ratios P / Q, row by row.
+
+    Column k is the event of the k + 1 outcomes with the largest ratios; the certain event is left
+    out.
+    """
+    with np.errstate(invalid="ignore"):
+        log_ratio = log_p - log_q
+    log_ratio = np.where(np.isnan(log_ratio), -np.inf, log_ratio)  # impossible on both sides
+    order = np.argsort(-log_ratio, axis=1, kind="stable")[:, :-1]
+    log_p_event = np.logaddexp.accumulate(np.take_along_axis(log_p, order, axis=1), axis=1)
+    log_q_event = np.logaddexp.accumulate(np.take_along_axis(log_q, order, axis=1), axis=1)
+    return log_p_event, log_q_event

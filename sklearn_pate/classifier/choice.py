@@ -1,0 +1,95 @@
+"""Which public rows are asked next: the query strategy, called at the right moments."""
+
+import numpy as np
+
+from .._sklearn import _num_samples
+from ..isolation import seeded
+from ..queries import count_rounds, rehearse, select_rows, split_rounds
+from .seeds import seed_number
+from .student import student_error
+
+__all__ = ["Choice"]
+
+
+class Choice:
+    """Chooses public rows to ask about, from public rows and released labels alone.
+
+    Parameters
+    ----------
+    make_strategy : callable
+        Returns a fresh query strategy.
+    X_public : array-like with n_public rows
+        All public rows.
+    seed : numpy.random.SeedSequence
+        Of the choice.
+    """
+
+    def __init__(self, make_strategy, X_public, seed):
+        with seeded(seed_number(seed)):
+            self._strategy = make_strategy()
+        self._X_public = X_public
+        self._seed = seed
+        self._rng = np.random.default_rng(seed)
+        self.in_rounds = count_rounds(self._strategy) > 1
+
+    def rows_to_vote_on(self, plan, *, n_classes):
+        """Return the rows that teachers vote on: the queries, or all rows if rounds will choose.
+
+        Called before any teacher is trained, so rounds are tried with made-up labels.
+        """
+        try:
+            with seeded(seed_number(self._seed)):
+                if not self.in_rounds:
+                    return select_rows(self._strategy, self._X_public, plan.n_queries, self._rng)
+                n_queries = plan.stages[0][1]
+                rehearse(
+                    self._strategy, self._X_public, n_queries, n_classes=n_classes, rng=self._rng
+                )
+        except Exception as error:
+            tried = " when tried with made-up labels" if self.in_rounds else ""
+            raise ValueError(
+                f"query_strategy failed{tried}, before any teacher was trained; nothing was "
+                f"spent. {type(error).__name__}: {error}"
+            ) from error
+        return np.arange(_num_samples(self._X_public))
+
+    def rounds(self, n_queries):
+        """Split the queries of a stage, as positions, into rounds."""
+        return split_rounds(self._strategy, n_queries)
+
+    def wants_student(self, released):
+        """Whether the strategy asks for the student's view, and labels can train one."""
+        if not self.in_rounds or not getattr(self._strategy, "uses_student_proba", False):
+            return False
+        return len(set(released.labels) - {-1}) > 1
+
+    def next_positions(self, positions, released, proba):
+        """Return the next queries of a round, as positions among the rows that were voted on.
+
+        Parameters
+        ----------
+        positions : ndarray of shape (n_queries,), int
+            Of the round, within its stage.
+        released : Release
+            What was released so far.
+        proba : ndarray of shape (n_public, n_classes) or None
+            The student's view.
+        """
+        if not self.in_rounds:
+            return released.query_indices.size + positions
+        asked = released.query_indices
+        try:
+            with seeded(int(self._rng.integers(2**32))):
+                return select_rows(
+                    self._strategy,
+                    self._X_public,
+                    positions.size,
+                    self._rng,
+                    proba,
+                    asked=asked,
+                    labels=released.labels[asked],
+                )
+        except Exception as error:
+            raise student_error(
+                f"query_strategy failed: {type(error).__name__}: {error}", released
+            ) from error

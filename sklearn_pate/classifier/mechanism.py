@@ -1,0 +1,90 @@
+"""A mechanism at work: tried on made-up votes first, and what it draws is checked."""
+
+import numpy as np
+
+from ..isolation import Quiet, attempt, kind_of
+from ..rdp.checks import check_log_proba
+from ..rdp.facts import has_distribution
+
+__all__ = ["draw", "is_ours", "rehearse_mechanism"]
+
+
+def is_ours(part):
+    """Whether an object is of this library: its messages quote no private values."""
+    return type(part).__module__.partition(".")[0] == __package__.partition(".")[0]
+
+
+def rehearse_mechanism(aggregator, *, n_teachers, n_classes):
+    """Try a mechanism on made-up votes: what fails now would fail when votes are paid for."""
+    second = n_teachers // 2
+    votes = np.zeros((2, n_classes), dtype=np.int64)
+    votes[0, 0] = n_teachers
+    votes[1, :2] = n_teachers - second, second
+    proba = np.full(votes.shape, 1 / n_classes) if aggregator.uses_student_proba else None
+    try:
+        if has_distribution(aggregator):
+            check_log_proba(aggregator.outcome_log_proba(votes, proba), n_classes=n_classes)
+        _checked_release(aggregator, votes, proba, np.random.default_rng(0))
+    except Exception as error:
+        raise ValueError(
+            f"{type(aggregator).__name__} failed when tried on made-up votes of {n_teachers} "
+            f"teachers for {n_classes} classes, before any teacher was trained; nothing was spent. "
+            f"{type(error).__name__}: {error}"
+        ) from error
+
+
+def draw(aggregator, votes, proba, noise):
+    """Return what a mechanism releases of private votes, a checked `aggregators.Released`."""
+    failed = None
+    with Quiet():  # a mechanism of the user's may warn of votes, or print them
+        if is_ours(aggregator):
+            released = _checked_release(aggregator, votes, proba, noise)
+        else:
+            released, failed = attempt(lambda: _checked_release(aggregator, votes, proba, noise))
+    if failed is not None:
+        raise ValueError(
+            f"{type(aggregator).__name__} could not draw labels: {failed}, whose text is "
+            "withheld, as it may quote votes. What the plan costs is spent. Try the mechanism "
+            "on votes of your own"
+        )
+    return released
+
+
+def _checked_release(aggregator, votes, proba, noise):
+    released = aggregator.release(votes, proba, noise)
+    labels, paid = _check_labels(aggregator, released.labels, released.paid, votes.shape)
+    soft_labels = released.soft_labels
+    if soft_labels is not None:
+        soft_labels = _check_soft(aggregator, soft_labels, votes.shape)
+    return released._replace(labels=labels, paid=paid, soft_labels=soft_labels)
+
+
+def _check_labels(aggregator, labels, paid, shape):
+    """Return drawn labels, which must be codes, and which of them were paid for."""
+    n_queries, n_classes = shape
+    labels = np.asarray(labels)
+    paid = np.asarray(paid)
+    whole = labels.dtype.kind in "iu" and labels.ndim == 1 and len(labels) <= n_queries
+    if not whole or (labels < -1).any() or (labels >= n_classes).any():
+        raise ValueError(
+            f"{type(aggregator).__name__} must draw one whole number for each of {n_queries} "
+            f"queries, from 0 to {n_classes - 1} or -1 for no answer; got shape {labels.shape} of "
+            f"{kind_of(labels.dtype)}, or other numbers"
+        )
+    if paid.shape != labels.shape or paid.dtype != bool:
+        raise ValueError(
+            f"draw of {type(aggregator).__name__} must return a bool for each label: whether it "
+            f"was paid for in full; got shape {paid.shape} of {kind_of(paid.dtype)}"
+        )
+    return labels, paid
+
+
+def _check_soft(aggregator, soft, shape):
+    """Return drawn soft labels, whose rows must be distributions."""
+    soft = np.asarray(soft)
+    if soft.shape != shape or soft.dtype.kind != "f" or not np.allclose(soft.sum(axis=1), 1):
+        raise ValueError(
+            f"soft_labels of {type(aggregator).__name__} must return rows that sum to 1, of shape "
+            f"{shape}; got shape {soft.shape} of {kind_of(soft.dtype)}"
+        )
+    return soft

@@ -1,0 +1,151 @@
+"""What a fit releases: labels, filled in as mechanisms answer, and how they were obtained."""
+
+import dataclasses
+
+import numpy as np
+
+from ..accountant import Curator, StageRecord
+from .mechanism import draw
+
+__all__ = ["Release", "ask"]
+
+
+class Release:
+    """What is released of one fit; and, for the curator alone, how.
+
+    Parameters
+    ----------
+    spent : PrivacySpent
+        What the plan costs; its numbers of queries and answers follow.
+    n_public, n_classes : int
+        Numbers of public rows and of classes.
+
+    Attributes
+    ----------
+    spent : PrivacySpent
+        With the queries so far.
+    labels : ndarray of shape (n_public,), int
+        Code of the released label, -1 where none.
+    soft_labels : ndarray of shape (n_public, n_classes) or None
+        Released distributions, NaN where none; None before there are any.
+    query_indices : ndarray of shape (n_queries,), int
+        Public rows asked, in order.
+    n_classes : int
+        Number of classes.
+    """
+
+    def __init__(self, spent, *, n_public, n_classes):
+        self.spent = spent
+        self.n_classes = n_classes
+        self.labels = np.full(n_public, -1)
+        self.soft_labels = None
+        self.query_indices = np.array([], dtype=np.intp)
+        self._records = []
+        self._positions = [np.array([], dtype=np.intp)]
+
+    @classmethod
+    def of(cls, classifier):
+        """Return what a fitted classifier released, to train another student on it."""
+        released = cls(
+            classifier.privacy_spent_,
+            n_public=len(classifier.public_labels_),
+            n_classes=len(classifier.classes_),
+        )
+        released.labels = classifier.public_labels_
+        released.soft_labels = classifier.public_soft_labels_
+        released.query_indices = classifier.query_indices_
+        return released
+
+    def add(self, record, positions, rows, drawn):
+        """Add what a mechanism released.
+
+        Parameters
+        ----------
+        record : StageRecord
+            How it was obtained.
+        positions : ndarray of shape (n_asked,), int
+            The queries, as positions among the rows that were voted on.
+        rows : ndarray of shape (n_asked,), int
+            The queries, as public rows.
+        drawn : aggregators.Released
+            What was drawn for them.
+        """
+        self._records.append(record)
+        self._positions.append(positions)
+        self.labels[rows] = drawn.labels
+        if drawn.soft_labels is not None:
+            if self.soft_labels is None:
+                self.soft_labels = np.full((len(self.labels), self.n_classes), np.nan)
+            self.soft_labels[rows] = drawn.soft_labels
+        self.query_indices = np.append(self.query_indices, rows)
+        self.spent = dataclasses.replace(
+            self.spent,
+            n_queries=len(self.query_indices),
+            n_answered=int((self.labels >= 0).sum()),
+        )
+
+    def curator(self, votes, plan, delta):
+        """Return the private view of these labels."""
+        asked = np.concatenate(self._positions)
+        return Curator(
+            self._records,
+            votes.counts[asked],
+            delta,
+            votes.teacher_indices,
+            votes.teachers,
+            plan.test,
+            cap=None if plan.budget is None else plan.epsilon,
+        )
+
+
+def ask(released, plan, votes, rows, *, choice, students_view, noise, on_asked):
+    """Release labels, stage by stage and round by round, until the plan ends or its budget does.
+
+    Parameters
+    ----------
+    released : Release
+        Is filled.
+    plan : Plan
+        What may be asked.
+    votes : Votes
+        On `rows`.
+    rows : ndarray of int
+        The public rows that were voted on.
+    choice : Choice
+        Which of them are asked next.
+    students_view : callable
+        Returns the probabilities of a student of the labels so far, for all public rows.
+    noise : numpy.random.Generator
+        Of the mechanisms.
+    on_asked : callable
+        Called with the number of queries so far.
+    """
+    for aggregator, n_queries in plan.stages:
+        for round_ in choice.rounds(n_queries):
+            proba = None
+            if aggregator.uses_student_proba or choice.wants_student(released):
+                proba = students_view()
+            positions = choice.next_positions(round_, released, proba)
+            n_asked = _ask_round(released, plan, votes, rows, aggregator, positions, proba, noise)
+            on_asked(len(released.query_indices))
+            if n_asked < round_.size:
+                break
+
+
+def _ask_round(released, plan, votes, rows, aggregator, positions, proba, noise):
+    """Release the labels of one round; return how many the budget let through."""
+    shown = proba[rows[positions]] if aggregator.uses_student_proba else None
+    drawn = draw(aggregator, votes.counts[positions], shown, noise)
+    n_asked = plan.allowed(
+        aggregator,
+        drawn.paid,
+        n_teachers=votes.ballots.n_teachers,
+        n_classes=released.n_classes,
+    )
+    # What the budget does not let through was drawn, but is never looked at
+    asked = positions[:n_asked]
+    drawn = drawn.first(n_asked)
+    shown = None if shown is None else shown[:n_asked]
+    record = StageRecord(aggregator, n_asked, shown, drawn.paid)
+    released.add(record, asked, rows[asked], drawn)
+    return n_asked

@@ -1,0 +1,36 @@
+"""Where a fit draws its random numbers from: one source per use, so that none reveals another."""
+
+import numpy as np
+
+from ..secure import SystemGenerator
+
+__all__ = ["seed_number", "seed_streams"]
+
+#: In this order: a seed's children follow from their place.
+_USES = ("partition", "queries", "teachers", "noise", "student", "test")
+
+#: What protects the votes.
+_NOISE = ("noise", "test")
+
+
+def seed_streams(random_state, secure=False):
+    """Return independent sources of randomness, a dict from use to source."""
+    if secure and random_state is not None:
+        raise ValueError(
+            "secure=True draws what no seed can repeat; give random_state=None, got "
+            f"random_state={random_state!r}"
+        )
+    if random_state is None:
+        streams = {use: np.random.SeedSequence() for use in _USES}
+        if secure:
+            streams |= {use: SystemGenerator() for use in _NOISE}
+        return streams
+    if isinstance(random_state, np.random.RandomState):
+        random_state = random_state.randint(2**32, size=4, dtype=np.uint32).tolist()
+    children = np.random.SeedSequence(random_state).spawn(len(_USES))
+    return dict(zip(_USES, children, strict=True))
+
+
+def seed_number(sequence):
+    """Return a seed of 32 bits that follows from a `SeedSequence`."""
+    return int(sequence.generate_state(1)[0])

@@ -1,0 +1,183 @@
+"""The student: what it learns from, trying it before anything is spent, training it."""
+
+import numpy as np
+from sklearn.pipeline import Pipeline
+from sklearn.semi_supervised import LabelPropagation, LabelSpreading, SelfTrainingClassifier
+
+from .._sklearn import _num_samples, _safe_indexing
+from ..exceptions import StudentError
+from ..isolation import (
+    Quiet,
+    copies,
+    own_clone,
+    own_generators,
+    seeded,
+    set_seeds,
+    without_caches,
+)
+from .checks import check_predicted, check_rows_alone, indexable_rows
+from .seeds import seed_number
+
+__all__ = [
+    "all_columns",
+    "check_scores_alone",
+    "fit_student",
+    "rehearse_student",
+    "student_error",
+    "students_view",
+]
+
+_LEARN_FROM_UNLABELED = (SelfTrainingClassifier, LabelPropagation, LabelSpreading)
+
+
+def fit_student(student, X_public, released, seed):
+    """Train a student on what was released.
+
+    Parameters
+    ----------
+    student : classifier
+        Unfitted.
+    X_public : array-like with n_public rows
+        All public rows.
+    released : Release
+        Labels, and soft labels if there are any.
+    seed : numpy.random.SeedSequence
+        Of the student.
+
+    Returns
+    -------
+    classifier
+        A fitted copy.
+
+    Raises
+    ------
+    StudentError
+        If it cannot be trained on them.
+    """
+    labelled = np.flatnonzero(released.labels >= 0)
+    labels = released.labels[labelled]
+    number = seed_number(seed)
+    try:
+        if labelled.size == 0:
+            raise ValueError("no query was answered")
+        if accepts_unlabeled(student):
+            rows = X_public
+            targets = released.labels
+        else:
+            rows = _safe_indexing(X_public, labelled)
+            targets = labels
+            if released.soft_labels is not None and accepts_soft_labels(student):
+                targets = released.soft_labels[labelled]
+        with seeded(number):
+            student = _unfitted_copy(student, number)
+            return own_generators(student.fit(rows, targets))
+    except Exception as error:
+        raise student_error(
+            f"the student could not be trained on the {labelled.size} released labels of "
+            f"{np.unique(labels).size} class(es): {error}",
+            released,
+        ) from error
+
+
+def students_view(student, X_public, released, seed):
+    """Return the probabilities that a student of the labels so far gives to all public rows."""
+    fitted = fit_student(student, X_public, released, seed)
+    try:
+        with seeded(seed_number(seed)):
+            proba = fitted.predict_proba(X_public)
+        return all_columns(proba, fitted.classes_, n_classes=released.n_classes, fill=0.0)
+    except Exception as error:
+        raise student_error(
+            f"the student's predict_proba failed: {type(error).__name__}: {error}", released
+        ) from error
+
+
+def student_error(problem, released):
+    """Return an error that carries the labels: they are paid for."""
+    return StudentError(
+        f"{problem.removesuffix('.')}. The labels released so far are paid for and in this "
+        "error's public_labels; fit_student(X_public, student) tries another student at no "
+        "cost",
+        released.labels.copy(),
+        released.spent,
+    )
+
+
+def all_columns(values, codes, *, n_classes, fill):
+    """Spread columns, one per class that the student saw, over all classes."""
+    if values.shape[1] == n_classes:
+        return values
+    full = np.full((len(values), n_classes), fill)
+    full[:, np.asarray(codes).astype(np.intp)] = values
+    return full
+
+
+def rehearse_student(student, X_public, n_queries, *, n_classes, soft):
+    """Try the student on public rows with made-up labels, before anything is spent."""
+    with Quiet(), seeded(0):
+        try:
+            fitted = _fitted_on_made_up_labels(student, X_public, n_queries, n_classes, soft)
+            first_rows = np.arange(min(_num_samples(X_public), 50))
+            predicted = fitted.predict(_safe_indexing(X_public, first_rows))
+            check_predicted(predicted, n_classes=n_classes)
+        except Exception as error:
+            raise ValueError(
+                "the student failed when tried on public rows with made-up labels, before any "
+                "teacher was trained; nothing was spent. What it needs of preprocessing (an "
+                f"encoder, an imputer) belongs inside it. {type(error).__name__}: {error}"
+            ) from error
+
+
+def check_scores_alone(student, X_public, n_queries, *, n_classes, soft):
+    """Refuse a student whose prediction for one row depends on others; public rows show it."""
+    X_public = indexable_rows(X_public, "X_public")
+    with Quiet(), seeded(0):
+        try:
+            fitted = _fitted_on_made_up_labels(student, X_public, n_queries, n_classes, soft)
+        except Exception:  # with real labels it may be trainable, and rows are scored alone
+            return
+        check_rows_alone(fitted, X_public)
+        try:
+            copies(fitted)()
+        except Exception as error:
+            raise ValueError(
+                "the student cannot be copied, and a private score shows each held-out record "
+                "to a fresh copy. Use a student that pickles, or score on public rows, X_val "
+                f"and y_val. Nothing was spent. {type(error).__name__}: {error}"
+            ) from error
+
+
+def _fitted_on_made_up_labels(student, X_public, n_queries, n_classes, soft):
+    """Fit the student as if labels had been released for the first public rows."""
+    n_rows = n_queries
+    labels = np.arange(n_queries) % n_classes
+    if accepts_unlabeled(student):
+        n_rows = min(_num_samples(X_public), max(1000, n_queries))
+        labels = np.append(labels, np.full(n_rows - n_queries, -1))
+    elif soft and accepts_soft_labels(student):
+        labels = np.eye(n_classes)[labels]
+    rows = _safe_indexing(X_public, np.arange(n_rows))
+    return _unfitted_copy(student, 0).fit(rows, labels)
+
+
+def _unfitted_copy(student, number):
+    """Return a copy with seeds of its own, which keeps nothing on disk."""
+    student = own_clone(student, number)
+    set_seeds(student, number, only_missing=True)
+    without_caches(student)
+    return student
+
+
+def accepts_unlabeled(student):
+    """Whether the student learns from rows labelled -1 as well."""
+    last = _last_step(student)
+    return isinstance(last, _LEARN_FROM_UNLABELED) or getattr(last, "accepts_unlabeled", False)
+
+
+def accepts_soft_labels(student):
+    """Whether the student learns from distributions over classes."""
+    return getattr(_last_step(student), "accepts_soft_labels", False)
+
+
+def _last_step(student):
+    return student.steps[-1][1] if isinstance(student, Pipeline) else student

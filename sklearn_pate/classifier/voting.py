@@ -1,0 +1,85 @@
+"""An electorate at work: enrolled before anything is trained, and its votes checked."""
+
+import numpy as np
+
+from .._sklearn import _num_samples
+from ..electorate import Ballots, Votes
+from ..exceptions import TeacherError
+from ..isolation import Quiet, attempt, seeded
+from .mechanism import is_ours
+from .seeds import seed_number
+
+__all__ = ["are_whole", "collect", "enrol"]
+
+
+def enrol(electorate, private, X_public, *, seed, memory):
+    """Return the `Ballots` of an electorate; nothing is trained yet."""
+    if is_ours(electorate):
+        return electorate.enrol(private, X_public, seed=seed, memory=memory)
+    with Quiet():  # what an electorate of the user's prints or warns of may be private
+        ballots, failed = attempt(
+            lambda: electorate.enrol(private, X_public, seed=seed, memory=memory)
+        )
+    name = type(electorate).__name__
+    if failed is not None:
+        raise ValueError(
+            f"enrol of {name} failed with {failed}, whose text is withheld, as it may quote "
+            "records. Nothing was spent. To read it, call enrol yourself"
+        )
+    if not isinstance(ballots, Ballots):
+        raise TypeError(
+            f"enrol of {name} must return electorate.Ballots(...), what one protected unit can "
+            f"change of the votes; got {type(ballots).__name__}"
+        )
+    return ballots
+
+
+def collect(electorate, private, X_query, ballots, *, temperature, seed, on_done):
+    """Return the `Votes` of an electorate on some public rows."""
+
+    def cast():
+        return electorate.vote(
+            private, X_query, temperature=temperature, seed=seed, on_done=on_done
+        )
+
+    if is_ours(electorate):
+        counts = cast()
+    else:
+        with Quiet(), seeded(seed_number(seed)):
+            counts, failed = attempt(lambda: np.asarray(cast()))
+        if failed is not None:
+            raise TeacherError(
+                f"vote of {type(electorate).__name__} failed with {failed}, whose text is "
+                "withheld, as it may quote records. No label was released. To read it, call enrol "
+                "and vote yourself"
+            )
+    n_queries = _num_samples(X_query)
+    votes = Votes(
+        counts,
+        private.classes,
+        ballots,
+        temperature=temperature,
+        teacher_indices=electorate.teacher_indices_,
+        teachers=electorate.teachers_,
+    )
+    if not is_ours(electorate) and not (counts.shape[:1] == (n_queries,) and are_whole(votes)):
+        raise TeacherError(
+            f"vote of {type(electorate).__name__} must return {n_queries} rows of "
+            f"{len(private.classes)} counts, each of which sums to n_teachers="
+            f"{ballots.n_teachers}, as enrol said. No label was released"
+        )
+    return votes
+
+
+def are_whole(votes):
+    """Whether votes hold one vote of each teacher for one of the classes in each row."""
+    counts = votes.counts
+    if counts.ndim != 2 or counts.shape[1] != len(votes.classes) or counts.dtype.kind not in "iuf":
+        return False
+    if not (counts >= 0).all():
+        return False
+    n_teachers = votes.ballots.n_teachers
+    sums = counts.sum(axis=1)
+    if votes.temperature is not None:
+        return bool((sums <= n_teachers * (1 + 1e-9)).all())
+    return bool((sums == n_teachers).all() and (counts == np.floor(counts)).all())

@@ -1,0 +1,191 @@
+"""A generative adversarial network whose discriminator is the classifier."""
+
+from functools import partial
+from numbers import Integral, Real
+
+import torch
+from torch import nn
+from torch.nn import functional as F
+
+from .._sklearn import Interval
+from .base import NeuralStudent
+from .networks import RowGenerator, make_module
+from .training import SemiSupervisedNet
+
+
+class SSGANClassifier(NeuralStudent):
+    """Classifier that learns to tell classes from each other and from a generator's fakes.
+
+    The discriminator of a generative adversarial network has one output per class and one for
+    fakes; from unlabelled rows it learns that they belong to some class. The generator matches the
+    mean features of real rows, which helps the classifier more than fakes that look real. This is
+    the student of PATE-G.
+
+    Parameters
+    ----------
+    module : torch.nn.Module, callable or None, default=None
+        The discriminator: a module, or a class or function that makes one when called without
+        arguments. Its last `torch.nn.Linear` gives at least as many logits as there are classes
+        (the logit of fakes is fixed at 0); the generator matches the features that enter that
+        layer. None: two hidden layers for tables, three convolutions for images.
+    generator : torch.nn.Module, callable or None, default=None
+        Maps noise of shape (n, noise_dim) to rows like those of `X`. None: two hidden layers, with
+        outputs in the range of each feature.
+    noise_dim : int, default=100
+        Length of the generator's noise.
+    unlabeled_weight : float, default=1.0
+        Weight of telling real rows from fakes.
+    augment : callable or None, default=None
+        Changes a batch in a way that keeps its labels, for instance ``RandomAffine()``; applied to
+        real rows in training.
+    max_epochs : int, default=30
+        Passes over the rows of `X`, each of at least 50 steps.
+    batch_size, unlabeled_batch_size : int, default=64, 128
+        Labelled rows, drawn with replacement, and rows of any kind in one step.
+    lr : float, default=0.003
+        Learning rate of Adam; it rises over 50 steps, and falls to 0 in the second half.
+    device : str, default="cpu"
+        Where to train: "cpu", "cuda", ...
+    random_state : int, RandomState instance or None, default=None
+        Seed of weights, batches, noise, and what `augment` draws.
+    verbose : int, default=0
+        Above 0, one updating line of progress.
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (n_classes,)
+        Sorted labels, without -1.
+    net_ : skorch.NeuralNet
+        The fitted networks; `net_.module_.generator` is the generator.
+    n_features_in_ : int
+        Number of features, or of channels.
+    row_shape_ : tuple of int
+        Shape of one row.
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Feature names, if `X` had string column names.
+
+    References
+    ----------
+    Salimans, Goodfellow, Zaremba, Cheung, Radford, Chen (2016). Improved techniques for training
+    GANs. NeurIPS, sections 3.1 and 5.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn.datasets import load_digits
+    >>> from sklearn_pate.neural import SSGANClassifier
+    >>> X, y = load_digits(return_X_y=True)
+    >>> few = np.where(np.arange(len(y)) < 100, y, -1)
+    >>> clf = SSGANClassifier(max_epochs=3, random_state=0).fit(X / 16, few)
+    >>> bool(clf.score(X / 16, y) > 0.8)
+    True
+    """
+
+    _parameter_constraints = {
+        **NeuralStudent._parameter_constraints,
+        "generator": [nn.Module, callable, None],
+        "noise_dim": [Interval(Integral, 1, None, closed="left")],
+        "unlabeled_weight": [Interval(Real, 0, None, closed="left")],
+    }
+
+    def __init__(
+        self,
+        module=None,
+        *,
+        generator=None,
+        noise_dim=100,
+        unlabeled_weight=1.0,
+        augment=None,
+        max_epochs=30,
+        batch_size=64,
+        unlabeled_batch_size=128,
+        lr=0.003,
+        device="cpu",
+        random_state=None,
+        verbose=0,
+    ):
+        self.module = module
+        self.generator = generator
+        self.noise_dim = noise_dim
+        self.unlabeled_weight = unlabeled_weight
+        self.augment = augment
+        self.max_epochs = max_epochs
+        self.batch_size = batch_size
+        self.unlabeled_batch_size = unlabeled_batch_size
+        self.lr = lr
+        self.device = device
+        self.random_state = random_state
+        self.verbose = verbose
+
+    def _make_net(self, X, n_classes):
+        generator = make_module(self.generator, partial(RowGenerator, X, self.noise_dim))
+        return self._skorch_net(
+            GANNet,
+            X,
+            n_classes,
+            generator=generator,
+            noise_dim=self.noise_dim,
+            unlabeled_weight=self.unlabeled_weight,
+        )
+
+
+class GANNet(SemiSupervisedNet):
+    """The skorch net of `SSGANClassifier`: a discriminator and a generator, trained in turn."""
+
+    def __init__(self, *args, noise_dim=100, unlabeled_weight=1.0, **kwargs):
+        super().__init__(*args, **kwargs)
+        self.noise_dim = noise_dim
+        self.unlabeled_weight = unlabeled_weight
+
+    def initialize_optimizer(self, *args, **kwargs):
+        """Make an optimizer for the discriminator and one for the generator."""
+        self.optimizer_ = self._adam(self.module_.network)
+        self.optimizer_generator_ = self._adam(self.module_.generator)
+        return self
+
+    def _adam(self, module):
+        return self.optimizer(module.parameters(), lr=self.lr, betas=(0.5, 0.999))
+
+    def _all_optimizers(self):
+        return [self.optimizer_, self.optimizer_generator_]
+
+    def train_step(self, batch, **fit_params):
+        """Train discriminator, then generator, on a batch."""
+        self._set_training(True)
+        labelled, targets, rows = self._prepare(batch)
+        fakes = self._make_fakes(rows)
+        loss = self._train_discriminator(labelled, targets, rows, fakes.detach())
+        self._train_generator(rows, fakes)
+        return {"loss": loss, "y_pred": None}
+
+    def _make_fakes(self, rows):
+        noise = torch.randn(len(rows), self.noise_dim, device=rows.device)
+        fakes = self.module_.generator(noise)
+        if fakes.shape != rows.shape:
+            raise ValueError(
+                f"generator must make rows like those of X from noise of shape {tuple(noise.shape)}"
+                f": a batch of shape {tuple(rows.shape)}; got {tuple(fakes.shape)}"
+            )
+        return fakes
+
+    def _train_discriminator(self, labelled, targets, rows, fakes):
+        # In one batch: apart, batch normalisation would tell real rows from fakes
+        logits = self.module_(torch.cat([labelled, rows, fakes]))
+        known, real, fake = logits.split([len(labelled), len(rows), len(fakes)])
+        # The odds that a row is real are the sum of exp(logits) to 1
+        real_loss = F.softplus(-real.logsumexp(dim=1)).mean()
+        fake_loss = F.softplus(fake.logsumexp(dim=1)).mean()
+        unlabeled_loss = self.unlabeled_weight * (real_loss + fake_loss) / 2
+        loss = F.cross_entropy(known, targets) + unlabeled_loss
+        self.optimizer_.zero_grad()
+        loss.backward()
+        self.optimizer_.step()
+        return loss
+
+    def _train_generator(self, rows, fakes):
+        features = self.module_.features(torch.cat([rows, fakes]))
+        of_rows, of_fakes = features.split([len(rows), len(fakes)])
+        mismatch = (of_fakes.mean(dim=0) - of_rows.mean(dim=0)).square().mean()
+        self.optimizer_generator_.zero_grad()
+        mismatch.backward(inputs=list(self.module_.generator.parameters()))
+        self.optimizer_generator_.step()

@@ -1,0 +1,113 @@
+"""Networks: the default ones, and what wraps those that are given."""
+
+import copy
+
+import torch
+from torch import nn
+
+
+class StudentModule(nn.Module):
+    """A network, cut to as many logits as there are classes, with all else that training needs."""
+
+    def __init__(self, network, n_classes, augment=None, generator=None):
+        super().__init__()
+        self.augment = augment
+        self.generator = generator
+        self.network = network
+        self.n_classes = n_classes
+
+    def forward(self, X):
+        """Return a logit for each class."""
+        logits = self.network(X)
+        if logits.ndim != 2 or logits.shape[1] < self.n_classes:
+            raise ValueError(
+                f"module must give at least {self.n_classes} logits per row, one per class; got an "
+                f"output of shape {tuple(logits.shape)}"
+            )
+        return logits[:, : self.n_classes]
+
+    def features(self, X):
+        """Return what enters the last linear layer."""
+        linear = [layer for layer in self.network.modules() if isinstance(layer, nn.Linear)]
+        if not linear:
+            raise ValueError("module needs a torch.nn.Linear as its last layer")
+        inputs = []
+
+        def keep(layer, args):
+            inputs.append(args[0])
+
+        hook = linear[-1].register_forward_pre_hook(keep)
+        try:
+            self.network(X)
+        finally:
+            hook.remove()
+        return inputs[-1]
+
+
+def default_module(row_shape, n_classes):
+    """Make a small network for rows of this shape."""
+    if len(row_shape) == 1:
+        return nn.Sequential(
+            nn.Linear(row_shape[0], 128),
+            nn.BatchNorm1d(128),
+            nn.LeakyReLU(0.1),
+            nn.Linear(128, 128),
+            nn.BatchNorm1d(128),
+            nn.LeakyReLU(0.1),
+            nn.Linear(128, n_classes),
+        )
+    if len(row_shape) != 3:
+        raise ValueError(
+            f"rows of shape {row_shape} have no default network: give module=, or X of shape "
+            "(n, features) or (n, channels, height, width)"
+        )
+    return nn.Sequential(
+        nn.Conv2d(row_shape[0], 16, 5, stride=2, padding=2),
+        nn.BatchNorm2d(16),
+        nn.LeakyReLU(0.1),
+        nn.Conv2d(16, 32, 3, padding=1),
+        nn.BatchNorm2d(32),
+        nn.LeakyReLU(0.1),
+        nn.MaxPool2d(2, ceil_mode=True),
+        nn.Conv2d(32, 64, 3, padding=1),
+        nn.BatchNorm2d(64),
+        nn.LeakyReLU(0.1),
+        nn.AdaptiveMaxPool2d(3),
+        nn.Flatten(),
+        nn.Linear(64 * 9, n_classes),
+    )
+
+
+class RowGenerator(nn.Module):
+    """Turns noise into rows whose features lie in the range of those of `X`."""
+
+    def __init__(self, X, noise_dim):
+        super().__init__()
+        low, high = X.min(axis=0), X.max(axis=0)
+        self.register_buffer("low", torch.as_tensor(low))
+        self.register_buffer("width", torch.as_tensor(high - low))
+        self.layers = nn.Sequential(
+            nn.Linear(noise_dim, 500),
+            nn.BatchNorm1d(500),
+            nn.ReLU(),
+            nn.Linear(500, 500),
+            nn.BatchNorm1d(500),
+            nn.ReLU(),
+            nn.Linear(500, low.size),
+        )
+
+    def forward(self, noise):
+        """Return one row for each row of noise."""
+        shares = self.layers(noise).sigmoid().reshape(-1, *self.low.shape)
+        return self.low + self.width * shares
+
+
+def make_module(module, default):
+    """Return a copy of a module, or of what a function makes; None calls the default."""
+    if module is None:
+        return default()
+    # Copied in either case, as a function may return a module that others train as well
+    made = copy.deepcopy(module if isinstance(module, nn.Module) else module())
+    if not isinstance(made, nn.Module):
+        raise ValueError(f"module and generator must be or make a torch.nn.Module; got {made!r}")
+    return made

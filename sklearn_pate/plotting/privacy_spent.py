@@ -1,0 +1,230 @@
+"""What labels cost: epsilon against the number of queries."""
+
+from functools import partial, reduce
+
+import numpy as np
+
+from ..rdp import DEFAULT_ORDERS, Cost, check_delta, epsilon_by_order, exact_rdp
+from .figures import BLUE, GREEN, VERMILLION, axes_and_figure, mark_private, pyplot
+from .inputs import check_asked, check_fitted, check_some_votes, curator_of, stages_of
+
+#: Costs of single queries held at a time: 200 MB.
+_MOST_COSTS = 25_000_000
+
+
+class PrivacySpentDisplay:
+    """Epsilon against the number of queries: published bound, exact, and data-independent.
+
+    The first two curves are computed from private votes and are private themselves. The third
+    holds for all votes: it may be published.
+
+    Parameters
+    ----------
+    n_queries : ndarray of shape (n_points,), int
+        Numbers of queries asked, increasing.
+    data_independent : ndarray of shape (n_points,)
+        Data-independent epsilon of the first queries.
+    exact, bound : ndarray of shape (n_points,), default=None
+        Epsilon of their exact cost, and of the published bound. Private.
+    published : float, default=None
+        Epsilon of `privacy_spent_`.
+    delta : float, default=1e-5
+        Failure probability of all epsilons.
+
+    Attributes
+    ----------
+    ax_, figure_ : matplotlib Axes and Figure
+        Where it was drawn.
+    lines_ : list of matplotlib Line2D
+        Bound, exact and data-independent curves; a marker for `published`.
+
+    Examples
+    --------
+    >>> from sklearn_pate.aggregators import GNMax
+    >>> from sklearn_pate.plotting import PrivacySpentDisplay
+    >>> display = PrivacySpentDisplay.from_votes([[90, 10]] * 50, GNMax(sigma=10.0), delta=1e-5)
+    >>> [round(float(curve[-1]), 2) for curve in (display.exact, display.data_independent)]
+    [0.5, 3.68]
+    """
+
+    def __init__(
+        self, n_queries, data_independent, exact=None, bound=None, *, published=None, delta=1e-5
+    ):
+        self.n_queries = n_queries
+        self.data_independent = data_independent
+        self.exact = exact
+        self.bound = bound
+        self.published = published
+        self.delta = delta
+
+    @classmethod
+    def from_estimator(cls, clf, *, delta=None, private=True, ax=None, **kwargs):
+        """Draw what the queries of a fit cost.
+
+        Parameters
+        ----------
+        clf : PATEClassifier
+            Fitted, in this process unless `private` is False.
+        delta : float, default=None
+            Failure probability; None is the estimator's.
+        private : bool, default=True
+            False draws the guarantee alone: a picture that may be published.
+        ax, **kwargs
+            As in `plot`.
+
+        Returns
+        -------
+        PrivacySpentDisplay
+
+        Raises
+        ------
+        ValueError
+            If the curator's view is gone, or a budget stopped the queries at another delta.
+        """
+        pyplot()
+        spent = check_fitted(clf).privacy_spent_
+        curator = curator_of(clf) if private else None
+        delta = spent.delta if delta is None else check_delta(delta)
+        n_queries = _points(len(clf.query_indices_))
+        data_independent = _guaranteed_by_fit(clf, n_queries, delta)
+        exact = None
+        bound = None
+        if private:
+            exact = _epsilon_curve(partial(curator.rdp, "exact"), n_queries, delta)
+            bound = _epsilon_curve(partial(curator.rdp, "bound"), n_queries, delta)
+        published = spent.epsilon if delta == spent.delta else None
+        display = cls(n_queries, data_independent, exact, bound, published=published, delta=delta)
+        return display.plot(ax, **kwargs)
+
+    @classmethod
+    def from_votes(cls, votes, aggregator, *, delta=1e-5, student_proba=None, ax=None, **kwargs):
+        """Draw what asking about these votes, in their order, costs.
+
+        Parameters
+        ----------
+        votes : array-like of shape (n_queries, n_classes)
+            Vote counts; each row sums to the number of teachers.
+        aggregator : Aggregator
+            The mechanism. Its published bound counts every query in full, answered or not.
+        delta : float, default=1e-5
+            Failure probability, strictly between 0 and 1.
+        student_proba : array-like of shape (n_queries, n_classes), default=None
+            The student's probabilities, for mechanisms that use them.
+        ax, **kwargs
+            As in `plot`.
+
+        Returns
+        -------
+        PrivacySpentDisplay
+        """
+        pyplot()
+        votes = check_some_votes(votes)
+        delta = check_delta(delta)
+        n_queries = _points(len(votes))
+        exact_cost = partial(exact_rdp, aggregator, votes, student_proba=student_proba)
+        bound_cost = partial(aggregator.published_rdp, votes, student_proba=student_proba)
+        exact = _epsilon_curve(exact_cost, n_queries, delta)
+        bound = _epsilon_curve(bound_cost, n_queries, delta)
+        data_independent = _guaranteed(
+            [aggregator],
+            [len(votes)],
+            n_queries,
+            delta,
+            n_teachers=int(votes[0].sum()),
+            n_classes=votes.shape[1],
+        )
+        return cls(n_queries, data_independent, exact, bound, delta=delta).plot(ax, **kwargs)
+
+    def plot(self, ax=None, **kwargs):
+        """Draw the curves.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, default=None
+            Where to draw; None makes a figure.
+        **kwargs : dict
+            Passed to ``ax.plot`` of the curves.
+
+        Returns
+        -------
+        PrivacySpentDisplay
+            Itself.
+        """
+        self.ax_, self.figure_ = axes_and_figure(ax)
+        self.lines_ = []
+        for epsilons, name, style in (
+            (self.bound, "published bound (private)", {"color": VERMILLION, "ls": "--"}),
+            (self.exact, "exact (private)", {"color": GREEN, "ls": ":", "lw": 2.5}),
+            (self.data_independent, "any votes (guarantee)", {"color": BLUE, "ls": "-"}),
+        ):
+            if epsilons is not None:
+                label = name if np.isfinite(epsilons[-1]) else f"{name}: infinite"
+                style = {"label": label, **style, **kwargs}
+                self.lines_ += self.ax_.plot(self.n_queries, epsilons, **style)
+        if self.published is not None and np.isfinite(self.published):
+            style = {"marker": "*", "ls": "", "ms": 11, "color": "black", "clip_on": False}
+            style["label"] = "privacy_spent_ (published)"
+            self.lines_ += self.ax_.plot(self.n_queries[-1:], [self.published], **style)
+        self.ax_.set(xlabel="queries asked", ylabel=f"epsilon at delta = {self.delta:g}")
+        self.ax_.set_xlim(0, None)
+        self.ax_.set_ylim(0, 1.3 * self.ax_.get_ylim()[1])  # room for the legend
+        self.ax_.legend(loc="upper left", fontsize="small")
+        if self.exact is not None or self.bound is not None:
+            mark_private(self.ax_)
+        return self
+
+
+def _points(n_queries):
+    """Return the numbers of queries, 100 at most, at which curves are computed."""
+    check_asked(n_queries)
+    return np.unique(np.linspace(1, n_queries, min(n_queries, 100)).round().astype(int))
+
+
+def _guaranteed_by_fit(clf, n_queries, delta):
+    """Return the data-independent epsilon of the first queries of a fit."""
+    spent = clf.privacy_spent_
+    if spent.method not in ("filter", "tuning"):
+        stages, n_asked = stages_of(clf)
+        return _guaranteed(
+            stages,
+            n_asked,
+            n_queries,
+            delta,
+            n_teachers=clf.n_teachers_,
+            n_classes=len(clf.classes_),
+        )
+    # A filter and a search set the whole epsilon aside in advance, however many queries are asked
+    if delta == spent.delta:
+        return np.full(n_queries.size, spent.epsilon)
+    raise ValueError(
+        f"what any votes cost is known for delta={spent.delta:g} only, at which a budget "
+        f"stopped the queries or a search was paid for; got {delta:g}"
+    )
+
+
+def _guaranteed(aggregators, n_asked, n_queries, delta, *, n_teachers, n_classes):
+    """Return the data-independent epsilon of the first queries, which run through the stages."""
+    costs = [stage.costs(n_teachers=n_teachers, n_classes=n_classes) for stage in aggregators]
+    asked_before = np.cumsum(n_asked) - n_asked
+    asked_of_stage = np.clip(n_queries[:, None] - asked_before, 0, n_asked)
+    epsilons = []
+    for counts in asked_of_stage.tolist():
+        stage_costs = [cost(count) for cost, count in zip(costs, counts, strict=True)]
+        epsilon, _ = reduce(Cost.plus, stage_costs).epsilon(delta)
+        epsilons.append(epsilon)
+    return np.array(epsilons)
+
+
+def _epsilon_curve(cost, n_queries, delta):
+    """Return epsilon of the first queries; ``cost(orders)`` has shape (n_queries, n_orders)."""
+    # A few orders at a time, as the costs of all queries at all orders may not fit into memory
+    size = max(1, _MOST_COSTS // n_queries[-1])
+    starts = np.append(0, n_queries[:-1])
+    totals = []
+    for first in range(0, DEFAULT_ORDERS.size, size):
+        orders = DEFAULT_ORDERS[first : first + size]
+        totals.append(np.add.reduceat(cost(orders), starts).cumsum(axis=0))
+    # Not rdp_to_epsilon: it warns at the edge of the orders, where a few cheap queries end up
+    return np.array(
+        [epsilon_by_order(total, delta, DEFAULT_ORDERS).min() for total in np.hstack(totals)]
+    )

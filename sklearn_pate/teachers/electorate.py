@@ -1,0 +1,188 @@
+"""Teachers as an electorate: each private record reaches one teacher, who votes on every row."""
+
+import numpy as np
+from sklearn.base import clone
+
+from ..adjacency import Adjacency
+from ..electorate import Ballots, Electorate, check_classifier
+from ..isolation import Quiet, seeded
+from ..memory import digest, kept_seed
+from ..partition import Assignment, PredefinedPartition, assign_teachers
+from .ensemble import collect_votes
+
+__all__ = ["SiteEnsemble", "TeacherEnsemble"]
+
+
+class TeacherEnsemble(Electorate):
+    """One classifier per part of the private data.
+
+    Parameters
+    ----------
+    estimators : list of classifiers
+        Unfitted; dealt to the teachers in turn.
+    n_teachers, partition, unit, keep_teachers, n_jobs, timeout
+        As in `PATEClassifier`.
+
+    Attributes
+    ----------
+    teacher_indices_ : ndarray of shape (n_samples,), int, or None
+        The teacher of each record: private. None with `Sites`.
+    teachers_ : list or None
+        Fitted teachers, if kept: private.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from sklearn.naive_bayes import GaussianNB
+    >>> from sklearn_pate.electorate import PrivateData
+    >>> from sklearn_pate.teachers import TeacherEnsemble
+    >>> X, y = load_iris(return_X_y=True)
+    >>> private = PrivateData(X=X, codes=y, classes=[0, 1, 2])
+    >>> ensemble = TeacherEnsemble([GaussianNB()], n_teachers=5)
+    >>> ensemble.enrol(private, X).adjacency
+    'replace one record'
+    >>> ensemble.vote(private, X[:1])
+    array([[5, 0, 0]])
+    """
+
+    def __init__(
+        self,
+        estimators,
+        *,
+        n_teachers=100,
+        partition="random",
+        unit="record",
+        keep_teachers=False,
+        n_jobs=None,
+        timeout=None,
+    ):
+        self.estimators = estimators
+        self.n_teachers = n_teachers
+        self.partition = partition
+        self.unit = unit
+        self.keep_teachers = keep_teachers
+        self.n_jobs = n_jobs
+        self.timeout = timeout
+
+    def check(self, *, temperature=None):
+        """Refuse what is no classifier, and one without probabilities where they are needed."""
+        if not self.estimators:
+            raise ValueError("base_estimator must not be an empty list; give at least 1 classifier")
+        for estimator in self.estimators:
+            check_classifier("base_estimator", estimator)
+        without = [e for e in self.estimators if not hasattr(e, "predict_proba")]
+        if temperature is not None and without:
+            raise ValueError(
+                f"a mechanism that releases soft labels needs teachers with predict_proba; got "
+                f"{without[0]!r}"
+            )
+
+    def enrol(self, private, X_public, *, seed=None, memory=None):
+        """Deal the records to teachers; see `Electorate.enrol`."""
+        self._memory = memory
+        self._kept_seed = None
+        if memory is not None and seed is None:
+            # The next fit on these data has the same parts and teachers, and fresh noise
+            key = digest(
+                private.X,
+                private.codes,
+                private.groups,
+                self.n_teachers,
+                self.partition,
+                self.unit,
+            )
+            seed = kept_seed(memory, (key, "partition"))
+            self._kept_seed = kept_seed(memory, (key, "teachers"))
+        if seed is None:
+            seed = np.random.SeedSequence()
+        # in silence: what a partition prints or warns of may quote identifiers
+        with Quiet(), seeded(int(seed.generate_state(1)[0])):
+            self._assignment = assign_teachers(
+                clone(self.partition, safe=False),
+                n_records=len(private.codes),
+                n_teachers=self.n_teachers,
+                unit=self.unit,
+                index=getattr(private.X, "index", None),
+                groups=private.groups,
+                seed=seed,
+            )
+        self.teacher_indices_ = self._assignment.teacher_indices
+        n_records = Adjacency.public_count(self._assignment.adjacency, len(private.codes))
+        return self._ballots(n_records=n_records)
+
+    def _ballots(self, n_records=None):
+        return Ballots(
+            n_teachers=self._assignment.n_teachers,
+            unit=self._assignment.unit,
+            adjacency=self._assignment.adjacency,
+            n_records=n_records,
+        )
+
+    def vote(self, private, X_query, *, temperature=None, seed=None, on_done=None):
+        """Train the teachers and count their votes; see `Electorate.vote`.
+
+        Raises
+        ------
+        TeacherError
+            If a teacher fails or exceeds `timeout`.
+        ValueError
+            As `collect_votes`.
+        """
+        counts, self.teachers_ = collect_votes(
+            self.estimators,
+            private.X,
+            private.codes,
+            X_query,
+            teacher_indices=self._assignment.teacher_indices,
+            n_teachers=self._assignment.n_teachers,
+            n_classes=len(private.classes),
+            classes=private.classes,
+            sample_weight=private.sample_weight,
+            seed=seed if self._kept_seed is None else self._kept_seed,
+            names=self._assignment.names,
+            temperature=temperature,
+            n_jobs=self.n_jobs,
+            keep_teachers=self.keep_teachers,
+            timeout=self.timeout,
+            memory=self._memory,
+            on_done=on_done,
+        )
+        return counts
+
+    def default_student(self):
+        """Return the first of the estimators: a student like the teachers."""
+        return next(iter(self.estimators), None)
+
+    def classifiers(self):
+        """Return the estimators."""
+        return self.estimators
+
+
+class SiteEnsemble(TeacherEnsemble):
+    """One classifier per site, which loads its own private data: see `teachers.Sites`.
+
+    Parameters
+    ----------
+    estimators, n_jobs, timeout
+        As in `TeacherEnsemble`. The other parameters do nothing: each site is one teacher.
+    """
+
+    def check(self, *, temperature=None):
+        """Refuse what `TeacherEnsemble` does, and to keep teachers."""
+        super().check(temperature=temperature)
+        if self.keep_teachers:
+            raise ValueError(
+                "keep_teachers must be False when X is Sites: a fitted teacher can hold records"
+            )
+
+    def enrol(self, private, X_public, *, seed=None, memory=None):
+        """Enrol one teacher per site; see `Electorate.enrol`."""
+        self._memory = memory
+        self._kept_seed = None
+        if memory is not None and seed is None:
+            # the same for any names: one site more leaves the others' votes kept
+            self._kept_seed = kept_seed(memory, (digest("sites"), "teachers"))
+        named = PredefinedPartition(private.X.names)
+        n_teachers = len(named.names)
+        self._assignment = Assignment(None, n_teachers, "group", named.adjacency, named.names)
+        return self._ballots()

@@ -1,0 +1,196 @@
+"""Private searches."""
+
+import numpy as np
+from sklearn.exceptions import NotFittedError
+from sklearn.naive_bayes import GaussianNB
+
+from sklearn_pate import PATEClassifier
+from sklearn_pate.aggregators import StableArgmax
+from sklearn_pate.model_selection import PrivateGridSearchCV, PrivateRandomizedSearchCV
+
+from .helpers import (
+    ESTIMATORS,
+    INF,
+    LABEL,
+    NAN,
+    X_PUBLIC,
+    X,
+    Y,
+    accepted,
+    changed,
+    each,
+    each_of,
+    pate,
+    refused,
+    table,
+)
+
+
+def search(settings=None, grid=None, estimator=None, **data):
+    settings = {"epsilon": 30.0, "n_trials": 3} | (settings or {})
+    grid = {"n_queries": [3, 6]} if grid is None else grid
+    estimator = pate(n_queries=3) if estimator is None else estimator
+    private_search = PrivateGridSearchCV(estimator, grid, **settings)
+    ESTIMATORS.append(private_search)
+    return private_search.fit(**({"X": X, "y": Y, "X_public": X_PUBLIC} | data))
+
+
+# --- settings ------------------------------------------------------------------------------------
+
+WRONG = {
+    "epsilon": (0, -1, NAN, INF, "x"),
+    "delta": (0, 1, NAN, "x", None),
+    "n_trials": (1, 0, -1, NAN, INF, "x"),
+    "distribution": ("uniform", None, 5),
+    "eta": (-1, 21, NAN, "x", None),
+    "scoring": (5, ["accuracy"]),
+    "validation_fraction": (0, 0.6, -0.1, NAN, "x", None),
+    "random_state": ("x", -1, 1.5),
+}
+
+
+@each_of(WRONG)
+def test_a_parameter_of_a_wrong_type_or_size(name, value):
+    with refused(rf"'{name}' parameter of PrivateGridSearchCV must be .*Got"):
+        search({name: value})
+
+
+@table(
+    "settings, message",
+    {
+        "n_trials above a million": ({"n_trials": 1e9}, "number of trials .* 1e6"),
+        "validation_fraction of no record": (
+            {"validation_fraction": 1e-9},
+            "validation_fraction=1e-09 is less than one of the 40 private records",
+        ),
+        "scoring without X_val": (
+            {"scoring": "accuracy"},
+            "scoring='accuracy' needs public rows, X_val and y_val",
+        ),
+    },
+)
+def test_a_setting_that_does_not_fit_the_data(settings, message):
+    with refused(message):
+        search(settings)
+
+
+def test_a_scoring_that_is_unknown():
+    with refused("scoring|'best'"):
+        search({"scoring": "best"}, X_val=X_PUBLIC, y_val=np.arange(30) % 2)
+
+
+def test_a_delta_above_one_over_the_records():
+    with accepted("delta=.* is not below one over the number of records, 40"):
+        assert search({"delta": 0.1, "epsilon": None}).privacy_spent_.delta == 0.1
+
+
+# --- candidates ----------------------------------------------------------------------------------
+
+
+@table(
+    "grid, message",
+    {
+        "param_grid=5": (5, "'param_grid' parameter of PrivateGridSearchCV"),
+        "param_grid: text": ("x", "'param_grid' parameter of PrivateGridSearchCV"),
+        "param_grid=[]": ([], "no candidates; give at least one set of parameters"),
+        "param_grid: no value": ({"n_teachers": []}, "parameter 'n_teachers' .* non-empty"),
+        "param_grid: unknown": ({"teachers": [5]}, "Invalid parameter 'teachers'"),
+        "param_grid: out of range": ({"n_teachers": [0]}, "'n_teachers' parameter of PATE"),
+        "param_grid: epsilon": ({"epsilon": [1.0]}, "epsilon of the search .* leave it out"),
+        "param_grid: partition": ({"partition": ["hash"]}, "cannot differ in partition"),
+        "param_grid: student__": (
+            {"student__C": [1]},
+            "student is None, so it has no param",
+        ),
+    },
+)
+def test_wrong_grids(grid, message):
+    with refused(message):
+        search(grid=grid)
+
+
+@table(
+    "grid, message",
+    {
+        "param_grid=[1]": ([1], "Parameter grid is not a dict"),
+        "param_grid: no list": (
+            {"n_teachers": 5},
+            "grid for parameter 'n_teachers' needs to be a list",
+        ),
+    },
+)
+def test_grids_that_scikit_learn_refuses(grid, message):
+    with refused(message, TypeError):
+        search(grid=grid)
+
+
+@each("n_iter", (0, -1, 2.5, "x", None))
+def test_a_wrong_number_of_random_candidates(n_iter):
+    with refused("'n_iter' parameter of PrivateRandomizedSearchCV must be"):
+        PrivateRandomizedSearchCV(pate(), {"n_queries": [3]}, n_iter=n_iter).fit(X, Y, X_PUBLIC)
+
+
+def test_wrong_distributions_of_random_candidates():
+    with refused("'param_distributions' parameter of PrivateRandomizedSearchCV"):
+        PrivateRandomizedSearchCV(pate(), 5).fit(X, Y, X_PUBLIC)
+
+
+# --- the estimator -------------------------------------------------------------------------------
+
+
+@table("estimator", {"estimator: another": GaussianNB(), "estimator: a class": PATEClassifier})
+def test_an_estimator_that_is_no_pate_classifier(estimator):
+    with refused("'estimator' parameter of PrivateGridSearchCV"):
+        search(estimator=estimator)
+
+
+@table(
+    "params, message",
+    {
+        "estimator with a random_state": ({"random_state": 0}, "estimator has random_state=0"),
+        "estimator without classes": ({"classes": None}, r"estimator needs classes=\[...\]"),
+        "StableArgmax": (
+            {"aggregator": StableArgmax(0.05, 2)},
+            "StableArgmax.*a delta of its own.*neither StableArgmax",
+        ),
+    },
+)
+def test_an_estimator_that_a_search_cannot_use(params, message):
+    with refused(message, warning="counts a query as stable|classes_ is read"):
+        search({"epsilon": None}, estimator=pate(**params))
+
+
+# --- data ----------------------------------------------------------------------------------------
+
+
+@table(
+    "data, message",
+    {
+        "X_public missing": ({"X_public": None}, "X_public is missing"),
+        "X_public, features": (
+            {"X_public": X_PUBLIC[:, 1:]},
+            "X_public does not have the features",
+        ),
+        "y_val missing": ({"X_val": X_PUBLIC}, "X_val and y_val belong together"),
+        "X_val, features": (
+            {"X_val": X_PUBLIC[:, 1:], "y_val": np.zeros(30)},
+            r"X_val must have rows with the features of X_public; got shapes \(30, 2\)",
+        ),
+        "y_val, unknown labels": (
+            {"X_val": X_PUBLIC, "y_val": np.full(30, 7)},
+            "y_val has labels that are not in classes",
+        ),
+        "y: unknown labels": ({"y": changed(Y, LABEL)}, "y has labels that are not in classes"),
+        "y: complex": ({"y": Y + 1j * LABEL}, "Complex data not supported: y must hold text"),
+        "y: short": ({"y": Y[1:]}, "X and y have inconsistent numbers of samples"),
+    },
+)
+def test_wrong_data(data, message):
+    with refused(message):
+        search(**data)
+
+
+def test_predict_before_fit():
+    private_search = PrivateGridSearchCV(pate(), {})
+    with refused("not fitted", NotFittedError):
+        private_search.predict(X)

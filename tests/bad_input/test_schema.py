@@ -1,0 +1,291 @@
+"""Private and public rows of different forms: dtypes, names, columns, categories."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy import sparse
+
+from sklearn_pate.exceptions import TeacherError
+from sklearn_pate.teachers import Sites
+
+from .helpers import (
+    NUMBER,
+    TEXT,
+    X_PUBLIC,
+    Teacher,
+    X,
+    Y,
+    changed,
+    fit,
+    frame,
+    pate,
+    refused,
+    shown,
+    table,
+)
+
+# --- arrays --------------------------------------------------------------------------------------
+
+
+@table(
+    "X, X_public, message",
+    {
+        "one row of fractions": (
+            changed(X.astype(int), 0.5, (5, 1)).tolist(),
+            X_PUBLIC.astype(int),
+            "than X_public, which has int64",
+        ),
+        "objects": (X.astype(object), X_PUBLIC, "than X_public, which has float64"),
+        "complex": (X + 1j, X_PUBLIC, "than X_public, which has float64"),
+        "float32, sparse": (sparse.csr_matrix(X.astype("f")), X_PUBLIC, "which has float64"),
+        "text of another length": (
+            changed(X.astype(str), TEXT * 9),
+            X_PUBLIC.astype(str),
+            "than X_public, which has .*; text as dtype object in both",
+        ),
+        "what a dtype notes": (
+            X.astype(np.dtype(float, metadata={"of": TEXT})),
+            X_PUBLIC,
+            "X has another dtype than X_public",
+        ),
+    },
+)
+def test_another_dtype(X, X_public, message):
+    with refused(message):
+        fit(X=X, X_public=X_public)
+
+
+def test_a_frame_and_public_rows_in_an_array():
+    with refused("X is a DataFrame and X_public"):
+        fit(X=frame())
+
+
+def test_an_array_and_public_rows_in_a_frame():
+    with refused("X is a ndarray and X_public a DataFrame"):
+        fit(X_public=frame(X_PUBLIC))
+
+
+# --- frames --------------------------------------------------------------------------------------
+
+FEATURES = "X_public does not have the features of X: .*"
+OTHER_KIND = r"columns \['kind'\] of X and X_public have different dtypes or categories"
+
+
+@table(
+    "X_public, message",
+    {
+        "a label column": (frame(X_PUBLIC, label=1), f"{FEATURES}unseen at fit time:\n- label"),
+        "a column missing": (frame(X_PUBLIC)[["a", "b"]], f"{FEATURES}yet now missing:\n- c"),
+        "other names": (frame(X_PUBLIC, "abz"), f"{FEATURES}unseen at fit time:\n- z"),
+        "another order": (frame(X_PUBLIC)[["b", "a", "c"]], f"{FEATURES}same order"),
+        "duplicate names": (frame(X_PUBLIC, "aac"), f"{FEATURES}unique column names"),
+        "other dtypes": (
+            frame(X_PUBLIC).astype(np.float32),
+            r"columns \['a', 'b', 'c'\] of X and X_public have different dtypes",
+        ),
+    },
+)
+def test_public_frames_of_another_form(X_public, message):
+    with refused(message):
+        fit(X=frame(), X_public=X_public)
+
+
+def test_duplicate_names_in_both_frames():
+    with refused("X: Expected unique column names"):
+        fit(X=frame(columns="aac"), X_public=frame(X_PUBLIC, "aac"))
+
+
+@table(
+    "kinds",
+    {
+        "other categories": pd.Categorical([TEXT, "b"] * 20),
+        "categories in another order": pd.Categorical(["b", "a"] * 20, categories=["b", "a"]),
+    },
+)
+def test_other_categories(kinds):
+    public = frame(X_PUBLIC, kind=pd.Categorical(["a", "b"] * 15))
+    with refused(OTHER_KIND):
+        fit(X=frame(kind=kinds), X_public=public)
+
+
+@table(
+    "columns, public_columns",
+    {
+        "numbers": ([1, 2, 4], [1, 2, 3]),
+        "numbers of another type": ([1.0, 2.0, 3.0], [1, 2, 3]),
+        "levels": (
+            pd.MultiIndex([[1, 2, 3, NUMBER], [0]], [[0, 1, 2], [0, 0, 0]]),
+            pd.MultiIndex([[1, 2, 3], [0]], [[0, 1, 2], [0, 0, 0]]),
+        ),
+        "a name of them": (pd.Index([1, 2, 3], name=TEXT), pd.Index([1, 2, 3])),
+    },
+)
+def test_columns_that_scikit_learn_does_not_compare(columns, public_columns):
+    private = frame().set_axis(columns, axis=1)
+    public = frame(X_PUBLIC).set_axis(public_columns, axis=1)
+    with refused("X has other columns than X_public"):
+        fit(X=private, X_public=public)
+
+
+@table(
+    "dtype, public_dtype",
+    {
+        "fill value": (pd.SparseDtype(float, 0.0), pd.SparseDtype(float, -0.0)),
+        "categories of objects": (
+            pd.CategoricalDtype(pd.Index([0, 1], dtype=object)),
+            pd.CategoricalDtype(pd.Index([0, True], dtype=object)),
+        ),
+    },
+)
+def test_dtypes_that_only_seem_to_be_equal(dtype, public_dtype):
+    private = frame(kind=pd.Series([0, 1] * 20, dtype=dtype))
+    public = frame(X_PUBLIC, kind=pd.Series([0, 1] * 15, dtype=public_dtype))
+    with refused(OTHER_KIND):
+        fit(X=private, X_public=public)
+
+
+# --- types of columns of other libraries ---------------------------------------------------------
+
+
+class AnyRows(Teacher):
+    """Takes whatever it is given."""
+
+    def fit(self, X, y):
+        AnyRows.fits += 1
+        self.classes_ = np.unique(y)
+        return self
+
+    def predict(self, X):
+        return np.zeros(X.shape[0], dtype=int)
+
+
+ANY_ROWS = {"base_estimator": AnyRows(), "student": AnyRows()}
+
+
+def wrapped(values, kind):
+    """The values as they stand in a column of this kind."""
+    if kind in ("list", "array", "named, list"):
+        return [[value] for value in values]
+    if kind == "structure":
+        return [{"in": value} for value in values]
+    if kind == "map":
+        return [[("in", [value])] for value in values]
+    return list(values)
+
+
+def arrow_frame(values, kind):
+    arrow = pytest.importorskip("pyarrow", reason="needs pyarrow")
+    coded = arrow.dictionary(arrow.int8(), arrow.string())
+    kinds = {
+        "coded": coded,
+        "text": arrow.string(),
+        "list": arrow.list_(coded),
+        "structure": arrow.struct([arrow.field("in", coded)]),
+        "map": arrow.map_(arrow.string(), arrow.list_(coded)),
+    }
+    column = arrow.array(wrapped(values, kind), kinds[kind])
+    return pd.DataFrame({"kind": pd.arrays.ArrowExtensionArray(column)})
+
+
+def polars_frame(values, kind):
+    polars = pytest.importorskip("polars", reason="needs polars")
+    coded = polars.Categorical
+    if kind.startswith("named"):  # these do not equal the class
+        coded = polars.Categorical(polars.Categories("animals"))
+    kinds = {
+        "named": coded,
+        "named, list": polars.List(coded),
+        "coded": coded,
+        "list": polars.List(coded),
+        "text": polars.String,
+        "array": polars.Array(coded, 1),
+        "structure": polars.Struct({"in": coded}),
+        "fixed": polars.Enum(["a", "b", TEXT]),
+    }
+    column = polars.Series(wrapped(values, kind), dtype=kinds[kind])
+    return polars.DataFrame({"kind": column})
+
+
+@pytest.mark.parametrize(
+    ("make", "kind"),
+    [
+        (arrow_frame, "coded"),
+        (arrow_frame, "list"),
+        (arrow_frame, "structure"),
+        (arrow_frame, "map"),
+        (polars_frame, "coded"),
+        (polars_frame, "list"),
+        (polars_frame, "array"),
+        (polars_frame, "structure"),
+        (polars_frame, "named"),
+        (polars_frame, "named, list"),
+    ],
+)
+def test_codes_that_are_given_out_as_values_appear_are_refused(make, kind):
+    public = make(["a", "b"] * 15, kind)
+    message = r"columns \['kind'\] of X hold dictionaries"
+    for values in ([TEXT, *["a", "b"] * 19, "a"], ["a", "b"] * 20):
+        with pytest.raises(ValueError, match=message) as caught:
+            fit(ANY_ROWS, X=make(values, kind), X_public=public)
+        assert TEXT not in shown(caught.value)
+    site = Sites(lambda name: (make(["a", "b"] * 20, kind), Y), ["a", "b", "c"])
+    with pytest.raises(TeacherError, match="teacher 0 failed: load must return X with categories"):
+        fit(ANY_ROWS, X=site, y=None, X_public=public)
+
+
+def test_a_dictionary_of_arrow_shows_the_records_of_others():
+    """What the refusal is for: codes of all rows follow the first record."""
+    codes = []
+    for first in ("a", "b"):
+        column = arrow_frame([first, "b", "a"], "text")["kind"].array._pa_array.dictionary_encode()
+        codes.append(column.slice(1).chunk(0).indices.to_pylist())
+    assert codes[0] != codes[1]
+
+
+@pytest.mark.parametrize(
+    ("make", "kind"), [(arrow_frame, "text"), (polars_frame, "text"), (polars_frame, "fixed")]
+)
+def test_other_columns_of_arrow_and_polars_pass(make, kind):
+    private = make([TEXT, *"ab" * 19, "a"], kind)
+    clf = pate(**ANY_ROWS).fit(private, Y, make(["a", "b"] * 15, kind))
+    assert clf.n_features_in_ == 1
+
+
+def test_categories_of_polars_are_compared():
+    polars = pytest.importorskip("polars", reason="needs polars")
+    private = polars.Series(list("ab") * 20, dtype=polars.Enum("ab"))
+    public = polars.Series(list("ab") * 15, dtype=polars.Enum("ba"))
+    with pytest.raises(ValueError, match=r"columns \['kind'\] of X and X_public have different"):
+        fit(
+            ANY_ROWS,
+            X=polars.DataFrame({"kind": private}),
+            X_public=polars.DataFrame({"kind": public}),
+        )
+
+
+def test_tables_whose_types_cannot_be_compared_are_refused():
+    arrow = pytest.importorskip("pyarrow", reason="needs pyarrow")
+    private = arrow.table({"a": np.arange(40)})
+    public = arrow.table({"a": np.arange(30)})
+    with pytest.raises(ValueError, match="X and X_public must be arrays, .* or DataFrames"):
+        fit(ANY_ROWS, X=private, X_public=public)
+
+
+# --- sites ---------------------------------------------------------------------------------------
+
+
+def test_sites_are_compared_as_other_rows_are():
+    def load(name):
+        kinds = ["b", "a"] if name == "d" else ["a", "b"]
+        return pd.DataFrame({"kind": pd.Categorical(["a", "b"] * 20, categories=kinds)}), Y
+
+    data = {"y": None, "X_public": pd.DataFrame({"kind": pd.Categorical(["a", "b"] * 15)})}
+    message = "teacher 3 failed: load must return X with the dtypes"
+    with pytest.raises(TeacherError, match=message):
+        fit(ANY_ROWS, X=Sites(load, list("abcd")), **data)
+    fit(ANY_ROWS, X=Sites(load, list("efgh")), **data)
+    arrays = Sites(lambda name: (X[:, :1], Y), list("abcd"))
+    with pytest.raises(
+        TeacherError, match="teacher 0 failed: load must return X as a DataFrame if"
+    ):
+        fit(ANY_ROWS, X=arrays, **data)

@@ -1,0 +1,195 @@
+"""Electorates of the user's: who votes is one object, and nothing else need change."""
+
+import pickle
+
+import numpy as np
+import pytest
+from sklearn.base import clone
+from sklearn.datasets import make_blobs
+from sklearn.linear_model import LogisticRegression
+from sklearn.metrics import pairwise_distances
+from sklearn.model_selection import GridSearchCV
+
+from sklearn_pate import PATEClassifier, PublicData
+from sklearn_pate.aggregators import GNMax, SoftVote
+from sklearn_pate.electorate import Ballots, Electorate, PrivateData, Votes
+from sklearn_pate.exceptions import TeacherError
+
+SECRET = "Ada Lovelace"
+X, Y = make_blobs(600, centers=[[-3, 0], [3, 0]], random_state=0)
+PRIVATE_X, PRIVATE_Y, PUBLIC_X = X[:400], Y[:400], X[400:]
+
+
+class Neighbors(Electorate):
+    """Every record votes on every row: for its own label within a radius, else by its place."""
+
+    def __init__(self, radius=2.0):
+        self.radius = radius
+
+    def enrol(self, private, X_public, *, seed=None, memory=None):
+        n_records = len(private.codes)
+        return Ballots(
+            n_teachers=n_records,
+            unit="record",
+            adjacency="replace one record",
+            n_records=n_records,
+        )
+
+    def vote(self, private, X_query, *, temperature=None, seed=None, on_done=None):
+        classes = np.arange(len(private.classes))
+        is_near = pairwise_distances(X_query, private.X) < self.radius
+        by_place = np.arange(len(private.codes)) % len(classes)
+        ballots = np.where(is_near, private.codes, by_place)
+        return (ballots[:, :, None] == classes).sum(axis=1)
+
+
+def model(electorate=None, **params):
+    given = {"student": LogisticRegression(), "classes": [0, 1], "epsilon": None}
+    given |= {"aggregator": GNMax(2.0), "n_queries": 100} | params
+    return PATEClassifier(Neighbors() if electorate is None else electorate, **given)
+
+
+def fit(classifier):
+    return classifier.fit(PRIVATE_X, PRIVATE_Y, X_public=PUBLIC_X)
+
+
+def test_an_electorate_takes_the_teachers_place():
+    classifier = fit(model(random_state=0))
+    assert classifier.n_teachers_ == 400
+    assert classifier.privacy_spent_.n_teachers == 400
+    assert classifier.privacy_spent_.adjacency == "replace one record"
+    counts = Neighbors().vote(
+        PrivateData(X=PRIVATE_X, codes=PRIVATE_Y, classes=np.array([0, 1])), PUBLIC_X
+    )
+    np.testing.assert_array_equal(
+        classifier.curator_.votes, counts[classifier.query_indices_], strict=True
+    )
+    assert classifier.curator_.teacher_indices is None
+
+
+def test_all_that_goes_with_teachers_goes_with_it():
+    classifier = model(epsilon=8.0, aggregator=None, n_queries=20)
+    plan = classifier.plan(PRIVATE_X, PRIVATE_Y, X_public=PUBLIC_X)
+    assert plan.spent.epsilon == pytest.approx(8.0, rel=1e-3) and plan.n_queries == 20
+    votes = classifier.poll(PRIVATE_X, PRIVATE_Y, X_public=PUBLIC_X)
+    assert isinstance(votes, Votes) and votes.ballots.n_records == 400
+    assert clone(classifier).fit_votes(votes, PUBLIC_X).n_teachers_ == 400
+    loaded = pickle.loads(pickle.dumps(fit(classifier)))
+    np.testing.assert_array_equal(loaded.predict(X), classifier.predict(X))
+    assert "electorate: Neighbors" in classifier._repr_html_()
+    search = GridSearchCV(model(n_queries=20), {"base_estimator__radius": [1.0, 2.0]}, cv=2)
+    search.fit(PRIVATE_X, PRIVATE_Y, X_public=PublicData(PUBLIC_X))
+    assert search.best_params_["base_estimator__radius"] in (1.0, 2.0)
+
+
+def test_it_needs_a_student():
+    with pytest.raises(ValueError, match=r"student must be a classifier.* got None"):
+        fit(model(student=None))
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("n_teachers", 10),
+        ("partition", "hash"),
+        ("keep_teachers", True),
+        ("n_jobs", 2),
+        ("timeout", 3.0),
+    ],
+)
+def test_parameters_of_teachers_are_refused(name, value):
+    with pytest.raises(ValueError, match=f"{name}=.* another electorate, Neighbors"):
+        fit(model(**{name: value}))
+
+
+def test_a_unit_that_it_does_not_protect_is_refused():
+    with pytest.raises(ValueError, match="unit='group', but what these votes protect"):
+        fit(model(unit="group"))
+
+
+def test_probabilities_are_refused_unless_it_gives_them():
+    with pytest.raises(ValueError, match="Neighbors casts votes, and the aggregator needs"):
+        fit(model(aggregator=SoftVote(20.0)))
+
+
+class Fails(Neighbors):
+    """Quotes a record where it is told to."""
+
+    def __init__(self, radius=2.0, where="vote"):
+        super().__init__(radius)
+        self.where = where
+
+    def enrol(self, private, X_public, *, seed=None, memory=None):
+        if self.where == "enrol":
+            raise ValueError(SECRET)
+        print(SECRET)
+        return super().enrol(private, X_public)
+
+    def vote(self, private, X_query, *, temperature=None, seed=None, on_done=None):
+        print(SECRET)
+        raise ValueError(SECRET)
+
+
+@pytest.mark.parametrize(("where", "kind"), [("enrol", ValueError), ("vote", TeacherError)])
+def test_what_it_says_of_records_is_withheld(where, kind, capfd):
+    with pytest.raises(kind, match=f"{where} of Fails failed with ValueError") as caught:
+        fit(model(Fails(where=where)))
+    error = caught.value
+    assert SECRET not in str(error) and error.__cause__ is None and error.__context__ is None
+    assert SECRET not in "".join(capfd.readouterr())
+
+
+class States(Neighbors):
+    """Returns something else than it should."""
+
+    def __init__(self, radius=2.0, ballots=None, change=None):
+        super().__init__(radius)
+        self.ballots = ballots
+        self.change = change
+
+    def enrol(self, private, X_public, *, seed=None, memory=None):
+        enrolled = super().enrol(private, X_public)
+        return enrolled if self.ballots is None else self.ballots
+
+    def vote(self, private, X_query, *, temperature=None, seed=None, on_done=None):
+        counts = super().vote(private, X_query)
+        return counts if self.change is None else self.change(counts)
+
+
+def test_what_enrol_returns_is_checked():
+    with pytest.raises(TypeError, match=r"must return electorate\.Ballots.* got tuple"):
+        fit(model(States(ballots=(400, "record"))))
+
+
+def one_vote_too_many(counts):
+    counts[0, 0] += 1
+    return counts
+
+
+def negative(counts):
+    counts[0] += [401, -401]
+    return counts
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        one_vote_too_many,
+        negative,
+        lambda counts: counts[:-1],
+        lambda counts: counts[:, :1],
+        lambda counts: counts / 2,
+        lambda counts: SECRET,
+    ],
+    ids=["one too many", "negative", "a row less", "a class less", "halves", "text"],
+)
+def test_what_vote_returns_is_checked(change):
+    with pytest.raises(TeacherError, match=r"vote of States must return 100 rows of 2 counts"):
+        fit(model(States(change=change)))
+
+
+def test_private_data_do_not_leave():
+    private = PrivateData(X=[[SECRET]], codes=np.array([0]), classes=np.array([0, 1]))
+    assert SECRET not in repr(private)
+    with pytest.raises(TypeError, match="private data cannot be pickled"):
+        pickle.dumps(private)
