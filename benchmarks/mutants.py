@@ -608,7 +608,7 @@ FAULTS = [
     Fault(
         "split-groups-let-through",
         "partition.py",
-        'pairs.drop_duplicates()["g"].duplicated().any()',
+        'pairs.drop_duplicates()["group"].duplicated().any()',
         "pairs.drop_duplicates().duplicated().any()",
         ("test_partition.py",),
     ),
@@ -797,7 +797,7 @@ FAULTS = [
     ),
     Fault(
         "teachers-shares-rounded-up",
-        "teachers/one.py",
+        "teachers/ballots.py",
         "np.floor(tempered / sums * (SHARES - 1))",
         "np.ceil(tempered / sums * SHARES)",
         ("test_mechanisms.py::test_one_teachers_shares_have_bounded_norm",),
@@ -1399,10 +1399,10 @@ FAULTS = [
     Fault(
         "names-not-listed-go-to-the-last",
         "partition.py",
-        "        if (teacher < 0).any():\n"
+        "        if (teacher_indices < 0).any():\n"
         "            raise ValueError(\n"
         '                f"groups has a name',
-        "        teacher = teacher % len(names)\n"
+        "        teacher_indices = teacher_indices % len(names)\n"
         "        if False:\n"
         "            raise ValueError(\n"
         '                f"groups has a name',
@@ -1465,8 +1465,8 @@ FAULTS = [
     Fault(
         "sites-names-can-change",
         "teachers/sites.py",
-        'object.__setattr__(self, "names", tuple(',
-        'object.__setattr__(self, "names", list(',
+        'object.__setattr__(self, "names", tuple(texts))',
+        'object.__setattr__(self, "names", texts)',
         ("test_teachers.py::test_sites_cannot_change_after_they_are_checked",),
     ),
     Fault(
@@ -1568,7 +1568,7 @@ FAULTS = [
     Fault(
         "sites-not-compared",
         "teachers/sites.py",
-        "raise TellableError(_OF_A_SITE[found.kind])",
+        "raise TellableError(_OF_A_SITE[wrong.kind])",
         "pass",
         (
             "bad_input/test_schema.py::test_sites_are_compared_as_other_rows_are",
@@ -1578,10 +1578,10 @@ FAULTS = [
     Fault(
         "error-names-itself",
         "isolation/redaction.py",
-        "                if found.get(name) is kind:\n",
+        "                if namespace.get(name) is kind:\n",
         "                if True:\n"
         "                    return type(error).__name__\n"
-        "                if found.get(name) is kind:\n",
+        "                if namespace.get(name) is kind:\n",
         (
             "test_isolation.py::test_of_an_error_a_known_name_is_told",
             "test_noninterference.py::test_errors_are_the_same_whatever_was_in_the_data",
@@ -1590,15 +1590,15 @@ FAULTS = [
     Fault(
         "error-name-without-identity",
         "isolation/redaction.py",
-        "if found.get(name) is kind:",
+        "if namespace.get(name) is kind:",
         "if name == kind.__name__:",
         ("test_isolation.py::test_of_an_error_a_known_name_is_told",),
     ),
     Fault(
         "error-about-a-parameter-told-whole",
         "isolation/redaction.py",
-        "known = _wrong_parameter(estimator) or known",
-        "known = text",
+        "reason = _wrong_parameter(estimator) or reason",
+        "reason = text",
         ("test_noninterference.py::test_errors_are_the_same_whatever_was_in_the_data",),
     ),
     Fault(
@@ -1651,15 +1651,15 @@ FAULTS = [
     Fault(
         "descriptors-flushed-too-late",
         "isolation/silence.py",
-        "    finally:\n        _flush()\n        for descriptor, copy_of_it",
-        "    finally:\n        for descriptor, copy_of_it",
+        "    finally:\n        _flush()\n        for descriptor, duplicate",
+        "    finally:\n        for descriptor, duplicate",
         ("test_isolation.py::test_what_is_written_below_pythons_streams_is_dropped",),
     ),
     Fault(
         "memory-blind-to-code",
         "teachers/ensemble.py",
-        "digest((private, X_query), estimators, options, code_digest(estimators))",
-        "digest((private, X_query), estimators, options)",
+        "digest(data, estimators, options, code_digest(estimators))",
+        "digest(data, estimators, options)",
         ("test_memory.py::test_code_that_changed_is_run_anew_and_the_same_is_not",),
     ),
     Fault(
@@ -1768,7 +1768,7 @@ FAULTS = [
     Fault(
         "index-of-whole-floats",
         "isolation/copies.py",
-        "if isinstance(name, float) and name.is_integer():",
+        "if isinstance(identifier, float) and identifier.is_integer():",
         "if False:",
         ("test_isolation.py::test_one_records_index_changes_no_other_index",),
     ),
@@ -1783,8 +1783,8 @@ FAULTS = [
     Fault(
         "identifiers-exponent-as-text",
         "identifiers.py",
-        "    if zeros >= 0 and length <= 16 and int(",
-        "    if zeros >= 0 and exponent is None and length <= 16 and int(",
+        "    if n_zeros >= 0 and n_whole <= 16 and int(",
+        "    if n_zeros >= 0 and exponent is None and n_whole <= 16 and int(",
         ("test_partition.py::test_one_malformed_row_of_a_file_moves_nobody",),
     ),
     Fault(
@@ -1797,21 +1797,21 @@ FAULTS = [
     Fault(
         "identifiers-text-that-reading-rounds",
         "identifiers.py",
-        '    if not shown[:_DIGITS].strip("0") or not shown[:_DIGITS].strip("9"):\n',
-        "    if zeros >= 0:\n",
+        '    if not exact_decimals.strip("0") or not exact_decimals.strip("9"):\n',
+        "    if n_zeros >= 0:\n",
         ("test_partition.py::test_a_number_of_a_file_is_spelled_as_its_text",),
     ),
     Fault(
         "identifiers-text-of-large-floats",
         "identifiers.py",
-        "    if zeros >= 0 and text.isalnum():",
-        "    if zeros >= 0:",
+        "    if n_zeros >= 0 and text.isalnum():",
+        "    if n_zeros >= 0:",
         ("test_partition.py::test_what_has_no_one_spelling_is_refused_whatever_is_beside_it",),
     ),
     Fault(
         "identifiers-text-of-short-floats",
         "identifiers.py",
-        "            _check_print(text, int(minus + number))\n",
+        "            _check_not_rounded(text, int(number))\n",
         "            pass\n",
         ("test_partition.py::test_floats_that_numpy_made_text_of_are_the_same_or_refused",),
     ),
@@ -1846,8 +1846,8 @@ FAULTS = [
     Fault(
         "groups-split-by-hash-of-pandas",
         "partition.py",
-        '{"g": number, "t": teacher}',
-        '{"g": groups, "t": teacher}',
+        '{"group": group_indices, "teacher": teacher_indices}',
+        '{"group": groups, "teacher": teacher_indices}',
         ("test_partition.py::test_text_is_told_apart_by_itself",),
     ),
     # --- what is kept, 2 -------------------------------------------------------------------------

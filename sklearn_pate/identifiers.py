@@ -14,13 +14,13 @@ import pandas as pd
 __all__ = [
     "factorize_identifiers",
     "factorize_texts",
-    "identifiers",
     "keyed_digests",
+    "spelled_identifiers",
     "spelled_names",
 ]
 
 
-def identifiers(values, name):
+def spelled_identifiers(values, name):
     """Return the spelling of every identifier, an array of str.
 
     It depends on the identifier alone: not on its type, nor on the dtype of its array, which
@@ -61,16 +61,36 @@ def identifiers(values, name):
 
     Examples
     --------
-    >>> from sklearn_pate.identifiers import identifiers
-    >>> identifiers([7, " 7", "7.0", "1e3", "2020-1-5", "1/5/2020"], "groups").tolist()
+    >>> from sklearn_pate.identifiers import spelled_identifiers
+    >>> spelled_identifiers([7, " 7", "7.0", "1e3", "2020-1-5", "1/5/2020"], "groups").tolist()
     ['7', '7', '7', '1000', '20200105', '1/5/2020']
     """
-    codes, spelled = factorize_identifiers(values, name)
-    return np.array(spelled, dtype=object)[codes]
+    codes, spellings = factorize_identifiers(values, name)
+    return np.array(spellings, dtype=object)[codes]
 
 
 def factorize_identifiers(values, name):
-    """Return the number of each identifier's spelling and a list of the spellings."""
+    """Return the number of each identifier's spelling and a list of the spellings.
+
+    Parameters
+    ----------
+    values : array-like of shape (n_records,)
+        As in `spelled_identifiers`.
+    name : str
+        What to call them in an error.
+
+    Returns
+    -------
+    codes : ndarray of shape (n_records,), int
+        Place of each identifier's spelling.
+    spellings : list of str
+        Not always distinct: equal identifiers of two types may be spelled alike.
+
+    Raises
+    ------
+    ValueError
+        As `spelled_identifiers` does.
+    """
     if isinstance(values, np.ma.MaskedArray):
         rows = zip(values.data, np.ma.getmaskarray(values), strict=True)
         values = [None if masked else value for value, masked in rows]
@@ -86,29 +106,42 @@ def factorize_identifiers(values, name):
             codes, distinct = pd.factorize(values, use_na_sentinel=False)
         if (codes < 0).any():  # some of Arrow's columns have the sentinel all the same
             raise _NoSpelling("a missing value")
-        spelled = [_text(value) for value in distinct]
+        spellings = [_text(value) for value in distinct]
     except _NoSpelling as error:
         problem = str(error)
     except Exception:  # its text may quote identifiers
         problem = "values that cannot be compared"
-    if problem is not None:  # not within `except`, where an error keeps the one that was caught
+    if problem is not None:  # raised out here for the reason that `isolation.attempt` gives
         raise ValueError(
             f"{name} has {problem}; every record needs an identifier that is text, a whole number "
             "or a date"
         )
-    return codes, spelled
+    return codes, spellings
 
 
 def factorize_texts(texts):
     """Return the number of each text and a list of the distinct ones.
 
-    As `pandas.factorize`, which takes a lone surrogate for the text of its escape sequence, and
-    before pandas 3 ends texts at a NUL.
+    `pandas.factorize` does the same, but takes a lone surrogate for the text of its escape
+    sequence and, before pandas 3, ends texts at a NUL.
+
+    Parameters
+    ----------
+    texts : array-like of shape (n_texts,)
+        All str, all bytes or all int.
+
+    Returns
+    -------
+    codes : ndarray of shape (n_texts,), int
+        Place of each text among the distinct ones.
+    distinct : list
+        In the order in which they appear.
     """
     texts = np.asarray(texts, dtype=object).tolist()
     distinct = list(dict.fromkeys(texts))
-    number = {text: i for i, text in enumerate(distinct)}
-    return np.fromiter(map(number.__getitem__, texts), np.intp, len(texts)), distinct
+    places = {text: i for i, text in enumerate(distinct)}
+    codes = np.fromiter((places[text] for text in texts), np.intp, len(texts))
+    return codes, distinct
 
 
 def spelled_names(names, name="names"):
@@ -124,16 +157,15 @@ def spelled_names(names, name="names"):
     Returns
     -------
     list of str
-        As `identifiers` spells them.
+        As `spelled_identifiers` spells them.
 
     Raises
     ------
     ValueError
-        If they are not that, or two are spelled alike.
+        If `names` is no such sequence, or two names are spelled alike.
     """
-    several = hasattr(names, "__iter__") and not isinstance(names, str | bytes | Set | Mapping)
-    listed = list(names) if several else []
-    spelled = identifiers(listed, name).tolist()
+    is_sequence = hasattr(names, "__iter__") and not isinstance(names, str | bytes | Set | Mapping)
+    spelled = spelled_identifiers(list(names), name).tolist() if is_sequence else []
     if not spelled or len(set(spelled)) < len(spelled):
         raise ValueError(f"{name} must be a sequence of distinct names, at least 1; got {names!r}")
     return spelled
@@ -163,29 +195,35 @@ def keyed_digests(texts, seed):
 
 
 class _NoSpelling(ValueError):
-    """What an identifier is, if it has no one spelling: a text of ours, which quotes nothing."""
+    """An identifier without a unique spelling; the text is ours and quotes nothing."""
 
 
-#: A number and a date, with or without a day and a time, as text.
-_NUMBER = re.compile(r"([+-]?)(?=\.?[0-9])([0-9]*)(?:\.([0-9]*))?(?:[eE]([+-]?[0-9]+))?")
+#: A number as text.
+_NUMBER = re.compile(
+    r"(?P<sign>[+-]?)(?=\.?[0-9])(?P<whole>[0-9]*)(?:\.(?P<fraction>[0-9]*))?"
+    r"(?:[eE](?P<exponent>[+-]?[0-9]+))?"
+)
+#: A date as text, with or without a day and a time.
 _MOMENT = re.compile(
-    r"([0-9]{4})([-/.])([0-9]{1,2})(?:\2([0-9]{1,2})"
-    r"(?:(?:T| +)([0-9]{1,2})((?::[0-9]{2}(?::[0-9]{2}(?:\.[0-9]{1,9})?)?)?)"
-    r" ?((?:Z|[+-][0-9]{2}(?::?[0-9]{2})?)?))?)?"
+    r"(?P<year>[0-9]{4})(?P<mark>[-/.])(?P<month>[0-9]{1,2})(?:(?P=mark)(?P<day>[0-9]{1,2})"
+    r"(?:(?:T| +)(?P<hour>[0-9]{1,2})"
+    r"(?P<minutes>(?::[0-9]{2}(?::[0-9]{2}(?:\.[0-9]{1,9})?)?)?)"
+    r" ?(?P<zone>(?:Z|[+-][0-9]{2}(?::?[0-9]{2})?)?))?)?"
 )
 #: What readers of numbers take for padding, and the zeros that numpy's arrays of text drop.
 _PADDING = " \t\n\v\f\r\0"
-#: Floats at or beyond this bound, and significant digits beyond these, may have been rounded.
+#: Floats at or beyond this bound may have been rounded.
 _EXACT = 2**53
+#: Significant digits of text beyond these may have been rounded.
 _DIGITS = 15
 _TRUTH = {"true": "1", "false": "0"}
 _UNITS = {"W", "D", "h", "m", "s", "ms", "us", "ns"}
 
 
 def _text(identifier):
-    """One spelling per identifier, whatever type the other identifiers impose on it.
+    """Return the one spelling of an identifier, whatever type the others impose on it.
 
-    Spelling twice changes nothing. That some different ones are spelled alike is harmless: their
+    Spelling twice changes nothing. It is harmless if two different ones are spelled alike: their
     records go to one teacher.
     """
     if isinstance(identifier, tuple):
@@ -214,20 +252,26 @@ def _text(identifier):
 
 
 def _spelled_text(text):
-    """Spell text as what it says: one malformed value makes text of a whole column."""
+    """Spell text as what it says, because one malformed value makes a whole column text."""
     text = text.strip(_PADDING)
     number = _NUMBER.fullmatch(text)
     if number:
-        return _spelled_number(text, *number.groups())
+        return _spelled_number(text, **number.groupdict())
     moment = _MOMENT.fullmatch(text)
     if moment:
-        year, _, month, day, hour, rest, zone = moment.groups()
-        date = f"{year}-{month:0>2}-{day or '01':0>2}"
         try:
-            return _moment(date if hour is None else f"{date}T{hour:0>2}{rest or ':00'}{zone}")
+            return _moment(_iso_format(**moment.groupdict()))
         except ValueError:  # such as 30 February
             return text
     return _TRUTH.get(text.lower(), text)
+
+
+def _iso_format(year, mark, month, day, hour, minutes, zone):
+    """Return a date, and a time if there is one, in the format of ISO 8601."""
+    date = f"{year}-{month:0>2}-{day or '01':0>2}"
+    if hour is None:
+        return date
+    return f"{date}T{hour:0>2}{minutes or ':00'}{zone}"
 
 
 def _spelled_number(text, sign, whole, fraction, exponent):
@@ -240,22 +284,24 @@ def _spelled_number(text, sign, whole, fraction, exponent):
     minus = "-" if sign == "-" else ""
     if fraction is None and exponent is None:
         return minus + mantissa
-    zeros = int(exponent or 0) - len(fraction or "") + len(mantissa) - len(digits)
-    length = zeros + len(digits)  # of what is before the point
-    if zeros >= 0 and length <= 16 and int(digits + "0" * zeros) < _EXACT:
-        number = digits + "0" * zeros
+    # zeros behind the digits; if negative, so many digits are behind the point
+    n_zeros = int(exponent or 0) - len(fraction or "") + len(mantissa) - len(digits)
+    n_whole = n_zeros + len(digits)
+    if n_zeros >= 0 and n_whole <= 16 and int(digits + "0" * n_zeros) < _EXACT:
+        number = minus + digits + "0" * n_zeros
         if exponent is not None:
-            _check_print(text, int(minus + number))
-        return minus + number
-    if zeros >= 0 and text.isalnum():  # hexadecimal digits, or so large that no float is accepted
+            _check_not_rounded(text, int(number))
+        return number
+    if n_zeros >= 0 and text.isalnum():  # hexadecimal digits, or a float too large to be accepted
         return text
-    shown = digits[length:_DIGITS] if length > 0 else "0" * min(-length, _DIGITS) + digits
-    if not shown[:_DIGITS].strip("0") or not shown[:_DIGITS].strip("9"):
+    decimals = digits[n_whole:_DIGITS] if n_whole > 0 else "0" * min(-n_whole, _DIGITS) + digits
+    exact_decimals = decimals[:_DIGITS]
+    if not exact_decimals.strip("0") or not exact_decimals.strip("9"):
         raise _NoSpelling("text of a number that reading it would round")
     return text
 
 
-def _check_print(text, number):
+def _check_not_rounded(text, number):
     """Refuse a number that numpy rounded when it made text of short floats."""
     for kind in (np.float16, np.float32):
         with np.errstate(over="ignore"):
@@ -265,9 +311,9 @@ def _check_print(text, number):
 
 
 def _moment(identifier):
-    """A date and time; those with a time zone are instants, in UTC.
+    """Spell a date and time; with a time zone it is an instant, in UTC.
 
-    A date is spelled as the whole number that its compact text, such as 20200105, may be.
+    A date alone is spelled as the whole number that its compact text, such as 20200105, may be.
     """
     stamp = pd.Timestamp(identifier)
     text = (stamp if stamp.tz is None else stamp.tz_convert("UTC")).isoformat()
@@ -277,12 +323,13 @@ def _moment(identifier):
 
 
 def _check_unit(identifier, units):
+    """Refuse numpy's dates and durations of a unit that pandas would round or does not have."""
     if hasattr(identifier, "dtype") and np.datetime_data(identifier.dtype)[0] not in units:
         raise _NoSpelling("a date or duration of a unit that pandas does not have")
 
 
 def _whole(identifier):
-    """Return a number that is whole for sure as an int."""
+    """Return a number as an int, if it is certain to be whole."""
     if isinstance(identifier, Integral | np.bool_):
         return int(identifier)
     if isinstance(identifier, Rational):
@@ -291,7 +338,7 @@ def _whole(identifier):
         # an int of 10**9 digits would take all memory
         exact = identifier.is_finite() and identifier.adjusted() < 1000
     else:
-        # from here on floats are rounded, and which of them are floats depends on the others
+        # beyond this, floats are rounded, and which numbers are floats depends on the others
         digits = np.finfo(identifier).nmant if isinstance(identifier, np.floating) else 52
         exact = abs(identifier) < 2 ** (min(digits, 52) + 1)
     if not exact or identifier != int(identifier):
@@ -300,10 +347,10 @@ def _whole(identifier):
 
 
 def _is_of_one_kind(values):
-    """Whether objects may be told apart by ==; dates in two time zones, for one, may not."""
+    """Whether objects can be told apart by ==, as dates in two time zones cannot."""
     return set(map(type, values)) in ({str}, {bytes}, {int})
 
 
 def _is_text(dtype):
-    """Whether it may hold lone surrogates."""
+    """Whether values of a dtype are text that may hold lone surrogates."""
     return dtype.kind == "U" or getattr(dtype, "storage", None) == "python"

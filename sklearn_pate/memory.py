@@ -42,13 +42,14 @@ def private_memory(memory):
     Returns
     -------
     joblib.Memory or None
-        Folders made for a path have mode 0700. One that is there keeps its mode; what is kept
-        goes to the folder `joblib` in it. Those of a `joblib.Memory` are as they are.
+        Folders that are made for a path have mode 0700. One that exists keeps its mode; what is
+        kept goes to the folder `joblib` in it. Those of a `joblib.Memory` stay as they are.
 
     Raises
     ------
     ValueError
-        If the folder cannot be written to, others may write in it, or others may read `joblib`.
+        If the folder cannot be written to, if others may write in it, or if others may read its
+        folder `joblib`.
     """
     if not isinstance(memory, str | os.PathLike):
         return memory
@@ -127,20 +128,20 @@ def digest(*parts):
 def code_digest(*objects):
     """Return a fingerprint of the code that objects bring along, and of the libraries they use.
 
-    Of classes and functions that are no library's: what was compiled, with defaults, closures and
-    class attributes, and the same for the functions, classes and modules that they name. Other
-    variables that they name count by their value, wherever it came from; lists, dicts and other
-    objects also by the statements of the module that assign them. Of libraries: their versions.
+    Libraries count by their versions. Classes and functions of anything else count by what they
+    were compiled to, with defaults, closures and class attributes; so do the functions, classes
+    and modules that they name. Other variables that they name count by their value, wherever it
+    came from; lists, dicts and other objects also by the statements of the module that assign them.
 
     Some variables count by their type and these statements only, because their value differs
-    between fits: those that the code that names them assigns (``global``), writes items of, or
-    calls a method like `append` or `update` of; random number generators; `os.environ`. Any other
-    whose value differs counts as changed, even if it was a fit that changed it.
+    between fits: random number generators, `os.environ`, and variables that the code that names
+    them assigns (``global``), writes items of, or calls a method like `append` or `update` of. Any
+    other variable whose value differs counts as changed, even if it was a fit that changed it.
 
-    Not seen are: the value of such a variable, where these statements are the same or in another
+    What is not seen: the value of such a variable if these statements are the same or in another
     module; what code finds by a name made at run time (`getattr`, `globals`), imports inside a
     function or reads from a file; annotations; the state of objects that do not pickle, unless
-    only for their functions and classes; compiled code that is no library's.
+    only because of their functions and classes; compiled code that does not belong to a library.
 
     Parameters
     ----------
@@ -150,7 +151,7 @@ def code_digest(*objects):
     Returns
     -------
     str
-        The same in another process, if nothing changed.
+        The same in another process if nothing changed.
 
     Examples
     --------
@@ -166,7 +167,7 @@ def code_digest(*objects):
         for obj in objects:
             code.add(obj)
         return code.digest()
-    except Exception as error:  # what a class does when it is asked for its parts is its own affair
+    except Exception as error:  # a class may do anything when it is asked for its parts
         failed = known_name(error)
     raise ValueError(
         f"memory could not read the code of base_estimator, to tell whether it changed ({failed}). "
@@ -180,7 +181,7 @@ _NOT_CODE = PUT_INTO_CLASSES | {"__signature__", "__slotnames__"}
 #: Values that are told apart by their texts.
 _PLAIN = (type(None), bool, int, float, complex, str, bytes, type(Ellipsis))
 
-#: Values that move on with each use, or differ in each process.
+#: Values that change with each use, or differ in each process.
 _VARYING = (random.Random, np.random.Generator, np.random.RandomState, type(os.environ))
 
 #: Methods that change the list, dict or set that they are called on.
@@ -188,11 +189,11 @@ _CHANGING = {"add", "append", "clear", "extend", "insert", "pop", "setdefault", 
 
 
 class _Code:
-    """Collects what to hash; each object once."""
+    """Hashes code and the values it names, each object once."""
 
     def __init__(self):
         self.hash = hashlib.sha256(platform.python_version().encode())
-        self.objects = {}  # by id: number, and the object, so that no other gets its id
+        self.objects = {}  # id to number and object, which keeps others from getting its id
         self.libraries = set()
         self.variables = set()
 
@@ -248,7 +249,7 @@ class _Code:
         elif isinstance(value, types.BuiltinFunctionType):
             self.token("builtin", value.__module__, value.__qualname__)
             self.add_library(str(value.__module__))
-        elif inspect.getattr_static(value, "__wrapped__", None) is not None:  # one with a cache
+        elif inspect.getattr_static(value, "__wrapped__", None) is not None:  # functools.cache
             self.token(type(value).__qualname__)
             self.add(value.__wrapped__)
         else:
@@ -351,7 +352,7 @@ class _Code:
                 self.add_variable(module.__name__, name, vars(module)[name], False, names)
 
     def alone(self, value):
-        """Fingerprint of one value of a set, which have no order."""
+        """Return the fingerprint of one value of a set: sets have no order."""
         code = _Code()
         code.objects = self.objects.copy()  # a function may name the set that it is in
         code.add(value)
@@ -376,14 +377,14 @@ class _State(_Hasher):
         self.code = []
 
     def save(self, obj):
-        if isinstance(obj, type | types.FunctionType):  # by their code, whether they pickle or not
+        if isinstance(obj, type | types.FunctionType):  # count by their code, pickled or not
             self.code.append(obj)
             obj = "code"
         super().save(obj)
 
 
 def _changed(steps):
-    """Yield the names of variables of which steps of a function write items, or call `append`."""
+    """Yield the names of variables that a function writes items of, or calls `append` of."""
     for step, second, third in zip(steps, steps[1:], steps[2:], strict=False):
         if step.opname in ("LOAD_GLOBAL", "LOAD_NAME"):
             calls = second.opname in ("LOAD_ATTR", "LOAD_METHOD") and second.argval in _CHANGING
@@ -402,7 +403,7 @@ def _nested(code):
 
 
 def _statements(body):
-    """Yield the statements of a module, and those within others, but not within functions."""
+    """Yield the statements of a module, also those within others, but not within functions."""
     for statement in body:
         yield statement
         if not isinstance(statement, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
@@ -411,7 +412,7 @@ def _statements(body):
 
 
 def _assignments(module):
-    """Statements of a module that assign each of its variables, as text without comments."""
+    """Return the statements that assign each variable of a module, as text without comments."""
     try:
         with tokenize.open(sys.modules[module].__file__) as file:
             statements = list(_statements(ast.parse(file.read()).body))
@@ -427,13 +428,13 @@ def _assignments(module):
 
 
 def _standard_library_folders():
-    """Where the standard library is."""
+    """Return the folders of the standard library."""
     paths = [sysconfig.get_path("stdlib"), sysconfig.get_path("platstdlib")]
     return [Path(path).resolve() for path in paths if path]
 
 
 def _is_library(module):
-    """Whether a module is of Python, of a package that was installed, or of this one."""
+    """Whether a module belongs to Python, to an installed package, or to this one."""
     top = str(module).partition(".")[0]
     if top == "sklearn_pate":
         return True
@@ -448,7 +449,7 @@ def _is_library(module):
 
 
 def _version(top):
-    """Version of a top-level module's distribution."""
+    """Return the version of a top-level module's distribution, or None."""
     if top in sys.stdlib_module_names:
         return platform.python_version()
     version = getattr(sys.modules.get(top), "__version__", None)

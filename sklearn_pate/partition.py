@@ -1,9 +1,9 @@
 """Which teacher gets which record, decided without looking at labels or feature values.
 
-A partition is an object with a string `adjacency`, the change of the private data that reaches one
-teacher at most, and a method ``assign(*, n_records, n_teachers, index, groups, seed)`` that returns
-the teacher's number of every record. `index` is the index of a DataFrame (else None), `groups` an
-array of one identifier per record (else None), `seed` a `numpy.random.SeedSequence`.
+A partition is an object with a string `adjacency`, the change of the private data that reaches at
+most one teacher, and a method ``assign(*, n_records, n_teachers, index, groups, seed)``, which
+returns the number of each record's teacher. `index` is the index of a DataFrame (else None),
+`groups` an array of one identifier per record (else None), `seed` a `numpy.random.SeedSequence`.
 """
 
 import inspect
@@ -18,8 +18,8 @@ from .adjacency import Adjacency
 from .identifiers import (
     factorize_identifiers,
     factorize_texts,
-    identifiers,
     keyed_digests,
+    spelled_identifiers,
     spelled_names,
 )
 from .isolation import attempt, kind_of
@@ -104,27 +104,27 @@ class PredefinedPartition:
     names : sequence, default=None
         The names of all teachers, in their order: public, so never read them from the records. A
         name without records has a teacher too, which votes for a fixed class; a record of a name
-        that is not here is refused. None reads the names from `groups`, in sorted order. Then no
+        that is not listed is refused. None reads the names from `groups`, in sorted order. Then no
         name may appear or vanish: which names there are is not covered.
 
     Attributes
     ----------
     names : tuple of str or None
-        As `identifiers` spells them.
+        As `spelled_identifiers` spells them.
     adjacency : str
-        With names, any change of the records of one name, even of all of them; without, only one
-        that leaves it at least one record.
+        With names, any change of the records of one name, even of all of them; without, only a
+        change that leaves it at least one record.
 
     Raises
     ------
     ValueError
-        If `names` is no sequence of at least one name, or two are spelled alike.
+        If `names` is not a sequence of at least one name, or two are spelled alike.
 
     Notes
     -----
-    The number of teachers is that of names: `n_teachers` is ignored. A teacher's seed follows from
-    its name, its place in a list of classifiers and its vote without records from the position of
-    the name. So a name that is put at the end leaves all other teachers as they are.
+    There are as many teachers as names: `n_teachers` is ignored. A teacher's seed follows from its
+    name; which classifier of a list it gets, and how it votes without records, follows from the
+    position of the name. So a name that is added at the end leaves all other teachers as they are.
 
     Examples
     --------
@@ -143,7 +143,7 @@ class PredefinedPartition:
 
     @property
     def adjacency(self):
-        """The change of the data that reaches one teacher at most."""
+        """The change of the data that reaches at most one teacher."""
         if self.names is None:
             return Adjacency.CHANGE_NAMED_GROUP_NEVER_EMPTY
         return Adjacency.CHANGE_NAMED_GROUP
@@ -157,18 +157,19 @@ class PredefinedPartition:
             )
         if self.names is not None:
             return self.names
-        return tuple(np.unique(identifiers(groups, "groups")).tolist())
+        return tuple(np.unique(spelled_identifiers(groups, "groups")).tolist())
 
     def assign(self, *, n_records, n_teachers, index=None, groups=None, seed=None):
         """Return the teacher of each record, an int array of shape (n_records,)."""
         names = pd.Index(self.teachers(groups), dtype=object)
-        teacher = names.get_indexer(pd.Index(identifiers(groups, "groups"), dtype=object))
-        if (teacher < 0).any():
+        spelled = pd.Index(spelled_identifiers(groups, "groups"), dtype=object)
+        teacher_indices = names.get_indexer(spelled)
+        if (teacher_indices < 0).any():
             raise ValueError(
                 f"groups has a name that is not among the {len(names)} names of "
                 "PredefinedPartition; give it all names that may occur"
             )
-        return teacher
+        return teacher_indices
 
 
 _PARTITIONS = {
@@ -179,9 +180,23 @@ _PARTITIONS = {
 
 
 class Assignment(NamedTuple):
-    """The teacher of each record, and what that partition protects."""
+    """The teacher of each record, and what that partition protects.
 
-    teacher_indices: np.ndarray
+    Attributes
+    ----------
+    teacher_indices : ndarray of shape (n_records,), int, or None
+        The teacher of each record; None if it is not known here, as with sites.
+    n_teachers : int
+        Number of teachers.
+    unit : {"record", "group"}
+        The protected unit.
+    adjacency : str
+        The change of the data that reaches at most one teacher.
+    names : tuple of str or None
+        Public names of the teachers, if they have any.
+    """
+
+    teacher_indices: np.ndarray | None
     n_teachers: int
     unit: str
     adjacency: str
@@ -211,14 +226,13 @@ def assign_teachers(partition, *, n_records, n_teachers, unit, index=None, group
     Returns
     -------
     Assignment
-        `teacher_indices` of shape (n_records,), `n_teachers`, `unit`, `adjacency` and, where each
-        teacher has a name, a public one, `names`.
+        The teacher of each record, and what is protected.
 
     Raises
     ------
     ValueError
-        If the partition lacks what it needs, or there are more teachers than records where the
-        number of records is public.
+        If the partition lacks what it needs, or the number of records is public and there are more
+        teachers than records.
 
     Examples
     --------
@@ -237,91 +251,106 @@ def assign_teachers(partition, *, n_records, n_teachers, unit, index=None, group
     if groups is not None:
         groups = _check_groups(groups, n_records)
     if isinstance(partition, str):
-        if partition not in _PARTITIONS:
-            raise ValueError(
-                f"partition must be one of {sorted(_PARTITIONS)} or an object; got {partition!r}"
-            )
-        by_group = groups is not None and partition != "predefined"
-        partition = GroupPartition() if by_group else _PARTITIONS[partition]()
+        partition = _partition_named(partition, groups)
     if isinstance(partition, GroupPartition | PredefinedPartition):
         unit = "group"
-    seed = np.random.SeedSequence() if seed is None else seed
     if isinstance(partition, type) or not isinstance(getattr(partition, "adjacency", None), str):
         raise ValueError(
             "partition must be an object (no class) with a string adjacency, the change of the "
             f"data that reaches one teacher at most; got {partition!r}"
         )
-    given = {
+    records = {
         "n_records": n_records,
         "n_teachers": n_teachers,
         "index": index,
         "groups": groups,
-        "seed": seed,
+        "seed": np.random.SeedSequence() if seed is None else seed,
     }
     if type(partition).__module__ == __name__:  # ours: their messages quote nothing
-        teacher = partition.assign(**given)
+        teacher_indices = partition.assign(**records)
     else:
-        teacher = _assigned(partition, given)
+        teacher_indices = _assigned(partition, records)
     names = None
     if isinstance(partition, PredefinedPartition):
         names = partition.teachers(groups)
         n_teachers = len(names)
-    if teacher.shape != (n_records,) or teacher.dtype.kind not in "iu":
-        raise ValueError(
-            f"partition.assign must return {n_records} whole numbers, one per record; "
-            f"got shape {teacher.shape} and {kind_of(teacher.dtype)}"
-        )
-    if ((teacher < 0) | (teacher >= n_teachers)).any():
-        raise ValueError(f"partition.assign must return numbers from 0 to {n_teachers - 1}")
+    _check_indices(teacher_indices, n_records, n_teachers)
     if unit == "group":
-        number, _ = factorize_texts(groups)
-        pairs = pd.DataFrame({"g": number, "t": teacher})
-        if pairs.drop_duplicates()["g"].duplicated().any():
-            raise ValueError(
-                'unit="group" needs all records of a group with one teacher, and this partition '
-                'splits groups; use partition="random" or "hash", which deal whole groups'
-            )
-    return Assignment(teacher, n_teachers, unit, partition.adjacency, names)
+        _check_groups_are_whole(groups, teacher_indices)
+    return Assignment(teacher_indices, n_teachers, unit, partition.adjacency, names)
+
+
+def _partition_named(name, groups):
+    """Return one of the library's partitions; of groups, all but "predefined" hash the names."""
+    if name not in _PARTITIONS:
+        raise ValueError(
+            f"partition must be one of {sorted(_PARTITIONS)} or an object; got {name!r}"
+        )
+    if groups is not None and name != "predefined":
+        return GroupPartition()
+    return _PARTITIONS[name]()
 
 
 #: What an `assign` of the user's must accept.
 _SIGNATURE = "assign(self, *, n_records, n_teachers, index=None, groups=None, seed=None)"
 
 
-def _assigned(partition, given):
+def _assigned(partition, records):
     """Ask a partition of the user's; its errors may quote identifiers."""
     try:
-        inspect.signature(partition.assign).bind(**given)
+        inspect.signature(partition.assign).bind(**records)
     except (TypeError, ValueError):
         fits = False
     else:
         fits = True
     if not fits:
         raise TypeError(f"partition.assign does not take what it is given; it must be {_SIGNATURE}")
-    teacher, failed = attempt(lambda: np.asarray(partition.assign(**given)))
+    teacher_indices, failed = attempt(lambda: np.asarray(partition.assign(**records)))
     if failed is None:
-        return teacher
+        return teacher_indices
     raise ValueError(
         f"partition.assign failed with {failed}; its text is withheld, as it may quote "
         f"identifiers. To read it, call {_SIGNATURE} yourself"
     )
 
 
+def _check_indices(teacher_indices, n_records, n_teachers):
+    """Refuse what is not one teacher for each record."""
+    if teacher_indices.shape != (n_records,) or teacher_indices.dtype.kind not in "iu":
+        raise ValueError(
+            f"partition.assign must return {n_records} whole numbers, one per record; "
+            f"got shape {teacher_indices.shape} and {kind_of(teacher_indices.dtype)}"
+        )
+    if ((teacher_indices < 0) | (teacher_indices >= n_teachers)).any():
+        raise ValueError(f"partition.assign must return numbers from 0 to {n_teachers - 1}")
+
+
+def _check_groups_are_whole(groups, teacher_indices):
+    """Refuse a partition that deals records of one group to several teachers."""
+    group_indices, _ = factorize_texts(groups)
+    pairs = pd.DataFrame({"group": group_indices, "teacher": teacher_indices})
+    if pairs.drop_duplicates()["group"].duplicated().any():
+        raise ValueError(
+            'unit="group" needs all records of a group with one teacher, and this partition '
+            'splits groups; use partition="random" or "hash", which deal whole groups'
+        )
+
+
 def _check_groups(groups, n_records):
     """Return the spelling of each record's group identifier."""
     # sets have no order, so records would get strangers' groups
-    listed = hasattr(groups, "__len__") and not isinstance(groups, str | bytes | Set | Mapping)
-    shape = (len(groups),) if listed else ()
-    shape = getattr(groups, "shape", shape)
+    is_sequence = hasattr(groups, "__len__") and not isinstance(groups, str | bytes | Set | Mapping)
+    length = (len(groups),) if is_sequence else ()
+    shape = getattr(groups, "shape", length)
     if shape != (n_records,):
         raise ValueError(
             f"groups must have one identifier per record, shape ({n_records},); got shape {shape}"
         )
-    return identifiers(groups, "groups")
+    return spelled_identifiers(groups, "groups")
 
 
 def _keyed_hash(values, n_teachers, seed, name):
-    """Teacher of each identifier: no identifier affects another's."""
-    codes, spelled = factorize_identifiers(values, name)
-    teachers = (keyed_digests(spelled, seed) % np.uint64(n_teachers)).astype(np.int64)
-    return teachers[codes]
+    """Return the teacher of each identifier; no identifier affects another's."""
+    codes, spellings = factorize_identifiers(values, name)
+    teachers = keyed_digests(spellings, seed) % np.uint64(n_teachers)
+    return teachers.astype(np.int64)[codes]

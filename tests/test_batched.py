@@ -32,6 +32,7 @@ from torch import nn  # noqa: E402
 
 from sklearn_pate.neural import RandomAffine  # noqa: E402
 from sklearn_pate.teachers import batched  # noqa: E402
+from sklearn_pate.teachers.batchable import ELEMENTWISE  # noqa: E402
 from sklearn_pate.teachers.batched import BatchedTeachers, Trainee  # noqa: E402
 
 pytestmark = pytest.mark.filterwarnings("ignore:teachers run in threads:UserWarning")
@@ -415,7 +416,7 @@ def test_what_fails_on_the_device_is_found_before_teachers_train():
 @pytest.mark.parametrize(
     "settings",
     [
-        *({"optimizer": optimizer} for optimizer in batched._ELEMENTWISE),
+        *({"optimizer": optimizer} for optimizer in ELEMENTWISE),
         {"criterion": nn.NLLLoss},
         {"criterion__weight": torch.ones(10)},
     ],

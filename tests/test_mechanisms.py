@@ -43,7 +43,7 @@ from sklearn_pate.rdp import (
     threshold_rdp,
     worst_case_rdp,
 )
-from sklearn_pate.teachers.one import shares_of
+from sklearn_pate.teachers.ballots import shares_of
 
 TEN = [25] * 10
 VOTES = [[125, 125], [126, 124], [250, 0], [150, 100], TEN, [41, *[23] * 8, 25], [250, *[0] * 9]]

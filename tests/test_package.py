@@ -32,6 +32,7 @@ ROOMS = {
     "memory": "_python isolation",
     "teachers": "adjacency electorate exceptions identifiers isolation memory partition schema",
     "teachers.batched": "isolation skorch torch",
+    "teachers.batchable": "isolation skorch torch",
     "rdp": "_python exceptions",
     "smooth_sensitivity": "rdp",
     "propose_test_release": "rdp smooth_sensitivity",

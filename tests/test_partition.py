@@ -28,7 +28,7 @@ from sklearn.tree import DecisionTreeClassifier
 from sklearn_pate import PATEClassifier, PublicData
 from sklearn_pate import partition as partition_module
 from sklearn_pate.aggregators import GNMax
-from sklearn_pate.identifiers import identifiers
+from sklearn_pate.identifiers import spelled_identifiers
 from sklearn_pate.partition import PredefinedPartition, assign_teachers
 from sklearn_pate.teachers import Sites, collect_votes
 
@@ -578,14 +578,14 @@ REFUSED = [
 def spelled_alone(value):
     """Return the spelling of a value that has no others beside it; None if it is refused."""
     try:
-        return identifiers([value], "x")[0]
+        return spelled_identifiers([value], "x")[0]
     except ValueError:
         return None
 
 
 def spelled(values):
     try:
-        return identifiers(values, "x").tolist()
+        return spelled_identifiers(values, "x").tolist()
     except ValueError:
         return None
 
@@ -657,7 +657,7 @@ def test_equal_identifiers_are_spelled_alike():
     spellings = [spelled_alone(value) for value in VALUES]
     assert None not in spellings
     for one, text in zip(VALUES, spellings, strict=True):
-        assert type(text) is str and identifiers([text], "x")[0] == text
+        assert type(text) is str and spelled_identifiers([text], "x")[0] == text
         for other, other_text in zip(VALUES, spellings, strict=True):
             assert text == other_text or not equal(one, other), (one, other)
     assert len(set(spellings)) > 28  # what differs is, with few exceptions, spelled apart
@@ -698,13 +698,13 @@ def test_a_row_that_leaves_does_not_rename_the_others(container, chosen):
 def test_what_has_no_one_spelling_is_refused_whatever_is_beside_it(value, others):
     for values in ([value, *others], objects([value, *others]), [*others, value]):
         with pytest.raises(ValueError, match="^x has .*; every record needs") as caught:
-            identifiers(values, "x")
+            spelled_identifiers(values, "x")
         assert "0x" not in str(caught.value)
 
 
 def test_rows_that_are_masked_are_missing():
     with pytest.raises(ValueError, match="missing"):
-        identifiers(np.ma.MaskedArray([1, 2], mask=[True, False]), "x")
+        spelled_identifiers(np.ma.MaskedArray([1, 2], mask=[True, False]), "x")
 
 
 @pytest.mark.parametrize(

@@ -36,12 +36,12 @@ rng = np.random.default_rng(0)
 X = rng.normal(size=(240, 4))
 Y = (X[:, 0] + X[:, 1] > 0).astype(np.int64) + (X[:, 2] > 1)
 X_QUERY = rng.normal(size=(30, 4))
-TEACHER = np.arange(240) % 8
+TEACHER_INDICES = np.arange(240) % 8
 
 
 def votes_of(estimators, X=X, codes=Y, X_query=X_QUERY, **kwargs):
     estimators = estimators if isinstance(estimators, list) else [estimators]
-    kwargs = {"teacher_indices": TEACHER, "n_teachers": 8, "n_classes": 3} | kwargs
+    kwargs = {"teacher_indices": TEACHER_INDICES, "n_teachers": 8, "n_classes": 3} | kwargs
     kwargs.setdefault("seed", np.random.SeedSequence(0))
     return collect_votes(estimators, X, codes, X_query, **kwargs)
 
@@ -70,7 +70,9 @@ def test_votes_are_those_of_a_plain_loop():
     votes, teachers = votes_of(GaussianNB())
     expected = np.zeros((30, 3), dtype=int)
     for i in range(8):
-        predicted = GaussianNB().fit(X[TEACHER == i], Y[TEACHER == i]).predict(X_QUERY)
+        predicted = (
+            GaussianNB().fit(X[TEACHER_INDICES == i], Y[TEACHER_INDICES == i]).predict(X_QUERY)
+        )
         expected[np.arange(30), predicted] += 1
     np.testing.assert_array_equal(votes, expected)
     assert votes.dtype.kind == "i" and teachers is None
@@ -90,7 +92,7 @@ def test_a_teacher_depends_on_its_own_part_and_number_only():
     tree = DecisionTreeClassifier(splitter="random", max_features=1)
     _, before = votes_of(tree, keep_teachers=True)
     changed = X.copy()
-    changed[TEACHER == 3] = rng.normal(size=(30, 4))
+    changed[TEACHER_INDICES == 3] = rng.normal(size=(30, 4))
     _, after = votes_of(tree, X=changed, keep_teachers=True)
     for i in range(8):
         same = (before[i].tree_.threshold.tolist()) == (after[i].tree_.threshold.tolist())
@@ -114,14 +116,14 @@ def test_a_list_of_classifiers_is_dealt_in_turn():
 
 
 def test_empty_and_one_class_parts_vote_by_a_fixed_rule():
-    teacher = np.where(TEACHER == 5, 4, TEACHER)  # teacher 5 gets nothing
-    codes = np.where(teacher == 2, 1, Y)  # teacher 2 sees class 1 only
+    indices = np.where(TEACHER_INDICES == 5, 4, TEACHER_INDICES)  # teacher 5 gets nothing
+    codes = np.where(indices == 2, 1, Y)  # teacher 2 sees class 1 only
     votes, teachers = votes_of(
-        GaussianNB(), codes=codes, teacher_indices=teacher, keep_teachers=True
+        GaussianNB(), codes=codes, teacher_indices=indices, keep_teachers=True
     )
     assert teachers[5] is None and teachers[2] is None
     without, _ = votes_of(
-        DummyClassifier(), codes=np.zeros(240, dtype=int), teacher_indices=teacher
+        DummyClassifier(), codes=np.zeros(240, dtype=int), teacher_indices=indices
     )
     # every part has one class, 0; teacher 5 votes for class 5 % 3
     assert (without == [7, 0, 1]).all()
@@ -133,7 +135,7 @@ def test_weights_are_cut_with_the_partition():
     votes, _ = votes_of(GaussianNB(), sample_weight=weight)
     expected = np.zeros((30, 3), dtype=int)
     for i in range(8):
-        part = TEACHER == i
+        part = TEACHER_INDICES == i
         model = GaussianNB().fit(X[part], Y[part], sample_weight=weight[part])
         expected[np.arange(30), model.predict(X_QUERY)] += 1
     np.testing.assert_array_equal(votes, expected)
@@ -468,23 +470,26 @@ def test_one_site_is_one_teacher_and_what_is_protected():
     assert set(clf.predict(X)) <= {"a", "b", "c"}
 
 
-@pytest.mark.parametrize(
-    "change",
-    [
-        lambda X, y: (X[:, :3], y),
-        lambda X, y: (X, y[1:]),
-        lambda X, y: (X, np.where(y == "a", SECRET, y)),
-        lambda X, y: (X, np.arange(len(y))),
-        lambda X, y: X,
-        lambda X, y: SECRET[y],
-        lambda X, y: (pd.DataFrame(X, columns=list(SECRET[:4])), y),
-    ],
-    ids=["columns", "rows", "labels", "numbers", "no labels", "raises", "names"],
-)
+#: What `load` may get wrong: changes of the X and y that it should return.
+WRONG_DATA = {
+    "columns": lambda X, y: (X[:, :3], y),
+    "rows": lambda X, y: (X, y[1:]),
+    "labels": lambda X, y: (X, np.where(y == "a", SECRET, y)),
+    "numbers": lambda X, y: (X, np.arange(len(y))),
+    "no labels": lambda X, y: X,
+    "raises": lambda X, y: SECRET[y],
+    "names": lambda X, y: (pd.DataFrame(X, columns=list(SECRET[:4])), y),
+}
+
+
+@pytest.mark.parametrize("change", WRONG_DATA)
 def test_sites_with_wrong_data_fail_and_give_nothing_away(change):
+    def load_wrongly(name):
+        return WRONG_DATA[change](*load(name))
+
     X_public = pd.DataFrame(X_QUERY, columns=list("wxyz"))
     with pytest.raises(TeacherError, match="teacher 0 failed") as caught:
-        fit_sites(lambda name: change(*load(name)), X_public=X_public)
+        fit_sites(load_wrongly, X_public=X_public)
     assert SECRET not in "".join(traceback.format_exception(caught.value))
 
 
@@ -568,34 +573,37 @@ def test_verbose_teachers_are_silent_below_python_too(capfd):
 
 
 class Odd(Teacher):
+    """Answers queries with the array it was given."""
+
     def __init__(self, answer=None):
         self.answer = answer
 
     def predict(self, X):
-        return self.answer(len(X))
+        return self.answer
 
 
-@pytest.mark.parametrize(
-    "answer",
-    [
-        lambda n: np.zeros(n - 1, dtype=int),
-        lambda n: np.zeros((n, 2), dtype=int),
-        lambda n: np.full(n, 3),
-        lambda n: np.full(n, -1),
-        lambda n: np.full(n, np.nan),
-        lambda n: np.full(n, 0.5),
-        lambda n: np.full(n, "yes"),
-    ],
-)
+#: Answers to 30 queries that are not one code of three classes each.
+NO_VOTES = {
+    "too few": np.zeros(29, dtype=int),
+    "two columns": np.zeros((30, 2), dtype=int),
+    "too large": np.full(30, 3),
+    "negative": np.full(30, -1),
+    "missing": np.full(30, np.nan),
+    "fractions": np.full(30, 0.5),
+    "text": np.full(30, "yes"),
+}
+
+
+@pytest.mark.parametrize("answer", NO_VOTES)
 def test_votes_that_are_no_votes_fail(answer):
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         with pytest.raises(TeacherError, match="predict"):
-            votes_of(Odd(answer))
+            votes_of(Odd(NO_VOTES[answer]))
 
 
 def test_whole_floats_are_votes():
-    votes, _ = votes_of(Odd(lambda n: np.full(n, 2.0)))
+    votes, _ = votes_of(Odd(np.full(30, 2.0)))
     assert (votes == [0, 0, 8]).all()
 
 

@@ -50,13 +50,13 @@ def check_stages(aggregator, n_queries, *, n_public):
             "aggregators or one number"
         )
     wanted = _queries_wanted(n_queries, n_public, len(aggregators))
-    for stage in aggregators:
-        if stage.temperature is not None and has_distribution(stage):
+    soft = [stage for stage in aggregators if stage.temperature is not None]
+    for stage in soft:
+        if has_distribution(stage):
             raise ValueError(
                 f"{stage} has a temperature, that of the teachers' probabilities, but takes votes; "
                 "give its parameter another name, or subclass SoftAggregator"
             )
-    soft = [stage for stage in aggregators if stage.temperature is not None]
     if len(aggregators) > 1 and soft:
         raise ValueError(
             f"{type(soft[0]).__name__} asks teachers for probabilities, other stages for votes; "

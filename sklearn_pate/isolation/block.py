@@ -6,9 +6,7 @@ from .generators import seeded, turn
 from .process import PROCESS_WIDE
 from .silence import Quiet, silence, silence_below
 
-__all__ = [
-    "isolated",
-]
+__all__ = ["isolated"]
 
 
 @contextlib.contextmanager
@@ -26,9 +24,9 @@ def isolated(seed, *, descriptors=True):
     seed : int
         Below 2**32.
     descriptors : bool, default=True
-        Whether what is written below Python's streams, to the file descriptors 1 and 2, is dropped
-        too. It is by compiled code, child processes and ``sys.__stdout__``; and by whoever else
-        writes there meanwhile, such as a thread that shows progress.
+        Whether to drop what is written below Python's streams, to the file descriptors 1 and 2,
+        as well: by compiled code, child processes and ``sys.__stdout__``, but also by anything
+        else that writes there meanwhile, such as a thread that shows progress.
 
     Examples
     --------
@@ -47,7 +45,8 @@ def isolated(seed, *, descriptors=True):
             stack.enter_context(restored())
         if descriptors:
             stack.enter_context(silence_below())
-        # Last, so that it ends first: in a filter that a teacher left, reading options can fail
+        # Last, so that it ends first: under a warning filter that a teacher left, reading options
+        # can fail
         stack.enter_context(silence())
         stack.enter_context(seeded(seed))
         yield

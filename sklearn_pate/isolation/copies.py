@@ -1,4 +1,4 @@
-"""Copies that share no generator with their original, and rows that tell of no others."""
+"""Copies that share no generator with the original, and rows that say nothing about others."""
 
 import contextlib
 import copy
@@ -29,15 +29,15 @@ __all__ = [
 def own_copy(value, seed, *, functions=False):
     """Return a deep copy in which every generator is replaced by a new, seeded one.
 
-    It is pickled and loaded, because `copy.deepcopy` shares functions, with what they refer to.
+    The copy is made by pickling, because `copy.deepcopy` shares functions and what they refer to.
     Classes, and functions of imported modules, stay shared.
 
     Parameters
     ----------
     value : object
-        An estimator, or anything that it may hold.
+        An estimator, or anything that one may hold.
     seed : int
-        What the seeds of the new generators follow from.
+        Determines the seeds of the new generators.
     functions : bool, default=False
         Whether functions of the main program are copied as well. The copies cannot be pickled by
         name afterwards.
@@ -45,7 +45,7 @@ def own_copy(value, seed, *, functions=False):
     Returns
     -------
     object
-        The copy; what can be copied in no way is returned as it is.
+        The copy; the value itself if it cannot be copied at all.
 
     Examples
     --------
@@ -57,9 +57,10 @@ def own_copy(value, seed, *, functions=False):
     (False, False, [[1, 2]])
     """
     seeds = random.Random(seed)
-    for kind in (_CloudPickler,) if functions else (_Pickler, _CloudPickler):
+    picklers = [_CloudPickler] if functions else [_Pickler, _CloudPickler]
+    for pickler in picklers:
         try:
-            return kind(lambda obj: another(obj, seeds)).pickled(value).load()
+            return pickler(lambda obj: another(obj, seeds)).pickled(value).load()
         except Exception:  # an error of any kind says that it cannot be copied in this way
             continue
     try:
@@ -69,7 +70,7 @@ def own_copy(value, seed, *, functions=False):
 
 
 def own_clone(estimator, seed, *, functions=False):
-    """Return a clone, copied deeply: a frozen estimator, for instance, clones to itself.
+    """Return a clone that is a deep copy too: a frozen estimator, for instance, clones to itself.
 
     Parameters
     ----------
@@ -79,7 +80,7 @@ def own_clone(estimator, seed, *, functions=False):
     Returns
     -------
     estimator
-        Unfitted, but for frozen ones within.
+        Unfitted, except for frozen ones within.
     """
     cloned = clone(estimator)
     if cloned is not estimator:
@@ -88,7 +89,7 @@ def own_clone(estimator, seed, *, functions=False):
 
 
 def _without_callbacks(estimator):
-    """Drop scikit-learn's callbacks, in place: they get the records, and are shared by clones."""
+    """Drop scikit-learn's callbacks, in place: clones share them, and they see the records."""
     parts = [estimator]
     if hasattr(estimator, "get_params"):
         parts += estimator.get_params(deep=True).values()
@@ -99,7 +100,7 @@ def _without_callbacks(estimator):
 
 
 def copied_data(data):
-    """Return a copy of data, with the objects in the cells of a DataFrame.
+    """Return a copy of data, including the objects in the cells of a DataFrame.
 
     Parameters
     ----------
@@ -109,17 +110,17 @@ def copied_data(data):
     Returns
     -------
     object
-        What does not pickle is copied by `copy.deepcopy`, which shares those objects.
+        The copy; if the data do not pickle, by `copy.deepcopy`, which shares those objects.
     """
     try:
-        # from protocol 5 on, copies of read-only arrays are read-only
+        # from protocol 5 on, copies of read-only arrays are read-only as well
         return pickle.loads(pickle.dumps(data, protocol=4))
     except Exception:
         return copy.deepcopy(data)
 
 
 def own_rows(X, rows, select):
-    """Select rows of private data, so that they tell of no others.
+    """Select rows of private data, so that they say nothing about others.
 
     Parameters
     ----------
@@ -133,8 +134,8 @@ def own_rows(X, rows, select):
     Returns
     -------
     array-like
-        With an index as of `own_index`. Positions, which shift when another record leaves, are
-        counted anew.
+        The rows, with an index as `own_index` makes it. Positions, which shift when another record
+        leaves, are counted anew.
     """
     part = select(X, rows)
     if isinstance(getattr(X, "index", None), pd.RangeIndex):
@@ -145,14 +146,15 @@ def own_rows(X, rows, select):
 def own_index(rows):
     """Give a DataFrame an index made of its own identifiers, and no `attrs`.
 
-    Levels, categories and dtype of an index that was cut from a larger one tell of the others, and
-    so may what is noted of them all. Whole floats become ints, dates get one unit: one record makes
-    floats of all ints, and one date may decide the unit of all.
+    The levels, categories and dtype of an index that was cut from a larger one say something about
+    the other rows, and so may notes on all of them in `attrs`. Whole floats become ints and dates
+    get one unit, because one record can turn all ints into floats, and one date can decide the
+    unit of all.
 
     Parameters
     ----------
     rows : object
-        Other than a pandas DataFrame, it is returned as it is.
+        Anything but a pandas DataFrame is returned as it is.
 
     Returns
     -------
@@ -163,29 +165,29 @@ def own_index(rows):
         return rows
     names = list(rows.index.names)
     if isinstance(rows.index, pd.MultiIndex):
-        alone = [tuple(_by_itself(part) for part in name) for name in rows.index]
-        own = pd.MultiIndex.from_tuples(alone, names=names)
+        identifiers = [tuple(_by_itself(part) for part in entry) for entry in rows.index]
+        index = pd.MultiIndex.from_tuples(identifiers, names=names)
     else:
-        own = pd.Index([_by_itself(name) for name in rows.index], name=names[0])
-    rows = rows.set_axis(own)
+        index = pd.Index([_by_itself(entry) for entry in rows.index], name=names[0])
+    rows = rows.set_axis(index)
     rows.attrs = {}
     return rows
 
 
-def _by_itself(name):
-    """Return an identifier as it would be in an index of its own."""
-    if isinstance(name, float) and name.is_integer():
-        return int(name)
-    if isinstance(name, pd.Timestamp | pd.Timedelta):
+def _by_itself(identifier):
+    """Return an identifier as it would be without any others in the index."""
+    if isinstance(identifier, float) and identifier.is_integer():
+        return int(identifier)
+    if isinstance(identifier, pd.Timestamp | pd.Timedelta):
         with contextlib.suppress(pd.errors.OutOfBoundsDatetime, pd.errors.OutOfBoundsTimedelta):
-            return name.as_unit("ns")
-    return name
+            return identifier.as_unit("ns")
+    return identifier
 
 
 def unfitted(value):
-    """Return a parameter as it may leave: estimators as before they were fitted.
+    """Return a copy of a parameter that may leave the process: estimators are unfitted.
 
-    The state of a generator tells of what was drawn from it, so there is a new one in its place; a
+    The state of a generator says what was drawn from it, so a new one takes its place; a
     `random_state` that is a generator becomes None.
 
     Parameters
@@ -214,8 +216,8 @@ def unfitted(value):
 def own_generators(value):
     """Return the object or, if it holds a global generator, a copy that holds new ones instead.
 
-    A `RandomState` that an estimator stored may be numpy's global one. Whoever reads its state
-    from a pickle can run it backwards, through all that was drawn from it in that process.
+    A `RandomState` that an estimator stores may be numpy's global one. Anyone who reads its state
+    from a pickle can run it backwards, through everything that was drawn from it in that process.
 
     Parameters
     ----------
@@ -225,7 +227,7 @@ def own_generators(value):
     Returns
     -------
     object
-        New generators are seeded by the operating system.
+        The object, or its copy; new generators are seeded by the operating system.
 
     Examples
     --------
@@ -248,12 +250,12 @@ def own_generators(value):
         pickler = kind(replacement)
         try:
             pickled = pickler.pickled(value)
-            return pickled.load() if pickler.found else value
+            return pickled.load() if pickler.has_replaced else value
         except Exception:  # an error of any kind says that it does not pickle
             continue
     try:
-        known = {id(generator): own_copy(generator, fresh_seed()) for generator in shared}
-        return copy.deepcopy(value, known)
+        memo = {id(generator): own_copy(generator, fresh_seed()) for generator in shared}
+        return copy.deepcopy(value, memo)
     except Exception:  # neither pickled nor copied: it cannot leave in a file
         return value
 
@@ -269,7 +271,7 @@ def copies(value):
     Returns
     -------
     callable
-        Without arguments; it raises if the value cannot be copied.
+        Takes no arguments, and raises if the value cannot be copied.
     """
     try:
         pickled = _CloudPickler(lambda obj: None).pickled(value)
@@ -280,7 +282,7 @@ def copies(value):
 
 
 class _Pickled(NamedTuple):
-    """A pickle for this process alone: it refers to classes, which are not in it."""
+    """A pickle for this process alone: it refers to classes instead of holding their names."""
 
     content: bytes
     classes: list
@@ -298,14 +300,14 @@ class _Unpickler(pickle.Unpickler):
         return self.classes[number]
 
 
-class _Replaces:
+class _Replacing:
     """A pickler that replaces some objects by what a function returns for them."""
 
     def __init__(self, replacement):
         self.file = io.BytesIO()
         super().__init__(self.file)
         self.replacement = replacement
-        self.found = False
+        self.has_replaced = False
         self.classes = []
 
     def pickled(self, value):
@@ -313,24 +315,24 @@ class _Replaces:
         return _Pickled(self.file.getvalue(), self.classes)
 
     def persistent_id(self, obj):
-        # Copies of a class of the main program would not be instances of it
+        # Classes are referred to: a copy of one would make objects that are not its instances
         if not isinstance(obj, type):
             return None
         self.classes.append(obj)
         return len(self.classes) - 1
 
     def reducer_override(self, obj):
-        new = self.replacement(obj)
-        if new is not None:
-            self.found = True
-            return new
+        replacement = self.replacement(obj)
+        if replacement is not None:
+            self.has_replaced = True
+            return replacement
         inherited = getattr(super(), "reducer_override", None)
         return NotImplemented if inherited is None else inherited(obj)
 
 
-class _Pickler(_Replaces, pickle.Pickler):
+class _Pickler(_Replacing, pickle.Pickler):
     """Pickles functions by name."""
 
 
-class _CloudPickler(_Replaces, cloudpickle.Pickler):
+class _CloudPickler(_Replacing, cloudpickle.Pickler):
     """Pickles lambdas and functions of the main program with what they refer to."""

@@ -32,7 +32,7 @@ def turn():
 
 
 def _new_lock():
-    """In a forked process, threads that held the lock do not exist."""
+    """Make a lock for a forked process, in which threads that held the old one do not exist."""
     global _turn
     _turn = threading.RLock()
 
@@ -91,7 +91,7 @@ def _torch_seeded(seed):
             yield
         finally:
             torch = sys.modules.get("torch")
-            if torch is not None:  # how much was drawn since the import may depend on records
+            if torch is not None:  # how much was drawn since its import may depend on records
                 torch.seed()
         return
     if not (torch.cuda.is_available() or torch.backends.mps.is_available()):
@@ -123,8 +123,8 @@ def set_seeds(estimator, seed, *, only_missing=False):
     seed : int
         What the values follow from.
     only_missing : bool, default=False
-        Whether to keep numbers that were given. Generators are replaced: others may draw from
-        them as well, or read their state from the fitted estimator.
+        Whether to keep numbers that are set. Generators are replaced: others may draw from them as
+        well, or read their state from the fitted estimator.
 
     Returns
     -------
@@ -147,7 +147,7 @@ def set_seeds(estimator, seed, *, only_missing=False):
 
 
 def without_caches(estimator):
-    """Set the `memory` parameters to None: teachers would share fitted steps through the cache.
+    """Set `memory` parameters to None: through a cache, teachers would share fitted steps.
 
     Parameters
     ----------
@@ -159,7 +159,11 @@ def without_caches(estimator):
     estimator
         The one given.
     """
-    names = [p for p in estimator.get_params(deep=True) if p == "memory" or p.endswith("__memory")]
+    names = [
+        name
+        for name in estimator.get_params(deep=True)
+        if name == "memory" or name.endswith("__memory")
+    ]
     return estimator.set_params(**dict.fromkeys(names)) if names else estimator
 
 
@@ -176,7 +180,10 @@ def _is_missing(random_state):
 
 
 def another(obj, seeds):
-    """Return what makes another generator of the same kind, or None if `obj` is none."""
+    """Return how to make a new generator of the same kind: a callable and its arguments.
+
+    None if `obj` is not a generator.
+    """
     kind = type(obj)
     if kind in (np.random.RandomState, random.Random) or isinstance(obj, np.random.BitGenerator):
         return kind, (seeds.getrandbits(32),)
@@ -195,7 +202,7 @@ def _torch_generator(device, seed):
 
 
 def global_generators():
-    """Return the generators that all of the process may draw from."""
+    """Return the generators that anything in the process may draw from."""
     shared = [check_random_state(None), np.random.get_bit_generator()]
     shared.append(random._inst)  # the one whose methods `random` offers
     torch = sys.modules.get("torch")

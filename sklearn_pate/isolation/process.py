@@ -1,4 +1,4 @@
-"""What else all fits of a process share, put back after each."""
+"""The settings that all fits of a process share: put back after each."""
 
 import contextlib
 import decimal
@@ -9,6 +9,8 @@ import os
 import sys
 import time
 import warnings
+from functools import partial
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -59,7 +61,7 @@ def _set_collecting(enabled):
 
 
 def _names_of_options(branch=pd.options, prefix=""):
-    """Names of pandas' options, but for deprecated ones, which warn when they are read."""
+    """Names of pandas' options, except deprecated ones, which warn when they are read."""
     for name in dir(branch):
         try:
             with warnings.catch_warnings():
@@ -85,11 +87,21 @@ def _set_pandas_options(before):
         pd.set_option(name, value)
 
 
+class _LoggerSettings(NamedTuple):
+    """What a logger is set to; the defaults are those of a new one."""
+
+    level: int = logging.NOTSET
+    propagate: bool = True
+    disabled: bool = False
+    handlers: tuple = ()
+    filters: tuple = ()
+
+
 def _loggers():
     """Settings of the root logger and of all that were asked for, by name."""
     known = {"": logging.root, **logging.root.manager.loggerDict}
     return {
-        name: (
+        name: _LoggerSettings(
             logger.level,
             logger.propagate,
             logger.disabled,
@@ -104,18 +116,30 @@ def _loggers():
 def _set_loggers(before):
     for name in _loggers():
         logger = logging.getLogger(name)
-        settings = before.get(name, (logging.NOTSET, True, False, (), ()))
-        logger.level, logger.propagate, logger.disabled, handlers, filters = settings
-        logger.handlers = list(handlers)
-        logger.filters = list(filters)
-    logging.root.setLevel(before[""][0])  # clears what loggers remember of levels
+        settings = before.get(name, _LoggerSettings())
+        logger.level = settings.level
+        logger.propagate = settings.propagate
+        logger.disabled = settings.disabled
+        logger.handlers = list(settings.handlers)
+        logger.filters = list(settings.filters)
+    logging.root.setLevel(before[""].level)  # clears what loggers remember of levels
+
+
+class _TorchDefaults(NamedTuple):
+    """Torch's settings that all of a process share."""
+
+    dtype: Any
+    grad: bool
+    deterministic: bool
+    warn_only: bool
+    threads: int | None
 
 
 def _torch_defaults():
     torch = sys.modules.get("torch")
     if torch is None:
         return None
-    return (
+    return _TorchDefaults(
         torch.get_default_dtype(),
         torch.is_grad_enabled(),
         torch.are_deterministic_algorithms_enabled(),
@@ -126,14 +150,25 @@ def _torch_defaults():
 
 def _set_torch_defaults(before):
     torch = sys.modules["torch"]
-    if before is None:  # imported meanwhile: what it starts with
-        before = torch.float32, True, False, False, None
-    dtype, grad, deterministic, warn_only, threads = before
-    torch.set_default_dtype(dtype)
-    torch.set_grad_enabled(grad)
-    torch.use_deterministic_algorithms(deterministic, warn_only=warn_only)
-    if threads is not None:
-        torch.set_num_threads(threads)
+    if before is None:  # torch was imported by the block: what it starts with
+        before = _TorchDefaults(torch.float32, True, False, False, None)
+    torch.set_default_dtype(before.dtype)
+    torch.set_grad_enabled(before.grad)
+    torch.use_deterministic_algorithms(before.deterministic, warn_only=before.warn_only)
+    if before.threads is not None:
+        torch.set_num_threads(before.threads)
+
+
+def _locale():
+    return locale.setlocale(locale.LC_ALL)
+
+
+def _set_locale(name):
+    locale.setlocale(locale.LC_ALL, name)
+
+
+def _environment():
+    return dict(os.environ)
 
 
 #: Context managers, each of which puts back one thing that all fits of a process share.
@@ -144,15 +179,12 @@ PROCESS_WIDE = (
     decimal.localcontext,
     config_context,
     parallel_config,
-    lambda: _restored(_pandas_options, _set_pandas_options),
-    lambda: _restored(_torch_defaults, _set_torch_defaults),
-    lambda: _restored(_loggers, _set_loggers),
-    lambda: _restored(sys.getrecursionlimit, sys.setrecursionlimit),
-    lambda: _restored(gc.isenabled, _set_collecting),
-    lambda: _restored(lambda: dict(os.environ), _set_environment),
-    lambda: _restored(_working_directory, _return_to),
-    lambda: _restored(
-        lambda: locale.setlocale(locale.LC_ALL),
-        lambda name: locale.setlocale(locale.LC_ALL, name),
-    ),
+    partial(_restored, _pandas_options, _set_pandas_options),
+    partial(_restored, _torch_defaults, _set_torch_defaults),
+    partial(_restored, _loggers, _set_loggers),
+    partial(_restored, sys.getrecursionlimit, sys.setrecursionlimit),
+    partial(_restored, gc.isenabled, _set_collecting),
+    partial(_restored, _environment, _set_environment),
+    partial(_restored, _working_directory, _return_to),
+    partial(_restored, _locale, _set_locale),
 )

@@ -17,10 +17,10 @@ __all__ = [
 
 
 def attempt(function):
-    """Call what may quote private values when it fails.
+    """Call a function whose errors may quote private values.
 
-    Raise your own error after it, not within `except`, where an error keeps the one that was
-    caught.
+    Raise an error of your own after the call: one that is raised within `except` keeps the one that
+    was caught, in its `__context__`.
 
     Parameters
     ----------
@@ -32,12 +32,12 @@ def attempt(function):
     result : object
         What it returned; None if it failed.
     failed : str or None
-        The known name of its error, of any kind, see `known_name`. None if it did not fail.
+        The `known_name` of its error, of any kind; None if it did not fail.
 
     Raises
     ------
     KeyboardInterrupt
-        A new one, if it was interrupted.
+        If it was interrupted; a new one, which holds nothing.
 
     Examples
     --------
@@ -59,19 +59,28 @@ class TellableError(ValueError):
     """A failure whose text is ours: it holds no data."""
 
 
-#: What the text of another error may be told to contain; the rest may be data.
+#: Phrases of other errors that may be told; the rest of their text may be data.
 _TELLABLE = (
-    *("Input X contains NaN", "Input X contains infinity", "could not convert string to float"),
-    *("Complex data not supported", "Sparse data was passed for X", "Negative values in data"),
-    *("Found unknown categories", "samples of at least 2 classes", "Expected 2D array"),
-    *("weights must contain at least one non-zero number", "unexpected keyword argument"),
-    *("argument must be a string or a real number", "it took longer than timeout"),
+    "Input X contains NaN",
+    "Input X contains infinity",
+    "could not convert string to float",
+    "Complex data not supported",
+    "Sparse data was passed for X",
+    "Negative values in data",
+    "Found unknown categories",
+    "samples of at least 2 classes",
+    "Expected 2D array",
+    "weights must contain at least one non-zero number",
+    "unexpected keyword argument",
+    "argument must be a string or a real number",
+    "it took longer than timeout",
     "could not be loaded with the model",
-    *("Got int64 indices", "No support for np.int64 index based sparse matrices"),
+    "Got int64 indices",
+    "No support for np.int64 index based sparse matrices",
 )
 
-#: Names of errors that may be told, by module. They stand here: a class says of itself what it
-#: likes, and so does a module, once a teacher has written to it.
+#: Names of errors that may be told, by module. They are written out here, because a class can say
+#: anything about itself, and so can a module once a teacher has written to it.
 _KNOWN_ERRORS = {
     "builtins": tuple(
         name
@@ -94,9 +103,17 @@ _KNOWN_ERRORS = {
     "numpy.exceptions": ("AxisError", "ComplexWarning", "DTypePromotionError"),
     "numpy.linalg": ("LinAlgError",),
     "pandas.errors": (
-        *("DataError", "EmptyDataError", "IntCastingNaNError", "InvalidIndexError", "MergeError"),
-        *("OutOfBoundsDatetime", "OutOfBoundsTimedelta", "ParserError", "PerformanceWarning"),
-        *("UndefinedVariableError", "UnsortedIndexError"),
+        "DataError",
+        "EmptyDataError",
+        "IntCastingNaNError",
+        "InvalidIndexError",
+        "MergeError",
+        "OutOfBoundsDatetime",
+        "OutOfBoundsTimedelta",
+        "ParserError",
+        "PerformanceWarning",
+        "UndefinedVariableError",
+        "UnsortedIndexError",
     ),
     "scipy.linalg": ("LinAlgWarning",),
     "scipy.optimize": ("OptimizeWarning",),
@@ -104,12 +121,20 @@ _KNOWN_ERRORS = {
     "scipy.sparse.linalg": ("ArpackError", "ArpackNoConvergence", "MatrixRankWarning"),
     "scipy.spatial": ("QhullError",),
     "sklearn.exceptions": (
-        *("ConvergenceWarning", "DataConversionWarning", "FitFailedWarning", "NotFittedError"),
-        *("InconsistentVersionWarning", "UndefinedMetricWarning", "UnsetMetadataPassedError"),
+        "ConvergenceWarning",
+        "DataConversionWarning",
+        "FitFailedWarning",
+        "NotFittedError",
+        "InconsistentVersionWarning",
+        "UndefinedMetricWarning",
+        "UnsetMetadataPassedError",
     ),
     "sklearn.utils._param_validation": ("InvalidParameterError",),
     "sklearn_pate.exceptions": (
-        *("BudgetExceededError", "PrivacyLeakWarning", "PrivacyTestError", "StudentError"),
+        "BudgetExceededError",
+        "PrivacyLeakWarning",
+        "PrivacyTestError",
+        "StudentError",
         "TeacherError",
     ),
     "torch": ("OutOfMemoryError",),
@@ -123,12 +148,12 @@ _KNOWN_ERRORS = {
     "polars.exceptions": ("ColumnNotFoundError", "ComputeError", "PolarsError", "SchemaError"),
 }
 
-#: Builtin ones as they were, before any teacher ran.
+#: Builtin errors as they were before any teacher ran.
 _BUILTIN_ERRORS = {name: getattr(builtins, name) for name in _KNOWN_ERRORS["builtins"]}
 
 
 def known_name(error):
-    """Return the name of the error's class, or of the nearest it inherits from that we know.
+    """Return the name of an error's class or, if we do not know it, of its nearest known base.
 
     Parameters
     ----------
@@ -138,7 +163,7 @@ def known_name(error):
     Returns
     -------
     str
-        A name of Python's or of a library's.
+        A name that Python or a library gave; "Exception" if no base is known either.
 
     Examples
     --------
@@ -146,28 +171,37 @@ def known_name(error):
     >>> known_name(type("Mrs O'Hara, 47", (KeyError,), {})())
     'KeyError'
     """
-    # not type(error).__mro__, for which a metaclass may answer
+    # not type(error).__mro__, because a metaclass could answer that
     for kind in type.__dict__["__mro__"].__get__(type(error)):
         for module, names in _KNOWN_ERRORS.items():
             if module == "builtins":
-                found = _BUILTIN_ERRORS
+                namespace = _BUILTIN_ERRORS
             else:
-                found = getattr(sys.modules.get(module), "__dict__", {})
+                namespace = getattr(sys.modules.get(module), "__dict__", {})
             for name in names:
-                if found.get(name) is kind:
+                if namespace.get(name) is kind:
                     return name
     return "Exception"
 
 
 #: What is told of a dtype by its kind: widths of numbers and texts may follow from one record.
 _KINDS = {
-    **{"b": "booleans", "i": "integers", "u": "integers", "f": "floats", "c": "complex numbers"},
-    **{"S": "bytes", "U": "text", "T": "text", "O": "objects", "M": "dates", "m": "durations"},
+    "b": "booleans",
+    "i": "integers",
+    "u": "integers",
+    "f": "floats",
+    "c": "complex numbers",
+    "S": "bytes",
+    "U": "text",
+    "T": "text",
+    "O": "objects",
+    "M": "dates",
+    "m": "durations",
 }
 
 
 def kind_of(dtype):
-    """Return in words what may be told of a numpy dtype.
+    """Describe a numpy dtype in words that give no data away.
 
     Parameters
     ----------
@@ -195,36 +229,36 @@ def redacted(error, estimator=None):
     Parameters
     ----------
     error : BaseException
-        Raised by a teacher, or on the way to it.
+        Raised by a teacher, or on the way to one.
     estimator : estimator, default=None
-        The teacher, unfitted. If the error is about a parameter, it is asked which: what it says
-        does not depend on records.
+        The teacher, unfitted. If the error is about a parameter, the estimator is asked which one:
+        its answer does not depend on records.
 
     Returns
     -------
     str
-        The name of a known class, and a known phrase or what the estimator said.
+        The name of a known class, and a known phrase or the estimator's answer.
     """
     if type(error) is TellableError:
         return str(error)
     try:
         text = str(error)
-    except BaseException:  # it is the teacher's, too
+    except BaseException:  # __str__ may be the teacher's, too
         text = ""
     withheld = "its text may quote records and is withheld; fit base_estimator yourself to read it"
-    known = next((known for known in _TELLABLE if known in text), withheld)
+    reason = next((phrase for phrase in _TELLABLE if phrase in text), withheld)
     if isinstance(error, InvalidParameterError):
-        known = _wrong_parameter(estimator) or known
-    return f"{known_name(error)}: {known}"
+        reason = _wrong_parameter(estimator) or reason
+    return f"{known_name(error)}: {reason}"
 
 
 def _wrong_parameter(estimator):
-    """What scikit-learn says of the first parameter that it refuses, without its value."""
+    """Return what scikit-learn says of the first parameter that it refuses, without its value."""
     if not hasattr(estimator, "get_params"):
         return None
     for part in [estimator, *estimator.get_params(deep=True).values()]:
-        own = getattr(type(part), "_validate_params", None)
-        if own is not BaseEstimator._validate_params:  # another's may say anything
+        validate = getattr(type(part), "_validate_params", None)
+        if validate is not BaseEstimator._validate_params:  # any other may say anything
             continue
         try:
             part._validate_params()

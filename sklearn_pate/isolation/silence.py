@@ -1,4 +1,4 @@
-"""What is printed, logged and warned of while private data are handled: dropped."""
+"""Silence: what is printed, logged or warned of while private data are handled is dropped."""
 
 import contextlib
 import ctypes
@@ -50,21 +50,21 @@ def silence():
         logging.disable(level)
 
 
-def _c_library():
-    """Return what flushes the streams of compiled code, or None."""
+def _flush_of_c():
+    """Return the function that flushes the streams of compiled code, or None."""
     try:
         return ctypes.CDLL("ucrtbase" if sys.platform == "win32" else None).fflush
     except (AttributeError, OSError, TypeError):
         return None
 
 
-_flush_compiled = _c_library()
+_flush_compiled = _flush_of_c()
 
 
 def _flush():
-    """Write out what streams hold back: it belongs to where they lead now."""
+    """Write out what streams hold back, while they still lead to where it belongs."""
     for stream in (sys.__stdout__, sys.__stderr__):
-        with contextlib.suppress(Exception):  # there is none, or it is closed
+        with contextlib.suppress(Exception):  # there is no stream, or it is closed
             stream.flush()
     if _flush_compiled is not None:
         _flush_compiled(None)
@@ -74,34 +74,34 @@ def _flush():
 def silence_below():
     """Drop what is written to the file descriptors 1 and 2."""
     _flush()
-    kept = {}
+    duplicates = {}
     try:
         for descriptor in (1, 2):
             try:
-                kept[descriptor] = os.dup(descriptor)
+                duplicates[descriptor] = os.dup(descriptor)
             except OSError as error:
-                if error.errno != errno.EBADF:  # closed: nothing to silence
+                if error.errno != errno.EBADF:  # if it is closed, there is nothing to silence
                     raise
         nowhere = os.open(os.devnull, os.O_WRONLY)
         try:
-            for descriptor in kept:
+            for descriptor in duplicates:
                 os.dup2(nowhere, descriptor)
         finally:
             os.close(nowhere)
         yield
     finally:
         _flush()
-        for descriptor, copy_of_it in kept.items():
-            os.dup2(copy_of_it, descriptor)
-            os.close(copy_of_it)
+        for descriptor, duplicate in duplicates.items():
+            os.dup2(duplicate, descriptor)
+            os.close(duplicate)
 
 
 class Quiet:
     """Keep what teachers print, warn of and log from leaving the process: it may be data.
 
     Output streams, warning filters and logging are global, and teachers may run in threads: the
-    first to enter silences them, the last to leave restores them. `isolated` silences again inside
-    it, because a teacher may undo this.
+    first to enter silences them, and the last to leave restores them. `isolated` silences again
+    within, because a teacher may undo this.
     """
 
     _lock = threading.Lock()
@@ -111,7 +111,7 @@ class Quiet:
     def __enter__(self):
         with Quiet._lock:
             if Quiet._depth == 0:
-                for stream in (sys.stdout, sys.stderr):  # before descriptors lead elsewhere
+                for stream in (sys.stdout, sys.stderr):  # before their descriptors lead elsewhere
                     with contextlib.suppress(Exception):
                         stream.flush()
                 Quiet._silence = silence()
@@ -126,7 +126,7 @@ class Quiet:
 
 
 def _new_lock():
-    """In a forked process, threads that held the lock do not exist."""
+    """Make a lock for a forked process, in which threads that held the old one do not exist."""
     Quiet._lock = threading.Lock()
 
 

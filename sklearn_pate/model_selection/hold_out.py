@@ -5,7 +5,7 @@ from typing import NamedTuple
 import numpy as np
 
 from .._sklearn import _safe_indexing
-from ..identifiers import identifiers, keyed_digests
+from ..identifiers import keyed_digests, spelled_identifiers
 from ..isolation import Quiet
 from ..partition import (
     GroupPartition,
@@ -121,9 +121,9 @@ def _trained_names(names, n_parts, seed):
 def _identifiers(X, groups, partition):
     """Return the identifier of each row's unit, or None if each row is a unit of its own."""
     if groups is not None:
-        return identifiers(groups, "groups")
+        return spelled_identifiers(groups, "groups")
     if partition == "hash" and hasattr(X, "index"):
-        return identifiers(X.index, "the index of X")
+        return spelled_identifiers(X.index, "the index of X")
     return None
 
 

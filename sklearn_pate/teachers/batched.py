@@ -12,26 +12,14 @@ from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clo
 from sklearn.utils import get_tags
 from sklearn.utils.validation import check_is_fitted
 from skorch import NeuralNetClassifier
-from skorch.dataset import Dataset
 from torch import nn
 from torch.func import functional_call, vmap
 
 from ..isolation import seeded
+from .batchable import why_not_data, why_not_network, why_rows_meet
 
 __all__ = ["BatchedTeachers", "Trained", "Trainee"]
 
-#: Optimizers that treat every number of a parameter alone, so that a stack is many at once.
-_ELEMENTWISE = (
-    torch.optim.Adadelta,
-    torch.optim.Adagrad,
-    torch.optim.Adam,
-    torch.optim.AdamW,
-    torch.optim.Adamax,
-    torch.optim.NAdam,
-    torch.optim.RAdam,
-    torch.optim.RMSprop,
-    torch.optim.SGD,
-)
 #: Most rows at a time when a network votes on a GPU; elsewhere as many as it would take itself.
 _ROWS_ON_GPU = 2**13
 
@@ -84,14 +72,14 @@ class BatchedTeachers(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
     ``PATEClassifier(BatchedTeachers(network))`` stacks the parameters of many teachers and takes
     each step for all of them at once (`torch.func.vmap`), in this process: one small network would
     leave a GPU idle most of the time. Teachers have the seeds, the initial weights and the batches
-    that they would have one by one; votes agree but for rounding in float32, and for layers that
-    draw random numbers, dropout for instance, which draw others. ``python -m benchmarks --only
-    batched`` measures what it gains on a machine.
+    that they would have one by one. Votes agree, except for rounding in float32 and for layers
+    that draw random numbers, such as dropout, which draw different ones. ``python -m benchmarks
+    --only batched`` measures the gain on your machine.
 
-    A skorch network with ``device="cuda"`` is trained in this way without being asked. What cannot
-    be batched is trained one by one, after one warning that says why: batch normalisation and other
-    layers by which the rows of a batch meet or buffers change (group or layer normalisation is
-    fine), callbacks, overridden methods, optimizers and losses beyond the usual.
+    A skorch network with ``device="cuda"`` is trained in this way unasked. What cannot be batched
+    is trained one by one, after one warning that says why: batch normalisation and other layers
+    in which rows of a batch influence each other or buffers change (group or layer normalisation
+    is fine), callbacks, overridden methods, optimizers and losses beyond the usual.
 
     Fitted alone, for instance as a student, it is the network.
 
@@ -105,7 +93,7 @@ class BatchedTeachers(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
     autocast : {"bfloat16"}, default=None
         Precision of the forward pass, see `torch.autocast`; parameters and losses stay as they are.
     compile : bool, default=False
-        Whether to use `torch.compile`: worth its half minute for long training on a GPU.
+        Whether to use `torch.compile`: worth its half minute if training on a GPU takes long.
 
     Attributes
     ----------
@@ -211,16 +199,16 @@ class BatchedTeachers(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
             The reason; None if they can.
         """
         return (
-            _why_not(self.estimator)
-            or _why_not_data(X, "X")
-            or _why_not_data(X_query, "X_public")
+            why_not_network(self.estimator)
+            or why_not_data(X, "X")
+            or why_not_data(X_query, "X_public")
             or self._trial(X_query)
         )
 
     def train(self, trainees, X_query, *, proba=False, keep=False):
         """Train teachers together and let them vote.
 
-        Which are trained together, and on what random numbers, depends on their order alone: a
+        Which teachers share a stack, and their random numbers, depends on their order alone: a
         record that changes moves no other teacher, not even by rounding.
 
         Parameters
@@ -313,7 +301,7 @@ class BatchedTeachers(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
             device = torch.device(self.estimator.device)
             with seeded(0):
                 networks = [_initialized(clone(self.estimator)) for _ in range(2)]
-                reason = _why_rows_meet(networks[0].module_.train(), rows)
+                reason = why_rows_meet(networks[0].module_.train(), rows)
                 if reason is not None:
                     return reason
                 stack = _Stack(networks, [1, 2], device, self.autocast)
@@ -527,20 +515,6 @@ def _fits(network, rows, size, device):
     return True
 
 
-def _why_rows_meet(module, rows):
-    """Say by what in a module one row of a batch may reach others, or None."""
-    before = copy.deepcopy(dict(module.named_buffers()))
-    outputs = []
-    for batch in (rows, rows[[0] * len(rows)]):
-        with seeded(0):  # the first row meets the same dropout in both batches
-            outputs.append(module(batch)[0])
-    if not torch.allclose(*outputs, rtol=1e-4, atol=1e-6):
-        return "rows of a batch influence each other, as in batch normalisation"
-    if any(not torch.equal(before[name], value) for name, value in module.named_buffers()):
-        return "buffers change in training, as those of batch normalisation do"
-    return None
-
-
 def _epoch(members, states, batch_size):
     """Rows and weights of all batches, (n_members, n_steps, batch_size); moves the states on.
 
@@ -571,60 +545,3 @@ def _initialized(network):
 def _draw():
     """Draw the number that a DataLoader draws when it starts."""
     torch.empty((), dtype=torch.int64).random_()
-
-
-def _why_not(network):
-    """Say what in a network's settings keeps its copies from being trained together, or None."""
-    if not isinstance(network, NeuralNetClassifier):
-        return f"only skorch.NeuralNetClassifier can be batched; got {type(network).__name__}"
-    overridden = _overridden(type(network))
-    if overridden:
-        return f"{type(network).__name__} overrides {overridden[0]}"
-    for name, can_be_batched in _settings(network).items():
-        if not can_be_batched:
-            return f"this setting of {name} cannot be batched"
-    return None
-
-
-def _overridden(kind):
-    """Return the names of skorch's that a subclass defines anew."""
-    order = kind.__mro__
-    subclasses = order[: order.index(NeuralNetClassifier)]
-    names = [name for subclass in subclasses for name in vars(subclass)]
-    return [name for name in names if name in dir(NeuralNetClassifier) and name[:2] != "__"]
-
-
-def _settings(network):
-    """Return the name of each setting that matters here, and whether it can be batched."""
-    params = network.get_params(deep=False)
-    batch_size = network.get_params().get("iterator_train__batch_size", network.batch_size)
-    loader = torch.utils.data.DataLoader
-    settings = {
-        "callbacks": network.callbacks in (None, "disable") or network.callbacks == [],
-        "criterion": network.criterion in (nn.CrossEntropyLoss, nn.NLLLoss),
-        "optimizer": network.optimizer in _ELEMENTWISE,
-        "iterator_train": network.iterator_train is loader,
-        "iterator_valid": network.iterator_valid is loader,
-        "dataset": network.dataset is Dataset,
-        "predict_nonlinearity": network.predict_nonlinearity in ("auto", None),
-        "compile": not network.compile,
-        "batch_size": batch_size > 0,
-    }
-    for name, value in params.items():
-        prefix, _, suffix = name.partition("__")
-        if not suffix:
-            continue
-        if prefix == "criterion":  # "mean" is what `reduction` is anyway
-            settings[name] = suffix in {"weight", "label_smoothing"} or value == "mean"
-        elif prefix in {"iterator_train", "iterator_valid"}:
-            settings[name] = suffix in {"batch_size", "shuffle", "drop_last"}
-        elif prefix in {"dataset", "callbacks"} or name == "optimizer__param_groups":
-            settings[name] = False
-    return settings
-
-
-def _why_not_data(X, name):
-    """Say why data cannot be stacked, or None; of private data, the type alone is told."""
-    if type(X) in (np.ndarray, np.memmap) and X.dtype.kind in "fiub":
-        return None
-    return f"{name} must be a numeric array; got {type(X).__name__}"

@@ -14,7 +14,8 @@ from ..exceptions import TeacherError, warn
 from ..identifiers import keyed_digests, spelled_names
 from ..isolation import Quiet, known_name, own_clone, own_rows
 from ..memory import code_digest, digest
-from .one import SHARES, Part, Settings, Task
+from .ballots import SHARES
+from .one import Part, Settings, Task
 from .sites import Site, Sites
 from .together import batched_network, check_callbacks, train_together
 from .workers import (
@@ -51,17 +52,17 @@ def collect_votes(
     """Fit the teachers in parallel and count their votes.
 
     Votes are added up as teachers finish, so nothing of size teachers x queries is ever held, and
-    each worker is sent its own part only. Workers share the processor's cores: a teacher's threads
+    each worker is sent only its own part. Workers share the processor's cores: a teacher's threads
     are limited to its share, and what it runs with joblib runs one after the other. Each teacher
     runs in `isolation.isolated`, so teachers in threads of one process take turns.
 
     Parameters
     ----------
     estimators : list of classifiers
-        Unfitted; teacher `i` is a deep copy of ``estimators[i % len(estimators)]``, with seeds of
-        its own, `verbose` off and `memory` parameters set to None.
+        Unfitted; teacher `i` is a deep copy of ``estimators[i % len(estimators)]``, with its own
+        seeds, `verbose` off and `memory` parameters set to None.
     X : array-like, sparse matrix or DataFrame with n_samples rows, or Sites
-        Private features, passed through as they are.
+        Private features, passed to the teachers as they are.
     codes : ndarray of shape (n_samples,) or None
         Private labels as codes 0..n_classes-1. None with `Sites`.
     X_query : array-like with n_queries rows
@@ -71,27 +72,27 @@ def collect_votes(
     n_teachers, n_classes : int
         Numbers of teachers and of classes.
     sample_weight : array-like of shape (n_samples,), default=None
-        Cut with the partition; passed to the teachers whose ``fit`` takes it.
+        Split like the records; passed to the teachers whose ``fit`` takes it.
     seed : numpy.random.SeedSequence, default=None
-        Teacher `i`'s seed depends on this and `i` alone; with `names`, on this and its name.
+        The seed of teacher `i` depends on this and `i` alone; with `names`, on this and its name.
     names : sequence of str of length n_teachers, default=None
-        Public names of the teachers. With `Sites` they are those of the sites.
+        Public names of the teachers. With `Sites`, those of the sites.
     n_jobs : int, default=None
         As in joblib.
     classes : ndarray of shape (n_classes,), default=None
         With `Sites`: the sorted labels that codes stand for.
     temperature : float, default=None
-        Not None: teachers give their class probabilities instead of one vote, raised to
+        If given, teachers give their class probabilities instead of one vote, raised to
         ``1 / temperature`` and normalised, in multiples of 2**-20 rounded down.
     keep_teachers : bool, default=False
         Whether to return the fitted teachers.
     timeout : float, default=None
-        Seconds for a teacher to fit and vote, in a process of its own; None waits for ever.
+        Seconds for a teacher to fit and vote, in its own process; None waits for ever.
     memory : joblib.Memory, default=None
-        Where each teacher's result is kept as soon as it is there; what is there already is not
+        Where each teacher's result is kept as soon as it is known; what is there already is not
         done again. Private.
     on_done : callable, default=None
-        Called with the number of teachers that finished, each time one did.
+        Called with the number of teachers that have finished, each time one does.
 
     Returns
     -------
@@ -103,10 +104,12 @@ def collect_votes(
     Raises
     ------
     TeacherError
-        If a teacher fails or exceeds `timeout`; of its error's text, only known phrases are told.
+        If a teacher fails or takes longer than `timeout`; of its error's text, only known phrases
+        are told.
     ValueError
-        If `sample_weight` is given and no estimator's ``fit`` takes it, `timeout` and teachers run
-        in this process, or a skorch callback writes files that teachers would share.
+        If `sample_weight` is given and no estimator's ``fit`` takes it, if `timeout` is given and
+        teachers run in this process, or if a skorch callback writes files that teachers would
+        share.
 
     Examples
     --------
@@ -123,26 +126,21 @@ def collect_votes(
     array([[5, 0, 0],
            [5, 0, 0]])
     """
-    estimators = [own_clone(estimator, seed=0) for estimator in estimators]
-    for estimator in estimators:
-        check_callbacks(estimator)
-    if sample_weight is not None:
-        _check_weight_is_taken(estimators)
-    if timeout is not None:
-        check_processes(timeout, n_jobs)
+    estimators = _prepared(estimators, sample_weight, timeout, n_jobs)
     if isinstance(X, Sites):
         names = spelled_names(X.names)
+    seeds = _seeds(seed, n_teachers, names)
+
     memory = Memory(None) if memory is None else memory
-    fingerprint = None
-    if memory.location is not None:
-        # The data of sites are added where they are loaded
-        private = None if isinstance(X, Sites) else (X, codes, sample_weight, teacher_indices)
-        options = (classes, n_classes, temperature, keep_teachers)
-        fingerprint = digest((private, X_query), estimators, options, code_digest(estimators))
+    # The data of sites are added where they are loaded
+    records = None if isinstance(X, Sites) else (X, codes, sample_weight, teacher_indices)
+    options = (classes, n_classes, temperature, keep_teachers)
+    fingerprint = _fingerprint(memory, estimators, (records, X_query), options)
+    keys = _keys(fingerprint, seeds, names)
+
     network = batched_network(estimators, X, X_query, timeout)
     if network is None:
         warn_if_taking_turns(n_jobs)
-
     settings = Settings(
         n_classes=n_classes,
         temperature=temperature,
@@ -153,9 +151,8 @@ def collect_votes(
         caller=os.getpid(),
     )
     parts = _parts(X, codes, sample_weight, teacher_indices, n_teachers, classes)
-    seeds = _seeds(seed, n_teachers, names)
-    keys = _keys(fingerprint, seeds, names)
     tasks = _tasks(estimators, parts, seeds, keys, X_query, settings, memory)
+
     count = _Count(_num_samples(X_query), n_teachers, settings)
     # After a failure no more are sent; those under way end in silence
     tasks = itertools.takewhile(lambda _: count.problem is None, tasks)
@@ -165,48 +162,63 @@ def collect_votes(
         else:
             results = train_together(network, tasks, X_query, settings)
         _add_up(count, results, on_done)
-
-    if count.problem is not None:
-        if "TimeoutError" in count.problem:  # the name of the error is told, see redacted
-            end_processes()
-        raise TeacherError(count.problem) from None
-    if not count.all_kept:
-        warn(
-            "memory could not keep the votes of all teachers (a full disk?): the fit is as it "
-            "should be, but were it to be interrupted, more would be done again"
-        )
+    _check_outcome(count)
     return count.votes(), count.teachers
 
 
 # --- what each teacher is to do ------------------------------------------------------------------
 
 
-def _check_weight_is_taken(estimators):
-    """Refuse weights if no classifier takes them."""
-    if not any(has_fit_parameter(estimator, "sample_weight") for estimator in estimators):
+def _prepared(estimators, sample_weight, timeout, n_jobs):
+    """Return copies of the classifiers, once it is known that they can do what is asked."""
+    estimators = [own_clone(estimator, seed=0) for estimator in estimators]
+    for estimator in estimators:
+        check_callbacks(estimator)
+    if sample_weight is not None and not any(_takes_weight(estimators)):
         raise ValueError(
             "sample_weight was given, but the fit of base_estimator takes none; drop "
             "sample_weight or choose a classifier that takes it"
         )
+    if timeout is not None:
+        check_processes(timeout, n_jobs)
+    return estimators
+
+
+def _takes_weight(estimators):
+    """Whether each classifier's fit takes weights."""
+    return [has_fit_parameter(estimator, "sample_weight") for estimator in estimators]
 
 
 def _seeds(seed, n_teachers, names):
-    """Seed of each teacher: of its number or, if it has one, of its name alone."""
+    """Return the seed of each teacher: it follows from its number or, if it has one, its name."""
     seed = np.random.SeedSequence() if seed is None else seed
     if names is None:
         return [int(s.generate_state(1)[0]) % 2**31 for s in seed.spawn(n_teachers)]
     return [int(number) % 2**31 for number in keyed_digests(names, seed)]
 
 
+def _fingerprint(memory, estimators, data, options):
+    """Return what tells this fit from others in memory; None where nothing is kept."""
+    if memory.location is None:
+        return None
+    return digest(data, estimators, options, code_digest(estimators))
+
+
+def _keys(fingerprint, seeds, names):
+    """Return what tells the votes of each teacher from others in memory."""
+    identities = range(len(seeds)) if names is None else names
+    return [(fingerprint, identity, seed) for identity, seed in zip(identities, seeds, strict=True)]
+
+
 def _rows_by_teacher(teacher_indices, n_teachers):
-    """Record numbers of each teacher, ascending."""
+    """Return the record numbers of each teacher, ascending."""
     order = np.argsort(teacher_indices, kind="stable")
     starts = np.searchsorted(teacher_indices[order], np.arange(1, n_teachers))
     return np.split(order, starts)
 
 
 def _parts(X, codes, sample_weight, teacher_indices, n_teachers, classes):
-    """Yield the `Part` of each teacher; of a site, what loads it."""
+    """Yield the `Part` of each teacher; that of a site says how to load it."""
     if isinstance(X, Sites):
         yield from (Part(Site(X.load, name, classes), None) for name in X.names)
         return
@@ -216,15 +228,9 @@ def _parts(X, codes, sample_weight, teacher_indices, n_teachers, classes):
         yield Part(features, codes[rows], weight)
 
 
-def _keys(fingerprint, seeds, names):
-    """Return what tells the votes of each teacher from others in memory."""
-    identities = range(len(seeds)) if names is None else names
-    return [(fingerprint, *of_one) for of_one in zip(identities, seeds, strict=True)]
-
-
 def _tasks(estimators, parts, seeds, keys, X_query, settings, memory):
-    """Yield the `Task` of each teacher; its records are cut when it is its turn."""
-    takes_weight = [has_fit_parameter(estimator, "sample_weight") for estimator in estimators]
+    """Yield the `Task` of each teacher; its records are selected when it is its turn."""
+    takes_weight = _takes_weight(estimators)
     for i, part in enumerate(parts):
         k = i % len(estimators)
         if not takes_weight[k]:
@@ -232,7 +238,7 @@ def _tasks(estimators, parts, seeds, keys, X_query, settings, memory):
         yield Task(i, estimators[k], part, X_query, seeds[i], settings, memory, keys[i])
 
 
-# --- what they answer ----------------------------------------------------------------------------
+# --- adding up their votes -----------------------------------------------------------------------
 
 
 class _Count:
@@ -259,7 +265,7 @@ class _Count:
         self._is_soft = settings.temperature is not None
 
     def add(self, result):
-        """Add what a teacher answered; say whether it did."""
+        """Add a teacher's votes; return False if it failed."""
         self.all_kept &= result.is_kept
         if result.problem is not None:
             self.fail(
@@ -268,9 +274,9 @@ class _Count:
             )
             return False
         if self._is_soft:
-            self.sums += result.voted
+            self.sums += result.votes
         else:
-            self.sums[self._rows, result.voted] += 1
+            self.sums[self._rows, result.votes] += 1
         if self.teachers is not None:
             self.teachers[result.number] = result.fitted
         return True
@@ -289,8 +295,8 @@ def _add_up(count, results, on_done):
     """Add up results as they come, and note what goes wrong on the way."""
     try:
         for n_done, result in enumerate(results, 1):
-            answered = count.add(result)
-            if answered and on_done is not None:
+            voted = count.add(result)
+            if voted and on_done is not None:
                 on_done(n_done)
     except Exception as error:  # its text may be data: it can hold whole results
         count.fail(
@@ -298,4 +304,17 @@ def _add_up(count, results, on_done):
             f"({known_name(error)}). With keep_teachers=True, and for those that pickle in "
             "their own way, what they are made of must pickle and be importable, not defined "
             "in the script that runs; or use n_jobs=1"
+        )
+
+
+def _check_outcome(count):
+    """Raise the first problem, and warn if more than needed would be done again."""
+    if count.problem is not None:
+        if "TimeoutError" in count.problem:  # `redacted` tells the name of an error
+            end_processes()
+        raise TeacherError(count.problem) from None
+    if not count.all_kept:
+        warn(
+            "memory could not keep the votes of all teachers (a full disk?): the fit is as it "
+            "should be, but were it to be interrupted, more would be done again"
         )

@@ -15,7 +15,6 @@ from sklearn import config_context
 from .._sklearn import _num_samples
 from ..isolation import (
     Quiet,
-    TellableError,
     copied_data,
     isolated,
     own_clone,
@@ -25,22 +24,10 @@ from ..isolation import (
     without_caches,
 )
 from ..memory import digest
+from .ballots import constant_votes, label_votes, shares_of
 from .sites import Site
 
-__all__ = [
-    "SHARES",
-    "Part",
-    "Result",
-    "Settings",
-    "Task",
-    "check_voted",
-    "compact",
-    "constant_votes",
-    "fit_and_predict",
-    "fit_and_vote",
-    "is_kept",
-    "shares_of",
-]
+__all__ = ["Part", "Result", "Settings", "Task", "fit_and_predict", "fit_and_vote", "is_kept"]
 
 
 class Settings(NamedTuple):
@@ -131,10 +118,10 @@ class Result(NamedTuple):
     ----------
     number : int
         Of the teacher.
-    voted : ndarray or None
-        Its votes, or shares of probability; None if it failed.
+    votes : ndarray or None
+        Codes of labels, or shares of probability; None if it failed.
     fitted : estimator or None
-        Itself, if kept.
+        The fitted teacher, if kept.
     problem : str or None
         Why it failed, as it may be told.
     is_kept : bool
@@ -142,7 +129,7 @@ class Result(NamedTuple):
     """
 
     number: int
-    voted: np.ndarray | None
+    votes: np.ndarray | None
     fitted: Any = None
     problem: str | None = None
     is_kept: bool = True
@@ -163,7 +150,7 @@ def fit_and_vote(task):
             if constant is not None:
                 return Result(task.number, constant)
             train = task.memory.cache(_train, ignore=["task"])
-            voted, fitted = _within(settings.timeout, train, task.key, task)
+            votes, fitted = _call_within(settings.timeout, train, task.key, task)
             kept = is_kept(task.memory, train, task.key, task)
         except KeyboardInterrupt:
             interrupted = True
@@ -171,24 +158,26 @@ def fit_and_vote(task):
             return Result(task.number, None, problem=redacted(error, task.estimator))
         if interrupted:  # raised out here, it does not hold the one that was caught
             raise KeyboardInterrupt
-    return Result(task.number, voted, fitted, is_kept=kept)
+    return Result(task.number, votes, fitted, is_kept=kept)
 
 
 def is_kept(memory, function, *args):
-    """Whether memory, if there is one, has a result: joblib warns if it cannot write, no more."""
+    """Whether memory, if there is one, has a result: joblib only warns if it cannot write."""
     return memory.location is None or function.check_call_in_cache(*args)
 
 
-def _within(seconds, function, *args):
-    """Call a function in a thread; after some seconds, stop it when it next runs Python, and raise.
+def _call_within(seconds, function, *args):
+    """Call a function in a thread, and raise if it takes longer; None waits for ever.
 
-    Until it has stopped, this process, a worker, stays silent, and the next teacher in it waits.
-    What hangs in compiled code is stopped when it returns from there, or with the process.
+    It is then stopped when it next runs Python: what hangs in compiled code is stopped when it
+    returns from there, or with the process. Until then this process, a worker, stays silent, and
+    its next teacher waits.
     """
     if seconds is None:
         return function(*args)
     outcome = []
-    started, ended = threading.Event(), threading.Event()
+    started = threading.Event()
+    ended = threading.Event()
 
     def run():
         try:
@@ -208,8 +197,9 @@ def _within(seconds, function, *args):
         in_time = ended.wait(seconds)
     finally:  # when interrupted, too
         if not in_time:
-            stop = ctypes.c_ulong(thread.ident), ctypes.py_object(SystemExit)
-            ctypes.pythonapi.PyThreadState_SetAsyncExc(*stop)
+            ctypes.pythonapi.PyThreadState_SetAsyncExc(
+                ctypes.c_ulong(thread.ident), ctypes.py_object(SystemExit)
+            )
     if not in_time:
         raise TimeoutError("it took longer than timeout")
     result, error = outcome[0]
@@ -234,8 +224,8 @@ def _train(key, task):
     had_torch = "torch" in sys.modules
     result = fit_and_predict(task)
     if "torch" in sys.modules and not had_torch:
-        # Imported by this fit, it could not be seeded before. Which teacher is the first to import
-        # it may depend on another's records
+        # Torch could not be seeded before this fit imported it. Which teacher imports it first may
+        # depend on the records of others, so the fit is repeated with torch seeded
         result = fit_and_predict(task)
     return result
 
@@ -258,9 +248,8 @@ def fit_and_predict(task):
         weights = {} if part.weight is None else {"sample_weight": part.weight}
         fitted.fit(part.X, part.codes, **weights)
         if settings.temperature is None:
-            voted = fitted.predict(X_query)
-            codes = check_voted(voted, n_queries=n_queries, n_classes=n_classes)
-            votes = compact(codes, n_classes=n_classes)
+            predicted = fitted.predict(X_query)
+            votes = label_votes(predicted, n_queries=n_queries, n_classes=n_classes)
         else:
             proba = fitted.predict_proba(X_query)
             votes = shares_of(
@@ -276,57 +265,16 @@ def _limited(estimator, threads):
     """
     if threads is None:
         return estimator
-    params = estimator.get_params(deep=True)
-    names = [p for p in params if p == "n_jobs" or p.endswith("__n_jobs")]
-    given = {name: params[name] for name in names if isinstance(params[name], Integral)}
-    # joblib's rule for negative numbers; effective_n_jobs itself says 1 in here
-    wanted = {name: n if n > 0 else cpu_count() + 1 + n for name, n in given.items()}
-    return estimator.set_params(**{name: threads for name in given if wanted[name] > threads})
+    too_many = [
+        name
+        for name, value in estimator.get_params(deep=True).items()
+        if (name == "n_jobs" or name.endswith("__n_jobs"))
+        and isinstance(value, Integral)
+        and _n_workers(value) > threads
+    ]
+    return estimator.set_params(**dict.fromkeys(too_many, threads))
 
 
-def constant_votes(i, codes, n_queries, settings):
-    """Votes of a teacher that sees one class, or no record at all; None if it sees more."""
-    n_classes = settings.n_classes
-    present = np.unique(codes)
-    if present.size > 1:
-        return None
-    label = present[0] if present.size else i % n_classes
-    if settings.temperature is None:
-        return compact(np.full(n_queries, label), n_classes=n_classes)
-    return shares_of(np.ones((n_queries, 1)), [label], n_classes=n_classes, temperature=1)
-
-
-def compact(voted, *, n_classes):
-    """Codes in the smallest integer type: results wait in memory until they are counted."""
-    return voted.astype(np.min_scalar_type(n_classes - 1))
-
-
-#: Probabilities are whole numbers of this share, so that sums do not depend on their order.
-SHARES = 2**20
-
-
-def shares_of(proba, classes, *, n_classes, temperature):
-    """Probabilities of all classes as whole shares: none negative, a sum of at most 1 each row."""
-    proba = np.asarray(proba, dtype=float)
-    if proba.ndim != 2 or proba.shape[1] != len(classes) or not (proba >= 0).all():
-        raise TellableError(
-            "predict_proba must return a column of probabilities for each class seen"
-        )
-    tempered = proba ** (1 / temperature)
-    sums = tempered.sum(axis=1, keepdims=True)
-    if not (np.isfinite(sums) & (sums > 0)).all():
-        raise TellableError("predict_proba returned rows that are no probabilities")
-    full = np.zeros((len(proba), n_classes), dtype=np.int64)
-    full[:, np.asarray(classes).astype(np.intp)] = np.floor(tempered / sums * (SHARES - 1))
-    return full
-
-
-def check_voted(voted, *, n_queries, n_classes):
-    """Return votes as codes; what is none is refused, and not quoted."""
-    voted = np.asarray(voted)
-    if voted.shape != (n_queries,):
-        raise TellableError("predict must return one label per row, a 1-D array")
-    codes = voted.astype(np.int64) if voted.dtype.kind in "iufb" else np.full(n_queries, -1)
-    if not np.array_equal(codes, voted) or ((codes < 0) | (codes >= n_classes)).any():
-        raise TellableError("predict returned labels that are not among the codes it was fitted on")
-    return codes
+def _n_workers(n_jobs):
+    """Return what joblib makes of a number; `effective_n_jobs` itself says 1 in a teacher."""
+    return n_jobs if n_jobs > 0 else cpu_count() + 1 + n_jobs

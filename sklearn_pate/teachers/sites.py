@@ -6,10 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..identifiers import spelled_names
-from ..isolation import (
-    TellableError,
-    attempt,
-)
+from ..isolation import TellableError, attempt
 from ..schema import difference
 
 __all__ = ["Site", "Sites"]
@@ -19,9 +16,10 @@ __all__ = ["Site", "Sites"]
 class Sites:
     """Private data that stay where they are: each teacher loads its own, where it is trained.
 
-    Given to ``PATEClassifier(classes=...).fit(Sites(load, names), None, X_public)`` in place of
-    the private rows. One site, one teacher; a worker sends back the teacher's votes and nothing
-    else. The guarantee covers any change of the data of one site, its unit is "group".
+    They take the place of the private rows in
+    ``PATEClassifier(classes=...).fit(Sites(load, names), None, X_public)``. Each site has one
+    teacher; a worker sends back the teacher's votes and nothing else. The guarantee covers any
+    change of the data of one site: its unit is "group".
 
     Parameters
     ----------
@@ -29,14 +27,14 @@ class Sites:
         ``load(name)`` returns X and y of one site. It runs in the worker that trains the site's
         teacher, and must be importable there. X has the columns of `X_public`, with their types
         and categories; a site without rows is allowed. It may be called more than once for a
-        name, where a worker dies for instance. What it returns must depend on `name` and that
+        name, for instance if a worker dies. What it returns must depend on `name` and that
         site's data alone: an encoder, a vocabulary or a cache that it keeps in its module would
         let one site's records reach the teachers of others.
     names : sequence of str
-        The sites, all different: public. Kept as a tuple of str. A teacher's seed follows from its
-        site's name, its place in a list of classifiers and its vote without records from the
-        position of the name. So a site that is put at the end leaves the others' teachers as they
-        are.
+        The names of the sites, all different, which are public. They are kept as a tuple of str. A
+        teacher's seed follows from its site's name; which classifier of a list it gets, and how it
+        votes without records, follows from the position of the name. So a site that is added at
+        the end leaves the others' teachers as they are.
 
     Examples
     --------
@@ -64,11 +62,12 @@ class Sites:
         if isinstance(names, Iterable) and not isinstance(names, Sequence | Set | Mapping):
             names = list(names)  # an array, an Index, or a generator, which can be read once
         spelled = spelled_names(names)
-        # a tuple, because the number of sites is that of votes which one site may change
-        named = (
-            name if isinstance(name, str) else own for name, own in zip(names, spelled, strict=True)
-        )
-        object.__setattr__(self, "names", tuple(str.__str__(name) for name in named))
+        texts = [
+            str.__str__(name) if isinstance(name, str) else spelling
+            for name, spelling in zip(names, spelled, strict=True)
+        ]
+        # A tuple: a name that is added to a list later would give one site several votes
+        object.__setattr__(self, "names", tuple(texts))
 
     def __repr__(self):
         return f"Sites({len(self.names)} names)"
@@ -76,7 +75,7 @@ class Sites:
 
 @dataclass(frozen=True)
 class Site:
-    """What a worker needs to load the part of one teacher."""
+    """What a worker needs to load the records of one site."""
 
     load: Callable
     name: str
@@ -90,21 +89,23 @@ class Site:
         if len(loaded) != 2:
             raise TellableError("load must return X and y")
         X, y = loaded
-        X, y = X if hasattr(X, "shape") else np.asarray(X), np.asarray(y)
+        y = np.asarray(y)
+        if not hasattr(X, "shape"):
+            X = np.asarray(X)
         if y.shape != X.shape[:1] or X.shape[1:] != X_query.shape[1:]:
             raise TellableError(
                 "load must return X with the columns of X_public, and y with one label per row"
             )
-        found = difference(X, X_query)
-        if found is not None:
-            raise TellableError(_OF_A_SITE[found.kind])
+        wrong = difference(X, X_query)
+        if wrong is not None:
+            raise TellableError(_OF_A_SITE[wrong.kind])
         codes = np.minimum(np.searchsorted(self.classes, y), len(self.classes) - 1)
         if y.size and not np.all(self.classes[codes] == y):
             raise TellableError("load returned labels that are not in classes")
         return X, codes.astype(np.int64)
 
 
-#: What to tell of how a site's rows differ in form from the public ones.
+#: What to say if a site's rows differ from the public ones in form.
 _OF_A_SITE = {
     "form": "load must return X as a DataFrame if X_public is one, and as an array if it is one",
     "unknown": "load must return X as an array or a DataFrame, which have the dtypes of X_public",

@@ -16,7 +16,8 @@ from ..isolation import (
     set_seeds,
     silent,
 )
-from .one import Result, check_voted, compact, constant_votes, is_kept, shares_of
+from .ballots import constant_votes, label_votes, shares_of
+from .one import Result, is_kept
 from .sites import Sites
 
 __all__ = ["batched_network", "check_callbacks", "train_together"]
@@ -115,7 +116,7 @@ def train_together(batched, tasks, X_query, settings):
 
     interrupted = False
     try:
-        # Not below Python's streams: progress is shown meanwhile
+        # File descriptors are left alone, because progress is shown meanwhile
         with isolated(0, descriptors=False):
             trained = batched.train(trainees(), X_query, proba=is_soft, keep=settings.keep)
             for answer in trained:
@@ -164,8 +165,7 @@ def _result(answer, X_query, settings):
     place = answer.key
     n_classes = settings.n_classes
     if settings.temperature is None:
-        codes = check_voted(answer.voted, n_queries=_num_samples(X_query), n_classes=n_classes)
-        votes = compact(codes, n_classes=n_classes)
+        votes = label_votes(answer.voted, n_queries=_num_samples(X_query), n_classes=n_classes)
     else:
         votes = shares_of(
             answer.voted, place.classes, n_classes=n_classes, temperature=settings.temperature
@@ -175,12 +175,13 @@ def _result(answer, X_query, settings):
 
 
 def _recall(key, result):
-    """Return the result that is in memory for the key, else the one given, which then is."""
+    """Return the result that memory has for the key, else the one given, which is then kept."""
     if result is None:
         raise KeyError
     return result
 
 
 def _keep(memory, recall, key, result):
+    """Put a result into memory; say whether it is there."""
     recall(key, result)
     return is_kept(memory, recall, key, result)
