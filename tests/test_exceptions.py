@@ -120,7 +120,7 @@ def test_of_threads_that_take_turns():
         joblib.parallel_config(backend="threading"),
         pytest.warns(UserWarning, match="take turns") as caught,
     ):
-        collect_votes([GaussianNB()], *PRIVATE, PUBLIC, teacher=dealt, **sizes, n_jobs=2)
+        collect_votes([GaussianNB()], *PRIVATE, PUBLIC, teacher_indices=dealt, **sizes, n_jobs=2)
     check_that_it_points_here(caught, "collect_votes(")
 
 
