@@ -297,7 +297,7 @@ FAULTS = [
         "worst-search-with-one-direction",
         "rdp/supremum.py",
         "np.maximum(there.divergence(order), back.divergence(order))",
-        "back.divergence(order)",
+        "there.divergence(order)",
         (
             "test_worst_case.py::test_no_point_of_a_dense_grid_exceeds_the_supremum",
             "test_worst_case.py::test_supremum_with_few_teachers_lies_far_below_the_rivals",
