@@ -109,6 +109,13 @@ OLD_WORDS = {
     r"\bclass Asked\b|\bAsked\(": "StageRecord",
     r"too[ _]dear": "over budget",
     r"(accounting|method)=[\"']worst_case": "data_independent",
+    r"\bwants_proba\b": "temperature, or rdp.facts.has_distribution",
+    r"\blead_rdp\b|cost_by_lead|\bleads\(|import leads\b": "margin_rdp, half_margins",
+    r"\b(a|the|no|with|of) leads? (of|up|above|over)\b": "margin",
+    r"\bstable_leads\b": "distance_to_instability",
+    r"sklearn_pate\.batched\b": "sklearn_pate.teachers.batched",
+    r"\bAssignment\.teacher\b": "teacher_indices",
+    r"test_bad_input": "tests/bad_input/",
 }
 SOURCES = {".py", ".md", ".txt", ".toml"}
 #: Below the root; what is built is not written by hand
