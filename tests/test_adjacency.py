@@ -27,7 +27,7 @@ PARTITIONS = [
 ]
 
 
-@pytest.mark.parametrize("partition", PARTITIONS, ids=repr)
+@pytest.mark.parametrize("partition", PARTITIONS, ids=lambda partition: type(partition).__name__)
 def test_the_number_of_records_is_public_only_where_one_is_replaced(partition):
     is_replaced = partition.adjacency == "replace one record"
     assert partition.adjacency.n_records_is_public == is_replaced
