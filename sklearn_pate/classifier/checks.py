@@ -18,24 +18,69 @@ from ..public import public_rows
 from ..rdp.checks import as_array, check_votes
 from ..rdp.facts import facts_of
 from ..schema import difference
+from ..teachers import Sites
 from .voting import are_whole
 
 __all__ = [
-    "check_classes",
+    "check_data",
     "check_defaults",
-    "check_dtypes",
     "check_features",
-    "check_forms",
     "check_predicted",
     "check_private",
     "check_rounds",
     "check_rows_alone",
-    "check_sites",
     "check_votes_given",
     "given_rows",
     "indexable_rows",
     "warn_if_delta_is_large",
 ]
+
+
+def check_data(features, X, y, X_public, *, classes, sample_weight, groups):
+    """Return the private data of a fit, checked beside the public rows.
+
+    Parameters
+    ----------
+    features : PATEClassifier
+        Learns number and names of the features.
+    X, y, sample_weight, groups
+        As given to `fit`.
+    X_public : array-like with n_public rows
+        All public rows.
+    classes : array-like of shape (n_classes,) or None
+        As given by the user.
+
+    Returns
+    -------
+    PrivateData
+    """
+    if isinstance(X, Sites):
+        check_features(features, X_public, "X_public", reset=True)
+        not_given = {"y": y, "groups": groups, "sample_weight": sample_weight}
+        return _check_sites(X, classes, not_given)
+    X = indexable_rows(X, "X")
+    check_features(features, X, "X", reset=True)
+    check_forms(X, X_public)
+    check_features(features, X_public, "X_public")
+    check_dtypes(X, X_public)
+    codes, classes, sample_weight = check_private(X, y, classes, sample_weight)
+    return PrivateData(
+        X=X, codes=codes, classes=classes, sample_weight=sample_weight, groups=groups
+    )
+
+
+def _check_sites(sites, classes, not_given):
+    """Return the private data that each teacher loads itself."""
+    for name, value in not_given.items():
+        if value is not None:
+            raise ValueError(
+                f"{name} must be None when X is Sites, whose load returns X and y of each site"
+            )
+    if classes is None:
+        raise ValueError(
+            "classes must be given when X is Sites: all labels that may occur at any site"
+        )
+    return PrivateData(X=sites, codes=None, classes=check_classes(classes))
 
 
 def check_private(X, y, classes, sample_weight):
@@ -95,20 +140,6 @@ def check_defaults(estimator, names):
                 f"electorate, {type(estimator.base_estimator).__name__}; leave {name} at its "
                 f"default, {default!r}"
             )
-
-
-def check_sites(sites, classes, *, not_given):
-    """Return the private data that each teacher loads itself."""
-    for name, value in not_given.items():
-        if value is not None:
-            raise ValueError(
-                f"{name} must be None when X is Sites, whose load returns X and y of each site"
-            )
-    if classes is None:
-        raise ValueError(
-            "classes must be given when X is Sites: all labels that may occur at any site"
-        )
-    return PrivateData(X=sites, codes=None, classes=check_classes(classes))
 
 
 def check_votes_given(votes, classes, *, n_public, aggregator, temperature):

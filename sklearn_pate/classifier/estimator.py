@@ -33,14 +33,11 @@ from ..queries import DiversityQueries, RandomQueries, UncertaintyQueries, count
 from ..rdp.facts import facts_of
 from ..teachers import SiteEnsemble, Sites, TeacherEnsemble
 from .checks import (
+    check_data,
     check_defaults,
-    check_dtypes,
     check_features,
-    check_forms,
     check_predicted,
-    check_private,
     check_rounds,
-    check_sites,
     check_votes_given,
     given_rows,
     indexable_rows,
@@ -662,23 +659,15 @@ class PATEClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         self._check_parts(electorate)
         X_public = given_rows(X_public, X)
         features = clone(self)  # a refit that fails must not change what predict expects
-        if isinstance(X, Sites):
-            check_features(features, X_public, "X_public", reset=True)
-            private = check_sites(
-                X,
-                self.classes,
-                not_given={"y": y, "groups": groups, "sample_weight": sample_weight},
-            )
-        else:
-            X = indexable_rows(X, "X")
-            check_features(features, X, "X", reset=True)
-            check_forms(X, X_public)
-            check_features(features, X_public, "X_public")
-            check_dtypes(X, X_public)
-            codes, classes, weights = check_private(X, y, self.classes, sample_weight)
-            private = PrivateData(
-                X=X, codes=codes, classes=classes, sample_weight=weights, groups=groups
-            )
+        private = check_data(
+            features,
+            X,
+            y,
+            X_public,
+            classes=self.classes,
+            sample_weight=sample_weight,
+            groups=groups,
+        )
         seeds = seed_streams(self.random_state, self.secure)
         memory = private_memory(self.memory)
         kept = memory is not None and self.random_state is None
@@ -729,7 +718,6 @@ class PATEClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
     def _electorate(self, X=None):
         """Return who votes: the electorate given, or teachers by the parameters."""
         if isinstance(self.base_estimator, Electorate):
-            check_defaults(self, _OF_TEACHERS)
             return clone(self.base_estimator)
         kind = SiteEnsemble if isinstance(X, Sites) else TeacherEnsemble
         estimators = self.base_estimator
@@ -747,6 +735,8 @@ class PATEClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
 
     def _check_parts(self, electorate):
         """Check that the parts given fit together."""
+        if isinstance(self.base_estimator, Electorate):
+            check_defaults(self, _OF_TEACHERS)
         stages = self.aggregator if isinstance(self.aggregator, list) else [self.aggregator]
         soft = [stage for stage in stages if getattr(stage, "temperature", None) is not None]
         electorate.check(soft_aggregator=soft[0] if soft else None)
@@ -790,13 +780,12 @@ class PATEClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
                 "random_state=None"
             )
         ballots = task.ballots
-        n_classes = len(task.classes)
         plan = plan_queries(
             GNMax(sigma=None) if self.aggregator is None else self.aggregator,
             self.n_queries,
             n_public=_num_samples(task.X_public),
             n_teachers=ballots.n_teachers,
-            n_classes=n_classes,
+            n_classes=len(task.classes),
             epsilon=self.epsilon,
             delta=self.delta,
             accounting=self.accounting,
@@ -806,7 +795,15 @@ class PATEClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         warn_if_delta_is_large(
             self.delta, n_teachers=ballots.n_teachers, n_records=ballots.n_records
         )
-        spent = PrivacySpent(
+        spent = self._spent(plan, ballots)
+        if self.ledger is not None:
+            self.ledger.check(spent, plan.cost)
+        self._rehearse(task, plan)
+        return dataclasses.replace(plan, spent=spent)
+
+    def _spent(self, plan, ballots):
+        """What `privacy_spent_` will say, before any answer."""
+        return PrivacySpent(
             epsilon=plan.epsilon,
             delta=self.delta,
             method=plan.method,
@@ -818,11 +815,15 @@ class PATEClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
             arithmetic="exact" if _is_exact(plan) else "real",
             generator=self._source_of_noise(),
         )
-        if self.ledger is not None:
-            self.ledger.check(spent, plan.cost)
+
+    def _rehearse(self, task, plan):
+        """Try what is the user's own on made-up votes and labels: nothing is spent yet."""
+        n_classes = len(task.classes)
         for aggregator, _ in plan.stages:
             if not is_ours(aggregator):
-                rehearse_mechanism(aggregator, n_teachers=ballots.n_teachers, n_classes=n_classes)
+                rehearse_mechanism(
+                    aggregator, n_teachers=task.ballots.n_teachers, n_classes=n_classes
+                )
         # A student like the teachers trains after them: what fails would fail there first
         if self.student is not None and plan.n_queries > 1:
             rehearse_student(
@@ -832,7 +833,6 @@ class PATEClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
                 n_classes=n_classes,
                 soft=self._temperature() is not None,
             )
-        return dataclasses.replace(plan, spent=spent)
 
     def _source_of_noise(self):
         if self.random_state is not None:
