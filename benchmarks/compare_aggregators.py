@@ -60,7 +60,7 @@ def noise_for(accuracy, mechanism_at, votes, y, low, high):
 
 
 def epsilons(mechanism, votes, by_bound=True):
-    """Epsilon of these votes by the published bound and exact, and of any votes."""
+    """Epsilon of these votes by the published bound and exact, and data-independent."""
     total = np.zeros(DEFAULT_ORDERS.size)
     bound = np.zeros(DEFAULT_ORDERS.size)
     for part in np.array_split(votes, math.ceil(len(votes) / 2000)):
@@ -70,12 +70,12 @@ def epsilons(mechanism, votes, by_bound=True):
             paid = np.exp(log_proba[:, : part.shape[1]]).sum(axis=1)
             bound += mechanism.published_rdp(part, DEFAULT_ORDERS, paid=paid).sum(axis=0)
     public = {"n_teachers": int(votes[0].sum()), "n_classes": votes.shape[1]}
-    any_votes, _ = data_independent_epsilon(mechanism, len(votes), DELTA, **public)
+    data_independent, _ = data_independent_epsilon(mechanism, len(votes), DELTA, **public)
     exact = rdp_to_epsilon(total, DELTA, DEFAULT_ORDERS)[0]
     published = math.inf
     if by_bound and np.isfinite(bound).any():
         published = rdp_to_epsilon(bound, DELTA, DEFAULT_ORDERS)[0]
-    return published, exact, any_votes
+    return published, exact, data_independent
 
 
 def mnist_votes():
@@ -98,7 +98,7 @@ def mnist():
     votes, y = mnist_votes()
     plain = quality(PluralityVote(), votes, y)[1]
     print(f"\n## MNIST, 250 teachers, 10,000 queries; plurality {plain:.4f}\n")
-    print("| label accuracy | mechanism | answered | published bound | exact | any votes |")
+    print("| label accuracy | mechanism | answered | published bound | exact | data-independent |")
     print("|---|---|---|---|---|---|")
     for loss in (0.002, 0.01, 0.03):
         target = plain - loss
@@ -113,23 +113,23 @@ def mnist():
         for mechanism_at, low, high in candidates:
             mechanism = noise_for(target, mechanism_at, votes, y, low, high)
             answered, accuracy = quality(mechanism, votes, y)
-            published, exact, any_votes = epsilons(mechanism, votes)
+            published, exact, data_independent = epsilons(mechanism, votes)
             print(
                 f"| {accuracy:.4f} | `{spelled(mechanism)}` | {answered:.3f} "
-                f"| {published:.2f} | {exact:.2f} | {any_votes:.2f} |",
+                f"| {published:.2f} | {exact:.2f} | {data_independent:.2f} |",
                 flush=True,
             )
     for immutable in (ImmutableArgmax(sigma=40.0), ImmutableArgmax(gamma=0.05)):
         answered, accuracy = quality(immutable, votes, y)
         claim = immutable.claimed_rdp(votes, DEFAULT_ORDERS).sum(axis=0)
         claimed = rdp_to_epsilon(claim, DELTA, DEFAULT_ORDERS)[0]
-        any_votes, _ = data_independent_epsilon(
+        data_independent, _ = data_independent_epsilon(
             immutable, len(votes), DELTA, n_teachers=250, n_classes=10
         )
         share = immutable.qualified(votes).mean()
         print(
             f"| {accuracy:.4f} | `{immutable}` | {answered:.3f} | claim {claimed:.2f}, for "
-            f"{share:.1%} of the queries | | {any_votes:.3g} |",
+            f"{share:.1%} of the queries | | {data_independent:.3g} |",
             flush=True,
         )
 
@@ -219,7 +219,7 @@ def noise():
     print(
         "\n## Laplace against Gaussian noise at equal label accuracy (the 2018 paper's Figure 2)\n"
     )
-    print("| ensemble | label accuracy | noise | published bound | exact | any votes |")
+    print("| ensemble | label accuracy | noise | published bound | exact | data-independent |")
     print("|---|---|---|---|---|---|")
     for name, votes, y in ensembles:
         plain = quality(PluralityVote(), votes, y)[1]
@@ -230,12 +230,12 @@ def noise():
                     plain - loss, mechanism_at, votes, y, n_teachers / 200, 4 * n_teachers
                 )
                 accuracy = quality(mechanism, votes, y)[1]
-                published, exact, any_votes = epsilons(mechanism, votes)
+                published, exact, data_independent = epsilons(mechanism, votes)
                 kind = "Laplace" if isinstance(mechanism, LNMax) else "Gaussian"
                 scale = mechanism.facts().argmax_noise.scale
                 print(
                     f"| {name} | {accuracy:.4f} | {kind}, scale {scale:.1f} | {published:.2f} | "
-                    f"{exact:.2f} | {any_votes:.2f} |",
+                    f"{exact:.2f} | {data_independent:.2f} |",
                     flush=True,
                 )
 

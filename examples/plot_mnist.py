@@ -11,7 +11,7 @@ first 9,000 test images (`poll`). Then, without training a teacher again (`fit_v
 2. distillation is compared with hard labels (the paper's figure 5), without noise.
 
 The epsilons of the first table are of two kinds. "published bound" and "exact" depend on the votes:
-they are private, and as the papers print them. "any votes" is `privacy_spent_`, which may be
+they are private, and as the papers print them. "data-independent" is `privacy_spent_`, which may be
 published.
 
 Takes up to an hour on 2 cores (a student takes 1 to 2 minutes). Needs the MNIST files below
@@ -119,7 +119,7 @@ print(f"mean teacher {np.mean(right):.3f}, plurality {plurality:.3f} {minutes()}
 # %%
 # Accuracy and epsilon
 # --------------------
-print("mechanism, asked, answered: labels right, student, published bound, exact, any votes")
+print("mechanism, asked, answered: labels right, student, published bound, exact, data-independent")
 runs = [
     (LNMax(gamma=0.05), 100, 1),
     (GNMax(sigma=40.0), 100, 3),

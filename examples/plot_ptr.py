@@ -71,7 +71,7 @@ curator = clf.curator_
 print(f"published: {clf.privacy_spent_}")
 print(f"student accuracy              {clf.score(X_test, y_test):.4f}")
 print(f"majority class                {1 - y_test.mean():.4f}")
-print(f"any votes would cost          {curator.epsilon(method='data_independent'):.3f}")
+print(f"the data-independent cost is {curator.epsilon(method='data_independent'):.3f}")
 print(f"exact cost of these votes     {curator.epsilon():.3f}   (private)")
 
 # %%
@@ -95,7 +95,7 @@ fig, ax = plt.subplots(figsize=(6.4, 3.8), layout="constrained")
 ax.plot(caps, exact, "-", color="#0072B2", label="probability")
 ax.plot(caps, drawn, "o", color="#0072B2", ms=4, label="share of 1,000 draws")
 for epsilon, color, text in (
-    (curator.epsilon(method="data_independent"), "0.3", "guarantee for any votes"),
+    (curator.epsilon(method="data_independent"), "0.3", "data-independent guarantee"),
     (curator.epsilon(), "#D55E00", "exact cost of these votes (private)"),
 ):
     ax.axvline(epsilon, color=color, ls="--")

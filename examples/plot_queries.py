@@ -150,11 +150,11 @@ for seed in SEEDS:
     exact = clf.curator_.epsilon()
     bound = clf.curator_.epsilon(method="bound")
     runs.append((clf.score(X_test, y_test), exact, bound, clf.privacy_spent_.epsilon))
-scores, exact, bound, any_votes = np.transpose(runs)
+scores, exact, bound, data_independent = np.transpose(runs)
 print(
     f"Adult, 700 random queries, GNMax(70): accuracy {scores.mean():.4f} +- {scores.std():.4f}"
     f" at exact epsilon {exact.mean():.2f} (largest {exact.max():.2f}), published bound "
-    f"{bound.mean():.2f}, any votes {any_votes.mean():.2f}"
+    f"{bound.mean():.2f}, data-independent {data_independent.mean():.2f}"
 )
 
 # %%

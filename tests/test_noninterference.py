@@ -473,8 +473,8 @@ def test_memory(stream, tmp_path):
 
 @pytest.mark.parametrize("groups", [False, True])
 def test_a_ledgers_file(stream, tmp_path, monkeypatch, groups):
-    monkeypatch.setattr("sklearn_pate.ledger.datetime", Clock)
-    monkeypatch.setattr("sklearn_pate.ledger.token_hex", lambda n: stream.bytes(n).hex())
+    monkeypatch.setattr("sklearn_pate.ledger.file.datetime", Clock)
+    monkeypatch.setattr("sklearn_pate.ledger.file.token_hex", lambda n: stream.bytes(n).hex())
     contents = []
     for k, given in enumerate(two_sets("groups" if groups else "hash")):
         stream.restart()

@@ -505,7 +505,7 @@ def test_sites_cannot_change_after_they_are_checked(make):
             setattr(sites, name, value)
     clf = PATEClassifier(CountedNB(), classes=["a", "b", "c"], epsilon=20, random_state=0)
     votes = clf.poll(sites, None, X_QUERY)
-    assert votes.n_teachers == 3 and (votes.counts.sum(axis=1) == 3).all()
+    assert votes.ballots.n_teachers == 3 and (votes.counts.sum(axis=1) == 3).all()
 
 
 def test_a_site_without_records_votes_by_a_fixed_rule():

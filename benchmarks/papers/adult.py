@@ -79,7 +79,7 @@ def spent(clf):
     return {
         "bound": clf.curator_.epsilon(method="bound", conversion="classic"),
         "exact": clf.curator_.epsilon(),
-        "any votes": clf.privacy_spent_.epsilon,
+        "data-independent": clf.privacy_spent_.epsilon,
     }
 
 
@@ -127,7 +127,7 @@ def entries(seeds):
             f"publishable, epsilon={epsilon:g}",
             "",
             fits(n_teachers, epsilon=epsilon, n_queries=n_queries, student=additive(C)),
-            f"{n_teachers} teachers, {n_queries} labels, noise calibrated to any votes; "
+            f"{n_teachers} teachers, {n_queries} labels, noise calibrated to the data-independent cost; "
             f"{BETTER}; {changes}",
             headline=True,
         )

@@ -29,7 +29,7 @@ def entries(seeds):
                 {
                     "bound": (float(mechanism.published_rdp(votes, ORDER).sum()),),
                     "exact": (float(exact_rdp(mechanism, votes, ORDER).sum()),),
-                    "any votes": (worst,),
+                    "data-independent": (worst,),
                 },
                 "two classes share the votes",
             )

@@ -1,6 +1,6 @@
 """Composition: from strong composition to the exact cost.
 
-The epsilons that hold for any votes, of the same noise, by method; and what votes like those of
+The data-independent epsilons of the same noise, by method; and what votes like those of
 the shared MNIST teachers cost. No seeds: computed. The 2018 paper's appendix prints 8.42 and
 10.14 for data-independent bounds of its own; the setting they belong to could not be told from
 the numbers.
@@ -26,14 +26,14 @@ def entries(seeds):
                 "bound": (bound_epsilon(LNMax(0.05), votes[:n], delta),),
                 "exact": (exact_epsilon(LNMax(0.05), votes[:n], delta),),
             },
-            "the first four hold for any votes of any number of classes, two of them by the "
+            "the first four are data-independent, for any number of classes, two of them by the "
             "improved conversion; bound (classic conversion) and exact are of the shared votes "
             "of 250 MNIST networks",
         )
 
 
 def ways(n, gamma, delta):
-    """Epsilons for any votes, by method."""
+    """Data-independent epsilons, by method."""
     root = 2 * gamma * math.sqrt(2 * n * math.log(1 / delta))
     pure = n * pure_rdp(2 * gamma, DEFAULT_ORDERS)
     worst = n * worst_case_rdp(LNMax(gamma), DEFAULT_ORDERS)
@@ -41,5 +41,5 @@ def ways(n, gamma, delta):
         "strong composition as printed": 4 * n * gamma**2 + root,
         "closed form of its moments bound": 2 * n * gamma**2 + root,
         "Renyi cost of pure steps": rdp_to_epsilon(pure, delta, DEFAULT_ORDERS)[0],
-        "worst case of the mechanism": rdp_to_epsilon(worst, delta, DEFAULT_ORDERS)[0],
+        "data-independent cost of the mechanism": rdp_to_epsilon(worst, delta, DEFAULT_ORDERS)[0],
     }

@@ -147,7 +147,7 @@ def stand_in(seeds):
                     "answered": known.sum(),
                     "labels right": np.mean(clf.public_labels_[known] == y_public[known]),
                     "bound": clf.curator_.epsilon(method="bound", conversion="classic"),
-                    "any votes": clf.privacy_spent_.epsilon,
+                    "data-independent": clf.privacy_spent_.epsilon,
                 }
             )
         yield Entry(

@@ -10,7 +10,7 @@ PAPERS = {
 LINES = [  # epsilon, label, colour, marker (so that lines differ without colour, too)
     ("bound", "ours, the papers' bound (private)", "#56B4E9", "s"),
     ("exact", "ours, exact (private)", "#0072B2", "o"),
-    ("any votes", "ours, publishable", "#009E73", "D"),
+    ("data-independent", "ours, publishable", "#009E73", "D"),
 ]
 BESIDE = {"textcoords": "offset points", "ha": "center", "size": 8}
 PEERS = {"naive Bayes": "^", "logistic regression": "v", "random forest": "x"}

@@ -1,7 +1,7 @@
 """Laplace against Gaussian noise at equal label accuracy.
 
 The noise of each is the most that leaves that accuracy, in expectation. Gaussian noise costs less
-by the papers' bounds and on any votes; the exact costs of these votes are close. No seeds:
+by the papers' bounds and by the data-independent costs; the exact costs of these votes are close. No seeds:
 computed.
 """
 
@@ -29,17 +29,17 @@ def entries(seeds):
                 )
                 ours[f"{kind}: scale"] = (mechanism.facts().argmax_noise.scale,)
                 public = {"n_teachers": n_teachers, "n_classes": votes.shape[1]}
-                any_votes, _ = data_independent_epsilon(mechanism, len(votes), 1e-5, **public)
+                data_independent, _ = data_independent_epsilon(mechanism, len(votes), 1e-5, **public)
                 ours[f"{kind}: bound"] = (bound_epsilon(mechanism, votes),)
                 ours[f"{kind}: exact"] = (exact_epsilon(mechanism, votes),)
-                ours[f"{kind}: any votes"] = (any_votes,)
+                ours[f"{kind}: data-independent"] = (data_independent,)
             yield Entry(
                 "2018, Figure 2",
                 f"{name}, {len(votes):,} queries, label accuracy {plain - loss:.3f}",
                 "a plot: Gaussian noise is better",
                 ours,
                 f"{loss:g} below the plurality's {plain:.3f}",
-                "Gaussian noise wins by the bound and on any votes; by exact cost they are close"
+                "Gaussian noise wins by the bound and by the data-independent cost; by exact cost they are close"
                 if loss == 0.01
                 else "",
             )

@@ -157,7 +157,7 @@ class PrivacySpentDisplay:
         for epsilons, name, style in (
             (self.bound, "published bound (private)", {"color": VERMILLION, "ls": "--"}),
             (self.exact, "exact (private)", {"color": GREEN, "ls": ":", "lw": 2.5}),
-            (self.data_independent, "any votes (guarantee)", {"color": BLUE, "ls": "-"}),
+            (self.data_independent, "data-independent (guarantee)", {"color": BLUE, "ls": "-"}),
         ):
             if epsilons is not None:
                 label = name if np.isfinite(epsilons[-1]) else f"{name}: infinite"
