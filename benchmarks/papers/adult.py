@@ -127,8 +127,8 @@ def entries(seeds):
             f"publishable, epsilon={epsilon:g}",
             "",
             fits(n_teachers, epsilon=epsilon, n_queries=n_queries, student=additive(C)),
-            f"{n_teachers} teachers, {n_queries} labels, noise calibrated to the data-independent cost; "
-            f"{BETTER}; {changes}",
+            f"{n_teachers} teachers, {n_queries} labels, noise calibrated to the data-independent "
+            f"cost; {BETTER}; {changes}",
             headline=True,
         )
 

@@ -1,8 +1,8 @@
 """Laplace against Gaussian noise at equal label accuracy.
 
 The noise of each is the most that leaves that accuracy, in expectation. Gaussian noise costs less
-by the papers' bounds and by the data-independent costs; the exact costs of these votes are close. No seeds:
-computed.
+by the papers' bounds and by the data-independent costs; the exact costs of these votes are close.
+No seeds: computed.
 """
 
 from sklearn_pate.aggregators import GNMax, LNMax, PluralityVote
@@ -29,7 +29,9 @@ def entries(seeds):
                 )
                 ours[f"{kind}: scale"] = (mechanism.facts().argmax_noise.scale,)
                 public = {"n_teachers": n_teachers, "n_classes": votes.shape[1]}
-                data_independent, _ = data_independent_epsilon(mechanism, len(votes), 1e-5, **public)
+                data_independent, _ = data_independent_epsilon(
+                    mechanism, len(votes), 1e-5, **public
+                )
                 ours[f"{kind}: bound"] = (bound_epsilon(mechanism, votes),)
                 ours[f"{kind}: exact"] = (exact_epsilon(mechanism, votes),)
                 ours[f"{kind}: data-independent"] = (data_independent,)
@@ -39,7 +41,8 @@ def entries(seeds):
                 "a plot: Gaussian noise is better",
                 ours,
                 f"{loss:g} below the plurality's {plain:.3f}",
-                "Gaussian noise wins by the bound and by the data-independent cost; by exact cost they are close"
+                "Gaussian noise wins by the bound and by the data-independent cost; by exact cost "
+                "they are close"
                 if loss == 0.01
                 else "",
             )

@@ -21,8 +21,8 @@ otherwise.
 
 Four epsilons: *bound* is the papers' bound, converted as they did: it depends on the votes, so it
 is private, and it bounds one direction. *Exact* is the cost of the same votes, computed: private
-too. *Data-independent* holds whatever the data are: it may be published; it can be below *bound*, whose
-theorem and conversion are looser ([errata](errata.md)). *Claimed* is what a paper says of a
+too. *Data-independent* holds whatever the data are: it may be published; it can be below *bound*,
+whose theorem and conversion are looser ([errata](errata.md)). *Claimed* is what a paper says of a
 mechanism that does not have it. Time is that of all seeds of a row; what several rows share
 (teachers) is counted in the first of them.
 

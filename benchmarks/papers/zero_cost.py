@@ -33,7 +33,10 @@ def entries(seeds):
         data_independent, _ = data_independent_epsilon(
             mechanism, len(votes), DELTA, n_teachers=250, n_classes=10
         )
-        ours = {"labels right": (quality(mechanism, votes, y)[1],), "data-independent": (data_independent,)}
+        ours = {
+            "labels right": (quality(mechanism, votes, y)[1],),
+            "data-independent": (data_independent,),
+        }
         if isinstance(mechanism, ImmutableArgmax):
             ours["claimed"] = (claimed(mechanism, votes),)
             ours["share of queries that the claim covers"] = (mechanism.qualified(votes).mean(),)
