@@ -112,6 +112,23 @@ def test_the_map_allows_nothing_that_no_room_imports():
     assert not any(unused.values()), unused
 
 
+def rooms_on_the_page():
+    """Return the table of rooms in the contributing page: room to what it may import."""
+    page = (ROOT / "docs" / "contributing.md").read_text()
+    rows = re.findall(r"^\| `(\w+)` \| .+ \| (.+) \|$", page, re.M)
+    return {room: set(re.findall(r"`([\w.]+)`", allowed)) for room, allowed in rows}
+
+
+def test_the_contributing_page_shows_the_map():
+    files = {room for room in ROOMS if "." in room}  # the page names them beside their folder
+    on_the_map = {room: set(allowed) for room, allowed in ROOMS.items() if room not in files}
+    for file in files:
+        folder, name = file.split(".")
+        on_the_map[folder] |= ROOMS[file] | {name}
+    del on_the_map["__init__"]
+    assert rooms_on_the_page() == on_the_map
+
+
 def test_private_scikit_learn_names_are_in_one_place():
     for path in FILES:
         for node in ast.walk(ast.parse(path.read_text())):
