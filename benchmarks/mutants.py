@@ -804,7 +804,7 @@ FAULTS = [
     ),
     Fault(
         "teachers-shares-rounded-up",
-        "teachers/ballots.py",
+        "teachers/vote.py",
         "np.floor(tempered / sums * (SHARES - 1))",
         "np.ceil(tempered / sums * SHARES)",
         ("test_mechanisms.py::test_one_teachers_shares_have_bounded_norm",),
@@ -893,7 +893,7 @@ FAULTS = [
     Fault(
         "shared-generators-stay-shared",
         "isolation/copies.py",
-        "return another(obj, seeds) if is_shared else None",
+        "return new_generator(obj, seeds) if is_shared else None",
         "return None",
         ("test_isolation.py::test_what_shares_a_generator_becomes_a_copy_that_does_not",),
     ),
@@ -977,7 +977,7 @@ FAULTS = [
     Fault(
         "teachers-share-files-of-weights",
         "teachers/together.py",
-        "            if issubclass(kind, users):",
+        "            if issubclass(kind, use_files):",
         "            if False:",
         ("test_isolation.py::test_callbacks_that_write_files_are_refused",),
     ),
@@ -1013,14 +1013,14 @@ FAULTS = [
     Fault(
         "score-by-one-copy-for-all",
         "model_selection/scoring.py",
-        "fresh_student = copies(estimator.student_)",
-        "fresh_student = (lambda copied: lambda: copied)(copies(estimator.student_)())",
+        "fresh_student = copier(estimator.student_)",
+        "fresh_student = (lambda copied: lambda: copied)(copier(estimator.student_)())",
         ("test_model_selection.py::test_one_held_out_record_moves_the_score_by_one_at_most",),
     ),
     Fault(
         "score-by-the-published-student",
         "model_selection/scoring.py",
-        "fresh_student = copies(estimator.student_)",
+        "fresh_student = copier(estimator.student_)",
         "fresh_student = lambda: estimator.student_",
         (
             "test_model_selection.py::test_the_published_model_has_seen_no_held_out_record",
@@ -1575,7 +1575,7 @@ FAULTS = [
     Fault(
         "sites-not-compared",
         "teachers/sites.py",
-        "raise TellableError(_OF_A_SITE[wrong.kind])",
+        "raise TellableError(_WRONG_FORM[wrong.kind])",
         "pass",
         (
             "bad_input/test_schema.py::test_sites_are_compared_as_other_rows_are",
@@ -1707,8 +1707,8 @@ FAULTS = [
     Fault(
         "memory-read-by-others",
         "memory.py",
-        "if votes.st_mode & (stat.S_IRWXG | stat.S_IRWXO):",
-        "if votes.st_mode & stat.S_IRWXO:",
+        "if inner_stat.st_mode & (stat.S_IRWXG | stat.S_IRWXO):",
+        "if inner_stat.st_mode & stat.S_IRWXO:",
         ("test_memory.py::test_folders_that_others_may_read_or_write_are_refused",),
     ),
     Fault(
@@ -1721,7 +1721,7 @@ FAULTS = [
     Fault(
         "memory-written-by-others",
         "memory.py",
-        "if may_write and not folder.st_mode & stat.S_ISVTX:",
+        "if may_write and not outer_stat.st_mode & stat.S_ISVTX:",
         "if False:",
         ("test_memory.py::test_folders_that_others_may_read_or_write_are_refused",),
     ),

@@ -42,8 +42,8 @@ def private_memory(memory):
     Returns
     -------
     joblib.Memory or None
-        Folders that are made for a path have mode 0700. One that exists keeps its mode; what is
-        kept goes to the folder `joblib` in it. Those of a `joblib.Memory` stay as they are.
+        Results go to the folder `joblib` within the path. Folders that are made here have mode
+        0700; those that exist keep theirs, and so does that of a `joblib.Memory`.
 
     Raises
     ------
@@ -59,7 +59,7 @@ def private_memory(memory):
         for folder in (memory, inner):
             os.makedirs(folder, mode=0o700, exist_ok=True)
         with tempfile.TemporaryFile(dir=memory, buffering=0) as file:
-            file.write(b"?")
+            file.write(b"?")  # a full disk fails here
     except OSError as error:
         problem = error.strerror
     if problem is not None:
@@ -74,36 +74,38 @@ def private_memory(memory):
 
 def _check_modes(outer, inner):
     """Refuse folders in which others could read votes, or put votes of their own."""
-    folder = os.stat(outer)
-    votes = os.stat(inner)
-    may_write = folder.st_mode & (stat.S_IWGRP | stat.S_IWOTH)
-    if may_write and not folder.st_mode & stat.S_ISVTX:
+    outer_stat = os.stat(outer)
+    inner_stat = os.stat(inner)
+    may_write = outer_stat.st_mode & (stat.S_IWGRP | stat.S_IWOTH)
+    # With the sticky bit, as of /tmp, others cannot replace the folder within
+    if may_write and not outer_stat.st_mode & stat.S_ISVTX:
         raise ValueError(
-            f"memory={outer!r} has mode {stat.S_IMODE(folder.st_mode):04o}: others may write in "
-            "it, and could put their own in the place of the votes that are kept there. chmod "
+            f"memory={outer!r} has mode {stat.S_IMODE(outer_stat.st_mode):04o}: others may write "
+            "in it, and could replace the votes that are kept there by their own. chmod "
             f"go-w {outer!r}, or choose a folder of your own; nothing was trained"
         )
-    owners = {os.lstat(inner).st_uid, votes.st_uid}  # of a link, and of what it leads to
+    owners = {os.lstat(inner).st_uid, inner_stat.st_uid}  # of a link and its target
     if owners != {os.getuid()}:
         raise ValueError(
             f"memory={outer!r} has a folder 'joblib' of another user, who could read the votes "
             "that are kept there. Choose a folder of your own; nothing was trained"
         )
-    if votes.st_mode & (stat.S_IRWXG | stat.S_IRWXO):
+    if inner_stat.st_mode & (stat.S_IRWXG | stat.S_IRWXO):
         raise ValueError(
             f"memory={outer!r} keeps single teachers' votes in {inner!r}, which has mode "
-            f"{stat.S_IMODE(votes.st_mode):04o}: others may read it. chmod 700 {inner!r}, or "
-            "choose a folder that is not there yet; nothing was trained"
+            f"{stat.S_IMODE(inner_stat.st_mode):04o}: others may read it. chmod 700 {inner!r}, or "
+            "choose a folder that does not exist yet; nothing was trained"
         )
 
 
 def kept_seed(memory, key):
     """Return a `SeedSequence` that is the same for the same key as long as memory lasts."""
-    with Quiet():  # a Memory of the user's prints what it is called with
+    with Quiet():  # a Memory of the user's may print the arguments
         return np.random.SeedSequence(memory.cache(_entropy)(key))
 
 
 def _entropy(key):
+    """Return fresh entropy; memory, which calls this once for each key, keeps it."""
     return np.random.SeedSequence().entropy
 
 
@@ -131,7 +133,8 @@ def code_digest(*objects):
     Libraries count by their versions. Classes and functions of anything else count by what they
     were compiled to, with defaults, closures and class attributes; so do the functions, classes
     and modules that they name. Other variables that they name count by their value, wherever it
-    came from; lists, dicts and other objects also by the statements of the module that assign them.
+    came from; lists, dicts and other objects count by the statements of the module that assign
+    them as well.
 
     Some variables count by their type and these statements only, because their value differs
     between fits: random number generators, `os.environ`, and variables that the code that names
@@ -140,8 +143,8 @@ def code_digest(*objects):
 
     What is not seen: the value of such a variable if these statements are the same or in another
     module; what code finds by a name made at run time (`getattr`, `globals`), imports inside a
-    function or reads from a file; annotations; the state of objects that do not pickle, unless
-    only because of their functions and classes; compiled code that does not belong to a library.
+    function or reads from a file; annotations; the state of objects that do not pickle (unless it
+    is only their functions and classes that do not); compiled code outside of libraries.
 
     Parameters
     ----------
@@ -193,7 +196,7 @@ class _Code:
 
     def __init__(self):
         self.hash = hashlib.sha256(platform.python_version().encode())
-        self.objects = {}  # id to number and object, which keeps others from getting its id
+        self.objects = {}  # by id: number and object, held so that its id is not used again
         self.libraries = set()
         self.variables = set()
 
@@ -205,11 +208,11 @@ class _Code:
             self.hash.update(repr(text).encode("utf-8", "surrogatepass") + b"\x00")
 
     def add(self, value):
-        """Add any value, and the code it brings along."""
+        """Add any value, and the code that it brings along."""
         if isinstance(value, _PLAIN):
             self.token(type(value).__name__, value)
             return
-        if isinstance(value, tuple):  # equal ones may be one object, or not in another process
+        if isinstance(value, tuple):  # processes differ in which equal ones are one object
             self.add_parts("tuple", value)
             return
         if isinstance(value, set | frozenset):
@@ -360,11 +363,11 @@ class _Code:
 
 
 class _Hasher(NumpyHasher):
-    """Hashes data: those of tensors by their values, because a pickle has their address in it."""
+    """Hashes data; tensors by their values, because their pickles contain addresses."""
 
     def save(self, obj):
         if isinstance(obj, getattr(sys.modules.get("torch"), "Tensor", ())):
-            with contextlib.suppress(TypeError, RuntimeError):  # of a type that numpy lacks
+            with contextlib.suppress(TypeError, RuntimeError):  # of a dtype that numpy lacks
                 obj = ("tensor", obj.numpy(force=True))
         super().save(obj)
 
@@ -377,7 +380,7 @@ class _State(_Hasher):
         self.code = []
 
     def save(self, obj):
-        if isinstance(obj, type | types.FunctionType):  # count by their code, pickled or not
+        if isinstance(obj, type | types.FunctionType):  # these count by their code, see `_Code`
             self.code.append(obj)
             obj = "code"
         super().save(obj)
@@ -434,7 +437,7 @@ def _standard_library_folders():
 
 
 def _is_library(module):
-    """Whether a module belongs to Python, to an installed package, or to this one."""
+    """Return whether a module belongs to Python, to an installed package or to this one."""
     top = str(module).partition(".")[0]
     if top == "sklearn_pate":
         return True

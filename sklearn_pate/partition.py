@@ -124,7 +124,7 @@ class PredefinedPartition:
     -----
     There are as many teachers as names: `n_teachers` is ignored. A teacher's seed follows from its
     name; which classifier of a list it gets, and how it votes without records, follows from the
-    position of the name. So a name that is added at the end leaves all other teachers as they are.
+    position of the name. So a name that is added at the end leaves the other teachers as they are.
 
     Examples
     --------
@@ -209,13 +209,13 @@ def assign_teachers(partition, *, n_records, n_teachers, unit, index=None, group
     Parameters
     ----------
     partition : {"random", "hash", "predefined"} or object
-        How to split. With `groups`, "random" and "hash" give way to the keyed hash of the group.
+        How to split. With `groups`, "random" and "hash" both mean a keyed hash of the group.
     n_records : int
         Number of private records.
     n_teachers : int
         Number of parts; ignored by "predefined".
     unit : {"record", "group"}
-        What the guarantee protects. With `groups` that the partition uses it is "group".
+        What the guarantee protects; "group" wherever the partition uses `groups`.
     index : pandas.Index of shape (n_records,), default=None
         Identifiers of the records, for "hash".
     groups : array-like of shape (n_records,), default=None
@@ -249,14 +249,14 @@ def assign_teachers(partition, *, n_records, n_teachers, unit, index=None, group
             "got None. Searches and cross-validation drop groups unless metadata routing is on"
         )
     if groups is not None:
-        groups = _check_groups(groups, n_records)
+        groups = _spelled_groups(groups, n_records)
     if isinstance(partition, str):
         partition = _partition_named(partition, groups)
     if isinstance(partition, GroupPartition | PredefinedPartition):
         unit = "group"
     if isinstance(partition, type) or not isinstance(getattr(partition, "adjacency", None), str):
         raise ValueError(
-            "partition must be an object (no class) with a string adjacency, the change of the "
+            "partition must be an object, not a class, with a string adjacency, the change of the "
             f"data that reaches one teacher at most; got {partition!r}"
         )
     records = {
@@ -269,7 +269,7 @@ def assign_teachers(partition, *, n_records, n_teachers, unit, index=None, group
     if type(partition).__module__ == __name__:  # ours: their messages quote nothing
         teacher_indices = partition.assign(**records)
     else:
-        teacher_indices = _assigned(partition, records)
+        teacher_indices = _assign_by(partition, records)
     names = None
     if isinstance(partition, PredefinedPartition):
         names = partition.teachers(groups)
@@ -281,7 +281,7 @@ def assign_teachers(partition, *, n_records, n_teachers, unit, index=None, group
 
 
 def _partition_named(name, groups):
-    """Return one of the library's partitions; of groups, all but "predefined" hash the names."""
+    """Return the partition of that name; with groups, all but "predefined" hash the groups."""
     if name not in _PARTITIONS:
         raise ValueError(
             f"partition must be one of {sorted(_PARTITIONS)} or an object; got {name!r}"
@@ -291,12 +291,12 @@ def _partition_named(name, groups):
     return _PARTITIONS[name]()
 
 
-#: What an `assign` of the user's must accept.
+#: What `assign` of a user's partition must accept.
 _SIGNATURE = "assign(self, *, n_records, n_teachers, index=None, groups=None, seed=None)"
 
 
-def _assigned(partition, records):
-    """Ask a partition of the user's; its errors may quote identifiers."""
+def _assign_by(partition, records):
+    """Return the teachers that a user's partition assigns; its errors may quote identifiers."""
     try:
         inspect.signature(partition.assign).bind(**records)
     except (TypeError, ValueError):
@@ -304,7 +304,9 @@ def _assigned(partition, records):
     else:
         fits = True
     if not fits:
-        raise TypeError(f"partition.assign does not take what it is given; it must be {_SIGNATURE}")
+        raise TypeError(
+            f"partition.assign does not take the arguments it is given; it must be {_SIGNATURE}"
+        )
     teacher_indices, failed = attempt(lambda: np.asarray(partition.assign(**records)))
     if failed is None:
         return teacher_indices
@@ -326,7 +328,7 @@ def _check_indices(teacher_indices, n_records, n_teachers):
 
 
 def _check_groups_are_whole(groups, teacher_indices):
-    """Refuse a partition that deals records of one group to several teachers."""
+    """Refuse a partition that splits a group over several teachers."""
     group_indices, _ = factorize_texts(groups)
     pairs = pd.DataFrame({"group": group_indices, "teacher": teacher_indices})
     if pairs.drop_duplicates()["group"].duplicated().any():
@@ -336,9 +338,9 @@ def _check_groups_are_whole(groups, teacher_indices):
         )
 
 
-def _check_groups(groups, n_records):
-    """Return the spelling of each record's group identifier."""
-    # sets have no order, so records would get strangers' groups
+def _spelled_groups(groups, n_records):
+    """Return the spelling of each record's group; refuse what is not one group for each record."""
+    # Sets have no order, so records would get strangers' groups
     is_sequence = hasattr(groups, "__len__") and not isinstance(groups, str | bytes | Set | Mapping)
     length = (len(groups),) if is_sequence else ()
     shape = getattr(groups, "shape", length)

@@ -383,7 +383,7 @@ class Failing(nn.Linear):
 def test_failures_are_told_without_their_text():
     net = network(Failing, module__in_features=64, module__out_features=10)
     with pytest.raises(
-        TeacherError, match=r"teacher \d+ failed: or one beside it: ValueError"
+        TeacherError, match=r"teacher \d+ failed: or one trained with it: ValueError"
     ) as caught:
         poll(BatchedTeachers(net))
     assert SECRET not in "".join(traceback.format_exception(caught.value))

@@ -40,7 +40,7 @@ from sklearn_pate._sklearn import InvalidParameterError
 from sklearn_pate.exceptions import TeacherError
 from sklearn_pate.isolation import (
     copied_data,
-    copies,
+    copier,
     isolated,
     known_name,
     own_copy,
@@ -453,7 +453,7 @@ def test_copies_are_of_the_same_class():
             own = own_copy(held, 0, functions=functions)
             assert type(own["one"]) is kind and own["one"] is not held["one"]
             assert own["function"]() is kind and own["function"] is not held["function"]
-        assert copies(held)()["function"]() is kind
+        assert copier(held)()["function"]() is kind
         assert kind.fit is fit  # the class itself was left alone
     Local().fit([[0.0], [1.0]], [0, 1])
     assert made == [2]

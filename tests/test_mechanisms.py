@@ -43,7 +43,7 @@ from sklearn_pate.rdp import (
     worst_case_rdp,
 )
 from sklearn_pate.rdp.conversion import epsilon_by_order
-from sklearn_pate.teachers.ballots import shares_of
+from sklearn_pate.teachers.vote import probability_shares
 
 TEN = [25] * 10
 VOTES = [[125, 125], [126, 124], [250, 0], [150, 100], TEN, [41, *[23] * 8, 25], [250, *[0] * 9]]
@@ -739,7 +739,9 @@ def test_soft_votes_release_noisy_sums_of_probabilities(noise):
 def test_one_teachers_shares_have_bounded_norm(first, second, temperature):
     pair = [np.array([v]) + 1e-6 for v in (first, second[: len(first)])]
     shares = [
-        shares_of(p / p.sum(), np.arange(len(first)), n_classes=len(first), temperature=temperature)
+        probability_shares(
+            p / p.sum(), np.arange(len(first)), n_classes=len(first), temperature=temperature
+        )
         / 2**20
         for p in pair
     ]

@@ -8,7 +8,7 @@ from .._sklearn import _num_samples, _safe_indexing
 from ..exceptions import StudentError
 from ..isolation import (
     Quiet,
-    copies,
+    copier,
     own_clone,
     own_generators,
     seeded,
@@ -138,7 +138,7 @@ def check_scores_alone(student, X_public, n_queries, *, n_classes, soft):
             return
         check_rows_alone(fitted, X_public)
         try:
-            copies(fitted)()
+            copier(fitted)()
         except Exception as error:
             raise ValueError(
                 "the student cannot be copied, and a private score shows each held-out record "

@@ -7,7 +7,7 @@ were drawn, may depend on its records and reach the next one. So each fit runs i
 from .block import isolated
 from .copies import (
     copied_data,
-    copies,
+    copier,
     own_clone,
     own_copy,
     own_generators,
@@ -24,7 +24,7 @@ __all__ = [
     "TellableError",
     "attempt",
     "copied_data",
-    "copies",
+    "copier",
     "fresh_seed",
     "isolated",
     "kind_of",

@@ -45,8 +45,8 @@ def isolated(seed, *, descriptors=True):
             stack.enter_context(restored())
         if descriptors:
             stack.enter_context(silence_below())
-        # Last, so that it ends first: under a warning filter that a teacher left, reading options
-        # can fail
+        # After the settings, so that it ends before they are read: under a warning filter that a
+        # teacher left, reading options can fail
         stack.enter_context(silence())
         stack.enter_context(seeded(seed))
         yield

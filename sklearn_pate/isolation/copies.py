@@ -12,11 +12,11 @@ import cloudpickle
 import pandas as pd
 from sklearn.base import clone
 
-from .generators import NUMPY_GENERATORS, another, fresh_seed, global_generators
+from .generators import NUMPY_GENERATORS, fresh_seed, global_generators, new_generator
 
 __all__ = [
     "copied_data",
-    "copies",
+    "copier",
     "own_clone",
     "own_copy",
     "own_generators",
@@ -58,9 +58,10 @@ def own_copy(value, seed, *, functions=False):
     """
     seeds = random.Random(seed)
     picklers = [_CloudPickler] if functions else [_Pickler, _CloudPickler]
-    for pickler in picklers:
+    for kind in picklers:
+        pickler = kind(lambda obj: new_generator(obj, seeds))
         try:
-            return pickler(lambda obj: another(obj, seeds)).pickled(value).load()
+            return pickler.pickled(value).load()
         except Exception:  # an error of any kind says that it cannot be copied in this way
             continue
     try:
@@ -70,7 +71,7 @@ def own_copy(value, seed, *, functions=False):
 
 
 def own_clone(estimator, seed, *, functions=False):
-    """Return a clone that is a deep copy too: a frozen estimator, for instance, clones to itself.
+    """Return a clone that is a deep copy too: a frozen estimator, for instance, is its own clone.
 
     Parameters
     ----------
@@ -83,7 +84,7 @@ def own_clone(estimator, seed, *, functions=False):
         Unfitted, except for frozen ones within.
     """
     cloned = clone(estimator)
-    if cloned is not estimator:
+    if cloned is not estimator:  # what the user gave stays as it is
         _without_callbacks(cloned)
     return _without_callbacks(own_copy(cloned, seed, functions=functions))
 
@@ -113,7 +114,7 @@ def copied_data(data):
         The copy; if the data do not pickle, by `copy.deepcopy`, which shares those objects.
     """
     try:
-        # from protocol 5 on, copies of read-only arrays are read-only as well
+        # From protocol 5 on, copies of read-only arrays are read-only as well
         return pickle.loads(pickle.dumps(data, protocol=4))
     except Exception:
         return copy.deepcopy(data)
@@ -134,8 +135,8 @@ def own_rows(X, rows, select):
     Returns
     -------
     array-like
-        The rows, with an index as `own_index` makes it. Positions, which shift when another record
-        leaves, are counted anew.
+        The rows, with an index as `own_index` makes it. An index of positions starts from 0 again,
+        because positions shift when another record leaves.
     """
     part = select(X, rows)
     if isinstance(getattr(X, "index", None), pd.RangeIndex):
@@ -185,7 +186,7 @@ def _by_itself(identifier):
 
 
 def unfitted(value):
-    """Return a copy of a parameter that may leave the process: estimators are unfitted.
+    """Return a copy of a parameter that may leave the process: its estimators are unfitted.
 
     The state of a generator says what was drawn from it, so a new one takes its place; a
     `random_state` that is a generator becomes None.
@@ -244,7 +245,7 @@ def own_generators(value):
 
     def replacement(obj):
         is_shared = any(obj is generator for generator in shared)
-        return another(obj, seeds) if is_shared else None
+        return new_generator(obj, seeds) if is_shared else None
 
     for kind in (_Pickler, _CloudPickler):
         pickler = kind(replacement)
@@ -260,7 +261,7 @@ def own_generators(value):
         return value
 
 
-def copies(value):
+def copier(value):
     """Return a function that makes copies, each as `value` is now.
 
     Parameters
@@ -275,7 +276,7 @@ def copies(value):
     """
     try:
         pickled = _CloudPickler(lambda obj: None).pickled(value)
-        pickled.load()
+        pickled.load()  # tried: not all that pickles loads
     except Exception:
         return partial(copy.deepcopy, value)
     return pickled.load

@@ -12,15 +12,18 @@ from sklearn.utils import check_random_state
 
 __all__ = [
     "NUMPY_GENERATORS",
-    "another",
     "fresh_seed",
     "global_generators",
+    "new_generator",
     "seeded",
     "set_seeds",
     "turn",
     "without_caches",
 ]
 
+
+#: What a `random_state` may be instead of a number.
+NUMPY_GENERATORS = (np.random.RandomState, np.random.Generator, np.random.BitGenerator)
 
 #: Held while the generators of the process are swapped: threads take turns.
 _turn = threading.RLock()
@@ -63,7 +66,7 @@ def seeded(seed):
 @contextlib.contextmanager
 def _numpy_seeded(seed):
     outer = np.random.get_bit_generator()
-    # besides the generator's state, it holds half of a pair of normal numbers
+    # Normal numbers are drawn in pairs: this holds the second of a pair too, the generator does not
     state = np.random.get_state(legacy=False)
     np.random.set_bit_generator(np.random.MT19937(seed))
     try:
@@ -94,6 +97,7 @@ def _torch_seeded(seed):
             if torch is not None:  # how much was drawn since its import may depend on records
                 torch.seed()
         return
+    # Without a GPU `torch.manual_seed` would queue a call for one, each time
     if not (torch.cuda.is_available() or torch.backends.mps.is_available()):
         with torch.random.fork_rng(()):
             torch.default_generator.manual_seed(seed)
@@ -107,9 +111,9 @@ def _torch_seeded(seed):
             yield
     finally:
         if not torch.cuda.is_initialized():
-            # torch keeps the last seed until a GPU is first used: restore the caller's
+            # Torch keeps the last seed until a GPU is first used: put back the caller's
             torch.cuda.manual_seed_all(torch.initial_seed())
-        elif not had_gpu:
+        elif not had_gpu:  # used first within the block: what was drawn may depend on records
             torch.cuda.seed_all()
 
 
@@ -137,7 +141,7 @@ def set_seeds(estimator, seed, *, only_missing=False):
         if hasattr(value, "split") and _is_missing(getattr(value, "random_state", 0)):
             value.random_state = int(sequence.generate_state(1)[0])
     names = sorted(name for name in params if _is_random_state(name))
-    states = sequence.generate_state(len(names)) % 2**31
+    states = sequence.generate_state(len(names)) % 2**31  # some libraries want a signed number
     chosen = {
         name: int(state)
         for name, state in zip(names, states, strict=True)
@@ -167,10 +171,6 @@ def without_caches(estimator):
     return estimator.set_params(**dict.fromkeys(names)) if names else estimator
 
 
-#: What a `random_state` may be instead of a number.
-NUMPY_GENERATORS = (np.random.RandomState, np.random.Generator, np.random.BitGenerator)
-
-
 def _is_random_state(name):
     return name == "random_state" or name.endswith("__random_state")
 
@@ -179,8 +179,8 @@ def _is_missing(random_state):
     return random_state is None or isinstance(random_state, NUMPY_GENERATORS)
 
 
-def another(obj, seeds):
-    """Return how to make a new generator of the same kind: a callable and its arguments.
+def new_generator(obj, seeds):
+    """Return how pickle is to make a new generator of the same kind: a callable, its arguments.
 
     None if `obj` is not a generator.
     """
@@ -204,7 +204,7 @@ def _torch_generator(device, seed):
 def global_generators():
     """Return the generators that anything in the process may draw from."""
     shared = [check_random_state(None), np.random.get_bit_generator()]
-    shared.append(random._inst)  # the one whose methods `random` offers
+    shared.append(random._inst)  # its methods are the functions of `random`
     torch = sys.modules.get("torch")
     if torch is not None:
         shared.append(torch.default_generator)

@@ -1,4 +1,4 @@
-"""The settings that all fits of a process share: put back after each."""
+"""The settings that all fits of a process share: they are put back after each."""
 
 import contextlib
 import decimal
@@ -61,7 +61,7 @@ def _set_collecting(enabled):
 
 
 def _names_of_options(branch=pd.options, prefix=""):
-    """Names of pandas' options, except deprecated ones, which warn when they are read."""
+    """Yield the names of pandas' options, except deprecated ones, which warn when read."""
     for name in dir(branch):
         try:
             with warnings.catch_warnings():
@@ -98,7 +98,7 @@ class _LoggerSettings(NamedTuple):
 
 
 def _loggers():
-    """Settings of the root logger and of all that were asked for, by name."""
+    """Return the settings of all loggers that exist, by name; the root logger's is empty."""
     known = {"": logging.root, **logging.root.manager.loggerDict}
     return {
         name: _LoggerSettings(
@@ -122,11 +122,11 @@ def _set_loggers(before):
         logger.disabled = settings.disabled
         logger.handlers = list(settings.handlers)
         logger.filters = list(settings.filters)
-    logging.root.setLevel(before[""].level)  # clears what loggers remember of levels
+    logging.root.setLevel(before[""].level)  # also clears the levels that loggers cache
 
 
 class _TorchDefaults(NamedTuple):
-    """Torch's settings that all of a process share."""
+    """Settings of torch that belong to the whole process."""
 
     dtype: Any
     grad: bool
@@ -150,7 +150,7 @@ def _torch_defaults():
 
 def _set_torch_defaults(before):
     torch = sys.modules["torch"]
-    if before is None:  # torch was imported by the block: what it starts with
+    if before is None:  # the block imported torch: these are what it starts with
         before = _TorchDefaults(torch.float32, True, False, False, None)
     torch.set_default_dtype(before.dtype)
     torch.set_grad_enabled(before.grad)

@@ -171,7 +171,7 @@ def known_name(error):
     >>> known_name(type("Mrs O'Hara, 47", (KeyError,), {})())
     'KeyError'
     """
-    # not type(error).__mro__, because a metaclass could answer that
+    # Not type(error).__mro__, which a metaclass could override
     for kind in type.__dict__["__mro__"].__get__(type(error)):
         for module, names in _KNOWN_ERRORS.items():
             if module == "builtins":
@@ -224,7 +224,7 @@ def kind_of(dtype):
 
 
 def redacted(error, estimator=None):
-    """Return what may be told of an error that private data were part of.
+    """Return what may be told of an error that may quote private data.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Silence: what is printed, logged or warned of while private data are handled is dropped."""
+"""Silence: drop what is printed, logged or warned of while private data are handled."""
 
 import contextlib
 import ctypes
@@ -62,7 +62,7 @@ _flush_compiled = _flush_of_c()
 
 
 def _flush():
-    """Write out what streams hold back, while they still lead to where it belongs."""
+    """Write out what streams hold back, while they still lead where it belongs."""
     for stream in (sys.__stdout__, sys.__stderr__):
         with contextlib.suppress(Exception):  # there is no stream, or it is closed
             stream.flush()
@@ -80,7 +80,7 @@ def silence_below():
             try:
                 duplicates[descriptor] = os.dup(descriptor)
             except OSError as error:
-                if error.errno != errno.EBADF:  # if it is closed, there is nothing to silence
+                if error.errno != errno.EBADF:  # a closed one needs no silence
                     raise
         nowhere = os.open(os.devnull, os.O_WRONLY)
         try:
@@ -111,7 +111,7 @@ class Quiet:
     def __enter__(self):
         with Quiet._lock:
             if Quiet._depth == 0:
-                for stream in (sys.stdout, sys.stderr):  # before their descriptors lead elsewhere
+                for stream in (sys.stdout, sys.stderr):  # before `isolated` redirects descriptors
                     with contextlib.suppress(Exception):
                         stream.flush()
                 Quiet._silence = silence()

@@ -24,7 +24,9 @@ __all__ = [
 
 @contextmanager
 def transaction(path, mode="rw"):
-    """All or nothing, and one at a time: a process that dies leaves neither half nor lock.
+    """Open a ledger for one process at a time, and write all of the block or nothing.
+
+    A process that dies leaves neither half of an entry nor a lock.
 
     Parameters
     ----------
@@ -46,7 +48,7 @@ def transaction(path, mode="rw"):
     try:
         uri = f"{path.as_uri()}?mode={mode}"
         with closing(sqlite3.connect(uri, uri=True, timeout=120, isolation_level=None)) as db:
-            # With less, a power cut soon after COMMIT may undo it, when labels are out
+            # With less, a power cut may undo a COMMIT after the labels were released
             db.execute("PRAGMA synchronous = EXTRA")
             # Locked before anything is read: what is checked is still true when it is recorded
             db.execute("BEGIN IMMEDIATE")
@@ -65,7 +67,7 @@ def transaction(path, mode="rw"):
 
 
 def make_tables(db, budget):
-    """Make a ledger of an empty file, unless another process has."""
+    """Make an empty file a ledger, unless another process has done so."""
     db.execute(
         "CREATE TABLE IF NOT EXISTS budget (one INTEGER PRIMARY KEY CHECK (one = 1), "
         "epsilon REAL, delta REAL, composition TEXT, failure_probability REAL, file TEXT, "
@@ -83,7 +85,7 @@ def make_tables(db, budget):
         (*budget, token_hex(16), _as_bytes(DEFAULT_ORDERS)),
     )
     if inserted.rowcount:  # else another process was first, and its filters count
-        rows = [(one.kind, one.order, one.delta) for one in new_filters(budget)]
+        rows = [(filter_.kind, filter_.order, filter_.delta) for filter_ in new_filters(budget)]
         db.executemany("INSERT INTO filters VALUES (?, ?, ?)", rows)
 
 
@@ -98,7 +100,7 @@ def read_budget(db):
 
 
 def read_protected(db):
-    """Return the unit and the adjacency that all fits protect; None each before the first."""
+    """Return the unit and the adjacency that all fits protect; both None before the first fit."""
     return _budget_row(db, "unit, adjacency")
 
 

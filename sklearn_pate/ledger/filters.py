@@ -1,4 +1,4 @@
-"""The arithmetic of a ledger: ways of adding up costs that are fixed in advance."""
+"""The arithmetic of a ledger: ways of adding up costs, fixed in advance."""
 
 import math
 from dataclasses import dataclass
@@ -27,7 +27,7 @@ COMPOSITIONS = ("renyi", "gaussian", "pure")
 
 
 class Budget(NamedTuple):
-    """What is fixed when the file of a ledger is made; as in `PrivacyLedger`."""
+    """What is fixed when the file of a ledger is made; attributes as in `PrivacyLedger`."""
 
     epsilon: float
     delta: float
@@ -35,14 +35,14 @@ class Budget(NamedTuple):
     failure_probability: float
 
     def described(self, names):
-        """Return some of the numbers as text, ``name=value`` each."""
+        """Return some of the fields as text, ``name=value`` each."""
         values = [getattr(self, name) for name in names]
         texts = [repr(value) if isinstance(value, str) else f"{value:g}" for value in values]
         return ", ".join(f"{name}={text}" for name, text in zip(names, texts, strict=True))
 
 
 def check_failure_probability(value, delta, composition):
-    """Return the part of delta for fits with a delta of their own."""
+    """Return the part of delta for fits with a delta of their own; None is the default."""
     if value is None:
         return delta if composition == "pure" else delta / 10
     # "pure" adds up without a delta; the other compositions need some of it
@@ -74,16 +74,16 @@ class RenyiFilter:
     kind: ClassVar[str] = "renyi"
 
     def amount(self, cost):
-        """What is added up of a cost."""
+        """Return what is added up for a cost."""
         (index,) = np.flatnonzero(self.order == DEFAULT_ORDERS)
         return float(cost.rdp[index])
 
     def epsilon(self, total):
-        """Epsilon, at its part of delta, of what was added up."""
+        """Return the epsilon, at its part of delta, of what was added up."""
         return float(epsilon_by_order([total], self.delta, [self.order]).item())
 
     def limit(self, epsilon):
-        """The most that may be added up within an epsilon."""
+        """Return the most that may be added up within an epsilon."""
         return epsilon - conversion_penalty(self.delta, [self.order]).item()
 
 
@@ -102,15 +102,15 @@ class GaussianFilter:
     order: ClassVar[None] = None
 
     def amount(self, cost):
-        """What is added up of a cost."""
+        """Return what is added up for a cost."""
         return float(min(cost.mu_squared, pure_to_gdp(float(cost.pure)) ** 2))
 
     def epsilon(self, total):
-        """Epsilon, at its part of delta, of what was added up."""
+        """Return the epsilon, at its part of delta, of what was added up."""
         return gdp_to_epsilon(math.sqrt(total), self.delta)
 
     def limit(self, epsilon):
-        """The most that may be added up within an epsilon."""
+        """Return the most that may be added up within an epsilon."""
         return gdp_mu(epsilon, self.delta) ** 2
 
 
@@ -123,24 +123,25 @@ class PureFilter:
     delta: ClassVar[float] = 0.0
 
     def amount(self, cost):
-        """What is added up of a cost."""
+        """Return what is added up for a cost."""
         return float(cost.pure)
 
     def epsilon(self, total):
-        """Epsilon of what was added up."""
+        """Return the epsilon of what was added up."""
         return total
 
     def limit(self, epsilon):
-        """The most that may be added up within an epsilon."""
+        """Return the most that may be added up within an epsilon."""
         return epsilon
 
 
-#: Parts of delta of the Renyi orders of a ledger, from the lowest: five sixths of what is left.
+#: Parts of delta of the Renyi orders, from the lowest: each takes five sixths of what is left, the
+#: last all of it.
 _PARTS = np.array([5 / 6, 5 / 36, 5 / 216, 5 / 1296, 1 / 1296])
 
 
 def new_filters(budget):
-    """Return the filters of a new ledger: public numbers decide, never an entry."""
+    """Return the filters of a new ledger: they follow from public numbers, never from an entry."""
     delta_left = budget.delta - budget.failure_probability
     if budget.composition == "pure":
         return [PureFilter()]
@@ -178,7 +179,7 @@ def epsilon_alone(cost, budget):
 
 @dataclass(frozen=True)
 class Account:
-    """Costs of fits, added up by every filter of a ledger.
+    """The costs of fits, added up by every filter of a ledger.
 
     Attributes
     ----------
@@ -200,26 +201,26 @@ class Account:
     @classmethod
     def of_costs(cls, budget, filters, costs):
         """Return the account of some costs."""
-        amounts = [[one.amount(cost) for cost in costs] for one in filters]
+        amounts = [[filter_.amount(cost) for cost in costs] for filter_ in filters]
         return cls(budget, filters, costs, amounts)
 
     def first(self, n_fits):
         """Return the account of the first few fits."""
-        # cut, not computed again: a history has one account for each fit
+        # Cut, not computed again: a history has one account for each fit
         amounts = [filter_amounts[:n_fits] for filter_amounts in self.amounts]
         return Account(self.budget, self.filters, self.costs[:n_fits], amounts)
 
     def plus(self, cost):
         """Return the account with one more fit."""
         with_cost = [
-            [*filter_amounts, one.amount(cost)]
-            for one, filter_amounts in zip(self.filters, self.amounts, strict=True)
+            [*filter_amounts, filter_.amount(cost)]
+            for filter_, filter_amounts in zip(self.filters, self.amounts, strict=True)
         ]
         return Account(self.budget, self.filters, [*self.costs, cost], with_cost)
 
     def can_add_up(self, cost):
-        """Whether any filter has a finite amount of a cost."""
-        return any(one.amount(cost) < math.inf for one in self.filters)
+        """Return whether any filter has a finite amount for a cost."""
+        return any(filter_.amount(cost) < math.inf for filter_ in self.filters)
 
     def epsilon(self):
         """Return the epsilon of all costs; above the budget's if no filter allows them."""
@@ -227,23 +228,23 @@ class Account:
             return 0.0
         if math.fsum(cost.delta for cost in self.costs) > self.budget.failure_probability:
             return math.inf
-        # The smallest holds: all filters were fixed in advance, and delta is dealt out to them
-        epsilon = min(one.epsilon(total) for one, total in self._totals())
+        # The smallest is valid: all filters were fixed in advance, and delta is dealt out to them
+        epsilon = min(filter_.epsilon(total) for filter_, total in self._totals())
         is_only_fit = len(self.costs) == 1
-        if is_only_fit and epsilon > self.budget.epsilon:  # it may take all: nothing can follow
+        if is_only_fit and epsilon > self.budget.epsilon:  # it takes the whole budget
             return epsilon_alone(self.costs[0], self.budget)
         return epsilon
 
     def share(self):
         """Return the part of the budget that is used up, from 0 to 1."""
-        shares = [1.0]
-        for one, total in self._totals():
-            limit = one.limit(self.budget.epsilon)
+        shares = [1.0]  # all, where a first fit went beyond every filter
+        for filter_, total in self._totals():
+            limit = filter_.limit(self.budget.epsilon)
             if limit > 0:
                 shares.append(total / limit)
         return min(shares)
 
     def _totals(self):
-        """Each filter, and what it has added up."""
+        """Return pairs of a filter and what it has added up."""
         totals = [math.fsum(filter_amounts) for filter_amounts in self.amounts]
         return zip(self.filters, totals, strict=True)

@@ -1,4 +1,4 @@
-"""The ledger: what it lets through, and what it writes down."""
+"""The ledger: which fits it lets through, and what it writes down."""
 
 import math
 import os
@@ -24,7 +24,7 @@ from .filters import COMPOSITIONS, Account, Budget, check_failure_probability, e
 
 __all__ = ["PrivacyLedger"]
 
-#: What to do with a cost that a composition cannot add up.
+#: What a fit lacks, and what to do, if the composition of a ledger cannot add up its cost.
 _ADVICE = {
     "renyi": "no Renyi cost. Use another aggregator",
     "gaussian": (
@@ -42,7 +42,7 @@ _ADVICE = {
 class PrivacyLedger:
     """A budget for one private data set, shared by fits, processes and days.
 
-    ``PATEClassifier(..., ledger=ledger)`` asks it before teachers train, and records what the fit
+    ``PATEClassifier(..., ledger=ledger)`` checks it before teachers train, and records what the fit
     spends before any label is released. A fit that would go over budget is refused. The costs of
     many fits add up to far less than the sum of their epsilons.
 
@@ -50,7 +50,7 @@ class PrivacyLedger:
     ----------
     path : str or path-like
         The file of the ledger (SQLite), made if there is none. It holds public numbers only. Use
-        one file for each private data set, and no network drive that does not lock files.
+        one file for each private data set, and not on a network drive that does not lock files.
     epsilon : float
         Budget of all fits together.
     delta : float, default=1e-5
@@ -85,11 +85,11 @@ class PrivacyLedger:
     -----
     *How costs add up.* What a fit costs may depend on what earlier fits released. So the ways of
     adding up, and their limits, are fixed in advance by `epsilon` and `delta` alone: they are
-    privacy filters. "renyi" keeps six at once. One adds up at the order that suits Gaussian noise
-    which uses up the budget, and has five sixths of delta. Four add up at higher orders, each three
-    times as far from 1 as the one before, and share the rest of delta. The last is the plain sum of
-    pure epsilons, which needs no delta. A fit is let through if at least one filter allows it
-    together with all fits before. "gaussian" has two: the Gaussian sum, in which an `e`-DP step
+    privacy filters. "renyi" keeps six at once. One adds up at the order that is best for Gaussian
+    noise that uses up the budget, and has five sixths of delta. Four add up at higher orders, each
+    three times as far from 1 as the one before, and share the rest of delta. The last is the plain
+    sum of pure epsilons, which needs no delta. A fit is let through if at least one filter allows
+    it together with all fits before. "gaussian" has two: the Gaussian sum, in which an `e`-DP step
     counts as `rdp.pure_to_gdp` says, and the pure one.
 
     Why that is valid: the process that filter `k` alone would stop is ``(epsilon, delta_k)``-DP,
@@ -101,8 +101,8 @@ class PrivacyLedger:
     `failure_probability`; all parts together are `delta`.
 
     If no filter has room for the first fit, but the fit is within the budget by itself, it takes
-    the whole budget: nothing is let through after it. The filters suit many fits: a few count for
-    somewhat more than their epsilon (one of 1 in a ledger of 4 counts as 1.13).
+    the whole budget: nothing is let through after it. The filters are made for many fits: a few
+    count for somewhat more than their epsilon (a fit of 1 in a ledger of 4 counts as 1.13).
 
     *What is noticed.* Each file has a random identifier, which the object, its pickles and its
     copies remember. If their file was deleted, replaced by another ledger (even one of the same
@@ -154,8 +154,8 @@ class PrivacyLedger:
             budget_in_file, self._file_id = read_budget(db)
         if budget_in_file != self._budget:
             raise ValueError(
-                f"{self._difference(budget_in_file)}. A budget cannot be changed: give those "
-                "numbers"
+                f"{self._difference(budget_in_file)}. A budget cannot be changed: give the "
+                "numbers of the file"
             )
 
     @property
@@ -260,12 +260,12 @@ class PrivacyLedger:
         return pd.DataFrame(rows, columns=names)
 
     def _account(self, db):
-        """The fits that were recorded, in a file that is still this ledger's."""
+        """Return the fits that were recorded; refuse a file that is no longer this ledger's."""
         budget = self._check_file(db)
         return Account.of_costs(budget, read_filters(db), read_costs(db))
 
     def _check_file(self, db):
-        """Return the budget in the file, which decides; refuse one that is not this object's."""
+        """Return the budget in the file; refuse a file that is no longer this ledger's."""
         budget_in_file, file_id = read_budget(db)
         if budget_in_file != self._budget:
             raise ValueError(
@@ -281,7 +281,7 @@ class PrivacyLedger:
         return budget_in_file
 
     def _difference(self, budget_in_file):
-        """What the file says and what this object says, where they may differ."""
+        """Return text that says what the file holds and what this object has."""
         names = ["epsilon", "delta"]
         for name in ("composition", "failure_probability"):
             if getattr(budget_in_file, name) != getattr(self._budget, name):
@@ -307,11 +307,11 @@ def _check_cost(cost):
     """Refuse what would corrupt a sum."""
     parts = [*np.ravel(cost.rdp), cost.mu_squared, cost.pure, cost.delta]
     if not all(part >= 0 for part in parts):  # false for NaN, too
-        raise ValueError("a cost has no negative parts and no NaN; nothing was recorded")
+        raise ValueError("a cost must have no negative parts and no NaN; nothing was recorded")
     if np.shape(cost.rdp) != DEFAULT_ORDERS.shape:
         raise ValueError(
-            f"a cost has one Renyi cost for each of rdp.DEFAULT_ORDERS, {DEFAULT_ORDERS.size}; got "
-            f"shape {np.shape(cost.rdp)}. Nothing was recorded"
+            "a cost must have one Renyi cost for each of rdp.DEFAULT_ORDERS, "
+            f"{DEFAULT_ORDERS.size} in all; got shape {np.shape(cost.rdp)}. Nothing was recorded"
         )
 
 

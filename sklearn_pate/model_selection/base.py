@@ -29,7 +29,7 @@ __all__ = ["PrivateSearch"]
 
 
 def _best_has(method):
-    """Check for `available_if`: the best estimator, or the one to search for, has a method."""
+    """Return a check for `available_if`: the best estimator has a method, or before, the given."""
 
     def check(self):
         getattr(getattr(self, "best_estimator_", self.estimator), method)
@@ -95,9 +95,9 @@ class PrivateSearch(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         candidates_seed, hold_out_seed, trials_seed = seed.spawn(3)
         self._check_random_state()
         candidates = self._candidates(np.random.default_rng(candidates_seed))
-        X, groups = indexable(indexable_rows(X, "X"), groups)  # of one dtype, whoever is held out
+        X, groups = indexable(indexable_rows(X, "X"), groups)  # each dtype is that of all rows
         codes, classes, _ = check_private(X, y, self.estimator.classes, None)
-        y = classes[codes]
+        y = classes[codes]  # whichever rows are held out, of the dtype of all classes
         if X_val is None and y_val is None:
             held_out, scorer = self._hold_out(X, codes, groups, hold_out_seed)
             for candidate in candidates:
@@ -140,12 +140,12 @@ class PrivateSearch(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
             return
         if self.estimator.secure:
             raise ValueError(
-                "the estimator has secure=True, whose draws no seed can repeat; got "
+                "the estimator has secure=True, and no seed can repeat its draws; got "
                 f"random_state={self.random_state!r} for the search, give random_state=None"
             )
         if self.estimator.ledger is not None:
             raise ValueError(
-                "ledger refuses searches with a random_state: two with one seed share noise; "
+                "ledger refuses searches with a random_state: two with the same seed share noise; "
                 f"got random_state={self.random_state!r}, give random_state=None"
             )
 
@@ -163,7 +163,7 @@ class PrivateSearch(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         return TrialCount(mean, self.distribution, self.eta)
 
     def _hold_out(self, X, codes, groups, seed):
-        """Return private rows in two parts, and a scorer that has one of them."""
+        """Return private rows in two parts, and a scorer on one of them."""
         if self.scoring is not None:
             raise ValueError(
                 f"scoring={self.scoring!r} needs public rows, X_val and y_val: on private rows the "
@@ -172,8 +172,8 @@ class PrivateSearch(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         partition = self.estimator.partition
         if not isinstance(partition, str | PredefinedPartition):
             raise ValueError(
-                "with a partition of your own, how to hold out private rows is not known; give "
-                "public rows, X_val and y_val"
+                "private rows cannot be held out with a partition of your own; score on public "
+                "rows, X_val and y_val"
             )
         split_seed, noise_seed, choice_seed = seed.spawn(3)
         held_out = hold_out(
@@ -188,7 +188,7 @@ class PrivateSearch(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         return held_out, PrivateScorer(X, codes, held_out.units, self._generator(noise_seed))
 
     def _spent(self, plans, cost):
-        """Return what the search spends; of the numbers that differ between trials, the largest."""
+        """Return what the search spends; where trials differ, the largest number of any."""
         one_trial = plans[0].spent
         return replace(
             one_trial,
@@ -197,12 +197,12 @@ class PrivateSearch(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
             method="tuning",
             n_teachers=max(plan.spent.n_teachers for plan in plans),
             n_queries=max(plan.spent.n_queries for plan in plans),
-            arithmetic="real",  # so are the number of trials and the noise of scores
+            arithmetic="real",  # that of the number of trials and the noise of scores
             generator=one_trial.generator if self.random_state is None else "seed",
         )
 
     def _publish(self, trial, spent):
-        """Set the attributes of the best trial; the search is paid for."""
+        """Set the attributes that are published of the best trial, or raise why it failed."""
         failed = isinstance(trial.fitted, StudentError)
         spent_by_trial = trial.fitted.privacy_spent if failed else trial.fitted.privacy_spent_
         spent = replace(
@@ -270,7 +270,7 @@ class PrivateSearch(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
 
 
 def _entropy(random_state):
-    """What seeds the search; None, the default, is the operating system's."""
+    """Return what seeds the search; None leaves it to the operating system."""
     if isinstance(random_state, np.random.RandomState):
         return random_state.randint(2**32, size=4, dtype=np.uint32).tolist()
     return random_state

@@ -49,7 +49,7 @@ def calibrate(candidates, fit_data, scorer, count, *, epsilon, delta):
             trials_rdp = [scorer.rdp(plan) for plan in plans]
             return search_cost(trials_rdp, count).epsilon(delta)[0]
 
-        with warnings.catch_warnings():  # the plan that is kept warns
+        with warnings.catch_warnings():  # the plans that are kept warn, below
             warnings.simplefilter("ignore")
             trial_epsilon = _largest_trial_epsilon(search_epsilon, epsilon)
         for candidate in candidates:
@@ -61,7 +61,7 @@ def calibrate(candidates, fit_data, scorer, count, *, epsilon, delta):
 
 
 def _plans_at(epsilon, candidates, fit_data):
-    """Plan a trial of each candidate with one epsilon for all."""
+    """Plan a trial of each candidate, all with the same epsilon."""
     plan_by_key = {}
     # A plan is slow (its noise is searched for), and many candidates differ in the student alone
     keys = [plan_key_of_any_epsilon(candidate.estimator) for candidate in candidates]
@@ -76,9 +76,10 @@ def _plans(candidates, fit_data):
     """Plan a trial of each candidate, and set what was planned in its estimator."""
     plans = []
     plan_by_key = {}
-    for _, estimator in candidates:
+    for candidate in candidates:
+        estimator = candidate.estimator
         key = plan_key(estimator)
-        if key in plan_by_key:  # its noise and queries, so that they are not calibrated again
+        if key in plan_by_key:  # the same noise and queries need not be calibrated again
             set_plan(estimator, plan_by_key[key])
         plan = estimator.plan(**fit_data)
         set_plan(estimator, plan)
@@ -88,7 +89,7 @@ def _plans(candidates, fit_data):
 
 
 def _largest_trial_epsilon(search_epsilon, budget):
-    """Largest epsilon of one trial, to 1%, with which the whole search fits its budget.
+    """Return the largest epsilon of one trial, to 1%, with which the search is within its budget.
 
     Parameters
     ----------
@@ -110,7 +111,7 @@ def _largest_trial_epsilon(search_epsilon, budget):
         try:
             spent = search_epsilon(guess)
         except BudgetExceededError:
-            spent = 0.0  # it pays for nothing: look further up
+            spent = 0.0  # too small for a single query: look further up
         if spent > budget:
             high = guess
         else:
@@ -118,7 +119,7 @@ def _largest_trial_epsilon(search_epsilon, budget):
             any_fits = any_fits or spent > 0
         if 0.99 * budget <= spent <= budget or high < low * 1.005:
             break
-        proportional = guess * 0.996 * budget / max(spent, 1e-9)  # nearly so is the cost
+        proportional = guess * 0.996 * budget / max(spent, 1e-9)  # the cost nearly is
         guess = proportional if low < proportional < high else math.sqrt(low * high)
     if not any_fits:
         raise BudgetExceededError(

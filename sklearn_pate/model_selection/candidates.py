@@ -27,7 +27,7 @@ class Candidate(NamedTuple):
     params : dict
         As the user gave them.
     estimator : PATEClassifier
-        A clone of the search's that has them.
+        A clone of the search's estimator that has them.
     """
 
     params: dict
@@ -88,6 +88,7 @@ def make_candidates(estimator, param_sets, *, search_sets_epsilon):
 
 
 def _check_params(params, estimator, search_sets_epsilon):
+    """Refuse parameters in which candidates cannot differ."""
     fixed = sorted(_SAME_FOR_ALL & set(params))
     if fixed:
         raise ValueError(
@@ -108,9 +109,9 @@ def _check_params(params, estimator, search_sets_epsilon):
 
 
 def _with_params(estimator, params):
-    """Return a clone that has the parameters, and whose trials stay secret."""
+    """Return a clone that has the parameters, and that tells nothing of its trials."""
     estimator = clone(estimator)
-    # copies, because candidates may share an object whose parameters differ between them
+    # Copies: candidates may share an object, and set different parameters of it
     estimator.set_params(**{name: clone(params[name], safe=False) for name in params})
     if estimator.random_state is not None:
         raise ValueError(
@@ -167,5 +168,5 @@ def _key(estimator, without):
     relevant = [name for name in params if name.split("__")[0] not in without]
     try:
         return fingerprint({name: params[name] for name in relevant})
-    except Exception:  # what does not pickle is like nothing else
+    except Exception:  # what does not pickle equals only itself
         return id(estimator)

@@ -38,7 +38,7 @@ def fit_rdp(plan):
     if not math.isfinite(plan.epsilon):
         raise ValueError(f"{aggregator} has no privacy guarantee. {aggregator.missing_facts()}")
     rdp = np.minimum(cost.rdp, DEFAULT_ORDERS * cost.mu_squared / 2)
-    if cost.pure < 1e6:
+    if cost.pure < 1e6:  # `pure_rdp` refuses inf, and so large a cost helps nobody
         rdp = np.minimum(rdp, pure_rdp(cost.pure, DEFAULT_ORDERS))
     return rdp
 
@@ -58,11 +58,11 @@ def search_cost(trials_rdp, count):
     Cost
         Of the best trial, with its score and its candidate.
     """
-    return Cost(count.rdp(_mixture(trials_rdp), DEFAULT_ORDERS), math.inf, math.inf)
+    return Cost(count.rdp(_mixture(trials_rdp), DEFAULT_ORDERS), mu_squared=math.inf, pure=math.inf)
 
 
 def _mixture(trials_rdp):
-    """Renyi cost of one trial, whose candidate is drawn at random and published."""
+    """Return the Renyi cost of one trial, whose candidate is drawn at random and published."""
     exponents = (DEFAULT_ORDERS - 1) * np.array(trials_rdp)
     log_mean = logsumexp(exponents, axis=0) - math.log(len(trials_rdp))
     return log_mean / (DEFAULT_ORDERS - 1)

@@ -7,15 +7,11 @@ import numpy as np
 from .._sklearn import _safe_indexing
 from ..identifiers import keyed_digests, spelled_identifiers
 from ..isolation import Quiet
-from ..partition import (
-    GroupPartition,
-    PredefinedPartition,
-    assign_teachers,
-)
+from ..partition import GroupPartition, PredefinedPartition, assign_teachers
 
 __all__ = ["HeldOut", "hold_out", "take"]
 
-#: Units that a private score looks at: enough for a point of accuracy, and each takes its time.
+#: Most units that a private score looks at: enough for one point of accuracy, and each takes time.
 MOST_SCORED = 1000
 
 
@@ -26,10 +22,10 @@ class HeldOut(NamedTuple):
     ----------
     train : ndarray of int
         Rows to train on.
-    units : sequence of ndarray of int
+    units : list of ndarray of int
         The rows of each unit that is scored, at most `MOST_SCORED`.
     partition : str or PredefinedPartition
-        That of the rows to train on: of the public names that are left, if there are such.
+        How the rows to train on are dealt: by the names that are left, if names are public.
     """
 
     train: np.ndarray
@@ -71,7 +67,7 @@ def hold_out(X, groups, *, n_records, partition, unit, fraction, seeds):
     n_parts = round(1 / fraction)
     names = getattr(partition, "names", None)
     if names is not None:
-        # refuses records of a name that is not listed
+        # Refuses records of a name that is not listed
         partition.assign(n_records=n_records, n_teachers=None, groups=groups)
     units = _identifiers(X, groups, partition)
     if partition == "random" and groups is None and n_parts > n_records:  # their number is public
@@ -79,9 +75,9 @@ def hold_out(X, groups, *, n_records, partition, unit, fraction, seeds):
             f"validation_fraction={fraction:g} is less than one of the "
             f"{n_records} private records; hold out more"
         )
-    with Quiet():
+    with Quiet():  # what libraries warn of may quote identifiers
         part = assign_teachers(
-            partition if groups is None else "hash",  # whole groups, wherever they are trained
+            partition if groups is None else "hash",  # whole groups, in any partition
             n_records=n_records,
             n_teachers=n_parts,
             unit=unit,
@@ -94,7 +90,7 @@ def hold_out(X, groups, *, n_records, partition, unit, fraction, seeds):
     held = np.flatnonzero(part == 0)
     if units is None:
         shuffled = np.random.default_rng(choice_seed).permutation(held)
-        scored = list(shuffled[:MOST_SCORED, None])
+        scored = list(shuffled[:MOST_SCORED, None])  # units of one row
     else:
         scored = _some_units(units, held, choice_seed)
     return HeldOut(np.flatnonzero(part > 0), scored, partition)
@@ -128,10 +124,10 @@ def _identifiers(X, groups, partition):
 
 
 def _some_units(units, held, seed):
-    """Rows of some of the units that are held out, chosen by a keyed hash of their names.
+    """Return the rows of some units that are held out, chosen by a keyed hash of their names.
 
-    Adding or removing a unit swaps at most one other in or out of the choice. Each counts between
-    0 and 1, so the score changes by at most 1.
+    Adding or removing a unit moves at most one other out of the choice or into it, in its place.
+    Each counts between 0 and 1, so the score changes by at most 1.
     """
     distinct, unit = np.unique(units[held], return_inverse=True)
     chosen = np.argsort(keyed_digests(distinct, seed), kind="stable")[:MOST_SCORED]
@@ -139,5 +135,5 @@ def _some_units(units, held, seed):
 
 
 def take(array, rows):
-    """Return some rows of what may be None."""
+    """Return some rows of an array; None for None."""
     return None if array is None else _safe_indexing(array, rows)

@@ -7,7 +7,7 @@ from sklearn.utils import indexable
 
 from .._sklearn import _safe_indexing
 from ..classifier.checks import indexable_rows
-from ..isolation import attempt, copied_data, copies, isolated, own_rows
+from ..isolation import attempt, copied_data, copier, isolated, own_rows
 from ..rdp import DEFAULT_ORDERS
 from .candidates import student_key
 from .cost import fit_rdp
@@ -16,7 +16,7 @@ __all__ = ["PrivateScorer", "PublicScorer"]
 
 
 class PublicScorer:
-    """Scores on public rows: no cost.
+    """Scores on public rows, at no cost.
 
     Parameters
     ----------
@@ -35,7 +35,7 @@ class PublicScorer:
 
     @classmethod
     def checked(cls, estimator, scoring, X_val, y_val, X_public):
-        """Return a scorer of `estimator` on rows that fit it, tried once."""
+        """Return a scorer, after it was tried on rows that are checked to suit the estimator."""
         _check_validation_rows(X_val, y_val, X_public)
         X_val, y_val = indexable(X_val, y_val)
         unknown = set(np.unique(y_val).tolist()) - set(np.unique(estimator.classes).tolist())
@@ -56,7 +56,7 @@ class PublicScorer:
         return fit_rdp(plan)
 
     def check(self, candidates, X_public, plans):
-        """Do nothing: any student can be scored."""
+        """Do nothing: any student can be scored on public rows."""
 
     def score(self, estimator, plan):
         """Return the score of a fitted estimator."""
@@ -65,6 +65,7 @@ class PublicScorer:
 
 
 def _check_validation_rows(X_val, y_val, X_public):
+    """Refuse rows that are missing, or that differ from the public ones in form."""
     if X_val is None or y_val is None:
         raise ValueError("X_val and y_val belong together: public rows and their labels")
     columns = list(getattr(X_val, "columns", []))
@@ -81,9 +82,9 @@ class PrivateScorer:
     """Scores on held-out private rows: a noisy number of units predicted right.
 
     A unit is a record, or all rows of one identifier or group; it adds the share of its rows that
-    are predicted right, at most 1. So that it changes nothing else, each is predicted by itself,
-    by a fresh copy of the student: a student may look at the rows beside it, draw random numbers
-    or remember what it saw.
+    are predicted right, at most 1. So that it changes nothing else, each unit is predicted by
+    itself, by a fresh copy of the student: a student may look at the rows beside it, draw random
+    numbers or remember what it saw.
 
     Parameters
     ----------
@@ -110,8 +111,8 @@ class PrivateScorer:
         return np.maximum(fit_rdp(plan), score_rdp)
 
     def noise_scale(self, plan):
-        """Return the noise scale of a score, in units: one that costs no more than the fit."""
-        matters = DEFAULT_ORDERS < 64  # higher orders seldom give the epsilon
+        """Return the noise scale of a score, in units, so that it costs no more than the fit."""
+        matters = DEFAULT_ORDERS < 64  # epsilon seldom comes from higher orders
         variances = DEFAULT_ORDERS[matters] / (2 * fit_rdp(plan)[matters])
         return float(np.sqrt(np.max(variances)))
 
@@ -130,15 +131,15 @@ class PrivateScorer:
 
     def _with_noise(self, n_right, plan):
         noise = self._rng.normal(scale=self.noise_scale(plan))
-        return float(round(n_right + noise))  # rounded: no digits that tell of the sum
+        return float(round(n_right + noise))  # low digits of a float could give the sum away
 
     def _n_right(self, estimator):
-        """Number of units predicted right: private."""
-        fresh_student = copies(estimator.student_)
+        """Return the number of units predicted right, as a sum of shares: private."""
+        fresh_student = copier(estimator.student_)
         return sum(self._share_right(fresh_student, rows) for rows in self._units)
 
     def _share_right(self, fresh_student, rows):
-        """Share of a unit's rows that are predicted right; what cannot be predicted is wrong."""
+        """Return the share of a unit's rows predicted right; what cannot be predicted is wrong."""
 
         def share_right():
             with isolated(0):

@@ -1,4 +1,4 @@
-"""The two private searches: over a grid, and over candidates that are drawn."""
+"""The two private searches: over a grid, and over candidates drawn at random."""
 
 from numbers import Integral
 
@@ -23,7 +23,7 @@ class PrivateGridSearchCV(PrivateSearch):
     ----------
     estimator : PATEClassifier
         With `classes`, and without a `random_state`, which belongs to the search. Preprocessing
-        belongs inside its base estimator, or into a Pipeline around the search. If it has a
+        belongs inside its base estimator, or in a Pipeline around the search. If it has a
         `ledger`, the search is one entry there.
     param_grid : dict or list of dict
         Candidates, as in `sklearn.model_selection.GridSearchCV`.

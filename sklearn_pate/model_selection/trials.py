@@ -1,4 +1,4 @@
-"""Trials: a candidate that is drawn, fitted and scored; the best is kept, the rest forgotten."""
+"""Trials: candidates are drawn, fitted and scored; the best is kept, the rest forgotten."""
 
 import math
 from typing import NamedTuple
@@ -33,21 +33,21 @@ class Trial(NamedTuple):
     fitted: object
 
     def beats(self, other):
-        """Whether this one is better than another, or there is no other."""
+        """Return whether this trial is better than another, or there is no other."""
         if other is None:
             return True
         return (self.score, self.tie_breaker) > (other.score, other.tie_breaker)
 
 
 class Trials:
-    """Runs trials; those that need the same teachers share their votes.
+    """Runs trials; those that need the same teachers share the votes of these.
 
     Parameters
     ----------
     candidates : list of Candidate
         With their noise set.
     plans : list of Plan
-        That of each candidate.
+        The plan of each candidate.
     fit_data : dict
         What `PATEClassifier.poll` takes.
     scorer : PublicScorer or PrivateScorer
@@ -55,7 +55,7 @@ class Trials:
     rng : numpy.random.Generator
         Draws the number of trials and their candidates.
     seeded : bool
-        Whether teachers and noise follow from `rng`; else they are seeded by the system.
+        Whether teachers and noise are seeded from `rng`; else by the operating system.
     """
 
     def __init__(self, candidates, plans, fit_data, scorer, rng, *, seeded):
@@ -85,6 +85,7 @@ class Trials:
         return best
 
     def _run(self, candidate, plan):
+        """Fit a candidate and score it."""
         teachers_seed, noise_seed = self._draw_seeds()
         # Votes are shared, noise never is: each trial answers with its own
         key = teachers_key(candidate.estimator)

@@ -1,4 +1,4 @@
-"""Which networks can be trained together: each function says why not, or returns None."""
+"""Which networks can be trained together: functions that say why not, or return None."""
 
 import copy
 
@@ -48,7 +48,7 @@ def _overridden(kind):
 
 
 def _settings(network):
-    """Return the name of each setting that matters here, and whether it can be batched."""
+    """Return whether each setting that matters here, by its name, can be batched."""
     params = network.get_params(deep=False)
     batch_size = network.get_params().get("iterator_train__batch_size", network.batch_size)
     loader = torch.utils.data.DataLoader
@@ -61,13 +61,13 @@ def _settings(network):
         "dataset": network.dataset is Dataset,
         "predict_nonlinearity": network.predict_nonlinearity in ("auto", None),
         "compile": not network.compile,
-        "batch_size": batch_size > 0,
+        "batch_size": batch_size > 0,  # -1, all rows, has another size for each teacher
     }
     for name, value in params.items():
         prefix, _, suffix = name.partition("__")
         if not suffix:
             continue
-        if prefix == "criterion":  # "mean" is what `reduction` is anyway
+        if prefix == "criterion":  # reduction="mean" is the default
             settings[name] = suffix in {"weight", "label_smoothing"} or value == "mean"
         elif prefix in {"iterator_train", "iterator_valid"}:
             settings[name] = suffix in {"batch_size", "shuffle", "drop_last"}
@@ -84,9 +84,9 @@ def why_not_data(X, name):
 
 
 def why_rows_meet(module, rows):
-    """Say by what in a module one row of a batch may reach others, or None."""
+    """Say how one row of a batch may reach others in a module, or None."""
     before = copy.deepcopy(dict(module.named_buffers()))
-    outputs = []
+    outputs = []  # of the first row: beside other rows, and beside copies of itself
     for batch in (rows, rows[[0] * len(rows)]):
         with seeded(0):  # the first row meets the same dropout in both batches
             outputs.append(module(batch)[0])

@@ -11,16 +11,15 @@ import torch
 from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clone
 from sklearn.utils import get_tags
 from sklearn.utils.validation import check_is_fitted
-from skorch import NeuralNetClassifier
 from torch import nn
 from torch.func import functional_call, vmap
 
 from ..isolation import seeded
 from .batchable import why_not_data, why_not_network, why_rows_meet
 
-__all__ = ["BatchedTeachers", "Trained", "Trainee"]
+__all__ = ["BatchedTeachers"]
 
-#: Most rows at a time when a network votes on a GPU; elsewhere as many as it would take itself.
+#: Most rows at a time when a network votes on a GPU; elsewhere as many as skorch would take.
 _ROWS_ON_GPU = 2**13
 
 
@@ -43,7 +42,7 @@ class Trainee(NamedTuple):
 
     key: Any
     seed: int
-    network: NeuralNetClassifier | None = None
+    network: Any = None
     X: np.ndarray | None = None
     codes: np.ndarray | None = None
 
@@ -63,7 +62,7 @@ class Trained(NamedTuple):
 
     key: Any
     voted: np.ndarray | None = None
-    fitted: NeuralNetClassifier | None = None
+    fitted: Any = None
 
 
 class BatchedTeachers(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
@@ -76,10 +75,10 @@ class BatchedTeachers(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
     that draw random numbers, such as dropout, which draw different ones. ``python -m benchmarks
     --only batched`` measures the gain on your machine.
 
-    A skorch network with ``device="cuda"`` is trained in this way unasked. What cannot be batched
-    is trained one by one, after one warning that says why: batch normalisation and other layers
-    in which rows of a batch influence each other or buffers change (group or layer normalisation
-    is fine), callbacks, overridden methods, optimizers and losses beyond the usual.
+    A skorch network with ``device="cuda"`` is trained in this way without being wrapped. What
+    cannot be batched is trained one by one, after one warning that says why: batch normalisation
+    and other layers in which rows of a batch influence each other or buffers change (group or
+    layer normalisation is fine), callbacks, overridden methods, unusual optimizers and losses.
 
     Fitted alone, for instance as a student, it is the network.
 
@@ -208,8 +207,8 @@ class BatchedTeachers(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
     def train(self, trainees, X_query, *, proba=False, keep=False):
         """Train teachers together and let them vote.
 
-        Which teachers share a stack, and their random numbers, depends on their order alone: a
-        record that changes moves no other teacher, not even by rounding.
+        Which teachers share a stack, and which random numbers they get, depends on their order
+        alone: a changed record affects no other teacher, not even by rounding.
 
         Parameters
         ----------
@@ -238,7 +237,7 @@ class BatchedTeachers(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
     def _stack_size(self, X_query):
         """Return how many networks to train together: half as many until a step fits into memory.
 
-        It is tried on public rows, so that private ones decide nothing.
+        It is tried on public rows, so that the number does not depend on private ones.
         """
         device = torch.device(self.estimator.device)
         default = 256 if device.type == "cuda" else 16
@@ -255,16 +254,17 @@ class BatchedTeachers(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
     def _train_stack(self, members, X_query, proba, keep):
         """Train members of one stack; yield what each answers."""
         device = torch.device(self.estimator.device)
-        known = next(member for member in members if member.network)
+        first = next(member for member in members if member.network)
         # Those without a network keep their place with a copy of another's
-        networks = [member.network or known.network for member in members]
+        networks = [member.network or first.network for member in members]
         steps = [member.n_steps for member in members]
         stack = _Stack(networks, steps, device, self.autocast, self.compile)
-        self._run_epochs(stack, members, known.loader.batch_size, device)
+        self._run_epochs(stack, members, first.loader.batch_size, device)
+        # A copy: a memmap may be read-only, which torch warns of
         queries = torch.from_numpy(np.array(X_query)).to(device)
-        n_rows = known.n_rows(len(X_query))
-        if device.type == "cuda":  # no more than a step took
-            n_rows = max(n_rows, min(_ROWS_ON_GPU, len(members) * known.loader.batch_size))
+        n_rows = first.n_rows(len(X_query))
+        if device.type == "cuda":  # as many rows as a step of all members had, which fitted
+            n_rows = max(n_rows, min(_ROWS_ON_GPU, len(members) * first.loader.batch_size))
         for i, member in enumerate(members):
             if not member.network:
                 yield Trained(member.key)
@@ -287,11 +287,12 @@ class BatchedTeachers(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
             rows, weight = _epoch(members, states, batch_size)
             rows = torch.from_numpy(rows).to(X.device)
             weight = torch.from_numpy(weight).to(device)
+            # For layers that draw, such as dropout; Python does not salt the hash of numbers
             with seeded(hash((members[0].seed, epoch)) % 2**32):
-                for k in range(rows.shape[1]):
-                    X_batch = X[rows[:, k]].to(device)
-                    y_batch = y[rows[:, k]].to(device)
-                    stack.step(X_batch, y_batch, weight[:, k], k)
+                for step in range(rows.shape[1]):
+                    X_batch = X[rows[:, step]].to(device)
+                    y_batch = y[rows[:, step]].to(device)
+                    stack.step(X_batch, y_batch, weight[:, step], step)
 
     def _trial(self, X_query):
         """Say what goes wrong when a few public rows are trained on together, or None."""
@@ -332,13 +333,14 @@ class _Member:
     X: Any = ()
     y: Any = ()
     loader: Any = None
-    validates: bool = False
-    state: Any = None  # of its own random numbers
+    validates: bool = False  # whether skorch sets rows aside to validate on
+    state: Any = None  # of its own generator
     n_steps: int = 0
     classes: np.ndarray | None = None
 
     @classmethod
     def of(cls, trainee):
+        """Return a trainee with its weights drawn and its rows split, as skorch would."""
         network = trainee.network
         if network is None:
             return cls(trainee.key, trainee.seed)
@@ -362,9 +364,9 @@ class _Member:
         )
 
     def batches(self, state):
-        """Rows of each batch of the next epoch, and the random state after it.
+        """Return the rows of each batch of the next epoch, and the random state after it.
 
-        A DataLoader draws a number when it starts, in training and in validation.
+        As with skorch, whose DataLoader draws a number when it starts to train or to validate.
         """
         torch.random.set_rng_state(state)
         _draw()
@@ -374,7 +376,7 @@ class _Member:
         return batches, torch.random.get_rng_state()
 
     def n_rows(self, n_queries):
-        """Rows that the network takes at a time when it predicts."""
+        """Return how many rows the network takes at a time when it predicts."""
         return self.network.get_iterator(range(n_queries), training=False).batch_size
 
     def proba(self, output):
@@ -387,12 +389,12 @@ class _Member:
     def fitted(self, state):
         """Return the network with its trained parameters."""
         self.network.module_.load_state_dict(state, strict=False)  # tied weights have one name
-        self.network.check_data(None, self.classes)
+        self.network.check_data(None, self.classes)  # notes the classes, as `fit` would
         return self.network
 
 
 class _Group(NamedTuple):
-    """Networks of a stack that take equally many steps an epoch: they share an optimizer."""
+    """Networks of a stack with the same number of steps per epoch: they share an optimizer."""
 
     n_steps: int
     params: dict
@@ -402,27 +404,28 @@ class _Group(NamedTuple):
 class _Stack:
     """Networks of one kind, their parameters stacked.
 
-    An optimizer counts its steps, so those that take equally many share one.
+    An optimizer counts its steps, so only networks with the same number of steps share one.
     """
 
     def __init__(self, networks, steps, device, autocast=None, compile=False):
-        network = networks[0]
+        first = networks[0]
         self.device = device
         self.groups = []
         self.place = np.empty((len(networks), 2), dtype=int)  # of each: group, place therein
         for n_steps in np.unique(steps):
             members = np.flatnonzero(np.equal(steps, n_steps))
             params = self._stacked([dict(networks[i].module_.named_parameters()) for i in members])
-            args, kwargs = network.get_params_for_optimizer("optimizer", list(params.items()))
+            args, kwargs = first.get_params_for_optimizer("optimizer", list(params.items()))
             self.place[members] = [(len(self.groups), k) for k in range(len(members))]
-            self.groups.append(_Group(n_steps, params, network.optimizer(*args, **kwargs)))
-        self.buffers = self._stacked([dict(n.module_.named_buffers()) for n in networks])
-        # places in all groups laid end to end
+            self.groups.append(_Group(n_steps, params, first.optimizer(*args, **kwargs)))
+        buffers = [dict(network.module_.named_buffers()) for network in networks]
+        self.buffers = self._stacked(buffers)
+        # Of each network: its place when all groups are laid end to end
         self.order = torch.from_numpy(np.argsort(np.lexsort(self.place.T[::-1]))).to(device)
-        self.module = copy.deepcopy(network.module_).to(device)
-        self.criterion = copy.deepcopy(network.criterion_).to(device)
+        self.module = copy.deepcopy(first.module_).to(device)
+        self.criterion = copy.deepcopy(first.criterion_).to(device)
         self.criterion.reduction = "none"
-        module = self.module  # not self, so that memory is free as soon as nobody needs the stack
+        module = self.module  # a closure over self would be a cycle, and keep the memory
         self.forward = vmap(
             lambda params, buffers, X: functional_call(module, (params, buffers), (X,)),
             randomness="different",
@@ -451,7 +454,7 @@ class _Stack:
         }
 
     def step(self, X, y, mask, k):
-        """Take step `k` of an epoch, with those that have as many; rows of mask 0 do not count."""
+        """Take step `k` of an epoch, for networks that have one; rows of mask 0 do not count."""
         self.module.train()
         for group in self.groups:
             group.optimizer.zero_grad()
@@ -465,6 +468,7 @@ class _Stack:
             total = mask.sum(dim=1)
         else:  # a mean with weights is divided by their sum
             total = (mask * self.criterion.weight[y]).sum(dim=1)
+        # The total is 0 for networks without a step `k`
         ((losses * mask).sum(dim=1) / total.clamp(min=1e-30)).sum().backward()
         for group in self.groups:
             if k < group.n_steps:
@@ -472,7 +476,7 @@ class _Stack:
 
     @torch.no_grad()
     def predict(self, i, X, n_rows):
-        """Outputs of a network, an array of shape (len(X), n_outputs); X is on the device.
+        """Return the outputs of a network, of shape (len(X), n_outputs); X is on the device.
 
         One by one: many rows keep a GPU busy, and one network's weights fit a CPU's cache.
         """
@@ -489,14 +493,14 @@ class _Stack:
         group, k = self.place[i]
         state = {name: value[k].detach() for name, value in self.groups[group].params.items()}
         state |= {name: value[i] for name, value in self.buffers.items()}
-        # copies: how a view lies in memory, which may decide how a GPU rounds, goes by all members
+        # Copies: the layout of a view depends on the whole stack, and may decide how a GPU rounds
         return {name: value.clone() for name, value in state.items()}
 
 
 def _room(device):
-    """Bytes of a GPU for the rows of teachers, which stay where they are if they need more.
+    """Return the bytes of a GPU that are for teachers' rows; rows that need more stay on the CPU.
 
-    They are kept free whatever the rows: what fits, and what fails, is then the same for any data.
+    They are kept free whatever the rows are, so that what fits does not depend on private data.
     """
     return torch.cuda.get_device_properties(device).total_memory // 8
 
@@ -510,15 +514,16 @@ def _fits(network, rows, size, device):
         mask = torch.ones(size, len(rows), dtype=torch.float32, device=device)
         stack.step(rows.expand(size, *rows.shape), labels, mask, 0)
         del room
-    except RuntimeError:  # an OutOfMemoryError, or another of a library that lacks room
+    except RuntimeError:  # an OutOfMemoryError, or that of a library that lacks room
         return False
     return True
 
 
 def _epoch(members, states, batch_size):
-    """Rows and weights of all batches, (n_members, n_steps, batch_size); moves the states on.
+    """Return rows and weights of all batches, and move the states on.
 
-    Rows are those of all members, laid end to end.
+    Both have the shape (n_members, n_steps, batch_size). Rows count through all members, laid end
+    to end.
     """
     shape = (len(members), max(member.n_steps for member in members), batch_size)
     rows = np.zeros(shape, dtype=np.int64)
@@ -529,7 +534,7 @@ def _epoch(members, states, batch_size):
             if not member.network:
                 continue
             batches, states[i] = member.batches(states[i])
-            rows[i] = first  # what fills up a short batch, or a step too many, does not count
+            rows[i] = first  # fills up short batches and missing steps, with weight 0
             for step, batch in enumerate(batches):
                 rows[i, step, : len(batch)] = first + np.asarray(batch)
                 weight[i, step, : len(batch)] = 1

@@ -14,12 +14,12 @@ from ..exceptions import TeacherError, warn
 from ..identifiers import keyed_digests, spelled_names
 from ..isolation import Quiet, known_name, own_clone, own_rows
 from ..memory import code_digest, digest
-from .ballots import SHARES
 from .one import Part, Settings, Task
 from .sites import Site, Sites
 from .together import batched_network, check_callbacks, train_together
+from .vote import SHARES
 from .workers import (
-    check_processes,
+    check_timeout,
     end_processes,
     run,
     threads_per_worker,
@@ -51,8 +51,8 @@ def collect_votes(
 ):
     """Fit the teachers in parallel and count their votes.
 
-    Votes are added up as teachers finish, so nothing of size teachers x queries is ever held, and
-    each worker is sent only its own part. Workers share the processor's cores: a teacher's threads
+    Votes are added up as teachers finish, so nothing of size teachers x queries is ever held.
+    Each worker is sent only its own part. Workers share the processor's cores: a teacher's threads
     are limited to its share, and what it runs with joblib runs one after the other. Each teacher
     runs in `isolation.isolated`, so teachers in threads of one process take turns.
 
@@ -128,11 +128,11 @@ def collect_votes(
     """
     estimators = _prepared(estimators, sample_weight, timeout, n_jobs)
     if isinstance(X, Sites):
-        names = spelled_names(X.names)
+        names = spelled_names(X.names)  # so seeds do not depend on how a name is written
     seeds = _seeds(seed, n_teachers, names)
 
     memory = Memory(None) if memory is None else memory
-    # The data of sites are added where they are loaded
+    # The data of sites join the key where they are loaded
     records = None if isinstance(X, Sites) else (X, codes, sample_weight, teacher_indices)
     options = (classes, n_classes, temperature, keep_teachers)
     fingerprint = _fingerprint(memory, estimators, (records, X_query), options)
@@ -154,7 +154,7 @@ def collect_votes(
     tasks = _tasks(estimators, parts, seeds, keys, X_query, settings, memory)
 
     count = _Count(_num_samples(X_query), n_teachers, settings)
-    # After a failure no more are sent; those under way end in silence
+    # After a failure no more tasks are sent; those under way are finished, and ignored
     tasks = itertools.takewhile(lambda _: count.problem is None, tasks)
     with Quiet(), threadpool_limits(settings.threads):
         if network is None:
@@ -170,7 +170,8 @@ def collect_votes(
 
 
 def _prepared(estimators, sample_weight, timeout, n_jobs):
-    """Return copies of the classifiers, once it is known that they can do what is asked."""
+    """Return copies of the classifiers; refuse them if they cannot do what is asked."""
+    # Copies: fitted state, callbacks and generators stay here, and out of the keys in memory
     estimators = [own_clone(estimator, seed=0) for estimator in estimators]
     for estimator in estimators:
         check_callbacks(estimator)
@@ -180,12 +181,12 @@ def _prepared(estimators, sample_weight, timeout, n_jobs):
             "sample_weight or choose a classifier that takes it"
         )
     if timeout is not None:
-        check_processes(timeout, n_jobs)
+        check_timeout(timeout, n_jobs)
     return estimators
 
 
 def _takes_weight(estimators):
-    """Whether each classifier's fit takes weights."""
+    """Return, for each classifier, whether its fit takes weights."""
     return [has_fit_parameter(estimator, "sample_weight") for estimator in estimators]
 
 
@@ -232,10 +233,10 @@ def _tasks(estimators, parts, seeds, keys, X_query, settings, memory):
     """Yield the `Task` of each teacher; its records are selected when it is its turn."""
     takes_weight = _takes_weight(estimators)
     for i, part in enumerate(parts):
-        k = i % len(estimators)
-        if not takes_weight[k]:
+        which = i % len(estimators)
+        if not takes_weight[which]:
             part = part._replace(weight=None)
-        yield Task(i, estimators[k], part, X_query, seeds[i], settings, memory, keys[i])
+        yield Task(i, estimators[which], part, X_query, seeds[i], settings, memory, keys[i])
 
 
 # --- adding up their votes -----------------------------------------------------------------------
@@ -269,8 +270,8 @@ class _Count:
         self.all_kept &= result.is_kept
         if result.problem is not None:
             self.fail(
-                f"teacher {result.number} failed: {result.problem}. What teachers need of "
-                "preprocessing (an encoder, an imputer) belongs inside base_estimator"
+                f"teacher {result.number} failed: {result.problem}. Preprocessing that teachers "
+                "need (an encoder, an imputer) belongs inside base_estimator"
             )
             return False
         if self._is_soft:
@@ -301,20 +302,20 @@ def _add_up(count, results, on_done):
     except Exception as error:  # its text may be data: it can hold whole results
         count.fail(
             "teachers could not be sent to or from a worker process, or a worker died "
-            f"({known_name(error)}). With keep_teachers=True, and for those that pickle in "
-            "their own way, what they are made of must pickle and be importable, not defined "
-            "in the script that runs; or use n_jobs=1"
+            f"({known_name(error)}). With keep_teachers=True, and for teachers that define their "
+            "own pickling, everything in them must pickle and be importable: define it in a "
+            "module, not in the script that runs; or use n_jobs=1"
         )
 
 
 def _check_outcome(count):
-    """Raise the first problem, and warn if more than needed would be done again."""
+    """Raise the first problem, and warn if memory does not have all votes."""
     if count.problem is not None:
         if "TimeoutError" in count.problem:  # `redacted` tells the name of an error
             end_processes()
         raise TeacherError(count.problem) from None
     if not count.all_kept:
         warn(
-            "memory could not keep the votes of all teachers (a full disk?): the fit is as it "
-            "should be, but were it to be interrupted, more would be done again"
+            "memory could not keep the votes of all teachers (a full disk?): the votes are right, "
+            "but if this fit is repeated, some teachers will be trained again"
         )

@@ -24,8 +24,8 @@ from ..isolation import (
     without_caches,
 )
 from ..memory import digest
-from .ballots import constant_votes, label_votes, shares_of
 from .sites import Site
+from .vote import constant_votes, label_votes, probability_shares
 
 __all__ = ["Part", "Result", "Settings", "Task", "fit_and_predict", "fit_and_vote", "is_kept"]
 
@@ -46,9 +46,9 @@ class Settings(NamedTuple):
     config : dict
         scikit-learn's configuration where `fit` was called.
     timeout : float or None
-        Seconds for a teacher to fit and vote.
+        Seconds for a teacher to fit and vote; None waits for ever.
     caller : int
-        The process where `fit` was called.
+        Id of the process where `fit` was called.
     """
 
     n_classes: int
@@ -138,7 +138,7 @@ class Result(NamedTuple):
 def fit_and_vote(task):
     """Train one teacher, or recall its votes; return its `Result`."""
     settings = task.settings
-    # In its own process the caller keeps things quiet, for all threads at once
+    # In the process of the caller `collect_votes` is quiet already, for all threads at once
     with contextlib.nullcontext() if os.getpid() == settings.caller else Quiet():
         # A failure is returned, not raised: a traceback would carry the teacher's own text
         interrupted = False
@@ -169,9 +169,9 @@ def is_kept(memory, function, *args):
 def _call_within(seconds, function, *args):
     """Call a function in a thread, and raise if it takes longer; None waits for ever.
 
-    It is then stopped when it next runs Python: what hangs in compiled code is stopped when it
-    returns from there, or with the process. Until then this process, a worker, stays silent, and
-    its next teacher waits.
+    The thread is then stopped, as soon as it runs Python again: if it hangs in compiled code, when
+    it returns from there, or with the process. Until then this process, a worker, stays silent,
+    and its next teacher waits.
     """
     if seconds is None:
         return function(*args)
@@ -181,7 +181,7 @@ def _call_within(seconds, function, *args):
 
     def run():
         try:
-            with Quiet():
+            with Quiet():  # of its own: it outlasts the caller's if this thread is left behind
                 started.set()
                 outcome.append((function(*args), None))
         except BaseException as error:
@@ -209,7 +209,7 @@ def _call_within(seconds, function, *args):
 
 
 def _loaded(task):
-    """Load the data of a site; its votes in memory are then told apart by these data as well."""
+    """Return the task with the data of its site loaded; they become part of its key in memory."""
     site = task.part.X
     if not isinstance(site, Site):
         return task
@@ -220,7 +220,7 @@ def _loaded(task):
 
 
 def _train(key, task):
-    """Fit a teacher and let it vote; in memory, `key` tells its votes from others'."""
+    """Fit a teacher and let it vote; memory finds its votes by `key` alone."""
     had_torch = "torch" in sys.modules
     result = fit_and_predict(task)
     if "torch" in sys.modules and not had_torch:
@@ -231,16 +231,16 @@ def _train(key, task):
 
 
 def fit_and_predict(task):
-    """Fit a teacher in isolation; return its votes, and itself if kept."""
+    """Fit a teacher in isolation; return its votes, and the teacher itself if it is kept."""
     settings = task.settings
     n_classes = settings.n_classes
     with isolated(task.seed), config_context(**settings.config):
-        # kept teachers must pickle, which copied functions of the main program do not
+        # Kept teachers must pickle, which copied functions of the main program do not
         fitted = own_clone(task.estimator, task.seed, functions=not settings.keep)
         set_seeds(fitted, task.seed)
         silent(fitted)
         without_caches(fitted)
-        _limited(fitted, settings.threads)
+        _limit_threads(fitted, settings.threads)
         # Copies, because a teacher that writes to the queries would change others' votes, and
         # because parts that joblib maps from disk are read-only
         part, X_query = copied_data((task.part, task.X_query))
@@ -252,16 +252,16 @@ def fit_and_predict(task):
             votes = label_votes(predicted, n_queries=n_queries, n_classes=n_classes)
         else:
             proba = fitted.predict_proba(X_query)
-            votes = shares_of(
+            votes = probability_shares(
                 proba, fitted.classes_, n_classes=n_classes, temperature=settings.temperature
             )
     return votes, fitted if settings.keep else None
 
 
-def _limited(estimator, threads):
+def _limit_threads(estimator, threads):
     """Lower the `n_jobs` parameters to a worker's share of the cores; None is no limit.
 
-    What joblib runs is sequential in a teacher: this is for libraries with threads of their own.
+    What joblib runs is sequential in a teacher; this is for libraries with threads of their own.
     """
     if threads is None:
         return estimator
@@ -276,5 +276,5 @@ def _limited(estimator, threads):
 
 
 def _n_workers(n_jobs):
-    """Return what joblib makes of a number; `effective_n_jobs` itself says 1 in a teacher."""
+    """Return the workers that `n_jobs` stands for; `effective_n_jobs` says 1 within a teacher."""
     return n_jobs if n_jobs > 0 else cpu_count() + 1 + n_jobs

@@ -33,7 +33,7 @@ class Sites:
     names : sequence of str
         The names of the sites, all different, which are public. They are kept as a tuple of str. A
         teacher's seed follows from its site's name; which classifier of a list it gets, and how it
-        votes without records, follows from the position of the name. So a site that is added at
+        votes without records, follow from the position of the name. So a site that is added at
         the end leaves the others' teachers as they are.
 
     Examples
@@ -62,6 +62,7 @@ class Sites:
         if isinstance(names, Iterable) and not isinstance(names, Sequence | Set | Mapping):
             names = list(names)  # an array, an Index, or a generator, which can be read once
         spelled = spelled_names(names)
+        # Texts reach `load` as they are, as plain str; other names as they are spelled
         texts = [
             str.__str__(name) if isinstance(name, str) else spelling
             for name, spelling in zip(names, spelled, strict=True)
@@ -75,14 +76,14 @@ class Sites:
 
 @dataclass(frozen=True)
 class Site:
-    """What a worker needs to load the records of one site."""
+    """One site: what a worker needs to load its records."""
 
     load: Callable
     name: str
     classes: np.ndarray
 
     def read(self, X_query):
-        """Return X and codes; messages never quote what was loaded."""
+        """Load X and codes, and check them; messages never quote what was loaded."""
         loaded, failed = attempt(lambda: tuple(self.load(self.name)))
         if failed is not None:  # its text may quote records
             raise TellableError(f"load raised {failed}")
@@ -98,22 +99,23 @@ class Site:
             )
         wrong = difference(X, X_query)
         if wrong is not None:
-            raise TellableError(_OF_A_SITE[wrong.kind])
+            raise TellableError(_WRONG_FORM[wrong.kind])
+        # What is above all classes gets the last code, and is found to differ from it
         codes = np.minimum(np.searchsorted(self.classes, y), len(self.classes) - 1)
         if y.size and not np.all(self.classes[codes] == y):
             raise TellableError("load returned labels that are not in classes")
         return X, codes.astype(np.int64)
 
 
-#: What to say if a site's rows differ from the public ones in form.
-_OF_A_SITE = {
+#: What to say if a site's rows differ from the public ones, by the kind of `schema.Difference`.
+_WRONG_FORM = {
     "form": "load must return X as a DataFrame if X_public is one, and as an array if it is one",
-    "unknown": "load must return X as an array or a DataFrame, which have the dtypes of X_public",
+    "unknown": "load must return X as an array or a DataFrame, with the dtypes of X_public",
     "columns": "load must return X with the columns of X_public",
     "dtype": "load must return X with the dtype of X_public",
     "dtypes": "load must return X with the dtypes and categories of X_public",
     "codes": (
-        "load must return X with categories that are fixed in advance, no dictionaries of Arrow or "
-        "Categorical of polars, whose codes are given out as values appear"
+        "load must return X with categories that are fixed in advance, not with dictionaries of "
+        "Arrow or Categorical of polars, whose codes are assigned as values appear"
     ),
 }

@@ -1,4 +1,4 @@
-"""Networks of skorch: which are refused as teachers, and those that are trained together."""
+"""Networks of skorch: those that are refused as teachers, and those that are trained together."""
 
 import sys
 from collections.abc import Callable
@@ -9,26 +9,20 @@ import numpy as np
 
 from .._sklearn import _num_samples
 from ..exceptions import warn
-from ..isolation import (
-    isolated,
-    own_clone,
-    redacted,
-    set_seeds,
-    silent,
-)
-from .ballots import constant_votes, label_votes, shares_of
+from ..isolation import isolated, own_clone, redacted, set_seeds, silent
 from .one import Result, is_kept
 from .sites import Sites
+from .vote import constant_votes, label_votes, probability_shares
 
 __all__ = ["batched_network", "check_callbacks", "train_together"]
 
 
 def check_callbacks(estimator):
-    """Refuse skorch's callbacks that use files: teachers would read each other's."""
+    """Refuse callbacks of skorch that use files: teachers would read each other's."""
     skorch = sys.modules.get("skorch")
     if skorch is None:
         return
-    users = (
+    use_files = (
         skorch.callbacks.Checkpoint,
         skorch.callbacks.TrainEndCheckpoint,
         skorch.callbacks.LoadInitState,
@@ -36,7 +30,7 @@ def check_callbacks(estimator):
     for name, value in estimator.get_params(deep=True).items():
         for part in _leaves(value):
             kind = part if isinstance(part, type) else type(part)
-            if issubclass(kind, users):
+            if issubclass(kind, use_files):
                 raise ValueError(
                     f"{name} of base_estimator has a {kind.__name__}, which writes or reads files "
                     "that all teachers would share, so that one teacher's records reach others. "
@@ -104,8 +98,8 @@ class _Place(NamedTuple):
 
 
 def train_together(batched, tasks, X_query, settings):
-    """Yield the `Result` of each of the teachers that are trained together, in this process."""
-    number = None  # of the teacher that was prepared last
+    """Train teachers together, in this process, and yield the `Result` of each."""
+    number = None  # of the teacher that was prepared last: it failed, or one of its stack did
     is_soft = settings.temperature is not None
 
     def trainees():
@@ -116,7 +110,7 @@ def train_together(batched, tasks, X_query, settings):
 
     interrupted = False
     try:
-        # File descriptors are left alone, because progress is shown meanwhile
+        # File descriptors stay as they are, because progress is shown meanwhile
         with isolated(0, descriptors=False):
             trained = batched.train(trainees(), X_query, proba=is_soft, keep=settings.keep)
             for answer in trained:
@@ -124,18 +118,18 @@ def train_together(batched, tasks, X_query, settings):
                     yield answer.key.result
                 else:
                     yield _result(answer, X_query, settings)
-    except GeneratorExit:
+    except GeneratorExit:  # whoever takes the results has stopped
         raise
     except KeyboardInterrupt:
         interrupted = True
     except BaseException as error:
-        yield Result(number, None, problem=f"or one beside it: {redacted(error)}")
+        yield Result(number, None, problem=f"or one trained with it: {redacted(error)}")
     if interrupted:
         raise KeyboardInterrupt
 
 
 def _trainee(task, batched):
-    """Return what `BatchedTeachers.train` needs of a teacher: its place alone if it is done."""
+    """Return a teacher to `BatchedTeachers.train`, without a network if its votes are known."""
     from .batched import Trainee
 
     settings = task.settings
@@ -167,7 +161,7 @@ def _result(answer, X_query, settings):
     if settings.temperature is None:
         votes = label_votes(answer.voted, n_queries=_num_samples(X_query), n_classes=n_classes)
     else:
-        votes = shares_of(
+        votes = probability_shares(
             answer.voted, place.classes, n_classes=n_classes, temperature=settings.temperature
         )
     is_there = place.keep_it((votes, answer.fitted))
@@ -175,7 +169,10 @@ def _result(answer, X_query, settings):
 
 
 def _recall(key, result):
-    """Return the result that memory has for the key, else the one given, which is then kept."""
+    """Return the result given: memory calls this only where it has none for the key.
+
+    So with None it looks a key up, and what it has not raises; with a result it keeps that.
+    """
     if result is None:
         raise KeyError
     return result

@@ -9,19 +9,19 @@ from joblib.parallel import LokyBackend, get_active_backend
 from ..exceptions import warn
 from .one import fit_and_vote
 
-__all__ = ["check_processes", "end_processes", "run", "threads_per_worker", "warn_if_taking_turns"]
+__all__ = ["check_timeout", "end_processes", "run", "threads_per_worker", "warn_if_taking_turns"]
 
 
 def run(tasks, n_tasks, n_jobs):
-    """Yield results as they come, holding few; in rounds where the backend cannot stream."""
+    """Yield results as they come, few at a time; in rounds if the backend cannot stream them."""
     workers = effective_n_jobs(n_jobs)
-    # joblib's own batches of quick tasks grow without limit, and with them what waits in memory
-    # and how long a worker waits for another's last batch
+    # The batches that joblib makes of quick tasks grow without limit. So do the results that wait
+    # in memory, and the time for which workers wait for the last batch
     batch_size = min(max(n_tasks // (128 * workers), 1), 16)
     settings = {
         "n_jobs": n_jobs,
         "batch_size": batch_size,
-        # joblib would leave large parts, private data, in files until the end
+        # Else joblib writes large arrays, which are private here, to files that stay until the end
         "max_nbytes": None,
     }
     calls = (delayed(fit_and_vote)(task) for task in tasks)
@@ -43,18 +43,18 @@ def threads_per_worker(n_jobs):
     return max(cpu_count() // n_workers, 1)
 
 
-def check_processes(timeout, n_jobs):
+def check_timeout(timeout, n_jobs):
     """Refuse a timeout for teachers that run in this process."""
     uses_threads = getattr(get_active_backend()[0], "uses_threads", False)
     if effective_n_jobs(n_jobs) == 1 or uses_threads:
         raise ValueError(
-            f"timeout={timeout!r} needs teachers in processes of their own, which can be left "
-            "behind: set n_jobs to 2 or more, with a backend of processes"
+            f"timeout={timeout!r} needs teachers in processes of their own, which can be "
+            "stopped: set n_jobs to 2 or more, with a backend of processes"
         )
 
 
 def end_processes():
-    """Stop loky's workers: one whose teacher hangs keeps its turn, and the next would wait."""
+    """Stop loky's workers: one whose teacher hangs stays busy, and the next fit would wait."""
     if isinstance(get_active_backend()[0], LokyBackend):
         get_reusable_executor().shutdown(wait=False, kill_workers=True)
 
@@ -71,7 +71,7 @@ def warn_if_taking_turns(n_jobs):
 
 
 def _share_a_process(n_jobs):
-    """Whether teachers would run side by side in threads of one process."""
+    """Return whether teachers would run side by side in threads of one process."""
     backend = get_active_backend()[0]
     if effective_n_jobs(n_jobs) == 1:
         return False

@@ -1,13 +1,13 @@
-"""What one teacher votes: the codes of labels, or shares of probability."""
+"""The votes of one teacher: codes of labels, or shares of probability."""
 
 import numpy as np
 
 from ..isolation import TellableError
 
-__all__ = ["SHARES", "constant_votes", "label_votes", "shares_of"]
+__all__ = ["SHARES", "constant_votes", "label_votes", "probability_shares"]
 
-#: Probabilities are whole multiples of one over this number, so that sums do not depend on their
-#: order.
+#: Probabilities are whole multiples of one over this number: sums of whole numbers do not depend on
+#: the order in which teachers finish.
 SHARES = 2**20
 
 
@@ -17,26 +17,29 @@ def constant_votes(i, codes, n_queries, settings):
     present = np.unique(codes)
     if present.size > 1:
         return None
+    # Without records the label follows from the position alone, which is public
     label = present[0] if present.size else i % n_classes
     if settings.temperature is None:
         return _compact(np.full(n_queries, label), n_classes)
-    return shares_of(np.ones((n_queries, 1)), [label], n_classes=n_classes, temperature=1)
+    certain = np.ones((n_queries, 1))
+    return probability_shares(certain, [label], n_classes=n_classes, temperature=1)
 
 
 def label_votes(predicted, *, n_queries, n_classes):
-    """Return predicted labels as codes; what is not a code is refused, and not quoted."""
+    """Return predicted labels as codes; refuse what is not a code, without quoting it."""
     predicted = np.asarray(predicted)
     if predicted.shape != (n_queries,):
         raise TellableError("predict must return one label per row, a 1-D array")
     is_number = predicted.dtype.kind in "iufb"
     codes = predicted.astype(np.int64) if is_number else np.full(n_queries, -1)
+    # Unequal: fractions and NaN, which the cast would hide
     if not np.array_equal(codes, predicted) or ((codes < 0) | (codes >= n_classes)).any():
         raise TellableError("predict returned labels that are not among the codes it was fitted on")
     return _compact(codes, n_classes)
 
 
-def shares_of(proba, classes, *, n_classes, temperature):
-    """Return probabilities of all classes in whole shares: at least 0, each row at most 1."""
+def probability_shares(proba, classes, *, n_classes, temperature):
+    """Return probabilities as whole shares, in a column for each class; rows sum to 1 at most."""
     proba = np.asarray(proba, dtype=float)
     if proba.ndim != 2 or proba.shape[1] != len(classes) or not (proba >= 0).all():
         raise TellableError(
@@ -45,7 +48,7 @@ def shares_of(proba, classes, *, n_classes, temperature):
     tempered = proba ** (1 / temperature)
     sums = tempered.sum(axis=1, keepdims=True)
     if not (np.isfinite(sums) & (sums > 0)).all():
-        raise TellableError("predict_proba returned rows that are no probabilities")
+        raise TellableError("predict_proba returned rows that are not probabilities")
     shares = np.zeros((len(proba), n_classes), dtype=np.int64)
     columns = np.asarray(classes).astype(np.intp)
     # Rounded down, and one share less: rounding must not take a row's sum above 1
