@@ -82,14 +82,14 @@ FAULTS = [
     Fault(
         "codes-of-a-mechanism-unchecked",
         "classifier/mechanism.py",
-        "if not whole or (labels < -1).any() or (labels >= n_classes).any():",
+        "if not are_whole or (labels < -1).any() or (labels >= n_classes).any():",
         "if not whole:",
         ("test_facts.py",),
     ),
     Fault(
         "codes-of-a-student-unchecked",
         "classifier/checks.py",
-        "if not whole or not np.isin(codes, np.arange(n_classes)).all():",
+        "if not one_number_each or not np.isin(codes, np.arange(n_classes)).all():",
         "if not whole:",
         ("test_facts.py",),
     ),
@@ -152,7 +152,7 @@ FAULTS = [
     Fault(
         "callbacks-get-the-classifier",
         "classifier/progress.py",
-        "self._view = view(estimator)",
+        "self._view = view_class(estimator)",
         "self._view = estimator",
         ("test_progress.py",),
     ),
@@ -1122,8 +1122,8 @@ FAULTS = [
     Fault(
         "fit-test-from-the-queries-seed",
         "classifier/estimator.py",
-        'self._test(plan, votes, task.seeds["test"])',
-        'self._test(plan, votes, task.seeds["queries"])',
+        'self._run_private_test(plan, votes, task.seeds["test"])',
+        'self._run_private_test(plan, votes, task.seeds["queries"])',
         ("test_known_errors.py",),
     ),
     Fault(
@@ -1138,8 +1138,8 @@ FAULTS = [
         "classifier/estimator.py",
         "        if self.ledger is not None:\n"
         "            self.ledger.record(plan.spent, plan.cost)\n"
-        '        self._test(plan, votes, task.seeds["test"])\n',
-        '        self._test(plan, votes, task.seeds["test"])\n'
+        '        self._run_private_test(plan, votes, task.seeds["test"])\n',
+        '        self._run_private_test(plan, votes, task.seeds["test"])\n'
         "        if self.ledger is not None:\n"
         "            self.ledger.record(plan.spent, plan.cost)\n",
         ("test_ledger.py::test_a_private_test_is_paid_for_whether_it_passes_or_not",),
@@ -1149,13 +1149,13 @@ FAULTS = [
         "classifier/estimator.py",
         "        if self.ledger is not None:\n"
         "            self.ledger.record(plan.spent, plan.cost)\n"
-        '        self._test(plan, votes, task.seeds["test"])\n'
+        '        self._run_private_test(plan, votes, task.seeds["test"])\n'
         "        self._start_anew(task, plan)\n"
         "        n_public = _num_samples(task.X_public)\n"
         "        released = Release(plan.spent, n_public=n_public, n_classes=len(task.classes))\n"
         "        try:\n"
         "            self._ask(task, plan, rows, votes, released, progress)\n",
-        '        self._test(plan, votes, task.seeds["test"])\n'
+        '        self._run_private_test(plan, votes, task.seeds["test"])\n'
         "        self._start_anew(task, plan)\n"
         "        n_public = _num_samples(task.X_public)\n"
         "        released = Release(plan.spent, n_public=n_public, n_classes=len(task.classes))\n"
@@ -1729,7 +1729,7 @@ FAULTS = [
     Fault(
         "said-of-labels",
         "classifier/checks.py",
-        "with Quiet():  # what libraries warn of from here on, they found in private values",
+        "with Quiet():  # from here on, libraries warn of private values",
         "if True:",
         ("test_noninterference.py::test_nothing_says_what_private_values_are",),
     ),

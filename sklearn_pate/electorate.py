@@ -1,4 +1,4 @@
-"""Who votes on public rows: what an electorate states of itself, and the votes it casts."""
+"""Who votes on public rows: what an electorate says of itself, and the votes that it casts."""
 
 from abc import ABCMeta, abstractmethod
 from dataclasses import KW_ONLY, dataclass
@@ -14,19 +14,19 @@ __all__ = ["Ballots", "Electorate", "PrivateData", "Votes"]
 
 @dataclass(frozen=True, kw_only=True)
 class Ballots:
-    """What one protected unit can change of the votes: all that the accountant is told of them.
+    """What one protected unit can change of the votes: all that the accountant knows of them.
 
-    Every teacher casts one vote on every row. A protected unit reaches one teacher, so it moves at
-    most one vote on each row. Everything here is public.
+    Each teacher casts one vote on every row. A protected unit reaches at most one teacher, so it
+    moves at most one vote on each row. Everything here is public.
 
     Attributes
     ----------
     n_teachers : int
-        Votes on each row.
+        Number of votes on each row.
     unit : str
         What is protected: "record" or "group"; "teacher" for votes of unknown origin.
     adjacency : str
-        The change of the private data that moves no more than that.
+        The change of the private data that moves at most one vote on each row.
     n_records : int or None
         Number of private records, if `adjacency` leaves it public.
 
@@ -45,16 +45,18 @@ class Ballots:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class PrivateData:
-    """The private data of one fit, checked: it has no repr and cannot be pickled.
+    """The private data of one fit, after all checks.
+
+    Its repr shows nothing of them, and it cannot be pickled.
 
     Attributes
     ----------
     X : array-like, sparse matrix or DataFrame with n_samples rows, or teachers.Sites
         Features, as they were given.
     codes : ndarray of shape (n_samples,) or None
-        Labels as indices into `classes`. None with `Sites`, which load theirs.
+        Labels as indices into `classes`. None with `Sites`, which load their own.
     classes : ndarray of shape (n_classes,)
-        Sorted labels: public.
+        Sorted labels. They are public.
     sample_weight : ndarray of shape (n_samples,) or None
         Weights of the records.
     groups : array-like of shape (n_samples,) or None
@@ -77,17 +79,17 @@ class PrivateData:
 class Electorate(BaseEstimator, metaclass=ABCMeta):
     """Base class: who votes on public rows.
 
-    `PATEClassifier` makes a `teachers.TeacherEnsemble` of its parameters. Another electorate is
-    given in place of `base_estimator`. `enrol` says what one protected unit can change, before
-    anything is trained, and `vote` casts the votes. Both run in silence, on a clone; what they
-    learn from private data stays in attributes of that clone, which is dropped after the fit.
-    Parameters follow scikit-learn's conventions (`get_params`, `clone`).
+    `PATEClassifier` makes a `teachers.TeacherEnsemble` from its parameters. Give another electorate
+    as its `base_estimator`. `enrol` says what one protected unit can change, before anything is
+    trained, and `vote` casts the votes. Both run in silence, on a clone. What they learn from
+    private data stays in attributes of that clone, which is dropped after the fit. Parameters
+    follow scikit-learn's conventions (`get_params`, `clone`).
     """
 
-    #: The teacher of each private record, if there is one: private. For `curator_`.
+    #: The teacher of each private record, if records have one. Private: it is for `curator_`.
     teacher_indices_: np.ndarray | None = None
 
-    #: Fitted teachers, if they are kept: private. For `curator_`.
+    #: The fitted teachers, if they are kept. Private: they are for `curator_`.
     teachers_: list | None = None
 
     def check(self, *, soft_aggregator=None):
@@ -96,13 +98,13 @@ class Electorate(BaseEstimator, metaclass=ABCMeta):
         Parameters
         ----------
         soft_aggregator : SoftAggregator or None
-            The mechanism, if it needs probabilities in place of votes. An electorate that gives
-            them overrides this method, which refuses.
+            The aggregator, if it needs probabilities in place of votes. This method refuses it.
+            An electorate that gives probabilities overrides this method.
 
         Raises
         ------
         ValueError
-            What was got, what was expected.
+            It says what was got and what was expected.
         """
         if soft_aggregator is not None:
             raise ValueError(
@@ -117,18 +119,18 @@ class Electorate(BaseEstimator, metaclass=ABCMeta):
         Parameters
         ----------
         private : PrivateData
-            What may vote.
+            The private data to vote by.
         X_public : array-like with n_public rows
             All public rows.
         seed : numpy.random.SeedSequence, default=None
             Source of randomness; None draws from the operating system.
         memory : joblib.Memory or None
-            A private folder for what should outlive an interrupted fit; it may be ignored.
+            A private folder for what an interrupted fit should keep. An electorate may ignore it.
 
         Returns
         -------
         Ballots
-            It must be true of all data sets with the public numbers of this one.
+            What it says must be true of every data set with the same public numbers.
         """
 
     @abstractmethod
@@ -138,45 +140,45 @@ class Electorate(BaseEstimator, metaclass=ABCMeta):
         Parameters
         ----------
         private : PrivateData
-            As in `enrol`, which was called before.
+            The data that `enrol` was called with before.
         X_query : array-like with n_queries rows
             The public rows to vote on.
         temperature : float or None
-            Of probabilities; None for votes.
+            Temperature of the probabilities that are wanted; None for votes.
         seed : numpy.random.SeedSequence, default=None
             Source of randomness; None draws from the operating system.
         on_done : callable, default=None
-            Called with the number of teachers that finished, each time one did.
+            Called with the number of teachers that have finished, each time one does.
 
         Returns
         -------
         ndarray of shape (n_queries, n_classes), int
-            Vote counts; each row sums to `n_teachers` of what `enrol` returned.
+            Vote counts. Each row sums to the `n_teachers` that `enrol` returned.
         """
 
     def default_student(self):
-        """Return what is trained on the released labels if no student is given; None: nothing."""
+        """Return the student to train if none is given; None if there is nothing to suggest."""
         return None
 
     def classifiers(self):
-        """Return the unfitted classifiers that vote, for the diagram; an empty list if none do."""
+        """Return the unfitted classifiers that vote, for the diagram; none: an empty list."""
         return []
 
 
 @dataclass(frozen=True, eq=False)
 class Votes:
-    """Votes on public rows: private, so it has no repr and cannot be pickled.
+    """Votes on public rows. They are private: the repr does not show them, no pickle holds them.
 
     Attributes
     ----------
     counts : ndarray of shape (n_rows, n_classes), int
-        Vote counts; with `temperature`, float sums of probabilities.
+        Vote counts. With a `temperature`, sums of probabilities, as floats.
     classes : ndarray of shape (n_classes,)
         Sorted labels.
     ballots : Ballots
-        What one protected unit can change of them.
+        What one protected unit can change of the counts.
     temperature : float or None
-        Of the teachers' probabilities; None for votes.
+        Temperature of the teachers' probabilities; None for votes.
     teacher_indices : ndarray of shape (n_samples,), int, or None
         The teacher of each private record, if known.
     teachers : list or None
@@ -193,7 +195,10 @@ class Votes:
 
     @classmethod
     def of_teachers(cls, counts, classes=None):
-        """Bare counts, of which one teacher may change; `classes` default to 0..n_classes-1."""
+        """Return votes of bare counts, whose protected unit is one teacher.
+
+        `classes` defaults to 0..n_classes-1.
+        """
         given = np.arange(counts.shape[1]) if classes is None else np.asarray(classes)
         classes = np.unique(given)
         if not np.array_equal(classes, given):
@@ -219,7 +224,7 @@ class Votes:
 
 
 def check_classifier(name, estimator):
-    """Refuse what is no unfitted classifier: teachers and students vote for classes."""
+    """Refuse what cannot be a teacher or a student, because it is not a classifier."""
     if isinstance(estimator, type):
         raise TypeError(
             f"{name} must be an estimator instance, {estimator.__name__}(); got the class"

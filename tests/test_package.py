@@ -31,7 +31,7 @@ ROOMS = {
     "electorate": "adjacency",
     "memory": "_python isolation",
     "teachers": "adjacency electorate exceptions identifiers isolation memory partition schema",
-    "teachers.batched": "isolation skorch torch",
+    "teachers.batched": "isolation torch",
     "teachers.batchable": "isolation skorch torch",
     "rdp": "_python exceptions",
     "smooth_sensitivity": "rdp",

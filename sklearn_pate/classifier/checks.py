@@ -1,4 +1,4 @@
-"""What `fit` is given, checked: messages never quote private values."""
+"""Checks of what `fit` is given. Their messages never quote private values."""
 
 import contextlib
 import inspect
@@ -19,30 +19,36 @@ from ..rdp.checks import as_array, check_votes
 from ..rdp.facts import facts_of
 from ..schema import difference
 from ..teachers import Sites
-from .voting import are_whole
+from .voting import are_complete
 
 __all__ = [
     "check_data",
     "check_defaults",
     "check_features",
     "check_predicted",
+    "check_predicts_alone",
     "check_private",
     "check_rounds",
-    "check_rows_alone",
     "check_votes_given",
     "given_rows",
     "indexable_rows",
     "warn_if_delta_is_large",
 ]
 
+#: What of scikit-learn's messages about labels is passed on. The rest may quote labels.
+_SAFE_REASONS = tuple(
+    f"Unknown label type: {kind}"
+    for kind in ("continuous-multioutput", "continuous", "multiclass-multioutput", "unknown")
+)
 
-def check_data(features, X, y, X_public, *, classes, sample_weight, groups):
-    """Return the private data of a fit, checked beside the public rows.
+
+def check_data(estimator, X, y, X_public, *, classes, sample_weight, groups):
+    """Check the private data of a fit, alone and against the public rows, and return them.
 
     Parameters
     ----------
-    features : PATEClassifier
-        Learns number and names of the features.
+    estimator : PATEClassifier
+        Changed in place: it gets number and names of the features.
     X, y, sample_weight, groups
         As given to `fit`.
     X_public : array-like with n_public rows
@@ -55,13 +61,13 @@ def check_data(features, X, y, X_public, *, classes, sample_weight, groups):
     PrivateData
     """
     if isinstance(X, Sites):
-        check_features(features, X_public, "X_public", reset=True)
+        check_features(estimator, X_public, "X_public", reset=True)
         not_given = {"y": y, "groups": groups, "sample_weight": sample_weight}
         return _check_sites(X, classes, not_given)
     X = indexable_rows(X, "X")
-    check_features(features, X, "X", reset=True)
-    check_forms(X, X_public)
-    check_features(features, X_public, "X_public")
+    check_features(estimator, X, "X", reset=True)
+    check_forms(X, X_public)  # before names are compared, which only one of them might have
+    check_features(estimator, X_public, "X_public")
     check_dtypes(X, X_public)
     codes, classes, sample_weight = check_private(X, y, classes, sample_weight)
     return PrivateData(
@@ -70,7 +76,7 @@ def check_data(features, X, y, X_public, *, classes, sample_weight, groups):
 
 
 def _check_sites(sites, classes, not_given):
-    """Return the private data that each teacher loads itself."""
+    """Return private data that each teacher loads itself: only `classes` can be checked here."""
     for name, value in not_given.items():
         if value is not None:
             raise ValueError(
@@ -92,11 +98,12 @@ def check_private(X, y, classes, sample_weight):
             "cover; pass classes=[...], all labels that may occur",
             PrivacyLeakWarning,
         )
-    with Quiet():  # what libraries warn of from here on, they found in private values
+    with Quiet():  # from here on, libraries warn of private values
         return _check_values(X, y, classes, sample_weight)
 
 
 def _check_values(X, y, classes, sample_weight):
+    """Return what `check_private` returns, for labels in an array."""
     codes, classes = _encode(y, classes)
     if _num_samples(X) != len(codes):
         raise ValueError(
@@ -105,8 +112,8 @@ def _check_values(X, y, classes, sample_weight):
         )
     if sample_weight is not None:
         given = as_array("sample_weight", sample_weight)
-        numbers = given.dtype.kind in "iufb" and np.isfinite(given).all()
-        if not numbers or given.shape != codes.shape:
+        are_finite = given.dtype.kind in "iufb" and np.isfinite(given).all()
+        if not are_finite or given.shape != codes.shape:
             raise ValueError(
                 f"sample_weight must be {len(codes)} finite numbers, one per record of X; "
                 f"got shape {given.shape} and {kind_of(given.dtype)}"
@@ -118,18 +125,18 @@ def _check_values(X, y, classes, sample_weight):
 def check_predicted(codes, *, n_classes):
     """Return what a student predicted, which must be codes of classes."""
     codes = np.asarray(codes)
-    whole = codes.dtype.kind in "iufb" and codes.ndim == 1
-    if not whole or not np.isin(codes, np.arange(n_classes)).all():
+    one_number_each = codes.dtype.kind in "iufb" and codes.ndim == 1
+    if not one_number_each or not np.isin(codes, np.arange(n_classes)).all():
         raise ValueError(
-            f"predict of the student must return codes of classes, whole numbers from 0 to "
-            f"{n_classes - 1} as it was fitted on; got {kind_of(codes.dtype)} of shape "
-            f"{codes.shape}, or other numbers (-1 is no class, but a row without a label)"
+            "predict of the student must return codes of classes, the whole numbers from 0 to "
+            f"{n_classes - 1} that it was fitted on; got {kind_of(codes.dtype)} of shape "
+            f"{codes.shape}, or other numbers (-1 is not a class: it marks a row without a label)"
         )
     return codes.astype(np.intp)
 
 
 def check_defaults(estimator, names):
-    """Refuse parameters that say how teachers are made, where others vote."""
+    """Refuse parameters that say how teachers are made if another electorate votes."""
     signature = inspect.signature(type(estimator).__init__)
     for name in names:
         default = signature.parameters[name].default
@@ -143,7 +150,7 @@ def check_defaults(estimator, names):
 
 
 def check_votes_given(votes, classes, *, n_public, aggregator, temperature):
-    """Return votes on the public rows as `Votes`."""
+    """Check votes that the user gave, `Votes` or counts, and return them as `Votes`."""
     if not isinstance(votes, Votes):
         counts = check_votes(votes)
         if len(counts) == 0:
@@ -162,12 +169,12 @@ def check_votes_given(votes, classes, *, n_public, aggregator, temperature):
             kind = f"sums of probabilities of temperature {votes.temperature:g}"
         raise ValueError(
             f"aggregator={aggregator} does not fit these votes, which are {kind}: "
-            "SoftVote needs the sums that poll collects for a SoftVote of its temperature, "
+            "SoftVote needs the sums that poll collects for a SoftVote of its temperature, and "
             "other mechanisms need counts"
         )
     if temperature is None:
         check_votes(votes.counts)
-    if not are_whole(votes):
+    if not are_complete(votes):
         raise ValueError(
             "votes do not hold one vote of each teacher for one of the classes in each row; "
             "pass what poll returned"
@@ -176,24 +183,26 @@ def check_votes_given(votes, classes, *, n_public, aggregator, temperature):
 
 
 def check_rounds(plan, query_strategy, accounting):
-    """Refuse plans that need all queries at once for a strategy that asks in rounds."""
-    shared = [stage for stage, _ in plan.stages if facts_of(stage).total is not None]
-    if accounting == "ptr" or shared:
-        what = shared[0] if shared else "accounting='ptr'"
+    """Refuse a strategy that asks in rounds if the plan needs all queries at once."""
+    # What needs them all: stages whose queries share one cost, and the private test
+    together = [stage for stage, _ in plan.stages if facts_of(stage).total is not None]
+    if accounting == "ptr":
+        together.append("accounting='ptr'")
+    if together:
         raise ValueError(
             f"query_strategy={query_strategy!r} asks in rounds, each of which depends "
-            f"on the labels before; {what} needs all queries at once. Use "
+            f"on the labels before; {together[0]} needs all queries at once. Use "
             "query_strategy='random'"
         )
 
 
 def given_rows(X_public, X=None):
-    """Return the public rows that the user gave, in a form whose rows can be selected."""
+    """Return the public rows that the user gave, unwrapped, so that rows can be selected."""
     X_public = public_rows(X_public)
     if X_public is None:
         raise ValueError(
             "X_public is missing: public, unlabelled rows with the same features as X. The "
-            "teachers label some of them and the student learns from those alone; private "
+            "teachers label some of them, and the student learns from those alone; private "
             "rows cannot take their place. Call fit(X, y, X_public=...)"
         )
     if X_public is X:
@@ -206,7 +215,10 @@ def given_rows(X_public, X=None):
 
 
 def check_features(estimator, X, name, reset=False):
-    """Check axes, number and names of features; the values are left to teachers and student."""
+    """Check axes, number and names of features; teachers and student check the values.
+
+    With `reset` the estimator gets number and names; without, they must be those that it has.
+    """
     shape = X.shape
     if len(shape) < 2:
         raise ValueError(
@@ -224,31 +236,37 @@ def check_features(estimator, X, name, reset=False):
             raise ValueError(f"Expected unique column names, got {list(X.columns)}")
         validate_data(estimator, X, reset=reset, skip_check_array=True)
     except (TypeError, ValueError) as error:
-        where = "" if name == "X" else f"{name} does not have the features of X: "
+        prefix = ""  # in predict, the message of scikit-learn as it is
+        if reset:
+            prefix = f"{name}: "
+        elif name != "X":
+            prefix = f"{name} does not have the features of X: "
         kind = ValueError if isinstance(error, ValueError) else TypeError
-        raise kind(f"{name}: {error}" if reset else f"{where}{error}") from None
+        raise kind(f"{prefix}{error}") from None
 
 
 def indexable_rows(X, name):
-    """Return `X` in a form whose rows can be selected, otherwise untouched."""
+    """Return `X` so that rows can be selected: sparse matrices as CSR, lists as arrays."""
     if sparse.issparse(X):
         return X.tocsr()
     return X if hasattr(X, "shape") else as_array(name, X)
 
 
-def check_rows_alone(student, X_public):
+def check_predicts_alone(student, X_public):
     """Refuse a fitted student whose prediction for a row depends on the rows beside it."""
     rows = np.unique(np.linspace(0, _num_samples(X_public) - 1, 50).astype(int))
     labels, scores = _predicted(student, _safe_indexing(X_public, rows))
-    differ = []
+    n_different = 0
     for k, row in enumerate(rows):
         label, score = _predicted(student, _safe_indexing(X_public, [row]))
+        # Sums of one row and of many may be rounded differently, and rounding decides a tie
         same_score = np.allclose(score[0], scores[k], rtol=1e-3, atol=1e-4, equal_nan=True)
-        same_label = label[0] == labels[k] or _is_tie(scores[k])  # in a tie, rounding decides
-        differ.append(not (same_score and same_label))
-    if any(differ):
+        same_label = label[0] == labels[k] or _is_tie(scores[k])
+        if not (same_score and same_label):
+            n_different += 1
+    if n_different:
         raise ValueError(
-            f"the student's prediction for a row depends on the rows beside it: {sum(differ)} of "
+            f"the student's prediction for a row depends on the rows beside it: {n_different} of "
             f"{len(rows)} public rows are predicted differently when given alone. Private scores "
             "predict held-out records one at a time. Use a student that treats each row by itself "
             "(no statistics of the rows given to predict), or score on public rows, X_val and "
@@ -257,7 +275,7 @@ def check_rows_alone(student, X_public):
 
 
 def _predicted(student, rows):
-    """Labels of rows, and probabilities or decision values if there are any, else no columns."""
+    """Return predicted labels, and probabilities or decision values (no columns if neither)."""
     labels = np.asarray(student.predict(rows))
     for method in ("predict_proba", "decision_function"):
         if hasattr(student, method):
@@ -274,7 +292,7 @@ def _is_tie(scores):
 
 
 def check_forms(X, X_public):
-    """Types of columns can only be compared if both have them."""
+    """Refuse a DataFrame beside an array: types of columns are compared, so both must have them."""
     if hasattr(X, "dtypes") != hasattr(X_public, "dtypes"):
         raise ValueError(
             f"X is a {type(X).__name__} and X_public a {type(X_public).__name__}. All teachers see "
@@ -283,32 +301,34 @@ def check_forms(X, X_public):
 
 
 def check_dtypes(X, X_public):
-    """Every teacher sees the types of all rows, which one private record can change."""
-    check_forms(X, X_public)
+    """Refuse private data whose types are not those of the public rows.
+
+    Every teacher sees the types of columns, and one private record can change them.
+    """
     found = difference(X, X_public)
     if found is None:
         return
     if found.kind == "unknown":
         raise ValueError(
             "X and X_public must be arrays, which have a dtype, or DataFrames, which have dtypes "
-            "for their columns: all teachers see the types of columns, so they must be public, "
-            "and of these data they cannot be compared. Convert both, for instance with to_pandas()"
+            "for their columns. All teachers see the types of columns, so they must be public, and "
+            "for these data they cannot be compared. Convert both, for instance with to_pandas()"
         )
     if found.kind == "columns":
         raise ValueError(
-            "X has other columns than X_public, or levels or a name of columns that X_public has "
-            "not. All teachers see them, so they must be public: set X.columns = X_public.columns"
+            "X has other columns than X_public, other levels of columns or other names of levels. "
+            "All teachers see them, so they must be public: set X.columns = X_public.columns"
         )
     if found.kind == "dtype":
         raise ValueError(
             f"X has another dtype than X_public, which has {X_public.dtype}. All teachers see "
             "it, so it must be public, not what the private records happen to need: fix it in "
-            "advance, for instance X.astype(X_public.dtype); text as dtype object in both"
+            "advance, for instance X.astype(X_public.dtype); for text, use dtype object in both"
         )
     if found.kind == "codes":
         raise ValueError(
             f"columns {found.columns} of X hold dictionaries of Arrow or Categorical of polars, "
-            "whose codes are given out as values appear: one private record can change those of "
+            "whose codes are assigned as values appear: one private record can change the codes of "
             "all others, and all teachers see them. Fix categories in advance: "
             "pandas.CategoricalDtype([...]) or polars.Enum([...]), the same in X and X_public, or "
             "give text"
@@ -321,13 +341,14 @@ def check_dtypes(X, X_public):
 
 
 def check_classes(labels, name="classes"):
-    """Return the sorted classes."""
+    """Return labels sorted and without repetition, at least two of them."""
     labels = as_array(name, labels)
     if labels.ndim != 1 or pd.isna(labels).any():
         raise ValueError(f"{name} must be a list of labels, none of them missing")
     classes = None
-    # Errors are raised outside of `except`, or they would keep the one that was caught
-    with contextlib.suppress(Exception):  # its text may quote labels
+    # The error's text may quote labels. Ours is raised after the block: within `except` it would
+    # keep the other one as its context.
+    with contextlib.suppress(Exception):
         classes = np.unique(labels)
     if classes is None:
         raise ValueError(f"{name} must hold labels of one type, which can be sorted")
@@ -339,7 +360,7 @@ def check_classes(labels, name="classes"):
 
 
 def warn_if_delta_is_large(delta, *, n_teachers, n_records=None):
-    """Warn of a delta that pays for a whole record's release; `n_records` only if it is public."""
+    """Warn of a delta that would allow to publish a record; `n_records` is None if private."""
     number = n_teachers
     whose = "teachers"
     if n_records is not None:
@@ -353,11 +374,11 @@ def warn_if_delta_is_large(delta, *, n_teachers, n_records=None):
 
 
 def _encode(y, classes):
-    """Labels as codes into the sorted classes."""
+    """Return labels as indices into the sorted classes, and these."""
     _check_labels(y)
     classes = check_classes(y, "y") if classes is None else check_classes(classes)
     known = False
-    with contextlib.suppress(Exception):  # for instance text among numbers
+    with contextlib.suppress(Exception):  # text and numbers, for instance, cannot be compared
         codes = np.minimum(np.searchsorted(classes, y), len(classes) - 1)
         known = bool(np.all(classes[codes] == y))
     if not known:
@@ -369,7 +390,7 @@ def _encode(y, classes):
 
 
 def _one_label_each(y):
-    """Return labels as an array; scikit-learn warns of a column, by its shape."""
+    """Return labels as a 1-D array; scikit-learn warns of a column, which shows only its shape."""
     if y is None:
         raise ValueError("This estimator requires y to be passed, but the target y is None")
     if sparse.issparse(y):
@@ -386,6 +407,7 @@ def _one_label_each(y):
 
 
 def _check_labels(y):
+    """Refuse labels that are missing or are not labels of classes."""
     if pd.isna(y).any() or (y.dtype.kind == "f" and np.isinf(y).any()):
         raise ValueError("Input y contains NaN or infinity; every private record needs a label")
     if y.dtype.kind == "S":
@@ -397,14 +419,8 @@ def _check_labels(y):
         problem = type(error), str(error)
     if problem is not None:
         kind, text = problem
-        said = next((known for known in _TOLD_OF_LABELS if known in text), "no labels of classes")
-        raise (TypeError if issubclass(kind, TypeError) else ValueError)(
-            f"y holds {kind_of(y.dtype)}: {said}. y must hold text, integers or booleans"
+        reason = next((safe for safe in _SAFE_REASONS if safe in text), "no labels of classes")
+        error_class = TypeError if issubclass(kind, TypeError) else ValueError
+        raise error_class(
+            f"y holds {kind_of(y.dtype)}: {reason}. y must hold text, integers or booleans"
         )
-
-
-#: What scikit-learn's text about labels may be told to contain; the rest may quote them.
-_TOLD_OF_LABELS = tuple(
-    f"Unknown label type: {kind}"
-    for kind in ("continuous-multioutput", "continuous", "multiclass-multioutput", "unknown")
-)

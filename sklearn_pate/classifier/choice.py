@@ -1,4 +1,4 @@
-"""Which public rows are asked next: the query strategy, called at the right moments."""
+"""Which public rows are asked next: calls the query strategy when it is its turn."""
 
 import numpy as np
 
@@ -21,7 +21,12 @@ class Choice:
     X_public : array-like with n_public rows
         All public rows.
     seed : numpy.random.SeedSequence
-        Of the choice.
+        Source of randomness of the strategy.
+
+    Attributes
+    ----------
+    in_rounds : bool
+        Whether the strategy asks in rounds, and so has to see labels before it chooses more rows.
     """
 
     def __init__(self, make_strategy, X_public, seed):
@@ -33,9 +38,9 @@ class Choice:
         self.in_rounds = count_rounds(self._strategy) > 1
 
     def rows_to_vote_on(self, plan, *, n_classes):
-        """Return the rows that teachers vote on: the queries, or all rows if rounds will choose.
+        """Return the rows that teachers vote on: the queries or, if rounds will choose, all rows.
 
-        Called before any teacher is trained, so rounds are tried with made-up labels.
+        This is called before any teacher is trained, so rounds are tried with made-up labels.
         """
         try:
             with seeded(seed_number(self._seed)):
@@ -54,36 +59,38 @@ class Choice:
         return np.arange(_num_samples(self._X_public))
 
     def rounds(self, n_queries):
-        """Split the queries of a stage, as positions, into rounds."""
+        """Split the queries of a stage, numbered from 0, into rounds."""
         return split_rounds(self._strategy, n_queries)
 
     def wants_student(self, released):
-        """Whether the strategy asks for the student's view, and labels can train one."""
+        """Whether the strategy uses a student's probabilities, and labels can train a student."""
         if not self.in_rounds or not getattr(self._strategy, "uses_student_proba", False):
             return False
-        return len(set(released.labels) - {-1}) > 1
+        return len(set(released.labels) - {-1}) > 1  # labels of two classes
 
-    def next_positions(self, positions, released, proba):
-        """Return the next queries of a round, as positions among the rows that were voted on.
+    def next_positions(self, round_, released, proba):
+        """Return the queries of a round, as positions among the rows that were voted on.
 
         Parameters
         ----------
-        positions : ndarray of shape (n_queries,), int
-            Of the round, within its stage.
+        round_ : ndarray of shape (n_queries,), int
+            One of `rounds`.
         released : Release
             What was released so far.
         proba : ndarray of shape (n_public, n_classes) or None
-            The student's view.
+            Probabilities from a student of the labels so far, if the round needs them.
         """
         if not self.in_rounds:
-            return released.query_indices.size + positions
+            # Only the queries were voted on, in the order in which they are asked
+            return released.query_indices.size + round_
+        # All rows were voted on, so the rows that a strategy selects are positions as well
         asked = released.query_indices
         try:
             with seeded(int(self._rng.integers(2**32))):
                 return select_rows(
                     self._strategy,
                     self._X_public,
-                    positions.size,
+                    round_.size,
                     self._rng,
                     proba,
                     asked=asked,

@@ -1,4 +1,4 @@
-"""PATEClassifier: private teachers vote, noise protects the votes, a public student learns them."""
+"""PATEClassifier: private teachers vote, noise hides each vote, a public student learns labels."""
 
 import dataclasses
 import os
@@ -51,7 +51,7 @@ from .saving import Saved
 from .seeds import seed_streams
 from .student import (
     all_columns,
-    check_scores_alone,
+    check_rows_alone,
     fit_student,
     rehearse_student,
     students_view,
@@ -68,33 +68,33 @@ _STRATEGIES = {
 }
 
 
-#: Parameters that say how teachers are made: not for other electorates.
-_OF_TEACHERS = ("n_teachers", "partition", "keep_teachers", "n_jobs", "timeout")
+#: Parameters that say how teachers are made. Other electorates do not take them.
+_TEACHER_PARAMETERS = ("n_teachers", "partition", "keep_teachers", "n_jobs", "timeout")
 
 
 class _Task(NamedTuple):
-    """What a fit was given, checked.
+    """What a fit was given, after all checks.
 
     Attributes
     ----------
     X_public : array-like with n_public rows
         All public rows.
-    features : PATEClassifier
-        An unfitted clone that knows number and names of features.
+    checked_clone : PATEClassifier
+        An unfitted clone that has `n_features_in_` and, if there are names, `feature_names_in_`.
     classes : ndarray of shape (n_classes,)
         Sorted labels.
     ballots : Ballots
         What one protected unit can change of the votes.
     seeds : dict
-        From a use to a source of randomness.
+        A source of randomness for each use.
     electorate : Electorate or None
         Who votes; None if the votes were given.
     private : PrivateData or None
-        The private data; None if the votes were given.
+        What it votes by; None if the votes were given.
     """
 
     X_public: Any
-    features: Any
+    checked_clone: Any
     classes: np.ndarray
     ballots: Ballots
     seeds: dict
@@ -116,53 +116,57 @@ def _student_has(method):
 class PATEClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
     """Classifier trained on private data through a noisy vote of teachers (PATE).
 
-    The private records are split over teachers; each teacher votes on public, unlabelled points; a
-    noisy aggregate of the votes labels some of them; a student learns those labels. Only the
-    student and the released labels depend on private data, within the privacy that
-    `privacy_spent_` states.
+    The private records are split among teachers. Each teacher votes on public, unlabelled points.
+    An aggregator adds noise to the votes, and so labels some of these points. A student learns
+    those labels. Only the student and the released labels depend on private data, and
+    `privacy_spent_` states how much privacy they cost.
 
     Parameters
     ----------
-    base_estimator : classifier or list of classifiers, default=None
-        What each teacher is a clone of; a list is dealt to the teachers in turn. Preprocessing
-        belongs inside it, as a Pipeline, where the guarantee covers it. It is fitted on label
-        codes 0..K-1. Each teacher gets a copy with seeds of its own, without `verbose` and without
-        the `memory` of Pipelines and scikit-learn's callbacks (students neither); skorch callbacks
-        that keep weights in files are refused. None is a `RandomForestClassifier`.
+    base_estimator : classifier, list of classifiers or Electorate, default=None
+        The classifier that each teacher is a clone of. A list is dealt to the teachers in turn.
+        None is a `RandomForestClassifier`. An `electorate.Electorate` votes in place of teachers.
+        Preprocessing belongs inside the classifier, as a Pipeline, where the guarantee covers it.
+        It is fitted on label codes 0..K-1. Each teacher gets a copy with seeds of its own and with
+        `verbose` off. Copies for teachers, and for the student, have no scikit-learn callbacks,
+        and their Pipelines no `memory`. skorch callbacks that keep weights in files are refused.
     n_teachers : int, default=100
         Number of teachers. More teachers allow more noise, but each learns from fewer records.
     aggregator : Aggregator or list of Aggregator, default=None
-        The mechanism that releases labels. None is ``GNMax(sigma=None)``: noise calibrated so
-        that the queries cost exactly `epsilon`. A list is asked in stages, for instance
-        ``[ConfidentGNMax(...), InteractiveGNMax(...)]``: `epsilon` caps all of them together, and
-        the student is fitted in between for mechanisms that compare votes with it. Stages without
-        noise of their own share one scale.
+        The mechanism that releases labels. None is ``GNMax(sigma=None)``, whose noise is
+        calibrated so that the queries cost exactly `epsilon`. The aggregators of a list are asked
+        in stages, for instance ``[ConfidentGNMax(...), InteractiveGNMax(...)]``, and `epsilon`
+        caps all stages together. For mechanisms that compare votes with the student, a student is
+        fitted between stages. Stages that leave their noise to the fit share one scale.
     student : classifier, default=None
-        What is trained on the released labels and published. None is a clone of `base_estimator`
-        (the first of a list). It is fitted on label codes 0..K-1. Each `random_state` in it that is
-        None or a generator is replaced by a number, which follows from the fit's own
-        `random_state`, if given, and otherwise comes from the operating system. scikit-learn's
-        `SelfTrainingClassifier`, `LabelPropagation` and `LabelSpreading`, and others with the
-        attribute ``accepts_unlabeled = True``, get all rows of `X_public`, with -1 where no label
-        was released; so do pipelines that end in one. `students.SoftLabelClassifier` gets soft
-        labels from `SoftVote`.
+        The classifier that is trained on the released labels and published. None is a clone of
+        `base_estimator`, or of the first in a list. It is fitted on label codes 0..K-1. Each
+        `random_state` in it that is None or a generator is replaced by a number. The number
+        follows from the fit's own `random_state` if there is one, and otherwise comes from the
+        operating system. Students that also learn from unlabelled rows get all rows of `X_public`,
+        with -1 where no label was released: scikit-learn's `SelfTrainingClassifier`,
+        `LabelPropagation` and `LabelSpreading`, classifiers with the attribute
+        ``accepts_unlabeled = True``, and pipelines that end in one of these.
+        `students.SoftLabelClassifier` gets soft labels from `SoftVote`.
     n_queries : int or list of int, default=None
-        How many public rows to ask about; a list for stages. None: as many as the budget pays for;
-        with calibrated noise, as many as keep it at ``n_teachers / 4`` or less.
+        How many public rows to ask about. A list has one number for each stage. None asks as many
+        as the budget pays for; with calibrated noise, as many as it pays for with a noise scale of
+        at most ``n_teachers / 4``.
     query_strategy : {"random", "uncertainty", "diversity"} or object, default="random"
-        Which public rows to ask about; an object has a `select` method, see
-        `sklearn_pate.queries`. "uncertainty" asks in rounds about the rows of which the student is
-        least sure, "diversity" about rows that cover the public data. Rounds choose among all
-        rows of `X_public`, so teachers vote on all of them.
+        Which public rows to ask about. "uncertainty" asks in rounds, about the rows of which the
+        student is least sure. "diversity" asks about rows that cover the public data. An object
+        has a `select` method, see `sklearn_pate.queries`. Strategies that ask in rounds choose
+        among all rows of `X_public`, so teachers vote on all of them.
     epsilon : float or None, default=1.0
-        Hard cap on the privacy loss of one fit: it asks fewer queries rather than crossing it. A
-        mechanism that checks before it answers gets back what unanswered queries did not spend.
-        None for no cap.
+        Hard cap on the privacy loss of one fit. The fit asks fewer queries rather than exceed it.
+        If a mechanism checks the votes before it answers, a query without an answer spends only
+        the check, and what it did not spend is left for other queries. With None there is no cap.
     delta : float, default=1e-5
-        Probability with which the guarantee may fail; well below one over the number of records.
-        From there on it warns, by the number of teachers where that of records is not public.
+        Probability with which the guarantee may fail. Choose it well below one over the number of
+        records. A warning says if it is not below that. If the number of records is not public,
+        the warning goes by the number of teachers instead.
     accounting : {"data_independent", "ptr"}, default="data_independent"
-        "data_independent" spends what the queries cost on any votes. "ptr"
+        "data_independent" spends what the queries cost whatever the votes are. "ptr"
         (propose-test-release) spends less when teachers agree: labels are released only if a
         private test finds the exact cost of the votes small enough for `epsilon`. It needs numbers
         for `epsilon`, `n_queries` and the aggregator's noise, and queries that do not depend on
@@ -171,74 +175,81 @@ class PATEClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
     unit : {"record", "group"}, default="record"
         What the guarantee protects. "group" needs ``fit(..., groups=...)``.
     partition : {"random", "hash", "predefined"} or object, default="random"
-        How records are dealt to teachers, and so which change of the data is covered
-        (`privacy_spent_.adjacency`):
+        How records are dealt to teachers. This decides which change of the private data the
+        guarantee covers (`privacy_spent_.adjacency`):
 
-        - "random": seeded permutation, near-equal parts: replace one record; the number of
-          records is public;
-        - "hash": keyed hash of the DataFrame's index: add or remove one record, or change it
-          under the same identifier;
-        - "predefined": `groups` names the teacher of each record (one hospital, one teacher):
-          change records of one group that keeps at least one; `n_teachers` is ignored;
-        - `partition.PredefinedPartition(names=[...])`: the same with public names, which may be
-          without records: change any records of one named group, even all;
-        - an object with `adjacency` and `assign`, see `sklearn_pate.partition`.
+        - "random" shuffles the records with a seed and cuts them into nearly equal parts. It
+          covers replacing one record. The number of records is public.
+        - "hash" uses a keyed hash of the DataFrame's index. It covers adding or removing one
+          record, or changing it under the same identifier.
+        - "predefined" takes the teacher of each record from `groups` (one hospital, one teacher).
+          It covers changing records of one group that keeps at least one. `n_teachers` is ignored.
+        - `partition.PredefinedPartition(names=[...])` does the same with public names. A name may
+          have no records. It covers changing any records of one named group, even all of them.
+        - An object has `adjacency` and `assign`, see `sklearn_pate.partition`.
 
-        If `groups` is given, "random" and "hash" become a keyed hash of the group's identifier:
-        add or remove one group, or change its records.
+        If `groups` is given, "random" and "hash" use a keyed hash of the group's identifier
+        instead. This covers adding or removing one group, or changing its records.
     classes : array-like of shape (n_classes,), default=None
-        All labels that may occur: public knowledge. None reads them from the private labels,
-        which the guarantee does not cover, and warns.
+        All labels that may occur: public knowledge. None reads them from the private labels. The
+        guarantee does not cover that, and a warning says so.
     keep_teachers : bool, default=False
         Keep the fitted teachers in `curator_.teachers`.
     n_jobs : int, default=None
-        Teachers fitted in parallel, as in joblib. In threads they take turns, and a warning says
-        so: threads share the random numbers of numpy, Python and torch. What a teacher or the
-        student would itself run in parallel with joblib (a forest's `n_jobs`) runs one after the
-        other.
+        Number of teachers fitted in parallel, as in joblib. Threads share the random numbers of
+        numpy, Python and torch, so in threads the teachers take turns, and a warning says so.
+        Whatever a teacher or the student would itself run in parallel with joblib (a forest's
+        `n_jobs`) runs one after the other.
     timeout : float, default=None
-        Seconds that a teacher may take to fit and vote; one that takes longer fails the fit, before
-        any label is released. It needs `n_jobs` of 2 or more, in processes. None waits for ever.
+        Seconds that a teacher may take to fit and vote. If one takes longer, the fit fails before
+        any label is released. A timeout needs `n_jobs` of 2 or more, in processes. None waits
+        forever.
     random_state : int, RandomState instance or None, default=None
-        None takes all randomness, the noise above all, from the operating system. A seed makes
-        the whole fit reproducible for any `n_jobs`: for tests only, because whoever knows the seed
-        can subtract the noise. A published seed voids the guarantee. Clones in a search, and
-        several fits with one seed, share it: what they release can be combined to undo the noise,
-        even by who does not know the seed. It is dropped from pickles of a fitted estimator, but
-        a seed that can be guessed can be checked against what was published.
+        None takes all randomness, above all the noise, from the operating system. A seed makes
+        the whole fit reproducible for any `n_jobs`. It is for tests only: whoever knows the seed
+        can subtract the noise, so a published seed voids the guarantee. Several fits with one seed
+        share their noise, and so do clones in a search. Their releases can be combined to undo the
+        noise, even by someone who does not know the seed. A pickle of a fitted estimator does not
+        contain the seed. Even so, anyone can guess a seed and compare what it gives with what was
+        published.
     secure : bool, default=False
-        Draw all noise from the operating system's generator instead of numpy's, which the system
-        only seeds. Only mechanisms with ``noise="discrete"`` are exact as well: in others,
-        floating-point numbers round the noise. It cannot go with a `random_state`. A private
-        search then also draws the noise of its scores, the number of trials and the candidate of
-        each trial this way.
+        Draw all noise from the operating system's generator. Otherwise the noise comes from
+        numpy's generator, and the system only seeds that. Only mechanisms with
+        ``noise="discrete"`` are exact as well; in others the noise is rounded to floating-point
+        numbers. It cannot be combined with a `random_state`. A private search then draws the noise
+        of its scores, the number of trials and the candidate of each trial this way too.
     memory : str, path-like, joblib.Memory or None, default=None
-        A folder where the votes of each teacher are kept as soon as it has finished, so that a
-        fit that was interrupted goes on from there: the next fit with the same data and
-        parameters trains the missing teachers only. Without a `random_state`, it also has the same
-        partition, teachers and queries, and fresh noise. What counts as the same: the data, the
-        parameters, the code of classes and functions in `base_estimator` with what that code
-        refers to by name, variables with their values, and of Python and what is installed the
-        version. Not seen are files that a fit reads, modules that it imports inside a function,
-        what it finds by a name made at run time, annotations, compiled extensions of your own,
-        the state of objects that do not pickle, and variables of a module that the fit itself
-        changes, but for the statements that assign them: use another folder then. The
-        folder is private data, and for you to delete. Votes go to `joblib` in it, made with mode
-        0700; one that others may read is refused. A `joblib.Memory` is taken as it is.
+        A folder that keeps the votes of each teacher as soon as it has finished, so that an
+        interrupted fit can continue. The next fit with the same data and parameters trains only
+        the missing teachers. Without a `random_state`, that fit also has the same partition,
+        teachers and queries, but fresh noise.
+
+        Two fits count as the same if all of these are equal: the data, the parameters, the code of
+        classes and functions in `base_estimator`, whatever that code refers to by name (variables
+        with their values), and the versions of Python and of the installed packages. Some changes
+        are not seen: of files that a fit reads, of modules that it imports inside a function, of
+        what it finds by a name made at run time, of annotations, of compiled extensions of your
+        own, of the state of objects that do not pickle, and of module variables that the fit
+        itself changes, except in the statements that assign them. Use another folder after such a
+        change.
+
+        The folder is private data, and it is for you to delete. Votes go into its subfolder
+        `joblib`, which is made with mode 0700. A subfolder that others may read is refused. A
+        `joblib.Memory` is taken as it is.
     ledger : PrivacyLedger or None, default=None
-        A budget for all fits on one private data set, `ledger.PrivacyLedger`: it refuses
-        a fit that would exceed it before any teacher trains, and records the others before
-        labels are released. It refuses fits with a `random_state`.
+        One budget for all fits on one private data set, a `ledger.PrivacyLedger`. A fit that would
+        exceed it is refused before any teacher trains. Any other fit is recorded before labels are
+        released. Fits with a `random_state` are refused.
     verbose : int, default=0
-        Above 0, print one updating line per phase: teachers, queries, student. With scikit-learn
-        1.9 or newer, `set_callbacks` is another way to see them, for instance with its
-        `ProgressBar`; callbacks see counts and, in place of the estimator, its parameters that
-        are public numbers.
+        Above 0, print one line for each phase (teachers, queries, student) and update it. With
+        scikit-learn 1.9 or newer, callbacks can show the phases too: pass one, for instance its
+        `ProgressBar`, to `set_callbacks`. Callbacks see counts. In place of the estimator they see
+        only those of its parameters that are public numbers or text.
 
     Attributes
     ----------
     privacy_spent_ : PrivacySpent
-        What the fit spent, safe to publish; unpacks into ``epsilon, delta``.
+        What the fit spent. It is safe to publish, and unpacks into ``epsilon, delta``.
     student_ : classifier
         The fitted student.
     aggregator_ : Aggregator or list of Aggregator
@@ -252,33 +263,35 @@ class PATEClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
     n_teachers_ : int
         Number of teachers.
     public_labels_ : ndarray of shape (n_public,), int
-        Per public row the code of its released label (index into `classes_`), -1 where none.
+        For each public row the code of its released label (an index into `classes_`), or -1 if it
+        has none.
     public_soft_labels_ : ndarray of shape (n_public, n_classes) or None
-        With `SoftVote`: per public row its released distribution over classes, NaN where none.
+        With `SoftVote`, for each public row its released distribution over classes, or NaN if it
+        has none. Otherwise None.
     query_indices_ : ndarray of shape (n_queries,), int
-        Public rows asked, in order.
+        The public rows that were asked, in order.
     curator_ : Curator
-        Private view: votes, data-dependent epsilon, teachers if kept. Gone after pickling and
-        copying.
+        Private view of the fit: votes, data-dependent epsilon, and teachers if they were kept.
+        Pickles and copies do not have it.
 
     Raises
     ------
     BudgetExceededError
-        From `fit`, before any teacher trains, if `epsilon` does not pay for one query, or the
-        ledger not for the fit. If another process used the ledger up while teachers trained, it
-        is raised after; either way nothing was released or spent.
+        From `fit`, if `epsilon` does not pay for one query, or if the ledger does not pay for the
+        fit. It is raised before any teacher trains, unless another process uses the ledger up
+        while teachers train; then it is raised after. Either way nothing was released or spent.
     TeacherError
-        From `fit`, if a teacher fails; no label was released.
+        From `fit`, if a teacher fails. No label was released.
     PrivacyTestError
         From `fit`, if the votes do not pass the test of ``accounting="ptr"``. No label was
-        released; it says what the outcome of the test cost.
+        released. The error says what the outcome of the test cost.
     StudentError
-        From `fit`, if the released labels cannot train the student. It carries the labels, which
-        are paid for; `fit_student` tries another student on them.
+        From `fit`, if the released labels cannot train the student. The error carries the labels,
+        which are paid for; `fit_student` tries another student on them.
 
     Notes
     -----
-    Each fit spends anew: the losses of several fits on the same private data add up.
+    Each fit spends anew: the privacy losses of several fits on the same private data add up.
 
     References
     ----------
@@ -302,7 +315,7 @@ class PATEClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
     (500,)
     """
 
-    # Requested by default, so that metadata routing needs no call from the user
+    # Requested by default, so that users need not call set_fit_request for metadata routing
     __metadata_request__fit = {"X_public": True, "groups": True}
 
     _parameter_constraints: dict = {
@@ -380,21 +393,21 @@ class PATEClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         Parameters
         ----------
         X : array-like, sparse matrix, DataFrame or Sites with n_samples rows
-            Private features. Passed through as they are: text columns, categoricals and arrays
-            with more than two axes reach the teachers untouched, and a `numpy.memmap` is read one
-            part at a time. All teachers see the dtypes and categories of a DataFrame, so they must
-            be those of `X_public`. `teachers.Sites`: each teacher loads its own data.
+            Private features. They reach the teachers as they are, for instance text columns,
+            categoricals and arrays with more than two axes. A `numpy.memmap` is read one part at a
+            time. All teachers see the dtypes and categories of a DataFrame, so these must be equal
+            to those of `X_public`. With `teachers.Sites`, each teacher loads its own data.
         y : array-like of shape (n_samples,)
             Private labels: strings, integers or booleans. None with `Sites`.
         X_public : array-like, sparse matrix, DataFrame or PublicData with n_public rows
-            Public, unlabelled points with the same features. Required: the teachers label some
-            of them, and the student sees nothing else. `PublicData(X_public)` in searches and
-            cross-validation, which would cut an array of as many rows as `X`.
+            Public, unlabelled points with the same features as `X`. Required: the teachers label
+            some of them, and the student sees nothing else. In searches and cross-validation pass
+            `PublicData(X_public)`: they would split an array that has as many rows as `X`.
         groups : array-like of shape (n_samples,), default=None
-            One identifier per record: of the person it belongs to, or, with
+            One identifier per record: of the person it belongs to or, with
             ``partition="predefined"``, of its teacher.
         sample_weight : array-like of shape (n_samples,), default=None
-            Passed to the teachers whose ``fit`` takes it. Each weight must depend on its own
+            Passed to the teachers whose ``fit`` accepts it. Each weight must depend on its own
             record alone, or the guarantee does not hold.
 
         Returns
@@ -407,12 +420,12 @@ class PATEClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         BudgetExceededError, TeacherError, PrivacyTestError, StudentError
             See the class.
         ValueError
-            For missing public data, inconsistent lengths or parameters out of range. Nothing was
-            spent.
+            If public data are missing, lengths are inconsistent or parameters are out of range.
+            Nothing was spent.
         """
         task = self._check(X, y, X_public, groups, sample_weight)
         plan = self._plan(task)
-        rows = self._choice(task).rows_to_vote_on(plan, n_classes=len(task.classes))
+        rows = self._make_choice(task).rows_to_vote_on(plan, n_classes=len(task.classes))
         with Progress(self, n_phases=3) as progress:
             votes = self._poll(task, rows, progress)
             released = self._release(task, plan, rows, votes, progress)
@@ -420,7 +433,7 @@ class PATEClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
 
     @_fit_context(prefer_skip_nested_validation=False)
     def plan(self, X, y, X_public=None, *, groups=None, sample_weight=None):
-        """Check all that `fit` would, and say what it would ask and cost; nothing is spent.
+        """Check what `fit` would check, and say what it would ask and spend; nothing is spent.
 
         Parameters
         ----------
@@ -430,8 +443,9 @@ class PATEClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         Returns
         -------
         Plan
-            `stages`, the aggregators with their noise set and the queries of each, and `spent`,
-            what `privacy_spent_` will say. It depends on public numbers alone.
+            Its `stages` are the aggregators, with their noise set, and the number of queries of
+            each. Its `spent` is what `privacy_spent_` will say, except that nothing is answered
+            yet. A plan depends on public numbers alone.
 
         Raises
         ------
@@ -453,11 +467,11 @@ class PATEClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
 
     @_fit_context(prefer_skip_nested_validation=False)
     def poll(self, X, y, X_public=None, *, groups=None, sample_weight=None):
-        """Train the teachers and return their votes on all public rows: private, for `fit_votes`.
+        """Train the teachers and return their private votes on all public rows, for `fit_votes`.
 
-        What takes long is done once; aggregators, students and query strategies can then be
-        compared without training teachers again. If `aggregator` is a `SoftVote`, the teachers give
-        probabilities of its temperature, for mechanisms of that kind; else votes.
+        Training the teachers takes long. With their votes, aggregators, students and query
+        strategies can be compared without training again. If `aggregator` is a `SoftVote`, the
+        teachers give probabilities of its temperature in place of votes.
 
         Parameters
         ----------
@@ -467,7 +481,7 @@ class PATEClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         Returns
         -------
         Votes
-            Private, like `curator_`: no mechanism released it. It cannot be pickled.
+            Private, like `curator_`: no mechanism released them. They cannot be pickled.
 
         Raises
         ------
@@ -491,22 +505,24 @@ class PATEClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
 
     @_fit_context(prefer_skip_nested_validation=False)
     def fit_votes(self, votes, X_public):
-        """Do all of `fit` but the teachers: release labels from votes, train the student.
+        """Do what `fit` does after the teachers: release labels from votes, train the student.
 
-        Each call spends anew on the same private data, and choosing among candidates by anything
-        but public data or released labels spends as well: what you publish in the end must account
-        for all labels that were looked at. Trying things out on votes that stay with you is free.
-        Never publish two results with the same `random_state`: their noise is related.
+        Each call spends anew on the same private data. Choosing among candidates spends too,
+        unless the choice looks only at public data or released labels. What you publish in the end
+        must account for all labels that were looked at. As long as votes stay with you, trying
+        things out on them is free. Never publish two results with the same `random_state`: their
+        noise is related.
 
         Parameters
         ----------
         votes : Votes or array-like of shape (n_public, n_classes)
-            From `poll`, or counts of any teachers' votes on each row of `X_public`: whole
-            numbers, and each row sums to the number of teachers. With counts, `privacy_spent_`
-            protects the votes of one teacher, and `classes` defaults to 0..n_classes-1. Number of
-            teachers, partition and unit are those of the votes.
+            From `poll`, or counts of any teachers' votes on each row of `X_public`. Counts are
+            whole numbers, and each row sums to the number of teachers. With counts,
+            `privacy_spent_` protects the votes of one teacher, and `classes` defaults to
+            0..n_classes-1. The number of teachers, the partition and the unit are those of the
+            votes, not those of the parameters.
         X_public : array-like or PublicData with n_public rows
-            The rows that were voted on, in that order.
+            The rows that were voted on, in the same order.
 
         Returns
         -------
@@ -522,7 +538,7 @@ class PATEClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         """
         task, votes = self._check_with_votes(votes, X_public)
         plan = self._plan(task)
-        rows = self._choice(task).rows_to_vote_on(plan, n_classes=len(task.classes))
+        rows = self._make_choice(task).rows_to_vote_on(plan, n_classes=len(task.classes))
         votes = dataclasses.replace(votes, counts=votes.counts[rows])
         with Progress(self, n_phases=2) as progress:
             released = self._release(task, plan, rows, votes, progress)
@@ -534,9 +550,9 @@ class PATEClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         Parameters
         ----------
         X_public : array-like or PublicData with n_public rows
-            The public data given to `fit`, rows in the same order.
+            The public data given to `fit`, with the rows in the same order.
         student : classifier, default=None
-            Unfitted; None is the estimator's own.
+            Unfitted. None is the student that the parameters say.
 
         Returns
         -------
@@ -550,7 +566,7 @@ class PATEClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         StudentError
             If the labels cannot train this student either.
         ValueError
-            If `X_public` has another number of rows or features than in `fit`.
+            If `X_public` does not have the number of rows and features that it had in `fit`.
 
         Examples
         --------
@@ -607,7 +623,7 @@ class PATEClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         Returns
         -------
         ndarray of shape (n_samples, n_classes)
-            One column per element of `classes_`, zero for a class that was never released.
+            One column per element of `classes_`. It is zero for a class that was never released.
         """
         X = self._check_predict(X)
         return self._all_columns(self.student_.predict_proba(X), 0.0)
@@ -624,7 +640,7 @@ class PATEClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         Returns
         -------
         ndarray of shape (n_samples, n_classes)
-            -inf for a class that was never released.
+            One column per element of `classes_`. It is -inf for a class that was never released.
         """
         with np.errstate(divide="ignore"):
             return np.log(self.predict_proba(X))
@@ -641,8 +657,8 @@ class PATEClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         Returns
         -------
         ndarray of shape (n_samples,) or (n_samples, n_classes)
-            As the student's; for more than two classes, one column per element of `classes_`,
-            -inf for a class that was never released.
+            For two classes, what the student returns. For more, one column per element of
+            `classes_`, -inf for a class that was never released.
         """
         X = self._check_predict(X)
         values = np.asarray(self.student_.decision_function(X))
@@ -654,13 +670,13 @@ class PATEClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
     # --- check -------------------------------------------------------------------------------
 
     def _check(self, X, y, X_public, groups, sample_weight):
-        """Check all that `fit` is given, and say who votes; nothing is trained."""
-        electorate = self._electorate(X)
+        """Check all that `fit` is given, and enrol the electorate; nothing is trained."""
+        electorate = self._make_electorate(X)
         self._check_parts(electorate)
         X_public = given_rows(X_public, X)
-        features = clone(self)  # a refit that fails must not change what predict expects
+        checked_clone = clone(self)  # a refit that fails must not change what predict expects
         private = check_data(
-            features,
+            checked_clone,
             X,
             y,
             X_public,
@@ -670,18 +686,18 @@ class PATEClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         )
         seeds = seed_streams(self.random_state, self.secure)
         memory = private_memory(self.memory)
-        kept = memory is not None and self.random_state is None
-        if kept:
-            # Queries are published: were they to follow the private data, they would tell of a
-            # change between two fits
+        partition_seed = seeds["partition"]
+        if memory is not None and self.random_state is None:
+            # With None the electorate takes its seeds from `memory`, the same for the next fit
+            partition_seed = None
+            # By the public rows alone: queries are published, and if they followed the private
+            # data, they would show that these changed between two fits
             seeds["queries"] = kept_seed(memory, (digest(X_public), "queries"))
-        ballots = enrol(
-            electorate, private, X_public, seed=None if kept else seeds["partition"], memory=memory
-        )
+        ballots = enrol(electorate, private, X_public, seed=partition_seed, memory=memory)
         self._check_unit(ballots)
         return _Task(
             X_public=X_public,
-            features=features,
+            checked_clone=checked_clone,
             classes=private.classes,
             ballots=ballots,
             seeds=seeds,
@@ -690,13 +706,13 @@ class PATEClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         )
 
     def _check_with_votes(self, votes, X_public):
-        """The same for votes that were cast before."""
+        """Check all that `fit_votes` is given, votes that were cast before."""
         if X_public is None:
             raise ValueError("X_public is missing: the rows that were voted on")
-        self._check_parts(self._electorate())
+        self._check_parts(self._make_electorate())
         X_public = given_rows(X_public)
-        features = clone(self)
-        check_features(features, X_public, "X_public", reset=True)
+        checked_clone = clone(self)
+        check_features(checked_clone, X_public, "X_public", reset=True)
         votes = check_votes_given(
             votes,
             self.classes,
@@ -708,23 +724,23 @@ class PATEClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         seeds = seed_streams(self.random_state, self.secure)
         task = _Task(
             X_public=X_public,
-            features=features,
+            checked_clone=checked_clone,
             classes=votes.classes,
             ballots=votes.ballots,
             seeds=seeds,
         )
         return task, votes
 
-    def _electorate(self, X=None):
-        """Return who votes: the electorate given, or teachers by the parameters."""
+    def _make_electorate(self, X=None):
+        """Return who votes: a clone of the electorate given, or teachers made by the parameters."""
         if isinstance(self.base_estimator, Electorate):
             return clone(self.base_estimator)
-        kind = SiteEnsemble if isinstance(X, Sites) else TeacherEnsemble
         estimators = self.base_estimator
         if estimators is None:
             estimators = RandomForestClassifier()
-        return kind(
-            estimators if isinstance(estimators, list) else [estimators],
+        ensemble_class = SiteEnsemble if isinstance(X, Sites) else TeacherEnsemble
+        return ensemble_class(
+            _as_list(estimators),
             n_teachers=self.n_teachers,
             partition=self.partition,
             unit=self.unit,
@@ -734,17 +750,17 @@ class PATEClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         )
 
     def _check_parts(self, electorate):
-        """Check that the parts given fit together."""
+        """Check that electorate, aggregator, student and query strategy fit together."""
         if isinstance(self.base_estimator, Electorate):
-            check_defaults(self, _OF_TEACHERS)
-        stages = self.aggregator if isinstance(self.aggregator, list) else [self.aggregator]
-        soft = [stage for stage in stages if getattr(stage, "temperature", None) is not None]
-        electorate.check(soft_aggregator=soft[0] if soft else None)
+            check_defaults(self, _TEACHER_PARAMETERS)
+        stages = _as_list(self.aggregator)
+        soft_stages = [stage for stage in stages if getattr(stage, "temperature", None) is not None]
+        electorate.check(soft_aggregator=soft_stages[0] if soft_stages else None)
         student = self._unfitted_student()
         check_classifier("student", student)
-        for part in (*stages, self._strategy()):
-            shows_student = getattr(part, "uses_student_proba", False)
-            if shows_student and not hasattr(student, "predict_proba"):
+        for part in (*stages, self._make_strategy()):
+            needs_proba = getattr(part, "uses_student_proba", False)
+            if needs_proba and not hasattr(student, "predict_proba"):
                 raise ValueError(f"{part} needs a student with predict_proba; got {student!r}")
 
     def _check_unit(self, ballots):
@@ -755,15 +771,19 @@ class PATEClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
             )
 
     def _unfitted_student(self):
-        return self._electorate().default_student() if self.student is None else self.student
+        """Return the student of the parameters; if they have none, what the electorate suggests."""
+        if self.student is not None:
+            return self.student
+        return self._make_electorate().default_student()
 
     def _temperature(self):
         """Temperature of the teachers' probabilities; None if they vote."""
-        # a mechanism that needs probabilities is the only stage, see plan_queries
-        stages = self.aggregator if isinstance(self.aggregator, list) else [self.aggregator]
-        return next((getattr(stage, "temperature", None) for stage in stages), None)
+        # The first stage decides: plan_queries refuses soft stages beside others
+        stages = _as_list(self.aggregator)
+        return getattr(stages[0], "temperature", None) if stages else None
 
-    def _strategy(self):
+    def _make_strategy(self):
+        """Return a new query strategy, which a fit may change."""
         given = self.query_strategy
         if isinstance(given, type):
             raise ValueError(f"query_strategy must be an object; got a class, {given.__name__}")
@@ -772,11 +792,11 @@ class PATEClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
     # --- plan --------------------------------------------------------------------------------
 
     def _plan(self, task):
-        """What to ask and what it costs, from public numbers; refused if a budget is exceeded."""
+        """Return what to ask and what it costs, by public numbers; refuse to exceed a budget."""
         if self.ledger is not None and self.random_state is not None:
             raise ValueError(
-                "ledger refuses fits with a random_state: two of them with one seed, clones in a "
-                f"search for instance, share noise; got random_state={self.random_state!r}, give "
+                "ledger refuses fits with a random_state: two fits with one seed, for instance of "
+                f"clones in a search, share noise; got random_state={self.random_state!r}, give "
                 "random_state=None"
             )
         ballots = task.ballots
@@ -790,7 +810,7 @@ class PATEClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
             delta=self.delta,
             accounting=self.accounting,
         )
-        if count_rounds(self._strategy()) > 1:
+        if count_rounds(self._make_strategy()) > 1:
             check_rounds(plan, self.query_strategy, self.accounting)
         warn_if_delta_is_large(
             self.delta, n_teachers=ballots.n_teachers, n_records=ballots.n_records
@@ -802,7 +822,7 @@ class PATEClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         return dataclasses.replace(plan, spent=spent)
 
     def _spent(self, plan, ballots):
-        """What `privacy_spent_` will say, before any answer."""
+        """Return what `privacy_spent_` will say, with no query answered yet."""
         return PrivacySpent(
             epsilon=plan.epsilon,
             delta=self.delta,
@@ -817,14 +837,15 @@ class PATEClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         )
 
     def _rehearse(self, task, plan):
-        """Try what is the user's own on made-up votes and labels: nothing is spent yet."""
+        """Try the user's own mechanisms and student on made-up data, before anything is spent."""
         n_classes = len(task.classes)
         for aggregator, _ in plan.stages:
             if not is_ours(aggregator):
                 rehearse_mechanism(
                     aggregator, n_teachers=task.ballots.n_teachers, n_classes=n_classes
                 )
-        # A student like the teachers trains after them: what fails would fail there first
+        # A student like the teachers is not tried: it trains after them, so they would fail first.
+        # Nor is one for a single query: most classifiers cannot be trained on a single class.
         if self.student is not None and plan.n_queries > 1:
             rehearse_student(
                 self.student,
@@ -835,13 +856,14 @@ class PATEClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
             )
 
     def _source_of_noise(self):
+        """Return what `privacy_spent_.generator` says."""
         if self.random_state is not None:
             return "seed"
         return "system" if self.secure else "numpy"
 
     def _check_rows_alone(self, X_public, n_queries):
-        """Refuse a student whose prediction for one row depends on the rows beside it."""
-        check_scores_alone(
+        """For a private search: refuse a student whose prediction for a row depends on others."""
+        check_rows_alone(
             self._unfitted_student(),
             X_public,
             n_queries,
@@ -849,8 +871,9 @@ class PATEClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
             soft=self._temperature() is not None,
         )
 
-    def _choice(self, task):
-        return Choice(self._strategy, task.X_public, task.seeds["queries"])
+    def _make_choice(self, task):
+        """Return a `Choice` in its first state: trying one out may have changed its strategy."""
+        return Choice(self._make_strategy, task.X_public, task.seeds["queries"])
 
     # --- poll --------------------------------------------------------------------------------
 
@@ -870,17 +893,17 @@ class PATEClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
     # --- release -----------------------------------------------------------------------------
 
     def _release(self, task, plan, rows, votes, progress):
-        """Release labels from the votes on `rows`: from here on they are paid for."""
-        self._seed_used = True  # what is drawn from here on protects the votes
+        """Release labels from the votes on `rows`, after the ledger recorded what they cost."""
+        self._seed_used = True  # noise is drawn from here on, so pickles must not have the seed
         if self.ledger is not None:
             self.ledger.record(plan.spent, plan.cost)
-        self._test(plan, votes, task.seeds["test"])
+        self._run_private_test(plan, votes, task.seeds["test"])
         self._start_anew(task, plan)
         n_public = _num_samples(task.X_public)
         released = Release(plan.spent, n_public=n_public, n_classes=len(task.classes))
         try:
             self._ask(task, plan, rows, votes, released, progress)
-        finally:  # what was released stays, if the rest fails
+        finally:  # labels that were released are paid for, and kept if the rest fails
             self.privacy_spent_ = released.spent
             self.query_indices_ = released.query_indices
             self.public_labels_ = released.labels
@@ -894,8 +917,8 @@ class PATEClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
             )
         return released
 
-    def _test(self, plan, votes, seed):
-        """Ask the private test of a plan, if it has one, whether labels may be released."""
+    def _run_private_test(self, plan, votes, seed):
+        """Raise `PrivacyTestError` if the plan has a private test and the votes do not pass it."""
         if plan.test is None:
             return
         with Quiet():
@@ -904,9 +927,9 @@ class PATEClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
             return
         raise PrivacyTestError(
             "the votes did not pass the private test of accounting='ptr': their labels may cost "
-            "more than it allows. No label was released, but the outcome of the test is, and "
-            f"epsilon={plan.epsilon:g} is spent (this error's privacy_spent). Ask fewer queries, "
-            "use more noise, raise epsilon, or use accounting='data_independent'",
+            "more than it allows. No label was released, but the outcome of the test was, so "
+            f"epsilon={plan.epsilon:g} is spent (see this error's privacy_spent). Ask fewer "
+            "queries, use more noise, raise epsilon, or use accounting='data_independent'",
             plan.spent,
         )
 
@@ -918,12 +941,12 @@ class PATEClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         self.aggregator_ = mechanisms if isinstance(self.aggregator, list) else mechanisms[0]
         self.classes_ = task.classes
         self.n_teachers_ = task.ballots.n_teachers
-        self.n_features_in_ = task.features.n_features_in_
-        if hasattr(task.features, "feature_names_in_"):
-            self.feature_names_in_ = task.features.feature_names_in_
+        self.n_features_in_ = task.checked_clone.n_features_in_
+        if hasattr(task.checked_clone, "feature_names_in_"):
+            self.feature_names_in_ = task.checked_clone.feature_names_in_
 
     def _ask(self, task, plan, rows, votes, released, progress):
-        """Ask the queries of a plan."""
+        """Ask the queries of a plan; `released` is filled."""
         student = self._unfitted_student()
         seed = task.seeds["student"]
         with progress.phase("queries", plan.n_queries) as done:
@@ -932,7 +955,7 @@ class PATEClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
                 plan,
                 votes,
                 rows,
-                choice=self._choice(task),
+                choice=self._make_choice(task),
                 students_view=lambda: students_view(student, task.X_public, released, seed),
                 noise=np.random.default_rng(task.seeds["noise"]),
                 on_asked=done,
@@ -968,35 +991,38 @@ class PATEClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
-        first = next(iter(self._electorate().classifiers()), RandomForestClassifier())
+        first = next(iter(self._make_electorate().classifiers()), RandomForestClassifier())
         tags.input_tags = get_tags(first).input_tags
-        tags.input_tags.pairwise = False
+        tags.input_tags.pairwise = False  # a square kernel matrix cannot be split among teachers
         return tags
 
     def _sk_visual_block_(self):
-        """The diagram: teachers, aggregator and student, and what was spent."""
+        """Return the diagram: teachers, aggregator and student, and what was spent."""
         aggregator = getattr(self, "aggregator_", self.aggregator)
         if aggregator is None:
             aggregator = GNMax(sigma=None)
-        stages = aggregator if isinstance(aggregator, list) else [aggregator]
         n_teachers = getattr(self, "n_teachers_", self.n_teachers)
-        classifiers = self._electorate().classifiers()
+        classifiers = self._make_electorate().classifiers()
         parts = [(f"{n_teachers} teachers", classifier) for classifier in classifiers]
         if not classifiers:
             parts.append(("electorate", self.base_estimator))
-        parts += [("aggregator", stage) for stage in stages]
+        parts += [("aggregator", stage) for stage in _as_list(aggregator)]
         parts.append(("student", getattr(self, "student_", self._unfitted_student())))
         names = [f"{part}: {type(estimator).__name__}" for part, estimator in parts]
         diagram = _VisualBlock("parallel", [estimator for _, estimator in parts], names=names)
         if not hasattr(self, "privacy_spent_"):
             return diagram
-        said = self.privacy_spent_.summary()
-        spent = _VisualBlock("single", said, names=said, name_details=repr(self.privacy_spent_))
+        summary = self.privacy_spent_.summary()
+        details = repr(self.privacy_spent_)
+        spent = _VisualBlock("single", summary, names=summary, name_details=details)
         return _VisualBlock("serial", [diagram, spent], dash_wrapped=False)
 
     def __getstate__(self):
-        # Private: the curator's view, whatever the given estimators were fitted on before, and,
-        # once noise was drawn from it, the seed.
+        """Return what a pickle may hold.
+
+        Three things are private: the curator's view, what the estimators given as parameters were
+        fitted on before, and the seed once noise was drawn from it.
+        """
         state = dict(super().__getstate__())
         state.pop("curator_", None)
         state = own_generators(state)
@@ -1005,14 +1031,19 @@ class PATEClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
                 state[name] = unfitted(state[name])
         if state.pop("_seed_used", False):
             state["random_state"] = None
-            state.pop("_skl_callbacks", None)
-        if "student_" in state:  # what predicts need not have the teachers' libraries
+            state.pop("_skl_callbacks", None)  # objects of the user's, which were called in the fit
+        if "student_" in state:  # a model predicts where the teachers' libraries are not installed
             state |= {name: Saved.of(state[name]) for name in ("base_estimator", "student")}
         return state
 
     def __setstate__(self, state):
         saved = {name: part.load() for name, part in state.items() if isinstance(part, Saved)}
         super().__setstate__(state | saved)
+
+
+def _as_list(given):
+    """Return a list that was given as it is, and anything else as a list of one."""
+    return given if isinstance(given, list) else [given]
 
 
 def _is_exact(plan):

@@ -1,4 +1,4 @@
-"""A mechanism at work: tried on made-up votes first, and what it draws is checked."""
+"""Runs the aggregators: on made-up votes first, then on votes, and checks what they draw."""
 
 import numpy as np
 
@@ -10,16 +10,16 @@ __all__ = ["draw", "is_ours", "rehearse_mechanism"]
 
 
 def is_ours(part):
-    """Whether an object is of this library: its messages quote no private values."""
+    """Whether an object's class is of this library, whose messages quote no private values."""
     return type(part).__module__.partition(".")[0] == __package__.partition(".")[0]
 
 
 def rehearse_mechanism(aggregator, *, n_teachers, n_classes):
-    """Try a mechanism on made-up votes: what fails now would fail when votes are paid for."""
-    second = n_teachers // 2
+    """Try a mechanism on made-up votes: what fails now would fail after the votes are paid for."""
     votes = np.zeros((2, n_classes), dtype=np.int64)
-    votes[0, 0] = n_teachers
-    votes[1, :2] = n_teachers - second, second
+    votes[0, 0] = n_teachers  # all agree
+    votes[1, 1] = n_teachers // 2  # two classes share the votes
+    votes[1, 0] = n_teachers - votes[1, 1]
     proba = np.full(votes.shape, 1 / n_classes) if aggregator.uses_student_proba else None
     try:
         if has_distribution(aggregator):
@@ -34,7 +34,7 @@ def rehearse_mechanism(aggregator, *, n_teachers, n_classes):
 
 
 def draw(aggregator, votes, proba, noise):
-    """Return what a mechanism releases of private votes, a checked `aggregators.Released`."""
+    """Let a mechanism draw labels from private votes; return a checked `aggregators.Released`."""
     failed = None
     with Quiet():  # a mechanism of the user's may warn of votes, or print them
         if is_ours(aggregator):
@@ -45,27 +45,29 @@ def draw(aggregator, votes, proba, noise):
         raise ValueError(
             f"{type(aggregator).__name__} could not draw labels: {failed}, whose text is "
             "withheld, as it may quote votes. What the plan costs is spent. Try the mechanism "
-            "on votes of your own"
+            "on made-up votes"
         )
     return released
 
 
 def _checked_release(aggregator, votes, proba, noise):
+    """Return what an aggregator releases, with labels, bools and soft labels checked."""
     released = aggregator.release(votes, proba, noise)
-    labels, paid = _check_labels(aggregator, released.labels, released.paid, votes.shape)
+    labels, paid = _check_labels_and_paid(aggregator, released.labels, released.paid, votes.shape)
     soft_labels = released.soft_labels
     if soft_labels is not None:
-        soft_labels = _check_soft(aggregator, soft_labels, votes.shape)
+        soft_labels = _check_soft_labels(aggregator, soft_labels, votes.shape)
     return released._replace(labels=labels, paid=paid, soft_labels=soft_labels)
 
 
-def _check_labels(aggregator, labels, paid, shape):
+def _check_labels_and_paid(aggregator, labels, paid, shape):
     """Return drawn labels, which must be codes, and which of them were paid for."""
     n_queries, n_classes = shape
     labels = np.asarray(labels)
     paid = np.asarray(paid)
-    whole = labels.dtype.kind in "iu" and labels.ndim == 1 and len(labels) <= n_queries
-    if not whole or (labels < -1).any() or (labels >= n_classes).any():
+    # Fewer than were asked for, if the mechanism stopped: its Released says so
+    are_whole = labels.dtype.kind in "iu" and labels.ndim == 1 and len(labels) <= n_queries
+    if not are_whole or (labels < -1).any() or (labels >= n_classes).any():
         raise ValueError(
             f"{type(aggregator).__name__} must draw one whole number for each of {n_queries} "
             f"queries, from 0 to {n_classes - 1} or -1 for no answer; got shape {labels.shape} of "
@@ -79,9 +81,9 @@ def _check_labels(aggregator, labels, paid, shape):
     return labels, paid
 
 
-def _check_soft(aggregator, soft, shape):
+def _check_soft_labels(aggregator, soft_labels, shape):
     """Return drawn soft labels, whose rows must be distributions."""
-    soft = np.asarray(soft)
+    soft = np.asarray(soft_labels)
     if soft.shape != shape or soft.dtype.kind != "f" or not np.allclose(soft.sum(axis=1), 1):
         raise ValueError(
             f"soft_labels of {type(aggregator).__name__} must return rows that sum to 1, of shape "

@@ -1,4 +1,4 @@
-"""Progress of a fit: one updating line per phase, and scikit-learn's callbacks. Nothing private."""
+"""Progress of a fit: one updating line per phase, and scikit-learn's callbacks; nothing private."""
 
 import sys
 import time
@@ -13,7 +13,8 @@ __all__ = ["Progress", "PublicView"]
 class PublicView(CallbackSupportMixin):
     """What callbacks get in place of the classifier: its parameters that are numbers or text.
 
-    The classifier itself holds the curator's view and, in its parameters, a seed and paths.
+    The classifier itself would give them the curator's view and, in its parameters, a seed and
+    paths.
 
     Parameters
     ----------
@@ -34,20 +35,22 @@ class PublicView(CallbackSupportMixin):
         return f"{type(self).__name__}(public numbers)"
 
 
-#: Parameters that can be private: a number that undoes the noise, the place of the votes.
+#: Parameters that are private although they are numbers or text: with the seed one can undo the
+#: noise, and the folder holds votes.
 _PRIVATE = {"random_state", "memory"}
-#: Where scikit-learn keeps the callbacks, and the search around a fit.
+
+#: Where scikit-learn keeps the callbacks, and the context of a search around the fit.
 _ABOUT_CALLBACKS = ("_skl_callbacks", "_parent_callback_ctx")
 
 
 class Progress:
-    """The phases of one call of `fit`, shown as they go; a context manager.
+    """Shows the phases of one call of `fit` as they go; a context manager.
 
     Parameters
     ----------
     estimator : PATEClassifier
-        Its `verbose` says whether lines are printed. Its callbacks are called, with scikit-learn
-        1.9 or newer: they get a `PublicView` of it and counts, never the data.
+        Its `verbose` says whether lines are printed. With scikit-learn 1.9 or newer its callbacks
+        are called: they get a `PublicView` of it and counts, never the data.
     n_phases : int
         How many phases there will be.
     """
@@ -55,17 +58,17 @@ class Progress:
     def __init__(self, estimator, n_phases):
         self._verbose = estimator.verbose
         self._n_phases = n_phases
-        # scikit-learn shows the name of its class
-        view = type(type(estimator).__name__, (PublicView,), {})
-        self._view = view(estimator)
-        self._root = None
+        # A class of the same name: scikit-learn shows it
+        view_class = type(type(estimator).__name__, (PublicView,), {})
+        self._view = view_class(estimator)
+        self._callback_context = None
 
     def __enter__(self):
-        if not hasattr(self._view, "_init_callback_context"):
+        if not hasattr(self._view, "_init_callback_context"):  # scikit-learn before 1.9
             return self
         try:
-            self._root = self._view._init_callback_context(max_subtasks=self._n_phases)
-            self._root.call_on_fit_task_begin(estimator=self._view)
+            self._callback_context = self._view._init_callback_context(max_subtasks=self._n_phases)
+            self._callback_context.call_on_fit_task_begin(estimator=self._view)
         except BaseException:
             self._tear_down()
             raise
@@ -73,13 +76,13 @@ class Progress:
 
     def __exit__(self, *exc_info):
         try:
-            if self._root is not None and exc_info[0] is None:
-                self._root.call_on_fit_task_end(estimator=self._view)
+            if self._callback_context is not None and exc_info[0] is None:
+                self._callback_context.call_on_fit_task_end(estimator=self._view)
         finally:
             self._tear_down()
 
     def _tear_down(self):
-        """End what callbacks set up; scikit-learn would show them the classifier."""
+        """End what callbacks set up: scikit-learn's own way would show them the classifier."""
         with ExitStack() as stack:
             for callback in getattr(self._view, "_skl_callbacks_to_teardown", []):
                 context = self._view._callback_fit_ctx
@@ -87,10 +90,11 @@ class Progress:
 
     @contextmanager
     def phase(self, name, total):
-        """Yield a function to call with how many of `total` steps are done, each time some are."""
-        context = line = None
-        if self._root is not None:
-            context = self._root.subcontext(task_name=name, max_subtasks=total)
+        """Yield a function to call with the number of steps done of `total`, whenever it grows."""
+        line = None
+        context = None
+        if self._callback_context is not None:
+            context = self._callback_context.subcontext(task_name=name, max_subtasks=total)
             context.call_on_fit_task_begin(estimator=self._view)
         if self._verbose:
             line = _Line(name, total)
@@ -100,10 +104,11 @@ class Progress:
             nonlocal reported
             if line is not None:
                 line.show(number)
-            for _ in range(reported, number if context is not None else reported):
-                step = context.subcontext(task_name=name)
-                step.call_on_fit_task_begin(estimator=self._view)
-                step.call_on_fit_task_end(estimator=self._view)
+            if context is not None:
+                for _ in range(reported, number):
+                    step = context.subcontext(task_name=name)
+                    step.call_on_fit_task_begin(estimator=self._view)
+                    step.call_on_fit_task_end(estimator=self._view)
             reported = number
 
         try:
@@ -116,19 +121,24 @@ class Progress:
 
 
 class _Line:
-    """One line on the output, written again and again."""
+    """One line of output, written over again and again."""
 
     def __init__(self, name, total):
-        self._name, self._total, self._start = name, total, time.monotonic()
+        self._name = name
+        self._total = total
+        self._start = time.monotonic()
         self._out = sys.stdout  # as it is now: teachers are silenced while they train
         self.show(0)
 
     def show(self, number):
-        took = time.monotonic() - self._start
-        left = f", {took * (self._total - number) / number:.0f} s left" if number else ""
+        elapsed = time.monotonic() - self._start
+        seconds = ""
         if number == self._total:
-            left = f" in {took:.0f} s"
-        self._out.write(f"\r{self._name} {number}/{self._total}{left}    ")
+            seconds = f" in {elapsed:.0f} s"
+        elif number:
+            seconds = f", {elapsed * (self._total - number) / number:.0f} s left"
+        # Spaces wipe out the end of a longer line
+        self._out.write(f"\r{self._name} {number}/{self._total}{seconds}    ")
         self._out.flush()
 
     def end(self):

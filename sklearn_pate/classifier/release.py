@@ -11,12 +11,12 @@ __all__ = ["Release", "ask"]
 
 
 class Release:
-    """What is released of one fit; and, for the curator alone, how.
+    """What one fit releases and, for the curator alone, how it was obtained.
 
     Parameters
     ----------
     spent : PrivacySpent
-        What the plan costs; its numbers of queries and answers follow.
+        What the plan costs. Its numbers of queries and answers are counted here.
     n_public, n_classes : int
         Numbers of public rows and of classes.
 
@@ -25,9 +25,9 @@ class Release:
     spent : PrivacySpent
         With the queries so far.
     labels : ndarray of shape (n_public,), int
-        Code of the released label, -1 where none.
+        Code of the released label, -1 where there is none.
     soft_labels : ndarray of shape (n_public, n_classes) or None
-        Released distributions, NaN where none; None before there are any.
+        Released distributions, NaN where there is none; None before the first.
     query_indices : ndarray of shape (n_queries,), int
         Public rows asked, in order.
     n_classes : int
@@ -41,7 +41,7 @@ class Release:
         self.soft_labels = None
         self.query_indices = np.array([], dtype=np.intp)
         self._records = []
-        self._positions = [np.array([], dtype=np.intp)]
+        self._positions = [np.array([], dtype=np.intp)]  # can be joined before any query, too
 
     @classmethod
     def of(cls, classifier):
@@ -57,7 +57,7 @@ class Release:
         return released
 
     def add(self, record, positions, rows, drawn):
-        """Add what a mechanism released.
+        """Add what a mechanism released in one round.
 
         Parameters
         ----------
@@ -66,7 +66,7 @@ class Release:
         positions : ndarray of shape (n_asked,), int
             The queries, as positions among the rows that were voted on.
         rows : ndarray of shape (n_asked,), int
-            The queries, as public rows.
+            The same queries, as public rows.
         drawn : aggregators.Released
             What was drawn for them.
         """
@@ -104,19 +104,19 @@ def ask(released, plan, votes, rows, *, choice, students_view, noise, on_asked):
     Parameters
     ----------
     released : Release
-        Is filled.
+        Filled in place.
     plan : Plan
         What may be asked.
     votes : Votes
-        On `rows`.
+        Votes on `rows`.
     rows : ndarray of int
         The public rows that were voted on.
     choice : Choice
-        Which of them are asked next.
+        Says which of them are asked next.
     students_view : callable
         Returns the probabilities of a student of the labels so far, for all public rows.
     noise : numpy.random.Generator
-        Of the mechanisms.
+        What the mechanisms draw from.
     on_asked : callable
         Called with the number of queries so far.
     """
@@ -128,24 +128,25 @@ def ask(released, plan, votes, rows, *, choice, students_view, noise, on_asked):
             positions = choice.next_positions(round_, released, proba)
             n_asked = _ask_round(released, plan, votes, rows, aggregator, positions, proba, noise)
             on_asked(len(released.query_indices))
-            if n_asked < round_.size:
+            if n_asked < round_.size:  # out of budget, or stopped: the next stage may go on
                 break
 
 
 def _ask_round(released, plan, votes, rows, aggregator, positions, proba, noise):
     """Release the labels of one round; return how many the budget let through."""
-    shown = proba[rows[positions]] if aggregator.uses_student_proba else None
-    drawn = draw(aggregator, votes.counts[positions], shown, noise)
+    student_proba = proba[rows[positions]] if aggregator.uses_student_proba else None
+    drawn = draw(aggregator, votes.counts[positions], student_proba, noise)
     n_asked = plan.allowed(
         aggregator,
         drawn.paid,
         n_teachers=votes.ballots.n_teachers,
         n_classes=released.n_classes,
     )
-    # What the budget does not let through was drawn, but is never looked at
+    # The rest was drawn as well, but the budget does not pay for it, and nobody sees it
     asked = positions[:n_asked]
     drawn = drawn.first(n_asked)
-    shown = None if shown is None else shown[:n_asked]
-    record = StageRecord(aggregator, n_asked, shown, drawn.paid)
+    if student_proba is not None:
+        student_proba = student_proba[:n_asked]
+    record = StageRecord(aggregator, n_asked, student_proba, drawn.paid)
     released.add(record, asked, rows[asked], drawn)
     return n_asked

@@ -1,4 +1,4 @@
-"""Parameters in the file of a fitted model: what they need to load is not needed to predict."""
+"""Estimators inside a saved model: if one cannot be loaded, the model still predicts."""
 
 import pickle
 from typing import Any, NamedTuple
@@ -9,7 +9,7 @@ __all__ = ["Saved", "Unavailable"]
 
 
 class Saved(NamedTuple):
-    """An unfitted estimator, pickled by itself: the model also loads where the estimator does not.
+    """An unfitted estimator, pickled by itself: a model that holds it loads even if it does not.
 
     Attributes
     ----------
@@ -24,11 +24,11 @@ class Saved(NamedTuple):
 
     @classmethod
     def of(cls, estimator):
-        """Pickle an estimator; one that cannot be is returned as it is."""
+        """Pickle an estimator; if it cannot be pickled, return it as it is."""
         try:
             return cls(type(estimator).__name__, pickle.dumps(estimator))
         except Exception:
-            return estimator
+            return estimator  # another pickler may manage it
 
     def load(self) -> Any:
         """Return the estimator, or an `Unavailable` in its place."""
@@ -39,7 +39,7 @@ class Saved(NamedTuple):
 
 
 class Unavailable(ClassifierMixin, BaseEstimator):
-    """Stands for a classifier of a saved model whose library is not installed here.
+    """Takes the place of a classifier in a saved model if its library is not installed here.
 
     Parameters
     ----------
@@ -68,4 +68,4 @@ class Unavailable(ClassifierMixin, BaseEstimator):
         """
         raise ImportError(f"{self.name} could not be loaded with the model: {self.reason}")
 
-    predict = fit
+    predict = fit  # without `predict` it would not be valid as a parameter

@@ -1,4 +1,4 @@
-"""Where a fit draws its random numbers from: one source per use, so that none reveals another."""
+"""Where a fit draws its random numbers from: one source per use, so none tells of another."""
 
 import numpy as np
 
@@ -6,10 +6,10 @@ from ..secure import SystemGenerator
 
 __all__ = ["seed_number", "seed_streams"]
 
-#: In this order: a seed's children follow from their place.
+#: The place of a use decides its numbers. In another order, the same seed gives other fits.
 _USES = ("partition", "queries", "teachers", "noise", "student", "test")
 
-#: What protects the votes.
+#: The uses that draw noise, which protects the votes.
 _NOISE = ("noise", "test")
 
 
@@ -17,7 +17,7 @@ def seed_streams(random_state, secure=False):
     """Return independent sources of randomness, a dict from use to source."""
     if secure and random_state is not None:
         raise ValueError(
-            "secure=True draws what no seed can repeat; give random_state=None, got "
+            "secure=True draws noise that no seed can repeat; give random_state=None, got "
             f"random_state={random_state!r}"
         )
     if random_state is None:
@@ -25,7 +25,7 @@ def seed_streams(random_state, secure=False):
         if secure:
             streams |= {use: SystemGenerator() for use in _NOISE}
         return streams
-    if isinstance(random_state, np.random.RandomState):
+    if isinstance(random_state, np.random.RandomState):  # 128 bits of it
         random_state = random_state.randint(2**32, size=4, dtype=np.uint32).tolist()
     children = np.random.SeedSequence(random_state).spawn(len(_USES))
     return dict(zip(_USES, children, strict=True))

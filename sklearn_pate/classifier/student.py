@@ -1,4 +1,4 @@
-"""The student: what it learns from, trying it before anything is spent, training it."""
+"""Training the student, and trying it out before anything is spent."""
 
 import numpy as np
 from sklearn.pipeline import Pipeline
@@ -15,12 +15,12 @@ from ..isolation import (
     set_seeds,
     without_caches,
 )
-from .checks import check_predicted, check_rows_alone, indexable_rows
+from .checks import check_predicted, check_predicts_alone, indexable_rows
 from .seeds import seed_number
 
 __all__ = [
     "all_columns",
-    "check_scores_alone",
+    "check_rows_alone",
     "fit_student",
     "rehearse_student",
     "student_error",
@@ -42,7 +42,7 @@ def fit_student(student, X_public, released, seed):
     released : Release
         Labels, and soft labels if there are any.
     seed : numpy.random.SeedSequence
-        Of the student.
+        Source of the student's randomness.
 
     Returns
     -------
@@ -80,7 +80,7 @@ def fit_student(student, X_public, released, seed):
 
 
 def students_view(student, X_public, released, seed):
-    """Return the probabilities that a student of the labels so far gives to all public rows."""
+    """Train a student on the labels so far, and return its probabilities for all public rows."""
     fitted = fit_student(student, X_public, released, seed)
     try:
         with seeded(seed_number(seed)):
@@ -93,18 +93,18 @@ def students_view(student, X_public, released, seed):
 
 
 def student_error(problem, released):
-    """Return an error that carries the labels: they are paid for."""
+    """Return an error that carries the released labels, because they are paid for."""
     return StudentError(
-        f"{problem.removesuffix('.')}. The labels released so far are paid for and in this "
-        "error's public_labels; fit_student(X_public, student) tries another student at no "
-        "cost",
+        f"{problem.removesuffix('.')}. The labels released so far are paid for, and this "
+        "error's public_labels holds them; fit_student(X_public, student) tries another student "
+        "at no cost",
         released.labels.copy(),
         released.spent,
     )
 
 
 def all_columns(values, codes, *, n_classes, fill):
-    """Spread columns, one per class that the student saw, over all classes."""
+    """Return one column per class; the student has columns only for the classes it saw, `codes`."""
     if values.shape[1] == n_classes:
         return values
     full = np.full((len(values), n_classes), fill)
@@ -114,7 +114,7 @@ def all_columns(values, codes, *, n_classes, fill):
 
 def rehearse_student(student, X_public, n_queries, *, n_classes, soft):
     """Try the student on public rows with made-up labels, before anything is spent."""
-    with Quiet(), seeded(0):
+    with Quiet(), seeded(0):  # any number: nothing of this fit is kept
         try:
             fitted = _fitted_on_made_up_labels(student, X_public, n_queries, n_classes, soft)
             first_rows = np.arange(min(_num_samples(X_public), 50))
@@ -123,20 +123,20 @@ def rehearse_student(student, X_public, n_queries, *, n_classes, soft):
         except Exception as error:
             raise ValueError(
                 "the student failed when tried on public rows with made-up labels, before any "
-                "teacher was trained; nothing was spent. What it needs of preprocessing (an "
-                f"encoder, an imputer) belongs inside it. {type(error).__name__}: {error}"
+                "teacher was trained; nothing was spent. Its preprocessing (an encoder, an "
+                f"imputer) belongs inside it. {type(error).__name__}: {error}"
             ) from error
 
 
-def check_scores_alone(student, X_public, n_queries, *, n_classes, soft):
-    """Refuse a student whose prediction for one row depends on others; public rows show it."""
+def check_rows_alone(student, X_public, n_queries, *, n_classes, soft):
+    """Try the student on public rows; refuse it if its prediction for one row depends on others."""
     X_public = indexable_rows(X_public, "X_public")
     with Quiet(), seeded(0):
         try:
             fitted = _fitted_on_made_up_labels(student, X_public, n_queries, n_classes, soft)
-        except Exception:  # with real labels it may be trainable, and rows are scored alone
+        except Exception:  # released labels may train it all the same, and rows are scored alone
             return
-        check_rows_alone(fitted, X_public)
+        check_predicts_alone(fitted, X_public)
         try:
             copier(fitted)()
         except Exception as error:
@@ -152,7 +152,7 @@ def _fitted_on_made_up_labels(student, X_public, n_queries, n_classes, soft):
     n_rows = n_queries
     labels = np.arange(n_queries) % n_classes
     if accepts_unlabeled(student):
-        n_rows = min(_num_samples(X_public), max(1000, n_queries))
+        n_rows = min(_num_samples(X_public), max(1000, n_queries))  # some, to be quick
         labels = np.append(labels, np.full(n_rows - n_queries, -1))
     elif soft and accepts_soft_labels(student):
         labels = np.eye(n_classes)[labels]
@@ -161,7 +161,7 @@ def _fitted_on_made_up_labels(student, X_public, n_queries, n_classes, soft):
 
 
 def _unfitted_copy(student, number):
-    """Return a copy with seeds of its own, which keeps nothing on disk."""
+    """Return a copy that has seeds of its own and caches nothing on disk."""
     student = own_clone(student, number)
     set_seeds(student, number, only_missing=True)
     without_caches(student)
@@ -169,7 +169,7 @@ def _unfitted_copy(student, number):
 
 
 def accepts_unlabeled(student):
-    """Whether the student learns from rows labelled -1 as well."""
+    """Whether the student also learns from unlabelled rows, which are marked -1."""
     last = _last_step(student)
     return isinstance(last, _LEARN_FROM_UNLABELED) or getattr(last, "accepts_unlabeled", False)
 
@@ -180,4 +180,5 @@ def accepts_soft_labels(student):
 
 
 def _last_step(student):
+    """Return the classifier at the end of a Pipeline, or the student itself."""
     return student.steps[-1][1] if isinstance(student, Pipeline) else student

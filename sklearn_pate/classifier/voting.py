@@ -1,4 +1,4 @@
-"""An electorate at work: enrolled before anything is trained, and its votes checked."""
+"""Runs the electorate: enrols it before anything is trained, collects and checks its votes."""
 
 import numpy as np
 
@@ -9,14 +9,14 @@ from ..isolation import Quiet, attempt, seeded
 from .mechanism import is_ours
 from .seeds import seed_number
 
-__all__ = ["are_whole", "collect", "enrol"]
+__all__ = ["are_complete", "collect", "enrol"]
 
 
 def enrol(electorate, private, X_public, *, seed, memory):
     """Return the `Ballots` of an electorate; nothing is trained yet."""
     if is_ours(electorate):
         return electorate.enrol(private, X_public, seed=seed, memory=memory)
-    with Quiet():  # what an electorate of the user's prints or warns of may be private
+    with Quiet():  # a user's electorate may print or warn of private values
         ballots, failed = attempt(
             lambda: electorate.enrol(private, X_public, seed=seed, memory=memory)
         )
@@ -24,18 +24,18 @@ def enrol(electorate, private, X_public, *, seed, memory):
     if failed is not None:
         raise ValueError(
             f"enrol of {name} failed with {failed}, whose text is withheld, as it may quote "
-            "records. Nothing was spent. To read it, call enrol yourself"
+            "records. Nothing was spent. To read the text, call enrol yourself"
         )
     if not isinstance(ballots, Ballots):
         raise TypeError(
-            f"enrol of {name} must return electorate.Ballots(...), what one protected unit can "
-            f"change of the votes; got {type(ballots).__name__}"
+            f"enrol of {name} must return electorate.Ballots(...), which says what one protected "
+            f"unit can change of the votes; got {type(ballots).__name__}"
         )
     return ballots
 
 
 def collect(electorate, private, X_query, ballots, *, temperature, seed, on_done):
-    """Return the `Votes` of an electorate on some public rows."""
+    """Let an electorate vote on some public rows, and return its `Votes`."""
 
     def cast():
         return electorate.vote(
@@ -50,8 +50,8 @@ def collect(electorate, private, X_query, ballots, *, temperature, seed, on_done
         if failed is not None:
             raise TeacherError(
                 f"vote of {type(electorate).__name__} failed with {failed}, whose text is "
-                "withheld, as it may quote records. No label was released. To read it, call enrol "
-                "and vote yourself"
+                "withheld, as it may quote records. No label was released. To read the text, call "
+                "enrol and vote yourself"
             )
     n_queries = _num_samples(X_query)
     votes = Votes(
@@ -62,7 +62,7 @@ def collect(electorate, private, X_query, ballots, *, temperature, seed, on_done
         teacher_indices=electorate.teacher_indices_,
         teachers=electorate.teachers_,
     )
-    if not is_ours(electorate) and not (counts.shape[:1] == (n_queries,) and are_whole(votes)):
+    if not is_ours(electorate) and not (counts.shape[:1] == (n_queries,) and are_complete(votes)):
         raise TeacherError(
             f"vote of {type(electorate).__name__} must return {n_queries} rows of "
             f"{len(private.classes)} counts, each of which sums to n_teachers="
@@ -71,8 +71,8 @@ def collect(electorate, private, X_query, ballots, *, temperature, seed, on_done
     return votes
 
 
-def are_whole(votes):
-    """Whether votes hold one vote of each teacher for one of the classes in each row."""
+def are_complete(votes):
+    """Whether each row holds one vote of each teacher, or probabilities that sum to at most 1."""
     counts = votes.counts
     if counts.ndim != 2 or counts.shape[1] != len(votes.classes) or counts.dtype.kind not in "iuf":
         return False
@@ -80,6 +80,6 @@ def are_whole(votes):
         return False
     n_teachers = votes.ballots.n_teachers
     sums = counts.sum(axis=1)
-    if votes.temperature is not None:
+    if votes.temperature is not None:  # probabilities are rounded down
         return bool((sums <= n_teachers * (1 + 1e-9)).all())
     return bool((sums == n_teachers).all() and (counts == np.floor(counts)).all())

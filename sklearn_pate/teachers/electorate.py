@@ -19,16 +19,16 @@ class TeacherEnsemble(Electorate):
     Parameters
     ----------
     estimators : list of classifiers
-        Unfitted; dealt to the teachers in turn.
+        Unfitted. They are dealt to the teachers in turn.
     n_teachers, partition, unit, keep_teachers, n_jobs, timeout
         As in `PATEClassifier`.
 
     Attributes
     ----------
     teacher_indices_ : ndarray of shape (n_samples,), int, or None
-        The teacher of each record: private. None with `Sites`.
+        The teacher of each record. Private. None with `Sites`.
     teachers_ : list or None
-        Fitted teachers, if kept: private.
+        The fitted teachers, if they are kept. Private.
 
     Examples
     --------
@@ -65,23 +65,25 @@ class TeacherEnsemble(Electorate):
         self.timeout = timeout
 
     def check(self, *, soft_aggregator=None):
-        """Refuse what is no classifier, and one without probabilities where they are needed."""
+        """Refuse what is not a classifier, or has no probabilities although they are needed."""
         if not self.estimators:
             raise ValueError("base_estimator must not be an empty list; give at least 1 classifier")
         for estimator in self.estimators:
             check_classifier("base_estimator", estimator)
-        without = [e for e in self.estimators if not hasattr(e, "predict_proba")]
-        if soft_aggregator is not None and without:
-            raise ValueError(
-                f"{soft_aggregator} needs teachers with predict_proba; got {without[0]!r}"
-            )
+        if soft_aggregator is None:
+            return
+        for estimator in self.estimators:
+            if not hasattr(estimator, "predict_proba"):
+                raise ValueError(
+                    f"{soft_aggregator} needs teachers with predict_proba; got {estimator!r}"
+                )
 
     def enrol(self, private, X_public, *, seed=None, memory=None):
         """Deal the records to teachers; see `Electorate.enrol`."""
         self._memory = memory
         self._kept_seed = None
         if memory is not None and seed is None:
-            # The next fit on these data has the same parts and teachers, and fresh noise
+            # Kept seeds: the next fit on these data has the same parts and teachers
             key = digest(
                 private.X,
                 private.codes,
@@ -94,7 +96,7 @@ class TeacherEnsemble(Electorate):
             self._kept_seed = kept_seed(memory, (key, "teachers"))
         if seed is None:
             seed = np.random.SeedSequence()
-        # in silence: what a partition prints or warns of may quote identifiers
+        # In silence: what a partition prints or warns of may quote identifiers
         with Quiet(), seeded(int(seed.generate_state(1)[0])):
             self._assignment = assign_teachers(
                 clone(self.partition, safe=False),
@@ -110,6 +112,7 @@ class TeacherEnsemble(Electorate):
         return self._ballots(n_records=n_records)
 
     def _ballots(self, n_records=None):
+        """Return what the assignment says of one protected unit."""
         return Ballots(
             n_teachers=self._assignment.n_teachers,
             unit=self._assignment.unit,
@@ -125,7 +128,7 @@ class TeacherEnsemble(Electorate):
         TeacherError
             If a teacher fails or exceeds `timeout`.
         ValueError
-            As `collect_votes`.
+            As in `collect_votes`.
         """
         counts, self.teachers_ = collect_votes(
             self.estimators,
@@ -149,7 +152,7 @@ class TeacherEnsemble(Electorate):
         return counts
 
     def default_student(self):
-        """Return the first of the estimators: a student like the teachers."""
+        """Return the first of the estimators, so that the student is like the teachers."""
         return next(iter(self.estimators), None)
 
     def classifiers(self):
@@ -163,11 +166,12 @@ class SiteEnsemble(TeacherEnsemble):
     Parameters
     ----------
     estimators, n_jobs, timeout
-        As in `TeacherEnsemble`. The other parameters do nothing: each site is one teacher.
+        As in `TeacherEnsemble`. `keep_teachers` must be False. The others do nothing, because each
+        site is one teacher.
     """
 
     def check(self, *, soft_aggregator=None):
-        """Refuse what `TeacherEnsemble` does, and to keep teachers."""
+        """Refuse what `TeacherEnsemble` refuses, and `keep_teachers`."""
         super().check(soft_aggregator=soft_aggregator)
         if self.keep_teachers:
             raise ValueError(
@@ -179,7 +183,7 @@ class SiteEnsemble(TeacherEnsemble):
         self._memory = memory
         self._kept_seed = None
         if memory is not None and seed is None:
-            # the same for any names: one site more leaves the others' votes kept
+            # A key without the names: one more site must not discard the votes of the others
             self._kept_seed = kept_seed(memory, (digest("sites"), "teachers"))
         named = PredefinedPartition(private.X.names)
         n_teachers = len(named.names)
