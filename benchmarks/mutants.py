@@ -791,8 +791,8 @@ FAULTS = [
     Fault(
         "teachers-share-a-seed",
         "teachers/ensemble.py",
-        "for s in seed.spawn(n_teachers)]",
-        "for s in [seed] * n_teachers]",
+        "for child in seed.spawn(n_teachers)]",
+        "for child in [seed] * n_teachers]",
         ("test_teachers.py",),
     ),
     Fault(
@@ -928,7 +928,7 @@ FAULTS = [
     Fault(
         "partition-with-the-callers-generators",
         "teachers/electorate.py",
-        "with Quiet(), seeded(int(seed.generate_state(1)[0])):",
+        "with Quiet(), seeded(seed_number(seed)):",
         "with Quiet():",
         ("test_noninterference.py::test_partitions",),
     ),
@@ -1427,8 +1427,8 @@ FAULTS = [
     Fault(
         "names-seed-by-position",
         "teachers/ensemble.py",
-        "    if names is None:\n        return [int(s.generate_state(1)[0])",
-        "    if True:\n        return [int(s.generate_state(1)[0])",
+        "    if names is None:\n        return [seed_number(child)",
+        "    if True:\n        return [seed_number(child)",
         (
             "test_partition.py::test_another_name_leaves_the_teachers_of_others_as_they_are",
             "test_partition.py::test_sites_have_the_teachers_of_the_same_names",
@@ -1736,8 +1736,8 @@ FAULTS = [
     Fault(
         "said-by-a-partition",
         "teachers/electorate.py",
-        "with Quiet(), seeded(int(seed.generate_state(1)[0])):",
-        "with seeded(int(seed.generate_state(1)[0])):",
+        "with Quiet(), seeded(seed_number(seed)):",
+        "with seeded(seed_number(seed)):",
         ("test_noninterference.py::test_nothing_says_what_private_values_are",),
     ),
     Fault(
@@ -1972,8 +1972,8 @@ FAULTS = [
     Fault(
         "votes-of-an-electorate-unchecked",
         "classifier/voting.py",
-        "if not is_ours(electorate) and not (",
-        "if False and not (",
+        "if counts.shape[:1] != (n_queries,) or not are_complete(votes):",
+        "if False:",
         ("test_electorate.py",),
     ),
     Fault(

@@ -2,6 +2,7 @@
 
 from abc import ABCMeta, abstractmethod
 from dataclasses import KW_ONLY, dataclass
+from numbers import Integral
 from typing import Any
 
 import numpy as np
@@ -41,6 +42,22 @@ class Ballots:
     unit: str
     adjacency: str
     n_records: int | None = None
+
+    def __post_init__(self):
+        whole = isinstance(self.n_teachers, Integral) and self.n_teachers > 0
+        if not whole:
+            raise ValueError(
+                f"Ballots.n_teachers must be a whole number, at least 1; got {self.n_teachers!r}"
+            )
+        if self.unit not in ("record", "group", "teacher"):
+            raise ValueError(
+                f"Ballots.unit must be 'record', 'group' or 'teacher'; got {self.unit!r}"
+            )
+        if not isinstance(self.adjacency, str) or not self.adjacency:
+            raise ValueError(
+                "Ballots.adjacency must say in words which change of the private data moves at "
+                f"most one vote on each row; got {self.adjacency!r}"
+            )
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

@@ -83,7 +83,7 @@ def test_all_that_goes_with_teachers_goes_with_it():
 
 
 def test_it_needs_a_student():
-    with pytest.raises(ValueError, match=r"student must be a classifier.* got None"):
+    with pytest.raises(ValueError, match=r"student must be a classifier: Neighbors suggests none"):
         fit(model(student=None))
 
 
@@ -156,6 +156,36 @@ class States(Neighbors):
         return counts if self.change is None else self.change(counts)
 
 
+class OldFashioned(Neighbors):
+    """Takes less than it is given."""
+
+    def vote(self, private, X_query):
+        return super().vote(private, X_query)
+
+
+def test_methods_that_do_not_fit_are_told_what_fits():
+    message = r"vote of OldFashioned does not take what it is given; it must be vote\(self, private"
+    with pytest.raises(TypeError, match=message):
+        fit(model(OldFashioned()))
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("n_teachers", "12"),
+        ("n_teachers", 0),
+        ("n_teachers", 1.5),
+        ("unit", "househld"),
+        ("adjacency", None),
+        ("adjacency", ""),
+    ],
+)
+def test_what_ballots_state_is_checked(name, value):
+    stated = {"n_teachers": 12, "unit": "record", "adjacency": "replace one record"}
+    with pytest.raises(ValueError, match=f"Ballots.{name} must"):
+        Ballots(**stated | {name: value})
+
+
 def test_what_enrol_returns_is_checked():
     with pytest.raises(TypeError, match=r"must return electorate\.Ballots.* got tuple"):
         fit(model(States(ballots=(400, "record"))))
@@ -193,3 +223,15 @@ def test_private_data_do_not_leave():
     assert SECRET not in repr(private)
     with pytest.raises(TypeError, match="private data cannot be pickled"):
         pickle.dumps(private)
+
+
+def test_poll_refuses_probabilities_beside_votes():
+    mixed = PATEClassifier(
+        LogisticRegression(),
+        aggregator=[GNMax(2.0), SoftVote(2.0)],
+        n_queries=[10, 10],
+        classes=[0, 1],
+        epsilon=None,
+    )
+    with pytest.raises(ValueError, match="SoftVote asks teachers for probabilities"):
+        mixed.poll(PRIVATE_X, PRIVATE_Y, X_public=PUBLIC_X)

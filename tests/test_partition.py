@@ -643,6 +643,8 @@ def made(container, values):
         return None  # numpy says that 24 hours are 24
     if container == "nullable" and any(map(large, values)):
         return None  # pandas rounds them to floats, and makes whole numbers of these
+    if container in CONVERT and {"\ud800", "'\\ud800'"} <= {v for v in values if type(v) is str}:
+        return None  # pandas takes a lone surrogate for the text of its escape sequence
     try:
         given = CONTAINERS[container](values)
     except Exception:  # of numpy and pandas, for some mixtures

@@ -3,9 +3,8 @@
 import numpy as np
 
 from .._sklearn import _num_samples
-from ..isolation import seeded
+from ..isolation import seed_number, seeded
 from ..queries import count_rounds, rehearse, select_rows, split_rounds
-from .seeds import seed_number
 from .student import student_error
 
 __all__ = ["Choice"]

@@ -753,10 +753,14 @@ class PATEClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         """Check that electorate, aggregator, student and query strategy fit together."""
         if isinstance(self.base_estimator, Electorate):
             check_defaults(self, _TEACHER_PARAMETERS)
+        electorate.check(soft_aggregator=self._soft_aggregator())
         stages = _as_list(self.aggregator)
-        soft_stages = [stage for stage in stages if getattr(stage, "temperature", None) is not None]
-        electorate.check(soft_aggregator=soft_stages[0] if soft_stages else None)
         student = self._unfitted_student()
+        if student is None:
+            raise ValueError(
+                f"student must be a classifier: {type(electorate).__name__} suggests none; got "
+                "student=None"
+            )
         check_classifier("student", student)
         for part in (*stages, self._make_strategy()):
             needs_proba = getattr(part, "uses_student_proba", False)
@@ -776,11 +780,20 @@ class PATEClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
             return self.student
         return self._make_electorate().default_student()
 
+    def _soft_aggregator(self):
+        """Return the mechanism, if teachers give probabilities for it; None if they vote."""
+        stages = _as_list(self.aggregator)
+        soft = [stage for stage in stages if getattr(stage, "temperature", None) is not None]
+        if soft and len(stages) > 1:
+            raise ValueError(
+                f"{type(soft[0]).__name__} asks teachers for probabilities, other stages for "
+                "votes; use it alone"
+            )
+        return soft[0] if soft else None
+
     def _temperature(self):
         """Temperature of the teachers' probabilities; None if they vote."""
-        # The first stage decides: plan_queries refuses soft stages beside others
-        stages = _as_list(self.aggregator)
-        return getattr(stages[0], "temperature", None) if stages else None
+        return getattr(self._soft_aggregator(), "temperature", None)
 
     def _make_strategy(self):
         """Return a new query strategy, which a fit may change."""

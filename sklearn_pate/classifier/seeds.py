@@ -4,7 +4,7 @@ import numpy as np
 
 from ..secure import SystemGenerator
 
-__all__ = ["seed_number", "seed_streams"]
+__all__ = ["seed_sequence", "seed_streams"]
 
 #: The place of a use decides its numbers. In another order, the same seed gives other fits.
 _USES = ("partition", "queries", "teachers", "noise", "student", "test")
@@ -25,12 +25,12 @@ def seed_streams(random_state, secure=False):
         if secure:
             streams |= {use: SystemGenerator() for use in _NOISE}
         return streams
-    if isinstance(random_state, np.random.RandomState):  # 128 bits of it
-        random_state = random_state.randint(2**32, size=4, dtype=np.uint32).tolist()
-    children = np.random.SeedSequence(random_state).spawn(len(_USES))
+    children = seed_sequence(random_state).spawn(len(_USES))
     return dict(zip(_USES, children, strict=True))
 
 
-def seed_number(sequence):
-    """Return a seed of 32 bits that follows from a `SeedSequence`."""
-    return int(sequence.generate_state(1)[0])
+def seed_sequence(random_state):
+    """Return a `SeedSequence` that follows from a `random_state`; None draws from the system."""
+    if isinstance(random_state, np.random.RandomState):  # 128 bits of it
+        random_state = random_state.randint(2**32, size=4, dtype=np.uint32).tolist()
+    return np.random.SeedSequence(random_state)

@@ -11,12 +11,12 @@ from ..isolation import (
     copier,
     own_clone,
     own_generators,
+    seed_number,
     seeded,
     set_seeds,
     without_caches,
 )
 from .checks import check_predicted, check_predicts_alone, indexable_rows
-from .seeds import seed_number
 
 __all__ = [
     "all_columns",

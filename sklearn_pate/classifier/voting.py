@@ -1,21 +1,33 @@
 """Runs the electorate: enrols it before anything is trained, collects and checks its votes."""
 
+import inspect
+
 import numpy as np
 
 from .._sklearn import _num_samples
 from ..electorate import Ballots, Votes
 from ..exceptions import TeacherError
-from ..isolation import Quiet, attempt, seeded
+from ..isolation import Quiet, attempt, seed_number, seeded
 from .mechanism import is_ours
-from .seeds import seed_number
 
 __all__ = ["are_complete", "collect", "enrol"]
+
+
+#: What an electorate of the user's must accept.
+_SIGNATURES = {
+    "enrol": "enrol(self, private, X_public, *, seed=None, memory=None)",
+    "vote": "vote(self, private, X_query, *, temperature=None, seed=None, on_done=None)",
+}
 
 
 def enrol(electorate, private, X_public, *, seed, memory):
     """Return the `Ballots` of an electorate; nothing is trained yet."""
     if is_ours(electorate):
         return electorate.enrol(private, X_public, seed=seed, memory=memory)
+    _check_signature(electorate, "enrol", private, X_public, seed=seed, memory=memory)
+    _check_signature(
+        electorate, "vote", private, X_public, temperature=None, seed=seed, on_done=None
+    )
     with Quiet():  # a user's electorate may print or warn of private values
         ballots, failed = attempt(
             lambda: electorate.enrol(private, X_public, seed=seed, memory=memory)
@@ -62,13 +74,28 @@ def collect(electorate, private, X_query, ballots, *, temperature, seed, on_done
         teacher_indices=electorate.teacher_indices_,
         teachers=electorate.teachers_,
     )
-    if not is_ours(electorate) and not (counts.shape[:1] == (n_queries,) and are_complete(votes)):
+    if counts.shape[:1] != (n_queries,) or not are_complete(votes):
         raise TeacherError(
             f"vote of {type(electorate).__name__} must return {n_queries} rows of "
             f"{len(private.classes)} counts, each of which sums to n_teachers="
             f"{ballots.n_teachers}, as enrol said. No label was released"
         )
     return votes
+
+
+def _check_signature(electorate, name, *args, **kwargs):
+    """Refuse a method that does not take what it is given, before it sees private data."""
+    try:
+        inspect.signature(getattr(electorate, name)).bind(*args, **kwargs)
+    except TypeError:
+        fits = False
+    else:
+        fits = True
+    if not fits:
+        raise TypeError(
+            f"{name} of {type(electorate).__name__} does not take what it is given; it must be "
+            f"{_SIGNATURES[name]}"
+        )
 
 
 def are_complete(votes):

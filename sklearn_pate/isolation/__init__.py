@@ -15,7 +15,7 @@ from .copies import (
     own_rows,
     unfitted,
 )
-from .generators import fresh_seed, seeded, set_seeds, without_caches
+from .generators import fresh_seed, seed_number, seeded, set_seeds, without_caches
 from .redaction import TellableError, attempt, kind_of, known_name, redacted
 from .silence import Quiet, silent
 
@@ -35,6 +35,7 @@ __all__ = [
     "own_index",
     "own_rows",
     "redacted",
+    "seed_number",
     "seeded",
     "set_seeds",
     "silent",

@@ -15,6 +15,7 @@ __all__ = [
     "fresh_seed",
     "global_generators",
     "new_generator",
+    "seed_number",
     "seeded",
     "set_seeds",
     "turn",
@@ -42,6 +43,11 @@ def _new_lock():
 
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_new_lock)
+
+
+def seed_number(sequence):
+    """Return a seed of 32 bits that follows from a `numpy.random.SeedSequence`."""
+    return int(sequence.generate_state(1)[0])
 
 
 @contextlib.contextmanager
@@ -139,7 +145,7 @@ def set_seeds(estimator, seed, *, only_missing=False):
     sequence = np.random.SeedSequence(seed)
     for value in params.values():
         if hasattr(value, "split") and _is_missing(getattr(value, "random_state", 0)):
-            value.random_state = int(sequence.generate_state(1)[0])
+            value.random_state = seed_number(sequence)
     names = sorted(name for name in params if _is_random_state(name))
     states = sequence.generate_state(len(names)) % 2**31  # some libraries want a signed number
     chosen = {
@@ -214,4 +220,4 @@ def global_generators():
 
 def fresh_seed():
     """Return a seed from the operating system."""
-    return int(np.random.SeedSequence().generate_state(1)[0])
+    return seed_number(np.random.SeedSequence())

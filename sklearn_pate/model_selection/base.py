@@ -13,6 +13,7 @@ from .._sklearn import Interval, StrOptions, _fit_context
 from ..adjacency import Adjacency
 from ..classifier import PATEClassifier
 from ..classifier.checks import check_private, indexable_rows, warn_if_delta_is_large
+from ..classifier.seeds import seed_sequence
 from ..exceptions import StudentError
 from ..isolation import own_generators, unfitted
 from ..partition import PredefinedPartition
@@ -91,9 +92,9 @@ class PrivateSearch(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         X_public = public_rows(X_public)
         X_val = public_rows(X_val)
         y_val = public_rows(y_val)
-        seed = np.random.SeedSequence(_entropy(self.random_state))
-        candidates_seed, hold_out_seed, trials_seed = seed.spawn(3)
         self._check_random_state()
+        seed = seed_sequence(self.random_state)
+        candidates_seed, hold_out_seed, trials_seed = seed.spawn(3)
         candidates = self._candidates(np.random.default_rng(candidates_seed))
         X, groups = indexable(indexable_rows(X, "X"), groups)  # each dtype is that of all rows
         codes, classes, _ = check_private(X, y, self.estimator.classes, None)
@@ -267,10 +268,3 @@ class PrivateSearch(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         if state.pop("_seed_used", False):  # whoever knows the seed can undo the noise
             state["random_state"] = None
         return state
-
-
-def _entropy(random_state):
-    """Return what seeds the search; None leaves it to the operating system."""
-    if isinstance(random_state, np.random.RandomState):
-        return random_state.randint(2**32, size=4, dtype=np.uint32).tolist()
-    return random_state

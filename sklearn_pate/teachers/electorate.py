@@ -5,7 +5,7 @@ from sklearn.base import clone
 
 from ..adjacency import Adjacency
 from ..electorate import Ballots, Electorate, check_classifier
-from ..isolation import Quiet, seeded
+from ..isolation import Quiet, seed_number, seeded
 from ..memory import digest, kept_seed
 from ..partition import Assignment, PredefinedPartition, assign_teachers
 from .ensemble import collect_votes
@@ -97,7 +97,7 @@ class TeacherEnsemble(Electorate):
         if seed is None:
             seed = np.random.SeedSequence()
         # In silence: what a partition prints or warns of may quote identifiers
-        with Quiet(), seeded(int(seed.generate_state(1)[0])):
+        with Quiet(), seeded(seed_number(seed)):
             self._assignment = assign_teachers(
                 clone(self.partition, safe=False),
                 n_records=len(private.codes),

@@ -12,7 +12,7 @@ from threadpoolctl import threadpool_limits
 from .._sklearn import _num_samples, _safe_indexing
 from ..exceptions import TeacherError, warn
 from ..identifiers import keyed_digests, spelled_names
-from ..isolation import Quiet, known_name, own_clone, own_rows
+from ..isolation import Quiet, known_name, own_clone, own_rows, seed_number
 from ..memory import code_digest, digest
 from .one import Part, Settings, Task
 from .sites import Site, Sites
@@ -194,7 +194,7 @@ def _seeds(seed, n_teachers, names):
     """Return the seed of each teacher: it follows from its number or, if it has one, its name."""
     seed = np.random.SeedSequence() if seed is None else seed
     if names is None:
-        return [int(s.generate_state(1)[0]) % 2**31 for s in seed.spawn(n_teachers)]
+        return [seed_number(child) % 2**31 for child in seed.spawn(n_teachers)]
     return [int(number) % 2**31 for number in keyed_digests(names, seed)]
 
 
