@@ -1612,9 +1612,9 @@ FAULTS = [
         "error-of-an-array-holds-another",
         "rdp/checks.py",
         "    with contextlib.suppress(TypeError, ValueError):\n"
-        "        return np.asarray(value, **kwargs)\n",
+        "        return np.asarray(value, dtype=dtype)\n",
         "    try:\n"
-        "        return np.asarray(value, **kwargs)\n"
+        "        return np.asarray(value, dtype=dtype)\n"
         "    except (TypeError, ValueError) as error:\n"
         '        raise ValueError(f"{name} must have rows of one length") from error\n',
         ("test_noninterference.py::test_errors_are_the_same_whatever_was_in_the_data",),

@@ -60,8 +60,13 @@ def dropping():
 
 def cnn():
     return nn.Sequential(
-        *(nn.Unflatten(1, (1, 8, 8)), nn.Conv2d(1, 4, 3, padding=1), nn.GroupNorm(2, 4)),
-        *(nn.ReLU(), nn.MaxPool2d(2), nn.Flatten(), nn.Linear(64, 10)),
+        nn.Unflatten(1, (1, 8, 8)),
+        nn.Conv2d(1, 4, 3, padding=1),
+        nn.GroupNorm(2, 4),
+        nn.ReLU(),
+        nn.MaxPool2d(2),
+        nn.Flatten(),
+        nn.Linear(64, 10),
     )
 
 
@@ -142,9 +147,23 @@ def assert_alike(one, together, tolerance=1e-4, shape=(-1, 64)):
         network(max_epochs=0),
     ],
     ids=[
-        *("adam", "convolutions", "frozen", "tied", "validated", "stratified", "in order"),
-        *("drop last", "batch sizes", "momentum", "decay", "rmsprop", "nll"),
-        *("weights", "smoothing", "no callbacks", "no epochs"),
+        "adam",
+        "convolutions",
+        "frozen",
+        "tied",
+        "validated",
+        "stratified",
+        "in order",
+        "drop last",
+        "batch sizes",
+        "momentum",
+        "decay",
+        "rmsprop",
+        "nll",
+        "weights",
+        "smoothing",
+        "no callbacks",
+        "no epochs",
     ],
 )
 def test_together_as_one_by_one(net):

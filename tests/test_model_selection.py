@@ -233,7 +233,11 @@ def test_what_is_not_published_is_not_kept():
     found = search(epsilon=2.0, random_state=7).fit(X, y, X_public)
     assert not hasattr(found, "cv_results_") and not hasattr(found.best_estimator_, "curator_")
     assert {k for k in vars(found) if k.endswith("_")} == {
-        *("best_estimator_", "best_params_", "best_score_", "privacy_spent_", "classes_"),
+        "best_estimator_",
+        "best_params_",
+        "best_score_",
+        "privacy_spent_",
+        "classes_",
         "n_features_in_",
     }
     again = pickle.loads(pickle.dumps(found))

@@ -67,8 +67,14 @@ def test_whatever_the_backend(row):
 @pytest.mark.parametrize(
     "estimator",
     [
-        *("draws, numpy", "draws, random", "draws, torch", "under-sampled", "shuffled"),
-        *("settings", "k best", "k best by permutation"),
+        "draws, numpy",
+        "draws, random",
+        "draws, torch",
+        "under-sampled",
+        "shuffled",
+        "settings",
+        "k best",
+        "k best by permutation",
     ],
 )
 def test_without_isolation_others_move(estimator):

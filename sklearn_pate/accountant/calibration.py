@@ -55,10 +55,12 @@ def calibrate(aggregators, n_queries, *, is_number_given, epsilon, delta, sizes)
         )
     for stage in without_noise:
         _check_with_scale(stage)
-    any_noise = _at_scale(aggregators, 1.0)  # facts can be asked only where there is noise
-    check_failure_probability(any_noise, delta)
-    if not is_number_given and facts_of(any_noise[0]).total is None:
+    # Facts need noise, and what is asked of them here is the same for any
+    with_any_noise = _at_scale(aggregators, 1.0)
+    check_failure_probability(with_any_noise, delta)
+    if not is_number_given and facts_of(with_any_noise[0]).total is None:
         largest_scale = sizes["n_teachers"] / 4  # more would drown most votes
+        # One stage: a list of stages has numbers of queries
         (noisiest,) = _at_scale(aggregators, largest_scale)
         n_queries = [_most_queries(noisiest, n_queries[0], epsilon, delta, sizes)]
 
@@ -120,7 +122,7 @@ def most_affordable(epsilon_of, n_wanted, cap):
     Parameters
     ----------
     epsilon_of : callable
-        Epsilon of a number of queries; it grows with the number.
+        Epsilon of a number of queries; it never falls as the number grows.
     n_wanted : int
         The most that are of use.
     cap : float

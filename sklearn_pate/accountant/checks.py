@@ -131,7 +131,7 @@ def check_threshold(aggregator, *, n_teachers):
 
 
 def warn_of_stage(aggregator, n_queries, *, n_teachers):
-    """Warn of a stage that will hardly be answered, and of what it says of itself.
+    """Warn of a stage that will hardly be answered, and of the caveat that it states.
 
     Public numbers decide, so a warning tells nothing of the votes.
     """
@@ -157,7 +157,9 @@ def _warn_if_drowned(aggregator, n_teachers):
         return
     right, wrong = aggregator.outcome_log_proba([[n_teachers, 0]])[0, :2]
     heard = math.exp(right - np.logaddexp(right, wrong))  # of the queries that are answered
-    if heard < 0.84:  # the noise between two classes has a standard deviation above the margin
+    # About Phi(1): below it, normal noise between two classes has a standard deviation above the
+    # margin
+    if heard < 0.84:
         warn(
             f"the noise of {aggregator} drowns the largest possible margin, "
             f"{n_teachers} votes: even unanimous teachers are heard in only {heard:.0%} of the "

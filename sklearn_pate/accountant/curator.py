@@ -34,7 +34,7 @@ class StageRecord:
     aggregator: object
     n_queries: int
     student_proba: np.ndarray | None = field(default=None, repr=False)
-    paid: np.ndarray | None = field(default=None, repr=False)  # may not have been released
+    paid: np.ndarray | None = field(default=None, repr=False)  # private unless released
 
 
 class Curator:
@@ -63,7 +63,7 @@ class Curator:
         self.test = test
         self._stages = stages
         self._delta = delta
-        self._cap = cap  # the guarantee, if a budget stopped the queries and not their number
+        self._cap = cap  # the guarantee, if a budget decided how many queries were asked
 
     def __repr__(self):
         return "Curator(private)"
@@ -126,6 +126,7 @@ class Curator:
                     f"data-independent cost is known for that delta only; got {delta:g}"
                 )
             return self._cap
+        # Rounded: sums of soft labels are floats
         sizes = {"n_teachers": round(self.votes[0].sum()), "n_classes": self.votes.shape[1]}
         costs = [stage.aggregator.costs(**sizes)(stage.n_queries) for stage in self._stages]
         epsilon, _ = reduce(Cost.plus, costs).epsilon(delta)
@@ -146,7 +147,7 @@ class Curator:
                 some = slice(start, start + _QUERIES_AT_A_TIME)
                 votes = stage_votes[some]
                 proba = None if stage.student_proba is None else stage.student_proba[some]
-                if not has_distribution(mechanism):  # the cost of all sums is all that is known
+                if not has_distribution(mechanism):  # only the cost over all votes is known
                     cost = worst_case_rdp(mechanism, orders)
                     yield np.tile(cost, (len(votes), 1))
                 elif method == "exact":

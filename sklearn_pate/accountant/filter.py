@@ -77,7 +77,8 @@ class RenyiFilter:
         n_asked = np.arange(len(paid) + 1)
         n_answered = np.concatenate([[0], np.cumsum(paid)])
         spent = self.spent + check * n_asked + answer * n_answered
-        # Both steps are set aside, whatever the check will say: a refund comes after the query
+        # Both steps are set aside, whatever the check will say: a refund comes after the query.
+        # The sum over queries is rounded; 1e-12 keeps it from passing the limit
         fits = spent[:-1] + check + answer <= self.limit * (1 - 1e-12)
         allowed = len(paid) if fits.all() else int(np.argmin(fits))
         self.spent = float(spent[allowed])
@@ -105,7 +106,7 @@ def best_filter(aggregators, epsilon, delta, sizes):
     if any(step is None for step in steps):
         return None
     limit = epsilon - conversion_penalty(delta, DEFAULT_ORDERS)
-    limit = limit * (1 - 1e-9)  # sums are rounded
+    limit = limit * (1 - 1e-9)  # so that rounding the epsilon of the filter cannot pass the cap
     one_of_each = sum(check + answer for check, answer in steps)
     # An order counts only if no stage would be planned in vain
     n_answers = np.where(limit >= one_of_each, limit / sum(steps[0]), 0)

@@ -137,9 +137,8 @@ def plan_queries(
         )
     if epsilon is not None:
         check_failure_probability(aggregators, delta)
-    costs = [
-        stage.costs(**sizes) for stage in aggregators
-    ]  # once: the costliest votes are searched
+    # Once for all numbers of queries: each looks for the costliest votes, which takes long
+    costs = [stage.costs(**sizes) for stage in aggregators]
     stages = _Stages(aggregators, wanted, costs)
     for stage, n_wanted in stages.pairs():
         check_threshold(stage, n_teachers=n_teachers)
@@ -232,6 +231,7 @@ def _plan_test(stages, data_independent_epsilon, epsilon, delta, sizes):
             f"{data_independent_epsilon:.4g}. Nothing was spent"
         )
     # (epsilon, delta) for test and labels together: pure, but for a probability of delta
+    # (by the reduction of Kairouz, Oh, Viswanath (2015), The composition theorem for DP)
     cost = Cost(pure_rdp(epsilon, DEFAULT_ORDERS), math.inf, epsilon, delta)
     return Plan(stages.pairs(), epsilon, "propose-test-release", cost, test=test)
 

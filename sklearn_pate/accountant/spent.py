@@ -91,7 +91,8 @@ class PrivacySpent:
         change = _ABOUT_UNIT.get(self.unit, f"Any one {self.unit} changes")
         sentences = [
             f"{change} the probability of any outcome by at most a factor "
-            f"e^{_rounded_up(self.epsilon)}, except with probability {float(self.delta)!r}.",
+            # All digits of delta: a rounded one might be too small
+            f"e^{_text_rounded_up(self.epsilon)}, except with probability {float(self.delta)!r}.",
             f"The change that is covered: {self.adjacency}.",
         ]
         if self.unit == "record":
@@ -118,8 +119,9 @@ _ABOUT_GENERATOR = {
 }
 
 
-def _rounded_up(epsilon):
+def _text_rounded_up(epsilon):
     """Write epsilon with three decimals at most, never rounded down."""
     exact = Decimal(repr(float(epsilon)))
+    # A float has up to 309 digits before the point, and quantize refuses to drop any
     text = f"{exact.quantize(Decimal('0.001'), ROUND_CEILING, Context(prec=400)):f}"
     return text.rstrip("0").rstrip(".")

@@ -15,7 +15,7 @@ def bisect(holds, low, high, n_steps=45):
     low, high : float or ndarray
         Where it holds, and where it does not.
     n_steps : int, default=45
-        Number of times the distance of the two is halved.
+        Number of times the distance between the two is halved; 45 leave 3e-14 of it.
 
     Returns
     -------

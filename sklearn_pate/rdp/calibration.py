@@ -15,11 +15,12 @@ from .noise import Gaussian, Laplace
 __all__ = ["gnmax_sigma", "least_scale", "lnmax_gamma"]
 
 #: Logarithms of the largest and the smallest scale that are tried.
-_LARGEST = math.log(1e15)
-_SMALLEST = math.log(1e-15)
+_LOG_LARGEST = math.log(1e15)
+_LOG_SMALLEST = math.log(1e-15)
 
-#: Every so many orders, on a first look.
-_COARSE = (None, None, 4)
+#: On a first look, one in so many orders: the optimum over orders is flat, and a cost is slow.
+_COARSE_STEP = 4
+_COARSE = (None, None, _COARSE_STEP)
 
 
 def gnmax_sigma(epsilon, delta, n_queries, *, n_teachers=None, n_classes=None):
@@ -126,6 +127,7 @@ def least_scale(cost_at, epsilon, delta):
         orders = DEFAULT_ORDERS[slice(*part)]
         return cost_at(math.exp(log_scale), orders), orders
 
+    # The scale is sought by its logarithm: relative precision, over thirty powers of ten
     def excess(log_scale, *part):
         cost, orders = cost_and_orders(log_scale, *part)
         reached, _ = cost.epsilon(delta, orders)
@@ -133,23 +135,23 @@ def least_scale(cost_at, epsilon, delta):
 
     def best_order(log_scale):
         cost, orders = cost_and_orders(log_scale, *_COARSE)
-        return 4 * int(np.argmin(epsilon_by_order(cost.rdp, delta, orders)))
+        return _COARSE_STEP * int(np.argmin(epsilon_by_order(cost.rdp, delta, orders)))
 
     high = _first_guess(cost_at, epsilon, delta)
     while excess(high, *_COARSE) > 0:
         high += 0.5
-        if high > _LARGEST:
+        if high > _LOG_LARGEST:
             return math.inf
     low = high
     while excess(low, *_COARSE) <= 0:
         high = low
         low -= 0.5
-        if low < _SMALLEST:
+        if low < _LOG_SMALLEST:
             return math.exp(high)
     best = best_order(high)
     while True:
         near = (max(best - 16, 0), best + 17)
-        while excess(low, *near) <= 0:
+        while excess(low, *near) <= 0:  # more orders give a smaller epsilon: `low` may fit now
             low -= 0.5
         if excess(high, *near) >= 0:
             return math.exp(high)
@@ -159,20 +161,20 @@ def least_scale(cost_at, epsilon, delta):
         high = min(root, high)
         previous = best
         best = best_order(root)
-        if abs(best - previous) <= 12:  # well within the orders that were looked at
+        if abs(best - previous) <= 12:  # well within `near`: another look would find the same
             return math.exp(high)
 
 
 def _first_guess(cost_at, epsilon, delta):
-    """Logarithm of a scale that fits, if costs fall with it as those of noise do."""
-    at_one = cost_at(1.0, np.array([2.0]))
+    """Logarithm of a scale that fits, if `mu` and pure epsilon are proportional to 1 / scale."""
+    at_one = cost_at(1.0, np.array([2.0]))  # only the Renyi cost depends on the order
     if 0 < at_one.mu_squared < math.inf:
         enough = math.sqrt(at_one.mu_squared) / gdp_mu(epsilon, delta)
     elif 0 < at_one.pure < math.inf:
         enough = at_one.pure / epsilon
     else:
         enough = 1.0
-    return math.log(enough * (1 + 1e-9))
+    return math.log(enough * (1 + 1e-9))  # rounding must not make it just too small
 
 
 def _least_noise(noise, epsilon, delta, n_queries, public):

@@ -25,14 +25,14 @@ DEFAULT_ORDERS = 1.0 + np.geomspace(0.1, 2000.0, 204)
 DEFAULT_ORDERS.setflags(write=False)
 
 
-def as_array(name, value, **kwargs):
+def as_array(name, value, dtype=None):
     """Return `value` as an array; numpy's own errors name nothing, and quote what they find."""
     with contextlib.suppress(TypeError, ValueError):
-        return np.asarray(value, **kwargs)
+        return np.asarray(value, dtype=dtype)
     # Not within `except`, where an error keeps the one that was caught, whatever it is raised from
     raise ValueError(
         f"{name} must be array-like, with rows of one length"
-        f"{' that hold numbers' if kwargs else ''}; got {type(value).__name__}"
+        f"{' that hold numbers' if dtype is not None else ''}; got {type(value).__name__}"
     )
 
 
@@ -63,7 +63,7 @@ def check_votes(votes):
         )
     if votes.dtype.kind not in "iuf":
         raise ValueError(f"votes must be whole numbers; got an array of kind {votes.dtype.kind!r}")
-    counts = votes.astype(np.int64) if np.isfinite(votes).all() else None
+    counts = votes.astype(np.int64) if np.isfinite(votes).all() else None  # NaN casts to anything
     if counts is None or not np.array_equal(counts, votes):
         raise ValueError("votes must be finite whole numbers: the vote count of each class")
     if (counts < 0).any():
@@ -112,7 +112,7 @@ def check_count(name, value, least=1):
 
 
 def check_public(*, n_teachers, n_classes):
-    """Return public numbers as ints, refusing those that are neither None nor possible.
+    """Return public numbers as ints, or None where they are None; refuse impossible ones.
 
     Costs are computed from them, and numpy's small ints would overflow.
     """

@@ -82,7 +82,7 @@ class Cost:
 
     def times(self, n_queries):
         """Cost of that many queries."""
-        if n_queries == 0:
+        if n_queries == 0:  # 0 times inf is NaN
             return Cost(np.zeros_like(self.rdp), 0.0, 0.0)
         return Cost(
             rdp=n_queries * self.rdp,
@@ -115,17 +115,19 @@ class Cost:
         epsilon : float
             inf without a guarantee.
         method : {"gaussian", "renyi", "pure", "none"}
-            As in `data_independent_epsilon`.
+            As in `data_independent_epsilon`; "none" where epsilon is 0 or inf.
         """
+        # What was spent of delta adds to the probability that the conversion leaves
         left = check_delta(delta) - self.delta
         if left <= 0:
             return math.inf, "none"
+        # All three hold and follow from public numbers alone, so the smallest holds as well
         epsilon, method = min(
             (gdp_to_epsilon(math.sqrt(self.mu_squared), left), "gaussian"),
             (self.pure, "pure"),
             (float(epsilon_by_order(self.rdp, left, orders).min()), "renyi"),
         )
-        return epsilon, method if 0 < epsilon < math.inf else "none"
+        return epsilon, (method if 0 < epsilon < math.inf else "none")
 
 
 def query_cost(aggregator, orders=DEFAULT_ORDERS, *, n_teachers=None, n_classes=None):
@@ -143,6 +145,7 @@ def query_cost(aggregator, orders=DEFAULT_ORDERS, *, n_teachers=None, n_classes=
     Returns
     -------
     Cost
+        Its `delta` is 0: a query that may fail states `Facts.total` instead.
 
     Examples
     --------

@@ -11,7 +11,7 @@ from .checks import check_log_proba, check_votes
 
 __all__ = ["DiscreteGaussian", "DiscreteLaplace", "DiscreteNoise"]
 
-#: Digits of random numbers are this wide, for numpy's 64-bit integers.
+#: Base of the digits of random numbers, so that one digit fits into numpy's 64-bit integers.
 _WORD = 2**62
 
 #: Largest number of terms of a sum over whole numbers: 40 MB.
@@ -85,7 +85,7 @@ class DiscreteNoise(ABC):
         log_cdf = window(self._log_tail_at(self._log_tail, -offset), n_terms)
         starts = counts.max() - counts + 1  # x - n_k = offset[start + i]
         result = np.empty(counts.shape)
-        n_parts = math.ceil(len(counts) * n_terms / 1e6)
+        n_parts = math.ceil(len(counts) * n_terms / 1e6)  # 8 MB for each array of terms
         for part in np.array_split(np.arange(len(counts)), n_parts):
             lower_codes = np.zeros((part.size, n_terms))
             higher_codes = sum(log_cdf[start] for start in starts[part].T)
@@ -94,7 +94,7 @@ class DiscreteNoise(ABC):
                 log_terms = log_pmf[start] + lower_codes + higher_codes
                 result[part, j] = logsumexp(log_terms, axis=1)
                 lower_codes += log_cdf[start - 1]
-        return _refine_first(check_log_proba(result))
+        return _refine_first(check_log_proba(result))  # refined, a wrong sum would look right
 
     def _check_terms(self, n_terms):
         if n_terms > _MOST_TERMS:
@@ -163,7 +163,7 @@ class DiscreteLaplace(DiscreteNoise):
     def sample(self, rng, shape):
         """Draw noise of the given shape: exactly, if `rng` draws whole numbers uniformly."""
         gamma = Fraction(self.gamma)
-        return _until(lambda n: _discrete_laplace(rng, gamma, n), math.prod(shape)).reshape(shape)
+        return _by_rejection(lambda n: _discrete_laplace(rng, gamma, n), shape)
 
     def log_pmf(self, x):
         """Log probability of `x`, an array of whole numbers."""
@@ -180,7 +180,8 @@ class DiscreteLaplace(DiscreteNoise):
         return log_first + np.log((t + 1 / math.tanh(self.gamma) + ratio / rest) / rest)
 
     def _reach(self, n_classes):
-        # Terms fall like exp(-gamma n_classes x) below, and like exp(-gamma x) above
+        # Terms fall like exp(-gamma n_classes x) below, three classes at least, and like
+        # exp(-gamma x) above: both ends are cut where they are below exp(-45) = 3e-20
         below = math.ceil(15 * self.scale) + 1
         above = math.ceil((45 + math.log(n_classes)) * self.scale) + 1
         return below, above
@@ -210,7 +211,7 @@ class DiscreteGaussian(DiscreteNoise):
     def sample(self, rng, shape):
         """Draw noise of the given shape: exactly, if `rng` draws whole numbers uniformly."""
         sigma = Fraction(self.scale)
-        return _until(lambda n: _discrete_gaussian(rng, sigma, n), math.prod(shape)).reshape(shape)
+        return _by_rejection(lambda n: _discrete_gaussian(rng, sigma, n), shape)
 
     def log_pmf(self, x):
         """Log probability of `x`, an array of whole numbers."""
@@ -220,7 +221,8 @@ class DiscreteGaussian(DiscreteNoise):
         return self._log_tails(t, self.log_pmf, 1)
 
     def _log_difference_tail(self, t):
-        # Two draws x and x + d: x**2 + (x + d)**2 = d**2 / 2 + 2 (x + d / 2)**2
+        # Two draws x and x + d: x**2 + (x + d)**2 = d**2 / 2 + 2 (x + d / 2)**2. What is left of
+        # the sum over x depends on d by its parity alone: d / 2 is whole or half
         of_even_and_odd = np.array([self._log_sum(1, 0), self._log_sum(1, 0.5)])
         log_factor = of_even_and_odd - 2 * self._log_sum(2, 0)
 
@@ -232,12 +234,12 @@ class DiscreteGaussian(DiscreteNoise):
     def _log_sum(self, width, shift):
         """Log of the sum of ``exp(-(x + shift)**2 / (width * sigma**2))``."""
         self._check_terms(20 * self.scale)
-        x = np.arange(math.ceil(10 * self.scale) + 2) + shift
-        both = 2.0 - (x == 0)
+        x = np.arange(math.ceil(10 * self.scale) + 2) + shift  # exp(-50) is cut off
+        both = 2.0 - (x == 0)  # x and -x, which are one at 0
         return logsumexp(-((x / self.scale) ** 2) / width, b=both)
 
     def _log_tails(self, t, log_pmf, variance):
-        """Log probability to be at least `t`, of a variance in units of that of one draw."""
+        """Log tail at `t` of `log_pmf`; `variance` is in units of that of one draw."""
         most = int(t.max()) + math.ceil(10 * math.sqrt(variance) * self.scale) + 2
         self._check_terms(most)
         log_tail = np.logaddexp.accumulate(log_pmf(np.arange(most))[::-1])[::-1]
@@ -245,7 +247,8 @@ class DiscreteGaussian(DiscreteNoise):
 
     def _reach(self, n_classes):
         # The terms of a class are log-concave, at least as curved as the normal density, and peak
-        # between its count and the largest count or a little above
+        # between its count and the largest count or a little above: 9.5 standard deviations away
+        # they are below exp(-45), and "a little" is less than 2.5
         below = math.ceil(9.5 * self.scale) + 1
         above = math.ceil(12 * self.scale) + 1
         return below, above
@@ -264,12 +267,13 @@ def _refine_first(log_proba):
 # --- exact sampling: Canonne, Kamath, Steinke (2020) ---------------------------------------------
 
 
-def _until(attempt, size):
-    """Draw `size` values by rejection; `attempt(n)` makes n attempts."""
+def _by_rejection(attempt, shape):
+    """Draw an array; `attempt(n)` makes n attempts and returns those that were accepted."""
+    size = math.prod(shape)
     draws = np.empty(0, dtype=np.int64)
     while draws.size < size:
         draws = np.append(draws, attempt(size - draws.size).astype(np.int64))
-    return draws
+    return draws.reshape(shape)
 
 
 def _discrete_gaussian(rng, sigma, n):
@@ -341,7 +345,10 @@ def _bernoulli(rng, p, q):
 
 
 def _integers(rng, limit, n):
-    """Draw from 0 to ``limit - 1``; above 2**62, `limit` must be a power of two."""
+    """Draw from 0 to ``limit - 1``; above 2**62, `limit` must be a power of two.
+
+    Large limits are denominators of floats, so they are, and the digits above the last divide.
+    """
     if limit <= _WORD:
         return rng.integers(limit, size=n).astype(object)
     return _integers(rng, limit // _WORD, n) * _WORD + rng.integers(_WORD, size=n)

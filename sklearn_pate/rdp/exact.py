@@ -11,7 +11,7 @@ from .votes import move_one_vote, moves_of_one_vote
 
 __all__ = ["Pairs", "exact_rdp", "round_up"]
 
-#: About as many moves of one vote are looked at together, to bound memory.
+#: About how many moves of one vote are looked at together, which bounds the memory that takes.
 _MOVES_AT_A_TIME = 60_000
 
 
@@ -105,7 +105,7 @@ def _largest_divergences(log_p, log_q, query, orders):
     both_ways = Pairs.from_log_proba(np.concatenate([log_p, log_q]), np.concatenate([log_q, log_p]))
     first_move = np.flatnonzero(np.diff(query, prepend=-1))
     query = np.concatenate([query, query])
-    coarse = np.unique(np.linspace(0, orders.size - 1, 25).astype(int))
+    coarse = np.unique(np.linspace(0, orders.size - 1, 25).astype(int))  # both ends are among them
     costs = np.zeros((first_move.size, orders.size))
     at_coarse = []
     for k in coarse:
@@ -127,8 +127,9 @@ def _largest_divergences(log_p, log_q, query, orders):
 def round_up(costs, orders):
     """Add what floating point may have lost.
 
-    Errors of 1e-14 in ``log P - log Q``, and of the sum of outcomes at orders close to 1, move a
-    small divergence D by about sqrt(2 a D) times that.
+    A small divergence is quadratic: D is about ``a r**2 / 2`` for a typical ``log P - log Q`` of
+    r. So an error of 1e-14 in r moves D by sqrt(2 a D) times that. So do errors of the sum of
+    outcomes, which ``1 / (a - 1)`` enlarges at orders close to 1.
     """
     return costs * (1 + 1e-9) + (1e-14 + 4e-16 / (orders - 1)) * np.sqrt(2 * orders * costs)
 
@@ -154,7 +155,7 @@ class Pairs(NamedTuple):
     log_ratio: np.ndarray
     q: np.ndarray
     drift: np.ndarray  # sum of P - Q: 0 but for rounding
-    reach: np.ndarray  # largest |log P / Q|
+    largest_loss: np.ndarray  # the largest |log(P / Q)|: the pure epsilon of the pair
 
     @classmethod
     def from_log_proba(cls, log_p, log_q):
@@ -163,8 +164,8 @@ class Pairs(NamedTuple):
             log_ratio = log_p - log_q
             q = np.exp(log_q)
             drift = np.einsum("ij,ij->i", q, np.expm1(log_ratio))
-            reach = np.abs(log_ratio).max(axis=1)
-        return cls(log_p, log_q, log_ratio, q, drift, reach)
+            largest_loss = np.abs(log_ratio).max(axis=1)
+        return cls(log_p, log_q, log_ratio, q, drift, largest_loss)
 
     def take(self, which):
         """Select rows."""
@@ -177,7 +178,7 @@ class Pairs(NamedTuple):
         is 0: nothing as large as 1 cancels, and errors in the sums of P and Q cancel.
         """
         order = np.asarray(order, dtype=float)
-        tame = order * self.reach < 500  # false for NaN and infinities
+        tame = order * self.largest_loss < 500  # exp overflows at 709; false for NaN and infinities
         if tame.all():
             return self._tame(order)
         order = np.broadcast_to(order, tame.shape)
@@ -197,5 +198,6 @@ class Pairs(NamedTuple):
         column = order[..., None]
         with np.errstate(invalid="ignore"):
             log_terms = column * self.log_p + (1 - column) * self.log_q
+        # An outcome that P rules out adds nothing, even where Q rules it out as well
         log_terms = np.where(np.isneginf(self.log_p), -np.inf, log_terms)
         return np.maximum(logsumexp(log_terms, axis=1), 0) / (order - 1)

@@ -98,6 +98,7 @@ def stating_class(mechanism):
     type or None
     """
     kind = type(mechanism)
+    # A method replaced on the object itself may do anything
     replaced = [name for name in vars(mechanism) if callable(getattr(kind, name, None))]
     if replaced:
         return None
@@ -143,7 +144,7 @@ def facts_of(mechanism):
     TypeError
         If its `facts` is no method, or returns something else.
     ValueError
-        If it samples in its own way and inherits a distribution.
+        If one class changes how labels are drawn and another writes their distribution.
     """
     _check_sampler(mechanism)
     if stating_class(mechanism) is None:

@@ -17,6 +17,7 @@ def _gauss_legendre(n_nodes):
     return (nodes + 1) / 2, weights / 2
 
 
+#: For one peak about 16 standard deviations wide; 40 nodes leave about 1e-14 of it.
 _NODES, _WEIGHTS = _gauss_legendre(40)
 
 
@@ -105,8 +106,8 @@ class Noise(ABC):
                 "PluralityVote"
             )
         x, log_weights = self._nodes(levels, counts.shape[1])
-        if len(counts) > 1 and (levels.size + len(counts)) * x.size > 5_000_000:
-            half = len(counts) // 2  # the tables of fewer histograms are smaller
+        if len(counts) > 1 and (levels.size + len(counts)) * x.size > 5_000_000:  # tables of 40 MB
+            half = len(counts) // 2  # fewer histograms have fewer levels and nodes
             first = self._log_argmax(counts[:half])
             second = self._log_argmax(counts[half:])
             return np.concatenate([first, second])
@@ -120,7 +121,8 @@ class Noise(ABC):
         proba = np.exp(log_all_below) @ np.exp(log_share).T
         with np.errstate(divide="ignore"):
             result = np.log(proba[rows, level])
-        for k in np.flatnonzero((result < -640).any(axis=1)):  # exp may have lost digits
+        # exp loses digits below -708: above -640, all terms that count are far from that
+        for k in np.flatnonzero((result < -640).any(axis=1)):
             result[k] = logsumexp(log_share[level[k]] + log_all_below[k], axis=1)
         return _refine_last(check_log_proba(result))
 
@@ -205,8 +207,9 @@ class Gaussian(Noise):
     @staticmethod
     def _log_tail_win(ahead, behind):
         # The integrand is log-concave. It peaks near `ahead`, or, with twice the curvature,
-        # halfway to a rival far above it; 8 (6.5) units away it is below 1e-14 of its peak. If
-        # both are far below 0, it falls from there like an exponential.
+        # halfway to a rival more than 3 above it; 8 (or 6.5) units from its peak it is about
+        # 1e-14 of it. If it falls at 0 already, it does so about as fast as exp(-fall * y), so
+        # 40 / fall is enough; and 1e-9 stands for no fall.
         near = ahead > behind - 3
         peak = np.maximum(np.where(near, ahead, (ahead + behind) / 2), 0)[:, None]
         fall = np.maximum(-ahead - np.maximum(behind, 0), 1e-9)
@@ -222,7 +225,8 @@ class Gaussian(Noise):
     def _nodes(levels, n_classes):
         # Class j's integrand is log-concave, at least as curved as the normal density, and peaks
         # between n_j and the top count or a little above: there the trapezoidal rule converges
-        # geometrically, with a step that follows the width of the peak.
+        # geometrically, with a step that follows the width of the peak. 9.5 units below the
+        # lowest count it is exp(-45) of its peak; above, 11.5 leave 2 for the "little".
         step = min(0.125, 0.7 / math.sqrt(n_classes))
         n_nodes = math.ceil((levels[-1] - levels[0] + 21) / step)
         x = levels[0] - 9.5 + step * np.arange(n_nodes + 1)
@@ -276,8 +280,9 @@ class Laplace(Noise):
     @staticmethod
     def _nodes(levels, n_classes):
         # The integrand has a kink at every count: Gauss-Legendre on panels between them, at most
-        # one scale long. Below the lowest count it is one exponential, so one node is exact;
-        # above the highest it is a polynomial in exp(-x).
+        # one scale long, with nodes for growth up to exp(n_classes * x). Below the lowest count it
+        # grows just so, and one node is exact. Above the highest it is a polynomial in exp(-x) of
+        # degree `n_classes`, for which n_classes // 2 + 1 nodes are.
         distances = np.diff(levels)
         n_panels = np.maximum(1, np.ceil(distances)).astype(int)
         width = np.repeat(distances / n_panels, n_panels)

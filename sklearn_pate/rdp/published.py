@@ -19,7 +19,10 @@ __all__ = [
 
 
 def _log_not_plurality(votes, log_tail):
-    """Log of an upper bound on Pr[outcome != plurality]: the union bound, capped at 1 - 1/m."""
+    """Log of an upper bound on Pr[outcome != plurality]: the union bound, capped at 1 - 1/m.
+
+    No class is likelier than the plurality, so its own probability is at least 1/m.
+    """
     votes = check_votes(votes)
     rows = np.arange(len(votes))
     plurality = votes.argmax(axis=1)
@@ -53,8 +56,10 @@ def pure_rdp(epsilon, orders):
 
     Notes
     -----
-    Mironov (2017), Proposition 6 (randomised response) with the bound of Canonne, Kamath,
-    Steinke (2020), Proposition 3.3.
+    The ratio r of the probabilities of an outcome is between ``exp(-epsilon)`` and
+    ``exp(epsilon)``, and its mean is 1. As ``r**a`` is convex, its mean is largest if r takes only
+    these two values: randomised response (Bun, Steinke (2016), Concentrated differential privacy,
+    Proposition 3.3).
 
     Examples
     --------
@@ -68,7 +73,8 @@ def pure_rdp(epsilon, orders):
     # log(cosh x / cosh y) with x = (a - 1/2) e, y = e / 2, exact for tiny and for huge e
     x = (orders - 0.5) * epsilon
     y = epsilon / 2
-    # Both forms are computed of all, so the first gets arguments that do not overflow
+    # cosh u - cosh v = 2 sinh((u + v) / 2) sinh((u - v) / 2). Both forms are computed for every
+    # order, so the first gets arguments that do not overflow
     u = np.minimum(x, 20.0)
     v = np.minimum(y, u)
     of_small = np.log1p(2 * np.sinh((u + v) / 2) * np.sinh((u - v) / 2) / np.cosh(v))
@@ -110,6 +116,7 @@ def lnmax_rdp(votes, gamma, orders):
            [0.  ]])
     """
     gamma = check_positive("gamma", gamma)
+    # Papernot et al. (2017), Lemma 4
     log_q = _log_not_plurality(votes, lambda d: np.log((2 + gamma * d) / 4) - gamma * d)
     return laplace_rdp(log_q, gamma, orders)
 
@@ -144,13 +151,13 @@ def laplace_rdp(log_q, gamma, orders):
     log_q = log_q[:, None]
     data_independent = np.minimum(2 * gamma**2 * orders, 2 * gamma)
     holds = log_q < -np.logaddexp(2 * gamma, 0.0)
-    # Where it does not hold, any number will do that the formulas take
+    # Where it does not hold, `theorem` is not used: any number will do that the formulas take
     safe = np.where(holds, log_q, -np.logaddexp(2 * gamma, 0.0) - 1)
     log_p = np.log1p(-np.exp(safe))
     moments = orders - 1
     stay = log_p + moments * (log_p - np.log1p(-np.exp(2 * gamma + safe)))
     move = safe + 2 * gamma * moments
-    theorem = np.logaddexp(stay, move) / moments
+    theorem = np.logaddexp(stay, move) / moments  # Papernot et al. (2017), Theorem 3
     bound = np.where(holds, np.minimum(data_independent, theorem), data_independent)
     return check_cost(bound)[place]
 
@@ -189,6 +196,7 @@ def gaussian_rdp(log_q, sigma, orders):
     e1 = mu1 / sigma**2
     e2 = mu2 / sigma**2
     with np.errstate(divide="ignore", invalid="ignore"):
+        # Papernot et al. (2018), Theorem 2: its conditions, then A, B and the bound
         holds = (mu1 >= orders) & (mu2 > 1) & (log_q + e2 < 0)
         holds &= log_q <= (mu2 - 1) * e2 - mu2 * (np.log(mu1 / mu2) + np.log(mu2 / (mu2 - 1)))
         log_p = np.log1p(-np.exp(log_q))
@@ -234,6 +242,7 @@ def gnmax_rdp(votes, sigma, orders):
            [0.     ]])
     """
     sigma = check_positive("sigma", sigma)
+    # Papernot et al. (2018), Proposition 7
     log_q = _log_not_plurality(votes, lambda d: log_ndtr(-d / (math.sqrt(2) * sigma)))
     return gaussian_rdp(log_q, sigma, orders)
 
@@ -266,5 +275,6 @@ def threshold_rdp(max_votes, threshold, sigma, orders):
     """
     sigma = check_positive("sigma", sigma)
     excess = (np.asarray(max_votes, dtype=float) - threshold) / sigma
-    log_q = np.minimum(log_ndtr(excess), log_ndtr(-excess))
+    log_q = np.minimum(log_ndtr(excess), log_ndtr(-excess))  # the less likely of pass and fail
+    # The check alone costs a / (2 sigma**2), which is a / (sqrt(2) sigma)**2
     return gaussian_rdp(log_q, math.sqrt(2) * sigma, orders)

@@ -13,7 +13,8 @@ from .exact import Pairs, round_up
 
 __all__ = ["argmax_rdp", "checked_rdp"]
 
-#: Highest count that is looked at, in noise scales above the largest noisy count of the others.
+#: Highest level that is looked at. There the other classes have no chance left, as with two
+#: classes, so this border is a limit and no risk.
 _HIGHEST = 20
 
 
@@ -35,7 +36,8 @@ def argmax_rdp(noise, orders, widest_margin):
     Returns
     -------
     ndarray of shape (n_orders,)
-        To 1e-7 relative; inf where the search ended at its border.
+        From below, to 1e-6 relative; to 1e-5 with Laplace noise of 300 to 10,000 votes, where the
+        peak is narrower than the last step. inf where the search ended at its border.
     """
     one_vote = 1 / noise.scale
 
@@ -47,9 +49,9 @@ def argmax_rdp(noise, orders, widest_margin):
         back = Pairs.from_log_proba(after, before)
         return lambda order: np.maximum(there.divergence(order), back.divergence(order))
 
-    # The worst margin and level of normal noise grow in proportion to order times vote. The borders
-    # of the search are generous; what ends at one of them, but for the largest margin that there
-    # is, is no answer
+    # A divergence of order a weighs outcomes as if the votes moved a times as far, so the worst
+    # margin and level grow in proportion to order times vote. The borders are generous; a search
+    # that ends at one of them has no answer, unless the margin is the largest that there is
     reach = orders.max() * one_vote
     largest = widest_margin - one_vote
     widest = max(0.0, min(largest, 10 + 2.5 * reach))
@@ -62,6 +64,7 @@ def argmax_rdp(noise, orders, widest_margin):
 
 def _best_of_grid(cost_at, orders, widest, lowest):
     """The largest cost at each order, and its margin and level, on a coarse grid."""
+    # 300 and -130 are outside all borders, as callers keep order times vote below 100
     margins = np.concatenate([np.arange(0, 5, 0.5), np.geomspace(5, 300, 31)])
     margins = np.append(margins[margins < widest], widest)
     levels = np.concatenate([-np.geomspace(130, 2.5, 21), np.arange(-2, 2, 0.5), [2, 3, 4, 6, 10]])
@@ -74,7 +77,10 @@ def _best_of_grid(cost_at, orders, widest, lowest):
 
 
 def _climb(cost_at, orders, start, widest, lowest):
-    """From the start of each order, move to the best of 8 neighbours or halve the distance."""
+    """From the start of each order, move to the best of 8 neighbours or halve the distance.
+
+    At a smooth maximum, the cost is flat: a distance of 2e-4 leaves about its square of the cost.
+    """
     best, margin, level = start
     directions = np.array([(i, j) for i in (-1, 0, 1) for j in (-1, 0, 1) if i or j])
     distance = np.full(orders.size, 0.25)
@@ -143,13 +149,16 @@ def checked_rdp(sigma, answer_rdp, orders):
         passed = a * log_ndtr(x) + (1 - a) * log_ndtr(y) + gain
         return np.logaddexp(failed, passed) / (a - 1)
 
-    worst = answer_rdp
-    far = 8 + 1.2 * orders * step  # beyond it one outcome is certain and the check is free
+    worst = answer_rdp  # the cost if the check is sure to pass
+    # Beyond `far` one outcome is certain, and the check is free: 8 standard deviations leave 1e-15,
+    # and order `a` weighs outcomes as if `x` had moved by `a` steps
+    far = 8 + 1.2 * orders * step
     for forwards, side in itertools.product((True, False), (-1, 1)):
         x = far[:, None] * side * np.linspace(0, 1, 401)
-        for _ in range(6):  # zoom in on the best point of this direction and side
+        for _ in range(6):  # zoom in on the best point, 20 times each, of this direction and side
             values = cost(x, x + step) if forwards else cost(x + step, x)
             worst = np.maximum(worst, values.max(axis=1))
             best = x[np.arange(orders.size), values.argmax(axis=1)]
             x = best[:, None] + (x[:, 1] - x[:, 0])[:, None] * np.linspace(-1.5, 1.5, 61)
+    # The cost of the one mechanism is at most that of the two after each other
     return np.minimum(as_two_mechanisms, round_up(worst * (1 + 1e-6), orders))

@@ -93,14 +93,15 @@ class TrialCount:
         """
         rdp = np.asarray(rdp, dtype=float)
         orders = check_orders(orders)
-        of_the_mean = max(math.log(self.mean), 0.0) / (orders - 1)
+        of_the_mean = max(math.log(self.mean), 0.0) / (orders - 1)  # in both theorems
         if self.distribution == "poisson":
-            # For each order, the delta of one trial at epsilon = log(1 + 1 / (order - 1))
+            # Theorem 6: the delta of one trial at this epsilon, one for each order. It is the least
+            # that any order gives, by Canonne, Kamath, Steinke (2020), Proposition 12
             epsilon = np.log1p(1 / (orders - 1))[:, None]
             log_delta = (orders - 1) * (rdp - epsilon + np.log1p(-1 / orders)) - np.log(orders)
             delta = np.exp(np.minimum(log_delta.min(axis=1), 0.0))
             return rdp + of_the_mean + self.mean * delta
-        # The theorem has a second order, free to choose: the best of all
+        # Theorem 2. It has a second order, free to choose: the best of all
         second = (1 - 1 / orders) * rdp + self.log_inverse_gamma / orders
         return rdp + (1 + self.eta) * second.min() + of_the_mean
 
@@ -119,6 +120,8 @@ class TrialCount:
         """
         if self.distribution == "poisson":
             return _poisson(self.mean, rng)
+        # From k to k + 1 the probability changes by (1 - gamma) (k + eta) / (k + 1),
+        # and that of 1 makes the sum 1; for eta = 0 its limit is taken
         log_inverse_gamma = self.log_inverse_gamma
         stay = -math.expm1(-log_inverse_gamma)  # 1 - gamma
         if abs(self.eta) < 1e-9:
@@ -128,7 +131,7 @@ class TrialCount:
         # The number at which the distribution function passes a uniform draw
         left = rng.random()
         k = 1
-        while left > probability > 0:
+        while left > probability > 0:  # rounded probabilities may end before the draw is reached
             left -= probability
             probability *= stay * (k + self.eta) / (k + 1)
             k += 1

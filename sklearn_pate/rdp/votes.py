@@ -12,7 +12,7 @@ def margins(votes):
 
 
 def moves_of_one_vote(*, n_classes):
-    """Return all pairs of different classes: those that lose a vote, and those that get it."""
+    """Return all pairs of different classes, as an array of givers and one of takers."""
     return np.nonzero(~np.eye(n_classes, dtype=bool))
 
 

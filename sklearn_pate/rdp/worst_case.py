@@ -15,10 +15,11 @@ __all__ = ["margin_rdp", "worst_case_pure", "worst_case_rdp"]
 #: Two-class histograms are enumerated up to this many teachers.
 _MOST_ENUMERATED = 10_000
 
-#: Orders times one vote in noise scales: beyond it, other bounds on the cost are as good.
+#: Order times one vote, in noise scales: beyond it, other bounds on the cost are as good, and
+#: the grid of the search ends.
 _FAR = 100
 
-#: Teachers in noise scales: beyond it, a noisy argmax has no pure epsilon worth the name.
+#: Number of teachers, in noise scales: beyond it, a noisy argmax has no pure epsilon of any use.
 _MOST_SCALES = 40
 
 
@@ -49,7 +50,7 @@ def worst_case_rdp(aggregator, orders, *, n_teachers=None, n_classes=None):
       matters, and the divergence is jointly quasi-convex. So no histogram costs more than the
       largest divergence between three outcomes (the one class, the other, neither) over the
       distances of the two counts from that maximum, real numbers with a difference of at most
-      `n_teachers`. The last digits of that search are covered by adding 1e-6 of the cost. With
+      `n_teachers`. The search is numerical; 1e-6 of the cost is added for its last digits. With
       one-sided noise the divergence is infinite;
     - `Facts.rdp`;
     - `gdp_mu`: a `mu`-Gaussian-DP mechanism costs ``a mu**2 / 2`` (Dong, Roth, Su (2022),
@@ -73,6 +74,7 @@ def worst_case_rdp(aggregator, orders, *, n_teachers=None, n_classes=None):
     if facts.rdp is not None:
         cost = np.minimum(cost, _stated_rdp(aggregator, facts, orders, public))
     if facts.gdp_mu < math.inf:
+        # Dong, Roth, Su (2022), Corollary B.6
         cost = np.minimum(cost, orders * facts.gdp_mu**2 / 2)
     pure = worst_case_pure(aggregator, **public)
     if pure < math.inf:
@@ -141,7 +143,8 @@ def worst_case_pure(aggregator, *, n_teachers=None, n_classes=None):
         return pure
     if _enumerable(aggregator, n_teachers, n_classes):
         log_proba = aggregator.outcome_log_proba(_two_class_histograms(n_teachers))
-        losses = Pairs.from_log_proba(log_proba[1:], log_proba[:-1]).reach
+        # Each histogram and the next differ by one vote, and are all the neighbours that there are
+        losses = Pairs.from_log_proba(log_proba[1:], log_proba[:-1]).largest_loss
         if np.isnan(losses).any():  # an outcome that is impossible on both sides
             return pure
         return min(pure, _rounded_up(losses.max()))
@@ -154,7 +157,7 @@ def worst_case_pure(aggregator, *, n_teachers=None, n_classes=None):
 def _pure_of_argmax(aggregator, n_teachers, n_classes):
     """Pure epsilon of a noisy argmax of bounded counts; see the notes of `worst_case_pure`."""
 
-    def log_first_wins(*counts):
+    def log_first_wins(*counts):  # only their differences matter, so their sum may be anything
         return aggregator.outcome_log_proba([counts])[0, 0]
 
     others = [n_teachers] * (n_classes - 1)
@@ -164,12 +167,16 @@ def _pure_of_argmax(aggregator, n_teachers, n_classes):
 
 
 def _rounded_up(epsilon):
-    """A pure epsilon, above what floating point may have lost of it."""
+    """Return a pure epsilon that is not below the true one.
+
+    Log probabilities are known to about 1e-14, and an epsilon is the sum of four at most; of a
+    large one, 1e-9 covers what quadrature leaves.
+    """
     return float(epsilon * (1 + 1e-9)) + 1e-13
 
 
 def _enumerable(aggregator, n_teachers, n_classes):
-    """Whether the cost can be computed of every histogram that there is."""
+    """Whether all histograms are few, and the exact cost of each can be computed."""
     few = n_classes == 2 and n_teachers is not None and n_teachers <= _MOST_ENUMERATED
     return few and has_distribution(aggregator) and not aggregator.uses_student_proba
 
@@ -227,10 +234,13 @@ def margin_rdp(aggregator, orders, *, n_teachers, n_classes):
     worst = worst_case_rdp(aggregator, orders, n_teachers=n_teachers, n_classes=n_classes)
     table = np.tile(worst, (half_margins.size, 1))
     if facts.argmax_noise is not None:
+        # The bounds depend on margins alone, so all other classes may have one vote
         votes = np.ones((half_margins.size, n_classes), dtype=int)
         votes[:, 0] += 2 * half_margins
         # Row by row: the counts of a table of votes must have equal sums
         bound = np.concatenate([aggregator.published_rdp([row], orders) for row in votes])
+        # A vote and its neighbour, for the two directions: the bounds cover one. Row 0 stays the
+        # worst case, as its neighbours may have another first class
         table[1:] = np.minimum(worst, np.maximum(bound[1:], bound[:-1]))
-        table = np.maximum.accumulate(table[::-1])[::-1]
+        table = np.maximum.accumulate(table[::-1])[::-1]  # from the largest margin down
     return table
