@@ -1990,6 +1990,14 @@ FAULTS = [
         "return PrivateData, ()",
         ("test_electorate.py",),
     ),
+    # --- the supremum's peak ---------------------------------------------------------------------
+    Fault(
+        "supremum-of-a-narrow-peak",
+        "rdp/supremum.py",
+        "last_step = 2e-4 * min(1, 30 * one_vote)",
+        "last_step = 2e-4",
+        ("test_worst_case.py::test_a_peak_as_narrow_as_one_vote_is_found",),
+    ),
 ]
 
 

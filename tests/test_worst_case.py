@@ -28,6 +28,7 @@ from sklearn_pate.rdp import (
     worst_case_rdp,
 )
 from sklearn_pate.rdp.exact import Pairs
+from sklearn_pate.rdp.supremum import argmax_rdp
 from sklearn_pate.smooth_sensitivity import half_margins
 
 ORDERS = [1.1, 2.0, 8.0, 20.0, 60.0, 300.0, 2000.0]
@@ -103,6 +104,19 @@ def test_no_point_of_a_dense_grid_exceeds_the_supremum(mechanism, scale):
         assert found <= bound
         if order / scale < 20:  # the search is no looser than the grid is coarse
             assert bound <= found * 1.01
+
+
+@pytest.mark.parametrize("scale", [100, 300, 1094.7, 3000, 10_000, 1e5])
+@pytest.mark.parametrize("noise", [Laplace, Gaussian])
+def test_a_peak_as_narrow_as_one_vote_is_found(noise, scale):
+    # with Laplace noise, the cost falls off within one vote of margin 0
+    orders = np.array([1.5, 8.0, 35.6, 120.0])
+    found = argmax_rdp(noise(scale), orders, np.inf)
+    votes = np.linspace(0, 10, 101) / scale
+    for order, cost in zip(orders, found, strict=True):
+        assert dense_supremum(noise(scale), order, votes, np.linspace(-1, 1, 1001)) <= cost * (
+            1 + 5e-7
+        )
 
 
 @pytest.mark.parametrize(

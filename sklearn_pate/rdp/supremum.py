@@ -36,8 +36,7 @@ def argmax_rdp(noise, orders, widest_margin):
     Returns
     -------
     ndarray of shape (n_orders,)
-        From below, to 1e-6 relative; to 1e-5 with Laplace noise of 300 to 10,000 votes, where the
-        peak is narrower than the last step. inf where the search ended at its border.
+        From below, to 1e-6 relative. inf where the search ended at its border.
     """
     one_vote = 1 / noise.scale
 
@@ -57,7 +56,9 @@ def argmax_rdp(noise, orders, widest_margin):
     widest = max(0.0, min(largest, 10 + 2.5 * reach))
     lowest = -8 - 1.2 * reach
     start = _best_of_grid(cost_at, orders, widest, lowest)
-    cost, margin, level = _climb(cost_at, orders, start, widest, lowest)
+    # With Laplace noise the peak at margin 0 is as narrow as one vote
+    last_step = 2e-4 * min(1, 30 * one_vote)
+    cost, margin, level = _climb(cost_at, orders, start, widest, lowest, last_step)
     at_widest = (margin > widest * 0.999) & (widest < largest)
     return np.where(at_widest | (level <= lowest), np.inf, cost)
 
@@ -76,10 +77,10 @@ def _best_of_grid(cost_at, orders, widest, lowest):
     return by_order.max(axis=1), margins.ravel()[best], levels.ravel()[best]
 
 
-def _climb(cost_at, orders, start, widest, lowest):
+def _climb(cost_at, orders, start, widest, lowest, last_step):
     """From the start of each order, move to the best of 8 neighbours or halve the distance.
 
-    At a smooth maximum, the cost is flat: a distance of 2e-4 leaves about its square of the cost.
+    At a smooth maximum, the cost is flat: a last step of 2e-4 leaves about its square of the cost.
     """
     best, margin, level = start
     directions = np.array([(i, j) for i in (-1, 0, 1) for j in (-1, 0, 1) if i or j])
@@ -101,7 +102,7 @@ def _climb(cost_at, orders, start, widest, lowest):
         margin[moved] = near_margin[chosen][better]
         level[moved] = near_level[chosen][better]
         distance[live[~better]] /= 2
-        live = live[distance[live] > 2e-4]
+        live = live[distance[live] > last_step]
     return best, margin, level
 
 
