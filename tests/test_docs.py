@@ -3,6 +3,7 @@
 import doctest
 import functools
 import importlib
+import inspect
 import re
 from pathlib import Path
 
@@ -186,3 +187,17 @@ def names_in_rooms():
 def test_names_in_the_glossary_exist(dotted):
     room, _, name = dotted.partition(".")
     assert hasattr(importlib.import_module(f"sklearn_pate.{room}"), name)
+
+
+def aggregators_of_ours():
+    room = importlib.import_module("sklearn_pate.aggregators")
+    bases = {"Mechanism", "Aggregator", "SoftAggregator", "Released"}
+    return sorted(
+        name for name in set(room.__all__) - bases if inspect.isclass(getattr(room, name))
+    )
+
+
+@pytest.mark.parametrize("page", ["user_guide.md", "aggregators.md"])
+@pytest.mark.parametrize("name", aggregators_of_ours())
+def test_the_guides_know_every_aggregator(name, page):
+    assert re.search(rf"\b{name}\b", text_of(DOCS / page))

@@ -24,7 +24,8 @@ class RenyiFilter:
 
     Notes
     -----
-    Privacy filters for Renyi costs: Feldman, Zrnic (2021), NeurIPS, Theorem 3.3.
+    Privacy filters for Renyi costs: Feldman, Zrnic (2021), Individual privacy accounting via a
+    Renyi filter, NeurIPS.
 
     Examples
     --------
