@@ -488,7 +488,7 @@ class KeepsMissing(GaussianNB):
 def test_a_student_that_predicts_no_class_is_found_before_teachers_train(tmp_path):
     ledger = PrivacyLedger(tmp_path / "ledger.sqlite", epsilon=10.0)
     told = refused_early(ledger, student=KeepsMissing())
-    assert "whole numbers from 0 to 2" in told and "-1 is no class" in told
+    assert "whole numbers from 0 to 2" in told and "-1 is not a class" in told
 
 
 def test_what_a_student_predicts_later_is_checked_as_well():

@@ -81,7 +81,7 @@ BEFORE = {
 }
 AFTER = {
     "recorded": (PrivacyLedger, "record", 1, True),
-    "private test": (PATEClassifier, "_test"),
+    "private test": (PATEClassifier, "_run_private_test"),
     "noise": (_NoisyArgmax, "aggregate"),
     "labels drawn": (_NoisyArgmax, "aggregate", 1, True),
     "student": (Student, "fit", 2),
