@@ -420,13 +420,6 @@ FAULTS = [
         ("test_aggregators.py::test_discrete_outcomes_agree_with_sums",),
     ),
     Fault(
-        "cost-forgets-its-own-delta",
-        "rdp/cost.py",
-        "left = check_delta(delta) - self.delta",
-        "left = check_delta(delta)",
-        ("test_mechanisms.py::test_stable_stops_after_its_runs_and_pays_once_for_all",),
-    ),
-    Fault(
         "calibration-ends-above-the-cap",
         "rdp/calibration.py",
         "while excess(root, *near) > 0:",

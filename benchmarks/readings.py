@@ -90,7 +90,7 @@ def reading(package):
         n_code += len(code)
         n_comments += len(comments)
         for node in ast.walk(tree):
-            n_statements += isinstance(node, ast.stmt)
+            n_statements += isinstance(node, ast.stmt) and node.lineno in code
             n_conditional += isinstance(node, ast.IfExp)
             n_assignments += isinstance(node, ast.Assign)
             n_several += assigns_several(node)

@@ -6,6 +6,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+from benchmarks import readings
+
 ROOT = Path(__file__).parents[1]
 
 
@@ -41,3 +43,22 @@ def test_what_needs_absent_data_says_so(tmp_path, monkeypatch):
     assert "ratio" not in row
     assert "not measured" in table
     assert str(tmp_path) not in table
+
+
+def test_readings_count_what_they_say(tmp_path, monkeypatch):
+    package = tmp_path / "crowded"
+    package.mkdir()
+    (package / "__init__.py").write_text(
+        '"""Docstrings are no code."""\n'
+        "\n"
+        "# a comment\n"
+        "def both(first, second):\n"
+        '    """Nor are these."""\n'
+        "    low, high = first, second  # several at once\n"
+        "    pair = first, second\n"
+        "    return low if high else pair\n"
+    )
+    (package / "test_it.py").write_text("x, y = 1, 2\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    # 4 lines of code, 2 of comments; 1 of 2 assignments; 1 of 4 statements; low, high and pair
+    assert readings.reading("crowded") == ("4 / 4 / 4", "50", "50.0 %", "25.0", "3.7")
