@@ -1951,15 +1951,15 @@ FAULTS = [
     Fault(
         "vote-quotes-records",
         "classifier/voting.py",
-        "counts, failed = attempt(lambda: np.asarray(cast()))",
-        "counts, failed = np.asarray(cast()), None",
+        "cast_votes, failed = attempt(lambda: cast(*given, lambda n: on_done(int(n))))",
+        "cast_votes, failed = cast(*given, lambda n: on_done(int(n))), None",
         ("test_electorate.py",),
     ),
     Fault(
         "vote-prints-records",
         "classifier/voting.py",
-        "with Quiet(), seeded(seed_number(seed)):",
-        "with seeded(seed_number(seed)):",
+        "with isolated(seed_number(seed)):",
+        "if True:",
         ("test_electorate.py",),
     ),
     Fault(
@@ -1990,6 +1990,53 @@ FAULTS = [
         "last_step = 2e-4 * min(1, 30 * one_vote)",
         "last_step = 2e-4",
         ("test_worst_case.py::test_a_peak_as_narrow_as_one_vote_is_found",),
+    ),
+    # --- electorates that mean harm -------------------------------------------------------------
+    Fault(
+        "soft-labels-at-the-cost-of-labels",
+        "classifier/mechanism.py",
+        "    if has_distribution(aggregator):\n"
+        "        raise ValueError(\n"
+        '            f"{type(aggregator).__name__} must release labels alone',
+        "    if False:\n"
+        "        raise ValueError(\n"
+        '            f"{type(aggregator).__name__} must release labels alone',
+        ("test_electorate.py",),
+    ),
+    Fault(
+        "rows-held-out-from-an-electorate",
+        "model_selection/base.py",
+        "            _check_teachers_vote([self.estimator, *(c.estimator for c in candidates)])\n",
+        "",
+        ("test_electorate.py",),
+    ),
+    Fault(
+        "an-electorate-writes-into-public-rows",
+        "classifier/voting.py",
+        "return own, copied_data(X_public)",
+        "return own, X_public",
+        ("test_electorate.py",),
+    ),
+    Fault(
+        "an-electorate-seeds-the-process",
+        "classifier/voting.py",
+        "with isolated(fresh_seed() if seed is None else seed_number(seed)):",
+        "if True:",
+        ("test_electorate.py",),
+    ),
+    Fault(
+        "a-used-ensemble-is-pickled-whole",
+        "electorate.py",
+        "        return self.get_params(deep=False)\n",
+        "        return vars(self)\n",
+        ("test_electorate.py",),
+    ),
+    Fault(
+        "ballots-tell-a-private-number",
+        "electorate.py",
+        "known is not None and not known.n_records_is_public",
+        "False",
+        ("test_electorate.py",),
     ),
 ]
 

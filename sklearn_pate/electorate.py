@@ -58,6 +58,14 @@ class Ballots:
                 "Ballots.adjacency must say in words which change of the private data moves at "
                 f"most one vote on each row; got {self.adjacency!r}"
             )
+        if self.n_records is not None and not isinstance(self.n_records, Integral):
+            raise ValueError("Ballots.n_records must be a whole number or None; got another type")
+        known = Adjacency.find(self.adjacency)
+        if self.n_records is not None and known is not None and not known.n_records_is_public:
+            raise ValueError(
+                f"Ballots.n_records must be None: adjacency={str(self.adjacency)!r} adds or "
+                "removes records, so their number is private"
+            )
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -108,6 +116,10 @@ class Electorate(BaseEstimator, metaclass=ABCMeta):
 
     #: The fitted teachers, if they are kept. Private: they are for `curator_`.
     teachers_: list | None = None
+
+    def __getstate__(self):
+        """Return the parameters alone: the rest is private."""
+        return self.get_params(deep=False)
 
     def check(self, *, soft_aggregator=None):
         """Refuse parameters that cannot work, before any data are looked at.

@@ -11,9 +11,12 @@ from sklearn.metrics import pairwise_distances
 from sklearn.model_selection import GridSearchCV
 
 from sklearn_pate import PATEClassifier, PublicData
-from sklearn_pate.aggregators import GNMax, SoftVote
+from sklearn_pate.adjacency import Adjacency
+from sklearn_pate.aggregators import GNMax, Released, SoftVote
 from sklearn_pate.electorate import Ballots, Electorate, PrivateData, Votes
 from sklearn_pate.exceptions import TeacherError
+from sklearn_pate.model_selection import PrivateGridSearchCV
+from sklearn_pate.teachers import TeacherEnsemble
 
 SECRET = "Ada Lovelace"
 X, Y = make_blobs(600, centers=[[-3, 0], [3, 0]], random_state=0)
@@ -187,7 +190,7 @@ def test_what_ballots_state_is_checked(name, value):
 
 
 def test_what_enrol_returns_is_checked():
-    with pytest.raises(TypeError, match=r"must return electorate\.Ballots.* got tuple"):
+    with pytest.raises(TypeError, match=r"must return electorate\.Ballots.* got another type"):
         fit(model(States(ballots=(400, "record"))))
 
 
@@ -235,3 +238,97 @@ def test_poll_refuses_probabilities_beside_votes():
     )
     with pytest.raises(ValueError, match="SoftVote asks teachers for probabilities"):
         mixed.poll(PRIVATE_X, PRIVATE_Y, X_public=PUBLIC_X)
+
+
+# --- what an electorate might do -----------------------------------------------------------------
+
+
+class Tells(Neighbors):
+    """Does one of several things with what it is given."""
+
+    def __init__(self, radius=2.0, what=None):
+        super().__init__(radius)
+        self.what = what
+
+    @property
+    def teachers_(self):
+        if self.what == "a property that raises":
+            raise ValueError(SECRET)
+
+    def enrol(self, private, X_public, *, seed=None, memory=None):
+        if self.what == "the public rows":
+            X_public -= private.X.mean(axis=0)
+        if self.what == "the classes":
+            private.classes[:] = [7, 9]
+        if self.what == "the generator":
+            np.random.seed(int(private.codes.sum()))
+        return super().enrol(private, X_public)
+
+
+def test_public_rows_and_classes_are_not_theirs_to_change():
+    before = PUBLIC_X.copy()
+    fit(model(Tells(what="the public rows")))
+    np.testing.assert_array_equal(PUBLIC_X, before)
+    assert fit(model(Tells(what="the classes"))).classes_.tolist() == [0, 1]
+
+
+def test_the_process_keeps_nothing_of_them():
+    np.random.seed(0)
+    state = np.random.get_state()[1].tolist()
+    fit(model(Tells(what="the generator")))
+    assert np.random.get_state()[1].tolist() == state
+
+
+def test_a_property_that_raises_is_not_quoted():
+    with pytest.raises(TeacherError, match="vote of Tells failed with ValueError") as caught:
+        fit(model(Tells(what="a property that raises")))
+    assert SECRET not in str(caught.value)
+
+
+def test_a_used_ensemble_is_pickled_without_what_it_saw():
+    private = PrivateData(X=PRIVATE_X, codes=PRIVATE_Y, classes=np.array([0, 1]))
+    ensemble = TeacherEnsemble([LogisticRegression()], n_teachers=5, keep_teachers=True)
+    ensemble.enrol(private, PUBLIC_X)
+    ensemble.vote(private, PUBLIC_X)
+    assert ensemble.teachers_ is not None
+    loaded = pickle.loads(pickle.dumps(ensemble))
+    assert vars(loaded).keys() == ensemble.get_params(deep=False).keys()
+
+
+def test_ballots_do_not_tell_a_number_of_records_that_is_private():
+    adjacency = Adjacency.ADD_OR_REMOVE_RECORD
+    with pytest.raises(ValueError, match=r"n_records must be None: adjacency='add or remove"):
+        Ballots(n_teachers=5, unit="record", adjacency=adjacency, n_records=400)
+    with pytest.raises(ValueError, match="n_records must be a whole number"):
+        Ballots(n_teachers=5, unit="record", adjacency="replace one record", n_records="400")
+    wrong = Ballots(n_teachers=400, unit="record", adjacency="replace one record", n_records=7)
+    with pytest.raises(ValueError, match="n_records of States must be the number of private"):
+        fit(model(States(ballots=wrong)))
+
+
+def test_private_searches_hold_no_rows_out_from_another_electorate():
+    search = PrivateGridSearchCV(model(n_queries=10), {"epsilon": [1.0, 2.0]}, epsilon=None)
+    by_candidate = PrivateGridSearchCV(
+        PATEClassifier(LogisticRegression(), n_teachers=10, classes=[0, 1], n_queries=10),
+        {"base_estimator": [TeacherEnsemble([LogisticRegression()], partition="hash")]},
+        epsilon=4.0,
+    )
+    for each in (search, by_candidate):
+        with pytest.raises(ValueError, match="cannot be held out from another electorate"):
+            each.fit(PRIVATE_X, PRIVATE_Y, X_public=PUBLIC_X)
+
+
+class SoftAtTheCostOfLabels(GNMax):
+    """States the cost of a label, and releases more."""
+
+    def outcome_log_proba(self, votes, student_proba=None):
+        return super().outcome_log_proba(votes, student_proba)
+
+    def release(self, votes, student_proba=None, random_state=None):
+        drawn = super().release(votes, student_proba, random_state)
+        return Released(drawn.labels, drawn.paid, votes / votes.sum(axis=1, keepdims=True))
+
+
+def test_soft_labels_are_not_had_at_the_cost_of_labels():
+    with pytest.raises(ValueError, match="must release labels alone"):
+        fit(model(aggregator=SoftAtTheCostOfLabels(2.0)))

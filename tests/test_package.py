@@ -47,7 +47,8 @@ ROOMS = {
     ),
     "ledger": "exceptions rdp",
     "model_selection": (
-        "adjacency classifier exceptions identifiers isolation partition public rdp secure"
+        "adjacency classifier electorate exceptions identifiers isolation partition public rdp "
+        "secure"
     ),
     "datasets": "",
     "plotting": "matplotlib rdp",

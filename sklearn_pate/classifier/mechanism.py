@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from ..aggregators import Released
 from ..isolation import Quiet, attempt, kind_of
 from ..rdp.checks import check_log_proba
 from ..rdp.facts import has_distribution
@@ -57,7 +58,7 @@ def _checked_release(aggregator, votes, proba, noise):
     soft_labels = released.soft_labels
     if soft_labels is not None:
         soft_labels = _check_soft_labels(aggregator, soft_labels, votes.shape)
-    return released._replace(labels=labels, paid=paid, soft_labels=soft_labels)
+    return Released(labels, paid, soft_labels)
 
 
 def _check_labels_and_paid(aggregator, labels, paid, shape):
@@ -83,6 +84,11 @@ def _check_labels_and_paid(aggregator, labels, paid, shape):
 
 def _check_soft_labels(aggregator, soft_labels, shape):
     """Return drawn soft labels, whose rows must be distributions."""
+    if has_distribution(aggregator):
+        raise ValueError(
+            f"{type(aggregator).__name__} must release labels alone: its cost is that of "
+            "outcome_log_proba, whose outcomes are classes. For soft labels subclass SoftAggregator"
+        )
     soft = np.asarray(soft_labels)
     if soft.shape != shape or soft.dtype.kind != "f" or not np.allclose(soft.sum(axis=1), 1):
         raise ValueError(

@@ -1,5 +1,6 @@
 """Runs the electorate: enrols it before anything is trained, collects and checks its votes."""
 
+import dataclasses
 import inspect
 
 import numpy as np
@@ -7,7 +8,7 @@ import numpy as np
 from .._sklearn import _num_samples
 from ..electorate import Ballots, Votes
 from ..exceptions import TeacherError
-from ..isolation import Quiet, attempt, seed_number, seeded
+from ..isolation import attempt, copied_data, fresh_seed, isolated, seed_number
 from .mechanism import is_ours
 
 __all__ = ["are_complete", "collect", "enrol"]
@@ -28,7 +29,9 @@ def enrol(electorate, private, X_public, *, seed, memory):
     _check_signature(
         electorate, "vote", private, X_public, temperature=None, seed=seed, on_done=None
     )
-    with Quiet():  # a user's electorate may print or warn of private values
+    private, X_public = _handed_out(private, X_public)
+    # A user's electorate may print or warn of private values, and leave them in the process
+    with isolated(fresh_seed() if seed is None else seed_number(seed)):
         ballots, failed = attempt(
             lambda: electorate.enrol(private, X_public, seed=seed, memory=memory)
         )
@@ -38,10 +41,15 @@ def enrol(electorate, private, X_public, *, seed, memory):
             f"enrol of {name} failed with {failed}, whose text is withheld, as it may quote "
             "records. Nothing was spent. To read the text, call enrol yourself"
         )
-    if not isinstance(ballots, Ballots):
+    if type(ballots) is not Ballots:
         raise TypeError(
             f"enrol of {name} must return electorate.Ballots(...), which says what one protected "
-            f"unit can change of the votes; got {type(ballots).__name__}"
+            "unit can change of the votes; got another type"
+        )
+    if ballots.n_records not in (None, len(private.codes)):
+        raise ValueError(
+            f"Ballots.n_records of {name} must be the number of private records, or None where "
+            "the adjacency does not leave it public"
         )
     return ballots
 
@@ -49,16 +57,21 @@ def enrol(electorate, private, X_public, *, seed, memory):
 def collect(electorate, private, X_query, ballots, *, temperature, seed, on_done):
     """Let an electorate vote on some public rows, and return its `Votes`."""
 
-    def cast():
-        return electorate.vote(
+    def cast(private, X_query, on_done):
+        counts = electorate.vote(
             private, X_query, temperature=temperature, seed=seed, on_done=on_done
         )
+        return counts, electorate.teacher_indices_, electorate.teachers_
 
     if is_ours(electorate):
-        counts = cast()
+        counts, teacher_indices, teachers = cast(private, X_query, on_done)
     else:
-        with Quiet(), seeded(seed_number(seed)):
-            counts, failed = attempt(lambda: np.asarray(cast()))
+        given = _handed_out(private, X_query)
+        with isolated(seed_number(seed)):
+            cast_votes, failed = attempt(lambda: cast(*given, lambda n: on_done(int(n))))
+            if failed is None:
+                counts, teacher_indices, teachers = cast_votes
+                counts, failed = attempt(lambda: np.asarray(counts))
         if failed is not None:
             raise TeacherError(
                 f"vote of {type(electorate).__name__} failed with {failed}, whose text is "
@@ -71,8 +84,8 @@ def collect(electorate, private, X_query, ballots, *, temperature, seed, on_done
         private.classes,
         ballots,
         temperature=temperature,
-        teacher_indices=electorate.teacher_indices_,
-        teachers=electorate.teachers_,
+        teacher_indices=teacher_indices,
+        teachers=teachers,
     )
     if counts.shape[:1] != (n_queries,) or not are_complete(votes):
         raise TeacherError(
@@ -81,6 +94,12 @@ def collect(electorate, private, X_query, ballots, *, temperature, seed, on_done
             f"{ballots.n_teachers}, as enrol said. No label was released"
         )
     return votes
+
+
+def _handed_out(private, X_public):
+    """Return what an electorate of the user's gets: what it writes into reaches nobody else."""
+    own = dataclasses.replace(private, classes=private.classes.copy())
+    return own, copied_data(X_public)
 
 
 def _check_signature(electorate, name, *args, **kwargs):
@@ -106,7 +125,7 @@ def are_complete(votes):
     if not (counts >= 0).all():
         return False
     n_teachers = votes.ballots.n_teachers
-    sums = counts.sum(axis=1)
+    sums = counts.sum(axis=1, dtype=float)  # small types would round or overflow
     if votes.temperature is not None:  # probabilities are rounded down
         return bool((sums <= n_teachers * (1 + 1e-9)).all())
     return bool((sums == n_teachers).all() and (counts == np.floor(counts)).all())

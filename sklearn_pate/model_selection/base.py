@@ -14,6 +14,7 @@ from ..adjacency import Adjacency
 from ..classifier import PATEClassifier
 from ..classifier.checks import check_private, indexable_rows, warn_if_delta_is_large
 from ..classifier.seeds import seed_sequence
+from ..electorate import Electorate
 from ..exceptions import StudentError
 from ..isolation import own_generators, unfitted
 from ..partition import PredefinedPartition
@@ -100,6 +101,7 @@ class PrivateSearch(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         codes, classes, _ = check_private(X, y, self.estimator.classes, None)
         y = classes[codes]  # whichever rows are held out, of the dtype of all classes
         if X_val is None and y_val is None:
+            _check_teachers_vote([self.estimator, *(c.estimator for c in candidates)])
             held_out, scorer = self._hold_out(X, codes, groups, hold_out_seed)
             for candidate in candidates:
                 candidate.estimator.set_params(partition=held_out.partition)
@@ -268,3 +270,12 @@ class PrivateSearch(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         if state.pop("_seed_used", False):  # whoever knows the seed can undo the noise
             state["random_state"] = None
         return state
+
+
+def _check_teachers_vote(estimators):
+    """Refuse electorates of the user's, where private rows are held out by a partition."""
+    if any(isinstance(estimator.base_estimator, Electorate) for estimator in estimators):
+        raise ValueError(
+            "private rows cannot be held out from another electorate, whose adjacency says which "
+            "of them belong together; score on public rows, X_val and y_val"
+        )

@@ -123,7 +123,7 @@ def has_distribution(mechanism):
     -------
     bool
     """
-    return hasattr(mechanism, "outcome_log_proba")
+    return hasattr(type(mechanism), "outcome_log_proba")
 
 
 def facts_of(mechanism):
