@@ -110,8 +110,8 @@ FAULTS = [
     Fault(
         "calibration-of-one-query",
         "accountant/calibration.py",
-        "[stage.costs(orders, **sizes)(n) for stage, n in stages]",
-        "[stage.costs(orders, **sizes)(1) for stage, n in stages]",
+        "[costs_once(stage, known, orders, **sizes)(n) for stage, n in stages]",
+        "[costs_once(stage, known, orders, **sizes)(1) for stage, n in stages]",
         ("test_facts.py",),
     ),
     Fault(
@@ -289,8 +289,8 @@ FAULTS = [
     Fault(
         "worst-vote-does-not-arrive",
         "rdp/supremum.py",
-        "before = noise.log_rivals(level + margin + one_vote / 2, level - one_vote / 2)",
-        "before = noise.log_rivals(level + margin + one_vote / 2, level + one_vote / 2)",
+        "before = self.noise.log_rivals(second + margin + half, second - half)",
+        "before = self.noise.log_rivals(second + margin + half, second + half)",
         ("test_worst_case.py::test_no_point_of_a_dense_grid_exceeds_the_supremum",),
     ),
     Fault(
@@ -1987,7 +1987,7 @@ FAULTS = [
     Fault(
         "supremum-of-a-narrow-peak",
         "rdp/supremum.py",
-        "last_step = 2e-4 * min(1, 30 * one_vote)",
+        "last_step = 2e-4 * min(1, 30 * region.one_vote)",
         "last_step = 2e-4",
         ("test_worst_case.py::test_a_peak_as_narrow_as_one_vote_is_found",),
     ),
@@ -2037,6 +2037,20 @@ FAULTS = [
         "known is not None and not known.n_records_is_public",
         "False",
         ("test_electorate.py",),
+    ),
+    Fault(
+        "supremum-of-the-lower-of-two-peaks",
+        "rdp/supremum.py",
+        "for part in (is_low, ~is_low):",
+        "for part in (is_low | ~is_low,):",
+        ("test_worst_case.py::test_the_higher_of_two_peaks_is_found",),
+    ),
+    Fault(
+        "supremum-interpolated-across-peaks",
+        "rdp/supremum.py",
+        "unclear = rest[~(is_top & is_one_peak[np.searchsorted(few, rest) - 1])]",
+        "unclear = rest[~is_top]",
+        ("test_worst_case.py::test_orders_searched_together_cost_what_each_costs_alone",),
     ),
 ]
 

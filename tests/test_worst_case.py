@@ -119,6 +119,100 @@ def test_a_peak_as_narrow_as_one_vote_is_found(noise, scale):
         )
 
 
+def climbed_supremum(noise, orders, widest_margin):
+    """What one climb per order finds, from the best of a grid and to a fixed small step."""
+    half = 0.5 / noise.scale
+    reach = 2 * half * orders.max()
+    widest = max(0.0, min(widest_margin - 2 * half, 10 + 2.5 * reach))
+    lowest = -8 - 1.2 * reach
+
+    def cost_at(margin, level):
+        before = noise.log_rivals(level + margin + half, level - half)
+        after = noise.log_rivals(level + margin - half, level + half)
+        there = Pairs.from_log_proba(before, after)
+        back = Pairs.from_log_proba(after, before)
+        return lambda order: np.maximum(there.divergence(order), back.divergence(order))
+
+    margins = np.append(np.linspace(0, widest, 60), np.arange(0, min(5, widest), 0.5))
+    levels = np.append(np.linspace(0.9 * lowest, 6, 60), 20)
+    margins, levels = (axis.ravel() for axis in np.meshgrid(margins, levels))
+    on_grid = cost_at(margins, levels)
+    start = [(cost.max(), cost.argmax()) for cost in map(on_grid, orders)]
+    best = np.array([cost for cost, _ in start])
+    margin = np.array([margins[k] for _, k in start])
+    level = np.array([levels[k] for _, k in start])
+    step = np.full(orders.size, 0.25)
+    directions = np.array([(i, j) for i in (-1, 0, 1) for j in (-1, 0, 1)])
+    while (live := np.flatnonzero(step > 1e-4 * min(1, 60 * half))).size:
+        across = step[live, None] * np.maximum(1, margin[live, None] / 4)
+        near_margin = np.clip(margin[live, None] + across * directions[:, 0], 0, widest)
+        near_level = level[live, None] + step[live, None] * directions[:, 1]
+        cost = cost_at(near_margin.ravel(), np.clip(near_level, lowest, 20).ravel())
+        cost = cost(np.repeat(orders[live], 9)).reshape(near_margin.shape)
+        chosen = np.arange(live.size), cost.argmax(axis=1)
+        better = cost[chosen] > best[live] * (1 + 1e-9)
+        best[live[better]] = cost[chosen][better]
+        margin[live[better]] = near_margin[chosen][better]
+        level[live[better]] = np.clip(near_level[chosen][better], lowest, 20)
+        step[live[~better]] /= 2
+    return best
+
+
+SOME_ORDERS = 1 + np.geomspace(0.1, 2000, 204)[::3]
+
+
+def assert_found(noise, orders, n_teachers):
+    """The search finds no less than one climb per order; votes that it finds exist."""
+    orders = orders[orders / noise.scale < 100]
+    if not orders.size or (n_teachers is not None and n_teachers < 2):
+        return
+    widest_margin = math.inf if n_teachers is None else n_teachers / noise.scale
+    found = argmax_rdp(noise, orders, widest_margin)
+    climbed = climbed_supremum(noise, orders, widest_margin)
+    assert (found >= climbed * (1 - 1e-6)).all()
+    assert (found <= climbed * 1.01).all()  # one climb may end on the lower of two peaks
+
+
+@pytest.mark.parametrize("n_teachers", [None, 2, 50, 250, 10_000])
+@pytest.mark.parametrize("scale", [0.3, 2.0, 20.0, 62.5, 1000.0, 1e5])
+@pytest.mark.parametrize("noise", [Gaussian, Laplace])
+def test_the_search_finds_what_a_climb_finds(noise, scale, n_teachers):
+    assert_found(noise(scale), SOME_ORDERS, n_teachers)
+
+
+@settings(max_examples=30, deadline=None)
+@given(
+    st.floats(-1, 5).map(lambda power: 10**power),
+    st.lists(st.floats(1.05, 2001), min_size=1, max_size=40, unique=True),
+    st.one_of(st.none(), st.integers(2, 10_000)),
+)
+def test_the_search_finds_what_a_climb_finds_at_any_orders(scale, orders, n_teachers):
+    assert_found(Gaussian(scale), np.array(orders), n_teachers)
+
+
+@pytest.mark.parametrize(
+    ("scale", "n_teachers", "order"),
+    [(22.325877214445942, 50, 123.0), (37.314166997404264, 120, 246.5), (1.5109314, 5, 9.9)],
+)
+def test_the_higher_of_two_peaks_is_found(scale, n_teachers, order):
+    # the best of the search's coarse grid is on the lower of two peaks, of nearly equal height
+    noise = Gaussian(scale)
+    gaps = np.linspace(0, (n_teachers - 1) / scale, 81)
+    dense = dense_supremum(noise, order, gaps, np.linspace(-20, 8, 561))
+    assert dense <= argmax_rdp(noise, np.array([order]), n_teachers / scale)[0] * (1 + 1e-6)
+
+
+@pytest.mark.parametrize(("scale", "n_teachers"), [(20.0, 50), (0.3, 2), (1.51, 5), (62.5, 250)])
+def test_orders_searched_together_cost_what_each_costs_alone(scale, n_teachers):
+    noise = Gaussian(scale)
+    orders = DEFAULT_ORDERS[DEFAULT_ORDERS / scale < 100]
+    together = argmax_rdp(noise, orders, n_teachers / scale)
+    reversed_orders = argmax_rdp(noise, orders[::-1], n_teachers / scale)[::-1]
+    alone = [argmax_rdp(noise, orders[[k]], n_teachers / scale)[0] for k in range(orders.size)]
+    np.testing.assert_array_equal(together, reversed_orders)
+    np.testing.assert_allclose(together, alone, rtol=5e-7)
+
+
 @pytest.mark.parametrize(
     ("scale", "n_teachers", "order"),
     [(10, 50, 119), (40, 160, 400), (40, 20, 479), (100, 50, 1000), (5, 30, 60)],

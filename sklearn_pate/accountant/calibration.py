@@ -3,13 +3,16 @@
 import math
 from bisect import bisect_right
 from functools import reduce
+from numbers import Number
+
+import numpy as np
 
 from ..exceptions import BudgetExceededError
-from ..rdp import Cost, least_scale
+from ..rdp import DEFAULT_ORDERS, Cost, least_scale
 from ..rdp.facts import facts_of
 from .checks import check_failure_probability, query_over_budget
 
-__all__ = ["calibrate", "most_affordable"]
+__all__ = ["calibrate", "costs_once", "most_affordable"]
 
 
 def calibrate(aggregators, n_queries, *, is_number_given, epsilon, delta, sizes):
@@ -64,9 +67,12 @@ def calibrate(aggregators, n_queries, *, is_number_given, epsilon, delta, sizes)
         (noisiest,) = _at_scale(aggregators, largest_scale)
         n_queries = [_most_queries(noisiest, n_queries[0], epsilon, delta, sizes)]
 
+    known = {}
+
     def cost_at(scale, orders):
         stages = zip(_at_scale(aggregators, scale), n_queries, strict=True)
-        return reduce(Cost.plus, [stage.costs(orders, **sizes)(n) for stage, n in stages])
+        costs = [costs_once(stage, known, orders, **sizes)(n) for stage, n in stages]
+        return reduce(Cost.plus, costs)
 
     scale = least_scale(cost_at, epsilon, delta)
     if scale == math.inf:
@@ -75,6 +81,32 @@ def calibrate(aggregators, n_queries, *, is_number_given, epsilon, delta, sizes)
             "Ask fewer queries, use more noise or raise epsilon. Nothing was spent"
         )
     return _at_scale(aggregators, scale), n_queries
+
+
+def costs_once(stage, known, orders=DEFAULT_ORDERS, **sizes):
+    """Return what `Mechanism.costs` does, computed once for stages that are alike.
+
+    Parameters
+    ----------
+    stage : Mechanism
+        A stage, with noise.
+    known : dict
+        What was computed before; changed in place.
+    orders, **sizes
+        As in `Mechanism.costs`.
+
+    Returns
+    -------
+    callable
+        From a number of queries to `Cost`.
+    """
+    state = tuple(vars(stage).items())
+    if not all(isinstance(value, Number | str | None) for _, value in state):
+        return stage.costs(orders, **sizes)  # who knows whether two are alike
+    key = type(stage), state, np.asarray(orders).tobytes()
+    if key not in known:
+        known[key] = stage.costs(orders, **sizes)
+    return known[key]
 
 
 def _at_scale(aggregators, scale):

@@ -9,7 +9,7 @@ import numpy as np
 from ..exceptions import BudgetExceededError, warn
 from ..propose_test_release import ProposeTestRelease
 from ..rdp import DEFAULT_ORDERS, Cost, pure_rdp
-from .calibration import calibrate, most_affordable
+from .calibration import calibrate, costs_once, most_affordable
 from .checks import (
     check_failure_probability,
     check_for_test,
@@ -138,7 +138,8 @@ def plan_queries(
     if epsilon is not None:
         check_failure_probability(aggregators, delta)
     # Once for all numbers of queries: each looks for the costliest votes, which takes long
-    costs = [stage.costs(**sizes) for stage in aggregators]
+    known = {}
+    costs = [costs_once(stage, known, **sizes) for stage in aggregators]
     stages = _Stages(aggregators, wanted, costs)
     for stage, n_wanted in stages.pairs():
         check_threshold(stage, n_teachers=n_teachers)

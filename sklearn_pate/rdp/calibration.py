@@ -122,6 +122,9 @@ def least_scale(cost_at, epsilon, delta):
     epsilon = check_positive("epsilon", epsilon)
     delta = check_delta(delta)
 
+    # The last digits of a cost that was searched for depend on which orders were asked together
+    aim = epsilon * (1 - 3e-7)
+
     @functools.cache  # brentq asks at both ends and at the root, where the answer is known
     def cost_and_orders(log_scale, *part):
         orders = DEFAULT_ORDERS[slice(*part)]
@@ -131,7 +134,7 @@ def least_scale(cost_at, epsilon, delta):
     def excess(log_scale, *part):
         cost, orders = cost_and_orders(log_scale, *part)
         reached, _ = cost.epsilon(delta, orders)
-        return min(reached, 1e300) - epsilon  # brentq takes no infinite values
+        return min(reached, 1e300) - aim  # brentq takes no infinite values
 
     def best_order(log_scale):
         cost, orders = cost_and_orders(log_scale, *_COARSE)
@@ -150,7 +153,7 @@ def least_scale(cost_at, epsilon, delta):
             return math.exp(high)
     best = best_order(high)
     while True:
-        near = (max(best - 16, 0), best + 17)
+        near = (max(best - 8, 0), best + 9)
         while excess(low, *near) <= 0:  # more orders give a smaller epsilon: `low` may fit now
             low -= 0.5
         if excess(high, *near) >= 0:
@@ -161,7 +164,7 @@ def least_scale(cost_at, epsilon, delta):
         high = min(root, high)
         previous = best
         best = best_order(root)
-        if abs(best - previous) <= 12:  # well within `near`: another look would find the same
+        if abs(best - previous) <= 4:  # well within `near`: another look would find the same
             return math.exp(high)
 
 

@@ -4,7 +4,7 @@ import math
 from abc import ABC, abstractmethod
 
 import numpy as np
-from scipy.special import log_ndtr, logsumexp
+from scipy.special import log_ndtr, logsumexp, ndtr
 
 from .checks import check_log_proba
 
@@ -45,9 +45,12 @@ class Noise(ABC):
     two_sided : bool
         Whether the density is positive everywhere. If not, a noisy count may rule out an outcome,
         and the cost given the noisy counts of others, which `worst_case_rdp` uses, is infinite.
+    smooth : bool
+        Whether the density has no kink. If so, the costliest votes are found in fewer steps.
     """
 
     two_sided = True
+    smooth = False
 
     def __init__(self, scale):
         self.scale = scale
@@ -178,6 +181,8 @@ class Noise(ABC):
 class Gaussian(Noise):
     """Normal noise of standard deviation `scale`."""
 
+    smooth = True
+
     @property
     def mu(self):
         """L2 sensitivity over noise."""
@@ -217,9 +222,15 @@ class Gaussian(Noise):
         low = np.maximum(peak - reach, 0)
         width = peak + reach - low
         y = low + width * _NODES
-        log_terms = Gaussian.log_pdf(y - ahead[:, None]) + log_ndtr(y - behind[:, None])
-        top = log_terms.max(axis=1, keepdims=True)
-        return (top + np.log(np.exp(log_terms - top) @ _WEIGHTS[:, None] * width))[:, 0]
+        log_density = Gaussian.log_pdf(y - ahead[:, None])
+        top = log_density.max(axis=1, keepdims=True)
+        terms = np.exp(log_density - top) * ndtr(y - behind[:, None])
+        deep = (low[:, 0] - behind < -30) | (ahead < -30)
+        if deep.any():  # there the product might vanish
+            log_terms = log_density[deep] + log_ndtr(y[deep] - behind[deep, None])
+            top[deep] = log_terms.max(axis=1, keepdims=True)
+            terms[deep] = np.exp(log_terms - top[deep])
+        return (top + np.log(terms @ _WEIGHTS[:, None] * width))[:, 0]
 
     @staticmethod
     def _nodes(levels, n_classes):
