@@ -1474,7 +1474,7 @@ FAULTS = [
         "identifiers.py",
         "if values.dtype == object and not _is_of_one_kind(values):",
         "if False:",
-        ("test_partition.py::test_a_spelling_depends_on_nothing_beside_the_identifier",),
+        ("test_partition.py::test_numbers_that_cannot_be_compared_are_spelled_each_by_itself",),
     ),
     Fault(
         "identifiers-by-time-zone",

@@ -800,6 +800,12 @@ def test_a_spelling_depends_on_nothing_beside_the_identifier(container, chosen):
     assert found == expected or (found is None and any(map(large, values))), values
 
 
+@pytest.mark.parametrize("number", [np.int8(1), np.uint64(1)], ids=["int8", "uint64"])
+def test_numbers_that_cannot_be_compared_are_spelled_each_by_itself(number):
+    # numpy's numbers and a Decimal have one hash, and to compare them is an error
+    assert spelled(objects([Decimal("1.0"), number])) == ["1", "1"]
+
+
 def large(value):
     return isinstance(value, int) and abs(value) >= EXACT
 
