@@ -106,7 +106,7 @@ def test_parameters_of_teachers_are_refused(name, value):
 
 
 def test_a_unit_that_it_does_not_protect_is_refused():
-    with pytest.raises(ValueError, match="unit='group', but what these votes protect"):
+    with pytest.raises(ValueError, match="unit='group', but these votes protect"):
         fit(model(unit="group"))
 
 
@@ -332,3 +332,19 @@ class SoftAtTheCostOfLabels(GNMax):
 def test_soft_labels_are_not_had_at_the_cost_of_labels():
     with pytest.raises(ValueError, match="must release labels alone"):
         fit(model(aggregator=SoftAtTheCostOfLabels(2.0)))
+
+
+class Warm(GNMax):
+    """Takes votes, and has a parameter that the teachers' probabilities have."""
+
+    def __init__(self, sigma=2.0, temperature=3.0):
+        super().__init__(sigma)
+        self.temperature = temperature
+
+
+def test_poll_refuses_a_temperature_of_what_takes_votes():
+    warm = PATEClassifier(
+        LogisticRegression(), aggregator=Warm(), n_queries=10, classes=[0, 1], epsilon=None
+    )
+    with pytest.raises(ValueError, match="has a temperature.* but takes votes"):
+        warm.poll(PRIVATE_X, PRIVATE_Y, X_public=PUBLIC_X)

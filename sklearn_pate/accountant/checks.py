@@ -16,6 +16,7 @@ __all__ = [
     "check_stages",
     "check_threshold",
     "query_over_budget",
+    "soft_stage",
     "warn_of_stage",
 ]
 
@@ -51,24 +52,32 @@ def check_stages(aggregator, n_queries, *, n_public):
             "aggregators or one number"
         )
     wanted = _queries_wanted(n_queries, n_public, len(aggregators))
-    soft = [stage for stage in aggregators if stage.temperature is not None]
-    for stage in soft:
-        if has_distribution(stage):
-            raise ValueError(
-                f"{stage} has a temperature, that of the teachers' probabilities, but takes votes; "
-                "give its parameter another name, or subclass SoftAggregator"
-            )
-    if len(aggregators) > 1 and soft:
-        raise ValueError(
-            f"{type(soft[0]).__name__} asks teachers for probabilities, other stages for votes; "
-            "use it alone"
-        )
+    soft_stage(aggregators)
     if aggregators[0].uses_student_proba:
         raise ValueError(
             f"{aggregators[0]} compares votes with a student, and there is none yet: put it after "
             f"another stage, aggregator=[other, {aggregators[0]}]"
         )
     return aggregators, wanted
+
+
+def soft_stage(aggregators):
+    """Return the stage that needs the teachers' probabilities, or None; it must be the only one."""
+    soft = [stage for stage in aggregators if getattr(stage, "temperature", None) is not None]
+    if not soft:
+        return None
+    stage = soft[0]
+    if has_distribution(stage):
+        raise ValueError(
+            f"{stage} has a temperature, that of the teachers' probabilities, but takes votes; "
+            "give its parameter another name, or subclass SoftAggregator"
+        )
+    if len(aggregators) > 1:
+        raise ValueError(
+            f"{type(stage).__name__} asks teachers for probabilities, other stages for votes; "
+            "use it alone"
+        )
+    return stage
 
 
 def _queries_wanted(n_queries, n_public, n_stages):

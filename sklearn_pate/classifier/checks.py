@@ -172,8 +172,6 @@ def check_votes_given(votes, classes, *, n_public, aggregator, temperature):
             "SoftVote needs the sums that poll collects for a SoftVote of its temperature, and "
             "other mechanisms need counts"
         )
-    if temperature is None:
-        check_votes(votes.counts)
     if not are_complete(votes):
         raise ValueError(
             "votes do not hold one vote of each teacher for one of the classes in each row; "

@@ -23,6 +23,7 @@ from .._sklearn import (
     _VisualBlock,
 )
 from ..accountant import PrivacySpent, plan_queries
+from ..accountant.checks import soft_stage
 from ..aggregators import GNMax, Mechanism
 from ..electorate import Ballots, Electorate, PrivateData, check_classifier
 from ..exceptions import PrivacyTestError, warn
@@ -753,8 +754,8 @@ class PATEClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         """Check that electorate, aggregator, student and query strategy fit together."""
         if isinstance(self.base_estimator, Electorate):
             check_defaults(self, _TEACHER_PARAMETERS)
-        electorate.check(soft_aggregator=self._soft_aggregator())
         stages = _as_list(self.aggregator)
+        electorate.check(soft_aggregator=soft_stage(stages))
         student = self._unfitted_student()
         if student is None:
             raise ValueError(
@@ -770,8 +771,7 @@ class PATEClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
     def _check_unit(self, ballots):
         if self.unit == "group" and ballots.unit != "group":
             raise ValueError(
-                f"unit='group', but what these votes protect is one {ballots.unit}; poll with "
-                "groups"
+                f"unit='group', but these votes protect one {ballots.unit}; poll with groups"
             )
 
     def _unfitted_student(self):
@@ -780,20 +780,9 @@ class PATEClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
             return self.student
         return self._make_electorate().default_student()
 
-    def _soft_aggregator(self):
-        """Return the mechanism, if teachers give probabilities for it; None if they vote."""
-        stages = _as_list(self.aggregator)
-        soft = [stage for stage in stages if getattr(stage, "temperature", None) is not None]
-        if soft and len(stages) > 1:
-            raise ValueError(
-                f"{type(soft[0]).__name__} asks teachers for probabilities, other stages for "
-                "votes; use it alone"
-            )
-        return soft[0] if soft else None
-
     def _temperature(self):
         """Temperature of the teachers' probabilities; None if they vote."""
-        return getattr(self._soft_aggregator(), "temperature", None)
+        return getattr(soft_stage(_as_list(self.aggregator)), "temperature", None)
 
     def _make_strategy(self):
         """Return a new query strategy, which a fit may change."""

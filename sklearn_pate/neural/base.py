@@ -1,5 +1,6 @@
 """What both neural students share: the estimator around a skorch net."""
 
+from abc import ABCMeta, abstractmethod
 from functools import partial
 from numbers import Integral, Real
 
@@ -17,7 +18,7 @@ from .networks import StudentModule, default_module, make_module
 from .training import ProgressLine
 
 
-class NeuralStudent(ClassifierMixin, BaseEstimator):
+class NeuralStudent(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
     """What both students share: labels with -1, seeds, device, prediction."""
 
     #: `PATEClassifier` gives all public rows to students that declare this.
@@ -120,9 +121,9 @@ class NeuralStudent(ClassifierMixin, BaseEstimator):
         proba = self.predict_proba(X)
         return self.classes_[proba.argmax(axis=1)]
 
+    @abstractmethod
     def _make_net(self, X, n_classes):
         """Return the skorch net that `fit` trains; each student has its own."""
-        raise NotImplementedError
 
     def _skorch_net(self, net_class, X, n_classes, *, generator=None, **params):
         """Return a skorch net with the settings that both students share."""

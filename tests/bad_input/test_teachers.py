@@ -171,7 +171,7 @@ def test_votes_on_wrong_public_rows(X_public, message):
     {
         "unit=group": (
             {"unit": "group"},
-            "unit='group', but what these votes protect is one teacher",
+            "unit='group', but these votes protect one teacher",
         ),
         "classes in another order": (
             {"classes": [1, 0]},
@@ -227,7 +227,7 @@ def polled(temperature=None):
             {"classes": [0, 2]},
             "votes are about other classes than classes=",
         ),
-        "unit=group": (None, {"unit": "group"}, "what these votes protect is one record"),
+        "unit=group": (None, {"unit": "group"}, "these votes protect one record"),
         "for SoftVote": (None, {"aggregator": SoftVote(5.0)}, "aggregator=.*which are counts"),
         "of SoftVote": (
             1.0,
