@@ -17,8 +17,10 @@ from scipy.special import erfc, logsumexp
 from scipy.stats import laplace, norm
 
 from sklearn_pate.accountant import plan_queries
+from sklearn_pate.accountant.calibration import _known_costs
 from sklearn_pate.aggregators import GNMax, LNMax
 from sklearn_pate.rdp import exact_rdp, gnmax_rdp, margin_rdp, supremum, threshold_rdp, worst_case
+from sklearn_pate.rdp.ascent import climb
 from sklearn_pate.smooth_sensitivity import half_margins, smooth_sensitivity
 
 from .shared import MissingError, Row, paired, show
@@ -154,20 +156,21 @@ def smooth_thresholds_one_at_a_time(votes, order, beta):
 
 def by_one_climb(noise, orders, widest_margin):
     """The search for the costliest votes before it was made faster: a climb at every order."""
-    region = supremum._Region(noise, *supremum._borders(noise, orders, widest_margin))
+    widest, lowest = supremum._borders(noise, orders, widest_margin)
+    region = supremum._Region(noise, widest, lowest)
     margin, level = region.grid
     on_grid = region.cost_at(margin, level)
     best = [on_grid(order).argmax() for order in orders]
     cost = region.cost_at(margin[best], level[best])(orders)
-    start = cost, margin[best], level[best]
+    start = np.array([cost, margin[best], level[best]])
     last_step = 2e-4 * min(1, 30 * region.one_vote)
-    return supremum._climb(region.cost_at, orders, start, region.widest, region.lowest, last_step)[
-        0
-    ]
+    borders = widest, lowest, supremum._HIGHEST
+    return climb(region.cost_at, orders, start, borders, last_step)[0]
 
 
 def plan(n_classes, stages=1):
-    """Calibrate one stage, or some with 20 queries each."""
+    """Calibrate one stage, or some with 20 queries each; nothing is known from before."""
+    _known_costs.cache_clear()
     aggregators = [GNMax(None)] * stages if stages > 1 else GNMax(None)
     return plan_queries(
         aggregators,

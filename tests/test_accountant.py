@@ -16,6 +16,7 @@ from sklearn_pate.accountant import (
     StageRecord,
     plan_queries,
 )
+from sklearn_pate.accountant.calibration import costs_once
 from sklearn_pate.aggregators import ExponentialNMax, GNMax, LNMax, PluralityVote
 from sklearn_pate.exceptions import BudgetExceededError
 from sklearn_pate.rdp import (
@@ -31,6 +32,39 @@ PUBLIC = {"n_public": 1000, "n_teachers": 250, "n_classes": 10, "epsilon": 1.0, 
 
 
 # --- data-independent cost ---------------------------------------------------------------------
+
+
+def test_a_known_cost_is_that_of_the_same_mechanism_among_the_same_teachers():
+    sizes = {"n_teachers": 40, "n_classes": 3}
+    for stage, orders, public in (
+        (GNMax(20.0), DEFAULT_ORDERS, sizes),
+        (GNMax(20.0), DEFAULT_ORDERS, sizes),
+        (GNMax(30.0), DEFAULT_ORDERS, sizes),
+        (LNMax(0.05), DEFAULT_ORDERS, sizes),
+        (ExponentialNMax(0.05), DEFAULT_ORDERS, sizes),
+        (GNMax(20.0), DEFAULT_ORDERS[40:60], sizes),
+        (GNMax(20.0), DEFAULT_ORDERS, {"n_teachers": 4, "n_classes": 3}),
+        (GNMax(20.0), DEFAULT_ORDERS, {"n_teachers": 40, "n_classes": 2}),
+        (GNMax(20.0), DEFAULT_ORDERS, {"n_teachers": None, "n_classes": None}),
+    ):
+        known = costs_once(stage, orders, **public)(7)
+        computed = stage.costs(orders, **public)(7)
+        np.testing.assert_array_equal(known.rdp, computed.rdp)
+        assert (known.pure, known.mu_squared) == (computed.pure, computed.mu_squared)
+
+
+def test_costs_of_a_mechanism_of_ones_own_are_not_remembered():
+    class Mine(GNMax):
+        n_asked = 0
+
+        def facts(self):
+            Mine.n_asked += 1
+            return super().facts()
+
+    costs_once(Mine(20.0), DEFAULT_ORDERS[:3], n_teachers=10, n_classes=2)(1)
+    n_asked = Mine.n_asked
+    costs_once(Mine(20.0), DEFAULT_ORDERS[:3], n_teachers=10, n_classes=2)(1)
+    assert Mine.n_asked == 2 * n_asked > 0
 
 
 def test_gaussian_cost_is_at_most_exact_composition():

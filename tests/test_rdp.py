@@ -26,6 +26,7 @@ from sklearn_pate.rdp import (
     rdp_to_epsilon,
     threshold_rdp,
 )
+from sklearn_pate.rdp.calibration import _where_it_fits
 from sklearn_pate.rdp.checks import check_votes
 
 histograms = st.lists(st.integers(0, 120), min_size=2, max_size=6).filter(lambda n: sum(n) > 0)
@@ -307,6 +308,17 @@ def test_pure_to_gdp_at_its_ends_and_what_it_refuses():
     for wrong in (-0.1, math.nan, "1", None):
         with pytest.raises(ValueError, match="epsilon must be a number, at least 0; got"):
             pure_to_gdp(wrong)
+
+
+@pytest.mark.parametrize("height", [1e-8, 1e-4, 1.0])
+def test_a_search_for_noise_ends_on_the_side_that_fits(height):
+    for place in np.random.default_rng(0).uniform(-30, 3, 100):  # of a jump: no root to be found
+
+        def excess(power, place=place):
+            return height if power < place else -height
+
+        found = _where_it_fits(excess, 3.0, -34.0)
+        assert excess(found) < 0 and found - place < 5e-7
 
 
 @pytest.mark.parametrize("epsilon", [1e-3, 0.1, 1.0, 8.0, 50.0])

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy.integrate import quad
 from scipy.special import gammaln
 
 from sklearn_pate.aggregators import Aggregator, ExponentialNMax, GNMax, LNMax
@@ -28,7 +29,7 @@ from sklearn_pate.rdp import (
     worst_case_rdp,
 )
 from sklearn_pate.rdp.exact import Pairs
-from sklearn_pate.rdp.supremum import argmax_rdp
+from sklearn_pate.rdp.supremum import _Region, argmax_rdp
 from sklearn_pate.smooth_sensitivity import half_margins
 
 ORDERS = [1.1, 2.0, 8.0, 20.0, 60.0, 300.0, 2000.0]
@@ -76,7 +77,52 @@ def test_three_outcomes_against_mpmath(noise, counts):
     assert abs(np.exp(got).sum() - 1) < 1e-11
 
 
+@pytest.mark.parametrize("noise", [Gaussian, Laplace, Exponential])
+@pytest.mark.parametrize("n_rivals", [1, 2, 9, 150, 2000])
+@pytest.mark.parametrize("behind", [0.0, 0.02, 3.0, 25.0])
+def test_overtaking_equal_counts_against_quadrature(noise, n_rivals, behind):
+    def log_density(x):
+        return float(noise.log_pdf(np.array(x + behind)) + n_rivals * noise.log_cdf(np.array(x)))
+
+    with np.errstate(divide="ignore"):
+        grid = np.linspace(-behind - 10, 60, 4001)
+        highest = max(map(log_density, grid))
+        peak = grid[np.argmax([log_density(x) for x in grid])]
+        total, _ = quad(
+            lambda x: math.exp(log_density(x) - highest),
+            -behind - 45,
+            60,
+            points=sorted({-behind, 0.0, peak - 1, peak, peak + 1}),
+            epsabs=0,
+            epsrel=1e-11,
+            limit=500,
+        )
+    expected = math.log(total) + highest
+    assert noise.log_overtake(behind, n_rivals) == pytest.approx(expected, rel=1e-9, abs=1e-9)
+    if n_rivals <= 150:
+        counts = [[0.0] + [behind] * n_rivals]
+        by_all = noise(1.0).log_argmax(counts)[0, 0]
+        assert noise.log_overtake(behind, n_rivals) == pytest.approx(by_all, rel=1e-12, abs=2e-13)
+
+
 # --- the supremum --------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("order", [1.1, 8.0, 60.0, 1500.0])
+@pytest.mark.parametrize("scale", [0.5, 20.0, 3000.0])
+@pytest.mark.parametrize("votes", [(0.0, 0.7), (-0.4, 1.2), (2.5, -3.0), (30.0, -40.0), (1.0, 9.0)])
+def test_slopes_of_the_cost_are_its_differences(votes, scale, order):
+    region = _Region(Gaussian(scale), 100.0, -200.0)
+    orders = np.array([order])
+    cost, slopes = region.one_way_and_slopes(np.array(votes)[:, None], orders)
+    assert cost == region.one_way(*np.array(votes)[:, None], orders)
+    for axis, slope in enumerate(slopes[:, 0]):
+        apart = np.zeros((2, 4))
+        apart[axis] = 2e-3 * np.array([-2, -1, 1, 2])
+        margin, second = np.array(votes)[:, None] + apart
+        near = region.one_way(margin, second, np.tile(orders, 4))
+        difference = near @ [1, -8, 8, -1] / 12 / 2e-3  # to the fourth power of the distance
+        assert slope == pytest.approx(difference, rel=1e-5, abs=1e-7 * cost[0])
 
 
 def dense_supremum(noise, order, gaps, levels):
@@ -223,6 +269,18 @@ def test_supremum_with_few_teachers_lies_far_below_the_rivals(scale, n_teachers,
     found = dense_supremum(Gaussian(scale), order, gaps, np.linspace(-25, 10, 351))
     bound = worst_case_rdp(GNMax(scale), [order], n_teachers=n_teachers)[0]
     assert found <= bound <= found * 1.001
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+@pytest.mark.parametrize("scale", [1e7, 1e9, 1e12, 1e16, 1e20, 1e100])
+def test_rounding_hides_no_vote(scale, n_classes):
+    orders = np.array([1.1, 2.0, 20.0, 2000.0])
+    public = {"n_teachers": 100, "n_classes": n_classes}
+    # of two level counts, one vote moves the chance to win by phi(0) sqrt(2) / scale
+    least = orders / 2 * 8 / (2 * math.pi) / 2 / scale**2
+    assert (worst_case_rdp(GNMax(scale), orders, **public) >= least).all()
+    least = orders / 2 / scale**2  # likewise: the density of the difference at 0 is 1/4
+    assert (worst_case_rdp(LNMax(1 / scale), orders, **public) >= least * (1 - 1e-6)).all()
 
 
 def test_supremum_has_the_known_values():

@@ -1,5 +1,6 @@
 """How much noise, and how many queries, a cap on the cost leaves."""
 
+import functools
 import math
 from bisect import bisect_right
 from functools import reduce
@@ -9,6 +10,7 @@ import numpy as np
 
 from ..exceptions import BudgetExceededError
 from ..rdp import DEFAULT_ORDERS, Cost, least_scale
+from ..rdp.calibration import FEW_ORDERS, orders_near_best
 from ..rdp.facts import facts_of
 from .checks import check_failure_probability, query_over_budget
 
@@ -61,20 +63,19 @@ def calibrate(aggregators, n_queries, *, is_number_given, epsilon, delta, sizes)
     # Facts need noise, and what is asked of them here is the same for any
     with_any_noise = _at_scale(aggregators, 1.0)
     check_failure_probability(with_any_noise, delta)
+    start = None
     if not is_number_given and facts_of(with_any_noise[0]).total is None:
-        largest_scale = sizes["n_teachers"] / 4  # more would drown most votes
+        start = sizes["n_teachers"] / 4  # more would drown most votes
         # One stage: a list of stages has numbers of queries
-        (noisiest,) = _at_scale(aggregators, largest_scale)
+        (noisiest,) = _at_scale(aggregators, start)
         n_queries = [_most_queries(noisiest, n_queries[0], epsilon, delta, sizes)]
-
-    known = {}
 
     def cost_at(scale, orders):
         stages = zip(_at_scale(aggregators, scale), n_queries, strict=True)
-        costs = [costs_once(stage, known, orders, **sizes)(n) for stage, n in stages]
+        costs = [costs_once(stage, orders, **sizes)(n) for stage, n in stages]
         return reduce(Cost.plus, costs)
 
-    scale = least_scale(cost_at, epsilon, delta)
+    scale = least_scale(cost_at, epsilon, delta, start=start)
     if scale == math.inf:
         raise BudgetExceededError(
             f"epsilon={epsilon:g} does not pay for the stages that have noise of their own. "
@@ -83,15 +84,15 @@ def calibrate(aggregators, n_queries, *, is_number_given, epsilon, delta, sizes)
     return _at_scale(aggregators, scale), n_queries
 
 
-def costs_once(stage, known, orders=DEFAULT_ORDERS, **sizes):
-    """Return what `Mechanism.costs` does, computed once for stages that are alike.
+def costs_once(stage, orders=DEFAULT_ORDERS, **sizes):
+    """Return what `Mechanism.costs` does; the same again is known.
+
+    It looks for the costliest votes, which takes long, and depends on public numbers alone.
 
     Parameters
     ----------
     stage : Mechanism
         A stage, with noise.
-    known : dict
-        What was computed before; changed in place.
     orders, **sizes
         As in `Mechanism.costs`.
 
@@ -100,13 +101,19 @@ def costs_once(stage, known, orders=DEFAULT_ORDERS, **sizes):
     callable
         From a number of queries to `Cost`.
     """
-    state = tuple(vars(stage).items())
-    if not all(isinstance(value, Number | str | None) for _, value in state):
-        return stage.costs(orders, **sizes)  # who knows whether two are alike
-    key = type(stage), state, np.asarray(orders).tobytes()
-    if key not in known:
-        known[key] = stage.costs(orders, **sizes)
-    return known[key]
+    parameters = stage.get_params(deep=False)
+    is_ours = type(stage).__module__.startswith(__package__.partition(".")[0] + ".")
+    is_plain = all(isinstance(value, Number | str | None) for value in parameters.values())
+    if not (is_ours and is_plain):  # who knows what else the cost depends on
+        return stage.costs(orders, **sizes)
+    return _known_costs(
+        type(stage), tuple(parameters.items()), orders.tobytes(), tuple(sizes.items())
+    )
+
+
+@functools.lru_cache(maxsize=1000)
+def _known_costs(mechanism, parameters, orders, sizes):
+    return mechanism(**dict(parameters)).costs(np.frombuffer(orders), **dict(sizes))
 
 
 def _at_scale(aggregators, scale):
@@ -131,14 +138,20 @@ def _check_with_scale(stage):
 
 def _most_queries(aggregator, n_wanted, epsilon, delta, sizes):
     """Return how many queries the cap pays for with the largest noise that is of use."""
-    cost_of = aggregator.costs(**sizes)
 
-    def epsilon_of(n):
-        return cost_of(n).epsilon(delta)[0]
+    def affordable_by(orders):
+        cost_of = costs_once(aggregator, orders, **sizes)
 
-    if epsilon_of(1) == math.inf:
+        def epsilon_of(n):
+            return cost_of(n).epsilon(delta, orders)[0]
+
+        return most_affordable(epsilon_of, n_wanted, epsilon), cost_of
+
+    affordable, cost_of = affordable_by(FEW_ORDERS)
+    one = cost_of(1)
+    if one.epsilon(delta, FEW_ORDERS)[0] == math.inf:
         raise query_over_budget(aggregator, math.inf, epsilon, delta)
-    affordable = most_affordable(epsilon_of, n_wanted, epsilon)
+    affordable, _ = affordable_by(orders_near_best(cost_of(max(1, affordable)), delta))
     if affordable == 0:
         raise BudgetExceededError(
             f"epsilon={epsilon:g} pays for no query with noise that n_teachers="

@@ -137,9 +137,7 @@ def plan_queries(
         )
     if epsilon is not None:
         check_failure_probability(aggregators, delta)
-    # Once for all numbers of queries: each looks for the costliest votes, which takes long
-    known = {}
-    costs = [costs_once(stage, known, **sizes) for stage in aggregators]
+    costs = [costs_once(stage, **sizes) for stage in aggregators]
     stages = _Stages(aggregators, wanted, costs)
     for stage, n_wanted in stages.pairs():
         check_threshold(stage, n_teachers=n_teachers)

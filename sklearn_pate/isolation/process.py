@@ -8,7 +8,6 @@ import logging
 import os
 import sys
 import time
-import warnings
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -60,31 +59,24 @@ def _set_collecting(enabled):
         gc.disable()
 
 
-def _names_of_options(branch=pd.options, prefix=""):
-    """Yield the names of pandas' options, except deprecated ones, which warn when read."""
-    for name in dir(branch):
-        try:
-            with warnings.catch_warnings():
-                warnings.simplefilter("error")
-                value = getattr(branch, name)
-        except Warning:
-            continue
-        if isinstance(value, type(pd.options)):
-            yield from _names_of_options(value, f"{prefix}{name}.")
-        else:
-            yield prefix + name
-
-
-_PANDAS_OPTIONS = tuple(_names_of_options())
-
-
 def _pandas_options():
-    return [pd.get_option(name) for name in _PANDAS_OPTIONS]
+    return dict(_options(pd.options.d))
+
+
+def _options(branch, prefix=""):
+    """Yield the names and values of pandas' options; `pd.get_option` for each would take long."""
+    for name, value in branch.items():
+        if isinstance(value, dict):
+            yield from _options(value, f"{prefix}{name}.")
+        else:
+            yield prefix + name, value
 
 
 def _set_pandas_options(before):
-    for name, value in zip(_PANDAS_OPTIONS, before, strict=True):
-        pd.set_option(name, value)
+    now = _pandas_options()
+    for name, value in before.items():
+        if now.get(name) != value:  # setting a deprecated one would warn
+            pd.set_option(name, value)
 
 
 class _LoggerSettings(NamedTuple):

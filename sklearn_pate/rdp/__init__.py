@@ -19,6 +19,7 @@ References
 """
 
 from .calibration import gnmax_sigma, least_scale, lnmax_gamma
+from .checked import checked_rdp
 from .checks import DEFAULT_ORDERS
 from .conversion import gdp_mu, gdp_to_epsilon, pure_to_gdp, rdp_to_epsilon
 from .cost import Cost, data_independent_epsilon
@@ -34,7 +35,6 @@ from .published import (
     pure_rdp,
     threshold_rdp,
 )
-from .supremum import checked_rdp
 from .tuning import TrialCount
 from .worst_case import margin_rdp, worst_case_pure, worst_case_rdp
 

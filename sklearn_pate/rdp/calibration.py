@@ -1,6 +1,5 @@
 """The least noise with which the data-independent cost of some answers is at most epsilon."""
 
-import functools
 import math
 
 import numpy as np
@@ -12,15 +11,18 @@ from .cost import total_cost
 from .facts import Facts
 from .noise import Gaussian, Laplace
 
-__all__ = ["gnmax_sigma", "least_scale", "lnmax_gamma"]
+__all__ = ["FEW_ORDERS", "gnmax_sigma", "least_scale", "lnmax_gamma", "orders_near_best"]
 
-#: Logarithms of the largest and the smallest scale that are tried.
-_LOG_LARGEST = math.log(1e15)
-_LOG_SMALLEST = math.log(1e-15)
+#: The largest and the smallest scale that are tried.
+_LARGEST = 1e15
+_SMALLEST = 1e-15
 
 #: On a first look, one in so many orders: the optimum over orders is flat, and a cost is slow.
-_COARSE_STEP = 4
-_COARSE = (None, None, _COARSE_STEP)
+_STEP = 4
+FEW_ORDERS = DEFAULT_ORDERS[::_STEP]
+
+#: On a closer look, so many orders on both sides of the best.
+_NEAR = 8
 
 
 def gnmax_sigma(epsilon, delta, n_queries, *, n_teachers=None, n_classes=None):
@@ -87,7 +89,7 @@ def lnmax_gamma(epsilon, delta, n_queries, *, n_teachers=None, n_classes=None):
     return 1 / _least_noise(Laplace, epsilon, delta, n_queries, public)
 
 
-def least_scale(cost_at, epsilon, delta):
+def least_scale(cost_at, epsilon, delta, *, start=None):
     """Least noise scale with which something costs at most `epsilon`.
 
     Parameters
@@ -99,6 +101,8 @@ def least_scale(cost_at, epsilon, delta):
         Total privacy loss, above 0.
     delta : float
         Failure probability, strictly between 0 and 1.
+    start : float, default=None
+        Where to start. None starts where Gaussian or pure costs would fit.
 
     Returns
     -------
@@ -109,7 +113,7 @@ def least_scale(cost_at, epsilon, delta):
     Notes
     -----
     Epsilon at any set of orders is a guarantee, as the best order follows from public numbers. So
-    the search brackets the scale with few orders, and ends with those near the best.
+    the search goes by few orders near the best, until the best of all is among them.
 
     Examples
     --------
@@ -122,54 +126,80 @@ def least_scale(cost_at, epsilon, delta):
     epsilon = check_positive("epsilon", epsilon)
     delta = check_delta(delta)
 
+    if start is None:
+        start = _first_guess(cost_at, epsilon, delta)
+    known = {}
+
+    def cost_of(power, orders):
+        key = power, orders.tobytes()
+        if key not in known:
+            known[key] = cost_at(start * math.exp(power), orders)
+        return known[key]
+
     # The last digits of a cost that was searched for depend on which orders were asked together
-    aim = epsilon * (1 - 3e-7)
+    log_aim = math.log(epsilon) - 3e-7
 
-    @functools.cache  # brentq asks at both ends and at the root, where the answer is known
-    def cost_and_orders(log_scale, *part):
-        orders = DEFAULT_ORDERS[slice(*part)]
-        return cost_at(math.exp(log_scale), orders), orders
+    # Both by their logarithms: over thirty powers of ten, and nearly a straight line
+    def excess_by(orders):
+        def excess(power):
+            reached, _ = cost_of(power, orders).epsilon(delta, orders)
+            return math.log(min(max(reached, 1e-300), 1e300)) - log_aim
 
-    # The scale is sought by its logarithm: relative precision, over thirty powers of ten
-    def excess(log_scale, *part):
-        cost, orders = cost_and_orders(log_scale, *part)
-        reached, _ = cost.epsilon(delta, orders)
-        return min(reached, 1e300) - aim  # brentq takes no infinite values
+        return excess
 
-    def best_order(log_scale):
-        cost, orders = cost_and_orders(log_scale, *_COARSE)
-        return _COARSE_STEP * int(np.argmin(epsilon_by_order(cost.rdp, delta, orders)))
-
-    high = _first_guess(cost_at, epsilon, delta)
-    while excess(high, *_COARSE) > 0:
+    lowest, highest = math.log(_SMALLEST / start), math.log(_LARGEST / start)
+    high = 0.0
+    near = orders_near_best(cost_of(high, FEW_ORDERS), delta)
+    while excess_by(near)(high) > 0:
         high += 0.5
-        if high > _LOG_LARGEST:
+        if high > highest:
             return math.inf
-    low = high
-    while excess(low, *_COARSE) <= 0:
-        high = low
-        low -= 0.5
-        if low < _LOG_SMALLEST:
-            return math.exp(high)
-    best = best_order(high)
+        near = orders_near_best(cost_of(high, FEW_ORDERS), delta)
     while True:
-        near = (max(best - 8, 0), best + 9)
-        while excess(low, *near) <= 0:  # more orders give a smaller epsilon: `low` may fit now
-            low -= 0.5
-        if excess(high, *near) >= 0:
-            return math.exp(high)
-        root = brentq(excess, low, high, args=near, xtol=2e-7)
-        while excess(root, *near) > 0:  # the root may lie on either side
-            root += 2e-7
-        high = min(root, high)
-        previous = best
-        best = best_order(root)
-        if abs(best - previous) <= 4:  # well within `near`: another look would find the same
-            return math.exp(high)
+        high = _where_it_fits(excess_by(near), high, lowest)
+        best = _best_order(cost_of(high, DEFAULT_ORDERS), delta, DEFAULT_ORDERS)
+        if high == lowest or best in near:
+            return start * math.exp(high)
+        near = _orders_near(best)
+
+
+def orders_near_best(cost, delta):
+    """Orders on both sides of the one at which a cost at `FEW_ORDERS` converts best."""
+    return _orders_near(_best_order(cost, delta, FEW_ORDERS))
+
+
+def _best_order(cost, delta, orders):
+    return orders[np.argmin(epsilon_by_order(cost.rdp, delta, orders))]
+
+
+def _orders_near(order):
+    place = int(np.searchsorted(DEFAULT_ORDERS, order))
+    return DEFAULT_ORDERS[max(place - _NEAR, 0) : place + _NEAR + 1]
+
+
+def _where_it_fits(excess, high, lowest):
+    """Least number at which `excess` is not above 0, to 2e-7, starting from a larger one.
+
+    For noise that is calibrated alone, the excess falls at a rate between 1 and 2.
+    """
+    step = min(1e-3 - 1.05 * excess(high), 1)
+    low = max(high - step, lowest)
+    while excess(low) <= 0:
+        if low == lowest:
+            return low
+        high = low
+        step *= 2
+        low = max(low - step, lowest)
+    if excess(high) >= 0:  # by its last digits
+        return high
+    root = brentq(excess, low, high, xtol=2e-7)
+    while excess(root) > 0:  # the root may lie on either side
+        root += 2e-7
+    return min(root, high)
 
 
 def _first_guess(cost_at, epsilon, delta):
-    """Logarithm of a scale that fits, if `mu` and pure epsilon are proportional to 1 / scale."""
+    """A scale that fits, if `mu` and pure epsilon are proportional to 1 / scale."""
     at_one = cost_at(1.0, np.array([2.0]))  # only the Renyi cost depends on the order
     if 0 < at_one.mu_squared < math.inf:
         enough = math.sqrt(at_one.mu_squared) / gdp_mu(epsilon, delta)
@@ -177,7 +207,7 @@ def _first_guess(cost_at, epsilon, delta):
         enough = at_one.pure / epsilon
     else:
         enough = 1.0
-    return math.log(enough * (1 + 1e-9))  # rounding must not make it just too small
+    return enough * (1 + 1e-9)  # rounding must not make it just too small
 
 
 def _least_noise(noise, epsilon, delta, n_queries, public):

@@ -149,6 +149,25 @@ class Noise(ABC):
         """Log probability that the first of two noisy counts is larger, `margin` ahead."""
 
     @classmethod
+    def log_overtake(cls, behind, n_rivals):
+        """Log probability that one noisy count is larger than several, which are equal.
+
+        Parameters
+        ----------
+        behind : float
+            By how much the others are ahead, at least 0.
+        n_rivals : int
+            Number of the others.
+
+        Returns
+        -------
+        float
+            The log of ``integral pdf(x + behind) cdf(x)**n_rivals dx``.
+        """
+        x, log_weights = cls._nodes(np.array([-behind, 0.0]), n_rivals + 1)
+        return logsumexp(cls.log_pdf(x + behind) + n_rivals * cls.log_cdf(x) + log_weights)
+
+    @classmethod
     def log_rivals(cls, first, second):
         """Log probability that the first, the second or neither noisy count is the largest.
 
@@ -171,6 +190,24 @@ class Noise(ABC):
     @abstractmethod
     def _log_tail_win(ahead, behind):
         """Log of the integral in `log_rivals`."""
+
+    @staticmethod
+    def rivals_slopes(first, second, log_rivals):
+        """Slopes of `log_rivals`, which smooth noise must have.
+
+        Parameters
+        ----------
+        first, second : ndarray of shape (n,)
+            As in `log_rivals`.
+        log_rivals : ndarray of shape (n, 3)
+            What it returned.
+
+        Returns
+        -------
+        ndarray of shape (2, n, 3)
+            Along the first count alone, and along both counts at once.
+        """
+        raise NotImplementedError  # only smooth noise is asked
 
     @staticmethod
     def _nodes(levels, n_classes):
@@ -233,6 +270,31 @@ class Gaussian(Noise):
         return (top + np.log(terms @ _WEIGHTS[:, None] * width))[:, 0]
 
     @staticmethod
+    def rivals_slopes(first, second, log_rivals):
+        """Slopes of `log_rivals` along the first count alone, and along both counts at once."""
+        log_first, log_second, log_neither = log_rivals.T
+        # The integral of pdf(y - first) pdf(y - second) over y > 0: how often the two are level
+        level = log_ndtr((first + second) / math.sqrt(2)) - (first - second) ** 2 / 4
+        level -= math.log(4 * math.pi) / 2
+        # One is level with the largest of all others, and the other is below
+        first_level = Gaussian.log_pdf(first) + log_ndtr(-second)
+        second_level = Gaussian.log_pdf(second) + log_ndtr(-first)
+        first_gains = np.exp(first_level - log_first)
+        first_takes = np.exp(first_level - log_neither)
+        second_takes = np.exp(second_level - log_neither)
+        slopes_of_first = [
+            first_gains + np.exp(level - log_first),
+            -np.exp(level - log_second),
+            -first_takes,
+        ]
+        slopes_of_both = [
+            first_gains,
+            np.exp(second_level - log_second),
+            -first_takes - second_takes,
+        ]
+        return np.array([slopes_of_first, slopes_of_both]).transpose(0, 2, 1)
+
+    @staticmethod
     def _nodes(levels, n_classes):
         # Class j's integrand is log-concave, at least as curved as the normal density, and peaks
         # between n_j and the top count or a little above: there the trapezoidal rule converges
@@ -275,6 +337,19 @@ class Laplace(Noise):
         distance = np.abs(margin)
         log_lose = np.log((2 + distance) / 4) - distance
         return np.where(margin >= 0, np.log1p(-np.exp(log_lose)), log_lose)
+
+    @staticmethod
+    def log_overtake(behind, n_rivals):
+        """Log probability that one noisy count is larger than several, which are equal."""
+        # The integral in three pieces: above all counts, below, and in between
+        log_half = -(n_rivals + 1) * math.log(2)
+        above = -np.expm1(log_half) / (n_rivals + 1)
+        below = math.exp(log_half - (n_rivals - 1) * behind) / (n_rivals + 1)
+        if n_rivals == 1:
+            between = math.exp(log_half) * behind
+        else:
+            between = math.exp(log_half) * -math.expm1((1 - n_rivals) * behind) / (n_rivals - 1)
+        return math.log(above + below + between) - behind
 
     @staticmethod
     def _log_tail_win(ahead, behind):
@@ -351,6 +426,11 @@ class Exponential(Noise):
         """Log probability that the first of two noisy counts is larger, `margin` ahead."""
         log_lose = -np.abs(margin) - math.log(2)
         return np.where(margin >= 0, np.log1p(-np.exp(log_lose)), log_lose)
+
+    @staticmethod
+    def log_overtake(behind, n_rivals):
+        """Log probability that one noisy count is larger than several, which are equal."""
+        return -behind - math.log(n_rivals + 1)
 
     @staticmethod
     def _log_tail_win(ahead, behind):

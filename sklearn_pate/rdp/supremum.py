@@ -1,19 +1,17 @@
-"""Searches for the votes that cost most: of a noisy argmax, and of a noisy check with an answer.
+"""A search for the votes on which a noisy argmax costs most.
 
-Both go over real numbers, of which vote counts are some, so what they find covers all votes.
+It goes over real numbers, of which vote counts are some, so what it finds covers all votes.
 """
 
-import itertools
 import math
 
 import numpy as np
-from scipy.interpolate import CubicSpline
-from scipy.special import log_ndtr
+from scipy.interpolate import PchipInterpolator
 
-from .checks import check_orders, check_positive
-from .exact import Pairs, round_up
+from .ascent import climb, follow_slopes
+from .exact import Pairs
 
-__all__ = ["argmax_rdp", "checked_rdp"]
+__all__ = ["argmax_rdp"]
 
 #: Highest level that is looked at. There the other classes have no chance left, as with two
 #: classes, so this border is a limit and no risk.
@@ -22,19 +20,8 @@ _HIGHEST = 20
 #: Logarithms of neighbouring orders that are searched differ by about this much.
 _ORDER_STEP = 0.35
 
-#: First step of a search, and of one that starts near the costliest votes.
-_FAR = 0.25
-_NEAR = 0.02
-
 #: What a peak of the grid must cost, of the largest cost on it, to be searched.
 _HIGH_PEAK = 0.8
-
-#: Where the cost differs by less from level to level, a step of `_FAR` apart, it is a ridge: the
-#: other classes have no chance.
-_FLAT = 1e-9
-
-#: Most quadratics that are laid through the costs near the votes of one order.
-_MOST_NEWTON = 12
 
 
 def argmax_rdp(noise, orders, widest_margin):
@@ -137,6 +124,17 @@ class _Region:
         """
         return Pairs.from_log_proba(*self._before_and_after(margin, second)).divergence(orders)
 
+    def one_way_and_slopes(self, votes, orders):
+        """Cost in one direction, and its slopes along margin and second count, as rows."""
+        margin, second = votes
+        half = self.one_vote / 2
+        before, after = self._before_and_after(margin, second)
+        slopes_before = self.noise.rivals_slopes(second + margin + half, second - half, before)
+        slopes_after = self.noise.rivals_slopes(second + margin - half, second + half, after)
+        pairs = Pairs.from_log_proba(before, after)
+        cost = pairs.divergence(orders)
+        return cost, _slopes(pairs, slopes_before, slopes_after, orders, cost)
+
     def costlier_way(self, margin, level, orders):
         """Cost, margin and second count in the costlier direction, as rows."""
         there = self.one_way(margin, level, orders)
@@ -157,8 +155,8 @@ def _costliest(region, orders):
     votes = np.empty((3, orders.size))
     votes[:, few] = _search(region, orders[few])
     rest = np.setdiff1d(np.arange(orders.size), few)
-    start = _near(region, orders, few, votes, rest)
-    votes[:, rest], is_top = _newton(region, orders[rest], start, _NEAR)
+    start = _between(orders, few, votes, rest, region.widest)
+    votes[:, rest], is_top = _follow(region, orders[rest], start)
     is_one_peak = _is_one_peak(region, orders[few], votes[:, few])
     unclear = rest[~(is_top & is_one_peak[np.searchsorted(few, rest) - 1])]
     if unclear.size:
@@ -182,17 +180,15 @@ def _spread(orders):
     return np.unique(np.searchsorted(log_orders, wanted - 1e-9))
 
 
-def _near(region, orders, known, votes, places):
-    """Costliest of the votes at the next known places, and of those interpolated."""
-    through = CubicSpline(np.log(orders[known]), votes[1:, known], axis=1)
+def _between(orders, known, votes, places, widest):
+    """Margin and second count between the votes at the next known places."""
+    through = PchipInterpolator(np.log(orders[known]), votes[1:, known], axis=1)
     margin, second = through(np.log(orders[places]))
-    margin = np.clip(margin, -region.widest, region.widest)
-    above = np.searchsorted(known, places)
-    tried = [(margin, second), votes[1:, known[above - 1]], votes[1:, known[above]]]
-    margin, second = np.concatenate(tried, axis=1)
-    cost = region.one_way(margin, second, np.tile(orders[places], len(tried)))
-    tried = np.array([cost, margin, second]).reshape(3, len(tried), -1)
-    return tried[:, tried[0].argmax(axis=0), np.arange(places.size)]
+    return np.array([np.clip(margin, -widest, widest), second])
+
+
+def _follow(region, orders, start):
+    return follow_slopes(region.one_way_and_slopes, orders, start, region.widest)
 
 
 def _search(region, orders):
@@ -200,21 +196,50 @@ def _search(region, orders):
     place, peaks = region.peaks_of_grid(orders)
     climbing = np.ones(place.size, dtype=bool)
     if region.noise.smooth:
-        peaks, is_top = _newton(region, orders[place], peaks, _FAR)
+        peaks, is_top = _follow(region, orders[place], peaks[1:])
         highest = np.zeros(orders.size)
         np.maximum.at(highest, place, peaks[0])
         climbing = ~is_top & (peaks[0] > 0.95 * highest[place])
     if climbing.any():
         cost, margin, second = peaks[:, climbing]
-        start = cost, np.abs(margin), second + np.minimum(margin, 0)
+        start = np.array([cost, np.abs(margin), second + np.minimum(margin, 0)])
         # With Laplace noise the peak at margin 0 is as narrow as one vote
         last_step = 2e-4 * min(1, 30 * region.one_vote)
         order = orders[place[climbing]]
-        _, *top = _climb(region.cost_at, order, start, region.widest, region.lowest, last_step)
+        borders = region.widest, region.lowest, _HIGHEST
+        _, *top = climb(region.cost_at, order, start, borders, last_step)
         peaks[:, climbing] = region.costlier_way(*top, order)
     ascending = np.lexsort((peaks[0], place))
     last = np.flatnonzero(np.diff(place[ascending], append=orders.size))
     return peaks[:, ascending[last]]
+
+
+def _slopes(pairs, slopes_p, slopes_q, orders, cost):
+    """Slopes of `pairs.divergence(orders)`, which is `cost`, from those of log P and log Q.
+
+    With r = P / Q, the sum S of Q r**a rises by the sum of
+    ``Q ((r**a - 1 - a (r - 1)) (log Q)' + a (r**a - r) (log P - log Q)')``: no terms cancel that
+    are larger than it, as the sums of P and of Q stay 1. The divergence rises by S' / S / (a - 1).
+    """
+    a = orders[:, None]
+    log_sum = (orders - 1) * cost
+    with np.errstate(over="ignore", invalid="ignore"):
+        power = np.expm1(a * pairs.log_ratio)
+        ratio = np.expm1(pairs.log_ratio)
+        share = np.exp(-log_sum)[:, None] * pairs.q
+        of_q = share * (power - a * ratio)
+        of_ratio = share * a * (power - ratio)
+    # Where powers overflow, nothing cancels
+    wild = ~np.isfinite(of_ratio).all(axis=1) | (log_sum > 500)
+    if wild.any():
+        a = a[wild]
+        log_p, log_q = pairs.log_p[wild], pairs.log_q[wild]
+        weight = np.exp(a * log_p + (1 - a) * log_q - log_sum[wild, None])
+        of_q[wild] = weight
+        of_ratio[wild] = a * weight
+    slopes = np.einsum("ij,kij->ki", of_q, slopes_q)
+    slopes += np.einsum("ij,kij->ki", of_ratio, slopes_p - slopes_q)
+    return slopes / (orders - 1)
 
 
 def _coarse_grid(widest, lowest):
@@ -225,178 +250,3 @@ def _coarse_grid(widest, lowest):
     levels = np.concatenate([-np.geomspace(130, 2.5, 21), np.arange(-2, 2, 0.5), [2, 3, 4, 6, 10]])
     levels = np.append(levels[levels > 0.9 * lowest], _HIGHEST)
     return np.array(np.meshgrid(margins, levels)).reshape(2, -1)
-
-
-def _newton(region, orders, votes, first_step):
-    """Go to the top of a quadratic through 9 points near the votes of each order, a few times.
-
-    Returns the best votes that were seen, and whether they are a top: whether a quadratic that
-    is narrow enough has nothing above them.
-    """
-    best = votes.copy()
-    middle = votes[1:].copy()
-    step = np.full(orders.size, first_step)
-    step_second = step.copy()
-    is_top = np.zeros(orders.size, dtype=bool)
-    live = np.arange(orders.size)
-    offsets = np.array(list(itertools.product((-1, 0, 1), (-1, 0, 1))))
-    for _ in range(_MOST_NEWTON):
-        margin, second = middle[:, live]
-        across = np.minimum(step[live] * np.maximum(1, np.abs(margin) / 4), region.widest)
-        room = region.widest - across  # so that all 9 points are inside
-        margin = np.clip(margin, -room, room)
-        near_margin = margin[:, None] + across[:, None] * offsets[:, 0]
-        near_second = second[:, None] + step_second[live, None] * offsets[:, 1]
-        order = np.repeat(orders[live], len(offsets))
-        cost = region.one_way(near_margin.ravel(), near_second.ravel(), order)
-        cost = cost.reshape(near_margin.shape)
-
-        chosen = np.arange(live.size), cost.argmax(axis=1)
-        better = cost[chosen] > best[0, live]
-        near = np.array([cost[chosen], near_margin[chosen], near_second[chosen]])
-        best[:, live[better]] = near[:, better]
-
-        # In steps; widest is 0 for a single teacher, and then no step goes across
-        limits = (np.array([-1, 1])[:, None] * region.widest - margin) / np.maximum(across, 1e-300)
-        relative = cost / best[0, live, None]
-        spread = np.ptp(relative.reshape(-1, 3, 3), axis=2).max(axis=1)
-        is_flat = spread < _FLAT
-        towards, top = _top_of_quadratic(relative, limits, is_flat)
-        nearest = 4 + np.clip(np.rint(towards), -1, 1).T @ [3, 1]
-        below = relative[np.arange(live.size), nearest.astype(int)]
-        off = np.maximum(np.abs(top - below), np.abs(top - 1))
-        # Rounding hides a slow rise from small steps
-        too_small = (spread < 10 * _FLAT) & (step_second[live] < 0.06)
-        is_level = (spread < 100 * _FLAT) & (np.abs(towards[1]) <= 0.1)
-        is_narrow = ((step_second[live] < 0.04) | is_level) & ~too_small
-        strides = np.abs(towards).max(axis=0)
-        is_top[live] = (off < 1e-8) & (strides <= 2) & (step[live] < 0.04) & is_narrow
-        towards /= np.maximum(1, strides / 2)
-        margin += across * towards[0]
-        second = second + step_second[live] * towards[1]
-        middle[:, live] = np.where(better | (strides <= 2), [margin, second], best[1:, live])
-        wider = np.where(better & (strides > 2), 4, 1 / 4)
-        step[live] = np.minimum(step[live] * wider, _FAR)
-        step_second[live] = np.minimum(step_second[live] * wider, _FAR)
-        step_second[live[is_flat | too_small]] = _FAR
-        live = np.flatnonzero(~is_top)
-        if not live.size:
-            break
-    return best, is_top
-
-
-def _top_of_quadratic(cost, limits, is_flat):
-    """Highest point between two limits of the quadratic through 3 x 3 costs, and its height.
-
-    The point is in steps from the middle, 4 where there is none.
-    """
-    cost = cost.reshape(-1, 3, 3)
-    height = cost[:, 1, 1]
-    slope = (cost[:, 2, 1] - cost[:, 0, 1]) / 2
-    curve = cost[:, 2, 1] + cost[:, 0, 1] - 2 * height
-    slope_second = (cost[:, 1, 2] - cost[:, 1, 0]) / 2
-    curve_second = cost[:, 1, 2] + cost[:, 1, 0] - 2 * height
-    twist = (cost[:, 2, 2] + cost[:, 0, 0] - cost[:, 2, 0] - cost[:, 0, 2]) / 4
-    # On a ridge, rounding has its own opinion of where to go
-    slope_second = np.where(is_flat, 0, slope_second)
-    curve_second = np.where(is_flat, -1, curve_second)
-    twist = np.where(is_flat, 0, twist)
-    area = curve * curve_second - twist**2
-    with np.errstate(all="ignore"):
-        across = (twist * slope_second - curve_second * slope) / area
-        # Where it only bends up, the highest point is at the limit that the slope points to
-        across = np.where((curve < 0) & (area > 0), across, np.copysign(4.0, slope))
-        across = np.clip(across, *limits)
-        along = -(slope_second + twist * across) / curve_second
-        along = np.where(curve_second < 0, along, np.copysign(4.0, slope_second))
-    height = height + slope * across + slope_second * along
-    height += (curve * across**2 + curve_second * along**2) / 2 + twist * across * along
-    return np.array([across, along]), height
-
-
-def _climb(cost_at, orders, start, widest, lowest, last_step):
-    """From the start of each order, move to the best of 8 neighbours or halve the distance.
-
-    At a smooth maximum, the cost is flat: a last step of 2e-4 leaves about its square of the cost.
-    """
-    best, margin, level = start
-    directions = np.array([(i, j) for i in (-1, 0, 1) for j in (-1, 0, 1) if i or j])
-    distance = np.full(orders.size, 0.25)
-    live = np.arange(orders.size)
-    while live.size:
-        along_level = distance[live, None]
-        along_margin = along_level * np.maximum(1, margin[live, None] / 4)
-        near_margin = margin[live, None] + along_margin * directions[:, 0]
-        near_margin = np.clip(near_margin, 0, widest)
-        near_level = level[live, None] + along_level * directions[:, 1]
-        near_level = np.clip(near_level, lowest, _HIGHEST)
-        cost = cost_at(near_margin.ravel(), near_level.ravel())
-        near_cost = cost(np.repeat(orders[live], len(directions))).reshape(near_margin.shape)
-        chosen = np.arange(live.size), near_cost.argmax(axis=1)
-        better = near_cost[chosen] > best[live] * (1 + 1e-9)
-        moved = live[better]
-        best[moved] = near_cost[chosen][better]
-        margin[moved] = near_margin[chosen][better]
-        level[moved] = near_level[chosen][better]
-        distance[live[~better]] /= 2
-        live = live[distance[live] > last_step]
-    return best, margin, level
-
-
-def checked_rdp(sigma, answer_rdp, orders):
-    """Largest Renyi cost of a noisy check followed, if it passes, by an answer.
-
-    Parameters
-    ----------
-    sigma : float
-        Standard deviation of the Gaussian noise on what is checked, a number that one teacher
-        changes by at most 1.
-    answer_rdp : array-like of shape (n_orders,)
-        Data-independent cost of the answer.
-    orders : array-like of shape (n_orders,)
-        Renyi orders, above 1.
-
-    Returns
-    -------
-    ndarray of shape (n_orders,)
-        The supremum, over the distance `x` from the threshold in units of `sigma` and over both
-        directions, of ``log(F(x)**a F(x')**(1-a) + G(x)**a G(x')**(1-a) exp((a-1) R)) / (a - 1)``
-        for ``x' = x +- 1 / sigma``, F the probability to fail, G to pass, R `answer_rdp`: test
-        and answer are one mechanism. Rounded up by 1e-6 relative.
-
-    Examples
-    --------
-    >>> from sklearn_pate.rdp import checked_rdp
-    >>> checked_rdp(100.0, [0.004], [10.0]).round(4)  # little more than the answer
-    array([0.004])
-    >>> checked_rdp(1.0, [0.0], [10.0]).round(3)  # the check alone: at most a / (2 sigma**2)
-    array([4.758])
-    """
-    orders = check_orders(orders)
-    step = 1 / check_positive("sigma", sigma)
-    answer_rdp = np.asarray(answer_rdp, dtype=float)
-    as_two_mechanisms = answer_rdp + orders * step**2 / 2
-    if not np.isfinite(answer_rdp).all():
-        return as_two_mechanisms
-
-    a = orders[:, None]
-    gain = ((orders - 1) * answer_rdp)[:, None]
-
-    def cost(x, y):
-        failed = a * log_ndtr(-x) + (1 - a) * log_ndtr(-y)
-        passed = a * log_ndtr(x) + (1 - a) * log_ndtr(y) + gain
-        return np.logaddexp(failed, passed) / (a - 1)
-
-    worst = answer_rdp  # the cost if the check is sure to pass
-    # Beyond `far` one outcome is certain, and the check is free: 8 standard deviations leave 1e-15,
-    # and order `a` weighs outcomes as if `x` had moved by `a` steps
-    far = 8 + 1.2 * orders * step
-    for forwards, side in itertools.product((True, False), (-1, 1)):
-        x = far[:, None] * side * np.linspace(0, 1, 401)
-        for _ in range(6):  # zoom in on the best point, 20 times each, of this direction and side
-            values = cost(x, x + step) if forwards else cost(x + step, x)
-            worst = np.maximum(worst, values.max(axis=1))
-            best = x[np.arange(orders.size), values.argmax(axis=1)]
-            x = best[:, None] + (x[:, 1] - x[:, 0])[:, None] * np.linspace(-1.5, 1.5, 61)
-    # The cost of the one mechanism is at most that of the two after each other
-    return np.minimum(as_two_mechanisms, round_up(worst * (1 + 1e-6), orders))

@@ -19,6 +19,12 @@ _MOST_ENUMERATED = 10_000
 #: the grid of the search ends.
 _FAR = 100
 
+#: Log ratio of probabilities that rounding may hide; order times half its square is its cost.
+_LOST_LOSS = 1e-14
+
+#: Noise scale beyond which rounding hides the cost of one vote from a search; other bounds hold.
+_LARGEST_SEARCHED = 1e8
+
 #: Number of teachers, in noise scales: beyond it, a noisy argmax has no pure epsilon of any use.
 _MOST_SCALES = 40
 
@@ -82,8 +88,9 @@ def worst_case_rdp(aggregator, orders, *, n_teachers=None, n_classes=None):
     noise = facts.argmax_noise
     if _enumerable(aggregator, n_teachers, n_classes):
         votes = _two_class_histograms(n_teachers)
-        cost = np.minimum(cost, exact_rdp(aggregator, votes, orders).max(axis=0))
-    elif noise is not None and noise.two_sided:
+        largest = exact_rdp(aggregator, votes, orders).max(axis=0)
+        cost = np.minimum(cost, largest + orders * _LOST_LOSS**2 / 2)
+    elif noise is not None and noise.two_sided and noise.scale <= _LARGEST_SEARCHED:
         widest_margin = math.inf if n_teachers is None else n_teachers / noise.scale
         near = orders / noise.scale < _FAR
         if near.any():
@@ -150,19 +157,17 @@ def worst_case_pure(aggregator, *, n_teachers=None, n_classes=None):
         return min(pure, _rounded_up(losses.max()))
     noise = facts.argmax_noise
     if noise is not None and n_teachers / noise.scale < _MOST_SCALES:
-        return min(pure, _rounded_up(_pure_of_argmax(aggregator, n_teachers, n_classes)))
+        return min(pure, _rounded_up(_pure_of_argmax(noise, n_teachers, n_classes)))
     return pure
 
 
-def _pure_of_argmax(aggregator, n_teachers, n_classes):
+def _pure_of_argmax(noise, n_teachers, n_classes):
     """Pure epsilon of a noisy argmax of bounded counts; see the notes of `worst_case_pure`."""
-
-    def log_first_wins(*counts):  # only their differences matter, so their sum may be anything
-        return aggregator.outcome_log_proba([counts])[0, 0]
-
-    others = [n_teachers] * (n_classes - 1)
-    by_taking = log_first_wins(1, n_teachers) - log_first_wins(1, n_teachers + 1)
-    by_giving = log_first_wins(1, *others) - log_first_wins(0, *others)
+    most = n_teachers / noise.scale
+    one_vote = 1 / noise.scale
+    n_rivals = n_classes - 1
+    by_taking = noise.log_win(one_vote - most) - noise.log_win(-most)
+    by_giving = noise.log_overtake(most - one_vote, n_rivals) - noise.log_overtake(most, n_rivals)
     return by_taking + by_giving
 
 
