@@ -20,6 +20,9 @@ NAMES = [
     "memmap",
     "dask",
     "batched",
+    "search",
+    "import",
+    "suite",
 ]
 
 
