@@ -123,7 +123,7 @@ def _kinds_of_moves(levels, n_at, log_p, log_ratio):
 
 
 def _refine_likeliest(log_p, log_ratio):
-    """Near 1, take the log of a probability, and of its change, from those of all others."""
+    """In place: near 1, the log of a probability, and of its change, from those of all others."""
     row = np.arange(len(log_p))
     likeliest = log_p.argmax(axis=1)
     p = np.exp(log_p)

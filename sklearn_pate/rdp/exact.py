@@ -16,10 +16,10 @@ __all__ = ["Pairs", "exact_rdp", "round_up"]
 #: About how many moves of one vote are looked at together, which bounds the memory that takes.
 _MOVES_AT_A_TIME = 60_000
 
-#: Up to here neighbours of many queries are computed together, and above of one query at a time.
+#: Up to here, neighbours of many queries are computed together; above, all moves of one query.
 _FEW_CLASSES = 20
 
-#: Orders at which all pairs are looked at.
+#: At how many orders all pairs are looked at.
 _FEW_ORDERS = 10
 
 
@@ -34,7 +34,7 @@ def exact_rdp(aggregator, votes, orders, student_proba=None):
     ----------
     aggregator : Aggregator
         Any mechanism. Of what it states, `outcome_log_proba` and `Facts.label_symmetric` are used,
-        and `Facts.argmax_noise` instead of `outcome_log_proba` for more than 20 classes.
+        and, for more than 20 classes, `Facts.argmax_noise` in the place of `outcome_log_proba`.
     votes : array-like of shape (n_queries, n_classes)
         Vote counts; each row sums to the number of teachers.
     orders : array-like of shape (n_orders,)
