@@ -25,6 +25,7 @@ from sklearn_pate.rdp import (
     rdp_to_epsilon,
     worst_case_rdp,
 )
+from sklearn_pate.rdp import exact as exact_module
 
 histograms = st.lists(st.integers(0, 80), min_size=2, max_size=7).filter(lambda n: sum(n) > 0)
 mechanisms = st.one_of(
@@ -95,11 +96,14 @@ ORDERS = [1.1, 2.0, 17.0, 200.0, 1000.0]
 )
 def test_exact_costs_agree_with_mpmath(mechanism, counts):
     expected = reference_cost(mechanism, counts, ORDERS)
-    got = exact_rdp(mechanism, [counts], ORDERS)[0]
-    for ours, reference in zip(got, expected, strict=True):
-        if reference > 1e-12:
-            assert ours == pytest.approx(reference, rel=1e-6)
-        assert ours >= reference * (1 - 1e-12)  # rounded up, never down
+    for few_classes in (0, 20, 1000):  # all in one way, as it is, all in the other way
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(exact_module, "_FEW_CLASSES", few_classes)
+            got = exact_rdp(mechanism, [counts], ORDERS)[0]
+        for ours, reference in zip(got, expected, strict=True):
+            if reference > 1e-12:
+                assert ours == pytest.approx(reference, rel=1e-6)
+            assert ours >= reference * (1 - 1e-12)  # rounded up, never down
 
 
 # --- properties ----------------------------------------------------------------------------------
@@ -254,6 +258,17 @@ def test_an_own_mechanism_gets_its_exact_cost_from_its_outcome_distribution():
     assert np.isinf(costs[0]).all()
     assert (costs[1] < 1e-12).all()  # no move changes the outcome
     assert np.isinf(costs[2]).all()  # unanimity is one move away, and may be silent
+
+
+def test_infinite_costs_do_not_hide_those_of_other_queries_or_orders():
+    votes = [[5, 4, 0], [7, 2, 0], [8, 1, 0], [4, 3, 2]]
+    for mechanism in (Biased(), PluralityVote()):
+        together = exact_rdp(mechanism, votes, DEFAULT_ORDERS)
+        for k in (0, 1, 50, 101, 203):
+            for row, counts in zip(together, votes, strict=True):
+                alone = exact_rdp(mechanism, [counts], DEFAULT_ORDERS[[k]])[0, 0]
+                assert row[k] == pytest.approx(alone, rel=1e-12)
+        assert np.isinf(together[0]).all() and np.isfinite(together[1]).all()
 
 
 def test_no_noise_costs_nothing_or_everything():

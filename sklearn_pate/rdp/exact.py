@@ -5,14 +5,22 @@ from typing import NamedTuple
 import numpy as np
 from scipy.special import logsumexp
 
+from .argmax_moves import argmax_moves
 from .checks import check_log_proba, check_orders, check_votes
 from .facts import facts_of
+from .noise import Gaussian, Laplace
 from .votes import move_one_vote, moves_of_one_vote
 
 __all__ = ["Pairs", "exact_rdp", "round_up"]
 
 #: About how many moves of one vote are looked at together, which bounds the memory that takes.
 _MOVES_AT_A_TIME = 60_000
+
+#: Up to here, neighbours of many queries are computed together; above, all moves of one query.
+_FEW_CLASSES = 20
+
+#: At how many orders all pairs are looked at.
+_FEW_ORDERS = 10
 
 
 def exact_rdp(aggregator, votes, orders, student_proba=None):
@@ -25,7 +33,8 @@ def exact_rdp(aggregator, votes, orders, student_proba=None):
     Parameters
     ----------
     aggregator : Aggregator
-        Any mechanism; only its `outcome_log_proba` and `Facts.label_symmetric` are used.
+        Any mechanism. Of what it states, `outcome_log_proba` and `Facts.label_symmetric` are used,
+        and, for more than 20 classes, `Facts.argmax_noise` in the place of `outcome_log_proba`.
     votes : array-like of shape (n_queries, n_classes)
         Vote counts; each row sums to the number of teachers.
     orders : array-like of shape (n_orders,)
@@ -63,9 +72,15 @@ def exact_rdp(aggregator, votes, orders, student_proba=None):
     """
     votes = check_votes(votes)
     increasing, place = np.unique(check_orders(orders), return_inverse=True)
-    if facts_of(aggregator).label_symmetric:  # the cost depends on the sorted counts only
+    facts = facts_of(aggregator)
+    if facts.label_symmetric:  # the cost depends on the sorted counts only
         histograms, number = np.unique(np.sort(votes, axis=1), axis=0, return_inverse=True)
-        costs = _costs_in_parts(aggregator, histograms, increasing, None, symmetric=True)
+        noise = facts.argmax_noise
+        # A subclass of a noise may have a distribution of its own
+        if type(noise) in (Gaussian, Laplace) and votes.shape[1] > _FEW_CLASSES:
+            costs = _costs_of_argmax(aggregator, noise, histograms, increasing)
+        else:
+            costs = _costs_in_parts(aggregator, histograms, increasing, None, symmetric=True)
         return costs[number.reshape(-1)][:, place]
     if student_proba is not None:
         student_proba = np.asarray(student_proba, dtype=float)
@@ -84,6 +99,20 @@ def _costs_in_parts(aggregator, votes, orders, student_proba, symmetric):
     return costs
 
 
+def _costs_of_argmax(aggregator, noise, votes, orders):
+    """Costs of votes, one query at a time, from what moves change."""
+    costs = np.empty((len(votes), orders.size))
+    for i, counts in enumerate(votes):
+        moves = argmax_moves(noise, counts)
+        if moves is None:
+            costs[i] = _exact_costs(aggregator, votes[[i]], orders, None, symmetric=True)
+        else:
+            pairs = Pairs.both_ways(*moves)
+            query = np.zeros(len(pairs.q), dtype=int)
+            costs[i] = _Search(pairs, query, orders).run()
+    return costs
+
+
 def _exact_costs(aggregator, votes, orders, student_proba, symmetric):
     """Costs of a few queries at increasing orders."""
     n_classes = votes.shape[1]
@@ -93,35 +122,81 @@ def _exact_costs(aggregator, votes, orders, student_proba, symmetric):
     log_p = check_log_proba(log_p, n_classes=n_classes)[query]
     log_q = aggregator.outcome_log_proba(neighbours, proba_of_moves)
     log_q = check_log_proba(log_q, n_classes=n_classes)
-    return _largest_divergences(log_p, log_q, query, orders)
-
-
-def _largest_divergences(log_p, log_q, query, orders):
-    """Of each query, the largest divergence over its moves, in both directions.
-
-    At some orders all moves are looked at. `D_a` does not decrease in `a`, so a move that is below
-    the largest of one of these orders, even at the next of them, cannot win in between.
-    """
     both_ways = Pairs.from_log_proba(np.concatenate([log_p, log_q]), np.concatenate([log_q, log_p]))
-    first_move = np.flatnonzero(np.diff(query, prepend=-1))
-    query = np.concatenate([query, query])
-    coarse = np.unique(np.linspace(0, orders.size - 1, 25).astype(int))  # both ends are among them
-    costs = np.zeros((first_move.size, orders.size))
-    at_coarse = []
-    for k in coarse:
-        divergence = both_ways.divergence(orders[k])
-        there, back = divergence.reshape(2, -1)
-        costs[:, k] = np.maximum.reduceat(np.maximum(there, back), first_move)
-        at_coarse.append(divergence)
-    for low, high, at_high in zip(coarse, coarse[1:], at_coarse[1:], strict=False):
-        if high == low + 1:
-            continue
-        may_win = at_high >= costs[query, low] * (1 - 1e-9)  # rounding must leave out no winner
-        candidates = both_ways.take(may_win)
-        for k in range(low + 1, high):
-            np.maximum.at(costs[:, k], query[may_win], candidates.divergence(orders[k]))
-    # Nor may the rounded divergence decrease with the order
-    return np.maximum.accumulate(round_up(costs, orders), axis=1)
+    return _Search(both_ways, np.concatenate([query, query]), orders).run()
+
+
+class _Search:
+    """The largest divergence of each query at each order, over pairs that belong to queries.
+
+    All pairs are looked at a few orders. Between two of these, ``(a - 1) D_a`` lies below its
+    chord, as it is convex in `a`: pairs whose chords lie below what others reach are left out.
+    """
+
+    def __init__(self, pairs, query, orders):
+        self.pairs = pairs
+        self.query = query
+        self.orders = orders
+        self.costs = np.zeros((query.max() + 1, orders.size))
+
+    def run(self):
+        """Costs of each query, (n_queries, n_orders), rounded up."""
+        place = np.arcsinh(np.sqrt(self.orders - 1))  # equally far apart, chords are equally close
+        few = np.linspace(place[0], place[-1], _FEW_ORDERS)
+        coarse = np.unique(np.searchsorted(place, few).clip(max=place.size - 1))
+        divergences = np.array([self._look(slice(None), k) for k in coarse])
+        rows = np.arange(self.query.size)
+        for i in range(coarse.size - 1):
+            self._between(coarse[i : i + 2], rows, divergences[i : i + 2])
+        # Nor may the rounded divergence decrease with the order
+        return np.maximum.accumulate(round_up(self.costs, self.orders), axis=1)
+
+    def _look(self, rows, k):
+        """Divergences of some pairs at orders number `k`, to which the costs are raised."""
+        divergence = self.pairs.take(rows).divergence(self.orders[k])
+        cell = self.query[rows] * self.orders.size + k
+        np.maximum.at(self.costs.reshape(-1), cell.ravel(), divergence.ravel())
+        return divergence
+
+    def _between(self, ends, rows, at_ends):
+        """Settle the orders between two, at which the divergences of `rows` are known."""
+        low, high = ends
+        inside = np.arange(low + 1, high)
+        if not inside.size:
+            return
+        winners = np.union1d(*map(self._winners, (rows, rows), ends, at_ends))
+        self._look(rows[winners], inside[:, None])
+        rows, at_ends = np.delete(rows, winners), np.delete(at_ends, winners, axis=1)
+        some, may_win = self._rivals(ends, inside, rows, at_ends)
+        rows, at_ends = rows[some], at_ends[:, some]
+        row, k = np.nonzero(may_win)
+        if row.size <= max(4 * rows.size, 1000):
+            self._look(rows[row], inside[k])
+            return
+        middle = inside[inside.size // 2]
+        at_middle = self._look(rows, middle)
+        self._between((low, middle), rows, np.array([at_ends[0], at_middle]))
+        self._between((middle, high), rows, np.array([at_middle, at_ends[1]]))
+
+    def _winners(self, rows, k, divergence):
+        """Places in `rows` of one pair for each query whose divergence there is the largest."""
+        largest = np.flatnonzero(divergence == self.costs[self.query[rows], k])
+        return largest[np.unique(self.query[rows[largest]], return_index=True)[1]]
+
+    def _rivals(self, ends, inside, rows, at_ends):
+        """Places in `rows` of pairs that may win inside, and the orders at which each may."""
+        low, high = self.orders[list(ends)]
+        order = self.orders[inside]
+        costs = self.costs[:, inside]
+        with np.errstate(invalid="ignore"):  # where the cost is infinite: NaN, which none reaches
+            least = 2 * costs - round_up(costs, order)  # rounding must leave out no winner
+        at_low, at_high = at_ends
+        some = np.flatnonzero(at_high >= least[self.query[rows], 0])
+        share = (order - low) / (high - low) * ((high - 1) / (order - 1))
+        chord = at_low[some, None] * (1 - share) + at_high[some, None] * share
+        may_win = chord >= least[self.query[rows[some]]]
+        is_rival = may_win.any(axis=1)
+        return some[is_rival], may_win[is_rival]
 
 
 def round_up(costs, orders):
@@ -160,8 +235,23 @@ class Pairs(NamedTuple):
     @classmethod
     def from_log_proba(cls, log_p, log_q):
         """Pair rows of log probabilities, (n_pairs, n_outcomes) each."""
-        with np.errstate(over="ignore", invalid="ignore"):
+        with np.errstate(invalid="ignore"):
             log_ratio = log_p - log_q
+        return cls._from_ratio(log_p, log_q, log_ratio)
+
+    @classmethod
+    def both_ways(cls, log_p, log_ratio):
+        """Pair rows of log probabilities with those `log_ratio` higher, and then the reverse."""
+        log_q = log_p + log_ratio
+        return cls._from_ratio(
+            np.concatenate([log_p, log_q]),
+            np.concatenate([log_q, log_p]),
+            np.concatenate([-log_ratio, log_ratio]),
+        )
+
+    @classmethod
+    def _from_ratio(cls, log_p, log_q, log_ratio):
+        with np.errstate(over="ignore", invalid="ignore"):
             q = np.exp(log_q)
             drift = np.einsum("ij,ij->i", q, np.expm1(log_ratio))
             largest_loss = np.abs(log_ratio).max(axis=1)
@@ -172,7 +262,7 @@ class Pairs(NamedTuple):
         return Pairs(*(part[which] for part in self))
 
     def divergence(self, order):
-        """D_order(P || Q) of each row; `order` is a number, or one per row.
+        """D_order(P || Q) of each row; `order` is a number, or one per row, or rows of these.
 
         ``sum Q r**a = 1 + sum Q (r**a - 1) - a sum Q (r - 1)`` for ``r = P / Q``, as the last sum
         is 0: nothing as large as 1 cancels, and errors in the sums of P and Q cancel.
@@ -182,15 +272,15 @@ class Pairs(NamedTuple):
         if tame.all():
             return self._tame(order)
         order = np.broadcast_to(order, tame.shape)
-        result = np.empty(len(tame))
-        result[tame] = self.take(tame)._tame(order[tame])
-        result[~tame] = self.take(~tame)._wild(order[~tame])
+        result = np.empty(tame.shape)
+        result[tame] = self.take(tame.nonzero()[-1])._tame(order[tame])
+        result[~tame] = self.take((~tame).nonzero()[-1])._wild(order[~tame])
         return result
 
     def _tame(self, order):
         """Divergences of moderate ratios, whose powers do not overflow."""
         growth = np.expm1(order[..., None] * self.log_ratio)
-        excess = np.einsum("ij,ij->i", self.q, growth) - order * self.drift
+        excess = np.einsum("ij,...ij->...i", self.q, growth) - order * self.drift
         return np.log1p(np.maximum(excess, 0)) / (order - 1)
 
     def _wild(self, order):

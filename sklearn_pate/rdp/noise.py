@@ -108,7 +108,7 @@ class Noise(ABC):
                 "too small for its outcome distribution to be computed; use more noise, or "
                 "PluralityVote"
             )
-        x, log_weights = self._nodes(levels, counts.shape[1])
+        x, log_weights = self.nodes(levels, n_classes=counts.shape[1])
         if len(counts) > 1 and (levels.size + len(counts)) * x.size > 5_000_000:  # tables of 40 MB
             half = len(counts) // 2  # fewer histograms have fewer levels and nodes
             first = self._log_argmax(counts[:half])
@@ -164,7 +164,7 @@ class Noise(ABC):
         float
             The log of ``integral pdf(x + behind) cdf(x)**n_rivals dx``.
         """
-        x, log_weights = cls._nodes(np.array([-behind, 0.0]), n_rivals + 1)
+        x, log_weights = cls.nodes(np.array([-behind, 0.0]), n_classes=n_rivals + 1)
         return logsumexp(cls.log_pdf(x + behind) + n_rivals * cls.log_cdf(x) + log_weights)
 
     @classmethod
@@ -210,8 +210,20 @@ class Noise(ABC):
         raise NotImplementedError  # only smooth noise is asked
 
     @staticmethod
-    def _nodes(levels, n_classes):
-        """Nodes and log weights that integrate all histograms over the ascending `levels`."""
+    def nodes(levels, *, n_classes):
+        """Nodes and log weights that integrate the outcomes of all votes with counts in `levels`.
+
+        Parameters
+        ----------
+        levels : ndarray of shape (n_levels,)
+            All counts that occur, ascending, in units of the noise.
+        n_classes : int
+            Number of classes.
+
+        Returns
+        -------
+        nodes, log_weights : ndarray of shape (n_nodes,)
+        """
         raise NotImplementedError  # `Exponential` has a `_log_argmax` that needs none
 
 
@@ -295,7 +307,8 @@ class Gaussian(Noise):
         return np.array([slopes_of_first, slopes_of_both]).transpose(0, 2, 1)
 
     @staticmethod
-    def _nodes(levels, n_classes):
+    def nodes(levels, *, n_classes):
+        """Nodes and log weights; see `Noise.nodes`."""
         # Class j's integrand is log-concave, at least as curved as the normal density, and peaks
         # between n_j and the top count or a little above: there the trapezoidal rule converges
         # geometrically, with a step that follows the width of the peak. 9.5 units below the
@@ -364,7 +377,8 @@ class Laplace(Noise):
         return np.log(below + between + above)
 
     @staticmethod
-    def _nodes(levels, n_classes):
+    def nodes(levels, *, n_classes):
+        """Nodes and log weights; see `Noise.nodes`."""
         # The integrand has a kink at every count: Gauss-Legendre on panels between them, at most
         # one scale long, with nodes for growth up to exp(n_classes * x). Below the lowest count it
         # grows just so, and one node is exact. Above the highest it is a polynomial in exp(-x) of
