@@ -337,8 +337,8 @@ FAULTS = [
     Fault(
         "exact-wild-orders-off-by-one",
         "rdp/exact.py",
-        "np.maximum(logsumexp(log_terms, axis=1), 0) / (order - 1)",
-        "np.maximum(logsumexp(log_terms, axis=1), 0) / order",
+        "np.maximum(np.logaddexp.reduce(log_terms, axis=1), 0) / (order - 1)",
+        "np.maximum(np.logaddexp.reduce(log_terms, axis=1), 0) / order",
         ("test_exact.py::test_exact_costs_agree_with_mpmath",),
     ),
     # --- rdp: the worst case ---------------------------------------------------------------------

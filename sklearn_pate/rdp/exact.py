@@ -3,7 +3,6 @@
 from typing import NamedTuple
 
 import numpy as np
-from scipy.special import logsumexp
 
 from .argmax_moves import argmax_moves
 from .checks import check_log_proba, check_orders, check_votes
@@ -290,4 +289,4 @@ class Pairs(NamedTuple):
             log_terms = column * self.log_p + (1 - column) * self.log_q
         # An outcome that P rules out adds nothing, even where Q rules it out as well
         log_terms = np.where(np.isneginf(self.log_p), -np.inf, log_terms)
-        return np.maximum(logsumexp(log_terms, axis=1), 0) / (order - 1)
+        return np.maximum(np.logaddexp.reduce(log_terms, axis=1), 0) / (order - 1)
