@@ -33,6 +33,9 @@ class Adjacency(StrEnum):
         "add, remove or change records of one named group, which keeps at least one; no name joins"
     )
     CHANGE_TEACHER = "change the votes of one"
+    ADD_OR_REMOVE_RECORD_ALONE = "add or remove one record"
+    REPLACE_GROUP = "replace one group, or add, remove or change some of its records"
+    ADD_OR_REMOVE_GROUP_ALONE = "add or remove one group, with all of its records"
 
     __repr__ = str.__repr__
 

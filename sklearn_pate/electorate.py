@@ -10,7 +10,15 @@ from sklearn.base import BaseEstimator, is_classifier
 
 from .adjacency import Adjacency
 
-__all__ = ["Ballots", "Electorate", "PrivateData", "Votes"]
+__all__ = [
+    "Ballots",
+    "Electorate",
+    "PrivateData",
+    "TableBallots",
+    "TableElectorate",
+    "Votes",
+    "check_classifier",
+]
 
 
 @dataclass(frozen=True, kw_only=True)
