@@ -76,6 +76,33 @@ class Ballots:
             )
 
 
+@dataclass(frozen=True, kw_only=True)
+class TableBallots:
+    """What one protected unit can change of a table of ballots: all that the accountant knows.
+
+    The table has a row for each cell of the feature space and a column for each class. Each unit
+    casts a few ballots where it lies, so its row sums vary, and all of the table is released at
+    once. Everything here is public.
+
+    Attributes
+    ----------
+    n_changed : int
+        Ballots that one unit changes at most: no entry of the table moves by more than 1, and all
+        entries together by no more than this.
+    unit : str
+        What is protected: "record" or "group".
+    adjacency : str
+        The change of the private data that changes at most so many ballots.
+    n_records : int or None
+        Number of private records, if `adjacency` leaves it public.
+    """
+
+    n_changed: int
+    unit: str
+    adjacency: str
+    n_records: int | None = None
+
+
 @dataclass(frozen=True, kw_only=True, eq=False)
 class PrivateData:
     """The private data of one fit, after all checks.
@@ -202,6 +229,49 @@ class Electorate(BaseEstimator, metaclass=ABCMeta):
         return []
 
 
+class TableElectorate(Electorate):
+    """Base class: records that cast ballots in a table, where they lie.
+
+    `enrol` returns `TableBallots`. Then `divide` divides the feature space into cells, by public
+    rows and numbers alone, `vote` counts the ballots in them, and `read` reads the noisy table.
+    """
+
+    @abstractmethod
+    def divide(self, X_public, *, noise_std, n_records, n_classes):
+        """Divide the feature space into cells, from public rows and numbers alone.
+
+        Parameters
+        ----------
+        X_public : array-like with n_public rows
+            All public rows.
+        noise_std : float
+            Standard deviation of the noise that each entry of the table will get, in ballots.
+        n_records : int or None
+            Number of private records; None where it is private.
+        n_classes : int
+            Number of classes.
+        """
+
+    @abstractmethod
+    def read(self, noisy, *, noise_std):
+        """Return what a noisy table says of each public row, from the cells of `divide`.
+
+        Parameters
+        ----------
+        noisy : ndarray of shape (n_cells, n_classes)
+            The released table.
+        noise_std : float
+            Standard deviation of its noise, in ballots.
+
+        Returns
+        -------
+        rates : ndarray of shape (n_public, n_classes)
+            The share of each class near each public row; rows sum to 1.
+        labels : ndarray of shape (n_public,), int
+            Class codes, in about these rates; -1 for a row that gets no label.
+        """
+
+
 @dataclass(frozen=True, eq=False)
 class Votes:
     """Votes on public rows. They are private: the repr does not show them, no pickle holds them.
@@ -209,7 +279,8 @@ class Votes:
     Attributes
     ----------
     counts : ndarray of shape (n_rows, n_classes), int
-        Vote counts. With a `temperature`, sums of probabilities, as floats.
+        Vote counts. With a `temperature`, sums of probabilities, as floats. Of a
+        `TableElectorate`, the table of ballots, with a row for each cell.
     classes : ndarray of shape (n_classes,)
         Sorted labels.
     ballots : Ballots
@@ -220,15 +291,18 @@ class Votes:
         The teacher of each private record, if known.
     teachers : list or None
         Fitted teachers, if kept.
+    electorate : TableElectorate or None
+        Who reads the table, if `counts` is one: it knows the cells.
     """
 
     counts: np.ndarray
     classes: np.ndarray
-    ballots: Ballots
+    ballots: Ballots | TableBallots
     _: KW_ONLY
     temperature: float | None = None
     teacher_indices: np.ndarray | None = None
     teachers: list | None = None
+    electorate: Any = None
 
     @classmethod
     def of_teachers(cls, counts, classes=None):

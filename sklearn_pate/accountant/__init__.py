@@ -4,5 +4,14 @@ from .curator import Curator, StageRecord
 from .filter import RenyiFilter
 from .plan import Plan, plan_queries
 from .spent import PrivacySpent
+from .table import plan_table
 
-__all__ = ["Curator", "Plan", "PrivacySpent", "RenyiFilter", "StageRecord", "plan_queries"]
+__all__ = [
+    "Curator",
+    "Plan",
+    "PrivacySpent",
+    "RenyiFilter",
+    "StageRecord",
+    "plan_queries",
+    "plan_table",
+]

@@ -44,6 +44,8 @@ class Plan:
         What the votes must pass before labels are released, with ``accounting="ptr"``.
     spent : PrivacySpent or None
         What `privacy_spent_` will say, before any answer.
+    delta : float or None
+        The delta of `epsilon`, if it is not the one that was given.
     """
 
     stages: list
@@ -53,6 +55,7 @@ class Plan:
     budget: RenyiFilter | None = None
     test: ProposeTestRelease | None = None
     spent: PrivacySpent | None = None
+    delta: float | None = None
 
     @property
     def n_queries(self):

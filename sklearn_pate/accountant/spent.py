@@ -28,8 +28,10 @@ class PrivacySpent:
         The protected unit: "record" or "group"; "teacher" for votes of unknown origin.
     adjacency : str
         The change of the private data that the guarantee covers.
-    n_teachers, n_queries, n_answered : int
-        Number of teachers, of public rows they were asked about, and of labels released.
+    n_teachers : int or None
+        Number of teachers; None where records vote.
+    n_queries, n_answered : int
+        Number of public rows that teachers were asked about, and of labels released.
     arithmetic : {"exact", "real"}
         "exact": all noise was whole numbers, sampled without rounding. "real": the guarantee holds
         in real arithmetic, and floating-point numbers round the noise.
@@ -56,7 +58,7 @@ class PrivacySpent:
     unit: str
     adjacency: str
     _: KW_ONLY
-    n_teachers: int
+    n_teachers: int | None
     n_queries: int
     n_answered: int
     arithmetic: str = "real"
@@ -86,13 +88,19 @@ class PrivacySpent:
             f"{self.n_teachers} teachers were asked {self.n_queries} questions and "
             f"{self.n_answered} answers were released."
         )
+        if self.n_teachers is None:
+            answered = (
+                "A noisy table of the records' ballots was released, and "
+                f"{self.n_answered} public rows got labels from it."
+            )
         if not math.isfinite(self.epsilon):
             return f"No privacy is guaranteed (epsilon is infinite). {answered}"
         change = _ABOUT_UNIT.get(self.unit, f"Any one {self.unit} changes")
+        # All digits of delta: a rounded one might be too small
+        exception = f", except with probability {float(self.delta)!r}" if self.delta else ""
         sentences = [
             f"{change} the probability of any outcome by at most a factor "
-            # All digits of delta: a rounded one might be too small
-            f"e^{_text_rounded_up(self.epsilon)}, except with probability {float(self.delta)!r}.",
+            f"e^{_text_rounded_up(self.epsilon)}{exception}.",
             f"The change that is covered: {self.adjacency}.",
         ]
         if self.unit == "record":

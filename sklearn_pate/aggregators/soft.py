@@ -10,7 +10,7 @@ from ..rdp import DiscreteGaussian, Facts
 from ..rdp.checks import as_array
 from .base import SoftAggregator
 
-__all__ = ["SoftVote"]
+__all__ = ["SoftVote", "whole_shares"]
 
 #: Sums of probabilities are whole multiples of one over this number, see `teachers.collect_votes`.
 _SHARES = 2**20
@@ -99,13 +99,13 @@ class SoftVote(SoftAggregator):
             noisy = sums + rng.normal(scale=self.sigma, size=sums.shape)
         else:
             noise = DiscreteGaussian(float(self.sigma) * _SHARES)
-            noisy = _whole_shares(sums) + noise.sample(rng, sums.shape)
+            noisy = whole_shares(sums) + noise.sample(rng, sums.shape)
         noisy = np.maximum(noisy, 0)
         noisy[noisy.sum(axis=1) == 0] = 1
         return noisy / noisy.sum(axis=1, keepdims=True)
 
 
-def _whole_shares(sums):
+def whole_shares(sums):
     """Return sums as whole numbers of 2**-20."""
     shares = sums * _SHARES
     fits = (np.abs(shares) < 2**53).all()

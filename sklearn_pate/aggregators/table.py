@@ -12,6 +12,7 @@ from ..rdp import DEFAULT_ORDERS, DiscreteGaussian, DiscreteLaplace
 from ..rdp.checks import as_array
 from ..rdp.table import GRID, gaussian_table_cost, laplace_table_cost
 from .base import check_calibrated
+from .soft import whole_shares
 
 __all__ = ["GaussianMechanism", "LaplaceMechanism", "TableMechanism"]
 
@@ -31,6 +32,11 @@ class TableMechanism(BaseEstimator, metaclass=ABCMeta):
 
     #: Whether `cost` holds with delta 0, by its pure epsilon and nothing else.
     is_pure = False
+
+    @property
+    @abstractmethod
+    def noise_std(self):
+        """Standard deviation of the noise on an entry, in ballots."""
 
     @abstractmethod
     def noisy(self, table, random_state=None):
@@ -126,7 +132,7 @@ class LaplaceMechanism(TableMechanism):
         if self.noise == "continuous":
             table = as_array("table", table, dtype=float)
             return table + rng.laplace(scale=self.scale, size=table.shape)
-        shares = _whole_shares(table)
+        shares = whole_shares(table)
         return (shares + DiscreteLaplace(GRID / self.scale).sample(rng, shares.shape)) * GRID
 
     def cost(self, n_changed, orders=DEFAULT_ORDERS):
@@ -137,6 +143,11 @@ class LaplaceMechanism(TableMechanism):
     def with_scale(self, scale):
         """Return a copy with noise of this scale; None if the noise is set."""
         return LaplaceMechanism(scale, self.noise) if self.scale is None else None
+
+    @property
+    def noise_std(self):
+        """Standard deviation of the noise on an entry, in ballots."""
+        return math.sqrt(2) * self.scale
 
     def _check(self):
         self._validate_params()
@@ -191,7 +202,7 @@ class GaussianMechanism(TableMechanism):
         if self.noise == "continuous":
             table = as_array("table", table, dtype=float)
             return table + rng.normal(scale=self.sigma, size=table.shape)
-        shares = _whole_shares(table)
+        shares = whole_shares(table)
         return (shares + DiscreteGaussian(self.sigma / GRID).sample(rng, shares.shape)) * GRID
 
     def cost(self, n_changed, orders=DEFAULT_ORDERS):
@@ -202,6 +213,11 @@ class GaussianMechanism(TableMechanism):
     def with_scale(self, scale):
         """Return a copy with noise of this standard deviation; None if the noise is set."""
         return GaussianMechanism(scale, self.noise) if self.sigma is None else None
+
+    @property
+    def noise_std(self):
+        """Standard deviation of the noise on an entry, in ballots."""
+        return self.sigma
 
     def _check(self):
         self._validate_params()

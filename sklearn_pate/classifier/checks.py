@@ -29,6 +29,7 @@ __all__ = [
     "check_predicts_alone",
     "check_private",
     "check_rounds",
+    "check_without_queries",
     "check_votes_given",
     "given_rows",
     "indexable_rows",
@@ -137,16 +138,32 @@ def check_predicted(codes, *, n_classes):
 
 def check_defaults(estimator, names):
     """Refuse parameters that say how teachers are made if another electorate votes."""
+    for name, value, default in _not_default(estimator, names):
+        raise ValueError(
+            f"{name}={value!r} says how teachers are made, and base_estimator is another "
+            f"electorate, {type(estimator.base_estimator).__name__}; leave {name} at its "
+            f"default, {default!r}"
+        )
+
+
+def check_without_queries(estimator, reason_by_name):
+    """Refuse parameters about queries if records vote, in a table that is released at once."""
+    for name, value, default in _not_default(estimator, reason_by_name):
+        raise ValueError(
+            f"{name}={value!r} does nothing where records vote, with "
+            f"{type(estimator.base_estimator).__name__}: {reason_by_name[name]}; leave {name} at "
+            f"its default, {default!r}"
+        )
+
+
+def _not_default(estimator, names):
+    """Yield name, value and default of each parameter that was set to something else."""
     signature = inspect.signature(type(estimator).__init__)
     for name in names:
         default = signature.parameters[name].default
         value = getattr(estimator, name)
         if value != default:
-            raise ValueError(
-                f"{name}={value!r} says how teachers are made, and base_estimator is another "
-                f"electorate, {type(estimator.base_estimator).__name__}; leave {name} at its "
-                f"default, {default!r}"
-            )
+            yield name, value, default
 
 
 def check_votes_given(votes, classes, *, n_public, aggregator, temperature):

@@ -22,10 +22,17 @@ from .._sklearn import (
     _safe_indexing,
     _VisualBlock,
 )
-from ..accountant import PrivacySpent, plan_queries
+from ..accountant import PrivacySpent, plan_queries, plan_table
 from ..accountant.checks import soft_stage
-from ..aggregators import GNMax, Mechanism
-from ..electorate import Ballots, Electorate, PrivateData, check_classifier
+from ..aggregators import GNMax, Mechanism, TableMechanism
+from ..electorate import (
+    Ballots,
+    Electorate,
+    PrivateData,
+    TableBallots,
+    TableElectorate,
+    check_classifier,
+)
 from ..exceptions import PrivacyTestError, warn
 from ..isolation import Quiet, own_generators, unfitted
 from ..memory import digest, kept_seed, private_memory
@@ -57,6 +64,7 @@ from .student import (
     rehearse_student,
     students_view,
 )
+from .table import check_for_table, collect_table, release_table, table_mechanism
 from .voting import collect, enrol
 
 __all__ = ["PATEClassifier"]
@@ -68,6 +76,9 @@ _STRATEGIES = {
     "diversity": DiversityQueries,
 }
 
+
+#: Most rows that a student is tried on where every public row may get a label.
+_MOST_REHEARSED = 500
 
 #: Parameters that say how teachers are made. Other electorates do not take them.
 _TEACHER_PARAMETERS = ("n_teachers", "partition", "keep_teachers", "n_jobs", "timeout")
@@ -84,7 +95,7 @@ class _Task(NamedTuple):
         An unfitted clone that has `n_features_in_` and, if there are names, `feature_names_in_`.
     classes : ndarray of shape (n_classes,)
         Sorted labels.
-    ballots : Ballots
+    ballots : Ballots or TableBallots
         What one protected unit can change of the votes.
     seeds : dict
         A source of randomness for each use.
@@ -97,10 +108,15 @@ class _Task(NamedTuple):
     X_public: Any
     checked_clone: Any
     classes: np.ndarray
-    ballots: Ballots
+    ballots: Ballots | TableBallots
     seeds: dict
     electorate: Electorate | None = None
     private: PrivateData | None = None
+
+    @property
+    def is_table(self):
+        """Whether records vote, in a table that is released at once."""
+        return isinstance(self.ballots, TableBallots)
 
 
 def _student_has(method):
@@ -426,7 +442,7 @@ class PATEClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         """
         task = self._check(X, y, X_public, groups, sample_weight)
         plan = self._plan(task)
-        rows = self._make_choice(task).rows_to_vote_on(plan, n_classes=len(task.classes))
+        rows = self._rows_to_vote_on(task, plan)
         with Progress(self, n_phases=3) as progress:
             votes = self._poll(task, rows, progress)
             released = self._release(task, plan, rows, votes, progress)
@@ -539,8 +555,9 @@ class PATEClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         """
         task, votes = self._check_with_votes(votes, X_public)
         plan = self._plan(task)
-        rows = self._make_choice(task).rows_to_vote_on(plan, n_classes=len(task.classes))
-        votes = dataclasses.replace(votes, counts=votes.counts[rows])
+        rows = self._rows_to_vote_on(task, plan)
+        if not task.is_table:
+            votes = dataclasses.replace(votes, counts=votes.counts[rows])
         with Progress(self, n_phases=2) as progress:
             released = self._release(task, plan, rows, votes, progress)
             return self._learn(task, released, progress)
@@ -754,6 +771,8 @@ class PATEClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         """Check that electorate, aggregator, student and query strategy fit together."""
         if isinstance(self.base_estimator, Electorate):
             check_defaults(self, _TEACHER_PARAMETERS)
+        if isinstance(electorate, TableElectorate):
+            check_for_table(self)
         stages = _as_list(self.aggregator)
         electorate.check(soft_aggregator=soft_stage(stages))
         student = self._unfitted_student()
@@ -801,6 +820,15 @@ class PATEClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
                 f"clones in a search, share noise; got random_state={self.random_state!r}, give "
                 "random_state=None"
             )
+        plan = self._plan_table(task) if task.is_table else self._plan_queries(task)
+        spent = self._spent(plan, task.ballots)
+        if self.ledger is not None:
+            self.ledger.check(spent, plan.cost)
+        self._rehearse(task, plan)
+        return dataclasses.replace(plan, spent=spent)
+
+    def _plan_queries(self, task):
+        """Return what to ask teachers."""
         ballots = task.ballots
         plan = plan_queries(
             GNMax(sigma=None) if self.aggregator is None else self.aggregator,
@@ -817,21 +845,30 @@ class PATEClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         warn_if_delta_is_large(
             self.delta, n_teachers=ballots.n_teachers, n_records=ballots.n_records
         )
-        spent = self._spent(plan, ballots)
-        if self.ledger is not None:
-            self.ledger.check(spent, plan.cost)
-        self._rehearse(task, plan)
-        return dataclasses.replace(plan, spent=spent)
+        return plan
+
+    def _plan_table(self, task):
+        """Return how noisy the table of the records' ballots is to be."""
+        plan = plan_table(
+            table_mechanism(self.aggregator),
+            n_changed=task.ballots.n_changed,
+            n_rows=_num_samples(task.X_public),
+            epsilon=self.epsilon,
+            delta=self.delta,
+        )
+        if plan.delta > 0 and task.ballots.n_records is not None:
+            warn_if_delta_is_large(self.delta, n_teachers=0, n_records=task.ballots.n_records)
+        return plan
 
     def _spent(self, plan, ballots):
         """Return what `privacy_spent_` will say, with no query answered yet."""
         return PrivacySpent(
             epsilon=plan.epsilon,
-            delta=self.delta,
+            delta=self.delta if plan.delta is None else plan.delta,
             method=plan.method,
             unit=ballots.unit,
             adjacency=str(ballots.adjacency),  # what is published is plain text
-            n_teachers=ballots.n_teachers,
+            n_teachers=getattr(ballots, "n_teachers", None),  # records may vote themselves
             n_queries=plan.n_queries,
             n_answered=0,
             arithmetic="exact" if _is_exact(plan) else "real",
@@ -841,18 +878,21 @@ class PATEClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
     def _rehearse(self, task, plan):
         """Try the user's own mechanisms and student on made-up data, before anything is spent."""
         n_classes = len(task.classes)
+        n_queries = plan.n_queries
+        if task.is_table:
+            n_queries = min(n_queries, _MOST_REHEARSED)
         for aggregator, _ in plan.stages:
-            if not is_ours(aggregator):
+            if not is_ours(aggregator) and not task.is_table:
                 rehearse_mechanism(
                     aggregator, n_teachers=task.ballots.n_teachers, n_classes=n_classes
                 )
         # A student like the teachers is not tried: it trains after them, so they would fail first.
         # Nor is one for a single query: most classifiers cannot be trained on a single class.
-        if self.student is not None and plan.n_queries > 1:
+        if self.student is not None and n_queries > 1:
             rehearse_student(
                 self.student,
                 task.X_public,
-                plan.n_queries,
+                n_queries,
                 n_classes=n_classes,
                 soft=self._temperature() is not None,
             )
@@ -877,10 +917,22 @@ class PATEClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         """Return a `Choice` in its first state: trying one out may have changed its strategy."""
         return Choice(self._make_strategy, task.X_public, task.seeds["queries"])
 
+    def _rows_to_vote_on(self, task, plan):
+        """Return the public rows that teachers vote on; a table of ballots is about all of them."""
+        if task.is_table:
+            return np.arange(_num_samples(task.X_public))
+        return self._make_choice(task).rows_to_vote_on(plan, n_classes=len(task.classes))
+
     # --- poll --------------------------------------------------------------------------------
 
     def _poll(self, task, rows, progress):
         """Collect the votes on some of the public rows."""
+        if task.is_table:
+            ((mechanism, _),) = self._plan_table(task).stages
+            with progress.phase("ballots", 1) as done:
+                votes = collect_table(task, mechanism, task.seeds["teachers"])
+                done(1)
+            return votes
         with progress.phase("teachers", task.ballots.n_teachers) as done:
             return collect(
                 task.electorate,
@@ -904,7 +956,10 @@ class PATEClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         n_public = _num_samples(task.X_public)
         released = Release(plan.spent, n_public=n_public, n_classes=len(task.classes))
         try:
-            self._ask(task, plan, rows, votes, released, progress)
+            if task.is_table:
+                release_table(released, plan, votes, np.random.default_rng(task.seeds["noise"]))
+            else:
+                self._ask(task, plan, rows, votes, released, progress)
         finally:  # labels that were released are paid for, and kept if the rest fails
             self.privacy_spent_ = released.spent
             self.query_indices_ = released.query_indices
@@ -937,12 +992,13 @@ class PATEClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
 
     def _start_anew(self, task, plan):
         """Forget an earlier fit, and set what is public before any label is released."""
-        for name in ("student_", "curator_", "feature_names_in_"):
+        for name in ("student_", "curator_", "feature_names_in_", "n_teachers_"):
             self.__dict__.pop(name, None)
         mechanisms = [aggregator for aggregator, _ in plan.stages]
         self.aggregator_ = mechanisms if isinstance(self.aggregator, list) else mechanisms[0]
         self.classes_ = task.classes
-        self.n_teachers_ = task.ballots.n_teachers
+        if not task.is_table:
+            self.n_teachers_ = task.ballots.n_teachers
         self.n_features_in_ = task.checked_clone.n_features_in_
         if hasattr(task.checked_clone, "feature_names_in_"):
             self.feature_names_in_ = task.checked_clone.feature_names_in_
@@ -1050,4 +1106,9 @@ def _as_list(given):
 
 def _is_exact(plan):
     """Whether nothing that a plan draws is rounded."""
-    return plan.test is None and all(facts_of(stage).exact for stage, _ in plan.stages)
+    if plan.test is not None:
+        return False
+    return all(
+        stage.is_exact if isinstance(stage, TableMechanism) else facts_of(stage).exact
+        for stage, _ in plan.stages
+    )

@@ -32,6 +32,8 @@ class Release:
         Public rows asked, in order.
     n_classes : int
         Number of classes.
+    has_rates : bool
+        Whether soft labels are rates of the classes, of which students that take weights learn.
     """
 
     def __init__(self, spent, *, n_public, n_classes):
@@ -39,6 +41,7 @@ class Release:
         self.n_classes = n_classes
         self.labels = np.full(n_public, -1)
         self.soft_labels = None
+        self.has_rates = False
         self.query_indices = np.array([], dtype=np.intp)
         self._records = []
         self._positions = [np.array([], dtype=np.intp)]  # can be joined before any query, too
@@ -54,6 +57,7 @@ class Release:
         released.labels = classifier.public_labels_
         released.soft_labels = classifier.public_soft_labels_
         released.query_indices = classifier.query_indices_
+        released.has_rates = classifier.privacy_spent_.n_teachers is None
         return released
 
     def add(self, record, positions, rows, drawn):
@@ -83,6 +87,27 @@ class Release:
             n_queries=len(self.query_indices),
             n_answered=int((self.labels >= 0).sum()),
         )
+
+    def add_table(self, record, rates, labels):
+        """Add what a whole noisy table says of the public rows.
+
+        Parameters
+        ----------
+        record : StageRecord
+            The mechanism, and the number of cells.
+        rates : ndarray of shape (n_public, n_classes)
+            The share of each class near each row.
+        labels : ndarray of shape (n_public,), int
+            Labels dealt by them, -1 for none.
+        """
+        self._records.append(record)
+        self._positions.append(np.arange(record.n_queries))  # the curator sees all of the table
+        self.soft_labels = rates
+        self.labels = labels
+        self.query_indices = np.flatnonzero(labels >= 0)
+        self.has_rates = True
+        n_labels = len(self.query_indices)
+        self.spent = dataclasses.replace(self.spent, n_queries=n_labels, n_answered=n_labels)
 
     def curator(self, votes, plan, delta):
         """Return the private view of these labels."""

@@ -1,8 +1,10 @@
 """Training the student, and trying it out before anything is spent."""
 
 import numpy as np
+from sklearn import config_context
 from sklearn.pipeline import Pipeline
 from sklearn.semi_supervised import LabelPropagation, LabelSpreading, SelfTrainingClassifier
+from sklearn.utils.validation import has_fit_parameter
 
 from .._sklearn import _num_samples, _safe_indexing
 from ..exceptions import StudentError
@@ -26,6 +28,9 @@ __all__ = [
     "student_error",
     "students_view",
 ]
+
+#: Rows are not of a class whose share in them is less.
+_LEAST_RATE = 0.01
 
 _LEARN_FROM_UNLABELED = (SelfTrainingClassifier, LabelPropagation, LabelSpreading)
 
@@ -70,7 +75,11 @@ def fit_student(student, X_public, released, seed):
                 targets = released.soft_labels[labelled]
         with seeded(number):
             student = _unfitted_copy(student, number)
-            return own_generators(student.fit(rows, targets))
+            if released.has_rates and targets is labels and accepts_weights(student):
+                fit_on_rates(student, rows, released.soft_labels[labelled])
+            else:
+                student.fit(rows, targets)
+            return own_generators(student)
     except Exception as error:
         raise student_error(
             f"the student could not be trained on the {labelled.size} released labels of "
@@ -166,6 +175,21 @@ def _unfitted_copy(student, number):
     set_seeds(student, number, only_missing=True)
     without_caches(student)
     return student
+
+
+def fit_on_rates(student, rows, rates):
+    """Fit a student on rows that are of each class in part, by weights."""
+    row, code = np.nonzero(rates > _LEAST_RATE)
+    params = {"sample_weight": rates[row, code]}
+    if isinstance(student, Pipeline):
+        params = {f"{student.steps[-1][0]}__sample_weight": rates[row, code]}
+    with config_context(enable_metadata_routing=False):  # with it, pipelines need a request
+        return student.fit(_safe_indexing(rows, row), code, **params)
+
+
+def accepts_weights(student):
+    """Whether the student takes a weight for each row."""
+    return has_fit_parameter(_last_step(student), "sample_weight")
 
 
 def accepts_unlabeled(student):

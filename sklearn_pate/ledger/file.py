@@ -144,7 +144,7 @@ def add_fit(db, spent, cost):
         (
             datetime.now(UTC).isoformat(timespec="seconds"),
             spent.method,
-            int(spent.n_teachers),
+            int(spent.n_teachers or 0),  # none, where records vote
             int(spent.n_queries),
             _as_bytes(np.asarray(cost.rdp)),
             float(cost.mu_squared),

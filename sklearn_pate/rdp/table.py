@@ -7,6 +7,7 @@ costs more than one in which `n_changed` entries move by 1.
 """
 
 import math
+from fractions import Fraction
 
 import numpy as np
 
@@ -59,11 +60,16 @@ def laplace_table_cost(scale, n_changed, orders=DEFAULT_ORDERS, *, discrete=True
     orders = check_orders(orders)
     scale = check_positive("scale", scale)
     n_changed = check_count("n_changed", n_changed)
-    pure = n_changed / scale * (1 + 1e-15)
+    pure = _rounded_up(n_changed * Fraction(1 / scale))  # the noise is drawn with 1 / scale
     one_entry = _discrete_shift(scale, orders) if discrete else _continuous_shift(scale, orders)
     hidden = 2e-14 / (orders - 1)  # by logarithms that cancel
     rdp = np.minimum(pure_rdp(pure, orders), n_changed * (one_entry * (1 + 1e-12) + hidden))
     return Cost(rdp, pure_to_gdp(pure) ** 2, pure)
+
+
+def _rounded_up(exact):
+    nearest = float(exact)
+    return nearest if nearest >= exact else math.nextafter(nearest, math.inf)
 
 
 def _continuous_shift(scale, orders):

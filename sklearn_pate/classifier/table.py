@@ -1,0 +1,82 @@
+"""Records that vote: what they are given, the release of their table, and the labels it gives."""
+
+import numpy as np
+
+from ..accountant import StageRecord
+from ..aggregators import LaplaceMechanism, TableMechanism
+from ..electorate import Votes
+from ..exceptions import TeacherError
+from ..isolation import Quiet, attempt, fresh_seed, isolated, seed_number
+from ..rdp.table import GRID
+from .checks import check_without_queries
+from .mechanism import is_ours
+
+__all__ = ["check_for_table", "collect_table", "release_table", "table_mechanism"]
+
+#: Parameters about questions, of which there are none: the table is released at once.
+_ABOUT_QUERIES = {
+    "n_queries": "all of the table is released at once, whatever the number of labels",
+    "query_strategy": "all public rows get what the table says of them",
+    "accounting": "the cost of a table does not depend on the ballots",
+}
+
+
+def check_for_table(estimator):
+    """Refuse parameters that make no sense where a whole table is released."""
+    check_without_queries(estimator, _ABOUT_QUERIES)
+    table_mechanism(estimator.aggregator)
+
+
+def table_mechanism(aggregator):
+    """Return the mechanism of a table: the one given, or Laplace noise."""
+    if aggregator is None:
+        return LaplaceMechanism()
+    if not isinstance(aggregator, TableMechanism):
+        raise ValueError(
+            "aggregator must be a TableMechanism, as LaplaceMechanism() and GaussianMechanism(): "
+            "records vote in a table, all of which is released at once, so a mechanism that "
+            f"answers one question at a time has no cost here; got {aggregator!r}"
+        )
+    return aggregator
+
+
+def collect_table(task, mechanism, seed):
+    """Divide the feature space by public rows, and let records vote in its cells."""
+    electorate = task.electorate
+    n_classes = len(task.classes)
+
+    def cast():
+        electorate.divide(
+            task.X_public,
+            noise_std=mechanism.noise_std,
+            n_records=task.ballots.n_records,
+            n_classes=n_classes,
+        )
+        return np.asarray(electorate.vote(task.private, task.X_public, seed=seed))
+
+    if is_ours(electorate):
+        table = cast()
+    else:
+        with isolated(fresh_seed() if seed is None else seed_number(seed)):
+            table, failed = attempt(cast)
+        if failed is not None:
+            raise TeacherError(
+                f"{type(electorate).__name__} could not count ballots: {failed}, whose text is "
+                "withheld, as it may quote records. No label was released"
+            )
+    is_table = table.ndim == 2 and table.shape[1] == n_classes and table.dtype.kind in "iuf"
+    if not is_table or not (table >= 0).all() or (table % GRID != 0).any():
+        raise TeacherError(
+            f"vote of {type(electorate).__name__} must return a table with {n_classes} columns of "
+            "ballots, in whole multiples of rdp.table.GRID. No label was released"
+        )
+    return Votes(table, task.classes, task.ballots, electorate=electorate)
+
+
+def release_table(released, plan, votes, noise):
+    """Draw the noisy table, and read what it says of each public row; `released` is filled."""
+    ((mechanism, _),) = plan.stages
+    with Quiet():
+        noisy = mechanism.noisy(votes.counts, noise)
+        rates, labels = votes.electorate.read(noisy, noise_std=mechanism.noise_std)
+    released.add_table(StageRecord(mechanism, len(votes.counts)), rates, labels)

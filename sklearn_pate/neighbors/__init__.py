@@ -1,0 +1,6 @@
+"""Records as voters: each casts its ballot where it lies, in a table that is released at once."""
+
+from .columns import RowVectorizer
+from .electorate import ReverseNeighbors
+
+__all__ = ["ReverseNeighbors", "RowVectorizer"]

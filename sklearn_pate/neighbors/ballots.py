@@ -1,0 +1,54 @@
+"""The table of ballots: what records cast in the cells, in whole shares of a ballot."""
+
+import numpy as np
+
+from ..rdp.table import GRID
+
+__all__ = ["count_ballots"]
+
+_SHARES = round(1 / GRID)
+
+
+def count_ballots(cells, codes, *, n_cells, n_classes, sample_weight=None, groups=None):
+    """Count the ballots of records in a table.
+
+    Parameters
+    ----------
+    cells : ndarray of shape (n_samples, n_neighbors), int
+        The cells of each record; -1 for a record that casts no ballot.
+    codes : ndarray of shape (n_samples,), int
+        Classes of the records.
+    n_cells, n_classes : int
+        Shape of the table.
+    sample_weight : ndarray of shape (n_samples,) or None
+        What a ballot of each record counts, clipped to [0, 1].
+    groups : ndarray of shape (n_samples,), int, or None
+        The group of each record, numbered from 0. A group casts the mean of its records' ballots.
+
+    Returns
+    -------
+    ndarray of shape (n_cells, n_classes)
+        Whole multiples of `rdp.table.GRID`, rounded down for each record, and each group. So the
+        order in which they are added makes no difference.
+    """
+    weight = np.ones(len(codes)) if sample_weight is None else np.clip(sample_weight, 0, 1)
+    shares = np.floor(weight * _SHARES).astype(np.int64)
+    entry = cells * n_classes + codes[:, None]
+    casts = cells >= 0
+    shares = np.broadcast_to(shares[:, None], cells.shape)[casts]
+    entry = entry[casts]
+    if groups is not None:
+        group = np.broadcast_to(groups[:, None], cells.shape)[casts]
+        group, entry, shares = _by_group(group, entry, shares)
+        shares = shares // np.bincount(groups)[group]
+    table = np.zeros(n_cells * n_classes, dtype=np.int64)
+    np.add.at(table, entry, shares)
+    return table.reshape(n_cells, n_classes) * GRID
+
+
+def _by_group(group, entry, shares):
+    """Sum the shares of each group in each entry."""
+    pairs, number = np.unique(np.stack([group, entry]), axis=1, return_inverse=True)
+    total = np.zeros(pairs.shape[1], dtype=np.int64)
+    np.add.at(total, number.reshape(-1), shares)
+    return *pairs, total

@@ -1,0 +1,102 @@
+"""The transformer of rows of any kind, if none is given."""
+
+import numpy as np
+import pandas as pd
+from scipy import sparse
+from sklearn.base import BaseEstimator, TransformerMixin
+from sklearn.compose import make_column_selector, make_column_transformer
+from sklearn.decomposition import TruncatedSVD
+from sklearn.impute import SimpleImputer
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import (
+    FunctionTransformer,
+    MaxAbsScaler,
+    OneHotEncoder,
+    QuantileTransformer,
+    StandardScaler,
+)
+
+__all__ = ["RowVectorizer"]
+
+
+class RowVectorizer(TransformerMixin, BaseEstimator):
+    """Makes numbers of rows of any kind, such that like rows are near each other.
+
+    DataFrames: numbers by their rank, categories one-hot, each missing value a column of its own.
+    Arrays: standardised columns. Sparse rows: up to 100 singular vectors.
+
+    Parameters
+    ----------
+    random_state : int or None, default=None
+        Seeds the singular vectors.
+
+    Attributes
+    ----------
+    transformer_ : transformer
+        The one that suits the rows that it was fitted on.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from sklearn_pate.neighbors import RowVectorizer
+    >>> rows = pd.DataFrame({"age": [20.0, None, 40.0], "city": ["Oslo", "Bern", "Oslo"]})
+    >>> RowVectorizer().fit_transform(rows).shape
+    (3, 4)
+    """
+
+    def __init__(self, random_state=None):
+        self.random_state = random_state
+
+    def fit(self, X, y=None):
+        """Choose a transformer by the type of the rows, and fit it."""
+        self.transformer_ = self._chosen(X).fit(X)
+        return self
+
+    def transform(self, X):
+        """Return the numbers of rows, an array with a row for each."""
+        return self.transformer_.transform(X)
+
+    def _chosen(self, X):
+        if isinstance(X, pd.DataFrame):
+            return _of_columns(X)
+        if sparse.issparse(X):
+            n_columns = max(1, min(100, X.shape[1] - 1, X.shape[0] - 1))
+            vectors = TruncatedSVD(n_columns, random_state=self.random_state)
+            return make_pipeline(MaxAbsScaler(), vectors)
+        return make_pipeline(
+            FunctionTransformer(_flat),
+            SimpleImputer(keep_empty_features=True),
+            StandardScaler(),
+        )
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = True
+        tags.input_tags.sparse = True
+        tags.input_tags.string = True
+        tags.input_tags.categorical = True
+        return tags
+
+
+def _flat(X):
+    """Return rows of one axis, of arrays of any shape."""
+    X = np.asarray(X)
+    return X.reshape(len(X), -1)
+
+
+def _of_columns(X_public):
+    ranks = make_pipeline(
+        SimpleImputer(strategy="median", add_indicator=True, keep_empty_features=True),
+        QuantileTransformer(n_quantiles=min(200, len(X_public))),
+        StandardScaler(),
+    )
+    names = make_pipeline(
+        SimpleImputer(strategy="constant", fill_value="missing", keep_empty_features=True),
+        OneHotEncoder(
+            min_frequency=0.005, handle_unknown="infrequent_if_exist", sparse_output=False
+        ),
+    )
+    return make_column_transformer(
+        (ranks, make_column_selector(dtype_include="number")),
+        (names, make_column_selector(dtype_exclude="number")),
+    )

@@ -1,0 +1,163 @@
+"""The electorate whose voters are the records themselves."""
+
+from numbers import Integral
+
+import numpy as np
+from sklearn.base import clone
+from sklearn.linear_model import LogisticRegression
+from sklearn.pipeline import make_pipeline
+
+from ..adjacency import Adjacency
+from ..electorate import TableBallots, TableElectorate
+from ..identifiers import factorize_identifiers
+from ..isolation import fresh_seed
+from .ballots import count_ballots
+from .cells import make_centers, nearest_cells
+from .columns import RowVectorizer
+from .rates import deal_labels, default_n_cells, row_rates
+from .transform import check_rows_alone, fitted_on_public, transformed, transformed_private
+
+__all__ = ["ReverseNeighbors"]
+
+_ADJACENCY = {
+    ("replace", "record"): Adjacency.REPLACE_RECORD,
+    ("replace", "group"): Adjacency.REPLACE_GROUP,
+    ("add_or_remove", "record"): Adjacency.ADD_OR_REMOVE_RECORD_ALONE,
+    ("add_or_remove", "group"): Adjacency.ADD_OR_REMOVE_GROUP_ALONE,
+}
+
+
+class ReverseNeighbors(TableElectorate):
+    """Records that vote themselves: each casts one ballot, for its label, where it lies.
+
+    The feature space is divided into cells by public rows alone. Each private record casts a
+    ballot for its own label in the cell that it lies in. The table of ballots gets noise, once,
+    and all of it is released: its cost depends neither on the number of labels nor on that of
+    classes. What the noisy table says of each public row is free.
+
+    Give it as `base_estimator` of `PATEClassifier`. It suits small epsilons, many classes and
+    features in which rows that are near each other have like labels. Teachers suit features that
+    must be learnt.
+
+    Parameters
+    ----------
+    transformer : transformer, default=None
+        Makes numbers of rows, such that like rows are near each other. It is fitted on public rows
+        alone, and must treat each row by itself. None suits numbers, categories and missing values
+        of DataFrames, arrays and sparse rows.
+    n_cells : int, default=None
+        Number of cells. None follows from public numbers: see Notes.
+    n_neighbors : int, default=1
+        Number of cells that each record casts a ballot in, the nearest to it.
+    smoothing : {"auto"} or float, default="auto"
+        How far cells that are near each other share what they say. "auto" chooses by the noisy
+        table.
+    adjacency : {"replace", "add_or_remove"}, default="replace"
+        The change of the private data that the guarantee covers: "replace" one record (or one
+        group) by another, or "add_or_remove" one, a weaker promise for half the Laplace noise.
+    random_state : int or None, default=None
+        Seeds transformer and clustering, which see public rows alone.
+
+    References
+    ----------
+    Chen, Lu, Xiong et al. (2022). Fine-grained private knowledge distillation. arXiv 2207.13253.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from sklearn_pate import PATEClassifier
+    >>> from sklearn_pate.neighbors import ReverseNeighbors
+    >>> X, y = load_iris(return_X_y=True)
+    >>> voters = ReverseNeighbors(random_state=0)
+    >>> clf = PATEClassifier(voters, epsilon=10, classes=[0, 1, 2], random_state=0)
+    >>> clf.fit(X[::2], y[::2], X_public=X[1::2]).score(X[1::2], y[1::2]) > 0.8
+    True
+    """
+
+    def __init__(
+        self,
+        transformer=None,
+        *,
+        n_cells=None,
+        n_neighbors=1,
+        smoothing="auto",
+        adjacency="replace",
+        random_state=None,
+    ):
+        self.transformer = transformer
+        self.n_cells = n_cells
+        self.n_neighbors = n_neighbors
+        self.smoothing = smoothing
+        self.adjacency = adjacency
+        self.random_state = random_state
+
+    def check(self, *, soft_aggregator=None):
+        """Refuse parameters that cannot work."""
+        super().check(soft_aggregator=soft_aggregator)
+        for name, value in (("n_cells", self.n_cells), ("n_neighbors", self.n_neighbors)):
+            may_be_none = name == "n_cells" and value is None
+            if not may_be_none and (not isinstance(value, Integral) or value < 1):
+                raise ValueError(
+                    f"{name} of ReverseNeighbors must be a whole number, at least 1; got {value!r}"
+                )
+        if self.adjacency not in ("replace", "add_or_remove"):
+            raise ValueError(
+                "adjacency of ReverseNeighbors must be 'replace' or 'add_or_remove'; "
+                f"got {self.adjacency!r}"
+            )
+
+    def enrol(self, private, X_public, *, seed=None, memory=None):
+        """Fit the transformer on public rows, and say what one record changes."""
+        self._seed = fresh_seed() if self.random_state is None else self.random_state
+        self._transformer = fitted_on_public(self._unfitted(), X_public, self._seed)
+        check_rows_alone(self._transformer, X_public)
+        self._public = transformed(self._transformer, X_public)
+        if not np.isfinite(self._public).all():
+            raise ValueError(
+                "the transformer makes infinite or missing numbers of some rows of X_public; "
+                "impute within it. Nothing was spent"
+            )
+        unit = "record" if private.groups is None else "group"
+        adjacency = _ADJACENCY[self.adjacency, unit]
+        moved = 2 if self.adjacency == "replace" else 1
+        return TableBallots(
+            n_changed=moved * self.n_neighbors,
+            unit=unit,
+            adjacency=adjacency,
+            n_records=Adjacency.public_count(adjacency, len(private.codes)),
+        )
+
+    def divide(self, X_public, *, noise_std, n_records, n_classes):
+        """Make cells of the public rows; see `TableElectorate.divide`."""
+        n_cells = self.n_cells
+        if n_cells is None:
+            n_cells = default_n_cells(n_records, len(self._public), n_classes, noise_std)
+        self._centers = make_centers(self._public, n_cells, self._seed)
+        self.cells_ = nearest_cells(self._public, self._centers)[:, 0]
+
+    def vote(self, private, X_query, *, temperature=None, seed=None, on_done=None):
+        """Count the ballots that records cast in the cells; see `Electorate.vote`."""
+        numbers = transformed_private(self._transformer, private.X, self._public.shape[1])
+        groups = None
+        if private.groups is not None:
+            groups = factorize_identifiers(private.groups, "groups")[0]
+        return count_ballots(
+            nearest_cells(numbers, self._centers, self.n_neighbors),
+            private.codes,
+            n_cells=len(self._centers),
+            n_classes=len(private.classes),
+            sample_weight=private.sample_weight,
+            groups=groups,
+        )
+
+    def read(self, noisy, *, noise_std):
+        """Return what a noisy table says of each public row; see `TableElectorate.read`."""
+        rates = row_rates(noisy, self._centers, self._public, self.cells_, noise_std)
+        return rates, deal_labels(rates, self.cells_)
+
+    def default_student(self):
+        """Return a logistic regression on the transformer's numbers."""
+        return make_pipeline(self._unfitted(), LogisticRegression(max_iter=1000))
+
+    def _unfitted(self):
+        return RowVectorizer() if self.transformer is None else clone(self.transformer)
