@@ -293,6 +293,8 @@ class Votes:
         Fitted teachers, if kept.
     electorate : TableElectorate or None
         Who reads the table, if `counts` is one: it knows the cells.
+    n_public : int or None
+        Number of public rows, if `counts` is a table; else each has a row of counts.
     """
 
     counts: np.ndarray
@@ -303,6 +305,12 @@ class Votes:
     teacher_indices: np.ndarray | None = None
     teachers: list | None = None
     electorate: Any = None
+    n_public: int | None = None
+
+    @property
+    def is_table(self):
+        """Whether `counts` is a table of ballots."""
+        return self.electorate is not None
 
     @classmethod
     def of_teachers(cls, counts, classes=None):

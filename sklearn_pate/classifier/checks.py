@@ -175,9 +175,10 @@ def check_votes_given(votes, classes, *, n_public, aggregator, temperature):
         votes = Votes.of_teachers(counts, classes)
     elif classes is not None and not np.array_equal(votes.classes, np.unique(classes)):
         raise ValueError(f"votes are about other classes than classes={classes}")
-    if len(votes.counts) != n_public:
+    n_rows = votes.n_public if votes.is_table else len(votes.counts)
+    if n_rows != n_public:
         raise ValueError(
-            f"votes has {len(votes.counts)} rows and X_public {n_public}; give one row of "
+            f"votes has {n_rows} rows and X_public {n_public}; give one row of "
             "votes for each public row"
         )
     if votes.temperature != temperature:
@@ -189,7 +190,7 @@ def check_votes_given(votes, classes, *, n_public, aggregator, temperature):
             "SoftVote needs the sums that poll collects for a SoftVote of its temperature, and "
             "other mechanisms need counts"
         )
-    if not are_complete(votes):
+    if not votes.is_table and not are_complete(votes):
         raise ValueError(
             "votes do not hold one vote of each teacher for one of the classes in each row; "
             "pass what poll returned"

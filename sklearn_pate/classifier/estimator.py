@@ -31,6 +31,7 @@ from ..electorate import (
     PrivateData,
     TableBallots,
     TableElectorate,
+    Votes,
     check_classifier,
 )
 from ..exceptions import PrivacyTestError, warn
@@ -727,7 +728,15 @@ class PATEClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         """Check all that `fit_votes` is given, votes that were cast before."""
         if X_public is None:
             raise ValueError("X_public is missing: the rows that were voted on")
-        self._check_parts(self._make_electorate())
+        electorate = self._make_electorate()
+        if isinstance(electorate, TableElectorate) and not isinstance(votes, Votes):
+            raise ValueError(
+                f"{type(electorate).__name__} counts ballots in cells, and a bare table does not "
+                "say which: pass what poll returned"
+            )
+        self._check_parts(electorate)
+        if isinstance(votes, Votes) and votes.is_table:
+            check_for_table(self)
         X_public = given_rows(X_public)
         checked_clone = clone(self)
         check_features(checked_clone, X_public, "X_public", reset=True)

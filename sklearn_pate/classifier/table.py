@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from .._sklearn import _num_samples
 from ..accountant import StageRecord
 from ..aggregators import LaplaceMechanism, TableMechanism
 from ..electorate import Votes
@@ -70,7 +71,13 @@ def collect_table(task, mechanism, seed):
             f"vote of {type(electorate).__name__} must return a table with {n_classes} columns of "
             "ballots, in whole multiples of rdp.table.GRID. No label was released"
         )
-    return Votes(table, task.classes, task.ballots, electorate=electorate)
+    return Votes(
+        table,
+        task.classes,
+        task.ballots,
+        electorate=electorate,
+        n_public=_num_samples(task.X_public),
+    )
 
 
 def release_table(released, plan, votes, noise):
