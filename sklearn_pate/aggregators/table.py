@@ -102,8 +102,9 @@ class LaplaceMechanism(TableMechanism):
     >>> mechanism = LaplaceMechanism(scale=2.0)
     >>> mechanism.cost(n_changed=2).pure
     1.0
-    >>> mechanism.noisy([[100, 0], [20, 60]], random_state=0).round(1).shape
-    (2, 2)
+    >>> mechanism.noisy([[100, 0], [20, 60]], random_state=0).round(1)
+    array([[101. ,   0.5],
+           [ 20.1,  58.2]])
     """
 
     _parameter_constraints = {
@@ -128,9 +129,9 @@ class LaplaceMechanism(TableMechanism):
     def noisy(self, table, random_state=None):
         """Draw the noisy table; see `TableMechanism.noisy`."""
         self._check()
+        table = as_array("table", table, dtype=float)
         rng = np.random.default_rng(random_state)
         if self.noise == "continuous":
-            table = as_array("table", table, dtype=float)
             return table + rng.laplace(scale=self.scale, size=table.shape)
         shares = whole_shares(table)
         return (shares + DiscreteLaplace(GRID / self.scale).sample(rng, shares.shape)) * GRID
@@ -178,7 +179,7 @@ class GaussianMechanism(TableMechanism):
     >>> from sklearn_pate.aggregators import GaussianMechanism
     >>> epsilon, method = GaussianMechanism(sigma=10.0).cost(n_changed=2).epsilon(1e-5)
     >>> round(epsilon, 2), method
-    (0.52, 'renyi')
+    (0.55, 'renyi')
     """
 
     _parameter_constraints = {
@@ -198,9 +199,9 @@ class GaussianMechanism(TableMechanism):
     def noisy(self, table, random_state=None):
         """Draw the noisy table; see `TableMechanism.noisy`."""
         self._check()
+        table = as_array("table", table, dtype=float)
         rng = np.random.default_rng(random_state)
         if self.noise == "continuous":
-            table = as_array("table", table, dtype=float)
             return table + rng.normal(scale=self.sigma, size=table.shape)
         shares = whole_shares(table)
         return (shares + DiscreteGaussian(self.sigma / GRID).sample(rng, shares.shape)) * GRID
