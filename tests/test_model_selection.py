@@ -48,8 +48,8 @@ from sklearn_pate.secure import SystemGenerator
 
 @pytest.fixture(autouse=True)
 def few_are_scored(monkeypatch):
-    """Score fewer private rows: each takes its time, and few tests are about how many."""
-    score_at_most(100, monkeypatch)
+    """Score few private rows: each takes its time, and few tests are about how many."""
+    score_at_most(20, monkeypatch)
 
 
 def score_at_most(n_units, monkeypatch):
@@ -157,7 +157,8 @@ def search(grid=None, kind=PrivateGridSearchCV, clf=None, **params):
 
 
 @pytest.mark.parametrize("scored", ["on private rows", "on public rows"])
-def test_a_search_spends_its_budget_and_no_more(scored):
+def test_a_search_spends_its_budget_and_no_more(scored, monkeypatch):
+    score_at_most(100, monkeypatch)
     X, y, X_public = data()
     X_val, y_val, _ = data(200, seed=1)
     public = {} if scored == "on private rows" else {"X_val": X_val, "y_val": y_val}
@@ -218,7 +219,8 @@ def test_noise_of_a_private_score_costs_no_more_than_a_trial():
     assert 0.5 * plan.epsilon < alone < 1.15 * plan.epsilon
 
 
-def test_better_candidates_are_found():
+def test_better_candidates_are_found(monkeypatch):
+    score_at_most(100, monkeypatch)
     X, y, X_public = data(3000)
     good, bad = LogisticRegression(), DummyClassifier()
     clf = PATEClassifier(GaussianNB(), n_teachers=50, classes=[0, 1], n_queries=40)
@@ -548,7 +550,8 @@ def test_candidates_do_not_share_what_they_set():
     assert grid["student"][0].C == 1.0
 
 
-def test_units_are_scored_by_chance_and_no_more_than_there_are():
+def test_units_are_scored_by_chance_and_no_more_than_there_are(monkeypatch):
+    score_at_most(100, monkeypatch)
     X, y, X_public = data(2000)
     names = np.array([f"p{i // 2}" for i in range(2000)])
     clf = PATEClassifier(GaussianNB(), n_teachers=50, classes=[0, 1])
@@ -722,7 +725,8 @@ def test_bad_validation_rows_are_refused(given, message, path):
     assert ledger.epsilon_spent == 0.0
 
 
-def test_one_row_that_cannot_be_predicted_counts_for_its_unit_alone():
+def test_one_row_that_cannot_be_predicted_counts_for_its_unit_alone(monkeypatch):
+    score_at_most(100, monkeypatch)
     X, y, X_public = data(1000)
     X[17] = np.nan
 

@@ -60,8 +60,11 @@ def _set_collecting(enabled):
         gc.disable()
 
 
-def _names_of_options(branch=pd.options, prefix=""):
-    """Yield the names of pandas' options, except deprecated ones, which warn when read."""
+def _all_options(branch=pd.options, prefix=""):
+    """Yield pandas' options, except deprecated ones, which warn when read.
+
+    Each by its name and by where its value is: the dict of its branch, and its key there.
+    """
     for name in dir(branch):
         try:
             with warnings.catch_warnings():
@@ -70,20 +73,21 @@ def _names_of_options(branch=pd.options, prefix=""):
         except Warning:
             continue
         if isinstance(value, type(pd.options)):
-            yield from _names_of_options(value, f"{prefix}{name}.")
+            yield from _all_options(value, f"{prefix}{name}.")
         else:
-            yield prefix + name
+            yield prefix + name, branch.d, name
 
 
-_PANDAS_OPTIONS = tuple(_names_of_options())
+_PANDAS_OPTIONS = tuple(_all_options())
 
 
 def _pandas_options():
-    return [pd.get_option(name) for name in _PANDAS_OPTIONS]
+    # Straight from the dicts: `get_option` takes a third of the time of `isolated`
+    return [values[key] for _, values, key in _PANDAS_OPTIONS]
 
 
 def _set_pandas_options(before):
-    for name, value in zip(_PANDAS_OPTIONS, before, strict=True):
+    for (name, _, _), value in zip(_PANDAS_OPTIONS, before, strict=True):
         pd.set_option(name, value)
 
 
