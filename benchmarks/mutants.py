@@ -413,6 +413,13 @@ FAULTS = [
         ("test_aggregators.py::test_discrete_samples_follow_their_probabilities",),
     ),
     Fault(
+        "discrete-chances-one-too-large",
+        "rdp/discrete.py",
+        "rng.integers(q, size=p.size) < p.astype(np.int64)",
+        "rng.integers(q, size=p.size) <= p.astype(np.int64)",
+        ("test_secure.py::test_discrete_noise_is_exact",),
+    ),
+    Fault(
         "discrete-tie-to-the-higher-code",
         "rdp/discrete.py",
         "np.column_stack([-margin, margin + 1])",

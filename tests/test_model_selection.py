@@ -416,13 +416,14 @@ def test_one_held_out_record_moves_the_score_by_one_at_most(student, partition, 
         frame = pd.DataFrame(X, columns=["a", "b"], index=index)
         found = search(clf=clf, epsilon=None, random_state=0)
         held_out, scorer = found._hold_out(frame, y, None, np.random.SeedSequence(0))
-        return held_out.train, scorer._n_right(fitted)
+        return held_out, scorer._n_right(fitted)
 
-    train, before = n_right(X, y, index)
-    held = np.setdiff1d(np.arange(1000), train)
+    held_out, before = n_right(X, y, index)
+    held = np.setdiff1d(np.arange(1000), held_out.train)
+    scored = np.concatenate(held_out.units)
     moved = []
-    scored = held[::20]  # some of those that are scored are among them
-    for row in scored:
+    # The first of the 40 that are scored, the last and two between, and some that are not
+    for row in [*scored[::13], *np.setdiff1d(held, scored)[::50]]:
         for value in (1e12, -1e12):
             other = X.copy()
             other[row] = value
