@@ -413,10 +413,10 @@ FAULTS = [
         ("test_aggregators.py::test_discrete_samples_follow_their_probabilities",),
     ),
     Fault(
-        "discrete-chances-one-too-large",
+        "discrete-chances-out-of-one-more",
         "rdp/discrete.py",
-        "rng.integers(q, size=p.size) < p.astype(np.int64)",
-        "rng.integers(q, size=p.size) <= p.astype(np.int64)",
+        "rng.integers(q, size=p.size)",
+        "rng.integers(q + 1, size=p.size)",
         ("test_secure.py::test_discrete_noise_is_exact",),
     ),
     Fault(
