@@ -153,6 +153,8 @@ def test_trial_counts_that_are_none():
 def search(grid=None, kind=PrivateGridSearchCV, clf=None, **params):
     clf = PATEClassifier(GaussianNB(), n_teachers=50, classes=[0, 1]) if clf is None else clf
     grid = {"student": [GaussianNB(), LogisticRegression()]} if grid is None else grid
+    if params.get("distribution") != "poisson":  # of a small number, there may be no trial at all
+        params = {"n_trials": 6} | params
     return kind(clf, grid, **params)
 
 
@@ -405,8 +407,7 @@ MEETING = {
 
 @pytest.mark.parametrize("partition", ["random", "hash"])
 @pytest.mark.parametrize("student", MEETING)
-def test_one_held_out_record_moves_the_score_by_one_at_most(student, partition, monkeypatch):
-    score_at_most(40, monkeypatch)
+def test_one_held_out_record_moves_the_score_by_one_at_most(student, partition):
     X, y, X_public = data(1000)
     index = np.array([f"p{i}" for i in range(1000)])
     clf = PATEClassifier(GaussianNB(), n_teachers=50, classes=[0, 1], partition=partition)
@@ -422,8 +423,8 @@ def test_one_held_out_record_moves_the_score_by_one_at_most(student, partition, 
     held = np.setdiff1d(np.arange(1000), held_out.train)
     scored = np.concatenate(held_out.units)
     moved = []
-    # The first of the 40 that are scored, the last and two between, and some that are not
-    for row in [*scored[::13], *np.setdiff1d(held, scored)[::50]]:
+    # The first of the 20 that are scored and two others, and some that are not
+    for row in [*scored[::7], *np.setdiff1d(held, scored)[::70]]:
         for value in (1e12, -1e12):
             other = X.copy()
             other[row] = value
@@ -800,7 +801,7 @@ def test_trials_print_nothing_and_call_nobody(capfd):
     if hasattr(clf, "set_callbacks"):
         clf.set_callbacks(counter)
     students = [Loud(), SGDClassifier(verbose=1)]
-    search({"student": students}, clf=clf, epsilon=20.0).fit(X, y, X_public)
+    search({"student": students}, clf=clf, epsilon=20.0, n_trials=20).fit(X, y, X_public)
     assert capfd.readouterr() == ("", "") and counter.calls == 0
 
 

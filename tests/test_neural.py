@@ -77,7 +77,7 @@ def test_vat_learns_from_unlabelled_rows(shape):
     X, few = DIGITS.reshape(-1, *shape), np.where(np.arange(len(DIGITS)) < 80, DIGITS_Y, -1)
     scores = {}
     for weight in (0.0, 1.0):
-        clf = VATClassifier(vat_weight=weight, entropy_weight=weight, max_epochs=4, random_state=0)
+        clf = VATClassifier(vat_weight=weight, entropy_weight=weight, max_epochs=2, random_state=0)
         scores[weight] = clf.fit(X, few).score(X[80:], DIGITS_Y[80:])
     assert scores[1.0] > scores[0.0] + 0.03
 
@@ -87,7 +87,7 @@ def test_the_gan_learns_from_unlabelled_rows():
     few = np.where(np.arange(len(DIGITS)) < 80, DIGITS_Y, -1)
     scores = {}
     for weight in (0.0, 1.0):
-        clf = SSGANClassifier(unlabeled_weight=weight, max_epochs=6, random_state=0)
+        clf = SSGANClassifier(unlabeled_weight=weight, max_epochs=4, random_state=0)
         scores[weight] = clf.fit(DIGITS, few).score(DIGITS[80:], DIGITS_Y[80:])
     assert scores[1.0] > scores[0.0] + 0.01
 
