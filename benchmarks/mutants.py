@@ -469,6 +469,13 @@ FAULTS = [
         ("test_aggregators.py::test_discrete_samples_follow_their_probabilities",),
     ),
     Fault(
+        "discrete-chances-out-of-one-more",
+        "rdp/discrete.py",
+        "rng.integers(q, size=p.size)",
+        "rng.integers(q + 1, size=p.size)",
+        ("test_secure.py::test_discrete_noise_is_exact",),
+    ),
+    Fault(
         "discrete-tie-to-the-higher-code",
         "rdp/discrete.py",
         "np.column_stack([-margin, margin + 1])",
