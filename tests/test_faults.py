@@ -4,7 +4,6 @@ import logging
 import os
 import re
 import signal
-import subprocess
 import sys
 import time
 import traceback
@@ -18,6 +17,7 @@ from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import LogisticRegression
 from sklearn.naive_bayes import GaussianNB
 
+from processes import run_script
 from sklearn_pate import PATEClassifier
 from sklearn_pate.aggregators import ConfidentGNMax, GNMax, InteractiveGNMax, SoftVote
 from sklearn_pate.aggregators.argmax import _NoisyArgmax
@@ -145,6 +145,10 @@ def test_interrupted_between_stages(call, n_asked, monkeypatch):
 # --- teachers that hang or lie -------------------------------------------------------------------
 
 
+#: Seconds, of which a teacher that hangs is given half.
+HANGS = 1.0
+
+
 class Hanging(GaussianNB):
     """One in ten takes long, and then says something."""
 
@@ -163,7 +167,7 @@ class Hanging(GaussianNB):
 
     def _hang(self, where):
         if self.slow_ and where == self.where:
-            end = time.monotonic() + 1.5
+            end = time.monotonic() + HANGS
             while time.monotonic() < end:
                 time.sleep(0.01)
             print(SECRET, flush=True)
@@ -324,8 +328,7 @@ print(np.array_equal(got, want), len(caught), trained - 100)
 @pytest.mark.skipif(sys.platform != "linux", reason="needs RLIMIT_FSIZE")
 @pytest.mark.parametrize("full", ["before", "half way"])
 def test_a_full_disk_costs_the_memory_and_not_the_fit(tmp_path, full):
-    command = [sys.executable, "-c", FULL, str(tmp_path / "votes"), full]
-    run = subprocess.run(command, capture_output=True, text=True, timeout=120)
+    run = run_script(FULL, tmp_path / "votes", full)
     *before, half_way, again = run.stdout.splitlines() or [run.stderr] * 2
     if full == "before":
         assert re.match(r"memory='.*votes' cannot be written to \(File too large\)", before[0])
