@@ -1,5 +1,7 @@
 """New processes that need not import the package again: each is forked from one that has."""
 
+import contextlib
+import multiprocessing
 import os
 import sys
 import threading
@@ -8,6 +10,9 @@ import types
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import NamedTuple
+
+from joblib.externals.loky import get_reusable_executor
+from joblib.externals.loky.backend.context import set_start_method
 
 from benchmarks.isolation import in_new_process
 
@@ -49,3 +54,17 @@ def _as_main(code, arguments, files):
     for stream in filter(None, (sys.stdout, sys.stderr)):
         stream.flush()
     return status
+
+
+@contextlib.contextmanager
+def loky_forks():
+    """Let loky fork its workers from the same process, which takes no time, for a block."""
+    method = "forkserver" if "forkserver" in multiprocessing.get_all_start_methods() else "loky"
+    in_new_process(os.getpid)  # starts the process that is forked
+    get_reusable_executor().shutdown(kill_workers=True)
+    set_start_method(method, force=True)
+    try:
+        yield
+    finally:
+        get_reusable_executor().shutdown(kill_workers=True)
+        set_start_method(None, force=True)

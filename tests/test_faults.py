@@ -146,7 +146,7 @@ def test_interrupted_between_stages(call, n_asked, monkeypatch):
 
 
 #: Seconds, of which a teacher that hangs is given half.
-HANGS = 1.0
+HANGS = 0.8
 
 
 class Hanging(GaussianNB):
@@ -190,20 +190,35 @@ class Stubborn(Hanging):
 @pytest.mark.parametrize("where", ["fit", "predict"])
 @pytest.mark.parametrize("backend", ["loky", "multiprocessing"])
 @pytest.mark.parametrize("kind", [Hanging, Stubborn])
-def test_a_teacher_that_hangs_fails_the_fit(kind, backend, where, capfd):
+def test_a_teacher_that_hangs_fails_the_fit(
+    kind, backend, where, capfd, tmp_path, forked_workers
+):
     marked = X.copy()
     marked[7, 2] = 100
-    clf = model(kind(where), timeout=0.4, n_jobs=2, random_state=0)
+    clf = model(kind(where), timeout=HANGS / 2, n_jobs=2, random_state=0)
     with joblib.parallel_config(backend=backend):
+        if backend == "loky":  # its workers stay, and are those of the fit
+            joblib.Parallel(n_jobs=2)(joblib.delayed(write_to)(tmp_path) for _ in range(2))
         with pytest.raises(TeacherError, match=r"teacher \d+ failed: TimeoutError: .* timeout"):
             clf.fit(marked, Y, X_PUBLIC)
-        time.sleep(1.5)
-    assert SECRET not in "".join(capfd.readouterr())  # nobody hears it
+        time.sleep(0.75 * HANGS)  # by then, it would have spoken
+    heard = [path.read_text() for path in tmp_path.iterdir()]
+    assert SECRET not in "".join([*capfd.readouterr(), *heard])
+    assert len(heard) == 2 * (backend == "loky")
     assert "public_labels_" not in vars(clf)
     assert clf.fit(X, Y, X_PUBLIC).score(X, Y) > 0.8
 
 
-def test_in_time_is_in_time_and_settings_reach_the_thread():
+def write_to(folder):
+    """Let what this worker writes go to a file, as soon as another worker does so, too."""
+    with open(folder / str(os.getpid()), "w") as file:
+        os.dup2(file.fileno(), 1)
+        os.dup2(file.fileno(), 2)
+    while len(list(folder.iterdir())) < 2:
+        time.sleep(0.01)
+
+
+def test_in_time_is_in_time_and_settings_reach_the_thread(forked_workers):
     without = model(random_state=0, keep_teachers=True).fit(X, Y, X_PUBLIC)
     within = model(random_state=0, timeout=60, n_jobs=2).fit(X, Y, X_PUBLIC)
     assert np.array_equal(without.curator_.votes, within.curator_.votes)
@@ -267,7 +282,7 @@ class Dying(GaussianNB):
 
 
 @pytest.mark.skipif(os.name != "posix", reason="needs SIGKILL")
-def test_a_killed_worker_ends_the_fit_and_the_next_one_works():
+def test_a_killed_worker_ends_the_fit_and_the_next_one_works(forked_workers):
     clf = model(Dying(), n_jobs=2)
     with pytest.raises(TeacherError, match="a worker died") as caught:
         clf.fit(X, Y, X_PUBLIC)
