@@ -608,8 +608,8 @@ FAULTS = [
     Fault(
         "split-groups-let-through",
         "partition.py",
-        'pairs.drop_duplicates()["group"].duplicated().any()',
-        "pairs.drop_duplicates().duplicated().any()",
+        "(of_group[group_indices] != teacher_indices).any()",
+        "(teacher_indices != teacher_indices).any()",
         ("test_partition.py",),
     ),
     Fault(

@@ -39,7 +39,7 @@ def data_home():
     return Path(folder)
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def forked_workers():
     """Let loky's workers start at once, from a process that has imported the package."""
     from processes import loky_forks

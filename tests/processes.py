@@ -37,7 +37,7 @@ def _as_main(code, arguments, files):
     for descriptor, (name, file) in enumerate(zip(("stdout", "stderr"), files, strict=True), 1):
         with open(file, "wb") as opened:
             os.dup2(opened.fileno(), descriptor)
-        stream = open(descriptor, "w", closefd=False)
+        stream = open(descriptor, "w", closefd=False)  # noqa: SIM115
         setattr(sys, name, stream)
         setattr(sys, f"__{name}__", stream)
     main = sys.modules["__main__"] = types.ModuleType("__main__")

@@ -13,11 +13,11 @@ import joblib
 import numpy as np
 import pytest
 import sklearn
+from processes import run_script
 from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import LogisticRegression
 from sklearn.naive_bayes import GaussianNB
 
-from processes import run_script
 from sklearn_pate import PATEClassifier
 from sklearn_pate.aggregators import ConfidentGNMax, GNMax, InteractiveGNMax, SoftVote
 from sklearn_pate.aggregators.argmax import _NoisyArgmax
@@ -26,7 +26,10 @@ from sklearn_pate.exceptions import TeacherError
 from sklearn_pate.ledger import PrivacyLedger
 from sklearn_pate.teachers import electorate
 
-pytestmark = pytest.mark.filterwarnings("ignore:teachers run in threads:UserWarning")
+pytestmark = [
+    pytest.mark.filterwarnings("ignore:teachers run in threads:UserWarning"),
+    pytest.mark.usefixtures("forked_workers"),
+]
 
 RNG = np.random.default_rng(0)
 X, X_PUBLIC = RNG.normal(size=(400, 3)), RNG.normal(size=(100, 3))
@@ -190,9 +193,7 @@ class Stubborn(Hanging):
 @pytest.mark.parametrize("where", ["fit", "predict"])
 @pytest.mark.parametrize("backend", ["loky", "multiprocessing"])
 @pytest.mark.parametrize("kind", [Hanging, Stubborn])
-def test_a_teacher_that_hangs_fails_the_fit(
-    kind, backend, where, capfd, tmp_path, forked_workers
-):
+def test_a_teacher_that_hangs_fails_the_fit(kind, backend, where, capfd, tmp_path):
     marked = X.copy()
     marked[7, 2] = 100
     clf = model(kind(where), timeout=HANGS / 2, n_jobs=2, random_state=0)
@@ -218,7 +219,7 @@ def write_to(folder):
         time.sleep(0.01)
 
 
-def test_in_time_is_in_time_and_settings_reach_the_thread(forked_workers):
+def test_in_time_is_in_time_and_settings_reach_the_thread():
     without = model(random_state=0, keep_teachers=True).fit(X, Y, X_PUBLIC)
     within = model(random_state=0, timeout=60, n_jobs=2).fit(X, Y, X_PUBLIC)
     assert np.array_equal(without.curator_.votes, within.curator_.votes)
@@ -282,7 +283,7 @@ class Dying(GaussianNB):
 
 
 @pytest.mark.skipif(os.name != "posix", reason="needs SIGKILL")
-def test_a_killed_worker_ends_the_fit_and_the_next_one_works(forked_workers):
+def test_a_killed_worker_ends_the_fit_and_the_next_one_works():
     clf = model(Dying(), n_jobs=2)
     with pytest.raises(TeacherError, match="a worker died") as caught:
         clf.fit(X, Y, X_PUBLIC)

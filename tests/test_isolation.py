@@ -22,6 +22,7 @@ import pandas as pd
 import pytest
 import sklearn
 from joblib.parallel import get_active_backend
+from processes import run_script
 from scipy import special
 from scipy.stats import loguniform
 from sklearn.base import BaseEstimator, ClassifierMixin, TransformerMixin
@@ -35,7 +36,6 @@ from sklearn.preprocessing import FunctionTransformer
 from sklearn.tree import DecisionTreeClassifier
 from sklearn.utils import check_random_state
 
-from processes import run_script
 from sklearn_pate import PATEClassifier
 from sklearn_pate._sklearn import InvalidParameterError
 from sklearn_pate.exceptions import TeacherError
@@ -54,6 +54,8 @@ from sklearn_pate.isolation import (
 )
 from sklearn_pate.partition import PredefinedPartition
 from sklearn_pate.teachers import Sites, collect_votes
+
+pytestmark = pytest.mark.usefixtures("forked_workers")
 
 
 def states():
@@ -897,7 +899,7 @@ def test_a_generator_shared_with_parts_does_not_give_the_noise_away(where):
 @pytest.mark.skipif(os.name != "posix", reason="needs processes that can be ended")
 def test_a_teacher_that_hangs_does_not_make_the_next_fit_wait():
     hanging = PATEClassifier(
-        Hangs(), student=LogisticRegression(), classes=[0, 1], timeout=1, n_jobs=2, epsilon=20.0
+        Hangs(), student=LogisticRegression(), classes=[0, 1], timeout=0.1, n_jobs=2, epsilon=20.0
     )
     with pytest.raises(TeacherError, match="longer than timeout"):
         hanging.fit(X, Y, X_public=X_PUBLIC)

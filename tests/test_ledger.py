@@ -14,12 +14,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from joblib import parallel_config
+from processes import run_script
 from scipy.stats import binom, multinomial, norm
 from sklearn.base import clone
 from sklearn.model_selection import GridSearchCV
 from sklearn.naive_bayes import GaussianNB
 
-from processes import run_script
 from sklearn_pate import PATEClassifier, PrivacySpent, PublicData
 from sklearn_pate.accountant import plan_queries
 from sklearn_pate.aggregators import (
@@ -78,7 +78,9 @@ class Unsafe(sqlite3.Connection):
     """Does not wait until the disk has what was written."""
 
     def execute(self, statement, *values):
-        return super().execute(statement.replace("synchronous = EXTRA", "synchronous = OFF"), *values)
+        return super().execute(
+            statement.replace("synchronous = EXTRA", "synchronous = OFF"), *values
+        )
 
 
 @pytest.fixture(autouse=True)

@@ -10,15 +10,18 @@ import joblib.memory
 import numpy as np
 import pytest
 from joblib import Memory, parallel_config
+from processes import run_script
 from sklearn.naive_bayes import GaussianNB
 
-from processes import run_script
 from sklearn_pate import PATEClassifier
 from sklearn_pate.aggregators import GNMax, PluralityVote, SoftVote
 from sklearn_pate.exceptions import TeacherError
 from sklearn_pate.memory import code_digest, digest
 
-pytestmark = pytest.mark.filterwarnings("ignore:teachers run in threads:UserWarning")
+pytestmark = [
+    pytest.mark.filterwarnings("ignore:teachers run in threads:UserWarning"),
+    pytest.mark.usefixtures("forked_workers"),
+]
 
 RNG = np.random.default_rng(0)
 X, X_PUBLIC = RNG.normal(size=(400, 3)), RNG.normal(size=(50, 3))

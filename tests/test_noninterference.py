@@ -61,6 +61,7 @@ from sklearn_pate.teachers import one
 with contextlib.suppress(ImportError):  # so that torch's generator is among those that are watched
     import skorch.callbacks  # noqa: F401
 
+pytestmark = pytest.mark.usefixtures("forked_workers")
 N_PUBLIC = 60
 MECHANISMS = (GNMax, LNMax, ConfidentGNMax, InteractiveGNMax, StableArgmax)
 PUBLIC = pd.DataFrame(np.random.default_rng(99).normal(size=(N_PUBLIC, 3)), columns=list("abc"))
@@ -445,9 +446,7 @@ SETTINGS = {
 
 @pytest.mark.parametrize("setting", SETTINGS)
 @pytest.mark.filterwarnings("ignore")
-def test_settings(stream, setting, request):
-    if setting == "processes":
-        request.getfixturevalue("forked_workers")
+def test_settings(stream, setting):
     # Probabilities for mechanisms that need them; in processes, what can be imported there
     teacher = selecting() if setting in ("soft", "processes") else Draws()
     partition = "random" if setting == "seed" else "hash"
@@ -754,9 +753,7 @@ REFUSED = {
 
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("how", REFUSED)
-def test_errors_are_the_same_whatever_was_in_the_data(how, tmp_path, request):
-    if "thread" in how:
-        request.getfixturevalue("forked_workers")
+def test_errors_are_the_same_whatever_was_in_the_data(how, tmp_path):
     found = []
     for s in (Private("Ada Lovelace", 86420.97531), Private("Hypatia", 5e-300)):
         with pytest.raises((Exception, KeyboardInterrupt)) as caught:
