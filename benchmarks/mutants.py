@@ -1846,8 +1846,8 @@ FAULTS = [
     Fault(
         "groups-split-by-hash-of-pandas",
         "partition.py",
-        '{"group": group_indices, "teacher": teacher_indices}',
-        '{"group": groups, "teacher": teacher_indices}',
+        "group_indices, distinct = factorize_texts(groups)",
+        "group_indices, distinct = pd.factorize(np.asarray(groups, dtype=object))",
         ("test_partition.py::test_text_is_told_apart_by_itself",),
     ),
     # --- what is kept, 2 -------------------------------------------------------------------------

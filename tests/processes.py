@@ -29,7 +29,7 @@ def run_script(code, *arguments):
     """Run code as a script of a process in which nothing has run, but the package is imported."""
     with TemporaryDirectory() as folder:
         files = [Path(folder) / name for name in ("stdout", "stderr")]
-        status = in_new_process(_as_main, code, arguments, files)
+        status = in_new_process(_as_main, code, arguments, files, limit=300)
         return Run(status, *(file.read_text() for file in files))
 
 
