@@ -627,7 +627,7 @@ def seed_globals(seed):
         torch.manual_seed(np.random.SeedSequence(seed).entropy % 2**32)
 
 
-def in_new_process(function, *args):
+def in_new_process(function, *args, limit=LIMIT):
     """Call a function where nothing has run before, and only imports of this file are done."""
     methods = multiprocessing.get_all_start_methods()
     context = multiprocessing.get_context("forkserver" if "forkserver" in methods else "spawn")
@@ -638,9 +638,9 @@ def in_new_process(function, *args):
     process.start()
     sender.close()
     try:
-        if not receiver.poll(LIMIT):
+        if not receiver.poll(limit):
             process.kill()
-            raise TimeoutError(f"no votes within {LIMIT} seconds")
+            raise TimeoutError(f"no answer within {limit} seconds")
         result, problem = receiver.recv()
     finally:
         process.join()

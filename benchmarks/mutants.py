@@ -469,6 +469,13 @@ FAULTS = [
         ("test_aggregators.py::test_discrete_samples_follow_their_probabilities",),
     ),
     Fault(
+        "discrete-chances-out-of-one-more",
+        "rdp/discrete.py",
+        "rng.integers(q, size=p.size)",
+        "rng.integers(q + 1, size=p.size)",
+        ("test_secure.py::test_discrete_noise_is_exact",),
+    ),
+    Fault(
         "discrete-tie-to-the-higher-code",
         "rdp/discrete.py",
         "np.column_stack([-margin, margin + 1])",
@@ -660,8 +667,8 @@ FAULTS = [
     Fault(
         "split-groups-let-through",
         "partition.py",
-        'pairs.drop_duplicates()["group"].duplicated().any()',
-        "pairs.drop_duplicates().duplicated().any()",
+        "(of_group[group_indices] != teacher_indices).any()",
+        "(teacher_indices != teacher_indices).any()",
         ("test_partition.py",),
     ),
     Fault(
@@ -1898,8 +1905,8 @@ FAULTS = [
     Fault(
         "groups-split-by-hash-of-pandas",
         "partition.py",
-        '{"group": group_indices, "teacher": teacher_indices}',
-        '{"group": groups, "teacher": teacher_indices}',
+        "group_indices, distinct = factorize_texts(groups)",
+        "group_indices, distinct = pd.factorize(np.asarray(groups, dtype=object))",
         ("test_partition.py::test_text_is_told_apart_by_itself",),
     ),
     # --- what is kept, 2 -------------------------------------------------------------------------

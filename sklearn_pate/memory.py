@@ -451,6 +451,23 @@ def _is_library(module):
     return installed or any(folder in parents for folder in _standard_library_folders())
 
 
+def _modified(folders):
+    """Return when something was last put into each folder."""
+    times = []
+    for folder in folders:
+        try:
+            times.append((folder, os.stat(folder or ".").st_mtime_ns))
+        except OSError:
+            times.append((folder, None))
+    return tuple(times)
+
+
+@functools.lru_cache(maxsize=1)
+def _distributions(modified):
+    """Return the distributions of each top-level module, which takes long to find."""
+    return importlib.metadata.packages_distributions()
+
+
 def _version(top):
     """Return the version of a top-level module's distribution, or None."""
     if top in sys.stdlib_module_names:
@@ -458,7 +475,7 @@ def _version(top):
     version = getattr(sys.modules.get(top), "__version__", None)
     if isinstance(version, str):
         return version
-    for name in (top, *importlib.metadata.packages_distributions().get(top, ())):
+    for name in (top, *_distributions(_modified(sys.path)).get(top, ())):
         with contextlib.suppress(importlib.metadata.PackageNotFoundError):
             return importlib.metadata.version(name)
     return None

@@ -329,9 +329,10 @@ def _check_indices(teacher_indices, n_records, n_teachers):
 
 def _check_groups_are_whole(groups, teacher_indices):
     """Refuse a partition that splits a group over several teachers."""
-    group_indices, _ = factorize_texts(groups)
-    pairs = pd.DataFrame({"group": group_indices, "teacher": teacher_indices})
-    if pairs.drop_duplicates()["group"].duplicated().any():
+    group_indices, distinct = factorize_texts(groups)
+    of_group = np.empty(len(distinct), dtype=np.int64)
+    of_group[group_indices] = teacher_indices
+    if (of_group[group_indices] != teacher_indices).any():
         raise ValueError(
             'unit="group" needs all records of a group with one teacher, and this partition '
             'splits groups; use partition="random" or "hash", which deal whole groups'

@@ -39,6 +39,15 @@ def data_home():
     return Path(folder)
 
 
+@pytest.fixture(scope="module")
+def forked_workers():
+    """Let loky's workers start at once, from a process that has imported the package."""
+    from processes import loky_forks
+
+    with loky_forks():
+        yield
+
+
 def moves(counts):
     """All neighbours of one histogram: a vote moves from one class to another."""
     counts = np.asarray(counts)

@@ -167,13 +167,18 @@ def assert_alike(one, together, tolerance=1e-4, shape=(-1, 64)):
     ],
 )
 def test_together_as_one_by_one(net):
-    assert_alike(poll(net), poll(BatchedTeachers(net)))
+    few = {"X": X[:500], "y": Y[:500], "n_teachers": 5}
+    assert_alike(poll(net, **few), poll(BatchedTeachers(net), **few))
+
+
+@pytest.fixture(scope="module")
+def one_by_one():
+    return poll(network())
 
 
 @pytest.mark.parametrize("max_teachers", [1, 5, 100])
-def test_chunks_do_not_matter(max_teachers):
-    net = network()
-    assert_alike(poll(net), poll(BatchedTeachers(net, max_teachers=max_teachers)))
+def test_chunks_do_not_matter(one_by_one, max_teachers):
+    assert_alike(one_by_one, poll(BatchedTeachers(network(), max_teachers=max_teachers)))
 
 
 def test_parts_of_many_sizes_and_of_one_class():
@@ -548,7 +553,7 @@ def other(**params):
     ids=lambda value: value if isinstance(value, str) else "",
 )
 def test_falls_back_in_one_line(net, reason):
-    given = {"n_teachers": 3, "random_state": 0}
+    given = {"X": X[:300], "y": Y[:300], "n_teachers": 3, "random_state": 0}
     with pytest.warns(UserWarning, match="one by one, not together") as caught:
         votes = poll(BatchedTeachers(net), **given)
     assert len(caught) == 1 and reason in str(caught[0].message)
@@ -564,10 +569,10 @@ def load(name):
 
 
 def test_sites_are_not_brought_together():
-    sites = Sites(load, [str(i) for i in range(12)])
+    given = {"X": Sites(load, list("01234")), "y": None, "n_teachers": 5, "keep_teachers": False}
     with pytest.warns(UserWarning, match="the data of sites stay with their workers"):
-        votes = poll(BatchedTeachers(network()), sites, None, keep_teachers=False)
-    assert np.array_equal(votes.counts, poll(network(), sites, None, keep_teachers=False).counts)
+        votes = poll(BatchedTeachers(network()), **given)
+    assert np.array_equal(votes.counts, poll(network(), **given).counts)
 
 
 @pytest.mark.parametrize(

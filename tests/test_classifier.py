@@ -52,6 +52,14 @@ def pate(base_estimator=None, **params):
     return PATEClassifier(base_estimator, **params)
 
 
+def quick(base_estimator=None, **params):
+    """Few teachers with noise that is set, where neither is what is tested."""
+    if base_estimator is None:
+        base_estimator = GaussianNB()
+    few = {"n_teachers": 20, "aggregator": GNMax(3.0), "n_queries": 100, "epsilon": None}
+    return pate(base_estimator, **(few | params))
+
+
 def fit(clf=None, **data):
     if clf is None:
         clf = pate()
@@ -92,7 +100,7 @@ def test_student_sees_the_released_labels_only():
             self.seen_ = X, y
             return super().fit(X, y)
 
-    clf = fit(pate(student=Memory()))
+    clf = fit(quick(student=Memory()))
     seen_X, seen_y = clf.student_.seen_
     rows = np.flatnonzero(clf.public_labels_ >= 0)
     np.testing.assert_array_equal(seen_X, X_PUBLIC[rows])
@@ -101,7 +109,7 @@ def test_student_sees_the_released_labels_only():
 
 @pytest.mark.parametrize("aggregator", [LNMax(0.05), GNMax(30.0), PluralityVote()])
 def test_without_a_cap_all_public_rows_are_asked(aggregator):
-    clf = fit(pate(aggregator=aggregator, epsilon=None))
+    clf = fit(pate(GaussianNB(), aggregator=aggregator, epsilon=None))
     assert clf.privacy_spent_.n_queries == 400
     assert clf.score(X_TEST, Y_TEST) > 0.9
     if isinstance(aggregator, PluralityVote):
@@ -131,11 +139,11 @@ def test_votes_sum_to_the_teachers_and_kept_teachers_are_the_voters():
         np.testing.assert_array_equal(teacher.classes_, [0, 1])
         counted[np.arange(len(votes)), teacher.predict(X_PUBLIC[clf.query_indices_])] += 1
     np.testing.assert_array_equal(counted, votes)
-    assert fit().curator_.teachers is None
+    assert fit(quick()).curator_.teachers is None
 
 
 def test_data_dependent_epsilon_is_in_the_curators_view_only():
-    clf = fit(pate(aggregator=GNMax(25.0), epsilon=None, n_queries=50))
+    clf = fit(pate(GaussianNB(), aggregator=GNMax(25.0), epsilon=None, n_queries=50))
     bound = clf.curator_.epsilon(method="bound")
     classic_bound = clf.curator_.epsilon(method="bound", conversion="classic")
     assert clf.curator_.epsilon() < bound < classic_bound
@@ -157,18 +165,18 @@ def test_data_dependent_epsilon_is_in_the_curators_view_only():
     ],
 )
 def test_labels_of_any_kind(labels):
-    clf = pate(classes=labels[::-1]).fit(X_PRIVATE, labels[Y_PRIVATE], X_PUBLIC)
+    clf = quick(classes=labels[::-1]).fit(X_PRIVATE, labels[Y_PRIVATE], X_PUBLIC)
     np.testing.assert_array_equal(clf.classes_, labels)
     predicted = clf.predict(X_TEST)
     assert predicted.dtype == labels.dtype
-    np.testing.assert_array_equal(predicted, labels[fit().predict(X_TEST)])
+    np.testing.assert_array_equal(predicted, labels[fit(quick()).predict(X_TEST)])
     assert set(clf.public_labels_.tolist()) == {-1, 0, 1}
 
 
 @pytest.mark.parametrize("dtype", ["category", "string", "str"])
 def test_pandas_labels(dtype):
     y = pd.Series(np.array(["no", "yes"])[Y_PRIVATE]).astype(dtype)
-    clf = pate(classes=["yes", "no"]).fit(X_PRIVATE, y, X_PUBLIC)
+    clf = quick(classes=["yes", "no"]).fit(X_PRIVATE, y, X_PUBLIC)
     assert clf.classes_.tolist() == ["no", "yes"]
 
 
@@ -212,13 +220,13 @@ def test_decision_values_of_classes_never_released_are_minus_infinity():
 
 @pytest.mark.parametrize("make", [sparse.csr_matrix, sparse.coo_matrix, sparse.csc_array])
 def test_sparse_matrices(make):
-    clf = pate(BernoulliNB()).fit(make(X_PRIVATE > 0), Y_PRIVATE, X_public=make(X_PUBLIC > 0))
-    dense = pate(BernoulliNB()).fit(X_PRIVATE > 0, Y_PRIVATE, X_public=X_PUBLIC > 0)
+    clf = quick(BernoulliNB()).fit(make(X_PRIVATE > 0), Y_PRIVATE, X_public=make(X_PUBLIC > 0))
+    dense = quick(BernoulliNB()).fit(X_PRIVATE > 0, Y_PRIVATE, X_public=X_PUBLIC > 0)
     np.testing.assert_array_equal(clf.predict(make(X_TEST > 0)), dense.predict(X_TEST > 0))
 
 
 def test_lists_are_arrays():
-    clf = pate(n_teachers=50).fit(X_PRIVATE.tolist(), Y_PRIVATE.tolist(), X_PUBLIC.tolist())
+    clf = quick().fit(X_PRIVATE.tolist(), Y_PRIVATE.tolist(), X_PUBLIC.tolist())
     assert clf.predict(X_TEST.tolist()).shape == (500,)
 
 
@@ -239,7 +247,7 @@ def test_frames_with_text_and_categories():
         (OneHotEncoder(handle_unknown="ignore"), make_column_selector(dtype_exclude="number")),
         (StandardScaler(), make_column_selector(dtype_include="number")),
     )
-    clf = pate(make_pipeline(columns, LogisticRegression())).fit(private, Y_PRIVATE, public)
+    clf = quick(make_pipeline(columns, LogisticRegression())).fit(private, Y_PRIVATE, public)
     assert clf.feature_names_in_.tolist() == ["income", "age", "city", "kind"]
     assert clf.score(mixed_frame(X_TEST, Y_TEST, rng), Y_TEST) > 0.8
     with pytest.raises(ValueError, match="feature names"):
@@ -264,13 +272,13 @@ def test_images_keep_their_axes():
     def image(X):
         return X.reshape(-1, 1, 2, 3)
 
-    clf = pate(MeanImage()).fit(image(X_PRIVATE), Y_PRIVATE, X_public=image(X_PUBLIC))
+    clf = quick(MeanImage()).fit(image(X_PRIVATE), Y_PRIVATE, X_public=image(X_PUBLIC))
     assert clf.score(image(X_TEST), Y_TEST) > 0.8
     assert not hasattr(clf, "predict_proba")
 
 
 def test_lists_of_classifiers_and_the_default_student():
-    clf = fit(pate([GaussianNB(), LogisticRegression()]))
+    clf = fit(quick([GaussianNB(), LogisticRegression()]))
     assert isinstance(clf.student_, GaussianNB)
     clf = PATEClassifier(
         n_teachers=2, aggregator=PluralityVote(), epsilon=None, classes=[0, 1], n_queries=50
@@ -289,7 +297,7 @@ def test_sample_weight_reaches_the_teachers():
 
 def test_groups_are_kept_together_and_are_the_unit():
     groups = np.arange(1500) // 3
-    clf = fit(pate(unit="group"), groups=groups)
+    clf = fit(quick(unit="group"), groups=groups)
     spent = clf.privacy_spent_
     assert spent.unit == "group"
     assert "one group" in spent.adjacency
@@ -307,10 +315,10 @@ def test_predefined_teachers():
 
 def test_hash_partition_uses_the_index():
     frame = pd.DataFrame(X_PRIVATE, index=[f"patient {i}" for i in range(1500)])
-    clf = pate(partition="hash").fit(frame, Y_PRIVATE, pd.DataFrame(X_PUBLIC))
+    clf = quick(partition="hash").fit(frame, Y_PRIVATE, pd.DataFrame(X_PUBLIC))
     assert clf.privacy_spent_.adjacency.startswith("add or remove one record")
     with pytest.raises(ValueError, match="index of a DataFrame"):
-        fit(pate(partition="hash"))
+        fit(quick(partition="hash"))
 
 
 def test_removing_a_record_under_hash_changes_one_teachers_votes():
@@ -331,10 +339,10 @@ def test_removing_a_record_under_hash_changes_one_teachers_votes():
 
 
 def test_a_seed_reproduces_the_whole_fit_for_any_n_jobs():
-    forest = RandomForestClassifier(5)
-    first, *others = [fit(pate(forest, n_teachers=40, n_jobs=n)) for n in (1, 2, 4)]
+    forest = RandomForestClassifier(2)
+    first, *others = [fit(quick(forest, n_jobs=n)) for n in (1, 2, 4)]
     with joblib.parallel_config(backend="threading"):
-        others += [fit(pate(forest, n_teachers=40, n_jobs=n)) for n in (2, 4)]
+        others += [fit(quick(forest, n_jobs=n)) for n in (2, 4)]
     for other in others:
         np.testing.assert_array_equal(first.curator_.votes, other.curator_.votes)
         np.testing.assert_array_equal(first.public_labels_, other.public_labels_)
@@ -377,10 +385,10 @@ def test_no_stream_of_random_numbers_is_used_twice(backend):
 
 
 def test_a_random_state_instance_moves_on():
-    clf = pate(random_state=np.random.RandomState(0))
+    clf = quick(random_state=np.random.RandomState(0))
     first = fit(clf).query_indices_
     assert (first != fit(clf).query_indices_).any()
-    again = fit(pate(random_state=np.random.RandomState(0))).query_indices_
+    again = fit(quick(random_state=np.random.RandomState(0))).query_indices_
     np.testing.assert_array_equal(first, again)
 
 
@@ -418,7 +426,7 @@ def test_students_that_cannot_work_are_found_before_teachers_train(call):
 
 
 def test_labels_survive_a_student_that_fails():
-    clf = pate(student=Unwilling())
+    clf = quick(student=Unwilling())
     with pytest.raises(StudentError, match="not today.*paid for.*fit_student") as caught:
         fit(clf)
     error = caught.value
@@ -451,13 +459,13 @@ class Silent(Aggregator):
 
 def test_no_answer_at_all_is_a_student_error():
     with pytest.raises(StudentError, match="no query was answered") as caught:
-        fit(pate(aggregator=Silent(), epsilon=None))
+        fit(quick(aggregator=Silent()))
     assert (caught.value.public_labels == -1).all()
     assert caught.value.privacy_spent.n_answered == 0
 
 
 def test_fit_student_costs_nothing_and_asks_for_the_same_rows():
-    clf = fit()
+    clf = fit(quick(LogisticRegression()))
     spent = clf.privacy_spent_
     labels = clf.public_labels_.copy()
     assert isinstance(clf.fit_student(X_PUBLIC, GaussianNB()).student_, GaussianNB)
@@ -476,7 +484,7 @@ def test_fit_student_costs_nothing_and_asks_for_the_same_rows():
 @pytest.mark.parametrize("student", [KNeighborsClassifier(), Perceptron(), LogisticRegression()])
 def test_predictors_are_there_if_the_student_has_them(student, method):
     source = "predict_proba" if method == "predict_log_proba" else method
-    clf = pate(student=student)
+    clf = quick(student=student)
     assert hasattr(clf, method) == hasattr(student, source)
     fit(clf)
     assert hasattr(clf, method) == hasattr(student, source)
@@ -589,12 +597,12 @@ def test_a_query_strategy_that_the_user_wrote():
         def select(self, X_public, n_queries, random_state=None):
             return np.arange(n_queries)
 
-    clf = fit(pate(n_queries=15, query_strategy=First()))
+    clf = fit(quick(n_queries=15, query_strategy=First()))
     np.testing.assert_array_equal(clf.query_indices_, np.arange(15))
 
 
 def test_a_failed_refit_loses_nothing():
-    clf = fit()
+    clf = fit(quick())
     predicted = clf.predict(X_TEST)
     spent = clf.privacy_spent_
     with pytest.raises(TeacherError):
@@ -604,7 +612,7 @@ def test_a_failed_refit_loses_nothing():
 
 
 def test_a_refit_that_fails_keeps_the_features_that_predict_expects():
-    clf = fit()
+    clf = fit(quick())
     four = X_PRIVATE[:, :4]
     for wrong in ({"X": four}, {"X": four, "X_public": X_PUBLIC[:, :4], "y": Y_PRIVATE[1:]}):
         with pytest.raises(ValueError):
@@ -619,7 +627,7 @@ def test_a_refit_that_fails_keeps_the_features_that_predict_expects():
 
 def test_a_refit_on_other_features():
     frame = pd.DataFrame(X, columns=list("abcdef"))
-    clf = pate().fit(frame[:1500], Y_PRIVATE, frame[1500:1900])
+    clf = quick().fit(frame[:1500], Y_PRIVATE, frame[1500:1900])
     assert clf.feature_names_in_.tolist() == list("abcdef")
     clf.fit(X_PRIVATE[:, :4], Y_PRIVATE, X_PUBLIC[:, :4])
     assert clf.n_features_in_ == 4
@@ -647,7 +655,7 @@ def test_categories_must_be_the_public_ones():
 
 def test_private_rows_in_the_place_of_public_ones_warn():
     with pytest.warns(PrivacyLeakWarning, match="X_public is X"):
-        pate().fit(X_PRIVATE, Y_PRIVATE, X_public=X_PRIVATE)
+        quick().fit(X_PRIVATE, Y_PRIVATE, X_public=X_PRIVATE)
 
 
 @pytest.mark.parametrize(
@@ -661,7 +669,7 @@ def test_private_rows_in_the_place_of_public_ones_warn():
 )
 def test_warnings_point_at_the_line_that_called_fit(params, X_public):
     with pytest.warns(UserWarning) as caught:
-        pate(**params).fit(X_PRIVATE, Y_PRIVATE, X_public)
+        pate(GaussianNB(), **params).fit(X_PRIVATE, Y_PRIVATE, X_public)
     assert [warning.filename for warning in caught] == [__file__]
 
 
@@ -685,7 +693,7 @@ def test_routing_requests_public_data_and_groups_by_default():
 
 
 def test_classes_from_private_labels_warn_once():
-    clf = pate(classes=None)
+    clf = quick(classes=None)
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         fit(clf)
@@ -707,8 +715,7 @@ def test_breast_cancer_at_epsilon_one():
             X_rest, y_rest, train_size=100, random_state=seed
         )
         clf = PATEClassifier(
-            make_pipeline(StandardScaler(), LogisticRegression()),
-            student=make_pipeline(StandardScaler(), NearestCentroid()),
+            make_pipeline(StandardScaler(), NearestCentroid()),
             n_teachers=80,
             classes=[0, 1],
             random_state=seed,
@@ -733,7 +740,7 @@ def test_defaults_are_useful_on_adult(data_home):
     # The first fit is on the frames; it is slow, as each of the 100 teachers encodes its rows
     fits = [(make_pipeline(columns, model), frames)]
     encoder = clone(columns).fit(public.data[:5000])
-    fits += [(model, [encoder.transform(part) for part in frames])] * 7
+    fits += [(model, [encoder.transform(part) for part in frames])] * 3
     scores = []
     for seed, (base_estimator, (X_private, X_public, X_test)) in enumerate(fits):
         clf = PATEClassifier(base_estimator, random_state=seed)
@@ -744,7 +751,7 @@ def test_defaults_are_useful_on_adult(data_home):
         assert clf.privacy_spent_.epsilon <= 1
         scores.append(clf.score(X_test, y_test))
     majority = 1 - y_test.mean()
-    # The mean over fits is about 0.04 above, with a standard error of 0.006
+    # The mean over fits is about 0.04 above, with a standard error of 0.007
     assert np.mean(scores) > majority + 0.01
 
 

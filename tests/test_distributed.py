@@ -21,6 +21,7 @@ from sklearn_pate.aggregators import GNMax
 from sklearn_pate.exceptions import TeacherError
 from sklearn_pate.teachers import Sites, collect_votes
 
+pytestmark = pytest.mark.usefixtures("forked_workers")
 posix = pytest.mark.skipif(os.name != "posix", reason="needs SIGKILL")
 RNG = np.random.default_rng(0)
 X, X_PUBLIC = RNG.normal(size=(2400, 10)), RNG.normal(size=(200, 10))

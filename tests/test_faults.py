@@ -4,7 +4,6 @@ import logging
 import os
 import re
 import signal
-import subprocess
 import sys
 import time
 import traceback
@@ -14,6 +13,7 @@ import joblib
 import numpy as np
 import pytest
 import sklearn
+from processes import run_script
 from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import LogisticRegression
 from sklearn.naive_bayes import GaussianNB
@@ -26,7 +26,10 @@ from sklearn_pate.exceptions import TeacherError
 from sklearn_pate.ledger import PrivacyLedger
 from sklearn_pate.teachers import electorate
 
-pytestmark = pytest.mark.filterwarnings("ignore:teachers run in threads:UserWarning")
+pytestmark = [
+    pytest.mark.filterwarnings("ignore:teachers run in threads:UserWarning"),
+    pytest.mark.usefixtures("forked_workers"),
+]
 
 RNG = np.random.default_rng(0)
 X, X_PUBLIC = RNG.normal(size=(400, 3)), RNG.normal(size=(100, 3))
@@ -40,7 +43,8 @@ class Student(LogisticRegression):
 
 def model(teacher=None, **params):
     given = {
-        **{"n_teachers": 20, "aggregator": GNMax(5.0), "n_queries": 40, "epsilon": 10.0},
+        # So little noise that every fit scores above 0.8, by 11 standard deviations over fits
+        **{"n_teachers": 20, "aggregator": GNMax(1.0), "n_queries": 80, "epsilon": 100.0},
         **{"classes": [0, 1], "student": Student()},
     }
     return PATEClassifier(GaussianNB() if teacher is None else teacher, **(given | params))
@@ -91,7 +95,7 @@ AFTER = {
 
 @pytest.mark.parametrize("phase", BEFORE)
 def test_interrupted_before_anything_is_spent(phase, tmp_path, monkeypatch):
-    ledger = PrivacyLedger(tmp_path / "ledger", epsilon=100.0)
+    ledger = PrivacyLedger(tmp_path / "ledger", epsilon=1000.0)
     clf = model(ledger=ledger).fit(X, Y, X_PUBLIC)
     spent, proba = clf.privacy_spent_, clf.predict_proba(X)
     new = model(ledger=ledger)
@@ -104,7 +108,7 @@ def test_interrupted_before_anything_is_spent(phase, tmp_path, monkeypatch):
             assert sys.stdout is stdout
     assert len(ledger.history()) == 1
     assert clf.privacy_spent_ == spent and np.array_equal(clf.predict_proba(X), proba)
-    assert clf.curator_.votes.shape == (40, 2)
+    assert clf.curator_.votes.shape == (80, 2)
     assert not [name for name in vars(new) if name.endswith("_")]
     with pytest.raises(NotFittedError):
         new.predict(X)
@@ -113,7 +117,7 @@ def test_interrupted_before_anything_is_spent(phase, tmp_path, monkeypatch):
 
 @pytest.mark.parametrize("phase", AFTER)
 def test_interrupted_when_it_is_paid_for(phase, tmp_path, monkeypatch):
-    ledger = PrivacyLedger(tmp_path / "ledger", epsilon=100.0)
+    ledger = PrivacyLedger(tmp_path / "ledger", epsilon=1000.0)
     for clf in (model(ledger=ledger), model(ledger=ledger).fit(X, Y, X_PUBLIC)):
         before = len(ledger.history())
         with monkeypatch.context() as patched:
@@ -123,7 +127,7 @@ def test_interrupted_when_it_is_paid_for(phase, tmp_path, monkeypatch):
         assert len(ledger.history()) == before + 1  # once, whatever came of it
         released = hasattr(clf, "public_labels_") and (clf.public_labels_ >= 0).any()
         if phase.startswith("student"):
-            assert released and clf.privacy_spent_.n_answered == 40
+            assert released and clf.privacy_spent_.n_answered == 80
             clf.fit_student(X_PUBLIC)  # what is paid for is not lost
             assert clf.score(X, Y) > 0.8
             assert len(ledger.history()) == before + 1
@@ -145,6 +149,10 @@ def test_interrupted_between_stages(call, n_asked, monkeypatch):
 # --- teachers that hang or lie -------------------------------------------------------------------
 
 
+#: Seconds, of which a teacher that hangs is given half.
+HANGS = 0.8
+
+
 class Hanging(GaussianNB):
     """One in ten takes long, and then says something."""
 
@@ -163,7 +171,7 @@ class Hanging(GaussianNB):
 
     def _hang(self, where):
         if self.slow_ and where == self.where:
-            end = time.monotonic() + 1.5
+            end = time.monotonic() + HANGS
             while time.monotonic() < end:
                 time.sleep(0.01)
             print(SECRET, flush=True)
@@ -186,17 +194,30 @@ class Stubborn(Hanging):
 @pytest.mark.parametrize("where", ["fit", "predict"])
 @pytest.mark.parametrize("backend", ["loky", "multiprocessing"])
 @pytest.mark.parametrize("kind", [Hanging, Stubborn])
-def test_a_teacher_that_hangs_fails_the_fit(kind, backend, where, capfd):
+def test_a_teacher_that_hangs_fails_the_fit(kind, backend, where, capfd, tmp_path):
     marked = X.copy()
     marked[7, 2] = 100
-    clf = model(kind(where), timeout=0.4, n_jobs=2, random_state=0)
+    clf = model(kind(where), timeout=HANGS / 2, n_jobs=2, random_state=0)
     with joblib.parallel_config(backend=backend):
+        if backend == "loky":  # its workers stay, and are those of the fit
+            joblib.Parallel(n_jobs=2)(joblib.delayed(write_to)(tmp_path) for _ in range(2))
         with pytest.raises(TeacherError, match=r"teacher \d+ failed: TimeoutError: .* timeout"):
             clf.fit(marked, Y, X_PUBLIC)
-        time.sleep(1.5)
-    assert SECRET not in "".join(capfd.readouterr())  # nobody hears it
+        time.sleep(0.75 * HANGS)  # by then, it would have spoken
+    heard = [path.read_text() for path in tmp_path.iterdir()]
+    assert SECRET not in "".join([*capfd.readouterr(), *heard])
+    assert len(heard) == 2 * (backend == "loky")
     assert "public_labels_" not in vars(clf)
     assert clf.fit(X, Y, X_PUBLIC).score(X, Y) > 0.8
+
+
+def write_to(folder):
+    """Let what this worker writes go to a file, as soon as another worker does so, too."""
+    with open(folder / str(os.getpid()), "w") as file:
+        os.dup2(file.fileno(), 1)
+        os.dup2(file.fileno(), 2)
+    while len(list(folder.iterdir())) < 2:
+        time.sleep(0.01)
 
 
 def test_in_time_is_in_time_and_settings_reach_the_thread():
@@ -324,8 +345,7 @@ print(np.array_equal(got, want), len(caught), trained - 100)
 @pytest.mark.skipif(sys.platform != "linux", reason="needs RLIMIT_FSIZE")
 @pytest.mark.parametrize("full", ["before", "half way"])
 def test_a_full_disk_costs_the_memory_and_not_the_fit(tmp_path, full):
-    command = [sys.executable, "-c", FULL, str(tmp_path / "votes"), full]
-    run = subprocess.run(command, capture_output=True, text=True, timeout=120)
+    run = run_script(FULL, tmp_path / "votes", full)
     *before, half_way, again = run.stdout.splitlines() or [run.stderr] * 2
     if full == "before":
         assert re.match(r"memory='.*votes' cannot be written to \(File too large\)", before[0])

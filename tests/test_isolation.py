@@ -22,6 +22,7 @@ import pandas as pd
 import pytest
 import sklearn
 from joblib.parallel import get_active_backend
+from processes import run_script
 from scipy import special
 from scipy.stats import loguniform
 from sklearn.base import BaseEstimator, ClassifierMixin, TransformerMixin
@@ -37,6 +38,7 @@ from sklearn.utils import check_random_state
 
 from sklearn_pate import PATEClassifier
 from sklearn_pate._sklearn import InvalidParameterError
+from sklearn_pate.aggregators import GNMax
 from sklearn_pate.exceptions import TeacherError
 from sklearn_pate.isolation import (
     copied_data,
@@ -53,6 +55,8 @@ from sklearn_pate.isolation import (
 )
 from sklearn_pate.partition import PredefinedPartition
 from sklearn_pate.teachers import Sites, collect_votes
+
+pytestmark = pytest.mark.usefixtures("forked_workers")
 
 
 def states():
@@ -178,8 +182,7 @@ def test_a_process_forked_while_another_thread_has_its_turn_does_not_wait_for_it
         thread.join()
         print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
     """
-    command = [sys.executable, "-W", "ignore", "-c", code]
-    run = subprocess.run(command, capture_output=True, text=True, timeout=60)
+    run = run_script(code)
     assert run.stdout.strip() == "3", run.stderr
 
 
@@ -261,13 +264,14 @@ def test_defaults_of_a_torch_that_was_imported_meanwhile_are_those_it_starts_wit
         import sys
         from sklearn_pate.isolation import isolated
 
+        assert "torch" not in sys.modules
         with isolated(0):
             import torch
             torch.set_default_dtype(torch.float64)
             torch.set_grad_enabled(False)
         print(torch.get_default_dtype(), torch.is_grad_enabled())
     """
-    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120)
+    run = run_script(code)
     assert run.stdout.strip() == "torch.float32 True", run.stderr
 
 
@@ -283,7 +287,7 @@ def test_a_teacher_is_silent_whatever_it_sets(capfd):
 
 
 BELOW = """
-import ctypes, os, sys
+import ctypes, os, sys, warnings
 import numpy as np
 from joblib import parallel_config
 from sklearn.naive_bayes import GaussianNB
@@ -310,6 +314,7 @@ def load(name):
 X = np.random.default_rng(0).normal(size=(80, 2))
 y = np.arange(80) // 4 % 2
 clf = PATEClassifier(Loud(), n_teachers=4, classes=[0, 1], n_jobs=int(sys.argv[2]), verbose=1)
+warnings.simplefilter("ignore")
 sys.stdout.write("one ")
 ctypes.CDLL(None).printf(b"two ")
 with parallel_config(backend=sys.argv[1]):
@@ -317,6 +322,7 @@ with parallel_config(backend=sys.argv[1]):
     clf.poll(Sites(load, list("0123")), None, X)
 os.write(1, b"three ")
 print("four")
+ctypes.CDLL(None).fflush(None)  # what was held back is heard
 """
 
 
@@ -324,9 +330,7 @@ print("four")
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize(("backend", "n_jobs"), [("loky", 1), ("loky", 2), ("threading", 2)])
 def test_what_is_written_below_pythons_streams_is_dropped(backend, n_jobs):
-    command = [sys.executable, "-W", "ignore", "-c", BELOW, backend, str(n_jobs)]
-    held_back = {name: value for name, value in os.environ.items() if name != "PYTHONUNBUFFERED"}
-    run = subprocess.run(command, capture_output=True, text=True, timeout=120, env=held_back)
+    run = run_script(BELOW, backend, n_jobs)
     assert run.returncode == 0, run.stderr
     assert "private" not in run.stdout + run.stderr
     for word in ("one", "two", "three", "four"):
@@ -361,7 +365,7 @@ def test_without_output_there_is_nothing_to_silence():
         except OSError:
             sys.exit(3)
     """
-    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
+    run = run_script(code)
     assert run.returncode == 3, run.stderr
 
 
@@ -511,14 +515,15 @@ def test_the_seeds_of_a_student_do_not_follow_the_global_generator(secure):
         np.random.seed(0)
         clf = PATEClassifier(
             selecting(),
-            n_teachers=20,
+            n_teachers=5,
             student=RandomForestClassifier(3),
             partition="hash",
             classes=[0, 1],
-            epsilon=20.0,
+            aggregator=GNMax(2.0),
+            epsilon=None,
             secure=secure,
         )
-        clf.fit(X, y, X_public=PUBLIC_FRAME)
+        clf.fit(X[:150], y[:150], X_public=PUBLIC_FRAME)
         clf = pickle.loads(pickle.dumps(clf))
         return tuple(tree.random_state for tree in clf.student_.estimators_)
 
@@ -613,7 +618,7 @@ def moved_by_one_record(make):
         clf = PATEClassifier(
             make(), n_teachers=20, partition="hash", random_state=0, classes=[0, 1], epsilon=20.0
         )
-        clf.set_params(keep_teachers=True, student=LogisticRegression())
+        clf.set_params(keep_teachers=True, student=LogisticRegression(), aggregator=GNMax(5.0))
         clf.fit(FRAME[rows], Y[rows], X_public=PUBLIC_FRAME)
         teachers.append([t.predict(X_PUBLIC.copy()).tolist() for t in clf.curator_.teachers])
     return sum(a != b for a, b in zip(*teachers, strict=True))
@@ -896,7 +901,7 @@ def test_a_generator_shared_with_parts_does_not_give_the_noise_away(where):
 @pytest.mark.skipif(os.name != "posix", reason="needs processes that can be ended")
 def test_a_teacher_that_hangs_does_not_make_the_next_fit_wait():
     hanging = PATEClassifier(
-        Hangs(), student=LogisticRegression(), classes=[0, 1], timeout=1, n_jobs=2, epsilon=20.0
+        Hangs(), student=LogisticRegression(), classes=[0, 1], timeout=0.1, n_jobs=2, epsilon=20.0
     )
     with pytest.raises(TeacherError, match="longer than timeout"):
         hanging.fit(X, Y, X_public=X_PUBLIC)
@@ -949,7 +954,7 @@ def test_the_first_to_import_torch_is_seeded_as_others_are(first):
         )
         print([t.drawn_ for t in teachers[1:]])
     """
-    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120)
+    run = run_script(code)
     assert run.returncode == 0, run.stderr
     assert run.stdout.strip() == drawn_if_seeded(), run.stdout
 

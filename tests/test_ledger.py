@@ -3,17 +3,18 @@
 import math
 import pickle
 import sqlite3
-import subprocess
 import sys
 import warnings
 from copy import deepcopy
 from dataclasses import replace
-from functools import reduce
+from functools import cache, partial, reduce
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from joblib import parallel_config
+from processes import run_script
 from scipy.stats import binom, multinomial, norm
 from sklearn.base import clone
 from sklearn.model_selection import GridSearchCV
@@ -71,6 +72,21 @@ def data(n=1500, n_public=300, seed=0):
 @pytest.fixture
 def path(tmp_path):
     return tmp_path / "ledger.sqlite"
+
+
+class Unsafe(sqlite3.Connection):
+    """Does not wait until the disk has what was written."""
+
+    def execute(self, statement, *values):
+        return super().execute(
+            statement.replace("synchronous = EXTRA", "synchronous = OFF"), *values
+        )
+
+
+@pytest.fixture(autouse=True)
+def no_wait_for_the_disk(request, monkeypatch):
+    if "power_cut" not in request.node.name:
+        monkeypatch.setattr("sqlite3.connect", partial(sqlite3.connect, factory=Unsafe))
 
 
 @pytest.mark.parametrize("aggregator", [GNMax(40.0), LNMax(0.05)], ids=["GNMax", "LNMax"])
@@ -269,7 +285,8 @@ def test_clones_pickles_and_searches_share_the_file(path):
     ledger = PrivacyLedger(path, epsilon=8.0)
     clf = PATEClassifier(GaussianNB(), n_teachers=60, classes=[0, 1], ledger=ledger)
     search = GridSearchCV(clf, {"n_teachers": [50, 60]}, cv=2, n_jobs=2)
-    search.fit(X, y, X_public=PublicData(X_public))
+    with parallel_config(backend="multiprocessing"):  # of processes that start at once
+        search.fit(X, y, X_public=PublicData(X_public))
     assert len(pickle.loads(pickle.dumps(ledger)).history()) == 5  # 2 candidates x 2 folds + refit
     assert repr(ledger) == "PrivacyLedger('ledger.sqlite', epsilon=8, delta=1e-05)"
     kept = pickle.loads(pickle.dumps(clf.fit(X, y, X_public))).ledger
@@ -458,32 +475,38 @@ def test_fits_of_one_kind_count_for_little_more_than_their_plain_sum(path, epsil
 # teachers and on neighbouring votes, from its parameters alone
 
 
+#: How much noise, of what is usual; few, as their costs take long to compute
+LEVELS = [0.6, 1.0, 1.4]
+
+
+@cache
+def costs_of(aggregator, *noise):
+    return aggregator(*noise).costs(n_teachers=100, n_classes=2)
+
+
 def gnmax_pair(rng, size):
-    sigma, n = 30 * (0.5 + rng.random()) / size, int(rng.integers(1, 11))
+    sigma, n = 30 * rng.choice(LEVELS) / size, int(rng.integers(1, 11))
     proba = norm.cdf([2 / (math.sqrt(2) * sigma), 0])  # a gap of 2 votes, and of none
-    cost = GNMax(sigma).costs(n_teachers=100, n_classes=2)(n)
-    return cost, [binom.logpmf(np.arange(n + 1), n, p) for p in proba]
+    return costs_of(GNMax, sigma)(n), [binom.logpmf(np.arange(n + 1), n, p) for p in proba]
 
 
 def lnmax_pair(rng, size):
-    scale, n = 30 * (0.5 + rng.random()) / size, int(rng.integers(1, 11))
+    scale, n = 30 * rng.choice(LEVELS) / size, int(rng.integers(1, 11))
     proba = 1 - (2 + 2 / scale) / 4 * math.exp(-2 / scale), 0.5
-    cost = LNMax(1 / scale).costs(n_teachers=100, n_classes=2)(n)
-    return cost, [binom.logpmf(np.arange(n + 1), n, p) for p in proba]
+    return costs_of(LNMax, 1 / scale)(n), [binom.logpmf(np.arange(n + 1), n, p) for p in proba]
 
 
 def confident_pair(rng, size):
-    check, noise = 20 * (0.5 + rng.random(2)) / size
+    check, noise = 20 * rng.permutation([0.6, 1.4]) / size
     n = int(rng.integers(1, 5))
     counts = np.array([c for c in np.ndindex((n + 1,) * 3) if sum(c) == n])
-    cost = ConfidentGNMax(51, check, noise).costs(n_teachers=100, n_classes=2)(n)
     pair = []
     for top in (51, 50):
         passes = norm.cdf((top - 51) / check)
         right = norm.cdf((2 * top - 100) / (math.sqrt(2) * noise))
         outcomes = [passes * right, passes * (1 - right), 1 - passes]
         pair.append(multinomial.logpmf(counts, n, outcomes))
-    return cost, pair
+    return costs_of(ConfidentGNMax, 51, check, noise)(n), pair
 
 
 def responses(epsilon, n):
@@ -677,8 +700,7 @@ def test_other_processes_are_on_the_same_file_and_refuse_another(path):
     kept.write_bytes(pickle.dumps(clf))
 
     def fit_elsewhere():
-        command = [sys.executable, "-c", ELSEWHERE, str(kept)]
-        return subprocess.run(command, capture_output=True, text=True, timeout=120)
+        return run_script(ELSEWHERE, kept)
 
     run = fit_elsewhere()
     assert run.returncode == 0, run.stderr
@@ -758,9 +780,10 @@ print(killed, recorded, time.monotonic() - began < 10)
 
 @pytest.mark.skipif(sys.platform == "win32", reason="needs fork and SIGKILL")
 def test_processes_that_are_killed_leave_no_lock_and_no_unrecorded_release(tmp_path):
-    n_processes, n_fits = 8, 50
-    command = [sys.executable, "-c", KILLED, str(tmp_path), str(n_processes), str(n_fits)]
-    run = subprocess.run(command, capture_output=True, text=True, timeout=300)
+    # A process starts that will fit 20 times, which takes 0.2 s, whenever one is killed, which
+    # happens every 0.1 s at least: so eight are killed before the last one ends
+    n_processes, n_fits = 8, 20
+    run = run_script(KILLED, tmp_path, n_processes, n_fits)
     assert run.returncode == 0, run.stderr
     killed, recorded, prompt = run.stdout.split()
     released, finished = (len((tmp_path / f).read_bytes()) for f in ("released", "finished"))

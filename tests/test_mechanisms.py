@@ -13,6 +13,7 @@ from scipy.special import log_ndtr, logsumexp
 from scipy.stats import beta, chisquare, laplace
 from sklearn.datasets import make_classification
 from sklearn.linear_model import LogisticRegression, Perceptron
+from sklearn.naive_bayes import GaussianNB
 
 from sklearn_pate import PATEClassifier
 from sklearn_pate.accountant import RenyiFilter, plan_queries
@@ -430,7 +431,7 @@ def test_the_comparisons_of_a_run_are_pure(run_epsilon):
 def test_stable_in_a_fit():
     X, y = make_classification(6000, n_features=4, class_sep=2.5, random_state=0)
     clf = PATEClassifier(
-        LogisticRegression(),
+        GaussianNB(),
         n_teachers=300,
         aggregator=StableArgmax(run_epsilon=None, max_unstable=5),
         n_queries=400,
@@ -530,7 +531,7 @@ X, Y = make_classification(3400, n_features=5, class_sep=1.0, random_state=1)
 
 def staged(aggregators, n_queries, **params):
     clf = PATEClassifier(
-        LogisticRegression(),
+        GaussianNB(),
         **{"n_teachers": 120, "classes": [0, 1], "random_state": 0, "epsilon": 6.0}
         | {"aggregator": aggregators, "n_queries": n_queries}
         | params,

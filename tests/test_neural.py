@@ -43,6 +43,17 @@ def one_thread():
     torch.set_num_threads(before)
 
 
+@pytest.fixture(autouse=True)
+def short_epochs(monkeypatch):
+    """Let an epoch have 5 steps instead of 50: few tests are about what is learned."""
+    monkeypatch.setattr("sklearn_pate.neural.training._LEAST_STEPS", 5)
+
+
+@pytest.fixture
+def whole_epochs(short_epochs, monkeypatch):
+    monkeypatch.setattr("sklearn_pate.neural.training._LEAST_STEPS", 50)
+
+
 @parametrize_with_checks(
     [
         kind(max_epochs=1, batch_size=32, unlabeled_batch_size=32, lr=0.01, random_state=0)
@@ -60,25 +71,28 @@ def test_sklearn_checks(estimator, check):
 # --- learning ----------------------------------------------------------------------------------
 
 
+@pytest.mark.usefixtures("whole_epochs")
 @pytest.mark.parametrize("shape", [(64,), (1, 8, 8)], ids=str)
 def test_vat_learns_from_unlabelled_rows(shape):
     X, few = DIGITS.reshape(-1, *shape), np.where(np.arange(len(DIGITS)) < 80, DIGITS_Y, -1)
     scores = {}
     for weight in (0.0, 1.0):
-        clf = VATClassifier(vat_weight=weight, entropy_weight=weight, max_epochs=4, random_state=0)
+        clf = VATClassifier(vat_weight=weight, entropy_weight=weight, max_epochs=2, random_state=0)
         scores[weight] = clf.fit(X, few).score(X[80:], DIGITS_Y[80:])
     assert scores[1.0] > scores[0.0] + 0.03
 
 
+@pytest.mark.usefixtures("whole_epochs")
 def test_the_gan_learns_from_unlabelled_rows():
     few = np.where(np.arange(len(DIGITS)) < 80, DIGITS_Y, -1)
     scores = {}
     for weight in (0.0, 1.0):
-        clf = SSGANClassifier(unlabeled_weight=weight, max_epochs=6, random_state=0)
+        clf = SSGANClassifier(unlabeled_weight=weight, max_epochs=4, random_state=0)
         scores[weight] = clf.fit(DIGITS, few).score(DIGITS[80:], DIGITS_Y[80:])
     assert scores[1.0] > scores[0.0] + 0.01
 
 
+@pytest.mark.usefixtures("whole_epochs")
 def test_the_adversarial_step_is_worse_than_random_ones():
     from sklearn_pate.neural.vat import unit_steps
 
@@ -108,6 +122,7 @@ def test_steps_have_the_length_of_the_radius():
     assert clf.set_params(radius=0.1).fit(circle, np.arange(200) % 2).net_.radius == 0.1
 
 
+@pytest.mark.usefixtures("whole_epochs")
 def test_the_generator_stays_in_the_range_of_the_data():
     clf = SSGANClassifier(max_epochs=2, random_state=0).fit(DIGITS.reshape(-1, 1, 8, 8), DIGITS_Y)
     generator = clf.net_.module_.generator.eval()
@@ -154,7 +169,7 @@ def test_labels_of_other_kinds(kind):
     with pytest.raises(ValueError, match="the number -1"):
         kind().fit(MOONS, some.astype(str))
     names = np.array(["no", "yes"])[MOONS_Y]
-    clf = kind(max_epochs=2, random_state=0).fit(MOONS, names)  # text: all are labelled
+    clf = kind(max_epochs=8, random_state=0).fit(MOONS, names)  # text: all are labelled
     assert clf.score(MOONS, names) > 0.8
 
 
@@ -262,6 +277,7 @@ def test_progress_is_shown_on_request(kind, capsys):
     assert capsys.readouterr().out == ""
 
 
+@pytest.mark.usefixtures("whole_epochs")
 def test_augmentation_happens_in_training_only():
     images = torch.rand(8, 1, 12, 12)
     layer = RandomAffine()
@@ -295,6 +311,7 @@ def test_shifts_are_shares_of_the_image():
 # --- in PATE -----------------------------------------------------------------------------------
 
 
+@pytest.mark.usefixtures("whole_epochs")
 @pytest.mark.parametrize("kind", BOTH)
 def test_students_of_pate_see_all_public_rows_and_all_classes(kind):
     X, y = make_blobs(1500, centers=4, random_state=0)

@@ -23,6 +23,7 @@ try:
 except ImportError:
     ProgressBar = None
 
+pytestmark = pytest.mark.usefixtures("forked_workers")
 needs_callbacks = pytest.mark.skipif(
     ProgressBar is None, reason="scikit-learn has callbacks from 1.9"
 )

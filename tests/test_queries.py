@@ -15,8 +15,8 @@ from sklearn.datasets import make_blobs
 from sklearn.linear_model import LogisticRegression, RidgeClassifier
 from sklearn.metrics import pairwise_distances
 from sklearn.naive_bayes import GaussianNB
-from sklearn.neighbors import KNeighborsClassifier
 from sklearn.preprocessing import OneHotEncoder
+from sklearn.tree import DecisionTreeClassifier
 
 from sklearn_pate import PATEClassifier
 from sklearn_pate.aggregators import (
@@ -52,7 +52,7 @@ def pate(**params):
         "classes": [0, 1, 2],
         "random_state": 0,
     }
-    return PATEClassifier(KNeighborsClassifier(3), **(defaults | params))
+    return PATEClassifier(DecisionTreeClassifier(), **(defaults | params))
 
 
 def fitted(**params):
@@ -320,7 +320,7 @@ def test_soft_labels_in_rounds():
 )
 @pytest.mark.filterwarnings("ignore:.*counts a query as stable")
 def test_rounds_that_cannot_be_are_refused_before_teachers_train(params, message, monkeypatch):
-    monkeypatch.setattr(KNeighborsClassifier, "fit", lambda *args: 1 / 0)
+    monkeypatch.setattr(DecisionTreeClassifier, "fit", lambda *args: 1 / 0)
     clf = pate(**{"query_strategy": "uncertainty", **params})
     with pytest.raises(ValueError, match=message) as caught:
         clf.fit(X_PRIVATE, Y_PRIVATE, X_public=X_PUBLIC)
@@ -350,7 +350,7 @@ def test_a_strategy_that_fails_midway_loses_nothing(monkeypatch):
     assert caught.value.privacy_spent.n_queries == 20 == len(clf.curator_.votes)
     assert clf.fit_student(X_PUBLIC, GaussianNB()).score(X[1300:], Y[1300:]) > 0.5
     # what fails with made-up labels fails before any teacher is trained
-    monkeypatch.setattr(KNeighborsClassifier, "fit", lambda *args: 1 / 0)
+    monkeypatch.setattr(DecisionTreeClassifier, "fit", lambda *args: 1 / 0)
     clf = pate(query_strategy=Broken(healthy=1))
     with pytest.raises(ValueError, match="nothing was spent. ValueError: .*0 of them such rows"):
         clf.fit(X_PRIVATE, Y_PRIVATE, X_public=X_PUBLIC)
@@ -422,7 +422,7 @@ def test_one_poll_serves_many_candidates(monkeypatch):
     clf = pate(keep_teachers=True)
     votes = clf.poll(X_PRIVATE, Y_PRIVATE, X_PUBLIC)
     assert len(votes.teachers) == 20 and votes.counts.shape == (300, 3)
-    monkeypatch.setattr(KNeighborsClassifier, "fit", lambda *args: 1 / 0)
+    monkeypatch.setattr(DecisionTreeClassifier, "fit", lambda *args: 1 / 0)
     for params in (
         {"aggregator": ConfidentGNMax(0.5, 5.0, 5.0)},
         {"student": LogisticRegression()},

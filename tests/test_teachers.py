@@ -27,11 +27,15 @@ from sklearn.svm import SVC
 from sklearn.tree import DecisionTreeClassifier
 
 from sklearn_pate import PATEClassifier
+from sklearn_pate.aggregators import GNMax
 from sklearn_pate.exceptions import TeacherError
 from sklearn_pate.isolation import redacted, set_seeds
 from sklearn_pate.teachers import Sites, collect_votes
 
-pytestmark = pytest.mark.filterwarnings("ignore:teachers run in threads:UserWarning")
+pytestmark = [
+    pytest.mark.filterwarnings("ignore:teachers run in threads:UserWarning"),
+    pytest.mark.usefixtures("forked_workers"),
+]
 rng = np.random.default_rng(0)
 X = rng.normal(size=(240, 4))
 Y = (X[:, 0] + X[:, 1] > 0).astype(np.int64) + (X[:, 2] > 1)
@@ -457,7 +461,7 @@ def fit_sites(load=load, names=NAMES, y=None, X_public=X_QUERY, **params):
     kwargs = {name: params.pop(name) for name in ("groups", "sample_weight") if name in params}
     given = {
         **{"classes": ["a", "b", "c"], "epsilon": 20, "random_state": 0},
-        **{"student": DecisionTreeClassifier()},
+        **{"student": DecisionTreeClassifier(), "aggregator": GNMax(2.0)},
     } | params
     return PATEClassifier(CountedNB(), **given).fit(Sites(load, names), y, X_public, **kwargs)
 

@@ -8,6 +8,7 @@ import numpy as np
 from ..rdp import DEFAULT_ORDERS, Cost, exact_rdp, rdp_to_epsilon, worst_case_rdp
 from ..rdp.checks import check_delta
 from ..rdp.facts import has_distribution
+from .calibration import costs_once
 
 __all__ = ["Curator", "StageRecord"]
 
@@ -128,7 +129,10 @@ class Curator:
             return self._cap
         # Rounded: sums of soft labels are floats
         sizes = {"n_teachers": round(self.votes[0].sum()), "n_classes": self.votes.shape[1]}
-        costs = [stage.aggregator.costs(**sizes)(stage.n_queries) for stage in self._stages]
+        known = {}  # rounds share their mechanism
+        costs = [
+            costs_once(stage.aggregator, known, **sizes)(stage.n_queries) for stage in self._stages
+        ]
         epsilon, _ = reduce(Cost.plus, costs).epsilon(delta)
         return epsilon
 

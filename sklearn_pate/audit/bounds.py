@@ -4,7 +4,7 @@ import math
 from typing import NamedTuple
 
 import numpy as np
-from scipy.stats import beta
+from scipy.special import betaincinv
 
 from .mechanism import padded
 
@@ -38,13 +38,13 @@ def lower_bound(hits, other_hits, n_samples, delta, confidence):
     other_hits = np.asarray(other_hits, dtype=float)
     alpha = 1 - confidence
     alpha_for_delta = _FOR_DELTA * alpha if delta else 0.0
-    some = hits > 1e-9  # expectations far below one bound nothing, and beta.ppf overflows
+    some = hits > 1e-9  # expectations far below one bound nothing, and overflow
     hits = np.where(some, hits, 1.0)
-    t = np.where(some, beta.ppf(alpha - alpha_for_delta, hits, other_hits + 1), 0.0)
+    t = np.where(some, betaincinv(hits, other_hits + 1, alpha - alpha_for_delta), 0.0)
     d = 0.0
     if delta:
         in_event = np.minimum(hits + other_hits, 2 * n_samples)
-        d = delta / (2 * beta.ppf(alpha_for_delta, in_event, 2 * n_samples - in_event + 1))
+        d = delta / (2 * betaincinv(in_event, 2 * n_samples - in_event + 1, alpha_for_delta))
     with np.errstate(divide="ignore"):
         return np.where(t > d, np.log(np.maximum(t - d, 0) / (1 - t)), -np.inf)
 

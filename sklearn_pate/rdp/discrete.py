@@ -293,12 +293,12 @@ def _discrete_laplace(rng, gamma, n):
     t = gamma.denominator
     u = _integers(rng, t, n)
     u = u[_bernoulli_exp(rng, u, t)]
-    v = np.zeros(u.size, dtype=object)
+    v = np.zeros(u.size, dtype=np.int64)
     live = np.arange(u.size)
     while live.size:
-        live = live[_bernoulli_exp(rng, np.ones(live.size, dtype=object), 1)]
+        live = live[_bernoulli_exp_fraction(rng, np.ones(live.size, dtype=np.int64), 1)]
         v[live] += 1
-    size = (u + v * t) // s
+    size = (u + v.astype(object) * t) // s
     negative = rng.integers(2, size=u.size) == 1
     accepted = ~negative | (size != 0)  # 0 has no sign, so one of its two draws is left out
     return np.where(negative, -size, size)[accepted]
@@ -314,7 +314,7 @@ def _bernoulli_exp(rng, p, q):
     result = _bernoulli_exp_fraction(rng, p - whole * q, q)
     left = np.flatnonzero(result & (whole > 0))
     while left.size:
-        result[left] = _bernoulli_exp_fraction(rng, np.ones(left.size, dtype=object), 1)
+        result[left] = _bernoulli_exp_fraction(rng, np.ones(left.size, dtype=np.int64), 1)
         whole[left] -= 1
         left = left[result[left] & (whole[left] > 0)]
     return result
@@ -334,7 +334,10 @@ def _bernoulli_exp_fraction(rng, p, q):
 
 
 def _bernoulli(rng, p, q):
-    """Draw True with probability ``p / q``: a uniform number is below, digit by digit."""
+    """Draw True with probability ``p / q``, for ``0 <= p <= q``: a uniform number is below."""
+    if q <= _WORD:
+        return rng.integers(q, size=p.size) < p.astype(np.int64)
+    # Digit by digit
     digit = p * _WORD // q
     uniform = rng.integers(_WORD, size=p.size)
     result = uniform < digit
