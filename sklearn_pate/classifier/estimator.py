@@ -339,7 +339,7 @@ class PATEClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
     _parameter_constraints: dict = {
         "base_estimator": [HasMethods(["fit", "predict"]), list, Electorate, None],
         "n_teachers": [Interval(Integral, 1, None, closed="left")],
-        "aggregator": [Mechanism, list, None],
+        "aggregator": [Mechanism, TableMechanism, list, None],
         "student": [HasMethods(["fit", "predict"]), None],
         "n_queries": [Interval(Integral, 1, None, closed="left"), list, None],
         "query_strategy": [StrOptions(set(_STRATEGIES)), HasMethods(["select"])],

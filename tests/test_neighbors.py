@@ -1,0 +1,462 @@
+"""Records that vote where they lie: what they may change, what is refused, and what comes out."""
+
+import pickle
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy import sparse
+from sklearn.base import BaseEstimator, TransformerMixin, clone
+from sklearn.datasets import load_digits, load_iris, make_classification
+from sklearn.decomposition import PCA
+from sklearn.linear_model import LogisticRegression
+from sklearn.neighbors import KNeighborsClassifier
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import FunctionTransformer, StandardScaler
+from sklearn.svm import SVC
+
+from sklearn_pate import PATEClassifier, PublicData
+from sklearn_pate.aggregators import GaussianMechanism, GNMax, LaplaceMechanism
+from sklearn_pate.exceptions import BudgetExceededError
+from sklearn_pate.ledger import PrivacyLedger
+from sklearn_pate.neighbors import ReverseNeighbors, RowVectorizer
+from sklearn_pate.neighbors.cells import make_centers, nearest_cells
+from sklearn_pate.neighbors.rates import deal_labels
+from sklearn_pate.partition import HashPartition
+from sklearn_pate.rdp.table import GRID
+from sklearn_pate.students import SoftLabelClassifier
+
+X, Y = make_classification(
+    900, 5, n_informative=4, n_redundant=0, n_classes=3, class_sep=2, random_state=0
+)
+X_PUBLIC = X[600:]
+X, Y, Y_PUBLIC = X[:600], Y[:600], Y[600:]
+
+
+def voters(**params):
+    return ReverseNeighbors(**{"n_cells": 12, "random_state": 0, **params})
+
+
+def pate(electorate=None, **params):
+    params = {"epsilon": 5.0, "classes": [0, 1, 2], "random_state": 0, **params}
+    return PATEClassifier(voters() if electorate is None else electorate, **params)
+
+
+# --- cells ---------------------------------------------------------------------------------------
+
+
+def test_a_row_lies_in_the_cell_with_the_nearest_center():
+    centers = make_centers(X_PUBLIC, 20, 0)
+    assert centers.shape == (20, 5)
+    distance = ((X[:, None] - centers) ** 2).sum(axis=2)
+    found = nearest_cells(X, centers, 3)
+    np.testing.assert_array_equal(found, distance.argsort(axis=1)[:, :3])
+    alone = np.vstack([nearest_cells(row[None], centers, 3) for row in X])
+    np.testing.assert_array_equal(found, alone)
+
+
+def test_near_ties_go_to_the_lowest_cell():
+    centers = np.array([[2.0], [0.0], [4.0]])
+    rows = [[1.0], [1.0 + 1e-12], [1.0 - 1e-12], [3.0], [-9.0]]
+    assert nearest_cells(np.array(rows), centers)[:, 0].tolist() == [0, 0, 0, 0, 1]
+
+
+def test_rows_without_finite_numbers_lie_nowhere():
+    rows = np.array([[0.0, 0.0], [np.nan, 0.0], [np.inf, 0.0], [1e200, -1e200]])
+    found = nearest_cells(rows, np.array([[0.0, 0.0], [5.0, 5.0]]), 2)
+    assert found.tolist() == [[0, 1], [-1, -1], [-1, -1], [-1, -1]]
+
+
+@pytest.mark.parametrize(
+    ("public", "n_cells", "n_centers"),
+    [
+        (np.zeros((9, 2)), 4, 1),
+        (np.repeat(np.eye(3), 5, axis=0), 10, 3),
+        (np.arange(8.0)[:, None], 1, 1),
+        (np.arange(8.0)[:, None], 100, 8),
+    ],
+)
+def test_equal_rows_make_one_cell(public, n_cells, n_centers):
+    assert len(make_centers(public, n_cells, 0)) == n_centers
+
+
+# --- what one record changes ---------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("n_neighbors", [1, 3])
+def test_each_record_casts_as_many_ballots_as_it_says(n_neighbors):
+    clf = pate(voters(n_neighbors=n_neighbors))
+    votes = clf.poll(X, Y, X_public=X_PUBLIC)
+    assert votes.counts.sum() == 600 * n_neighbors
+    assert votes.ballots.n_changed == 2 * n_neighbors
+    np.testing.assert_array_equal(votes.counts.sum(axis=0), np.bincount(Y) * n_neighbors)
+
+
+@pytest.mark.parametrize("adjacency", ["replace", "add_or_remove"])
+def test_one_record_moves_its_own_ballots_alone(adjacency):
+    clf = pate(voters(adjacency=adjacency))
+    before = clf.poll(X, Y, X_public=X_PUBLIC).counts
+    moved = 2 if adjacency == "replace" else 1
+    for k in range(0, 600, 40):
+        if adjacency == "replace":
+            changed, codes = X.copy(), Y.copy()
+            changed[k] = [1e9, -1e9, 3, 4, 5] if k % 80 else np.nan
+            codes[k] = (codes[k] + 1) % 3
+        else:
+            changed, codes = np.delete(X, k, axis=0), np.delete(Y, k)
+        after = clone(clf).poll(changed, codes, X_public=X_PUBLIC).counts
+        assert 1 <= np.abs(after - before).sum() <= moved
+
+
+def test_cells_and_labels_see_private_rows_through_the_table_alone():
+    seen = []
+    for records in (X, X[::-1] * 1000):
+        clf = pate(aggregator=LaplaceMechanism(1e9), epsilon=None)
+        votes = clf.poll(records, Y, X_public=X_PUBLIC)
+        seen.append(votes.electorate)
+    np.testing.assert_array_equal(seen[0].cells_, seen[1].cells_)
+    np.testing.assert_array_equal(seen[0]._centers, seen[1]._centers)
+
+
+def test_a_record_that_cannot_be_transformed_casts_no_ballot_and_says_nothing(capsys):
+    def refuse(rows):
+        if (np.asarray(rows) > 100).any():
+            raise ValueError(f"secret {rows}")
+        return rows
+
+    clf = pate(voters(transformer=FunctionTransformer(refuse)), verbose=0)
+    odd = X.copy()
+    odd[[3, 77, 599]] = 1000.0
+    votes = clf.poll(odd, Y, X_public=X_PUBLIC)
+    rest = np.delete(np.arange(600), [3, 77, 599])
+    np.testing.assert_array_equal(
+        votes.counts, clone(clf).poll(X[rest], Y[rest], X_public=X_PUBLIC).counts
+    )
+    assert clf.fit(odd, Y, X_public=X_PUBLIC).n_features_in_ == 5
+    assert capsys.readouterr() == ("", "")
+
+
+@pytest.mark.parametrize(
+    ("adjacency", "groups", "text"),
+    [
+        ("replace", False, "replace one record"),
+        ("add_or_remove", False, "add or remove one record"),
+        ("replace", True, "replace one group, or add, remove or change some of its records"),
+        ("add_or_remove", True, "add or remove one group, with all of its records"),
+    ],
+)
+def test_the_change_that_is_covered_is_named(adjacency, groups, text):
+    names = np.arange(600) // 4 if groups else None
+    clf = pate(voters(adjacency=adjacency)).fit(X, Y, X_public=X_PUBLIC, groups=names)
+    assert clf.privacy_spent_.adjacency == text
+    assert clf.privacy_spent_.unit == ("group" if groups else "record")
+    assert text in clf.privacy_spent_.summary()
+    assert clf.aggregator_.scale == pytest.approx((2 if adjacency == "replace" else 1) / 5.0)
+
+
+def test_a_group_casts_one_ballot_in_all():
+    names = np.repeat([f"person {k}" for k in range(6)], [1, 3, 96, 100, 200, 200])
+    table = pate().poll(X, Y, X_public=X_PUBLIC, groups=names).counts
+    assert 6 - 600 * GRID <= table.sum() <= 6
+    with pytest.raises(ValueError, match="poll with groups"):
+        pate(unit="group").fit(X, Y, X_public=X_PUBLIC)
+
+
+def test_weights_are_clipped_and_count_in_part():
+    weight = np.linspace(-1, 3, 600)
+    table = pate().poll(X, Y, X_public=X_PUBLIC, sample_weight=weight).counts
+    assert table.sum() == pytest.approx(np.clip(weight, 0, 1).sum(), abs=600 * GRID)
+
+
+# --- transformers --------------------------------------------------------------------------------
+
+
+class CentredInBatch(TransformerMixin, BaseEstimator):
+    def fit(self, X, y=None):
+        return self
+
+    def transform(self, X):
+        return X - np.mean(X, axis=0)
+
+
+class FilledInBatch(CentredInBatch):
+    """Missing values get the mean of the rows beside them."""
+
+    def transform(self, X):
+        return np.where(np.isnan(X), np.nanmean(X, axis=0), X) * (1 + np.isnan(X).any())
+
+
+class Remembering(CentredInBatch):
+    def transform(self, X):
+        self.n_rows_ = getattr(self, "n_rows_", 0) + len(X)
+        return np.asarray(X) + self.n_rows_
+
+
+@pytest.mark.parametrize("transformer", [CentredInBatch(), FilledInBatch(), Remembering()])
+def test_transformers_whose_rows_influence_each_other_are_refused(transformer):
+    clf = pate(voters(transformer=transformer))
+    with pytest.raises(ValueError, match="depend on the rows beside it") as caught:
+        clf.fit(X, Y, X_public=X_PUBLIC)
+    assert "Nothing was spent" in str(caught.value)
+    assert not hasattr(clf, "privacy_spent_")
+
+
+def test_a_transformer_is_fitted_on_public_rows_alone():
+    seen = []
+
+    class Spy(StandardScaler):
+        def fit(self, X, y=None, sample_weight=None):
+            seen.append(np.array(X))
+            return super().fit(X)
+
+    pate(voters(transformer=Spy())).poll(X, Y, X_public=X_PUBLIC)
+    assert seen
+    for rows in seen:
+        np.testing.assert_array_equal(rows, X_PUBLIC)
+
+
+def test_a_matrix_product_that_rounds_by_the_batch_is_accepted():
+    clf = pate(voters(transformer=make_pipeline(StandardScaler(), PCA(5))))
+    assert clf.fit(X, Y, X_public=X_PUBLIC).score(X_PUBLIC, Y_PUBLIC) > 0.6
+
+
+def frames(n):
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame(
+        {
+            "age": np.where(rng.random(n) < 0.1, np.nan, rng.normal(40, 10, n)),
+            "count": rng.integers(0, 9, n),
+            "city": pd.Categorical(rng.choice(["Oslo", "Bern", "Rome"], n)),
+            "word": pd.Series(rng.choice(["a", "b", None], n), dtype=object),
+            "nothing": np.full(n, np.nan),
+            "flag": rng.random(n) < 0.5,
+        }
+    )
+    y = ((frame["age"].fillna(40) > 40) ^ (frame["city"] == "Oslo")).to_numpy().astype(int)
+    return frame, y
+
+
+def test_frames_with_numbers_categories_and_missing_values():
+    frame, y = frames(3000)
+    clf = PATEClassifier(ReverseNeighbors(random_state=0), epsilon=3, classes=[0, 1])
+    clf.fit(frame[:2000], y[:2000], X_public=frame[2000:])
+    assert clf.score(frame[2000:], y[2000:]) > 0.6
+    assert clf.predict_proba(frame[:5]).shape == (5, 2)
+
+
+@pytest.mark.parametrize("form", [sparse.csr_matrix, sparse.csr_array, np.asarray])
+def test_arrays_and_sparse_rows(form):
+    counts = np.random.default_rng(0).poisson(np.exp(X[:, [0, 1, 2, 3] * 5] / 3))
+    public = np.random.default_rng(1).poisson(np.exp(X_PUBLIC[:, [0, 1, 2, 3] * 5] / 3))
+    clf = PATEClassifier(voters(), epsilon=8, classes=[0, 1, 2], random_state=0)
+    clf.fit(form(counts.astype(float)), Y, X_public=form(public.astype(float)))
+    assert clf.score(form(public.astype(float)), Y_PUBLIC) > 0.5
+
+
+def test_images_need_no_flattening():
+    images, labels = load_digits(return_X_y=True)
+    images = images.reshape(-1, 8, 8)
+    assert RowVectorizer().fit_transform(images[:50]).shape == (50, 64)
+    student = make_pipeline(FunctionTransformer(lambda X: X.reshape(len(X), -1)), SVC())
+    clf = PATEClassifier(ReverseNeighbors(), student=student, epsilon=20, classes=range(10))
+    clf.fit(images[:1000], labels[:1000], X_public=images[1000:1500])
+    assert clf.score(images[1500:], labels[1500:]) > 0.5
+
+
+# --- what is spent -------------------------------------------------------------------------------
+
+
+def test_discrete_laplace_noise_spends_no_delta():
+    clf = pate(epsilon=0.25).fit(X, Y, X_public=X_PUBLIC)
+    spent = clf.privacy_spent_
+    assert (spent.epsilon, spent.delta, spent.method, spent.arithmetic) == (
+        0.25,
+        0,
+        "pure",
+        "exact",
+    )
+    assert spent.n_teachers is None and not hasattr(clf, "n_teachers_")
+    assert "except with probability" not in spent.summary() and "teachers" not in spent.summary()
+    assert clf.plan(X, Y, X_public=X_PUBLIC).spent.epsilon == 0.25
+
+
+@pytest.mark.parametrize(
+    ("mechanism", "arithmetic"),
+    [
+        (GaussianMechanism(), "exact"),
+        (GaussianMechanism(noise="continuous"), "real"),
+        (LaplaceMechanism(noise="continuous"), "real"),
+    ],
+)
+def test_other_noise_spends_delta(mechanism, arithmetic):
+    spent = pate(aggregator=mechanism, epsilon=1.0).fit(X, Y, X_public=X_PUBLIC).privacy_spent_
+    assert 1 - 1e-6 <= spent.epsilon <= 1.0
+    assert (spent.delta, spent.arithmetic) == (1e-5, arithmetic)
+
+
+def test_noise_that_is_set_must_fit_the_cap():
+    with pytest.raises(BudgetExceededError, match="Nothing was spent"):
+        pate(aggregator=LaplaceMechanism(1.0), epsilon=1.9).fit(X, Y, X_public=X_PUBLIC)
+    clf = pate(aggregator=LaplaceMechanism(1.0), epsilon=None).fit(X, Y, X_public=X_PUBLIC)
+    assert clf.privacy_spent_.epsilon == 2.0
+
+
+def test_fits_add_up_in_a_ledger(tmp_path):
+    ledger = PrivacyLedger(tmp_path / "ledger", epsilon=1.0, delta=1e-5)
+    for _ in range(2):
+        pate(epsilon=0.4, ledger=ledger, random_state=None).fit(X, Y, X_public=X_PUBLIC)
+    assert 0.4 < ledger.epsilon_spent <= 0.8
+    with pytest.raises(BudgetExceededError):
+        pate(epsilon=0.4, ledger=ledger, random_state=None).fit(X, Y, X_public=X_PUBLIC)
+
+
+# --- what is refused -----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("params", "reason"),
+    [
+        ({"n_teachers": 50}, "n_teachers=50 says how teachers are made"),
+        ({"partition": HashPartition()}, "partition=.* says how teachers are made"),
+        ({"n_queries": 20}, "n_queries=20 does nothing"),
+        ({"query_strategy": "uncertainty"}, "query_strategy='uncertainty' does nothing"),
+        ({"accounting": "ptr"}, "accounting='ptr' does nothing"),
+        ({"aggregator": GNMax(40.0)}, "must be a TableMechanism"),
+        ({"aggregator": [LaplaceMechanism()]}, "must be a TableMechanism"),
+        ({"epsilon": None}, "epsilon is None"),
+        ({"base_estimator": voters(n_cells=0)}, "n_cells of ReverseNeighbors must be"),
+        ({"base_estimator": voters(n_neighbors=1.5)}, "n_neighbors of ReverseNeighbors must be"),
+        ({"base_estimator": voters(adjacency="add")}, "'replace' or 'add_or_remove'"),
+    ],
+)
+def test_what_makes_no_sense_together_is_refused(params, reason):
+    clf = pate().set_params(**params)
+    with pytest.raises(ValueError, match=reason):
+        clf.fit(X, Y, X_public=X_PUBLIC)
+    assert not hasattr(clf, "privacy_spent_")
+
+
+def test_teachers_do_not_vote_in_tables():
+    clf = PATEClassifier(LogisticRegression(), aggregator=LaplaceMechanism(), classes=[0, 1, 2])
+    with pytest.raises(ValueError, match="aggregator"):
+        clf.fit(X, Y, X_public=X_PUBLIC)
+
+
+def test_a_bare_table_is_refused():
+    table = pate().poll(X, Y, X_public=X_PUBLIC).counts
+    with pytest.raises(ValueError, match="pass what poll returned"):
+        pate().fit_votes(table, X_PUBLIC)
+    votes = pate().poll(X, Y, X_public=X_PUBLIC)
+    with pytest.raises(ValueError, match="300 rows and X_public 299"):
+        pate().fit_votes(votes, X_PUBLIC[1:])
+
+
+# --- from the table to labels --------------------------------------------------------------------
+
+
+def test_what_is_published():
+    clf = pate().fit(X, Y, X_public=X_PUBLIC)
+    rates = clf.public_soft_labels_
+    assert rates.shape == (300, 3)
+    np.testing.assert_allclose(rates.sum(axis=1), 1)
+    assert (rates >= 0).all()
+    np.testing.assert_array_equal(clf.query_indices_, np.flatnonzero(clf.public_labels_ >= 0))
+    assert clf.privacy_spent_.n_answered == len(clf.query_indices_)
+    assert clf.score(X_PUBLIC, Y_PUBLIC) > 0.7
+
+
+def test_labels_are_dealt_by_the_rates():
+    rates = np.tile([0.2, 0.5, 0.3], (40, 1))
+    labels = deal_labels(rates, np.arange(40) % 2)
+    for cell in range(2):
+        counts = np.bincount(labels[cell::2], minlength=3)
+        assert np.abs(counts - 20 * rates[0]).max() <= 1
+    assert deal_labels(np.eye(3), np.zeros(3, dtype=int)).tolist() == [0, 1, 2]
+
+
+@pytest.mark.parametrize(
+    "student",
+    [
+        LogisticRegression(),
+        make_pipeline(StandardScaler(), LogisticRegression()),
+        KNeighborsClassifier(),
+        SVC(),
+        SoftLabelClassifier(LogisticRegression()),
+    ],
+)
+def test_students_of_all_kinds(student):
+    clf = pate(student=student).fit(X, Y, X_public=X_PUBLIC)
+    assert clf.score(X_PUBLIC, Y_PUBLIC) > 0.7
+
+
+def test_an_imbalanced_problem_keeps_its_rates():
+    rng = np.random.default_rng(0)
+    features = rng.normal(size=(6000, 2))
+    chance = 0.02 + 0.3 * (features[:, 0] > 1)  # nowhere the majority
+    labels = (rng.random(6000) < chance).astype(int)
+    clf = PATEClassifier(voters(n_cells=30), epsilon=2, classes=[0, 1], random_state=0)
+    clf.fit(features[:4000], labels[:4000], X_public=features[4000:])
+    proba = clf.predict_proba(features[4000:])[:, 1]
+    assert proba.mean() == pytest.approx(chance.mean(), abs=0.03)
+    high = features[4000:, 0] > 1.3
+    assert proba[high].mean() > 2 * proba[~high].mean()
+
+
+# --- what is around a fit ------------------------------------------------------------------------
+
+
+def test_poll_once_and_fit_often():
+    votes = pate().poll(X, Y, X_public=X_PUBLIC)
+    once = pate().fit(X, Y, X_public=X_PUBLIC)
+    again = pate().fit_votes(votes, X_PUBLIC)
+    np.testing.assert_array_equal(once.public_soft_labels_, again.public_soft_labels_)
+    other = pate(aggregator=GaussianMechanism(), student=SVC()).fit_votes(votes, X_PUBLIC)
+    assert other.score(X_PUBLIC, Y_PUBLIC) > 0.7
+    assert other.fit_student(X_PUBLIC, KNeighborsClassifier()).score(X_PUBLIC, Y_PUBLIC) > 0.7
+    with pytest.raises(TypeError, match="private"):
+        pickle.dumps(votes)
+    assert repr(votes) == "Votes(private)"
+
+
+def test_a_seed_reproduces_the_fit():
+    first = pate().fit(X, Y, X_public=X_PUBLIC)
+    second = pate().fit(X, Y, X_public=X_PUBLIC)
+    np.testing.assert_array_equal(first.public_soft_labels_, second.public_soft_labels_)
+    other = pate(random_state=1).fit(X, Y, X_public=X_PUBLIC)
+    assert (other.public_soft_labels_ != first.public_soft_labels_).any()
+
+
+def test_pickles_hold_nothing_private():
+    clf = pate(random_state=None).fit(X, Y, X_public=X_PUBLIC)
+    assert clf.curator_.votes.shape == (12, 3)
+    loaded = pickle.loads(pickle.dumps(clf))
+    assert not hasattr(loaded, "curator_")
+    np.testing.assert_array_equal(loaded.predict(X_PUBLIC), clf.predict(X_PUBLIC))
+    text = pickle.dumps(clf.set_params(student=LogisticRegression()))
+    assert len(text) < 100_000
+    assert set(vars(loaded.base_estimator)) == set(voters().get_params())
+
+
+def test_in_pipelines_with_public_data():
+    model = make_pipeline(StandardScaler(), pate())
+    model.fit(X, Y, pateclassifier__X_public=PublicData((X_PUBLIC - X.mean(0)) / X.std(0)))
+    assert model.score(X_PUBLIC, Y_PUBLIC) > 0.7
+
+
+def test_diagrams_show_records_as_voters():
+    clf = pate()
+    for shown in (clf, clf.fit(X, Y, X_public=X_PUBLIC)):
+        page = shown._repr_html_()
+        assert "ReverseNeighbors" in page
+        assert "100 teachers" not in page
+
+
+def test_good_out_of_the_box():
+    features, labels = load_iris(return_X_y=True)
+    clf = PATEClassifier(ReverseNeighbors(), epsilon=20, classes=[0, 1, 2])
+    assert (
+        clf.fit(features[::2], labels[::2], X_public=features[1::2]).score(
+            features[1::2], labels[1::2]
+        )
+        > 0.8
+    )
