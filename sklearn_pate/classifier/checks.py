@@ -375,14 +375,14 @@ def check_classes(labels, name="classes"):
     return classes
 
 
-def warn_if_delta_is_large(delta, *, n_teachers, n_records=None):
+def warn_if_delta_is_large(delta, *, n_teachers=None, n_records=None):
     """Warn of a delta that would allow to publish a record; `n_records` is None if private."""
     number = n_teachers
     whose = "teachers"
     if n_records is not None:
         number = n_records
         whose = "records"
-    if delta * number >= 1:
+    if number is not None and delta * number >= 1:
         warn(
             f"delta={delta:g} is not below one over the number of {whose}, {number}: publishing "
             "one of them at random would be as private. Choose delta well below that"

@@ -865,8 +865,8 @@ class PATEClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
             epsilon=self.epsilon,
             delta=self.delta,
         )
-        if plan.delta > 0 and task.ballots.n_records is not None:
-            warn_if_delta_is_large(self.delta, n_teachers=0, n_records=task.ballots.n_records)
+        if plan.delta > 0:
+            warn_if_delta_is_large(self.delta, n_records=task.ballots.n_records)
         return plan
 
     def _spent(self, plan, ballots):

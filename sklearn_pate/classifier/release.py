@@ -4,7 +4,7 @@ import dataclasses
 
 import numpy as np
 
-from ..accountant import Curator, StageRecord
+from ..accountant import Curator, StageRecord, TableCurator
 from .mechanism import draw
 
 __all__ = ["Release", "ask"]
@@ -88,20 +88,16 @@ class Release:
             n_answered=int((self.labels >= 0).sum()),
         )
 
-    def add_table(self, record, rates, labels):
+    def add_table(self, rates, labels):
         """Add what a whole noisy table says of the public rows.
 
         Parameters
         ----------
-        record : StageRecord
-            The mechanism, and the number of cells.
         rates : ndarray of shape (n_public, n_classes)
             The share of each class near each row.
         labels : ndarray of shape (n_public,), int
             Labels dealt by them, -1 for none.
         """
-        self._records.append(record)
-        self._positions.append(np.arange(record.n_queries))  # the curator sees all of the table
         self.soft_labels = rates
         self.labels = labels
         self.query_indices = np.flatnonzero(labels >= 0)
@@ -111,6 +107,8 @@ class Release:
 
     def curator(self, votes, plan, delta):
         """Return the private view of these labels."""
+        if self.has_rates:
+            return TableCurator(votes.counts, plan.cost, delta)
         asked = np.concatenate(self._positions)
         return Curator(
             self._records,

@@ -3,7 +3,6 @@
 import numpy as np
 
 from .._sklearn import _num_samples
-from ..accountant import StageRecord
 from ..aggregators import LaplaceMechanism, TableMechanism
 from ..electorate import Votes
 from ..exceptions import TeacherError
@@ -86,4 +85,4 @@ def release_table(released, plan, votes, noise):
     with Quiet():
         noisy = mechanism.noisy(votes.counts, noise)
         rates, labels = votes.electorate.read(noisy, noise_std=mechanism.noise_std)
-    released.add_table(StageRecord(mechanism, len(votes.counts)), rates, labels)
+    released.add_table(rates, labels)

@@ -198,7 +198,7 @@ class PrivateSearch(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
             epsilon=cost.epsilon(self.delta)[0],
             delta=self.delta,
             method="tuning",
-            n_teachers=max(plan.spent.n_teachers for plan in plans),
+            n_teachers=_largest([plan.spent.n_teachers for plan in plans]),
             n_queries=max(plan.spent.n_queries for plan in plans),
             arithmetic="real",  # that of the number of trials and the noise of scores
             generator=one_trial.generator if self.random_state is None else "seed",
@@ -270,6 +270,11 @@ class PrivateSearch(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         if state.pop("_seed_used", False):  # whoever knows the seed can undo the noise
             state["random_state"] = None
         return state
+
+
+def _largest(numbers):
+    """Return the largest number; None if there are none, as where records vote."""
+    return max((number for number in numbers if number is not None), default=None)
 
 
 def _check_teachers_vote(estimators):

@@ -6,6 +6,7 @@ from joblib import hash as fingerprint
 from sklearn.base import clone
 
 from ..classifier import PATEClassifier
+from ..electorate import TableElectorate
 from ..isolation import silent
 
 __all__ = [
@@ -132,6 +133,9 @@ def _with_params(estimator, params):
 def set_plan(estimator, plan):
     """Set the noise and the numbers of queries to those of a plan."""
     aggregators = [aggregator for aggregator, _ in plan.stages]
+    if plan.spent.n_teachers is None:  # a table, which no queries are asked of
+        estimator.set_params(aggregator=aggregators[0])
+        return
     n_queries = [n for _, n in plan.stages]
     if isinstance(estimator.aggregator, list):
         estimator.set_params(aggregator=aggregators, n_queries=n_queries)
@@ -155,7 +159,10 @@ def teachers_key(estimator):
     stages = stages if isinstance(stages, list) else [stages]
     soft = [getattr(stage, "temperature", None) for stage in stages]
     temperatures = tuple(temperature for temperature in soft if temperature is not None)
-    return _key(estimator, without=_NOT_IN_TEACHERS), temperatures
+    without = _NOT_IN_TEACHERS
+    if isinstance(estimator.base_estimator, TableElectorate):
+        without = without - {"aggregator", "epsilon"}  # the noise decides how many cells there are
+    return _key(estimator, without=without), temperatures
 
 
 def student_key(estimator):

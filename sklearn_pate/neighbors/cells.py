@@ -10,6 +10,13 @@ __all__ = ["make_centers", "nearest_cells"]
 #: digits of a transformed row may depend on the rows beside it.
 _EQUAL = 1e-9
 
+#: Cells whose squared distances, by a matrix product, differ by less are looked at again. It is in
+#: units of the largest squares, of which rounding is a small part.
+_CLOSE = 1e-7
+
+#: Clusters are made of so many public rows at most: more take long and make about the same cells.
+_MOST_CLUSTERED = 20_000
+
 #: Distances are computed for so many at a time, which bounds the memory that takes.
 _DISTANCES_AT_A_TIME = 4_000_000
 
@@ -30,10 +37,13 @@ def make_centers(public, n_cells, random_state):
     -------
     ndarray of shape (n_centers, n_columns)
     """
+    if len(public) > max(_MOST_CLUSTERED, 2 * n_cells):
+        rng = np.random.default_rng(random_state)
+        public = public[rng.choice(len(public), max(_MOST_CLUSTERED, 2 * n_cells), replace=False)]
     distinct = np.unique(public, axis=0)
     if len(distinct) <= n_cells:
         return distinct
-    clusters = KMeans(n_cells, n_init=1, max_iter=100, random_state=random_state).fit(public)
+    clusters = KMeans(n_cells, n_init=1, max_iter=30, random_state=random_state).fit(public)
     return clusters.cluster_centers_
 
 
@@ -52,32 +62,44 @@ def nearest_cells(rows, centers, n_neighbors=1):
     Returns
     -------
     ndarray of shape (n_rows, n_neighbors), int
-        Distinct cells, the nearest first; of cells at equal distances the lowest. -1 in rows
-        without a nearest cell.
+        Distinct cells; of cells at equal distances the lowest. -1 in rows without a nearest cell.
     """
     n_neighbors = min(n_neighbors, len(centers))
     nearest = np.full((len(rows), n_neighbors), -1)
-    size = max(1, _DISTANCES_AT_A_TIME // len(centers))
-    for start in range(0, len(rows), size):
-        part = slice(start, start + size)
+    with np.errstate(over="ignore", invalid="ignore"):
+        is_known = np.isfinite((rows**2).sum(axis=1) * 4)
+    known = np.flatnonzero(is_known)
+    n_parts = max(1, len(known) * len(centers) // _DISTANCES_AT_A_TIME)
+    for part in np.array_split(known, n_parts):
         nearest[part] = _nearest(rows[part], centers, n_neighbors)
     return nearest
 
 
 def _nearest(rows, centers, n_neighbors):
-    # cdist adds up each pair by itself; a matrix product would round a row by those beside it
-    with np.errstate(over="ignore", invalid="ignore"):
-        distance = cdist(rows, centers, "sqeuclidean")
-        is_known = np.isfinite(distance).all(axis=1)
-        equal = _EQUAL * distance.max(axis=1)
-    nearest = np.full((len(rows), n_neighbors), -1)
-    distance = distance[is_known]
-    equal = equal[is_known]
-    found = np.empty((len(distance), n_neighbors), dtype=int)
-    at = np.arange(len(distance))
+    """Return the nearest cells of finite rows.
+
+    A matrix product is fast, and rounds a row by those beside it. So what it leaves open is
+    decided by the distances of each pair by itself.
+    """
+    size = (rows**2).sum(axis=1)
+    squares = (centers**2).sum(axis=1)
+    rough = squares - 2 * (rows @ centers.T)
+    last = np.partition(rough, n_neighbors - 1, axis=1)[:, n_neighbors - 1]
+    is_close = rough <= (last + _CLOSE * (size + squares.max()))[:, None]
+    is_open = is_close.sum(axis=1) > n_neighbors
+    nearest = np.empty((len(rows), n_neighbors), dtype=int)
+    nearest[~is_open] = np.nonzero(is_close[~is_open])[1].reshape(-1, n_neighbors)
+    nearest[is_open] = _exactly_nearest(rows[is_open], centers, n_neighbors)
+    return nearest
+
+
+def _exactly_nearest(rows, centers, n_neighbors):
+    distance = cdist(rows, centers, "sqeuclidean")  # sums up each pair by itself
+    equal = _EQUAL * distance.max(axis=1, initial=0)
+    nearest = np.empty((len(rows), n_neighbors), dtype=int)
+    at = np.arange(len(rows))
     for k in range(n_neighbors):
         shortest = distance.min(axis=1)
-        found[:, k] = (distance <= (shortest + equal)[:, None]).argmax(axis=1)
-        distance[at, found[:, k]] = np.inf
-    nearest[is_known] = found
+        nearest[:, k] = (distance <= (shortest + equal)[:, None]).argmax(axis=1)
+        distance[at, nearest[:, k]] = np.inf
     return nearest

@@ -1,29 +1,36 @@
 """The transformer of rows of any kind, if none is given."""
 
+import math
+
 import numpy as np
 import pandas as pd
 from scipy import sparse
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.compose import make_column_selector, make_column_transformer
-from sklearn.decomposition import TruncatedSVD
+from sklearn.decomposition import PCA, TruncatedSVD
 from sklearn.impute import SimpleImputer
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import (
     FunctionTransformer,
-    MaxAbsScaler,
     OneHotEncoder,
     QuantileTransformer,
+    SplineTransformer,
     StandardScaler,
 )
 
 __all__ = ["RowVectorizer"]
 
+#: Most columns of arrays and of sparse rows.
+_MOST_COLUMNS = 100
+
 
 class RowVectorizer(TransformerMixin, BaseEstimator):
     """Makes numbers of rows of any kind, such that like rows are near each other.
 
-    DataFrames: numbers by their rank, categories one-hot, each missing value a column of its own.
-    Arrays: standardised columns. Sparse rows: up to 100 singular vectors.
+    DataFrames: numbers by their rank, which is low, middle or high, categories one-hot, missing
+    values in columns of their own. Arrays: columns as they are, up to 100 principal components of
+    more; if their units differ, give a DataFrame or another transformer. Sparse rows: up to 100
+    singular vectors.
 
     Parameters
     ----------
@@ -59,15 +66,15 @@ class RowVectorizer(TransformerMixin, BaseEstimator):
     def _chosen(self, X):
         if isinstance(X, pd.DataFrame):
             return _of_columns(X)
+        n_rows, *n_columns = X.shape
         if sparse.issparse(X):
-            n_columns = max(1, min(100, X.shape[1] - 1, X.shape[0] - 1))
-            vectors = TruncatedSVD(n_columns, random_state=self.random_state)
-            return make_pipeline(MaxAbsScaler(), vectors)
-        return make_pipeline(
-            FunctionTransformer(_flat),
-            SimpleImputer(keep_empty_features=True),
-            StandardScaler(),
-        )
+            n_vectors = max(1, min(_MOST_COLUMNS, n_columns[0] - 1, n_rows - 1))
+            return TruncatedSVD(n_vectors, random_state=self.random_state)
+        steps = [FunctionTransformer(_flat), SimpleImputer(keep_empty_features=True)]
+        if math.prod(n_columns) > _MOST_COLUMNS:
+            n_components = min(_MOST_COLUMNS, n_rows)
+            steps.append(PCA(n_components, random_state=self.random_state))
+        return make_pipeline(*steps)
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
@@ -88,6 +95,7 @@ def _of_columns(X_public):
     ranks = make_pipeline(
         SimpleImputer(strategy="median", add_indicator=True, keep_empty_features=True),
         QuantileTransformer(n_quantiles=min(200, len(X_public))),
+        SplineTransformer(3, degree=1, include_bias=False),  # what is not low or middle is high
         StandardScaler(),
     )
     names = make_pipeline(

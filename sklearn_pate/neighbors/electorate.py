@@ -117,6 +117,7 @@ class ReverseNeighbors(TableElectorate):
                 "the transformer makes infinite or missing numbers of some rows of X_public; "
                 "impute within it. Nothing was spent"
             )
+        self._is_weighted = private.sample_weight is not None
         unit = "record" if private.groups is None else "group"
         adjacency = _ADJACENCY[self.adjacency, unit]
         moved = 2 if self.adjacency == "replace" else 1
@@ -132,6 +133,8 @@ class ReverseNeighbors(TableElectorate):
         n_cells = self.n_cells
         if n_cells is None:
             n_cells = default_n_cells(n_records, len(self._public), n_classes, noise_std)
+        is_known = n_records is not None and not self._is_weighted
+        self._n_ballots = n_records * self.n_neighbors if is_known else None
         self._centers = make_centers(self._public, n_cells, self._seed)
         self.cells_ = nearest_cells(self._public, self._centers)[:, 0]
 
@@ -152,7 +155,15 @@ class ReverseNeighbors(TableElectorate):
 
     def read(self, noisy, *, noise_std):
         """Return what a noisy table says of each public row; see `TableElectorate.read`."""
-        rates = row_rates(noisy, self._centers, self._public, self.cells_, noise_std)
+        rates = row_rates(
+            noisy,
+            self._centers,
+            self._public,
+            self.cells_,
+            noise_std=noise_std,
+            n_ballots=self._n_ballots,
+            smoothing=self.smoothing,
+        )
         return rates, deal_labels(rates, self.cells_)
 
     def default_student(self):

@@ -1,26 +1,159 @@
 """What a noisy table of ballots says of each public row: all of this is free."""
 
 import numpy as np
+from scipy.linalg import cho_factor, cho_solve
+from scipy.optimize import minimize
+from scipy.spatial.distance import cdist
 
 __all__ = ["deal_labels", "default_n_cells", "row_rates"]
+
+#: Most cells by default: smoothing takes time by their third power.
+_MOST_CELLS = 1000
+
+#: Likeness of public rows and cells is computed for so many pairs at a time.
+_PAIRS_AT_A_TIME = 4_000_000
+
+#: Height and width of the process are chosen on so many cells at most.
+_MOST_COMPARED = 500
+
+#: Least rate of a class, before rates are made to sum to 1.
+_LEAST_RATE = 1e-3
+
+#: Powers of the rates that are tried: means are pulled together by the noise.
+_POWERS = (1.0, 1.5, 2.0, 3.0, 4.0, 6.0, 8.0)
 
 
 def default_n_cells(n_records, n_public, n_classes, noise_std):
     """Return a number of cells by public numbers.
 
-    With replace-one Laplace noise it is about ``n_records * epsilon / 20``, at most a fifth of the
-    public rows.
+    About one for each ``7 * noise_std`` records: with Laplace noise for replaced records, one for
+    20 records at epsilon 1. At least four for each class, at most half of the public rows, and at
+    most 1,000. Where the number of records is private, that of the public rows takes its place.
     """
-    n_records = n_public if n_records is None else n_records
-    by_noise = n_records / (7 * noise_std)
-    return int(np.clip(round(by_noise), 1, max(1, n_public // 5)))
+    by_noise = (n_public if n_records is None else n_records) / (7 * noise_std)
+    return max(1, int(min(max(by_noise, 4 * n_classes), n_public / 2, _MOST_CELLS)))
 
 
-def row_rates(noisy, centers, public, cells, noise_std):
-    """Return the rates of each public row; to be replaced."""
-    table = np.maximum(noisy, 0) + noise_std / 10
-    rates = table / table.sum(axis=1, keepdims=True)
-    return rates[cells]
+def row_rates(noisy, centers, public, cells, *, noise_std, n_ballots=None, smoothing="auto"):
+    """Return the rates of the classes near each public row, smoothed between cells.
+
+    The rate of a class in a cell, less that in the whole table, is taken for a smooth function of
+    the place, a Gaussian process, observed with noise of known size. Its height and width are those
+    under which the noisy table is most likely. The noise pulls its means together. So they are
+    raised to the power under which the ballots of each cell are most likely by what all others say
+    of it.
+
+    Parameters
+    ----------
+    noisy : ndarray of shape (n_cells, n_classes)
+        The released table.
+    centers : ndarray of shape (n_cells, n_columns)
+        Centers of the cells.
+    public : ndarray of shape (n_public, n_columns)
+        Transformed public rows.
+    cells : ndarray of shape (n_public,), int
+        The cell of each public row.
+    noise_std : float
+        Standard deviation of the noise on each entry.
+    n_ballots : float or None
+        Number of ballots in the table; None takes the noisy one.
+    smoothing : "auto" or float
+        Width of the process, in root mean square distances of two cells; "auto" chooses one.
+
+    Returns
+    -------
+    ndarray of shape (n_public, n_classes)
+        Rows sum to 1.
+
+    References
+    ----------
+    Rasmussen, Williams (2006). Gaussian processes for machine learning, equations 2.23, 2.30 (the
+    mean and the likelihood) and 5.12 (what all others say of one).
+    """
+    n_classes = noisy.shape[1]
+    total = _totals(noisy, np.bincount(cells, minlength=len(centers)), noise_std, n_ballots)
+    overall = np.maximum(noisy.sum(axis=0), 1)
+    overall = overall / overall.sum()
+    difference = noisy / total[:, None] - overall
+    difference -= difference.mean(axis=1, keepdims=True)  # as rates sum to 1
+    spread = (overall * (1 - overall)).sum() / (n_classes - 1)
+    variance = (noise_std**2 + total * spread) / total**2
+    unit = max(2 * centers.var(axis=0).sum(), 1e-300)
+    squared = cdist(centers, centers, "sqeuclidean") / unit
+    log_height, log_steepness = _likeliest(
+        squared, difference / np.sqrt(spread), variance / spread, smoothing
+    )
+
+    def kernel(squared):
+        return spread * np.exp(log_height - np.exp(log_steepness) / 2 * squared)
+
+    factor = cho_factor(kernel(squared) + np.diag(variance), lower=True)
+    weights = cho_solve(factor, difference)
+    own = np.diag(cho_solve(factor, np.eye(len(centers))))
+    by_others = overall + difference - weights / own[:, None]
+    power = _sharpness(noisy, by_others)
+    n_parts = max(1, len(public) * len(centers) // _PAIRS_AT_A_TIME)
+    parts = [
+        overall + kernel(cdist(part, centers, "sqeuclidean") / unit) @ weights
+        for part in np.array_split(public, n_parts)
+    ]
+    return _sharpened(np.concatenate(parts), power)
+
+
+def _totals(noisy, n_public_in, noise_std, n_ballots):
+    """Return the ballots of each cell: the noisy sum, and what the public rows let one expect."""
+    if n_ballots is None:
+        n_ballots = max(noisy.sum(), 1.0)
+    share = (n_public_in + 0.5) / (n_public_in + 0.5).sum()
+    expected = n_ballots * share
+    trust_in_sum = 1 / (noisy.shape[1] * noise_std**2)
+    trust_in_share = n_public_in.sum() / (n_ballots * expected)  # public counts are Poisson
+    both = noisy.sum(axis=1) * trust_in_sum + expected * trust_in_share
+    return np.maximum(both / (trust_in_sum + trust_in_share), expected / 20)
+
+
+def _likeliest(squared, difference, variance, smoothing):
+    """Return log height and log steepness of the likeliest process, in units of the spread.
+
+    With a wide normal prior, as few cells or much noise say little.
+    """
+    some = np.unique(np.linspace(0, len(squared) - 1, _MOST_COMPARED).astype(int))
+    squared = squared[np.ix_(some, some)]
+    difference = difference[some]
+    noise = np.diag(variance[some])
+    n_free = difference.shape[1] - 1
+    start = np.array([0.0, 2.0])
+    bounds = [(-6, 3), (-2, 6)]
+    if smoothing != "auto":
+        start[1] = -2 * np.log(smoothing)
+        bounds[1] = (start[1], start[1])
+
+    def cost(point):
+        steepness = np.exp(point[1]) / 2
+        kernel = np.exp(point[0] - steepness * squared)
+        factor = cho_factor(kernel + noise, lower=True)
+        weights = cho_solve(factor, difference)
+        inverse = cho_solve(factor, np.eye(len(some)))
+        slope = (n_free * inverse - weights @ weights.T) * kernel / 2
+        off = (point - start) / 2
+        value = (difference * weights).sum() / 2 + off @ off / 2
+        value += n_free * np.log(np.diag(factor[0])).sum()
+        slopes = np.array([slope.sum(), -steepness * (slope * squared).sum()])
+        return value, slopes + off / 2
+
+    return minimize(cost, start, jac=True, method="L-BFGS-B", bounds=bounds).x
+
+
+def _sharpened(means, power):
+    rates = np.clip(means, _LEAST_RATE, 1) ** power
+    rates = np.maximum(rates / rates.sum(axis=1, keepdims=True), _LEAST_RATE)
+    return rates / rates.sum(axis=1, keepdims=True)
+
+
+def _sharpness(noisy, by_others):
+    """Return the power under which the ballots are most likely; noise does not predict itself."""
+    gain = [(noisy * np.log(_sharpened(by_others, power))).sum() for power in _POWERS]
+    return _POWERS[int(np.argmax(gain))]
 
 
 def deal_labels(rates, cells):
