@@ -760,7 +760,7 @@ def start():
 for _ in range(n_processes):
     start()
 while running:
-    time.sleep(random.uniform(0, 0.1))
+    time.sleep(random.uniform(0, 0.05))
     if killed < n_processes:
         os.kill(running[random.randrange(len(running))], signal.SIGKILL)
     for pid in list(running):
@@ -780,8 +780,8 @@ print(killed, recorded, time.monotonic() - began < 10)
 
 @pytest.mark.skipif(sys.platform == "win32", reason="needs fork and SIGKILL")
 def test_processes_that_are_killed_leave_no_lock_and_no_unrecorded_release(tmp_path):
-    # A process starts that will fit 20 times, which takes 0.2 s, whenever one is killed, which
-    # happens every 0.1 s at least: so eight are killed before the last one ends
+    # Whenever one is killed, which happens each 0.05 s at least, another starts that will fit 20
+    # times, which takes longer: so eight are killed before the last one ends
     n_processes, n_fits = 8, 20
     run = run_script(KILLED, tmp_path, n_processes, n_fits)
     assert run.returncode == 0, run.stderr

@@ -83,17 +83,17 @@ def private(kind, n_records, seed):
     return X, y
 
 
-def two_sets(partition, n=300):
+def two_sets(partition):
     """Arguments of two fits that differ in private data alone."""
     more = 0 if partition in ("random", "own") else 40
     given = []
-    for kind, n_records in (("common", n), ("rare", n + more)):
+    for kind, n_records in (("common", 120), ("rare", 120 + more)):
         X, y = private(kind, n_records, seed=n_records)
         groups = None
         if partition == "groups":
             groups = np.array([f"{kind}{i // 3}" for i in range(n_records)])
         if partition == "predefined":
-            groups = np.arange(n_records) % 20
+            groups = np.arange(n_records) % 10
         given.append({"X": X, "y": y, "groups": groups})
     return given
 
@@ -323,7 +323,7 @@ def assert_nothing_differs(stream, make, given, states=(0, 1)):
 
 
 def model(teacher=None, **params):
-    fixed = {"n_teachers": 20, "epsilon": 20.0, "delta": 1e-5, "classes": [0, 1]}
+    fixed = {"n_teachers": 10, "epsilon": 20.0, "delta": 1e-5, "classes": [0, 1]}
     fixed |= {"n_queries": 40, "student": LogisticRegression(), "verbose": 1}
     fixed |= {"aggregator": GNMax(5.0)}  # noise that is searched for takes long
     teacher = selecting() if teacher is None else teacher
@@ -514,7 +514,7 @@ def test_searches(stream, student, partition):
         clf = clf.set_params(aggregator=GNMax())
         return PrivateGridSearchCV(clf, SEARCHED[student], epsilon=20.0, n_trials=4)
 
-    assert_nothing_differs(stream, make, two_sets(partition, 120), states=[1])
+    assert_nothing_differs(stream, make, two_sets(partition), states=[1])
 
 
 @pytest.mark.parametrize("distribution", ["negative_binomial", "poisson"])
@@ -529,7 +529,7 @@ def test_secure_and_random_searches(stream, distribution):
             distribution=distribution,
         )
 
-    assert_nothing_differs(stream, make, two_sets("hash", 120), states=[1])
+    assert_nothing_differs(stream, make, two_sets("hash"), states=[1])
 
 
 # --- what else leaves ---------------------------------------------------------------------------

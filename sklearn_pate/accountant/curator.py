@@ -129,10 +129,7 @@ class Curator:
             return self._cap
         # Rounded: sums of soft labels are floats
         sizes = {"n_teachers": round(self.votes[0].sum()), "n_classes": self.votes.shape[1]}
-        known = {}  # rounds share their mechanism
-        costs = [
-            costs_once(stage.aggregator, known, **sizes)(stage.n_queries) for stage in self._stages
-        ]
+        costs = [costs_once(stage.aggregator, **sizes)(stage.n_queries) for stage in self._stages]
         epsilon, _ = reduce(Cost.plus, costs).epsilon(delta)
         return epsilon
 
