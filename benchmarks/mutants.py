@@ -2167,6 +2167,95 @@ FAULTS = [
         "unclear = rest[~is_top]",
         ("test_worst_case.py::test_orders_searched_together_cost_what_each_costs_alone",),
     ),
+    # --- records that vote -----------------------------------------------------------------------
+    Fault(
+        "table-of-replaced-records-at-half-the-price",
+        "neighbors/electorate.py",
+        'moved = 2 if self.adjacency == "replace" else 1',
+        "moved = 1",
+        ("test_neighbors.py::test_each_record_casts_as_many_ballots_as_it_says",),
+    ),
+    Fault(
+        "table-of-many-ballots-at-the-price-of-one",
+        "neighbors/electorate.py",
+        "n_changed=moved * self.n_neighbors,",
+        "n_changed=moved,",
+        ("test_neighbors.py::test_each_record_casts_as_many_ballots_as_it_says",),
+    ),
+    Fault(
+        "table-with-half-the-noise",
+        "aggregators/table.py",
+        "DiscreteLaplace(GRID / self.scale)",
+        "DiscreteLaplace(2 * GRID / self.scale)",
+        ("test_table.py::test_the_noise_follows_its_law",),
+    ),
+    Fault(
+        "table-of-rounded-noise-called-pure",
+        "aggregators/table.py",
+        '        """Whether the noise is discrete: of rounded noise, delta 0 would not be true."""\n'
+        '        return self.noise == "discrete"',
+        "        return True",
+        ("test_neighbors.py::test_other_noise_spends_delta",),
+    ),
+    Fault(
+        "table-group-counted-by-its-records",
+        "neighbors/ballots.py",
+        "        shares = shares // np.bincount(groups)[group]\n",
+        "",
+        ("test_neighbors.py::test_a_group_casts_one_ballot_in_all",),
+    ),
+    Fault(
+        "table-weights-above-one",
+        "neighbors/ballots.py",
+        "np.clip(sample_weight, 0, 1)",
+        "np.clip(sample_weight, 0, None)",
+        ("test_table.py::test_a_record_changes_no_more_than_it_says",),
+    ),
+    Fault(
+        "table-cost-of-one-entry",
+        "rdp/table.py",
+        "n_changed * (one_entry * (1 + 1e-12) + hidden)",
+        "one_entry * (1 + 1e-12) + hidden",
+        ("test_table.py::test_several_tables_against_loss_distributions",),
+    ),
+    Fault(
+        "table-gaussian-cost-of-one-entry",
+        "rdp/table.py",
+        "mu_squared = n_changed / sigma**2",
+        "mu_squared = 1 / sigma**2",
+        ("test_table.py::test_several_tables_against_loss_distributions",),
+    ),
+    Fault(
+        "table-pure-epsilon-rounded-down",
+        "rdp/table.py",
+        "return nearest if nearest >= exact else math.nextafter(nearest, math.inf)",
+        "return math.nextafter(nearest, 0)",
+        ("test_table.py::test_pure_epsilon_is_that_of_the_noise_that_is_drawn",),
+    ),
+    Fault(
+        "table-transformer-of-rows-that-influence-each-other",
+        "neighbors/transform.py",
+        "if failed is None and not _are_alike(alone, together[: rows.size]):",
+        "if False:",
+        ("test_neighbors.py::test_transformers_whose_rows_influence_each_other_are_refused",),
+    ),
+    Fault(
+        "table-one-bad-row-silences-all",
+        "neighbors/transform.py",
+        "            parts += np.array_split(rows, 2)\n",
+        "            pass\n",
+        (
+            "test_neighbors.py::"
+            "test_a_record_that_cannot_be_transformed_casts_no_ballot_and_says_nothing",
+        ),
+    ),
+    Fault(
+        "table-asked-beside-queries",
+        "classifier/table.py",
+        "    check_without_queries(estimator, _ABOUT_QUERIES)\n",
+        "",
+        ("test_neighbors.py::test_what_makes_no_sense_together_is_refused",),
+    ),
 ]
 
 

@@ -26,6 +26,7 @@ from sklearn_pate.neighbors.rates import deal_labels
 from sklearn_pate.partition import HashPartition
 from sklearn_pate.rdp.table import GRID
 from sklearn_pate.students import SoftLabelClassifier
+from sklearn_pate.teachers import Sites
 
 X, Y = make_classification(
     900, 5, n_informative=4, n_redundant=0, n_classes=3, class_sep=2, random_state=0
@@ -341,6 +342,12 @@ def test_teachers_do_not_vote_in_tables():
     clf = PATEClassifier(LogisticRegression(), aggregator=LaplaceMechanism(), classes=[0, 1, 2])
     with pytest.raises(ValueError, match="aggregator"):
         clf.fit(X, Y, X_public=X_PUBLIC)
+
+
+def test_sites_are_refused():
+    sites = Sites(lambda name: None, ["a", "b"])
+    with pytest.raises(ValueError, match="lets records vote"):
+        pate().fit(sites, None, X_public=X_PUBLIC)
 
 
 def test_a_bare_table_is_refused():

@@ -691,6 +691,11 @@ class PATEClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
     def _check(self, X, y, X_public, groups, sample_weight):
         """Check all that `fit` is given, and enrol the electorate; nothing is trained."""
         electorate = self._make_electorate(X)
+        if isinstance(electorate, TableElectorate) and isinstance(X, Sites):
+            raise ValueError(
+                f"X is Sites, which train teachers of their own, and {type(electorate).__name__} "
+                "lets records vote; give X and y as arrays or DataFrames, or let teachers vote"
+            )
         self._check_parts(electorate)
         X_public = given_rows(X_public, X)
         checked_clone = clone(self)  # a refit that fails must not change what predict expects

@@ -82,7 +82,16 @@ def collect_table(task, mechanism, seed):
 def release_table(released, plan, votes, noise):
     """Draw the noisy table, and read what it says of each public row; `released` is filled."""
     ((mechanism, _),) = plan.stages
+    failed = None
     with Quiet():
-        noisy = mechanism.noisy(votes.counts, noise)
-        rates, labels = votes.electorate.read(noisy, noise_std=mechanism.noise_std)
+        if is_ours(mechanism):
+            noisy = mechanism.noisy(votes.counts, noise)
+        else:
+            noisy, failed = attempt(lambda: np.asarray(mechanism.noisy(votes.counts, noise)))
+    if failed is not None:
+        raise ValueError(
+            f"{type(mechanism).__name__} could not draw a table: {failed}, whose text is withheld, "
+            "as it may quote ballots. What the plan costs is spent. Try it on a made-up table"
+        )
+    rates, labels = votes.electorate.read(noisy, noise_std=mechanism.noise_std)
     released.add_table(rates, labels)
