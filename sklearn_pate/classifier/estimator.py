@@ -969,11 +969,12 @@ class PATEClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         self._start_anew(task, plan)
         n_public = _num_samples(task.X_public)
         released = Release(plan.spent, n_public=n_public, n_classes=len(task.classes))
+        noise = np.random.default_rng(task.seeds["noise"])
         try:
             if task.is_table:
-                release_table(released, plan, votes, np.random.default_rng(task.seeds["noise"]))
+                release_table(released, plan, votes, noise)
             else:
-                self._ask(task, plan, rows, votes, released, progress)
+                self._ask(task, plan, rows, votes, released, noise, progress)
         finally:  # labels that were released are paid for, and kept if the rest fails
             self.privacy_spent_ = released.spent
             self.query_indices_ = released.query_indices
@@ -1017,7 +1018,7 @@ class PATEClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         if hasattr(task.checked_clone, "feature_names_in_"):
             self.feature_names_in_ = task.checked_clone.feature_names_in_
 
-    def _ask(self, task, plan, rows, votes, released, progress):
+    def _ask(self, task, plan, rows, votes, released, noise, progress):
         """Ask the queries of a plan; `released` is filled."""
         student = self._unfitted_student()
         seed = task.seeds["student"]
@@ -1029,7 +1030,7 @@ class PATEClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
                 rows,
                 choice=self._make_choice(task),
                 students_view=lambda: students_view(student, task.X_public, released, seed),
-                noise=np.random.default_rng(task.seeds["noise"]),
+                noise=noise,
                 on_asked=done,
             )
 
