@@ -2200,7 +2200,7 @@ FAULTS = [
     Fault(
         "table-of-rounded-noise-called-pure",
         "aggregators/table.py",
-        '        """Whether the noise is discrete: of rounded noise, delta 0 would not be true."""\n'
+        '        """Whether the noise is discrete: if it is rounded, delta 0 is not true."""\n'
         '        return self.noise == "discrete"',
         "        return True",
         ("test_neighbors.py::test_other_noise_spends_delta",),

@@ -123,7 +123,7 @@ class LaplaceMechanism(TableMechanism):
 
     @property
     def is_pure(self):
-        """Whether the noise is discrete: of rounded noise, delta 0 would not be true."""
+        """Whether the noise is discrete: if it is rounded, delta 0 is not true."""
         return self.noise == "discrete"
 
     def noisy(self, table, random_state=None):
