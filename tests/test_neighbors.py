@@ -164,6 +164,14 @@ def test_a_group_casts_one_ballot_in_all():
         pate(unit="group").fit(X, Y, X_public=X_PUBLIC)
 
 
+def test_groups_are_checked_before_anything_is_counted():
+    with pytest.raises(ValueError, match="one identifier for each of 600 records"):
+        pate().plan(X, Y, X_public=X_PUBLIC, groups=np.arange(599))
+    with pytest.raises(ValueError, match="groups") as caught:
+        pate().plan(X, Y, X_public=X_PUBLIC, groups=[*range(599), 0.123456])
+    assert "0.123" not in str(caught.value)
+
+
 def test_weights_are_clipped_and_count_in_part():
     weight = np.linspace(-1, 3, 600)
     table = pate().poll(X, Y, X_public=X_PUBLIC, sample_weight=weight).counts

@@ -143,7 +143,8 @@ class PATEClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
     ----------
     base_estimator : classifier, list of classifiers or Electorate, default=None
         The classifier that each teacher is a clone of. A list is dealt to the teachers in turn.
-        None is a `RandomForestClassifier`. An `electorate.Electorate` votes in place of teachers.
+        None is a `RandomForestClassifier`. An `electorate.Electorate` votes in place of teachers,
+        for instance the records themselves: `neighbors.ReverseNeighbors`.
         Preprocessing belongs inside the classifier, as a Pipeline, where the guarantee covers it.
         It is fitted on label codes 0..K-1. Each teacher gets a copy with seeds of its own and with
         `verbose` off. Copies for teachers, and for the student, have no scikit-learn callbacks,
@@ -155,7 +156,8 @@ class PATEClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         calibrated so that the queries cost exactly `epsilon`. The aggregators of a list are asked
         in stages, for instance ``[ConfidentGNMax(...), InteractiveGNMax(...)]``, and `epsilon`
         caps all stages together. For mechanisms that compare votes with the student, a student is
-        fitted between stages. Stages that leave their noise to the fit share one scale.
+        fitted between stages. Stages that leave their noise to the fit share one scale. Where
+        records vote, a `TableMechanism`; None is `LaplaceMechanism()`.
     student : classifier, default=None
         The classifier that is trained on the released labels and published. None is a clone of
         `base_estimator`, or of the first in a list. It is fitted on label codes 0..K-1. Each

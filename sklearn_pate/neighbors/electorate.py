@@ -118,6 +118,9 @@ class ReverseNeighbors(TableElectorate):
                 "impute within it. Nothing was spent"
             )
         self._is_weighted = private.sample_weight is not None
+        self._groups = None
+        if private.groups is not None:
+            self._groups = _numbered(private.groups, len(private.codes))
         unit = "record" if private.groups is None else "group"
         adjacency = _ADJACENCY[self.adjacency, unit]
         moved = 2 if self.adjacency == "replace" else 1
@@ -141,16 +144,13 @@ class ReverseNeighbors(TableElectorate):
     def vote(self, private, X_query, *, temperature=None, seed=None, on_done=None):
         """Count the ballots that records cast in the cells; see `Electorate.vote`."""
         numbers = transformed_private(self._transformer, private.X, self._public.shape[1])
-        groups = None
-        if private.groups is not None:
-            groups = factorize_identifiers(private.groups, "groups")[0]
         return count_ballots(
             nearest_cells(numbers, self._centers, self.n_neighbors),
             private.codes,
             n_cells=len(self._centers),
             n_classes=len(private.classes),
             sample_weight=private.sample_weight,
-            groups=groups,
+            groups=self._groups,
         )
 
     def read(self, noisy, *, noise_std):
@@ -172,3 +172,13 @@ class ReverseNeighbors(TableElectorate):
 
     def _unfitted(self):
         return RowVectorizer() if self.transformer is None else clone(self.transformer)
+
+
+def _numbered(groups, n_records):
+    """Return the number of each record's group, from 0."""
+    numbers, _ = factorize_identifiers(groups, "groups")
+    if len(numbers) != n_records:
+        raise ValueError(
+            f"groups must have one identifier for each of {n_records} records; got {len(numbers)}"
+        )
+    return numbers
