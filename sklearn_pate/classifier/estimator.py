@@ -281,15 +281,15 @@ class PATEClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
     feature_names_in_ : ndarray of shape (n_features_in_,)
         Feature names, if the private data had string column names.
     n_teachers_ : int
-        Number of teachers.
+        Number of teachers; absent where records vote.
     public_labels_ : ndarray of shape (n_public,), int
         For each public row the code of its released label (an index into `classes_`), or -1 if it
         has none.
     public_soft_labels_ : ndarray of shape (n_public, n_classes) or None
         With `SoftVote`, for each public row its released distribution over classes, or NaN if it
-        has none. Otherwise None.
+        has none. Where records vote, the released rates of the classes. Otherwise None.
     query_indices_ : ndarray of shape (n_queries,), int
-        The public rows that were asked, in order.
+        The public rows that were asked, in order; where records vote, those that got a label.
     curator_ : Curator
         Private view of the fit: votes, data-dependent epsilon, and teachers if they were kept.
         Pickles and copies do not have it.
