@@ -38,6 +38,7 @@ NAMES = [
     "private_labels",
     "glyph",
     "zero_cost",
+    "ballots",
     "peers",
 ]
 DOCS = Path(__file__).parents[2] / "docs"

@@ -103,8 +103,8 @@ class LaplaceMechanism(TableMechanism):
     >>> mechanism.cost(n_changed=2).pure
     1.0
     >>> mechanism.noisy([[100, 0], [20, 60]], random_state=0).round(1)
-    array([[101. ,   0.5],
-           [ 20.1,  58.2]])
+    array([[101.1,   3.1],
+           [ 21.9,  58. ]])
     """
 
     _parameter_constraints = {

@@ -48,7 +48,7 @@ class RowVectorizer(TransformerMixin, BaseEstimator):
     >>> from sklearn_pate.neighbors import RowVectorizer
     >>> rows = pd.DataFrame({"age": [20.0, None, 40.0], "city": ["Oslo", "Bern", "Oslo"]})
     >>> RowVectorizer().fit_transform(rows).shape
-    (3, 4)
+    (3, 6)
     """
 
     def __init__(self, random_state=None):

@@ -135,7 +135,12 @@ class ReverseNeighbors(TableElectorate):
         """Make cells of the public rows; see `TableElectorate.divide`."""
         n_cells = self.n_cells
         if n_cells is None:
-            n_cells = default_n_cells(n_records, len(self._public), n_classes, noise_std)
+            n_cells = default_n_cells(
+                n_records=n_records,
+                n_public=len(self._public),
+                n_classes=n_classes,
+                noise_std=noise_std,
+            )
         is_known = n_records is not None and not self._is_weighted
         self._n_ballots = n_records * self.n_neighbors if is_known else None
         self._centers = make_centers(self._public, n_cells, self._seed)

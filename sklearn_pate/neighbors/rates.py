@@ -23,7 +23,7 @@ _LEAST_RATE = 1e-3
 _POWERS = (1.0, 1.5, 2.0, 3.0, 4.0, 6.0, 8.0)
 
 
-def default_n_cells(n_records, n_public, n_classes, noise_std):
+def default_n_cells(*, n_records, n_public, n_classes, noise_std):
     """Return a number of cells by public numbers.
 
     About one for each ``7 * noise_std`` records: with Laplace noise for replaced records, one for
