@@ -3,7 +3,8 @@
 "Fine-grained private knowledge distillation" (2022) lets each record vote where it lies. Here it is
 `ReverseNeighbors()` as it is, with the default student where no other is named: its formulas were
 set on other data (splits of Adult's training file, later flights, Diabetes 130-US, small images),
-never on these test rows. Discrete Laplace noise, delta 0, one record replaced by another.
+never on these test rows; but the floor of four cells a class was set after digits at epsilon 0.5
+had been seen. Discrete Laplace noise, delta 0, one record replaced by another.
 """
 
 import numpy as np
