@@ -234,6 +234,7 @@ class TableElectorate(Electorate):
 
     `enrol` returns `TableBallots`. Then `divide` divides the feature space into cells, by public
     rows and numbers alone, `vote` counts the ballots in them, and `read` reads the noisy table.
+    `PATEClassifier` accepts those of this library alone.
     """
 
     @abstractmethod

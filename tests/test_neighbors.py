@@ -1,6 +1,8 @@
 """Records that vote where they lie: what they may change, what is refused, and what comes out."""
 
+import datetime
 import pickle
+import uuid
 
 import numpy as np
 import pandas as pd
@@ -9,6 +11,7 @@ from scipy import sparse
 from sklearn.base import BaseEstimator, TransformerMixin, clone
 from sklearn.datasets import load_digits, load_iris, make_classification
 from sklearn.decomposition import PCA
+from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LogisticRegression
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import make_pipeline
@@ -498,3 +501,111 @@ def test_the_curator_sees_the_table():
     assert repr(clf.curator_) == "Curator(private)"
     with pytest.raises(TypeError, match="private"):
         pickle.dumps(clf.curator_)
+
+
+@pytest.mark.parametrize(
+    "identifiers",
+    [
+        np.arange(51),
+        list(np.arange(51)),
+        [int(k) for k in range(51)],
+        pd.Series(list(np.arange(51)), dtype=object),
+        [uuid.UUID(int=k) for k in range(51)],
+        [datetime.date(2020, 1, 1) + datetime.timedelta(k) for k in range(51)],
+        [("house", k) for k in range(51)],
+        [*range(50), "x"],
+        [True, *range(2, 52)],
+    ],
+    ids=["array", "numpy", "int", "series", "uuid", "date", "tuple", "mixed", "true"],
+)
+def test_a_group_is_one_whatever_its_identifiers_are(identifiers):
+    place = np.minimum(np.arange(600), 50)  # the last group has 550 records
+    groups = [list(identifiers)[k] for k in place]
+    if isinstance(identifiers, np.ndarray):
+        groups = identifiers[place]
+    if isinstance(identifiers, pd.Series):
+        groups = pd.Series(groups, dtype=object)
+    table = pate().poll(X, Y, X_public=X_PUBLIC, groups=groups).counts
+    assert 51 - 600 * GRID <= table.sum() <= 51
+
+
+class SharesItsMaximum(CentredInBatch):
+    def transform(self, X):
+        return X / np.max(X)
+
+
+class ShiftsOneColumn(CentredInBatch):
+    def transform(self, X):
+        X = np.array(X, dtype=float)
+        X[:, 0] -= np.tanh(np.nanmean(X[:, 0]))
+        return X
+
+
+class FillsByTheBatch(CentredInBatch):
+    def transform(self, X):
+        return np.where(np.isnan(X), np.nanmean(X, axis=0), X)
+
+
+@pytest.mark.parametrize(
+    ("transformer", "rows"),
+    [
+        (FillsByTheBatch(), X),
+        (SharesItsMaximum(), np.maximum((X * 0).astype(int) + 7, 7)),
+        (ShiftsOneColumn(), np.column_stack([X, np.full(600, 1.7e9)])),
+    ],
+)
+def test_odd_rows_show_what_public_rows_do_not(transformer, rows):
+    with pytest.raises(ValueError, match="depend on the rows beside it"):
+        pate(voters(transformer=transformer)).plan(rows, Y, X_public=rows[:300])
+
+
+def test_an_embedding_that_was_fitted_before_is_used_as_it_is():
+    embedding = FrozenEstimator(PCA(5).fit(X_PUBLIC))
+    clf = pate(voters(transformer=embedding)).fit(X, Y, X_public=X_PUBLIC)
+    assert clf.score(X_PUBLIC, Y_PUBLIC) > 0.6
+
+
+def test_columns_of_all_kinds_have_a_default():
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame(
+        {
+            "flag": rng.random(300) < 0.5,
+            "maybe": pd.array(rng.choice([True, False, None], 300), dtype="boolean"),
+            "code": pd.Categorical(rng.integers(0, 3, 300)),
+            "day": pd.Timestamp("2020-01-01") + pd.to_timedelta(rng.integers(0, 5, 300), "D"),
+            "mixed": pd.Series(rng.choice([1, "one", None], 300), dtype=object),
+        }
+    )
+    y = frame["flag"].to_numpy().astype(int)
+    clf = PATEClassifier(ReverseNeighbors(), epsilon=5, classes=[0, 1])
+    assert clf.fit(frame[:200], y[:200], X_public=frame[200:]).score(frame, y) > 0.6
+
+
+def test_searches_plan_each_number_of_ballots():
+    grid = {"base_estimator__n_neighbors": [3, 1]}
+    search = PrivateGridSearchCV(
+        pate(random_state=None, epsilon=None), grid, epsilon=4.0, random_state=0, n_trials=4
+    )
+    search.fit(X, Y, X_PUBLIC, X_val=X_PUBLIC[:100], y_val=Y_PUBLIC[:100])
+    best = search.best_estimator_
+    assert best.aggregator_.scale * best.epsilon == pytest.approx(
+        2 * search.best_params_["base_estimator__n_neighbors"]
+    )
+
+
+def test_huge_public_numbers_and_tables_of_ones_own_are_refused():
+    with pytest.raises(ValueError, match="infinite, huge or missing"):
+        pate(voters(transformer=FunctionTransformer())).plan(X, Y, X_public=X_PUBLIC * 1e154)
+
+    class Mine(ReverseNeighbors):
+        pass
+
+    with pytest.raises(ValueError, match="is not checked"):
+        pate(Mine(random_state=0)).plan(X, Y, X_public=X_PUBLIC)
+
+    class Broken(LaplaceMechanism):
+        def noisy(self, table, random_state=None):
+            return np.full(np.shape(table), np.nan)
+
+    with pytest.raises(ValueError, match="must return finite floats"):
+        pate(aggregator=Broken(1.0), epsilon=None).fit(X, Y, X_public=X_PUBLIC)

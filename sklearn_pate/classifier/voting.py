@@ -6,7 +6,7 @@ import inspect
 import numpy as np
 
 from .._sklearn import _num_samples
-from ..electorate import Ballots, Votes
+from ..electorate import Ballots, TableElectorate, Votes
 from ..exceptions import TeacherError
 from ..isolation import attempt, copied_data, fresh_seed, isolated, seed_number
 from .mechanism import is_ours
@@ -25,6 +25,11 @@ def enrol(electorate, private, X_public, *, seed, memory):
     """Return the `Ballots` of an electorate; nothing is trained yet."""
     if is_ours(electorate):
         return electorate.enrol(private, X_public, seed=seed, memory=memory)
+    if isinstance(electorate, TableElectorate):
+        raise ValueError(
+            f"{type(electorate).__name__} is a TableElectorate of your own, or a subclass, and "
+            "what its tables leave behind is not checked: use neighbors.ReverseNeighbors itself"
+        )
     _check_signature(electorate, "enrol", private, X_public, seed=seed, memory=memory)
     _check_signature(
         electorate, "vote", private, X_public, temperature=None, seed=seed, on_done=None

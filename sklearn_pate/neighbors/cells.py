@@ -67,7 +67,8 @@ def nearest_cells(rows, centers, n_neighbors=1):
     n_neighbors = min(n_neighbors, len(centers))
     nearest = np.full((len(rows), n_neighbors), -1)
     with np.errstate(over="ignore", invalid="ignore"):
-        is_known = np.isfinite((rows**2).sum(axis=1) * 4)
+        sizes = (rows**2).sum(axis=1) + (centers**2).sum(axis=1).max()
+        is_known = np.isfinite(16 * sizes)  # so are all distances
     known = np.flatnonzero(is_known)
     n_parts = max(1, len(known) * len(centers) // _DISTANCES_AT_A_TIME)
     for part in np.array_split(known, n_parts):

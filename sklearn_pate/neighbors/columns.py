@@ -91,6 +91,13 @@ def _flat(X):
     return X.reshape(len(X), -1)
 
 
+def _as_text(frame):
+    """Return columns of any kind as texts, NaN where a value is missing."""
+    return frame.apply(lambda column: column.astype(object).where(column.notna(), np.nan)).map(
+        str, na_action="ignore"
+    )
+
+
 def _of_columns(X_public):
     ranks = make_pipeline(
         SimpleImputer(strategy="median", add_indicator=True, keep_empty_features=True),
@@ -99,6 +106,7 @@ def _of_columns(X_public):
         StandardScaler(),
     )
     names = make_pipeline(
+        FunctionTransformer(_as_text, feature_names_out="one-to-one"),
         SimpleImputer(strategy="constant", fill_value="missing", keep_empty_features=True),
         OneHotEncoder(
             min_frequency=0.005, handle_unknown="infrequent_if_exist", sparse_output=False

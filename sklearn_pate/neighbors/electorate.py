@@ -9,7 +9,7 @@ from sklearn.pipeline import make_pipeline
 
 from ..adjacency import Adjacency
 from ..electorate import TableBallots, TableElectorate
-from ..identifiers import factorize_identifiers
+from ..identifiers import spelled_identifiers
 from ..isolation import fresh_seed
 from .ballots import count_ballots
 from .cells import make_centers, nearest_cells
@@ -112,10 +112,12 @@ class ReverseNeighbors(TableElectorate):
         self._transformer = fitted_on_public(self._unfitted(), X_public, self._seed)
         check_rows_alone(self._transformer, X_public)
         self._public = transformed(self._transformer, X_public)
-        if not np.isfinite(self._public).all():
+        with np.errstate(over="ignore", invalid="ignore"):
+            are_finite = np.isfinite((self._public**2).sum(axis=1) * 16).all()
+        if not are_finite:
             raise ValueError(
-                "the transformer makes infinite or missing numbers of some rows of X_public; "
-                "impute within it. Nothing was spent"
+                "the transformer makes infinite, huge or missing numbers of some rows of X_public; "
+                "scale and impute within it. Nothing was spent"
             )
         self._is_weighted = private.sample_weight is not None
         self._groups = None
@@ -181,7 +183,8 @@ class ReverseNeighbors(TableElectorate):
 
 def _numbered(groups, n_records):
     """Return the number of each record's group, from 0."""
-    numbers, _ = factorize_identifiers(groups, "groups")
+    # By their spelling, one for each identifier whatever its type and that of others
+    _, numbers = np.unique(spelled_identifiers(groups, "groups"), return_inverse=True)
     if len(numbers) != n_records:
         raise ValueError(
             f"groups must have one identifier for each of {n_records} records; got {len(numbers)}"

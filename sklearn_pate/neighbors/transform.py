@@ -10,7 +10,7 @@ from ..isolation import Quiet, attempt, copier, isolated, own_clone, own_rows, s
 __all__ = ["check_rows_alone", "fitted_on_public", "transformed", "transformed_private"]
 
 #: How many public rows a transformer is tried on, alone and beside others.
-_N_TRIED = 40
+_N_TRIED = 12
 
 
 def fitted_on_public(transformer, X_public, seed):
@@ -28,7 +28,7 @@ def fitted_on_public(transformer, X_public, seed):
     with Quiet(), seeded(seed):
         fitted = own_clone(transformer, seed)
         set_seeds(fitted, seed, only_missing=True)
-        return fitted.fit(X_public)
+        return fitted.fit(X_public, None)  # FrozenEstimator wants a y
 
 
 def transformed(fitted, rows):
@@ -68,44 +68,96 @@ def transformed_private(fitted, X, n_columns):
 
 
 def check_rows_alone(fitted, X_public):
-    """Refuse a transformer whose numbers for a row depend on the rows beside it."""
+    """Refuse a transformer whose numbers for a row depend on the rows beside it.
+
+    Public rows, and odd copies of them, are transformed alone and together.
+    """
     rows = np.unique(np.linspace(0, _num_samples(X_public) - 1, _N_TRIED).astype(int))
     some = _safe_indexing(X_public, rows)
     fresh = copier(fitted)
     with Quiet(), isolated(0):
-        alone = np.vstack([transformed(fresh(), _safe_indexing(X_public, [row])) for row in rows])
-        batches = [some, *_beside_odd_rows(some)]
-        for batch in batches:
+        for batch in (some, *_beside_odd_rows(some)):
             together, failed = attempt(lambda: transformed(fresh(), batch))  # noqa: B023
-            if failed is None and not _are_alike(alone, together[: rows.size]):
+            # Where a batch fails, private rows are transformed in smaller ones
+            if failed is None and not _are_alike(_alone(fresh, batch), together):
                 break
         else:
             return
     raise ValueError(
         "the transformer's numbers for a row depend on the rows beside it, so one private record "
-        "could move the ballots of others: a row of X_public is transformed otherwise when given "
-        "alone, or beside extreme or missing values. Use a transformer that learns in fit alone "
-        "and treats each row by itself in transform. Nothing was spent"
+        "could move the ballots of others: a row of X_public, or an odd copy of one, is "
+        "transformed otherwise when given alone. Use a transformer that learns in fit alone and "
+        "treats each row by itself in transform. Nothing was spent"
     )
 
 
+def _alone(fresh, batch):
+    """Return the numbers of each row by itself; None for a row that fails."""
+    found = []
+    for row in range(_num_samples(batch)):
+        numbers, _ = attempt(
+            lambda: transformed(fresh(), _safe_indexing(batch, [row]))  # noqa: B023
+        )
+        found.append(numbers)
+    return found
+
+
 def _are_alike(alone, together):
-    size = np.nanmax(np.abs(alone), initial=1e-300)
-    return np.allclose(alone, together, rtol=1e-4, atol=1e-6 * size, equal_nan=True)
+    if any(row is None or row.shape[1] != together.shape[1] for row in alone):
+        return False
+    alone = np.vstack(alone)
+    with np.errstate(over="ignore", invalid="ignore"):
+        # Columns have units of their own: each is measured by how far apart its quartiles are
+        low, high = np.nanpercentile(np.where(np.isfinite(alone), alone, np.nan), [25, 75], axis=0)
+        close = 1e-4 * np.nan_to_num(high - low) + 2e-7 * np.abs(alone)
+        same = np.abs(alone - together) <= close
+    return bool((same | (alone == together) | (np.isnan(alone) & np.isnan(together))).all())
 
 
 def _beside_odd_rows(some):
-    """Yield the rows with extreme, and with missing, copies of them behind."""
+    """Yield the rows between copies with extreme, with missing, and with unseen values."""
+    half = _num_samples(some) // 2
+    for odd in _odd_copies(some):
+        if isinstance(some, pd.DataFrame):
+            yield pd.concat([odd[:half], some, odd[half:]])
+        elif sparse.issparse(some):
+            yield sparse.vstack([odd[:half], some, odd[half:]]).tocsr()
+        else:
+            yield np.concatenate([odd[:half], some, odd[half:]])
+
+
+def _odd_copies(some):
     if isinstance(some, pd.DataFrame):
-        is_number = [pd.api.types.is_float_dtype(dtype) for dtype in some.dtypes]
-        extreme, missing = some.copy(), some.copy()
-        for name in some.columns[is_number]:
-            extreme[name] = some[name] * 1e6 + 1e6
-            missing[name] = np.nan
-        yield pd.concat([some, extreme])
-        yield pd.concat([some, missing])
+        for change in (_extreme, _half_missing, _unseen):
+            yield some.apply(change)
     elif sparse.issparse(some):
-        yield sparse.vstack([some, some * 1e6]).tocsr()
-    elif isinstance(some, np.ndarray) and some.dtype.kind == "f":
-        yield np.concatenate([some, some * 1e6 + 1e6])
-        yield np.concatenate([some, np.full_like(some, np.nan)])
+        yield some * 1e6
+    elif isinstance(some, np.ndarray) and some.dtype.kind in "fiu":
+        yield _extreme(some)
+        yield _half_missing(some)
+
+
+def _extreme(values):
+    """Return numbers that no rows have, of the same dtype."""
+    kind = getattr(values.dtype, "kind", "O")
+    if kind == "f":
+        return values * 1e6 + 1e6
+    if kind in "iu":
+        return values * 0 + np.iinfo(values.dtype).max // 4
+    return values
+
+
+def _half_missing(values):
+    """Return values of which every second is missing, and the others extreme."""
+    if getattr(values.dtype, "kind", "O") != "f":
+        return values
+    values = _extreme(values).copy()
+    values[::2] = np.nan
+    return values
+
+
+def _unseen(values):
+    """Return texts that no rows have."""
+    if values.dtype != object:
+        return values
+    return pd.Series([f"unseen {k}" for k in range(len(values))], index=values.index, dtype=object)
