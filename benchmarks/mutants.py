@@ -2213,6 +2213,27 @@ FAULTS = [
         ("test_neighbors.py::test_a_group_casts_one_ballot_in_all",),
     ),
     Fault(
+        "table-groups-by-the-place-of-their-identifiers",
+        "neighbors/electorate.py",
+        '_, numbers = np.unique(spelled_identifiers(groups, "groups"), return_inverse=True)',
+        "numbers = np.unique(np.asarray(groups, dtype=object).astype(str), return_index=True)[1]",
+        ("test_neighbors.py::test_a_group_is_one_whatever_its_identifiers_are",),
+    ),
+    Fault(
+        "table-odd-rows-left-out",
+        "neighbors/transform.py",
+        "for batch in (some, *_beside_odd_rows(some)):",
+        "for batch in (some,):",
+        ("test_neighbors.py::test_odd_rows_show_what_public_rows_do_not",),
+    ),
+    Fault(
+        "search-plans-one-number-of-ballots",
+        "model_selection/candidates.py",
+        '        return _NOT_IN_PLAN - {"base_estimator"}  # it says how many ballots a record casts\n',
+        "        return _NOT_IN_PLAN\n",
+        ("test_neighbors.py::test_searches_plan_each_number_of_ballots",),
+    ),
+    Fault(
         "table-weights-above-one",
         "neighbors/ballots.py",
         "np.clip(sample_weight, 0, 1)",
@@ -2243,7 +2264,7 @@ FAULTS = [
     Fault(
         "table-transformer-of-rows-that-influence-each-other",
         "neighbors/transform.py",
-        "if failed is None and not _are_alike(alone, together[: rows.size]):",
+        "if failed is None and not _are_alike(_alone(fresh, batch), together):",
         "if False:",
         ("test_neighbors.py::test_transformers_whose_rows_influence_each_other_are_refused",),
     ),
