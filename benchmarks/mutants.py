@@ -2229,8 +2229,8 @@ FAULTS = [
     Fault(
         "search-plans-one-number-of-ballots",
         "model_selection/candidates.py",
-        '        return _NOT_IN_PLAN - {"base_estimator"}  # it says how many ballots a record casts\n',
-        "        return _NOT_IN_PLAN\n",
+        'return _NOT_IN_PLAN - {"base_estimator"}',
+        "return _NOT_IN_PLAN",
         ("test_neighbors.py::test_searches_plan_each_number_of_ballots",),
     ),
     Fault(
