@@ -2157,8 +2157,15 @@ FAULTS = [
     Fault(
         "known-cost-of-other-teachers",
         "accountant/calibration.py",
-        "orders.tobytes(), tuple(sizes.items())\n",
-        'orders.tobytes(), (*sizes.items(), ("n_teachers", 250))\n',
+        "orders.tobytes(), tuple(sizes.items()))\n",
+        'orders.tobytes(), (*sizes.items(), ("n_teachers", 250)))\n',
+        ("test_accountant.py",),
+    ),
+    Fault(
+        "known-cost-of-a-threshold-of-another-kind",
+        "accountant/calibration.py",
+        "(name, type(value), value) for name",
+        "(name, None, value) for name",
         ("test_accountant.py",),
     ),
     Fault(
@@ -2281,7 +2288,7 @@ FAULTS = [
     Fault(
         "table-asked-beside-queries",
         "classifier/table.py",
-        "    check_without_queries(estimator, _ABOUT_QUERIES)\n",
+        "    check_defaults(estimator, _ABOUT_QUERIES)\n",
         "",
         ("test_neighbors.py::test_what_makes_no_sense_together_is_refused",),
     ),

@@ -16,8 +16,14 @@ from sklearn_pate.accountant import (
     StageRecord,
     plan_queries,
 )
-from sklearn_pate.accountant.calibration import costs_once
-from sklearn_pate.aggregators import ExponentialNMax, GNMax, LNMax, PluralityVote
+from sklearn_pate.accountant.calibration import _known_costs, costs_once
+from sklearn_pate.aggregators import (
+    ConfidentGNMax,
+    ExponentialNMax,
+    GNMax,
+    LNMax,
+    PluralityVote,
+)
 from sklearn_pate.exceptions import BudgetExceededError
 from sklearn_pate.rdp import (
     DEFAULT_ORDERS,
@@ -51,6 +57,21 @@ def test_a_known_cost_is_that_of_the_same_mechanism_among_the_same_teachers():
         computed = stage.costs(orders, **public)(7)
         np.testing.assert_array_equal(known.rdp, computed.rdp)
         assert (known.pure, known.mu_squared) == (computed.pure, computed.mu_squared)
+
+
+def test_a_threshold_of_one_vote_is_not_known_by_that_of_all_teachers(monkeypatch):
+    asked = []
+
+    def costs(self, orders, **sizes):
+        asked.append(self.threshold)
+        return len(asked)
+
+    monkeypatch.setattr(ConfidentGNMax, "costs", costs)
+    sizes = {"n_teachers": 71, "n_classes": 3}
+    for threshold in (1, 1.0, 1, 1.0):
+        costs_once(ConfidentGNMax(threshold, 50.0, 20.0), **sizes)
+    assert [type(threshold) for threshold in asked] == [int, float]
+    _known_costs.cache_clear()
 
 
 def test_costs_of_a_mechanism_of_ones_own_are_not_remembered():

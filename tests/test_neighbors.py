@@ -331,14 +331,17 @@ def test_fits_add_up_in_a_ledger(tmp_path):
     [
         ({"n_teachers": 50}, "n_teachers=50 says how teachers are made"),
         ({"partition": HashPartition()}, "partition=.* says how teachers are made"),
-        ({"n_queries": 20}, "n_queries=20 does nothing"),
-        ({"query_strategy": "uncertainty"}, "query_strategy='uncertainty' does nothing"),
-        ({"accounting": "ptr"}, "accounting='ptr' does nothing"),
+        ({"n_queries": 20}, "n_queries=20 says how many rows"),
+        ({"query_strategy": "uncertainty"}, "query_strategy='uncertainty' says which rows"),
+        ({"accounting": "ptr"}, "accounting='ptr' says how the cost"),
         ({"aggregator": GNMax(40.0)}, "must be a TableMechanism"),
         ({"aggregator": [LaplaceMechanism()]}, "must be a TableMechanism"),
         ({"epsilon": None}, "epsilon is None"),
         ({"base_estimator": voters(n_cells=0)}, "n_cells of ReverseNeighbors must be"),
         ({"base_estimator": voters(n_neighbors=1.5)}, "n_neighbors of ReverseNeighbors must be"),
+        ({"base_estimator": voters(smoothing=-1.0)}, "smoothing of ReverseNeighbors must be"),
+        ({"base_estimator": voters(smoothing="no")}, "smoothing of ReverseNeighbors must be"),
+        ({"base_estimator": voters(random_state=-1)}, "random_state of ReverseNeighbors must be"),
         ({"base_estimator": voters(adjacency="add")}, "'replace' or 'add_or_remove'"),
     ],
 )
@@ -359,6 +362,21 @@ def test_sites_are_refused():
     sites = Sites(lambda name: None, ["a", "b"])
     with pytest.raises(ValueError, match="lets records vote"):
         pate().fit(sites, None, X_public=X_PUBLIC)
+
+
+def test_a_width_of_ones_own_smooths_more_or_less():
+    spreads = []
+    for width in (0.5, 100.0):
+        clf = pate(voters(smoothing=width), epsilon=1.0).fit(X, Y, X_public=X_PUBLIC)
+        spreads.append(clf.public_soft_labels_.std(axis=0).mean())
+    assert spreads[1] < spreads[0] / 2
+
+
+def test_a_large_delta_is_warned_of_once():
+    clf = pate(aggregator=GaussianMechanism(), delta=0.01)
+    with pytest.warns(UserWarning, match="delta=0.01 is not below one over") as caught:
+        clf.fit(X, Y, X_public=X_PUBLIC)
+    assert len(caught) == 1
 
 
 def test_a_bare_table_is_refused():

@@ -106,14 +106,15 @@ def costs_once(stage, orders=DEFAULT_ORDERS, **sizes):
     is_plain = all(isinstance(value, Number | str | None) for value in parameters.values())
     if not (is_ours and is_plain):  # who knows what else the cost depends on
         return stage.costs(orders, **sizes)
-    return _known_costs(
-        type(stage), tuple(parameters.items()), orders.tobytes(), tuple(sizes.items())
-    )
+    # With their types: a threshold of 1 is a vote, and one of 1.0 all teachers
+    typed = tuple((name, type(value), value) for name, value in parameters.items())
+    return _known_costs(type(stage), typed, orders.tobytes(), tuple(sizes.items()))
 
 
 @functools.lru_cache(maxsize=1000)
-def _known_costs(mechanism, parameters, orders, sizes):
-    return mechanism(**dict(parameters)).costs(np.frombuffer(orders), **dict(sizes))
+def _known_costs(mechanism, typed_parameters, orders, sizes):
+    parameters = {name: value for name, _, value in typed_parameters}
+    return mechanism(**parameters).costs(np.frombuffer(orders), **dict(sizes))
 
 
 def _at_scale(aggregators, scale):
@@ -148,8 +149,7 @@ def _most_queries(aggregator, n_wanted, epsilon, delta, sizes):
         return most_affordable(epsilon_of, n_wanted, epsilon), cost_of
 
     affordable, cost_of = affordable_by(FEW_ORDERS)
-    one = cost_of(1)
-    if one.epsilon(delta, FEW_ORDERS)[0] == math.inf:
+    if cost_of(1).epsilon(delta, FEW_ORDERS)[0] == math.inf:
         raise query_over_budget(aggregator, math.inf, epsilon, delta)
     affordable, _ = affordable_by(orders_near_best(cost_of(max(1, affordable)), delta))
     if affordable == 0:

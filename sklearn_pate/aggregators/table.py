@@ -77,7 +77,40 @@ class TableMechanism(BaseEstimator, metaclass=ABCMeta):
         return None
 
 
-class LaplaceMechanism(TableMechanism):
+class _AddedNoise(TableMechanism):
+    """Noise that is added to every entry: discrete, or continuous.
+
+    A subclass has the parameters `_size`, the name of its first parameter, and `noise`.
+    """
+
+    _size: str
+
+    @property
+    def is_exact(self):
+        """Whether the noise is discrete."""
+        return self.noise == "discrete"
+
+    def noisy(self, table, random_state=None):
+        """Draw the noisy table; see `TableMechanism.noisy`."""
+        self._check()
+        table = as_array("table", table, dtype=float)
+        rng = np.random.default_rng(random_state)
+        if not self.is_exact:
+            return table + self._continuous(rng, table.shape)
+        return (whole_shares(table) + self._discrete().sample(rng, table.shape)) * GRID
+
+    def with_scale(self, scale):
+        """Return a copy with noise of this size; None if the noise is set."""
+        if getattr(self, self._size) is not None:
+            return None
+        return type(self)(scale, self.noise)
+
+    def _check(self):
+        self._validate_params()
+        check_calibrated(self, self._size)
+
+
+class LaplaceMechanism(_AddedNoise):
     """Laplace noise on every entry of a table.
 
     Parameters
@@ -107,6 +140,7 @@ class LaplaceMechanism(TableMechanism):
            [ 21.9,  58. ]])
     """
 
+    _size = "scale"
     _parameter_constraints = {
         "scale": [Interval(Real, 0, 1e9, closed="right"), None],
         "noise": [StrOptions({"continuous", "discrete"})],
@@ -117,45 +151,28 @@ class LaplaceMechanism(TableMechanism):
         self.noise = noise
 
     @property
-    def is_exact(self):
-        """Whether the noise is discrete."""
-        return self.noise == "discrete"
-
-    @property
     def is_pure(self):
         """Whether the noise is discrete: if it is rounded, delta 0 is not true."""
         return self.noise == "discrete"
-
-    def noisy(self, table, random_state=None):
-        """Draw the noisy table; see `TableMechanism.noisy`."""
-        self._check()
-        table = as_array("table", table, dtype=float)
-        rng = np.random.default_rng(random_state)
-        if self.noise == "continuous":
-            return table + rng.laplace(scale=self.scale, size=table.shape)
-        shares = whole_shares(table)
-        return (shares + DiscreteLaplace(GRID / self.scale).sample(rng, shares.shape)) * GRID
-
-    def cost(self, n_changed, orders=DEFAULT_ORDERS):
-        """Return what the noisy table costs; see `rdp.table.laplace_table_cost`."""
-        self._check()
-        return laplace_table_cost(self.scale, n_changed, orders, discrete=self.is_exact)
-
-    def with_scale(self, scale):
-        """Return a copy with noise of this scale; None if the noise is set."""
-        return LaplaceMechanism(scale, self.noise) if self.scale is None else None
 
     @property
     def noise_std(self):
         """Standard deviation of the noise on an entry, in ballots."""
         return math.sqrt(2) * self.scale
 
-    def _check(self):
-        self._validate_params()
-        check_calibrated(self, "scale")
+    def cost(self, n_changed, orders=DEFAULT_ORDERS):
+        """Return what the noisy table costs; see `rdp.table.laplace_table_cost`."""
+        self._check()
+        return laplace_table_cost(self.scale, n_changed, orders, discrete=self.is_exact)
+
+    def _discrete(self):
+        return DiscreteLaplace(GRID / self.scale)
+
+    def _continuous(self, rng, shape):
+        return rng.laplace(scale=self.scale, size=shape)
 
 
-class GaussianMechanism(TableMechanism):
+class GaussianMechanism(_AddedNoise):
     """Gaussian noise on every entry of a table.
 
     At equal epsilon it is smaller than Laplace noise where one protected unit changes many
@@ -182,6 +199,7 @@ class GaussianMechanism(TableMechanism):
     (0.55, 'renyi')
     """
 
+    _size = "sigma"
     _parameter_constraints = {
         "sigma": [Interval(Real, 0, 1e9, closed="right"), None],
         "noise": [StrOptions({"continuous", "discrete"})],
@@ -192,34 +210,17 @@ class GaussianMechanism(TableMechanism):
         self.noise = noise
 
     @property
-    def is_exact(self):
-        """Whether the noise is discrete."""
-        return self.noise == "discrete"
-
-    def noisy(self, table, random_state=None):
-        """Draw the noisy table; see `TableMechanism.noisy`."""
-        self._check()
-        table = as_array("table", table, dtype=float)
-        rng = np.random.default_rng(random_state)
-        if self.noise == "continuous":
-            return table + rng.normal(scale=self.sigma, size=table.shape)
-        shares = whole_shares(table)
-        return (shares + DiscreteGaussian(self.sigma / GRID).sample(rng, shares.shape)) * GRID
+    def noise_std(self):
+        """Standard deviation of the noise on an entry, in ballots."""
+        return self.sigma
 
     def cost(self, n_changed, orders=DEFAULT_ORDERS):
         """Return what the noisy table costs; see `rdp.table.gaussian_table_cost`."""
         self._check()
         return gaussian_table_cost(self.sigma, n_changed, orders, discrete=self.is_exact)
 
-    def with_scale(self, scale):
-        """Return a copy with noise of this standard deviation; None if the noise is set."""
-        return GaussianMechanism(scale, self.noise) if self.sigma is None else None
+    def _discrete(self):
+        return DiscreteGaussian(self.sigma / GRID)
 
-    @property
-    def noise_std(self):
-        """Standard deviation of the noise on an entry, in ballots."""
-        return self.sigma
-
-    def _check(self):
-        self._validate_params()
-        check_calibrated(self, "sigma")
+    def _continuous(self, rng, shape):
+        return rng.normal(scale=self.sigma, size=shape)

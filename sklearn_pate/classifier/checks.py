@@ -29,7 +29,6 @@ __all__ = [
     "check_predicts_alone",
     "check_private",
     "check_rounds",
-    "check_without_queries",
     "check_votes_given",
     "given_rows",
     "indexable_rows",
@@ -136,34 +135,18 @@ def check_predicted(codes, *, n_classes):
     return codes.astype(np.intp)
 
 
-def check_defaults(estimator, names):
-    """Refuse parameters that say how teachers are made if another electorate votes."""
-    for name, value, default in _not_default(estimator, names):
-        raise ValueError(
-            f"{name}={value!r} says how teachers are made, and base_estimator is another "
-            f"electorate, {type(estimator.base_estimator).__name__}; leave {name} at its "
-            f"default, {default!r}"
-        )
-
-
-def check_without_queries(estimator, reason_by_name):
-    """Refuse parameters about queries if records vote, in a table that is released at once."""
-    for name, value, default in _not_default(estimator, reason_by_name):
-        raise ValueError(
-            f"{name}={value!r} does nothing where records vote, with "
-            f"{type(estimator.base_estimator).__name__}: {reason_by_name[name]}; leave {name} at "
-            f"its default, {default!r}"
-        )
-
-
-def _not_default(estimator, names):
-    """Yield name, value and default of each parameter that was set to something else."""
+def check_defaults(estimator, reason_by_name):
+    """Refuse parameters that were set, each for its reason, if another electorate votes."""
     signature = inspect.signature(type(estimator).__init__)
-    for name in names:
+    for name, reason in reason_by_name.items():
         default = signature.parameters[name].default
         value = getattr(estimator, name)
         if value != default:
-            yield name, value, default
+            raise ValueError(
+                f"{name}={value!r} {reason}, and base_estimator is another electorate, "
+                f"{type(estimator.base_estimator).__name__}; leave {name} at its default, "
+                f"{default!r}"
+            )
 
 
 def check_votes_given(votes, classes, *, n_public, aggregator, temperature):

@@ -82,7 +82,9 @@ _STRATEGIES = {
 _MOST_REHEARSED = 500
 
 #: Parameters that say how teachers are made. Other electorates do not take them.
-_TEACHER_PARAMETERS = ("n_teachers", "partition", "keep_teachers", "n_jobs", "timeout")
+_ABOUT_TEACHERS = dict.fromkeys(
+    ("n_teachers", "partition", "keep_teachers", "n_jobs", "timeout"), "says how teachers are made"
+)
 
 
 class _Task(NamedTuple):
@@ -447,7 +449,7 @@ class PATEClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         plan = self._plan(task)
         rows = self._rows_to_vote_on(task, plan)
         with Progress(self, n_phases=3) as progress:
-            votes = self._poll(task, rows, progress)
+            votes = self._poll(task, rows, plan, progress)
             released = self._release(task, plan, rows, votes, progress)
             return self._learn(task, released, progress)
 
@@ -520,8 +522,10 @@ class PATEClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         10
         """
         task = self._check(X, y, X_public, groups, sample_weight)
+        # The noise decides how many cells a table has
+        plan = self._plan_table(task) if task.is_table else None
         with Progress(self, n_phases=1) as progress:
-            return self._poll(task, np.arange(_num_samples(task.X_public)), progress)
+            return self._poll(task, np.arange(_num_samples(task.X_public)), plan, progress)
 
     @_fit_context(prefer_skip_nested_validation=False)
     def fit_votes(self, votes, X_public):
@@ -786,7 +790,7 @@ class PATEClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
     def _check_parts(self, electorate):
         """Check that electorate, aggregator, student and query strategy fit together."""
         if isinstance(self.base_estimator, Electorate):
-            check_defaults(self, _TEACHER_PARAMETERS)
+            check_defaults(self, _ABOUT_TEACHERS)
         if isinstance(electorate, TableElectorate):
             check_for_table(self)
         stages = _as_list(self.aggregator)
@@ -941,10 +945,10 @@ class PATEClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
 
     # --- poll --------------------------------------------------------------------------------
 
-    def _poll(self, task, rows, progress):
+    def _poll(self, task, rows, plan, progress):
         """Collect the votes on some of the public rows."""
         if task.is_table:
-            ((mechanism, _),) = self._plan_table(task).stages
+            ((mechanism, _),) = plan.stages
             with progress.phase("ballots", 1) as done:
                 votes = collect_table(task, mechanism, task.seeds["teachers"])
                 done(1)

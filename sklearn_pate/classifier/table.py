@@ -6,22 +6,22 @@ from .._sklearn import _num_samples
 from ..aggregators import LaplaceMechanism, TableMechanism
 from ..electorate import Votes
 from ..isolation import Quiet, attempt
-from .checks import check_without_queries
+from .checks import check_defaults
 from .mechanism import is_ours
 
 __all__ = ["check_for_table", "collect_table", "release_table", "table_mechanism"]
 
-#: Parameters about questions, of which there are none: the table is released at once.
+#: Parameters about queries. There are none: the table is released at once.
 _ABOUT_QUERIES = {
-    "n_queries": "all of the table is released at once, whatever the number of labels",
-    "query_strategy": "all public rows get what the table says of them",
-    "accounting": "the cost of a table does not depend on the ballots",
+    "n_queries": "says how many rows teachers are asked about",
+    "query_strategy": "says which rows teachers are asked about",
+    "accounting": "says how the cost of queries is accounted for",
 }
 
 
 def check_for_table(estimator):
     """Refuse parameters that make no sense where a whole table is released."""
-    check_without_queries(estimator, _ABOUT_QUERIES)
+    check_defaults(estimator, _ABOUT_QUERIES)
     table_mechanism(estimator.aggregator)
 
 

@@ -1,6 +1,7 @@
 """The electorate whose voters are the records themselves."""
 
-from numbers import Integral
+import math
+from numbers import Integral, Real
 
 import numpy as np
 from sklearn.base import clone
@@ -46,12 +47,16 @@ class ReverseNeighbors(TableElectorate):
         alone, and must treat each row by itself. None suits numbers, categories and missing values
         of DataFrames, arrays and sparse rows.
     n_cells : int, default=None
-        Number of cells. None follows from public numbers: see Notes.
+        Number of cells. None follows from public numbers: about one for each seven standard
+        deviations of the noise in records (20 records at epsilon 1), at least four for each class,
+        at most half of the public rows and 1,000.
     n_neighbors : int, default=1
         Number of cells that each record casts a ballot in, the nearest to it.
     smoothing : {"auto"} or float, default="auto"
-        How far cells that are near each other share what they say. "auto" chooses by the noisy
-        table.
+        How far cells that are near each other share what they say: the width of a Gaussian
+        process, in root mean square distances of two cells. "auto" is the width under which the
+        noisy table is most likely. A row that is many widths away from all cells gets the
+        rates of the whole table, so widths far below 0.3 are of no use.
     adjacency : {"replace", "add_or_remove"}, default="replace"
         The change of the private data that the guarantee covers: "replace" one record (or one
         group) by another, or "add_or_remove" one, a weaker promise for half the Laplace noise.
@@ -100,6 +105,18 @@ class ReverseNeighbors(TableElectorate):
                 raise ValueError(
                     f"{name} of ReverseNeighbors must be a whole number, at least 1; got {value!r}"
                 )
+        is_width = isinstance(self.smoothing, Real) and 0 < self.smoothing < math.inf
+        if self.smoothing != "auto" and not is_width:
+            raise ValueError(
+                "smoothing of ReverseNeighbors must be 'auto' or a finite number above 0; "
+                f"got {self.smoothing!r}"
+            )
+        is_seed = isinstance(self.random_state, Integral) and 0 <= self.random_state < 2**32
+        if self.random_state is not None and not is_seed:
+            raise ValueError(
+                "random_state of ReverseNeighbors must be a whole number from 0 to 2**32 - 1, or "
+                f"None; got {self.random_state!r}"
+            )
         if self.adjacency not in ("replace", "add_or_remove"):
             raise ValueError(
                 "adjacency of ReverseNeighbors must be 'replace' or 'add_or_remove'; "
