@@ -85,9 +85,10 @@ def calibrate(aggregators, n_queries, *, is_number_given, epsilon, delta, sizes)
 
 
 def costs_once(stage, orders=DEFAULT_ORDERS, **sizes):
-    """Return what `Mechanism.costs` does; the same again is known.
+    """Return what `Mechanism.costs` returns, computed once for equal stages, orders and sizes.
 
-    It looks for the costliest votes, which takes long, and depends on public numbers alone.
+    A cost is the result of a search for the costliest votes, which takes long. It depends on public
+    numbers alone.
 
     Parameters
     ----------
@@ -104,7 +105,7 @@ def costs_once(stage, orders=DEFAULT_ORDERS, **sizes):
     parameters = stage.get_params(deep=False)
     is_ours = type(stage).__module__.startswith(__package__.partition(".")[0] + ".")
     is_plain = all(isinstance(value, Number | str | None) for value in parameters.values())
-    if not (is_ours and is_plain):  # who knows what else the cost depends on
+    if not (is_ours and is_plain):  # what else the cost depends on is unknown
         return stage.costs(orders, **sizes)
     # With their types: a threshold of 1 is a vote, and one of 1.0 all teachers
     typed = tuple((name, type(value), value) for name, value in parameters.items())

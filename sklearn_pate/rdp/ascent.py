@@ -70,7 +70,7 @@ def follow_slopes(cost_and_slopes, orders, start, widest):
 
 
 def _sizes(best):
-    """Lengths in which steps of margin and second count are told: wide margins make wide steps."""
+    """Units of steps along margin and second count: wide margins take wide steps."""
     return np.array([np.maximum(1, np.abs(best[1]) / 4), np.ones(best.shape[1])])
 
 
@@ -86,7 +86,7 @@ def _quadratic(cost_and_slopes, votes, orders):
 
 
 def _inside(best, slope, curve, widest):
-    """Slopes and curvatures relative to the cost and in steps, level where a border is ahead."""
+    """Slopes and curvatures, relative to the cost and in steps; none across a border ahead."""
     cost = np.maximum(best[0], 1e-300)  # of a vote lost in rounding, the cost is 0
     sizes = _sizes(best).T
     slope = slope * sizes / cost[:, None]
