@@ -27,10 +27,10 @@ _MOST_COLUMNS = 100
 class RowVectorizer(TransformerMixin, BaseEstimator):
     """Makes numbers of rows of any kind, such that like rows are near each other.
 
-    DataFrames: numbers by their rank, as how low and how middling it is; categories one-hot;
-    missing values in columns of their own. Arrays: columns as they are, up to 100 principal components of
-    more; if their units differ, give a DataFrame or another transformer. Sparse rows: up to 100
-    singular vectors.
+    DataFrames: numbers by their rank, in two columns (how low it is, and how close to the middle);
+    categories one-hot; missing values in columns of their own. Arrays: columns as they are, and
+    100 principal components of more than 100; if their units differ, give a DataFrame or another
+    transformer. Sparse rows: up to 100 singular vectors.
 
     Parameters
     ----------
