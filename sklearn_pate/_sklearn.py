@@ -3,7 +3,7 @@
 from sklearn.base import _fit_context
 from sklearn.utils import _safe_indexing
 from sklearn.utils._param_validation import HasMethods, Interval, InvalidParameterError, StrOptions
-from sklearn.utils.validation import _num_samples
+from sklearn.utils.validation import _check_sample_weight, _num_samples
 
 try:
     from sklearn.callback import CallbackSupportMixin
@@ -26,6 +26,7 @@ __all__ = [
     "InvalidParameterError",
     "StrOptions",
     "_VisualBlock",
+    "_check_sample_weight",
     "_fit_context",
     "_num_samples",
     "_safe_indexing",

@@ -2,5 +2,6 @@
 
 from .columns import RowVectorizer
 from .electorate import ReverseNeighbors
+from .landmarks import LandmarkClassifier
 
-__all__ = ["ReverseNeighbors", "RowVectorizer"]
+__all__ = ["LandmarkClassifier", "ReverseNeighbors", "RowVectorizer"]

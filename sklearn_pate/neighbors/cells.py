@@ -17,6 +17,10 @@ _CLOSE = 1e-7
 #: Clusters are made of so many public rows at most: more take long and make about the same cells.
 _MOST_CLUSTERED = 20_000
 
+#: Clustering starts anew several times, and the best is kept, where rows times clusters are fewer.
+_QUICKLY_CLUSTERED = 100_000
+_N_STARTS = 10
+
 #: Distances are computed for so many at a time, which bounds the memory that takes.
 _DISTANCES_AT_A_TIME = 4_000_000
 
@@ -43,7 +47,8 @@ def make_centers(public, n_cells, random_state):
     distinct = np.unique(public, axis=0)
     if len(distinct) <= n_cells:
         return distinct
-    clusters = KMeans(n_cells, n_init=1, max_iter=30, random_state=random_state).fit(public)
+    n_init = _N_STARTS if len(public) * n_cells < _QUICKLY_CLUSTERED else 1
+    clusters = KMeans(n_cells, n_init=n_init, max_iter=30, random_state=random_state).fit(public)
     return clusters.cluster_centers_
 
 

@@ -5,7 +5,6 @@ from numbers import Integral, Real
 
 import numpy as np
 from sklearn.base import clone
-from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 
 from ..adjacency import Adjacency
@@ -15,6 +14,7 @@ from ..isolation import fresh_seed
 from .ballots import count_ballots
 from .cells import make_centers, nearest_cells
 from .columns import RowVectorizer
+from .landmarks import LandmarkClassifier
 from .rates import deal_labels, default_n_cells, row_rates
 from .transform import check_rows_alone, fitted_on_public, transformed, transformed_private
 
@@ -191,8 +191,8 @@ class ReverseNeighbors(TableElectorate):
         return rates, deal_labels(rates, self.cells_)
 
     def default_student(self):
-        """Return a logistic regression on the transformer's numbers."""
-        return make_pipeline(self._unfitted(), LogisticRegression(max_iter=1000))
+        """Return a classifier that learns from the transformer's numbers."""
+        return make_pipeline(self._unfitted(), LandmarkClassifier())
 
     def _unfitted(self):
         return RowVectorizer() if self.transformer is None else clone(self.transformer)

@@ -20,7 +20,11 @@ _MOST_COMPARED = 500
 _LEAST_RATE = 1e-3
 
 #: Powers of the rates that are tried: means are pulled together by the noise.
-_POWERS = (1.0, 1.5, 2.0, 3.0, 4.0, 6.0, 8.0)
+_POWERS = (1.0, 1.25, 1.5, 2.0, 2.5, 3.0, 4.0, 5.0, 6.0, 8.0)
+
+#: A table is split in so many ways, each time with so much of the noise added to one of its parts.
+_N_SPLITS = 20
+_ADDED_NOISE = 0.5
 
 
 def default_n_cells(*, n_records, n_public, n_classes, noise_std):
@@ -40,8 +44,8 @@ def row_rates(noisy, centers, public, cells, *, noise_std, n_ballots=None, smoot
     The rate of a class in a cell, less that in the whole table, is taken for a smooth function of
     the place, a Gaussian process, observed with noise of known size. Its height and width are those
     under which the noisy table is most likely. The noise pulls its means together. So they are
-    raised to the power under which the ballots of each cell are most likely by what all others say
-    of it.
+    raised to a power: that under which one part of the table, split in two whose noise is
+    unrelated, says most of the other.
 
     Parameters
     ----------
@@ -67,15 +71,15 @@ def row_rates(noisy, centers, public, cells, *, noise_std, n_ballots=None, smoot
 
     References
     ----------
-    Rasmussen, Williams (2006). Gaussian processes for machine learning, equations 2.23, 2.30 (the
-    mean and the likelihood) and 5.12 (what all others say of one).
+    Rasmussen, Williams (2006). Gaussian processes for machine learning, equations 2.23 and 2.30
+    (the mean and the likelihood). Leiner, Duan, Wasserman, Ramdas (2023). Data fission: splitting
+    a single data point. JASA.
     """
     n_classes = noisy.shape[1]
     total = _totals(noisy, np.bincount(cells, minlength=len(centers)), noise_std, n_ballots)
     overall = np.maximum(noisy.sum(axis=0), 1)
     overall = overall / overall.sum()
-    difference = noisy / total[:, None] - overall
-    difference -= difference.mean(axis=1, keepdims=True)  # as rates sum to 1
+    difference = _differences(noisy, total, overall)
     spread = (overall * (1 - overall)).sum() / (n_classes - 1)
     variance = (noise_std**2 + total * spread) / total**2
     unit = max(2 * centers.var(axis=0).sum(), 1e-300)
@@ -87,17 +91,22 @@ def row_rates(noisy, centers, public, cells, *, noise_std, n_ballots=None, smoot
     def kernel(squared):
         return spread * np.exp(log_height - np.exp(log_steepness) / 2 * squared)
 
-    factor = cho_factor(kernel(squared) + np.diag(variance), lower=True)
+    between = kernel(squared)
+    power = _sharpness(noisy, between, variance, total, overall)
+    factor = cho_factor(between + np.diag(variance), lower=True)
     weights = cho_solve(factor, difference)
-    own = np.diag(cho_solve(factor, np.eye(len(centers))))
-    by_others = overall + difference - weights / own[:, None]
-    power = _sharpness(noisy, by_others)
     n_parts = max(1, len(public) * len(centers) // _PAIRS_AT_A_TIME)
     parts = [
         overall + kernel(cdist(part, centers, "sqeuclidean") / unit) @ weights
         for part in np.array_split(public, n_parts)
     ]
     return _sharpened(np.concatenate(parts), power)
+
+
+def _differences(noisy, total, overall):
+    """Return by how much the rates in each cell differ from those of the whole table."""
+    difference = noisy / total[:, None] - overall
+    return difference - difference.mean(axis=1, keepdims=True)  # as rates sum to 1
 
 
 def _totals(noisy, n_public_in, noise_std, n_ballots):
@@ -150,9 +159,23 @@ def _sharpened(means, power):
     return rates / rates.sum(axis=1, keepdims=True)
 
 
-def _sharpness(noisy, by_others):
-    """Return the power under which the ballots are most likely; noise does not predict itself."""
-    gain = [(noisy * np.log(_sharpened(by_others, power))).sum() for power in _POWERS]
+def _sharpness(noisy, between, variance, total, overall):
+    """Return the power under which one part of the table says most of the other.
+
+    With `noise` drawn like that of the table, and any `part`, ``table + part * noise`` and
+    ``table - noise / part`` have unrelated noise. So rates made of the first are scored by the
+    second, on average over splits.
+    """
+    rng = np.random.default_rng(0)  # any splits do, the same for the same table
+    deviation = (np.sqrt(variance) * total)[:, None]
+    factor = cho_factor(between + np.diag(variance * (1 + _ADDED_NOISE**2)), lower=True)
+    gain = np.zeros(len(_POWERS))
+    for _ in range(_N_SPLITS):
+        noise = deviation * rng.standard_normal(noisy.shape)
+        seen = _differences(noisy + _ADDED_NOISE * noise, total, overall)
+        means = overall + between @ cho_solve(factor, seen)
+        hidden = noisy - noise / _ADDED_NOISE
+        gain += [(hidden * np.log(_sharpened(means, power))).sum() for power in _POWERS]
     return _POWERS[int(np.argmax(gain))]
 
 
