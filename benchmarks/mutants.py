@@ -2292,6 +2292,27 @@ FAULTS = [
         "",
         ("test_neighbors.py::test_what_makes_no_sense_together_is_refused",),
     ),
+    Fault(
+        "hold-out-of-records-that-join-by-a-permutation",
+        "model_selection/base.py",
+        "if may_join and groups is None:",
+        "if False:",
+        ("test_ballots_search.py::test_the_number_held_out_varies_where_it_is_private",),
+    ),
+    Fault(
+        "hold-out-scores-those-that-join-by-place",
+        "model_selection/hold_out.py",
+        "scored = held[np.argsort(place[held])][:MOST_SCORED]",
+        "scored = held[np.argsort(place[: len(held)])][:MOST_SCORED]",
+        ("test_ballots_search.py::test_a_record_that_joins_moves_no_other",),
+    ),
+    Fault(
+        "hold-out-by-the-estimator-of-the-search",
+        "model_selection/base.py",
+        "voter.may_join for voter in voters}",
+        "voter.may_join for voter in [estimator.base_estimator]}",
+        ("test_ballots_search.py::test_coins_follow_the_candidates_that_vote",),
+    ),
 ]
 
 

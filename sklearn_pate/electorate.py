@@ -237,6 +237,9 @@ class TableElectorate(Electorate):
     `PATEClassifier` accepts those of this library alone.
     """
 
+    #: Whether records may join or leave, so that their number is private.
+    may_join = False
+
     @abstractmethod
     def divide(self, X_public, *, noise_std, n_records, n_classes):
         """Divide the feature space into cells, from public rows and numbers alone.

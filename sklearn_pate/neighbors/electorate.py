@@ -96,6 +96,11 @@ class ReverseNeighbors(TableElectorate):
         self.adjacency = adjacency
         self.random_state = random_state
 
+    @property
+    def may_join(self):
+        """Whether records may join or leave, so that their number is private."""
+        return self.adjacency == "add_or_remove"
+
     def check(self, *, soft_aggregator=None):
         """Refuse parameters that cannot work."""
         super().check(soft_aggregator=soft_aggregator)
