@@ -65,7 +65,13 @@ from .student import (
     rehearse_student,
     students_view,
 )
-from .table import check_for_table, collect_table, release_table, table_mechanism
+from .table import (
+    check_for_table,
+    collect_table,
+    rehearse_table,
+    release_table,
+    table_mechanism,
+)
 from .voting import collect, enrol
 
 __all__ = ["PATEClassifier"]
@@ -902,7 +908,11 @@ class PATEClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         if task.is_table:
             n_queries = min(n_queries, _MOST_REHEARSED)
         for aggregator, _ in plan.stages:
-            if not is_ours(aggregator) and not task.is_table:
+            if is_ours(aggregator):
+                continue
+            if task.is_table:
+                rehearse_table(aggregator, n_changed=task.ballots.n_changed, n_classes=n_classes)
+            else:
                 rehearse_mechanism(
                     aggregator, n_teachers=task.ballots.n_teachers, n_classes=n_classes
                 )
@@ -1017,7 +1027,8 @@ class PATEClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         """Forget an earlier fit, and set what is public before any label is released."""
         for name in ("student_", "curator_", "feature_names_in_", "n_teachers_"):
             self.__dict__.pop(name, None)
-        mechanisms = [aggregator for aggregator, _ in plan.stages]
+        # Copies: those of the plan see the votes, and one of the user's may keep them
+        mechanisms = [clone(aggregator) for aggregator, _ in plan.stages]
         self.aggregator_ = mechanisms if isinstance(self.aggregator, list) else mechanisms[0]
         self.classes_ = task.classes
         if not task.is_table:

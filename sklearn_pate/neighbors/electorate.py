@@ -10,6 +10,7 @@ from sklearn.pipeline import make_pipeline
 
 from ..adjacency import Adjacency
 from ..electorate import TableBallots, TableElectorate
+from ..exceptions import warn
 from ..identifiers import spelled_identifiers
 from ..isolation import fresh_seed
 from .ballots import count_ballots
@@ -168,6 +169,12 @@ class ReverseNeighbors(TableElectorate):
         is_known = n_records is not None and not self._is_weighted
         self._n_ballots = n_records * self.n_neighbors if is_known else None
         self._centers = make_centers(self._public, n_cells, self._seed)
+        n_voters, of_whom = n_records, "private records"
+        if n_records is None:
+            n_voters, of_whom = len(self._public), "as many records as there are public rows"
+        _warn_if_drowned(
+            noise_std * math.sqrt(len(self._centers)), n_voters * self.n_neighbors, of_whom
+        )
         self.cells_ = nearest_cells(self._public, self._centers)[:, 0]
 
     def vote(self, private, X_query, *, temperature=None, seed=None, on_done=None):
@@ -201,6 +208,16 @@ class ReverseNeighbors(TableElectorate):
 
     def _unfitted(self):
         return RowVectorizer() if self.transformer is None else clone(self.transformer)
+
+
+def _warn_if_drowned(noise_std, n_ballots, of_whom):
+    """Warn of noise on one class's ballots in all cells that is about as large as their number."""
+    if 2 * noise_std > n_ballots:
+        warn(
+            "the noise drowns the ballots: its standard deviation on those of one class in all "
+            f"cells is {noise_std:.0f}, for {n_ballots} ballots of {of_whom}. Labels will be about "
+            "random; raise epsilon, or give more records"
+        )
 
 
 def _numbered(groups, n_records):
