@@ -2293,6 +2293,20 @@ FAULTS = [
         ("test_neighbors.py::test_what_makes_no_sense_together_is_refused",),
     ),
     Fault(
+        "table-read-for-rows-in-another-order",
+        "classifier/estimator.py",
+        "            votes.electorate.check_public(X_public)\n",
+        "            pass\n",
+        ("test_neighbors.py::test_public_rows_in_another_order_are_refused",),
+    ),
+    Fault(
+        "table-cast-under-another-guarantee",
+        "classifier/table.py",
+        "        if cast_with != wanted:\n",
+        "        if False:\n",
+        ("test_neighbors.py::test_votes_that_were_cast_under_another_guarantee_are_refused",),
+    ),
+    Fault(
         "table-rates-of-one-class-alone",
         "classifier/student.py",
         "least = np.minimum(_LEAST_RATE, rates.max(axis=0) / 2)",

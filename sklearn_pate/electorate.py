@@ -257,6 +257,16 @@ class TableElectorate(Electorate):
         """
 
     @abstractmethod
+    def check_public(self, X_public):
+        """Refuse other public rows, or another order, than those that `enrol` was given.
+
+        Parameters
+        ----------
+        X_public : array-like with n_public rows
+            Public rows.
+        """
+
+    @abstractmethod
     def read(self, noisy, *, noise_std):
         """Return what a noisy table says of each public row, from the cells of `divide`.
 

@@ -34,6 +34,12 @@ from sklearn_pate.neighbors import ReverseNeighbors, RowVectorizer
 from sklearn_pate.neighbors.cells import make_centers, nearest_cells
 from sklearn_pate.neighbors.rates import deal_labels
 from sklearn_pate.partition import HashPartition
+from sklearn_pate.plotting import (
+    BudgetDisplay,
+    LabelAccuracyDisplay,
+    MarginDisplay,
+    PrivacySpentDisplay,
+)
 from sklearn_pate.rdp import DEFAULT_ORDERS, Cost
 from sklearn_pate.rdp.table import GRID, laplace_table_cost
 from sklearn_pate.students import SoftLabelClassifier
@@ -438,6 +444,91 @@ def test_a_bare_table_is_refused():
         pate().fit_votes(votes, X_PUBLIC[1:])
 
 
+def test_public_rows_in_another_order_are_refused(tmp_path):
+    ledger = PrivacyLedger(tmp_path / "spent", epsilon=50.0)
+    clf = pate(ledger=ledger, random_state=None)
+    votes = clf.poll(X, Y, X_public=X_PUBLIC)
+    swapped = X_PUBLIC.copy()
+    swapped[[3, 200]] = swapped[[200, 3]]
+    for other in (X_PUBLIC[::-1], swapped, X_PUBLIC[:, ::-1], X_PUBLIC + 1e-3, X_PUBLIC * np.nan):
+        with pytest.raises(ValueError, match="X_public is not what was voted on"):
+            clf.fit_votes(votes, other)
+    for failing in (X_PUBLIC[:, :4], np.full(X_PUBLIC.shape, "a", dtype=object)):
+        with pytest.raises(ValueError, match="X_public is not what was voted on.*ValueError"):
+            clf.fit_votes(votes, failing)
+    assert ledger.epsilon_spent == 0.0
+    for same in (X_PUBLIC, X_PUBLIC.tolist(), PublicData(X_PUBLIC), X_PUBLIC.astype(np.float32)):
+        clf.fit_votes(votes, same)
+
+
+def test_frames_in_another_order_are_refused():
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame({"a": rng.normal(size=300), "b": rng.choice(["x", "y", None], 300)})
+    y = rng.integers(0, 3, 200)
+    clf = pate()
+    votes = clf.poll(frame[:200], y, X_public=frame[200:])
+    clf.fit_votes(votes, frame[200:].copy())
+    for other in (frame[200:][::-1], frame[200:].rename(columns={"a": "c"})):
+        with pytest.raises(ValueError, match="X_public is not what was voted on"):
+            clf.fit_votes(votes, other)
+
+
+@pytest.mark.parametrize(
+    ("params", "told"),
+    [
+        ({"adjacency": "add_or_remove"}, "adjacency='replace'"),
+        ({"n_neighbors": 2}, "n_neighbors=1"),
+    ],
+)
+def test_votes_that_were_cast_under_another_guarantee_are_refused(params, told):
+    votes = pate().poll(X, Y, X_public=X_PUBLIC)
+    clf = pate(voters(**params))
+    with pytest.raises(ValueError, match=f"or set base_estimator__{told}"):
+        clf.fit_votes(votes, X_PUBLIC)
+    (name,) = params
+    clf.set_params(**{f"base_estimator__{name}": getattr(voters(), name)})
+    assert clf.fit_votes(votes, X_PUBLIC).privacy_spent_.adjacency == "replace one record"
+    # what is no part of the guarantee is that of the votes
+    other = pate(voters(n_cells=5, smoothing=0.5)).fit_votes(votes, X_PUBLIC)
+    assert other.curator_.votes.shape == (12, 3)
+
+
+def test_votes_of_teachers_are_no_ballots():
+    teachers = PATEClassifier(LogisticRegression(), n_teachers=5, classes=[0, 1, 2])
+    votes = teachers.poll(X, Y, X_public=X_PUBLIC)
+    with pytest.raises(ValueError, match="nor votes of teachers say which"):
+        pate().fit_votes(votes, X_PUBLIC)
+
+
+@pytest.mark.parametrize("kind", [SystemExit, GeneratorExit, RecursionError])
+def test_errors_of_all_kinds_on_a_row_silence_that_row_alone(kind):
+    def refuse(rows):
+        if (np.asarray(rows) > 100).any():
+            raise kind(f"secret {rows}")
+        return rows
+
+    odd = X.copy()
+    odd[77] = 1000.0
+    votes = pate(voters(transformer=FunctionTransformer(refuse))).poll(odd, Y, X_public=X_PUBLIC)
+    assert votes.counts.sum() == 599
+
+
+def test_an_interruption_stops_the_fit_and_quotes_no_row():
+    def interrupted(rows):
+        if (np.asarray(rows) == 1234.5).any():  # no public row, nor an odd copy of one
+            raise KeyboardInterrupt(f"secret {rows}")
+        return rows
+
+    odd = X.copy()
+    odd[77] = 1234.5
+    clf = pate(voters(transformer=FunctionTransformer(interrupted)))
+    clf.plan(odd, Y, X_public=X_PUBLIC)
+    with pytest.raises(KeyboardInterrupt) as caught:
+        clf.fit(odd, Y, X_public=X_PUBLIC)
+    assert caught.value.args == () and caught.value.__context__ is None
+    assert not hasattr(clf, "privacy_spent_")
+
+
 # --- from the table to labels --------------------------------------------------------------------
 
 
@@ -534,8 +625,42 @@ def test_diagrams_show_records_as_voters():
     clf = pate()
     for shown in (clf, clf.fit(X, Y, X_public=X_PUBLIC)):
         page = shown._repr_html_()
-        assert "ReverseNeighbors" in page
-        assert "100 teachers" not in page
+        assert "electorate: ReverseNeighbors" in page
+        assert "aggregator: LaplaceMechanism" in page
+        assert "student: Pipeline" in page
+        assert "teachers:" not in page and "GNMax" not in page
+    assert "A noisy table of the records" in page
+
+
+def test_a_plan_and_what_was_spent_say_that_records_vote():
+    clf = pate(epsilon=1.0, random_state=None)
+    plan = clf.plan(X, Y, X_public=X_PUBLIC)
+    assert "stages=[(LaplaceMechanism(scale=2.0), 300)], epsilon=1.0, method='pure'" in repr(plan)
+    spent = clf.fit(X, Y, X_public=X_PUBLIC).privacy_spent_
+    assert "n_teachers=None, n_queries=300, n_answered=300, arithmetic='exact'" in repr(spent)
+    assert spent.summary() == (
+        "Any one person's record changes the probability of any outcome by at most a factor e^1. "
+        "The change that is covered: replace one record. Each record is protected by itself. A "
+        "noisy table of the records' ballots was released, and 300 public rows got labels from it."
+    )
+    assert "PATEClassifier(base_estimator=ReverseNeighbors(" in repr(clf)
+
+
+@pytest.mark.parametrize(
+    ("display", "args", "params"),
+    [
+        (PrivacySpentDisplay, (), {}),
+        (PrivacySpentDisplay, (), {"private": False}),
+        (BudgetDisplay, (), {}),
+        (MarginDisplay, (), {}),
+        (LabelAccuracyDisplay, (Y_PUBLIC,), {"param_name": "scale", "param_range": [1.0, 2.0]}),
+    ],
+)
+def test_displays_of_queries_say_that_there_are_none(display, args, params):
+    clf = pate().fit(X, Y, X_public=X_PUBLIC)
+    for shown in (clf, pickle.loads(pickle.dumps(clf))):
+        with pytest.raises(ValueError, match="records voted in a table that was released at once"):
+            display.from_estimator(shown, *args, **params)
 
 
 def test_good_out_of_the_box():

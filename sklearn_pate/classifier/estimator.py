@@ -67,6 +67,7 @@ from .student import (
 )
 from .table import (
     check_for_table,
+    check_votes_of_records,
     collect_table,
     rehearse_table,
     release_table,
@@ -550,7 +551,8 @@ class PATEClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
             whole numbers, and each row sums to the number of teachers. With counts,
             `privacy_spent_` protects the votes of one teacher, and `classes` defaults to
             0..n_classes-1. The number of teachers, the partition and the unit are those of the
-            votes, not those of the parameters.
+            votes, not those of the parameters. Where records vote, so are cells and transformer;
+            an `adjacency` or `n_neighbors` that differs is refused.
         X_public : array-like or PublicData with n_public rows
             The rows that were voted on, in the same order.
 
@@ -746,13 +748,10 @@ class PATEClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         if X_public is None:
             raise ValueError("X_public is missing: the rows that were voted on")
         electorate = self._make_electorate()
-        if isinstance(electorate, TableElectorate) and not isinstance(votes, Votes):
-            raise ValueError(
-                f"{type(electorate).__name__} counts ballots in cells, and a bare table does not "
-                "say which: pass what poll returned"
-            )
+        check_votes_of_records(votes, electorate)
         self._check_parts(electorate)
-        if isinstance(votes, Votes) and votes.is_table:
+        is_table = isinstance(votes, Votes) and votes.is_table
+        if is_table:
             check_for_table(self)
         X_public = given_rows(X_public)
         checked_clone = clone(self)
@@ -765,6 +764,8 @@ class PATEClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
             temperature=self._temperature(),
         )
         self._check_unit(votes.ballots)
+        if is_table:
+            votes.electorate.check_public(X_public)
         seeds = seed_streams(self.random_state, self.secure)
         task = _Task(
             X_public=X_public,
@@ -1092,7 +1093,8 @@ class PATEClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         """Return the diagram: teachers, aggregator and student, and what was spent."""
         aggregator = getattr(self, "aggregator_", self.aggregator)
         if aggregator is None:
-            aggregator = GNMax(sigma=None)
+            votes_in_table = isinstance(self.base_estimator, TableElectorate)
+            aggregator = table_mechanism(None) if votes_in_table else GNMax(sigma=None)
         n_teachers = getattr(self, "n_teachers_", self.n_teachers)
         classifiers = self._make_electorate().classifiers()
         parts = [(f"{n_teachers} teachers", classifier) for classifier in classifiers]

@@ -8,13 +8,14 @@ from sklearn.base import clone
 
 from .._sklearn import _num_samples
 from ..aggregators import LaplaceMechanism, TableMechanism
-from ..electorate import Votes
+from ..electorate import TableElectorate, Votes
 from ..isolation import Quiet, attempt
 from .checks import check_defaults
 from .mechanism import is_ours
 
 __all__ = [
     "check_for_table",
+    "check_votes_of_records",
     "collect_table",
     "rehearse_table",
     "release_table",
@@ -47,6 +48,34 @@ def table_mechanism(aggregator):
         )
     _check_cost_is_own(aggregator)
     return aggregator
+
+
+def check_votes_of_records(votes, electorate):
+    """Refuse votes that were not cast as an electorate of records would have them cast.
+
+    Parameters
+    ----------
+    votes : Votes or array-like
+        As given by the user.
+    electorate : Electorate
+        That of the parameters.
+    """
+    if not isinstance(electorate, TableElectorate):
+        return
+    name = type(electorate).__name__
+    if not isinstance(votes, Votes) or not votes.is_table:
+        raise ValueError(
+            f"{name} counts ballots in cells, and neither a bare table nor votes of teachers say "
+            "which: pass what poll returned"
+        )
+    for param in ("adjacency", "n_neighbors"):  # the guarantee follows from them
+        cast_with = getattr(votes.electorate, param)
+        wanted = getattr(electorate, param)
+        if cast_with != wanted:
+            raise ValueError(
+                f"{param}={wanted!r} of {name}, but these votes were cast with {cast_with!r}: poll "
+                f"again, or set base_estimator__{param}={cast_with!r}"
+            )
 
 
 def _check_cost_is_own(mechanism):

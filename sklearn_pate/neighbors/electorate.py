@@ -189,6 +189,25 @@ class ReverseNeighbors(TableElectorate):
             groups=self._groups,
         )
 
+    def check_public(self, X_public):
+        """Compare the numbers of public rows; see `TableElectorate.check_public`."""
+        reason = ""
+        try:
+            numbers = transformed(self._transformer, X_public)
+            size = np.abs(self._public).max(axis=0)
+            least = 1e-6 * size + 1e-12 * size.max()  # sums may be rounded otherwise
+            same = numbers.shape == self._public.shape
+            same = same and bool((np.abs(numbers - self._public) <= least).all())
+        except Exception as error:
+            same = False
+            reason = f" ({type(error).__name__}: {error})"
+        if not same:
+            raise ValueError(
+                "X_public is not what was voted on: its rows, or their order, are others, and "
+                f"labels would go to wrong rows{reason}. Pass the X_public that poll was given. "
+                "Nothing was spent"
+            )
+
     def read(self, noisy, *, noise_std):
         """Return what a noisy table says of each public row; see `TableElectorate.read`."""
         rates = row_rates(
