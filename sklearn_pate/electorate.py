@@ -257,6 +257,16 @@ class TableElectorate(Electorate):
         """
 
     @abstractmethod
+    def warn_of_noise(self, *, noise_std, n_records, n_classes):
+        """Warn of noise that drowns all ballots, by public numbers alone.
+
+        Parameters
+        ----------
+        noise_std, n_records, n_classes
+            As in `divide`.
+        """
+
+    @abstractmethod
     def check_public(self, X_public):
         """Refuse other public rows, or another order, than those that `enrol` was given.
 

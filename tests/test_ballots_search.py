@@ -238,3 +238,8 @@ def test_coins_follow_the_candidates_that_vote(monkeypatch):
     assert drawn == [(1200, 0.2)]
     assert found.privacy_spent_.adjacency == "add or remove one record"
     assert math.isfinite(found.best_score_)
+
+
+def test_a_search_warns_of_noise_that_drowns_the_ballots():
+    with pytest.warns(UserWarning, match="for 300 ballots of as many records as there are public"):
+        search(epsilon=0.01, grid={"student": [LogisticRegression()]}).fit(X, Y, X_PUBLIC)

@@ -405,10 +405,13 @@ def test_a_large_delta_is_warned_of_once():
 def test_noise_that_drowns_the_ballots_is_warned_of_before_it_is_paid_for(params, n_ballots):
     clf = pate(voters(**params), epsilon=0.001)
     with pytest.warns(UserWarning, match=n_ballots) as caught:
-        clf.poll(X, Y, X_public=X_PUBLIC)
+        votes = clf.poll(X, Y, X_public=X_PUBLIC)
     assert len(caught) == 1
-    with pytest.warns(UserWarning, match="the noise drowns the ballots"):
-        clf.fit(X, Y, X_public=X_PUBLIC)
+    clf.fit_votes(votes, X_PUBLIC)
+    for method in (clf.plan, clf.fit):
+        with pytest.warns(UserWarning, match=n_ballots) as caught:
+            method(X, Y, X_public=X_PUBLIC)
+        assert len(caught) == 1
     assert clf.predict(X_PUBLIC).shape == (300,)
 
 

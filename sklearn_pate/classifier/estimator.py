@@ -72,6 +72,7 @@ from .table import (
     rehearse_table,
     release_table,
     table_mechanism,
+    warn_of_noise,
 )
 from .voting import collect, enrol
 
@@ -529,8 +530,10 @@ class PATEClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         10
         """
         task = self._check(X, y, X_public, groups, sample_weight)
-        # The noise decides how many cells a table has
-        plan = self._plan_table(task) if task.is_table else None
+        plan = None
+        if task.is_table:  # the noise decides how many cells it has
+            plan = self._plan_table(task)
+            warn_of_noise(task, plan)
         with Progress(self, n_phases=1) as progress:
             return self._poll(task, np.arange(_num_samples(task.X_public)), plan, progress)
 
@@ -852,6 +855,8 @@ class PATEClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         if self.ledger is not None:
             self.ledger.check(spent, plan.cost)
         self._rehearse(task, plan)
+        if task.is_table:
+            warn_of_noise(task, plan)
         return dataclasses.replace(plan, spent=spent)
 
     def _plan_queries(self, task):
@@ -961,9 +966,8 @@ class PATEClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
     def _poll(self, task, rows, plan, progress):
         """Collect the votes on some of the public rows."""
         if task.is_table:
-            ((mechanism, _),) = plan.stages
             with progress.phase("ballots", 1) as done:
-                votes = collect_table(task, mechanism, task.seeds["teachers"])
+                votes = collect_table(task, plan, task.seeds["teachers"])
                 done(1)
             return votes
         with progress.phase("teachers", task.ballots.n_teachers) as done:

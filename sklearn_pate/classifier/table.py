@@ -20,6 +20,7 @@ __all__ = [
     "rehearse_table",
     "release_table",
     "table_mechanism",
+    "warn_of_noise",
 ]
 
 #: Parameters about queries. There are none: the table is released at once.
@@ -119,15 +120,26 @@ def _checked_noisy(mechanism, table, noise):
     return noisy
 
 
-def collect_table(task, mechanism, seed):
+def warn_of_noise(task, plan):
+    """Warn of noise that drowns all ballots, before anything is spent."""
+    if task.electorate is not None:
+        task.electorate.warn_of_noise(**_public_numbers(task, plan))
+
+
+def _public_numbers(task, plan):
+    """Return what cells are made by, beside the public rows."""
+    ((mechanism, _),) = plan.stages
+    return {
+        "noise_std": mechanism.noise_std,
+        "n_records": task.ballots.n_records,
+        "n_classes": len(task.classes),
+    }
+
+
+def collect_table(task, plan, seed):
     """Divide the feature space by public rows, and let records vote in its cells."""
     electorate = task.electorate
-    electorate.divide(
-        task.X_public,
-        noise_std=mechanism.noise_std,
-        n_records=task.ballots.n_records,
-        n_classes=len(task.classes),
-    )
+    electorate.divide(task.X_public, **_public_numbers(task, plan))
     with Quiet():  # what libraries warn of from here on is private
         table = electorate.vote(task.private, task.X_public, seed=seed)
     return Votes(

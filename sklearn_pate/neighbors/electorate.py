@@ -158,24 +158,36 @@ class ReverseNeighbors(TableElectorate):
 
     def divide(self, X_public, *, noise_std, n_records, n_classes):
         """Make cells of the public rows; see `TableElectorate.divide`."""
-        n_cells = self.n_cells
-        if n_cells is None:
-            n_cells = default_n_cells(
-                n_records=n_records,
-                n_public=len(self._public),
-                n_classes=n_classes,
-                noise_std=noise_std,
-            )
+        n_cells = self._most_cells(noise_std, n_records, n_classes)
         is_known = n_records is not None and not self._is_weighted
         self._n_ballots = n_records * self.n_neighbors if is_known else None
         self._centers = make_centers(self._public, n_cells, self._seed)
+        self.cells_ = nearest_cells(self._public, self._centers)[:, 0]
+
+    def _most_cells(self, noise_std, n_records, n_classes):
+        if self.n_cells is not None:
+            return self.n_cells
+        return default_n_cells(
+            n_records=n_records,
+            n_public=len(self._public),
+            n_classes=n_classes,
+            noise_std=noise_std,
+        )
+
+    def warn_of_noise(self, *, noise_std, n_records, n_classes):
+        """Warn of noise on one class's ballots that is about as large as their number."""
+        n_cells = min(self._most_cells(noise_std, n_records, n_classes), len(self._public))
         n_voters, of_whom = n_records, "private records"
         if n_records is None:
             n_voters, of_whom = len(self._public), "as many records as there are public rows"
-        _warn_if_drowned(
-            noise_std * math.sqrt(len(self._centers)), n_voters * self.n_neighbors, of_whom
-        )
-        self.cells_ = nearest_cells(self._public, self._centers)[:, 0]
+        n_ballots = n_voters * self.n_neighbors
+        of_class = noise_std * math.sqrt(n_cells)
+        if 2 * of_class > n_ballots:
+            warn(
+                "the noise drowns the ballots: its standard deviation on those of one class in all "
+                f"cells is {of_class:.0f}, for {n_ballots} ballots of {of_whom}. Labels will be "
+                "about random; raise epsilon, or give more records"
+            )
 
     def vote(self, private, X_query, *, temperature=None, seed=None, on_done=None):
         """Count the ballots that records cast in the cells; see `Electorate.vote`."""
@@ -227,16 +239,6 @@ class ReverseNeighbors(TableElectorate):
 
     def _unfitted(self):
         return RowVectorizer() if self.transformer is None else clone(self.transformer)
-
-
-def _warn_if_drowned(noise_std, n_ballots, of_whom):
-    """Warn of noise on one class's ballots in all cells that is about as large as their number."""
-    if 2 * noise_std > n_ballots:
-        warn(
-            "the noise drowns the ballots: its standard deviation on those of one class in all "
-            f"cells is {noise_std:.0f}, for {n_ballots} ballots of {of_whom}. Labels will be about "
-            "random; raise epsilon, or give more records"
-        )
 
 
 def _numbered(groups, n_records):
