@@ -221,9 +221,9 @@ def test_coins_follow_the_candidates_that_vote(monkeypatch):
     drawn = []
     by_coins = hold_out.hold_out_by_coins
 
-    def drawn_coins(n_records, fraction, rng):
+    def drawn_coins(n_records, fraction, *rest):
         drawn.append((n_records, fraction))
-        return by_coins(n_records, fraction, rng)
+        return by_coins(n_records, fraction, *rest)
 
     monkeypatch.setattr("sklearn_pate.model_selection.base.hold_out_by_coins", drawn_coins)
     found = PrivateRandomizedSearchCV(
@@ -243,3 +243,26 @@ def test_coins_follow_the_candidates_that_vote(monkeypatch):
 def test_a_search_warns_of_noise_that_drowns_the_ballots():
     with pytest.warns(UserWarning, match="for 300 ballots of as many records as there are public"):
         search(epsilon=0.01, grid={"student": [LogisticRegression()]}).fit(X, Y, X_PUBLIC)
+
+
+@pytest.mark.parametrize("adjacency", ["replace", "add_or_remove"])
+def test_a_partition_is_refused_all_the_same(adjacency):
+    found = search(adjacency)
+    found.estimator.set_params(partition="predefined")
+    with pytest.raises(ValueError, match="partition='predefined' says how teachers are made"):
+        found.fit(X, Y, X_PUBLIC, groups=np.arange(1200) % 30)
+    if adjacency == "add_or_remove":
+        with pytest.raises(ValueError, match="partition='predefined' says how teachers are made"):
+            found.fit(X, Y, X_PUBLIC)
+
+
+def test_groups_of_other_names_are_held_out_as_often():
+    found = search("replace")
+    held = {"one": 0, "other": 0}
+    for name in held:
+        groups = np.array(["same"] * 600 + [name] * 600, dtype=object)
+        for seed in range(300):
+            held_out, _ = found._hold_out(X, Y, groups, np.random.SeedSequence(seed))
+            held[name] += 1199 not in held_out.train
+    for number in held.values():
+        assert abs(number - 60) < 30  # 4.3 standard deviations

@@ -184,9 +184,8 @@ class PrivateSearch(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
             )
         split_seed, noise_seed, choice_seed = seed.spawn(3)
         if may_join and groups is None:
-            held_out = hold_out_by_coins(
-                len(codes), self.validation_fraction, self._generator(split_seed)
-            )
+            coins = self._generator(split_seed)
+            held_out = hold_out_by_coins(len(codes), self.validation_fraction, coins, partition)
         else:
             held_out = hold_out(
                 X,

@@ -36,6 +36,9 @@ class HeldOut(NamedTuple):
 def hold_out(X, groups, *, n_records, partition, unit, fraction, seeds):
     """Hold out a part of the private rows.
 
+    Groups are dealt by a keyed hash, under which all names are alike. So the guarantee lets a group
+    that replaces another of a different name take that one's place.
+
     Parameters
     ----------
     X : array-like with n_records rows
@@ -96,7 +99,7 @@ def hold_out(X, groups, *, n_records, partition, unit, fraction, seeds):
     return HeldOut(np.flatnonzero(part > 0), scored, partition)
 
 
-def hold_out_by_coins(n_records, fraction, rng):
+def hold_out_by_coins(n_records, fraction, rng, partition="random"):
     """Hold out a part of the private rows, each by a coin of its own; their number is private.
 
     Coins are independent of each other and of the data. So the guarantee takes each for its
@@ -110,6 +113,8 @@ def hold_out_by_coins(n_records, fraction, rng):
         Probability that a row is held out.
     rng : numpy.random.Generator
         Draws the coin of each row and, for the choice of those that are scored, its place.
+    partition : str or PredefinedPartition
+        As it was given.
 
     Returns
     -------
@@ -119,7 +124,7 @@ def hold_out_by_coins(n_records, fraction, rng):
     coin, place = rng.random((n_records, 2)).T
     held = np.flatnonzero(coin < fraction)
     scored = held[np.argsort(place[held])][:MOST_SCORED]
-    return HeldOut(np.flatnonzero(coin >= fraction), list(scored[:, None]), "random")
+    return HeldOut(np.flatnonzero(coin >= fraction), list(scored[:, None]), partition)
 
 
 def _trained_names(names, n_parts, seed):
