@@ -237,6 +237,9 @@ class TableElectorate(Electorate):
     `PATEClassifier` accepts those of this library alone.
     """
 
+    #: Whether records may join or leave, so that their number is private.
+    may_join = False
+
     @abstractmethod
     def divide(self, X_public, *, noise_std, n_records, n_classes):
         """Divide the feature space into cells, from public rows and numbers alone.
@@ -251,6 +254,26 @@ class TableElectorate(Electorate):
             Number of private records; None where it is private.
         n_classes : int
             Number of classes.
+        """
+
+    @abstractmethod
+    def warn_of_noise(self, *, noise_std, n_records, n_classes):
+        """Warn of noise that drowns all ballots, by public numbers alone.
+
+        Parameters
+        ----------
+        noise_std, n_records, n_classes
+            As in `divide`.
+        """
+
+    @abstractmethod
+    def check_public(self, X_public):
+        """Refuse other public rows, or another order, than those that `enrol` was given.
+
+        Parameters
+        ----------
+        X_public : array-like with n_public rows
+            Public rows.
         """
 
     @abstractmethod

@@ -1,6 +1,7 @@
 """Records that vote where they lie: what they may change, what is refused, and what comes out."""
 
 import datetime
+import math
 import pickle
 import uuid
 
@@ -12,6 +13,7 @@ from sklearn.base import BaseEstimator, TransformerMixin, clone
 from sklearn.datasets import load_digits, load_iris, make_classification
 from sklearn.decomposition import PCA
 from sklearn.frozen import FrozenEstimator
+from sklearn.gaussian_process import GaussianProcessClassifier
 from sklearn.linear_model import LogisticRegression
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import make_pipeline
@@ -19,15 +21,27 @@ from sklearn.preprocessing import FunctionTransformer, StandardScaler
 from sklearn.svm import SVC
 
 from sklearn_pate import PATEClassifier, PublicData
-from sklearn_pate.aggregators import GaussianMechanism, GNMax, LaplaceMechanism
-from sklearn_pate.exceptions import BudgetExceededError
+from sklearn_pate.aggregators import (
+    GaussianMechanism,
+    GNMax,
+    LaplaceMechanism,
+    TableMechanism,
+)
+from sklearn_pate.exceptions import BudgetExceededError, StudentError
 from sklearn_pate.ledger import PrivacyLedger
 from sklearn_pate.model_selection import PrivateGridSearchCV
 from sklearn_pate.neighbors import ReverseNeighbors, RowVectorizer
 from sklearn_pate.neighbors.cells import make_centers, nearest_cells
 from sklearn_pate.neighbors.rates import deal_labels
 from sklearn_pate.partition import HashPartition
-from sklearn_pate.rdp.table import GRID
+from sklearn_pate.plotting import (
+    BudgetDisplay,
+    LabelAccuracyDisplay,
+    MarginDisplay,
+    PrivacySpentDisplay,
+)
+from sklearn_pate.rdp import DEFAULT_ORDERS, Cost
+from sklearn_pate.rdp.table import GRID, laplace_table_cost
 from sklearn_pate.students import SoftLabelClassifier
 from sklearn_pate.teachers import Sites
 
@@ -113,6 +127,7 @@ def test_one_record_moves_its_own_ballots_alone(adjacency):
         assert 1 <= np.abs(after - before).sum() <= moved
 
 
+@pytest.mark.filterwarnings("ignore:the noise drowns")
 def test_cells_and_labels_see_private_rows_through_the_table_alone():
     seen = []
     for records in (X, X[::-1] * 1000):
@@ -379,6 +394,50 @@ def test_a_large_delta_is_warned_of_once():
     assert len(caught) == 1
 
 
+@pytest.mark.parametrize(
+    ("params", "n_ballots"),
+    [
+        ({}, "for 600 ballots of private records"),
+        ({"n_neighbors": 2}, "for 1200 ballots of private records"),
+        ({"adjacency": "add_or_remove"}, "for 300 ballots of as many records as there are public"),
+    ],
+)
+def test_noise_that_drowns_the_ballots_is_warned_of_before_it_is_paid_for(params, n_ballots):
+    clf = pate(voters(**params), epsilon=0.001)
+    with pytest.warns(UserWarning, match=n_ballots) as caught:
+        votes = clf.poll(X, Y, X_public=X_PUBLIC)
+    assert len(caught) == 1
+    clf.fit_votes(votes, X_PUBLIC)
+    for method in (clf.plan, clf.fit):
+        with pytest.warns(UserWarning, match=n_ballots) as caught:
+            method(X, Y, X_public=X_PUBLIC)
+        assert len(caught) == 1
+    assert clf.predict(X_PUBLIC).shape == (300,)
+
+
+def test_the_warning_says_nothing_of_the_number_of_records_where_it_is_private():
+    texts = set()
+    for n_records in (600, 599, 10):
+        with pytest.warns(UserWarning, match="the noise drowns") as caught:
+            pate(voters(adjacency="add_or_remove"), epsilon=0.001).poll(
+                X[:n_records], Y[:n_records], X_public=X_PUBLIC
+            )
+        texts.add(str(caught[0].message))
+    assert len(texts) == 1
+
+
+def test_rates_of_one_class_train_students_that_take_weights():
+    clf = pate().fit(X, Y, X_public=X_PUBLIC)
+    clf.public_soft_labels_ = np.tile([0.998, 0.001, 0.001], (300, 1))
+    clf.public_labels_ = np.zeros(300, dtype=int)
+    clf.fit_student(X_PUBLIC, LogisticRegression())
+    assert list(clf.student_.classes_) == [0, 1, 2]
+    proba = clf.predict_proba(X_PUBLIC)
+    assert proba[:, 0].min() > 0.99 and proba[:, 1:].max() < 0.005
+    with pytest.raises(StudentError, match=r"sample_weight, which learns from rates, or a larger"):
+        clf.fit_student(X_PUBLIC, GaussianProcessClassifier())
+
+
 def test_a_bare_table_is_refused():
     table = pate().poll(X, Y, X_public=X_PUBLIC).counts
     with pytest.raises(ValueError, match="pass what poll returned"):
@@ -386,6 +445,91 @@ def test_a_bare_table_is_refused():
     votes = pate().poll(X, Y, X_public=X_PUBLIC)
     with pytest.raises(ValueError, match="300 rows and X_public 299"):
         pate().fit_votes(votes, X_PUBLIC[1:])
+
+
+def test_public_rows_in_another_order_are_refused(tmp_path):
+    ledger = PrivacyLedger(tmp_path / "spent", epsilon=50.0)
+    clf = pate(ledger=ledger, random_state=None)
+    votes = clf.poll(X, Y, X_public=X_PUBLIC)
+    swapped = X_PUBLIC.copy()
+    swapped[[3, 200]] = swapped[[200, 3]]
+    for other in (X_PUBLIC[::-1], swapped, X_PUBLIC[:, ::-1], X_PUBLIC + 1e-3, X_PUBLIC * np.nan):
+        with pytest.raises(ValueError, match="X_public is not what was voted on"):
+            clf.fit_votes(votes, other)
+    for failing in (X_PUBLIC[:, :4], np.full(X_PUBLIC.shape, "a", dtype=object)):
+        with pytest.raises(ValueError, match="X_public is not what was voted on.*ValueError"):
+            clf.fit_votes(votes, failing)
+    assert ledger.epsilon_spent == 0.0
+    for same in (X_PUBLIC, X_PUBLIC.tolist(), PublicData(X_PUBLIC), X_PUBLIC.astype(np.float32)):
+        clf.fit_votes(votes, same)
+
+
+def test_frames_in_another_order_are_refused():
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame({"a": rng.normal(size=300), "b": rng.choice(["x", "y", None], 300)})
+    y = rng.integers(0, 3, 200)
+    clf = pate()
+    votes = clf.poll(frame[:200], y, X_public=frame[200:])
+    clf.fit_votes(votes, frame[200:].copy())
+    for other in (frame[200:][::-1], frame[200:].rename(columns={"a": "c"})):
+        with pytest.raises(ValueError, match="X_public is not what was voted on"):
+            clf.fit_votes(votes, other)
+
+
+@pytest.mark.parametrize(
+    ("params", "told"),
+    [
+        ({"adjacency": "add_or_remove"}, "adjacency='replace'"),
+        ({"n_neighbors": 2}, "n_neighbors=1"),
+    ],
+)
+def test_votes_that_were_cast_under_another_guarantee_are_refused(params, told):
+    votes = pate().poll(X, Y, X_public=X_PUBLIC)
+    clf = pate(voters(**params))
+    with pytest.raises(ValueError, match=f"or set base_estimator__{told}"):
+        clf.fit_votes(votes, X_PUBLIC)
+    (name,) = params
+    clf.set_params(**{f"base_estimator__{name}": getattr(voters(), name)})
+    assert clf.fit_votes(votes, X_PUBLIC).privacy_spent_.adjacency == "replace one record"
+    # what is no part of the guarantee is that of the votes
+    other = pate(voters(n_cells=5, smoothing=0.5)).fit_votes(votes, X_PUBLIC)
+    assert other.curator_.votes.shape == (12, 3)
+
+
+def test_votes_of_teachers_are_no_ballots():
+    teachers = PATEClassifier(LogisticRegression(), n_teachers=5, classes=[0, 1, 2])
+    votes = teachers.poll(X, Y, X_public=X_PUBLIC)
+    with pytest.raises(ValueError, match="nor votes of teachers say which"):
+        pate().fit_votes(votes, X_PUBLIC)
+
+
+@pytest.mark.parametrize("kind", [SystemExit, GeneratorExit, RecursionError])
+def test_errors_of_all_kinds_on_a_row_silence_that_row_alone(kind):
+    def refuse(rows):
+        if (np.asarray(rows) > 100).any():
+            raise kind(f"secret {rows}")
+        return rows
+
+    odd = X.copy()
+    odd[77] = 1000.0
+    votes = pate(voters(transformer=FunctionTransformer(refuse))).poll(odd, Y, X_public=X_PUBLIC)
+    assert votes.counts.sum() == 599
+
+
+def test_an_interruption_stops_the_fit_and_quotes_no_row():
+    def interrupted(rows):
+        if (np.asarray(rows) == 1234.5).any():  # no public row, nor an odd copy of one
+            raise KeyboardInterrupt(f"secret {rows}")
+        return rows
+
+    odd = X.copy()
+    odd[77] = 1234.5
+    clf = pate(voters(transformer=FunctionTransformer(interrupted)))
+    clf.plan(odd, Y, X_public=X_PUBLIC)
+    with pytest.raises(KeyboardInterrupt) as caught:
+        clf.fit(odd, Y, X_public=X_PUBLIC)
+    assert caught.value.args == () and caught.value.__context__ is None
+    assert not hasattr(clf, "privacy_spent_")
 
 
 # --- from the table to labels --------------------------------------------------------------------
@@ -484,8 +628,42 @@ def test_diagrams_show_records_as_voters():
     clf = pate()
     for shown in (clf, clf.fit(X, Y, X_public=X_PUBLIC)):
         page = shown._repr_html_()
-        assert "ReverseNeighbors" in page
-        assert "100 teachers" not in page
+        assert "electorate: ReverseNeighbors" in page
+        assert "aggregator: LaplaceMechanism" in page
+        assert "student: Pipeline" in page
+        assert "teachers:" not in page and "GNMax" not in page
+    assert "A noisy table of the records" in page
+
+
+def test_a_plan_and_what_was_spent_say_that_records_vote():
+    clf = pate(epsilon=1.0, random_state=None)
+    plan = clf.plan(X, Y, X_public=X_PUBLIC)
+    assert "stages=[(LaplaceMechanism(scale=2.0), 300)], epsilon=1.0, method='pure'" in repr(plan)
+    spent = clf.fit(X, Y, X_public=X_PUBLIC).privacy_spent_
+    assert "n_teachers=None, n_queries=300, n_answered=300, arithmetic='exact'" in repr(spent)
+    assert spent.summary() == (
+        "Any one person's record changes the probability of any outcome by at most a factor e^1. "
+        "The change that is covered: replace one record. Each record is protected by itself. A "
+        "noisy table of the records' ballots was released, and 300 public rows got labels from it."
+    )
+    assert "PATEClassifier(base_estimator=ReverseNeighbors(" in repr(clf)
+
+
+@pytest.mark.parametrize(
+    ("display", "args", "params"),
+    [
+        (PrivacySpentDisplay, (), {}),
+        (PrivacySpentDisplay, (), {"private": False}),
+        (BudgetDisplay, (), {}),
+        (MarginDisplay, (), {}),
+        (LabelAccuracyDisplay, (Y_PUBLIC,), {"param_name": "scale", "param_range": [1.0, 2.0]}),
+    ],
+)
+def test_displays_of_queries_say_that_there_are_none(display, args, params):
+    clf = pate().fit(X, Y, X_public=X_PUBLIC)
+    for shown in (clf, pickle.loads(pickle.dumps(clf))):
+        with pytest.raises(ValueError, match="records voted in a table that was released at once"):
+            display.from_estimator(shown, *args, **params)
 
 
 def test_good_out_of_the_box():
@@ -508,8 +686,6 @@ def test_private_searches_choose_among_tables():
     assert search.score(X_PUBLIC, Y_PUBLIC) > 0.6
     spent = search.privacy_spent_
     assert spent.epsilon <= 6.0 and spent.n_teachers is None and spent.method == "tuning"
-    with pytest.raises(ValueError, match="score on public rows"):
-        search.fit(X, Y, X_PUBLIC)
 
 
 def test_the_curator_sees_the_table():
@@ -621,9 +797,124 @@ def test_huge_public_numbers_and_tables_of_ones_own_are_refused():
     with pytest.raises(ValueError, match="is not checked"):
         pate(Mine(random_state=0)).plan(X, Y, X_public=X_PUBLIC)
 
-    class Broken(LaplaceMechanism):
-        def noisy(self, table, random_state=None):
-            return np.full(np.shape(table), np.nan)
 
-    with pytest.raises(ValueError, match="must return finite floats"):
-        pate(aggregator=Broken(1.0), epsilon=None).fit(X, Y, X_public=X_PUBLIC)
+# --- mechanisms of one's own ---------------------------------------------------------------------
+
+
+class Own(TableMechanism):
+    """Laplace noise, as a user would write it."""
+
+    noise_std = 2.0
+
+    def noisy(self, table, random_state=None):
+        self.table_ = table
+        rng = np.random.default_rng(random_state)
+        return np.asarray(table) + rng.laplace(scale=math.sqrt(2), size=np.shape(table))
+
+    def cost(self, n_changed, orders=DEFAULT_ORDERS):
+        return laplace_table_cost(math.sqrt(2), n_changed, orders, discrete=False)
+
+
+def test_a_mechanism_of_ones_own_releases_tables_and_keeps_none():
+    own = Own()
+    clf = pate(aggregator=own).fit(X, Y, X_public=X_PUBLIC)
+    assert clf.score(X_PUBLIC, Y_PUBLIC) > 0.7
+    assert clf.privacy_spent_.epsilon == pytest.approx(math.sqrt(2), rel=1e-2)
+    assert clf.privacy_spent_.arithmetic == "real"
+    assert not hasattr(own, "table_") and not hasattr(clf.aggregator_, "table_")
+    assert not hasattr(clf.aggregator, "table_")
+
+
+def broken(**methods):
+    return type("Broken", (Own,), methods)()
+
+
+def not_a_number(self, table, random_state=None):
+    return np.full(np.shape(table), np.nan)
+
+
+def own_cost(**values):
+    def cost(self, n_changed, orders=DEFAULT_ORDERS):
+        values_of_all = {"rdp": np.ones(len(orders)), "mu_squared": 1.0, "pure": 1.0, **values}
+        return Cost(**values_of_all)
+
+    return cost
+
+
+def drawn_otherwise():
+    own = Own()
+    own.noisy = lambda table, random_state=None: np.asarray(table, dtype=float)
+    return own
+
+
+BROKEN = {
+    "noisy of an object": (drawn_otherwise(), "Own changes how the table is drawn"),
+    "noisy, NaN": (broken(noisy=not_a_number, cost=Own.cost), "must return finite floats"),
+    "noisy, shape": (
+        broken(noisy=lambda self, table, random_state=None: table[0], cost=Own.cost),
+        "must return finite floats, a table of the shape that it is given",
+    ),
+    "noisy, whole": (
+        broken(noisy=lambda self, table, random_state=None: table.astype(int), cost=Own.cost),
+        "must return finite floats",
+    ),
+    "noisy, fails": (
+        broken(noisy=lambda self, table: table, cost=Own.cost),
+        "failed when tried on a made-up table .* nothing was spent. TypeError",
+    ),
+    "noisy alone": (
+        broken(noisy=Own.noisy),
+        "changes how the table is drawn and inherits its cost",
+    ),
+    "cost, a number": (broken(cost=lambda self, n_changed: 1.0), "must return rdp.Cost"),
+    "cost, one order": (broken(cost=own_cost(rdp=np.ones(1))), "must return rdp.Cost"),
+    "cost, NaN": (broken(cost=own_cost(rdp=np.full(204, np.nan))), "numbers of at least 0"),
+    "cost, negative": (broken(cost=own_cost(pure=-1.0)), "numbers of at least 0"),
+    "cost, delta": (broken(cost=own_cost(delta=1.0)), "a delta below 1"),
+    "pure, delta": (broken(cost=own_cost(delta=1e-9), is_pure=True), "says is_pure"),
+    "noise_std": (broken(noise_std=None), "noise_std must be a finite number above 0"),
+    "with_scale": (broken(with_scale=lambda self, scale: self), "with_scale of Broken must"),
+}
+
+
+@pytest.mark.parametrize("case", BROKEN)
+def test_a_mechanism_of_ones_own_is_tried_before_anything_is_spent(case, tmp_path):
+    mechanism, reason = BROKEN[case]
+    ledger = PrivacyLedger(tmp_path / "spent", epsilon=50.0)
+    clf = pate(aggregator=mechanism, ledger=ledger, random_state=None)
+    for method in (clf.plan, clf.fit):
+        with pytest.raises((ValueError, TypeError), match=reason):
+            method(X, Y, X_public=X_PUBLIC)
+    assert ledger.epsilon_spent == 0.0
+
+
+def test_a_mechanism_that_fails_on_ballots_quotes_none():
+    def noisy(self, table, random_state=None):
+        if len(table) > 3:  # not made up
+            raise ValueError(f"ballots {table.tolist()}")
+        return table + 1.0
+
+    clf = pate(aggregator=broken(noisy=noisy, cost=Own.cost))
+    with pytest.raises(ValueError, match="could not draw a table: ValueError") as caught:
+        clf.fit(X, Y, X_public=X_PUBLIC)
+    assert caught.value.__context__ is None and "ballots [" not in str(caught.value)
+
+
+def test_noise_is_said_before_the_table_is_seen():
+    class Tells(Own):
+        @property
+        def noise_std(self):
+            return 2.0 + getattr(self, "table_", np.zeros(1)).sum()
+
+    said = []
+    clf = pate(aggregator=Tells())
+    votes = clf.poll(X, Y, X_public=X_PUBLIC)
+    read = votes.electorate.read
+
+    def heard(noisy, *, noise_std):
+        said.append(noise_std)
+        return read(noisy, noise_std=noise_std)
+
+    votes.electorate.read = heard
+    clf.fit_votes(votes, X_PUBLIC)
+    assert said == [2.0]

@@ -914,6 +914,26 @@ def test_a_mechanism_of_ones_own_does_not_quote_votes_in_its_errors(module, kind
     assert "votes [" not in all_of(caught.value)
 
 
+@pytest.mark.filterwarnings("ignore:the noise of")
+def test_a_mechanism_that_keeps_votes_is_not_the_one_that_is_published():
+    class Keeps(LoudMechanism):
+        def outcome_log_proba(self, votes, student_proba=None):
+            self.seen_ = votes
+            return GNMax(5.0).outcome_log_proba(votes)
+
+        def aggregate(self, votes, student_proba=None, random_state=None):
+            self.seen_ = votes
+            return GNMax(5.0).aggregate(votes, random_state=random_state)
+
+        def facts(self):
+            return GNMax(5.0).facts()
+
+    own = Keeps()
+    clf = fit_of(aggregator=own)
+    assert type(clf.aggregator_) is Keeps
+    assert not vars(clf.aggregator_) and not vars(own) and not vars(clf.aggregator)
+
+
 @pytest.mark.parametrize("kind", [ValueError, SystemExit, GeneratorExit])
 def test_a_partition_and_what_is_hashed_do_not_quote_records(kind, tmp_path):
     class Quotes:

@@ -38,7 +38,7 @@ ROOMS = {
     "propose_test_release": "rdp smooth_sensitivity",
     "aggregators": "rdp",
     "accountant": "_version exceptions propose_test_release rdp",
-    "neighbors": "adjacency electorate identifiers isolation rdp",
+    "neighbors": "adjacency electorate exceptions identifiers isolation rdp",
     "queries": "",
     "students": "",
     "neural": "isolation skorch torch",

@@ -244,3 +244,29 @@ def test_tables_that_are_not_on_the_grid_are_refused(mechanism):
         mechanism(3.0).noisy([[0.1, 3.0]])
     with pytest.raises(ValueError, match="calibrates it"):
         mechanism().noisy([[1.0, 3.0]])
+
+
+@pytest.mark.parametrize("size", [0.0, 1e-300, 2.0**-21, 2e9, math.inf, math.nan])
+@pytest.mark.parametrize("mechanism", [LaplaceMechanism, GaussianMechanism])
+def test_noise_that_is_none_or_drowns_all_is_refused(mechanism, size):
+    with pytest.raises(ValueError, match="must be a float in the range"):
+        mechanism(size).cost(2)
+    with pytest.raises(ValueError, match="must be a float in the range"):
+        mechanism(size).noisy([[1.0, 3.0]])
+
+
+@pytest.mark.parametrize("size", [2.0**-20, 1e9])
+@pytest.mark.parametrize("mechanism", [LaplaceMechanism, GaussianMechanism])
+def test_the_least_and_the_most_noise_can_be_drawn(mechanism, size):
+    noisy = mechanism(size).noisy(np.zeros((50, 2)), random_state=0)
+    assert size / 3 < np.abs(noisy).mean() < 3 * size
+    assert mechanism(size).cost(2).rdp.min() > 0
+
+
+@pytest.mark.parametrize("epsilon", [1e-12, 1e-9, 1e20])
+@pytest.mark.parametrize("mechanism", [LaplaceMechanism(), GaussianMechanism()])
+def test_an_epsilon_out_of_reach_is_named(mechanism, epsilon):
+    with pytest.raises(ValueError, match="cannot be calibrated to epsilon=1e") as caught:
+        plan_table(mechanism, n_changed=2, n_rows=9, epsilon=epsilon, delta=1e-5)
+    assert "in the range" not in str(caught.value)
+    assert caught.value.__context__ is None

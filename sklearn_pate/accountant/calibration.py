@@ -14,7 +14,7 @@ from ..rdp.calibration import FEW_ORDERS, orders_near_best
 from ..rdp.facts import facts_of
 from .checks import check_failure_probability, query_over_budget
 
-__all__ = ["calibrate", "costs_once", "most_affordable"]
+__all__ = ["calibrate", "check_with_scale", "costs_once", "most_affordable"]
 
 
 def calibrate(aggregators, n_queries, *, is_number_given, epsilon, delta, sizes):
@@ -59,7 +59,7 @@ def calibrate(aggregators, n_queries, *, is_number_given, epsilon, delta, sizes)
             "to a number"
         )
     for stage in without_noise:
-        _check_with_scale(stage)
+        check_with_scale(stage)
     # Facts need noise, and what is asked of them here is the same for any
     with_any_noise = _at_scale(aggregators, 1.0)
     check_failure_probability(with_any_noise, delta)
@@ -127,7 +127,7 @@ def _at_scale(aggregators, scale):
     ]
 
 
-def _check_with_scale(stage):
+def check_with_scale(stage):
     """Refuse a `with_scale` that returns no copy with noise."""
     scaled = stage.with_scale(1.0)
     is_copy = isinstance(scaled, type(stage)) and scaled is not stage

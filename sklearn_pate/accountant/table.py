@@ -2,8 +2,13 @@
 
 import math
 
+import numpy as np
+from sklearn.base import clone
+
+from .._sklearn import InvalidParameterError
 from ..exceptions import BudgetExceededError
-from ..rdp import least_scale
+from ..rdp import DEFAULT_ORDERS, Cost, least_scale
+from .calibration import check_with_scale
 from .plan import Plan
 
 __all__ = ["plan_table"]
@@ -35,7 +40,7 @@ def plan_table(mechanism, *, n_changed, n_rows, epsilon, delta):
     BudgetExceededError
         If the noise is set and costs more than the cap. Nothing was spent.
     ValueError
-        If there is nothing to calibrate to.
+        If there is nothing to calibrate to, or `cost` returns what is no cost.
 
     Examples
     --------
@@ -51,8 +56,11 @@ def plan_table(mechanism, *, n_changed, n_rows, epsilon, delta):
                 f"{mechanism} is calibrated to epsilon, and epsilon is None; set one of them to a "
                 "number"
             )
-        mechanism = mechanism.with_scale(_least_scale(mechanism, n_changed, epsilon, delta))
-    cost = mechanism.cost(n_changed)
+        check_with_scale(mechanism)
+        mechanism = _calibrated(mechanism, n_changed, epsilon, delta)
+    else:
+        mechanism = clone(mechanism)  # the user's may keep the table that it is given
+    cost = _checked_cost(mechanism, n_changed)
     if mechanism.is_pure:
         spent, method, delta = cost.pure, "pure", 0.0
     else:
@@ -63,6 +71,40 @@ def plan_table(mechanism, *, n_changed, n_rows, epsilon, delta):
             "more noise, or raise epsilon. Nothing was spent"
         )
     return Plan([(mechanism, n_rows)], spent, method, cost, delta=delta)
+
+
+def _calibrated(mechanism, n_changed, epsilon, delta):
+    """Return a copy with the least noise that costs at most `epsilon`."""
+    try:
+        calibrated = mechanism.with_scale(_least_scale(mechanism, n_changed, epsilon, delta))
+        calibrated.cost(n_changed)
+    except InvalidParameterError:  # it names the noise, which the user did not give
+        calibrated = None
+    if calibrated is None:
+        raise ValueError(
+            f"{mechanism} cannot be calibrated to epsilon={epsilon:g}: its noise would be larger, "
+            "or smaller, than any that it takes. Choose an epsilon nearer to 1. Nothing was spent"
+        )
+    return calibrated
+
+
+def _checked_cost(mechanism, n_changed):
+    """Return what a table costs; refuse what is no cost."""
+    cost = mechanism.cost(n_changed)
+    name = type(mechanism).__name__
+    if not isinstance(cost, Cost) or np.shape(cost.rdp) != DEFAULT_ORDERS.shape:
+        raise TypeError(
+            f"cost of {name} must return rdp.Cost(rdp, mu_squared, pure), with a Renyi cost at "
+            f"each of the orders that it is given; got {cost!r}"
+        )
+    numbers = np.array([*cost.rdp, cost.mu_squared, cost.pure, cost.delta], dtype=float)
+    if not (numbers >= 0).all() or cost.delta >= 1:
+        raise ValueError(
+            f"cost of {name} must return numbers of at least 0, and a delta below 1; got {cost!r}"
+        )
+    if mechanism.is_pure and cost.delta > 0:
+        raise ValueError(f"{name} says is_pure, and its cost has delta={cost.delta:g}")
+    return cost
 
 
 def _least_scale(mechanism, n_changed, epsilon, delta):

@@ -17,6 +17,10 @@ from .soft import whole_shares
 __all__ = ["GaussianMechanism", "LaplaceMechanism", "TableMechanism"]
 
 
+#: Noise below a step of the grid is none, and above the size of the world's population drowns all.
+_SIZES = Interval(Real, GRID, 1e9, closed="both")
+
+
 class TableMechanism(BaseEstimator, metaclass=ABCMeta):
     """Base class of mechanisms that release a whole noisy table of ballots.
 
@@ -116,8 +120,8 @@ class LaplaceMechanism(_AddedNoise):
     Parameters
     ----------
     scale : float, default=None
-        Scale of the noise, in ballots. None: `PATEClassifier` sets it to the number of ballots
-        that one protected unit changes, over `epsilon`.
+        Scale of the noise, in ballots, from 2**-20 to 1e9. None: `PATEClassifier` sets it to the
+        number of ballots that one protected unit changes, over `epsilon`.
     noise : {"discrete", "continuous"}, default="discrete"
         "discrete" is noise on the multiples of 2**-20 with probabilities proportional to
         ``exp(-abs(x) / scale)``, sampled exactly: it is pure differential privacy, with delta 0.
@@ -142,7 +146,7 @@ class LaplaceMechanism(_AddedNoise):
 
     _size = "scale"
     _parameter_constraints = {
-        "scale": [Interval(Real, 0, 1e9, closed="right"), None],
+        "scale": [_SIZES, None],
         "noise": [StrOptions({"continuous", "discrete"})],
     }
 
@@ -181,7 +185,8 @@ class GaussianMechanism(_AddedNoise):
     Parameters
     ----------
     sigma : float, default=None
-        Standard deviation of the noise, in ballots. None: `PATEClassifier` calibrates it.
+        Standard deviation of the noise, in ballots, from 2**-20 to 1e9. None: `PATEClassifier`
+        calibrates it.
     noise : {"discrete", "continuous"}, default="discrete"
         "discrete" is noise on the multiples of 2**-20 with probabilities proportional to
         ``exp(-x**2 / (2 * sigma**2))``, sampled exactly. "continuous" is floating-point noise: it
@@ -201,7 +206,7 @@ class GaussianMechanism(_AddedNoise):
 
     _size = "sigma"
     _parameter_constraints = {
-        "sigma": [Interval(Real, 0, 1e9, closed="right"), None],
+        "sigma": [_SIZES, None],
         "noise": [StrOptions({"continuous", "discrete"})],
     }
 

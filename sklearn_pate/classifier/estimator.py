@@ -65,7 +65,15 @@ from .student import (
     rehearse_student,
     students_view,
 )
-from .table import check_for_table, collect_table, release_table, table_mechanism
+from .table import (
+    check_for_table,
+    check_votes_of_records,
+    collect_table,
+    rehearse_table,
+    release_table,
+    table_mechanism,
+    warn_of_noise,
+)
 from .voting import collect, enrol
 
 __all__ = ["PATEClassifier"]
@@ -522,8 +530,10 @@ class PATEClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         10
         """
         task = self._check(X, y, X_public, groups, sample_weight)
-        # The noise decides how many cells a table has
-        plan = self._plan_table(task) if task.is_table else None
+        plan = None
+        if task.is_table:  # the noise decides how many cells it has
+            plan = self._plan_table(task)
+            warn_of_noise(task, plan)
         with Progress(self, n_phases=1) as progress:
             return self._poll(task, np.arange(_num_samples(task.X_public)), plan, progress)
 
@@ -544,7 +554,8 @@ class PATEClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
             whole numbers, and each row sums to the number of teachers. With counts,
             `privacy_spent_` protects the votes of one teacher, and `classes` defaults to
             0..n_classes-1. The number of teachers, the partition and the unit are those of the
-            votes, not those of the parameters.
+            votes, not those of the parameters. Where records vote, so are cells and transformer;
+            an `adjacency` or `n_neighbors` that differs is refused.
         X_public : array-like or PublicData with n_public rows
             The rows that were voted on, in the same order.
 
@@ -740,13 +751,10 @@ class PATEClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         if X_public is None:
             raise ValueError("X_public is missing: the rows that were voted on")
         electorate = self._make_electorate()
-        if isinstance(electorate, TableElectorate) and not isinstance(votes, Votes):
-            raise ValueError(
-                f"{type(electorate).__name__} counts ballots in cells, and a bare table does not "
-                "say which: pass what poll returned"
-            )
+        check_votes_of_records(votes, electorate)
         self._check_parts(electorate)
-        if isinstance(votes, Votes) and votes.is_table:
+        is_table = isinstance(votes, Votes) and votes.is_table
+        if is_table:
             check_for_table(self)
         X_public = given_rows(X_public)
         checked_clone = clone(self)
@@ -759,6 +767,8 @@ class PATEClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
             temperature=self._temperature(),
         )
         self._check_unit(votes.ballots)
+        if is_table:
+            votes.electorate.check_public(X_public)
         seeds = seed_streams(self.random_state, self.secure)
         task = _Task(
             X_public=X_public,
@@ -845,6 +855,8 @@ class PATEClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         if self.ledger is not None:
             self.ledger.check(spent, plan.cost)
         self._rehearse(task, plan)
+        if task.is_table:
+            warn_of_noise(task, plan)
         return dataclasses.replace(plan, spent=spent)
 
     def _plan_queries(self, task):
@@ -902,7 +914,11 @@ class PATEClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         if task.is_table:
             n_queries = min(n_queries, _MOST_REHEARSED)
         for aggregator, _ in plan.stages:
-            if not is_ours(aggregator) and not task.is_table:
+            if is_ours(aggregator):
+                continue
+            if task.is_table:
+                rehearse_table(aggregator, n_changed=task.ballots.n_changed, n_classes=n_classes)
+            else:
                 rehearse_mechanism(
                     aggregator, n_teachers=task.ballots.n_teachers, n_classes=n_classes
                 )
@@ -925,6 +941,8 @@ class PATEClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
 
     def _check_rows_alone(self, X_public, n_queries):
         """For a private search: refuse a student whose prediction for a row depends on others."""
+        if isinstance(self.base_estimator, TableElectorate):
+            n_queries = min(n_queries, _MOST_REHEARSED)
         check_rows_alone(
             self._unfitted_student(),
             X_public,
@@ -948,9 +966,8 @@ class PATEClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
     def _poll(self, task, rows, plan, progress):
         """Collect the votes on some of the public rows."""
         if task.is_table:
-            ((mechanism, _),) = plan.stages
             with progress.phase("ballots", 1) as done:
-                votes = collect_table(task, mechanism, task.seeds["teachers"])
+                votes = collect_table(task, plan, task.seeds["teachers"])
                 done(1)
             return votes
         with progress.phase("teachers", task.ballots.n_teachers) as done:
@@ -1015,7 +1032,8 @@ class PATEClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         """Forget an earlier fit, and set what is public before any label is released."""
         for name in ("student_", "curator_", "feature_names_in_", "n_teachers_"):
             self.__dict__.pop(name, None)
-        mechanisms = [aggregator for aggregator, _ in plan.stages]
+        # Copies: those of the plan see the votes, and one of the user's may keep them
+        mechanisms = [clone(aggregator) for aggregator, _ in plan.stages]
         self.aggregator_ = mechanisms if isinstance(self.aggregator, list) else mechanisms[0]
         self.classes_ = task.classes
         if not task.is_table:
@@ -1079,7 +1097,8 @@ class PATEClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         """Return the diagram: teachers, aggregator and student, and what was spent."""
         aggregator = getattr(self, "aggregator_", self.aggregator)
         if aggregator is None:
-            aggregator = GNMax(sigma=None)
+            votes_in_table = isinstance(self.base_estimator, TableElectorate)
+            aggregator = table_mechanism(None) if votes_in_table else GNMax(sigma=None)
         n_teachers = getattr(self, "n_teachers_", self.n_teachers)
         classifiers = self._make_electorate().classifiers()
         parts = [(f"{n_teachers} teachers", classifier) for classifier in classifiers]

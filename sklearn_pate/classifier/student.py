@@ -81,9 +81,16 @@ def fit_student(student, X_public, released, seed):
                 student.fit(rows, targets)
             return own_generators(student)
     except Exception as error:
+        n_classes = np.unique(labels).size
+        hint = ""
+        if released.has_rates and n_classes == 1:
+            hint = (
+                ". The rates left one class to deal: use a student whose fit takes sample_weight, "
+                "which learns from rates, or a larger epsilon"
+            )
         raise student_error(
             f"the student could not be trained on the {labelled.size} released labels of "
-            f"{np.unique(labels).size} class(es): {error}",
+            f"{n_classes} class(es): {str(error).removesuffix('.')}{hint}",
             released,
         ) from error
 
@@ -179,7 +186,8 @@ def _unfitted_copy(student, number):
 
 def fit_on_rates(student, rows, rates):
     """Fit a student on rows that are of each class in part, by weights."""
-    row, code = np.nonzero(rates > _LEAST_RATE)
+    least = np.minimum(_LEAST_RATE, rates.max(axis=0) / 2)  # every class has some rows
+    row, code = np.nonzero(rates > least)
     params = {"sample_weight": rates[row, code]}
     if isinstance(student, Pipeline):
         params = {f"{student.steps[-1][0]}__sample_weight": rates[row, code]}

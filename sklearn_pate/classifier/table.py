@@ -1,15 +1,27 @@
 """Records that vote: what they are given, the release of their table, and the labels it gives."""
 
+import math
+from numbers import Real
+
 import numpy as np
+from sklearn.base import clone
 
 from .._sklearn import _num_samples
 from ..aggregators import LaplaceMechanism, TableMechanism
-from ..electorate import Votes
+from ..electorate import TableElectorate, Votes
 from ..isolation import Quiet, attempt
 from .checks import check_defaults
 from .mechanism import is_ours
 
-__all__ = ["check_for_table", "collect_table", "release_table", "table_mechanism"]
+__all__ = [
+    "check_for_table",
+    "check_votes_of_records",
+    "collect_table",
+    "rehearse_table",
+    "release_table",
+    "table_mechanism",
+    "warn_of_noise",
+]
 
 #: Parameters about queries. There are none: the table is released at once.
 _ABOUT_QUERIES = {
@@ -35,18 +47,99 @@ def table_mechanism(aggregator):
             "records vote in a table, all of which is released at once, so a mechanism that "
             f"answers one question at a time has no cost here; got {aggregator!r}"
         )
+    _check_cost_is_own(aggregator)
     return aggregator
 
 
-def collect_table(task, mechanism, seed):
+def check_votes_of_records(votes, electorate):
+    """Refuse votes that were not cast as an electorate of records would have them cast.
+
+    Parameters
+    ----------
+    votes : Votes or array-like
+        As given by the user.
+    electorate : Electorate
+        That of the parameters.
+    """
+    if not isinstance(electorate, TableElectorate):
+        return
+    name = type(electorate).__name__
+    if not isinstance(votes, Votes) or not votes.is_table:
+        raise ValueError(
+            f"{name} counts ballots in cells, and neither a bare table nor votes of teachers say "
+            "which: pass what poll returned"
+        )
+    for param in ("adjacency", "n_neighbors"):  # the guarantee follows from them
+        cast_with = getattr(votes.electorate, param)
+        wanted = getattr(electorate, param)
+        if cast_with != wanted:
+            raise ValueError(
+                f"{param}={wanted!r} of {name}, but these votes were cast with {cast_with!r}: poll "
+                f"again, or set base_estimator__{param}={cast_with!r}"
+            )
+
+
+def _check_cost_is_own(mechanism):
+    """Refuse a mechanism that draws other tables than those whose cost it inherits."""
+    bases = type(mechanism).__mro__
+    drawn_by = next(kind for kind in bases if "noisy" in vars(kind))
+    costed_by = next(kind for kind in bases if "cost" in vars(kind))
+    if "noisy" in vars(mechanism) or not issubclass(costed_by, drawn_by):
+        raise ValueError(
+            f"{type(mechanism).__name__} changes how the table is drawn and inherits its cost, "
+            "which is that of another noise: write cost as well, in the class that writes noisy"
+        )
+
+
+def rehearse_table(mechanism, *, n_changed, n_classes):
+    """Try a mechanism on a made-up table: what fails now would fail after it is paid for."""
+    table = np.zeros((3, n_classes))
+    table[0] = 100.0
+    table[1, 0] = n_changed
+    name = type(mechanism).__name__
+    try:
+        noise_std = mechanism.noise_std
+        if not isinstance(noise_std, Real) or not 0 < noise_std < math.inf:
+            raise ValueError(f"noise_std must be a finite number above 0; got {noise_std!r}")
+        _checked_noisy(clone(mechanism), table, np.random.default_rng(0))
+    except Exception as error:
+        raise ValueError(
+            f"{name} failed when tried on a made-up table of {table.shape[0]} cells and "
+            f"{n_classes} classes; nothing was spent. {type(error).__name__}: {error}"
+        ) from error
+
+
+def _checked_noisy(mechanism, table, noise):
+    """Return the noisy table of a mechanism of the user's."""
+    noisy = np.asarray(mechanism.noisy(table, noise))
+    if noisy.shape != table.shape or noisy.dtype.kind != "f" or not np.isfinite(noisy).all():
+        raise ValueError(
+            f"noisy of {type(mechanism).__name__} must return finite floats, a table of the shape "
+            f"that it is given, {table.shape}"
+        )
+    return noisy
+
+
+def warn_of_noise(task, plan):
+    """Warn of noise that drowns all ballots, before anything is spent."""
+    if task.electorate is not None:
+        task.electorate.warn_of_noise(**_public_numbers(task, plan))
+
+
+def _public_numbers(task, plan):
+    """Return what cells are made by, beside the public rows."""
+    ((mechanism, _),) = plan.stages
+    return {
+        "noise_std": mechanism.noise_std,
+        "n_records": task.ballots.n_records,
+        "n_classes": len(task.classes),
+    }
+
+
+def collect_table(task, plan, seed):
     """Divide the feature space by public rows, and let records vote in its cells."""
     electorate = task.electorate
-    electorate.divide(
-        task.X_public,
-        noise_std=mechanism.noise_std,
-        n_records=task.ballots.n_records,
-        n_classes=len(task.classes),
-    )
+    electorate.divide(task.X_public, **_public_numbers(task, plan))
     with Quiet():  # what libraries warn of from here on is private
         table = electorate.vote(task.private, task.X_public, seed=seed)
     return Votes(
@@ -61,22 +154,17 @@ def collect_table(task, mechanism, seed):
 def release_table(released, plan, votes, noise):
     """Draw the noisy table, and read what it says of each public row; `released` is filled."""
     ((mechanism, _),) = plan.stages
+    noise_std = mechanism.noise_std  # before it sees the table, of which it could say something
     failed = None
     with Quiet():
         if is_ours(mechanism):
             noisy = mechanism.noisy(votes.counts, noise)
         else:
-            noisy, failed = attempt(lambda: np.asarray(mechanism.noisy(votes.counts, noise)))
+            noisy, failed = attempt(lambda: _checked_noisy(mechanism, votes.counts.copy(), noise))
     if failed is not None:
         raise ValueError(
             f"{type(mechanism).__name__} could not draw a table: {failed}, whose text is withheld, "
             "as it may quote ballots. What the plan costs is spent. Try it on a made-up table"
         )
-    if noisy.shape != votes.counts.shape or noisy.dtype.kind != "f" or not np.isfinite(noisy).all():
-        raise ValueError(
-            f"noisy of {type(mechanism).__name__} must return finite floats, a table of the shape "
-            f"that it is given, {votes.counts.shape}. What the plan costs is spent. Try it on a "
-            "made-up table"
-        )
-    rates, labels = votes.electorate.read(noisy, noise_std=mechanism.noise_std)
+    rates, labels = votes.electorate.read(noisy, noise_std=noise_std)
     released.add_table(rates, labels)

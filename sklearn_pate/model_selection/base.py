@@ -14,7 +14,7 @@ from ..adjacency import Adjacency
 from ..classifier import PATEClassifier
 from ..classifier.checks import check_private, indexable_rows, warn_if_delta_is_large
 from ..classifier.seeds import seed_sequence
-from ..electorate import Electorate
+from ..electorate import Electorate, TableElectorate
 from ..exceptions import StudentError
 from ..isolation import own_generators, unfitted
 from ..partition import PredefinedPartition
@@ -23,7 +23,7 @@ from ..rdp import TrialCount
 from ..secure import SystemGenerator
 from .calibration import calibrate
 from .candidates import make_candidates
-from .hold_out import hold_out, take
+from .hold_out import hold_out, hold_out_by_coins, take
 from .scoring import PrivateScorer, PublicScorer
 from .trials import Trials
 
@@ -101,8 +101,9 @@ class PrivateSearch(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         codes, classes, _ = check_private(X, y, self.estimator.classes, None)
         y = classes[codes]  # whichever rows are held out, of the dtype of all classes
         if X_val is None and y_val is None:
-            _check_teachers_vote([self.estimator, *(c.estimator for c in candidates)])
-            held_out, scorer = self._hold_out(X, codes, groups, hold_out_seed)
+            held_out, scorer = self._hold_out(
+                X, codes, groups, hold_out_seed, may_join=_may_join(self.estimator, candidates)
+            )
             for candidate in candidates:
                 candidate.estimator.set_params(partition=held_out.partition)
             X = take(X, held_out.train)
@@ -165,8 +166,11 @@ class PrivateSearch(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         mean = 5 * n_candidates if self.n_trials is None else self.n_trials
         return TrialCount(mean, self.distribution, self.eta)
 
-    def _hold_out(self, X, codes, groups, seed):
-        """Return private rows in two parts, and a scorer on one of them."""
+    def _hold_out(self, X, codes, groups, seed, *, may_join=False):
+        """Return private rows in two parts, and a scorer on one of them.
+
+        `may_join` says that records vote, and that one more of them is covered.
+        """
         if self.scoring is not None:
             raise ValueError(
                 f"scoring={self.scoring!r} needs public rows, X_val and y_val: on private rows the "
@@ -179,15 +183,19 @@ class PrivateSearch(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
                 "rows, X_val and y_val"
             )
         split_seed, noise_seed, choice_seed = seed.spawn(3)
-        held_out = hold_out(
-            X,
-            groups,
-            n_records=len(codes),
-            partition=partition,
-            unit=self.estimator.unit,
-            fraction=self.validation_fraction,
-            seeds=[split_seed, choice_seed],
-        )
+        if may_join and groups is None:
+            coins = self._generator(split_seed)
+            held_out = hold_out_by_coins(len(codes), self.validation_fraction, coins, partition)
+        else:
+            held_out = hold_out(
+                X,
+                groups,
+                n_records=len(codes),
+                partition=partition,
+                unit=self.estimator.unit,
+                fraction=self.validation_fraction,
+                seeds=[split_seed, choice_seed],
+            )
         return held_out, PrivateScorer(X, codes, held_out.units, self._generator(noise_seed))
 
     def _spent(self, plans, cost):
@@ -277,10 +285,19 @@ def _largest(numbers):
     return max((number for number in numbers if number is not None), default=None)
 
 
-def _check_teachers_vote(estimators):
-    """Refuse electorates of the user's, where private rows are held out by a partition."""
-    if any(isinstance(estimator.base_estimator, Electorate) for estimator in estimators):
-        raise ValueError(
-            "private rows cannot be held out from another electorate, whose adjacency says which "
-            "of them belong together; score on public rows, X_val and y_val"
-        )
+def _may_join(estimator, candidates):
+    """Whether records vote that may join or leave; refuse what private rows cannot be held out of.
+
+    By the candidates, one of which votes, and not by the search's estimator, which may not.
+    """
+    voters = [candidate.estimator.base_estimator for candidate in candidates]
+    for voter in (estimator.base_estimator, *voters):
+        if isinstance(voter, Electorate) and not isinstance(voter, TableElectorate):
+            raise ValueError(
+                "private rows cannot be held out from another electorate, whose adjacency says "
+                "which of them belong together; score on public rows, X_val and y_val"
+            )
+    join = {isinstance(voter, TableElectorate) and voter.may_join for voter in voters}
+    if len(join) > 1:
+        raise ValueError("all candidates must protect the same change of the data (adjacency)")
+    return join.pop()

@@ -9,7 +9,7 @@ from ..identifiers import keyed_digests, spelled_identifiers
 from ..isolation import Quiet
 from ..partition import GroupPartition, PredefinedPartition, assign_teachers
 
-__all__ = ["HeldOut", "hold_out", "take"]
+__all__ = ["HeldOut", "hold_out", "hold_out_by_coins", "take"]
 
 #: Most units that a private score looks at: enough for one point of accuracy, and each takes time.
 MOST_SCORED = 1000
@@ -35,6 +35,9 @@ class HeldOut(NamedTuple):
 
 def hold_out(X, groups, *, n_records, partition, unit, fraction, seeds):
     """Hold out a part of the private rows.
+
+    Groups are dealt by a keyed hash, under which all names are alike. So the guarantee lets a group
+    that replaces another of a different name take that one's place.
 
     Parameters
     ----------
@@ -94,6 +97,34 @@ def hold_out(X, groups, *, n_records, partition, unit, fraction, seeds):
     else:
         scored = _some_units(units, held, choice_seed)
     return HeldOut(np.flatnonzero(part > 0), scored, partition)
+
+
+def hold_out_by_coins(n_records, fraction, rng, partition="random"):
+    """Hold out a part of the private rows, each by a coin of its own; their number is private.
+
+    Coins are independent of each other and of the data. So the guarantee takes each for its
+    record's own, which it keeps where another record joins: that one changes one part alone.
+
+    Parameters
+    ----------
+    n_records : int
+        Number of private rows.
+    fraction : float
+        Probability that a row is held out.
+    rng : numpy.random.Generator
+        Draws the coin of each row and, for the choice of those that are scored, its place.
+    partition : str or PredefinedPartition
+        As it was given.
+
+    Returns
+    -------
+    HeldOut
+        The two parts. Either may be empty, with a probability that falls with every record.
+    """
+    coin, place = rng.random((n_records, 2)).T
+    held = np.flatnonzero(coin < fraction)
+    scored = held[np.argsort(place[held])][:MOST_SCORED]
+    return HeldOut(np.flatnonzero(coin >= fraction), list(scored[:, None]), partition)
 
 
 def _trained_names(names, n_parts, seed):

@@ -48,7 +48,8 @@ class PrivateGridSearchCV(PrivateSearch):
         Part of the private data that is held out to score on, if `X_val` is not given; at most
         0.5. A noisy score costs no more than its trial, and only the larger of the two costs
         counts, because each record is in one of the two parts. At most 1,000 of the records (or
-        groups) that are held out are scored.
+        groups) that are held out are scored. Where records vote and may join or leave, a coin for
+        each record decides: how many are held out is as private as their number.
     random_state : int, RandomState instance or None, default=None
         As in `PATEClassifier`: for tests only. It is refused if the estimator has
         ``secure=True`` or a `ledger`.

@@ -9,6 +9,7 @@ from sklearn.pipeline import make_pipeline
 
 from ..adjacency import Adjacency
 from ..electorate import TableBallots, TableElectorate
+from ..exceptions import warn
 from ..identifiers import spelled_identifiers
 from ..isolation import fresh_seed
 from .ballots import count_ballots
@@ -96,6 +97,11 @@ class ReverseNeighbors(TableElectorate):
         self.adjacency = adjacency
         self.random_state = random_state
 
+    @property
+    def may_join(self):
+        """Whether records may join or leave, so that their number is private."""
+        return self.adjacency == "add_or_remove"
+
     def check(self, *, soft_aggregator=None):
         """Refuse parameters that cannot work."""
         super().check(soft_aggregator=soft_aggregator)
@@ -152,18 +158,36 @@ class ReverseNeighbors(TableElectorate):
 
     def divide(self, X_public, *, noise_std, n_records, n_classes):
         """Make cells of the public rows; see `TableElectorate.divide`."""
-        n_cells = self.n_cells
-        if n_cells is None:
-            n_cells = default_n_cells(
-                n_records=n_records,
-                n_public=len(self._public),
-                n_classes=n_classes,
-                noise_std=noise_std,
-            )
+        n_cells = self._most_cells(noise_std, n_records, n_classes)
         is_known = n_records is not None and not self._is_weighted
         self._n_ballots = n_records * self.n_neighbors if is_known else None
         self._centers = make_centers(self._public, n_cells, self._seed)
         self.cells_ = nearest_cells(self._public, self._centers)[:, 0]
+
+    def _most_cells(self, noise_std, n_records, n_classes):
+        if self.n_cells is not None:
+            return self.n_cells
+        return default_n_cells(
+            n_records=n_records,
+            n_public=len(self._public),
+            n_classes=n_classes,
+            noise_std=noise_std,
+        )
+
+    def warn_of_noise(self, *, noise_std, n_records, n_classes):
+        """Warn of noise on one class's ballots that is about as large as their number."""
+        n_cells = min(self._most_cells(noise_std, n_records, n_classes), len(self._public))
+        n_voters, of_whom = n_records, "private records"
+        if n_records is None:
+            n_voters, of_whom = len(self._public), "as many records as there are public rows"
+        n_ballots = n_voters * self.n_neighbors
+        of_class = noise_std * math.sqrt(n_cells)
+        if 2 * of_class > n_ballots:
+            warn(
+                "the noise drowns the ballots: its standard deviation on those of one class in all "
+                f"cells is {of_class:.0f}, for {n_ballots} ballots of {of_whom}. Labels will be "
+                "about random; raise epsilon, or give more records"
+            )
 
     def vote(self, private, X_query, *, temperature=None, seed=None, on_done=None):
         """Count the ballots that records cast in the cells; see `Electorate.vote`."""
@@ -176,6 +200,25 @@ class ReverseNeighbors(TableElectorate):
             sample_weight=private.sample_weight,
             groups=self._groups,
         )
+
+    def check_public(self, X_public):
+        """Compare the numbers of public rows; see `TableElectorate.check_public`."""
+        reason = ""
+        try:
+            numbers = transformed(self._transformer, X_public)
+            size = np.abs(self._public).max(axis=0)
+            least = 1e-6 * size + 1e-12 * size.max()  # sums may be rounded otherwise
+            same = numbers.shape == self._public.shape
+            same = same and bool((np.abs(numbers - self._public) <= least).all())
+        except Exception as error:
+            same = False
+            reason = f" ({type(error).__name__}: {error})"
+        if not same:
+            raise ValueError(
+                "X_public is not what was voted on: its rows, or their order, are others, and "
+                f"labels would go to wrong rows{reason}. Pass the X_public that poll was given. "
+                "Nothing was spent"
+            )
 
     def read(self, noisy, *, noise_std):
         """Return what a noisy table says of each public row; see `TableElectorate.read`."""

@@ -6,13 +6,19 @@ from ..rdp.checks import check_votes
 
 
 def check_fitted(clf):
-    """Return the classifier; it must be a fitted `PATEClassifier`."""
+    """Return the classifier; it must be a fitted `PATEClassifier` whose teachers were asked."""
     if not hasattr(clf, "fit_votes"):
         raise TypeError(
             f"expected a fitted PATEClassifier; got {type(clf).__name__}. Of a search or pipeline, "
             "give the PATEClassifier inside, for instance search.best_estimator_"
         )
     check_is_fitted(clf, "privacy_spent_")
+    if clf.privacy_spent_.n_teachers is None:
+        raise ValueError(
+            "records voted in a table that was released at once, for one price: no teachers were "
+            "asked, so there are neither queries nor margins to draw. privacy_spent_ says what it "
+            "cost, and public_soft_labels_ holds the rates"
+        )
     return clf
 
 

@@ -1,0 +1,268 @@
+"""Private searches where records vote: what is held out of them, and what one record changes."""
+
+import math
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+from sklearn.datasets import make_classification
+from sklearn.linear_model import LogisticRegression
+from sklearn.naive_bayes import GaussianNB
+from sklearn.svm import SVC
+
+from sklearn_pate import PATEClassifier
+from sklearn_pate.model_selection import PrivateGridSearchCV, PrivateRandomizedSearchCV, hold_out
+from sklearn_pate.model_selection.calibration import calibrate
+from sklearn_pate.neighbors import ReverseNeighbors
+
+X, Y = make_classification(
+    1500, 4, n_informative=3, n_redundant=0, n_classes=3, class_sep=2, random_state=0
+)
+X_PUBLIC, Y_PUBLIC = X[1200:], Y[1200:]
+X, Y = X[:1200], Y[:1200]
+
+
+def search(adjacency="add_or_remove", grid=None, **params):
+    voters = ReverseNeighbors(n_cells=12, random_state=0, adjacency=adjacency)
+    clf = PATEClassifier(voters, classes=[0, 1, 2])
+    grid = {"student": [LogisticRegression(), SVC()]} if grid is None else grid
+    params = {"epsilon": 6.0, "n_trials": 3, "random_state": 0, **params}
+    return PrivateGridSearchCV(clf, grid, **params)
+
+
+class Coins:
+    """A generator whose draws are given: a row for each record."""
+
+    def __init__(self, draws):
+        self.draws = draws
+
+    def random(self, size):
+        assert self.draws.shape == size
+        return self.draws
+
+
+def parts_of(draws, fraction):
+    """The parts by the records' own numbers, which are the first column of draws."""
+    number = draws[:, 0].astype(int)
+    held_out = hold_out.hold_out_by_coins(len(draws), fraction, Coins(draws[:, 1:]))
+    scored = [number[rows].item() for rows in held_out.units]
+    return set(number[held_out.train]), scored
+
+
+@pytest.mark.parametrize("most", [1, 3, 1000])
+@pytest.mark.parametrize("fraction", [0.2, 0.5])
+def test_a_record_that_joins_moves_no_other(fraction, most, monkeypatch):
+    monkeypatch.setattr(hold_out, "MOST_SCORED", most)
+    rng = np.random.default_rng(0)
+    for n_records in range(30):
+        own = np.column_stack([np.arange(n_records), rng.random((n_records, 2))])
+        train, scored = parts_of(own, fraction)
+        for place in range(n_records + 1):
+            draws = np.insert(own, place, [n_records, *rng.random(2)], axis=0)
+            more_train, more_scored = parts_of(draws, fraction)
+            assert more_train - {n_records} == train
+            came = set(more_scored) - set(scored)
+            went = set(scored) - set(more_scored)
+            assert came <= {n_records} and len(went) <= len(came)
+            assert not came & more_train
+            assert len(more_scored) == len(set(more_scored)) <= most
+
+
+def test_each_record_has_a_coin_of_its_own():
+    rng = np.random.default_rng(0)
+    held = np.zeros((4000, 8))
+    first = np.zeros(8)
+    for is_held in held:
+        held_out = hold_out.hold_out_by_coins(8, 0.3, rng)
+        is_held[:] = 1
+        is_held[held_out.train] = 0
+        assert sorted(np.concatenate([np.empty(0), *held_out.units])) == [*np.flatnonzero(is_held)]
+        if held_out.units:
+            first[held_out.units[0]] += 1
+    assert np.abs(held.mean(axis=0) - 0.3).max() < 0.03
+    pairs = np.corrcoef(held.T) - np.eye(8)
+    assert np.abs(pairs).max() < 0.07  # 4.4 standard deviations; a permutation has -1/7
+    n_held = held.sum(axis=1)
+    assert n_held.var() == pytest.approx(8 * 0.3 * 0.7, rel=0.1)
+    assert np.abs(first / first.sum() - 1 / 8).max() < 0.025
+
+
+@pytest.mark.parametrize(
+    ("adjacency", "by_group", "text"),
+    [
+        ("replace", False, "replace one record"),
+        ("add_or_remove", False, "add or remove one record"),
+        ("replace", True, "replace one group, or add, remove or change some of its records"),
+        ("add_or_remove", True, "add or remove one group, with all of its records"),
+    ],
+)
+def test_records_that_vote_are_held_out(adjacency, by_group, text, monkeypatch):
+    monkeypatch.setattr(hold_out, "MOST_SCORED", 60)
+    groups = np.arange(1200) // 3 if by_group else None
+    found = search(adjacency).fit(X, Y, X_PUBLIC, groups=groups)
+    spent = found.privacy_spent_
+    assert (spent.adjacency, spent.method) == (text, "tuning")
+    assert 5.8 < spent.epsilon <= 6.0
+    assert found.score(X_PUBLIC, Y_PUBLIC) > 0.6
+    assert 30 < found.best_score_ < 70
+    held_out, _ = found._hold_out(
+        X, Y, groups, np.random.SeedSequence(1), may_join=adjacency == "add_or_remove"
+    )
+    assert 850 < len(held_out.train) < 1070
+    if by_group:
+        held = set(groups) - set(groups[held_out.train])
+        assert all(number in held for rows in held_out.units for number in groups[rows])
+
+
+def test_the_number_held_out_varies_where_it_is_private():
+    def numbers(may_join):
+        found = search("add_or_remove" if may_join else "replace")
+        seeds = [np.random.SeedSequence(seed) for seed in range(40)]
+        parts = [found._hold_out(X, Y, None, seed, may_join=may_join)[0] for seed in seeds]
+        return {len(part.train) for part in parts}
+
+    assert numbers(False) == {960}
+    assert len(numbers(True)) > 10
+
+
+def test_a_secure_search_draws_its_coins_from_the_system(monkeypatch):
+    found = search(random_state=None)
+    found.estimator.set_params(secure=True)
+    drawn = []
+    generator = found._generator
+    monkeypatch.setattr(found, "_generator", lambda seed: drawn.append(seed) or generator(seed))
+    held_out, _ = found._hold_out(X, Y, None, np.random.SeedSequence(0), may_join=True)
+    again, _ = found._hold_out(X, Y, None, np.random.SeedSequence(0), may_join=True)
+    assert len(drawn) == 4
+    assert not np.array_equal(held_out.train, again.train)
+
+
+def planned(found, n_records):
+    """What a search plans, by private rows of that number, and all that it warns of or raises."""
+    candidates = found._candidates(np.random.default_rng(0))
+    held_out, scorer = found._hold_out(
+        X[:n_records], Y[:n_records], None, np.random.SeedSequence(0), may_join=True
+    )
+    fit_data = {
+        "X": X[held_out.train],
+        "y": Y[held_out.train],
+        "X_public": X_PUBLIC,
+        "groups": None,
+    }
+    count = found._trial_count(len(candidates))
+    plans, cost = calibrate(candidates, fit_data, scorer, count, epsilon=6.0, delta=1e-5)
+    return (
+        [str(plan) for plan in plans],
+        [scorer.noise_scale(plan) for plan in plans],
+        cost.epsilon(1e-5),
+        cost.rdp.tolist(),
+    )
+
+
+@pytest.mark.parametrize("n_records", [40, 400])
+def test_a_plan_says_nothing_of_the_number_of_records(n_records):
+    found = search(validation_fraction=0.5)
+    assert planned(found, n_records) == planned(found, n_records + 1)
+
+
+def test_a_small_part_is_refused_where_the_number_is_public_and_nowhere_else():
+    with pytest.raises(ValueError, match="less than one of the 1200 private records"):
+        search("replace", validation_fraction=0.0005).fit(X, Y, X_PUBLIC)
+    texts = []
+    for n_records in (300, 301):
+        found = search(validation_fraction=0.0005)
+        found.fit(X[:n_records], Y[:n_records], X_PUBLIC)
+        spent = found.privacy_spent_
+        texts.append((repr(spent), spent.summary()))
+    assert texts[0] == texts[1]
+
+
+class Knows(GaussianNB):
+    """Predicts the label of each record that it was told of."""
+
+    def predict(self, X):
+        return np.array([self.label_of[tuple(row)] for row in np.asarray(X)])
+
+
+@pytest.mark.parametrize("most", [10, 1000])
+def test_a_record_that_joins_moves_the_score_by_one_at_most(most, monkeypatch):
+    monkeypatch.setattr(hold_out, "MOST_SCORED", most)
+    rng = np.random.default_rng(0)
+    student = Knows()
+    student.label_of = {tuple(row): int(rng.integers(0, 3)) for row in X[:40]}
+    found = search(validation_fraction=0.5)
+    reached = 0.0
+    for _ in range(60):
+        draws = rng.random((40, 2))
+        scores = []
+        for n_records in (39, 40):
+            monkeypatch.setattr(found, "_generator", lambda seed: Coins(draws[:n_records]))  # noqa: B023
+            _, scorer = found._hold_out(
+                X[:n_records], Y[:n_records], None, np.random.SeedSequence(0), may_join=True
+            )
+            scores.append(scorer._n_right(SimpleNamespace(student_=student)))
+        assert abs(scores[0] - scores[1]) <= 1
+        reached = max(reached, abs(scores[0] - scores[1]))
+    assert reached == 1
+
+
+def test_candidates_that_cover_different_changes_are_refused():
+    grid = {"base_estimator__adjacency": ["replace", "add_or_remove"]}
+    with pytest.raises(ValueError, match="same change of the data"):
+        search(grid=grid).fit(X, Y, X_PUBLIC)
+    grid = {"base_estimator": [ReverseNeighbors(adjacency="add_or_remove"), GaussianNB()]}
+    with pytest.raises(ValueError, match="same change of the data"):
+        search(grid=grid).fit(X, Y, X_PUBLIC)
+
+
+def test_coins_follow_the_candidates_that_vote(monkeypatch):
+    clf = PATEClassifier(GaussianNB(), classes=[0, 1, 2])
+    voters = ReverseNeighbors(n_cells=12, random_state=0, adjacency="add_or_remove")
+    drawn = []
+    by_coins = hold_out.hold_out_by_coins
+
+    def drawn_coins(n_records, fraction, *rest):
+        drawn.append((n_records, fraction))
+        return by_coins(n_records, fraction, *rest)
+
+    monkeypatch.setattr("sklearn_pate.model_selection.base.hold_out_by_coins", drawn_coins)
+    found = PrivateRandomizedSearchCV(
+        clf,
+        {"base_estimator": [voters], "student": [LogisticRegression()]},
+        n_iter=1,
+        epsilon=6.0,
+        n_trials=2,
+        random_state=0,
+    )
+    found.fit(X, Y, X_PUBLIC)
+    assert drawn == [(1200, 0.2)]
+    assert found.privacy_spent_.adjacency == "add or remove one record"
+    assert math.isfinite(found.best_score_)
+
+
+def test_a_search_warns_of_noise_that_drowns_the_ballots():
+    with pytest.warns(UserWarning, match="for 300 ballots of as many records as there are public"):
+        search(epsilon=0.01, grid={"student": [LogisticRegression()]}).fit(X, Y, X_PUBLIC)
+
+
+@pytest.mark.parametrize("adjacency", ["replace", "add_or_remove"])
+def test_a_partition_is_refused_all_the_same(adjacency):
+    found = search(adjacency)
+    found.estimator.set_params(partition="predefined")
+    with pytest.raises(ValueError, match="partition='predefined' says how teachers are made"):
+        found.fit(X, Y, X_PUBLIC, groups=np.arange(1200) % 30)
+    if adjacency == "add_or_remove":
+        with pytest.raises(ValueError, match="partition='predefined' says how teachers are made"):
+            found.fit(X, Y, X_PUBLIC)
+
+
+def test_groups_of_other_names_are_held_out_as_often():
+    found = search("replace")
+    held = {"one": 0, "other": 0}
+    for name in held:
+        groups = np.array(["same"] * 600 + [name] * 600, dtype=object)
+        for seed in range(300):
+            held_out, _ = found._hold_out(X, Y, groups, np.random.SeedSequence(seed))
+            held[name] += 1199 not in held_out.train
+    for number in held.values():
+        assert abs(number - 60) < 30  # 4.3 standard deviations
