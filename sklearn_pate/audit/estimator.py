@@ -135,11 +135,11 @@ def audit_estimator(
     these are neighbours under "replace one record", under "change it under the same identifier",
     and, for groups, under "change its records", with the same number of records. (Under "add or
     remove one record", without change, they are two steps apart: then `claimed` has to be given.)
-    So if `fit` is (epsilon, delta)-private for its adjacency, what it releases is
-    (epsilon, delta)-private in each bit. The theorem behind `one_run_epsilon` needs no more, as guesses are computed from what is
-    released. Several runs are one mechanism on all their bits, in which each bit reaches one run,
-    so the theorem covers them together. With one canary per run this is the classic test of two
-    worlds.
+    So if `fit` is (epsilon, delta)-private for its adjacency, what it releases is (epsilon,
+    delta)-private in each bit. The theorem behind `one_run_epsilon` needs no more, as guesses are
+    computed from what is released. Several runs are one mechanism on all their bits, in which each
+    bit reaches one run, so the theorem covers them together. With one canary per run this is the
+    classic test of two worlds.
 
     It is invalid if canaries, public rows or the number of guesses depend on the bits or on
     released labels, if runs share noise, or if `fit` spends more than once.
