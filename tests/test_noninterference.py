@@ -54,6 +54,7 @@ from sklearn_pate.aggregators import (
     SoftVote,
     StableArgmax,
 )
+from sklearn_pate.isolation import isolated
 from sklearn_pate.ledger import PrivacyLedger
 from sklearn_pate.model_selection import (
     PrivateGridSearchCV,
@@ -663,6 +664,26 @@ def test_tables_whatever_the_transformer_does_with_private_rows(stream, capfd, w
     assert capfd.readouterr() == ("", "")
 
 
+@pytest.mark.parametrize("what", ["draws", "speaks", "changes the process"])
+def test_the_check_sees_what_a_transformer_does(stream, monkeypatch, capfd, what):
+    """Without isolation, or silence, a transformer's private rows show."""
+
+    @contextlib.contextmanager
+    def nothing(*args, **given):
+        yield
+
+    monkeypatch.setattr("sklearn_pate.neighbors.transform.isolated", nothing)
+    monkeypatch.setattr("sklearn_pate.classifier.table.Quiet", nothing)
+    monkeypatch.setattr("sklearn_pate.classifier.estimator.Quiet", nothing)
+    with (
+        isolated(0),  # what it does stays here
+        pytest.raises((AssertionError, UserWarning)),
+    ):
+        settings = process_settings()
+        assert_nothing_differs(stream, lambda: table_model(Unlike(what)), two_sets("random"))
+        assert process_settings() == settings
+
+
 def process_settings():
     return (
         np.geterr(),
@@ -944,6 +965,52 @@ def test_errors_are_the_same_whatever_was_in_the_data(how, tmp_path):
             REFUSED[how](s, tmp_path)
         # which teacher failed is told
         found.append(re.sub(r"teacher \d", "teacher", ADDRESS.sub("at", all_of(caught.value))))
+        for part in (s.text, *s.text.split(), str(s.number), s.kind.__name__):
+            assert part not in found[-1]
+    assert found[0] == found[1]
+
+
+def table_fit_of(given=None, **params):
+    """The same fit, where records vote in a table."""
+    data = {"X": ROWS, "y": LABELS, "X_public": ROWS[:20]} | (given or {})
+    fixed = {"classes": [0, 1], "epsilon": 20.0, "student": GaussianNB(), "random_state": 0}
+    return PATEClassifier(ReverseNeighbors(random_state=0), **(fixed | params)).fit(**data)
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize(
+    "how", [how for how in REFUSED if how.split(",")[0] in ("labels", "groups", "weights")]
+)
+def test_errors_of_tables_are_the_same_whatever_was_in_the_data(how, tmp_path, monkeypatch):
+    monkeypatch.setitem(globals(), "fit_of", table_fit_of)
+    found = []
+    for s in (Private("Ada Lovelace", 86420.97531), Private("Hypatia", 5e-300)):
+        with pytest.raises(Exception) as caught:  # noqa: PT011
+            REFUSED[how](s, tmp_path)
+        found.append(ADDRESS.sub("at", all_of(caught.value)))
+        for part in (s.text, *s.text.split(), str(s.number), s.kind.__name__):
+            assert part not in found[-1]
+    assert found[0] == found[1]
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize(
+    "how",
+    ["text", "text as objects", "ragged", "categories", "an encoder", "values", "values in memory"],
+)
+def test_features_that_a_table_takes_or_not_say_nothing(how, tmp_path, monkeypatch):
+    monkeypatch.setitem(globals(), "fit_of", table_fit_of)
+
+    def outcome(s):
+        try:
+            fitted = REFUSED[f"features, {how}"](s, tmp_path)
+        except Exception as error:
+            return ADDRESS.sub("at", all_of(error))
+        return ADDRESS.sub("at", repr(vars(fitted))) + fitted.privacy_spent_.summary()
+
+    found = []
+    for s in (Private("Ada Lovelace", 86420.97531), Private("Hypatia", 5e-300)):
+        found.append(outcome(s))
         for part in (s.text, *s.text.split(), str(s.number), s.kind.__name__):
             assert part not in found[-1]
     assert found[0] == found[1]
