@@ -4,7 +4,6 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from ..aggregators import TableMechanism
 from ..rdp.checks import check_count, check_delta, check_votes
 from .bounds import choose_event, lower_bound
 from .checks import check_confidence, check_neighbours, check_size
@@ -145,7 +144,7 @@ def audit_aggregator(
     rng = np.random.default_rng(random_state)
     n_samples = check_count("n_samples", n_samples, least=100)
     check_confidence(confidence)
-    if isinstance(aggregator, TableMechanism):
+    if hasattr(aggregator, "noisy"):
         raise ValueError(f"{aggregator} releases a whole table: audit it with audit_table")
     mechanism = AuditedMechanism(aggregator, student_proba)
     if not mechanism.has_independent_queries():

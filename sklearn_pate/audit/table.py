@@ -6,7 +6,6 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..aggregators import TableMechanism
 from ..rdp.checks import as_array, check_count, check_delta
 from .bounds import lower_bound
 from .checks import check_confidence
@@ -117,7 +116,7 @@ def audit_table(
     >>> audit_table(LaplaceMechanism(2.0), **too_far, n_samples=5000, random_state=0).refuted
     True
     """
-    if not isinstance(mechanism, TableMechanism):
+    if not hasattr(mechanism, "noisy"):
         raise ValueError(
             "mechanism must be a TableMechanism; audit_aggregator audits mechanisms that answer "
             f"queries; got {mechanism!r}"

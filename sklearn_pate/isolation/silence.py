@@ -39,7 +39,8 @@ def silence():
     level = logging.root.manager.disable
     handled = logging.Logger.callHandlers
     logging.disable(sys.maxsize)
-    logging.Logger.callHandlers = _forget  # type: ignore[method-assign]  # it may be enabled again
+    # They may be enabled again
+    logging.Logger.callHandlers = _forget  # type: ignore[method-assign]
     try:
         with (
             warnings.catch_warnings(record=True),
