@@ -2383,6 +2383,98 @@ FAULTS = [
         "voter.may_join for voter in [estimator.base_estimator]}",
         ("test_ballots_search.py::test_coins_follow_the_candidates_that_vote",),
     ),
+    Fault(
+        "table-audit-moves-one-entry-alone",
+        "audit/table.py",
+        "neighbour_table.flat[:n_changed] += np.resize([-1, 1], n_changed)",
+        "neighbour_table.flat[0] -= 1",
+        ("test_audit_table.py::test_most_of_the_loss_of_laplace_noise_is_found",),
+    ),
+    Fault(
+        "table-audit-by-an-unfair-coin",
+        "audit/table.py",
+        "rng.binomial(2 * n_samples, 0.5)",
+        "rng.binomial(2 * n_samples, 0.7)",
+        (
+            "test_audit_table.py::test_a_bound_is_wrong_as_seldom_as_it_says",
+            "test_audit_table.py::test_honest_noise_is_not_refuted",
+        ),
+    ),
+    Fault(
+        "table-audit-event-by-the-samples-that-bound",
+        "audit/table.py",
+        "hits = event.hits(_sample_pair(mechanism, pair, n_to_bound, rng))",
+        "pilot = _sample_pair(mechanism, pair, n_to_bound, rng)\n"
+        "    hits = _choose(pilot, n_to_bound, n_to_bound, delta, confidence).hits(pilot)",
+        ("test_audit_table.py::test_a_bound_is_wrong_as_seldom_as_it_says",),
+    ),
+    Fault(
+        "table-audit-claims-for-two-ballots",
+        "audit/table.py",
+        "cost = mechanism.cost(n_changed)",
+        "cost = mechanism.cost(2)",
+        ("test_audit_table.py::test_most_of_the_loss_of_laplace_noise_is_found",),
+    ),
+    Fault(
+        "table-audit-looks-at-one-copy",
+        "audit/attacks.py",
+        "rates = rates.reshape(n_copies, len(first), -1).mean(axis=0)",
+        "rates = rates.reshape(n_copies, len(first), -1)[0]",
+        ("test_audit_table.py::test_rates_of_several_copies_are_averaged",),
+    ),
+    Fault(
+        "table-audit-of-a-changed-label-in-one-step",
+        "audit/estimator.py",
+        "if adjacency in (Adjacency.ADD_OR_REMOVE_RECORD_ALONE, ",
+        "if adjacency in (",
+        (
+            "test_audit_table.py::test_a_changed_label_is_two_steps_where_records_are_added_or_removed",
+        ),
+    ),
+    Fault(
+        "table-two-ballots-of-each-record",
+        "neighbors/ballots.py",
+        "return table.reshape(n_cells, n_classes) * GRID",
+        "return table.reshape(n_cells, n_classes) * 2 * GRID",
+        ("test_audit_table.py::test_of_honest_ballots_half_of_the_loss_is_found",),
+    ),
+    Fault(
+        "table-half-the-noise-by-the-audit",
+        "aggregators/table.py",
+        "return DiscreteLaplace(GRID / self.scale)",
+        "return DiscreteLaplace(2 * GRID / self.scale)",
+        ("test_audit_table.py::test_of_honest_ballots_half_of_the_loss_is_found",),
+    ),
+    Fault(
+        "table-transformer-that-keeps-private-rows",
+        "neighbors/transform.py",
+        "transformed(fresh(), own_rows(X, rows, _safe_indexing))",
+        "transformed(fitted, own_rows(X, rows, _safe_indexing))",
+        (
+            "test_neighbors.py::test_a_record_that_upsets_the_transformer_moves_its_own_ballots_alone",
+        ),
+    ),
+    Fault(
+        "table-transformer-without-isolation",
+        "neighbors/transform.py",
+        "        with isolated(0):\n            found, failed",
+        "        with Quiet():\n            found, failed",
+        ("test_noninterference.py::test_tables_whatever_the_transformer_does_with_private_rows",),
+    ),
+    Fault(
+        "logs-that-are-enabled-again",
+        "isolation/silence.py",
+        "    logging.Logger.callHandlers = _forget  # type: ignore[method-assign]\n",
+        "",
+        ("test_isolation.py::test_a_teacher_is_silent_whatever_it_sets",),
+    ),
+    Fault(
+        "logs-dropped-for-good",
+        "isolation/silence.py",
+        "        logging.Logger.callHandlers = handled  # type: ignore[method-assign]\n",
+        "",
+        ("test_isolation.py::test_a_teacher_is_silent_whatever_it_sets",),
+    ),
 ]
 
 

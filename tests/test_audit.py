@@ -779,7 +779,7 @@ def test_a_group_and_the_seed_are_handled():
     "given, match",
     [
         ({"n_runs": 0}, "n_runs must be a whole number, at least 1; got 0"),
-        ({"attack": "guess"}, 'attack must be "labels", "student" or a function'),
+        ({"attack": "guess"}, 'attack must be "labels", "rates", "student" or a function'),
         ({"n_copies": 0}, "need n_copies of at least 1"),
         ({"n_guesses": 31}, "from 1 to the 30 canaries of all runs; got 31"),
         ({"canaries": "yellow"}, 'kind must be "mislabelled" or "out_of_distribution"'),

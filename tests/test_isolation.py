@@ -275,15 +275,24 @@ def test_defaults_of_a_torch_that_was_imported_meanwhile_are_those_it_starts_wit
     assert run.stdout.strip() == "torch.float32 True", run.stderr
 
 
-def test_a_teacher_is_silent_whatever_it_sets(capfd):
+def test_a_teacher_is_silent_whatever_it_sets(capfd, caplog):
     with isolated(0):
         logging.disable(logging.NOTSET)
         warnings.simplefilter("always")
+        speak_in_python()
     with isolated(0):
-        warnings.warn("private", stacklevel=1)
-        logging.getLogger().error("private")
-        print("private")
+        speak_in_python()
     assert capfd.readouterr() == ("", "")
+    assert not caplog.records
+    logging.getLogger().error("public")
+    assert [record.message for record in caplog.records] == ["public"]
+
+
+def speak_in_python():
+    warnings.warn("private", stacklevel=1)
+    logging.getLogger("a library").error("private")
+    logging.getLogger().error("private")
+    print("private")
 
 
 BELOW = """

@@ -4,6 +4,7 @@ import datetime
 import math
 import pickle
 import uuid
+import warnings
 
 import numpy as np
 import pandas as pd
@@ -227,6 +228,44 @@ def test_transformers_whose_rows_influence_each_other_are_refused(transformer):
         clf.fit(X, Y, X_public=X_PUBLIC)
     assert "Nothing was spent" in str(caught.value)
     assert not hasattr(clf, "privacy_spent_")
+
+
+class Upset(CentredInBatch):
+    """Of rows where no public one lies, does something that outlives the call."""
+
+    def __init__(self, what="fails"):
+        self.what = what
+
+    def fit(self, X, y=None):
+        self.n_far_ = 0
+        return self
+
+    def transform(self, X):
+        n_far = int((X[:, 0] == 1000.0).sum())
+        if n_far and self.what == "fails":
+            raise ValueError("far")
+        if n_far and self.what == "sets":
+            np.seterr(all="raise")
+            warnings.simplefilter("error")
+        if n_far and self.what == "keeps":
+            self.n_far_ += n_far
+        return X
+
+
+@pytest.mark.parametrize("what", ["fails", "sets", "keeps"])
+def test_a_record_that_upsets_the_transformer_moves_its_own_ballots_alone(what):
+    clf = pate(voters(transformer=Upset(what)))
+    before = clf.poll(X, Y, X_public=X_PUBLIC).counts
+    state = np.geterr(), list(warnings.filters)
+    changes = []
+    for k in (0, 150, 299, 450, 599):
+        upset = X.copy()
+        upset[k, 0] = 1000.0
+        votes = clone(clf).poll(upset, Y, X_public=X_PUBLIC)
+        changes.append(np.abs(votes.counts - before).sum())
+        assert votes.electorate._transformer.n_far_ == 0
+    assert 1 <= max(changes) <= 2
+    assert (np.geterr(), list(warnings.filters)) == state
 
 
 def test_a_transformer_is_fitted_on_public_rows_alone():

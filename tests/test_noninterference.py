@@ -7,6 +7,8 @@ data sets that it accepts, and for any state of the global generators.
 
 import contextlib
 import itertools
+import logging
+import os
 import pickle
 import random
 import re
@@ -22,11 +24,14 @@ import pandas as pd
 import pytest
 from conftest import said_while
 from faulty import RaisesIt
+from scipy import sparse
 from scipy.stats import loguniform
+from sklearn import get_config, set_config
 from sklearn.base import BaseEstimator, ClassifierMixin, TransformerMixin
 from sklearn.decomposition import LatentDirichletAllocation
 from sklearn.ensemble import BaggingClassifier, GradientBoostingClassifier, RandomForestClassifier
 from sklearn.feature_selection import SelectKBest, mutual_info_classif
+from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LogisticRegression, SGDClassifier
 from sklearn.model_selection import RandomizedSearchCV, ShuffleSplit
 from sklearn.naive_bayes import GaussianNB
@@ -41,18 +46,22 @@ from sklearn_pate._sklearn import InvalidParameterError
 from sklearn_pate.aggregators import (
     Aggregator,
     ConfidentGNMax,
+    GaussianMechanism,
     GNMax,
     InteractiveGNMax,
+    LaplaceMechanism,
     LNMax,
     SoftVote,
     StableArgmax,
 )
+from sklearn_pate.isolation import isolated
 from sklearn_pate.ledger import PrivacyLedger
 from sklearn_pate.model_selection import (
     PrivateGridSearchCV,
     PrivateRandomizedSearchCV,
 )
 from sklearn_pate.model_selection.scoring import PrivateScorer
+from sklearn_pate.neighbors import ReverseNeighbors
 from sklearn_pate.propose_test_release import ProposeTestRelease
 from sklearn_pate.queries import BinaryExpertQueries, DiversityQueries, UncertaintyQueries
 from sklearn_pate.students import SoftLabelClassifier
@@ -243,9 +252,15 @@ def stream(monkeypatch):
     monkeypatch.setattr(
         SoftVote, "soft_labels", lambda self, sums, rng=None: np.eye(2)[np.arange(len(sums)) % 2]
     )
+    for mechanism in (GaussianMechanism, LaplaceMechanism):
+        monkeypatch.setattr(mechanism, "noisy", constant_table)
     monkeypatch.setattr(ProposeTestRelease, "passes", lambda self, votes, rng: True)
     monkeypatch.setattr(PrivateScorer, "_with_noise", lambda self, n_right, plan: 5.0)
     return stream
+
+
+def constant_table(self, table, random_state=None):
+    return np.arange(np.size(table)).reshape(np.shape(table)) * 5.0
 
 
 #: In place of the module `time`: how long something took may tell, and is out of scope.
@@ -256,6 +271,7 @@ STOPPED = SimpleNamespace(time=lambda: 0.0, monotonic=lambda: 0.0, perf_counter=
 #: what is compared, see the page on audits.
 ADDRESS = re.compile("x[0-9a-fA-F]{9,}")
 STORAGE = re.compile(rb"\d{14,15}")
+SHORTENED = re.compile(r"\.\.\.[0-9a-fx]{6,14}(?=&gt;)")
 
 
 class Clock(datetime):
@@ -287,6 +303,7 @@ def everything(stream, make, given, state):
     estimator = make()
     fitted, out, log, told = said_while(lambda: estimator.fit(**given, X_public=PUBLIC))
     html = re.sub(r"id-\d+|[0-9a-f]{8}-[0-9a-f-]{27}", "id", fitted._repr_html_())
+    html = SHORTENED.sub("...at", html)
     left = {
         "pickle": STORAGE.sub(b"at", pickle.dumps(fitted)),
         "repr": ADDRESS.sub("at", repr(fitted)),
@@ -491,6 +508,194 @@ def test_a_ledgers_file(stream, tmp_path, monkeypatch, groups):
             clf.fit(**given, X_public=PUBLIC)
         contents.append(path.read_bytes())
     assert contents[0] == contents[1]
+
+
+# --- records that vote in a table ---------------------------------------------------------------
+
+LARGE = 20.0  # some private values are, no public one is
+
+
+class Unlike(TransformerMixin, BaseEstimator):
+    """Transforms public rows as they are, and does something else as well with private ones."""
+
+    def __init__(self, what="draws"):
+        self.what = what
+
+    def fit(self, X, y=None):
+        self.columns_ = list(X.columns)
+        return self
+
+    def transform(self, X):
+        rows = np.asarray(X)
+        sum_ = float(np.abs(rows).sum())
+        private = any(str(name).startswith(("common", "rare")) for name in X.index)
+        if private:
+            return getattr(self, f"_{self.what}".replace(" ", "_"))(rows, sum_)
+        return rows
+
+    def _draws(self, rows, sum_):
+        for _ in range(int(sum_) % 99):
+            np.random.normal()
+            random.gauss(0, 1)
+        torch = sys.modules.get("torch")
+        if torch is not None:
+            torch.rand(1 + int(sum_) % 9)
+        return rows
+
+    def _speaks(self, rows, sum_):
+        warnings.warn(f"sum {sum_}", UserWarning, stacklevel=2)
+        print("sum", sum_)
+        print("sum", sum_, file=sys.stderr)
+        logging.getLogger("mine").error("sum %s", sum_)
+        os.write(1, str(sum_).encode())
+        return rows
+
+    def _speaks_whatever_is_set(self, rows, sum_):
+        warnings.resetwarnings()
+        warnings.simplefilter("always")
+        logging.disable(logging.NOTSET)
+        return self._speaks(rows, sum_)
+
+    def _changes_itself(self, rows, sum_):
+        self.last_ = rows.copy()
+        self.what = f"saw {sum_}"
+        self.columns_.append(sum_)
+        return rows
+
+    def _changes_the_class(self, rows, sum_):
+        type(self).seen = rows.copy()
+        return rows
+
+    def _changes_the_process(self, rows, sum_):
+        n = int(sum_) % 7
+        np.seterr(all=["ignore", "warn"][n % 2])
+        np.set_printoptions(precision=2 + n)
+        pd.set_option("display.max_rows", 10 + n)
+        pd.set_option("display.precision", 2 + n)
+        os.environ["SUM"] = str(sum_)
+        set_config(transform_output="pandas", print_changed_only=bool(n % 2))
+        sys.setrecursionlimit(5000 + n)
+        warnings.filterwarnings("error")
+        return rows
+
+    def _changes_its_rows(self, rows, sum_):
+        rows *= 0
+        return rows
+
+    def _fails(self, rows, sum_):
+        if (np.abs(rows) > LARGE).any():
+            raise ValueError(f"a secret {rows}")
+        return rows
+
+    def _exits(self, rows, sum_):
+        if (np.abs(rows) > LARGE).any():
+            raise SystemExit(f"a secret {rows}")
+        return rows
+
+    def _always_fails(self, rows, sum_):
+        raise ValueError(f"a secret {rows}")
+
+    def _answers_in_other_shapes(self, rows, sum_):
+        if (np.abs(rows) > LARGE).any():
+            return [[str(sum_)], [1, 2]]
+        return rows[:, :2]
+
+    def _answers_sparsely(self, rows, sum_):
+        return sparse.csr_matrix(np.where(np.abs(rows) > LARGE, 0, rows))
+
+    def _answers_infinity(self, rows, sum_):
+        return np.where(np.abs(rows) > LARGE, np.inf, 1e300)
+
+
+UNLIKE = [
+    "draws",
+    "speaks",
+    "speaks whatever is set",
+    "changes itself",
+    "changes the class",
+    "changes the process",
+    "changes its rows",
+    "fails",
+    "exits",
+    "always fails",
+    "answers in other shapes",
+    "answers sparsely",
+    "answers infinity",
+]
+#: All that a table is asked of, with transformers that treat private rows in ways of their own.
+TABLES = {
+    "replace": ({}, {}, "random"),
+    "add or remove": ({"adjacency": "add_or_remove"}, {}, "hash"),
+    "groups": ({}, {}, "groups"),
+    "several ballots": ({"n_neighbors": 3}, {}, "random"),
+    "Gaussian": ({}, {"aggregator": GaussianMechanism()}, "random"),
+    "secure": ({}, {"secure": True}, "random"),
+    "own noise": ({}, {"aggregator": LaplaceMechanism(2.0), "epsilon": None}, "random"),
+    "given cells": ({"n_cells": 7, "smoothing": 0.5, "random_state": 0}, {}, "random"),
+}
+
+
+def table_model(transformer=None, electorate=None, **params):
+    fixed = {"epsilon": 2.0, "classes": [0, 1], "verbose": 1, "aggregator": None}
+    return PATEClassifier(ReverseNeighbors(transformer, **(electorate or {})), **(fixed | params))
+
+
+@pytest.mark.parametrize("kind", TABLES)
+def test_tables(stream, kind):
+    electorate, params, partition = TABLES[kind]
+    make = lambda: table_model(None, electorate, **params)  # noqa: E731
+    assert_nothing_differs(stream, make, two_sets(partition))
+    make = lambda: table_model(Unlike("draws"), electorate, student=Draws(), **params)  # noqa: E731
+    assert_nothing_differs(stream, make, two_sets(partition))
+
+
+@pytest.mark.parametrize("is_frozen", [False, True])
+@pytest.mark.parametrize("what", UNLIKE)
+def test_tables_whatever_the_transformer_does_with_private_rows(stream, capfd, what, is_frozen):
+    def make():
+        transformer = Unlike(what)
+        if is_frozen:
+            transformer = FrozenEstimator(transformer.fit(PUBLIC))
+        return table_model(transformer)
+
+    settings = process_settings()
+    assert_nothing_differs(stream, make, two_sets("random"))
+    assert process_settings() == settings
+    assert capfd.readouterr() == ("", "")
+
+
+@pytest.mark.parametrize("what", ["draws", "speaks", "changes the process"])
+def test_the_check_sees_what_a_transformer_does(stream, monkeypatch, capfd, what):
+    """Without isolation, or silence, a transformer's private rows show."""
+
+    @contextlib.contextmanager
+    def nothing(*args, **given):
+        yield
+
+    monkeypatch.setattr("sklearn_pate.neighbors.transform.isolated", nothing)
+    monkeypatch.setattr("sklearn_pate.classifier.table.Quiet", nothing)
+    monkeypatch.setattr("sklearn_pate.classifier.estimator.Quiet", nothing)
+    with (
+        isolated(0),  # what it does stays here
+        pytest.raises((AssertionError, UserWarning)),
+    ):
+        settings = process_settings()
+        assert_nothing_differs(stream, lambda: table_model(Unlike(what)), two_sets("random"))
+        assert process_settings() == settings
+
+
+def process_settings():
+    return (
+        np.geterr(),
+        np.get_printoptions(),
+        pd.get_option("display.max_rows"),
+        pd.get_option("display.precision"),
+        dict(os.environ),
+        get_config(),
+        sys.getrecursionlimit(),
+        list(warnings.filters),
+        logging.root.manager.disable,
+    )
 
 
 # --- searches -----------------------------------------------------------------------------------
@@ -760,6 +965,52 @@ def test_errors_are_the_same_whatever_was_in_the_data(how, tmp_path):
             REFUSED[how](s, tmp_path)
         # which teacher failed is told
         found.append(re.sub(r"teacher \d", "teacher", ADDRESS.sub("at", all_of(caught.value))))
+        for part in (s.text, *s.text.split(), str(s.number), s.kind.__name__):
+            assert part not in found[-1]
+    assert found[0] == found[1]
+
+
+def table_fit_of(given=None, **params):
+    """The same fit, where records vote in a table."""
+    data = {"X": ROWS, "y": LABELS, "X_public": ROWS[:20]} | (given or {})
+    fixed = {"classes": [0, 1], "epsilon": 20.0, "student": GaussianNB(), "random_state": 0}
+    return PATEClassifier(ReverseNeighbors(random_state=0), **(fixed | params)).fit(**data)
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize(
+    "how", [how for how in REFUSED if how.split(",")[0] in ("labels", "groups", "weights")]
+)
+def test_errors_of_tables_are_the_same_whatever_was_in_the_data(how, tmp_path, monkeypatch):
+    monkeypatch.setitem(globals(), "fit_of", table_fit_of)
+    found = []
+    for s in (Private("Ada Lovelace", 86420.97531), Private("Hypatia", 5e-300)):
+        with pytest.raises(Exception) as caught:  # noqa: PT011
+            REFUSED[how](s, tmp_path)
+        found.append(ADDRESS.sub("at", all_of(caught.value)))
+        for part in (s.text, *s.text.split(), str(s.number), s.kind.__name__):
+            assert part not in found[-1]
+    assert found[0] == found[1]
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize(
+    "how",
+    ["text", "text as objects", "ragged", "categories", "an encoder", "values", "values in memory"],
+)
+def test_features_that_a_table_takes_or_not_say_nothing(how, tmp_path, monkeypatch):
+    monkeypatch.setitem(globals(), "fit_of", table_fit_of)
+
+    def outcome(s):
+        try:
+            fitted = REFUSED[f"features, {how}"](s, tmp_path)
+        except Exception as error:
+            return ADDRESS.sub("at", all_of(error))
+        return ADDRESS.sub("at", repr(vars(fitted))) + fitted.privacy_spent_.summary()
+
+    found = []
+    for s in (Private("Ada Lovelace", 86420.97531), Private("Hypatia", 5e-300)):
+        found.append(outcome(s))
         for part in (s.text, *s.text.split(), str(s.number), s.kind.__name__):
             assert part not in found[-1]
     assert found[0] == found[1]

@@ -53,7 +53,7 @@ ROOMS = {
     ),
     "datasets": "",
     "plotting": "matplotlib rdp",
-    "audit": "rdp",
+    "audit": "adjacency rdp",
     "secure": "",
     "_python": "",
     "_sklearn": "",

@@ -6,13 +6,16 @@ from .exact import exact_epsilon
 from .one_run import one_run_epsilon
 from .query import AuditResult, audit_aggregator
 from .search import worst_pair
+from .table import TableAudit, audit_table
 
 __all__ = [
     "AuditResult",
     "Canaries",
     "EstimatorAudit",
+    "TableAudit",
     "audit_aggregator",
     "audit_estimator",
+    "audit_table",
     "exact_epsilon",
     "make_canaries",
     "one_run_epsilon",

@@ -12,7 +12,7 @@ def collect_evidence(fitted, canaries, attack, n_copies):
         As fitted on the private data with the canaries.
     canaries : Canaries
         Those in its data; their bits are not known here.
-    attack : {"labels", "student"} or callable
+    attack : {"labels", "rates", "student"} or callable
         As in `audit_estimator`.
     n_copies : int
         Copies of each canary at the end of the public rows.
@@ -26,6 +26,8 @@ def collect_evidence(fitted, canaries, attack, n_copies):
     first, second = np.asarray(canaries.labels).T
     if attack == "labels":
         return _by_labels(fitted, first, second, n_copies)
+    if attack == "rates":
+        return _by_rates(fitted, first, second, n_copies)
     return _by_student(fitted, canaries.X, first, second)
 
 
@@ -48,6 +50,13 @@ def _by_labels(fitted, first, second, n_copies):
     return evidence.mean(axis=0)
 
 
+def _by_rates(fitted, first, second, n_copies):
+    """Read the released rates of the copies."""
+    rates = np.asarray(fitted.public_soft_labels_)[-n_copies * len(first) :]
+    rates = rates.reshape(n_copies, len(first), -1).mean(axis=0)
+    return _above_mean(_proba_of(fitted, rates, first) - _proba_of(fitted, rates, second))
+
+
 def _by_student(fitted, X, first, second):
     """Ask the estimator for its predictions."""
     if hasattr(fitted, "predict_proba"):
@@ -55,10 +64,12 @@ def _by_student(fitted, X, first, second):
         evidence = _proba_of(fitted, proba, first) - _proba_of(fitted, proba, second)
     else:
         evidence = _which_label(np.asarray(fitted.predict(X)), first, second)
-    if len(first) > 1:
-        # What the student thinks of canaries whatever their bits, as right labels are more likely
-        evidence = evidence - evidence.mean()
-    return evidence
+    return _above_mean(evidence)
+
+
+def _above_mean(evidence):
+    """Take off what is found whatever the bits of a run: right labels are more likely."""
+    return evidence - evidence.mean() if len(evidence) > 1 else evidence
 
 
 def _which_label(labels, first, second):

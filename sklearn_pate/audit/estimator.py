@@ -8,6 +8,7 @@ import numpy as np
 from joblib import Parallel, delayed
 from sklearn.base import clone
 
+from ..adjacency import Adjacency
 from ..rdp.checks import check_count, check_delta
 from .attacks import collect_evidence
 from .canaries import Canaries, check_canaries, make_canaries, replaced, stacked
@@ -86,12 +87,13 @@ def audit_estimator(
         Canaries in each run, if `canaries` is a kind.
     canaries : {"mislabelled", "out_of_distribution"} or Canaries, default="mislabelled"
         As in `make_canaries`.
-    attack : {"labels", "student"} or callable, default="labels"
+    attack : {"labels", "rates", "student"} or callable, default="labels"
         What the guesses are made from. "labels": the released labels of the canaries' copies,
-        `public_labels_`. "student": what the estimator predicts for the canaries, with
-        probabilities if it has them, minus their mean over the run: a black box. A function of the
-        fitted estimator returns a number for each canary, above 0 where the evidence is for the
-        first label. It must not know the bits.
+        `public_labels_`. "rates": their released rates, `public_soft_labels_`, minus the mean over
+        the run; of records that vote they say more. "student": what the estimator predicts for the
+        canaries, with probabilities if it has them, minus their mean over the run: a black box. A
+        function of the fitted estimator returns a number for each canary, above 0 where the
+        evidence is for the first label. It must not know the bits.
     n_copies : int, default=1
         Copies of each canary at the end of `X_public`. Public rows may be anything, so this is
         within the guarantee.
@@ -103,7 +105,8 @@ def audit_estimator(
     delta : float, default=None
         Failure probability of the guarantee that is tested; None is the estimator's.
     claimed : float, default=None
-        The epsilon in doubt; None is that of `privacy_spent_`.
+        The epsilon in doubt; None is that of `privacy_spent_`. Give it where changing a record is
+        covered as removing one and adding another: twice that epsilon, if `delta` is 0.
     confidence : float, default=0.999
         Probability with which the bound holds.
     fit_params : dict, default=None
@@ -130,12 +133,13 @@ def audit_estimator(
     labels, all other records, the public rows. The bits are fair, and independent of all else.
     Changing one bit changes the label of one record, which keeps its place, identifier and group:
     these are neighbours under "replace one record", under "change it under the same identifier",
-    and, for groups, under "change its records", with the same number of records. So if `fit` is
-    (epsilon, delta)-private for its adjacency, what it releases is (epsilon, delta)-private in each
-    bit. The theorem behind `one_run_epsilon` needs no more, as guesses are computed from what is
-    released. Several runs are one mechanism on all their bits, in which each bit reaches one run,
-    so the theorem covers them together. With one canary per run this is the classic test of two
-    worlds.
+    and, for groups, under "change its records", with the same number of records. (Under "add or
+    remove one record", without change, they are two steps apart: then `claimed` has to be given.)
+    So if `fit` is (epsilon, delta)-private for its adjacency, what it releases is (epsilon,
+    delta)-private in each bit. The theorem behind `one_run_epsilon` needs no more, as guesses are
+    computed from what is released. Several runs are one mechanism on all their bits, in which each
+    bit reaches one run, so the theorem covers them together. With one canary per run this is the
+    classic test of two worlds.
 
     It is invalid if canaries, public rows or the number of guesses depend on the bits or on
     released labels, if runs share noise, or if `fit` spends more than once.
@@ -201,7 +205,8 @@ def audit_estimator(
     results = Parallel(n_jobs=n_jobs)(map(run, bits, seeds))
     evidence = np.concatenate([evidence_of_run for evidence_of_run, _ in results])
     if claimed is None:
-        _, claimed = results[0]
+        _, spent = results[0]
+        claimed = _claim_of(spent)
     else:
         claimed = float(claimed)
     n_right = _count_right(evidence, bits.ravel(), n_guesses, rng)
@@ -227,10 +232,14 @@ def _check_delta(delta, estimator):
 
 
 def _check_attack(attack, n_copies, X_public):
-    if not callable(attack) and attack not in ("labels", "student"):
-        raise ValueError(f'attack must be "labels", "student" or a function; got {attack!r}')
-    if n_copies == 0 and (X_public is None or attack == "labels"):
-        raise ValueError('attack="labels", and X_public=None, need n_copies of at least 1')
+    if not callable(attack) and attack not in ("labels", "rates", "student"):
+        raise ValueError(
+            f'attack must be "labels", "rates", "student" or a function; got {attack!r}'
+        )
+    if n_copies == 0 and (X_public is None or attack in ("labels", "rates")):
+        raise ValueError(
+            'attack="labels", attack="rates" and X_public=None need n_copies of at least 1'
+        )
 
 
 def _check_guesses(n_guesses, n_canaries):
@@ -243,6 +252,17 @@ def _check_guesses(n_guesses, n_canaries):
             f"got {n_guesses!r}"
         )
     return int(n_guesses)
+
+
+def _claim_of(spent):
+    """Return the epsilon that a fit states for a changed label; None if it states none."""
+    adjacency = getattr(spent, "adjacency", None)
+    if adjacency in (Adjacency.ADD_OR_REMOVE_RECORD_ALONE, Adjacency.ADD_OR_REMOVE_GROUP_ALONE):
+        raise ValueError(
+            f"a canary's label is changed, and what is covered is {str(adjacency)!r}: a change is "
+            "two of these. Give what is claimed for two, twice the epsilon if delta is 0"
+        )
+    return getattr(spent, "epsilon", None)
 
 
 @dataclass(frozen=True)
@@ -259,7 +279,7 @@ class _Experiment:
     fit_params: dict
 
     def run(self, bits, seed):
-        """Return the evidence for the first label of each canary, and the epsilon of the fit."""
+        """Return the evidence for the first label of each canary, and what the fit spent."""
         estimator = clone(self.estimator, safe=False)
         if hasattr(estimator, "get_params") and "random_state" in estimator.get_params(deep=False):
             estimator.set_params(random_state=seed)
@@ -267,8 +287,7 @@ class _Experiment:
         y[self.canaries.positions] = self.canaries.labels[np.arange(len(bits)), bits]
         estimator.fit(self.X, y, self.X_public, **self.fit_params)
         evidence = collect_evidence(estimator, self.canaries, self.attack, self.n_copies)
-        spent = getattr(estimator, "privacy_spent_", None)
-        return evidence, getattr(spent, "epsilon", None)
+        return evidence, getattr(estimator, "privacy_spent_", None)
 
 
 def _count_right(evidence, bits, n_guesses, rng):

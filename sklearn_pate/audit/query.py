@@ -144,6 +144,8 @@ def audit_aggregator(
     rng = np.random.default_rng(random_state)
     n_samples = check_count("n_samples", n_samples, least=100)
     check_confidence(confidence)
+    if hasattr(aggregator, "noisy"):
+        raise ValueError(f"{aggregator} releases a whole table: audit it with audit_table")
     mechanism = AuditedMechanism(aggregator, student_proba)
     if not mechanism.has_independent_queries():
         raise ValueError(

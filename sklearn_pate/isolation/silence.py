@@ -35,9 +35,12 @@ class _Nowhere(io.StringIO):
 
 @contextlib.contextmanager
 def silence():
-    """Drop output, logs and warnings, even warnings that a teacher's own filter lets through."""
+    """Drop output, logs and warnings, even those that a teacher's own settings let through."""
     level = logging.root.manager.disable
+    handled = logging.Logger.callHandlers
     logging.disable(sys.maxsize)
+    # They may be enabled again
+    logging.Logger.callHandlers = _forget  # type: ignore[method-assign]
     try:
         with (
             warnings.catch_warnings(record=True),
@@ -47,7 +50,12 @@ def silence():
             warnings.simplefilter("ignore")
             yield
     finally:
+        logging.Logger.callHandlers = handled  # type: ignore[method-assign]
         logging.disable(level)
+
+
+def _forget(logger, record):
+    """Do with a record of the log what `_Nowhere` does with text."""
 
 
 def _flush_of_c():

@@ -1,0 +1,200 @@
+"""Lower bounds on epsilon of a noisy table."""
+
+import math
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+from ..rdp.checks import as_array, check_count, check_delta
+from .bounds import lower_bound
+from .checks import check_confidence
+
+#: Part of the samples that chooses the event.
+_TO_CHOOSE = 0.2
+
+#: Values that may bound the event: quantiles of the first samples.
+_N_EDGES = 41
+
+
+@dataclass(frozen=True)
+class TableAudit:
+    """What an audit of a noisy table found.
+
+    Attributes
+    ----------
+    epsilon : float
+        Lower bound on epsilon at `delta`, at least 0: true with probability `confidence`.
+    claimed : float
+        The epsilon at `delta` that the mechanism's `cost` claims.
+    delta, confidence : float
+        As asked for.
+    n_changed : int
+        Ballots that the claim is for.
+    n_samples : int
+        Noisy tables drawn of each of the two, on average.
+    """
+
+    epsilon: float
+    claimed: float
+    delta: float
+    confidence: float
+    n_changed: int
+    n_samples: int
+
+    @property
+    def refuted(self):
+        """Whether the lower bound is above the claim."""
+        return self.epsilon > self.claimed
+
+
+def audit_table(
+    mechanism,
+    table=None,
+    neighbour_table=None,
+    *,
+    n_changed=2,
+    delta=None,
+    n_samples=20_000,
+    confidence=1 - 1e-6,
+    random_state=None,
+):
+    """Lower bound on epsilon of a noisy table of ballots from samples of it.
+
+    Parameters
+    ----------
+    mechanism : TableMechanism
+        With its noise set.
+    table, neighbour_table : array-like of shape (n_cells, n_classes), default=None
+        The ballots of two data sets that are one protected unit apart: for instance the `counts`
+        of what `PATEClassifier.poll` returns for each. How far they are apart is not checked: it
+        is part of what is audited. None: `n_changed` entries differ by a whole ballot, the worst
+        that the claim allows.
+    n_changed : int, default=2
+        Ballots that one unit is said to change at most, ``votes.ballots.n_changed``.
+    delta : float, default=None
+        Failure probability of the claim, in [0, 1). None is 0 if the mechanism is pure, else 1e-5.
+    n_samples : int, default=20_000
+        Noisy tables drawn of each of the two, on average: a fifth to choose the event, the rest to
+        bound it. They are drawn one by one, as their entries may share noise; 20,000 take some
+        seconds.
+    confidence : float, default=1 - 1e-6
+        Probability with which the bound holds.
+    random_state : int, Generator or None, default=None
+        Source of the samples.
+
+    Returns
+    -------
+    TableAudit
+        Its epsilon is above a true guarantee with probability at most ``1 - confidence``.
+
+    Raises
+    ------
+    ValueError
+        If the tables do not fit each other, or an argument is out of range.
+
+    Notes
+    -----
+    The bound is that of `audit_aggregator`, by its fair coins, for an event of one number made of
+    the noisy entries that differ. By a fifth of the samples, the better of two is chosen, and the
+    values that tell the tables apart best: the sum of the noisy entries in the direction of the
+    move, on which the likelihood ratio of Gaussian noise depends, and the same with each entry
+    clipped to between its two values, for Laplace noise.
+
+    What it can see: an event of which both tables have a fair share. Laplace noise has its whole
+    loss in one. That of Gaussian noise at a small delta is in the tail, where few samples are; its
+    claims are easier to refute at a delta of 0.01. Noise on entries that do not differ is not seen.
+
+    Examples
+    --------
+    >>> from sklearn_pate.aggregators import LaplaceMechanism
+    >>> from sklearn_pate.audit import audit_table
+    >>> found = audit_table(LaplaceMechanism(2.0), n_samples=5000, random_state=0)
+    >>> found.claimed, found.refuted
+    (1.0, False)
+    >>> too_far = {"table": [[5, 5]], "neighbour_table": [[0, 10]]}
+    >>> audit_table(LaplaceMechanism(2.0), **too_far, n_samples=5000, random_state=0).refuted
+    True
+    """
+    if not hasattr(mechanism, "noisy"):
+        raise ValueError(
+            "mechanism must be a TableMechanism; audit_aggregator audits mechanisms that answer "
+            f"queries; got {mechanism!r}"
+        )
+    n_changed = check_count("n_changed", n_changed)
+    n_samples = check_count("n_samples", n_samples, least=100)
+    check_confidence(confidence)
+    if delta is None:
+        delta = 0.0 if mechanism.is_pure else 1e-5
+    delta = check_delta(delta, allow_zero=True)
+    pair = _pair(table, neighbour_table, n_changed)
+    rng = np.random.default_rng(random_state)
+    n_to_choose = int(n_samples * _TO_CHOOSE)
+    n_to_bound = n_samples - n_to_choose
+    pilot = _sample_pair(mechanism, pair, n_to_choose, rng)
+    event = _choose(pilot, n_to_choose, n_to_bound, delta, confidence)
+    hits = event.hits(_sample_pair(mechanism, pair, n_to_bound, rng))
+    epsilon = float(lower_bound(*hits, n_to_bound, delta, confidence))
+    cost = mechanism.cost(n_changed)
+    claimed = cost.epsilon(delta)[0] if delta else cost.pure
+    return TableAudit(max(epsilon, 0.0), claimed, delta, confidence, n_changed, n_samples)
+
+
+def _pair(table, neighbour_table, n_changed):
+    """Return the two tables."""
+    if table is None and neighbour_table is None:
+        # Entries beside each other lose and gain a ballot in turn
+        table = np.full((math.ceil(n_changed / 2), 2), 10.0)
+        neighbour_table = table.copy()
+        neighbour_table.flat[:n_changed] += np.resize([-1, 1], n_changed)
+    tables = as_array("table", table), as_array("neighbour_table", neighbour_table)
+    first, second = tables
+    if first.ndim != 2 or first.shape != second.shape or (first == second).all():
+        raise ValueError(
+            "give table and neighbour_table, of the same shape (n_cells, n_classes) and different, "
+            f"or neither; got shapes {first.shape} and {second.shape}"
+        )
+    return tables
+
+
+def _sample_pair(mechanism, pair, n_samples, rng):
+    """Draw noisy tables of both, `n_samples` of each on average; return their statistics."""
+    # How many are of which is random, so that each sample has a fair coin
+    n_first = rng.binomial(2 * n_samples, 0.5)
+    first, second = pair
+    differs = first != second
+    move = (second - first)[differs]
+    values = []
+    for table, n_tables in zip(pair, (n_first, 2 * n_samples - n_first), strict=True):
+        noisy = [mechanism.noisy(table, rng)[differs] for _ in range(n_tables)]
+        # How far each entry is on its way from the first table to the second
+        way = (np.reshape(noisy, (n_tables, len(move))) - first[differs]) / move
+        values.append(np.stack([way @ move**2, np.clip(way, 0, 1) @ np.abs(move)]))
+    return values
+
+
+class _Event(NamedTuple):
+    """Values of a statistic from an edge on: up to it, or at least it."""
+
+    statistic: int
+    edge: float
+    is_above: bool
+
+    def hits(self, values):
+        """Count samples in the event: those of the side that has more of it, then the others."""
+        first, second = (side[self.statistic] for side in values)
+        if self.is_above:
+            return (second >= self.edge).sum(), (first >= self.edge).sum()
+        return (first <= self.edge).sum(), (second <= self.edge).sum()
+
+
+def _choose(pilot, n_to_choose, n_to_bound, delta, confidence):
+    """Choose the event that is expected to give the largest bound."""
+    events = []
+    for statistic in range(len(pilot[0])):
+        every = np.concatenate([side[statistic] for side in pilot])
+        for edge in np.quantile(every, np.linspace(0, 1, _N_EDGES)):
+            events += [_Event(statistic, edge, False), _Event(statistic, edge, True)]
+    hits = np.array([event.hits(pilot) for event in events]) * (n_to_bound / n_to_choose)
+    bounds = lower_bound(*hits.T, n_to_bound, delta, confidence)
+    return events[int(np.argmax(bounds))]
