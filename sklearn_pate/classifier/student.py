@@ -32,6 +32,9 @@ __all__ = [
 #: Rows are not of a class whose share in them is less.
 _LEAST_RATE = 0.01
 
+#: The part of each class's rows that is labelled for students that learn from unlabelled rows.
+_SURE = 0.5
+
 _LEARN_FROM_UNLABELED = (SelfTrainingClassifier, LabelPropagation, LabelSpreading)
 
 
@@ -68,6 +71,8 @@ def fit_student(student, X_public, released, seed):
         if accepts_unlabeled(student):
             rows = X_public
             targets = released.labels
+            if released.has_rates:
+                targets = sure_labels(released.soft_labels)
         else:
             rows = _safe_indexing(X_public, labelled)
             targets = labels
@@ -193,6 +198,28 @@ def fit_on_rates(student, rows, rates):
         params = {f"{student.steps[-1][0]}__sample_weight": rates[row, code]}
     with config_context(enable_metadata_routing=False):  # with it, pipelines need a request
         return student.fit(_safe_indexing(rows, row), code, **params)
+
+
+def sure_labels(rates):
+    """Label the rows that are surest of each class, so that labels come in the classes' shares.
+
+    Parameters
+    ----------
+    rates : ndarray of shape (n_public, n_classes)
+        Rows sum to 1.
+
+    Returns
+    -------
+    ndarray of shape (n_public,), int
+        -1 for rows without a label: about half.
+    """
+    n_wanted = np.ceil(_SURE * rates.sum(axis=0)).astype(int)
+    labels = np.full(len(rates), -1)
+    for code in np.argsort(n_wanted):  # the rarest class first: it has few rows to choose from
+        free = np.flatnonzero(labels < 0)
+        surest_first = free[np.argsort(-rates[free, code], kind="stable")]
+        labels[surest_first[: n_wanted[code]]] = code
+    return labels
 
 
 def accepts_weights(student):

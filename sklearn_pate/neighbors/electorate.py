@@ -66,7 +66,7 @@ class ReverseNeighbors(TableElectorate):
 
     References
     ----------
-    Chen, Lu, Xiong et al. (2022). Fine-grained private knowledge distillation. arXiv 2207.13253.
+    Li, Wang, Wang et al. (2022). Fine-grained private knowledge distillation. arXiv 2207.13253.
 
     Examples
     --------
