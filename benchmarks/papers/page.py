@@ -6,7 +6,7 @@ import math
 import statistics
 from pathlib import Path
 
-from .headline import draw
+from . import ballots_figure, headline
 
 NO_BREAK = "\N{NO-BREAK SPACE}"
 HEAD = """# Results: the papers, side by side
@@ -111,6 +111,7 @@ def render(docs, names):
 
 
 def write_page(docs, names):
-    """Write docs/results.md and its figure."""
+    """Write docs/results.md and its figures."""
     (docs / "results.md").write_text(render(docs, names), encoding="utf-8")
-    draw(docs / "results")
+    headline.draw(docs / "results")
+    ballots_figure.draw(docs / "results")
