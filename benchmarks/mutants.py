@@ -2475,6 +2475,48 @@ FAULTS = [
         "",
         ("test_isolation.py::test_a_teacher_is_silent_whatever_it_sets",),
     ),
+    Fault(
+        "rates-never-sharpened",
+        "neighbors/rates.py",
+        "return _POWERS[int(np.argmax(gain))]",
+        "return _POWERS[0]",
+        ("test_rates.py::test_rates_of_one_class_a_cell_are_sharpened",),
+    ),
+    Fault(
+        "rates-scored-by-the-noise-they-are-made-of",
+        "neighbors/rates.py",
+        "hidden = noisy - noise / _ADDED_NOISE",
+        "hidden = noisy",
+        ("test_rates.py::test_rates_that_are_as_they_seem_are_left",),
+    ),
+    Fault(
+        "rates-labels-of-the-least-sure-rows",
+        "classifier/student.py",
+        "np.argsort(-rates[free, code]",
+        "np.argsort(rates[free, code]",
+        ("test_neighbors.py::test_students_that_learn_from_unlabelled_rows_get_the_surest_labels",),
+    ),
+    Fault(
+        "rates-dealt-to-students-of-unlabelled-rows",
+        "classifier/student.py",
+        "targets = sure_labels(released.soft_labels)",
+        "pass",
+        ("test_neighbors.py::test_a_student_that_takes_unlabelled_rows_gets_all_rows",),
+    ),
+    Fault(
+        "landmarks-of-rows-that-do-not-count",
+        "neighbors/landmarks.py",
+        "np.unique(X[weight > 0], axis=0)",
+        "np.unique(X, axis=0)",
+        ("test_rates.py::test_weights_are_as_good_as_repeats",),
+    ),
+    Fault(
+        "landmarks-in-units-of-their-own",
+        "neighbors/landmarks.py",
+        "return (X - self._middle) / self._spread",
+        "return X - self._middle",
+        ("test_rates.py::test_a_unit_that_all_columns_share_makes_no_difference",),
+    ),
 ]
 
 
