@@ -17,10 +17,10 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from sklearn.base import clone
-from sklearn.datasets import load_digits, make_classification
+from sklearn.datasets import load_digits
 from sklearn.decomposition import PCA
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
-from sklearn.linear_model import LogisticRegression
+from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.metrics import roc_auc_score
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer
@@ -90,13 +90,12 @@ def rendered_letters():
     return Data(private, y[:14_000], public, test, y[18_000:])
 
 
-def few_columns_matter():
-    """A hundred columns, five of which matter: rows near each other have little in common."""
-    X, y = make_classification(
-        36_000, 100, n_informative=5, n_redundant=0, class_sep=1.0, random_state=0
-    )
-    private, public, test = np.split(X, [20_000, 24_000])
-    return Data(private, y[:20_000], public, test, y[24_000:])
+def two_columns_decide():
+    """Twenty columns, and the signs of two of them decide together: near rows are not alike."""
+    X = np.random.default_rng(0).normal(size=(60_000, 20))
+    y = (X[:, 0] * X[:, 1] > 0).astype(int)
+    private, public, test = np.split(X, [46_000, 50_000])
+    return Data(private, y[:46_000], public, test, y[50_000:])
 
 
 def scores(clf, rows):
@@ -122,14 +121,13 @@ def ballots(rows, epsilon, seed, student=None, transformer=None):
 
 def entries(seeds):
     yield from beside_teachers(seeds, "UCI Adult", adult(), adult_teachers)
+    discriminant = LinearDiscriminantAnalysis(solver="lsqr", shrinkage=0.3)
     yield from beside_teachers(
-        seeds, "Letters, 26 classes", rendered_letters(), few_votes(600, 100, discriminant())
+        seeds, "Letters, 26 classes", rendered_letters(), alike(discriminant, 600, 100, 100)
     )
+    trees = HistGradientBoostingClassifier(max_leaf_nodes=6, max_iter=60)
     yield from beside_teachers(
-        seeds,
-        "A hundred columns, five of which matter",
-        few_columns_matter(),
-        few_votes(200, 1000, LogisticRegression()),
+        seeds, "Two columns of twenty decide", two_columns_decide(), alike(trees, 200, 500, 1000)
     )
     rows = flights()
     for epsilon in (0.1, 1.0):
@@ -207,18 +205,14 @@ def adult_teachers(rows, epsilon, seed, polls):
     return voted(clf, rows, polls, (n_teachers, seed))
 
 
-def discriminant():
-    return LinearDiscriminantAnalysis(solver="lsqr", shrinkage=0.3)
-
-
-def few_votes(n_teachers, n_queries, teacher):
+def alike(teacher, n_teachers, n_queries, n_queries_above_1):
     """Teachers and student of one kind."""
 
     def fit(rows, epsilon, seed, polls):
         clf = PATEClassifier(
             teacher,
             n_teachers=n_teachers,
-            n_queries=n_queries,
+            n_queries=n_queries_above_1 if epsilon > 1 else n_queries,
             epsilon=epsilon,
             classes=np.unique(rows.y),
             n_jobs=2,
