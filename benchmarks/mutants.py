@@ -2513,9 +2513,30 @@ FAULTS = [
     Fault(
         "landmarks-in-units-of-their-own",
         "neighbors/landmarks.py",
-        "return (X - self._middle) / self._spread",
-        "return X - self._middle",
+        "(X - self._middle) / self._spread",
+        "(X - self._middle)",
         ("test_rates.py::test_a_unit_that_all_columns_share_makes_no_difference",),
+    ),
+    Fault(
+        "table-rows-on-borders-beside-others",
+        "neighbors/cells.py",
+        "again = rows[open_rows] if alone is None else alone(open_rows)",
+        "again = rows[open_rows]",
+        ("test_neighbors.py::test_rows_near_the_border_of_cells_are_transformed_by_themselves",),
+    ),
+    Fault(
+        "table-borders-without-what-is-rounded",
+        "neighbors/electorate.py",
+        "rounding=self._rounding,",
+        "rounding=0.0,",
+        ("test_neighbors.py::test_rows_near_the_border_of_cells_are_transformed_by_themselves",),
+    ),
+    Fault(
+        "rates-in-units-of-the-farthest-cell",
+        "neighbors/rates.py",
+        "unit = max(np.median(squared), 1e-300)",
+        "unit = max(squared.mean(), 1e-300)",
+        ("test_neighbors.py::test_one_public_row_far_from_all_does_no_harm",),
     ),
 ]
 

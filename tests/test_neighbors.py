@@ -288,6 +288,51 @@ def test_a_matrix_product_that_rounds_by_the_batch_is_accepted():
     assert clf.fit(X, Y, X_public=X_PUBLIC).score(X_PUBLIC, Y_PUBLIC) > 0.6
 
 
+class RoundsByTheBatch(CentredInBatch):
+    """Its numbers depend on how many rows there are, as if by rounding."""
+
+    def transform(self, X):
+        return X * (1 + 1e-6 * np.sin(len(X)))
+
+
+def test_rows_near_the_border_of_cells_are_transformed_by_themselves():
+    """Where rounding could move a record, no other record moves it: 402 lie on borders."""
+    clf = pate(voters(transformer=RoundsByTheBatch(), adjacency="add_or_remove"))
+    electorate = clf.poll(X, Y, X_public=X_PUBLIC).electorate
+    assert electorate._rounding > 1e-7
+    centers = electorate._centers
+    middles = (centers[:, None] + centers)[np.triu_indices(len(centers), 1)] / 2
+    on_borders = np.tile(middles, (7, 1))[:402]
+    labels = np.arange(403) % 3
+    more = np.vstack([on_borders, [[9.0] * 5]])
+    for n in (402, 47, 3):  # between these and the next number the sine changes its sign
+        fewer = clf.poll(more[:n], labels[:n], X_public=X_PUBLIC)
+        joined = np.append(np.arange(n), 402)
+        counts = clf.poll(more[joined], labels[joined], X_public=X_PUBLIC).counts
+        assert np.abs(counts - fewer.counts).sum() == 1
+
+
+@pytest.mark.parametrize("far", [1e3, 1e5, 1e9])
+def test_one_public_row_far_from_all_does_no_harm(far):
+    public = X_PUBLIC.copy()
+    public[7, 0] = far
+    clf = pate(voters(n_cells=40)).fit(X, Y, X_public=public)
+    plain = pate(voters(n_cells=40)).fit(X, Y, X_public=X_PUBLIC)
+    assert clf.score(X_PUBLIC, Y_PUBLIC) > plain.score(X_PUBLIC, Y_PUBLIC) - 0.05
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_principal_components_that_say_nothing_are_accepted(dtype):
+    """Of images all of whose numbers follow from five, 95 components hold but rounding."""
+    rng = np.random.default_rng(0)
+    images = (rng.normal(size=(600, 5)) @ rng.normal(size=(5, 150))).astype(dtype)
+    labels = (images[:, 0] > 0).astype(int)
+    clf = pate(voters(n_cells=40), classes=[0, 1]).fit(
+        images[200:], labels[200:], X_public=images[:200]
+    )
+    assert clf.score(images[:200], labels[:200]) > 0.7
+
+
 def frames(n):
     rng = np.random.default_rng(0)
     frame = pd.DataFrame(

@@ -1,18 +1,22 @@
 """Cells of the feature space, made from public rows alone, and the cells nearest to a row."""
 
+import math
+
 import numpy as np
 from scipy.spatial.distance import cdist
 from sklearn.cluster import KMeans
 
 __all__ = ["make_centers", "nearest_cells"]
 
-#: Squared distances that differ by less, relative to the largest of a row, count as equal: last
-#: digits of a transformed row may depend on the rows beside it.
+#: Squared distances that differ by less, relative to the shorter, count as equal.
 _EQUAL = 1e-9
 
 #: Cells whose squared distances, by a matrix product, differ by less are looked at again. It is in
-#: units of the largest squares, of which rounding is a small part.
+#: units of the squares, of which rounding is a small part.
 _CLOSE = 1e-7
+
+#: Numbers of rows beside others may be rounded by so many times what was seen.
+_MORE_ROUNDING = 100
 
 #: Clusters are made of so many public rows at most: more take long and make about the same cells.
 _MOST_CLUSTERED = 20_000
@@ -22,7 +26,7 @@ _QUICKLY_CLUSTERED = 100_000
 _N_STARTS = 10
 
 #: Distances are computed for so many at a time, which bounds the memory that takes.
-_DISTANCES_AT_A_TIME = 4_000_000
+_DISTANCES_AT_A_TIME = 250_000
 
 
 def make_centers(public, n_cells, random_state):
@@ -52,7 +56,7 @@ def make_centers(public, n_cells, random_state):
     return clusters.cluster_centers_
 
 
-def nearest_cells(rows, centers, n_neighbors=1):
+def nearest_cells(rows, centers, n_neighbors=1, *, rounding=0.0, alone=None):
     """Return the cells nearest to each row, each by that row alone.
 
     Parameters
@@ -63,49 +67,77 @@ def nearest_cells(rows, centers, n_neighbors=1):
         Centers of the cells.
     n_neighbors : int, default=1
         How many cells for each row.
+    rounding : float, default=0.0
+        By how much numbers may differ, relative to the length of a row, where a row is transformed
+        beside others.
+    alone : callable, default=None
+        Called with the numbers of some rows, ascending; returns these rows, each transformed by
+        itself. It decides wherever `rounding` could.
 
     Returns
     -------
     ndarray of shape (n_rows, n_neighbors), int
-        Distinct cells; of cells at equal distances the lowest. -1 in rows without a nearest cell.
+        Distinct cells, ascending; of cells at equal distances the lowest. -1 in rows without a
+        nearest cell.
     """
     n_neighbors = min(n_neighbors, len(centers))
     nearest = np.full((len(rows), n_neighbors), -1)
+    known = np.flatnonzero(_have_distances(rows, centers))
+    n_parts = max(1, len(known) * len(centers) // _DISTANCES_AT_A_TIME)
+    open_rows = []
+    for part in np.array_split(known, n_parts):
+        found, is_open = _nearest(rows[part], centers, n_neighbors, rounding)
+        nearest[part] = found
+        open_rows.append(part[is_open])
+    open_rows = np.concatenate(open_rows)
+    if open_rows.size:
+        again = rows[open_rows] if alone is None else alone(open_rows)
+        nearest[open_rows] = _exactly_nearest(again, centers, n_neighbors)
+    return np.sort(nearest, axis=1)
+
+
+def _have_distances(rows, centers):
+    """Whether the distances of each row from all centers are finite."""
     with np.errstate(over="ignore", invalid="ignore"):
         sizes = (rows**2).sum(axis=1) + (centers**2).sum(axis=1).max()
-        is_known = np.isfinite(16 * sizes)  # so are all distances
-    known = np.flatnonzero(is_known)
-    n_parts = max(1, len(known) * len(centers) // _DISTANCES_AT_A_TIME)
-    for part in np.array_split(known, n_parts):
-        nearest[part] = _nearest(rows[part], centers, n_neighbors)
-    return nearest
+        return np.isfinite(16 * sizes)
 
 
-def _nearest(rows, centers, n_neighbors):
-    """Return the nearest cells of finite rows.
+def _nearest(rows, centers, n_neighbors, rounding):
+    """Return the nearest cells of finite rows, and which rows are open: others may be nearer.
 
-    A matrix product is fast, and rounds a row by those beside it. So what it leaves open is
-    decided by the distances of each pair by itself.
+    A matrix product is fast, and rounds a row by those beside it. So does the transformer.
     """
     size = (rows**2).sum(axis=1)
     squares = (centers**2).sum(axis=1)
-    rough = squares - 2 * (rows @ centers.T)
-    last = np.partition(rough, n_neighbors - 1, axis=1)[:, n_neighbors - 1]
-    is_close = rough <= (last + _CLOSE * (size + squares.max()))[:, None]
-    is_open = is_close.sum(axis=1) > n_neighbors
+    rough = rows @ (-2 * centers.T)
+    rough += squares * (1 - _CLOSE)  # at most what is right
+    at = np.arange(len(rows))
     nearest = np.empty((len(rows), n_neighbors), dtype=int)
-    nearest[~is_open] = np.nonzero(is_close[~is_open])[1].reshape(-1, n_neighbors)
-    nearest[is_open] = _exactly_nearest(rows[is_open], centers, n_neighbors)
-    return nearest
+    for k in range(n_neighbors):
+        nearest[:, k] = rough.argmin(axis=1)
+        last = rough[at, nearest[:, k]]
+        rough[at, nearest[:, k]] = np.inf
+    squared = np.maximum(last + size, 0)
+    length = np.sqrt(size) + math.sqrt(squares.mean())
+    off = _MORE_ROUNDING * rounding * math.sqrt(rows.shape[1]) * length
+    # Distances from two cells are off by so much each: is none of the others surely farther?
+    slack = 4 * _CLOSE * (size + squared) + 4 * off * (np.sqrt(squared) + off)
+    is_open = rough.min(axis=1) <= last + slack
+    return nearest, is_open
 
 
 def _exactly_nearest(rows, centers, n_neighbors):
-    distance = cdist(rows, centers, "sqeuclidean")  # sums up each pair by itself
-    equal = _EQUAL * distance.max(axis=1, initial=0)
-    nearest = np.empty((len(rows), n_neighbors), dtype=int)
-    at = np.arange(len(rows))
-    for k in range(n_neighbors):
-        shortest = distance.min(axis=1)
-        nearest[:, k] = (distance <= (shortest + equal)[:, None]).argmax(axis=1)
-        distance[at, nearest[:, k]] = np.inf
+    """Return the nearest cells of rows by the distance of each pair by itself."""
+    nearest = np.full((len(rows), n_neighbors), -1)
+    known = np.flatnonzero(_have_distances(rows, centers))
+    n_parts = max(1, len(known) * len(centers) // _DISTANCES_AT_A_TIME)
+    for part in np.array_split(known, n_parts):
+        distance = cdist(rows[part], centers, "sqeuclidean")
+        at = np.arange(len(part))
+        for k in range(n_neighbors):
+            shortest = distance.min(axis=1)
+            cells = (distance <= (shortest * (1 + _EQUAL))[:, None]).argmax(axis=1)
+            nearest[part, k] = cells
+            distance[at, cells] = np.inf
     return nearest

@@ -1,6 +1,7 @@
 """The electorate whose voters are the records themselves."""
 
 import math
+from functools import partial
 from numbers import Integral, Real
 
 import numpy as np
@@ -17,7 +18,14 @@ from .cells import make_centers, nearest_cells
 from .columns import RowVectorizer
 from .landmarks import LandmarkClassifier
 from .rates import deal_labels, default_n_cells, row_rates
-from .transform import check_rows_alone, fitted_on_public, transformed, transformed_private
+from .transform import (
+    check_rows_alone,
+    fitted_on_public,
+    rounding_beside_others,
+    transformed,
+    transformed_alone,
+    transformed_private,
+)
 
 __all__ = ["ReverseNeighbors"]
 
@@ -55,7 +63,7 @@ class ReverseNeighbors(TableElectorate):
         Number of cells that each record casts a ballot in, the nearest to it.
     smoothing : {"auto"} or float, default="auto"
         How far cells that are near each other share what they say: the width of a Gaussian
-        process, in root mean square distances of two cells. "auto" is the width under which the
+        process, in typical (median) distances of two cells. "auto" is the width under which the
         noisy table is most likely. A row that is many widths away from all cells gets the
         rates of the whole table, so widths far below 0.3 are of no use.
     adjacency : {"replace", "add_or_remove"}, default="replace"
@@ -142,6 +150,7 @@ class ReverseNeighbors(TableElectorate):
                 "the transformer makes infinite, huge or missing numbers of some rows of X_public; "
                 "scale and impute within it. Nothing was spent"
             )
+        self._rounding = rounding_beside_others(self._transformer, X_public, self._public)
         self._is_weighted = private.sample_weight is not None
         self._groups = None
         if private.groups is not None:
@@ -191,9 +200,16 @@ class ReverseNeighbors(TableElectorate):
 
     def vote(self, private, X_query, *, temperature=None, seed=None, on_done=None):
         """Count the ballots that records cast in the cells; see `Electorate.vote`."""
-        numbers = transformed_private(self._transformer, private.X, self._public.shape[1])
+        fitted, X, n_columns = self._transformer, private.X, self._public.shape[1]
+        cells = nearest_cells(
+            transformed_private(fitted, X, n_columns),
+            self._centers,
+            self.n_neighbors,
+            rounding=self._rounding,
+            alone=partial(transformed_alone, fitted, X, n_columns),
+        )
         return count_ballots(
-            nearest_cells(numbers, self._centers, self.n_neighbors),
+            cells,
             private.codes,
             n_cells=len(self._centers),
             n_classes=len(private.classes),

@@ -11,13 +11,16 @@ from ..rdp.checks import check_count
 
 __all__ = ["LandmarkClassifier"]
 
+#: Numbers that are more spreads away from the middle count as if they were so many.
+_FARTHEST = 10
+
 
 class LandmarkClassifier(ClassifierMixin, BaseEstimator):
     """A logistic regression on columns, and on how near a row is to some rows: the landmarks.
 
-    Columns keep their units, but for one that all share. The nearness is that of a Gaussian kernel
-    whose width is the root mean square distance from the middle of the rows. `C` of the regression
-    is the number of classes.
+    Columns keep their units, but for one that all share; far values are cut at ten spreads. The
+    nearness is that of a Gaussian kernel whose width is the typical (median) distance of rows from
+    their middle. `C` of the regression is the number of classes.
 
     Parameters
     ----------
@@ -47,11 +50,11 @@ class LandmarkClassifier(ClassifierMixin, BaseEstimator):
     def fit(self, X, y, sample_weight=None):
         """Learn from rows of numbers, (n_samples, n_features), their labels and weights."""
         n_landmarks = check_count("n_landmarks", self.n_landmarks)
-        X, y = validate_data(self, X, y)
+        X, y = validate_data(self, X, y, dtype=np.float64)
         weight = _check_sample_weight(sample_weight, X)
         distinct = np.unique(X[weight > 0], axis=0)
-        self._middle = distinct.mean(axis=0)
-        self._spread = np.sqrt(distinct.var(axis=0).sum()) or 1.0
+        self._middle = np.median(distinct, axis=0)
+        self._spread = np.median(np.linalg.norm(distinct - self._middle, axis=1)) or 1.0
         self._nearness = Nystroem(
             gamma=1.0,
             n_components=min(n_landmarks, len(distinct)),
@@ -80,11 +83,11 @@ class LandmarkClassifier(ClassifierMixin, BaseEstimator):
 
     def _checked_features(self, X):
         check_is_fitted(self)
-        return self._features(validate_data(self, X, reset=False))
+        return self._features(validate_data(self, X, dtype=np.float64, reset=False))
 
     def _features(self, X):
         rows = self._scaled(X)
         return np.hstack([rows, self._nearness.transform(rows)])
 
     def _scaled(self, X):
-        return (X - self._middle) / self._spread
+        return np.clip((X - self._middle) / self._spread, -_FARTHEST, _FARTHEST)

@@ -62,7 +62,7 @@ def row_rates(noisy, centers, public, cells, *, noise_std, n_ballots=None, smoot
     n_ballots : float or None
         Number of ballots in the table; None takes the noisy one.
     smoothing : "auto" or float
-        Width of the process, in root mean square distances of two cells; "auto" chooses one.
+        Width of the process, in typical (median) distances of two cells; "auto" chooses one.
 
     Returns
     -------
@@ -82,8 +82,9 @@ def row_rates(noisy, centers, public, cells, *, noise_std, n_ballots=None, smoot
     difference = _differences(noisy, total, overall)
     spread = (overall * (1 - overall)).sum() / (n_classes - 1)
     variance = (noise_std**2 + total * spread) / total**2
-    unit = max(2 * centers.var(axis=0).sum(), 1e-300)
-    squared = cdist(centers, centers, "sqeuclidean") / unit
+    squared = cdist(centers, centers, "sqeuclidean")
+    unit = max(np.median(squared), 1e-300)  # one center that is far from all moves no median
+    squared /= unit
     log_height, log_steepness = _likeliest(
         squared, difference / np.sqrt(spread), variance / spread, smoothing
     )

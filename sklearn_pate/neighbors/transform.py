@@ -7,7 +7,14 @@ from scipy import sparse
 from .._sklearn import _num_samples, _safe_indexing
 from ..isolation import Quiet, attempt, copier, isolated, own_clone, own_rows, seeded, set_seeds
 
-__all__ = ["check_rows_alone", "fitted_on_public", "transformed", "transformed_private"]
+__all__ = [
+    "check_rows_alone",
+    "fitted_on_public",
+    "rounding_beside_others",
+    "transformed",
+    "transformed_alone",
+    "transformed_private",
+]
 
 #: How many public rows a transformer is tried on, alone and beside others.
 _N_TRIED = 12
@@ -67,13 +74,52 @@ def transformed_private(fitted, X, n_columns):
     return numbers
 
 
+def transformed_alone(fitted, X, n_columns, rows):
+    """Return the numbers of some private rows, each transformed by itself."""
+    parts = [own_rows(X, rows[k : k + 1], _safe_indexing) for k in range(len(rows))]
+    return np.vstack([transformed_private(fitted, part, n_columns) for part in parts])
+
+
+def rounding_beside_others(fitted, X_public, public):
+    """Return by how much numbers of public rows differ if each is transformed by itself.
+
+    A matrix product rounds a row by those beside it.
+
+    Parameters
+    ----------
+    fitted : transformer
+        Fitted on public rows.
+    X_public : array-like with n_public rows
+        Public rows.
+    public : ndarray of shape (n_public, n_columns)
+        Their numbers, all transformed together.
+
+    Returns
+    -------
+    float
+        The largest difference, relative to the root mean square length of a row.
+    """
+    rows = _some_rows(X_public)
+    some = _safe_indexing(X_public, rows)
+    fresh = copier(fitted)
+    with Quiet(), isolated(0):
+        alone = np.vstack(_alone(fresh, some))
+        together = transformed(fresh(), some)
+    difference = max(np.abs(alone - public[rows]).max(), np.abs(alone - together).max())
+    return float(difference / max(np.sqrt((public**2).sum(axis=1).mean()), 1e-300))
+
+
+def _some_rows(X_public):
+    """Return the numbers of some public rows, far apart."""
+    return np.unique(np.linspace(0, _num_samples(X_public) - 1, _N_TRIED).astype(int))
+
+
 def check_rows_alone(fitted, X_public):
     """Refuse a transformer whose numbers for a row depend on the rows beside it.
 
     Public rows, and odd copies of them, are transformed alone and together.
     """
-    rows = np.unique(np.linspace(0, _num_samples(X_public) - 1, _N_TRIED).astype(int))
-    some = _safe_indexing(X_public, rows)
+    some = _safe_indexing(X_public, _some_rows(X_public))
     fresh = copier(fitted)
     with Quiet(), isolated(0):
         for batch in (some, *_beside_odd_rows(some)):
@@ -107,9 +153,12 @@ def _are_alike(alone, together):
         return False
     alone = np.vstack(alone)
     with np.errstate(over="ignore", invalid="ignore"):
-        # Columns have units of their own: each is measured by how far apart its quartiles are
+        # Columns have units of their own: each is measured by how far apart its quartiles are, but
+        # those of no size beside the others hold nothing but what is rounded
         low, high = np.nanpercentile(np.where(np.isfinite(alone), alone, np.nan), [25, 75], axis=0)
-        close = 1e-4 * np.nan_to_num(high - low) + 2e-7 * np.abs(alone)
+        width = np.nan_to_num(high - low)
+        close = 1e-4 * np.maximum(width, 0.01 * np.linalg.norm(width))
+        close = close + 2e-6 * np.linalg.norm(alone, axis=1, keepdims=True)
         same = np.abs(alone - together) <= close
     return bool((same | (alone == together) | (np.isnan(alone) & np.isnan(together))).all())
 
