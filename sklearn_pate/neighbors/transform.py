@@ -154,11 +154,12 @@ def _are_alike(alone, together):
     alone = np.vstack(alone)
     with np.errstate(over="ignore", invalid="ignore"):
         # Columns have units of their own: each is measured by how far apart its quartiles are, but
-        # those of no size beside the others hold nothing but what is rounded
-        low, high = np.nanpercentile(np.where(np.isfinite(alone), alone, np.nan), [25, 75], axis=0)
-        width = np.nan_to_num(high - low)
+        # those of no size beside the others hold nothing but what is rounded, as far rows do
+        known = np.where(np.isfinite(alone), alone, np.nan)
+        low, middle, high = np.nan_to_num(np.nanpercentile(known, [25, 50, 75], axis=0))
+        width = high - low
         close = 1e-4 * np.maximum(width, 0.01 * np.linalg.norm(width))
-        close = close + 2e-6 * np.linalg.norm(alone, axis=1, keepdims=True)
+        close = close + 2e-6 * np.linalg.norm(alone - middle, axis=1, keepdims=True)
         same = np.abs(alone - together) <= close
     return bool((same | (alone == together) | (np.isnan(alone) & np.isnan(together))).all())
 
