@@ -930,7 +930,7 @@ FAULTS = [
     ),
     Fault(
         "threads-without-a-word",
-        "teachers/workers.py",
+        "workers.py",
         "    if not _share_a_process(n_jobs):\n",
         "    if True:\n",
         ("test_isolation.py::test_threads_are_told_once_that_they_take_turns",),
@@ -2433,9 +2433,9 @@ FAULTS = [
     ),
     Fault(
         "table-two-ballots-of-each-record",
-        "neighbors/ballots.py",
-        "return table.reshape(n_cells, n_classes) * GRID",
-        "return table.reshape(n_cells, n_classes) * 2 * GRID",
+        "neighbors/electorate.py",
+        "return shares * GRID",
+        "return 2 * shares * GRID",
         ("test_audit_table.py::test_of_honest_ballots_half_of_the_loss_is_found",),
     ),
     Fault(

@@ -91,8 +91,9 @@ _MOST_REHEARSED = 500
 
 #: Parameters that say how teachers are made. Other electorates do not take them.
 _ABOUT_TEACHERS = dict.fromkeys(
-    ("n_teachers", "partition", "keep_teachers", "n_jobs", "timeout"), "says how teachers are made"
+    ("n_teachers", "partition", "keep_teachers", "timeout"), "says how teachers are made"
 )
+_ABOUT_WORKERS = {"n_jobs": "says how many teachers are made at once"}
 
 
 class _Task(NamedTuple):
@@ -803,6 +804,8 @@ class PATEClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
             check_defaults(self, _ABOUT_TEACHERS)
         if isinstance(electorate, TableElectorate):
             check_for_table(self)
+        elif isinstance(self.base_estimator, Electorate):
+            check_defaults(self, _ABOUT_WORKERS)
         stages = _as_list(self.aggregator)
         electorate.check(soft_aggregator=soft_stage(stages))
         student = self._unfitted_student()
@@ -966,10 +969,8 @@ class PATEClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
     def _poll(self, task, rows, plan, progress):
         """Collect the votes on some of the public rows."""
         if task.is_table:
-            with progress.phase("ballots", 1) as done:
-                votes = collect_table(task, plan, task.seeds["teachers"])
-                done(1)
-            return votes
+            seed = task.seeds["teachers"]
+            return collect_table(task, plan, seed, n_jobs=self.n_jobs, progress=progress)
         with progress.phase("teachers", task.ballots.n_teachers) as done:
             return collect(
                 task.electorate,
