@@ -1,6 +1,7 @@
 """Private records in blocks: each block is counted by itself, and the tables are added up."""
 
 import itertools
+import math
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -19,7 +20,7 @@ from .ballots import count_ballots
 from .cells import nearest_cells
 from .transform import transformed_private
 
-__all__ = ["BLOCK_SIZE", "Counting", "count_in_blocks"]
+__all__ = ["BLOCK_SIZE", "Counting", "count_in_blocks", "n_blocks"]
 
 #: Records of a block, whatever the number of workers: what memory keeps does not depend on that.
 BLOCK_SIZE = 20_000
@@ -70,6 +71,11 @@ class _Result(NamedTuple):
     table: np.ndarray | None
     problem: str | None = None
     is_kept: bool = True
+
+
+def n_blocks(n_records):
+    """Return the number of blocks of so many records that have no groups."""
+    return math.ceil(n_records / BLOCK_SIZE)
 
 
 def count_in_blocks(counting, private, groups=None, *, n_jobs=None, on_done=None):

@@ -21,8 +21,8 @@ _MOST_CLUSTERED = 20_000
 _QUICKLY_CLUSTERED = 100_000
 _N_STARTS = 10
 
-#: Distances are computed for so many at a time, which bounds the memory that takes.
-_DISTANCES_AT_A_TIME = 4_000_000
+#: So many distances are computed at a time: few enough that they stay in the processor's cache.
+_DISTANCES_AT_A_TIME = 250_000
 
 
 def make_centers(public, n_cells, random_state):
@@ -67,7 +67,8 @@ def nearest_cells(rows, centers, n_neighbors=1):
     Returns
     -------
     ndarray of shape (n_rows, n_neighbors), int
-        Distinct cells; of cells at equal distances the lowest. -1 in rows without a nearest cell.
+        Distinct cells, ascending; of cells at equal distances the lowest. -1 in rows without a
+        nearest cell.
     """
     n_neighbors = min(n_neighbors, len(centers))
     nearest = np.full((len(rows), n_neighbors), -1)
@@ -89,14 +90,17 @@ def _nearest(rows, centers, n_neighbors):
     """
     size = (rows**2).sum(axis=1)
     squares = (centers**2).sum(axis=1)
-    rough = squares - 2 * (rows @ centers.T)
-    last = np.partition(rough, n_neighbors - 1, axis=1)[:, n_neighbors - 1]
-    is_close = rough <= (last + _CLOSE * (size + squares.max()))[:, None]
-    is_open = is_close.sum(axis=1) > n_neighbors
+    rough = rows @ (-2 * centers.T)
+    rough += squares
     nearest = np.empty((len(rows), n_neighbors), dtype=int)
-    nearest[~is_open] = np.nonzero(is_close[~is_open])[1].reshape(-1, n_neighbors)
+    at = np.arange(len(rows))
+    for k in range(n_neighbors):
+        nearest[:, k] = rough.argmin(axis=1)
+        last = rough[at, nearest[:, k]]
+        rough[at, nearest[:, k]] = np.inf
+    is_open = rough.min(axis=1) <= last + _CLOSE * (size + squares.max())
     nearest[is_open] = _exactly_nearest(rows[is_open], centers, n_neighbors)
-    return nearest
+    return np.sort(nearest, axis=1)
 
 
 def _exactly_nearest(rows, centers, n_neighbors):

@@ -17,7 +17,7 @@ from ..isolation import fresh_seed, own_clone, seed_number
 from ..memory import code_digest, digest, kept_seed
 from ..rdp.table import GRID
 from ..workers import limit_threads, threads_per_worker
-from .blocks import BLOCK_SIZE, Counting, count_in_blocks
+from .blocks import Counting, count_in_blocks, n_blocks
 from .cells import make_centers, nearest_cells
 from .columns import RowVectorizer
 from .landmarks import LandmarkClassifier
@@ -215,7 +215,7 @@ class ReverseNeighbors(TableElectorate):
 
     def n_steps(self, n_records):
         """Return the number of blocks, where that of records is public."""
-        return 1 if n_records is None else math.ceil(n_records / BLOCK_SIZE)
+        return 1 if n_records is None else n_blocks(n_records)
 
     def vote(self, private, X_query, *, temperature=None, seed=None, n_jobs=None, on_done=None):
         """Count the ballots that records cast in the cells; see `TableElectorate.vote`."""
