@@ -358,8 +358,7 @@ def test_blocks_are_sent_as_they_are_wanted(client, monkeypatch):
         return given(*args)
 
     monkeypatch.setattr(blocks, "_block", recorded)
-    transformer = Lethal("", None).set_params(home=os.getpid())
-    voters = ReverseNeighbors(transformer, n_cells=20, random_state=0)
+    voters = ReverseNeighbors(Lethal(home=os.getpid()), n_cells=20, random_state=0)
     private = PrivateData(X=X, codes=Y, classes=np.arange(2))
     voters.enrol(private, X_PUBLIC)
     voters.divide(X_PUBLIC, noise_std=1.0, n_records=2400, n_classes=2)
