@@ -227,7 +227,8 @@ class PATEClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
     keep_teachers : bool, default=False
         Keep the fitted teachers in `curator_.teachers`.
     n_jobs : int, default=None
-        Number of teachers fitted in parallel, as in joblib. Threads share the random numbers of
+        Number of teachers fitted in parallel, as in joblib; where records vote, of blocks of
+        records counted in parallel. Other electorates run as they like. Threads share the random numbers of
         numpy, Python and torch, so in threads the teachers take turns, and a warning says so.
         Whatever a teacher or the student would itself run in parallel with joblib (a forest's
         `n_jobs`) runs one after the other.
@@ -252,7 +253,8 @@ class PATEClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
     memory : str, path-like, joblib.Memory or None, default=None
         A folder that keeps the votes of each teacher as soon as it has finished, so that an
         interrupted fit can continue. The next fit with the same data and parameters trains only
-        the missing teachers. Without a `random_state`, that fit also has the same partition,
+        the missing teachers. Where records vote, it keeps the ballots of each block of records, and
+        the seed of the cells. Without a `random_state`, that fit also has the same partition,
         teachers and queries, but fresh noise.
 
         Two fits count as the same if all of these are equal: the data, the parameters, the code of
@@ -312,7 +314,7 @@ class PATEClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         fit. It is raised before any teacher trains, unless another process uses the ledger up
         while teachers train; then it is raised after. Either way nothing was released or spent.
     TeacherError
-        From `fit`, if a teacher fails. No label was released.
+        From `fit`, if a teacher fails, or a worker that counts ballots. No label was released.
     PrivacyTestError
         From `fit`, if the votes do not pass the test of ``accounting="ptr"``. No label was
         released. The error says what the outcome of the test cost.
