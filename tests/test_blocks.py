@@ -194,8 +194,8 @@ def test_positions_start_from_0_in_each_block(monkeypatch, in_tens):
             seen.append(rows.index.tolist())
             return super().transform(rows)
 
-    table(pate(voters(Spy())), FRAME, public=PUBLIC_FRAME)
-    assert seen[-7:] == [list(range(10))] * 6 + [[0]]
+    table(pate(voters(Spy())), FRAME, public=PUBLIC_FRAME, groups=GROUPS)
+    assert seen[-4:] == [list(range(size)) for size in (26, 15, 10, 10)]
 
 
 def test_private_rows_stay_as_they_are(in_tens):

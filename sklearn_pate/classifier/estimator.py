@@ -227,11 +227,10 @@ class PATEClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
     keep_teachers : bool, default=False
         Keep the fitted teachers in `curator_.teachers`.
     n_jobs : int, default=None
-        Number of teachers fitted in parallel, as in joblib; where records vote, of blocks of
-        records counted in parallel. Other electorates run as they like. Threads share the random numbers of
-        numpy, Python and torch, so in threads the teachers take turns, and a warning says so.
-        Whatever a teacher or the student would itself run in parallel with joblib (a forest's
-        `n_jobs`) runs one after the other.
+        Number of teachers fitted in parallel, as in joblib; where records vote, of blocks of them
+        counted in parallel. Threads share the random numbers of numpy, Python and torch, so in
+        threads the teachers take turns, and a warning says so. Whatever a teacher or the student
+        would itself run in parallel with joblib (a forest's `n_jobs`) runs one after the other.
     timeout : float, default=None
         Seconds that a teacher may take to fit and vote. If one takes longer, the fit fails before
         any label is released. A timeout needs `n_jobs` of 2 or more, in processes. None waits
