@@ -52,10 +52,11 @@ class Marks(TransformerMixin, BaseEstimator):
         return self
 
     def transform(self, X):
-        if len(X) == 10:
+        rows = X.toarray() if sparse.issparse(X) else np.asarray(X)
+        if len(rows) == 10:
             with open(self.file, "a") as file:
                 file.write("x")
-        return np.asarray(X) * self.scale
+        return rows * self.scale
 
 
 class Dies(Marks):
@@ -350,6 +351,16 @@ def test_counted_blocks_are_not_counted_again(tmp_path, counted):
     assert counted() == 0
     np.testing.assert_array_equal(again, expected)
     assert stat.S_IMODE((tmp_path / "kept" / "joblib").stat().st_mode) == 0o700
+
+
+def test_workers_find_what_one_process_kept(tmp_path, counted):
+    rows, public = FRAME.assign(d=Y), PUBLIC_FRAME.assign(d=1)  # two dtypes: two arrays within
+    clf = keeping(tmp_path)
+    expected = table(clf, rows, public=public, groups=GROUPS)
+    assert counted() == 2  # blocks of ten
+    again = table(clf.set_params(n_jobs=2), rows, public=public, groups=GROUPS)
+    assert counted() == 0
+    np.testing.assert_array_equal(again, expected)
 
 
 def test_without_a_seed_cells_stay_and_noise_is_fresh(tmp_path, counted):

@@ -110,7 +110,7 @@ def count_in_blocks(counting, private, groups=None, *, n_jobs=None, on_done=None
     """
     warn_if_taking_turns(n_jobs, "transformers")
     sums = _Sums(len(counting.centers), counting.n_classes)
-    tasks = ((counting, block) for block in _blocks(private, groups, BLOCK_SIZE))
+    tasks = _tasks(counting, _blocks(private, groups, BLOCK_SIZE))
     # After a failure no more blocks are sent; those under way are finished, and ignored
     tasks = itertools.takewhile(lambda _: sums.problem is None, tasks)
     with Quiet(), threadpool_limits(threads_per_worker(n_jobs)):
@@ -154,6 +154,16 @@ def _block(private, rows, groups=None):
     return _Block(X, private.codes[rows], weight, groups)
 
 
+def _tasks(counting, blocks):
+    """Yield what a worker is sent with each block: what all share, and its key in memory."""
+    for block in blocks:
+        key = None
+        if counting.memory.location is not None:
+            # Here, not in a worker: what pickles does not lie in memory as it did, which counts
+            key = (counting.fingerprint, digest(*block))
+        yield counting, block, key
+
+
 # --- what a worker does --------------------------------------------------------------------------
 
 
@@ -165,15 +175,14 @@ def _count(task):
     return _Result(None, problem=failed) if failed is not None else result
 
 
-def _recalled(counting, block):
+def _recalled(counting, block, key):
     memory = counting.memory
     count = memory.cache(_counted, ignore=["counting", "block"])
-    key = None if memory.location is None else (counting.fingerprint, digest(*block))
-    table = count(key, counting, block)
-    return _Result(table, is_kept=is_kept(memory, count, key, counting, block))
+    table = count(counting, block, key)
+    return _Result(table, is_kept=is_kept(memory, count, counting, block, key))
 
 
-def _counted(key, counting, block):
+def _counted(counting, block, key):
     """Return the table of a block; memory finds it by `key` alone."""
     n_cells, n_columns = counting.centers.shape
     with config_context(**counting.config):
