@@ -18,6 +18,7 @@ NAMES = [
     "resume",
     "jobs",
     "memmap",
+    "blocks",
     "dask",
     "batched",
     "search",

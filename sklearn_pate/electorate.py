@@ -257,6 +257,35 @@ class TableElectorate(Electorate):
         """
 
     @abstractmethod
+    def n_steps(self, n_records):
+        """Return how often `vote` calls `on_done`, by public numbers alone.
+
+        Parameters
+        ----------
+        n_records : int or None
+            As in `divide`.
+        """
+
+    @abstractmethod
+    def vote(self, private, X_query, *, temperature=None, seed=None, n_jobs=None, on_done=None):
+        """Count the ballots in the cells; see `Electorate.vote`.
+
+        Parameters
+        ----------
+        private, X_query, temperature, seed
+            As in `Electorate.vote`.
+        n_jobs : int, default=None
+            As in joblib. The table does not depend on it.
+        on_done : callable, default=None
+            Called with the number of steps that are done, `n_steps` times.
+
+        Returns
+        -------
+        ndarray of shape (n_cells, n_classes)
+            Whole multiples of `rdp.table.GRID`.
+        """
+
+    @abstractmethod
     def warn_of_noise(self, *, noise_std, n_records, n_classes):
         """Warn of noise that drowns all ballots, by public numbers alone.
 

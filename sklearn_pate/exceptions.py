@@ -38,7 +38,7 @@ class PrivacyTestError(ValueError):
 
 
 class TeacherError(ValueError, TypeError):
-    """A teacher failed.
+    """A teacher failed, or a block of records that vote could not be counted.
 
     The text of the teacher's own error may quote records, so only known phrases of it are repeated.
     This error is both a ValueError and a TypeError because the teacher's may have been either.

@@ -25,7 +25,7 @@ from joblib.hashing import NumpyHasher
 from ._python import PUT_INTO_CLASSES
 from .isolation import Quiet, attempt, known_name
 
-__all__ = ["code_digest", "digest", "kept_seed", "private_memory"]
+__all__ = ["code_digest", "digest", "is_kept", "kept_seed", "private_memory"]
 
 
 # --- the folder --------------------------------------------------------------------------------
@@ -107,6 +107,11 @@ def kept_seed(memory, key):
 def _entropy(key):
     """Return fresh entropy; memory, which calls this once for each key, keeps it."""
     return np.random.SeedSequence().entropy
+
+
+def is_kept(memory, function, *args):
+    """Whether memory, if there is one, has a result: joblib only warns if it cannot write."""
+    return memory.location is None or function.check_call_in_cache(*args)
 
 
 # --- what tells one fit from another -----------------------------------------------------------

@@ -12,7 +12,7 @@ from sklearn.preprocessing import TargetEncoder
 from sklearn_pate import PATEClassifier
 from sklearn_pate.aggregators import GaussianMechanism, GNMax, LaplaceMechanism
 from sklearn_pate.audit import Canaries, audit_aggregator, audit_estimator, audit_table
-from sklearn_pate.neighbors import ReverseNeighbors, electorate
+from sklearn_pate.neighbors import ReverseNeighbors, blocks, electorate
 from sklearn_pate.rdp import DiscreteLaplace
 from sklearn_pate.rdp.table import GRID
 
@@ -216,7 +216,7 @@ def test_a_changed_label_is_two_steps_where_records_are_added_or_removed():
 
 
 def test_two_ballots_of_each_record_are_caught(monkeypatch):
-    monkeypatch.setattr(electorate, "count_ballots", twice(electorate.count_ballots))
+    monkeypatch.setattr(blocks, "count_ballots", twice(blocks.count_ballots))
     assert audit_of_cells(pate(voters(), epsilon=3.0), **MANY).refuted  # power 1
 
 
@@ -249,7 +249,7 @@ class Families(BaseEstimator):
 def test_groups_that_are_counted_by_their_records_are_caught(monkeypatch):
     families = Families(pate(voters(), epsilon=1.0))
     assert not audit_of_cells(families, n_guesses=125).refuted
-    monkeypatch.setattr(electorate, "count_ballots", by_records(electorate.count_ballots))
+    monkeypatch.setattr(blocks, "count_ballots", by_records(blocks.count_ballots))
     assert audit_of_cells(families, n_guesses=125).refuted  # power 1
 
 

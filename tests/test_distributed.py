@@ -12,13 +12,15 @@ from pathlib import Path
 import numpy as np
 import pytest
 from joblib import parallel_config
-from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.base import BaseEstimator, ClassifierMixin, TransformerMixin
 from sklearn.naive_bayes import GaussianNB
 from sklearn.tree import DecisionTreeClassifier
 
 from sklearn_pate import PATEClassifier
 from sklearn_pate.aggregators import GNMax
+from sklearn_pate.electorate import PrivateData
 from sklearn_pate.exceptions import TeacherError
+from sklearn_pate.neighbors import ReverseNeighbors, blocks
 from sklearn_pate.teachers import Sites, collect_votes
 
 pytestmark = pytest.mark.usefixtures("forked_workers")
@@ -298,6 +300,72 @@ def test_what_teachers_say_stays_on_the_workers(client, tmp_path, capfd, caplog)
     texts = [said.read_text(), out, err, caplog.text, str(logs)]
     texts.append("".join(traceback.format_exception(caught.value)))
     assert SECRET not in "".join(texts)
+    assert released(client)
+
+
+# --- records that vote ---------------------------------------------------------------------------
+
+
+class Lethal(TransformerMixin, BaseEstimator):
+    """The first to see a block abroad, and no flag, sets it and kills its process."""
+
+    def __init__(self, flag=None, home=None):
+        self.flag = flag
+        self.home = home
+
+    def fit(self, X, y=None):
+        return self
+
+    def transform(self, X):
+        if len(X) == 100 and os.getpid() != self.home:
+            time.sleep(0.02)
+            try:
+                os.close(os.open(self.flag, os.O_CREAT | os.O_EXCL))
+            except FileExistsError:
+                pass
+            else:
+                os.kill(os.getpid(), signal.SIGKILL)
+        return X
+
+
+def ballots_of(transformer, **params):
+    voters = ReverseNeighbors(transformer, n_cells=20, random_state=0)
+    clf = PATEClassifier(voters, classes=[0, 1], random_state=0, **params)
+    return clf.fit(X, Y, X_PUBLIC)
+
+
+@posix
+def test_a_killed_worker_loses_no_ballots(client, tmp_path, monkeypatch):
+    monkeypatch.setattr(blocks, "BLOCK_SIZE", 100)
+    flag = tmp_path / "flag"
+    fitted = ballots_of(Lethal(str(flag), os.getpid()))
+    assert flag.exists()
+    with parallel_config(backend="loky", n_jobs=1):
+        expected = ballots_of(Lethal(str(flag), os.getpid()))
+    np.testing.assert_array_equal(fitted.curator_.votes, expected.curator_.votes)
+    np.testing.assert_array_equal(fitted.public_labels_, expected.public_labels_)
+    assert fitted.privacy_spent_ == expected.privacy_spent_
+    assert released(client)
+
+
+def test_blocks_are_sent_as_they_are_wanted(client, monkeypatch):
+    monkeypatch.setattr(blocks, "BLOCK_SIZE", 20)  # 120 blocks
+    cut, held = [], []
+    given = blocks._block
+
+    def recorded(*args):
+        cut.append(len(held))
+        return given(*args)
+
+    monkeypatch.setattr(blocks, "_block", recorded)
+    voters = ReverseNeighbors(Lethal(home=os.getpid()), n_cells=20, random_state=0)
+    private = PrivateData(X=X, codes=Y, classes=np.arange(2))
+    voters.enrol(private, X_PUBLIC)
+    voters.divide(X_PUBLIC, noise_std=1.0, n_records=2400, n_classes=2)
+    table = voters.vote(private, X_PUBLIC, on_done=held.append)
+    assert table.sum() == 2400 and held == list(range(1, 121))
+    ahead = [k - done for k, done in enumerate(cut)]
+    assert max(ahead) <= 12  # few blocks are ahead of the count
     assert released(client)
 
 

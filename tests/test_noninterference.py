@@ -673,6 +673,7 @@ def test_the_check_sees_what_a_transformer_does(stream, monkeypatch, capfd, what
         yield
 
     monkeypatch.setattr("sklearn_pate.neighbors.transform.isolated", nothing)
+    monkeypatch.setattr("sklearn_pate.neighbors.blocks.Quiet", nothing)
     monkeypatch.setattr("sklearn_pate.classifier.table.Quiet", nothing)
     monkeypatch.setattr("sklearn_pate.classifier.estimator.Quiet", nothing)
     with (

@@ -30,7 +30,10 @@ ROOMS = {
     "schema": "",
     "electorate": "adjacency",
     "memory": "_python isolation",
-    "teachers": "adjacency electorate exceptions identifiers isolation memory partition schema",
+    "workers": "exceptions",
+    "teachers": (
+        "adjacency electorate exceptions identifiers isolation memory partition schema workers"
+    ),
     "teachers.batched": "isolation torch",
     "teachers.batchable": "isolation skorch torch",
     "rdp": "_python exceptions",
@@ -38,7 +41,7 @@ ROOMS = {
     "propose_test_release": "rdp smooth_sensitivity",
     "aggregators": "rdp",
     "accountant": "_version exceptions propose_test_release rdp",
-    "neighbors": "adjacency electorate exceptions identifiers isolation rdp",
+    "neighbors": "adjacency electorate exceptions identifiers isolation memory rdp workers",
     "queries": "",
     "students": "",
     "neural": "isolation skorch torch",

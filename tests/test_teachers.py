@@ -357,8 +357,7 @@ class Cores(Teacher):
 
 @pytest.mark.parametrize("backend", ["threading", "multiprocessing", "loky"])
 def test_workers_share_the_cores(backend, monkeypatch):
-    for room in ("workers", "one"):
-        monkeypatch.setattr(f"sklearn_pate.teachers.{room}.cpu_count", lambda: 6)
+    monkeypatch.setattr("sklearn_pate.workers.cpu_count", lambda: 6)
     votes = {}
     for n_jobs in (2, 3):
         with joblib.parallel_config(backend=backend), threadpoolctl.threadpool_limits(5):

@@ -91,8 +91,9 @@ _MOST_REHEARSED = 500
 
 #: Parameters that say how teachers are made. Other electorates do not take them.
 _ABOUT_TEACHERS = dict.fromkeys(
-    ("n_teachers", "partition", "keep_teachers", "n_jobs", "timeout"), "says how teachers are made"
+    ("n_teachers", "partition", "keep_teachers", "timeout"), "says how teachers are made"
 )
+_ABOUT_WORKERS = {"n_jobs": "says how many teachers are made at once"}
 
 
 class _Task(NamedTuple):
@@ -226,10 +227,10 @@ class PATEClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
     keep_teachers : bool, default=False
         Keep the fitted teachers in `curator_.teachers`.
     n_jobs : int, default=None
-        Number of teachers fitted in parallel, as in joblib. Threads share the random numbers of
-        numpy, Python and torch, so in threads the teachers take turns, and a warning says so.
-        Whatever a teacher or the student would itself run in parallel with joblib (a forest's
-        `n_jobs`) runs one after the other.
+        Number of teachers fitted in parallel, as in joblib; where records vote, of blocks of them
+        counted in parallel. Threads share the random numbers of numpy, Python and torch, so in
+        threads the teachers take turns, and a warning says so. Whatever a teacher or the student
+        would itself run in parallel with joblib (a forest's `n_jobs`) runs one after the other.
     timeout : float, default=None
         Seconds that a teacher may take to fit and vote. If one takes longer, the fit fails before
         any label is released. A timeout needs `n_jobs` of 2 or more, in processes. None waits
@@ -251,7 +252,8 @@ class PATEClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
     memory : str, path-like, joblib.Memory or None, default=None
         A folder that keeps the votes of each teacher as soon as it has finished, so that an
         interrupted fit can continue. The next fit with the same data and parameters trains only
-        the missing teachers. Without a `random_state`, that fit also has the same partition,
+        the missing teachers. Where records vote, it keeps the ballots of each block of records, and
+        the seed of the cells. Without a `random_state`, that fit also has the same partition,
         teachers and queries, but fresh noise.
 
         Two fits count as the same if all of these are equal: the data, the parameters, the code of
@@ -311,7 +313,7 @@ class PATEClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         fit. It is raised before any teacher trains, unless another process uses the ledger up
         while teachers train; then it is raised after. Either way nothing was released or spent.
     TeacherError
-        From `fit`, if a teacher fails. No label was released.
+        From `fit`, if a teacher fails, or a worker that counts ballots. No label was released.
     PrivacyTestError
         From `fit`, if the votes do not pass the test of ``accounting="ptr"``. No label was
         released. The error says what the outcome of the test cost.
@@ -803,6 +805,8 @@ class PATEClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
             check_defaults(self, _ABOUT_TEACHERS)
         if isinstance(electorate, TableElectorate):
             check_for_table(self)
+        elif isinstance(self.base_estimator, Electorate):
+            check_defaults(self, _ABOUT_WORKERS)
         stages = _as_list(self.aggregator)
         electorate.check(soft_aggregator=soft_stage(stages))
         student = self._unfitted_student()
@@ -966,10 +970,8 @@ class PATEClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
     def _poll(self, task, rows, plan, progress):
         """Collect the votes on some of the public rows."""
         if task.is_table:
-            with progress.phase("ballots", 1) as done:
-                votes = collect_table(task, plan, task.seeds["teachers"])
-                done(1)
-            return votes
+            seed = task.seeds["teachers"]
+            return collect_table(task, plan, seed, n_jobs=self.n_jobs, progress=progress)
         with progress.phase("teachers", task.ballots.n_teachers) as done:
             return collect(
                 task.electorate,

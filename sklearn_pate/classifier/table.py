@@ -136,12 +136,12 @@ def _public_numbers(task, plan):
     }
 
 
-def collect_table(task, plan, seed):
+def collect_table(task, plan, seed, *, n_jobs, progress):
     """Divide the feature space by public rows, and let records vote in its cells."""
     electorate = task.electorate
-    electorate.divide(task.X_public, **_public_numbers(task, plan))
-    with Quiet():  # what libraries warn of from here on is private
-        table = electorate.vote(task.private, task.X_public, seed=seed)
+    with progress.phase("ballots", electorate.n_steps(task.ballots.n_records)) as done:
+        electorate.divide(task.X_public, **_public_numbers(task, plan))
+        table = electorate.vote(task.private, task.X_public, seed=seed, n_jobs=n_jobs, on_done=done)
     return Votes(
         table,
         task.classes,

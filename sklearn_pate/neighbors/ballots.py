@@ -27,9 +27,9 @@ def count_ballots(cells, codes, *, n_cells, n_classes, sample_weight=None, group
 
     Returns
     -------
-    ndarray of shape (n_cells, n_classes)
-        Whole multiples of `rdp.table.GRID`, rounded down for each record, and each group. So the
-        order in which they are added makes no difference.
+    ndarray of shape (n_cells, n_classes), int
+        In whole shares, `rdp.table.GRID` of a ballot each, rounded down for each record, and each
+        group. So the order in which they are added makes no difference.
     """
     weight = np.ones(len(codes)) if sample_weight is None else np.clip(sample_weight, 0, 1)
     shares = np.floor(weight * _SHARES).astype(np.int64)
@@ -39,16 +39,16 @@ def count_ballots(cells, codes, *, n_cells, n_classes, sample_weight=None, group
     entry = entry[casts]
     if groups is not None:
         group = np.broadcast_to(groups[:, None], cells.shape)[casts]
-        group, entry, shares = _by_group(group, entry, shares)
+        group, entry, shares = _by_group(group, entry, shares, n_cells * n_classes)
         shares = shares // np.bincount(groups)[group]
     table = np.zeros(n_cells * n_classes, dtype=np.int64)
     np.add.at(table, entry, shares)
-    return table.reshape(n_cells, n_classes) * GRID
+    return table.reshape(n_cells, n_classes)
 
 
-def _by_group(group, entry, shares):
+def _by_group(group, entry, shares, n_entries):
     """Sum the shares of each group in each entry."""
-    pairs, number = np.unique(np.stack([group, entry]), axis=1, return_inverse=True)
-    total = np.zeros(pairs.shape[1], dtype=np.int64)
-    np.add.at(total, number.reshape(-1), shares)
-    return *pairs, total
+    pairs, number = np.unique(group * n_entries + entry, return_inverse=True)
+    total = np.zeros(len(pairs), dtype=np.int64)
+    np.add.at(total, number, shares)
+    return pairs // n_entries, pairs % n_entries, total

@@ -110,8 +110,9 @@ def _nearest(rows, centers, n_neighbors, rounding):
     """
     size = (rows**2).sum(axis=1)
     squares = (centers**2).sum(axis=1)
-    rough = rows @ (-2 * centers.T)
-    rough += squares * (1 - _CLOSE)  # at most what is right
+    # The product adds the centers' squares as well, in place of another pass over all distances
+    known = np.vstack([-2 * centers.T, squares * (1 - _CLOSE)])  # at most what is right
+    rough = np.column_stack([rows, np.ones(len(rows))]) @ known
     at = np.arange(len(rows))
     nearest = np.empty((len(rows), n_neighbors), dtype=int)
     for k in range(n_neighbors):

@@ -1,10 +1,11 @@
 """The electorate whose voters are the records themselves."""
 
 import math
-from functools import partial
 from numbers import Integral, Real
 
 import numpy as np
+from joblib import Memory
+from sklearn import get_config
 from sklearn.base import clone
 from sklearn.pipeline import make_pipeline
 
@@ -12,8 +13,11 @@ from ..adjacency import Adjacency
 from ..electorate import TableBallots, TableElectorate
 from ..exceptions import warn
 from ..identifiers import spelled_identifiers
-from ..isolation import fresh_seed
-from .ballots import count_ballots
+from ..isolation import fresh_seed, own_clone, seed_number
+from ..memory import code_digest, digest, kept_seed
+from ..rdp.table import GRID
+from ..workers import limit_threads, threads_per_worker
+from .blocks import Counting, count_in_blocks, n_blocks
 from .cells import make_centers, nearest_cells
 from .columns import RowVectorizer
 from .landmarks import LandmarkClassifier
@@ -23,8 +27,6 @@ from .transform import (
     fitted_on_public,
     rounding_beside_others,
     transformed,
-    transformed_alone,
-    transformed_private,
 )
 
 __all__ = ["ReverseNeighbors"]
@@ -139,10 +141,12 @@ class ReverseNeighbors(TableElectorate):
 
     def enrol(self, private, X_public, *, seed=None, memory=None):
         """Fit the transformer on public rows, and say what one record changes."""
-        self._seed = fresh_seed() if self.random_state is None else self.random_state
+        self._memory = Memory(None) if memory is None else memory
+        self._seed = self._public_seed(X_public)
         self._transformer = fitted_on_public(self._unfitted(), X_public, self._seed)
         check_rows_alone(self._transformer, X_public)
         self._public = transformed(self._transformer, X_public)
+        self._fingerprint = self._told_apart(X_public)
         with np.errstate(over="ignore", invalid="ignore"):
             are_finite = np.isfinite((self._public**2).sum(axis=1) * 16).all()
         if not are_finite:
@@ -158,12 +162,29 @@ class ReverseNeighbors(TableElectorate):
         unit = "record" if private.groups is None else "group"
         adjacency = _ADJACENCY[self.adjacency, unit]
         moved = 2 if self.adjacency == "replace" else 1
+        n_records = Adjacency.public_count(adjacency, len(private.codes))
+        self._tells_blocks = n_records is not None
         return TableBallots(
             n_changed=moved * self.n_neighbors,
             unit=unit,
             adjacency=adjacency,
-            n_records=Adjacency.public_count(adjacency, len(private.codes)),
+            n_records=n_records,
         )
+
+    def _public_seed(self, X_public):
+        """Return the seed of transformer and cells; memory keeps it, by the public rows alone."""
+        if self.random_state is not None:
+            return self.random_state
+        if self._memory.location is None:
+            return fresh_seed()
+        return seed_number(kept_seed(self._memory, (digest(X_public), "cells")))
+
+    def _told_apart(self, X_public):
+        """Return what tells the numbers of rows from others in memory; None if nothing is kept."""
+        if self._memory.location is None:
+            return None
+        transformer = own_clone(self._unfitted(), self._seed)
+        return digest(transformer, code_digest(transformer), self._seed, X_public, self._public)
 
     def divide(self, X_public, *, noise_std, n_records, n_classes):
         """Make cells of the public rows; see `TableElectorate.divide`."""
@@ -198,24 +219,31 @@ class ReverseNeighbors(TableElectorate):
                 "about random; raise epsilon, or give more records"
             )
 
-    def vote(self, private, X_query, *, temperature=None, seed=None, on_done=None):
-        """Count the ballots that records cast in the cells; see `Electorate.vote`."""
-        fitted, X, n_columns = self._transformer, private.X, self._public.shape[1]
-        cells = nearest_cells(
-            transformed_private(fitted, X, n_columns),
-            self._centers,
-            self.n_neighbors,
+    def n_steps(self, n_records):
+        """Return the number of blocks, where that of records is public."""
+        return 1 if n_records is None else n_blocks(n_records)
+
+    def vote(self, private, X_query, *, temperature=None, seed=None, n_jobs=None, on_done=None):
+        """Count the ballots that records cast in the cells; see `TableElectorate.vote`."""
+        n_classes = len(private.classes)
+        fingerprint = None
+        if self._fingerprint is not None:
+            fingerprint = digest(self._fingerprint, self._centers, self.n_neighbors, n_classes)
+        counting = Counting(
+            transformer=limit_threads(self._transformer, threads_per_worker(n_jobs)),
+            centers=self._centers,
+            n_neighbors=self.n_neighbors,
             rounding=self._rounding,
-            alone=partial(transformed_alone, fitted, X, n_columns),
+            n_classes=n_classes,
+            config=get_config(),
+            memory=self._memory,
+            fingerprint=fingerprint,
         )
-        return count_ballots(
-            cells,
-            private.codes,
-            n_cells=len(self._centers),
-            n_classes=len(private.classes),
-            sample_weight=private.sample_weight,
-            groups=self._groups,
-        )
+        told = on_done if self._tells_blocks else None
+        shares = count_in_blocks(counting, private, self._groups, n_jobs=n_jobs, on_done=told)
+        if on_done is not None and told is None:
+            on_done(1)
+        return shares * GRID
 
     def check_public(self, X_public):
         """Compare the numbers of public rows; see `TableElectorate.check_public`."""

@@ -14,17 +14,18 @@ from ..exceptions import TeacherError, warn
 from ..identifiers import keyed_digests, spelled_names
 from ..isolation import Quiet, known_name, own_clone, own_rows, seed_number
 from ..memory import code_digest, digest
-from .one import Part, Settings, Task
-from .sites import Site, Sites
-from .together import batched_network, check_callbacks, train_together
-from .vote import SHARES
-from .workers import (
+from ..workers import (
+    batch_size,
     check_timeout,
     end_processes,
     run,
     threads_per_worker,
     warn_if_taking_turns,
 )
+from .one import Part, Settings, Task, fit_and_vote
+from .sites import Site, Sites
+from .together import batched_network, check_callbacks, train_together
+from .vote import SHARES
 
 __all__ = ["collect_votes"]
 
@@ -158,7 +159,7 @@ def collect_votes(
     tasks = itertools.takewhile(lambda _: count.problem is None, tasks)
     with Quiet(), threadpool_limits(settings.threads):
         if network is None:
-            results = run(tasks, n_teachers, n_jobs)
+            results = run(fit_and_vote, tasks, n_jobs, batch_size(n_teachers, n_jobs))
         else:
             results = train_together(network, tasks, X_query, settings)
         _add_up(count, results, on_done)

@@ -5,11 +5,10 @@ import ctypes
 import os
 import sys
 import threading
-from numbers import Integral
 from typing import Any, NamedTuple
 
 import numpy as np
-from joblib import Memory, cpu_count
+from joblib import Memory
 from sklearn import config_context
 
 from .._sklearn import _num_samples
@@ -23,11 +22,12 @@ from ..isolation import (
     silent,
     without_caches,
 )
-from ..memory import digest
+from ..memory import digest, is_kept
+from ..workers import limit_threads
 from .sites import Site
 from .vote import constant_votes, label_votes, probability_shares
 
-__all__ = ["Part", "Result", "Settings", "Task", "fit_and_predict", "fit_and_vote", "is_kept"]
+__all__ = ["Part", "Result", "Settings", "Task", "fit_and_predict", "fit_and_vote"]
 
 
 class Settings(NamedTuple):
@@ -161,11 +161,6 @@ def fit_and_vote(task):
     return Result(task.number, votes, fitted, is_kept=kept)
 
 
-def is_kept(memory, function, *args):
-    """Whether memory, if there is one, has a result: joblib only warns if it cannot write."""
-    return memory.location is None or function.check_call_in_cache(*args)
-
-
 def _call_within(seconds, function, *args):
     """Call a function in a thread, and raise if it takes longer; None waits for ever.
 
@@ -240,7 +235,7 @@ def fit_and_predict(task):
         set_seeds(fitted, task.seed)
         silent(fitted)
         without_caches(fitted)
-        _limit_threads(fitted, settings.threads)
+        limit_threads(fitted, settings.threads)
         # Copies, because a teacher that writes to the queries would change others' votes, and
         # because parts that joblib maps from disk are read-only
         part, X_query = copied_data((task.part, task.X_query))
@@ -256,25 +251,3 @@ def fit_and_predict(task):
                 proba, fitted.classes_, n_classes=n_classes, temperature=settings.temperature
             )
     return votes, fitted if settings.keep else None
-
-
-def _limit_threads(estimator, threads):
-    """Lower the `n_jobs` parameters to a worker's share of the cores; None is no limit.
-
-    What joblib runs is sequential in a teacher; this is for libraries with threads of their own.
-    """
-    if threads is None:
-        return estimator
-    too_many = [
-        name
-        for name, value in estimator.get_params(deep=True).items()
-        if (name == "n_jobs" or name.endswith("__n_jobs"))
-        and isinstance(value, Integral)
-        and _n_workers(value) > threads
-    ]
-    return estimator.set_params(**dict.fromkeys(too_many, threads))
-
-
-def _n_workers(n_jobs):
-    """Return the workers that `n_jobs` stands for; `effective_n_jobs` says 1 within a teacher."""
-    return n_jobs if n_jobs > 0 else cpu_count() + 1 + n_jobs

@@ -10,7 +10,8 @@ import numpy as np
 from .._sklearn import _num_samples
 from ..exceptions import warn
 from ..isolation import isolated, own_clone, redacted, set_seeds, silent
-from .one import Result, is_kept
+from ..memory import is_kept
+from .one import Result
 from .sites import Sites
 from .vote import constant_votes, label_votes, probability_shares
 

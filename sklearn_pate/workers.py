@@ -1,35 +1,59 @@
-"""How joblib runs the teachers: in which processes or threads, and how many at once."""
+"""How joblib runs tasks: in which processes or threads, how many at once, with what threads."""
 
 import itertools
+from numbers import Integral
 
 from joblib import Parallel, cpu_count, delayed, effective_n_jobs
 from joblib.externals.loky import get_reusable_executor
 from joblib.parallel import LokyBackend, get_active_backend
 
-from ..exceptions import warn
-from .one import fit_and_vote
+from .exceptions import warn
 
-__all__ = ["check_timeout", "end_processes", "run", "threads_per_worker", "warn_if_taking_turns"]
+__all__ = [
+    "batch_size",
+    "check_timeout",
+    "end_processes",
+    "limit_threads",
+    "run",
+    "threads_per_worker",
+    "warn_if_taking_turns",
+]
 
 
-def run(tasks, n_tasks, n_jobs):
-    """Yield results as they come, few at a time; in rounds if the backend cannot stream them."""
-    workers = effective_n_jobs(n_jobs)
+def batch_size(n_tasks, n_jobs):
+    """Return how many quick tasks a worker is sent at once."""
     # The batches that joblib makes of quick tasks grow without limit. So do the results that wait
     # in memory, and the time for which workers wait for the last batch
-    batch_size = min(max(n_tasks // (128 * workers), 1), 16)
+    return min(max(n_tasks // (128 * effective_n_jobs(n_jobs)), 1), 16)
+
+
+def run(function, tasks, n_jobs, batch_size=1):
+    """Yield results as they come, few at a time; in rounds if the backend cannot stream them.
+
+    Parameters
+    ----------
+    function : callable
+        Takes a task. It returns what went wrong: an error that it raises may quote private data.
+    tasks : iterable
+        They are drawn when it is their turn.
+    n_jobs : int or None
+        As in joblib.
+    batch_size : int, default=1
+        How many tasks a worker is sent at once.
+    """
     settings = {
         "n_jobs": n_jobs,
         "batch_size": batch_size,
         # Else joblib writes large arrays, which are private here, to files that stay until the end
         "max_nbytes": None,
     }
-    calls = (delayed(fit_and_vote)(task) for task in tasks)
+    calls = (delayed(function)(task) for task in tasks)
     try:
         parallel = Parallel(return_as="generator_unordered", **settings)
     except ValueError:  # multiprocessing, and backends built on it
         with Parallel(**settings) as parallel:
-            while batch := list(itertools.islice(calls, 4 * batch_size * workers)):
+            in_a_round = 4 * batch_size * effective_n_jobs(n_jobs)
+            while batch := list(itertools.islice(calls, in_a_round)):
                 yield from parallel(batch)
     else:
         yield from parallel(calls)
@@ -59,19 +83,41 @@ def end_processes():
         get_reusable_executor().shutdown(wait=False, kill_workers=True)
 
 
-def warn_if_taking_turns(n_jobs):
-    """Warn if teachers would run side by side in threads of one process."""
+def limit_threads(estimator, threads):
+    """Lower the `n_jobs` parameters to a worker's share of the cores; None is no limit.
+
+    What joblib runs is sequential in a worker; this is for libraries with threads of their own.
+    """
+    if threads is None:
+        return estimator
+    too_many = [
+        name
+        for name, value in estimator.get_params(deep=True).items()
+        if (name == "n_jobs" or name.endswith("__n_jobs"))
+        and isinstance(value, Integral)
+        and _n_workers(value) > threads
+    ]
+    return estimator.set_params(**dict.fromkeys(too_many, threads))
+
+
+def _n_workers(n_jobs):
+    """Return the workers that `n_jobs` stands for; `effective_n_jobs` says 1 within a task."""
+    return n_jobs if n_jobs > 0 else cpu_count() + 1 + n_jobs
+
+
+def warn_if_taking_turns(n_jobs, who="teachers"):
+    """Warn if they would run side by side in threads of one process."""
     if not _share_a_process(n_jobs):
         return
     warn(
-        "teachers run in threads of one process and take turns, so n_jobs does not speed them "
+        f"{who} run in threads of one process and take turns, so n_jobs does not speed them "
         "up: threads share the random numbers of numpy, Python and torch. Use a backend of "
         "processes, or workers with one thread each"
     )
 
 
 def _share_a_process(n_jobs):
-    """Return whether teachers would run side by side in threads of one process."""
+    """Return whether tasks would run side by side in threads of one process."""
     backend = get_active_backend()[0]
     if effective_n_jobs(n_jobs) == 1:
         return False

@@ -1,0 +1,248 @@
+"""Private records in blocks: each block is counted by itself, and the tables are added up."""
+
+import itertools
+import math
+from functools import partial
+from typing import Any, NamedTuple
+
+import numpy as np
+import pandas as pd
+from joblib import Memory
+from sklearn import config_context
+from threadpoolctl import threadpool_limits
+
+from .._sklearn import _safe_indexing
+from ..exceptions import TeacherError, warn
+from ..isolation import Quiet, attempt, known_name
+from ..memory import digest, is_kept
+from ..workers import run, threads_per_worker, warn_if_taking_turns
+from .ballots import count_ballots
+from .cells import nearest_cells
+from .transform import transformed_alone, transformed_private
+
+__all__ = ["BLOCK_SIZE", "Counting", "count_in_blocks", "n_blocks"]
+
+#: Records of a block, whatever the number of workers: what memory keeps does not depend on that.
+BLOCK_SIZE = 20_000
+
+
+class Counting(NamedTuple):
+    """What all blocks of a vote share; all of it follows from public rows and numbers.
+
+    Attributes
+    ----------
+    transformer : transformer
+        Fitted.
+    centers : ndarray of shape (n_cells, n_columns)
+        Of the cells.
+    n_neighbors : int
+        Cells that each record casts a ballot in.
+    rounding : float
+        By how much numbers may differ where a row is transformed beside others.
+    n_classes : int
+        Number of classes.
+    config : dict
+        scikit-learn's configuration where `fit` was called.
+    memory : joblib.Memory
+        Where the table of each block is kept.
+    fingerprint : str or None
+        What tells this count from others in memory; None where nothing is kept.
+    """
+
+    transformer: Any
+    centers: np.ndarray
+    n_neighbors: int
+    rounding: float
+    n_classes: int
+    config: dict
+    memory: Memory
+    fingerprint: str | None
+
+
+class _Block(NamedTuple):
+    """Some private records: rows, codes of their classes, weights, and groups from 0."""
+
+    X: Any
+    codes: np.ndarray
+    weight: np.ndarray | None
+    groups: np.ndarray | None
+
+
+class _Result(NamedTuple):
+    """A block's table in whole shares, or why there is none, and whether memory has it."""
+
+    table: np.ndarray | None
+    problem: str | None = None
+    is_kept: bool = True
+
+
+def n_blocks(n_records):
+    """Return the number of blocks of so many records that have no groups."""
+    return math.ceil(n_records / BLOCK_SIZE)
+
+
+def count_in_blocks(counting, private, groups=None, *, n_jobs=None, on_done=None):
+    """Count the ballots of private records, some records at a time.
+
+    A block is read when it is its turn, and all that comes back of it is its table. A group lies in
+    one block, so the blocks of groups vary in size.
+
+    Parameters
+    ----------
+    counting : Counting
+        What all blocks share.
+    private : PrivateData
+        The records.
+    groups : ndarray of shape (n_samples,), int, or None
+        The group of each record, numbered from 0.
+    n_jobs : int, default=None
+        As in joblib. The table does not depend on it.
+    on_done : callable, default=None
+        Called with the number of blocks that are counted, each time one is. That number is private
+        where that of records is.
+
+    Returns
+    -------
+    ndarray of shape (n_cells, n_classes), int
+        In whole shares of a ballot, as `count_ballots` returns them.
+
+    Raises
+    ------
+    TeacherError
+        If a block could not be counted; its error's text is withheld.
+    """
+    warn_if_taking_turns(n_jobs, "transformers")
+    sums = _Sums(len(counting.centers), counting.n_classes)
+    tasks = _tasks(counting, _blocks(private, groups, BLOCK_SIZE))
+    # After a failure no more blocks are sent; those under way are finished, and ignored
+    tasks = itertools.takewhile(lambda _: sums.problem is None, tasks)
+    with Quiet(), threadpool_limits(threads_per_worker(n_jobs)):
+        _add_up(sums, run(_count, tasks, n_jobs), on_done)
+    if sums.problem is not None:
+        raise TeacherError(sums.problem) from None
+    if not sums.all_kept:
+        warn(
+            "memory could not keep the ballots of all records (a full disk?): the table is right, "
+            "but if this fit is repeated, some records will be counted again"
+        )
+    return sums.table
+
+
+# --- what lies in a block ------------------------------------------------------------------------
+
+
+def _blocks(private, groups, size):
+    """Yield blocks of so many records; where they have groups, each ends where a group ends."""
+    n_records = len(private.codes)
+    order = None
+    if groups is not None:
+        order = np.argsort(groups, kind="stable")
+        groups = groups[order]
+    start = 0
+    while start < n_records:
+        stop = min(start + size, n_records)
+        if groups is None:
+            yield _block(private, np.arange(start, stop))
+        else:
+            stop = int(np.searchsorted(groups, groups[stop - 1], side="right"))
+            yield _block(private, order[start:stop], groups[start:stop] - groups[start])
+        start = stop
+
+
+def _block(private, rows, groups=None):
+    X = _safe_indexing(private.X, rows)
+    if isinstance(getattr(private.X, "index", None), pd.RangeIndex):
+        X = X.reset_index(drop=True)  # positions shift when another record leaves
+    weight = None if private.sample_weight is None else private.sample_weight[rows]
+    return _Block(X, private.codes[rows], weight, groups)
+
+
+def _tasks(counting, blocks):
+    """Yield what a worker is sent with each block: what all share, and its key in memory."""
+    for block in blocks:
+        key = None
+        if counting.memory.location is not None:
+            # Here, not in a worker: what pickles does not lie in memory as it did, which counts
+            key = (counting.fingerprint, digest(*block))
+        yield counting, block, key
+
+
+# --- what a worker does --------------------------------------------------------------------------
+
+
+def _count(task):
+    """Count one block, or recall its table; return its `_Result`."""
+    with Quiet():
+        # A failure is returned, not raised: a traceback would carry private rows
+        result, failed = attempt(partial(_recalled, *task))
+    return _Result(None, problem=failed) if failed is not None else result
+
+
+def _recalled(counting, block, key):
+    memory = counting.memory
+    count = memory.cache(_counted, ignore=["counting", "block"])
+    table = count(counting, block, key)
+    return _Result(table, is_kept=is_kept(memory, count, counting, block, key))
+
+
+def _counted(counting, block, key):
+    """Return the table of a block; memory finds it by `key` alone."""
+    n_cells, n_columns = counting.centers.shape
+    with config_context(**counting.config):
+        cells = nearest_cells(
+            transformed_private(counting.transformer, block.X, n_columns),
+            counting.centers,
+            counting.n_neighbors,
+            rounding=counting.rounding,
+            alone=partial(transformed_alone, counting.transformer, block.X, n_columns),
+        )
+    return count_ballots(
+        cells,
+        block.codes,
+        n_cells=n_cells,
+        n_classes=counting.n_classes,
+        sample_weight=block.weight,
+        groups=block.groups,
+    )
+
+
+# --- adding up their tables ----------------------------------------------------------------------
+
+
+class _Sums:
+    """The table so far, whether memory has all of it, and the first failure as it may be told."""
+
+    def __init__(self, n_cells, n_classes):
+        self.table = np.zeros((n_cells, n_classes), dtype=np.int64)
+        self.all_kept = True
+        self.problem = None
+
+    def add(self, result):
+        """Add a block's table; return False if it has none."""
+        if result.problem is not None:
+            self.fail(f"a block of records could not be counted: {result.problem}")
+            return False
+        self.all_kept &= result.is_kept
+        self.table += result.table
+        return True
+
+    def fail(self, problem):
+        """Note a problem, if it is the first."""
+        if self.problem is None:
+            self.problem = problem
+
+
+def _add_up(sums, results, on_done):
+    """Add up results as they come, and note what goes wrong on the way."""
+    try:
+        for n_done, result in enumerate(results, 1):
+            is_counted = sums.add(result)
+            if is_counted and on_done is not None:
+                on_done(n_done)
+    except Exception as error:  # its text may be data: it can hold whole blocks
+        sums.fail(
+            "records could not be sent to a worker process, or a worker died "
+            f"({known_name(error)}). The transformer, and the cells of a DataFrame, must pickle "
+            "and be importable: define their classes in a module, not in the script that runs; or "
+            "use n_jobs=1"
+        )

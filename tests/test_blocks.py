@@ -1,0 +1,559 @@
+"""Records that vote in blocks: the same table whatever the blocks, the workers and what failed."""
+
+import os
+import stat
+import warnings
+
+import joblib.memory
+import numpy as np
+import pandas as pd
+import pytest
+from joblib import parallel_config
+from processes import run_script
+from scipy import sparse
+from sklearn import config_context
+from sklearn.base import BaseEstimator, TransformerMixin
+from sklearn.preprocessing import FunctionTransformer, StandardScaler
+
+from sklearn_pate import PATEClassifier
+from sklearn_pate.electorate import PrivateData
+from sklearn_pate.exceptions import TeacherError
+from sklearn_pate.neighbors import ReverseNeighbors, blocks
+from sklearn_pate.neighbors.ballots import count_ballots
+from sklearn_pate.neighbors.cells import nearest_cells
+from sklearn_pate.neighbors.transform import transformed_private
+from sklearn_pate.rdp.table import GRID
+
+pytestmark = pytest.mark.usefixtures("forked_workers")
+
+RNG = np.random.default_rng(0)
+X, X_PUBLIC = RNG.normal(size=(61, 3)), RNG.normal(size=(40, 3))
+Y = RNG.integers(0, 3, size=61)
+WEIGHT = RNG.uniform(-0.5, 1.5, size=61)
+GROUPS = np.repeat(np.arange(9), [1, 2, 3, 20, 4, 5, 6, 10, 10])[RNG.permutation(61)]
+SECRET = "xanthippe"
+
+
+def refuse_large(rows):
+    if (np.asarray(rows) > 50).any():
+        raise ValueError(f"{SECRET} {rows}")
+    return rows
+
+
+class Marks(TransformerMixin, BaseEstimator):
+    """Passes rows on, and leaves a mark in a file for each block of ten."""
+
+    def __init__(self, file=None, scale=1.0, n_jobs=None):
+        self.file = file
+        self.scale = scale
+        self.n_jobs = n_jobs
+
+    def fit(self, X, y=None):
+        return self
+
+    def transform(self, X):
+        rows = X.toarray() if sparse.issparse(X) else np.asarray(X)
+        if len(rows) == 10:
+            with open(self.file, "a") as file:
+                file.write("x")
+        return rows * self.scale
+
+
+class Dies(Marks):
+    """Ends the process, unless it is at home, as soon as it sees a block."""
+
+    def transform(self, X):
+        if len(X) == 10 and os.getpid() != int(self.file):
+            os._exit(1)
+        return np.asarray(X)
+
+
+class Talks(Marks):
+    """Says what it sees, also below Python's streams."""
+
+    def transform(self, X):
+        if len(X) == 10:
+            print(SECRET)
+            os.write(2, SECRET.encode())
+            warnings.warn(SECRET, stacklevel=2)
+        return np.asarray(X)
+
+
+def voters(transformer=None, **params):
+    transformer = StandardScaler() if transformer is None else transformer
+    return ReverseNeighbors(transformer, **{"n_cells": 8, "random_state": 0} | params)
+
+
+def pate(electorate=None, **params):
+    electorate = voters() if electorate is None else electorate
+    given = {"epsilon": 50.0, "classes": [0, 1, 2], "random_state": 0}
+    return PATEClassifier(electorate, **given | params)
+
+
+def table(clf, features=X, codes=Y, public=X_PUBLIC, **given):
+    return clf.poll(features, codes, X_public=public, **given).counts
+
+
+@pytest.fixture
+def in_tens(monkeypatch):
+    """Let blocks be of ten records."""
+    monkeypatch.setattr(blocks, "BLOCK_SIZE", 10)
+
+
+# --- blocks --------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("fails", [False, True])
+@pytest.mark.parametrize("has_groups", [False, True])
+@pytest.mark.parametrize("has_weight", [False, True])
+@pytest.mark.parametrize("n_neighbors", [1, 2, 3])
+def test_the_table_does_not_depend_on_the_blocks(
+    monkeypatch, n_neighbors, has_weight, has_groups, fails
+):
+    rows = X.copy()
+    if fails:
+        rows[[0, 30, 31, 60]] = 100.0
+        rows[7] = np.nan
+    transformer = FunctionTransformer(refuse_large)
+    given = {
+        "sample_weight": WEIGHT if has_weight else None,
+        "groups": GROUPS if has_groups else None,
+    }
+    electorate = voters(transformer, n_neighbors=n_neighbors)
+    expected = None
+    for size in (1, 7, 61, 1000):
+        monkeypatch.setattr(blocks, "BLOCK_SIZE", size)
+        votes = pate(electorate).poll(rows, Y, X_public=X_PUBLIC, **given)
+        if expected is None:  # all records at once
+            centers = votes.electorate._centers
+            expected = count_ballots(
+                nearest_cells(transformed_private(transformer, rows, 3), centers, n_neighbors),
+                Y,
+                n_cells=8,
+                n_classes=3,
+                sample_weight=given["sample_weight"],
+                groups=given["groups"],
+            )
+            assert expected.sum() > 0
+        np.testing.assert_array_equal(votes.counts, expected * GRID)
+
+
+FRAME = pd.DataFrame(X, columns=list("abc"))
+PUBLIC_FRAME = pd.DataFrame(X_PUBLIC, columns=list("abc"))
+#: Private and public rows.
+FORMS = {
+    "positions": (FRAME, PUBLIC_FRAME),
+    "identifiers": (FRAME.set_axis([f"p{k}" for k in range(61)]), PUBLIC_FRAME),
+    "sparse": (sparse.csr_matrix(X), sparse.csr_matrix(X_PUBLIC)),
+}
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_rows_of_all_forms_are_cut_into_blocks(form, in_tens):
+    rows, public = FORMS[form]
+    electorate = voters(FunctionTransformer())
+    np.testing.assert_array_equal(
+        table(pate(electorate), rows, public=public, groups=GROUPS),
+        table(pate(electorate), groups=GROUPS),
+    )
+
+
+def seen_blocks(monkeypatch, groups=None):
+    """Return the numbers of the records in each block, as they are read."""
+    seen = []
+    given = blocks._safe_indexing
+
+    def recorded(rows, indices):
+        seen.append(indices.tolist())
+        return given(rows, indices)
+
+    monkeypatch.setattr(blocks, "_safe_indexing", recorded)
+    table(pate(), groups=groups)
+    return seen
+
+
+def test_each_record_is_read_once_and_few_at_a_time(monkeypatch, in_tens):
+    seen = seen_blocks(monkeypatch)
+    assert sum(seen, []) == list(range(61))
+    assert [len(rows) for rows in seen] == [10] * 6 + [1]
+
+
+def test_a_block_ends_where_a_group_ends(monkeypatch, in_tens):
+    seen = seen_blocks(monkeypatch, GROUPS)
+    assert sorted(sum(seen, [])) == list(range(61))
+    held = [set(GROUPS[rows]) for rows in seen]
+    assert sum(len(groups) for groups in held) == 9  # no group is in two
+    # A group of 20 makes a large block
+    assert [len(rows) for rows in seen] == [26, 15, 10, 10]
+
+
+def test_positions_start_from_0_in_each_block(monkeypatch, in_tens):
+    seen = []
+
+    class Spy(FunctionTransformer):
+        def transform(self, rows):
+            seen.append(rows.index.tolist())
+            return super().transform(rows)
+
+    table(pate(voters(Spy())), FRAME, public=PUBLIC_FRAME, groups=GROUPS)
+    assert seen[-4:] == [list(range(size)) for size in (26, 15, 10, 10)]
+
+
+def test_private_rows_stay_as_they_are(in_tens):
+    """A transformer that writes into its rows gets copies."""
+
+    class Writes(FunctionTransformer):
+        def transform(self, rows):
+            if len(rows) == 10:
+                rows *= 2
+                rows[0] += refuse_large(rows)[0]
+                return rows / [[4.0], *[[2.0]] * 9]
+            return rows
+
+    rows = X.copy()
+    rows[33] = 100.0
+    before = rows.copy()
+    given = table(pate(voters(Writes())), rows)
+    np.testing.assert_array_equal(rows, before)
+    np.testing.assert_array_equal(given, table(pate(voters(FunctionTransformer())), rows))
+
+
+# --- workers -------------------------------------------------------------------------------------
+
+
+@pytest.mark.filterwarnings("ignore:transformers run in threads")
+@pytest.mark.parametrize("backend", ["loky", "threading", "multiprocessing"])
+def test_the_table_does_not_depend_on_the_workers(in_tens, backend):
+    expected = table(pate(), groups=GROUPS, sample_weight=WEIGHT)
+    with parallel_config(backend=backend):
+        for n_jobs in (1, 2):
+            given = table(pate(n_jobs=n_jobs), groups=GROUPS, sample_weight=WEIGHT)
+            np.testing.assert_array_equal(given, expected)
+
+
+def test_blocks_are_counted_elsewhere(in_tens, tmp_path):
+    class Where(FunctionTransformer):
+        def transform(self, rows):
+            (tmp_path / str(os.getpid())).touch()
+            return super().transform(rows)
+
+    table(pate(voters(Where()), n_jobs=2))
+    assert len({int(file.name) for file in tmp_path.iterdir()} - {os.getpid()}) in (1, 2)
+
+
+def test_workers_use_the_configuration_of_the_caller(in_tens):
+    class NeedsPandas(StandardScaler):
+        def transform(self, rows):
+            import sklearn
+
+            if sklearn.get_config()["transform_output"] != "pandas":
+                raise ValueError(SECRET)
+            return super().transform(rows)
+
+    with config_context(transform_output="pandas"):
+        assert table(pate(voters(NeedsPandas()), n_jobs=2)).sum() == 61
+
+
+def test_threads_take_turns_and_are_told_so(in_tens):
+    with (
+        parallel_config(backend="threading"),
+        pytest.warns(UserWarning, match="transformers run in threads of one process"),
+    ):
+        table(pate(n_jobs=2))
+
+
+def test_a_workers_share_of_the_cores(in_tens, tmp_path):
+    votes = pate(voters(Marks(str(tmp_path / "m"), n_jobs=-1)), n_jobs=2).poll(
+        X, Y, X_public=X_PUBLIC
+    )
+    assert votes.electorate._transformer.n_jobs == max(joblib.cpu_count() // 2, 1)
+    assert votes.electorate.transformer.n_jobs == -1
+
+
+@pytest.mark.parametrize("n_jobs", [None, 2])
+def test_a_transformer_is_silent_in_each_worker(in_tens, capfd, n_jobs):
+    table(pate(voters(Talks()), n_jobs=n_jobs))
+    assert capfd.readouterr() == ("", "")
+
+
+def test_after_a_failure_no_more_blocks_are_sent(in_tens, monkeypatch):
+    seen = []
+
+    def fail(numbers, *args):
+        seen.append(len(numbers))
+        if len(seen) == 4:  # the first are public rows
+            raise ValueError(f"{SECRET} {numbers}")
+        return nearest_cells(numbers, *args)
+
+    monkeypatch.setattr(blocks, "nearest_cells", fail)
+    with pytest.raises(TeacherError, match="a block of records could not be counted") as caught:
+        pate().fit(X, Y, X_public=X_PUBLIC)
+    assert seen == [10] * 4
+    assert str(caught.value).endswith("ValueError")
+    assert caught.value.__context__ is None and caught.value.__cause__ is None
+
+
+def test_a_worker_that_dies_ends_the_fit(in_tens):
+    clf = pate(voters(Dies(str(os.getpid()))), n_jobs=2)
+    with pytest.raises(TeacherError, match="a worker died") as caught:
+        clf.fit(X, Y, X_public=X_PUBLIC)
+    assert not hasattr(clf, "privacy_spent_")
+    assert caught.value.__cause__ is None
+
+
+# --- progress ------------------------------------------------------------------------------------
+
+
+def lines(clf, capsys, **given):
+    clf.set_params(verbose=1).fit(X, Y, X_public=X_PUBLIC, **given)
+    return [text.strip() for text in capsys.readouterr().out.replace("\n", "\r").split("\r")]
+
+
+def test_progress_is_shown_by_blocks(in_tens, capsys):
+    shown = [text for text in lines(pate(), capsys) if text.startswith("ballots")]
+    assert [text.split()[1].rstrip(",") for text in shown] == [f"{k}/7" for k in range(8)]
+
+
+def test_progress_says_nothing_of_a_private_number(in_tens, capsys):
+    for clf, groups in ((pate(voters(adjacency="add_or_remove")), None), (pate(), GROUPS)):
+        shown = [text for text in lines(clf, capsys, groups=groups) if "ballots" in text]
+        assert [text.split()[1] for text in shown] == ["0/1", "1/1"]
+
+
+# --- memory --------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def counted(tmp_path, in_tens):
+    """Return how many blocks were transformed since the last call."""
+    joblib.memory._FUNCTION_HASHES.clear()  # as in a new process, which may use one folder only
+    file, seen = tmp_path / "marks", [0]
+    file.touch()
+
+    def since():
+        before, seen[0] = seen[0], file.stat().st_size
+        return seen[0] - before
+
+    return since
+
+
+def keeping(tmp_path, electorate=None, **params):
+    """Return a classifier that keeps the tables of blocks, sixty records of which make six."""
+    transformer = Marks(str(tmp_path / "marks"))
+    given = {"n_cells": 8} | (electorate or {})
+    return pate(ReverseNeighbors(transformer, **given), **{"memory": tmp_path / "kept"} | params)
+
+
+def test_counted_blocks_are_not_counted_again(tmp_path, counted):
+    expected = table(keeping(tmp_path), X[:60], Y[:60])
+    assert counted() == 6
+    again = table(keeping(tmp_path, n_jobs=2), X[:60].copy(), Y[:60].tolist(), X_PUBLIC.copy())
+    assert counted() == 0
+    np.testing.assert_array_equal(again, expected)
+    assert stat.S_IMODE((tmp_path / "kept" / "joblib").stat().st_mode) == 0o700
+
+
+def test_workers_find_what_one_process_kept(tmp_path, counted):
+    rows, public = FRAME.assign(d=Y), PUBLIC_FRAME.assign(d=1)  # two dtypes: two arrays within
+    clf = keeping(tmp_path)
+    expected = table(clf, rows, public=public, groups=GROUPS)
+    assert counted() == 2  # blocks of ten
+    again = table(clf.set_params(n_jobs=2), rows, public=public, groups=GROUPS)
+    assert counted() == 0
+    np.testing.assert_array_equal(again, expected)
+
+
+def test_without_a_seed_cells_stay_and_noise_is_fresh(tmp_path, counted):
+    first = keeping(tmp_path, random_state=None).fit(X[:60], Y[:60], X_public=X_PUBLIC)
+    again = keeping(tmp_path, random_state=None).fit(X[:60], Y[:60], X_public=X_PUBLIC)
+    assert counted() == 6
+    np.testing.assert_array_equal(first.curator_.votes, again.curator_.votes)
+    assert not np.array_equal(first.public_soft_labels_, again.public_soft_labels_)
+
+
+def test_cells_follow_the_public_rows_alone(tmp_path, counted):
+    first = keeping(tmp_path).poll(X[:60], Y[:60], X_public=X_PUBLIC)
+    other = keeping(tmp_path).poll(X[:60] + 1, Y[:60], X_public=X_PUBLIC)
+    np.testing.assert_array_equal(first.electorate._centers, other.electorate._centers)
+    assert first.electorate._seed == other.electorate._seed
+    third = keeping(tmp_path).poll(X[:60], Y[:60], X_public=X_PUBLIC + 1)
+    assert third.electorate._seed != first.electorate._seed
+
+
+def changed(what, tmp_path, rows, codes, given):
+    """Return what `table` is given, with one thing changed, and how many blocks that concerns."""
+    clf = keeping(tmp_path, {"random_state": 0})
+    public = X_PUBLIC
+    n_changed = 6
+    if what == "record":
+        rows = rows.copy()
+        rows[25, 1] += 1e-9
+        n_changed = 1
+    elif what == "label":
+        codes = codes.copy()
+        codes[59] = (codes[59] + 1) % 3
+        n_changed = 1
+    elif what == "weight":
+        given = given | {"sample_weight": np.r_[0.25, given["sample_weight"][1:]]}
+        n_changed = 1
+    elif what == "groups":
+        given = given | {"groups": np.arange(60) // 2}
+    elif what == "public row":
+        public = X_PUBLIC + np.eye(40, 3)
+    elif what == "transformer":
+        clf.set_params(base_estimator__transformer__scale=2.0)
+    elif what == "n_neighbors":
+        clf.set_params(base_estimator__n_neighbors=2)
+    elif what == "n_cells":
+        clf.set_params(base_estimator__n_cells=9)
+    elif what == "classes":
+        clf.set_params(classes=[0, 1, 2, 3])
+    elif what == "seed":
+        clf.set_params(base_estimator__random_state=1)
+    return (clf, rows, codes, public), given, n_changed
+
+
+@pytest.mark.parametrize(
+    "what",
+    [
+        "record",
+        "label",
+        "weight",
+        "groups",
+        "public row",
+        "transformer",
+        "n_neighbors",
+        "n_cells",
+        "classes",
+        "seed",
+    ],
+)
+def test_what_changed_is_counted_anew(tmp_path, counted, what):
+    given = {"sample_weight": np.full(60, 0.5)}
+    rows, codes = X[:60], Y[:60]
+    table(keeping(tmp_path, {"random_state": 0}), rows, codes, **given)
+    assert counted() == 6
+    args, given, n_changed = changed(what, tmp_path, rows, codes, given)
+    found = table(*args, **given)
+    assert counted() == n_changed
+    args[0].set_params(memory=None)
+    np.testing.assert_array_equal(found, table(*args, **given))
+
+
+def shifted(self, X):
+    return Marks.transform(self, X) + 3.0 * (np.asarray(X) > 0)
+
+
+class Shifts(Marks):
+    """Is edited by a test: its `transform` is put in place of another."""
+
+
+def test_code_that_changed_is_run_anew(tmp_path, counted, monkeypatch):
+    clf = keeping(tmp_path)
+    clf.set_params(base_estimator__transformer=Shifts(str(tmp_path / "marks")))
+    # Public rows are above 0 nowhere, so their numbers and the cells stay
+    public = -np.abs(X_PUBLIC)
+    before = table(clf, X[:60], Y[:60], public)
+    assert counted() == 6
+    monkeypatch.setattr(Shifts, "transform", shifted)
+    after = table(clf, X[:60], Y[:60], public)
+    assert counted() == 6
+    assert not np.array_equal(before, after)
+
+
+def test_a_disk_that_is_full_is_told_of(tmp_path, counted, monkeypatch):
+    monkeypatch.setattr(blocks, "is_kept", lambda *args: False)
+    with pytest.warns(UserWarning, match="memory could not keep the ballots of all records"):
+        table(keeping(tmp_path), X[:60], Y[:60])
+
+
+def test_an_interrupted_fit_goes_on_where_it_was(tmp_path, counted):
+    private = PrivateData(X=X[:60], codes=Y[:60], classes=np.arange(3))
+    memory = joblib.Memory(tmp_path / "kept", verbose=0)
+
+    def ballots(on_done=None):
+        electorate = voters(Marks(str(tmp_path / "marks")), random_state=None)
+        electorate.enrol(private, X_PUBLIC, memory=memory)
+        electorate.divide(X_PUBLIC, noise_std=1.0, n_records=60, n_classes=3)
+        return electorate.vote(private, X_PUBLIC, on_done=on_done)
+
+    def stop(n_done):
+        raise KeyboardInterrupt
+
+    for _ in range(3):
+        with pytest.raises(KeyboardInterrupt):
+            ballots(stop)
+    n_before = counted()
+    found = ballots()
+    assert n_before == 1 and counted() == 5
+    np.testing.assert_array_equal(found, ballots())
+
+
+KILLED = """
+import os, signal, sys, time
+import numpy as np
+from sklearn.base import BaseEstimator, TransformerMixin
+from sklearn_pate import PATEClassifier
+from sklearn_pate.neighbors import ReverseNeighbors, blocks
+
+folder = sys.argv[1]
+parent = os.getpid()
+blocks.BLOCK_SIZE = 50
+rng = np.random.default_rng(0)
+X, X_public = rng.normal(size=(6000, 3)), rng.normal(size=(101, 3))
+y = rng.integers(0, 2, size=6000)
+
+class Slow(TransformerMixin, BaseEstimator):
+    def fit(self, X, y=None):
+        return self
+
+    def transform(self, X):
+        if len(X) == 50:
+            with open(folder + "/counted", "a") as file:
+                file.write("x")
+            if os.getpid() != parent:
+                time.sleep(0.02)
+        return X
+
+def poll(memory, seed=None):
+    voters = ReverseNeighbors(Slow(), n_cells=20, random_state=seed)
+    votes = PATEClassifier(voters, classes=[0, 1], memory=memory).poll(X, y, X_public)
+    return votes.counts, votes.electorate._seed
+
+def count():
+    return os.path.getsize(folder + "/counted")
+
+open(folder + "/counted", "w").close()
+killed = 0
+for _ in range(10):
+    some = count() + rng.integers(1, 10)
+    child = os.fork()
+    if not child:
+        poll(folder + "/kept")
+        os._exit(0)
+    while count() < some:
+        time.sleep(0.001)
+    time.sleep(rng.uniform(0, 0.03))
+    os.kill(child, signal.SIGKILL)
+    killed += os.waitpid(child, 0)[1] == signal.SIGKILL
+before = count()
+table, seed = poll(folder + "/kept")
+print(killed, before, count(), np.array_equal(table, poll(None, seed)[0]))
+"""
+
+
+@pytest.mark.skipif(os.name != "posix", reason="needs fork and SIGKILL")
+def test_killed_ten_times_the_eleventh_has_the_same_table(tmp_path):
+    run = run_script(KILLED, tmp_path)
+    assert run.returncode == 0, run.stderr
+    killed, before, counted, same = run.stdout.split()
+    assert same == "True" and int(killed) == 10 and int(before) > 0
+    assert 120 <= int(counted) <= 120 + 10  # at most the one under way was done again
+
+
+def test_a_file_on_disk_is_counted_as_it_lies(tmp_path, in_tens):
+    mapped = np.lib.format.open_memmap(tmp_path / "rows.npy", "w+", float, X.shape)
+    mapped[:] = X
+    for n_jobs in (1, 2):
+        found = table(pate(n_jobs=n_jobs), np.load(tmp_path / "rows.npy", mmap_mode="r"))
+        np.testing.assert_array_equal(found, table(pate()))
