@@ -896,7 +896,7 @@ class PATEClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         """Return what `privacy_spent_` will say, with no query answered yet."""
         return PrivacySpent(
             epsilon=plan.epsilon,
-            delta=self.delta if plan.delta is None else plan.delta,
+            delta=float(self.delta) if plan.delta is None else plan.delta,
             method=plan.method,
             unit=ballots.unit,
             adjacency=str(ballots.adjacency),  # what is published is plain text

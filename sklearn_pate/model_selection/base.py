@@ -204,7 +204,7 @@ class PrivateSearch(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         return replace(
             one_trial,
             epsilon=cost.epsilon(self.delta)[0],
-            delta=self.delta,
+            delta=float(self.delta),
             method="tuning",
             n_teachers=_largest([plan.spent.n_teachers for plan in plans]),
             n_queries=max(plan.spent.n_queries for plan in plans),

@@ -3,6 +3,7 @@
 import math
 import warnings
 
+from ..accountant.checks import as_cap
 from ..exceptions import BudgetExceededError
 from .candidates import plan_key, plan_key_of_any_epsilon, set_plan
 from .cost import search_cost
@@ -42,6 +43,7 @@ def calibrate(candidates, fit_data, scorer, count, *, epsilon, delta):
     ValueError
         If candidates protect different changes of the data.
     """
+    epsilon, delta = as_cap(epsilon, delta)
     if epsilon is not None:
 
         def search_epsilon(trial_epsilon):

@@ -150,7 +150,7 @@ class ReverseNeighbors(TableElectorate):
         adjacency = _ADJACENCY[self.adjacency, unit]
         moved = 2 if self.adjacency == "replace" else 1
         return TableBallots(
-            n_changed=moved * self.n_neighbors,
+            n_changed=moved * int(self.n_neighbors),  # numpy's small ints overflow
             unit=unit,
             adjacency=adjacency,
             n_records=Adjacency.public_count(adjacency, len(private.codes)),
@@ -160,13 +160,13 @@ class ReverseNeighbors(TableElectorate):
         """Make cells of the public rows; see `TableElectorate.divide`."""
         n_cells = self._most_cells(noise_std, n_records, n_classes)
         is_known = n_records is not None and not self._is_weighted
-        self._n_ballots = n_records * self.n_neighbors if is_known else None
+        self._n_ballots = n_records * int(self.n_neighbors) if is_known else None
         self._centers = make_centers(self._public, n_cells, self._seed)
         self.cells_ = nearest_cells(self._public, self._centers)[:, 0]
 
     def _most_cells(self, noise_std, n_records, n_classes):
         if self.n_cells is not None:
-            return self.n_cells
+            return int(self.n_cells)
         return default_n_cells(
             n_records=n_records,
             n_public=len(self._public),
@@ -180,7 +180,7 @@ class ReverseNeighbors(TableElectorate):
         n_voters, of_whom = n_records, "private records"
         if n_records is None:
             n_voters, of_whom = len(self._public), "as many records as there are public rows"
-        n_ballots = n_voters * self.n_neighbors
+        n_ballots = n_voters * int(self.n_neighbors)
         of_class = noise_std * math.sqrt(n_cells)
         if 2 * of_class > n_ballots:
             warn(
