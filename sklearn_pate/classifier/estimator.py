@@ -789,7 +789,7 @@ class PATEClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         ensemble_class = SiteEnsemble if isinstance(X, Sites) else TeacherEnsemble
         return ensemble_class(
             _as_list(estimators),
-            n_teachers=self.n_teachers,
+            n_teachers=int(self.n_teachers),
             partition=self.partition,
             unit=self.unit,
             keep_teachers=self.keep_teachers,

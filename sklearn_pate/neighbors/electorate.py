@@ -55,9 +55,9 @@ class ReverseNeighbors(TableElectorate):
         Number of cells that each record casts a ballot in, the nearest to it.
     smoothing : {"auto"} or float, default="auto"
         How far cells that are near each other share what they say: the width of a Gaussian
-        process, in root mean square distances of two cells. "auto" is the width under which the
-        noisy table is most likely. A row that is many widths away from all cells gets the
-        rates of the whole table, so widths far below 0.3 are of no use.
+        process, in root mean square distances of two cells, from 0.001 to 1000. "auto" is the
+        width under which the noisy table is most likely. A row that is many widths away from all
+        cells gets the rates of the whole table, so widths far below 0.3 are of no use.
     adjacency : {"replace", "add_or_remove"}, default="replace"
         The change of the private data that the guarantee covers: "replace" one record (or one
         group) by another, or "add_or_remove" one, a weaker promise for half the Laplace noise.
@@ -111,10 +111,10 @@ class ReverseNeighbors(TableElectorate):
                 raise ValueError(
                     f"{name} of ReverseNeighbors must be a whole number, at least 1; got {value!r}"
                 )
-        is_width = isinstance(self.smoothing, Real) and 0 < self.smoothing < math.inf
+        is_width = isinstance(self.smoothing, Real) and 1e-3 <= self.smoothing <= 1e3
         if self.smoothing != "auto" and not is_width:
             raise ValueError(
-                "smoothing of ReverseNeighbors must be 'auto' or a finite number above 0; "
+                "smoothing of ReverseNeighbors must be 'auto' or a number from 0.001 to 1000; "
                 f"got {self.smoothing!r}"
             )
         is_seed = isinstance(self.random_state, Integral) and 0 <= self.random_state < 2**32
@@ -131,7 +131,7 @@ class ReverseNeighbors(TableElectorate):
 
     def enrol(self, private, X_public, *, seed=None, memory=None):
         """Fit the transformer on public rows, and say what one record changes."""
-        self._seed = fresh_seed() if self.random_state is None else self.random_state
+        self._seed = fresh_seed() if self.random_state is None else int(self.random_state)
         self._transformer = fitted_on_public(self._unfitted(), X_public, self._seed)
         check_rows_alone(self._transformer, X_public)
         self._public = transformed(self._transformer, X_public)
