@@ -956,17 +956,39 @@ def test_columns_of_all_kinds_have_a_default():
             "code": pd.Categorical(rng.integers(0, 3, 300)),
             "day": pd.Timestamp("2020-01-01") + pd.to_timedelta(rng.integers(0, 5, 300), "D"),
             "mixed": pd.Series(rng.choice([1, "one", None], 300), dtype=object),
-            "whole": pd.array(rng.choice([1, 2, None], 300), dtype="Int64"),
-            "real": pd.array(rng.choice([0.5, 2, None], 300), dtype="Float64"),
-            "seldom": pd.arrays.SparseArray(rng.integers(0, 2, 300) * 1.0),
-            "few": pd.arrays.SparseArray(rng.integers(0, 2, 300)),
-            "rare": pd.arrays.SparseArray(rng.random(300) < 0.5),
-            "span": pd.to_timedelta(rng.integers(0, 5, 300), "D"),
         }
     )
     y = frame["flag"].to_numpy().astype(int)
     clf = PATEClassifier(ReverseNeighbors(), epsilon=5, classes=[0, 1])
     assert clf.fit(frame[:200], y[:200], X_public=frame[200:]).score(frame, y) > 0.6
+
+
+@pytest.mark.parametrize(
+    "dtype",
+    ["Int64", "Int8", "Float64", "Sparse[int]", "Sparse[float]", "timedelta64[s]", "uint8"],
+)
+def test_numbers_of_every_dtype_are_ranked_alike(dtype):
+    numbers = pd.Series(np.random.default_rng(0).integers(0, 9, 300))
+    column = pd.to_timedelta(numbers, "s") if dtype[0] == "t" else numbers
+    plain = pd.DataFrame({"z": numbers.astype(float), "y": X[:300, 0]})
+    frame = pd.DataFrame({"z": column.astype(dtype), "y": X[:300, 0]})
+    if dtype[0] in "IFt" or dtype == "Sparse[float]":
+        missing = numbers.index % 7 == 0
+        plain["z"] = plain["z"].mask(missing)
+        frame["z"] = frame["z"].mask(missing)
+    assert frame["z"].dtype == pd.Series([], dtype=dtype).dtype
+    expected = RowVectorizer().fit(plain).transform(plain)
+    np.testing.assert_array_equal(RowVectorizer().fit(frame).transform(frame), expected)
+    clf = PATEClassifier(ReverseNeighbors(), epsilon=5, classes=[0, 1, 2])
+    clf.fit(frame[:200], Y[:200], X_public=frame[200:])
+    assert clf.predict(frame).shape == (300,)
+
+
+@pytest.mark.parametrize("dtype", ["boolean", "Sparse[bool]", "string", "period[D]"])
+def test_others_than_numbers_are_one_hot(dtype):
+    values = {"s": ["a", "b"], "p": pd.period_range("2020", periods=2)}.get(dtype[0], [True, False])
+    frame = pd.DataFrame({"z": pd.Series(list(values) * 50, dtype=dtype)})
+    np.testing.assert_array_equal(RowVectorizer().fit(frame).transform(frame).sum(axis=0), [50, 50])
 
 
 def test_searches_plan_each_number_of_ballots():

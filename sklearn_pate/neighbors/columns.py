@@ -30,10 +30,10 @@ _NUMBERS = "iufm"
 class RowVectorizer(TransformerMixin, BaseEstimator):
     """Makes numbers of rows of any kind, such that like rows are near each other.
 
-    DataFrames: numbers by their rank, in two columns (how low it is, and how close to the middle);
-    categories one-hot; missing values in columns of their own. Arrays: columns as they are, and
-    100 principal components of more than 100; if their units differ, give a DataFrame or another
-    transformer. Sparse rows: up to 100 singular vectors.
+    DataFrames: numbers and lengths of time by their rank, in two columns (how low it is, and how
+    close to the middle); all others one-hot, by their text; missing values in columns of their
+    own. Arrays: columns as they are, and 100 principal components of more than 100; if their units
+    differ, give a DataFrame or another transformer. Sparse rows: up to 100 singular vectors.
 
     Parameters
     ----------
