@@ -840,7 +840,8 @@ def fill_missing(frame):
 
 def fill_unknown(frame):
     """Texts that are not known get the one that most rows beside them have."""
-    known = frame["z"].astype(object).where(frame["z"].isin(KNOWN))
+    words = frame["z"].astype(object).where(frame["z"].notna(), "missing")
+    known = words.where(words.isin([*KNOWN, "missing"]))
     return pd.DataFrame({"z": known.fillna(known.mode()[0] if known.notna().any() else "c")})
 
 

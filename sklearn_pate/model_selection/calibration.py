@@ -3,7 +3,6 @@
 import math
 import warnings
 
-from ..accountant.checks import as_cap
 from ..exceptions import BudgetExceededError
 from .candidates import plan_key, plan_key_of_any_epsilon, set_plan
 from .cost import search_cost
@@ -43,8 +42,8 @@ def calibrate(candidates, fit_data, scorer, count, *, epsilon, delta):
     ValueError
         If candidates protect different changes of the data.
     """
-    epsilon, delta = as_cap(epsilon, delta)
     if epsilon is not None:
+        epsilon = float(epsilon)  # a cost compared with a short float is rounded to it
 
         def search_epsilon(trial_epsilon):
             plans = _plans_at(trial_epsilon, candidates, fit_data)
