@@ -57,6 +57,7 @@ class Ballots:
             raise ValueError(
                 f"Ballots.n_teachers must be a whole number, at least 1; got {self.n_teachers!r}"
             )
+        object.__setattr__(self, "n_teachers", int(self.n_teachers))  # numpy's overflow
         if self.unit not in ("record", "group", "teacher"):
             raise ValueError(
                 f"Ballots.unit must be 'record', 'group' or 'teacher'; got {self.unit!r}"

@@ -177,6 +177,36 @@ def test_a_small_part_is_refused_where_the_number_is_public_and_nowhere_else():
     assert texts[0] == texts[1]
 
 
+@pytest.mark.parametrize("by_group", [False, True])
+def test_parts_of_no_records_are_no_error(by_group, monkeypatch):
+    """Else an error would tell one record from two, at any epsilon."""
+    tables = []
+    vote = ReverseNeighbors.vote
+
+    def kept(self, *args, **kwargs):
+        tables.append(vote(self, *args, **kwargs))
+        return tables[-1]
+
+    monkeypatch.setattr(ReverseNeighbors, "vote", kept)
+    n_cast = set()
+    for n_records in (1, 2):
+        groups = [f"person {k}" for k in range(n_records)] if by_group else None
+        for seed in range(8):
+            tables.clear()
+            found = search(validation_fraction=0.5, random_state=seed, n_trials=1.01)
+            found.fit(X[:n_records], Y[:n_records], X_PUBLIC, groups=groups)
+            assert found.predict(X_PUBLIC).shape == (300,)
+            n_cast |= {(n_records, float(table.sum())) for table in tables}
+    assert n_cast == {(1, 0.0), (1, 1.0), (2, 0.0), (2, 1.0), (2, 2.0)}
+
+
+def test_a_fitted_search_can_be_shown():
+    found = search(n_trials=1.5).fit(X[:200], Y[:200], X_PUBLIC)
+    for shown in (found, found.best_estimator_):
+        assert "ReverseNeighbors" in shown._repr_html_()
+        assert "predict" in dir(shown)
+
+
 class Knows(GaussianNB):
     """Predicts the label of each record that it was told of."""
 

@@ -279,11 +279,11 @@ def test_a_transformer_is_silent_in_each_worker(in_tens, capfd, n_jobs):
 def test_after_a_failure_no_more_blocks_are_sent(in_tens, monkeypatch):
     seen = []
 
-    def fail(numbers, *args):
+    def fail(numbers, *args, **params):
         seen.append(len(numbers))
         if len(seen) == 4:  # the first are public rows
             raise ValueError(f"{SECRET} {numbers}")
-        return nearest_cells(numbers, *args)
+        return nearest_cells(numbers, *args, **params)
 
     monkeypatch.setattr(blocks, "nearest_cells", fail)
     with pytest.raises(TeacherError, match="a block of records could not be counted") as caught:

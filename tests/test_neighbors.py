@@ -11,6 +11,7 @@ import pandas as pd
 import pytest
 from scipy import sparse
 from sklearn.base import BaseEstimator, TransformerMixin, clone
+from sklearn.compose import make_column_transformer
 from sklearn.datasets import load_digits, load_iris, make_classification
 from sklearn.decomposition import PCA
 from sklearn.frozen import FrozenEstimator
@@ -18,7 +19,7 @@ from sklearn.gaussian_process import GaussianProcessClassifier
 from sklearn.linear_model import LogisticRegression
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import FunctionTransformer, StandardScaler
+from sklearn.preprocessing import FunctionTransformer, OneHotEncoder, StandardScaler
 from sklearn.svm import SVC
 
 from sklearn_pate import PATEClassifier, PublicData
@@ -35,6 +36,7 @@ from sklearn_pate.model_selection import PrivateGridSearchCV
 from sklearn_pate.neighbors import ReverseNeighbors, RowVectorizer
 from sklearn_pate.neighbors.cells import make_centers, nearest_cells
 from sklearn_pate.neighbors.rates import deal_labels
+from sklearn_pate.neighbors.transform import _beside_odd_rows
 from sklearn_pate.partition import HashPartition
 from sklearn_pate.plotting import (
     BudgetDisplay,
@@ -292,14 +294,14 @@ class RoundsByTheBatch(CentredInBatch):
     """Its numbers depend on how many rows there are, as if by rounding."""
 
     def transform(self, X):
-        return X * (1 + 1e-6 * np.sin(len(X)))
+        return X * (1 + 1e-7 * np.sin(len(X)))
 
 
 def test_rows_near_the_border_of_cells_are_transformed_by_themselves():
     """Where rounding could move a record, no other record moves it: 402 lie on borders."""
     clf = pate(voters(transformer=RoundsByTheBatch(), adjacency="add_or_remove"))
     electorate = clf.poll(X, Y, X_public=X_PUBLIC).electorate
-    assert electorate._rounding > 1e-7
+    assert electorate._rounding > 1e-8
     centers = electorate._centers
     middles = (centers[:, None] + centers)[np.triu_indices(len(centers), 1)] / 2
     on_borders = np.tile(middles, (7, 1))[:402]
@@ -441,6 +443,8 @@ def test_fits_add_up_in_a_ledger(tmp_path):
         ({"base_estimator": voters(n_neighbors=1.5)}, "n_neighbors of ReverseNeighbors must be"),
         ({"base_estimator": voters(smoothing=-1.0)}, "smoothing of ReverseNeighbors must be"),
         ({"base_estimator": voters(smoothing="no")}, "smoothing of ReverseNeighbors must be"),
+        ({"base_estimator": voters(smoothing=9e-4)}, "a number from 0.001 to 1000; got 0.0009"),
+        ({"base_estimator": voters(smoothing=1e200)}, "a number from 0.001 to 1000; got 1e"),
         ({"base_estimator": voters(random_state=-1)}, "random_state of ReverseNeighbors must be"),
         ({"base_estimator": voters(adjacency="add")}, "'replace' or 'add_or_remove'"),
     ],
@@ -872,6 +876,117 @@ def test_odd_rows_show_what_public_rows_do_not(transformer, rows):
         pate(voters(transformer=transformer)).plan(rows, Y, X_public=rows[:300])
 
 
+KNOWN = ["a", "b", "c"]
+
+
+def fill_missing(frame):
+    return frame.fillna(frame.mode().iloc[0])
+
+
+def fill_unknown(frame):
+    """Texts that are not known get the one that most rows beside them have."""
+    words = frame["z"].astype(object).where(frame["z"].notna(), "missing")
+    known = words.where(words.isin([*KNOWN, "missing"]))
+    return pd.DataFrame({"z": known.fillna(known.mode()[0] if known.notna().any() else "c")})
+
+
+def scale_by_last(frame):
+    return frame.astype(float).fillna(0) * (1 + frame["z"].isna().to_numpy().mean())
+
+
+def since_latest(frame):
+    return (frame["z"].max() - frame["z"]).dt.total_seconds().fillna(0).to_frame()
+
+
+def texts(dtype):
+    return pd.Series(KNOWN * 100, dtype=dtype)
+
+
+def coded(fill):
+    encoder = OneHotEncoder(handle_unknown="ignore", sparse_output=False)
+    return make_pipeline(FunctionTransformer(fill), encoder)
+
+
+FIXED_DAY = pd.Timestamp("2020-01-01")
+
+
+@pytest.mark.parametrize(
+    ("column", "transformer"),
+    [
+        *((texts(dtype), coded(fill_missing)) for dtype in (object, "str", "string", "category")),
+        *((texts(dtype), coded(fill_unknown)) for dtype in (object, "str", "string", "category")),
+        (pd.Series([1, 2, 3] * 100, dtype="Int64"), FunctionTransformer(scale_by_last)),
+        (pd.Series([1.0, 2, 3] * 100, dtype="Float64"), FunctionTransformer(scale_by_last)),
+        (pd.Series([True] * 300, dtype="boolean"), FunctionTransformer(scale_by_last)),
+        (pd.Series([FIXED_DAY] * 300), FunctionTransformer(since_latest)),
+        (pd.Series([pd.Timedelta(1, "D")] * 300), FunctionTransformer(since_latest)),
+    ],
+)
+def test_odd_values_of_every_kind_of_column_are_tried(column, transformer):
+    rows = pd.DataFrame({"z": column.repeat(2).to_numpy()}).astype({"z": column.dtype})
+    clf = pate(voters(transformer=transformer))
+    with pytest.raises(ValueError, match="depend on the rows beside it"):
+        clf.plan(rows, Y, X_public=pd.DataFrame({"z": column}))
+
+
+def test_a_column_that_fails_at_odd_values_hides_no_other():
+    """Words that are not known are an error in one column, and filled in the other."""
+    rows = pd.DataFrame({"first": pd.Categorical(KNOWN * 200), "z": KNOWN * 200})
+    transformer = make_column_transformer(
+        (OneHotEncoder(sparse_output=False), ["first"]), (coded(fill_unknown), ["z"])
+    )
+    with pytest.raises(ValueError, match="depend on the rows beside it"):
+        pate(voters(transformer=transformer)).plan(rows, Y, X_public=rows[:300])
+
+
+def fill_texts(texts):
+    """Missing texts get the one that most rows have."""
+    texts = pd.DataFrame(np.asarray(texts, dtype=object))
+    return texts.fillna(texts.mode().iloc[0]).to_numpy()
+
+
+def none_by_mode(texts):
+    """The same, for None alone."""
+    most = pd.Series([text for text in texts[:, 0] if isinstance(text, str)]).mode()
+    most = "c" if most.empty else most[0]
+    return np.array([[most if text is None else str(text)] for (text,) in texts], dtype=object)
+
+
+@pytest.mark.parametrize("fill", [fill_texts, none_by_mode])
+@pytest.mark.parametrize("dtype", [object, str])
+def test_odd_values_of_arrays_of_texts_are_tried(dtype, fill):
+    rows = np.array(KNOWN * 200, dtype=dtype)[:, None]
+    with pytest.raises(ValueError, match="depend on the rows beside it"):
+        pate(voters(transformer=coded(fill))).plan(rows, Y, X_public=rows[:300])
+
+
+def shares_of_columns(rows):
+    return rows[:, :2].toarray() + 1.0 * (rows[:, -2:].count_nonzero() > 0)
+
+
+def fill_by_batch(rows):
+    rows = rows.toarray()
+    return np.where(np.isnan(rows), np.isnan(rows).mean(), rows)
+
+
+@pytest.mark.parametrize("transform", [shares_of_columns, fill_by_batch])
+def test_odd_entries_of_sparse_rows_are_tried(transform):
+    rows = sparse.csr_matrix(np.column_stack([X, np.zeros((600, 2))]))
+    transformer = FunctionTransformer(transform, accept_sparse=True)
+    with pytest.raises(ValueError, match="depend on the rows beside it"):
+        pate(voters(transformer=transformer)).plan(rows, Y, X_public=rows[:300])
+
+
+def test_odd_values_keep_the_dtype_of_the_column():
+    frame, _ = frames(12)
+    batches = list(_beside_odd_rows(frame))
+    assert len(batches) == 8
+    for batch in batches:
+        assert batch.shape == (24, 6)
+        assert [d.name for d in batch.dtypes] == [d.name for d in frame.dtypes]
+        pd.testing.assert_frame_equal(batch[6:18], frame, check_categorical=False)
+
+
 def test_an_embedding_that_was_fitted_before_is_used_as_it_is():
     embedding = FrozenEstimator(PCA(5).fit(X_PUBLIC))
     clf = pate(voters(transformer=embedding)).fit(X, Y, X_public=X_PUBLIC)
@@ -892,6 +1007,34 @@ def test_columns_of_all_kinds_have_a_default():
     y = frame["flag"].to_numpy().astype(int)
     clf = PATEClassifier(ReverseNeighbors(), epsilon=5, classes=[0, 1])
     assert clf.fit(frame[:200], y[:200], X_public=frame[200:]).score(frame, y) > 0.6
+
+
+@pytest.mark.parametrize(
+    "dtype",
+    ["Int64", "Int8", "Float64", "Sparse[int]", "Sparse[float]", "timedelta64[s]", "uint8"],
+)
+def test_numbers_of_every_dtype_are_ranked_alike(dtype):
+    numbers = pd.Series(np.random.default_rng(0).integers(0, 9, 300))
+    column = pd.to_timedelta(numbers, "s") if dtype[0] == "t" else numbers
+    plain = pd.DataFrame({"z": numbers.astype(float), "y": X[:300, 0]})
+    frame = pd.DataFrame({"z": column.astype(dtype), "y": X[:300, 0]})
+    if dtype[0] in "IFt" or dtype == "Sparse[float]":
+        missing = numbers.index % 7 == 0
+        plain["z"] = plain["z"].mask(missing)
+        frame["z"] = frame["z"].mask(missing)
+    assert frame["z"].dtype == pd.Series([], dtype=dtype).dtype
+    expected = RowVectorizer().fit(plain).transform(plain)
+    np.testing.assert_array_equal(RowVectorizer().fit(frame).transform(frame), expected)
+    clf = PATEClassifier(ReverseNeighbors(), epsilon=5, classes=[0, 1, 2])
+    clf.fit(frame[:200], Y[:200], X_public=frame[200:])
+    assert clf.predict(frame).shape == (300,)
+
+
+@pytest.mark.parametrize("dtype", ["boolean", "Sparse[bool]", "string", "period[D]"])
+def test_others_than_numbers_are_one_hot(dtype):
+    values = {"s": ["a", "b"], "p": pd.period_range("2020", periods=2)}.get(dtype[0], [True, False])
+    frame = pd.DataFrame({"z": pd.Series(list(values) * 50, dtype=dtype)})
+    np.testing.assert_array_equal(RowVectorizer().fit(frame).transform(frame).sum(axis=0), [50, 50])
 
 
 def test_searches_plan_each_number_of_ballots():

@@ -247,6 +247,16 @@ def test_tables_that_are_not_on_the_grid_are_refused(mechanism):
         mechanism().noisy([[1.0, 3.0]])
 
 
+@pytest.mark.parametrize("mechanism", [LaplaceMechanism, GaussianMechanism])
+def test_noise_that_is_yet_to_be_set_has_no_deviation(mechanism):
+    unset = mechanism()
+    assert not hasattr(unset, "noise_std")
+    with pytest.raises(AttributeError, match="has no noise yet: PATEClassifier calibrates it"):
+        unset.noise_std  # noqa: B018
+    assert "noise_std" not in dir(unset)
+    assert "noise_std" in dir(mechanism(2.0))
+
+
 @pytest.mark.parametrize("size", [0.0, 1e-300, 2.0**-21, 2e9, math.inf, math.nan])
 @pytest.mark.parametrize("mechanism", [LaplaceMechanism, GaussianMechanism])
 def test_noise_that_is_none_or_drowns_all_is_refused(mechanism, size):

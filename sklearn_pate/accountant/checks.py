@@ -11,6 +11,7 @@ from ..rdp import DEFAULT_ORDERS
 from ..rdp.facts import facts_of, has_distribution
 
 __all__ = [
+    "as_cap",
     "check_failure_probability",
     "check_for_test",
     "check_stages",
@@ -19,6 +20,14 @@ __all__ = [
     "soft_stage",
     "warn_of_stage",
 ]
+
+
+def as_cap(epsilon, delta):
+    """Return the cap as floats; epsilon may be None.
+
+    A cost that is compared with one of numpy's short floats is rounded to it first.
+    """
+    return (None if epsilon is None else float(epsilon)), float(delta)
 
 
 def check_stages(aggregator, n_queries, *, n_public):

@@ -11,6 +11,7 @@ from ..propose_test_release import ProposeTestRelease
 from ..rdp import DEFAULT_ORDERS, Cost, pure_rdp
 from .calibration import calibrate, costs_once, most_affordable
 from .checks import (
+    as_cap,
     check_failure_probability,
     check_for_test,
     check_stages,
@@ -125,6 +126,7 @@ def plan_queries(
     >>> plan.n_queries, plan.epsilon < 1.0, plan.method
     (75, True, 'renyi')
     """
+    epsilon, delta = as_cap(epsilon, delta)
     sizes = {"n_teachers": n_teachers, "n_classes": n_classes}
     aggregators, wanted = check_stages(aggregator, n_queries, n_public=n_public)
     if accounting == "ptr":

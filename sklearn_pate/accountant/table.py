@@ -9,6 +9,7 @@ from .._sklearn import InvalidParameterError
 from ..exceptions import BudgetExceededError
 from ..rdp import DEFAULT_ORDERS, Cost, least_scale
 from .calibration import check_with_scale
+from .checks import as_cap
 from .plan import Plan
 
 __all__ = ["plan_table"]
@@ -50,6 +51,7 @@ def plan_table(mechanism, *, n_changed, n_rows, epsilon, delta):
     >>> plan.stages, plan.epsilon, plan.delta
     ([(LaplaceMechanism(scale=8.0), 9)], 0.25, 0.0)
     """
+    epsilon, delta = as_cap(epsilon, delta)
     if mechanism.with_scale(1.0) is not None:
         if epsilon is None:
             raise ValueError(

@@ -78,7 +78,7 @@ class _CheckedGNMax(Aggregator):
         votes = check_votes(votes)
         excess = self._excess(votes, student_proba)
         log_smaller = np.minimum(log_ndtr(excess), log_ndtr(-excess))
-        check = gaussian_rdp(log_smaller, math.sqrt(2) * self.sigma1, orders)
+        check = gaussian_rdp(log_smaller, math.sqrt(2) * float(self.sigma1), orders)
         paid = np.ones(len(votes)) if paid is None else np.asarray(paid, dtype=float)
         return check + paid[:, None] * gnmax_rdp(votes, self.sigma2, orders)
 

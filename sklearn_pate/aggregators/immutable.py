@@ -151,9 +151,10 @@ class ImmutableArgmax(Aggregator):
     def _added(self, n_classes):
         if self.constant is not None:
             return float(self.constant)
+        failure_probability = float(self.failure_probability)
         if self.sigma is None:
-            return math.log(n_classes / self.failure_probability) / self.gamma
-        return self.sigma * math.sqrt(2 * math.log(2 * n_classes / self.failure_probability))
+            return math.log(n_classes / failure_probability) / float(self.gamma)
+        return float(self.sigma) * math.sqrt(2 * math.log(2 * n_classes / failure_probability))
 
     def _raised(self, votes):
         self._noise()  # checks the parameters

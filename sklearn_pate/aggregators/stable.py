@@ -76,15 +76,16 @@ class StableArgmax(Aggregator):
         """Return the cost of all runs, the same for any number of queries."""
         self._validate_params()
         check_calibrated(self, "run_epsilon")
-        n_runs = self.max_unstable
+        n_runs = int(self.max_unstable)  # numpy's short numbers overflow, and round
         run_epsilon = float(self.run_epsilon)
+        failure_probability = float(self.failure_probability)
 
         def total(orders):
             return Cost(
                 rdp=n_runs * pure_rdp(run_epsilon, orders),
                 mu_squared=n_runs * pure_to_gdp(run_epsilon) ** 2,
                 pure=n_runs * run_epsilon,
-                delta=self.failure_probability,
+                delta=failure_probability,
             )
 
         return Facts(total=total)
@@ -150,7 +151,8 @@ class StableArgmax(Aggregator):
         on_threshold, on_distance = self._scales()
         # Upper bounds on the chance that the largest of the noises is above a value: on a grid for
         # the thresholds' noise, and what it leaves of the threshold for the distances' noise
-        n_scales = max(60, 2 * math.log(self.max_unstable / self.failure_probability))
+        failure_probability = float(self.failure_probability)
+        n_scales = max(60, 2 * math.log(self.max_unstable / failure_probability))
         drop = np.linspace(0, n_scales * on_threshold, 4001)
         beyond = np.minimum(1, self.max_unstable * np.exp(-drop / on_threshold) / 2)
         mass = np.concatenate([[1 - beyond[0]], -np.diff(beyond), beyond[-1:]])
@@ -159,7 +161,7 @@ class StableArgmax(Aggregator):
             left = threshold - np.append(drop, math.inf)  # each part of the mass at its upper end
             above = np.exp(-np.maximum(left, 0) / on_distance) * n_queries / 2
             failure = mass @ np.where(left > 0, np.minimum(1, above), 1)
-            return failure > self.failure_probability
+            return failure > failure_probability
 
         high = 100 * (on_threshold + on_distance)
         while fails_often(high):

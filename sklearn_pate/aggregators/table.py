@@ -107,7 +107,17 @@ class _AddedNoise(TableMechanism):
         """Return a copy with noise of this size; None if the noise is set."""
         if getattr(self, self._size) is not None:
             return None
-        return type(self)(scale, self.noise)
+        return type(self)(float(scale), self.noise)
+
+    @property
+    def _drawn_size(self):
+        """The noise that is drawn, and paid for: numpy's short floats would round what follows."""
+        size = getattr(self, self._size)
+        if size is None:
+            raise AttributeError(
+                f"{self} has no noise yet: PATEClassifier calibrates it, or set {self._size}"
+            )
+        return float(size)
 
     def _check(self):
         self._validate_params()
@@ -161,19 +171,19 @@ class LaplaceMechanism(_AddedNoise):
 
     @property
     def noise_std(self):
-        """Standard deviation of the noise on an entry, in ballots."""
-        return math.sqrt(2) * self.scale
+        """Standard deviation of the noise on an entry, in ballots; no attribute without noise."""
+        return math.sqrt(2) * self._drawn_size
 
     def cost(self, n_changed, orders=DEFAULT_ORDERS):
         """Return what the noisy table costs; see `rdp.table.laplace_table_cost`."""
         self._check()
-        return laplace_table_cost(self.scale, n_changed, orders, discrete=self.is_exact)
+        return laplace_table_cost(self._drawn_size, n_changed, orders, discrete=self.is_exact)
 
     def _discrete(self):
-        return DiscreteLaplace(GRID / self.scale)
+        return DiscreteLaplace(GRID / self._drawn_size)
 
     def _continuous(self, rng, shape):
-        return rng.laplace(scale=self.scale, size=shape)
+        return rng.laplace(scale=self._drawn_size, size=shape)
 
 
 class GaussianMechanism(_AddedNoise):
@@ -216,16 +226,16 @@ class GaussianMechanism(_AddedNoise):
 
     @property
     def noise_std(self):
-        """Standard deviation of the noise on an entry, in ballots."""
-        return self.sigma
+        """Standard deviation of the noise on an entry, in ballots; no attribute without noise."""
+        return self._drawn_size
 
     def cost(self, n_changed, orders=DEFAULT_ORDERS):
         """Return what the noisy table costs; see `rdp.table.gaussian_table_cost`."""
         self._check()
-        return gaussian_table_cost(self.sigma, n_changed, orders, discrete=self.is_exact)
+        return gaussian_table_cost(self._drawn_size, n_changed, orders, discrete=self.is_exact)
 
     def _discrete(self):
-        return DiscreteGaussian(self.sigma / GRID)
+        return DiscreteGaussian(self._drawn_size / GRID)
 
     def _continuous(self, rng, shape):
-        return rng.normal(scale=self.sigma, size=shape)
+        return rng.normal(scale=self._drawn_size, size=shape)

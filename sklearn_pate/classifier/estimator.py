@@ -791,7 +791,7 @@ class PATEClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         ensemble_class = SiteEnsemble if isinstance(X, Sites) else TeacherEnsemble
         return ensemble_class(
             _as_list(estimators),
-            n_teachers=self.n_teachers,
+            n_teachers=int(self.n_teachers),
             partition=self.partition,
             unit=self.unit,
             keep_teachers=self.keep_teachers,
@@ -900,7 +900,7 @@ class PATEClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         """Return what `privacy_spent_` will say, with no query answered yet."""
         return PrivacySpent(
             epsilon=plan.epsilon,
-            delta=self.delta if plan.delta is None else plan.delta,
+            delta=float(self.delta) if plan.delta is None else plan.delta,
             method=plan.method,
             unit=ballots.unit,
             adjacency=str(ballots.adjacency),  # what is published is plain text

@@ -100,18 +100,23 @@ class PrivateSearch(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         X, groups = indexable(indexable_rows(X, "X"), groups)  # each dtype is that of all rows
         codes, classes, _ = check_private(X, y, self.estimator.classes, None)
         y = classes[codes]  # whichever rows are held out, of the dtype of all classes
+        weight = None
         if X_val is None and y_val is None:
-            held_out, scorer = self._hold_out(
-                X, codes, groups, hold_out_seed, may_join=_may_join(self.estimator, candidates)
-            )
+            may_join = _may_join(self.estimator, candidates)
+            held_out, scorer = self._hold_out(X, codes, groups, hold_out_seed, may_join=may_join)
             for candidate in candidates:
                 candidate.estimator.set_params(partition=held_out.partition)
-            X = take(X, held_out.train)
-            y = take(y, held_out.train)
-            groups = take(groups, held_out.train)
+            train = held_out.train
+            if may_join and train.size == 0:
+                # An error would tell of their number: a record that casts nothing stands in
+                train = np.array([0])
+                weight = np.zeros(1)
+            X = take(X, train)
+            y = take(y, train)
+            groups = take(groups, train)
         else:
             scorer = PublicScorer.checked(self.estimator, self.scoring, X_val, y_val, X_public)
-        fit_data = {"X": X, "y": y, "X_public": X_public, "groups": groups}
+        fit_data = {"X": X, "y": y, "X_public": X_public, "groups": groups, "sample_weight": weight}
         count = self._trial_count(len(candidates))
         plans, cost = calibrate(
             candidates, fit_data, scorer, count, epsilon=self.epsilon, delta=self.delta
@@ -204,7 +209,7 @@ class PrivateSearch(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         return replace(
             one_trial,
             epsilon=cost.epsilon(self.delta)[0],
-            delta=self.delta,
+            delta=float(self.delta),
             method="tuning",
             n_teachers=_largest([plan.spent.n_teachers for plan in plans]),
             n_queries=max(plan.spent.n_queries for plan in plans),

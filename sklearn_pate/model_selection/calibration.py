@@ -43,6 +43,7 @@ def calibrate(candidates, fit_data, scorer, count, *, epsilon, delta):
         If candidates protect different changes of the data.
     """
     if epsilon is not None:
+        epsilon = float(epsilon)  # a cost compared with a short float is rounded to it
 
         def search_epsilon(trial_epsilon):
             plans = _plans_at(trial_epsilon, candidates, fit_data)

@@ -119,7 +119,8 @@ def hold_out_by_coins(n_records, fraction, rng, partition="random"):
     Returns
     -------
     HeldOut
-        The two parts. Either may be empty, with a probability that falls with every record.
+        The two parts. Either may be empty, with a probability that falls with every record, and
+        no error may say so.
     """
     coin, place = rng.random((n_records, 2)).T
     held = np.flatnonzero(coin < fraction)

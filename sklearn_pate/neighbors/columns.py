@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 from scipy import sparse
 from sklearn.base import BaseEstimator, TransformerMixin
-from sklearn.compose import make_column_selector, make_column_transformer
+from sklearn.compose import make_column_transformer
 from sklearn.decomposition import PCA, TruncatedSVD
 from sklearn.impute import SimpleImputer
 from sklearn.pipeline import make_pipeline
@@ -23,14 +23,17 @@ __all__ = ["RowVectorizer"]
 #: Most columns of arrays and of sparse rows.
 _MOST_COLUMNS = 100
 
+#: Kinds of dtypes whose order matters: whole numbers, floats and lengths of time.
+_NUMBERS = "iufm"
+
 
 class RowVectorizer(TransformerMixin, BaseEstimator):
     """Makes numbers of rows of any kind, such that like rows are near each other.
 
-    DataFrames: numbers by their rank, in two columns (how low it is, and how close to the middle);
-    categories one-hot; missing values in columns of their own. Arrays: columns as they are, and
-    100 principal components of more than 100; if their units differ, give a DataFrame or another
-    transformer. Sparse rows: up to 100 singular vectors.
+    DataFrames: numbers and lengths of time by their rank, in two columns (how low it is, and how
+    close to the middle); all others one-hot, by their text; missing values in columns of their
+    own. Arrays: columns as they are, and 100 principal components of more than 100; if their units
+    differ, give a DataFrame or another transformer. Sparse rows: up to 100 singular vectors.
 
     Parameters
     ----------
@@ -91,6 +94,28 @@ def _flat(X):
     return X.reshape(len(X), -1)
 
 
+def _are_numbers(frame):
+    """Return the names of columns of numbers, and of lengths of time."""
+    return [name for name, dtype in frame.dtypes.items() if dtype.kind in _NUMBERS]
+
+
+def _are_others(frame):
+    return [name for name, dtype in frame.dtypes.items() if dtype.kind not in _NUMBERS]
+
+
+def _as_floats(frame):
+    """Return columns of numbers as an array, NaN where a value is missing."""
+    return np.column_stack([_floats(frame.iloc[:, k]) for k in range(frame.shape[1])])
+
+
+def _floats(column):
+    if isinstance(column.dtype, pd.SparseDtype):
+        return np.asarray(column, dtype=float)
+    if column.dtype.kind == "m":
+        column = column.dt.total_seconds()
+    return column.to_numpy(dtype=float, na_value=np.nan)
+
+
 def _as_text(frame):
     """Return columns of any kind as texts, NaN where a value is missing."""
     return frame.apply(lambda column: column.astype(object).where(column.notna(), np.nan)).map(
@@ -100,6 +125,7 @@ def _as_text(frame):
 
 def _of_columns(X_public):
     ranks = make_pipeline(
+        FunctionTransformer(_as_floats, feature_names_out="one-to-one"),
         SimpleImputer(strategy="median", add_indicator=True, keep_empty_features=True),
         QuantileTransformer(n_quantiles=min(200, len(X_public))),
         SplineTransformer(3, degree=1, include_bias=False),  # what is not low or middle is high
@@ -112,7 +138,4 @@ def _of_columns(X_public):
             min_frequency=0.005, handle_unknown="infrequent_if_exist", sparse_output=False
         ),
     )
-    return make_column_transformer(
-        (ranks, make_column_selector(dtype_include="number")),
-        (names, make_column_selector(dtype_exclude="number")),
-    )
+    return make_column_transformer((ranks, _are_numbers), (names, _are_others))

@@ -65,9 +65,9 @@ class ReverseNeighbors(TableElectorate):
         Number of cells that each record casts a ballot in, the nearest to it.
     smoothing : {"auto"} or float, default="auto"
         How far cells that are near each other share what they say: the width of a Gaussian
-        process, in typical (median) distances of two cells. "auto" is the width under which the
-        noisy table is most likely. A row that is many widths away from all cells gets the
-        rates of the whole table, so widths far below 0.3 are of no use.
+        process, in typical (median) distances of two cells, from 0.001 to 1000. "auto" is the width
+        under which the noisy table is most likely. A row that is many widths away from all cells
+        gets the rates of the whole table, so widths far below 0.3 are of no use.
     adjacency : {"replace", "add_or_remove"}, default="replace"
         The change of the private data that the guarantee covers: "replace" one record (or one
         group) by another, or "add_or_remove" one, a weaker promise for half the Laplace noise.
@@ -121,10 +121,10 @@ class ReverseNeighbors(TableElectorate):
                 raise ValueError(
                     f"{name} of ReverseNeighbors must be a whole number, at least 1; got {value!r}"
                 )
-        is_width = isinstance(self.smoothing, Real) and 0 < self.smoothing < math.inf
+        is_width = isinstance(self.smoothing, Real) and 1e-3 <= self.smoothing <= 1e3
         if self.smoothing != "auto" and not is_width:
             raise ValueError(
-                "smoothing of ReverseNeighbors must be 'auto' or a finite number above 0; "
+                "smoothing of ReverseNeighbors must be 'auto' or a number from 0.001 to 1000; "
                 f"got {self.smoothing!r}"
             )
         is_seed = isinstance(self.random_state, Integral) and 0 <= self.random_state < 2**32
@@ -165,7 +165,7 @@ class ReverseNeighbors(TableElectorate):
         n_records = Adjacency.public_count(adjacency, len(private.codes))
         self._tells_blocks = n_records is not None
         return TableBallots(
-            n_changed=moved * self.n_neighbors,
+            n_changed=moved * int(self.n_neighbors),  # numpy's small ints overflow
             unit=unit,
             adjacency=adjacency,
             n_records=n_records,
@@ -174,7 +174,7 @@ class ReverseNeighbors(TableElectorate):
     def _public_seed(self, X_public):
         """Return the seed of transformer and cells; memory keeps it, by the public rows alone."""
         if self.random_state is not None:
-            return self.random_state
+            return int(self.random_state)
         if self._memory.location is None:
             return fresh_seed()
         return seed_number(kept_seed(self._memory, (digest(X_public), "cells")))
@@ -190,13 +190,13 @@ class ReverseNeighbors(TableElectorate):
         """Make cells of the public rows; see `TableElectorate.divide`."""
         n_cells = self._most_cells(noise_std, n_records, n_classes)
         is_known = n_records is not None and not self._is_weighted
-        self._n_ballots = n_records * self.n_neighbors if is_known else None
+        self._n_ballots = n_records * int(self.n_neighbors) if is_known else None
         self._centers = make_centers(self._public, n_cells, self._seed)
         self.cells_ = nearest_cells(self._public, self._centers)[:, 0]
 
     def _most_cells(self, noise_std, n_records, n_classes):
         if self.n_cells is not None:
-            return self.n_cells
+            return int(self.n_cells)
         return default_n_cells(
             n_records=n_records,
             n_public=len(self._public),
@@ -210,7 +210,7 @@ class ReverseNeighbors(TableElectorate):
         n_voters, of_whom = n_records, "private records"
         if n_records is None:
             n_voters, of_whom = len(self._public), "as many records as there are public rows"
-        n_ballots = n_voters * self.n_neighbors
+        n_ballots = n_voters * int(self.n_neighbors)
         of_class = noise_std * math.sqrt(n_cells)
         if 2 * of_class > n_ballots:
             warn(

@@ -6,6 +6,7 @@ from scipy import sparse
 
 from .._sklearn import _num_samples, _safe_indexing
 from ..isolation import Quiet, attempt, copier, isolated, own_clone, own_rows, seeded, set_seeds
+from .odd import ODD
 
 __all__ = [
     "check_rows_alone",
@@ -167,47 +168,46 @@ def _are_alike(alone, together):
 def _beside_odd_rows(some):
     """Yield the rows between copies with extreme, with missing, and with unseen values."""
     half = _num_samples(some) // 2
-    for odd in _odd_copies(some):
-        if isinstance(some, pd.DataFrame):
-            yield pd.concat([odd[:half], some, odd[half:]])
-        elif sparse.issparse(some):
-            yield sparse.vstack([odd[:half], some, odd[half:]]).tocsr()
-        else:
-            yield np.concatenate([odd[:half], some, odd[half:]])
-
-
-def _odd_copies(some):
     if isinstance(some, pd.DataFrame):
-        for change in (_extreme, _half_missing, _unseen):
-            yield some.apply(change)
+        yield from _frames_beside_odd(some, half)
+    elif isinstance(some, pd.Series):
+        yield from _columns_beside_odd(some, half)
     elif sparse.issparse(some):
-        yield some * 1e6
-    elif isinstance(some, np.ndarray) and some.dtype.kind in "fiu":
-        yield _extreme(some)
-        yield _half_missing(some)
+        for odd in _odd_sparse(some):
+            yield sparse.vstack([odd[:half], some, odd[half:]]).tocsr()
+    elif isinstance(some, np.ndarray) and some.dtype.kind in "fiuOUSmM":
+        values = pd.Series(some.ravel(), dtype=object if some.dtype.kind in "OUS" else None)
+        for column in _columns_beside_odd(values, values.size // len(some) * half):
+            yield column.to_numpy().reshape(-1, *some.shape[1:])
 
 
-def _extreme(values):
-    """Return numbers that no rows have, of the same dtype."""
-    kind = getattr(values.dtype, "kind", "O")
-    if kind == "f":
-        return values * 1e6 + 1e6
-    if kind in "iu":
-        return values * 0 + np.iinfo(values.dtype).max // 4
-    return values
+def _columns_beside_odd(values, half):
+    for change in ODD:
+        odd = change(values)
+        if odd is not values:
+            yield _between(odd, values, half)
 
 
-def _half_missing(values):
-    """Return values of which every second is missing, and the others extreme."""
-    if getattr(values.dtype, "kind", "O") != "f":
-        return values
-    values = _extreme(values).copy()
-    values[::2] = np.nan
-    return values
+def _between(odd, values, half):
+    return pd.concat([odd.iloc[:half], values.astype(odd.dtype), odd.iloc[half:]])
 
 
-def _unseen(values):
-    """Return texts that no rows have."""
-    if values.dtype != object:
-        return values
-    return pd.Series([f"unseen {k}" for k in range(len(values))], index=values.index, dtype=object)
+def _frames_beside_odd(some, half):
+    """Change columns of one dtype at a time: a transformer may fail at odd values of another."""
+    columns = [some.iloc[:, k] for k in range(some.shape[1])]
+    for dtype in dict.fromkeys(column.dtype.name for column in columns):
+        for change in ODD:
+            odd = [change(column) if column.dtype.name == dtype else column for column in columns]
+            pairs = list(zip(odd, columns, strict=True))
+            if any(changed is not column for changed, column in pairs):
+                yield pd.concat([_between(*pair, half) for pair in pairs], axis=1)
+
+
+def _odd_sparse(some):
+    """Yield sparse rows with extreme entries, with entries where others have none, and missing."""
+    yield some * 1e6
+    yield some[:, ::-1] * -1e6
+    if some.dtype.kind == "f":
+        missing = some.copy()
+        missing.data[::2] = np.nan
+        yield missing

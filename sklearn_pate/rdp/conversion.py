@@ -177,6 +177,7 @@ def gdp_to_epsilon(mu, delta):
     delta = check_delta(delta)
     if not isinstance(mu, Real) or not mu >= 0:
         raise ValueError(f"mu must be at least 0; got {mu!r}")
+    mu = float(mu)
     if mu == 0:
         return 0.0
     if mu > 1e4:  # epsilon would be 5e7 or so, no guarantee worth the name

@@ -39,7 +39,7 @@ class DiscreteNoise(ABC):
     pure_epsilon = math.inf
 
     def __init__(self, scale):
-        self.scale = scale
+        self.scale = float(scale)
 
     def log_argmax(self, votes):
         """Log probability that each class wins.
@@ -152,8 +152,8 @@ class DiscreteLaplace(DiscreteNoise):
     """
 
     def __init__(self, gamma):
-        super().__init__(1 / gamma)
-        self.gamma = gamma
+        self.gamma = float(gamma)
+        super().__init__(1 / self.gamma)
 
     @property
     def pure_epsilon(self):

@@ -53,7 +53,7 @@ class Noise(ABC):
     smooth = False
 
     def __init__(self, scale):
-        self.scale = scale
+        self.scale = float(scale)
 
     def log_argmax(self, votes):
         """Log probability that each class has the largest noisy count.

@@ -62,6 +62,9 @@ class TrialCount:
                 "a negative binomial number of trials is at least 1 and needs a mean from 1.001 to "
                 f"1e6, and eta from -0.9 to 20; got mean={self.mean:g}, eta={self.eta:g}"
             )
+        # numpy's short numbers overflow, and round
+        object.__setattr__(self, "mean", float(self.mean))
+        object.__setattr__(self, "eta", float(self.eta))
 
     @property
     def log_inverse_gamma(self):

@@ -1,0 +1,230 @@
+"""numpy's short numbers as parameters: what is paid for is the very number, not wrapped or rounded.
+
+uint8 and int8 overflow at 256 and 128, float16 and float32 round what is computed from them.
+"""
+
+import numpy as np
+import pytest
+
+from sklearn_pate import PATEClassifier
+from sklearn_pate.accountant import plan_queries, plan_table
+from sklearn_pate.aggregators import (
+    ConfidentGNMax,
+    GaussianMechanism,
+    GNMax,
+    ImmutableArgmax,
+    LaplaceMechanism,
+    LNMax,
+    SoftVote,
+    StableArgmax,
+)
+from sklearn_pate.electorate import Ballots
+from sklearn_pate.exceptions import BudgetExceededError
+from sklearn_pate.model_selection import PrivateGridSearchCV
+from sklearn_pate.neighbors import ReverseNeighbors
+from sklearn_pate.rdp import (
+    DEFAULT_ORDERS,
+    DiscreteGaussian,
+    DiscreteLaplace,
+    Gaussian,
+    Laplace,
+    TrialCount,
+    gdp_to_epsilon,
+    gnmax_sigma,
+)
+
+pytestmark = pytest.mark.filterwarnings(
+    "ignore:overflow encountered in cast"  # scikit-learn compares float16 with its bounds
+)
+
+SHORT = [np.uint8, np.int8, np.float16, np.float32]
+FLOATS = [np.float16, np.float32]
+WHOLE = [np.uint8, np.int8]
+
+VOTES = np.array([[100, 90, 60], [250, 0, 0]])
+FEW_VOTES = np.array([[3, 2, 5], [10, 0, 0]])
+
+
+def python(number):
+    return number.item() if isinstance(number, np.generic) else number
+
+
+def short_and_long(kind, params):
+    """The same parameters as short numbers, and as Python's; those of another kind stay."""
+    is_float = issubclass(kind, np.floating)
+    short = {
+        name: kind(value) if isinstance(value, float) == is_float else value
+        for name, value in params.items()
+    }
+    return short, {name: python(value) for name, value in short.items()}
+
+
+def cost_of(mechanism):
+    cost = mechanism.costs(n_teachers=250, n_classes=10)(30)
+    return [cost.epsilon(1e-5), cost.delta, cost.pure, cost.mu_squared, *cost.rdp]
+
+
+@pytest.mark.parametrize("kind", SHORT)
+@pytest.mark.parametrize(
+    ("mechanism", "params"),
+    [
+        (GNMax, {"sigma": 40.3}),
+        (LNMax, {"gamma": 0.053}),
+        (ConfidentGNMax, {"threshold": 0.83, "sigma1": 30.7, "sigma2": 20.3}),
+        (ConfidentGNMax, {"threshold": 120, "sigma1": 100, "sigma2": 120}),
+        (ImmutableArgmax, {"gamma": 0.053, "failure_probability": 1e-4}),
+        (ImmutableArgmax, {"sigma": 33.3, "failure_probability": 1e-4}),
+        (StableArgmax, {"run_epsilon": 0.123, "max_unstable": 120, "failure_probability": 1e-6}),
+        (SoftVote, {"sigma": 41.7}),
+        (SoftVote, {"sigma": 120}),
+    ],
+)
+def test_mechanisms_cost_and_draw_the_same(mechanism, params, kind):
+    short, long = short_and_long(kind, params)
+    short, long = mechanism(**short), mechanism(**long)
+    assert cost_of(short) == cost_of(long)
+    first = short.release(VOTES, None, 0)
+    second = long.release(VOTES, None, 0)
+    np.testing.assert_array_equal(first.labels, second.labels)
+    if mechanism is not SoftVote:
+        np.testing.assert_array_equal(short.outcome_log_proba(VOTES), long.outcome_log_proba(VOTES))
+
+
+@pytest.mark.parametrize("kind", SHORT)
+@pytest.mark.parametrize("mechanism", [LaplaceMechanism, GaussianMechanism])
+@pytest.mark.parametrize("noise", ["discrete", "continuous"])
+def test_tables_cost_and_draw_the_same(mechanism, noise, kind):
+    size = kind(6.7)
+    short, long = mechanism(size, noise), mechanism(size.item(), noise)
+    assert short.noise_std == long.noise_std
+    assert short.cost(2).epsilon(1e-5) == long.cost(2).epsilon(1e-5)
+    np.testing.assert_array_equal(short.cost(2).rdp, long.cost(2).rdp)
+    np.testing.assert_array_equal(short.noisy(VOTES, 0), long.noisy(VOTES, 0))
+
+
+@pytest.mark.parametrize("kind", SHORT)
+@pytest.mark.parametrize("mechanism", [LaplaceMechanism(), GaussianMechanism()])
+def test_calibrated_tables_can_be_drawn(mechanism, kind):
+    epsilon = kind(1.3)
+    plans = [
+        plan_table(mechanism, n_changed=2, n_rows=9, epsilon=cap, delta=np.float32(1e-4))
+        for cap in (epsilon, epsilon.item())
+    ]
+    assert plans[0].epsilon == plans[1].epsilon <= epsilon.item()
+    assert type(plans[0].epsilon) is float
+    (first, _), (second, _) = plans[0].stages[0], plans[1].stages[0]
+    np.testing.assert_array_equal(first.noisy(VOTES, 0), second.noisy(VOTES, 0))
+
+
+@pytest.mark.parametrize("kind", FLOATS)
+def test_a_cost_just_above_the_cap_is_not_rounded_to_it(kind):
+    cap = kind(1.0)
+    above = LaplaceMechanism(2 * (1 - 1e-9))
+    with pytest.raises(BudgetExceededError, match="more than the cap"):
+        plan_table(above, n_changed=2, n_rows=9, epsilon=cap, delta=1e-5)
+    public = {"n_teachers": 100, "n_classes": 10}
+    ten_cost_more = GNMax(gnmax_sigma(1.0, 1e-5, 10, **public) * (1 - 1e-6))
+    with pytest.warns(UserWarning, match="pays for 9 of the 10"):
+        plan = plan_queries(ten_cost_more, 10, n_public=10, **public, epsilon=cap, delta=1e-5)
+    assert plan.n_queries == 9
+
+
+@pytest.mark.parametrize("kind", SHORT)
+@pytest.mark.parametrize("distribution", ["negative_binomial", "poisson"])
+@pytest.mark.parametrize("eta", [0.3, 1, 2, 20])
+def test_numbers_of_trials_cost_and_are_drawn_the_same(eta, distribution, kind):
+    mean, eta = kind(120), kind(eta)
+    short = TrialCount(mean, distribution, eta)
+    long = TrialCount(mean.item(), distribution, eta.item())
+    rdp = 0.05 * DEFAULT_ORDERS
+    np.testing.assert_array_equal(short.rdp(rdp, DEFAULT_ORDERS), long.rdp(rdp, DEFAULT_ORDERS))
+    for seed in range(20):
+        drawn = [count.draw(np.random.default_rng(seed)) for count in (short, long)]
+        assert drawn[0] == drawn[1]
+
+
+@pytest.mark.parametrize("kind", FLOATS)
+@pytest.mark.parametrize("noise", [Gaussian, Laplace, DiscreteGaussian, DiscreteLaplace])
+def test_noise_is_that_of_the_number(noise, kind):
+    size = kind(0.53)
+    short, long = noise(size), noise(size.item())
+    assert (short.mu, short.pure_epsilon) == (long.mu, long.pure_epsilon)
+    np.testing.assert_array_equal(short.log_argmax(FEW_VOTES), long.log_argmax(FEW_VOTES))
+    draws = [one.sample(np.random.default_rng(0), (50,)) for one in (short, long)]
+    np.testing.assert_array_equal(*draws)
+
+
+@pytest.mark.parametrize("kind", FLOATS)
+def test_gaussian_privacy_is_converted_unrounded(kind):
+    mu = kind(0.93)
+    assert gdp_to_epsilon(mu, 1e-4) == gdp_to_epsilon(mu.item(), 1e-4)
+
+
+@pytest.mark.parametrize("kind", WHOLE)
+def test_a_plan_is_that_of_the_whole_numbers(kind):
+    def planned(number):
+        plan = plan_queries(
+            ConfidentGNMax(number(90), number(100), number(70)),
+            number(120),
+            n_public=1000,
+            n_teachers=number(100),
+            n_classes=10,
+            epsilon=number(1),
+            delta=1e-5,
+        )
+        return plan.epsilon, plan.n_queries, plan.budget and plan.budget.limit
+
+    assert planned(kind) == planned(int)
+
+
+@pytest.mark.parametrize("kind", WHOLE)
+def test_teachers_are_counted_in_whole(kind):
+    ballots = Ballots(n_teachers=kind(100), unit="record", adjacency="replace one record")
+    assert type(ballots.n_teachers) is int
+    X = np.random.default_rng(0).normal(size=(400, 2))
+    clf = PATEClassifier(n_teachers=kind(100), classes=[0, 1], n_queries=kind(3))
+    plan = clf.plan(X, (X[:, 0] > 0).astype(int), X_public=X[:50])
+    assert type(plan.spent.n_teachers) is int
+    assert (plan.spent.n_teachers, plan.n_queries) == (100, 3)
+
+
+@pytest.mark.parametrize("adjacency", ["replace", "add_or_remove"])
+@pytest.mark.parametrize("kind", WHOLE)
+def test_a_record_pays_for_every_cell_that_it_casts_in(kind, adjacency):
+    X = np.random.default_rng(0).normal(size=(300, 2))
+    y = (X[:, 0] > 0).astype(int)
+    n_neighbors = kind(100) if kind is np.int8 else kind(129)
+    voters = ReverseNeighbors(
+        n_neighbors=n_neighbors, n_cells=150, adjacency=adjacency, random_state=kind(3)
+    )
+    clf = PATEClassifier(voters, epsilon=kind(100), classes=[0, 1])
+    votes = clf.poll(X[:100], y[:100], X_public=X[100:])
+    moved = 2 if adjacency == "replace" else 1
+    assert votes.ballots.n_changed == moved * n_neighbors.item()
+    fewer = clf.poll(X[1:100], y[1:100], X_public=X[100:])
+    assert np.abs(votes.counts - fewer.counts).sum() == n_neighbors.item()
+    clf.fit_votes(votes, X[100:])
+    assert clf.aggregator_.scale == pytest.approx(moved * n_neighbors.item() / 100)
+
+
+@pytest.mark.parametrize("kind", FLOATS)
+def test_a_search_spends_the_same(kind):
+    X = np.random.default_rng(0).normal(size=(300, 2))
+    y = (X[:, 0] > 0).astype(int)
+
+    def spent(number):
+        found = PrivateGridSearchCV(
+            PATEClassifier(ReverseNeighbors(random_state=0), classes=[0, 1]),
+            {"base_estimator__smoothing": ["auto", number(kind(1.0))]},
+            epsilon=number(kind(1.3)),
+            delta=number(kind(1e-3)),
+            n_trials=number(kind(1.7)),
+            eta=number(kind(0.3)),
+            validation_fraction=number(kind(0.3)),
+            random_state=0,
+        )
+        return found.fit(X[:200], y[:200], X_public=X[200:]).privacy_spent_
+
+    short, long = spent(lambda value: value), spent(python)
+    assert (short.epsilon, short.delta) == (long.epsilon, long.delta)
+    assert type(short.epsilon) is type(short.delta) is float
