@@ -123,13 +123,14 @@ def check_rows_alone(fitted, X_public):
     some = _safe_indexing(X_public, _some_rows(X_public))
     fresh = copier(fitted)
     with Quiet(), isolated(0):
-        for batch in (some, *_beside_odd_rows(some)):
-            together, failed = attempt(lambda: transformed(fresh(), batch))  # noqa: B023
-            # Where a batch fails, private rows are transformed in smaller ones
-            if failed is None and not _are_alike(_alone(fresh, batch), together):
-                break
-        else:
-            return
+        by_itself = _alone(fresh, some)
+        are_alike = all(row is not None for row in by_itself)
+        if are_alike:
+            typical = _typical(np.vstack(by_itself))
+            batches = (some, *_beside_odd_rows(some))
+            are_alike = all(_is_row_by_row(fresh, batch, typical) for batch in batches)
+    if are_alike:
+        return
     raise ValueError(
         "the transformer's numbers for a row depend on the rows beside it, so one private record "
         "could move the ballots of others: a row of X_public, or an odd copy of one, is "
@@ -149,18 +150,28 @@ def _alone(fresh, batch):
     return found
 
 
-def _are_alike(alone, together):
+def _typical(numbers):
+    """Return the middle of each column, and how far apart its quartiles are."""
+    low, middle, high = np.nanpercentile(numbers, [25, 50, 75], axis=0)
+    return np.nan_to_num(middle), np.nan_to_num(high - low)
+
+
+def _is_row_by_row(fresh, batch, typical):
+    """Whether each row of a batch has the numbers that it has by itself."""
+    together, failed = attempt(lambda: transformed(fresh(), batch))
+    if failed is not None:
+        return True  # private rows of such a batch are transformed in smaller ones
+    alone = _alone(fresh, batch)
     if any(row is None or row.shape[1] != together.shape[1] for row in alone):
         return False
     alone = np.vstack(alone)
+    middle, width = typical
     with np.errstate(over="ignore", invalid="ignore"):
-        # Columns have units of their own: each is measured by how far apart its quartiles are, but
-        # those of no size beside the others hold nothing but what is rounded, as far rows do
-        known = np.where(np.isfinite(alone), alone, np.nan)
-        low, middle, high = np.nan_to_num(np.nanpercentile(known, [25, 50, 75], axis=0))
-        width = high - low
+        # Columns have units of their own, but those of no size beside the others hold nothing but
+        # what is rounded, as do those of rows that are far away
         close = 1e-4 * np.maximum(width, 0.01 * np.linalg.norm(width))
-        close = close + 2e-6 * np.linalg.norm(alone - middle, axis=1, keepdims=True)
+        far = np.where(np.isfinite(alone), alone - middle, 0)
+        close = close + 2e-6 * np.linalg.norm(far, axis=1, keepdims=True)
         same = np.abs(alone - together) <= close
     return bool((same | (alone == together) | (np.isnan(alone) & np.isnan(together))).all())
 
