@@ -84,9 +84,10 @@ def end_processes():
 
 
 def limit_threads(estimator, threads):
-    """Lower the `n_jobs` parameters to a worker's share of the cores; None is no limit.
+    """Lower an estimator's `n_jobs` parameters, in place, to a worker's share of the cores.
 
-    What joblib runs is sequential in a worker; this is for libraries with threads of their own.
+    None is no limit. What joblib runs is sequential in a worker; this is for libraries with threads
+    of their own.
     """
     if threads is None:
         return estimator
@@ -97,7 +98,9 @@ def limit_threads(estimator, threads):
         and isinstance(value, Integral)
         and _n_workers(value) > threads
     ]
-    return estimator.set_params(**dict.fromkeys(too_many, threads))
+    if too_many:  # and a FrozenEstimator's set_params returns None
+        estimator.set_params(**dict.fromkeys(too_many, threads))
+    return estimator
 
 
 def _n_workers(n_jobs):

@@ -13,6 +13,7 @@ from processes import run_script
 from scipy import sparse
 from sklearn import config_context
 from sklearn.base import BaseEstimator, TransformerMixin
+from sklearn.frozen import FrozenEstimator
 from sklearn.preprocessing import FunctionTransformer, StandardScaler
 
 from sklearn_pate import PATEClassifier
@@ -557,3 +558,9 @@ def test_a_file_on_disk_is_counted_as_it_lies(tmp_path, in_tens):
     for n_jobs in (1, 2):
         found = table(pate(n_jobs=n_jobs), np.load(tmp_path / "rows.npy", mmap_mode="r"))
         np.testing.assert_array_equal(found, table(pate()))
+
+
+@pytest.mark.parametrize("n_jobs", [None, 2])
+def test_a_frozen_transformer_is_sent_to_workers_as_well(in_tens, n_jobs):
+    frozen = FrozenEstimator(StandardScaler().fit(X_PUBLIC))
+    assert table(pate(voters(frozen), n_jobs=n_jobs)).sum() == len(X)

@@ -55,8 +55,8 @@ def plan_table(mechanism, *, n_changed, n_rows, epsilon, delta):
     if mechanism.with_scale(1.0) is not None:
         if epsilon is None:
             raise ValueError(
-                f"{mechanism} is calibrated to epsilon, and epsilon is None; set one of them to a "
-                "number"
+                f"{mechanism} is calibrated to epsilon, and epsilon is None; set epsilon, or "
+                "the noise"
             )
         check_with_scale(mechanism)
         mechanism = _calibrated(mechanism, n_changed, epsilon, delta)
@@ -117,7 +117,10 @@ def _least_scale(mechanism, n_changed, epsilon, delta):
             return mechanism.with_scale(scale).cost(n_changed, orders)
 
         return least_scale(cost_at, epsilon, delta)
+    # A pure epsilon falls as one over the scale, and rounding is off by a step or two
     scale = mechanism.with_scale(1.0).cost(n_changed).pure / epsilon
-    while mechanism.with_scale(scale).cost(n_changed).pure > epsilon:
+    for _ in range(10):
+        if mechanism.with_scale(scale).cost(n_changed).pure <= epsilon:
+            break
         scale = math.nextafter(scale, math.inf)
     return scale

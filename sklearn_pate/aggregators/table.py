@@ -77,7 +77,10 @@ class TableMechanism(BaseEstimator, metaclass=ABCMeta):
         """
 
     def with_scale(self, scale):
-        """Return a copy with noise of this scale, in ballots; None if the noise is set."""
+        """Return a copy with noise of this scale, in ballots; None if the noise is set.
+
+        Where `is_pure`, the pure epsilon must be proportional to ``1 / scale``.
+        """
         return None
 
 

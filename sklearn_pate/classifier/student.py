@@ -68,22 +68,9 @@ def fit_student(student, X_public, released, seed):
     try:
         if labelled.size == 0:
             raise ValueError("no query was answered")
-        if accepts_unlabeled(student):
-            rows = X_public
-            targets = released.labels
-            if released.has_rates:
-                targets = sure_labels(released.soft_labels)
-        else:
-            rows = _safe_indexing(X_public, labelled)
-            targets = labels
-            if released.soft_labels is not None and accepts_soft_labels(student):
-                targets = released.soft_labels[labelled]
         with seeded(number):
             student = _unfitted_copy(student, number)
-            if released.has_rates and targets is labels and accepts_weights(student):
-                fit_on_rates(student, rows, released.soft_labels[labelled])
-            else:
-                student.fit(rows, targets)
+            _teach(student, X_public, released, labelled)
             return own_generators(student)
     except Exception as error:
         n_classes = np.unique(labels).size
@@ -98,6 +85,21 @@ def fit_student(student, X_public, released, seed):
             f"{n_classes} class(es): {str(error).removesuffix('.')}{hint}",
             released,
         ) from error
+
+
+def _teach(student, X_public, released, labelled):
+    """Fit a student on what it can learn from: all rows, soft labels, rates or labels."""
+    if accepts_unlabeled(student):
+        targets = released.labels
+        if released.has_rates:
+            targets = sure_labels(released.soft_labels)
+        return student.fit(X_public, targets)
+    rows = _safe_indexing(X_public, labelled)
+    if released.soft_labels is not None and accepts_soft_labels(student):
+        return student.fit(rows, released.soft_labels[labelled])
+    if released.has_rates and accepts_weights(student):
+        return fit_on_rates(student, rows, released.soft_labels[labelled])
+    return student.fit(rows, released.labels[labelled])
 
 
 def students_view(student, X_public, released, seed):

@@ -64,7 +64,9 @@ def hold_out(X, groups, *, n_records, partition, unit, fraction, seeds):
     Raises
     ------
     ValueError
-        If nothing can be held out, or nothing is left to train on.
+        If `fraction` is less than one of the records, which are dealt at random, or if all names of
+        a partition are held out. Groups and hashed records may leave a part empty: their number is
+        private, and no error says so.
     """
     split_seed, choice_seed = seeds
     n_parts = round(1 / fraction)

@@ -38,7 +38,7 @@ class Counting(NamedTuple):
     n_neighbors : int
         Cells that each record casts a ballot in.
     rounding : float
-        By how much numbers may differ where a row is transformed beside others.
+        As in `nearest_cells`.
     n_classes : int
         Number of classes.
     config : dict

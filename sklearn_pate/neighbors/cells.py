@@ -6,7 +6,7 @@ import numpy as np
 from scipy.spatial.distance import cdist
 from sklearn.cluster import KMeans
 
-__all__ = ["make_centers", "nearest_cells"]
+__all__ = ["have_distances", "make_centers", "nearest_cells"]
 
 #: Squared distances that differ by less, relative to the shorter, count as equal.
 _EQUAL = 1e-9
@@ -68,11 +68,11 @@ def nearest_cells(rows, centers, n_neighbors=1, *, rounding=0.0, alone=None):
     n_neighbors : int, default=1
         How many cells for each row.
     rounding : float, default=0.0
-        By how much numbers may differ, relative to the length of a row, where a row is transformed
-        beside others.
+        By how much numbers differed on public rows, relative to the length of a row, where a row
+        was transformed beside others; a hundred times as much is allowed for.
     alone : callable, default=None
-        Called with the numbers of some rows, ascending; returns these rows, each transformed by
-        itself. It decides wherever `rounding` could.
+        Called with the positions of some rows, ascending; returns these rows, each transformed by
+        itself. It decides near the borders of cells.
 
     Returns
     -------
@@ -82,7 +82,7 @@ def nearest_cells(rows, centers, n_neighbors=1, *, rounding=0.0, alone=None):
     """
     n_neighbors = min(n_neighbors, len(centers))
     nearest = np.full((len(rows), n_neighbors), -1)
-    known = np.flatnonzero(_have_distances(rows, centers))
+    known = np.flatnonzero(have_distances(rows, centers))
     n_parts = max(1, len(known) * len(centers) // _DISTANCES_AT_A_TIME)
     open_rows = []
     for part in np.array_split(known, n_parts):
@@ -96,11 +96,11 @@ def nearest_cells(rows, centers, n_neighbors=1, *, rounding=0.0, alone=None):
     return np.sort(nearest, axis=1)
 
 
-def _have_distances(rows, centers):
+def have_distances(rows, centers):
     """Whether the distances of each row from all centers are finite."""
     with np.errstate(over="ignore", invalid="ignore"):
         sizes = (rows**2).sum(axis=1) + (centers**2).sum(axis=1).max()
-        return np.isfinite(16 * sizes)
+        return np.isfinite(16 * sizes)  # of which no squared distance is more than a part
 
 
 def _nearest(rows, centers, n_neighbors, rounding):
@@ -131,7 +131,7 @@ def _nearest(rows, centers, n_neighbors, rounding):
 def _exactly_nearest(rows, centers, n_neighbors):
     """Return the nearest cells of rows by the distance of each pair by itself."""
     nearest = np.full((len(rows), n_neighbors), -1)
-    known = np.flatnonzero(_have_distances(rows, centers))
+    known = np.flatnonzero(have_distances(rows, centers))
     n_parts = max(1, len(known) * len(centers) // _DISTANCES_AT_A_TIME)
     for part in np.array_split(known, n_parts):
         distance = cdist(rows[part], centers, "sqeuclidean")

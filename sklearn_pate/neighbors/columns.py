@@ -38,7 +38,7 @@ class RowVectorizer(TransformerMixin, BaseEstimator):
     Parameters
     ----------
     random_state : int or None, default=None
-        Seeds the singular vectors.
+        Seeds singular vectors and principal components.
 
     Attributes
     ----------

@@ -18,7 +18,7 @@ from ..memory import code_digest, digest, kept_seed
 from ..rdp.table import GRID
 from ..workers import limit_threads, threads_per_worker
 from .blocks import Counting, count_in_blocks, n_blocks
-from .cells import make_centers, nearest_cells
+from .cells import have_distances, make_centers, nearest_cells
 from .columns import RowVectorizer
 from .landmarks import LandmarkClassifier
 from .rates import deal_labels, default_n_cells, row_rates
@@ -147,9 +147,7 @@ class ReverseNeighbors(TableElectorate):
         check_rows_alone(self._transformer, X_public)
         self._public = transformed(self._transformer, X_public)
         self._fingerprint = self._told_apart(X_public)
-        with np.errstate(over="ignore", invalid="ignore"):
-            are_finite = np.isfinite((self._public**2).sum(axis=1) * 16).all()
-        if not are_finite:
+        if not have_distances(self._public, self._public).all():
             raise ValueError(
                 "the transformer makes infinite, huge or missing numbers of some rows of X_public; "
                 "scale and impute within it. Nothing was spent"
@@ -205,7 +203,7 @@ class ReverseNeighbors(TableElectorate):
         )
 
     def warn_of_noise(self, *, noise_std, n_records, n_classes):
-        """Warn of noise on one class's ballots that is about as large as their number."""
+        """Warn where one class's noise in all cells is more than half of all ballots."""
         n_cells = min(self._most_cells(noise_std, n_records, n_classes), len(self._public))
         n_voters, of_whom = n_records, "private records"
         if n_records is None:

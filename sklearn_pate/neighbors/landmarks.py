@@ -18,9 +18,9 @@ _FARTHEST = 10
 class LandmarkClassifier(ClassifierMixin, BaseEstimator):
     """A logistic regression on columns, and on how near a row is to some rows: the landmarks.
 
-    Columns keep their units, but for one that all share; far values are cut at ten spreads. The
-    nearness is that of a Gaussian kernel whose width is the typical (median) distance of rows from
-    their middle. `C` of the regression is the number of classes.
+    All columns are divided by one number, the typical (median) distance of rows from their middle,
+    and cut at ten. The nearness of two rows is ``exp(-distance**2)`` in that unit. `C` of the
+    regression is the number of classes.
 
     Parameters
     ----------

@@ -181,7 +181,7 @@ def _sharpness(noisy, between, variance, total, overall):
 
 
 def deal_labels(rates, cells):
-    """Deal labels by rates, so that each cell's public rows have about the cell's rates.
+    """Deal labels by rates, so that those of a cell's rows come in about the mean of their rates.
 
     Within a cell the rates are added up over its rows, class by class, and a row gets the class
     that is owed most.

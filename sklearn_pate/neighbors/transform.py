@@ -1,5 +1,7 @@
 """Numbers made of rows: by a transformer that sees public rows alone when it is fitted."""
 
+from functools import partial
+
 import numpy as np
 import pandas as pd
 from scipy import sparse
@@ -62,12 +64,14 @@ def transformed_private(fitted, X, n_columns):
     numbers = np.full((_num_samples(X), n_columns), np.nan)
     parts = [np.arange(len(numbers))]
     fresh = copier(fitted)
+
+    def numbers_of(rows):
+        return transformed(fresh(), own_rows(X, rows, _safe_indexing))
+
     while parts:
         rows = parts.pop()
         with isolated(0):
-            found, failed = attempt(
-                lambda: transformed(fresh(), own_rows(X, rows, _safe_indexing))  # noqa: B023
-            )
+            found, failed = attempt(partial(numbers_of, rows))
         if failed is None and found.shape == (rows.size, n_columns):
             numbers[rows] = found
         elif rows.size > 1:
@@ -111,7 +115,7 @@ def rounding_beside_others(fitted, X_public, public):
 
 
 def _some_rows(X_public):
-    """Return the numbers of some public rows, far apart."""
+    """Return the positions of some public rows, far apart."""
     return np.unique(np.linspace(0, _num_samples(X_public) - 1, _N_TRIED).astype(int))
 
 
@@ -124,7 +128,8 @@ def check_rows_alone(fitted, X_public):
     fresh = copier(fitted)
     with Quiet(), isolated(0):
         by_itself = _alone(fresh, some)
-        are_alike = all(row is not None for row in by_itself)
+        widths = {None if row is None else row.shape[1] for row in by_itself}
+        are_alike = len(widths) == 1 and None not in widths
         if are_alike:
             typical = _typical(np.vstack(by_itself))
             batches = (some, *_beside_odd_rows(some))
@@ -141,13 +146,11 @@ def check_rows_alone(fitted, X_public):
 
 def _alone(fresh, batch):
     """Return the numbers of each row by itself; None for a row that fails."""
-    found = []
-    for row in range(_num_samples(batch)):
-        numbers, _ = attempt(
-            lambda: transformed(fresh(), _safe_indexing(batch, [row]))  # noqa: B023
-        )
-        found.append(numbers)
-    return found
+
+    def numbers_of(row):
+        return transformed(fresh(), _safe_indexing(batch, [row]))
+
+    return [attempt(partial(numbers_of, row))[0] for row in range(_num_samples(batch))]
 
 
 def _typical(numbers):
@@ -158,7 +161,7 @@ def _typical(numbers):
 
 def _is_row_by_row(fresh, batch, typical):
     """Whether each row of a batch has the numbers that it has by itself."""
-    together, failed = attempt(lambda: transformed(fresh(), batch))
+    together, failed = attempt(partial(transformed, fresh(), batch))
     if failed is not None:
         return True  # private rows of such a batch are transformed in smaller ones
     alone = _alone(fresh, batch)
