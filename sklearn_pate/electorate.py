@@ -258,7 +258,7 @@ class TableElectorate(Electorate):
         """
 
     @abstractmethod
-    def n_steps(self, n_records):
+    def n_steps(self, *, n_records):
         """Return how often `vote` calls `on_done`, by public numbers alone.
 
         Parameters

@@ -8,17 +8,20 @@ _VOTERS = (("ballots", "#0072B2", "o", "-"), ("teachers", "#D55E00", "s", "--"))
 
 
 def draw(folder):
-    """Write ballots.svg, of what ballots.json holds."""
+    """Write ballots.svg, of what ballots.json holds, if there is something to compare in it."""
     import matplotlib as mpl
     from matplotlib.figure import Figure
 
-    by_data = _by_data(json.loads((folder / "ballots.json").read_text())["entries"])
+    file = folder / "ballots.json"
+    by_data = _by_data(json.loads(file.read_text())["entries"]) if file.exists() else {}
+    if not by_data:
+        return
+    ticks = (0.1, 0.25, 0.5, 1, 2, 4)
     figure = Figure(figsize=(10, 3.6), layout="constrained")
     for axes, name in zip(figure.subplots(1, len(by_data)), by_data, strict=True):
         for voters, colour, marker, line in _VOTERS:
             shown = points(by_data[name][voters], "epsilon")
             errorbar(axes, shown, label=voters, c=colour, marker=marker, ls=line)
-        ticks = (0.1, 0.25, 0.5, 1, 2, 4)
         axes.set(title=name, xlabel="epsilon, replace one record", xscale="log")
         axes.set_xticks(ticks, ticks)
         axes.minorticks_off()

@@ -139,7 +139,7 @@ def _public_numbers(task, plan):
 def collect_table(task, plan, seed, *, n_jobs, progress):
     """Divide the feature space by public rows, and let records vote in its cells."""
     electorate = task.electorate
-    with progress.phase("ballots", electorate.n_steps(task.ballots.n_records)) as done:
+    with progress.phase("ballots", electorate.n_steps(n_records=task.ballots.n_records)) as done:
         electorate.divide(task.X_public, **_public_numbers(task, plan))
         table = electorate.vote(task.private, task.X_public, seed=seed, n_jobs=n_jobs, on_done=done)
     return Votes(

@@ -76,7 +76,7 @@ class _Result(NamedTuple):
     is_kept: bool = True
 
 
-def n_blocks(n_records):
+def n_blocks(*, n_records):
     """Return the number of blocks of so many records that have no groups."""
     return math.ceil(n_records / BLOCK_SIZE)
 

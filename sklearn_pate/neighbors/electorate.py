@@ -217,9 +217,9 @@ class ReverseNeighbors(TableElectorate):
                 "about random; raise epsilon, or give more records"
             )
 
-    def n_steps(self, n_records):
+    def n_steps(self, *, n_records):
         """Return the number of blocks, where that of records is public."""
-        return 1 if n_records is None else n_blocks(n_records)
+        return 1 if n_records is None else n_blocks(n_records=n_records)
 
     def vote(self, private, X_query, *, temperature=None, seed=None, n_jobs=None, on_done=None):
         """Count the ballots that records cast in the cells; see `TableElectorate.vote`."""
