@@ -44,7 +44,7 @@ class Coins:
 def parts_of(draws, fraction):
     """The parts by the records' own numbers, which are the first column of draws."""
     number = draws[:, 0].astype(int)
-    held_out = hold_out.hold_out_by_coins(len(draws), fraction, Coins(draws[:, 1:]))
+    held_out = hold_out.hold_out_by_coins(fraction, Coins(draws[:, 1:]), n_records=len(draws))
     scored = [number[rows].item() for rows in held_out.units]
     return set(number[held_out.train]), scored
 
@@ -73,7 +73,7 @@ def test_each_record_has_a_coin_of_its_own():
     held = np.zeros((4000, 8))
     first = np.zeros(8)
     for is_held in held:
-        held_out = hold_out.hold_out_by_coins(8, 0.3, rng)
+        held_out = hold_out.hold_out_by_coins(0.3, rng, n_records=8)
         is_held[:] = 1
         is_held[held_out.train] = 0
         assert sorted(np.concatenate([np.empty(0), *held_out.units])) == [*np.flatnonzero(is_held)]

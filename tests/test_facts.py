@@ -581,7 +581,7 @@ def test_grid_of_soft_labels_is_the_teachers():
     from sklearn_pate.teachers import vote
 
     assert soft._SHARES == vote.SHARES
-    with pytest.raises(ValueError, match="sums must be multiples of 2"):
+    with pytest.raises(ValueError, match="needs multiples of 2"):
         SoftVote(40.0).soft_labels([[0.1, 0.9]])
     assert SoftVote(40.0, noise="continuous").soft_labels([[0.1, 0.9]]).shape == (1, 2)
 

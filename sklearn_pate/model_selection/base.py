@@ -190,7 +190,9 @@ class PrivateSearch(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         split_seed, noise_seed, choice_seed = seed.spawn(3)
         if may_join and groups is None:
             coins = self._generator(split_seed)
-            held_out = hold_out_by_coins(len(codes), self.validation_fraction, coins, partition)
+            held_out = hold_out_by_coins(
+                self.validation_fraction, coins, partition, n_records=len(codes)
+            )
         else:
             held_out = hold_out(
                 X,

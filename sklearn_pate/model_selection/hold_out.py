@@ -101,7 +101,7 @@ def hold_out(X, groups, *, n_records, partition, unit, fraction, seeds):
     return HeldOut(np.flatnonzero(part > 0), scored, partition)
 
 
-def hold_out_by_coins(n_records, fraction, rng, partition="random"):
+def hold_out_by_coins(fraction, rng, partition="random", *, n_records):
     """Hold out a part of the private rows, each by a coin of its own; their number is private.
 
     Coins are independent of each other and of the data. So the guarantee takes each for its
@@ -109,14 +109,14 @@ def hold_out_by_coins(n_records, fraction, rng, partition="random"):
 
     Parameters
     ----------
-    n_records : int
-        Number of private rows.
     fraction : float
         Probability that a row is held out.
     rng : numpy.random.Generator
         Draws the coin of each row and, for the choice of those that are scored, its place.
     partition : str or PredefinedPartition
         As it was given.
+    n_records : int
+        Number of private rows.
 
     Returns
     -------
