@@ -251,9 +251,9 @@ def test_coins_follow_the_candidates_that_vote(monkeypatch):
     drawn = []
     by_coins = hold_out.hold_out_by_coins
 
-    def drawn_coins(n_records, fraction, *rest):
+    def drawn_coins(fraction, *rest, n_records):
         drawn.append((n_records, fraction))
-        return by_coins(n_records, fraction, *rest)
+        return by_coins(fraction, *rest, n_records=n_records)
 
     monkeypatch.setattr("sklearn_pate.model_selection.base.hold_out_by_coins", drawn_coins)
     found = PrivateRandomizedSearchCV(
