@@ -237,7 +237,8 @@ class PATEClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         forever.
     random_state : int, RandomState instance or None, default=None
         None takes all randomness, above all the noise, from the operating system. A seed makes
-        the whole fit reproducible for any `n_jobs`. It is for tests only: whoever knows the seed
+        the whole fit reproducible for any `n_jobs` (cells of `ReverseNeighbors` have a seed of
+        their own). It is for tests only: whoever knows the seed
         can subtract the noise, so a published seed voids the guarantee. Several fits with one seed
         share their noise, and so do clones in a search. Their releases can be combined to undo the
         noise, even by someone who does not know the seed. A pickle of a fitted estimator does not
