@@ -8,8 +8,10 @@ from joblib.externals.loky import get_reusable_executor
 from joblib.parallel import LokyBackend, get_active_backend
 
 from .exceptions import warn
+from .isolation import known_name
 
 __all__ = [
+    "add_up",
     "batch_size",
     "check_timeout",
     "end_processes",
@@ -57,6 +59,32 @@ def run(function, tasks, n_jobs, batch_size=1):
                 yield from parallel(batch)
     else:
         yield from parallel(calls)
+
+
+def add_up(sums, results, on_done, what, advice):
+    """Add up results as they come, and note what goes wrong on the way.
+
+    Parameters
+    ----------
+    sums : object
+        Its `add` takes a result and says whether that is one; its `fail` takes a text.
+    results : iterable
+        As `run` yields them.
+    on_done : callable or None
+        Called with the number of results so far, each time one is added.
+    what, advice : str
+        What is sent to workers, and what to do where that fails.
+    """
+    try:
+        for n_done, result in enumerate(results, 1):
+            is_added = sums.add(result)
+            if is_added and on_done is not None:
+                on_done(n_done)
+    except Exception as error:  # its text may be data: it can hold whole results
+        sums.fail(
+            f"{what} could not be sent to or from a worker process, or a worker died "
+            f"({known_name(error)}). {advice}"
+        )
 
 
 def threads_per_worker(n_jobs):

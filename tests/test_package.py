@@ -30,7 +30,7 @@ ROOMS = {
     "schema": "",
     "electorate": "adjacency",
     "memory": "_python isolation",
-    "workers": "exceptions",
+    "workers": "exceptions isolation",
     "teachers": (
         "adjacency electorate exceptions identifiers isolation memory partition schema workers"
     ),

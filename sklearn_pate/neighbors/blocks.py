@@ -13,9 +13,9 @@ from threadpoolctl import threadpool_limits
 
 from .._sklearn import _safe_indexing
 from ..exceptions import TeacherError, warn
-from ..isolation import Quiet, attempt, known_name
+from ..isolation import Quiet, attempt
 from ..memory import digest, is_kept
-from ..workers import run, threads_per_worker, warn_if_taking_turns
+from ..workers import add_up, run, threads_per_worker, warn_if_taking_turns
 from .ballots import count_ballots
 from .cells import nearest_cells
 from .transform import transformed_alone, transformed_private
@@ -24,6 +24,11 @@ __all__ = ["BLOCK_SIZE", "Counting", "count_in_blocks", "n_blocks"]
 
 #: Records of a block, whatever the number of workers: what memory keeps does not depend on that.
 BLOCK_SIZE = 20_000
+
+_ADVICE = (
+    "The transformer, and the cells of a DataFrame, must pickle and be importable: define their "
+    "classes in a module, not in the script that runs; or use n_jobs=1"
+)
 
 
 class Counting(NamedTuple):
@@ -117,7 +122,7 @@ def count_in_blocks(counting, private, groups=None, *, n_jobs=None, on_done=None
     # After a failure no more blocks are sent; those under way are finished, and ignored
     tasks = itertools.takewhile(lambda _: sums.problem is None, tasks)
     with Quiet(), threadpool_limits(threads_per_worker(n_jobs)):
-        _add_up(sums, run(_count, tasks, n_jobs), on_done)
+        add_up(sums, run(_count, tasks, n_jobs), on_done, "records", _ADVICE)
     if sums.problem is not None:
         raise TeacherError(sums.problem) from None
     if not sums.all_kept:
@@ -230,19 +235,3 @@ class _Sums:
         """Note a problem, if it is the first."""
         if self.problem is None:
             self.problem = problem
-
-
-def _add_up(sums, results, on_done):
-    """Add up results as they come, and note what goes wrong on the way."""
-    try:
-        for n_done, result in enumerate(results, 1):
-            is_counted = sums.add(result)
-            if is_counted and on_done is not None:
-                on_done(n_done)
-    except Exception as error:  # its text may be data: it can hold whole blocks
-        sums.fail(
-            "records could not be sent to a worker process, or a worker died "
-            f"({known_name(error)}). The transformer, and the cells of a DataFrame, must pickle "
-            "and be importable: define their classes in a module, not in the script that runs; or "
-            "use n_jobs=1"
-        )

@@ -12,9 +12,10 @@ from threadpoolctl import threadpool_limits
 from .._sklearn import _num_samples, _safe_indexing
 from ..exceptions import TeacherError, warn
 from ..identifiers import keyed_digests, spelled_names
-from ..isolation import Quiet, known_name, own_clone, own_rows, seed_number
+from ..isolation import Quiet, own_clone, own_rows, seed_number
 from ..memory import code_digest, digest
 from ..workers import (
+    add_up,
     batch_size,
     check_timeout,
     end_processes,
@@ -28,6 +29,12 @@ from .together import batched_network, check_callbacks, train_together
 from .vote import SHARES
 
 __all__ = ["collect_votes"]
+
+_ADVICE = (
+    "With keep_teachers=True, and for teachers that define their own pickling, everything in them "
+    "must pickle and be importable: define it in a module, not in the script that runs; or use "
+    "n_jobs=1"
+)
 
 
 def collect_votes(
@@ -162,7 +169,7 @@ def collect_votes(
             results = run(fit_and_vote, tasks, n_jobs, batch_size(n_teachers, n_jobs))
         else:
             results = train_together(network, tasks, X_query, settings)
-        _add_up(count, results, on_done)
+        add_up(count, results, on_done, "teachers", _ADVICE)
     _check_outcome(count)
     return count.votes(), count.teachers
 
@@ -291,22 +298,6 @@ class _Count:
     def votes(self):
         """Return vote counts, or sums of probabilities."""
         return self.sums / SHARES if self._is_soft else self.sums
-
-
-def _add_up(count, results, on_done):
-    """Add up results as they come, and note what goes wrong on the way."""
-    try:
-        for n_done, result in enumerate(results, 1):
-            voted = count.add(result)
-            if voted and on_done is not None:
-                on_done(n_done)
-    except Exception as error:  # its text may be data: it can hold whole results
-        count.fail(
-            "teachers could not be sent to or from a worker process, or a worker died "
-            f"({known_name(error)}). With keep_teachers=True, and for teachers that define their "
-            "own pickling, everything in them must pickle and be importable: define it in a "
-            "module, not in the script that runs; or use n_jobs=1"
-        )
 
 
 def _check_outcome(count):
