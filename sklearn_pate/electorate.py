@@ -319,6 +319,8 @@ class TableElectorate(Electorate):
 
         Returns
         -------
+        table : object
+            The released table. Its `read` returns rates and labels of other public rows.
         rates : ndarray of shape (n_public, n_classes)
             The share of each class near each public row; rows sum to 1.
         labels : ndarray of shape (n_public,), int

@@ -271,7 +271,7 @@ def test_coins_follow_the_candidates_that_vote(monkeypatch):
 
 
 def test_a_search_warns_of_noise_that_drowns_the_ballots():
-    with pytest.warns(UserWarning, match="for 300 ballots of as many records as there are public"):
+    with pytest.warns(UserWarning, match="300 public rows, as many records as are"):
         search(epsilon=0.01, grid={"student": [LogisticRegression()]}).fit(X, Y, X_PUBLIC)
 
 

@@ -373,11 +373,11 @@ def test_without_a_seed_cells_stay_and_noise_is_fresh(tmp_path, counted):
 
 
 def test_cells_follow_the_public_rows_alone(tmp_path, counted):
-    first = keeping(tmp_path).poll(X[:60], Y[:60], X_public=X_PUBLIC)
-    other = keeping(tmp_path).poll(X[:60] + 1, Y[:60], X_public=X_PUBLIC)
+    first = keeping(tmp_path, random_state=None).poll(X[:60], Y[:60], X_public=X_PUBLIC)
+    other = keeping(tmp_path, random_state=None).poll(X[:60] + 1, Y[:60], X_public=X_PUBLIC)
     np.testing.assert_array_equal(first.electorate._centers, other.electorate._centers)
     assert first.electorate._seed == other.electorate._seed
-    third = keeping(tmp_path).poll(X[:60], Y[:60], X_public=X_PUBLIC + 1)
+    third = keeping(tmp_path, random_state=None).poll(X[:60], Y[:60], X_public=X_PUBLIC + 1)
     assert third.electorate._seed != first.electorate._seed
 
 

@@ -14,6 +14,7 @@ import pytest
 from sklearn.naive_bayes import GaussianNB
 
 import sklearn_pate
+from sklearn_pate.neighbors import ReverseNeighbors
 
 ROOT = Path(__file__).parents[1]
 PACKAGE = ROOT / "sklearn_pate"
@@ -205,14 +206,16 @@ def test_documented_attributes_and_parameters_are_the_estimators():
     rng = np.random.default_rng(0)
     X = pd.DataFrame(rng.normal(size=(300, 2)), columns=["a", "b"])
     clf = sklearn_pate.PATEClassifier(GaussianNB(), n_teachers=60, classes=[0, 1])
-    clf.fit(X[:200], (X["a"][:200] > 0).astype(int), X[200:])
+    given = X[:200], (X["a"][:200] > 0).astype(int), X[200:]
+    voters = sklearn_pate.PATEClassifier(ReverseNeighbors(), classes=[0, 1])
+    fitted = set(vars(clf.fit(*given))) | set(vars(voters.fit(*given)))
     _, *parts = re.split(r"\n(\w+)\n-{3,}\n", inspect.getdoc(sklearn_pate.PATEClassifier))
     sections = dict(zip(parts[::2], parts[1::2], strict=True))
 
     def documented(section):
         return set(re.findall(r"^(\w+) : ", sections[section], re.M))
 
-    fitted = {name for name in vars(clf) if name.endswith("_") and not name.startswith("_")}
+    fitted = {name for name in fitted if name.endswith("_") and not name.startswith("_")}
     assert documented("Attributes") == fitted
     assert documented("Parameters") == set(clf.get_params(deep=False))
 

@@ -9,7 +9,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from sklearn_pate.neighbors import LandmarkClassifier
 from sklearn_pate.neighbors.cells import make_centers
-from sklearn_pate.neighbors.rates import _sharpness, row_rates
+from sklearn_pate.neighbors.rates import _sharpness, smooth
 
 # scikit-learn's checks skip some of their own
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.SkipTestWarning")
@@ -54,7 +54,8 @@ def test_a_smooth_table_is_recovered():
     n_ballots = 30
     noisy = n_ballots * np.stack([1 - truth, truth], axis=1) + rng.normal(0, 10, (200, 2))
     cells = cdist(public, centers).argmin(axis=1)
-    rates = row_rates(noisy, centers, public, cells, noise_std=10.0, n_ballots=200 * n_ballots)
+    surface = smooth(noisy, centers, np.bincount(cells), noise_std=10.0, n_ballots=200 * n_ballots)
+    rates = surface.rates(public)
     wanted = 0.5 + 0.4 * np.sin(3 * public[:, 0])
     alone = np.clip(noisy / noisy.sum(axis=1, keepdims=True), 0, 1)[cells, 1]
     found = np.abs(rates[:, 1] - wanted).mean()

@@ -41,6 +41,7 @@ from ..public import public_rows
 from ..queries import DiversityQueries, RandomQueries, UncertaintyQueries, count_rounds
 from ..rdp.facts import facts_of
 from ..teachers import SiteEnsemble, Sites, TeacherEnsemble
+from .asked import check_labelled_rows, rows_digest
 from .checks import (
     check_data,
     check_defaults,
@@ -237,8 +238,7 @@ class PATEClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         forever.
     random_state : int, RandomState instance or None, default=None
         None takes all randomness, above all the noise, from the operating system. A seed makes
-        the whole fit reproducible for any `n_jobs` (cells of `ReverseNeighbors` have a seed of
-        their own). It is for tests only: whoever knows the seed
+        the whole fit reproducible for any `n_jobs`. It is for tests only: whoever knows the seed
         can subtract the noise, so a published seed voids the guarantee. Several fits with one seed
         share their noise, and so do clones in a search. Their releases can be combined to undo the
         noise, even by someone who does not know the seed. A pickle of a fitted estimator does not
@@ -303,6 +303,8 @@ class PATEClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         has none. Where records vote, the released rates of the classes. Otherwise None.
     query_indices_ : ndarray of shape (n_queries,), int
         The public rows that were asked, in order; where records vote, those that got a label.
+    table_ : neighbors.ReleasedTable
+        Where records vote, the noisy table of their ballots, and what it says of any row.
     curator_ : Curator
         Private view of the fit: votes, data-dependent epsilon, and teachers if they were kept.
         Pickles and copies do not have it.
@@ -584,12 +586,17 @@ class PATEClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
             return self._learn(task, released, progress)
 
     def fit_student(self, X_public, student=None):
-        """Train another student on the labels already released, at no privacy cost.
+        """Train another student on what was released already, at no privacy cost.
+
+        Where records vote, the released table says something of any row. So `X_public` may be
+        other public rows, for instance newer ones, and `public_labels_`, `public_soft_labels_` and
+        `query_indices_` become theirs.
 
         Parameters
         ----------
         X_public : array-like or PublicData with n_public rows
-            The public data given to `fit`, with the rows in the same order.
+            The public data given to `fit`, with the rows in the same order: labels go by position.
+            Where records vote, any public rows with the same features.
         student : classifier, default=None
             Unfitted. None is the student that the parameters say.
 
@@ -605,7 +612,13 @@ class PATEClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         StudentError
             If the labels cannot train this student either.
         ValueError
-            If `X_public` does not have the number of rows and features that it had in `fit`.
+            If `X_public` does not have the number of rows and features that it had in `fit`; where
+            records vote, if it does not have the features, or cannot be transformed.
+
+        Warns
+        -----
+        UserWarning
+            If teachers voted, and some rows of `X_public` are not those given to `fit`.
 
         Examples
         --------
@@ -622,15 +635,16 @@ class PATEClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         check_is_fitted(self, "public_labels_")
         X_public = indexable_rows(public_rows(X_public), "X_public")
         check_features(self, X_public, "X_public")
-        if _num_samples(X_public) != len(self.public_labels_):
-            raise ValueError(
-                f"X_public has {_num_samples(X_public)} rows, and labels were released for the "
-                f"{len(self.public_labels_)} rows given to fit; pass the same rows in that order"
-            )
+        released = Release.of(self)
+        if released.table is not None:
+            released.add_rates(*released.table.read(X_public))
+        else:
+            check_labelled_rows(X_public, len(self.public_labels_), self._rows_asked_about)
         student = self._unfitted_student() if student is None else student
         check_classifier("student", student)
         seed = seed_streams(self.random_state, self.secure)["student"]
-        self.student_ = fit_student(student, X_public, Release.of(self), seed)
+        self.student_ = fit_student(student, X_public, released, seed)
+        self._set_released(released)
         return self
 
     def predict(self, X):
@@ -1002,10 +1016,7 @@ class PATEClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
             else:
                 self._ask(task, plan, rows, votes, released, noise, progress)
         finally:  # labels that were released are paid for, and kept if the rest fails
-            self.privacy_spent_ = released.spent
-            self.query_indices_ = released.query_indices
-            self.public_labels_ = released.labels
-            self.public_soft_labels_ = released.soft_labels
+            self._set_released(released)
             self.curator_ = released.curator(votes, plan, self.delta)
         if plan.budget is not None and len(released.query_indices) < plan.n_queries:
             warn(
@@ -1014,6 +1025,15 @@ class PATEClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
                 "epsilon to ask them all"
             )
         return released
+
+    def _set_released(self, released):
+        """Set what is published of a release."""
+        self.privacy_spent_ = released.spent
+        self.query_indices_ = released.query_indices
+        self.public_labels_ = released.labels
+        self.public_soft_labels_ = released.soft_labels
+        if released.table is not None:
+            self.table_ = released.table
 
     def _run_private_test(self, plan, votes, seed):
         """Raise `PrivacyTestError` if the plan has a private test and the votes do not pass it."""
@@ -1033,7 +1053,7 @@ class PATEClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
 
     def _start_anew(self, task, plan):
         """Forget an earlier fit, and set what is public before any label is released."""
-        for name in ("student_", "curator_", "feature_names_in_", "n_teachers_"):
+        for name in ("student_", "curator_", "feature_names_in_", "n_teachers_", "table_"):
             self.__dict__.pop(name, None)
         # Copies: those of the plan see the votes, and one of the user's may keep them
         mechanisms = [clone(aggregator) for aggregator, _ in plan.stages]
@@ -1041,6 +1061,7 @@ class PATEClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         self.classes_ = task.classes
         if not task.is_table:
             self.n_teachers_ = task.ballots.n_teachers
+        self._rows_asked_about = rows_digest(task.X_public)
         self.n_features_in_ = task.checked_clone.n_features_in_
         if hasattr(task.checked_clone, "feature_names_in_"):
             self.feature_names_in_ = task.checked_clone.feature_names_in_
@@ -1134,7 +1155,8 @@ class PATEClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
             state["random_state"] = None
             state.pop("_skl_callbacks", None)  # objects of the user's, which were called in the fit
         if "student_" in state:  # a model predicts where the teachers' libraries are not installed
-            state |= {name: Saved.of(state[name]) for name in ("base_estimator", "student")}
+            spare = {"base_estimator", "student", "table_"} & set(state)
+            state |= {name: Saved.of(state[name]) for name in spare}
         return state
 
     def __setstate__(self, state):

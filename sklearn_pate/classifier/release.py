@@ -32,8 +32,8 @@ class Release:
         Public rows asked, in order.
     n_classes : int
         Number of classes.
-    has_rates : bool
-        Whether soft labels are rates of the classes, of which students that take weights learn.
+    table : neighbors.ReleasedTable or None
+        The noisy table of ballots; None where teachers vote.
     """
 
     def __init__(self, spent, *, n_public, n_classes):
@@ -41,7 +41,7 @@ class Release:
         self.n_classes = n_classes
         self.labels = np.full(n_public, -1)
         self.soft_labels = None
-        self.has_rates = False
+        self.table = None
         self.query_indices = np.array([], dtype=np.intp)
         self._records = []
         self._positions = [np.array([], dtype=np.intp)]  # can be joined before any query, too
@@ -57,7 +57,7 @@ class Release:
         released.labels = classifier.public_labels_
         released.soft_labels = classifier.public_soft_labels_
         released.query_indices = classifier.query_indices_
-        released.has_rates = classifier.privacy_spent_.n_teachers is None
+        released.table = getattr(classifier, "table_", None)
         return released
 
     def add(self, record, positions, rows, drawn):
@@ -88,8 +88,13 @@ class Release:
             n_answered=int((self.labels >= 0).sum()),
         )
 
-    def add_table(self, rates, labels):
-        """Add what a whole noisy table says of the public rows.
+    @property
+    def has_rates(self):
+        """Whether soft labels are rates of the classes, of which students with weights learn."""
+        return self.table is not None
+
+    def add_rates(self, rates, labels):
+        """Add what a noisy table says of public rows, in place of what it said of others.
 
         Parameters
         ----------
@@ -101,7 +106,6 @@ class Release:
         self.soft_labels = rates
         self.labels = labels
         self.query_indices = np.flatnonzero(labels >= 0)
-        self.has_rates = True
         n_labels = len(self.query_indices)
         self.spent = dataclasses.replace(self.spent, n_queries=n_labels, n_answered=n_labels)
 

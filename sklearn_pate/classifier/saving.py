@@ -53,7 +53,7 @@ class Unavailable(ClassifierMixin, BaseEstimator):
         self.name = name
         self.reason = reason
 
-    def fit(self, X, y):
+    def fit(self, X, y=None):
         """Say what is missing.
 
         Parameters
@@ -69,3 +69,4 @@ class Unavailable(ClassifierMixin, BaseEstimator):
         raise ImportError(f"{self.name} could not be loaded with the model: {self.reason}")
 
     predict = fit  # without `predict` it would not be valid as a parameter
+    read = rates = fit  # a table's transformer may be what is missing

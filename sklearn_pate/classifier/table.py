@@ -111,7 +111,7 @@ def rehearse_table(mechanism, *, n_changed, n_classes):
 
 def _checked_noisy(mechanism, table, noise):
     """Return the noisy table of a mechanism of the user's."""
-    noisy = np.asarray(mechanism.noisy(table, noise))
+    noisy = np.array(mechanism.noisy(table, noise))  # a copy: it may be part of a larger array
     if noisy.shape != table.shape or noisy.dtype.kind != "f" or not np.isfinite(noisy).all():
         raise ValueError(
             f"noisy of {type(mechanism).__name__} must return finite floats, a table of the shape "
@@ -166,5 +166,6 @@ def release_table(released, plan, votes, noise):
             f"{type(mechanism).__name__} could not draw a table: {failed}, whose text is withheld, "
             "as it may quote ballots. What the plan costs is spent. Try it on a made-up table"
         )
-    rates, labels = votes.electorate.read(noisy, noise_std=noise_std)
-    released.add_table(rates, labels)
+    table, rates, labels = votes.electorate.read(noisy, noise_std=noise_std)
+    released.table = table
+    released.add_rates(rates, labels)

@@ -3,5 +3,6 @@
 from .columns import RowVectorizer
 from .electorate import ReverseNeighbors
 from .landmarks import LandmarkClassifier
+from .released import ReleasedTable
 
-__all__ = ["LandmarkClassifier", "ReverseNeighbors", "RowVectorizer"]
+__all__ = ["LandmarkClassifier", "ReleasedTable", "ReverseNeighbors", "RowVectorizer"]

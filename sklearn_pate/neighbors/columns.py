@@ -1,6 +1,7 @@
 """The transformer of rows of any kind, if none is given."""
 
 import math
+import warnings
 
 import numpy as np
 import pandas as pd
@@ -23,6 +24,9 @@ __all__ = ["RowVectorizer"]
 #: Most columns of arrays and of sparse rows.
 _MOST_COLUMNS = 100
 
+#: Units differ where the largest spread of a column is so many times the median one.
+_OTHER_UNITS = 10
+
 #: Kinds of dtypes whose order matters: whole numbers, floats and lengths of time.
 _NUMBERS = "iufm"
 
@@ -32,8 +36,9 @@ class RowVectorizer(TransformerMixin, BaseEstimator):
 
     DataFrames: numbers and lengths of time by their rank, in two columns (how low it is, and how
     close to the middle); all others one-hot, by their text; missing values in columns of their
-    own. Arrays: columns as they are, and 100 principal components of more than 100; if their units
-    differ, give a DataFrame or another transformer. Sparse rows: up to 100 singular vectors.
+    own. Arrays of up to 100 columns: the columns as they are, or like those of DataFrames where
+    units differ, that is, where the largest standard deviation is ten times the median one.
+    Arrays of more columns: 100 principal components. Sparse rows: 100 singular vectors.
 
     Parameters
     ----------
@@ -73,11 +78,12 @@ class RowVectorizer(TransformerMixin, BaseEstimator):
         if sparse.issparse(X):
             n_vectors = max(1, min(_MOST_COLUMNS, n_columns[0] - 1, n_rows - 1))
             return TruncatedSVD(n_vectors, random_state=self.random_state)
-        steps = [FunctionTransformer(_flat), SimpleImputer(keep_empty_features=True)]
-        if math.prod(n_columns) > _MOST_COLUMNS:
-            n_components = min(_MOST_COLUMNS, n_rows)
-            steps.append(PCA(n_components, random_state=self.random_state))
-        return make_pipeline(*steps)
+        if math.prod(n_columns) <= _MOST_COLUMNS:
+            if _units_differ(_flat(X)):
+                return make_pipeline(FunctionTransformer(_flat), _ranks(n_rows))
+            return make_pipeline(FunctionTransformer(_flat), _imputer("mean"))
+        components = PCA(min(_MOST_COLUMNS, n_rows), random_state=self.random_state)
+        return make_pipeline(FunctionTransformer(_flat), _imputer("mean"), components)
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
@@ -92,6 +98,17 @@ def _flat(X):
     """Return rows of one axis, of arrays of any shape."""
     X = np.asarray(X)
     return X.reshape(len(X), -1)
+
+
+def _units_differ(columns):
+    """Whether one column would decide alone which rows are near each other."""
+    columns = np.asarray(columns, dtype=float)
+    with np.errstate(all="ignore"), warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of columns without any value
+        ends = np.nanpercentile(columns, [1, 99], axis=0)  # a few rows far away are no unit
+        spread = np.nanstd(np.clip(columns, *ends), axis=0)
+    spread = spread[spread > 0]
+    return spread.size > 0 and spread.max() > _OTHER_UNITS * np.median(spread)
 
 
 def _are_numbers(frame):
@@ -118,24 +135,35 @@ def _floats(column):
 
 def _as_text(frame):
     """Return columns of any kind as texts, NaN where a value is missing."""
-    return frame.apply(lambda column: column.astype(object).where(column.notna(), np.nan)).map(
-        str, na_action="ignore"
+    return frame.apply(_as_objects).map(str, na_action="ignore")
+
+
+def _as_objects(column):
+    return column.astype(object).where(column.notna(), np.nan)
+
+
+def _imputer(strategy, **params):
+    return SimpleImputer(strategy=strategy, keep_empty_features=True, **params)
+
+
+def _ranks(n_public):
+    """Return a transformer of columns of numbers, (n_rows, n_columns), to how low each is."""
+    return make_pipeline(
+        _imputer("median", add_indicator=True),
+        QuantileTransformer(n_quantiles=min(200, n_public)),
+        SplineTransformer(3, degree=1, include_bias=False),  # what is not low or middle is high
+        StandardScaler(),
     )
 
 
 def _of_columns(X_public):
-    ranks = make_pipeline(
-        FunctionTransformer(_as_floats, feature_names_out="one-to-one"),
-        SimpleImputer(strategy="median", add_indicator=True, keep_empty_features=True),
-        QuantileTransformer(n_quantiles=min(200, len(X_public))),
-        SplineTransformer(3, degree=1, include_bias=False),  # what is not low or middle is high
-        StandardScaler(),
-    )
+    floats = FunctionTransformer(_as_floats, feature_names_out="one-to-one")
     names = make_pipeline(
         FunctionTransformer(_as_text, feature_names_out="one-to-one"),
-        SimpleImputer(strategy="constant", fill_value="missing", keep_empty_features=True),
+        _imputer("constant", fill_value="missing"),
         OneHotEncoder(
             min_frequency=0.005, handle_unknown="infrequent_if_exist", sparse_output=False
         ),
     )
+    ranks = make_pipeline(floats, _ranks(len(X_public)))
     return make_column_transformer((ranks, _are_numbers), (names, _are_others))

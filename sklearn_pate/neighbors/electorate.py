@@ -18,10 +18,11 @@ from ..memory import code_digest, digest, kept_seed
 from ..rdp.table import GRID
 from ..workers import limit_threads, threads_per_worker
 from .blocks import Counting, count_in_blocks, n_blocks
-from .cells import have_distances, make_centers, nearest_cells
+from .cells import make_centers, nearest_cells
 from .columns import RowVectorizer
 from .landmarks import LandmarkClassifier
-from .rates import deal_labels, default_n_cells, row_rates
+from .rates import default_n_cells, smooth
+from .released import ReleasedTable, numbers_of_public
 from .transform import (
     check_rows_alone,
     fitted_on_public,
@@ -37,6 +38,11 @@ _ADJACENCY = {
     ("add_or_remove", "record"): Adjacency.ADD_OR_REMOVE_RECORD_ALONE,
     ("add_or_remove", "group"): Adjacency.ADD_OR_REMOVE_GROUP_ALONE,
 }
+
+#: Warned of is more noise: that on the ballots of a class, in the cells that are its share, times
+#: the number of classes, beside the number of records. At 0.2, from a third of the labels to one
+#: in twenty were wrong on small data sets; see docs/neighbors.md.
+_MOST_NOISE = 0.2
 
 
 class ReverseNeighbors(TableElectorate):
@@ -72,7 +78,8 @@ class ReverseNeighbors(TableElectorate):
         The change of the private data that the guarantee covers: "replace" one record (or one
         group) by another, or "add_or_remove" one, a weaker promise for half the Laplace noise.
     random_state : int or None, default=None
-        Seeds transformer and clustering, which see public rows alone.
+        Seeds transformer and clustering, which see public rows alone. None takes a seed that
+        follows from the classifier's `random_state`, if it has one.
 
     References
     ----------
@@ -142,16 +149,11 @@ class ReverseNeighbors(TableElectorate):
     def enrol(self, private, X_public, *, seed=None, memory=None):
         """Fit the transformer on public rows, and say what one record changes."""
         self._memory = Memory(None) if memory is None else memory
-        self._seed = self._public_seed(X_public)
+        self._seed = self._public_seed(X_public, seed)
         self._transformer = fitted_on_public(self._unfitted(), X_public, self._seed)
         check_rows_alone(self._transformer, X_public)
-        self._public = transformed(self._transformer, X_public)
+        self._public = numbers_of_public(self._transformer, X_public)
         self._fingerprint = self._told_apart(X_public)
-        if not have_distances(self._public, self._public).all():
-            raise ValueError(
-                "the transformer makes infinite, huge or missing numbers of some rows of X_public; "
-                "scale and impute within it. Nothing was spent"
-            )
         self._rounding = rounding_beside_others(self._transformer, X_public, self._public)
         self._is_weighted = private.sample_weight is not None
         self._groups = None
@@ -169,10 +171,12 @@ class ReverseNeighbors(TableElectorate):
             n_records=n_records,
         )
 
-    def _public_seed(self, X_public):
+    def _public_seed(self, X_public, seed):
         """Return the seed of transformer and cells; memory keeps it, by the public rows alone."""
         if self.random_state is not None:
             return int(self.random_state)
+        if seed is not None:
+            return seed_number(seed)
         if self._memory.location is None:
             return fresh_seed()
         return seed_number(kept_seed(self._memory, (digest(X_public), "cells")))
@@ -190,7 +194,6 @@ class ReverseNeighbors(TableElectorate):
         is_known = n_records is not None and not self._is_weighted
         self._n_ballots = n_records * int(self.n_neighbors) if is_known else None
         self._centers = make_centers(self._public, n_cells, self._seed)
-        self.cells_ = nearest_cells(self._public, self._centers)[:, 0]
 
     def _most_cells(self, noise_std, n_records, n_classes):
         if self.n_cells is not None:
@@ -203,18 +206,18 @@ class ReverseNeighbors(TableElectorate):
         )
 
     def warn_of_noise(self, *, noise_std, n_records, n_classes):
-        """Warn where one class's noise in all cells is more than half of all ballots."""
+        """Warn where noise has the better of records; see `_MOST_NOISE`."""
         n_cells = min(self._most_cells(noise_std, n_records, n_classes), len(self._public))
         n_voters, of_whom = n_records, "private records"
         if n_records is None:
-            n_voters, of_whom = len(self._public), "as many records as there are public rows"
-        n_ballots = n_voters * int(self.n_neighbors)
-        of_class = noise_std * math.sqrt(n_cells)
-        if 2 * of_class > n_ballots:
+            n_voters, of_whom = len(self._public), "public rows, as many records as are expected"
+        n_needed = noise_std * math.sqrt(n_cells * n_classes) / _MOST_NOISE
+        if n_voters < n_needed:
             warn(
-                "the noise drowns the ballots: its standard deviation on those of one class in all "
-                f"cells is {of_class:.0f}, for {n_ballots} ballots of {of_whom}. Labels will be "
-                "about random; raise epsilon, or give more records"
+                f"the noise drowns the ballots: there are {n_voters} {of_whom}, and with "
+                f"{n_classes} classes and noise of standard deviation {noise_std:.3g} in each of "
+                f"{n_cells} cells, about {n_needed:.0f} are needed. Many labels will be wrong. "
+                "Raise epsilon, give more records, or join classes"
             )
 
     def n_steps(self, *, n_records):
@@ -264,16 +267,17 @@ class ReverseNeighbors(TableElectorate):
 
     def read(self, noisy, *, noise_std):
         """Return what a noisy table says of each public row; see `TableElectorate.read`."""
-        rates = row_rates(
+        cells = nearest_cells(self._public, self._centers)[:, 0]
+        surface = smooth(
             noisy,
             self._centers,
-            self._public,
-            self.cells_,
+            np.bincount(cells, minlength=len(self._centers)),
             noise_std=noise_std,
             n_ballots=self._n_ballots,
             smoothing=self.smoothing,
         )
-        return rates, deal_labels(rates, self.cells_)
+        table = ReleasedTable(noisy, self._centers, self._transformer, surface)
+        return table, *table.read_numbers(self._public)
 
     def default_student(self):
         """Return a classifier that learns from the transformer's numbers."""

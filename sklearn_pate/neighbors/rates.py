@@ -1,11 +1,13 @@
 """What a noisy table of ballots says of each public row: all of this is free."""
 
+from typing import NamedTuple
+
 import numpy as np
 from scipy.linalg import cho_factor, cho_solve
 from scipy.optimize import minimize
 from scipy.spatial.distance import cdist
 
-__all__ = ["deal_labels", "default_n_cells", "row_rates"]
+__all__ = ["Surface", "deal_labels", "default_n_cells", "smooth"]
 
 #: Most cells by default: smoothing takes time by their third power.
 _MOST_CELLS = 1000
@@ -38,14 +40,53 @@ def default_n_cells(*, n_records, n_public, n_classes, noise_std):
     return max(1, int(min(max(by_noise, 4 * n_classes), n_public / 2, _MOST_CELLS)))
 
 
-def row_rates(noisy, centers, public, cells, *, noise_std, n_ballots=None, smoothing="auto"):
-    """Return the rates of the classes near each public row, smoothed between cells.
+class Surface(NamedTuple):
+    """The rates of the classes at any place.
+
+    Attributes
+    ----------
+    centers : ndarray of shape (n_cells, n_columns)
+        Centers of the cells.
+    overall : ndarray of shape (n_classes,)
+        Rates in the whole table.
+    weights : ndarray of shape (n_cells, n_classes)
+        What each cell adds to them nearby.
+    height, steepness : float
+        Of the likeness of two places at a squared distance d: ``height * exp(-steepness * d)``.
+    power : float
+        To which rates are raised.
+    """
+
+    centers: np.ndarray
+    overall: np.ndarray
+    weights: np.ndarray
+    height: float
+    steepness: float
+    power: float
+
+    def likeness(self, numbers):
+        """Return how much each row is like each cell, (n_rows, n_cells)."""
+        squared = cdist(numbers, self.centers, "sqeuclidean")
+        return self.height * np.exp(-self.steepness * squared)
+
+    def rates(self, numbers):
+        """Return the rates at rows of numbers, (n_rows, n_classes), which sum to 1."""
+        n_parts = max(1, len(numbers) * len(self.centers) // _PAIRS_AT_A_TIME)
+        means = [
+            self.overall + self.likeness(part) @ self.weights
+            for part in np.array_split(numbers, n_parts)
+        ]
+        return _sharpened(np.concatenate(means), self.power)
+
+
+def smooth(noisy, centers, n_public_in, *, noise_std, n_ballots=None, smoothing="auto"):
+    """Return the surface that a noisy table lets one expect.
 
     The rate of a class in a cell, less that in the whole table, is taken for a smooth function of
-    the place, a Gaussian process, observed with noise of known size. Its height and width are those
-    under which the noisy table is most likely. The noise pulls its means together. So they are
-    raised to a power: that under which one part of the table, split in two whose noise is
-    unrelated, says most of the other.
+    the place, a Gaussian process. Each cell's is seen through noise whose size is known. Height and
+    width of the process are those under which the noisy table is most likely. The noise pulls its
+    means together. So they are raised to a power: that under which one part of the table, split in
+    two whose noise is unrelated, says most of the other.
 
     Parameters
     ----------
@@ -53,10 +94,8 @@ def row_rates(noisy, centers, public, cells, *, noise_std, n_ballots=None, smoot
         The released table.
     centers : ndarray of shape (n_cells, n_columns)
         Centers of the cells.
-    public : ndarray of shape (n_public, n_columns)
-        Transformed public rows.
-    cells : ndarray of shape (n_public,), int
-        The cell of each public row.
+    n_public_in : ndarray of shape (n_cells,)
+        The number of public rows in each cell.
     noise_std : float
         Standard deviation of the noise on each entry.
     n_ballots : float or None
@@ -66,8 +105,7 @@ def row_rates(noisy, centers, public, cells, *, noise_std, n_ballots=None, smoot
 
     Returns
     -------
-    ndarray of shape (n_public, n_classes)
-        Rows sum to 1.
+    Surface
 
     References
     ----------
@@ -76,32 +114,31 @@ def row_rates(noisy, centers, public, cells, *, noise_std, n_ballots=None, smoot
     a single data point. JASA.
     """
     n_classes = noisy.shape[1]
-    total = _totals(noisy, np.bincount(cells, minlength=len(centers)), noise_std, n_ballots)
+    total = _totals(noisy, n_public_in, noise_std, n_ballots)
     overall = np.maximum(noisy.sum(axis=0), 1)
     overall = overall / overall.sum()
     difference = _differences(noisy, total, overall)
-    spread = (overall * (1 - overall)).sum() / (n_classes - 1)
-    variance = (noise_std**2 + total * spread) / total**2
+    scatter = (overall * (1 - overall)).sum() / (n_classes - 1)
+    variance = (noise_std**2 + total * scatter) / total**2
     squared = cdist(centers, centers, "sqeuclidean")
     unit = max(np.median(squared), 1e-300)  # one center that is far from all moves no median
-    squared /= unit
     log_height, log_steepness = _likeliest(
-        squared, difference / np.sqrt(spread), variance / spread, smoothing
+        squared / unit, difference / np.sqrt(scatter), variance / scatter, smoothing
     )
-
-    def kernel(squared):
-        return spread * np.exp(log_height - np.exp(log_steepness) / 2 * squared)
-
-    between = kernel(squared)
-    power = _sharpness(noisy, between, variance, total, overall)
+    surface = Surface(
+        centers,
+        overall,
+        weights=np.zeros_like(difference),
+        height=scatter * np.exp(log_height),
+        steepness=np.exp(log_steepness) / 2 / unit,
+        power=1.0,
+    )
+    between = surface.likeness(centers)
     factor = cho_factor(between + np.diag(variance), lower=True)
-    weights = cho_solve(factor, difference)
-    n_parts = max(1, len(public) * len(centers) // _PAIRS_AT_A_TIME)
-    parts = [
-        overall + kernel(cdist(part, centers, "sqeuclidean") / unit) @ weights
-        for part in np.array_split(public, n_parts)
-    ]
-    return _sharpened(np.concatenate(parts), power)
+    return surface._replace(
+        weights=cho_solve(factor, difference),
+        power=_sharpness(noisy, between, variance, total, overall),
+    )
 
 
 def _differences(noisy, total, overall):

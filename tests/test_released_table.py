@@ -1,0 +1,152 @@
+"""A released table labels other public rows as well; labels of teachers belong to theirs."""
+
+import pickle
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy import sparse
+from sklearn.base import BaseEstimator, TransformerMixin
+from sklearn.datasets import make_classification
+from sklearn.linear_model import LogisticRegression
+from sklearn.naive_bayes import GaussianNB
+
+from sklearn_pate import PATEClassifier
+from sklearn_pate.classifier.asked import rows_digest
+from sklearn_pate.ledger import PrivacyLedger
+from sklearn_pate.neighbors import ReleasedTable, ReverseNeighbors
+
+X, Y = make_classification(
+    1200, 5, n_informative=4, n_redundant=0, n_classes=3, class_sep=2, random_state=0
+)
+X_PUBLIC, X_LATER, Y_LATER = X[600:900], X[900:], Y[900:]
+X, Y = X[:600], Y[:600]
+
+
+def pate(voters=None, **params):
+    params = {"epsilon": 5.0, "classes": [0, 1, 2], "random_state": 0, **params}
+    return PATEClassifier(ReverseNeighbors() if voters is None else voters, **params)
+
+
+def teachers(**params):
+    return pate(GaussianNB(), n_teachers=20, epsilon=20.0, n_queries=100, **params)
+
+
+# --- records that vote ---------------------------------------------------------------------------
+
+
+def test_the_table_says_of_public_rows_what_was_released():
+    clf = pate().fit(X, Y, X_public=X_PUBLIC)
+    assert isinstance(clf.table_, ReleasedTable)
+    assert clf.table_.counts.shape == clf.curator_.votes.shape
+    assert not np.array_equal(clf.table_.counts, clf.curator_.votes)  # the noise is in it
+    np.testing.assert_allclose(clf.table_.rates(X_PUBLIC), clf.public_soft_labels_, atol=1e-12)
+    one_by_one = np.vstack([clf.table_.rates(row[None]) for row in X_PUBLIC[:20]])
+    np.testing.assert_allclose(one_by_one, clf.public_soft_labels_[:20], atol=1e-9)
+
+
+def test_other_public_rows_cost_nothing(tmp_path):
+    ledger = PrivacyLedger(tmp_path / "ledger", epsilon=5.0, delta=1e-5)  # pays for one fit
+    clf = pate(ledger=ledger, random_state=None).fit(X, Y, X_public=X_PUBLIC)
+    spent = clf.privacy_spent_
+    clf.fit_student(X_LATER)
+    assert (clf.privacy_spent_.epsilon, clf.privacy_spent_.delta) == (spent.epsilon, spent.delta)
+    assert len(clf.public_labels_) == clf.privacy_spent_.n_answered == 300
+    assert (clf.public_labels_ == Y_LATER).mean() > 0.85
+    assert clf.score(X_LATER, Y_LATER) > 0.85
+    more = np.concatenate([X_PUBLIC, X_LATER])
+    assert clf.fit_student(more, LogisticRegression()).public_soft_labels_.shape == (600, 3)
+    assert clf.privacy_spent_.n_answered == len(clf.query_indices_) == 600
+
+
+def test_labels_follow_rows_in_another_order():
+    clf = pate().fit(X, Y, X_public=X_PUBLIC)
+    rates = clf.public_soft_labels_
+    clf.fit_student(X_PUBLIC[::-1])
+    np.testing.assert_allclose(clf.public_soft_labels_[::-1], rates, atol=1e-12)
+
+
+def test_the_same_rows_get_the_same_labels():
+    clf = pate().fit(X, Y, X_public=X_PUBLIC)
+    labels, proba = clf.public_labels_, clf.predict_proba(X_LATER)
+    clf.fit_student(X_PUBLIC)
+    np.testing.assert_array_equal(clf.public_labels_, labels)
+    np.testing.assert_allclose(clf.predict_proba(X_LATER), proba)
+
+
+def test_a_saved_model_reads_other_rows():
+    clf = pate().fit(X, Y, X_public=X_PUBLIC)
+    loaded = pickle.loads(pickle.dumps(clf))
+    np.testing.assert_array_equal(loaded.table_.rates(X_LATER), clf.table_.rates(X_LATER))
+    assert loaded.fit_student(X_LATER).score(X_LATER, Y_LATER) > 0.85
+    assert repr(loaded.table_).endswith(" cells, 3 classes)")
+
+
+class Roots(TransformerMixin, BaseEstimator):
+    """Refuses rows below zero."""
+
+    def fit(self, X, y=None):
+        return self
+
+    def transform(self, X):
+        if X.min() < 0:
+            raise ValueError("rows below zero")
+        return np.sqrt(X)
+
+
+def test_rows_that_cannot_be_read_change_nothing():
+    clf = pate(ReverseNeighbors(Roots())).fit(X + 20, Y, X_public=X_PUBLIC + 20)
+    before = clf.student_, clf.public_labels_
+    for rows, message in [
+        (X_LATER, "rows below zero"),
+        (X_LATER[:, 1:], "does not have the features of X"),
+        (np.full((5, 5), np.inf), "infinite"),
+    ]:
+        with pytest.raises(ValueError, match=message):
+            clf.fit_student(rows)
+    assert clf.student_ is before[0] and clf.public_labels_ is before[1]
+
+
+def test_a_fit_with_teachers_forgets_the_table():
+    clf = pate().fit(X, Y, X_public=X_PUBLIC)
+    clf.set_params(**teachers().get_params(deep=False)).fit(X, Y, X_public=X_PUBLIC)
+    assert not hasattr(clf, "table_") and clf.n_teachers_ == 20
+
+
+def test_a_seed_makes_cells_too():
+    first, again = (pate().fit(X, Y, X_public=X_PUBLIC) for _ in range(2))
+    np.testing.assert_array_equal(first.table_.centers, again.table_.centers)
+    np.testing.assert_array_equal(first.predict_proba(X_LATER), again.predict_proba(X_LATER))
+    other = pate(random_state=1).fit(X, Y, X_public=X_PUBLIC)
+    assert not np.array_equal(first.table_.centers, other.table_.centers)
+
+
+# --- teachers ------------------------------------------------------------------------------------
+
+
+def test_rows_in_another_order_are_warned_of():
+    clf = teachers().fit(X, Y, X_public=X_PUBLIC)
+    for rows in (X_PUBLIC[::-1], X_LATER, X_PUBLIC + 0.01):
+        with pytest.warns(UserWarning, match="Labels go by position"):
+            clf.fit_student(rows)
+
+
+@pytest.mark.parametrize(
+    "rows", [X_PUBLIC.copy(), X_PUBLIC.astype(np.float32), np.asfortranarray(X_PUBLIC)]
+)
+@pytest.mark.filterwarnings("error")
+def test_the_same_rows_are_not_warned_of(rows):
+    clf = teachers().fit(X, Y, X_public=X_PUBLIC)
+    loaded = pickle.loads(pickle.dumps(clf))
+    assert loaded.fit_student(rows).score(X_LATER, Y_LATER) > 0.7
+
+
+def test_rows_are_known_again_whatever_holds_them():
+    mixed = pd.DataFrame({"age": [20, 30, 40], "city": ["Oslo", "Bern", None]})
+    digest = rows_digest(mixed)
+    assert rows_digest(mixed.astype({"city": "category"})) == digest
+    assert rows_digest(mixed.to_numpy(dtype=object)) == digest
+    assert rows_digest(mixed.iloc[::-1]) != digest
+    whole = np.arange(6.0).reshape(3, 2)
+    for same in (whole.tolist(), sparse.csr_matrix(whole), pd.DataFrame(whole.astype(int))):
+        assert rows_digest(same) == rows_digest(whole)
