@@ -12,11 +12,12 @@ import pytest
 from scipy import sparse
 from sklearn.base import BaseEstimator, TransformerMixin, clone
 from sklearn.compose import make_column_transformer
-from sklearn.datasets import load_digits, load_iris, make_classification
+from sklearn.datasets import load_digits, load_iris, load_wine, make_classification
 from sklearn.decomposition import PCA
 from sklearn.frozen import FrozenEstimator
 from sklearn.gaussian_process import GaussianProcessClassifier
 from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import train_test_split
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer, OneHotEncoder, StandardScaler
@@ -365,6 +366,32 @@ def test_arrays_and_sparse_rows(form):
     clf = PATEClassifier(voters(), epsilon=8, classes=[0, 1, 2], random_state=0)
     clf.fit(form(counts.astype(float)), Y, X_public=form(public.astype(float)))
     assert clf.score(form(public.astype(float)), Y_PUBLIC) > 0.5
+
+
+def test_columns_in_other_units_count_alike():
+    """Wine's largest column is in units of hundreds, and alone decided which rows were near."""
+    X, y = load_wine(return_X_y=True)
+    public, later, _, y_later = train_test_split(X, y, test_size=0.5, random_state=0)
+    clf = pate(ReverseNeighbors(), epsilon=20.0)
+    assert clf.fit(later, y_later, X_public=public).score(later, y_later) > 0.93
+    numbers = RowVectorizer().fit(public).transform(later)
+    smaller = RowVectorizer().fit(public / 1024).transform(later / 1024)
+    np.testing.assert_allclose(smaller, numbers, atol=1e-9)
+
+
+def test_columns_in_one_unit_stay_as_they_are():
+    np.testing.assert_array_equal(RowVectorizer().fit_transform(X_PUBLIC), X_PUBLIC)
+    far = X_PUBLIC.copy()
+    far[3, 1] = 1e9  # one row is no unit
+    far[4, 2] = np.nan
+    assert RowVectorizer().fit_transform(far).shape == X_PUBLIC.shape
+    assert RowVectorizer().fit_transform(np.full((4, 2), np.nan)).shape == (4, 2)
+
+
+def test_text_in_arrays_is_refused():
+    for rows in (np.array([["a", "1"], ["b", "2"]]), np.array([["a", 1], ["b", 2]], dtype=object)):
+        with pytest.raises(ValueError, match="takes arrays of numbers; give text"):
+            RowVectorizer().fit(rows)
 
 
 def test_images_need_no_flattening():

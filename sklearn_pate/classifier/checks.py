@@ -200,9 +200,9 @@ def given_rows(X_public, X=None):
     X_public = public_rows(X_public)
     if X_public is None:
         raise ValueError(
-            "X_public is missing: public, unlabelled rows with the same features as X. The "
-            "teachers label some of them, and the student learns from those alone; private "
-            "rows cannot take their place. Call fit(X, y, X_public=...)"
+            "X_public is missing: public, unlabelled rows with the same features as X. A private "
+            "vote labels some of them, and the student learns from those alone; private rows "
+            "cannot take their place. Call fit(X, y, X_public=...)"
         )
     if X_public is X:
         warn(
@@ -294,8 +294,9 @@ def check_forms(X, X_public):
     """Refuse a DataFrame beside an array: types of columns are compared, so both must have them."""
     if hasattr(X, "dtypes") != hasattr(X_public, "dtypes"):
         raise ValueError(
-            f"X is a {type(X).__name__} and X_public a {type(X_public).__name__}. All teachers see "
-            "the types of columns, so they must be public: give both as DataFrames, or neither"
+            f"X is a {type(X).__name__} and X_public a {type(X_public).__name__}. Whoever "
+            "votes sees the types of columns, so they must be public: give both as DataFrames, or "
+            "neither"
         )
 
 
@@ -310,17 +311,17 @@ def check_dtypes(X, X_public):
     if found.kind == "unknown":
         raise ValueError(
             "X and X_public must be arrays, which have a dtype, or DataFrames, which have dtypes "
-            "for their columns. All teachers see the types of columns, so they must be public, and "
-            "for these data they cannot be compared. Convert both, for instance with to_pandas()"
+            "for their columns. Whoever votes sees the types of columns, so they must be public, "
+            "and for these data they cannot be compared. Convert both, as with to_pandas()"
         )
     if found.kind == "columns":
         raise ValueError(
             "X has other columns than X_public, other levels of columns or other names of levels. "
-            "All teachers see them, so they must be public: set X.columns = X_public.columns"
+            "Whoever votes sees them, so they must be public: set X.columns = X_public.columns"
         )
     if found.kind == "dtype":
         raise ValueError(
-            f"X has another dtype than X_public, which has {X_public.dtype}. All teachers see "
+            f"X has another dtype than X_public, which has {X_public.dtype}. Whoever votes sees "
             "it, so it must be public, not what the private records happen to need: fix it in "
             "advance, for instance X.astype(X_public.dtype); for text, use dtype object in both"
         )

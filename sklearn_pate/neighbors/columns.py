@@ -74,6 +74,7 @@ class RowVectorizer(TransformerMixin, BaseEstimator):
     def _chosen(self, X):
         if isinstance(X, pd.DataFrame):
             return _of_columns(X)
+        _check_numbers(X)
         n_rows, *n_columns = X.shape
         if sparse.issparse(X):
             n_vectors = max(1, min(_MOST_COLUMNS, n_columns[0] - 1, n_rows - 1))
@@ -92,6 +93,16 @@ class RowVectorizer(TransformerMixin, BaseEstimator):
         tags.input_tags.string = True
         tags.input_tags.categorical = True
         return tags
+
+
+def _check_numbers(X):
+    try:
+        X.astype(float)
+    except (TypeError, ValueError) as error:
+        raise ValueError(
+            "RowVectorizer takes arrays of numbers; give text and categories as columns of a "
+            f"DataFrame, or another transformer. {error}"
+        ) from error
 
 
 def _flat(X):
