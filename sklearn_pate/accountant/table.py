@@ -40,8 +40,11 @@ def plan_table(mechanism, *, n_changed, n_rows, epsilon, delta):
     ------
     BudgetExceededError
         If the noise is set and costs more than the cap. Nothing was spent.
+    TypeError
+        If `cost` does not return a `rdp.Cost`.
     ValueError
-        If there is nothing to calibrate to, or `cost` returns what is no cost.
+        If there is nothing to calibrate to, no noise is right for `epsilon`, or the numbers of the
+        cost are none of a cost.
 
     Examples
     --------

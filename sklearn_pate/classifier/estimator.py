@@ -61,7 +61,7 @@ from .saving import Saved
 from .seeds import seed_streams
 from .student import (
     all_columns,
-    check_rows_alone,
+    check_scored_alone,
     fit_student,
     rehearse_student,
     students_view,
@@ -958,11 +958,11 @@ class PATEClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
             return "seed"
         return "system" if self.secure else "numpy"
 
-    def _check_rows_alone(self, X_public, n_queries):
+    def _check_scored_alone(self, X_public, n_queries):
         """For a private search: refuse a student whose prediction for a row depends on others."""
         if isinstance(self.base_estimator, TableElectorate):
             n_queries = min(n_queries, _MOST_REHEARSED)
-        check_rows_alone(
+        check_scored_alone(
             self._unfitted_student(),
             X_public,
             n_queries,

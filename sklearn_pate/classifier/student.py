@@ -22,7 +22,7 @@ from .checks import check_predicted, check_predicts_alone, indexable_rows
 
 __all__ = [
     "all_columns",
-    "check_rows_alone",
+    "check_scored_alone",
     "fit_student",
     "rehearse_student",
     "student_error",
@@ -151,7 +151,7 @@ def rehearse_student(student, X_public, n_queries, *, n_classes, soft):
             ) from error
 
 
-def check_rows_alone(student, X_public, n_queries, *, n_classes, soft):
+def check_scored_alone(student, X_public, n_queries, *, n_classes, soft):
     """Try the student on public rows; refuse it if its prediction for one row depends on others."""
     X_public = indexable_rows(X_public, "X_public")
     with Quiet(), seeded(0):

@@ -122,7 +122,7 @@ class PrivateScorer:
         for candidate, plan in zip(candidates, plans, strict=True):
             key = student_key(candidate.estimator)
             if key not in checked and plan.n_queries > 1:
-                candidate.estimator._check_rows_alone(X_public, plan.n_queries)
+                candidate.estimator._check_scored_alone(X_public, plan.n_queries)
                 checked.add(key)
 
     def score(self, estimator, plan):
