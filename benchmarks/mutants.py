@@ -2567,6 +2567,52 @@ FAULTS = [
         ("test_isolation.py::test_a_teacher_is_silent_whatever_it_sets",),
     ),
     Fault(
+        "table-labels-of-the-first-public-rows-for-others",
+        "classifier/estimator.py",
+        "            released.add_rates(*released.table.read(X_public))\n",
+        "            pass\n",
+        (
+            "test_released_table.py::test_labels_follow_rows_in_another_order",
+            "test_released_table.py::test_other_public_rows_cost_nothing",
+        ),
+    ),
+    Fault(
+        "table-that-outlives-its-fit",
+        "classifier/estimator.py",
+        '"feature_names_in_", "n_teachers_", "table_"):',
+        '"feature_names_in_", "n_teachers_"):',
+        ("test_released_table.py::test_a_fit_with_teachers_forgets_the_table",),
+    ),
+    Fault(
+        "table-without-its-noise",
+        "classifier/table.py",
+        "table, rates, labels = votes.electorate.read(noisy, noise_std=noise_std)\n",
+        "table, rates, labels = votes.electorate.read(noisy, noise_std=noise_std)\n"
+        "    table = table._replace(counts=votes.counts)\n",
+        ("test_released_table.py::test_the_table_says_of_public_rows_what_was_released",),
+    ),
+    Fault(
+        "table-cells-by-a-seed-of-their-own",
+        "neighbors/electorate.py",
+        "        if seed is not None:\n            return seed_number(seed)\n",
+        "",
+        ("test_released_table.py::test_a_seed_makes_cells_too",),
+    ),
+    Fault(
+        "rows-in-another-order-pass-for-the-same",
+        "classifier/asked.py",
+        "for value in values.ravel().tolist()]",
+        "for value in np.sort(values.ravel().astype(str)).tolist()]",
+        ("test_released_table.py::test_rows_in_another_order_are_warned_of",),
+    ),
+    Fault(
+        "table-columns-in-other-units-as-they-are",
+        "neighbors/columns.py",
+        "if _units_differ(_flat(X)):",
+        "if False:",
+        ("test_neighbors.py::test_columns_in_other_units_count_alike",),
+    ),
+    Fault(
         "rates-never-sharpened",
         "neighbors/rates.py",
         "return _POWERS[int(np.argmax(gain))]",

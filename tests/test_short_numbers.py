@@ -188,6 +188,7 @@ def test_teachers_are_counted_in_whole(kind):
     assert (plan.spent.n_teachers, plan.n_queries) == (100, 3)
 
 
+@pytest.mark.filterwarnings("ignore:the noise drowns")
 @pytest.mark.parametrize("adjacency", ["replace", "add_or_remove"])
 @pytest.mark.parametrize("kind", WHOLE)
 def test_a_record_pays_for_every_cell_that_it_casts_in(kind, adjacency):
