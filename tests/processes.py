@@ -56,6 +56,41 @@ def _as_main(code, arguments, files):
     return status
 
 
+#: What follows a script that defines `folder`, and `poll(memory)`, which lengthens the file `done`.
+_KILLED_TEN_TIMES = """
+import signal
+
+def count():
+    return os.path.getsize(folder + "/done")
+
+open(folder + "/done", "w").close()
+killed = 0
+for _ in range(10):
+    some = count() + rng.integers(1, 10)
+    child = os.fork()
+    if not child:
+        poll(folder + "/kept")
+        os._exit(0)
+    while count() < some:
+        time.sleep(0.001)
+    time.sleep(rng.uniform(0, 0.03))
+    os.kill(child, signal.SIGKILL)
+    killed += os.waitpid(child, 0)[1] == signal.SIGKILL
+before = count()
+found = poll(folder + "/kept")
+print(killed, before, count(), np.array_equal(found, poll(None)))
+"""
+
+
+def killed_ten_times(code, folder):
+    """Kill ten polls while they run; return how much was done until the eleventh had finished."""
+    run = run_script(code + _KILLED_TEN_TIMES, folder)
+    assert run.returncode == 0, run.stderr
+    n_killed, n_before, n_done, is_same = run.stdout.split()
+    assert is_same == "True" and int(n_killed) == 10 and int(n_before) > 0
+    return int(n_done)
+
+
 @contextlib.contextmanager
 def loky_forks():
     """Let loky fork its workers from the same process, which takes no time, for a block."""

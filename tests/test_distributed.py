@@ -62,6 +62,15 @@ class Marked(GaussianNB):
         return super().fit(X, y)
 
 
+def die_once(flag):
+    """Set the flag and kill this process, unless another has set it."""
+    try:
+        os.close(os.open(flag, os.O_CREAT | os.O_EXCL))
+    except FileExistsError:
+        return
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
 class Deadly(GaussianNB):
     """The first to find no flag sets it and kills its process, unless that is `home`."""
 
@@ -73,12 +82,7 @@ class Deadly(GaussianNB):
     def fit(self, X, y):
         time.sleep(0.02)
         if os.getpid() != self.home:
-            try:
-                os.close(os.open(self.flag, os.O_CREAT | os.O_EXCL))
-            except FileExistsError:
-                pass
-            else:
-                os.kill(os.getpid(), signal.SIGKILL)
+            die_once(self.flag)
         return super().fit(X, y)
 
 
@@ -319,12 +323,7 @@ class Lethal(TransformerMixin, BaseEstimator):
     def transform(self, X):
         if len(X) == 100 and os.getpid() != self.home:
             time.sleep(0.02)
-            try:
-                os.close(os.open(self.flag, os.O_CREAT | os.O_EXCL))
-            except FileExistsError:
-                pass
-            else:
-                os.kill(os.getpid(), signal.SIGKILL)
+            die_once(self.flag)
         return X
 
 

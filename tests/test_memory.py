@@ -10,7 +10,7 @@ import joblib.memory
 import numpy as np
 import pytest
 from joblib import Memory, parallel_config
-from processes import run_script
+from processes import killed_ten_times, run_script
 from sklearn.naive_bayes import GaussianNB
 
 from sklearn_pate import PATEClassifier
@@ -527,8 +527,8 @@ def test_other_backends_find_the_same_votes(tmp_path, trained, backend):
     assert trained() == 0 and np.array_equal(again.counts, votes)
 
 
-KILLED = """
-import os, signal, sys, time
+POLL = """
+import os, sys, time
 import numpy as np
 from sklearn.naive_bayes import GaussianNB
 from sklearn_pate import PATEClassifier
@@ -541,7 +541,7 @@ y = (X[:, 0] + rng.normal(size=2000) > 0).astype(int)
 
 class Slow(GaussianNB):
     def fit(self, X, y):
-        with open(folder + "/trained", "a") as file:
+        with open(folder + "/done", "a") as file:
             file.write("x")
         if os.getpid() != parent:
             time.sleep(0.02)
@@ -550,33 +550,10 @@ class Slow(GaussianNB):
 def poll(memory):
     clf = PATEClassifier(Slow(), n_teachers=120, classes=[0, 1], memory=memory, random_state=0)
     return clf.poll(X, y, X_public).counts
-
-def count():
-    return os.path.getsize(folder + "/trained")
-
-open(folder + "/trained", "w").close()
-killed = 0
-for _ in range(10):
-    some = count() + rng.integers(1, 10)
-    child = os.fork()
-    if not child:
-        poll(folder + "/votes")
-        os._exit(0)
-    while count() < some:
-        time.sleep(0.001)
-    time.sleep(rng.uniform(0, 0.03))
-    os.kill(child, signal.SIGKILL)
-    killed += os.waitpid(child, 0)[1] == signal.SIGKILL
-before = count()
-votes = poll(folder + "/votes")
-print(killed, before, count(), np.array_equal(votes, poll(None)))
 """
 
 
 @pytest.mark.skipif(os.name != "posix", reason="needs fork and SIGKILL")
 def test_killed_ten_times_the_eleventh_has_the_same_votes(tmp_path):
-    run = run_script(KILLED, tmp_path)
-    assert run.returncode == 0, run.stderr
-    killed, before, trained, same = run.stdout.split()
-    assert same == "True" and int(killed) == 10 and int(before) > 0
-    assert 120 <= int(trained) <= 120 + 10  # at most the one under way was done again
+    n_trained = killed_ten_times(POLL, tmp_path)
+    assert 120 <= n_trained <= 120 + 10  # at most the one under way was done again
