@@ -1,10 +1,11 @@
 """What a fit may ask, what it spent, and the curator's private view of it."""
 
+from .calibration import no_cost
 from .curator import Curator, StageRecord, TableCurator
 from .filter import RenyiFilter
 from .plan import Plan, plan_queries
 from .spent import PrivacySpent
-from .table import plan_table
+from .table import least_scale_of, plan_table
 
 __all__ = [
     "Curator",
@@ -13,6 +14,8 @@ __all__ = [
     "RenyiFilter",
     "StageRecord",
     "TableCurator",
+    "least_scale_of",
+    "no_cost",
     "plan_queries",
     "plan_table",
 ]

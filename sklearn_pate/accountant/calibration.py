@@ -14,10 +14,15 @@ from ..rdp.calibration import FEW_ORDERS, orders_near_best
 from ..rdp.facts import facts_of
 from .checks import check_failure_probability, query_over_budget
 
-__all__ = ["calibrate", "check_with_scale", "costs_once", "most_affordable"]
+__all__ = ["calibrate", "check_with_scale", "costs_once", "most_affordable", "no_cost"]
 
 
-def calibrate(aggregators, n_queries, *, is_number_given, epsilon, delta, sizes):
+def no_cost(orders):
+    """Return the `Cost` of nothing, at these orders."""
+    return Cost(np.zeros(len(orders)), 0.0, 0.0)
+
+
+def calibrate(aggregators, n_queries, *, is_number_given, epsilon, delta, sizes, before=no_cost):
     """Set the noise of the stages that have none, so that all stages together cost the cap.
 
     Parameters
@@ -35,6 +40,8 @@ def calibrate(aggregators, n_queries, *, is_number_given, epsilon, delta, sizes)
         Failure probability.
     sizes : dict
         `n_teachers` and `n_classes`.
+    before : callable, default=no_cost
+        Returns, for Renyi orders, the `Cost` of what is released before.
 
     Returns
     -------
@@ -68,12 +75,12 @@ def calibrate(aggregators, n_queries, *, is_number_given, epsilon, delta, sizes)
         start = sizes["n_teachers"] / 4  # more would drown most votes
         # One stage: a list of stages has numbers of queries
         (noisiest,) = _at_scale(aggregators, start)
-        n_queries = [_most_queries(noisiest, n_queries[0], epsilon, delta, sizes)]
+        n_queries = [_most_queries(noisiest, n_queries[0], epsilon, delta, sizes, before)]
 
     def cost_at(scale, orders):
         stages = zip(_at_scale(aggregators, scale), n_queries, strict=True)
         costs = [costs_once(stage, orders, **sizes)(n) for stage, n in stages]
-        return reduce(Cost.plus, costs)
+        return reduce(Cost.plus, costs, before(orders))
 
     scale = least_scale(cost_at, epsilon, delta, start=start)
     if scale == math.inf:
@@ -138,11 +145,15 @@ def check_with_scale(stage):
         )
 
 
-def _most_queries(aggregator, n_wanted, epsilon, delta, sizes):
+def _most_queries(aggregator, n_wanted, epsilon, delta, sizes, before):
     """Return how many queries the cap pays for with the largest noise that is of use."""
 
     def affordable_by(orders):
-        cost_of = costs_once(aggregator, orders, **sizes)
+        queries = costs_once(aggregator, orders, **sizes)
+        spent = before(orders)
+
+        def cost_of(n):
+            return spent.plus(queries(n))
 
         def epsilon_of(n):
             return cost_of(n).epsilon(delta, orders)[0]

@@ -86,7 +86,7 @@ class RenyiFilter:
         return allowed
 
 
-def best_filter(aggregators, epsilon, delta, sizes):
+def best_filter(aggregators, epsilon, delta, sizes, before=0.0):
     """Return the filter at the order that pays for most answers of the first stage.
 
     Parameters
@@ -97,6 +97,8 @@ def best_filter(aggregators, epsilon, delta, sizes):
         The cap.
     sizes : dict
         `n_teachers` and `n_classes`.
+    before : ndarray of shape (n_orders,), default=0.0
+        Renyi cost, at each of `rdp.DEFAULT_ORDERS`, of what is released before.
 
     Returns
     -------
@@ -107,7 +109,9 @@ def best_filter(aggregators, epsilon, delta, sizes):
     if any(step is None for step in steps):
         return None
     limit = epsilon - conversion_penalty(delta, DEFAULT_ORDERS)
-    limit = limit * (1 - 1e-9)  # so that rounding the epsilon of the filter cannot pass the cap
+    limit = (limit - before) * (
+        1 - 1e-9
+    )  # so that rounding the epsilon of the filter cannot pass the cap
     one_of_each = sum(check + answer for check, answer in steps)
     # An order counts only if no stage would be planned in vain
     n_answers = np.where(limit >= one_of_each, limit / sum(steps[0]), 0)

@@ -9,7 +9,7 @@ import numpy as np
 from ..exceptions import BudgetExceededError, warn
 from ..propose_test_release import ProposeTestRelease
 from ..rdp import DEFAULT_ORDERS, Cost, pure_rdp
-from .calibration import calibrate, costs_once, most_affordable
+from .calibration import calibrate, costs_once, most_affordable, no_cost
 from .checks import (
     as_cap,
     check_failure_probability,
@@ -85,6 +85,7 @@ def plan_queries(
     epsilon,
     delta,
     accounting="data_independent",
+    before=no_cost,
 ):
     """Decide the noise, and how many queries the budget pays for.
 
@@ -104,11 +105,14 @@ def plan_queries(
         Failure probability.
     accounting : {"data_independent", "ptr"}, default="data_independent"
         As in `PATEClassifier`.
+    before : callable, default=no_cost
+        Returns, for Renyi orders, the `Cost` of what is released under the same cap before the
+        first query.
 
     Returns
     -------
     Plan
-        With it the cost is at most the cap.
+        With it the cost, and what is spent before, is at most the cap.
 
     Raises
     ------
@@ -139,11 +143,12 @@ def plan_queries(
             epsilon=epsilon,
             delta=delta,
             sizes=sizes,
+            before=before,
         )
     if epsilon is not None:
         check_failure_probability(aggregators, delta)
     costs = [costs_once(stage, **sizes) for stage in aggregators]
-    stages = _Stages(aggregators, wanted, costs)
+    stages = _Stages(aggregators, wanted, costs, before(DEFAULT_ORDERS))
     for stage, n_wanted in stages.pairs():
         check_threshold(stage, n_teachers=n_teachers)
         warn_of_stage(stage, n_wanted, n_teachers=n_teachers)
@@ -171,20 +176,27 @@ class _Stages:
         The queries of each.
     costs : list of callable
         For each, the `Cost` of a number of its queries.
+    before : Cost
+        Of what is released before the first query.
     """
 
     aggregators: list
     n_queries: list
     costs: list
+    before: Cost
 
     def pairs(self):
         """Each stage, and its queries."""
         return list(zip(self.aggregators, self.n_queries, strict=True))
 
-    def cost(self):
+    def cost_of_queries(self):
         """Cost of all queries."""
         parts = [cost_of(n) for cost_of, n in zip(self.costs, self.n_queries, strict=True)]
         return reduce(Cost.plus, parts)
+
+    def cost(self):
+        """Cost of all queries, and of what is released before."""
+        return self.before.plus(self.cost_of_queries())
 
 
 def _plan_all(stages, delta):
@@ -200,7 +212,7 @@ def _plan_fewer(stages, n_requested, epsilon, delta):
     (cost_of,) = stages.costs
 
     def epsilon_of(n):
-        return cost_of(n).epsilon(delta)[0]
+        return stages.before.plus(cost_of(n)).epsilon(delta)[0]
 
     affordable = most_affordable(epsilon_of, stages.n_queries[0], epsilon)
     if affordable == 0:
@@ -215,18 +227,24 @@ def _plan_fewer(stages, n_requested, epsilon, delta):
 
 def _plan_filter(stages, epsilon, delta, sizes):
     """Plan all queries, with a budget that may stop them: the votes decide what they cost."""
-    budget = best_filter(stages.aggregators, epsilon, delta, sizes)
+    budget = best_filter(stages.aggregators, epsilon, delta, sizes, stages.before.rdp)
     if budget is None:  # some stage cannot ask a single query
-        alone = [cost_of(1).epsilon(delta)[0] for cost_of in stages.costs]
+        alone = [stages.before.plus(cost_of(1)).epsilon(delta)[0] for cost_of in stages.costs]
         costliest = stages.aggregators[int(np.argmax(alone))]
         raise query_over_budget(costliest, max(alone), epsilon, delta)
-    return Plan(stages.pairs(), epsilon, "filter", budget.cost(stages.cost()), budget)
+    cost = stages.before.plus(budget.cost(stages.cost_of_queries()))
+    return Plan(stages.pairs(), epsilon, "filter", cost, budget)
 
 
 def _plan_test(stages, data_independent_epsilon, epsilon, delta, sizes):
     """Plan all queries, with a private test that their votes must pass."""
     ((aggregator, n_queries),) = stages.pairs()
-    test = ProposeTestRelease.plan(aggregator, n_queries, **sizes, epsilon=epsilon, delta=delta)
+    left, its_delta = _left(stages.before, epsilon, delta)
+    test = None
+    if left > 0:
+        test = ProposeTestRelease.plan(
+            aggregator, n_queries, **sizes, epsilon=left, delta=its_delta
+        )
     if test is None:
         raise BudgetExceededError(
             f"epsilon={epsilon:g} is too small for accounting='ptr': the test of {n_queries} "
@@ -236,8 +254,17 @@ def _plan_test(stages, data_independent_epsilon, epsilon, delta, sizes):
         )
     # (epsilon, delta) for test and labels together: pure, but for a probability of delta
     # (by the reduction of Kairouz, Oh, Viswanath (2015), The composition theorem for DP)
-    cost = Cost(pure_rdp(epsilon, DEFAULT_ORDERS), math.inf, epsilon, delta)
+    cost = Cost(pure_rdp(left, DEFAULT_ORDERS), math.inf, left, its_delta)
+    cost = stages.before.plus(cost)
     return Plan(stages.pairs(), epsilon, "propose-test-release", cost, test=test)
+
+
+def _left(before, epsilon, delta):
+    """Return what is left of a cap, by the plain sum: a private test has no Renyi cost."""
+    if before.pure < math.inf:
+        return epsilon - before.pure, delta - before.delta
+    spent, _ = before.epsilon(delta / 2)
+    return epsilon - spent, delta / 2
 
 
 def _has_check(aggregator, sizes):

@@ -8,14 +8,14 @@ from sklearn.base import clone
 from .._sklearn import InvalidParameterError
 from ..exceptions import BudgetExceededError
 from ..rdp import DEFAULT_ORDERS, Cost, least_scale
-from .calibration import check_with_scale
+from .calibration import check_with_scale, no_cost
 from .checks import as_cap
 from .plan import Plan
 
-__all__ = ["plan_table"]
+__all__ = ["least_scale_of", "plan_table"]
 
 
-def plan_table(mechanism, *, n_changed, n_rows, epsilon, delta):
+def plan_table(mechanism, *, n_changed, n_rows, epsilon, delta, before=no_cost):
     """Decide the noise on a table of ballots, all of which is released.
 
     Parameters
@@ -30,6 +30,8 @@ def plan_table(mechanism, *, n_changed, n_rows, epsilon, delta):
         Hard cap; None for no cap.
     delta : float
         Failure probability. A mechanism that is pure does not spend it.
+    before : callable, default=no_cost
+        Returns, for Renyi orders, the `Cost` of what is released under the same cap before.
 
     Returns
     -------
@@ -62,11 +64,13 @@ def plan_table(mechanism, *, n_changed, n_rows, epsilon, delta):
                 "the noise"
             )
         check_with_scale(mechanism)
-        mechanism = _calibrated(mechanism, n_changed, epsilon, delta)
+        mechanism = _calibrated(mechanism, n_changed, epsilon, delta, before)
     else:
         mechanism = clone(mechanism)  # the user's may keep the table that it is given
-    cost = _checked_cost(mechanism, n_changed)
-    if mechanism.is_pure:
+    own = _checked_cost(mechanism, n_changed)
+    cost = before(DEFAULT_ORDERS).plus(own)
+    is_pure = mechanism.is_pure and cost.pure < math.inf and cost.delta == 0
+    if is_pure:
         spent, method, delta = cost.pure, "pure", 0.0
     else:
         spent, method = cost.epsilon(delta)
@@ -78,10 +82,11 @@ def plan_table(mechanism, *, n_changed, n_rows, epsilon, delta):
     return Plan([(mechanism, n_rows)], spent, method, cost, delta=delta)
 
 
-def _calibrated(mechanism, n_changed, epsilon, delta):
+def _calibrated(mechanism, n_changed, epsilon, delta, before):
     """Return a copy with the least noise that costs at most `epsilon`."""
     try:
-        calibrated = mechanism.with_scale(_least_scale(mechanism, n_changed, epsilon, delta))
+        scale = least_scale_of(mechanism, n_changed, epsilon, delta, before)
+        calibrated = mechanism.with_scale(scale)
         calibrated.cost(n_changed)
     except InvalidParameterError:  # it names the noise, which the user did not give
         calibrated = None
@@ -112,18 +117,33 @@ def _checked_cost(mechanism, n_changed):
     return cost
 
 
-def _least_scale(mechanism, n_changed, epsilon, delta):
-    """Return the least noise that costs at most `epsilon`."""
-    if not mechanism.is_pure:
+def least_scale_of(mechanism, n_changed, epsilon, delta, before=no_cost):
+    """Return the least noise with which a mechanism costs at most `epsilon`.
+
+    Parameters
+    ----------
+    mechanism : TableMechanism or Synthesizer
+        Without noise.
+    n_changed : int
+        What its `cost` is asked for.
+    epsilon, delta, before
+        As in `plan_table`.
+
+    Returns
+    -------
+    float
+    """
+    spent = before(DEFAULT_ORDERS).pure
+    if not mechanism.is_pure or spent == math.inf:
 
         def cost_at(scale, orders):
-            return mechanism.with_scale(scale).cost(n_changed, orders)
+            return before(orders).plus(mechanism.with_scale(scale).cost(n_changed, orders))
 
         return least_scale(cost_at, epsilon, delta)
     # A pure epsilon falls as one over the scale, and rounding is off by a step or two
-    scale = mechanism.with_scale(1.0).cost(n_changed).pure / epsilon
+    scale = mechanism.with_scale(1.0).cost(n_changed).pure / (epsilon - spent)
     for _ in range(10):
-        if mechanism.with_scale(scale).cost(n_changed).pure <= epsilon:
+        if spent + mechanism.with_scale(scale).cost(n_changed).pure <= epsilon:
             break
         scale = math.nextafter(scale, math.inf)
     return scale

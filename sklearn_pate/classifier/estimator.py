@@ -22,7 +22,7 @@ from .._sklearn import (
     _safe_indexing,
     _VisualBlock,
 )
-from ..accountant import PrivacySpent, plan_queries, plan_table
+from ..accountant import PrivacySpent, no_cost, plan_queries, plan_table
 from ..accountant.checks import soft_stage
 from ..aggregators import GNMax, Mechanism, TableMechanism
 from ..electorate import (
@@ -66,6 +66,7 @@ from .student import (
     rehearse_student,
     students_view,
 )
+from .synthesis import Synthesis, declared, rehearsal_rows
 from .table import (
     check_for_table,
     check_votes_of_records,
@@ -116,6 +117,8 @@ class _Task(NamedTuple):
         Who votes; None if the votes were given.
     private : PrivateData or None
         What it votes by; None if the votes were given.
+    synthesis : Synthesis or None
+        Where the public rows come from; None if they were given.
     """
 
     X_public: Any
@@ -125,11 +128,16 @@ class _Task(NamedTuple):
     seeds: dict
     electorate: Electorate | None = None
     private: PrivateData | None = None
+    synthesis: Synthesis | None = None
 
     @property
     def is_table(self):
         """Whether records vote, in a table that is released at once."""
         return isinstance(self.ballots, TableBallots)
+
+    def cost_before(self, orders):
+        """Return the `Cost` of what is released before the labels, at Renyi orders."""
+        return no_cost(orders) if self.synthesis is None else self.synthesis.cost(orders)
 
 
 def _student_has(method):
@@ -373,6 +381,7 @@ class PATEClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         "secure": ["boolean"],
         "memory": [str, os.PathLike, HasMethods(["cache"]), None],
         "ledger": [HasMethods(["check", "record"]), None],
+        "synthesizer": [HasMethods(["declare", "draw"]), None],
         "verbose": ["verbose"],
     }
 
@@ -398,6 +407,7 @@ class PATEClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         secure=False,
         memory=None,
         ledger=None,
+        synthesizer=None,
         verbose=0,
     ):
         self.base_estimator = base_estimator
@@ -419,6 +429,7 @@ class PATEClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         self.secure = secure
         self.memory = memory
         self.ledger = ledger
+        self.synthesizer = synthesizer
         self.verbose = verbose
 
     @_fit_context(prefer_skip_nested_validation=False)
@@ -462,7 +473,13 @@ class PATEClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         plan = self._plan(task)
         rows = self._rows_to_vote_on(task, plan)
         with Progress(self, n_phases=3) as progress:
+            if task.synthesis is not None:
+                self._pay(plan)
+                task = self._draw_public_rows(task)
+                rows = self._rows_to_vote_on(task, plan)
             votes = self._poll(task, rows, plan, progress)
+            if task.synthesis is None:
+                self._pay(plan)
             released = self._release(task, plan, rows, votes, progress)
             return self._learn(task, released, progress)
 
@@ -581,6 +598,7 @@ class PATEClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         rows = self._rows_to_vote_on(task, plan)
         if not task.is_table:
             votes = dataclasses.replace(votes, counts=votes.counts[rows])
+        self._pay(plan)
         with Progress(self, n_phases=2) as progress:
             released = self._release(task, plan, rows, votes, progress)
             return self._learn(task, released, progress)
@@ -731,7 +749,8 @@ class PATEClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
                 "lets records vote; give X and y as arrays or DataFrames, or let teachers vote"
             )
         self._check_parts(electorate)
-        X_public = given_rows(X_public, X)
+        synthesizer = self._declared_synthesizer(X, X_public)
+        X_public = given_rows(X_public, X) if synthesizer is None else rehearsal_rows(synthesizer)
         checked_clone = clone(self)  # a refit that fails must not change what predict expects
         private = check_data(
             checked_clone,
@@ -753,6 +772,11 @@ class PATEClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
             seeds["queries"] = kept_seed(memory, (digest(X_public), "queries"))
         ballots = enrol(electorate, private, X_public, seed=partition_seed, memory=memory)
         self._check_unit(ballots)
+        synthesis = None
+        if synthesizer is not None:
+            synthesis = Synthesis.planned(
+                synthesizer, ballots, epsilon=self.epsilon, delta=self.delta
+            )
         return _Task(
             X_public=X_public,
             checked_clone=checked_clone,
@@ -761,7 +785,24 @@ class PATEClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
             seeds=seeds,
             electorate=electorate,
             private=private,
+            synthesis=synthesis,
         )
+
+    def _declared_synthesizer(self, X, X_public):
+        """Return the synthesizer with its public schema; None if public rows are given."""
+        if self.synthesizer is None:
+            return None
+        if X_public is not None:
+            raise ValueError(
+                "X_public and synthesizer are two ways to have public rows: give X_public, and "
+                "synthesizer=None, or no X_public"
+            )
+        if isinstance(X, Sites):
+            raise ValueError(
+                "synthesizer needs the private rows, and with Sites each teacher loads its own; "
+                "give X_public"
+            )
+        return declared(self.synthesizer, X, self.classes)
 
     def _check_with_votes(self, votes, X_public):
         """Check all that `fit_votes` is given, votes that were cast before."""
@@ -890,6 +931,7 @@ class PATEClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
             epsilon=self.epsilon,
             delta=self.delta,
             accounting=self.accounting,
+            before=task.cost_before,
         )
         if count_rounds(self._make_strategy()) > 1:
             check_rounds(plan, self.query_strategy, self.accounting)
@@ -906,6 +948,7 @@ class PATEClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
             n_rows=_num_samples(task.X_public),
             epsilon=self.epsilon,
             delta=self.delta,
+            before=task.cost_before,
         )
         if plan.delta > 0:
             warn_if_delta_is_large(self.delta, n_records=task.ballots.n_records)
@@ -998,13 +1041,34 @@ class PATEClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
                 on_done=done,
             )
 
+    # --- synthesize --------------------------------------------------------------------------
+
+    def _draw_public_rows(self, task):
+        """Draw the synthetic rows, which are paid for, and enrol the electorate with them."""
+        seeds = task.seeds
+        synthesis = task.synthesis.drawn(
+            task.private, task.ballots, seeds["synthesis"], seeds["synthetic rows"]
+        )
+        electorate = self._make_electorate(task.private.X)
+        enrol(
+            electorate,
+            task.private,
+            synthesis.rows,
+            seed=seeds["partition"],
+            memory=private_memory(self.memory),
+        )
+        return task._replace(synthesis=synthesis, X_public=synthesis.rows, electorate=electorate)
+
     # --- release -----------------------------------------------------------------------------
 
-    def _release(self, task, plan, rows, votes, progress):
-        """Release labels from the votes on `rows`, after the ledger recorded what they cost."""
+    def _pay(self, plan):
+        """Record what a plan spends, before anything is drawn."""
         self._seed_used = True  # noise is drawn from here on, so pickles must not have the seed
         if self.ledger is not None:
             self.ledger.record(plan.spent, plan.cost)
+
+    def _release(self, task, plan, rows, votes, progress):
+        """Release labels from the votes on `rows`; what they cost is paid."""
         self._run_private_test(plan, votes, task.seeds["test"])
         self._start_anew(task, plan)
         n_public = _num_samples(task.X_public)

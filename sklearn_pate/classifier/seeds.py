@@ -7,10 +7,19 @@ from ..secure import SystemGenerator
 __all__ = ["seed_sequence", "seed_streams"]
 
 #: The place of a use decides its numbers. In another order, the same seed gives other fits.
-_USES = ("partition", "queries", "teachers", "noise", "student", "test")
+_USES = (
+    "partition",
+    "queries",
+    "teachers",
+    "noise",
+    "student",
+    "test",
+    "synthesis",
+    "synthetic rows",
+)
 
 #: The uses that draw noise, which protects the votes.
-_NOISE = ("noise", "test")
+_NOISE = ("noise", "test", "synthesis")
 
 
 def seed_streams(random_state, secure=False):

@@ -65,6 +65,9 @@ class Cost:
         Squared Gaussian-DP parameter, and pure epsilon; inf where there is none.
     delta : float
         Probability, already spent, with which these costs do not hold.
+    pure_part, mu_squared_part : float
+        The same costs once more, each step in one of the two: in the second where it has a Gaussian
+        parameter and no pure epsilon, else in the first.
 
     Examples
     --------
@@ -79,6 +82,14 @@ class Cost:
     mu_squared: float
     pure: float
     delta: float = 0.0
+    pure_part: float | None = None
+    mu_squared_part: float | None = None
+
+    def __post_init__(self):
+        if self.pure_part is None:
+            is_gaussian = self.pure == math.inf and self.mu_squared < math.inf
+            object.__setattr__(self, "pure_part", 0.0 if is_gaussian else self.pure)
+            object.__setattr__(self, "mu_squared_part", self.mu_squared if is_gaussian else 0.0)
 
     def times(self, n_queries):
         """Cost of that many queries."""
@@ -89,6 +100,8 @@ class Cost:
             mu_squared=n_queries * self.mu_squared,
             pure=n_queries * self.pure,
             delta=n_queries * self.delta,
+            pure_part=n_queries * self.pure_part,
+            mu_squared_part=n_queries * self.mu_squared_part,
         )
 
     def plus(self, other):
@@ -98,6 +111,8 @@ class Cost:
             mu_squared=self.mu_squared + other.mu_squared,
             pure=self.pure + other.pure,
             delta=self.delta + other.delta,
+            pure_part=self.pure_part + other.pure_part,
+            mu_squared_part=self.mu_squared_part + other.mu_squared_part,
         )
 
     def epsilon(self, delta, orders=DEFAULT_ORDERS):

@@ -1,0 +1,137 @@
+"""Public rows from a synthesizer: what they cost, rows to rehearse with, and the drawing."""
+
+import dataclasses
+import math
+from typing import Any
+
+import numpy as np
+from sklearn.base import clone
+
+from ..accountant import least_scale_of
+from ..adjacency import Adjacency
+from ..exceptions import BudgetExceededError
+from ..identifiers import spelled_identifiers
+from ..isolation import Quiet, attempt
+from ..rdp import Cost
+from .mechanism import is_ours
+
+__all__ = ["Synthesis", "declared", "rehearsal_rows"]
+
+#: Changes of the data that the histograms of one unit are added or removed by.
+_ONE_MOVE = (Adjacency.ADD_OR_REMOVE_RECORD_ALONE, Adjacency.ADD_OR_REMOVE_GROUP_ALONE)
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Synthesis:
+    """What a synthesizer releases in one fit.
+
+    Attributes
+    ----------
+    synthesizer : Synthesizer
+        Declared, with its noise set.
+    n_moved : int
+        By how many units the change that the guarantee covers moves the data: 2 where one takes
+        the place of another.
+    rows : array-like with n_rows rows or None
+        What was drawn; None before.
+    """
+
+    synthesizer: Any
+    n_moved: int
+    rows: Any = None
+
+    @classmethod
+    def planned(cls, synthesizer, ballots, *, epsilon, delta):
+        """Set the noise of a declared synthesizer, so that it costs its share of `epsilon`."""
+        member = Adjacency.find(ballots.adjacency)
+        if member is None:
+            raise ValueError(
+                f"adjacency {ballots.adjacency!r} is not one of adjacency.Adjacency, so what a "
+                "synthesizer costs under it is not known; use another partition, or public rows"
+            )
+        n_moved = 1 if member in _ONE_MOVE else 2
+        if synthesizer.with_scale(1.0) is not None:
+            if epsilon is None:
+                raise ValueError(
+                    f"{type(synthesizer).__name__} is calibrated to its share of epsilon, and "
+                    "epsilon is None; set epsilon, or its noise"
+                )
+            share = synthesizer.share_of(float(epsilon), n_records=ballots.n_records)
+            scale = least_scale_of(synthesizer, n_moved, share * float(epsilon), delta)
+            synthesizer = synthesizer.with_scale(scale)
+        planned = cls(synthesizer, n_moved)
+        spent, _ = planned.cost().epsilon(delta)
+        if epsilon is not None and spent >= epsilon:
+            raise BudgetExceededError(
+                f"{type(synthesizer).__name__} costs epsilon={spent:.4g}, which leaves nothing of "
+                f"the cap epsilon={epsilon:g} for votes. Use more noise, or raise epsilon. Nothing "
+                "was spent"
+            )
+        return planned
+
+    def cost(self, *orders):
+        """Return the `Cost` of the rows, at Renyi orders."""
+        cost = self.synthesizer.cost(self.n_moved, *orders)
+        if not isinstance(cost, Cost) or math.isnan(cost.pure + cost.mu_squared + cost.delta):
+            raise TypeError(
+                f"cost of {type(self.synthesizer).__name__} must return a rdp.Cost; got another "
+                "type, or no numbers"
+            )
+        return cost
+
+    def drawn(self, private, ballots, noise, seed):
+        """Return the same with its rows, drawn from private data: this is what the cost pays for.
+
+        Parameters
+        ----------
+        private : PrivateData
+            The private data.
+        ballots : Ballots or TableBallots
+            They say what is protected.
+        noise : SeedSequence or BitGenerator
+            Source of what protects the data.
+        seed : SeedSequence
+            Source of all else.
+        """
+        synthesizer = self.synthesizer
+        given = {
+            "n_classes": len(private.classes),
+            "sample_weight": private.sample_weight,
+            "groups": _units(private, ballots),
+            "noise": np.random.default_rng(noise),
+            "rng": np.random.default_rng(seed),
+        }
+        failed = None
+        with Quiet():
+            if is_ours(synthesizer):
+                rows = synthesizer.draw(private.X, private.codes, **given)
+            else:
+                rows, failed = attempt(lambda: synthesizer.draw(private.X, private.codes, **given))
+        if failed is not None:
+            raise ValueError(
+                f"{type(synthesizer).__name__} could not draw rows: {failed}, whose text is "
+                "withheld, as it may quote records. What the plan costs is spent"
+            )
+        return dataclasses.replace(self, rows=rows)
+
+
+def declared(synthesizer, X, classes):
+    """Return a clone of a synthesizer that knows the public schema of the private table."""
+    synthesizer = clone(synthesizer)
+    synthesizer.declare(X, classes)
+    return synthesizer
+
+
+def rehearsal_rows(synthesizer):
+    """Return rows drawn from the schema alone, in place of those that will be."""
+    return synthesizer.rehearsal_rows(synthesizer.n_rows, np.random.default_rng(0))
+
+
+def _units(private, ballots):
+    """Return the protected unit of each record; None where each is one by itself."""
+    if private.groups is not None:
+        return spelled_identifiers(private.groups, "groups")
+    is_named = ballots.adjacency == Adjacency.ADD_OR_REMOVE_RECORD
+    if is_named and hasattr(private.X, "index"):
+        return spelled_identifiers(private.X.index, "the index of X")
+    return None
