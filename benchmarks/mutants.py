@@ -1186,17 +1186,28 @@ FAULTS = [
         ("test_classifier.py::test_without_a_seed_nothing_repeats",),
     ),
     Fault(
+        "fit-test-before-the-ledger",
+        "classifier/estimator.py",
+        "        if not task.is_paid:\n"
+        "            self._pay(plan)\n"
+        '        self._run_private_test(plan, votes, task.seeds["test"])\n',
+        '        self._run_private_test(plan, votes, task.seeds["test"])\n'
+        "        if not task.is_paid:\n"
+        "            self._pay(plan)\n",
+        ("test_ledger.py::test_a_private_test_is_paid_for_whether_it_passes_or_not",),
+    ),
+    Fault(
         "fit-labels-before-the-ledger",
         "classifier/estimator.py",
-        "            if task.synthesis is None:\n"
-        "                self._pay(plan)\n"
-        "            released = self._release(task, plan, rows, votes, progress)\n",
         "            released = self._release(task, plan, rows, votes, progress)\n"
-        "            self._pay(plan)\n",
-        (
-            "test_ledger.py::test_what_is_spent_is_written_down_before_labels_are_released",
-            "test_ledger.py::test_a_private_test_is_paid_for_whether_it_passes_or_not",
-        ),
+        "            return self._learn(task, released, progress)\n\n"
+        "    def fit_student(",
+        "            task = task._replace(is_paid=True)\n"
+        "            released = self._release(task, plan, rows, votes, progress)\n"
+        "            self._pay(plan)\n"
+        "            return self._learn(task, released, progress)\n\n"
+        "    def fit_student(",
+        ("test_ledger.py::test_what_is_spent_is_written_down_before_labels_are_released",),
     ),
     Fault(
         "fit-one-label-beyond-the-budget",

@@ -109,9 +109,8 @@ def best_filter(aggregators, epsilon, delta, sizes, before=0.0):
     if any(step is None for step in steps):
         return None
     limit = epsilon - conversion_penalty(delta, DEFAULT_ORDERS)
-    limit = (limit - before) * (
-        1 - 1e-9
-    )  # so that rounding the epsilon of the filter cannot pass the cap
+    # Less, so that rounding the epsilon of the filter cannot pass the cap
+    limit = (limit - before) * (1 - 1e-9)
     one_of_each = sum(check + answer for check, answer in steps)
     # An order counts only if no stage would be planned in vain
     n_answers = np.where(limit >= one_of_each, limit / sum(steps[0]), 0)

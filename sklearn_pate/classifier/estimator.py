@@ -119,6 +119,8 @@ class _Task(NamedTuple):
         What it votes by; None if the votes were given.
     synthesis : Synthesis or None
         Where the public rows come from; None if they were given.
+    is_paid : bool
+        Whether the ledger has recorded the fit.
     """
 
     X_public: Any
@@ -129,6 +131,7 @@ class _Task(NamedTuple):
     electorate: Electorate | None = None
     private: PrivateData | None = None
     synthesis: Synthesis | None = None
+    is_paid: bool = False
 
     @property
     def is_table(self):
@@ -475,11 +478,9 @@ class PATEClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         with Progress(self, n_phases=3) as progress:
             if task.synthesis is not None:
                 self._pay(plan)
-                task = self._draw_public_rows(task)
+                task = self._draw_public_rows(task)._replace(is_paid=True)
                 rows = self._rows_to_vote_on(task, plan)
             votes = self._poll(task, rows, plan, progress)
-            if task.synthesis is None:
-                self._pay(plan)
             released = self._release(task, plan, rows, votes, progress)
             return self._learn(task, released, progress)
 
@@ -598,7 +599,6 @@ class PATEClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         rows = self._rows_to_vote_on(task, plan)
         if not task.is_table:
             votes = dataclasses.replace(votes, counts=votes.counts[rows])
-        self._pay(plan)
         with Progress(self, n_phases=2) as progress:
             released = self._release(task, plan, rows, votes, progress)
             return self._learn(task, released, progress)
@@ -1068,7 +1068,9 @@ class PATEClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
             self.ledger.record(plan.spent, plan.cost)
 
     def _release(self, task, plan, rows, votes, progress):
-        """Release labels from the votes on `rows`; what they cost is paid."""
+        """Release labels from the votes on `rows`, after the ledger recorded what they cost."""
+        if not task.is_paid:
+            self._pay(plan)
         self._run_private_test(plan, votes, task.seeds["test"])
         self._start_anew(task, plan)
         n_public = _num_samples(task.X_public)
