@@ -1189,11 +1189,11 @@ FAULTS = [
         "fit-test-before-the-ledger",
         "classifier/estimator.py",
         "        if not task.is_paid:\n"
-        "            self._pay(plan)\n"
+        "            self._pay(plan.spent, task.cost_to_pay(plan))\n"
         '        self._run_private_test(plan, votes, task.seeds["test"])\n',
         '        self._run_private_test(plan, votes, task.seeds["test"])\n'
         "        if not task.is_paid:\n"
-        "            self._pay(plan)\n",
+        "            self._pay(plan.spent, task.cost_to_pay(plan))\n",
         ("test_ledger.py::test_a_private_test_is_paid_for_whether_it_passes_or_not",),
     ),
     Fault(
@@ -1204,7 +1204,7 @@ FAULTS = [
         "    def fit_student(",
         "            task = task._replace(is_paid=True)\n"
         "            released = self._release(task, plan, rows, votes, progress)\n"
-        "            self._pay(plan)\n"
+        "            self._pay(plan.spent, plan.cost)\n"
         "            return self._learn(task, released, progress)\n\n"
         "    def fit_student(",
         ("test_ledger.py::test_what_is_spent_is_written_down_before_labels_are_released",),
@@ -2563,8 +2563,8 @@ FAULTS = [
     Fault(
         "table-that-outlives-its-fit",
         "classifier/estimator.py",
-        '"feature_names_in_", "n_teachers_", "table_"):',
-        '"feature_names_in_", "n_teachers_"):',
+        '    "n_teachers_",\n    "table_",\n',
+        '    "n_teachers_",\n',
         ("test_released_table.py::test_a_fit_with_teachers_forgets_the_table",),
     ),
     Fault(

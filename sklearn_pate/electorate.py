@@ -351,6 +351,8 @@ class Votes:
         Who reads the table, if `counts` is one: it knows the cells.
     n_public : int or None
         Number of public rows, if `counts` is a table; else each has a row of counts.
+    synthesis : classifier.synthesis.Synthesis or None
+        Where the public rows come from, if they were drawn: they, and what they cost.
     """
 
     counts: np.ndarray
@@ -362,6 +364,7 @@ class Votes:
     teachers: list | None = None
     electorate: Any = None
     n_public: int | None = None
+    synthesis: Any = None
 
     @property
     def is_table(self):

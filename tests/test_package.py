@@ -47,8 +47,8 @@ ROOMS = {
     "students": "",
     "neural": "isolation skorch torch",
     "classifier": (
-        "accountant aggregators electorate exceptions isolation memory public queries rdp schema "
-        "secure teachers"
+        "accountant adjacency aggregators electorate exceptions identifiers isolation memory "
+        "public queries rdp schema secure synthesis teachers"
     ),
     "ledger": "exceptions rdp",
     "model_selection": (

@@ -3,6 +3,7 @@
 import math
 from dataclasses import dataclass, field, replace
 from functools import reduce
+from typing import Any
 
 import numpy as np
 
@@ -39,6 +40,10 @@ class Plan:
         As in `PrivacySpent`.
     cost : Cost
         The same as `epsilon`, in all the ways that add up with the costs of other fits.
+    own_cost : Cost or None
+        Of the queries alone; None if nothing is released before them.
+    synthesizer : Synthesizer or None
+        What draws the public rows, with its noise set; its cost is in `epsilon`.
     budget : RenyiFilter or None
         What stops the stages before the cap, if not all queries fit.
     test : ProposeTestRelease or None
@@ -57,6 +62,8 @@ class Plan:
     test: ProposeTestRelease | None = None
     spent: PrivacySpent | None = None
     delta: float | None = None
+    own_cost: Cost | None = field(default=None, repr=False)
+    synthesizer: Any = None
 
     @property
     def n_queries(self):
@@ -203,7 +210,7 @@ def _plan_all(stages, delta):
     """Plan all queries."""
     cost = stages.cost()
     epsilon, method = cost.epsilon(delta)
-    return Plan(stages.pairs(), epsilon, method, cost)
+    return Plan(stages.pairs(), epsilon, method, cost, own_cost=stages.cost_of_queries())
 
 
 def _plan_fewer(stages, n_requested, epsilon, delta):
@@ -232,8 +239,9 @@ def _plan_filter(stages, epsilon, delta, sizes):
         alone = [stages.before.plus(cost_of(1)).epsilon(delta)[0] for cost_of in stages.costs]
         costliest = stages.aggregators[int(np.argmax(alone))]
         raise query_over_budget(costliest, max(alone), epsilon, delta)
-    cost = stages.before.plus(budget.cost(stages.cost_of_queries()))
-    return Plan(stages.pairs(), epsilon, "filter", cost, budget)
+    own = budget.cost(stages.cost_of_queries())
+    cost = stages.before.plus(own)
+    return Plan(stages.pairs(), epsilon, "filter", cost, budget, own_cost=own)
 
 
 def _plan_test(stages, data_independent_epsilon, epsilon, delta, sizes):
@@ -254,9 +262,9 @@ def _plan_test(stages, data_independent_epsilon, epsilon, delta, sizes):
         )
     # (epsilon, delta) for test and labels together: pure, but for a probability of delta
     # (by the reduction of Kairouz, Oh, Viswanath (2015), The composition theorem for DP)
-    cost = Cost(pure_rdp(left, DEFAULT_ORDERS), math.inf, left, its_delta)
-    cost = stages.before.plus(cost)
-    return Plan(stages.pairs(), epsilon, "propose-test-release", cost, test=test)
+    own = Cost(pure_rdp(left, DEFAULT_ORDERS), math.inf, left, its_delta)
+    cost = stages.before.plus(own)
+    return Plan(stages.pairs(), epsilon, "propose-test-release", cost, test=test, own_cost=own)
 
 
 def _left(before, epsilon, delta):

@@ -39,6 +39,9 @@ class PrivacySpent:
         What the noise was drawn from: "system" is the operating system (``secure=True``), "numpy"
         numpy's generator, seeded by the operating system, and "seed" a generator that was seeded
         by a `random_state`. Whoever knows the seed can undo the noise.
+    n_synthetic : int
+        Number of public rows that a synthesizer drew from private data: `epsilon` covers them. 0
+        where public rows were given.
     version : str
         The version of this library.
 
@@ -63,6 +66,7 @@ class PrivacySpent:
     n_answered: int
     arithmetic: str = "real"
     generator: str = "numpy"
+    n_synthetic: int = 0
     version: str = __version__
 
     def __iter__(self):
@@ -105,6 +109,11 @@ class PrivacySpent:
         ]
         if self.unit == "record":
             sentences.append("Each record is protected by itself.")
+        if self.n_synthetic:
+            sentences.append(
+                f"This covers the {self.n_synthetic} public rows as well, which were drawn from "
+                "noisy statistics of the private data."
+            )
         sentences += _ABOUT_ARITHMETIC[self.arithmetic]
         sentences += _ABOUT_GENERATOR[self.generator]
         return " ".join([*sentences, answered])

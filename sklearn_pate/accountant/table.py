@@ -79,7 +79,7 @@ def plan_table(mechanism, *, n_changed, n_rows, epsilon, delta, before=no_cost):
             f"{mechanism} costs epsilon={spent:.4g}, more than the cap epsilon={epsilon:g}. Use "
             "more noise, or raise epsilon. Nothing was spent"
         )
-    return Plan([(mechanism, n_rows)], spent, method, cost, delta=delta)
+    return Plan([(mechanism, n_rows)], spent, method, cost, delta=delta, own_cost=own)
 
 
 def _calibrated(mechanism, n_changed, epsilon, delta, before):

@@ -202,7 +202,8 @@ def given_rows(X_public, X=None):
         raise ValueError(
             "X_public is missing: public, unlabelled rows with the same features as X. A private "
             "vote labels some of them, and the student learns from those alone; private rows "
-            "cannot take their place. Call fit(X, y, X_public=...)"
+            "cannot take their place. Call fit(X, y, X_public=...). If there are none, a "
+            "synthesizer draws some: PATEClassifier(synthesizer=MarginalSynthesizer(bounds=...))"
         )
     if X_public is X:
         warn(

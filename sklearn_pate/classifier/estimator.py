@@ -22,7 +22,7 @@ from .._sklearn import (
     _safe_indexing,
     _VisualBlock,
 )
-from ..accountant import PrivacySpent, no_cost, plan_queries, plan_table
+from ..accountant import Plan, PrivacySpent, no_cost, plan_queries, plan_table
 from ..accountant.checks import soft_stage
 from ..aggregators import GNMax, Mechanism, TableMechanism
 from ..electorate import (
@@ -91,6 +91,16 @@ _STRATEGIES = {
 #: Most rows that a student is tried on where every public row may get a label.
 _MOST_REHEARSED = 500
 
+#: Attributes that a fit has or has not.
+_NOT_IN_EVERY_FIT = (
+    "student_",
+    "curator_",
+    "feature_names_in_",
+    "n_teachers_",
+    "table_",
+    "X_synthetic_",
+)
+
 #: Parameters that say how teachers are made. Other electorates do not take them.
 _ABOUT_TEACHERS = dict.fromkeys(
     ("n_teachers", "partition", "keep_teachers", "timeout"), "says how teachers are made"
@@ -137,6 +147,11 @@ class _Task(NamedTuple):
     def is_table(self):
         """Whether records vote, in a table that is released at once."""
         return isinstance(self.ballots, TableBallots)
+
+    def cost_to_pay(self, plan):
+        """Return the `Cost` that a ledger has not recorded yet: rows that were polled, it has."""
+        polled = self.synthesis is not None and self.private is None
+        return plan.own_cost if polled else plan.cost
 
     def cost_before(self, orders):
         """Return the `Cost` of what is released before the labels, at Renyi orders."""
@@ -284,6 +299,10 @@ class PATEClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         One budget for all fits on one private data set, a `ledger.PrivacyLedger`. A fit that would
         exceed it is refused before any teacher trains. Any other fit is recorded before labels are
         released. Fits with a `random_state` are refused.
+    synthesizer : Synthesizer, default=None
+        Draws public rows from noisy statistics of the private ones, where there are none:
+        `synthesis.MarginalSynthesizer`. Call ``fit(X, y)`` then. `epsilon` covers them, and takes
+        the synthesizer's `share` for them.
     verbose : int, default=0
         Above 0, print one line for each phase (teachers, queries, student) and update it. With
         scikit-learn 1.9 or newer, callbacks can show the phases too: pass one, for instance its
@@ -314,6 +333,9 @@ class PATEClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         has none. Where records vote, the released rates of the classes. Otherwise None.
     query_indices_ : ndarray of shape (n_queries,), int
         The public rows that were asked, in order; where records vote, those that got a label.
+    X_synthetic_ : array-like with n_rows rows
+        The rows that the synthesizer drew in place of public ones; they are published. Absent where
+        public rows were given.
     table_ : neighbors.ReleasedTable
         Where records vote, the noisy table of their ballots, and what it says of any row.
     curator_ : Curator
@@ -477,7 +499,7 @@ class PATEClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         rows = self._rows_to_vote_on(task, plan)
         with Progress(self, n_phases=3) as progress:
             if task.synthesis is not None:
-                self._pay(plan)
+                self._pay(plan.spent, plan.cost)
                 task = self._draw_public_rows(task)._replace(is_paid=True)
                 rows = self._rows_to_vote_on(task, plan)
             votes = self._poll(task, rows, plan, progress)
@@ -558,10 +580,14 @@ class PATEClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
             plan = self._plan_table(task)
             warn_of_noise(task, plan)
         with Progress(self, n_phases=1) as progress:
-            return self._poll(task, np.arange(_num_samples(task.X_public)), plan, progress)
+            if task.synthesis is not None:
+                self._pay(*self._spent_on_rows(task))
+                task = self._draw_public_rows(task)
+            votes = self._poll(task, np.arange(_num_samples(task.X_public)), plan, progress)
+            return dataclasses.replace(votes, synthesis=task.synthesis)
 
     @_fit_context(prefer_skip_nested_validation=False)
-    def fit_votes(self, votes, X_public):
+    def fit_votes(self, votes, X_public=None):
         """Do what `fit` does after the teachers: release labels from votes, train the student.
 
         Each call spends anew on the same private data. Choosing among candidates spends too,
@@ -579,8 +605,9 @@ class PATEClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
             0..n_classes-1. The number of teachers, the partition and the unit are those of the
             votes, not those of the parameters. Where records vote, so are cells and transformer;
             an `adjacency` or `n_neighbors` that differs is refused.
-        X_public : array-like or PublicData with n_public rows
-            The rows that were voted on, in the same order.
+        X_public : array-like or PublicData with n_public rows, default=None
+            The rows that were voted on, in the same order. None where a synthesizer drew them:
+            the votes have them, and each call reports what they cost beside its own cost.
 
         Returns
         -------
@@ -603,7 +630,7 @@ class PATEClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
             released = self._release(task, plan, rows, votes, progress)
             return self._learn(task, released, progress)
 
-    def fit_student(self, X_public, student=None):
+    def fit_student(self, X_public=None, student=None):
         """Train another student on what was released already, at no privacy cost.
 
         Where records vote, the released table says something of any row. So `X_public` may be
@@ -612,9 +639,10 @@ class PATEClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
 
         Parameters
         ----------
-        X_public : array-like or PublicData with n_public rows
+        X_public : array-like or PublicData with n_public rows, default=None
             The public data given to `fit`, with the rows in the same order: labels go by position.
-            Where records vote, any public rows with the same features.
+            Where records vote, any public rows with the same features. None are the rows that a
+            synthesizer drew, `X_synthetic_`.
         student : classifier, default=None
             Unfitted. None is the student that the parameters say.
 
@@ -651,6 +679,10 @@ class PATEClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         KNeighborsClassifier(n_neighbors=3)
         """
         check_is_fitted(self, "public_labels_")
+        if X_public is None:
+            X_public = getattr(self, "X_synthetic_", None)
+        if X_public is None:
+            raise ValueError("X_public is missing: the rows given to fit")
         X_public = indexable_rows(public_rows(X_public), "X_public")
         check_features(self, X_public, "X_public")
         released = Release.of(self)
@@ -774,8 +806,9 @@ class PATEClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         self._check_unit(ballots)
         synthesis = None
         if synthesizer is not None:
+            sizes = {"n_columns": X_public.shape[1], "n_classes": len(private.classes)}
             synthesis = Synthesis.planned(
-                synthesizer, ballots, epsilon=self.epsilon, delta=self.delta
+                synthesizer, ballots, sizes=sizes, epsilon=self.epsilon, delta=self.delta
             )
         return _Task(
             X_public=X_public,
@@ -792,11 +825,7 @@ class PATEClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         """Return the synthesizer with its public schema; None if public rows are given."""
         if self.synthesizer is None:
             return None
-        if X_public is not None:
-            raise ValueError(
-                "X_public and synthesizer are two ways to have public rows: give X_public, and "
-                "synthesizer=None, or no X_public"
-            )
+        _check_no_public(X_public)
         if isinstance(X, Sites):
             raise ValueError(
                 "synthesizer needs the private rows, and with Sites each teacher loads its own; "
@@ -806,6 +835,10 @@ class PATEClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
 
     def _check_with_votes(self, votes, X_public):
         """Check all that `fit_votes` is given, votes that were cast before."""
+        synthesis = getattr(votes, "synthesis", None)
+        if synthesis is not None:
+            _check_no_public(X_public)
+            X_public = synthesis.rows
         if X_public is None:
             raise ValueError("X_public is missing: the rows that were voted on")
         electorate = self._make_electorate()
@@ -834,6 +867,7 @@ class PATEClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
             classes=votes.classes,
             ballots=votes.ballots,
             seeds=seeds,
+            synthesis=synthesis,
         )
         return task, votes
 
@@ -911,13 +945,14 @@ class PATEClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
                 "random_state=None"
             )
         plan = self._plan_table(task) if task.is_table else self._plan_queries(task)
-        spent = self._spent(plan, task.ballots)
+        spent = self._spent(plan, task.ballots, task.synthesis)
         if self.ledger is not None:
-            self.ledger.check(spent, plan.cost)
+            self.ledger.check(spent, task.cost_to_pay(plan))
         self._rehearse(task, plan)
         if task.is_table:
             warn_of_noise(task, plan)
-        return dataclasses.replace(plan, spent=spent)
+        synthesizer = None if task.synthesis is None else task.synthesis.synthesizer
+        return dataclasses.replace(plan, spent=spent, synthesizer=synthesizer)
 
     def _plan_queries(self, task):
         """Return what to ask teachers."""
@@ -954,8 +989,9 @@ class PATEClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
             warn_if_delta_is_large(self.delta, n_records=task.ballots.n_records)
         return plan
 
-    def _spent(self, plan, ballots):
+    def _spent(self, plan, ballots, synthesis=None):
         """Return what `privacy_spent_` will say, with no query answered yet."""
+        is_exact = _is_exact(plan) and (synthesis is None or synthesis.synthesizer.is_exact)
         return PrivacySpent(
             epsilon=plan.epsilon,
             delta=float(self.delta) if plan.delta is None else plan.delta,
@@ -965,8 +1001,9 @@ class PATEClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
             n_teachers=getattr(ballots, "n_teachers", None),  # records may vote themselves
             n_queries=plan.n_queries,
             n_answered=0,
-            arithmetic="exact" if _is_exact(plan) else "real",
+            arithmetic="exact" if is_exact else "real",
             generator=self._source_of_noise(),
+            n_synthetic=0 if synthesis is None else int(synthesis.synthesizer.n_rows),
         )
 
     def _rehearse(self, task, plan):
@@ -1043,6 +1080,13 @@ class PATEClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
 
     # --- synthesize --------------------------------------------------------------------------
 
+    def _spent_on_rows(self, task):
+        """Return what the synthetic rows spend by themselves, and its `Cost`."""
+        cost = task.synthesis.cost()
+        epsilon, method = cost.epsilon(self.delta)
+        plan = Plan([], epsilon, method, cost)
+        return self._spent(plan, task.ballots, task.synthesis), cost
+
     def _draw_public_rows(self, task):
         """Draw the synthetic rows, which are paid for, and enrol the electorate with them."""
         seeds = task.seeds
@@ -1061,16 +1105,16 @@ class PATEClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
 
     # --- release -----------------------------------------------------------------------------
 
-    def _pay(self, plan):
-        """Record what a plan spends, before anything is drawn."""
+    def _pay(self, spent, cost):
+        """Record what is spent, before anything is drawn."""
         self._seed_used = True  # noise is drawn from here on, so pickles must not have the seed
         if self.ledger is not None:
-            self.ledger.record(plan.spent, plan.cost)
+            self.ledger.record(spent, cost)
 
     def _release(self, task, plan, rows, votes, progress):
         """Release labels from the votes on `rows`, after the ledger recorded what they cost."""
         if not task.is_paid:
-            self._pay(plan)
+            self._pay(plan.spent, task.cost_to_pay(plan))
         self._run_private_test(plan, votes, task.seeds["test"])
         self._start_anew(task, plan)
         n_public = _num_samples(task.X_public)
@@ -1119,8 +1163,10 @@ class PATEClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
 
     def _start_anew(self, task, plan):
         """Forget an earlier fit, and set what is public before any label is released."""
-        for name in ("student_", "curator_", "feature_names_in_", "n_teachers_", "table_"):
+        for name in _NOT_IN_EVERY_FIT:
             self.__dict__.pop(name, None)
+        if task.synthesis is not None:
+            self.X_synthetic_ = task.X_public
         # Copies: those of the plan see the votes, and one of the user's may keep them
         mechanisms = [clone(aggregator) for aggregator, _ in plan.stages]
         self.aggregator_ = mechanisms if isinstance(self.aggregator, list) else mechanisms[0]
@@ -1228,6 +1274,14 @@ class PATEClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
     def __setstate__(self, state):
         saved = {name: part.load() for name, part in state.items() if isinstance(part, Saved)}
         super().__setstate__(state | saved)
+
+
+def _check_no_public(X_public):
+    if X_public is not None:
+        raise ValueError(
+            "X_public and synthesizer are two ways to have public rows: give X_public, and "
+            "synthesizer=None, or no X_public. Nothing was spent"
+        )
 
 
 def _as_list(given):

@@ -13,6 +13,7 @@ from ..exceptions import BudgetExceededError
 from ..identifiers import spelled_identifiers
 from ..isolation import Quiet, attempt
 from ..rdp import Cost
+from ..synthesis import default_share
 from .mechanism import is_ours
 
 __all__ = ["Synthesis", "declared", "rehearsal_rows"]
@@ -41,8 +42,20 @@ class Synthesis:
     rows: Any = None
 
     @classmethod
-    def planned(cls, synthesizer, ballots, *, epsilon, delta):
-        """Set the noise of a declared synthesizer, so that it costs its share of `epsilon`."""
+    def planned(cls, synthesizer, ballots, *, sizes, epsilon, delta):
+        """Set the noise of a declared synthesizer, so that it costs its share of `epsilon`.
+
+        Parameters
+        ----------
+        synthesizer : Synthesizer
+            Declared.
+        ballots : Ballots or TableBallots
+            They say which change of the data is covered.
+        sizes : dict
+            `n_columns` and `n_classes`.
+        epsilon, delta : float
+            The cap of the fit; epsilon may be None.
+        """
         member = Adjacency.find(ballots.adjacency)
         if member is None:
             raise ValueError(
@@ -56,8 +69,11 @@ class Synthesis:
                     f"{type(synthesizer).__name__} is calibrated to its share of epsilon, and "
                     "epsilon is None; set epsilon, or its noise"
                 )
-            share = synthesizer.share_of(float(epsilon), n_records=ballots.n_records)
-            scale = least_scale_of(synthesizer, n_moved, share * float(epsilon), delta)
+            epsilon = float(epsilon)  # a cost that is compared with a short float is rounded to it
+            share = synthesizer.share
+            if share is None:
+                share = default_share(epsilon=epsilon, n_records=ballots.n_records, **sizes)
+            scale = least_scale_of(synthesizer, n_moved, share * epsilon, delta)
             synthesizer = synthesizer.with_scale(scale)
         planned = cls(synthesizer, n_moved)
         spent, _ = planned.cost().epsilon(delta)

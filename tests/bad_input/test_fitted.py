@@ -47,7 +47,7 @@ def test_predict_proba_of_other_features():
 @table(
     "X_public, message",
     {
-        "X_public=None": (None, "Expected X_public as a 2D"),
+        "X_public=None": (None, "X_public is missing: the rows given to fit"),
         "a row missing": (
             X_PUBLIC[1:],
             "X_public has 29 rows, and labels were released for the 30 rows",
