@@ -66,7 +66,7 @@ from .student import (
     rehearse_student,
     students_view,
 )
-from .synthesis import Synthesis, declared, rehearsal_rows
+from .synthesis import Synthesis, check_no_public, declared_synthesizer, rehearsal_rows
 from .table import (
     check_for_table,
     check_votes_of_records,
@@ -781,7 +781,7 @@ class PATEClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
                 "lets records vote; give X and y as arrays or DataFrames, or let teachers vote"
             )
         self._check_parts(electorate)
-        synthesizer = self._declared_synthesizer(X, X_public)
+        synthesizer = declared_synthesizer(self, X, X_public)
         X_public = given_rows(X_public, X) if synthesizer is None else rehearsal_rows(synthesizer)
         checked_clone = clone(self)  # a refit that fails must not change what predict expects
         private = check_data(
@@ -821,23 +821,11 @@ class PATEClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
             synthesis=synthesis,
         )
 
-    def _declared_synthesizer(self, X, X_public):
-        """Return the synthesizer with its public schema; None if public rows are given."""
-        if self.synthesizer is None:
-            return None
-        _check_no_public(X_public)
-        if isinstance(X, Sites):
-            raise ValueError(
-                "synthesizer needs the private rows, and with Sites each teacher loads its own; "
-                "give X_public"
-            )
-        return declared(self.synthesizer, X, self.classes)
-
     def _check_with_votes(self, votes, X_public):
         """Check all that `fit_votes` is given, votes that were cast before."""
         synthesis = getattr(votes, "synthesis", None)
         if synthesis is not None:
-            _check_no_public(X_public)
+            check_no_public(X_public)
             X_public = synthesis.rows
         if X_public is None:
             raise ValueError("X_public is missing: the rows that were voted on")
@@ -1274,14 +1262,6 @@ class PATEClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
     def __setstate__(self, state):
         saved = {name: part.load() for name, part in state.items() if isinstance(part, Saved)}
         super().__setstate__(state | saved)
-
-
-def _check_no_public(X_public):
-    if X_public is not None:
-        raise ValueError(
-            "X_public and synthesizer are two ways to have public rows: give X_public, and "
-            "synthesizer=None, or no X_public. Nothing was spent"
-        )
 
 
 def _as_list(given):

@@ -14,9 +14,10 @@ from ..identifiers import spelled_identifiers
 from ..isolation import Quiet, attempt
 from ..rdp import Cost
 from ..synthesis import default_share
+from ..teachers import Sites
 from .mechanism import is_ours
 
-__all__ = ["Synthesis", "declared", "rehearsal_rows"]
+__all__ = ["Synthesis", "check_no_public", "declared_synthesizer", "rehearsal_rows"]
 
 #: Changes of the data that the histograms of one unit are added or removed by.
 _ONE_MOVE = (Adjacency.ADD_OR_REMOVE_RECORD_ALONE, Adjacency.ADD_OR_REMOVE_GROUP_ALONE)
@@ -131,11 +132,38 @@ class Synthesis:
         return dataclasses.replace(self, rows=rows)
 
 
-def declared(synthesizer, X, classes):
-    """Return a clone of a synthesizer that knows the public schema of the private table."""
-    synthesizer = clone(synthesizer)
-    synthesizer.declare(X, classes)
+def declared_synthesizer(estimator, X, X_public):
+    """Return a clone of an estimator's synthesizer that knows the table's public schema, or None.
+
+    Parameters
+    ----------
+    estimator : PATEClassifier
+        Its synthesizer may be None.
+    X : array-like with n_samples rows
+        Private rows.
+    X_public : array-like or None
+        As given by the user: none where there is a synthesizer.
+    """
+    if estimator.synthesizer is None:
+        return None
+    check_no_public(X_public)
+    if isinstance(X, Sites):
+        raise ValueError(
+            "synthesizer needs the private rows, and with Sites each teacher loads its own; give "
+            "X_public"
+        )
+    synthesizer = clone(estimator.synthesizer)
+    synthesizer.declare(X, estimator.classes)
     return synthesizer
+
+
+def check_no_public(X_public):
+    """Refuse public rows beside synthetic ones."""
+    if X_public is not None:
+        raise ValueError(
+            "X_public and synthesizer are two ways to have public rows: give X_public, and "
+            "synthesizer=None, or no X_public. Nothing was spent"
+        )
 
 
 def rehearsal_rows(synthesizer):

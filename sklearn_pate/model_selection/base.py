@@ -10,10 +10,12 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from .._sklearn import Interval, StrOptions, _fit_context
+from ..accountant import no_cost
 from ..adjacency import Adjacency
 from ..classifier import PATEClassifier
 from ..classifier.checks import check_private, indexable_rows, warn_if_delta_is_large
 from ..classifier.seeds import seed_sequence
+from ..classifier.synthesis import Synthesis, declared_synthesizer, rehearsal_rows
 from ..electorate import Electorate, TableElectorate
 from ..exceptions import StudentError
 from ..isolation import own_generators, unfitted
@@ -95,11 +97,14 @@ class PrivateSearch(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         y_val = public_rows(y_val)
         self._check_random_state()
         seed = seed_sequence(self.random_state)
-        candidates_seed, hold_out_seed, trials_seed = seed.spawn(3)
+        candidates_seed, hold_out_seed, trials_seed, rows_seed = seed.spawn(4)
         candidates = self._candidates(np.random.default_rng(candidates_seed))
         X, groups = indexable(indexable_rows(X, "X"), groups)  # each dtype is that of all rows
         codes, classes, _ = check_private(X, y, self.estimator.classes, None)
         y = classes[codes]  # whichever rows are held out, of the dtype of all classes
+        synthesizer = declared_synthesizer(self.estimator, X, X_public)
+        if synthesizer is not None:
+            X_public = rehearsal_rows(synthesizer)
         weight = None
         if X_val is None and y_val is None:
             may_join = _may_join(self.estimator, candidates)
@@ -118,11 +123,24 @@ class PrivateSearch(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
             scorer = PublicScorer.checked(self.estimator, self.scoring, X_val, y_val, X_public)
         fit_data = {"X": X, "y": y, "X_public": X_public, "groups": groups, "sample_weight": weight}
         count = self._trial_count(len(candidates))
+        task = None
+        before = no_cost
+        if synthesizer is not None:
+            task = self._task_of_rows(candidates[0].estimator, synthesizer, fit_data)
+            before = task.cost_before
         plans, cost = calibrate(
-            candidates, fit_data, scorer, count, epsilon=self.epsilon, delta=self.delta
+            candidates,
+            fit_data,
+            scorer,
+            count,
+            epsilon=self.epsilon,
+            delta=self.delta,
+            before=before,
         )
         scorer.check(candidates, X_public, plans)
         spent = self._spent(plans, cost)
+        if task is not None:
+            spent = replace(spent, n_synthetic=len(X_public))
         warn_if_delta_is_large(
             self.delta,
             n_teachers=plans[0].spent.n_teachers,
@@ -132,6 +150,8 @@ class PrivateSearch(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
             self.estimator.ledger.record(spent, cost)
         self._seed_used = True  # what is drawn from here on protects private data
 
+        if task is not None:  # once, before the trials: they share the rows
+            fit_data["X_public"] = self._drawn_rows(task, rows_seed)
         rng = self._generator(trials_seed)
         seeded = self.random_state is not None
         best = Trials(candidates, plans, fit_data, scorer, rng, seeded=seeded).best(count)
@@ -141,7 +161,27 @@ class PrivateSearch(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
                 f"epsilon={spent.epsilon:.4g}. Raise n_trials, or use "
                 "distribution='negative_binomial'"
             )
+        if task is not None:
+            best.fitted.X_synthetic_ = fit_data["X_public"]
         return self._publish(best, spent)
+
+    def _task_of_rows(self, estimator, synthesizer, fit_data):
+        """Plan what the synthetic rows of all trials cost, of the search's own budget."""
+        given = (fit_data[name] for name in ("X", "y", "X_public", "groups", "sample_weight"))
+        task = estimator._check(*given)
+        synthesis = Synthesis.planned(
+            synthesizer,
+            task.ballots,
+            sizes={"n_columns": task.X_public.shape[1], "n_classes": len(task.classes)},
+            epsilon=self.epsilon,
+            delta=self.delta,
+        )
+        return task._replace(synthesis=synthesis)
+
+    def _drawn_rows(self, task, seed):
+        noise_seed, seed = seed.spawn(2)
+        noise = self._generator(noise_seed)
+        return task.synthesis.drawn(task.private, task.ballots, noise, seed).rows
 
     def _check_random_state(self):
         """Refuse a seed where noise must not repeat itself."""

@@ -3,14 +3,16 @@
 import math
 import warnings
 
+from ..accountant import no_cost
 from ..exceptions import BudgetExceededError
+from ..rdp import DEFAULT_ORDERS
 from .candidates import plan_key, plan_key_of_any_epsilon, set_plan
 from .cost import search_cost
 
 __all__ = ["calibrate"]
 
 
-def calibrate(candidates, fit_data, scorer, count, *, epsilon, delta):
+def calibrate(candidates, fit_data, scorer, count, *, epsilon, delta, before=no_cost):
     """Set the epsilon, the noise and the numbers of queries of the candidates.
 
     Parameters
@@ -27,6 +29,8 @@ def calibrate(candidates, fit_data, scorer, count, *, epsilon, delta):
         Budget of the search; None leaves each candidate its own epsilon.
     delta : float
         Of the search.
+    before : callable, default=no_cost
+        Returns, for Renyi orders, the `Cost` of what all trials share, which is released once.
 
     Returns
     -------
@@ -42,13 +46,14 @@ def calibrate(candidates, fit_data, scorer, count, *, epsilon, delta):
     ValueError
         If candidates protect different changes of the data.
     """
+    spent_before = before(DEFAULT_ORDERS)
     if epsilon is not None:
         epsilon = float(epsilon)  # a cost compared with a short float is rounded to it
 
         def search_epsilon(trial_epsilon):
             plans = _plans_at(trial_epsilon, candidates, fit_data)
             trials_rdp = [scorer.rdp(plan) for plan in plans]
-            return search_cost(trials_rdp, count).epsilon(delta)[0]
+            return spent_before.plus(search_cost(trials_rdp, count)).epsilon(delta)[0]
 
         with warnings.catch_warnings():  # the plans that are kept warn, below
             warnings.simplefilter("ignore")
@@ -58,7 +63,8 @@ def calibrate(candidates, fit_data, scorer, count, *, epsilon, delta):
     plans = _plans(candidates, fit_data)
     if len({(plan.spent.unit, plan.spent.adjacency) for plan in plans}) > 1:
         raise ValueError("all candidates must protect the same change of the data (partition)")
-    return plans, search_cost([scorer.rdp(plan) for plan in plans], count)
+    trials_rdp = [scorer.rdp(plan) for plan in plans]
+    return plans, spent_before.plus(search_cost(trials_rdp, count))
 
 
 def _plans_at(epsilon, candidates, fit_data):

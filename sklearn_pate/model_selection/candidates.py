@@ -36,7 +36,15 @@ class Candidate(NamedTuple):
 
 
 #: Parameters in which candidates cannot differ.
-_SAME_FOR_ALL = {"partition", "unit", "classes", "ledger", "random_state", "secure"}
+_SAME_FOR_ALL = {
+    "partition",
+    "unit",
+    "classes",
+    "ledger",
+    "random_state",
+    "secure",
+    "synthesizer",
+}
 #: Parameters that do not change what a fit costs.
 _NOT_IN_PLAN = {"base_estimator", "student", "n_jobs", "verbose", "keep_teachers"}
 #: Parameters that do not change the teachers.
@@ -90,11 +98,11 @@ def make_candidates(estimator, param_sets, *, search_sets_epsilon):
 
 def _check_params(params, estimator, search_sets_epsilon):
     """Refuse parameters in which candidates cannot differ."""
-    fixed = sorted(_SAME_FOR_ALL & set(params))
+    fixed = sorted(_SAME_FOR_ALL & {name.partition("__")[0] for name in params})
     if fixed:
         raise ValueError(
             f"candidates cannot differ in {fixed[0]}: all trials must protect the same "
-            "change of the same data; set it in the estimator"
+            "change of the same data, and label the same rows; set it in the estimator"
         )
     if search_sets_epsilon and "epsilon" in params:
         raise ValueError(
@@ -124,7 +132,8 @@ def _with_params(estimator, params):
             "estimator needs classes=[...], all labels that may occur: read from the "
             "private labels, they are not covered by the guarantee"
         )
-    estimator.set_params(ledger=None, keep_teachers=False)
+    # Synthetic rows are drawn once, for all trials
+    estimator.set_params(ledger=None, keep_teachers=False, synthesizer=None)
     if hasattr(estimator, "set_callbacks"):
         estimator.set_callbacks()  # none: they would see every trial
     return silent(estimator)
