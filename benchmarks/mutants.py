@@ -2601,9 +2601,9 @@ FAULTS = [
     Fault(
         "rows-in-another-order-pass-for-the-same",
         "classifier/asked.py",
-        "for value in values.ravel().tolist()]",
-        "for value in np.sort(values.ravel().astype(str)).tolist()]",
-        ("test_released_table.py::test_rows_in_another_order_are_warned_of",),
+        "    return hashlib.sha256(\"\\0\".join(words)",
+        "    return hashlib.sha256(\"\\0\".join(sorted(words))",
+        ("test_released_table.py::test_rows_are_known_again_whatever_holds_them",),
     ),
     Fault(
         "table-columns-in-other-units-as-they-are",
