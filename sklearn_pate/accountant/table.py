@@ -63,8 +63,7 @@ def plan_table(mechanism, *, n_changed, n_rows, epsilon, delta):
             )
         check_with_scale(mechanism)
         mechanism = _calibrated(mechanism, n_changed, epsilon, delta)
-    else:
-        mechanism = clone(mechanism)  # the user's may keep the table that it is given
+    mechanism = clone(mechanism)  # the user's may keep the table that it is given
     cost = _checked_cost(mechanism, n_changed)
     if mechanism.is_pure:
         spent, method, delta = cost.pure, "pure", 0.0
