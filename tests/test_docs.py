@@ -99,7 +99,8 @@ def test_examples_that_are_run_in_the_build_need_no_data():
         if "SKLEARN_PATE_DATA" in text_of(file)
     }
     assert needs_data >= {"plot_adult", "plot_diabetes", "plot_mnist", "plot_ptr", "plot_queries"}
-    assert "quickstart" not in needs_data
+    assert "plot_images" in needs_data
+    assert not needs_data & {"quickstart", "plot_text"}
 
 
 # --- words ---------------------------------------------------------------------------------------

@@ -271,15 +271,20 @@ def test_svhn_is_fetched_read_and_fitted(tmp_path, monkeypatch):
     assert (y == 0).any()
     monkeypatch.setenv("SKLEARN_PATE_DATA", str(tmp_path / "data"))
     monkeypatch.setattr(svhn, "RUNS", [("2017", GNMax(2.0), 500, "82.72% at 5.04")])
+    monkeypatch.setattr(svhn, "BALLOTS", (8.0,))
+    small = {"n_teachers": 4, "n_held_out": 20, "epochs": 1, "n_components": 5}
     student = DummyClassifier(strategy="most_frequent")
     with joblib.parallel_config(backend="sequential"):  # other processes would import torch first
-        (row,) = svhn.entries(range(2), n_teachers=4, n_held_out=20, epochs=1, student=student)
+        row, ballots = svhn.entries(range(2), student=student, **small)
     assert row.missing is None
     assert row.ours["answered"] == (40.0, 40.0)
     held_out = np.bincount(svhn.load(folder, "test")[1][-20:], minlength=10)
     assert all(round(20 * score) in held_out for score in row.ours["accuracy"])
     data_independent, _ = data_independent_epsilon(GNMax(2.0), 40, 1e-6, n_teachers=4, n_classes=10)
     assert row.ours["data-independent"] == pytest.approx((data_independent,) * 2)
+    assert ballots.what == "Ballots, epsilon 8"
+    assert "120 private and 40 public images" in ballots.setting
+    assert all(round(20 * score) in held_out for score in ballots.ours["accuracy"])
 
 
 def test_svhn_that_is_not_there(tmp_path, monkeypatch):
@@ -290,7 +295,8 @@ def test_svhn_that_is_not_there(tmp_path, monkeypatch):
         svhn.load(tmp_path, "train")
     monkeypatch.setenv("SKLEARN_PATE_DATA", str(tmp_path))
     rows = list(svhn.entries(range(1)))
-    assert [row.reported[:5] for row in rows] == ["82.72", "90.66", "91.7%"]
+    assert [row.reported[:5] for row in rows] == ["82.72", "90.66", "91.7%", "", ""]
+    assert rows[-2].what == "Ballots, epsilon 0.1"
     for row in rows:
         assert "svhn" in row.missing
         assert not row.ours

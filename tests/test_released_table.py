@@ -1,6 +1,7 @@
 """A released table labels other public rows as well; labels of teachers belong to theirs."""
 
 import pickle
+from fractions import Fraction
 
 import numpy as np
 import pandas as pd
@@ -10,11 +11,15 @@ from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.datasets import make_classification
 from sklearn.linear_model import LogisticRegression
 from sklearn.naive_bayes import GaussianNB
+from sklearn.utils import check_random_state
 
 from sklearn_pate import PATEClassifier
+from sklearn_pate.aggregators import LaplaceMechanism
 from sklearn_pate.classifier.asked import rows_digest
 from sklearn_pate.ledger import PrivacyLedger
 from sklearn_pate.neighbors import ReleasedTable, ReverseNeighbors
+from sklearn_pate.rdp import DEFAULT_ORDERS
+from sklearn_pate.rdp.table import GRID
 
 X, Y = make_classification(
     1200, 5, n_informative=4, n_redundant=0, n_classes=3, class_sep=2, random_state=0
@@ -150,3 +155,94 @@ def test_rows_are_known_again_whatever_holds_them():
     whole = np.arange(6.0).reshape(3, 2)
     for same in (whole.tolist(), sparse.csr_matrix(whole), pd.DataFrame(whole.astype(int))):
         assert rows_digest(same) == rows_digest(whole)
+
+
+def test_rows_of_any_kind_are_told_apart():
+    kinds = [
+        np.array([[10**400], [Fraction(10**500)], [1]], dtype=object),
+        np.array([[1 + 2j], [1 - 2j]]),
+        pd.DataFrame({"day": pd.to_datetime(["2020-01-01", "2020-01-02"])}),
+        np.array([[np.nan, 1.0], [np.inf, 1e300]]),
+        np.arange(8.0).reshape(2, 2, 2),
+        sparse.csr_array(([1.0, 1.0], ([0, 1], [0, 2**20])), shape=(2, 2**20 + 1)),
+    ]
+    for rows in kinds:
+        last_first = rows.iloc[::-1] if hasattr(rows, "iloc") else rows[::-1]
+        assert rows_digest(rows) == rows_digest(rows.copy()) != rows_digest(last_first)
+
+
+# --- what the table must not hold ----------------------------------------------------------------
+
+
+class Shared(TransformerMixin, BaseEstimator):
+    """Keeps numpy's global generator, as estimators do whose random_state is None."""
+
+    def fit(self, X, y=None):
+        self.rng_ = check_random_state(None)
+        return self
+
+    def transform(self, X):
+        return X
+
+
+def test_a_table_holds_no_global_generator():
+    clf = pate(ReverseNeighbors(Shared())).fit(X, Y, X_public=X_PUBLIC)
+    assert clf.table_.transformer.rng_ is not check_random_state(None)
+    state = np.random.get_state()[1].tobytes()
+    assert state[:400] not in pickle.dumps(clf.table_)
+
+
+class Logged(LaplaceMechanism):
+    """Keeps each table that it is given in a list of the user's."""
+
+    def __init__(self, scale=None, noise="discrete", log=None):
+        super().__init__(scale, noise)
+        self.log = log
+
+    def with_scale(self, scale):
+        return None if self.scale is not None else type(self)(scale, self.noise, self.log)
+
+    def noisy(self, table, random_state=None):
+        self.log.append(table)
+        kind = np.dtype(float, metadata={"table": table.tobytes()})
+        return super().noisy(table, random_state).astype(kind)
+
+    def cost(self, n_changed, orders=DEFAULT_ORDERS):
+        return super().cost(n_changed, orders)
+
+
+@pytest.mark.parametrize("scale", [None, 0.4])
+def test_what_a_mechanism_keeps_of_a_table_is_not_in_the_classifier(scale):
+    clf = pate(aggregator=Logged(scale, log=[])).fit(X, Y, X_public=X_PUBLIC)
+    assert clf.aggregator.log == clf.aggregator_.log == []
+    assert clf.table_.counts.dtype.metadata is None
+    assert clf.curator_.votes.astype(float).tobytes() not in pickle.dumps(clf)
+
+
+def test_public_rows_leave_what_they_were_cut_from_behind():
+    people = pd.MultiIndex.from_product([["public", "secret"], range(300)])
+    frame = pd.DataFrame(np.vstack([X_PUBLIC, X_LATER]), people, list("abcde"))
+    frame.attrs["note"] = "secret"
+
+    class Keeps(TransformerMixin, BaseEstimator):
+        def fit(self, X, y=None):
+            self.rows_ = X
+            return self
+
+        def transform(self, X):
+            return X.to_numpy()
+
+    private = pd.DataFrame(X, columns=list("abcde"))
+    clf = pate(ReverseNeighbors(Keeps())).fit(private, Y, X_public=frame[:300])
+    kept = clf.table_.transformer.rows_
+    assert kept.attrs == {} and "secret" not in kept.index.levels[0]
+    assert kept.index.equals(frame.index[:300])
+
+
+def test_continuous_noise_has_no_digits_that_tell():
+    """Unrounded, the lowest digits of half of the entries told 0 from 1."""
+    mechanism = LaplaceMechanism(20.0, noise="continuous")
+    noisy = mechanism.noisy(np.tile([0.0, 1.0], (50_000, 1)), 0)
+    assert (noisy / GRID == np.round(noisy / GRID)).all()
+    even = (noisy / GRID % 2 == 0).mean(axis=0)
+    np.testing.assert_allclose(even, 0.5, atol=0.01)

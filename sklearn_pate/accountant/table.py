@@ -65,8 +65,7 @@ def plan_table(mechanism, *, n_changed, n_rows, epsilon, delta, before=no_cost):
             )
         check_with_scale(mechanism)
         mechanism = _calibrated(mechanism, n_changed, epsilon, delta, before)
-    else:
-        mechanism = clone(mechanism)  # the user's may keep the table that it is given
+    mechanism = clone(mechanism)  # the user's may keep the table that it is given
     own = _checked_cost(mechanism, n_changed)
     cost = before(DEFAULT_ORDERS).plus(own)
     is_pure = mechanism.is_pure and cost.pure < math.inf and cost.delta == 0

@@ -103,7 +103,8 @@ class _AddedNoise(TableMechanism):
         table = as_array("table", table, dtype=float)
         rng = np.random.default_rng(random_state)
         if not self.is_exact:
-            return table + self._continuous(rng, table.shape)
+            # Low digits of floats would tell which noise was added to which number
+            return np.round((table + self._continuous(rng, table.shape)) / GRID) * GRID
         return (whole_shares(table) + self._discrete().sample(rng, table.shape)) * GRID
 
     def with_scale(self, scale):
@@ -138,7 +139,7 @@ class LaplaceMechanism(_AddedNoise):
     noise : {"discrete", "continuous"}, default="discrete"
         "discrete" is noise on the multiples of 2**-20 with probabilities proportional to
         ``exp(-abs(x) / scale)``, sampled exactly: it is pure differential privacy, with delta 0.
-        "continuous" is floating-point noise, whose last digits depend on the table.
+        "continuous" is floating-point noise, rounded to the same multiples.
 
     References
     ----------

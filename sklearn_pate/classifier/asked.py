@@ -1,7 +1,7 @@
 """The public rows that labels belong to: they go by position, so other rows would get them."""
 
 import hashlib
-from numbers import Real
+import warnings
 
 import numpy as np
 from scipy import sparse
@@ -20,15 +20,20 @@ def rows_digest(X_public):
     n_public = _num_samples(X_public)
     seen = np.unique(np.linspace(0, n_public - 1, _N_SEEN).astype(int))
     rows = _safe_indexing(X_public, seen)
-    values = rows.toarray() if sparse.issparse(rows) else np.asarray(rows)
-    with np.errstate(over="ignore"):
-        words = [_word(value) for value in values.ravel().tolist()]
-    return hashlib.sha256("\0".join(words).encode(errors="replace")).hexdigest()
-
-
-def _word(value):
-    """Write a value; numbers as short floats, which long ones may have been made of."""
-    return str(np.float32(value)) if isinstance(value, Real) else str(value)
+    if not sparse.issparse(rows):
+        rows = np.asarray(rows).reshape(len(seen), -1)
+    try:
+        # As short floats, which long ones may have been made of
+        with np.errstate(over="ignore"), warnings.catch_warnings():
+            warnings.simplefilter("error")  # of complex numbers, which would lose a part
+            numbers = sparse.csr_array(rows, dtype=np.float32)
+    except (TypeError, ValueError, OverflowError, Warning):
+        parts = [str(value).encode(errors="replace") for value in rows.ravel().tolist()]
+    else:
+        numbers.sum_duplicates()
+        numbers.eliminate_zeros()
+        parts = [numbers.indptr, numbers.indices.astype(np.int64), numbers.data]
+    return hashlib.sha256(b"\0".join(bytes(part) for part in parts)).hexdigest()
 
 
 def check_labelled_rows(X_public, n_labelled, digest):

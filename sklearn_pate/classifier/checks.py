@@ -13,7 +13,7 @@ from sklearn.utils.validation import validate_data
 from .._sklearn import _num_samples, _safe_indexing
 from ..electorate import PrivateData, Votes
 from ..exceptions import PrivacyLeakWarning, warn
-from ..isolation import Quiet, kind_of
+from ..isolation import Quiet, kind_of, own_index
 from ..public import public_rows
 from ..rdp.checks import as_array, check_votes
 from ..rdp.facts import facts_of
@@ -211,7 +211,8 @@ def given_rows(X_public, X=None):
             "guarantee does not cover; pass rows that are public",
             PrivacyLeakWarning,
         )
-    return indexable_rows(X_public, "X_public")
+    # What it was cut from may leave its mark in the index of a DataFrame, and in its notes
+    return own_index(indexable_rows(X_public, "X_public"))
 
 
 def check_features(estimator, X, name, reset=False):

@@ -121,6 +121,8 @@ class _Task(NamedTuple):
         Sorted labels.
     ballots : Ballots or TableBallots
         What one protected unit can change of the votes.
+    digest : str
+        What tells the public rows from others.
     seeds : dict
         A source of randomness for each use.
     electorate : Electorate or None
@@ -137,6 +139,7 @@ class _Task(NamedTuple):
     checked_clone: Any
     classes: np.ndarray
     ballots: Ballots | TableBallots
+    digest: str
     seeds: dict
     electorate: Electorate | None = None
     private: PrivateData | None = None
@@ -815,6 +818,7 @@ class PATEClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
             checked_clone=checked_clone,
             classes=private.classes,
             ballots=ballots,
+            digest=rows_digest(X_public),
             seeds=seeds,
             electorate=electorate,
             private=private,
@@ -854,6 +858,7 @@ class PATEClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
             checked_clone=checked_clone,
             classes=votes.classes,
             ballots=votes.ballots,
+            digest=rows_digest(X_public),
             seeds=seeds,
             synthesis=synthesis,
         )
@@ -1161,7 +1166,7 @@ class PATEClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         self.classes_ = task.classes
         if not task.is_table:
             self.n_teachers_ = task.ballots.n_teachers
-        self._rows_asked_about = rows_digest(task.X_public)
+        self._rows_asked_about = task.digest
         self.n_features_in_ = task.checked_clone.n_features_in_
         if hasattr(task.checked_clone, "feature_names_in_"):
             self.feature_names_in_ = task.checked_clone.feature_names_in_

@@ -111,13 +111,17 @@ def rehearse_table(mechanism, *, n_changed, n_classes):
 
 def _checked_noisy(mechanism, table, noise):
     """Return the noisy table of a mechanism of the user's."""
-    noisy = np.array(mechanism.noisy(table, noise))  # a copy: it may be part of a larger array
+    noisy = np.asarray(mechanism.noisy(table, noise))
     if noisy.shape != table.shape or noisy.dtype.kind != "f" or not np.isfinite(noisy).all():
         raise ValueError(
             f"noisy of {type(mechanism).__name__} must return finite floats, a table of the shape "
             f"that it is given, {table.shape}"
         )
-    return noisy
+    numbers = np.empty(
+        noisy.shape
+    )  # its array may be part of a larger one, or its dtype hold notes
+    numbers[:] = noisy
+    return numbers
 
 
 def warn_of_noise(task, plan):

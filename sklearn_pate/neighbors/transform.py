@@ -7,7 +7,17 @@ import pandas as pd
 from scipy import sparse
 
 from .._sklearn import _num_samples, _safe_indexing
-from ..isolation import Quiet, attempt, copier, isolated, own_clone, own_rows, seeded, set_seeds
+from ..isolation import (
+    Quiet,
+    attempt,
+    copier,
+    isolated,
+    own_clone,
+    own_generators,
+    own_rows,
+    seeded,
+    set_seeds,
+)
 from .odd import ODD
 
 __all__ = [
@@ -38,7 +48,7 @@ def fitted_on_public(transformer, X_public, seed):
     with Quiet(), seeded(seed):
         fitted = own_clone(transformer, seed)
         set_seeds(fitted, seed, only_missing=True)
-        return fitted.fit(X_public, None)  # FrozenEstimator wants a y
+        return own_generators(fitted.fit(X_public, None))  # FrozenEstimator wants a y
 
 
 def transformed(fitted, rows):
