@@ -5,7 +5,7 @@ from abc import ABC, abstractmethod
 import numpy as np
 import pandas as pd
 
-__all__ = ["CategoryColumn", "Column", "IntegerColumn", "RealColumn", "is_integer", "numpy_dtype"]
+__all__ = ["CategoryColumn", "Column", "NumberColumn", "holds_missing", "kind_of", "numpy_dtype"]
 
 
 class Column(ABC):
@@ -92,63 +92,43 @@ class CategoryColumn(Column):
 def _of_dtype(categories, dtype):
     """Return categories as a Series; refuse a dtype that changes them."""
     values = pd.Series(categories, dtype=dtype)
-    is_rounded = getattr(dtype, "kind", "O") == "f"
+    is_rounded = kind_of(dtype) == "f"
     if not is_rounded and list(values) != list(categories):
         raise ValueError("the dtype of the column cannot hold them")
     return values
 
 
-class IntegerColumn(Column):
-    """A column of whole numbers between bounds: each bin has the numbers from its edge to the next.
+class NumberColumn(Column):
+    """A column of numbers between bounds: each bin has those from its least one to the next bin.
 
     Parameters
     ----------
     dtype : numpy or pandas dtype
-    edges : list of int
-        The first number of each bin, increasing, and one more than the last number of all.
+    bins : list of (float, float) or of (int, int)
+        The least and the greatest number that are drawn from each bin, in increasing order.
     may_be_missing : bool
     """
 
-    def __init__(self, dtype, edges, may_be_missing):
-        self._wide = np.dtype(np.uint64 if numpy_dtype(dtype).kind == "u" else np.int64)
-        self._first = np.array(edges[:-1], dtype=self._wide)
-        self._last = np.array([edge - 1 for edge in edges[1:]], dtype=self._wide)
-        super().__init__(dtype, len(self._first), may_be_missing)
+    def __init__(self, dtype, bins, may_be_missing):
+        kind = numpy_dtype(dtype).kind
+        self._wide = np.dtype({"i": np.int64, "u": np.uint64, "f": np.float64}[kind])
+        least, greatest = zip(*bins, strict=True)
+        self._least = np.array(least, dtype=self._wide)
+        self._greatest = np.array(greatest, dtype=self._wide)
+        super().__init__(dtype, len(bins), may_be_missing)
 
     def _bins(self, values, missing):
         numbers = np.zeros(len(values), dtype=self._wide)
         numbers[~missing] = values[~missing].to_numpy(dtype=self._wide)
-        return np.maximum(np.searchsorted(self._first, numbers, side="right") - 1, 0)
+        return np.searchsorted(self._least[1:], numbers, side="right")
 
     def _draw(self, bins, rng):
-        first, last = self._first[bins], self._last[bins]
-        drawn = rng.integers(first, last, endpoint=True, dtype=self._wide)
+        least, greatest = self._least[bins], self._greatest[bins]
+        if self._wide.kind == "f":
+            drawn = least + (greatest - least) * rng.random(len(bins))
+        else:
+            drawn = rng.integers(least, greatest, endpoint=True, dtype=self._wide)
         return pd.Series(drawn).astype(self.dtype)
-
-
-class RealColumn(Column):
-    """A column of numbers between bounds.
-
-    Parameters
-    ----------
-    dtype : numpy or pandas dtype
-    edges : list of float
-        Where bins begin, and the last one ends; increasing, but for a single bin.
-    may_be_missing : bool
-    """
-
-    def __init__(self, dtype, edges, may_be_missing):
-        self._edges = np.array(edges, dtype=float)
-        super().__init__(dtype, len(edges) - 1, may_be_missing)
-
-    def _bins(self, values, missing):
-        numbers = values.to_numpy(dtype=float, na_value=np.nan)
-        return np.searchsorted(self._edges[1:-1], numbers, side="right")
-
-    def _draw(self, bins, rng):
-        low = self._edges[bins]
-        width = self._edges[bins + 1] - low
-        return pd.Series(low + width * rng.random(len(bins))).astype(self.dtype)
 
 
 def numpy_dtype(dtype):
@@ -156,6 +136,13 @@ def numpy_dtype(dtype):
     return np.dtype(getattr(dtype, "numpy_dtype", dtype))
 
 
-def is_integer(dtype):
-    """Whether a dtype holds whole numbers."""
-    return getattr(dtype, "kind", "O") in "iu"
+def kind_of(dtype):
+    """Return the letter of what a dtype holds, "O" for text, objects and categories."""
+    if isinstance(dtype, pd.SparseDtype):
+        return "sparse"
+    return getattr(dtype, "kind", "O")
+
+
+def holds_missing(dtype):
+    """Whether a dtype has missing values."""
+    return not isinstance(dtype, np.dtype) or dtype.kind not in "biu"

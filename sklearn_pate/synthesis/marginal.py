@@ -37,10 +37,10 @@ class MarginalSynthesizer(Synthesizer):
     ----------
     bounds : dict or tuple of numbers, default=None
         Where numbers lie: (low, high) for each column, or one pair for all columns of numbers.
-        Columns of arrays go by their position. A number beyond counts at the edge. Between bounds
-        are `n_bins` bins of equal width; more than two numbers are the edges of the bins instead.
-        That suits skewed columns: for an income, of which many are 0,
-        ``(0, 1, 1_000, 10_000, 100_000, 1_000_000)``.
+        Columns of arrays go by their position. Each bound has a bin of its own, where numbers
+        beyond it count as well, as many a column has mostly one of them (nothing earned, nobody
+        ill). Between them are bins of equal width. More than two numbers are the edges of all bins
+        instead, which suits skewed columns: ``(0, 1, 1_000, 10_000, 100_000, 1_000_000)``.
     categories : dict, default=None
         The values of columns that are no numbers, and of numbers that are codes. Those of pandas'
         categoricals and of truth values are known. Another value counts nowhere.
@@ -51,7 +51,7 @@ class MarginalSynthesizer(Synthesizer):
     n_rows : int, default=5000
         Number of rows to draw.
     n_bins : int, default=32
-        Most bins between the bounds of a column. Whole numbers have a bin each, if they are fewer.
+        Number of bins of a column of numbers. Whole numbers have a bin each, if they are fewer.
     given_label : bool, default=True
         Whether the columns are counted for each class. If not, labels are not looked at.
     share : float or None, default=None
@@ -93,8 +93,8 @@ class MarginalSynthesizer(Synthesizer):
     >>> generators = {"noise": np.random.default_rng(0), "rng": np.random.default_rng(1)}
     >>> synthesizer.draw(private, labels, n_classes=2, **generators)
        age  smokes
-    0   44   False
-    1   63   False
+    0   43   False
+    1   64   False
     2   72    True
     """
 

@@ -1,22 +1,18 @@
 """What is public of a table: its columns, and what each may hold."""
 
 import math
-from numbers import Real
 from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
-from scipy import sparse
 
 from ..exceptions import PrivacyLeakWarning, warn
-from ..rdp.checks import as_array
 from ..schema import difference
-from .columns import CategoryColumn, IntegerColumn, RealColumn, is_integer, numpy_dtype
+from .columns import CategoryColumn, NumberColumn, holds_missing, kind_of, numpy_dtype
+from .parameters import bounds_by_name, categories_by_name, missing_names, named, short
+from .table import checked_table, columns_of, dtypes_of
 
 __all__ = ["Schema", "read_schema"]
-
-#: So many names of columns are told in a message.
-_MOST_NAMES = 20
 
 #: Bounds that are read lie within, so that their difference is finite.
 _LARGEST_READ = 8e307
@@ -41,11 +37,11 @@ class Schema(NamedTuple):
 
     def bins(self, X):
         """Yield the bin of each row, -1 for none, column after column."""
-        for column, values in zip(self.columns, _series_of(X), strict=True):
+        for column, values in zip(self.columns, columns_of(X), strict=True):
             yield column.bins(values)
 
     def rows(self, bins, rng):
-        """Draw a row from the bins of each: an array for each column."""
+        """Draw rows from their bins, which are an array for each column."""
         drawn = [
             column.draw(places, rng) for column, places in zip(self.columns, bins, strict=True)
         ]
@@ -60,15 +56,18 @@ class Schema(NamedTuple):
         return self.rows([rng.integers(column.n_bins, size=n_rows) for column in self.columns], rng)
 
     def check(self, X):
-        """Refuse a table whose form is another, without any value."""
+        """Return a table of the same form; refuse others, by their form alone."""
         X = checked_table(X)
-        found = difference(X, self.any_rows(1, np.random.default_rng(0)))
-        if found is not None or X.shape[1] != len(self.columns):
+        if X.shape[1] != len(self.columns) or self.difference(X) is not None:
             raise ValueError(
                 "X has other columns or dtypes than the table that the synthesizer was declared "
                 "for; declare a clone of it for this one"
             )
         return X
+
+    def difference(self, X):
+        """Return how the form of a table differs from that of drawn rows; None if it does not."""
+        return difference(X, self.any_rows(2, np.random.default_rng(0)))
 
 
 def read_schema(X, *, bounds, categories, missing, n_bins):
@@ -91,253 +90,99 @@ def read_schema(X, *, bounds, categories, missing, n_bins):
         Of columns whose bounds, or missing values, are read from the rows.
     """
     X = checked_table(X)
-    names = list(X.columns) if isinstance(X, pd.DataFrame) else list(range(X.shape[1]))
-    dtypes = list(X.dtypes) if isinstance(X, pd.DataFrame) else [_native(X.dtype)] * X.shape[1]
-    dtype_by_name = dict(zip(names, dtypes, strict=True))
-    categories = _checked_categories(categories, dtype_by_name)
-    edges = _checked_bounds(bounds, dtype_by_name, categories)
-    missing = _checked_missing(missing, dtype_by_name)
+    dtype_by_name = dtypes_of(X)
+    categories = categories_by_name(categories, dtype_by_name)
+    bounds = bounds_by_name(bounds, dtype_by_name, categories)
+    missing = missing_names(missing, dtype_by_name)
     _check_are_known(dtype_by_name, categories)
-    known = _Known(categories, edges, missing, n_bins)
+    reader = _Reader(categories, bounds, missing, n_bins)
     columns = [
-        known.column(name, dtype_by_name[name], values)
-        for name, values in zip(names, _series_of(X), strict=True)
+        reader.column(name, dtype, values)
+        for (name, dtype), values in zip(dtype_by_name.items(), columns_of(X), strict=True)
     ]
-    _warn_of_what_was_read(known)
-    frame_names = X.columns.copy() if isinstance(X, pd.DataFrame) else None
-    dtype = None if isinstance(X, pd.DataFrame) else X.dtype
-    schema = Schema(columns, frame_names, dtype)
-    _check_dtypes(X, schema)
+    reader.warn()
+    if isinstance(X, pd.DataFrame):
+        schema = Schema(columns, names=X.columns.copy(), dtype=None)
+    else:
+        schema = Schema(columns, names=None, dtype=X.dtype)
+    found = schema.difference(X)
+    if found is not None:
+        where = f" in columns {named(found.columns)}" if found.columns else ""
+        raise ValueError(
+            f"a synthesizer cannot draw rows of the dtypes of X{where}; use plain ones, such as "
+            "float64, Int64, str or pandas.CategoricalDtype([...])"
+        )
     return schema
 
 
-# --- the table -----------------------------------------------------------------------------------
-
-
-def checked_table(X):
-    """Return `X`, a DataFrame of pandas or an array of numbers with two axes; refuse others."""
-    if sparse.issparse(X):
-        raise ValueError(
-            "X is sparse, and a synthesizer makes histograms of the columns of DataFrames and "
-            "arrays: pass X.toarray() or, of many columns, a few"
-        )
-    if isinstance(X, pd.DataFrame):
-        _check_names(X)
-        return X
-    if hasattr(X, "columns"):
-        raise ValueError(
-            f"X is a {type(X).__module__}.{type(X).__name__}, and a synthesizer needs a DataFrame "
-            "of pandas or an array: pass X.to_pandas()"
-        )
-    if not isinstance(X, np.ndarray | list | tuple):
-        raise ValueError(
-            f"X is a {type(X).__name__}, and a synthesizer needs all private rows in one "
-            "DataFrame or array; without them, pass public rows, X_public"
-        )
-    X = as_array("X", X)
-    if X.ndim != 2 or X.shape[1] == 0:
-        raise ValueError(
-            "X must have two axes and at least one column for a synthesizer, which draws each "
-            f"column by itself; got {X.ndim} axes and {math.prod(X.shape[1:])} features. Images "
-            "and other rows whose columns say little alone need public rows, X_public"
-        )
-    if X.dtype.kind not in "biuf" or isinstance(X, np.ma.MaskedArray):
-        raise ValueError(
-            "X must be an array of numbers or truth values for a synthesizer; give text, "
-            "categories and masked values as columns of a DataFrame"
-        )
-    return X
-
-
-def _check_names(X):
-    if X.shape[1] == 0:
-        raise ValueError("X has no columns, and a synthesizer makes a histogram of each")
-    if not X.columns.is_unique:
-        raise ValueError(
-            f"Expected unique column names, got {list(X.columns)[:_MOST_NAMES]}; rename the "
-            "columns of X"
-        )
-
-
-def _native(dtype):
-    return dtype.newbyteorder("=")
-
-
-def _series_of(X):
-    """Yield each column as a Series."""
-    for k in range(X.shape[1]):
-        if isinstance(X, pd.DataFrame):
-            yield X.iloc[:, k]
-        else:
-            yield pd.Series(X[:, k].astype(_native(X.dtype), copy=False))
-
-
-# --- what the parameters say ---------------------------------------------------------------------
-
-
-def _checked_categories(categories, dtype_by_name):
-    """Return the categories of columns by name: those given, and those of dtypes."""
-    given = {} if categories is None else categories
-    _check_are_columns("categories", given, dtype_by_name)
-    by_name = {}
-    for name, dtype in dtype_by_name.items():
-        if name in given:
-            by_name[name] = _listed(name, given[name])
-        elif isinstance(dtype, pd.CategoricalDtype):
-            by_name[name] = list(dtype.categories)
-        elif getattr(dtype, "kind", "O") == "b":
-            by_name[name] = [False, True]
-    return by_name
-
-
-def _listed(name, values):
-    values = values.tolist() if isinstance(values, np.ndarray | pd.Index) else values
-    if not isinstance(values, list | tuple) or len(values) == 0:
-        raise ValueError(
-            f"categories of column {name!r} must be a list of values, in an order that does not "
-            f"depend on the private rows; got {_short(values)}"
-        )
-    return list(values)
-
-
-def _checked_bounds(bounds, dtype_by_name, categories):
-    """Return the bounds of columns of numbers by name, each a list of numbers."""
-    numbers = [
-        name
-        for name, dtype in dtype_by_name.items()
-        if name not in categories and getattr(dtype, "kind", "O") in "iuf"
-    ]
-    if bounds is None:
-        return {}
-    if not isinstance(bounds, dict):
-        edges = _checked_edges("bounds", bounds)
-        return {name: edges for name in numbers}
-    _check_are_columns("bounds", bounds, dtype_by_name)
-    others = [name for name in bounds if name not in numbers]
-    if others:
-        raise ValueError(
-            f"bounds are for columns of numbers without categories; leave out {_names(others)}"
-        )
-    return {
-        name: _checked_edges(f"bounds of column {name!r}", edges) for name, edges in bounds.items()
-    }
-
-
-def _checked_edges(what, edges):
-    given = edges
-    if isinstance(edges, list | tuple):  # numpy's short numbers overflow
-        numbers = [edge.item() if isinstance(edge, np.generic) else edge for edge in edges]
-    else:
-        numbers = edges.tolist() if isinstance(edges, np.ndarray) else []
-    are_numbers = all(isinstance(edge, Real) and math.isfinite(edge) for edge in numbers)
-    is_pair = are_numbers and len(numbers) == 2 and numbers[0] <= numbers[1]
-    is_ladder = are_numbers and len(numbers) > 2 and _increase(numbers)
-    if not is_pair and not is_ladder:
-        raise ValueError(
-            f"{what} must be two finite numbers (low, high), low not above high, or more numbers "
-            f"that increase, the edges of bins; got {_short(given)}"
-        )
-    return list(numbers)
-
-
-def _increase(numbers):
-    return all(low < high for low, high in zip(numbers[:-1], numbers[1:], strict=True))
-
-
-def _checked_missing(missing, dtype_by_name):
-    """Return the names of columns that may have missing values; None if nothing is said."""
-    if missing is None:
-        return None
-    if not isinstance(missing, list | tuple | set | range | np.ndarray | pd.Index):
-        raise ValueError(
-            "missing must be a list of the columns that may have missing values, [] for none, or "
-            f"None; got {_short(missing)}"
-        )
-    missing = list(missing)
-    _check_are_columns("missing", missing, dtype_by_name)
-    complete = [name for name in missing if not _holds_missing(dtype_by_name[name])]
-    if complete:
-        raise ValueError(
-            f"missing names {_names(complete)}, whose dtype holds no missing values; leave them "
-            "out, or convert them (Int64, boolean)"
-        )
-    return set(missing)
-
-
-def _holds_missing(dtype):
-    return not isinstance(dtype, np.dtype) or dtype.kind not in "biu"
-
-
-def _check_are_columns(parameter, names, dtype_by_name):
-    unknown = [name for name in names if not _is_among(name, dtype_by_name)]
-    if unknown:
-        raise ValueError(
-            f"{parameter} names {_names(unknown)}, which X does not have; its columns are "
-            f"{_names(list(dtype_by_name))}"
-        )
-
-
-def _is_among(name, dtype_by_name):
-    try:
-        return name in dtype_by_name
-    except TypeError:  # a list, say
-        return False
-
-
 def _check_are_known(dtype_by_name, categories):
-    """Refuse columns that are neither numbers nor categories, in words that give no value away."""
+    """Refuse columns that are neither numbers nor categories."""
     others = [
         name
         for name, dtype in dtype_by_name.items()
-        if isinstance(dtype, pd.SparseDtype)
-        or (name not in categories and getattr(dtype, "kind", "O") not in "iuf")
+        if kind_of(dtype) == "sparse" or (name not in categories and kind_of(dtype) not in "iuf")
     ]
     if others:
         raise ValueError(
-            f"columns {_names(others)} of X hold neither numbers nor known categories. Of text and "
+            f"columns {named(others)} of X hold neither numbers nor known categories. Of text and "
             "objects, say which values there may be: categories={column: [...]}, or a "
             "pandas.CategoricalDtype. Make numbers of dates and lengths of time, and dense columns "
             "of sparse ones; drop what tells people apart, such as names"
         )
 
 
-# --- one column ----------------------------------------------------------------------------------
+class _Reader:
+    """Makes columns, and notes those whose private values it had to look at."""
 
-
-class _Known:
-    """What is known of the columns, and the names of those whose rows had to be looked at."""
-
-    def __init__(self, categories, edges, missing, n_bins):
-        self.categories = categories
-        self.edges = edges
-        self.missing = missing
-        self.n_bins = n_bins
-        self.read_bounds = []
-        self.read_missing = []
+    def __init__(self, categories, bounds, missing, n_bins):
+        self._categories = categories
+        self._bounds = bounds
+        self._missing = missing
+        self._n_bins = n_bins
+        self._read_bounds = []
+        self._read_missing = []
 
     def column(self, name, dtype, values):
-        """Return a column of the schema; `values` are private, and looked at if need be."""
+        """Return a column of the schema."""
         may_be_missing = self._may_be_missing(name, dtype, values)
-        if name in self.categories:
-            return _of_categories(name, dtype, self.categories[name], may_be_missing)
-        edges = self.edges.get(name)
-        if edges is None:
-            self.read_bounds.append(name)
-            edges = _range_of(values)
-        if is_integer(dtype):
-            edges = _integer_edges(name, dtype, edges, self.n_bins)
-            return IntegerColumn(dtype, edges, may_be_missing)
-        return RealColumn(dtype, _real_edges(name, dtype, edges, self.n_bins), may_be_missing)
+        if name in self._categories:
+            return _category_column(name, dtype, self._categories[name], may_be_missing)
+        bounds = self._bounds.get(name)
+        if bounds is None:
+            self._read_bounds.append(name)
+            bounds = _range_of(values)
+        make_bins = _real_bins if kind_of(dtype) == "f" else _integer_bins
+        return NumberColumn(dtype, make_bins(name, dtype, bounds, self._n_bins), may_be_missing)
 
     def _may_be_missing(self, name, dtype, values):
-        if any(_is_missing(value) for value in self.categories.get(name, [])):
-            return _holds_missing(dtype)
-        if self.missing is not None:
-            return name in self.missing
-        if not _holds_missing(dtype):
+        if any(_is_missing(value) for value in self._categories.get(name, [])):
+            return True
+        if self._missing is not None:
+            return name in self._missing
+        if not holds_missing(dtype):
             return False
-        self.read_missing.append(name)
+        self._read_missing.append(name)
         return bool(values.isna().any())
+
+    def warn(self):
+        """Warn of what was read, in words that give no value away."""
+        parts = []
+        if self._read_bounds:
+            parts.append(
+                f"the bounds of columns {named(self._read_bounds)} (give "
+                "bounds={column: (low, high)})"
+            )
+        if self._read_missing:
+            parts.append(
+                f"whether values are missing in columns {named(self._read_missing)} (give "
+                "missing=[...], the columns that may have them)"
+            )
+        if parts:
+            warn(
+                "read from the private rows, which the privacy guarantee does not cover: "
+                + "; ".join(parts),
+                PrivacyLeakWarning,
+            )
 
 
 def _is_missing(value):
@@ -345,7 +190,7 @@ def _is_missing(value):
 
 
 def _range_of(values):
-    """Return the least and the largest number of private values."""
+    """Return the least and the greatest of private numbers."""
     numbers = values[values.notna().to_numpy(dtype=bool)].to_numpy()
     if numbers.dtype.kind == "f":
         numbers = numbers.astype(float)
@@ -355,100 +200,69 @@ def _range_of(values):
     return [numbers.min().item(), numbers.max().item()]
 
 
-def _of_categories(name, dtype, categories, may_be_missing):
+def _category_column(name, dtype, categories, may_be_missing):
     values = [value for value in categories if not _is_missing(value)]
-    column = None
+    is_said = len(values) < len(categories)
     try:
         column = CategoryColumn(dtype, values, may_be_missing)
         fits = column.is_unique and column.n_values > 0
-    except Exception:
+    except Exception:  # pandas has many words for values that do not fit
         fits = False
-    if not fits:
+    if not fits or (is_said and not holds_missing(dtype)):
+        in_words = "category" if isinstance(dtype, pd.CategoricalDtype) else str(dtype)
         raise ValueError(
-            f"categories of column {name!r} must be different values that its dtype, "
-            f"{numpy_free(dtype)}, can hold, at least one of them not missing"
+            f"categories of column {name!r} must be different values that its dtype, {in_words}, "
+            f"can hold, at least one of them not missing; got {short(categories)}"
         )
     return column
 
 
-def numpy_free(dtype):
-    """Return a dtype in words, without categories."""
-    return "category" if isinstance(dtype, pd.CategoricalDtype) else str(dtype)
-
-
-def _integer_edges(name, dtype, edges, n_bins):
-    """Return the first number of each bin, and one more than the last of all."""
+def _integer_bins(name, dtype, bounds, n_bins):
+    """Return the first and the last whole number of each bin."""
+    low = math.ceil(bounds[0])
+    high = math.floor(bounds[-1])
+    if len(bounds) > 2:
+        first = [low, *(math.ceil(edge) for edge in bounds[1:-1])]
+    else:
+        first = _first_of_bins(low, high, n_bins)
+    last = [number - 1 for number in first[1:]] + [high]
     limits = np.iinfo(numpy_dtype(dtype))
-    low = math.ceil(edges[0])
-    end = math.floor(edges[-1]) + 1
-    inner = [math.ceil(edge) for edge in edges[1:-1]]
-    if len(edges) == 2:
-        n_bins = max(min(n_bins, end - low), 1)
-        inner = [low - (low - end) * k // n_bins for k in range(1, n_bins)]
-    whole = [low, *inner, end]
-    if not _increase(whole) or low < limits.min or end - 1 > limits.max:
+    are_filled = all(a <= b for a, b in zip(first, last, strict=True))
+    if not are_filled or low < limits.min or high > limits.max:
         raise ValueError(
-            f"bounds of column {name!r} must have a whole number of {dtype} in each bin, "
-            f"{limits.min} to {limits.max}; got {_short(edges)}"
+            f"bounds of column {name!r} must have whole numbers between them, and between any two "
+            f"edges, from {limits.min} to {limits.max}; got {short(bounds)}"
         )
-    return whole
+    return list(zip(first, last, strict=True))
 
 
-def _real_edges(name, dtype, edges, n_bins):
-    """Return where bins begin, and the last one ends."""
-    most = float(np.finfo(numpy_dtype(dtype)).max)
-    low, high = float(edges[0]), float(edges[-1])
-    if max(-low, high) > most or not math.isfinite(high - low):
+def _first_of_bins(low, high, n_bins):
+    """Return the first whole number of each bin between two bounds."""
+    n_values = high - low + 1
+    if n_values <= n_bins:
+        return list(range(low, high + 1)) or [low]
+    if n_bins < 3:
+        return [low + n_values * k // n_bins for k in range(n_bins)]
+    inner = [low + 1 + (n_values - 2) * k // (n_bins - 2) for k in range(n_bins - 2)]
+    return [low, *inner, high]
+
+
+def _real_bins(name, dtype, bounds, n_bins):
+    """Return the least and the greatest number of each bin."""
+    kind = numpy_dtype(dtype)
+    most = float(np.finfo(kind).max)
+    if max(abs(edge) for edge in bounds) > most or bounds[-1] - bounds[0] > 2 * _LARGEST_READ:
         raise ValueError(
-            f"bounds of column {name!r} must be numbers of {dtype}, whose difference is too; got "
-            f"{_short(edges)}"
+            f"bounds of column {name!r} must be within what its dtype, {dtype}, can hold, and so "
+            f"must their difference; got {short(bounds)}"
         )
-    if len(edges) > 2:
-        return [float(edge) for edge in edges]
-    if low == high:
-        return [low, high]
-    return np.linspace(low, high, n_bins + 1).tolist()
-
-
-def _check_dtypes(X, schema):
-    """Refuse dtypes whose rows, if drawn, would be others."""
-    found = difference(X, schema.any_rows(2, np.random.default_rng(0)))
-    if found is not None:
-        raise ValueError(
-            "a synthesizer cannot draw rows of the dtypes of X"
-            + (f" in columns {_names(found.columns)}" if found.columns else "")
-            + "; use plain ones, such as float64, Int64, str or pandas.CategoricalDtype([...])"
-        )
-
-
-# --- words ---------------------------------------------------------------------------------------
-
-
-def _warn_of_what_was_read(known):
-    parts = []
-    if known.read_bounds:
-        parts.append(
-            f"the bounds of columns {_names(known.read_bounds)} (give bounds={{column: (low, "
-            "high)})"
-        )
-    if known.read_missing:
-        parts.append(
-            f"whether values are missing in columns {_names(known.read_missing)} (give missing, a "
-            "list of columns, [] for none)"
-        )
-    if parts:
-        warn(
-            f"read from the private rows, which the privacy guarantee does not cover: "
-            f"{'; '.join(parts)}",
-            PrivacyLeakWarning,
-        )
-
-
-def _names(names):
-    more = f" and {len(names) - _MOST_NAMES} more" if len(names) > _MOST_NAMES else ""
-    return f"{names[:_MOST_NAMES]}{more}"
-
-
-def _short(value):
-    text = repr(value)
-    return text if len(text) <= 200 else f"{text[:200]}..."
+    edges = [float(kind.type(edge)) for edge in bounds]
+    if len(edges) > 2 or edges[0] == edges[1]:
+        return list(zip(edges[:-1], edges[1:], strict=True))
+    low, high = edges
+    if n_bins < 3:
+        edges = np.linspace(low, high, n_bins + 1).tolist()
+        return list(zip(edges[:-1], edges[1:], strict=True))
+    above_low = math.nextafter(low, math.inf)
+    edges = np.maximum(np.linspace(low, high, n_bins - 1), above_low).tolist()
+    return [(low, low), *zip(edges[:-1], edges[1:], strict=True), (high, high)]
