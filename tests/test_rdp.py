@@ -21,6 +21,8 @@ from sklearn_pate.rdp import (
     gnmax_sigma,
     lnmax_gamma,
     lnmax_rdp,
+    pure_and_gdp_delta,
+    pure_and_gdp_to_epsilon,
     pure_rdp,
     pure_to_gdp,
     rdp_to_epsilon,
@@ -310,6 +312,93 @@ def test_pure_to_gdp_at_its_ends_and_what_it_refuses():
             pure_to_gdp(wrong)
 
 
+# --- one pure step and Gaussian noise ------------------------------------------------------------
+
+
+def both_delta(epsilon, pure, mu):
+    """Integral of the excess, over the answers of randomised response and a normal number."""
+    with mp.workdps(50):
+        e, m = mp.mpf(epsilon), mp.mpf(mu)
+        odds = mp.exp(mp.mpf(pure))
+        total = mp.mpf(0)
+        for here, there in ((odds, 1), (1, odds)):  # the chances of an answer, times 1 + odds
+            # The densities of x are those of N(m, 1) and N(0, 1); the first exceeds from here on
+            start = (e + mp.log(mp.mpf(there) / here)) / m + m / 2
+
+            def excess(x, here=here, there=there):
+                first = here * mp.npdf(x - m)
+                return (first - mp.exp(e) * there * mp.npdf(x)) / (1 + odds)
+
+            places = [start, *(x for x in (m - 8, m, m + 8) if x > start), max(start, m) + 40]
+            total += mp.quad(excess, sorted(places))
+        return total
+
+
+@pytest.mark.parametrize("pure", [1e-3, 0.1, 1.0, 5.0])
+@pytest.mark.parametrize("mu", [0.01, 0.27, 3.0])
+@pytest.mark.parametrize("delta", [1e-3, 1e-5, 1e-9])
+def test_a_pure_step_and_gaussian_noise_cost_the_least_epsilon(pure, mu, delta):
+    epsilon = pure_and_gdp_to_epsilon(delta, pure=pure, mu=mu)
+    at_it = both_delta(epsilon, pure, mu)
+    assert at_it <= delta * (1 + 1e-12)
+    assert pure_and_gdp_delta(epsilon, pure=pure, mu=mu) == pytest.approx(float(at_it), rel=1e-9)
+    assert both_delta(epsilon * (1 - 1e-9) - 1e-12, pure, mu) > delta
+    assert gdp_to_epsilon(mu, delta) <= epsilon <= pure + gdp_to_epsilon(mu, delta) + 1e-15
+    for place in (0.0, pure / 2, pure, 2 * pure + mu):
+        exact = float(both_delta(place, pure, mu))
+        assert pure_and_gdp_delta(place, pure=pure, mu=mu) == pytest.approx(exact, rel=1e-9)
+
+
+@pytest.mark.parametrize(("pure", "mu"), [(0.1, 0.3), (1.0, 0.27), (2.0, 1.5)])
+def test_a_pure_step_and_gaussian_noise_against_loss_distributions(pure, mu):
+    from dp_accounting.pld import common
+    from dp_accounting.pld import privacy_loss_distribution as pld
+
+    interval = 1e-4
+    step = common.DifferentialPrivacyParameters(pure, 0.0)
+    first = pld.from_privacy_parameters(step, value_discretization_interval=interval)
+    second = pld.from_gaussian_mechanism(1 / mu, value_discretization_interval=interval)
+    both = first.compose(second)
+    for delta in (1e-3, 1e-5, 1e-8):
+        expected = both.get_epsilon_for_delta(delta)  # rounds every loss up
+        epsilon = pure_and_gdp_to_epsilon(delta, pure=pure, mu=mu)
+        assert expected - 3 * interval <= epsilon <= expected + 1e-9
+
+
+def test_a_pure_step_and_gaussian_noise_at_the_ends():
+    for delta in (1e-2, 1e-5, 1e-9):
+        for mu in (0.01, 0.3, 4.0):
+            alone = gdp_to_epsilon(mu, delta)
+            assert pure_and_gdp_to_epsilon(delta, pure=0.0, mu=mu) == pytest.approx(alone, rel=1e-9)
+            nearly = pure_and_gdp_to_epsilon(delta, pure=1e-9, mu=mu)
+            assert alone - 1e-12 <= nearly <= alone + 1e-8
+        for pure in (0.1, 1.0, 6.0):
+            # randomised response alone: p (1 - exp(epsilon - pure)) is delta
+            p = 1 / (1 + math.exp(-pure))
+            alone = pure + math.log1p(-delta / p)
+            for mu in (0.0, 1e-9):
+                got = pure_and_gdp_to_epsilon(delta, pure=pure, mu=mu)
+                assert got == pytest.approx(alone, abs=1e-7)
+    assert pure_and_gdp_to_epsilon(1e-5, pure=math.inf, mu=0.1) == math.inf
+    assert pure_and_gdp_to_epsilon(1e-5, pure=0.1, mu=math.inf) == math.inf
+    assert pure_and_gdp_delta(3.0, pure=math.inf, mu=0.1) == 1.0
+    assert pure_and_gdp_delta(3.0, pure=0.1, mu=math.inf) == 1.0
+    assert pure_and_gdp_to_epsilon(0.5, pure=0.1, mu=0.1) == 0.0
+    assert pure_and_gdp_to_epsilon(1e-12, pure=800.0, mu=1e-6) == pytest.approx(800.0)
+
+
+def test_a_pure_step_and_gaussian_noise_cost_more_the_larger_they_are():
+    ladder = np.geomspace(1e-6, 30, 40)
+    for other in (1e-6, 0.3, 5.0):
+        by_pure = [pure_and_gdp_to_epsilon(1e-5, pure=x, mu=other) for x in ladder]
+        by_mu = [pure_and_gdp_to_epsilon(1e-5, pure=other, mu=x) for x in ladder]
+        assert (np.diff(by_pure) >= -1e-12).all() and (np.diff(by_mu) >= -1e-12).all()
+        by_delta = [pure_and_gdp_to_epsilon(d, pure=other, mu=0.5) for d in (1e-9, 1e-5, 1e-2)]
+        assert (np.diff(by_delta) < 0).all()
+        deltas = [pure_and_gdp_delta(x, pure=other, mu=0.5) for x in ladder]
+        assert (np.diff(deltas) <= 0).all()
+
+
 @pytest.mark.parametrize("height", [1e-8, 1e-4, 1.0])
 def test_a_search_for_noise_ends_on_the_side_that_fits(height):
     for place in np.random.default_rng(0).uniform(-30, 3, 100):  # of a jump: no root to be found
@@ -405,6 +494,11 @@ def test_bad_votes_raise_without_quoting_them(votes, message):
         (lambda: rdp_to_epsilon([1.0], 1e-5, [2], conversion="best"), "conversion"),
         (lambda: gdp_to_epsilon(-1.0, 1e-5), "mu"),
         (lambda: gdp_mu(0.0, 1e-5), "epsilon"),
+        (lambda: pure_and_gdp_to_epsilon(0.0, pure=1.0, mu=1.0), "delta"),
+        (lambda: pure_and_gdp_to_epsilon(1e-5, pure=-1.0, mu=1.0), "pure must be"),
+        (lambda: pure_and_gdp_to_epsilon(1e-5, pure=1.0, mu=math.nan), "mu must be"),
+        (lambda: pure_and_gdp_delta(-1.0, pure=1.0, mu=1.0), "epsilon must be"),
+        (lambda: pure_and_gdp_delta(1.0, pure="1", mu=1.0), "pure must be"),
         (lambda: gnmax_sigma(1.0, 1e-5, 0), "n_queries"),
         (lambda: gnmax_sigma(1.0, 1e-5, 2.5), "n_queries"),
         (lambda: pure_rdp(-0.1, [2]), "epsilon"),

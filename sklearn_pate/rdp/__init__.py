@@ -21,7 +21,14 @@ References
 from .calibration import gnmax_sigma, least_scale, lnmax_gamma
 from .checked import checked_rdp
 from .checks import DEFAULT_ORDERS
-from .conversion import gdp_mu, gdp_to_epsilon, pure_to_gdp, rdp_to_epsilon
+from .conversion import (
+    gdp_mu,
+    gdp_to_epsilon,
+    pure_and_gdp_delta,
+    pure_and_gdp_to_epsilon,
+    pure_to_gdp,
+    rdp_to_epsilon,
+)
 from .cost import Cost, data_independent_epsilon
 from .discrete import DiscreteGaussian, DiscreteLaplace, DiscreteNoise
 from .exact import exact_rdp
@@ -63,6 +70,8 @@ __all__ = [
     "lnmax_gamma",
     "lnmax_rdp",
     "margin_rdp",
+    "pure_and_gdp_delta",
+    "pure_and_gdp_to_epsilon",
     "pure_rdp",
     "pure_to_gdp",
     "rdp_to_epsilon",

@@ -5,7 +5,7 @@ from numbers import Real
 
 import numpy as np
 from scipy.optimize import brentq
-from scipy.special import erfcx, erfinv, log_ndtr, ndtr, ndtri_exp
+from scipy.special import erfcx, erfinv, expit, log_ndtr, ndtr, ndtri_exp
 
 from ..exceptions import warn
 from .checks import check_delta, check_orders, check_positive
@@ -15,6 +15,8 @@ __all__ = [
     "epsilon_by_order",
     "gdp_mu",
     "gdp_to_epsilon",
+    "pure_and_gdp_delta",
+    "pure_and_gdp_to_epsilon",
     "pure_to_gdp",
     "rdp_to_epsilon",
 ]
@@ -262,3 +264,101 @@ def pure_to_gdp(epsilon):
     else:  # from the logarithm of the tail, which is tiny
         half = -ndtri_exp(-np.logaddexp(0.0, epsilon))
     return float(2 * half * (1 + 1e-12))  # a larger `mu` is the safe side
+
+
+def pure_and_gdp_delta(epsilon, *, pure, mu):
+    """Delta of one pure step and Gaussian noise together, exactly.
+
+    Parameters
+    ----------
+    epsilon : float
+        Where delta is wanted, at least 0.
+    pure : float
+        Pure privacy loss of the first step, at least 0.
+    mu : float
+        Gaussian-DP parameter of all else, at least 0; it may depend on what the first released.
+
+    Returns
+    -------
+    float
+        The smallest delta that holds for all such steps.
+
+    Notes
+    -----
+    Every (`pure`, 0)-differentially private step is a function of randomised response, whose
+    privacy loss is `pure` with probability ``p = e^pure / (1 + e^pure)``, else ``-pure`` (Kairouz,
+    Oh, Viswanath (2015), Theorem 3.1 and its proof). What is left of `epsilon` is for the Gaussian
+    noise: ``p delta_mu(epsilon - pure) + (1 - p) delta_mu(epsilon + pure)``.
+
+    Examples
+    --------
+    >>> from sklearn_pate.rdp import pure_and_gdp_delta
+    >>> f"{pure_and_gdp_delta(2.0, pure=1.0, mu=0.27):.2g}"
+    '8.2e-06'
+    """
+    pure, mu = _check_pure_and_mu(pure, mu)
+    if not isinstance(epsilon, Real) or not epsilon >= 0:
+        raise ValueError(f"epsilon must be a number, at least 0; got {epsilon!r}")
+    if math.inf in (pure, mu):
+        return 1.0
+    return _pure_and_gdp_delta(float(epsilon), pure, mu)
+
+
+def pure_and_gdp_to_epsilon(delta, *, pure, mu):
+    """Exact epsilon of one pure step and Gaussian noise together.
+
+    Parameters
+    ----------
+    delta : float
+        Failure probability, strictly between 0 and 1.
+    pure, mu : float
+        As in `pure_and_gdp_delta`.
+
+    Returns
+    -------
+    float
+        The least epsilon at which `pure_and_gdp_delta` is at most `delta`, rounded up as that of
+        `gdp_to_epsilon`; never above ``pure + gdp_to_epsilon(mu, delta)``.
+
+    Examples
+    --------
+    >>> from sklearn_pate.rdp import gdp_to_epsilon, pure_and_gdp_to_epsilon
+    >>> round(pure_and_gdp_to_epsilon(1e-5, pure=1.0, mu=0.27), 3)
+    1.987
+    >>> round(1.0 + gdp_to_epsilon(0.27, 1e-5), 3)
+    2.008
+    """
+    delta = check_delta(delta)
+    pure, mu = _check_pure_and_mu(pure, mu)
+    enough = math.nextafter(pure + gdp_to_epsilon(mu, delta), math.inf)
+    if enough == math.inf:
+        return math.inf
+    if _pure_and_gdp_delta(0.0, pure, mu) <= delta:
+        return 0.0
+
+    def excess(epsilon):
+        return _pure_and_gdp_delta(epsilon, pure, mu) - delta
+
+    if excess(enough) >= 0:  # by its last digits
+        return enough
+    root = brentq(excess, 0.0, enough, xtol=1e-14, rtol=1e-13)
+    return min(float(root * (1 + 1e-12) + 2e-14), enough)
+
+
+def _check_pure_and_mu(pure, mu):
+    for name, value in (("pure", pure), ("mu", mu)):
+        if not isinstance(value, Real) or not value >= 0:
+            raise ValueError(f"{name} must be a number, at least 0; got {value!r}")
+    return float(pure), float(mu)
+
+
+def _pure_and_gdp_delta(epsilon, pure, mu):
+    above = expit(pure) * _gdp_delta_of_any(epsilon - pure, mu)
+    return float(above + expit(-pure) * _gdp_delta_of_any(epsilon + pure, mu))
+
+
+def _gdp_delta_of_any(epsilon, mu):
+    """`_gdp_delta` at numbers below 0 too, and without noise."""
+    if epsilon < 0:  # Gaussian noise is symmetric: the same test, seen from the other data set
+        return -math.expm1(epsilon) + math.exp(epsilon) * _gdp_delta_of_any(-epsilon, mu)
+    return _gdp_delta(epsilon, mu) if mu > 0 else 0.0

@@ -1,0 +1,151 @@
+"""What makes public rows where there are none: the protocol, and its share of the budget."""
+
+from abc import ABCMeta, abstractmethod
+
+from sklearn.base import BaseEstimator
+
+from ..rdp import DEFAULT_ORDERS
+
+__all__ = ["Synthesizer", "default_share"]
+
+#: The share of epsilon that is for the rows, by `default_share`.
+_SHARE = 0.4
+
+
+def default_share(*, epsilon, n_columns, n_classes, n_records=None):
+    """Return the share of epsilon that synthetic rows get, by public numbers alone.
+
+    Parameters
+    ----------
+    epsilon : float
+        The total.
+    n_columns, n_classes : int
+        Numbers of columns and of classes.
+    n_records : int or None, default=None
+        Number of private records; None where it is private.
+
+    Returns
+    -------
+    float
+        0.4, whatever the numbers.
+
+    Examples
+    --------
+    >>> from sklearn_pate.synthesis import default_share
+    >>> default_share(epsilon=1.0, n_columns=14, n_classes=2)
+    0.4
+    """
+    return _SHARE
+
+
+class Synthesizer(BaseEstimator, metaclass=ABCMeta):
+    """Base class: draws public rows from what a mechanism releases of private ones.
+
+    What it releases is one mechanism before the votes. It is paid for once, and everything made of
+    it is public. A subclass has the parameters `share`, the share of epsilon that its noise may
+    cost (a number between 0 and 1, or None for `default_share`), and `n_rows`, how many rows are
+    drawn. The library calls `declare` on a clone first, then `with_scale`, `cost` and
+    `rehearsal_rows`, then `draw`, once. Parameters follow scikit-learn's conventions.
+
+    What `declare` keeps must follow from parameters, columns and dtypes alone, or be warned of; so
+    must all errors. `cost` must be true of every table.
+    """
+
+    #: Whether `cost` holds with delta 0, by its pure epsilon and nothing else.
+    is_pure = False
+
+    #: Whether the noise is sampled without rounding, given a generator of whole numbers.
+    is_exact = False
+
+    @abstractmethod
+    def declare(self, X, classes):
+        """Check parameters against what is public of the private table, and fix the schema.
+
+        Parameters
+        ----------
+        X : DataFrame or array-like of shape (n_samples, n_columns)
+            Private rows. Names and dtypes of the columns are public.
+        classes : array-like of shape (n_classes,)
+            Labels. They are public.
+
+        Returns
+        -------
+        Synthesizer
+            Itself, with `schema_`.
+
+        Raises
+        ------
+        ValueError
+            It says what was got and what was expected, and no private value.
+
+        Warns
+        -----
+        PrivacyLeakWarning
+            If part of the schema is read from the private rows; it names columns, never values.
+        """
+
+    @abstractmethod
+    def with_scale(self, scale):
+        """Return a copy with noise of this scale, in records; None if the noise is set.
+
+        Where `is_pure`, the pure epsilon must be proportional to ``1 / scale``.
+        """
+
+    @abstractmethod
+    def cost(self, n_moved, orders=DEFAULT_ORDERS):
+        """Return what the release costs, for every table.
+
+        Parameters
+        ----------
+        n_moved : int
+            2 if one record (or group) is replaced, or changed under the same identifier; 1 if it
+            can only join or leave.
+        orders : array-like of shape (n_orders,), default=DEFAULT_ORDERS
+            Renyi orders, above 1.
+
+        Returns
+        -------
+        rdp.Cost
+        """
+
+    @abstractmethod
+    def rehearsal_rows(self, n_rows, rng):
+        """Draw rows from the schema alone.
+
+        Parameters
+        ----------
+        n_rows : int
+        rng : numpy.random.Generator
+
+        Returns
+        -------
+        DataFrame or ndarray with n_rows rows
+            As those of `draw`.
+        """
+
+    @abstractmethod
+    def draw(self, X, codes, *, n_classes, noise, rng, sample_weight=None, groups=None):
+        """Release what the private rows say, with noise, and draw rows from it.
+
+        Parameters
+        ----------
+        X : DataFrame or array-like of shape (n_samples, n_columns)
+            Private rows, with the columns of `declare`.
+        codes : ndarray of shape (n_samples,), int
+            Labels as indices into the classes.
+        n_classes : int
+            Number of classes.
+        noise : Generator
+            Source of the mechanism's noise.
+        rng : numpy.random.Generator
+            Source of the rows, given what was released.
+        sample_weight : ndarray of shape (n_samples,) or None
+            What each record counts, clipped to [0, 1].
+        groups : array-like of shape (n_samples,) or None
+            One identifier for each record. A group counts as the mean of its records.
+
+        Returns
+        -------
+        DataFrame or ndarray with `n_rows` rows
+            Columns, their order, dtypes and categories are those of the schema.
+        """

@@ -1,0 +1,264 @@
+"""Rows drawn from noisy histograms of the columns."""
+
+from functools import partial
+from numbers import Integral, Real
+
+import numpy as np
+from sklearn.base import clone
+
+from .._sklearn import Interval
+from ..aggregators import LaplaceMechanism, TableMechanism
+from ..identifiers import spelled_identifiers
+from ..isolation import Quiet, attempt
+from ..neighbors.ballots import count_ballots
+from ..rdp import DEFAULT_ORDERS
+from ..rdp.checks import check_count
+from ..rdp.table import GRID
+from .base import Synthesizer
+from .schema import read_schema
+from .simplex import draw_bins, on_simplex, shares
+
+__all__ = ["MarginalSynthesizer"]
+
+
+class MarginalSynthesizer(Synthesizer):
+    """Draws public rows from noisy histograms of the private columns, each given the label.
+
+    For people who have no public rows. Each column is counted in bins, for each class, and so are
+    the classes. All counts get noise, once. Then a row's class is drawn, which is not kept, and
+    each of its values by itself, given the class. So the rows are right column by column, and they
+    say of how two columns go together only what follows from the label.
+
+    Names and dtypes of the columns are taken to be public, as are the parameters. Bounds, and
+    whether values are missing, that no parameter tells are read from the private rows, with a
+    `PrivacyLeakWarning`. Text needs its categories.
+
+    Parameters
+    ----------
+    bounds : dict or tuple of numbers, default=None
+        Where numbers lie: (low, high) for each column, or one pair for all columns of numbers.
+        Columns of arrays go by their position. Each bound has a bin of its own, where numbers
+        beyond it count as well, as many a column has mostly one of them (nothing earned, nobody
+        ill). Between them are bins of equal width. More than two numbers are the edges of all bins
+        instead, which suits skewed columns: ``(0, 1, 1_000, 10_000, 100_000, 1_000_000)``.
+    categories : dict, default=None
+        The values of columns that are no numbers, and of numbers that are codes. Those of pandas'
+        categoricals and of truth values are known. Another value counts nowhere.
+    missing : list, default=None
+        Columns that may have missing values, which then have a bin of their own; in any other they
+        count nowhere. A missing value among the `categories` of a column says the same. None reads
+        it from the private rows.
+    n_rows : int, default=5000
+        Number of rows to draw.
+    n_bins : int, default=32
+        Number of bins of a column of numbers. Whole numbers have a bin each, if they are fewer.
+    given_label : bool, default=True
+        Whether the columns are counted for each class. If not, labels are not looked at.
+    share : float or None, default=None
+        Share of epsilon that the noise may cost, between 0 and 1; None is `default_share`.
+    noise : TableMechanism or None, default=None
+        Noise on every count: `LaplaceMechanism` or `GaussianMechanism`, whose size is in records,
+        and calibrated where it is None. None is ``LaplaceMechanism()``.
+
+    Attributes
+    ----------
+    schema_ : Schema
+        What is public of the table: fixed by `declare`.
+    n_tables_ : int
+        Number of histograms, in each of which a record counts once.
+
+    Notes
+    -----
+    One record adds at most 1 to one count of each histogram. If it is replaced, at most two counts
+    of each move, by at most 1: together by ``2 * n_tables_``, and by ``n_tables_`` where records
+    can only join or leave. A group counts as the mean of its records' histograms, rounded down to
+    multiples of 2**-20, so it moves no more than one record.
+
+    References
+    ----------
+    Held, Wolfe, Crowder (1974) for the nearest distribution to noisy counts.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import pandas as pd
+    >>> from sklearn_pate.aggregators import LaplaceMechanism
+    >>> from sklearn_pate.synthesis import MarginalSynthesizer
+    >>> private = pd.DataFrame({"age": [31, 64, 45] * 200, "smokes": [True, False, False] * 200})
+    >>> synthesizer = MarginalSynthesizer({"age": (18, 100)}, n_rows=3, noise=LaplaceMechanism(6.0))
+    >>> synthesizer = synthesizer.declare(private, classes=[0, 1])
+    >>> synthesizer.cost(n_moved=2).pure
+    1.0
+    >>> labels = np.tile([0, 1, 1], 200)
+    >>> generators = {"noise": np.random.default_rng(0), "rng": np.random.default_rng(1)}
+    >>> synthesizer.draw(private, labels, n_classes=2, **generators)
+       age  smokes
+    0   43   False
+    1   64   False
+    2   72    True
+    """
+
+    _parameter_constraints = {
+        "bounds": [dict, list, tuple, np.ndarray, None],
+        "categories": [dict, None],
+        "n_rows": [Interval(Integral, 1, None, closed="left")],
+        "n_bins": [Interval(Integral, 1, None, closed="left")],
+        "given_label": ["boolean"],
+        "share": [Interval(Real, 0, 1, closed="neither"), None],
+        "noise": [TableMechanism, None],
+    }
+
+    def __init__(
+        self,
+        bounds=None,
+        *,
+        categories=None,
+        missing=None,
+        n_rows=5000,
+        n_bins=32,
+        given_label=True,
+        share=None,
+        noise=None,
+    ):
+        self.bounds = bounds
+        self.categories = categories
+        self.missing = missing
+        self.n_rows = n_rows
+        self.n_bins = n_bins
+        self.given_label = given_label
+        self.share = share
+        self.noise = noise
+
+    @property
+    def is_pure(self):
+        """Whether the noise is pure."""
+        return self._mechanism().is_pure
+
+    @property
+    def is_exact(self):
+        """Whether the noise is discrete."""
+        return self._mechanism().is_exact
+
+    def declare(self, X, classes):
+        """Fix the schema; see `Synthesizer.declare`."""
+        self._validate_params()
+        self.schema_ = read_schema(
+            X,
+            bounds=self.bounds,
+            categories=self.categories,
+            missing=self.missing,
+            n_bins=int(self.n_bins),
+        )
+        self.n_tables_ = len(self.schema_.columns) + bool(self.given_label)
+        return self
+
+    def with_scale(self, scale):
+        """Return a copy with noise of this scale, in records; None if the noise is set."""
+        noise = self._mechanism().with_scale(scale)
+        if noise is None:
+            return None
+        copy = clone(self).set_params(noise=noise)
+        for name in ("schema_", "n_tables_"):
+            if hasattr(self, name):
+                setattr(copy, name, getattr(self, name))
+        return copy
+
+    def cost(self, n_moved, orders=DEFAULT_ORDERS):
+        """Return what the noisy histograms cost, for every table; see `Synthesizer.cost`."""
+        self._check_declared()
+        return self._mechanism().cost(check_count("n_moved", n_moved) * self.n_tables_, orders)
+
+    def rehearsal_rows(self, n_rows, rng):
+        """Draw rows from the schema alone; see `Synthesizer.rehearsal_rows`."""
+        self._check_declared()
+        return self.schema_.any_rows(n_rows, rng)
+
+    def draw(self, X, codes, *, n_classes, noise, rng, sample_weight=None, groups=None):
+        """Count in histograms, add noise, and draw rows; see `Synthesizer.draw`."""
+        self._check_declared()
+        X = self.schema_.check(X)
+        codes, weight = _checked(len(X), codes, sample_weight, n_classes)
+        groups = None if groups is None else _numbered(len(X), groups)
+        if not self.given_label:
+            codes = np.zeros_like(codes)
+            n_classes = 1
+        options = {"n_classes": n_classes, "sample_weight": weight, "groups": groups}
+        with Quiet():
+            counts, failed = attempt(partial(self._counts, X, codes, options))
+        if failed is not None:
+            raise ValueError(f"the private rows could not be counted: {failed}, in their values")
+        noisy = self._mechanism().noisy(counts * GRID, random_state=noise)
+        return self._rows(noisy, rng)
+
+    def _check_declared(self):
+        if not hasattr(self, "schema_"):
+            raise ValueError(
+                f"{type(self).__name__} knows no columns yet; call declare(X, classes) first"
+            )
+
+    def _mechanism(self):
+        return LaplaceMechanism() if self.noise is None else self.noise
+
+    def _counts(self, X, codes, options):
+        """Return the histograms, one below the other, in whole shares of a record.
+
+        A column of the table for each class, a row for each bin of each column, and a last row for
+        the labels.
+        """
+        tables = [
+            count_ballots(bins[:, None], codes, n_cells=column.n_bins, **options)
+            for column, bins in zip(self.schema_.columns, self.schema_.bins(X), strict=True)
+        ]
+        if self.given_label:
+            only_bin = np.zeros((len(codes), 1), dtype=np.int64)
+            tables.append(count_ballots(only_bin, codes, n_cells=1, **options))
+        return np.concatenate(tables)
+
+    def _rows(self, noisy, rng):
+        """Draw rows from the noisy histograms."""
+        noise_std = self._mechanism().noise_std
+        n_rows = int(self.n_rows)
+        ends = np.cumsum([column.n_bins for column in self.schema_.columns])
+        tables = np.split(noisy[: ends[-1]], ends[:-1])
+        sizes = noisy[-1] if self.given_label else _size_without_labels(tables)
+        n_records = max(sizes.sum(), noise_std)
+        class_shares = on_simplex(sizes / n_records)
+        codes = draw_bins(class_shares, n_rows, rng)
+        bins = [np.empty(n_rows, dtype=np.int64) for _ in tables]
+        for code in np.flatnonzero(class_shares):
+            rows = np.flatnonzero(codes == code)
+            for drawn, table in zip(bins, tables, strict=True):
+                total = n_records * class_shares[code]
+                drawn[rows] = draw_bins(shares(table[:, code], total, noise_std), len(rows), rng)
+        return self.schema_.rows(bins, rng)
+
+
+def _checked(n_rows, codes, sample_weight, n_classes):
+    """Return codes and weights; others would be counted in wrong places, and move more."""
+    codes = np.asarray(codes)
+    are_codes = codes.shape == (n_rows,) and codes.dtype.kind in "iu"
+    if not are_codes or ((codes < 0) | (codes >= n_classes)).any():
+        raise ValueError(
+            f"codes must be a whole number from 0 to {n_classes - 1} for each row of X"
+        )
+    if sample_weight is None:
+        return codes.astype(np.int64), None
+    weight = np.asarray(sample_weight, dtype=float)
+    if weight.shape != (n_rows,) or not np.isfinite(weight).all():
+        raise ValueError("sample_weight must be a finite number for each row of X")
+    return codes.astype(np.int64), weight
+
+
+def _numbered(n_rows, groups):
+    """Return the number of each row's group, from 0."""
+    _, numbers = np.unique(spelled_identifiers(groups, "groups"), return_inverse=True)
+    if len(numbers) != n_rows:
+        raise ValueError("groups must have one identifier for each row of X")
+    return numbers
+
+
+def _size_without_labels(tables):
+    """Return the number of records, an array of one, by columns of few bins above all."""
+    trust = np.array([1 / len(table) for table in tables])
+    sums = np.array([table.sum() for table in tables])
+    return np.array([(trust * sums).sum() / trust.sum()])

@@ -1,0 +1,135 @@
+"""What the user says of the columns: bounds, categories, missing values."""
+
+import math
+from numbers import Integral, Real
+
+import numpy as np
+import pandas as pd
+
+from .columns import holds_missing, kind_of
+
+__all__ = ["bounds_by_name", "categories_by_name", "missing_names", "named", "short"]
+
+#: So many names of columns are told in a message.
+_MOST_NAMES = 20
+
+
+def categories_by_name(categories, dtype_by_name):
+    """Return the categories of columns by name: those given, and those of dtypes."""
+    given = {} if categories is None else categories
+    _check_are_columns("categories", given, dtype_by_name)
+    by_name = {}
+    for name, dtype in dtype_by_name.items():
+        if name in given:
+            by_name[name] = _listed(name, given[name])
+        elif isinstance(dtype, pd.CategoricalDtype):
+            by_name[name] = list(dtype.categories)
+        elif kind_of(dtype) == "b":
+            by_name[name] = [False, True]
+    return by_name
+
+
+def _listed(name, values):
+    values = values.tolist() if isinstance(values, np.ndarray | pd.Index) else values
+    if not isinstance(values, list | tuple) or len(values) == 0:
+        raise ValueError(
+            f"categories of column {name!r} must be a list of values, in an order that does not "
+            f"depend on the private rows; got {short(values)}"
+        )
+    return list(values)
+
+
+def bounds_by_name(bounds, dtype_by_name, categories):
+    """Return the bounds of columns of numbers by name, each a list of numbers."""
+    numbers = [
+        name
+        for name, dtype in dtype_by_name.items()
+        if name not in categories and kind_of(dtype) in "iuf"
+    ]
+    if bounds is None:
+        return {}
+    if not isinstance(bounds, dict):
+        edges = _checked_edges("bounds", bounds)
+        return {name: edges for name in numbers}
+    _check_are_columns("bounds", bounds, dtype_by_name)
+    others = [name for name in bounds if name not in numbers]
+    if others:
+        raise ValueError(
+            f"bounds are for columns of numbers without categories; leave out {named(others)}"
+        )
+    return {
+        name: _checked_edges(f"bounds of column {name!r}", edges) for name, edges in bounds.items()
+    }
+
+
+def _checked_edges(what, edges):
+    given = np.atleast_1d(edges) if isinstance(edges, np.ndarray) else edges
+    given = given if isinstance(given, list | tuple | np.ndarray) else []
+    # numpy's short numbers overflow
+    numbers = [edge.item() if isinstance(edge, np.generic) else edge for edge in given]
+    are_numbers = all(_is_finite(edge) for edge in numbers)
+    is_pair = are_numbers and len(numbers) == 2 and numbers[0] <= numbers[1]
+    is_ladder = are_numbers and len(numbers) > 2 and _increase(numbers)
+    if not is_pair and not is_ladder:
+        raise ValueError(
+            f"{what} must be two finite numbers (low, high), low not above high, or more numbers "
+            f"that increase, the edges of bins; got {short(edges)}"
+        )
+    return numbers
+
+
+def _is_finite(edge):
+    is_whole = isinstance(edge, Integral)  # and maybe too large for a float
+    return is_whole or (isinstance(edge, Real) and math.isfinite(edge))
+
+
+def _increase(numbers):
+    return all(low < high for low, high in zip(numbers[:-1], numbers[1:], strict=True))
+
+
+def missing_names(missing, dtype_by_name):
+    """Return the names of columns that may have missing values; None if nothing is said."""
+    if missing is None:
+        return None
+    if not isinstance(missing, list | tuple | set | range | np.ndarray | pd.Index):
+        raise ValueError(
+            "missing must be a list of the columns that may have missing values, [] for none, or "
+            f"None; got {short(missing)}"
+        )
+    missing = list(missing)
+    _check_are_columns("missing", missing, dtype_by_name)
+    complete = [name for name in missing if not holds_missing(dtype_by_name[name])]
+    if complete:
+        raise ValueError(
+            f"missing names {named(complete)}, whose dtype holds no missing values; leave them "
+            "out, or convert them (Int64, boolean)"
+        )
+    return set(missing)
+
+
+def _check_are_columns(parameter, names, dtype_by_name):
+    unknown = [name for name in names if not _is_among(name, dtype_by_name)]
+    if unknown:
+        raise ValueError(
+            f"{parameter} names {named(unknown)}, which X does not have; its columns are "
+            f"{named(list(dtype_by_name))}"
+        )
+
+
+def _is_among(name, dtype_by_name):
+    try:
+        return name in dtype_by_name
+    except TypeError:  # a list, say
+        return False
+
+
+def named(names):
+    """Return names of columns in words."""
+    more = f" and {len(names) - _MOST_NAMES} more" if len(names) > _MOST_NAMES else ""
+    return f"{names[:_MOST_NAMES]}{more}"
+
+
+def short(value):
+    """Return the beginning of a value that the user gave."""
+    text = repr(value)
+    return text if len(text) <= 200 else f"{text[:200]}..."

@@ -1,0 +1,820 @@
+"""Rows from noisy marginals: what a record moves, shares, dtypes, and that nothing else leaves."""
+
+import functools
+import itertools
+import math
+import pickle
+import warnings
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy import stats
+from scipy.optimize import minimize
+from sklearn.base import clone
+
+from sklearn_pate.aggregators import GaussianMechanism, LaplaceMechanism, TableMechanism
+from sklearn_pate.exceptions import PrivacyLeakWarning
+from sklearn_pate.rdp import DEFAULT_ORDERS
+from sklearn_pate.rdp.table import GRID
+from sklearn_pate.secure import SystemGenerator
+from sklearn_pate.synthesis import MarginalSynthesizer, Synthesizer, default_share
+from sklearn_pate.synthesis.simplex import draw_bins, on_simplex, shares
+
+
+class Recorded(TableMechanism):
+    """No noise: keeps the tables that it is given."""
+
+    def __init__(self, tables):
+        self.tables = tables
+
+    noise_std = 1e-6
+
+    def noisy(self, table, random_state=None):
+        self.tables.append(np.array(table))
+        return np.array(table)
+
+    def cost(self, n_changed, orders=DEFAULT_ORDERS):
+        raise NotImplementedError
+
+    def __sklearn_clone__(self):
+        return self
+
+
+class Constant(Recorded):
+    """Another mechanism that releases the same, whatever the table."""
+
+    noise_std = 5.0
+
+    def noisy(self, table, random_state=None):
+        return np.random.default_rng(0).normal(scale=50, size=np.shape(table)).round()
+
+
+def draw(synthesizer, X, y, n_classes=2, seed=0, noise=None, **more):
+    noise = np.random.default_rng(seed) if noise is None else noise
+    rng = np.random.default_rng(seed + 1)
+    return synthesizer.draw(X, np.asarray(y), n_classes=n_classes, noise=noise, rng=rng, **more)
+
+
+# --- what one record moves -----------------------------------------------------------------------
+
+KINDS = pd.CategoricalDtype(["a", "b"])
+#: Below, at and above the bounds, a known value, an unknown one and a missing one
+ALL_RECORDS = list(itertools.product([-7, 0, 1, 99], ["a", "b", None], [0, 1]))
+
+
+def small(given_label, missing, tables):
+    synthesizer = MarginalSynthesizer(
+        {"age": (0, 2)}, missing=missing, n_rows=1, given_label=given_label, noise=Recorded(tables)
+    )
+    return synthesizer.declare(framed([]), [0, 1])
+
+
+def framed(records):
+    X = pd.DataFrame([record[:2] for record in records], columns=["age", "kind"])
+    return X.astype({"age": np.int64, "kind": KINDS})
+
+
+def table_of(synthesizer, records, weights=None, groups=None):
+    """The histograms of records, one below the other."""
+    codes = np.array([record[2] for record in records], dtype=int)
+    draw(synthesizer, framed(records), codes, sample_weight=weights, groups=groups)
+    return synthesizer.noise.tables.pop()
+
+
+def weight_of(record):
+    return [0.3, 1.7, -2.0, 0.999][(record[0] + len(str(record[1]))) % 4]
+
+
+@pytest.mark.parametrize("is_weighted", [False, True])
+@pytest.mark.parametrize("missing", [[], ["kind"]])
+@pytest.mark.parametrize("given_label", [False, True])
+def test_a_record_moves_no_more_than_is_paid_for(given_label, missing, is_weighted):
+    synthesizer = small(given_label, missing, [])
+    n_tables = 2 + given_label
+    assert synthesizer.n_tables_ == n_tables
+
+    @functools.cache
+    def table(records):
+        weights = [weight_of(record) for record in records] if is_weighted else None
+        return table_of(synthesizer, records, weights)
+
+    reached = {"replace": 0.0, "remove": 0.0}
+    for other in [(), *((record,) for record in ALL_RECORDS)]:
+        for one in ALL_RECORDS:
+            with_one = table((*other, one))
+            pairs = [("remove", table(other))]
+            pairs += [("replace", table((*other, another))) for another in ALL_RECORDS]
+            for change, after in pairs:
+                moved = np.abs(with_one - after)
+                assert moved.max() <= 1
+                assert moved.sum() <= (2 if change == "replace" else 1) * n_tables
+                reached[change] = max(reached[change], moved.sum())
+    if not is_weighted:
+        assert reached == {"replace": 2 * n_tables, "remove": n_tables}  # and not less
+
+
+@pytest.mark.parametrize("is_weighted", [False, True])
+def test_a_group_moves_no_more_than_a_record(is_weighted):
+    rng = np.random.default_rng(0)
+    synthesizer = small(True, ["kind"], [])
+    reached = {"replace": 0.0, "remove": 0.0}
+    for _ in range(300):
+
+        def some(size):
+            return [ALL_RECORDS[k] for k in rng.integers(len(ALL_RECORDS), size=size)]
+
+        def table(parts):
+            records = [record for part in parts for record in part]
+            weights = [weight_of(record) for record in records] if is_weighted else None
+            groups = [f"g{k}" for k, part in enumerate(parts) for _ in part]
+            return table_of(synthesizer, records, weights, groups)
+
+        others = [some(rng.integers(0, 4)), some(rng.integers(1, 4))]
+        with_one = table([*others, some(rng.integers(1, 6))])
+        for change, after in (
+            ("remove", table(others)),
+            ("replace", table([*others, some(rng.integers(1, 6))])),
+        ):
+            moved = np.abs(with_one - after)
+            assert moved.max() <= 1
+            assert moved.sum() <= (2 if change == "replace" else 1) * 3
+            reached[change] = max(reached[change], moved.sum())
+    if not is_weighted:
+        assert reached["replace"] == 6
+        assert 3 * (1 - 1e-5) < reached["remove"] <= 3
+
+
+def test_the_order_of_records_makes_no_difference():
+    rng = np.random.default_rng(0)
+    records = [ALL_RECORDS[k] for k in rng.integers(len(ALL_RECORDS), size=200)]
+    weights = rng.random(200)
+    groups = rng.integers(0, 40, size=200)
+    synthesizer = small(True, ["kind"], [])
+    order = rng.permutation(200)
+    np.testing.assert_array_equal(
+        table_of(synthesizer, records, weights, groups),
+        table_of(synthesizer, [records[k] for k in order], weights[order], groups[order]),
+    )
+
+
+def test_the_histograms_hold_what_they_say():
+    records = [(-7, "a", 0), (0, "b", 0), (1, None, 1), (99, "a", 1), (99, None, 1)]
+    expected = [
+        [2, 0],  # 0 and below
+        [0, 1],
+        [0, 2],  # 2 and above
+        [1, 1],  # a
+        [1, 0],
+        [2, 3],  # the labels
+    ]
+    synthesizer = small(True, [], [])
+    np.testing.assert_array_equal(table_of(synthesizer, records), expected)
+    with_missing = [*expected[:5], [0, 2], expected[5]]
+    np.testing.assert_array_equal(table_of(small(True, ["kind"], []), records), with_missing)
+    without_labels = np.sum(expected[:5], axis=1, keepdims=True)
+    np.testing.assert_array_equal(table_of(small(False, [], []), records), without_labels)
+
+
+# --- what it costs -------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("n_moved", [1, 2])
+@pytest.mark.parametrize("given_label", [False, True])
+@pytest.mark.parametrize(
+    "noise",
+    [LaplaceMechanism(40.0), GaussianMechanism(40.0), GaussianMechanism(40.0, "continuous")],
+)
+def test_the_cost_is_the_mechanisms_for_all_histograms(noise, given_label, n_moved):
+    synthesizer = MarginalSynthesizer((0, 9), missing=[], given_label=given_label, noise=noise)
+    synthesizer.declare(np.zeros((1, 5)), [0, 1])
+    n_tables = 5 + given_label
+    cost = synthesizer.cost(n_moved)
+    expected = noise.cost(n_moved * n_tables)
+    np.testing.assert_array_equal(cost.rdp, expected.rdp)
+    assert (cost.pure, cost.mu_squared) == (expected.pure, expected.mu_squared)
+    few = synthesizer.cost(n_moved, orders=[2.0, 3.0])
+    np.testing.assert_array_equal(few.rdp, noise.cost(n_moved * n_tables, [2.0, 3.0]).rdp)
+    assert (synthesizer.is_pure, synthesizer.is_exact) == (noise.is_pure, noise.is_exact)
+    if noise.is_pure:
+        assert cost.pure == pytest.approx(n_moved * n_tables / 40)
+
+
+def test_noise_is_set_once_and_the_schema_stays():
+    X = np.arange(12.0).reshape(6, 2)
+    unset = MarginalSynthesizer((0, 12), missing=[]).declare(X, [0, 1])
+    assert (unset.is_pure, unset.is_exact) == (True, True)
+    half = unset.with_scale(12.0)
+    assert half.cost(2).pure == 0.5
+    assert half.schema_ is unset.schema_
+    assert unset.noise is None
+    assert half.with_scale(3.0) is None
+    assert not hasattr(clone(half), "schema_")
+    gaussian = MarginalSynthesizer((0, 12), missing=[], noise=GaussianMechanism())
+    assert gaussian.declare(X, [0, 1]).with_scale(9).noise.sigma == 9
+    with pytest.raises(ValueError, match="has no noise level of its own: PATEClassifier"):
+        draw(unset, X, [0, 1] * 3)
+    with pytest.raises(ValueError, match="has no noise level of its own: PATEClassifier"):
+        unset.cost(2)
+
+
+def test_the_noise_is_the_mechanisms_own_and_all_of_it():
+    """Its generator draws the noise alone, and another draws the rows alone."""
+    seen = []
+
+    class Seen(LaplaceMechanism):
+        def noisy(self, table, random_state=None):
+            noisy = super().noisy(table, random_state)
+            seen.append((np.array(table), noisy, random_state))
+            return noisy
+
+    records = ALL_RECORDS * 30
+    X = framed(records)
+    codes = [record[2] for record in records]
+    noise = np.random.default_rng(5)
+    synthesizer = MarginalSynthesizer({"age": (0, 2)}, missing=["kind"], noise=Seen(3.0))
+    rows = draw(synthesizer.declare(X, [0, 1]), X, codes, noise=noise)
+    (table, noisy, given) = seen.pop()
+    assert given is noise and table.shape == (7, 2)
+    expected = LaplaceMechanism(3.0).noisy(table, np.random.default_rng(5))
+    np.testing.assert_array_equal(noisy, expected)
+    assert (noisy / GRID == np.round(noisy / GRID)).all()
+    assert (noisy != table).mean() > 0.9
+    assert len(rows) == 5000
+    draw(synthesizer, X, codes, noise=SystemGenerator())  # which refuses all but noise
+    assert isinstance(seen.pop()[2], SystemGenerator)
+    first = draw(synthesizer, X, codes, seed=3, noise=np.random.default_rng(5))
+    pd.testing.assert_frame_equal(
+        first, draw(synthesizer, X, codes, seed=3, noise=np.random.default_rng(5))
+    )
+    assert not first.equals(draw(synthesizer, X, codes, seed=4, noise=np.random.default_rng(5)))
+
+
+# --- shares --------------------------------------------------------------------------------------
+
+
+def nearest_share(numbers):
+    """The same by trying every set of shares that are above 0."""
+    best = None
+    for kept in itertools.product([False, True], repeat=len(numbers)):
+        kept = np.array(kept)
+        if kept.any():
+            moved = np.where(kept, numbers - (numbers[kept].sum() - 1) / kept.sum(), 0)
+            if (moved >= 0).all():
+                distance = ((moved - numbers) ** 2).sum()
+                if best is None or distance < best[0]:
+                    best = distance, moved
+    return best[1]
+
+
+@settings(max_examples=200, deadline=None)
+@given(st.lists(st.floats(-3, 3), min_size=1, max_size=7))
+def test_shares_are_the_nearest_ones(numbers):
+    found = on_simplex(numbers)
+    assert (found >= 0).all() and found.sum() == pytest.approx(1, abs=1e-12)
+    np.testing.assert_allclose(found, nearest_share(np.array(numbers)), atol=1e-9)
+
+
+def test_shares_agree_with_a_quadratic_programme():
+    numbers = np.random.default_rng(0).normal(scale=0.3, size=25)
+    found = minimize(
+        lambda x: ((x - numbers) ** 2).sum(),
+        np.full(25, 1 / 25),
+        jac=lambda x: 2 * (x - numbers),
+        bounds=[(0, 1)] * 25,
+        constraints={"type": "eq", "fun": lambda x: x.sum() - 1},
+        method="SLSQP",
+        options={"ftol": 1e-14},
+    )
+    np.testing.assert_allclose(on_simplex(numbers), found.x, atol=1e-6)
+
+
+@pytest.mark.parametrize("numbers", [[1e300, -1e300], [0.0] * 4, [-1e18, -1e18 + 4096], [1e-320]])
+def test_shares_of_extreme_numbers(numbers):
+    found = on_simplex(numbers)
+    assert np.isfinite(found).all() and found.sum() == pytest.approx(1)
+
+
+def test_many_categories_lose_less_than_by_clipping():
+    rng = np.random.default_rng(0)
+    true = rng.zipf(1.5, size=100_000)
+    counts = np.bincount(true[true < 10_000], minlength=10_000)
+    noisy = counts + rng.normal(scale=50, size=10_000)
+    clipped = np.maximum(noisy, 0)
+
+    def far(found):
+        return np.abs(found - counts / counts.sum()).sum() / 2
+
+    assert far(shares(noisy, counts.sum(), 50.0)) < 0.8 * far(clipped / clipped.sum())
+
+
+def test_values_without_a_bin_are_not_spread_over_the_others():
+    counts = np.array([400.0, 100.0, 0.0])
+    np.testing.assert_allclose(shares(counts, 1000.0, 5.0), [0.8, 0.2, 0.0], atol=1e-12)
+    np.testing.assert_allclose(shares(counts, 505.0, 5.0).sum(), 1)
+    nothing = shares(np.array([3.0, -4.0, 1.0]), 1000.0, 5.0)
+    assert nothing.sum() == pytest.approx(1) and (nothing >= 0).all()
+
+
+def test_bins_are_drawn_by_their_shares():
+    chances = np.array([0.0, 0.5, 0.0, 0.3, 0.2, 0.0])
+    bins = draw_bins(chances, 20_000, np.random.default_rng(0))
+    counts = np.bincount(bins, minlength=6)
+    assert (counts[chances == 0] == 0).all()
+    assert stats.chisquare(counts[chances > 0], 20_000 * chances[chances > 0]).pvalue > 1e-4
+
+
+def test_rows_follow_the_marginals_given_the_label():
+    rng = np.random.default_rng(0)
+    y = (rng.random(20_000) < 0.3).astype(int)
+    X = pd.DataFrame({"n": rng.binomial(3, 0.2 + 0.6 * y), "x": (rng.random(20_000) + y) / 2})
+    X["kind"] = pd.Categorical(np.where(rng.random(20_000) < 0.2, None, "b"), categories=["a", "b"])
+    synthesizer = MarginalSynthesizer(
+        {"n": (0, 3), "x": (0, 1)},
+        missing=["kind"],
+        n_rows=20_000,
+        n_bins=12,
+        noise=LaplaceMechanism(0.01),
+    )
+    rows = draw(synthesizer.declare(X, [0, 1]), X, y)
+    for count in (rows["n"], X["n"]):
+        assert count.min() == 0 and count.max() == 3
+    both = np.array([np.bincount(part["n"], minlength=4) for part in (X, rows)])
+    assert stats.chi2_contingency(both).pvalue > 1e-4
+    assert stats.ks_2samp(rows["x"], X["x"]).statistic < 0.03
+    assert rows["kind"].isna().mean() == pytest.approx(0.2, abs=0.02)
+    assert (rows["kind"].dropna() == "b").all()
+    # two columns go together as far as the label makes them
+    assert rows[["n", "x"]].corr().iloc[0, 1] == pytest.approx(
+        X[["n", "x"]].corr().iloc[0, 1], abs=0.05
+    )
+    alone = clone(synthesizer).set_params(given_label=False).declare(X, [0, 1])
+    rows = draw(alone, X, y)
+    assert abs(rows[["n", "x"]].corr().iloc[0, 1]) < 0.03
+    same = draw(alone, X, 1 - y)
+    pd.testing.assert_frame_equal(rows, same)  # labels are not looked at
+
+
+def test_a_bound_that_many_values_have_is_drawn_as_it_is():
+    rng = np.random.default_rng(0)
+    for dtype in (np.int64, np.float32):
+        gain = np.where(rng.random(4000) < 0.9, 0, rng.integers(1, 99_999, size=4000))
+        X = pd.DataFrame({"gain": gain.astype(dtype)})
+        synthesizer = MarginalSynthesizer((0, 99_999), missing=[], noise=LaplaceMechanism(0.1))
+        rows = draw(synthesizer.declare(X, [0, 1]), X, (gain > 5000).astype(int))
+        assert (rows["gain"] == 0).mean() == pytest.approx((gain == 0).mean(), abs=0.02)
+        assert rows["gain"].between(0, 99_999).all()
+
+
+@pytest.mark.parametrize("scale", [1e-5, 30.0, 1e6])
+def test_a_class_or_column_without_records_is_no_obstacle(scale):
+    X = pd.DataFrame({"a": [1.0] * 50, "b": [np.nan] * 50})
+    for y in (np.zeros(50, dtype=int), np.arange(50) % 2):
+        for given_label in (True, False):
+            synthesizer = MarginalSynthesizer(
+                (0, 3), missing=["a"], given_label=given_label, noise=LaplaceMechanism(scale)
+            )
+            rows = draw(synthesizer.declare(X, [0, 1, 2]), X, y, n_classes=3)
+            assert len(rows) == 5000 and rows["b"].between(0, 3).all()
+
+
+# --- the form of the rows ------------------------------------------------------------------------
+
+COLUMNS = {
+    "bool": pd.Series([True, False, True]),
+    "int8": pd.Series([-5, 3, 100], dtype="int8"),
+    "uint64": pd.Series([2**64 - 1, 3, 0], dtype="uint64"),
+    "int64 at its ends": pd.Series([-(2**63), 3, 2**63 - 1]),
+    "float16": pd.Series([0.5, -1.5, 7], dtype="float16"),
+    "float32": pd.Series([0.1, -1.5, 7], dtype="float32"),
+    "float64, missing": pd.Series([0.1, np.nan, np.inf]),
+    "Int64, missing": pd.Series([4, None, 2], dtype="Int64"),
+    "UInt8": pd.Series([4, 5, 2], dtype="UInt8"),
+    "Float32, missing": pd.Series([4.5, None, 2], dtype="Float32"),
+    "boolean, missing": pd.Series([True, None, False], dtype="boolean"),
+    "category": pd.Series(["b", "a", "b"], dtype=pd.CategoricalDtype(["b", "a", "never"])),
+    "category, ordered": pd.Series(
+        ["b", None], dtype=pd.CategoricalDtype(["b", "a"], ordered=True)
+    ),
+    "category of numbers": pd.Series([3, 1], dtype=pd.CategoricalDtype([3, 1, 2])),
+    "one value": pd.Series([7, 7, 7]),
+    "one value, float": pd.Series([7.5, 7.5, 7.5]),
+}
+WITH_CATEGORIES = {
+    "text": (pd.Series(["b", "a", "c"]), ["a", "b"]),
+    "text, missing": (pd.Series(["b", None, "c"]), ["a", "b", None]),
+    "string": (pd.Series(["b", None, "c"], dtype="string"), ["a", "b", None]),
+    "objects": (pd.Series(["b", 1, (2, 3), None], dtype=object), ["b", 1, (2, 3), None]),
+    "codes": (pd.Series([3, 1, 2]), [1, 2, 3]),
+    "codes, float": (pd.Series([3, 1, 0.1], dtype="float32"), [1, 0.1, 3]),
+    "codes, Int64": (pd.Series([3, 1, None], dtype="Int64"), [1, 2, None]),
+    "truth values of two": (pd.Series([True, True]), [True]),
+    "some of the categories": (COLUMNS["category"], ["a", "b"]),
+    "dates": (
+        pd.Series(pd.to_datetime(["2020-01-02", "2021-01-02"])),
+        [pd.Timestamp("2020-01-02")],
+    ),
+}
+
+
+def check_form(X, rows):
+    assert list(rows.columns) == list(X.columns) and rows.columns.dtype == X.columns.dtype
+    for name in X:
+        assert rows[name].dtype == X[name].dtype
+        if isinstance(X[name].dtype, pd.CategoricalDtype):
+            assert list(rows[name].cat.categories) == list(X[name].cat.categories)
+            assert rows[name].cat.ordered == X[name].cat.ordered
+    assert rows.index.equals(pd.RangeIndex(len(rows)))
+
+
+@pytest.mark.parametrize("name", COLUMNS)
+def test_rows_have_the_form_of_the_private_table(name):
+    X = pd.DataFrame({"column": COLUMNS[name], 3: 1.5})
+    y = np.arange(len(X)) % 2
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", PrivacyLeakWarning)
+        synthesizer = MarginalSynthesizer(n_rows=400, noise=LaplaceMechanism(1e-5))
+        synthesizer.declare(X, [0, 1])
+    rehearsal = synthesizer.rehearsal_rows(300, np.random.default_rng(0))
+    check_form(X, rehearsal)
+    rows = draw(synthesizer, X, y)
+    check_form(X, rows)
+    known = X["column"].replace(np.inf, 0.1).dropna()
+    drawn = rows["column"].dropna()
+    assert drawn.nunique() >= known.nunique() > 0
+    if rows["column"].dtype.kind in "iuf":
+        assert drawn.between(known.min(), known.max()).all()
+    else:
+        assert set(drawn) == set(known)
+    has_missing = X["column"].isna().any()
+    for part in (rows, rehearsal):
+        assert part["column"].isna().any() == has_missing
+    assert len(rehearsal) == 300
+
+
+@pytest.mark.parametrize("name", WITH_CATEGORIES)
+def test_rows_have_the_categories_that_are_given(name):
+    column, categories = WITH_CATEGORIES[name]
+    X = pd.DataFrame({"column": column})
+    synthesizer = MarginalSynthesizer(
+        categories={"column": categories}, missing=[], n_rows=300, noise=LaplaceMechanism(1e-5)
+    )
+    synthesizer.declare(X, [0, 1])
+    rehearsal = synthesizer.rehearsal_rows(300, np.random.default_rng(0))
+    rows = draw(synthesizer, X, np.zeros(len(X), dtype=int))
+    for part, expected in ((rehearsal, categories), (rows, set(column) & set(rehearsal["column"]))):
+        check_form(X, part)
+        expected = pd.Series(list(expected), dtype=column.dtype).dropna()  # as it rounds them
+        assert set(part["column"].dropna()) == set(expected)
+        assert part["column"].isna().any() == (None in categories)
+
+
+@pytest.mark.parametrize("kind", ["int64[pyarrow]", "double[pyarrow]", "string[pyarrow]"])
+def test_columns_of_arrow(kind):
+    pytest.importorskip("pyarrow", reason="needs pyarrow")
+    values = {"i": [2**60 + 1, None, 7], "d": [0.5, None, 2.0], "s": ["a", None, "b"]}[kind[0]]
+    X = pd.DataFrame({"column": pd.Series(values, dtype=kind)})
+    given_values = {"bounds": (0, 2**61)} if kind[0] != "s" else {"categories": {"column": ["a"]}}
+    synthesizer = MarginalSynthesizer(
+        **given_values, missing=["column"], n_rows=50, noise=LaplaceMechanism(1e-5)
+    )
+    rows = draw(synthesizer.declare(X, [0, 1]), X, [0, 1, 0])
+    check_form(X, rows)
+    assert rows["column"].isna().any() and not rows["column"].isna().all()
+
+
+@pytest.mark.parametrize("dtype", ["bool", "int16", "uint8", "float32", ">f8", "longdouble"])
+def test_arrays_in_arrays_out(dtype):
+    X = np.array([[0, 1], [1, 1], [1, 0]]).astype(dtype)
+    synthesizer = MarginalSynthesizer(
+        None if dtype == "bool" else (0, 1), missing=[], n_rows=40, noise=LaplaceMechanism(1e-5)
+    )
+    rows = draw(synthesizer.declare(X, [0, 1]), X, [0, 1, 1])
+    assert isinstance(rows, np.ndarray) and rows.dtype == X.dtype and rows.shape == (40, 2)
+    assert set(np.unique(rows)) == {0, 1}
+    rehearsal = synthesizer.rehearsal_rows(9, np.random.default_rng(0))
+    assert rehearsal.dtype == X.dtype and rehearsal.shape == (9, 2)
+    as_list = synthesizer.declare(X.astype("float64").tolist(), [0, 1]) if dtype != "bool" else None
+    assert as_list is None or as_list.rehearsal_rows(3, np.random.default_rng(0)).shape == (3, 2)
+
+
+def test_columns_of_arrays_go_by_their_position():
+    X = np.array([[0.0, 10.0, np.nan], [1.0, 30.0, 5.0]])
+    synthesizer = MarginalSynthesizer(
+        {1: (10, 30), 2: (5, 5)}, categories={0: [1, 0]}, missing=[2], noise=LaplaceMechanism(1e-5)
+    )
+    rows = draw(synthesizer.declare(X, [0, 1]), X, [0, 1])
+    assert set(np.unique(rows[:, 0])) == {0, 1}
+    assert np.unique(rows[:, 1]).tolist() == [10, 30]
+    assert np.isnan(rows[:, 2]).mean() == pytest.approx(0.5, abs=0.05)
+
+
+def test_names_of_several_levels():
+    X = pd.DataFrame(
+        [[1, 2]], columns=pd.MultiIndex.from_tuples([("a", 1), ("a", 2)], names=["x", "y"])
+    )
+    synthesizer = MarginalSynthesizer({("a", 1): (0, 3), ("a", 2): (0, 3)}).declare(X, [0, 1])
+    rows = synthesizer.rehearsal_rows(3, np.random.default_rng(0))
+    assert rows.columns.equals(X.columns) and list(rows.columns.names) == ["x", "y"]
+
+
+def test_ten_thousand_categories():
+    rng = np.random.default_rng(0)
+    dtype = pd.CategoricalDtype([f"k{k}" for k in range(10_000)])
+    codes = rng.integers(0, 100, size=30_000)
+    X = pd.DataFrame({"kind": pd.Categorical.from_codes(codes, dtype=dtype)})
+    synthesizer = MarginalSynthesizer(missing=[], noise=LaplaceMechanism(3.0))
+    rows = draw(synthesizer.declare(X, [0, 1]), X, codes % 2)
+    check_form(X, rows)
+    assert (rows["kind"].cat.codes < 100).mean() > 0.8  # 30,000 records, and noise in 20,000 bins
+
+
+# --- bins ----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("n_bins", [1, 2, 3, 5, 32])
+@pytest.mark.parametrize(("low", "high"), [(0, 0), (0, 4), (-7, 25), (0, 99_999), (0, 2**62)])
+def test_whole_numbers_between_bounds_are_in_one_bin_each(low, high, n_bins):
+    X = pd.DataFrame({"n": np.unique(np.linspace(low, high, 2000).astype(np.int64))})
+    synthesizer = MarginalSynthesizer((low, high), n_bins=n_bins).declare(X, [0, 1])
+    column = synthesizer.schema_.columns[0]
+    n_values = high - low + 1
+    assert column.n_bins == min(n_bins, n_values)
+    bins = column.bins(X["n"])
+    assert (np.diff(bins) >= 0).all() and bins[0] == 0 and bins[-1] == column.n_bins - 1
+    drawn = column.draw(np.arange(column.n_bins), np.random.default_rng(0))
+    np.testing.assert_array_equal(column.bins(drawn), np.arange(column.n_bins))
+    if n_values > n_bins >= 3:
+        assert drawn.iloc[0] == low and drawn.iloc[-1] == high
+        assert (bins[1:-1] > 0).all() and (bins[1:-1] < n_bins - 1).all()
+    inner = np.bincount(bins)[1:-1]  # of 2,000 numbers that are evenly spaced, or of all
+    if n_values > n_bins > 4:
+        assert inner.max() - inner.min() <= 2
+
+
+@pytest.mark.parametrize("n_bins", [1, 2, 3, 32])
+@pytest.mark.parametrize("dtype", ["float64", "float32", "float16"])
+def test_numbers_between_bounds_are_in_one_bin_each(n_bins, dtype):
+    X = pd.DataFrame({"x": np.linspace(0.1, 7, 999).astype(dtype)})
+    synthesizer = MarginalSynthesizer((0.1, 7), n_bins=n_bins, missing=[]).declare(X, [0, 1])
+    column = synthesizer.schema_.columns[0]
+    assert column.n_bins == n_bins
+    bins = column.bins(X["x"])
+    assert (np.diff(bins) >= 0).all() and bins[0] == 0 and bins[-1] == n_bins - 1
+    if n_bins >= 3:
+        assert bins[1] == 1 and bins[-2] == n_bins - 2  # each bound has a bin of its own
+        ends = column.draw(np.array([0, n_bins - 1]), np.random.default_rng(0))
+        assert ends.tolist() == X["x"].iloc[[0, -1]].tolist()
+    far = pd.Series([-np.inf, -5, np.nan, 9, np.inf], dtype=dtype)
+    assert column.bins(far).tolist() == [0, 0, -1, n_bins - 1, n_bins - 1]
+    drawn = column.draw(np.repeat(np.arange(n_bins), 50), np.random.default_rng(0))
+    assert drawn.min() >= X["x"].min() and drawn.max() <= X["x"].max()
+
+
+def test_edges_that_are_given():
+    X = pd.DataFrame({"n": [0, 0, 5, 700, 10**6], "x": [0.0, 0.5, 5, 700, 1e6]})
+    edges = (0, 1, 10, 1000, 2000)
+    synthesizer = MarginalSynthesizer(edges, missing=[]).declare(X, [0, 1])
+    for name, column in zip("nx", synthesizer.schema_.columns, strict=True):
+        assert column.bins(X[name]).tolist() == [0, 0, 1, 2, 3]
+        drawn = column.draw(np.repeat(np.arange(4), 200), np.random.default_rng(0))
+        for k in range(4):
+            part = drawn[200 * k : 200 * (k + 1)]
+            assert edges[k] <= part.min() <= part.max() <= edges[k + 1]
+    assert set(
+        synthesizer.schema_.columns[0].draw(np.zeros(99, int), np.random.default_rng(0))
+    ) == {0}
+
+
+# --- what is read from private rows --------------------------------------------------------------
+
+
+def test_what_the_schema_does_not_say_is_read_and_warned_of():
+    X = pd.DataFrame({"age": [31, 64], "height": [1.86420, np.nan], "kind": ["a", "b"]})
+    X["kind"] = X["kind"].astype("category")
+    with pytest.warns(PrivacyLeakWarning) as caught:
+        synthesizer = MarginalSynthesizer().declare(X, [0, 1])
+    (text,) = {str(w.message) for w in caught}
+    assert "the bounds of columns ['age', 'height']" in text
+    assert "missing in columns ['height', 'kind']" in text
+    assert not any(secret in text for secret in ("31", "64", "1.8", "nan"))
+    rows = synthesizer.rehearsal_rows(500, np.random.default_rng(0))
+    assert rows["age"].min() == 31 and rows["age"].max() == 64
+    assert rows["height"].isna().any() and not rows["kind"].isna().any()
+    with pytest.warns(PrivacyLeakWarning, match=r"bounds of columns \['age'\].*\)$"):
+        MarginalSynthesizer({"height": (1, 2)}, missing=["kind"]).declare(X, [0, 1])
+    for bounds in ((0, 99), {"age": (0, 99), "height": (1, 2)}):
+        MarginalSynthesizer(bounds, missing=[]).declare(X, [0, 1])  # says all of it
+
+
+@pytest.mark.filterwarnings("ignore::sklearn_pate.exceptions.PrivacyLeakWarning")
+@pytest.mark.parametrize(
+    "values",
+    [[np.nan, np.nan], [np.inf, -np.inf], [-1.7e308, 1.7e308], [3.0, 3.0], [5e-324, 0.0]],
+)
+def test_odd_values_that_are_read(values):
+    X = pd.DataFrame({"x": values, "y": [1, 2]})
+    rows = MarginalSynthesizer().declare(X, [0, 1]).rehearsal_rows(99, np.random.default_rng(0))
+    assert np.isfinite(rows["x"].dropna()).all()
+
+
+# --- nothing but the noise -----------------------------------------------------------------------
+
+DTYPES = {
+    "age": "int64",
+    "height": "float64",
+    "kind": pd.CategoricalDtype(["b", "a", "c"]),
+    "city": object,
+    "ill": "boolean",
+}
+DECLARED = {
+    "bounds": {"age": (0, 99), "height": (0.5, 2.5)},
+    "categories": {"city": ["Oslo", "Bern"]},
+    "missing": ["height", "ill"],
+}
+
+
+def private_table(seed, n_records=60):
+    rng = np.random.default_rng(seed)
+    X = pd.DataFrame(
+        {
+            "age": rng.integers(-5, 120, size=n_records),
+            "height": rng.normal(1.7, 0.5, size=n_records),
+            "kind": rng.choice(["a", "b", "c"], size=n_records),
+            "city": rng.choice(["Oslo", "Bern", "Rome"], size=n_records),
+            "ill": rng.choice([True, False, None], size=n_records),
+        },
+        index=rng.permutation(n_records) + 100 * seed,
+    )
+    return X.astype(DTYPES), rng.integers(0, 2, size=n_records)
+
+
+class Unhashable:
+    def __hash__(self):
+        raise RuntimeError("Ada Lovelace")
+
+    def __repr__(self):
+        raise RuntimeError("Ada Lovelace")
+
+
+ODD = {
+    "a far number": {"age": 2**63 - 1},
+    "infinite": {"height": np.inf},
+    "missing": {"height": np.nan, "kind": None, "city": None, "ill": None},
+    "a list": {"city": ["Ada Lovelace"]},
+    "an array": {"city": np.arange(3)},
+    "a number": {"city": 86420.97531},
+    "another missing value": {"city": pd.NaT},
+    "no hash": {"city": Unhashable()},
+    "surrogates": {"city": "\ud800"},
+}
+
+
+def everything(X, y, **more):
+    """All that leaves when rows are drawn from a private table."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        synthesizer = MarginalSynthesizer(**DECLARED, n_rows=70, noise=Constant([]))
+        synthesizer.declare(X, [0, 1])
+        rows = draw(synthesizer, X, y, **more)
+    assert list(rows) == list(DTYPES)
+    return (
+        pickle.dumps(rows),
+        pickle.dumps(synthesizer),
+        repr(synthesizer),
+        [str(w.message) for w in caught],
+        pickle.dumps(synthesizer.rehearsal_rows(5, np.random.default_rng(0))),
+    )
+
+
+def test_private_rows_reach_nothing_but_the_counts():
+    one = everything(*private_table(0))
+    assert one == everything(*private_table(1))
+    assert one == everything(*private_table(2, n_records=7))
+    assert one == everything(*private_table(3), sample_weight=np.full(60, 1e300))
+    assert one == everything(*private_table(3), groups=[f"Lovelace {k % 9}" for k in range(60)])
+    assert one[3] == []
+
+
+@pytest.mark.parametrize("name", ODD)
+def test_one_odd_value_reaches_nothing_but_the_counts(name, capfd):
+    X, y = private_table(0)
+    expected = everything(X, y)
+    odd = X.copy()
+    for column, value in ODD[name].items():
+        k = odd.columns.get_loc(column)
+        if odd[column].dtype == object:
+            cells = odd[column].to_numpy(copy=True)
+            cells[3] = value
+            odd[column] = pd.Series(cells, index=odd.index, dtype=object)
+        else:
+            odd.iloc[3, k] = value
+    odd = odd.astype(DTYPES)
+    assert everything(odd, y) == expected
+    assert capfd.readouterr() == ("", "")
+
+
+def test_one_odd_value_moves_no_more_than_another():
+    X, y = private_table(0)
+    tables = []
+    synthesizer = MarginalSynthesizer(**DECLARED, n_rows=1, noise=Recorded(tables))
+    synthesizer.declare(X, [0, 1])
+    draw(synthesizer, X, y)
+    for values in ODD.values():
+        odd = X.copy()
+        for column, value in values.items():
+            cells = odd[column].to_numpy(copy=True) if odd[column].dtype == object else None
+            if cells is None:
+                odd.iloc[3, odd.columns.get_loc(column)] = value
+            else:
+                cells[3] = value
+                odd[column] = pd.Series(cells, index=odd.index, dtype=object)
+        draw(synthesizer, odd, y)
+        moved = np.abs(tables[-1] - tables[0])
+        assert moved.max() <= 1 and moved.sum() <= 2 * len(values)
+
+
+def test_failures_on_private_values_are_worded_by_the_library(monkeypatch):
+    X, y = private_table(0)
+    synthesizer = MarginalSynthesizer(**DECLARED, noise=Constant([])).declare(X, [0, 1])
+
+    def fail(self, values, missing):
+        print("Lovelace")
+        raise ValueError(f"Lovelace {list(values)}")
+
+    for column in synthesizer.schema_.columns:
+        monkeypatch.setattr(type(column), "_bins", fail)
+    with pytest.raises(ValueError, match="could not be counted: ValueError") as caught:
+        draw(synthesizer, X, y)
+    assert "Lovelace" not in str(caught.value)
+    assert caught.value.__context__ is None
+
+
+# --- the protocol --------------------------------------------------------------------------------
+
+
+def test_the_share_is_of_public_numbers():
+    for n_records in (None, 100, 10**6):
+        share = default_share(epsilon=1.0, n_columns=9, n_classes=2, n_records=n_records)
+        assert 0 < share < 1
+
+
+def test_a_synthesizer_has_the_two_parameters():
+    assert issubclass(MarginalSynthesizer, Synthesizer)
+    params = MarginalSynthesizer().get_params()
+    assert params["share"] is None and params["n_rows"] == 5000
+
+
+def test_another_table_is_refused():
+    X, y = private_table(0)
+    synthesizer = MarginalSynthesizer(**DECLARED, noise=Constant([])).declare(X, [0, 1])
+    others = [X.rename(columns={"age": "years"}), X[["age"]], X.astype({"age": "int32"})]
+    for other in [
+        *others,
+        X.assign(kind=pd.Categorical(X["kind"].astype(object), ["a", "b", "c"])),
+    ]:
+        with pytest.raises(ValueError, match="other columns or dtypes than the table"):
+            draw(synthesizer, other, y)
+    array = MarginalSynthesizer((0, 1), missing=[], noise=Constant([])).declare(
+        np.ones((2, 2)), [0]
+    )
+    with pytest.raises(ValueError, match="other columns or dtypes than the table"):
+        draw(array, np.ones((2, 3)), [0, 0])
+
+
+@pytest.mark.parametrize(
+    ("more", "message"),
+    [
+        ({"codes": np.full(60, -1)}, "codes must be a whole number from 0 to 1"),
+        ({"codes": np.full(60, 2)}, "codes must be a whole number from 0 to 1"),
+        ({"codes": np.zeros(59, int)}, "codes must be a whole number"),
+        ({"codes": np.zeros(60)}, "codes must be a whole number"),
+        ({"sample_weight": np.full(60, np.nan)}, "sample_weight must be a finite number"),
+        ({"sample_weight": np.ones(59)}, "sample_weight must be a finite number"),
+        ({"groups": np.zeros(59)}, "groups must have one identifier for each row"),
+    ],
+)
+def test_records_that_would_be_counted_in_wrong_places_are_refused(more, message):
+    X, y = private_table(0)
+    synthesizer = MarginalSynthesizer(**DECLARED, noise=Constant([])).declare(X, [0, 1])
+    codes = more.pop("codes", y)
+    with pytest.raises(ValueError, match=message):
+        draw(synthesizer, X, codes, **more)
+
+
+def test_adult_is_counted_in_well_below_a_second(data_home):
+    import time
+
+    from sklearn_pate.datasets import fetch_adult
+
+    X, y = fetch_adult(data_home=data_home, subset="train", return_X_y=True)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", PrivacyLeakWarning)
+        synthesizer = MarginalSynthesizer(noise=LaplaceMechanism(300.0)).declare(X, [0, 1])
+    start = time.process_time()
+    rows = draw(synthesizer, X, y)
+    assert time.process_time() - start < 1.0
+    check_form(X, rows)
+    assert math.isclose(synthesizer.cost(2).pure, 0.1)
