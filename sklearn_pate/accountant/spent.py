@@ -21,9 +21,10 @@ class PrivacySpent:
         The guarantee. `epsilon` is inf where a mechanism has none.
     method : str
         How `epsilon` was obtained: "gaussian" (exact composition of Gaussian noise), "renyi"
-        (composition of the data-independent Renyi cost of each query), "pure" (plain sum),
-        "filter" (a budget that stopped the queries), "propose-test-release" (a private test of
-        what the votes cost), "tuning" (the best of a random number of trials) or "none".
+        (composition of the data-independent Renyi cost of each query), "pure" (plain sum), "mixed"
+        (exact composition of pure steps and Gaussian noise), "filter" (a budget that stopped the
+        queries), "propose-test-release" (a private test of what the votes cost), "tuning" (the best
+        of a random number of trials) or "none".
     unit : str
         The protected unit: "record" or "group"; "teacher" for votes of unknown origin.
     adjacency : str

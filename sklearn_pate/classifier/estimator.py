@@ -1094,7 +1094,12 @@ class PATEClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
             seed=seeds["partition"],
             memory=private_memory(self.memory),
         )
-        return task._replace(synthesis=synthesis, X_public=synthesis.rows, electorate=electorate)
+        return task._replace(
+            synthesis=synthesis,
+            X_public=synthesis.rows,
+            digest=rows_digest(synthesis.rows),
+            electorate=electorate,
+        )
 
     # --- release -----------------------------------------------------------------------------
 

@@ -6,7 +6,12 @@ from dataclasses import dataclass
 import numpy as np
 
 from .checks import DEFAULT_ORDERS, check_count, check_delta, check_orders
-from .conversion import epsilon_by_order, gdp_to_epsilon, pure_to_gdp
+from .conversion import (
+    epsilon_by_order,
+    gdp_to_epsilon,
+    pure_and_gdp_to_epsilon,
+    pure_to_gdp,
+)
 from .facts import facts_of
 from .worst_case import worst_case_pure, worst_case_rdp
 
@@ -129,20 +134,29 @@ class Cost:
         -------
         epsilon : float
             inf without a guarantee.
-        method : {"gaussian", "renyi", "pure", "none"}
-            As in `data_independent_epsilon`; "none" where epsilon is 0 or inf.
+        method : {"gaussian", "renyi", "pure", "mixed", "none"}
+            As in `data_independent_epsilon`; "mixed" composes pure steps with Gaussian noise,
+            exactly, and "none" says that epsilon is 0 or inf.
         """
         # What was spent of delta adds to the probability that the conversion leaves
         left = check_delta(delta) - self.delta
         if left <= 0:
             return math.inf, "none"
-        # All three hold and follow from public numbers alone, so the smallest holds as well
+        # All hold and follow from public numbers alone, so the smallest holds as well
         epsilon, method = min(
             (gdp_to_epsilon(math.sqrt(self.mu_squared), left), "gaussian"),
             (self.pure, "pure"),
             (float(epsilon_by_order(self.rdp, left, orders).min()), "renyi"),
+            (self._mixed_epsilon(left), "mixed"),
         )
         return epsilon, (method if 0 < epsilon < math.inf else "none")
+
+    def _mixed_epsilon(self, delta):
+        """Return the epsilon of pure steps and Gaussian noise together; inf without either."""
+        pure, mu_squared = self.pure_part, self.mu_squared_part
+        if not (0 < pure < math.inf and 0 < mu_squared < math.inf):
+            return math.inf
+        return pure_and_gdp_to_epsilon(delta, pure=pure, mu=math.sqrt(mu_squared))
 
 
 def query_cost(aggregator, orders=DEFAULT_ORDERS, *, n_teachers=None, n_classes=None):

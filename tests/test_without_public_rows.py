@@ -1,0 +1,405 @@
+"""Fits without public rows: a synthesizer draws some, and one epsilon covers rows and labels."""
+
+import math
+import pickle
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import cross_val_score
+from sklearn.naive_bayes import GaussianNB
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import FunctionTransformer
+from sklearn.svm import SVC
+
+from sklearn_pate import PATEClassifier
+from sklearn_pate.aggregators import (
+    ConfidentGNMax,
+    GaussianMechanism,
+    GNMax,
+    LaplaceMechanism,
+    LNMax,
+)
+from sklearn_pate.exceptions import BudgetExceededError
+from sklearn_pate.ledger import PrivacyLedger
+from sklearn_pate.model_selection import PrivateGridSearchCV
+from sklearn_pate.neighbors import ReverseNeighbors
+from sklearn_pate.rdp import DEFAULT_ORDERS, Cost, gdp_to_epsilon, pure_rdp, pure_to_gdp
+from sklearn_pate.rdp.table import laplace_table_cost
+from sklearn_pate.synthesis import MarginalSynthesizer, Synthesizer
+from sklearn_pate.teachers import Sites
+
+RNG = np.random.default_rng(0)
+N = 1200
+X = pd.DataFrame(
+    {
+        "age": RNG.integers(18, 80, N),
+        "income": RNG.uniform(0, 100, N),
+        "job": pd.Categorical(RNG.choice(["clerk", "nurse", "none"], N)),
+    }
+)
+Y = (X["age"] + X["income"] / 2 + 20 * (X["job"] == "nurse") > 75).astype(int).to_numpy()
+X_TEST, Y_TEST = X[900:], Y[900:]
+X, Y = X[:900], Y[:900]
+NUMBERS = FunctionTransformer(pd.get_dummies)
+
+
+def marginals(**params):
+    fixed = {"bounds": {"age": (18, 80), "income": (0, 100)}, "missing": [], "n_rows": 400}
+    return MarginalSynthesizer(**(fixed | params))
+
+
+def ballots(synthesizer=None, **params):
+    params = {"epsilon": 4.0, "classes": [0, 1]} | params
+    return PATEClassifier(ReverseNeighbors(), synthesizer=synthesizer or marginals(), **params)
+
+
+def teachers(synthesizer=None, **params):
+    model = make_pipeline(NUMBERS, LogisticRegression(max_iter=1000))
+    params = {"n_teachers": 60, "epsilon": 4.0, "classes": [0, 1]} | params
+    return PATEClassifier(model, synthesizer=synthesizer or marginals(), **params)
+
+
+# --- what is learnt, and published ---------------------------------------------------------------
+
+
+@pytest.mark.parametrize("make", [ballots, teachers])
+def test_a_fit_without_public_rows(make):
+    clf = make(random_state=0, epsilon=8.0).fit(X, Y)
+    assert clf.score(X_TEST, Y_TEST) > 0.75
+    drawn = clf.X_synthetic_
+    assert len(drawn) == len(clf.public_labels_) == clf.privacy_spent_.n_synthetic == 400
+    assert drawn.dtypes.equals(X.dtypes)
+    assert "400 public rows as well" in clf.privacy_spent_.summary()
+    loaded = pickle.loads(pickle.dumps(clf))
+    pd.testing.assert_frame_equal(loaded.X_synthetic_, drawn)
+    np.testing.assert_array_equal(loaded.predict(X_TEST), clf.predict(X_TEST))
+    student = make_pipeline(NUMBERS, SVC())
+    assert loaded.fit_student(student=student).score(X_TEST, Y_TEST) > 0.7
+
+
+def test_a_seed_makes_all_of_it_again():
+    first, again = (ballots(random_state=3).fit(X, Y) for _ in range(2))
+    pd.testing.assert_frame_equal(first.X_synthetic_, again.X_synthetic_)
+    np.testing.assert_array_equal(first.public_soft_labels_, again.public_soft_labels_)
+    fresh = ballots().fit(X, Y)
+    assert not fresh.X_synthetic_.equals(first.X_synthetic_)
+
+
+def test_a_fit_with_public_rows_forgets_the_synthetic_ones():
+    clf = ballots().fit(X, Y)
+    clf.set_params(synthesizer=None).fit(X, Y, X_public=X_TEST)
+    assert not hasattr(clf, "X_synthetic_") and clf.privacy_spent_.n_synthetic == 0
+    with pytest.raises(ValueError, match="X_public is missing"):
+        clf.fit_student()
+
+
+def test_tools_of_scikit_learn_need_no_public_rows():
+    scores = cross_val_score(ballots(epsilon=8.0, random_state=0), X, Y, cv=3)
+    assert scores.mean() > 0.7
+    pipe = make_pipeline(FunctionTransformer(), ballots(epsilon=8.0)).fit(X, Y)
+    assert pipe.predict(X_TEST).shape == (300,)
+
+
+# --- one epsilon ---------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("adjacency", "n_moved"), [("replace", 2), ("add_or_remove", 1)])
+@pytest.mark.parametrize("share", [None, 0.25])
+def test_pure_costs_add_up_to_epsilon(adjacency, n_moved, share):
+    clf = ballots(marginals(share=share), epsilon=2.0)
+    clf.set_params(base_estimator__adjacency=adjacency)
+    plan = clf.plan(X, Y)
+    scale = plan.synthesizer.noise.scale
+    of_rows = 4 * n_moved / scale  # three columns and the label
+    assert of_rows == pytest.approx(2.0 * (share or 0.4), rel=1e-9)
+    assert of_rows + n_moved / plan.stages[0][0].scale == pytest.approx(2.0, rel=1e-9)
+    spent = clf.fit(X, Y).privacy_spent_
+    assert 2.0 - 1e-9 <= spent.epsilon <= 2.0
+    assert (spent.delta, spent.method, spent.arithmetic) == (0, "pure", "exact")
+
+
+def test_continuous_noise_is_not_called_exact():
+    noise = LaplaceMechanism(noise="continuous")
+    assert ballots(marginals(noise=noise)).plan(X, Y).spent.arithmetic == "real"
+
+
+@pytest.mark.parametrize("noise", [LaplaceMechanism(), GaussianMechanism(noise="continuous")])
+@pytest.mark.parametrize("aggregator", [GNMax(None), LNMax(None), GaussianMechanism()])
+def test_rows_and_labels_cost_the_cap_together(noise, aggregator):
+    make = ballots if isinstance(aggregator, GaussianMechanism) else teachers
+    clf = make(marginals(noise=noise), aggregator=aggregator, epsilon=3.0)
+    plan = clf.plan(X, Y)
+    of_rows = plan.synthesizer.cost(2)
+    assert plan.epsilon == pytest.approx(of_rows.plus(plan.own_cost).epsilon(1e-5)[0], rel=1e-12)
+    assert 3.0 - 1e-4 < plan.epsilon <= 3.0
+    alone = of_rows.pure if noise.is_pure else of_rows.epsilon(1e-5)[0]
+    assert alone == pytest.approx(0.4 * 3.0, rel=1e-4)
+    assert plan.own_cost.epsilon(1e-5)[0] < plan.epsilon
+
+
+def test_pure_steps_and_gaussian_noise_are_composed_exactly():
+    pure = Cost(pure_rdp(1.0, DEFAULT_ORDERS), pure_to_gdp(1.0) ** 2, 1.0)
+    gaussian = Cost(DEFAULT_ORDERS * 0.27**2 / 2, 0.27**2, math.inf)
+    epsilon, method = pure.plus(gaussian).epsilon(1e-5)
+    assert (round(epsilon, 3), method) == (1.987, "mixed")
+    assert gaussian.plus(pure).epsilon(1e-5)[0] == epsilon
+    assert epsilon < 1.0 + gdp_to_epsilon(0.27, 1e-5)
+    both = pure.times(2).plus(gaussian.times(3)).plus(pure.times(0))
+    assert both.pure_part == 2.0 and both.mu_squared_part == pytest.approx(3 * 0.27**2)
+    renyi_only = Cost(DEFAULT_ORDERS * 0.01, math.inf, math.inf)
+    assert pure.plus(renyi_only).epsilon(1e-5)[1] == "renyi"
+
+
+def test_a_filter_leaves_room_for_the_rows():
+    confident = ConfidentGNMax(40, sigma1=30.0, sigma2=20.0)
+    noise = GaussianMechanism(noise="continuous")
+    clf = teachers(marginals(noise=noise), aggregator=confident, epsilon=3.0)
+    with_rows = clf.plan(X, Y)
+    alone = clf.set_params(synthesizer=None).plan(X, Y, X_public=X_TEST)
+    of_rows = with_rows.synthesizer.cost(2).rdp
+    at = np.flatnonzero(with_rows.budget.order == DEFAULT_ORDERS)[0]
+    assert with_rows.budget.limit + of_rows[at] <= alone.budget.limit * (1 + 1e-9) or (
+        with_rows.budget.order != alone.budget.order
+    )
+    assert with_rows.cost.epsilon(1e-5)[0] <= 3.0
+
+
+def test_a_private_test_leaves_room_for_the_rows():
+    clf = teachers(
+        aggregator=GNMax(15.0), n_queries=150, accounting="ptr", epsilon=4.0, n_teachers=150
+    )
+    plan = clf.plan(X, Y)
+    assert plan.test is not None
+    assert plan.test.epsilon + plan.synthesizer.cost(2).pure == pytest.approx(4.0)
+    gaussian = marginals(noise=GaussianMechanism(noise="continuous"))
+    plan = clf.set_params(synthesizer=gaussian).plan(X, Y)
+    left, _ = plan.synthesizer.cost(2).epsilon(5e-6)
+    assert plan.test.epsilon + left == pytest.approx(4.0)
+    assert plan.test.delta == 5e-6
+
+
+def test_rows_that_cost_all_of_it_are_refused():
+    greedy = marginals(noise=LaplaceMechanism(1.0))  # costs 8
+    for make in (ballots, teachers):
+        with pytest.raises(BudgetExceededError, match="leaves nothing of the cap epsilon=4"):
+            make(greedy).fit(X, Y)
+    with pytest.raises(ValueError, match="calibrated to its share of epsilon"):
+        ballots(epsilon=None, aggregator=LaplaceMechanism(1.0)).fit(X, Y)
+    spent = ballots(greedy, epsilon=None, aggregator=LaplaceMechanism(1.0)).fit(X, Y).privacy_spent_
+    assert spent.epsilon == 10.0
+
+
+# --- paid once -----------------------------------------------------------------------------------
+
+
+def test_a_fit_is_one_entry_of_a_ledger(tmp_path):
+    ledger = PrivacyLedger(tmp_path / "fits", epsilon=5.0, composition="pure")
+    ballots(ledger=ledger).fit(X, Y)
+    assert ledger.history()["epsilon"].tolist() == pytest.approx([4.0])
+    with pytest.raises(BudgetExceededError):
+        ballots(ledger=ledger).fit(X, Y)
+    assert len(ledger.history()) == 1
+
+
+def test_polled_rows_are_paid_for_once(tmp_path):
+    ledger = PrivacyLedger(tmp_path / "fits", epsilon=9.0, composition="pure")
+    clf = ballots(ledger=ledger)
+    votes = clf.poll(X, Y)
+    first = clf.fit_votes(votes).privacy_spent_
+    rows = clf.X_synthetic_
+    again = clf.fit_votes(votes).privacy_spent_
+    pd.testing.assert_frame_equal(clf.X_synthetic_, rows)
+    assert first.epsilon == again.epsilon == pytest.approx(4.0)  # each reports both
+    assert ledger.history()["epsilon"].tolist() == pytest.approx([1.6, 2.4, 2.4])
+    with pytest.raises(ValueError, match="two ways to have public rows"):
+        clf.fit_votes(votes, X_TEST)
+
+
+def test_teachers_are_polled_about_drawn_rows():
+    clf = teachers(aggregator=GNMax(10.0), n_queries=100, epsilon=None)
+    clf.set_params(synthesizer__noise=LaplaceMechanism(8.0))
+    votes = clf.poll(X, Y)
+    assert votes.counts.shape == (400, 2)
+    spent = clf.fit_votes(votes).privacy_spent_
+    rows = laplace_table_cost(8.0, 2 * 4, DEFAULT_ORDERS)  # three columns and the label
+    labels = GNMax(10.0).costs(n_teachers=60, n_classes=2)(100)
+    assert spent.epsilon == pytest.approx(rows.plus(labels).epsilon(1e-5)[0], rel=1e-6)
+
+
+def test_a_search_draws_once_from_the_rows_to_train_on(monkeypatch):
+    drawn = []
+    given = MarginalSynthesizer.draw
+
+    def recorded(self, X, codes, **more):
+        drawn.append(X.index.to_numpy())
+        return given(self, X, codes, **more)
+
+    monkeypatch.setattr(MarginalSynthesizer, "draw", recorded)
+    grid = {"base_estimator__n_cells": [8, 40]}
+    search = PrivateGridSearchCV(ballots(epsilon=1.0), grid, epsilon=8.0, n_trials=6).fit(X, Y)
+    assert len(drawn) == 1 and len(drawn[0]) == 720  # a fifth is held out
+    spent = search.privacy_spent_
+    assert 7.5 < spent.epsilon <= 8.0 and spent.n_synthetic == 400
+    assert len(search.best_estimator_.X_synthetic_) == 400
+    assert search.score(X_TEST, Y_TEST) > 0.6
+    best = search.best_estimator_.fit_student(student=make_pipeline(NUMBERS, SVC()))
+    assert best.predict(X_TEST).shape == (300,)
+
+
+def test_candidates_share_a_synthesizer():
+    for grid in ({"synthesizer__n_rows": [10, 20]}, {"synthesizer": [None, marginals()]}):
+        with pytest.raises(ValueError, match="candidates cannot differ in synthesizer"):
+            PrivateGridSearchCV(ballots(), grid).fit(X, Y)
+
+
+# --- what is protected ---------------------------------------------------------------------------
+
+
+def units_seen(monkeypatch, clf, X, **given):
+    seen = []
+    draw = MarginalSynthesizer.draw
+
+    def recorded(self, X, codes, *, groups=None, **more):
+        seen.append(None if groups is None else len(np.unique(groups)))
+        return draw(self, X, codes, groups=groups, **more)
+
+    monkeypatch.setattr(MarginalSynthesizer, "draw", recorded)
+    clf.fit(X, Y, **given)
+    return seen[0], clf.privacy_spent_.unit
+
+
+def test_all_rows_of_a_unit_count_once(monkeypatch):
+    people = np.arange(900) // 3
+    assert units_seen(monkeypatch, ballots(), X) == (None, "record")
+    assert units_seen(monkeypatch, ballots(), X, groups=people) == (300, "group")
+    by_index = X.set_axis([f"person {k}" for k in people])
+    clf = teachers(partition="hash")
+    assert units_seen(monkeypatch, clf, by_index) == (300, "record")
+    assert units_seen(monkeypatch, teachers(), X, groups=people) == (300, "group")
+
+
+class OneHousehold:
+    adjacency = "add or remove one household"
+
+    def assign(self, *, n_records, n_teachers, **given):
+        return np.arange(n_records) % n_teachers
+
+
+def test_an_adjacency_of_which_nothing_is_known_is_refused():
+    with pytest.raises(ValueError, match="not one of adjacency.Adjacency"):
+        teachers(partition=OneHousehold()).fit(X, Y)
+
+
+# --- what leaves ---------------------------------------------------------------------------------
+
+
+class Constant(LaplaceMechanism):
+    """Costs what Laplace noise does, and releases the same whatever the table."""
+
+    def noisy(self, table, random_state=None):
+        return np.random.default_rng(0).normal(10, 5, np.shape(table)).round()
+
+    def cost(self, n_changed, orders=DEFAULT_ORDERS):
+        return super().cost(n_changed, orders)
+
+
+@pytest.mark.filterwarnings("error")
+def test_nothing_leaves_but_what_mechanisms_release(capfd):
+    clf = ballots(marginals(noise=Constant()), aggregator=Constant(), random_state=0)
+    clf.set_params(epsilon=8.0, verbose=0)
+    other = X.copy()
+    other["age"] = 18
+    other["income"] = [*RNG.uniform(0, 1e9, 899), np.nan]
+    other["job"] = pd.Categorical(other["job"][::-1].to_numpy(), X["job"].cat.categories)
+    loaded = [pickle.loads(pickle.dumps(clf.fit(*data))) for data in ((X, Y), (other, 1 - Y))]
+    first, second = map(vars, loaded)
+    assert set(first) == set(second)
+    for name in first:
+        assert pickle.dumps(first[name]) == pickle.dumps(second[name]), name
+    assert capfd.readouterr() == ("", "")
+
+
+class Own(Synthesizer):
+    """Draws public rows by itself, and may fail."""
+
+    def __init__(self, n_rows=100, share=0.5, problem=None, epsilon=None):
+        self.n_rows = n_rows
+        self.share = share
+        self.problem = problem
+        self.epsilon = epsilon
+
+    is_pure = True
+    is_exact = True
+
+    def declare(self, X, classes):
+        self.columns_ = list(X.columns)
+        self.dtypes_ = X.dtypes
+        return self
+
+    def with_scale(self, scale):
+        if self.epsilon is not None:
+            return None
+        scaled = type(self)(self.n_rows, self.share, self.problem, 1 / scale)
+        scaled.columns_, scaled.dtypes_ = self.columns_, self.dtypes_
+        return scaled
+
+    def cost(self, n_moved, orders=DEFAULT_ORDERS):
+        pure = n_moved * self.epsilon
+        return Cost(pure_rdp(pure, orders), pure_to_gdp(pure) ** 2, pure)
+
+    def rehearsal_rows(self, n_rows, rng):
+        ages = rng.integers(18, 80, n_rows)
+        jobs = pd.Categorical(rng.choice(self.dtypes_["job"].categories, n_rows))
+        frame = pd.DataFrame({"age": ages, "income": rng.uniform(0, 100, n_rows), "job": jobs})
+        return frame.astype(self.dtypes_)
+
+    def draw(self, X, codes, *, n_classes, noise, rng, sample_weight=None, groups=None):
+        if self.problem is not None:
+            raise ValueError(f"bad row: {X.iloc[0].to_dict()}")
+        return self.rehearsal_rows(self.n_rows, rng)
+
+
+def test_a_synthesizer_of_ones_own():
+    clf = ballots(Own(), epsilon=6.0).fit(X, Y)
+    assert clf.privacy_spent_.epsilon == pytest.approx(6.0)
+    assert clf.aggregator_.scale == pytest.approx(2 / 3)
+    assert clf.score(X_TEST, Y_TEST) > 0.6
+
+
+def test_what_a_synthesizer_of_ones_own_says_of_rows_is_withheld(tmp_path):
+    ledger = PrivacyLedger(tmp_path / "fits", epsilon=9.0, composition="pure")
+    clf = ballots(Own(problem="yes"), ledger=ledger)
+    with pytest.raises(ValueError, match="could not draw rows: ValueError, whose text") as caught:
+        clf.fit(X, Y)
+    assert "bad row" not in str(caught.value) and caught.value.__context__ is None
+    assert ledger.epsilon_spent == pytest.approx(4.0)  # drawn, as far as anybody can tell
+
+
+# --- refused before anything is spent ------------------------------------------------------------
+
+
+def test_what_makes_no_sense_is_refused(tmp_path):
+    ledger = PrivacyLedger(tmp_path / "fits", epsilon=9.0, composition="pure")
+    clf = ballots(ledger=ledger)
+    sites = Sites(lambda name: None, ["a", "b"])
+    for given, message in [
+        ((X, Y, X_TEST), "two ways to have public rows"),
+        ((X.to_numpy(dtype=object), Y), "."),
+        ((np.zeros((900, 2, 2)), Y), "two axes"),
+        ((X.assign(name="text"), Y), "categor"),
+    ]:
+        with pytest.raises(ValueError, match=message):
+            clf.fit(*given)
+    with pytest.raises(ValueError, match="synthesizer needs the private rows"):
+        teachers(ledger=ledger).fit(sites, None)
+    unable = make_pipeline(FunctionTransformer(validate=True), GaussianNB())
+    with pytest.raises(ValueError, match="the student failed when tried"):
+        ballots(student=unable, ledger=ledger).fit(X, Y)
+    assert ledger.epsilon_spent == 0
+
+
+def test_the_error_for_missing_public_rows_names_both_ways():
+    with pytest.raises(ValueError, match=r"fit\(X, y, X_public=...\).*synthesizer=Marginal"):
+        ballots().set_params(synthesizer=None).fit(X, Y)
