@@ -7,9 +7,10 @@ import numpy as np
 from sklearn_pate.aggregators import LaplaceMechanism
 from sklearn_pate.classifier.student import fit_on_rates
 from sklearn_pate.neighbors import LandmarkClassifier, RowVectorizer
+from sklearn_pate.neighbors import rates as ballot_rates
 from sklearn_pate.neighbors.ballots import count_ballots
 from sklearn_pate.neighbors.cells import make_centers, nearest_cells
-from sklearn_pate.neighbors.rates import default_n_cells, row_rates
+from sklearn_pate.neighbors.rates import default_n_cells
 from sklearn_pate.rdp.table import GRID
 
 #: Ballots that change where one record is replaced
@@ -82,15 +83,14 @@ def clustered(rows, mechanism, seed, n_cells=None):
 
 def smooth(rows, table, at, n_tables=1):
     """The smoother's rates at any rows."""
-    n_ballots = n_tables * len(rows.y)
-    return row_rates(
+    surface = ballot_rates.smooth(
         table.noisy,
         table.centers,
-        at,
-        table.cells,
+        np.bincount(table.cells, minlength=len(table.centers)),
         noise_std=table.noise_std,
-        n_ballots=n_ballots,
+        n_ballots=n_tables * len(rows.y),
     )
+    return surface.rates(at)
 
 
 def joint(tables):
