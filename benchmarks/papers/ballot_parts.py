@@ -1,12 +1,17 @@
 """The parts of a fit of records that vote, for experiments that change some of them."""
 
 from dataclasses import dataclass, replace
+from functools import partial
 
 import numpy as np
+from sklearn.kernel_approximation import Nystroem
+from sklearn.linear_model import LogisticRegression
+from sklearn.pipeline import make_pipeline, make_union
+from sklearn.preprocessing import FunctionTransformer
 
 from sklearn_pate.aggregators import LaplaceMechanism
 from sklearn_pate.classifier.student import fit_on_rates
-from sklearn_pate.neighbors import LandmarkClassifier, RowVectorizer
+from sklearn_pate.neighbors import RowVectorizer
 from sklearn_pate.neighbors import rates as ballot_rates
 from sklearn_pate.neighbors.ballots import count_ballots
 from sklearn_pate.neighbors.cells import make_centers, nearest_cells
@@ -102,8 +107,20 @@ def joint(tables):
     return Table(noisy, centers, np.concatenate(shifted), tables[0].noise_std)
 
 
+def landmarks(rows, n_landmarks=300):
+    """The default student as it was before j won: a logistic regression for any classes."""
+    unit = np.median(np.linalg.norm(rows.public - np.median(rows.public, axis=0), axis=1))
+    n_landmarks = min(n_landmarks, len(rows.public))
+    nearness = Nystroem(gamma=1.0, n_components=n_landmarks, random_state=0)
+    return make_pipeline(
+        FunctionTransformer(partial(np.multiply, 1 / unit)),
+        make_union("passthrough", nearness),
+        LogisticRegression(C=rows.n_classes, max_iter=1000),
+    )
+
+
 def student(rows, rates, model=None):
-    model = LandmarkClassifier(random_state=0) if model is None else model
+    model = landmarks(rows) if model is None else model
     return fit_on_rates(model, rows.public, rates)
 
 

@@ -25,7 +25,6 @@ from sklearn.svm import SVC
 from sklearn.tree import DecisionTreeRegressor, ExtraTreeRegressor
 
 from sklearn_pate.aggregators import GaussianMechanism, GNMax
-from sklearn_pate.neighbors import LandmarkClassifier
 from sklearn_pate.neighbors.cells import nearest_cells
 
 from .ballot_parts import (
@@ -34,6 +33,7 @@ from .ballot_parts import (
     clustered,
     default_cells,
     joint,
+    landmarks,
     laplace,
     means,
     numbers,
@@ -247,8 +247,8 @@ def more(rows, seed):
         rates = smooth(rows, table, rows.public)
         model = student(rows, rates)
     yield "i. Up to 2,000 cells", model.predict_proba(rows.test)
-    landmarks = student(rows, rates, LandmarkClassifier(1000, random_state=0))
-    said = landmarks.predict_proba(rows.test)
+    more_landmarks = student(rows, rates, landmarks(rows, 1000))
+    said = more_landmarks.predict_proba(rows.test)
     yield "i. ... and 1,000 landmarks", said
     yield "i. ... and the mean with the smoother", middle(said, smooth(rows, table, rows.test))
 
