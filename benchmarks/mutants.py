@@ -2634,8 +2634,8 @@ FAULTS = [
     Fault(
         "rates-never-sharpened",
         "neighbors/rates.py",
-        "return _POWERS[int(np.argmax(gain))]",
-        "return _POWERS[0]",
+        "return POWERS[int(np.argmax(gain))]",
+        "return POWERS[0]",
         ("test_rates.py::test_rates_of_one_class_a_cell_are_sharpened",),
     ),
     Fault(
@@ -2662,9 +2662,16 @@ FAULTS = [
     Fault(
         "landmarks-of-rows-that-do-not-count",
         "neighbors/landmarks.py",
-        "np.unique(X[weight > 0], axis=0)",
-        "np.unique(X, axis=0)",
+        "self._middle = np.median(distinct, axis=0)",
+        "self._middle = np.median(X, axis=0)",
         ("test_rates.py::test_weights_are_as_good_as_repeats",),
+    ),
+    Fault(
+        "landmarks-of-rates-that-are-too-even",
+        "neighbors/landmarks.py",
+        "self._power = POWERS[int(np.argmax(likelihoods))]",
+        "self._power = POWERS[0]",
+        ("test_rates.py::test_probabilities_of_many_classes_are_likely",),
     ),
     Fault(
         "landmarks-in-units-of-their-own",

@@ -12,11 +12,17 @@ import pytest
 from scipy.io import savemat
 
 from benchmarks.papers import __main__ as command
-from benchmarks.papers import glyph, headline, page, peers
+from benchmarks.papers import ballot_parts, experiments, glyph, headline, page, peers
 from benchmarks.papers.__main__ import NAMES, compare, run
 from benchmarks.shared import MissingError
 from sklearn_pate.aggregators import ConfidentGNMax, GNMax, InteractiveGNMax
-from sklearn_pate.rdp import DEFAULT_ORDERS, data_independent_epsilon, rdp_to_epsilon
+from sklearn_pate.rdp import (
+    DEFAULT_ORDERS,
+    data_independent_epsilon,
+    gdp_to_epsilon,
+    rdp_to_epsilon,
+)
+from sklearn_pate.rdp.table import gaussian_table_cost, laplace_table_cost
 
 DOCS = Path(__file__).parents[1] / "docs"
 #: Column -> its public upper bound
@@ -309,3 +315,28 @@ def test_svhn_that_is_not_there(tmp_path, monkeypatch):
     with pytest.raises(OSError):
         svhn.fetch(tmp_path / "svhn", "somewhere")
     assert not list((tmp_path / "svhn").glob("*.mat"))
+
+
+def test_what_is_left_beside_ballots_fits_the_budget():
+    alone = experiments.mu_beside(0.0)
+    assert gdp_to_epsilon(alone, experiments.DELTA) == pytest.approx(experiments.EPSILON)
+    beside = experiments.mu_beside(0.5)
+    ballots = laplace_table_cost(2 / 0.5, 2)
+    votes = gaussian_table_cost(2**0.5 / beside, 2, discrete=False)
+    epsilon, _ = ballots.plus(votes).epsilon(experiments.DELTA)
+    assert 1.0 <= epsilon < 1.15  # a bound on what is exactly 1
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_each_experiment_tells_probabilities_of_test_rows(n_classes):
+    rng = np.random.default_rng(0)
+    y = rng.integers(n_classes, size=1500)
+    X = rng.normal(size=(1500, 4)) + 3 * y[:, None]
+    X, public, test = np.split(X, [1200, 1400])
+    rows = ballot_parts.Rows(X, y[:1200], public, test, y[1400:], n_classes)
+    for experiment in experiments.EXPERIMENTS:
+        for what, probabilities in experiment(rows, 0):
+            assert probabilities.shape == (100, n_classes), what
+            assert np.allclose(probabilities.sum(axis=1), 1)
+            assert experiments.scores(rows, probabilities, "d")["d, accuracy"] > 0.6, what

@@ -3,8 +3,9 @@
 import numpy as np
 import pytest
 from scipy.spatial.distance import cdist
-from sklearn.datasets import make_moons
+from sklearn.datasets import load_digits, make_moons
 from sklearn.linear_model import LogisticRegression
+from sklearn.metrics import log_loss
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from sklearn_pate.neighbors import LandmarkClassifier
@@ -88,13 +89,25 @@ def test_a_unit_that_all_columns_share_makes_no_difference(unit):
     np.testing.assert_allclose(plain, scaled, atol=1e-6)
 
 
-def test_weights_are_as_good_as_repeats():
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_weights_are_as_good_as_repeats(n_classes):
     """A row that counts three times is like three rows, and one that counts nothing like none."""
     X, y = make_moons(60, noise=0.2, random_state=0)
+    y = y + (X[:, 0] > 1) * (n_classes - 2)
     weight = np.arange(60) % 4
     weighted = LandmarkClassifier(random_state=0).fit(X, y, sample_weight=weight)
     repeated = LandmarkClassifier(random_state=0).fit(X.repeat(weight, axis=0), y.repeat(weight))
     np.testing.assert_allclose(weighted.predict_proba(X), repeated.predict_proba(X), atol=1e-4)
+
+
+def test_probabilities_of_many_classes_are_likely():
+    X, y = load_digits(return_X_y=True)
+    clf = LandmarkClassifier(random_state=0).fit(X[:900], y[:900])
+    proba = clf.predict_proba(X[900:])
+    np.testing.assert_allclose(proba.sum(axis=1), 1)
+    np.testing.assert_array_equal(proba.argmax(axis=1), clf.predict(X[900:]))
+    assert clf.score(X[900:], y[900:]) > 0.93
+    assert log_loss(y[900:], proba) < 0.3
 
 
 def test_equal_rows_and_single_landmarks():

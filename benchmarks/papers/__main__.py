@@ -39,6 +39,7 @@ NAMES = [
     "glyph",
     "zero_cost",
     "ballots",
+    "experiments",
     "peers",
 ]
 DOCS = Path(__file__).parents[2] / "docs"

@@ -3,29 +3,38 @@
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.kernel_approximation import Nystroem
-from sklearn.linear_model import LogisticRegression
+from sklearn.linear_model import LogisticRegression, Ridge
+from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from .._sklearn import _check_sample_weight
 from ..rdp.checks import check_count
+from .rates import POWERS, sharpened
 
 __all__ = ["LandmarkClassifier"]
+
+#: Most landmarks of two classes, and of more.
+_N_LANDMARKS = 300
+_N_LANDMARKS_OF_MORE = 1000
 
 #: Numbers that are more spreads away from the middle count as if they were so many.
 _FARTHEST = 10
 
 
 class LandmarkClassifier(ClassifierMixin, BaseEstimator):
-    """A logistic regression on columns, and on how near a row is to some rows: the landmarks.
+    """A linear model of columns, and of how near a row is to some rows: the landmarks.
 
     All columns are divided by one number, the typical (median) distance of rows from their middle,
-    and cut at ten. The nearness of two rows is ``exp(-distance**2)`` in that unit. `C` of the
-    regression is the number of classes.
+    and cut at ten. The nearness of two rows is ``exp(-distance**2)`` in that unit.
+
+    For two classes the model is a logistic regression, with `C` of 2. For more it is a ridge
+    regression of the classes' rates, with `alpha` of 0.1. Its numbers are raised to the power under
+    which they are the likeliest probabilities of the labels.
 
     Parameters
     ----------
-    n_landmarks : int, default=300
-        Most landmarks.
+    n_landmarks : int, default=None
+        Most landmarks; None is 300 for two classes, and 1,000 for more.
     random_state : int, RandomState or None, default=None
         Source of the choice of landmarks.
 
@@ -43,16 +52,23 @@ class LandmarkClassifier(ClassifierMixin, BaseEstimator):
     True
     """
 
-    def __init__(self, n_landmarks=300, random_state=None):
+    def __init__(self, n_landmarks=None, random_state=None):
         self.n_landmarks = n_landmarks
         self.random_state = random_state
 
     def fit(self, X, y, sample_weight=None):
         """Learn from rows of numbers, (n_samples, n_features), their labels and weights."""
-        n_landmarks = check_count("n_landmarks", self.n_landmarks)
         X, y = validate_data(self, X, y, dtype=np.float64)
+        check_classification_targets(y)
+        self.classes_, codes = np.unique(y, return_inverse=True)
+        n_classes = len(self.classes_)
+        if n_classes < 2:
+            raise ValueError(f"y must have two classes or more; got one class, {self.classes_[0]}")
+        n_landmarks = _N_LANDMARKS if n_classes == 2 else _N_LANDMARKS_OF_MORE
+        if self.n_landmarks is not None:
+            n_landmarks = check_count("n_landmarks", self.n_landmarks)
         weight = _check_sample_weight(sample_weight, X)
-        distinct = np.unique(X[weight > 0], axis=0)
+        distinct, row = np.unique(X[weight > 0], axis=0, return_inverse=True)
         self._middle = np.median(distinct, axis=0)
         self._spread = np.median(np.linalg.norm(distinct - self._middle, axis=1)) or 1.0
         self._nearness = Nystroem(
@@ -60,10 +76,11 @@ class LandmarkClassifier(ClassifierMixin, BaseEstimator):
             n_components=min(n_landmarks, len(distinct)),
             random_state=self.random_state,
         ).fit(self._scaled(distinct))
-        n_classes = len(np.unique(y))
-        self._linear = LogisticRegression(C=n_classes, max_iter=1000)
-        self._linear.fit(self._features(X), y, weight)
-        self.classes_ = self._linear.classes_
+        # Equal rows as one, which is each class in part
+        shares = np.zeros((len(distinct), n_classes))
+        np.add.at(shares, (row.ravel(), codes[weight > 0]), weight[weight > 0])
+        kind = _Logistic if n_classes == 2 else _LeastSquares
+        self._linear = kind(self._features(distinct), shares)
         return self
 
     def predict_proba(self, X):
@@ -72,14 +89,16 @@ class LandmarkClassifier(ClassifierMixin, BaseEstimator):
         return self._linear.predict_proba(features)
 
     def decision_function(self, X):
-        """Return the logarithms of odds, as `LogisticRegression` does."""
+        """Return log odds, (n_samples,), or the predicted rates of more classes than two."""
         features = self._checked_features(X)
         return self._linear.decision_function(features)
 
     def predict(self, X):
         """Return the likeliest labels, (n_samples,)."""
         features = self._checked_features(X)
-        return self._linear.predict(features)
+        scores = np.asarray(self._linear.decision_function(features))
+        codes = scores.argmax(axis=1) if scores.ndim == 2 else (scores > 0).astype(int)
+        return self.classes_[codes]
 
     def _checked_features(self, X):
         check_is_fitted(self)
@@ -91,3 +110,41 @@ class LandmarkClassifier(ClassifierMixin, BaseEstimator):
 
     def _scaled(self, X):
         return np.clip((X - self._middle) / self._spread, -_FARTHEST, _FARTHEST)
+
+
+class _Logistic:
+    """A logistic regression of two classes.
+
+    Parameters
+    ----------
+    features : ndarray of shape (n_rows, n_features)
+        Distinct rows.
+    shares : ndarray of shape (n_rows, n_classes)
+        The weight with which each is of each class.
+    """
+
+    def __init__(self, features, shares):
+        row, code = np.nonzero(shares)
+        self._model = LogisticRegression(C=2, max_iter=1000)
+        self._model.fit(features[row], code, shares[row, code])
+        self.decision_function = self._model.decision_function
+        self.predict_proba = self._model.predict_proba
+
+
+class _LeastSquares:
+    """A ridge regression of the rates of several classes; parameters as of `_Logistic`.
+
+    Noise counts alike in all classes, and nothing is taken to logarithms, in which small rates are
+    mostly noise.
+    """
+
+    def __init__(self, features, shares):
+        weight = shares.sum(axis=1)
+        self._model = Ridge(alpha=0.1).fit(features, shares / weight[:, None], weight)
+        self.decision_function = self._model.predict
+        means = self._model.predict(features)
+        likelihoods = [(shares * np.log(sharpened(means, power))).sum() for power in POWERS]
+        self._power = POWERS[int(np.argmax(likelihoods))]
+
+    def predict_proba(self, features):
+        return sharpened(self._model.predict(features), self._power)

@@ -7,7 +7,7 @@ from scipy.linalg import cho_factor, cho_solve
 from scipy.optimize import minimize
 from scipy.spatial.distance import cdist
 
-__all__ = ["Surface", "deal_labels", "default_n_cells", "smooth"]
+__all__ = ["POWERS", "Surface", "deal_labels", "default_n_cells", "sharpened", "smooth"]
 
 #: Most cells by default: smoothing takes time by their third power.
 _MOST_CELLS = 1000
@@ -21,8 +21,8 @@ _MOST_COMPARED = 500
 #: Least rate of a class, before rates are made to sum to 1.
 _LEAST_RATE = 1e-3
 
-#: Powers of the rates that are tried: means are pulled together by the noise.
-_POWERS = (1.0, 1.25, 1.5, 2.0, 2.5, 3.0, 4.0, 5.0, 6.0, 8.0)
+#: Powers of rates that are tried: what is smoothed is pulled together.
+POWERS = (1.0, 1.25, 1.5, 2.0, 2.5, 3.0, 4.0, 5.0, 6.0, 8.0)
 
 #: A table is split in so many ways, each time with so much of the noise added to one of its parts.
 _N_SPLITS = 20
@@ -76,7 +76,7 @@ class Surface(NamedTuple):
             self.overall + self.likeness(part) @ self.weights
             for part in np.array_split(numbers, n_parts)
         ]
-        return _sharpened(np.concatenate(means), self.power)
+        return sharpened(np.concatenate(means), self.power)
 
 
 def smooth(noisy, centers, n_public_in, *, noise_std, n_ballots=None, smoothing="auto"):
@@ -191,7 +191,8 @@ def _likeliest(squared, difference, variance, smoothing):
     return minimize(cost, start, jac=True, method="L-BFGS-B", bounds=bounds).x
 
 
-def _sharpened(means, power):
+def sharpened(means, power):
+    """Return means, (n_rows, n_classes), as rates: raised to a power, above 0, and with sum 1."""
     rates = np.clip(means, _LEAST_RATE, 1) ** power
     rates = np.maximum(rates / rates.sum(axis=1, keepdims=True), _LEAST_RATE)
     return rates / rates.sum(axis=1, keepdims=True)
@@ -207,14 +208,14 @@ def _sharpness(noisy, between, variance, total, overall):
     rng = np.random.default_rng(0)  # any splits do, the same for the same table
     deviation = (np.sqrt(variance) * total)[:, None]
     factor = cho_factor(between + np.diag(variance * (1 + _ADDED_NOISE**2)), lower=True)
-    gain = np.zeros(len(_POWERS))
+    gain = np.zeros(len(POWERS))
     for _ in range(_N_SPLITS):
         noise = deviation * rng.standard_normal(noisy.shape)
         seen = _differences(noisy + _ADDED_NOISE * noise, total, overall)
         means = overall + between @ cho_solve(factor, seen)
         hidden = noisy - noise / _ADDED_NOISE
-        gain += [(hidden * np.log(_sharpened(means, power))).sum() for power in _POWERS]
-    return _POWERS[int(np.argmax(gain))]
+        gain += [(hidden * np.log(sharpened(means, power))).sum() for power in POWERS]
+    return POWERS[int(np.argmax(gain))]
 
 
 def deal_labels(rates, cells):
