@@ -43,6 +43,7 @@ ROOMS = {
     "aggregators": "rdp",
     "accountant": "_version exceptions propose_test_release rdp",
     "neighbors": "adjacency electorate exceptions identifiers isolation memory rdp workers",
+    "synthesis": "aggregators exceptions identifiers isolation neighbors rdp schema",
     "queries": "",
     "students": "",
     "neural": "isolation skorch torch",

@@ -334,9 +334,9 @@ def both_delta(epsilon, pure, mu):
         return total
 
 
-@pytest.mark.parametrize("pure", [1e-3, 0.1, 1.0, 5.0])
+@pytest.mark.parametrize("pure", [1e-3, 1.0, 5.0])
 @pytest.mark.parametrize("mu", [0.01, 0.27, 3.0])
-@pytest.mark.parametrize("delta", [1e-3, 1e-5, 1e-9])
+@pytest.mark.parametrize("delta", [1e-3, 1e-9])
 def test_a_pure_step_and_gaussian_noise_cost_the_least_epsilon(pure, mu, delta):
     epsilon = pure_and_gdp_to_epsilon(delta, pure=pure, mu=mu)
     at_it = both_delta(epsilon, pure, mu)
@@ -344,9 +344,14 @@ def test_a_pure_step_and_gaussian_noise_cost_the_least_epsilon(pure, mu, delta):
     assert pure_and_gdp_delta(epsilon, pure=pure, mu=mu) == pytest.approx(float(at_it), rel=1e-9)
     assert both_delta(epsilon * (1 - 1e-9) - 1e-12, pure, mu) > delta
     assert gdp_to_epsilon(mu, delta) <= epsilon <= pure + gdp_to_epsilon(mu, delta) + 1e-15
-    for place in (0.0, pure / 2, pure, 2 * pure + mu):
-        exact = float(both_delta(place, pure, mu))
-        assert pure_and_gdp_delta(place, pure=pure, mu=mu) == pytest.approx(exact, rel=1e-9)
+
+
+@pytest.mark.parametrize("pure", [1e-3, 1.0, 5.0])
+@pytest.mark.parametrize("mu", [0.01, 0.27, 3.0])
+def test_delta_of_a_pure_step_and_gaussian_noise_by_quadrature(pure, mu):
+    for epsilon in (0.0, pure / 2, pure, 2 * pure + mu):
+        exact = float(both_delta(epsilon, pure, mu))
+        assert pure_and_gdp_delta(epsilon, pure=pure, mu=mu) == pytest.approx(exact, rel=1e-9)
 
 
 @pytest.mark.parametrize(("pure", "mu"), [(0.1, 0.3), (1.0, 0.27), (2.0, 1.5)])

@@ -94,7 +94,7 @@ def weight_of(record):
 def test_a_record_moves_no_more_than_is_paid_for(given_label, missing, is_weighted):
     synthesizer = small(given_label, missing, [])
     n_tables = 2 + given_label
-    assert synthesizer.n_tables_ == n_tables
+    assert synthesizer.n_tables == n_tables
 
     @functools.cache
     def table(records):
@@ -211,6 +211,8 @@ def test_noise_is_set_once_and_the_schema_stays():
     assert half.schema_ is unset.schema_
     assert unset.noise is None
     assert half.with_scale(3.0) is None
+    half.given_label = False
+    assert half.cost(2).pure == pytest.approx(1 / 3)  # of what would be drawn now
     assert not hasattr(clone(half), "schema_")
     gaussian = MarginalSynthesizer((0, 12), missing=[], noise=GaussianMechanism())
     assert gaussian.declare(X, [0, 1]).with_scale(9).noise.sigma == 9

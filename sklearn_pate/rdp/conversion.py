@@ -190,7 +190,12 @@ def gdp_to_epsilon(mu, delta):
     while _gdp_delta(high, mu) > delta:
         high *= 2
     root = brentq(lambda e: _gdp_delta(e, mu) - delta, 0.0, high, xtol=1e-14, rtol=1e-13)
-    return float(root * (1 + 1e-12) + 2e-14)  # more than brentq's tolerances: never too small
+    return _rounded_up(root)
+
+
+def _rounded_up(root):
+    """Return a root that brentq found, more by its tolerances: never too small."""
+    return float(root * (1 + 1e-12) + 2e-14)
 
 
 def gdp_mu(epsilon, delta):
@@ -342,7 +347,7 @@ def pure_and_gdp_to_epsilon(delta, *, pure, mu):
     if excess(enough) >= 0:  # by its last digits
         return enough
     root = brentq(excess, 0.0, enough, xtol=1e-14, rtol=1e-13)
-    return min(float(root * (1 + 1e-12) + 2e-14), enough)
+    return min(_rounded_up(root), enough)
 
 
 def _check_pure_and_mu(pure, mu):

@@ -29,6 +29,11 @@ def default_share(*, epsilon, n_columns, n_classes, n_records=None):
     float
         0.4, whatever the numbers.
 
+    Notes
+    -----
+    Set on a split of Adult's training file, with `ReverseNeighbors` at epsilon 0.25 and 1: from
+    0.2 to 0.5, accuracy differs by no more than from seed to seed.
+
     Examples
     --------
     >>> from sklearn_pate.synthesis import default_share

@@ -91,9 +91,13 @@ class CategoryColumn(Column):
 
 def _of_dtype(categories, dtype):
     """Return categories as a Series; refuse a dtype that changes them."""
-    values = pd.Series(categories, dtype=dtype)
-    is_rounded = kind_of(dtype) == "f"
-    if not is_rounded and list(values) != list(categories):
+    if isinstance(dtype, pd.CategoricalDtype):
+        fits = set(categories) <= set(dtype.categories)
+        values = pd.Series(categories, dtype=dtype if fits else object)
+    else:
+        values = pd.Series(categories, dtype=dtype)
+        fits = kind_of(dtype) == "f" or list(values) == list(categories)  # floats may be rounded
+    if not fits:
         raise ValueError("the dtype of the column cannot hold them")
     return values
 

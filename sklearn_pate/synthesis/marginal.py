@@ -64,14 +64,12 @@ class MarginalSynthesizer(Synthesizer):
     ----------
     schema_ : Schema
         What is public of the table: fixed by `declare`.
-    n_tables_ : int
-        Number of histograms, in each of which a record counts once.
 
     Notes
     -----
     One record adds at most 1 to one count of each histogram. If it is replaced, at most two counts
-    of each move, by at most 1: together by ``2 * n_tables_``, and by ``n_tables_`` where records
-    can only join or leave. A group counts as the mean of its records' histograms, rounded down to
+    of each move, by at most 1: together by ``2 * n_tables``, and by ``n_tables`` where records can
+    only join or leave. A group counts as the mean of its records' histograms, rounded down to
     multiples of 2**-20, so it moves no more than one record.
 
     References
@@ -139,6 +137,12 @@ class MarginalSynthesizer(Synthesizer):
         """Whether the noise is discrete."""
         return self._mechanism().is_exact
 
+    @property
+    def n_tables(self):
+        """Number of histograms, in each of which a record counts once."""
+        self._check_declared()
+        return len(self.schema_.columns) + bool(self.given_label)
+
     def declare(self, X, classes):
         """Fix the schema; see `Synthesizer.declare`."""
         self._validate_params()
@@ -149,7 +153,6 @@ class MarginalSynthesizer(Synthesizer):
             missing=self.missing,
             n_bins=int(self.n_bins),
         )
-        self.n_tables_ = len(self.schema_.columns) + bool(self.given_label)
         return self
 
     def with_scale(self, scale):
@@ -158,15 +161,13 @@ class MarginalSynthesizer(Synthesizer):
         if noise is None:
             return None
         copy = clone(self).set_params(noise=noise)
-        for name in ("schema_", "n_tables_"):
-            if hasattr(self, name):
-                setattr(copy, name, getattr(self, name))
+        if hasattr(self, "schema_"):
+            copy.schema_ = self.schema_
         return copy
 
     def cost(self, n_moved, orders=DEFAULT_ORDERS):
         """Return what the noisy histograms cost, for every table; see `Synthesizer.cost`."""
-        self._check_declared()
-        return self._mechanism().cost(check_count("n_moved", n_moved) * self.n_tables_, orders)
+        return self._mechanism().cost(check_count("n_moved", n_moved) * self.n_tables, orders)
 
     def rehearsal_rows(self, n_rows, rng):
         """Draw rows from the schema alone; see `Synthesizer.rehearsal_rows`."""

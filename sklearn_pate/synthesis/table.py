@@ -31,6 +31,7 @@ def checked_table(X):
             f"X is a {type(X).__name__}, and a synthesizer needs all private rows in one "
             "DataFrame or array; without them, pass public rows, X_public"
         )
+    is_masked = isinstance(X, np.ma.MaskedArray)
     X = as_array("X", X)
     if X.ndim != 2 or X.shape[1] == 0:
         raise ValueError(
@@ -38,7 +39,7 @@ def checked_table(X):
             f"column by itself; got {X.ndim} axes and {math.prod(X.shape[1:])} features. Images "
             "and other rows whose columns say little alone need public rows, X_public"
         )
-    if X.dtype.kind not in "biuf" or isinstance(X, np.ma.MaskedArray):
+    if X.dtype.kind not in "biuf" or is_masked:
         raise ValueError(
             "X must be an array of numbers or truth values for a synthesizer; give text, "
             "categories and masked values as columns of a DataFrame"

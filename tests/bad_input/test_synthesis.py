@@ -1,0 +1,306 @@
+"""Synthetic rows: what is public of the table, the parameters, and how both go together."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy import sparse
+
+from sklearn_pate.aggregators import LaplaceMechanism
+from sklearn_pate.synthesis import MarginalSynthesizer
+from sklearn_pate.teachers import Sites
+
+from .helpers import INF, NAN, NUMBER, TEXT, X, accepted, each_of, refused, table
+
+KINDS = pd.CategoricalDtype(["a", "b"])
+FRAME = pd.DataFrame(
+    {"age": [31, 64], "height": [NUMBER, 1.5], "kind": pd.Series(["a", "b"], dtype=KINDS)}
+)
+SAID = {"bounds": {"age": (0, 99), "height": (0, 2)}, "missing": []}
+
+
+def declare(rows=FRAME, **params):
+    return MarginalSynthesizer(**(SAID | params)).declare(rows, [0, 1])
+
+
+def of_text(dtype=object):
+    return FRAME.assign(name=pd.Series([TEXT, "x"], dtype=dtype))
+
+
+# --- tables --------------------------------------------------------------------------------------
+
+
+class OfAnotherLibrary:
+    columns = ("age",)
+    dtypes = ("int",)
+    shape = (2, 1)
+
+
+@table(
+    "rows, message",
+    {
+        "sparse": (sparse.csr_matrix(X), r"X is sparse.*X.toarray\(\)"),
+        "sparse array": (sparse.coo_array(X), "X is sparse"),
+        "three axes": (np.zeros((2, 3, 3)), "two axes.*got 3 axes and 9 features.*public rows"),
+        "one axis": (X[:, 2], "two axes.*got 1 axes"),
+        "no columns": (np.empty((3, 0)), "at least one column.*0 features"),
+        "text": (np.array([[TEXT, "b"]]), "array of numbers.*columns of a DataFrame"),
+        "objects": (np.array([[TEXT, 1]], dtype=object), "array of numbers"),
+        "complex": (X * 1j, "array of numbers"),
+        "dates": (np.array([["2020-01-01"]], dtype="datetime64[D]"), "array of numbers"),
+        "masked": (np.ma.masked_array(X, X > 1), "masked values"),
+        "ragged": ([[1, 2], [NUMBER]], "X must be array-like"),
+        "lists of text": ([[TEXT]], "array of numbers"),
+        "no columns in a DataFrame": (FRAME[[]], "X has no columns"),
+        "duplicate columns": (FRAME[["age", "age"]], r"unique column names, got \['age', 'age'\]"),
+        "another library": (OfAnotherLibrary(), r"OfAnotherLibrary, and .*X.to_pandas\(\)"),
+        "a Series": (FRAME["height"], "X is a Series, and a synthesizer needs all private rows"),
+        "a generator": ((row for row in X), "X is a generator"),
+        "None": (None, "X is a NoneType"),
+        "sites": (Sites(print, ["a", "b"]), "X is a Sites.*pass public rows, X_public"),
+    },
+)
+def test_tables_without_columns_to_count(rows, message):
+    with refused(message):
+        declare(rows, bounds=(0, 1))
+
+
+@table(
+    "rows, message",
+    {
+        "text": (of_text(), r"columns \['name'\].*say which values.*names"),
+        "text of pandas 3": (of_text("str"), r"columns \['name'\]"),
+        "text, string": (of_text("string"), r"columns \['name'\]"),
+        "dates": (
+            FRAME.assign(day=pd.to_datetime(["2020-01-01", "2020-01-02"])),
+            r"columns \['day'\].*Make numbers of dates",
+        ),
+        "lengths of time": (FRAME.assign(time=pd.to_timedelta([1, 2])), r"columns \['time'\]"),
+        "complex": (FRAME.assign(z=[1j, 2]), r"columns \['z'\]"),
+        "sparse": (
+            FRAME.assign(s=pd.arrays.SparseArray([0.0, NUMBER])),
+            r"columns \['s'\].*dense columns of sparse ones",
+        ),
+        "months": (
+            FRAME.assign(m=pd.period_range("2020-01", periods=2, freq="M")),
+            r"columns \['m'\]",
+        ),
+    },
+)
+def test_columns_that_are_neither_numbers_nor_categories(rows, message):
+    with refused(message):
+        declare(rows)
+
+
+def test_many_such_columns_are_not_all_named():
+    rows = pd.DataFrame({f"c{k}": [TEXT] for k in range(300)})
+    with refused(r"'c19'\] and 280 more of X"):
+        MarginalSynthesizer().declare(rows, [0, 1])
+
+
+# --- parameters ----------------------------------------------------------------------------------
+
+
+@each_of(
+    {
+        "bounds": (3, "x", {1, 2}),
+        "categories": (["a"], "x", 3),
+        "n_rows": (0, -1, 2.5, NAN, "x", None),
+        "n_bins": (0, -1, 2.5, NAN, "x", None),
+        "given_label": (2, "yes", None),
+        "share": (0, 1, -0.1, 1.5, NAN, INF, "x"),
+        "noise": (3.0, "laplace", LaplaceMechanism),
+    }
+)
+def test_a_parameter_of_a_wrong_type_or_size(name, value):
+    with refused(f"'{name}' parameter of MarginalSynthesizer must be"):
+        declare(**{name: value})
+
+
+PAIR = r"must be two finite numbers \(low, high\), low not above high, or more"
+
+
+@table(
+    "bounds",
+    {
+        "reversed": (90, 17),
+        "one number": (1,),
+        "none": (),
+        "not finite": (0, INF),
+        "NaN": (NAN, 1),
+        "text": ("a", "b"),
+        "None": (None, 3),
+        "edges that do not increase": (0, 5, 5, 9),
+        "edges that fall": (0, 9, 5),
+        "an array of two axes": np.zeros((2, 2)),
+    },
+)
+def test_wrong_bounds(bounds):
+    with refused(f"bounds {PAIR}"):
+        declare(bounds=bounds)
+    with refused(f"bounds of column 'age' {PAIR}"):
+        declare(bounds={"age": bounds, "height": (0, 2)})
+
+
+@pytest.mark.parametrize("bounds", [3, None, "ab", {"low": 0}, np.array(3)], ids=repr)
+def test_bounds_of_a_column_that_are_no_list(bounds):
+    with refused(f"bounds of column 'age' {PAIR}"):
+        declare(bounds={"age": bounds})
+
+
+@table(
+    "params, message",
+    {
+        "bounds of an unknown column": (
+            {"bounds": {"years": (0, 1)}},
+            r"bounds names \['years'\], which X does not have; its columns are \['age',",
+        ),
+        "bounds by position of a DataFrame": ({"bounds": {0: (0, 1)}}, r"bounds names \[0\]"),
+        "bounds of a category": (
+            {"bounds": {"kind": (0, 1)}},
+            r"bounds are for columns of numbers.*leave out \['kind'\]",
+        ),
+        "bounds and categories": (
+            {"categories": {"age": [31, 64]}},
+            r"bounds are for columns of numbers without categories; leave out \['age'\]",
+        ),
+        "categories of an unknown column": ({"categories": {"k": [1]}}, r"categories names \['k'"),
+        "missing: an unknown column": ({"missing": ["k"]}, r"missing names \['k'\], which"),
+        "missing: a list within": ({"missing": [["age"]]}, r"missing names \[\['age'\]\], which"),
+        "missing: one name": ({"missing": "height"}, "missing must be a list.*got 'height'"),
+        "missing: True": ({"missing": True}, "missing must be a list.*got True"),
+        "missing in whole numbers": (
+            {"missing": ["age"]},
+            r"missing names \['age'\], whose dtype holds no missing values.*Int64",
+        ),
+        "no whole number between": ({"bounds": {"age": (0.2, 0.8)}}, "'age' must have whole num"),
+        "no whole number between edges": (
+            {"bounds": {"age": (0, 1.1, 1.9, 3)}},
+            "'age' must have whole numbers between them, and between any two edges",
+        ),
+        "beyond int64": ({"bounds": {"age": (0, 2**63)}}, "'age'.*from -9223372036854775808 to"),
+        "far beyond": ({"bounds": {"age": (0, 10**400)}}, "'age' must have whole numbers"),
+        "beyond float64": ({"bounds": {"height": (0, 10**400)}}, "'height' must be within"),
+        "difference beyond float64": (
+            {"bounds": {"height": (-1.7e308, 1.7e308)}},
+            "'height' must be within what its dtype, float64, can hold, and so must their diff",
+        ),
+    },
+)
+def test_parameters_that_do_not_fit_the_columns(params, message):
+    with refused(message):
+        declare(**params)
+
+
+@table(
+    "rows, bounds",
+    {
+        "int8": (np.array([[1], [3]], dtype="int8"), (0, 200)),
+        "uint8": (np.array([[1], [3]], dtype="uint8"), (-1, 3)),
+        "float16": (np.array([[1], [3]], dtype="float16"), (0, 1e5)),
+    },
+)
+def test_bounds_that_a_dtype_cannot_hold(rows, bounds):
+    with refused("bounds of column 0 must"):
+        MarginalSynthesizer(bounds, missing=[]).declare(rows, [0, 1])
+
+
+DIFFERENT = "must be different values that its dtype, .* can hold, at least one of them not missing"
+
+
+@table(
+    "column, categories, message",
+    {
+        "none": ("name", [], "must be a list of values, in an order"),
+        "text": ("name", "ab", "must be a list of values.*got 'ab'"),
+        "a set": ("name", {"a", "b"}, "must be a list of values, in an order"),
+        "None": ("name", None, "must be a list of values"),
+        "twice": ("name", ["a", "b", "a"], DIFFERENT),
+        "only a missing one": ("name", [None, NAN], DIFFERENT),
+        "a list within": ("name", [["a"], ["b"]], DIFFERENT),
+        "not among those of the dtype": ("kind", ["a", "z"], "its dtype, category, can hold"),
+        "beyond the dtype": ("small", [1, 300], "its dtype, int8, can hold"),
+        "halves of whole numbers": ("small", [1, 1.5], "its dtype, int8, can hold"),
+        "missing in whole numbers": ("small", [1, None], "its dtype, int8, can hold"),
+        "text in numbers": ("small", ["a"], "its dtype, int8, can hold"),
+        "truth values": ("ill", ["yes"], "its dtype, bool, can hold"),
+        "rounded to one": ("half", [1.0, 1.00001], "its dtype, float16, can hold"),
+        "sparse": ("sparse", [0.0, 1.0], r"columns \['sparse'\].*dense columns"),
+    },
+)
+def test_wrong_categories(column, categories, message):
+    rows = of_text().assign(
+        small=np.array([1, 2], dtype="int8"),
+        ill=[True, False],
+        half=np.array([1, 2], dtype="float16"),
+        sparse=pd.arrays.SparseArray([0.0, 1.0]),
+    )
+    rows = rows.drop(columns=["sparse"] if column != "sparse" else [])
+    with refused(message):
+        declare(rows, categories={"name": ["a", "b"]} | {column: categories})
+
+
+def test_types_whose_codes_depend_on_the_rows():
+    arrow = pytest.importorskip("pyarrow", reason="needs pyarrow")
+    coded = pd.ArrowDtype(arrow.dictionary(arrow.int32(), arrow.string()))
+    rows = pd.DataFrame({"kind": pd.Series([TEXT, "b"], dtype=coded)})
+    with refused("cannot draw rows of the dtypes of X|can hold"):
+        declare(rows, bounds=None, categories={"kind": ["a", "b"]})
+
+
+# --- calls ---------------------------------------------------------------------------------------
+
+
+def test_calls_before_declare():
+    synthesizer = MarginalSynthesizer(noise=LaplaceMechanism(3.0))
+    rng = np.random.default_rng(0)
+    for call in (
+        lambda: synthesizer.cost(2),
+        lambda: synthesizer.rehearsal_rows(3, rng),
+        lambda: synthesizer.draw(FRAME, np.array([0, 1]), n_classes=2, noise=rng, rng=rng),
+    ):
+        with refused("knows no columns yet; call declare"):
+            call()
+
+
+@pytest.mark.parametrize("n_moved", [0, -1, 1.5, None, "x"])
+def test_a_wrong_number_of_changes(n_moved):
+    with refused("n_moved must be a whole number, at least 1"):
+        declare(noise=LaplaceMechanism(3.0)).cost(n_moved)
+
+
+# --- what is odd, and works ----------------------------------------------------------------------
+
+
+@table(
+    "rows, params",
+    {
+        "values outside": (pd.DataFrame({"a": [-5, 7, 2**40]}), {"bounds": (0, 3)}),
+        "missing without a bin": (pd.DataFrame({"a": [NAN, 1.0]}), {"bounds": (0, 3)}),
+        "nothing but missing": (pd.DataFrame({"a": [NAN, NAN]}), {"bounds": (0, 3)}),
+        "one value": (pd.DataFrame({"a": [7, 7]}), {"bounds": (7, 7)}),
+        "one value, float": (pd.DataFrame({"a": [7.5, 7.5]}), {"bounds": (7.5, 7.5)}),
+        "neighbouring floats": (pd.DataFrame({"a": [1.0]}), {"bounds": (1.0, np.nextafter(1, 2))}),
+        "one bin": (pd.DataFrame({"a": [7.5, 7.5]}), {"bounds": (0, 9), "n_bins": 1}),
+        "no rows": (pd.DataFrame({"a": np.array([], dtype=int)}), {"bounds": (0, 9)}),
+        "numpy's numbers": (
+            pd.DataFrame({"a": np.array([200], dtype="uint8")}),
+            {"bounds": (np.uint8(1), np.uint8(255)), "n_bins": np.int8(100)},
+        ),
+        "an array of bounds": (pd.DataFrame({"a": [7]}), {"bounds": {"a": np.array([0, 5, 9])}}),
+        "an index of categories": (
+            pd.DataFrame({"a": [7]}),
+            {"bounds": None, "categories": {"a": pd.Index([7, 8])}},
+        ),
+        "unknown categories only": (
+            pd.DataFrame({"a": [TEXT, TEXT]}),
+            {"bounds": None, "categories": {"a": ["b"]}},
+        ),
+    },
+)
+def test_odd_tables_that_work(rows, params):
+    with accepted():
+        synthesizer = declare(rows, **params, noise=LaplaceMechanism(3.0))
+        generators = {"noise": np.random.default_rng(0), "rng": np.random.default_rng(1)}
+        codes = np.zeros(len(rows), dtype=int)
+        drawn = synthesizer.draw(rows, codes, n_classes=2, **generators)
+    assert drawn.shape == (5000, 1) and not drawn["a"].isna().any()
