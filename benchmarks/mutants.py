@@ -2867,8 +2867,8 @@ FAULTS = [
     Fault(
         "synthesis-labels-looked-at",
         "synthesis/marginal.py",
-        "            codes = np.zeros_like(codes)\n            n_classes = 1\n",
-        "            pass\n",
+        "                codes = np.zeros_like(codes)\n                n_classes = 1\n",
+        "                pass\n",
         ("test_synthesis.py::test_the_histograms_hold_what_they_say",),
     ),
     Fault(

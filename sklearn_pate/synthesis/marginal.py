@@ -12,7 +12,7 @@ from ..identifiers import spelled_identifiers
 from ..isolation import Quiet, attempt
 from ..neighbors.ballots import count_ballots
 from ..rdp import DEFAULT_ORDERS
-from ..rdp.checks import check_count
+from ..rdp.checks import as_array, check_count
 from ..rdp.table import GRID
 from .base import Synthesizer
 from .schema import read_schema
@@ -178,13 +178,13 @@ class MarginalSynthesizer(Synthesizer):
         """Count in histograms, add noise, and draw rows; see `Synthesizer.draw`."""
         self._check_declared()
         X = self.schema_.check(X)
-        codes, weight = _checked(len(X), codes, sample_weight, n_classes)
-        groups = None if groups is None else _numbered(len(X), groups)
-        if not self.given_label:
-            codes = np.zeros_like(codes)
-            n_classes = 1
-        options = {"n_classes": n_classes, "sample_weight": weight, "groups": groups}
-        with Quiet():
+        with Quiet():  # from here on, libraries warn of private values
+            codes, weight = _checked(len(X), codes, sample_weight, n_classes)
+            groups = None if groups is None else _numbered(len(X), groups)
+            if not self.given_label:
+                codes = np.zeros_like(codes)
+                n_classes = 1
+            options = {"n_classes": n_classes, "sample_weight": weight, "groups": groups}
             counts, failed = attempt(partial(self._counts, X, codes, options))
         if failed is not None:
             raise ValueError(f"the private rows could not be counted: {failed}, in their values")
@@ -236,7 +236,7 @@ class MarginalSynthesizer(Synthesizer):
 
 def _checked(n_rows, codes, sample_weight, n_classes):
     """Return codes and weights; others would be counted in wrong places, and move more."""
-    codes = np.asarray(codes)
+    codes = as_array("codes", codes)
     are_codes = codes.shape == (n_rows,) and codes.dtype.kind in "iu"
     if not are_codes or ((codes < 0) | (codes >= n_classes)).any():
         raise ValueError(
@@ -244,7 +244,7 @@ def _checked(n_rows, codes, sample_weight, n_classes):
         )
     if sample_weight is None:
         return codes.astype(np.int64), None
-    weight = np.asarray(sample_weight, dtype=float)
+    weight = as_array("sample_weight", sample_weight, dtype=float)
     if weight.shape != (n_rows,) or not np.isfinite(weight).all():
         raise ValueError("sample_weight must be a finite number for each row of X")
     return codes.astype(np.int64), weight

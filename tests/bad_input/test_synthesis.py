@@ -262,6 +262,24 @@ def test_calls_before_declare():
             call()
 
 
+@table(
+    "more, message",
+    {
+        "text as weights": ({"sample_weight": [TEXT, 1]}, "sample_weight must be array-like"),
+        "text as labels": ({"codes": [TEXT, "b"]}, "codes must be a whole number from 0 to 1"),
+        "ragged labels": ({"codes": [[0, NUMBER], [1]]}, "codes must be array-like"),
+        "groups that are missing": ({"groups": [TEXT, None]}, "groups has a missing value"),
+        "groups that are no identifiers": ({"groups": [NUMBER, 2]}, "groups has"),
+    },
+)
+def test_private_arrays_that_do_not_go_with_the_rows(more, message):
+    synthesizer = declare(noise=LaplaceMechanism(3.0))
+    rng = np.random.default_rng(0)
+    given = {"codes": [0, 1], "n_classes": 2, "noise": rng, "rng": rng}
+    with refused(message):
+        synthesizer.draw(FRAME, **(given | more))
+
+
 @pytest.mark.parametrize("n_moved", [0, -1, 1.5, None, "x"])
 def test_a_wrong_number_of_changes(n_moved):
     with refused("n_moved must be a whole number, at least 1"):
