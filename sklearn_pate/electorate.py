@@ -242,7 +242,7 @@ class TableElectorate(Electorate):
     may_join = False
 
     @abstractmethod
-    def divide(self, X_public, *, noise_std, n_records, n_classes):
+    def divide(self, X_public, *, noise_std, n_records, n_classes, are_drawn=False):
         """Divide the feature space into cells, from public rows and numbers alone.
 
         Parameters
@@ -255,6 +255,8 @@ class TableElectorate(Electorate):
             Number of private records; None where it is private.
         n_classes : int
             Number of classes.
+        are_drawn : bool, default=False
+            Whether a synthesizer drew the public rows: they lie roughly where private records do.
         """
 
     @abstractmethod

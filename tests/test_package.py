@@ -15,6 +15,7 @@ from sklearn.naive_bayes import GaussianNB
 
 import sklearn_pate
 from sklearn_pate.neighbors import ReverseNeighbors
+from sklearn_pate.synthesis import MarginalSynthesizer
 
 ROOT = Path(__file__).parents[1]
 PACKAGE = ROOT / "sklearn_pate"
@@ -53,8 +54,8 @@ ROOMS = {
     ),
     "ledger": "exceptions rdp",
     "model_selection": (
-        "adjacency classifier electorate exceptions identifiers isolation partition public rdp "
-        "secure"
+        "accountant adjacency classifier electorate exceptions identifiers isolation partition "
+        "public rdp secure"
     ),
     "datasets": "",
     "plotting": "matplotlib rdp",
@@ -210,6 +211,8 @@ def test_documented_attributes_and_parameters_are_the_estimators():
     given = X[:200], (X["a"][:200] > 0).astype(int), X[200:]
     voters = sklearn_pate.PATEClassifier(ReverseNeighbors(), classes=[0, 1])
     fitted = set(vars(clf.fit(*given))) | set(vars(voters.fit(*given)))
+    voters.set_params(synthesizer=MarginalSynthesizer((-9, 9), missing=[]))
+    fitted |= set(vars(voters.fit(*given[:2])))
     _, *parts = re.split(r"\n(\w+)\n-{3,}\n", inspect.getdoc(sklearn_pate.PATEClassifier))
     sections = dict(zip(parts[::2], parts[1::2], strict=True))
 

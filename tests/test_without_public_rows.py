@@ -120,6 +120,16 @@ def test_pure_costs_add_up_to_epsilon(adjacency, n_moved, share):
     assert (spent.delta, spent.method, spent.arithmetic) == (0, "pure", "exact")
 
 
+def test_noise_suits_the_votes():
+    for clf, kind in [
+        (ballots(), LaplaceMechanism),
+        (ballots(aggregator=GaussianMechanism()), GaussianMechanism),
+        (teachers(), GaussianMechanism),
+        (teachers(marginals(noise=LaplaceMechanism())), LaplaceMechanism),
+    ]:
+        assert type(clf.plan(X, Y).synthesizer.noise) is kind
+
+
 def test_continuous_noise_is_not_called_exact():
     noise = LaplaceMechanism(noise="continuous")
     assert ballots(marginals(noise=noise)).plan(X, Y).spent.arithmetic == "real"
@@ -168,7 +178,12 @@ def test_a_filter_leaves_room_for_the_rows():
 
 def test_a_private_test_leaves_room_for_the_rows():
     clf = teachers(
-        aggregator=GNMax(15.0), n_queries=150, accounting="ptr", epsilon=4.0, n_teachers=150
+        marginals(noise=LaplaceMechanism()),
+        aggregator=GNMax(15.0),
+        n_queries=150,
+        accounting="ptr",
+        epsilon=4.0,
+        n_teachers=150,
     )
     plan = clf.plan(X, Y)
     assert plan.test is not None

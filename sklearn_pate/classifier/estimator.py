@@ -811,7 +811,12 @@ class PATEClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         if synthesizer is not None:
             sizes = {"n_columns": X_public.shape[1], "n_classes": len(private.classes)}
             synthesis = Synthesis.planned(
-                synthesizer, ballots, sizes=sizes, epsilon=self.epsilon, delta=self.delta
+                synthesizer,
+                ballots,
+                pure=isinstance(ballots, TableBallots) and table_mechanism(self.aggregator).is_pure,
+                sizes=sizes,
+                epsilon=self.epsilon,
+                delta=self.delta,
             )
         return _Task(
             X_public=X_public,

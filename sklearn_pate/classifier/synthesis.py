@@ -43,7 +43,7 @@ class Synthesis:
     rows: Any = None
 
     @classmethod
-    def planned(cls, synthesizer, ballots, *, sizes, epsilon, delta):
+    def planned(cls, synthesizer, ballots, *, pure, sizes, epsilon, delta):
         """Set the noise of a declared synthesizer, so that it costs its share of `epsilon`.
 
         Parameters
@@ -52,6 +52,8 @@ class Synthesis:
             Declared.
         ballots : Ballots or TableBallots
             They say which change of the data is covered.
+        pure : bool
+            Whether the votes cost a pure epsilon and nothing else.
         sizes : dict
             `n_columns` and `n_classes`.
         epsilon, delta : float
@@ -64,6 +66,7 @@ class Synthesis:
                 "synthesizer costs under it is not known; use another partition, or public rows"
             )
         n_moved = 1 if member in _ONE_MOVE else 2
+        synthesizer = synthesizer.suited_to(pure=pure)
         if synthesizer.with_scale(1.0) is not None:
             if epsilon is None:
                 raise ValueError(

@@ -172,6 +172,7 @@ class PrivateSearch(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         synthesis = Synthesis.planned(
             synthesizer,
             task.ballots,
+            pure=False,
             sizes={"n_columns": task.X_public.shape[1], "n_classes": len(task.classes)},
             epsilon=self.epsilon,
             delta=self.delta,

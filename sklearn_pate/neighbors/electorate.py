@@ -44,6 +44,9 @@ _ADJACENCY = {
 #: in twenty were wrong on small data sets; see docs/neighbors.md.
 _MOST_NOISE = 0.2
 
+#: So many rows that a synthesizer drew are trusted to lie as private records do.
+_TRUSTED_IF_DRAWN = 300
+
 
 class ReverseNeighbors(TableElectorate):
     """Records that vote themselves: each casts one ballot, for its label, where it lies.
@@ -188,8 +191,9 @@ class ReverseNeighbors(TableElectorate):
         transformer = own_clone(self._unfitted(), self._seed)
         return digest(transformer, code_digest(transformer), self._seed, X_public, self._public)
 
-    def divide(self, X_public, *, noise_std, n_records, n_classes):
+    def divide(self, X_public, *, noise_std, n_records, n_classes, are_drawn=False):
         """Make cells of the public rows; see `TableElectorate.divide`."""
+        self._n_trusted = _TRUSTED_IF_DRAWN if are_drawn else math.inf
         n_cells = self._most_cells(noise_std, n_records, n_classes)
         is_known = n_records is not None and not self._is_weighted
         self._n_ballots = n_records * int(self.n_neighbors) if is_known else None
@@ -274,6 +278,7 @@ class ReverseNeighbors(TableElectorate):
             np.bincount(cells, minlength=len(self._centers)),
             noise_std=noise_std,
             n_ballots=self._n_ballots,
+            n_trusted=self._n_trusted,
             smoothing=self.smoothing,
         )
         table = ReleasedTable(noisy, self._centers, self._transformer, surface)

@@ -1,5 +1,6 @@
 """What a noisy table of ballots says of each public row: all of this is free."""
 
+import math
 from typing import NamedTuple
 
 import numpy as np
@@ -79,7 +80,16 @@ class Surface(NamedTuple):
         return sharpened(np.concatenate(means), self.power)
 
 
-def smooth(noisy, centers, n_public_in, *, noise_std, n_ballots=None, smoothing="auto"):
+def smooth(
+    noisy,
+    centers,
+    n_public_in,
+    *,
+    noise_std,
+    n_ballots=None,
+    n_trusted=math.inf,
+    smoothing="auto",
+):
     """Return the surface that a noisy table lets one expect.
 
     The rate of a class in a cell, less that in the whole table, is taken for a smooth function of
@@ -100,6 +110,8 @@ def smooth(noisy, centers, n_public_in, *, noise_std, n_ballots=None, smoothing=
         Standard deviation of the noise on each entry.
     n_ballots : float or None
         Number of ballots in the table; None takes the noisy one.
+    n_trusted : float, default=inf
+        What the public rows tell of where records lie is trusted as if there were no more of them.
     smoothing : "auto" or float
         Width of the process, in typical (median) distances of two cells; "auto" chooses one.
 
@@ -114,7 +126,7 @@ def smooth(noisy, centers, n_public_in, *, noise_std, n_ballots=None, smoothing=
     a single data point. JASA.
     """
     n_classes = noisy.shape[1]
-    total = _totals(noisy, n_public_in, noise_std, n_ballots)
+    total = _totals(noisy, n_public_in, noise_std, n_ballots, n_trusted)
     overall = np.maximum(noisy.sum(axis=0), 1)
     overall = overall / overall.sum()
     difference = _differences(noisy, total, overall)
@@ -147,14 +159,15 @@ def _differences(noisy, total, overall):
     return difference - difference.mean(axis=1, keepdims=True)  # as rates sum to 1
 
 
-def _totals(noisy, n_public_in, noise_std, n_ballots):
+def _totals(noisy, n_public_in, noise_std, n_ballots, n_trusted):
     """Return the ballots of each cell: the noisy sum, and what the public rows let one expect."""
     if n_ballots is None:
         n_ballots = max(noisy.sum(), 1.0)
     share = (n_public_in + 0.5) / (n_public_in + 0.5).sum()
     expected = n_ballots * share
     trust_in_sum = 1 / (noisy.shape[1] * noise_std**2)
-    trust_in_share = n_public_in.sum() / (n_ballots * expected)  # public counts are Poisson
+    n_trusted = min(n_public_in.sum(), n_trusted)
+    trust_in_share = n_trusted / (n_ballots * expected)  # public counts are Poisson
     both = noisy.sum(axis=1) * trust_in_sum + expected * trust_in_share
     return np.maximum(both / (trust_in_sum + trust_in_share), expected / 20)
 

@@ -89,6 +89,16 @@ class Synthesizer(BaseEstimator, metaclass=ABCMeta):
             If part of the schema is read from the private rows; it names columns, never values.
         """
 
+    def suited_to(self, *, pure):
+        """Return a copy that suits votes that spend no delta, or some; here, itself.
+
+        Parameters
+        ----------
+        pure : bool
+            Whether the votes cost a pure epsilon and nothing else, so that rows should as well.
+        """
+        return self
+
     @abstractmethod
     def with_scale(self, scale):
         """Return a copy with noise of this scale, in records; None if the noise is set.

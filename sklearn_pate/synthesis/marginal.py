@@ -7,7 +7,7 @@ import numpy as np
 from sklearn.base import clone
 
 from .._sklearn import Interval
-from ..aggregators import LaplaceMechanism, TableMechanism
+from ..aggregators import GaussianMechanism, LaplaceMechanism, TableMechanism
 from ..identifiers import spelled_identifiers
 from ..isolation import Quiet, attempt
 from ..neighbors.ballots import count_ballots
@@ -58,7 +58,8 @@ class MarginalSynthesizer(Synthesizer):
         Share of epsilon that the noise may cost, between 0 and 1; None is `default_share`.
     noise : TableMechanism or None, default=None
         Noise on every count: `LaplaceMechanism` or `GaussianMechanism`, whose size is in records,
-        and calibrated where it is None. None is ``LaplaceMechanism()``.
+        and calibrated where it is None. None is ``LaplaceMechanism()``, but in a `PATEClassifier`
+        whose votes spend a delta, ``GaussianMechanism()``, which is smaller then.
 
     Attributes
     ----------
@@ -155,11 +156,18 @@ class MarginalSynthesizer(Synthesizer):
         )
         return self
 
+    def suited_to(self, *, pure):
+        """Return a copy with Laplace noise for pure votes, else Gaussian; see `Synthesizer`."""
+        if self.noise is not None:
+            return self
+        return self._with_noise(LaplaceMechanism() if pure else GaussianMechanism())
+
     def with_scale(self, scale):
         """Return a copy with noise of this scale, in records; None if the noise is set."""
         noise = self._mechanism().with_scale(scale)
-        if noise is None:
-            return None
+        return None if noise is None else self._with_noise(noise)
+
+    def _with_noise(self, noise):
         copy = clone(self).set_params(noise=noise)
         if hasattr(self, "schema_"):
             copy.schema_ = self.schema_
