@@ -232,6 +232,19 @@ def test_polled_rows_are_paid_for_once(tmp_path):
         clf.fit_votes(votes, X_TEST)
 
 
+def test_a_seed_and_a_ledger_do_not_go_together(tmp_path):
+    ledger = PrivacyLedger(tmp_path / "fits", epsilon=9.0)
+    clf = ballots(ledger=ledger, random_state=0)
+    for method in (clf.poll, clf.fit, clf.plan):
+        with pytest.raises(ValueError, match="ledger refuses fits with a random_state"):
+            method(X, Y)
+    assert ledger.epsilon_spent == 0
+
+
+def test_the_diagram_shows_where_public_rows_come_from():
+    assert "public rows: MarginalSynthesizer" in ballots()._repr_html_()
+
+
 def test_teachers_are_polled_about_drawn_rows():
     clf = teachers(aggregator=GNMax(10.0), n_queries=100, epsilon=None)
     clf.set_params(synthesizer__noise=LaplaceMechanism(8.0))

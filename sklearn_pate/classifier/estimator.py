@@ -584,6 +584,7 @@ class PATEClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
             warn_of_noise(task, plan)
         with Progress(self, n_phases=1) as progress:
             if task.synthesis is not None:
+                self._check_ledger()
                 self._pay(*self._spent_on_rows(task))
                 task = self._draw_public_rows(task)
             votes = self._poll(task, np.arange(_num_samples(task.X_public)), plan, progress)
@@ -936,12 +937,7 @@ class PATEClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
 
     def _plan(self, task):
         """Return what to ask and what it costs, by public numbers; refuse to exceed a budget."""
-        if self.ledger is not None and self.random_state is not None:
-            raise ValueError(
-                "ledger refuses fits with a random_state: two fits with one seed, for instance of "
-                f"clones in a search, share noise; got random_state={self.random_state!r}, give "
-                "random_state=None"
-            )
+        self._check_ledger()
         plan = self._plan_table(task) if task.is_table else self._plan_queries(task)
         spent = self._spent(plan, task.ballots, task.synthesis)
         if self.ledger is not None:
@@ -951,6 +947,14 @@ class PATEClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
             warn_of_noise(task, plan)
         synthesizer = None if task.synthesis is None else task.synthesis.synthesizer
         return dataclasses.replace(plan, spent=spent, synthesizer=synthesizer)
+
+    def _check_ledger(self):
+        if self.ledger is not None and self.random_state is not None:
+            raise ValueError(
+                "ledger refuses fits with a random_state: two fits with one seed, for instance of "
+                f"clones in a search, share noise; got random_state={self.random_state!r}, give "
+                "random_state=None"
+            )
 
     def _plan_queries(self, task):
         """Return what to ask teachers."""
@@ -1243,6 +1247,8 @@ class PATEClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         parts = [(f"{n_teachers} teachers", classifier) for classifier in classifiers]
         if not classifiers:
             parts.append(("electorate", self.base_estimator))
+        if self.synthesizer is not None:
+            parts.append(("public rows", self.synthesizer))
         parts += [("aggregator", stage) for stage in _as_list(aggregator)]
         parts.append(("student", getattr(self, "student_", self._unfitted_student())))
         names = [f"{part}: {type(estimator).__name__}" for part, estimator in parts]
