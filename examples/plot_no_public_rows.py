@@ -114,7 +114,7 @@ for axes, (column, bins) in zip(panels, edges.items(), strict=True):
             name = f"{label}, {'private' if table is X_private else 'synthetic'}"
             axes.stairs(shares, bins, color=color, linestyle=style, label=name)
     axes.set(xlabel=column, ylabel="share of rows")
-panels[1].set_xscale("log")
+panels[1].set(xscale="log", xlabel="income (first bin: none)")
 panels[0].legend(fontsize="small")
 figure.suptitle("Columns by label, epsilon 1 for rows and labels")
 if len(sys.argv) > 1:
