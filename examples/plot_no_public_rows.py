@@ -2,13 +2,13 @@
 No public rows: from a CSV file to a published model
 ====================================================
 
-A table of customers is private, and there is none like it that is public. A synthesizer draws public
-rows from noisy histograms of the private columns; then records vote, as ever. One epsilon covers
-both.
+A table of customers is private, and there is none like it that is public. A synthesizer draws
+public rows from noisy histograms of the private columns; then records vote, as ever. One epsilon
+covers both.
 
-Put your file in the place of the made-up one. What you must know without looking at it: the names and
-types of the columns, the values of each category, bounds of the numbers, which values may be missing,
-and the values of the label.
+Put your file in the place of the made-up one. What you must know without looking at it: the names
+and types of the columns, the values of each category, bounds of the numbers, which values may be
+missing, and the values of the label.
 
 Takes about 10 seconds. Give a file name to save the figure.
 """
