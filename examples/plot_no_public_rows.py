@@ -100,7 +100,7 @@ print(f"accuracy, for the curator: {published.score(X_test, y_test):.3f}")
 print(f"the most common answer alone: {pd.Series(y_test).value_counts(normalize=True).max():.3f}")
 
 # %%
-# Column by column, the drawn rows are right, and so are the labels that they got. The private half
+# Column by column, the drawn rows come close, and so do the labels that they got. The private half
 # of this figure is for the curator, too.
 drawn = published.X_synthetic_
 labels = published.classes_[published.public_labels_]
