@@ -1,142 +1,90 @@
-"""Nobody has public rows.
+"""No public rows.
 
 TODO
 """
 
-from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any
 
 import numpy as np
-import pandas as pd
 from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.linear_model import LogisticRegression
-from sklearn.model_selection import GroupShuffleSplit
 
 from sklearn_pate import PATEClassifier
-from sklearn_pate.datasets import fetch_diabetes130
 from sklearn_pate.neighbors import ReverseNeighbors
-from sklearn_pate.synthesis import MarginalSynthesizer
 
-from . import ballots
 from .adult import additive
-from .diabetes import FEATURES
-from .shared import Entry, by_seed, data
+from .ballots import scores
+from .no_public_cases import adult, dependent, diabetes, digits, flights, parity, two_causes
+from .shared import Entry, by_seed
 
-SOURCE = "arXiv 2606.31474"
-ADULT = {
-    "age": (17, 90),
-    "education-num": (1, 16),
-    "capital-gain": (0, 1, 1000, 2000, 5000, 10_000, 20_000, 50_000, 100_000),
-    "capital-loss": (0, 1, 500, 1000, 1500, 2000, 2500, 3000, 5000),
-    "hours-per-week": (1, 99),
-}
-FLIGHTS = {"hour": (0, 23), "day of the year": (1, 365), "log miles": (np.log(50), np.log(5000))}
-#: The timetable of New York's airports.
-DESTINATIONS = (
-    "ABQ ACK ALB ANC ATL AUS AVL BDL BGR BHM BNA BOS BQN BTV BUF BUR BWI BZN CAE CAK CHO CHS CLE "
-    "CLT CMH CRW CVG DAY DCA DEN DFW DSM DTW EGE EYW FLL GRR GSO GSP HDN HNL HOU IAD IAH ILM IND "
-    "JAC JAX LAS LAX LGB MCI MCO MDW MEM MHT MIA MKE MSN MSP MSY MTJ MVY MYR OAK OKC OMA ORD ORF "
-    "PBI PDX PHL PHX PIT PSE PSP PVD PWM RDU RIC ROC RSW SAN SAT SAV SBN SDF SEA SFO SJC SJU SLC "
-    "SMF SNA SRQ STL STT SYR TPA TUL TVC TYS XNA"
-)
-FLIGHT_CATEGORIES = {
-    "weekday": [str(day) for day in range(7)],
-    "month": [str(month) for month in range(1, 13)],
-    "carrier": "9E AA AS B6 DL EV F9 FL HA MQ OO UA US VX WN YV".split(),
-    "origin": ["EWR", "JFK", "LGA"],
-    "destination": DESTINATIONS.split(),
-}
-VISITS = (0, 1, 2, 3, 5, 10, 50)
-DIABETES = {
-    "time_in_hospital": (1, 14),
-    "num_lab_procedures": (0, 120),
-    "num_procedures": (0, 6),
-    "num_medications": (0, 80),
-    "number_outpatient": VISITS,
-    "number_emergency": VISITS,
-    "number_inpatient": VISITS,
-    "number_diagnoses": (1, 16),
-}
+CHANGES = "the seed changes noise and all else but the records"
 
 
-@dataclass(frozen=True)
-class Case:
-    """Rows, those who are private, and what is public of the columns."""
-
-    rows: ballots.Data
-    bounds: Any
-    categories: dict | None = None
-    missing: tuple = ()
-    groups: np.ndarray | None = None
-
-    def fit(self, clf, is_public):
-        """Fit with public rows, or with none."""
-        known = {"X_public": self.rows.X_public}
-        if not is_public:
-            synthesizer = MarginalSynthesizer(
-                self.bounds, categories=self.categories, missing=list(self.missing)
-            )
-            clf.set_params(synthesizer=synthesizer)
-            known = {}
-        return clf.fit(self.rows.X, self.rows.y, groups=self.groups, **known)
-
-
-def adult():
-    missing = ("workclass", "occupation", "native-country")
-    return Case(ballots.adult(), ADULT, missing=missing)
-
-
-def flights():
-    return Case(ballots.flights(), FLIGHTS, FLIGHT_CATEGORIES)
-
-
-def diabetes(seed):
-    """As many stays with a readmission as without; patients are private, public or for tests."""
-    data("diabetes130", "Diabetes 130-US")
-    stays = fetch_diabetes130()
-    y = stays.target.to_numpy()
-    rng = np.random.default_rng(seed)
-    positive = np.flatnonzero(y == 1)
-    negative = rng.choice(np.flatnonzero(y == 0), positive.size, replace=False)
-    chosen = rng.permutation(np.concatenate([positive, negative]))
-    patient = stays.groups.to_numpy()[chosen]
-    X, y = stays.data[FEATURES].iloc[chosen], y[chosen]
-    private, rest = next(GroupShuffleSplit(1, test_size=0.25, random_state=seed).split(X, y, patient))
-    halves = GroupShuffleSplit(1, test_size=0.5, random_state=seed)
-    public, test = (rest[half] for half in next(halves.split(rest, groups=patient[rest])))
-    rows = ballots.Data(X.iloc[private], y[private], X.iloc[public], X.iloc[test], y[test])
-    return Case(rows, DIABETES, groups=patient[private])
-
-
-def parity():
-    """Two columns of signs decide together, and six say nothing."""
-    rng = np.random.default_rng(0)
-    X = rng.integers(0, 2, size=(60_000, 8))
-    return artificial(X, (X[:, 0] ^ X[:, 1]) == 1, rng, (0, 1))
-
-
-def dependent(width):
-    """What two columns differ by decides, which is little; six say nothing."""
-    rng = np.random.default_rng(0)
-    X = rng.normal(size=(60_000, 8))
-    X[:, 1] = X[:, 0] + width * X[:, 1]
-    return artificial(X, X[:, 0] > X[:, 1], rng, (-4, 4))
-
-
-def artificial(X, y, rng, bounds):
-    """One label of ten is wrong."""
-    y = (y ^ (rng.random(len(y)) < 0.1)).astype(int)
-    private, public, test = np.split(X, [46_000, 50_000])
-    return Case(ballots.Data(private, y[:46_000], public, test, y[50_000:]), bounds)
-
-
-def voters(seed, **params):
+def voters(epsilon, seed):
     """One ballot a record."""
+    return PATEClassifier(ReverseNeighbors(random_state=seed), epsilon=epsilon, random_state=seed)
+
+
+def teachers(teacher, student, n_teachers, n_queries, epsilon, seed):
     return PATEClassifier(
-        ReverseNeighbors(random_state=seed), classes=[0, 1], random_state=seed, **params
+        teacher,
+        student=student,
+        n_teachers=n_teachers,
+        n_queries=n_queries,
+        epsilon=epsilon,
+        random_state=seed,
     )
 
 
-def teachers(teacher, student, seed, **params):
-    return PATEClassifier(teacher, student=student, classes=[0, 1], random_state=seed, **params)
+def compared(what, cases, make, seeds, made, why=""):
+    """Scores without public rows, and of the same model with them."""
+    found = []
+    for case, seed in zip(cases, seeds, strict=True):
+        rows = case.rows
+        without = scores(case.fit(make(seed=seed), is_public=False), rows)
+        known = scores(case.fit(make(seed=seed), is_public=True), rows)
+        known = {f"{name}, with public rows": value for name, value in known.items()}
+        majority = np.unique(rows.y_test, return_counts=True)[1].max() / len(rows.y_test)
+        found.append(without | known | {"majority class": majority})
+    sizes = f"{len(rows.y):,} private rows, 5,000 drawn rows or {len(rows.X_public):,} public ones"
+    return Entry("", what, "", by_seed(found), f"{sizes}; {made}", why)
+
+
+def entries(seeds):
+    case = [adult()] * len(seeds)
+    one_ballot = f"one ballot a record, delta 0; {CHANGES}"
+    for epsilon in (0.25, 1.0):
+        make = partial(voters, epsilon)
+        yield compared(f"UCI Adult, ballots, epsilon {epsilon:g}", case, make, seeds, one_ballot)
+    for epsilon in (1.0, 2.0):
+        make = partial(teachers, additive(10.0), additive(0.3), 500, 1000, epsilon)
+        name = f"UCI Adult, teachers, epsilon {epsilon:g}"
+        made = f"500 teachers, 1,000 labels, additive models, delta 1e-5; {CHANGES}"
+        yield compared(name, case, make, seeds, made)
+    name = "Flights out of New York that are late, epsilon 1"
+    why = "DP-EBM without public rows 0.668, no privacy 0.694 (logistic regression)"
+    yield compared(name, [flights()] * len(seeds), partial(voters, 1.0), seeds, one_ballot, why)
+    name = "Diabetes 130-US, balanced, epsilon 2"
+    made = "all stays of a patient cast one ballot together, delta 0; the seed changes the rows"
+    yield compared(name, map(diabetes, seeds), partial(voters, 2.0), seeds, made)
+    yield from failures(seeds)
+
+
+def failures(seeds):
+    """Where columns by themselves may say little of where records lie."""
+    trees = HistGradientBoostingClassifier(max_leaf_nodes=6, max_iter=60)
+    voter = partial(voters, 1.0)
+    for name, make_case, model, models in (
+        ("Parity of two columns", parity, trees, "boosted trees"),
+        ("Dependent columns", dependent, LogisticRegression(), "logistic regression"),
+        ("Two causes of twenty columns", two_causes, trees, "boosted trees"),
+    ):
+        case = [make_case()] * len(seeds)
+        what = f"{name}, ballots, epsilon 1"
+        yield compared(what, case, voter, seeds, f"delta 0; {CHANGES}")
+        what = f"{name}, teachers, epsilon 1"
+        made = f"200 teachers, 500 labels, {models}, delta 1e-5; {CHANGES}"
+        yield compared(what, case, partial(teachers, model, model, 200, 500, 1.0), seeds, made)
+    what = "Digits of scikit-learn, 10 classes, epsilon 1"
+    made = "one ballot a record, delta 0; the seed changes the rows as well"
+    yield compared(what, map(digits, seeds), voter, seeds, made)
