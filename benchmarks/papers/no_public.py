@@ -1,6 +1,23 @@
-"""No public rows.
+"""No public rows: what they would have been worth.
 
-TODO
+`MarginalSynthesizer` draws 5,000 rows from noisy histograms of the private columns, for four tenths
+of epsilon; the rest is for votes about them. Epsilon is the total, and may be published; one record
+(Diabetes: one patient) is replaced by another. "With public rows" is the same model at the same
+epsilon. Bounds, edges and categories are written in `no_public_cases.py` by hand, from the data
+sets' documentation, but for carriers and airports, which are those of the table, as timetables are
+public. Queries and penalties of Adult's teachers were chosen on a split of the private file. Half
+of Diabetes 130-US is of one class because labels were looked at, which no epsilon covers.
+
+On Adult, one ballot a record loses 0.012 of accuracy without public rows at epsilon 0.25, 0.008 at
+1, and teachers 0.002; late flights lose 0.006 of AUC (there boosted trees without privacy have
+0.78), and Diabetes 130-US nothing that can be told from chance.
+
+Rows are drawn column by column, given the label, so the last rows look for harm. Parity does none:
+drawn rows go wherever records are. Two columns that are nearly the same, whose difference decides,
+do: most drawn rows lie where their labels are plain, and students learn a boundary that is good
+there; ballots fail with public rows as well. Columns that are mixtures of two numbers do, and what
+is drawn lies far from all records. And 64 columns of 1,000 digits cost so much noise that nothing
+is left: epsilon is shared by as many histograms as there are columns.
 """
 
 from functools import partial
