@@ -39,6 +39,7 @@ NAMES = [
     "glyph",
     "zero_cost",
     "ballots",
+    "no_public",
     "experiments",
     "peers",
 ]
