@@ -1,6 +1,7 @@
 """The auditor of fits that draw their public rows: what a record adds to the rows that are drawn.
 
-The power that tests state was measured beforehand, as the share of 40 other seeds that were caught.
+The power that tests state was measured beforehand, as the share of 40 other seeds (for the schema
+20) that were caught.
 """
 
 import numpy as np
@@ -200,6 +201,9 @@ def test_a_schema_that_is_read_in_silence_is_caught(monkeypatch, table_of, attac
 
 # --- the same whatever the records: noise that is constant ----------------------------------------
 
+N_FEW = 20
+OF_FEW_CODES = {"categories": dict.fromkeys(range(N_FEW), [0, 1])}
+
 
 class Constant(LaplaceMechanism):
     """Releases the same whatever the table."""
@@ -216,7 +220,7 @@ def rows_of_two_tables(table_of, given):
     drawn = []
     for y in (np.zeros(400, int), np.ones(400, int)):
         clf = pate(clone(synthesizer), 1.0).set_params(aggregator=Constant(), random_state=0)
-        drawn.append(clf.fit(table_of(y), np.arange(400) % 2).X_synthetic_.tobytes())
+        drawn.append(clf.fit(table_of(y)[:, :N_FEW], np.arange(400) % 2).X_synthetic_.tobytes())
     return drawn
 
 
@@ -224,8 +228,8 @@ LOOKS = pytest.mark.parametrize(
     ("table_of", "given", "look"),
     [
         (table_of_extremes, {"bounds": (0, 1)}, bounds_read),
-        (table_of_codes, OF_CODES, only_categories_seen),
-        (table_of_codes, OF_CODES, categories_in_order_of_records),
+        (table_of_codes, OF_FEW_CODES, only_categories_seen),
+        (table_of_codes, OF_FEW_CODES, categories_in_order_of_records),
     ],
 )
 
