@@ -27,6 +27,7 @@ from sklearn_pate.model_selection import PrivateGridSearchCV
 from sklearn_pate.neighbors import ReverseNeighbors
 from sklearn_pate.rdp import DEFAULT_ORDERS, Cost, gdp_to_epsilon, pure_rdp, pure_to_gdp
 from sklearn_pate.rdp.table import laplace_table_cost
+from sklearn_pate.secure import SystemGenerator
 from sklearn_pate.synthesis import MarginalSynthesizer, Synthesizer
 from sklearn_pate.teachers import Sites
 
@@ -43,6 +44,7 @@ Y = (X["age"] + X["income"] / 2 + 20 * (X["job"] == "nurse") > 75).astype(int).t
 X_TEST, Y_TEST = X[900:], Y[900:]
 X, Y = X[:900], Y[:900]
 NUMBERS = FunctionTransformer(pd.get_dummies)
+ARRAY = X[["age", "income"]].to_numpy()
 
 
 def marginals(**params):
@@ -59,6 +61,13 @@ def teachers(synthesizer=None, **params):
     model = make_pipeline(NUMBERS, LogisticRegression(max_iter=1000))
     params = {"n_teachers": 60, "epsilon": 4.0, "classes": [0, 1]} | params
     return PATEClassifier(model, synthesizer=synthesizer or marginals(), **params)
+
+
+def on_array(noise=None, **params):
+    """Ballots on a table that is quick to transform."""
+    bounds = {0: (18, 80), 1: (0, 100)}
+    synthesizer = MarginalSynthesizer(bounds, missing=[], n_rows=100, noise=noise)
+    return ballots(synthesizer, **params)
 
 
 # --- what is learnt, and published ---------------------------------------------------------------
@@ -174,6 +183,26 @@ def test_a_filter_leaves_room_for_the_rows():
         with_rows.budget.order != alone.budget.order
     )
     assert with_rows.cost.epsilon(1e-5)[0] <= 3.0
+
+
+def test_noise_that_is_set_pays_for_fewer_queries_after_the_rows():
+    clf = teachers(marginals(noise=LaplaceMechanism(8.0)), aggregator=GNMax(20.0), epsilon=3.0)
+    plan = clf.plan(X, Y)
+    (_, n_queries), *_ = plan.stages
+    labels = GNMax(20.0).costs(n_teachers=60, n_classes=2)
+    rows = laplace_table_cost(8.0, 2 * 4, DEFAULT_ORDERS)
+    assert plan.epsilon == pytest.approx(rows.plus(labels(n_queries)).epsilon(1e-5)[0], rel=1e-9)
+    assert plan.epsilon <= 3.0 < rows.plus(labels(n_queries + 1)).epsilon(1e-5)[0]
+
+
+def test_a_search_pays_for_the_rows_beside_its_trials():
+    grid = {"base_estimator__n_cells": [8, 40]}
+    costs = []
+    for scale in (1000.0, 2.0):
+        clf = on_array(LaplaceMechanism(scale), aggregator=LaplaceMechanism(4.0), epsilon=None)
+        search = PrivateGridSearchCV(clf, grid, epsilon=None, n_trials=3).fit(ARRAY, Y)
+        costs.append(search.privacy_spent_.epsilon)
+    assert costs[1] - costs[0] > 2.0  # alone, the rows cost 6 / scale: 0.006 and 3
 
 
 def test_a_private_test_leaves_room_for_the_rows():
@@ -320,6 +349,31 @@ def test_an_adjacency_of_which_nothing_is_known_is_refused():
         teachers(partition=OneHousehold()).fit(X, Y)
 
 
+def sources_seen(monkeypatch, model):
+    """Return the generators of the noise on the rows, and of the rows."""
+    seen = []
+    draw = MarginalSynthesizer.draw
+
+    def recorded(self, X, codes, *, noise, rng, **more):
+        seen.append((noise, rng))
+        return draw(self, X, codes, noise=noise, rng=rng, **more)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(MarginalSynthesizer, "draw", recorded)
+        model.fit(ARRAY, Y)
+    ((noise, rng),) = seen
+    return noise, rng
+
+
+def test_the_noise_on_rows_has_a_source_of_its_own(monkeypatch):
+    clf = on_array(secure=True)
+    for model in (clf, PrivateGridSearchCV(clf, {"base_estimator__n_cells": [8]}, n_trials=2)):
+        noise, rng = sources_seen(monkeypatch, model)
+        assert isinstance(noise, SystemGenerator) and not isinstance(rng, SystemGenerator)
+    noise, rng = sources_seen(monkeypatch, on_array(random_state=0))
+    assert noise.bit_generator.seed_seq.spawn_key != rng.bit_generator.seed_seq.spawn_key
+
+
 # --- what leaves ---------------------------------------------------------------------------------
 
 
@@ -394,6 +448,25 @@ def test_a_synthesizer_of_ones_own():
     assert clf.privacy_spent_.epsilon == pytest.approx(6.0)
     assert clf.aggregator_.scale == pytest.approx(2 / 3)
     assert clf.score(X_TEST, Y_TEST) > 0.6
+
+
+class Costly(Own):
+    """Says that it costs something else."""
+
+    def __init__(self, price=None, epsilon=1.0):
+        super().__init__(epsilon=epsilon)
+        self.price = price
+
+    def cost(self, n_moved, orders=DEFAULT_ORDERS):
+        return self.price
+
+
+@pytest.mark.parametrize(
+    "price", [1.0, Cost(DEFAULT_ORDERS * math.nan, math.nan, math.nan), Cost(0.0, 0.0, math.nan)]
+)
+def test_what_is_no_cost_is_refused(price):
+    with pytest.raises(TypeError, match=r"cost of Costly must return a rdp\.Cost"):
+        ballots(Costly(price)).fit(X, Y)
 
 
 def test_what_a_synthesizer_of_ones_own_says_of_rows_is_withheld(tmp_path):

@@ -82,7 +82,8 @@ def audit_estimator(
     y : array-like of shape (n_samples,)
         Private labels.
     X_public : array or DataFrame, default=None
-        Public rows. None: copies of the canaries alone.
+        Public rows. None: copies of the canaries alone; with ``n_copies=0`` none, for an estimator
+        whose `synthesizer` draws some.
     n_canaries : int, default=30
         Canaries in each run, if `canaries` is a kind.
     canaries : {"mislabelled", "out_of_distribution"} or Canaries, default="mislabelled"
@@ -175,7 +176,7 @@ def audit_estimator(
     rng = np.random.default_rng(random_state)
     n_runs = check_count("n_runs", n_runs)
     n_copies = check_count("n_copies", n_copies, least=0)
-    _check_attack(attack, n_copies, X_public)
+    _check_attack(attack, n_copies)
     delta = _check_delta(delta, estimator)
     check_confidence(confidence)
     y = np.array(y)
@@ -185,12 +186,14 @@ def audit_estimator(
     check_canaries(canaries, y)
     n_in_run = len(canaries.positions)
     n_guesses = _check_guesses(n_guesses, n_runs * n_in_run)
-    copies = [canaries.X] * n_copies
+    public = [canaries.X] * n_copies
+    if X_public is not None:
+        public.insert(0, X_public)
     experiment = _Experiment(
         estimator=estimator,
         X=replaced(X, canaries),
         y=y,
-        X_public=stacked(copies if X_public is None else [X_public, *copies]),
+        X_public=stacked(public) if public else None,
         canaries=canaries,
         attack=attack,
         n_copies=n_copies,
@@ -231,15 +234,13 @@ def _check_delta(delta, estimator):
     return check_delta(delta, allow_zero=True)
 
 
-def _check_attack(attack, n_copies, X_public):
+def _check_attack(attack, n_copies):
     if not callable(attack) and attack not in ("labels", "rates", "student"):
         raise ValueError(
             f'attack must be "labels", "rates", "student" or a function; got {attack!r}'
         )
-    if n_copies == 0 and (X_public is None or attack in ("labels", "rates")):
-        raise ValueError(
-            'attack="labels", attack="rates" and X_public=None need n_copies of at least 1'
-        )
+    if n_copies == 0 and attack in ("labels", "rates"):
+        raise ValueError('attack="labels" and attack="rates" need n_copies of at least 1')
 
 
 def _check_guesses(n_guesses, n_canaries):

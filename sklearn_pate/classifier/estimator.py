@@ -1234,6 +1234,8 @@ class PATEClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         first = next(iter(self._make_electorate().classifiers()), RandomForestClassifier())
         tags.input_tags = get_tags(first).input_tags
         tags.input_tags.pairwise = False  # a square kernel matrix cannot be split among teachers
+        if self.synthesizer is not None:
+            tags.input_tags.sparse = False
         return tags
 
     def _sk_visual_block_(self):

@@ -26,19 +26,26 @@ def checked_table(X):
             f"X is a {type(X).__module__}.{type(X).__name__}, and a synthesizer needs a DataFrame "
             "of pandas or an array: pass X.to_pandas()"
         )
-    if not isinstance(X, np.ndarray | list | tuple):
+    if not isinstance(X, list | tuple) and not hasattr(X, "__array__"):
         raise ValueError(
             f"X is a {type(X).__name__}, and a synthesizer needs all private rows in one "
             "DataFrame or array; without them, pass public rows, X_public"
         )
     is_masked = isinstance(X, np.ma.MaskedArray)
     X = as_array("X", X)
-    if X.ndim != 2 or X.shape[1] == 0:
+    if X.ndim != 2:
         raise ValueError(
-            "X must have two axes and at least one column for a synthesizer, which draws each "
-            f"column by itself; got {X.ndim} axes and {math.prod(X.shape[1:])} features. Images "
-            "and other rows whose columns say little alone need public rows, X_public"
+            "X must have two axes for a synthesizer, which draws each column by itself; got "
+            f"{X.ndim} axes and {math.prod(X.shape[1:])} features. Images and other rows whose "
+            "columns say little alone need public rows, X_public"
         )
+    if X.shape[1] == 0:
+        raise ValueError(
+            f"X has 0 feature(s) (shape={X.shape}) while a minimum of 1 is required; a synthesizer "
+            "makes a histogram of each"
+        )
+    if X.dtype.kind == "c":
+        raise ValueError("Complex data not supported: X must hold numbers or truth values")
     if X.dtype.kind not in "biuf" or is_masked:
         raise ValueError(
             "X must be an array of numbers or truth values for a synthesizer; give text, "
