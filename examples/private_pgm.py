@@ -3,8 +3,8 @@ A published synthesizer: Private-PGM draws the public rows
 ==========================================================
 
 `MarginalSynthesizer` draws each column by itself. Where columns go together, a graphical model
-knows more: Private-PGM (McKenna, Sheldon, Miklau, 2019, the package `mbi`) makes one of noisy tables
-of pairs of columns. All it needs to come in is a class that states its cost and draws rows.
+knows more: Private-PGM (McKenna, Sheldon, Miklau, 2019, the package `mbi`) makes one of noisy
+tables of pairs of columns. All it needs to come in is a class that states its cost and draws rows.
 
 The private rows are counted here, once, and the noise is this library's. So the cost is known
 exactly, and does not rest on what the other package says of itself: it sees noisy counts alone.
