@@ -6,6 +6,7 @@ import pickle
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import cross_val_score
 from sklearn.naive_bayes import GaussianNB
@@ -476,6 +477,27 @@ def test_what_a_synthesizer_of_ones_own_says_of_rows_is_withheld(tmp_path):
         clf.fit(X, Y)
     assert "bad row" not in str(caught.value) and caught.value.__context__ is None
     assert ledger.epsilon_spent == pytest.approx(4.0)  # drawn, as far as anybody can tell
+
+
+class OnlyUniform(TransformerMixin, BaseEstimator):
+    """Makes numbers of the rows to rehearse with, and none of those that are drawn."""
+
+    def fit(self, X, y=None):
+        self.is_uniform_ = X["age"].mean() > 25
+        return self
+
+    def transform(self, X):
+        return X[["age"]].to_numpy() / float(self.is_uniform_ or np.nan)
+
+
+def test_rows_that_were_drawn_are_not_said_to_cost_nothing(tmp_path):
+    ledger = PrivacyLedger(tmp_path / "fits", epsilon=9.0, composition="pure")
+    clf = ballots(ledger=ledger, student=make_pipeline(NUMBERS, SVC()))
+    clf.set_params(base_estimator__transformer=OnlyUniform())
+    with pytest.raises(ValueError, match="which are paid for, do not suit") as caught:
+        clf.fit(X.assign(age=18), Y)
+    assert "Nothing was spent" not in str(caught.value)
+    assert ledger.epsilon_spent == pytest.approx(4.0)
 
 
 # --- refused before anything is spent ------------------------------------------------------------

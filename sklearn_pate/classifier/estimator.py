@@ -1096,13 +1096,15 @@ class PATEClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
             task.private, task.ballots, seeds["synthesis"], seeds["synthetic rows"]
         )
         electorate = self._make_electorate(task.private.X)
-        enrol(
-            electorate,
-            task.private,
-            synthesis.rows,
-            seed=seeds["partition"],
-            memory=private_memory(self.memory),
-        )
+        memory = private_memory(self.memory)
+        try:
+            enrol(electorate, task.private, synthesis.rows, seed=seeds["partition"], memory=memory)
+        except ValueError as error:
+            problem = str(error).removesuffix(". Nothing was spent")
+            raise ValueError(
+                "the rows that were drawn, which are paid for, do not suit the electorate: "
+                f"{problem}"
+            ) from None
         return task._replace(
             synthesis=synthesis,
             X_public=synthesis.rows,
