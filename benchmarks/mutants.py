@@ -2304,8 +2304,8 @@ FAULTS = [
     Fault(
         "search-of-no-records-to-train-on-takes-one-in",
         "model_selection/base.py",
-        "weight = np.zeros(1)",
-        "weight = np.ones(1)",
+        "= np.zeros(1)",
+        "= np.ones(1)",
         ("test_ballots_search.py::test_parts_of_no_records_are_no_error",),
     ),
     Fault(

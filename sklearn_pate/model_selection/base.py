@@ -105,23 +105,11 @@ class PrivateSearch(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         synthesizer = declared_synthesizer(self.estimator, X, X_public)
         if synthesizer is not None:
             X_public = rehearsal_rows(synthesizer)
-        weight = None
+        fit_data = {"X": X, "y": y, "X_public": X_public, "groups": groups, "sample_weight": None}
         if X_val is None and y_val is None:
-            may_join = _may_join(self.estimator, candidates)
-            held_out, scorer = self._hold_out(X, codes, groups, hold_out_seed, may_join=may_join)
-            for candidate in candidates:
-                candidate.estimator.set_params(partition=held_out.partition)
-            train = held_out.train
-            if may_join and train.size == 0:
-                # An error would tell of their number: a record that casts nothing stands in
-                train = np.array([0])
-                weight = np.zeros(1)
-            X = take(X, train)
-            y = take(y, train)
-            groups = take(groups, train)
+            scorer = self._hold_out_from(fit_data, codes, candidates, hold_out_seed)
         else:
             scorer = PublicScorer.checked(self.estimator, self.scoring, X_val, y_val, X_public)
-        fit_data = {"X": X, "y": y, "X_public": X_public, "groups": groups, "sample_weight": weight}
         count = self._trial_count(len(candidates))
         task = None
         before = no_cost
@@ -211,6 +199,22 @@ class PrivateSearch(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
     def _trial_count(self, n_candidates):
         mean = 5 * n_candidates if self.n_trials is None else self.n_trials
         return TrialCount(mean, self.distribution, self.eta)
+
+    def _hold_out_from(self, fit_data, codes, candidates, seed):
+        """Hold out private rows, leave the others in `fit_data`, and return a scorer on the rows."""
+        may_join = _may_join(self.estimator, candidates)
+        X, groups = fit_data["X"], fit_data["groups"]
+        held_out, scorer = self._hold_out(X, codes, groups, seed, may_join=may_join)
+        for candidate in candidates:
+            candidate.estimator.set_params(partition=held_out.partition)
+        train = held_out.train
+        if may_join and train.size == 0:
+            # An error would tell of their number: a record that casts nothing stands in
+            train = np.array([0])
+            fit_data["sample_weight"] = np.zeros(1)
+        for name in ("X", "y", "groups"):
+            fit_data[name] = take(fit_data[name], train)
+        return scorer
 
     def _hold_out(self, X, codes, groups, seed, *, may_join=False):
         """Return private rows in two parts, and a scorer on one of them.
