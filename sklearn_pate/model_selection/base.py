@@ -201,7 +201,7 @@ class PrivateSearch(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         return TrialCount(mean, self.distribution, self.eta)
 
     def _hold_out_from(self, fit_data, codes, candidates, seed):
-        """Hold out private rows, leave the others in `fit_data`, and return a scorer on the rows."""
+        """Hold out private rows, leave the others in `fit_data`, and return their scorer."""
         may_join = _may_join(self.estimator, candidates)
         X, groups = fit_data["X"], fit_data["groups"]
         held_out, scorer = self._hold_out(X, codes, groups, seed, may_join=may_join)
