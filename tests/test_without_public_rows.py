@@ -26,7 +26,14 @@ from sklearn_pate.exceptions import BudgetExceededError
 from sklearn_pate.ledger import PrivacyLedger
 from sklearn_pate.model_selection import PrivateGridSearchCV
 from sklearn_pate.neighbors import ReverseNeighbors
-from sklearn_pate.rdp import DEFAULT_ORDERS, Cost, gdp_to_epsilon, pure_rdp, pure_to_gdp
+from sklearn_pate.rdp import (
+    DEFAULT_ORDERS,
+    Cost,
+    gdp_to_epsilon,
+    pure_rdp,
+    pure_to_gdp,
+    rdp_to_epsilon,
+)
 from sklearn_pate.rdp.table import laplace_table_cost
 from sklearn_pate.secure import SystemGenerator
 from sklearn_pate.synthesis import MarginalSynthesizer, Synthesizer
@@ -178,11 +185,11 @@ def test_a_filter_leaves_room_for_the_rows():
     clf = teachers(marginals(noise=noise), aggregator=confident, epsilon=3.0)
     with_rows = clf.plan(X, Y)
     alone = clf.set_params(synthesizer=None).plan(X, Y, X_public=X_TEST)
-    of_rows = with_rows.synthesizer.cost(2).rdp
     at = np.flatnonzero(with_rows.budget.order == DEFAULT_ORDERS)[0]
-    assert with_rows.budget.limit + of_rows[at] <= alone.budget.limit * (1 + 1e-9) or (
-        with_rows.budget.order != alone.budget.order
-    )
+    both = with_rows.synthesizer.cost(2).rdp[at] + with_rows.budget.limit
+    epsilon, _ = rdp_to_epsilon([both], 1e-5, [with_rows.budget.order])
+    assert 2.999 < epsilon <= 3.0
+    assert with_rows.budget.limit < alone.budget.limit
     assert with_rows.cost.epsilon(1e-5)[0] <= 3.0
 
 
@@ -296,7 +303,7 @@ def test_a_search_draws_once_from_the_rows_to_train_on(monkeypatch):
 
     monkeypatch.setattr(MarginalSynthesizer, "draw", recorded)
     grid = {"base_estimator__n_cells": [8, 40]}
-    search = PrivateGridSearchCV(ballots(epsilon=1.0), grid, epsilon=8.0, n_trials=6).fit(X, Y)
+    search = PrivateGridSearchCV(ballots(epsilon=1.0), grid, epsilon=8.0, n_trials=3).fit(X, Y)
     assert len(drawn) == 1 and len(drawn[0]) == 720  # a fifth is held out
     spent = search.privacy_spent_
     assert 7.5 < spent.epsilon <= 8.0 and spent.n_synthetic == 400
@@ -304,6 +311,31 @@ def test_a_search_draws_once_from_the_rows_to_train_on(monkeypatch):
     assert search.score(X_TEST, Y_TEST) > 0.6
     best = search.best_estimator_.fit_student(student=make_pipeline(NUMBERS, SVC()))
     assert best.predict(X_TEST).shape == (300,)
+
+
+def test_cells_know_that_their_rows_were_drawn(monkeypatch):
+    known = []
+    divide = ReverseNeighbors.divide
+
+    def recorded(self, X_public, *, are_drawn=False, **numbers):
+        known.append(are_drawn)
+        return divide(self, X_public, are_drawn=are_drawn, **numbers)
+
+    monkeypatch.setattr(ReverseNeighbors, "divide", recorded)
+    on_array(random_state=0).fit(ARRAY, Y)
+    on_array(random_state=0).poll(ARRAY, Y)
+    grid = {"base_estimator__n_cells": [8]}
+    scores = {"X_val": ARRAY[:50], "y_val": Y[:50]}
+    PrivateGridSearchCV(on_array(epsilon=1.0), grid, epsilon=8.0).fit(ARRAY, Y, **scores)
+    assert known and all(known)
+    known.clear()
+    on_array().set_params(synthesizer=None).fit(ARRAY, Y, X_public=ARRAY[:100])
+    assert known == [False]
+
+
+def test_drawing_is_a_phase_of_its_own(capsys):
+    on_array(verbose=1).fit(ARRAY, Y)
+    assert "public rows 1/1" in capsys.readouterr().out
 
 
 def test_candidates_share_a_synthesizer():
@@ -511,6 +543,7 @@ def test_what_makes_no_sense_is_refused(tmp_path):
         ((X, Y, X_TEST), "two ways to have public rows"),
         ((X.to_numpy(dtype=object), Y), "."),
         ((np.zeros((900, 2, 2)), Y), "two axes"),
+        ((["some text"] * 900, Y), "a synthesizer draws columns: it cannot write texts"),
         ((X.assign(name="text"), Y), "categor"),
     ]:
         with pytest.raises(ValueError, match=message):

@@ -91,8 +91,9 @@ def _calibrated(mechanism, n_changed, epsilon, delta, before):
         calibrated = None
     if calibrated is None:
         raise ValueError(
-            f"{mechanism} cannot be calibrated to epsilon={epsilon:g}: its noise would be larger, "
-            "or smaller, than any that it takes. Choose an epsilon nearer to 1. Nothing was spent"
+            f"{mechanism} cannot be calibrated to epsilon={epsilon:g}: it takes no noise that, "
+            "beside what is released before, costs as much. Choose an epsilon nearer to 1, or "
+            "another mechanism. Nothing was spent"
         )
     return calibrated
 

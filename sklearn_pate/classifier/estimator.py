@@ -133,6 +133,8 @@ class _Task(NamedTuple):
         Where the public rows come from; None if they were given.
     is_paid : bool
         Whether the ledger has recorded the fit.
+    are_drawn : bool
+        Whether the public rows were drawn, or will be: they are less like private ones.
     """
 
     X_public: Any
@@ -145,6 +147,7 @@ class _Task(NamedTuple):
     private: PrivateData | None = None
     synthesis: Synthesis | None = None
     is_paid: bool = False
+    are_drawn: bool = False
 
     @property
     def is_table(self):
@@ -500,10 +503,10 @@ class PATEClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         task = self._check(X, y, X_public, groups, sample_weight)
         plan = self._plan(task)
         rows = self._rows_to_vote_on(task, plan)
-        with Progress(self, n_phases=3) as progress:
-            if task.synthesis is not None:
+        with Progress(self, n_phases=3 + task.are_drawn) as progress:
+            if task.are_drawn:
                 self._pay(plan.spent, plan.cost)
-                task = self._draw_public_rows(task)._replace(is_paid=True)
+                task = self._draw_public_rows(task, progress)._replace(is_paid=True)
                 rows = self._rows_to_vote_on(task, plan)
             votes = self._poll(task, rows, plan, progress)
             released = self._release(task, plan, rows, votes, progress)
@@ -577,16 +580,19 @@ class PATEClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         >>> clf.fit_votes(votes, X[1::2]).n_teachers_
         10
         """
-        task = self._check(X, y, X_public, groups, sample_weight)
+        return self._poll_all_rows(self._check(X, y, X_public, groups, sample_weight))
+
+    def _poll_all_rows(self, task):
+        """Draw public rows where there are none, and collect the votes on all of them."""
         plan = None
         if task.is_table:  # the noise decides how many cells it has
             plan = self._plan_table(task)
             warn_of_noise(task, plan)
-        with Progress(self, n_phases=1) as progress:
+        with Progress(self, n_phases=1 + (task.synthesis is not None)) as progress:
             if task.synthesis is not None:
                 self._check_ledger()
                 self._pay(*self._spent_on_rows(task))
-                task = self._draw_public_rows(task)
+                task = self._draw_public_rows(task, progress)
             votes = self._poll(task, np.arange(_num_samples(task.X_public)), plan, progress)
             return dataclasses.replace(votes, synthesis=task.synthesis)
 
@@ -829,6 +835,7 @@ class PATEClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
             electorate=electorate,
             private=private,
             synthesis=synthesis,
+            are_drawn=synthesis is not None,
         )
 
     def _check_with_votes(self, votes, X_public):
@@ -1089,12 +1096,14 @@ class PATEClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         plan = Plan([], epsilon, method, cost)
         return self._spent(plan, task.ballots, task.synthesis), cost
 
-    def _draw_public_rows(self, task):
+    def _draw_public_rows(self, task, progress):
         """Draw the synthetic rows, which are paid for, and enrol the electorate with them."""
         seeds = task.seeds
-        synthesis = task.synthesis.drawn(
-            task.private, task.ballots, seeds["synthesis"], seeds["synthetic rows"]
-        )
+        with progress.phase("public rows", 1) as done:
+            synthesis = task.synthesis.drawn(
+                task.private, task.ballots, seeds["synthesis"], seeds["synthetic rows"]
+            )
+            done(1)
         electorate = self._make_electorate(task.private.X)
         memory = private_memory(self.memory)
         try:

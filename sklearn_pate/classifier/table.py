@@ -144,8 +144,7 @@ def collect_table(task, plan, seed, *, n_jobs, progress):
     """Divide the feature space by public rows, and let records vote in its cells."""
     electorate = task.electorate
     with progress.phase("ballots", electorate.n_steps(n_records=task.ballots.n_records)) as done:
-        are_drawn = task.synthesis is not None
-        electorate.divide(task.X_public, **_public_numbers(task, plan), are_drawn=are_drawn)
+        electorate.divide(task.X_public, **_public_numbers(task, plan), are_drawn=task.are_drawn)
         table = electorate.vote(task.private, task.X_public, seed=seed, n_jobs=n_jobs, on_done=done)
     return Votes(
         table,

@@ -140,9 +140,16 @@ class PrivateSearch(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
 
         if task is not None:  # once, before the trials: they share the rows
             fit_data["X_public"] = self._drawn_rows(task, rows_seed)
-        rng = self._generator(trials_seed)
-        seeded = self.random_state is not None
-        best = Trials(candidates, plans, fit_data, scorer, rng, seeded=seeded).best(count)
+        trials = Trials(
+            candidates,
+            plans,
+            fit_data,
+            scorer,
+            self._generator(trials_seed),
+            seeded=self.random_state is not None,
+            are_drawn=task is not None,
+        )
+        best = trials.best(count)
         if best is None:
             raise ValueError(
                 f"the random number of trials was 0; the search is paid for all the same, "

@@ -50,6 +50,8 @@ class Trials:
         The plan of each candidate.
     fit_data : dict
         What `PATEClassifier.poll` takes.
+    are_drawn : bool
+        Whether a synthesizer drew the public rows.
     scorer : PublicScorer or PrivateScorer
         Scores the trials.
     rng : numpy.random.Generator
@@ -58,13 +60,14 @@ class Trials:
         Whether teachers and noise are seeded from `rng`; else by the operating system.
     """
 
-    def __init__(self, candidates, plans, fit_data, scorer, rng, *, seeded):
+    def __init__(self, candidates, plans, fit_data, scorer, rng, *, seeded, are_drawn):
         self._candidates = candidates
         self._plans = plans
         self._fit_data = fit_data
         self._scorer = scorer
         self._rng = rng
         self._seeded = seeded
+        self._are_drawn = are_drawn
         self._votes = {}
 
     def best(self, count):
@@ -91,7 +94,8 @@ class Trials:
         key = teachers_key(candidate.estimator)
         if key not in self._votes:
             teachers = clone(candidate.estimator).set_params(random_state=teachers_seed)
-            self._votes[key] = teachers.poll(**self._fit_data)
+            task = teachers._check(**self._fit_data)._replace(are_drawn=self._are_drawn)
+            self._votes[key] = teachers._poll_all_rows(task)
         estimator = clone(candidate.estimator).set_params(random_state=noise_seed)
         try:
             estimator.fit_votes(self._votes[key], self._fit_data["X_public"])

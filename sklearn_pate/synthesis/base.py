@@ -50,7 +50,9 @@ class Synthesizer(BaseEstimator, metaclass=ABCMeta):
     it is public. A subclass has the parameters `share`, the share of epsilon that its noise may
     cost (a number between 0 and 1, or None for `default_share`), and `n_rows`, how many rows are
     drawn. The library calls `declare` on a clone first, then `with_scale`, `cost` and
-    `rehearsal_rows`, then `draw`, once. Parameters follow scikit-learn's conventions.
+    `rehearsal_rows`, then `draw`, once. Parameters follow scikit-learn's conventions. What
+    `suited_to` and `with_scale` return must know what `declare` found: make it by `copy.copy`, as
+    `sklearn.base.clone` drops that.
 
     What `declare` keeps must follow from parameters, columns and dtypes alone, or be warned of; so
     must all errors. `cost` must be true of every table.

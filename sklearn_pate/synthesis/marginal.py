@@ -1,10 +1,10 @@
 """Rows drawn from noisy histograms of the columns."""
 
+from copy import copy
 from functools import partial
 from numbers import Integral, Real
 
 import numpy as np
-from sklearn.base import clone
 
 from .._sklearn import Interval
 from ..aggregators import GaussianMechanism, LaplaceMechanism, TableMechanism
@@ -168,10 +168,7 @@ class MarginalSynthesizer(Synthesizer):
         return None if noise is None else self._with_noise(noise)
 
     def _with_noise(self, noise):
-        copy = clone(self).set_params(noise=noise)
-        if hasattr(self, "schema_"):
-            copy.schema_ = self.schema_
-        return copy
+        return copy(self).set_params(noise=noise)  # scikit-learn's clone would drop the schema
 
     def cost(self, n_moved, orders=DEFAULT_ORDERS):
         """Return what the noisy histograms cost, for every table; see `Synthesizer.cost`."""

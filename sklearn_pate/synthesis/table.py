@@ -33,6 +33,12 @@ def checked_table(X):
         )
     is_masked = isinstance(X, np.ma.MaskedArray)
     X = as_array("X", X)
+    if X.ndim == 1 and X.dtype.kind in "OSTU":
+        raise ValueError(
+            "X is a list of texts or objects, and a synthesizer draws columns: it cannot write "
+            "texts. Make a few numbers or categories of each, in a DataFrame, or pass public "
+            "texts, X_public"
+        )
     if X.ndim != 2:
         raise ValueError(
             "X must have two axes for a synthesizer, which draws each column by itself; got "
