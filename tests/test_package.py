@@ -39,18 +39,21 @@ ROOMS = {
     "teachers.batched": "isolation torch",
     "teachers.batchable": "isolation skorch torch",
     "rdp": "_python exceptions",
+    "rules": "",
     "smooth_sensitivity": "rdp",
     "propose_test_release": "rdp smooth_sensitivity",
     "aggregators": "rdp",
     "accountant": "_version exceptions propose_test_release rdp",
-    "neighbors": "adjacency electorate exceptions identifiers isolation memory rdp workers",
+    "neighbors": (
+        "adjacency electorate exceptions identifiers isolation memory rdp rules workers"
+    ),
     "synthesis": "aggregators exceptions identifiers isolation neighbors rdp schema",
     "queries": "",
     "students": "",
     "neural": "isolation skorch torch",
     "classifier": (
         "accountant adjacency aggregators electorate exceptions identifiers isolation memory "
-        "public queries rdp schema secure synthesis teachers"
+        "neighbors public queries rdp rules schema secure synthesis teachers"
     ),
     "ledger": "exceptions rdp",
     "model_selection": (

@@ -15,8 +15,8 @@ from sklearn_pate.neighbors import RowVectorizer
 from sklearn_pate.neighbors import rates as ballot_rates
 from sklearn_pate.neighbors.ballots import count_ballots
 from sklearn_pate.neighbors.cells import make_centers, nearest_cells
-from sklearn_pate.neighbors.rates import default_n_cells
 from sklearn_pate.rdp.table import GRID
+from sklearn_pate.rules import default_n_cells
 
 #: Ballots that change where one record is replaced
 CHANGED = 2

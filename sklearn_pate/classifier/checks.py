@@ -19,6 +19,7 @@ from ..rdp.checks import as_array, check_votes
 from ..rdp.facts import facts_of
 from ..schema import difference
 from ..teachers import Sites
+from .voters import voters
 from .voting import are_complete
 
 __all__ = [
@@ -144,7 +145,7 @@ def check_defaults(estimator, reason_by_name):
         if value != default:
             raise ValueError(
                 f"{name}={value!r} {reason}, and base_estimator is another electorate, "
-                f"{type(estimator.base_estimator).__name__}; leave {name} at its default, "
+                f"{type(voters(estimator, is_table=True)).__name__}; leave {name} at its default, "
                 f"{default!r}"
             )
 

@@ -7,7 +7,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
-from sklearn.ensemble import RandomForestClassifier
 from sklearn.utils import get_tags
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
@@ -40,7 +39,7 @@ from ..memory import digest, kept_seed, private_memory
 from ..public import public_rows
 from ..queries import DiversityQueries, RandomQueries, UncertaintyQueries, count_rounds
 from ..rdp.facts import facts_of
-from ..teachers import SiteEnsemble, Sites, TeacherEnsemble
+from ..teachers import Sites
 from .asked import check_labelled_rows, rows_digest
 from .checks import (
     check_data,
@@ -76,6 +75,13 @@ from .table import (
     table_mechanism,
     warn_of_noise,
 )
+from .voters import (
+    ABOUT_TEACHERS,
+    default_classifier,
+    make_electorate,
+    number_teachers,
+    voters,
+)
 from .voting import collect, enrol
 
 __all__ = ["PATEClassifier"]
@@ -91,6 +97,8 @@ _STRATEGIES = {
 #: Most rows that a student is tried on where every public row may get a label.
 _MOST_REHEARSED = 500
 
+_ABOUT_WORKERS = {"n_jobs": "says how many teachers are made at once"}
+
 #: Attributes that a fit has or has not.
 _NOT_IN_EVERY_FIT = (
     "student_",
@@ -100,12 +108,6 @@ _NOT_IN_EVERY_FIT = (
     "table_",
     "X_synthetic_",
 )
-
-#: Parameters that say how teachers are made. Other electorates do not take them.
-_ABOUT_TEACHERS = dict.fromkeys(
-    ("n_teachers", "partition", "keep_teachers", "timeout"), "says how teachers are made"
-)
-_ABOUT_WORKERS = {"n_jobs": "says how many teachers are made at once"}
 
 
 class _Task(NamedTuple):
@@ -394,7 +396,7 @@ class PATEClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
 
     _parameter_constraints: dict = {
         "base_estimator": [HasMethods(["fit", "predict"]), list, Electorate, None],
-        "n_teachers": [Interval(Integral, 1, None, closed="left")],
+        "n_teachers": [Interval(Integral, 1, None, closed="left"), None],
         "aggregator": [Mechanism, TableMechanism, list, None],
         "student": [HasMethods(["fit", "predict"]), None],
         "n_queries": [Interval(Integral, 1, None, closed="left"), list, None],
@@ -420,7 +422,7 @@ class PATEClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         self,
         base_estimator=None,
         *,
-        n_teachers=100,
+        n_teachers=None,
         aggregator=None,
         student=None,
         n_queries=None,
@@ -700,7 +702,8 @@ class PATEClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
             released.add_rates(*released.table.read(X_public))
         else:
             check_labelled_rows(X_public, len(self.public_labels_), self._rows_asked_about)
-        student = self._unfitted_student() if student is None else student
+        if student is None:
+            student = self._unfitted_student(is_table=released.table is not None)
         check_classifier("student", student)
         seed = seed_streams(self.random_state, self.secure)["student"]
         self.student_ = fit_student(student, X_public, released, seed)
@@ -784,7 +787,7 @@ class PATEClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
 
     def _check(self, X, y, X_public, groups, sample_weight):
         """Check all that `fit` is given, and enrol the electorate; nothing is trained."""
-        electorate = self._make_electorate(X)
+        electorate = make_electorate(self, X)
         if isinstance(electorate, TableElectorate) and isinstance(X, Sites):
             raise ValueError(
                 f"X is Sites, which train teachers of their own, and {type(electorate).__name__} "
@@ -812,6 +815,7 @@ class PATEClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
             # By the public rows alone: queries are published, and if they followed the private
             # data, they would show that these changed between two fits
             seeds["queries"] = kept_seed(memory, (digest(X_public), "queries"))
+        number_teachers(electorate, self, private)
         ballots = enrol(electorate, private, X_public, seed=partition_seed, memory=memory)
         self._check_unit(ballots)
         synthesis = None
@@ -846,10 +850,10 @@ class PATEClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
             X_public = synthesis.rows
         if X_public is None:
             raise ValueError("X_public is missing: the rows that were voted on")
-        electorate = self._make_electorate()
+        is_table = isinstance(votes, Votes) and votes.is_table
+        electorate = make_electorate(self, is_table=is_table)
         check_votes_of_records(votes, electorate)
         self._check_parts(electorate)
-        is_table = isinstance(votes, Votes) and votes.is_table
         if is_table:
             check_for_table(self)
         X_public = given_rows(X_public)
@@ -877,35 +881,17 @@ class PATEClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         )
         return task, votes
 
-    def _make_electorate(self, X=None):
-        """Return who votes: a clone of the electorate given, or teachers made by the parameters."""
-        if isinstance(self.base_estimator, Electorate):
-            return clone(self.base_estimator)
-        estimators = self.base_estimator
-        if estimators is None:
-            estimators = RandomForestClassifier()
-        ensemble_class = SiteEnsemble if isinstance(X, Sites) else TeacherEnsemble
-        return ensemble_class(
-            _as_list(estimators),
-            n_teachers=int(self.n_teachers),
-            partition=self.partition,
-            unit=self.unit,
-            keep_teachers=self.keep_teachers,
-            n_jobs=self.n_jobs,
-            timeout=self.timeout,
-        )
-
     def _check_parts(self, electorate):
         """Check that electorate, aggregator, student and query strategy fit together."""
         if isinstance(self.base_estimator, Electorate):
-            check_defaults(self, _ABOUT_TEACHERS)
+            check_defaults(self, ABOUT_TEACHERS)
         if isinstance(electorate, TableElectorate):
             check_for_table(self)
         elif isinstance(self.base_estimator, Electorate):
             check_defaults(self, _ABOUT_WORKERS)
         stages = _as_list(self.aggregator)
         electorate.check(soft_aggregator=soft_stage(stages))
-        student = self._unfitted_student()
+        student = self._student_after(electorate)
         if student is None:
             raise ValueError(
                 f"student must be a classifier: {type(electorate).__name__} suggests none; got "
@@ -923,11 +909,13 @@ class PATEClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
                 f"unit='group', but these votes protect one {ballots.unit}; poll with groups"
             )
 
-    def _unfitted_student(self):
-        """Return the student of the parameters; if they have none, what the electorate suggests."""
-        if self.student is not None:
-            return self.student
-        return self._make_electorate().default_student()
+    def _student_after(self, electorate):
+        """Return the student of the parameters; if they have none, what an electorate suggests."""
+        return electorate.default_student() if self.student is None else self.student
+
+    def _unfitted_student(self, *, is_table=None):
+        """Return the student; `is_table` says whether records have voted, if that is known."""
+        return self._student_after(make_electorate(self, is_table=is_table))
 
     def _temperature(self):
         """Temperature of the teachers' probabilities; None if they vote."""
@@ -1049,7 +1037,7 @@ class PATEClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
 
     def _check_scored_alone(self, X_public, n_queries):
         """For a private search: refuse a student whose prediction for a row depends on others."""
-        if isinstance(self.base_estimator, TableElectorate):
+        if isinstance(voters(self), TableElectorate):
             n_queries = min(n_queries, _MOST_REHEARSED)
         check_scored_alone(
             self._unfitted_student(),
@@ -1104,7 +1092,8 @@ class PATEClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
                 task.private, task.ballots, seeds["synthesis"], seeds["synthetic rows"]
             )
             done(1)
-        electorate = self._make_electorate(task.private.X)
+        electorate = make_electorate(self, task.private.X)
+        number_teachers(electorate, self, task.private)
         memory = private_memory(self.memory)
         try:
             enrol(electorate, task.private, synthesis.rows, seed=seeds["partition"], memory=memory)
@@ -1198,7 +1187,7 @@ class PATEClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
 
     def _ask(self, task, plan, rows, votes, released, noise, progress):
         """Ask the queries of a plan; `released` is filled."""
-        student = self._unfitted_student()
+        student = self._unfitted_student(is_table=False)
         seed = task.seeds["student"]
         with progress.phase("queries", plan.n_queries) as done:
             ask(
@@ -1217,9 +1206,8 @@ class PATEClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
     def _learn(self, task, released, progress):
         """Train the student on what was released."""
         with progress.phase("student", 1) as done:
-            self.student_ = fit_student(
-                self._unfitted_student(), task.X_public, released, task.seeds["student"]
-            )
+            student = self._unfitted_student(is_table=task.is_table)
+            self.student_ = fit_student(student, task.X_public, released, task.seeds["student"])
             done(1)
         return self
 
@@ -1242,7 +1230,7 @@ class PATEClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
-        first = next(iter(self._make_electorate().classifiers()), RandomForestClassifier())
+        first = next(iter(make_electorate(self).classifiers()), default_classifier())
         tags.input_tags = get_tags(first).input_tags
         tags.input_tags.pairwise = False  # a square kernel matrix cannot be split among teachers
         if self.synthesizer is not None:
@@ -1253,13 +1241,14 @@ class PATEClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         """Return the diagram: teachers, aggregator and student, and what was spent."""
         aggregator = getattr(self, "aggregator_", self.aggregator)
         if aggregator is None:
-            votes_in_table = isinstance(self.base_estimator, TableElectorate)
+            votes_in_table = isinstance(voters(self), TableElectorate)
             aggregator = table_mechanism(None) if votes_in_table else GNMax(sigma=None)
         n_teachers = getattr(self, "n_teachers_", self.n_teachers)
-        classifiers = self._make_electorate().classifiers()
-        parts = [(f"{n_teachers} teachers", classifier) for classifier in classifiers]
+        teachers = "teachers" if n_teachers is None else f"{n_teachers} teachers"
+        classifiers = make_electorate(self).classifiers()
+        parts = [(teachers, classifier) for classifier in classifiers]
         if not classifiers:
-            parts.append(("electorate", self.base_estimator))
+            parts.append(("electorate", voters(self)))
         if self.synthesizer is not None:
             parts.append(("public rows", self.synthesizer))
         parts += [("aggregator", stage) for stage in _as_list(aggregator)]

@@ -13,7 +13,7 @@ from ..exceptions import BudgetExceededError
 from ..identifiers import spelled_identifiers
 from ..isolation import Quiet, attempt
 from ..rdp import Cost
-from ..synthesis import default_share
+from ..rules import default_share
 from ..teachers import Sites
 from .mechanism import is_ours
 
@@ -76,7 +76,7 @@ class Synthesis:
             epsilon = float(epsilon)  # a cost that is compared with a short float is rounded to it
             share = synthesizer.share
             if share is None:
-                share = default_share(epsilon=epsilon, n_records=ballots.n_records, **sizes)
+                share = default_share()
             scale = least_scale_of(synthesizer, n_moved, share * epsilon, delta)
             synthesizer = synthesizer.with_scale(scale)
         planned = cls(synthesizer, n_moved)

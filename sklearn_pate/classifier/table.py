@@ -12,6 +12,7 @@ from ..electorate import TableElectorate, Votes
 from ..isolation import Quiet, attempt
 from .checks import check_defaults
 from .mechanism import is_ours
+from .voters import ABOUT_QUERIES
 
 __all__ = [
     "check_for_table",
@@ -23,17 +24,10 @@ __all__ = [
     "warn_of_noise",
 ]
 
-#: Parameters about queries. There are none: the table is released at once.
-_ABOUT_QUERIES = {
-    "n_queries": "says how many rows teachers are asked about",
-    "query_strategy": "says which rows teachers are asked about",
-    "accounting": "says how the cost of queries is accounted for",
-}
-
 
 def check_for_table(estimator):
     """Refuse parameters that make no sense where a whole table is released."""
-    check_defaults(estimator, _ABOUT_QUERIES)
+    check_defaults(estimator, ABOUT_QUERIES)
     table_mechanism(estimator.aggregator)
 
 

@@ -6,6 +6,7 @@ from joblib import hash as fingerprint
 from sklearn.base import clone
 
 from ..classifier import PATEClassifier
+from ..classifier.voters import voters
 from ..electorate import TableElectorate
 from ..isolation import silent
 
@@ -132,6 +133,7 @@ def _with_params(estimator, params):
             "estimator needs classes=[...], all labels that may occur: read from the "
             "private labels, they are not covered by the guarantee"
         )
+    estimator.set_params(base_estimator=voters(estimator))  # None depends on other parameters
     # Synthetic rows are drawn once, for all trials
     estimator.set_params(ledger=None, keep_teachers=False, synthesizer=None)
     if hasattr(estimator, "set_callbacks"):

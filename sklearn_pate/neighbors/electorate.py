@@ -16,12 +16,13 @@ from ..identifiers import spelled_identifiers
 from ..isolation import fresh_seed, own_clone, seed_number
 from ..memory import code_digest, digest, kept_seed
 from ..rdp.table import GRID
+from ..rules import default_n_cells
 from ..workers import limit_threads, threads_per_worker
 from .blocks import Counting, count_in_blocks, n_blocks
 from .cells import make_centers, nearest_cells
 from .columns import RowVectorizer
 from .landmarks import LandmarkClassifier
-from .rates import default_n_cells, smooth
+from .rates import smooth
 from .released import ReleasedTable, numbers_of_public
 from .transform import (
     check_rows_alone,

@@ -8,10 +8,7 @@ from scipy.linalg import cho_factor, cho_solve
 from scipy.optimize import minimize
 from scipy.spatial.distance import cdist
 
-__all__ = ["POWERS", "Surface", "deal_labels", "default_n_cells", "sharpened", "smooth"]
-
-#: Most cells by default: smoothing takes time by their third power.
-_MOST_CELLS = 1000
+__all__ = ["POWERS", "Surface", "deal_labels", "sharpened", "smooth"]
 
 #: Likeness of public rows and cells is computed for so many pairs at a time.
 _PAIRS_AT_A_TIME = 4_000_000
@@ -28,17 +25,6 @@ POWERS = (1.0, 1.25, 1.5, 2.0, 2.5, 3.0, 4.0, 5.0, 6.0, 8.0)
 #: A table is split in so many ways, each time with so much of the noise added to one of its parts.
 _N_SPLITS = 20
 _ADDED_NOISE = 0.5
-
-
-def default_n_cells(*, n_records, n_public, n_classes, noise_std):
-    """Return a number of cells by public numbers.
-
-    About one for each ``7 * noise_std`` records: with Laplace noise for replaced records, one for
-    20 records at epsilon 1. At least four for each class, at most half of the public rows, and at
-    most 1,000. Where the number of records is private, that of the public rows takes its place.
-    """
-    by_noise = (n_public if n_records is None else n_records) / (7 * noise_std)
-    return max(1, int(min(max(by_noise, 4 * n_classes), n_public / 2, _MOST_CELLS)))
 
 
 class Surface(NamedTuple):

@@ -55,7 +55,8 @@ class MarginalSynthesizer(Synthesizer):
     given_label : bool, default=True
         Whether the columns are counted for each class. If not, labels are not looked at.
     share : float or None, default=None
-        Share of epsilon that the noise may cost, between 0 and 1; None is `default_share`.
+        Share of epsilon that the noise may cost, between 0 and 1; None is
+        `rules.default_share`.
     noise : TableMechanism or None, default=None
         Noise on every count: `LaplaceMechanism` or `GaussianMechanism`, whose size is in records,
         and calibrated where it is None. None is ``LaplaceMechanism()``, but in a `PATEClassifier`

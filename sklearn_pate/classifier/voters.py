@@ -1,0 +1,118 @@
+"""Who votes: an electorate that was given, teachers, or by default the records themselves."""
+
+import inspect
+
+from sklearn.base import clone
+from sklearn.linear_model import LogisticRegression
+from sklearn.pipeline import make_pipeline
+
+from ..aggregators import TableMechanism
+from ..electorate import Electorate
+from ..neighbors import ReverseNeighbors, RowVectorizer
+from ..rules import default_n_teachers
+from ..teachers import SiteEnsemble, Sites, TeacherEnsemble
+
+__all__ = [
+    "ABOUT_QUERIES",
+    "ABOUT_TEACHERS",
+    "default_classifier",
+    "make_electorate",
+    "number_teachers",
+    "voters",
+]
+
+#: Parameters that say how teachers are made. Other electorates do not take them.
+ABOUT_TEACHERS = dict.fromkeys(
+    ("n_teachers", "partition", "keep_teachers", "timeout"), "says how teachers are made"
+)
+
+#: Parameters of mechanisms that answer one question at a time, as those of teachers do.
+ABOUT_QUERIES = {
+    "n_queries": "says how many rows teachers are asked about",
+    "query_strategy": "says which rows teachers are asked about",
+    "accounting": "says how the cost of queries is accounted for",
+}
+
+
+def voters(estimator, *, is_table=None):
+    """Return `base_estimator` or, where it is None, what votes by default.
+
+    Records vote, unless a parameter speaks of teachers, or of the questions that they are asked.
+
+    Parameters
+    ----------
+    estimator : PATEClassifier
+        Its parameters decide.
+    is_table : bool or None, default=None
+        Whether records have voted, where votes are at hand: they decide then.
+
+    Returns
+    -------
+    classifier, list of classifiers or Electorate
+        Unfitted.
+    """
+    if estimator.base_estimator is not None:
+        return estimator.base_estimator
+    if is_table is None:
+        is_table = not _speaks_of_teachers(estimator)
+    return ReverseNeighbors() if is_table else default_classifier()
+
+
+def default_classifier():
+    """Return the classifier of teachers: it learns from few rows, of any kind."""
+    return make_pipeline(RowVectorizer(), LogisticRegression(max_iter=1000))
+
+
+def make_electorate(estimator, X=None, *, is_table=None):
+    """Return a new electorate, by the parameters of a classifier.
+
+    Parameters
+    ----------
+    estimator : PATEClassifier
+        Its parameters decide.
+    X : array-like, Sites or None, default=None
+        Private rows. Sites are teachers.
+    is_table : bool or None, default=None
+        As in `voters`.
+
+    Returns
+    -------
+    Electorate
+    """
+    is_sites = isinstance(X, Sites)
+    if is_sites and estimator.base_estimator is None:
+        is_table = False
+    chosen = voters(estimator, is_table=is_table)
+    if isinstance(chosen, Electorate):
+        return clone(chosen)
+    ensemble_class = SiteEnsemble if is_sites else TeacherEnsemble
+    return ensemble_class(
+        chosen if isinstance(chosen, list) else [chosen],
+        n_teachers=estimator.n_teachers,
+        partition=estimator.partition,
+        unit=estimator.unit,
+        keep_teachers=estimator.keep_teachers,
+        n_jobs=estimator.n_jobs,
+        timeout=estimator.timeout,
+    )
+
+
+def number_teachers(electorate, estimator, private):
+    """Say how many teachers there are, where the parameters leave it to the rule."""
+    if type(electorate) is not TeacherEnsemble or electorate.n_teachers is not None:
+        return
+    # Any other partition keeps the number of records private, or has a number of its own
+    is_public = estimator.partition == "random" and private.groups is None
+    electorate.n_teachers = default_n_teachers(
+        n_records=len(private.codes) if is_public else None,
+        n_classes=len(private.classes),
+        epsilon=estimator.epsilon,
+    )
+
+
+def _speaks_of_teachers(estimator):
+    signature = inspect.signature(type(estimator).__init__)
+    names = [*ABOUT_TEACHERS, *ABOUT_QUERIES]
+    if any(getattr(estimator, name) != signature.parameters[name].default for name in names):
+        return True
+    return estimator.aggregator is not None and not isinstance(estimator.aggregator, TableMechanism)
