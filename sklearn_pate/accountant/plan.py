@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import KW_ONLY, dataclass, field, replace
 from functools import partial, reduce
 from typing import Any
 
@@ -85,9 +85,9 @@ class Plan:
     >>> public = {"n_public": 1000, "n_teachers": 50, "n_classes": 10}
     >>> plan = plan_queries(GNMax(sigma=None), None, **public, epsilon=1.0, delta=1e-5)
     >>> plan.n_labels, plan.labels_per_class, round(plan.noise_std, 1)
-    (7, 0.7, 12.3)
+    (6, 0.6, 11.7)
     >>> round(plan.share_right(0.8), 2)
-    0.91
+    0.93
     >>> plan.advice
     ['10 classes and 50 teachers: 0.7 labels a class, ... about ... teachers, or ...']
     """
@@ -102,6 +102,7 @@ class Plan:
     delta: float | None = None
     own_cost: Cost | None = field(default=None, repr=False)
     synthesizer: Any = None
+    _: KW_ONLY
     voters: TeacherVoters | RecordVoters | None = None
     n_public: int = 0
     n_wanted: int = 0
@@ -284,9 +285,9 @@ def plan_queries(
         accounting=accounting,
         before=before,
     )
-    plan = again(n_teachers=n_teachers)
-    for stage, _ in plan.stages:
+    for stage in check_stages(aggregator, n_queries, n_public=n_public)[0]:
         warn_of_caveat(stage)
+    plan = again(n_teachers=n_teachers)
     if n_queries is not None and plan.n_queries < plan.n_wanted:
         warn(
             f"epsilon={epsilon:g} pays for {plan.n_queries} of the {n_queries} queries wanted; "

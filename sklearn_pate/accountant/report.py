@@ -212,8 +212,8 @@ def _at_agreements(share):
 def _rows_cost(cost):
     delta = f" and delta {cost.delta:g}" if cost.delta else ""
     return (
-        f"{cost.n_rows} synthetic rows take epsilon {text_rounded_up(cost.epsilon)}{delta} of what is below, "
-        f"for the change: {cost.adjacency}"
+        f"{cost.n_rows} synthetic rows take epsilon {text_rounded_up(cost.epsilon)}{delta} of "
+        f"what is below, for the change: {cost.adjacency}"
     )
 
 
@@ -222,6 +222,6 @@ def _guarantee(plan):
         return f"{text_rounded_up(plan.epsilon)}, method {plan.method}"
     spent = plan.spent
     return (
-        f"{text_rounded_up(spent.epsilon)}, delta {spent.delta:g}, method {spent.method}; the change that is "
-        f"covered: {spent.adjacency}"
+        f"{text_rounded_up(spent.epsilon)}, delta {spent.delta:g}, method {spent.method}; the "
+        f"change that is covered: {spent.adjacency}"
     )
