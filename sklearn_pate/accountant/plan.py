@@ -7,6 +7,7 @@ from functools import partial, reduce
 from typing import Any
 
 import numpy as np
+from sklearn.base import clone
 
 from ..exceptions import BudgetExceededError, warn
 from ..propose_test_release import ProposeTestRelease
@@ -89,7 +90,7 @@ class Plan:
     >>> round(plan.share_right(0.8), 2)
     0.93
     >>> plan.advice
-    ['10 classes and 50 teachers: 0.7 labels a class, ... about ... teachers, or ...']
+    ['10 classes and 50 teachers: 0.6 labels a class, ... about ... teachers, or ...']
     """
 
     stages: list
@@ -274,9 +275,11 @@ def plan_queries(
     >>> plan.n_queries, plan.epsilon < 1.0, plan.method
     (75, True, 'renyi')
     """
+    for stage in check_stages(aggregator, n_queries, n_public=n_public)[0]:
+        warn_of_caveat(stage)
     again = partial(
         _plan_queries,
-        aggregator,
+        clone(aggregator),
         n_queries,
         n_public=n_public,
         n_classes=n_classes,
@@ -285,8 +288,6 @@ def plan_queries(
         accounting=accounting,
         before=before,
     )
-    for stage in check_stages(aggregator, n_queries, n_public=n_public)[0]:
-        warn_of_caveat(stage)
     plan = again(n_teachers=n_teachers)
     if n_queries is not None and plan.n_queries < plan.n_wanted:
         warn(

@@ -158,9 +158,13 @@ class _Task(NamedTuple):
         polled = self.synthesis is not None and self.private is None
         return plan.own_cost if polled else plan.cost
 
-    def cost_before(self, orders):
-        """Return the `Cost` of what is released before the labels, at Renyi orders."""
-        return no_cost(orders) if self.synthesis is None else self.synthesis.cost(orders)
+    @property
+    def cost_before(self):
+        """What returns, for Renyi orders, the `Cost` of what is released before the labels.
+
+        Plans keep it, so it must hold nothing private.
+        """
+        return no_cost if self.synthesis is None else self.synthesis.cost
 
 
 def _student_has(method):

@@ -6,6 +6,7 @@ import math
 from ..accountant import PrivacyForecast, RecordVoters, RowsCost
 from ..accountant.advice import check_labels_for_all_classes, large_delta, weak_promise
 from ..exceptions import warn
+from ..isolation import Quiet
 from .table import public_numbers
 
 __all__ = ["check_and_warn", "forecast"]
@@ -61,7 +62,9 @@ def check_and_warn(plan, epsilon):
     if plan.has_teachers:
         check_labels_for_all_classes(plan)
     known = weak_promise(plan.epsilon, plan.spent.unit) if epsilon is None else None
-    for text in plan.advice:
+    with Quiet():  # a mechanism of the user's may print the votes that are made up for it
+        advice = plan.advice
+    for text in advice:
         if text != known:
             warn(text)
 
