@@ -318,7 +318,9 @@ def test_large_deltas():
 def test_fewer_queries_than_classes_are_refused_before_anything_is_spent(tmp_path):
     ledger = PrivacyLedger(tmp_path / "ledger.sqlite", epsilon=30.0)
     clf = pate(n_queries=2, epsilon=8.0, ledger=ledger, random_state=None)
-    message = "3 classes and 100 teachers: labels of 2 rows are asked for.* cannot learn all"
+    message = (
+        "3 classes and 100 teachers: the number of labels is 2, all that is asked for,.* cannot"
+    )
     for act in (clf.fit, clf.plan):
         with pytest.raises(ValueError, match=message) as caught:
             act(X, Y, X_PUBLIC)
@@ -326,10 +328,10 @@ def test_fewer_queries_than_classes_are_refused_before_anything_is_spent(tmp_pat
         assert "ask more, n_queries=30 or None" in str(caught.value)
     votes = np.tile([100, 0, 0], (2, 1))
     for own in ({}, {"epsilon": None, "aggregator": GNMax(9.0), "ledger": None}):
-        with pytest.raises(ValueError, match="labels of 2 rows.* give more public rows, 30"):
+        with pytest.raises(ValueError, match="labels is 2,.* give more public rows, 30"):
             clf.set_params(n_queries=None, **own).fit_votes(votes, X_PUBLIC[:2])
     stages = {"aggregator": [GNMax(9.0), GNMax(9.0)], "n_queries": [1, 1]}
-    with pytest.raises(ValueError, match="labels of 2 rows are asked for"):
+    with pytest.raises(ValueError, match="labels is 2, all that is asked for"):
         pate(**stages).fit(X, Y, X_PUBLIC)
     assert len(ledger.history()) == 0
     assert plan_queries(GNMax(40.0), 1, **PUBLIC, epsilon=1.0).n_labels == 1
@@ -337,7 +339,7 @@ def test_fewer_queries_than_classes_are_refused_before_anything_is_spent(tmp_pat
 
 def test_a_budget_for_fewer_queries_than_classes_is_refused():
     clf = pate(n_teachers=20, epsilon=1.0)
-    with pytest.raises(BudgetExceededError, match=r"labels of 1 rows are what epsilon=\S+ pays"):
+    with pytest.raises(BudgetExceededError, match=r"labels is 1, all that epsilon=\S+ pays for"):
         clf.fit(X, Y, X_PUBLIC)
     with pytest.raises(BudgetExceededError, match="use about [0-9]+ teachers, or set base_est"):
         clf.fit(X, Y, X_PUBLIC)

@@ -52,11 +52,11 @@ def check_labels_for_all_classes(plan):
         return
     is_wanted = plan.n_wanted < n_classes
     error = ValueError if is_wanted else BudgetExceededError
-    source = "are asked for" if is_wanted else f"are what epsilon={plan.epsilon:.4g} pays for"
+    source = "is asked for" if is_wanted else f"epsilon={plan.epsilon:.4g} pays for"
     raise error(
-        f"{n_classes} classes and {plan.voters.n_teachers} teachers: labels of {n_labels} rows "
-        f"{source}, so that the student cannot learn all classes; {_more_labels(plan)}. Nothing "
-        "was spent"
+        f"{n_classes} classes and {plan.voters.n_teachers} teachers: the number of labels is "
+        f"{n_labels}, all that {source}, so that the student cannot learn all classes; "
+        f"{_more_labels(plan)}. Nothing was spent"
     )
 
 

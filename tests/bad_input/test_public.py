@@ -80,7 +80,7 @@ def test_one_public_row_for_each_class_is_enough():
 
 
 def test_one_public_row_is_not_enough_for_two_classes():
-    with refused("2 classes and 4 teachers: labels of 1 rows are asked for.* give more public"):
+    with refused("labels is 1, all that is asked for.* give more public rows, 20"):
         fit({"n_queries": 1}, X_public=X_PUBLIC[:1])
 
 
