@@ -3,7 +3,7 @@
 import math
 from collections.abc import Callable
 from dataclasses import KW_ONLY, dataclass, field, replace
-from functools import partial, reduce
+from functools import cached_property, partial, reduce
 from typing import Any
 
 import numpy as np
@@ -128,7 +128,7 @@ class Plan:
         """Whether teachers vote; False where records do, or nobody knows who."""
         return isinstance(self.voters, TeacherVoters)
 
-    @property
+    @cached_property
     def n_labels(self):
         """Labels, if every query is answered and paid for in full."""
         if self.budget is None:
@@ -203,7 +203,7 @@ class Plan:
         sizes = {"n_teachers": self.voters.n_teachers, "n_classes": self.voters.n_classes}
         return shares_of_stages(self.stages, agreement, **sizes)
 
-    @property
+    @cached_property
     def advice(self):
         """What is to be said of these numbers, and what would help most: a list of str, or []."""
         return advice_on(self)
