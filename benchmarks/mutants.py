@@ -36,6 +36,133 @@ class Fault(NamedTuple):
 
 
 FAULTS = [
+    # --- what a plan says, refuses and warns of -----------------------------------------------
+    Fault(
+        "report-private-number-of-records",
+        "classifier/forecast.py",
+        "            n_records=task.ballots.n_records,\n",
+        "            n_records=len(task.private.codes),\n",
+        ("test_forecast.py::test_a_number_of_records_that_is_private_changes_nothing",),
+    ),
+    Fault(
+        "report-plan-holds-private-data",
+        "classifier/estimator.py",
+        "return no_cost if self.synthesis is None else self.synthesis.cost",
+        "return lambda orders: (self.synthesis.cost if self.synthesis else no_cost)(orders)",
+        ("test_forecast.py::test_a_plan_holds_no_private_data",),
+    ),
+    Fault(
+        "report-not-escaped",
+        "accountant/report.py",
+        "<td>{escape(words)}</td>",
+        "<td>{words}</td>",
+        ("test_forecast.py::test_all_that_a_page_shows_is_escaped",),
+    ),
+    Fault(
+        "report-advice-not-escaped",
+        "accountant/report.py",
+        "<li>{escape(text)}</li>",
+        "<li>{text}</li>",
+        ("test_forecast.py::test_all_that_a_page_shows_is_escaped",),
+    ),
+    Fault(
+        "report-others-agree-with-the-right",
+        "accountant/forecast.py",
+        "n_classes, dtype=type(n_right)), 1, axis=1)",
+        "n_classes, dtype=type(n_right)), 0, axis=1)",
+        ("test_forecast.py::test_of_two_classes_it_is_the_normal_distributions",),
+    ),
+    Fault(
+        "report-agreement-rounded-down",
+        "accountant/forecast.py",
+        "math.ceil(check_agreement(agreement) * n_teachers - 1e-9)",
+        "int(check_agreement(agreement) * n_teachers)",
+        ("test_forecast.py::test_of_two_classes_it_is_the_normal_distributions",),
+    ),
+    Fault(
+        "report-right-of-all-queries",
+        "accountant/forecast.py",
+        "right / answered if answered > 0 else math.nan",
+        "right if answered > 0 else math.nan",
+        ("test_forecast.py::test_of_answers_alone_where_a_mechanism_may_refuse",),
+    ),
+    Fault(
+        "report-first-class-stands-for-all",
+        "accountant/forecast.py",
+        "n_right = 1 if is_symmetric else min(n_classes, _MOST_RIGHT)",
+        "n_right = 1",
+        ("test_forecast.py::test_every_class_has_its_turn_where_a_mechanism_prefers_some",),
+    ),
+    Fault(
+        "report-cells-of-other-noise-each-time",
+        "accountant/forecast.py",
+        "noisy = clone(mechanism).noisy(table, np.random.default_rng(0))",
+        "noisy = clone(mechanism).noisy(table, np.random.default_rng())",
+        ("test_forecast.py::test_private_values_change_nothing_that_a_plan_says",),
+    ),
+    Fault(
+        "report-spends-the-budget",
+        "accountant/plan.py",
+        "untouched = replace(self, budget=RenyiFilter(self.budget.order, self.budget.limit))",
+        "untouched = self",
+        ("test_forecast.py::test_labels_that_a_budget_lets_through_are_those_of_a_fit",),
+    ),
+    Fault(
+        "report-teachers-not-calibrated-again",
+        "accountant/advice.py",
+        "tried = plan.again(n_teachers=n_teachers)",
+        "tried = plan",
+        ("test_forecast.py::test_the_teachers_that_are_advised_outvote_the_noise",),
+    ),
+    Fault(
+        "report-forecast-called-spent",
+        "accountant/spent.py",
+        "        return PrivacySpent(**_fields(self))\n",
+        "        return self\n",
+        ("test_forecast.py::test_what_is_forecast_does_not_read_as_if_it_were_released",),
+    ),
+    Fault(
+        "report-rows-of-another-method",
+        "classifier/forecast.py",
+        "        epsilon, delta = cost.pure, 0.0\n",
+        "        pass\n",
+        ("test_forecast.py::test_the_parts_of_epsilon",),
+    ),
+    Fault(
+        "refused-not-at-all",
+        "classifier/forecast.py",
+        "        check_labels_for_all_classes(plan)\n",
+        "        pass\n",
+        ("test_forecast.py::test_fewer_queries_than_classes_are_refused_before_anything_is_spent",),
+    ),
+    Fault(
+        "refused-below-one-label",
+        "accountant/advice.py",
+        "    if n_labels >= n_classes:\n        return\n",
+        "    if n_labels >= 1:\n        return\n",
+        ("test_forecast.py::test_a_budget_for_fewer_queries_than_classes_is_refused",),
+    ),
+    Fault(
+        "refused-one-label-a-class",
+        "accountant/advice.py",
+        "    if n_labels >= n_classes:\n        return\n",
+        "    if n_labels > n_classes:\n        return\n",
+        ("test_forecast.py::test_as_many_queries_as_classes_are_asked",),
+    ),
+    Fault(
+        "refused-as-no-matter-of-budget",
+        "accountant/advice.py",
+        "error = ValueError if is_wanted else BudgetExceededError",
+        "error = ValueError",
+        ("test_forecast.py::test_a_budget_for_fewer_queries_than_classes_is_refused",),
+    ),
+    Fault(
+        "refused-without-warnings",
+        "classifier/forecast.py",
+        "            warn(text)\n",
+        "            pass\n",
+        ("test_forecast.py::test_what_is_warned_of_is_advice_and_once",),
+    ),
     # --- what a mechanism states ------------------------------------------------------------------
     Fault(
         "facts-inherited-by-a-changed-subclass",
@@ -1189,11 +1316,11 @@ FAULTS = [
         "fit-test-before-the-ledger",
         "classifier/estimator.py",
         "        if not task.is_paid:\n"
-        "            self._pay(plan.spent, task.cost_to_pay(plan))\n"
+        "            self._pay(plan.spent.paid(), task.cost_to_pay(plan))\n"
         '        self._run_private_test(plan, votes, task.seeds["test"])\n',
         '        self._run_private_test(plan, votes, task.seeds["test"])\n'
         "        if not task.is_paid:\n"
-        "            self._pay(plan.spent, task.cost_to_pay(plan))\n",
+        "            self._pay(plan.spent.paid(), task.cost_to_pay(plan))\n",
         ("test_ledger.py::test_a_private_test_is_paid_for_whether_it_passes_or_not",),
     ),
     Fault(
@@ -1204,7 +1331,7 @@ FAULTS = [
         "    def fit_student(",
         "            task = task._replace(is_paid=True)\n"
         "            released = self._release(task, plan, rows, votes, progress)\n"
-        "            self._pay(plan.spent, plan.cost)\n"
+        "            self._pay(plan.spent.paid(), plan.cost)\n"
         "            return self._learn(task, released, progress)\n\n"
         "    def fit_student(",
         ("test_ledger.py::test_what_is_spent_is_written_down_before_labels_are_released",),
@@ -2982,10 +3109,10 @@ FAULTS = [
     Fault(
         "drawn-rows-before-they-are-paid-for",
         "classifier/estimator.py",
-        "                self._pay(plan.spent, plan.cost)\n"
-        "                task = self._draw_public_rows(task)._replace(is_paid=True)\n",
-        "                task = self._draw_public_rows(task)._replace(is_paid=True)\n"
-        "                self._pay(plan.spent, plan.cost)\n",
+        "                self._pay(plan.spent.paid(), plan.cost)\n"
+        "                task = self._draw_public_rows(task, progress)._replace(is_paid=True)\n",
+        "                task = self._draw_public_rows(task, progress)._replace(is_paid=True)\n"
+        "                self._pay(plan.spent.paid(), plan.cost)\n",
         (
             "test_without_public_rows.py::test_what_a_synthesizer_of_ones_own_says_of_rows_is_withheld",
         ),
@@ -2993,8 +3120,8 @@ FAULTS = [
     Fault(
         "drawn-rows-of-a-fit-not-paid-for",
         "classifier/estimator.py",
-        "self._pay(plan.spent, plan.cost)",
-        "self._pay(plan.spent, plan.own_cost)",
+        "self._pay(plan.spent.paid(), plan.cost)",
+        "self._pay(plan.spent.paid(), plan.own_cost)",
         ("test_without_public_rows.py::test_a_fit_is_one_entry_of_a_ledger",),
     ),
     Fault(
@@ -3007,8 +3134,8 @@ FAULTS = [
     Fault(
         "drawn-rows-for-free",
         "classifier/estimator.py",
-        "return no_cost(orders) if self.synthesis is None else self.synthesis.cost(orders)",
-        "return no_cost(orders)",
+        "return no_cost if self.synthesis is None else self.synthesis.cost",
+        "return no_cost",
         ("test_without_public_rows.py::test_pure_costs_add_up_to_epsilon",),
     ),
     Fault(

@@ -77,8 +77,8 @@ clf = PATEClassifier(
     classes=["no", "yes"],
 )
 plan = clf.plan(X_private, y_private)
-rows = plan.synthesizer.cost(n_moved=2).pure  # replacing a record moves two
-print(f"epsilon {rows:.2f} for rows, {plan.own_cost.pure:.2f} for labels")
+print(plan)
+print(f"epsilon {plan.rows_cost.epsilon:.2f} for rows, {plan.own_cost.pure:.2f} for labels")
 print(f"noise on each count: {plan.synthesizer.noise.noise_std:.0f} records")
 
 # %%

@@ -289,13 +289,23 @@ class TableElectorate(Electorate):
         """
 
     @abstractmethod
-    def warn_of_noise(self, *, noise_std, n_records, n_classes):
-        """Warn of noise that drowns all ballots, by public numbers alone.
+    def forecast(self, *, noise_std, n_records, n_classes):
+        """Say what `divide` will do, by public numbers alone.
 
         Parameters
         ----------
         noise_std, n_records, n_classes
             As in `divide`.
+
+        Returns
+        -------
+        n_cells : int
+            Number of cells, at most.
+        n_ballots : int
+            Ballots in the table: of the records or, where their number is private, of as many
+            records as there are public rows.
+        problem : str or None
+            What is to be said of noise that drowns all ballots.
         """
 
     @abstractmethod

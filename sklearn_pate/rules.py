@@ -5,13 +5,16 @@
 
 import math
 
-__all__ = ["default_n_cells", "default_n_teachers", "default_share"]
+__all__ = ["default_n_cells", "default_n_teachers", "default_share", "most_noise"]
 
 #: Most cells: smoothing takes time by their third power.
 _MOST_CELLS = 1000
 
 #: Fewest cells: what is smoothed needs some places to differ at.
-_FEWEST_CELLS = 16
+_FEWEST_CELLS = 32
+
+#: Fewest records of a teacher.
+_FEWEST_RECORDS = 5
 
 #: Number of teachers where the number of records is private.
 _N_TEACHERS = 100
@@ -21,7 +24,7 @@ _SHARE = 0.4
 
 
 def default_n_teachers(*, n_records, n_classes, epsilon):
-    """Return a number of teachers: ``2 * sqrt(n_records * n_classes / epsilon)``.
+    """Return a number of teachers: ``2 * sqrt(n_records * n_classes) / epsilon**0.75``.
 
     More teachers outvote more noise, and fewer learn more each. Epsilon counts as at least 1, and
     each teacher has at least 5 records.
@@ -42,20 +45,45 @@ def default_n_teachers(*, n_records, n_classes, epsilon):
     Examples
     --------
     >>> from sklearn_pate.rules import default_n_teachers
-    >>> default_n_teachers(n_records=30_000, n_classes=2, epsilon=1.0)
-    490
+    >>> default_n_teachers(n_records=32_000, n_classes=2, epsilon=1.0)
+    505
     """
     if n_records is None:
         return _N_TEACHERS
     strict = 1.0 if epsilon is None else max(1.0, float(epsilon))
-    wanted = 2 * math.sqrt(n_records * n_classes / strict)
-    return max(1, int(min(wanted, n_records / 5)))
+    wanted = 2 * math.sqrt(n_records * n_classes) / strict**0.75
+    return max(1, int(min(wanted, n_records / _FEWEST_RECORDS)))
+
+
+def most_noise(*, n_teachers, n_classes):
+    """Return the largest scale of noise on votes, ``n_teachers / (2 * sqrt(n_classes))``.
+
+    As many queries are asked as the cap pays for with it: more labels, and more of them wrong, or
+    fewer that are right.
+
+    Parameters
+    ----------
+    n_teachers, n_classes : int
+        Number of teachers and of classes: the more classes, the fewer votes each gets.
+
+    Returns
+    -------
+    float
+        In votes.
+
+    Examples
+    --------
+    >>> from sklearn_pate.rules import most_noise
+    >>> most_noise(n_teachers=200, n_classes=4)
+    50.0
+    """
+    return n_teachers / (2 * math.sqrt(n_classes))
 
 
 def default_n_cells(*, n_records, n_public, n_classes, noise_std):
     """Return a number of cells: about one for each ``7 * noise_std`` records.
 
-    With Laplace noise for replaced records, that is one for 20 records at epsilon 1. At least 16
+    With Laplace noise for replaced records, that is one for 20 records at epsilon 1. At least 32
     and four for each class, at most half of the public rows, and at most 1,000. Where the number of
     records is private, that of the public rows takes its place.
 

@@ -205,12 +205,12 @@ def test_planning_does_not_touch_what_the_user_gave():
     assert aggregator.sigma is None and plan.stages[0][0].sigma > 0
 
 
-def test_noise_that_drowns_every_margin_warns():
+def test_of_noise_that_drowns_the_votes_the_plan_has_advice():
     for aggregator in (GNMax(200.0), LNMax(0.004)):
-        with pytest.warns(UserWarning, match="drowns the largest possible margin, 250 votes"):
-            plan_queries(aggregator, 1, **(PUBLIC | {"epsilon": None}))
-    with pytest.warns(UserWarning, match="drowns"):
-        plan_queries(GNMax(None), 900, **(PUBLIC | {"epsilon": 0.1}))
+        plan = plan_queries(aggregator, 200, **(PUBLIC | {"epsilon": None}))
+        assert "drowns the votes: where 80% of 250 teachers" in plan.advice[0]
+    plan = plan_queries(GNMax(None), 900, **(PUBLIC | {"epsilon": 0.1}))
+    assert "drowns" in plan.advice[0]
 
 
 @pytest.mark.parametrize(

@@ -25,7 +25,7 @@ PUBLIC = X[200:]
 
 
 def classifier(**params):
-    return PATEClassifier(GaussianNB(), **{"n_teachers": 20, "epsilon": 20.0, **params})
+    return PATEClassifier(GaussianNB(), **{"n_teachers": 20, "epsilon": 10.0, **params})
 
 
 def check_that_it_points_here(caught, call):
@@ -83,8 +83,8 @@ def test_of_a_large_delta_in_a_fit_with_a_ledger(tmp_path):
 
 def test_of_a_large_delta_in_a_search():
     grid = {"student__var_smoothing": [1e-9, 1e-3]}
-    clf = classifier(classes=[0, 1], student=GaussianNB())
-    search = PrivateGridSearchCV(clf, grid, epsilon=40.0, delta=0.01, n_trials=2)
+    clf = classifier(classes=[0, 1], student=GaussianNB(), n_teachers=60)
+    search = PrivateGridSearchCV(clf, grid, epsilon=9.0, delta=0.01, n_trials=2)
     with pytest.warns(UserWarning, match="not below one over the number of records") as caught:
         search.fit(*PRIVATE, PUBLIC)
     check_that_it_points_here(caught, "search.fit(")
@@ -98,11 +98,10 @@ def test_of_a_budget_that_pays_for_less():
 
 
 def test_of_noise_that_drowns_every_margin():
-    aggregator = GNMax(200.0)
-    public = {"n_public": 1000, "n_teachers": 250, "n_classes": 10}
-    with pytest.warns(UserWarning, match="drowns the largest possible margin") as caught:
-        plan_queries(aggregator, 10, **public, epsilon=1.0, delta=1e-5)
-    check_that_it_points_here(caught, "plan_queries(")
+    clf = classifier(classes=[0, 1], aggregator=GNMax(40.0), n_queries=20)
+    with pytest.warns(UserWarning, match="drowns the votes") as caught:
+        clf.plan(*PRIVATE, PUBLIC)
+    check_that_it_points_here(caught, "clf.plan(")
 
 
 def test_of_a_budget_that_stopped_the_queries():

@@ -464,7 +464,7 @@ MISTAKES = {
 
 
 @pytest.mark.parametrize("mistake", MISTAKES)
-@pytest.mark.filterwarnings("ignore:the noise of")
+@pytest.mark.filterwarnings("ignore:the noise")
 def test_mistakes_in_a_mechanism_are_found_before_teachers_train(mistake, tmp_path):
     body, message = MISTAKES[mistake]
     ledger = PrivacyLedger(tmp_path / "ledger.sqlite", epsilon=10.0)
@@ -484,7 +484,7 @@ class KeepsMissing(GaussianNB):
     accepts_unlabeled = True
 
 
-@pytest.mark.filterwarnings("ignore:the noise of")
+@pytest.mark.filterwarnings("ignore:the noise")
 def test_a_student_that_predicts_no_class_is_found_before_teachers_train(tmp_path):
     ledger = PrivacyLedger(tmp_path / "ledger.sqlite", epsilon=10.0)
     told = refused_early(ledger, student=KeepsMissing())
@@ -504,7 +504,7 @@ def test_what_a_student_predicts_later_is_checked_as_well():
         clf.predict([[6.0, 0.0]])
 
 
-@pytest.mark.filterwarnings("ignore:the noise of")
+@pytest.mark.filterwarnings("ignore:the noise")
 def test_what_a_mechanism_draws_later_is_checked_as_well():
     class Later(Mine):
         """Draws a code that does not exist, of votes that are not made up."""

@@ -379,8 +379,8 @@ def test_searches_record_or_are_refused_before_teachers_train(path, composition)
     X, y, X_public = data(600)
     ledger = PrivacyLedger(path, epsilon=4.0, composition=composition)
     base = GaussianNB() if composition == "renyi" else Explosive()
-    clf = PATEClassifier(base, n_teachers=30, classes=[0, 1], ledger=ledger)
-    grid = {"n_teachers": [25, 30]}
+    clf = PATEClassifier(base, n_teachers=60, classes=[0, 1], ledger=ledger)
+    grid = {"n_teachers": [50, 60]}
     found = PrivateGridSearchCV(clf.set_params(student=GaussianNB()), grid, epsilon=2.0)
     if composition == "renyi":
         found.fit(X, y, X_public)

@@ -1143,7 +1143,7 @@ def test_nothing_says_what_private_values_are(fit, tmp_path, capsys):
     assert "seen" not in "".join(capsys.readouterr())
 
 
-@pytest.mark.filterwarnings("ignore:the noise of")
+@pytest.mark.filterwarnings("ignore:the noise")
 @pytest.mark.parametrize("kind", [ValueError, SystemExit, GeneratorExit])
 @pytest.mark.parametrize("module", ["mine", "sklearn_pate_extras"])
 def test_a_mechanism_of_ones_own_does_not_quote_votes_in_its_errors(module, kind):
@@ -1166,7 +1166,7 @@ def test_a_mechanism_of_ones_own_does_not_quote_votes_in_its_errors(module, kind
     assert "votes [" not in all_of(caught.value)
 
 
-@pytest.mark.filterwarnings("ignore:the noise of")
+@pytest.mark.filterwarnings("ignore:the noise")
 def test_a_mechanism_that_keeps_votes_is_not_the_one_that_is_published():
     class Keeps(LoudMechanism):
         def outcome_log_proba(self, votes, student_proba=None):

@@ -43,10 +43,8 @@ ROOMS = {
     "smooth_sensitivity": "rdp",
     "propose_test_release": "rdp smooth_sensitivity",
     "aggregators": "rdp",
-    "accountant": "_version exceptions propose_test_release rdp",
-    "neighbors": (
-        "adjacency electorate exceptions identifiers isolation memory rdp rules workers"
-    ),
+    "accountant": "_version exceptions propose_test_release rdp rules",
+    "neighbors": ("adjacency electorate exceptions identifiers isolation memory rdp rules workers"),
     "synthesis": "aggregators exceptions identifiers isolation neighbors rdp schema",
     "queries": "",
     "students": "",

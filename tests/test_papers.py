@@ -258,6 +258,7 @@ def write_made_up_svhn(folder, n=60):
     return folder
 
 
+@pytest.mark.filterwarnings("ignore:the noise of")  # four teachers and ten classes
 def test_svhn_is_fetched_read_and_fitted(tmp_path, monkeypatch):
     pytest.importorskip("skorch")
     from sklearn.dummy import DummyClassifier

@@ -34,7 +34,7 @@ def pate(voters=None, **params):
 
 
 def teachers(**params):
-    return pate(GaussianNB(), n_teachers=20, epsilon=20.0, n_queries=100, **params)
+    return pate(GaussianNB(), n_teachers=20, epsilon=10.0, n_queries=100, **params)
 
 
 # --- records that vote ---------------------------------------------------------------------------

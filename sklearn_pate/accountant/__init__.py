@@ -3,17 +3,22 @@
 from .calibration import no_cost
 from .curator import Curator, StageRecord, TableCurator
 from .filter import RenyiFilter
+from .forecast import RecordVoters, RowsCost, TeacherVoters
 from .plan import Plan, plan_queries
-from .spent import PrivacySpent
+from .spent import PrivacyForecast, PrivacySpent
 from .table import least_scale_of, plan_table
 
 __all__ = [
     "Curator",
     "Plan",
+    "PrivacyForecast",
     "PrivacySpent",
+    "RecordVoters",
     "RenyiFilter",
+    "RowsCost",
     "StageRecord",
     "TableCurator",
+    "TeacherVoters",
     "least_scale_of",
     "no_cost",
     "plan_queries",

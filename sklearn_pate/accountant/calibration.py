@@ -12,6 +12,7 @@ from ..exceptions import BudgetExceededError
 from ..rdp import DEFAULT_ORDERS, Cost, least_scale
 from ..rdp.calibration import FEW_ORDERS, orders_near_best
 from ..rdp.facts import facts_of
+from ..rules import most_noise
 from .checks import check_failure_probability, query_over_budget
 
 __all__ = ["calibrate", "check_with_scale", "costs_once", "most_affordable", "no_cost"]
@@ -33,7 +34,7 @@ def calibrate(aggregators, n_queries, *, is_number_given, epsilon, delta, sizes,
         Queries wanted, of each stage.
     is_number_given : bool
         Whether the user said how many. If not, fewer are asked where the noise would otherwise be
-        larger than a quarter of the teachers.
+        larger than `rules.most_noise`.
     epsilon : float or None
         The cap.
     delta : float
@@ -72,7 +73,7 @@ def calibrate(aggregators, n_queries, *, is_number_given, epsilon, delta, sizes,
     check_failure_probability(with_any_noise, delta)
     start = None
     if not is_number_given and facts_of(with_any_noise[0]).total is None:
-        start = sizes["n_teachers"] / 4  # more would drown most votes
+        start = most_noise(**sizes)
         # One stage: a list of stages has numbers of queries
         (noisiest,) = _at_scale(aggregators, start)
         n_queries = [_most_queries(noisiest, n_queries[0], epsilon, delta, sizes, before)]
@@ -167,8 +168,8 @@ def _most_queries(aggregator, n_wanted, epsilon, delta, sizes, before):
     if affordable == 0:
         raise BudgetExceededError(
             f"epsilon={epsilon:g} pays for no query with noise that n_teachers="
-            f"{sizes['n_teachers']} teachers can outvote (scale at most n_teachers / 4). "
-            "Use more teachers, raise epsilon, or set n_queries. Nothing was spent"
+            f"{sizes['n_teachers']} teachers can outvote (scale at most "
+            f"{most_noise(**sizes):.3g}). Use more teachers, raise epsilon, or set n_queries. Nothing was spent"
         )
     return affordable
 

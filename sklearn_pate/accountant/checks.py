@@ -3,7 +3,6 @@
 import math
 from numbers import Integral
 
-import numpy as np
 from sklearn.base import clone
 
 from ..exceptions import BudgetExceededError, PrivacyLeakWarning, warn
@@ -18,7 +17,7 @@ __all__ = [
     "check_threshold",
     "query_over_budget",
     "soft_stage",
-    "warn_of_stage",
+    "warn_of_caveat",
 ]
 
 
@@ -148,41 +147,10 @@ def check_threshold(aggregator, *, n_teachers):
         )
 
 
-def warn_of_stage(aggregator, n_queries, *, n_teachers):
-    """Warn of a stage that will hardly be answered, and of the caveat that it states.
-
-    Public numbers decide, so a warning tells nothing of the votes.
-    """
-    stability_needed = aggregator.stability_needed(n_queries)
-    if stability_needed > max(n_teachers / 2 - 1, 0):
-        warn(
-            f"{aggregator} counts a query as stable if {stability_needed:.0f} teachers can change "
-            f"without changing the answer, and half of n_teachers={n_teachers} is less: almost "
-            "nothing will be answered. Use more teachers, fewer runs or a larger epsilon"
-        )
-    _warn_if_drowned(aggregator, n_teachers)
+def warn_of_caveat(aggregator):
+    """Warn of what a mechanism says of itself."""
     if aggregator.caveat is not None:
         warn(f"{aggregator}: {aggregator.caveat}", PrivacyLeakWarning)
-
-
-def _warn_if_drowned(aggregator, n_teachers):
-    """Warn if unanimous teachers would often lose to the noise.
-
-    Two classes stand for all, as the number of classes may have been read from private labels; a
-    mechanism that treats classes differently has no such stand-in.
-    """
-    if not (facts_of(aggregator).label_symmetric and has_distribution(aggregator)):
-        return
-    right, wrong = aggregator.outcome_log_proba([[n_teachers, 0]])[0, :2]
-    heard = math.exp(right - np.logaddexp(right, wrong))  # of the queries that are answered
-    # About Phi(1): below it, normal noise between two classes has a standard deviation above the
-    # margin
-    if heard < 0.84:
-        warn(
-            f"the noise of {aggregator} drowns the largest possible margin, "
-            f"{n_teachers} votes: even unanimous teachers are heard in only {heard:.0%} of the "
-            "queries between two classes. Use more teachers, fewer queries or less noise"
-        )
 
 
 def query_over_budget(aggregator, query_epsilon, epsilon, delta):

@@ -1,15 +1,18 @@
 """What a fit will ask and spend, decided from public numbers alone."""
 
 import math
-from dataclasses import dataclass, field, replace
-from functools import reduce
+from collections.abc import Callable
+from dataclasses import KW_ONLY, dataclass, field, replace
+from functools import cached_property, partial, reduce
 from typing import Any
 
 import numpy as np
+from sklearn.base import clone
 
 from ..exceptions import BudgetExceededError, warn
 from ..propose_test_release import ProposeTestRelease
 from ..rdp import DEFAULT_ORDERS, Cost, pure_rdp
+from .advice import advice_on
 from .calibration import calibrate, costs_once, most_affordable, no_cost
 from .checks import (
     as_cap,
@@ -18,10 +21,19 @@ from .checks import (
     check_stages,
     check_threshold,
     query_over_budget,
-    warn_of_stage,
+    warn_of_caveat,
 )
 from .filter import RenyiFilter, best_filter
-from .spent import PrivacySpent
+from .forecast import (
+    RecordVoters,
+    RowsCost,
+    TeacherVoters,
+    noise_of_stages,
+    shares_of_cells,
+    shares_of_stages,
+)
+from .report import html_of, text_of
+from .spent import PrivacyForecast
 
 __all__ = ["Plan", "plan_queries"]
 
@@ -29,6 +41,9 @@ __all__ = ["Plan", "plan_queries"]
 @dataclass(frozen=True, eq=False)
 class Plan:
     """What a fit will ask and spend, decided from public numbers alone.
+
+    It is a forecast: nothing is spent yet, and nothing released. Print it for what a person needs
+    to know before a fit; a notebook shows the same.
 
     Attributes
     ----------
@@ -48,10 +63,34 @@ class Plan:
         What stops the stages before the cap, if not all queries fit.
     test : ProposeTestRelease or None
         What the votes must pass before labels are released, with ``accounting="ptr"``.
-    spent : PrivacySpent or None
-        What `privacy_spent_` will say, before any answer.
+    spent : PrivacyForecast or None
+        A forecast of what `privacy_spent_` will say once a fit has paid for its rows and labels:
+        the guarantee is the same, and no query is answered yet.
     delta : float or None
         The delta of `epsilon`, if it is not the one that was given.
+    voters : TeacherVoters, RecordVoters or None
+        Who votes, and the public numbers that all forecasts are made of; None if unknown.
+    n_public, n_wanted : int
+        Public rows, and queries wanted, before the cap was looked at.
+    rows_cost : RowsCost or None
+        What the synthesizer takes of `epsilon`.
+    problems : tuple of str
+        What those who vote find wrong with these numbers.
+    again : callable or None
+        Plans the same for another number of teachers, `n_teachers`.
+
+    Examples
+    --------
+    >>> from sklearn_pate.accountant import plan_queries
+    >>> from sklearn_pate.aggregators import GNMax
+    >>> public = {"n_public": 1000, "n_teachers": 50, "n_classes": 10}
+    >>> plan = plan_queries(GNMax(sigma=None), None, **public, epsilon=1.0, delta=1e-5)
+    >>> plan.n_labels, plan.labels_per_class, round(plan.noise_std, 1)
+    (6, 0.6, 11.7)
+    >>> round(plan.share_right(0.8), 2)
+    0.93
+    >>> plan.advice
+    ['10 classes and 50 teachers: 0.6 labels a class, ... about ... teachers, or ...']
     """
 
     stages: list
@@ -60,15 +99,114 @@ class Plan:
     cost: Cost = field(repr=False)
     budget: RenyiFilter | None = None
     test: ProposeTestRelease | None = None
-    spent: PrivacySpent | None = None
+    spent: PrivacyForecast | None = None
     delta: float | None = None
     own_cost: Cost | None = field(default=None, repr=False)
     synthesizer: Any = None
+    _: KW_ONLY
+    voters: TeacherVoters | RecordVoters | None = None
+    n_public: int = 0
+    n_wanted: int = 0
+    rows_cost: RowsCost | None = None
+    problems: tuple = ()
+    again: Callable | None = field(default=None, repr=False)
+
+    def __str__(self):
+        return text_of(self)
+
+    def _repr_html_(self):
+        """Return what a notebook shows."""
+        return html_of(self)
 
     @property
     def n_queries(self):
         """Queries of all stages."""
         return sum(n_queries for _, n_queries in self.stages)
+
+    @property
+    def has_teachers(self):
+        """Whether teachers vote; False where records do, or nobody knows who."""
+        return isinstance(self.voters, TeacherVoters)
+
+    @cached_property
+    def n_labels(self):
+        """Labels, if every query is answered and paid for in full."""
+        if self.budget is None:
+            return self.n_queries
+        sizes = {"n_teachers": self.voters.n_teachers, "n_classes": self.voters.n_classes}
+        untouched = replace(self, budget=RenyiFilter(self.budget.order, self.budget.limit))
+        return sum(untouched.allowed(stage, np.ones(n), **sizes) for stage, n in self.stages)
+
+    @property
+    def labels_per_class(self):
+        """Labels, divided by the number of classes."""
+        return self.n_labels / self.voters.n_classes
+
+    @property
+    def noise_std(self):
+        """Standard deviation of the noise on a count, in votes or ballots; None if unknown.
+
+        Of several stages, the largest.
+        """
+        return noise_of_stages(self.stages)
+
+    def share_right(self, agreement):
+        """Return the share of labels that will be right, if so many of those who vote agree.
+
+        All others vote for one other class: of normal and Laplace noise, no other spread of their
+        votes is worse. So with teachers who agree on the right class at least so many labels will
+        be right. Where records vote, it is the share of cells whose largest noisy count is of the
+        right class, if an average cell's records agree, before cells that are near each other are
+        smoothed.
+
+        Parameters
+        ----------
+        agreement : float
+            Share of the teachers, or of the records in a cell, above 0.5 and at most 1.
+
+        Returns
+        -------
+        float
+            Computed from the mechanism's distribution or, where it has none, drawn from a fixed
+            seed. Of a mechanism that may refuse to answer, the share of its answers; NaN if it
+            answers nothing. One that asks a student gets one that knows nothing, and one that
+            takes probabilities teachers who are certain.
+        """
+        if self.has_teachers:
+            return self._shares(agreement)[1]
+        if self.voters is None:
+            raise ValueError("voters is None: who votes is unknown, use PATEClassifier.plan")
+        ((mechanism, _),) = self.stages
+        return shares_of_cells(
+            mechanism,
+            agreement,
+            n_ballots=self.voters.ballots_per_cell,
+            n_classes=self.voters.n_classes,
+        )
+
+    def share_answered(self, agreement):
+        """Return the share of queries that get an answer, if so many teachers agree.
+
+        Parameters
+        ----------
+        agreement : float
+            As in `share_right`.
+
+        Returns
+        -------
+        float
+            1 where records vote: each public row gets a label.
+        """
+        return self._shares(agreement)[0] if self.has_teachers else 1.0
+
+    def _shares(self, agreement):
+        sizes = {"n_teachers": self.voters.n_teachers, "n_classes": self.voters.n_classes}
+        return shares_of_stages(self.stages, agreement, **sizes)
+
+    @cached_property
+    def advice(self):
+        """What is to be said of these numbers, and what would help most: a list of str, or []."""
+        return advice_on(self)
 
     def allowed(self, aggregator, paid, *, n_teachers, n_classes):
         """Spend on the queries of a stage, in order; return how many the budget lets through."""
@@ -103,7 +241,7 @@ def plan_queries(
         is asked in stages.
     n_queries : int, list of int or None
         Queries wanted, of each stage. None, for one stage: all that the budget pays for and, for
-        calibrated noise, that leave its scale at ``n_teachers / 4`` or less.
+        calibrated noise, that leave its scale at `rules.most_noise` or less.
     n_public, n_teachers, n_classes : int
         Number of public rows, of teachers and of classes.
     epsilon : float or None
@@ -137,9 +275,45 @@ def plan_queries(
     >>> plan.n_queries, plan.epsilon < 1.0, plan.method
     (75, True, 'renyi')
     """
+    for stage in check_stages(aggregator, n_queries, n_public=n_public)[0]:
+        warn_of_caveat(stage)
+    again = partial(
+        _plan_queries,
+        clone(aggregator),
+        n_queries,
+        n_public=n_public,
+        n_classes=n_classes,
+        epsilon=epsilon,
+        delta=delta,
+        accounting=accounting,
+        before=before,
+    )
+    plan = again(n_teachers=n_teachers)
+    if n_queries is not None and plan.n_queries < plan.n_wanted:
+        warn(
+            f"epsilon={epsilon:g} pays for {plan.n_queries} of the {n_queries} queries wanted; "
+            "only those are asked. Use more noise or raise epsilon to ask them all"
+        )
+    return replace(plan, again=None if accounting == "ptr" else again)
+
+
+def _plan_queries(
+    aggregator,
+    n_queries,
+    *,
+    n_public,
+    n_teachers,
+    n_classes,
+    epsilon,
+    delta,
+    accounting,
+    before,
+):
+    """Do what `plan_queries` does, without a warning."""
     epsilon, delta = as_cap(epsilon, delta)
     sizes = {"n_teachers": n_teachers, "n_classes": n_classes}
     aggregators, wanted = check_stages(aggregator, n_queries, n_public=n_public)
+    facts = {"voters": TeacherVoters(**sizes), "n_public": n_public, "n_wanted": sum(wanted)}
     if accounting == "ptr":
         check_for_test(aggregators, n_queries, epsilon)
     else:
@@ -156,18 +330,21 @@ def plan_queries(
         check_failure_probability(aggregators, delta)
     costs = [costs_once(stage, **sizes) for stage in aggregators]
     stages = _Stages(aggregators, wanted, costs, before(DEFAULT_ORDERS))
-    for stage, n_wanted in stages.pairs():
+    for stage, _ in stages.pairs():
         check_threshold(stage, n_teachers=n_teachers)
-        warn_of_stage(stage, n_wanted, n_teachers=n_teachers)
+    return replace(_plan_within(stages, epsilon, delta, sizes, accounting), **facts)
 
+
+def _plan_within(stages, epsilon, delta, sizes, accounting):
+    """Plan all queries or, if a cap does not pay for them, what it pays for."""
     all_queries = _plan_all(stages, delta)
     if epsilon is None or all_queries.epsilon <= epsilon:
         return all_queries
     if accounting == "ptr":
         return _plan_test(stages, all_queries.epsilon, epsilon, delta, sizes)
     # Where all queries cost the same, their number is the budget; else it is a filter
-    if len(aggregators) == 1 and not _has_check(aggregators[0], sizes):
-        return _plan_fewer(stages, n_queries, epsilon, delta)
+    if len(stages.aggregators) == 1 and not _has_check(stages.aggregators[0], sizes):
+        return _plan_fewer(stages, epsilon, delta)
     return _plan_filter(stages, epsilon, delta, sizes)
 
 
@@ -213,7 +390,7 @@ def _plan_all(stages, delta):
     return Plan(stages.pairs(), epsilon, method, cost, own_cost=stages.cost_of_queries())
 
 
-def _plan_fewer(stages, n_requested, epsilon, delta):
+def _plan_fewer(stages, epsilon, delta):
     """Plan as many queries of the only stage as the cap pays for."""
     (aggregator,) = stages.aggregators
     (cost_of,) = stages.costs
@@ -224,11 +401,6 @@ def _plan_fewer(stages, n_requested, epsilon, delta):
     affordable = most_affordable(epsilon_of, stages.n_queries[0], epsilon)
     if affordable == 0:
         raise query_over_budget(aggregator, epsilon_of(1), epsilon, delta)
-    if n_requested is not None:
-        warn(
-            f"epsilon={epsilon:g} pays for {affordable} of the {n_requested} queries wanted; "
-            "only those are asked. Use more noise or raise epsilon to ask them all"
-        )
     return _plan_all(replace(stages, n_queries=[affordable]), delta)
 
 

@@ -1,12 +1,12 @@
 """What a fit spent: true on every data set, so safe to publish."""
 
 import math
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import KW_ONLY, dataclass, fields
 from decimal import ROUND_CEILING, Context, Decimal
 
 from .._version import __version__
 
-__all__ = ["PrivacySpent"]
+__all__ = ["PrivacyForecast", "PrivacySpent", "text_rounded_up"]
 
 
 @dataclass(frozen=True)
@@ -89,15 +89,7 @@ class PrivacySpent:
         >>> print(spent.summary().split(". ")[0])
         Any one person's record changes the probability of any outcome by at most a factor e^0.98, except with probability 1e-05
         """  # noqa: E501
-        answered = (
-            f"{self.n_teachers} teachers were asked {self.n_queries} questions and "
-            f"{self.n_answered} answers were released."
-        )
-        if self.n_teachers is None:
-            answered = (
-                "A noisy table of the records' ballots was released, and "
-                f"{self.n_answered} public rows got labels from it."
-            )
+        answered = self._answered()
         if not math.isfinite(self.epsilon):
             return f"No privacy is guaranteed (epsilon is infinite). {answered}"
         change = _ABOUT_UNIT.get(self.unit, f"Any one {self.unit} changes")
@@ -105,7 +97,7 @@ class PrivacySpent:
         exception = f", except with probability {float(self.delta)!r}" if self.delta else ""
         sentences = [
             f"{change} the probability of any outcome by at most a factor "
-            f"e^{_text_rounded_up(self.epsilon)}{exception}.",
+            f"e^{text_rounded_up(self.epsilon)}{exception}.",
             f"The change that is covered: {self.adjacency}.",
         ]
         if self.unit == "record":
@@ -118,6 +110,88 @@ class PrivacySpent:
         sentences += _ABOUT_ARITHMETIC[self.arithmetic]
         sentences += _ABOUT_GENERATOR[self.generator]
         return " ".join([*sentences, answered])
+
+    def _answered(self):
+        """Say what was released."""
+        if self.n_teachers is None:
+            return (
+                "A noisy table of the records' ballots was released, and "
+                f"{self.n_answered} public rows got labels from it."
+            )
+        return (
+            f"{self.n_teachers} teachers were asked {self.n_queries} questions and "
+            f"{self.n_answered} answers were released."
+        )
+
+
+@dataclass(frozen=True)
+class PrivacyForecast(PrivacySpent):
+    """What a fit would spend: of the plan that has it, before anything is spent or released.
+
+    Its numbers are those of `PrivacySpent`, all of them public, with no query answered yet.
+
+    Examples
+    --------
+    >>> from sklearn_pate.accountant import PrivacyForecast
+    >>> numbers = {"n_teachers": 100, "n_queries": 9, "n_answered": 0}
+    >>> forecast = PrivacyForecast(0.98, 1e-5, "renyi", "record", "replace one record", **numbers)
+    >>> print(forecast.summary().split(". ")[0])
+    A forecast, nothing is spent yet
+    >>> print(forecast.summary().split(". ")[-1])
+    100 teachers would be asked 9 questions.
+    >>> type(forecast.paid())
+    <class 'sklearn_pate.accountant.spent.PrivacySpent'>
+    """
+
+    @classmethod
+    def of(cls, spent):
+        """Return the forecast of what will be spent.
+
+        Parameters
+        ----------
+        spent : PrivacySpent
+            With no query answered yet.
+
+        Returns
+        -------
+        PrivacyForecast
+        """
+        return cls(**_fields(spent))
+
+    def paid(self):
+        """Return the same as what is spent, once the fit has paid for it.
+
+        Returns
+        -------
+        PrivacySpent
+        """
+        return PrivacySpent(**_fields(self))
+
+    def summary(self):
+        """Return in words what a fit would guarantee; see `PrivacySpent.summary`.
+
+        Returns
+        -------
+        str
+            One paragraph that says that it is a forecast.
+        """
+        return (
+            "A forecast, nothing is spent yet. Of what a fit would release, this holds: "
+            f"{super().summary()}"
+        )
+
+    def _answered(self):
+        """Say what would be released."""
+        if self.n_teachers is None:
+            return (
+                "A noisy table of the records' ballots would be released, and give labels to "
+                f"{self.n_queries} public rows."
+            )
+        return f"{self.n_teachers} teachers would be asked {self.n_queries} questions."
+
+
+def _fields(spent):
+    return {part.name: getattr(spent, part.name) for part in fields(spent)}
 
 
 #: What a summary says of one change, by unit.
@@ -137,8 +211,10 @@ _ABOUT_GENERATOR = {
 }
 
 
-def _text_rounded_up(epsilon):
+def text_rounded_up(epsilon):
     """Write epsilon with three decimals at most, never rounded down."""
+    if not math.isfinite(epsilon):
+        return str(epsilon)
     exact = Decimal(repr(float(epsilon)))
     # A float has up to 309 digits before the point, and quantize refuses to drop any
     text = f"{exact.quantize(Decimal('0.001'), ROUND_CEILING, Context(prec=400)):f}"

@@ -1,6 +1,7 @@
 """What the release of a whole noisy table spends, decided from public numbers alone."""
 
 import math
+from dataclasses import replace
 
 import numpy as np
 from sklearn.base import clone
@@ -78,7 +79,8 @@ def plan_table(mechanism, *, n_changed, n_rows, epsilon, delta, before=no_cost):
             f"{mechanism} costs epsilon={spent:.4g}, more than the cap epsilon={epsilon:g}. Use "
             "more noise, or raise epsilon. Nothing was spent"
         )
-    return Plan([(mechanism, n_rows)], spent, method, cost, delta=delta, own_cost=own)
+    plan = Plan([(mechanism, n_rows)], spent, method, cost, delta=delta, own_cost=own)
+    return replace(plan, n_public=n_rows, n_wanted=n_rows)
 
 
 def _calibrated(mechanism, n_changed, epsilon, delta, before):

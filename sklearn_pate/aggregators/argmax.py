@@ -1,5 +1,6 @@
 """The class with the largest noisy count: the papers' mechanisms, their kin, and without noise."""
 
+import math
 from abc import abstractmethod
 from dataclasses import replace
 from numbers import Real
@@ -123,6 +124,11 @@ class LNMax(_NoisyArgmax):
             return Laplace(1 / gamma)
         return DiscreteLaplace(gamma)
 
+    @property
+    def noise_std(self):
+        """Standard deviation of the noise on each count, in votes; None if it is not set."""
+        return None if self.gamma is None else math.sqrt(2) / self.gamma
+
     def facts(self):
         """Return what is proved of its noise; see `Aggregator.facts`."""
         return self._facts_of_noise()
@@ -179,6 +185,11 @@ class ExponentialNMax(_NoisyArgmax):
         self._validate_params()
         return Exponential(1 / float(self.gamma))
 
+    @property
+    def noise_std(self):
+        """Standard deviation of the noise on each count, in votes."""
+        return 1 / self.gamma
+
     def facts(self):
         """Return what is proved of its noise; see `Aggregator.facts`."""
         return self._facts_of_noise()
@@ -230,6 +241,11 @@ class GNMax(_NoisyArgmax):
         if self.noise == "continuous":
             return Gaussian(sigma)
         return DiscreteGaussian(sigma)
+
+    @property
+    def noise_std(self):
+        """Standard deviation of the noise on each count, in votes; None if it is not set."""
+        return None if self.sigma is None else self.sigma
 
     def facts(self):
         """Return what is proved of its noise; see `Aggregator.facts`.

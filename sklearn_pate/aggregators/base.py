@@ -61,6 +61,10 @@ class Mechanism(BaseEstimator, metaclass=ABCMeta):
     #: and only `facts` are guarantees.
     uses_student_proba = False
 
+    #: Standard deviation of the noise on a count, in votes, for forecasts; None if there is no such
+    #: noise, or it is unknown.
+    noise_std: float | None = None
+
     #: Why the guarantee is not what a reader may expect; `PATEClassifier` warns with it.
     caveat: str | None = None
 

@@ -44,6 +44,11 @@ class _CheckedGNMax(Aggregator):
         symmetric = not self.uses_student_proba
         return Facts(gdp_mu=gdp_mu, rdp=rdp, steps=steps, label_symmetric=symmetric)
 
+    @property
+    def noise_std(self):
+        """Standard deviation of the noise on each count of a query that passes, in votes."""
+        return self.sigma2
+
     def outcome_log_proba(self, votes, student_proba=None):
         """Log probability of each class and of no answer."""
         self._validate_params()

@@ -69,6 +69,11 @@ class SoftVote(SoftAggregator):
         self.temperature = temperature
         self.noise = noise
 
+    @property
+    def noise_std(self):
+        """Standard deviation of the noise on each sum, in votes."""
+        return self.sigma
+
     def facts(self):
         """Return the cost of Gaussian noise on sums that change by sqrt(2) in L2 norm."""
         self._validate_params()

@@ -11,6 +11,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import validate_data
 
 from .._sklearn import _num_samples, _safe_indexing
+from ..accountant.advice import large_delta
 from ..electorate import PrivateData, Votes
 from ..exceptions import PrivacyLeakWarning, warn
 from ..isolation import Quiet, kind_of, own_index
@@ -364,16 +365,9 @@ def check_classes(labels, name="classes"):
 
 def warn_if_delta_is_large(delta, *, n_teachers=None, n_records=None):
     """Warn of a delta that would allow to publish a record; `n_records` is None if private."""
-    number = n_teachers
-    whose = "teachers"
-    if n_records is not None:
-        number = n_records
-        whose = "records"
-    if number is not None and delta * number >= 1:
-        warn(
-            f"delta={delta:g} is not below one over the number of {whose}, {number}: publishing "
-            "one of them at random would be as private. Choose delta well below that"
-        )
+    text = large_delta(delta, n_teachers=n_teachers, n_records=n_records)
+    if text is not None:
+        warn(text)
 
 
 def _encode(y, classes):

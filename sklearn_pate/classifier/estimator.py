@@ -50,9 +50,9 @@ from .checks import (
     check_votes_given,
     given_rows,
     indexable_rows,
-    warn_if_delta_is_large,
 )
 from .choice import Choice
+from .forecast import check_and_warn, forecast
 from .mechanism import is_ours, rehearse_mechanism
 from .progress import Progress
 from .release import Release, ask
@@ -73,7 +73,6 @@ from .table import (
     rehearse_table,
     release_table,
     table_mechanism,
-    warn_of_noise,
 )
 from .voters import (
     ABOUT_TEACHERS,
@@ -161,9 +160,13 @@ class _Task(NamedTuple):
         polled = self.synthesis is not None and self.private is None
         return plan.own_cost if polled else plan.cost
 
-    def cost_before(self, orders):
-        """Return the `Cost` of what is released before the labels, at Renyi orders."""
-        return no_cost(orders) if self.synthesis is None else self.synthesis.cost(orders)
+    @property
+    def cost_before(self):
+        """What returns, for Renyi orders, the `Cost` of what is released before the labels.
+
+        Plans keep it, so it must hold nothing private.
+        """
+        return no_cost if self.synthesis is None else self.synthesis.cost
 
 
 def _student_has(method):
@@ -217,7 +220,7 @@ class PATEClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
     n_queries : int or list of int, default=None
         How many public rows to ask about. A list has one number for each stage. None asks as many
         as the budget pays for; with calibrated noise, as many as it pays for with a noise scale of
-        at most ``n_teachers / 4``.
+        at most ``n_teachers / (2 * sqrt(n_classes))``.
     query_strategy : {"random", "uncertainty", "diversity"} or object, default="random"
         Which public rows to ask about. "uncertainty" asks in rounds, about the rows of which the
         student is least sure. "diversity" asks about rows that cover the public data. An object
@@ -507,7 +510,7 @@ class PATEClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         rows = self._rows_to_vote_on(task, plan)
         with Progress(self, n_phases=3 + task.are_drawn) as progress:
             if task.are_drawn:
-                self._pay(plan.spent, plan.cost)
+                self._pay(plan.spent.paid(), plan.cost)
                 task = self._draw_public_rows(task, progress)._replace(is_paid=True)
                 rows = self._rows_to_vote_on(task, plan)
             votes = self._poll(task, rows, plan, progress)
@@ -526,9 +529,10 @@ class PATEClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         Returns
         -------
         Plan
-            Its `stages` are the aggregators, with their noise set, and the number of queries of
-            each. Its `spent` is what `privacy_spent_` will say, except that nothing is answered
-            yet. A plan depends on public numbers alone.
+            Print it: it says who votes, how many labels there are for each class, how many of
+            them will be right, and what would help. Its `stages` are the aggregators, with their
+            noise set, and the number of queries of each. Its `spent` is a forecast of what
+            `privacy_spent_` will say. A plan depends on public numbers alone.
 
         Raises
         ------
@@ -589,7 +593,8 @@ class PATEClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         plan = None
         if task.is_table:  # the noise decides how many cells it has
             plan = self._plan_table(task)
-            warn_of_noise(task, plan)
+            plan = forecast(self, task, plan, self._spent(plan, task.ballots, task.synthesis))
+            check_and_warn(plan, self.epsilon)
         with Progress(self, n_phases=1 + (task.synthesis is not None)) as progress:
             if task.synthesis is not None:
                 self._check_ledger()
@@ -938,10 +943,9 @@ class PATEClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         if self.ledger is not None:
             self.ledger.check(spent, task.cost_to_pay(plan))
         self._rehearse(task, plan)
-        if task.is_table:
-            warn_of_noise(task, plan)
-        synthesizer = None if task.synthesis is None else task.synthesis.synthesizer
-        return dataclasses.replace(plan, spent=spent, synthesizer=synthesizer)
+        plan = forecast(self, task, plan, spent)
+        check_and_warn(plan, self.epsilon)
+        return plan
 
     def _check_ledger(self):
         if self.ledger is not None and self.random_state is not None:
@@ -967,14 +971,11 @@ class PATEClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         )
         if count_rounds(self._make_strategy()) > 1:
             check_rounds(plan, self.query_strategy, self.accounting)
-        warn_if_delta_is_large(
-            self.delta, n_teachers=ballots.n_teachers, n_records=ballots.n_records
-        )
         return plan
 
     def _plan_table(self, task):
         """Return how noisy the table of the records' ballots is to be."""
-        plan = plan_table(
+        return plan_table(
             table_mechanism(self.aggregator),
             n_changed=task.ballots.n_changed,
             n_rows=_num_samples(task.X_public),
@@ -982,9 +983,6 @@ class PATEClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
             delta=self.delta,
             before=task.cost_before,
         )
-        if plan.delta > 0:
-            warn_if_delta_is_large(self.delta, n_records=task.ballots.n_records)
-        return plan
 
     def _spent(self, plan, ballots, synthesis=None):
         """Return what `privacy_spent_` will say, with no query answered yet."""
@@ -1121,11 +1119,11 @@ class PATEClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
     def _release(self, task, plan, rows, votes, progress):
         """Release labels from the votes on `rows`, after the ledger recorded what they cost."""
         if not task.is_paid:
-            self._pay(plan.spent, task.cost_to_pay(plan))
+            self._pay(plan.spent.paid(), task.cost_to_pay(plan))
         self._run_private_test(plan, votes, task.seeds["test"])
         self._start_anew(task, plan)
         n_public = _num_samples(task.X_public)
-        released = Release(plan.spent, n_public=n_public, n_classes=len(task.classes))
+        released = Release(plan.spent.paid(), n_public=n_public, n_classes=len(task.classes))
         noise = np.random.default_rng(task.seeds["noise"])
         try:
             if task.is_table:
@@ -1165,7 +1163,7 @@ class PATEClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
             "more than it allows. No label was released, but the outcome of the test was, so "
             f"epsilon={plan.epsilon:g} is spent (see this error's privacy_spent). Ask fewer "
             "queries, use more noise, raise epsilon, or use accounting='data_independent'",
-            plan.spent,
+            plan.spent.paid(),
         )
 
     def _start_anew(self, task, plan):

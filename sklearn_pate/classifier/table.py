@@ -18,10 +18,10 @@ __all__ = [
     "check_for_table",
     "check_votes_of_records",
     "collect_table",
+    "public_numbers",
     "rehearse_table",
     "release_table",
     "table_mechanism",
-    "warn_of_noise",
 ]
 
 
@@ -118,13 +118,7 @@ def _checked_noisy(mechanism, table, noise):
     return numbers
 
 
-def warn_of_noise(task, plan):
-    """Warn of noise that drowns all ballots, before anything is spent."""
-    if task.electorate is not None:
-        task.electorate.warn_of_noise(**_public_numbers(task, plan))
-
-
-def _public_numbers(task, plan):
+def public_numbers(task, plan):
     """Return what cells are made by, beside the public rows."""
     ((mechanism, _),) = plan.stages
     return {
@@ -138,7 +132,7 @@ def collect_table(task, plan, seed, *, n_jobs, progress):
     """Divide the feature space by public rows, and let records vote in its cells."""
     electorate = task.electorate
     with progress.phase("ballots", electorate.n_steps(n_records=task.ballots.n_records)) as done:
-        electorate.divide(task.X_public, **_public_numbers(task, plan), are_drawn=task.are_drawn)
+        electorate.divide(task.X_public, **public_numbers(task, plan), are_drawn=task.are_drawn)
         table = electorate.vote(task.private, task.X_public, seed=seed, n_jobs=n_jobs, on_done=done)
     return Votes(
         table,

@@ -11,7 +11,6 @@ from sklearn.pipeline import make_pipeline
 
 from ..adjacency import Adjacency
 from ..electorate import TableBallots, TableElectorate
-from ..exceptions import warn
 from ..identifiers import spelled_identifiers
 from ..isolation import fresh_seed, own_clone, seed_number
 from ..memory import code_digest, digest, kept_seed
@@ -69,8 +68,8 @@ class ReverseNeighbors(TableElectorate):
         of DataFrames, arrays and sparse rows.
     n_cells : int, default=None
         Number of cells. None follows from public numbers: about one for each seven standard
-        deviations of the noise in records (20 records at epsilon 1), at least four for each class,
-        at most half of the public rows and 1,000.
+        deviations of the noise in records (20 records at epsilon 1), at least 32 and four for each
+        class, at most half of the public rows and 1,000.
     n_neighbors : int, default=1
         Number of cells that each record casts a ballot in, the nearest to it.
     smoothing : {"auto"} or float, default="auto"
@@ -210,20 +209,25 @@ class ReverseNeighbors(TableElectorate):
             noise_std=noise_std,
         )
 
-    def warn_of_noise(self, *, noise_std, n_records, n_classes):
-        """Warn where noise has the better of records; see `_MOST_NOISE`."""
+    def forecast(self, *, noise_std, n_records, n_classes):
+        """Say how many cells there will be, and whether noise has the better of records."""
         n_cells = min(self._most_cells(noise_std, n_records, n_classes), len(self._public))
         n_voters, of_whom = n_records, "private records"
         if n_records is None:
             n_voters, of_whom = len(self._public), "public rows, as many records as are expected"
-        n_needed = noise_std * math.sqrt(n_cells * n_classes) / _MOST_NOISE
-        if n_voters < n_needed:
-            warn(
-                f"the noise drowns the ballots: there are {n_voters} {of_whom}, and with "
-                f"{n_classes} classes and noise of standard deviation {noise_std:.3g} in each of "
-                f"{n_cells} cells, about {n_needed:.0f} are needed. Many labels will be wrong. "
-                "Raise epsilon, give more records, or join classes"
-            )
+        n_ballots = n_voters * int(self.n_neighbors)
+        # Where the rule has more cells than four a class, smoothing makes up for it
+        n_apart = n_cells if self.n_cells is not None else min(n_cells, 4 * n_classes)
+        n_needed = noise_std * math.sqrt(n_apart * n_classes) / _MOST_NOISE
+        if n_voters >= n_needed:
+            return n_cells, n_ballots, None
+        problem = (
+            f"the noise drowns the ballots: there are {n_voters} {of_whom}, and with "
+            f"{n_classes} classes and noise of standard deviation {noise_std:.3g} in each of "
+            f"{n_cells} cells, about {n_needed:.0f} are needed. Many labels will be wrong. "
+            "Raise epsilon, give more records, or join classes"
+        )
+        return n_cells, n_ballots, problem
 
     def n_steps(self, *, n_records):
         """Return the number of blocks, where that of records is public."""

@@ -167,7 +167,7 @@ def test_epsilon_may_be_none_if_there_is_no_noise():
 
 
 def test_an_epsilon_that_drowns_the_votes():
-    with accepted("drowns the largest possible margin"):
+    with accepted("drowns the votes"):
         assert fit({"epsilon": 0.1, "aggregator": None}).privacy_spent_.epsilon <= 0.1
 
 

@@ -74,9 +74,14 @@ def test_public_rows_that_are_accepted(X_public):
         assert fit(X_public=X_public).n_teachers_ == 4
 
 
-def test_one_public_row_is_enough_for_one_query():
+def test_one_public_row_for_each_class_is_enough():
     with accepted():
-        assert fit({"n_queries": 1}, X_public=X_PUBLIC[:1]).n_teachers_ == 4
+        assert fit({"n_queries": 2}, X_public=X_PUBLIC[:2]).n_teachers_ == 4
+
+
+def test_one_public_row_is_not_enough_for_two_classes():
+    with refused("labels is 1, all that is asked for.* give more public rows, 20"):
+        fit({"n_queries": 1}, X_public=X_PUBLIC[:1])
 
 
 @table("X_public", {"X_public is X": X, "X_public is X, in PublicData": PublicData(X)})

@@ -1,0 +1,218 @@
+"""What to say of a plan that will hardly work, and what would help: for warnings and reports."""
+
+import math
+
+from ..exceptions import BudgetExceededError
+
+__all__ = ["advice_on", "check_labels_for_all_classes", "large_delta", "percent", "weak_promise"]
+
+#: Labels of a class from which a student learns something of it.
+_FEW_LABELS = 10
+
+#: Too few labels are right, if not so many are where this share of the teachers agrees.
+_AGREEMENT = 0.8
+_FEW_RIGHT = 0.75
+
+#: An epsilon above this is hardly a promise.
+_LARGE_EPSILON = 10
+
+#: Numbers of teachers that are tried.
+_MOST_TRIED = 16
+_MOST_TEACHERS = 10**6
+
+_OR_RECORDS = "base_estimator=neighbors.ReverseNeighbors()"
+
+
+def advice_on(plan):
+    """Return what is to be said of a plan, by public numbers alone.
+
+    Parameters
+    ----------
+    plan : Plan
+        With its voters.
+
+    Returns
+    -------
+    list of str
+        A sentence or two for each finding, with what would help most; empty if all is well.
+    """
+    found = list(plan.problems)
+    if plan.has_teachers:
+        found += [_few_labels(plan), _drowned(plan)]
+        found += [_unstable(stage, n, plan.voters.n_teachers) for stage, n in plan.stages]
+    found.append(weak_promise(plan.epsilon, "record" if plan.spent is None else plan.spent.unit))
+    return [text for text in found if text is not None]
+
+
+def check_labels_for_all_classes(plan):
+    """Refuse a plan whose labels cannot be of all classes."""
+    n_classes = plan.voters.n_classes
+    n_labels = plan.n_labels
+    if n_labels >= n_classes:
+        return
+    is_wanted = plan.n_wanted < n_classes
+    error = ValueError if is_wanted else BudgetExceededError
+    source = "is asked for" if is_wanted else f"epsilon={plan.epsilon:.4g} pays for"
+    raise error(
+        f"{n_classes} classes and {plan.voters.n_teachers} teachers: the number of labels is "
+        f"{n_labels}, all that {source}, so that the student cannot learn all classes; "
+        f"{_more_labels(plan)}. Nothing was spent"
+    )
+
+
+def large_delta(delta, *, n_teachers=None, n_records=None):
+    """Say that a delta would allow to publish a record; None if it would not.
+
+    Parameters
+    ----------
+    delta : float
+        The delta.
+    n_teachers, n_records : int or None, default=None
+        Public numbers; `n_records` is None if private, and then that of teachers counts.
+
+    Returns
+    -------
+    str or None
+    """
+    number = n_teachers
+    whose = "teachers"
+    if n_records is not None:
+        number = n_records
+        whose = "records"
+    if number is None or delta * number < 1:
+        return None
+    return (
+        f"delta={delta:g} is not below one over the number of {whose}, {number}: publishing "
+        "one of them at random would be as private. Choose delta well below that"
+    )
+
+
+def weak_promise(epsilon, unit):
+    """Say that an epsilon is hardly a promise; None if it is one.
+
+    Parameters
+    ----------
+    epsilon : float
+        The epsilon.
+    unit : str
+        What is protected.
+
+    Returns
+    -------
+    str or None
+    """
+    if epsilon <= _LARGE_EPSILON:
+        return None
+    if epsilon == math.inf:
+        return "epsilon is infinite: no privacy is guaranteed. Use a mechanism with noise"
+    return (
+        f"epsilon={epsilon:.4g} is hardly a promise: one {unit} may make an outcome "
+        f"{_factor(epsilon)} times as likely. Choose epsilon of a few at most"
+    )
+
+
+def _few_labels(plan):
+    n_classes = plan.voters.n_classes
+    if plan.labels_per_class >= _FEW_LABELS:
+        return None
+    each = math.floor(plan.labels_per_class * 10) / 10
+    return (
+        f"{n_classes} classes and {plan.voters.n_teachers} teachers: "
+        f"{each:g} labels a class, and a student needs about {_FEW_LABELS}; {_more_labels(plan)}"
+    )
+
+
+def _drowned(plan):
+    right = plan.share_right(_AGREEMENT)
+    if right >= _FEW_RIGHT or math.isnan(right):
+        return None
+    n_teachers = plan.voters.n_teachers
+    noise = ""
+    if plan.noise_std is not None:
+        noise = f" of standard deviation {plan.noise_std:.3g} votes"
+    helps = "ask fewer queries, raise epsilon"
+    enough = _teachers_needed(plan, lambda other: other.share_right(_AGREEMENT) >= _FEW_RIGHT)
+    if enough is not None:
+        helps = f"use about {enough} teachers, {helps}"
+    return (
+        f"the noise{noise} drowns the votes: where {_AGREEMENT:.0%} of {n_teachers} teachers agree "
+        f"on one of {plan.voters.n_classes} classes, as few as {percent(right)} of the labels are "
+        f"right; {helps}, or set {_OR_RECORDS}"
+    )
+
+
+def _unstable(stage, n_queries, n_teachers):
+    """Say that a mechanism that answers what is stable will answer almost nothing."""
+    needed = stage.stability_needed(n_queries)
+    if needed <= max(n_teachers / 2 - 1, 0):
+        return None
+    return (
+        f"{stage} counts a query as stable if {needed:.0f} teachers can change without changing "
+        f"the answer, and half of n_teachers={n_teachers} is less: almost nothing will be "
+        "answered. Use more teachers, fewer runs or a larger epsilon"
+    )
+
+
+def _more_labels(plan):
+    """Say what would give a student enough labels of each class, and what would help most."""
+    n_needed = _FEW_LABELS * plan.voters.n_classes
+    if plan.n_public < n_needed:
+        return f"give more public rows, {n_needed} or more, not {plan.n_public}"
+    if plan.n_wanted < n_needed:
+        return f"ask more, n_queries={n_needed} or None, or set {_OR_RECORDS}"
+    enough = _teachers_needed(plan, lambda other: other.n_labels >= n_needed, n_needed)
+    helps = "raise epsilon" if enough is None else f"use about {enough} teachers"
+    return f"{helps}, or set {_OR_RECORDS}"
+
+
+def _teachers_needed(plan, is_enough, n_needed=0):
+    """Return a number of teachers, to two digits, whose plan is good enough; None if none is.
+
+    All else is as it was: noise is calibrated again, and so is the number of queries.
+    """
+    if plan.again is None:
+        return None
+    tried = plan
+    n_teachers = plan.voters.n_teachers
+    for _ in range(_MOST_TRIED):
+        # Noise that votes can bear grows with the teachers, and queries with its square
+        growth = math.sqrt(n_needed / tried.n_labels)
+        n_teachers = _two_digits_up(n_teachers * max(1.2, growth))
+        if n_teachers > _MOST_TEACHERS:
+            return None
+        before = tried
+        tried = plan.again(n_teachers=n_teachers)
+        if is_enough(tried):
+            return n_teachers
+        if n_needed and tried.n_labels <= before.n_labels:
+            return None  # the noise is set, whoever votes
+    return None
+
+
+def percent(share):
+    """Write a share in percent, rounded down.
+
+    Parameters
+    ----------
+    share : float
+        From 0 to 1.
+
+    Returns
+    -------
+    str
+    """
+    return f"{math.floor(share * 100 + 1e-9)}%"
+
+
+def _two_digits_up(number):
+    """Return a whole number that is at least `number`, with two digits that are not 0."""
+    unit = 10 ** max(0, math.floor(math.log10(number)) - 1)
+    return math.ceil(number / unit) * unit
+
+
+def _factor(epsilon):
+    """Write how much likelier epsilon lets an outcome become."""
+    power = math.floor(epsilon / math.log(10))
+    if power < 6:
+        return f"{math.floor(math.exp(epsilon) / 10 ** (power - 1)) * 10 ** (power - 1):,}"
+    return f"10^{power}"

@@ -1,0 +1,227 @@
+"""A plan in words: text for a terminal, HTML for a notebook."""
+
+import math
+import textwrap
+from html import escape
+
+from .advice import percent
+from .spent import text_rounded_up
+
+__all__ = ["html_of", "text_of"]
+
+#: Shares of the voters who agree, for which a report says how many labels will be right.
+_AGREEMENTS = (0.6, 0.8, 0.95)
+
+_AGREEMENTS_SAID = " / ".join(percent(agreement) for agreement in _AGREEMENTS)
+
+_TITLE = "Plan: a forecast of what a fit would ask and spend. Nothing is spent yet."
+
+_WIDTH = 88
+_NAMES = 12
+
+_STYLE = """
+.sk-pate-plan {
+  --text: var(--sg-text-color, var(--theme-code-foreground, var(--jp-content-font-color1, #111)));
+  --line: #8886;
+  --box: #f0f8ff;
+  --warn: #fff3d6;
+  color: var(--text); font-family: sans-serif; max-width: 52em;
+}
+@media (prefers-color-scheme: dark) {
+  .sk-pate-plan {
+    --text: var(--sg-text-color,
+      var(--theme-code-foreground, var(--jp-content-font-color1, #eee)));
+    --box: #22303c;
+    --warn: #4a3a10;
+  }
+}
+.sk-pate-plan table { border-collapse: collapse; background: var(--box); width: 100%; }
+.sk-pate-plan caption { text-align: left; padding: 0.4em 0; font-weight: bold; }
+.sk-pate-plan th, .sk-pate-plan td {
+  border: 1px dashed var(--line); padding: 0.3em 0.6em; text-align: left; vertical-align: top;
+  color: var(--text);
+}
+.sk-pate-plan li { background: var(--warn); margin: 0.3em 0; padding: 0.3em 0.6em; }
+"""
+
+
+def text_of(plan):
+    """Return a plan as text.
+
+    Parameters
+    ----------
+    plan : Plan
+        The plan.
+
+    Returns
+    -------
+    str
+        Made of public numbers alone.
+    """
+    parts = [_TITLE]
+    for name, words in _lines(plan):
+        parts.append(_wrapped(f"{name:{_NAMES}}", words))
+    parts += [_wrapped("! ", text) for text in plan.advice]
+    return "\n".join(parts)
+
+
+def html_of(plan):
+    """Return a plan as HTML that needs nothing else, for light and dark pages.
+
+    Parameters
+    ----------
+    plan : Plan
+        The plan.
+
+    Returns
+    -------
+    str
+        Made of public numbers alone.
+    """
+    rows = [
+        f"<tr><th scope='row'>{escape(name)}</th><td>{escape(words)}</td></tr>"
+        for name, words in _lines(plan)
+    ]
+    advice = ""
+    if plan.advice:
+        items = [f"<li>{escape(text)}</li>" for text in plan.advice]
+        advice = f"<ul>{''.join(items)}</ul>"
+    return (
+        f"<div class='sk-pate-plan'><style>{_STYLE}</style><table>"
+        f"<caption>{escape(_TITLE)}</caption>{''.join(rows)}</table>{advice}</div>"
+    )
+
+
+def _wrapped(start, words):
+    rest = " " * len(start)
+    return textwrap.fill(words, _WIDTH, initial_indent=start, subsequent_indent=rest)
+
+
+def _lines(plan):
+    """Return pairs of a name and what is to be said of it."""
+    lines = []
+    if plan.voters is not None:
+        about = _about_teachers if plan.has_teachers else _about_records
+        lines += about(plan)
+    if plan.rows_cost is not None:
+        lines.append(("public rows", _rows_cost(plan.rows_cost)))
+    lines.append(("epsilon", _guarantee(plan)))
+    return lines
+
+
+# --- who votes -----------------------------------------------------------------------------------
+
+
+def _about_teachers(plan):
+    voters = plan.voters
+    lines = [
+        ("voters", _teachers(voters)),
+        ("labels", _labels(plan)),
+        ("noise", "; ".join(_stage(*stage, voters.n_teachers) for stage in plan.stages)),
+        ("right", _right_labels(plan)),
+    ]
+    if not _answers_all(plan):
+        shares = f"{_at_agreements(plan.share_answered)} of the queries"
+        lines.append(("answered", f"{shares}, where {_AGREEMENTS_SAID} of the teachers agree"))
+    return lines
+
+
+def _answers_all(plan):
+    """Whether no query is refused, but for what rounding loses."""
+    return min(plan.share_answered(agreement) for agreement in (*_AGREEMENTS, 1.0)) > 0.9995
+
+
+def _teachers(voters):
+    names = ""
+    if voters.names:
+        names = f", each a {' or '.join(voters.names)}"
+    each = ""
+    if voters.n_records is not None:
+        each = f", on about {voters.n_records / voters.n_teachers:.3g} records"
+    return f"{voters.n_teachers} teachers{names}{each}{_why(voters)}"
+
+
+def _labels(plan):
+    number = f"{plan.n_labels}" if _answers_all(plan) else f"at most {plan.n_labels}"
+    return (
+        f"{number}, {plan.labels_per_class:.3g} for each of {plan.voters.n_classes} classes "
+        f"({plan.n_queries} queries, {plan.n_public} public rows)"
+    )
+
+
+def _stage(mechanism, n_queries, n_teachers):
+    noise = getattr(mechanism, "noise_std", None)
+    name = type(mechanism).__name__
+    if noise is None:
+        return f"{name}, {n_queries} queries: none of a known size on the votes"
+    return f"{noise:.3g} votes (standard deviation) beside {n_teachers} teachers, by {name}"
+
+
+def _right_labels(plan):
+    shares = _at_agreements(plan.share_right)
+    if shares is None:
+        return "none: nothing is answered"
+    return (
+        f"{shares} of the labels at least, where {_AGREEMENTS_SAID} of the teachers agree on the "
+        "right class, and all others on one other class"
+    )
+
+
+def _about_records(plan):
+    voters = plan.voters
+    expected = ""
+    if voters.n_records is None:
+        expected = ", if there are as many as public rows"
+    ((mechanism, n_rows),) = plan.stages
+    return [
+        ("voters", f"the records themselves, in {voters.n_cells} cells{_why(voters)}"),
+        (
+            "labels",
+            f"{n_rows}, one for each public row, {plan.labels_per_class:.3g} for each of "
+            f"{voters.n_classes} classes",
+        ),
+        (
+            "noise",
+            f"{plan.noise_std:.3g} records (standard deviation) on each class of a cell, beside "
+            f"{voters.ballots_per_cell:.3g} in an average cell{expected}, by "
+            f"{type(mechanism).__name__}",
+        ),
+        (
+            "right",
+            f"in {_at_agreements(plan.share_right)} of the cells, where {_AGREEMENTS_SAID} of an "
+            "average cell's records have one label, and all others one other: so often it is the "
+            "largest noisy count, before smoothing lets cells help each other",
+        ),
+    ]
+
+
+def _why(voters):
+    return f" ({voters.why})" if voters.why else ""
+
+
+def _at_agreements(share):
+    """Write shares at each of the agreements; None if there is none."""
+    shares = [share(agreement) for agreement in _AGREEMENTS]
+    known = [percent(value) for value in shares if not math.isnan(value)]
+    return " / ".join(known) if len(known) == len(shares) else None
+
+
+# --- what is spent -------------------------------------------------------------------------------
+
+
+def _rows_cost(cost):
+    delta = f" and delta {cost.delta:g}" if cost.delta else ""
+    return (
+        f"{cost.n_rows} synthetic rows take epsilon {text_rounded_up(cost.epsilon)}{delta} of "
+        f"what is below, for the change: {cost.adjacency}"
+    )
+
+
+def _guarantee(plan):
+    if plan.spent is None:
+        return f"{text_rounded_up(plan.epsilon)}, method {plan.method}"
+    spent = plan.spent
+    return (
+        f"{text_rounded_up(spent.epsilon)}, delta {spent.delta:g}, method {spent.method}; the "
+        f"change that is covered: {spent.adjacency}"
+    )

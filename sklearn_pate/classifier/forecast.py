@@ -1,0 +1,131 @@
+"""What a plan is told of those who vote, before a fit; it is refused or warned of here."""
+
+import dataclasses
+import math
+
+from ..accountant import PrivacyForecast, RecordVoters, RowsCost
+from ..accountant.advice import check_labels_for_all_classes, large_delta, weak_promise
+from ..exceptions import warn
+from ..isolation import Quiet
+from .table import public_numbers
+
+__all__ = ["check_and_warn", "forecast"]
+
+
+#: Why those vote who do by default, by whether they are records.
+_BY_DEFAULT = {
+    True: "by default: they suit small epsilons, and cost as much for many labels as for one",
+    False: "by default, as a parameter speaks of teachers",
+}
+
+
+def forecast(estimator, task, plan, spent):
+    """Return a plan with all that a person needs to know of it, by public numbers alone.
+
+    Parameters
+    ----------
+    estimator : PATEClassifier
+        Its parameters say why those vote who do.
+    task : _Task
+        What the fit was given.
+    plan : Plan
+        From the accountant.
+    spent : PrivacySpent
+        What will be spent, with no query answered yet.
+
+    Returns
+    -------
+    Plan
+    """
+    told = {"spent": PrivacyForecast.of(spent)}
+    problems = [_large_delta(spent, task.ballots)]
+    if task.synthesis is not None:
+        told["synthesizer"] = task.synthesis.synthesizer
+        told["rows_cost"] = _rows_cost(task, estimator.delta)
+    if not task.is_table:
+        told["voters"] = dataclasses.replace(
+            plan.voters,
+            names=_names(task.electorate),
+            n_records=task.ballots.n_records,
+            why=_why(estimator, task),
+        )
+    elif task.electorate is not None:
+        told["voters"], problem = _records(estimator, task, plan)
+        problems.append(problem)
+    problems = tuple(problem for problem in problems if problem is not None)
+    return dataclasses.replace(plan, problems=problems, **told)
+
+
+def check_and_warn(plan, epsilon):
+    """Refuse a plan from which no student can learn all classes; warn of what is bad about others.
+
+    Parameters
+    ----------
+    plan : Plan
+        With its voters.
+    epsilon : float or None
+        The cap. Who sets none knows that there may be no promise.
+    """
+    if plan.has_teachers:
+        check_labels_for_all_classes(plan)
+    known = weak_promise(plan.epsilon, plan.spent.unit) if epsilon is None else None
+    with Quiet():  # a mechanism of the user's may print the votes that are made up for it
+        advice = plan.advice
+    for text in advice:
+        if text != known:
+            warn(text)
+
+
+def _large_delta(spent, ballots):
+    """Say that delta is too large for these voters; None if it is not, or is not spent."""
+    if spent.delta == 0:
+        return None
+    n_teachers = getattr(ballots, "n_teachers", None)
+    return large_delta(spent.delta, n_teachers=n_teachers, n_records=ballots.n_records)
+
+
+def _records(estimator, task, plan):
+    """Return what the cells of records that vote are like, and what is wrong with them."""
+    numbers = public_numbers(task, plan)
+    n_cells, n_ballots, problem = task.electorate.forecast(**numbers)
+    voters = RecordVoters(
+        n_cells=n_cells,
+        n_classes=numbers["n_classes"],
+        n_ballots=n_ballots,
+        n_records=numbers["n_records"],
+        name=type(task.electorate).__name__,
+        why=_why(estimator, task),
+    )
+    return voters, problem
+
+
+def _names(electorate):
+    """Return the classes of the teachers' classifiers; their parameters may be long."""
+    if electorate is None:
+        return ()
+    return tuple(type(classifier).__name__ for classifier in electorate.classifiers())
+
+
+def _why(estimator, task):
+    """Say why those vote who do."""
+    if task.electorate is None:
+        return "votes were given"
+    if estimator.base_estimator is None:
+        return _BY_DEFAULT[task.is_table]
+    if isinstance(estimator.base_estimator, list):
+        return "base_estimator is a list"
+    return f"base_estimator is a {type(estimator.base_estimator).__name__}"
+
+
+def _rows_cost(task, delta):
+    """Return what the synthesizer takes for its rows."""
+    cost = task.synthesis.cost()
+    epsilon, _ = cost.epsilon(delta)
+    if task.synthesis.synthesizer.is_pure and cost.pure < math.inf and cost.delta == 0:
+        epsilon, delta = cost.pure, 0.0
+    return RowsCost(
+        float(epsilon),
+        float(delta),
+        adjacency=str(task.ballots.adjacency),
+        n_rows=int(task.synthesis.synthesizer.n_rows),
+    )

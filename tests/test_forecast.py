@@ -1,0 +1,582 @@
+"""What a plan says before a fit: computed again in other ways, and from public numbers alone."""
+
+import dataclasses
+import json
+import math
+import pickle
+import warnings
+from html.parser import HTMLParser
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy.stats import norm
+from sklearn.linear_model import LogisticRegression
+from sklearn.naive_bayes import GaussianNB
+
+from sklearn_pate import PATEClassifier, PrivacySpent
+from sklearn_pate.accountant import (
+    PrivacyForecast,
+    RecordVoters,
+    TeacherVoters,
+    plan_queries,
+    plan_table,
+)
+from sklearn_pate.accountant.advice import large_delta, weak_promise
+from sklearn_pate.aggregators import (
+    Aggregator,
+    ConfidentGNMax,
+    ExponentialNMax,
+    GaussianMechanism,
+    GNMax,
+    InteractiveGNMax,
+    LaplaceMechanism,
+    LNMax,
+    PluralityVote,
+    SoftVote,
+    StableArgmax,
+)
+from sklearn_pate.exceptions import BudgetExceededError, PrivacyTestError
+from sklearn_pate.ledger import PrivacyLedger
+from sklearn_pate.neighbors import ReverseNeighbors
+from sklearn_pate.rdp import Facts
+from sklearn_pate.synthesis import MarginalSynthesizer
+
+RNG = np.random.default_rng(0)
+N_RECORDS = 1847  # a number that occurs nowhere else
+X = pd.DataFrame(RNG.normal(size=(N_RECORDS, 3)), columns=["a", "b", "c"])
+Y = np.arange(N_RECORDS) % 3
+X_PUBLIC = pd.DataFrame(RNG.normal(size=(400, 3)), columns=["a", "b", "c"])
+CLASSES = [0, 1, 2]
+PUBLIC = {"n_public": 1000, "n_teachers": 250, "n_classes": 10, "delta": 1e-5}
+
+
+def pate(base=None, **params):
+    """A classifier whose voters are named."""
+    base = GaussianNB() if base is None else base
+    if isinstance(base, GaussianNB):
+        params = {"n_teachers": 100} | params
+    return PATEClassifier(base, **{"classes": CLASSES, "random_state": 0} | params)
+
+
+def planned(aggregator, n_queries=100, **changes):
+    return plan_queries(aggregator, n_queries, **({"epsilon": None} | PUBLIC | changes))
+
+
+def said(clf, *data, **kwargs):
+    """The texts of all warnings of a plan."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        clf.plan(*data, **kwargs)
+    return [str(warning.message) for warning in caught]
+
+
+# --- the share of labels that will be right ------------------------------------------------------
+
+
+@pytest.mark.parametrize("agreement", [0.51, 0.6, 0.8, 0.95, 1.0])
+@pytest.mark.parametrize("n_teachers", [7, 100, 250])
+def test_of_two_classes_it_is_the_normal_distributions(agreement, n_teachers):
+    plan = planned(GNMax(30.0), n_teachers=n_teachers, n_classes=2)
+    n_right = math.ceil(agreement * n_teachers)
+    margin = 2 * n_right - n_teachers
+    expected = norm.cdf(margin / (30 * math.sqrt(2)))
+    assert plan.share_right(agreement) == pytest.approx(expected, rel=1e-9)
+    assert plan.share_answered(agreement) == pytest.approx(1)
+
+
+@pytest.mark.parametrize(
+    "aggregator, drawn",
+    [
+        (GNMax(60.0), lambda rng, shape: rng.normal(scale=60, size=shape)),
+        (LNMax(0.02), lambda rng, shape: rng.laplace(scale=50, size=shape)),
+        (ExponentialNMax(0.02), lambda rng, shape: rng.exponential(50, size=shape)),
+        (GNMax(60.0, "discrete"), lambda rng, shape: np.rint(rng.normal(scale=60, size=shape))),
+    ],
+)
+def test_of_ten_classes_it_is_that_of_drawn_noise(aggregator, drawn):
+    rng = np.random.default_rng(1)
+    votes = np.zeros(10)
+    votes[:2] = 200, 50
+    noisy = votes + drawn(rng, (200_000, 10))
+    expected = (noisy.argmax(axis=1) == 0).mean()
+    assert planned(aggregator).share_right(0.8) == pytest.approx(expected, abs=0.005)
+
+
+def test_of_answers_alone_where_a_mechanism_may_refuse():
+    rng = np.random.default_rng(2)
+    votes = np.zeros(10)
+    votes[:2] = 150, 100
+    passes = 150 + rng.normal(scale=20, size=200_000) >= 170
+    right = (votes + rng.normal(scale=40, size=(200_000, 10))).argmax(axis=1) == 0
+    plan = planned(ConfidentGNMax(170, 20.0, 40.0))
+    assert plan.share_answered(0.6) == pytest.approx(passes.mean(), abs=0.005)
+    assert plan.share_right(0.6) == pytest.approx(right[passes].mean(), abs=0.01)
+
+
+def test_of_stages_by_their_queries_and_answers():
+    confident = ConfidentGNMax(0.9, 5.0, 40.0)
+    alone = [planned(confident), planned(GNMax(60.0))]
+    both = plan_queries([confident, GNMax(60.0)], [100, 300], **PUBLIC, epsilon=None)
+    answered = [plan.share_answered(0.8) for plan in alone]
+    right = [plan.share_right(0.8) for plan in alone]
+    assert answered[0] < 0.01 and answered[1] == pytest.approx(1)
+    assert both.share_answered(0.8) == pytest.approx(0.25 * answered[0] + 0.75 * answered[1])
+    expected = 0.25 * answered[0] * right[0] + 0.75 * answered[1] * right[1]
+    assert both.share_right(0.8) * both.share_answered(0.8) == pytest.approx(expected)
+
+
+@pytest.mark.parametrize("aggregator", [GNMax(3.0), LNMax(0.3), ExponentialNMax(0.3)])
+def test_no_spread_of_the_other_votes_is_worse(aggregator):
+    least = planned(aggregator, n_teachers=10, n_classes=4).share_right(0.6)
+    spreads = [[6, a, b, 4 - a - b] for a in range(5) for b in range(5 - a)]
+    right = np.exp(aggregator.outcome_log_proba(spreads)[:, 0])
+    assert right.min() == pytest.approx(least, rel=1e-9)
+    assert right.max() > least + 0.001
+
+
+def test_every_class_has_its_turn_where_a_mechanism_prefers_some():
+    class Partial(Aggregator):
+        """Answers queries whose plurality is class 0, and those alone."""
+
+        def outcome_log_proba(self, votes, student_proba=None):
+            votes = np.asarray(votes)
+            log_proba = np.full((len(votes), votes.shape[1] + 1), -np.inf)
+            first = votes.argmax(axis=1) == 0
+            log_proba[first, 0] = 0
+            log_proba[~first, -1] = 0
+            return log_proba
+
+        def facts(self):
+            return Facts(gdp_mu=0.1)
+
+    plan = planned(Partial())
+    assert plan.share_answered(0.8) == pytest.approx(0.1)
+    assert plan.share_right(0.8) == pytest.approx(1)
+    assert plan.noise_std is None
+
+
+def test_queries_that_share_a_cost_stop_together():
+    plan = planned(StableArgmax(1.0, 2), 300, n_teachers=1000, n_classes=2)
+    assert plan.share_answered(0.6) == pytest.approx(1, abs=0.05)
+    assert plan.share_right(0.6) == 1
+    few = planned(StableArgmax(1.0, 2), 300, n_teachers=20, n_classes=2)
+    assert few.share_answered(0.95) == 0 and math.isnan(few.share_right(0.95))
+    assert "right       none: nothing is answered" in str(few)
+    assert "almost nothing will be answered" in few.advice[-1]
+
+
+def test_soft_labels_are_right_as_often_as_their_noisy_sums():
+    plan = planned(SoftVote(100.0), 50)
+    noisy = np.random.default_rng(3).normal(scale=100, size=(100_000, 10))
+    noisy[:, 0] += 200
+    noisy[:, 1] += 50
+    expected = (noisy.argmax(axis=1) == 0).mean()
+    assert plan.share_right(0.8) == pytest.approx(expected, abs=0.03)
+    assert plan.share_right(0.8) == plan.share_right(0.8)
+
+
+def test_a_mechanism_that_asks_a_student_gets_one_that_knows_nothing():
+    interactive = InteractiveGNMax(0.5, 5.0, 5.0, confidence=0.9)
+    plan = plan_queries([GNMax(50.0), interactive], [50, 50], **PUBLIC, epsilon=None)
+    assert plan.share_answered(0.6) == pytest.approx(0.75, abs=0.01)  # 0.6 - 0.1 is the threshold
+
+
+@pytest.mark.parametrize("agreement", [0.5, 0.2, 1.01, -1, math.nan])
+def test_an_agreement_of_which_most_are_not_right_is_refused(agreement):
+    for plan in (planned(GNMax(40.0)), pate(ReverseNeighbors()).plan(X, Y, X_PUBLIC)):
+        with pytest.raises(ValueError, match="agreement must be a share of the voters"):
+            plan.share_right(agreement)
+
+
+def of_cells(mechanism, n_classes=2, n_ballots=20.0):
+    plan = plan_table(mechanism, n_changed=2, n_rows=9, epsilon=None, delta=1e-5)
+    voters = RecordVoters(n_cells=50, n_classes=n_classes, n_ballots=50 * n_ballots)
+    return dataclasses.replace(plan, voters=voters)
+
+
+@pytest.mark.parametrize("agreement", [0.6, 0.8, 0.95])
+def test_of_cells_with_two_classes_it_is_in_closed_form(agreement):
+    margin = (2 * agreement - 1) * 20
+    tail = math.exp(-margin / 8) * (1 + margin / 16) / 2  # of the difference of two Laplaces
+    share = of_cells(LaplaceMechanism(8.0)).share_right(agreement)
+    assert share == pytest.approx(1 - tail, abs=0.025)
+    share = of_cells(GaussianMechanism(8.0)).share_right(agreement)
+    assert share == pytest.approx(norm.cdf(margin / 8 / math.sqrt(2)), abs=0.025)
+
+
+def test_of_cells_with_many_classes_it_is_that_of_drawn_noise():
+    rng = np.random.default_rng(4)
+    noisy = rng.laplace(scale=4, size=(100_000, 7))
+    noisy[:, 0] += 16
+    noisy[:, 1] += 4
+    share = of_cells(LaplaceMechanism(4.0), 7).share_right(0.8)
+    assert share == pytest.approx((noisy.argmax(axis=1) == 0).mean(), abs=0.025)
+
+
+def test_a_plan_of_unknown_voters_has_no_shares():
+    plan = plan_table(LaplaceMechanism(), n_changed=2, n_rows=9, epsilon=1.0, delta=1e-5)
+    assert plan.advice == [] and plan.noise_std == pytest.approx(2 * math.sqrt(2))
+    assert str(plan).endswith("epsilon     1, method pure")
+    with pytest.raises(ValueError, match="who votes is unknown"):
+        plan.share_right(0.8)
+
+
+# --- labels --------------------------------------------------------------------------------------
+
+
+def test_labels_that_a_budget_lets_through_are_those_of_a_fit():
+    aggregator = ConfidentGNMax(0.6, 10.0, 6.0)
+    clf = pate(aggregator=aggregator, n_queries=400, epsilon=5.0)
+    votes = np.tile([100, 0, 0], (400, 1))
+    plan = plan_queries(
+        aggregator, 400, n_public=400, n_teachers=100, n_classes=3, epsilon=5.0, delta=1e-5
+    )
+    assert 3 <= plan.n_labels < plan.n_queries == 400
+    with pytest.warns(UserWarning, match="only those were asked"):
+        clf.fit_votes(votes, X_PUBLIC)
+    assert clf.privacy_spent_.n_answered == plan.n_labels
+    assert plan.labels_per_class == plan.n_labels / 3
+
+
+def test_noise_is_the_largest_of_the_stages():
+    stages = [ConfidentGNMax(0.9, 50.0, 20.0), LNMax(0.05), SoftVote(5.0), PluralityVote()]
+    for aggregator, noise in zip(stages, (20, math.sqrt(2) / 0.05, 5, None), strict=True):
+        assert planned(aggregator).noise_std == pytest.approx(noise)
+    assert planned(ExponentialNMax(0.05)).noise_std == 20
+    assert GNMax(sigma=None).noise_std is None is LNMax(gamma=None).noise_std
+    both = plan_queries([GNMax(30.0), GNMax(40.0)], [50, 50], **PUBLIC, epsilon=None)
+    assert both.noise_std == 40
+
+
+# --- advice --------------------------------------------------------------------------------------
+
+
+def number_in(text, before):
+    return int(text.partition(before)[2].split()[0])
+
+
+@pytest.mark.parametrize("aggregator", [GNMax(sigma=None), LNMax(gamma=None)])
+@pytest.mark.parametrize("n_teachers, n_classes", [(100, 15), (60, 4), (400, 80)])
+def test_the_teachers_that_are_advised_are_enough_for_the_labels(aggregator, n_teachers, n_classes):
+    sizes = {"n_public": 2000, "n_classes": n_classes, "epsilon": 1.0, "delta": 1e-5}
+    plan = plan_queries(aggregator, None, n_teachers=n_teachers, **sizes)
+    text = plan.advice[0]  # Laplace noise of a quarter of the teachers drowns votes for 80 classes
+    assert text.startswith(f"{n_classes} classes and {n_teachers} teachers: ")
+    assert text.endswith("or set base_estimator=neighbors.ReverseNeighbors()")
+    enough = number_in(text, "use about ")
+    assert plan_queries(aggregator, None, n_teachers=enough, **sizes).labels_per_class >= 10
+    fewer = plan_queries(aggregator, None, n_teachers=int(enough * 0.7), **sizes)
+    assert fewer.labels_per_class < 10
+
+
+def test_the_teachers_that_are_advised_outvote_the_noise():
+    sizes = {"n_public": 1000, "n_classes": 10, "epsilon": 1.0, "delta": 1e-5}
+    plan = plan_queries(GNMax(sigma=None), 500, n_teachers=100, **sizes)
+    (text,) = plan.advice
+    assert f"as few as {math.floor(100 * plan.share_right(0.8))}% of the labels" in text
+    enough = number_in(text, "use about ")
+    assert plan_queries(GNMax(sigma=None), 500, n_teachers=enough, **sizes).share_right(0.8) > 0.75
+    fewer = plan_queries(GNMax(sigma=None), 500, n_teachers=int(enough * 0.7), **sizes)
+    assert fewer.share_right(0.8) < 0.75
+
+
+def test_what_more_teachers_do_not_change_is_not_advised():
+    few_rows = plan_queries(GNMax(None), None, **(PUBLIC | {"n_public": 60}), epsilon=8.0)
+    assert "6 labels a class" in few_rows.advice[0]
+    assert few_rows.advice[0].endswith("give more public rows, 100 or more, not 60")
+    few_wanted = plan_queries(GNMax(None), 60, **PUBLIC, epsilon=1.0)
+    assert "ask more, n_queries=100 or None, or set" in few_wanted.advice[0]
+    set_noise = plan_queries(GNMax(40.0), None, **PUBLIC, epsilon=0.5)
+    assert "raise epsilon, or set base_estimator" in set_noise.advice[0]
+
+
+def test_a_plan_with_enough_of_all_needs_no_advice():
+    assert planned(GNMax(60.0)).advice == []
+    assert planned(GNMax(40.0), 10, n_classes=2, n_teachers=1000).advice != []  # 5 labels a class
+    assert planned(GNMax(60.0), 20, n_classes=2).advice == []
+
+
+def test_weak_promises():
+    assert weak_promise(10.0, "record") is None
+    assert "one group may make an outcome 26,000 times as likely" in weak_promise(10.18, "group")
+    assert "10^8 times" in weak_promise(20.0, "record")
+    assert "no privacy is guaranteed" in weak_promise(math.inf, "record")
+    assert "epsilon is infinite" in planned(PluralityVote()).advice[-1]
+
+
+def test_large_deltas():
+    assert large_delta(0.01, n_teachers=50, n_records=99) is None
+    assert "records, 100" in large_delta(0.01, n_teachers=50, n_records=100)
+    assert "teachers, 100" in large_delta(0.01, n_teachers=100)
+    assert large_delta(0.5) is None
+
+
+# --- refused, and warned of ----------------------------------------------------------------------
+
+
+def test_fewer_queries_than_classes_are_refused_before_anything_is_spent(tmp_path):
+    ledger = PrivacyLedger(tmp_path / "ledger.sqlite", epsilon=30.0)
+    clf = pate(n_queries=2, epsilon=8.0, ledger=ledger, random_state=None)
+    message = (
+        "3 classes and 100 teachers: the number of labels is 2, all that is asked for,.* cannot"
+    )
+    for act in (clf.fit, clf.plan):
+        with pytest.raises(ValueError, match=message) as caught:
+            act(X, Y, X_PUBLIC)
+        assert not isinstance(caught.value, BudgetExceededError)
+        assert "ask more, n_queries=30 or None" in str(caught.value)
+    votes = np.tile([100, 0, 0], (2, 1))
+    for own in ({}, {"epsilon": None, "aggregator": GNMax(9.0), "ledger": None}):
+        with pytest.raises(ValueError, match="labels is 2,.* give more public rows, 30"):
+            clf.set_params(n_queries=None, **own).fit_votes(votes, X_PUBLIC[:2])
+    stages = {"aggregator": [GNMax(9.0), GNMax(9.0)], "n_queries": [1, 1]}
+    with pytest.raises(ValueError, match="labels is 2, all that is asked for"):
+        pate(**stages).fit(X, Y, X_PUBLIC)
+    assert len(ledger.history()) == 0
+    assert plan_queries(GNMax(40.0), 1, **PUBLIC, epsilon=1.0).n_labels == 1
+
+
+def test_a_budget_for_fewer_queries_than_classes_is_refused():
+    clf = pate(n_teachers=20, epsilon=1.0)
+    with pytest.raises(BudgetExceededError, match=r"labels is 1, all that epsilon=\S+ pays for"):
+        clf.fit(X, Y, X_PUBLIC)
+    with pytest.raises(BudgetExceededError, match="use about [0-9]+ teachers, or set base_est"):
+        clf.fit(X, Y, X_PUBLIC)
+
+
+def test_as_many_queries_as_classes_are_asked():
+    stages = {"aggregator": [GNMax(9.0), GNMax(9.0)], "n_queries": [1, 2], "epsilon": None}
+    with pytest.warns(UserWarning, match="100 teachers: 1 labels a class"):
+        assert pate(**stages).plan(X, Y, X_PUBLIC).n_labels == 3
+
+
+def test_a_table_is_never_refused():
+    assert pate(ReverseNeighbors(), epsilon=10).fit(X, Y, X_PUBLIC[:2]).n_features_in_ == 3
+
+
+@pytest.mark.parametrize(
+    "params, beginnings",
+    [
+        ({"epsilon": 4.0}, []),
+        ({"n_queries": 20, "epsilon": 4.0}, ["3 classes and 100 teachers: 6.6 labels a class"]),
+        ({"n_queries": 300, "epsilon": 0.5}, ["the noise of standard deviation 1"]),
+        ({"n_teachers": 30, "epsilon": 11.0}, ["epsilon=11 is hardly a promise"]),
+        ({"epsilon": None, "aggregator": GNMax(1.0)}, []),
+        ({"epsilon": None, "aggregator": PluralityVote()}, []),
+        ({"epsilon": 4.0, "delta": 0.01}, ["delta=0.01 is not below one over the number of rec"]),
+        ({"base": ReverseNeighbors()}, []),
+        ({"base": ReverseNeighbors(), "epsilon": 0.02}, ["the noise drowns the ballots: there"]),
+        ({"base": ReverseNeighbors(), "epsilon": 12}, ["epsilon=12 is hardly a promise: one rec"]),
+        (
+            {"base": ReverseNeighbors(), "delta": 0.1, "aggregator": GaussianMechanism()},
+            ["delta=0.1 is not below one over the number of records, 1847"],
+        ),
+    ],
+)
+def test_what_is_warned_of_is_advice_and_once(params, beginnings):
+    texts = said(pate(**params), X, Y, X_PUBLIC)
+    assert len(texts) == len(beginnings)
+    for text, beginning in zip(texts, beginnings, strict=True):
+        assert text.startswith(beginning)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        advice = pate(**params).plan(X, Y, X_PUBLIC).advice
+    if params.get("epsilon", 1) is None:  # who sets no cap knows
+        assert len(advice) == 1 and "epsilon" in advice[0]
+    else:
+        assert advice == texts
+
+
+def test_a_fit_and_a_poll_warn_as_a_plan_does():
+    for act in ("fit", "poll"):
+        clf = pate(ReverseNeighbors(), epsilon=12.0)
+        with pytest.warns(UserWarning, match="hardly a promise") as caught:
+            getattr(clf, act)(X, Y, X_PUBLIC)
+        assert len(caught) == 1
+
+
+# --- the forecast --------------------------------------------------------------------------------
+
+
+def test_what_is_forecast_does_not_read_as_if_it_were_released():
+    for base in (GaussianNB(), ReverseNeighbors()):
+        clf = pate(base, epsilon=4.0)
+        spent = clf.plan(X, Y, X_PUBLIC).spent
+        text = spent.summary()
+        assert text.startswith("A forecast, nothing is spent yet.") and "would be" in text
+        assert "was released" not in text and " were asked" not in text
+        assert spent.n_answered == 0 and isinstance(spent, PrivacySpent)
+        paid = clf.fit(X, Y, X_PUBLIC).privacy_spent_
+        assert type(paid) is PrivacySpent and "forecast" not in paid.summary().lower()
+        assert tuple(paid) == tuple(spent)
+        assert type(pickle.loads(pickle.dumps(paid))) is PrivacySpent
+        assert json.dumps(dataclasses.asdict(paid)).count("forecast") == 0
+
+
+def test_what_a_private_test_spends_is_no_forecast():
+    clf = pate(aggregator=GNMax(40.0), n_queries=100, epsilon=0.8, accounting="ptr")
+    with pytest.raises(PrivacyTestError) as caught:
+        clf.fit_votes(np.tile([84, 83, 83], (400, 1)), X_PUBLIC)
+    assert type(caught.value.privacy_spent) is PrivacySpent
+
+
+def test_a_forecast_is_paid_for_with_all_of_its_numbers():
+    spent = PrivacySpent(
+        1.0,
+        1e-5,
+        "renyi",
+        "group",
+        "replace one group",
+        n_teachers=None,
+        n_queries=7,
+        n_answered=0,
+        arithmetic="exact",
+        generator="system",
+        n_synthetic=9,
+        version="0.0",
+    )
+    assert PrivacyForecast.of(spent).paid() == spent
+    assert PrivacyForecast.of(spent) != spent
+
+
+# --- text and pages ------------------------------------------------------------------------------
+
+
+class Page(HTMLParser):
+    """Checks that tags are closed, and keeps the text that is shown."""
+
+    def __init__(self):
+        super().__init__()
+        self.open = []
+        self.text = []
+
+    def handle_starttag(self, tag, attributes):
+        self.open.append(tag)
+        assert not {"src", "href"} & {name for name, _ in attributes}
+
+    def handle_endtag(self, tag):
+        assert self.open.pop() == tag
+
+    def handle_data(self, data):
+        if "style" not in self.open:
+            self.text.append(data)
+
+
+def shown_by(html):
+    page = Page()
+    page.feed(html)
+    page.close()
+    assert page.open == []
+    return " ".join(page.text)
+
+
+def test_text_and_page_say_the_same():
+    for base, epsilon in ((GaussianNB(), 0.5), (ReverseNeighbors(), 0.02)):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            plan = pate(base, epsilon=epsilon).plan(X, Y, X_PUBLIC)
+        assert plan.advice
+        html = plan._repr_html_()
+        assert shown_by(html).split() == str(plan).replace("\n!", "\n").split()
+        assert "prefers-color-scheme: dark" in html and "@import" not in html
+        assert max(map(len, str(plan).splitlines())) <= 88
+
+
+def test_all_that_a_page_shows_is_escaped():
+    evil = "<script>alert('x')</script>&"
+    voters = TeacherVoters(n_teachers=250, n_classes=10, names=(evil,), why=evil)
+    plan = dataclasses.replace(planned(GNMax(40.0)), voters=voters, problems=(evil,), method=evil)
+    html = plan._repr_html_()
+    assert (
+        "<script" not in html and "&lt;script&gt;alert(&#x27;x&#x27;)&lt;/script&gt;&amp;" in html
+    )
+    assert shown_by(html).count(evil) == 4
+
+
+def test_a_text_says_who_votes_and_why():
+    text = str(
+        pate([GaussianNB(), LogisticRegression()], epsilon=4.0, n_teachers=50).plan(X, Y, X_PUBLIC)
+    )
+    assert "50 teachers, each a GaussianNB or LogisticRegression, on about 36.9 records" in text
+    assert "(base_estimator is a list)" in " ".join(text.split())
+    text = str(pate(ReverseNeighbors(n_cells=40)).plan(X, Y, X_PUBLIC))
+    assert "the records themselves, in 40 cells (base_estimator is a ReverseNeighbors)" in text
+    assert "beside 46.2 in an average cell" in " ".join(text.split())
+
+
+def test_the_parts_of_epsilon():
+    synthesizer = MarginalSynthesizer((-9, 9), missing=[], n_rows=600)
+    for base, adjacency in ((GaussianNB(), "replace one record"), (ReverseNeighbors(), None)):
+        plan = pate(base, synthesizer=synthesizer, epsilon=4.0).plan(X, Y)
+        cost = plan.rows_cost
+        assert cost.epsilon == pytest.approx(1.6, rel=1e-3) and cost.epsilon <= 1.6
+        assert cost.n_rows == 600 and cost.adjacency == (adjacency or plan.spent.adjacency)
+        assert cost.delta == (1e-5 if adjacency else 0)
+        assert "600 synthetic rows take epsilon 1.6" in str(plan)
+    assert pate(epsilon=4.0).plan(X, Y, X_PUBLIC).rows_cost is None
+
+
+# --- public numbers alone ------------------------------------------------------------------------
+
+
+def numbers(plan):
+    shares = [(plan.share_right(a), plan.share_answered(a)) for a in (0.6, 0.8, 0.95)]
+    return (
+        shares,
+        plan.n_labels,
+        plan.noise_std,
+        plan.labels_per_class,
+        plan.rows_cost,
+        plan.advice,
+        plan.voters,
+        plan.spent,
+        plan.epsilon,
+        str(plan),
+        plan._repr_html_(),
+    )
+
+
+@pytest.mark.parametrize(
+    "params",
+    [
+        {"epsilon": 0.4},
+        {"n_teachers": 40, "n_queries": 50},
+        {"aggregator": ConfidentGNMax(0.6, 20.0, 10.0), "n_queries": 50},
+        {"base": ReverseNeighbors()},
+        {"base": ReverseNeighbors(), "epsilon": 0.02},
+        {"base": ReverseNeighbors(adjacency="add_or_remove")},
+        {"base": ReverseNeighbors(), "synthesizer": MarginalSynthesizer((-9, 9), missing=[])},
+        {"synthesizer": MarginalSynthesizer((-9, 9), missing=[]), "epsilon": 2.0},
+    ],
+)
+@pytest.mark.filterwarnings("ignore:the noise")
+def test_private_values_change_nothing_that_a_plan_says(params):
+    public = None if "synthesizer" in params else X_PUBLIC
+    other = pd.DataFrame(RNG.exponential(size=X.shape), columns=X.columns)
+    one = pate(**params).plan(X, Y, public)
+    two = pate(**params).plan(other, np.zeros(N_RECORDS, dtype=int), public)
+    assert numbers(one) == numbers(two)
+
+
+@pytest.mark.parametrize(
+    "params",
+    [
+        {"base": ReverseNeighbors(adjacency="add_or_remove")},
+        {"partition": "hash", "epsilon": 4.0},
+    ],
+)
+def test_a_number_of_records_that_is_private_changes_nothing(params):
+    named = X.set_axis([f"name {k}" for k in range(N_RECORDS)])
+    one = pate(**params).plan(named, Y, X_PUBLIC)
+    two = pate(**params).plan(named[:1200], Y[:1200], X_PUBLIC)
+    assert numbers(one) == numbers(two)
+    assert "1847" not in str(one) and one.voters.n_records is None
+
+
+def test_a_plan_holds_no_private_data():
+    for params in ({"epsilon": 4.0}, {"base": ReverseNeighbors()}):
+        plan = pate(**params).plan(X, Y, X_PUBLIC)
+        pickled = pickle.dumps(plan)
+        assert len(pickled) < 20_000
+        assert str(pickle.loads(pickled)) == str(plan)
