@@ -169,7 +169,8 @@ def _most_queries(aggregator, n_wanted, epsilon, delta, sizes, before):
         raise BudgetExceededError(
             f"epsilon={epsilon:g} pays for no query with noise that n_teachers="
             f"{sizes['n_teachers']} teachers can outvote (scale at most "
-            f"{most_noise(**sizes):.3g}). Use more teachers, raise epsilon, or set n_queries. Nothing was spent"
+            f"{most_noise(**sizes):.3g}). Use more teachers, raise epsilon, or set n_queries. "
+            "Nothing was spent"
         )
     return affordable
 
