@@ -48,7 +48,7 @@ Y_PRIVATE, Y_PUBLIC, Y_TEST = Y[:1500], Y[1500:1900], Y[1900:]
 def pate(base_estimator=None, **params):
     if base_estimator is None:
         base_estimator = LogisticRegression()
-    params = {"classes": [0, 1], "random_state": 0} | params
+    params = {"classes": [0, 1], "random_state": 0, "n_teachers": 100} | params
     return PATEClassifier(base_estimator, **params)
 
 

@@ -181,25 +181,32 @@ def _student_has(method):
 
 
 class PATEClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
-    """Classifier trained on private data through a noisy vote of teachers (PATE).
+    """Classifier trained on private data through a noisy vote (PATE).
 
-    The private records are split among teachers. Each teacher votes on public, unlabelled points.
-    An aggregator adds noise to the votes, and so labels some of these points. A student learns
-    those labels. Only the student and the released labels depend on private data, and
-    `privacy_spent_` states how much privacy they cost.
+    The private records vote on public, unlabelled points: each casts one ballot where it lies, or
+    they are split among teachers, each of which votes. An aggregator adds noise to the votes, and
+    so labels these points. A student learns the labels. Only the student and what was released of
+    the votes depend on private data, and `privacy_spent_` states how much privacy they cost.
+
+    Parameters that are None follow from public numbers; see `sklearn_pate.rules`.
 
     Parameters
     ----------
     base_estimator : classifier, list of classifiers or Electorate, default=None
         The classifier that each teacher is a clone of. A list is dealt to the teachers in turn.
-        None is a `RandomForestClassifier`. An `electorate.Electorate` votes in place of teachers,
-        for instance the records themselves: `neighbors.ReverseNeighbors`.
+        An `electorate.Electorate` votes in place of teachers. None is
+        `neighbors.ReverseNeighbors()`: the records vote themselves. Where a parameter speaks of
+        teachers or of the queries that they are asked (`n_teachers`, `partition`, `keep_teachers`,
+        `timeout`, `n_queries`, `query_strategy`, `accounting`, an `Aggregator`, or `Sites` as X),
+        None is a logistic regression on the numbers of a `neighbors.RowVectorizer`.
         Preprocessing belongs inside the classifier, as a Pipeline, where the guarantee covers it.
         It is fitted on label codes 0..K-1. Each teacher gets a copy with seeds of its own and with
         `verbose` off. Copies for teachers, and for the student, have no scikit-learn callbacks,
         and their Pipelines no `memory`. skorch callbacks that keep weights in files are refused.
-    n_teachers : int, default=100
-        Number of teachers. More teachers allow more noise, but each learns from fewer records.
+    n_teachers : int, default=None
+        Number of teachers. More teachers allow more noise, but each learns from fewer records. None
+        follows from the numbers of records and classes, and `epsilon`:
+        `rules.default_n_teachers`; 100 where the number of records is private.
     aggregator : Aggregator or list of Aggregator, default=None
         The mechanism that releases labels. None is ``GNMax(sigma=None)``, whose noise is
         calibrated so that the queries cost exactly `epsilon`. The aggregators of a list are asked
@@ -209,11 +216,12 @@ class PATEClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         records vote, a `TableMechanism`; None is `LaplaceMechanism()`.
     student : classifier, default=None
         The classifier that is trained on the released labels and published. None is a clone of
-        `base_estimator`, or of the first in a list. It is fitted on label codes 0..K-1. Each
-        `random_state` in it that is None or a generator is replaced by a number. The number
-        follows from the fit's own `random_state` if there is one, and otherwise comes from the
-        operating system. Students that also learn from unlabelled rows get all rows of `X_public`,
-        with -1 where no label was released: scikit-learn's `SelfTrainingClassifier`,
+        `base_estimator`, or of the first in a list; where records vote, a
+        `neighbors.LandmarkClassifier`, which learns from the rates of the classes. It is fitted on
+        label codes 0..K-1. Each `random_state` in it that is None or a generator is replaced by a
+        number. The number follows from the fit's own `random_state` if there is one, and otherwise
+        comes from the operating system. Students that also learn from unlabelled rows get all rows
+        of `X_public`, with -1 where no label was released: scikit-learn's `SelfTrainingClassifier`,
         `LabelPropagation` and `LabelSpreading`, classifiers with the attribute
         ``accepts_unlabeled = True``, and pipelines that end in one of these.
         `students.SoftLabelClassifier` gets soft labels from `SoftVote`.
