@@ -5,7 +5,13 @@
 
 import math
 
-__all__ = ["default_n_cells", "default_n_teachers", "default_share", "most_noise"]
+__all__ = [
+    "default_n_cells",
+    "default_n_teachers",
+    "default_share",
+    "fewest_queries",
+    "most_noise",
+]
 
 #: Most cells: smoothing takes time by their third power.
 _MOST_CELLS = 1000
@@ -78,6 +84,27 @@ def most_noise(*, n_teachers, n_classes):
     50.0
     """
     return n_teachers / (2 * math.sqrt(n_classes))
+
+
+def fewest_queries(*, n_classes):
+    """Return the fewest queries to ask: 5 for each class, even if their noise is larger.
+
+    Parameters
+    ----------
+    n_classes : int
+        Number of classes.
+
+    Returns
+    -------
+    int
+
+    Examples
+    --------
+    >>> from sklearn_pate.rules import fewest_queries
+    >>> fewest_queries(n_classes=10)
+    50
+    """
+    return 5 * n_classes
 
 
 def default_n_cells(*, n_records, n_public, n_classes, noise_std):

@@ -183,14 +183,26 @@ def test_own_noise_stops_before_the_cap_and_not_earlier(epsilon, aggregator, wan
     assert plan.n_queries == wanted or spent[1] > epsilon
 
 
-def test_default_number_of_queries_keeps_the_noise_at_a_quarter_of_the_teachers():
-    plan = plan_queries(GNMax(None), None, **PUBLIC)
-    assert plan.stages[0][0].sigma <= 250 / 4
-    one_more = plan_queries(GNMax(None), plan.n_queries + 1, **PUBLIC)
-    assert one_more.stages[0][0].sigma > 250 / 4
-    plan = plan_queries(LNMax(None), None, **PUBLIC)
-    assert 1 / plan.stages[0][0].gamma <= 250 / 4
-    assert plan_queries(GNMax(None), None, **(PUBLIC | {"n_public": 7})).n_queries == 7
+def test_default_number_of_queries_keeps_the_noise_below_that_of_the_rule():
+    most = 250 / (2 * math.sqrt(PUBLIC["n_classes"]))
+    cap = PUBLIC | {"epsilon": 2.0}
+    plan = plan_queries(GNMax(None), None, **cap)
+    assert plan.n_queries > 5 * PUBLIC["n_classes"]
+    assert plan.stages[0][0].sigma <= most
+    one_more = plan_queries(GNMax(None), plan.n_queries + 1, **cap)
+    assert one_more.stages[0][0].sigma > most
+    plan = plan_queries(LNMax(None), None, **cap)
+    assert 1 / plan.stages[0][0].gamma <= most
+    assert plan_queries(GNMax(None), None, **(cap | {"n_public": 7})).n_queries == 7
+
+
+def test_at_least_five_queries_a_class_are_asked():
+    few = PUBLIC | {"n_teachers": 100}
+    plan = plan_queries(GNMax(None), None, **few)
+    assert plan.n_queries == 5 * PUBLIC["n_classes"]
+    assert plan.stages[0][0].sigma > 100 / (2 * math.sqrt(PUBLIC["n_classes"]))
+    assert plan.epsilon <= PUBLIC["epsilon"]
+    assert plan_queries(GNMax(None), None, **(few | {"n_public": 12})).n_queries == 12
 
 
 def test_a_cap_that_cuts_the_queries_says_so():

@@ -27,7 +27,13 @@ from sklearn.tree import DecisionTreeClassifier
 from sklearn.utils.validation import check_is_fitted
 
 from sklearn_pate import PATEClassifier, PrivacySpent
-from sklearn_pate.aggregators import Aggregator, GNMax, LNMax, PluralityVote
+from sklearn_pate.aggregators import (
+    Aggregator,
+    GNMax,
+    LaplaceMechanism,
+    LNMax,
+    PluralityVote,
+)
 from sklearn_pate.exceptions import (
     BudgetExceededError,
     PrivacyLeakWarning,
@@ -35,6 +41,8 @@ from sklearn_pate.exceptions import (
     StudentError,
     TeacherError,
 )
+from sklearn_pate.neighbors import LandmarkClassifier, RowVectorizer
+from sklearn_pate.partition import RandomPartition
 from sklearn_pate.queries import RandomQueries
 from sklearn_pate.rdp import Facts, data_independent_epsilon
 
@@ -75,7 +83,7 @@ def test_a_fit_from_start_to_end():
     assert clf.n_teachers_ == 100
     assert clf.n_features_in_ == 6
     assert clf.classes_.tolist() == [0, 1]
-    assert clf.aggregator_.sigma <= 25
+    assert clf.aggregator_.sigma <= 100 / (2 * math.sqrt(2))
     asked = clf.query_indices_
     labels = clf.public_labels_
     assert np.unique(asked).size == asked.size == clf.privacy_spent_.n_queries
@@ -283,7 +291,44 @@ def test_lists_of_classifiers_and_the_default_student():
     clf = PATEClassifier(
         n_teachers=2, aggregator=PluralityVote(), epsilon=None, classes=[0, 1], n_queries=50
     )
-    assert isinstance(fit(clf).student_, RandomForestClassifier)
+    assert isinstance(fit(clf).student_[-1], LogisticRegression)
+    assert isinstance(fit(clf.set_params(n_teachers=None)).student_[0], RowVectorizer)
+
+
+def test_records_vote_unless_a_parameter_speaks_of_teachers():
+    bare = fit(PATEClassifier(epsilon=4.0, classes=[0, 1], random_state=0))
+    assert bare.privacy_spent_.n_teachers is None and bare.privacy_spent_.delta == 0
+    assert bare.score(X_TEST, Y_TEST) > 0.85
+    assert isinstance(bare.student_[-1], LandmarkClassifier)
+    of_teachers = [
+        {"n_teachers": 20},
+        {"n_queries": 30},
+        {"aggregator": LNMax(gamma=None)},
+        {"query_strategy": "diversity"},
+        {"keep_teachers": True},
+        {"partition": RandomPartition()},
+    ]
+    for params in of_teachers:
+        clf = fit(PATEClassifier(epsilon=4.0, classes=[0, 1], random_state=0, **params))
+        assert clf.privacy_spent_.n_teachers == params.get("n_teachers", clf.n_teachers_)
+    voters = PATEClassifier(aggregator=LaplaceMechanism(1.0), epsilon=None, classes=[0, 1])
+    assert fit(voters).privacy_spent_.n_teachers is None
+
+
+def test_votes_decide_the_default_electorate():
+    votes = np.array([[20, 0], [3, 17], [2, 18], [19, 1]] * 20)
+    clf = PATEClassifier(epsilon=20.0, classes=[0, 1]).fit_votes(votes, X_PUBLIC[:80])
+    assert clf.n_teachers_ == 20 and isinstance(clf.student_[-1], LogisticRegression)
+    clf.fit_student(X_PUBLIC[:80])
+    assert isinstance(clf.student_[-1], LogisticRegression)
+
+
+def test_numbers_of_teachers_follow_from_public_numbers():
+    model = GaussianNB()
+    clf = fit(PATEClassifier(model, epsilon=1.0, classes=[0, 1]))
+    assert clf.n_teachers_ == int(2 * math.sqrt(1500 * 2))
+    by_group = fit(PATEClassifier(model, classes=[0, 1]), groups=np.arange(1500) // 2)
+    assert by_group.n_teachers_ == 100  # the number of records is private
 
 
 def test_sample_weight_reaches_the_teachers():

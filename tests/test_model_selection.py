@@ -275,13 +275,13 @@ def test_a_search_is_one_entry_of_a_ledger(path):
 def test_candidates_that_need_the_same_teachers_share_them(monkeypatch):
     X, y, X_public = data()
     polled = []
-    poll = PATEClassifier.poll
+    poll = PATEClassifier._poll_all_rows
 
-    def counted_poll(self, *args, **kwargs):
+    def counted_poll(self, task):
         polled.append(self)
-        return poll(self, *args, **kwargs)
+        return poll(self, task)
 
-    monkeypatch.setattr(PATEClassifier, "poll", counted_poll)
+    monkeypatch.setattr(PATEClassifier, "_poll_all_rows", counted_poll)
     grid = {"student": [GaussianNB(), LogisticRegression()], "n_queries": [10, 20, 30]}
     public = {"X_val": X[:50], "y_val": y[:50]}
     settings = {"epsilon": 2.0, "n_trials": 30, "random_state": 0}

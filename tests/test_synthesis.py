@@ -20,7 +20,7 @@ from sklearn_pate.exceptions import PrivacyLeakWarning
 from sklearn_pate.rdp import DEFAULT_ORDERS
 from sklearn_pate.rdp.table import GRID
 from sklearn_pate.secure import SystemGenerator
-from sklearn_pate.synthesis import MarginalSynthesizer, Synthesizer, default_share
+from sklearn_pate.synthesis import MarginalSynthesizer, Synthesizer
 from sklearn_pate.synthesis.simplex import draw_bins, on_simplex, shares
 
 
@@ -755,12 +755,6 @@ def test_failures_on_private_values_are_worded_by_the_library(monkeypatch):
 
 
 # --- the protocol --------------------------------------------------------------------------------
-
-
-def test_the_share_is_of_public_numbers():
-    for n_records in (None, 100, 10**6):
-        share = default_share(epsilon=1.0, n_columns=9, n_classes=2, n_records=n_records)
-        assert 0 < share < 1
 
 
 def test_a_synthesizer_has_the_two_parameters():

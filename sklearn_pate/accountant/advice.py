@@ -3,6 +3,7 @@
 import math
 
 from ..exceptions import BudgetExceededError
+from ..rules import fewest_queries
 
 __all__ = ["advice_on", "check_labels_for_all_classes", "large_delta", "percent", "weak_promise"]
 
@@ -184,7 +185,8 @@ def _teachers_needed(plan, is_enough, n_needed=0):
         tried = plan.again(n_teachers=n_teachers)
         if is_enough(tried):
             return n_teachers
-        if n_needed and tried.n_labels <= before.n_labels:
+        fewest = fewest_queries(n_classes=plan.voters.n_classes)
+        if n_needed and fewest < tried.n_labels <= before.n_labels:
             return None  # the noise is set, whoever votes
     return None
 

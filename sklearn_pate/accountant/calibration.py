@@ -12,7 +12,7 @@ from ..exceptions import BudgetExceededError
 from ..rdp import DEFAULT_ORDERS, Cost, least_scale
 from ..rdp.calibration import FEW_ORDERS, orders_near_best
 from ..rdp.facts import facts_of
-from ..rules import most_noise
+from ..rules import fewest_queries, most_noise
 from .checks import check_failure_probability, query_over_budget
 
 __all__ = ["calibrate", "check_with_scale", "costs_once", "most_affordable", "no_cost"]
@@ -34,7 +34,7 @@ def calibrate(aggregators, n_queries, *, is_number_given, epsilon, delta, sizes,
         Queries wanted, of each stage.
     is_number_given : bool
         Whether the user said how many. If not, fewer are asked where the noise would otherwise be
-        larger than `rules.most_noise`.
+        larger than `rules.most_noise`, but at least `rules.fewest_queries`.
     epsilon : float or None
         The cap.
     delta : float
@@ -76,7 +76,9 @@ def calibrate(aggregators, n_queries, *, is_number_given, epsilon, delta, sizes,
         start = most_noise(**sizes)
         # One stage: a list of stages has numbers of queries
         (noisiest,) = _at_scale(aggregators, start)
-        n_queries = [_most_queries(noisiest, n_queries[0], epsilon, delta, sizes, before)]
+        affordable = _most_queries(noisiest, n_queries[0], epsilon, delta, sizes, before)
+        fewest = fewest_queries(n_classes=sizes["n_classes"])
+        n_queries = [max(affordable, min(n_queries[0], fewest))]
 
     def cost_at(scale, orders):
         stages = zip(_at_scale(aggregators, scale), n_queries, strict=True)

@@ -86,11 +86,11 @@ class Plan:
     >>> public = {"n_public": 1000, "n_teachers": 50, "n_classes": 10}
     >>> plan = plan_queries(GNMax(sigma=None), None, **public, epsilon=1.0, delta=1e-5)
     >>> plan.n_labels, plan.labels_per_class, round(plan.noise_std, 1)
-    (6, 0.6, 11.7)
+    (50, 5.0, 32.5)
     >>> round(plan.share_right(0.8), 2)
-    0.93
+    0.4
     >>> plan.advice
-    ['10 classes and 50 teachers: 0.6 labels a class, ... about ... teachers, or ...']
+    ['10 classes and 50 teachers: 5 labels a class, ...', 'the noise ... drowns the votes: ...']
     """
 
     stages: list
@@ -241,7 +241,8 @@ def plan_queries(
         is asked in stages.
     n_queries : int, list of int or None
         Queries wanted, of each stage. None, for one stage: all that the budget pays for and, for
-        calibrated noise, that leave its scale at `rules.most_noise` or less.
+        calibrated noise, that leave its scale at `rules.most_noise` or less, but at least
+        `rules.fewest_queries`.
     n_public, n_teachers, n_classes : int
         Number of public rows, of teachers and of classes.
     epsilon : float or None
@@ -275,8 +276,7 @@ def plan_queries(
     >>> plan.n_queries, plan.epsilon < 1.0, plan.method
     (75, True, 'renyi')
     """
-    for stage in check_stages(aggregator, n_queries, n_public=n_public)[0]:
-        warn_of_caveat(stage)
+    check_stages(aggregator, n_queries, n_public=n_public)
     again = partial(
         _plan_queries,
         clone(aggregator),
@@ -289,6 +289,8 @@ def plan_queries(
         before=before,
     )
     plan = again(n_teachers=n_teachers)
+    for stage, _ in plan.stages:
+        warn_of_caveat(stage)
     if n_queries is not None and plan.n_queries < plan.n_wanted:
         warn(
             f"epsilon={epsilon:g} pays for {plan.n_queries} of the {n_queries} queries wanted; "

@@ -36,6 +36,7 @@ from ..electorate import (
 from ..exceptions import PrivacyTestError, warn
 from ..isolation import Quiet, own_generators, unfitted
 from ..memory import digest, kept_seed, private_memory
+from ..neighbors import RowVectorizer
 from ..public import public_rows
 from ..queries import DiversityQueries, RandomQueries, UncertaintyQueries, count_rounds
 from ..rdp.facts import facts_of
@@ -76,7 +77,6 @@ from .table import (
 )
 from .voters import (
     ABOUT_TEACHERS,
-    default_classifier,
     make_electorate,
     number_teachers,
     voters,
@@ -228,7 +228,7 @@ class PATEClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
     n_queries : int or list of int, default=None
         How many public rows to ask about. A list has one number for each stage. None asks as many
         as the budget pays for; with calibrated noise, as many as it pays for with a noise scale of
-        at most ``n_teachers / (2 * sqrt(n_classes))``.
+        at most ``n_teachers / (2 * sqrt(n_classes))``, but at least 5 for each class.
     query_strategy : {"random", "uncertainty", "diversity"} or object, default="random"
         Which public rows to ask about. "uncertainty" asks in rounds, about the rows of which the
         student is least sure. "diversity" asks about rows that cover the public data. An object
@@ -1236,7 +1236,9 @@ class PATEClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
-        first = next(iter(make_electorate(self).classifiers()), default_classifier())
+        first = RowVectorizer()  # what votes by default begins with it
+        if self.base_estimator is not None:
+            first = next(iter(make_electorate(self).classifiers()), first)
         tags.input_tags = get_tags(first).input_tags
         tags.input_tags.pairwise = False  # a square kernel matrix cannot be split among teachers
         if self.synthesizer is not None:

@@ -29,7 +29,7 @@ NOT_WHOLE = ("x", {}, 1j, 2.5, NAN, INF, np.array([3, 4]))
 #: Wrong types, NaN and infinities, below and at the limits
 WRONG = {
     "base_estimator": ("x", 5, {}, StandardScaler()),
-    "n_teachers": (*NOT_WHOLE, [1], None, 0, -1, False, np.int64(0)),
+    "n_teachers": (*NOT_WHOLE, [1], 0, -1, False, np.int64(0)),
     "aggregator": ("gnmax", 5, GNMax, (GNMax(),), {}),
     "student": ("x", 5, [GaussianNB()]),
     "n_queries": (*NOT_WHOLE, 0, -1, False, (5,)),
