@@ -3097,6 +3097,36 @@ FAULTS = [
         "noise = np.random.default_rng(noise_seed)",
         ("test_without_public_rows.py::test_the_noise_on_rows_has_a_source_of_its_own",),
     ),
+    Fault(
+        "rows-of-groups-that-are-not-known",
+        "classifier/synthesis.py",
+        "    if private.groups is None:\n",
+        "    if False:\n",
+        ("test_rows_and_privacy.py::test_groups_are_protected_only_where_they_are_known",),
+    ),
+    Fault(
+        "rows-of-group-ballots-by-record",
+        "classifier/synthesis.py",
+        'if ballots.unit == "record" and adjacency in _OF_RECORDS:',
+        "if adjacency in _OF_RECORDS:",
+        (
+            "test_rows_and_privacy.py::test_a_group_is_protected_only_where_it_is_known_whatever_the_adjacency",
+        ),
+    ),
+    Fault(
+        "rows-of-a-teacher",
+        "classifier/synthesis.py",
+        'ballots.unit == "teacher" or adjacency == Adjacency.CHANGE_TEACHER',
+        "False",
+        ("test_rows_and_privacy.py::test_the_votes_of_a_teacher_say_nothing_of_records",),
+    ),
+    Fault(
+        "rows-of-one-identifier-apart",
+        "classifier/synthesis.py",
+        "if adjacency == Adjacency.ADD_OR_REMOVE_RECORD and has_index:",
+        "if False:",
+        ("test_rows_and_privacy.py::test_a_record_is_a_unit_by_its_identifier_if_it_has_one",),
+    ),
 ]
 
 

@@ -819,6 +819,7 @@ class PATEClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
             sizes = {"n_columns": X_public.shape[1], "n_classes": len(private.classes)}
             synthesis = Synthesis.planned(
                 synthesizer,
+                private,
                 ballots,
                 pure=isinstance(ballots, TableBallots) and table_mechanism(self.aggregator).is_pure,
                 sizes=sizes,
@@ -1101,7 +1102,7 @@ class PATEClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         seeds = task.seeds
         with progress.phase("public rows", 1) as done:
             synthesis = task.synthesis.drawn(
-                task.private, task.ballots, seeds["synthesis"], seeds["synthetic rows"]
+                task.private, seeds["synthesis"], seeds["synthetic rows"]
             )
             done(1)
         electorate = self._make_electorate(task.private.X)

@@ -22,6 +22,13 @@ __all__ = ["Synthesis", "check_no_public", "declared_synthesizer", "rehearsal_ro
 #: Changes of the data that the histograms of one unit are added or removed by.
 _ONE_MOVE = (Adjacency.ADD_OR_REMOVE_RECORD_ALONE, Adjacency.ADD_OR_REMOVE_GROUP_ALONE)
 
+#: Changes of the data under which each record is a unit, by itself or by its identifier.
+_OF_RECORDS = (
+    Adjacency.REPLACE_RECORD,
+    Adjacency.ADD_OR_REMOVE_RECORD,
+    Adjacency.ADD_OR_REMOVE_RECORD_ALONE,
+)
+
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Synthesis:
@@ -34,22 +41,28 @@ class Synthesis:
     n_moved : int
         By how many units the change that the guarantee covers moves the data: 2 where one takes
         the place of another.
+    units : ndarray of shape (n_samples,) or None
+        The protected unit of each record, private; None where each is one by itself, and after
+        the drawing.
     rows : array-like with n_rows rows or None
         What was drawn; None before.
     """
 
     synthesizer: Any
     n_moved: int
+    units: Any = dataclasses.field(default=None, repr=False)
     rows: Any = None
 
     @classmethod
-    def planned(cls, synthesizer, ballots, *, pure, sizes, epsilon, delta):
+    def planned(cls, synthesizer, private, ballots, *, pure, sizes, epsilon, delta):
         """Set the noise of a declared synthesizer, so that it costs its share of `epsilon`.
 
         Parameters
         ----------
         synthesizer : Synthesizer
             Declared.
+        private : PrivateData
+            The private data.
         ballots : Ballots or TableBallots
             They say which change of the data is covered.
         pure : bool
@@ -66,6 +79,7 @@ class Synthesis:
                 "synthesizer costs under it is not known; use another partition, or public rows"
             )
         n_moved = 1 if member in _ONE_MOVE else 2
+        units = _units(private, ballots)
         synthesizer = synthesizer.suited_to(pure=pure)
         if synthesizer.with_scale(1.0) is not None:
             if epsilon is None:
@@ -79,7 +93,7 @@ class Synthesis:
                 share = default_share(epsilon=epsilon, n_records=ballots.n_records, **sizes)
             scale = least_scale_of(synthesizer, n_moved, share * epsilon, delta)
             synthesizer = synthesizer.with_scale(scale)
-        planned = cls(synthesizer, n_moved)
+        planned = cls(synthesizer, n_moved, units)
         spent, _ = planned.cost().epsilon(delta)
         if epsilon is not None and spent >= epsilon:
             raise BudgetExceededError(
@@ -99,15 +113,13 @@ class Synthesis:
             )
         return cost
 
-    def drawn(self, private, ballots, noise, seed):
+    def drawn(self, private, noise, seed):
         """Return the same with its rows, drawn from private data: this is what the cost pays for.
 
         Parameters
         ----------
         private : PrivateData
             The private data.
-        ballots : Ballots or TableBallots
-            They say what is protected.
         noise : SeedSequence or BitGenerator
             Source of what protects the data.
         seed : SeedSequence
@@ -117,7 +129,7 @@ class Synthesis:
         given = {
             "n_classes": len(private.classes),
             "sample_weight": private.sample_weight,
-            "groups": _units(private, ballots),
+            "groups": self.units,
             "noise": np.random.default_rng(noise),
             "rng": np.random.default_rng(seed),
         }
@@ -132,7 +144,7 @@ class Synthesis:
                 f"{type(synthesizer).__name__} could not draw rows: {failed}, whose text is "
                 "withheld, as it may quote records. What the plan costs is spent"
             )
-        return dataclasses.replace(self, rows=rows)
+        return dataclasses.replace(self, units=None, rows=rows)
 
 
 def declared_synthesizer(estimator, X, X_public):
@@ -175,10 +187,32 @@ def rehearsal_rows(synthesizer):
 
 
 def _units(private, ballots):
-    """Return the protected unit of each record; None where each is one by itself."""
-    if private.groups is not None:
-        return spelled_identifiers(private.groups, "groups")
-    is_named = ballots.adjacency == Adjacency.ADD_OR_REMOVE_RECORD
-    if is_named and hasattr(private.X, "index"):
-        return spelled_identifiers(private.X.index, "the index of X")
-    return None
+    """Return the protected unit of each record; None where each is one by itself.
+
+    All records of a unit count once in each histogram. So they must be known.
+    """
+    adjacency = str(ballots.adjacency)
+    if ballots.unit == "teacher" or adjacency == Adjacency.CHANGE_TEACHER:
+        raise ValueError(
+            f"adjacency {adjacency!r} protects the votes of one teacher, and a synthesizer must "
+            "know whose records count together: state an adjacency of records or groups, or give "
+            "public rows. Nothing was spent"
+        )
+    if ballots.unit == "record" and adjacency in _OF_RECORDS:
+        has_index = hasattr(private.X, "index")
+        if adjacency == Adjacency.ADD_OR_REMOVE_RECORD and has_index:
+            return spelled_identifiers(private.X.index, "the index of X")
+        return None
+    if private.groups is None:
+        raise ValueError(
+            f"adjacency {adjacency!r} protects groups of records, and groups= is None: a "
+            "synthesizer must know which records count together. Give groups=, one identifier per "
+            "record. Nothing was spent"
+        )
+    units = spelled_identifiers(private.groups, "groups")
+    if units.shape != private.codes.shape:
+        raise ValueError(
+            f"groups must have one identifier for each of {len(private.codes)} records; got "
+            f"{len(units)}. Nothing was spent"
+        )
+    return units

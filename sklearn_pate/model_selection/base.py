@@ -166,6 +166,7 @@ class PrivateSearch(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         task = estimator._check(*given)
         synthesis = Synthesis.planned(
             synthesizer,
+            task.private,
             task.ballots,
             pure=False,
             sizes={"n_columns": task.X_public.shape[1], "n_classes": len(task.classes)},
@@ -177,7 +178,7 @@ class PrivateSearch(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
     def _drawn_rows(self, task, seed):
         noise_seed, seed = seed.spawn(2)
         noise = self._generator(noise_seed)
-        return task.synthesis.drawn(task.private, task.ballots, noise, seed).rows
+        return task.synthesis.drawn(task.private, noise, seed).rows
 
     def _check_random_state(self):
         """Refuse a seed where noise must not repeat itself."""

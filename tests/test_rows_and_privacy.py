@@ -1,0 +1,140 @@
+"""Rows that a synthesizer draws: who is protected, what is tried first, and what a failure costs."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.naive_bayes import GaussianNB
+
+from sklearn_pate import PATEClassifier
+from sklearn_pate.adjacency import Adjacency
+from sklearn_pate.electorate import Ballots, Electorate
+from sklearn_pate.ledger import PrivacyLedger
+from sklearn_pate.neighbors import ReverseNeighbors
+from sklearn_pate.synthesis import MarginalSynthesizer
+
+RNG = np.random.default_rng(0)
+X = RNG.uniform(size=(600, 2))
+Y = (X[:, 0] > 0.5).astype(int)
+FRAME = pd.DataFrame(X, columns=["a", "b"])
+
+
+def marginals(**params):
+    return MarginalSynthesizer((0, 1), **({"missing": [], "n_rows": 100} | params))
+
+
+def ballots(synthesizer=None, **params):
+    params = {"epsilon": 4.0, "classes": [0, 1]} | params
+    return PATEClassifier(ReverseNeighbors(), synthesizer=synthesizer or marginals(), **params)
+
+
+def teachers(model=None, synthesizer=None, **params):
+    params = {"epsilon": 8.0, "classes": [0, 1], "n_teachers": 40, "n_queries": 10} | params
+    model = model or GaussianNB()
+    return PATEClassifier(model, synthesizer=synthesizer or marginals(), **params)
+
+
+@pytest.fixture
+def ledger(tmp_path):
+    return PrivacyLedger(tmp_path / "fits", epsilon=40.0)
+
+
+# --- whose records count together ----------------------------------------------------------------
+
+HOUSEHOLDS = np.arange(600) // 10
+OF_RECORDS = [adjacency for adjacency in Adjacency if "record" in adjacency.name.lower()]
+OF_GROUPS = [adjacency for adjacency in Adjacency if "group" in adjacency.name.lower()]
+
+
+class Stated:
+    """A partition that states any adjacency."""
+
+    def __init__(self, adjacency):
+        self.adjacency = adjacency
+
+    def assign(self, *, n_records, n_teachers, index=None, groups=None, seed=None):
+        return HOUSEHOLDS % n_teachers
+
+
+class Agreed(Electorate):
+    """Voters that agree, and state anything."""
+
+    def __init__(self, adjacency, unit):
+        self.adjacency = adjacency
+        self.unit = unit
+
+    def default_student(self):
+        return GaussianNB()
+
+    def enrol(self, private, X_public, *, seed=None, memory=None):
+        return Ballots(n_teachers=20, unit=self.unit, adjacency=self.adjacency)
+
+    def vote(self, private, X_query, *, temperature=None, seed=None, on_done=None):
+        half = np.arange(len(X_query))[:, None] % 2
+        return np.hstack([20 * half, 20 - 20 * half])
+
+
+def electing(adjacency, unit):
+    clf = teachers(Agreed(str(adjacency), unit))
+    return clf.set_params(n_teachers=100)
+
+
+def units_counted(monkeypatch, clf, X, **given):
+    seen = []
+    draw = MarginalSynthesizer.draw
+
+    def recorded(self, X, codes, *, groups=None, **more):
+        seen.append(None if groups is None else len(np.unique(groups)))
+        return draw(self, X, codes, groups=groups, **more)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(MarginalSynthesizer, "draw", recorded)
+        clf.fit(X, Y, **given)
+    return seen[0]
+
+
+@pytest.mark.parametrize("adjacency", OF_GROUPS)
+def test_groups_are_protected_only_where_they_are_known(monkeypatch, ledger, adjacency):
+    of_own = teachers(partition=Stated(str(adjacency)), ledger=ledger)
+    for clf in (of_own, electing(adjacency, "group").set_params(ledger=ledger)):
+        for method in (clf.fit, clf.poll, clf.plan):
+            with pytest.raises(ValueError, match="protects groups of records, and groups= is None"):
+                method(X, Y)
+        assert ledger.epsilon_spent == 0
+        clf.set_params(ledger=None)
+        assert units_counted(monkeypatch, clf, X, groups=HOUSEHOLDS) == 60
+
+
+@pytest.mark.parametrize("adjacency", OF_RECORDS)
+def test_a_group_is_protected_only_where_it_is_known_whatever_the_adjacency(adjacency):
+    with pytest.raises(ValueError, match="protects groups of records, and groups= is None"):
+        electing(adjacency, "group").fit(X, Y)
+
+
+def test_the_votes_of_a_teacher_say_nothing_of_records():
+    partition = Stated(str(Adjacency.CHANGE_TEACHER))
+    for clf in (teachers(partition=partition), electing("replace one record", "teacher")):
+        with pytest.raises(ValueError, match="protects the votes of one teacher"):
+            clf.fit(X, Y, groups=HOUSEHOLDS)
+
+
+def test_a_record_is_a_unit_by_its_identifier_if_it_has_one(monkeypatch):
+    by_index = FRAME.set_axis(HOUSEHOLDS)
+    for adjacency in OF_RECORDS:
+        clf = teachers(partition=Stated(str(adjacency)))
+        is_named = adjacency == Adjacency.ADD_OR_REMOVE_RECORD
+        assert units_counted(monkeypatch, clf, by_index) == (60 if is_named else None)
+
+
+@pytest.mark.parametrize(
+    ("clf", "groups", "message"),
+    [
+        (teachers(partition=Stated(str(Adjacency.ADD_OR_REMOVE_RECORD))), None, "the index of X"),
+        (electing(Adjacency.REPLACE_GROUP, "group"), [None, *range(599)], "a missing value"),
+        (electing(Adjacency.REPLACE_GROUP, "group"), [1, 2], "each of 600 records; got 2"),
+    ],
+)
+def test_identifiers_are_spelled_before_anything_is_paid_for(ledger, clf, groups, message):
+    odd = FRAME.set_axis([0.5, *range(599)])
+    with pytest.raises(ValueError, match=message):
+        clf.set_params(ledger=ledger).fit(odd, Y, groups=groups)
+    assert ledger.epsilon_spent == 0
