@@ -2408,7 +2408,7 @@ FAULTS = [
     ),
     Fault(
         "table-cost-inherited-by-other-noise",
-        "classifier/table.py",
+        "aggregators/rehearsal.py",
         'if "noisy" in vars(mechanism) or not issubclass(costed_by, drawn_by):',
         "if False:",
         ("test_neighbors.py::test_a_mechanism_of_ones_own_is_tried_before_anything_is_spent",),
@@ -2595,7 +2595,7 @@ FAULTS = [
     ),
     Fault(
         "table-of-a-dtype-that-holds-notes",
-        "classifier/table.py",
+        "aggregators/rehearsal.py",
         "    numbers[:] = noisy\n    return numbers\n",
         "    numbers[:] = noisy\n    return noisy\n",
         (
@@ -2832,15 +2832,15 @@ FAULTS = [
     Fault(
         "synthesis-without-noise",
         "synthesis/marginal.py",
-        "noisy = self._mechanism().noisy(counts * GRID, random_state=noise)",
-        "noisy = counts * GRID",
+        "checked_noisy(mechanism, counts * GRID, noise)",
+        "counts * GRID",
         ("test_synthesis.py::test_private_rows_reach_nothing_but_the_counts",),
     ),
     Fault(
         "synthesis-noise-of-the-generator-of-rows",
         "synthesis/marginal.py",
-        "random_state=noise)",
-        "random_state=rng)",
+        "counts * GRID, noise)",
+        "counts * GRID, rng)",
         ("test_synthesis.py::test_the_noise_is_the_mechanisms_own_and_all_of_it",),
     ),
     Fault(
@@ -2945,15 +2945,15 @@ FAULTS = [
     Fault(
         "drawn-groups-by-their-records",
         "classifier/synthesis.py",
-        '        return spelled_identifiers(private.groups, "groups")\n',
-        "        return None\n",
+        '    units = spelled_identifiers(private.groups, "groups")\n',
+        "    return None\n",
         ("test_without_public_rows.py::test_all_rows_of_a_unit_count_once",),
     ),
     Fault(
         "drawn-identifiers-not-looked-at",
         "classifier/synthesis.py",
-        "is_named = ballots.adjacency == Adjacency.ADD_OR_REMOVE_RECORD",
-        "is_named = False",
+        "if adjacency == Adjacency.ADD_OR_REMOVE_RECORD and has_index:",
+        "if False:",
         ("test_without_public_rows.py::test_all_rows_of_a_unit_count_once",),
     ),
     Fault(
@@ -3121,11 +3121,32 @@ FAULTS = [
         ("test_rows_and_privacy.py::test_the_votes_of_a_teacher_say_nothing_of_records",),
     ),
     Fault(
-        "rows-of-one-identifier-apart",
+        "rows-noise-that-inherits-a-cost",
         "classifier/synthesis.py",
-        "if adjacency == Adjacency.ADD_OR_REMOVE_RECORD and has_index:",
-        "if False:",
-        ("test_rows_and_privacy.py::test_a_record_is_a_unit_by_its_identifier_if_it_has_one",),
+        "            check_cost_is_own(noise)\n",
+        "            pass\n",
+        ("test_rows_and_privacy.py::test_noise_of_ones_own_is_refused_before_it_is_paid_for",),
+    ),
+    Fault(
+        "rows-noise-not-tried",
+        "classifier/synthesis.py",
+        '            rehearse_table(noise, n_changed=n_moved, n_classes=sizes["n_classes"])\n',
+        "            pass\n",
+        ("test_rows_and_privacy.py::test_noise_of_ones_own_is_refused_before_it_is_paid_for",),
+    ),
+    Fault(
+        "rows-noise-quotes-counts",
+        "classifier/synthesis.py",
+        "if is_ours(synthesizer) and _noise_of_own(synthesizer) is None:",
+        "if is_ours(synthesizer):",
+        ("test_rows_and_privacy.py::test_what_noise_of_ones_own_says_of_counts_is_withheld",),
+    ),
+    Fault(
+        "rows-noise-keeps-counts",
+        "synthesis/marginal.py",
+        "mechanism = clone(self._mechanism())",
+        "mechanism = self._mechanism()",
+        ("test_rows_and_privacy.py::test_noise_of_ones_own_tells_its_size_before_it_sees_counts",),
     ),
 ]
 

@@ -1,4 +1,4 @@
-"""Rows that a synthesizer draws: who is protected, what is tried first, and what a failure costs."""
+"""Rows that a synthesizer draws: who is protected, what is tried first, what a failure costs."""
 
 import numpy as np
 import pandas as pd
@@ -7,9 +7,12 @@ from sklearn.naive_bayes import GaussianNB
 
 from sklearn_pate import PATEClassifier
 from sklearn_pate.adjacency import Adjacency
+from sklearn_pate.aggregators import LaplaceMechanism, TableMechanism
 from sklearn_pate.electorate import Ballots, Electorate
 from sklearn_pate.ledger import PrivacyLedger
 from sklearn_pate.neighbors import ReverseNeighbors
+from sklearn_pate.rdp import DEFAULT_ORDERS
+from sklearn_pate.rdp.table import laplace_table_cost
 from sklearn_pate.synthesis import MarginalSynthesizer
 
 RNG = np.random.default_rng(0)
@@ -138,3 +141,91 @@ def test_identifiers_are_spelled_before_anything_is_paid_for(ledger, clf, groups
     with pytest.raises(ValueError, match=message):
         clf.set_params(ledger=ledger).fit(odd, Y, groups=groups)
     assert ledger.epsilon_spent == 0
+
+
+# --- noise of one's own --------------------------------------------------------------------------
+
+
+class Own(TableMechanism):
+    """Laplace noise with a cost of its own, which misbehaves on private tables."""
+
+    is_pure = True
+    seen = 0.0
+
+    def __init__(self, scale=None, twist=None):
+        self.scale = scale
+        self.twist = twist
+
+    @property
+    def noise_std(self):
+        return 3.0 + self.seen
+
+    def with_scale(self, scale):
+        return type(self)(scale, self.twist) if self.scale is None else None
+
+    def cost(self, n_changed, orders=DEFAULT_ORDERS):
+        return laplace_table_cost(self.scale, n_changed, orders)
+
+    def noisy(self, table, random_state=None):
+        noisy = LaplaceMechanism(self.scale).noisy(table, random_state)
+        if self.twist is None or len(table) == 3:  # made up
+            return noisy
+        self.seen = float(np.max(table))
+        print(self.seen)
+        if self.twist == "raises":
+            raise RuntimeError(f"the largest count is {self.seen}")
+        return {"short": noisy[:2], "nan": noisy * np.nan}.get(self.twist, noisy)
+
+
+class Cheaper(LaplaceMechanism):
+    """Inherits the cost of the noise that it leaves out."""
+
+    def noisy(self, table, random_state=None):
+        return np.asarray(table, dtype=float)
+
+
+class Misshapen(Own):
+    """Returns a table of another shape."""
+
+    def noisy(self, table, random_state=None):
+        return np.zeros((2, 2))
+
+    def cost(self, n_changed, orders=DEFAULT_ORDERS):
+        return laplace_table_cost(self.scale, n_changed, orders)
+
+
+def test_noise_of_ones_own_is_refused_before_it_is_paid_for(ledger):
+    for noise, message in [
+        (Cheaper(), "inherits its cost, which is that of another noise"),
+        (Misshapen(), "failed when tried on a made-up table"),
+    ]:
+        clf = ballots(marginals(noise=noise), ledger=ledger)
+        for method in (clf.plan, clf.fit, clf.poll):
+            with pytest.raises(ValueError, match=message):
+                method(X, Y)
+    assert ledger.epsilon_spent == 0
+
+
+@pytest.mark.parametrize("twist", ["raises", "nan", "short"])
+def test_what_noise_of_ones_own_says_of_counts_is_withheld(capfd, twist):
+    clf = ballots(marginals(noise=Own(twist=twist)))
+    with pytest.raises(ValueError, match="could not draw rows: [A-Za-z]+, whose text") as caught:
+        clf.fit(X, Y)
+    assert caught.value.__context__ is None
+    assert capfd.readouterr() == ("", "")
+
+
+def test_noise_of_ones_own_tells_its_size_before_it_sees_counts(monkeypatch):
+    sizes = []
+    rows = MarginalSynthesizer._rows
+
+    def recorded(self, noisy, noise_std, rng):
+        sizes.append(noise_std)
+        return rows(self, noisy, noise_std, rng)
+
+    monkeypatch.setattr(MarginalSynthesizer, "_rows", recorded)
+    noise = Own(scale=10.0, twist="sees")
+    plan = ballots(marginals(noise=noise)).plan(X, Y)
+    votes = ballots(marginals(noise=noise)).poll(X, Y)
+    assert sizes == [3.0]
+    assert plan.synthesizer.noise.seen == noise.seen == votes.synthesis.synthesizer.noise.seen == 0

@@ -25,6 +25,7 @@ from .._sklearn import (
 from ..accountant import Plan, PrivacySpent, no_cost, plan_queries, plan_table
 from ..accountant.checks import soft_stage
 from ..aggregators import GNMax, Mechanism, TableMechanism
+from ..aggregators.rehearsal import rehearse_table
 from ..electorate import (
     Ballots,
     Electorate,
@@ -71,7 +72,6 @@ from .table import (
     check_for_table,
     check_votes_of_records,
     collect_table,
-    rehearse_table,
     release_table,
     table_mechanism,
     warn_of_noise,

@@ -9,6 +9,8 @@ from sklearn.base import clone
 
 from ..accountant import least_scale_of
 from ..adjacency import Adjacency
+from ..aggregators import TableMechanism
+from ..aggregators.rehearsal import check_cost_is_own, rehearse_table
 from ..exceptions import BudgetExceededError
 from ..identifiers import spelled_identifiers
 from ..isolation import Quiet, attempt
@@ -80,6 +82,9 @@ class Synthesis:
             )
         n_moved = 1 if member in _ONE_MOVE else 2
         units = _units(private, ballots)
+        noise = _noise_of_own(synthesizer)
+        if noise is not None:
+            check_cost_is_own(noise)
         synthesizer = synthesizer.suited_to(pure=pure)
         if synthesizer.with_scale(1.0) is not None:
             if epsilon is None:
@@ -101,6 +106,9 @@ class Synthesis:
                 f"the cap epsilon={epsilon:g} for votes. Use more noise, or raise epsilon. Nothing "
                 "was spent"
             )
+        noise = _noise_of_own(synthesizer)
+        if noise is not None:
+            rehearse_table(noise, n_changed=n_moved, n_classes=sizes["n_classes"])
         return planned
 
     def cost(self, *orders):
@@ -135,7 +143,7 @@ class Synthesis:
         }
         failed = None
         with Quiet():
-            if is_ours(synthesizer):
+            if is_ours(synthesizer) and _noise_of_own(synthesizer) is None:
                 rows = synthesizer.draw(private.X, private.codes, **given)
             else:
                 rows, failed = attempt(lambda: synthesizer.draw(private.X, private.codes, **given))
@@ -145,6 +153,12 @@ class Synthesis:
                 "withheld, as it may quote records. What the plan costs is spent"
             )
         return dataclasses.replace(self, units=None, rows=rows)
+
+
+def _noise_of_own(synthesizer):
+    """Return a synthesizer's mechanism if the user wrote it, else None."""
+    noise = getattr(synthesizer, "noise", None)
+    return noise if isinstance(noise, TableMechanism) and not is_ours(noise) else None
 
 
 def declared_synthesizer(estimator, X, X_public):

@@ -5,9 +5,11 @@ from functools import partial
 from numbers import Integral, Real
 
 import numpy as np
+from sklearn.base import clone
 
 from .._sklearn import Interval
 from ..aggregators import GaussianMechanism, LaplaceMechanism, TableMechanism
+from ..aggregators.rehearsal import checked_noisy
 from ..identifiers import spelled_identifiers
 from ..isolation import Quiet, attempt
 from ..neighbors.ballots import count_ballots
@@ -193,8 +195,9 @@ class MarginalSynthesizer(Synthesizer):
             counts, failed = attempt(partial(self._counts, X, codes, options))
         if failed is not None:
             raise ValueError(f"the private rows could not be counted: {failed}, in their values")
-        noisy = self._mechanism().noisy(counts * GRID, random_state=noise)
-        return self._rows(noisy, rng)
+        mechanism = clone(self._mechanism())  # the user's may keep the counts that it is given
+        noise_std = mechanism.noise_std  # before it sees them, as it could say something of them
+        return self._rows(checked_noisy(mechanism, counts * GRID, noise), noise_std, rng)
 
     def _check_declared(self):
         if not hasattr(self, "schema_"):
@@ -220,9 +223,8 @@ class MarginalSynthesizer(Synthesizer):
             tables.append(count_ballots(only_bin, codes, n_cells=1, **options))
         return np.concatenate(tables)
 
-    def _rows(self, noisy, rng):
+    def _rows(self, noisy, noise_std, rng):
         """Draw rows from the noisy histograms."""
-        noise_std = self._mechanism().noise_std
         n_rows = int(self.n_rows)
         ends = np.cumsum([column.n_bins for column in self.schema_.columns])
         tables = np.split(noisy[: ends[-1]], ends[:-1])
