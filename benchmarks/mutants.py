@@ -3148,6 +3148,20 @@ FAULTS = [
         "mechanism = self._mechanism()",
         ("test_rows_and_privacy.py::test_noise_of_ones_own_tells_its_size_before_it_sees_counts",),
     ),
+    Fault(
+        "rows-of-rounded-noise-with-delta-0",
+        "accountant/table.py",
+        "are_pure = mechanism.is_pure and is_pure_before",
+        "are_pure = mechanism.is_pure",
+        ("test_rows_and_privacy.py::test_delta_is_0_only_if_nothing_is_rounded",),
+    ),
+    Fault(
+        "rows-and-noise-of-one-source-in-a-search",
+        "classifier/seeds.py",
+        ("    if random_state is None:\n        return _Unrelated()\n"),
+        ("    if random_state is None:\n        return np.random.SeedSequence()\n"),
+        ("test_rows_and_privacy.py::test_published_rows_tell_of_no_other_source_of_a_search",),
+    ),
 ]
 
 

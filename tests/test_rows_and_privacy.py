@@ -10,6 +10,7 @@ from sklearn_pate.adjacency import Adjacency
 from sklearn_pate.aggregators import LaplaceMechanism, TableMechanism
 from sklearn_pate.electorate import Ballots, Electorate
 from sklearn_pate.ledger import PrivacyLedger
+from sklearn_pate.model_selection import PrivateGridSearchCV
 from sklearn_pate.neighbors import ReverseNeighbors
 from sklearn_pate.rdp import DEFAULT_ORDERS
 from sklearn_pate.rdp.table import laplace_table_cost
@@ -229,3 +230,44 @@ def test_noise_of_ones_own_tells_its_size_before_it_sees_counts(monkeypatch):
     votes = ballots(marginals(noise=noise)).poll(X, Y)
     assert sizes == [3.0]
     assert plan.synthesizer.noise.seen == noise.seen == votes.synthesis.synthesizer.noise.seen == 0
+
+
+# --- what is said of them ------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("of_rows", ["discrete", "continuous"])
+@pytest.mark.parametrize("of_labels", ["discrete", "continuous"])
+def test_delta_is_0_only_if_nothing_is_rounded(of_rows, of_labels):
+    clf = ballots(marginals(noise=LaplaceMechanism(noise=of_rows)))
+    plan = clf.set_params(aggregator=LaplaceMechanism(noise=of_labels)).plan(X, Y)
+    are_exact = of_rows == of_labels == "discrete"
+    assert plan.spent.delta == (0 if are_exact else 1e-5)
+    assert plan.spent.arithmetic == ("exact" if are_exact else "real")
+    assert 3.99 < plan.epsilon <= 4.0
+
+
+# --- where a search draws from -------------------------------------------------------------------
+
+
+def sources_of_a_search(monkeypatch, **params):
+    """Return the entropies of all sources that a private search draws from."""
+    sources = []
+    new = np.random.default_rng
+
+    def recorded(seed=None):
+        if isinstance(seed, np.random.SeedSequence):
+            sources.append((seed.entropy, seed.spawn_key))
+        return new(seed)
+
+    search = PrivateGridSearchCV(ballots(), {"base_estimator__n_cells": [8]}, epsilon=8.0, **params)
+    with monkeypatch.context() as patch:
+        patch.setattr(np.random, "default_rng", recorded)
+        search.fit(X, Y)
+    return set(sources)
+
+
+def test_published_rows_tell_of_no_other_source_of_a_search(monkeypatch):
+    of_system = sources_of_a_search(monkeypatch)
+    assert len({entropy for entropy, _ in of_system}) == len(of_system) > 5
+    of_seed = sources_of_a_search(monkeypatch, random_state=3)
+    assert {entropy for entropy, key in of_seed if len(key) > 1} == {3}

@@ -994,6 +994,7 @@ class PATEClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
             epsilon=self.epsilon,
             delta=self.delta,
             before=task.cost_before,
+            is_pure_before=task.synthesis is None or task.synthesis.synthesizer.is_pure,
         )
         if plan.delta > 0:
             warn_if_delta_is_large(self.delta, n_records=task.ballots.n_records)
