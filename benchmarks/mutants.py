@@ -2982,10 +2982,10 @@ FAULTS = [
     Fault(
         "drawn-rows-before-they-are-paid-for",
         "classifier/estimator.py",
-        "                self._pay(plan.spent, plan.cost)\n"
-        "                task = self._draw_public_rows(task)._replace(is_paid=True)\n",
-        "                task = self._draw_public_rows(task)._replace(is_paid=True)\n"
-        "                self._pay(plan.spent, plan.cost)\n",
+        "                task = self._pay_for_rows(task, plan, paid)\n"
+        "                task = self._draw_public_rows(task, paid, progress)\n",
+        "                task = self._draw_public_rows(task, paid, progress)\n"
+        "                task = self._pay_for_rows(task, plan, paid)\n",
         (
             "test_without_public_rows.py::test_what_a_synthesizer_of_ones_own_says_of_rows_is_withheld",
         ),
@@ -2993,15 +2993,15 @@ FAULTS = [
     Fault(
         "drawn-rows-of-a-fit-not-paid-for",
         "classifier/estimator.py",
-        "self._pay(plan.spent, plan.cost)",
-        "self._pay(plan.spent, plan.own_cost)",
-        ("test_without_public_rows.py::test_a_fit_is_one_entry_of_a_ledger",),
+        "            self._pay(spent, cost)\n",
+        "            pass\n",
+        ("test_without_public_rows.py::test_rows_and_labels_are_two_entries_of_a_ledger",),
     ),
     Fault(
         "drawn-rows-of-a-poll-not-paid-for",
         "classifier/estimator.py",
-        "                self._pay(*self._spent_on_rows(task))\n",
-        "",
+        "task = self._pay_for_rows(task, plan, paid, are_alone=True)",
+        "pass",
         ("test_without_public_rows.py::test_polled_rows_are_paid_for_once",),
     ),
     Fault(
@@ -3161,6 +3161,61 @@ FAULTS = [
         ("    if random_state is None:\n        return _Unrelated()\n"),
         ("    if random_state is None:\n        return np.random.SeedSequence()\n"),
         ("test_rows_and_privacy.py::test_published_rows_tell_of_no_other_source_of_a_search",),
+    ),
+    Fault(
+        "rows-of-another-ledger",
+        "classifier/estimator.py",
+        "has_rows = self.synthesis is not None and ledger in self.synthesis.ledgers",
+        "has_rows = self.synthesis is not None and self.private is None",
+        ("test_rows_and_privacy.py::test_a_ledger_misses_no_rows",),
+    ),
+    Fault(
+        "rows-of-any-ledger",
+        "ledger/ledger.py",
+        "isinstance(other, PrivacyLedger) and self._file_id == other._file_id",
+        "isinstance(other, PrivacyLedger)",
+        ("test_rows_and_privacy.py::test_a_ledger_misses_no_rows",),
+    ),
+    Fault(
+        "rows-paid-for-whose-labels-are-refused",
+        "classifier/estimator.py",
+        "if has_room(self.ledger, [cost, plan.own_cost]):",
+        "if True:",
+        ("test_rows_and_privacy.py::test_one_entry_where_a_ledger_has_no_room_for_two",),
+    ),
+    Fault(
+        "rows-that-are-said-to-be-free",
+        "classifier/synthesis.py",
+        "        _say_paid(error, self._what)\n",
+        "        pass\n",
+        ("test_rows_and_privacy.py::test_errors_of_any_type_are_told_right",),
+    ),
+    Fault(
+        "rows-beside-what-an-earlier-fit-left",
+        "classifier/synthesis.py",
+        "            delattr(self._estimator, name)\n",
+        "            pass\n",
+        ("test_rows_and_privacy.py::test_a_failure_after_the_drawing_loses_the_rows_alone",),
+    ),
+    Fault(
+        "rows-polled-that-no-labels-can-follow",
+        "classifier/estimator.py",
+        ("            plan = self._plan(task)\n        elif"),
+        (
+            "            plan = self._plan_table(task) if task.is_table else self._plan_queries(task)\n"
+            "        elif"
+        ),
+        ("test_rows_and_privacy.py::test_teachers_are_tried_before_rows_are_paid_for",),
+    ),
+    Fault(
+        "rows-paid-for-before-teachers-are-tried",
+        "classifier/estimator.py",
+        (
+            "        if task.synthesis is not None and task.private is not None:\n"
+            "            rehearse"
+        ),
+        ("        if False:\n            rehearse"),
+        ("test_rows_and_privacy.py::test_teachers_are_tried_before_rows_are_paid_for",),
     ),
 ]
 

@@ -1,14 +1,24 @@
 """Rows that a synthesizer draws: who is protected, what is tried first, what a failure costs."""
 
+import os
+import pickle
+from pathlib import Path
+
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.base import BaseEstimator, TransformerMixin, clone
+from sklearn.compose import make_column_transformer
+from sklearn.linear_model import LogisticRegression
 from sklearn.naive_bayes import GaussianNB
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import OneHotEncoder
 
 from sklearn_pate import PATEClassifier
 from sklearn_pate.adjacency import Adjacency
-from sklearn_pate.aggregators import LaplaceMechanism, TableMechanism
+from sklearn_pate.aggregators import GNMax, LaplaceMechanism, SoftVote, TableMechanism
 from sklearn_pate.electorate import Ballots, Electorate
+from sklearn_pate.exceptions import BudgetExceededError, TeacherError
 from sklearn_pate.ledger import PrivacyLedger
 from sklearn_pate.model_selection import PrivateGridSearchCV
 from sklearn_pate.neighbors import ReverseNeighbors
@@ -23,7 +33,7 @@ FRAME = pd.DataFrame(X, columns=["a", "b"])
 
 
 def marginals(**params):
-    return MarginalSynthesizer((0, 1), **({"missing": [], "n_rows": 100} | params))
+    return MarginalSynthesizer(**({"bounds": (0, 1), "missing": [], "n_rows": 100} | params))
 
 
 def ballots(synthesizer=None, **params):
@@ -271,3 +281,200 @@ def test_published_rows_tell_of_no_other_source_of_a_search(monkeypatch):
     assert len({entropy for entropy, _ in of_system}) == len(of_system) > 5
     of_seed = sources_of_a_search(monkeypatch, random_state=3)
     assert {entropy for entropy, key in of_seed if len(key) > 1} == {3}
+
+
+# --- tried before it is paid for -----------------------------------------------------------------
+
+TEXT = FRAME.assign(job=pd.Categorical(RNG.choice(["clerk", "nurse"], 600)))
+GAPS = marginals(missing=["b"])
+
+
+def encoded(**params):
+    encoder = make_column_transformer((OneHotEncoder(**params), ["job"]), remainder="passthrough")
+    return make_pipeline(encoder, LogisticRegression())
+
+
+RARE = TEXT.assign(job=TEXT["job"].cat.add_categories([f"job {k}" for k in range(40)]))
+
+
+@pytest.mark.parametrize(
+    ("clf", "X"),
+    [
+        (teachers(LogisticRegression(), marginals(bounds={"a": (0, 1), "b": (0, 1)})), TEXT),
+        (teachers(encoded(), marginals(bounds={"a": (0, 1), "b": (0, 1)})), RARE),
+        (teachers(LogisticRegression(), GAPS), FRAME),
+        (teachers([GaussianNB(), LogisticRegression(C=-1)]), FRAME),
+        (teachers(LogisticRegression(), GAPS, aggregator=SoftVote(20.0), n_queries=5), FRAME),
+    ],
+)
+def test_teachers_are_tried_before_rows_are_paid_for(ledger, clf, X):
+    clf.set_params(ledger=ledger)
+    search = PrivateGridSearchCV(clf, {"n_teachers": [30, 40]}, epsilon=8.0)
+    for method in (clf.plan, clf.fit, clf.poll, search.fit):
+        with pytest.raises(ValueError, match="base_estimator failed when tried on made-up"):
+            method(X, Y)
+    assert ledger.epsilon_spent == 0
+
+
+def test_teachers_that_take_what_may_be_drawn_are_let_through():
+    bounds = {"a": (0, 1), "b": (0, 1)}
+    clf = teachers(encoded(handle_unknown="ignore"), marginals(bounds=bounds))
+    assert clf.fit(RARE, Y).X_synthetic_.dtypes.equals(RARE.dtypes)
+    few = teachers(LogisticRegression(), n_teachers=500)  # most of their parts are of one class
+    assert few.plan(X, Y).n_queries == 10
+
+
+@pytest.mark.parametrize("params", [{"timeout": 5.0}, {"timeout": 5.0, "n_jobs": 1}, {"n_jobs": 0}])
+def test_workers_that_cannot_be_are_refused_before_anything_is_paid_for(ledger, params):
+    for clf in (teachers(ledger=ledger), ballots(ledger=ledger)):
+        if "timeout" in params and isinstance(clf.base_estimator, ReverseNeighbors):
+            continue
+        with pytest.raises(ValueError, match="n_jobs"):
+            clf.set_params(**params).fit(X, Y)
+        with pytest.raises(ValueError, match="n_jobs"):
+            clf.set_params(synthesizer=None).plan(X, Y, X_public=X[:50])
+    assert ledger.epsilon_spent == 0
+
+
+@pytest.mark.parametrize(
+    "params", [{"aggregator": GNMax(1.0), "n_queries": 100}, {"n_queries": 1000}]
+)
+def test_a_poll_that_no_labels_can_follow_is_refused(ledger, params):
+    with pytest.raises(ValueError):
+        teachers(ledger=ledger, epsilon=1.0, **params).poll(X, Y)
+    assert ledger.epsilon_spent == 0
+
+
+# --- what a failure costs ------------------------------------------------------------------------
+
+
+class Fragile(GaussianNB):
+    """Fits what is made up, and fails on some part of the private rows if it is told to."""
+
+    def fit(self, X, y, sample_weight=None):
+        if "FRAGILE" in os.environ and np.isin(FIRST, X).all():
+            raise {"fails": ValueError, "stops": KeyboardInterrupt}[os.environ["FRAGILE"]]
+        return super().fit(X, y)
+
+
+FIRST = X[7]
+
+
+@pytest.mark.parametrize(("how", "error"), [("fails", TeacherError), ("stops", KeyboardInterrupt)])
+def test_a_failure_after_the_drawing_loses_the_rows_alone(monkeypatch, tmp_path, how, error):
+    ledger = PrivacyLedger(tmp_path / "fits", epsilon=40.0)
+    clf = teachers(Fragile(), n_jobs=1, ledger=ledger).fit(X, Y)
+    whole = ledger.history()["epsilon"]
+    assert len(whole) == 2 and whole.sum() > 8.0
+    monkeypatch.setenv("FRAGILE", how)
+    for method in (clf.fit, clf.poll):
+        with pytest.raises(error) as caught:
+            method(X, Y)
+        assert "are X_synthetic_" in "".join(caught.value.__notes__)
+    assert ledger.history()["epsilon"].tolist()[2:] == [whole[0]] * 2
+    # What an earlier fit left does not go with the new rows
+    assert clf.X_synthetic_.shape == (100, 2) and not hasattr(clf, "public_labels_")
+    monkeypatch.delenv("FRAGILE")
+    rows = clf.X_synthetic_
+    clf.set_params(synthesizer=None, epsilon=1.0).fit(X, Y, X_public=rows)
+    assert len(ledger.history()) == 5 and clf.public_labels_.shape == (100,)
+
+
+class Stopping(GaussianNB):
+    """Is stopped as soon as a folder holds twenty files."""
+
+    def fit(self, X, y, sample_weight=None):
+        folder = os.environ.get("STOPPED_BY")
+        if folder is not None and n_kept(folder) >= 20:
+            raise KeyboardInterrupt
+        return super().fit(X, y)
+
+
+def n_kept(folder):
+    return len(list(Path(folder).rglob("output.pkl")))
+
+
+def test_teachers_that_are_done_are_kept_for_rows_that_were_drawn(monkeypatch, tmp_path):
+    clf = teachers(Stopping(), memory=tmp_path / "memory", n_jobs=1)
+    monkeypatch.setenv("STOPPED_BY", str(tmp_path))
+    with pytest.raises(KeyboardInterrupt):
+        clf.fit(X, Y)
+    monkeypatch.delenv("STOPPED_BY")
+    clf.set_params(synthesizer=None).fit(X, Y, X_public=clf.X_synthetic_)
+    assert 40 <= n_kept(tmp_path) < 50  # one for each teacher, and seeds
+
+
+class Picky(TransformerMixin, BaseEstimator):
+    """Takes rows whose first column varies."""
+
+    def fit(self, X, y=None):
+        if np.std(X[:, 0]) < 0.2:
+            raise ValueError("the first column hardly varies. Nothing was spent")
+        return self
+
+    def transform(self, X):
+        return np.asarray(X)
+
+
+def test_an_error_says_what_is_paid_for(ledger):
+    clf = ballots(ledger=ledger).set_params(base_estimator__transformer=Picky(), epsilon=20.0)
+    constant = X * [0, 1]
+    search = PrivateGridSearchCV(clf, {"base_estimator__n_neighbors": [1]}, epsilon=20.0)
+    for model, said in ((clf, "which are paid for"), (search, "search is paid for")):
+        with pytest.raises(ValueError, match=said) as caught:
+            model.fit(constant, Y)
+        assert "othing was spent" not in str(caught.value)
+        assert model.X_synthetic_.shape == (100, 2)
+
+
+@pytest.mark.parametrize("error", [TypeError, BudgetExceededError, RuntimeError])
+def test_errors_of_any_type_are_told_right(monkeypatch, error):
+    def fail(*args, **kwargs):
+        raise error("this cannot be. Nothing was spent")
+
+    clf = ballots()
+    monkeypatch.setattr("sklearn_pate.classifier.estimator.collect_table", fail)
+    with pytest.raises(error, match="this cannot be. The rows that were drawn are paid for"):
+        clf.fit(X, Y)
+    with pytest.raises(error, match="Nothing was spent"):
+        clf.set_params(synthesizer=None).fit(X, Y, X_public=X[:50])
+
+
+# --- ledgers -------------------------------------------------------------------------------------
+
+
+def test_a_ledger_misses_no_rows(tmp_path):
+    pure = {"epsilon": 20.0, "composition": "pure"}
+    first, second = (PrivacyLedger(tmp_path / name, **pure) for name in "ab")
+    without = ballots()
+    votes = without.poll(X, Y)
+    for _ in range(2):
+        clone(without).set_params(ledger=first).fit_votes(votes)
+    assert first.history()["epsilon"].tolist() == pytest.approx([4.0, 2.4])
+    votes = clone(without).set_params(ledger=first).poll(X, Y)
+    copied = pickle.loads(pickle.dumps(first))
+    clone(without).set_params(ledger=copied).fit_votes(votes)
+    clone(without).set_params(ledger=second).fit_votes(votes)
+    assert first.history()["epsilon"].tolist() == pytest.approx([4.0, 2.4, 1.6, 2.4])
+    assert second.history()["epsilon"].tolist() == pytest.approx([4.0])
+
+
+def test_ledgers_are_equal_if_their_file_is(tmp_path):
+    first, second = (PrivacyLedger(tmp_path / name, epsilon=1.0) for name in "ab")
+    again = PrivacyLedger(tmp_path / "a", epsilon=1.0)
+    assert first == again == pickle.loads(pickle.dumps(first)) and first != second
+    assert len({first, again, second}) == 2 and first != 1
+
+
+def test_one_entry_where_a_ledger_has_no_room_for_two(tmp_path):
+    ledger = PrivacyLedger(tmp_path / "fits", epsilon=8.0)
+    clf = teachers(ledger=ledger)
+    plan = clf.plan(X, Y)
+    costs = [plan.synthesizer.cost(2), plan.own_cost]
+    assert ledger.has_room(costs[:1]) and not ledger.has_room(costs)
+    with pytest.raises(BudgetExceededError, match="two entries cost it more"):
+        clf.poll(X, Y)
+    assert ledger.epsilon_spent == 0
+    clf.fit(X, Y)
+    assert ledger.epsilon_spent == pytest.approx(8.0, rel=1e-3)
+    assert len(ledger.history()) == 1

@@ -2,11 +2,15 @@
 
 import dataclasses
 import math
+import os
 from typing import Any
 
 import numpy as np
+from joblib import Memory
+from sklearn import get_config
 from sklearn.base import clone
 
+from .._sklearn import _num_samples, _safe_indexing
 from ..accountant import least_scale_of
 from ..adjacency import Adjacency
 from ..aggregators import TableMechanism
@@ -17,9 +21,18 @@ from ..isolation import Quiet, attempt
 from ..rdp import Cost
 from ..synthesis import default_share
 from ..teachers import Sites
+from ..teachers.one import Part, Settings, Task, fit_and_predict
 from .mechanism import is_ours
 
-__all__ = ["Synthesis", "check_no_public", "declared_synthesizer", "rehearsal_rows"]
+__all__ = [
+    "PaidRows",
+    "Synthesis",
+    "check_no_public",
+    "declared_synthesizer",
+    "has_room",
+    "rehearsal_rows",
+    "rehearse_teachers",
+]
 
 #: Changes of the data that the histograms of one unit are added or removed by.
 _ONE_MOVE = (Adjacency.ADD_OR_REMOVE_RECORD_ALONE, Adjacency.ADD_OR_REMOVE_GROUP_ALONE)
@@ -48,12 +61,15 @@ class Synthesis:
         the drawing.
     rows : array-like with n_rows rows or None
         What was drawn; None before.
+    ledgers : list
+        Those that have recorded the cost of the rows; one is added when it has.
     """
 
     synthesizer: Any
     n_moved: int
     units: Any = dataclasses.field(default=None, repr=False)
     rows: Any = None
+    ledgers: list = dataclasses.field(default_factory=list, repr=False)
 
     @classmethod
     def planned(cls, synthesizer, private, ballots, *, pure, sizes, epsilon, delta):
@@ -161,6 +177,58 @@ def _noise_of_own(synthesizer):
     return noise if isinstance(noise, TableMechanism) and not is_ours(noise) else None
 
 
+class PaidRows:
+    """A block that draws rows: no error says that they cost nothing, and none loses them.
+
+    Attributes
+    ----------
+    is_paid : bool
+        Whether they are paid for. If not, errors are left as they are.
+    rows : array-like or None
+        What was drawn.
+    """
+
+    def __init__(self, estimator, what="the rows that were drawn are paid for"):
+        self._estimator = estimator
+        self._what = what
+        self.is_paid = False
+        self.rows = None
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, kind, error, traceback):
+        if error is None or not self.is_paid:
+            return
+        _say_paid(error, self._what)
+        if self.rows is None or getattr(self._estimator, "X_synthetic_", None) is self.rows:
+            return
+        # What an earlier fit left would not go with them
+        for name in [name for name in vars(self._estimator) if name.endswith("_")]:
+            delattr(self._estimator, name)
+        self._estimator.X_synthetic_ = self.rows
+        error.add_note(
+            "The rows that were drawn are X_synthetic_. They are public: with synthesizer=None, "
+            "fit(X, y, X_public=X_synthetic_) uses them again and pays for labels alone"
+        )
+
+
+def _say_paid(error, what):
+    """Let the text of an error say what is paid for, if it says that nothing was spent."""
+    capital = what[0].upper() + what[1:]
+    error.args = tuple(
+        part.replace("Nothing was spent", capital).replace("nothing was spent", what)
+        if isinstance(part, str)
+        else part
+        for part in error.args
+    )
+
+
+def has_room(ledger, costs):
+    """Whether a ledger has room for costs one after the other; True if it does not say."""
+    return getattr(ledger, "has_room", lambda costs: True)(costs)
+
+
 def declared_synthesizer(estimator, X, X_public):
     """Return a clone of an estimator's synthesizer that knows the table's public schema, or None.
 
@@ -198,6 +266,41 @@ def check_no_public(X_public):
 def rehearsal_rows(synthesizer):
     """Return rows drawn from the schema alone, in place of those that will be."""
     return synthesizer.rehearsal_rows(synthesizer.n_rows, np.random.default_rng(0))
+
+
+def rehearse_teachers(task, synthesizer, *, temperature):
+    """Try the teachers on rows drawn from the schema alone, before rows are paid for.
+
+    Parameters
+    ----------
+    task : _Task
+        Of a fit whose rows are to be drawn.
+    synthesizer : Synthesizer
+        Declared.
+    temperature : float or None
+        Of probabilities; None for votes.
+    """
+    n_classes = len(task.classes)
+    n_train = 500
+    if task.ballots.n_records is not None and not task.is_table:
+        n_train = min(n_train, task.ballots.n_records // task.ballots.n_teachers)
+    n_train = max(n_train, 20, 2 * n_classes)  # fewer might be of one class, which is not learnt
+    rows = synthesizer.rehearsal_rows(n_train + 500, np.random.default_rng(0))
+    part = Part(_safe_indexing(rows, np.arange(n_train)), np.arange(n_train) % n_classes)
+    asked = _safe_indexing(rows, np.arange(n_train, _num_samples(rows)))
+    settings = Settings(n_classes, temperature, False, None, get_config(), None, os.getpid())
+    classifiers = task.electorate.classifiers() if is_ours(task.electorate) else []
+    for classifier in classifiers:
+        try:
+            fit_and_predict(Task(0, classifier, part, asked, 0, settings, Memory(None), ()))
+        except Exception as error:
+            raise ValueError(
+                "base_estimator failed when tried on made-up rows and labels; nothing was spent. "
+                "A teacher gets few rows, and votes on drawn ones: whatever the synthesizer may "
+                "draw, such as missing values and categories that none of its records has, it "
+                f"must take (OneHotEncoder(handle_unknown='ignore')). {type(error).__name__}: "
+                f"{error}"
+            ) from error
 
 
 def _units(private, ballots):

@@ -15,7 +15,13 @@ from ..adjacency import Adjacency
 from ..classifier import PATEClassifier
 from ..classifier.checks import check_private, indexable_rows, warn_if_delta_is_large
 from ..classifier.seeds import seed_sequence
-from ..classifier.synthesis import Synthesis, declared_synthesizer, rehearsal_rows
+from ..classifier.synthesis import (
+    PaidRows,
+    Synthesis,
+    declared_synthesizer,
+    rehearsal_rows,
+    rehearse_teachers,
+)
 from ..electorate import Electorate, TableElectorate
 from ..exceptions import StudentError
 from ..isolation import own_generators, unfitted
@@ -24,7 +30,7 @@ from ..public import public_rows
 from ..rdp import TrialCount
 from ..secure import SystemGenerator
 from .calibration import calibrate
-from .candidates import make_candidates
+from .candidates import make_candidates, teachers_key
 from .hold_out import hold_out, hold_out_by_coins, take
 from .scoring import PrivateScorer, PublicScorer
 from .trials import Trials
@@ -125,6 +131,8 @@ class PrivateSearch(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
             delta=self.delta,
             before=before,
         )
+        if task is not None:
+            _rehearse_teachers(candidates, synthesizer, fit_data)
         scorer.check(candidates, X_public, plans)
         spent = self._spent(plans, cost)
         if task is not None:
@@ -138,18 +146,20 @@ class PrivateSearch(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
             self.estimator.ledger.record(spent, cost)
         self._seed_used = True  # what is drawn from here on protects private data
 
-        if task is not None:  # once, before the trials: they share the rows
-            fit_data["X_public"] = self._drawn_rows(task, rows_seed)
-        trials = Trials(
-            candidates,
-            plans,
-            fit_data,
-            scorer,
-            self._generator(trials_seed),
-            seeded=self.random_state is not None,
-            are_drawn=task is not None,
-        )
-        best = trials.best(count)
+        with PaidRows(self, "the search is paid for") as paid:
+            paid.is_paid = True
+            if task is not None:  # once, before the trials: they share the rows
+                paid.rows = fit_data["X_public"] = self._drawn_rows(task, rows_seed)
+            trials = Trials(
+                candidates,
+                plans,
+                fit_data,
+                scorer,
+                self._generator(trials_seed),
+                seeded=self.random_state is not None,
+                are_drawn=task is not None,
+            )
+            best = trials.best(count)
         if best is None:
             raise ValueError(
                 f"the random number of trials was 0; the search is paid for all the same, "
@@ -338,6 +348,16 @@ class PrivateSearch(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         if state.pop("_seed_used", False):  # whoever knows the seed can undo the noise
             state["random_state"] = None
         return state
+
+
+def _rehearse_teachers(candidates, synthesizer, fit_data):
+    """Try the teachers of all candidates on rows from the schema alone."""
+    estimators = {
+        teachers_key(candidate.estimator): candidate.estimator for candidate in candidates
+    }
+    for estimator in estimators.values():
+        task = estimator._check(**fit_data)
+        rehearse_teachers(task, synthesizer, temperature=estimator._temperature())
 
 
 def _largest(numbers):

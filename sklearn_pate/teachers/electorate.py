@@ -8,6 +8,7 @@ from ..electorate import Ballots, Electorate, check_classifier
 from ..isolation import Quiet, seed_number, seeded
 from ..memory import digest, kept_seed
 from ..partition import Assignment, PredefinedPartition, assign_teachers
+from ..workers import check_timeout
 from .ensemble import collect_votes
 
 __all__ = ["SiteEnsemble", "TeacherEnsemble"]
@@ -70,6 +71,8 @@ class TeacherEnsemble(Electorate):
             raise ValueError("base_estimator must not be an empty list; give at least 1 classifier")
         for estimator in self.estimators:
             check_classifier("base_estimator", estimator)
+        if self.timeout is not None:
+            check_timeout(self.timeout, self.n_jobs)
         if soft_aggregator is None:
             return
         for estimator in self.estimators:
