@@ -1188,12 +1188,10 @@ FAULTS = [
     Fault(
         "fit-test-before-the-ledger",
         "classifier/estimator.py",
-        "        if not task.is_paid:\n"
-        "            self._pay(plan.spent, task.cost_to_pay(plan))\n"
+        "        self._pay_for_labels(task, plan)\n"
         '        self._run_private_test(plan, votes, task.seeds["test"])\n',
         '        self._run_private_test(plan, votes, task.seeds["test"])\n'
-        "        if not task.is_paid:\n"
-        "            self._pay(plan.spent, task.cost_to_pay(plan))\n",
+        "        self._pay_for_labels(task, plan)\n",
         ("test_ledger.py::test_a_private_test_is_paid_for_whether_it_passes_or_not",),
     ),
     Fault(
@@ -3198,16 +3196,6 @@ FAULTS = [
         ("test_rows_and_privacy.py::test_a_failure_after_the_drawing_loses_the_rows_alone",),
     ),
     Fault(
-        "rows-polled-that-no-labels-can-follow",
-        "classifier/estimator.py",
-        ("            plan = self._plan(task)\n        elif"),
-        (
-            "            plan = self._plan_table(task) if task.is_table else self._plan_queries(task)\n"
-            "        elif"
-        ),
-        ("test_rows_and_privacy.py::test_teachers_are_tried_before_rows_are_paid_for",),
-    ),
-    Fault(
         "rows-paid-for-before-teachers-are-tried",
         "classifier/estimator.py",
         (
@@ -3216,6 +3204,36 @@ FAULTS = [
         ),
         ("        if False:\n            rehearse"),
         ("test_rows_and_privacy.py::test_teachers_are_tried_before_rows_are_paid_for",),
+    ),
+    Fault(
+        "rows-polled-that-no-labels-can-follow",
+        "classifier/estimator.py",
+        ("            plan = self._plan(task)\n        elif"),
+        ("            plan = None\n        elif"),
+        ("test_rows_and_privacy.py::test_a_poll_that_no_labels_can_follow_is_refused",),
+    ),
+    Fault(
+        "rows-that-one-value-decides",
+        "synthesis/columns.py",
+        "        return np.fromiter(map(_is_missing, values), dtype=bool, count=len(values))\n",
+        "        raise\n",
+        (
+            "test_synthesis.py::test_values_that_cannot_be_asked_whether_they_are_missing_have_no_bin",
+        ),
+    ),
+    Fault(
+        "rows-of-a-list-read-in-silence",
+        "synthesis/schema.py",
+        "reader.warn(has_dtype)",
+        "reader.warn(True)",
+        ("test_synthesis.py::test_a_list_of_rows_is_read_for_its_dtype",),
+    ),
+    Fault(
+        "rows-of-a-list-read-in-silence-by-a-search",
+        "model_selection/base.py",
+        "declared_synthesizer(self.estimator, given, X_public)",
+        "declared_synthesizer(self.estimator, X, X_public)",
+        ("test_rows_and_privacy.py::test_a_list_of_rows_is_not_read_in_silence",),
     ),
 ]
 

@@ -2,6 +2,8 @@
 
 import os
 import pickle
+import warnings
+from decimal import Decimal
 from pathlib import Path
 
 import numpy as np
@@ -18,7 +20,7 @@ from sklearn_pate import PATEClassifier
 from sklearn_pate.adjacency import Adjacency
 from sklearn_pate.aggregators import GNMax, LaplaceMechanism, SoftVote, TableMechanism
 from sklearn_pate.electorate import Ballots, Electorate
-from sklearn_pate.exceptions import BudgetExceededError, TeacherError
+from sklearn_pate.exceptions import BudgetExceededError, PrivacyLeakWarning, TeacherError
 from sklearn_pate.ledger import PrivacyLedger
 from sklearn_pate.model_selection import PrivateGridSearchCV
 from sklearn_pate.neighbors import ReverseNeighbors
@@ -478,3 +480,23 @@ def test_one_entry_where_a_ledger_has_no_room_for_two(tmp_path):
     clf.fit(X, Y)
     assert ledger.epsilon_spent == pytest.approx(8.0, rel=1e-3)
     assert len(ledger.history()) == 1
+
+
+# --- what is read of private rows ----------------------------------------------------------------
+
+
+def test_a_list_of_rows_is_not_read_in_silence():
+    search = PrivateGridSearchCV(ballots(), {"base_estimator__n_cells": [8]}, epsilon=8.0)
+    for model in (ballots(), search):
+        with pytest.warns(PrivacyLeakWarning, match="the dtype of X"):
+            model.fit(X.tolist(), Y)
+        with warnings.catch_warnings():
+            warnings.simplefilter("error", PrivacyLeakWarning)
+            model.fit(X, Y)
+
+
+def test_no_record_decides_whether_rows_are_drawn(ledger):
+    job = pd.Series(["nurse"] * 599 + [Decimal("sNaN")], dtype=object)
+    synthesizer = marginals(bounds={"a": (0, 1)}, categories={"job": ["nurse", "clerk"]})
+    clf = ballots(synthesizer, ledger=ledger).fit(pd.DataFrame({"a": X[:, 0], "job": job}), Y)
+    assert set(clf.X_synthetic_["job"]) == {"nurse", "clerk"}

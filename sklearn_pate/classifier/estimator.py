@@ -1171,12 +1171,17 @@ class PATEClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         if self.ledger is not None:
             self.ledger.record(spent, cost)
 
+    def _pay_for_labels(self, task, plan):
+        """Record what the labels cost, and the rows if this ledger has not recorded them."""
+        if task.is_paid:
+            return
+        self._pay(plan.spent, task.cost_to_pay(plan, self.ledger))
+        if task.synthesis is not None:
+            task.synthesis.ledgers.append(self.ledger)
+
     def _release(self, task, plan, rows, votes, progress):
         """Release labels from the votes on `rows`, after the ledger recorded what they cost."""
-        if not task.is_paid:
-            self._pay(plan.spent, task.cost_to_pay(plan, self.ledger))
-            if task.synthesis is not None:
-                task.synthesis.ledgers.append(self.ledger)
+        self._pay_for_labels(task, plan)
         self._run_private_test(plan, votes, task.seeds["test"])
         self._start_anew(task, plan)
         n_public = _num_samples(task.X_public)

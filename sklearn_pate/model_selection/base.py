@@ -105,10 +105,11 @@ class PrivateSearch(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         seed = seed_sequence(self.random_state)
         candidates_seed, hold_out_seed, trials_seed, rows_seed = seed.spawn(4)
         candidates = self._candidates(np.random.default_rng(candidates_seed))
+        given = X
         X, groups = indexable(indexable_rows(X, "X"), groups)  # each dtype is that of all rows
         codes, classes, _ = check_private(X, y, self.estimator.classes, None)
         y = classes[codes]  # whichever rows are held out, of the dtype of all classes
-        synthesizer = declared_synthesizer(self.estimator, X, X_public)
+        synthesizer = declared_synthesizer(self.estimator, given, X_public)
         if synthesizer is not None:
             X_public = rehearsal_rows(synthesizer)
         fit_data = {"X": X, "y": y, "X_public": X_public, "groups": groups, "sample_weight": None}

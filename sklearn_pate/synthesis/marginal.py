@@ -196,7 +196,8 @@ class MarginalSynthesizer(Synthesizer):
         if failed is not None:
             raise ValueError(f"the private rows could not be counted: {failed}, in their values")
         mechanism = clone(self._mechanism())  # the user's may keep the counts that it is given
-        noise_std = mechanism.noise_std  # before it sees them, as it could say something of them
+        # Before it sees them, as it could say something of them; none if `noisy` will refuse
+        noise_std = getattr(mechanism, "noise_std", None)
         return self._rows(checked_noisy(mechanism, counts * GRID, noise), noise_std, rng)
 
     def _check_declared(self):
