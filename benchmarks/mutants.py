@@ -2964,8 +2964,8 @@ FAULTS = [
     Fault(
         "drawn-errors-told",
         "classifier/synthesis.py",
-        "rows, failed = attempt(lambda: synthesizer.draw(private.X, private.codes, **given))",
-        "rows = synthesizer.draw(private.X, private.codes, **given)",
+        "rows, failed = attempt(lambda: _bare(draw()))",
+        "rows = _bare(draw())",
         (
             "test_without_public_rows.py::test_what_a_synthesizer_of_ones_own_says_of_rows_is_withheld",
         ),
@@ -2973,7 +2973,7 @@ FAULTS = [
     Fault(
         "drawn-cost-that-is-no-number",
         "classifier/synthesis.py",
-        " or math.isnan(cost.pure + cost.mu_squared + cost.delta)",
+        " or not _are_costs(cost)",
         "",
         ("test_without_public_rows.py::test_what_is_no_cost_is_refused",),
     ),
@@ -3135,8 +3135,8 @@ FAULTS = [
     Fault(
         "rows-noise-quotes-counts",
         "classifier/synthesis.py",
-        "if is_ours(synthesizer) and _noise_of_own(synthesizer) is None:",
-        "if is_ours(synthesizer):",
+        "elif _noise_of_own(synthesizer) is not None:",
+        "elif False:",
         ("test_rows_and_privacy.py::test_what_noise_of_ones_own_says_of_counts_is_withheld",),
     ),
     Fault(
@@ -3234,6 +3234,27 @@ FAULTS = [
         "declared_synthesizer(self.estimator, given, X_public)",
         "declared_synthesizer(self.estimator, X, X_public)",
         ("test_rows_and_privacy.py::test_a_list_of_rows_is_not_read_in_silence",),
+    ),
+    Fault(
+        "rows-that-carry-notes",
+        "classifier/synthesis.py",
+        "rows, failed = attempt(lambda: _bare(draw()))",
+        "rows, failed = attempt(draw)",
+        ("test_rows_and_privacy.py::test_rows_of_ones_own_are_rows_and_nothing_else",),
+    ),
+    Fault(
+        "rows-handed-out-without-a-copy",
+        "classifier/synthesis.py",
+        "records = copied_data(records)",
+        "records = tuple(records)",
+        ("test_rows_and_privacy.py::test_rows_of_ones_own_are_rows_and_nothing_else",),
+    ),
+    Fault(
+        "rows-of-another-form",
+        "classifier/synthesis.py",
+        "            _check_rows(synthesizer, rows)\n",
+        "            pass\n",
+        ("test_rows_and_privacy.py::test_rows_of_ones_own_are_rows_and_nothing_else",),
     ),
 ]
 

@@ -24,7 +24,7 @@ from sklearn_pate.exceptions import BudgetExceededError, PrivacyLeakWarning, Tea
 from sklearn_pate.ledger import PrivacyLedger
 from sklearn_pate.model_selection import PrivateGridSearchCV
 from sklearn_pate.neighbors import ReverseNeighbors
-from sklearn_pate.rdp import DEFAULT_ORDERS
+from sklearn_pate.rdp import DEFAULT_ORDERS, Cost
 from sklearn_pate.rdp.table import laplace_table_cost
 from sklearn_pate.synthesis import MarginalSynthesizer
 
@@ -500,3 +500,68 @@ def test_no_record_decides_whether_rows_are_drawn(ledger):
     synthesizer = marginals(bounds={"a": (0, 1)}, categories={"job": ["nurse", "clerk"]})
     clf = ballots(synthesizer, ledger=ledger).fit(pd.DataFrame({"a": X[:, 0], "job": job}), Y)
     assert set(clf.X_synthetic_["job"]) == {"nurse", "clerk"}
+
+
+# --- rows of one's own ---------------------------------------------------------------------------
+
+
+class Twisted(MarginalSynthesizer):
+    """A synthesizer of a user's, whose rows are something else."""
+
+    def draw(self, X, codes, **more):
+        rows = super().draw(X, codes, **more)
+        return TWISTS[self.twist](rows, X, codes)
+
+
+def noted(rows, X, codes):
+    rows.attrs = {"first": X.iloc[0].tolist()}
+    return rows.set_axis([f"{X.iloc[0, 0]} {k}" for k in range(len(rows))])
+
+
+def overwrites(rows, X, codes):
+    X.iloc[:, :] = 0.0
+    codes[:] = 0
+    return rows
+
+
+TWISTS = {
+    "notes": noted,
+    "overwrites": overwrites,
+    "few": lambda rows, X, codes: rows[:3],
+    "names": lambda rows, X, codes: rows.rename(columns={"a": "c"}),
+    "dtype": lambda rows, X, codes: rows.astype("float32"),
+    "array": lambda rows, X, codes: rows.to_numpy(),
+    "list": lambda rows, X, codes: rows.to_numpy().tolist(),
+    "none": lambda rows, X, codes: None,
+}
+
+
+@pytest.mark.parametrize("make", [ballots, teachers])
+@pytest.mark.parametrize("twist", TWISTS)
+def test_rows_of_ones_own_are_rows_and_nothing_else(ledger, make, twist):
+    synthesizer = type(twist.title(), (Twisted,), {"twist": twist})((0, 1), missing=[], n_rows=100)
+    clf = make(synthesizer=synthesizer, ledger=ledger)
+    X = FRAME.copy()
+    if twist in ("notes", "overwrites"):
+        clf.fit(X, Y)
+        drawn = clf.X_synthetic_
+        assert drawn.index.equals(pd.RangeIndex(100)) and drawn.attrs == {}
+        pd.testing.assert_frame_equal(X, FRAME)
+        return
+    with pytest.raises(ValueError, match="must return n_rows=100 rows with the columns") as caught:
+        clf.fit(X, Y)
+    assert "othing was spent" not in str(caught.value)
+    assert len(ledger.history()) == 1
+
+
+class Negative(MarginalSynthesizer):
+    """Says that rows give epsilon back."""
+
+    def cost(self, n_moved, orders=DEFAULT_ORDERS):
+        return Cost(np.full(len(orders), -1.0), 0.0, -3.0)
+
+
+def test_rows_give_no_epsilon_back():
+    synthesizer = Negative((0, 1), missing=[], noise=LaplaceMechanism(1.0))
+    with pytest.raises(TypeError, match="at least 0"):
+        ballots(synthesizer).plan(X, Y)

@@ -1,11 +1,11 @@
 """Public rows from a synthesizer: what they cost, rows to rehearse with, and the drawing."""
 
 import dataclasses
-import math
 import os
 from typing import Any
 
 import numpy as np
+import pandas as pd
 from joblib import Memory
 from sklearn import get_config
 from sklearn.base import clone
@@ -17,8 +17,9 @@ from ..aggregators import TableMechanism
 from ..aggregators.rehearsal import check_cost_is_own, rehearse_table
 from ..exceptions import BudgetExceededError
 from ..identifiers import spelled_identifiers
-from ..isolation import Quiet, attempt
+from ..isolation import Quiet, attempt, copied_data
 from ..rdp import Cost
+from ..schema import difference
 from ..synthesis import default_share
 from ..teachers import Sites
 from ..teachers.one import Part, Settings, Task, fit_and_predict
@@ -130,10 +131,10 @@ class Synthesis:
     def cost(self, *orders):
         """Return the `Cost` of the rows, at Renyi orders."""
         cost = self.synthesizer.cost(self.n_moved, *orders)
-        if not isinstance(cost, Cost) or math.isnan(cost.pure + cost.mu_squared + cost.delta):
+        if not isinstance(cost, Cost) or not _are_costs(cost):
             raise TypeError(
-                f"cost of {type(self.synthesizer).__name__} must return a rdp.Cost; got another "
-                "type, or no numbers"
+                f"cost of {type(self.synthesizer).__name__} must return a rdp.Cost of numbers that "
+                "are at least 0; got another type, or other numbers"
             )
         return cost
 
@@ -150,25 +151,36 @@ class Synthesis:
             Source of all else.
         """
         synthesizer = self.synthesizer
-        given = {
-            "n_classes": len(private.classes),
-            "sample_weight": private.sample_weight,
-            "groups": self.units,
-            "noise": np.random.default_rng(noise),
-            "rng": np.random.default_rng(seed),
-        }
+        records = (private.X, private.codes, private.sample_weight, self.units)
+        sources = {"noise": np.random.default_rng(noise), "rng": np.random.default_rng(seed)}
+
+        def draw():
+            X, codes, weight, groups = records
+            given = {"sample_weight": weight, "groups": groups, "n_classes": len(private.classes)}
+            return synthesizer.draw(X, codes, **given, **sources)
+
         failed = None
         with Quiet():
-            if is_ours(synthesizer) and _noise_of_own(synthesizer) is None:
-                rows = synthesizer.draw(private.X, private.codes, **given)
+            if not is_ours(synthesizer):
+                records = copied_data(records)  # what it writes into reaches nobody else
+                rows, failed = attempt(lambda: _bare(draw()))
+            elif _noise_of_own(synthesizer) is not None:
+                rows, failed = attempt(draw)
             else:
-                rows, failed = attempt(lambda: synthesizer.draw(private.X, private.codes, **given))
+                rows = draw()
         if failed is not None:
             raise ValueError(
                 f"{type(synthesizer).__name__} could not draw rows: {failed}, whose text is "
                 "withheld, as it may quote records. What the plan costs is spent"
             )
+        if not is_ours(synthesizer):
+            _check_rows(synthesizer, rows)
         return dataclasses.replace(self, units=None, rows=rows)
+
+
+def _are_costs(cost):
+    numbers = np.array([*np.ravel(cost.rdp), cost.mu_squared, cost.pure, cost.delta], dtype=float)
+    return bool((numbers >= 0).all())  # false for NaN, too
 
 
 def _noise_of_own(synthesizer):
@@ -260,6 +272,26 @@ def check_no_public(X_public):
         raise ValueError(
             "X_public and synthesizer are two ways to have public rows: give X_public, and "
             "synthesizer=None, or no X_public. Nothing was spent"
+        )
+
+
+def _bare(rows):
+    """Return rows without what a table may carry beside them."""
+    if isinstance(rows, pd.DataFrame):
+        rows = pd.DataFrame(rows).reset_index(drop=True)
+        rows.attrs = {}
+        return rows
+    return np.array(rows) if isinstance(rows, np.ndarray | list | tuple) else rows
+
+
+def _check_rows(synthesizer, rows):
+    """Refuse rows of a synthesizer of the user's that are not as those to rehearse with."""
+    expected = rehearsal_rows(synthesizer)
+    if np.shape(rows) != np.shape(expected) or difference(rows, expected) is not None:
+        raise ValueError(
+            f"draw of {type(synthesizer).__name__} must return n_rows={synthesizer.n_rows} rows "
+            "with the columns and dtypes of rehearsal_rows; got others. What the plan costs is "
+            "spent"
         )
 
 
