@@ -171,7 +171,7 @@ class Synthesis:
         if failed is not None:
             raise ValueError(
                 f"{type(synthesizer).__name__} could not draw rows: {failed}, whose text is "
-                "withheld, as it may quote records. What the plan costs is spent"
+                "withheld, as it may quote records. They are paid for"
             )
         if not is_ours(synthesizer):
             _check_rows(synthesizer, rows)
@@ -290,8 +290,7 @@ def _check_rows(synthesizer, rows):
     if np.shape(rows) != np.shape(expected) or difference(rows, expected) is not None:
         raise ValueError(
             f"draw of {type(synthesizer).__name__} must return n_rows={synthesizer.n_rows} rows "
-            "with the columns and dtypes of rehearsal_rows; got others. What the plan costs is "
-            "spent"
+            "with the columns and dtypes of rehearsal_rows; got others. They are paid for"
         )
 
 

@@ -31,9 +31,12 @@ class MarginalSynthesizer(Synthesizer):
     each of its values by itself, given the class. So the rows are right column by column, and they
     say of how two columns go together only what follows from the label.
 
-    Names and dtypes of the columns are taken to be public, as are the parameters. Bounds, and
-    whether values are missing, that no parameter tells are read from the private rows, with a
-    `PrivacyLeakWarning`. Text needs its categories.
+    Names and dtypes of the columns are taken to be public, as are the parameters. Categories of
+    pandas' categoricals are part of their dtype: all of them are published, whether drawn or not.
+    `astype("category")` reads them from the private rows, and nothing here can warn of that: use a
+    ``pd.CategoricalDtype([...])``. Bounds, whether values are missing, and the dtype of a list of
+    rows, that nothing tells, are read from the private rows, with a `PrivacyLeakWarning`. Text
+    needs its categories.
 
     Parameters
     ----------

@@ -9,7 +9,7 @@ from ..isolation import Quiet, seed_number, seeded
 from ..memory import digest, kept_seed
 from ..partition import Assignment, PredefinedPartition, assign_teachers
 from ..workers import check_timeout
-from .ensemble import collect_votes
+from .ensemble import check_weight, collect_votes
 
 __all__ = ["SiteEnsemble", "TeacherEnsemble"]
 
@@ -83,6 +83,7 @@ class TeacherEnsemble(Electorate):
 
     def enrol(self, private, X_public, *, seed=None, memory=None):
         """Deal the records to teachers; see `Electorate.enrol`."""
+        check_weight(self.estimators, private.sample_weight)
         self._memory = memory
         self._kept_seed = None
         if memory is not None and seed is None:
