@@ -339,6 +339,12 @@ def test_workers_that_cannot_be_are_refused_before_anything_is_paid_for(ledger, 
     assert ledger.epsilon_spent == 0
 
 
+def test_votes_that_were_cast_need_no_workers():
+    clf = teachers()
+    votes = clf.poll(X, Y)
+    assert clf.set_params(timeout=5.0).fit_votes(votes).public_labels_.shape == (100,)
+
+
 def test_weights_that_no_teacher_takes_are_refused_before_rows_are_paid_for(ledger):
     with pytest.raises(ValueError, match="the fit of base_estimator takes none"):
         teachers(KNeighborsClassifier(), ledger=ledger).fit(X, Y, sample_weight=np.ones(600))

@@ -349,7 +349,8 @@ class PATEClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         The public rows that were asked, in order; where records vote, those that got a label.
     X_synthetic_ : array-like with n_rows rows
         The rows that the synthesizer drew in place of public ones; they are published. Absent where
-        public rows were given.
+        public rows were given. They are all that there is if the fit failed after they were drawn,
+        and may be given as `X_public` then.
     table_ : neighbors.ReleasedTable
         Where records vote, the noisy table of their ballots, and what it says of any row.
     curator_ : Curator

@@ -161,12 +161,12 @@ class PrivateSearch(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
                 are_drawn=task is not None,
             )
             best = trials.best(count)
-        if best is None:
-            raise ValueError(
-                f"the random number of trials was 0; the search is paid for all the same, "
-                f"epsilon={spent.epsilon:.4g}. Raise n_trials, or use "
-                "distribution='negative_binomial'"
-            )
+            if best is None:
+                raise ValueError(
+                    f"the random number of trials was 0; the search is paid for all the same, "
+                    f"epsilon={spent.epsilon:.4g}. Raise n_trials, or use "
+                    "distribution='negative_binomial'"
+                )
         if task is not None:
             best.fitted.X_synthetic_ = fit_data["X_public"]
         return self._publish(best, spent)
@@ -305,7 +305,11 @@ class PrivateSearch(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         self.best_params_ = unfitted(trial.candidate.params)
         self.classes_ = best.classes_
         self.n_features_in_ = best.n_features_in_
-        self.__dict__.pop("feature_names_in_", None)
+        for name in (
+            "feature_names_in_",
+            "X_synthetic_",
+        ):  # left by an earlier search
+            self.__dict__.pop(name, None)
         if hasattr(best, "feature_names_in_"):
             self.feature_names_in_ = best.feature_names_in_
         return self
