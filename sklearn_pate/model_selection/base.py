@@ -305,10 +305,7 @@ class PrivateSearch(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         self.best_params_ = unfitted(trial.candidate.params)
         self.classes_ = best.classes_
         self.n_features_in_ = best.n_features_in_
-        for name in (
-            "feature_names_in_",
-            "X_synthetic_",
-        ):  # left by an earlier search
+        for name in ("feature_names_in_", "X_synthetic_"):
             self.__dict__.pop(name, None)
         if hasattr(best, "feature_names_in_"):
             self.feature_names_in_ = best.feature_names_in_
