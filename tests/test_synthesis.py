@@ -5,6 +5,7 @@ import itertools
 import math
 import pickle
 import warnings
+from decimal import Decimal
 
 import numpy as np
 import pandas as pd
@@ -498,8 +499,6 @@ def test_arrays_in_arrays_out(dtype):
     assert set(np.unique(rows)) == {0, 1}
     rehearsal = synthesizer.rehearsal_rows(9, np.random.default_rng(0))
     assert rehearsal.dtype == X.dtype and rehearsal.shape == (9, 2)
-    as_list = synthesizer.declare(X.astype("float64").tolist(), [0, 1]) if dtype != "bool" else None
-    assert as_list is None or as_list.rehearsal_rows(3, np.random.default_rng(0)).shape == (3, 2)
 
 
 def test_columns_of_arrays_go_by_their_position():
@@ -814,3 +813,34 @@ def test_adult_is_counted_in_well_below_a_second(data_home):
     assert time.process_time() - start < 1.0
     check_form(X, rows)
     assert math.isclose(synthesizer.cost(2).pure, 0.1)
+
+
+def test_values_that_cannot_be_asked_whether_they_are_missing_have_no_bin():
+    odd = [Decimal("sNaN"), Decimal("NaN"), None, [1], "a", "b", "a"]
+    X = pd.DataFrame({"kind": pd.Series(odd, dtype=object)})
+    for missing, n_bins in ((["kind"], 3), ([], 2)):
+        tables = []
+        synthesizer = MarginalSynthesizer(
+            categories={"kind": ["a", "b"]},
+            missing=missing,
+            n_rows=4,
+            given_label=False,
+            noise=Recorded(tables),
+        )
+        draw(synthesizer.declare(X, [0, 1]), X, [0] * 7)
+        assert tables[0][:, 0].tolist() == [2, 1, 2][:n_bins]
+    with pytest.warns(PrivacyLeakWarning, match="whether values are missing"):
+        read = synthesizer.set_params(missing=None).declare(X, [0, 1])
+    assert read.schema_.columns[0].may_be_missing
+
+
+def test_a_list_of_rows_is_read_for_its_dtype():
+    rows = [[0, 1.5], [1, 0]]
+    synthesizer = MarginalSynthesizer((0, 2), missing=[])
+    for X in (rows, tuple(rows)):
+        with pytest.warns(PrivacyLeakWarning, match="the dtype of X"):
+            synthesizer.declare(X, [0, 1])
+    assert synthesizer.rehearsal_rows(3, np.random.default_rng(0)).shape == (3, 2)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        synthesizer.declare(np.array(rows), [0, 1])

@@ -200,8 +200,11 @@ def test_rows_in_lists_and_in_other_array_likes():
             return np.array(ARRAY, dtype=dtype)
 
     clf = ballots(ARRAY, OF_ARRAY).set_params(random_state=0)
-    of_list = clf.fit(ARRAY.tolist(), Y.tolist()).predict(ARRAY)
-    np.testing.assert_array_equal(of_list, clf.fit(Rows(), Y).predict(ARRAY))
+    with pytest.warns(PrivacyLeakWarning, match="the dtype of X"):
+        of_list = clf.fit(ARRAY.tolist(), Y.tolist()).predict(ARRAY)
+    with pytest.warns(PrivacyLeakWarning, match="the dtype of X"):
+        of_rows = clf.fit(Rows(), Y).predict(ARRAY)
+    np.testing.assert_array_equal(of_list, of_rows)
 
 
 def test_sparse_rows_are_refused_and_the_tag_says_so():

@@ -246,13 +246,13 @@ def test_rows_that_cost_all_of_it_are_refused():
 # --- paid once -----------------------------------------------------------------------------------
 
 
-def test_a_fit_is_one_entry_of_a_ledger(tmp_path):
+def test_rows_and_labels_are_two_entries_of_a_ledger(tmp_path):
     ledger = PrivacyLedger(tmp_path / "fits", epsilon=5.0, composition="pure")
     ballots(ledger=ledger).fit(X, Y)
-    assert ledger.history()["epsilon"].tolist() == pytest.approx([4.0])
+    assert ledger.history()["epsilon"].tolist() == pytest.approx([1.6, 2.4])
     with pytest.raises(BudgetExceededError):
         ballots(ledger=ledger).fit(X, Y)
-    assert len(ledger.history()) == 1
+    assert len(ledger.history()) == 2
 
 
 def test_polled_rows_are_paid_for_once(tmp_path):
@@ -508,7 +508,7 @@ def test_what_a_synthesizer_of_ones_own_says_of_rows_is_withheld(tmp_path):
     with pytest.raises(ValueError, match="could not draw rows: ValueError, whose text") as caught:
         clf.fit(X, Y)
     assert "bad row" not in str(caught.value) and caught.value.__context__ is None
-    assert ledger.epsilon_spent == pytest.approx(4.0)  # drawn, as far as anybody can tell
+    assert ledger.epsilon_spent == pytest.approx(2.0)  # drawn, as far as anybody can tell
 
 
 class OnlyUniform(TransformerMixin, BaseEstimator):
@@ -529,7 +529,7 @@ def test_rows_that_were_drawn_are_not_said_to_cost_nothing(tmp_path):
     with pytest.raises(ValueError, match="which are paid for, do not suit") as caught:
         clf.fit(X.assign(age=18), Y)
     assert "Nothing was spent" not in str(caught.value)
-    assert ledger.epsilon_spent == pytest.approx(4.0)
+    assert ledger.epsilon_spent == pytest.approx(1.6)
 
 
 # --- refused before anything is spent ------------------------------------------------------------

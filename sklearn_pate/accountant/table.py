@@ -16,7 +16,9 @@ from .plan import Plan
 __all__ = ["least_scale_of", "plan_table"]
 
 
-def plan_table(mechanism, *, n_changed, n_rows, epsilon, delta, before=no_cost):
+def plan_table(
+    mechanism, *, n_changed, n_rows, epsilon, delta, before=no_cost, is_pure_before=True
+):
     """Decide the noise on a table of ballots, all of which is released.
 
     Parameters
@@ -33,6 +35,8 @@ def plan_table(mechanism, *, n_changed, n_rows, epsilon, delta, before=no_cost):
         Failure probability. A mechanism that is pure does not spend it.
     before : callable, default=no_cost
         Returns, for Renyi orders, the `Cost` of what is released under the same cap before.
+    is_pure_before : bool, default=True
+        Whether that cost holds with delta 0: that of rounded noise does not.
 
     Returns
     -------
@@ -69,7 +73,8 @@ def plan_table(mechanism, *, n_changed, n_rows, epsilon, delta, before=no_cost):
     mechanism = clone(mechanism)  # the user's may keep the table that it is given
     own = _checked_cost(mechanism, n_changed)
     cost = before(DEFAULT_ORDERS).plus(own)
-    is_pure = mechanism.is_pure and cost.pure < math.inf and cost.delta == 0
+    are_pure = mechanism.is_pure and is_pure_before
+    is_pure = are_pure and cost.pure < math.inf and cost.delta == 0
     if is_pure:
         spent, method, delta = cost.pure, "pure", 0.0
     else:

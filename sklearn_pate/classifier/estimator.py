@@ -24,6 +24,7 @@ from .._sklearn import (
 from ..accountant import Plan, PrivacySpent, no_cost, plan_queries, plan_table
 from ..accountant.checks import soft_stage
 from ..aggregators import GNMax, Mechanism, TableMechanism
+from ..aggregators.rehearsal import rehearse_table
 from ..electorate import (
     Ballots,
     Electorate,
@@ -33,7 +34,7 @@ from ..electorate import (
     Votes,
     check_classifier,
 )
-from ..exceptions import PrivacyTestError, warn
+from ..exceptions import BudgetExceededError, PrivacyTestError, warn
 from ..isolation import Quiet, own_generators, unfitted
 from ..memory import digest, kept_seed, private_memory
 from ..neighbors import RowVectorizer
@@ -66,12 +67,19 @@ from .student import (
     rehearse_student,
     students_view,
 )
-from .synthesis import Synthesis, check_no_public, declared_synthesizer, rehearsal_rows
+from .synthesis import (
+    PaidRows,
+    Synthesis,
+    check_no_public,
+    declared_synthesizer,
+    has_room,
+    rehearsal_rows,
+    rehearse_teachers,
+)
 from .table import (
     check_for_table,
     check_votes_of_records,
     collect_table,
-    rehearse_table,
     release_table,
     table_mechanism,
 )
@@ -155,10 +163,10 @@ class _Task(NamedTuple):
         """Whether records vote, in a table that is released at once."""
         return isinstance(self.ballots, TableBallots)
 
-    def cost_to_pay(self, plan):
-        """Return the `Cost` that a ledger has not recorded yet: rows that were polled, it has."""
-        polled = self.synthesis is not None and self.private is None
-        return plan.own_cost if polled else plan.cost
+    def cost_to_pay(self, plan, ledger):
+        """Return the `Cost` that a ledger has not recorded yet: rows that were drawn, it may."""
+        has_rows = self.synthesis is not None and ledger in self.synthesis.ledgers
+        return plan.own_cost if has_rows else plan.cost
 
     @property
     def cost_before(self):
@@ -354,7 +362,8 @@ class PATEClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         The public rows that were asked, in order; where records vote, those that got a label.
     X_synthetic_ : array-like with n_rows rows
         The rows that the synthesizer drew in place of public ones; they are published. Absent where
-        public rows were given.
+        public rows were given. They are all that there is if the fit failed after they were drawn,
+        and may be given as `X_public` then.
     table_ : neighbors.ReleasedTable
         Where records vote, the noisy table of their ballots, and what it says of any row.
     curator_ : Curator
@@ -419,7 +428,11 @@ class PATEClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         "partition": [StrOptions({"random", "hash", "predefined"}), HasMethods(["assign"])],
         "classes": ["array-like", None],
         "keep_teachers": ["boolean"],
-        "n_jobs": [Integral, None],
+        "n_jobs": [
+            Interval(Integral, 1, None, closed="left"),
+            Interval(Integral, None, -1, closed="right"),
+            None,
+        ],
         "timeout": [Interval(Real, 0, None, closed="neither"), None],
         "random_state": ["random_state"],
         "secure": ["boolean"],
@@ -516,10 +529,10 @@ class PATEClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         task = self._check(X, y, X_public, groups, sample_weight)
         plan = self._plan(task)
         rows = self._rows_to_vote_on(task, plan)
-        with Progress(self, n_phases=3 + task.are_drawn) as progress:
+        with Progress(self, n_phases=3 + task.are_drawn) as progress, PaidRows(self) as paid:
             if task.are_drawn:
-                self._pay(plan.spent.paid(), plan.cost)
-                task = self._draw_public_rows(task, progress)._replace(is_paid=True)
+                task = self._pay_for_rows(task, plan, paid)
+                task = self._draw_public_rows(task, paid, progress)
                 rows = self._rows_to_vote_on(task, plan)
             votes = self._poll(task, rows, plan, progress)
             released = self._release(task, plan, rows, votes, progress)
@@ -599,15 +612,17 @@ class PATEClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
     def _poll_all_rows(self, task):
         """Draw public rows where there are none, and collect the votes on all of them."""
         plan = None
-        if task.is_table:  # the noise decides how many cells it has
+        are_to_draw = task.synthesis is not None
+        if are_to_draw:  # what `fit_votes` would refuse is refused before rows are paid for
+            plan = self._plan(task)
+        elif task.is_table:  # the noise decides how many cells it has
             plan = self._plan_table(task)
             plan = forecast(self, task, plan, self._spent(plan, task.ballots, task.synthesis))
             check_and_warn(plan, self.epsilon)
-        with Progress(self, n_phases=1 + (task.synthesis is not None)) as progress:
-            if task.synthesis is not None:
-                self._check_ledger()
-                self._pay(*self._spent_on_rows(task))
-                task = self._draw_public_rows(task, progress)
+        with Progress(self, n_phases=1 + are_to_draw) as progress, PaidRows(self) as paid:
+            if are_to_draw:
+                task = self._pay_for_rows(task, plan, paid, are_alone=True)
+                task = self._draw_public_rows(task, paid, progress)
             votes = self._poll(task, np.arange(_num_samples(task.X_public)), plan, progress)
             return dataclasses.replace(votes, synthesis=task.synthesis)
 
@@ -821,13 +836,7 @@ class PATEClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         )
         seeds = seed_streams(self.random_state, self.secure)
         memory = private_memory(self.memory)
-        partition_seed = seeds["partition"]
-        if memory is not None and self.random_state is None:
-            # With None the electorate takes its seeds from `memory`, the same for the next fit
-            partition_seed = None
-            # By the public rows alone: queries are published, and if they followed the private
-            # data, they would show that these changed between two fits
-            seeds["queries"] = kept_seed(memory, (digest(X_public), "queries"))
+        partition_seed = self._kept_seeds(seeds, memory, X_public)
         number_teachers(electorate, self, private)
         ballots = enrol(electorate, private, X_public, seed=partition_seed, memory=memory)
         self._check_unit(ballots)
@@ -836,6 +845,7 @@ class PATEClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
             sizes = {"n_columns": X_public.shape[1], "n_classes": len(private.classes)}
             synthesis = Synthesis.planned(
                 synthesizer,
+                private,
                 ballots,
                 pure=isinstance(ballots, TableBallots) and table_mechanism(self.aggregator).is_pure,
                 sizes=sizes,
@@ -854,6 +864,15 @@ class PATEClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
             synthesis=synthesis,
             are_drawn=synthesis is not None,
         )
+
+    def _kept_seeds(self, seeds, memory, X_public):
+        """Take from `memory` what it keeps of the seeds; return that of the electorate, or None."""
+        if memory is None or self.random_state is not None:
+            return seeds["partition"]
+        # By the public rows alone: queries are published, and if they followed the private data,
+        # they would show that these changed between two fits
+        seeds["queries"] = kept_seed(memory, (digest(X_public), "queries"))
+        return None  # so the electorate takes its seeds from `memory`, the same for the next fit
 
     def _check_with_votes(self, votes, X_public):
         """Check all that `fit_votes` is given, votes that were cast before."""
@@ -949,7 +968,7 @@ class PATEClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         plan = self._plan_table(task) if task.is_table else self._plan_queries(task)
         spent = self._spent(plan, task.ballots, task.synthesis)
         if self.ledger is not None:
-            self.ledger.check(spent, task.cost_to_pay(plan))
+            self.ledger.check(spent, task.cost_to_pay(plan, self.ledger))
         self._rehearse(task, plan)
         plan = forecast(self, task, plan, spent)
         check_and_warn(plan, self.epsilon)
@@ -990,6 +1009,7 @@ class PATEClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
             epsilon=self.epsilon,
             delta=self.delta,
             before=task.cost_before,
+            is_pure_before=task.synthesis is None or task.synthesis.synthesizer.is_pure,
         )
 
     def _spent(self, plan, ballots, synthesis=None):
@@ -1024,6 +1044,8 @@ class PATEClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
                 rehearse_mechanism(
                     aggregator, n_teachers=task.ballots.n_teachers, n_classes=n_classes
                 )
+        if task.synthesis is not None and task.private is not None:
+            rehearse_teachers(task, task.synthesis.synthesizer, temperature=self._temperature())
         # A student like the teachers is not tried: it trains after them, so they would fail first.
         # Nor is one for a single query: most classifiers cannot be trained on a single class.
         if self.student is not None and n_queries > 1:
@@ -1090,19 +1112,39 @@ class PATEClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         plan = Plan([], epsilon, method, cost)
         return self._spent(plan, task.ballots, task.synthesis), cost
 
-    def _draw_public_rows(self, task, progress):
+    def _pay_for_rows(self, task, plan, paid, *, are_alone=False):
+        """Record what the synthetic rows cost, and the labels if a ledger has no room for two."""
+        spent, cost = self._spent_on_rows(task)
+        if has_room(self.ledger, [cost, plan.own_cost]):
+            self._pay(spent, cost)
+        elif are_alone:
+            raise BudgetExceededError(
+                "the ledger would refuse the labels after the rows, as two entries cost it more "
+                "than one: call fit, or lower epsilon. Nothing was spent"
+            )
+        else:
+            self._pay(plan.spent.paid(), plan.cost)
+            task = task._replace(is_paid=True)
+        paid.is_paid = True
+        task.synthesis.ledgers.append(self.ledger)
+        return task
+
+    def _draw_public_rows(self, task, paid, progress):
         """Draw the synthetic rows, which are paid for, and enrol the electorate with them."""
-        seeds = task.seeds
+        seeds = dict(task.seeds)
         with progress.phase("public rows", 1) as done:
             synthesis = task.synthesis.drawn(
-                task.private, task.ballots, seeds["synthesis"], seeds["synthetic rows"]
+                task.private, seeds["synthesis"], seeds["synthetic rows"]
             )
             done(1)
+        paid.rows = synthesis.rows
+        X_public = given_rows(synthesis.rows)
         electorate = make_electorate(self, task.private.X)
         number_teachers(electorate, self, task.private)
         memory = private_memory(self.memory)
+        partition_seed = self._kept_seeds(seeds, memory, X_public)
         try:
-            enrol(electorate, task.private, synthesis.rows, seed=seeds["partition"], memory=memory)
+            enrol(electorate, task.private, X_public, seed=partition_seed, memory=memory)
         except ValueError as error:
             problem = str(error).removesuffix(". Nothing was spent")
             raise ValueError(
@@ -1111,9 +1153,10 @@ class PATEClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
             ) from None
         return task._replace(
             synthesis=synthesis,
-            X_public=synthesis.rows,
-            digest=rows_digest(synthesis.rows),
+            X_public=X_public,
+            digest=rows_digest(X_public),
             electorate=electorate,
+            seeds=seeds,
         )
 
     # --- release -----------------------------------------------------------------------------
@@ -1124,10 +1167,17 @@ class PATEClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         if self.ledger is not None:
             self.ledger.record(spent, cost)
 
+    def _pay_for_labels(self, task, plan):
+        """Record what the labels cost, and the rows if this ledger has not recorded them."""
+        if task.is_paid:
+            return
+        self._pay(plan.spent.paid(), task.cost_to_pay(plan, self.ledger))
+        if task.synthesis is not None:
+            task.synthesis.ledgers.append(self.ledger)
+
     def _release(self, task, plan, rows, votes, progress):
         """Release labels from the votes on `rows`, after the ledger recorded what they cost."""
-        if not task.is_paid:
-            self._pay(plan.spent.paid(), task.cost_to_pay(plan))
+        self._pay_for_labels(task, plan)
         self._run_private_test(plan, votes, task.seeds["test"])
         self._start_anew(task, plan)
         n_public = _num_samples(task.X_public)
@@ -1179,7 +1229,7 @@ class PATEClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         for name in _NOT_IN_EVERY_FIT:
             self.__dict__.pop(name, None)
         if task.synthesis is not None:
-            self.X_synthetic_ = task.X_public
+            self.X_synthetic_ = task.synthesis.rows
         # Copies: those of the plan see the votes, and one of the user's may keep them
         mechanisms = [clone(aggregator) for aggregator, _ in plan.stages]
         self.aggregator_ = mechanisms if isinstance(self.aggregator, list) else mechanisms[0]

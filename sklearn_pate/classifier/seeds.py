@@ -38,8 +38,24 @@ def seed_streams(random_state, secure=False):
     return dict(zip(_USES, children, strict=True))
 
 
+class _Unrelated(np.random.SeedSequence):
+    """A source from the operating system, and so is each that it spawns.
+
+    Children of an ordinary one tell of each other: whoever has the state of a generator, which its
+    output gives away, can compute the entropy that it was seeded with.
+    """
+
+    def spawn(self, n_children):
+        return [_Unrelated() for _ in range(n_children)]
+
+
 def seed_sequence(random_state):
-    """Return a `SeedSequence` that follows from a `random_state`; None draws from the system."""
+    """Return a `SeedSequence` that follows from a `random_state`; None draws from the system.
+
+    With None, what it spawns is unrelated, too.
+    """
+    if random_state is None:
+        return _Unrelated()
     if isinstance(random_state, np.random.RandomState):  # 128 bits of it
         random_state = random_state.randint(2**32, size=4, dtype=np.uint32).tolist()
     return np.random.SeedSequence(random_state)

@@ -1,26 +1,49 @@
 """Public rows from a synthesizer: what they cost, rows to rehearse with, and the drawing."""
 
 import dataclasses
-import math
+import os
 from typing import Any
 
 import numpy as np
+import pandas as pd
+from joblib import Memory
+from sklearn import get_config
 from sklearn.base import clone
 
+from .._sklearn import _num_samples, _safe_indexing
 from ..accountant import least_scale_of
 from ..adjacency import Adjacency
+from ..aggregators import TableMechanism
+from ..aggregators.rehearsal import check_cost_is_own, rehearse_table
 from ..exceptions import BudgetExceededError
 from ..identifiers import spelled_identifiers
-from ..isolation import Quiet, attempt
+from ..isolation import Quiet, attempt, copied_data
 from ..rdp import Cost
 from ..rules import default_share
+from ..schema import difference
 from ..teachers import Sites
+from ..teachers.one import Part, Settings, Task, fit_and_predict
 from .mechanism import is_ours
 
-__all__ = ["Synthesis", "check_no_public", "declared_synthesizer", "rehearsal_rows"]
+__all__ = [
+    "PaidRows",
+    "Synthesis",
+    "check_no_public",
+    "declared_synthesizer",
+    "has_room",
+    "rehearsal_rows",
+    "rehearse_teachers",
+]
 
 #: Changes of the data that the histograms of one unit are added or removed by.
 _ONE_MOVE = (Adjacency.ADD_OR_REMOVE_RECORD_ALONE, Adjacency.ADD_OR_REMOVE_GROUP_ALONE)
+
+#: Changes of the data under which each record is a unit, by itself or by its identifier.
+_OF_RECORDS = (
+    Adjacency.REPLACE_RECORD,
+    Adjacency.ADD_OR_REMOVE_RECORD,
+    Adjacency.ADD_OR_REMOVE_RECORD_ALONE,
+)
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -34,22 +57,31 @@ class Synthesis:
     n_moved : int
         By how many units the change that the guarantee covers moves the data: 2 where one takes
         the place of another.
+    units : ndarray of shape (n_samples,) or None
+        The protected unit of each record, private; None where each is one by itself, and after
+        the drawing.
     rows : array-like with n_rows rows or None
         What was drawn; None before.
+    ledgers : list
+        Those that have recorded the cost of the rows; one is added when it has.
     """
 
     synthesizer: Any
     n_moved: int
+    units: Any = dataclasses.field(default=None, repr=False)
     rows: Any = None
+    ledgers: list = dataclasses.field(default_factory=list, repr=False)
 
     @classmethod
-    def planned(cls, synthesizer, ballots, *, pure, sizes, epsilon, delta):
+    def planned(cls, synthesizer, private, ballots, *, pure, sizes, epsilon, delta):
         """Set the noise of a declared synthesizer, so that it costs its share of `epsilon`.
 
         Parameters
         ----------
         synthesizer : Synthesizer
             Declared.
+        private : PrivateData
+            The private data.
         ballots : Ballots or TableBallots
             They say which change of the data is covered.
         pure : bool
@@ -66,6 +98,10 @@ class Synthesis:
                 "synthesizer costs under it is not known; use another partition, or public rows"
             )
         n_moved = 1 if member in _ONE_MOVE else 2
+        units = _units(private, ballots)
+        noise = _noise_of_own(synthesizer)
+        if noise is not None:
+            check_cost_is_own(noise)
         synthesizer = synthesizer.suited_to(pure=pure)
         if synthesizer.with_scale(1.0) is not None:
             if epsilon is None:
@@ -79,7 +115,7 @@ class Synthesis:
                 share = default_share()
             scale = least_scale_of(synthesizer, n_moved, share * epsilon, delta)
             synthesizer = synthesizer.with_scale(scale)
-        planned = cls(synthesizer, n_moved)
+        planned = cls(synthesizer, n_moved, units)
         spent, _ = planned.cost().epsilon(delta)
         if epsilon is not None and spent >= epsilon:
             raise BudgetExceededError(
@@ -87,52 +123,122 @@ class Synthesis:
                 f"the cap epsilon={epsilon:g} for votes. Use more noise, or raise epsilon. Nothing "
                 "was spent"
             )
+        noise = _noise_of_own(synthesizer)
+        if noise is not None:
+            rehearse_table(noise, n_changed=n_moved, n_classes=sizes["n_classes"])
         return planned
 
     def cost(self, *orders):
         """Return the `Cost` of the rows, at Renyi orders."""
         cost = self.synthesizer.cost(self.n_moved, *orders)
-        if not isinstance(cost, Cost) or math.isnan(cost.pure + cost.mu_squared + cost.delta):
+        if not isinstance(cost, Cost) or not _are_costs(cost):
             raise TypeError(
-                f"cost of {type(self.synthesizer).__name__} must return a rdp.Cost; got another "
-                "type, or no numbers"
+                f"cost of {type(self.synthesizer).__name__} must return a rdp.Cost of numbers that "
+                "are at least 0; got another type, or other numbers"
             )
         return cost
 
-    def drawn(self, private, ballots, noise, seed):
+    def drawn(self, private, noise, seed):
         """Return the same with its rows, drawn from private data: this is what the cost pays for.
 
         Parameters
         ----------
         private : PrivateData
             The private data.
-        ballots : Ballots or TableBallots
-            They say what is protected.
         noise : SeedSequence or BitGenerator
             Source of what protects the data.
         seed : SeedSequence
             Source of all else.
         """
         synthesizer = self.synthesizer
-        given = {
-            "n_classes": len(private.classes),
-            "sample_weight": private.sample_weight,
-            "groups": _units(private, ballots),
-            "noise": np.random.default_rng(noise),
-            "rng": np.random.default_rng(seed),
-        }
+        records = (private.X, private.codes, private.sample_weight, self.units)
+        sources = {"noise": np.random.default_rng(noise), "rng": np.random.default_rng(seed)}
+
+        def draw():
+            X, codes, weight, groups = records
+            given = {"sample_weight": weight, "groups": groups, "n_classes": len(private.classes)}
+            return synthesizer.draw(X, codes, **given, **sources)
+
         failed = None
         with Quiet():
-            if is_ours(synthesizer):
-                rows = synthesizer.draw(private.X, private.codes, **given)
+            if not is_ours(synthesizer):
+                records = copied_data(records)  # what it writes into reaches nobody else
+                rows, failed = attempt(lambda: _bare(draw()))
+            elif _noise_of_own(synthesizer) is not None:
+                rows, failed = attempt(draw)
             else:
-                rows, failed = attempt(lambda: synthesizer.draw(private.X, private.codes, **given))
+                rows = draw()
         if failed is not None:
             raise ValueError(
                 f"{type(synthesizer).__name__} could not draw rows: {failed}, whose text is "
-                "withheld, as it may quote records. What the plan costs is spent"
+                "withheld, as it may quote records. They are paid for"
             )
-        return dataclasses.replace(self, rows=rows)
+        if not is_ours(synthesizer):
+            _check_rows(synthesizer, rows)
+        return dataclasses.replace(self, units=None, rows=rows)
+
+
+def _are_costs(cost):
+    numbers = np.array([*np.ravel(cost.rdp), cost.mu_squared, cost.pure, cost.delta], dtype=float)
+    return bool((numbers >= 0).all())  # false for NaN, too
+
+
+def _noise_of_own(synthesizer):
+    """Return a synthesizer's mechanism if the user wrote it, else None."""
+    noise = getattr(synthesizer, "noise", None)
+    return noise if isinstance(noise, TableMechanism) and not is_ours(noise) else None
+
+
+class PaidRows:
+    """A block that draws rows: no error says that they cost nothing, and none loses them.
+
+    Attributes
+    ----------
+    is_paid : bool
+        Whether they are paid for. If not, errors are left as they are.
+    rows : array-like or None
+        What was drawn.
+    """
+
+    def __init__(self, estimator, what="the rows that were drawn are paid for"):
+        self._estimator = estimator
+        self._what = what
+        self.is_paid = False
+        self.rows = None
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, kind, error, traceback):
+        if error is None or not self.is_paid:
+            return
+        _say_paid(error, self._what)
+        if self.rows is None or getattr(self._estimator, "X_synthetic_", None) is self.rows:
+            return
+        # What an earlier fit left would not go with them
+        for name in [name for name in vars(self._estimator) if name.endswith("_")]:
+            delattr(self._estimator, name)
+        self._estimator.X_synthetic_ = self.rows
+        error.add_note(
+            "The rows that were drawn are X_synthetic_. They are public: with synthesizer=None, "
+            "fit(X, y, X_public=X_synthetic_) uses them again and pays for labels alone"
+        )
+
+
+def _say_paid(error, what):
+    """Let the text of an error say what is paid for, if it says that nothing was spent."""
+    capital = what[0].upper() + what[1:]
+    error.args = tuple(
+        part.replace("Nothing was spent", capital).replace("nothing was spent", what)
+        if isinstance(part, str)
+        else part
+        for part in error.args
+    )
+
+
+def has_room(ledger, costs):
+    """Whether a ledger has room for costs one after the other; True if it does not say."""
+    return getattr(ledger, "has_room", lambda costs: True)(costs)
 
 
 def declared_synthesizer(estimator, X, X_public):
@@ -169,16 +275,92 @@ def check_no_public(X_public):
         )
 
 
+def _bare(rows):
+    """Return rows without what a table may carry beside them."""
+    if isinstance(rows, pd.DataFrame):
+        rows = pd.DataFrame(rows).reset_index(drop=True)
+        rows.attrs = {}
+        return rows
+    return np.array(rows) if isinstance(rows, np.ndarray | list | tuple) else rows
+
+
+def _check_rows(synthesizer, rows):
+    """Refuse rows of a synthesizer of the user's that are not as those to rehearse with."""
+    expected = rehearsal_rows(synthesizer)
+    if np.shape(rows) != np.shape(expected) or difference(rows, expected) is not None:
+        raise ValueError(
+            f"draw of {type(synthesizer).__name__} must return n_rows={synthesizer.n_rows} rows "
+            "with the columns and dtypes of rehearsal_rows; got others. They are paid for"
+        )
+
+
 def rehearsal_rows(synthesizer):
     """Return rows drawn from the schema alone, in place of those that will be."""
     return synthesizer.rehearsal_rows(synthesizer.n_rows, np.random.default_rng(0))
 
 
+def rehearse_teachers(task, synthesizer, *, temperature):
+    """Try the teachers on rows drawn from the schema alone, before rows are paid for.
+
+    Parameters
+    ----------
+    task : _Task
+        Of a fit whose rows are to be drawn.
+    synthesizer : Synthesizer
+        Declared.
+    temperature : float or None
+        Of probabilities; None for votes.
+    """
+    n_classes = len(task.classes)
+    n_train = 500
+    if task.ballots.n_records is not None and not task.is_table:
+        n_train = min(n_train, task.ballots.n_records // task.ballots.n_teachers)
+    n_train = max(n_train, 20, 2 * n_classes)  # fewer might be of one class, which is not learnt
+    rows = synthesizer.rehearsal_rows(n_train + 500, np.random.default_rng(0))
+    part = Part(_safe_indexing(rows, np.arange(n_train)), np.arange(n_train) % n_classes)
+    asked = _safe_indexing(rows, np.arange(n_train, _num_samples(rows)))
+    settings = Settings(n_classes, temperature, False, None, get_config(), None, os.getpid())
+    classifiers = task.electorate.classifiers() if is_ours(task.electorate) else []
+    for classifier in classifiers:
+        try:
+            fit_and_predict(Task(0, classifier, part, asked, 0, settings, Memory(None), ()))
+        except Exception as error:
+            raise ValueError(
+                "base_estimator failed when tried on made-up rows and labels; nothing was spent. "
+                "A teacher gets few rows, and votes on drawn ones: whatever the synthesizer may "
+                "draw, such as missing values and categories that none of its records has, it "
+                f"must take (OneHotEncoder(handle_unknown='ignore')). {type(error).__name__}: "
+                f"{error}"
+            ) from error
+
+
 def _units(private, ballots):
-    """Return the protected unit of each record; None where each is one by itself."""
-    if private.groups is not None:
-        return spelled_identifiers(private.groups, "groups")
-    is_named = ballots.adjacency == Adjacency.ADD_OR_REMOVE_RECORD
-    if is_named and hasattr(private.X, "index"):
-        return spelled_identifiers(private.X.index, "the index of X")
-    return None
+    """Return the protected unit of each record; None where each is one by itself.
+
+    All records of a unit count once in each histogram. So they must be known.
+    """
+    adjacency = str(ballots.adjacency)
+    if ballots.unit == "teacher" or adjacency == Adjacency.CHANGE_TEACHER:
+        raise ValueError(
+            f"adjacency {adjacency!r} protects the votes of one teacher, and a synthesizer must "
+            "know whose records count together: state an adjacency of records or groups, or give "
+            "public rows. Nothing was spent"
+        )
+    if ballots.unit == "record" and adjacency in _OF_RECORDS:
+        has_index = hasattr(private.X, "index")
+        if adjacency == Adjacency.ADD_OR_REMOVE_RECORD and has_index:
+            return spelled_identifiers(private.X.index, "the index of X")
+        return None
+    if private.groups is None:
+        raise ValueError(
+            f"adjacency {adjacency!r} protects groups of records, and groups= is None: a "
+            "synthesizer must know which records count together. Give groups=, one identifier per "
+            "record. Nothing was spent"
+        )
+    units = spelled_identifiers(private.groups, "groups")
+    if units.shape != private.codes.shape:
+        raise ValueError(
+            f"groups must have one identifier for each of {len(private.codes)} records; got "
+            f"{len(units)}. Nothing was spent"
+        )
+    return units

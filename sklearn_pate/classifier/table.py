@@ -1,13 +1,8 @@
 """Records that vote: what they are given, the release of their table, and the labels it gives."""
 
-import math
-from numbers import Real
-
-import numpy as np
-from sklearn.base import clone
-
 from .._sklearn import _num_samples
 from ..aggregators import LaplaceMechanism, TableMechanism
+from ..aggregators.rehearsal import check_cost_is_own, checked_noisy
 from ..electorate import TableElectorate, Votes
 from ..isolation import Quiet, attempt
 from .checks import check_defaults
@@ -19,7 +14,6 @@ __all__ = [
     "check_votes_of_records",
     "collect_table",
     "public_numbers",
-    "rehearse_table",
     "release_table",
     "table_mechanism",
 ]
@@ -41,7 +35,7 @@ def table_mechanism(aggregator):
             "records vote in a table, all of which is released at once, so a mechanism that "
             f"answers one question at a time has no cost here; got {aggregator!r}"
         )
-    _check_cost_is_own(aggregator)
+    check_cost_is_own(aggregator)
     return aggregator
 
 
@@ -71,51 +65,6 @@ def check_votes_of_records(votes, electorate):
                 f"{param}={wanted!r} of {name}, but these votes were cast with {cast_with!r}: poll "
                 f"again, or set base_estimator__{param}={cast_with!r}"
             )
-
-
-def _check_cost_is_own(mechanism):
-    """Refuse a mechanism that draws other tables than those whose cost it inherits."""
-    bases = type(mechanism).__mro__
-    drawn_by = next(kind for kind in bases if "noisy" in vars(kind))
-    costed_by = next(kind for kind in bases if "cost" in vars(kind))
-    if "noisy" in vars(mechanism) or not issubclass(costed_by, drawn_by):
-        raise ValueError(
-            f"{type(mechanism).__name__} changes how the table is drawn and inherits its cost, "
-            "which is that of another noise: write cost as well, in the class that writes noisy"
-        )
-
-
-def rehearse_table(mechanism, *, n_changed, n_classes):
-    """Try a mechanism on a made-up table: what fails now would fail after it is paid for."""
-    table = np.zeros((3, n_classes))
-    table[0] = 100.0
-    table[1, 0] = n_changed
-    name = type(mechanism).__name__
-    try:
-        noise_std = mechanism.noise_std
-        if not isinstance(noise_std, Real) or not 0 < noise_std < math.inf:
-            raise ValueError(f"noise_std must be a finite number above 0; got {noise_std!r}")
-        _checked_noisy(clone(mechanism), table, np.random.default_rng(0))
-    except Exception as error:
-        raise ValueError(
-            f"{name} failed when tried on a made-up table of {table.shape[0]} cells and "
-            f"{n_classes} classes; nothing was spent. {type(error).__name__}: {error}"
-        ) from error
-
-
-def _checked_noisy(mechanism, table, noise):
-    """Return the noisy table of a mechanism of the user's."""
-    noisy = np.asarray(mechanism.noisy(table, noise))
-    if noisy.shape != table.shape or noisy.dtype.kind != "f" or not np.isfinite(noisy).all():
-        raise ValueError(
-            f"noisy of {type(mechanism).__name__} must return finite floats, a table of the shape "
-            f"that it is given, {table.shape}"
-        )
-    numbers = np.empty(
-        noisy.shape
-    )  # its array may be part of a larger one, or its dtype hold notes
-    numbers[:] = noisy
-    return numbers
 
 
 def public_numbers(task, plan):
@@ -152,7 +101,7 @@ def release_table(released, plan, votes, noise):
         if is_ours(mechanism):
             noisy = mechanism.noisy(votes.counts, noise)
         else:
-            noisy, failed = attempt(lambda: _checked_noisy(mechanism, votes.counts.copy(), noise))
+            noisy, failed = attempt(lambda: checked_noisy(mechanism, votes.counts.copy(), noise))
     if failed is not None:
         raise ValueError(
             f"{type(mechanism).__name__} could not draw a table: {failed}, whose text is withheld, "

@@ -192,6 +192,13 @@ class PrivacyLedger:
             names.append("failure_probability")
         return f"PrivacyLedger({self.path.name!r}, {self._budget.described(names)})"
 
+    def __eq__(self, other):
+        """Return whether both are of the same file, as an object and its copy are."""
+        return isinstance(other, PrivacyLedger) and self._file_id == other._file_id
+
+    def __hash__(self):
+        return hash(self._file_id)
+
     def check(self, spent, cost):
         """Refuse a fit that would go over budget; record nothing.
 
@@ -213,6 +220,25 @@ class PrivacyLedger:
         """
         with transaction(self.path) as db:
             self._check_affordable(db, spent, cost)
+
+    def has_room(self, costs):
+        """Return whether several fits, one after the other, would be within the budget.
+
+        Parameters
+        ----------
+        costs : list of rdp.Cost
+            What each costs.
+
+        Returns
+        -------
+        bool
+            Two may cost more than one fit of the same cost, see the Notes of the class.
+        """
+        with transaction(self.path) as db:
+            account = self._account(db)
+        for cost in costs:
+            account = account.plus(cost)
+        return bool(account.epsilon() <= self.epsilon)
 
     def record(self, spent, cost):
         """Write down that a fit spends; call it before anything is released.

@@ -15,7 +15,13 @@ from ..adjacency import Adjacency
 from ..classifier import PATEClassifier
 from ..classifier.checks import check_private, indexable_rows, warn_if_delta_is_large
 from ..classifier.seeds import seed_sequence
-from ..classifier.synthesis import Synthesis, declared_synthesizer, rehearsal_rows
+from ..classifier.synthesis import (
+    PaidRows,
+    Synthesis,
+    declared_synthesizer,
+    rehearsal_rows,
+    rehearse_teachers,
+)
 from ..electorate import Electorate, TableElectorate
 from ..exceptions import StudentError
 from ..isolation import own_generators, unfitted
@@ -24,7 +30,7 @@ from ..public import public_rows
 from ..rdp import TrialCount
 from ..secure import SystemGenerator
 from .calibration import calibrate
-from .candidates import make_candidates
+from .candidates import make_candidates, teachers_key
 from .hold_out import hold_out, hold_out_by_coins, take
 from .scoring import PrivateScorer, PublicScorer
 from .trials import Trials
@@ -99,10 +105,11 @@ class PrivateSearch(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         seed = seed_sequence(self.random_state)
         candidates_seed, hold_out_seed, trials_seed, rows_seed = seed.spawn(4)
         candidates = self._candidates(np.random.default_rng(candidates_seed))
+        given = X
         X, groups = indexable(indexable_rows(X, "X"), groups)  # each dtype is that of all rows
         codes, classes, _ = check_private(X, y, self.estimator.classes, None)
         y = classes[codes]  # whichever rows are held out, of the dtype of all classes
-        synthesizer = declared_synthesizer(self.estimator, X, X_public)
+        synthesizer = declared_synthesizer(self.estimator, given, X_public)
         if synthesizer is not None:
             X_public = rehearsal_rows(synthesizer)
         fit_data = {"X": X, "y": y, "X_public": X_public, "groups": groups, "sample_weight": None}
@@ -125,6 +132,8 @@ class PrivateSearch(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
             delta=self.delta,
             before=before,
         )
+        if task is not None:
+            _rehearse_teachers(candidates, synthesizer, fit_data)
         scorer.check(candidates, X_public, plans)
         spent = self._spent(plans, cost)
         if task is not None:
@@ -138,24 +147,26 @@ class PrivateSearch(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
             self.estimator.ledger.record(spent, cost)
         self._seed_used = True  # what is drawn from here on protects private data
 
-        if task is not None:  # once, before the trials: they share the rows
-            fit_data["X_public"] = self._drawn_rows(task, rows_seed)
-        trials = Trials(
-            candidates,
-            plans,
-            fit_data,
-            scorer,
-            self._generator(trials_seed),
-            seeded=self.random_state is not None,
-            are_drawn=task is not None,
-        )
-        best = trials.best(count)
-        if best is None:
-            raise ValueError(
-                f"the random number of trials was 0; the search is paid for all the same, "
-                f"epsilon={spent.epsilon:.4g}. Raise n_trials, or use "
-                "distribution='negative_binomial'"
+        with PaidRows(self, "the search is paid for") as paid:
+            paid.is_paid = True
+            if task is not None:  # once, before the trials: they share the rows
+                paid.rows = fit_data["X_public"] = self._drawn_rows(task, rows_seed)
+            trials = Trials(
+                candidates,
+                plans,
+                fit_data,
+                scorer,
+                self._generator(trials_seed),
+                seeded=self.random_state is not None,
+                are_drawn=task is not None,
             )
+            best = trials.best(count)
+            if best is None:
+                raise ValueError(
+                    f"the random number of trials was 0; the search is paid for all the same, "
+                    f"epsilon={spent.epsilon:.4g}. Raise n_trials, or use "
+                    "distribution='negative_binomial'"
+                )
         if task is not None:
             best.fitted.X_synthetic_ = fit_data["X_public"]
         return self._publish(best, spent)
@@ -166,6 +177,7 @@ class PrivateSearch(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         task = estimator._check(*given)
         synthesis = Synthesis.planned(
             synthesizer,
+            task.private,
             task.ballots,
             pure=False,
             sizes={"n_columns": task.X_public.shape[1], "n_classes": len(task.classes)},
@@ -177,7 +189,7 @@ class PrivateSearch(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
     def _drawn_rows(self, task, seed):
         noise_seed, seed = seed.spawn(2)
         noise = self._generator(noise_seed)
-        return task.synthesis.drawn(task.private, task.ballots, noise, seed).rows
+        return task.synthesis.drawn(task.private, noise, seed).rows
 
     def _check_random_state(self):
         """Refuse a seed where noise must not repeat itself."""
@@ -293,7 +305,8 @@ class PrivateSearch(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         self.best_params_ = unfitted(trial.candidate.params)
         self.classes_ = best.classes_
         self.n_features_in_ = best.n_features_in_
-        self.__dict__.pop("feature_names_in_", None)
+        for name in ("feature_names_in_", "X_synthetic_"):
+            self.__dict__.pop(name, None)
         if hasattr(best, "feature_names_in_"):
             self.feature_names_in_ = best.feature_names_in_
         return self
@@ -337,6 +350,16 @@ class PrivateSearch(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         if state.pop("_seed_used", False):  # whoever knows the seed can undo the noise
             state["random_state"] = None
         return state
+
+
+def _rehearse_teachers(candidates, synthesizer, fit_data):
+    """Try the teachers of all candidates on rows from the schema alone."""
+    estimators = {
+        teachers_key(candidate.estimator): candidate.estimator for candidate in candidates
+    }
+    for estimator in estimators.values():
+        task = estimator._check(**fit_data)
+        rehearse_teachers(task, synthesizer, temperature=estimator._temperature())
 
 
 def _largest(numbers):

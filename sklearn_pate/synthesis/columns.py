@@ -5,7 +5,15 @@ from abc import ABC, abstractmethod
 import numpy as np
 import pandas as pd
 
-__all__ = ["CategoryColumn", "Column", "NumberColumn", "holds_missing", "kind_of", "numpy_dtype"]
+__all__ = [
+    "CategoryColumn",
+    "Column",
+    "NumberColumn",
+    "are_missing",
+    "holds_missing",
+    "kind_of",
+    "numpy_dtype",
+]
 
 
 class Column(ABC):
@@ -32,7 +40,7 @@ class Column(ABC):
 
     def bins(self, values):
         """Return the bin of each value of a Series, each by itself; -1 for no bin."""
-        missing = values.isna().to_numpy(dtype=bool)
+        missing = are_missing(values)
         found = self._bins(values, missing)
         return np.where(missing, self.n_values if self.may_be_missing else -1, found)
 
@@ -133,6 +141,21 @@ class NumberColumn(Column):
         else:
             drawn = rng.integers(least, greatest, endpoint=True, dtype=self._wide)
         return pd.Series(drawn).astype(self.dtype)
+
+
+def are_missing(values):
+    """Return which values of a Series are missing; what cannot be asked is not."""
+    try:
+        return values.isna().to_numpy(dtype=bool)
+    except Exception:  # one value decides, such as a signalling NaN of decimal
+        return np.fromiter(map(_is_missing, values), dtype=bool, count=len(values))
+
+
+def _is_missing(value):
+    try:
+        return pd.api.types.is_scalar(value) and bool(pd.isna(value))
+    except Exception:
+        return False
 
 
 def numpy_dtype(dtype):

@@ -5,9 +5,11 @@ from functools import partial
 from numbers import Integral, Real
 
 import numpy as np
+from sklearn.base import clone
 
 from .._sklearn import Interval
 from ..aggregators import GaussianMechanism, LaplaceMechanism, TableMechanism
+from ..aggregators.rehearsal import checked_noisy
 from ..identifiers import spelled_identifiers
 from ..isolation import Quiet, attempt
 from ..neighbors.ballots import count_ballots
@@ -29,9 +31,12 @@ class MarginalSynthesizer(Synthesizer):
     each of its values by itself, given the class. So the rows are right column by column, and they
     say of how two columns go together only what follows from the label.
 
-    Names and dtypes of the columns are taken to be public, as are the parameters. Bounds, and
-    whether values are missing, that no parameter tells are read from the private rows, with a
-    `PrivacyLeakWarning`. Text needs its categories.
+    Names and dtypes of the columns are taken to be public, as are the parameters. Categories of
+    pandas' categoricals are part of their dtype: all of them are published, whether drawn or not.
+    `astype("category")` reads them from the private rows, and nothing here can warn of that: use a
+    ``pd.CategoricalDtype([...])``. Bounds, whether values are missing, and the dtype of a list of
+    rows, that nothing tells, are read from the private rows, with a `PrivacyLeakWarning`. Text
+    needs its categories.
 
     Parameters
     ----------
@@ -194,8 +199,10 @@ class MarginalSynthesizer(Synthesizer):
             counts, failed = attempt(partial(self._counts, X, codes, options))
         if failed is not None:
             raise ValueError(f"the private rows could not be counted: {failed}, in their values")
-        noisy = self._mechanism().noisy(counts * GRID, random_state=noise)
-        return self._rows(noisy, rng)
+        mechanism = clone(self._mechanism())  # the user's may keep the counts that it is given
+        # Before it sees them, as it could say something of them; none if `noisy` will refuse
+        noise_std = getattr(mechanism, "noise_std", None)
+        return self._rows(checked_noisy(mechanism, counts * GRID, noise), noise_std, rng)
 
     def _check_declared(self):
         if not hasattr(self, "schema_"):
@@ -221,9 +228,8 @@ class MarginalSynthesizer(Synthesizer):
             tables.append(count_ballots(only_bin, codes, n_cells=1, **options))
         return np.concatenate(tables)
 
-    def _rows(self, noisy, rng):
+    def _rows(self, noisy, noise_std, rng):
         """Draw rows from the noisy histograms."""
-        noise_std = self._mechanism().noise_std
         n_rows = int(self.n_rows)
         ends = np.cumsum([column.n_bins for column in self.schema_.columns])
         tables = np.split(noisy[: ends[-1]], ends[:-1])

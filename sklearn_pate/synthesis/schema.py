@@ -8,7 +8,7 @@ import pandas as pd
 
 from ..exceptions import PrivacyLeakWarning, warn
 from ..schema import difference
-from .columns import CategoryColumn, NumberColumn, holds_missing, kind_of, numpy_dtype
+from .columns import CategoryColumn, NumberColumn, are_missing, holds_missing, kind_of, numpy_dtype
 from .parameters import bounds_by_name, categories_by_name, missing_names, named, short
 from .table import checked_table, columns_of, dtypes_of
 
@@ -87,8 +87,10 @@ def read_schema(X, *, bounds, categories, missing, n_bins):
     Warns
     -----
     PrivacyLeakWarning
-        Of columns whose bounds, or missing values, are read from the rows.
+        Of columns whose bounds, or missing values, are read from the rows, and of a list of rows,
+        whose dtype is.
     """
+    has_dtype = hasattr(X, "dtype") or hasattr(X, "dtypes")
     X = checked_table(X)
     dtype_by_name = dtypes_of(X)
     categories = categories_by_name(categories, dtype_by_name)
@@ -100,7 +102,7 @@ def read_schema(X, *, bounds, categories, missing, n_bins):
         reader.column(name, dtype, values)
         for (name, dtype), values in zip(dtype_by_name.items(), columns_of(X), strict=True)
     ]
-    reader.warn()
+    reader.warn(has_dtype)
     if isinstance(X, pd.DataFrame):
         schema = Schema(columns, names=X.columns.copy(), dtype=None)
     else:
@@ -162,11 +164,13 @@ class _Reader:
         if not holds_missing(dtype):
             return False
         self._read_missing.append(name)
-        return bool(values.isna().any())
+        return bool(are_missing(values).any())
 
-    def warn(self):
+    def warn(self, has_dtype):
         """Warn of what was read, in words that give no value away."""
         parts = []
+        if not has_dtype:
+            parts.append("the dtype of X (give an array, as np.array(X, dtype=float))")
         if self._read_bounds:
             parts.append(
                 f"the bounds of columns {named(self._read_bounds)} (give "

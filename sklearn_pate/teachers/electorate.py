@@ -8,7 +8,8 @@ from ..electorate import Ballots, Electorate, check_classifier
 from ..isolation import Quiet, seed_number, seeded
 from ..memory import digest, kept_seed
 from ..partition import Assignment, PredefinedPartition, assign_teachers
-from .ensemble import collect_votes
+from ..workers import check_timeout
+from .ensemble import check_weight, collect_votes
 
 __all__ = ["SiteEnsemble", "TeacherEnsemble"]
 
@@ -80,6 +81,8 @@ class TeacherEnsemble(Electorate):
 
     def enrol(self, private, X_public, *, seed=None, memory=None):
         """Deal the records to teachers; see `Electorate.enrol`."""
+        check_weight(self.estimators, private.sample_weight)
+        self._check_timeout()
         self._memory = memory
         self._kept_seed = None
         if memory is not None and seed is None:
@@ -110,6 +113,11 @@ class TeacherEnsemble(Electorate):
         self.teacher_indices_ = self._assignment.teacher_indices
         n_records = Adjacency.public_count(self._assignment.adjacency, len(private.codes))
         return self._ballots(n_records=n_records)
+
+    def _check_timeout(self):
+        """Refuse what would fail when the first teacher is to be trained."""
+        if self.timeout is not None:
+            check_timeout(self.timeout, self.n_jobs)
 
     def _ballots(self, n_records=None):
         """Return what the assignment says of one protected unit."""
@@ -180,6 +188,7 @@ class SiteEnsemble(TeacherEnsemble):
 
     def enrol(self, private, X_public, *, seed=None, memory=None):
         """Enrol one teacher per site; see `Electorate.enrol`."""
+        self._check_timeout()
         self._memory = memory
         self._kept_seed = None
         if memory is not None and seed is None:

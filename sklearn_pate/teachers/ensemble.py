@@ -28,7 +28,7 @@ from .sites import Site, Sites
 from .together import batched_network, check_callbacks, train_together
 from .vote import SHARES
 
-__all__ = ["collect_votes"]
+__all__ = ["check_weight", "collect_votes"]
 
 _ADVICE = (
     "With keep_teachers=True, and for teachers that define their own pickling, everything in them "
@@ -183,14 +183,19 @@ def _prepared(estimators, sample_weight, timeout, n_jobs):
     estimators = [own_clone(estimator, seed=0) for estimator in estimators]
     for estimator in estimators:
         check_callbacks(estimator)
+    check_weight(estimators, sample_weight)
+    if timeout is not None:
+        check_timeout(timeout, n_jobs)
+    return estimators
+
+
+def check_weight(estimators, sample_weight):
+    """Refuse weights that no classifier takes."""
     if sample_weight is not None and not any(_takes_weight(estimators)):
         raise ValueError(
             "sample_weight was given, but the fit of base_estimator takes none; drop "
             "sample_weight or choose a classifier that takes it"
         )
-    if timeout is not None:
-        check_timeout(timeout, n_jobs)
-    return estimators
 
 
 def _takes_weight(estimators):

@@ -1,0 +1,580 @@
+"""Rows that a synthesizer draws: who is protected, what is tried first, what a failure costs."""
+
+import os
+import pickle
+import warnings
+from decimal import Decimal
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.base import BaseEstimator, TransformerMixin, clone
+from sklearn.compose import make_column_transformer
+from sklearn.linear_model import LogisticRegression
+from sklearn.naive_bayes import GaussianNB
+from sklearn.neighbors import KNeighborsClassifier
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import OneHotEncoder
+
+from sklearn_pate import PATEClassifier
+from sklearn_pate.adjacency import Adjacency
+from sklearn_pate.aggregators import GNMax, LaplaceMechanism, SoftVote, TableMechanism
+from sklearn_pate.electorate import Ballots, Electorate
+from sklearn_pate.exceptions import BudgetExceededError, PrivacyLeakWarning, TeacherError
+from sklearn_pate.ledger import PrivacyLedger
+from sklearn_pate.model_selection import PrivateGridSearchCV
+from sklearn_pate.neighbors import ReverseNeighbors
+from sklearn_pate.rdp import DEFAULT_ORDERS, Cost
+from sklearn_pate.rdp.table import laplace_table_cost
+from sklearn_pate.synthesis import MarginalSynthesizer
+
+RNG = np.random.default_rng(0)
+X = RNG.uniform(size=(600, 2))
+Y = (X[:, 0] > 0.5).astype(int)
+FRAME = pd.DataFrame(X, columns=["a", "b"])
+
+
+def marginals(**params):
+    return MarginalSynthesizer(**({"bounds": (0, 1), "missing": [], "n_rows": 100} | params))
+
+
+def ballots(synthesizer=None, **params):
+    params = {"epsilon": 4.0, "classes": [0, 1]} | params
+    return PATEClassifier(ReverseNeighbors(), synthesizer=synthesizer or marginals(), **params)
+
+
+def teachers(model=None, synthesizer=None, **params):
+    params = {"epsilon": 8.0, "classes": [0, 1], "n_teachers": 40, "n_queries": 10} | params
+    model = model or GaussianNB()
+    return PATEClassifier(model, synthesizer=synthesizer or marginals(), **params)
+
+
+@pytest.fixture
+def ledger(tmp_path):
+    return PrivacyLedger(tmp_path / "fits", epsilon=40.0)
+
+
+# --- whose records count together ----------------------------------------------------------------
+
+HOUSEHOLDS = np.arange(600) // 10
+OF_RECORDS = [adjacency for adjacency in Adjacency if "record" in adjacency.name.lower()]
+OF_GROUPS = [adjacency for adjacency in Adjacency if "group" in adjacency.name.lower()]
+
+
+class Stated:
+    """A partition that states any adjacency."""
+
+    def __init__(self, adjacency):
+        self.adjacency = adjacency
+
+    def assign(self, *, n_records, n_teachers, index=None, groups=None, seed=None):
+        return HOUSEHOLDS % n_teachers
+
+
+class Agreed(Electorate):
+    """Voters that agree, and state anything."""
+
+    def __init__(self, adjacency, unit):
+        self.adjacency = adjacency
+        self.unit = unit
+
+    def default_student(self):
+        return GaussianNB()
+
+    def enrol(self, private, X_public, *, seed=None, memory=None):
+        return Ballots(n_teachers=20, unit=self.unit, adjacency=self.adjacency)
+
+    def vote(self, private, X_query, *, temperature=None, seed=None, on_done=None):
+        half = np.arange(len(X_query))[:, None] % 2
+        return np.hstack([20 * half, 20 - 20 * half])
+
+
+def electing(adjacency, unit):
+    clf = teachers(Agreed(str(adjacency), unit))
+    return clf.set_params(n_teachers=100)
+
+
+def units_counted(monkeypatch, clf, X, **given):
+    seen = []
+    draw = MarginalSynthesizer.draw
+
+    def recorded(self, X, codes, *, groups=None, **more):
+        seen.append(None if groups is None else len(np.unique(groups)))
+        return draw(self, X, codes, groups=groups, **more)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(MarginalSynthesizer, "draw", recorded)
+        clf.fit(X, Y, **given)
+    return seen[0]
+
+
+@pytest.mark.parametrize("adjacency", OF_GROUPS)
+def test_groups_are_protected_only_where_they_are_known(monkeypatch, ledger, adjacency):
+    of_own = teachers(partition=Stated(str(adjacency)), ledger=ledger)
+    for clf in (of_own, electing(adjacency, "group").set_params(ledger=ledger)):
+        for method in (clf.fit, clf.poll, clf.plan):
+            with pytest.raises(ValueError, match="protects groups of records, and groups= is None"):
+                method(X, Y)
+        assert ledger.epsilon_spent == 0
+        clf.set_params(ledger=None)
+        assert units_counted(monkeypatch, clf, X, groups=HOUSEHOLDS) == 60
+
+
+@pytest.mark.parametrize("adjacency", OF_RECORDS)
+def test_a_group_is_protected_only_where_it_is_known_whatever_the_adjacency(adjacency):
+    with pytest.raises(ValueError, match="protects groups of records, and groups= is None"):
+        electing(adjacency, "group").fit(X, Y)
+
+
+def test_the_votes_of_a_teacher_say_nothing_of_records():
+    partition = Stated(str(Adjacency.CHANGE_TEACHER))
+    for clf in (teachers(partition=partition), electing("replace one record", "teacher")):
+        with pytest.raises(ValueError, match="protects the votes of one teacher"):
+            clf.fit(X, Y, groups=HOUSEHOLDS)
+
+
+def test_a_record_is_a_unit_by_its_identifier_if_it_has_one(monkeypatch):
+    by_index = FRAME.set_axis(HOUSEHOLDS)
+    for adjacency in OF_RECORDS:
+        clf = teachers(partition=Stated(str(adjacency)))
+        is_named = adjacency == Adjacency.ADD_OR_REMOVE_RECORD
+        assert units_counted(monkeypatch, clf, by_index) == (60 if is_named else None)
+
+
+@pytest.mark.parametrize(
+    ("clf", "groups", "message"),
+    [
+        (teachers(partition=Stated(str(Adjacency.ADD_OR_REMOVE_RECORD))), None, "the index of X"),
+        (electing(Adjacency.REPLACE_GROUP, "group"), [None, *range(599)], "a missing value"),
+        (electing(Adjacency.REPLACE_GROUP, "group"), [1, 2], "each of 600 records; got 2"),
+    ],
+)
+def test_identifiers_are_spelled_before_anything_is_paid_for(ledger, clf, groups, message):
+    odd = FRAME.set_axis([0.5, *range(599)])
+    with pytest.raises(ValueError, match=message):
+        clf.set_params(ledger=ledger).fit(odd, Y, groups=groups)
+    assert ledger.epsilon_spent == 0
+
+
+# --- noise of one's own --------------------------------------------------------------------------
+
+
+class Own(TableMechanism):
+    """Laplace noise with a cost of its own, which misbehaves on private tables."""
+
+    is_pure = True
+    seen = 0.0
+
+    def __init__(self, scale=None, twist=None):
+        self.scale = scale
+        self.twist = twist
+
+    @property
+    def noise_std(self):
+        return 3.0 + self.seen
+
+    def with_scale(self, scale):
+        return type(self)(scale, self.twist) if self.scale is None else None
+
+    def cost(self, n_changed, orders=DEFAULT_ORDERS):
+        return laplace_table_cost(self.scale, n_changed, orders)
+
+    def noisy(self, table, random_state=None):
+        noisy = LaplaceMechanism(self.scale).noisy(table, random_state)
+        if self.twist is None or len(table) == 3:  # made up
+            return noisy
+        self.seen = float(np.max(table))
+        print(self.seen)
+        if self.twist == "raises":
+            raise RuntimeError(f"the largest count is {self.seen}")
+        return {"short": noisy[:2], "nan": noisy * np.nan}.get(self.twist, noisy)
+
+
+class Cheaper(LaplaceMechanism):
+    """Inherits the cost of the noise that it leaves out."""
+
+    def noisy(self, table, random_state=None):
+        return np.asarray(table, dtype=float)
+
+
+class Misshapen(Own):
+    """Returns a table of another shape."""
+
+    def noisy(self, table, random_state=None):
+        return np.zeros((2, 2))
+
+    def cost(self, n_changed, orders=DEFAULT_ORDERS):
+        return laplace_table_cost(self.scale, n_changed, orders)
+
+
+def test_noise_of_ones_own_is_refused_before_it_is_paid_for(ledger):
+    for noise, message in [
+        (Cheaper(), "inherits its cost, which is that of another noise"),
+        (Misshapen(), "failed when tried on a made-up table"),
+    ]:
+        clf = ballots(marginals(noise=noise), ledger=ledger)
+        for method in (clf.plan, clf.fit, clf.poll):
+            with pytest.raises(ValueError, match=message):
+                method(X, Y)
+    assert ledger.epsilon_spent == 0
+
+
+@pytest.mark.parametrize("twist", ["raises", "nan", "short"])
+def test_what_noise_of_ones_own_says_of_counts_is_withheld(capfd, twist):
+    clf = ballots(marginals(noise=Own(twist=twist)))
+    with pytest.raises(ValueError, match="could not draw rows: [A-Za-z]+, whose text") as caught:
+        clf.fit(X, Y)
+    assert caught.value.__context__ is None
+    assert capfd.readouterr() == ("", "")
+
+
+def test_noise_of_ones_own_tells_its_size_before_it_sees_counts(monkeypatch):
+    sizes = []
+    rows = MarginalSynthesizer._rows
+
+    def recorded(self, noisy, noise_std, rng):
+        sizes.append(noise_std)
+        return rows(self, noisy, noise_std, rng)
+
+    monkeypatch.setattr(MarginalSynthesizer, "_rows", recorded)
+    noise = Own(scale=10.0, twist="sees")
+    plan = ballots(marginals(noise=noise)).plan(X, Y)
+    votes = ballots(marginals(noise=noise)).poll(X, Y)
+    assert sizes == [3.0]
+    assert plan.synthesizer.noise.seen == noise.seen == votes.synthesis.synthesizer.noise.seen == 0
+
+
+# --- what is said of them ------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("of_rows", ["discrete", "continuous"])
+@pytest.mark.parametrize("of_labels", ["discrete", "continuous"])
+def test_delta_is_0_only_if_nothing_is_rounded(of_rows, of_labels):
+    clf = ballots(marginals(noise=LaplaceMechanism(noise=of_rows)))
+    plan = clf.set_params(aggregator=LaplaceMechanism(noise=of_labels)).plan(X, Y)
+    are_exact = of_rows == of_labels == "discrete"
+    assert plan.spent.delta == (0 if are_exact else 1e-5)
+    assert plan.spent.arithmetic == ("exact" if are_exact else "real")
+    assert 3.99 < plan.epsilon <= 4.0
+
+
+# --- where a search draws from -------------------------------------------------------------------
+
+
+def sources_of_a_search(monkeypatch, **params):
+    """Return the entropies of all sources that a private search draws from."""
+    sources = []
+    new = np.random.default_rng
+
+    def recorded(seed=None):
+        if isinstance(seed, np.random.SeedSequence):
+            sources.append((seed.entropy, seed.spawn_key))
+        return new(seed)
+
+    search = PrivateGridSearchCV(ballots(), {"base_estimator__n_cells": [8]}, epsilon=8.0, **params)
+    with monkeypatch.context() as patch:
+        patch.setattr(np.random, "default_rng", recorded)
+        search.fit(X, Y)
+    return set(sources)
+
+
+def test_published_rows_tell_of_no_other_source_of_a_search(monkeypatch):
+    of_system = sources_of_a_search(monkeypatch)
+    assert len({entropy for entropy, _ in of_system}) == len(of_system) > 5
+    of_seed = sources_of_a_search(monkeypatch, random_state=3)
+    assert {entropy for entropy, key in of_seed if len(key) > 1} == {3}
+
+
+# --- tried before it is paid for -----------------------------------------------------------------
+
+TEXT = FRAME.assign(job=pd.Categorical(RNG.choice(["clerk", "nurse"], 600)))
+GAPS = marginals(missing=["b"])
+
+
+def encoded(**params):
+    encoder = make_column_transformer((OneHotEncoder(**params), ["job"]), remainder="passthrough")
+    return make_pipeline(encoder, LogisticRegression())
+
+
+RARE = TEXT.assign(job=TEXT["job"].cat.add_categories([f"job {k}" for k in range(40)]))
+
+
+@pytest.mark.parametrize(
+    ("clf", "X"),
+    [
+        (teachers(LogisticRegression(), marginals(bounds={"a": (0, 1), "b": (0, 1)})), TEXT),
+        (teachers(encoded(), marginals(bounds={"a": (0, 1), "b": (0, 1)})), RARE),
+        (teachers(LogisticRegression(), GAPS), FRAME),
+        (teachers([GaussianNB(), LogisticRegression(C=-1)]), FRAME),
+        (teachers(LogisticRegression(), GAPS, aggregator=SoftVote(20.0), n_queries=5), FRAME),
+    ],
+)
+def test_teachers_are_tried_before_rows_are_paid_for(ledger, clf, X):
+    clf.set_params(ledger=ledger)
+    search = PrivateGridSearchCV(clf, {"n_teachers": [30, 40]}, epsilon=8.0)
+    for method in (clf.plan, clf.fit, clf.poll, search.fit):
+        with pytest.raises(ValueError, match="base_estimator failed when tried on made-up"):
+            method(X, Y)
+    assert ledger.epsilon_spent == 0
+
+
+def test_teachers_that_take_what_may_be_drawn_are_let_through():
+    bounds = {"a": (0, 1), "b": (0, 1)}
+    clf = teachers(encoded(handle_unknown="ignore"), marginals(bounds=bounds))
+    assert clf.fit(RARE, Y).X_synthetic_.dtypes.equals(RARE.dtypes)
+    few = teachers(LogisticRegression(), n_teachers=500)  # most of their parts are of one class
+    assert few.plan(X, Y).n_queries == 10
+
+
+@pytest.mark.parametrize("params", [{"timeout": 5.0}, {"timeout": 5.0, "n_jobs": 1}, {"n_jobs": 0}])
+def test_workers_that_cannot_be_are_refused_before_anything_is_paid_for(ledger, params):
+    for clf in (teachers(ledger=ledger), ballots(ledger=ledger)):
+        if "timeout" in params and isinstance(clf.base_estimator, ReverseNeighbors):
+            continue
+        with pytest.raises(ValueError, match="n_jobs"):
+            clf.set_params(**params).fit(X, Y)
+        with pytest.raises(ValueError, match="n_jobs"):
+            clf.set_params(synthesizer=None).plan(X, Y, X_public=X[:50])
+    assert ledger.epsilon_spent == 0
+
+
+def test_votes_that_were_cast_need_no_workers():
+    clf = teachers()
+    votes = clf.poll(X, Y)
+    assert clf.set_params(timeout=5.0).fit_votes(votes).public_labels_.shape == (100,)
+
+
+def test_weights_that_no_teacher_takes_are_refused_before_rows_are_paid_for(ledger):
+    with pytest.raises(ValueError, match="the fit of base_estimator takes none"):
+        teachers(KNeighborsClassifier(), ledger=ledger).fit(X, Y, sample_weight=np.ones(600))
+    assert ledger.epsilon_spent == 0
+
+
+@pytest.mark.parametrize(
+    "params", [{"aggregator": GNMax(1.0), "n_queries": 100}, {"n_queries": 1000}]
+)
+def test_a_poll_that_no_labels_can_follow_is_refused(ledger, params):
+    with pytest.raises(ValueError):
+        teachers(ledger=ledger, epsilon=1.0, **params).poll(X, Y)
+    assert ledger.epsilon_spent == 0
+
+
+# --- what a failure costs ------------------------------------------------------------------------
+
+
+class Fragile(GaussianNB):
+    """Fits what is made up, and fails on some part of the private rows if it is told to."""
+
+    def fit(self, X, y, sample_weight=None):
+        if "FRAGILE" in os.environ and np.isin(FIRST, X).all():
+            raise {"fails": ValueError, "stops": KeyboardInterrupt}[os.environ["FRAGILE"]]
+        return super().fit(X, y)
+
+
+FIRST = X[7]
+
+
+@pytest.mark.parametrize(("how", "error"), [("fails", TeacherError), ("stops", KeyboardInterrupt)])
+def test_a_failure_after_the_drawing_loses_the_rows_alone(monkeypatch, tmp_path, how, error):
+    ledger = PrivacyLedger(tmp_path / "fits", epsilon=40.0)
+    clf = teachers(Fragile(), n_jobs=1, ledger=ledger).fit(X, Y)
+    whole = ledger.history()["epsilon"]
+    assert len(whole) == 2 and whole.sum() > 8.0
+    monkeypatch.setenv("FRAGILE", how)
+    for method in (clf.fit, clf.poll):
+        with pytest.raises(error) as caught:
+            method(X, Y)
+        assert "are X_synthetic_" in "".join(caught.value.__notes__)
+    assert ledger.history()["epsilon"].tolist()[2:] == [whole[0]] * 2
+    # What an earlier fit left does not go with the new rows
+    assert clf.X_synthetic_.shape == (100, 2) and not hasattr(clf, "public_labels_")
+    monkeypatch.delenv("FRAGILE")
+    rows = clf.X_synthetic_
+    clf.set_params(synthesizer=None, epsilon=1.0).fit(X, Y, X_public=rows)
+    assert len(ledger.history()) == 5 and clf.public_labels_.shape == (100,)
+
+
+class Stopping(GaussianNB):
+    """Is stopped as soon as a folder holds twenty files."""
+
+    def fit(self, X, y, sample_weight=None):
+        folder = os.environ.get("STOPPED_BY")
+        if folder is not None and n_kept(folder) >= 20:
+            raise KeyboardInterrupt
+        return super().fit(X, y)
+
+
+def n_kept(folder):
+    return len(list(Path(folder).rglob("output.pkl")))
+
+
+def test_teachers_that_are_done_are_kept_for_rows_that_were_drawn(monkeypatch, tmp_path):
+    clf = teachers(Stopping(), memory=tmp_path / "memory", n_jobs=1)
+    monkeypatch.setenv("STOPPED_BY", str(tmp_path))
+    with pytest.raises(KeyboardInterrupt):
+        clf.fit(X, Y)
+    monkeypatch.delenv("STOPPED_BY")
+    clf.set_params(synthesizer=None).fit(X, Y, X_public=clf.X_synthetic_)
+    assert 40 <= n_kept(tmp_path) < 50  # one for each teacher, and seeds
+
+
+class Picky(TransformerMixin, BaseEstimator):
+    """Takes rows whose first column varies."""
+
+    def fit(self, X, y=None):
+        if np.std(X[:, 0]) < 0.2:
+            raise ValueError("the first column hardly varies. Nothing was spent")
+        return self
+
+    def transform(self, X):
+        return np.asarray(X)
+
+
+def test_an_error_says_what_is_paid_for(ledger):
+    clf = ballots(ledger=ledger).set_params(base_estimator__transformer=Picky(), epsilon=20.0)
+    constant = X * [0, 1]
+    search = PrivateGridSearchCV(clf, {"base_estimator__n_neighbors": [1]}, epsilon=20.0)
+    for model, said in ((clf, "which are paid for"), (search, "search is paid for")):
+        with pytest.raises(ValueError, match=said) as caught:
+            model.fit(constant, Y)
+        assert "othing was spent" not in str(caught.value)
+        assert model.X_synthetic_.shape == (100, 2)
+
+
+@pytest.mark.parametrize("error", [TypeError, BudgetExceededError, RuntimeError])
+def test_errors_of_any_type_are_told_right(monkeypatch, error):
+    def fail(*args, **kwargs):
+        raise error("this cannot be. Nothing was spent")
+
+    clf = ballots()
+    monkeypatch.setattr("sklearn_pate.classifier.estimator.collect_table", fail)
+    with pytest.raises(error, match="this cannot be. The rows that were drawn are paid for"):
+        clf.fit(X, Y)
+    with pytest.raises(error, match="Nothing was spent"):
+        clf.set_params(synthesizer=None).fit(X, Y, X_public=X[:50])
+
+
+# --- ledgers -------------------------------------------------------------------------------------
+
+
+def test_a_ledger_misses_no_rows(tmp_path):
+    pure = {"epsilon": 20.0, "composition": "pure"}
+    first, second = (PrivacyLedger(tmp_path / name, **pure) for name in "ab")
+    without = ballots()
+    votes = without.poll(X, Y)
+    for _ in range(2):
+        clone(without).set_params(ledger=first).fit_votes(votes)
+    assert first.history()["epsilon"].tolist() == pytest.approx([4.0, 2.4])
+    votes = clone(without).set_params(ledger=first).poll(X, Y)
+    copied = pickle.loads(pickle.dumps(first))
+    clone(without).set_params(ledger=copied).fit_votes(votes)
+    clone(without).set_params(ledger=second).fit_votes(votes)
+    assert first.history()["epsilon"].tolist() == pytest.approx([4.0, 2.4, 1.6, 2.4])
+    assert second.history()["epsilon"].tolist() == pytest.approx([4.0])
+
+
+def test_ledgers_are_equal_if_their_file_is(tmp_path):
+    first, second = (PrivacyLedger(tmp_path / name, epsilon=1.0) for name in "ab")
+    again = PrivacyLedger(tmp_path / "a", epsilon=1.0)
+    assert first == again == pickle.loads(pickle.dumps(first)) and first != second
+    assert len({first, again, second}) == 2 and first != 1
+
+
+def test_one_entry_where_a_ledger_has_no_room_for_two(tmp_path):
+    ledger = PrivacyLedger(tmp_path / "fits", epsilon=8.0)
+    clf = teachers(ledger=ledger)
+    plan = clf.plan(X, Y)
+    costs = [plan.synthesizer.cost(2), plan.own_cost]
+    assert ledger.has_room(costs[:1]) and not ledger.has_room(costs)
+    with pytest.raises(BudgetExceededError, match="two entries cost it more"):
+        clf.poll(X, Y)
+    assert ledger.epsilon_spent == 0
+    clf.fit(X, Y)
+    assert ledger.epsilon_spent == pytest.approx(8.0, rel=1e-3)
+    assert len(ledger.history()) == 1
+
+
+# --- what is read of private rows ----------------------------------------------------------------
+
+
+def test_a_list_of_rows_is_not_read_in_silence():
+    search = PrivateGridSearchCV(ballots(), {"base_estimator__n_cells": [8]}, epsilon=8.0)
+    for model in (ballots(), search):
+        with pytest.warns(PrivacyLeakWarning, match="the dtype of X"):
+            model.fit(X.tolist(), Y)
+        with warnings.catch_warnings():
+            warnings.simplefilter("error", PrivacyLeakWarning)
+            model.fit(X, Y)
+
+
+def test_no_record_decides_whether_rows_are_drawn(ledger):
+    job = pd.Series(["nurse"] * 599 + [Decimal("sNaN")], dtype=object)
+    synthesizer = marginals(bounds={"a": (0, 1)}, categories={"job": ["nurse", "clerk"]})
+    clf = ballots(synthesizer, ledger=ledger).fit(pd.DataFrame({"a": X[:, 0], "job": job}), Y)
+    assert set(clf.X_synthetic_["job"]) <= {"nurse", "clerk"}
+
+
+# --- rows of one's own ---------------------------------------------------------------------------
+
+
+class Twisted(MarginalSynthesizer):
+    """A synthesizer of a user's, whose rows are something else."""
+
+    def draw(self, X, codes, **more):
+        rows = super().draw(X, codes, **more)
+        return TWISTS[self.twist](rows, X, codes)
+
+
+def noted(rows, X, codes):
+    rows.attrs = {"first": X.iloc[0].tolist()}
+    return rows.set_axis([f"{X.iloc[0, 0]} {k}" for k in range(len(rows))])
+
+
+def overwrites(rows, X, codes):
+    X.iloc[:, :] = 0.0
+    codes[:] = 0
+    return rows
+
+
+TWISTS = {
+    "notes": noted,
+    "overwrites": overwrites,
+    "few": lambda rows, X, codes: rows[:3],
+    "names": lambda rows, X, codes: rows.rename(columns={"a": "c"}),
+    "dtype": lambda rows, X, codes: rows.astype("float32"),
+    "array": lambda rows, X, codes: rows.to_numpy(),
+    "list": lambda rows, X, codes: rows.to_numpy().tolist(),
+    "none": lambda rows, X, codes: None,
+}
+
+
+@pytest.mark.parametrize("make", [ballots, teachers])
+@pytest.mark.parametrize("twist", TWISTS)
+def test_rows_of_ones_own_are_rows_and_nothing_else(ledger, make, twist):
+    synthesizer = type(twist.title(), (Twisted,), {"twist": twist})((0, 1), missing=[], n_rows=100)
+    clf = make(synthesizer=synthesizer, ledger=ledger)
+    X = FRAME.copy()
+    if twist in ("notes", "overwrites"):
+        clf.fit(X, Y)
+        drawn = clf.X_synthetic_
+        assert drawn.index.equals(pd.RangeIndex(100)) and drawn.attrs == {}
+        pd.testing.assert_frame_equal(X, FRAME)
+        return
+    with pytest.raises(ValueError, match="must return n_rows=100 rows with the columns") as caught:
+        clf.fit(X, Y)
+    assert "othing was spent" not in str(caught.value)
+    assert len(ledger.history()) == 1
+
+
+class Negative(MarginalSynthesizer):
+    """Says that rows give epsilon back."""
+
+    def cost(self, n_moved, orders=DEFAULT_ORDERS):
+        return Cost(np.full(len(orders), -1.0), 0.0, -3.0)
+
+
+def test_rows_give_no_epsilon_back():
+    synthesizer = Negative((0, 1), missing=[], noise=LaplaceMechanism(1.0))
+    with pytest.raises(TypeError, match="at least 0"):
+        ballots(synthesizer).plan(X, Y)
