@@ -92,7 +92,7 @@ class Agreed(Electorate):
 
 def electing(adjacency, unit):
     clf = teachers(Agreed(str(adjacency), unit))
-    return clf.set_params(n_teachers=100)
+    return clf.set_params(n_teachers=None)
 
 
 def units_counted(monkeypatch, clf, X, **given):
