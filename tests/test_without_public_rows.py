@@ -96,6 +96,13 @@ def test_a_fit_without_public_rows(make):
     assert loaded.fit_student(student=student).score(X_TEST, Y_TEST) > 0.7
 
 
+@pytest.mark.parametrize("make", [ballots, teachers])
+def test_the_diagram_of_a_fit_without_public_rows(make):
+    clf = make(epsilon=8.0).fit(X, Y)
+    for shown in (make(), clf, pickle.loads(pickle.dumps(clf))):
+        assert "public rows: MarginalSynthesizer" in shown._repr_html_()
+
+
 def test_a_seed_makes_all_of_it_again():
     first, again = (ballots(random_state=3).fit(X, Y) for _ in range(2))
     pd.testing.assert_frame_equal(first.X_synthetic_, again.X_synthetic_)

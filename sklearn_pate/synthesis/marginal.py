@@ -5,6 +5,7 @@ from functools import partial
 from numbers import Integral, Real
 
 import numpy as np
+from sklearn.exceptions import NotFittedError
 
 from .._sklearn import Interval
 from ..aggregators import GaussianMechanism, LaplaceMechanism, TableMechanism
@@ -199,7 +200,7 @@ class MarginalSynthesizer(Synthesizer):
 
     def _check_declared(self):
         if not hasattr(self, "schema_"):
-            raise ValueError(
+            raise NotFittedError(
                 f"{type(self).__name__} knows no columns yet; call declare(X, classes) first"
             )
 

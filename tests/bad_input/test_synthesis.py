@@ -1,9 +1,12 @@
 """Synthetic rows: what is public of the table, the parameters, and how both go together."""
 
+import pickle
+
 import numpy as np
 import pandas as pd
 import pytest
 from scipy import sparse
+from sklearn.base import clone
 
 from sklearn_pate.aggregators import LaplaceMechanism
 from sklearn_pate.synthesis import MarginalSynthesizer
@@ -260,6 +263,21 @@ def test_calls_before_declare():
     ):
         with refused("knows no columns yet; call declare"):
             call()
+
+
+@table(
+    "copied",
+    {
+        "new": lambda synthesizer: synthesizer,
+        "a clone of one that knows columns": clone,
+        "unpickled": lambda synthesizer: pickle.loads(pickle.dumps(clone(synthesizer))),
+    },
+)
+def test_tools_that_ask_for_every_attribute_before_declare(copied):
+    synthesizer = copied(declare() if copied is clone else MarginalSynthesizer((0, 1)))
+    assert not hasattr(synthesizer, "n_tables")
+    assert "draw" in dir(synthesizer) and "n_tables" not in dir(synthesizer)
+    assert "MarginalSynthesizer" in synthesizer._repr_html_()
 
 
 @table(
