@@ -12,7 +12,7 @@ from sklearn_pate.aggregators import LaplaceMechanism
 from sklearn_pate.synthesis import MarginalSynthesizer
 from sklearn_pate.teachers import Sites
 
-from .helpers import INF, NAN, NUMBER, TEXT, X, accepted, each_of, refused, table
+from .helpers import INF, NAN, NUMBER, TEXT, X, accepted, each, each_of, refused, table
 
 KINDS = pd.CategoricalDtype(["a", "b"])
 FRAME = pd.DataFrame(
@@ -70,22 +70,25 @@ def test_tables_without_columns_to_count(rows, message):
 @table(
     "rows, message",
     {
-        "text": (of_text(), r"columns \['name'\].*say which values.*names"),
-        "text of pandas 3": (of_text("str"), r"columns \['name'\]"),
-        "text, string": (of_text("string"), r"columns \['name'\]"),
+        "text": (of_text(), r"\['name'\] \(dtype object\).*to_numeric.*categories={.*names$"),
+        "text of pandas 3": (of_text("str"), r"\['name'\] \(dtype str"),
+        "text, string": (of_text("string"), r"\['name'\] \(dtype str"),
         "dates": (
             FRAME.assign(day=pd.to_datetime(["2020-01-01", "2020-01-02"])),
-            r"columns \['day'\].*Make numbers of dates",
+            r"\['day'\] \(dtype datetime64\[.s\]\): make numbers of dates.*dt.days$",
         ),
-        "lengths of time": (FRAME.assign(time=pd.to_timedelta([1, 2])), r"columns \['time'\]"),
-        "complex": (FRAME.assign(z=[1j, 2]), r"columns \['z'\]"),
+        "lengths of time": (
+            FRAME.assign(time=pd.to_timedelta([1, 2])),
+            r"\['time'\] \(dtype timedelta64.*total_seconds\(\)$",
+        ),
+        "complex": (FRAME.assign(z=[1j, 2]), r"\['z'\] \(dtype complex128\): make two columns"),
         "sparse": (
             FRAME.assign(s=pd.arrays.SparseArray([0.0, NUMBER])),
-            r"columns \['s'\].*dense columns of sparse ones",
+            r"\['s'\] \(dtype Sparse.*: make them dense",
         ),
         "months": (
             FRAME.assign(m=pd.period_range("2020-01", periods=2, freq="M")),
-            r"columns \['m'\]",
+            r"\['m'\] \(dtype period\[M\]\): make numbers of dates",
         ),
     },
 )
@@ -94,9 +97,77 @@ def test_columns_that_are_neither_numbers_nor_categories(rows, message):
         declare(rows)
 
 
+ODD = pd.DataFrame(
+    {
+        "amount": ["12", TEXT, "7"],
+        "word": ["a", "b", "a"],
+        "day": pd.to_datetime(["2020-01-01", "2020-01-02", None]),
+        "time": pd.to_timedelta([1, 2, 3]),
+        "month": pd.period_range("2020-01", periods=3, freq="M"),
+        "coded": pd.Categorical(["1", "2", "x"]),
+        "true": [True, False, True],
+        "dense": pd.arrays.SparseArray([0.0, 0.0, 1.0]),
+        "z": [1j, 2, 0],
+    }
+)
+
+
+@table(
+    "name, message, mended",
+    {
+        "text": ("amount", "to_numeric", lambda x: pd.to_numeric(x, errors="coerce")),
+        "dates": ("day", "dt.days", lambda x: x.sub(pd.Timestamp("2020-01-01")).dt.days),
+        "years": ("day", "dt.year", lambda x: x.dt.year),
+        "lengths of time": ("time", "dt.total_seconds", lambda x: x.dt.total_seconds()),
+        "months": ("month", "dt.year", lambda x: x.dt.year),
+        "sparse": ("dense", "make them dense", lambda x: x.sparse.to_dense()),
+        "categories": (
+            "coded",
+            "to_numeric",
+            lambda x: pd.to_numeric(x.astype(object), errors="coerce"),
+        ),
+    },
+)
+def test_a_column_in_bounds_that_is_made_numbers(name, message, mended):
+    bounds = {name: (0, 3000)}
+    with refused(rf"bounds are for columns .*not for \['{name}'\] \(dtype .*{message}"):
+        declare(ODD[[name]], bounds=bounds)
+    with accepted():
+        declare(ODD[[name]].apply(mended), bounds=bounds, missing=[])
+
+
+@table(
+    "name, left",
+    {
+        "text": ("word", {"categories": {"word": ["a", "b"]}}),
+        "truth values": ("true", {}),
+        "categories": ("coded", {}),
+    },
+)
+def test_a_column_in_bounds_that_is_left_out(name, left):
+    with refused(rf"not for \['{name}'\]"):
+        declare(ODD[[name]], bounds={name: (0, 3)})
+    with accepted():
+        declare(ODD[[name]], bounds=None, **left)
+
+
+def test_complex_numbers_are_two_columns():
+    z = ODD["z"].to_numpy()
+    with refused("make two columns of real numbers"):
+        declare(ODD[["z"]], bounds={"z": (0, 3)})
+    with accepted():
+        declare(pd.DataFrame({"real": z.real, "imag": z.imag}), bounds=(0, 3))
+
+
+def test_remedies_are_those_of_the_columns():
+    with refused("Timestamp") as caught:
+        declare(ODD[["day"]], bounds=None)
+    assert "categories=" not in str(caught.value) and "dense" not in str(caught.value)
+
+
 def test_many_such_columns_are_not_all_named():
     rows = pd.DataFrame({f"c{k}": [TEXT] for k in range(300)})
-    with refused(r"'c19'\] and 280 more of X"):
+    with refused(r"'c19'\] and 280 more \(dtype"):
         MarginalSynthesizer().declare(rows, [0, 1])
 
 
@@ -144,6 +215,75 @@ def test_wrong_bounds(bounds):
         declare(bounds={"age": bounds, "height": (0, 2)})
 
 
+THREE = [(0, 3), (0, 30), (-5, 5)]
+
+
+def zipped(*given):
+    return list(zip(*given, strict=True))
+
+
+NUMBERS = pd.DataFrame({"a": [1, 2], "b": [0.5, 3], "c": [NUMBER, 0]})
+
+
+@table(
+    "rows",
+    {"a DataFrame": NUMBERS, "an array": NUMBERS.to_numpy()},
+)
+@each("bounds", [THREE, tuple(THREE), np.array(THREE), [[0, 3], np.array([0, 30]), (-5, 5)]])
+def test_a_pair_for_each_column_in_order(rows, bounds):
+    names = list(getattr(rows, "columns", range(3)))
+    with accepted():
+        synthesizer = declare(rows, bounds=bounds)
+        by_name = declare(rows, bounds=dict(zipped(names, THREE)))
+    some = [s.rehearsal_rows(50, np.random.default_rng(0)) for s in (synthesizer, by_name)]
+    np.testing.assert_array_equal(*some)
+    one = declare(rows[["a"]] if hasattr(rows, "columns") else rows[:, :1], bounds=[(0, 3)])
+    assert one.schema_.columns[0].n_bins <= 32
+
+
+@table(
+    "rows, bounds, message, mended",
+    {
+        "low and high": (
+            NUMBERS,
+            np.transpose(THREE),
+            "list.zip",
+            lambda x: list(zip(*x, strict=True)),
+        ),
+        "two columns": (X[:, :2], THREE[:2], "dict.enumerate", lambda x: dict(enumerate(x))),
+        "two columns of a DataFrame": (
+            NUMBERS[["a", "b"]],
+            np.array(THREE[:2]),
+            r"dict\(zip\(X.columns, bounds",
+            lambda x: dict(zipped("ab", x)),
+        ),
+        "not all are numbers": (
+            FRAME,
+            THREE,
+            r"dict\(zip\(X.columns, bounds.*numbers alone",
+            lambda x: dict(zipped(["age", "height"], x[:2])),
+        ),
+        "of the numbers alone": (
+            FRAME,
+            THREE[:2],
+            "which of the 3 columns of X each pair is of",
+            lambda x: {"age": x[0], "height": x[1]},
+        ),
+        "ladders": (
+            NUMBERS,
+            [(0, 1, 2)] * 3,
+            "dict.zip",
+            lambda x: dict(zipped("abc", x)),
+        ),
+    },
+)
+def test_pairs_that_may_be_of_other_columns(rows, bounds, message, mended):
+    with refused(f"bounds {PAIR}.*{message}"):
+        declare(rows, bounds=bounds)
+    with accepted():
+        declare(rows, bounds=mended(bounds))
+
+
 @pytest.mark.parametrize("bounds", [3, None, "ab", {"low": 0}, np.array(3)], ids=repr)
 def test_bounds_of_a_column_that_are_no_list(bounds):
     with refused(f"bounds of column 'age' {PAIR}"):
@@ -160,11 +300,11 @@ def test_bounds_of_a_column_that_are_no_list(bounds):
         "bounds by position of a DataFrame": ({"bounds": {0: (0, 1)}}, r"bounds names \[0\]"),
         "bounds of a category": (
             {"bounds": {"kind": (0, 1)}},
-            r"bounds are for columns of numbers.*leave out \['kind'\]",
+            r"bounds are for columns of num.*not for \['kind'\] \(dtype category\).*leave them out",
         ),
         "bounds and categories": (
             {"categories": {"age": [31, 64]}},
-            r"bounds are for columns of numbers without categories; leave out \['age'\]",
+            r"not for \['age'\] \(dtype int64\): they have categories; give bounds or cate",
         ),
         "categories of an unknown column": ({"categories": {"k": [1]}}, r"categories names \['k'"),
         "missing: an unknown column": ({"missing": ["k"]}, r"missing names \['k'\], which"),
@@ -227,7 +367,7 @@ DIFFERENT = "must be different values that its dtype, .* can hold, at least one 
         "text in numbers": ("small", ["a"], "its dtype, int8, can hold"),
         "truth values": ("ill", ["yes"], "its dtype, bool, can hold"),
         "rounded to one": ("half", [1.0, 1.00001], "its dtype, float16, can hold"),
-        "sparse": ("sparse", [0.0, 1.0], r"columns \['sparse'\].*dense columns"),
+        "sparse": ("sparse", [0.0, 1.0], r"\['sparse'\] \(dtype Sparse.*make them dense"),
     },
 )
 def test_wrong_categories(column, categories, message):
