@@ -45,6 +45,7 @@ from .checks import (
     check_data,
     check_defaults,
     check_features,
+    check_not_swapped,
     check_predicted,
     check_rounds,
     check_votes_given,
@@ -799,6 +800,7 @@ class PATEClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
                 "lets records vote; give X and y as arrays or DataFrames, or let teachers vote"
             )
         self._check_parts(electorate)
+        check_not_swapped(X, y)
         synthesizer = declared_synthesizer(self, X, X_public)
         X_public = given_rows(X_public, X) if synthesizer is None else rehearsal_rows(synthesizer)
         checked_clone = clone(self)  # a refit that fails must not change what predict expects
@@ -822,7 +824,11 @@ class PATEClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
             seeds["queries"] = kept_seed(memory, (digest(X_public), "queries"))
         number_teachers(electorate, self, private)
         ballots = enrol(electorate, private, X_public, seed=partition_seed, memory=memory)
-        self._check_unit(ballots)
+        self._check_unit(
+            ballots,
+            "give groups=, one identifier per record. Searches and cross-validation drop groups "
+            "unless metadata routing is on",
+        )
         synthesis = None
         if synthesizer is not None:
             sizes = {"n_columns": X_public.shape[1], "n_classes": len(private.classes)}
@@ -871,7 +877,7 @@ class PATEClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
             aggregator=self.aggregator,
             temperature=self._temperature(),
         )
-        self._check_unit(votes.ballots)
+        self._check_unit(votes.ballots, "poll with groups")
         if is_table:
             votes.electorate.check_public(X_public)
         seeds = seed_streams(self.random_state, self.secure)
@@ -908,11 +914,9 @@ class PATEClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
             if needs_proba and not hasattr(student, "predict_proba"):
                 raise ValueError(f"{part} needs a student with predict_proba; got {student!r}")
 
-    def _check_unit(self, ballots):
+    def _check_unit(self, ballots, remedy):
         if self.unit == "group" and ballots.unit != "group":
-            raise ValueError(
-                f"unit='group', but these votes protect one {ballots.unit}; poll with groups"
-            )
+            raise ValueError(f"unit='group', but these votes protect one {ballots.unit}; {remedy}")
 
     def _student_after(self, electorate):
         """Return the student of the parameters; if they have none, what an electorate suggests."""

@@ -1,5 +1,6 @@
 """Public rows from a synthesizer: what they cost, rows to rehearse with, and the drawing."""
 
+import contextlib
 import dataclasses
 import math
 from typing import Any
@@ -7,6 +8,7 @@ from typing import Any
 import numpy as np
 from sklearn.base import clone
 
+from .._sklearn import InvalidParameterError
 from ..accountant import least_scale_of
 from ..adjacency import Adjacency
 from ..exceptions import BudgetExceededError
@@ -71,14 +73,14 @@ class Synthesis:
             if epsilon is None:
                 raise ValueError(
                     f"{type(synthesizer).__name__} is calibrated to its share of epsilon, and "
-                    "epsilon is None; set epsilon, or its noise"
+                    "epsilon is None; set epsilon, or the noise of the synthesizer, such as "
+                    "noise=LaplaceMechanism(scale), in records"
                 )
             epsilon = float(epsilon)  # a cost that is compared with a short float is rounded to it
             share = synthesizer.share
             if share is None:
                 share = default_share()
-            scale = least_scale_of(synthesizer, n_moved, share * epsilon, delta)
-            synthesizer = synthesizer.with_scale(scale)
+            synthesizer = _calibrated(synthesizer, n_moved, share, epsilon, delta)
         planned = cls(synthesizer, n_moved)
         spent, _ = planned.cost().epsilon(delta)
         if epsilon is not None and spent >= epsilon:
@@ -133,6 +135,22 @@ class Synthesis:
                 "withheld, as it may quote records. What the plan costs is spent"
             )
         return dataclasses.replace(self, rows=rows)
+
+
+def _calibrated(synthesizer, n_moved, share, epsilon, delta):
+    """Return a synthesizer with the noise that costs its share of `epsilon`."""
+    calibrated = None
+    with contextlib.suppress(InvalidParameterError):  # it names the noise, which nobody gave
+        scale = least_scale_of(synthesizer, n_moved, share * epsilon, delta)
+        calibrated = synthesizer.with_scale(scale)
+        calibrated.cost(n_moved)
+    if calibrated is None:
+        raise BudgetExceededError(
+            f"epsilon={epsilon:g} pays for no rows: there is no noise so large, or so small, that "
+            f"{type(synthesizer).__name__} costs its share, {share * epsilon:.3g}. Choose an "
+            "epsilon nearer to 1. Nothing was spent"
+        )
+    return calibrated
 
 
 def declared_synthesizer(estimator, X, X_public):

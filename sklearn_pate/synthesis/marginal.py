@@ -39,10 +39,10 @@ class MarginalSynthesizer(Synthesizer):
     bounds : dict, tuple of numbers or list of pairs, default=None
         Where numbers lie: (low, high) for each column, or one pair for all columns of numbers.
         Columns of arrays go by their position. A list has a pair for each column in order, if all
-        hold numbers. Each bound has a bin of its own, where numbers
-        beyond it count as well, as many a column has mostly one of them (nothing earned, nobody
-        ill). Between them are bins of equal width. More than two numbers are the edges of all bins
-        instead, which suits skewed columns: ``(0, 1, 1_000, 10_000, 100_000, 1_000_000)``.
+        hold numbers. Each bound has a bin of its own, where numbers beyond it count as well, as
+        many a column has mostly one of them (nothing earned, nobody ill). Between them are bins of
+        equal width. More than two numbers are the edges of all bins instead, which suits skewed
+        columns: ``(0, 1, 1_000, 10_000, 100_000, 1_000_000)``.
     categories : dict, default=None
         The values of columns that are no numbers, and of numbers that are codes. Those of pandas'
         categoricals and of truth values are known. Another value counts nowhere.

@@ -1,0 +1,134 @@
+"""Fits without public rows that cannot work: what is said, and that the remedy works."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.compose import make_column_transformer
+from sklearn.ensemble import StackingClassifier, VotingClassifier
+from sklearn.naive_bayes import GaussianNB
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import OneHotEncoder, StandardScaler
+
+from sklearn_pate import FitOnPublic, PATEClassifier
+from sklearn_pate.aggregators import LaplaceMechanism
+from sklearn_pate.exceptions import BudgetExceededError
+from sklearn_pate.neighbors import ReverseNeighbors
+from sklearn_pate.synthesis import MarginalSynthesizer
+
+from .helpers import LABEL, NUMBER, TEXT, accepted, each, refused, table
+
+RNG = np.random.default_rng(0)
+N = 2000
+ROWS = pd.DataFrame({"age": RNG.uniform(20, 80, N), "visits": RNG.uniform(0, 9, N)})
+LABELS = (ROWS["age"] > 50).astype(int).to_numpy()
+ROWS.loc[0, "visits"] = NUMBER
+MIXED = ROWS.assign(job=pd.Categorical(RNG.choice(["nurse", "clerk"], N)))
+WORDS = np.array(["no", "yes"])[LABELS]
+
+
+def marginals(**params):
+    bounds = {"age": (20, 80), "visits": (0, 9)}
+    return MarginalSynthesizer(**({"bounds": bounds, "missing": [], "n_rows": 300} | params))
+
+
+def records(base=None, synthesizer=None, **params):
+    return PATEClassifier(
+        ReverseNeighbors() if base is None else base,
+        synthesizer=marginals() if synthesizer is None else synthesizer,
+        **{"epsilon": 4.0, "classes": [0, 1]} | params,
+    )
+
+
+def teachers(base=None, **params):
+    return records(GaussianNB() if base is None else base, **{"n_teachers": 20} | params)
+
+
+@pytest.mark.parametrize("make", [records, teachers])
+def test_groups_that_are_protected_and_not_given(make):
+    clf = make(unit="group")
+    with refused("needs groups=, one ident|give groups=, one identifier per record. Searches"):
+        clf.fit(ROWS, LABELS)
+    with accepted():
+        assert clf.fit(ROWS, LABELS, groups=np.arange(N)).privacy_spent_.unit == "group"
+
+
+@table("make, epsilon", {"teachers": (teachers, 1e-3), "records": (records, 1e-9)})
+def test_an_epsilon_that_pays_for_no_rows(make, epsilon):
+    with refused("pays for no rows.*Nothing was spent", BudgetExceededError):
+        make(epsilon=epsilon).plan(ROWS, LABELS)
+    with accepted():
+        make(epsilon=4.0).plan(ROWS, LABELS)
+
+
+def test_no_epsilon_to_calibrate_to():
+    params = {"epsilon": None, "aggregator": LaplaceMechanism(2.0)}
+    with refused(r"epsilon is None; set epsilon, or .*noise=LaplaceMechanism\(scale\)"):
+        records(**params).fit(ROWS, LABELS)
+    with accepted():
+        records(synthesizer=marginals(noise=LaplaceMechanism(3.0)), **params).fit(ROWS, LABELS)
+
+
+@each("synthesizer", [marginals(), "none"])
+@each("rows", [ROWS, ROWS.to_numpy()])
+def test_rows_and_labels_in_each_others_place(synthesizer, rows):
+    clf = records().set_params(synthesizer=None if synthesizer == "none" else synthesizer)
+    with refused("X and y may be swapped"):
+        clf.fit(LABELS, rows, X_public=rows if clf.synthesizer is None else None)
+    with refused("Expected X as a 2D array|two axes"):
+        clf.fit(LABELS, LABELS[:, None], X_public=rows if clf.synthesizer is None else None)
+
+
+@each("ensemble", [VotingClassifier, StackingClassifier])
+def test_classes_in_words_within_ensembles_that_number_them(ensemble):
+    def within(classes):
+        return ensemble([("private", records(classes=classes))])
+
+    with refused(r"VotingClassifier number the sorted labels.*classes=range\(2\)"):
+        within(["no", "yes"]).fit(ROWS, WORDS)
+    with accepted():
+        assert within(range(2)).fit(ROWS, WORDS).score(ROWS[1:], WORDS[1:]) > 0.8
+
+
+@table(
+    "labels, classes",
+    {
+        "other words": (np.where(LABELS, TEXT, "no"), ["no", "yes"]),
+        "other numbers": (LABELS * LABEL, [0, 1]),
+    },
+)
+def test_labels_that_no_ensemble_made(labels, classes):
+    with refused("classes must list all labels that may occur, in the type that y has$"):
+        records(classes=classes).fit(ROWS, labels)
+
+
+def test_a_transformer_of_public_rows_that_there_are_none_of():
+    scaler = StandardScaler()
+    with refused(r"it cannot work, as rows are drawn later.*ReverseNeighbors\(transformer\)"):
+        make_pipeline(FitOnPublic(scaler), records()).fit(ROWS, LABELS)
+    with accepted():
+        records(ReverseNeighbors(scaler)).fit(ROWS, LABELS)
+        teachers(base=make_pipeline(scaler, GaussianNB())).fit(ROWS, LABELS)
+
+
+def test_a_transformer_of_numbers_for_columns_of_several_kinds():
+    numbers, others = ["age", "visits"], ["job"]
+    with refused(
+        r"StandardScaler.*numbers in columns \['age', 'visits'\] and others in \['job'\]"
+        ".*transformer=None.*ValueError: could not convert string to float"
+    ):
+        records(ReverseNeighbors(StandardScaler())).fit(MIXED, LABELS)
+    of_each = make_column_transformer(
+        (StandardScaler(), numbers), (OneHotEncoder(handle_unknown="ignore"), others)
+    )
+    with accepted():
+        records(ReverseNeighbors()).fit(MIXED, LABELS)
+        records(ReverseNeighbors(of_each)).fit(MIXED, LABELS)
+
+
+def test_a_transformer_that_fails_for_another_reason():
+    class Broken(StandardScaler):
+        def fit(self, X, y=None, sample_weight=None):
+            raise RuntimeError("broken")
+
+    with refused("^broken$", RuntimeError):
+        records(ReverseNeighbors(Broken())).fit(ROWS, LABELS)
