@@ -11,7 +11,7 @@ from sklearn.base import clone
 from .._sklearn import InvalidParameterError
 from ..accountant import least_scale_of
 from ..adjacency import Adjacency
-from ..exceptions import BudgetExceededError
+from ..exceptions import BudgetExceededError, warn
 from ..identifiers import spelled_identifiers
 from ..isolation import Quiet, attempt
 from ..rdp import Cost
@@ -134,6 +134,9 @@ class Synthesis:
                 f"{type(synthesizer).__name__} could not draw rows: {failed}, whose text is "
                 "withheld, as it may quote records. What the plan costs is spent"
             )
+        if is_ours(synthesizer):
+            for text in synthesizer.findings_:
+                warn(text)
         return dataclasses.replace(self, rows=rows)
 
 

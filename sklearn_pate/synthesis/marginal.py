@@ -16,6 +16,7 @@ from ..rdp import DEFAULT_ORDERS
 from ..rdp.checks import as_array, check_count
 from ..rdp.table import GRID
 from .base import Synthesizer
+from .findings import findings
 from .schema import read_schema
 from .simplex import draw_bins, on_simplex, shares
 
@@ -68,6 +69,9 @@ class MarginalSynthesizer(Synthesizer):
     ----------
     schema_ : Schema
         What is public of the table: fixed by `declare`.
+    findings_ : list of str
+        What the noisy counts of `draw` tell of bounds, categories and missing values that do not
+        suit the records. A fit warns of it.
 
     Notes
     -----
@@ -197,7 +201,7 @@ class MarginalSynthesizer(Synthesizer):
         if failed is not None:
             raise ValueError(f"the private rows could not be counted: {failed}, in their values")
         noisy = self._mechanism().noisy(counts * GRID, random_state=noise)
-        return self._rows(noisy, rng)
+        return self._released(noisy, rng)
 
     def _check_declared(self):
         if not hasattr(self, "schema_"):
@@ -223,13 +227,20 @@ class MarginalSynthesizer(Synthesizer):
             tables.append(count_ballots(only_bin, codes, n_cells=1, **options))
         return np.concatenate(tables)
 
-    def _rows(self, noisy, rng):
-        """Draw rows from the noisy histograms."""
+    def _released(self, noisy, rng):
+        """Draw rows from the noisy histograms, and note what these tell of the schema."""
         noise_std = self._mechanism().noise_std
-        n_rows = int(self.n_rows)
         ends = np.cumsum([column.n_bins for column in self.schema_.columns])
         tables = np.split(noisy[: ends[-1]], ends[:-1])
-        sizes = noisy[-1] if self.given_label else _size_without_labels(tables)
+        sizes = noisy[-1] if self.given_label else None
+        self.findings_ = findings(tables, sizes, self.schema_, noise_std)
+        if sizes is None:
+            sizes = _size_without_labels(tables)
+        return self._rows(tables, sizes, noise_std, rng)
+
+    def _rows(self, tables, sizes, noise_std, rng):
+        """Draw rows from the noisy histograms."""
+        n_rows = int(self.n_rows)
         n_records = max(sizes.sum(), noise_std)
         class_shares = on_simplex(sizes / n_records)
         codes = draw_bins(class_shares, n_rows, rng)

@@ -132,3 +132,20 @@ def test_a_transformer_that_fails_for_another_reason():
 
     with refused("^broken$", RuntimeError):
         records(ReverseNeighbors(Broken())).fit(ROWS, LABELS)
+
+
+@pytest.mark.parametrize("make", [records, teachers])
+def test_bounds_that_do_not_fit_are_warned_of_once_by_what_is_released(make):
+    clf = make(synthesizer=marginals(bounds=(0, 100_000)))
+    with accepted(r"nearly all records lie in one or two bins of columns \['age'"):
+        clf.fit(ROWS.drop(index=0), LABELS[1:])
+    with accepted():
+        clf.set_params(synthesizer__bounds={"age": (20, 80), "visits": (0, 9)}).fit(ROWS, LABELS)
+
+
+def test_a_draw_alone_warns_of_nothing():
+    synthesizer = marginals(bounds=(0, 100_000), noise=LaplaceMechanism(3.0))
+    rng = np.random.default_rng(0)
+    with accepted():
+        synthesizer.declare(ROWS, [0, 1]).draw(ROWS, LABELS, n_classes=2, noise=rng, rng=rng)
+    assert "['age', 'visits']" in synthesizer.findings_[0]

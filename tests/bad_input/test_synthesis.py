@@ -1,6 +1,7 @@
 """Synthetic rows: what is public of the table, the parameters, and how both go together."""
 
 import pickle
+import re
 
 import numpy as np
 import pandas as pd
@@ -12,7 +13,7 @@ from sklearn_pate.aggregators import LaplaceMechanism
 from sklearn_pate.synthesis import MarginalSynthesizer
 from sklearn_pate.teachers import Sites
 
-from .helpers import INF, NAN, NUMBER, TEXT, X, accepted, each, each_of, refused, table
+from .helpers import INF, NAN, NUMBER, TEXT, X, accepted, each, each_of, refused, secrets_in, table
 
 KINDS = pd.CategoricalDtype(["a", "b"])
 FRAME = pd.DataFrame(
@@ -480,3 +481,88 @@ def test_odd_tables_that_work(rows, params):
         codes = np.zeros(len(rows), dtype=int)
         drawn = synthesizer.draw(rows, codes, n_classes=2, **generators)
     assert drawn.shape == (5000, 1) and not drawn["a"].isna().any()
+
+
+# --- what noisy counts tell ----------------------------------------------------------------------
+
+RECORDS = pd.DataFrame(
+    {
+        "age": np.arange(5000) % 73 + 18,
+        "income": 1000.0 * (np.arange(5000) % 100),
+        "job": pd.Series(["nurse", "clerk", TEXT, "none"] * 1250, dtype=object),
+        "height": np.where(np.arange(5000) % 5 > 2, 1.5 + np.arange(5000) % 40 / 100, NAN),
+        "gained": np.where(np.arange(5000) % 25, 0, 99),
+    }
+)
+CODES = np.arange(5000) // 7 % 2
+FITS = {
+    "bounds": {"age": (18, 90), "income": (0, 100_000), "height": (1, 2.5), "gained": (0, 9999)},
+    "categories": {"job": ["nurse", "clerk", TEXT, "none"]},
+    "missing": ["height"],
+}
+CROWDED = "nearly all records lie in one or two bins of columns"
+LOST = "many records have no bin in columns"
+UNFIT = {
+    "one range for all": ({"bounds": (0, 100_000)}, rf"{CROWDED} \['age'.*narrower bounds"),
+    "a range around": (
+        {"bounds": FITS["bounds"] | {"age": (-9946, 10_054)}},
+        rf"{CROWDED} \['age'\].*edges of all bins",
+    ),
+    "no categories that occur": ({"categories": {"job": ["a", "b"]}}, rf"{LOST} \['job'\]"),
+    "few that occur": ({"categories": {"job": ["nurse"]}}, rf"{LOST} \['job'\].*categories that"),
+    "missing": ({"missing": []}, rf"{LOST} \['height'\].*missing=\[...\]"),
+}
+
+
+def told(seed=0, *, n_moved=2, rows=RECORDS, **params):
+    """What a draw tells whose rows cost 0.4, of an epsilon of 1."""
+    synthesizer = MarginalSynthesizer(**(FITS | {"n_rows": 20} | params)).declare(rows, [0, 1])
+    synthesizer = synthesizer.with_scale(n_moved * synthesizer.n_tables / 0.4)
+    noise, rng = np.random.default_rng(seed), np.random.default_rng(0)
+    synthesizer.draw(rows, CODES, n_classes=2, noise=noise, rng=rng)
+    assert not any(secrets_in(text) for text in synthesizer.findings_)
+    return synthesizer.findings_
+
+
+@table("params, message", UNFIT)
+@pytest.mark.parametrize("n_moved", [1, 2])
+def test_columns_that_the_schema_does_not_fit_are_told_by_noisy_counts(params, message, n_moved):
+    of_labels = [told(seed, n_moved=n_moved, **params) for seed in range(20)]
+    of_none = [told(seed, n_moved=n_moved, given_label=False, **params) for seed in range(20)]
+    for runs in (of_labels, of_none):
+        assert all(len(texts) <= 1 for texts in runs)
+        found = [texts for texts in runs if texts and re.search(message, texts[0])]
+        assert len(found) >= (15 if "missing" in params else 20)  # three in five
+
+
+@pytest.mark.parametrize("n_moved", [1, 2])
+@pytest.mark.parametrize("given_label", [True, False])
+def test_noisy_counts_tell_nothing_of_columns_that_fit(n_moved, given_label):
+    alone = {"rows": RECORDS[["age"]], "bounds": (18, 90), "categories": None, "missing": []}
+    edges = FITS["bounds"] | {"gained": (0, 1, 100, 10_000)}
+    for seed in range(40):
+        for params in ({}, {"bounds": edges}, {"n_bins": 4}, alone):
+            assert not told(seed, n_moved=n_moved, given_label=given_label, **params)
+
+
+def test_remedies_of_what_noisy_counts_tell():
+    assert told(bounds=(0, 100_000)) and not told(bounds=FITS["bounds"])
+    edges = (0, 20, 40, 60, 80, 100_000)
+    assert not told(bounds=FITS["bounds"] | {"age": edges})
+    assert told(categories={"job": ["a"]}) and not told(categories=FITS["categories"])
+    assert told(missing=[]) and not told(missing=["height"])
+
+
+def test_what_is_told_is_a_function_of_the_noisy_table(monkeypatch):
+    noisy = {}
+
+    def same_for_all(self, table, random_state=None):
+        return noisy.setdefault("table", np.asarray(table, dtype=float))
+
+    monkeypatch.setattr(LaplaceMechanism, "noisy", same_for_all)
+    wide = {"bounds": (0, 100_000), "missing": []}
+    first = told(**wide)
+    others = RECORDS.sample(5000, replace=True, random_state=0).assign(age=77_000, job=None)
+    assert first and told(rows=others, **wide) == first
+    noisy.clear()
+    assert told(rows=others, **wide) != first
