@@ -16,6 +16,7 @@ from ..rdp import DEFAULT_ORDERS
 from ..rdp.checks import as_array, check_count
 from ..rdp.table import GRID
 from .base import Synthesizer
+from .drowned import Histograms, drowned
 from .findings import findings
 from .schema import read_schema
 from .simplex import draw_bins, on_simplex, shares
@@ -180,6 +181,20 @@ class MarginalSynthesizer(Synthesizer):
     def cost(self, n_moved, orders=DEFAULT_ORDERS):
         """Return what the noisy histograms cost, for every table; see `Synthesizer.cost`."""
         return self._mechanism().cost(check_count("n_moved", n_moved) * self.n_tables, orders)
+
+    def forecast(self, *, n_records, n_classes):
+        """Say that the noise drowns the columns; see `Synthesizer.forecast`."""
+        self._check_declared()
+        n_bins = [column.n_bins for column in self.schema_.columns]
+        histograms = Histograms(
+            n_columns=len(n_bins),
+            n_tables=self.n_tables,
+            n_bins=sum(n_bins) / len(n_bins),
+            n_classes=n_classes if self.given_label else 1,
+            noise_std=self._mechanism().noise_std,
+            growth=0.5 if isinstance(self._mechanism(), GaussianMechanism) else 1.0,
+        )
+        return drowned(histograms, n_records=n_records, n_rows=int(self.n_rows))
 
     def rehearsal_rows(self, n_rows, rng):
         """Draw rows from the schema alone; see `Synthesizer.rehearsal_rows`."""

@@ -1,16 +1,20 @@
 """Fits without public rows that cannot work: what is said, and that the remedy works."""
 
+import re
+import warnings
+
 import numpy as np
 import pandas as pd
 import pytest
 from sklearn.compose import make_column_transformer
+from sklearn.datasets import load_breast_cancer
 from sklearn.ensemble import StackingClassifier, VotingClassifier
 from sklearn.naive_bayes import GaussianNB
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
 from sklearn_pate import FitOnPublic, PATEClassifier
-from sklearn_pate.aggregators import LaplaceMechanism
+from sklearn_pate.aggregators import GaussianMechanism, LaplaceMechanism
 from sklearn_pate.exceptions import BudgetExceededError
 from sklearn_pate.neighbors import ReverseNeighbors
 from sklearn_pate.synthesis import MarginalSynthesizer
@@ -149,3 +153,78 @@ def test_a_draw_alone_warns_of_nothing():
     with accepted():
         synthesizer.declare(ROWS, [0, 1]).draw(ROWS, LABELS, n_classes=2, noise=rng, rng=rng)
     assert "['age', 'visits']" in synthesizer.findings_[0]
+
+
+# --- noise that drowns the columns, by public numbers alone --------------------------------------
+
+FEW = pd.DataFrame(RNG.uniform(0, 9, (4000, 40)), columns=[f"c{k}" for k in range(40)])
+
+
+def drowned(n_records=400, n_columns=30, *, aggregator=None, base=None, **params):
+    """What a plan says of the noise of synthetic rows; None if nothing."""
+    rows = FEW.iloc[:n_records, :n_columns]
+    epsilon = params.pop("epsilon", 1.0)
+    synthesizer = MarginalSynthesizer((0, 9), **({"missing": []} | params))
+    clf = records(base, synthesizer, epsilon=epsilon, aggregator=aggregator)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        advice = clf.plan(rows, np.arange(n_records) % 2).advice
+    found = [text for text in advice if text.startswith("the noise drowns the columns")]
+    return found[0] if found else None
+
+
+def number(pattern, text):
+    return float(re.search(pattern, text)[1])
+
+
+@table(
+    "params",
+    {
+        "Laplace": {},
+        "Gaussian": {"aggregator": GaussianMechanism(), "n_records": 400},
+        "without labels": {"given_label": False, "n_records": 150},
+    },
+)
+def test_what_helps_against_noise_helps(params):
+    params = {"n_records": 500, "epsilon": 2.0, "n_columns": 20} | params
+    is_gaussian = "aggregator" in params  # whose noise is not proportional to 1 / epsilon
+    text = drowned(**params)
+    enough = number(r"fewer columns \((\d+) would do\)", text)
+    assert drowned(**params | {"n_columns": int(enough)}) is None
+    assert drowned(**params | {"n_columns": int(enough) + 1}) is not None
+    factor = number("an epsilon about ([0-9.]+) times as large", text)
+    epsilon = params["epsilon"] * factor
+    assert drowned(**params | {"epsilon": epsilon * (1.2 if is_gaussian else 1)}) is None
+    assert drowned(**params | {"epsilon": epsilon * 0.85}) is not None
+    factor = number("or about ([0-9.]+) times as many records", text)
+    n_records = int(params["n_records"] * factor)
+    assert drowned(**params | {"n_records": n_records + 1}) is None
+    assert drowned(**params | {"n_records": int(n_records * 0.85)}) is not None
+
+
+def test_fewer_bins_help_against_noise():
+    text = drowned(800, 4)
+    n_bins = int(number(r"n_bins=(\d+)", text))
+    assert n_bins >= 8 and drowned(800, 4, n_bins=n_bins) is None
+    assert drowned(800, 4, n_bins=n_bins + 2) is not None
+    assert "n_bins=" not in drowned(400, 30)
+
+
+def test_noise_is_judged_by_all_bins_of_a_column_beside_a_class():
+    for n_records in (700, 800, 900, 1000, 1100):
+        std = np.sqrt(2) * 2 * 6 / 0.4
+        assert (drowned(n_records, 5) is None) == (std * np.sqrt(32) / (n_records / 2) <= 0.4)
+
+
+def test_a_number_of_records_that_is_private_is_not_told():
+    private = {"base": ReverseNeighbors(adjacency="add_or_remove")}
+    texts = [drowned(n, 30, n_rows=500, **private) for n in (300, 2000)]
+    assert texts[0] == texts[1] and "500 rows to draw" in texts[0]
+    assert drowned(300, 30, n_rows=5000, **private) is None
+
+
+def test_drowned_columns_are_warned_of_in_a_fit():
+    rows, labels = load_breast_cancer(return_X_y=True)
+    clf = records(synthesizer=MarginalSynthesizer((0, 5000), missing=[], n_rows=200), epsilon=1.0)
+    with accepted("the noise drowns the columns of the synthetic rows: .* 219 records.*columns"):
+        clf.fit(rows, labels)
