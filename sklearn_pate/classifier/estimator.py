@@ -210,10 +210,10 @@ class PATEClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         records vote, a `TableMechanism`; None is `LaplaceMechanism()`.
     student : classifier, default=None
         The classifier that is trained on the released labels and published. None is a clone of
-        `base_estimator`, or of the first in a list. It is fitted on label codes 0..K-1. Each
-        `random_state` in it that is None or a generator is replaced by a number. The number
-        follows from the fit's own `random_state` if there is one, and otherwise comes from the
-        operating system. Students that also learn from unlabelled rows get all rows of `X_public`,
+        `base_estimator`, or of the first in a list; where records vote, the classifier that they
+        suggest, and another may be worse. It is fitted on label codes 0..K-1. Each `random_state`
+        in it that is None or a generator is replaced by a number. The number follows from the fit's
+        own `random_state` if there is one, and otherwise comes from the operating system. Students that also learn from unlabelled rows get all rows of `X_public`,
         with -1 where no label was released: scikit-learn's `SelfTrainingClassifier`,
         `LabelPropagation` and `LabelSpreading`, classifiers with the attribute
         ``accepts_unlabeled = True``, and pipelines that end in one of these.

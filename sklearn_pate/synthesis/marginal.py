@@ -46,8 +46,9 @@ class MarginalSynthesizer(Synthesizer):
         equal width. More than two numbers are the edges of all bins instead, which suits skewed
         columns: ``(0, 1, 1_000, 10_000, 100_000, 1_000_000)``.
     categories : dict, default=None
-        The values of columns that are no numbers, and of numbers that are codes. Those of pandas'
-        categoricals and of truth values are known. Another value counts nowhere.
+        The values of columns that are no numbers, and of numbers that are codes or have few values
+        (terms of 12, 24 or 36 months come out as 13 as well if not). Those of pandas' categoricals
+        and of truth values are known. Another value counts nowhere.
     missing : list, default=None
         Columns that may have missing values, which then have a bin of their own; in any other they
         count nowhere. A missing value among the `categories` of a column says the same. None reads
