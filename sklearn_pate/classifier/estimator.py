@@ -213,10 +213,11 @@ class PATEClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         `base_estimator`, or of the first in a list; where records vote, the classifier that they
         suggest, and another may be worse. It is fitted on label codes 0..K-1. Each `random_state`
         in it that is None or a generator is replaced by a number. The number follows from the fit's
-        own `random_state` if there is one, and otherwise comes from the operating system. Students that also learn from unlabelled rows get all rows of `X_public`,
-        with -1 where no label was released: scikit-learn's `SelfTrainingClassifier`,
-        `LabelPropagation` and `LabelSpreading`, classifiers with the attribute
-        ``accepts_unlabeled = True``, and pipelines that end in one of these.
+        own `random_state` if there is one, and otherwise comes from the operating system. Students
+        that also learn from unlabelled rows get all rows of `X_public`, with -1 where no label was
+        released: scikit-learn's `SelfTrainingClassifier`, `LabelPropagation` and `LabelSpreading`,
+        classifiers with the attribute ``accepts_unlabeled = True``, and pipelines that end in one
+        of these.
         `students.SoftLabelClassifier` gets soft labels from `SoftVote`.
     n_queries : int or list of int, default=None
         How many public rows to ask about. A list has one number for each stage. None asks as many
