@@ -2962,6 +2962,16 @@ FAULTS = [
         ("test_synthesis.py::test_private_rows_reach_nothing_but_the_counts",),
     ),
     Fault(
+        "synthesis-tells-of-counts-without-noise",
+        "synthesis/marginal.py",
+        "        return self._released(checked_noisy(mechanism, counts * GRID, noise), noise_std, rng)\n",
+        "        noisy = checked_noisy(mechanism, counts * GRID, noise)\n"
+        "        rows = self._released(noisy, noise_std, rng)\n"
+        "        self._released(counts * GRID, noise_std, np.random.default_rng(0))\n"
+        "        return rows\n",
+        ("bad_input/test_synthesis.py::test_what_is_told_is_a_function_of_the_noisy_table",),
+    ),
+    Fault(
         "synthesis-noise-of-the-generator-of-rows",
         "synthesis/marginal.py",
         "counts * GRID, noise)",

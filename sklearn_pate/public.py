@@ -166,7 +166,10 @@ class FitOnPublic(TransformerMixin, BaseEstimator):
             raise ValueError(
                 "FitOnPublic got no X_public: public rows are what it is fitted on. In a Pipeline, "
                 "enable metadata routing, sklearn.set_config(enable_metadata_routing=True), and "
-                "give Pipeline(..., transform_input=['X_public']).fit(X, y, X_public=...)"
+                "give Pipeline(..., transform_input=['X_public']).fit(X, y, X_public=...). Before "
+                "a PATEClassifier with a synthesizer it cannot work, as rows are drawn later: give "
+                "the transformer to those who vote, ReverseNeighbors(transformer) or "
+                "make_pipeline(transformer, model) for teachers"
             )
         # As in a fit of `PATEClassifier`: what is published must share no generator
         seed = fresh_seed()

@@ -212,7 +212,7 @@ def test_documented_attributes_and_parameters_are_the_estimators():
     given = X[:200], (X["a"][:200] > 0).astype(int), X[200:]
     voters = sklearn_pate.PATEClassifier(ReverseNeighbors(), classes=[0, 1])
     fitted = set(vars(clf.fit(*given))) | set(vars(voters.fit(*given)))
-    voters.set_params(synthesizer=MarginalSynthesizer((-9, 9), missing=[]))
+    voters.set_params(synthesizer=MarginalSynthesizer((-9, 9), missing=[]), epsilon=9.0)
     fitted |= set(vars(voters.fit(*given[:2])))
     _, *parts = re.split(r"\n(\w+)\n-{3,}\n", inspect.getdoc(sklearn_pate.PATEClassifier))
     sections = dict(zip(parts[::2], parts[1::2], strict=True))

@@ -27,6 +27,7 @@ __all__ = [
     "check_data",
     "check_defaults",
     "check_features",
+    "check_not_swapped",
     "check_predicted",
     "check_predicts_alone",
     "check_private",
@@ -217,6 +218,16 @@ def given_rows(X_public, X=None):
     return own_index(indexable_rows(X_public, "X_public"))
 
 
+def check_not_swapped(X, y):
+    """Refuse labels in the place of rows, by their axes alone."""
+    axes_of_y = getattr(y, "shape", ())
+    if len(getattr(X, "shape", ())) == 1 and len(axes_of_y) == 2 and axes_of_y[1] > 1:
+        raise ValueError(
+            "X has one axis and y two: X and y may be swapped. Call fit(X, y), with rows in X and "
+            "one label of each in y"
+        )
+
+
 def check_features(estimator, X, name, reset=False):
     """Check axes, number and names of features; teachers and student check the values.
 
@@ -379,9 +390,15 @@ def _encode(y, classes):
         codes = np.minimum(np.searchsorted(classes, y), len(classes) - 1)
         known = bool(np.all(classes[codes] == y))
     if not known:
+        hint = ""
+        if y.dtype.kind in "iu" and classes.dtype.kind in "OTU":
+            hint = (
+                ". StackingClassifier and VotingClassifier number the sorted labels: within them, "
+                f"classes=range({len(classes)})"
+            )
         raise ValueError(
             "y has labels that are not in classes; classes must list all labels that may occur, "
-            "in the type that y has"
+            f"in the type that y has{hint}"
         )
     return codes.astype(np.int64), classes
 

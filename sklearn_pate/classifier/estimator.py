@@ -47,6 +47,7 @@ from .checks import (
     check_data,
     check_defaults,
     check_features,
+    check_not_swapped,
     check_predicted,
     check_rounds,
     check_votes_given,
@@ -225,13 +226,14 @@ class PATEClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
     student : classifier, default=None
         The classifier that is trained on the released labels and published. None is a clone of
         `base_estimator`, or of the first in a list; where records vote, a
-        `neighbors.LandmarkClassifier`, which learns from the rates of the classes. It is fitted on
-        label codes 0..K-1. Each `random_state` in it that is None or a generator is replaced by a
-        number. The number follows from the fit's own `random_state` if there is one, and otherwise
-        comes from the operating system. Students that also learn from unlabelled rows get all rows
-        of `X_public`, with -1 where no label was released: scikit-learn's `SelfTrainingClassifier`,
-        `LabelPropagation` and `LabelSpreading`, classifiers with the attribute
-        ``accepts_unlabeled = True``, and pipelines that end in one of these.
+        `neighbors.LandmarkClassifier`, which learns from the rates of the classes, and another may
+        be worse. It is fitted on label codes 0..K-1. Each `random_state` in it that is None or a
+        generator is replaced by a number. The number follows from the fit's own `random_state` if
+        there is one, and otherwise comes from the operating system. Students that also learn from
+        unlabelled rows get all rows of `X_public`, with -1 where no label was released:
+        scikit-learn's `SelfTrainingClassifier`, `LabelPropagation` and `LabelSpreading`,
+        classifiers with the attribute ``accepts_unlabeled = True``, and pipelines that end in one
+        of these.
         `students.SoftLabelClassifier` gets soft labels from `SoftVote`.
     n_queries : int or list of int, default=None
         How many public rows to ask about. A list has one number for each stage. None asks as many
@@ -822,6 +824,7 @@ class PATEClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
                 "lets records vote; give X and y as arrays or DataFrames, or let teachers vote"
             )
         self._check_parts(electorate)
+        check_not_swapped(X, y)
         synthesizer = declared_synthesizer(self, X, X_public)
         X_public = given_rows(X_public, X) if synthesizer is None else rehearsal_rows(synthesizer)
         checked_clone = clone(self)  # a refit that fails must not change what predict expects
@@ -839,7 +842,11 @@ class PATEClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         partition_seed = self._kept_seeds(seeds, memory, X_public)
         number_teachers(electorate, self, private)
         ballots = enrol(electorate, private, X_public, seed=partition_seed, memory=memory)
-        self._check_unit(ballots)
+        self._check_unit(
+            ballots,
+            "give groups=, one identifier per record. Searches and cross-validation drop groups "
+            "unless metadata routing is on",
+        )
         synthesis = None
         if synthesizer is not None:
             sizes = {"n_columns": X_public.shape[1], "n_classes": len(private.classes)}
@@ -898,7 +905,7 @@ class PATEClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
             aggregator=self.aggregator,
             temperature=self._temperature(),
         )
-        self._check_unit(votes.ballots)
+        self._check_unit(votes.ballots, "poll with groups")
         if is_table:
             votes.electorate.check_public(X_public)
         seeds = seed_streams(self.random_state, self.secure)
@@ -935,11 +942,9 @@ class PATEClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
             if needs_proba and not hasattr(student, "predict_proba"):
                 raise ValueError(f"{part} needs a student with predict_proba; got {student!r}")
 
-    def _check_unit(self, ballots):
+    def _check_unit(self, ballots, remedy):
         if self.unit == "group" and ballots.unit != "group":
-            raise ValueError(
-                f"unit='group', but these votes protect one {ballots.unit}; poll with groups"
-            )
+            raise ValueError(f"unit='group', but these votes protect one {ballots.unit}; {remedy}")
 
     def _student_after(self, electorate):
         """Return the student of the parameters; if they have none, what an electorate suggests."""

@@ -42,6 +42,8 @@ def forecast(estimator, task, plan, spent):
     if task.synthesis is not None:
         told["synthesizer"] = task.synthesis.synthesizer
         told["rows_cost"] = _rows_cost(task, estimator.delta)
+        sizes = {"n_records": task.ballots.n_records, "n_classes": len(task.classes)}
+        problems.append(task.synthesis.synthesizer.forecast(**sizes))
     if not task.is_table:
         told["voters"] = dataclasses.replace(
             plan.voters,

@@ -1,5 +1,6 @@
 """Public rows from a synthesizer: what they cost, rows to rehearse with, and the drawing."""
 
+import contextlib
 import dataclasses
 import os
 from typing import Any
@@ -10,12 +11,12 @@ from joblib import Memory
 from sklearn import get_config
 from sklearn.base import clone
 
-from .._sklearn import _num_samples, _safe_indexing
+from .._sklearn import InvalidParameterError, _num_samples, _safe_indexing
 from ..accountant import least_scale_of
 from ..adjacency import Adjacency
 from ..aggregators import TableMechanism
 from ..aggregators.rehearsal import check_cost_is_own, rehearse_table
-from ..exceptions import BudgetExceededError
+from ..exceptions import BudgetExceededError, warn
 from ..identifiers import spelled_identifiers
 from ..isolation import Quiet, attempt, copied_data
 from ..rdp import Cost
@@ -107,14 +108,14 @@ class Synthesis:
             if epsilon is None:
                 raise ValueError(
                     f"{type(synthesizer).__name__} is calibrated to its share of epsilon, and "
-                    "epsilon is None; set epsilon, or its noise"
+                    "epsilon is None; set epsilon, or the noise of the synthesizer, such as "
+                    "noise=LaplaceMechanism(scale), in records"
                 )
             epsilon = float(epsilon)  # a cost that is compared with a short float is rounded to it
             share = synthesizer.share
             if share is None:
                 share = default_share()
-            scale = least_scale_of(synthesizer, n_moved, share * epsilon, delta)
-            synthesizer = synthesizer.with_scale(scale)
+            synthesizer = _calibrated(synthesizer, n_moved, share, epsilon, delta)
         planned = cls(synthesizer, n_moved, units)
         spent, _ = planned.cost().epsilon(delta)
         if epsilon is not None and spent >= epsilon:
@@ -173,7 +174,10 @@ class Synthesis:
                 f"{type(synthesizer).__name__} could not draw rows: {failed}, whose text is "
                 "withheld, as it may quote records. They are paid for"
             )
-        if not is_ours(synthesizer):
+        if is_ours(synthesizer):
+            for text in synthesizer.findings_:
+                warn(text)
+        else:
             _check_rows(synthesizer, rows)
         return dataclasses.replace(self, units=None, rows=rows)
 
@@ -239,6 +243,22 @@ def _say_paid(error, what):
 def has_room(ledger, costs):
     """Whether a ledger has room for costs one after the other; True if it does not say."""
     return getattr(ledger, "has_room", lambda costs: True)(costs)
+
+
+def _calibrated(synthesizer, n_moved, share, epsilon, delta):
+    """Return a synthesizer with the noise that costs its share of `epsilon`."""
+    calibrated = None
+    with contextlib.suppress(InvalidParameterError):  # it names the noise, which nobody gave
+        scale = least_scale_of(synthesizer, n_moved, share * epsilon, delta)
+        calibrated = synthesizer.with_scale(scale)
+        calibrated.cost(n_moved)
+    if calibrated is None:
+        raise BudgetExceededError(
+            f"epsilon={epsilon:g} pays for no rows: there is no noise so large, or so small, that "
+            f"{type(synthesizer).__name__} costs its share, {share * epsilon:.3g}. Choose an "
+            "epsilon nearer to 1. Nothing was spent"
+        )
+    return calibrated
 
 
 def declared_synthesizer(estimator, X, X_public):

@@ -48,7 +48,36 @@ def fitted_on_public(transformer, X_public, seed):
     with Quiet(), seeded(seed):
         fitted = own_clone(transformer, seed)
         set_seeds(fitted, seed, only_missing=True)
-        return own_generators(fitted.fit(X_public, None))  # FrozenEstimator wants a y
+        try:
+            return own_generators(fitted.fit(X_public, None))  # FrozenEstimator wants a y
+        except Exception as error:
+            mixed = _mixed_columns(X_public)
+            if mixed is None:
+                raise
+            problem = f"{type(error).__name__}: {error}"
+    raise ValueError(
+        f"{type(transformer).__name__}, the transformer of ReverseNeighbors, could not be fitted "
+        f"on public rows of several kinds, {mixed}. Leave transformer=None, which suits them, or "
+        "give a ColumnTransformer with a transformer for each kind, such as make_column_transformer"
+        "((StandardScaler(), [numbers]), (OneHotEncoder(handle_unknown='ignore'), [others])). "
+        f"{problem}"
+    )
+
+
+def _mixed_columns(X_public):
+    """Return in words which columns hold numbers and which do not; None if all are alike."""
+    if not isinstance(X_public, pd.DataFrame):
+        return None
+    numbers = [name for name, dtype in X_public.dtypes.items() if dtype.kind in "iufb"]
+    others = [name for name in X_public.columns if name not in numbers]
+    if not others:
+        return None
+    return f"numbers in columns {_some(numbers)} and others in {_some(others)}"
+
+
+def _some(names, most=20):
+    more = f" and {len(names) - most} more" if len(names) > most else ""
+    return f"{names[:most]}{more}"
 
 
 def transformed(fitted, rows):

@@ -91,6 +91,23 @@ class Synthesizer(BaseEstimator, metaclass=ABCMeta):
         rdp.Cost
         """
 
+    def forecast(self, *, n_records, n_classes):
+        """Say that the noise, which is set, has the better of the records; here, nothing.
+
+        Parameters
+        ----------
+        n_records : int or None
+            Number of private records; None where it is private.
+        n_classes : int
+            Number of classes.
+
+        Returns
+        -------
+        str or None
+            A sentence or two, with what would help most; it is warned of. None if all is well.
+        """
+        return None
+
     @abstractmethod
     def rehearsal_rows(self, n_rows, rng):
         """Draw rows from the schema alone.

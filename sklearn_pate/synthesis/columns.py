@@ -129,6 +129,10 @@ class NumberColumn(Column):
         self._greatest = np.array(greatest, dtype=self._wide)
         super().__init__(dtype, len(bins), may_be_missing)
 
+    def is_wide(self, bin):
+        """Whether a bin has more than one number."""
+        return bool(self._least[bin] < self._greatest[bin])
+
     def _bins(self, values, missing):
         numbers = np.zeros(len(values), dtype=self._wide)
         numbers[~missing] = values[~missing].to_numpy(dtype=self._wide)

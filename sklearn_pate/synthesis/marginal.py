@@ -6,6 +6,7 @@ from numbers import Integral, Real
 
 import numpy as np
 from sklearn.base import clone
+from sklearn.exceptions import NotFittedError
 
 from .._sklearn import Interval
 from ..aggregators import GaussianMechanism, LaplaceMechanism, TableMechanism
@@ -17,6 +18,8 @@ from ..rdp import DEFAULT_ORDERS
 from ..rdp.checks import as_array, check_count
 from ..rdp.table import GRID
 from .base import Synthesizer
+from .drowned import Histograms, drowned
+from .findings import findings
 from .schema import read_schema
 from .simplex import draw_bins, on_simplex, shares
 
@@ -40,15 +43,17 @@ class MarginalSynthesizer(Synthesizer):
 
     Parameters
     ----------
-    bounds : dict or tuple of numbers, default=None
+    bounds : dict, tuple of numbers or list of pairs, default=None
         Where numbers lie: (low, high) for each column, or one pair for all columns of numbers.
-        Columns of arrays go by their position. Each bound has a bin of its own, where numbers
-        beyond it count as well, as many a column has mostly one of them (nothing earned, nobody
-        ill). Between them are bins of equal width. More than two numbers are the edges of all bins
-        instead, which suits skewed columns: ``(0, 1, 1_000, 10_000, 100_000, 1_000_000)``.
+        Columns of arrays go by their position. A list has a pair for each column in order, if all
+        hold numbers. Each bound has a bin of its own, where numbers beyond it count as well, as
+        many a column has mostly one of them (nothing earned, nobody ill). Between them are bins of
+        equal width. More than two numbers are the edges of all bins instead, which suits skewed
+        columns: ``(0, 1, 1_000, 10_000, 100_000, 1_000_000)``.
     categories : dict, default=None
-        The values of columns that are no numbers, and of numbers that are codes. Those of pandas'
-        categoricals and of truth values are known. Another value counts nowhere.
+        The values of columns that are no numbers, and of numbers that are codes or have few values
+        (terms of 12, 24 or 36 months come out as 13 as well if not). Those of pandas' categoricals
+        and of truth values are known. Another value counts nowhere.
     missing : list, default=None
         Columns that may have missing values, which then have a bin of their own; in any other they
         count nowhere. A missing value among the `categories` of a column says the same. None reads
@@ -71,6 +76,9 @@ class MarginalSynthesizer(Synthesizer):
     ----------
     schema_ : Schema
         What is public of the table: fixed by `declare`.
+    findings_ : list of str
+        What the noisy counts of `draw` tell of bounds, categories and missing values that do not
+        suit the records. A fit warns of it.
 
     Notes
     -----
@@ -180,6 +188,20 @@ class MarginalSynthesizer(Synthesizer):
         """Return what the noisy histograms cost, for every table; see `Synthesizer.cost`."""
         return self._mechanism().cost(check_count("n_moved", n_moved) * self.n_tables, orders)
 
+    def forecast(self, *, n_records, n_classes):
+        """Say that the noise drowns the columns; see `Synthesizer.forecast`."""
+        self._check_declared()
+        n_bins = [column.n_bins for column in self.schema_.columns]
+        histograms = Histograms(
+            n_columns=len(n_bins),
+            n_tables=self.n_tables,
+            n_bins=sum(n_bins) / len(n_bins),
+            n_classes=n_classes if self.given_label else 1,
+            noise_std=self._mechanism().noise_std,
+            growth=0.5 if isinstance(self._mechanism(), GaussianMechanism) else 1.0,
+        )
+        return drowned(histograms, n_records=n_records, n_rows=int(self.n_rows))
+
     def rehearsal_rows(self, n_rows, rng):
         """Draw rows from the schema alone; see `Synthesizer.rehearsal_rows`."""
         self._check_declared()
@@ -202,11 +224,11 @@ class MarginalSynthesizer(Synthesizer):
         mechanism = clone(self._mechanism())  # the user's may keep the counts that it is given
         # Before it sees them, as it could say something of them; none if `noisy` will refuse
         noise_std = getattr(mechanism, "noise_std", None)
-        return self._rows(checked_noisy(mechanism, counts * GRID, noise), noise_std, rng)
+        return self._released(checked_noisy(mechanism, counts * GRID, noise), noise_std, rng)
 
     def _check_declared(self):
         if not hasattr(self, "schema_"):
-            raise ValueError(
+            raise NotFittedError(
                 f"{type(self).__name__} knows no columns yet; call declare(X, classes) first"
             )
 
@@ -228,12 +250,19 @@ class MarginalSynthesizer(Synthesizer):
             tables.append(count_ballots(only_bin, codes, n_cells=1, **options))
         return np.concatenate(tables)
 
-    def _rows(self, noisy, noise_std, rng):
-        """Draw rows from the noisy histograms."""
-        n_rows = int(self.n_rows)
+    def _released(self, noisy, noise_std, rng):
+        """Draw rows from the noisy histograms, and note what these tell of the schema."""
         ends = np.cumsum([column.n_bins for column in self.schema_.columns])
         tables = np.split(noisy[: ends[-1]], ends[:-1])
-        sizes = noisy[-1] if self.given_label else _size_without_labels(tables)
+        sizes = noisy[-1] if self.given_label else None
+        self.findings_ = findings(tables, sizes, self.schema_, noise_std)
+        if sizes is None:
+            sizes = _size_without_labels(tables)
+        return self._rows(tables, sizes, noise_std, rng)
+
+    def _rows(self, tables, sizes, noise_std, rng):
+        """Draw rows from the noisy histograms."""
+        n_rows = int(self.n_rows)
         n_records = max(sizes.sum(), noise_std)
         class_shares = on_simplex(sizes / n_records)
         codes = draw_bins(class_shares, n_rows, rng)

@@ -7,11 +7,9 @@ import numpy as np
 import pandas as pd
 
 from .columns import holds_missing, kind_of
+from .remedies import named, remedies
 
-__all__ = ["bounds_by_name", "categories_by_name", "missing_names", "named", "short"]
-
-#: So many names of columns are told in a message.
-_MOST_NAMES = 20
+__all__ = ["bounds_by_name", "categories_by_name", "missing_names", "short"]
 
 
 def categories_by_name(categories, dtype_by_name):
@@ -48,18 +46,51 @@ def bounds_by_name(bounds, dtype_by_name, categories):
     ]
     if bounds is None:
         return {}
+    if not isinstance(bounds, dict) and _are_sequences(bounds):
+        bounds = _by_position(bounds, list(dtype_by_name), numbers)
     if not isinstance(bounds, dict):
         edges = _checked_edges("bounds", bounds)
         return {name: edges for name in numbers}
     _check_are_columns("bounds", bounds, dtype_by_name)
-    others = [name for name in bounds if name not in numbers]
+    others = {name: dtype_by_name[name] for name in bounds if name not in numbers}
     if others:
         raise ValueError(
-            f"bounds are for columns of numbers without categories; leave out {named(others)}"
+            f"bounds are for columns of numbers without categories, and not for {remedies(others)}"
         )
     return {
         name: _checked_edges(f"bounds of column {name!r}", edges) for name, edges in bounds.items()
     }
+
+
+def _are_sequences(bounds):
+    if isinstance(bounds, np.ndarray):
+        return bounds.ndim > 1
+    return len(bounds) > 0 and all(isinstance(edges, list | tuple | np.ndarray) for edges in bounds)
+
+
+def _by_position(bounds, names, numbers):
+    """Return bounds by name, of a pair for each column in order; refuse what may mean others.
+
+    Two pairs for two columns may as well be all low and all high ones.
+    """
+    lengths = {len(edges) for edges in bounds}
+    are_pairs = lengths == {2} and len(bounds) == len(names)
+    if are_pairs and len(names) != 2 and len(numbers) == len(names):
+        return dict(zip(names, bounds, strict=True))
+    if len(bounds) == 2 and lengths == {len(names)} and len(names) != 2:
+        hint = "of all low and all high bounds, make pairs, list(zip(*bounds))"
+    elif len(bounds) == len(names):
+        hint = "say which column each pair is of, dict(zip(X.columns, bounds)), of numbers alone"
+        if names == list(range(len(names))):
+            hint = "say which column each pair is of, dict(enumerate(bounds))"
+    else:
+        hint = (
+            f"say which of the {len(names)} columns of X each pair is of, {{column: (low, high)}}"
+        )
+    raise ValueError(
+        "bounds must be two finite numbers (low, high), low not above high, or more numbers that "
+        f"increase, or a pair for each column; got {short(bounds)}: {hint}"
+    )
 
 
 def _checked_edges(what, edges):
@@ -121,12 +152,6 @@ def _is_among(name, dtype_by_name):
         return name in dtype_by_name
     except TypeError:  # a list, say
         return False
-
-
-def named(names):
-    """Return names of columns in words."""
-    more = f" and {len(names) - _MOST_NAMES} more" if len(names) > _MOST_NAMES else ""
-    return f"{names[:_MOST_NAMES]}{more}"
 
 
 def short(value):

@@ -9,7 +9,8 @@ import pandas as pd
 from ..exceptions import PrivacyLeakWarning, warn
 from ..schema import difference
 from .columns import CategoryColumn, NumberColumn, are_missing, holds_missing, kind_of, numpy_dtype
-from .parameters import bounds_by_name, categories_by_name, missing_names, named, short
+from .parameters import bounds_by_name, categories_by_name, missing_names, short
+from .remedies import named, remedies
 from .table import checked_table, columns_of, dtypes_of
 
 __all__ = ["Schema", "read_schema"]
@@ -119,17 +120,15 @@ def read_schema(X, *, bounds, categories, missing, n_bins):
 
 def _check_are_known(dtype_by_name, categories):
     """Refuse columns that are neither numbers nor categories."""
-    others = [
-        name
+    others = {
+        name: dtype
         for name, dtype in dtype_by_name.items()
         if kind_of(dtype) == "sparse" or (name not in categories and kind_of(dtype) not in "iuf")
-    ]
+    }
     if others:
         raise ValueError(
-            f"columns {named(others)} of X hold neither numbers nor known categories. Of text and "
-            "objects, say which values there may be: categories={column: [...]}, or a "
-            "pandas.CategoricalDtype. Make numbers of dates and lengths of time, and dense columns "
-            "of sparse ones; drop what tells people apart, such as names"
+            "all columns of X must hold numbers or known categories for a synthesizer; "
+            f"{remedies(others)}"
         )
 
 

@@ -169,7 +169,7 @@ def refused(message, error=ValueError, *, warning=None, by_teachers=False):
     """
     with warnings.catch_warnings(record=True) as caught_warnings, pytest.raises(error) as caught:
         _always_but_on_purpose()
-        yield
+        yield caught
     raised = caught.value
     assert re.search(message, str(raised), re.DOTALL), str(raised)
     # Raised on purpose, or alone

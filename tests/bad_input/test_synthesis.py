@@ -1,15 +1,19 @@
 """Synthetic rows: what is public of the table, the parameters, and how both go together."""
 
+import pickle
+import re
+
 import numpy as np
 import pandas as pd
 import pytest
 from scipy import sparse
+from sklearn.base import clone
 
 from sklearn_pate.aggregators import LaplaceMechanism
 from sklearn_pate.synthesis import MarginalSynthesizer
 from sklearn_pate.teachers import Sites
 
-from .helpers import INF, NAN, NUMBER, TEXT, X, accepted, each_of, refused, table
+from .helpers import INF, NAN, NUMBER, TEXT, X, accepted, each, each_of, refused, secrets_in, table
 
 KINDS = pd.CategoricalDtype(["a", "b"])
 FRAME = pd.DataFrame(
@@ -67,22 +71,25 @@ def test_tables_without_columns_to_count(rows, message):
 @table(
     "rows, message",
     {
-        "text": (of_text(), r"columns \['name'\].*say which values.*names"),
-        "text of pandas 3": (of_text("str"), r"columns \['name'\]"),
-        "text, string": (of_text("string"), r"columns \['name'\]"),
+        "text": (of_text(), r"\['name'\] \(dtype object\).*to_numeric.*categories={.*names$"),
+        "text of pandas 3": (of_text("str"), r"\['name'\] \(dtype str"),
+        "text, string": (of_text("string"), r"\['name'\] \(dtype str"),
         "dates": (
             FRAME.assign(day=pd.to_datetime(["2020-01-01", "2020-01-02"])),
-            r"columns \['day'\].*Make numbers of dates",
+            r"\['day'\] \(dtype datetime64\[.s\]\): make numbers of dates.*dt.days$",
         ),
-        "lengths of time": (FRAME.assign(time=pd.to_timedelta([1, 2])), r"columns \['time'\]"),
-        "complex": (FRAME.assign(z=[1j, 2]), r"columns \['z'\]"),
+        "lengths of time": (
+            FRAME.assign(time=pd.to_timedelta([1, 2])),
+            r"\['time'\] \(dtype timedelta64.*total_seconds\(\)$",
+        ),
+        "complex": (FRAME.assign(z=[1j, 2]), r"\['z'\] \(dtype complex128\): make two columns"),
         "sparse": (
             FRAME.assign(s=pd.arrays.SparseArray([0.0, NUMBER])),
-            r"columns \['s'\].*dense columns of sparse ones",
+            r"\['s'\] \(dtype Sparse.*: make them dense",
         ),
         "months": (
             FRAME.assign(m=pd.period_range("2020-01", periods=2, freq="M")),
-            r"columns \['m'\]",
+            r"\['m'\] \(dtype period\[M\]\): make numbers of dates",
         ),
     },
 )
@@ -91,9 +98,77 @@ def test_columns_that_are_neither_numbers_nor_categories(rows, message):
         declare(rows)
 
 
+ODD = pd.DataFrame(
+    {
+        "amount": ["12", TEXT, "7"],
+        "word": ["a", "b", "a"],
+        "day": pd.to_datetime(["2020-01-01", "2020-01-02", None]),
+        "time": pd.to_timedelta([1, 2, 3]),
+        "month": pd.period_range("2020-01", periods=3, freq="M"),
+        "coded": pd.Categorical(["1", "2", "x"]),
+        "true": [True, False, True],
+        "dense": pd.arrays.SparseArray([0.0, 0.0, 1.0]),
+        "z": [1j, 2, 0],
+    }
+)
+
+
+@table(
+    "name, message, mended",
+    {
+        "text": ("amount", "to_numeric", lambda x: pd.to_numeric(x, errors="coerce")),
+        "dates": ("day", "dt.days", lambda x: x.sub(pd.Timestamp("2020-01-01")).dt.days),
+        "years": ("day", "dt.year", lambda x: x.dt.year),
+        "lengths of time": ("time", "dt.total_seconds", lambda x: x.dt.total_seconds()),
+        "months": ("month", "dt.year", lambda x: x.dt.year),
+        "sparse": ("dense", "make them dense", lambda x: x.sparse.to_dense()),
+        "categories": (
+            "coded",
+            "to_numeric",
+            lambda x: pd.to_numeric(x.astype(object), errors="coerce"),
+        ),
+    },
+)
+def test_a_column_in_bounds_that_is_made_numbers(name, message, mended):
+    bounds = {name: (0, 3000)}
+    with refused(rf"bounds are for columns .*not for \['{name}'\] \(dtype .*{message}"):
+        declare(ODD[[name]], bounds=bounds)
+    with accepted():
+        declare(ODD[[name]].apply(mended), bounds=bounds, missing=[])
+
+
+@table(
+    "name, left",
+    {
+        "text": ("word", {"categories": {"word": ["a", "b"]}}),
+        "truth values": ("true", {}),
+        "categories": ("coded", {}),
+    },
+)
+def test_a_column_in_bounds_that_is_left_out(name, left):
+    with refused(rf"not for \['{name}'\]"):
+        declare(ODD[[name]], bounds={name: (0, 3)})
+    with accepted():
+        declare(ODD[[name]], bounds=None, **left)
+
+
+def test_complex_numbers_are_two_columns():
+    z = ODD["z"].to_numpy()
+    with refused("make two columns of real numbers"):
+        declare(ODD[["z"]], bounds={"z": (0, 3)})
+    with accepted():
+        declare(pd.DataFrame({"real": z.real, "imag": z.imag}), bounds=(0, 3))
+
+
+def test_remedies_are_those_of_the_columns():
+    with refused("Timestamp") as caught:
+        declare(ODD[["day"]], bounds=None)
+    assert "categories=" not in str(caught.value) and "dense" not in str(caught.value)
+
+
 def test_many_such_columns_are_not_all_named():
     rows = pd.DataFrame({f"c{k}": [TEXT] for k in range(300)})
-    with refused(r"'c19'\] and 280 more of X"):
+    with refused(r"'c19'\] and 280 more \(dtype"):
         MarginalSynthesizer().declare(rows, [0, 1])
 
 
@@ -141,6 +216,75 @@ def test_wrong_bounds(bounds):
         declare(bounds={"age": bounds, "height": (0, 2)})
 
 
+THREE = [(0, 3), (0, 30), (-5, 5)]
+
+
+def zipped(*given):
+    return list(zip(*given, strict=True))
+
+
+NUMBERS = pd.DataFrame({"a": [1, 2], "b": [0.5, 3], "c": [NUMBER, 0]})
+
+
+@table(
+    "rows",
+    {"a DataFrame": NUMBERS, "an array": NUMBERS.to_numpy()},
+)
+@each("bounds", [THREE, tuple(THREE), np.array(THREE), [[0, 3], np.array([0, 30]), (-5, 5)]])
+def test_a_pair_for_each_column_in_order(rows, bounds):
+    names = list(getattr(rows, "columns", range(3)))
+    with accepted():
+        synthesizer = declare(rows, bounds=bounds)
+        by_name = declare(rows, bounds=dict(zipped(names, THREE)))
+    some = [s.rehearsal_rows(50, np.random.default_rng(0)) for s in (synthesizer, by_name)]
+    np.testing.assert_array_equal(*some)
+    one = declare(rows[["a"]] if hasattr(rows, "columns") else rows[:, :1], bounds=[(0, 3)])
+    assert one.schema_.columns[0].n_bins <= 32
+
+
+@table(
+    "rows, bounds, message, mended",
+    {
+        "low and high": (
+            NUMBERS,
+            np.transpose(THREE),
+            "list.zip",
+            lambda x: list(zip(*x, strict=True)),
+        ),
+        "two columns": (X[:, :2], THREE[:2], "dict.enumerate", lambda x: dict(enumerate(x))),
+        "two columns of a DataFrame": (
+            NUMBERS[["a", "b"]],
+            np.array(THREE[:2]),
+            r"dict\(zip\(X.columns, bounds",
+            lambda x: dict(zipped("ab", x)),
+        ),
+        "not all are numbers": (
+            FRAME,
+            THREE,
+            r"dict\(zip\(X.columns, bounds.*numbers alone",
+            lambda x: dict(zipped(["age", "height"], x[:2])),
+        ),
+        "of the numbers alone": (
+            FRAME,
+            THREE[:2],
+            "which of the 3 columns of X each pair is of",
+            lambda x: {"age": x[0], "height": x[1]},
+        ),
+        "ladders": (
+            NUMBERS,
+            [(0, 1, 2)] * 3,
+            "dict.zip",
+            lambda x: dict(zipped("abc", x)),
+        ),
+    },
+)
+def test_pairs_that_may_be_of_other_columns(rows, bounds, message, mended):
+    with refused(f"bounds {PAIR}.*{message}"):
+        declare(rows, bounds=bounds)
+    with accepted():
+        declare(rows, bounds=mended(bounds))
+
+
 @pytest.mark.parametrize("bounds", [3, None, "ab", {"low": 0}, np.array(3)], ids=repr)
 def test_bounds_of_a_column_that_are_no_list(bounds):
     with refused(f"bounds of column 'age' {PAIR}"):
@@ -157,11 +301,11 @@ def test_bounds_of_a_column_that_are_no_list(bounds):
         "bounds by position of a DataFrame": ({"bounds": {0: (0, 1)}}, r"bounds names \[0\]"),
         "bounds of a category": (
             {"bounds": {"kind": (0, 1)}},
-            r"bounds are for columns of numbers.*leave out \['kind'\]",
+            r"bounds are for columns of num.*not for \['kind'\] \(dtype category\).*leave them out",
         ),
         "bounds and categories": (
             {"categories": {"age": [31, 64]}},
-            r"bounds are for columns of numbers without categories; leave out \['age'\]",
+            r"not for \['age'\] \(dtype int64\): they have categories; give bounds or cate",
         ),
         "categories of an unknown column": ({"categories": {"k": [1]}}, r"categories names \['k'"),
         "missing: an unknown column": ({"missing": ["k"]}, r"missing names \['k'\], which"),
@@ -224,7 +368,7 @@ DIFFERENT = "must be different values that its dtype, .* can hold, at least one 
         "text in numbers": ("small", ["a"], "its dtype, int8, can hold"),
         "truth values": ("ill", ["yes"], "its dtype, bool, can hold"),
         "rounded to one": ("half", [1.0, 1.00001], "its dtype, float16, can hold"),
-        "sparse": ("sparse", [0.0, 1.0], r"columns \['sparse'\].*dense columns"),
+        "sparse": ("sparse", [0.0, 1.0], r"\['sparse'\] \(dtype Sparse.*make them dense"),
     },
 )
 def test_wrong_categories(column, categories, message):
@@ -260,6 +404,21 @@ def test_calls_before_declare():
     ):
         with refused("knows no columns yet; call declare"):
             call()
+
+
+@table(
+    "copied",
+    {
+        "new": lambda synthesizer: synthesizer,
+        "a clone of one that knows columns": clone,
+        "unpickled": lambda synthesizer: pickle.loads(pickle.dumps(clone(synthesizer))),
+    },
+)
+def test_tools_that_ask_for_every_attribute_before_declare(copied):
+    synthesizer = copied(declare() if copied is clone else MarginalSynthesizer((0, 1)))
+    assert not hasattr(synthesizer, "n_tables")
+    assert "draw" in dir(synthesizer) and "n_tables" not in dir(synthesizer)
+    assert "MarginalSynthesizer" in synthesizer._repr_html_()
 
 
 @table(
@@ -322,3 +481,88 @@ def test_odd_tables_that_work(rows, params):
         codes = np.zeros(len(rows), dtype=int)
         drawn = synthesizer.draw(rows, codes, n_classes=2, **generators)
     assert drawn.shape == (5000, 1) and not drawn["a"].isna().any()
+
+
+# --- what noisy counts tell ----------------------------------------------------------------------
+
+RECORDS = pd.DataFrame(
+    {
+        "age": np.arange(5000) % 73 + 18,
+        "income": 1000.0 * (np.arange(5000) % 100),
+        "job": pd.Series(["nurse", "clerk", TEXT, "none"] * 1250, dtype=object),
+        "height": np.where(np.arange(5000) % 5 > 2, 1.5 + np.arange(5000) % 40 / 100, NAN),
+        "gained": np.where(np.arange(5000) % 25, 0, 99),
+    }
+)
+CODES = np.arange(5000) // 7 % 2
+FITS = {
+    "bounds": {"age": (18, 90), "income": (0, 100_000), "height": (1, 2.5), "gained": (0, 9999)},
+    "categories": {"job": ["nurse", "clerk", TEXT, "none"]},
+    "missing": ["height"],
+}
+CROWDED = "nearly all records lie in one or two bins of columns"
+LOST = "many records have no bin in columns"
+UNFIT = {
+    "one range for all": ({"bounds": (0, 100_000)}, rf"{CROWDED} \['age'.*narrower bounds"),
+    "a range around": (
+        {"bounds": FITS["bounds"] | {"age": (-9946, 10_054)}},
+        rf"{CROWDED} \['age'\].*edges of all bins",
+    ),
+    "no categories that occur": ({"categories": {"job": ["a", "b"]}}, rf"{LOST} \['job'\]"),
+    "few that occur": ({"categories": {"job": ["nurse"]}}, rf"{LOST} \['job'\].*categories that"),
+    "missing": ({"missing": []}, rf"{LOST} \['height'\].*missing=\[...\]"),
+}
+
+
+def told(seed=0, *, n_moved=2, rows=RECORDS, **params):
+    """What a draw tells whose rows cost 0.4, of an epsilon of 1."""
+    synthesizer = MarginalSynthesizer(**(FITS | {"n_rows": 20} | params)).declare(rows, [0, 1])
+    synthesizer = synthesizer.with_scale(n_moved * synthesizer.n_tables / 0.4)
+    noise, rng = np.random.default_rng(seed), np.random.default_rng(0)
+    synthesizer.draw(rows, CODES, n_classes=2, noise=noise, rng=rng)
+    assert not any(secrets_in(text) for text in synthesizer.findings_)
+    return synthesizer.findings_
+
+
+@table("params, message", UNFIT)
+@pytest.mark.parametrize("n_moved", [1, 2])
+def test_columns_that_the_schema_does_not_fit_are_told_by_noisy_counts(params, message, n_moved):
+    of_labels = [told(seed, n_moved=n_moved, **params) for seed in range(20)]
+    of_none = [told(seed, n_moved=n_moved, given_label=False, **params) for seed in range(20)]
+    for runs in (of_labels, of_none):
+        assert all(len(texts) <= 1 for texts in runs)
+        found = [texts for texts in runs if texts and re.search(message, texts[0])]
+        assert len(found) >= (15 if "missing" in params else 20)  # three in five
+
+
+@pytest.mark.parametrize("n_moved", [1, 2])
+@pytest.mark.parametrize("given_label", [True, False])
+def test_noisy_counts_tell_nothing_of_columns_that_fit(n_moved, given_label):
+    alone = {"rows": RECORDS[["age"]], "bounds": (18, 90), "categories": None, "missing": []}
+    edges = FITS["bounds"] | {"gained": (0, 1, 100, 10_000)}
+    for seed in range(40):
+        for params in ({}, {"bounds": edges}, {"n_bins": 4}, alone):
+            assert not told(seed, n_moved=n_moved, given_label=given_label, **params)
+
+
+def test_remedies_of_what_noisy_counts_tell():
+    assert told(bounds=(0, 100_000)) and not told(bounds=FITS["bounds"])
+    edges = (0, 20, 40, 60, 80, 100_000)
+    assert not told(bounds=FITS["bounds"] | {"age": edges})
+    assert told(categories={"job": ["a"]}) and not told(categories=FITS["categories"])
+    assert told(missing=[]) and not told(missing=["height"])
+
+
+def test_what_is_told_is_a_function_of_the_noisy_table(monkeypatch):
+    noisy = {}
+
+    def same_for_all(self, table, random_state=None):
+        return noisy.setdefault("table", np.asarray(table, dtype=float))
+
+    monkeypatch.setattr(LaplaceMechanism, "noisy", same_for_all)
+    wide = {"bounds": (0, 100_000), "missing": []}
+    first = told(**wide)
+    others = RECORDS.sample(5000, replace=True, random_state=0).assign(age=77_000, job=None)
+    assert first and told(rows=others, **wide) == first
+    noisy.clear()
+    assert told(rows=others, **wide) != first

@@ -1,0 +1,230 @@
+"""Fits without public rows that cannot work: what is said, and that the remedy works."""
+
+import re
+import warnings
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.compose import make_column_transformer
+from sklearn.datasets import load_breast_cancer
+from sklearn.ensemble import StackingClassifier, VotingClassifier
+from sklearn.naive_bayes import GaussianNB
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import OneHotEncoder, StandardScaler
+
+from sklearn_pate import FitOnPublic, PATEClassifier
+from sklearn_pate.aggregators import GaussianMechanism, LaplaceMechanism
+from sklearn_pate.exceptions import BudgetExceededError
+from sklearn_pate.neighbors import ReverseNeighbors
+from sklearn_pate.synthesis import MarginalSynthesizer
+
+from .helpers import LABEL, NUMBER, TEXT, accepted, each, refused, table
+
+RNG = np.random.default_rng(0)
+N = 2000
+ROWS = pd.DataFrame({"age": RNG.uniform(20, 80, N), "visits": RNG.uniform(0, 9, N)})
+LABELS = (ROWS["age"] > 50).astype(int).to_numpy()
+ROWS.loc[0, "visits"] = NUMBER
+MIXED = ROWS.assign(job=pd.Categorical(RNG.choice(["nurse", "clerk"], N)))
+WORDS = np.array(["no", "yes"])[LABELS]
+
+
+def marginals(**params):
+    bounds = {"age": (20, 80), "visits": (0, 9)}
+    return MarginalSynthesizer(**({"bounds": bounds, "missing": [], "n_rows": 300} | params))
+
+
+def records(base=None, synthesizer=None, **params):
+    return PATEClassifier(
+        ReverseNeighbors() if base is None else base,
+        synthesizer=marginals() if synthesizer is None else synthesizer,
+        **{"epsilon": 4.0, "classes": [0, 1]} | params,
+    )
+
+
+def teachers(base=None, **params):
+    return records(GaussianNB() if base is None else base, **{"n_teachers": 20} | params)
+
+
+@pytest.mark.parametrize("make", [records, teachers])
+def test_groups_that_are_protected_and_not_given(make):
+    clf = make(unit="group")
+    with refused("needs groups=, one ident|give groups=, one identifier per record. Searches"):
+        clf.fit(ROWS, LABELS)
+    with accepted():
+        assert clf.fit(ROWS, LABELS, groups=np.arange(N)).privacy_spent_.unit == "group"
+
+
+@table("make, epsilon", {"teachers": (teachers, 1e-3), "records": (records, 1e-9)})
+def test_an_epsilon_that_pays_for_no_rows(make, epsilon):
+    with refused("pays for no rows.*Nothing was spent", BudgetExceededError):
+        make(epsilon=epsilon).plan(ROWS, LABELS)
+    with accepted():
+        make(epsilon=4.0).plan(ROWS, LABELS)
+
+
+def test_no_epsilon_to_calibrate_to():
+    params = {"epsilon": None, "aggregator": LaplaceMechanism(2.0)}
+    with refused(r"epsilon is None; set epsilon, or .*noise=LaplaceMechanism\(scale\)"):
+        records(**params).fit(ROWS, LABELS)
+    with accepted():
+        records(synthesizer=marginals(noise=LaplaceMechanism(3.0)), **params).fit(ROWS, LABELS)
+
+
+@each("synthesizer", [marginals(), "none"])
+@each("rows", [ROWS, ROWS.to_numpy()])
+def test_rows_and_labels_in_each_others_place(synthesizer, rows):
+    clf = records().set_params(synthesizer=None if synthesizer == "none" else synthesizer)
+    with refused("X and y may be swapped"):
+        clf.fit(LABELS, rows, X_public=rows if clf.synthesizer is None else None)
+    with refused("Expected X as a 2D array|two axes"):
+        clf.fit(LABELS, LABELS[:, None], X_public=rows if clf.synthesizer is None else None)
+
+
+@each("ensemble", [VotingClassifier, StackingClassifier])
+def test_classes_in_words_within_ensembles_that_number_them(ensemble):
+    def within(classes):
+        return ensemble([("private", records(classes=classes))])
+
+    with refused(r"VotingClassifier number the sorted labels.*classes=range\(2\)"):
+        within(["no", "yes"]).fit(ROWS, WORDS)
+    with accepted():
+        assert within(range(2)).fit(ROWS, WORDS).score(ROWS[1:], WORDS[1:]) > 0.8
+
+
+@table(
+    "labels, classes",
+    {
+        "other words": (np.where(LABELS, TEXT, "no"), ["no", "yes"]),
+        "other numbers": (LABELS * LABEL, [0, 1]),
+    },
+)
+def test_labels_that_no_ensemble_made(labels, classes):
+    with refused("classes must list all labels that may occur, in the type that y has$"):
+        records(classes=classes).fit(ROWS, labels)
+
+
+def test_a_transformer_of_public_rows_that_there_are_none_of():
+    scaler = StandardScaler()
+    with refused(r"it cannot work, as rows are drawn later.*ReverseNeighbors\(transformer\)"):
+        make_pipeline(FitOnPublic(scaler), records()).fit(ROWS, LABELS)
+    with accepted():
+        records(ReverseNeighbors(scaler)).fit(ROWS, LABELS)
+        teachers(base=make_pipeline(scaler, GaussianNB())).fit(ROWS, LABELS)
+
+
+def test_a_transformer_of_numbers_for_columns_of_several_kinds():
+    numbers, others = ["age", "visits"], ["job"]
+    with refused(
+        r"StandardScaler.*numbers in columns \['age', 'visits'\] and others in \['job'\]"
+        ".*transformer=None.*ValueError: could not convert string to float"
+    ):
+        records(ReverseNeighbors(StandardScaler())).fit(MIXED, LABELS)
+    of_each = make_column_transformer(
+        (StandardScaler(), numbers), (OneHotEncoder(handle_unknown="ignore"), others)
+    )
+    with accepted():
+        records(ReverseNeighbors()).fit(MIXED, LABELS)
+        records(ReverseNeighbors(of_each)).fit(MIXED, LABELS)
+
+
+def test_a_transformer_that_fails_for_another_reason():
+    class Broken(StandardScaler):
+        def fit(self, X, y=None, sample_weight=None):
+            raise RuntimeError("broken")
+
+    with refused("^broken$", RuntimeError):
+        records(ReverseNeighbors(Broken())).fit(ROWS, LABELS)
+
+
+@pytest.mark.parametrize("make", [records, teachers])
+def test_bounds_that_do_not_fit_are_warned_of_once_by_what_is_released(make):
+    clf = make(synthesizer=marginals(bounds=(0, 100_000)))
+    with accepted(r"nearly all records lie in one or two bins of columns \['age'"):
+        clf.fit(ROWS.drop(index=0), LABELS[1:])
+    with accepted():
+        clf.set_params(synthesizer__bounds={"age": (20, 80), "visits": (0, 9)}).fit(ROWS, LABELS)
+
+
+def test_a_draw_alone_warns_of_nothing():
+    synthesizer = marginals(bounds=(0, 100_000), noise=LaplaceMechanism(3.0))
+    rng = np.random.default_rng(0)
+    with accepted():
+        synthesizer.declare(ROWS, [0, 1]).draw(ROWS, LABELS, n_classes=2, noise=rng, rng=rng)
+    assert "['age', 'visits']" in synthesizer.findings_[0]
+
+
+# --- noise that drowns the columns, by public numbers alone --------------------------------------
+
+FEW = pd.DataFrame(RNG.uniform(0, 9, (4000, 40)), columns=[f"c{k}" for k in range(40)])
+
+
+def drowned(n_records=400, n_columns=30, *, aggregator=None, base=None, **params):
+    """What a plan says of the noise of synthetic rows; None if nothing."""
+    rows = FEW.iloc[:n_records, :n_columns]
+    epsilon = params.pop("epsilon", 1.0)
+    synthesizer = MarginalSynthesizer((0, 9), **({"missing": []} | params))
+    clf = records(base, synthesizer, epsilon=epsilon, aggregator=aggregator)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        advice = clf.plan(rows, np.arange(n_records) % 2).advice
+    found = [text for text in advice if text.startswith("the noise drowns the columns")]
+    return found[0] if found else None
+
+
+def number(pattern, text):
+    return float(re.search(pattern, text)[1])
+
+
+@table(
+    "params",
+    {
+        "Laplace": {},
+        "Gaussian": {"aggregator": GaussianMechanism(), "n_records": 400},
+        "without labels": {"given_label": False, "n_records": 150},
+    },
+)
+def test_what_helps_against_noise_helps(params):
+    params = {"n_records": 500, "epsilon": 2.0, "n_columns": 20} | params
+    is_gaussian = "aggregator" in params  # whose noise is not proportional to 1 / epsilon
+    text = drowned(**params)
+    enough = number(r"fewer columns \((\d+) would do\)", text)
+    assert drowned(**params | {"n_columns": int(enough)}) is None
+    assert drowned(**params | {"n_columns": int(enough) + 1}) is not None
+    factor = number("an epsilon about ([0-9.]+) times as large", text)
+    epsilon = params["epsilon"] * factor
+    assert drowned(**params | {"epsilon": epsilon * (1.2 if is_gaussian else 1)}) is None
+    assert drowned(**params | {"epsilon": epsilon * 0.85}) is not None
+    factor = number("or about ([0-9.]+) times as many records", text)
+    n_records = int(params["n_records"] * factor)
+    assert drowned(**params | {"n_records": n_records + 1}) is None
+    assert drowned(**params | {"n_records": int(n_records * 0.85)}) is not None
+
+
+def test_fewer_bins_help_against_noise():
+    text = drowned(800, 4)
+    n_bins = int(number(r"n_bins=(\d+)", text))
+    assert n_bins >= 8 and drowned(800, 4, n_bins=n_bins) is None
+    assert drowned(800, 4, n_bins=n_bins + 2) is not None
+    assert "n_bins=" not in drowned(400, 30)
+
+
+def test_noise_is_judged_by_all_bins_of_a_column_beside_a_class():
+    for n_records in (700, 800, 900, 1000, 1100):
+        std = np.sqrt(2) * 2 * 6 / 0.4
+        assert (drowned(n_records, 5) is None) == (std * np.sqrt(32) / (n_records / 2) <= 0.4)
+
+
+def test_a_number_of_records_that_is_private_is_not_told():
+    private = {"base": ReverseNeighbors(adjacency="add_or_remove")}
+    texts = [drowned(n, 30, n_rows=500, **private) for n in (300, 2000)]
+    assert texts[0] == texts[1] and "500 rows to draw" in texts[0]
+    assert drowned(300, 30, n_rows=5000, **private) is None
+
+
+def test_drowned_columns_are_warned_of_in_a_fit():
+    rows, labels = load_breast_cancer(return_X_y=True)
+    clf = records(synthesizer=MarginalSynthesizer((0, 5000), missing=[], n_rows=200), epsilon=1.0)
+    with accepted("the noise drowns the columns of the synthetic rows: .* 219 records.*columns"):
+        clf.fit(rows, labels)
