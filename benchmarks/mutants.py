@@ -2964,7 +2964,8 @@ FAULTS = [
     Fault(
         "synthesis-tells-of-counts-without-noise",
         "synthesis/marginal.py",
-        "        return self._released(checked_noisy(mechanism, counts * GRID, noise), noise_std, rng)\n",
+        "        return self._released(checked_noisy(mechanism, counts * GRID, noise), "
+        "noise_std, rng)\n",
         "        noisy = checked_noisy(mechanism, counts * GRID, noise)\n"
         "        rows = self._released(noisy, noise_std, rng)\n"
         "        self._released(counts * GRID, noise_std, np.random.default_rng(0))\n"

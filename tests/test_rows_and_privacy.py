@@ -231,13 +231,13 @@ def test_what_noise_of_ones_own_says_of_counts_is_withheld(capfd, twist):
 
 def test_noise_of_ones_own_tells_its_size_before_it_sees_counts(monkeypatch):
     sizes = []
-    rows = MarginalSynthesizer._rows
+    released = MarginalSynthesizer._released
 
     def recorded(self, noisy, noise_std, rng):
         sizes.append(noise_std)
-        return rows(self, noisy, noise_std, rng)
+        return released(self, noisy, noise_std, rng)
 
-    monkeypatch.setattr(MarginalSynthesizer, "_rows", recorded)
+    monkeypatch.setattr(MarginalSynthesizer, "_released", recorded)
     noise = Own(scale=10.0, twist="sees")
     plan = ballots(marginals(noise=noise)).plan(X, Y)
     votes = ballots(marginals(noise=noise)).poll(X, Y)
@@ -307,7 +307,7 @@ RARE = TEXT.assign(job=TEXT["job"].cat.add_categories([f"job {k}" for k in range
         (teachers(encoded(), marginals(bounds={"a": (0, 1), "b": (0, 1)})), RARE),
         (teachers(LogisticRegression(), GAPS), FRAME),
         (teachers([GaussianNB(), LogisticRegression(C=-1)]), FRAME),
-        (teachers(LogisticRegression(), GAPS, aggregator=SoftVote(20.0), n_queries=5), FRAME),
+        (teachers(LogisticRegression(), GAPS, aggregator=SoftVote(8.0), n_queries=5), FRAME),
     ],
 )
 def test_teachers_are_tried_before_rows_are_paid_for(ledger, clf, X):

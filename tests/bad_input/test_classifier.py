@@ -104,7 +104,7 @@ def test_a_student_that_is_a_class():
         "n_queries above X_public": ({"n_queries": 31}, "n_queries=31 is more .* X_public, 30"),
         "n_queries=[]": ({"n_queries": []}, r"n_queries=\[\] is a list.*aggregator is not"),
         "n_queries=[5]": ({"n_queries": [5]}, r"n_queries=\[5\] is a list.*aggregator is not"),
-        "n_jobs=0": ({"n_jobs": 0}, "n_jobs == 0"),
+        "n_jobs=0": ({"n_jobs": 0}, "'n_jobs' parameter of PATEClassifier"),
         "epsilon=None": (
             {"epsilon": None, "aggregator": None},
             r"GNMax\(sigma=None\) is calibrated .* epsilon is None",
