@@ -35,9 +35,7 @@ def part(X, rows):
 
 def split(X, y, private, public, test):
     """A table of three sets of rows."""
-    return Table(
-        part(X, private), y[private], part(X, public), part(X, test), y[test], y[public]
-    )
+    return Table(part(X, private), y[private], part(X, public), part(X, test), y[test], y[public])
 
 
 def shuffled(X, y, n_private, n_public, seed=0):

@@ -25,6 +25,7 @@ N_REPEATS = 2
 #: Fewest records of a teacher that is measured.
 FEWEST_RECORDS = 4
 DELTA = 1e-5
+N_JOBS = 2
 
 
 def regression():
@@ -65,7 +66,7 @@ def one_size(name, kind, n_teachers):
         n_teachers=n_teachers,
         classes=classes,
         epsilon=1.0,
-        n_jobs=2,
+        n_jobs=N_JOBS,
         random_state=0,
     )
     votes = clf.poll(rows.X, rows.y, X_public=rows.X_public).counts

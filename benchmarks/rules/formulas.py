@@ -1,0 +1,161 @@
+"""Formulas for defaults, and what each would have scored on what was measured."""
+
+import itertools
+import math
+from collections import defaultdict
+from typing import NamedTuple
+
+import numpy as np
+
+from sklearn_pate import rules
+
+FEWEST_RECORDS = 5
+
+
+class Case(NamedTuple):
+    """One data set, kind of teachers and epsilon; points are (teachers, queries, noise, score)."""
+
+    name: str
+    kind: str
+    epsilon: float
+    n_records: int
+    n_classes: int
+    points: list
+
+    @property
+    def best(self):
+        return max(score for *_, score in self.points)
+
+
+class Power(NamedTuple):
+    """``factor * sqrt(records * classes) / epsilon**power`` teachers, and most noise."""
+
+    factor: float
+    power: float
+    noise: float
+    class_power: float
+
+    def n_teachers(self, case):
+        wanted = self.factor * math.sqrt(case.n_records * case.n_classes)
+        return min(wanted / max(1.0, case.epsilon) ** self.power, case.n_records / FEWEST_RECORDS)
+
+    def most_noise(self, case, n_teachers):
+        return self.noise * n_teachers / case.n_classes**self.class_power
+
+
+class Library:
+    """The rules of the library."""
+
+    def n_teachers(self, case):
+        return rules.default_n_teachers(
+            n_records=case.n_records, n_classes=case.n_classes, epsilon=case.epsilon
+        )
+
+    def most_noise(self, case, n_teachers):
+        return rules.most_noise(n_teachers=n_teachers, n_classes=case.n_classes)
+
+
+class Earlier:
+    """100 teachers, and noise of at most a quarter of the votes."""
+
+    def n_teachers(self, case):
+        return 100
+
+    def most_noise(self, case, n_teachers):
+        return n_teachers / 4
+
+
+GRID = [
+    Power(*values)
+    for values in itertools.product(
+        (0.5, 1, 1.5, 2, 3, 4), (0, 0.25, 0.5, 0.75, 1), (0.2, 0.25, 0.35, 0.5, 0.7, 1), (0, 0.5)
+    )
+]
+
+
+def cases(votes):
+    """Cases of what was measured, by name, kind and epsilon."""
+    points = defaultdict(list)
+    sizes = {}
+    for key, found in votes.items():
+        name, kind, n_teachers = key.split(" | ")
+        sizes[name] = found["n_records"], found["n_classes"]
+        for epsilon, asked, noise, score in found["points"]:
+            points[name, kind, epsilon].append((int(n_teachers), asked, noise, score))
+    return [Case(*key, *sizes[key[0]], found) for key, found in points.items()]
+
+
+def score_of(rule, case):
+    """Accuracy by a rule: that of the nearest number of teachers, and the most queries."""
+    wanted = rule.n_teachers(case)
+    sizes = {point[0] for point in case.points}
+    n_teachers = min(sizes, key=lambda size: abs(math.log(size / wanted)))
+    of_size = [point for point in case.points if point[0] == n_teachers]
+    most = rule.most_noise(case, n_teachers)
+    affordable = [point for point in of_size if point[2] <= most]
+    if affordable:
+        return max(affordable, key=lambda point: point[1])[3]
+    return min(of_size, key=lambda point: point[2])[3]
+
+
+def left_out(found):
+    """By name of a data set, the formula that loses least on the others (root mean square)."""
+    names = np.array([case.name for case in found])
+    losses = np.array([[case.best - score_of(rule, case) for case in found] for rule in GRID])
+    chosen = {}
+    for name in dict.fromkeys(names):
+        others = losses[:, names != name]
+        chosen[name] = GRID[(others**2).mean(axis=1).argmin()]
+    return chosen
+
+
+class Table(NamedTuple):
+    """One table and epsilon; scores by share, number of bins, and whether by label."""
+
+    name: str
+    epsilon: float
+    n_records: int
+    n_columns: int
+    n_classes: int
+    scores: dict
+
+
+class Bins(NamedTuple):
+    """As many bins as leave each ``records`` times its noise; by label where a class has more."""
+
+    share: float
+    by_bin: float
+    by_class: float
+
+    def setting(self, table):
+        """Return share, number of bins, and whether columns are counted for each class."""
+        of_class = table.n_records / table.n_classes
+        noise = 2 * math.sqrt(2) * (table.n_columns + 1) / (self.share * table.epsilon)
+        given_label = of_class >= self.by_class * noise
+        counted = of_class if given_label else table.n_records
+        wanted = counted / (self.by_bin * noise) if self.by_bin else math.inf
+        measured = [n for share, n, by_label in table.scores if by_label == given_label]
+        n_bins = min(
+            set(measured), key=lambda n: abs(math.log(max(n, 1) / max(min(wanted, 32), 1)))
+        )
+        return self.share, n_bins, given_label
+
+
+BINS = [
+    Bins(*values)
+    for values in itertools.product(
+        (0.05, 0.2, 0.4, 0.6), (0, 0.01, 0.03, 0.1, 0.3, 1), (0, 0.1, 0.3, 1, 3)
+    )
+]
+
+
+def synthetic_tables(measured):
+    """Tables of what was measured."""
+    scores = defaultdict(dict)
+    sizes = {}
+    for key, found in measured.items():
+        name, epsilon, share, n_bins, given_label = key.split(" | ")
+        of_table = scores[name, float(epsilon)]
+        of_table[float(share), int(n_bins), given_label == "True"] = found["accuracy"]
+        sizes[name] = found["n_records"], found["n_columns"], found["n_classes"]
+    return [Table(*key, *sizes[key[0]], of_table) for key, of_table in scores.items()]
