@@ -2564,7 +2564,7 @@ FAULTS = [
     Fault(
         "table-asked-beside-queries",
         "classifier/table.py",
-        "    check_defaults(estimator, _ABOUT_QUERIES)\n",
+        "    check_defaults(estimator, ABOUT_QUERIES)\n",
         "",
         ("test_neighbors.py::test_what_makes_no_sense_together_is_refused",),
     ),

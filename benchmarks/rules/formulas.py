@@ -9,6 +9,8 @@ import numpy as np
 
 from sklearn_pate import rules
 
+from .synthetic import GAUSSIAN, SETTINGS
+
 FEWEST_RECORDS = 5
 
 
@@ -118,6 +120,7 @@ class Table(NamedTuple):
     n_columns: int
     n_classes: int
     scores: dict
+    gaussian: float
 
 
 class Bins(NamedTuple):
@@ -128,34 +131,45 @@ class Bins(NamedTuple):
     by_class: float
 
     def setting(self, table):
-        """Return share, number of bins, and whether columns are counted for each class."""
+        """Return share, number of bins, and whether columns are counted for each class.
+
+        The nearest that is measured with this share.
+        """
         of_class = table.n_records / table.n_classes
         noise = 2 * math.sqrt(2) * (table.n_columns + 1) / (self.share * table.epsilon)
-        given_label = of_class >= self.by_class * noise
-        counted = of_class if given_label else table.n_records
-        wanted = counted / (self.by_bin * noise) if self.by_bin else math.inf
-        measured = [n for share, n, by_label in table.scores if by_label == given_label]
-        n_bins = min(
-            set(measured), key=lambda n: abs(math.log(max(n, 1) / max(min(wanted, 32), 1)))
+        is_measured_without = any(
+            share == self.share and not by_label for share, _, by_label in SETTINGS
         )
+        given_label = of_class >= self.by_class * noise or not is_measured_without
+        counted = of_class if given_label else table.n_records
+        wanted = min(32, counted / (self.by_bin * noise)) if self.by_bin else 32
+        found = [n for share, n, label in SETTINGS if (share, label) == (self.share, given_label)]
+        n_bins = min(found, key=lambda n: abs(math.log(n / max(wanted, 1))))
         return self.share, n_bins, given_label
 
 
 BINS = [
     Bins(*values)
     for values in itertools.product(
-        (0.05, 0.2, 0.4, 0.6), (0, 0.01, 0.03, 0.1, 0.3, 1), (0, 0.1, 0.3, 1, 3)
+        (0.05, 0.2, 0.4), (0, 0.01, 0.03, 0.1, 0.3, 1), (0, 0.1, 0.3, 1, 3)
     )
 ]
 
 
 def synthetic_tables(measured):
-    """Tables of what was measured."""
+    """Tables of what was measured; that of Gaussian noise is apart."""
     scores = defaultdict(dict)
     sizes = {}
     for key, found in measured.items():
-        name, epsilon, share, n_bins, given_label = key.split(" | ")
-        of_table = scores[name, float(epsilon)]
-        of_table[float(share), int(n_bins), given_label == "True"] = found["accuracy"]
+        name, epsilon, *setting = key.split(" | ")
         sizes[name] = found["n_records"], found["n_columns"], found["n_classes"]
-    return [Table(*key, *sizes[key[0]], of_table) for key, of_table in scores.items()]
+        if len(setting) == 3:
+            share, n_bins, given_label = setting
+            setting = float(share), int(n_bins), given_label == "True"
+        scores[name, float(epsilon)][tuple(setting)] = found["accuracy"]
+    gaussian = {key: of_table.pop((GAUSSIAN,), math.nan) for key, of_table in scores.items()}
+    return [
+        Table(*key, *sizes[key[0]], of_table, gaussian[key])
+        for key, of_table in scores.items()
+        if set(of_table) >= set(SETTINGS)
+    ]

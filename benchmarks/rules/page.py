@@ -1,14 +1,17 @@
 """The page "Defaults" and its figure: made from docs/results/rules/*.json and nothing else."""
 
 import json
+import math
 import statistics
+from pathlib import Path
 
 from . import figure
 from .formulas import BINS, Earlier, Library, cases, left_out, score_of, synthetic_tables
-from .text import BARE, CELLS, HEAD, SYNTHETIC, TEACHERS
 
 #: Tables that no setting of a synthesizer is chosen by.
 REPORTED = ("breast cancer",)
+#: Settings of the synthesizer with a column of their own.
+SHOWN = [(0.4, 32, True), (0.2, 32, True), (0.4, 8, True), (0.4, 4, True), (0.4, 32, False)]
 
 
 def loaded(folder, name):
@@ -23,19 +26,41 @@ def table(header, rows):
 
 
 def render(folder):
-    """The page as text."""
-    parts = {
-        "votes": (TEACHERS, teachers),
-        "cells": (CELLS, cells),
-        "synthetic": (SYNTHETIC, synthetic),
-        "bare": (BARE, bare),
-    }
-    sections = [HEAD]
-    for name, (text, section) in parts.items():
+    """The page as text: its words, with tables in the places marked for them."""
+    text = (Path(__file__).parent / "defaults.md").read_text(encoding="utf-8")
+    made = {"votes": teachers, "cells": cells, "synthetic": synthetic, "bare": bare}
+    for name, section in made.items():
         measured = loaded(folder, name)
-        sections.append(text.strip())
-        sections.append(section(measured) if measured else "Not measured yet.")
-    return "\n\n".join(section.strip() for section in sections) + "\n"
+        text = text.replace(
+            f"{{{{ {name} }}}}", section(measured) if measured else "Not measured yet."
+        )
+    return text.replace("{{ losses }}", losses(folder))
+
+
+def losses(folder):
+    """Where the rules lose, in words."""
+    found = cases(loaded(folder, "votes"))
+    to_earlier = [
+        (f"{case.name}, {case.kind} at {case.epsilon:g}", score_of(Earlier(), case), of_library)
+        for case in found
+        for of_library in [score_of(Library(), case)]
+    ]
+    to_best = [
+        (f"{name} at {epsilon:g} ({best})", statistics.fmean(others[best]), plain)
+        for name, epsilon, plain, others, best in beside_bare(loaded(folder, "bare"))
+    ]
+    return "\n".join(
+        [
+            f"- Teachers by the rule, below the earlier 100 teachers: {listed(to_earlier)}.",
+            f"- The bare classifier, below the best of the others: {listed(to_best)}.",
+        ]
+    )
+
+
+def listed(pairs):
+    """Names of what is better, by how much, most first."""
+    lost = sorted(((better - own, name) for name, better, own in pairs), reverse=True)
+    return "; ".join(f"{name} by {loss:.3f}" for loss, name in lost if loss >= 0.005) or "nowhere"
 
 
 def teachers(votes):
@@ -86,33 +111,29 @@ def cells(measured):
 def synthetic(measured):
     """By table and epsilon: the best setting, some fixed ones, and a fitted formula."""
     found = synthetic_tables(measured)
-    fixed = [(0.4, 32, True), (0.2, 32, True), (0.4, 8, True), (0.4, 4, True), (0.4, 32, False)]
     rows = []
     for one in found:
         best = max(one.scores, key=one.scores.get)
         words = f"{one.name}: {one.n_records:,} records, {one.n_columns} columns"
-        shown = [
-            one.scores[best],
-            *(one.scores[setting] for setting in fixed),
-            by_formula(one, found),
-        ]
-        rows.append(
-            [
-                words,
-                f"{one.epsilon:g}",
-                setting_in_words(best),
-                *(f"{value:.3f}" for value in shown),
-            ]
-        )
+        shown = map(three_digits, scores_of_settings(one, found))
+        rows.append([words, f"{one.epsilon:g}", setting_in_words(best), *shown])
     set_on = [one for one in found if one.name not in REPORTED]
-    values = [max(one.scores.values()) for one in set_on]
-    means = [statistics.fmean(values)]
-    means += [statistics.fmean(one.scores[setting] for one in set_on) for setting in fixed]
-    means.append(statistics.fmean(by_formula(one, found) for one in set_on))
-    rows.append(["**mean** but for breast cancer", "", "", *(f"**{mean:.3f}**" for mean in means)])
+    scores = [scores_of_settings(one, found) for one in set_on]
+    means = [f"**{three_digits(statistics.fmean(of))}**" for of in zip(*scores, strict=True)]
+    rows.append(["**mean** without breast cancer", "", "", *means])
     header = ["data set", "epsilon", "best setting", "its accuracy"]
-    header += [setting_in_words(setting) for setting in fixed]
-    return table([*header, "formula, left out"], rows)
+    header += [setting_in_words(setting) for setting in SHOWN]
+    return table([*header, "formula, left out", "0.4, 32, Gaussian noise"], rows)
+
+
+def three_digits(score):
+    return "" if math.isnan(score) else f"{score:.3f}"
+
+
+def scores_of_settings(one, found):
+    """Scores of the best setting, of fixed ones, by a fitted formula, and with Gaussian noise."""
+    fixed = [one.scores[setting] for setting in SHOWN]
+    return [max(one.scores.values()), *fixed, by_formula(one, found), one.gaussian]
 
 
 def setting_in_words(setting):
@@ -127,33 +148,37 @@ def by_formula(one, found):
         return one.scores[BINS[0].setting(one)]
 
     def mean_score(formula):
-        scores = (other.scores.get(formula.setting(other), 0.0) for other in others)
+        scores = (other.scores[formula.setting(other)] for other in others)
         return statistics.fmean(scores)
 
-    return one.scores.get(max(BINS, key=mean_score).setting(one), 0.0)
+    return one.scores[max(BINS, key=mean_score).setting(one)]
 
 
 def bare(measured):
     """The bare classifier beside the best of what else is measured."""
+    rows = []
+    for name, epsilon, _, others, best in beside_bare(measured):
+        plain = measured[f"{name} | {epsilon} | bare"]
+        words = f"{name} (AUC)" if name == "flights" else name
+        row = [words, f"{epsilon:g}", mean_and_spread(plain["scores"])]
+        row += [mean_and_spread(others[best]), best]
+        rows.append([*row, f"{statistics.fmean(plain['seconds']):.1f}"])
+    header = ["data set", "epsilon", "bare", "best of the others", "which", "seconds of a bare fit"]
+    return table(header, rows)
+
+
+def beside_bare(measured):
+    """Yield name, epsilon, the bare mean, the scores of other settings, and the best of these."""
     found = {}
     for key, result in measured.items():
         name, epsilon, setting = key.split(" | ")
-        found.setdefault((name, float(epsilon)), {})[setting] = result
-    rows = []
-    for (name, epsilon), results in found.items():
-        if "bare" not in results:
-            continue
-        plain = results["bare"]
-        words = f"{name} (AUC)" if name == "flights" else name
-        row = [words, f"{epsilon:g}", mean_and_spread(plain["scores"])]
-        others = {
-            setting: result["scores"] for setting, result in results.items() if setting != "bare"
-        } | tuned_teachers(name, epsilon)
-        best = max(others, key=lambda setting: statistics.fmean(others[setting]), default=None)
-        row += ["", ""] if best is None else [mean_and_spread(others[best]), best]
-        rows.append([*row, f"{statistics.fmean(plain['seconds']):.0f}"])
-    header = ["data set", "epsilon", "bare", "best of the others", "which", "seconds of a bare fit"]
-    return table(header, rows)
+        found.setdefault((name, float(epsilon)), {})[setting] = result["scores"]
+    for (name, epsilon), scores in found.items():
+        others = scores | tuned_teachers(name, epsilon)
+        plain = others.pop("bare", None)
+        if plain and others:
+            best = max(others, key=lambda setting: statistics.fmean(others[setting]))
+            yield name, epsilon, statistics.fmean(plain), others, best
 
 
 def tuned_teachers(name, epsilon):
