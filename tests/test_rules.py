@@ -8,6 +8,7 @@ import pandas as pd
 import pytest
 from sklearn.naive_bayes import GaussianNB
 
+from benchmarks.rules import __main__ as command
 from benchmarks.rules import bare, formulas, page, tables
 from benchmarks.rules.kept import Kept
 from benchmarks.shared import MissingError
@@ -246,3 +247,14 @@ def test_the_bare_classifier_is_measured_without_settings():
     found = bare.one("digits", 1.0, "bare")
     assert len(found["scores"]) == 5
     assert min(found["scores"]) > 0.8
+
+
+def test_a_quick_run_prints_the_page_and_keeps_nothing(monkeypatch, capsys):
+    kept = DOCS / "results" / "rules" / "votes.json"
+    before = kept.read_bytes()
+    monkeypatch.setattr("sys.argv", ["rules", "--quick", "--only", "votes"])
+    command.main()
+    printed = capsys.readouterr().out
+    assert "| wine, 99 records, 3 classes | 0.25 |" in printed
+    assert "Not measured yet." in printed
+    assert before == kept.read_bytes()

@@ -22,15 +22,19 @@ def draw(folder, to):
     if not names:
         return
     figure = Figure(figsize=(10, 5.4), layout="constrained")
-    for axes, name in zip(figure.subplots(2, 3).flat, names, strict=False):
+    panels = list(figure.subplots(2, 3).flat)
+    for axes in panels[len(names) :]:
+        axes.set_visible(False)
+    for axes, name in zip(panels, names, strict=False):
         for case in found:
             if case.name == name:
                 _draw_case(axes, case)
         axes.set(title=name, xscale="log", xlabel="number of teachers")
         axes.margins(x=0.08, y=0.12)
-    figure.axes[0].set_ylabel("accuracy of the student")
-    figure.axes[3].set_ylabel("accuracy of the student")
-    figure.axes[0].legend(fontsize=8)
+    for axes in panels[::3]:
+        axes.set_ylabel("accuracy of the student")
+    lines, labels = panels[0].get_legend_handles_labels()
+    figure.legend(lines, labels, loc="outside lower center", ncols=3)
     # With a fixed salt and no date, the same numbers give the same file
     with mpl.rc_context({"svg.hashsalt": "rules"}):
         figure.savefig(to / "rules.svg", metadata={"Date": None})

@@ -107,7 +107,7 @@ def left_out(found):
     chosen = {}
     for name in dict.fromkeys(names):
         others = losses[:, names != name]
-        chosen[name] = GRID[(others**2).mean(axis=1).argmin()]
+        chosen[name] = GRID[(others**2).sum(axis=1).argmin()]
     return chosen
 
 
