@@ -59,8 +59,9 @@ def losses(folder):
 
 def listed(pairs):
     """Names of what is better, by how much, most first."""
-    lost = sorted(((better - own, name) for name, better, own in pairs), reverse=True)
-    return "; ".join(f"{name} by {loss:.3f}" for loss, name in lost if loss >= 0.005) or "nowhere"
+    losses = [(better - own, name) for name, better, own in pairs if better - own >= 0.005]
+    lost = [f"{name} by {loss:.3f}" for loss, name in sorted(losses, reverse=True)]
+    return "; ".join(lost) or "nowhere"
 
 
 def teachers(votes):
@@ -174,27 +175,41 @@ def beside_bare(measured):
         name, epsilon, setting = key.split(" | ")
         found.setdefault((name, float(epsilon)), {})[setting] = result["scores"]
     for (name, epsilon), scores in found.items():
-        others = scores | tuned_teachers(name, epsilon)
+        others = scores | of_results(name, epsilon)
         plain = others.pop("bare", None)
-        if plain and others:
+        if plain:
+            others = others or {"": [math.nan]}
             best = max(others, key=lambda setting: statistics.fmean(others[setting]))
             yield name, epsilon, statistics.fmean(plain), others, best
 
 
-def tuned_teachers(name, epsilon):
-    """Teachers of the page of results, whose numbers were chosen by scores on the same rows."""
-    file = figure.RESULTS / "ballots.json"
+def of_results(name, epsilon):
+    """Settings on the page of results: teachers tuned by scores on the same rows, and a forest."""
     names = {
         "Adult": "UCI Adult",
         "capital letters": "Letters, 26 classes",
         "two columns decide": "Two columns of twenty decide",
     }
     what = f"{names.get(name)}, teachers, epsilon {epsilon:g}"
-    entries = {entry["what"]: entry for entry in json.loads(file.read_text())["entries"]}
-    return {"tuned teachers": entries[what]["ours"]["accuracy"]} if what in entries else {}
+    found = {
+        "tuned teachers": entries("ballots").get(what, {}).get("accuracy"),
+        "a forest as student": None,
+    }
+    if (name, epsilon) == ("flights", 1.0):
+        tried = entries("experiments")["e. Student: a random forest"]
+        found["a forest as student"] = tried["flights, AUC"]
+    return {setting: scores for setting, scores in found.items() if scores}
+
+
+def entries(name):
+    """Our numbers of a file of the page of results, by what they are of."""
+    file = figure.RESULTS / f"{name}.json"
+    return {entry["what"]: entry["ours"] for entry in json.loads(file.read_text())["entries"]}
 
 
 def mean_and_spread(scores):
+    if math.isnan(scores[0]):
+        return "not measured"
     spread = f" ± {statistics.stdev(scores):.3f}" if len(scores) > 1 else ""
     return f"{statistics.fmean(scores):.3f}{spread}"
 
