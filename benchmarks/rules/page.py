@@ -84,7 +84,7 @@ def teachers(votes):
         shown = [f"**{loss:.3f}**" for loss in losses]
         rows.append([f"**mean loss**, {kind} as teachers", "all", "", *shown])
     header = ["data set", "epsilon", "best measured", "left out", "the library's", "earlier"]
-    formulas = ", ".join(
+    formulas = "; ".join(
         f"{name}: {formula.factor:g}, {formula.power:g}, {formula.noise:g}, {formula.class_power:g}"
         for name, formula in fitted.items()
     )
@@ -173,7 +173,8 @@ def beside_bare(measured):
     found = {}
     for key, result in measured.items():
         name, epsilon, setting = key.split(" | ")
-        found.setdefault((name, float(epsilon)), {})[setting] = result["scores"]
+        if result["scores"]:
+            found.setdefault((name, float(epsilon)), {})[setting] = result["scores"]
     for (name, epsilon), scores in found.items():
         others = scores | of_results(name, epsilon)
         plain = others.pop("bare", None)
