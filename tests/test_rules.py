@@ -214,7 +214,7 @@ def test_rows_are_in_one_set_alone():
         assert (some % 2 == 1).all()
 
 
-def test_the_nearest_ensemble_that_was_measured_stands_for_a_rule():
+def test_a_rule_scores_what_was_measured_and_in_between():
     points = [
         (100, 50, 20.0, 0.7),
         (100, 200, 45.0, 0.8),
@@ -227,6 +227,7 @@ def test_the_nearest_ensemble_that_was_measured_stands_for_a_rule():
     assert formulas.score_of(formulas.Earlier(), case) == 0.7  # noise of 45 is above a quarter
     assert formulas.score_of(formulas.Power(0.5, 0, 0.5, 0), case) == 0.8
     assert formulas.score_of(formulas.Power(2, 0, 0.01, 0), case) == 0.6  # least noise
+    assert formulas.score_of(formulas.Power(1, 0, 0.5, 0), case) == pytest.approx(0.7)
     assert case.best == 0.8
 
 

@@ -2,6 +2,7 @@
 
 import itertools
 import math
+from bisect import bisect_left
 from collections import defaultdict
 from typing import NamedTuple
 
@@ -88,10 +89,17 @@ def cases(votes):
 
 
 def score_of(rule, case):
-    """Accuracy by a rule: that of the nearest number of teachers, and the most queries."""
+    """Accuracy by a rule, interpolated between the numbers of teachers that were measured."""
     wanted = rule.n_teachers(case)
-    sizes = {point[0] for point in case.points}
-    n_teachers = min(sizes, key=lambda size: abs(math.log(size / wanted)))
+    sizes = sorted({point[0] for point in case.points})
+    above = bisect_left(sizes, wanted)
+    nearest = sizes[max(above - 1, 0) : above + 1]
+    scores = [_score_at(rule, case, size) for size in nearest]
+    return float(np.interp(math.log(wanted), np.log(nearest), scores))
+
+
+def _score_at(rule, case, n_teachers):
+    """Accuracy with the most queries whose noise the rule allows, else with the least noise."""
     of_size = [point for point in case.points if point[0] == n_teachers]
     most = rule.most_noise(case, n_teachers)
     affordable = [point for point in of_size if point[2] <= most]
