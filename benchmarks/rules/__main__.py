@@ -2,8 +2,8 @@
 
 What is measured goes to docs/results/rules/*.json and is kept there: a run goes on where the last
 one stopped. docs/defaults.md and its figure are made from these files alone; `--page` makes only
-them. `--quick` measures a little, in a temporary folder, and prints the page. All takes about an
-hour of one core, and half of it of two. Data that $SKLEARN_PATE_DATA does not have are left out.
+them. `--quick` measures a little, in a temporary folder, and prints the page. All takes an hour and
+a half of one core. Data that $SKLEARN_PATE_DATA does not have are left out.
 """
 
 import argparse

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from . import figure
 from .formulas import BINS, Earlier, Library, cases, left_out, score_of, synthetic_tables
+from .tables import TABLES
 
 #: Tables that no setting of a synthesizer is chosen by.
 REPORTED = ("breast cancer",)
@@ -92,6 +93,9 @@ def teachers(votes):
         "Formulas fitted without a data set (factor, power of epsilon, most noise, power of the "
         f"number of classes): {formulas}."
     )
+    missing = [name for name in TABLES if name not in fitted]
+    if missing:
+        note += f" Not measured yet, as the data sets are drawn now: {', '.join(missing)}."
     return f"{table(header, rows)}\n\n{note}"
 
 
