@@ -36,6 +36,80 @@ class Fault(NamedTuple):
 
 
 FAULTS = [
+    # --- defaults that are numbers ------------------------------------------------------------
+    Fault(
+        "rules-private-number-of-records",
+        "classifier/voters.py",
+        "n_records=len(private.codes) if is_public else None",
+        "n_records=len(private.codes)",
+        ("test_rules.py::test_a_hashed_partition_has_100_teachers_whatever_the_number_of_records",),
+    ),
+    Fault(
+        "rules-records-of-groups",
+        "classifier/voters.py",
+        'estimator.partition == "random" and private.groups is None',
+        'estimator.partition == "random"',
+        ("test_rules.py::test_groups_have_100_teachers_whatever_the_number_of_records",),
+    ),
+    Fault(
+        "rules-classes-that-occur",
+        "classifier/voters.py",
+        "n_classes=len(private.classes)",
+        "n_classes=len(set(private.codes.tolist()))",
+        ("test_rules.py::test_private_values_change_no_default",),
+    ),
+    Fault(
+        "rules-teachers-without-records",
+        "rules.py",
+        "min(wanted, n_records / _FEWEST_RECORDS)",
+        "min(wanted, n_records)",
+        ("test_rules.py::test_teachers_grow_with_records_and_classes_and_shrink_with_epsilon",),
+    ),
+    Fault(
+        "rules-teachers-of-a-small-epsilon",
+        "rules.py",
+        "max(1.0, float(epsilon))",
+        "float(epsilon)",
+        ("test_rules.py::test_teachers_are_as_many_for_a_small_epsilon_and_none_as_for_1",),
+    ),
+    Fault(
+        "rules-noise-whatever-the-classes",
+        "rules.py",
+        "return n_teachers / (2 * math.sqrt(n_classes))",
+        "return n_teachers / (2 * math.sqrt(2))",
+        ("test_rules.py::test_noise_is_half_the_votes_over_the_root_of_classes",),
+    ),
+    Fault(
+        "rules-cells-whatever-the-noise",
+        "rules.py",
+        "/ (7 * noise_std)",
+        "/ 20",
+        ("test_rules.py::test_cells_grow_with_records_and_shrink_with_noise",),
+    ),
+    Fault(
+        "rules-cells-of-few-classes",
+        "rules.py",
+        "fewest = max(4 * n_classes, _FEWEST_CELLS)",
+        "fewest = _FEWEST_CELLS",
+        (
+            "test_rules.py::"
+            "test_cells_are_at_least_32_and_four_a_class_and_at_most_half_the_public_rows",
+        ),
+    ),
+    Fault(
+        "rules-cells-whatever-the-records",
+        "rules.py",
+        "(n_public if n_records is None else n_records)",
+        "n_public",
+        ("test_rules.py::test_cells_grow_with_records_and_shrink_with_noise",),
+    ),
+    Fault(
+        "rules-share-of-all",
+        "classifier/synthesis.py",
+        "share = default_share()",
+        "share = 0.9",
+        ("test_rules.py::test_rows_leave_most_of_epsilon_to_votes",),
+    ),
     # --- what a plan says, refuses and warns of -----------------------------------------------
     Fault(
         "report-private-number-of-records",

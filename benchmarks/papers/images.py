@@ -46,16 +46,16 @@ def gradient_histograms(images, cell=4, n_directions=8):
     return np.hstack([block / np.sqrt((block**2).sum(axis=1)[:, None] + 0.1) for block in blocks])
 
 
-def letters(n_images, seed):
-    """Images of capital letters, (n_images, 28, 28), and their classes, (n_images,).
+def letters(n_images, seed, alphabet=LETTERS):
+    """Images of letters, (n_images, 28, 28), and their classes, (n_images,).
 
     Each is drawn in one of the fonts that come with matplotlib, turned, stretched, sheared, moved,
     blurred, and made noisy at random.
     """
     rng = np.random.default_rng(seed)
-    glyphs = _glyphs()
+    glyphs = _glyphs(alphabet)
     font = rng.integers(len(glyphs), size=n_images)
-    y = rng.integers(len(LETTERS), size=n_images)
+    y = rng.integers(len(alphabet), size=n_images)
     images = np.empty((n_images, 28, 28), np.float32)
     for k in range(n_images):
         image = _moved(glyphs[font[k], y[k]], rng)
@@ -64,8 +64,8 @@ def letters(n_images, seed):
     return images, y
 
 
-def _glyphs():
-    """All letters in all fonts, (n_fonts, 26, 40, 40)."""
+def _glyphs(alphabet):
+    """All letters in all fonts, (n_fonts, n_letters, 40, 40)."""
     from PIL import Image, ImageDraw, ImageFont
 
     folder = Path(matplotlib.get_data_path()) / "fonts" / "ttf"
@@ -73,11 +73,11 @@ def _glyphs():
     drawn = []
     for path in filter(Path.exists, paths):
         font = ImageFont.truetype(path, 26)
-        for letter in LETTERS:
+        for letter in alphabet:
             image = Image.new("L", (40, 40))
             ImageDraw.Draw(image).text((20, 20), letter, font=font, fill=255, anchor="mm")
             drawn.append(np.asarray(image) / 255)
-    return np.array(drawn).reshape(-1, len(LETTERS), 40, 40)
+    return np.array(drawn).reshape(-1, len(alphabet), 40, 40)
 
 
 def _moved(image, rng):

@@ -1,0 +1,1 @@
+"""How the defaults that are numbers were set, and how they do."""

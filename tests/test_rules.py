@@ -1,0 +1,261 @@
+"""Defaults that are numbers: formulas of public numbers, and blind to all that is private."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.naive_bayes import GaussianNB
+
+from benchmarks.rules import __main__ as command
+from benchmarks.rules import bare, formulas, page, tables
+from benchmarks.rules.kept import Kept
+from benchmarks.shared import MissingError
+from sklearn_pate import PATEClassifier
+from sklearn_pate.neighbors import ReverseNeighbors
+from sklearn_pate.rules import default_n_cells, default_n_teachers, default_share, most_noise
+from sklearn_pate.synthesis import MarginalSynthesizer
+
+DOCS = Path(__file__).parents[1] / "docs"
+N_RECORDS = 3207
+CLASSES = [0, 1, 2]
+RNG = np.random.default_rng(0)
+X_PUBLIC = pd.DataFrame(RNG.normal(size=(400, 3)), columns=["a", "b", "c"])
+BARE = {"epsilon": 1.0}
+SYNTHESIZER = {"synthesizer": MarginalSynthesizer((-3, 3), missing=[])}
+
+
+def private_tables():
+    """Two tables of one shape whose values and labels have nothing in common."""
+    first = pd.DataFrame(RNG.normal(size=(N_RECORDS, 3)), columns=X_PUBLIC.columns)
+    second = pd.DataFrame(RNG.exponential(9, size=(N_RECORDS, 3)), columns=X_PUBLIC.columns)
+    return (first, np.arange(N_RECORDS) % 3), (second, np.full(N_RECORDS, 2))
+
+
+def plans(**params):
+    """What is planned for each of the two tables, in words and numbers."""
+    public = None if "synthesizer" in params else X_PUBLIC
+    found = []
+    for X, y in private_tables():
+        clf = PATEClassifier(**{"classes": CLASSES, "random_state": 0} | params)
+        plan = clf.plan(X, y, public)
+        found.append((str(plan), str(plan.stages), plan.epsilon))
+    return found
+
+
+# --- blind to private values ---------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "params",
+    [
+        BARE,
+        {"epsilon": 0.25},
+        {"base_estimator": ReverseNeighbors(adjacency="add_or_remove"), "epsilon": 1.0},
+        {"epsilon": 2.0, "n_queries": 50},
+        {"epsilon": 2.0, "base_estimator": GaussianNB()},
+        BARE | SYNTHESIZER,
+        {"epsilon": 4.0, "n_queries": 50} | SYNTHESIZER,
+    ],
+)
+def test_private_values_change_no_default(params):
+    one, two = plans(**params)
+    assert one == two
+
+
+def test_public_numbers_do_change_defaults():
+    (X, y), _ = private_tables()
+    of_teachers = [
+        PATEClassifier(GaussianNB(), epsilon=epsilon, classes=CLASSES, random_state=0)
+        .plan(X[:n_records], y[:n_records], X_PUBLIC)
+        .voters.n_teachers
+        for n_records, epsilon in ((N_RECORDS, 1.0), (N_RECORDS, 4.0), (1000, 1.0))
+    ]
+    assert of_teachers == [196, 69, 109]
+
+
+def test_a_hashed_partition_has_100_teachers_whatever_the_number_of_records():
+    (X, y), _ = private_tables()
+    X.index = [f"name {k}" for k in range(N_RECORDS)]
+    said = []
+    for n_records in (N_RECORDS, 2000):
+        clf = PATEClassifier(epsilon=4.0, partition="hash", classes=CLASSES, random_state=0)
+        plan = clf.plan(X[:n_records], y[:n_records], X_PUBLIC)
+        assert plan.voters.n_teachers == 100
+        said.append(str(plan))
+    assert said[0] == said[1]
+
+
+def test_groups_have_100_teachers_whatever_the_number_of_records():
+    (X, y), _ = private_tables()
+    clf = PATEClassifier(GaussianNB(), epsilon=4.0, unit="group", classes=CLASSES, random_state=0)
+    plan = clf.plan(X, y, X_PUBLIC, groups=np.arange(N_RECORDS) // 4)
+    assert plan.voters.n_teachers == 100
+
+
+# --- formulas ------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("n_classes", [1, 2, 26, 1000])
+@pytest.mark.parametrize("epsilon", [None, 1e-3, 0.25, 1, np.float32(4), 1e6])
+def test_teachers_grow_with_records_and_classes_and_shrink_with_epsilon(n_classes, epsilon):
+    sizes = (1, 4, 5, 99, 1000, 10**5, 10**9)
+    found = [default_n_teachers(n_records=n, n_classes=n_classes, epsilon=epsilon) for n in sizes]
+    assert all(type(n) is int for n in found)
+    assert found == sorted(found)
+    for size, n_teachers in zip(sizes, found, strict=True):
+        assert 1 <= n_teachers <= max(1, size / 5)
+        more = default_n_teachers(n_records=size, n_classes=n_classes + 1, epsilon=epsilon)
+        assert more >= n_teachers
+        doubled = 2 * (1.0 if epsilon is None else epsilon)
+        fewer = default_n_teachers(n_records=size, n_classes=n_classes, epsilon=doubled)
+        assert fewer <= n_teachers
+
+
+def test_teachers_are_as_many_for_a_small_epsilon_and_none_as_for_1():
+    found = {
+        default_n_teachers(n_records=20_000, n_classes=2, epsilon=epsilon)
+        for epsilon in (None, 0.01, 0.25, 1.0)
+    }
+    assert found == {400}
+    assert default_n_teachers(n_records=20_000, n_classes=2, epsilon=16.0) == 50
+
+
+def test_a_private_number_of_records_gives_100_teachers():
+    for n_classes, epsilon in ((2, 0.25), (26, 4.0), (2, None)):
+        found = default_n_teachers(n_records=None, n_classes=n_classes, epsilon=epsilon)
+        assert found == 100
+
+
+def test_noise_is_half_the_votes_over_the_root_of_classes():
+    assert most_noise(n_teachers=100, n_classes=1) == 50
+    assert most_noise(n_teachers=100, n_classes=25) == 10
+    assert most_noise(n_teachers=1, n_classes=4) == 0.25
+
+
+def n_cells(**changes):
+    numbers = {"n_records": 30_000, "n_public": 5000, "n_classes": 2, "noise_std": 2.83}
+    return default_n_cells(**numbers | changes)
+
+
+def test_cells_grow_with_records_and_shrink_with_noise():
+    by_records = [n_cells(n_records=n) for n in (1, 100, 1000, 5000, 10**4, 10**6)]
+    assert by_records == sorted(by_records)
+    assert by_records[0] == 32
+    assert by_records[-1] == 1000
+    by_noise = [n_cells(noise_std=noise) for noise in (0.01, 2.83, 10.0, 100.0, 1e9)]
+    assert by_noise == sorted(by_noise, reverse=True)
+    assert {type(n) for n in by_records + by_noise} == {int}
+    assert n_cells(n_records=10_000) == int(10_000 / (7 * 2.83))
+
+
+def test_cells_are_at_least_32_and_four_a_class_and_at_most_half_the_public_rows():
+    assert n_cells(n_records=10, n_classes=26) == 104
+    assert n_cells(n_records=10, n_public=50) == 25
+    assert n_cells(n_records=10, n_public=1) == 1
+    assert n_cells(n_public=1200) == 600
+
+
+def test_public_rows_stand_for_records_whose_number_is_private():
+    assert n_cells(n_records=None, n_public=10_000) == n_cells(n_records=10_000, n_public=10_000)
+
+
+def test_rows_leave_most_of_epsilon_to_votes():
+    assert default_share() == 0.4
+    (X, y), _ = private_tables()
+    plan = PATEClassifier(classes=CLASSES, **BARE | SYNTHESIZER).plan(X, y)
+    assert plan.rows_cost.epsilon == pytest.approx(0.4, abs=1e-6)
+
+
+# --- the measurements ----------------------------------------------------------------------------
+
+
+def test_the_page_is_what_the_files_say():
+    text = (DOCS / "defaults.md").read_text(encoding="utf-8")
+    assert text == page.render(DOCS / "results" / "rules")
+
+
+def test_what_is_kept_is_not_measured_again(tmp_path):
+    file = tmp_path / "folder" / "results.json"
+    calls = []
+
+    def measured(number):
+        calls.append(number)
+        return {"score": number}
+
+    for _ in range(2):
+        kept = Kept(file)
+        kept.measure("one", measured, 1)
+        kept.measure("two", measured, 2)
+    assert calls == [1, 2]
+    assert json.loads(file.read_text()) == {"one": {"score": 1}, "two": {"score": 2}}
+
+
+def test_what_needs_absent_data_is_left_out(tmp_path, capsys):
+    def absent():
+        raise MissingError("a file")
+
+    kept = Kept(tmp_path / "results.json")
+    kept.measure("one", absent)
+    assert kept.results == {}
+    assert "needs a file" in capsys.readouterr().out
+
+
+def test_rows_are_in_one_set_alone():
+    X = np.arange(600)[:, None]
+    table = tables.shuffled(X, X[:, 0] % 2, 320, 120)
+    small = tables.few(tables.cut(table, (300, 110, 50)), 40, classes=[1])
+    assert [len(rows) for rows in (table.X, table.X_public, table.X_test)] == [320, 120, 160]
+    sets = [set(rows[:, 0]) for rows in (table.X, table.X_public, table.X_test)]
+    assert len(set.union(*sets)) == 600
+    for some, rows in zip((small.X, small.X_public, small.X_test), sets, strict=True):
+        assert set(some[:, 0]) <= rows
+        assert (some % 2 == 1).all()
+
+
+def test_a_rule_scores_what_was_measured_and_in_between():
+    points = [
+        (100, 50, 20.0, 0.7),
+        (100, 200, 45.0, 0.8),
+        (400, 50, 30.0, 0.6),
+        (400, 200, 250.0, 0.5),
+    ]
+    case = formulas.Case("name", "regression", 1.0, 20_000, 2, points)
+    assert formulas.Library().n_teachers(case) == 400
+    assert formulas.score_of(formulas.Library(), case) == 0.6
+    assert formulas.score_of(formulas.Earlier(), case) == 0.7  # noise of 45 is above a quarter
+    assert formulas.score_of(formulas.Power(0.5, 0, 0.5, 0), case) == 0.8
+    assert formulas.score_of(formulas.Power(2, 0, 0.01, 0), case) == 0.6  # least noise
+    assert formulas.score_of(formulas.Power(1, 0, 0.5, 0), case) == pytest.approx(0.7)
+    assert case.best == 0.8
+
+
+def test_a_formula_is_fitted_without_the_data_set_it_is_tried_on():
+    def case(name, best):
+        points = [(size, 100, 1.0, float(size == best)) for size in (12, 100, 800)]
+        return formulas.Case(name, "regression", 1.0, 20_000, 2, points)
+
+    found = [case("few", 100), case("many", 800)]
+    chosen = formulas.left_out(found)
+    assert formulas.score_of(chosen["few"], found[1]) == 1
+    assert formulas.score_of(chosen["many"], found[0]) == 1
+    assert formulas.score_of(chosen["few"], found[0]) == 0
+
+
+def test_the_bare_classifier_is_measured_without_settings():
+    assert bare.SETTINGS["bare"]() == {}
+    found = bare.one("digits", 1.0, "bare")
+    assert len(found["scores"]) == 5
+    assert min(found["scores"]) > 0.8
+
+
+def test_a_quick_run_prints_the_page_and_keeps_nothing(monkeypatch, capsys):
+    kept = DOCS / "results" / "rules" / "votes.json"
+    before = kept.read_bytes()
+    monkeypatch.setattr("sys.argv", ["rules", "--quick", "--only", "votes"])
+    command.main()
+    printed = capsys.readouterr().out
+    assert "| wine, 99 records, 3 classes | 0.25 |" in printed
+    assert "Not measured yet." in printed
+    assert before == kept.read_bytes()
