@@ -21,7 +21,7 @@ from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import FunctionTransformer, StandardScaler, scale
 from sklearn.utils import estimator_html_repr
 
-from sklearn_pate import FitOnPublic, PATEClassifier
+from sklearn_pate import FitOnPublic, PATEClassifier, PrivacySpent
 from sklearn_pate.aggregators import (
     GNMax,
     PluralityVote,
@@ -289,6 +289,13 @@ def test_candidates_that_need_the_same_teachers_share_them(monkeypatch):
     assert len(polled) == 1
     search({"n_teachers": [40, 50]}, **settings).fit(X, y, X_public, **public)
     assert len(polled) == 3
+
+
+def test_what_a_search_spent_is_no_forecast():
+    X, y, X_public = data()
+    fitted = search(epsilon=2.0, n_trials=2, random_state=0).fit(X, y, X_public)
+    for spent in (fitted.privacy_spent_, fitted.best_estimator_.privacy_spent_):
+        assert type(spent) is PrivacySpent and "forecast" not in spent.summary()
 
 
 def test_same_seed_same_search():

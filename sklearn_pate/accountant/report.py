@@ -109,6 +109,11 @@ def _lines(plan):
     return lines
 
 
+def _number(number):
+    """Write a number with three digits at least."""
+    return f"{number:,.0f}" if number >= 1000 else f"{number:.3g}"
+
+
 # --- who votes -----------------------------------------------------------------------------------
 
 
@@ -137,14 +142,14 @@ def _teachers(voters):
         names = f", each a {' or '.join(voters.names)}"
     each = ""
     if voters.n_records is not None:
-        each = f", on about {voters.n_records / voters.n_teachers:.3g} records"
+        each = f", on about {_number(voters.n_records / voters.n_teachers)} records"
     return f"{voters.n_teachers} teachers{names}{each}{_why(voters)}"
 
 
 def _labels(plan):
     number = f"{plan.n_labels}" if _answers_all(plan) else f"at most {plan.n_labels}"
     return (
-        f"{number}, {plan.labels_per_class:.3g} for each of {plan.voters.n_classes} classes "
+        f"{number}, {_number(plan.labels_per_class)} for each of {plan.voters.n_classes} classes "
         f"({plan.n_queries} queries, {plan.n_public} public rows)"
     )
 
@@ -154,7 +159,7 @@ def _stage(mechanism, n_queries, n_teachers):
     name = type(mechanism).__name__
     if noise is None:
         return f"{name}, {n_queries} queries: none of a known size on the votes"
-    return f"{noise:.3g} votes (standard deviation) beside {n_teachers} teachers, by {name}"
+    return f"{_number(noise)} votes (standard deviation) beside {n_teachers} teachers, by {name}"
 
 
 def _right_labels(plan):
@@ -177,13 +182,13 @@ def _about_records(plan):
         ("voters", f"the records themselves, in {voters.n_cells} cells{_why(voters)}"),
         (
             "labels",
-            f"{n_rows}, one for each public row, {plan.labels_per_class:.3g} for each of "
+            f"{n_rows}, one for each public row, {_number(plan.labels_per_class)} for each of "
             f"{voters.n_classes} classes",
         ),
         (
             "noise",
-            f"{plan.noise_std:.3g} records (standard deviation) on each class of a cell, beside "
-            f"{voters.ballots_per_cell:.3g} in an average cell{expected}, by "
+            f"{_number(plan.noise_std)} records (standard deviation) on each class of a cell, "
+            f"beside {_number(voters.ballots_per_cell)} in an average cell{expected}, by "
             f"{type(mechanism).__name__}",
         ),
         (

@@ -271,7 +271,7 @@ class PrivateSearch(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
 
     def _spent(self, plans, cost):
         """Return what the search spends; where trials differ, the largest number of any."""
-        one_trial = plans[0].spent
+        one_trial = plans[0].spent.paid()
         return replace(
             one_trial,
             epsilon=cost.epsilon(self.delta)[0],
