@@ -16,8 +16,8 @@ __all__ = [
 #: Most cells: smoothing takes time by their third power.
 _MOST_CELLS = 1000
 
-#: Fewest cells: what is smoothed needs some places to differ at.
-_FEWEST_CELLS = 32
+#: Few cells: what is smoothed needs some places to differ at.
+_FEW_CELLS = 32
 
 #: Fewest records of a teacher.
 _FEWEST_RECORDS = 5
@@ -110,9 +110,10 @@ def fewest_queries(*, n_classes):
 def default_n_cells(*, n_records, n_public, n_classes, noise_std):
     """Return a number of cells: about one for each ``7 * noise_std`` records.
 
-    With Laplace noise for replaced records, that is one for 20 records at epsilon 1. At least 32
-    and four for each class, at most half of the public rows, and at most 1,000. Where the number of
-    records is private, that of the public rows takes its place.
+    With Laplace noise for replaced records, that is one for 20 records at epsilon 1. Where that
+    gives few, there are twice as many, up to 32, and at least four for each class. At most half of
+    the public rows, and 1,000. Where the number of records is private, that of the public rows
+    takes its place.
 
     Parameters
     ----------
@@ -134,8 +135,8 @@ def default_n_cells(*, n_records, n_public, n_classes, noise_std):
     1000
     """
     by_noise = (n_public if n_records is None else n_records) / (7 * noise_std)
-    fewest = max(4 * n_classes, _FEWEST_CELLS)
-    return max(1, int(min(max(by_noise, fewest), n_public / 2, _MOST_CELLS)))
+    wanted = max(by_noise, min(2 * by_noise, _FEW_CELLS), 4 * n_classes)
+    return max(1, int(min(wanted, n_public / 2, _MOST_CELLS)))
 
 
 def default_share():

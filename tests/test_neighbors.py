@@ -182,7 +182,7 @@ def test_a_group_casts_one_ballot_in_all():
     names = np.repeat([f"person {k}" for k in range(6)], [1, 3, 96, 100, 200, 200])
     table = pate().poll(X, Y, X_public=X_PUBLIC, groups=names).counts
     assert 6 - 600 * GRID <= table.sum() <= 6
-    with pytest.raises(ValueError, match="poll with groups"):
+    with pytest.raises(ValueError, match="give groups=, one identifier per record"):
         pate(unit="group").fit(X, Y, X_public=X_PUBLIC)
 
 

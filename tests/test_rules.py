@@ -142,7 +142,7 @@ def n_cells(**changes):
 def test_cells_grow_with_records_and_shrink_with_noise():
     by_records = [n_cells(n_records=n) for n in (1, 100, 1000, 5000, 10**4, 10**6)]
     assert by_records == sorted(by_records)
-    assert by_records[0] == 32
+    assert by_records[0] == 8
     assert by_records[-1] == 1000
     by_noise = [n_cells(noise_std=noise) for noise in (0.01, 2.83, 10.0, 100.0, 1e9)]
     assert by_noise == sorted(by_noise, reverse=True)
@@ -150,9 +150,15 @@ def test_cells_grow_with_records_and_shrink_with_noise():
     assert n_cells(n_records=10_000) == int(10_000 / (7 * 2.83))
 
 
-def test_cells_are_at_least_32_and_four_a_class_and_at_most_half_the_public_rows():
+def test_few_cells_are_doubled_up_to_32():
+    assert n_cells(n_records=280) == int(2 * 280 / (7 * 2.83)) == 28
+    assert n_cells(n_records=320) == n_cells(n_records=600) == 32
+    assert n_cells(n_records=700) == int(700 / (7 * 2.83)) == 35
+
+
+def test_cells_are_at_least_four_a_class_and_at_most_half_the_public_rows():
     assert n_cells(n_records=10, n_classes=26) == 104
-    assert n_cells(n_records=10, n_public=50) == 25
+    assert n_cells(n_records=600, n_public=50) == 25
     assert n_cells(n_records=10, n_public=1) == 1
     assert n_cells(n_public=1200) == 600
 

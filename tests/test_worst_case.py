@@ -226,6 +226,13 @@ def test_the_search_finds_what_a_climb_finds(noise, scale, n_teachers):
     assert_found(noise(scale), SOME_ORDERS, n_teachers)
 
 
+@pytest.mark.parametrize("orders", [[3.0, 4.0, 2001.0 - 2e-13, 2001.0], [2001.0 - 2e-13, 2001.0]])
+    "orders", [[3.0, 4.0, 2000.9999999999998, 2001.0], [2000.9999999999998, 2001.0]]
+)
+def test_orders_may_be_next_to_each_other(orders):
+    assert_found(Gaussian(100.0), np.array(orders), None)
+
+
 @settings(max_examples=30, deadline=None)
 @given(
     st.floats(-1, 5).map(lambda power: 10**power),

@@ -150,6 +150,7 @@ def check_threshold(aggregator, *, n_teachers):
 def warn_of_caveat(aggregator):
     """Warn of what a mechanism says of itself."""
     if aggregator.caveat is not None:
+        facts_of(aggregator)  # refuses parameters that are wrong
         warn(f"{aggregator}: {aggregator.caveat}", PrivacyLeakWarning)
 
 

@@ -276,7 +276,8 @@ def plan_queries(
     >>> plan.n_queries, plan.epsilon < 1.0, plan.method
     (75, True, 'renyi')
     """
-    check_stages(aggregator, n_queries, n_public=n_public)
+    for stage in check_stages(aggregator, n_queries, n_public=n_public)[0]:
+        warn_of_caveat(stage)
     again = partial(
         _plan_queries,
         clone(aggregator),
@@ -289,8 +290,6 @@ def plan_queries(
         before=before,
     )
     plan = again(n_teachers=n_teachers)
-    for stage, _ in plan.stages:
-        warn_of_caveat(stage)
     if n_queries is not None and plan.n_queries < plan.n_wanted:
         warn(
             f"epsilon={epsilon:g} pays for {plan.n_queries} of the {n_queries} queries wanted; "

@@ -68,8 +68,8 @@ class ReverseNeighbors(TableElectorate):
         of DataFrames, arrays and sparse rows.
     n_cells : int, default=None
         Number of cells. None follows from public numbers: about one for each seven standard
-        deviations of the noise in records (20 records at epsilon 1), at least 32 and four for each
-        class, at most half of the public rows and 1,000.
+        deviations of the noise in records (20 records at epsilon 1), or twice as many, up to 32; at
+        least four for each class, at most half of the public rows and 1,000.
     n_neighbors : int, default=1
         Number of cells that each record casts a ballot in, the nearest to it.
     smoothing : {"auto"} or float, default="auto"

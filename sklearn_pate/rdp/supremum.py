@@ -177,7 +177,8 @@ def _spread(orders):
     log_orders = np.log(orders)
     n_few = math.ceil((log_orders[-1] - log_orders[0]) / _ORDER_STEP) + 1
     wanted = np.linspace(log_orders[0], log_orders[-1], n_few)
-    return np.unique(np.searchsorted(log_orders, wanted - 1e-9))
+    places = np.searchsorted(log_orders, wanted - 1e-9)
+    return np.unique([0, *places, orders.size - 1])  # the last may differ by less than 1e-9
 
 
 def _between(orders, known, votes, places, widest):

@@ -37,7 +37,7 @@ class Histograms(NamedTuple):
     noise_std: float
     growth: float
 
-    def noise(self, n_records):
+    def noise(self, *, n_records):
         """Return the noise on the bins of a column, beside the records of a class."""
         return self.noise_std * math.sqrt(self.n_bins) * self.n_classes / n_records
 
@@ -65,7 +65,7 @@ def drowned(histograms, *, n_records, n_rows):
     str or None
     """
     n_expected = n_rows if n_records is None else n_records
-    noise = histograms.noise(n_expected)
+    noise = histograms.noise(n_records=n_expected)
     if noise <= _MOST_NOISE:
         return None
     of_whom = f"{n_expected} private records"
@@ -98,7 +98,7 @@ def _helps(histograms, n_records, factor):
 def _columns_that_fit(histograms, n_records):
     """Return the largest number of columns that the noise does not drown; 0 if there is none."""
     for n_columns in range(histograms.n_columns - 1, 0, -1):
-        if histograms.with_columns(n_columns).noise(n_records) <= _MOST_NOISE:
+        if histograms.with_columns(n_columns).noise(n_records=n_records) <= _MOST_NOISE:
             return n_columns
     return 0
 
