@@ -51,7 +51,7 @@ ROOMS = {
     "neural": "isolation skorch torch",
     "classifier": (
         "accountant adjacency aggregators electorate exceptions identifiers isolation memory "
-        "neighbors public queries rdp rules schema secure synthesis teachers"
+        "neighbors partition public queries rdp rules schema secure synthesis teachers"
     ),
     "ledger": "exceptions rdp",
     "model_selection": (

@@ -9,6 +9,7 @@ from sklearn.pipeline import make_pipeline
 from ..aggregators import TableMechanism
 from ..electorate import Electorate
 from ..neighbors import ReverseNeighbors, RowVectorizer
+from ..partition import RandomPartition
 from ..rules import default_n_teachers
 from ..teachers import SiteEnsemble, Sites, TeacherEnsemble
 
@@ -102,7 +103,8 @@ def number_teachers(electorate, estimator, private):
     if type(electorate) is not TeacherEnsemble or electorate.n_teachers is not None:
         return
     # Any other partition keeps the number of records private, or has a number of its own
-    is_public = estimator.partition == "random" and private.groups is None
+    is_random = estimator.partition == "random" or type(estimator.partition) is RandomPartition
+    is_public = is_random and private.groups is None
     electorate.n_teachers = default_n_teachers(
         n_records=len(private.codes) if is_public else None,
         n_classes=len(private.classes),
