@@ -1209,3 +1209,14 @@ def test_noise_is_said_before_the_table_is_seen():
     votes.electorate.read = heard
     clf.fit_votes(votes, X_PUBLIC)
     assert said == [2.0]
+
+
+def test_few_public_rows_for_many_classes_are_told_of():
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(2000, 2)), np.arange(2000) % 6
+    clf = PATEClassifier(epsilon=8.0, classes=range(6))
+    with pytest.warns(UserWarning, match="20 rows, which make 10 cells for 6 classes.*Give 48"):
+        few = clf.plan(X, y, X_public=rng.normal(size=(20, 2)))
+    assert len(few.advice) == 1
+    enough = clf.plan(X, y, X_public=rng.normal(size=(48, 2)))
+    assert not any("rows or more" in text for text in enough.advice)

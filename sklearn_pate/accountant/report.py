@@ -21,27 +21,16 @@ _NAMES = 12
 
 _STYLE = """
 .sk-pate-plan {
-  --text: var(--sg-text-color, var(--theme-code-foreground, var(--jp-content-font-color1, #111)));
-  --line: #8886;
-  --box: #f0f8ff;
-  --warn: #fff3d6;
-  color: var(--text); font-family: sans-serif; max-width: 52em;
+  color: var(--sg-text-color, var(--theme-code-foreground, var(--jp-content-font-color1, inherit)));
+  font-family: sans-serif; max-width: 52em;
 }
-@media (prefers-color-scheme: dark) {
-  .sk-pate-plan {
-    --text: var(--sg-text-color,
-      var(--theme-code-foreground, var(--jp-content-font-color1, #eee)));
-    --box: #22303c;
-    --warn: #4a3a10;
-  }
-}
-.sk-pate-plan table { border-collapse: collapse; background: var(--box); width: 100%; }
-.sk-pate-plan caption { text-align: left; padding: 0.4em 0; font-weight: bold; }
+.sk-pate-plan table { border-collapse: collapse; background: #8881; width: 100%; }
+.sk-pate-plan caption { text-align: left; padding: 0.4em 0; font-weight: bold; color: inherit; }
 .sk-pate-plan th, .sk-pate-plan td {
-  border: 1px dashed var(--line); padding: 0.3em 0.6em; text-align: left; vertical-align: top;
-  color: var(--text);
+  border: 1px dashed #8886; padding: 0.3em 0.6em; text-align: left; vertical-align: top;
+  color: inherit; background: transparent;
 }
-.sk-pate-plan li { background: var(--warn); margin: 0.3em 0; padding: 0.3em 0.6em; }
+.sk-pate-plan li { border-left: 4px solid #e69f00; margin: 0.3em 0; padding: 0.3em 0.6em; }
 """
 
 
@@ -149,8 +138,8 @@ def _teachers(voters):
 def _labels(plan):
     number = f"{plan.n_labels}" if _answers_all(plan) else f"at most {plan.n_labels}"
     return (
-        f"{number}, {_number(plan.labels_per_class)} for each of {plan.voters.n_classes} classes "
-        f"({plan.n_queries} queries, {plan.n_public} public rows)"
+        f"{number}, on average {_number(plan.labels_per_class)} for each of "
+        f"{plan.voters.n_classes} classes ({plan.n_queries} queries, {plan.n_public} public rows)"
     )
 
 
@@ -179,11 +168,15 @@ def _about_records(plan):
         expected = ", if there are as many as public rows"
     ((mechanism, n_rows),) = plan.stages
     return [
-        ("voters", f"the records themselves, in {voters.n_cells} cells{_why(voters)}"),
+        (
+            "voters",
+            f"the records themselves, each in the cell that it lies in, of {voters.n_cells}"
+            f"{_why(voters)}",
+        ),
         (
             "labels",
-            f"{n_rows}, one for each public row, {_number(plan.labels_per_class)} for each of "
-            f"{voters.n_classes} classes",
+            f"{n_rows}, one for each public row, on average {_number(plan.labels_per_class)} for "
+            f"each of {voters.n_classes} classes",
         ),
         (
             "noise",
@@ -217,8 +210,8 @@ def _at_agreements(share):
 def _rows_cost(cost):
     delta = f" and delta {cost.delta:g}" if cost.delta else ""
     return (
-        f"{cost.n_rows} synthetic rows take epsilon {text_rounded_up(cost.epsilon)}{delta} of "
-        f"what is below, for the change: {cost.adjacency}"
+        f"{cost.n_rows} rows are drawn; of the epsilon below, "
+        f"{text_rounded_up(cost.epsilon)}{delta} is for them"
     )
 
 

@@ -219,6 +219,12 @@ class ReverseNeighbors(TableElectorate):
         # Where the rule has more cells than four a class, smoothing makes up for it
         n_apart = n_cells if self.n_cells is not None else min(n_cells, 4 * n_classes)
         n_needed = noise_std * math.sqrt(n_apart * n_classes) / _MOST_NOISE
+        if self.n_cells is None and n_cells < 4 * n_classes:
+            problem = (
+                f"X_public has {len(self._public)} rows, which make {n_cells} cells for "
+                f"{n_classes} classes: few to tell them apart by. Give {8 * n_classes} rows or more"
+            )
+            return n_cells, n_ballots, problem
         if n_voters >= n_needed:
             return n_cells, n_ballots, None
         problem = (
