@@ -47,8 +47,8 @@ FAULTS = [
     Fault(
         "rules-records-of-groups",
         "classifier/voters.py",
-        'estimator.partition == "random" and private.groups is None',
-        'estimator.partition == "random"',
+        "is_random and private.groups is None",
+        "is_random",
         ("test_rules.py::test_groups_have_100_teachers_whatever_the_number_of_records",),
     ),
     Fault(
@@ -118,7 +118,7 @@ FAULTS = [
     Fault(
         "report-plan-holds-private-data",
         "classifier/estimator.py",
-        "return no_cost if self.synthesis is None else self.synthesis.cost",
+        "return no_cost if self.synthesis is None else self.synthesis.without_data().cost",
         "return lambda orders: (self.synthesis.cost if self.synthesis else no_cost)(orders)",
         ("test_forecast.py::test_a_plan_holds_no_private_data",),
     ),
@@ -3214,7 +3214,7 @@ FAULTS = [
     Fault(
         "drawn-rows-for-free",
         "classifier/estimator.py",
-        "return no_cost if self.synthesis is None else self.synthesis.cost",
+        "return no_cost if self.synthesis is None else self.synthesis.without_data().cost",
         "return no_cost",
         ("test_without_public_rows.py::test_pure_costs_add_up_to_epsilon",),
     ),

@@ -298,6 +298,20 @@ def test_what_a_search_spent_is_no_forecast():
         assert type(spent) is PrivacySpent and "forecast" not in spent.summary()
 
 
+def test_each_candidate_has_the_teachers_that_it_was_planned_with():
+    X, y, X_public = data()
+    estimator = PATEClassifier(GaussianNB(), classes=[0, 1])
+    grid = {"epsilon": [1.0, 8.0], "student": [GaussianNB()]}
+    for seed in range(4):
+        search = PrivateGridSearchCV(
+            estimator, grid, epsilon=None, n_trials=6, random_state=seed
+        ).fit(X, y, X_public, X_val=X[:50], y_val=y[:50])
+        epsilon = search.best_params_["epsilon"]
+        alone = estimator.set_params(epsilon=epsilon).plan(X, y, X_public)
+        assert search.best_estimator_.n_teachers_ == alone.voters.n_teachers
+        assert search.privacy_spent_.n_teachers == alone.voters.n_teachers
+
+
 def test_same_seed_same_search():
     X, y, X_public = data()
     one, two = (search(epsilon=2.0, random_state=5).fit(X, y, X_public) for _ in range(2))

@@ -578,3 +578,26 @@ def test_rows_give_no_epsilon_back():
     synthesizer = Negative((0, 1), missing=[], noise=LaplaceMechanism(1.0))
     with pytest.raises(TypeError, match="at least 0"):
         ballots(synthesizer).plan(X, Y)
+
+
+# --- what is kept, and told of -------------------------------------------------------------------
+
+
+@pytest.mark.filterwarnings("ignore:the noise drowns the columns:UserWarning")
+def test_a_plan_holds_no_identifiers():
+    people = np.array([f"person-{k:05d}-SECRET" for k in range(600)])
+    for clf in (teachers(), ballots()):
+        plan = clf.plan(X, Y, groups=people)
+        assert b"SECRET" not in pickle.dumps(plan)
+        assert plan.rows_cost.epsilon > 0
+
+
+def test_rows_drawn_from_a_seed_are_told_of(ledger):
+    votes = ballots().set_params(random_state=7).poll(X, Y)
+    spent = ballots().fit_votes(votes).privacy_spent_
+    assert spent.generator == "seed" and "seed" in spent.summary()
+    with pytest.raises(ValueError, match="rows were drawn with a random_state"):
+        ballots().set_params(ledger=ledger).fit_votes(votes)
+    assert ledger.epsilon_spent == 0
+    votes = ballots().poll(X, Y)
+    assert ballots(secure=True).fit_votes(votes).privacy_spent_.generator == "numpy"

@@ -76,6 +76,7 @@ from .synthesis import (
     has_room,
     rehearsal_rows,
     rehearse_teachers,
+    weakest,
 )
 from .table import (
     check_for_table,
@@ -175,7 +176,7 @@ class _Task(NamedTuple):
 
         Plans keep it, so it must hold nothing private.
         """
-        return no_cost if self.synthesis is None else self.synthesis.cost
+        return no_cost if self.synthesis is None else self.synthesis.without_data().cost
 
 
 def _student_has(method):
@@ -969,7 +970,7 @@ class PATEClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
 
     def _plan(self, task):
         """Return what to ask and what it costs, by public numbers; refuse to exceed a budget."""
-        self._check_ledger()
+        self._check_ledger(task)
         plan = self._plan_table(task) if task.is_table else self._plan_queries(task)
         spent = self._spent(plan, task.ballots, task.synthesis)
         if self.ledger is not None:
@@ -979,8 +980,15 @@ class PATEClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         check_and_warn(plan, self.epsilon)
         return plan
 
-    def _check_ledger(self):
-        if self.ledger is not None and self.random_state is not None:
+    def _check_ledger(self, task):
+        if self.ledger is None:
+            return
+        if task.synthesis is not None and task.synthesis.generator == "seed":
+            raise ValueError(
+                "ledger refuses votes whose rows were drawn with a random_state: two polls with "
+                "one seed share noise; poll again with random_state=None"
+            )
+        if self.random_state is not None:
             raise ValueError(
                 "ledger refuses fits with a random_state: two fits with one seed, for instance of "
                 f"clones in a search, share noise; got random_state={self.random_state!r}, give "
@@ -1030,7 +1038,7 @@ class PATEClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
             n_queries=plan.n_queries,
             n_answered=0,
             arithmetic="exact" if is_exact else "real",
-            generator=self._source_of_noise(),
+            generator=weakest(self._source_of_noise(), synthesis),
             n_synthetic=0 if synthesis is None else int(synthesis.synthesizer.n_rows),
         )
 
@@ -1128,9 +1136,11 @@ class PATEClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
                 "than one: call fit, or lower epsilon. Nothing was spent"
             )
         else:
-            self._pay(plan.spent.paid(), plan.cost)
+            spent = plan.spent.paid()
+            self._pay(spent, plan.cost)
             task = task._replace(is_paid=True)
-        paid.is_paid = True
+        paid.spent = spent
+        paid.are_labels_paid = task.is_paid
         task.synthesis.ledgers.append(self.ledger)
         return task
 
@@ -1141,6 +1151,7 @@ class PATEClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
             synthesis = task.synthesis.drawn(
                 task.private, seeds["synthesis"], seeds["synthetic rows"]
             )
+            synthesis = dataclasses.replace(synthesis, generator=self._source_of_noise())
             done(1)
         paid.rows = synthesis.rows
         X_public = given_rows(synthesis.rows)

@@ -34,6 +34,7 @@ __all__ = [
     "has_room",
     "rehearsal_rows",
     "rehearse_teachers",
+    "weakest",
 ]
 
 #: Changes of the data that the histograms of one unit are added or removed by.
@@ -65,6 +66,8 @@ class Synthesis:
         What was drawn; None before.
     ledgers : list
         Those that have recorded the cost of the rows; one is added when it has.
+    generator : str or None
+        The source of their noise, as in `PrivacySpent`; None before the drawing.
     """
 
     synthesizer: Any
@@ -72,6 +75,11 @@ class Synthesis:
     units: Any = dataclasses.field(default=None, repr=False)
     rows: Any = None
     ledgers: list = dataclasses.field(default_factory=list, repr=False)
+    generator: str | None = None
+
+    def without_data(self):
+        """Return the same without anything private, for what is shown or kept."""
+        return dataclasses.replace(self, units=None, rows=None, ledgers=[])
 
     @classmethod
     def planned(cls, synthesizer, private, ballots, *, pure, sizes, epsilon, delta):
@@ -198,8 +206,10 @@ class PaidRows:
 
     Attributes
     ----------
-    is_paid : bool
-        Whether they are paid for. If not, errors are left as they are.
+    spent : PrivacySpent or None
+        What is paid for; None if nothing is, and errors are left as they are then.
+    are_labels_paid : bool
+        Whether that covers labels as well.
     rows : array-like or None
         What was drawn.
     """
@@ -207,26 +217,38 @@ class PaidRows:
     def __init__(self, estimator, what="the rows that were drawn are paid for"):
         self._estimator = estimator
         self._what = what
-        self.is_paid = False
+        self.spent = None
+        self.are_labels_paid = False
         self.rows = None
 
     def __enter__(self):
         return self
 
     def __exit__(self, kind, error, traceback):
-        if error is None or not self.is_paid:
+        if error is None or self.spent is None:
             return
         _say_paid(error, self._what)
+        if getattr(error, "privacy_spent", None) is None:
+            error.privacy_spent = self.spent
         if self.rows is None or getattr(self._estimator, "X_synthetic_", None) is self.rows:
             return
         # What an earlier fit left would not go with them
         for name in [name for name in vars(self._estimator) if name.endswith("_")]:
             delattr(self._estimator, name)
         self._estimator.X_synthetic_ = self.rows
+        labels = " and labels, which were not released," if self.are_labels_paid else ""
         error.add_note(
-            "The rows that were drawn are X_synthetic_. They are public: with synthesizer=None, "
-            "fit(X, y, X_public=X_synthetic_) uses them again and pays for labels alone"
+            f"The rows that were drawn are X_synthetic_, and public. They{labels} cost epsilon="
+            f"{self.spent.epsilon:.4g}, see privacy_spent of this error. With synthesizer=None, "
+            "fit(X, y, X_public=X_synthetic_) uses them again; its privacy_spent_ is of its labels "
+            "alone, so add what is spent here"
         )
+
+
+def weakest(generator, synthesis):
+    """Return the weaker source of noise: of the votes, or of the rows that were drawn."""
+    sources = [generator] if synthesis is None else [generator, synthesis.generator]
+    return next(source for source in ("seed", "numpy", "system") if source in sources)
 
 
 def _say_paid(error, what):

@@ -148,7 +148,8 @@ class PrivateSearch(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         self._seed_used = True  # what is drawn from here on protects private data
 
         with PaidRows(self, "the search is paid for") as paid:
-            paid.is_paid = True
+            paid.spent = spent
+            paid.are_labels_paid = True
             if task is not None:  # once, before the trials: they share the rows
                 paid.rows = fit_data["X_public"] = self._drawn_rows(task, rows_seed)
             trials = Trials(

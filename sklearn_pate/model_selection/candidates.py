@@ -7,7 +7,7 @@ from sklearn.base import clone
 
 from ..classifier import PATEClassifier
 from ..classifier.voters import voters
-from ..electorate import TableElectorate
+from ..electorate import Electorate, TableElectorate
 from ..isolation import silent
 
 __all__ = [
@@ -147,6 +147,8 @@ def set_plan(estimator, plan):
     if plan.spent.n_teachers is None:  # a table, which no queries are asked of
         estimator.set_params(aggregator=aggregators[0])
         return
+    if not isinstance(estimator.base_estimator, Electorate):  # None depends on epsilon
+        estimator.set_params(n_teachers=plan.spent.n_teachers)
     n_queries = [n for _, n in plan.stages]
     if isinstance(estimator.aggregator, list):
         estimator.set_params(aggregator=aggregators, n_queries=n_queries)
