@@ -259,6 +259,7 @@ def write_made_up_svhn(folder, n=60):
 
 
 @pytest.mark.filterwarnings("ignore:the noise of")  # four teachers and ten classes
+@pytest.mark.filterwarnings("ignore:X_public has:UserWarning")
 def test_svhn_is_fetched_read_and_fitted(tmp_path, monkeypatch):
     pytest.importorskip("skorch")
     from sklearn.dummy import DummyClassifier

@@ -55,7 +55,7 @@ from .checks import (
     indexable_rows,
 )
 from .choice import Choice
-from .forecast import check_and_warn, forecast
+from .forecast import check_plan, forecast, warn_of_plan
 from .mechanism import is_ours, rehearse_mechanism
 from .progress import Progress
 from .release import Release, ask
@@ -577,6 +577,11 @@ class PATEClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         return self._plan(task)
 
     @_fit_context(prefer_skip_nested_validation=False)
+    def _plan_in_silence(self, X, y, X_public=None, *, groups=None, sample_weight=None):
+        """Do what `plan` does without its advice, which takes time: a search plans often."""
+        return self._plan(self._check(X, y, X_public, groups, sample_weight), is_silent=True)
+
+    @_fit_context(prefer_skip_nested_validation=False)
     def poll(self, X, y, X_public=None, *, groups=None, sample_weight=None):
         """Train the teachers and return their private votes on all public rows, for `fit_votes`.
 
@@ -621,7 +626,8 @@ class PATEClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         elif task.is_table:  # the noise decides how many cells it has
             plan = self._plan_table(task)
             plan = forecast(self, task, plan, self._spent(plan, task.ballots, task.synthesis))
-            check_and_warn(plan, self.epsilon)
+            check_plan(plan)
+            warn_of_plan(plan, self.epsilon)
         with Progress(self, n_phases=1 + are_to_draw) as progress, PaidRows(self) as paid:
             if are_to_draw:
                 task = self._pay_for_rows(task, plan, paid, are_alone=True)
@@ -968,7 +974,7 @@ class PATEClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
 
     # --- plan --------------------------------------------------------------------------------
 
-    def _plan(self, task):
+    def _plan(self, task, *, is_silent=False):
         """Return what to ask and what it costs, by public numbers; refuse to exceed a budget."""
         self._check_ledger(task)
         plan = self._plan_table(task) if task.is_table else self._plan_queries(task)
@@ -977,7 +983,9 @@ class PATEClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
             self.ledger.check(spent, task.cost_to_pay(plan, self.ledger))
         self._rehearse(task, plan)
         plan = forecast(self, task, plan, spent)
-        check_and_warn(plan, self.epsilon)
+        check_plan(plan)
+        if not is_silent:
+            warn_of_plan(plan, self.epsilon)
         return plan
 
     def _check_ledger(self, task):

@@ -9,7 +9,7 @@ from ..exceptions import warn
 from ..isolation import Quiet
 from .table import public_numbers
 
-__all__ = ["check_and_warn", "forecast"]
+__all__ = ["check_plan", "forecast", "warn_of_plan"]
 
 
 #: Why those vote who do by default, by whether they are records.
@@ -58,8 +58,14 @@ def forecast(estimator, task, plan, spent):
     return dataclasses.replace(plan, problems=problems, **told)
 
 
-def check_and_warn(plan, epsilon):
-    """Refuse a plan from which no student can learn all classes; warn of what is bad about others.
+def check_plan(plan):
+    """Refuse a plan from which no student can learn all classes."""
+    if plan.has_teachers:
+        check_labels_for_all_classes(plan)
+
+
+def warn_of_plan(plan, epsilon):
+    """Warn of what is bad about a plan.
 
     Parameters
     ----------
@@ -68,8 +74,6 @@ def check_and_warn(plan, epsilon):
     epsilon : float or None
         The cap. Who sets none knows that there may be no promise.
     """
-    if plan.has_teachers:
-        check_labels_for_all_classes(plan)
     known = weak_promise(plan.epsilon, plan.spent.unit) if epsilon is None else None
     with Quiet():  # a mechanism of the user's may print the votes that are made up for it
         advice = plan.advice

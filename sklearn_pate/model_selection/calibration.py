@@ -75,7 +75,7 @@ def _plans_at(epsilon, candidates, fit_data):
     for candidate, key in zip(candidates, keys, strict=True):
         if key not in plan_by_key:
             candidate.estimator.set_params(epsilon=epsilon)
-            plan_by_key[key] = candidate.estimator.plan(**fit_data)
+            plan_by_key[key] = candidate.estimator._plan_in_silence(**fit_data)
     return [plan_by_key[key] for key in keys]
 
 
