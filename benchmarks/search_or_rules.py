@@ -3,7 +3,7 @@
 A search divides its epsilon among trials: each gets about a third. Here its choice is perfect, and
 free: of all candidates, each fitted at a trial's epsilon, the one is taken whose mean test score is
 best. Where even that is below one bare fit at the whole epsilon, no search can win. Rows go to
-docs/results/search_or_rules.json.
+docs/results/rules/search_or_rules.json.
 """
 
 import argparse
@@ -28,7 +28,7 @@ from .papers.ballots import Data, adult, digits, rendered_letters, two_columns_d
 from .shared import machine
 
 EPSILONS = (0.5, 1.0, 2.0, 4.0)
-FILE = Path(__file__).parents[1] / "docs" / "results" / "search_or_rules.json"
+FILE = Path(__file__).parents[1] / "docs" / "results" / "rules" / "search_or_rules.json"
 
 
 def breast_cancer(seed):
