@@ -98,9 +98,7 @@ class PrivateSearch(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
             cannot be scored on private rows (see Notes), or `random_state` is given with
             ``secure=True``. Nothing was spent.
         """
-        X_public = public_rows(X_public)
-        X_val = public_rows(X_val)
-        y_val = public_rows(y_val)
+        X_public, X_val, y_val = map(public_rows, (X_public, X_val, y_val))
         self._check_random_state()
         seed = seed_sequence(self.random_state)
         candidates_seed, hold_out_seed, trials_seed, rows_seed = seed.spawn(4)
@@ -161,13 +159,7 @@ class PrivateSearch(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
                 seeded=self.random_state is not None,
                 are_drawn=task is not None,
             )
-            best = trials.best(count)
-            if best is None:
-                raise ValueError(
-                    f"the random number of trials was 0; the search is paid for all the same, "
-                    f"epsilon={spent.epsilon:.4g}. Raise n_trials, or use "
-                    "distribution='negative_binomial'"
-                )
+            best = _best_of(trials, count, spent)
         if task is not None:
             best.fitted.X_synthetic_ = fit_data["X_public"]
         return self._publish(best, spent)
@@ -361,6 +353,17 @@ def _rehearse_teachers(candidates, synthesizer, fit_data):
     for estimator in estimators.values():
         task = estimator._check(**fit_data)
         rehearse_teachers(task, synthesizer, temperature=estimator._temperature())
+
+
+def _best_of(trials, count, spent):
+    """Return the best trial; refuse a random number of trials that is 0."""
+    best = trials.best(count)
+    if best is None:
+        raise ValueError(
+            f"the random number of trials was 0; the search is paid for all the same, "
+            f"epsilon={spent.epsilon:.4g}. Raise n_trials, or use distribution='negative_binomial'"
+        )
+    return best
 
 
 def _largest(numbers):
