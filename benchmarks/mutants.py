@@ -1157,8 +1157,8 @@ FAULTS = [
     Fault(
         "student-with-the-callers-generators",
         "classifier/student.py",
-        "        with seeded(number):\n            student = _unfitted_copy",
-        "        with Quiet():\n            student = _unfitted_copy",
+        "        with seeded(number):\n            student = unfitted_copy",
+        "        with Quiet():\n            student = unfitted_copy",
         ("test_noninterference.py::test_students",),
     ),
     Fault(

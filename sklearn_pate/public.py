@@ -1,14 +1,24 @@
 """Public data on its way through scikit-learn: whole through searches, first into transformers."""
 
+import sys
+from typing import NamedTuple
+
+import numpy as np
+import pandas as pd
+from scipy import sparse
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils import get_tags
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from ._sklearn import HasMethods, _fit_context
+from .exceptions import PrivacyLeakWarning, warn
 from .isolation import fresh_seed, own_clone, own_generators, seeded, set_seeds, unfitted
 
-__all__ = ["FitOnPublic", "PublicData", "public_rows"]
+__all__ = ["FitOnPublic", "Overlap", "PublicData", "overlap", "public_rows"]
+
+#: What numpy may spend on finding out whether two arrays overlap; slices take far less.
+_MAX_WORK = 100_000
 
 
 class PublicData(tuple):
@@ -67,6 +77,174 @@ def public_rows(X_public):
     [[1.0], [2.0]]
     """
     return X_public[0] if isinstance(X_public, tuple) and len(X_public) == 1 else X_public
+
+
+def warn_if_private(X_public, X, name="X_public"):
+    """Warn of public rows that are the private ones, or lie in their memory as a slice does.
+
+    The warning goes by the objects alone, never by values: an answer to "is this row a private
+    one?" would be one about a private record. Whoever holds the data asks `overlap`.
+
+    Parameters
+    ----------
+    X_public : array-like or PublicData
+        As the user gave it.
+    X : array-like
+        Private rows.
+    name : str, default="X_public"
+        What the public rows are called.
+    """
+    X_public = public_rows(X_public)
+    if X_public is X:
+        found = f"{name} is X"
+    elif _share_memory(X_public, X):
+        found = f"{name} shares memory with X, as a slice of it does"
+    else:
+        return
+    warn(
+        f"{found}: what is published would be learnt from private rows, which the privacy "
+        "guarantee does not cover; pass rows that are public",
+        PrivacyLeakWarning,
+    )
+
+
+def _share_memory(first, second):
+    """Whether an entry of one lies where one of the other does, if that can be seen cheaply."""
+    pairs = zip(_buffers(first), _buffers(second), strict=False)
+    return any(_overlap_in_memory(*pair) for pair in pairs)
+
+
+def _buffers(X):
+    """Yield arrays that hold the entries of `X` without a copy: one, or one for each column."""
+    polars = sys.modules.get("polars")
+    if isinstance(X, np.ndarray):
+        yield X
+    elif sparse.issparse(X):
+        yield getattr(X, "data", None)
+    elif isinstance(X, pd.DataFrame):
+        for k, dtype in enumerate(X.dtypes):
+            column = X.iloc[:, k]
+            if isinstance(dtype, pd.CategoricalDtype):
+                yield column.array.codes
+            else:
+                yield column.to_numpy() if isinstance(dtype, np.dtype) else None
+    elif polars is not None and isinstance(X, polars.DataFrame):
+        for column in X.get_columns():
+            yield column.to_numpy(allow_copy=False) if _is_plain(column) else None
+
+
+def _is_plain(column):
+    """Whether numpy can look at a column of polars where it is."""
+    return column.dtype.is_numeric() and not column.has_nulls() and column.n_chunks() == 1
+
+
+def _overlap_in_memory(first, second):
+    if not isinstance(first, np.ndarray) or not isinstance(second, np.ndarray):
+        return False
+    try:
+        return np.shares_memory(first, second, max_work=_MAX_WORK)
+    except np.exceptions.TooHardError:
+        return True  # their bounds overlap, and they interlock as no two slices of a table do
+
+
+class Overlap(NamedTuple):
+    """What public rows have in common with private ones: private, for the curator alone.
+
+    Attributes
+    ----------
+    public_rows : ndarray of shape (n_equal,)
+        Positions of the public rows that are equal to some private row.
+    label_columns : list
+        Names (for arrays, positions) of the columns of `X` that are the labels under another name:
+        each value belongs to one label, and each label to one value.
+    """
+
+    public_rows: np.ndarray
+    label_columns: list
+
+
+def overlap(X, y, X_public):
+    """Find public rows that are equal to private ones, and columns that are the labels.
+
+    Call it before a fit. What it returns says something of single private records, so it is for
+    the holder of the data alone: do not publish it, nor choose what to publish by it. A fit never
+    asks, as a warning in its log would answer whoever chose the public rows.
+
+    Equal rows are not always private: where there are few columns, unlike people have equal rows.
+
+    Parameters
+    ----------
+    X : array-like, sparse matrix or DataFrame with n_samples rows
+        Private rows.
+    y : array-like of shape (n_samples,) or None
+        Private labels. With None, no columns are compared with them.
+    X_public : array-like, sparse matrix, DataFrame or PublicData with n_public rows
+        Public rows with the same columns.
+
+    Returns
+    -------
+    Overlap
+        Private.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from sklearn_pate.public import overlap
+    >>> X, y = load_iris(return_X_y=True)
+    >>> found = overlap(X[:100], y[:100], X_public=X[99:])
+    >>> found.public_rows, found.label_columns
+    (array([0]), [])
+    """
+    private = _table(X)
+    public = _table(public_rows(X_public))
+    if private.shape[1] != public.shape[1]:
+        raise ValueError(
+            f"X has {private.shape[1]} columns and X_public {public.shape[1]}; give rows with the "
+            "same columns"
+        )
+    names = list(private.columns)
+    private.columns = public.columns = range(len(names))
+    is_equal = _row_hashes(public).isin(_row_hashes(private))
+    label_columns = []
+    if y is not None:
+        labels = pd.factorize(np.asarray(y))[0]
+        found = [_is_one_to_one(private[k], labels) for k in private]
+        label_columns = [name for name, is_label in zip(names, found, strict=True) if is_label]
+    return Overlap(np.flatnonzero(is_equal), label_columns)
+
+
+def _table(X):
+    """Return rows as a DataFrame of the same values, numbers as floats: 1 and 1.0 are equal."""
+    if sparse.issparse(X):
+        X = X.toarray()
+    elif hasattr(X, "to_pandas"):
+        X = X.to_pandas()
+    if not isinstance(X, pd.DataFrame):
+        X = np.asarray(X)
+        X = pd.DataFrame(X.reshape(len(X), -1))
+    columns = [_plain_values(X.iloc[:, k]) for k in range(X.shape[1])]
+    table = pd.concat(columns, axis=1, ignore_index=True)
+    table.columns = X.columns
+    return table
+
+
+def _plain_values(column):
+    """Return a column of floats (0.0, never -0.0) or of text, whatever its type."""
+    column = column.reset_index(drop=True)
+    if pd.api.types.is_numeric_dtype(column.dtype):
+        return column.astype("float64") + 0.0
+    return column.astype(object).where(column.notna(), None).map(repr)
+
+
+def _row_hashes(table):
+    return pd.util.hash_pandas_object(table, index=False)
+
+
+def _is_one_to_one(column, labels):
+    """Whether values and labels determine each other, and there are two of them or more."""
+    codes = pd.factorize(column, use_na_sentinel=False)[0]
+    pairs = len(set(zip(codes.tolist(), labels.tolist(), strict=True)))
+    return pairs > 1 and pairs == len(np.unique(codes)) == len(np.unique(labels))
 
 
 def _transformer_has(method):
@@ -146,7 +324,7 @@ class FitOnPublic(TransformerMixin, BaseEstimator):
         Parameters
         ----------
         X : array-like with n_samples rows
-            Private rows: not looked at.
+            Private rows: their values are not looked at.
         y : object, default=None
             Not looked at.
         X_public : array-like or PublicData with n_public rows
@@ -171,6 +349,7 @@ class FitOnPublic(TransformerMixin, BaseEstimator):
                 "the transformer to those who vote, ReverseNeighbors(transformer) or "
                 "make_pipeline(transformer, model) for teachers"
             )
+        warn_if_private(X_public, X)
         # As in a fit of `PATEClassifier`: what is published must share no generator
         seed = fresh_seed()
         with seeded(seed):

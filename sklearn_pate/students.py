@@ -102,6 +102,11 @@ class SoftLabelClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         self.classes_ = np.arange(y.shape[1])
         return self
 
+    def to_sklearn(self):
+        """Return the fitted classifier, which predicts the same."""
+        check_is_fitted(self)
+        return self.estimator_
+
     def predict(self, X):
         """Predict labels, as the estimator does."""
         check_is_fitted(self)

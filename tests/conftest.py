@@ -6,6 +6,7 @@ import itertools
 import logging
 import math
 import os
+import threading
 import warnings
 
 # Before numpy is imported: on so few rows, threads of BLAS only wait for each other
@@ -20,7 +21,9 @@ import pytest
 from mpmath.calculus.quadrature import GaussLegendre
 from scipy.special import logsumexp
 
+from sklearn_pate.accountant import count
 from sklearn_pate.aggregators import GNMax
+from sklearn_pate.classifier import seeds
 
 matplotlib.use("Agg")
 
@@ -37,6 +40,19 @@ def data_home():
     if not folder:
         pytest.skip("needs the real data: set SKLEARN_PATE_DATA to its folder")
     return Path(folder)
+
+
+@pytest.fixture(autouse=True)
+def as_in_a_process_of_its_own(monkeypatch):
+    """Count the fits of each test from 1, and let none be the first that has a seed."""
+    monkeypatch.setattr(count, "_numbers", itertools.count(1))  # put back after the test
+    monkeypatch.setattr(seeds, "_has_warned", threading.Event())
+    seeds._has_warned.set()
+
+
+def count_fits_from_one():
+    """Let the next fit be the first of its process."""
+    count._numbers = itertools.count(1)
 
 
 @pytest.fixture(scope="module")

@@ -5,6 +5,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from conftest import count_fits_from_one
 from sklearn.datasets import make_classification
 from sklearn.linear_model import LogisticRegression
 from sklearn.naive_bayes import GaussianNB
@@ -170,6 +171,7 @@ def test_a_small_part_is_refused_where_the_number_is_public_and_nowhere_else():
         search("replace", validation_fraction=0.0005).fit(X, Y, X_PUBLIC)
     texts = []
     for n_records in (300, 301):
+        count_fits_from_one()
         found = search(validation_fraction=0.0005)
         found.fit(X[:n_records], Y[:n_records], X_PUBLIC)
         spent = found.privacy_spent_

@@ -2,11 +2,14 @@
 
 import json
 import math
+import re
 import subprocess
 import sys
 from pathlib import Path
 
-from benchmarks import readings
+import pytest
+
+from benchmarks import odds, readings
 
 ROOT = Path(__file__).parents[1]
 
@@ -62,3 +65,25 @@ def test_readings_count_what_they_say(tmp_path, monkeypatch):
     monkeypatch.syspath_prepend(tmp_path)
     # 4 lines of code, 2 of comments; 1 of 2 assignments; 1 of 4 statements; low, high and pair
     assert readings.reading("crowded") == ("4 / 4 / 4", "50", "50.0 %", "25.0", "3.7")
+
+
+@pytest.mark.parametrize("epsilon", [0.1, 1.0, 4.0])
+def test_odds_are_those_of_the_closed_form(epsilon):
+    """Two shifted entries of scale 2 / epsilon tell apart what one of scale 1 / epsilon would."""
+    assert odds.right_on_average(epsilon) == pytest.approx(1 / (1 + math.exp(-epsilon / 2)))
+    assert odds.most_sure(epsilon) == pytest.approx(1 / (1 + math.exp(-epsilon)))
+    assert odds.most_sure(epsilon, 0.1) / (1 - odds.most_sure(epsilon, 0.1)) == pytest.approx(
+        math.exp(epsilon) / 9
+    )
+
+
+def test_the_page_has_the_odds_of_the_figure():
+    text = (ROOT / "docs" / "what_epsilon_means.md").read_text()
+    rows = re.findall(
+        r"^\| ([\d.]+) \| at most ([\d.]+) % \| at most ([\d.]+) % \| ([\d.]+) %", text, re.M
+    )
+    assert len(rows) == 5
+    for row in rows:
+        epsilon, *shown = map(float, row)
+        told = odds.most_sure(epsilon), odds.most_sure(epsilon, 0.1), odds.right_on_average(epsilon)
+        assert shown == [round(100 * value, 1) for value in told]

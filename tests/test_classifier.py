@@ -775,18 +775,12 @@ def test_defaults_are_useful_on_adult(data_home):
 
     private = fetch_adult(data_home=data_home, subset="train")
     public = fetch_adult(data_home=data_home, subset="test")
-    columns = make_column_transformer(
-        (StandardScaler(), make_column_selector(dtype_include="number")),
-        (OneHotEncoder(handle_unknown="ignore"), make_column_selector(dtype_exclude="number")),
-    )
-    model = LogisticRegression(max_iter=1000)
     frames = [private.data, public.data[:5000], public.data[5000:]]
     y_test = public.target[5000:]
-    # The first fit is on the frames; it is slow, as each of the 510 teachers encodes its rows
-    fits = [(make_pipeline(columns, model), frames)]
-    encoder = clone(columns).fit(public.data[:5000])
-    fits += [(model, [encoder.transform(part) for part in frames])]
-    scores = []
+    # Records vote on frames; 510 teachers on rows that are encoded already, which takes less time
+    encoder = RowVectorizer().fit(public.data[:5000])
+    fits = [(None, frames), (LogisticRegression(), [encoder.transform(part) for part in frames])]
+    gains = []
     for seed, (base_estimator, (X_private, X_public, X_test)) in enumerate(fits):
         clf = PATEClassifier(base_estimator, random_state=seed)
         with warnings.catch_warnings(record=True) as caught:
@@ -794,10 +788,9 @@ def test_defaults_are_useful_on_adult(data_home):
             clf.fit(X_private, private.target, X_public)
         assert [w.category for w in caught] == [PrivacyLeakWarning]
         assert clf.privacy_spent_.epsilon <= 1
-        scores.append(clf.score(X_test, y_test))
-    majority = 1 - y_test.mean()
-    # A fit is about 0.06 above
-    assert np.mean(scores) > majority + 0.01
+        gains.append(clf.score(X_test, y_test) - (1 - y_test.mean()))
+    # About 0.09 and 0.07
+    assert gains[0] > 0.06 and gains[1] > 0.02
 
 
 # --- propose-test-release ------------------------------------------------------------------------
@@ -918,3 +911,14 @@ def test_the_guarantee_is_for_the_queries_asked_not_answered():
     assert first.epsilon == second.epsilon
     expected, _ = data_independent_epsilon(Checked(72), 60, 1e-5, n_teachers=100, n_classes=2)
     assert first.epsilon == expected
+
+
+def test_the_student_alone_predicts_codes_and_the_classifier_labels():
+    names = np.array(["no", "yes"])
+    clf = quick().set_params(classes=names).fit(X_PRIVATE, names[Y_PRIVATE], X_PUBLIC)
+    codes = clf.student_.predict(X_PUBLIC)
+    assert codes.dtype.kind == "i" and set(clf.predict(X_PUBLIC)) <= set(names)
+    assert (clf.classes_[codes] == clf.predict(X_PUBLIC)).all()
+    for word in ("codes", "classes_[student_.predict(X)]"):
+        about = PATEClassifier.__doc__.partition("student_ : classifier")[2]
+        assert word in about.partition("aggregator_ :")[0]

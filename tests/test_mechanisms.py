@@ -763,7 +763,7 @@ def test_soft_noise_is_what_it_says():
 def test_soft_votes_need_probabilities():
     with pytest.raises(ValueError, match="SoftVote.* needs teachers with predict_proba"):
         PATEClassifier(Perceptron(), aggregator=SoftVote(), classes=[0, 1]).fit(
-            X, Y, X_public=X[:9]
+            X, Y, X_public=X[:9].copy()
         )
     interactive = InteractiveGNMax(0.3, sigma1=30.0, sigma2=15.0, confidence=0.8)
     with pytest.raises(ValueError, match="Interactive.* needs a student with predict_proba"):

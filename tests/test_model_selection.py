@@ -211,7 +211,7 @@ def test_candidates_may_differ_in_epsilon():
 
 def test_noise_of_a_private_score_costs_no_more_than_a_trial():
     X, y, X_public = data()
-    public = search(epsilon=None).fit(X, y, X_public, X_val=X[:50], y_val=y[:50])
+    public = search(epsilon=None).fit(X, y, X_public, X_val=X[:50].copy(), y_val=y[:50])
     private = search(epsilon=None).fit(X, y, X_public)
     assert private.privacy_spent_.epsilon <= 1.02 * public.privacy_spent_.epsilon
     # the score alone: sensitivity 1, Gaussian noise
@@ -283,7 +283,7 @@ def test_candidates_that_need_the_same_teachers_share_them(monkeypatch):
 
     monkeypatch.setattr(PATEClassifier, "_poll_all_rows", counted_poll)
     grid = {"student": [GaussianNB(), LogisticRegression()], "n_queries": [10, 20, 30]}
-    public = {"X_val": X[:50], "y_val": y[:50]}
+    public = {"X_val": X[:50].copy(), "y_val": y[:50]}
     settings = {"epsilon": 2.0, "n_trials": 30, "random_state": 0}
     search(grid, **settings).fit(X, y, X_public, **public)
     assert len(polled) == 1
@@ -305,7 +305,7 @@ def test_each_candidate_has_the_teachers_that_it_was_planned_with():
     for seed in range(4):
         search = PrivateGridSearchCV(
             estimator, grid, epsilon=None, n_trials=6, random_state=seed
-        ).fit(X, y, X_public, X_val=X[:50], y_val=y[:50])
+        ).fit(X, y, X_public, X_val=X[:50].copy(), y_val=y[:50])
         epsilon = search.best_params_["epsilon"]
         alone = estimator.set_params(epsilon=epsilon).plan(X, y, X_public)
         assert search.best_estimator_.n_teachers_ == alone.voters.n_teachers
@@ -413,7 +413,7 @@ class Moody(GaussianNB):
         return super().fit(X, y)
 
     def predict(self, X):
-        self.shown_ += float(np.sum(X))
+        self.shown_ += float(np.asarray(X).sum())
         draws = 1 + int(abs(self.shown_)) % 5
         noise = self.rng_.normal(size=draws)[-1] + np.random.normal(size=draws)[-1]
         return (np.asarray(X)[:, 0] + noise + np.sin(self.shown_) > 0).astype(int)
@@ -541,7 +541,7 @@ def test_what_a_scorer_draws_does_not_tell_how_many_trials_there_were():
     for seed in range(3):
         np.random.seed(0)
         found = search(epsilon=4.0, scoring=bootstrapped, random_state=seed, n_trials=5)
-        found.fit(X, y, X_public, X_val=X[:100], y_val=y[:100])
+        found.fit(X, y, X_public, X_val=X[:100].copy(), y_val=y[:100])
         drawn.append(np.random.random())
     assert len(set(drawn)) == 1
 

@@ -22,7 +22,7 @@ import joblib
 import numpy as np
 import pandas as pd
 import pytest
-from conftest import said_while
+from conftest import count_fits_from_one, said_while
 from faulty import RaisesIt
 from scipy import sparse
 from scipy.stats import loguniform
@@ -206,6 +206,7 @@ class Stream:
 
     def restart(self):
         self.rng = random.Random(0)
+        count_fits_from_one()
 
     def apart(self, function):
         """Return a function whose draws are not counted: the system's are independent of others."""
@@ -842,7 +843,7 @@ LABELS = np.arange(N) // 2 % 2
 
 
 def fit_of(given=None, **params):
-    data = {"X": ROWS, "y": LABELS, "X_public": ROWS[:20]} | (given or {})
+    data = {"X": ROWS, "y": LABELS, "X_public": ROWS[:20].copy()} | (given or {})
     fixed = {"n_teachers": 4, "classes": [0, 1], "epsilon": 20.0, "n_queries": 5}
     teacher = params.pop("teacher", GaussianNB())
     student = LogisticRegression()
@@ -973,7 +974,7 @@ def test_errors_are_the_same_whatever_was_in_the_data(how, tmp_path):
 
 def table_fit_of(given=None, **params):
     """The same fit, where records vote in a table."""
-    data = {"X": ROWS, "y": LABELS, "X_public": ROWS[:20]} | (given or {})
+    data = {"X": ROWS, "y": LABELS, "X_public": ROWS[:20].copy()} | (given or {})
     fixed = {"classes": [0, 1], "epsilon": 20.0, "student": GaussianNB(), "random_state": 0}
     return PATEClassifier(ReverseNeighbors(random_state=0), **(fixed | params)).fit(**data)
 
@@ -1003,6 +1004,7 @@ def test_features_that_a_table_takes_or_not_say_nothing(how, tmp_path, monkeypat
     monkeypatch.setitem(globals(), "fit_of", table_fit_of)
 
     def outcome(s):
+        count_fits_from_one()
         try:
             fitted = REFUSED[f"features, {how}"](s, tmp_path)
         except Exception as error:
@@ -1237,13 +1239,13 @@ def test_callbacks_of_teachers_and_students_see_nothing():
     teacher = LogisticRegression().set_callbacks(nosy)
     student = make_pipeline(StandardScaler(), LogisticRegression().set_callbacks(nosy))
     clf = PATEClassifier(teacher, student=student, n_teachers=4, classes=[0, 1], epsilon=20.0)
-    clf = clf.set_params(n_queries=15, random_state=1).fit(ROWS, LABELS, ROWS[:20])
+    clf = clf.set_params(n_queries=15, random_state=1).fit(ROWS, LABELS, ROWS[:20].copy())
     search = PrivateGridSearchCV(
         PATEClassifier(teacher, student=student, n_teachers=4, classes=[0, 1]),
         {"student": [student, LogisticRegression().set_callbacks(nosy)]},
         epsilon=60.0,
         random_state=0,
     )
-    search.fit(ROWS, LABELS, ROWS[:20])
+    search.fit(ROWS, LABELS, ROWS[:20].copy())
     assert nosy.seen == []
     assert teacher._skl_callbacks == [nosy]  # what was given is as it was

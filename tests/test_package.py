@@ -6,6 +6,7 @@ import inspect
 import re
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 
 import numpy as np
@@ -26,7 +27,7 @@ ROOMS = {
     "exceptions": "",
     "adjacency": "",
     "isolation": "torch",
-    "public": "isolation",
+    "public": "exceptions isolation",
     "identifiers": "",
     "partition": "adjacency identifiers isolation",
     "schema": "",
@@ -232,5 +233,29 @@ def test_ci_runs_the_readmes_test_command():
     assert commands[1] in (ROOT / ".ci" / "run").read_text().splitlines()
 
 
-def test_version_is_the_changelogs():
-    assert f"## {sklearn_pate.__version__}" in (ROOT / "CHANGELOG.md").read_text()
+def test_version_is_that_of_changelog_and_citation():
+    version = sklearn_pate.__version__
+    assert f"## {version}" in (ROOT / "CHANGELOG.md").read_text()
+    assert f"version: {version}\n" in (ROOT / "CITATION.cff").read_text()
+
+
+def test_the_oldest_versions_that_are_tried_are_those_that_are_allowed():
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    requirements = [*project["dependencies"], *project["optional-dependencies"]["plot"]]
+    allowed = dict(requirement.split(">=") for requirement in requirements)
+    lines = (ROOT / ".github" / "minimum.txt").read_text()
+    tried = dict(re.findall(r"^([\w-]+)==([\d.]+)", lines, re.M))
+    assert tried.keys() - allowed.keys() == {"pyparsing"}
+    for name, least in allowed.items():
+        assert tried[name].removesuffix(".0") == least
+
+
+def test_ci_tries_every_python_from_the_oldest_that_is_allowed():
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    workflow = (ROOT / ".github/workflows/ci.yml").read_text()
+    tried = re.search(r"python: \[(.+)\]", workflow)[1].replace('"', "").split(", ")
+    assert project["requires-python"] == f">={tried[0]}"
+    minors = [int(version.removeprefix("3.")) for version in tried]
+    assert minors == list(range(minors[0], minors[-1] + 1))
+    named = {name.rpartition(" ")[2] for name in project["classifiers"] if ":: 3." in name}
+    assert named == set(tried)

@@ -192,7 +192,7 @@ def test_the_guarantee_alone_is_drawn_from_a_published_model(fitted):
 def test_legend_tells_private_curves_and_infinite_ones(votes):
     ax = PrivacySpentDisplay.from_votes(votes.counts, PluralityVote()).ax_
     written = texts(ax)
-    for words in ("published bound (private): infinite", "exact (private)", "data-independent"):
+    for words in ("bound of the papers (private): infinite", "exact (private)", "data-independent"):
         assert words in written
     assert ax.get_xlabel() == "queries asked" and ax.get_ylabel() == "epsilon at delta = 1e-05"
 

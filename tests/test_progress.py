@@ -1,7 +1,12 @@
 """What a fit shows of itself: lines, callbacks, diagram and summary. None of it is private."""
 
+import functools
+import io
+import itertools
 import pickle
 import re
+import threading
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -17,6 +22,7 @@ import sklearn_pate
 from sklearn_pate import PATEClassifier, PrivacySpent, PublicData
 from sklearn_pate.aggregators import ConfidentGNMax, GNMax, InteractiveGNMax, PluralityVote
 from sklearn_pate.exceptions import TeacherError
+from sklearn_pate.model_selection import PrivateGridSearchCV
 
 try:
     from sklearn.callback import ProgressBar
@@ -109,6 +115,80 @@ def test_stages_count_what_was_asked_and_nothing_else(capsys):
     printed = capsys.readouterr().out
     assert "queries 30/50" in printed
     assert "queries 50/50" in printed
+
+
+class Terminal(io.StringIO):
+    """In place of stderr."""
+
+    def __init__(self, is_terminal=True):
+        super().__init__()
+        self.is_terminal = is_terminal
+
+    def isatty(self):
+        return self.is_terminal
+
+
+def shown_on(monkeypatch, terminal, fit, seconds):
+    """What a fit writes to stderr if every look at the clock finds some seconds gone by."""
+    clock = itertools.count(0, seconds)
+    slow = SimpleNamespace(monotonic=lambda: next(clock))
+    monkeypatch.setattr("sklearn_pate.classifier.progress.time", slow)
+    monkeypatch.setattr("sys.stderr", terminal)
+    fit()
+    return terminal.getvalue()
+
+
+@pytest.mark.parametrize("n_jobs", [None, 2])
+def test_a_long_fit_shows_a_line_on_a_terminal_and_wipes_it_out(monkeypatch, capsys, n_jobs):
+    X, y, X_public = data()
+    fit = functools.partial(model(n_jobs=n_jobs).fit, X, y, X_public)
+    text = shown_on(monkeypatch, Terminal(), fit, seconds=1.0)
+    assert "teachers 5/5" in text and "student 1/1" in text
+    assert "teachers 0/5" not in text  # not before some seconds are over
+    assert "\n" not in text and text.endswith("\r\x1b[K")
+    assert capsys.readouterr().out == ""
+
+
+def test_a_short_fit_shows_nothing_on_a_terminal(monkeypatch):
+    X, y, X_public = data()
+    fit = functools.partial(model().fit, X, y, X_public)
+    assert shown_on(monkeypatch, Terminal(), fit, seconds=0.01) == ""
+
+
+@pytest.mark.parametrize("terminal", [Terminal(is_terminal=False), None], ids=["a log", "none"])
+def test_a_long_fit_shows_nothing_in_a_log(monkeypatch, capsys, terminal):
+    X, y, X_public = data()
+    clf = model()
+    if terminal is None:
+        monkeypatch.setattr("sys.stderr", None)
+        clf.fit(X, y, X_public)
+    else:
+        fit = functools.partial(clf.fit, X, y, X_public)
+        assert shown_on(monkeypatch, terminal, fit, seconds=9.0) == ""
+    assert capsys.readouterr().out == ""
+
+
+def test_what_was_asked_for_is_printed_once(monkeypatch, capsys):
+    X, y, X_public = data()
+    fit = functools.partial(model(verbose=1).fit, X, y, X_public)
+    assert shown_on(monkeypatch, Terminal(), fit, seconds=9.0) == ""
+    assert "teachers 5/5" in capsys.readouterr().out
+
+
+def test_threads_and_private_searches_show_nothing_on_a_terminal(monkeypatch):
+    X, y, X_public = data()
+    fit = functools.partial(model().fit, X, y, X_public)
+
+    def in_a_thread():
+        thread = threading.Thread(target=fit)
+        thread.start()
+        thread.join()
+
+    assert shown_on(monkeypatch, Terminal(), in_a_thread, seconds=9.0) == ""
+    clf = model(aggregator=GNMax(1.0), n_queries=10, n_teachers=20)
+    search = PrivateGridSearchCV(clf, {"n_teachers": [20, 30]}, epsilon=90.0, n_trials=4)
+    search_fit = functools.partial(search.fit, X, y, X_public=X_public)
+    assert shown_on(monkeypatch, Terminal(), search_fit, seconds=9.0) == ""
 
 
 # --- callbacks -----------------------------------------------------------------------------------
@@ -238,13 +318,68 @@ def test_diagram_shows_teachers_aggregator_student_and_the_guarantee():
 )
 def test_summary_rounds_epsilon_up(epsilon, shown):
     spent = PrivacySpent(epsilon, 1e-5, "renyi", "record", "replace one record", **NUMBERS)
-    text = spent.summary()
-    assert text.startswith(
-        "Any one person's record changes the probability of any outcome by at most a factor "
-        f"{shown}, except with probability 1e-05. The change that is covered: replace one record. "
-        "Each record is protected by itself. This holds in real arithmetic"
+    assert spent.summary().startswith(
+        "Any one record (one row of the table) changes the probability of any outcome by at most "
+        f"a factor {shown} (epsilon), except with probability 1e-05 (delta). "
     )
-    assert text.endswith("100 teachers were asked 20 questions and 15 answers were released.")
+
+
+#: What a contract needs, by what it is about; each of a fit of its own.
+CONTRACT = {
+    "bound": ({}, "at most a factor e^0.98 (epsilon)"),
+    "delta": ({}, "except with probability 1e-05 (delta)"),
+    "no delta": ({"delta": 0.0}, "without exception (delta is 0)"),
+    "unit": ({}, "Any one record (one row of the table)"),
+    "not a person": ({}, "not all rows of a person together"),
+    "group": ({"unit": "group"}, "All records of any one person (or other group)"),
+    "adjacency": ({}, "The change that is covered: replace one record."),
+    "one fit": ({}, "all that one fit published: the student, the labels"),
+    "other fits": ({}, "Other fits on the same private data are not covered"),
+    "number": ({"fit_number": 3}, "This is fit number 3 of its process."),
+    "released": ({}, "100 teachers were asked 20 questions and 15 answers were released."),
+    "public rows": ({}, "The public rows are not protected"),
+    "drawn rows": ({"n_synthetic": 7}, "It covers the 7 public rows as well"),
+    "bounds": ({"n_synthetic": 7}, "names, bounds and categories it does not"),
+    "beside": ({}, "computed from the private data beside the fit, as scores"),
+    "true of many": ({}, "from facts that are true of many"),
+    "rounding": ({}, "This holds in real arithmetic; floating-point numbers round the noise."),
+    "whole numbers": ({"arithmetic": "exact"}, "whole numbers, drawn without rounding"),
+    "seed": ({"generator": "seed"}, "whoever knows or guesses the random_state can subtract"),
+}
+
+
+@pytest.mark.parametrize("about", CONTRACT)
+def test_the_summary_is_fit_for_a_contract(about):
+    changes, words = CONTRACT[about]
+    plain = {"epsilon": 0.98, "delta": 1e-5, "method": "renyi", "unit": "record"}
+    spent = PrivacySpent(**plain | {"adjacency": "replace one record"} | NUMBERS | changes)
+    text = spent.summary()
+    assert words in text
+    assert "\n" not in text  # one paragraph
+    if changes:
+        name = next(iter(changes))
+        other = PrivacySpent(**plain | {"adjacency": "replace one record"} | NUMBERS).summary()
+        assert words not in other, name
+
+
+def test_what_is_printed_has_an_epsilon_that_people_can_read():
+    spent = PrivacySpent(0.999999804, 1e-5, "renyi", "record", "replace one record", **NUMBERS)
+    assert repr(spent).startswith("PrivacySpent(epsilon=1.0, delta=1e-05, method='renyi', ")
+    assert spent.epsilon == 0.999999804
+    infinite = PrivacySpent(np.inf, 1e-5, "none", "record", "replace one record", **NUMBERS)
+    assert "epsilon=inf" in repr(infinite)
+
+
+def test_summary_speaks_of_rows_and_of_persons_only_where_groups_are_given():
+    given = ("replace one record", "add or remove one group")
+    row, group = (
+        PrivacySpent(1.0, 1e-5, "renyi", unit, change, **NUMBERS).summary()
+        for unit, change in zip(("record", "group"), given, strict=True)
+    )
+    assert row.startswith("Any one record (one row of the table) changes")
+    assert "not all rows of a person together" in row
+    assert group.startswith("All records of any one person (or other group) change")
+    assert "by itself" not in group
 
 
 def test_summary_without_a_guarantee_says_so():

@@ -2,11 +2,13 @@
 
 import copy
 import pickle
+import warnings
 
 import numpy as np
 import pandas as pd
 import pytest
 import sklearn
+from scipy import sparse
 from sklearn.base import clone
 from sklearn.calibration import CalibratedClassifierCV
 from sklearn.compose import make_column_selector, make_column_transformer
@@ -36,7 +38,10 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from sklearn_pate import FitOnPublic, PATEClassifier, PublicData
 from sklearn_pate.aggregators import PluralityVote
-from sklearn_pate.public import public_rows
+from sklearn_pate.classifier.checks import given_rows
+from sklearn_pate.exceptions import PrivacyLeakWarning
+from sklearn_pate.model_selection import PrivateGridSearchCV
+from sklearn_pate.public import overlap, public_rows
 
 N = 300
 ROUTING = pytest.mark.parametrize("routing", [False, True], ids=["routing off", "routing on"])
@@ -282,6 +287,7 @@ class OnItself(FitOnPublic):
         return super().fit(X, y, X if X_public is None else X_public)
 
 
+@pytest.mark.filterwarnings(f"ignore::{PrivacyLeakWarning.__module__}.PrivacyLeakWarning")
 @parametrize_with_checks([OnItself(StandardScaler())])
 def test_fit_on_public_passes_scikit_learns_checks(estimator, check):
     check(estimator)
@@ -298,3 +304,119 @@ def test_fit_on_public_needs_public_rows_and_hands_on_what_the_transformer_has()
     assert np.allclose(fitted.inverse_transform(fitted.transform(frame)), frame)
     assert not hasattr(FitOnPublic(OneHotEncoder()).fit(X, X_public=X_public), "no_such_thing")
     assert not hasattr(FitOnPublic(make_pipeline(PolynomialFeatures())), "inverse_transform")
+
+
+# --- private rows as public ones -----------------------------------------------------------------
+
+
+def as_polars(X):
+    polars = pytest.importorskip("polars", reason="needs polars")
+    return polars.DataFrame(X, schema=list("abc"))
+
+
+def as_frame(X):
+    frame = pd.DataFrame(X, columns=list("abc"))
+    frame["kind"] = pd.Categorical(["x", "y"] * (len(X) // 2))
+    return frame
+
+
+def warnings_of_public_rows(X, X_public):
+    """What the check of public rows says of these."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        given_rows(X_public, X)
+    assert all(w.category is PrivacyLeakWarning for w in caught)
+    return [str(w.message).partition(":")[0] for w in caught]
+
+
+FORMS = pytest.mark.parametrize(
+    "make", [np.asarray, as_frame, as_polars], ids=["array", "pandas", "polars"]
+)
+SLICES = {
+    "some": lambda X: X[:50],
+    "backwards": lambda X: X[::-1],
+    "every other": lambda X: X[::2],
+    "wrapped": lambda X: PublicData(X[100:]),
+}
+
+
+@pytest.mark.parametrize(
+    "make", [np.asarray, as_frame, as_polars], ids=["array", "pandas", "polars"]
+)
+@pytest.mark.parametrize("which", SLICES)
+def test_slices_of_the_private_rows_are_warned_of(which, make):
+    X = make(data()[0])
+    if make is as_polars and which in ("backwards", "every other"):
+        pytest.skip("polars copies rows that are not side by side")
+    assert warnings_of_public_rows(X, SLICES[which](X)) == [
+        "X_public shares memory with X, as a slice of it does"
+    ]
+
+
+@pytest.mark.parametrize(
+    "make", [np.asarray, as_frame, as_polars], ids=["array", "pandas", "polars"]
+)
+def test_a_warning_of_memory_goes_by_the_objects_and_not_by_their_values(make):
+    rows = data()[0]
+    table = make(rows)
+    # Equal values elsewhere, and other rows of one table, even interlocked: no word
+    assert warnings_of_public_rows(table, make(rows.copy())) == []
+    assert warnings_of_public_rows(table[:100], table[100:]) == []
+    assert warnings_of_public_rows(table[::2], table[1::2]) == []
+    # Unlike values in one place: a word
+    zeros = np.zeros((100, 3))
+    assert len(warnings_of_public_rows(zeros, zeros[:50])) == 1
+
+
+def test_sparse_rows_that_are_the_private_ones_in_another_object_are_warned_of():
+    X = sparse.csr_array(data()[0])
+    assert len(warnings_of_public_rows(X, sparse.csr_array(X, copy=False))) == 1
+    assert warnings_of_public_rows(X, X.copy()) == []
+
+
+@pytest.mark.parametrize("wrap", [np.asarray, PublicData], ids=["bare", "PublicData"])
+def test_fits_searches_and_transformers_warn_of_slices(wrap):
+    X, y, _ = data()
+    rows = wrap(X[::-1])
+    with pytest.warns(PrivacyLeakWarning, match="X_public shares memory"):
+        model().fit(X, y, X_public=rows)
+    with pytest.warns(PrivacyLeakWarning, match="X_public shares memory"):
+        FitOnPublic(StandardScaler()).fit(X, y, X_public=rows)
+    clf = PATEClassifier(GaussianNB(), n_teachers=20, n_queries=10, classes=[0, 1])
+    search = PrivateGridSearchCV(clf, {"n_teachers": [20]}, epsilon=50.0)
+    with pytest.warns(PrivacyLeakWarning, match="X_public shares memory"):
+        search.fit(X, y, X_public=rows)
+
+
+def test_overlap_finds_copies_of_private_rows_of_any_form():
+    X, y, X_public = data()
+    mixed = np.vstack([X_public[:4], X[[7]], X_public[4:], X[[3]]])
+    for make in (np.asarray, sparse.csr_array, PublicData, pd.DataFrame):
+        found = overlap(X, y, make(mixed))
+        assert found.public_rows.tolist() == [4, len(mixed) - 1]
+        assert found.label_columns == []
+    assert overlap(X, y, X_public).public_rows.size == 0
+    images = X.reshape(-1, 3, 1)
+    assert overlap(images, None, images[5:9].copy()).public_rows.tolist() == [0, 1, 2, 3]
+
+
+def test_overlap_sees_missing_values_types_and_renamed_labels():
+    private = pd.DataFrame(
+        {
+            "age": [30, 40, None, 30],
+            "kind": pd.Categorical(["a", "b", None, "a"]),
+            "copy": ["no", "yes", "yes", "no"],
+            "constant": [1, 1, 1, 1],
+        }
+    )
+    public = private.iloc[[2, 0]].astype({"kind": object, "constant": float})
+    public.iloc[1, 0] = 31
+    found = overlap(private, [0, 1, 1, 0], public)
+    assert found.public_rows.tolist() == [0] and found.label_columns == ["copy"]
+    with pytest.raises(ValueError, match="X has 4 columns and X_public 2"):
+        overlap(private, None, public[["age", "kind"]])
+
+
+def test_overlap_of_polars_is_that_of_pandas():
+    rows = as_polars(data()[0])
+    assert overlap(rows, None, rows[5:7]).public_rows.tolist() == [0, 1]

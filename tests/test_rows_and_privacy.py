@@ -335,7 +335,7 @@ def test_workers_that_cannot_be_are_refused_before_anything_is_paid_for(ledger, 
         with pytest.raises(ValueError, match="n_jobs"):
             clf.set_params(**params).fit(X, Y)
         with pytest.raises(ValueError, match="n_jobs"):
-            clf.set_params(synthesizer=None).plan(X, Y, X_public=X[:50])
+            clf.set_params(synthesizer=None).plan(X, Y, X_public=X[:50].copy())
     assert ledger.epsilon_spent == 0
 
 
@@ -452,7 +452,7 @@ def test_errors_of_any_type_are_told_right(monkeypatch, error):
     with pytest.raises(error, match="this cannot be. The rows that were drawn are paid for"):
         clf.fit(X, Y)
     with pytest.raises(error, match="Nothing was spent"):
-        clf.set_params(synthesizer=None).fit(X, Y, X_public=X[:50])
+        clf.set_params(synthesizer=None).fit(X, Y, X_public=X[:50].copy())
 
 
 # --- ledgers -------------------------------------------------------------------------------------

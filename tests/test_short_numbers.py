@@ -183,7 +183,7 @@ def test_teachers_are_counted_in_whole(kind):
     assert type(ballots.n_teachers) is int
     X = np.random.default_rng(0).normal(size=(400, 2))
     clf = PATEClassifier(n_teachers=kind(100), classes=[0, 1], n_queries=kind(3))
-    plan = clf.plan(X, (X[:, 0] > 0).astype(int), X_public=X[:50])
+    plan = clf.plan(X, (X[:, 0] > 0).astype(int), X_public=X[:50].copy())
     assert type(plan.spent.n_teachers) is int
     assert (plan.spent.n_teachers, plan.n_queries) == (100, 3)
 

@@ -815,6 +815,7 @@ def test_adult_is_counted_in_well_below_a_second(data_home):
     assert math.isclose(synthesizer.cost(2).pure, 0.1)
 
 
+@pytest.mark.filterwarnings("ignore:Exception ignored in. .pandas")  # by pandas 2.1
 def test_values_that_cannot_be_asked_whether_they_are_missing_have_no_bin():
     odd = [Decimal("sNaN"), Decimal("NaN"), None, [1], "a", "b", "a"]
     X = pd.DataFrame({"kind": pd.Series(odd, dtype=object)})

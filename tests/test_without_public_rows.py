@@ -7,6 +7,7 @@ import warnings
 import numpy as np
 import pandas as pd
 import pytest
+from conftest import count_fits_from_one
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import cross_val_score
@@ -332,11 +333,11 @@ def test_cells_know_that_their_rows_were_drawn(monkeypatch):
     on_array(random_state=0).fit(ARRAY, Y)
     on_array(random_state=0).poll(ARRAY, Y)
     grid = {"base_estimator__n_cells": [8]}
-    scores = {"X_val": ARRAY[:50], "y_val": Y[:50]}
+    scores = {"X_val": ARRAY[:50].copy(), "y_val": Y[:50]}
     PrivateGridSearchCV(on_array(epsilon=1.0), grid, epsilon=8.0).fit(ARRAY, Y, **scores)
     assert known and all(known)
     known.clear()
-    on_array().set_params(synthesizer=None).fit(ARRAY, Y, X_public=ARRAY[:100])
+    on_array().set_params(synthesizer=None).fit(ARRAY, Y, X_public=ARRAY[:100].copy())
     assert known == [False]
 
 
@@ -437,6 +438,7 @@ def test_nothing_leaves_but_what_mechanisms_release(capfd):
     loaded = []
     told = []
     for data in ((X, Y), (other, 1 - Y)):
+        count_fits_from_one()
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
             loaded.append(pickle.loads(pickle.dumps(clf.fit(*data))))

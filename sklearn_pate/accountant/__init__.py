@@ -1,6 +1,7 @@
 """What a fit may ask, what it spent, and the curator's private view of it."""
 
 from .calibration import no_cost
+from .count import next_fit_number
 from .curator import Curator, StageRecord, TableCurator
 from .filter import RenyiFilter
 from .forecast import RecordVoters, RowsCost, TeacherVoters
@@ -20,6 +21,7 @@ __all__ = [
     "TableCurator",
     "TeacherVoters",
     "least_scale_of",
+    "next_fit_number",
     "no_cost",
     "plan_queries",
     "plan_table",

@@ -15,11 +15,12 @@ from ..accountant.advice import large_delta
 from ..electorate import PrivateData, Votes
 from ..exceptions import PrivacyLeakWarning, warn
 from ..isolation import Quiet, kind_of, own_index
-from ..public import public_rows
+from ..public import public_rows, warn_if_private
 from ..rdp.checks import as_array, check_votes
 from ..rdp.facts import facts_of
 from ..schema import difference
 from ..teachers import Sites
+from .remedies import same_columns, same_dtype, same_dtypes
 from .voters import voters
 from .voting import are_complete
 
@@ -42,6 +43,15 @@ __all__ = [
 _SAFE_REASONS = tuple(
     f"Unknown label type: {kind}"
     for kind in ("continuous-multioutput", "continuous", "multiclass-multioutput", "unknown")
+)
+
+#: The cure where X is unlike X_public because a Pipeline made it so.
+_OR_A_PIPELINE = (
+    "If this is the last step of a Pipeline, the others transformed X, and not X_public, which "
+    "step__X_public= hands on as it is. Put them inside base_estimator; or let the Pipeline "
+    "transform both: sklearn.set_config(enable_metadata_routing=True) and "
+    "Pipeline(steps, transform_input=['X_public']).fit(X, y, X_public=X_public), with "
+    "FitOnPublic(transformer) for each transformer"
 )
 
 
@@ -69,13 +79,25 @@ def check_data(estimator, X, y, X_public, *, classes, sample_weight, groups):
         return _check_sites(X, classes, not_given)
     X = indexable_rows(X, "X")
     check_features(estimator, X, "X", reset=True)
-    check_forms(X, X_public)  # before names are compared, which only one of them might have
-    check_features(estimator, X_public, "X_public")
-    check_dtypes(X, X_public)
+    _check_alike(estimator, X, X_public)
     codes, classes, sample_weight = check_private(X, y, classes, sample_weight)
     return PrivateData(
         X=X, codes=codes, classes=classes, sample_weight=sample_weight, groups=groups
     )
+
+
+def _check_alike(estimator, X, X_public):
+    """Refuse private and public rows of unlike form, names or types."""
+    problem = None
+    try:
+        check_forms(X, X_public)  # before names are compared, which only one of them might have
+        check_features(estimator, X_public, "X_public")
+        check_dtypes(X, X_public)
+    except (TypeError, ValueError) as error:
+        problem = type(error), str(error)
+    if problem is not None:  # outside, so that no other error goes with it
+        kind, words = problem
+        raise kind(f"{words}\n{_OR_A_PIPELINE}")
 
 
 def _check_sites(sites, classes, not_given):
@@ -208,12 +230,8 @@ def given_rows(X_public, X=None):
             "cannot take their place. Call fit(X, y, X_public=...). If there are none, a "
             "synthesizer draws some: PATEClassifier(synthesizer=MarginalSynthesizer(bounds=...))"
         )
-    if X_public is X:
-        warn(
-            "X_public is X: the student would learn from private rows, which the privacy "
-            "guarantee does not cover; pass rows that are public",
-            PrivacyLeakWarning,
-        )
+    if X is not None:
+        warn_if_private(X_public, X)
     # What it was cut from may leave its mark in the index of a DataFrame, and in its notes
     return own_index(indexable_rows(X_public, "X_public"))
 
@@ -327,18 +345,20 @@ def check_dtypes(X, X_public):
         raise ValueError(
             "X and X_public must be arrays, which have a dtype, or DataFrames, which have dtypes "
             "for their columns. Whoever votes sees the types of columns, so they must be public, "
-            "and for these data they cannot be compared. Convert both, as with to_pandas()"
+            "and for these data they cannot be compared. Convert both, as with\n"
+            "    X, X_public = X.to_pandas(), X_public.to_pandas()"
         )
     if found.kind == "columns":
         raise ValueError(
             "X has other columns than X_public, other levels of columns or other names of levels. "
-            "Whoever votes sees them, so they must be public: set X.columns = X_public.columns"
+            "Whoever votes sees them, so they must be public:"
+            f"{same_columns(X, X_public)}"
         )
     if found.kind == "dtype":
         raise ValueError(
             f"X has another dtype than X_public, which has {X_public.dtype}. Whoever votes sees "
-            "it, so it must be public, not what the private records happen to need: fix it in "
-            "advance, for instance X.astype(X_public.dtype); for text, use dtype object in both"
+            "it, so it must be public, not what the private records happen to need. Fix it in "
+            f"advance:{same_dtype(X_public.dtype)}"
         )
     if found.kind == "codes":
         raise ValueError(
@@ -351,8 +371,12 @@ def check_dtypes(X, X_public):
     raise ValueError(
         f"columns {found.columns} of X and X_public have different dtypes or categories. All "
         "teachers see them, so they must be public, not what the private records happen to hold: "
-        "fix them in advance, for instance X.astype(object).astype(X_public.dtypes)"
+        f"fix them in advance{_colon(same_dtypes(X_public, found.columns))}"
     )
+
+
+def _colon(code):
+    return f":{code}" if code else ""
 
 
 def check_classes(labels, name="classes"):

@@ -21,7 +21,14 @@ from .._sklearn import (
     _safe_indexing,
     _VisualBlock,
 )
-from ..accountant import Plan, PrivacySpent, no_cost, plan_queries, plan_table
+from ..accountant import (
+    Plan,
+    PrivacySpent,
+    next_fit_number,
+    no_cost,
+    plan_queries,
+    plan_table,
+)
 from ..accountant.checks import soft_stage
 from ..aggregators import GNMax, Mechanism, TableMechanism
 from ..aggregators.rehearsal import rehearse_table
@@ -56,7 +63,9 @@ from .checks import (
 )
 from .choice import Choice
 from .forecast import check_plan, forecast, warn_of_plan
+from .handover import handed_over, libraries_of
 from .mechanism import is_ours, rehearse_mechanism
+from .missing import check_missing
 from .progress import Progress
 from .release import Release, ask
 from .saving import Saved
@@ -146,6 +155,8 @@ class _Task(NamedTuple):
         Whether the ledger has recorded the fit.
     are_drawn : bool
         Whether the public rows were drawn, or will be: they are less like private ones.
+    fit_number : int
+        What `privacy_spent_` will say; 1 in a plan.
     """
 
     X_public: Any
@@ -159,6 +170,7 @@ class _Task(NamedTuple):
     synthesis: Synthesis | None = None
     is_paid: bool = False
     are_drawn: bool = False
+    fit_number: int = 1
 
     @property
     def is_table(self):
@@ -295,11 +307,12 @@ class PATEClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
     random_state : int, RandomState instance or None, default=None
         None takes all randomness, above all the noise, from the operating system. A seed makes
         the whole fit reproducible for any `n_jobs`. It is for tests only: whoever knows the seed
-        can subtract the noise, so a published seed voids the guarantee. Several fits with one seed
-        share their noise, and so do clones in a search. Their releases can be combined to undo the
-        noise, even by someone who does not know the seed. A pickle of a fitted estimator does not
-        contain the seed. Even so, anyone can guess a seed and compare what it gives with what was
-        published.
+        can subtract the noise, so a published seed voids the guarantee. `privacy_spent_` and its
+        summary tell of it, and the first seeded fit of a process warns of it. Several fits with
+        one seed share their noise, and so do clones in a search. Their releases can be combined to
+        undo the noise, even by someone who does not know the seed. A pickle of a fitted estimator
+        does not contain the seed. Even so, anyone can guess a seed and compare what it gives with
+        what was published.
     secure : bool, default=False
         Draw all noise from the operating system's generator. Otherwise the noise comes from
         numpy's generator, and the system only seeds that. Only mechanisms with
@@ -334,7 +347,9 @@ class PATEClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         `synthesis.MarginalSynthesizer`. Call ``fit(X, y)`` then. `epsilon` covers them, and takes
         the synthesizer's `share` for them.
     verbose : int, default=0
-        Above 0, print one line for each phase (teachers, queries, student) and update it. With
+        Above 0, print one line for each phase (teachers, queries, student) and update it. With 0, a
+        fit that takes more than a few seconds shows such a line on a terminal (``sys.stderr``), and
+        wipes it out in the end; where no terminal is, as in a file, there is none. With
         scikit-learn 1.9 or newer, callbacks can show the phases too: pass one, for instance its
         `ProgressBar`, to `set_callbacks`. Callbacks see counts. In place of the estimator they see
         only those of its parameters that are public numbers or text.
@@ -344,7 +359,9 @@ class PATEClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
     privacy_spent_ : PrivacySpent
         What the fit spent. It is safe to publish, and unpacks into ``epsilon, delta``.
     student_ : classifier
-        The fitted student.
+        The fitted student. It was trained on codes, so alone it predicts codes, and its own
+        `classes_` are those that were released. Use `predict` of this classifier for labels, or
+        ``classes_[student_.predict(X)]``.
     aggregator_ : Aggregator or list of Aggregator
         The mechanism used, with its noise set.
     classes_ : ndarray of shape (n_classes,)
@@ -391,6 +408,9 @@ class PATEClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
     Notes
     -----
     Each fit spends anew: the privacy losses of several fits on the same private data add up.
+    Searches and cross-validation fit many times. `privacy_spent_.fit_number` says how many fits the
+    process had begun, and the summary says so of all but the first. Worker processes count for
+    themselves, from 1. What was spent on one data set, in all processes, only a `ledger` knows.
 
     References
     ----------
@@ -529,7 +549,8 @@ class PATEClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
             If public data are missing, lengths are inconsistent or parameters are out of range.
             Nothing was spent.
         """
-        task = self._check(X, y, X_public, groups, sample_weight)
+        fit_number = next_fit_number()
+        task = self._check(X, y, X_public, groups, sample_weight)._replace(fit_number=fit_number)
         plan = self._plan(task)
         rows = self._rows_to_vote_on(task, plan)
         with Progress(self, n_phases=3 + task.are_drawn) as progress, PaidRows(self) as paid:
@@ -625,7 +646,7 @@ class PATEClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
             plan = self._plan(task)
         elif task.is_table:  # the noise decides how many cells it has
             plan = self._plan_table(task)
-            plan = forecast(self, task, plan, self._spent(plan, task.ballots, task.synthesis))
+            plan = forecast(self, task, plan, self._spent(plan, task))
             check_plan(plan)
             warn_of_plan(plan, self.epsilon)
         with Progress(self, n_phases=1 + are_to_draw) as progress, PaidRows(self) as paid:
@@ -670,7 +691,16 @@ class PATEClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         ValueError
             If the votes do not belong to `X_public`, `classes` or the aggregator.
         """
+        return self._fit_votes(votes, X_public, next_fit_number())
+
+    @_fit_context(prefer_skip_nested_validation=False)
+    def _fit_one_trial(self, votes, X_public):
+        """Do what `fit_votes` does, uncounted: how many trials a search has is a secret."""
+        return self._fit_votes(votes, X_public, fit_number=1)
+
+    def _fit_votes(self, votes, X_public, fit_number):
         task, votes = self._check_with_votes(votes, X_public)
+        task = task._replace(fit_number=fit_number)
         plan = self._plan(task)
         rows = self._rows_to_vote_on(task, plan)
         if not task.is_table:
@@ -746,6 +776,60 @@ class PATEClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         self.student_ = fit_student(student, X_public, released, seed)
         self._set_released(released)
         return self
+
+    def export(self, X=None):
+        """Return the published student by itself, for people who do not have this library.
+
+        It is a copy that predicts labels, made of scikit-learn and of the libraries of the student.
+        Two attributes of it say what it is: `privacy_spent_`, the dict of
+        `PrivacySpent.to_dict`, and `libraries_`, a dict with the versions of the libraries that it
+        needs. Its `classes_` are the labels that its student saw: a label that was never released
+        has no column in `predict_proba`.
+
+        Parameters
+        ----------
+        X : array-like or PublicData with n_samples rows, default=None
+            Public rows, on which the export is compared with this classifier. None are the rows
+            that a synthesizer drew. Without any, random numbers tell whether the student's last
+            step decodes its labels by `classes_`, as most of scikit-learn's classifiers do. For
+            others rows must be given.
+
+        Returns
+        -------
+        classifier
+            With `predict` and `classes_`, and `predict_proba` if the student has it and predicts
+            the label of the largest probability, or decodes its labels by `classes_`.
+
+        Raises
+        ------
+        NotFittedError
+            If there is no student yet.
+        ValueError
+            If the student has parts of this library that scikit-learn cannot express, which the
+            message names, or does not pickle. If rows must be given, or predictions differ.
+
+        Examples
+        --------
+        >>> from sklearn.datasets import load_iris
+        >>> from sklearn.naive_bayes import GaussianNB
+        >>> from sklearn_pate import PATEClassifier
+        >>> X, y = load_iris(return_X_y=True)
+        >>> y = load_iris().target_names[y]
+        >>> clf = PATEClassifier(GaussianNB(), n_teachers=10, epsilon=20, classes=sorted(set(y)))
+        >>> model = clf.fit(X[::2], y[::2], X_public=X[1::2]).export(X[1::2])
+        >>> model
+        GaussianNB()
+        >>> bool((model.predict(X) == clf.predict(X)).all())
+        True
+        >>> model.privacy_spent_["delta"]
+        1e-05
+        """
+        check_is_fitted(self)
+        X = getattr(self, "X_synthetic_", None) if X is None else public_rows(X)
+        model = handed_over(self, X)
+        model.libraries_ = libraries_of(model)
+        model.privacy_spent_ = self.privacy_spent_.to_dict()
+        return model
 
     def predict(self, X):
         """Predict labels with the student.
@@ -978,7 +1062,7 @@ class PATEClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         """Return what to ask and what it costs, by public numbers; refuse to exceed a budget."""
         self._check_ledger(task)
         plan = self._plan_table(task) if task.is_table else self._plan_queries(task)
-        spent = self._spent(plan, task.ballots, task.synthesis)
+        spent = self._spent(plan, task)
         if self.ledger is not None:
             self.ledger.check(spent, task.cost_to_pay(plan, self.ledger))
         self._rehearse(task, plan)
@@ -1033,8 +1117,10 @@ class PATEClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
             is_pure_before=task.synthesis is None or task.synthesis.synthesizer.is_pure,
         )
 
-    def _spent(self, plan, ballots, synthesis=None):
+    def _spent(self, plan, task):
         """Return what `privacy_spent_` will say, with no query answered yet."""
+        ballots = task.ballots
+        synthesis = task.synthesis
         is_exact = _is_exact(plan) and (synthesis is None or synthesis.synthesizer.is_exact)
         return PrivacySpent(
             epsilon=plan.epsilon,
@@ -1048,6 +1134,7 @@ class PATEClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
             arithmetic="exact" if is_exact else "real",
             generator=weakest(self._source_of_noise(), synthesis),
             n_synthetic=0 if synthesis is None else int(synthesis.synthesizer.n_rows),
+            fit_number=task.fit_number,
         )
 
     def _rehearse(self, task, plan):
@@ -1067,6 +1154,10 @@ class PATEClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
                 )
         if task.synthesis is not None and task.private is not None:
             rehearse_teachers(task, task.synthesis.synthesizer, temperature=self._temperature())
+        if not task.is_table and task.synthesis is None:
+            classifiers = [] if task.electorate is None else task.electorate.classifiers()
+            student = self._unfitted_student(is_table=False)
+            check_missing(task.X_public, classifiers, student, n_classes=n_classes)
         # A student like the teachers is not tried: it trains after them, so they would fail first.
         # Nor is one for a single query: most classifiers cannot be trained on a single class.
         if self.student is not None and n_queries > 1:
@@ -1131,7 +1222,7 @@ class PATEClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         cost = task.synthesis.cost()
         epsilon, method = cost.epsilon(self.delta)
         plan = Plan([], epsilon, method, cost)
-        return self._spent(plan, task.ballots, task.synthesis), cost
+        return self._spent(plan, task), cost
 
     def _pay_for_rows(self, task, plan, paid, *, are_alone=False):
         """Record what the synthetic rows cost, and the labels if a ledger has no room for two."""

@@ -7,6 +7,7 @@ from ..accountant import PrivacyForecast, RecordVoters, RowsCost
 from ..accountant.advice import check_labels_for_all_classes, large_delta, weak_promise
 from ..exceptions import warn
 from ..isolation import Quiet
+from .seeds import warn_if_seeded
 from .table import public_numbers
 
 __all__ = ["check_plan", "forecast", "warn_of_plan"]
@@ -74,6 +75,7 @@ def warn_of_plan(plan, epsilon):
     epsilon : float or None
         The cap. Who sets none knows that there may be no promise.
     """
+    warn_if_seeded(plan.spent)
     known = weak_promise(plan.epsilon, plan.spent.unit) if epsilon is None else None
     with Quiet():  # a mechanism of the user's may print the votes that are made up for it
         advice = plan.advice

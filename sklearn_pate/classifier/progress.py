@@ -1,6 +1,8 @@
 """Progress of a fit: one updating line per phase, and scikit-learn's callbacks; nothing private."""
 
+import multiprocessing
 import sys
+import threading
 import time
 from contextlib import ExitStack, contextmanager
 from numbers import Number
@@ -8,6 +10,9 @@ from numbers import Number
 from .._sklearn import CallbackSupportMixin
 
 __all__ = ["Progress", "PublicView"]
+
+#: After so many seconds of silence, a person at a terminal is told what a fit does.
+_PATIENCE = 4.0
 
 
 class PublicView(CallbackSupportMixin):
@@ -49,8 +54,9 @@ class Progress:
     Parameters
     ----------
     estimator : PATEClassifier
-        Its `verbose` says whether lines are printed. With scikit-learn 1.9 or newer its callbacks
-        are called: they get a `PublicView` of it and counts, never the data.
+        Its `verbose` says whether lines are printed. Without, a fit that takes more than a few
+        seconds has one on a terminal, and wipes it out in the end. With scikit-learn 1.9 or newer
+        its callbacks are called: they get a `PublicView` of it and counts, never the data.
     n_phases : int
         How many phases there will be.
     """
@@ -62,6 +68,7 @@ class Progress:
         view_class = type(type(estimator).__name__, (PublicView,), {})
         self._view = view_class(estimator)
         self._callback_context = None
+        self._start = time.monotonic()
 
     def __enter__(self):
         if not hasattr(self._view, "_init_callback_context"):  # scikit-learn before 1.9
@@ -98,6 +105,8 @@ class Progress:
             context.call_on_fit_task_begin(estimator=self._view)
         if self._verbose:
             line = _Line(name, total)
+        elif _is_watched():
+            line = _LateLine(name, total, self._start + _PATIENCE)
         reported = 0
 
         def done(number):
@@ -123,11 +132,12 @@ class Progress:
 class _Line:
     """One line of output, written over again and again."""
 
-    def __init__(self, name, total):
+    def __init__(self, name, total, out=None):
         self._name = name
         self._total = total
         self._start = time.monotonic()
-        self._out = sys.stdout  # as it is now: teachers are silenced while they train
+        # As it is now: teachers are silenced while they train
+        self._out = sys.stdout if out is None else out
         self.show(0)
 
     def show(self, number):
@@ -144,3 +154,32 @@ class _Line:
     def end(self):
         self._out.write("\n")
         self._out.flush()
+
+
+class _LateLine(_Line):
+    """A line on a terminal that appears once a fit takes long, and is wiped out in the end."""
+
+    def __init__(self, name, total, first_time):
+        self._first_time = first_time
+        self._is_shown = False
+        super().__init__(name, total, sys.stderr)
+
+    def show(self, number):
+        if time.monotonic() >= self._first_time:
+            self._is_shown = True
+            super().show(number)
+
+    def end(self):
+        if self._is_shown:
+            self._out.write("\r\x1b[K")
+            self._out.flush()
+
+
+def _is_watched():
+    """Whether a person looks on: what is written goes to a terminal, and from one place at once."""
+    return (
+        sys.stderr is not None
+        and sys.stderr.isatty()
+        and threading.current_thread() is threading.main_thread()
+        and multiprocessing.current_process().name == "MainProcess"
+    )

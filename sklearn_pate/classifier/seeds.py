@@ -1,10 +1,13 @@
 """Where a fit draws its random numbers from: one source per use, so none tells of another."""
 
+import threading
+
 import numpy as np
 
+from ..exceptions import warn
 from ..secure import SystemGenerator
 
-__all__ = ["seed_sequence", "seed_streams"]
+__all__ = ["seed_sequence", "seed_streams", "warn_if_seeded"]
 
 #: The place of a use decides its numbers. In another order, the same seed gives other fits.
 _USES = (
@@ -20,6 +23,22 @@ _USES = (
 
 #: The uses that draw noise, which protects the votes.
 _NOISE = ("noise", "test", "synthesis")
+
+#: Set once this process has warned of a seed: tests set one in every fit.
+_has_warned = threading.Event()
+
+
+def warn_if_seeded(spent):
+    """Warn, once in a process, of noise that follows from a `random_state`."""
+    if spent.generator != "seed" or _has_warned.is_set():
+        return
+    _has_warned.set()
+    warn(
+        "random_state is set, so the noise follows from a seed: whoever knows or guesses it can "
+        "subtract the noise, and a published seed voids the guarantee. Use random_state=None for "
+        "all that leaves; privacy_spent_.generator of a seeded fit is 'seed'. This warning is "
+        "given once in a process"
+    )
 
 
 def seed_streams(random_state, secure=False):

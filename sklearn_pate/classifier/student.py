@@ -27,6 +27,7 @@ __all__ = [
     "rehearse_student",
     "student_error",
     "students_view",
+    "unfitted_copy",
 ]
 
 #: Rows are not of a class whose share in them is less.
@@ -69,7 +70,7 @@ def fit_student(student, X_public, released, seed):
         if labelled.size == 0:
             raise ValueError("no query was answered")
         with seeded(number):
-            student = _unfitted_copy(student, number)
+            student = unfitted_copy(student, number)
             _teach(student, X_public, released, labelled)
             return own_generators(student)
     except Exception as error:
@@ -180,10 +181,10 @@ def _fitted_on_made_up_labels(student, X_public, n_queries, n_classes, soft):
     elif soft and accepts_soft_labels(student):
         labels = np.eye(n_classes)[labels]
     rows = _safe_indexing(X_public, np.arange(n_rows))
-    return _unfitted_copy(student, 0).fit(rows, labels)
+    return unfitted_copy(student, 0).fit(rows, labels)
 
 
-def _unfitted_copy(student, number):
+def unfitted_copy(student, number):
     """Return a copy that has seeds of its own and caches nothing on disk."""
     student = own_clone(student, number)
     set_seeds(student, number, only_missing=True)

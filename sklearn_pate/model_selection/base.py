@@ -10,11 +10,11 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from .._sklearn import Interval, StrOptions, _fit_context
-from ..accountant import no_cost
+from ..accountant import next_fit_number, no_cost
 from ..adjacency import Adjacency
 from ..classifier import PATEClassifier
 from ..classifier.checks import check_private, indexable_rows, warn_if_delta_is_large
-from ..classifier.seeds import seed_sequence
+from ..classifier.seeds import seed_sequence, warn_if_seeded
 from ..classifier.synthesis import (
     PaidRows,
     Synthesis,
@@ -26,7 +26,7 @@ from ..electorate import Electorate, TableElectorate
 from ..exceptions import StudentError
 from ..isolation import own_generators, unfitted
 from ..partition import PredefinedPartition
-from ..public import public_rows
+from ..public import public_rows, warn_if_private
 from ..rdp import TrialCount
 from ..secure import SystemGenerator
 from .calibration import calibrate
@@ -98,7 +98,10 @@ class PrivateSearch(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
             cannot be scored on private rows (see Notes), or `random_state` is given with
             ``secure=True``. Nothing was spent.
         """
+        fit_number = next_fit_number()
         X_public, X_val, y_val = map(public_rows, (X_public, X_val, y_val))
+        warn_if_private(X_public, X)
+        warn_if_private(X_val, X, "X_val")
         self._check_random_state()
         seed = seed_sequence(self.random_state)
         candidates_seed, hold_out_seed, trials_seed, rows_seed = seed.spawn(4)
@@ -133,7 +136,8 @@ class PrivateSearch(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         if task is not None:
             _rehearse_teachers(candidates, synthesizer, fit_data)
         scorer.check(candidates, X_public, plans)
-        spent = self._spent(plans, cost)
+        spent = replace(self._spent(plans, cost), fit_number=fit_number)
+        warn_if_seeded(spent)
         if task is not None:
             spent = replace(spent, n_synthetic=len(X_public))
         warn_if_delta_is_large(

@@ -98,7 +98,7 @@ class Trials:
             self._votes[key] = teachers._poll_all_rows(task)
         estimator = clone(candidate.estimator).set_params(random_state=noise_seed)
         try:
-            estimator.fit_votes(self._votes[key], self._fit_data["X_public"])
+            estimator._fit_one_trial(self._votes[key], self._fit_data["X_public"])
         except StudentError as error:
             return Trial(-math.inf, self._rng.random(), candidate, error)
         score = self._scorer.score(estimator, plan)

@@ -2,6 +2,7 @@
 
 import math
 import warnings
+from operator import methodcaller
 
 import numpy as np
 import pandas as pd
@@ -18,6 +19,7 @@ from sklearn.preprocessing import (
     SplineTransformer,
     StandardScaler,
 )
+from sklearn.utils.validation import check_is_fitted
 
 __all__ = ["RowVectorizer"]
 
@@ -27,8 +29,9 @@ _MOST_COLUMNS = 100
 #: Units differ where the largest spread of a column is so many times the median one.
 _OTHER_UNITS = 10
 
-#: Kinds of dtypes whose order matters: whole numbers, floats and lengths of time.
-_NUMBERS = "iufm"
+#: Kinds of dtypes whose order matters: whole numbers and floats, and lengths of time.
+_NUMBERS = "iuf"
+_LENGTH_OF_TIME = "m"
 
 
 class RowVectorizer(TransformerMixin, BaseEstimator):
@@ -36,9 +39,10 @@ class RowVectorizer(TransformerMixin, BaseEstimator):
 
     DataFrames: numbers and lengths of time by their rank, in two columns (how low it is, and how
     close to the middle); all others one-hot, by their text; missing values in columns of their
-    own. Arrays of up to 100 columns: the columns as they are, or like those of DataFrames where
-    units differ, that is, where the largest standard deviation is ten times the median one.
-    Arrays of more columns: 100 principal components. Sparse rows: 100 singular vectors.
+    own. In polars, lengths of time are like texts. Arrays of up to 100 columns: the columns as they
+    are, or like those of DataFrames where units differ, that is, where the largest standard
+    deviation is ten times the median one. Arrays of more columns: 100 principal components. Sparse
+    rows: 100 singular vectors.
 
     Parameters
     ----------
@@ -64,12 +68,18 @@ class RowVectorizer(TransformerMixin, BaseEstimator):
 
     def fit(self, X, y=None):
         """Choose a transformer by the type of the rows, and fit it."""
+        X = _of_pandas(X)
         self.transformer_ = self._chosen(X).fit(X)
         return self
 
     def transform(self, X):
         """Return the numbers of rows, an array with a row for each."""
-        return self.transformer_.transform(X)
+        return self.transformer_.transform(_of_pandas(X))
+
+    def to_sklearn(self):
+        """Return the fitted transformer, which is made of scikit-learn's."""
+        check_is_fitted(self)
+        return self.transformer_
 
     def _chosen(self, X):
         if isinstance(X, pd.DataFrame):
@@ -79,12 +89,13 @@ class RowVectorizer(TransformerMixin, BaseEstimator):
         if sparse.issparse(X):
             n_vectors = max(1, min(_MOST_COLUMNS, n_columns[0] - 1, n_rows - 1))
             return TruncatedSVD(n_vectors, random_state=self.random_state)
+        flat = _flattening(n_columns)
         if math.prod(n_columns) <= _MOST_COLUMNS:
             if _units_differ(_flat(X)):
-                return make_pipeline(FunctionTransformer(_flat), _ranks(n_rows))
-            return make_pipeline(FunctionTransformer(_flat), _imputer("mean"))
+                return make_pipeline(*flat, _ranks(n_rows))
+            return make_pipeline(*flat, _imputer("mean"))
         components = PCA(min(_MOST_COLUMNS, n_rows), random_state=self.random_state)
-        return make_pipeline(FunctionTransformer(_flat), _imputer("mean"), components)
+        return make_pipeline(*flat, _imputer("mean"), components)
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
@@ -95,6 +106,21 @@ class RowVectorizer(TransformerMixin, BaseEstimator):
         return tags
 
 
+def _of_pandas(X):
+    """Return DataFrames of other libraries as those of pandas, and anything else as it is.
+
+    Numbers become floats and all else objects, by the types of the columns alone.
+    """
+    if isinstance(X, pd.DataFrame) or not hasattr(X, "columns") or not hasattr(X, "get_column"):
+        return X
+    columns = {}
+    for name in X.columns:
+        column = X.get_column(name)
+        dtype = float if column.dtype.is_numeric() else object
+        columns[name] = pd.Series(column.to_list(), dtype=dtype)
+    return pd.DataFrame(columns)
+
+
 def _check_numbers(X):
     try:
         X.astype(float)
@@ -103,6 +129,18 @@ def _check_numbers(X):
             "RowVectorizer takes arrays of numbers; give text and categories as columns of a "
             f"DataFrame, or another transformer. {error}"
         ) from error
+
+
+def _calling(method, *args):
+    """Return a transformer that calls a method of the rows, and loads where this room is not."""
+    return FunctionTransformer(methodcaller(method, *args), feature_names_out="one-to-one")
+
+
+def _flattening(n_columns):
+    """Return transformers that make one axis of several."""
+    if len(n_columns) == 1:
+        return []
+    return [FunctionTransformer(np.asarray), _calling("reshape", (-1, math.prod(n_columns)))]
 
 
 def _flat(X):
@@ -122,37 +160,6 @@ def _units_differ(columns):
     return spread.size > 0 and spread.max() > _OTHER_UNITS * np.median(spread)
 
 
-def _are_numbers(frame):
-    """Return the names of columns of numbers, and of lengths of time."""
-    return [name for name, dtype in frame.dtypes.items() if dtype.kind in _NUMBERS]
-
-
-def _are_others(frame):
-    return [name for name, dtype in frame.dtypes.items() if dtype.kind not in _NUMBERS]
-
-
-def _as_floats(frame):
-    """Return columns of numbers as an array, NaN where a value is missing."""
-    return np.column_stack([_floats(frame.iloc[:, k]) for k in range(frame.shape[1])])
-
-
-def _floats(column):
-    if isinstance(column.dtype, pd.SparseDtype):
-        return np.asarray(column, dtype=float)
-    if column.dtype.kind == "m":
-        column = column.dt.total_seconds()
-    return column.to_numpy(dtype=float, na_value=np.nan)
-
-
-def _as_text(frame):
-    """Return columns of any kind as texts, NaN where a value is missing."""
-    return frame.apply(_as_objects).map(str, na_action="ignore")
-
-
-def _as_objects(column):
-    return column.astype(object).where(column.notna(), np.nan)
-
-
 def _imputer(strategy, **params):
     return SimpleImputer(strategy=strategy, keep_empty_features=True, **params)
 
@@ -168,13 +175,24 @@ def _ranks(n_public):
 
 
 def _of_columns(X_public):
-    floats = FunctionTransformer(_as_floats, feature_names_out="one-to-one")
-    names = make_pipeline(
-        FunctionTransformer(_as_text, feature_names_out="one-to-one"),
+    kinds = {name: dtype.kind for name, dtype in X_public.dtypes.items()}
+    times = [name for name, kind in kinds.items() if kind == _LENGTH_OF_TIME]
+    numbers = [name for name, kind in kinds.items() if kind in _NUMBERS]
+    others = [name for name in kinds if name not in {*times, *numbers}]
+    as_texts = make_pipeline(
+        _calling("astype", "object"),
+        _calling("map", str, "ignore"),
+        _calling("to_numpy", "object", True, np.nan),  # a copy, with NaN for missing values
         _imputer("constant", fill_value="missing"),
         OneHotEncoder(
             min_frequency=0.005, handle_unknown="infrequent_if_exist", sparse_output=False
         ),
     )
-    ranks = make_pipeline(floats, _ranks(len(X_public)))
-    return make_column_transformer((ranks, _are_numbers), (names, _are_others))
+    n_public = len(X_public)
+    floats = _calling("to_numpy", "float64", True, np.nan)
+    in_seconds = _calling("__truediv__", np.timedelta64(1, "s"))
+    return make_column_transformer(
+        (make_pipeline(floats, _ranks(n_public)), numbers),
+        (make_pipeline(in_seconds, floats, _ranks(n_public)), times),
+        (as_texts, others),
+    )

@@ -1,15 +1,19 @@
 """The student of records that vote, if none is given."""
 
+from operator import methodcaller
+
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.kernel_approximation import Nystroem
 from sklearn.linear_model import LogisticRegression, Ridge
+from sklearn.pipeline import FeatureUnion, make_pipeline
+from sklearn.preprocessing import FunctionTransformer, MinMaxScaler, Normalizer, StandardScaler
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from .._sklearn import _check_sample_weight
 from ..rdp.checks import check_count
-from .rates import POWERS, sharpened
+from .rates import LEAST_RATE, POWERS, sharpened
 
 __all__ = ["LandmarkClassifier"]
 
@@ -96,9 +100,22 @@ class LandmarkClassifier(ClassifierMixin, BaseEstimator):
     def predict(self, X):
         """Return the likeliest labels, (n_samples,)."""
         features = self._checked_features(X)
-        scores = np.asarray(self._linear.decision_function(features))
-        codes = scores.argmax(axis=1) if scores.ndim == 2 else (scores > 0).astype(int)
-        return self.classes_[codes]
+        return self.classes_[self._linear.predict(features)]
+
+    def to_sklearn(self):
+        """Return a Pipeline of scikit-learn's own that predicts the same, with these `classes_`."""
+        check_is_fitted(self)
+        as_floats = FunctionTransformer(np.asarray, kw_args={"dtype": "float64"})
+        n_columns = len(self._middle)
+        scale = StandardScaler()
+        scale.mean_ = self._middle
+        scale.scale_ = np.full(n_columns, self._spread)
+        scale.n_features_in_ = n_columns
+        ends = np.full((2, n_columns), [[-_FARTHEST], [_FARTHEST]])
+        cut = MinMaxScaler((-_FARTHEST, _FARTHEST), clip=True).fit(ends)  # changes nothing between
+        features = FeatureUnion([("rows", "passthrough"), ("nearness", self._nearness)])
+        linear = self._linear.to_sklearn(self.classes_)
+        return make_pipeline(as_floats, scale, cut, features, *linear)
 
     def _checked_features(self, X):
         check_is_fitted(self)
@@ -127,8 +144,19 @@ class _Logistic:
         row, code = np.nonzero(shares)
         self._model = LogisticRegression(C=2, max_iter=1000)
         self._model.fit(features[row], code, shares[row, code])
-        self.decision_function = self._model.decision_function
-        self.predict_proba = self._model.predict_proba
+
+    def decision_function(self, features):
+        return self._model.decision_function(features)
+
+    def predict_proba(self, features):
+        return self._model.predict_proba(features)
+
+    def predict(self, features):
+        return self._model.predict(features)
+
+    def to_sklearn(self, labels):
+        """Return the last steps of a Pipeline that predicts labels."""
+        return [_with_weights(self._model.coef_, self._model.intercept_, labels)]
 
 
 class _LeastSquares:
@@ -141,10 +169,41 @@ class _LeastSquares:
     def __init__(self, features, shares):
         weight = shares.sum(axis=1)
         self._model = Ridge(alpha=0.1).fit(features, shares / weight[:, None], weight)
-        self.decision_function = self._model.predict
         means = self._model.predict(features)
         likelihoods = [(shares * np.log(sharpened(means, power))).sum() for power in POWERS]
         self._power = POWERS[int(np.argmax(likelihoods))]
 
+    def decision_function(self, features):
+        return self._model.predict(features)
+
     def predict_proba(self, features):
         return sharpened(self._model.predict(features), self._power)
+
+    def predict(self, features):
+        return self.predict_proba(features).argmax(axis=1)
+
+    def to_sklearn(self, labels):
+        """Return the last steps of a Pipeline that predicts labels; see `rates.sharpened`."""
+        n_classes = len(labels)
+        cut = methodcaller("clip", LEAST_RATE, 1)
+        return [
+            FunctionTransformer(methodcaller("__matmul__", self._model.coef_.T)),
+            FunctionTransformer(methodcaller("__add__", self._model.intercept_)),
+            FunctionTransformer(cut),
+            FunctionTransformer(methodcaller("__pow__", self._power)),
+            Normalizer("l1"),
+            FunctionTransformer(cut),
+            FunctionTransformer(np.log),
+            # The softmax of logarithms divides by the sum
+            _with_weights(np.eye(n_classes), np.zeros(n_classes), labels),
+        ]
+
+
+def _with_weights(coef, intercept, labels):
+    """Return a logistic regression that is fitted by hand."""
+    model = LogisticRegression(C=2, max_iter=1000)
+    model.coef_ = coef
+    model.intercept_ = intercept
+    model.classes_ = labels
+    model.n_features_in_ = coef.shape[1]
+    return model

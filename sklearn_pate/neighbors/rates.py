@@ -8,7 +8,7 @@ from scipy.linalg import cho_factor, cho_solve
 from scipy.optimize import minimize
 from scipy.spatial.distance import cdist
 
-__all__ = ["POWERS", "Surface", "deal_labels", "sharpened", "smooth"]
+__all__ = ["LEAST_RATE", "POWERS", "Surface", "deal_labels", "sharpened", "smooth"]
 
 #: Likeness of public rows and cells is computed for so many pairs at a time.
 _PAIRS_AT_A_TIME = 4_000_000
@@ -17,7 +17,7 @@ _PAIRS_AT_A_TIME = 4_000_000
 _MOST_COMPARED = 500
 
 #: Least rate of a class, before rates are made to sum to 1.
-_LEAST_RATE = 1e-3
+LEAST_RATE = 1e-3
 
 #: Powers of rates that are tried: what is smoothed is pulled together.
 POWERS = (1.0, 1.25, 1.5, 2.0, 2.5, 3.0, 4.0, 5.0, 6.0, 8.0)
@@ -192,8 +192,8 @@ def _likeliest(squared, difference, variance, smoothing):
 
 def sharpened(means, power):
     """Return means, (n_rows, n_classes), as rates: raised to a power, above 0, and with sum 1."""
-    rates = np.clip(means, _LEAST_RATE, 1) ** power
-    rates = np.maximum(rates / rates.sum(axis=1, keepdims=True), _LEAST_RATE)
+    rates = np.clip(means, LEAST_RATE, 1) ** power
+    rates = np.maximum(rates / rates.sum(axis=1, keepdims=True), LEAST_RATE)
     return rates / rates.sum(axis=1, keepdims=True)
 
 

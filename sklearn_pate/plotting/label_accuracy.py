@@ -63,7 +63,7 @@ class LabelAccuracyDisplay:
 
     @classmethod
     def from_estimator(cls, clf, y_public, *, param_name, param_range, ax=None, **kwargs):
-        """Draw how accurate the labels of a fit would have been at other values.
+        """Draw how accurate the labels of a fit would have been at other values of a parameter.
 
         Parameters
         ----------

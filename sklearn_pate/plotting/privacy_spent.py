@@ -15,7 +15,7 @@ _MOST_COSTS = 25_000_000
 
 
 class PrivacySpentDisplay:
-    """Epsilon against the number of queries: published bound, exact, and data-independent.
+    """Epsilon against the number of queries: the papers' bound, exact, and data-independent.
 
     The first two curves are computed from private votes and are private themselves. The third
     holds for all votes: it may be published.
@@ -155,7 +155,7 @@ class PrivacySpentDisplay:
         self.ax_, self.figure_ = axes_and_figure(ax)
         self.lines_ = []
         for epsilons, name, style in (
-            (self.bound, "published bound (private)", {"color": VERMILLION, "ls": "--"}),
+            (self.bound, "bound of the papers (private)", {"color": VERMILLION, "ls": "--"}),
             (self.exact, "exact (private)", {"color": GREEN, "ls": ":", "lw": 2.5}),
             (self.data_independent, "data-independent (guarantee)", {"color": BLUE, "ls": "-"}),
         ):
@@ -165,7 +165,7 @@ class PrivacySpentDisplay:
                 self.lines_ += self.ax_.plot(self.n_queries, epsilons, **style)
         if self.published is not None and np.isfinite(self.published):
             style = {"marker": "*", "ls": "", "ms": 11, "color": "black", "clip_on": False}
-            style["label"] = "privacy_spent_ (published)"
+            style["label"] = "privacy_spent_ (for publication)"
             self.lines_ += self.ax_.plot(self.n_queries[-1:], [self.published], **style)
         self.ax_.set(xlabel="queries asked", ylabel=f"epsilon at delta = {self.delta:g}")
         self.ax_.set_xlim(0, None)

@@ -14,6 +14,11 @@ _OF_DATES = (
     "make numbers of dates, such as column.dt.year, or days since a public date, "
     'column.sub(pd.Timestamp("2020-01-01")).dt.days'
 )
+_OF_DATES_IN_ZONES = _OF_DATES.replace('"2020-01-01"', '"2020-01-01", tz="UTC"')
+_OF_PERIODS = (
+    "make numbers of them, such as column.dt.year, or months since a public one, "
+    "column.dt.year.sub(2020).mul(12).add(column.dt.month)"
+)
 _OF_TIMES = "make numbers of lengths of time, column.dt.total_seconds()"
 _OF_COMPLEX = "make two columns of real numbers"
 _OF_TRUTH = "they have bins as they are, leave them out"
@@ -58,7 +63,9 @@ def _remedy(dtype):
     if isinstance(dtype, pd.CategoricalDtype):
         return _OF_CATEGORIES
     if isinstance(dtype, pd.PeriodDtype):
-        return _OF_DATES
+        return _OF_PERIODS
+    if isinstance(dtype, pd.DatetimeTZDtype):
+        return _OF_DATES_IN_ZONES
     by_kind = {
         "sparse": _DENSE,
         "M": _OF_DATES,

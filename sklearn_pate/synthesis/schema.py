@@ -195,6 +195,8 @@ def _is_missing(value):
 def _range_of(values):
     """Return the least and the greatest of private numbers."""
     numbers = values[values.notna().to_numpy(dtype=bool)].to_numpy()
+    if numbers.dtype == object:  # nullable numbers, before pandas 2.2
+        numbers = np.array(numbers.tolist())
     if numbers.dtype.kind == "f":
         numbers = numbers.astype(float)
         numbers = np.clip(numbers[np.isfinite(numbers)], -_LARGEST_READ, _LARGEST_READ)

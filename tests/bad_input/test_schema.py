@@ -41,7 +41,7 @@ from .helpers import (
         "text of another length": (
             changed(X.astype(str), TEXT * 9),
             X_PUBLIC.astype(str),
-            "than X_public, which has .*; for text, use dtype object in both",
+            r"than X_public, which has .*X = X.astype\(object\)\n",
         ),
         "what a dtype notes": (
             X.astype(np.dtype(float, metadata={"of": TEXT})),

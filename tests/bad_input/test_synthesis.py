@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from scipy import sparse
-from sklearn.base import clone
+from sklearn.base import BaseEstimator, clone
 
 from sklearn_pate.aggregators import LaplaceMechanism
 from sklearn_pate.synthesis import MarginalSynthesizer
@@ -72,7 +72,7 @@ def test_tables_without_columns_to_count(rows, message):
     "rows, message",
     {
         "text": (of_text(), r"\['name'\] \(dtype object\).*to_numeric.*categories={.*names$"),
-        "text of pandas 3": (of_text("str"), r"\['name'\] \(dtype str"),
+        "text of pandas 3": (of_text("str"), r"\['name'\] \(dtype (str|object)"),
         "text, string": (of_text("string"), r"\['name'\] \(dtype str"),
         "dates": (
             FRAME.assign(day=pd.to_datetime(["2020-01-01", "2020-01-02"])),
@@ -89,7 +89,7 @@ def test_tables_without_columns_to_count(rows, message):
         ),
         "months": (
             FRAME.assign(m=pd.period_range("2020-01", periods=2, freq="M")),
-            r"\['m'\] \(dtype period\[M\]\): make numbers of dates",
+            r"\['m'\] \(dtype period\[M\]\): make numbers of them",
         ),
     },
 )
@@ -417,7 +417,9 @@ def test_calls_before_declare():
 def test_tools_that_ask_for_every_attribute_before_declare(copied):
     synthesizer = copied(declare() if copied is clone else MarginalSynthesizer((0, 1)))
     assert not hasattr(synthesizer, "n_tables")
-    assert "draw" in dir(synthesizer) and "n_tables" not in dir(synthesizer)
+    assert "draw" in dir(synthesizer)
+    is_filtered = "__dir__" in vars(BaseEstimator)  # by newer versions of scikit-learn
+    assert "n_tables" not in dir(synthesizer) or not is_filtered
     assert "MarginalSynthesizer" in synthesizer._repr_html_()
 
 

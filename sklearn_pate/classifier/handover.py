@@ -1,0 +1,215 @@
+"""A student for people who do not have this library: made of other libraries alone."""
+
+import copy
+import pickle
+import pickletools
+import sys
+from functools import partial
+
+import numpy as np
+from sklearn.ensemble import VotingClassifier
+from sklearn.pipeline import Pipeline
+from sklearn.preprocessing import LabelEncoder
+from sklearn.utils import Bunch
+
+__all__ = ["handed_over", "libraries_of"]
+
+_OURS = __name__.partition(".")[0]
+
+#: How many made-up rows tell whether a classifier decodes its labels.
+_N_TRIED = 100
+
+#: How much probabilities may differ: sums may be rounded otherwise.
+_LEAST_DIFFERENCE = 1e-9
+
+
+def handed_over(estimator, X):
+    """Return a copy of the student that predicts labels, in terms of other libraries.
+
+    Parameters
+    ----------
+    estimator : PATEClassifier
+        Fitted.
+    X : array-like with n_samples rows, or None
+        Rows on which both must predict the same.
+
+    Returns
+    -------
+    classifier
+
+    Raises
+    ------
+    ValueError
+        If the student needs this library, does not pickle, or does not predict the same.
+    """
+    student = _in_sklearn(copy.deepcopy(estimator.student_))
+    _check_modules(student)
+    labels = estimator.classes_
+    models = _with_labels(student, labels)
+    if X is None:
+        agrees = partial(_agree_on_made_up_rows, student)
+    else:
+        agrees = _same_on_rows(estimator, X)
+        # Rows alone tell whether a classifier predicts the class of the largest probability
+        models += _votes_of_one(student, labels)
+    for model in models:
+        if _is_true(agrees, model):
+            return model
+    name = type(_last_step(student)).__name__
+    if X is None:
+        raise ValueError(
+            f"export cannot tell whether {name} predicts labels as it predicts codes: give public "
+            "rows, export(X_public), on which the two are compared"
+        )
+    raise ValueError(f"{name} does not predict the same outside of PATEClassifier")
+
+
+def libraries_of(model):
+    """Return the versions of the libraries that a model needs where it is loaded.
+
+    Parameters
+    ----------
+    model : object
+        Picklable.
+
+    Returns
+    -------
+    dict of str to str
+        Name of each package, as it is imported, to its version.
+    """
+    packages = {name.partition(".")[0] for name in _names_in(model)} - set(sys.stdlib_module_names)
+    modules = {name: sys.modules.get(name) for name in sorted(packages)}
+    return {name: str(getattr(module, "__version__", "")) for name, module in modules.items()}
+
+
+def _last_step(student):
+    return student.steps[-1][1] if isinstance(student, Pipeline) else student
+
+
+# --- without this library ------------------------------------------------------------------------
+
+
+def _in_sklearn(student):
+    """Replace the parts of a Pipeline that know what they are in terms of scikit-learn."""
+    if hasattr(student, "to_sklearn"):
+        return _in_sklearn(student.to_sklearn())
+    if not isinstance(student, Pipeline):
+        return student
+    steps = []
+    for name, step in student.steps:
+        replaced = _in_sklearn(step)
+        steps += replaced.steps if isinstance(replaced, Pipeline) else [(name, replaced)]
+    return Pipeline(_with_own_names(steps))
+
+
+def _with_own_names(steps):
+    """Number the steps whose name others have too."""
+    names = [name for name, _ in steps]
+    numbers = [names[: k + 1].count(name) for k, name in enumerate(names)]
+    return [
+        (f"{name}-{number}" if names.count(name) > 1 else name, step)
+        for (name, step), number in zip(steps, numbers, strict=True)
+    ]
+
+
+def _check_modules(student):
+    """Refuse a student that needs this library."""
+    ours = [name for name in _names_in(student) if name.partition(".")[0] == _OURS]
+    if ours:
+        raise ValueError(
+            "the student needs sklearn_pate where it is loaded, and an export must not: it holds "
+            f"{', '.join(sorted(ours))}. Pickle the PATEClassifier itself, or let "
+            "fit_student(X_public, student) train another student, at no privacy cost"
+        )
+
+
+def _names_in(model):
+    """Return the full names of the classes and functions that a pickle of a model imports."""
+    try:
+        data = pickle.dumps(model, protocol=3)  # the last that has each name in one instruction
+    except Exception as error:
+        raise ValueError(
+            f"the student cannot be pickled: {type(error).__name__}: {error}"
+        ) from error
+    found = (text for opcode, text, _ in pickletools.genops(data) if opcode.name == "GLOBAL")
+    return {text.replace(" ", ".") for text in found}
+
+
+# --- labels in place of codes --------------------------------------------------------------------
+
+
+def _with_labels(student, labels):
+    """Return a copy with labels in `classes_`, where most classifiers look up what they predict."""
+    if labels.dtype.kind in "iu" and np.array_equal(labels, np.arange(len(labels))):
+        return [student]
+    labelled = copy.deepcopy(student)
+    last = _last_step(labelled)
+    if "classes_" not in vars(last):
+        return []
+    last.classes_ = labels[_codes_seen(last)]
+    return [labelled]
+
+
+def _votes_of_one(student, labels):
+    """Return votes of one: of the likeliest label, or else of the label that it predicts."""
+    votes = [_vote_of_one(student, "hard", labels)]
+    if hasattr(student, "predict_proba"):
+        # Some have a column for each class, others for those that they saw
+        columns = [labels[_codes_seen(student)], labels]
+        votes = [_vote_of_one(student, "soft", seen) for seen in columns] + votes
+    return votes
+
+
+def _codes_seen(student):
+    return np.asarray(student.classes_).astype(np.intp)
+
+
+def _vote_of_one(student, voting, labels):
+    """Return an ensemble of one student, which decodes what it predicts."""
+    vote = VotingClassifier([("student", student)], voting=voting)
+    vote.estimators_ = [student]
+    vote.named_estimators_ = Bunch(student=student)
+    vote.le_ = LabelEncoder().fit(labels)
+    vote.classes_ = vote.le_.classes_
+    return vote
+
+
+# --- the same predictions ------------------------------------------------------------------------
+
+
+def _is_true(check, model):
+    try:
+        return bool(check(model))
+    except Exception:  # the next model may do
+        return False
+
+
+def _same_on_rows(estimator, X):
+    """Return a check that a model predicts what the estimator predicts."""
+    labels = estimator.predict(X)
+    proba = estimator.predict_proba(X) if hasattr(estimator, "predict_proba") else None
+
+    def agrees(model):
+        if not np.array_equal(model.predict(X), labels):
+            return False
+        if not hasattr(model, "predict_proba"):
+            return True
+        expected = proba[:, np.searchsorted(estimator.classes_, model.classes_)]
+        return np.abs(model.predict_proba(X) - expected).max() <= _LEAST_DIFFERENCE
+
+    return agrees
+
+
+def _agree_on_made_up_rows(student, model):
+    """Whether the last step predicts the labels of its codes, for random rows of numbers."""
+    if model is student:
+        return True
+    of_codes = _last_step(student)
+    of_labels = _last_step(model)
+    rows = np.random.default_rng(0).normal(size=(_N_TRIED, of_codes.n_features_in_))
+    places = np.searchsorted(of_codes.classes_, of_codes.predict(rows))
+    if not np.array_equal(of_labels.classes_[places], of_labels.predict(rows)):
+        return False
+    if not hasattr(of_codes, "predict_proba"):
+        return True
+    return np.array_equal(of_codes.predict_proba(rows), of_labels.predict_proba(rows))

@@ -1,0 +1,117 @@
+"""Public rows with missing values: whether teachers and student take them does not go by chance."""
+
+import numpy as np
+import pandas as pd
+from scipy import sparse
+
+from .._sklearn import _num_samples, _safe_indexing
+from ..isolation import Quiet, seeded
+from .student import unfitted_copy
+
+__all__ = ["check_missing", "is_missing_in"]
+
+#: So many rows with missing values are tried, and so many without, or five for each class.
+_N_TRIED = 20
+_N_COMPLETE = 50
+
+
+def check_missing(X_public, classifiers, student, *, n_classes):
+    """Refuse public rows with missing values if teachers or student do not take them.
+
+    Only some rows are asked, so that without this a fit would fail or not by the draw of these.
+    It looks at public rows alone.
+
+    Parameters
+    ----------
+    X_public : array-like with n_public rows
+        All public rows.
+    classifiers : list of classifier
+        What teachers are clones of.
+    student : classifier
+        Unfitted.
+    n_classes : int
+        Number of classes.
+
+    Raises
+    ------
+    ValueError
+        If one of them takes rows without missing values, and not those with.
+    """
+    is_missing = is_missing_in(X_public)
+    if is_missing.all() or not is_missing.any():
+        return  # then all rows that may be asked are alike
+    rows = np.flatnonzero(is_missing)
+    complete = np.flatnonzero(~is_missing)[: max(_N_COMPLETE, 5 * n_classes)]
+    tried = np.append(complete, rows[:_N_TRIED])
+    labels = np.arange(len(tried)) % n_classes
+    parts = [("base_estimator", classifier) for classifier in classifiers]
+    for name, classifier in [*parts, ("student", student)]:
+        problem = _problem(
+            classifier,
+            _safe_indexing(X_public, complete),
+            _safe_indexing(X_public, tried),
+            labels,
+            learns=name == "student",
+        )
+        if problem is not None:
+            raise ValueError(
+                f"X_public has missing values in {len(rows)} of its rows (the first is row "
+                f"{rows[0]}), and {name}, a {type(classifier).__name__}, does not take them: "
+                f"{problem}. As only some rows are asked, the fit would fail by chance. Put an "
+                "imputer inside, make_pipeline(SimpleImputer(), ...), or leave these rows out. "
+                "Nothing was spent"
+            )
+
+
+def is_missing_in(X):
+    """Return for each row whether a value is missing in it.
+
+    Parameters
+    ----------
+    X : array-like with n_rows rows
+        Of any form.
+
+    Returns
+    -------
+    ndarray of shape (n_rows,), bool
+    """
+    if sparse.issparse(X):
+        entries = X.tocoo()
+        holes = entries.row[pd.isna(entries.data)]
+        return np.isin(np.arange(X.shape[0]), holes)
+    if isinstance(X, pd.DataFrame):
+        return X.isna().to_numpy().any(axis=1)
+    if hasattr(X, "get_columns"):  # of polars
+        return np.any([_is_missing_in_column(column) for column in X.get_columns()], axis=0)
+    X = np.asarray(X)
+    if X.dtype.kind not in "fcO":
+        return np.zeros(len(X), dtype=bool)
+    return pd.isna(X.reshape(len(X), -1)).any(axis=1)
+
+
+def _is_missing_in_column(column):
+    """Return which values of a column of polars are null or NaN."""
+    is_null = column.is_null().to_numpy()
+    if not column.dtype.is_float():
+        return is_null
+    return is_null | column.is_nan().fill_null(True).to_numpy()
+
+
+def _problem(classifier, complete, tried, labels, *, learns):
+    """Say how a classifier fails on missing values; None if it does not, or fails without them.
+
+    `learns` says whether it is to learn from public rows, not only to predict them.
+    """
+    with Quiet(), seeded(0):  # any number: nothing of this fit is kept
+        try:
+            fitted = unfitted_copy(classifier, 0).fit(complete, labels[: _num_samples(complete)])
+            fitted.predict(complete)
+        except Exception:
+            return None
+        try:
+            if learns:
+                fitted = unfitted_copy(classifier, 0).fit(tried, labels)
+            fitted.predict(tried)
+        except Exception as error:
+            return f"{type(error).__name__}: {str(error).partition(chr(10))[0].rstrip('.')}"
+    return None

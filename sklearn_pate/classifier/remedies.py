@@ -1,0 +1,107 @@
+"""Code that a message gives to a user whose private and public rows differ in their types."""
+
+import numpy as np
+import pandas as pd
+
+__all__ = ["same_columns", "same_dtype", "same_dtypes"]
+
+#: Kinds of numpy dtypes that have no missing value: one missing value changes the type.
+_NEVER_MISSING = "iub"
+
+_TEXT = "OSTU"
+
+
+def same_columns(X, X_public):
+    """Return code that gives `X` the columns of `X_public`, as many as it has.
+
+    Parameters
+    ----------
+    X, X_public : DataFrame
+        Private and public rows.
+
+    Returns
+    -------
+    str
+        Lines, each on a line of its own.
+    """
+    if len(X.columns.intersection(X_public.columns)) == len(X_public.columns):
+        return _lines("X = X[X_public.columns]", "X.columns = X_public.columns")
+    return _lines("X.columns = X_public.columns")
+
+
+def same_dtype(dtype):
+    """Return code that gives both arrays a dtype by which nothing private is seen.
+
+    Parameters
+    ----------
+    dtype : dtype
+        Of the public rows. Numbers that may be missing are floats in both.
+
+    Returns
+    -------
+    str
+        Lines, each on a line of its own.
+    """
+    kind = getattr(dtype, "kind", "")
+    if kind in _NEVER_MISSING:
+        return _lines("X_public = X_public.astype(float)", "X = X.astype(float)")
+    if kind in _TEXT:
+        return _lines("X_public = X_public.astype(object)", "X = X.astype(object)")
+    return _lines("X = X.astype(X_public.dtype)")
+
+
+def same_dtypes(X_public, names):
+    """Return code that gives both frames dtypes by which nothing private is seen.
+
+    Parameters
+    ----------
+    X_public : DataFrame of pandas, polars or another library
+        Public rows.
+    names : list
+        The columns that differ.
+
+    Returns
+    -------
+    str
+        Lines, each on a line of its own; none if the library is not known.
+    """
+    if isinstance(X_public, pd.DataFrame):
+        return _of_pandas(X_public, names)
+    if hasattr(X_public, "schema") and hasattr(X_public, "cast"):
+        return _of_polars(X_public, names)
+    return ""
+
+
+def _of_pandas(X_public, names):
+    dtypes = {name: X_public[name].dtype for name in names}
+    numbers = [name for name, dtype in dtypes.items() if _is_never_missing(dtype)]
+    coded = [name for name, kind in dtypes.items() if isinstance(kind, pd.CategoricalDtype)]
+    lines = []
+    if numbers:
+        lines.append(f"X_public = X_public.astype({dict.fromkeys(numbers, 'float64')})")
+    if coded:
+        lines += [
+            "X = X.copy()",
+            f"for name in {coded}:",
+            "    known = X[name].isin(X_public[name].cat.categories)  # others are missing then",
+            "    X[name] = X[name].astype(object).where(known).astype(X_public[name].dtype)",
+        ]
+    return _lines(*lines, "X = X.astype(X_public.dtypes)")
+
+
+def _of_polars(X_public, names):
+    numbers = [name for name in names if X_public.schema[name].is_integer()]
+    lines = []
+    if numbers:
+        # Values with a decimal point are private, too
+        lines.append(f"X_public = X_public.cast({{name: float for name in {numbers}}})")
+    # What is not among the categories of a polars.Enum is missing
+    return _lines(*lines, "X = X.cast(dict(X_public.schema), strict=False)")
+
+
+def _is_never_missing(dtype):
+    return isinstance(dtype, np.dtype) and dtype.kind in _NEVER_MISSING
+
+
+def _lines(*code):
+    return "".join(f"\n    {line}" for line in code)

@@ -1,0 +1,523 @@
+"""What is handed over: the student by itself, its privacy statement, and saved models."""
+
+import functools
+import json
+import pickle
+import subprocess
+import sys
+from pathlib import Path
+
+import joblib
+import numpy as np
+import pandas as pd
+import pytest
+from scipy import sparse
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.calibration import CalibratedClassifierCV
+from sklearn.datasets import make_classification
+from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassifier
+from sklearn.exceptions import NotFittedError
+from sklearn.linear_model import LogisticRegression, RidgeClassifier
+from sklearn.naive_bayes import GaussianNB
+from sklearn.neural_network import MLPClassifier
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import FunctionTransformer, StandardScaler
+from sklearn.semi_supervised import SelfTrainingClassifier
+from sklearn.svm import SVC
+from sklearn.utils import all_estimators
+
+from sklearn_pate import PATEClassifier, PrivacySpent
+from sklearn_pate.accountant import PrivacyForecast
+from sklearn_pate.classifier.handover import handed_over
+from sklearn_pate.neighbors import LandmarkClassifier, RowVectorizer
+from sklearn_pate.students import SoftLabelClassifier
+from sklearn_pate.synthesis import MarginalSynthesizer
+
+try:
+    import skops.io as skops_io
+except ImportError:
+    skops_io = None
+
+needs_skops = pytest.mark.skipif(skops_io is None, reason="needs skops")
+
+LETTERS = np.array(["a", "b", "c"])
+
+
+def numbers(n_classes):
+    X, codes = make_classification(
+        700, n_features=5, n_informative=4, n_redundant=0, n_classes=n_classes, random_state=0
+    )
+    return X, LETTERS[codes]
+
+
+def table():
+    X, y = numbers(2)
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame(X[:, :2], columns=["age", "income"])
+    frame["city"] = np.where(X[:, 2] > 0, "Oslo", "Bern")
+    frame["level"] = pd.Categorical(np.digitize(X[:, 3], [-1, 0, 1]))
+    frame["held"] = pd.to_timedelta(np.abs(X[:, 4]), "h")
+    frame["flag"] = pd.array(X[:, 0] > 1, dtype="boolean")
+    frame["income"] = frame["income"].mask(rng.random(700) < 0.1)
+    frame["city"] = frame["city"].mask(rng.random(700) < 0.1)
+    frame["flag"] = frame["flag"].mask(rng.random(700) < 0.1)
+    return frame, y
+
+
+def images():
+    X, y = numbers(2)
+    return np.repeat(X, 4, axis=1).reshape(700, 5, 2, 2).astype(np.float32), y
+
+
+def fitted(X, y, estimator=None, student=None, **params):
+    """Fit on some rows; a student of other models learns the same labels at once."""
+    params = {"epsilon": 20, "random_state": 0, "classes": np.unique(y)} | params
+    clf = PATEClassifier(estimator, student=student, **params)
+    return clf.fit(X[:400], y[:400], X_public=X[400:])
+
+
+def by_teachers(student, n_classes=2):
+    X, y = numbers(n_classes)
+    return fitted(X, y, GaussianNB(), student, n_teachers=20, epsilon=50), X
+
+
+def default_of_table():
+    X, y = table()
+    return fitted(X, y), X
+
+
+def default_of_images():
+    X, y = images()
+    return fitted(X, y), X
+
+
+def default_of_sparse_rows():
+    X, y = numbers(2)
+    X = sparse.csr_array(np.repeat(X.clip(0, None), 3, axis=1), dtype=np.float32)
+    return fitted(X, y), X
+
+
+def default_of_three_classes():
+    X, y = numbers(3)
+    return fitted(X, y), X
+
+
+def default_of_teachers():
+    X, y = table()
+    return fitted(X, y, n_teachers=20), X
+
+
+def linear():
+    return by_teachers(make_pipeline(StandardScaler(), LogisticRegression()), 3)
+
+
+def forest():
+    return by_teachers(RandomForestClassifier(5), 3)
+
+
+MADE = {
+    make.__name__: make
+    for make in (
+        default_of_table,
+        default_of_images,
+        default_of_sparse_rows,
+        default_of_three_classes,
+        default_of_teachers,
+        linear,
+        forest,
+    )
+}
+
+
+NAMES = [name for name in MADE if name.startswith("default")]
+
+
+@functools.cache
+def made(name):
+    """A fitted classifier and rows, the same for all tests."""
+    return MADE[name]()
+
+
+def assert_same(model, clf, X):
+    np.testing.assert_array_equal(model.predict(X), clf.predict(X))
+    columns = np.searchsorted(clf.classes_, model.classes_)
+    np.testing.assert_array_equal(clf.classes_[columns], model.classes_)
+    np.testing.assert_allclose(
+        model.predict_proba(X), clf.predict_proba(X)[:, columns], rtol=0, atol=1e-12
+    )
+
+
+# --- the same predictions, without this library --------------------------------------------------
+
+
+@pytest.mark.parametrize("name", MADE)
+def test_an_export_predicts_the_same(name):
+    clf, X = made(name)
+    assert_same(clf.export(), clf, X)
+    assert_same(clf.export(X), clf, X)
+    assert b"sklearn_pate" not in pickle.dumps(clf.export())
+    assert clf.student_.predict(X[:1])[0] in range(3)  # its own student still knows codes
+
+
+def test_an_export_of_odd_rows_predicts_the_same():
+    clf, X = made("default_of_table")
+    odd = X[:6].copy()
+    odd["age"] = [np.nan, 1e9, -1e9, 0, 1, 2]
+    odd["city"] = ["unseen", None, "", "Oslo", "nan", "missing"]
+    odd.loc[odd.index[:2], "held"] = pd.NaT
+    assert_same(clf.export(), clf, odd)
+    clf, X = made("default_of_three_classes")
+    assert_same(clf.export(), clf, 50 * X)
+
+
+LOAD = """if True:
+    import sys
+
+    class Refuse:
+        def find_spec(self, name, path=None, target=None):
+            if name.split(".")[0] == "sklearn_pate":
+                raise ImportError(name)
+
+    sys.meta_path.insert(0, Refuse())
+    import pickle
+    from pathlib import Path
+
+    import joblib
+
+    def load(file):
+        if file.suffix == ".joblib":
+            return joblib.load(file)
+        import skops.io
+
+        return skops.io.load(file, trusted=skops.io.get_untrusted_types(file=file))
+
+    folder = Path(sys.argv[1])
+    for file in [*folder.glob("*.joblib"), *folder.glob("*.skops")]:
+        model = load(file)
+        rows = pickle.loads(file.with_suffix(".rows").read_bytes())
+        found = [model.predict(rows), model.predict_proba(rows), model.privacy_spent_]
+        file.with_name(file.name + ".found").write_bytes(pickle.dumps(found))
+    try:
+        import sklearn_pate
+    except ImportError:
+        print("not here")
+"""
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """Return a folder with exports, and what they say where this library cannot be imported."""
+    folder = tmp_path_factory.mktemp("exports")
+    for name in MADE:
+        clf, X = made(name)
+        (folder / f"{name}.rows").write_bytes(pickle.dumps(X[:50]))
+        joblib.dump(clf.export(), folder / f"{name}.joblib")
+        if skops_io is not None:
+            skops_io.dump(clf.export(), folder / f"{name}.skops")
+    command = [sys.executable, "-c", LOAD, str(folder)]
+    run = subprocess.run(command, capture_output=True, text=True)
+    assert run.returncode == 0, run.stderr
+    assert run.stdout.strip() == "not here"
+    return folder
+
+
+def check_found(file, name):
+    clf, X = made(name)
+    labels, proba, spent = pickle.loads(file.with_name(file.name + ".found").read_bytes())
+    np.testing.assert_array_equal(labels, clf.predict(X[:50]))
+    np.testing.assert_allclose(proba, clf.predict_proba(X[:50]), rtol=0, atol=1e-12)
+    assert spent == clf.privacy_spent_.to_dict()
+
+
+@pytest.mark.parametrize("name", MADE)
+def test_an_export_loads_without_this_library(folder, name):
+    check_found(folder / f"{name}.joblib", name)
+
+
+#: What skops asks about in exports of the students by default.
+TRUSTED = {"operator.methodcaller", "numpy.dtype", "numpy.asarray"}
+
+
+@needs_skops
+@pytest.mark.parametrize("name", MADE)
+def test_skops_loads_an_export_without_this_library(folder, name):
+    file = folder / f"{name}.skops"
+    check_found(file, name)
+    unknown = set(skops_io.get_untrusted_types(file=file))
+    # Some versions also ask about scipy's splines, and a list within a ColumnTransformer
+    unknown = {asked for asked in unknown if not asked.startswith(("scipy.", "sklearn."))}
+    assert unknown <= (TRUSTED if name in NAMES else set())
+
+
+def test_the_page_lists_the_types_that_skops_asks_about():
+    page = (Path(__file__).parents[1] / "docs" / "handing_over.md").read_text()
+    for name in TRUSTED:
+        assert f"`{name}`" in page
+
+
+@needs_skops
+@pytest.mark.parametrize("name", ["default_of_table", "linear"])
+def test_skops_keeps_the_classifier_itself(name, tmp_path):
+    clf, X = made(name)
+    file = tmp_path / "model.skops"
+    skops_io.dump(clf, file)
+    unknown = skops_io.get_untrusted_types(file=file)
+    assert "sklearn_pate.classifier.saving.Saved" in unknown
+    loaded = skops_io.load(file, trusted=unknown)
+    np.testing.assert_array_equal(loaded.predict(X), clf.predict(X))
+    np.testing.assert_array_equal(loaded.predict_proba(X), clf.predict_proba(X))
+    assert loaded.privacy_spent_ == clf.privacy_spent_
+    assert not hasattr(loaded, "curator_") and loaded.random_state is None
+
+
+def test_the_example_of_onnx_runs_or_says_what_is_missing():
+    example = Path(__file__).parents[1] / "examples" / "plot_onnx.py"
+    run = subprocess.run([sys.executable, str(example)], capture_output=True, text=True)
+    assert run.returncode == 0, run.stderr
+    assert "is not installed" in run.stdout or "same labels: 100.0%" in run.stdout
+
+
+# --- any student ---------------------------------------------------------------------------------
+
+
+def taught(student, X, codes, labels):
+    """Return a classifier as if its fit had released these labels."""
+    clf = PATEClassifier(student=student)
+    clf.student_ = student.fit(X, codes)
+    clf.classes_ = np.array(labels)
+    clf.n_features_in_ = X.shape[1]
+    return clf
+
+
+def sklearns():
+    left_out = {
+        "ClassifierChain",  # of several labels
+        "MultiOutputClassifier",
+        "PassiveAggressiveClassifier",  # deprecated
+        "SelfTrainingClassifier",  # below: it warns where all rows are labelled
+    }
+    for name, kind in all_estimators("classifier"):
+        if name in left_out:
+            continue
+        try:
+            yield pytest.param(kind(), id=name)
+        except TypeError:
+            yield pytest.param(made_of(name, kind), id=name)
+
+
+def made_of(name, kind):
+    simple = GaussianNB()
+    if name in {"VotingClassifier", "StackingClassifier"}:
+        return kind([("one", simple), ("two", LogisticRegression())])
+    if "SearchCV" in name:
+        return kind(simple, {"var_smoothing": [1e-9, 1e-3]})
+    return kind(simple)
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("student", list(sklearns()))
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_every_classifier_of_scikit_learn_predicts_labels(student, n_classes):
+    X, codes = make_classification(
+        120, n_features=6, n_informative=4, n_classes=n_classes, random_state=1
+    )
+    X = np.abs(X)
+    if "CategoricalNB" in type(student).__name__:
+        X = np.floor(X).clip(0, 3)
+    labels = LETTERS[:n_classes]
+    if n_classes == 3 and "Threshold" in type(student).__name__:
+        pytest.skip("for two classes alone")
+    if "Radius" in type(student).__name__:
+        student.set_params(radius=10.0)
+    clf = taught(student, X, codes, labels)
+    model = handed_over(clf, X)
+    np.testing.assert_array_equal(model.predict(X), clf.predict(X))
+    np.testing.assert_array_equal(model.classes_, labels)
+    if hasattr(model, "predict_proba"):
+        np.testing.assert_allclose(model.predict_proba(X), clf.predict_proba(X), atol=1e-12)
+    try:
+        alone = handed_over(clf, None)
+    except ValueError as error:
+        assert "give public rows" in str(error)
+    else:
+        np.testing.assert_array_equal(alone.predict(X), clf.predict(X))
+    np.testing.assert_array_equal(pickle.loads(pickle.dumps(model)).predict(X), clf.predict(X))
+
+
+class Contrary(ClassifierMixin, BaseEstimator):
+    """Predicts the class of the smallest probability."""
+
+    def fit(self, X, y):
+        self.codes_ = np.unique(y)
+        self.model_ = GaussianNB().fit(X, y)
+        return self
+
+    @property
+    def classes_(self):
+        return self.codes_
+
+    def predict_proba(self, X):
+        return self.model_.predict_proba(X)
+
+    def predict(self, X):
+        return self.codes_[self.predict_proba(X).argmin(axis=1)]
+
+
+def test_a_classifier_that_predicts_another_class_than_the_likeliest_keeps_its_labels():
+    X, y = numbers(3)
+    codes = np.searchsorted(LETTERS, y)
+    clf = taught(Contrary(), X, codes, LETTERS)
+    model = handed_over(clf, X)
+    np.testing.assert_array_equal(model.predict(X), clf.predict(X))
+    assert not hasattr(model, "predict_proba")
+
+
+def test_codes_that_are_labels_need_no_decoding():
+    X, y = numbers(3)
+    codes = np.searchsorted(LETTERS, y)
+    clf = taught(Contrary(), X, codes, [0, 1, 2])
+    assert type(handed_over(clf, None)) is Contrary
+    clf = taught(GaussianNB(), X, codes % 2, [False, True])
+    assert handed_over(clf, None).predict(X).dtype == bool
+
+
+@pytest.mark.parametrize("student", [GaussianNB(), MLPClassifier(max_iter=5), RidgeClassifier()])
+@pytest.mark.filterwarnings("ignore:Stochastic Optimizer")
+def test_a_label_that_was_never_released_has_no_column(student):
+    X, y = numbers(3)
+    codes = np.searchsorted(LETTERS, y)
+    clf = taught(student, X[codes != 1], codes[codes != 1], LETTERS)
+    model = handed_over(clf, X)
+    np.testing.assert_array_equal(model.predict(X), clf.predict(X))
+    if hasattr(model, "predict_proba"):
+        assert model.classes_.tolist() == ["a", "c"]
+        np.testing.assert_array_equal(model.predict_proba(X), clf.predict_proba(X)[:, [0, 2]])
+
+
+def test_skorch_networks():
+    torch = pytest.importorskip("torch", reason="needs the extra 'torch'")
+    skorch = pytest.importorskip("skorch", reason="needs the extra 'torch'")
+    X, y = numbers(3)
+    net = skorch.NeuralNetClassifier(
+        torch.nn.Linear,
+        module__in_features=5,
+        module__out_features=3,
+        criterion=torch.nn.CrossEntropyLoss,
+        max_epochs=2,
+        verbose=0,
+    )
+    clf, X = by_teachers(make_pipeline(FunctionTransformer(np.float32), net), 3)
+    with pytest.raises(ValueError, match="give public rows"):
+        clf.export()
+    model = clf.export(X)
+    assert_same(model, clf, X)
+    assert {"torch", "skorch", "sklearn"} <= set(model.libraries_)
+    assert "sklearn_pate" not in model.libraries_
+
+
+def test_students_of_other_rooms():
+    X, y = numbers(2)
+    students = [
+        make_pipeline(RowVectorizer(), StandardScaler(), LandmarkClassifier()),
+        make_pipeline(make_pipeline(StandardScaler(), StandardScaler()), GaussianNB()),
+        SoftLabelClassifier(LogisticRegression()),
+        SelfTrainingClassifier(LogisticRegression()),
+        make_pipeline(StandardScaler(), SVC()),
+        CalibratedClassifierCV(HistGradientBoostingClassifier(max_iter=3)),
+    ]
+    codes = np.searchsorted(LETTERS, y)
+    for student in students:
+        given = (
+            np.append(codes[:-9], [-1] * 9) if type(student) is SelfTrainingClassifier else codes
+        )
+        clf = taught(student, X, given, LETTERS[:2])
+        model = handed_over(clf, X)
+        np.testing.assert_array_equal(model.predict(X), clf.predict(X))
+        assert b"sklearn_pate" not in pickle.dumps(model)
+
+
+def test_what_scikit_learn_cannot_express_is_named():
+    pytest.importorskip("torch", reason="needs the extra 'torch'")
+    from sklearn_pate.neural import VATClassifier
+
+    X, y = numbers(2)
+    codes = np.searchsorted(LETTERS, y)
+    clf = taught(VATClassifier(max_epochs=1), X, codes, LETTERS[:2])
+    with pytest.raises(ValueError, match=r"sklearn_pate\.neural\.vat\.VATClassifier"):
+        handed_over(clf, X)
+    nested = CalibratedClassifierCV(make_pipeline(RowVectorizer(), GaussianNB()))
+    clf = taught(nested, X, codes, LETTERS[:2])
+    with pytest.raises(ValueError, match=r"holds sklearn_pate\.neighbors\.columns\.RowVectorizer"):
+        handed_over(clf, X)
+
+
+def test_a_student_that_does_not_pickle_is_refused():
+    X, y = numbers(2)
+    codes = np.searchsorted(LETTERS, y)
+    student = make_pipeline(FunctionTransformer(lambda X: X), GaussianNB())
+    clf = taught(student, X, codes, LETTERS[:2])
+    with pytest.raises(ValueError, match="the student cannot be pickled"):
+        handed_over(clf, X)
+
+
+def test_an_export_holds_nothing_private():
+    X, y = numbers(2)
+    clf = fitted(X, y, GaussianNB(), n_teachers=20, random_state=None)
+    model = clf.export()
+    assert set(vars(model)) - set(vars(clf.student_)) == {"privacy_spent_", "libraries_"}
+    assert set(model.libraries_) == {"sklearn", "numpy"}
+    assert model.libraries_["numpy"] == np.__version__
+
+
+@pytest.mark.filterwarnings("ignore:Stochastic Optimizer")
+def test_rows_that_were_drawn_need_not_be_given():
+    X, y = numbers(2)
+    X = X.clip(-4, 4)
+    clf = PATEClassifier(
+        synthesizer=MarginalSynthesizer((-4, 4), missing=[]), epsilon=20, classes=LETTERS[:2]
+    )
+    with pytest.raises(NotFittedError):
+        clf.export()
+    clf.fit(X, y).fit_student(student=MLPClassifier(max_iter=20))
+    assert_same(clf.export(), clf, X)
+    assert clf.export().privacy_spent_["n_synthetic"] == len(clf.X_synthetic_)
+
+
+# --- the statement -------------------------------------------------------------------------------
+
+
+NUMBERS = {"n_teachers": np.int64(9), "n_queries": 5, "n_answered": np.int64(4)}
+
+
+def test_the_statement_is_a_dict_and_json():
+    spent = PrivacySpent(np.float64(0.75), 1e-5, "renyi", "record", "replace one", **NUMBERS)
+    record = spent.to_dict()
+    assert record["format"] == 1 and record["kind"] == "spent"
+    assert {type(value) for value in record.values()} == {int, float, str}
+    assert json.loads(spent.to_json()) == record
+    forecast = PrivacyForecast.of(spent)
+    assert forecast.to_dict()["kind"] == "forecast"
+    assert forecast.paid().to_dict() == record
+    names = {"format", "kind"} | set(record)
+    assert names == set(forecast.to_dict())
+    rebuilt = {name: value for name, value in record.items() if name not in ("format", "kind")}
+    assert PrivacySpent(**rebuilt) == spent
+
+
+def test_json_has_no_infinite_number():
+    spent = PrivacySpent(float("inf"), 0.0, "none", "record", "replace one", **NUMBERS)
+    text = spent.to_json()
+    assert json.loads(text)["epsilon"] == "Infinity"
+    assert float(json.loads(text)["epsilon"]) == spent.to_dict()["epsilon"] == float("inf")
+
+
+def test_a_card_rounds_up_and_shows_all_of_delta():
+    spent = PrivacySpent(0.7501, 1.25e-6, "renyi", "record", "a < b", **NUMBERS)
+    card = spent._repr_html_()
+    assert "<td>0.751</td>" in card and "<td>1.25e-06</td>" in card
+    assert "a &lt; b" in card and "a < b" not in card
+    assert "Privacy spent" in card and "factor e^0.751" in card
+    shown = PrivacyForecast.of(spent)._repr_html_()
+    assert "nothing is spent yet" in shown and "Privacy spent" not in shown
+    voters = PrivacySpent(1.0, 0.0, "pure", "record", "r", **(NUMBERS | {"n_teachers": None}))
+    assert "None" not in voters._repr_html_()

@@ -1,0 +1,433 @@
+"""Every remedy that a message gives as code is taken from the message and run, and helps."""
+
+import re
+import subprocess
+import warnings
+
+import numpy as np
+import pandas as pd
+import pytest
+import sklearn
+from scipy import sparse
+from sklearn.compose import make_column_transformer
+from sklearn.ensemble import VotingClassifier
+from sklearn.linear_model import LogisticRegression
+from sklearn.naive_bayes import GaussianNB
+from sklearn.pipeline import Pipeline, make_pipeline
+from sklearn.preprocessing import OneHotEncoder, StandardScaler
+
+from sklearn_pate import FitOnPublic, PATEClassifier
+from sklearn_pate.aggregators import PluralityVote, SoftVote
+from sklearn_pate.exceptions import StudentError
+from sklearn_pate.neighbors import ReverseNeighbors
+from sklearn_pate.students import SoftLabelClassifier
+from sklearn_pate.synthesis import MarginalSynthesizer
+
+RNG = np.random.default_rng(0)
+Y = np.arange(200) % 2
+ROWS = np.column_stack([Y + RNG.normal(size=200), RNG.integers(0, 9, (200, 2))])
+PUBLIC = np.column_stack([np.arange(60) % 2, RNG.integers(0, 9, (60, 2))])
+
+
+def pate(base=None, **params):
+    return PATEClassifier(base, **({"epsilon": 8.0, "classes": [0, 1]} | params))
+
+
+def teachers(base=None, **params):
+    given = {"n_teachers": 5, "aggregator": PluralityVote(), "epsilon": None, "n_queries": 20}
+    return pate(GaussianNB() if base is None else base, **(given | params))
+
+
+def failure(action, error=ValueError):
+    with pytest.raises(error) as caught:
+        action()
+    return str(caught.value)
+
+
+def lines_in(message):
+    """Return the code that stands on lines of its own in a message."""
+    code = re.findall(r"^    (.*)$", message, re.M)
+    assert code, message
+    return "\n".join(code)
+
+
+def run(code, **names):
+    """Run code; what it warns of is an error."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        exec(code, names)
+    return names
+
+
+def value_of(code, **names):
+    return run(f"found = {code}", **names)["found"]
+
+
+# --- types of columns ----------------------------------------------------------------------------
+
+
+def frame(n, **columns):
+    """Rows with a column of each kind; each by itself, or other columns in its place."""
+    rng = np.random.default_rng(n)
+    plain = {
+        "whole": rng.integers(0, 9, n),
+        "real": rng.normal(size=n),
+        "true": rng.integers(0, 2, n).astype(bool),
+        "text": rng.choice(["u", "v"], n),
+        "kind": pd.Categorical(rng.choice(["x", "y"], n)),
+    }
+    return pd.DataFrame(plain | columns)
+
+
+def with_missing(dtype, column="whole"):
+    values = frame(200)[column].astype(dtype)
+    values[3] = None
+    return {column: values}
+
+
+TYPES = {
+    "NaN among whole numbers": with_missing(float),
+    "NA among whole numbers": with_missing("Int64"),
+    "None among whole numbers": with_missing(object),
+    "None among truth values": with_missing(object, "true"),
+    "short whole numbers": {"whole": frame(200)["whole"].astype(np.int8)},
+    "short numbers": {"real": frame(200)["real"].astype(np.float32)},
+    "no text": {"text": np.full(200, np.nan)},
+    "text as objects": {"text": frame(200)["text"].astype(object)},
+    "text with missing values": with_missing("string", "text"),
+    "text of Python with missing values": with_missing(object, "text"),
+    "another category": {"kind": pd.Categorical(["x", "z"] * 100)},
+    "no known category": {"kind": pd.Categorical(["z"] * 200)},
+    "another order": {"kind": frame(200)["kind"].cat.reorder_categories(["y", "x"])},
+    "categories as text": {"kind": frame(200)["kind"].astype(object)},
+    "categories with missing values": with_missing(object, "kind"),
+    "several": with_missing(float) | {"kind": pd.Categorical(["x", "z"] * 100)},
+}
+
+
+def voters_by_default():
+    return pate(n_teachers=5, aggregator=PluralityVote(), epsilon=None)
+
+
+@pytest.mark.parametrize("make", [pate, voters_by_default], ids=["records", "teachers"])
+@pytest.mark.parametrize("which", TYPES)
+def test_types_of_frames_are_made_equal(which, make):
+    private, public = frame(200, **TYPES[which]), frame(60)
+    before = private.copy()
+    message = failure(lambda: make().fit(private, Y, public))
+    mended = run(lines_in(message), X=private, X_public=public)
+    make().fit(mended["X"], Y, mended["X_public"])
+    pd.testing.assert_frame_equal(private, before)
+    for name in private.columns.difference(["kind"]):  # no value is lost
+        assert mended["X"][name].isna().sum() == private[name].isna().sum()
+    known = private["kind"].isin(["x", "y"])
+    assert (mended["X"]["kind"].astype(object)[known] == private["kind"][known]).all()
+
+
+@pytest.mark.parametrize(
+    ("X", "X_public"),
+    [
+        (np.where(ROWS > 8, np.nan, ROWS), PUBLIC),
+        (ROWS.astype(np.float32), PUBLIC.astype(float)),
+        (ROWS.astype(object), PUBLIC.astype(float)),
+        (sparse.csr_array(ROWS.astype(np.float32)), sparse.csr_array(PUBLIC.astype(float))),
+        (sparse.csr_array(ROWS), sparse.csr_array(PUBLIC)),
+    ],
+    ids=["NaN", "short", "objects", "sparse", "sparse and whole"],
+)
+def test_types_of_arrays_are_made_equal(X, X_public):
+    mended = run(lines_in(failure(lambda: pate().fit(X, Y, X_public))), X=X, X_public=X_public)
+    assert pate().fit(mended["X"], Y, mended["X_public"]).privacy_spent_.epsilon <= 8
+
+
+def test_texts_of_another_length_are_not_cut():
+    X, X_public = ROWS.round(6).astype("U40"), PUBLIC.astype(float).astype("U9")
+    encoder = make_pipeline(OneHotEncoder(handle_unknown="ignore"), LogisticRegression())
+    clf = teachers(encoder)
+    mended = run(lines_in(failure(lambda: clf.fit(X, Y, X_public))), X=X, X_public=X_public)
+    assert (mended["X"] == X).all()
+    clf.fit(mended["X"], Y, mended["X_public"])
+
+
+@pytest.mark.parametrize("names", [[0, 1, 3], [2, 1, 0]], ids=["other names", "another order"])
+def test_columns_get_the_public_names(names):
+    X = pd.DataFrame(ROWS, columns=names)
+    X_public = pd.DataFrame(PUBLIC.astype(float))
+    code = lines_in(failure(lambda: pate().fit(X, Y, X_public)))
+    mended = run(code, X=X.copy(), X_public=X_public)["X"]
+    pate().fit(mended, Y, X_public)
+    if names == [2, 1, 0]:  # a column keeps its name
+        pd.testing.assert_series_equal(mended[2], X[2])
+
+
+def test_types_of_polars_are_made_equal():
+    polars = pytest.importorskip("polars", reason="needs polars")
+    private, public = (
+        polars.DataFrame(frame(n).astype({"kind": object}).to_dict("list")) for n in (200, 60)
+    )
+    public = public.with_columns(polars.col("kind").cast(polars.Enum(["x", "y"])))
+    others = {
+        "text": private,
+        "numbers": private.with_columns(polars.col("whole").cast(float)),
+        "other categories": private.with_columns(
+            polars.col("kind").cast(polars.Enum(["y", "x", "z"]))
+        ),
+    }
+    for X in others.values():
+        message = failure(lambda X=X: pate().fit(X, Y, public))
+        mended = run(lines_in(message), X=X, X_public=public)
+        pate().fit(mended["X"], Y, mended["X_public"])
+
+
+def test_a_table_whose_types_cannot_be_read_is_converted():
+    arrow = pytest.importorskip("pyarrow", reason="needs pyarrow")
+    X, X_public = (arrow.Table.from_pandas(frame(n).drop(columns="kind")) for n in (200, 60))
+    message = failure(lambda: pate().fit(X, Y, X_public))
+    mended = run(lines_in(message), X=X, X_public=X_public)
+    pate().fit(mended["X"], Y, mended["X_public"])
+
+
+# --- what a fit is given -------------------------------------------------------------------------
+
+
+def test_rows_of_one_axis_are_reshaped():
+    x = ROWS[:, 0]
+    message = failure(lambda: pate().fit(x, Y, PUBLIC[:, :1].astype(float)))
+    one_feature, one_sample = re.findall(r"X\.reshape\([-\d, ]+\)", message)
+    clf = pate().fit(value_of(one_feature, X=x), Y, PUBLIC[:, :1].astype(float))
+    message = failure(lambda: clf.predict(x[:1]))
+    assert len(clf.predict(value_of(one_sample, X=x[:1]))) == 1
+
+
+def test_public_rows_that_are_missing():
+    message = failure(lambda: pate().fit(ROWS, Y))
+    (call,) = re.findall(r"Call (fit\(X, y, X_public=)\.\.\.\)", message)
+    run(f"clf.{call}X_public)", clf=pate(), X=ROWS, y=Y, X_public=PUBLIC.astype(float))
+    (made,) = re.findall(r"PATEClassifier\(synthesizer=MarginalSynthesizer\(bounds=", message)
+    names = {"PATEClassifier": PATEClassifier, "MarginalSynthesizer": MarginalSynthesizer}
+    clf = value_of(f"{made}(-5, 9), missing=[]))", **names).set_params(classes=[0, 1], epsilon=8.0)
+    assert clf.fit(ROWS, Y).privacy_spent_.n_synthetic > 0
+
+
+def test_labels_in_the_place_of_rows():
+    message = failure(lambda: pate().fit(Y, ROWS, PUBLIC))
+    (call,) = re.findall(r"Call (fit\(X, y\)), ", message)
+    run(f"clf.{call[:-1]}, X_public)", clf=pate(), X=ROWS, y=Y, X_public=PUBLIC.astype(float))
+
+
+def test_labels_within_an_ensemble_are_numbers():
+    def vote(classes):
+        clf = teachers(classes=classes)
+        with sklearn.config_context(enable_metadata_routing=True):
+            voting = VotingClassifier([("a", clf)])
+            return voting.fit(ROWS, np.array(["no", "yes"])[Y], X_public=PUBLIC.astype(float))
+
+    message = failure(lambda: vote(["no", "yes"]))
+    (classes,) = re.findall(r"classes=(range\(\d\))", message)
+    assert vote(value_of(classes)).predict(ROWS[:2]).tolist()[0] in ("no", "yes")
+
+
+def test_an_index_of_positions_is_replaced_by_a_column():
+    X, X_public = (pd.DataFrame(rows, columns=list("abc")) for rows in (ROWS, PUBLIC.astype(float)))
+    X = X.assign(id=[f"p{i}" for i in range(len(X))])
+    clf = teachers(partition="hash")
+    message = failure(lambda: clf.fit(X.drop(columns="id"), Y, X_public))
+    (call,) = re.findall(r"X\.set_index\(", message)
+    assert clf.fit(value_of(f"{call}'id')", X=X), Y, X_public).n_teachers_ == 5
+
+
+@pytest.mark.parametrize(("mode", "inner"), [(0o777, 0o700), (0o700, 0o755)])
+def test_a_folder_that_others_may_read_or_write(tmp_path, mode, inner):
+    folder = tmp_path / "votes"
+    for path, bits in ((folder, mode), (folder / "joblib", inner)):
+        path.mkdir()
+        path.chmod(bits)
+    clf = teachers(memory=str(folder))
+    message = failure(lambda: clf.fit(ROWS, Y, PUBLIC.astype(float)))
+    (command,) = re.findall(r"chmod \S+ '[^']+'", message)
+    subprocess.run(command, shell=True, check=True)
+    assert clf.fit(ROWS, Y, PUBLIC.astype(float)).n_teachers_ == 5
+
+
+# --- pipelines, students, transformers -----------------------------------------------------------
+
+
+def test_a_transformer_without_public_rows():
+    message = failure(lambda: FitOnPublic(StandardScaler()).fit(ROWS, Y))
+    (enable,) = re.findall(r"sklearn\.set_config\(.*?\)", message)
+    ((made, call),) = re.findall(r"(Pipeline\(.*?transform_input=.*?\))\.(fit\(.*?=)", message)
+    names = {
+        "Pipeline": Pipeline,
+        "steps": [("scale", FitOnPublic(StandardScaler())), ("pate", pate())],
+    }
+    pipe = value_of(made.replace("...", "steps"), **names)
+    with sklearn.config_context():
+        run(enable, sklearn=sklearn)
+        run(f"pipe.{call}X_public)", pipe=pipe, X=ROWS, y=Y, X_public=PUBLIC.astype(float))
+    voter, teacher = re.findall(r"(ReverseNeighbors\(.*?\)) or (make_pipeline\(.*?\))", message)[0]
+    for code in (voter, teacher):
+        base = value_of(
+            code,
+            ReverseNeighbors=ReverseNeighbors,
+            make_pipeline=make_pipeline,
+            transformer=StandardScaler(),
+            model=GaussianNB(),
+        )
+        pate(base, n_teachers=20 if code == teacher else None).fit(ROWS, Y, PUBLIC.astype(float))
+
+
+def mixed_encoder():
+    numbers = (StandardScaler(), ["whole", "real"])
+    return make_column_transformer(numbers, (OneHotEncoder(), ["text", "kind", "true"]))
+
+
+UNLIKE = {
+    "mixed columns": (mixed_encoder(), frame(200), frame(60)),
+    "mixed columns, frames": (
+        mixed_encoder()
+        .set_params(onehotencoder__sparse_output=False)
+        .set_output(transform="pandas"),
+        frame(200),
+        frame(60),
+    ),
+    "arrays of other features": (
+        OneHotEncoder(handle_unknown="ignore"),
+        np.column_stack([Y, ROWS[:, 1:]]),
+        PUBLIC.astype(float),
+    ),
+    "whole numbers": (StandardScaler(), ROWS.astype(int), PUBLIC),
+}
+
+
+@pytest.mark.parametrize("which", UNLIKE)
+def test_steps_before_that_transformed_private_rows_alone(which):
+    transformer, X, X_public = UNLIKE[which]
+    pipe = make_pipeline(transformer, pate())
+    message = failure(lambda: pipe.fit(X, Y, pateclassifier__X_public=X_public))
+    # The first remedy
+    assert "Put them inside base_estimator" in message
+    teachers(make_pipeline(transformer, LogisticRegression())).fit(X, Y, X_public)
+    # The second
+    (enable,) = re.findall(r"sklearn\.set_config\(.*?\)", message)
+    (made,) = re.findall(r"Pipeline\(steps, .*?X_public=X_public\)", message)
+    names = {"X": X, "y": Y, "X_public": X_public, "Pipeline": Pipeline}
+    names["steps"] = [("encode", FitOnPublic(transformer)), ("pate", pate())]
+    with sklearn.config_context():
+        run(enable, sklearn=sklearn)
+        fitted = value_of(made, **names)
+    assert fitted.predict(X[:3]).shape == (3,)
+
+
+def test_columns_of_several_kinds_get_a_transformer_for_each():
+    private, public = frame(200), frame(60)
+    clf = pate(ReverseNeighbors(StandardScaler()))
+    message = failure(lambda: clf.fit(private, Y, public))
+    (made,) = re.findall(r"make_column_transformer\(.*?\]\)\)", message)
+    transformer = value_of(
+        made.replace("[numbers]", "numbers").replace("[others]", "others"),
+        make_column_transformer=make_column_transformer,
+        StandardScaler=StandardScaler,
+        OneHotEncoder=OneHotEncoder,
+        numbers=["whole", "real", "true"],
+        others=["text", "kind"],
+    )
+    pate(ReverseNeighbors(transformer)).fit(private, Y, public)
+    assert "transformer=None" in message
+    pate(ReverseNeighbors(transformer=None)).fit(private, Y, public)
+
+
+class Unweighted(GaussianNB):
+    def fit(self, X, y):
+        return super().fit(X, y)
+
+
+def test_a_student_of_soft_labels_has_its_preprocessing_outside():
+    def fit(student):
+        given = {"aggregator": SoftVote(0.5), "n_queries": 30, "epsilon": None}
+        teachers(GaussianNB(), student=student, **given).fit(ROWS, Y, PUBLIC.astype(float))
+
+    inside = SoftLabelClassifier(make_pipeline(StandardScaler(), LogisticRegression()))
+    message = failure(lambda: fit(inside))
+    (made,) = re.findall(r"make_pipeline\(scaler, .*?\)\)", message)
+    names = {"make_pipeline": make_pipeline, "SoftLabelClassifier": SoftLabelClassifier}
+    student = value_of(made, **names, scaler=StandardScaler(), classifier=LogisticRegression())
+    fit(student)
+
+
+def test_another_student_learns_labels_that_are_paid_for():
+    class Refuses(GaussianNB):
+        def fit(self, X, y):
+            if len(X) == 20 and len(np.unique(y[::2])) == 2:  # made-up labels alternate
+                raise ValueError("no")
+            return super().fit(X, y)
+
+    clf = teachers(GaussianNB(), student=Refuses())
+    X_public = PUBLIC.astype(float)
+    message = failure(lambda: clf.fit(ROWS, Y, X_public), StudentError)
+    (call,) = re.findall(r"fit_student\(X_public, student\)", message)
+    run(f"clf.{call}", clf=clf, X_public=X_public, student=GaussianNB())
+    assert clf.predict(X_public[:3]).shape == (3,)
+
+
+# --- synthesizers --------------------------------------------------------------------------------
+
+ODD = pd.DataFrame(
+    {
+        "amount": ["12", "x", "7"],
+        "day": pd.to_datetime(["2020-01-01", "2020-01-02", None]),
+        "time": pd.to_timedelta([1, 2, 3]),
+        "zoned": pd.to_datetime(["2020-01-01", "2020-01-02", None]).tz_localize("CET"),
+        "month": pd.period_range("2020-01", periods=3, freq="M"),
+        "coded": pd.Categorical(["1", "2", "x"]),
+        "dense": pd.arrays.SparseArray([0.0, 0.0, 1.0]),
+    }
+)
+
+
+def declare(X, **params):
+    return MarginalSynthesizer(**({"missing": []} | params)).declare(X, [0, 1])
+
+
+@pytest.mark.parametrize("name", ODD)
+def test_a_column_in_bounds_is_made_numbers(name):
+    message = failure(lambda: declare(ODD[[name]], bounds={name: (0, 3000)}))
+    to_numeric = r'pd\.to_numeric\(column.*?"coerce"\)'
+    codes = re.findall(rf"{to_numeric}|column(?:\.\w+(?:\(.*?\)+)?)+", message)
+    assert codes
+    for code in codes:
+        mended = value_of(code, pd=pd, column=ODD[name])
+        declare(mended.to_frame(), bounds={name: (0, 3000)})
+
+
+@pytest.mark.parametrize(
+    ("X", "bounds"),
+    [
+        (frame(9)[["whole", "real", "true"]].astype(float), ((0, 0, 0), (9, 9, 9))),
+        (frame(9)[["whole", "real"]], ((-9, 9), (-9, 9))),
+        (ROWS[:, :2], ((-9, 9), (-9, 9))),
+    ],
+    ids=["low and high", "two columns", "two columns of an array"],
+)
+def test_bounds_are_given_by_column(X, bounds):
+    message = failure(lambda: declare(X, bounds=bounds))
+    (code,) = re.findall(r"(?:list|dict)\(.*?\)+(?=,|$)", message)
+    declare(X, bounds=value_of(code, X=X, bounds=bounds))
+
+
+def test_tables_that_a_synthesizer_does_not_take_are_converted():
+    with_rows = {"bounds": (-9, 9)}
+    message = failure(lambda: declare(sparse.csr_array(ROWS), **with_rows))
+    (code,) = re.findall(r"X\.toarray\(\)", message)
+    declare(value_of(code, X=sparse.csr_array(ROWS)), **with_rows)
+    polars = pytest.importorskip("polars", reason="needs polars")
+    pytest.importorskip("pyarrow", reason="polars needs it for to_pandas")
+    message = failure(lambda: declare(polars.DataFrame(ROWS), **with_rows))
+    (code,) = re.findall(r"X\.to_pandas\(\)", message)
+    declare(value_of(code, X=polars.DataFrame(ROWS)), **with_rows)
+
+
+def test_a_list_is_given_as_an_array():
+    with pytest.warns(UserWarning, match="the dtype of X") as caught:
+        declare(ROWS.tolist(), bounds=(-9, 9))
+    (code,) = re.findall(r"np\.array\(X, .*?\)", str(caught[0].message))
+    declare(value_of(code, np=np, X=ROWS.tolist()), bounds=(-9, 9))
