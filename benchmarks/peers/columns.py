@@ -91,5 +91,3 @@ def n_categories(table):
     frame = pd.DataFrame(table.X)
     found = [categories_of(frame[name], name, table) for name in frame.columns]
     return np.array([0 if categories is None else len(categories) + 1 for categories in found])
-
-

@@ -86,7 +86,7 @@ def verdicts(frame, metric, *, public, peers=None):
     ):
         there = peers[(peers.table == table) & (peers.epsilon == epsilon)]
         there = there[there.model.isin(names)].dropna(subset=metric)
-        full = there.groupby("model").filter(lambda fits: len(fits) == len(cell))
+        full = there[there.groupby("model").seed.transform("size") == len(cell)]
         if full.empty:
             continue
         means = full.groupby("model")[metric].mean()
@@ -112,5 +112,3 @@ def verdicts(frame, metric, *, public, peers=None):
 def counted(lines):
     """Cells up to the epsilon that is counted."""
     return lines[lines.epsilon <= MOST_COUNTED]
-
-

@@ -1,11 +1,10 @@
-"""The page "The fair table" and rows of the README: made from docs/results/peers and nothing else."""
+"""The fair table's page and rows of the README: made from docs/results/peers alone."""
 
 from pathlib import Path
 
 from . import figure
 from .choice import EPSILON, chosen
 from .found import (
-
     OURS,
     counted,
     firsts,
@@ -74,7 +73,9 @@ def shares(frame):
                 lines = counted(verdicts(frame, metric, public=public, peers=peers))
                 kept = len(lines) - lines["is lost"].sum()
                 rows[-1].append(f"{kept} of {len(lines)} ({kept / len(lines):.0%})")
-    return table(["ours, bare, is not below the best peer by more than the interval", *METRICS], rows)
+    return table(
+        ["ours, bare, is not below the best peer by more than the interval", *METRICS], rows
+    )
 
 
 def losses(frame):
@@ -94,7 +95,9 @@ def losses(frame):
                 ]
                 for _, line in lines[lines["is lost"]].iterrows()
             ]
-            head = f"**{metric[0].upper()}{metric[1:]}, {words}**: {len(rows)} cells of {len(lines)}."
+            head = (
+                f"**{metric[0].upper()}{metric[1:]}, {words}**: {len(rows)} cells of {len(lines)}."
+            )
             header = ["data", "epsilon", "ours", "best peer", "difference", "who"]
             parts.append(f"{head}\n\n{table(header, rows)}" if rows else head)
     return "\n\n".join(parts)
@@ -201,5 +204,3 @@ def readme_rows(frame):
         rows.append([name, size, *(f"{number:.3f}" for number in numbers)])
     header = ["data", "private rows / public rows / classes", "ours", "ours, no public rows"]
     return table([*header, "best other", "no privacy", "majority class"], rows)
-
-

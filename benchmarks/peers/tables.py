@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import pandas as pd
 from sklearn.datasets import load_breast_cancer, load_digits
 
 from sklearn_pate.datasets import fetch_diabetes130, fetch_mnist
