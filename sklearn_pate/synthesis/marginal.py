@@ -76,6 +76,8 @@ class MarginalSynthesizer(Synthesizer):
     ----------
     schema_ : Schema
         What is public of the table: fixed by `declare`.
+    not_covered_ : tuple of str
+        What `declare` read from the private rows.
     findings_ : list of str
         What the noisy counts of `draw` tell of bounds, categories and missing values that do not
         suit the records. A fit warns of it.
@@ -161,7 +163,7 @@ class MarginalSynthesizer(Synthesizer):
     def declare(self, X, classes):
         """Fix the schema; see `Synthesizer.declare`."""
         self._validate_params()
-        self.schema_ = read_schema(
+        self.schema_, self.not_covered_ = read_schema(
             X,
             bounds=self.bounds,
             categories=self.categories,
