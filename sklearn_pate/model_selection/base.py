@@ -302,7 +302,6 @@ class PrivateSearch(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         best.privacy_spent_ = spent  # its own is that of one trial
         best.ledger = self.estimator.ledger
         del best.curator_
-        self.privacy_spent_ = spent
         self.best_estimator_ = best
         self.best_score_ = trial.score
         self.best_params_ = unfitted(trial.candidate.params)
@@ -313,6 +312,16 @@ class PrivateSearch(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         if hasattr(best, "feature_names_in_"):
             self.feature_names_in_ = best.feature_names_in_
         return self
+
+    @property
+    def privacy_spent_(self):
+        """What the search spent; of its best estimator, as `fit_student` may give that other rows.
+
+        Returns
+        -------
+        PrivacySpent
+        """
+        return self.best_estimator_.privacy_spent_
 
     def predict(self, X):
         """Predict labels with the best model; see `PATEClassifier.predict`."""
