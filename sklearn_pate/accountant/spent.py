@@ -23,8 +23,8 @@ class PrivacySpent:
     Attributes
     ----------
     epsilon, delta : float
-        The guarantee: whatever the outcome, its probability on one data set is at most ``e**epsilon``
-        times that on a neighbouring one, plus `delta`. `epsilon` is inf where a mechanism has none.
+        The guarantee: the probability of any outcome is at most ``e**epsilon`` times that on a
+        neighbouring data set, plus `delta`. `epsilon` is inf where a mechanism has none.
     method : str
         How `epsilon` was obtained: "gaussian" (exact composition of Gaussian noise), "renyi"
         (composition of the data-independent Renyi cost of each query), "pure" (plain sum), "mixed"
@@ -64,7 +64,8 @@ class PrivacySpent:
         hand. Worker processes count for themselves: with `n_jobs`, the search's last fit, which is
         made in the first process, is the 1st that this has seen. So a 1 does not say that nothing
         else was spent; a `ledger.PrivacyLedger` counts in all processes. A private search counts
-        as one fit, as the number of its trials is a secret. Records that are otherwise equal are
+        as one fit, as the number of its trials is a secret, and fits that teachers make are part of
+        theirs. Records that are otherwise equal are
         equal.
 
     Examples

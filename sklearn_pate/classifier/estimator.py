@@ -269,9 +269,10 @@ class PATEClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         If a mechanism checks the votes before it answers, a query without an answer spends only
         the check, and what it did not spend is left for other queries. With None there is no cap.
     delta : float, default=1e-5
-        Probability with which the guarantee may fail. Choose it well below one over the number of
-        records. A warning says if it is not below that. If the number of records is not public,
-        the warning goes by the number of teachers instead.
+        What the guarantee adds to the factor ``e**epsilon``: if an outcome has probability Q on one
+        data set, it has at most ``e**epsilon * Q + delta`` on a neighbouring one. Choose it well
+        below one over the number of records. A warning says if it is not below that. If the number
+        of records is not public, the warning goes by the number of teachers instead.
     accounting : {"data_independent", "ptr"}, default="data_independent"
         "data_independent" spends what the queries cost whatever the votes are. "ptr"
         (propose-test-release) spends less when teachers agree: labels are released only if a
@@ -416,8 +417,9 @@ class PATEClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
     -----
     Each fit spends anew: the privacy losses of several fits on the same private data add up.
     Searches and cross-validation fit many times. `privacy_spent_.fit_number` says how many fits the
-    process had begun, and the summary says so of all but the first. Worker processes count for
-    themselves, from 1. What was spent on one data set, in all processes, only a `ledger` knows.
+    process had begun, and the summary says so of all but the first. Fits that a teacher makes are
+    part of its own and do not count. Worker processes count for themselves, from 1. What was spent
+    on one data set, in all processes, only a `ledger` knows.
 
     References
     ----------
