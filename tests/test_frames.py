@@ -1,5 +1,6 @@
 """Frames of polars, and text of pandas that may be missing, as input; what errors say of them."""
 
+import re
 import warnings
 
 import numpy as np
@@ -130,14 +131,20 @@ def test_encoders_want_nan_for_text_that_is_missing_and_the_error_says_so(dtype)
     frames = [with_missing_text(600, dtype), with_missing_text(300, dtype, seed=1)]
     (X, y), (X_public, y_public) = frames
     clf = pate(columns(), n_teachers=20)
-    with pytest.raises(TeacherError, match="argument must be uniformly strings or numbers"):
+    with pytest.raises(ValueError, match="argument must be uniformly strings or numbers") as caught:
         clf.fit(X, y, X_public)
+    assert not isinstance(caught.value, TeacherError)  # it is said before a teacher trains
+    mended = {"X": X, "X_public": X_public}
+    exec("\n".join(re.findall(r"^    (.*)$", str(caught.value), re.M)), mended)
     # As the guide says
-    X, X_public = (
+    by_guide = [
         frame.assign(text=frame["text"].astype(object).where(frame["text"].notna(), np.nan))
         for frame, _ in frames
-    )
-    assert clf.fit(X, y, X_public).score(X_public, y_public) > 0.9
+    ]
+    for frame, name in zip(by_guide, ["X", "X_public"], strict=True):
+        pd.testing.assert_frame_equal(mended[name], frame)
+    assert X["text"].isna().any() and X["text"][0] is pd.NA  # the user's own is as before
+    assert clf.fit(mended["X"], y, mended["X_public"]).score(mended["X_public"], y_public) > 0.9
 
 
 # --- sentences of libraries that are told ------------------------------------------------------

@@ -85,6 +85,18 @@ def test_those_that_take_missing_values_are_not(base, rows):
     assert np.isfinite(clf.predict_proba(WITH_NAN)).all()
 
 
+def test_a_student_of_records_is_tried_on_missing_values_that_come_late():
+    late = np.tile(X_PUBLIC, (10, 1))
+    late[900, 1] = np.nan
+    clf = PATEClassifier(classes=[0, 1], epsilon=8.0, student=GaussianNB())
+    for call in (clf.fit, clf.plan):
+        with pytest.raises(ValueError, match=r"the first is row 900.*student.*Nothing was spent"):
+            call(X, Y, late)
+    assert not hasattr(clf, "privacy_spent_")
+    clf.set_params(student=imputing()).fit(X, Y, late)
+    assert np.isfinite(clf.predict_proba(late)).all()
+
+
 def test_rows_that_are_left_out_and_an_imputer_are_the_remedies():
     with pytest.raises(ValueError, match="leave these rows out") as caught:
         pate(GaussianNB()).fit(X, Y, WITH_NAN)

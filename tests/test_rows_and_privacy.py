@@ -11,6 +11,7 @@ import pandas as pd
 import pytest
 from sklearn.base import BaseEstimator, TransformerMixin, clone
 from sklearn.compose import make_column_transformer
+from sklearn.impute import SimpleImputer
 from sklearn.linear_model import LogisticRegression
 from sklearn.naive_bayes import GaussianNB
 from sklearn.neighbors import KNeighborsClassifier
@@ -229,6 +230,8 @@ def test_what_noise_of_ones_own_says_of_counts_is_withheld(capfd, twist):
     assert capfd.readouterr() == ("", "")
 
 
+# Its noise is larger than it says, which noisy counts may take for lost records
+@pytest.mark.filterwarnings("ignore:(many|nearly all) records:UserWarning")
 def test_noise_of_ones_own_tells_its_size_before_it_sees_counts(monkeypatch):
     sizes = []
     released = MarginalSynthesizer._released
@@ -321,10 +324,24 @@ def test_teachers_are_tried_before_rows_are_paid_for(ledger, clf, X):
 
 def test_teachers_that_take_what_may_be_drawn_are_let_through():
     bounds = {"a": (0, 1), "b": (0, 1)}
-    clf = teachers(encoded(handle_unknown="ignore"), marginals(bounds=bounds))
+    # So many labels are of both classes: ten are of one in two fits of a hundred
+    clf = teachers(encoded(handle_unknown="ignore"), marginals(bounds=bounds), n_queries=40)
     assert clf.fit(RARE, Y).X_synthetic_.dtypes.equals(RARE.dtypes)
     few = teachers(LogisticRegression(), n_teachers=500)  # most of their parts are of one class
     assert few.plan(X, Y).n_queries == 10
+
+
+@pytest.mark.parametrize("n_queries", [2, 10])
+def test_students_are_tried_on_missing_values_before_rows_are_paid_for(ledger, n_queries):
+    takers = make_pipeline(SimpleImputer(), GaussianNB())
+    clf = teachers(takers, GAPS, student=GaussianNB(), n_queries=n_queries, ledger=ledger)
+    search = PrivateGridSearchCV(clf, {"n_teachers": [30, 40]}, epsilon=8.0)
+    for method in (clf.plan, clf.fit, clf.poll, search.fit):
+        with pytest.raises(ValueError, match="may draw missing values, and student, a GaussianNB"):
+            method(FRAME, Y)
+    assert ledger.epsilon_spent == 0
+    clf.set_params(student=takers, epsilon=20.0).fit(FRAME, Y)
+    assert ledger.epsilon_spent > 0
 
 
 @pytest.mark.parametrize("params", [{"timeout": 5.0}, {"timeout": 5.0, "n_jobs": 1}, {"n_jobs": 0}])

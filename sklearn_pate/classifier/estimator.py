@@ -1176,10 +1176,7 @@ class PATEClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
                 )
         if task.synthesis is not None and task.private is not None:
             rehearse_teachers(task, task.synthesis.synthesizer, temperature=self._temperature())
-        if not task.is_table and task.synthesis is None:
-            classifiers = [] if task.electorate is None else task.electorate.classifiers()
-            student = self._unfitted_student(is_table=False)
-            check_missing(task.X_public, classifiers, student, n_classes=n_classes)
+        self._check_missing(task, are_drawn=task.synthesis is not None)
         # A student like the teachers is not tried: it trains after them, so they would fail first.
         # Nor is one for a single query: most classifiers cannot be trained on a single class.
         if self.student is not None and n_queries > 1:
@@ -1190,6 +1187,18 @@ class PATEClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
                 n_classes=n_classes,
                 soft=self._temperature() is not None,
             )
+
+    def _check_missing(self, task, *, are_drawn):
+        """Refuse missing values in public rows that teachers or student do not take."""
+        if task.is_table and self.student is None:
+            return
+        check_missing(
+            task.X_public,
+            [] if task.electorate is None else task.electorate.classifiers(),
+            self._unfitted_student(is_table=task.is_table),
+            n_classes=len(task.classes),
+            are_drawn=are_drawn,
+        )
 
     def _source_of_noise(self):
         """Return what `privacy_spent_.generator` says."""

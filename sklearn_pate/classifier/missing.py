@@ -6,6 +6,7 @@ from scipy import sparse
 
 from .._sklearn import _num_samples, _safe_indexing
 from ..isolation import Quiet, seeded
+from .remedies import nan_for_na
 from .student import unfitted_copy
 
 __all__ = ["check_missing", "is_missing_in"]
@@ -15,11 +16,12 @@ _N_TRIED = 20
 _N_COMPLETE = 50
 
 
-def check_missing(X_public, classifiers, student, *, n_classes):
+def check_missing(X_public, classifiers, student, *, n_classes, are_drawn=False):
     """Refuse public rows with missing values if teachers or student do not take them.
 
-    Only some rows are asked, so that without this a fit would fail or not by the draw of these.
-    It looks at public rows alone.
+    Teachers are asked about some rows only, so that without this a fit would fail or not by the
+    draw of these; and a student is tried on the first rows only. This looks at public rows alone,
+    or at made-up rows in place of those that will be drawn.
 
     Parameters
     ----------
@@ -31,6 +33,8 @@ def check_missing(X_public, classifiers, student, *, n_classes):
         Unfitted.
     n_classes : int
         Number of classes.
+    are_drawn : bool, default=False
+        Whether a synthesizer draws the rows.
 
     Raises
     ------
@@ -54,13 +58,43 @@ def check_missing(X_public, classifiers, student, *, n_classes):
             learns=name == "student",
         )
         if problem is not None:
-            raise ValueError(
-                f"X_public has missing values in {len(rows)} of its rows (the first is row "
-                f"{rows[0]}), and {name}, a {type(classifier).__name__}, does not take them: "
-                f"{problem}. As only some rows are asked, the fit would fail by chance. Put an "
-                "imputer inside, make_pipeline(SimpleImputer(), ...), or leave these rows out. "
-                "Nothing was spent"
-            )
+            who = f"{name}, a {type(classifier).__name__}, does not take them: {problem}"
+            raise ValueError(_refusal(X_public, rows, who, are_drawn=are_drawn))
+
+
+def _refusal(X_public, rows, who, *, are_drawn):
+    """Say who does not take the missing values of some rows, and what to do."""
+    found = f"X_public has missing values in {len(rows)} of its rows (the first is row {rows[0]})"
+    others = "or leave these rows out"
+    if are_drawn:
+        found = "the synthesizer may draw missing values"
+        others = "or name fewer columns in its missing=[...]"
+    problem = (
+        f"{found}, and {who}. Whichever rows are asked, that is said now and not when labels are "
+        "paid for"
+    )
+    names = _texts_with_na(X_public)
+    if names and not are_drawn:
+        return (
+            f"{problem}. Nothing was spent. Encoders and imputers want NaN where pandas.NA stands "
+            f"among text:{nan_for_na(names)}"
+        )
+    return (
+        f"{problem}. Put an imputer inside, make_pipeline(SimpleImputer(), ...), {others}. "
+        "Nothing was spent"
+    )
+
+
+def _texts_with_na(X):
+    """Return the names of a pandas frame's columns in which pandas.NA stands among text."""
+    if not isinstance(X, pd.DataFrame):
+        return []
+    return [
+        name
+        for name, column in X.items()
+        if pd.api.types.is_string_dtype(column.dtype)
+        and any(value is pd.NA for value in column[column.isna()])
+    ]
 
 
 def is_missing_in(X):

@@ -3,12 +3,34 @@
 import numpy as np
 import pandas as pd
 
-__all__ = ["same_columns", "same_dtype", "same_dtypes"]
+__all__ = ["nan_for_na", "same_columns", "same_dtype", "same_dtypes"]
 
 #: Kinds of numpy dtypes that have no missing value: one missing value changes the type.
 _NEVER_MISSING = "iub"
 
 _TEXT = "OSTU"
+
+
+def nan_for_na(names):
+    """Return code that puts NaN where pandas.NA stands in columns of text, in both frames.
+
+    Parameters
+    ----------
+    names : list
+        The columns.
+
+    Returns
+    -------
+    str
+        Lines, each on a line of its own.
+    """
+    return _lines(
+        "X, X_public = X.copy(), X_public.copy()",
+        "for table in (X, X_public):",
+        f"    for name in {names}:",
+        "        text = table[name].astype(object)",
+        "        table[name] = text.where(text.notna(), float('nan'))",
+    )
 
 
 def same_columns(X, X_public):

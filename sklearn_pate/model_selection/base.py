@@ -124,6 +124,7 @@ class PrivateSearch(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         if synthesizer is not None:
             task = self._task_of_rows(candidates[0].estimator, synthesizer, fit_data)
             before = task.cost_before
+            _rehearse(candidates, synthesizer, fit_data)
         plans, cost = calibrate(
             candidates,
             fit_data,
@@ -133,8 +134,6 @@ class PrivateSearch(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
             delta=self.delta,
             before=before,
         )
-        if task is not None:
-            _rehearse_teachers(candidates, synthesizer, fit_data)
         scorer.check(candidates, X_public, plans)
         spent = self._spent(plans, cost)
         spent = replace(
@@ -364,14 +363,17 @@ class PrivateSearch(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         return state
 
 
-def _rehearse_teachers(candidates, synthesizer, fit_data):
-    """Try the teachers of all candidates on rows from the schema alone."""
+def _rehearse(candidates, synthesizer, fit_data):
+    """Try the teachers and students of all candidates on rows from the schema alone."""
     estimators = {
         teachers_key(candidate.estimator): candidate.estimator for candidate in candidates
     }
     for estimator in estimators.values():
         task = estimator._check(**fit_data)
         rehearse_teachers(task, synthesizer, temperature=estimator._temperature())
+    for candidate in candidates:
+        estimator = candidate.estimator
+        estimator._check_missing(estimator._check(**fit_data), are_drawn=True)
 
 
 def _best_of(trials, count, spent):

@@ -1,0 +1,1 @@
+"""Ours beside every peer that a user would try."""

@@ -1,0 +1,66 @@
+"""Fit every peer and ours, and write the page: `python -m benchmarks.peers`.
+
+What is measured goes to docs/results/peers/*.json and is kept there: a run goes on where the last
+one stopped. docs/peers.md, its figure and rows of the README are made from these files alone;
+`--page` makes only them. `python -m benchmarks.peers.environments` comes first: it makes an
+environment for each peer. Data that $SKLEARN_PATE_DATA does not have are left out.
+"""
+
+import argparse
+import tempfile
+from pathlib import Path
+
+from . import page
+from .choice import EPSILON, SEED, chosen
+from .found import found
+from .measure import EPSILONS, SEEDS, Results, cells, measure
+from .models import MODELS
+from .tables import TABLES
+
+DOCS = Path(__file__).parents[2] / "docs"
+#: Tables of a quick run: small, and there without any download.
+QUICK = ("breast cancer", "digits")
+
+
+def main():
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.peers", description=__doc__)
+    parser.add_argument("--models", nargs="+", default=[""], metavar="PART", help="of their names")
+    parser.add_argument("--tables", nargs="+", choices=TABLES, default=list(TABLES), metavar="NAME")
+    parser.add_argument("--seeds", nargs="+", type=int, default=SEEDS, metavar="S")
+    parser.add_argument("--epsilons", nargs="+", type=float, default=EPSILONS, metavar="E")
+    parser.add_argument("--jobs", type=int, default=2, metavar="N")
+    parser.add_argument("--candidates", action="store_true", help="other settings, with one seed")
+    parser.add_argument("--quick", action="store_true", help="a little of all, nothing is kept")
+    parser.add_argument("--page", action="store_true", help="measure nothing, write the page")
+    args = parser.parse_args()
+    models = [model for model in MODELS if any(part in model.name for part in args.models)]
+    if args.quick:
+        with tempfile.TemporaryDirectory() as folder:
+            results = Results(Path(folder))
+            measure(cells(models, QUICK, (1.0,), (0, 1)), results, args.jobs)
+            print(page.render(results))
+        return
+    results = Results(DOCS / "results" / "peers")
+    if args.candidates:
+        measure_candidates(models, args.tables, results, args.jobs)
+    elif not args.page:
+        measure(cells(models, args.tables, args.epsilons, args.seeds), results, args.jobs)
+    page.write(DOCS)
+
+
+def measure_candidates(models, tables, results, n_jobs):
+    """All settings with one seed, then with all seeds those that are best on the other tables."""
+    asked = []
+    for model in models:
+        asked += cells([model], tables, (EPSILON,), (SEED,), model.settings)
+    measure(asked, results, n_jobs)
+    frame = found(results, SEEDS)
+    asked = []
+    for model in models:
+        for table, setting in chosen(frame, model).items():
+            asked += cells([model], [table], (EPSILON,), SEEDS, [setting])
+    measure(asked, results, n_jobs)
+
+
+if __name__ == "__main__":
+    main()

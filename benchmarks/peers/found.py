@@ -1,0 +1,116 @@
+"""What was measured, as one frame, and where ours is below the best peer."""
+
+import pandas as pd
+
+from .models import MODELS
+from .scores import half_width
+
+#: Cells up to here are counted.
+MOST_COUNTED = 2.0
+OURS = {True: "PATE", False: "PATE, no public rows"}
+
+
+def found(results, seeds):
+    """One row a fit: model, setting, table, epsilon, seed, and its scores.
+
+    Parameters
+    ----------
+    results : Results
+    seeds : collection of int
+
+    Returns
+    -------
+    DataFrame
+        Failed fits have missing scores.
+    """
+    rows = []
+    for model in MODELS:
+        for key, scores in results.of(model).items():
+            setting, table, epsilon, seed = key.split(" | ")
+            if int(seed) in seeds:
+                place = dict(model=model.name, setting=setting, table=table, seed=int(seed))
+                rows.append(place | {"epsilon": float(epsilon)} | scores)
+    return pd.DataFrame(rows)
+
+
+def firsts(frame):
+    """The fits with the first setting of each model."""
+    first = {model.name: model.first for model in MODELS}
+    return frame[frame.setting == frame.model.map(first)]
+
+
+def rivals(*, public):
+    """Private models that somebody could publish who has public rows, or has none."""
+    return [
+        model.name
+        for model in MODELS
+        if model.is_private
+        and model.name not in OURS.values()
+        and (public or not model.needs_public_rows)
+    ]
+
+
+def own_adjacency(frame):
+    """The same fits under each package's own adjacency: its epsilon is half of the converted."""
+    halved = {model.name: model.moves for model in MODELS}
+    own = frame.assign(epsilon=frame.epsilon / frame.model.map(halved))
+    kept = frame.epsilon.unique()
+    return own[own.epsilon.isin(kept)]
+
+
+def verdicts(frame, metric, *, public, peers=None):
+    """Ours beside the best peer in each cell.
+
+    Parameters
+    ----------
+    frame : DataFrame
+        First settings.
+    metric : str
+    public : bool
+        Whether there are public rows.
+    peers : DataFrame, default=None
+        Where the rivals' scores are; None is `frame`.
+
+    Returns
+    -------
+    DataFrame
+        One row a table and epsilon: ours, the best peer's name and mean, the mean difference, half
+        its interval, and whether ours is below by more than that. A failed fit of ours counts as
+        below.
+    """
+    peers = frame if peers is None else peers
+    names = rivals(public=public)
+    lines = []
+    for (table, epsilon), cell in frame[frame.model == OURS[public]].groupby(
+        ["table", "epsilon"], sort=False
+    ):
+        there = peers[(peers.table == table) & (peers.epsilon == epsilon)]
+        there = there[there.model.isin(names)].dropna(subset=metric)
+        full = there.groupby("model").filter(lambda fits: len(fits) == len(cell))
+        if full.empty:
+            continue
+        means = full.groupby("model")[metric].mean()
+        best = means.idxmax()
+        theirs = full[full.model == best].set_index("seed")[metric]
+        differences = cell.set_index("seed")[metric] - theirs
+        width = half_width(differences)
+        lines.append(
+            {
+                "table": table,
+                "epsilon": epsilon,
+                "ours": cell[metric].mean(),
+                "best": best,
+                "theirs": means[best],
+                "difference": differences.mean(),
+                "half width": width,
+                "is lost": not differences.mean() + width >= 0,
+            }
+        )
+    return pd.DataFrame(lines)
+
+
+def counted(lines):
+    """Cells up to the epsilon that is counted."""
+    return lines[lines.epsilon <= MOST_COUNTED]
+
+

@@ -1,0 +1,193 @@
+"""The fair table: its page is made of its files, and its arithmetic is right."""
+
+import json
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.metrics import roc_auc_score
+
+from benchmarks.peers import columns, page, tables
+from benchmarks.peers.choice import chosen
+from benchmarks.peers.found import firsts, found, own_adjacency, verdicts
+from benchmarks.peers.measure import EPSILONS, SEEDS, Results, cells, measure
+from benchmarks.peers.models import MODELS
+from benchmarks.peers.scores import half_width, scores
+
+ROOT = Path(__file__).parents[1]
+DOCS = ROOT / "docs"
+BY_NAME = {model.name: model for model in MODELS}
+
+
+def test_the_page_is_made_of_its_files():
+    made = page.render(Results(DOCS / "results" / "peers"))
+    assert made == (DOCS / "peers.md").read_text()
+    assert "{{" not in made
+
+
+def test_rows_of_the_readme_are_those_of_the_page():
+    results = Results(DOCS / "results" / "peers")
+    assert page.readme_rows(firsts(found(results, SEEDS))) in (ROOT / "README.md").read_text()
+
+
+def test_every_model_was_measured_in_every_cell():
+    frame = firsts(found(Results(DOCS / "results" / "peers"), SEEDS))
+    assert not frame.duplicated(["model", "table", "epsilon", "seed"]).any()
+    for model in MODELS:
+        of_model = frame[frame.model == model.name]
+        for table in model.tables:
+            fits = of_model[of_model.table == table]
+            assert set(fits.seed) == set(SEEDS), (model.name, table)
+            if model.is_private and not model.name.startswith("dpmm"):
+                assert len(fits) == len(EPSILONS) * len(SEEDS), (model.name, table)
+
+
+def test_half_width_is_students():
+    differences = [0.01, 0.03, 0.02, 0.00, 0.04]
+    by_hand = 2.776445 * np.sqrt(0.00025) / np.sqrt(5)
+    assert half_width(differences) == pytest.approx(by_hand, rel=1e-6)
+    assert half_width([0.1]) == np.inf
+
+
+def test_scores_of_two_classes():
+    rng = np.random.default_rng(0)
+    y = rng.integers(0, 2, 200)
+    second = np.clip(0.5 * y + 0.5 * rng.random(200), 0, 1)
+    got = scores(y, np.column_stack([1 - second, second]), rate=0.5)
+    assert got["AUC"] == pytest.approx(roc_auc_score(y, second), abs=1e-5)
+    assert got["accuracy"] == pytest.approx(((second > 0.5) == y).mean(), abs=1e-5)
+    likeliest = np.argsort(-second, kind="stable")[:100]
+    assert got["accuracy at rate"] == pytest.approx(np.isin(np.arange(200), likeliest)[y == 1].sum() / 200
+        + (~np.isin(np.arange(200), likeliest))[y == 0].sum() / 200, abs=1e-5)
+
+
+def test_scores_of_many_classes_are_those_of_scikit_learn():
+    rng = np.random.default_rng(0)
+    y = rng.integers(0, 4, 300)
+    probabilities = rng.dirichlet(np.ones(4), 300)
+    got = scores(y, probabilities, None)
+    assert got["AUC"] == pytest.approx(roc_auc_score(y, probabilities, multi_class="ovr"), abs=1e-5)
+    assert "accuracy at rate" not in got
+
+
+def made_frame(ours, theirs, epsilon=1.0):
+    rows = []
+    for name, values in {"PATE": ours, **theirs}.items():
+        for seed, value in enumerate(values):
+            place = {"model": name, "table": "Adult", "epsilon": epsilon, "seed": seed}
+            rows.append(place | {"accuracy": value})
+    return pd.DataFrame(rows)
+
+
+@pytest.mark.parametrize(
+    ("ours", "is_lost"),
+    [
+        ([0.80, 0.81, 0.79, 0.80, 0.80], True),
+        ([0.85, 0.95, 0.75, 0.85, 0.85], False),
+        ([0.90, 0.91, 0.89, 0.90, 0.90], False),
+        ([0.90, 0.91, np.nan, 0.90, 0.90], False),
+        ([np.nan] * 5, True),
+    ],
+)
+def test_a_cell_is_lost_below_the_interval(ours, is_lost):
+    theirs = {"Opacus, network": [0.86] * 5, "diffprivlib, random forest": [0.5] * 5}
+    lines = verdicts(made_frame(ours, theirs), "accuracy", public=True)
+    assert list(lines["is lost"]) == [is_lost]
+    assert list(lines["best"]) == ["Opacus, network"]
+
+
+def test_peers_that_need_public_rows_count_only_where_there_are_any():
+    with_public = {"Opacus, network on columns of public rows": [0.9] * 5, "Opacus, network": [0.6] * 5}
+    frame = made_frame([0.8] * 5, with_public)
+    none = frame.replace({"model": {"PATE": "PATE, no public rows"}})
+    assert verdicts(frame, "accuracy", public=True)["is lost"].all()
+    assert not verdicts(none, "accuracy", public=False)["is lost"].any()
+
+
+def test_own_adjacency_is_half_of_what_a_replaced_record_costs():
+    frame = made_frame([0.8] * 5, {"Opacus, network": [0.7] * 5}, epsilon=0.5)
+    wider = pd.concat([frame, frame.assign(epsilon=0.25)])
+    own = own_adjacency(wider)
+    opacus = own[own.model == "Opacus, network"]
+    assert set(opacus.epsilon) == {0.25} and len(opacus) == 5
+    assert set(own[own.model == "PATE"].epsilon) == {0.25, 0.5}
+
+
+@pytest.mark.parametrize("epsilon", [0.1, 1.0, 4.0])
+def test_a_replaced_record_is_two_changes(epsilon):
+    """Group privacy: after a second change, P <= e^own (e^own Q + delta) + delta."""
+    own, delta = BY_NAME["Opacus, network"].own(epsilon, 1e-6)
+    assert 2 * own == pytest.approx(epsilon)
+    assert delta * np.exp(own) + delta == pytest.approx(1e-6)
+    assert BY_NAME["diffprivlib, logistic regression"].own(epsilon, 1e-6) == (epsilon, 1e-6)
+
+
+def test_settings_are_chosen_on_other_tables():
+    model = BY_NAME["diffprivlib, random forest"]
+    first, second, third = model.settings
+    by_table = {"a": (0.9, 0.1, 0.1), "b": (0.5, 0.6, 0.1), "c": (0.5, 0.6, 0.1)}
+    rows = [
+        {"model": model.name, "epsilon": 1.0, "seed": 0, "table": table, "setting": s, "accuracy": v}
+        for table, values in by_table.items()
+        for s, v in zip((first, second, third), values, strict=True)
+    ]
+    assert chosen(pd.DataFrame(rows), model) == {"a": second, "b": first, "c": first}
+
+
+def small_table():
+    X = pd.DataFrame(
+        {
+            "dollars": [0.0, 500.0, np.nan, 2000.0],
+            "colour": pd.Categorical(["red", None, "blue", "red"], categories=["red", "blue"]),
+        }
+    )
+    y = np.array([0, 1, 0, 1])
+    bounds = {"dollars": (0, 1000, 2000)}
+    return tables.Table(X, y, X, X, y, bounds, groups=np.array([1, 1, 2, 3]))
+
+
+def test_columns_of_peers_follow_from_public_knowledge():
+    table = small_table()
+    wide = columns.numbers(table.X, table, "wide")
+    assert wide.tolist() == [[-1, 1, 0], [-0.5, 0, 0], [0, 0, 1], [1, 1, 0]]
+    codes = columns.numbers(table.X, table, "codes")
+    assert codes[:, 1].tolist() == [0, -1, 1, 0]
+    made = columns.arrays(table, "wide", seed=0)
+    assert len(made["y"]) == 3  # one row each
+    assert made["n_categories"].tolist() == [0, 3]
+
+
+@pytest.mark.parametrize("name", ["breast cancer", "digits", "24 classes", "only together"])
+def test_rows_are_disjoint_and_within_public_bounds(name):
+    table = tables.TABLES[name](0)
+    parts = [np.asarray(part) for part in (table.X, table.X_public, table.X_test)]
+    rows = np.vstack(parts)
+    assert len(np.unique(rows, axis=0)) == len(rows)
+    wide = columns.numbers(table.X, table, "wide")
+    assert np.abs(wide).max() <= 1
+
+
+def test_a_run_goes_on_where_it_stopped(tmp_path):
+    models = [BY_NAME["majority class"], BY_NAME["no privacy, gradient boosting"]]
+    results = Results(tmp_path)
+    asked = cells(models, ["breast cancer"], EPSILONS, (0,))
+    measure(asked, results, n_jobs=1)
+    files = sorted(tmp_path.iterdir())
+    assert len(files) == 2
+    kept = json.loads(files[0].read_text())
+    assert list(kept) == [" | breast cancer | 0 | 0"]
+    before = [file.stat().st_mtime_ns for file in files]
+    measure(asked, Results(tmp_path), n_jobs=1)
+    assert [file.stat().st_mtime_ns for file in files] == before
+
+
+def test_scripts_of_peers_need_numpy_and_their_package_alone():
+    folder = ROOT / "benchmarks" / "peers" / "fits"
+    for file in folder.glob("*_models.py"):
+        assert not re.search(r"^(from|import) (sklearn_pate|benchmarks)", file.read_text(), re.M)
+    code = "import shared, sys; assert 'sklearn' not in sys.modules"
+    subprocess.run([sys.executable, "-c", code], cwd=folder, check=True)
