@@ -365,6 +365,8 @@ class Votes:
         Number of public rows, if `counts` is a table; else each has a row of counts.
     synthesis : classifier.synthesis.Synthesis or None
         Where the public rows come from, if they were drawn: they, and what they cost.
+    not_covered : tuple of str
+        What `PrivacySpent.not_covered` says of a fit to them.
     """
 
     counts: np.ndarray
@@ -377,6 +379,7 @@ class Votes:
     electorate: Any = None
     n_public: int | None = None
     synthesis: Any = None
+    not_covered: tuple = ()
 
     @property
     def is_table(self):

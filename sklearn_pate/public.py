@@ -1,7 +1,7 @@
 """Public data on its way through scikit-learn: whole through searches, first into transformers."""
 
-import sys
-from typing import NamedTuple
+from dataclasses import dataclass
+from datetime import date
 
 import numpy as np
 import pandas as pd
@@ -83,7 +83,8 @@ def warn_if_private(X_public, X, name="X_public"):
     """Warn of public rows that are the private ones, or lie in their memory as a slice does.
 
     The warning goes by the objects alone, never by values: an answer to "is this row a private
-    one?" would be one about a private record. Whoever holds the data asks `overlap`.
+    one?" would be one about a private record. Whoever holds the data asks `overlap`. Tables of
+    polars are seen as the same object alone: whether it shows its memory depends on values.
 
     Parameters
     ----------
@@ -93,6 +94,11 @@ def warn_if_private(X_public, X, name="X_public"):
         Private rows.
     name : str, default="X_public"
         What the public rows are called.
+
+    Returns
+    -------
+    tuple of str
+        What `PrivacySpent.not_covered` says of it; empty if there is nothing to warn of.
     """
     X_public = public_rows(X_public)
     if X_public is X:
@@ -100,12 +106,13 @@ def warn_if_private(X_public, X, name="X_public"):
     elif _share_memory(X_public, X):
         found = f"{name} shares memory with X, as a slice of it does"
     else:
-        return
+        return ()
     warn(
         f"{found}: what is published would be learnt from private rows, which the privacy "
         "guarantee does not cover; pass rows that are public",
         PrivacyLeakWarning,
     )
+    return (f"private rows, which were given as {name}",)
 
 
 def _share_memory(first, second):
@@ -115,12 +122,15 @@ def _share_memory(first, second):
 
 
 def _buffers(X):
-    """Yield arrays that hold the entries of `X` without a copy: one, or one for each column."""
-    polars = sys.modules.get("polars")
+    """Yield arrays that hold the entries of `X` without a copy: one, or one for each column.
+
+    Which ones must not depend on values.
+    """
     if isinstance(X, np.ndarray):
         yield X
     elif sparse.issparse(X):
         yield getattr(X, "data", None)
+        yield getattr(X, "indptr", None)  # where there is no entry, data is empty
     elif isinstance(X, pd.DataFrame):
         for k, dtype in enumerate(X.dtypes):
             column = X.iloc[:, k]
@@ -128,14 +138,6 @@ def _buffers(X):
                 yield column.array.codes
             else:
                 yield column.to_numpy() if isinstance(dtype, np.dtype) else None
-    elif polars is not None and isinstance(X, polars.DataFrame):
-        for column in X.get_columns():
-            yield column.to_numpy(allow_copy=False) if _is_plain(column) else None
-
-
-def _is_plain(column):
-    """Whether numpy can look at a column of polars where it is."""
-    return column.dtype.is_numeric() and not column.has_nulls() and column.n_chunks() == 1
 
 
 def _overlap_in_memory(first, second):
@@ -147,8 +149,11 @@ def _overlap_in_memory(first, second):
         return True  # their bounds overlap, and they interlock as no two slices of a table do
 
 
-class Overlap(NamedTuple):
+@dataclass(frozen=True, eq=False)
+class Overlap:
     """What public rows have in common with private ones: private, for the curator alone.
+
+    It does not survive pickling or copying, and its repr shows only how many there are.
 
     Attributes
     ----------
@@ -162,6 +167,15 @@ class Overlap(NamedTuple):
     public_rows: np.ndarray
     label_columns: list
 
+    def __repr__(self):
+        return (
+            f"Overlap(private: {len(self.public_rows)} equal rows, "
+            f"{len(self.label_columns)} columns that are the labels)"
+        )
+
+    def __reduce__(self):
+        raise TypeError("an overlap is private: it cannot be pickled or copied")
+
 
 def overlap(X, y, X_public):
     """Find public rows that are equal to private ones, and columns that are the labels.
@@ -170,7 +184,10 @@ def overlap(X, y, X_public):
     the holder of the data alone: do not publish it, nor choose what to publish by it. A fit never
     asks, as a warning in its log would answer whoever chose the public rows.
 
-    Equal rows are not always private: where there are few columns, unlike people have equal rows.
+    Values are equal if they are written alike, whatever their types: 1, 1.0, True as 1 and "1", a
+    date and its text. Floats are as precise as the shorter of both columns. DataFrames that have
+    the same columns in another order are compared by name. Equal rows are not always private: where
+    there are few columns, unlike people have equal rows.
 
     Parameters
     ----------
@@ -192,6 +209,8 @@ def overlap(X, y, X_public):
     >>> from sklearn_pate.public import overlap
     >>> X, y = load_iris(return_X_y=True)
     >>> found = overlap(X[:100], y[:100], X_public=X[99:])
+    >>> found
+    Overlap(private: 1 equal rows, 0 columns that are the labels)
     >>> found.public_rows, found.label_columns
     (array([0]), [])
     """
@@ -203,18 +222,22 @@ def overlap(X, y, X_public):
             "same columns"
         )
     names = list(private.columns)
+    if public.columns.is_unique and set(names) == set(public.columns):
+        public = public[names]
+    pairs = [_alike(private.iloc[:, k], public.iloc[:, k]) for k in range(len(names))]
+    private, public = (pd.concat(columns, axis=1) for columns in zip(*pairs, strict=True))
     private.columns = public.columns = range(len(names))
     is_equal = _row_hashes(public).isin(_row_hashes(private))
     label_columns = []
     if y is not None:
-        labels = pd.factorize(np.asarray(y))[0]
+        labels = pd.factorize(_in_words(pd.Series(np.asarray(y))))[0]
         found = [_is_one_to_one(private[k], labels) for k in private]
         label_columns = [name for name, is_label in zip(names, found, strict=True) if is_label]
     return Overlap(np.flatnonzero(is_equal), label_columns)
 
 
 def _table(X):
-    """Return rows as a DataFrame of the same values, numbers as floats: 1 and 1.0 are equal."""
+    """Return rows as a DataFrame."""
     if sparse.issparse(X):
         X = X.toarray()
     elif hasattr(X, "to_pandas"):
@@ -222,18 +245,42 @@ def _table(X):
     if not isinstance(X, pd.DataFrame):
         X = np.asarray(X)
         X = pd.DataFrame(X.reshape(len(X), -1))
-    columns = [_plain_values(X.iloc[:, k]) for k in range(X.shape[1])]
-    table = pd.concat(columns, axis=1, ignore_index=True)
-    table.columns = X.columns
-    return table
+    return X.reset_index(drop=True)
 
 
-def _plain_values(column):
-    """Return a column of floats (0.0, never -0.0) or of text, whatever its type."""
-    column = column.reset_index(drop=True)
-    if pd.api.types.is_numeric_dtype(column.dtype):
-        return column.astype("float64") + 0.0
-    return column.astype(object).where(column.notna(), None).map(repr)
+def _alike(private, public):
+    """Return two columns so that equal values are equal in type: as floats, or else as text."""
+    columns = private, public
+    if not all(pd.api.types.is_numeric_dtype(column.dtype) for column in columns):
+        return [_in_words(column) for column in columns]
+    short = np.float32 if any(_is_short(column.dtype) for column in columns) else np.float64
+    with np.errstate(over="ignore"):
+        return [column.astype("float64").astype(short) + 0.0 for column in columns]  # never -0.0
+
+
+def _is_short(dtype):
+    dtype = getattr(dtype, "subtype", getattr(dtype, "numpy_dtype", dtype))
+    return isinstance(dtype, np.dtype) and dtype.kind == "f" and dtype.itemsize < 8
+
+
+def _in_words(column):
+    return column.astype(object).map(_word)
+
+
+def _word(value):
+    """Write a value so that equal ones of different types are the same text; None if missing."""
+    if pd.api.types.is_scalar(value) and pd.isna(value):
+        return None
+    if isinstance(value, bytes):
+        return value.decode(errors="replace")
+    if isinstance(value, np.datetime64 | date):
+        value = pd.Timestamp(value)
+        value = value if value.tz is None else value.tz_convert(None)
+        return str(value).removesuffix(" 00:00:00")
+    try:
+        return repr(float(value) + 0.0)
+    except (TypeError, ValueError, OverflowError):
+        return str(value)
 
 
 def _row_hashes(table):

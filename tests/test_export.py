@@ -493,7 +493,7 @@ def test_the_statement_is_a_dict_and_json():
     spent = PrivacySpent(np.float64(0.75), 1e-5, "renyi", "record", "replace one", **NUMBERS)
     record = spent.to_dict()
     assert record["format"] == 1 and record["kind"] == "spent"
-    assert {type(value) for value in record.values()} == {int, float, str}
+    assert {type(value) for value in record.values()} == {int, float, str, list}
     assert json.loads(spent.to_json()) == record
     forecast = PrivacyForecast.of(spent)
     assert forecast.to_dict()["kind"] == "forecast"

@@ -878,4 +878,4 @@ def test_searches_have_a_diagram():
     assert "PrivateGridSearchCV" in estimator_html_repr(found)
     html = estimator_html_repr(found.fit(X, y, X_public))
     assert "PrivateGridSearchCV" in html
-    assert "except with probability" in estimator_html_repr(found.best_estimator_)
+    assert "plus 1e-05 (delta)" in estimator_html_repr(found.best_estimator_)

@@ -417,7 +417,7 @@ def test_discrete_laplace_noise_spends_no_delta():
         "exact",
     )
     assert spent.n_teachers is None and not hasattr(clf, "n_teachers_")
-    assert "except with probability" not in spent.summary() and "teachers" not in spent.summary()
+    assert "plus" not in spent.summary() and "teachers" not in spent.summary()
     assert clf.plan(X, Y, X_public=X_PUBLIC).spent.epsilon == 0.25
 
 

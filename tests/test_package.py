@@ -44,7 +44,7 @@ ROOMS = {
     "smooth_sensitivity": "rdp",
     "propose_test_release": "rdp smooth_sensitivity",
     "aggregators": "rdp",
-    "accountant": "_version exceptions propose_test_release rdp rules",
+    "accountant": "_version adjacency exceptions isolation propose_test_release rdp rules",
     "neighbors": ("adjacency electorate exceptions identifiers isolation memory rdp rules workers"),
     "synthesis": "aggregators exceptions identifiers isolation neighbors rdp schema",
     "queries": "",

@@ -320,18 +320,22 @@ def test_summary_rounds_epsilon_up(epsilon, shown):
     spent = PrivacySpent(epsilon, 1e-5, "renyi", "record", "replace one record", **NUMBERS)
     assert spent.summary().startswith(
         "Any one record (one row of the table) changes the probability of any outcome by at most "
-        f"a factor {shown} (epsilon), except with probability 1e-05 (delta). "
+        f"a factor {shown} (epsilon), plus 1e-05 (delta). "
     )
 
 
+NAMED = "add, remove or change records of one named group, even all; the names are public"
 #: What a contract needs, by what it is about; each of a fit of its own.
 CONTRACT = {
     "bound": ({}, "at most a factor e^0.98 (epsilon)"),
-    "delta": ({}, "except with probability 1e-05 (delta)"),
+    "delta": ({}, "(epsilon), plus 1e-05 (delta)."),
     "no delta": ({"delta": 0.0}, "without exception (delta is 0)"),
     "unit": ({}, "Any one record (one row of the table)"),
     "not a person": ({}, "not all rows of a person together"),
-    "group": ({"unit": "group"}, "All records of any one person (or other group)"),
+    "group": ({"unit": "group"}, "any one group, as `groups` named them (a person only if"),
+    "site": ({"adjacency": NAMED}, "The records of any one site or named group change"),
+    "teacher": ({"unit": "teacher"}, "The votes of any one teacher change"),
+    "not a record": ({"unit": "teacher"}, "only as far as a single teacher learnt from them"),
     "adjacency": ({}, "The change that is covered: replace one record."),
     "one fit": ({}, "all that one fit published: the student, the labels"),
     "other fits": ({}, "Other fits on the same private data are not covered"),
@@ -339,12 +343,18 @@ CONTRACT = {
     "released": ({}, "100 teachers were asked 20 questions and 15 answers were released."),
     "public rows": ({}, "The public rows are not protected"),
     "drawn rows": ({"n_synthetic": 7}, "It covers the 7 public rows as well"),
-    "bounds": ({"n_synthetic": 7}, "names, bounds and categories it does not"),
+    "bounds": ({"n_synthetic": 7}, "names, types, bounds and categories of their columns it does"),
+    "gaps": ({"n_synthetic": 7}, "nor which columns may have missing values"),
+    "rows alone": ({"covers": "rows"}, "This is about the rows that were drawn and this statement"),
+    "uncovered": ({"not_covered": ["this", "that"]}, "Not covered by what follows: this; that."),
+    "search": ({"method": "tuning"}, "best_params_, best_score_ and this statement"),
+    "nothing released": ({"n_answered": 0}, "are paid for, and no label was released"),
     "beside": ({}, "computed from the private data beside the fit, as scores"),
     "true of many": ({}, "from facts that are true of many"),
     "rounding": ({}, "This holds in real arithmetic; floating-point numbers round the noise."),
     "whole numbers": ({"arithmetic": "exact"}, "whole numbers, drawn without rounding"),
     "seed": ({"generator": "seed"}, "whoever knows or guesses the random_state can subtract"),
+    "shared seed": ({"generator": "seed"}, "together they can undo it, for everybody"),
 }
 
 
@@ -378,7 +388,7 @@ def test_summary_speaks_of_rows_and_of_persons_only_where_groups_are_given():
     )
     assert row.startswith("Any one record (one row of the table) changes")
     assert "not all rows of a person together" in row
-    assert group.startswith("All records of any one person (or other group) change")
+    assert group.startswith("The records of any one group, as `groups` named them (a person only")
     assert "by itself" not in group
 
 
@@ -386,9 +396,9 @@ def test_summary_without_a_guarantee_says_so():
     spent = PrivacySpent(np.inf, 1e-5, "none", "record", "replace one record", **NUMBERS)
     assert spent.summary().startswith("No privacy is guaranteed (epsilon is infinite).")
     group = PrivacySpent(1.0, 1e-5, "renyi", "group", "change one group", **NUMBERS)
-    assert group.summary().startswith("All records of any one person (or other group) change ")
+    assert group.summary().startswith("The records of any one group, as ")
     teacher = PrivacySpent(1.0, 1e-5, "renyi", "teacher", "change the votes of one", **NUMBERS)
-    assert teacher.summary().startswith("Any one teacher changes ")
+    assert teacher.summary().startswith("The votes of any one teacher change the ")
 
 
 def test_summary_says_how_noise_was_drawn():

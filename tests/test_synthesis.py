@@ -516,7 +516,8 @@ def test_names_of_several_levels():
     X = pd.DataFrame(
         [[1, 2]], columns=pd.MultiIndex.from_tuples([("a", 1), ("a", 2)], names=["x", "y"])
     )
-    synthesizer = MarginalSynthesizer({("a", 1): (0, 3), ("a", 2): (0, 3)}).declare(X, [0, 1])
+    synthesizer = MarginalSynthesizer({("a", 1): (0, 3), ("a", 2): (0, 3)}, missing=[])
+    synthesizer = synthesizer.declare(X, [0, 1])
     rows = synthesizer.rehearsal_rows(3, np.random.default_rng(0))
     assert rows.columns.equals(X.columns) and list(rows.columns.names) == ["x", "y"]
 
@@ -539,7 +540,8 @@ def test_ten_thousand_categories():
 @pytest.mark.parametrize(("low", "high"), [(0, 0), (0, 4), (-7, 25), (0, 99_999), (0, 2**62)])
 def test_whole_numbers_between_bounds_are_in_one_bin_each(low, high, n_bins):
     X = pd.DataFrame({"n": np.unique(np.linspace(low, high, 2000).astype(np.int64))})
-    synthesizer = MarginalSynthesizer((low, high), n_bins=n_bins).declare(X, [0, 1])
+    synthesizer = MarginalSynthesizer((low, high), missing=[], n_bins=n_bins)
+    synthesizer = synthesizer.declare(X, [0, 1])
     column = synthesizer.schema_.columns[0]
     n_values = high - low + 1
     assert column.n_bins == min(n_bins, n_values)
@@ -599,7 +601,7 @@ def test_what_the_schema_does_not_say_is_read_and_warned_of():
         synthesizer = MarginalSynthesizer().declare(X, [0, 1])
     (text,) = {str(w.message) for w in caught}
     assert "the bounds of columns ['age', 'height']" in text
-    assert "missing in columns ['height', 'kind']" in text
+    assert "missing in columns ['age', 'height', 'kind']" in text
     assert not any(secret in text for secret in ("31", "64", "1.8", "nan"))
     rows = synthesizer.rehearsal_rows(500, np.random.default_rng(0))
     assert rows["age"].min() == 31 and rows["age"].max() == 64

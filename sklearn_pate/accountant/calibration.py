@@ -38,7 +38,7 @@ def calibrate(aggregators, n_queries, *, is_number_given, epsilon, delta, sizes,
     epsilon : float or None
         The cap.
     delta : float
-        Failure probability.
+        Delta of the guarantee.
     sizes : dict
         `n_teachers` and `n_classes`.
     before : callable, default=no_cost

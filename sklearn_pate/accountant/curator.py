@@ -96,7 +96,7 @@ class Curator:
         Parameters
         ----------
         delta : float, default=None
-            Failure probability; None is the estimator's.
+            Delta of the guarantee; None is the estimator's.
         method : {"exact", "bound", "data_independent"}, default="exact"
             "exact" sums the exact costs of the votes that were cast. "bound" is the data-dependent
             bound of the mechanism's paper, which covers one direction of the divergence only. Both

@@ -248,7 +248,7 @@ def plan_queries(
     epsilon : float or None
         Hard cap; None for no cap.
     delta : float
-        Failure probability.
+        Delta of the guarantee.
     accounting : {"data_independent", "ptr"}, default="data_independent"
         As in `PATEClassifier`.
     before : callable, default=no_cost

@@ -2,12 +2,13 @@
 
 import json
 import math
+import operator
 from dataclasses import KW_ONLY, dataclass, field, fields
 from decimal import ROUND_CEILING, Context, Decimal
-from numbers import Integral, Real
 from typing import ClassVar
 
 from .._version import __version__
+from ..adjacency import Adjacency
 from .card import card_of
 
 __all__ = ["PrivacyForecast", "PrivacySpent", "text_rounded_up"]
@@ -22,7 +23,8 @@ class PrivacySpent:
     Attributes
     ----------
     epsilon, delta : float
-        The guarantee. `epsilon` is inf where a mechanism has none.
+        The guarantee: the probability of any outcome is at most ``e**epsilon`` times that on a
+        neighbouring data set, plus `delta`. `epsilon` is inf where a mechanism has none.
     method : str
         How `epsilon` was obtained: "gaussian" (exact composition of Gaussian noise), "renyi"
         (composition of the data-independent Renyi cost of each query), "pure" (plain sum), "mixed"
@@ -47,6 +49,12 @@ class PrivacySpent:
     n_synthetic : int
         Number of public rows that a synthesizer drew from private data: `epsilon` covers them. 0
         where public rows were given.
+    covers : {"fit", "rows"}
+        "rows" where a fit failed after its public rows were drawn: `epsilon` is what these cost.
+    not_covered : tuple of str
+        What this fit published, or learnt from, that private data shaped without a mechanism, such
+        as classes that were read from private labels; and what else it alone does not cover.
+        `summary` begins with it.
     version : str
         The version of this library.
     fit_number : int
@@ -56,7 +64,8 @@ class PrivacySpent:
         hand. Worker processes count for themselves: with `n_jobs`, the search's last fit, which is
         made in the first process, is the 1st that this has seen. So a 1 does not say that nothing
         else was spent; a `ledger.PrivacyLedger` counts in all processes. A private search counts
-        as one fit, as the number of its trials is a secret. Records that are otherwise equal are
+        as one fit, as the number of its trials is a secret, and fits that teachers make are part of
+        theirs. Records that are otherwise equal are
         equal.
 
     Examples
@@ -81,10 +90,23 @@ class PrivacySpent:
     arithmetic: str = "real"
     generator: str = "numpy"
     n_synthetic: int = 0
+    covers: str = "fit"
+    not_covered: tuple[str, ...] = ()
     version: str = __version__
     fit_number: int = field(default=1, compare=False)
 
     _kind: ClassVar[str] = "spent"
+
+    def __post_init__(self):
+        plain = {name: _float_above(name, getattr(self, name)) for name in ("epsilon", "delta")}
+        for name in ("n_teachers", "n_queries", "n_answered", "n_synthetic", "fit_number"):
+            value = getattr(self, name)
+            plain[name] = None if value is None else operator.index(value)
+        plain["not_covered"] = tuple(self.not_covered)
+        if plain["delta"] > 1:
+            raise ValueError(f"delta must be a number from 0 to 1; got {self.delta!r}")
+        for name, value in plain.items():
+            object.__setattr__(self, name, value)  # it is frozen
 
     def __iter__(self):
         return iter((self.epsilon, self.delta))
@@ -100,8 +122,9 @@ class PrivacySpent:
         Returns
         -------
         dict
-            The attributes by their names, "format", which is 1 until the meaning of one of them
-            changes, and "kind": "spent", or "forecast" where nothing is spent yet.
+            The attributes by their names, `not_covered` as a list; "format", which is 1 until the
+            meaning of one of them changes; and "kind": "spent", or "forecast" where nothing is
+            spent yet.
 
         Examples
         --------
@@ -112,7 +135,7 @@ class PrivacySpent:
         >>> record["format"], record["kind"], record["epsilon"]
         (1, 'spent', 0.98)
         """
-        plain = {name: _plain(value) for name, value in _fields(self).items()}
+        plain = _fields(self) | {"not_covered": list(self.not_covered)}
         return {"format": _FORMAT, "kind": self._kind} | plain
 
     def to_json(self):
@@ -141,8 +164,11 @@ class PrivacySpent:
 
     def _lines(self):
         """Return pairs of a name and what a card says of it, epsilon rounded up."""
-        told = self.to_dict() | {"epsilon": text_rounded_up(self.epsilon)}
-        lines = [(name, str(told[name])) for name in _fields(self) if told[name] is not None]
+        told = _fields(self) | {
+            "epsilon": text_rounded_up(self.epsilon),
+            "not_covered": "; ".join(self.not_covered) or None,
+        }
+        lines = [(name, str(value)) for name, value in told.items() if value is not None]
         return [*lines, ("in words", self.summary())]
 
     def summary(self):
@@ -159,49 +185,66 @@ class PrivacySpent:
         >>> numbers = {"n_teachers": 100, "n_queries": 9, "n_answered": 9}
         >>> spent = PrivacySpent(0.98, 1e-5, "gaussian", "record", "replace one record", **numbers)
         >>> print(spent.summary().split(". ")[0])
-        Any one record (one row of the table) changes the probability of any outcome by at most a factor e^0.98 (epsilon), except with probability 1e-05 (delta)
+        Any one record (one row of the table) changes the probability of any outcome by at most a factor e^0.98 (epsilon), plus 1e-05 (delta)
         """  # noqa: E501
+        first = []
+        if self.not_covered:
+            first = [f"Not covered by what follows: {'; '.join(self.not_covered)}."]
         if not math.isfinite(self.epsilon):
-            return f"No privacy is guaranteed (epsilon is infinite). {self._answered()}"
+            none = "No privacy is guaranteed (epsilon is infinite)."
+            return " ".join([*first, none, self._answered()])
         sentences = [
+            *first,
             *_ABOUT_SEEDS[self.generator],
             self._bound(),
             f"The change that is covered: {self.adjacency}.",
             *_ABOUT_ALONE.get(self.unit, []),
             self._answered(),
-            "This is about all that one fit published: the student, the labels and this statement.",
-            *self._about_rows(),
+            self._published(),
+            self._about_rows(),
             *self._about_others(),
-            "Not covered either is whatever was computed from the private data beside the fit, as "
-            "scores, scaling or a choice of settings; nor what follows about a person from facts "
-            "that are true of many.",
+            self._about_the_rest(),
             *_ABOUT_ARITHMETIC[self.arithmetic],
         ]
         return " ".join(sentences)
 
     def _bound(self):
         """Say what epsilon and delta bound."""
-        change = _ABOUT_UNIT.get(self.unit, f"Any one {self.unit} changes")
+        if self.adjacency in _OF_NAMED_GROUPS:
+            change = "The records of any one site or named group change"
+        else:
+            change = _ABOUT_UNIT.get(self.unit, f"Any one {self.unit} changes")
         # All digits of delta: a rounded one might be too small
-        exception = (
-            f"except with probability {float(self.delta)!r} (delta)"
-            if self.delta
-            else "without exception (delta is 0)"
-        )
+        more = f"plus {self.delta!r} (delta)" if self.delta else "without exception (delta is 0)"
         return (
             f"{change} the probability of any outcome by at most a factor "
-            f"e^{text_rounded_up(self.epsilon)} (epsilon), {exception}."
+            f"e^{text_rounded_up(self.epsilon)} (epsilon), {more}."
+        )
+
+    def _published(self):
+        """Say what was published."""
+        if self.covers == "rows":
+            return "This is about the rows that were drawn and this statement."
+        rows = "the rows that were drawn, " if self.n_synthetic else ""
+        if self.method == "tuning":
+            return (
+                f"This is about all that one search published: {rows}the student, the labels, "
+                "best_params_, best_score_ and this statement."
+            )
+        return (
+            f"This is about all that one fit published: {rows}the student, the labels and this "
+            "statement."
         )
 
     def _about_rows(self):
         """Say whether public rows are protected."""
         if not self.n_synthetic:
-            return ["The public rows are not protected, and may be part of the student."]
-        return [
+            return "The public rows are not protected, and may be part of the student."
+        return (
             f"It covers the {self.n_synthetic} public rows as well, which were drawn from noisy "
-            "statistics of the private data; their columns' names, bounds and categories it does "
-            "not."
-        ]
+            "statistics of the private data; the names, types, bounds and categories of their "
+            "columns it does not, nor which columns may have missing values."
+        )
 
     def _about_others(self):
         """Say what other fits mean for this one."""
@@ -210,12 +253,33 @@ class PrivacySpent:
             return [others]
         return [f"{others} This is fit number {self.fit_number} of its process."]
 
+    def _about_the_rest(self):
+        """Say what is outside of any fit."""
+        other = "other " if self.method == "tuning" else ""
+        return (
+            "Not covered either is whatever was computed from the private data beside the fit, as "
+            f"{other}scores, scaling or a choice of {other}settings; nor what follows about a "
+            "person from facts that are true of many."
+        )
+
     def _answered(self):
-        """Say what was released."""
+        """Say what was released; where it failed, a release that was paid for may not have been."""
+        if self.covers == "rows":
+            return "The fit failed after its public rows were drawn, before labels were paid for."
         if self.n_teachers is None:
+            if not self.n_answered:
+                return (
+                    "A noisy table of the records' ballots is paid for, and no public row got a "
+                    "label from it."
+                )
             return (
                 "A noisy table of the records' ballots was released, and "
                 f"{self.n_answered} public rows got labels from it."
+            )
+        if not self.n_answered:
+            return (
+                f"{self.n_queries} questions to {self.n_teachers} teachers are paid for, and no "
+                "label was released."
             )
         return (
             f"{self.n_teachers} teachers were asked {self.n_queries} questions and "
@@ -295,11 +359,12 @@ def _fields(spent):
     return {part.name: getattr(spent, part.name) for part in fields(spent)}
 
 
-def _plain(value):
-    """Return a number of any type as one of Python's, and all else as it is."""
-    if isinstance(value, Integral):
-        return int(value)
-    return float(value) if isinstance(value, Real) else value
+def _float_above(name, value):
+    """Return a number of any type as a float that is not below it; refuse negative ones and NaN."""
+    number = float(value)
+    if not number >= 0:
+        raise ValueError(f"{name} must be a number that is at least 0; got {value!r}")
+    return math.nextafter(number, math.inf) if number < value else number
 
 
 #: Of the dict: it changes where the meaning of a key does.
@@ -310,8 +375,14 @@ _TITLES = {"spent": "Privacy spent", "forecast": "A forecast: nothing is spent y
 #: What a summary says of one change, by unit.
 _ABOUT_UNIT = {
     "record": "Any one record (one row of the table) changes",
-    "group": "All records of any one person (or other group) change",
+    "group": (
+        "The records of any one group, as `groups` named them (a person only if each group is a "
+        "person), change"
+    ),
+    "teacher": "The votes of any one teacher change",
 }
+#: Changes of which the groups are named in advance.
+_OF_NAMED_GROUPS = (Adjacency.CHANGE_NAMED_GROUP, Adjacency.CHANGE_NAMED_GROUP_NEVER_EMPTY)
 #: Sentences of a summary about the noise: of seeds first of all.
 _ABOUT_ARITHMETIC = {
     "exact": ["The noise was whole numbers, drawn without rounding."],
@@ -320,13 +391,18 @@ _ABOUT_ARITHMETIC = {
 #: And of what a unit leaves out.
 _ABOUT_ALONE = {
     "record": ["Each row is protected by itself, not all rows of a person together."],
+    "teacher": [
+        "It is said of votes, not of records: a person is covered only as far as a single teacher "
+        "learnt from them."
+    ],
 }
 _ABOUT_SEEDS = {
     "system": [],
     "numpy": [],
     "seed": [
         "Made with a seed: whoever knows or guesses the random_state can subtract the noise, and "
-        "then nothing is protected. For all others, this holds."
+        "then nothing is protected. Fits that share a seed share their noise: together they can "
+        "undo it, for everybody."
     ],
 }
 

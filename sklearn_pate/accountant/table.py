@@ -32,7 +32,7 @@ def plan_table(
     epsilon : float or None
         Hard cap; None for no cap.
     delta : float
-        Failure probability. A mechanism that is pure does not spend it.
+        Delta of the guarantee. A mechanism that is pure does not spend it.
     before : callable, default=no_cost
         Returns, for Renyi orders, the `Cost` of what is released under the same cap before.
     is_pure_before : bool, default=True

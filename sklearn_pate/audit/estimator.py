@@ -104,7 +104,7 @@ def audit_estimator(
         How many bits to guess in all runs together: those with the most evidence. None is all.
         Choose it before you see the outcome.
     delta : float, default=None
-        Failure probability of the guarantee that is tested; None is the estimator's.
+        Delta of the guarantee that is tested; None is the estimator's.
     claimed : float, default=None
         The epsilon in doubt; None is that of `privacy_spent_`. Give it where changing a record is
         covered as removing one and adding another: twice that epsilon, if `delta` is 0.

@@ -19,7 +19,7 @@ def exact_epsilon(aggregator, votes, neighbour_votes, delta=1e-5, *, student_pro
     votes, neighbour_votes : array-like of shape (n_classes,) or (n_pairs, n_classes)
         Vote counts, and the same with one vote moved.
     delta : float or array-like of shape (n_deltas,), default=1e-5
-        Failure probability, in [0, 1).
+        Delta of the guarantee, in [0, 1).
     student_proba : array-like of shape (n_classes,), default=None
         The student's probabilities, for mechanisms that use them.
 

@@ -24,7 +24,7 @@ def one_run_epsilon(n_right, n_guesses, n_canaries, delta, confidence=0.999):
         Bits guessed correctly, bits guessed at all, and bits hidden. How many are guessed must be
         fixed before the outcome is seen; which ones may depend on it.
     delta : float
-        Failure probability of the guarantee that is tested, in [0, 1).
+        Delta of the guarantee that is tested, in [0, 1).
     confidence : float, default=0.999
         Probability with which the bound holds.
 

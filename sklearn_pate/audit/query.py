@@ -78,7 +78,7 @@ def audit_aggregator(
     n_teachers, n_classes : int, default=None
         Size of the histograms, if `votes` is None.
     delta : float, default=1e-5
-        Failure probability of the guarantee that is tested, in [0, 1).
+        Delta of the guarantee that is tested, in [0, 1).
     n_samples : int, default=200_000
         Outcomes drawn of each histogram, on average: a tenth to choose the event, the rest to
         bound it. They are drawn in parts, so memory does not grow. Choosing the pair takes a

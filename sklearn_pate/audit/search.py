@@ -57,7 +57,7 @@ def worst_pair(
     n_teachers, n_classes : int
         Size of the histograms.
     delta : float, default=1e-5
-        Failure probability, in [0, 1).
+        Delta of the guarantee, in [0, 1).
     n_samples : int, default=None
         Search for the pair with the largest lower bound from that many samples of each histogram.
         None: for the largest exact epsilon, often that of an event too rare to be seen. A mechanism

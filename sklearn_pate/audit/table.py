@@ -73,7 +73,7 @@ def audit_table(
     n_changed : int, default=2
         Ballots that one unit is said to change at most, ``votes.ballots.n_changed``.
     delta : float, default=None
-        Failure probability of the claim, in [0, 1). None is 0 if the mechanism is pure, else 1e-5.
+        Delta of the claim, in [0, 1). None is 0 if the mechanism is pure, else 1e-5.
     n_samples : int, default=20_000
         Noisy tables drawn of each of the two, on average: a fifth to choose the event, the rest to
         bound it. They are drawn one by one, as their entries may share noise; 20,000 take some

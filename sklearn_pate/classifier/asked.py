@@ -9,7 +9,7 @@ from scipy import sparse
 from .._sklearn import _num_samples, _safe_indexing
 from ..exceptions import warn
 
-__all__ = ["check_labelled_rows", "rows_digest"]
+__all__ = ["are_same_rows", "check_labelled_rows", "rows_digest"]
 
 #: So many rows are looked at, far apart.
 _N_SEEN = 100
@@ -34,6 +34,17 @@ def rows_digest(X_public):
         numbers.eliminate_zeros()
         parts = [numbers.indptr, numbers.indices.astype(np.int64), numbers.data]
     return hashlib.sha256(b"\0".join(bytes(part) for part in parts)).hexdigest()
+
+
+def are_same_rows(X, other):
+    """Return whether two tables are equal in all rows; False where that cannot be told."""
+    if X is other:
+        return True
+    if type(X) is not type(other):
+        return False
+    if isinstance(X, np.ndarray):
+        return np.array_equal(X, other, equal_nan=X.dtype.kind == "f")
+    return bool(X.equals(other)) if hasattr(X, "equals") else False
 
 
 def check_labelled_rows(X_public, n_labelled, digest):

@@ -15,7 +15,7 @@ from ..accountant.advice import large_delta
 from ..electorate import PrivateData, Votes
 from ..exceptions import PrivacyLeakWarning, warn
 from ..isolation import Quiet, kind_of, own_index
-from ..public import public_rows, warn_if_private
+from ..public import public_rows
 from ..rdp.checks import as_array, check_votes
 from ..rdp.facts import facts_of
 from ..schema import difference
@@ -220,7 +220,7 @@ def check_rounds(plan, query_strategy, accounting):
         )
 
 
-def given_rows(X_public, X=None):
+def given_rows(X_public):
     """Return the public rows that the user gave, unwrapped, so that rows can be selected."""
     X_public = public_rows(X_public)
     if X_public is None:
@@ -230,8 +230,6 @@ def given_rows(X_public, X=None):
             "cannot take their place. Call fit(X, y, X_public=...). If there are none, a "
             "synthesizer draws some: PATEClassifier(synthesizer=MarginalSynthesizer(bounds=...))"
         )
-    if X is not None:
-        warn_if_private(X_public, X)
     # What it was cut from may leave its mark in the index of a DataFrame, and in its notes
     return own_index(indexable_rows(X_public, "X_public"))
 

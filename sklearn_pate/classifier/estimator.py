@@ -45,11 +45,11 @@ from ..exceptions import BudgetExceededError, PrivacyTestError, warn
 from ..isolation import Quiet, own_generators, unfitted
 from ..memory import digest, kept_seed, private_memory
 from ..neighbors import RowVectorizer
-from ..public import public_rows
+from ..public import public_rows, warn_if_private
 from ..queries import DiversityQueries, RandomQueries, UncertaintyQueries, count_rounds
 from ..rdp.facts import facts_of
 from ..teachers import Sites
-from .asked import check_labelled_rows, rows_digest
+from .asked import are_same_rows, check_labelled_rows, rows_digest
 from .checks import (
     check_data,
     check_defaults,
@@ -115,6 +115,10 @@ _STRATEGIES = {
 #: Most rows that a student is tried on where every public row may get a label.
 _MOST_REHEARSED = 500
 
+#: What `privacy_spent_.not_covered` says of other rows than those drawn, and of classes.
+_OTHER_ROWS = "the rows given to fit_student, which may be part of the student"
+_READ_CLASSES = "classes_, read from the private labels"
+
 _ABOUT_WORKERS = {"n_jobs": "says how many teachers are made at once"}
 
 #: Attributes that a fit has or has not.
@@ -155,6 +159,8 @@ class _Task(NamedTuple):
         Whether the ledger has recorded the fit.
     are_drawn : bool
         Whether the public rows were drawn, or will be: they are less like private ones.
+    not_covered : tuple of str
+        What `privacy_spent_` will say of what was read from private data.
     fit_number : int
         What `privacy_spent_` will say; 1 in a plan.
     """
@@ -170,6 +176,7 @@ class _Task(NamedTuple):
     synthesis: Synthesis | None = None
     is_paid: bool = False
     are_drawn: bool = False
+    not_covered: tuple = ()
     fit_number: int = 1
 
     @property
@@ -262,9 +269,10 @@ class PATEClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         If a mechanism checks the votes before it answers, a query without an answer spends only
         the check, and what it did not spend is left for other queries. With None there is no cap.
     delta : float, default=1e-5
-        Probability with which the guarantee may fail. Choose it well below one over the number of
-        records. A warning says if it is not below that. If the number of records is not public,
-        the warning goes by the number of teachers instead.
+        What the guarantee adds to the factor ``e**epsilon``: if an outcome has probability Q on one
+        data set, it has at most ``e**epsilon * Q + delta`` on a neighbouring one. Choose it well
+        below one over the number of records. A warning says if it is not below that. If the number
+        of records is not public, the warning goes by the number of teachers instead.
     accounting : {"data_independent", "ptr"}, default="data_independent"
         "data_independent" spends what the queries cost whatever the votes are. "ptr"
         (propose-test-release) spends less when teachers agree: labels are released only if a
@@ -409,8 +417,9 @@ class PATEClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
     -----
     Each fit spends anew: the privacy losses of several fits on the same private data add up.
     Searches and cross-validation fit many times. `privacy_spent_.fit_number` says how many fits the
-    process had begun, and the summary says so of all but the first. Worker processes count for
-    themselves, from 1. What was spent on one data set, in all processes, only a `ledger` knows.
+    process had begun, and the summary says so of all but the first. Fits that a teacher makes are
+    part of its own and do not count. Worker processes count for themselves, from 1. What was spent
+    on one data set, in all processes, only a `ledger` knows.
 
     References
     ----------
@@ -654,7 +663,8 @@ class PATEClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
                 task = self._pay_for_rows(task, plan, paid, are_alone=True)
                 task = self._draw_public_rows(task, paid, progress)
             votes = self._poll(task, np.arange(_num_samples(task.X_public)), plan, progress)
-            return dataclasses.replace(votes, synthesis=task.synthesis)
+            told = {"synthesis": task.synthesis, "not_covered": task.not_covered}
+            return dataclasses.replace(votes, **told)
 
     @_fit_context(prefer_skip_nested_validation=False)
     def fit_votes(self, votes, X_public=None):
@@ -691,14 +701,7 @@ class PATEClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         ValueError
             If the votes do not belong to `X_public`, `classes` or the aggregator.
         """
-        return self._fit_votes(votes, X_public, next_fit_number())
-
-    @_fit_context(prefer_skip_nested_validation=False)
-    def _fit_one_trial(self, votes, X_public):
-        """Do what `fit_votes` does, uncounted: how many trials a search has is a secret."""
-        return self._fit_votes(votes, X_public, fit_number=1)
-
-    def _fit_votes(self, votes, X_public, fit_number):
+        fit_number = next_fit_number()
         task, votes = self._check_with_votes(votes, X_public)
         task = task._replace(fit_number=fit_number)
         plan = self._plan(task)
@@ -774,6 +777,11 @@ class PATEClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         check_classifier("student", student)
         seed = seed_streams(self.random_state, self.secure)["student"]
         self.student_ = fit_student(student, X_public, released, seed)
+        not_covered = tuple(part for part in released.spent.not_covered if part != _OTHER_ROWS)
+        drawn = getattr(self, "X_synthetic_", None)
+        if released.spent.n_synthetic and not are_same_rows(X_public, drawn):
+            not_covered += (_OTHER_ROWS,)
+        released.spent = dataclasses.replace(released.spent, not_covered=not_covered)
         self._set_released(released)
         return self
 
@@ -917,7 +925,13 @@ class PATEClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         self._check_parts(electorate)
         check_not_swapped(X, y)
         synthesizer = declared_synthesizer(self, X, X_public)
-        X_public = given_rows(X_public, X) if synthesizer is None else rehearsal_rows(synthesizer)
+        not_covered = () if self.classes is not None else (_READ_CLASSES,)
+        if synthesizer is None:
+            not_covered += warn_if_private(X_public, X)
+            X_public = given_rows(X_public)
+        else:
+            not_covered += tuple(getattr(synthesizer, "not_covered_", ()))
+            X_public = rehearsal_rows(synthesizer)
         checked_clone = clone(self)  # a refit that fails must not change what predict expects
         private = check_data(
             checked_clone,
@@ -961,6 +975,7 @@ class PATEClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
             private=private,
             synthesis=synthesis,
             are_drawn=synthesis is not None,
+            not_covered=not_covered,
         )
 
     def _kept_seeds(self, seeds, memory, X_public):
@@ -1008,6 +1023,7 @@ class PATEClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
             digest=rows_digest(X_public),
             seeds=seeds,
             synthesis=synthesis,
+            not_covered=votes.not_covered,
         )
         return task, votes
 
@@ -1122,6 +1138,11 @@ class PATEClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         ballots = task.ballots
         synthesis = task.synthesis
         is_exact = _is_exact(plan) and (synthesis is None or synthesis.synthesizer.is_exact)
+        caveats = dict.fromkeys(
+            f"{type(stage).__name__}: {stage.caveat}"
+            for stage, _ in plan.stages
+            if getattr(stage, "caveat", None) is not None
+        )
         return PrivacySpent(
             epsilon=plan.epsilon,
             delta=float(self.delta) if plan.delta is None else plan.delta,
@@ -1134,6 +1155,7 @@ class PATEClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
             arithmetic="exact" if is_exact else "real",
             generator=weakest(self._source_of_noise(), synthesis),
             n_synthetic=0 if synthesis is None else int(synthesis.synthesizer.n_rows),
+            not_covered=(*task.not_covered, *caveats),
             fit_number=task.fit_number,
         )
 
@@ -1231,7 +1253,7 @@ class PATEClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         cost = task.synthesis.cost()
         epsilon, method = cost.epsilon(self.delta)
         plan = Plan([], epsilon, method, cost)
-        return self._spent(plan, task), cost
+        return dataclasses.replace(self._spent(plan, task), covers="rows"), cost
 
     def _pay_for_rows(self, task, plan, paid, *, are_alone=False):
         """Record what the synthetic rows cost, and the labels if a ledger has no room for two."""

@@ -209,12 +209,13 @@ class PaidRows:
     spent : PrivacySpent or None
         What is paid for; None if nothing is, and errors are left as they are then.
     are_labels_paid : bool
-        Whether that covers labels as well.
+        Whether that covers labels as well. Once their release begins, the estimator's
+        `privacy_spent_` says so.
     rows : array-like or None
         What was drawn.
     """
 
-    def __init__(self, estimator, what="the rows that were drawn are paid for"):
+    def __init__(self, estimator, what=None):
         self._estimator = estimator
         self._what = what
         self.spent = None
@@ -227,10 +228,13 @@ class PaidRows:
     def __exit__(self, kind, error, traceback):
         if error is None or self.spent is None:
             return
-        _say_paid(error, self._what)
+        has_begun = self.rows is not None and vars(self._estimator).get("X_synthetic_") is self.rows
+        labels_too = has_begun or self.are_labels_paid
+        rows = "the rows that were drawn are paid for"
+        _say_paid(error, self._what or (f"{rows}, and so are the labels" if labels_too else rows))
         if getattr(error, "privacy_spent", None) is None:
-            error.privacy_spent = self.spent
-        if self.rows is None or getattr(self._estimator, "X_synthetic_", None) is self.rows:
+            error.privacy_spent = self._estimator.privacy_spent_ if has_begun else self.spent
+        if self.rows is None or has_begun:
             return
         # What an earlier fit left would not go with them
         for name in [name for name in vars(self._estimator) if name.endswith("_")]:

@@ -18,6 +18,7 @@ from .copies import (
 from .generators import fresh_seed, seed_number, seeded, set_seeds, without_caches
 from .redaction import TellableError, attempt, kind_of, known_name, redacted
 from .silence import Quiet, silent
+from .uncounted import is_uncounted, uncounted
 
 __all__ = [
     "Quiet",
@@ -26,6 +27,7 @@ __all__ = [
     "copied_data",
     "copier",
     "fresh_seed",
+    "is_uncounted",
     "isolated",
     "kind_of",
     "known_name",
@@ -39,6 +41,7 @@ __all__ = [
     "seeded",
     "set_seeds",
     "silent",
+    "uncounted",
     "unfitted",
     "without_caches",
 ]

@@ -5,6 +5,7 @@ import contextlib
 from .generators import seeded, turn
 from .process import PROCESS_WIDE
 from .silence import Quiet, silence, silence_below
+from .uncounted import uncounted
 
 __all__ = ["isolated"]
 
@@ -17,7 +18,8 @@ def isolated(seed, *, descriptors=True):
     error states of numpy and scipy, print options, decimal contexts, options of scikit-learn,
     joblib and pandas, torch's defaults, loggers, warning filters, output streams, environment
     variables, the working directory, the locale, the recursion limit and garbage collection. All
-    of this belongs to the process, so threads take turns.
+    of this belongs to the process, so threads take turns. Fits of this library that are begun
+    meanwhile are not counted.
 
     Parameters
     ----------
@@ -40,7 +42,7 @@ def isolated(seed, *, descriptors=True):
     >>> bool((first == again).all()), np.random.get_state()[2] == before
     (True, True)
     """
-    with turn(), Quiet(), contextlib.ExitStack() as stack:
+    with turn(), Quiet(), uncounted(), contextlib.ExitStack() as stack:
         for restored in PROCESS_WIDE:
             stack.enter_context(restored())
         if descriptors:

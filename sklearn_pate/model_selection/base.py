@@ -100,8 +100,7 @@ class PrivateSearch(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         """
         fit_number = next_fit_number()
         X_public, X_val, y_val = map(public_rows, (X_public, X_val, y_val))
-        warn_if_private(X_public, X)
-        warn_if_private(X_val, X, "X_val")
+        not_covered = warn_if_private(X_public, X) + warn_if_private(X_val, X, "X_val")
         self._check_random_state()
         seed = seed_sequence(self.random_state)
         candidates_seed, hold_out_seed, trials_seed, rows_seed = seed.spawn(4)
@@ -112,6 +111,7 @@ class PrivateSearch(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         y = classes[codes]  # whichever rows are held out, of the dtype of all classes
         synthesizer = declared_synthesizer(self.estimator, given, X_public)
         if synthesizer is not None:
+            not_covered += tuple(getattr(synthesizer, "not_covered_", ()))
             X_public = rehearsal_rows(synthesizer)
         fit_data = {"X": X, "y": y, "X_public": X_public, "groups": groups, "sample_weight": None}
         if X_val is None and y_val is None:
@@ -135,7 +135,12 @@ class PrivateSearch(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
             before=before,
         )
         scorer.check(candidates, X_public, plans)
-        spent = replace(self._spent(plans, cost), fit_number=fit_number)
+        spent = self._spent(plans, cost)
+        spent = replace(
+            spent,
+            not_covered=dict.fromkeys((*not_covered, *spent.not_covered)),
+            fit_number=fit_number,
+        )
         warn_if_seeded(spent)
         if task is not None:
             spent = replace(spent, n_synthetic=len(X_public))
@@ -277,6 +282,7 @@ class PrivateSearch(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
             n_queries=max(plan.spent.n_queries for plan in plans),
             arithmetic="real",  # that of the number of trials and the noise of scores
             generator=one_trial.generator if self.random_state is None else "seed",
+            not_covered=[part for plan in plans for part in plan.spent.not_covered],
         )
 
     def _publish(self, trial, spent):
@@ -295,7 +301,6 @@ class PrivateSearch(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         best.privacy_spent_ = spent  # its own is that of one trial
         best.ledger = self.estimator.ledger
         del best.curator_
-        self.privacy_spent_ = spent
         self.best_estimator_ = best
         self.best_score_ = trial.score
         self.best_params_ = unfitted(trial.candidate.params)
@@ -306,6 +311,16 @@ class PrivateSearch(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         if hasattr(best, "feature_names_in_"):
             self.feature_names_in_ = best.feature_names_in_
         return self
+
+    @property
+    def privacy_spent_(self):
+        """What the search spent; of its best estimator, as `fit_student` may give that other rows.
+
+        Returns
+        -------
+        PrivacySpent
+        """
+        return self.best_estimator_.privacy_spent_
 
     def predict(self, X):
         """Predict labels with the best model; see `PATEClassifier.predict`."""

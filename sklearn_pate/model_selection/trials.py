@@ -6,7 +6,7 @@ from typing import NamedTuple
 from sklearn.base import clone
 
 from ..exceptions import StudentError
-from ..isolation import Quiet
+from ..isolation import Quiet, uncounted
 from .candidates import Candidate, teachers_key
 
 __all__ = ["Trial", "Trials"]
@@ -79,7 +79,8 @@ class Trials:
             The random number of trials.
         """
         best = None
-        with Quiet():  # what trials print or warn of would tell how many there were
+        # What trials print, warn of or count would tell how many there were
+        with Quiet(), uncounted():
             for _ in range(count.draw(self._rng)):
                 number = int(self._rng.integers(len(self._candidates)))
                 trial = self._run(self._candidates[number], self._plans[number])
@@ -98,7 +99,7 @@ class Trials:
             self._votes[key] = teachers._poll_all_rows(task)
         estimator = clone(candidate.estimator).set_params(random_state=noise_seed)
         try:
-            estimator._fit_one_trial(self._votes[key], self._fit_data["X_public"])
+            estimator.fit_votes(self._votes[key], self._fit_data["X_public"])
         except StudentError as error:
             return Trial(-math.inf, self._rng.random(), candidate, error)
         score = self._scorer.score(estimator, plan)

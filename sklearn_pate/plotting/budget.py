@@ -129,7 +129,7 @@ class BudgetDisplay:
             Answers that each pays for, under a budget that gives back those that a check refused;
             None pays for check and answer of every query, as one mechanism.
         delta : float, default=1e-5
-            Failure probability, strictly between 0 and 1.
+            Delta of the guarantee, strictly between 0 and 1.
         test : ProposeTestRelease, default=None
             The test of propose-test-release, for one stage.
         ax, **kwargs

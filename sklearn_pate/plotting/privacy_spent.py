@@ -31,7 +31,7 @@ class PrivacySpentDisplay:
     published : float, default=None
         Epsilon of `privacy_spent_`.
     delta : float, default=1e-5
-        Failure probability of all epsilons.
+        Delta of all epsilons.
 
     Attributes
     ----------
@@ -68,7 +68,7 @@ class PrivacySpentDisplay:
         clf : PATEClassifier
             Fitted, in this process unless `private` is False.
         delta : float, default=None
-            Failure probability; None is the estimator's.
+            Delta of the guarantee; None is the estimator's.
         private : bool, default=True
             False draws the guarantee alone: a picture that may be published.
         ax, **kwargs
@@ -109,7 +109,7 @@ class PrivacySpentDisplay:
         aggregator : Aggregator
             The mechanism. Its published bound counts every query in full, answered or not.
         delta : float, default=1e-5
-            Failure probability, strictly between 0 and 1.
+            Delta of the guarantee, strictly between 0 and 1.
         student_proba : array-like of shape (n_queries, n_classes), default=None
             The student's probabilities, for mechanisms that use them.
         ax, **kwargs

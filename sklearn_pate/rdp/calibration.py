@@ -33,7 +33,7 @@ def gnmax_sigma(epsilon, delta, n_queries, *, n_teachers=None, n_classes=None):
     epsilon : float
         Total privacy loss, above 0.
     delta : float
-        Failure probability, strictly between 0 and 1.
+        Delta of the guarantee, strictly between 0 and 1.
     n_queries : int
         Number of answers, fixed in advance.
     n_teachers, n_classes : int, default=None
@@ -100,7 +100,7 @@ def least_scale(cost_at, epsilon, delta, *, start=None):
     epsilon : float
         Total privacy loss, above 0.
     delta : float
-        Failure probability, strictly between 0 and 1.
+        Delta of the guarantee, strictly between 0 and 1.
     start : float, default=None
         Where to start. None starts where Gaussian or pure costs would fit.
 

@@ -30,7 +30,7 @@ def rdp_to_epsilon(rdp, delta, orders, conversion="improved"):
     rdp : array-like of shape (n_orders,)
         Total Renyi cost at each order, in both directions.
     delta : float
-        Failure probability, strictly between 0 and 1.
+        Delta of the guarantee, strictly between 0 and 1.
     orders : array-like of shape (n_orders,)
         Renyi orders, above 1.
     conversion : {"improved", "classic"}, default="improved"
@@ -157,7 +157,7 @@ def gdp_to_epsilon(mu, delta):
         Root of the summed squares of sensitivity / noise; for `N` GNMax answers
         ``sqrt(2 * N) / sigma``. At least 0.
     delta : float
-        Failure probability, strictly between 0 and 1.
+        Delta of the guarantee, strictly between 0 and 1.
 
     Returns
     -------
@@ -206,7 +206,7 @@ def gdp_mu(epsilon, delta):
     epsilon : float
         Cap on epsilon, above 0.
     delta : float
-        Failure probability, strictly between 0 and 1.
+        Delta of the guarantee, strictly between 0 and 1.
 
     Returns
     -------
@@ -315,7 +315,7 @@ def pure_and_gdp_to_epsilon(delta, *, pure, mu):
     Parameters
     ----------
     delta : float
-        Failure probability, strictly between 0 and 1.
+        Delta of the guarantee, strictly between 0 and 1.
     pure, mu : float
         As in `pure_and_gdp_delta`.
 

@@ -29,7 +29,7 @@ def data_independent_epsilon(aggregator, n_queries, delta, *, n_teachers=None, n
         Number of queries asked, fixed in advance. How many of them are answered is itself an
         outcome, and never lowers the cost.
     delta : float
-        Failure probability, strictly between 0 and 1.
+        Delta of the guarantee, strictly between 0 and 1.
     n_teachers, n_classes : int, default=None
         Public numbers that make the cost of one query sharper; see `worst_case_rdp`.
 
@@ -126,7 +126,7 @@ class Cost:
         Parameters
         ----------
         delta : float
-            Failure probability, strictly between 0 and 1.
+            Delta of the guarantee, strictly between 0 and 1.
         orders : ndarray of shape (n_orders,), default=DEFAULT_ORDERS
             Orders of `rdp`.
 

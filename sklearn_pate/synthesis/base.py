@@ -20,9 +20,16 @@ class Synthesizer(BaseEstimator, metaclass=ABCMeta):
     `suited_to` and `with_scale` return must know what `declare` found: make it by `copy.copy`, as
     `sklearn.base.clone` drops that.
 
-    What `declare` keeps must follow from parameters, columns and dtypes alone, or be warned of; so
-    must all errors. `cost` must be true of every table.
+    What `declare` keeps must follow from parameters, columns and dtypes alone, or be warned of and
+    named in `not_covered_`; so must all errors. `cost` must be true of every table.
+
+    Attributes
+    ----------
+    not_covered_ : tuple of str
+        What `declare` read from the private rows, for `PrivacySpent.not_covered`; no private value.
     """
+
+    not_covered_ = ()
 
     #: Whether `cost` holds with delta 0, by its pure epsilon and nothing else.
     is_pure = False

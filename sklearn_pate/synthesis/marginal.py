@@ -57,7 +57,9 @@ class MarginalSynthesizer(Synthesizer):
     missing : list, default=None
         Columns that may have missing values, which then have a bin of their own; in any other they
         count nowhere. A missing value among the `categories` of a column says the same. None reads
-        it from the private rows.
+        it from the private rows, of whole numbers by their dtype. Where one may be missing, fix the
+        dtype as well, ``Int64``: without, pandas has int64 or float64 as one is missing or not, and
+        drawn rows show which.
     n_rows : int, default=5000
         Number of rows to draw.
     n_bins : int, default=32
@@ -76,6 +78,8 @@ class MarginalSynthesizer(Synthesizer):
     ----------
     schema_ : Schema
         What is public of the table: fixed by `declare`.
+    not_covered_ : tuple of str
+        What `declare` read from the private rows.
     findings_ : list of str
         What the noisy counts of `draw` tell of bounds, categories and missing values that do not
         suit the records. A fit warns of it.
@@ -98,7 +102,8 @@ class MarginalSynthesizer(Synthesizer):
     >>> from sklearn_pate.aggregators import LaplaceMechanism
     >>> from sklearn_pate.synthesis import MarginalSynthesizer
     >>> private = pd.DataFrame({"age": [31, 64, 45] * 200, "smokes": [True, False, False] * 200})
-    >>> synthesizer = MarginalSynthesizer({"age": (18, 100)}, n_rows=3, noise=LaplaceMechanism(6.0))
+    >>> known = {"bounds": {"age": (18, 100)}, "missing": []}
+    >>> synthesizer = MarginalSynthesizer(**known, n_rows=3, noise=LaplaceMechanism(6.0))
     >>> synthesizer = synthesizer.declare(private, classes=[0, 1])
     >>> synthesizer.cost(n_moved=2).pure
     1.0
@@ -161,7 +166,7 @@ class MarginalSynthesizer(Synthesizer):
     def declare(self, X, classes):
         """Fix the schema; see `Synthesizer.declare`."""
         self._validate_params()
-        self.schema_ = read_schema(
+        self.schema_, self.not_covered_ = read_schema(
             X,
             bounds=self.bounds,
             categories=self.categories,

@@ -83,7 +83,9 @@ def read_schema(X, *, bounds, categories, missing, n_bins):
 
     Returns
     -------
-    Schema
+    schema : Schema
+    not_covered : tuple of str
+        What was read from the rows, in words.
 
     Warns
     -----
@@ -103,7 +105,7 @@ def read_schema(X, *, bounds, categories, missing, n_bins):
         reader.column(name, dtype, values)
         for (name, dtype), values in zip(dtype_by_name.items(), columns_of(X), strict=True)
     ]
-    reader.warn(has_dtype)
+    not_covered = reader.warn(has_dtype)
     if isinstance(X, pd.DataFrame):
         schema = Schema(columns, names=X.columns.copy(), dtype=None)
     else:
@@ -115,7 +117,7 @@ def read_schema(X, *, bounds, categories, missing, n_bins):
             f"a synthesizer cannot draw rows of the dtypes of X{where}; use plain ones, such as "
             "float64, Int64, str or pandas.CategoricalDtype([...])"
         )
-    return schema
+    return schema, not_covered
 
 
 def _check_are_known(dtype_by_name, categories):
@@ -160,32 +162,30 @@ class _Reader:
             return True
         if self._missing is not None:
             return name in self._missing
-        if not holds_missing(dtype):
-            return False
-        self._read_missing.append(name)
-        return bool(are_missing(values).any())
+        if holds_missing(dtype) or kind_of(dtype) in "iu":
+            # With a missing value, whole numbers would mostly have become floats
+            self._read_missing.append(name)
+        return holds_missing(dtype) and bool(are_missing(values).any())
 
     def warn(self, has_dtype):
-        """Warn of what was read, in words that give no value away."""
-        parts = []
+        """Warn of what was read, in words that give no value away, and return these."""
+        remedy_by_part = {}
         if not has_dtype:
-            parts.append("the dtype of X (give an array, as np.array(X, dtype=float))")
+            remedy_by_part["the dtype of X"] = "an array, as np.array(X, dtype=float)"
         if self._read_bounds:
-            parts.append(
-                f"the bounds of columns {named(self._read_bounds)} (give "
-                "bounds={column: (low, high)})"
-            )
+            part = f"the bounds of columns {named(self._read_bounds)}"
+            remedy_by_part[part] = "bounds={column: (low, high)}"
         if self._read_missing:
-            parts.append(
-                f"whether values are missing in columns {named(self._read_missing)} (give "
-                "missing=[...], the columns that may have them)"
-            )
-        if parts:
+            part = f"whether values are missing in columns {named(self._read_missing)}"
+            remedy_by_part[part] = "missing=[...], the columns that may have them"
+        if remedy_by_part:
+            parts = [f"{part} (give {remedy})" for part, remedy in remedy_by_part.items()]
             warn(
                 "read from the private rows, which the privacy guarantee does not cover: "
                 + "; ".join(parts),
                 PrivacyLeakWarning,
             )
+        return tuple(f"{part}, read from the private rows" for part in remedy_by_part)
 
 
 def _is_missing(value):

@@ -1,0 +1,418 @@
+"""What the library says of privacy holds: summaries, dicts, cards, exports and errors."""
+
+import copy
+import datetime
+import json
+import pickle
+import warnings
+from decimal import Decimal
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy import sparse
+from sklearn.base import clone
+from sklearn.dummy import DummyClassifier
+from sklearn.linear_model import LogisticRegression
+from sklearn.naive_bayes import GaussianNB
+
+from sklearn_pate import PATEClassifier, PrivacySpent
+from sklearn_pate.aggregators import ImmutableArgmax
+from sklearn_pate.exceptions import PrivacyLeakWarning, StudentError
+from sklearn_pate.model_selection import PrivateGridSearchCV
+from sklearn_pate.neighbors import ReverseNeighbors
+from sklearn_pate.partition import PredefinedPartition
+from sklearn_pate.public import overlap, warn_if_private
+from sklearn_pate.synthesis import MarginalSynthesizer
+
+ROWS = np.random.default_rng(0).normal(size=(900, 2))
+X, X_PUBLIC = ROWS[:600], ROWS[600:].copy()
+Y = (X[:, 0] > 0).astype(int)
+KNOWN = {"bounds": (-3, 3), "missing": [], "n_rows": 200}
+GIVEN = {"n_teachers": 100, "n_queries": 20, "n_answered": 15}
+LEAKS = pytest.mark.filterwarnings(
+    f"ignore::{PrivacyLeakWarning.__module__}.{PrivacyLeakWarning.__name__}"
+)
+
+
+def pate(base=None, **params):
+    return PATEClassifier(base, **({"epsilon": 20.0, "classes": [0, 1]} | params))
+
+
+def ballots(**params):
+    """Records that vote on rows that a synthesizer draws."""
+    return pate(ReverseNeighbors(), synthesizer=MarginalSynthesizer(**KNOWN), **params)
+
+
+def spent(epsilon=1.0, delta=1e-5, unit="record", adjacency="replace one record", **params):
+    return PrivacySpent(epsilon, delta, "renyi", unit, adjacency, **(GIVEN | params))
+
+
+# --- what private data shaped without a mechanism ------------------------------------------------
+
+
+def check_told_first(spent, words):
+    assert any(words in part for part in spent.not_covered)
+    assert spent.summary().startswith("Not covered by what follows: ")
+    assert words in spent.summary().partition(". ")[0]
+    assert any(words in part for part in json.loads(spent.to_json())["not_covered"])
+    assert words in spent._repr_html_().partition("in words")[0]
+
+
+def labels_without_classes():
+    clf = pate(classes=None).fit(X, Y, X_PUBLIC)
+    return clf.privacy_spent_, "classes_, read from the private labels"
+
+
+def rows_that_are_private():
+    return pate().fit(X, Y, X).privacy_spent_, "private rows, which were given as X_public"
+
+
+def rows_of_a_slice():
+    return pate().fit(X, Y, X[::-1]).privacy_spent_, "private rows, which were given as X_public"
+
+
+def votes_without_classes():
+    clf = pate(GaussianNB(), classes=None, n_teachers=20, n_queries=10)
+    votes = clf.poll(X, Y, X[:300])
+    told = clf.fit_votes(votes, X[:300]).privacy_spent_
+    assert any("private rows, which were given" in part for part in told.not_covered)
+    return told, "classes_, read from the private labels"
+
+
+def bounds_that_are_read():
+    clf = ballots().set_params(synthesizer__bounds=None)
+    return clf.fit(X, Y).privacy_spent_, "the bounds of columns [0, 1]"
+
+
+def gaps_that_are_read():
+    clf = ballots().set_params(synthesizer__missing=None)
+    return clf.fit(X, Y).privacy_spent_, "whether values are missing in columns [0, 1]"
+
+
+def types_that_are_read():
+    return ballots().fit(X.tolist(), Y).privacy_spent_, "the dtype of X"
+
+
+def a_mechanism_with_a_caveat():
+    clf = pate(GaussianNB(), n_teachers=20, n_queries=5, epsilon=None)
+    clf.set_params(aggregator=ImmutableArgmax(10.0, gamma=0.1))
+    return clf.fit(X, Y, X_PUBLIC).privacy_spent_, "told apart almost surely"
+
+
+def validation_rows_that_are_private():
+    clf = pate(GaussianNB(), n_teachers=20, n_queries=10)
+    search = PrivateGridSearchCV(clf, {"n_teachers": [20]}, epsilon=50.0)
+    search.fit(X, Y, X_public=X_PUBLIC, X_val=X[:50], y_val=Y[:50])
+    assert search.best_estimator_.privacy_spent_ == search.privacy_spent_
+    return search.privacy_spent_, "private rows, which were given as X_val"
+
+
+def a_search_whose_bounds_are_read():
+    search = PrivateGridSearchCV(
+        ballots().set_params(synthesizer__bounds=None),
+        {"base_estimator__n_neighbors": [1]},
+        epsilon=20.0,
+    )
+    return search.fit(X, Y).privacy_spent_, "the bounds of columns [0, 1]"
+
+
+READ = [
+    labels_without_classes,
+    rows_that_are_private,
+    rows_of_a_slice,
+    votes_without_classes,
+    bounds_that_are_read,
+    gaps_that_are_read,
+    types_that_are_read,
+    a_mechanism_with_a_caveat,
+    validation_rows_that_are_private,
+    a_search_whose_bounds_are_read,
+]
+
+
+@LEAKS
+@pytest.mark.parametrize("fitted", READ, ids=lambda fitted: fitted.__name__)
+def test_what_was_read_from_private_data_is_told_first(fitted):
+    told, words = fitted()
+    if np.isfinite(told.epsilon):
+        assert "changes the probability" in told.summary()
+    check_told_first(told, words)
+
+
+@LEAKS
+def test_plans_and_exports_tell_it_too():
+    clf = pate(GaussianNB(), n_teachers=20, n_queries=10, classes=None)
+    assert "classes_, read from" in clf.plan(X, Y, X_PUBLIC).spent.summary()
+    model = clf.fit(X, Y, X_PUBLIC).export(X_PUBLIC)
+    assert model.privacy_spent_["not_covered"] == ["classes_, read from the private labels"]
+    assert pickle.loads(pickle.dumps(clf)).privacy_spent_ == clf.privacy_spent_
+
+
+def test_a_fit_that_reads_nothing_says_nothing_of_it():
+    for clf, public in ((pate(), [X_PUBLIC]), (ballots(), [])):
+        told = clf.fit(X, Y, *public).privacy_spent_
+        assert told.not_covered == () and told.summary().startswith("Any one record")
+        assert "not_covered" not in told._repr_html_()
+
+
+# --- drawn rows, and others ----------------------------------------------------------------------
+
+
+def test_other_rows_than_those_drawn_are_not_protected():
+    clf = ballots().fit(X, Y)
+    almost = clf.X_synthetic_.copy()
+    almost[1] += 1.0  # of a row that a digest of a hundred rows does not see
+    for rows in (X_PUBLIC, almost):
+        clf.fit_student(rows)
+        check_told_first(clf.privacy_spent_, "the rows given to fit_student")
+        assert clf.privacy_spent_.n_synthetic == 200  # they are published still
+        assert "rows given to fit_student" in clf.export().privacy_spent_["not_covered"][0]
+    for rows in (None, clf.X_synthetic_.copy()):
+        assert clf.fit_student(rows).privacy_spent_.not_covered == ()
+    again = pickle.loads(pickle.dumps(clf))
+    assert again.fit_student().privacy_spent_.not_covered == ()
+    assert again.fit_student(X_PUBLIC).fit_student(X_PUBLIC).privacy_spent_.not_covered[1:] == ()
+
+
+def test_a_search_says_what_its_best_estimator_says():
+    search = PrivateGridSearchCV(ballots(), {"base_estimator__n_neighbors": [1]}, epsilon=20.0)
+    assert not hasattr(search, "privacy_spent_")
+    search.fit(X, Y).best_estimator_.fit_student(X_PUBLIC)
+    check_told_first(search.privacy_spent_, "the rows given to fit_student")
+
+
+def test_all_that_was_published_is_named():
+    text = ballots().fit(X, Y).privacy_spent_.summary()
+    assert "published: the rows that were drawn, the student, the labels and this" in text
+    assert "the names, types, bounds and categories of their columns it does not" in text
+    assert "nor which columns may have missing values" in text
+
+
+@pytest.mark.parametrize("dtype", ["int64", "float64"])
+def test_the_type_of_whole_numbers_is_warned_of_whether_one_is_missing_or_not(dtype):
+    # int64 becomes float64 where a value is missing: the words must be the same for both
+    frame = pd.DataFrame({"age": np.arange(50).astype(dtype)})
+    with pytest.warns(PrivacyLeakWarning, match=r"whether values are missing in columns \['age'\]"):
+        first = MarginalSynthesizer({"age": (0, 99)}).declare(frame, [0, 1])
+    assert first.not_covered_ == (
+        "whether values are missing in columns ['age'], read from the private rows",
+    )
+    said = MarginalSynthesizer({"age": (0, 99)}, missing=[]).declare(frame, [0, 1])
+    assert said.not_covered_ == ()
+
+
+def test_whole_numbers_with_gaps_keep_a_type_that_was_fixed():
+    types = []
+    for values in ([1, 2, 3, 4], [1, None, 3, 4]):
+        frame = pd.DataFrame({"age": pd.array(values, dtype="Int64")})
+        synthesizer = MarginalSynthesizer({"age": (0, 9)}, missing=["age"]).declare(frame, [0, 1])
+        types.append(synthesizer.rehearsal_rows(99, np.random.default_rng(0)).dtypes["age"])
+    assert types[0] == types[1] == pd.Int64Dtype()
+    frame = pd.DataFrame({"age": [1, 2, 3]})
+    with pytest.raises(ValueError, match=r"whose dtype holds no missing values.*Int64"):
+        MarginalSynthesizer({"age": (0, 9)}, missing=["age"]).declare(frame, [0, 1])
+
+
+# --- the sentence itself -------------------------------------------------------------------------
+
+
+def test_delta_is_added_to_the_factor_and_is_no_probability_of_failure():
+    text = spent().summary()
+    assert "by at most a factor e^1 (epsilon), plus 1e-05 (delta)." in text
+    assert "except with probability" not in text
+    assert "factor e^1 (epsilon), without exception (delta is 0)." in spent(delta=0.0).summary()
+
+
+def test_a_shared_seed_undoes_the_noise_for_everybody():
+    text = pate(random_state=0).fit(X, Y, X_PUBLIC).privacy_spent_.summary()
+    assert text.startswith("Made with a seed: whoever knows or guesses the random_state")
+    assert "Fits that share a seed share their noise: together they can undo it" in text
+    assert "For all others" not in text
+
+
+def test_groups_are_persons_only_if_they_were():
+    groups = np.arange(len(X)) // 2
+    clf = pate(unit="group", partition="hash", base=GaussianNB(), n_teachers=20, n_queries=10)
+    text = clf.fit(X, Y, X_PUBLIC, groups=groups).privacy_spent_.summary()
+    assert text.startswith(
+        "The records of any one group, as `groups` named them (a person only if each group is a "
+        "person), change the probability"
+    )
+
+
+def test_sites_are_named_as_sites():
+    names = np.array([f"site {k}" for k in range(20)])
+    clf = pate(GaussianNB(), partition=PredefinedPartition(names=names.tolist()), n_queries=5)
+    text = clf.fit(X, Y, X_PUBLIC, groups=names[np.arange(len(X)) % 20]).privacy_spent_.summary()
+    assert text.startswith("The records of any one site or named group change the probability")
+    assert "(a person only" not in text
+
+
+def test_votes_of_unknown_origin_protect_votes():
+    votes = np.tile([15, 5], (len(X_PUBLIC), 1))
+    text = pate(GaussianNB(), n_queries=5).fit_votes(votes, X_PUBLIC).privacy_spent_.summary()
+    assert text.startswith("The votes of any one teacher change the probability")
+    assert "a person is covered only as far as a single teacher learnt from them" in text
+
+
+def test_a_search_says_that_its_score_is_covered():
+    clf = pate(GaussianNB(), n_teachers=20, n_queries=10)
+    search = PrivateGridSearchCV(clf, {"n_teachers": [20]}, epsilon=50.0).fit(X, Y, X_PUBLIC)
+    text = search.privacy_spent_.summary()
+    assert "one search published: the student, the labels, best_params_, best_score_ and" in text
+    assert "other scores, scaling or a choice of other settings" in text
+    assert "best_score_" not in spent().summary()
+
+
+# --- errors after something was paid for ---------------------------------------------------------
+
+
+def failing(monkeypatch, step):
+    def fail(*args, **kwargs):
+        raise RuntimeError("this cannot be. Nothing was spent")
+
+    monkeypatch.setattr(f"sklearn_pate.classifier.estimator.{step}", fail)
+    with pytest.raises(RuntimeError) as caught:
+        ballots().fit(X, Y)
+    return caught.value
+
+
+def test_rows_that_were_paid_for_without_labels_are_named(monkeypatch):
+    error = failing(monkeypatch, "collect_table")
+    told = error.privacy_spent
+    assert told.covers == told.to_dict()["covers"] == "rows" and told.epsilon < 19
+    text = told.summary()
+    assert "The fit failed after its public rows were drawn, before labels" in text
+    assert "This is about the rows that were drawn and this statement." in text
+    assert "the student" not in text and "ballots" not in text
+
+
+def test_labels_that_were_paid_for_are_told_of_after_rows(monkeypatch):
+    error = failing(monkeypatch, "release_table")
+    told = error.privacy_spent
+    assert told.epsilon == pytest.approx(20.0) and told.covers == "fit"
+    assert "The rows that were drawn are paid for, and so are the labels" in str(error)
+    assert "is paid for, and no public row got a label" in told.summary()
+
+
+def test_a_fit_whose_student_fails_says_that_labels_were_released():
+    clf = ballots(student=LogisticRegression(max_iter=50))
+    clf.fit(X, Y)
+    with pytest.raises(StudentError) as caught:
+        clf.fit_student(student=FailsOnLabels())
+    assert caught.value.privacy_spent.covers == "fit"
+    assert "public rows got labels" in caught.value.privacy_spent.summary()
+
+
+class FailsOnLabels(GaussianNB):
+    def fit(self, X, y, sample_weight=None):
+        raise ValueError("no")
+
+
+# --- fits within fits ----------------------------------------------------------------------------
+
+
+def test_fits_of_teachers_do_not_count_as_their_number_is_private():
+    inner = ballots()
+    clf = pate(inner, n_teachers=3, n_queries=4, student=DummyClassifier())
+    numbers = []
+    few = np.zeros(len(Y), dtype=int)  # of one label: no teacher is fitted
+    few[0] = 1
+    for labels in (Y, few):
+        clone(clf).fit(X, labels, X_PUBLIC)
+        numbers.append(pate().fit(X, Y, X_PUBLIC).privacy_spent_.fit_number)
+    assert numbers == [2, 4]
+
+
+# --- memory --------------------------------------------------------------------------------------
+
+
+def leaks(X_public, X):
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        warn_if_private(X_public, X)
+    return [str(w.message) for w in caught]
+
+
+def test_a_warning_of_tables_of_polars_does_not_depend_on_their_gaps():
+    polars = pytest.importorskip("polars", reason="needs polars")
+    complete = polars.DataFrame({"a": [1.0, 2.0, 3.0]})
+    gaps = polars.DataFrame({"a": [1.0, None, 3.0]})
+    assert leaks(complete[:2], complete) == leaks(gaps[:2], gaps) == []
+    assert len(leaks(complete, complete)) == len(leaks(gaps, gaps)) == 1
+
+
+def test_a_warning_of_sparse_tables_does_not_depend_on_their_entries():
+    for rows in (np.eye(3), np.zeros((3, 3))):
+        table = sparse.csr_array(rows)
+        assert len(leaks(sparse.csr_array(table, copy=False), table)) == 1
+
+
+# --- overlap -------------------------------------------------------------------------------------
+
+DAYS = ["2020-01-01", "2020-01-02", "2020-01-03"]
+SAME = {
+    "object": (np.array([1, 2, 3], dtype=object), [1.0, 2.0, 3.0]),
+    "whole": ([1, 2, 3], [1.0, 2.0, 3.0]),
+    "short": (np.array([0.1, 0.2, 0.3], dtype=np.float32), [0.1, 0.2, 0.3]),
+    "decimal": (np.array([Decimal("0.5")] * 3), [0.5] * 3),
+    "truth": (np.array([True, False, None], dtype=object), [1.0, 0.0, np.nan]),
+    "text": (np.array([np.str_("a"), np.str_("b"), None], dtype=object), ["a", "b", np.nan]),
+    "bytes": (np.array([b"a", b"b", b"c"], dtype=object), ["a", "b", "c"]),
+    "codes": (pd.Categorical([1, 2, 3]), [1.0, 2.0, 3.0]),
+    "number as text": (["1", "2", "3"], [1, 2, 3]),
+    "dates": ([datetime.date.fromisoformat(day) for day in DAYS], pd.to_datetime(DAYS)),
+    "seconds": (np.array(DAYS, dtype="M8[s]"), pd.to_datetime(DAYS).to_numpy().astype("M8[ns]")),
+    "dates as text": (DAYS, pd.to_datetime(DAYS)),
+    "zone": (pd.to_datetime(DAYS, utc=True), pd.to_datetime(DAYS)),
+}
+
+
+@pytest.mark.parametrize("kind", SAME)
+def test_overlap_finds_equal_values_of_other_types(kind):
+    first, second = (pd.DataFrame({"x": values}) for values in SAME[kind])
+    for private, public in ((first, second), (second, first)):
+        assert overlap(private, None, public).public_rows.tolist() == [0, 1, 2]
+        assert overlap(private.iloc[:1], None, public.iloc[[1]]).public_rows.tolist() == (
+            [0] if kind == "decimal" else []
+        )
+
+
+def test_overlap_goes_by_the_names_of_columns():
+    private = pd.DataFrame({"a": [1, 2], "b": [3, 4], "label": ["n", "y"]})
+    found = overlap(private, np.array(["no", "yes"], dtype=object), private[["label", "b", "a"]])
+    assert found.public_rows.tolist() == [0, 1] and found.label_columns == ["a", "b", "label"]
+
+
+def test_what_overlap_finds_stays_with_the_curator():
+    found = overlap(X, Y, X[[7, 123]])
+    assert repr(found) == "Overlap(private: 2 equal rows, 0 columns that are the labels)"
+    for keep in (pickle.dumps, copy.copy, copy.deepcopy):
+        with pytest.raises(TypeError, match="private: it cannot be pickled or copied"):
+            keep(found)
+
+
+# --- numbers of other types ----------------------------------------------------------------------
+
+
+def test_json_of_numbers_of_other_types_is_never_below_them():
+    told = spent(
+        Decimal("0.1000000000000000055511151231257828"),
+        np.array(1e-5),
+        n_teachers=np.array(9),
+        n_queries=np.uint8(4),
+    )
+    record = json.loads(told.to_json())
+    assert record == told.to_dict()
+    assert record["epsilon"] > 0.1 and record["delta"] == 1e-5
+    assert (record["n_teachers"], record["n_queries"]) == (9, 4)
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [("epsilon", -0.1), ("epsilon", np.nan), ("delta", -1e-9), ("delta", np.nan), ("delta", 1.5)],
+)
+def test_numbers_that_no_mechanism_has_are_refused(name, value):
+    with pytest.raises(ValueError, match=f"{name} must be a number"):
+        spent(**{name: value})
