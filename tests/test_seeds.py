@@ -82,4 +82,4 @@ def test_the_warning_says_what_to_do():
     with pytest.warns(UserWarning) as caught:
         pate(random_state=0).fit(X, Y, X_PUBLIC)
     text = next(str(w.message) for w in caught if MESSAGE in str(w.message))
-    assert re.search("Use random_state=None for all that leaves", text)
+    assert re.search("Use random_state=None for whatever you publish", text)
