@@ -251,11 +251,12 @@ class PaidRows:
             delattr(self._estimator, name)
         self._estimator.X_synthetic_ = self.rows
         labels = " and labels, which were not released," if self.are_labels_paid else ""
+        epsilon = text_rounded_up(self.spent.epsilon)
         error.add_note(
             f"The rows that were drawn are X_synthetic_, and public. They{labels} cost epsilon="
-            f"{text_rounded_up(self.spent.epsilon)}, see privacy_spent of this error. With synthesizer=None, "
-            "fit(X, y, X_public=X_synthetic_) uses them again; its privacy_spent_ is of its labels "
-            "alone, so add what is spent here"
+            f"{epsilon}, see privacy_spent of this error. With synthesizer=None, fit(X, y, "
+            "X_public=X_synthetic_) uses them again; its privacy_spent_ is of its labels alone, so "
+            "add what is spent here"
         )
 
 
