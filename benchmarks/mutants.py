@@ -3763,9 +3763,13 @@ FAULTS = [
         "missing-values-of-rows-to-be-drawn",
         "classifier/estimator.py",
         "        self._check_missing(task, are_drawn=task.synthesis is not None)\n",
-        "        if task.synthesis is None:\n            self._check_missing(task, are_drawn=False)\n",
         (
-            "test_rows_and_privacy.py::test_students_are_tried_on_missing_values_before_rows_are_paid_for",
+            "        if task.synthesis is None:\n"
+            "            self._check_missing(task, are_drawn=False)\n"
+        ),
+        (
+            "test_rows_and_privacy.py::"
+            "test_students_are_tried_on_missing_values_before_rows_are_paid_for",
         ),
     ),
     Fault(
@@ -3774,7 +3778,8 @@ FAULTS = [
         "        estimator._check_missing(estimator._check(**fit_data), are_drawn=True)\n",
         "        pass\n",
         (
-            "test_rows_and_privacy.py::test_students_are_tried_on_missing_values_before_rows_are_paid_for",
+            "test_rows_and_privacy.py::"
+            "test_students_are_tried_on_missing_values_before_rows_are_paid_for",
         ),
     ),
 ]
