@@ -466,6 +466,11 @@ def check_classes(labels, name="classes"):
         raise ValueError(
             f"a classifier needs labels of at least 2 classes; {name} has {len(classes)} class"
         )
+    if name == "classes" and len(classes) < len(labels):
+        raise ValueError(
+            f"classes must list each label once; got {len(labels)} labels, {len(classes)} of them "
+            "different"
+        )
     return classes
 
 
@@ -479,23 +484,44 @@ def warn_if_delta_is_large(delta, *, n_teachers=None, n_records=None):
 def _encode(y, classes):
     """Return labels as indices into the sorted classes, and these."""
     _check_labels(y)
-    classes = check_classes(y, "y") if classes is None else check_classes(classes)
+    are_given = classes is not None
+    classes = check_classes(classes) if are_given else check_classes(y, "y")
     known = False
     with contextlib.suppress(Exception):  # text and numbers, for instance, cannot be compared
         codes = np.minimum(np.searchsorted(classes, y), len(classes) - 1)
         known = bool(np.all(classes[codes] == y))
     if not known:
-        hint = ""
-        if y.dtype.kind in "iu" and classes.dtype.kind in "OTU":
-            hint = (
-                ". StackingClassifier and VotingClassifier number the sorted labels: within them, "
-                f"classes=range({len(classes)})"
-            )
-        raise ValueError(
-            "y has labels that are not in classes; classes must list all labels that may occur, "
-            f"in the type that y has{hint}"
-        )
+        raise ValueError(f"y has labels that are not in classes{_unlike(y, classes, are_given)}")
     return codes.astype(np.int64), classes
+
+
+def _unlike(y, classes, are_given):
+    """Say how `classes` differ from the labels, of which only their kind is told."""
+    wanted = "; classes must list all labels that may occur, in the type that y has"
+    if not are_given:
+        return wanted
+    shown = classes[:_N_NAMED].tolist()
+    more = ", ..." if len(classes) > _N_NAMED else ""
+    listed = f", which are {str(shown)[:-1]}{more}]{wanted}"
+    kinds = [_kind_of_labels(labels) for labels in (classes, y)]
+    if kinds[0] == kinds[1]:
+        return listed
+    listed += f". classes are {kinds[0]}, y holds {kinds[1]}"
+    if kinds == ["text", "integers"]:
+        if all(str(label).lstrip("-").isdecimal() for label in classes):
+            return f"{listed}: classes={[int(label) for label in shown]}{more} or y.astype(str)"
+        return (
+            f"{listed}. StackingClassifier and VotingClassifier number the sorted labels: within "
+            f"them, classes=range({len(classes)})"
+        )
+    return listed
+
+
+def _kind_of_labels(labels):
+    """Name the kind of labels; text is text where it is kept as objects."""
+    if labels.dtype.kind == "O" and pd.api.types.infer_dtype(labels) == "string":
+        return "text"
+    return kind_of(labels.dtype)
 
 
 def _one_label_each(y):

@@ -116,7 +116,7 @@ def same_dtypes(X, X_public, names):
     if isinstance(X_public, pd.DataFrame):
         return _of_pandas(X, X_public, names)
     if hasattr(X_public, "schema") and hasattr(X_public, "cast"):
-        return _of_polars(X_public, names)
+        return _of_polars(X, X_public, names)
     return ""
 
 
@@ -129,7 +129,7 @@ def _of_pandas(X, X_public, names):
     if dates:
         lines += [
             "X_public = X_public.copy()",
-            *(f"X_public[{name!r}] = pd.to_datetime(X_public[{name!r}])" for name in dates),
+            *(_to_dates(name, X[name].dtype) for name in dates),
             f"X = X.astype(X_public.dtypes[{dates}])",
         ]
         if dates == list(names):
@@ -146,9 +146,18 @@ def _of_pandas(X, X_public, names):
     return _lines(*lines, "X = X.astype(X_public.dtypes)")
 
 
-def _of_polars(X_public, names):
+def _to_dates(name, dtype):
+    utc = ", utc=True" if isinstance(dtype, pd.DatetimeTZDtype) else ""
+    return f"X_public[{name!r}] = pd.to_datetime(X_public[{name!r}]{utc})"
+
+
+def _of_polars(X, X_public, names):
     numbers = [name for name in names if X_public.schema[name].is_integer()]
+    texts = [name for name in names if str(X_public.schema[name]) == "String"]
+    dates = [name for name in texts if X.schema[name].is_temporal()]
     lines = []
+    if dates:
+        lines.append(f"X_public = X_public.cast({{name: X.schema[name] for name in {dates}}})")
     if numbers:
         # Values with a decimal point are private, too
         lines.append(f"X_public = X_public.cast({{name: float for name in {numbers}}})")
