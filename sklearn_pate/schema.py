@@ -6,7 +6,22 @@ from typing import NamedTuple
 import numpy as np
 import pandas as pd
 
-__all__ = ["Difference", "difference"]
+from .isolation import kind_of
+
+__all__ = ["Difference", "difference", "dtype_name"]
+
+
+#: Types of pandas whose names hold nothing but the type.
+_NAMED_DTYPES = (
+    pd.BooleanDtype,
+    pd.CategoricalDtype,
+    pd.DatetimeTZDtype,
+    pd.PeriodDtype,
+    pd.StringDtype,
+    *(getattr(pd, f"{sign}Int{bits}Dtype") for sign in ("", "U") for bits in (8, 16, 32, 64)),
+    pd.Float32Dtype,
+    pd.Float64Dtype,
+)
 
 
 class Difference(NamedTuple):
@@ -66,6 +81,34 @@ def difference(X, X_public):
         return Difference("dtypes", different)
     coded = [name for name, private, _ in columns if _assigns_codes(private)]
     return Difference("codes", coded) if coded else None
+
+
+def dtype_name(dtype):
+    """Name the type of a column without what it holds: widths, categories, fill values, notes.
+
+    Parameters
+    ----------
+    dtype : dtype
+        Of numpy, pandas, polars or another library.
+
+    Returns
+    -------
+    str
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from sklearn_pate.schema import dtype_name
+    >>> dtype_name(pd.CategoricalDtype(["Ada", "Grace"]))
+    'category'
+    """
+    if isinstance(dtype, np.dtype):
+        return dtype.name if dtype.kind in "biufcmMO" else kind_of(dtype)
+    if isinstance(dtype, _NAMED_DTYPES):
+        return dtype.name
+    if hasattr(dtype, "base_type"):  # as types of polars have it
+        return dtype.base_type().__name__
+    return type(dtype).__name__
 
 
 def _is_readable(X):

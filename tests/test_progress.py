@@ -337,6 +337,12 @@ CONTRACT = {
     "teacher": ({"unit": "teacher"}, "The votes of any one teacher change"),
     "not a record": ({"unit": "teacher"}, "only as far as a single teacher learnt from them"),
     "adjacency": ({}, "The change that is covered: replace one record."),
+    "what it means": ({}, "another row in the place of one; how many rows there are is public."),
+    "odds": ({}, "guess right with a probability of at most 72.72 % (plus delta)."),
+    "odds of a pure epsilon": ({"delta": 0.0}, "can become at most 72.72 % sure."),
+    "odds of a change": ({"adjacency": NAMED}, "toss-up (50 %) whether such a change was made can"),
+    "small doubt": ({"epsilon": 8.0}, "at most 99.967 % (plus delta)"),
+    "no doubt": ({"epsilon": 1e30}, "(50 %) which of two records it was can become practically"),
     "one fit": ({}, "all that one fit published: the student, the labels"),
     "other fits": ({}, "Other fits on the same private data are not covered"),
     "number": ({"fit_number": 3}, "This is fit number 3 of its process."),
@@ -412,7 +418,11 @@ def test_summary_says_how_noise_was_drawn():
     assert "real arithmetic" not in summary("exact", "system")
     assert "seed" not in summary("exact", "system")
     assert "floating-point numbers round the noise" in summary("real", "numpy")
-    assert "seed" not in summary("real", "numpy")
+    assert "random_state" not in summary("real", "numpy")
+    assert "numpy's generator, seeded by the operating system; secure=True" in summary(
+        "real", "numpy"
+    )
+    assert "drawn from the operating system's generator" in summary("exact", "system")
     assert "seed" in summary("real", "seed")
 
 

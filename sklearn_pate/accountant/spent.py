@@ -197,6 +197,8 @@ class PrivacySpent:
             *_ABOUT_SEEDS[self.generator],
             self._bound(),
             f"The change that is covered: {self.adjacency}.",
+            *_ABOUT_CHANGE.get(self.adjacency, []),
+            self._odds(),
             *_LEFT_OUT_BY_UNIT.get(self.unit, []),
             self._answered(),
             self._published(),
@@ -204,8 +206,25 @@ class PrivacySpent:
             *self._about_others(),
             self._about_the_rest(),
             *_ABOUT_ARITHMETIC[self.arithmetic],
+            *_ABOUT_GENERATOR[self.generator],
         ]
         return " ".join(sentences)
+
+    def _odds(self):
+        """Say what epsilon means for somebody who guesses, rounded up."""
+        what = "whether such a change was made"
+        if self.adjacency == Adjacency.REPLACE_RECORD:
+            what = "which of two records it was"
+        doubt = 1 / (1 + math.exp(min(self.epsilon, _NO_DOUBT)))
+        n_decimals = 2 if doubt > 0.005 else 1 + math.ceil(-math.log10(100 * doubt))
+        percent = f"{text_rounded_up(100 * (1 - doubt), n_decimals)} %"
+        # A delta allows rare outcomes after which somebody is certain: it bounds guesses alone
+        can = f"guess right with a probability of at most {percent} (plus delta)"
+        if not self.delta:
+            can = f"become at most {percent} sure"
+        if self.epsilon >= _NO_DOUBT:
+            can = "become practically certain"
+        return f"Somebody who thought it a toss-up (50 %) {what} can {can}."
 
     def _bound(self):
         """Say what epsilon and delta bound."""
@@ -409,6 +428,26 @@ _ABOUT_ARITHMETIC = {
     "exact": ["The noise was whole numbers, drawn without rounding."],
     "real": ["This holds in real arithmetic; floating-point numbers round the noise."],
 }
+
+#: What a change means, where its name is short.
+_ABOUT_CHANGE = {
+    Adjacency.REPLACE_RECORD: [
+        "That is another row in the place of one; how many rows there are is public."
+    ],
+}
+
+#: What the noise was drawn from; a summary begins with a seed.
+_ABOUT_GENERATOR = {
+    "system": ["The noise is drawn from the operating system's generator."],
+    "numpy": [
+        "The noise is drawn by numpy's generator, seeded by the operating system; secure=True "
+        "draws it from the operating system itself."
+    ],
+    "seed": [],
+}
+
+#: From this epsilon on, odds are said without a number.
+_NO_DOUBT = 14
 
 
 def text_rounded_up(epsilon, n_decimals=3):

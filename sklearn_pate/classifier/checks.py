@@ -18,9 +18,9 @@ from ..isolation import Quiet, kind_of, own_index
 from ..public import public_rows
 from ..rdp.checks import as_array, check_votes
 from ..rdp.facts import facts_of
-from ..schema import difference
+from ..schema import difference, dtype_name
 from ..teachers import Sites
-from .remedies import same_columns, same_dtype, same_dtypes
+from .remedies import same_columns, same_dtype, same_dtypes, same_names
 from .voters import voters
 from .voting import are_complete
 
@@ -44,6 +44,9 @@ _SAFE_REASONS = tuple(
     f"Unknown label type: {kind}"
     for kind in ("continuous-multioutput", "continuous", "multiclass-multioutput", "unknown")
 )
+
+#: So many columns are named in a message.
+_N_NAMED = 5
 
 #: The cure where X is unlike X_public because a Pipeline made it so.
 _OR_A_PIPELINE = (
@@ -91,13 +94,21 @@ def _check_alike(estimator, X, X_public):
     problem = None
     try:
         check_forms(X, X_public)  # before names are compared, which only one of them might have
+        check_names(X, X_public)
         check_features(estimator, X_public, "X_public")
         check_dtypes(X, X_public)
     except (TypeError, ValueError) as error:
         problem = type(error), str(error)
     if problem is not None:  # outside, so that no other error goes with it
         kind, words = problem
-        raise kind(f"{words}\n{_OR_A_PIPELINE}")
+        raise kind(f"{words}\n{_OR_A_PIPELINE}" if _may_be_transformed(X, X_public) else words)
+
+
+def _may_be_transformed(X, X_public):
+    """Whether private rows look like the output of a transformer: no names, or all are others."""
+    if not hasattr(X, "columns"):
+        return True
+    return hasattr(X_public, "columns") and not set(X.columns) & set(X_public.columns)
 
 
 def _check_sites(sites, classes, not_given):
@@ -329,6 +340,54 @@ def check_forms(X, X_public):
             "votes sees the types of columns, so they must be public: give both as DataFrames, or "
             "neither"
         )
+    libraries = [_library(rows) for rows in (X, X_public)]
+    if hasattr(X, "dtypes") and "pandas" in libraries and libraries[0] != libraries[1]:
+        other = "X" if libraries[1] == "pandas" else "X_public"
+        raise ValueError(
+            f"X is a {libraries[0]} DataFrame and X_public a {libraries[1]} one: give both as one "
+            f"kind, for instance\n    {other} = {other}.to_pandas()"
+        )
+
+
+def _library(frame):
+    return "pandas" if isinstance(frame, pd.DataFrame) else type(frame).__module__.split(".")[0]
+
+
+def check_names(X, X_public):
+    """Refuse DataFrames whose columns, if their names are text, are not the same.
+
+    Such names are published: `feature_names_in_`.
+    """
+    if not hasattr(X, "dtypes") or not _have_names(X) or not _have_names(X_public):
+        return
+    names, public_names = list(X.columns), list(X_public.columns)
+    if names == public_names:
+        return
+    missing = [name for name in names if name not in public_names]
+    extra = [name for name in public_names if name not in names]
+    found = []
+    if extra:
+        found.append(f"it has columns that X has not: {_first(extra)}")
+    if missing:
+        found.append(f"it lacks columns of X: {_first(missing)}")
+    if not found:
+        found.append("its columns stand in another order")
+    raise ValueError(
+        f"X_public does not have the features of X: {'; '.join(found)}. Both need the same "
+        f"columns{_colon(same_names(X, X_public))}"
+    )
+
+
+def _have_names(X):
+    """Whether the names of columns are text, each there once."""
+    names = list(getattr(X, "columns", []))
+    return len(set(names)) == len(names) and all(isinstance(name, str) for name in names)
+
+
+def _first(names):
+    """Write the first of some names."""
+    more = f" and {len(names) - _N_NAMED} more" if len(names) > _N_NAMED else ""
+    return f"{names[:_N_NAMED]}{more}"
 
 
 def check_dtypes(X, X_public):
@@ -367,10 +426,24 @@ def check_dtypes(X, X_public):
             "give text"
         )
     raise ValueError(
-        f"columns {found.columns} of X and X_public have different dtypes or categories. All "
-        "teachers see them, so they must be public, not what the private records happen to hold: "
-        f"fix them in advance{_colon(same_dtypes(X_public, found.columns))}"
+        f"columns {found.columns} of X and X_public have different dtypes or categories "
+        f"({_dtypes(X, X_public, found.columns)}). All teachers see them, so they must be public, "
+        "not what the private records happen to hold: fix them in advance"
+        f"{_colon(same_dtypes(X, X_public, found.columns))}"
     )
+
+
+def _dtypes(X, X_public, columns):
+    """Name the dtypes of the first of some columns, without what they hold."""
+    both = zip(X_public.columns, list(X.dtypes), list(X_public.dtypes), strict=True)
+    said = []
+    for name, *dtypes in both:
+        if name in columns:
+            private, public = map(dtype_name, dtypes)
+            different = f"{private} in X, {public} in X_public"
+            said.append(f"{name}: {f'not the same {public}' if private == public else different}")
+    more = "; ..." if len(said) > _N_NAMED else ""
+    return "; ".join(said[:_N_NAMED]) + more
 
 
 def _colon(code):
@@ -393,6 +466,11 @@ def check_classes(labels, name="classes"):
         raise ValueError(
             f"a classifier needs labels of at least 2 classes; {name} has {len(classes)} class"
         )
+    if name == "classes" and len(classes) < len(labels):
+        raise ValueError(
+            f"classes must list each label once; got {len(labels)} labels, {len(classes)} of them "
+            "different"
+        )
     return classes
 
 
@@ -406,23 +484,44 @@ def warn_if_delta_is_large(delta, *, n_teachers=None, n_records=None):
 def _encode(y, classes):
     """Return labels as indices into the sorted classes, and these."""
     _check_labels(y)
-    classes = check_classes(y, "y") if classes is None else check_classes(classes)
+    are_given = classes is not None
+    classes = check_classes(classes) if are_given else check_classes(y, "y")
     known = False
     with contextlib.suppress(Exception):  # text and numbers, for instance, cannot be compared
         codes = np.minimum(np.searchsorted(classes, y), len(classes) - 1)
         known = bool(np.all(classes[codes] == y))
     if not known:
-        hint = ""
-        if y.dtype.kind in "iu" and classes.dtype.kind in "OTU":
-            hint = (
-                ". StackingClassifier and VotingClassifier number the sorted labels: within them, "
-                f"classes=range({len(classes)})"
-            )
-        raise ValueError(
-            "y has labels that are not in classes; classes must list all labels that may occur, "
-            f"in the type that y has{hint}"
-        )
+        raise ValueError(f"y has labels that are not in classes{_unlike(y, classes, are_given)}")
     return codes.astype(np.int64), classes
+
+
+def _unlike(y, classes, are_given):
+    """Say how `classes` differ from the labels, of which only their kind is told."""
+    wanted = "; classes must list all labels that may occur, in the type that y has"
+    if not are_given:
+        return wanted
+    shown = classes[:_N_NAMED].tolist()
+    more = ", ..." if len(classes) > _N_NAMED else ""
+    listed = f", which are {str(shown)[:-1]}{more}]{wanted}"
+    kinds = [_kind_of_labels(labels) for labels in (classes, y)]
+    if kinds[0] == kinds[1]:
+        return listed
+    listed += f". classes are {kinds[0]}, y holds {kinds[1]}"
+    if kinds == ["text", "integers"]:
+        if all(str(label).lstrip("-").isdecimal() for label in classes):
+            return f"{listed}: classes={[int(label) for label in shown]}{more} or y.astype(str)"
+        return (
+            f"{listed}. StackingClassifier and VotingClassifier number the sorted labels: within "
+            f"them, classes=range({len(classes)})"
+        )
+    return listed
+
+
+def _kind_of_labels(labels):
+    """Name the kind of labels; text is text where it is kept as objects."""
+    if labels.dtype.kind == "O" and pd.api.types.infer_dtype(labels) == "string":
+        return "text"
+    return kind_of(labels.dtype)
 
 
 def _one_label_each(y):

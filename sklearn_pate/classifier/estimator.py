@@ -1,11 +1,13 @@
 """PATEClassifier: private teachers vote, noise hides each vote, a public student learns labels."""
 
+import contextlib
 import dataclasses
 import os
 from numbers import Integral, Real
 from typing import Any, NamedTuple
 
 import numpy as np
+import pandas as pd
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.utils import get_tags
 from sklearn.utils.metaestimators import available_if
@@ -15,6 +17,7 @@ from .._sklearn import (
     CallbackSupportMixin,
     HasMethods,
     Interval,
+    InvalidParameterError,
     StrOptions,
     _fit_context,
     _num_samples,
@@ -30,6 +33,7 @@ from ..accountant import (
     plan_table,
 )
 from ..accountant.checks import soft_stage
+from ..accountant.spent import text_rounded_up
 from ..aggregators import GNMax, Mechanism, TableMechanism
 from ..aggregators.rehearsal import rehearse_table
 from ..electorate import (
@@ -835,7 +839,10 @@ class PATEClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         check_is_fitted(self)
         X = getattr(self, "X_synthetic_", None) if X is None else public_rows(X)
         model = handed_over(self, X)
-        model.libraries_ = libraries_of(model)
+        frames = []
+        if hasattr(self, "feature_names_in_"):
+            frames.append(pd.DataFrame() if X is None else X)
+        model.libraries_ = libraries_of(model, rows=frames)
         model.privacy_spent_ = self.privacy_spent_.to_dict()
         return model
 
@@ -853,8 +860,9 @@ class PATEClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
             Predicted labels, elements of `classes_`.
         """
         X = self._check_predict(X)
-        codes = check_predicted(self.student_.predict(X), n_classes=len(self.classes_))
-        return self.classes_[codes]
+        with self._columns_said(X):
+            codes = self.student_.predict(X)
+        return self.classes_[check_predicted(codes, n_classes=len(self.classes_))]
 
     @available_if(_student_has("predict_proba"))
     def predict_proba(self, X):
@@ -871,7 +879,8 @@ class PATEClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
             One column per element of `classes_`. It is zero for a class that was never released.
         """
         X = self._check_predict(X)
-        return self._all_columns(self.student_.predict_proba(X), 0.0)
+        with self._columns_said(X):
+            return self._all_columns(self.student_.predict_proba(X), 0.0)
 
     @available_if(_student_has("predict_proba"))
     def predict_log_proba(self, X):
@@ -906,13 +915,24 @@ class PATEClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
             `classes_`, -inf for a class that was never released.
         """
         X = self._check_predict(X)
-        values = np.asarray(self.student_.decision_function(X))
+        with self._columns_said(X):
+            values = np.asarray(self.student_.decision_function(X))
         if len(self.classes_) > 2 and values.ndim == 1:
             values = np.column_stack([-values, values])
         per_class = values.ndim == 2 and values.shape[1] == len(self.student_.classes_)
         return self._all_columns(values, -np.inf) if per_class else values
 
     # --- check -------------------------------------------------------------------------------
+
+    def _validate_params(self):
+        """Check the parameters; a number in the first place was meant to be epsilon."""
+        given = self.base_estimator
+        if isinstance(given, Real) and not isinstance(given, bool):
+            raise InvalidParameterError(
+                f"base_estimator must be a classifier; got {given!r}. All other parameters are "
+                f"given by name: was PATEClassifier(epsilon={given!r}) meant?"
+            )
+        super()._validate_params()
 
     def _check(self, X, y, X_public, groups, sample_weight):
         """Check all that `fit` is given, and enrol the electorate; nothing is trained."""
@@ -1421,6 +1441,21 @@ class PATEClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         check_features(self, X, "X")
         return X
 
+    @contextlib.contextmanager
+    def _columns_said(self, X):
+        """Say that the student wants a DataFrame, if it fails on rows without names of columns."""
+        try:
+            yield
+        except Exception as error:
+            names = getattr(self, "feature_names_in_", None)
+            if names is None or hasattr(X, "columns"):
+                raise
+            more = f" and {len(names) - 5} more" if len(names) > 5 else ""
+            raise ValueError(
+                f"this classifier was fitted on a DataFrame with columns {list(names[:5])}{more}: "
+                f"pass one; got {type(X).__name__}"
+            ) from error
+
     def _all_columns(self, values, fill):
         n_classes = len(self.classes_)
         return all_columns(values, self.student_.classes_, n_classes=n_classes, fill=fill)
@@ -1461,10 +1496,23 @@ class PATEClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         diagram = _VisualBlock("parallel", [estimator for _, estimator in parts], names=names)
         if not hasattr(self, "privacy_spent_"):
             return diagram
-        summary = self.privacy_spent_.summary()
+        epsilon, delta = self.privacy_spent_
+        name = f"privacy spent: epsilon {text_rounded_up(epsilon)}, delta {delta!r}"
         details = repr(self.privacy_spent_)
-        spent = _VisualBlock("single", summary, names=summary, name_details=details)
+        spent = _VisualBlock("single", name, names=name, name_details=details)
         return _VisualBlock("serial", [diagram, spent], dash_wrapped=False)
+
+    def _repr_html_inner(self):
+        """Return the diagram and, below, what was spent, in words."""
+        spent = getattr(self, "privacy_spent_", None)
+        return super()._repr_html_inner() + ("" if spent is None else spent._repr_html_())
+
+    def _repr_mimebundle_(self, **kwargs):
+        """Return what a notebook shows."""
+        bundle = super()._repr_mimebundle_(**kwargs)
+        if "text/html" in bundle:
+            bundle["text/html"] = self._repr_html_inner()
+        return bundle
 
     def __getstate__(self):
         """Return what a pickle may hold.

@@ -64,20 +64,23 @@ def handed_over(estimator, X):
     raise ValueError(f"{name} does not predict the same outside of PATEClassifier")
 
 
-def libraries_of(model):
+def libraries_of(model, rows=()):
     """Return the versions of the libraries that a model needs where it is loaded.
 
     Parameters
     ----------
     model : object
         Picklable.
+    rows : list
+        What it predicts, if that is not an array: a DataFrame needs its library, too.
 
     Returns
     -------
     dict of str to str
         Name of each package, as it is imported, to its version.
     """
-    packages = {name.partition(".")[0] for name in _names_in(model)} - set(sys.stdlib_module_names)
+    names = [*_names_in(model), *(type(frame).__module__ for frame in rows)]
+    packages = {name.partition(".")[0] for name in names} - set(sys.stdlib_module_names)
     modules = {name: sys.modules.get(name) for name in sorted(packages)}
     return {name: str(getattr(module, "__version__", "")) for name, module in modules.items()}
 

@@ -3,12 +3,15 @@
 import numpy as np
 import pandas as pd
 
-__all__ = ["nan_for_na", "same_columns", "same_dtype", "same_dtypes"]
+__all__ = ["nan_for_na", "same_columns", "same_dtype", "same_dtypes", "same_names"]
 
 #: Kinds of numpy dtypes that have no missing value: one missing value changes the type.
 _NEVER_MISSING = "iub"
 
 _TEXT = "OSTU"
+
+#: So many columns are named in a line of code.
+_FEW = 5
 
 
 def nan_for_na(names):
@@ -51,6 +54,29 @@ def same_columns(X, X_public):
     return _lines("X.columns = X_public.columns")
 
 
+def same_names(X, X_public):
+    """Return code that gives both frames the same columns, where leaving out some is enough.
+
+    Parameters
+    ----------
+    X, X_public : DataFrame
+        Private and public rows, whose columns have names that are text.
+
+    Returns
+    -------
+    str
+        Lines, each on a line of its own; none if both have columns that the other has not.
+    """
+    names, public_names = list(X.columns), list(X_public.columns)
+    extra = [name for name in public_names if name not in names]
+    if not set(names) <= set(public_names):
+        return "" if extra else _lines("X = X[list(X_public.columns)]")
+    kept = [name for name in public_names if name in names]
+    if kept == names and len(extra) <= _FEW and isinstance(X_public, pd.DataFrame):
+        return _lines(f"X_public = X_public.drop(columns={extra})")
+    return _lines("X_public = X_public[list(X.columns)]")
+
+
 def same_dtype(dtype):
     """Return code that gives both arrays a dtype by which nothing private is seen.
 
@@ -72,13 +98,13 @@ def same_dtype(dtype):
     return _lines("X = X.astype(X_public.dtype)")
 
 
-def same_dtypes(X_public, names):
+def same_dtypes(X, X_public, names):
     """Return code that gives both frames dtypes by which nothing private is seen.
 
     Parameters
     ----------
-    X_public : DataFrame of pandas, polars or another library
-        Public rows.
+    X, X_public : DataFrame of pandas, polars or another library
+        Private and public rows. Of the private ones, only which columns hold dates is looked at.
     names : list
         The columns that differ.
 
@@ -88,17 +114,26 @@ def same_dtypes(X_public, names):
         Lines, each on a line of its own; none if the library is not known.
     """
     if isinstance(X_public, pd.DataFrame):
-        return _of_pandas(X_public, names)
+        return _of_pandas(X, X_public, names)
     if hasattr(X_public, "schema") and hasattr(X_public, "cast"):
-        return _of_polars(X_public, names)
+        return _of_polars(X, X_public, names)
     return ""
 
 
-def _of_pandas(X_public, names):
+def _of_pandas(X, X_public, names):
     dtypes = {name: X_public[name].dtype for name in names}
+    dates = [name for name in names if _are_dates(X[name].dtype) and _is_text(dtypes[name])]
     numbers = [name for name, dtype in dtypes.items() if _is_never_missing(dtype)]
     coded = [name for name, kind in dtypes.items() if isinstance(kind, pd.CategoricalDtype)]
     lines = []
+    if dates:
+        lines += [
+            "X_public = X_public.copy()",
+            *(_to_dates(name, X[name].dtype) for name in dates),
+            f"X = X.astype(X_public.dtypes[{dates}])",
+        ]
+        if dates == list(names):
+            return _lines(*lines)
     if numbers:
         lines.append(f"X_public = X_public.astype({dict.fromkeys(numbers, 'float64')})")
     if coded:
@@ -111,14 +146,31 @@ def _of_pandas(X_public, names):
     return _lines(*lines, "X = X.astype(X_public.dtypes)")
 
 
-def _of_polars(X_public, names):
+def _to_dates(name, dtype):
+    utc = ", utc=True" if isinstance(dtype, pd.DatetimeTZDtype) else ""
+    return f"X_public[{name!r}] = pd.to_datetime(X_public[{name!r}]{utc})"
+
+
+def _of_polars(X, X_public, names):
     numbers = [name for name in names if X_public.schema[name].is_integer()]
+    texts = [name for name in names if str(X_public.schema[name]) == "String"]
+    dates = [name for name in texts if X.schema[name].is_temporal()]
     lines = []
+    if dates:
+        lines.append(f"X_public = X_public.cast({{name: X.schema[name] for name in {dates}}})")
     if numbers:
         # Values with a decimal point are private, too
         lines.append(f"X_public = X_public.cast({{name: float for name in {numbers}}})")
     # What is not among the categories of a polars.Enum is missing
     return _lines(*lines, "X = X.cast(dict(X_public.schema), strict=False)")
+
+
+def _are_dates(dtype):
+    return pd.api.types.is_datetime64_any_dtype(dtype)
+
+
+def _is_text(dtype):
+    return pd.api.types.is_object_dtype(dtype) or isinstance(dtype, pd.StringDtype)
 
 
 def _is_never_missing(dtype):

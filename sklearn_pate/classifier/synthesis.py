@@ -312,6 +312,9 @@ def declared_synthesizer(estimator, X, X_public):
     """
     if estimator.synthesizer is None:
         return None
+    if isinstance(estimator.synthesizer, type):
+        name = estimator.synthesizer.__name__
+        raise TypeError(f"synthesizer must be an instance, {name}(...); got the class")
     check_no_public(X_public)
     if isinstance(X, Sites):
         raise ValueError(
