@@ -170,7 +170,7 @@ def _are_dates(dtype):
 
 
 def _is_text(dtype):
-    return dtype == object or isinstance(dtype, pd.StringDtype)
+    return pd.api.types.is_object_dtype(dtype) or isinstance(dtype, pd.StringDtype)
 
 
 def _is_never_missing(dtype):

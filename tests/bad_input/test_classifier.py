@@ -235,8 +235,17 @@ def test_a_delta_above_one_over_the_teachers_where_the_number_of_records_is_priv
             np.array([0, "a"], dtype=object),
             "classes must hold labels of one type",
         ),
-        "classes of another type": (["0", "1"], "y has labels that are not in classes"),
-        "classes without one": ([0, 2], "y has labels that are not in classes"),
+        "classes of another type": (
+            ["0", "1"],
+            r"not in classes, which are \['0', '1'\].* classes are text, y holds integers: "
+            r"classes=\[0, 1\] or y.astype\(str\)$",
+        ),
+        "classes that are words": (["no", "yes"], r"within them, classes=range\(2\)$"),
+        "classes without one": (
+            [0, 2],
+            r"y has labels that are not in classes, which are \[0, 2\]; .* in the type that y has$",
+        ),
+        "classes with one twice": ([0, 1, 1], "list each label once; got 3 labels, 2 of them"),
     },
 )
 def test_wrong_classes(classes, message):
