@@ -61,6 +61,7 @@ def test_a_parameter_of_a_wrong_type_or_size(name, value):
 @table(
     "base_estimator, message",
     {
+        "base_estimator=1.0": (1.0, r"was PATEClassifier\(epsilon=1.0\) meant\?"),
         "base_estimator=[]": ([], "base_estimator must not be an empty list"),
         "base_estimator=[5]": ([5], "base_estimator must be a classifier.*got 5"),
         "base_estimator: a regressor": (
