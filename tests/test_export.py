@@ -470,6 +470,7 @@ def test_an_export_holds_nothing_private():
     assert model.libraries_["numpy"] == np.__version__
 
 
+@pytest.mark.filterwarnings("ignore:X does not have valid feature names")
 def test_a_model_of_frames_names_pandas_and_asks_for_a_frame():
     X, y = numbers(2)
     frame = pd.DataFrame(X[:, :2], columns=["age", "income"])
