@@ -939,8 +939,8 @@ FAULTS = [
     Fault(
         "summary-rounds-to-nearest",
         "accountant/spent.py",
-        "quantize(Decimal('0.001'), ROUND_CEILING, ",
-        "quantize(Decimal('0.001'), 'ROUND_HALF_EVEN', ",
+        "n_decimals, ROUND_CEILING, ",
+        "n_decimals, 'ROUND_HALF_EVEN', ",
         ("test_progress.py",),
     ),
     # --- smooth sensitivity ----------------------------------------------------------------------
@@ -3393,7 +3393,7 @@ FAULTS = [
     Fault(
         "rows-that-are-said-to-be-free",
         "classifier/synthesis.py",
-        "        _say_paid(error, self._what)\n",
+        "        _say_paid(error, self._what or what)\n",
         "        pass\n",
         ("test_rows_and_privacy.py::test_errors_of_any_type_are_told_right",),
     ),
@@ -3464,6 +3464,323 @@ FAULTS = [
         "            _check_rows(synthesizer, rows)\n",
         "            pass\n",
         ("test_rows_and_privacy.py::test_rows_of_ones_own_are_rows_and_nothing_else",),
+    ),
+    # --- what is said of a fit --------------------------------------------------------------------
+    Fault(
+        "statement-forgets-public-rows",
+        "accountant/spent.py",
+        "The public rows are not protected, and may be part of the student.",
+        "The public rows may be part of the student.",
+        ("test_progress.py::test_the_summary_is_fit_for_a_contract",),
+    ),
+    Fault(
+        "statement-forgets-what-is-not-covered",
+        "accountant/spent.py",
+        "        if self.not_covered:\n",
+        "        if False:\n",
+        ("test_progress.py::test_the_summary_is_fit_for_a_contract",),
+    ),
+    Fault(
+        "statement-delta-a-probability-of-failure",
+        "accountant/spent.py",
+        'f"plus {self.delta!r} (delta)"',
+        'f"except with probability {self.delta!r}"',
+        ("test_progress.py::test_the_summary_is_fit_for_a_contract",),
+    ),
+    Fault(
+        "statement-delta-rounded",
+        "accountant/spent.py",
+        'f"plus {self.delta!r} (delta)"',
+        'f"plus {self.delta:.0e} (delta)"',
+        ("test_export.py::test_a_card_rounds_up_and_shows_all_of_delta",),
+    ),
+    Fault(
+        "statement-forgets-the-seed",
+        "accountant/spent.py",
+        "            *_ABOUT_SEEDS[self.generator],\n",
+        "",
+        ("test_progress.py::test_the_summary_is_fit_for_a_contract",),
+    ),
+    Fault(
+        "statement-json-that-no-other-tool-reads",
+        "accountant/spent.py",
+        "return json.dumps(record, allow_nan=False)",
+        "return json.dumps(self.to_dict())",
+        ("test_export.py::test_json_has_no_infinite_number",),
+    ),
+    Fault(
+        "statement-repr-rounds-to-nearest",
+        "accountant/spent.py",
+        "float(text_rounded_up(self.epsilon, n_decimals=6))",
+        "round(self.epsilon, 6)",
+        ("test_progress.py::test_what_is_printed_has_an_epsilon_that_people_can_read",),
+    ),
+    Fault(
+        "statement-card-rounds-to-nearest",
+        "accountant/spent.py",
+        '"epsilon": text_rounded_up(self.epsilon),',
+        '"epsilon": f"{self.epsilon:.3f}",',
+        ("test_export.py::test_a_card_rounds_up_and_shows_all_of_delta",),
+    ),
+    Fault(
+        "statement-card-not-escaped",
+        "accountant/card.py",
+        "{escape(words)}",
+        "{words}",
+        ("test_export.py::test_a_card_rounds_up_and_shows_all_of_delta",),
+    ),
+    Fault(
+        "statement-number-below-the-one-given",
+        "accountant/spent.py",
+        "return math.nextafter(number, math.inf) if number < value else number",
+        "return number",
+        ("test_statements.py::test_json_of_numbers_of_other_types_is_never_below_them",),
+    ),
+    Fault(
+        "statement-not-a-number",
+        "accountant/spent.py",
+        "if not number >= 0:",
+        "if number < 0:",
+        ("test_statements.py::test_numbers_that_no_mechanism_has_are_refused",),
+    ),
+    Fault(
+        "statement-forecast-saved-as-spent",
+        "accountant/spent.py",
+        '_kind: ClassVar[str] = "forecast"',
+        '_kind: ClassVar[str] = "spent"',
+        ("test_export.py::test_the_statement_is_a_dict_and_json",),
+    ),
+    Fault(
+        "statement-rows-alone-called-a-fit",
+        "classifier/estimator.py",
+        'dataclasses.replace(self._spent(plan, task), covers="rows")',
+        "self._spent(plan, task)",
+        ("test_statements.py::test_rows_that_were_paid_for_without_labels_are_named",),
+    ),
+    Fault(
+        "statement-of-an-error-forgets-labels",
+        "classifier/synthesis.py",
+        "self._estimator.privacy_spent_ if has_begun else self.spent",
+        "self.spent",
+        ("test_statements.py::test_labels_that_were_paid_for_are_told_of_after_rows",),
+    ),
+    Fault(
+        "statement-of-lost-rows-rounded-down",
+        "classifier/synthesis.py",
+        "epsilon = text_rounded_up(self.spent.epsilon)",
+        "epsilon = int(self.spent.epsilon)",
+        ("test_statements.py::test_rows_that_were_paid_for_without_labels_are_named",),
+    ),
+    Fault(
+        "statement-forgets-classes-that-were-read",
+        "classifier/estimator.py",
+        "not_covered = () if self.classes is not None else (_READ_CLASSES,)",
+        "not_covered = ()",
+        ("test_statements.py::test_plans_and_exports_tell_it_too",),
+    ),
+    Fault(
+        "statement-forgets-caveats",
+        "classifier/estimator.py",
+        "not_covered=(*task.not_covered, *caveats),",
+        "not_covered=task.not_covered,",
+        ("test_statements.py::test_what_was_read_from_private_data_is_told_first",),
+    ),
+    Fault(
+        "statement-of-votes-forgets-what-was-read",
+        "classifier/estimator.py",
+        '{"synthesis": task.synthesis, "not_covered": task.not_covered}',
+        '{"synthesis": task.synthesis}',
+        ("test_statements.py::test_what_was_read_from_private_data_is_told_first",),
+    ),
+    Fault(
+        "statement-of-a-search-forgets-its-plans",
+        "model_selection/base.py",
+        "        not_covered += tuple(part for plan in plans for part in plan.spent.not_covered)\n",
+        "",
+        ("test_statements.py::test_what_was_read_from_private_data_is_told_first",),
+    ),
+    Fault(
+        "statement-forgets-other-rows-than-those-drawn",
+        "classifier/asked.py",
+        'return np.array_equal(X, other, equal_nan=X.dtype.kind == "f")',
+        "return X.shape == other.shape",
+        ("test_statements.py::test_other_rows_than_those_drawn_are_not_protected",),
+    ),
+    Fault(
+        "statement-forgets-that-gaps-change-a-type",
+        "synthesis/schema.py",
+        'if holds_missing(dtype) or kind_of(dtype) in "iu":',
+        "if holds_missing(dtype):",
+        (
+            "test_statements.py::"
+            "test_the_type_of_whole_numbers_is_warned_of_whether_one_is_missing_or_not",
+        ),
+    ),
+    Fault(
+        "statement-seeded-search-in-silence",
+        "model_selection/base.py",
+        "        warn_if_seeded(spent)\n",
+        "",
+        (
+            "test_seeds.py::"
+            "test_a_seeded_search_warns_and_its_silent_trials_do_not_use_the_warning_up",
+        ),
+    ),
+    # --- the student by itself --------------------------------------------------------------------
+    Fault(
+        "export-with-the-curators-view",
+        "classifier/estimator.py",
+        "        model.libraries_ = libraries_of(model)\n",
+        "        model.libraries_ = libraries_of(model)\n        model.curator_ = self.curator_\n",
+        ("test_export.py::test_an_export_holds_nothing_private",),
+    ),
+    Fault(
+        "export-is-no-copy",
+        "classifier/handover.py",
+        "_in_sklearn(copy.deepcopy(estimator.student_))",
+        "_in_sklearn(estimator.student_)",
+        ("test_export.py::test_codes_that_are_labels_need_no_decoding",),
+    ),
+    Fault(
+        "export-labels-by-place",
+        "classifier/handover.py",
+        "last.classes_ = labels[_codes_seen(last)]",
+        "last.classes_ = labels[: len(last.classes_)]",
+        ("test_export.py::test_a_label_that_was_never_released_has_no_column",),
+    ),
+    Fault(
+        "export-not-compared",
+        "classifier/handover.py",
+        "if not np.array_equal(model.predict(X), labels):",
+        "if False:",
+        (
+            "test_export.py::"
+            "test_a_classifier_that_predicts_another_class_than_the_likeliest_keeps_its_labels",
+        ),
+    ),
+    Fault(
+        "export-needs-this-library",
+        "classifier/handover.py",
+        "    _check_modules(student)\n",
+        "",
+        ("test_export.py::test_what_scikit_learn_cannot_express_is_named",),
+    ),
+    # --- the number of a fit ----------------------------------------------------------------------
+    Fault(
+        "count-fits-of-teachers",
+        "isolation/block.py",
+        "with turn(), Quiet(), uncounted(), contextlib",
+        "with turn(), Quiet(), contextlib",
+        ("test_statements.py::test_fits_of_teachers_do_not_count_as_their_number_is_private",),
+    ),
+    Fault(
+        "count-trials",
+        "model_selection/trials.py",
+        "with Quiet(), uncounted():",
+        "with Quiet():",
+        ("test_count.py::test_a_private_search_is_one_fit_whatever_its_number_of_trials",),
+    ),
+    Fault(
+        "count-after-private-checks",
+        "classifier/estimator.py",
+        (
+            "        fit_number = next_fit_number()\n"
+            "        task = self._check(X, y, X_public, groups, sample_weight)"
+            "._replace(fit_number=fit_number)\n"
+        ),
+        (
+            "        task = self._check(X, y, X_public, groups, sample_weight)"
+            "._replace(fit_number=next_fit_number())\n"
+        ),
+        ("test_count.py::test_fits_that_failed_count_and_plans_do_not",),
+    ),
+    Fault(
+        "count-not-told",
+        "accountant/spent.py",
+        "if self.fit_number == 1:",
+        "if True:",
+        ("test_progress.py::test_the_summary_is_fit_for_a_contract",),
+    ),
+    # --- private rows as public rows --------------------------------------------------------------
+    Fault(
+        "overlap-of-the-same-object-alone",
+        "public.py",
+        "elif _share_memory(X_public, X):",
+        "elif False:",
+        ("test_public.py::test_slices_of_the_private_rows_are_warned_of",),
+    ),
+    Fault(
+        "overlap-told-by-values",
+        "public.py",
+        "    if X_public is X:\n",
+        "    if X_public is X or np.array_equal(X_public, X):\n",
+        ("test_public.py::test_a_warning_of_memory_goes_by_the_objects_and_not_by_their_values",),
+    ),
+    Fault(
+        "overlap-told-by-entries",
+        "public.py",
+        '        yield getattr(X, "indptr", None)  # where there is no entry, data is empty\n',
+        "",
+        ("test_statements.py::test_a_warning_of_sparse_tables_does_not_depend_on_their_entries",),
+    ),
+    Fault(
+        "overlap-saved",
+        "public.py",
+        '        raise TypeError("an overlap is private: it cannot be pickled or copied")\n',
+        "        return Overlap, (self.public_rows, self.label_columns)\n",
+        ("test_statements.py::test_what_overlap_finds_stays_with_the_curator",),
+    ),
+    Fault(
+        "overlap-shown",
+        "public.py",
+        "{len(self.public_rows)} equal rows",
+        "{self.public_rows} equal rows",
+        ("test_statements.py::test_what_overlap_finds_stays_with_the_curator",),
+    ),
+    Fault(
+        "overlap-by-the-place-of-columns",
+        "public.py",
+        "if public.columns.is_unique and set(names) == set(public.columns):",
+        "if False:",
+        ("test_statements.py::test_overlap_goes_by_the_names_of_columns",),
+    ),
+    # --- missing values of public rows ------------------------------------------------------------
+    Fault(
+        "missing-values-unseen-by-students",
+        "classifier/missing.py",
+        'in [*parts, ("student", student)]:',
+        "in parts:",
+        ("test_missing.py::test_teachers_and_students_that_take_no_missing_values_are_refused",),
+    ),
+    Fault(
+        "missing-values-left-to-the-draw",
+        "classifier/estimator.py",
+        "        self._check_missing(task, are_drawn=task.synthesis is not None)\n",
+        "",
+        ("test_missing.py::test_teachers_and_students_that_take_no_missing_values_are_refused",),
+    ),
+    Fault(
+        "missing-values-of-rows-to-be-drawn",
+        "classifier/estimator.py",
+        "        self._check_missing(task, are_drawn=task.synthesis is not None)\n",
+        (
+            "        if task.synthesis is None:\n"
+            "            self._check_missing(task, are_drawn=False)\n"
+        ),
+        (
+            "test_rows_and_privacy.py::"
+            "test_students_are_tried_on_missing_values_before_rows_are_paid_for",
+        ),
+    ),
+    Fault(
+        "missing-values-of-rows-to-be-drawn-for-a-search",
+        "model_selection/base.py",
+        "        estimator._check_missing(estimator._check(**fit_data), are_drawn=True)\n",
+        "        pass\n",
+        (
+            "test_rows_and_privacy.py::"
+            "test_students_are_tried_on_missing_values_before_rows_are_paid_for",
+        ),
     ),
 ]
 

@@ -377,7 +377,8 @@ def test_codes_that_are_labels_need_no_decoding():
     X, y = numbers(3)
     codes = np.searchsorted(LETTERS, y)
     clf = taught(Contrary(), X, codes, [0, 1, 2])
-    assert type(handed_over(clf, None)) is Contrary
+    model = handed_over(clf, None)
+    assert type(model) is Contrary and model is not clf.student_
     clf = taught(GaussianNB(), X, codes % 2, [False, True])
     assert handed_over(clf, None).predict(X).dtype == bool
 
@@ -393,6 +394,8 @@ def test_a_label_that_was_never_released_has_no_column(student):
     if hasattr(model, "predict_proba"):
         assert model.classes_.tolist() == ["a", "c"]
         np.testing.assert_array_equal(model.predict_proba(X), clf.predict_proba(X)[:, [0, 2]])
+    if type(student) is GaussianNB:
+        np.testing.assert_array_equal(handed_over(clf, None).predict(X), clf.predict(X))
 
 
 def test_skorch_networks():
@@ -533,7 +536,7 @@ def test_a_card_rounds_up_and_shows_all_of_delta():
     card = spent._repr_html_()
     assert "<td>0.751</td>" in card and "<td>1.25e-06</td>" in card
     assert "a &lt; b" in card and "a < b" not in card
-    assert "Privacy spent" in card and "factor e^0.751" in card
+    assert "Privacy spent" in card and "factor e^0.751 (epsilon), plus 1.25e-06 (delta)" in card
     shown = PrivacyForecast.of(spent)._repr_html_()
     assert "nothing is spent yet" in shown and "Privacy spent" not in shown
     voters = PrivacySpent(1.0, 0.0, "pure", "record", "r", **(NUMBERS | {"n_teachers": None}))

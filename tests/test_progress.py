@@ -382,6 +382,8 @@ def test_what_is_printed_has_an_epsilon_that_people_can_read():
     spent = PrivacySpent(0.999999804, 1e-5, "renyi", "record", "replace one record", **NUMBERS)
     assert repr(spent).startswith("PrivacySpent(epsilon=1.0, delta=1e-05, method='renyi', ")
     assert spent.epsilon == 0.999999804
+    above = PrivacySpent(0.9800001, 1e-5, "renyi", "record", "replace one record", **NUMBERS)
+    assert "epsilon=0.980001, " in repr(above)
     infinite = PrivacySpent(np.inf, 1e-5, "none", "record", "replace one record", **NUMBERS)
     assert "epsilon=inf" in repr(infinite)
 

@@ -17,7 +17,8 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.naive_bayes import GaussianNB
 
 from sklearn_pate import PATEClassifier, PrivacySpent
-from sklearn_pate.aggregators import ImmutableArgmax
+from sklearn_pate.accountant.spent import text_rounded_up
+from sklearn_pate.aggregators import GNMax, ImmutableArgmax
 from sklearn_pate.exceptions import PrivacyLeakWarning, StudentError
 from sklearn_pate.model_selection import PrivateGridSearchCV
 from sklearn_pate.neighbors import ReverseNeighbors
@@ -101,11 +102,17 @@ def a_mechanism_with_a_caveat():
 
 
 def validation_rows_that_are_private():
-    clf = pate(GaussianNB(), n_teachers=20, n_queries=10)
+    clf = pate(GaussianNB(), n_teachers=20, n_queries=10, aggregator=Odd(9.0))
     search = PrivateGridSearchCV(clf, {"n_teachers": [20]}, epsilon=50.0)
     search.fit(X, Y, X_public=X_PUBLIC, X_val=X[:50], y_val=Y[:50])
-    assert search.best_estimator_.privacy_spent_ == search.privacy_spent_
-    return search.privacy_spent_, "private rows, which were given as X_val"
+    told = search.privacy_spent_
+    assert search.best_estimator_.privacy_spent_ == told
+    assert told.not_covered[1:] == ("Odd: not as it seems",)
+    return told, "private rows, which were given as X_val"
+
+
+class Odd(GNMax):
+    caveat = "not as it seems"
 
 
 def a_search_whose_bounds_are_read():
@@ -282,6 +289,8 @@ def test_rows_that_were_paid_for_without_labels_are_named(monkeypatch):
     error = failing(monkeypatch, "collect_table")
     told = error.privacy_spent
     assert told.covers == told.to_dict()["covers"] == "rows" and told.epsilon < 19
+    (note,) = error.__notes__
+    assert f"cost epsilon={text_rounded_up(told.epsilon)}, see" in note
     text = told.summary()
     assert "The fit failed after its public rows were drawn, before labels" in text
     assert "This is about the rows that were drawn and this statement." in text

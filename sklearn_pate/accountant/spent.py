@@ -59,14 +59,13 @@ class PrivacySpent:
         The version of this library.
     fit_number : int
         1 for the first fit that its process began, 2 for the second, whatever their data and
-        whatever became of them. Above 1, what the others spent on the same private data adds up
-        with this: after a `GridSearchCV` of 2 candidates and 3 folds, the 7th fit is the one in
-        hand. Worker processes count for themselves: with `n_jobs`, the search's last fit, which is
-        made in the first process, is the 1st that this has seen. So a 1 does not say that nothing
-        else was spent; a `ledger.PrivacyLedger` counts in all processes. A private search counts
-        as one fit, as the number of its trials is a secret, and fits that teachers make are part of
-        theirs. Records that are otherwise equal are
-        equal.
+        whatever became of them. After a `GridSearchCV` of 2 candidates and 3 folds, the fit in hand
+        is the 7th: what all of them spent on the same private data adds up. A private search counts
+        as one fit, as the number of its trials is a secret; fits that a teacher makes are part of
+        the fit that trains it. Each worker process counts for itself, so a 1 does not say that
+        nothing else was spent: with `n_jobs`, the last fit of a search is the 1st that the first
+        process has begun. A `ledger.PrivacyLedger` counts in all processes. Two that differ in this
+        number alone are equal.
 
     Examples
     --------
@@ -200,7 +199,7 @@ class PrivacySpent:
             f"The change that is covered: {self.adjacency}.",
             *_ABOUT_CHANGE.get(self.adjacency, []),
             self._odds(),
-            *_ABOUT_ALONE.get(self.unit, []),
+            *_LEFT_OUT_BY_UNIT.get(self.unit, []),
             self._answered(),
             self._published(),
             self._about_rows(),
@@ -386,9 +385,10 @@ def _float_above(name, value):
     return math.nextafter(number, math.inf) if number < value else number
 
 
-#: Of the dict: it changes where the meaning of a key does.
+#: The number of `to_dict`'s format: it changes where the meaning of a key does.
 _FORMAT = 1
 
+#: What stands over a card, by its kind.
 _TITLES = {"spent": "Privacy spent", "forecast": "A forecast: nothing is spent yet"}
 
 #: What a summary says of one change, by unit.
@@ -402,19 +402,17 @@ _ABOUT_UNIT = {
 }
 #: Changes of which the groups are named in advance.
 _OF_NAMED_GROUPS = (Adjacency.CHANGE_NAMED_GROUP, Adjacency.CHANGE_NAMED_GROUP_NEVER_EMPTY)
-#: Sentences of a summary about the noise: of seeds first of all.
-_ABOUT_ARITHMETIC = {
-    "exact": ["The noise was whole numbers, drawn without rounding."],
-    "real": ["This holds in real arithmetic; floating-point numbers round the noise."],
-}
-#: And of what a unit leaves out.
-_ABOUT_ALONE = {
+
+#: What a unit leaves out.
+_LEFT_OUT_BY_UNIT = {
     "record": ["Each row is protected by itself, not all rows of a person together."],
     "teacher": [
         "It is said of votes, not of records: a person is covered only as far as a single teacher "
         "learnt from them."
     ],
 }
+
+#: Where the noise came from. A summary begins with it, after what is not covered.
 _ABOUT_SEEDS = {
     "system": [],
     "numpy": [],
@@ -425,16 +423,11 @@ _ABOUT_SEEDS = {
     ],
 }
 
-
-def text_rounded_up(epsilon, n_decimals=3):
-    """Write epsilon with so many decimals at most, never rounded down."""
-    if not math.isfinite(epsilon):
-        return str(epsilon)
-    exact = Decimal(repr(float(epsilon)))
-    # A float has up to 309 digits before the point, and quantize refuses to drop any
-    text = f"{exact.quantize(Decimal(10) ** -n_decimals, ROUND_CEILING, Context(prec=400)):f}"
-    return text.rstrip("0").rstrip(".")
-
+#: How the noise was computed.
+_ABOUT_ARITHMETIC = {
+    "exact": ["The noise was whole numbers, drawn without rounding."],
+    "real": ["This holds in real arithmetic; floating-point numbers round the noise."],
+}
 
 #: What a change means, where its name is short.
 _ABOUT_CHANGE = {
@@ -455,3 +448,13 @@ _ABOUT_GENERATOR = {
 
 #: From this epsilon on, odds are said without a number.
 _NO_DOUBT = 14
+
+
+def text_rounded_up(epsilon, n_decimals=3):
+    """Write epsilon with so many decimals at most, never rounded down."""
+    if not math.isfinite(epsilon):
+        return str(epsilon)
+    exact = Decimal(repr(float(epsilon)))
+    # A float has up to 309 digits before the point, and quantize refuses to drop any
+    text = f"{exact.quantize(Decimal(10) ** -n_decimals, ROUND_CEILING, Context(prec=400)):f}"
+    return text.rstrip("0").rstrip(".")

@@ -422,8 +422,8 @@ class PATEClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
     Each fit spends anew: the privacy losses of several fits on the same private data add up.
     Searches and cross-validation fit many times. `privacy_spent_.fit_number` says how many fits the
     process had begun, and the summary says so of all but the first. Fits that a teacher makes are
-    part of its own and do not count. Worker processes count for themselves, from 1. What was spent
-    on one data set, in all processes, only a `ledger` knows.
+    part of the fit that trains it, and do not count. Worker processes count for themselves, from 1.
+    What was spent on one data set, in all processes, only a `ledger` knows.
 
     References
     ----------

@@ -20,7 +20,7 @@ _OURS = __name__.partition(".")[0]
 _N_TRIED = 100
 
 #: How much probabilities may differ: sums may be rounded otherwise.
-_LEAST_DIFFERENCE = 1e-9
+_MOST_DIFFERENCE = 1e-9
 
 
 def handed_over(estimator, X):
@@ -142,7 +142,10 @@ def _names_in(model):
 
 
 def _with_labels(student, labels):
-    """Return a copy with labels in `classes_`, where most classifiers look up what they predict."""
+    """Return a list with one copy that has labels in `classes_`, or with none.
+
+    Most classifiers look up in `classes_` what they predict.
+    """
     if labels.dtype.kind in "iu" and np.array_equal(labels, np.arange(len(labels))):
         return [student]
     labelled = copy.deepcopy(student)
@@ -198,7 +201,7 @@ def _same_on_rows(estimator, X):
         if not hasattr(model, "predict_proba"):
             return True
         expected = proba[:, np.searchsorted(estimator.classes_, model.classes_)]
-        return np.abs(model.predict_proba(X) - expected).max() <= _LEAST_DIFFERENCE
+        return np.abs(model.predict_proba(X) - expected).max() <= _MOST_DIFFERENCE
 
     return agrees
 

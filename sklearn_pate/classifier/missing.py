@@ -1,4 +1,4 @@
-"""Public rows with missing values: whether teachers and student take them does not go by chance."""
+"""Public rows with missing values: refused, whichever rows are asked, if nobody can learn them."""
 
 import numpy as np
 import pandas as pd
@@ -70,8 +70,8 @@ def _refusal(X_public, rows, who, *, are_drawn):
         found = "the synthesizer may draw missing values"
         others = "or name fewer columns in its missing=[...]"
     problem = (
-        f"{found}, and {who}. Whichever rows are asked, that is said now and not when labels are "
-        "paid for"
+        f"{found}, and {who}. This is refused before labels are paid for, even if none of these "
+        "rows would be asked"
     )
     names = _texts_with_na(X_public)
     if names and not are_drawn:

@@ -36,7 +36,7 @@ def warn_if_seeded(spent):
     warn(
         "random_state is set, so the noise follows from a seed: whoever knows or guesses it can "
         "subtract the noise, and a published seed voids the guarantee. Use random_state=None for "
-        "all that leaves; privacy_spent_.generator of a seeded fit is 'seed'. This warning is "
+        "whatever you publish; privacy_spent_.generator of a seeded fit is 'seed'. This warning is "
         "given once in a process"
     )
 

@@ -13,6 +13,7 @@ from sklearn.base import clone
 
 from .._sklearn import InvalidParameterError, _num_samples, _safe_indexing
 from ..accountant import least_scale_of
+from ..accountant.spent import text_rounded_up
 from ..adjacency import Adjacency
 from ..aggregators import TableMechanism
 from ..aggregators.rehearsal import check_cost_is_own, rehearse_table
@@ -204,6 +205,13 @@ def _noise_of_own(synthesizer):
 class PaidRows:
     """A block that draws rows: no error says that they cost nothing, and none loses them.
 
+    Parameters
+    ----------
+    estimator : PATEClassifier or PrivateSearch
+        What draws them.
+    what : str, default=None
+        What an error says is paid for; None are the rows, and the labels if they are.
+
     Attributes
     ----------
     spent : PrivacySpent or None
@@ -230,8 +238,10 @@ class PaidRows:
             return
         has_begun = self.rows is not None and vars(self._estimator).get("X_synthetic_") is self.rows
         labels_too = has_begun or self.are_labels_paid
-        rows = "the rows that were drawn are paid for"
-        _say_paid(error, self._what or (f"{rows}, and so are the labels" if labels_too else rows))
+        what = "the rows that were drawn are paid for"
+        if labels_too:
+            what += ", and so are the labels"
+        _say_paid(error, self._what or what)
         if getattr(error, "privacy_spent", None) is None:
             error.privacy_spent = self._estimator.privacy_spent_ if has_begun else self.spent
         if self.rows is None or has_begun:
@@ -241,11 +251,12 @@ class PaidRows:
             delattr(self._estimator, name)
         self._estimator.X_synthetic_ = self.rows
         labels = " and labels, which were not released," if self.are_labels_paid else ""
+        epsilon = text_rounded_up(self.spent.epsilon)
         error.add_note(
             f"The rows that were drawn are X_synthetic_, and public. They{labels} cost epsilon="
-            f"{self.spent.epsilon:.4g}, see privacy_spent of this error. With synthesizer=None, "
-            "fit(X, y, X_public=X_synthetic_) uses them again; its privacy_spent_ is of its labels "
-            "alone, so add what is spent here"
+            f"{epsilon}, see privacy_spent of this error. With synthesizer=None, fit(X, y, "
+            "X_public=X_synthetic_) uses them again; its privacy_spent_ is of its labels alone, so "
+            "add what is spent here"
         )
 
 

@@ -135,15 +135,14 @@ class PrivateSearch(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
             before=before,
         )
         scorer.check(candidates, X_public, plans)
-        spent = self._spent(plans, cost)
+        not_covered += tuple(part for plan in plans for part in plan.spent.not_covered)
         spent = replace(
-            spent,
-            not_covered=dict.fromkeys((*not_covered, *spent.not_covered)),
+            self._spent(plans, cost),
+            n_synthetic=0 if task is None else len(X_public),
+            not_covered=dict.fromkeys(not_covered),
             fit_number=fit_number,
         )
         warn_if_seeded(spent)
-        if task is not None:
-            spent = replace(spent, n_synthetic=len(X_public))
         warn_if_delta_is_large(
             self.delta,
             n_teachers=plans[0].spent.n_teachers,
@@ -282,7 +281,6 @@ class PrivateSearch(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
             n_queries=max(plan.spent.n_queries for plan in plans),
             arithmetic="real",  # that of the number of trials and the noise of scores
             generator=one_trial.generator if self.random_state is None else "seed",
-            not_covered=[part for plan in plans for part in plan.spent.not_covered],
         )
 
     def _publish(self, trial, spent):
