@@ -14,6 +14,7 @@ import pytest
 from scipy import sparse
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.calibration import CalibratedClassifierCV
+from sklearn.compose import make_column_transformer
 from sklearn.datasets import make_classification
 from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassifier
 from sklearn.exceptions import NotFittedError
@@ -470,6 +471,22 @@ def test_an_export_holds_nothing_private():
     assert set(vars(model)) - set(vars(clf.student_)) == {"privacy_spent_", "libraries_"}
     assert set(model.libraries_) == {"sklearn", "numpy"}
     assert model.libraries_["numpy"] == np.__version__
+
+
+@pytest.mark.filterwarnings("ignore:X does not have valid feature names")
+def test_a_model_of_frames_names_pandas_and_asks_for_a_frame():
+    X, y = numbers(2)
+    frame = pd.DataFrame(X[:, :2], columns=["age", "income"])
+    encoder = make_column_transformer((StandardScaler(), ["age", "income"]))
+    clf = fitted(frame, y, make_pipeline(encoder, GaussianNB()), n_teachers=20)
+    for model in (clf.export(frame), clf.export()):
+        assert model.libraries_["pandas"] == pd.__version__
+    for ask in (clf.predict, clf.predict_proba):
+        with pytest.raises(ValueError, match=r"columns \['age', 'income'\]: pass one"):
+            ask(frame.to_numpy())
+    html = clf._repr_html_()
+    assert "privacy spent: epsilon " in html and "max-width: 52em" in html
+    assert clf._repr_mimebundle_()["text/html"].count("in words</th>") == 1
 
 
 @pytest.mark.filterwarnings("ignore:Stochastic Optimizer")

@@ -160,6 +160,47 @@ def test_columns_get_the_public_names(names):
         pd.testing.assert_series_equal(mended[2], X[2])
 
 
+def test_text_becomes_dates_and_dates_do_not_become_text():
+    for zone in (None, "UTC"):
+        dates = [pd.date_range("2020", periods=n, tz=zone) for n in (200, 60)]
+        private, public = frame(200, day=dates[0]), frame(60, day=dates[1].astype(str))
+        message = failure(lambda X=private, P=public: pate().plan(X, Y, P))
+        assert "(day: datetime64[" in message and "in X, str in X_public)" in message
+        mended = run(lines_in(message), X=private, X_public=public, pd=pd)
+        assert mended["X"]["day"].dtype == mended["X_public"]["day"].dtype
+        assert (mended["X_public"]["day"] == dates[1]).all() and (
+            mended["X"]["day"] == dates[0]
+        ).all()
+
+
+@pytest.mark.parametrize("which", ["another order", "one more", "one more elsewhere", "one less"])
+def test_columns_of_public_rows_are_those_of_private_rows(which):
+    private, public = frame(200), frame(60)
+    others = {
+        "another order": public[public.columns[::-1]],
+        "one more": public.assign(label=1),
+        "one more elsewhere": public.assign(label=1)[["label", *public.columns[::-1]]],
+        "one less": public.drop(columns="text"),
+    }
+    message = failure(lambda: pate().plan(private, Y, others[which]))
+    assert "Pipeline" not in message and "during fit" not in message
+    mended = run(lines_in(message), X=private, X_public=others[which])
+    assert list(mended["X"].columns) == list(mended["X_public"].columns)
+    pate().plan(mended["X"], Y, mended["X_public"])
+
+
+def test_frames_of_two_libraries_become_one_kind():
+    polars = pytest.importorskip("polars", reason="needs polars")
+    frames = [frame(n)[["whole", "real"]] for n in (200, 60)]
+    for k, name in enumerate(["X", "X_public"]):
+        given = dict(zip(["X", "X_public"], frames, strict=True))
+        given[name] = polars.DataFrame(frames[k].to_dict("list"))
+        message = failure(lambda given=given: pate().plan(y=Y, **given))
+        assert "give both as one kind" in message and "Pipeline" not in message
+        mended = run(lines_in(message), **given)
+        pate().plan(mended["X"], Y, mended["X_public"])
+
+
 def test_types_of_polars_are_made_equal():
     polars = pytest.importorskip("polars", reason="needs polars")
     private, public = (

@@ -500,21 +500,26 @@ def _unlike(y, classes, are_given):
     wanted = "; classes must list all labels that may occur, in the type that y has"
     if not are_given:
         return wanted
-    shown = classes[:_N_NAMED].tolist()
-    more = ", ..." if len(classes) > _N_NAMED else ""
-    listed = f", which are {str(shown)[:-1]}{more}]{wanted}"
+    listed = f", which are {_listed(classes)}{wanted}"
     kinds = [_kind_of_labels(labels) for labels in (classes, y)]
     if kinds[0] == kinds[1]:
         return listed
     listed += f". classes are {kinds[0]}, y holds {kinds[1]}"
     if kinds == ["text", "integers"]:
         if all(str(label).lstrip("-").isdecimal() for label in classes):
-            return f"{listed}: classes={[int(label) for label in shown]}{more} or y.astype(str)"
+            numbers = _listed(np.unique(classes.astype(int)))
+            return f"{listed}: classes={numbers} or y.astype(str)"
         return (
             f"{listed}. StackingClassifier and VotingClassifier number the sorted labels: within "
             f"them, classes=range({len(classes)})"
         )
     return listed
+
+
+def _listed(classes):
+    """Write the first of the classes as a list."""
+    more = ", ..." if len(classes) > _N_NAMED else ""
+    return f"{str(classes[:_N_NAMED].tolist())[:-1]}{more}]"
 
 
 def _kind_of_labels(labels):

@@ -926,13 +926,16 @@ class PATEClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
 
     def _validate_params(self):
         """Check the parameters; a number in the first place was meant to be epsilon."""
-        given = self.base_estimator
-        if isinstance(given, Real) and not isinstance(given, bool):
+        try:
+            super()._validate_params()
+        except InvalidParameterError as error:
+            given = self.base_estimator
+            if not isinstance(given, Real) or isinstance(given, bool):
+                raise
             raise InvalidParameterError(
-                f"base_estimator must be a classifier; got {given!r}. All other parameters are "
-                f"given by name: was PATEClassifier(epsilon={given!r}) meant?"
-            )
-        super()._validate_params()
+                f"{error} All other parameters are given by name: was "
+                f"PATEClassifier(epsilon={given!r}) meant?"
+            ) from None
 
     def _check(self, X, y, X_public, groups, sample_weight):
         """Check all that `fit` is given, and enrol the electorate; nothing is trained."""

@@ -61,6 +61,7 @@ def test_a_parameter_of_a_wrong_type_or_size(name, value):
 @table(
     "base_estimator, message",
     {
+        "base_estimator=1.0": (1.0, r"was PATEClassifier\(epsilon=1.0\) meant\?"),
         "base_estimator=[]": ([], "base_estimator must not be an empty list"),
         "base_estimator=[5]": ([5], "base_estimator must be a classifier.*got 5"),
         "base_estimator: a regressor": (
@@ -235,8 +236,17 @@ def test_a_delta_above_one_over_the_teachers_where_the_number_of_records_is_priv
             np.array([0, "a"], dtype=object),
             "classes must hold labels of one type",
         ),
-        "classes of another type": (["0", "1"], "y has labels that are not in classes"),
-        "classes without one": ([0, 2], "y has labels that are not in classes"),
+        "classes of another type": (
+            ["0", "1"],
+            r"not in classes, which are \['0', '1'\].* classes are text, y holds integers: "
+            r"classes=\[0, 1\] or y.astype\(str\)$",
+        ),
+        "classes that are words": (["no", "yes"], r"within them, classes=range\(2\)$"),
+        "classes without one": (
+            [0, 2],
+            r"y has labels that are not in classes, which are \[0, 2\]; .* in the type that y has$",
+        ),
+        "classes with one twice": ([0, 1, 1], "list each label once; got 3 labels, 2 of them"),
     },
 )
 def test_wrong_classes(classes, message):

@@ -72,6 +72,12 @@ def test_no_epsilon_to_calibrate_to():
         records(synthesizer=marginals(noise=LaplaceMechanism(3.0)), **params).fit(ROWS, LABELS)
 
 
+def test_a_class_in_place_of_a_synthesizer():
+    message = r"synthesizer must be an instance, MarginalSynthesizer\(...\); got the class"
+    with refused(message, TypeError):
+        records().set_params(synthesizer=MarginalSynthesizer).fit(ROWS, LABELS)
+
+
 @each("synthesizer", [marginals(), "none"])
 @each("rows", [ROWS, ROWS.to_numpy()])
 def test_rows_and_labels_in_each_others_place(synthesizer, rows):
@@ -169,7 +175,9 @@ def drowned(n_records=400, n_columns=30, *, aggregator=None, base=None, **params
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         advice = clf.plan(rows, np.arange(n_records) % 2).advice
+        shown = str(clf.plan(rows, np.arange(n_records) % 2))
     found = [text for text in advice if text.startswith("the noise drowns the columns")]
+    assert ("\nright " in shown) == (not found)  # no share of right labels above such a finding
     return found[0] if found else None
 
 

@@ -74,20 +74,35 @@ OTHER_KIND = r"columns \['kind'\] of X and X_public have different dtypes or cat
 @table(
     "X_public, message",
     {
-        "a label column": (frame(X_PUBLIC, label=1), f"{FEATURES}unseen at fit time:\n- label"),
-        "a column missing": (frame(X_PUBLIC)[["a", "b"]], f"{FEATURES}yet now missing:\n- c"),
-        "other names": (frame(X_PUBLIC, "abz"), f"{FEATURES}unseen at fit time:\n- z"),
-        "another order": (frame(X_PUBLIC)[["b", "a", "c"]], f"{FEATURES}same order"),
+        "a label column": (frame(X_PUBLIC, label=1), rf"{FEATURES}X has not: \['label'\]"),
+        "a column missing": (frame(X_PUBLIC)[["a", "b"]], rf"{FEATURES}it lacks .*: \['c'\]"),
+        "other names": (frame(X_PUBLIC, "abz"), rf"{FEATURES}X has not: \['z'\]; it lacks .*'c'"),
+        "another order": (frame(X_PUBLIC)[["b", "a", "c"]], f"{FEATURES}in another order"),
         "duplicate names": (frame(X_PUBLIC, "aac"), f"{FEATURES}unique column names"),
         "other dtypes": (
             frame(X_PUBLIC).astype(np.float32),
-            r"columns \['a', 'b', 'c'\] of X and X_public have different dtypes",
+            r"columns \['a', 'b', 'c'\] of X and X_public have different dtypes or categories "
+            r"\(a: float64 in X, float32 in X_public; b: float64 in X, ",
         ),
     },
 )
 def test_public_frames_of_another_form(X_public, message):
     with refused(message):
         fit(X=frame(), X_public=X_public)
+
+
+def test_values_that_a_dtype_holds_are_not_named_with_it():
+    dtypes = [
+        pd.SparseDtype(float, NUMBER),
+        pd.CategoricalDtype([TEXT]),
+        np.dtype(object, metadata={"of": TEXT}),
+    ]
+    private = frame(**{f"x{k}": pd.Series([None] * 40, dtype=d) for k, d in enumerate(dtypes)})
+    public = frame(X_PUBLIC, x0=0.5, x1="b", x2=0)
+    with refused(
+        r"x0: SparseDtype in X, float64 .* x1: category in X, str .* x2: object in X, int"
+    ):
+        fit(X=private, X_public=public)
 
 
 def test_duplicate_names_in_both_frames():
