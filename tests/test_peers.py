@@ -35,15 +35,15 @@ def test_rows_of_the_readme_are_those_of_the_page():
 
 
 def test_every_model_was_measured_in_every_cell():
+    """But dpmm, of which the page says that it may be missing."""
     frame = firsts(found(Results(DOCS / "results" / "peers"), SEEDS))
     assert not frame.duplicated(["model", "table", "epsilon", "seed"]).any()
     for model in MODELS:
-        of_model = frame[frame.model == model.name]
-        for table in model.tables:
-            fits = of_model[of_model.table == table]
+        n_epsilons = len(EPSILONS) if model.is_private else 1
+        for table in () if model.name.startswith("dpmm") else model.tables:
+            fits = frame[(frame.model == model.name) & (frame.table == table)]
             assert set(fits.seed) == set(SEEDS), (model.name, table)
-            if model.is_private and not model.name.startswith("dpmm"):
-                assert len(fits) == len(EPSILONS) * len(SEEDS), (model.name, table)
+            assert len(fits) == n_epsilons * len(SEEDS), (model.name, table)
 
 
 def test_half_width_is_students():

@@ -19,7 +19,13 @@ from .scores import half_width
 from .tables import TABLES
 
 TEMPLATE = Path(__file__).parent / "peers.md"
-IN_README = ("Adult", "Diabetes, balanced", "digits", "24 classes")
+#: Private rows, public rows and classes of four data sets, two bad cases among them.
+IN_README = {
+    "Adult": "32,561 / 4,999 / 2",
+    "Diabetes, balanced": "16,977 / 2,886 / 2",
+    "digits": "1,000 / 500 / 10",
+    "24 classes": "30,000 / 5,000 / 24",
+}
 METRICS = ("accuracy", "AUC")
 #: One data set is fitted again with these.
 OTHER_SEEDS = (10, 11, 12, 13, 14)
@@ -194,11 +200,9 @@ def readme_rows(frame):
     rows = []
     at = frame[frame.epsilon.isin([EPSILON, 0.0])]
     means = at.pivot_table("accuracy", "model", "table")
-    for name in IN_README:
-        made = TABLES[name](0)
+    for name, size in IN_README.items():
         best = means.loc[means.index.intersection(rivals(public=True)), name]
         plain = means.loc[means.index.str.startswith("no privacy"), name].max()
-        size = f"{len(made.y):,} / {len(made.X_public):,} / {len(made.classes)}"
         ours = [means.loc[OURS[public], name] for public in (True, False)]
         numbers = [*ours, best.max(), plain, means.loc["majority class", name]]
         rows.append([name, size, *(f"{number:.3f}" for number in numbers)])
