@@ -17,9 +17,10 @@ def chosen(frame, model):
     Returns
     -------
     dict of str to str
-        Tables that have all candidates, and their setting; empty if less than two have.
+        Tables that have all candidates, and their setting; empty if less than two have, or if
+        there is nothing to choose.
     """
-    if frame.empty:
+    if frame.empty or len(model.settings) == 1:
         return {}
     of_model = frame[(frame.model == model.name) & (frame.epsilon == EPSILON)]
     scores = of_model[of_model.seed == SEED].pivot_table("accuracy", "table", "setting")
