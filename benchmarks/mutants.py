@@ -3665,6 +3665,13 @@ FAULTS = [
         "",
         ("test_export.py::test_what_scikit_learn_cannot_express_is_named",),
     ),
+    Fault(
+        "export-of-the-program",
+        "classifier/handover.py",
+        "    if unnamed:",
+        "    if False:",
+        ("test_export.py::test_a_class_of_the_program_that_runs_is_refused",),
+    ),
     # --- the number of a fit ----------------------------------------------------------------------
     Fault(
         "count-fits-of-teachers",

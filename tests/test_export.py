@@ -455,6 +455,17 @@ def test_what_scikit_learn_cannot_express_is_named():
         handed_over(clf, X)
 
 
+def test_a_class_of_the_program_that_runs_is_refused(monkeypatch):
+    X, y = numbers(2)
+    codes = np.searchsorted(LETTERS, y)
+    clf = taught(make_pipeline(StandardScaler(), Contrary()), X, codes, LETTERS[:2])
+    assert handed_over(clf, X)
+    monkeypatch.setattr(Contrary, "__module__", "__main__")
+    monkeypatch.setattr(sys.modules["__main__"], "Contrary", Contrary, raising=False)
+    with pytest.raises(ValueError, match=r"holds __main__\.Contrary, of the program"):
+        handed_over(clf, X)
+
+
 def test_a_student_that_does_not_pickle_is_refused():
     X, y = numbers(2)
     codes = np.searchsorted(LETTERS, y)

@@ -817,8 +817,9 @@ class PATEClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         NotFittedError
             If there is no student yet.
         ValueError
-            If the student has parts of this library that scikit-learn cannot express, which the
-            message names, or does not pickle. If rows must be given, or predictions differ.
+            If the student has parts of this library that scikit-learn cannot express, or classes of
+            the program or notebook that runs, which the message names, or does not pickle. If rows
+            must be given, or predictions differ.
 
         Examples
         --------

@@ -40,7 +40,8 @@ def handed_over(estimator, X):
     Raises
     ------
     ValueError
-        If the student needs this library, does not pickle, or does not predict the same.
+        If the student needs this library or the program that runs, does not pickle, or does not
+        predict the same.
     """
     student = _in_sklearn(copy.deepcopy(estimator.student_))
     _check_modules(student)
@@ -116,12 +117,20 @@ def _with_own_names(steps):
 
 
 def _check_modules(student):
-    """Refuse a student that needs this library."""
-    ours = [name for name in _names_in(student) if name.partition(".")[0] == _OURS]
+    """Refuse a student that needs this library, or the program that runs."""
+    names = sorted(_names_in(student))
+    unnamed = [name for name in names if name.startswith("__main__.")]
+    if unnamed:
+        raise ValueError(
+            f"the student holds {', '.join(unnamed)}, of the program or notebook that runs, from "
+            "which nobody else can load it: put that into a file of its own, import it from there, "
+            "and let fit_student(X_public, student) train it, at no privacy cost"
+        )
+    ours = [name for name in names if name.partition(".")[0] == _OURS]
     if ours:
         raise ValueError(
             "the student needs sklearn_pate where it is loaded, and an export must not: it holds "
-            f"{', '.join(sorted(ours))}. Pickle the PATEClassifier itself, or let "
+            f"{', '.join(ours)}. Pickle the PATEClassifier itself, or let "
             "fit_student(X_public, student) train another student, at no privacy cost"
         )
 
