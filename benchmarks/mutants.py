@@ -3630,8 +3630,9 @@ FAULTS = [
     Fault(
         "export-with-the-curators-view",
         "classifier/estimator.py",
-        "        model.libraries_ = libraries_of(model)\n",
-        "        model.libraries_ = libraries_of(model)\n        model.curator_ = self.curator_\n",
+        "        model.privacy_spent_ = self.privacy_spent_.to_dict()\n",
+        "        model.privacy_spent_ = self.privacy_spent_.to_dict()\n"
+        "        model.curator_ = self.curator_\n",
         ("test_export.py::test_an_export_holds_nothing_private",),
     ),
     Fault(
