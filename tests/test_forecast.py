@@ -41,6 +41,7 @@ from sklearn_pate.ledger import PrivacyLedger
 from sklearn_pate.neighbors import ReverseNeighbors
 from sklearn_pate.rdp import Facts
 from sklearn_pate.synthesis import MarginalSynthesizer
+from sklearn_pate.teachers import Sites
 
 RNG = np.random.default_rng(0)
 N_RECORDS = 1847  # a number that occurs nowhere else
@@ -268,6 +269,17 @@ def test_the_teachers_that_are_advised_are_enough_for_the_labels(aggregator, n_t
     assert plan_queries(aggregator, None, n_teachers=enough, **sizes).labels_per_class >= 10
     fewer = plan_queries(aggregator, None, n_teachers=int(enough * 0.7), **sizes)
     assert fewer.labels_per_class < 10
+
+
+def test_sites_are_not_told_that_records_may_vote():
+    X_public = np.zeros((50, 2))
+    sites = Sites(lambda name: None, list("0123456789"))
+    with pytest.warns(UserWarning, match="drowns the votes"):
+        plan = PATEClassifier(GaussianNB(), classes=[0, 1]).plan(sites, None, X_public)
+    assert len(plan.advice) == 2 and not any("ReverseNeighbors" in text for text in plan.advice)
+    here = PATEClassifier(GaussianNB(), n_teachers=10, classes=[0, 1])
+    with pytest.warns(UserWarning, match=r"or set base_estimator=neighbors.ReverseNeighbors\(\)"):
+        here.plan(np.zeros((50, 2)), np.arange(50) % 2, X_public)
 
 
 def test_the_teachers_that_are_advised_outvote_the_noise():

@@ -30,7 +30,7 @@ ROOMS = {
     "public": "exceptions isolation",
     "identifiers": "",
     "partition": "adjacency identifiers isolation",
-    "schema": "",
+    "schema": "isolation",
     "electorate": "adjacency",
     "memory": "_python isolation",
     "workers": "exceptions isolation",

@@ -21,8 +21,6 @@ _LARGE_EPSILON = 10
 _MOST_TRIED = 16
 _MOST_TEACHERS = 10**6
 
-_OR_RECORDS = "base_estimator=neighbors.ReverseNeighbors()"
-
 
 def advice_on(plan):
     """Return what is to be said of a plan, by public numbers alone.
@@ -138,7 +136,7 @@ def _drowned(plan):
     return (
         f"the noise{noise} drowns the votes: where {_AGREEMENT:.0%} of {n_teachers} teachers agree "
         f"on one of {plan.voters.n_classes} classes, as few as {percent(right)} of the labels are "
-        f"right; {helps}, or set {_OR_RECORDS}"
+        f"right; {helps}{_or_records(plan)}"
     )
 
 
@@ -160,10 +158,17 @@ def _more_labels(plan):
     if plan.n_public < n_needed:
         return f"give more public rows, {n_needed} or more, not {plan.n_public}"
     if plan.n_wanted < n_needed:
-        return f"ask more, n_queries={n_needed} or None, or set {_OR_RECORDS}"
+        return f"ask more, n_queries={n_needed} or None{_or_records(plan)}"
     enough = _teachers_needed(plan, lambda other: other.n_labels >= n_needed, n_needed)
     helps = "raise epsilon" if enough is None else f"use about {enough} teachers"
-    return f"{helps}, or set {_OR_RECORDS}"
+    return f"{helps}{_or_records(plan)}"
+
+
+def _or_records(plan):
+    """Say that records may vote in place of teachers, unless nobody has all of them."""
+    if plan.voters.are_sites:
+        return ""
+    return ", or set base_estimator=neighbors.ReverseNeighbors()"
 
 
 def _teachers_needed(plan, is_enough, n_needed=0):

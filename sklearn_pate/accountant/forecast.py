@@ -42,6 +42,8 @@ class TeacherVoters:
         Number of private records; None where it is private, or unknown.
     why : str
         Why they vote.
+    are_sites : bool
+        Whether each has private data of its own, so that no other voters can take its place.
 
     Examples
     --------
@@ -56,6 +58,7 @@ class TeacherVoters:
     names: tuple = ()
     n_records: int | None = None
     why: str = ""
+    are_sites: bool = False
 
 
 @dataclass(frozen=True)

@@ -7,6 +7,7 @@ from ..accountant import PrivacyForecast, RecordVoters, RowsCost
 from ..accountant.advice import check_labels_for_all_classes, large_delta, weak_promise
 from ..exceptions import warn
 from ..isolation import Quiet
+from ..teachers import SiteEnsemble
 from .seeds import warn_if_seeded
 from .table import public_numbers
 
@@ -51,6 +52,7 @@ def forecast(estimator, task, plan, spent):
             names=_names(task.electorate),
             n_records=task.ballots.n_records,
             why=_why(estimator, task),
+            are_sites=isinstance(task.electorate, SiteEnsemble),
         )
     elif task.electorate is not None:
         told["voters"], problem = _records(estimator, task, plan)
