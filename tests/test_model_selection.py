@@ -240,10 +240,10 @@ def test_what_is_not_published_is_not_kept():
         "best_estimator_",
         "best_params_",
         "best_score_",
-        "privacy_spent_",
         "classes_",
         "n_features_in_",
     }
+    assert found.privacy_spent_ is found.best_estimator_.privacy_spent_
     again = pickle.loads(pickle.dumps(found))
     assert again.random_state is None and again.best_estimator_.random_state is None
     assert (again.predict(X) == found.predict(X)).all()
@@ -878,4 +878,4 @@ def test_searches_have_a_diagram():
     assert "PrivateGridSearchCV" in estimator_html_repr(found)
     html = estimator_html_repr(found.fit(X, y, X_public))
     assert "PrivateGridSearchCV" in html
-    assert "plus 1e-05 (delta)" in estimator_html_repr(found.best_estimator_)
+    assert "plus 1e-05 (delta)" in found.best_estimator_._repr_html_()

@@ -108,7 +108,9 @@ def _may_be_transformed(X, X_public):
     """Whether private rows look like the output of a transformer: no names, or all are others."""
     if not hasattr(X, "columns"):
         return True
-    return hasattr(X_public, "columns") and not set(X.columns) & set(X_public.columns)
+    if not hasattr(X_public, "columns"):
+        return False
+    return not any(name in X_public.columns for name in X.columns)
 
 
 def _check_sites(sites, classes, not_given):
