@@ -70,7 +70,11 @@ def test_a_plan_warns_before_anything_is_spent():
 def test_a_seeded_search_warns_and_its_silent_trials_do_not_use_the_warning_up():
     def search(seed):
         tried = PrivateGridSearchCV(
-            pate(GaussianNB()), {"n_teachers": [20, 40]}, epsilon=50.0, random_state=seed
+            pate(GaussianNB()),
+            {"n_teachers": [20, 40]},
+            epsilon=50.0,
+            random_state=seed,
+            n_trials=2,
         )
         return lambda: tried.fit(X, Y, X_public=X_PUBLIC)
 

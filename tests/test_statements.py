@@ -183,7 +183,9 @@ def test_other_rows_than_those_drawn_are_not_protected():
 
 
 def test_a_search_says_what_its_best_estimator_says():
-    search = PrivateGridSearchCV(ballots(), {"base_estimator__n_neighbors": [1]}, epsilon=20.0)
+    search = PrivateGridSearchCV(
+        ballots(), {"base_estimator__n_neighbors": [1]}, epsilon=20.0, n_trials=2
+    )
     assert not hasattr(search, "privacy_spent_")
     search.fit(X, Y).best_estimator_.fit_student(X_PUBLIC)
     check_told_first(search.privacy_spent_, "the rows given to fit_student")
@@ -265,7 +267,8 @@ def test_votes_of_unknown_origin_protect_votes():
 
 def test_a_search_says_that_its_score_is_covered():
     clf = pate(GaussianNB(), n_teachers=20, n_queries=10)
-    search = PrivateGridSearchCV(clf, {"n_teachers": [20]}, epsilon=50.0).fit(X, Y, X_PUBLIC)
+    search = PrivateGridSearchCV(clf, {"n_teachers": [20]}, epsilon=50.0, n_trials=2)
+    search.fit(X, Y, X_PUBLIC)
     text = search.privacy_spent_.summary()
     assert "one search published: the student, the labels, best_params_, best_score_ and" in text
     assert "other scores, scaling or a choice of other settings" in text
