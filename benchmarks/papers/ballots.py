@@ -3,7 +3,7 @@
 "Fine-grained private knowledge distillation" (arXiv 2207.13253) lets each record vote where it
 lies. Here it is `ReverseNeighbors()` as it is, with the default student where no other is named:
 discrete Laplace noise, delta 0, one record replaced by another. Its formulas were set on other data
-(splits of Adult's training file, later flights, Diabetes 130-US, small images of MNIST, lower-case
+(splits of Adult's training file, other flights, Diabetes 130-US, small images of MNIST, lower-case
 letters), never on these test rows, but: the floor of four cells a class was set after digits at
 epsilon 0.5 had been seen, and `RandomAffine()` after MNIST. The teachers' numbers of teachers and
 queries were chosen by scores on the test rows.
@@ -54,7 +54,7 @@ def adult():
 
 
 def flights():
-    """Flights, and whether they were more than a quarter of an hour late, in the order of time."""
+    """Flights, and whether they were more than a quarter of an hour late."""
     table = pd.read_csv(data("flights", "`flights.csv.gz`") / "flights.csv.gz")
     day = pd.to_datetime({"year": 2013, "month": table.month, "day": table.day})
     X = pd.DataFrame(

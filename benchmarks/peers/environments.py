@@ -11,7 +11,7 @@ FOLDER = Path(__file__).parents[1] / "results" / "environments"
 PACKAGES = {
     "diffprivlib": [["diffprivlib==0.6.6", "scikit-learn<1.6", "pandas"]],
     "interpret": [["interpret-core", "scikit-learn", "pandas"]],
-    "opacus": [["torch==2.13.0"], ["opacus"]],
+    "opacus": [["torch==2.13.0"], ["opacus", "joblib"]],
     "dpmm": [["torch==2.13.0"], ["dpmm", "pandas"]],
 }
 

@@ -51,11 +51,14 @@ def rivals(*, public):
 
 
 def own_adjacency(frame):
-    """The same fits under each package's own adjacency: its epsilon is half of the converted."""
+    """The same fits under each package's own adjacency: its epsilon is half of the converted.
+
+    Left out are epsilons of which the double was not fitted, as they have few peers then.
+    """
     halved = {model.name: model.moves for model in MODELS}
     own = frame.assign(epsilon=frame.epsilon / frame.model.map(halved))
-    kept = frame.epsilon.unique()
-    return own[own.epsilon.isin(kept)]
+    fitted = set(frame.epsilon)
+    return own[own.epsilon.isin([epsilon for epsilon in fitted if 2 * epsilon in fitted])]
 
 
 def verdicts(frame, metric, *, public, peers=None):
@@ -75,8 +78,8 @@ def verdicts(frame, metric, *, public, peers=None):
     -------
     DataFrame
         One row a table and epsilon: ours, the best peer's name and mean, the mean difference, half
-        its interval, and whether ours is below by more than that. A failed fit of ours counts as
-        below.
+        its interval, and whether ours is below, or above, by more than that. A failed fit of ours
+        counts as below.
     """
     peers = frame if peers is None else peers
     names = rivals(public=public)
@@ -104,6 +107,7 @@ def verdicts(frame, metric, *, public, peers=None):
                 "difference": differences.mean(),
                 "half width": width,
                 "is lost": not differences.mean() + width >= 0,
+                "is won": differences.mean() - width > 0,
             }
         )
     return pd.DataFrame(lines)

@@ -67,7 +67,7 @@ def table(header, rows):
 
 
 def shares(frame):
-    """How many cells are not lost."""
+    """How many cells are not lost, and how many are won."""
     rows = []
     for public, words in _PUBLIC.items():
         for name, peers in (
@@ -79,9 +79,11 @@ def shares(frame):
                 lines = counted(verdicts(frame, metric, public=public, peers=peers))
                 kept = len(lines) - lines["is lost"].sum()
                 rows[-1].append(f"{kept} of {len(lines)} ({kept / len(lines):.0%})")
-    return table(
-        ["ours, bare, is not below the best peer by more than the interval", *METRICS], rows
-    )
+                rows[-1].append(lines["is won"].sum())
+    header = ["not below the best peer by more than the interval, or above by more"]
+    for metric in METRICS:
+        header += [f"{metric}: not below", "above"]
+    return table(header, rows)
 
 
 def losses(frame):

@@ -70,7 +70,7 @@ def adult():
 
 @cache
 def flights():
-    """Later flights: the private rows of the page of results, split."""
+    """The private flights of the page of results, split: they are private there, too."""
     rows = ballots.flights()
     public, test, private = slice(20_000), slice(20_000, 50_000), slice(50_000, None)
     return split(rows.X, rows.y, private, public, test)
