@@ -57,7 +57,6 @@ class Model:
 
 def _opacus(n_hidden):
     return {
-        "by records and epsilon": dict(hidden=n_hidden, lr=None, steps=None),
         "200 steps, learning rate 2": dict(hidden=n_hidden, lr=2.0, steps=200),
         "200 steps, learning rate 0.5": dict(hidden=n_hidden, lr=0.5, steps=200),
         "500 steps, learning rate 2": dict(hidden=n_hidden, lr=2.0, steps=500),
