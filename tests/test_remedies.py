@@ -115,13 +115,26 @@ def test_types_of_frames_are_made_equal(which, make):
     private, public = frame(200, **TYPES[which]), frame(60)
     before = private.copy()
     message = failure(lambda: make().fit(private, Y, public))
-    mended = run(lines_in(message), X=private, X_public=public)
+    mended = run(lines_in(message), X=private, X_public=public, pd=pd)
     make().fit(mended["X"], Y, mended["X_public"])
     pd.testing.assert_frame_equal(private, before)
     for name in private.columns.difference(["kind"]):  # no value is lost
         assert mended["X"][name].isna().sum() == private[name].isna().sum()
     known = private["kind"].isin(["x", "y"])
     assert (mended["X"]["kind"].astype(object)[known] == private["kind"][known]).all()
+
+
+@pytest.mark.parametrize("column", ["whole", "real"])
+def test_a_word_among_numbers_is_missing(column):
+    values = frame(200)[column].astype(object)
+    values[7] = "unknown"
+    private, public = frame(200, **{column: values}), frame(60)
+    message = failure(lambda: pate().fit(private, Y, public))
+    mended = run(lines_in(message), X=private, X_public=public, pd=pd)
+    pate().fit(mended["X"], Y, mended["X_public"])
+    others = np.arange(200) != 7
+    assert mended["X"][column].isna().tolist() == (~others).tolist()
+    assert (mended["X"][column][others] == frame(200)[column][others]).all()
 
 
 @pytest.mark.parametrize(

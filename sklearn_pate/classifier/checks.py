@@ -80,6 +80,11 @@ def check_data(estimator, X, y, X_public, *, classes, sample_weight, groups):
         check_features(estimator, X_public, "X_public", reset=True)
         not_given = {"y": y, "groups": groups, "sample_weight": sample_weight}
         return _check_sites(X, classes, not_given)
+    if isinstance(groups, str):
+        raise ValueError(
+            "groups is a text: give an identifier for each record, such as the column of that "
+            "name, groups=X.pop(name)"
+        )
     X = indexable_rows(X, "X")
     check_features(estimator, X, "X", reset=True)
     _check_alike(estimator, X, X_public)
@@ -512,9 +517,12 @@ def _unlike(y, classes, are_given):
             numbers = _listed(np.unique(classes.astype(int)))
             return f"{listed}: classes={numbers} or y.astype(str)"
         return (
-            f"{listed}. StackingClassifier and VotingClassifier number the sorted labels: within "
-            f"them, classes=range({len(classes)})"
+            f"{listed}. If these are places in your list: y = numpy.asarray(classes)[y]. "
+            "StackingClassifier and VotingClassifier number the sorted labels: within them, "
+            f"classes=range({len(classes)})"
         )
+    if kinds == ["integers", "text"]:
+        return f"{listed}: classes={_listed(classes.astype(str))}, or other text as y has it"
     return listed
 
 

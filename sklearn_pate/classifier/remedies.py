@@ -125,6 +125,7 @@ def _of_pandas(X, X_public, names):
     dates = [name for name in names if _are_dates(X[name].dtype) and _is_text(dtypes[name])]
     numbers = [name for name, dtype in dtypes.items() if _is_never_missing(dtype)]
     coded = [name for name, kind in dtypes.items() if isinstance(kind, pd.CategoricalDtype)]
+    written = [name for name in names if _is_number(dtypes[name]) and _is_text(X[name].dtype)]
     lines = []
     if dates:
         lines += [
@@ -142,6 +143,12 @@ def _of_pandas(X, X_public, names):
             f"for name in {coded}:",
             "    known = X[name].isin(X_public[name].cat.categories)  # others are missing then",
             "    X[name] = X[name].astype(object).where(known).astype(X_public[name].dtype)",
+        ]
+    if written:
+        lines += [
+            f"for name in {written}:",
+            "    numbers = pd.to_numeric(X[name], errors='coerce')  # what is no number is missing",
+            "    X = X.assign(**{name: numbers})",
         ]
     return _lines(*lines, "X = X.astype(X_public.dtypes)")
 
@@ -171,6 +178,10 @@ def _are_dates(dtype):
 
 def _is_text(dtype):
     return pd.api.types.is_object_dtype(dtype) or isinstance(dtype, pd.StringDtype)
+
+
+def _is_number(dtype):
+    return isinstance(dtype, np.dtype) and dtype.kind in "iuf"
 
 
 def _is_never_missing(dtype):

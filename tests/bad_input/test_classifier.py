@@ -241,7 +241,11 @@ def test_a_delta_above_one_over_the_teachers_where_the_number_of_records_is_priv
             r"not in classes, which are \['0', '1'\].* classes are text, y holds integers: "
             r"classes=\[0, 1\] or y.astype\(str\)$",
         ),
-        "classes that are words": (["no", "yes"], r"within them, classes=range\(2\)$"),
+        "classes that are words": (
+            ["no", "yes"],
+            r"If these are places in your list: y = numpy.asarray\(classes\)\[y\]. .*"
+            r"within them, classes=range\(2\)$",
+        ),
         "classes without one": (
             [0, 2],
             r"y has labels that are not in classes, which are \[0, 2\]; .* in the type that y has$",
@@ -252,6 +256,28 @@ def test_a_delta_above_one_over_the_teachers_where_the_number_of_records_is_priv
 def test_wrong_classes(classes, message):
     with refused(message):
         fit({"classes": classes})
+
+
+def test_labels_in_words_beside_classes_that_are_numbers():
+    labels = np.array(["0", "1"] * 20)
+    with refused(r"classes are integers, y holds text: classes=\['0', '1'\], or other text as y"):
+        fit({"classes": [0, 1]}, y=labels)
+    with accepted():
+        assert fit({"classes": ["0", "1"]}, y=labels).classes_.tolist() == ["0", "1"]
+
+
+def test_labels_that_are_places_of_the_classes():
+    classes = ["no", "yes"]
+    places = np.arange(40) % 2
+    with refused("If these are places in your list"):
+        fit({"classes": classes}, y=places)
+    with accepted():
+        fit({"classes": classes}, y=np.asarray(classes)[places])
+
+
+def test_a_name_in_place_of_groups():
+    with refused(r"groups is a text: give an identifier for each record, .* groups=X.pop\(name\)"):
+        fit({"unit": "group"}, groups="person")
 
 
 def test_classes_may_be_a_range():
