@@ -82,8 +82,8 @@ def check_data(estimator, X, y, X_public, *, classes, sample_weight, groups):
         return _check_sites(X, classes, not_given)
     if isinstance(groups, str):
         raise ValueError(
-            "groups is a text: give an identifier for each record, such as the column of that "
-            "name, groups=X.pop(name)"
+            "groups must have one identifier for each record, and is one text: give the column "
+            "of that name, groups=X.pop(name)"
         )
     X = indexable_rows(X, "X")
     check_features(estimator, X, "X", reset=True)

@@ -276,7 +276,7 @@ def test_labels_that_are_places_of_the_classes():
 
 
 def test_a_name_in_place_of_groups():
-    with refused(r"groups is a text: give an identifier for each record, .* groups=X.pop\(name\)"):
+    with refused(r"one identifier for each record, .* of that name, groups=X.pop\(name\)"):
         fit({"unit": "group"}, groups="person")
 
 

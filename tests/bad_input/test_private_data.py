@@ -194,7 +194,7 @@ ONES = np.ones(40)
     "groups, message",
     {
         "groups=5": (5, rf"{ONE_IDENTIFIER} .*\(40,\); got shape \(\)"),
-        "groups: text": (TEXT, rf"{ONE_IDENTIFIER} .* got shape \(\)"),
+        "groups: text": (TEXT, rf"{ONE_IDENTIFIER} .* is one text: .* groups=X.pop\(name\)$"),
         "groups: a dict": ({TEXT: 1}, rf"{ONE_IDENTIFIER} .* shape \(\)"),
         "groups: empty": ([], rf"{ONE_IDENTIFIER} .* got shape \(0,\)"),
         "groups: short": ([TEXT] * 39, r"groups must have one .* got shape \(39,\)"),
