@@ -15,6 +15,10 @@ _PEERS = {
     "Opacus, network": ("#D55E00", "-.", ">"),
     "Opacus, logistic regression on columns of public rows": ("#CC79A7", "-", "x"),
     "Opacus, network on columns of public rows": ("#CC79A7", "--", "+"),
+    "Opacus, logistic regression, longer": ("#D55E00", ":", "1"),
+    "Opacus, network, longer": ("#D55E00", "-.", "2"),
+    "Opacus, logistic regression on columns of public rows, longer": ("#CC79A7", "-", "3"),
+    "Opacus, network on columns of public rows, longer": ("#CC79A7", "--", "4"),
     "dpmm, MST and gradient boosting": ("#009E73", "-", "*"),
 }
 

@@ -7,6 +7,8 @@ from .tables import TABLES
 
 #: Where gradient boosting on synthetic rows is tried: it is slow.
 THREE = ("Adult", "flights", "only together")
+#: Where many steps take minutes at most.
+NOT_IMAGES = tuple(name for name in TABLES if name != "MNIST pixels")
 TWO_CLASSES = (
     "Adult",
     "Diabetes, natural",
@@ -55,16 +57,23 @@ class Model:
         return epsilon / 2, delta / (1 + exp(epsilon / 2))
 
 
-def _opacus(n_hidden):
-    return {
+def _peer(name, environment, kind, settings, **more):
+    return Model(name, environment, f"{environment}_models.py", kind, settings, **more)
+
+
+def _opacus(name, kind, n_hidden, **more):
+    """Two models: with the same steps for all tables and epsilons, and by a rule of both."""
+    of_all = {
         "200 steps, learning rate 2": dict(hidden=n_hidden, lr=2.0, steps=200),
         "200 steps, learning rate 0.5": dict(hidden=n_hidden, lr=0.5, steps=200),
         "500 steps, learning rate 2": dict(hidden=n_hidden, lr=2.0, steps=500),
     }
-
-
-def _peer(name, environment, kind, settings, **more):
-    return Model(name, environment, f"{environment}_models.py", kind, settings, **more)
+    longer = {"by records and epsilon": dict(hidden=n_hidden, lr=None, steps=None)}
+    more = {"has_delta": True} | more
+    return (
+        _peer(name, "opacus", kind, of_all, **more),
+        _peer(f"{name}, longer", "opacus", kind, longer, tables=NOT_IMAGES, **more),
+    )
 
 
 MODELS = (
@@ -126,24 +135,15 @@ MODELS = (
         tables=TWO_CLASSES,
         has_delta=True,
     ),
-    _peer("Opacus, logistic regression", "opacus", "wide", _opacus(0), has_delta=True),
-    _peer("Opacus, network", "opacus", "wide", _opacus(32), has_delta=True),
-    _peer(
+    *_opacus("Opacus, logistic regression", "wide", 0),
+    *_opacus("Opacus, network", "wide", 32),
+    *_opacus(
         "Opacus, logistic regression on columns of public rows",
-        "opacus",
         "learned",
-        _opacus(0),
-        has_delta=True,
+        0,
         needs_public_rows=True,
     ),
-    _peer(
-        "Opacus, network on columns of public rows",
-        "opacus",
-        "learned",
-        _opacus(32),
-        has_delta=True,
-        needs_public_rows=True,
-    ),
+    *_opacus("Opacus, network on columns of public rows", "learned", 32, needs_public_rows=True),
     _peer(
         "dpmm, MST and gradient boosting",
         "dpmm",
