@@ -34,6 +34,7 @@ __all__ = [
     "check_private",
     "check_rounds",
     "check_votes_given",
+    "first_names",
     "given_rows",
     "indexable_rows",
     "warn_if_delta_is_large",
@@ -374,9 +375,9 @@ def check_names(X, X_public):
     extra = [name for name in public_names if name not in names]
     found = []
     if extra:
-        found.append(f"it has columns that X has not: {_first(extra)}")
+        found.append(f"it has columns that X has not: {first_names(extra)}")
     if missing:
-        found.append(f"it lacks columns of X: {_first(missing)}")
+        found.append(f"it lacks columns of X: {first_names(missing)}")
     if not found:
         found.append("its columns stand in another order")
     raise ValueError(
@@ -391,8 +392,8 @@ def _have_names(X):
     return len(set(names)) == len(names) and all(isinstance(name, str) for name in names)
 
 
-def _first(names):
-    """Write the first of some names."""
+def first_names(names):
+    """Write the first names of a list, and how many more there are."""
     more = f" and {len(names) - _N_NAMED} more" if len(names) > _N_NAMED else ""
     return f"{names[:_N_NAMED]}{more}"
 

@@ -62,6 +62,7 @@ from .checks import (
     check_predicted,
     check_rounds,
     check_votes_given,
+    first_names,
     given_rows,
     indexable_rows,
 )
@@ -1454,10 +1455,9 @@ class PATEClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
             names = getattr(self, "feature_names_in_", None)
             if names is None or hasattr(X, "columns"):
                 raise
-            more = f" and {len(names) - 5} more" if len(names) > 5 else ""
             raise ValueError(
-                f"this classifier was fitted on a DataFrame with columns {list(names[:5])}{more}: "
-                f"pass one; got {type(X).__name__}"
+                "this classifier was fitted on a DataFrame with columns "
+                f"{first_names(list(names))}: pass one; got {type(X).__name__}"
             ) from error
 
     def _all_columns(self, values, fill):
