@@ -88,16 +88,24 @@ def _wrapped(start, words):
 
 def _lines(plan):
     """Return pairs of a name and what is to be said of it."""
-    # Shares of right labels say nothing of a student of rows that are noise
-    drowned = any(text.startswith("the noise drowns the columns") for text in plan.advice)
     lines = []
     if plan.voters is not None:
         about = _about_teachers if plan.has_teachers else _about_records
-        lines += [line for line in about(plan) if not (drowned and line[0] == "right")]
+        # Shares of right labels say nothing of a student that learns from rows that are noise
+        left_out = "right" if _rows_are_noise(plan) else None
+        lines += [(name, said) for name, said in about(plan) if name != left_out]
     if plan.rows_cost is not None:
         lines.append(("public rows", _rows_cost(plan.rows_cost)))
     lines.append(("epsilon", _guarantee(plan)))
     return lines
+
+
+def _rows_are_noise(plan):
+    """Whether the synthesizer says that noise has the better of the records."""
+    if plan.synthesizer is None:
+        return False
+    sizes = {"n_records": plan.voters.n_records, "n_classes": plan.voters.n_classes}
+    return plan.synthesizer.forecast(**sizes) is not None
 
 
 def _number(number):
