@@ -17,7 +17,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.naive_bayes import GaussianNB
 
 from sklearn_pate import PATEClassifier, PrivacySpent
-from sklearn_pate.accountant.spent import text_rounded_up
+from sklearn_pate.accountant.words import text_rounded_up
 from sklearn_pate.aggregators import GNMax, ImmutableArgmax
 from sklearn_pate.exceptions import PrivacyLeakWarning, StudentError
 from sklearn_pate.model_selection import PrivateGridSearchCV

@@ -5,7 +5,7 @@ import textwrap
 from html import escape
 
 from .advice import percent
-from .spent import text_rounded_up
+from .words import text_rounded_up
 
 __all__ = ["html_of", "text_of"]
 

@@ -1,0 +1,226 @@
+"""A guarantee in words, for those who must sign for it."""
+
+import math
+from decimal import ROUND_CEILING, Context, Decimal
+
+from ..adjacency import Adjacency
+
+__all__ = ["in_words", "released", "text_rounded_up", "to_be_released"]
+
+#: What a summary says of one change, by unit.
+_ABOUT_UNIT = {
+    "record": "Any one record (one row of the table) changes",
+    "group": (
+        "The records of any one group, as `groups` named them (a person only if each group is a "
+        "person), change"
+    ),
+    "teacher": "The votes of any one teacher change",
+}
+#: Changes of which the groups are named in advance.
+_OF_NAMED_GROUPS = (Adjacency.CHANGE_NAMED_GROUP, Adjacency.CHANGE_NAMED_GROUP_NEVER_EMPTY)
+
+#: What a unit leaves out.
+_LEFT_OUT_BY_UNIT = {
+    "record": ["Each row is protected by itself, not all rows of a person together."],
+    "teacher": [
+        "It is said of votes, not of records: a person is covered only as far as a single teacher "
+        "learnt from them."
+    ],
+}
+
+#: Where the noise came from. A summary begins with it, after what is not covered.
+_ABOUT_SEEDS = {
+    "system": [],
+    "numpy": [],
+    "seed": [
+        "Made with a seed: whoever knows or guesses the random_state can subtract the noise, and "
+        "then nothing is protected. Fits that share a seed share their noise: together they can "
+        "undo it, for everybody."
+    ],
+}
+
+#: How the noise was computed.
+_ABOUT_ARITHMETIC = {
+    "exact": ["The noise was whole numbers, drawn without rounding."],
+    "real": ["This holds in real arithmetic; floating-point numbers round the noise."],
+}
+
+#: What a change means, where its name is short.
+_ABOUT_CHANGE = {
+    Adjacency.REPLACE_RECORD: [
+        "That is another row in the place of one; how many rows there are is public."
+    ],
+}
+
+#: What the noise was drawn from; a summary begins with a seed.
+_ABOUT_GENERATOR = {
+    "system": ["The noise is drawn from the operating system's generator."],
+    "numpy": [
+        "The noise is drawn by numpy's generator, seeded by the operating system; secure=True "
+        "draws it from the operating system itself."
+    ],
+    "seed": [],
+}
+
+#: From this epsilon on, odds are said without a number.
+_NO_DOUBT = 14
+
+
+def in_words(spent, release):
+    """Return a paragraph that is safe to publish; epsilon is rounded up.
+
+    Parameters
+    ----------
+    spent : PrivacySpent
+        The guarantee.
+    release : str
+        What was released or would be, as `released` and `to_be_released` say it.
+
+    Returns
+    -------
+    str
+    """
+    first = []
+    if spent.not_covered:
+        first = [f"Not covered by what follows: {'; '.join(spent.not_covered)}."]
+    if not math.isfinite(spent.epsilon):
+        none = "No privacy is guaranteed (epsilon is infinite)."
+        return " ".join([*first, none, release])
+    sentences = [
+        *first,
+        *_ABOUT_SEEDS[spent.generator],
+        _bound(spent),
+        f"The change that is covered: {spent.adjacency}.",
+        *_ABOUT_CHANGE.get(spent.adjacency, []),
+        _odds(spent),
+        *_LEFT_OUT_BY_UNIT.get(spent.unit, []),
+        release,
+        _published(spent),
+        _about_rows(spent),
+        *_about_others(spent),
+        _about_the_rest(spent),
+        *_ABOUT_ARITHMETIC[spent.arithmetic],
+        *_ABOUT_GENERATOR[spent.generator],
+    ]
+    return " ".join(sentences)
+
+
+def released(spent):
+    """Say what was released; where it failed, a release that was paid for may not have been."""
+    if spent.covers == "rows":
+        return "The fit failed after its public rows were drawn, before labels were paid for."
+    if spent.n_teachers is None:
+        if not spent.n_answered:
+            return (
+                "A noisy table of the records' ballots is paid for, and no public row got a "
+                "label from it."
+            )
+        return (
+            "A noisy table of the records' ballots was released, and "
+            f"{spent.n_answered} public rows got labels from it."
+        )
+    if not spent.n_answered:
+        return (
+            f"{spent.n_queries} questions to {spent.n_teachers} teachers are paid for, and no "
+            "label was released."
+        )
+    return (
+        f"{spent.n_teachers} teachers were asked {spent.n_queries} questions and "
+        f"{spent.n_answered} answers were released."
+    )
+
+
+def to_be_released(spent):
+    """Say what would be released."""
+    if spent.n_teachers is None:
+        return (
+            "A noisy table of the records' ballots would be released, and give labels to "
+            f"{spent.n_queries} public rows."
+        )
+    return f"{spent.n_teachers} teachers would be asked {spent.n_queries} questions."
+
+
+def text_rounded_up(epsilon, n_decimals=3):
+    """Write epsilon with so many decimals at most, never rounded down."""
+    if not math.isfinite(epsilon):
+        return str(epsilon)
+    exact = Decimal(repr(float(epsilon)))
+    # A float has up to 309 digits before the point, and quantize refuses to drop any
+    text = f"{exact.quantize(Decimal(10) ** -n_decimals, ROUND_CEILING, Context(prec=400)):f}"
+    return text.rstrip("0").rstrip(".")
+
+
+def _odds(spent):
+    """Say what epsilon means for somebody who guesses, rounded up."""
+    what = "whether such a change was made"
+    if spent.adjacency == Adjacency.REPLACE_RECORD:
+        what = "which of two records it was"
+    doubt = 1 / (1 + math.exp(min(spent.epsilon, _NO_DOUBT)))
+    n_decimals = 2 if doubt > 0.005 else 1 + math.ceil(-math.log10(100 * doubt))
+    percent = f"{text_rounded_up(100 * (1 - doubt), n_decimals)} %"
+    # A delta allows rare outcomes after which somebody is certain: it bounds guesses alone
+    can = f"guess right with a probability of at most {percent} (plus delta)"
+    if not spent.delta:
+        can = f"become at most {percent} sure"
+    if spent.epsilon >= _NO_DOUBT:
+        can = "become practically certain"
+    return f"Somebody who thought it a toss-up (50 %) {what} can {can}."
+
+
+def _bound(spent):
+    """Say what epsilon and delta bound."""
+    if spent.adjacency in _OF_NAMED_GROUPS:
+        change = "The records of any one site or named group change"
+    else:
+        change = _ABOUT_UNIT.get(spent.unit, f"Any one {spent.unit} changes")
+    # All digits of delta: a rounded one might be too small
+    more = f"plus {spent.delta!r} (delta)" if spent.delta else "without exception (delta is 0)"
+    return (
+        f"{change} the probability of any outcome by at most a factor "
+        f"e^{text_rounded_up(spent.epsilon)} (epsilon), {more}."
+    )
+
+
+def _published(spent):
+    """Say what was published."""
+    if spent.covers == "rows":
+        return "This is about the rows that were drawn and this statement."
+    rows = "the rows that were drawn, " if spent.n_synthetic else ""
+    if spent.method == "tuning":
+        return (
+            f"This is about all that one search published: {rows}the student, the labels, "
+            "best_params_, best_score_ and this statement."
+        )
+    return (
+        f"This is about all that one fit published: {rows}the student, the labels and this "
+        "statement."
+    )
+
+
+def _about_rows(spent):
+    """Say whether public rows are protected."""
+    if not spent.n_synthetic:
+        return "The public rows are not protected, and may be part of the student."
+    return (
+        f"It covers the {spent.n_synthetic} public rows as well, which were drawn from noisy "
+        "statistics of the private data; the names, types, bounds and categories of their "
+        "columns it does not, nor which columns may have missing values."
+    )
+
+
+def _about_others(spent):
+    """Say what other fits mean for this one."""
+    others = "Other fits on the same private data are not covered: what they spend adds up."
+    if spent.fit_number == 1:
+        return [others]
+    return [f"{others} This is fit number {spent.fit_number} of its process."]
+
+
+def _about_the_rest(spent):
+    """Say what is outside of any fit."""
+    other = "other " if spent.method == "tuning" else ""
+    return (
+        "Not covered either is whatever was computed from the private data beside the fit, as "
+        f"{other}scores, scaling or a choice of {other}settings; nor what follows about a "
+        "person from facts that are true of many."
+    )
