@@ -2409,8 +2409,8 @@ FAULTS = [
     Fault(
         "table-odd-rows-left-out",
         "neighbors/transform.py",
-        "batches = (some, *_beside_odd_rows(some))",
-        "batches = (some,)",
+        "for batch in _beside_odd_rows(few)",
+        "for batch in ()",
         ("test_neighbors.py::test_odd_rows_show_what_public_rows_do_not",),
     ),
     Fault(
@@ -2542,8 +2542,8 @@ FAULTS = [
     Fault(
         "table-transformer-of-rows-that-influence-each-other",
         "neighbors/transform.py",
-        "    if are_alike:\n        return\n",
-        "    return\n",
+        "    if are_alike:\n        return np",
+        "    if True:\n        return np",
         ("test_neighbors.py::test_transformers_whose_rows_influence_each_other_are_refused",),
     ),
     Fault(

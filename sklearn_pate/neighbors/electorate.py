@@ -24,8 +24,8 @@ from .landmarks import LandmarkClassifier
 from .rates import smooth
 from .released import ReleasedTable, numbers_of_public
 from .transform import (
-    check_rows_alone,
     fitted_on_public,
+    numbers_alone,
     rounding_beside_others,
     transformed,
 )
@@ -154,10 +154,10 @@ class ReverseNeighbors(TableElectorate):
         self._memory = Memory(None) if memory is None else memory
         self._seed = self._public_seed(X_public, seed)
         self._transformer = fitted_on_public(self._unfitted(), X_public, self._seed)
-        check_rows_alone(self._transformer, X_public)
+        alone = numbers_alone(self._transformer, X_public)
         self._public = numbers_of_public(self._transformer, X_public)
         self._fingerprint = self._told_apart(X_public)
-        self._rounding = rounding_beside_others(self._transformer, X_public, self._public)
+        self._rounding = rounding_beside_others(self._transformer, X_public, self._public, alone)
         self._is_weighted = private.sample_weight is not None
         self._groups = None
         if private.groups is not None:

@@ -21,7 +21,7 @@ from ..isolation import (
 from .odd import ODD
 
 __all__ = [
-    "check_rows_alone",
+    "numbers_alone",
     "fitted_on_public",
     "rounding_beside_others",
     "transformed",
@@ -31,6 +31,8 @@ __all__ = [
 
 #: How many public rows a transformer is tried on, alone and beside others.
 _N_TRIED = 12
+#: How many of them beside as many odd ones: there are several kinds of these.
+_N_BESIDE_ODD = 4
 
 
 def fitted_on_public(transformer, X_public, seed):
@@ -124,7 +126,7 @@ def transformed_alone(fitted, X, n_columns, rows):
     return np.vstack([transformed_private(fitted, part, n_columns) for part in parts])
 
 
-def rounding_beside_others(fitted, X_public, public):
+def rounding_beside_others(fitted, X_public, public, alone):
     """Return by how much numbers of public rows differ if each is transformed by itself.
 
     A matrix product rounds a row by those beside it.
@@ -137,6 +139,8 @@ def rounding_beside_others(fitted, X_public, public):
         Public rows.
     public : ndarray of shape (n_public, n_columns)
         Their numbers, all transformed together.
+    alone : ndarray of shape (n_some, n_columns)
+        Those of some, each transformed by itself, as `numbers_alone` returns them.
 
     Returns
     -------
@@ -144,37 +148,37 @@ def rounding_beside_others(fitted, X_public, public):
         The largest difference, relative to the root mean square length of a row.
     """
     rows = _some_rows(X_public)
-    some = _safe_indexing(X_public, rows)
-    fresh = copier(fitted)
     with Quiet(), isolated(0):
-        alone = np.vstack(_alone(fresh, some))
-        together = transformed(fresh(), some)
+        together = transformed(copier(fitted)(), _safe_indexing(X_public, rows))
     difference = max(np.abs(alone - public[rows]).max(), np.abs(alone - together).max())
     return float(difference / max(np.sqrt((public**2).sum(axis=1).mean()), 1e-300))
 
 
-def _some_rows(X_public):
+def _some_rows(X_public, n_rows=_N_TRIED):
     """Return the positions of some public rows, far apart."""
-    return np.unique(np.linspace(0, _num_samples(X_public) - 1, _N_TRIED).astype(int))
+    return np.unique(np.linspace(0, _num_samples(X_public) - 1, n_rows).astype(int))
 
 
-def check_rows_alone(fitted, X_public):
-    """Refuse a transformer whose numbers for a row depend on the rows beside it.
+def numbers_alone(fitted, X_public):
+    """Return the numbers of some public rows, each transformed by itself.
 
-    Public rows, and odd copies of them, are transformed alone and together.
+    Refuses a transformer whose numbers for a row depend on the rows beside it: these rows, and odd
+    copies of some of them, are transformed alone and together.
     """
     some = _safe_indexing(X_public, _some_rows(X_public))
+    few = _safe_indexing(X_public, _some_rows(X_public, _N_BESIDE_ODD))
     fresh = copier(fitted)
     with Quiet(), isolated(0):
         by_itself = _alone(fresh, some)
-        widths = {None if row is None else row.shape[1] for row in by_itself}
-        are_alike = len(widths) == 1 and None not in widths
+        are_alike = _are_like_wide(by_itself)
         if are_alike:
             typical = _typical(np.vstack(by_itself))
-            batches = (some, *_beside_odd_rows(some))
-            are_alike = all(_is_row_by_row(fresh, batch, typical) for batch in batches)
+            are_alike = _is_row_by_row(fresh, some, by_itself, typical) and all(
+                _is_row_by_row(fresh, batch, _alone(fresh, batch), typical)
+                for batch in _beside_odd_rows(few)
+            )
     if are_alike:
-        return
+        return np.vstack(by_itself)
     raise ValueError(
         "the transformer's numbers for a row depend on the rows beside it, so one private record "
         "could move the ballots of others: a row of X_public, or an odd copy of one, is "
@@ -198,13 +202,18 @@ def _typical(numbers):
     return np.nan_to_num(middle), np.nan_to_num(high - low)
 
 
-def _is_row_by_row(fresh, batch, typical):
+def _are_like_wide(rows):
+    """Whether all of these rows have numbers, and equally many."""
+    widths = {None if row is None else row.shape[1] for row in rows}
+    return len(widths) == 1 and None not in widths
+
+
+def _is_row_by_row(fresh, batch, alone, typical):
     """Whether each row of a batch has the numbers that it has by itself."""
     together, failed = attempt(partial(transformed, fresh(), batch))
     if failed is not None:
         return True  # private rows of such a batch are transformed in smaller ones
-    alone = _alone(fresh, batch)
-    if any(row is None or row.shape[1] != together.shape[1] for row in alone):
+    if not _are_like_wide([together, *alone]):
         return False
     alone = np.vstack(alone)
     middle, width = typical
