@@ -13,8 +13,8 @@ from pathlib import Path
 from . import page
 from .choice import EPSILON, SEED, chosen
 from .found import found
-from .measure import EPSILONS, SEEDS, Results, cells, measure
-from .models import MODELS
+from .measure import SEEDS, Results, cells, measure
+from .models import EPSILONS, MODELS
 from .tables import TABLES
 
 DOCS = Path(__file__).parents[2] / "docs"

@@ -1,7 +1,7 @@
 """The figure of the fair table: accuracy against epsilon, a panel for each data set."""
 
 from .found import OURS, rivals
-from .measure import EPSILONS
+from .models import EPSILONS
 from .tables import TABLES
 
 #: Ours, and the best peer that needs public rows or none: colour, line and mark differ.

@@ -19,7 +19,6 @@ from .models import Model
 from .scores import scores
 from .tables import TABLES
 
-EPSILONS = (0.1, 0.25, 0.5, 1.0, 2.0, 4.0)
 SEEDS = tuple(range(5))
 ROOT = Path(__file__).parents[2]
 FITS = Path(__file__).parent / "fits"
@@ -77,6 +76,7 @@ def cells(models, tables, epsilons, seeds, settings=None):
         for table in tables
         if table in model.tables
         for epsilon in (epsilons if model.is_private else (0.0,))
+        if epsilon in model.epsilons or not model.is_private
         for seed in seeds
     ]
 

@@ -5,6 +5,7 @@ from math import exp
 
 from .tables import TABLES
 
+EPSILONS = (0.1, 0.25, 0.5, 1.0, 2.0, 4.0)
 #: Where gradient boosting on synthetic rows is tried: it is slow.
 THREE = ("Adult", "flights", "only together")
 #: Where many steps take minutes at most.
@@ -36,6 +37,8 @@ class Model:
     kind: str
     settings: dict[str, dict]
     tables: tuple = tuple(TABLES)
+    #: of a private one
+    epsilons: tuple = EPSILONS
     #: 2 if its own epsilon is for records that join or leave: to replace one is to do both
     moves: int = 2
     has_delta: bool = False
@@ -150,6 +153,7 @@ MODELS = (
         "codes",
         {"as it comes": {}},
         tables=THREE,
+        epsilons=(1.0,),
         has_delta=True,
     ),
     Model("no privacy, our student", "", "ours", "", {"": {}}, is_private=False),

@@ -13,8 +13,8 @@ from .found import (
     rivals,
     verdicts,
 )
-from .measure import EPSILONS, SEEDS, Results
-from .models import MODELS
+from .measure import SEEDS, Results
+from .models import EPSILONS, MODELS
 from .scores import half_width
 from .tables import TABLES
 
@@ -135,7 +135,7 @@ def scores(frame):
 
 def _pair(means, model, epsilon):
     values = [of_metric[epsilon].get(model) for of_metric in means.values() if epsilon in of_metric]
-    return " / ".join(_number(value) for value in values)
+    return " / ".join(filter(None, map(_number, values)))
 
 
 def _number(value):
