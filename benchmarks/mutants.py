@@ -798,7 +798,7 @@ FAULTS = [
     Fault(
         "stable-failures-of-one-run",
         "aggregators/stable.py",
-        "np.minimum(1, self.max_unstable * np.exp(-drop / on_threshold) / 2)",
+        "np.minimum(1, max_unstable * np.exp(-drop / on_threshold) / 2)",
         "np.minimum(1, np.exp(-drop / on_threshold) / 2)",
         ("test_mechanisms.py::test_stables_threshold_fails_as_seldom_as_it_says",),
     ),
@@ -2444,8 +2444,8 @@ FAULTS = [
     Fault(
         "stable-threshold-of-a-short-float",
         "aggregators/stable.py",
-        "        failure_probability = float(self.failure_probability)\n        n_scales",
-        "        failure_probability = self.failure_probability\n        n_scales",
+        "failure_probability=float(self.failure_probability),\n            n_queries",
+        "failure_probability=self.failure_probability,\n            n_queries",
         ("test_short_numbers.py::test_mechanisms_cost_and_draw_the_same",),
     ),
     Fault(

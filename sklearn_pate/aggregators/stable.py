@@ -1,5 +1,6 @@
 """The exact argmax of stable queries, by the sparse vector technique."""
 
+import functools
 import math
 from numbers import Integral, Real
 
@@ -148,26 +149,12 @@ class StableArgmax(Aggregator):
         float
             Above half the number of teachers, no query is answered.
         """
-        on_threshold, on_distance = self._scales()
-        # Upper bounds on the chance that the largest of the noises is above a value: on a grid for
-        # the thresholds' noise, and what it leaves of the threshold for the distances' noise
-        failure_probability = float(self.failure_probability)
-        n_scales = max(60, 2 * math.log(self.max_unstable / failure_probability))
-        drop = np.linspace(0, n_scales * on_threshold, 4001)
-        beyond = np.minimum(1, self.max_unstable * np.exp(-drop / on_threshold) / 2)
-        mass = np.concatenate([[1 - beyond[0]], -np.diff(beyond), beyond[-1:]])
-
-        def fails_often(threshold):
-            left = threshold - np.append(drop, math.inf)  # each part of the mass at its upper end
-            above = np.exp(-np.maximum(left, 0) / on_distance) * n_queries / 2
-            failure = mass @ np.where(left > 0, np.minimum(1, above), 1)
-            return failure > failure_probability
-
-        high = 100 * (on_threshold + on_distance)
-        while fails_often(high):
-            high *= 2
-        _, enough = bisect(fails_often, 0.0, high)
-        return float(enough)
+        return _stability_needed(
+            *self._scales(),
+            max_unstable=int(self.max_unstable),  # numpy's short numbers overflow, and round
+            failure_probability=float(self.failure_probability),
+            n_queries=int(n_queries),
+        )
 
     def _scales(self):
         """Scales of the noise on the threshold and on the distance."""
@@ -176,6 +163,29 @@ class StableArgmax(Aggregator):
         run_epsilon = float(self.run_epsilon)
         for_threshold = run_epsilon / (1 + 2 ** (2 / 3))
         return 1 / for_threshold, 2 / (run_epsilon - for_threshold)
+
+
+@functools.lru_cache(maxsize=64)
+def _stability_needed(on_threshold, on_distance, *, max_unstable, failure_probability, n_queries):
+    """Return the threshold above which the largest of all noises is as seldom as it may be."""
+    # Upper bounds on the chance that the largest of the noises is above a value: on a grid for the
+    # thresholds' noise, and what it leaves of the threshold for the distances' noise
+    n_scales = max(60, 2 * math.log(max_unstable / failure_probability))
+    drop = np.linspace(0, n_scales * on_threshold, 4001)
+    beyond = np.minimum(1, max_unstable * np.exp(-drop / on_threshold) / 2)
+    mass = np.concatenate([[1 - beyond[0]], -np.diff(beyond), beyond[-1:]])
+
+    def fails_often(threshold):
+        left = threshold - np.append(drop, math.inf)  # each part of the mass at its upper end
+        above = np.exp(-np.maximum(left, 0) / on_distance) * n_queries / 2
+        failure = mass @ np.where(left > 0, np.minimum(1, above), 1)
+        return failure > failure_probability
+
+    high = 100 * (on_threshold + on_distance)
+    while fails_often(high):
+        high *= 2
+    _, enough = bisect(fails_often, 0.0, high)
+    return float(enough)
 
 
 def distance_to_instability(votes):
