@@ -786,7 +786,7 @@ def test_equal_identifiers_are_spelled_alike():
 
 
 @pytest.mark.parametrize("container", CONTAINERS)
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=60, deadline=None)
 @given(chosen=st.lists(st.sampled_from(range(len(VALUES))), min_size=1, max_size=6))
 def test_a_spelling_depends_on_nothing_beside_the_identifier(container, chosen):
     values = [VALUES[i] for i in chosen]
@@ -810,7 +810,7 @@ def large(value):
 
 
 @pytest.mark.parametrize("container", CONTAINERS)
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=60, deadline=None)
 @given(chosen=st.lists(st.sampled_from(range(len(VALUES))), min_size=2, max_size=6))
 def test_a_row_that_leaves_does_not_rename_the_others(container, chosen):
     values = [VALUES[i] for i in chosen]
@@ -1125,7 +1125,7 @@ NEAR = st.builds(  # so near a whole number that reading rounds
 )
 
 
-@settings(max_examples=500, deadline=None)
+@settings(max_examples=200, deadline=None)
 @given(text=st.one_of(NUMBERS, WHOLE, NEAR), pads=st.tuples(PADS, PADS))
 @example("4.0000000000000001", ("", ""))
 @example("1e-400", ("", ""))
@@ -1138,7 +1138,7 @@ def test_a_number_of_a_file_is_spelled_as_its_text(text, pads):
     assert None in (number, among_text) or number == among_text[:1]
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=100, deadline=None)
 @given(
     day=st.dates(datetime.date(1900, 1, 1), datetime.date(2100, 1, 1)),
     form=st.sampled_from(["{:%Y-%m-%d}", "{:%Y%m%d}", "{:%Y/%m/%d}", "{0.year}-{0.month}-{0.day}"]),
@@ -1154,7 +1154,7 @@ def test_a_date_of_a_file_is_spelled_as_its_text(day, form, time, pads):
 
 
 @pytest.mark.parametrize("kind", [np.float16, np.float32, np.float64])
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=100, deadline=None)
 @given(data=st.data())
 def test_floats_that_numpy_made_text_of_are_the_same_or_refused(kind, data):
     large = {np.float16: 65_504, np.float32: 10**15, np.float64: 10**17}[kind]

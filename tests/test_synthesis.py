@@ -272,7 +272,7 @@ def nearest_share(numbers):
     return best[1]
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=100, deadline=None)
 @given(st.lists(st.floats(-3, 3), min_size=1, max_size=7))
 def test_shares_are_the_nearest_ones(numbers):
     found = on_simplex(numbers)

@@ -31,8 +31,8 @@ __all__ = [
 
 #: How many public rows a transformer is tried on, alone and beside others.
 _N_TRIED = 12
-#: How many of them beside as many odd ones: there are several kinds of these.
-_N_BESIDE_ODD = 4
+#: Every second of them is tried beside odd ones, of which there are several kinds.
+_BESIDE_ODD = slice(None, None, 2)
 
 
 def fitted_on_public(transformer, X_public, seed):
@@ -154,9 +154,9 @@ def rounding_beside_others(fitted, X_public, public, alone):
     return float(difference / max(np.sqrt((public**2).sum(axis=1).mean()), 1e-300))
 
 
-def _some_rows(X_public, n_rows=_N_TRIED):
+def _some_rows(X_public):
     """Return the positions of some public rows, far apart."""
-    return np.unique(np.linspace(0, _num_samples(X_public) - 1, n_rows).astype(int))
+    return np.unique(np.linspace(0, _num_samples(X_public) - 1, _N_TRIED).astype(int))
 
 
 def numbers_alone(fitted, X_public):
@@ -165,18 +165,21 @@ def numbers_alone(fitted, X_public):
     Refuses a transformer whose numbers for a row depend on the rows beside it: these rows, and odd
     copies of some of them, are transformed alone and together.
     """
-    some = _safe_indexing(X_public, _some_rows(X_public))
-    few = _safe_indexing(X_public, _some_rows(X_public, _N_BESIDE_ODD))
+    rows = _some_rows(X_public)
+    some = _safe_indexing(X_public, rows)
+    few = _safe_indexing(X_public, rows[_BESIDE_ODD])
     fresh = copier(fitted)
     with Quiet(), isolated(0):
         by_itself = _alone(fresh, some)
         are_alike = _are_like_wide(by_itself)
         if are_alike:
             typical = _typical(np.vstack(by_itself))
-            are_alike = _is_row_by_row(fresh, some, by_itself, typical) and all(
-                _is_row_by_row(fresh, batch, _alone(fresh, batch), typical)
-                for batch in _beside_odd_rows(few)
-            )
+            are_alike = _is_row_by_row(fresh, some, by_itself, typical)
+            for batch in _beside_odd_rows(few) if are_alike else ():
+                # The rows between the odd ones are as they were, unless their types had to change
+                known = by_itself[_BESIDE_ODD] if _are_of_one_type(batch, few) else ()
+                alone = _alone(fresh, batch, known)
+                are_alike = are_alike and _is_row_by_row(fresh, batch, alone, typical)
     if are_alike:
         return np.vstack(by_itself)
     raise ValueError(
@@ -187,13 +190,26 @@ def numbers_alone(fitted, X_public):
     )
 
 
-def _alone(fresh, batch):
-    """Return the numbers of each row by itself; None for a row that fails."""
+def _alone(fresh, batch, known=()):
+    """Return the numbers of each row by itself; None for a row that fails.
+
+    Those of the rows in the middle may be known.
+    """
 
     def numbers_of(row):
         return transformed(fresh(), _safe_indexing(batch, [row]))
 
-    return [attempt(partial(numbers_of, row))[0] for row in range(_num_samples(batch))]
+    start = len(known) // 2
+    end = start + len(known)
+    before, after = range(start), range(end, _num_samples(batch))
+    found = [attempt(partial(numbers_of, row))[0] for row in (*before, *after)]
+    return [*found[:start], *known, *found[start:]]
+
+
+def _are_of_one_type(first, second):
+    if isinstance(first, pd.DataFrame):
+        return first.dtypes.tolist() == second.dtypes.tolist()
+    return first.dtype == second.dtype
 
 
 def _typical(numbers):
