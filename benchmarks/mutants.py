@@ -2477,6 +2477,13 @@ FAULTS = [
         ("test_neighbors.py::test_odd_values_of_every_kind_of_column_are_tried",),
     ),
     Fault(
+        "teachers-sent-back-by-joblib",
+        "teachers/one.py",
+        "if fitted is not None and os.getpid() != settings.caller:",
+        "if False:",
+        ("test_privacy.py::test_a_fitted_teacher_that_cannot_be_sent_back_says_nothing",),
+    ),
+    Fault(
         "table-odd-values-of-all-columns-at-once",
         "neighbors/transform.py",
         "change(column) if column.dtype.name == dtype else column for",

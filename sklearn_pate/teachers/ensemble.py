@@ -23,7 +23,7 @@ from ..workers import (
     threads_per_worker,
     warn_if_taking_turns,
 )
-from .one import Part, Settings, Task, fit_and_vote
+from .one import Part, Settings, Task, fit_and_vote, received
 from .sites import Site, Sites
 from .together import batched_network, check_callbacks, train_together
 from .vote import SHARES
@@ -287,12 +287,19 @@ class _Count:
                 "need (an encoder, an imputer) belongs inside base_estimator"
             )
             return False
+        fitted, failed = received(result.fitted)
+        if failed is not None:
+            self.fail(
+                f"teacher {result.number} could not be sent back by a worker process ({failed}). "
+                f"{_ADVICE}"
+            )
+            return False
         if self._is_soft:
             self.sums += result.votes
         else:
             self.sums[self._rows, result.votes] += 1
         if self.teachers is not None:
-            self.teachers[result.number] = result.fitted
+            self.teachers[result.number] = fitted
         return True
 
     def fail(self, problem):

@@ -3,10 +3,13 @@
 import contextlib
 import ctypes
 import os
+import pickle
 import sys
 import threading
+from functools import partial
 from typing import Any, NamedTuple
 
+import cloudpickle
 import numpy as np
 from joblib import Memory
 from sklearn import config_context
@@ -14,6 +17,7 @@ from sklearn import config_context
 from .._sklearn import _num_samples
 from ..isolation import (
     Quiet,
+    attempt,
     copied_data,
     isolated,
     own_clone,
@@ -27,7 +31,7 @@ from ..workers import limit_threads
 from .sites import Site
 from .vote import constant_votes, label_votes, probability_shares
 
-__all__ = ["Part", "Result", "Settings", "Task", "fit_and_predict", "fit_and_vote"]
+__all__ = ["Part", "Result", "Settings", "Task", "fit_and_predict", "fit_and_vote", "received"]
 
 
 class Settings(NamedTuple):
@@ -120,8 +124,8 @@ class Result(NamedTuple):
         Of the teacher.
     votes : ndarray or None
         Codes of labels, or shares of probability; None if it failed.
-    fitted : estimator or None
-        The fitted teacher, if kept.
+    fitted : estimator, Sent or None
+        The fitted teacher, if kept; see `received`.
     problem : str or None
         Why it failed, as it may be told.
     is_kept : bool
@@ -152,6 +156,8 @@ def fit_and_vote(task):
             train = task.memory.cache(_train, ignore=["task"])
             votes, fitted = _call_within(settings.timeout, train, task.key, task)
             kept = is_kept(task.memory, train, task.key, task)
+            if fitted is not None and os.getpid() != settings.caller:
+                fitted = _sent(fitted)
         except KeyboardInterrupt:
             interrupted = True
         except BaseException as error:  # SystemExit too: its text may be data
@@ -159,6 +165,30 @@ def fit_and_vote(task):
         if interrupted:  # raised out here, it does not hold the one that was caught
             raise KeyboardInterrupt
     return Result(task.number, votes, fitted, is_kept=kept)
+
+
+class Sent(NamedTuple):
+    """A fitted teacher on its way from a worker, or the name of the error that keeps it there.
+
+    Were it joblib that could not pickle it, all workers would be stopped, in the midst of what they
+    send: those of multiprocessing may wait for each other for ever then.
+    """
+
+    content: bytes | None
+    failed: str | None
+
+
+def _sent(fitted):
+    return Sent(*attempt(partial(cloudpickle.dumps, fitted)))
+
+
+def received(fitted):
+    """Return the fitted teacher of a `Result`, and the name of the error if it did not arrive."""
+    if not isinstance(fitted, Sent):
+        return fitted, None
+    if fitted.failed is not None:
+        return None, fitted.failed
+    return attempt(partial(pickle.loads, fitted.content))
 
 
 def _call_within(seconds, function, *args):
