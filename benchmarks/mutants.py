@@ -2484,6 +2484,13 @@ FAULTS = [
         ("test_privacy.py::test_a_fitted_teacher_that_cannot_be_sent_back_says_nothing",),
     ),
     Fault(
+        "teachers-loaded-without-isolation",
+        "teachers/one.py",
+        "    with isolated(0):\n        return attempt(partial(pickle.loads",
+        "    with Quiet():\n        return attempt(partial(pickle.loads",
+        ("test_privacy.py::test_a_teacher_that_is_sent_back_moves_no_generator",),
+    ),
+    Fault(
         "table-odd-values-of-all-columns-at-once",
         "neighbors/transform.py",
         "change(column) if column.dtype.name == dtype else column for",

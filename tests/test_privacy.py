@@ -16,6 +16,7 @@ from conftest import said_while
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.compose import make_column_transformer
 from sklearn.linear_model import LogisticRegression
+from sklearn.naive_bayes import GaussianNB
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
@@ -309,3 +310,35 @@ def test_a_fitted_teacher_that_cannot_be_sent_back_says_nothing(backend, capfd):
     assert "could not be sent back by a worker" in str(caught.value)
     assert "keep_teachers=True" in str(caught.value)
     assert caught.value.__context__ is None or caught.value.__suppress_context__
+
+
+class DrawsWhenLoaded(GaussianNB):
+    """Draws from a global generator when it is loaded, as often as its records say."""
+
+    def __setstate__(self, state):
+        np.random.random(int(1000 * np.abs(state.get("theta_", 0)).sum()))
+        super().__setstate__(state)
+
+
+@pytest.mark.parametrize("backend", ["loky", "multiprocessing"])
+def test_a_teacher_that_is_sent_back_moves_no_generator(backend):
+    X = np.random.default_rng(0).normal(size=(300, 2))
+    drawn = []
+    for scale in (1.0, 2.0):
+        clf = PATEClassifier(
+            DrawsWhenLoaded(),
+            n_teachers=6,
+            student=LogisticRegression(),
+            epsilon=None,
+            aggregator=GNMax(0.5),
+            n_queries=60,
+            classes=[0, 1],
+            keep_teachers=True,
+            n_jobs=2,
+        )
+        np.random.seed(3)
+        with joblib.parallel_config(backend=backend):
+            clf.fit(X[:200] * scale, (X[:200, 0] > 0).astype(int), X_public=X[200:])
+        assert len(clf.curator_.teachers) == 6
+        drawn.append(np.random.random())
+    assert drawn[0] == drawn[1]
