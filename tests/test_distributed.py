@@ -130,7 +130,7 @@ def cluster():
 @pytest.fixture
 def client(cluster):
     """Return the client, with both workers up: joblib asks how many there are only once."""
-    cluster.wait_for_workers(2, timeout=60)
+    cluster.wait_for_workers(2, timeout=180)
     with parallel_config(backend="dask"):
         yield cluster
 
