@@ -287,21 +287,25 @@ class CannotComeBack(LogisticRegression):
         return self
 
 
-@pytest.mark.parametrize("backend", ["loky", "multiprocessing"])
-def test_a_fitted_teacher_that_cannot_be_sent_back_says_nothing(backend, capfd):
-    rng = np.random.default_rng(0)
-    X = rng.normal(size=(300, 2))
-    clf = PATEClassifier(
-        CannotComeBack(),
+def kept_by_two_workers(teacher):
+    return PATEClassifier(
+        teacher,
         n_teachers=6,
         student=LogisticRegression(),
         epsilon=None,
-        aggregator=GNMax(2.0),
-        n_queries=5,
+        aggregator=GNMax(0.5),
+        n_queries=60,
         classes=[0, 1],
         keep_teachers=True,
         n_jobs=2,
     )
+
+
+@pytest.mark.parametrize("backend", ["loky", "multiprocessing"])
+def test_a_fitted_teacher_that_cannot_be_sent_back_says_nothing(backend, capfd):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(300, 2))
+    clf = kept_by_two_workers(CannotComeBack())
     with joblib.parallel_config(backend=backend), pytest.raises(TeacherError) as caught:
         clf.fit(X[:200], (X[:200, 0] > 0).astype(int), X_public=X[200:])
     shown = "".join(traceback.format_exception(caught.value))
@@ -325,17 +329,7 @@ def test_a_teacher_that_is_sent_back_moves_no_generator(backend):
     X = np.random.default_rng(0).normal(size=(300, 2))
     drawn = []
     for scale in (1.0, 2.0):
-        clf = PATEClassifier(
-            DrawsWhenLoaded(),
-            n_teachers=6,
-            student=LogisticRegression(),
-            epsilon=None,
-            aggregator=GNMax(0.5),
-            n_queries=60,
-            classes=[0, 1],
-            keep_teachers=True,
-            n_jobs=2,
-        )
+        clf = kept_by_two_workers(DrawsWhenLoaded())
         np.random.seed(3)
         with joblib.parallel_config(backend=backend):
             clf.fit(X[:200] * scale, (X[:200, 0] > 0).astype(int), X_public=X[200:])

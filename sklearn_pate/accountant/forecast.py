@@ -113,6 +113,8 @@ class RowsCost:
         The change of the private data that is covered.
     n_rows : int
         Number of rows that are drawn.
+    problem : str or None
+        What the synthesizer says where the noise has the better of the records.
 
     Examples
     --------
@@ -126,6 +128,7 @@ class RowsCost:
     _: KW_ONLY
     adjacency: str
     n_rows: int
+    problem: str | None = None
 
 
 def noise_of_stages(stages):

@@ -92,20 +92,13 @@ def _lines(plan):
     if plan.voters is not None:
         about = _about_teachers if plan.has_teachers else _about_records
         # Shares of right labels say nothing of a student that learns from rows that are noise
-        left_out = "right" if _rows_are_noise(plan) else None
+        are_noise = plan.rows_cost is not None and plan.rows_cost.problem is not None
+        left_out = "right" if are_noise else None
         lines += [(name, said) for name, said in about(plan) if name != left_out]
     if plan.rows_cost is not None:
         lines.append(("public rows", _rows_cost(plan.rows_cost)))
     lines.append(("epsilon", _guarantee(plan)))
     return lines
-
-
-def _rows_are_noise(plan):
-    """Whether the synthesizer says that noise has the better of the records."""
-    if plan.synthesizer is None:
-        return False
-    sizes = {"n_records": plan.voters.n_records, "n_classes": plan.voters.n_classes}
-    return plan.synthesizer.forecast(**sizes) is not None
 
 
 def _number(number):

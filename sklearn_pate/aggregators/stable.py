@@ -2,6 +2,7 @@
 
 import functools
 import math
+import operator
 from numbers import Integral, Real
 
 import numpy as np
@@ -153,7 +154,7 @@ class StableArgmax(Aggregator):
             *self._scales(),
             max_unstable=int(self.max_unstable),  # numpy's short numbers overflow, and round
             failure_probability=float(self.failure_probability),
-            n_queries=int(n_queries),
+            n_queries=operator.index(n_queries),
         )
 
     def _scales(self):

@@ -44,8 +44,7 @@ def forecast(estimator, task, plan, spent):
     if task.synthesis is not None:
         told["synthesizer"] = task.synthesis.synthesizer
         told["rows_cost"] = _rows_cost(task, estimator.delta)
-        sizes = {"n_records": task.ballots.n_records, "n_classes": len(task.classes)}
-        problems.append(task.synthesis.synthesizer.forecast(**sizes))
+        problems.append(told["rows_cost"].problem)
     if not task.is_table:
         told["voters"] = dataclasses.replace(
             plan.voters,
@@ -138,4 +137,7 @@ def _rows_cost(task, delta):
         float(delta),
         adjacency=str(task.ballots.adjacency),
         n_rows=int(task.synthesis.synthesizer.n_rows),
+        problem=task.synthesis.synthesizer.forecast(
+            n_records=task.ballots.n_records, n_classes=len(task.classes)
+        ),
     )

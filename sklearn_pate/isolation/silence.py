@@ -38,7 +38,7 @@ def silence():
     """Drop output, logs and warnings, even those that a teacher's own settings let through."""
     level = logging.root.manager.disable
     handled = logging.Logger.callHandlers
-    _disable_logging(sys.maxsize)
+    logging.disable(sys.maxsize)
     # They may be enabled again
     logging.Logger.callHandlers = _forget  # type: ignore[method-assign]
     try:
@@ -51,12 +51,6 @@ def silence():
             yield
     finally:
         logging.Logger.callHandlers = handled  # type: ignore[method-assign]
-        _disable_logging(level)
-
-
-def _disable_logging(level):
-    """Disable logs up to a level; where that is so already, spare loggers what they remember."""
-    if logging.root.manager.disable != level:
         logging.disable(level)
 
 

@@ -170,8 +170,8 @@ def fit_and_vote(task):
 class Sent(NamedTuple):
     """A fitted teacher on its way from a worker, or the name of the error that keeps it there.
 
-    Were it joblib that could not pickle it, all workers would be stopped, in the midst of what they
-    send: those of multiprocessing may wait for each other for ever then.
+    If joblib is what cannot pickle it, joblib stops all workers, even while they send something:
+    those of multiprocessing may then wait for each other for ever.
     """
 
     content: bytes | None
@@ -180,7 +180,15 @@ class Sent(NamedTuple):
 
 def _sent(fitted):
     with isolated(0):  # a teacher may have code of its own for this
-        return Sent(*attempt(partial(cloudpickle.dumps, fitted)))
+        return Sent(*attempt(partial(_pickled, fitted)))
+
+
+def _pickled(fitted):
+    """Pickle by the names of classes or, for those that have none there, with their code."""
+    try:
+        return pickle.dumps(fitted)
+    except Exception:
+        return cloudpickle.dumps(fitted)
 
 
 def received(fitted):
