@@ -8,14 +8,15 @@ labels (98 are right) or 1,000 (the first), and is scored on the last 1,000 imag
 student, a GAN (PATE-G), reports 0.980 and 0.981.
 
 `VATClassifier` alone, `VATClassifier` whose images are changed a little whenever they are shown
-(`RandomAffine`), and `SSGANClassifier`. Times are printed: about 3 minutes for each student on 2
-CPU cores, 5 on one. The labels are looked for in ``$SKLEARN_PATE_DATA/papernot2017``.
+(`RandomAffine`), and `SSGANClassifier`. Times are printed: about 3 minutes for each of the six
+students on 2 CPU cores, 5 on one. The labels are looked for in
+``$SKLEARN_PATE_DATA/papernot2017``.
 
-Usage: ``python mnist_students.py [vat] [augmented] [gan]`` (default: all)
+Usage: ``python mnist_students.py [vat] [augmented] [gan] [--seeds N]`` (default: all, one seed)
 """
 
+import argparse
 import os
-import sys
 import time
 from pathlib import Path
 
@@ -26,12 +27,16 @@ from sklearn.linear_model import LogisticRegression
 from sklearn_pate.datasets import fetch_mnist
 from sklearn_pate.neural import RandomAffine, SSGANClassifier, VATClassifier
 
-SEEDS = range(3)
 STUDENTS = {
     "vat": VATClassifier(),
     "augmented": VATClassifier(augment=RandomAffine()),
     "gan": SSGANClassifier(),
 }
+
+parser = argparse.ArgumentParser()
+parser.add_argument("students", nargs="*", help="vat, augmented, gan (default: all)")
+parser.add_argument("--seeds", type=int, default=1)
+arguments = parser.parse_args()
 
 mnist = fetch_mnist(subset="test")
 X = mnist.data.reshape(-1, 1, 28, 28).astype(np.float32) / 255
@@ -47,9 +52,9 @@ for rows in (hundred, np.arange(1000)):
     supervised = LogisticRegression(max_iter=1000).fit(flat[rows], noisy[rows])
     print(f"{len(rows)} labels, {np.mean(noisy[rows] == y[rows]):.3f} right")
     print(f"  supervised (logistic regression): {supervised.score(flat[9000:], y[9000:]):.4f}")
-    for name in sys.argv[1:] or STUDENTS:
+    for name in arguments.students or STUDENTS:
         scores = []
-        for seed in SEEDS:
+        for seed in range(arguments.seeds):
             start = time.monotonic()
             student = clone(STUDENTS[name]).set_params(random_state=seed)
             student.fit(X[:9000], labels)
