@@ -272,7 +272,7 @@ def test_no_aggregator_is_above_its_claim_on_twenty_pairs(name):
     mechanism, sampled = EVERY[name]
     claimed, _ = data_independent_epsilon(mechanism, 1, 1e-5, n_teachers=30, n_classes=2)
     confidence = 1 - 0.001 / (20 * len(EVERY))  # 99.9% for all together
-    n_samples = 150 if "discrete" in name else 20_000
+    n_samples = 150 if "discrete" in name else 10_000
     given = {"student_proba": [0.6, 0.4]} if mechanism.uses_student_proba else {}
     for top in range(11, 31):
         found = audit_aggregator(

@@ -79,7 +79,7 @@ def test_votes_that_are_used_twice_are_two_fits():
 
 def test_a_private_search_is_one_fit_whatever_its_number_of_trials():
     clf = pate(GaussianNB(), n_teachers=20, n_queries=10)
-    search = PrivateGridSearchCV(clf, {"n_teachers": [20, 30]}, epsilon=50.0, n_trials=12)
+    search = PrivateGridSearchCV(clf, {"n_teachers": [20, 30]}, epsilon=50.0, n_trials=4)
     search.fit(X, Y, X_public=X_PUBLIC)
     assert number_of(search) == number_of(search.best_estimator_) == 1
     assert number_of(search.fit(X, Y, X_public=X_PUBLIC)) == 2

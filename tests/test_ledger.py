@@ -381,7 +381,7 @@ def test_searches_record_or_are_refused_before_teachers_train(path, composition)
     base = GaussianNB() if composition == "renyi" else Explosive()
     clf = PATEClassifier(base, n_teachers=60, classes=[0, 1], ledger=ledger)
     grid = {"n_teachers": [50, 60]}
-    found = PrivateGridSearchCV(clf.set_params(student=GaussianNB()), grid, epsilon=2.0)
+    found = PrivateGridSearchCV(clf.set_params(student=GaussianNB()), grid, epsilon=2.0, n_trials=2)
     if composition == "renyi":
         found.fit(X, y, X_public)
         assert ledger.history()["method"].tolist() == ["tuning"]

@@ -1244,6 +1244,7 @@ def test_callbacks_of_teachers_and_students_see_nothing():
         PATEClassifier(teacher, student=student, n_teachers=4, classes=[0, 1]),
         {"student": [student, LogisticRegression().set_callbacks(nosy)]},
         epsilon=60.0,
+        n_trials=4,
         random_state=0,
     )
     search.fit(ROWS, LABELS, ROWS[:20].copy())

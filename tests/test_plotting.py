@@ -523,7 +523,7 @@ def test_the_best_of_a_search_is_drawn_at_the_cost_of_the_search():
     X = rng.normal(size=(1300, 2))
     y = (X[:, 0] > 0).astype(int)
     clf = PATEClassifier(GaussianNB(), n_teachers=50, classes=[0, 1])
-    search = PrivateGridSearchCV(clf, {"n_queries": [10, 20]}, epsilon=6.0)
+    search = PrivateGridSearchCV(clf, {"n_queries": [10, 20]}, epsilon=6.0, n_trials=2)
     search.fit(X[:1000], y[:1000], X[1000:])
     display = PrivacySpentDisplay.from_estimator(search.best_estimator_, private=False)
     assert set(display.data_independent) == {search.privacy_spent_.epsilon}

@@ -376,7 +376,7 @@ def test_fits_searches_and_transformers_warn_of_slices(wrap):
     with pytest.warns(PrivacyLeakWarning, match="X_public shares memory"):
         FitOnPublic(StandardScaler()).fit(X, y, X_public=rows)
     clf = PATEClassifier(GaussianNB(), n_teachers=20, n_queries=10, classes=[0, 1])
-    search = PrivateGridSearchCV(clf, {"n_teachers": [20]}, epsilon=50.0)
+    search = PrivateGridSearchCV(clf, {"n_teachers": [20]}, epsilon=50.0, n_trials=2)
     with pytest.warns(PrivacyLeakWarning, match="X_public shares memory"):
         search.fit(X, y, X_public=rows)
 

@@ -275,7 +275,8 @@ def sources_of_a_search(monkeypatch, **params):
             sources.append((seed.entropy, seed.spawn_key))
         return new(seed)
 
-    search = PrivateGridSearchCV(ballots(), {"base_estimator__n_cells": [8]}, epsilon=8.0, **params)
+    grid = {"base_estimator__n_cells": [8]}
+    search = PrivateGridSearchCV(ballots(), grid, epsilon=8.0, n_trials=2, **params)
     with monkeypatch.context() as patch:
         patch.setattr(np.random, "default_rng", recorded)
         search.fit(X, Y)
@@ -315,7 +316,7 @@ RARE = TEXT.assign(job=TEXT["job"].cat.add_categories([f"job {k}" for k in range
 )
 def test_teachers_are_tried_before_rows_are_paid_for(ledger, clf, X):
     clf.set_params(ledger=ledger)
-    search = PrivateGridSearchCV(clf, {"n_teachers": [30, 40]}, epsilon=8.0)
+    search = PrivateGridSearchCV(clf, {"n_teachers": [30, 40]}, epsilon=8.0, n_trials=2)
     for method in (clf.plan, clf.fit, clf.poll, search.fit):
         with pytest.raises(ValueError, match="base_estimator failed when tried on made-up"):
             method(X, Y)
@@ -335,7 +336,7 @@ def test_teachers_that_take_what_may_be_drawn_are_let_through():
 def test_students_are_tried_on_missing_values_before_rows_are_paid_for(ledger, n_queries):
     takers = make_pipeline(SimpleImputer(), GaussianNB())
     clf = teachers(takers, GAPS, student=GaussianNB(), n_queries=n_queries, ledger=ledger)
-    search = PrivateGridSearchCV(clf, {"n_teachers": [30, 40]}, epsilon=8.0)
+    search = PrivateGridSearchCV(clf, {"n_teachers": [30, 40]}, epsilon=8.0, n_trials=2)
     for method in (clf.plan, clf.fit, clf.poll, search.fit):
         with pytest.raises(ValueError, match="may draw missing values, and student, a GaussianNB"):
             method(FRAME, Y)
@@ -451,7 +452,9 @@ class Picky(TransformerMixin, BaseEstimator):
 def test_an_error_says_what_is_paid_for(ledger):
     clf = ballots(ledger=ledger).set_params(base_estimator__transformer=Picky(), epsilon=20.0)
     constant = X * [0, 1]
-    search = PrivateGridSearchCV(clf, {"base_estimator__n_neighbors": [1]}, epsilon=20.0)
+    search = PrivateGridSearchCV(
+        clf, {"base_estimator__n_neighbors": [1]}, epsilon=20.0, n_trials=2
+    )
     for model, said in ((clf, "which are paid for"), (search, "search is paid for")):
         with pytest.raises(ValueError, match=said) as caught:
             model.fit(constant, Y)
@@ -516,7 +519,8 @@ def test_one_entry_where_a_ledger_has_no_room_for_two(tmp_path):
 
 
 def test_a_list_of_rows_is_not_read_in_silence():
-    search = PrivateGridSearchCV(ballots(), {"base_estimator__n_cells": [8]}, epsilon=8.0)
+    grid = {"base_estimator__n_cells": [8]}
+    search = PrivateGridSearchCV(ballots(), grid, epsilon=8.0, n_trials=2)
     for model in (ballots(), search):
         with pytest.warns(PrivacyLeakWarning, match="the dtype of X"):
             model.fit(X.tolist(), Y)

@@ -103,7 +103,7 @@ def a_mechanism_with_a_caveat():
 
 def validation_rows_that_are_private():
     clf = pate(GaussianNB(), n_teachers=20, n_queries=10, aggregator=Odd(9.0))
-    search = PrivateGridSearchCV(clf, {"n_teachers": [20]}, epsilon=50.0)
+    search = PrivateGridSearchCV(clf, {"n_teachers": [20]}, epsilon=50.0, n_trials=2)
     search.fit(X, Y, X_public=X_PUBLIC, X_val=X[:50], y_val=Y[:50])
     told = search.privacy_spent_
     assert search.best_estimator_.privacy_spent_ == told
@@ -120,6 +120,7 @@ def a_search_whose_bounds_are_read():
         ballots().set_params(synthesizer__bounds=None),
         {"base_estimator__n_neighbors": [1]},
         epsilon=20.0,
+        n_trials=2,
     )
     return search.fit(X, Y).privacy_spent_, "the bounds of columns [0, 1]"
 

@@ -122,7 +122,7 @@ def test_a_group_moves_no_more_than_a_record(is_weighted):
     rng = np.random.default_rng(0)
     synthesizer = small(True, ["kind"], [])
     reached = {"replace": 0.0, "remove": 0.0}
-    for _ in range(300):
+    for _ in range(150):
 
         def some(size):
             return [ALL_RECORDS[k] for k in rng.integers(len(ALL_RECORDS), size=size)]

@@ -334,7 +334,8 @@ def test_cells_know_that_their_rows_were_drawn(monkeypatch):
     on_array(random_state=0).poll(ARRAY, Y)
     grid = {"base_estimator__n_cells": [8]}
     scores = {"X_val": ARRAY[:50].copy(), "y_val": Y[:50]}
-    PrivateGridSearchCV(on_array(epsilon=1.0), grid, epsilon=8.0).fit(ARRAY, Y, **scores)
+    search = PrivateGridSearchCV(on_array(epsilon=1.0), grid, epsilon=8.0, n_trials=2)
+    search.fit(ARRAY, Y, **scores)
     assert known and all(known)
     known.clear()
     on_array().set_params(synthesizer=None).fit(ARRAY, Y, X_public=ARRAY[:100].copy())

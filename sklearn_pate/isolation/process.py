@@ -60,21 +60,28 @@ def _set_collecting(enabled):
 
 
 def _pandas_options():
-    return dict(_options(pd.options.d))
+    """Return pandas' options as nested dicts; `pd.get_option` for each would take long."""
+    return _copied(pd.options.d)
 
 
-def _options(branch, prefix=""):
-    """Yield the names and values of pandas' options; `pd.get_option` for each would take long."""
+def _copied(branch):
+    return {
+        name: _copied(value) if isinstance(value, dict) else value for name, value in branch.items()
+    }
+
+
+def _named(branch, prefix=""):
+    """Yield the names and values of nested options."""
     for name, value in branch.items():
         if isinstance(value, dict):
-            yield from _options(value, f"{prefix}{name}.")
+            yield from _named(value, f"{prefix}{name}.")
         else:
             yield prefix + name, value
 
 
 def _set_pandas_options(before):
-    now = _pandas_options()
-    for name, value in before.items():
+    now = dict(_named(_pandas_options()))
+    for name, value in _named(before):
         if now.get(name) != value:  # setting a deprecated one would warn
             pd.set_option(name, value)
 
@@ -90,10 +97,10 @@ class _LoggerSettings(NamedTuple):
 
 
 def _loggers():
-    """Return the settings of all loggers that exist, by name; the root logger's is empty."""
+    """Return what `_LoggerSettings` holds of all loggers, by name; the root logger's is empty."""
     known = {"": logging.root, **logging.root.manager.loggerDict}
     return {
-        name: _LoggerSettings(
+        name: (
             logger.level,
             logger.propagate,
             logger.disabled,
@@ -108,13 +115,14 @@ def _loggers():
 def _set_loggers(before):
     for name in _loggers():
         logger = logging.getLogger(name)
-        settings = before.get(name, _LoggerSettings())
+        settings = _LoggerSettings(*before.get(name, ()))
         logger.level = settings.level
         logger.propagate = settings.propagate
         logger.disabled = settings.disabled
         logger.handlers = list(settings.handlers)
         logger.filters = list(settings.filters)
-    logging.root.setLevel(before[""].level)  # also clears the levels that loggers cache
+    level, *_ = before[""]
+    logging.root.setLevel(level)  # also clears the levels that loggers cache
 
 
 class _TorchDefaults(NamedTuple):

@@ -38,7 +38,7 @@ def silence():
     """Drop output, logs and warnings, even those that a teacher's own settings let through."""
     level = logging.root.manager.disable
     handled = logging.Logger.callHandlers
-    logging.disable(sys.maxsize)
+    _disable_logs(sys.maxsize)
     # They may be enabled again
     logging.Logger.callHandlers = _forget  # type: ignore[method-assign]
     try:
@@ -51,6 +51,12 @@ def silence():
             yield
     finally:
         logging.Logger.callHandlers = handled  # type: ignore[method-assign]
+        _disable_logs(level)
+
+
+def _disable_logs(level):
+    """Do what `logging.disable` does, unless it is so: it goes through all loggers."""
+    if logging.root.manager.disable != level:
         logging.disable(level)
 
 

@@ -99,11 +99,11 @@ class PrivateGridSearchCV(PrivateSearch):
     >>> from sklearn.linear_model import LogisticRegression
     >>> from sklearn_pate import PATEClassifier
     >>> from sklearn_pate.model_selection import PrivateGridSearchCV
-    >>> X, y = make_classification(1500, n_features=5, class_sep=2, random_state=0)
+    >>> X, y = make_classification(900, n_features=5, class_sep=2, random_state=0)
     >>> clf = PATEClassifier(LogisticRegression(), n_teachers=50, classes=[0, 1])
     >>> grid = {"student__C": [0.01, 1.0], "student": [LogisticRegression()]}
     >>> search = PrivateGridSearchCV(clf, grid, epsilon=2.0)
-    >>> search = search.fit(X[:1000], y[:1000], X_public=X[1000:])
+    >>> search = search.fit(X[:500], y[:500], X_public=X[500:])
     >>> search.privacy_spent_.epsilon <= 2.0
     True
     """
@@ -170,12 +170,12 @@ class PrivateRandomizedSearchCV(PrivateSearch):
     >>> from sklearn.linear_model import LogisticRegression
     >>> from sklearn_pate import PATEClassifier
     >>> from sklearn_pate.model_selection import PrivateRandomizedSearchCV
-    >>> X, y = make_classification(1500, n_features=5, class_sep=2, random_state=0)
+    >>> X, y = make_classification(900, n_features=5, class_sep=2, random_state=0)
     >>> clf = PATEClassifier(LogisticRegression(), n_teachers=50, classes=[0, 1])
     >>> search = PrivateRandomizedSearchCV(
     ...     clf, {"base_estimator__C": loguniform(0.01, 10)}, n_iter=3, epsilon=2.0
     ... )
-    >>> search = search.fit(X[:1000], y[:1000], X_public=X[1000:])
+    >>> search = search.fit(X[:500], y[:500], X_public=X[500:])
     >>> list(search.best_params_)
     ['base_estimator__C']
     """

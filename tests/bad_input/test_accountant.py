@@ -19,7 +19,7 @@ WRONG_DELTAS = (0, 1, -1, NAN, "x", [1])
 @functools.cache
 def stopped():
     """A fit that a budget stopped: what it cost is known at its own delta only."""
-    params = {"aggregator": ConfidentGNMax(0.5, 4.0, 4.0), "n_queries": 30, "epsilon": 3.5}
+    params = {"aggregator": ConfidentGNMax(0.5, 4.0, 4.0), "n_queries": 30, "epsilon": 6.0}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         return PATEClassifier(GaussianNB(), **(QUICK | params)).fit_votes(VOTES, X_PUBLIC)

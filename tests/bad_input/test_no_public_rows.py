@@ -174,10 +174,9 @@ def drowned(n_records=400, n_columns=30, *, aggregator=None, base=None, **params
     clf = records(base, synthesizer, epsilon=epsilon, aggregator=aggregator)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        advice = clf.plan(rows, np.arange(n_records) % 2).advice
-        shown = str(clf.plan(rows, np.arange(n_records) % 2))
-    found = [text for text in advice if text.startswith("the noise drowns the columns")]
-    assert ("\nright " in shown) == (not found)  # no share of right labels above such a finding
+        plan = clf.plan(rows, np.arange(n_records) % 2)
+    found = [text for text in plan.advice if text.startswith("the noise drowns the columns")]
+    assert ("\nright " in str(plan)) == (not found)  # no share of right labels above such a finding
     return found[0] if found else None
 
 
