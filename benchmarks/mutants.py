@@ -1080,7 +1080,7 @@ FAULTS = [
     Fault(
         "isolation-of-numpy-alone",
         "isolation/generators.py",
-        "for context in (_numpy_seeded, _python_seeded, _torch_seeded):",
+        "for context in (_numpy_seeded, _python_seeded, _torch_seeded, _polars_seeded):",
         "for context in (_numpy_seeded,):",
         ("test_isolation.py::test_generators_start_from_the_seed_and_are_as_before",),
     ),
@@ -1220,7 +1220,7 @@ FAULTS = [
     Fault(
         "teachers-share-a-cache-of-steps",
         "teachers/one.py",
-        "        without_caches(fitted)\n",
+        "    without_caches(fitted)\n",
         "",
         ("test_isolation.py::test_a_pipelines_cache_is_not_shared",),
     ),
@@ -1876,9 +1876,8 @@ FAULTS = [
     Fault(
         "interrupt-holds-another",
         "teachers/one.py",
-        "            interrupted = True\n        except BaseException as error:  # SystemExit too",
-        "            raise KeyboardInterrupt from None\n"
-        "        except BaseException as error:  # SystemExit too",
+        "            interrupted = True\n        except NotPickledError as error:",
+        "            raise KeyboardInterrupt from None\n        except NotPickledError as error:",
         ("test_noninterference.py::test_errors_are_the_same_whatever_was_in_the_data",),
     ),
     Fault(
@@ -2479,16 +2478,58 @@ FAULTS = [
     Fault(
         "teachers-sent-back-by-joblib",
         "teachers/one.py",
-        "if fitted is not None and os.getpid() != settings.caller:",
-        "if False:",
+        "is_pickled = task.memory.location is not None or os.getpid() != settings.caller",
+        "is_pickled = task.memory.location is not None",
         ("test_privacy.py::test_a_fitted_teacher_that_cannot_be_sent_back_says_nothing",),
     ),
     Fault(
-        "teachers-loaded-without-isolation",
+        "teachers-kept-in-memory-by-joblib",
         "teachers/one.py",
-        "    with isolated(0):\n        return attempt(partial(pickle.loads",
-        "    with Quiet():\n        return attempt(partial(pickle.loads",
+        "is_pickled = task.memory.location is not None or os.getpid() != settings.caller",
+        "is_pickled = os.getpid() != settings.caller",
+        ("test_privacy.py::test_a_teacher_that_is_kept_in_memory_moves_no_generator",),
+    ),
+    Fault(
+        "teachers-loaded-without-isolation",
+        "teachers/kept.py",
+        "    with isolated(0):\n        return attempt(partial(_loads",
+        "    if True:\n        return attempt(partial(_loads",
         ("test_privacy.py::test_a_teacher_that_is_sent_back_moves_no_generator",),
+    ),
+    Fault(
+        "teachers-sent-with-the-classes-of-the-script",
+        "teachers/kept.py",
+        "return obj.__qualname__ if is_of_script else None",
+        "return None",
+        ("test_privacy.py::test_a_worker_changes_no_class_of_the_script",),
+    ),
+    Fault(
+        "isolation-cycles-end-after-it",
+        "isolation/block.py",
+        "        gc.collect()\n",
+        "        pass\n",
+        ("test_isolation.py::test_a_teacher_that_ends_moves_no_generator",),
+    ),
+    Fault(
+        "isolation-polars-goes-on",
+        "isolation/generators.py",
+        "            polars.set_random_seed(fresh_seed())",
+        "            pass",
+        ("test_isolation.py::test_polars_starts_from_the_seed_and_then_from_a_fresh_one",),
+    ),
+    Fault(
+        "isolation-time-zone-by-its-variable",
+        "isolation/process.py",
+        "return dict(os.environ), time.tzname",
+        "return dict(os.environ), None",
+        ("test_isolation.py::test_the_time_zone_is_put_back_if_its_variable_was",),
+    ),
+    Fault(
+        "memory-relative-to-each-worker",
+        "memory.py",
+        "        memory = os.path.abspath(memory)\n",
+        "        memory = os.fspath(memory)\n",
+        ("test_memory.py::test_workers_find_a_relative_folder",),
     ),
     Fault(
         "table-odd-values-of-all-columns-at-once",

@@ -42,8 +42,9 @@ def private_memory(memory):
     Returns
     -------
     joblib.Memory or None
-        Results go to the folder `joblib` within the path. Folders that are made here have mode
-        0700; those that exist keep theirs, and so does that of a `joblib.Memory`.
+        Results go to the folder `joblib` within the path, and workers find it from any working
+        directory. Folders that are made here have mode 0700; those that exist keep theirs, and so
+        does that of a `joblib.Memory`.
 
     Raises
     ------
@@ -51,8 +52,12 @@ def private_memory(memory):
         If the folder cannot be written to, if others may write in it, or if others may read its
         folder `joblib`.
     """
+    if type(memory) is Memory:
+        return _absolute(memory)
     if not isinstance(memory, str | os.PathLike):
         return memory
+    if os.fspath(memory):
+        memory = os.path.abspath(memory)
     inner = os.path.join(memory, "joblib")  # joblib's own name
     problem = None
     try:
@@ -64,12 +69,26 @@ def private_memory(memory):
         problem = error.strerror
     if problem is not None:
         raise ValueError(
-            f"memory={os.fspath(memory)!r} cannot be written to ({problem}); nothing was "
+            f"memory={memory!r} cannot be written to ({problem}); nothing was "
             "trained. Choose a folder that is yours, on a disk with room, or memory=None"
         )
     if hasattr(os, "getuid"):  # elsewhere modes do not say who may read
-        _check_modes(os.fspath(memory), inner)
+        _check_modes(memory, inner)
     return Memory(memory, verbose=0)
+
+
+def _absolute(memory):
+    """Return a Memory whose folder does not depend on the working directory of a worker."""
+    if not isinstance(memory.location, str) or os.path.isabs(memory.location):
+        return memory
+    return Memory(
+        os.path.abspath(memory.location),
+        backend=memory.backend,
+        mmap_mode=memory.mmap_mode,
+        compress=memory.compress,
+        verbose=memory._verbose,
+        backend_options=memory.backend_options,
+    )
 
 
 def _check_modes(outer, inner):

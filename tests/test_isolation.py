@@ -31,6 +31,7 @@ from sklearn.ensemble import RandomForestClassifier
 from sklearn.feature_selection import SelectKBest, mutual_info_classif
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GridSearchCV, RandomizedSearchCV, ShuffleSplit
+from sklearn.naive_bayes import GaussianNB
 from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import FunctionTransformer
 from sklearn.tree import DecisionTreeClassifier
@@ -105,6 +106,73 @@ def test_torchs_generator_is_seeded_and_put_back():
     with seeded(7):
         assert torch.equal(first, torch.rand(3))
     assert torch.equal(before, torch.get_rng_state())
+
+
+def test_polars_starts_from_the_seed_and_then_from_a_fresh_one():
+    polars = pytest.importorskip("polars", reason="needs polars")
+    numbers = polars.Series(range(2**20))
+    drawn, afterwards = [], []
+    for n_drawn in (1, 3):
+        polars.set_random_seed(5)
+        with isolated(7):
+            drawn.append(numbers.sample(n_drawn)[0])
+        with isolated(7):
+            drawn.append(numbers.sample(1)[0])
+        afterwards.append(numbers.sample(3).to_list())
+    assert drawn[1] == drawn[3] == drawn[0]
+    assert afterwards[0] != afterwards[1]
+
+
+class Ends(GaussianNB):
+    """Draws and prints when it ends, as often as its records say."""
+
+    def __init__(self, is_cycle=False):
+        super().__init__()
+        self.is_cycle = is_cycle
+
+    def fit(self, X, y):
+        self.me_ = self if self.is_cycle else None
+        return super().fit(X, y)
+
+    def __del__(self):
+        if hasattr(self, "theta_"):
+            np.random.random(int(1000 * np.abs(self.theta_).sum()))
+            print("it ended")
+
+
+@pytest.mark.parametrize("is_cycle", [False, True])
+def test_a_teacher_that_ends_moves_no_generator(is_cycle, capsys):
+    X = np.random.default_rng(0).normal(size=(120, 2))
+    drawn = []
+    for scale in (1.0, 2.0):
+        np.random.seed(3)
+        teacher_indices = np.arange(120) % 4
+        votes, _ = collect_votes(
+            [Ends(is_cycle)],
+            X * scale,
+            (X[:, 0] > 0).astype(int),
+            X[:5],
+            teacher_indices=teacher_indices,
+            n_teachers=4,
+            n_classes=2,
+        )
+        gc.collect()
+        drawn.append(np.random.random())
+    assert drawn[0] == drawn[1] and capsys.readouterr().out == ""
+
+
+def test_collecting_leaves_frozen_objects_alone():
+    gc.freeze()
+    try:
+        n_frozen = gc.get_freeze_count()
+        with isolated(0):
+            pass
+        assert gc.get_freeze_count() > n_frozen / 2 > 0
+    finally:
+        gc.unfreeze()
+    with isolated(0):
+        pass
+    assert gc.get_freeze_count() == 0
 
 
 def test_an_error_inside_puts_all_back():
@@ -202,6 +270,14 @@ def settings():
         "pandas": (pd.get_option("display.max_rows"), pd.get_option("display.html.border")),
         "scipy": special.geterr(),
         "collecting": gc.isenabled(),
+        "how often": gc.get_threshold(),
+        "import path": list(sys.path),
+        "hook of errors": sys.excepthook,
+        "hook of errors that cannot be raised": sys.unraisablehook,
+        "text of warnings": warnings.formatwarning,
+        "errors of logging": logging.raiseExceptions,
+        "records of logging": logging.getLogRecordFactory(),
+        "class of loggers": logging.getLoggerClass(),
         "printing": np.get_printoptions()["precision"],
         "loggers": [(h, h.level) for h in logging.getLogger("sklearn_pate_test").handlers],
         "level": logging.getLogger("sklearn_pate_test").level,
@@ -210,6 +286,10 @@ def settings():
         "folder": os.getcwd(),
         "locale": locale.setlocale(locale.LC_ALL),
     }
+
+
+class Unused(logging.Logger):
+    pass
 
 
 def test_settings_are_put_back(tmp_path, monkeypatch):
@@ -221,6 +301,13 @@ def test_settings_are_put_back(tmp_path, monkeypatch):
         warnings.simplefilter("error")
         special.seterr(all="raise")
         gc.disable()
+        gc.set_threshold(7)
+        sys.path.append(str(tmp_path))
+        sys.excepthook = sys.unraisablehook = print
+        warnings.formatwarning = str
+        logging.raiseExceptions = False
+        logging.setLogRecordFactory(lambda *args, **kwargs: None)
+        logging.setLoggerClass(Unused)
         np.set_printoptions(precision=3)
         logging.getLogger("sklearn_pate_test").addHandler(logging.NullHandler())
         logging.getLogger("sklearn_pate_test").setLevel(7)
@@ -241,17 +328,55 @@ def test_settings_are_put_back(tmp_path, monkeypatch):
     assert settings() == before
 
 
+@pytest.mark.skipif(not hasattr(time, "tzset"), reason="needs time.tzset")
+def test_the_time_zone_is_put_back_if_its_variable_was(monkeypatch):
+    before = time.tzname
+    with isolated(0):
+        with monkeypatch.context() as patch:
+            patch.setenv("TZ", "ABC-9")
+            time.tzset()
+        assert time.tzname != before
+    assert time.tzname == before
+
+
+def test_levels_of_handlers_and_captured_warnings_are_put_back():
+    logger, handler = logging.getLogger("sklearn_pate_test"), logging.NullHandler()
+    logger.addHandler(handler)
+    with isolated(0):
+        handler.setLevel(40)
+        logging.captureWarnings(True)
+    logger.removeHandler(handler)
+    assert handler.level == logging.NOTSET
+    showed = warnings.showwarning
+    logging.captureWarnings(True)
+    assert warnings.showwarning is not showed
+    logging.captureWarnings(False)
+
+
+@pytest.mark.parametrize("before", [None, {0: "{}"}, {"salary": "{:.2f}"}])
+def test_options_of_pandas_that_are_dicts_are_put_back(before):
+    with pd.option_context("styler.format.formatter", before):
+        with isolated(0):
+            pd.set_option("styler.format.formatter", {"age": "{:.1f}"})
+            pd.set_option("display.max_rows", 7)
+        assert pd.get_option("styler.format.formatter") == before
+        assert pd.get_option("display.max_rows") != 7
+
+
 def test_defaults_of_torch_are_put_back():
     torch = pytest.importorskip("torch", reason="needs the extra 'torch'")
 
     def defaults():
         flags = torch.is_grad_enabled(), torch.are_deterministic_algorithms_enabled()
-        return torch.get_default_dtype(), torch.get_num_threads(), *flags
+        numbers = torch.get_default_dtype(), torch.get_float32_matmul_precision()
+        return *numbers, torch.get_num_threads(), torch.is_anomaly_enabled(), *flags
 
     before = defaults()
     with isolated(0):
         torch.set_default_dtype(torch.float64)
-        torch.set_num_threads(before[1] + 1)
+        torch.set_num_threads(before[2] + 1)
+        torch.set_float32_matmul_precision("medium")
+        torch.autograd.set_detect_anomaly(True)
         torch.set_grad_enabled(False)
         torch.use_deterministic_algorithms(True)
         assert not set(defaults()) & set(before) - {True, False}

@@ -438,6 +438,17 @@ def test_the_folder_is_private(tmp_path):
         assert stat.S_IMODE((tmp_path / folder).stat().st_mode) == 0o700
 
 
+@pytest.mark.parametrize("kind", [str, joblib.Memory])
+def test_workers_find_a_relative_folder(tmp_path, trained, monkeypatch, kind):
+    for name in ("before", "now"):
+        (tmp_path / name).mkdir()
+        monkeypatch.chdir(tmp_path / name)
+        memory = kind("votes") if kind is str else kind("votes", verbose=0)
+        model(tmp_path, n_jobs=2, memory=memory).fit(X, Y, X_PUBLIC)
+        assert trained() == 8
+        assert len(list((tmp_path / name).rglob("output.pkl"))) == 8
+
+
 def folders(tmp_path, outer, inner=None):
     """Folders for memory that are there already, with modes."""
     for folder, mode in (("votes", outer), ("votes/joblib", inner)):

@@ -13,6 +13,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from conftest import said_while
+from processes import run_script
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.compose import make_column_transformer
 from sklearn.linear_model import LogisticRegression
@@ -336,3 +337,70 @@ def test_a_teacher_that_is_sent_back_moves_no_generator(backend):
         assert len(clf.curator_.teachers) == 6
         drawn.append(np.random.random())
     assert drawn[0] == drawn[1]
+
+
+class DrawsWhenPickled(GaussianNB):
+    """Draws from a global generator when it is pickled, as often as its records say."""
+
+    def __getstate__(self):
+        np.random.random(int(1000 * np.abs(getattr(self, "theta_", 0)).sum()))
+        return super().__getstate__()
+
+
+@pytest.mark.parametrize("teacher", [DrawsWhenLoaded(), DrawsWhenPickled()])
+def test_a_teacher_that_is_kept_in_memory_moves_no_generator(teacher, tmp_path):
+    X = np.random.default_rng(0).normal(size=(300, 2))
+    drawn = set()
+    for scale in (1.0, 2.0):
+        clf = kept_by_two_workers(teacher).set_params(n_jobs=1, memory=tmp_path, random_state=0)
+        for _ in range(2):  # put into memory, then taken from it
+            np.random.seed(3)
+            clf.fit(X[:200] * scale, (X[:200, 0] > 0).astype(int), X_public=X[200:])
+            drawn.add(np.random.random())
+    assert len(drawn) == 1
+
+
+def test_a_fitted_teacher_that_cannot_be_kept_in_memory_says_nothing(tmp_path):
+    X = np.random.default_rng(0).normal(size=(300, 2))
+    clf = kept_by_two_workers(CannotComeBack()).set_params(n_jobs=1, memory=tmp_path)
+    with pytest.raises(TeacherError, match="or kept in memory .*memory=None") as caught:
+        clf.fit(X[:200], (X[:200, 0] > 0).astype(int), X_public=X[200:])
+    shown = "".join(traceback.format_exception(caught.value))
+    assert TEXT not in shown and "array(" not in shown
+
+
+OF_SCRIPT = """
+import joblib
+import numpy as np
+from sklearn.naive_bayes import GaussianNB
+from sklearn_pate import PATEClassifier
+
+RNG = np.random.default_rng(5)
+
+
+class Mine(GaussianNB):
+    def fit(self, X, y):
+        RNG.random(int(1000 * np.abs(X).sum()))
+        return super().fit(X, y)
+
+
+def main():
+    fit = Mine.fit
+    X = np.random.default_rng(0).normal(size=(300, 2))
+    clf = PATEClassifier(
+        Mine(), n_teachers=6, student=GaussianNB(), classes=[0, 1], keep_teachers=True, n_jobs=2,
+        epsilon=1000.0,
+    )
+    clf.fit(X[:200], (X[:200, 0] > 0).astype(int), X_public=X[200:])
+    assert all(type(teacher) is Mine for teacher in clf.curator_.teachers)
+    assert Mine.fit is fit and fit.__globals__["RNG"] is RNG
+    print(RNG.random() == np.random.default_rng(5).random())
+
+
+main()
+"""
+
+
+def test_a_worker_changes_no_class_of_the_script():
+    run = run_script(OF_SCRIPT)
+    assert run.stdout.strip() == "True", run.stderr

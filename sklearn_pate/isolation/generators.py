@@ -52,10 +52,11 @@ def seed_number(sequence):
 
 @contextlib.contextmanager
 def seeded(seed):
-    """Seed the global generators of numpy, Python and torch for a block, then put them back.
+    """Seed the global generators of numpy, Python, torch and polars for a block; put them back.
 
-    Torch's are those of the CPU and of CUDA, if torch is loaded. Threads take turns. What the
-    block runs with joblib runs one after the other in this process: workers would not be seeded.
+    Torch's are those of the CPU and of CUDA, if torch is loaded. The state of polars' cannot be
+    read: afterwards it starts from a fresh seed. Threads take turns. What the block runs with
+    joblib runs one after the other in this process: workers would not be seeded.
 
     Parameters
     ----------
@@ -63,7 +64,7 @@ def seeded(seed):
         Below 2**32.
     """
     with _turn, contextlib.ExitStack() as stack:
-        for context in (_numpy_seeded, _python_seeded, _torch_seeded):
+        for context in (_numpy_seeded, _python_seeded, _torch_seeded, _polars_seeded):
             stack.enter_context(context(seed))
         stack.enter_context(parallel_config(backend="sequential"))
         yield
@@ -121,6 +122,19 @@ def _torch_seeded(seed):
             torch.cuda.manual_seed_all(torch.initial_seed())
         elif not had_gpu:  # used first within the block: what was drawn may depend on records
             torch.cuda.seed_all()
+
+
+@contextlib.contextmanager
+def _polars_seeded(seed):
+    polars = sys.modules.get("polars")
+    if polars is not None:
+        polars.set_random_seed(seed)
+    try:
+        yield
+    finally:
+        polars = sys.modules.get("polars")
+        if polars is not None:
+            polars.set_random_seed(fresh_seed())
 
 
 def set_seeds(estimator, seed, *, only_missing=False):

@@ -8,12 +8,15 @@ import logging
 import os
 import sys
 import time
-from functools import partial
+import warnings
+from functools import partial, reduce
+from operator import getitem
 from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
 from joblib import parallel_config
+from pandas._config.config import _registered_options
 from scipy import special
 from sklearn import config_context
 
@@ -45,18 +48,71 @@ def _return_to(folder):
         os.chdir(folder)
 
 
-def _set_environment(variables):
+def _environment():
+    return dict(os.environ), time.tzname
+
+
+def _set_environment(before):
+    variables, _ = before
     os.environ.clear()
     os.environ.update(variables)
     if hasattr(time, "tzset"):
         time.tzset()
 
 
-def _set_collecting(enabled):
-    if enabled:
+def _collecting():
+    return gc.isenabled(), gc.get_threshold()
+
+
+def _set_collecting(before):
+    is_enabled, threshold = before
+    gc.set_threshold(*threshold)
+    if is_enabled:
         gc.enable()
     else:
         gc.disable()
+
+
+def _import_path():
+    return list(sys.path)
+
+
+def _set_import_path(before):
+    sys.path[:] = before
+
+
+class _Hooks(NamedTuple):
+    """What Python calls, and what of it may be replaced."""
+
+    excepthook: Any
+    unraisablehook: Any
+    formatwarning: Any
+    raise_exceptions: bool
+    record_factory: Any
+    logger_class: Any
+    captured_warnings: Any
+
+
+def _hooks():
+    return _Hooks(
+        sys.excepthook,
+        sys.unraisablehook,
+        warnings.formatwarning,
+        logging.raiseExceptions,
+        logging.getLogRecordFactory(),
+        logging.getLoggerClass(),
+        logging._warnings_showwarning,  # type: ignore[attr-defined]  # of captureWarnings
+    )
+
+
+def _set_hooks(before):
+    sys.excepthook = before.excepthook
+    sys.unraisablehook = before.unraisablehook
+    warnings.formatwarning = before.formatwarning
+    logging.raiseExceptions = before.raise_exceptions
+    logging.setLogRecordFactory(before.record_factory)
+    logging.setLoggerClass(before.logger_class)
+    logging._warnings_showwarning = before.captured_warnings  # type: ignore[attr-defined]
 
 
 def _pandas_options():
@@ -70,20 +126,20 @@ def _copied(branch):
     }
 
 
-def _named(branch, prefix=""):
-    """Yield the names and values of nested options."""
-    for name, value in branch.items():
-        if isinstance(value, dict):
-            yield from _named(value, f"{prefix}{name}.")
-        else:
-            yield prefix + name, value
-
-
 def _set_pandas_options(before):
-    now = dict(_named(_pandas_options()))
-    for name, value in _named(before):
-        if now.get(name) != value:  # setting a deprecated one would warn
+    now = _pandas_options()
+    for name in _registered_options:  # the value of an option may be a dict as well
+        value = _option(before, name)
+        if _option(now, name) != value:  # setting a deprecated one would warn
             pd.set_option(name, value)
+
+
+def _option(branch, name):
+    """Return one of nested options; one that did not exist is as it is now."""
+    try:
+        return reduce(getitem, name.split("."), branch)
+    except KeyError:
+        return pd.get_option(name)
 
 
 class _LoggerSettings(NamedTuple):
@@ -104,7 +160,7 @@ def _loggers():
             logger.level,
             logger.propagate,
             logger.disabled,
-            tuple(logger.handlers),
+            tuple((handler, handler.level) for handler in logger.handlers),
             tuple(logger.filters),
         )
         for name, logger in known.items()
@@ -119,10 +175,12 @@ def _set_loggers(before):
         logger.level = settings.level
         logger.propagate = settings.propagate
         logger.disabled = settings.disabled
-        logger.handlers = list(settings.handlers)
+        logger.handlers = [handler for handler, _ in settings.handlers]
+        for handler, level in settings.handlers:
+            handler.level = level
         logger.filters = list(settings.filters)
-    level, *_ = before[""]
-    logging.root.setLevel(level)  # also clears the levels that loggers cache
+    root_level, *_ = before[""]
+    logging.root.setLevel(root_level)  # also clears the levels that loggers cache
 
 
 class _TorchDefaults(NamedTuple):
@@ -132,6 +190,8 @@ class _TorchDefaults(NamedTuple):
     grad: bool
     deterministic: bool
     warn_only: bool
+    anomaly: bool
+    precision: str
     threads: int | None
 
 
@@ -144,6 +204,8 @@ def _torch_defaults():
         torch.is_grad_enabled(),
         torch.are_deterministic_algorithms_enabled(),
         torch.is_deterministic_algorithms_warn_only_enabled(),
+        torch.is_anomaly_enabled(),
+        torch.get_float32_matmul_precision(),
         torch.get_num_threads(),
     )
 
@@ -151,10 +213,12 @@ def _torch_defaults():
 def _set_torch_defaults(before):
     torch = sys.modules["torch"]
     if before is None:  # the block imported torch: these are what it starts with
-        before = _TorchDefaults(torch.float32, True, False, False, None)
+        before = _TorchDefaults(torch.float32, True, False, False, False, "highest", None)
     torch.set_default_dtype(before.dtype)
     torch.set_grad_enabled(before.grad)
     torch.use_deterministic_algorithms(before.deterministic, warn_only=before.warn_only)
+    torch.autograd.set_detect_anomaly(before.anomaly)
+    torch.set_float32_matmul_precision(before.precision)
     if before.threads is not None:
         torch.set_num_threads(before.threads)
 
@@ -165,10 +229,6 @@ def _locale():
 
 def _set_locale(name):
     locale.setlocale(locale.LC_ALL, name)
-
-
-def _environment():
-    return dict(os.environ)
 
 
 #: Context managers, each of which puts back one thing that all fits of a process share.
@@ -183,7 +243,9 @@ PROCESS_WIDE = (
     partial(_restored, _torch_defaults, _set_torch_defaults),
     partial(_restored, _loggers, _set_loggers),
     partial(_restored, sys.getrecursionlimit, sys.setrecursionlimit),
-    partial(_restored, gc.isenabled, _set_collecting),
+    partial(_restored, _collecting, _set_collecting),
+    partial(_restored, _import_path, _set_import_path),
+    partial(_restored, _hooks, _set_hooks),
     partial(_restored, _environment, _set_environment),
     partial(_restored, _working_directory, _return_to),
     partial(_restored, _locale, _set_locale),

@@ -23,7 +23,8 @@ from ..workers import (
     threads_per_worker,
     warn_if_taking_turns,
 )
-from .one import Part, Settings, Task, fit_and_vote, received
+from .kept import received
+from .one import Part, Settings, Task, fit_and_vote
 from .sites import Site, Sites
 from .together import batched_network, check_callbacks, train_together
 from .vote import SHARES
@@ -33,7 +34,7 @@ __all__ = ["check_weight", "collect_votes"]
 _ADVICE = (
     "With keep_teachers=True, and for teachers that define their own pickling, everything in them "
     "must pickle and be importable: define it in a module, not in the script that runs; or use "
-    "n_jobs=1"
+    "n_jobs=1 and memory=None"
 )
 
 
@@ -290,8 +291,8 @@ class _Count:
         fitted, failed = received(result.fitted)
         if failed is not None:
             self.fail(
-                f"teacher {result.number} could not be sent back by a worker process ({failed}). "
-                f"{_ADVICE}"
+                f"teacher {result.number} could not be sent back by a worker process, or kept in "
+                f"memory ({failed}). {_ADVICE}"
             )
             return False
         if self._is_soft:

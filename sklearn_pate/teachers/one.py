@@ -3,13 +3,10 @@
 import contextlib
 import ctypes
 import os
-import pickle
 import sys
 import threading
-from functools import partial
 from typing import Any, NamedTuple
 
-import cloudpickle
 import numpy as np
 from joblib import Memory
 from sklearn import config_context
@@ -17,7 +14,6 @@ from sklearn import config_context
 from .._sklearn import _num_samples
 from ..isolation import (
     Quiet,
-    attempt,
     copied_data,
     isolated,
     own_clone,
@@ -28,10 +24,11 @@ from ..isolation import (
 )
 from ..memory import digest, is_kept
 from ..workers import limit_threads
+from .kept import NotPickledError, Pickled, pickled
 from .sites import Site
 from .vote import constant_votes, label_votes, probability_shares
 
-__all__ = ["Part", "Result", "Settings", "Task", "fit_and_predict", "fit_and_vote", "received"]
+__all__ = ["Part", "Result", "Settings", "Task", "fit_and_predict", "fit_and_vote"]
 
 
 class Settings(NamedTuple):
@@ -124,8 +121,8 @@ class Result(NamedTuple):
         Of the teacher.
     votes : ndarray or None
         Codes of labels, or shares of probability; None if it failed.
-    fitted : estimator, Sent or None
-        The fitted teacher, if kept; see `received`.
+    fitted : estimator, Pickled or None
+        The fitted teacher, if kept; see `kept.received`.
     problem : str or None
         Why it failed, as it may be told.
     is_kept : bool
@@ -156,49 +153,15 @@ def fit_and_vote(task):
             train = task.memory.cache(_train, ignore=["task"])
             votes, fitted = _call_within(settings.timeout, train, task.key, task)
             kept = is_kept(task.memory, train, task.key, task)
-            if fitted is not None and os.getpid() != settings.caller:
-                fitted = _sent(fitted)
         except KeyboardInterrupt:
             interrupted = True
+        except NotPickledError as error:
+            return Result(task.number, None, Pickled(None, error.failed))
         except BaseException as error:  # SystemExit too: its text may be data
             return Result(task.number, None, problem=redacted(error, task.estimator))
         if interrupted:  # raised out here, it does not hold the one that was caught
             raise KeyboardInterrupt
     return Result(task.number, votes, fitted, is_kept=kept)
-
-
-class Sent(NamedTuple):
-    """A fitted teacher on its way from a worker, or the name of the error that keeps it there.
-
-    If joblib is what cannot pickle it, joblib stops all workers, even while they send something:
-    those of multiprocessing may then wait for each other for ever.
-    """
-
-    content: bytes | None
-    failed: str | None
-
-
-def _sent(fitted):
-    with isolated(0):  # a teacher may have code of its own for this
-        return Sent(*attempt(partial(_pickled, fitted)))
-
-
-def _pickled(fitted):
-    """Pickle by the names of classes or, for those that have none there, with their code."""
-    try:
-        return pickle.dumps(fitted)
-    except Exception:
-        return cloudpickle.dumps(fitted)
-
-
-def received(fitted):
-    """Return the fitted teacher of a `Result`, and the name of the error if it did not arrive."""
-    if not isinstance(fitted, Sent):
-        return fitted, None
-    if fitted.failed is not None:
-        return None, fitted.failed
-    with isolated(0):
-        return attempt(partial(pickle.loads, fitted.content))
 
 
 def _call_within(seconds, function, *args):
@@ -268,26 +231,36 @@ def _train(key, task):
 def fit_and_predict(task):
     """Fit a teacher in isolation; return its votes, and the teacher itself if it is kept."""
     settings = task.settings
-    n_classes = settings.n_classes
     with isolated(task.seed), config_context(**settings.config):
-        # Kept teachers must pickle, which copied functions of the main program do not
-        fitted = own_clone(task.estimator, task.seed, functions=not settings.keep)
-        set_seeds(fitted, task.seed)
-        silent(fitted)
-        without_caches(fitted)
-        limit_threads(fitted, settings.threads)
-        # Copies, because a teacher that writes to the queries would change others' votes, and
-        # because parts that joblib maps from disk are read-only
-        part, X_query = copied_data((task.part, task.X_query))
-        n_queries = _num_samples(X_query)
-        weights = {} if part.weight is None else {"sample_weight": part.weight}
-        fitted.fit(part.X, part.codes, **weights)
-        if settings.temperature is None:
-            predicted = fitted.predict(X_query)
-            votes = label_votes(predicted, n_queries=n_queries, n_classes=n_classes)
-        else:
-            proba = fitted.predict_proba(X_query)
-            votes = probability_shares(
-                proba, fitted.classes_, n_classes=n_classes, temperature=settings.temperature
-            )
+        votes, fitted = _votes_and_teacher(task)  # what they leave behind ends within the block
+        is_pickled = task.memory.location is not None or os.getpid() != settings.caller
+        if fitted is not None and is_pickled:
+            fitted = pickled(fitted)
+    return votes, fitted
+
+
+def _votes_and_teacher(task):
+    """Do what `fit_and_predict` does, in the isolated block."""
+    settings = task.settings
+    n_classes = settings.n_classes
+    # Kept teachers must pickle, which copied functions of the main program do not
+    fitted = own_clone(task.estimator, task.seed, functions=not settings.keep)
+    set_seeds(fitted, task.seed)
+    silent(fitted)
+    without_caches(fitted)
+    limit_threads(fitted, settings.threads)
+    # Copies, because a teacher that writes to the queries would change others' votes, and
+    # because parts that joblib maps from disk are read-only
+    part, X_query = copied_data((task.part, task.X_query))
+    n_queries = _num_samples(X_query)
+    weights = {} if part.weight is None else {"sample_weight": part.weight}
+    fitted.fit(part.X, part.codes, **weights)
+    if settings.temperature is None:
+        predicted = fitted.predict(X_query)
+        votes = label_votes(predicted, n_queries=n_queries, n_classes=n_classes)
+    else:
+        proba = fitted.predict_proba(X_query)
+        votes = probability_shares(
+            proba, fitted.classes_, n_classes=n_classes, temperature=settings.temperature
+        )
     return votes, fitted if settings.keep else None
