@@ -16,7 +16,6 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 from joblib import parallel_config
-from pandas._config.config import _registered_options
 from scipy import special
 from sklearn import config_context
 
@@ -128,10 +127,28 @@ def _copied(branch):
 
 def _set_pandas_options(before):
     now = _pandas_options()
-    for name in _registered_options:  # the value of an option may be a dict as well
+    for name in _names(pd.options.d):
         value = _option(before, name)
         if _option(now, name) != value:  # setting a deprecated one would warn
             pd.set_option(name, value)
+
+
+def _names(branch, prefix=""):
+    """Yield the names of the options in a branch."""
+    for key, value in branch.items():
+        name = f"{prefix}{key}"
+        if isinstance(value, dict) and not _is_option(name, value):
+            yield from _names(value, f"{name}.")
+        else:
+            yield name
+
+
+def _is_option(name, value):
+    """Whether a dict is the value of an option, not a branch with options in it."""
+    try:
+        return pd.get_option(name) is value
+    except KeyError:  # none, or several have names that begin so
+        return False
 
 
 def _option(branch, name):
