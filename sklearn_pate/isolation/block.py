@@ -2,6 +2,7 @@
 
 import contextlib
 import gc
+import sys
 
 from .generators import seeded, turn
 from .process import PROCESS_WIDE
@@ -66,6 +67,8 @@ def _collected():
     try:
         yield
     finally:
-        gc.collect()
+        # A full collection lets Python think that few objects are old, and soon look at all again
+        is_full = sys.version_info >= (3, 14) or not is_ours or gc.get_objects(generation=2)
+        gc.collect(2 if is_full else 1)
         if is_ours:
             gc.unfreeze()
