@@ -161,6 +161,25 @@ def test_a_teacher_that_ends_moves_no_generator(is_cycle, capsys):
     assert drawn[0] == drawn[1] and capsys.readouterr().out == ""
 
 
+@pytest.mark.parametrize("n_others", [0, 300_000])  # these make what is young old
+def test_a_cycle_ends_however_old_it_is(n_others):
+    ended = []
+
+    class Tells:
+        def __del__(self):
+            ended.append(1)
+
+    def leave_a_cycle():
+        left = Tells()
+        left.me = left
+        del left
+        return len([[k] for k in range(n_others)])
+
+    with isolated(0):
+        leave_a_cycle()
+    assert ended == [1]
+
+
 def test_collecting_leaves_frozen_objects_alone():
     gc.freeze()
     try:

@@ -68,7 +68,8 @@ def _collected():
         yield
     finally:
         # A full collection lets Python think that few objects are old, and soon look at all again
-        is_full = sys.version_info >= (3, 14) or not is_ours or gc.get_objects(generation=2)
+        has_old = bool(gc.get_objects(generation=2))  # the objects themselves would stay
+        is_full = has_old or not is_ours or sys.version_info >= (3, 14)
         gc.collect(2 if is_full else 1)
         if is_ours:
             gc.unfreeze()
