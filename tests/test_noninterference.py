@@ -54,7 +54,7 @@ from sklearn_pate.aggregators import (
     SoftVote,
     StableArgmax,
 )
-from sklearn_pate.isolation import isolated
+from sklearn_pate.isolation import generators, isolated
 from sklearn_pate.ledger import PrivacyLedger
 from sklearn_pate.model_selection import (
     PrivateGridSearchCV,
@@ -69,6 +69,8 @@ from sklearn_pate.teachers import one
 
 with contextlib.suppress(ImportError):  # so that torch's generator is among those that are watched
     import skorch.callbacks  # noqa: F401
+with contextlib.suppress(ImportError):  # so that its generator starts afresh after each block
+    import polars  # noqa: F401
 
 pytestmark = pytest.mark.usefixtures("forked_workers")
 N_PUBLIC = 60
@@ -240,6 +242,7 @@ def stream(monkeypatch):
         monkeypatch.setattr("skorch.callbacks.logging.time", STOPPED)
 
     monkeypatch.setattr(one, "fit_and_predict", stream.apart(one.fit_and_predict))
+    monkeypatch.setattr(generators, "fresh_seed", stream.apart(generators.fresh_seed))  # of polars
 
     def constant(self, votes, student_proba=None, random_state=None):
         labels = np.arange(len(votes)) % np.shape(votes)[1]
