@@ -181,9 +181,16 @@ FAULTS = [
     Fault(
         "report-teachers-not-calibrated-again",
         "accountant/advice.py",
-        "tried = plan.again(n_teachers=n_teachers)",
-        "tried = plan",
+        "return plan.again(n_teachers=n_teachers)",
+        "return plan",
         ("test_forecast.py::test_the_teachers_that_are_advised_outvote_the_noise",),
+    ),
+    Fault(
+        "report-set-noise-of-as-many-teachers",
+        "accountant/advice.py",
+        "replace(plan.voters, n_teachers=n_teachers)",
+        "plan.voters",
+        ("test_forecast.py::test_what_outvotes_set_noise_is_found_without_its_costs",),
     ),
     Fault(
         "report-forecast-called-spent",

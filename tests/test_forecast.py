@@ -258,7 +258,7 @@ def number_in(text, before):
 
 
 @pytest.mark.parametrize("aggregator", [GNMax(sigma=None), LNMax(gamma=None)])
-@pytest.mark.parametrize("n_teachers, n_classes", [(100, 15), (60, 4), (400, 80)])
+@pytest.mark.parametrize("n_teachers, n_classes", [(60, 4), (400, 80)])
 def test_the_teachers_that_are_advised_are_enough_for_the_labels(aggregator, n_teachers, n_classes):
     sizes = {"n_public": 2000, "n_classes": n_classes, "epsilon": 1.0, "delta": 1e-5}
     plan = plan_queries(aggregator, None, n_teachers=n_teachers, **sizes)
@@ -290,6 +290,28 @@ def test_the_teachers_that_are_advised_outvote_the_noise():
     enough = number_in(text, "use about ")
     assert plan_queries(GNMax(sigma=None), 500, n_teachers=enough, **sizes).share_right(0.8) > 0.75
     fewer = plan_queries(GNMax(sigma=None), 500, n_teachers=int(enough * 0.7), **sizes)
+    assert fewer.share_right(0.8) < 0.75
+
+
+@pytest.mark.parametrize(
+    "aggregator, accounting",
+    [
+        (GNMax(40.0), "data_independent"),
+        (GNMax(40.0), "ptr"),
+        (ConfidentGNMax(0.6, 100.0, 40.0), "data_independent"),
+    ],
+)
+def test_what_outvotes_set_noise_is_found_without_its_costs(aggregator, accounting, monkeypatch):
+    sizes = {"n_public": 1000, "n_classes": 10, "epsilon": 60.0, "delta": 1e-5}
+    sizes["accounting"] = accounting
+    plan = plan_queries(aggregator, 200, n_teachers=40, **sizes)
+    with monkeypatch.context() as patch:
+        patch.setattr(type(aggregator), "costs", None)
+        (text,) = (text for text in plan.advice if "drowns the votes" in text)
+    enough = number_in(text, "use about ")
+    assert f"use about {enough} teachers, set less noise, or set base_estimator" in text
+    assert plan_queries(aggregator, 200, n_teachers=enough, **sizes).share_right(0.8) >= 0.75
+    fewer = plan_queries(aggregator, 200, n_teachers=int(enough * 0.7), **sizes)
     assert fewer.share_right(0.8) < 0.75
 
 

@@ -1,6 +1,7 @@
 """What to say of a plan that will hardly work, and what would help: for warnings and reports."""
 
 import math
+from dataclasses import replace
 
 from ..exceptions import BudgetExceededError
 from ..rules import fewest_queries
@@ -129,7 +130,7 @@ def _drowned(plan):
     noise = ""
     if plan.noise_std is not None:
         noise = f" of standard deviation {plan.noise_std:.3g} votes"
-    helps = "ask fewer queries, raise epsilon"
+    helps = "set less noise" if plan.again is None else "ask fewer queries, raise epsilon"
     enough = _teachers_needed(plan, lambda other: other.share_right(_AGREEMENT) >= _FEW_RIGHT)
     if enough is not None:
         helps = f"use about {enough} teachers, {helps}"
@@ -159,7 +160,9 @@ def _more_labels(plan):
         return f"give more public rows, {n_needed} or more, not {plan.n_public}"
     if plan.n_wanted < n_needed:
         return f"ask more, n_queries={n_needed} or None{_or_records(plan)}"
-    enough = _teachers_needed(plan, lambda other: other.n_labels >= n_needed, n_needed)
+    enough = None
+    if plan.again is not None:  # set noise pays for the same number, whoever votes
+        enough = _teachers_needed(plan, lambda other: other.n_labels >= n_needed, n_needed)
     helps = "raise epsilon" if enough is None else f"use about {enough} teachers"
     return f"{helps}{_or_records(plan)}"
 
@@ -176,8 +179,6 @@ def _teachers_needed(plan, is_enough, n_needed=0):
 
     All else is as it was: noise is calibrated again, and so is the number of queries.
     """
-    if plan.again is None:
-        return None
     tried = plan
     n_teachers = plan.voters.n_teachers
     for _ in range(_MOST_TRIED):
@@ -187,13 +188,20 @@ def _teachers_needed(plan, is_enough, n_needed=0):
         if n_teachers > _MOST_TEACHERS:
             return None
         before = tried
-        tried = plan.again(n_teachers=n_teachers)
+        tried = _with_teachers(plan, n_teachers)
         if is_enough(tried):
             return n_teachers
         fewest = fewest_queries(n_classes=plan.voters.n_classes)
         if n_needed and fewest < tried.n_labels <= before.n_labels:
-            return None  # the noise is set, whoever votes
+            return None  # other stages have set noise
     return None
+
+
+def _with_teachers(plan, n_teachers):
+    """Return the plan for another number of teachers; without what it costs if noise is set."""
+    if plan.again is not None:
+        return plan.again(n_teachers=n_teachers)
+    return replace(plan, voters=replace(plan.voters, n_teachers=n_teachers))
 
 
 def percent(share):

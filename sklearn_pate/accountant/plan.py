@@ -77,7 +77,8 @@ class Plan:
     problems : tuple of str
         What those who vote find wrong with these numbers.
     again : callable or None
-        Plans the same for another number of teachers, `n_teachers`.
+        Plans the same for another number of teachers, `n_teachers`; None if the noise of all
+        stages is set.
 
     Examples
     --------
@@ -276,7 +277,8 @@ def plan_queries(
     >>> plan.n_queries, plan.epsilon < 1.0, plan.method
     (75, True, 'renyi')
     """
-    for stage in check_stages(aggregator, n_queries, n_public=n_public)[0]:
+    stages, _ = check_stages(aggregator, n_queries, n_public=n_public)
+    for stage in stages:
         warn_of_caveat(stage)
     again = partial(
         _plan_queries,
@@ -295,7 +297,8 @@ def plan_queries(
             f"epsilon={epsilon:g} pays for {plan.n_queries} of the {n_queries} queries wanted; "
             "only those are asked. Use more noise or raise epsilon to ask them all"
         )
-    return replace(plan, again=None if accounting == "ptr" else again)
+    is_calibrated = any(stage.with_scale(1.0) is not None for stage in stages)
+    return replace(plan, again=again if is_calibrated else None)
 
 
 def _plan_queries(
