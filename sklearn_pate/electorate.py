@@ -3,7 +3,7 @@
 from abc import ABCMeta, abstractmethod
 from dataclasses import KW_ONLY, dataclass
 from numbers import Integral
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from sklearn.base import BaseEstimator, is_classifier
@@ -12,6 +12,7 @@ from .adjacency import Adjacency
 
 __all__ = [
     "Ballots",
+    "CellForecast",
     "Electorate",
     "PrivateData",
     "TableBallots",
@@ -230,6 +231,30 @@ class Electorate(BaseEstimator, metaclass=ABCMeta):
         return []
 
 
+class CellForecast(NamedTuple):
+    """What the cells of records that vote will be like, by public numbers alone.
+
+    Attributes
+    ----------
+    n_cells : int
+        Number of cells, at most.
+    n_ballots : int
+        Ballots in the table: of the records or, where their number is private, of as many records
+        as there are public rows.
+    explained : float or None
+        The share of the spread of public rows that cells of other public rows explain, from 0 to 1;
+        None where the public rows are still to be drawn.
+    problems, obstacles : tuple of str
+        What is wrong with these numbers, and what of it leaves nothing to be learnt.
+    """
+
+    n_cells: int
+    n_ballots: int
+    explained: float | None = None
+    problems: tuple = ()
+    obstacles: tuple = ()
+
+
 class TableElectorate(Electorate):
     """Base class: records that cast ballots in a table, where they lie.
 
@@ -289,23 +314,19 @@ class TableElectorate(Electorate):
         """
 
     @abstractmethod
-    def forecast(self, *, noise_std, n_records, n_classes):
+    def forecast(self, *, noise_std, n_records, n_classes, are_drawn=False):
         """Say what `divide` will do, by public numbers alone.
 
         Parameters
         ----------
         noise_std, n_records, n_classes
             As in `divide`.
+        are_drawn : bool, default=False
+            Whether the public rows stand for others that are drawn later.
 
         Returns
         -------
-        n_cells : int
-            Number of cells, at most.
-        n_ballots : int
-            Ballots in the table: of the records or, where their number is private, of as many
-            records as there are public rows.
-        problem : str or None
-            What is to be said of noise that drowns all ballots.
+        CellForecast
         """
 
     @abstractmethod
@@ -319,20 +340,33 @@ class TableElectorate(Electorate):
         """
 
     @abstractmethod
-    def read(self, noisy, *, noise_std):
-        """Return what a noisy table says of each public row, from the cells of `divide`.
+    def released(self, noisy, *, noise_std):
+        """Return a noisy table, of the cells of `divide`, as it is published. It takes no time.
 
         Parameters
         ----------
         noisy : ndarray of shape (n_cells, n_classes)
-            The released table.
+            The table with its noise.
         noise_std : float
-            Standard deviation of its noise, in ballots.
+            Standard deviation of the noise, in ballots.
 
         Returns
         -------
+        object
+            Its `read` returns rates and labels of any public rows.
+        """
+
+    @abstractmethod
+    def read(self, table):
+        """Return what a published table says of each public row.
+
+        Parameters
+        ----------
         table : object
-            The released table. Its `read` returns rates and labels of other public rows.
+            From `released`.
+
+        Returns
+        -------
         rates : ndarray of shape (n_public, n_classes)
             The share of each class near each public row; rows sum to 1.
         labels : ndarray of shape (n_public,), int

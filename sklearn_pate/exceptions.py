@@ -4,12 +4,30 @@ import sys
 import warnings
 
 __all__ = [
+    "BadPlanError",
     "BudgetExceededError",
     "PrivacyLeakWarning",
     "PrivacyTestError",
     "StudentError",
     "TeacherError",
 ]
+
+
+class BadPlanError(ValueError):
+    """A fit would spend its budget, and nothing could be learnt; nothing was spent.
+
+    Attributes
+    ----------
+    plan : Plan
+        Print it for the numbers. It is public.
+    """
+
+    def __init__(self, message, plan):
+        super().__init__(message, plan)
+        self.plan = plan
+
+    def __str__(self):
+        return str(self.args[0])
 
 
 class BudgetExceededError(ValueError):

@@ -18,6 +18,7 @@ from .rdp import DEFAULT_ORDERS, margin_rdp
 from .rdp.bisection import bisect
 from .rdp.checks import check_votes
 from .rdp.conversion import conversion_penalty
+from .secure import noise_generator
 from .smooth_sensitivity import half_margins, sums_within
 
 __all__ = ["ProposeTestRelease"]
@@ -163,7 +164,7 @@ class ProposeTestRelease:
 
     def passes(self, votes, random_state=None):
         """Draw the outcome of the test: safe to publish."""
-        waits = np.random.default_rng(random_state).exponential()  # exact at any delta
+        waits = noise_generator(random_state).exponential()  # exact at any delta
         return bool(waits > -math.log(self.pass_probability(votes)))
 
 

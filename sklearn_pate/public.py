@@ -214,8 +214,8 @@ def overlap(X, y, X_public):
     >>> found.public_rows, found.label_columns
     (array([0]), [])
     """
-    private = _table(X)
-    public = _table(public_rows(X_public))
+    private = table_of(X)
+    public = table_of(public_rows(X_public))
     if private.shape[1] != public.shape[1]:
         raise ValueError(
             f"X has {private.shape[1]} columns and X_public {public.shape[1]}; give rows with the "
@@ -227,7 +227,7 @@ def overlap(X, y, X_public):
     pairs = [_alike(private.iloc[:, k], public.iloc[:, k]) for k in range(len(names))]
     private, public = (pd.concat(columns, axis=1) for columns in zip(*pairs, strict=True))
     private.columns = public.columns = range(len(names))
-    is_equal = _row_hashes(public).isin(_row_hashes(private))
+    is_equal = row_hashes(public).isin(row_hashes(private))
     label_columns = []
     if y is not None:
         labels = pd.factorize(_in_words(pd.Series(np.asarray(y))))[0]
@@ -236,7 +236,7 @@ def overlap(X, y, X_public):
     return Overlap(np.flatnonzero(is_equal), label_columns)
 
 
-def _table(X):
+def table_of(X):
     """Return rows as a DataFrame."""
     if sparse.issparse(X):
         X = X.toarray()
@@ -283,7 +283,7 @@ def _word(value):
         return str(value)
 
 
-def _row_hashes(table):
+def row_hashes(table):
     return pd.util.hash_pandas_object(table, index=False)
 
 

@@ -5,14 +5,38 @@ from os import urandom
 import numpy as np
 from scipy.special import ndtri
 
-__all__ = ["SystemGenerator"]
+__all__ = ["SystemGenerator", "noise_generator"]
+
+
+def noise_generator(random_state=None):
+    """Return the generator that noise is drawn from.
+
+    Parameters
+    ----------
+    random_state : int, SeedSequence, Generator or None, default=None
+        None is the operating system's generator. Anything else goes to `numpy.random.default_rng`,
+        for tests: whoever knows a seed can subtract the noise.
+
+    Returns
+    -------
+    numpy.random.Generator
+
+    Examples
+    --------
+    >>> from sklearn_pate.secure import noise_generator
+    >>> type(noise_generator()).__name__, type(noise_generator(0)).__name__
+    ('SystemGenerator', 'Generator')
+    """
+    return SystemGenerator() if random_state is None else np.random.default_rng(random_state)
 
 
 class SystemGenerator(np.random.Generator):
     """A numpy Generator that draws noise from the operating system, and keeps nothing of it.
 
-    numpy's own generators are seeded by the system but not made for secrets: whoever sees enough
-    of what they return can compute the rest. Here all draws that mechanisms of this library make
+    Noise comes from it wherever no seed is given. numpy's own generators are not made for secrets:
+    the state of PCG64, its default, can be recovered from what it returned (Bouillaguet, Martinez,
+    Sauvage (2020), Practical seed-recovery for the PCG pseudo-random number generator), and
+    published noise holds such numbers. Here all draws that mechanisms of this library make
     come from the system: `random`, `integers`, `normal`, `laplace`, `exponential` and `gumbel`.
     The continuous ones invert the distribution function at numbers with 53 random bits after their
     leading zeros, however many there are. Other methods that draw noise are refused.

@@ -19,6 +19,7 @@ from scipy.special import ndtri
 
 from .rdp.checks import as_array, check_orders, check_positive, check_votes
 from .rdp.votes import margins
+from .secure import noise_generator
 
 __all__ = [
     "SanitizedRelease",
@@ -221,7 +222,7 @@ class SanitizedRelease:
         half_margin : array-like of shape (n_queries,), int
             Half margin of each query.
         random_state : int, Generator or None, default=None
-            Source of the noise; None draws from the operating system's entropy.
+            Source of the noise; None is the operating system's generator.
 
         Returns
         -------
@@ -235,7 +236,7 @@ class SanitizedRelease:
                 "finite cost; keep beta * order well below 0.5"
             )
         sensitivity = max(smooth_sensitivity(cost, half_margin, self.beta), 1e-12)
-        on_scale, on_cost = np.random.default_rng(random_state).normal(size=2)
+        on_scale, on_cost = noise_generator(random_state).normal(size=2)
         z = float(ndtri(1 - self.failure_probability / 2))
         # What is added for safety is public, so it follows from a noisy sensitivity
         scale = math.exp(math.log(sensitivity) + self.beta * self.sigma_scale * (on_scale + z))

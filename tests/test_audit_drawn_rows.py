@@ -191,6 +191,8 @@ def test_a_schema_of_parameters_alone_is_not_refuted(table_of, attack, given):
     assert found.epsilon < 0.5 and not found.refuted
 
 
+@pytest.mark.filterwarnings("ignore:.* labels that were released are of one class")
+@pytest.mark.filterwarnings("ignore:the released table is about as likely")
 @pytest.mark.filterwarnings("error")
 @SCHEMAS
 def test_a_schema_that_is_read_in_silence_is_caught(monkeypatch, table_of, attack, given):

@@ -12,6 +12,7 @@ from sklearn.naive_bayes import GaussianNB
 from sklearn.svm import SVC
 
 from sklearn_pate import PATEClassifier
+from sklearn_pate.exceptions import BadPlanError
 from sklearn_pate.model_selection import PrivateGridSearchCV, PrivateRandomizedSearchCV, hold_out
 from sklearn_pate.model_selection.calibration import calibrate
 from sklearn_pate.neighbors import ReverseNeighbors
@@ -273,8 +274,12 @@ def test_coins_follow_the_candidates_that_vote(monkeypatch):
 
 
 def test_a_search_warns_of_noise_that_drowns_the_ballots():
+    found = search(epsilon=0.01, grid={"student": [LogisticRegression()]})
+    with pytest.raises(BadPlanError, match="300 public rows, as many records as are"):
+        found.fit(X, Y, X_PUBLIC)
+    found.estimator.set_params(on_bad_plan="warn")
     with pytest.warns(UserWarning, match="300 public rows, as many records as are"):
-        search(epsilon=0.01, grid={"student": [LogisticRegression()]}).fit(X, Y, X_PUBLIC)
+        found.fit(X, Y, X_PUBLIC)
 
 
 @pytest.mark.parametrize("adjacency", ["replace", "add_or_remove"])

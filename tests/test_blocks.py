@@ -30,7 +30,7 @@ pytestmark = pytest.mark.usefixtures("forked_workers")
 RNG = np.random.default_rng(0)
 X, X_PUBLIC = RNG.normal(size=(61, 3)), RNG.normal(size=(40, 3))
 Y = RNG.integers(0, 3, size=61)
-WEIGHT = RNG.uniform(-0.5, 1.5, size=61)
+WEIGHT = np.clip(RNG.uniform(-0.5, 1.5, size=61), 0, 1)
 GROUPS = np.repeat(np.arange(9), [1, 2, 3, 20, 4, 5, 6, 10, 10])[RNG.permutation(61)]
 SECRET = "xanthippe"
 

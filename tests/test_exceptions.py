@@ -56,14 +56,16 @@ def test_of_private_labels_in_poll():
 
 def test_of_private_rows_in_place_of_public_ones():
     with pytest.warns(PrivacyLeakWarning, match="X_public is X") as caught:
-        classifier(classes=[0, 1]).fit(X, Y, X)
-    check_that_it_points_here(caught, ".fit(X, Y, X)")
+        classifier(classes=[0, 1]).plan(X, Y, X)
+    check_that_it_points_here(caught, ".plan(X, Y, X)")
 
 
-def test_of_a_large_delta_in_plan():
+def test_of_a_large_delta_in_fit():
+    clf = classifier(classes=[0, 1], delta=0.01)
+    assert "not below one over the number of records" in clf.plan(*PRIVATE, PUBLIC).advice[0]
     with pytest.warns(UserWarning, match="not below one over the number of records") as caught:
-        classifier(classes=[0, 1], delta=0.01).plan(*PRIVATE, PUBLIC)
-    check_that_it_points_here(caught, ".plan(")
+        clf.fit(*PRIVATE, PUBLIC)
+    check_that_it_points_here(caught, "clf.fit(")
 
 
 def test_of_a_large_delta_in_fit_votes():
@@ -99,9 +101,10 @@ def test_of_a_budget_that_pays_for_less():
 
 def test_of_noise_that_drowns_every_margin():
     clf = classifier(classes=[0, 1], aggregator=GNMax(40.0), n_queries=20)
+    clf.set_params(on_bad_plan="warn")
     with pytest.warns(UserWarning, match="drowns the votes") as caught:
-        clf.plan(*PRIVATE, PUBLIC)
-    check_that_it_points_here(caught, "clf.plan(")
+        clf.fit(*PRIVATE, PUBLIC)
+    check_that_it_points_here(caught, "clf.fit(")
 
 
 def test_of_a_budget_that_stopped_the_queries():

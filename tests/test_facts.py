@@ -519,7 +519,7 @@ def test_what_a_mechanism_draws_later_is_checked_as_well():
             return Facts(pure_epsilon=0.01)
 
     params = {"n_teachers": 30, "n_queries": 10, "classes": CLASSES, "student": GaussianNB()}
-    clf = PATEClassifier(GaussianNB(), aggregator=Later(), **params)
+    clf = PATEClassifier(GaussianNB(), aggregator=Later(), on_bad_plan="warn", **params)
     with pytest.raises(ValueError, match="Later could not draw labels: .*What the plan costs is"):
         clf.fit(X[:600], Y, X[600:])
 

@@ -597,7 +597,7 @@ def test_units_are_scored_by_chance_and_no_more_than_there_are(monkeypatch):
 
 
 @pytest.mark.parametrize("distribution", ["negative_binomial", "poisson"])
-def test_a_secure_search_draws_what_is_secret_from_the_system_alone(distribution, monkeypatch):
+def test_a_search_draws_what_is_secret_from_the_system_alone(distribution, monkeypatch):
     X, y, X_public = data(1000)
     sources = {"trials": [], "candidates": [], "scores": []}
     draw = TrialCount.draw
@@ -619,12 +619,18 @@ def test_a_secure_search_draws_what_is_secret_from_the_system_alone(distribution
     monkeypatch.setattr(TrialCount, "draw", drawn)
     monkeypatch.setattr(Trials, "_run", tried)
     monkeypatch.setattr(PrivateScorer, "_with_noise", scored)
-    for secure, kind in ((True, SystemGenerator), (False, np.random.Generator)):
+    for secure, seed, kind, generator in (
+        (True, None, SystemGenerator, "system"),
+        (False, None, SystemGenerator, "system"),
+        (False, 0, np.random.Generator, "seed"),
+    ):
         for found in sources.values():
             found.clear()
         clf = PATEClassifier(GaussianNB(), n_teachers=50, classes=[0, 1], secure=secure)
-        search(clf=clf, epsilon=20.0, n_trials=9, distribution=distribution).fit(X, y, X_public)
+        params = {"n_trials": 9, "distribution": distribution, "random_state": seed}
+        found = search(clf=clf, epsilon=20.0, **params).fit(X, y, X_public)
         assert all(set(found) == {kind} for found in sources.values())
+        assert found.privacy_spent_.generator == generator
 
 
 def test_randomized_search_draws_candidates_first():

@@ -64,6 +64,7 @@ from sklearn_pate.model_selection.scoring import PrivateScorer
 from sklearn_pate.neighbors import ReverseNeighbors
 from sklearn_pate.propose_test_release import ProposeTestRelease
 from sklearn_pate.queries import BinaryExpertQueries, DiversityQueries, UncertaintyQueries
+from sklearn_pate.secure import SystemGenerator
 from sklearn_pate.students import SoftLabelClassifier
 from sklearn_pate.teachers import one
 
@@ -208,6 +209,7 @@ class Stream:
 
     def restart(self):
         self.rng = random.Random(0)
+        self.generators = {}
         count_fits_from_one()
 
     def apart(self, function):
@@ -228,13 +230,21 @@ class Stream:
     def bytes(self, n):
         return self.rng.randbytes(n)
 
+    def noise_bits(self, generator, size):
+        """Each generator of noise has bits of its own: how many one takes tells others nothing."""
+        if generator not in self.generators:
+            self.generators[generator] = random.Random(len(self.generators))
+        n_words = int(np.prod(() if size is None else size, dtype=int))
+        drawn = np.frombuffer(self.generators[generator].randbytes(8 * n_words), np.uint64)
+        return drawn.reshape(() if size is None else size).copy()
+
 
 @pytest.fixture
 def stream(monkeypatch):
     """Replace every mechanism by a constant, clocks and the system's randomness by fixed ones."""
     stream = Stream()
     monkeypatch.setattr("numpy.random.bit_generator.randbits", stream.bits)
-    monkeypatch.setattr("sklearn_pate.secure.urandom", stream.bytes)
+    monkeypatch.setattr(SystemGenerator, "_bits", lambda self, size: stream.noise_bits(self, size))
     monkeypatch.setattr("sklearn_pate.classifier.progress.time", STOPPED)
     monkeypatch.setattr("sklearn.model_selection._search.time", STOPPED)
     monkeypatch.setattr("sklearn.model_selection._validation.time", STOPPED)
@@ -242,6 +252,8 @@ def stream(monkeypatch):
         monkeypatch.setattr("skorch.callbacks.logging.time", STOPPED)
 
     monkeypatch.setattr(one, "fit_and_predict", stream.apart(one.fit_and_predict))
+    # Each held-out unit is shown to a copy of the student that has seeds of its own
+    monkeypatch.setattr(PrivateScorer, "_n_right", stream.apart(PrivateScorer._n_right))
     monkeypatch.setattr(generators, "fresh_seed", stream.apart(generators.fresh_seed))  # of polars
 
     def constant(self, votes, student_proba=None, random_state=None):

@@ -337,15 +337,18 @@ CONTRACT = {
     "teacher": ({"unit": "teacher"}, "The votes of any one teacher change"),
     "not a record": ({"unit": "teacher"}, "only as far as a single teacher learnt from them"),
     "adjacency": ({}, "The change that is covered: replace one record."),
-    "what it means": ({}, "another row in the place of one; how many rows there are is public."),
+    "what it means": ({}, "replace one record. The number of rows is public."),
     "odds": ({}, "guess right with a probability of at most 72.72 % (plus delta)."),
     "odds of a pure epsilon": ({"delta": 0.0}, "can become at most 72.72 % sure."),
     "odds of a change": ({"adjacency": NAMED}, "toss-up (50 %) whether such a change was made can"),
     "small doubt": ({"epsilon": 8.0}, "at most 99.967 % (plus delta)"),
     "no doubt": ({"epsilon": 1e30}, "(50 %) which of two records it was can become practically"),
     "one fit": ({}, "all that one fit published: the student, the labels"),
-    "other fits": ({}, "Other fits on the same private data are not covered"),
-    "number": ({"fit_number": 3}, "This is fit number 3 of its process."),
+    "other fits": ({}, "Other fits on the same private data are not covered: they add up."),
+    "number": (
+        {"fit_number": 3},
+        "not covered (this is fit number 3 of its process): they add up.",
+    ),
     "released": ({}, "100 teachers were asked 20 questions and 15 answers were released."),
     "public rows": ({}, "The public rows are not protected"),
     "drawn rows": ({"n_synthetic": 7}, "It covers the 7 public rows as well"),
@@ -355,10 +358,11 @@ CONTRACT = {
     "uncovered": ({"not_covered": ["this", "that"]}, "Not covered by what follows: this; that."),
     "search": ({"method": "tuning"}, "best_params_, best_score_ and this statement"),
     "nothing released": ({"n_answered": 0}, "are paid for, and no label was released"),
-    "beside": ({}, "computed from the private data beside the fit, as scores"),
+    "beside": ({}, "Nor is what was computed from the private data beside the fit, as scores"),
     "true of many": ({}, "from facts that are true of many"),
     "rounding": ({}, "This holds in real arithmetic; floating-point numbers round the noise."),
-    "whole numbers": ({"arithmetic": "exact"}, "whole numbers, drawn without rounding"),
+    "whole numbers": ({"arithmetic": "exact"}, "The noise was whole numbers, drawn exactly."),
+    "system": ({}, "It came from the operating system's generator."),
     "seed": ({"generator": "seed"}, "whoever knows or guesses the random_state can subtract"),
     "shared seed": ({"generator": "seed"}, "together they can undo it, for everybody"),
 }
@@ -371,7 +375,10 @@ def test_the_summary_is_fit_for_a_contract(about):
     spent = PrivacySpent(**plain | {"adjacency": "replace one record"} | NUMBERS | changes)
     text = spent.summary()
     assert words in text
-    assert "\n" not in text  # one paragraph
+    paragraphs = text.split("\n\n")
+    assert len(paragraphs) >= 4 and max(map(len, paragraphs)) < 650  # short ones
+    assert not any("\n" in part or part != part.strip() or part == "" for part in paragraphs)
+    assert any(words in part for part in paragraphs)
     if changes:
         name = next(iter(changes))
         other = PrivacySpent(**plain | {"adjacency": "replace one record"} | NUMBERS).summary()
@@ -419,23 +426,26 @@ def test_summary_says_how_noise_was_drawn():
     assert "seed" not in summary("exact", "system")
     assert "floating-point numbers round the noise" in summary("real", "numpy")
     assert "random_state" not in summary("real", "numpy")
-    assert "numpy's generator, seeded by the operating system; secure=True" in summary(
-        "real", "numpy"
-    )
-    assert "drawn from the operating system's generator" in summary("exact", "system")
+    assert "numpy's generator, which is not made for secrets" in summary("real", "numpy")
+    of_system = "It came from the operating system's generator."
+    assert f"The noise was whole numbers, drawn exactly. {of_system}" in summary("exact", "system")
+    assert f"round the noise. {of_system}" in summary("real", "system")
+    for other in ("numpy", "seed"):
+        assert "operating system" not in summary("real", other)
     assert "seed" in summary("real", "seed")
 
 
 @pytest.mark.parametrize(
     ("params", "drawn"),
     [
-        ({}, ("real", "numpy")),
+        ({}, ("real", "system")),
         ({"random_state": 0}, ("real", "seed")),
-        ({"aggregator": GNMax(3.0, "discrete")}, ("exact", "numpy")),
+        ({"aggregator": GNMax(3.0, "discrete")}, ("exact", "system")),
+        ({"aggregator": GNMax(3.0, "discrete"), "random_state": 0}, ("exact", "seed")),
         ({"aggregator": GNMax(3.0, "discrete"), "secure": True}, ("exact", "system")),
         (
             {"aggregator": [GNMax(3.0, "discrete"), GNMax(3.0)], "n_queries": [5, 5]},
-            ("real", "numpy"),
+            ("real", "system"),
         ),
         ({"secure": True}, ("real", "system")),
     ],

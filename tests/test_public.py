@@ -38,7 +38,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from sklearn_pate import FitOnPublic, PATEClassifier, PublicData
 from sklearn_pate.aggregators import PluralityVote
-from sklearn_pate.exceptions import PrivacyLeakWarning
+from sklearn_pate.exceptions import BadPlanError, PrivacyLeakWarning
 from sklearn_pate.model_selection import PrivateGridSearchCV
 from sklearn_pate.public import overlap, public_rows, warn_if_private
 
@@ -371,7 +371,10 @@ def test_sparse_rows_that_are_the_private_ones_in_another_object_are_warned_of()
 def test_fits_searches_and_transformers_warn_of_slices(wrap):
     X, y, _ = data()
     rows = wrap(X[::-1])
-    with pytest.warns(PrivacyLeakWarning, match="X_public shares memory"):
+    with (
+        pytest.warns(PrivacyLeakWarning, match="X_public shares memory"),
+        pytest.raises(BadPlanError, match="X_public is X or a part of it"),
+    ):
         model().fit(X, y, X_public=rows)
     with pytest.warns(PrivacyLeakWarning, match="X_public shares memory"):
         FitOnPublic(StandardScaler()).fit(X, y, X_public=rows)

@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 from scipy import sparse
 from sklearn.base import BaseEstimator, TransformerMixin
-from sklearn.datasets import make_classification
+from sklearn.datasets import load_iris, make_classification
 from sklearn.linear_model import LogisticRegression
 from sklearn.naive_bayes import GaussianNB
 from sklearn.utils import check_random_state
@@ -246,3 +246,19 @@ def test_continuous_noise_has_no_digits_that_tell():
     assert (noisy / GRID == np.round(noisy / GRID)).all()
     even = (noisy / GRID % 2 == 0).mean(axis=0)
     np.testing.assert_allclose(even, 0.5, atol=0.01)
+
+
+def test_an_interrupt_while_a_table_is_smoothed_keeps_it(monkeypatch):
+    def interrupt(*args, **kwargs):
+        raise KeyboardInterrupt
+
+    X, y = load_iris(return_X_y=True)
+    clf = PATEClassifier(epsilon=10, classes=[0, 1, 2])
+    with monkeypatch.context() as patch:
+        patch.setattr("sklearn_pate.neighbors.released.smooth", interrupt)
+        with pytest.raises(KeyboardInterrupt):
+            clf.fit(X[::2], y[::2], X_public=X[1::2])
+    assert clf.privacy_spent_.epsilon == 10 and not hasattr(clf, "student_")
+    table = clf.table_.counts.copy()
+    clf.fit_student(X[1::2])  # of the noisy table that is paid for
+    assert (clf.table_.counts == table).all() and clf.score(X[1::2], y[1::2]) > 0.8

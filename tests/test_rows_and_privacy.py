@@ -28,6 +28,7 @@ from sklearn_pate.model_selection import PrivateGridSearchCV
 from sklearn_pate.neighbors import ReverseNeighbors
 from sklearn_pate.rdp import DEFAULT_ORDERS, Cost
 from sklearn_pate.rdp.table import laplace_table_cost
+from sklearn_pate.secure import SystemGenerator
 from sklearn_pate.synthesis import MarginalSynthesizer
 
 RNG = np.random.default_rng(0)
@@ -266,13 +267,15 @@ def test_delta_is_0_only_if_nothing_is_rounded(of_rows, of_labels):
 
 
 def sources_of_a_search(monkeypatch, **params):
-    """Return the entropies of all sources that a private search draws from."""
-    sources = []
+    """Return the entropies of all seeds that a private search draws from, and its generators."""
+    sources, of_noise = [], []
     new = np.random.default_rng
 
     def recorded(seed=None):
         if isinstance(seed, np.random.SeedSequence):
             sources.append((seed.entropy, seed.spawn_key))
+        if isinstance(seed, SystemGenerator):
+            of_noise.append(seed)
         return new(seed)
 
     grid = {"base_estimator__n_cells": [8]}
@@ -280,14 +283,16 @@ def sources_of_a_search(monkeypatch, **params):
     with monkeypatch.context() as patch:
         patch.setattr(np.random, "default_rng", recorded)
         search.fit(X, Y)
-    return set(sources)
+    return set(sources), {id(generator) for generator in of_noise}
 
 
 def test_published_rows_tell_of_no_other_source_of_a_search(monkeypatch):
-    of_system = sources_of_a_search(monkeypatch)
-    assert len({entropy for entropy, _ in of_system}) == len(of_system) > 5
-    of_seed = sources_of_a_search(monkeypatch, random_state=3)
+    of_system, of_noise = sources_of_a_search(monkeypatch)
+    assert len({entropy for entropy, _ in of_system}) == len(of_system) >= 4
+    assert len(of_noise) >= 2  # of the rows and of a table: without a seed, they tell of nothing
+    of_seed, of_noise = sources_of_a_search(monkeypatch, random_state=3)
     assert {entropy for entropy, key in of_seed if len(key) > 1} == {3}
+    assert not of_noise and len(of_seed) > 5
 
 
 # --- tried before it is paid for -----------------------------------------------------------------
@@ -409,8 +414,38 @@ def test_a_failure_after_the_drawing_loses_the_rows_alone(monkeypatch, tmp_path,
     assert clf.X_synthetic_.shape == (100, 2) and not hasattr(clf, "public_labels_")
     monkeypatch.delenv("FRAGILE")
     rows = clf.X_synthetic_
-    clf.set_params(synthesizer=None, epsilon=1.0).fit(X, Y, X_public=rows)
+    clf.set_params(synthesizer=None)
+    with pytest.raises(BudgetExceededError, match="Nothing was spent"):  # by the rows alone it is
+        clf.set_params(epsilon=1.0).fit(X, Y, X_public=rows)
+    assert len(ledger.history()) == 4
+    clf.set_params(epsilon=8.0).fit(X, Y, X_public=rows)
     assert len(ledger.history()) == 5 and clf.public_labels_.shape == (100,)
+    spent = clf.privacy_spent_  # of rows and labels, of which the ledger had the rows
+    assert (spent.n_synthetic, spent.not_covered) == (100, ()) and 7.9 < spent.epsilon <= 8.0
+    assert ledger.history()["epsilon"].iloc[4] == pytest.approx(whole[1], rel=1e-2)
+
+
+@pytest.mark.parametrize("what", ["fit", "poll", "search"])
+def test_rows_are_kept_if_what_they_tell_of_is_an_error(ledger, what):
+    clf = ballots(marginals(bounds=(0, 10_000)), ledger=ledger)
+    if what == "search":
+        clf = PrivateGridSearchCV(clf, {"base_estimator__n_cells": [8]}, epsilon=8.0, n_trials=2)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        with pytest.raises(UserWarning, match="nearly all records lie in one or two") as caught:
+            clf.poll(X, Y) if what == "poll" else clf.fit(X, Y)
+    assert clf.X_synthetic_.shape == (100, 2) and not hasattr(clf, "privacy_spent_")
+    spent = caught.value.privacy_spent
+    assert spent.epsilon == pytest.approx(ledger.history()["epsilon"].sum())
+    assert len(ledger.history()) == 1
+    assert (spent.covers == "rows") == (what != "search") and spent.n_synthetic == 100
+    (note,) = caught.value.__notes__
+    assert "are X_synthetic_, and public" in note
+    told = "says that they are not covered" if what == "search" else "is of both"
+    assert f"uses them again, and its privacy_spent_ {told}" in note
+    # The note is right: the rows are known as drawn
+    again = ballots().set_params(synthesizer=None).plan(X, Y, X_public=clf.X_synthetic_)
+    assert again.spent.n_synthetic == 100
 
 
 class Stopping(GaussianNB):
@@ -604,7 +639,7 @@ def test_rows_give_no_epsilon_back():
 # --- what is kept, and told of -------------------------------------------------------------------
 
 
-@pytest.mark.filterwarnings("ignore:the noise drowns the columns:UserWarning")
+@pytest.mark.filterwarnings("error")
 def test_a_plan_holds_no_identifiers():
     people = np.array([f"person-{k:05d}-SECRET" for k in range(600)])
     for clf in (teachers(), ballots()):
@@ -620,5 +655,7 @@ def test_rows_drawn_from_a_seed_are_told_of(ledger):
     with pytest.raises(ValueError, match="rows were drawn with a random_state"):
         ballots().set_params(ledger=ledger).fit_votes(votes)
     assert ledger.epsilon_spent == 0
+    assert ballots(secure=True).fit_votes(votes).privacy_spent_.generator == "seed"
     votes = ballots().poll(X, Y)
-    assert ballots(secure=True).fit_votes(votes).privacy_spent_.generator == "numpy"
+    for secure in (True, False):
+        assert ballots(secure=secure).fit_votes(votes).privacy_spent_.generator == "system"

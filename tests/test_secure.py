@@ -3,6 +3,7 @@
 import copy
 import os
 import pickle
+from functools import partial
 
 import numpy as np
 import pytest
@@ -13,16 +14,20 @@ from sklearn_pate import PATEClassifier
 from sklearn_pate.aggregators import (
     ConfidentGNMax,
     ExponentialNMax,
+    GaussianMechanism,
     GNMax,
     ImmutableArgmax,
     InteractiveGNMax,
+    LaplaceMechanism,
     LNMax,
     SoftVote,
     StableArgmax,
 )
+from sklearn_pate.propose_test_release import ProposeTestRelease
 from sklearn_pate.rdp import DiscreteGaussian, DiscreteLaplace
 from sklearn_pate.secure import SystemGenerator
 from sklearn_pate.smooth_sensitivity import SanitizedRelease
+from sklearn_pate.synthesis import MarginalSynthesizer
 
 RNG = np.random.default_rng(0)
 X, X_PUBLIC = RNG.normal(size=(400, 3)), RNG.normal(size=(60, 3))
@@ -169,19 +174,112 @@ def test_a_released_cost_draws_from_the_system_alone():
     assert np.isfinite(drawn)
 
 
-def test_a_fit_draws_all_noise_from_the_system(monkeypatch):
+@pytest.fixture
+def asked(monkeypatch):
+    """How many bytes the system was asked for, call by call."""
     asked, urandom = [], os.urandom
     monkeypatch.setattr("sklearn_pate.secure.urandom", lambda n: asked.append(n) or urandom(n))
+    return asked
+
+
+@pytest.mark.parametrize("secure", [False, True])
+def test_a_fit_draws_all_noise_from_the_system(asked, secure):
     for aggregator in (GNMax(5.0), ConfidentGNMax(10, 5.0, 5.0), GNMax(5.0, noise="discrete")):
         given = {"n_teachers": 20, "epsilon": None, "classes": [0, 1], "aggregator": aggregator}
         asked.clear()
-        PATEClassifier(GaussianNB(), **given).fit(X, Y, X_PUBLIC)
-        assert not asked
-        clf = PATEClassifier(GaussianNB(), secure=True, **given).fit(X, Y, X_PUBLIC)
-        assert sum(asked) >= 60 * 8  # eight bytes a query and class at least
+        clf = PATEClassifier(GaussianNB(), secure=secure, **given).fit(X, Y, X_PUBLIC)
+        assert sum(asked) >= 60 * 8  # eight bytes a query at least
+        assert clf.privacy_spent_.generator == "system"
         assert clf.score(X, Y) > 0.8
         pickle.dumps(clf)
-    clf.fit_votes(clf.poll(X, Y, X_PUBLIC), X_PUBLIC)
+        asked.clear()
+        clf = PATEClassifier(GaussianNB(), random_state=0, **given).fit(X, Y, X_PUBLIC)
+        assert not asked and clf.privacy_spent_.generator == "seed"
+    clf.set_params(random_state=None, secure=secure)
+    votes = clf.poll(X, Y, X_PUBLIC)
+    assert not asked  # votes have no noise yet
+    clf.fit_votes(votes, X_PUBLIC)
+    assert sum(asked) >= 60 * 8
+
+
+def mechanism_calls():
+    """Stand-alone calls that draw noise, and how many bytes that takes at least."""
+    votes, table = np.array([[40, 8, 2]] * 50), np.full((50, 3), 20.0)
+    of_votes = [GNMax(4.0), GNMax(4.0, noise="discrete"), LNMax(0.05), ExponentialNMax(0.05)]
+    of_votes += [ConfidentGNMax(30, 4.0, 4.0), ImmutableArgmax(gamma=0.05), SoftVote(4.0)]
+    for aggregator in of_votes:
+        yield partial(aggregator.release, votes), 50 * 8
+        if not isinstance(aggregator, SoftVote | ImmutableArgmax):
+            yield partial(aggregator.aggregate, votes), 50 * 8
+    yield partial(SoftVote(4.0).soft_labels, votes), 50 * 3 * 8
+    yield partial(StableArgmax(run_epsilon=5.0).release, votes), 8
+    for noise in ("discrete", "continuous"):
+        yield partial(LaplaceMechanism(2.0, noise=noise).noisy, table), 50 * 3 * 8
+        yield partial(GaussianMechanism(2.0, noise=noise).noisy, table), 50 * 3 * 8
+    release = SanitizedRelease(order=20.0, beta=0.01, sigma_cost=5.0, sigma_scale=5.0)
+    yield partial(release.draw, np.exp(-np.arange(30.0)), np.arange(20)), 2 * 8
+
+
+@pytest.mark.parametrize("number", range(len(list(mechanism_calls()))))
+def test_mechanisms_called_by_themselves_draw_from_the_system(asked, number):
+    call, n_bytes = list(mechanism_calls())[number]
+    call()
+    assert sum(asked) >= n_bytes
+    asked.clear()
+    for seed in (0, np.random.SeedSequence(0), np.random.default_rng(0)):
+        call(random_state=seed)
+    assert not asked
+
+
+def test_a_table_and_rows_that_are_drawn_have_noise_from_the_system(asked):
+    def fit(**params):
+        asked.clear()
+        clf = PATEClassifier(classes=[0, 1], epsilon=8.0, **params)
+        clf.fit(X, Y, X_public=None if "synthesizer" in params else X_PUBLIC)
+        return clf
+
+    clf = fit()
+    of_table = sum(asked)
+    assert clf.privacy_spent_.generator == "system"
+    assert of_table >= 8 * clf.table_.counts.size  # eight bytes an entry at least
+    assert fit(random_state=0).privacy_spent_.generator == "seed" and not asked
+    synthesizer = MarginalSynthesizer((-4, 4), missing=[], n_rows=200)
+    clf = fit(synthesizer=synthesizer)
+    assert clf.privacy_spent_.generator == "system"
+    # Beside the table, at least one entry for each bin and class of three columns
+    assert sum(asked) >= 8 * (clf.table_.counts.size + 3 * 2 * synthesizer.n_bins)
+    asked.clear()
+    clf.poll(X, Y)  # draws rows, and no labels
+    assert sum(asked) >= 8 * 3 * 2 * synthesizer.n_bins
+    assert fit(random_state=0, synthesizer=synthesizer).privacy_spent_.generator == "seed"
+    assert not asked
+
+
+def test_a_private_test_in_a_fit_draws_from_the_system(asked, monkeypatch):
+    drawn = []
+    passes = ProposeTestRelease.passes
+
+    def recorded(self, votes, random_state=None):
+        before = sum(asked)
+        passed = passes(self, votes, random_state)
+        drawn.append(sum(asked) - before)
+        return passed
+
+    monkeypatch.setattr(ProposeTestRelease, "passes", recorded)
+    params = {"n_teachers": 250, "aggregator": GNMax(25.0), "accounting": "ptr", "epsilon": 2.2}
+    clf = PATEClassifier(GaussianNB(), n_queries=200, classes=[0, 1], **params)
+    votes, public = np.tile([250, 0], (200, 1)), RNG.normal(size=(200, 3))
+    votes[::2] = [0, 250]
+    for random_state, least in ((None, 8), (0, 0)):
+        drawn.clear()
+        asked.clear()
+        clf.set_params(random_state=random_state).fit_votes(votes, public)
+        assert len(drawn) == 1 and drawn[0] >= least
+        assert sum(asked) >= least * 201  # the test, and each of 200 queries
+        assert random_state is None or not asked
+    ptr = clf.plan(np.tile(X, (2, 1)), np.tile(Y, 2), public).test
+    ptr.passes(votes)  # by itself
+    assert drawn[-1] >= 8
 
 
 def test_a_private_test_draws_from_the_system_alone():

@@ -3,10 +3,9 @@
 import math
 from dataclasses import replace
 
-from ..exceptions import BudgetExceededError
 from ..rules import fewest_queries
 
-__all__ = ["advice_on", "check_labels_for_all_classes", "large_delta", "percent", "weak_promise"]
+__all__ = ["advice_on", "large_delta", "obstacles_to", "percent", "weak_promise"]
 
 #: Labels of a class from which a student learns something of it.
 _FEW_LABELS = 10
@@ -14,6 +13,9 @@ _FEW_LABELS = 10
 #: Too few labels are right, if not so many are where this share of the teachers agrees.
 _AGREEMENT = 0.8
 _FEW_RIGHT = 0.75
+
+#: Where all teachers agree and no more labels are right than this above chance, nothing is learnt.
+_BARELY_ABOVE_CHANCE = 0.05
 
 #: An epsilon above this is hardly a promise.
 _LARGE_EPSILON = 10
@@ -36,28 +38,44 @@ def advice_on(plan):
     list of str
         A sentence or two for each finding, with what would help most; empty if all is well.
     """
-    found = list(plan.problems)
+    found = [*plan.obstacles, *plan.problems]
     if plan.has_teachers:
-        found += [_few_labels(plan), _drowned(plan)]
+        few = _few_labels(plan) if plan.n_labels >= plan.voters.n_classes else None
+        found += [text for text in (few, _drowned(plan)) if text not in found]
         found += [_unstable(stage, n, plan.voters.n_teachers) for stage, n in plan.stages]
     found.append(weak_promise(plan.epsilon, "record" if plan.spent is None else plan.spent.unit))
     return [text for text in found if text is not None]
 
 
-def check_labels_for_all_classes(plan):
-    """Refuse a plan whose labels cannot be of all classes."""
+def obstacles_to(plan, *, is_quick=False):
+    """Return why a plan of teachers cannot work.
+
+    Parameters
+    ----------
+    plan : Plan
+        With its voters.
+    is_quick : bool, default=False
+        Leave out what must be computed of the mechanisms.
+
+    Returns
+    -------
+    list of str
+    """
     n_classes = plan.voters.n_classes
-    n_labels = plan.n_labels
-    if n_labels >= n_classes:
-        return
-    is_wanted = plan.n_wanted < n_classes
-    error = ValueError if is_wanted else BudgetExceededError
-    source = "is asked for" if is_wanted else f"epsilon={plan.epsilon:.4g} pays for"
-    raise error(
-        f"{n_classes} classes and {plan.voters.n_teachers} teachers: the number of labels is "
-        f"{n_labels}, all that {source}, so that the student cannot learn all classes; "
-        f"{_more_labels(plan)}. Nothing was spent"
-    )
+    n_teachers = plan.voters.n_teachers
+    if plan.n_labels < n_classes:
+        source = "is asked for"
+        if plan.n_wanted >= n_classes:
+            source = f"epsilon={plan.epsilon:.4g} pays for"
+        return [
+            f"{n_classes} classes and {n_teachers} teachers: the number of labels is "
+            f"{plan.n_labels}, all that {source}, so that the student cannot learn all classes; "
+            f"{_more_labels(plan)}"
+        ]
+    drowned = None if is_quick else _drowned(plan)
+    if drowned is not None and plan.share_right(1.0) < 1 / n_classes + _BARELY_ABOVE_CHANCE:
+        return [drowned]
+    return []
 
 
 def large_delta(delta, *, n_teachers=None, n_records=None):

@@ -9,7 +9,7 @@ _STYLE = """
 .sk-pate-card caption { text-align: left; padding: 0.4em 0; font-weight: bold; color: inherit; }
 .sk-pate-card th, .sk-pate-card td {
   border: 1px dashed #8886; padding: 0.3em 0.6em; text-align: left; vertical-align: top;
-  color: inherit; background: #8881; white-space: normal;
+  color: inherit; background: #8881; white-space: pre-line;
 }
 """
 

@@ -7,22 +7,17 @@ import numpy as np
 from sklearn.base import clone
 
 from ..rdp.facts import facts_of, has_distribution
-from ..rdp.table import GRID
 
 __all__ = [
     "RecordVoters",
     "RowsCost",
     "TeacherVoters",
     "noise_of_stages",
-    "shares_of_cells",
     "shares_of_stages",
 ]
 
 #: So many labels are drawn where a share cannot be computed: its standard error is below 0.01.
 _N_DRAWN = 4000
-
-#: So many entries of noisy tables are drawn at most.
-_MOST_ENTRIES = 400_000
 
 #: So many classes take their turn to be the right one, where a mechanism may prefer some.
 _MOST_RIGHT = 20
@@ -74,6 +69,8 @@ class RecordVoters:
         records as there are public rows.
     n_records : int or None
         Number of private records; None where it is private.
+    explained : float or None
+        The share of the public rows' spread that the cells explain; None where it is not known.
     name : str
         Class of the electorate.
     why : str
@@ -91,6 +88,7 @@ class RecordVoters:
     n_classes: int
     n_ballots: int
     n_records: int | None = None
+    explained: float | None = None
     name: str = ""
     why: str = ""
 
@@ -169,35 +167,6 @@ def shares_of_stages(stages, agreement, *, n_teachers, n_classes):
         answered += of_stage[0] * n_queries / n_all
         right += of_stage[1] * n_queries / n_all
     return answered, (right / answered if answered > 0 else math.nan)
-
-
-def shares_of_cells(mechanism, agreement, *, n_ballots, n_classes):
-    """Return the share of cells whose largest noisy entry is the right one.
-
-    The average cell has a share `agreement` of its ballots for one class, which is right, and all
-    others for one other class. Noise is drawn from a fixed seed.
-
-    Parameters
-    ----------
-    mechanism : TableMechanism
-        With noise.
-    agreement : float
-        Above 0.5, at most 1.
-    n_ballots : float
-        Ballots in the cell.
-    n_classes : int
-        Number of classes.
-
-    Returns
-    -------
-    float
-    """
-    n_for_right = check_agreement(agreement) * n_ballots
-    n_drawn = max(500, min(_N_DRAWN, _MOST_ENTRIES // n_classes))
-    cells = made_up(n_for_right, n_ballots - n_for_right, n_classes)
-    table = np.round(cells[_in_turn(n_drawn, n_classes)] / GRID) * GRID
-    noisy = clone(mechanism).noisy(table, np.random.default_rng(0))
-    return float(np.mean(np.argmax(noisy, axis=1) == _in_turn(n_drawn, n_classes)))
 
 
 def check_agreement(agreement):

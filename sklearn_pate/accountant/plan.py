@@ -12,6 +12,7 @@ from sklearn.base import clone
 from ..exceptions import BudgetExceededError, warn
 from ..propose_test_release import ProposeTestRelease
 from ..rdp import DEFAULT_ORDERS, Cost, pure_rdp
+from ..rdp.rounding import sum_up
 from .advice import advice_on
 from .calibration import calibrate, costs_once, most_affordable, no_cost
 from .checks import (
@@ -29,7 +30,6 @@ from .forecast import (
     RowsCost,
     TeacherVoters,
     noise_of_stages,
-    shares_of_cells,
     shares_of_stages,
 )
 from .report import html_of, text_of
@@ -76,6 +76,8 @@ class Plan:
         What the synthesizer takes of `epsilon`.
     problems : tuple of str
         What those who vote find wrong with these numbers.
+    obstacles : tuple of str
+        Why nothing can be learnt: a fit refuses such a plan, see `on_bad_plan`.
     again : callable or None
         Plans the same for another number of teachers, `n_teachers`; None if the noise of all
         stages is set.
@@ -110,6 +112,7 @@ class Plan:
     n_wanted: int = 0
     rows_cost: RowsCost | None = None
     problems: tuple = ()
+    obstacles: tuple = ()
     again: Callable | None = field(default=None, repr=False)
 
     def __str__(self):
@@ -156,14 +159,13 @@ class Plan:
 
         All others vote for one other class: of normal and Laplace noise, no other spread of their
         votes is worse. So with teachers who agree on the right class at least so many labels will
-        be right. Where records vote, it is the share of cells whose largest noisy count is of the
-        right class, if an average cell's records agree, before cells that are near each other are
-        smoothed.
+        be right. Where records vote, there is no such share: `voters.explained` says how much of
+        the public rows their cells tell.
 
         Parameters
         ----------
         agreement : float
-            Share of the teachers, or of the records in a cell, above 0.5 and at most 1.
+            Share of the teachers, above 0.5 and at most 1.
 
         Returns
         -------
@@ -173,17 +175,9 @@ class Plan:
             answers nothing. One that asks a student gets one that knows nothing, and one that
             takes probabilities teachers who are certain.
         """
-        if self.has_teachers:
-            return self._shares(agreement)[1]
-        if self.voters is None:
-            raise ValueError("voters is None: who votes is unknown, use PATEClassifier.plan")
-        ((mechanism, _),) = self.stages
-        return shares_of_cells(
-            mechanism,
-            agreement,
-            n_ballots=self.voters.ballots_per_cell,
-            n_classes=self.voters.n_classes,
-        )
+        if not self.has_teachers:
+            raise ValueError("share_right is about teachers, and the voters of this plan are none")
+        return self._shares(agreement)[1]
 
     def share_answered(self, agreement):
         """Return the share of queries that get an answer, if so many teachers agree.
@@ -446,7 +440,8 @@ def _plan_test(stages, data_independent_epsilon, epsilon, delta, sizes):
 def _left(before, epsilon, delta):
     """Return what is left of a cap, by the plain sum: a private test has no Renyi cost."""
     if before.pure < math.inf:
-        return epsilon - before.pure, delta - before.delta
+        # Rounded down, so that the sum is within the cap
+        return -sum_up(-epsilon, before.pure), -sum_up(-delta, before.delta)
     spent, _ = before.epsilon(delta / 2)
     return epsilon - spent, delta / 2
 

@@ -91,10 +91,7 @@ def _lines(plan):
     lines = []
     if plan.voters is not None:
         about = _about_teachers if plan.has_teachers else _about_records
-        # Shares of right labels say nothing of a student that learns from rows that are noise
-        are_noise = plan.rows_cost is not None and plan.rows_cost.problem is not None
-        left_out = "right" if are_noise else None
-        lines += [(name, said) for name, said in about(plan) if name != left_out]
+        lines += about(plan)
     if plan.rows_cost is not None:
         lines.append(("public rows", _rows_cost(plan.rows_cost)))
     lines.append(("epsilon", _guarantee(plan)))
@@ -187,13 +184,15 @@ def _about_records(plan):
             f"beside {_number(voters.ballots_per_cell)} in an average cell{expected}, by "
             f"{type(mechanism).__name__}",
         ),
-        (
-            "right",
-            f"in {_at_agreements(plan.share_right)} of the cells, where {_AGREEMENTS_SAID} of an "
-            "average cell's records have one label, and all others one other: so often it is the "
-            "largest noisy count, before smoothing lets cells help each other",
-        ),
+        *_explained(voters),
     ]
+
+
+def _explained(voters):
+    if voters.explained is None:
+        return []
+    said = f"{percent(voters.explained)} of the spread of public rows: so much is where a row lies"
+    return [("cells tell", said)]
 
 
 def _why(voters):

@@ -42,9 +42,9 @@ class PrivacySpent:
         "exact": all noise was whole numbers, sampled without rounding. "real": the guarantee holds
         in real arithmetic, and floating-point numbers round the noise.
     generator : {"system", "numpy", "seed"}
-        What the noise was drawn from: "system" is the operating system (``secure=True``), "numpy"
-        numpy's generator, seeded by the operating system, and "seed" a generator that was seeded
-        by a `random_state`. Whoever knows the seed can subtract the noise.
+        What the noise was drawn from: "system" is the operating system, "numpy" numpy's generator
+        (in records of earlier versions), and "seed" a generator that was seeded by a
+        `random_state`. Whoever knows the seed can subtract the noise.
     n_synthetic : int
         Number of public rows that a synthesizer drew from private data: `epsilon` covers them. 0
         where public rows were given.
@@ -86,7 +86,7 @@ class PrivacySpent:
     n_queries: int
     n_answered: int
     arithmetic: str = "real"
-    generator: str = "numpy"
+    generator: str = "system"
     n_synthetic: int = 0
     covers: str = "fit"
     not_covered: tuple[str, ...] = ()
@@ -175,7 +175,7 @@ class PrivacySpent:
         Returns
         -------
         str
-            One paragraph, safe to publish.
+            Short paragraphs, safe to publish.
 
         Examples
         --------
@@ -239,7 +239,7 @@ class PrivacyForecast(PrivacySpent):
         Returns
         -------
         str
-            One paragraph that says that it is a forecast.
+            Short paragraphs, the first of which says that it is a forecast.
         """
         words = in_words(self, to_be_released(self))
         return f"A forecast, nothing is spent yet. Of what a fit would release, this holds: {words}"

@@ -9,6 +9,7 @@ from sklearn.base import clone
 from .._sklearn import InvalidParameterError
 from ..exceptions import BudgetExceededError
 from ..rdp import DEFAULT_ORDERS, Cost, least_scale
+from ..rdp.rounding import sum_up
 from .calibration import check_with_scale, no_cost
 from .checks import as_cap
 from .plan import Plan
@@ -150,7 +151,7 @@ def least_scale_of(mechanism, n_changed, epsilon, delta, before=no_cost):
     # A pure epsilon falls as one over the scale, and rounding is off by a step or two
     scale = mechanism.with_scale(1.0).cost(n_changed).pure / (epsilon - spent)
     for _ in range(10):
-        if spent + mechanism.with_scale(scale).cost(n_changed).pure <= epsilon:
+        if sum_up(spent, mechanism.with_scale(scale).cost(n_changed).pure) <= epsilon:
             break
         scale = math.nextafter(scale, math.inf)
     return scale

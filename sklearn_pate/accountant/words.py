@@ -41,24 +41,19 @@ _ABOUT_SEEDS = {
 
 #: How the noise was computed.
 _ABOUT_ARITHMETIC = {
-    "exact": ["The noise was whole numbers, drawn without rounding."],
+    "exact": ["The noise was whole numbers, drawn exactly."],
     "real": ["This holds in real arithmetic; floating-point numbers round the noise."],
 }
 
 #: What a change means, where its name is short.
 _ABOUT_CHANGE = {
-    Adjacency.REPLACE_RECORD: [
-        "That is another row in the place of one; how many rows there are is public."
-    ],
+    Adjacency.REPLACE_RECORD: ["The number of rows is public."],
 }
 
 #: What the noise was drawn from; a summary begins with a seed.
 _ABOUT_GENERATOR = {
-    "system": ["The noise is drawn from the operating system's generator."],
-    "numpy": [
-        "The noise is drawn by numpy's generator, seeded by the operating system; secure=True "
-        "draws it from the operating system itself."
-    ],
+    "system": ["It came from the operating system's generator."],
+    "numpy": ["It came from numpy's generator, which is not made for secrets."],
     "seed": [],
 }
 
@@ -67,7 +62,7 @@ _NO_DOUBT = 14
 
 
 def in_words(spent, release):
-    """Return a paragraph that is safe to publish; epsilon is rounded up.
+    """Return a few short paragraphs that are safe to publish; epsilon is rounded up.
 
     Parameters
     ----------
@@ -86,23 +81,20 @@ def in_words(spent, release):
     if not math.isfinite(spent.epsilon):
         none = "No privacy is guaranteed (epsilon is infinite)."
         return " ".join([*first, none, release])
-    sentences = [
-        *first,
-        *_ABOUT_SEEDS[spent.generator],
-        _bound(spent),
-        f"The change that is covered: {spent.adjacency}.",
-        *_ABOUT_CHANGE.get(spent.adjacency, []),
-        _odds(spent),
-        *_LEFT_OUT_BY_UNIT.get(spent.unit, []),
-        release,
-        _published(spent),
-        _about_rows(spent),
-        *_about_others(spent),
-        _about_the_rest(spent),
-        *_ABOUT_ARITHMETIC[spent.arithmetic],
-        *_ABOUT_GENERATOR[spent.generator],
+    paragraphs = [
+        [*first, *_ABOUT_SEEDS[spent.generator]],
+        [
+            _bound(spent),
+            f"The change that is covered: {spent.adjacency}.",
+            *_ABOUT_CHANGE.get(spent.adjacency, []),
+            _odds(spent),
+            *_LEFT_OUT_BY_UNIT.get(spent.unit, []),
+        ],
+        [release, _published(spent), _about_rows(spent)],
+        [*_about_others(spent), _about_the_rest(spent)],
+        [*_ABOUT_ARITHMETIC[spent.arithmetic], *_ABOUT_GENERATOR[spent.generator]],
     ]
-    return " ".join(sentences)
+    return "\n\n".join(" ".join(sentences) for sentences in paragraphs if sentences)
 
 
 def released(spent):
@@ -210,17 +202,17 @@ def _about_rows(spent):
 
 def _about_others(spent):
     """Say what other fits mean for this one."""
-    others = "Other fits on the same private data are not covered: what they spend adds up."
-    if spent.fit_number == 1:
-        return [others]
-    return [f"{others} This is fit number {spent.fit_number} of its process."]
+    number = ""
+    if spent.fit_number > 1:
+        number = f" (this is fit number {spent.fit_number} of its process)"
+    return [f"Other fits on the same private data are not covered{number}: they add up."]
 
 
 def _about_the_rest(spent):
     """Say what is outside of any fit."""
     other = "other " if spent.method == "tuning" else ""
     return (
-        "Not covered either is whatever was computed from the private data beside the fit, as "
-        f"{other}scores, scaling or a choice of {other}settings; nor what follows about a "
-        "person from facts that are true of many."
+        "Nor is what was computed from the private data beside the fit, as "
+        f"{other}scores, scaling or a choice of {other}settings; nor what follows about a person "
+        "from facts that are true of many."
     )

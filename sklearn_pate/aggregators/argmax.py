@@ -21,6 +21,7 @@ from ..rdp import (
     lnmax_rdp,
 )
 from ..rdp.checks import check_votes
+from ..secure import noise_generator
 from .base import Aggregator, check_calibrated
 
 __all__ = ["ExponentialNMax", "GNMax", "LNMax", "PluralityVote"]
@@ -51,7 +52,7 @@ class _NoisyArgmax(Aggregator):
     def aggregate(self, votes, student_proba=None, random_state=None):
         """Draw the released label of each query; see `Aggregator.aggregate`."""
         votes = check_votes(votes)
-        rng = np.random.default_rng(random_state)
+        rng = noise_generator(random_state)
         noise = self._noise().sample(rng, votes.shape)
         return (votes + noise).argmax(axis=1)
 

@@ -11,6 +11,7 @@ from ..rdp import DEFAULT_ORDERS, Facts
 from ..rdp.checks import check_log_proba, check_orders, check_votes
 from ..rdp.cost import query_steps, total_cost
 from ..rdp.facts import defined_in, has_distribution, stating_class
+from ..secure import noise_generator
 
 __all__ = ["Aggregator", "Mechanism", "Released", "SoftAggregator"]
 
@@ -89,7 +90,7 @@ class Mechanism(BaseEstimator, metaclass=ABCMeta):
         student_proba : array-like of shape (n_queries, n_classes), default=None
             The student's probabilities, for mechanisms that use them.
         random_state : int, SeedSequence, Generator or None, default=None
-            Source of the noise; None draws from the operating system's entropy.
+            Source of the noise; None is the operating system's generator.
 
         Returns
         -------
@@ -241,7 +242,7 @@ class Aggregator(Mechanism):
         student_proba : array-like of shape (n_queries, n_classes), default=None
             The student's probabilities, for mechanisms that use them.
         random_state : int, SeedSequence, Generator or None, default=None
-            Source of the noise; None draws from the operating system's entropy.
+            Source of the noise; None is the operating system's generator.
 
         Returns
         -------
@@ -256,7 +257,7 @@ class Aggregator(Mechanism):
         votes = check_votes(votes)
         log_proba = self.outcome_log_proba(votes, student_proba)
         log_proba = check_log_proba(log_proba, n_classes=votes.shape[1])
-        gumbel = np.random.default_rng(random_state).gumbel(size=log_proba.shape)
+        gumbel = noise_generator(random_state).gumbel(size=log_proba.shape)
         outcomes = (log_proba + gumbel).argmax(axis=1)
         return np.where(outcomes < votes.shape[1], outcomes, -1)
 
@@ -329,7 +330,7 @@ class SoftAggregator(Mechanism):
         sums : array-like of shape (n_queries, n_classes)
             Sums of the teachers' probabilities.
         random_state : int, SeedSequence, Generator or None, default=None
-            Source of the noise; None draws from the operating system's entropy.
+            Source of the noise; None is the operating system's generator.
 
         Returns
         -------

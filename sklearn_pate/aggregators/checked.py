@@ -10,6 +10,7 @@ from scipy.special import log_ndtr
 from .._sklearn import Interval
 from ..rdp import Facts, checked_rdp, gaussian_rdp, gnmax_rdp, worst_case_rdp
 from ..rdp.checks import check_votes
+from ..secure import noise_generator
 from .argmax import GNMax
 from .base import Aggregator
 
@@ -72,7 +73,7 @@ class _CheckedGNMax(Aggregator):
         """Draw labels, and which queries passed the check; see `Aggregator.draw`."""
         self._validate_params()
         votes = check_votes(votes)
-        rng = np.random.default_rng(random_state)
+        rng = noise_generator(random_state)
         passes = self._excess(votes, student_proba) + rng.normal(size=len(votes)) >= 0
         answer = (votes + rng.normal(scale=float(self.sigma2), size=votes.shape)).argmax(axis=1)
         labels = np.where(passes, answer, self._labels_if_failed(len(votes), student_proba))

@@ -10,6 +10,7 @@ from .._sklearn import Interval
 from ..rdp import Facts, Gaussian, Laplace, gaussian_rdp, laplace_rdp, pure_rdp
 from ..rdp.checks import check_votes
 from ..rdp.votes import margins
+from ..secure import noise_generator
 from .base import Aggregator
 
 __all__ = ["ImmutableArgmax"]
@@ -78,7 +79,7 @@ class ImmutableArgmax(Aggregator):
     def aggregate(self, votes, student_proba=None, random_state=None):
         """Draw the released label of each query; see `Aggregator.aggregate`."""
         raised = self._raised(votes)
-        noise = self._noise().sample(np.random.default_rng(random_state), raised.shape)
+        noise = self._noise().sample(noise_generator(random_state), raised.shape)
         return (raised + noise).argmax(axis=1)
 
     def facts(self):

@@ -6,6 +6,8 @@ from numbers import Real
 import numpy as np
 from sklearn.base import clone
 
+from ..secure import noise_generator
+
 __all__ = ["check_cost_is_own", "checked_noisy", "rehearse_table"]
 
 
@@ -31,7 +33,7 @@ def rehearse_table(mechanism, *, n_changed, n_classes):
         noise_std = mechanism.noise_std
         if not isinstance(noise_std, Real) or not 0 < noise_std < math.inf:
             raise ValueError(f"noise_std must be a finite number above 0; got {noise_std!r}")
-        checked_noisy(clone(mechanism), table, np.random.default_rng(0))
+        checked_noisy(clone(mechanism), table, noise_generator())
     except Exception as error:
         raise ValueError(
             f"{name} failed when tried on a made-up table of {table.shape[0]} cells and "

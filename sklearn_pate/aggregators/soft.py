@@ -8,6 +8,7 @@ import numpy as np
 from .._sklearn import Interval, StrOptions
 from ..rdp import DiscreteGaussian, Facts
 from ..rdp.checks import as_array
+from ..secure import noise_generator
 from .base import SoftAggregator
 
 __all__ = ["SoftVote", "whole_shares"]
@@ -90,7 +91,7 @@ class SoftVote(SoftAggregator):
         sums : array-like of shape (n_queries, n_classes)
             Sums of the teachers' probabilities; with discrete noise, multiples of 2**-20.
         random_state : int, SeedSequence, Generator or None, default=None
-            Source of the noise; None draws from the operating system's entropy.
+            Source of the noise; None is the operating system's generator.
 
         Returns
         -------
@@ -99,7 +100,7 @@ class SoftVote(SoftAggregator):
         """
         self._validate_params()
         sums = as_array("sums", sums, dtype=float)
-        rng = np.random.default_rng(random_state)
+        rng = noise_generator(random_state)
         if self.noise == "continuous":
             noisy = sums + rng.normal(scale=self.sigma, size=sums.shape)
         else:

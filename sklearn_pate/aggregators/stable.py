@@ -13,6 +13,7 @@ from ..rdp import Cost, Facts, pure_rdp, pure_to_gdp
 from ..rdp.bisection import bisect
 from ..rdp.checks import check_votes
 from ..rdp.votes import margins
+from ..secure import noise_generator
 from .base import Aggregator, check_calibrated
 
 __all__ = ["StableArgmax", "distance_to_instability"]
@@ -120,7 +121,7 @@ class StableArgmax(Aggregator):
     def draw(self, votes, student_proba=None, random_state=None):
         """Draw labels until all runs are used up; see `Aggregator.draw`."""
         votes = check_votes(votes)
-        rng = np.random.default_rng(random_state)
+        rng = noise_generator(random_state)
         on_threshold, on_distance = self._scales()
         distance = distance_to_instability(votes) + rng.laplace(scale=on_distance, size=len(votes))
         stable = np.zeros(len(votes), dtype=bool)

@@ -11,6 +11,7 @@ from .._sklearn import Interval, StrOptions
 from ..rdp import DEFAULT_ORDERS, DiscreteGaussian, DiscreteLaplace
 from ..rdp.checks import as_array
 from ..rdp.table import GRID, gaussian_table_cost, laplace_table_cost
+from ..secure import noise_generator
 from .base import check_calibrated
 from .soft import whole_shares
 
@@ -51,7 +52,7 @@ class TableMechanism(BaseEstimator, metaclass=ABCMeta):
         table : array-like of shape (n_cells, n_classes)
             Ballots, in whole multiples of ``rdp.table.GRID``.
         random_state : int, SeedSequence, Generator or None, default=None
-            Source of the noise; None draws from the operating system's entropy.
+            Source of the noise; None is the operating system's generator.
 
         Returns
         -------
@@ -101,7 +102,7 @@ class _AddedNoise(TableMechanism):
         """Draw the noisy table; see `TableMechanism.noisy`."""
         self._check()
         table = as_array("table", table, dtype=float)
-        rng = np.random.default_rng(random_state)
+        rng = noise_generator(random_state)
         if not self.is_exact:
             # Low digits of floats would tell which noise was added to which number
             return np.round((table + self._continuous(rng, table.shape)) / GRID) * GRID

@@ -12,7 +12,7 @@ from sklearn.utils.validation import validate_data
 
 from .._sklearn import _num_samples, _safe_indexing
 from ..accountant.advice import large_delta
-from ..electorate import PrivateData, Votes
+from ..electorate import PrivateData, TableElectorate, Votes
 from ..exceptions import PrivacyLeakWarning, warn
 from ..isolation import Quiet, kind_of, own_index
 from ..public import public_rows
@@ -90,6 +90,9 @@ def check_data(estimator, X, y, X_public, *, classes, sample_weight, groups):
     check_features(estimator, X, "X", reset=True)
     _check_alike(estimator, X, X_public)
     codes, classes, sample_weight = check_private(X, y, classes, sample_weight)
+    counts_records = isinstance(voters(estimator), TableElectorate) or estimator.synthesizer
+    if sample_weight is not None and counts_records:
+        _check_weights_of_ballots(sample_weight)
     return PrivateData(
         X=X, codes=codes, classes=classes, sample_weight=sample_weight, groups=groups
     )
@@ -164,6 +167,17 @@ def _check_values(X, y, classes, sample_weight):
             )
         sample_weight = given.astype(float)
     return codes, classes, sample_weight
+
+
+def _check_weights_of_ballots(sample_weight):
+    """Refuse weights that would be cut; nothing is said of which."""
+    if ((sample_weight < 0) | (sample_weight > 1)).any():
+        raise ValueError(
+            "sample_weight must be from 0 to 1 where records vote or are counted by a synthesizer: "
+            "a record casts one ballot at most, so larger weights would be cut to 1. Divide by the "
+            "largest weight that may occur. A rare class needs no weights: predict_proba has its "
+            "rates, and sklearn.model_selection.FixedThresholdClassifier moves the threshold"
+        )
 
 
 def check_predicted(codes, *, n_classes):
@@ -298,7 +312,8 @@ def indexable_rows(X, name):
     """Return `X` so that rows can be selected: sparse matrices as CSR, lists as arrays."""
     if sparse.issparse(X):
         return X.tocsr()
-    return X if hasattr(X, "shape") else as_array(name, X)
+    is_to_check = not hasattr(X, "shape") or isinstance(X, np.ma.MaskedArray)
+    return as_array(name, X) if is_to_check else X
 
 
 def check_predicts_alone(student, X_public):

@@ -2,6 +2,7 @@
 
 import contextlib
 import dataclasses
+import functools
 import os
 from numbers import Integral, Real
 from typing import Any, NamedTuple
@@ -67,7 +68,8 @@ from .checks import (
     indexable_rows,
 )
 from .choice import Choice
-from .forecast import check_plan, forecast, warn_of_plan
+from .drawn import DRAWN_BEFORE, note_drawn, recalled
+from .forecast import forecast, refuse_hopeless, warn_of_plan
 from .handover import handed_over, libraries_of
 from .mechanism import is_ours, rehearse_mechanism
 from .missing import check_missing
@@ -124,6 +126,12 @@ _MOST_REHEARSED = 500
 _OTHER_ROWS = "the rows given to fit_student, which may be part of the student"
 _READ_CLASSES = "classes_, read from the private labels"
 
+#: Why a fit is refused whose public rows are the private ones.
+_NOT_PUBLIC = (
+    "X_public is X or a part of it, so the student would show private rows, which no noise "
+    "protects; give rows that are public, or a synthesizer"
+)
+
 _ABOUT_WORKERS = {"n_jobs": "says how many teachers are made at once"}
 
 #: Attributes that a fit has or has not.
@@ -166,6 +174,8 @@ class _Task(NamedTuple):
         Whether the public rows were drawn, or will be: they are less like private ones.
     not_covered : tuple of str
         What `privacy_spent_` will say of what was read from private data.
+    obstacles : tuple of str
+        Why nothing that may be published can be learnt.
     fit_number : int
         What `privacy_spent_` will say; 1 in a plan.
     """
@@ -182,6 +192,7 @@ class _Task(NamedTuple):
     is_paid: bool = False
     are_drawn: bool = False
     not_covered: tuple = ()
+    obstacles: tuple = ()
     fit_number: int = 1
 
     @property
@@ -195,12 +206,28 @@ class _Task(NamedTuple):
         return plan.own_cost if has_rows else plan.cost
 
     @property
+    def rows_are_to_draw(self):
+        """Whether public rows are to be drawn, and paid for, before anyone votes."""
+        return self.synthesis is not None and self.synthesis.is_to_draw
+
+    @property
     def cost_before(self):
         """What returns, for Renyi orders, the `Cost` of what is released before the labels.
 
         Plans keep it, so it must hold nothing private.
         """
         return no_cost if self.synthesis is None else self.synthesis.without_data().cost
+
+
+def _usual_floats(method):
+    """Run a method with numpy's default errors, whatever `numpy.seterr` says."""
+
+    @functools.wraps(method)
+    def run(*args, **kwargs):
+        with np.errstate(divide="warn", over="warn", under="ignore", invalid="warn"):
+            return method(*args, **kwargs)
+
+    return run
 
 
 def _student_has(method):
@@ -327,11 +354,8 @@ class PATEClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         does not contain the seed. Even so, anyone can guess a seed and compare what it gives with
         what was published.
     secure : bool, default=False
-        Draw all noise from the operating system's generator. Otherwise the noise comes from
-        numpy's generator, and the system only seeds that. Only mechanisms with
-        ``noise="discrete"`` are exact as well; in others the noise is rounded to floating-point
-        numbers. It cannot be combined with a `random_state`. A private search then draws the noise
-        of its scores, the number of trials and the candidate of each trial this way too.
+        Refuse a `random_state`, so that no seed can get into what is published. The noise is the
+        same: without a `random_state`, all of it comes from the operating system's generator.
     memory : str, path-like, joblib.Memory or None, default=None
         A folder that keeps the votes of each teacher as soon as it has finished, so that an
         interrupted fit can continue. The next fit with the same data and parameters trains only
@@ -366,6 +390,11 @@ class PATEClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         scikit-learn 1.9 or newer, callbacks can show the phases too: pass one, for instance its
         `ProgressBar`, to `set_callbacks`. Callbacks see counts. In place of the estimator they see
         only those of its parameters that are public numbers or text.
+    on_bad_plan : {"raise", "warn"}, default="raise"
+        What a fit does whose plan says that nothing can be learnt: noise that drowns all records,
+        hardly any public rows, fewer labels than classes, or private rows in the place of public
+        ones. "raise" refuses it before anything is spent, with a `BadPlanError`. "warn" goes on.
+        `plan` itself never refuses.
 
     Attributes
     ----------
@@ -409,6 +438,8 @@ class PATEClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         From `fit`, if `epsilon` does not pay for one query, or if the ledger does not pay for the
         fit. It is raised before any teacher trains, unless another process uses the ledger up
         while teachers train; then it is raised after. Either way nothing was released or spent.
+    BadPlanError
+        From `fit`, if nothing can be learnt from what it would spend; see `on_bad_plan`.
     TeacherError
         From `fit`, if a teacher fails, or a worker that counts ballots. No label was released.
     PrivacyTestError
@@ -475,6 +506,7 @@ class PATEClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         "secure": ["boolean"],
         "memory": [str, os.PathLike, HasMethods(["cache"]), None],
         "ledger": [HasMethods(["check", "record"]), None],
+        "on_bad_plan": [StrOptions({"raise", "warn"})],
         "synthesizer": [HasMethods(["declare", "draw"]), None],
         "verbose": ["verbose"],
     }
@@ -503,6 +535,7 @@ class PATEClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         ledger=None,
         synthesizer=None,
         verbose=0,
+        on_bad_plan="raise",
     ):
         self.base_estimator = base_estimator
         self.n_teachers = n_teachers
@@ -525,7 +558,9 @@ class PATEClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         self.ledger = ledger
         self.synthesizer = synthesizer
         self.verbose = verbose
+        self.on_bad_plan = on_bad_plan
 
+    @_usual_floats
     @_fit_context(prefer_skip_nested_validation=False)
     def fit(self, X, y, X_public=None, *, groups=None, sample_weight=None):
         """Train teachers on private data, release noisy labels, train the student on them.
@@ -547,8 +582,9 @@ class PATEClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
             One identifier per record: of the person it belongs to or, with
             ``partition="predefined"``, of its teacher.
         sample_weight : array-like of shape (n_samples,), default=None
-            Passed to the teachers whose ``fit`` accepts it. Each weight must depend on its own
-            record alone, or the guarantee does not hold.
+            Passed to the teachers whose ``fit`` accepts it. Where records vote, or a synthesizer
+            counts them, the part of its ballot that each casts, from 0 to 1; others are refused.
+            Each weight must depend on its own record alone, or the guarantee does not hold.
 
         Returns
         -------
@@ -564,11 +600,13 @@ class PATEClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
             Nothing was spent.
         """
         fit_number = next_fit_number()
-        task = self._check(X, y, X_public, groups, sample_weight)._replace(fit_number=fit_number)
-        plan = self._plan(task)
+        task = self._check_given(X, y, X_public, groups, sample_weight)
+        task = task._replace(fit_number=fit_number)
+        plan = self._accepted(self._plan(task))
         rows = self._rows_to_vote_on(task, plan)
-        with Progress(self, n_phases=3 + task.are_drawn) as progress, PaidRows(self) as paid:
-            if task.are_drawn:
+        n_phases = 3 + task.rows_are_to_draw
+        with Progress(self, n_phases=n_phases) as progress, PaidRows(self) as paid:
+            if task.rows_are_to_draw:
                 task = self._pay_for_rows(task, plan, paid)
                 task = self._draw_public_rows(task, paid, progress)
                 rows = self._rows_to_vote_on(task, plan)
@@ -576,6 +614,7 @@ class PATEClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
             released = self._release(task, plan, rows, votes, progress)
             return self._learn(task, released, progress)
 
+    @_usual_floats
     @_fit_context(prefer_skip_nested_validation=False)
     def plan(self, X, y, X_public=None, *, groups=None, sample_weight=None):
         """Check what `fit` would check, and say what it would ask and spend; nothing is spent.
@@ -608,14 +647,17 @@ class PATEClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         >>> [(str(aggregator), n_queries) for aggregator, n_queries in plan.stages]
         [('GNMax(sigma=25.2...)', 30)]
         """
-        task = self._check(X, y, X_public, groups, sample_weight)
-        return self._plan(task)
+        return self._plan(self._check_given(X, y, X_public, groups, sample_weight))
 
     @_fit_context(prefer_skip_nested_validation=False)
     def _plan_in_silence(self, X, y, X_public=None, *, groups=None, sample_weight=None):
         """Do what `plan` does without its advice, which takes time: a search plans often."""
-        return self._plan(self._check(X, y, X_public, groups, sample_weight), is_silent=True)
+        plan = self._plan(self._check(X, y, X_public, groups, sample_weight), is_silent=True)
+        if plan.has_teachers:
+            refuse_hopeless(plan)
+        return plan
 
+    @_usual_floats
     @_fit_context(prefer_skip_nested_validation=False)
     def poll(self, X, y, X_public=None, *, groups=None, sample_weight=None):
         """Train the teachers and return their private votes on all public rows, for `fit_votes`.
@@ -650,18 +692,17 @@ class PATEClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         >>> clf.fit_votes(votes, X[1::2]).n_teachers_
         10
         """
-        return self._poll_all_rows(self._check(X, y, X_public, groups, sample_weight))
+        return self._poll_all_rows(self._check_given(X, y, X_public, groups, sample_weight))
 
     def _poll_all_rows(self, task):
         """Draw public rows where there are none, and collect the votes on all of them."""
         plan = None
-        are_to_draw = task.synthesis is not None
+        are_to_draw = task.rows_are_to_draw
         if are_to_draw:  # what `fit_votes` would refuse is refused before rows are paid for
-            plan = self._plan(task)
+            plan = self._accepted(self._plan(task))
         elif task.is_table:  # the noise decides how many cells it has
             plan = self._plan_table(task)
             plan = forecast(self, task, plan, self._spent(plan, task))
-            check_plan(plan)
             warn_of_plan(plan, self.epsilon)
         with Progress(self, n_phases=1 + are_to_draw) as progress, PaidRows(self) as paid:
             if are_to_draw:
@@ -671,6 +712,7 @@ class PATEClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
             told = {"synthesis": task.synthesis, "not_covered": task.not_covered}
             return dataclasses.replace(votes, **told)
 
+    @_usual_floats
     @_fit_context(prefer_skip_nested_validation=False)
     def fit_votes(self, votes, X_public=None):
         """Do what `fit` does after the teachers: release labels from votes, train the student.
@@ -709,7 +751,7 @@ class PATEClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         fit_number = next_fit_number()
         task, votes = self._check_with_votes(votes, X_public)
         task = task._replace(fit_number=fit_number)
-        plan = self._plan(task)
+        plan = self._accepted(self._plan(task))
         rows = self._rows_to_vote_on(task, plan)
         if not task.is_table:
             votes = dataclasses.replace(votes, counts=votes.counts[rows])
@@ -717,6 +759,7 @@ class PATEClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
             released = self._release(task, plan, rows, votes, progress)
             return self._learn(task, released, progress)
 
+    @_usual_floats
     def fit_student(self, X_public=None, student=None):
         """Train another student on what was released already, at no privacy cost.
 
@@ -783,8 +826,8 @@ class PATEClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         seed = seed_streams(self.random_state, self.secure)["student"]
         self.student_ = fit_student(student, X_public, released, seed)
         not_covered = tuple(part for part in released.spent.not_covered if part != _OTHER_ROWS)
-        drawn = getattr(self, "X_synthetic_", None)
-        if released.spent.n_synthetic and not are_same_rows(X_public, drawn):
+        are_own = are_same_rows(X_public, getattr(self, "X_synthetic_", None))
+        if not are_own and (released.spent.n_synthetic or recalled(X_public)[0]):
             not_covered += (_OTHER_ROWS,)
         released.spent = dataclasses.replace(released.spent, not_covered=not_covered)
         self._set_released(released)
@@ -848,6 +891,7 @@ class PATEClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         model.privacy_spent_ = self.privacy_spent_.to_dict()
         return model
 
+    @_usual_floats
     def predict(self, X):
         """Predict labels with the student.
 
@@ -867,6 +911,7 @@ class PATEClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         return self.classes_[check_predicted(codes, n_classes=len(self.classes_))]
 
     @available_if(_student_has("predict_proba"))
+    @_usual_floats
     def predict_proba(self, X):
         """Predict class probabilities with the student.
 
@@ -939,6 +984,24 @@ class PATEClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
                 f"PATEClassifier(epsilon={given!r}) meant?"
             ) from None
 
+    def _check_given(self, X, y, X_public, groups, sample_weight):
+        """Do what `_check` does; if public rows were drawn by an earlier fit, count their cost."""
+        task = self._check(X, y, X_public, groups, sample_weight)
+        return task if task.synthesis is not None else self._with_cost_of_rows(task)
+
+    def _with_cost_of_rows(self, task):
+        """Return a task that has the cost of its public rows, if an earlier fit drew them."""
+        are_drawn, synthesis = recalled(task.X_public)
+        if not are_drawn:
+            return task
+        protects = task.ballots.unit, str(task.ballots.adjacency)
+        if synthesis is None or protects != (synthesis.unit, synthesis.adjacency):
+            return task._replace(are_drawn=True, not_covered=(*task.not_covered, DRAWN_BEFORE))
+        read = getattr(synthesis.synthesizer, "not_covered_", ())
+        synthesis = dataclasses.replace(synthesis, rows=task.X_public)
+        not_covered = (*task.not_covered, *read)
+        return task._replace(synthesis=synthesis, are_drawn=True, not_covered=not_covered)
+
     def _check(self, X, y, X_public, groups, sample_weight):
         """Check all that `fit` is given, and enrol the electorate; nothing is trained."""
         electorate = make_electorate(self, X)
@@ -951,8 +1014,12 @@ class PATEClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         check_not_swapped(X, y)
         synthesizer = declared_synthesizer(self, X, X_public)
         not_covered = () if self.classes is not None else (_READ_CLASSES,)
+        obstacles = ()
         if synthesizer is None:
-            not_covered += warn_if_private(X_public, X)
+            are_private = warn_if_private(X_public, X)
+            if are_private:
+                obstacles = (_NOT_PUBLIC,)
+            not_covered += are_private
             X_public = given_rows(X_public)
         else:
             not_covered += tuple(getattr(synthesizer, "not_covered_", ()))
@@ -1001,6 +1068,7 @@ class PATEClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
             synthesis=synthesis,
             are_drawn=synthesis is not None,
             not_covered=not_covered,
+            obstacles=obstacles,
         )
 
     def _kept_seeds(self, seeds, memory, X_public):
@@ -1016,11 +1084,13 @@ class PATEClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         """Check all that `fit_votes` is given, votes that were cast before."""
         synthesis = getattr(votes, "synthesis", None)
         if synthesis is not None:
-            check_no_public(X_public)
+            if not are_same_rows(public_rows(X_public), synthesis.rows):
+                check_no_public(X_public)
             X_public = synthesis.rows
         if X_public is None:
             raise ValueError("X_public is missing: the rows that were voted on")
-        is_table = isinstance(votes, Votes) and votes.is_table
+        are_counts = not isinstance(votes, Votes)  # `poll` counts the cost of its rows
+        is_table = not are_counts and votes.is_table
         electorate = make_electorate(self, is_table=is_table)
         check_votes_of_records(votes, electorate)
         self._check_parts(electorate)
@@ -1050,7 +1120,7 @@ class PATEClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
             synthesis=synthesis,
             not_covered=votes.not_covered,
         )
-        return task, votes
+        return (self._with_cost_of_rows(task) if are_counts else task), votes
 
     def _check_parts(self, electorate):
         """Check that electorate, aggregator, student and query strategy fit together."""
@@ -1107,10 +1177,13 @@ class PATEClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         if self.ledger is not None:
             self.ledger.check(spent, task.cost_to_pay(plan, self.ledger))
         self._rehearse(task, plan)
-        plan = forecast(self, task, plan, spent)
-        check_plan(plan)
-        if not is_silent:
-            warn_of_plan(plan, self.epsilon)
+        return forecast(self, task, plan, spent, is_silent=is_silent)
+
+    def _accepted(self, plan):
+        """Return a plan; refuse it or warn of what is bad about it."""
+        if self.on_bad_plan == "raise":
+            refuse_hopeless(plan)
+        warn_of_plan(plan, self.epsilon)
         return plan
 
     def _check_ledger(self, task):
@@ -1179,7 +1252,7 @@ class PATEClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
             n_answered=0,
             arithmetic="exact" if is_exact else "real",
             generator=weakest(self._source_of_noise(), synthesis),
-            n_synthetic=0 if synthesis is None else int(synthesis.synthesizer.n_rows),
+            n_synthetic=0 if synthesis is None else _num_samples(task.X_public),
             not_covered=(*task.not_covered, *caveats),
             fit_number=task.fit_number,
         )
@@ -1199,7 +1272,7 @@ class PATEClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
                 rehearse_mechanism(
                     aggregator, n_teachers=task.ballots.n_teachers, n_classes=n_classes
                 )
-        if task.synthesis is not None and task.private is not None:
+        if task.rows_are_to_draw:
             rehearse_teachers(task, task.synthesis.synthesizer, temperature=self._temperature())
         self._check_missing(task, are_drawn=task.synthesis is not None)
         # A student like the teachers is not tried: it trains after them, so they would fail first.
@@ -1229,7 +1302,7 @@ class PATEClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         """Return what `privacy_spent_.generator` says."""
         if self.random_state is not None:
             return "seed"
-        return "system" if self.secure else "numpy"
+        return "system"
 
     def _check_scored_alone(self, X_public, n_queries):
         """For a private search: refuse a student whose prediction for a row depends on others."""
@@ -1304,11 +1377,14 @@ class PATEClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         seeds = dict(task.seeds)
         with progress.phase("public rows", 1) as done:
             synthesis = task.synthesis.drawn(
-                task.private, seeds["synthesis"], seeds["synthetic rows"]
+                task.private,
+                seeds["synthesis"],
+                seeds["synthetic rows"],
+                generator=self._source_of_noise(),
             )
-            synthesis = dataclasses.replace(synthesis, generator=self._source_of_noise())
+            paid.rows = synthesis.rows
             done(1)
-        paid.rows = synthesis.rows
+        synthesis.warn_of_findings()
         X_public = given_rows(synthesis.rows)
         electorate = make_electorate(self, task.private.X)
         number_teachers(electorate, self, task.private)
@@ -1362,6 +1438,12 @@ class PATEClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         finally:  # labels that were released are paid for, and kept if the rest fails
             self._set_released(released)
             self.curator_ = released.curator(votes, plan, self.delta)
+        if task.is_table and released.table.surface.is_flat:
+            warn(
+                "the released table is about as likely if all rates were the same everywhere: "
+                "noise, or columns that say little of the classes. A larger epsilon, fewer "
+                "columns or teachers may help, and spend anew"
+            )
         if plan.budget is not None and len(released.query_indices) < plan.n_queries:
             warn(
                 f"epsilon={plan.epsilon:g} paid for {len(released.query_indices)} of the "
@@ -1541,6 +1623,8 @@ class PATEClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
     def __setstate__(self, state):
         saved = {name: part.load() for name, part in state.items() if isinstance(part, Saved)}
         super().__setstate__(state | saved)
+        if "X_synthetic_" in state:
+            note_drawn(self.X_synthetic_)
 
 
 def _as_list(given):

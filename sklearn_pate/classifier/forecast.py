@@ -4,14 +4,14 @@ import dataclasses
 import math
 
 from ..accountant import PrivacyForecast, RecordVoters, RowsCost
-from ..accountant.advice import check_labels_for_all_classes, large_delta, weak_promise
-from ..exceptions import warn
+from ..accountant.advice import large_delta, obstacles_to, weak_promise
+from ..exceptions import BadPlanError, warn
 from ..isolation import Quiet
 from ..teachers import SiteEnsemble
 from .seeds import warn_if_seeded
 from .table import public_numbers
 
-__all__ = ["check_plan", "forecast", "warn_of_plan"]
+__all__ = ["forecast", "refuse_hopeless", "warn_of_plan"]
 
 
 #: Why those vote who do by default, by whether they are records.
@@ -21,7 +21,7 @@ _BY_DEFAULT = {
 }
 
 
-def forecast(estimator, task, plan, spent):
+def forecast(estimator, task, plan, spent, *, is_silent=False):
     """Return a plan with all that a person needs to know of it, by public numbers alone.
 
     Parameters
@@ -34,6 +34,8 @@ def forecast(estimator, task, plan, spent):
         From the accountant.
     spent : PrivacySpent
         What will be spent, with no query answered yet.
+    is_silent : bool, default=False
+        Leave out what takes time, and is only said.
 
     Returns
     -------
@@ -41,6 +43,7 @@ def forecast(estimator, task, plan, spent):
     """
     told = {"spent": PrivacyForecast.of(spent)}
     problems = [_large_delta(spent, task.ballots)]
+    obstacles = [*task.obstacles]
     if task.synthesis is not None:
         told["synthesizer"] = task.synthesis.synthesizer
         told["rows_cost"] = _rows_cost(task, estimator.delta)
@@ -53,17 +56,28 @@ def forecast(estimator, task, plan, spent):
             why=_why(estimator, task),
             are_sites=isinstance(task.electorate, SiteEnsemble),
         )
+        with Quiet():  # a mechanism of the user's may print the votes that are made up for it
+            told_of = dataclasses.replace(plan, voters=told["voters"])
+            obstacles += obstacles_to(told_of, is_quick=is_silent)
     elif task.electorate is not None:
-        told["voters"], problem = _records(estimator, task, plan)
-        problems.append(problem)
+        cells = task.electorate.forecast(
+            **public_numbers(task, plan), are_drawn=task.rows_are_to_draw or is_silent
+        )
+        told["voters"] = _records(estimator, task, cells)
+        problems += cells.problems
+        obstacles += cells.obstacles
     problems = tuple(problem for problem in problems if problem is not None)
-    return dataclasses.replace(plan, problems=problems, **told)
+    return dataclasses.replace(plan, problems=problems, obstacles=tuple(obstacles), **told)
 
 
-def check_plan(plan):
-    """Refuse a plan from which no student can learn all classes."""
-    if plan.has_teachers:
-        check_labels_for_all_classes(plan)
+def refuse_hopeless(plan):
+    """Refuse a plan from which nothing can be learnt."""
+    if plan.obstacles:
+        raise BadPlanError(
+            f"this cannot work: {'. '.join(plan.obstacles)}. To try all the same, set "
+            "on_bad_plan='warn'. Nothing was spent",
+            plan,
+        )
 
 
 def warn_of_plan(plan, epsilon):
@@ -93,19 +107,17 @@ def _large_delta(spent, ballots):
     return large_delta(spent.delta, n_teachers=n_teachers, n_records=ballots.n_records)
 
 
-def _records(estimator, task, plan):
-    """Return what the cells of records that vote are like, and what is wrong with them."""
-    numbers = public_numbers(task, plan)
-    n_cells, n_ballots, problem = task.electorate.forecast(**numbers)
-    voters = RecordVoters(
-        n_cells=n_cells,
-        n_classes=numbers["n_classes"],
-        n_ballots=n_ballots,
-        n_records=numbers["n_records"],
+def _records(estimator, task, cells):
+    """Return the records that vote, in public numbers."""
+    return RecordVoters(
+        n_cells=cells.n_cells,
+        n_classes=len(task.classes),
+        n_ballots=cells.n_ballots,
+        n_records=task.ballots.n_records,
+        explained=cells.explained,
         name=type(task.electorate).__name__,
         why=_why(estimator, task),
     )
-    return voters, problem
 
 
 def _names(electorate):

@@ -6,6 +6,7 @@ from ..aggregators import Released
 from ..isolation import Quiet, attempt, kind_of
 from ..rdp.checks import check_log_proba
 from ..rdp.facts import has_distribution
+from ..secure import noise_generator
 
 __all__ = ["draw", "is_ours", "rehearse_mechanism"]
 
@@ -25,7 +26,7 @@ def rehearse_mechanism(aggregator, *, n_teachers, n_classes):
     try:
         if has_distribution(aggregator):
             check_log_proba(aggregator.outcome_log_proba(votes, proba), n_classes=n_classes)
-        _checked_release(aggregator, votes, proba, np.random.default_rng(0))
+        _checked_release(aggregator, votes, proba, noise_generator())
     except Exception as error:
         raise ValueError(
             f"{type(aggregator).__name__} failed when tried on made-up votes of {n_teachers} "

@@ -50,9 +50,7 @@ def seed_streams(random_state, secure=False):
         )
     if random_state is None:
         streams = {use: np.random.SeedSequence() for use in _USES}
-        if secure:
-            streams |= {use: SystemGenerator() for use in _NOISE}
-        return streams
+        return streams | {use: SystemGenerator() for use in _NOISE}
     children = seed_sequence(random_state).spawn(len(_USES))
     return dict(zip(_USES, children, strict=True))
 

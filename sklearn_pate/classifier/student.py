@@ -2,12 +2,13 @@
 
 import numpy as np
 from sklearn import config_context
+from sklearn.dummy import DummyClassifier
 from sklearn.pipeline import Pipeline
 from sklearn.semi_supervised import LabelPropagation, LabelSpreading, SelfTrainingClassifier
 from sklearn.utils.validation import has_fit_parameter
 
 from .._sklearn import _num_samples, _safe_indexing
-from ..exceptions import StudentError
+from ..exceptions import StudentError, warn
 from ..isolation import (
     Quiet,
     copier,
@@ -75,17 +76,20 @@ def fit_student(student, X_public, released, seed):
             return own_generators(student)
     except Exception as error:
         n_classes = np.unique(labels).size
-        hint = ""
-        if released.has_rates and n_classes == 1:
-            hint = (
-                ". The rates left one class to deal: use a student whose fit takes sample_weight, "
-                "which learns from rates, or a larger epsilon"
-            )
-        raise student_error(
-            f"the student could not be trained on the {labelled.size} released labels of "
-            f"{n_classes} class(es): {str(error).removesuffix('.')}{hint}",
-            released,
-        ) from error
+        if n_classes != 1:
+            raise student_error(
+                f"the student could not be trained on the {labelled.size} released labels of "
+                f"{n_classes} class(es): {str(error).removesuffix('.')}",
+                released,
+            ) from error
+    # Most classifiers refuse labels of one class, and these are paid for
+    warn(
+        f"all {labelled.size} labels that were released are of one class, and the student cannot "
+        "learn from those: it is a DummyClassifier that always predicts that class. "
+        "fit_student(X_public, student) tries another at no cost; a larger epsilon or more queries "
+        "show more classes"
+    )
+    return DummyClassifier().fit(_safe_indexing(X_public, labelled), labels)
 
 
 def _teach(student, X_public, released, labelled):

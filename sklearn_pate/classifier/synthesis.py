@@ -25,6 +25,7 @@ from ..rules import default_share
 from ..schema import difference
 from ..teachers import Sites
 from ..teachers.one import Part, Settings, Task, fit_and_predict
+from .drawn import note_drawn
 from .mechanism import is_ours
 
 __all__ = [
@@ -69,6 +70,8 @@ class Synthesis:
         Those that have recorded the cost of the rows; one is added when it has.
     generator : str or None
         The source of their noise, as in `PrivacySpent`; None before the drawing.
+    unit, adjacency : str
+        What their cost protects, as in `PrivacySpent`.
     """
 
     synthesizer: Any
@@ -77,6 +80,19 @@ class Synthesis:
     rows: Any = None
     ledgers: list = dataclasses.field(default_factory=list, repr=False)
     generator: str | None = None
+    unit: str = ""
+    adjacency: str = ""
+
+    @property
+    def is_to_draw(self):
+        """Whether the rows are still to be drawn."""
+        return self.rows is None
+
+    def warn_of_findings(self):
+        """Warn of what the noisy counts tell of the schema; call it once the rows are kept."""
+        if is_ours(self.synthesizer):
+            for text in self.synthesizer.findings_:
+                warn(text)
 
     def without_data(self):
         """Return the same without anything private, for what is shown or kept."""
@@ -125,7 +141,8 @@ class Synthesis:
             if share is None:
                 share = default_share()
             synthesizer = _calibrated(synthesizer, n_moved, share, epsilon, delta)
-        planned = cls(synthesizer, n_moved, units)
+        protects = {"unit": ballots.unit, "adjacency": str(ballots.adjacency)}
+        planned = cls(synthesizer, n_moved, units, **protects)
         spent, _ = planned.cost().epsilon(delta)
         if epsilon is not None and spent >= epsilon:
             raise BudgetExceededError(
@@ -148,7 +165,7 @@ class Synthesis:
             )
         return cost
 
-    def drawn(self, private, noise, seed):
+    def drawn(self, private, noise, seed, *, generator):
         """Return the same with its rows, drawn from private data: this is what the cost pays for.
 
         Parameters
@@ -159,6 +176,8 @@ class Synthesis:
             Source of what protects the data.
         seed : SeedSequence
             Source of all else.
+        generator : str
+            What `noise` is, as in `PrivacySpent`.
         """
         synthesizer = self.synthesizer
         records = (private.X, private.codes, private.sample_weight, self.units)
@@ -183,12 +202,11 @@ class Synthesis:
                 f"{type(synthesizer).__name__} could not draw rows: {failed}, whose text is "
                 "withheld, as it may quote records. They are paid for"
             )
-        if is_ours(synthesizer):
-            for text in synthesizer.findings_:
-                warn(text)
-        else:
+        if not is_ours(synthesizer):
             _check_rows(synthesizer, rows)
-        return dataclasses.replace(self, units=None, rows=rows)
+        drawn = dataclasses.replace(self, units=None, rows=rows, generator=generator)
+        note_drawn(rows, dataclasses.replace(drawn, rows=None))
+        return drawn
 
 
 def _are_costs(cost):
@@ -250,13 +268,13 @@ class PaidRows:
         for name in [name for name in vars(self._estimator) if name.endswith("_")]:
             delattr(self._estimator, name)
         self._estimator.X_synthetic_ = self.rows
+        of_both = "is of both" if self._what is None else "says that they are not covered"
         labels = " and labels, which were not released," if self.are_labels_paid else ""
         epsilon = text_rounded_up(self.spent.epsilon)
         error.add_note(
             f"The rows that were drawn are X_synthetic_, and public. They{labels} cost epsilon="
             f"{epsilon}, see privacy_spent of this error. With synthesizer=None, fit(X, y, "
-            "X_public=X_synthetic_) uses them again; its privacy_spent_ is of its labels alone, so "
-            "add what is spent here"
+            f"X_public=X_synthetic_) uses them again, and its privacy_spent_ {of_both}"
         )
 
 

@@ -107,6 +107,5 @@ def release_table(released, plan, votes, noise):
             f"{type(mechanism).__name__} could not draw a table: {failed}, whose text is withheld, "
             "as it may quote ballots. What the plan costs is spent. Try it on a made-up table"
         )
-    table, rates, labels = votes.electorate.read(noisy, noise_std=noise_std)
-    released.table = table
-    released.add_rates(rates, labels)
+    released.table = votes.electorate.released(noisy, noise_std=noise_std)
+    released.add_rates(*votes.electorate.read(released.table))  # if interrupted, the table is kept

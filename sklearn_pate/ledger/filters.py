@@ -9,6 +9,7 @@ import numpy as np
 
 from ..rdp import DEFAULT_ORDERS, gdp_mu, gdp_to_epsilon, pure_to_gdp
 from ..rdp.conversion import conversion_penalty, epsilon_by_order
+from ..rdp.rounding import sum_up
 
 __all__ = [
     "COMPOSITIONS",
@@ -135,6 +136,9 @@ class PureFilter:
         return epsilon
 
 
+#: What sums may lie above a budget, as a part of it: what the numbers of the fits are rounded by.
+_ROUNDING = 1e-14
+
 #: Parts of delta of the Renyi orders, from the lowest: each takes five sixths of what is left, the
 #: last all of it.
 _PARTS = np.array([5 / 6, 5 / 36, 5 / 216, 5 / 1296, 1 / 1296])
@@ -226,7 +230,7 @@ class Account:
         """Return the epsilon of all costs; above the budget's if no filter allows them."""
         if not self.costs:
             return 0.0
-        if math.fsum(cost.delta for cost in self.costs) > self.budget.failure_probability:
+        if sum_up(*(cost.delta for cost in self.costs)) > self.budget.failure_probability:
             return math.inf
         # The smallest is valid: all filters were fixed in advance, and delta is dealt out to them
         epsilon = min(filter_.epsilon(total) for filter_, total in self._totals())
@@ -234,6 +238,13 @@ class Account:
         if is_only_fit and epsilon > self.budget.epsilon:  # it takes the whole budget
             return epsilon_alone(self.costs[0], self.budget)
         return epsilon
+
+    def is_within_budget(self):
+        """Return whether the budget pays for all costs, but for the rounding of floats.
+
+        Ten floats of 0.1, each of which is a little more than a tenth, are within 1.
+        """
+        return bool(self.epsilon() <= self.budget.epsilon * (1 + _ROUNDING))
 
     def share(self):
         """Return the part of the budget that is used up, from 0 to 1."""
@@ -246,5 +257,5 @@ class Account:
 
     def _totals(self):
         """Return pairs of a filter and what it has added up."""
-        totals = [math.fsum(filter_amounts) for filter_amounts in self.amounts]
+        totals = [sum_up(*filter_amounts) for filter_amounts in self.amounts]
         return zip(self.filters, totals, strict=True)

@@ -70,7 +70,7 @@ class PrivacyLedger:
     path, epsilon, delta, composition, failure_probability
         As given; they cannot be set.
     epsilon_spent : float
-        What the recorded fits cost together, at most `epsilon`.
+        What the recorded fits cost together, rounded up; at most `epsilon`, but for rounding.
 
     Raises
     ------
@@ -238,7 +238,7 @@ class PrivacyLedger:
             account = self._account(db)
         for cost in costs:
             account = account.plus(cost)
-        return bool(account.epsilon() <= self.epsilon)
+        return account.is_within_budget()
 
     def record(self, spent, cost):
         """Write down that a fit spends; call it before anything is released.
@@ -259,7 +259,7 @@ class PrivacyLedger:
 
     @property
     def epsilon_spent(self):
-        """What the recorded fits cost together, at most `epsilon`."""
+        """What the recorded fits cost together, rounded up; at most `epsilon`, but for rounding."""
         with transaction(self.path) as db:
             account = self._account(db)
         return account.epsilon()
@@ -324,7 +324,7 @@ class PrivacyLedger:
         if before.costs:
             _check_protects_the_same(spent, *read_protected(db))
         _check_can_be_added(spent, cost, before)
-        if before.plus(cost).epsilon() <= self.epsilon:
+        if before.plus(cost).is_within_budget():
             return
         raise _over_budget(cost, before)
 

@@ -14,6 +14,7 @@ from ..accountant import next_fit_number, no_cost
 from ..adjacency import Adjacency
 from ..classifier import PATEClassifier
 from ..classifier.checks import check_private, indexable_rows, warn_if_delta_is_large
+from ..classifier.drawn import DRAWN_BEFORE, recalled
 from ..classifier.seeds import seed_sequence, warn_if_seeded
 from ..classifier.synthesis import (
     PaidRows,
@@ -28,7 +29,7 @@ from ..isolation import own_generators, unfitted
 from ..partition import PredefinedPartition
 from ..public import public_rows, warn_if_private
 from ..rdp import TrialCount
-from ..secure import SystemGenerator
+from ..secure import noise_generator
 from .calibration import calibrate
 from .candidates import make_candidates, teachers_key
 from .hold_out import hold_out, hold_out_by_coins, take
@@ -113,6 +114,8 @@ class PrivateSearch(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         if synthesizer is not None:
             not_covered += tuple(getattr(synthesizer, "not_covered_", ()))
             X_public = rehearsal_rows(synthesizer)
+        elif X_public is not None and recalled(X_public)[0]:
+            not_covered += (DRAWN_BEFORE,)
         fit_data = {"X": X, "y": y, "X_public": X_public, "groups": groups, "sample_weight": None}
         if X_val is None and y_val is None:
             scorer = self._hold_out_from(fit_data, codes, candidates, hold_out_seed)
@@ -156,7 +159,9 @@ class PrivateSearch(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
             paid.spent = spent
             paid.are_labels_paid = True
             if task is not None:  # once, before the trials: they share the rows
-                paid.rows = fit_data["X_public"] = self._drawn_rows(task, rows_seed)
+                synthesis = self._drawn_rows(task, rows_seed)
+                paid.rows = fit_data["X_public"] = synthesis.rows
+                synthesis.warn_of_findings()
             trials = Trials(
                 candidates,
                 plans,
@@ -189,7 +194,8 @@ class PrivateSearch(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
     def _drawn_rows(self, task, seed):
         noise_seed, seed = seed.spawn(2)
         noise = self._generator(noise_seed)
-        return task.synthesis.drawn(task.private, noise, seed).rows
+        generator = "system" if self.random_state is None else "seed"
+        return task.synthesis.drawn(task.private, noise, seed, generator=generator)
 
     def _check_random_state(self):
         """Refuse a seed where noise must not repeat itself."""
@@ -208,7 +214,7 @@ class PrivateSearch(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
 
     def _generator(self, seed):
         """Return the source of what stays secret: noise of scores, trials and their candidates."""
-        return SystemGenerator() if self.estimator.secure else np.random.default_rng(seed)
+        return noise_generator(None if self.random_state is None else seed)
 
     def _candidates(self, rng):
         return make_candidates(

@@ -88,7 +88,7 @@ def _plans(candidates, fit_data):
         key = plan_key(estimator)
         if key in plan_by_key:  # the same noise and queries need not be calibrated again
             set_plan(estimator, plan_by_key[key])
-        plan = estimator.plan(**fit_data)
+        plan = estimator._accepted(estimator.plan(**fit_data))
         set_plan(estimator, plan)
         plan_by_key[key] = plan
         plans.append(plan)

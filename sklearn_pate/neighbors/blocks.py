@@ -42,6 +42,8 @@ class Counting(NamedTuple):
         Of the cells.
     n_neighbors : int
         Cells that each record casts a ballot in.
+    largest : ndarray of shape (n_features,) or None
+        From `largest_sizes`, of the public rows.
     rounding : float
         As in `nearest_cells`.
     n_classes : int
@@ -57,6 +59,7 @@ class Counting(NamedTuple):
     transformer: Any
     centers: np.ndarray
     n_neighbors: int
+    largest: np.ndarray | None
     rounding: float
     n_classes: int
     config: dict
@@ -195,7 +198,7 @@ def _counted(counting, block, key):
     n_cells, n_columns = counting.centers.shape
     with config_context(**counting.config):
         cells = nearest_cells(
-            transformed_private(counting.transformer, block.X, n_columns),
+            transformed_private(counting.transformer, block.X, n_columns, counting.largest),
             counting.centers,
             counting.n_neighbors,
             rounding=counting.rounding,

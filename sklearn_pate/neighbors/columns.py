@@ -68,6 +68,11 @@ class RowVectorizer(TransformerMixin, BaseEstimator):
 
     def fit(self, X, y=None):
         """Choose a transformer by the type of the rows, and fit it."""
+        if getattr(getattr(X, "columns", None), "nlevels", 1) > 1:
+            raise ValueError(
+                "columns of several levels (a MultiIndex) have no names to go by: flatten them, "
+                "X.columns = ['_'.join(map(str, name)) for name in X.columns], X_public as well"
+            )
         X = _of_pandas(X)
         self.transformer_ = self._chosen(X).fit(X)
         return self

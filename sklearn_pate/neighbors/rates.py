@@ -8,7 +8,7 @@ from scipy.linalg import cho_factor, cho_solve
 from scipy.optimize import minimize
 from scipy.spatial.distance import cdist
 
-__all__ = ["LEAST_RATE", "POWERS", "Surface", "deal_labels", "sharpened", "smooth"]
+__all__ = ["LEAST_GAIN", "LEAST_RATE", "POWERS", "Surface", "deal_labels", "sharpened", "smooth"]
 
 #: Likeness of public rows and cells is computed for so many pairs at a time.
 _PAIRS_AT_A_TIME = 4_000_000
@@ -26,6 +26,11 @@ POWERS = (1.0, 1.25, 1.5, 2.0, 2.5, 3.0, 4.0, 5.0, 6.0, 8.0)
 _N_SPLITS = 20
 _ADDED_NOISE = 0.5
 
+#: A surface tells nothing that gains less, in log likelihood: at epsilon 1 it gained less than 1
+#: where labels followed from nothing, 0 to 11 with 200 independent columns (a coin flip), 25 or
+#: more with 100, and 14 or more on iris, wine and breast cancer.
+LEAST_GAIN = 3.0
+
 
 class Surface(NamedTuple):
     """The rates of the classes at any place.
@@ -42,6 +47,8 @@ class Surface(NamedTuple):
         Of the likeness of two places at a squared distance d: ``height * exp(-steepness * d)``.
     power : float
         To which rates are raised.
+    gain : float
+        Log likelihood of the table, less that with rates that are the same everywhere.
     """
 
     centers: np.ndarray
@@ -50,6 +57,12 @@ class Surface(NamedTuple):
     height: float
     steepness: float
     power: float
+    gain: float = 0.0
+
+    @property
+    def is_flat(self):
+        """Whether rates that are the same everywhere do about as well."""
+        return self.gain < LEAST_GAIN
 
     def likeness(self, numbers):
         """Return how much each row is like each cell, (n_rows, n_cells)."""
@@ -133,10 +146,19 @@ def smooth(
     )
     between = surface.likeness(centers)
     factor = cho_factor(between + np.diag(variance), lower=True)
+    weights = cho_solve(factor, difference)
     return surface._replace(
-        weights=cho_solve(factor, difference),
+        weights=weights,
         power=_sharpness(noisy, between, variance, total, overall),
+        gain=_gain(difference, weights, factor[0], variance),
     )
+
+
+def _gain(difference, weights, factor, variance):
+    """Return the log likelihood of a process less that of rates that are the same everywhere."""
+    n_free = difference.shape[1] - 1
+    explained = ((difference**2 / variance[:, None]).sum() - (difference * weights).sum()) / 2
+    return float(explained + n_free * np.log(np.sqrt(variance) / np.diag(factor)).sum())
 
 
 def _differences(noisy, total, overall):

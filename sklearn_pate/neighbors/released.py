@@ -1,17 +1,20 @@
 """A noisy table that was released, and the labels of any rows that follow from it."""
 
-from typing import Any, NamedTuple
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
 
 import numpy as np
 
 from .cells import have_distances, nearest_cells
-from .rates import Surface, deal_labels
+from .rates import deal_labels, smooth
 from .transform import transformed
 
 __all__ = ["ReleasedTable", "numbers_of_public"]
 
 
-class ReleasedTable(NamedTuple):
+@dataclass(frozen=True, eq=False, repr=False)
+class ReleasedTable:
     """A noisy table of ballots, and what it says of any row: all of this is published.
 
     `PATEClassifier` has it as `table_` where records vote.
@@ -24,8 +27,8 @@ class ReleasedTable(NamedTuple):
         Centers of the cells, as the transformer's numbers.
     transformer : transformer
         Fitted on public rows.
-    surface : Surface
-        The rates of the classes at any place.
+    smoothing : dict
+        The other arguments of `neighbors.rates.smooth`: public numbers.
 
     Examples
     --------
@@ -44,7 +47,12 @@ class ReleasedTable(NamedTuple):
     counts: np.ndarray
     centers: np.ndarray
     transformer: Any
-    surface: Surface
+    smoothing: dict = field(repr=False)
+
+    @cached_property
+    def surface(self):
+        """The rates of the classes at any place, a `Surface`: computed when it is first needed."""
+        return smooth(self.counts, self.centers, **self.smoothing)
 
     def __repr__(self):
         n_cells, n_classes = self.counts.shape

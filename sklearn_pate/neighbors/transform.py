@@ -18,6 +18,7 @@ from ..isolation import (
     seeded,
     set_seeds,
 )
+from .far import are_far
 from .odd import ODD
 
 __all__ = [
@@ -54,9 +55,11 @@ def fitted_on_public(transformer, X_public, seed):
             return own_generators(fitted.fit(X_public, None))  # FrozenEstimator wants a y
         except Exception as error:
             mixed = _mixed_columns(X_public)
-            if mixed is None:
-                raise
             problem = f"{type(error).__name__}: {error}"
+    if mixed is None:
+        raise ValueError(
+            f"the transformer of ReverseNeighbors could not be fitted on X_public: {problem}"
+        )
     raise ValueError(
         f"{type(transformer).__name__}, the transformer of ReverseNeighbors, could not be fitted "
         f"on public rows of several kinds, {mixed}. Leave transformer=None, which suits them, or "
@@ -96,14 +99,17 @@ def transformed(fitted, rows):
     return numbers.astype(float)
 
 
-def transformed_private(fitted, X, n_columns):
+def transformed_private(fitted, X, n_columns, largest=None):
     """Return the numbers of private rows; NaN in rows that cannot be transformed.
 
     Nothing is said of these. A row that fails does so by itself: the others are transformed
-    without it.
+    without it, and without those that are far beyond the `largest` sizes of public ones.
     """
     numbers = np.full((_num_samples(X), n_columns), np.nan)
     parts = [np.arange(len(numbers))]
+    far = are_far(X, largest)
+    if far is not None and far.any():
+        parts = [np.flatnonzero(~far), *np.flatnonzero(far)[:, None]]
     fresh = copier(fitted)
 
     def numbers_of(rows):

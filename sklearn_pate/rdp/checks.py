@@ -27,6 +27,11 @@ DEFAULT_ORDERS.setflags(write=False)
 
 def as_array(name, value, dtype=None):
     """Return `value` as an array; numpy's own errors name nothing, and quote what they find."""
+    if isinstance(value, np.ma.MaskedArray):
+        raise ValueError(
+            f"{name} is a masked array, whose mask would be lost: give {name}.filled(numpy.nan), "
+            "or leave out what is masked"
+        )
     with contextlib.suppress(TypeError, ValueError):
         return np.asarray(value, dtype=dtype)
     # Not within `except`, where an error keeps the one that was caught, whatever it is raised from
@@ -92,7 +97,7 @@ def check_log_proba(log_proba, *, n_classes=None):
 
 def check_positive(name, value):
     """Return `value` as a float; it must be finite and above 0."""
-    if not isinstance(value, Real) or not 0 < value < math.inf:
+    if isinstance(value, bool) or not isinstance(value, Real) or not 0 < value < math.inf:
         raise ValueError(f"{name} must be a finite number above 0; got {value!r}")
     return float(value)
 
@@ -106,7 +111,7 @@ def check_cost(cost):
 
 def check_count(name, value, least=1):
     """Return `value` as an int; it must be a whole number, at least `least`."""
-    if not isinstance(value, Integral) or value < least:
+    if isinstance(value, bool) or not isinstance(value, Integral) or value < least:
         raise ValueError(f"{name} must be a whole number, at least {least}; got {value!r}")
     return int(value)
 

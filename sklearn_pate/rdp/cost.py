@@ -13,6 +13,7 @@ from .conversion import (
     pure_to_gdp,
 )
 from .facts import facts_of
+from .rounding import sum_up, times_up
 from .worst_case import worst_case_pure, worst_case_rdp
 
 __all__ = ["Cost", "data_independent_epsilon", "query_cost", "query_steps", "total_cost"]
@@ -102,22 +103,22 @@ class Cost:
             return Cost(np.zeros_like(self.rdp), 0.0, 0.0)
         return Cost(
             rdp=n_queries * self.rdp,
-            mu_squared=n_queries * self.mu_squared,
-            pure=n_queries * self.pure,
-            delta=n_queries * self.delta,
-            pure_part=n_queries * self.pure_part,
-            mu_squared_part=n_queries * self.mu_squared_part,
+            mu_squared=times_up(n_queries, self.mu_squared),
+            pure=times_up(n_queries, self.pure),
+            delta=times_up(n_queries, self.delta),
+            pure_part=times_up(n_queries, self.pure_part),
+            mu_squared_part=times_up(n_queries, self.mu_squared_part),
         )
 
     def plus(self, other):
         """Cost of both, even if the second depends on what the first released."""
         return Cost(
             rdp=self.rdp + other.rdp,
-            mu_squared=self.mu_squared + other.mu_squared,
-            pure=self.pure + other.pure,
-            delta=self.delta + other.delta,
-            pure_part=self.pure_part + other.pure_part,
-            mu_squared_part=self.mu_squared_part + other.mu_squared_part,
+            mu_squared=sum_up(self.mu_squared, other.mu_squared),
+            pure=sum_up(self.pure, other.pure),
+            delta=sum_up(self.delta, other.delta),
+            pure_part=sum_up(self.pure_part, other.pure_part),
+            mu_squared_part=sum_up(self.mu_squared_part, other.mu_squared_part),
         )
 
     def epsilon(self, delta, orders=DEFAULT_ORDERS):

@@ -15,6 +15,7 @@ from .checks import DEFAULT_ORDERS, check_count, check_orders, check_positive
 from .conversion import pure_to_gdp
 from .cost import Cost
 from .published import pure_rdp
+from .rounding import rounded_up
 
 __all__ = ["GRID", "gaussian_table_cost", "laplace_table_cost"]
 
@@ -60,16 +61,11 @@ def laplace_table_cost(scale, n_changed, orders=DEFAULT_ORDERS, *, discrete=True
     orders = check_orders(orders)
     scale = check_positive("scale", scale)
     n_changed = check_count("n_changed", n_changed)
-    pure = _rounded_up(n_changed * Fraction(1 / scale))  # the noise is drawn with 1 / scale
+    pure = rounded_up(n_changed * Fraction(1 / scale))  # the noise is drawn with 1 / scale
     one_entry = _discrete_shift(scale, orders) if discrete else _continuous_shift(scale, orders)
     hidden = 2e-14 / (orders - 1)  # by logarithms that cancel
     rdp = np.minimum(pure_rdp(pure, orders), n_changed * (one_entry * (1 + 1e-12) + hidden))
     return Cost(rdp, pure_to_gdp(pure) ** 2, pure)
-
-
-def _rounded_up(exact):
-    nearest = float(exact)
-    return nearest if nearest >= exact else math.nextafter(nearest, math.inf)
 
 
 def _continuous_shift(scale, orders):

@@ -19,11 +19,11 @@ from sklearn_pate.aggregators import (
 )
 from sklearn_pate.exceptions import BudgetExceededError
 
-from .helpers import INF, NAN, accepted, each, fit, refused, short, table
+from .helpers import INF, NAN, NO_FLOATS, accepted, each, fit, refused, short, table
 
 # --- parameters ----------------------------------------------------------------------------------
 
-NOT_A_SCALE = (0, -1, NAN, INF, "x", [1], 1j)
+NOT_A_SCALE = (*NO_FLOATS, 0, -1, NAN, INF, "x", [1], 1j)
 #: An aggregator, one of its parameters, and wrong values
 WRONG = [
     (GNMax(3.0), "sigma", NOT_A_SCALE),
@@ -39,10 +39,10 @@ WRONG = [
     (StableArgmax(1.0), "run_epsilon", NOT_A_SCALE),
     (StableArgmax(1.0), "max_unstable", (*NOT_A_SCALE, None, 2.5)),
     (StableArgmax(1.0, 2), "failure_probability", (*NOT_A_SCALE, None, 1)),
-    (ImmutableArgmax(gamma=0.5), "constant", (-1, NAN, "x")),
-    (ImmutableArgmax(), "gamma", (0, -1, NAN, INF, "x")),
-    (ImmutableArgmax(), "sigma", (0, -1, NAN, INF, "x")),
-    (ImmutableArgmax(gamma=0.5), "failure_probability", (0, 1, NAN, "x", None)),
+    (ImmutableArgmax(gamma=0.5), "constant", (*NO_FLOATS, -1, NAN, "x")),
+    (ImmutableArgmax(), "gamma", NOT_A_SCALE),
+    (ImmutableArgmax(), "sigma", NOT_A_SCALE),
+    (ImmutableArgmax(gamma=0.5), "failure_probability", (True, 10**400, 0, 1, NAN, "x", None)),
 ]
 
 

@@ -7,11 +7,12 @@ from sklearn.naive_bayes import GaussianNB
 from sklearn.preprocessing import StandardScaler
 
 from sklearn_pate.aggregators import GNMax, PluralityVote
-from sklearn_pate.exceptions import BudgetExceededError
+from sklearn_pate.exceptions import BadPlanError, BudgetExceededError
 
 from .helpers import (
     INF,
     NAN,
+    NO_FLOATS,
     X_PUBLIC,
     Teacher,
     X,
@@ -19,13 +20,14 @@ from .helpers import (
     accepted,
     each_of,
     fit,
+    fit_votes,
     pate,
     refused,
     table,
 )
 
-NOT_A_NUMBER = ("x", [1], {}, 1j)
-NOT_WHOLE = ("x", {}, 1j, 2.5, NAN, INF, np.array([3, 4]))
+NOT_A_NUMBER = (*NO_FLOATS, "x", [1], {}, 1j)
+NOT_WHOLE = (*NO_FLOATS, "x", {}, 1j, 2.5, NAN, INF, np.array([3, 4]))
 #: Wrong types, NaN and infinities, below and at the limits
 WRONG = {
     "base_estimator": ("x", 5, {}, StandardScaler()),
@@ -41,8 +43,10 @@ WRONG = {
     "partition": ("stratified", None, 5, ["random"]),
     "classes": ("01", 5, lambda: [0, 1]),
     "keep_teachers": ("yes", None, 2, 0.5),
-    "n_jobs": ("x", 1.5, [2], NAN),
+    "n_jobs": (*NO_FLOATS, "x", 1.5, [2], NAN),
     "random_state": ("x", -1, 1.5, [0], np.random.default_rng(0)),
+    "timeout": (*NOT_A_NUMBER, 0, -1.0, NAN, INF),
+    "on_bad_plan": ("ignore", None, True, ["raise"]),
     "memory": (5, object(), ["folder"], True),
     "ledger": ("ledger.sqlite", 5, {}),
     "verbose": ("x", None, -1, [1]),
@@ -127,10 +131,6 @@ def test_an_epsilon_that_pays_for_no_query():
     {
         "n_teachers=1": ({"n_teachers": 1, "aggregator": PluralityVote(), "epsilon": None}, 1),
         "n_teachers: numpy": ({"n_teachers": np.int64(4)}, 4),
-        "n_teachers=True, an int": (
-            {"n_teachers": True, "aggregator": PluralityVote(), "epsilon": None},
-            1,
-        ),
         "n_teachers: all records": ({"n_teachers": 40}, 40),
     },
 )
@@ -168,8 +168,19 @@ def test_epsilon_may_be_none_if_there_is_no_noise():
 
 
 def test_an_epsilon_that_drowns_the_votes():
+    hopeless = {"epsilon": 0.1, "aggregator": None}
+    message = "this cannot work: the noise .* drowns the votes.*on_bad_plan='warn'. Nothing was spe"
+    for call in (fit, lambda params: fit_votes(**params)):
+        with refused(message, BadPlanError) as caught:
+            call(hopeless)
+        assert caught.value.plan.epsilon <= 0.1
+        assert "drowns the votes" in caught.value.plan.obstacles[0]
+    with accepted():
+        plan = pate(**hopeless).plan(X, Y, X_PUBLIC)
+        assert plan.advice[0] == plan.obstacles[0] and "drowns the votes" in str(plan)
     with accepted("drowns the votes"):
-        assert fit({"epsilon": 0.1, "aggregator": None}).privacy_spent_.epsilon <= 0.1
+        insisting = fit(hopeless | {"on_bad_plan": "warn"})
+        assert insisting.privacy_spent_.epsilon <= 0.1
 
 
 def test_an_epsilon_for_fewer_queries():

@@ -13,6 +13,7 @@ from .helpers import (
     INF,
     LABEL,
     NAN,
+    NO_FLOATS,
     X_PUBLIC,
     X,
     Y,
@@ -38,13 +39,13 @@ def search(settings=None, grid=None, estimator=None, **data):
 # --- settings ------------------------------------------------------------------------------------
 
 WRONG = {
-    "epsilon": (0, -1, NAN, INF, "x"),
-    "delta": (0, 1, NAN, "x", None),
-    "n_trials": (1, 0, -1, NAN, INF, "x"),
+    "epsilon": (*NO_FLOATS, 0, -1, NAN, INF, "x"),
+    "delta": (*NO_FLOATS, 0, 1, NAN, "x", None),
+    "n_trials": (*NO_FLOATS, 1, 0, -1, NAN, INF, "x"),
     "distribution": ("uniform", None, 5),
-    "eta": (-1, 21, NAN, "x", None),
+    "eta": (*NO_FLOATS, -1, 21, NAN, "x", None),
     "scoring": (5, ["accuracy"]),
-    "validation_fraction": (0, 0.6, -0.1, NAN, "x", None),
+    "validation_fraction": (*NO_FLOATS, 0, 0.6, -0.1, NAN, "x", None),
     "random_state": ("x", -1, 1.5),
 }
 

@@ -1,14 +1,16 @@
 """Public rows, PublicData and FitOnPublic."""
 
+import re
+
 import numpy as np
 from sklearn.exceptions import NotFittedError
 from sklearn.naive_bayes import GaussianNB
 from sklearn.preprocessing import StandardScaler
 
 from sklearn_pate import FitOnPublic, PublicData
-from sklearn_pate.exceptions import TeacherError
+from sklearn_pate.exceptions import BadPlanError, TeacherError
 
-from .helpers import NAN, X_PUBLIC, X, Y, accepted, changed, fit, refused, table
+from .helpers import NAN, X_PUBLIC, X, Y, accepted, changed, fit, pate, refused, table
 
 # --- X_public ------------------------------------------------------------------------------------
 
@@ -80,14 +82,34 @@ def test_one_public_row_for_each_class_is_enough():
 
 
 def test_one_public_row_is_not_enough_for_two_classes():
-    with refused("labels is 1, all that is asked for.* give more public rows, 20"):
+    text = "labels is 1, all that is asked for.* give more public rows, 20"
+    with refused(f"this cannot work: .*{text}", BadPlanError):
         fit({"n_queries": 1}, X_public=X_PUBLIC[:1])
+    with accepted():
+        plan = pate(n_queries=1).plan(X, Y, X_PUBLIC[:1])
+    assert re.search(text, plan.obstacles[0]) and plan.obstacles[0] in plan.advice
 
 
-@table("X_public", {"X_public is X": X, "X_public is X, in PublicData": PublicData(X)})
-def test_public_rows_that_are_the_private_ones(X_public):
-    with accepted("X_public is X: .* pass rows that are public"):
-        assert fit(X_public=X_public).n_teachers_ == 4
+@table(
+    "X_public, found",
+    {
+        "X_public is X": (X, "X_public is X"),
+        "X_public is X, in PublicData": (PublicData(X), "X_public is X"),
+        "X_public: a part of X": (X[:30], "X_public shares memory with X"),
+    },
+)
+def test_public_rows_that_are_the_private_ones(X_public, found):
+    leak = f"{found}.*: .* pass rows that are public"
+    obstacle = "X_public is X or a part of it, .* give rows that are public, or a synthesizer"
+    with refused(f"this cannot work: {obstacle}.*Nothing was spent", BadPlanError, warning=leak):
+        fit(X_public=X_public)
+    with accepted(leak):
+        plan = pate().plan(X, Y, X_public)
+    assert len(plan.obstacles) == 1 and plan.obstacles[0] in plan.advice
+    with accepted(leak, obstacle):
+        clf = fit({"on_bad_plan": "warn"}, X_public=X_public)
+    assert clf.n_teachers_ == 4
+    assert "private rows, which were given as X_public" in clf.privacy_spent_.not_covered
 
 
 # --- PublicData and FitOnPublic ------------------------------------------------------------------

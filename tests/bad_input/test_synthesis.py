@@ -13,7 +13,20 @@ from sklearn_pate.aggregators import LaplaceMechanism
 from sklearn_pate.synthesis import MarginalSynthesizer
 from sklearn_pate.teachers import Sites
 
-from .helpers import INF, NAN, NUMBER, TEXT, X, accepted, each, each_of, refused, secrets_in, table
+from .helpers import (
+    INF,
+    NAN,
+    NO_FLOATS,
+    NUMBER,
+    TEXT,
+    X,
+    accepted,
+    each,
+    each_of,
+    refused,
+    secrets_in,
+    table,
+)
 
 KINDS = pd.CategoricalDtype(["a", "b"])
 FRAME = pd.DataFrame(
@@ -51,7 +64,10 @@ class OfAnotherLibrary:
         "objects": (np.array([[TEXT, 1]], dtype=object), "array of numbers"),
         "complex": (X * 1j, "Complex data not supported"),
         "dates": (np.array([["2020-01-01"]], dtype="datetime64[D]"), "array of numbers"),
-        "masked": (np.ma.masked_array(X, X > 1), "masked values"),
+        "masked": (
+            np.ma.masked_array(X, X > 1),
+            r"X is a masked array, whose mask would be lost: give X.filled",
+        ),
         "ragged": ([[1, 2], [NUMBER]], "X must be array-like"),
         "lists of text": ([[TEXT]], "array of numbers"),
         "no columns in a DataFrame": (FRAME[[]], "X has no columns"),
@@ -179,10 +195,10 @@ def test_many_such_columns_are_not_all_named():
     {
         "bounds": (3, "x", {1, 2}),
         "categories": (["a"], "x", 3),
-        "n_rows": (0, -1, 2.5, NAN, "x", None),
-        "n_bins": (0, -1, 2.5, NAN, "x", None),
+        "n_rows": (*NO_FLOATS, 0, -1, 2.5, NAN, "x", None),
+        "n_bins": (*NO_FLOATS, 0, -1, 2.5, NAN, "x", None),
         "given_label": (2, "yes", None),
-        "share": (0, 1, -0.1, 1.5, NAN, INF, "x"),
+        "share": (*NO_FLOATS, 0, 1, -0.1, 1.5, NAN, INF, "x"),
         "noise": (3.0, "laplace", LaplaceMechanism),
     }
 )

@@ -1,0 +1,219 @@
+"""Records that vote: what cannot work; masks, and numpy's own settings."""
+
+from fractions import Fraction
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.preprocessing import StandardScaler
+
+from sklearn_pate import PATEClassifier, PublicData
+from sklearn_pate.exceptions import BadPlanError
+from sklearn_pate.neighbors import ReverseNeighbors
+from sklearn_pate.synthesis import MarginalSynthesizer
+
+from .helpers import (
+    ESTIMATORS,
+    INF,
+    NAN,
+    NO_FLOATS,
+    NUMBER,
+    VOTES,
+    X_PUBLIC,
+    X,
+    Y,
+    accepted,
+    changed,
+    each_of,
+    fit_votes,
+    frame,
+    pate,
+    refused,
+    table,
+)
+
+RNG = np.random.default_rng(0)
+MANY = RNG.uniform(size=(2000, 2))
+LABELS = (MANY[:, 0] > 0.5).astype(int)
+MANY[0, 1] = NUMBER
+PUBLIC = RNG.uniform(size=(300, 2))
+
+
+def records(base_estimator=None, **params):
+    clf = PATEClassifier(base_estimator or ReverseNeighbors(), classes=[0, 1], **params)
+    ESTIMATORS.append(clf)
+    return clf
+
+
+# --- parameters ----------------------------------------------------------------------------------
+
+NOT_A_COUNT = (*NO_FLOATS, Fraction(3, 1), 0, -1, 2.5, NAN, INF, "x", [3], 1j)
+WRONG = {
+    "n_cells": NOT_A_COUNT,
+    "n_neighbors": (*NOT_A_COUNT, None),
+    "smoothing": (*NO_FLOATS, Fraction(3, 1), 0, -1, 1e-4, 1e4, NAN, INF, "x", None, [1.0], 1j),
+    "random_state": (np.True_, Fraction(3, 1), 10**400, 2**32, -1, 0.5, "x"),
+    "adjacency": ("remove", None, True),
+}
+
+
+@each_of(WRONG)
+def test_a_parameter_of_a_wrong_type_or_size(name, value):
+    with refused(f"{name} of ReverseNeighbors must be .*; got "):
+        records(ReverseNeighbors(**{name: value})).fit(MANY, LABELS, PUBLIC)
+
+
+@table(
+    "params",
+    {
+        "numpy": {"n_cells": np.int64(20), "n_neighbors": np.int8(2), "smoothing": np.float32(1)},
+        "ints": {"n_cells": 20, "n_neighbors": 1, "smoothing": 1},
+    },
+)
+def test_numbers_that_are_accepted(params):
+    with accepted():
+        assert records(ReverseNeighbors(**params)).fit(MANY, LABELS, PUBLIC).table_ is not None
+
+
+# --- plans that cannot work ----------------------------------------------------------------------
+
+
+@table(
+    "params, public, message",
+    {
+        "noise": ({"epsilon": 0.001}, PUBLIC, "the noise drowns the ballots: there are 2000"),
+        "few rows": ({}, PUBLIC[:3], "X_public has 3 rows, .* there are 2 classes.* Give 16"),
+        "equal rows": ({}, PUBLIC[[0] * 300], "X_public has 300 rows, 1 of them different"),
+    },
+)
+def test_a_plan_that_cannot_work(params, public, message):
+    clf = records(**params)
+    with accepted(message):  # votes alone spend nothing, so `poll` warns
+        clf.poll(MANY, LABELS, public)
+    with refused(f"cannot work: .*{message}.*Nothing was spent", BadPlanError) as caught:
+        clf.fit(MANY, LABELS, public)
+    obstacles = caught.value.plan.obstacles
+    assert obstacles and all(text in str(caught.value) for text in obstacles)
+    with accepted():
+        plan = clf.plan(MANY, LABELS, public)
+    assert list(plan.obstacles) == list(plan.advice[: len(plan.obstacles)]) != []
+    with pytest.raises(ValueError, match="share_right is about teachers"):
+        plan.share_right(0.8)
+
+
+# --- weights -------------------------------------------------------------------------------------
+
+DRAWS = MarginalSynthesizer((0, 1), missing=[])
+
+
+@table("weight", {"above 1": np.nextafter(1, 2), "below 0": -0.1, "NaN": NAN, "inf": INF})
+@table(
+    "make, public",
+    {
+        "records": (lambda: records(epsilon=8.0), PUBLIC),
+        "records, no public rows": (lambda: records(epsilon=8.0, synthesizer=DRAWS), None),
+        "teachers, no public rows": (lambda: pate(n_teachers=20, synthesizer=DRAWS), None),
+    },
+)
+def test_weights_that_are_no_parts_of_a_ballot(make, public, weight):
+    weights = changed(np.linspace(0, 1, 2000), weight)
+    message = "sample_weight must be from 0 to 1 where|sample_weight must be 2000 finite"
+    for method in ("fit", "plan", "poll"):
+        with refused(message):
+            getattr(make(), method)(MANY, LABELS, public, sample_weight=weights)
+
+
+# --- tables --------------------------------------------------------------------------------------
+
+LEVELS = pd.MultiIndex.from_tuples([("a", 1), ("a", 2), ("b", 1)])
+OF_LEVELS = frame().set_axis(LEVELS, axis=1)
+
+
+@table(
+    "rows, public",
+    {
+        "public rows": (OF_LEVELS, pd.DataFrame(X_PUBLIC, columns=LEVELS)),
+        "synthesizer": (OF_LEVELS, None),
+    },
+)
+def test_columns_of_several_levels(rows, public):
+    draws = None if public is not None else MarginalSynthesizer((0, 1), missing=[])
+    with refused(r"columns of several levels \(a MultiIndex\) have no names to go by: flatten"):
+        records(synthesizer=draws).plan(rows, Y, public)
+
+
+def test_columns_of_several_levels_may_be_flattened():
+    flat = [OF_LEVELS.copy(), pd.DataFrame(X_PUBLIC, columns=LEVELS)]
+    for rows in flat:  # as the message says
+        rows.columns = ["_".join(map(str, name)) for name in rows.columns]
+    with accepted():
+        assert records(epsilon=8.0).plan(flat[0], Y, flat[1]).obstacles == ()
+
+
+@table("transformer", {"none": None, "scaler": StandardScaler()})
+def test_public_rows_that_are_infinite(transformer):
+    infinite = changed(PUBLIC, INF, (3, 1))
+    with refused("could not be fitted on X_public: ValueError: Input X contains infinity"):
+        records(ReverseNeighbors(transformer)).fit(MANY, LABELS, infinite)
+
+
+# --- masks ---------------------------------------------------------------------------------------
+
+
+def masked(values):
+    return np.ma.masked_array(values, np.zeros(np.shape(values), bool))
+
+
+GIVEN = {"X": X, "y": Y, "X_public": X_PUBLIC, "sample_weight": np.ones(40)}
+
+
+@table("make", {"teachers": pate, "records": records})
+@table(
+    "name, value",
+    {name: (name, masked(value)) for name, value in GIVEN.items()}
+    | {"PublicData": ("X_public", PublicData(masked(X_PUBLIC)))},
+)
+def test_masked_arrays(make, name, value):
+    for method in ("fit", "plan", "poll"):
+        with refused(f"^{name} is a masked array, whose mask would be lost: give {name}.filled"):
+            getattr(make(), method)(**GIVEN | {name: value})
+
+
+def test_masked_votes():
+    with refused("votes is a masked array, whose mask would be lost"):
+        fit_votes(masked(VOTES))
+    with refused("X_public is a masked array, whose mask would be lost"):
+        fit_votes(X_public=masked(X_PUBLIC))
+
+
+@table("make", {"teachers": pate, "records": lambda: records(epsilon=20.0)})
+def test_masked_rows_to_predict(make):
+    clf = make().fit(X, Y, X_PUBLIC)
+    ESTIMATORS.clear()  # it is fitted
+    for method in (clf.predict, clf.predict_proba):
+        with pytest.raises(ValueError, match="^X is a masked array, whose mask would be lost"):
+            method(masked(X))
+
+
+# --- numpy's own settings ------------------------------------------------------------------------
+
+
+@table(
+    "make, public",
+    {
+        "teachers": (lambda: pate(n_teachers=20, n_queries=30, aggregator=None), PUBLIC),
+        "records": (records, PUBLIC),
+        "records, no public rows": (lambda: records(epsilon=8.0, synthesizer=DRAWS), None),
+    },
+)
+def test_errors_of_floats_that_numpy_is_told_to_raise(make, public):
+    rows = MANY[1:]
+    with accepted(), np.errstate(all="raise"):
+        assert str(make().plan(rows, LABELS[1:], public))
+        clf = make().fit(rows, LABELS[1:], public)
+        assert clf.score(rows, LABELS[1:]) > 0.8
+        assert np.isfinite(clf.predict_proba(PUBLIC)).all()
+        clf.predict_log_proba(PUBLIC)
+        votes = make().poll(rows, LABELS[1:], public)
+        make().fit_votes(votes, public).fit_student(public)
+        assert np.geterr() == dict.fromkeys(("divide", "over", "under", "invalid"), "raise")

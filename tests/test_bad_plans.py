@@ -1,0 +1,173 @@
+"""Budgets that would be spent for nothing: told by a plan, refused by a fit."""
+
+import math
+import warnings
+
+import numpy as np
+import pytest
+from sklearn.datasets import load_breast_cancer
+from sklearn.dummy import DummyClassifier
+from sklearn.linear_model import LogisticRegression
+from sklearn.naive_bayes import GaussianNB
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+from sklearn_pate import PATEClassifier
+from sklearn_pate.aggregators import GNMax
+from sklearn_pate.exceptions import BadPlanError, PrivacyLeakWarning
+from sklearn_pate.neighbors.explained import explained_share
+from sklearn_pate.synthesis import MarginalSynthesizer
+
+DATA, LABELS = load_breast_cancer(return_X_y=True)
+ORDER = np.random.default_rng(0).permutation(len(LABELS))
+X, Y = DATA[ORDER[:350]], LABELS[ORDER[:350]]
+PUBLIC = DATA[ORDER[350:]]
+
+
+def pate(base_estimator=None, **params):
+    return PATEClassifier(base_estimator, **({"classes": [0, 1]} | params))
+
+
+HOPELESS = {
+    "noise": (pate(epsilon=0.01), X[:100], PUBLIC, "the noise drowns the ballots"),
+    "three rows": (pate(), X, PUBLIC[:3], "X_public has 3 rows"),
+    "equal rows": (pate(), X, np.tile(PUBLIC[:1], (100, 1)), "1 of them different"),
+    "few labels": (
+        pate(GaussianNB(), n_teachers=20, epsilon=20, n_queries=1),
+        X,
+        PUBLIC,
+        "the number of labels is 1",
+    ),
+    "noise of teachers": (
+        pate(GaussianNB(), n_teachers=5, aggregator=GNMax(100.0), n_queries=50),
+        X,
+        PUBLIC,
+        "drowns the votes",
+    ),
+}
+
+
+@pytest.mark.parametrize("case", HOPELESS)
+def test_a_fit_refuses_what_cannot_work_and_a_plan_tells(case, tmp_path):
+    clf, private, public, words = HOPELESS[case]
+    labels = Y[: len(private)]
+    plan = clf.plan(private, labels, X_public=public)
+    assert any(words in text for text in plan.obstacles) and words in " ".join(plan.advice)
+    with pytest.raises(BadPlanError, match="this cannot work: .*Nothing was spent") as caught:
+        clf.fit(private, labels, X_public=public)
+    assert words in str(caught.value) and caught.value.plan.epsilon == plan.epsilon
+    assert not hasattr(clf, "privacy_spent_")
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("case", HOPELESS)
+def test_who_insists_is_warned(case):
+    clf, private, public, words = HOPELESS[case]
+    clf = pate(**(clf.get_params(deep=False) | {"on_bad_plan": "warn"}))
+    with pytest.warns(UserWarning, match=words):
+        clf.fit(private, Y[: len(private)], X_public=public)
+    assert clf.privacy_spent_.epsilon > 0
+
+
+def test_private_rows_are_no_public_ones():
+    with (
+        pytest.warns(PrivacyLeakWarning, match="X_public is X"),
+        pytest.raises(BadPlanError, match="X_public is X or a part of it"),
+    ):
+        pate().fit(X, Y, X_public=X)
+    with (
+        pytest.warns(PrivacyLeakWarning),
+        pytest.warns(UserWarning, match="X_public is X or a part of it"),
+    ):
+        assert pate(on_bad_plan="warn").fit(X, Y, X_public=X).privacy_spent_.not_covered
+    with pytest.warns(PrivacyLeakWarning, match="X_public is X"):
+        assert "X_public is X or a part" in str(pate().plan(X, Y, X_public=X)).replace("\n  ", " ")
+
+
+def test_what_works_is_not_refused():
+    assert pate().plan(X, Y, X_public=PUBLIC).obstacles == ()
+    assert pate(GaussianNB(), n_teachers=40, epsilon=2).fit(X, Y, PUBLIC).n_teachers_ == 40
+
+
+def test_a_plan_says_its_advice_once():
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        plan = pate(epsilon=0.1).plan(X, Y, X_public=PUBLIC)
+    assert len(plan.advice) == 1 and str(plan).count("drowns the ballots") == 1
+
+
+# --- how much the cells tell ---------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("n_columns", "low", "high"), [(2, 0.9, 1), (10, 0.3, 0.8), (200, 0, 0.05)]
+)
+def test_what_cells_explain_falls_with_independent_columns(n_columns, low, high):
+    public = np.random.default_rng(0).normal(size=(3000, n_columns))
+    assert low <= explained_share(public, 100, 0) <= high
+    assert explained_share(np.ones((50, n_columns)), 10, 0) == 0
+
+
+def test_many_columns_that_say_a_little_each_are_told_of():
+    rng = np.random.default_rng(0)
+    wide = rng.normal(size=(9000, 200))
+    slopes = 4 * rng.normal(size=200) / np.sqrt(200)
+    labels = (rng.random(9000) < 1 / (1 + np.exp(-wide @ slopes))).astype(int)
+    clf = pate()
+    plan = clf.plan(wide[:6000], labels[:6000], X_public=wide[6000:])
+    assert plan.voters.explained < 0.05 and "a coin flip is likely" in plan.advice[0]
+    assert "cells tell" in str(plan)
+    with pytest.warns(UserWarning, match="a coin flip is likely"):
+        clf.fit(wide[:6000], labels[:6000], X_public=wide[6000:])
+
+
+def test_a_forecast_differs_between_tables():
+    other = np.random.default_rng(0).normal(size=(560, 30))
+    plans = [
+        pate().plan(X, Y, X_public=PUBLIC),
+        pate().plan(other[:350], Y, X_public=other[350:]),
+    ]
+    told, less = (plan.voters.explained for plan in plans)
+    assert told > 0.3 > 0.2 > less and "right" not in str(plans[0])
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_a_table_that_tells_nothing_is_told_of(seed):
+    rng = np.random.default_rng(seed)
+    rows = rng.normal(size=(5000, 4))
+    coins = rng.integers(2, size=5000)
+    with pytest.warns(UserWarning, match="as likely if all rates were the same everywhere"):
+        clf = pate().fit(rows[:4000], coins[:4000], X_public=rows[4000:])
+    assert clf.table_.surface.gain < 3
+    labels = (rows[:, 0] > 0).astype(int)
+    clf = pate().fit(rows[:4000], labels[:4000], X_public=rows[4000:])  # without a warning
+    assert clf.table_.surface.gain > 50
+
+
+# --- what was paid for is not lost ---------------------------------------------------------------
+
+
+def test_one_released_class_makes_a_constant_student():
+    labels = np.zeros(350, dtype=int)
+    labels[:3] = 1
+    teacher = make_pipeline(StandardScaler(), LogisticRegression())
+    clf = pate(teacher, n_teachers=20, epsilon=20, n_queries=30)
+    clf.student = make_pipeline(StandardScaler(), LogisticRegression())
+    with pytest.warns(UserWarning, match="all 30 labels that were released are of one class"):
+        clf.fit(X, labels, X_public=PUBLIC)
+    assert isinstance(clf.student_, DummyClassifier) and clf.privacy_spent_.n_answered == 30
+    assert (clf.predict(PUBLIC) == 0).all() and clf.predict_proba(PUBLIC).shape == (219, 2)
+    assert (clf.export(PUBLIC).predict(PUBLIC) == 0).all()
+
+
+def test_weights_of_ballots_are_parts_of_one():
+    for weight in (2.0, -0.1, math.nextafter(1, 2)):
+        weights = np.full(350, 0.5)
+        weights[4] = weight
+        with pytest.raises(ValueError, match="sample_weight must be from 0 to 1 where records"):
+            pate().plan(X, Y, PUBLIC, sample_weight=weights)
+        synthesizer = MarginalSynthesizer(bounds=(0, 5000), missing=[])
+        with pytest.raises(ValueError, match="counted by a synthesizer"):
+            pate(synthesizer=synthesizer).plan(X, Y, sample_weight=weights)
+        pate(GaussianNB(), n_teachers=20, epsilon=20).plan(X, Y, PUBLIC, sample_weight=weights)
+    pate().plan(X, Y, PUBLIC, sample_weight=np.linspace(0, 1, 350))
