@@ -490,9 +490,12 @@ def test_labels_survive_a_student_that_fails():
 
 def test_one_released_class_makes_a_constant_of_a_student_that_needs_two():
     clf = pate(aggregator=PluralityVote(), epsilon=None, n_teachers=5)
-    with pytest.warns(UserWarning, match="labels that were released are of one class"):
+    with pytest.warns(UserWarning, match="all 400 labels that were released are of one class"):
         clf.fit(X_PRIVATE, np.zeros(1500, dtype=int), X_PUBLIC)
-    assert (clf.predict(X_TEST) == 0).all()
+    assert isinstance(clf.student_, DummyClassifier)
+    assert (clf.predict(X_TEST) == 0).all() and (clf.public_labels_ == 0).all()
+    np.testing.assert_array_equal(clf.predict_proba(X_TEST), [[1.0, 0.0]] * 500)
+    assert clf.privacy_spent_.n_answered == 400
     clf.fit_student(X_PUBLIC, RandomForestClassifier(3))
     np.testing.assert_array_equal(clf.predict_proba(X_TEST), [[1.0, 0.0]] * 500)
 
@@ -706,20 +709,27 @@ def test_private_rows_in_the_place_of_public_ones_warn():
         pytest.raises(BadPlanError, match="X_public is X or a part of it"),
     ):
         quick().fit(X_PRIVATE, Y_PRIVATE, X_public=X_PRIVATE)
+    with pytest.warns(PrivacyLeakWarning, match="X_public is X") as caught:
+        plan = quick().plan(X_PRIVATE, Y_PRIVATE, X_public=X_PRIVATE)
+    assert len(caught) == 1 and "X_public is X or a part of it" in plan.obstacles[0]
+    assert plan.advice[0] == plan.obstacles[0]
 
 
 @pytest.mark.parametrize(
-    ("params", "X_public"),
+    ("params", "X_public", "messages"),
     [
-        ({"classes": None}, X_PUBLIC),
-        ({"aggregator": GNMax(25.0), "n_queries": 300}, X_PUBLIC),
-        ({"aggregator": GNMax(200.0), "epsilon": None}, X_PUBLIC),
+        ({"classes": None}, X_PUBLIC, ["classes_ is read"]),
+        ({"on_bad_plan": "warn"}, X_PRIVATE, ["X_public is X: ", "X_public is X or a part of it"]),
+        ({"aggregator": GNMax(25.0), "n_queries": 300}, X_PUBLIC, ["epsilon=1 pays for 29"]),
+        ({"aggregator": GNMax(200.0), "epsilon": None}, X_PUBLIC, ["the noise of standard"]),
     ],
 )
-def test_warnings_point_at_the_line_that_called_fit(params, X_public):
+def test_warnings_point_at_the_line_that_called_fit(params, X_public, messages):
     with pytest.warns(UserWarning) as caught:
         pate(GaussianNB(), **params).fit(X_PRIVATE, Y_PRIVATE, X_public)
-    assert [warning.filename for warning in caught] == [__file__]
+    assert [warning.filename for warning in caught] == [__file__] * len(messages)
+    for warning, message in zip(caught, messages, strict=True):
+        assert str(warning.message).startswith(message)
 
 
 # --- scikit-learn's conventions ------------------------------------------------------------------

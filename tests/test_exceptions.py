@@ -1,6 +1,7 @@
 """A warning points to the user's line, however many calls of ours lie between."""
 
 import linecache
+import pickle
 
 import joblib
 import numpy as np
@@ -12,7 +13,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn_pate import PATEClassifier
 from sklearn_pate.accountant import plan_queries
 from sklearn_pate.aggregators import ConfidentGNMax, GNMax
-from sklearn_pate.exceptions import PrivacyLeakWarning
+from sklearn_pate.exceptions import BadPlanError, PrivacyLeakWarning
 from sklearn_pate.ledger import PrivacyLedger
 from sklearn_pate.model_selection import PrivateGridSearchCV
 from sklearn_pate.rdp import rdp_to_epsilon
@@ -58,14 +59,21 @@ def test_of_private_rows_in_place_of_public_ones():
     with pytest.warns(PrivacyLeakWarning, match="X_public is X") as caught:
         classifier(classes=[0, 1]).plan(X, Y, X)
     check_that_it_points_here(caught, ".plan(X, Y, X)")
+    with (
+        pytest.warns(PrivacyLeakWarning, match="X_public is X") as caught,
+        pytest.raises(BadPlanError, match="X_public is X or a part of it"),
+    ):
+        classifier(classes=[0, 1]).fit(X, Y, X)
+    check_that_it_points_here(caught, ".fit(X, Y, X)")
 
 
 def test_of_a_large_delta_in_fit():
     clf = classifier(classes=[0, 1], delta=0.01)
-    assert "not below one over the number of records" in clf.plan(*PRIVATE, PUBLIC).advice[0]
+    (advice,) = clf.plan(*PRIVATE, PUBLIC).advice
     with pytest.warns(UserWarning, match="not below one over the number of records") as caught:
         clf.fit(*PRIVATE, PUBLIC)
     check_that_it_points_here(caught, "clf.fit(")
+    assert [str(warning.message) for warning in caught] == [advice]
 
 
 def test_of_a_large_delta_in_fit_votes():
@@ -101,10 +109,28 @@ def test_of_a_budget_that_pays_for_less():
 
 def test_of_noise_that_drowns_every_margin():
     clf = classifier(classes=[0, 1], aggregator=GNMax(40.0), n_queries=20)
+    (advice,) = clf.plan(*PRIVATE, PUBLIC).advice
     clf.set_params(on_bad_plan="warn")
     with pytest.warns(UserWarning, match="drowns the votes") as caught:
         clf.fit(*PRIVATE, PUBLIC)
     check_that_it_points_here(caught, "clf.fit(")
+    assert [str(warning.message) for warning in caught] == [advice]
+
+
+def test_a_plan_that_is_refused_comes_with_its_error():
+    clf = classifier(classes=[0, 1], aggregator=GNMax(400.0), n_queries=20)
+    with pytest.raises(BadPlanError, match="this cannot work: .*drowns the votes") as caught:
+        clf.fit(*PRIVATE, PUBLIC)
+    error = caught.value
+    assert isinstance(error, ValueError) and not hasattr(clf, "privacy_spent_")
+    assert error.plan.obstacles == clf.plan(*PRIVATE, PUBLIC).obstacles != ()
+    assert str(error) == (
+        f"this cannot work: {error.plan.obstacles[0]}. To try all the same, set "
+        "on_bad_plan='warn'. Nothing was spent"
+    )
+    restored = pickle.loads(pickle.dumps(error))
+    assert type(restored) is BadPlanError and str(restored) == str(error)
+    assert str(restored.plan) == str(error.plan) and restored.plan.obstacles == error.plan.obstacles
 
 
 def test_of_a_budget_that_stopped_the_queries():

@@ -377,6 +377,16 @@ def test_fits_searches_and_transformers_warn_of_slices(wrap):
     ):
         model().fit(X, y, X_public=rows)
     with pytest.warns(PrivacyLeakWarning, match="X_public shares memory"):
+        plan = model().plan(X, y, X_public=rows)
+    assert plan.obstacles[0] == plan.advice[0] and "X_public is X or a part" in plan.advice[0]
+    insisting = model(on_bad_plan="warn")
+    with (
+        pytest.warns(PrivacyLeakWarning, match="X_public shares memory"),
+        pytest.warns(UserWarning, match="X_public is X or a part of it"),
+    ):
+        insisting.fit(X, y, X_public=rows)
+    assert "private rows, which were given as X_public" in insisting.privacy_spent_.not_covered
+    with pytest.warns(PrivacyLeakWarning, match="X_public shares memory"):
         FitOnPublic(StandardScaler()).fit(X, y, X_public=rows)
     clf = PATEClassifier(GaussianNB(), n_teachers=20, n_queries=10, classes=[0, 1])
     search = PrivateGridSearchCV(clf, {"n_teachers": [20]}, epsilon=50.0, n_trials=2)

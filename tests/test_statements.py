@@ -66,12 +66,12 @@ def labels_without_classes():
 
 
 def rows_that_are_private():
-    clf = pate().set_params(on_bad_plan="warn")
+    clf = pate(on_bad_plan="warn")
     return clf.fit(X, Y, X).privacy_spent_, "private rows, which were given as X_public"
 
 
 def rows_of_a_slice():
-    clf = pate().set_params(on_bad_plan="warn")
+    clf = pate(on_bad_plan="warn")
     return clf.fit(X, Y, X[::-1]).privacy_spent_, "private rows, which were given as X_public"
 
 
@@ -186,6 +186,18 @@ def test_other_rows_than_those_drawn_are_not_protected():
     assert again.fit_student(X_PUBLIC).fit_student(X_PUBLIC).privacy_spent_.not_covered[1:] == ()
 
 
+def test_drawn_rows_that_are_given_again_are_known_and_covered():
+    first = ballots().fit(X, Y)
+    clf = pate(ReverseNeighbors())
+    spent = clf.fit(X, Y, X_public=first.X_synthetic_.copy()).privacy_spent_
+    assert (spent.n_synthetic, spent.not_covered) == (200, ()) and spent.epsilon <= 20.0
+    assert "It covers the 200 public rows as well" in spent.summary()
+    assert "public rows are not protected" not in spent.summary()
+    with_others = np.vstack([first.X_synthetic_, X_PUBLIC[:50]])
+    check_told_first(clf.fit(X, Y, with_others).privacy_spent_, "drawn from private data by an ear")
+    assert clf.fit(X, Y, X_PUBLIC).privacy_spent_.n_synthetic == 0
+
+
 def test_a_search_says_what_its_best_estimator_says():
     search = PrivateGridSearchCV(
         ballots(), {"base_estimator__n_neighbors": [1]}, epsilon=20.0, n_trials=2
@@ -237,8 +249,44 @@ def test_delta_is_added_to_the_factor_and_is_no_probability_of_failure():
     assert "factor e^1 (epsilon), without exception (delta is 0)." in spent(delta=0.0).summary()
 
 
+def test_a_summary_has_short_paragraphs():
+    told = pate().fit(X, Y, X_PUBLIC).privacy_spent_
+    paragraphs = told.summary().split("\n\n")
+    beginnings = ("Any one record", "A noisy table", "Other fits on", "The noise was whole")
+    for paragraph, beginning in zip(paragraphs, beginnings, strict=True):
+        assert paragraph.startswith(beginning) and "\n" not in paragraph
+        assert len(paragraph) < 600
+    assert "replace one record. The number of rows is public." in paragraphs[0]
+    assert "beside the fit, as scores, scaling or a choice of settings; nor" in paragraphs[2]
+    assert paragraphs[3] == (
+        "The noise was whole numbers, drawn exactly. It came from the operating system's generator."
+    )
+
+
+@pytest.mark.parametrize("secure", [False, True])
+def test_noise_is_of_the_system_unless_there_is_a_seed(secure):
+    for base in (GaussianNB(), ReverseNeighbors()):
+        few = {"n_teachers": 20, "n_queries": 10} if isinstance(base, GaussianNB) else {}
+        told = pate(base, secure=secure, **few).fit(X, Y, X_PUBLIC).privacy_spent_
+        assert told.generator == "system" and "operating system's" in told.summary()
+        with pytest.raises(ValueError, match="secure"):
+            pate(base, secure=True, random_state=0, **few).fit(X, Y, X_PUBLIC)
+    assert spent().generator == "system"
+
+
+def test_a_fit_says_which_fit_it_is():
+    text = spent(fit_number=3).summary()
+    assert (
+        "Other fits on the same private data are not covered (this is fit number 3 of its "
+        "process): they add up." in text
+    )
+    assert "are not covered: they add up." in spent(fit_number=1).summary()
+
+
 def test_a_shared_seed_undoes_the_noise_for_everybody():
-    text = pate(random_state=0).fit(X, Y, X_PUBLIC).privacy_spent_.summary()
+    told = pate(random_state=0).fit(X, Y, X_PUBLIC).privacy_spent_
+    text = told.summary()
+    assert told.generator == "seed" and "operating system" not in text
     assert text.startswith("Made with a seed: whoever knows or guesses the random_state")
     assert "Fits that share a seed share their noise: together they can undo it" in text
     assert "For all others" not in text
