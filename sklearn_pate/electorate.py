@@ -401,6 +401,8 @@ class Votes:
         Where the public rows come from, if they were drawn: they, and what they cost.
     not_covered : tuple of str
         What `PrivacySpent.not_covered` says of a fit to them.
+    obstacles : tuple of str
+        Why nothing that may be published can be learnt from them.
     """
 
     counts: np.ndarray
@@ -414,6 +416,7 @@ class Votes:
     n_public: int | None = None
     synthesis: Any = None
     not_covered: tuple = ()
+    obstacles: tuple = ()
 
     @property
     def is_table(self):

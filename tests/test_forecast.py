@@ -50,6 +50,7 @@ Y = np.arange(N_RECORDS) % 3
 X_PUBLIC = pd.DataFrame(RNG.normal(size=(400, 3)), columns=["a", "b", "c"])
 CLASSES = [0, 1, 2]
 PUBLIC = {"n_public": 1000, "n_teachers": 250, "n_classes": 10, "delta": 1e-5}
+FLAT = "the released table is about as likely if all rates were the same everywhere: "
 
 
 def pate(base=None, **params):
@@ -73,7 +74,10 @@ def said(clf, *data, **kwargs):
         warnings.simplefilter("always")
         clf.set_params(on_bad_plan="warn").fit(*data, **kwargs)
     texts = [str(warning.message) for warning in caught]
-    return [text for text in texts if not text.startswith("the released table is about")]
+    of_plan = [text for text in texts if not text.startswith(FLAT)]
+    # The labels here have nothing to do with the rows: so a table says, and teachers cannot
+    assert len(texts) - len(of_plan) == isinstance(clf.base_estimator, ReverseNeighbors)
+    return of_plan
 
 
 # --- the share of labels that will be right ------------------------------------------------------
@@ -337,9 +341,14 @@ def test_fewer_queries_than_classes_are_refused_before_anything_is_spent(tmp_pat
     )
     with pytest.raises(BadPlanError, match=message) as caught:
         clf.fit(X, Y, X_PUBLIC)
+    assert isinstance(caught.value, ValueError)
     assert "ask more, n_queries=30 or None" in str(caught.value)
-    (obstacle,) = clf.plan(X, Y, X_PUBLIC).obstacles
-    assert re.search(message, obstacle)
+    assert str(caught.value).endswith("set on_bad_plan='warn'. Nothing was spent")
+    plan = clf.plan(X, Y, X_PUBLIC)
+    (obstacle,) = plan.obstacles
+    assert re.search(message, obstacle) and plan.advice[0] == obstacle
+    assert caught.value.plan.obstacles == plan.obstacles
+    assert sum("the number of labels is 2" in text for text in plan.advice) == 1
     votes = np.tile([100, 0, 0], (2, 1))
     for own in ({}, {"epsilon": None, "aggregator": GNMax(9.0), "ledger": None}):
         with pytest.raises(BadPlanError, match="labels is 2,.* give more public rows, 30"):
@@ -347,6 +356,7 @@ def test_fewer_queries_than_classes_are_refused_before_anything_is_spent(tmp_pat
     stages = {"aggregator": [GNMax(9.0), GNMax(9.0)], "n_queries": [1, 1]}
     with pytest.raises(BadPlanError, match="labels is 2, all that is asked for"):
         pate(**stages).fit(X, Y, X_PUBLIC)
+    assert not hasattr(clf, "privacy_spent_")
     assert len(ledger.history()) == 0
     assert plan_queries(GNMax(40.0), 1, **PUBLIC, epsilon=1.0).n_labels == 1
 
@@ -357,6 +367,8 @@ def test_a_budget_for_fewer_queries_than_classes_is_refused():
         clf.fit(X, Y, X_PUBLIC)
     with pytest.raises(BadPlanError, match="raise epsilon, or set base_est"):
         clf.fit(X, Y, X_PUBLIC)
+    plan = clf.plan(X, Y, X_PUBLIC)
+    assert plan.n_labels == 2 and "labels is 2, all that epsilon=" in plan.obstacles[0]
 
 
 def test_as_many_queries_as_classes_are_asked():
@@ -364,15 +376,47 @@ def test_as_many_queries_as_classes_are_asked():
     plan = pate(**stages).plan(X, Y, X_PUBLIC)
     assert plan.n_labels == 3 and plan.obstacles == ()
     assert "100 teachers: 1 labels a class" in plan.advice[0]
+    with pytest.warns(UserWarning, match="100 teachers: 1 labels a class"):
+        assert pate(**stages).fit(X, Y, X_PUBLIC).privacy_spent_.n_queries == 3
 
 
 def test_a_table_of_two_rows_is_refused_unless_asked_for():
     clf = pate(ReverseNeighbors(), epsilon=10)
     with pytest.raises(BadPlanError, match="X_public has 2 rows"):
         clf.fit(X, Y, X_PUBLIC[:2])
+    assert "X_public has 2 rows" in str(clf.plan(X, Y, X_PUBLIC[:2]))
     clf.set_params(on_bad_plan="warn")
     with pytest.warns(UserWarning, match="X_public has 2 rows"):
         assert clf.fit(X, Y, X_PUBLIC[:2]).n_features_in_ == 3
+
+
+@pytest.mark.parametrize(
+    ("n_rows", "is_told", "is_refused"), [(5, True, True), (6, True, False), (24, False, False)]
+)
+def test_few_rows_are_told_of_and_hardly_any_refused(n_rows, is_told, is_refused):
+    public = X_PUBLIC[:n_rows]
+    plan = pate(ReverseNeighbors(), epsilon=9.0).plan(X, Y, public)
+    text = (
+        f"X_public has {n_rows} rows, {n_rows} of them different once transformed, and there are "
+        "3 classes: few to tell them apart by. Give 24 or more"
+    )
+    assert plan.advice == [text] * is_told and plan.obstacles == (text,) * is_refused
+    equal = pd.concat([public[:1]] * n_rows)
+    (text,) = pate(ReverseNeighbors(), epsilon=9.0).plan(X, Y, equal).obstacles
+    assert text.startswith(f"X_public has {n_rows} rows, 1 of them different")
+
+
+def test_teachers_are_refused_only_if_they_are_drowned_though_all_agree():
+    drowned = {"n_queries": 300, "epsilon": 0.5}
+    assert pate(**drowned).plan(X, Y, X_PUBLIC).obstacles == ()
+    drowned["epsilon"] = 0.01
+    plan = pate(**drowned).plan(X, Y, X_PUBLIC)
+    (text,) = plan.obstacles
+    assert "drowns the votes" in text and plan.share_right(1.0) < 1 / 3 + 0.05
+    assert plan.advice == [text] and str(plan).count("drowns the votes") == 1
+    with pytest.raises(BadPlanError, match="this cannot work: the noise .* drowns the votes"):
+        pate(**drowned).fit(X, Y, X_PUBLIC)
+    assert len(said(pate(**drowned), X, Y, X_PUBLIC)) == 1
 
 
 @pytest.mark.parametrize(
@@ -399,13 +443,48 @@ def test_what_is_warned_of_is_advice_and_once(params, beginnings):
     assert len(texts) == len(beginnings)
     for text, beginning in zip(texts, beginnings, strict=True):
         assert text.startswith(beginning)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        advice = pate(**params).plan(X, Y, X_PUBLIC).advice
+    advice = pate(**params).plan(X, Y, X_PUBLIC).advice
     if params.get("epsilon", 1) is None:  # who sets no cap knows
         assert len(advice) == 1 and "epsilon" in advice[0]
     else:
         assert advice == texts
+
+
+def test_a_poll_is_refused_only_if_it_draws_rows():
+    drawn = MarginalSynthesizer((-9, 9), missing=[])
+    for base, params in (
+        (GaussianNB(), {"epsilon": 0.01, "n_queries": 300}),
+        (ReverseNeighbors(), {"epsilon": 0.001}),
+    ):
+        hopeless = pate(base, **params)
+        (obstacle,) = hopeless.plan(X, Y, X_PUBLIC).obstacles
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            hopeless.poll(X, Y, X_PUBLIC)  # votes alone spend nothing
+        told = [str(warning.message) for warning in caught]
+        assert told == [obstacle] * isinstance(base, ReverseNeighbors)  # its plan makes the table
+        drawing = pate(base, synthesizer=drawn, **params)
+        for act in (drawing.poll, drawing.fit):
+            with pytest.raises(BadPlanError, match="cannot work: .*drowns the .*Nothing was spent"):
+                act(X, Y)
+        assert not hasattr(drawing, "X_synthetic_")
+
+
+@pytest.mark.parametrize(
+    "params, n_rows, message",
+    [
+        ({"n_queries": 300, "epsilon": 0.01}, 400, "drowns the votes"),
+        ({"base": ReverseNeighbors(), "epsilon": 0.001}, 400, "drowns the ballots"),
+        ({"base": ReverseNeighbors(), "epsilon": 9.0}, 3, "X_public has 3 rows"),
+    ],
+)
+@pytest.mark.filterwarnings("ignore:the noise drowns the ballots", "ignore:X_public has 3 rows")
+def test_votes_of_a_plan_that_cannot_work_are_refused(params, n_rows, message):
+    clf = pate(**params)
+    votes = clf.poll(X, Y, X_PUBLIC[:n_rows])
+    with pytest.raises(BadPlanError, match=f"cannot work: .*{message}.*Nothing was spent"):
+        clf.fit_votes(votes, X_PUBLIC[:n_rows])
+    assert not hasattr(clf, "privacy_spent_")
 
 
 def test_a_fit_and_a_poll_warn_as_a_plan_does():
@@ -413,7 +492,9 @@ def test_a_fit_and_a_poll_warn_as_a_plan_does():
         clf = pate(ReverseNeighbors(), epsilon=12.0)
         with pytest.warns(UserWarning, match="hardly a promise") as caught:
             getattr(clf, act)(X, Y, X_PUBLIC)
-        assert sum("hardly a promise" in str(one.message) for one in caught) == 1
+        of_plan, *others = (str(one.message) for one in caught)
+        assert [of_plan] == clf.plan(X, Y, X_PUBLIC).advice
+        assert [text[: len(FLAT)] for text in others] == [FLAT] * (act == "fit")
 
 
 # --- the forecast --------------------------------------------------------------------------------
@@ -493,9 +574,7 @@ def shown_by(html):
 
 def test_text_and_page_say_the_same():
     for base, epsilon in ((GaussianNB(), 0.5), (ReverseNeighbors(), 0.02)):
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            plan = pate(base, epsilon=epsilon).plan(X, Y, X_PUBLIC)
+        plan = pate(base, epsilon=epsilon).plan(X, Y, X_PUBLIC)
         assert plan.advice
         html = plan._repr_html_()
         assert "@import" not in html and "http" not in html
@@ -524,6 +603,19 @@ def test_a_text_says_who_votes_and_why():
     assert "beside 46.2 in an average cell" in " ".join(text.split())
 
 
+def test_a_text_says_how_much_the_cells_tell():
+    plan = pate(ReverseNeighbors()).plan(X, Y, X_PUBLIC)
+    assert 0.4 < plan.voters.explained < 1 and plan.share_answered(0.8) == 1
+    told = f"{math.floor(100 * plan.voters.explained)}% of the spread of public rows: so much is"
+    assert f"cells tell  {told} where a row lies" in str(plan).splitlines()
+    assert "right" not in str(plan)
+    drawn = MarginalSynthesizer((-9, 9), missing=[])
+    for params in ({"base": ReverseNeighbors(), "synthesizer": drawn}, {"epsilon": 4.0}):
+        public = None if "synthesizer" in params else X_PUBLIC
+        other = pate(**params).plan(X, Y, public)
+        assert getattr(other.voters, "explained", None) is None and "cells tell" not in str(other)
+
+
 def test_the_parts_of_epsilon():
     synthesizer = MarginalSynthesizer((-9, 9), missing=[], n_rows=600)
     for base, adjacency in ((GaussianNB(), "replace one record"), (ReverseNeighbors(), None)):
@@ -550,6 +642,8 @@ def numbers(plan):
         plan.labels_per_class,
         plan.rows_cost,
         plan.advice,
+        plan.obstacles,
+        plan.problems,
         plan.voters,
         plan.spent,
         plan.epsilon,
@@ -566,12 +660,13 @@ def numbers(plan):
         {"aggregator": ConfidentGNMax(0.6, 20.0, 10.0), "n_queries": 50},
         {"base": ReverseNeighbors()},
         {"base": ReverseNeighbors(), "epsilon": 0.02},
+        {"base": ReverseNeighbors(), "epsilon": 0.001},
+        {"n_queries": 300, "epsilon": 0.01},
         {"base": ReverseNeighbors(adjacency="add_or_remove")},
         {"base": ReverseNeighbors(), "synthesizer": MarginalSynthesizer((-9, 9), missing=[])},
         {"synthesizer": MarginalSynthesizer((-9, 9), missing=[]), "epsilon": 2.0},
     ],
 )
-@pytest.mark.filterwarnings("ignore:the noise")
 def test_private_values_change_nothing_that_a_plan_says(params):
     public = None if "synthesizer" in params else X_PUBLIC
     other = pd.DataFrame(RNG.exponential(size=X.shape), columns=X.columns)

@@ -536,8 +536,11 @@ def test_noise_that_drowns_the_ballots_is_warned_of_before_it_is_paid_for(params
     assert n_voters in clf.plan(X, Y, X_public=X_PUBLIC).obstacles[0]
     with pytest.raises(BadPlanError, match=n_voters):
         clf.fit(X, Y, X_public=X_PUBLIC)
+    with pytest.raises(BadPlanError, match=n_voters):
+        clf.fit_votes(votes, X_PUBLIC)
     clf.set_params(on_bad_plan="warn")
-    clf.fit_votes(votes, X_PUBLIC)
+    with pytest.warns(UserWarning, match=n_voters):
+        clf.fit_votes(votes, X_PUBLIC)
     with pytest.warns(UserWarning, match=n_voters) as caught:
         clf.fit(X, Y, X_public=X_PUBLIC)
     assert sum(n_voters in str(one.message) for one in caught) == 1

@@ -19,7 +19,7 @@ from sklearn.naive_bayes import GaussianNB
 from sklearn_pate import PATEClassifier, PrivacySpent
 from sklearn_pate.accountant.words import text_rounded_up
 from sklearn_pate.aggregators import GNMax, ImmutableArgmax
-from sklearn_pate.exceptions import PrivacyLeakWarning, StudentError
+from sklearn_pate.exceptions import BadPlanError, PrivacyLeakWarning, StudentError
 from sklearn_pate.model_selection import PrivateGridSearchCV
 from sklearn_pate.neighbors import ReverseNeighbors
 from sklearn_pate.partition import PredefinedPartition
@@ -78,7 +78,9 @@ def rows_of_a_slice():
 def votes_without_classes():
     clf = pate(GaussianNB(), classes=None, n_teachers=20, n_queries=10)
     votes = clf.poll(X, Y, X[:300])
-    told = clf.fit_votes(votes, X[:300]).privacy_spent_
+    with pytest.raises(BadPlanError, match="X_public is X or a part of it"):
+        clf.fit_votes(votes, X[:300])
+    told = clf.set_params(on_bad_plan="warn").fit_votes(votes, X[:300]).privacy_spent_
     assert any("private rows, which were given" in part for part in told.not_covered)
     return told, "classes_, read from the private labels"
 

@@ -176,6 +176,8 @@ class _Task(NamedTuple):
         What `privacy_spent_` will say of what was read from private data.
     obstacles : tuple of str
         Why nothing that may be published can be learnt.
+    voted : TableElectorate or None
+        Who cast votes that were given, in a table.
     fit_number : int
         What `privacy_spent_` will say; 1 in a plan.
     """
@@ -193,6 +195,7 @@ class _Task(NamedTuple):
     are_drawn: bool = False
     not_covered: tuple = ()
     obstacles: tuple = ()
+    voted: TableElectorate | None = None
     fit_number: int = 1
 
     @property
@@ -709,7 +712,11 @@ class PATEClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
                 task = self._pay_for_rows(task, plan, paid, are_alone=True)
                 task = self._draw_public_rows(task, paid, progress)
             votes = self._poll(task, np.arange(_num_samples(task.X_public)), plan, progress)
-            told = {"synthesis": task.synthesis, "not_covered": task.not_covered}
+            told = {
+                "synthesis": task.synthesis,
+                "not_covered": task.not_covered,
+                "obstacles": task.obstacles,
+            }
             return dataclasses.replace(votes, **told)
 
     @_usual_floats
@@ -1119,6 +1126,8 @@ class PATEClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
             seeds=seeds,
             synthesis=synthesis,
             not_covered=votes.not_covered,
+            obstacles=votes.obstacles,
+            voted=votes.electorate if is_table else None,
         )
         return (self._with_cost_of_rows(task) if are_counts else task), votes
 

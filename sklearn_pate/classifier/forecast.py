@@ -66,6 +66,9 @@ def forecast(estimator, task, plan, spent, *, is_silent=False):
         told["voters"] = _records(estimator, task, cells)
         problems += cells.problems
         obstacles += cells.obstacles
+    elif task.voted is not None:  # `poll` has told of the rest
+        cells = task.voted.forecast(**public_numbers(task, plan), are_drawn=True)
+        obstacles += cells.obstacles
     problems = tuple(problem for problem in problems if problem is not None)
     return dataclasses.replace(plan, problems=problems, obstacles=tuple(obstacles), **told)
 
