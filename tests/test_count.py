@@ -33,8 +33,8 @@ def test_a_search_of_scikit_learn_says_how_many_fits_there_were():
     search.fit(X, Y, X_public=PublicData(X_PUBLIC))
     best = search.best_estimator_
     assert number_of(best) == 7
-    assert "This is fit number 7 of its process" in best.privacy_spent_.summary()
-    assert "This is fit number 7 of its process" in best._repr_html_()
+    assert "this is fit number 7 of its process" in best.privacy_spent_.summary()
+    assert "this is fit number 7 of its process" in best._repr_html_()
     assert "fit_number=7" in repr(best.privacy_spent_)
 
 
