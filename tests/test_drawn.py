@@ -100,6 +100,33 @@ def test_rows_that_a_pickle_brings_are_known_as_drawn():
     assert pate().fit(X, Y, X_public=rows).privacy_spent_.not_covered == UNKNOWN
 
 
+class Keeps(MarginalSynthesizer):
+    """A careless synthesizer of the user's: it keeps the records that it saw."""
+
+    def draw(self, X, codes, **given):
+        self.seen_ = X.copy()
+        return super().draw(X, codes, **given)
+
+
+def test_a_synthesizer_that_has_seen_records_is_not_handed_out():
+    keeps = Keeps(bounds=(-4, 4), missing=[], n_rows=500)
+    rows = pate(synthesizer=keeps).fit(X, Y).X_synthetic_
+    assert all(synthesis is None for _, synthesis in drawn._drawn.values())
+    plan = pate().plan(X, Y, X_public=rows)
+    assert plan.synthesizer is None and plan.spent.not_covered == UNKNOWN
+
+
+def test_an_interrupt_while_rows_are_noted_keeps_them(monkeypatch):
+    def interrupt(*args):
+        raise KeyboardInterrupt
+
+    clf = pate(synthesizer=DRAWS)
+    monkeypatch.setattr("sklearn_pate.classifier.synthesis.note_drawn", interrupt)
+    with pytest.raises(KeyboardInterrupt):
+        clf.fit(X, Y)
+    assert clf.X_synthetic_.shape == (500, 4)
+
+
 def test_a_copy_of_an_estimator_does_not_forget_what_its_rows_cost():
     clf = copy.deepcopy(pate(synthesizer=DRAWS).fit(X, Y))
     assert pate().plan(X, Y, X_public=clf.X_synthetic_).spent.n_synthetic == 500

@@ -10,8 +10,8 @@ __all__ = ["DRAWN_BEFORE", "note_drawn", "recalled"]
 #: What `privacy_spent_.not_covered` says where the cost of such rows is not known.
 DRAWN_BEFORE = "X_public, drawn from private data by an earlier fit, whose cost adds up"
 
-#: What was drawn in this process: hashes of rows, sorted, and the `Synthesis` that drew them or
-#: None where a pickle brought them, whose cost is not known here.
+#: What was drawn in this process: hashes of rows, sorted, and the `Synthesis` that drew them; None
+#: where a pickle brought them, or a synthesizer of the user's drew them.
 _drawn = {}
 
 #: Rows count as drawn if most of them are equal to drawn ones, and hardly any two of those are

@@ -1393,7 +1393,7 @@ class PATEClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
             )
             paid.rows = synthesis.rows
             done(1)
-        synthesis.warn_of_findings()
+        synthesis.tell()
         X_public = given_rows(synthesis.rows)
         electorate = make_electorate(self, task.private.X)
         number_teachers(electorate, self, task.private)

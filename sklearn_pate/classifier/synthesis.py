@@ -88,11 +88,14 @@ class Synthesis:
         """Whether the rows are still to be drawn."""
         return self.rows is None
 
-    def warn_of_findings(self):
-        """Warn of what the noisy counts tell of the schema; call it once the rows are kept."""
-        if is_ours(self.synthesizer):
-            for text in self.synthesizer.findings_:
-                warn(text)
+    def tell(self):
+        """Note what was drawn, and warn of what it tells of the schema, once the rows are kept."""
+        if not is_ours(self.synthesizer):
+            note_drawn(self.rows)  # without the synthesizer, which may keep records that it saw
+            return
+        note_drawn(self.rows, dataclasses.replace(self, rows=None))
+        for text in self.synthesizer.findings_:
+            warn(text)
 
     def without_data(self):
         """Return the same without anything private, for what is shown or kept."""
@@ -204,9 +207,7 @@ class Synthesis:
             )
         if not is_ours(synthesizer):
             _check_rows(synthesizer, rows)
-        drawn = dataclasses.replace(self, units=None, rows=rows, generator=generator)
-        note_drawn(rows, dataclasses.replace(drawn, rows=None))
-        return drawn
+        return dataclasses.replace(self, units=None, rows=rows, generator=generator)
 
 
 def _are_costs(cost):

@@ -161,7 +161,7 @@ class PrivateSearch(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
             if task is not None:  # once, before the trials: they share the rows
                 synthesis = self._drawn_rows(task, rows_seed)
                 paid.rows = fit_data["X_public"] = synthesis.rows
-                synthesis.warn_of_findings()
+                synthesis.tell()
             trials = Trials(
                 candidates,
                 plans,
