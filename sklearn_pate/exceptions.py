@@ -22,12 +22,9 @@ class BadPlanError(ValueError):
         Print it for the numbers. It is public.
     """
 
-    def __init__(self, message, plan):
-        super().__init__(message, plan)
+    def __init__(self, message, plan=None):
+        super().__init__(message)
         self.plan = plan
-
-    def __str__(self):
-        return str(self.args[0])
 
 
 class BudgetExceededError(ValueError):
@@ -84,7 +81,7 @@ class StudentError(ValueError):
 
 
 #: Packages whose functions may lie between a user's line and a warning of ours.
-_BETWEEN = {__name__.partition(".")[0], "sklearn", "joblib"}
+_BETWEEN = {__name__.partition(".")[0], "sklearn", "joblib", "numpy"}
 
 
 def warn(message, category=UserWarning):

@@ -38,8 +38,8 @@ class SystemGenerator(np.random.Generator):
     Sauvage (2020), Practical seed-recovery for the PCG pseudo-random number generator), and
     published noise holds such numbers. Here all draws that mechanisms of this library make
     come from the system: `random`, `integers`, `normal`, `laplace`, `exponential` and `gumbel`.
-    The continuous ones invert the distribution function at numbers with 53 random bits after their
-    leading zeros, however many there are. Other methods that draw noise are refused.
+    The continuous ones invert the distribution function at numbers with 51 random bits after the
+    first 1, however many zeros are before it. Other methods that draw noise are refused.
 
     Examples
     --------

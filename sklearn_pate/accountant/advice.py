@@ -39,23 +39,21 @@ def advice_on(plan):
         A sentence or two for each finding, with what would help most; empty if all is well.
     """
     found = [*plan.obstacles, *plan.problems]
+    if plan.has_teachers and not plan.obstacles:
+        found += [_few_labels(plan), _drowned(plan)]
     if plan.has_teachers:
-        few = _few_labels(plan) if plan.n_labels >= plan.voters.n_classes else None
-        found += [text for text in (few, _drowned(plan)) if text not in found]
         found += [_unstable(stage, n, plan.voters.n_teachers) for stage, n in plan.stages]
     found.append(weak_promise(plan.epsilon, "record" if plan.spent is None else plan.spent.unit))
     return [text for text in found if text is not None]
 
 
-def obstacles_to(plan, *, is_quick=False):
+def obstacles_to(plan):
     """Return why a plan of teachers cannot work.
 
     Parameters
     ----------
     plan : Plan
         With its voters.
-    is_quick : bool, default=False
-        Leave out what must be computed of the mechanisms.
 
     Returns
     -------
@@ -72,9 +70,8 @@ def obstacles_to(plan, *, is_quick=False):
             f"{plan.n_labels}, all that {source}, so that the student cannot learn all classes; "
             f"{_more_labels(plan)}"
         ]
-    drowned = None if is_quick else _drowned(plan)
-    if drowned is not None and plan.share_right(1.0) < 1 / n_classes + _BARELY_ABOVE_CHANCE:
-        return [drowned]
+    if plan.share_right(1.0) < 1 / n_classes + _BARELY_ABOVE_CHANCE:
+        return [text for text in (_drowned(plan),) if text is not None]
     return []
 
 

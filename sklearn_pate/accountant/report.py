@@ -50,8 +50,13 @@ def text_of(plan):
     parts = [_TITLE]
     for name, words in _lines(plan):
         parts.append(_wrapped(f"{name:{_NAMES}}", words))
-    parts += [_wrapped("! ", text) for text in plan.advice]
+    parts += [_wrapped("! ", text) for text in _remarks(plan)]
     return "\n".join(parts)
+
+
+def _remarks(plan):
+    """Return the advice of a plan, and of what a fit refuses that it does."""
+    return [f"fit refuses: {text}" if text in plan.obstacles else text for text in plan.advice]
 
 
 def html_of(plan):
@@ -73,7 +78,7 @@ def html_of(plan):
     ]
     advice = ""
     if plan.advice:
-        items = [f"<li>{escape(text)}</li>" for text in plan.advice]
+        items = [f"<li>{escape(text)}</li>" for text in _remarks(plan)]
         advice = f"<ul>{''.join(items)}</ul>"
     return (
         f"<div class='sk-pate-plan'><style>{_STYLE}</style><table>"
@@ -191,7 +196,8 @@ def _about_records(plan):
 def _explained(voters):
     if voters.explained is None:
         return []
-    said = f"{percent(voters.explained)} of the spread of public rows: so much is where a row lies"
+    share = percent(voters.explained)
+    said = f"{share} of how public rows differ; a record says only where it lies"
     return [("cells tell", said)]
 
 

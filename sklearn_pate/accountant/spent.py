@@ -41,9 +41,8 @@ class PrivacySpent:
     arithmetic : {"exact", "real"}
         "exact": all noise was whole numbers, sampled without rounding. "real": the guarantee holds
         in real arithmetic, and floating-point numbers round the noise.
-    generator : {"system", "numpy", "seed"}
-        What the noise was drawn from: "system" is the operating system, "numpy" numpy's generator
-        (in records of earlier versions), and "seed" a generator that was seeded by a
+    generator : {"system", "seed"}
+        What the noise was drawn from: the operating system, or a generator that was seeded by a
         `random_state`. Whoever knows the seed can subtract the noise.
     n_synthetic : int
         Number of public rows that a synthesizer drew from private data: `epsilon` covers them. 0

@@ -70,6 +70,7 @@ def plan_table(
                 "the noise"
             )
         check_with_scale(mechanism)
+        _check_room(mechanism, before(DEFAULT_ORDERS), epsilon, delta)
         mechanism = _calibrated(mechanism, n_changed, epsilon, delta, before)
     mechanism = clone(mechanism)  # the user's may keep the table that it is given
     own = _checked_cost(mechanism, n_changed)
@@ -87,6 +88,17 @@ def plan_table(
         )
     plan = Plan([(mechanism, n_rows)], spent, method, cost, delta=delta, own_cost=own)
     return replace(plan, n_public=n_rows, n_wanted=n_rows)
+
+
+def _check_room(mechanism, before, epsilon, delta):
+    """Refuse a cap that what is released before the table uses up."""
+    is_pure = mechanism.is_pure and before.pure < math.inf
+    spent = before.pure if is_pure else before.epsilon(delta)[0]
+    if spent >= epsilon:
+        raise BudgetExceededError(
+            f"public rows that are drawn from private ones cost epsilon={spent:.4g}, and "
+            f"epsilon={epsilon:g} is the cap of these and the labels. Raise it. Nothing was spent"
+        )
 
 
 def _calibrated(mechanism, n_changed, epsilon, delta, before):

@@ -31,7 +31,6 @@ _LEFT_OUT_BY_UNIT = {
 #: Where the noise came from. A summary begins with it, after what is not covered.
 _ABOUT_SEEDS = {
     "system": [],
-    "numpy": [],
     "seed": [
         "Made with a seed: whoever knows or guesses the random_state can subtract the noise, and "
         "then nothing is protected. Fits that share a seed share their noise: together they can "
@@ -53,7 +52,6 @@ _ABOUT_CHANGE = {
 #: What the noise was drawn from; a summary begins with a seed.
 _ABOUT_GENERATOR = {
     "system": ["It came from the operating system's generator."],
-    "numpy": ["It came from numpy's generator, which is not made for secrets."],
     "seed": [],
 }
 

@@ -109,11 +109,11 @@ def audit_table(
     --------
     >>> from sklearn_pate.aggregators import LaplaceMechanism
     >>> from sklearn_pate.audit import audit_table
-    >>> found = audit_table(LaplaceMechanism(2.0), n_samples=2000, random_state=0)
+    >>> found = audit_table(LaplaceMechanism(2.0), n_samples=500, random_state=0)
     >>> found.claimed, found.refuted
     (1.0, False)
     >>> too_far = {"table": [[5, 5]], "neighbour_table": [[0, 10]]}
-    >>> audit_table(LaplaceMechanism(2.0), **too_far, n_samples=2000, random_state=0).refuted
+    >>> audit_table(LaplaceMechanism(2.0), **too_far, n_samples=500, random_state=0).refuted
     True
     """
     if not hasattr(mechanism, "noisy"):

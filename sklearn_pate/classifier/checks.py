@@ -90,7 +90,8 @@ def check_data(estimator, X, y, X_public, *, classes, sample_weight, groups):
     check_features(estimator, X, "X", reset=True)
     _check_alike(estimator, X, X_public)
     codes, classes, sample_weight = check_private(X, y, classes, sample_weight)
-    counts_records = isinstance(voters(estimator), TableElectorate) or estimator.synthesizer
+    lets_records_vote = isinstance(voters(estimator), TableElectorate)
+    counts_records = lets_records_vote or estimator.synthesizer is not None
     if sample_weight is not None and counts_records:
         _check_weights_of_ballots(sample_weight)
     return PrivateData(
@@ -159,11 +160,15 @@ def _check_values(X, y, classes, sample_weight):
         )
     if sample_weight is not None:
         given = as_array("sample_weight", sample_weight)
-        are_finite = given.dtype.kind in "iufb" and np.isfinite(given).all()
-        if not are_finite or given.shape != codes.shape:
+        found = f"shape {given.shape} and {kind_of(given.dtype)}"
+        if given.dtype.kind in "iufb" and not np.isfinite(given).all():
+            found = "NaN or infinity"
+        elif given.dtype.kind in "iufb" and given.shape == codes.shape:
+            found = None
+        if found is not None:
             raise ValueError(
                 f"sample_weight must be {len(codes)} finite numbers, one per record of X; "
-                f"got shape {given.shape} and {kind_of(given.dtype)}"
+                f"got {found}"
             )
         sample_weight = given.astype(float)
     return codes, classes, sample_weight

@@ -1,9 +1,8 @@
 """Rows that were drawn from private data before, and are given as public ones again."""
 
 import numpy as np
-import pandas as pd
 
-from ..public import row_hashes, table_of
+from ..public import value_hashes
 
 __all__ = ["DRAWN_BEFORE", "note_drawn", "recalled"]
 
@@ -14,10 +13,11 @@ DRAWN_BEFORE = "X_public, drawn from private data by an earlier fit, whose cost 
 #: where a pickle brought them, or a synthesizer of the user's drew them.
 _drawn = {}
 
-#: Rows count as drawn if most of them are equal to drawn ones, and hardly any two of those are
-#: equal: where there are few values, unlike rows are equal by chance.
-_MOST = 0.5
+#: Rows count as drawn if a tenth of them are equal to drawn ones of which hardly any two are equal,
+#: or nine tenths to any: where there are few values, unlike rows are equal by chance.
+_SOME = 0.1
 _FEW_REPEATED = 0.1
+_NEARLY_ALL = 0.9
 
 
 def note_drawn(rows, synthesis=None):
@@ -30,7 +30,7 @@ def note_drawn(rows, synthesis=None):
     synthesis : Synthesis, default=None
         What drew them, without data.
     """
-    hashes = _hashes(rows)
+    hashes = np.sort(value_hashes(rows))
     if synthesis is not None or hashes.tobytes() not in _drawn:
         _drawn[hashes.tobytes()] = hashes, synthesis
 
@@ -48,31 +48,23 @@ def recalled(X_public):
     Returns
     -------
     are_drawn : bool
-        Whether they, or most of them, were drawn.
+        Whether they, or some of them, were drawn, as far as can be told.
     synthesis : Synthesis or None
         What drew all of them; None if that is not known.
     """
     if not _drawn:
         return False, None
-    given = _hashes(X_public)
+    given = np.sort(value_hashes(X_public))
     if given.tobytes() in _drawn:
         return True, _drawn[given.tobytes()][1]
+    are_drawn = np.zeros(len(given), dtype=bool)
+    are_surely_drawn = are_drawn.copy()
     for hashes, synthesis in _drawn.values():
+        are_of_these = np.isin(given, hashes)
+        are_drawn |= are_of_these
         n_repeated = len(hashes) - len(np.unique(hashes))
-        share = np.isin(given, hashes).mean()
-        if share > _MOST and n_repeated <= _FEW_REPEATED * len(hashes):
-            return True, synthesis if share == 1 else None
-    return False, None
-
-
-def _hashes(rows):
-    """Return a number for each row, sorted: equal where values are, whatever holds them."""
-    table = table_of(rows)
-    columns = [_plain(table.iloc[:, k]) for k in range(table.shape[1])]
-    return np.sort(row_hashes(pd.concat(columns, axis=1)).to_numpy())
-
-
-def _plain(column):
-    if getattr(column.dtype, "kind", "O") in "iufb":
-        return column.astype("float64") + 0.0  # never -0.0
-    return column.astype(object).map(str)
+        if n_repeated <= _FEW_REPEATED * len(hashes):
+            if are_of_these.all():
+                return True, synthesis
+            are_surely_drawn |= are_of_these
+    return bool(are_surely_drawn.mean() >= _SOME or are_drawn.mean() >= _NEARLY_ALL), None

@@ -2,7 +2,6 @@
 
 import contextlib
 import dataclasses
-import functools
 import os
 from numbers import Integral, Real
 from typing import Any, NamedTuple
@@ -46,11 +45,11 @@ from ..electorate import (
     Votes,
     check_classifier,
 )
-from ..exceptions import BudgetExceededError, PrivacyTestError, warn
+from ..exceptions import BudgetExceededError, PrivacyTestError
 from ..isolation import Quiet, own_generators, unfitted
 from ..memory import digest, kept_seed, private_memory
 from ..neighbors import RowVectorizer
-from ..public import public_rows, warn_if_private
+from ..public import are_all_equal, public_rows, warn_if_private
 from ..queries import DiversityQueries, RandomQueries, UncertaintyQueries, count_rounds
 from ..rdp.facts import facts_of
 from ..teachers import Sites
@@ -74,7 +73,7 @@ from .handover import handed_over, libraries_of
 from .mechanism import is_ours, rehearse_mechanism
 from .missing import check_missing
 from .progress import Progress
-from .release import Release, ask
+from .release import Release, ask, warn_of_one_class, warn_of_release
 from .saving import Saved
 from .seeds import seed_streams
 from .student import (
@@ -131,6 +130,8 @@ _NOT_PUBLIC = (
     "X_public is X or a part of it, so the student would show private rows, which no noise "
     "protects; give rows that are public, or a synthesizer"
 )
+
+_ALL_EQUAL = "the rows of X_public are all equal, so nothing can be learnt from their labels"
 
 _ABOUT_WORKERS = {"n_jobs": "says how many teachers are made at once"}
 
@@ -222,15 +223,8 @@ class _Task(NamedTuple):
         return no_cost if self.synthesis is None else self.synthesis.without_data().cost
 
 
-def _usual_floats(method):
-    """Run a method with numpy's default errors, whatever `numpy.seterr` says."""
-
-    @functools.wraps(method)
-    def run(*args, **kwargs):
-        with np.errstate(divide="warn", over="warn", under="ignore", invalid="warn"):
-            return method(*args, **kwargs)
-
-    return run
+#: Runs a method with numpy's default errors, whatever `numpy.seterr` says.
+_usual_floats = np.errstate(divide="warn", over="warn", under="ignore", invalid="warn")
 
 
 def _student_has(method):
@@ -607,15 +601,19 @@ class PATEClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         task = task._replace(fit_number=fit_number)
         plan = self._accepted(self._plan(task))
         rows = self._rows_to_vote_on(task, plan)
-        n_phases = 3 + task.rows_are_to_draw
-        with Progress(self, n_phases=n_phases) as progress, PaidRows(self) as paid:
-            if task.rows_are_to_draw:
+        are_to_draw = task.rows_are_to_draw
+        with Progress(self, n_phases=3 + are_to_draw) as progress, PaidRows(self) as paid:
+            if are_to_draw:
                 task = self._pay_for_rows(task, plan, paid)
                 task = self._draw_public_rows(task, paid, progress)
                 rows = self._rows_to_vote_on(task, plan)
             votes = self._poll(task, rows, plan, progress)
             released = self._release(task, plan, rows, votes, progress)
-            return self._learn(task, released, progress)
+            self._learn(task, released, progress)
+        if are_to_draw:
+            task.synthesis.tell()
+        warn_of_release(plan, released)
+        return self
 
     @_usual_floats
     @_fit_context(prefer_skip_nested_validation=False)
@@ -653,12 +651,12 @@ class PATEClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         return self._plan(self._check_given(X, y, X_public, groups, sample_weight))
 
     @_fit_context(prefer_skip_nested_validation=False)
-    def _plan_in_silence(self, X, y, X_public=None, *, groups=None, sample_weight=None):
-        """Do what `plan` does without its advice, which takes time: a search plans often."""
-        plan = self._plan(self._check(X, y, X_public, groups, sample_weight), is_silent=True)
-        if plan.has_teachers:
-            refuse_hopeless(plan)
-        return plan
+    def _plan_trial(
+        self, X, y, X_public=None, *, groups=None, sample_weight=None, is_forecast=True
+    ):
+        """Plan a trial of a search, which says itself what rows cost that were drawn before."""
+        task = self._check(X, y, X_public, groups, sample_weight)
+        return self._plan(task, is_forecast=is_forecast)
 
     @_usual_floats
     @_fit_context(prefer_skip_nested_validation=False)
@@ -712,6 +710,8 @@ class PATEClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
                 task = self._pay_for_rows(task, plan, paid, are_alone=True)
                 task = self._draw_public_rows(task, paid, progress)
             votes = self._poll(task, np.arange(_num_samples(task.X_public)), plan, progress)
+            if are_to_draw:
+                task.synthesis.tell()
             told = {
                 "synthesis": task.synthesis,
                 "not_covered": task.not_covered,
@@ -764,7 +764,9 @@ class PATEClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
             votes = dataclasses.replace(votes, counts=votes.counts[rows])
         with Progress(self, n_phases=2) as progress:
             released = self._release(task, plan, rows, votes, progress)
-            return self._learn(task, released, progress)
+            self._learn(task, released, progress)
+        warn_of_release(plan, released)
+        return self
 
     @_usual_floats
     def fit_student(self, X_public=None, student=None):
@@ -838,6 +840,7 @@ class PATEClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
             not_covered += (_OTHER_ROWS,)
         released.spent = dataclasses.replace(released.spent, not_covered=not_covered)
         self._set_released(released)
+        warn_of_one_class(released)
         return self
 
     def export(self, X=None):
@@ -1041,6 +1044,8 @@ class PATEClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
             sample_weight=sample_weight,
             groups=groups,
         )
+        if synthesizer is None and are_all_equal(X_public):
+            obstacles += (_ALL_EQUAL,)
         seeds = seed_streams(self.random_state, self.secure)
         memory = private_memory(self.memory)
         partition_seed = self._kept_seeds(seeds, memory, X_public)
@@ -1178,7 +1183,7 @@ class PATEClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
 
     # --- plan --------------------------------------------------------------------------------
 
-    def _plan(self, task, *, is_silent=False):
+    def _plan(self, task, *, is_forecast=True):
         """Return what to ask and what it costs, by public numbers; refuse to exceed a budget."""
         self._check_ledger(task)
         plan = self._plan_table(task) if task.is_table else self._plan_queries(task)
@@ -1186,7 +1191,8 @@ class PATEClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         if self.ledger is not None:
             self.ledger.check(spent, task.cost_to_pay(plan, self.ledger))
         self._rehearse(task, plan)
-        return forecast(self, task, plan, spent, is_silent=is_silent)
+        plan = dataclasses.replace(plan, spent=spent)
+        return forecast(self, task, plan, spent) if is_forecast else plan
 
     def _accepted(self, plan):
         """Return a plan; refuse it or warn of what is bad about it."""
@@ -1200,8 +1206,8 @@ class PATEClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
             return
         if task.synthesis is not None and task.synthesis.generator == "seed":
             raise ValueError(
-                "ledger refuses votes whose rows were drawn with a random_state: two polls with "
-                "one seed share noise; poll again with random_state=None"
+                "ledger refuses rows that were drawn with a random_state: two draws with one seed "
+                "share noise; draw them again with random_state=None"
             )
         if self.random_state is not None:
             raise ValueError(
@@ -1391,9 +1397,9 @@ class PATEClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
                 seeds["synthetic rows"],
                 generator=self._source_of_noise(),
             )
-            paid.rows = synthesis.rows
+            paid.synthesis = synthesis
             done(1)
-        synthesis.tell()
+        synthesis.note()
         X_public = given_rows(synthesis.rows)
         electorate = make_electorate(self, task.private.X)
         number_teachers(electorate, self, task.private)
@@ -1447,18 +1453,6 @@ class PATEClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         finally:  # labels that were released are paid for, and kept if the rest fails
             self._set_released(released)
             self.curator_ = released.curator(votes, plan, self.delta)
-        if task.is_table and released.table.surface.is_flat:
-            warn(
-                "the released table is about as likely if all rates were the same everywhere: "
-                "noise, or columns that say little of the classes. A larger epsilon, fewer "
-                "columns or teachers may help, and spend anew"
-            )
-        if plan.budget is not None and len(released.query_indices) < plan.n_queries:
-            warn(
-                f"epsilon={plan.epsilon:g} paid for {len(released.query_indices)} of the "
-                f"{plan.n_queries} queries wanted; only those were asked. Use more noise or raise "
-                "epsilon to ask them all"
-            )
         return released
 
     def _set_released(self, released):
@@ -1527,7 +1521,6 @@ class PATEClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
             student = self._unfitted_student(is_table=task.is_table)
             self.student_ = fit_student(student, task.X_public, released, task.seeds["student"])
             done(1)
-        return self
 
     # --- what the student's predictions need -------------------------------------------------
 

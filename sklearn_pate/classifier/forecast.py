@@ -21,7 +21,7 @@ _BY_DEFAULT = {
 }
 
 
-def forecast(estimator, task, plan, spent, *, is_silent=False):
+def forecast(estimator, task, plan, spent):
     """Return a plan with all that a person needs to know of it, by public numbers alone.
 
     Parameters
@@ -34,8 +34,6 @@ def forecast(estimator, task, plan, spent, *, is_silent=False):
         From the accountant.
     spent : PrivacySpent
         What will be spent, with no query answered yet.
-    is_silent : bool, default=False
-        Leave out what takes time, and is only said.
 
     Returns
     -------
@@ -58,10 +56,10 @@ def forecast(estimator, task, plan, spent, *, is_silent=False):
         )
         with Quiet():  # a mechanism of the user's may print the votes that are made up for it
             told_of = dataclasses.replace(plan, voters=told["voters"])
-            obstacles += obstacles_to(told_of, is_quick=is_silent)
+            obstacles += obstacles_to(told_of)
     elif task.electorate is not None:
         cells = task.electorate.forecast(
-            **public_numbers(task, plan), are_drawn=task.rows_are_to_draw or is_silent
+            **public_numbers(task, plan), are_drawn=task.rows_are_to_draw
         )
         told["voters"] = _records(estimator, task, cells)
         problems += cells.problems

@@ -5,9 +5,10 @@ import dataclasses
 import numpy as np
 
 from ..accountant import Curator, StageRecord, TableCurator
+from ..exceptions import warn
 from .mechanism import draw
 
-__all__ = ["Release", "ask"]
+__all__ = ["Release", "ask", "warn_of_one_class", "warn_of_release"]
 
 
 class Release:
@@ -34,6 +35,8 @@ class Release:
         Number of classes.
     table : neighbors.ReleasedTable or None
         The noisy table of ballots; None where teachers vote.
+    problem : str or None
+        Why the student could not learn from labels of one class.
     """
 
     def __init__(self, spent, *, n_public, n_classes):
@@ -42,6 +45,7 @@ class Release:
         self.labels = np.full(n_public, -1)
         self.soft_labels = None
         self.table = None
+        self.problem = None
         self.query_indices = np.array([], dtype=np.intp)
         self._records = []
         self._positions = [np.array([], dtype=np.intp)]  # can be joined before any query, too
@@ -177,3 +181,44 @@ def _ask_round(released, plan, votes, rows, aggregator, positions, proba, noise)
     record = StageRecord(aggregator, n_asked, student_proba, drawn.paid)
     released.add(record, asked, rows[asked], drawn)
     return n_asked
+
+
+def warn_of_release(plan, released):
+    """Warn of what was released; last, so that a warning that is an error loses no model.
+
+    Parameters
+    ----------
+    plan : Plan
+        What was to be released.
+    released : Release
+        What was.
+    """
+    if getattr(released.table, "is_flat", False):
+        warn(
+            "the released table is about as likely if all rates were the same everywhere: noise, "
+            "or columns that say little of the classes. A larger epsilon, fewer columns, or "
+            "letting teachers vote may help; each spends anew"
+        )
+    n_asked = len(released.query_indices)
+    if plan.budget is not None and n_asked < plan.n_queries:
+        warn(
+            f"epsilon={plan.epsilon:g} paid for {n_asked} of the {plan.n_queries} queries wanted; "
+            "only those were asked. Use more noise or raise epsilon to ask them all"
+        )
+    warn_of_one_class(released)
+
+
+def warn_of_one_class(released):
+    """Warn if all released labels are of one class."""
+    labels = released.labels[released.labels >= 0]
+    if np.unique(labels).size == 1:
+        student = ""
+        if released.problem is not None:
+            student = (
+                f", a DummyClassifier, as the one that was asked for failed ({released.problem})"
+            )
+        warn(
+            f"all {labels.size} released labels are of one class, which is what the student "
+            f"predicts{student}. A larger epsilon or more queries may show more classes, and spend "
+            "anew"
+        )

@@ -8,7 +8,7 @@ from sklearn.semi_supervised import LabelPropagation, LabelSpreading, SelfTraini
 from sklearn.utils.validation import has_fit_parameter
 
 from .._sklearn import _num_samples, _safe_indexing
-from ..exceptions import StudentError, warn
+from ..exceptions import StudentError
 from ..isolation import (
     Quiet,
     copier,
@@ -62,7 +62,8 @@ def fit_student(student, X_public, released, seed):
     Raises
     ------
     StudentError
-        If it cannot be trained on them.
+        If it cannot be trained on them, and they are of several classes. Of one, a
+        `DummyClassifier` returns it.
     """
     labelled = np.flatnonzero(released.labels >= 0)
     labels = released.labels[labelled]
@@ -79,16 +80,11 @@ def fit_student(student, X_public, released, seed):
         if n_classes != 1:
             raise student_error(
                 f"the student could not be trained on the {labelled.size} released labels of "
-                f"{n_classes} class(es): {str(error).removesuffix('.')}",
+                f"{n_classes} classes: {str(error).removesuffix('.')}",
                 released,
             ) from error
+        released.problem = f"{type(error).__name__}: {str(error).removesuffix('.')}"
     # Most classifiers refuse labels of one class, and these are paid for
-    warn(
-        f"all {labelled.size} labels that were released are of one class, and the student cannot "
-        "learn from those: it is a DummyClassifier that always predicts that class. "
-        "fit_student(X_public, student) tries another at no cost; a larger epsilon or more queries "
-        "show more classes"
-    )
     return DummyClassifier().fit(_safe_indexing(X_public, labelled), labels)
 
 

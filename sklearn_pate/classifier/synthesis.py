@@ -88,14 +88,17 @@ class Synthesis:
         """Whether the rows are still to be drawn."""
         return self.rows is None
 
+    def note(self):
+        """Remember what was drawn, once the rows are kept."""
+        # Without a synthesizer of the user's, which may keep records that it saw
+        own = dataclasses.replace(self, rows=None) if is_ours(self.synthesizer) else None
+        note_drawn(self.rows, own)
+
     def tell(self):
-        """Note what was drawn, and warn of what it tells of the schema, once the rows are kept."""
-        if not is_ours(self.synthesizer):
-            note_drawn(self.rows)  # without the synthesizer, which may keep records that it saw
-            return
-        note_drawn(self.rows, dataclasses.replace(self, rows=None))
-        for text in self.synthesizer.findings_:
-            warn(text)
+        """Warn of what the drawing tells of the schema."""
+        if is_ours(self.synthesizer):
+            for text in self.synthesizer.findings_:
+                warn(text)
 
     def without_data(self):
         """Return the same without anything private, for what is shown or kept."""
@@ -238,7 +241,7 @@ class PaidRows:
     are_labels_paid : bool
         Whether that covers labels as well. Once their release begins, the estimator's
         `privacy_spent_` says so.
-    rows : array-like or None
+    synthesis : Synthesis or None
         What was drawn.
     """
 
@@ -247,7 +250,7 @@ class PaidRows:
         self._what = what
         self.spent = None
         self.are_labels_paid = False
-        self.rows = None
+        self.synthesis = None
 
     def __enter__(self):
         return self
@@ -255,7 +258,8 @@ class PaidRows:
     def __exit__(self, kind, error, traceback):
         if error is None or self.spent is None:
             return
-        has_begun = self.rows is not None and vars(self._estimator).get("X_synthetic_") is self.rows
+        rows = None if self.synthesis is None else self.synthesis.rows
+        has_begun = rows is not None and vars(self._estimator).get("X_synthetic_") is rows
         labels_too = has_begun or self.are_labels_paid
         what = "the rows that were drawn are paid for"
         if labels_too:
@@ -263,26 +267,26 @@ class PaidRows:
         _say_paid(error, self._what or what)
         if getattr(error, "privacy_spent", None) is None:
             error.privacy_spent = self._estimator.privacy_spent_ if has_begun else self.spent
-        if self.rows is None or has_begun:
+        if rows is None or has_begun:
             return
         # What an earlier fit left would not go with them
         for name in [name for name in vars(self._estimator) if name.endswith("_")]:
             delattr(self._estimator, name)
-        self._estimator.X_synthetic_ = self.rows
-        of_both = "is of both" if self._what is None else "says that they are not covered"
+        self._estimator.X_synthetic_ = rows
+        self.synthesis.note()
         labels = " and labels, which were not released," if self.are_labels_paid else ""
         epsilon = text_rounded_up(self.spent.epsilon)
         error.add_note(
             f"The rows that were drawn are X_synthetic_, and public. They{labels} cost epsilon="
             f"{epsilon}, see privacy_spent of this error. With synthesizer=None, fit(X, y, "
-            f"X_public=X_synthetic_) uses them again, and its privacy_spent_ {of_both}"
+            "X_public=X_synthetic_) uses them again; its privacy_spent_ says whether it covers them"
         )
 
 
 def weakest(generator, synthesis):
     """Return the weaker source of noise: of the votes, or of the rows that were drawn."""
     sources = [generator] if synthesis is None else [generator, synthesis.generator]
-    return next(source for source in ("seed", "numpy", "system") if source in sources)
+    return "seed" if "seed" in sources else "system"
 
 
 def _say_paid(error, what):

@@ -230,7 +230,8 @@ class Account:
         """Return the epsilon of all costs; above the budget's if no filter allows them."""
         if not self.costs:
             return 0.0
-        if sum_up(*(cost.delta for cost in self.costs)) > self.budget.failure_probability:
+        most = self.budget.failure_probability * (1 + _ROUNDING)
+        if sum_up(*(cost.delta for cost in self.costs)) > most:
             return math.inf
         # The smallest is valid: all filters were fixed in advance, and delta is dealt out to them
         epsilon = min(filter_.epsilon(total) for filter_, total in self._totals())

@@ -119,15 +119,15 @@ class PrivacyLedger:
     --------
     >>> import tempfile, pathlib
     >>> from sklearn.datasets import make_classification
-    >>> from sklearn.linear_model import LogisticRegression
+    >>> from sklearn.naive_bayes import GaussianNB
     >>> from sklearn_pate import PATEClassifier
     >>> from sklearn_pate.ledger import PrivacyLedger
-    >>> X, y = make_classification(3000, n_features=5, class_sep=2, random_state=0)
+    >>> X, y = make_classification(900, n_features=5, class_sep=2, random_state=0)
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     ledger = PrivacyLedger(pathlib.Path(folder) / "patients.sqlite", epsilon=2.0)
-    ...     clf = PATEClassifier(LogisticRegression(), classes=[0, 1], ledger=ledger)
+    ...     clf = PATEClassifier(GaussianNB(), n_teachers=50, classes=[0, 1], ledger=ledger)
     ...     for _ in range(3):
-    ...         clf = clf.fit(X[:2000], y[:2000], X_public=X[2000:])
+    ...         clf = clf.fit(X[:600], y[:600], X_public=X[600:])
     ...     ledger.history()["epsilon"].round(2).tolist(), ledger.epsilon_spent < 2.0
     ([1.0, 1.0, 1.0], True)
     """

@@ -116,6 +116,8 @@ class PrivateSearch(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
             X_public = rehearsal_rows(synthesizer)
         elif X_public is not None and recalled(X_public)[0]:
             not_covered += (DRAWN_BEFORE,)
+        if X_val is not None and recalled(X_val)[0]:
+            not_covered += (DRAWN_BEFORE.replace("X_public", "X_val"),)
         fit_data = {"X": X, "y": y, "X_public": X_public, "groups": groups, "sample_weight": None}
         if X_val is None and y_val is None:
             scorer = self._hold_out_from(fit_data, codes, candidates, hold_out_seed)
@@ -160,8 +162,9 @@ class PrivateSearch(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
             paid.are_labels_paid = True
             if task is not None:  # once, before the trials: they share the rows
                 synthesis = self._drawn_rows(task, rows_seed)
-                paid.rows = fit_data["X_public"] = synthesis.rows
-                synthesis.tell()
+                paid.synthesis = synthesis
+                fit_data["X_public"] = synthesis.rows
+                synthesis.note()
             trials = Trials(
                 candidates,
                 plans,
@@ -174,7 +177,10 @@ class PrivateSearch(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
             best = _best_of(trials, count, spent)
         if task is not None:
             best.fitted.X_synthetic_ = fit_data["X_public"]
-        return self._publish(best, spent)
+        self._publish(best, spent)
+        if task is not None:
+            synthesis.tell()
+        return self
 
     def _task_of_rows(self, estimator, synthesizer, fit_data):
         """Plan what the synthetic rows of all trials cost, of the search's own budget."""
@@ -304,6 +310,7 @@ class PrivateSearch(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         best = trial.fitted
         best.privacy_spent_ = spent  # its own is that of one trial
         best.ledger = self.estimator.ledger
+        best.on_bad_plan = self.estimator.on_bad_plan
         del best.curator_
         self.best_estimator_ = best
         self.best_score_ = trial.score

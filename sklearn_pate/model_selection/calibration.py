@@ -75,7 +75,7 @@ def _plans_at(epsilon, candidates, fit_data):
     for candidate, key in zip(candidates, keys, strict=True):
         if key not in plan_by_key:
             candidate.estimator.set_params(epsilon=epsilon)
-            plan_by_key[key] = candidate.estimator._plan_in_silence(**fit_data)
+            plan_by_key[key] = candidate.estimator._plan_trial(**fit_data, is_forecast=False)
     return [plan_by_key[key] for key in keys]
 
 
@@ -88,7 +88,7 @@ def _plans(candidates, fit_data):
         key = plan_key(estimator)
         if key in plan_by_key:  # the same noise and queries need not be calibrated again
             set_plan(estimator, plan_by_key[key])
-        plan = estimator._accepted(estimator.plan(**fit_data))
+        plan = estimator._accepted(estimator._plan_trial(**fit_data))
         set_plan(estimator, plan)
         plan_by_key[key] = plan
         plans.append(plan)

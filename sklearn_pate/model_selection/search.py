@@ -100,9 +100,8 @@ class PrivateGridSearchCV(PrivateSearch):
     >>> from sklearn_pate import PATEClassifier
     >>> from sklearn_pate.model_selection import PrivateGridSearchCV
     >>> X, y = make_classification(900, n_features=5, class_sep=2, random_state=0)
-    >>> clf = PATEClassifier(LogisticRegression(), n_teachers=50, classes=[0, 1])
-    >>> grid = {"student__C": [0.01, 1.0], "student": [LogisticRegression()]}
-    >>> search = PrivateGridSearchCV(clf, grid, epsilon=2.0)
+    >>> clf = PATEClassifier(classes=[0, 1], student=LogisticRegression())
+    >>> search = PrivateGridSearchCV(clf, {"student__C": [0.01, 1.0]}, epsilon=2.0, n_trials=2)
     >>> search = search.fit(X[:500], y[:500], X_public=X[500:])
     >>> search.privacy_spent_.epsilon <= 2.0
     True
@@ -171,13 +170,12 @@ class PrivateRandomizedSearchCV(PrivateSearch):
     >>> from sklearn_pate import PATEClassifier
     >>> from sklearn_pate.model_selection import PrivateRandomizedSearchCV
     >>> X, y = make_classification(900, n_features=5, class_sep=2, random_state=0)
-    >>> clf = PATEClassifier(LogisticRegression(), n_teachers=50, classes=[0, 1])
-    >>> search = PrivateRandomizedSearchCV(
-    ...     clf, {"base_estimator__C": loguniform(0.01, 10)}, n_iter=3, epsilon=2.0
-    ... )
+    >>> clf = PATEClassifier(classes=[0, 1], student=LogisticRegression())
+    >>> choices = {"student__C": loguniform(0.01, 10)}
+    >>> search = PrivateRandomizedSearchCV(clf, choices, n_iter=3, epsilon=2.0, n_trials=2)
     >>> search = search.fit(X[:500], y[:500], X_public=X[500:])
     >>> list(search.best_params_)
-    ['base_estimator__C']
+    ['student__C']
     """
 
     _parameter_constraints: dict = {

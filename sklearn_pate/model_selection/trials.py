@@ -97,8 +97,9 @@ class Trials:
             teachers = clone(candidate.estimator).set_params(random_state=teachers_seed)
             task = teachers._check(**self._fit_data)._replace(are_drawn=self._are_drawn)
             self._votes[key] = teachers._poll_all_rows(task)
-        estimator = clone(candidate.estimator).set_params(random_state=noise_seed)
-        estimator.set_params(on_bad_plan="warn")  # an error would tell which candidate was tried
+        # An error would tell which candidate was tried
+        seeded = {"random_state": noise_seed, "on_bad_plan": "warn"}
+        estimator = clone(candidate.estimator).set_params(**seeded)
         try:
             estimator.fit_votes(self._votes[key], self._fit_data["X_public"])
         except StudentError as error:

@@ -21,7 +21,7 @@ from sklearn.preprocessing import (
 )
 from sklearn.utils.validation import check_is_fitted
 
-__all__ = ["RowVectorizer"]
+__all__ = ["RowVectorizer", "of_pandas"]
 
 #: Most columns of arrays and of sparse rows.
 _MOST_COLUMNS = 100
@@ -73,13 +73,13 @@ class RowVectorizer(TransformerMixin, BaseEstimator):
                 "columns of several levels (a MultiIndex) have no names to go by: flatten them, "
                 "X.columns = ['_'.join(map(str, name)) for name in X.columns], X_public as well"
             )
-        X = _of_pandas(X)
+        X = of_pandas(X)
         self.transformer_ = self._chosen(X).fit(X)
         return self
 
     def transform(self, X):
         """Return the numbers of rows, an array with a row for each."""
-        return self.transformer_.transform(_of_pandas(X))
+        return self.transformer_.transform(of_pandas(X))
 
     def to_sklearn(self):
         """Return the fitted transformer, which is made of scikit-learn's."""
@@ -111,7 +111,7 @@ class RowVectorizer(TransformerMixin, BaseEstimator):
         return tags
 
 
-def _of_pandas(X):
+def of_pandas(X):
     """Return DataFrames of other libraries as those of pandas, and anything else as it is.
 
     Numbers become floats and all else objects, by the types of the columns alone.

@@ -8,6 +8,8 @@ __all__ = ["explained_share"]
 
 #: So many public rows are looked at: half make cells, and half are compared with them.
 _MOST_ROWS = 4000
+#: The share of rows whose distances count.
+_KEPT = 0.9
 
 
 def explained_share(public, n_cells, random_state):
@@ -37,11 +39,13 @@ def explained_share(public, n_cells, random_state):
         return 0.0
     centers = make_centers(made_of, min(n_cells, len(made_of)), random_state)
     cells = nearest_cells(held_out, centers)[:, 0]
-    # Means of all but the largest tenth: a single row far away would be most of a spread
-    spread = _trimmed(((held_out - np.median(made_of, axis=0)) ** 2).sum(axis=1))
+    # Of all but the tenth farthest off: a single row far away would be most of a spread
+    far = ((made_of - np.median(made_of, axis=0)) ** 2).sum(axis=1)
+    middle = made_of[far <= np.quantile(far, _KEPT)].mean(axis=0)
+    spread = _trimmed(((held_out - middle) ** 2).sum(axis=1))
     left = _trimmed(((held_out - centers[cells]) ** 2).sum(axis=1))
     return float(np.clip(1 - left / spread, 0, 1)) if spread > 0 else 0.0
 
 
 def _trimmed(squares):
-    return np.sort(squares)[: max(1, int(0.9 * len(squares)))].mean()
+    return np.sort(squares)[: max(1, int(_KEPT * len(squares)))].mean()

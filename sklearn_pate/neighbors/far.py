@@ -1,8 +1,13 @@
 """Rows far outside what public ones show: their size decides how a batch is rounded."""
 
+from numbers import Number
+
 import numpy as np
 import pandas as pd
 from scipy import sparse
+
+from ..public import table_of
+from .columns import of_pandas
 
 __all__ = ["are_far", "largest_sizes"]
 
@@ -12,7 +17,7 @@ _MOST = 1e3
 
 
 def largest_sizes(X_public):
-    """Return the largest size of a number in each column of public rows; None if unknown.
+    """Return the largest size of a number in each column of public rows.
 
     Parameters
     ----------
@@ -21,10 +26,9 @@ def largest_sizes(X_public):
 
     Returns
     -------
-    ndarray of shape (n_columns,) or None
+    ndarray of shape (n_columns,)
     """
-    sizes = _sizes(X_public)
-    return None if sizes is None else np.nan_to_num(sizes, posinf=0).max(axis=0, initial=0)
+    return np.nan_to_num(_sizes(X_public), posinf=0).max(axis=0, initial=0)
 
 
 def are_far(X, largest):
@@ -34,40 +38,32 @@ def are_far(X, largest):
     ----------
     X : array-like with n_rows rows
         Private rows.
-    largest : ndarray of shape (n_columns,) or None
+    largest : ndarray of shape (n_columns,)
         From `largest_sizes`.
 
     Returns
     -------
-    ndarray of shape (n_rows,), bool, or None
-        None where sizes are unknown.
+    ndarray of shape (n_rows,), bool
     """
-    sizes = None if largest is None else _sizes(X)
-    if sizes is None:
-        return None
-    return (sizes > _MOST * (1 + largest)).any(axis=1)
+    return (_sizes(X) > _MOST * (1 + largest)).any(axis=1)
 
 
 def _sizes(X):
-    """Return the absolute numbers of rows, (n_rows, n_columns), 0 for all else; None if unknown."""
+    """Return the absolute numbers of rows, (n_rows, n_columns), 0 for all else."""
     if sparse.issparse(X):
         # One size for each row: that of its largest number
         largest = abs(X).nanmax(axis=1).toarray().astype(float)
         return np.nan_to_num(largest, posinf=np.inf).reshape(-1, 1)
-    if isinstance(X, pd.DataFrame):
-        columns = [_numbers(X.iloc[:, k]) for k in range(X.shape[1])]
-        return np.column_stack(columns)
-    if isinstance(X, pd.Series):
-        return _numbers(X)[:, None]
     if isinstance(X, np.ndarray) and X.dtype.kind in "iuf":
         return np.abs(X.reshape(len(X), -1).astype(float))
-    if isinstance(X, np.ndarray) and X.dtype.kind == "O":
-        return np.column_stack([_numbers(pd.Series(column)) for column in X.reshape(len(X), -1).T])
-    return None
+    table = table_of(of_pandas(X))
+    return np.column_stack([_numbers(table.iloc[:, k]) for k in range(table.shape[1])])
 
 
 def _numbers(column):
     """Return the absolute numbers of a column, 0 for all else. No value makes it fail."""
+    if isinstance(column.dtype, pd.CategoricalDtype):
+        column = column.astype(object)
     if column.dtype == object:
         return np.array([_size(value) for value in column])
     if getattr(column.dtype, "kind", "O") not in "iuf":
@@ -77,10 +73,12 @@ def _numbers(column):
 
 
 def _size(value):
-    if isinstance(value, bool) or not isinstance(value, int | float | np.integer | np.floating):
+    if not isinstance(value, Number):  # Decimal is one
         return 0.0
     try:
         size = abs(float(value))
     except OverflowError:
         return np.inf
+    except Exception:  # complex numbers, signalling NaN
+        return 0.0
     return 0.0 if np.isnan(size) else size

@@ -49,6 +49,11 @@ class ReleasedTable:
     transformer: Any
     smoothing: dict = field(repr=False)
 
+    @property
+    def is_flat(self):
+        """Whether the table says little more than that rates are the same everywhere."""
+        return self.surface.is_flat
+
     @cached_property
     def surface(self):
         """The rates of the classes at any place, a `Surface`: computed when it is first needed."""

@@ -18,6 +18,7 @@ from ..isolation import (
     seeded,
     set_seeds,
 )
+from .columns import RowVectorizer
 from .far import are_far
 from .odd import ODD
 
@@ -28,6 +29,7 @@ __all__ = [
     "transformed",
     "transformed_alone",
     "transformed_private",
+    "treats_rows_alone",
 ]
 
 #: How many public rows a transformer is tried on, alone and beside others.
@@ -56,7 +58,7 @@ def fitted_on_public(transformer, X_public, seed):
         except Exception as error:
             mixed = _mixed_columns(X_public)
             problem = f"{type(error).__name__}: {error}"
-    if mixed is None:
+    if mixed is None or type(transformer) is RowVectorizer:
         raise ValueError(
             f"the transformer of ReverseNeighbors could not be fitted on X_public: {problem}"
         )
@@ -107,8 +109,8 @@ def transformed_private(fitted, X, n_columns, largest=None):
     """
     numbers = np.full((_num_samples(X), n_columns), np.nan)
     parts = [np.arange(len(numbers))]
-    far = are_far(X, largest)
-    if far is not None and far.any():
+    if largest is not None:
+        far = are_far(X, largest)
         parts = [np.flatnonzero(~far), *np.flatnonzero(far)[:, None]]
     fresh = copier(fitted)
 
@@ -169,31 +171,45 @@ def numbers_alone(fitted, X_public):
     """Return the numbers of some public rows, each transformed by itself.
 
     Refuses a transformer whose numbers for a row depend on the rows beside it: these rows, and odd
-    copies of some of them, are transformed alone and together.
+    copies of some of them, are transformed alone and together. That of this library does not, as
+    its tests show in the same way.
     """
-    rows = _some_rows(X_public)
-    some = _safe_indexing(X_public, rows)
-    few = _safe_indexing(X_public, rows[_BESIDE_ODD])
+    some = _safe_indexing(X_public, _some_rows(X_public))
     fresh = copier(fitted)
+    is_ours = type(fitted) is RowVectorizer
     with Quiet(), isolated(0):
         by_itself = _alone(fresh, some)
-        are_alike = _are_like_wide(by_itself)
-        if are_alike:
-            typical = _typical(np.vstack(by_itself))
-            are_alike = _is_row_by_row(fresh, some, by_itself, typical)
-            for batch in _beside_odd_rows(few) if are_alike else ():
-                # The rows between the odd ones are as they were, unless their types had to change
-                known = by_itself[_BESIDE_ODD] if _are_of_one_type(batch, few) else ()
-                alone = _alone(fresh, batch, known)
-                are_alike = are_alike and _is_row_by_row(fresh, batch, alone, typical)
-    if are_alike:
-        return np.vstack(by_itself)
+        if _are_like_wide(by_itself) and (is_ours or treats_rows_alone(fresh, some, by_itself)):
+            return np.vstack(by_itself)
     raise ValueError(
         "the transformer's numbers for a row depend on the rows beside it, so one private record "
         "could move the ballots of others: a row of X_public, or an odd copy of one, is "
         "transformed otherwise when given alone. Use a transformer that learns in fit alone and "
         "treats each row by itself in transform. Nothing was spent"
     )
+
+
+def treats_rows_alone(fresh, some, by_itself):
+    """Return whether rows have the numbers that they have by themselves, odd ones beside them.
+
+    Parameters
+    ----------
+    fresh : callable
+        Returns a copy of the fitted transformer.
+    some : array-like with n_some rows
+        Public rows.
+    by_itself : list of n_some ndarrays of shape (1, n_columns)
+        Their numbers, each transformed by itself.
+    """
+    typical = _typical(np.vstack(by_itself))
+    are_alike = _is_row_by_row(fresh, some, by_itself, typical)
+    few = _safe_indexing(some, np.arange(_num_samples(some))[_BESIDE_ODD])
+    for batch in _beside_odd_rows(few) if are_alike else ():
+        # The rows between the odd ones are as they were, unless their types had to change
+        known = by_itself[_BESIDE_ODD] if _are_of_one_type(batch, few) else ()
+        alone = _alone(fresh, batch, known)
+        are_alike = are_alike and _is_row_by_row(fresh, batch, alone, typical)
+    return are_alike
 
 
 def _alone(fresh, batch, known=()):

@@ -29,7 +29,7 @@ def as_array(name, value, dtype=None):
     """Return `value` as an array; numpy's own errors name nothing, and quote what they find."""
     if isinstance(value, np.ma.MaskedArray):
         raise ValueError(
-            f"{name} is a masked array, whose mask would be lost: give {name}.filled(numpy.nan), "
+            f"{name} is a masked array, whose mask would be lost: fill it, as {name}.filled does, "
             "or leave out what is masked"
         )
     with contextlib.suppress(TypeError, ValueError):

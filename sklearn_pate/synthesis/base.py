@@ -122,7 +122,9 @@ class Synthesizer(BaseEstimator, metaclass=ABCMeta):
         Parameters
         ----------
         n_rows : int
+            Number of rows.
         rng : numpy.random.Generator
+            Draws them.
 
         Returns
         -------

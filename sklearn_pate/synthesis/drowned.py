@@ -54,6 +54,7 @@ def drowned(histograms, *, n_records, n_rows):
     Parameters
     ----------
     histograms : Histograms
+        What is counted, and how noisily.
     n_records : int or None
         Number of private records. None where it is private: that of the rows that are drawn takes
         its place.

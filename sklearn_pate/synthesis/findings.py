@@ -53,6 +53,7 @@ def findings(tables, sizes, schema, noise_std):
     sizes : ndarray of shape (n_classes,) or None
         The noisy number of records of each class; None if the labels are not counted.
     schema : Schema
+        What was declared of the columns.
     noise_std : float
         Standard deviation of the noise on each count.
 

@@ -73,7 +73,9 @@ def draw_bins(shares, n_rows, rng):
     shares : ndarray of shape (n_bins,)
         They sum to 1.
     n_rows : int
+        Number of rows.
     rng : numpy.random.Generator
+        Draws them.
 
     Returns
     -------

@@ -14,6 +14,7 @@ from ..exceptions import TeacherError, warn
 from ..identifiers import keyed_digests, spelled_names
 from ..isolation import Quiet, own_clone, own_rows, seed_number
 from ..memory import code_digest, digest
+from ..public import table_of
 from ..workers import (
     add_up,
     batch_size,
@@ -171,7 +172,7 @@ def collect_votes(
         else:
             results = train_together(network, tasks, X_query, settings)
         add_up(count, results, on_done, "teachers", _ADVICE)
-    _check_outcome(count)
+    _check_outcome(count, X_query)
     return count.votes(), count.teachers
 
 
@@ -313,14 +314,23 @@ class _Count:
         return self.sums / SHARES if self._is_soft else self.sums
 
 
-def _check_outcome(count):
+def _check_outcome(count, X_query):
     """Raise the first problem, and warn if memory does not have all votes."""
     if count.problem is not None:
         if "TimeoutError" in count.problem:  # `redacted` tells the name of an error
             end_processes()
-        raise TeacherError(count.problem) from None
+        where = "X_public is not finite: " if _blames_rows(count.problem, X_query) else ""
+        raise TeacherError(where + count.problem) from None
     if not count.all_kept:
         warn(
             "memory could not keep the votes of all teachers (a full disk?): the votes are right, "
             "but if this fit is repeated, some teachers will be trained again"
         )
+
+
+def _blames_rows(problem, X_query):
+    """Return whether a teacher refuses NaN or infinity, and public rows have them."""
+    if "contains NaN" not in problem and "contains infinity" not in problem:
+        return False
+    numbers = table_of(X_query).select_dtypes("number")
+    return not np.isfinite(numbers.to_numpy(dtype=float, na_value=np.nan)).all()
