@@ -1,1 +1,1 @@
-"""Speed and memory as ratios to named baselines: `python -m benchmarks`."""
+"""Measurements: `python -m benchmarks`."""

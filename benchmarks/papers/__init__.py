@@ -1,1 +1,1 @@
-"""Results of the papers, rebuilt: one module each; `python -m benchmarks.papers` runs them all."""
+"""Results of the papers, rebuilt: a module each."""

@@ -24,7 +24,8 @@ from sklearn_pate import PATEClassifier
 from sklearn_pate.aggregators import ConfidentGNMax, GNMax, LNMax
 from sklearn_pate.datasets import fetch_adult
 
-from .shared import Entry, bound_epsilon, by_seed, data, exact_epsilon
+from ..shared import data
+from .shared import Entry, bound_epsilon, by_seed, exact_epsilon
 
 BETTER = "additive models as teachers and student, GNMax"
 #: inverse penalties of teachers, by their number

@@ -15,8 +15,9 @@ from sklearn_pate import PATEClassifier
 from sklearn_pate.aggregators import LNMax
 from sklearn_pate.datasets import fetch_diabetes130
 
+from ..shared import data
 from .adult import spent
-from .shared import Entry, by_seed, data
+from .shared import Entry, by_seed
 
 FEATURES = [  # the 18 that have no missing value and are not single drugs
     "age",

@@ -8,8 +8,7 @@ No seeds: computed.
 from sklearn_pate.aggregators import GNMax, LNMax, PluralityVote
 from sklearn_pate.rdp import data_independent_epsilon
 
-from ..compare_aggregators import noise_for, quality, simulated
-from .shared import Entry, bound_epsilon, exact_epsilon, stored_votes
+from .shared import Entry, bound_epsilon, exact_epsilon, noise_for, quality, simulated, stored_votes
 
 
 def entries(seeds):

@@ -6,33 +6,10 @@ import math
 import statistics
 from pathlib import Path
 
-from . import ballots_figure, headline
+from . import figures
 
 NO_BREAK = "\N{NO-BREAK SPACE}"
-HEAD = """# Results: the papers, side by side
-
-<!-- Made by `python -m benchmarks.papers --page` from docs/results/*.json: do not edit. -->
-
-Each row is a result of a paper, as printed there, and ours, by the command above its table. *2017*
-and *2018* are Papernot et al. (arXiv 1610.05755 and 1802.08908), *near-zero-cost* is Sun et al.
-(2020). Where several seeds ran, ours is mean ± standard deviation of single runs, with the lowest
-and the highest in brackets; a seed changes what the setting says. delta is 1e-5 unless said
-otherwise.
-
-Four epsilons: *bound* is the papers' bound, converted as they did: it depends on the votes, so it
-is private, and it bounds one direction. *Exact* is the cost of the same votes, computed: private
-too. *Data-independent* holds whatever the data are: it may be published; it can be below *bound*,
-whose theorem and conversion are looser ([errata](errata.md)). *Claimed* is what a paper says of a
-mechanism that does not have it. Time is that of all seeds of a row; what several rows share
-(teachers) is counted in the first of them.
-
-Rows on "shared votes" read the counts of 250 teachers from a file that is not part of this
-project: `mnist_250_cnn.npz` or `adult_250_random_forest.npz`. The sections on teachers and on Adult
-train such teachers themselves.
-
-![Accuracy against epsilon on UCI Adult and MNIST](results/headline.svg)
-
-"""
+HEAD = Path(__file__).parent / "results.md"
 
 
 def number(value):
@@ -80,16 +57,11 @@ def heading(name):
 def section(results):
     """One module's heading, text, command and table."""
     machine = results["machine"]
+    made = f"`{results['command']}`" if "command" in results else f"Commit {results['commit']}"
+    where = f"{machine['date']}, {machine['device']}, scikit-learn {machine['scikit-learn']}"
     lines = [
-        f"## {results['title']}",
-        "",
-        results["text"],
-        "",
-        f"`{results['command']}` ({machine['date']}, {machine['device']}, "
-        f"scikit-learn {machine['scikit-learn']})",
-        "",
-        "| what | paper | ours |",
-        "|---|---|---|",
+        f"## {results['title']}\n\n{results['text']}\n\n{made} ({where})\n",
+        "| what | paper | ours |\n|---|---|---|",
     ]
     for entry in results["entries"]:
         mine = f"not run: needs {entry['missing']}" if entry["missing"] else ours(entry)
@@ -98,20 +70,16 @@ def section(results):
 
 
 def render(docs, names):
-    """The page as text; modules that have not run yet are named at its end."""
-    files = {name: docs / "results" / f"{name}.json" for name in names}
-    done = [
-        json.loads(file.read_text()) | heading(name)
-        for name, file in files.items()
-        if file.exists()
-    ]
-    missing = [f"`{name}`" for name, file in files.items() if not file.exists()]
-    tail = f"\n\nNot run yet: {', '.join(missing)}.\n" if missing else "\n"
-    return HEAD + "\n\n".join(section(results) for results in done) + tail
+    """The page as text."""
+    sections = []
+    for name in names:
+        results = json.loads((docs / "results" / f"{name}.json").read_text())
+        sections.append(section(results if "commit" in results else results | heading(name)))
+    return HEAD.read_text(encoding="utf-8") + "\n\n".join(sections) + "\n"
 
 
 def write_page(docs, names):
     """Write docs/results.md and its figures."""
     (docs / "results.md").write_text(render(docs, names), encoding="utf-8")
-    headline.draw(docs / "results")
-    ballots_figure.draw(docs / "results")
+    figures.headline(docs / "results")
+    figures.ballots(docs / "results")

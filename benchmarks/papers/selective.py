@@ -9,8 +9,7 @@ import numpy as np
 from sklearn_pate.aggregators import ConfidentGNMax, GNMax, LNMax
 from sklearn_pate.rdp import data_independent_epsilon
 
-from ..compare_aggregators import quality
-from .shared import Entry, bound_epsilon, exact_epsilon, spelled, stored_votes
+from .shared import Entry, bound_epsilon, exact_epsilon, quality, spelled, stored_votes
 
 
 def entries(seeds):

@@ -1,6 +1,6 @@
 """What the papers' modules share: an entry of the page, votes of MNIST teachers, small helpers."""
 
-import os
+import math
 import time
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -9,7 +9,7 @@ import numpy as np
 
 from sklearn_pate.rdp import DEFAULT_ORDERS, exact_rdp, rdp_to_epsilon
 
-from ..shared import MissingError
+from ..shared import data
 
 #: Votes of MNIST teachers are kept here from run to run; made again if deleted.
 POLLS = Path(__file__).parents[1] / "results" / "polls"
@@ -42,14 +42,6 @@ class Entry:
 def by_seed(rows):
     """Dicts of numbers, one per seed, as one dict of tuples."""
     return {name: tuple(float(row[name]) for row in rows) for name in rows[0]}
-
-
-def data(name, content):
-    """A folder below that of all data; `content` says what should be there."""
-    root = os.environ.get("SKLEARN_PATE_DATA")
-    if root is None or not (Path(root) / name).exists():
-        raise MissingError(f"{content} in the folder `{name}` of $SKLEARN_PATE_DATA")
-    return Path(root) / name
 
 
 def stored_votes(name):
@@ -195,3 +187,34 @@ def mnist_votes(kind, n_teachers, seed, n_public=9000):
 def right_votes(counts, y):
     """Mean accuracy of single teachers, from their votes."""
     return counts[np.arange(len(counts)), y[: len(counts)]].mean() / counts[0].sum()
+
+
+def quality(mechanism, votes, y):
+    """Expected share of queries answered, and accuracy of their labels."""
+    proba = np.exp(mechanism.outcome_log_proba(votes))[:, : votes.shape[1]]
+    return proba.sum() / len(votes), proba[np.arange(len(y)), y].sum() / proba.sum()
+
+
+def noise_for(accuracy, mechanism_at, votes, y, low, high):
+    """Mechanism with the most noise whose labels are at least that accurate."""
+    for _ in range(30):
+        middle = math.sqrt(low * high)
+        fits = quality(mechanism_at(middle), votes, y)[1] >= accuracy
+        low, high = (middle, high) if fits else (low, middle)
+    return mechanism_at(low)
+
+
+def simulated(n_teachers, n_classes, n_queries, strength, seed=0):
+    """Votes of teachers who are right with a probability that varies over queries."""
+    rng = np.random.default_rng(seed)
+    right = rng.beta(strength, 1.0, size=n_queries)
+    y = rng.integers(n_classes, size=n_queries)
+    others = 1.0 / np.arange(1, n_classes) ** 2  # a few classes attract most of the errors
+    votes = np.empty((n_queries, n_classes), dtype=int)
+    for q in range(n_queries):
+        proba = np.empty(n_classes)
+        is_right = np.arange(n_classes) == y[q]
+        proba[is_right] = right[q]
+        proba[~is_right] = (1 - right[q]) * rng.permutation(others) / others.sum()
+        votes[q] = rng.multinomial(n_teachers, proba)
+    return votes, y

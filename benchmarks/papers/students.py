@@ -10,8 +10,9 @@ from joblib import Parallel, delayed
 from sklearn_pate.aggregators import ConfidentGNMax, GNMax, LNMax
 from sklearn_pate.neural import RandomAffine, VATClassifier
 
+from ..shared import data
 from .adult import spent
-from .shared import Entry, by_seed, data, mnist, mnist_ensemble, mnist_votes, spelled
+from .shared import Entry, by_seed, mnist, mnist_ensemble, mnist_votes, spelled
 
 STUDENT = "VATClassifier with RandomAffine"
 RUNS = [

@@ -8,8 +8,7 @@ import numpy as np
 
 from sklearn_pate.aggregators import LNMax, PluralityVote
 
-from ..compare_aggregators import quality
-from .shared import Entry, by_seed, mnist, mnist_votes, right_votes
+from .shared import Entry, by_seed, mnist, mnist_votes, quality, right_votes
 
 REPORTED = {250: "teachers 83.86%, with noise 93.18%"}
 

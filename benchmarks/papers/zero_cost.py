@@ -17,8 +17,7 @@ from sklearn_pate.rdp import (
     rdp_to_epsilon,
 )
 
-from ..compare_aggregators import quality, simulated
-from .shared import Entry, by_seed, mnist, mnist_votes, stored_votes
+from .shared import Entry, by_seed, mnist, mnist_votes, quality, simulated, stored_votes
 
 DELTA = 1e-5
 

@@ -1,6 +1,5 @@
-"""Make an environment for each peer: `python -m benchmarks.peers.environments [NAME ...]`."""
+"""Make an environment for each peer."""
 
-import argparse
 import subprocess
 import sys
 import venv
@@ -25,14 +24,3 @@ def make(name):
     venv.create(FOLDER / name, with_pip=True, clear=True)
     for packages in PACKAGES[name]:
         subprocess.run([python_of(name), "-m", "pip", "install", "-q", *packages], check=True)
-
-
-def main():
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("names", nargs="*", default=list(PACKAGES), metavar="NAME")
-    for name in parser.parse_args().names:
-        make(name)
-
-
-if __name__ == "__main__":
-    main()

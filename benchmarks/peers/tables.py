@@ -1,24 +1,63 @@
 """The data of the fair table: private, public and test rows, and what is public of their columns.
 
-Defaults were set (`benchmarks.rules`) on the private rows of Adult and of flights, on other splits
+Defaults were set on the private rows of Adult and of flights, on other splits
 of breast cancer, digits and Diabetes (with another label), and on training images of MNIST, but on
 no test row of Adult, flights or MNIST. Bounds are round numbers from what the
 data sets' documentation says.
 """
 
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
+import pandas as pd
 from sklearn.datasets import load_breast_cancer, load_digits
+from sklearn.model_selection import GroupShuffleSplit
 
 from sklearn_pate.datasets import fetch_diabetes130, fetch_mnist
 
-from ..papers import ballots
-from ..papers import no_public_cases as cases
+from ..papers.adult import frames
 from ..papers.diabetes import FEATURES
-from ..papers.shared import data
+from ..shared import data
 
+ADULT = {
+    "age": (17, 90),
+    "education-num": (1, 16),
+    "capital-gain": (0, 1, 1000, 2000, 5000, 10_000, 20_000, 50_000, 100_000),
+    "capital-loss": (0, 1, 500, 1000, 1500, 2000, 2500, 3000, 5000),
+    "hours-per-week": (1, 99),
+}
+FLIGHTS = {"hour": (0, 23), "day of the year": (1, 365), "log miles": (np.log(50), np.log(5000))}
+CARRIERS = "9E AA AS B6 DL EV F9 FL HA MQ OO UA US VX WN YV"
+#: The timetable of New York's airports.
+DESTINATIONS = (
+    "ABQ ACK ALB ANC ATL AUS AVL BDL BGR BHM BNA BOS BQN BTV BUF BUR BWI BZN CAE CAK CHO CHS CLE "
+    "CLT CMH CRW CVG DAY DCA DEN DFW DSM DTW EGE EYW FLL GRR GSO GSP HDN HNL HOU IAD IAH ILM IND "
+    "JAC JAX LAS LAX LGB MCI MCO MDW MEM MHT MIA MKE MSN MSP MSY MTJ MVY MYR OAK OKC OMA ORD ORF "
+    "PBI PDX PHL PHX PIT PSE PSP PVD PWM RDU RIC ROC RSW SAN SAT SAV SBN SDF SEA SFO SJC SJU SLC "
+    "SMF SNA SRQ STL STT SYR TPA TUL TVC TYS XNA"
+)
+FLIGHT_CATEGORIES = {
+    "weekday": [str(day) for day in range(7)],
+    "month": [str(month) for month in range(1, 13)],
+    "carrier": CARRIERS.split(),
+    "origin": ["EWR", "JFK", "LGA"],
+    "destination": DESTINATIONS.split(),
+}
+#: Greatest codes that the data set's mapping of codes names.
+CODES = {"admission_type_id": 8, "discharge_disposition_id": 30, "admission_source_id": 26}
+VISITS = (0, 1, 2, 3, 5, 10, 50)
+DIABETES = {
+    "time_in_hospital": (1, 14),
+    "num_lab_procedures": (0, 120),
+    "num_procedures": (0, 6),
+    "num_medications": (0, 80),
+    "number_outpatient": VISITS,
+    "number_emergency": VISITS,
+    "number_inpatient": VISITS,
+    "number_diagnoses": (1, 16),
+}
 #: The greatest value of each column, rounded up, from the table in scikit-learn's description.
 BREAST_CANCER = (
     *(30, 40, 200, 2600, 0.2, 0.4, 0.5, 0.25, 0.35, 0.1),
@@ -37,7 +76,7 @@ class Table:
     X_test: Any
     y_test: np.ndarray
     #: bounds or edges of numbers, as `MarginalSynthesizer` takes them
-    bounds: Any
+    bounds: Any = None
     #: categories of text columns that have no categorical dtype
     categories: dict | None = None
     #: columns that may have gaps
@@ -52,48 +91,63 @@ class Table:
         return np.unique(self.y)
 
 
-def of_case(case, rate=None):
-    rows = case.rows
-    return Table(
-        rows.X,
-        rows.y,
-        rows.X_public,
-        rows.X_test,
-        rows.y_test,
-        case.bounds,
-        case.categories,
-        case.missing,
-        case.groups,
-        rate,
-    )
-
-
 def adult(seed):
-    return of_case(cases.adult(), rate=0.24)
+    """The file's own division; the last 11,282 test rows, as the papers have it."""
+    X, y, X_all, y_all = frames()
+    missing = ("workclass", "occupation", "native-country")
+    public, test = X_all[:4999], X_all[-11282:]
+    return Table(X, y, public, test, y_all[-11282:], ADULT, missing=missing, rate=0.24)
 
 
 def flights(seed):
-    return of_case(cases.flights(), rate=0.24)
+    """Flights, and whether they were more than a quarter of an hour late."""
+    table = pd.read_csv(data("flights", "`flights.csv.gz`") / "flights.csv.gz")
+    day = pd.to_datetime({"year": 2013, "month": table.month, "day": table.day})
+    X = pd.DataFrame(
+        {
+            "hour": table.sched_dep_time // 100,
+            "day of the year": day.dt.dayofyear,
+            "weekday": day.dt.dayofweek.astype(str),
+            "month": table.month.astype(str),
+            "log miles": np.log(table.distance),
+            "carrier": table.carrier,
+            "origin": table.origin,
+            "destination": table.dest,
+        }
+    )
+    y = (table.arr_delay > 15).to_numpy().astype(int)
+    public, test, private = slice(20_000), slice(20_000, 50_000), slice(50_000, None)
+    rows = X[private], y[private], X[public], X[test], y[test]
+    return Table(*rows, FLIGHTS, FLIGHT_CATEGORIES, rate=0.24)
 
 
-def diabetes_balanced(seed):
-    return of_case(cases.diabetes(seed), rate=0.5)
-
-
-def diabetes_natural(seed):
-    """All stays; patients are private, public or for tests."""
+def diabetes(is_balanced, seed):
+    """All stays, or as many with a readmission as without; patients are in one part each."""
     data("diabetes130", "Diabetes 130-US")
     stays = fetch_diabetes130()
     X = stays.data[FEATURES]
-    levels = {name: range(1, n + 1) for name, n in cases.CODES.items()}
-    X = X.assign(**{name: X[name].cat.set_categories(codes) for name, codes in levels.items()})
+    X = X.assign(**{c: X[c].cat.set_categories(range(1, n + 1)) for c, n in CODES.items()})
     y = stays.target.to_numpy()
     patient = stays.groups.to_numpy()
-    rows = np.random.default_rng(seed).permutation(len(y))
-    private, rest = cases.divided(rows, patient, 0.25, seed)
-    public, test = cases.divided(rest, patient, 0.5, seed)
-    parts = ballots.Data(X.iloc[private], y[private], X.iloc[public], X.iloc[test], y[test])
-    return of_case(cases.Case(parts, cases.DIABETES, groups=patient[private]), rate=0.11)
+    rng = np.random.default_rng(seed)
+    rows = np.arange(len(y))
+    if is_balanced:
+        negative = rng.choice(np.flatnonzero(y == 0), y.sum(), replace=False)
+        rows = np.concatenate([np.flatnonzero(y == 1), negative])
+    private, rest = divided(rng.permutation(rows), patient, 0.25, seed)
+    public, test = divided(rest, patient, 0.5, seed)
+    return Table(
+        *(X.iloc[private], y[private], X.iloc[public], X.iloc[test], y[test]),
+        DIABETES,
+        groups=patient[private],
+        rate=0.5 if is_balanced else 0.11,
+    )
+
+
+def divided(rows, patient, test_size, seed):
+    """Two parts of some rows, such that no patient is in both."""
+    split = GroupShuffleSplit(1, test_size=test_size, random_state=seed)
+    return (rows[part] for part in next(split.split(rows, groups=patient[rows])))
 
 
 def split(X, y, n_private, n_public, bounds, seed, rate=None):
@@ -150,8 +204,8 @@ def ordered(X, y, public, test):
 #: In the order of the page.
 TABLES = {
     "Adult": adult,
-    "Diabetes, natural": diabetes_natural,
-    "Diabetes, balanced": diabetes_balanced,
+    "Diabetes, natural": partial(diabetes, False),
+    "Diabetes, balanced": partial(diabetes, True),
     "flights": flights,
     "breast cancer": breast_cancer,
     "digits": digits,

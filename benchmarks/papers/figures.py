@@ -1,4 +1,4 @@
-"""The headline figure: accuracy against epsilon, from the results of the other modules alone."""
+"""The figures: accuracy against epsilon, from the files of results alone."""
 
 import json
 import statistics
@@ -13,6 +13,7 @@ LINES = [  # epsilon, label, colour, marker (so that lines differ without colour
     ("data-independent", "ours, publishable", "#009E73", "D"),
 ]
 BESIDE = {"textcoords": "offset points", "ha": "center", "size": 8}
+VOTERS = (("ballots", "#0072B2", "o", "-"), ("teachers", "#D55E00", "s", "--"))
 PEERS = {"naive Bayes": "^", "logistic regression": "v", "random forest": "x"}
 
 
@@ -28,16 +29,11 @@ def points(entries, epsilon):
     return sorted(shown)
 
 
-def draw(folder):
-    """Write headline.svg."""
-    import matplotlib as mpl
+def headline(folder):
+    """Write headline.svg: the papers, ours and others without public rows."""
     from matplotlib.figure import Figure
 
-    loaded = {
-        name: json.loads((folder / f"{name}.json").read_text())["entries"]
-        for name in ("adult", "students", "peers")
-        if (folder / f"{name}.json").exists()
-    }
+    loaded = {name: entries_of(folder, name) for name in ("adult", "students", "peers")}
     figure = Figure(figsize=(10, 5), layout="constrained")
     for axes, name, title, ticks in zip(
         figure.subplots(1, 2),
@@ -56,11 +52,11 @@ def draw(folder):
             )
         if name == "adult":
             for model, marker in PEERS.items():
-                entries = [e for e in loaded.get("peers", []) if e["what"].startswith(model)]
+                entries = [e for e in loaded["peers"] if e["what"].startswith(model)]
                 label = f"diffprivlib, {model}"
                 style = {"ls": ":", "lw": 1, "c": "0.45", "marker": marker}
                 errorbar(axes, points(entries, "any data"), label=label, **style)
-            levels = [e["ours"] for e in loaded.get("peers", []) if e["what"] == "no privacy"]
+            levels = [e["ours"] for e in loaded["peers"] if e["what"] == "no privacy"]
             for model, style in ("additive model", "--"), ("majority class", "-."):
                 for level in levels:
                     mean = statistics.fmean(level[model])
@@ -71,9 +67,48 @@ def draw(folder):
         axes.margins(x=0.08, y=0.12)
     handles, labels = figure.axes[0].get_legend_handles_labels()
     figure.legend(handles, labels, loc="outside lower center", ncols=3, fontsize=8)
-    # With a fixed salt and no date, the same numbers give the same file
-    with mpl.rc_context({"svg.hashsalt": "headline"}):
-        figure.savefig(folder / "headline.svg", metadata={"Date": None})
+    save(figure, folder, "headline")
+
+
+def ballots(folder):
+    """Write ballots.svg: records that vote, and teachers."""
+    from matplotlib.figure import Figure
+
+    by_data = {}
+    for entry in [*entries_of(folder, "ballots"), *entries_of(folder, "ballots_more")]:
+        name, _, epsilon = entry["what"].rpartition(", epsilon ")
+        name, _, voters = name.rpartition(", ")
+        if voters in ("ballots", "teachers"):
+            ours = entry["ours"] | {"epsilon": [float(epsilon)]}
+            by_data.setdefault(name, {}).setdefault(voters, []).append({"ours": ours})
+    ticks = (0.1, 0.25, 0.5, 1, 2, 4)
+    figure = Figure(figsize=(10, 3.6), layout="constrained")
+    for axes, name in zip(figure.subplots(1, len(by_data)), by_data, strict=True):
+        for voters, c, marker, ls in (
+            ("ballots", "#0072B2", "o", "-"),
+            ("teachers", "#D55E00", "s", "--"),
+        ):
+            shown = points(by_data[name][voters], "epsilon")
+            errorbar(axes, shown, label=voters, c=c, marker=marker, ls=ls)
+        axes.set(title=name, xlabel="epsilon, replace one record", xscale="log")
+        axes.set_xticks(ticks, ticks)
+        axes.minorticks_off()
+        axes.margins(x=0.08, y=0.12)
+    figure.axes[0].set_ylabel("accuracy of the student")
+    figure.axes[0].legend(loc="lower right")
+    save(figure, folder, "ballots")
+
+
+def save(figure, folder, name):
+    """With a fixed salt and no date, the same numbers give the same file."""
+    import matplotlib as mpl
+
+    with mpl.rc_context({"svg.hashsalt": name}):
+        figure.savefig(folder / f"{name}.svg", metadata={"Date": None})
+
+
+def entries_of(folder, name):
+    return json.loads((folder / f"{name}.json").read_text())["entries"]
 
 
 def errorbar(axes, points, **style):

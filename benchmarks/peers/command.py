@@ -1,9 +1,9 @@
-"""Fit every peer and ours, and write the page: `python -m benchmarks.peers`.
+"""Fit every peer and ours, and write the fair table.
 
 What is measured goes to docs/results/peers/*.json and is kept there: a run goes on where the last
 one stopped. docs/peers.md, its figure and rows of the README are made from these files alone;
-`--page` makes only them. `python -m benchmarks.peers.environments` comes first: it makes an
-environment for each peer. Data that $SKLEARN_PATE_DATA does not have are left out.
+`--page` makes only them. `--environments` comes first: it makes an environment for each peer. Data
+that $SKLEARN_PATE_DATA does not have are left out. All takes three hours on two cores.
 """
 
 import argparse
@@ -12,6 +12,7 @@ from pathlib import Path
 
 from . import page
 from .choice import EPSILON, SEED, chosen
+from .environments import PACKAGES, make
 from .found import found
 from .measure import SEEDS, Results, cells, measure
 from .models import EPSILONS, MODELS
@@ -22,8 +23,8 @@ DOCS = Path(__file__).parents[2] / "docs"
 QUICK = ("breast cancer", "digits")
 
 
-def main():
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.peers", description=__doc__)
+def main(arguments):
+    parser = argparse.ArgumentParser(prog="python -m benchmarks peers", description=__doc__)
     parser.add_argument("--models", nargs="+", default=[""], metavar="PART", help="of their names")
     parser.add_argument("--tables", nargs="+", choices=TABLES, default=list(TABLES), metavar="NAME")
     parser.add_argument("--seeds", nargs="+", type=int, default=SEEDS, metavar="S")
@@ -31,14 +32,17 @@ def main():
     parser.add_argument("--jobs", type=int, default=2, metavar="N")
     parser.add_argument("--candidates", action="store_true", help="other settings, with one seed")
     parser.add_argument("--quick", action="store_true", help="a little of all, nothing is kept")
+    parser.add_argument("--environments", nargs="*", choices=PACKAGES, metavar="NAME")
     parser.add_argument("--page", action="store_true", help="measure nothing, write the page")
-    args = parser.parse_args()
+    args = parser.parse_args(arguments)
     models = [model for model in MODELS if any(part in model.name for part in args.models)]
+    if args.environments is not None:
+        for name in args.environments or PACKAGES:
+            make(name)
+        return
     if args.quick:
         with tempfile.TemporaryDirectory() as folder:
-            results = Results(Path(folder))
-            measure(cells(models, QUICK, (1.0,), (0, 1)), results, args.jobs)
-            print(page.render(results))
+            measure(cells(models, QUICK, (1.0,), (0, 1)), Results(Path(folder)), args.jobs)
         return
     results = Results(DOCS / "results" / "peers")
     if args.candidates:
@@ -60,7 +64,3 @@ def measure_candidates(models, tables, results, n_jobs):
         for table, setting in chosen(frame, model).items():
             asked += cells([model], [table], (EPSILON,), SEEDS, [setting])
     measure(asked, results, n_jobs)
-
-
-if __name__ == "__main__":
-    main()

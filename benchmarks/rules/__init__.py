@@ -1,1 +1,0 @@
-"""How the defaults that are numbers were set, and how they do."""

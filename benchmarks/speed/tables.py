@@ -1,0 +1,97 @@
+"""Ballots of a million records and more on disk, beside the plain loop that everybody must pay.
+
+The loop transforms a block and finds the nearest center of each row by a matrix product, 250 rows
+at a time, whose distances stay in the processor's cache. It counts nothing, checks no near ties,
+keeps nothing apart, and stops at the first row that fails.
+"""
+
+import time
+from functools import partial
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import numpy as np
+from sklearn.preprocessing import StandardScaler
+
+from sklearn_pate import PATEClassifier
+from sklearn_pate.electorate import PrivateData
+from sklearn_pate.neighbors import ReverseNeighbors
+from sklearn_pate.neighbors.blocks import BLOCK_SIZE
+
+from .measure import Row, in_child, memory, seconds
+
+WIDTH = 30
+N_CELLS = 1000
+FEW = 250
+X_PUBLIC = np.random.default_rng(1).normal(size=(5000, WIDTH))
+cpu = partial(seconds, clock=time.process_time)
+
+
+def opened(path):
+    """Records on disk, and their labels."""
+    X = np.load(path, mmap_mode="r")
+    return X, (np.arange(len(X)) % 2).astype(np.int8)
+
+
+def voters():
+    """Records that vote in so many cells."""
+    return ReverseNeighbors(StandardScaler(), n_cells=N_CELLS, random_state=0)
+
+
+def plain(transformer, X, centers):
+    """The plain loop."""
+    squares = (centers**2).sum(axis=1)
+    for start in range(0, len(X), BLOCK_SIZE):
+        numbers = transformer.transform(X[start : start + BLOCK_SIZE])
+        for k in range(0, len(numbers), FEW):
+            (squares - 2 * numbers[k : k + FEW] @ centers.T).argmin(axis=1)
+
+
+def times(path, n_rounds):
+    """Seconds of the processor for all ballots and for the loop, in turn."""
+    X, codes = opened(path)
+    private = PrivateData(X=X, codes=codes, classes=np.arange(2))
+    electorate = voters()
+    electorate.enrol(private, X_PUBLIC)
+    electorate.divide(X_PUBLIC, noise_std=1.0, n_records=len(X), n_classes=2)
+    transformer = StandardScaler().fit(X_PUBLIC)
+    return tuple(
+        (
+            cpu(electorate.vote, private, X_PUBLIC),
+            cpu(plain, transformer, X, electorate._centers),
+        )
+        for _ in range(n_rounds)
+    )
+
+
+def peak(path):
+    """MiB of a process that polls, without pages of the file, which the system can drop."""
+    X, y = opened(path)
+    clf = PATEClassifier(voters(), epsilon=1.0, delta=1e-9, classes=[0, 1])
+    clf.poll(X, y, X_public=X_PUBLIC)
+    return memory("VmHWM") - memory("RssFile")
+
+
+def ballots(quick):
+    """Time and memory by number of records."""
+    sizes = {60_000: 1} if quick else {1_000_000: 3, 3_000_000: 3, 10_000_000: 1}
+    with TemporaryDirectory() as folder:
+        for n_records, n_rounds in sizes.items():
+            path = Path(folder) / "X.npy"
+            X = np.lib.format.open_memmap(path, "w+", float, (n_records, WIDTH))
+            for start in range(0, n_records, 20_000):
+                rng = np.random.default_rng(start)
+                X[start : start + 20_000] = rng.normal(size=(20_000, WIDTH))
+            X.flush()
+            setting = f"{n_records:,} records x {WIDTH} numbers, {N_CELLS:,} cells, n_jobs=1"
+            yield Row(
+                "ballots of records on disk",
+                "s of CPU",
+                f"transform and a matrix product, {FEW} rows at a time",
+                setting,
+                times(path, n_rounds),
+            )
+            pair = (in_child(peak, str(path)), X.nbytes / 2**20)
+            yield Row(
+                "peak memory of a poll, imports included", "MiB", "the file", setting, (pair,)
+            )
