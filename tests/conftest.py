@@ -6,6 +6,7 @@ import itertools
 import logging
 import math
 import os
+import secrets
 import threading
 import warnings
 
@@ -23,7 +24,7 @@ from scipy.special import logsumexp
 
 from sklearn_pate.accountant import count
 from sklearn_pate.aggregators import GNMax
-from sklearn_pate.classifier import seeds
+from sklearn_pate.classifier import drawn, seeds
 
 matplotlib.use("Agg")
 
@@ -42,9 +43,26 @@ def data_home():
     return Path(folder)
 
 
+def _global_seeds():
+    """Return the seeds that an environment variable asks for: one, a range "0-9", or "any"."""
+    asked = os.environ.get("SKLEARN_PATE_TESTS_SEED", "42")
+    if asked == "any":
+        asked = str(secrets.randbelow(2**31))
+        os.environ["SKLEARN_PATE_TESTS_SEED"] = asked  # the same in all processes
+    first, _, last = asked.partition("-")
+    return range(int(first), int(last or first) + 1)
+
+
+@pytest.fixture(params=_global_seeds())
+def global_random_seed(request):
+    """Return the seed of a statistical test: `SKLEARN_PATE_TESTS_SEED=any` tries another one."""
+    return request.param
+
+
 @pytest.fixture(autouse=True)
 def as_in_a_process_of_its_own(monkeypatch):
-    """Count the fits of each test from 1, and let none be the first that has a seed."""
+    """Count the fits of each test from 1, none is the first with a seed, no rows were drawn."""
+    monkeypatch.setattr(drawn, "_drawn", {})
     monkeypatch.setattr(count, "_numbers", itertools.count(1))  # put back after the test
     monkeypatch.setattr(seeds, "_has_warned", threading.Event())
     seeds._has_warned.set()

@@ -1,20 +1,73 @@
-"""New processes that need not import the package again: each is forked from one that has."""
+"""What a process has one of, and new processes, each forked from one with the package imported."""
 
 import contextlib
+import decimal
+import gc
+import locale
+import logging
 import multiprocessing
 import os
+import random
 import sys
 import threading
 import traceback
 import types
+import warnings
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import NamedTuple
 
+import joblib.memory
+import numpy as np
+import pandas as pd
+import sklearn
 from joblib.externals.loky import get_reusable_executor
 from joblib.externals.loky.backend.context import set_start_method
+from joblib.parallel import get_active_backend
+from one_teacher import in_new_process
+from scipy import special
 
-from benchmarks.isolation import in_new_process
+
+def generator_states():
+    """Return the state of each global generator that can be asked for here."""
+    torch = sys.modules.get("torch")
+    on_cpu = None if torch is None else torch.get_rng_state().numpy().tobytes()
+    name, keys, *rest = np.random.get_state()
+    return name, keys.tobytes(), rest, random.getstate(), on_cpu
+
+
+def process_settings():
+    """Return what a process has one of, and an estimator might change."""
+    logger = logging.getLogger("sklearn_pate_test")
+    return {
+        "numpy": np.geterr(),
+        "decimal": decimal.getcontext().prec,
+        "filters": list(warnings.filters),
+        "logging": logging.root.manager.disable,
+        "out": sys.stdout,
+        "err": sys.stderr,
+        "scikit-learn": sklearn.get_config(),
+        "joblib": (type(get_active_backend()[0]), get_active_backend()[1]),
+        "pandas": [pd.get_option(f"display.{x}") for x in ("max_rows", "precision", "html.border")],
+        "scipy": special.geterr(),
+        "collecting": gc.isenabled(),
+        "how often": gc.get_threshold(),
+        "import path": list(sys.path),
+        "hook of errors": sys.excepthook,
+        "hook of errors that cannot be raised": sys.unraisablehook,
+        "text of warnings": warnings.formatwarning,
+        "warnings": warnings.showwarning,
+        "errors of logging": logging.raiseExceptions,
+        "records of logging": logging.getLogRecordFactory(),
+        "class of loggers": logging.getLoggerClass(),
+        "printing": np.get_printoptions(),
+        "loggers": [(h, h.level) for h in logger.handlers],
+        "level": logger.level,
+        "recursion": sys.getrecursionlimit(),
+        "environment": dict(os.environ),
+        "folder": os.getcwd(),
+        "locale": locale.setlocale(locale.LC_ALL),
+    }
 
 
 class Run(NamedTuple):
@@ -56,39 +109,17 @@ def _as_main(code, arguments, files):
     return status
 
 
-#: What follows a script that defines `folder`, and `poll(memory)`, which lengthens the file `done`.
-_KILLED_TEN_TIMES = """
-import signal
+def marks_since_last(file):
+    """Return a function that says how long a file has become since its last call."""
+    joblib.memory._FUNCTION_HASHES.clear()  # as in a new process, which may use one folder only
+    file.touch()
+    seen = [0]
 
-def count():
-    return os.path.getsize(folder + "/done")
+    def since():
+        seen.append(file.stat().st_size)
+        return seen[-1] - seen[-2]
 
-open(folder + "/done", "w").close()
-killed = 0
-for _ in range(10):
-    some = count() + rng.integers(1, 10)
-    child = os.fork()
-    if not child:
-        poll(folder + "/kept")
-        os._exit(0)
-    while count() < some:
-        time.sleep(0.001)
-    time.sleep(rng.uniform(0, 0.03))
-    os.kill(child, signal.SIGKILL)
-    killed += os.waitpid(child, 0)[1] == signal.SIGKILL
-before = count()
-found = poll(folder + "/kept")
-print(killed, before, count(), np.array_equal(found, poll(None)))
-"""
-
-
-def killed_ten_times(code, folder):
-    """Kill ten polls while they run; return how much was done until the eleventh had finished."""
-    run = run_script(code + _KILLED_TEN_TIMES, folder)
-    assert run.returncode == 0, run.stderr
-    n_killed, n_before, n_done, is_same = run.stdout.split()
-    assert is_same == "True" and int(n_killed) == 10 and int(n_before) > 0
-    return int(n_done)
+    return since
 
 
 @contextlib.contextmanager

@@ -10,20 +10,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sklearn_pate.accountant import (
-    Curator,
-    PrivacySpent,
-    StageRecord,
-    plan_queries,
-)
+from sklearn_pate.accountant import Curator, StageRecord, plan_queries
 from sklearn_pate.accountant.calibration import _known_costs, costs_once
-from sklearn_pate.aggregators import (
-    ConfidentGNMax,
-    ExponentialNMax,
-    GNMax,
-    LNMax,
-    PluralityVote,
-)
+from sklearn_pate.aggregators import ConfidentGNMax, ExponentialNMax, GNMax, LNMax, PluralityVote
 from sklearn_pate.exceptions import BudgetExceededError
 from sklearn_pate.rdp import (
     DEFAULT_ORDERS,
@@ -103,45 +92,10 @@ def test_bounded_counts_make_few_queries_of_large_noise_pure():
     assert epsilon < 0.6 * data_independent_epsilon(GNMax(40.0), 1, 1e-5)[0]
 
 
-def optimal_pure_composition(epsilon, k, delta):
-    """Exact k-fold composition of randomised response, the worst pure mechanism (Kairouz 2015)."""
-    total = np.arange(k + 1)
-    log_choose = [math.lgamma(k + 1) - math.lgamma(i + 1) - math.lgamma(k - i + 1) for i in total]
-    log_p = np.array(log_choose) + (k - total) * epsilon - k * math.log1p(math.exp(epsilon))
-    loss = (k - 2 * total) * epsilon  # log ratio of the two outcome probabilities
-
-    def delta_at(e):
-        return np.sum(np.maximum(0, -np.expm1(np.minimum(e - loss, 0))) * np.exp(log_p))
-
-    low = 0.0
-    high = k * epsilon
-    for _ in range(80):
-        middle = (low + high) / 2
-        if delta_at(middle) > delta:
-            low = middle
-        else:
-            high = middle
-    return high
-
-
-@pytest.mark.parametrize("n_queries", [1, 3, 20, 100, 500])
-def test_laplace_cost_covers_the_optimal_composition(n_queries):
-    # the loss of a label is pure, so the optimal composition covers any votes; the argmax itself
-    # costs less than a mechanism that reaches that loss everywhere
-    epsilon, _ = data_independent_epsilon(LNMax(0.05), n_queries, 1e-5)
-    exact = optimal_pure_composition(0.1, n_queries, 1e-5)
-    assert 0.45 * exact <= epsilon <= min(n_queries * 0.1, 1.1 * exact + 0.05) + 1e-12
-
-
-def test_no_noise_is_infinite_and_no_query_is_free():
-    assert data_independent_epsilon(PluralityVote(), 1, 1e-5) == (math.inf, "none")
-    assert data_independent_epsilon(PluralityVote(), 0, 1e-5)[0] == 0
-
-
 # --- plans --------------------------------------------------------------------------------------
 
 
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=8, deadline=None)
 @given(
     st.sampled_from([GNMax(None), LNMax(None)]),
     st.floats(0.05, 10),
@@ -163,7 +117,7 @@ def test_calibrated_noise_spends_the_cap_on_the_queries_wanted(
     assert plan.epsilon == spent
 
 
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=8, deadline=None)
 @given(
     st.floats(0.2, 10),
     st.sampled_from([LNMax(0.02), GNMax(60.0)]),
@@ -196,46 +150,32 @@ def test_default_number_of_queries_keeps_the_noise_below_that_of_the_rule():
     assert plan_queries(GNMax(None), None, **(cap | {"n_public": 7})).n_queries == 7
 
 
-def test_at_least_five_queries_a_class_are_asked():
-    few = PUBLIC | {"n_teachers": 100}
-    plan = plan_queries(GNMax(None), None, **few)
-    assert plan.n_queries == 5 * PUBLIC["n_classes"]
-    assert plan.stages[0][0].sigma > 100 / (2 * math.sqrt(PUBLIC["n_classes"]))
-    assert plan.epsilon <= PUBLIC["epsilon"]
-    assert plan_queries(GNMax(None), None, **(few | {"n_public": 12})).n_queries == 12
-
-
 def test_a_cap_that_cuts_the_queries_says_so():
     with pytest.warns(UserWarning, match="epsilon=1 pays for 75 of the 500"):
         plan = plan_queries(GNMax(40), 500, **PUBLIC)
     assert plan.n_queries == 75
 
 
-def test_planning_does_not_touch_what_the_user_gave():
-    aggregator = GNMax(sigma=None)
-    plan = plan_queries(aggregator, 10, **PUBLIC)
-    assert aggregator.sigma is None and plan.stages[0][0].sigma > 0
-
-
-def test_of_noise_that_drowns_the_votes_the_plan_has_advice():
-    for aggregator in (GNMax(200.0), LNMax(0.004)):
-        plan = plan_queries(aggregator, 200, **(PUBLIC | {"epsilon": None}))
-        assert "drowns the votes: where 80% of 250 teachers" in plan.advice[0]
-    plan = plan_queries(GNMax(None), 900, **(PUBLIC | {"epsilon": 0.1}))
-    assert "drowns" in plan.advice[0]
+@pytest.mark.parametrize(
+    ("aggregator", "n_queries", "epsilon"),
+    [(GNMax(200.0), 200, None), (LNMax(0.004), 200, None), (GNMax(None), 900, 0.1)],
+)
+def test_of_noise_that_drowns_the_votes_the_plan_has_advice(aggregator, n_queries, epsilon):
+    plan = plan_queries(aggregator, n_queries, **(PUBLIC | {"epsilon": epsilon}))
+    assert "drowns the votes: where 80% of 250 teachers" in plan.advice[0]
 
 
 @pytest.mark.parametrize(
-    ("aggregator", "changes", "message"),
+    ("aggregator", "message"),
     [
-        (PluralityVote(), {}, "epsilon=inf .* set epsilon=None"),
-        (GNMax(1.0), {}, "one query of GNMax.* more than the cap epsilon=1. Use more noise"),
-        (LNMax(5.0), {}, "one query of LNMax.* more than the cap"),
+        (PluralityVote(), "epsilon=inf .* set epsilon=None"),
+        (GNMax(1.0), "one query of GNMax.* more than the cap epsilon=1. Use more noise"),
+        (LNMax(5.0), "one query of LNMax.* more than the cap"),
     ],
 )
-def test_a_cap_below_one_query_is_refused(aggregator, changes, message):
+def test_a_cap_below_one_query_is_refused(aggregator, message):
     with pytest.raises(BudgetExceededError, match=message):
-        plan_queries(aggregator, 10, **(PUBLIC | changes))
+        plan_queries(aggregator, 10, **PUBLIC)
 
 
 def test_too_few_teachers_for_any_useful_query_are_refused():
@@ -243,15 +183,18 @@ def test_too_few_teachers_for_any_useful_query_are_refused():
         plan_queries(GNMax(None), None, **(PUBLIC | {"n_teachers": 10}))
 
 
-def test_what_cannot_be_planned():
-    with pytest.raises(ValueError, match="n_queries=1001 is more than the rows of X_public, 1000"):
-        plan_queries(GNMax(None), 1001, **PUBLIC)
-    with pytest.raises(ValueError, match="sigma=None.* epsilon is None"):
-        plan_queries(GNMax(None), 10, **(PUBLIC | {"epsilon": None}))
-    with pytest.raises(ValueError, match="gamma=None.* epsilon is None"):
-        plan_queries(LNMax(None), 10, **(PUBLIC | {"epsilon": None}))
-    with pytest.raises(ValueError, match="'gamma' parameter of ExponentialNMax"):
-        plan_queries(ExponentialNMax(None), 10, **PUBLIC)
+@pytest.mark.parametrize(
+    ("aggregator", "n_queries", "epsilon", "message"),
+    [
+        (GNMax(None), 1001, 1.0, "n_queries=1001 is more than the rows of X_public, 1000"),
+        (GNMax(None), 10, None, "sigma=None.* epsilon is None"),
+        (LNMax(None), 10, None, "gamma=None.* epsilon is None"),
+        (ExponentialNMax(None), 10, 1.0, "'gamma' parameter of ExponentialNMax"),
+    ],
+)
+def test_what_cannot_be_planned(aggregator, n_queries, epsilon, message):
+    with pytest.raises(ValueError, match=message):
+        plan_queries(aggregator, n_queries, **(PUBLIC | {"epsilon": epsilon}))
 
 
 def test_discrete_noise_is_paid_for_without_gaussian_composition():
@@ -274,23 +217,6 @@ def test_the_delta_of_a_private_test_adds_up():
 # --- records ----------------------------------------------------------------------------------
 
 
-def test_privacy_spent_unpacks_and_is_frozen():
-    spent = PrivacySpent(
-        0.9,
-        1e-5,
-        "gaussian",
-        "record",
-        "replace one record",
-        n_teachers=100,
-        n_queries=20,
-        n_answered=20,
-    )
-    epsilon, delta = spent
-    assert (epsilon, delta) == (0.9, 1e-5)
-    with pytest.raises(AttributeError):
-        spent.epsilon = 0.1
-
-
 def curator(aggregator, votes):
     return Curator([StageRecord(aggregator, len(votes))], np.asarray(votes), 1e-5, np.arange(5))
 
@@ -300,7 +226,7 @@ def curator(aggregator, votes):
     [(GNMax(40.0), gnmax_rdp, 40.0), (LNMax(0.05), lnmax_rdp, 0.05)],
 )
 def test_curators_epsilon_is_the_published_bound(aggregator, bound, noise):
-    votes = np.random.default_rng(0).multinomial(250, [0.8, 0.15, 0.05], size=5000)
+    votes = np.random.default_rng(0).multinomial(250, [0.8, 0.15, 0.05], size=1000)
     view = curator(aggregator, votes)
     total = bound(votes, noise, DEFAULT_ORDERS).sum(axis=0)
     for conversion in ("improved", "classic"):
@@ -308,11 +234,9 @@ def test_curators_epsilon_is_the_published_bound(aggregator, bound, noise):
         got = view.epsilon(method="bound", conversion=conversion)
         assert got == pytest.approx(expected, rel=1e-9)
     np.testing.assert_array_equal(view.rdp("bound", orders=[2, 4]), bound(votes, noise, [2, 4]))
-    independent = view.epsilon(method="data_independent")
-    assert (
-        independent
-        == data_independent_epsilon(aggregator, 5000, 1e-5, n_teachers=250, n_classes=3)[0]
-    )
+    public = {"n_teachers": 250, "n_classes": 3}
+    independent = data_independent_epsilon(aggregator, 1000, 1e-5, **public)[0]
+    assert view.epsilon(method="data_independent") == independent
     assert view.epsilon(delta=1e-3) < view.epsilon()
 
 
@@ -322,7 +246,6 @@ def test_the_curators_view_cannot_leave():
     for leave in (pickle.dumps, copy.copy, copy.deepcopy):
         with pytest.raises(TypeError, match="private"):
             leave(view)
-    with pytest.raises(ValueError, match="method"):
-        view.epsilon(method="guess")
-    with pytest.raises(ValueError, match="method"):
-        view.rdp(method="guess")
+    for ask in (view.epsilon, view.rdp):
+        with pytest.raises(ValueError, match="method"):
+            ask(method="guess")

@@ -21,7 +21,7 @@ VOTES = {
     "many levels": (5000, 0.1),
     "nearly even": (5000, 30.0),
 }
-NOISE = [0.7, 3.0, 40.0, 100.0, 2000.0, 1e6]
+NOISE = [0.7, 3.0, 100.0, 1e6]
 CASES = [(kind, scale) for kind in VOTES for scale in NOISE if VOTES[kind][0] <= 150 * scale]
 
 
@@ -98,7 +98,7 @@ def outcomes_of(mechanism, counts):
 
 @pytest.mark.parametrize("kind", VOTES)
 @pytest.mark.parametrize("scale", NOISE)
-@pytest.mark.parametrize("n_classes", [2, 3, 12])
+@pytest.mark.parametrize("n_classes", [2, 12])
 def test_every_move_changes_outcomes_as_the_neighbours_distribution_says(kind, scale, n_classes):
     counts = random_votes(kind, n_classes)
     for mechanism in (GNMax(scale), LNMax(1 / scale)):
@@ -129,7 +129,7 @@ def test_a_loss_of_1e_200_is_known_to_13_digits():
 
 
 @pytest.mark.parametrize(("kind", "scale"), CASES)
-@pytest.mark.parametrize("n_classes", [25, 60])
+@pytest.mark.parametrize("n_classes", [25])
 def test_costs_of_many_classes_are_the_largest_over_all_moves(kind, scale, n_classes):
     counts = random_votes(kind, n_classes)
     for mechanism in (GNMax(scale), LNMax(1 / scale)):
@@ -143,7 +143,7 @@ few_classes = st.integers(2, 12).flatmap(
 any_noise = st.floats(-1.0, 6.0).map(lambda digits: 10.0**digits)
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=60, deadline=None)
 @given(few_classes, any_noise, st.sampled_from([GNMax, LNMax]), st.randoms(use_true_random=False))
 def test_few_classes_cost_the_same_one_query_at_a_time(counts, scale, kind, random):
     mechanism = kind(scale) if kind is GNMax else kind(1 / scale)
@@ -156,7 +156,7 @@ def test_few_classes_cost_the_same_one_query_at_a_time(counts, scale, kind, rand
     np.testing.assert_array_equal(alone[0], alone[1])
 
 
-@pytest.mark.parametrize("n_classes", range(2, 13))
+@pytest.mark.parametrize("n_classes", [2, 3, 12])
 def test_one_teacher_among_few_classes(each_query_alone, n_classes):
     counts = np.eye(1, n_classes, dtype=int)[0]
     for scale in (0.3, 2.0, 500.0):
@@ -165,7 +165,7 @@ def test_one_teacher_among_few_classes(each_query_alone, n_classes):
             assert_same_costs(exact_rdp(mechanism, [counts], ORDERS)[0], expected, ORDERS)
 
 
-@pytest.mark.parametrize("kind", VOTES)
+@pytest.mark.parametrize("kind", ["many ties", "many levels", "nearly even"])
 def test_orders_together_cost_what_each_costs_alone(kind):
     counts = random_votes(kind, 60)
     for mechanism in (GNMax(60.0), LNMax(1 / 60)):

@@ -3,15 +3,14 @@
 import functools
 import itertools
 import math
-import tracemalloc
 
 import numpy as np
 import pandas as pd
 import pytest
 from scipy.spatial.distance import cdist
+from scipy.special import expit
 from scipy.stats import binom
 from sklearn.base import BaseEstimator
-from sklearn.model_selection import StratifiedKFold
 from sklearn.neighbors import KNeighborsClassifier
 
 from sklearn_pate import PATEClassifier
@@ -36,60 +35,7 @@ from sklearn_pate.audit import (
     one_run_epsilon,
     worst_pair,
 )
-from sklearn_pate.rdp import (
-    DEFAULT_ORDERS,
-    data_independent_epsilon,
-    gnmax_sigma,
-    rdp_to_epsilon,
-)
-
-MECHANISMS = [
-    GNMax(5.0),
-    GNMax(5.0, noise="discrete"),
-    LNMax(0.3),
-    LNMax(0.3, noise="discrete"),
-    ExponentialNMax(0.3),
-    ConfidentGNMax(15, sigma1=4.0, sigma2=4.0),
-    ImmutableArgmax(gamma=1.0),
-    ImmutableArgmax(3.0, sigma=5.0),
-]
-
-
-@pytest.mark.parametrize("mechanism", MECHANISMS, ids=str)
-@pytest.mark.parametrize("votes", [[15, 15], [16, 14], [10, 10, 10], [28, 1, 1]], ids=str)
-def test_no_mechanism_leaks_more_than_its_true_cost(mechanism, votes):
-    claimed, _ = data_independent_epsilon(
-        mechanism, 1, 1e-5, n_teachers=sum(votes), n_classes=len(votes)
-    )
-    n_samples = 20_000 if getattr(mechanism, "noise", "") == "discrete" else 60_000
-    found = audit_aggregator(mechanism, votes, n_samples=n_samples, random_state=0)
-    assert 0 <= found.epsilon <= claimed
-
-
-def test_interactive_and_stable_pass_as_well():
-    interactive = InteractiveGNMax(5, sigma1=4.0, sigma2=4.0, confidence=0.8)
-    claimed, _ = data_independent_epsilon(interactive, 1, 1e-5, n_teachers=30, n_classes=2)
-    for student in ([0.5, 0.5], [0.9, 0.1]):
-
-        def run(votes, rng, student=student):
-            return interactive.aggregate(votes, np.tile(student, (len(votes), 1)), rng)
-
-        found = audit_aggregator(run, [16, 14], n_samples=60_000, random_state=0)
-        assert 0.05 < found.epsilon <= claimed
-    stable = StableArgmax(run_epsilon=2.0, max_unstable=1)
-    bar = stable.stability_needed(1)
-
-    def alone(votes, rng):  # each query in a run of its own
-        on_threshold, on_distance = stable._scales()
-        lead = max(math.ceil(abs(votes[0, 0] - votes[0, 1]) / 2) - 1, 0)
-        passes = lead + rng.laplace(scale=on_distance, size=len(votes)) > bar + rng.laplace(
-            scale=on_threshold, size=len(votes)
-        )
-        return np.where(passes, votes[0].argmax(), -1)
-
-    for gap in (0, 2, 40, 60):
-        found = audit_aggregator(alone, [100 + gap // 2, 100 - gap // 2], random_state=0)
-        assert found.epsilon <= 2.0
+from sklearn_pate.rdp import DEFAULT_ORDERS, data_independent_epsilon, gnmax_sigma, rdp_to_epsilon
 
 
 def test_the_immutable_argmax_fails_at_its_claimed_figure():
@@ -104,41 +50,39 @@ def test_the_immutable_argmax_fails_at_its_claimed_figure():
     assert np.abs(found.votes - found.neighbour_votes).sum() == 2
 
 
-def test_the_audit_finds_most_of_a_known_loss():
-    # randomised response on two outcomes, epsilon log 3
-    def response(votes, rng):
-        return np.where(
-            rng.random(len(votes)) < 0.75, votes.argmax(axis=1), 1 - votes.argmax(axis=1)
-        )
+def response(share, told=0.0):
+    """Return randomised response that keeps the largest count, and tells it now and then."""
 
-    found = audit_aggregator(response, [5, 6], random_state=0)
+    def sample(votes, rng):
+        top, n = votes.argmax(axis=1), len(votes)
+        noisy = np.where(rng.random(n) < share, top, 1 - top)
+        return np.where(rng.random(n) < told, top + 2, noisy)
+
+    return sample
+
+
+def assert_seldom(wrong, chance):
+    """So many are wrong by chance in more than one of 10 million runs."""
+    assert binom.sf(np.sum(wrong) - 1, len(wrong), chance) > 1e-7
+
+
+def test_the_audit_finds_most_of_a_known_loss(global_random_seed):
+    found = audit_aggregator(response(0.75), [5, 6], random_state=global_random_seed)
     assert 0.95 * math.log(3) < found.epsilon <= math.log(3)
     assert found.event in ((0,), (1,))
 
 
-def test_a_bound_is_wrong_as_seldom_as_it_says():
-    # at confidence 0.8 on the exact edge of a guarantee
-    def response(votes, rng):
-        return np.where(
-            rng.random(len(votes)) < 0.6, votes.argmax(axis=1), 1 - votes.argmax(axis=1)
-        )
-
-    wrong = [
-        audit_aggregator(
-            response, [5, 6], [6, 5], delta=1e-12, n_samples=1000, confidence=0.8, random_state=seed
-        ).epsilon
-        > math.log(1.5)
-        for seed in range(300)
-    ]
-    assert np.mean(wrong) <= 0.2 + 4 * math.sqrt(0.2 * 0.8 / 300)
-
-
-def test_the_auditor_refuses_what_is_no_pair():
-    for neighbour in ([14, 16], [15, 15, 0], [15, 15]):
-        with pytest.raises(ValueError, match="neighbour_votes"):
-            audit_aggregator(GNMax(), [15, 15] if neighbour != [14, 16] else [16, 14], neighbour)
-    with pytest.raises(ValueError, match="confidence"):
-        audit_aggregator(PluralityVote(), [1, 1], confidence=1.0)
+@pytest.mark.parametrize(("told", "delta"), [(0.0, 1e-12), (0.05, 0.05)])
+def test_a_bound_is_wrong_as_seldom_as_it_says(told, delta, global_random_seed):
+    """At the exact edge of a guarantee; finds bounds wrong in 0.36 of runs instead of 0.2."""
+    given = {"delta": delta, "n_samples": 2000, "confidence": 0.8}
+    seeds = 1000 * global_random_seed + np.arange(300)
+    pair = [5, 6], [6, 5]
+    audit = functools.partial(audit_aggregator, response(0.6, told), *pair, **given)
+    bounds = np.array([audit(random_state=seed).epsilon for seed in seeds])
+    assert_seldom(bounds > math.log(1.5), 0.2)
+    exact = math.log(1.5) + math.log(1 - told)  # what is left of epsilon for the other outcomes
+    assert np.median(bounds) > exact - 0.25
 
 
 # --- exact pairs and the search ----------------------------------------------------------------
@@ -179,24 +123,19 @@ def test_exact_epsilon_is_the_worst_event(mechanism, delta):
 def test_exact_epsilon_of_many_deltas_falls_and_stays_below_the_account():
     deltas = np.geomspace(1e-12, 0.1, 8)
     votes, others = [[20, 10], [29, 1]], [[19, 11], [30, 0]]
+    public = {"n_teachers": 30, "n_classes": 2}
     for mechanism in (GNMax(5.0), LNMax(0.2), PluralityVote()):
         found = exact_epsilon(mechanism, votes, others, deltas)
         assert found.shape == (2, 8) and (np.diff(found, axis=1) <= 1e-12).all()
-        claimed = [
-            data_independent_epsilon(mechanism, 1, delta, n_teachers=30, n_classes=2)[0]
-            for delta in deltas
-        ]
+        claimed = [data_independent_epsilon(mechanism, 1, d, **public)[0] for d in deltas]
         assert (found <= claimed).all()
     assert exact_epsilon(PluralityVote(), [15, 15], [14, 16]) == math.inf
     assert exact_epsilon(PluralityVote(), [20, 10], [19, 11], delta=0) == 0
 
 
 def every_pair(n_teachers, n_classes):
-    rows = [
-        row
-        for row in itertools.product(range(n_teachers + 1), repeat=n_classes)
-        if sum(row) == n_teachers
-    ]
+    rows = itertools.product(range(n_teachers + 1), repeat=n_classes)
+    rows = [row for row in rows if sum(row) == n_teachers]
     pairs = [(v, w) for v in rows for w in rows if sum(map(abs, np.subtract(v, w))) == 2]
     return np.array(pairs).transpose(1, 0, 2)
 
@@ -226,64 +165,44 @@ def test_the_search_by_samples_finds_a_leak():
 # --- what the auditor must show ----------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    "mechanism, delta, exact", [(LNMax(0.05), 0.0, 0.093), (GNMax(40.0), 1e-5, 0.110)], ids=str
-)
-def test_five_million_samples_show_most_of_the_worst_pair(mechanism, delta, exact):
-    worst = exact_epsilon(
-        mechanism, *worst_pair(mechanism, n_teachers=250, n_classes=2, delta=delta), delta
-    )
-    assert worst == pytest.approx(exact, abs=5e-4)
-    found = audit_aggregator(
-        mechanism,
-        n_teachers=250,
-        n_classes=2,
-        delta=delta,
-        n_samples=5_000_000,
-        confidence=0.999,
-        random_state=0,
-    )
-    at_the_pair = exact_epsilon(mechanism, found.votes, found.neighbour_votes, delta)
-    assert 0.6 * worst < found.epsilon <= at_the_pair <= worst
-
-
 def soft_bins(sums, rng):
     """SoftVote's continuous release as 10 outcomes."""
     return np.searchsorted(np.linspace(0, 1, 9), SoftVote(5.0).soft_labels(sums, rng)[:, 0])
 
 
+INTERACTIVE = InteractiveGNMax(5, sigma1=4.0, sigma2=4.0, confidence=0.8)
+#: Mechanism, what samples it if not the mechanism, the student's probabilities
 EVERY = {
-    "LNMax": (LNMax(0.3), None),
-    "LNMax, discrete": (LNMax(0.3, noise="discrete"), None),
-    "ExponentialNMax": (ExponentialNMax(0.3), None),
-    "GNMax": (GNMax(5.0), None),
-    "GNMax, discrete": (GNMax(5.0, noise="discrete"), None),
-    "ConfidentGNMax": (ConfidentGNMax(15, sigma1=4.0, sigma2=4.0), None),
-    "InteractiveGNMax": (InteractiveGNMax(5, sigma1=4.0, sigma2=4.0, confidence=0.8), None),
-    "SoftVote": (SoftVote(5.0), None),
-    "SoftVote, binned": (SoftVote(5.0), soft_bins),
-    "ImmutableArgmax": (ImmutableArgmax(gamma=1.0), None),
-    "PluralityVote": (PluralityVote(), None),
+    "LNMax": (LNMax(0.3), None, None),
+    "LNMax, discrete": (LNMax(0.3, noise="discrete"), None, None),
+    "ExponentialNMax": (ExponentialNMax(0.3), None, None),
+    "GNMax": (GNMax(5.0), None, None),
+    "GNMax, discrete": (GNMax(5.0, noise="discrete"), None, None),
+    "ConfidentGNMax": (ConfidentGNMax(15, sigma1=4.0, sigma2=4.0), None, None),
+    "InteractiveGNMax": (INTERACTIVE, None, [0.6, 0.4]),
+    "InteractiveGNMax, sure": (INTERACTIVE, None, [0.9, 0.1]),
+    "SoftVote": (SoftVote(5.0), None, None),
+    "SoftVote, binned": (SoftVote(5.0), soft_bins, None),
+    "ImmutableArgmax": (ImmutableArgmax(gamma=1.0), None, None),
+    "ImmutableArgmax, constant": (ImmutableArgmax(3.0, sigma=5.0), None, None),
+    "PluralityVote": (PluralityVote(), None, None),
 }
 
 
 @pytest.mark.parametrize("name", EVERY)
-def test_no_aggregator_is_above_its_claim_on_twenty_pairs(name):
-    mechanism, sampled = EVERY[name]
-    claimed, _ = data_independent_epsilon(mechanism, 1, 1e-5, n_teachers=30, n_classes=2)
-    confidence = 1 - 0.001 / (20 * len(EVERY))  # 99.9% for all together
-    n_samples = 150 if "discrete" in name else 10_000
-    given = {"student_proba": [0.6, 0.4]} if mechanism.uses_student_proba else {}
-    for top in range(11, 31):
-        found = audit_aggregator(
-            sampled or mechanism,
-            [top, 30 - top],
-            [top - 1, 31 - top],
-            n_samples=n_samples,
-            confidence=confidence,
-            random_state=top,
-            **given,
-        )
+def test_no_aggregator_is_above_its_claim(name, global_random_seed):
+    mechanism, sampled, student = EVERY[name]
+    given = {"random_state": global_random_seed, "confidence": 1 - 1e-9}
+    given["n_samples"] = 1000 if "discrete" in name or "SoftVote" in name else 20_000
+    if student:
+        given["student_proba"] = student
+    pairs = [([top, 30 - top], [top - 1, 31 - top]) for top in (15, 16, 20, 30)]
+    if not student:
+        pairs += [([10, 10, 10], [9, 11, 10]), ([28, 1, 1], [27, 1, 2])]
+    for votes, neighbour in pairs:
+        public = {"n_teachers": 30, "n_classes": len(votes)}
+        claimed, _ = data_independent_epsilon(mechanism, 1, 1e-5, **public)
+        found = audit_aggregator(sampled or mechanism, votes, neighbour, **given)
         assert 0 <= found.epsilon <= claimed
 
 
@@ -292,204 +211,158 @@ def test_queries_that_share_noise_are_refused():
         audit_aggregator(StableArgmax(run_epsilon=1.0), [20, 10])
 
 
-def test_memory_does_not_grow_with_the_samples():
-    tracemalloc.start()
-    audit_aggregator(GNMax(5.0), [16, 14], n_samples=2_000_000, random_state=0)
-    peak = tracemalloc.get_traced_memory()[1]
-    tracemalloc.stop()
-    assert peak < 100e6  # 2 million rows of votes and noise have 64 MB
-
-
-def test_a_bound_with_delta_is_wrong_as_seldom_as_it_says():
-    # tells the truth with probability 0.05, else randomised response: (log 1.5, 0.05)-private
-    def response(votes, rng):
-        top, n = votes.argmax(axis=1), len(votes)
-        noisy = np.where(rng.random(n) < 0.6, top, 1 - top)
-        return np.where(rng.random(n) < 0.05, top + 2, noisy)
-
-    exact = math.log(1.5) + math.log(1 - 0.05)  # what is left of epsilon for the other outcomes
-    bounds = np.array(
-        [
-            audit_aggregator(
-                response, [5, 6], [6, 5], delta=0.05, n_samples=2000, confidence=0.8, random_state=s
-            ).epsilon
-            for s in range(300)
-        ]
-    )
-    assert np.mean(bounds > math.log(1.5)) <= 0.2 + 4 * math.sqrt(0.2 * 0.8 / 300)
-    assert np.median(bounds) > exact - 0.25
-
-
 def test_outcomes_need_not_be_classes():
     def far_out(votes, rng):
         return np.where(votes[:, 0] > 5, 7, 3) + rng.integers(2, size=len(votes))
 
     found = audit_aggregator(far_out, [5, 6], [6, 5], random_state=0)
     assert found.epsilon > 8 and found.event in ((3, 4), (7, 8))
-    with pytest.raises(
-        ValueError, match="must return 524288 whole numbers|must return [0-9]+ whole"
-    ):
+    with pytest.raises(ValueError, match="must return [0-9]+ whole numbers"):
         audit_aggregator(lambda votes, rng: votes[:, 0] / 2, [5, 6], [6, 5])
 
 
 # --- mechanisms that sample something else than they state -------------------------------------
 
 
-class Liar(Aggregator):
-    """States GNMax(40); `sigma` where `where` is true of the votes, with a probability."""
+class States(Aggregator):
+    """States GNMax(40), and samples by a function of votes and a generator."""
 
-    def __init__(self, sigma=0.0, where=None, share=1.0):
-        self.sigma = sigma
-        self.where = where
-        self.share = share
+    def __init__(self, sample):
+        self.sample = sample
 
     def outcome_log_proba(self, votes, student_proba=None):
         return GNMax(40.0).outcome_log_proba(votes)
 
     def aggregate(self, votes, student_proba=None, random_state=None):
-        rng = np.random.default_rng(random_state)
-        votes = np.asarray(votes)
-        lies = np.ones(len(votes), dtype=bool) if self.where is None else self.where(votes)
-        lies &= rng.random(len(votes)) < self.share
-        sigma = np.where(lies, self.sigma, 40.0)
-        return (votes + sigma[:, None] * rng.normal(size=votes.shape)).argmax(axis=1)
+        return self.sample(np.asarray(votes), np.random.default_rng(random_state))
+
+
+def liar(sigma=0.0, where=None, share=1.0):
+    """Return a mechanism with noise of `sigma` where `where` holds, with a probability."""
+
+    def sample(votes, rng):
+        lies = np.ones(len(votes), dtype=bool) if where is None else where(votes)
+        lies = lies & (rng.random(len(votes)) < share)
+        scale = np.where(lies, sigma, 40.0)
+        return (votes + scale[:, None] * rng.normal(size=votes.shape)).argmax(axis=1)
+
+    return States(sample)
 
 
 def lead(votes):
     return np.diff(np.sort(votes, axis=1)[:, -2:])[:, 0]
 
 
-SIZES = [(10, 2), (50, 2), (250, 2), (10, 3), (250, 10), (1000, 3)]
+SIZES = [(10, 2), (250, 2), (10, 3), (250, 10)]
 
 
 @pytest.mark.parametrize("sigma, least", [(0.0, 8), (1.0, 2.5)])
 @pytest.mark.parametrize("size", SIZES, ids=str)
 def test_a_sampler_without_the_noise_that_it_states_is_seen(size, sigma, least):
     n_teachers, n_classes = size
-    given = {"n_teachers": n_teachers, "n_classes": n_classes, "random_state": 0}
-    found = audit_aggregator(Liar(sigma), **given)
+    found = audit_aggregator(
+        liar(sigma), n_teachers=n_teachers, n_classes=n_classes, random_state=0
+    )
     assert found.epsilon > least and found.contradicts is True
     assert "contradicts=True" in repr(found)
     tie = np.zeros(n_classes, dtype=int)
     tie[:2] = n_teachers // 2
-    found = audit_aggregator(Liar(sigma), tie, random_state=0)
+    found = audit_aggregator(liar(sigma), tie, random_state=0)
     np.testing.assert_array_equal(found.votes, tie)
     assert found.epsilon > least - 1 and found.contradicts is True
 
 
-def test_a_function_without_noise_is_seen_with_ten_classes():
-    def argmax(votes, rng):
-        return votes.argmax(axis=1)
-
-    found = audit_aggregator(argmax, n_teachers=250, n_classes=10, random_state=0)
-    assert found.epsilon > 8 and found.contradicts is None
-
-
 @pytest.mark.parametrize(
-    "where",
+    ("where", "n_teachers", "n_classes"),
     [
-        lambda votes: lead(votes) > 1,  # honest at ties
-        lambda votes: lead(votes) <= 1,  # honest but at ties
-        lambda votes: votes.max(axis=1) < votes.sum(axis=1),  # honest at unanimity
-        lambda votes: votes.argmax(axis=1) == votes.shape[1] - 2,  # honest but for one class
+        (lambda votes: lead(votes) > 1, 250, 10),
+        (lambda votes: lead(votes) <= 1, 250, 10),
+        (lambda votes: votes.max(axis=1) < votes.sum(axis=1), 250, 2),
+        (lambda votes: votes[:, 0] == votes.sum(axis=1), 100, 2),
+        (lambda votes: votes.argmax(axis=1) == votes.shape[1] - 2, 250, 10),
     ],
+    ids=["not at ties", "at ties", "not at unanimity", "at one unanimity", "for one class"],
 )
-@pytest.mark.parametrize("size", [(250, 2), (250, 10)], ids=str)
-def test_a_sampler_that_lies_at_some_votes_is_seen(where, size):
-    found = audit_aggregator(
-        Liar(0.0, where), n_teachers=size[0], n_classes=size[1], random_state=0
-    )
-    assert found.epsilon > 7 and found.contradicts is True
-
-
-def test_a_lie_about_unanimity_alone_is_seen():
-    liar = Liar(0.0, lambda votes: votes[:, 0] == votes.sum(axis=1))  # for one class
-    found = audit_aggregator(liar, n_teachers=100, n_classes=2, random_state=0)
+def test_a_sampler_that_lies_at_some_votes_is_seen(where, n_teachers, n_classes):
+    given = {"n_teachers": n_teachers, "n_classes": n_classes, "random_state": 0}
+    found = audit_aggregator(liar(0.0, where), **given)
     assert found.epsilon > 6 and found.contradicts is True
 
 
 @pytest.mark.parametrize("size", SIZES, ids=str)
-def test_half_the_noise_contradicts_the_statement_though_little_leaks(size):
-    given = {"n_teachers": size[0], "n_classes": size[1], "random_state": 0}
-    found = audit_aggregator(Liar(20.0), **given)
+def test_half_the_noise_contradicts_the_statement_though_little_leaks(size, global_random_seed):
+    given = {"n_teachers": size[0], "n_classes": size[1], "random_state": global_random_seed}
+    found = audit_aggregator(liar(20.0), **given)
     assert found.contradicts is True and found.epsilon < 0.22
-    found = audit_aggregator(Liar(40.0), **given)  # the truth
+    found = audit_aggregator(liar(40.0), **given)  # the truth
     assert found.contradicts is False and found.epsilon < 0.11
 
 
 def test_samples_of_a_given_pair_are_compared_as_well():
     pair = [150, 100], [149, 101]
-    assert audit_aggregator(Liar(36.0), *pair, random_state=0).contradicts is True
-    assert audit_aggregator(GNMax(40.0), *pair, random_state=0).contradicts is False
-    liar = Liar(0.0, share=0.05)
-    assert audit_aggregator(liar, *pair, random_state=0).contradicts is True
-    assert audit_aggregator(liar.aggregate, *pair, n_samples=100).contradicts is None
-    soft = audit_aggregator(SoftVote(5.0), *pair, n_samples=1000, random_state=0)
-    assert soft.contradicts is None  # continuous: nothing to compare with
+    for mechanism, contradicts in (
+        (liar(36.0), True),
+        (liar(0.0, share=0.05), True),
+        (GNMax(40.0), False),
+        (liar(0.0, share=0.05).sample, None),  # states nothing
+        (SoftVote(5.0), None),  # continuous: nothing to compare with
+    ):
+        n_samples = 1000 if contradicts is None else 200_000
+        found = audit_aggregator(mechanism, *pair, n_samples=n_samples, random_state=0)
+        assert found.contradicts is contradicts
 
 
 def test_a_function_may_state_its_distribution_as_well():
     class Stated:
         outcome_log_proba = staticmethod(GNMax(40.0).outcome_log_proba)
 
-        def __init__(self, sigma):
-            self.sampled = Liar(sigma)
-
         def __call__(self, votes, rng):
-            return self.sampled.aggregate(votes, random_state=rng)
+            return votes.argmax(axis=1)
 
-    for sigma, lies in ((0.0, True), (40.0, False)):
-        found = audit_aggregator(Stated(sigma), n_teachers=50, n_classes=2, random_state=0)
-        assert found.contradicts is lies and (found.epsilon > 8) is lies
-
-
-def test_outcomes_that_are_not_stated_contradict():
-    class Other(Liar):
-        def outcome_log_proba(self, votes, student_proba=None):
-            return GNMax(40.0).outcome_log_proba(votes)
-
-        def aggregate(self, votes, student_proba=None, random_state=None):
-            rng = np.random.default_rng(random_state)
-            labels = GNMax(40.0).aggregate(votes, random_state=rng)
-            return np.where(rng.random(len(labels)) < 0.01, self.sigma, labels)
-
-    for other in (2, -1):  # a class that is none, and "no answer", which GNMax never gives
-        found = audit_aggregator(Other(other), [13, 12], [12, 13], n_samples=1000, random_state=0)
-        assert found.contradicts is True and found.epsilon < 0.1
+    for sample, lies in ((Stated(), True), (Stated().__call__, None)):
+        found = audit_aggregator(sample, n_teachers=250, n_classes=10, random_state=0)
+        assert found.contradicts is lies and found.epsilon > 8
 
 
-def test_true_statements_are_contradicted_as_seldom_as_it_says():
+@pytest.mark.parametrize("other", [2, -1])  # no class, and "no answer", which GNMax never gives
+def test_outcomes_that_are_not_stated_contradict(other):
+    def sample(votes, rng):
+        labels = GNMax(40.0).aggregate(votes, random_state=rng)
+        return np.where(rng.random(len(labels)) < 0.01, other, labels)
+
+    found = audit_aggregator(States(sample), [13, 12], [12, 13], n_samples=1000, random_state=0)
+    assert found.contradicts is True and found.epsilon < 0.1
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "votes",
+    [
+        {"n_teachers": 30, "n_classes": 2},
+        {"votes": [14, 13, 3]},
+        {"votes": [14, 13, 3], "neighbour_votes": [13, 14, 3]},
+    ],
+    ids=["searched", "votes", "pair"],
+)
+def test_true_statements_are_contradicted_as_seldom_as_it_says(votes, global_random_seed):
+    """Finds alarms in 0.6 of runs instead of 0.2."""
+    seeds = 1000 * global_random_seed + np.arange(60)
     given = {"n_samples": 8000, "confidence": 0.8}
-    alarms = [
-        [
-            audit_aggregator(GNMax(5.0), n_teachers=30, n_classes=2, random_state=s, **given),
-            audit_aggregator(GNMax(5.0), [14, 13, 3], random_state=s, **given),
-            audit_aggregator(GNMax(5.0), [14, 13, 3], [13, 14, 3], random_state=s, **given),
-        ]
-        for s in range(60)
-    ]
-    for found in zip(*alarms, strict=True):
-        assert np.mean([f.contradicts for f in found]) <= 0.2 + 4 * math.sqrt(0.2 * 0.8 / 60)
+    found = [audit_aggregator(GNMax(5.0), **votes, random_state=s, **given) for s in seeds]
+    assert_seldom([f.contradicts for f in found], 0.2)
 
 
-def test_a_bound_on_a_liar_is_wrong_as_seldom_as_it_says():
-    class Response(Liar):  # states GNMax(40), and is randomised response
-        def outcome_log_proba(self, votes, student_proba=None):
-            return GNMax(40.0).outcome_log_proba(votes)
-
-        def aggregate(self, votes, student_proba=None, random_state=None):
-            top = np.asarray(votes).argmax(axis=1)
-            rng = np.random.default_rng(random_state)
-            return np.where(rng.random(len(top)) < 0.75, top, 1 - top)
-
-    given = {"delta": 1e-12, "n_samples": 3000, "confidence": 0.8}
+@pytest.mark.slow
+def test_a_bound_on_a_liar_is_wrong_as_seldom_as_it_says(global_random_seed):
+    """Finds bounds wrong in half of the runs instead of 0.2."""
+    given = {"delta": 1e-12, "n_samples": 3000, "confidence": 0.8, "n_teachers": 11, "n_classes": 2}
     found = [
-        audit_aggregator(Response(), n_teachers=11, n_classes=2, random_state=seed, **given)
-        for seed in range(100)
+        audit_aggregator(States(response(0.75)), random_state=seed, **given)
+        for seed in 1000 * global_random_seed + np.arange(100)
     ]
     bounds = np.array([f.epsilon for f in found])
     assert all(f.contradicts for f in found)
-    assert np.mean(bounds > math.log(3)) <= 0.2 + 4 * math.sqrt(0.2 * 0.8 / 100)
+    assert_seldom(bounds > math.log(3), 0.2)
     assert np.median(bounds) > 0.8
 
 
@@ -497,23 +370,19 @@ def test_a_true_statement_is_the_guide_as_before():
     # the pair is what the statement says, and other histograms take none of its samples
     rows = []
 
-    class Counts(Liar):
-        def outcome_log_proba(self, votes, student_proba=None):
-            return GNMax(40.0).outcome_log_proba(votes)
-
-        def aggregate(self, votes, student_proba=None, random_state=None):
-            rows.append(len(votes))
-            return GNMax(40.0).aggregate(votes, random_state=random_state)
+    def sample(votes, rng):
+        rows.append(len(votes))
+        return GNMax(40.0).aggregate(votes, random_state=rng)
 
     size = {"n_teachers": 250, "n_classes": 3}
-    found = audit_aggregator(Counts(), **size, random_state=0)
+    found = audit_aggregator(States(sample), **size, random_state=0)
     assert 2 * 200_000 < sum(rows) <= 2.2 * 200_000
     pair = worst_pair(GNMax(40.0), **size, n_samples=200_000)
     np.testing.assert_array_equal([found.votes, found.neighbour_votes], pair)
     again = audit_aggregator(GNMax(40.0), *pair, random_state=0)
     assert found.epsilon == again.epsilon > 0 and found.event == again.event
     rng = np.random.Generator(np.random.RandomState(0)._bit_generator)  # cannot spawn another
-    assert audit_aggregator(Liar(), [5, 5], random_state=rng).epsilon > 8
+    assert audit_aggregator(liar(), [5, 5], random_state=rng).epsilon > 8
     few = audit_aggregator(GNMax(40.0), **size, n_samples=100, random_state=0)
     assert few.epsilon == 0 and few.contradicts is False  # too few to look elsewhere
 
@@ -569,15 +438,13 @@ class Response:
         self.random_state = random_state
 
     def fit(self, X, y, X_public):
-        own = {row[0]: label for row, label in zip(X, y, strict=True)}
+        own = dict(zip(X[:, 0], y, strict=True))
         labels = np.array([own.get(row[0], 0) for row in X_public])
-        lies = np.random.default_rng(self.random_state).random(len(labels)) > 1 / (
-            1 + math.exp(-self.epsilon)
-        )
-        self.classes_, self.public_labels_ = np.array([0, 1]), np.where(lies, 1 - labels, labels)
-        self._seen = {
-            row[0]: label for row, label in zip(X_public, self.public_labels_, strict=True)
-        }
+        rng = np.random.default_rng(self.random_state)
+        is_true = rng.random(len(labels)) <= expit(self.epsilon)
+        self.classes_ = np.array([0, 1])
+        self.public_labels_ = np.where(is_true, labels, 1 - labels)
+        self._seen = dict(zip(X_public[:, 0], self.public_labels_, strict=True))
         return self
 
     def predict(self, X):
@@ -601,15 +468,14 @@ def test_an_estimator_of_known_epsilon_is_not_refuted_and_nearly_reached(canarie
     assert audit_estimator(Response(9.0), IDS, BITS, None, 300, claimed=2.0).refuted
 
 
-def test_audits_of_estimators_err_as_seldom_as_they_say():
-    wrong = [
-        audit_estimator(
-            Response(1.0), IDS[:100], BITS[:100], None, 60, confidence=0.8, random_state=seed
-        ).epsilon
-        > 1.0
-        for seed in range(60)
+def test_audits_of_estimators_err_as_seldom_as_they_say(global_random_seed):
+    """Finds bounds wrong in 0.6 of runs instead of 0.2."""
+    given = {"n_canaries": 60, "confidence": 0.8}
+    found = [
+        audit_estimator(Response(1.0), IDS[:100], BITS[:100], None, random_state=seed, **given)
+        for seed in 1000 * global_random_seed + np.arange(60)
     ]
-    assert np.mean(wrong) <= 0.2 + 4 * math.sqrt(0.2 * 0.8 / 60)
+    assert_seldom([f.epsilon > 1.0 for f in found], 0.2)
 
 
 def test_abstaining_keeps_the_best_guesses():
@@ -617,108 +483,63 @@ def test_abstaining_keeps_the_best_guesses():
         labels = fitted.public_labels_[-200:]
         return np.where(np.arange(200) < 50, 1 - 2.0 * labels, 0.0)
 
-    X, y = IDS, BITS
-    canaries = Canaries(np.arange(200), X[:200], np.tile([0, 1], (200, 1)))
-    some = audit_estimator(
-        Response(30.0), X, y, canaries=canaries, attack=knows_some, n_guesses=50, random_state=0
-    )
+    canaries = Canaries(np.arange(200), IDS[:200], np.tile([0, 1], (200, 1)))
+    given = {"canaries": canaries, "attack": knows_some, "random_state": 0}
+    some = audit_estimator(Response(30.0), IDS, BITS, n_guesses=50, **given)
     assert (some.n_right, some.n_guesses, some.n_canaries) == (50, 50, 200)
-    every = audit_estimator(
-        Response(30.0), X, y, canaries=canaries, attack=knows_some, random_state=0
-    )
+    every = audit_estimator(Response(30.0), IDS, BITS, **given)
     assert every.n_guesses == 200 and every.epsilon < some.epsilon
 
 
-@functools.cache
-def sigma_of_one(n_teachers, n_queries):
-    """Noise at which the queries cost epsilon 1."""
-    return gnmax_sigma(1.0, 1e-5, n_queries, n_teachers=n_teachers, n_classes=2)
-
-
 class Votes(BaseEstimator):
-    """Votes of 1-nearest neighbours, each taught by a part, with a multiple of the noise due."""
+    """Votes of 1-nearest neighbours of a part, or of all, with a multiple of the noise due."""
 
-    def __init__(self, n_teachers, parts, noise=1.0, random_state=None):
+    def __init__(self, n_teachers, overlaps=False, noise=1.0, random_state=None):
         self.n_teachers = n_teachers
-        self.parts = parts
+        self.overlaps = overlaps
         self.noise = noise
         self.random_state = random_state
 
     def fit(self, X, y, X_public):
         votes = np.zeros((len(X_public), 2), dtype=int)
-        for part in self.parts(y, self.n_teachers):
+        order = np.random.default_rng().permutation(len(y))
+        for k in range(self.n_teachers):
+            part = order if self.overlaps else order[k :: self.n_teachers]
             nearest = cdist(X_public, X[part]).argmin(axis=1)
             votes[np.arange(len(votes)), y[part][nearest]] += 1
-        noisy = GNMax(sigma_of_one(self.n_teachers, len(X_public)) * self.noise)
+        sigma = gnmax_sigma(1.0, 1e-5, len(votes), n_teachers=self.n_teachers, n_classes=2)
+        noisy = GNMax(sigma * self.noise)
         self.public_labels_ = noisy.aggregate(votes, random_state=self.random_state)
         self.classes_ = np.array([0, 1])
         return self
-
-
-def dealt(y, n_teachers):
-    order = np.random.default_rng().permutation(len(y))
-    return [order[k::n_teachers] for k in range(n_teachers)]
-
-
-def everyone(y, n_teachers):
-    return [np.arange(len(y))] * n_teachers
-
-
-def stratified(y, n_teachers):
-    return [part for _, part in StratifiedKFold(n_teachers).split(np.zeros(len(y)), y)]
-
-
-CLAIM = {"claimed": 1.0, "delta": 1e-5}
 
 
 def test_overlapping_parts_are_caught_in_one_run():
     X = np.random.default_rng(0).normal(size=(300, 3))
     y = (X[:, 0] > 0).astype(int)
     for canaries in ("mislabelled", "out_of_distribution"):
-        given = {"canaries": canaries, "random_state": 1, **CLAIM}
-        assert audit_estimator(Votes(200, everyone), X, y, **given).refuted
+        given = {"canaries": canaries, "random_state": 1, "claimed": 1.0, "delta": 1e-5}
+        assert audit_estimator(Votes(200, overlaps=True), X, y, **given).refuted
         clf = PATEClassifier(KNeighborsClassifier(1), classes=[0, 1], n_queries=30)
         found = audit_estimator(clf, X, y, **given)
         assert found.epsilon < 0.5 and not found.refuted
 
 
+@pytest.mark.slow
 def test_a_tenth_of_the_noise_is_caught_in_forty_runs():
     X = np.random.default_rng(0).normal(size=(40, 2))
     y = (X[:, 0] > 0).astype(int)
     # one teacher, one query: the canary decides it, and noise as accounted for is tight
-    given = {"n_runs": 40, "n_canaries": 1, "canaries": "out_of_distribution", **CLAIM}
-    assert audit_estimator(Votes(1, dealt, noise=0.1), X, y, random_state=0, **given).refuted
-    assert not audit_estimator(Votes(1, dealt), X, y, random_state=0, **given).refuted
-
-
-def test_parts_that_depend_on_labels_are_caught_in_thirty_runs():
-    # One label less in class 0 moves the first of each part's records to the part before, where it
-    # is nearer to the query than class 1; there is no copy of the canary
-    T, size = 24, 4
-    y = np.concatenate([[0, 0], np.ones(T * size, int), np.zeros(T * size - 2, int)])
-    X = np.random.default_rng(0).normal(size=(len(y), 2))
-    first, second = (np.flatnonzero(y == c) for c in (0, 1))
-    distance, query = 2.0 * (T - np.arange(T)), np.array([100.0, 0.0])
-    X[first[::size][1:]] = query + np.column_stack([distance[1:], np.zeros(T - 1)])
-    X[second[size // 2 :: size]] = query + np.column_stack([distance - 1, np.zeros(T)])
-    given = {
-        "canaries": Canaries(np.array([1]), X[1:2], np.array([[0, 1]])),
-        "attack": lambda fitted: np.array([2.0 * fitted.public_labels_[0] - 1]),
-        **{"n_copies": 0, "n_runs": 30, "random_state": 0, **CLAIM},
-    }
-    assert audit_estimator(Votes(T, stratified), X, y, query[None], **given).refuted
-    assert not audit_estimator(Votes(T, dealt), X, y, query[None], **given).refuted
+    given = {"n_runs": 40, "n_canaries": 1, "canaries": "out_of_distribution", "random_state": 0}
+    given |= {"claimed": 1.0, "delta": 1e-5}
+    assert audit_estimator(Votes(1, noise=0.1), X, y, **given).refuted
+    assert not audit_estimator(Votes(1), X, y, **given).refuted
 
 
 def test_canaries_keep_the_types_of_a_table():
-    table = pd.DataFrame(
-        {
-            "age": np.arange(20, dtype=np.int32),
-            "share": np.linspace(0, 1, 20),
-            "job": pd.Categorical(["a", "b"] * 10),
-        },
-        index=[f"r{k}" for k in range(20)],
-    )
+    columns = {"age": np.arange(20, dtype=np.int32), "share": np.linspace(0, 1, 20)}
+    columns["job"] = pd.Categorical(["a", "b"] * 10)
+    table = pd.DataFrame(columns, index=[f"r{k}" for k in range(20)])
     y = np.array(["no", "yes"] * 10)
     for kind in ("mislabelled", "out_of_distribution"):
         canaries = make_canaries(table, y, 5, kind, random_state=0)
@@ -729,10 +550,11 @@ def test_canaries_keep_the_types_of_a_table():
         seen = []
 
         class Looks(Response):
-            def fit(self, X, y, X_public, seen=seen):
-                seen.append((X, y, X_public))
-                self.classes_ = np.array(["no", "yes"])
-                self.public_labels_ = np.zeros(len(X_public), int)
+            classes_ = np.array(["no", "yes"])
+            public_labels_ = np.zeros(10, int)
+
+            def fit(self, *data, seen=seen):
+                seen.append(data)
                 return self
 
         audit_estimator(Looks(1.0), table, y, canaries=canaries, n_copies=2, n_runs=2)
@@ -741,8 +563,7 @@ def test_canaries_keep_the_types_of_a_table():
             assert len(X_public) == 10 and X_public.dtypes.equals(table.dtypes)
             changed = np.flatnonzero((X.to_numpy() != table.to_numpy()).any(axis=1))
             assert set(changed) <= set(canaries.positions)
-            differs = np.flatnonzero(labels != y)
-            assert set(differs) <= set(canaries.positions)
+            assert set(np.flatnonzero(labels != y)) <= set(canaries.positions)
 
 
 def test_a_group_and_the_seed_are_handled():
@@ -756,23 +577,19 @@ def test_a_group_and_the_seed_are_handled():
     one, two = (audit_estimator(clf, X, y, **given) for _ in range(2))
     assert one == two and one.claimed == pytest.approx(1.0, abs=1e-3) and one.delta == 1e-5
     seeds = []
-    clf.fit = None  # the estimator itself is never fitted
 
     class Seeded(Response):
-        def __init__(self, epsilon=1.0, random_state=3):
-            self.epsilon, self.random_state = epsilon, random_state
-
-        def get_params(self, deep=True):
-            return {"epsilon": self.epsilon, "random_state": self.random_state}
-
         def set_params(self, random_state):
             self.random_state = random_state
             seeds.append(random_state)
 
-    audit_estimator(Seeded(), IDS, BITS, n_runs=3, random_state=0)
+    audit_estimator(Seeded(1.0, 3), IDS, BITS, n_runs=3, random_state=0)
     assert len(set(seeds)) == 3 and 3 not in seeds
-    audit_estimator(Seeded(), IDS, BITS)
+    audit_estimator(Seeded(1.0, 3), IDS, BITS)
     assert seeds[-1] is None
+
+
+ONE = np.ones((2, 2), int)
 
 
 @pytest.mark.parametrize(
@@ -788,18 +605,18 @@ def test_a_group_and_the_seed_are_handled():
         ({"delta": 1.0}, "delta must be a number from 0 to below 1"),
         ({"attack": lambda fitted: np.zeros(2)}, "a number for each of the 30 canaries"),
         (
-            {"canaries": Canaries(np.array([3, 3]), IDS[:2], np.array([[0, 1], [0, 1]]))},
-            "positions must be different numbers from 0 to 599",
+            {"canaries": Canaries(ONE[:, 0] * [3, 3], IDS[:2], ONE * [0, 1])},
+            "different numbers from",
         ),
-        (
-            {"canaries": Canaries(np.array([3]), IDS[:1], np.array([[1, 1]]))},
-            "two different ones each",
-        ),
+        ({"canaries": Canaries(np.array([3]), IDS[:1], ONE[:1])}, "two different ones each"),
     ],
 )
 def test_wrong_arguments_are_named(given, match):
     with pytest.raises(ValueError, match=match):
         audit_estimator(Response(1.0), IDS, BITS, **given)
+
+
+def test_an_audit_needs_delta_and_numbers_that_fit():
     with pytest.raises(ValueError, match="give delta: the estimator has none"):
         audit_estimator(KNeighborsClassifier(), IDS, BITS)
     for numbers in ((5, 4, 10), (3, 11, 10), (-1, 4, 10), (2.5, 4, 10)):
@@ -812,7 +629,5 @@ def test_size_of_histograms_is_checked():
         audit_aggregator(GNMax(), n_teachers=3)
     with pytest.raises(ValueError, match="n_classes must be a whole number, at least 2; got 1"):
         worst_pair(GNMax(), n_teachers=3, n_classes=1)
-    with pytest.raises(ValueError, match="n_samples must be a whole number, at least 100"):
-        audit_aggregator(GNMax(), [2, 1], n_samples=99)
     with pytest.raises(ValueError, match="one vote moved"):
         exact_epsilon(GNMax(), [3, 1], [1, 3])

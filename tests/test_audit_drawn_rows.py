@@ -1,8 +1,4 @@
-"""The auditor of fits that draw their public rows: what a record adds to the rows that are drawn.
-
-The power that tests state was measured beforehand, as the share of 40 other seeds (for the schema
-20) that were caught.
-"""
+"""The auditor of fits that draw their public rows: what a record adds to them."""
 
 import numpy as np
 import pytest
@@ -18,7 +14,7 @@ from sklearn_pate.rdp.table import GRID
 from sklearn_pate.synthesis import MarginalSynthesizer, schema
 
 N_CANARIES = 250
-pytestmark = pytest.mark.filterwarnings("ignore:the noise drowns")  # of the votes
+pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("ignore:the noise drowns")]
 
 
 class InRows(BaseEstimator):
@@ -60,7 +56,7 @@ def audit_of_rows(classifier, table_of, y, *, attack, n_canaries=N_CANARIES, **g
 
 N_BESIDE = 4
 N_RECORDS = (1 + 2 * N_BESIDE) * N_CANARIES
-N_ROWS = 200_000
+N_ROWS = 40_000
 CODES = list(range(2 * N_CANARIES))
 
 
@@ -89,30 +85,27 @@ def audit_of_counts(epsilon=2.0, **given):
     )
 
 
-#: At confidence 0.999, 236 right ones of 250 guesses are above epsilon 2.
-MANY = {"n_runs": 4, "n_guesses": 250}
-
-
-def test_of_honest_counts_a_third_of_the_loss_is_found():
-    found = audit_of_counts(**MANY)
+def test_of_honest_counts_a_third_of_the_loss_is_found(global_random_seed):
+    found = audit_of_counts(n_runs=12, n_guesses=750, random_state=global_random_seed)
     assert 2 / 3 < found.epsilon <= found.claimed == 2.0
 
 
-def test_an_unpaid_histogram_is_caught(monkeypatch):
+def test_an_unpaid_histogram_is_caught(monkeypatch, global_random_seed):
+    """Of the guesses 94 % are right, by 5 standard deviations more than the bound needs."""
     n_tables = MarginalSynthesizer.n_tables.fget
     unpaid = property(lambda self: n_tables(self) - 1)
     monkeypatch.setattr(MarginalSynthesizer, "n_tables", unpaid)
-    found = audit_of_counts(**MANY)
-    assert found.claimed == 2.0 and found.refuted  # power 0.95
+    found = audit_of_counts(n_runs=24, n_guesses=1500, random_state=global_random_seed)
+    assert found.claimed == 2.0 and found.refuted
 
 
-def test_counts_without_noise_are_caught(monkeypatch):
+def test_counts_without_noise_are_caught(monkeypatch, global_random_seed):
     def bare(self, table, random_state=None):
         return np.asarray(table) / GRID
 
     monkeypatch.setattr(LaplaceMechanism, "noisy", bare)
-    found = audit_of_counts(n_runs=1)
-    assert found.claimed == 2.0 and found.refuted  # power 1
+    found = audit_of_counts(n_runs=1, n_guesses=150, random_state=global_random_seed)
+    assert found.claimed == 2.0 and found.refuted
 
 
 # --- the schema ----------------------------------------------------------------------------------
@@ -136,19 +129,15 @@ def table_of_codes(y):
     return X
 
 
-def is_large_nowhere(fitted):
-    return np.where((fitted.X_synthetic_ > 2).any(axis=0), -1.0, 0.5)
-
-
-def is_one_nowhere(fitted):
-    return np.where((fitted.X_synthetic_ == 1).any(axis=0), -1.0, 0.5)
+def is_nowhere(is_it):
+    return lambda fitted: np.where(is_it(fitted.X_synthetic_).any(axis=0), -1.0, 0.5)
 
 
 SCHEMAS = pytest.mark.parametrize(
     ("table_of", "attack", "given"),
     [
-        (table_of_extremes, is_large_nowhere, {"bounds": (0, 1)}),
-        (table_of_codes, is_one_nowhere, OF_CODES),
+        (table_of_extremes, is_nowhere(lambda X: X > 2), {"bounds": (0, 1)}),
+        (table_of_codes, is_nowhere(lambda X: X == 1), OF_CODES),
     ],
     ids=["bounds", "categories"],
 )
@@ -177,28 +166,34 @@ def looking(monkeypatch, look):
     monkeypatch.setattr(schema._Reader, "column", column)
 
 
-def audit_of_schema(table_of, attack, given):
+def audit_of_schema(table_of, attack, given, seed):
     synthesizer = MarginalSynthesizer(missing=[], n_rows=300, n_bins=8, **given)
     y = np.arange(400) % 2
     # Noise may hide a value that was there, so what is drawn says more; 25 right ones are above 1
-    given = {"attack": attack, "n_canaries": N_COLUMNS, "n_guesses": 25}
+    given = {"attack": attack, "n_canaries": N_COLUMNS, "n_guesses": 25, "random_state": seed}
     return audit_of_rows(pate(synthesizer, 1.0), table_of, y, **given)
 
 
 @SCHEMAS
-def test_a_schema_of_parameters_alone_is_not_refuted(table_of, attack, given):
-    found = audit_of_schema(table_of, attack, given)
-    assert found.epsilon < 0.5 and not found.refuted
+def test_a_schema_of_parameters_alone_is_not_refuted(table_of, attack, given, global_random_seed):
+    """Guesses are right half of the time: 24 of 25, which is an epsilon of 0.8, once in a million.
+
+    A schema that is read makes all of them right, as the next test shows.
+    """
+    found = audit_of_schema(table_of, attack, given, global_random_seed)
+    assert found.epsilon < 0.75 and not found.refuted
 
 
-@pytest.mark.filterwarnings("ignore:.* labels that were released are of one class")
+@pytest.mark.filterwarnings("ignore:all .* released labels are of one class")
 @pytest.mark.filterwarnings("ignore:the released table is about as likely")
 @pytest.mark.filterwarnings("error")
 @SCHEMAS
-def test_a_schema_that_is_read_in_silence_is_caught(monkeypatch, table_of, attack, given):
+def test_a_schema_that_is_read_in_silence_is_caught(
+    monkeypatch, table_of, attack, given, global_random_seed
+):
     looking(monkeypatch, bounds_read if "bounds" in given else only_categories_seen)
-    found = audit_of_schema(table_of, attack, given)
-    assert found.claimed == 1.0 and found.refuted  # power 1
+    found = audit_of_schema(table_of, attack, given, global_random_seed)
+    assert found.claimed == 1.0 and found.refuted
 
 
 # --- the same whatever the records: noise that is constant ----------------------------------------

@@ -1,10 +1,12 @@
 """The auditor of tables: noisy tables alone, and whole fits of records that vote.
 
-The power that tests state was measured beforehand, as the share of 40 other seeds that were caught.
+Bounds on noisy tables hold with a probability of 1 - 1e-6, those on fits of 0.999, but honest fits
+are far from their claims. Faults are so large that all seeds show them.
 """
 
 import numpy as np
 import pytest
+from scipy.stats import binomtest
 from sklearn.base import BaseEstimator, clone
 from sklearn.dummy import DummyClassifier
 from sklearn.preprocessing import TargetEncoder
@@ -16,6 +18,8 @@ from sklearn_pate.neighbors import ReverseNeighbors, blocks, electorate
 from sklearn_pate.rdp import DiscreteLaplace
 from sklearn_pate.rdp.table import GRID
 
+pytestmark = pytest.mark.slow
+
 # --- noisy tables --------------------------------------------------------------------------------
 
 
@@ -24,11 +28,6 @@ class HalfLaplace(LaplaceMechanism):
 
     def noisy(self, table, random_state=None):
         return LaplaceMechanism(self.scale / 2, self.noise).noisy(table, random_state)
-
-
-class HalfGaussian(GaussianMechanism):
-    def noisy(self, table, random_state=None):
-        return GaussianMechanism(self.sigma / 2, self.noise).noisy(table, random_state)
 
 
 class OneDrawForARow(LaplaceMechanism):
@@ -46,89 +45,72 @@ class Fixed(LaplaceMechanism):
         return super().noisy(table, random_state=3)
 
 
-@pytest.mark.parametrize("n_changed", [1, 2, 5])
 @pytest.mark.parametrize(
-    ("mechanism", "delta", "n_samples"),
+    ("mechanism", "n_changed", "delta", "n_samples"),
     [
-        (LaplaceMechanism(2.0), None, 1000),
-        (LaplaceMechanism(2.0, "continuous"), 0.0, 10_000),
-        (LaplaceMechanism(2.0, "continuous"), None, 10_000),
-        (GaussianMechanism(2.0), 0.01, 1000),
-        (GaussianMechanism(2.0, "continuous"), 0.01, 10_000),
-        (GaussianMechanism(2.0, "continuous"), None, 10_000),
+        (LaplaceMechanism(2.0, "continuous"), 1, 0.0, 10_000),
+        (LaplaceMechanism(2.0), 5, None, 500),
+        (GaussianMechanism(2.0), 2, 0.01, 500),
+        (GaussianMechanism(2.0, "continuous"), 5, None, 10_000),
     ],
 )
-def test_honest_noise_is_not_refuted(mechanism, delta, n_samples, n_changed):
-    found = audit_table(
-        mechanism, n_changed=n_changed, delta=delta, n_samples=n_samples, random_state=0
-    )
+def test_honest_noise_is_not_refuted(mechanism, n_changed, delta, n_samples, global_random_seed):
+    given = {"n_changed": n_changed, "delta": delta, "n_samples": n_samples}
+    found = audit_table(mechanism, **given, random_state=global_random_seed)
     assert 0 <= found.epsilon <= found.claimed and not found.refuted
     assert found.delta == (delta if delta is not None else 0.0 if mechanism.is_pure else 1e-5)
     if n_samples == 10_000:
         assert found.epsilon > 0.3 * found.claimed
 
 
-def test_most_of_the_loss_of_laplace_noise_is_found():
-    for n_changed, found_of_it in ((1, 0.75), (2, 0.75), (4, 0.7)):
-        found = audit_table(
-            LaplaceMechanism(n_changed / 1.0, "continuous"),
-            n_changed=n_changed,
-            delta=0,
-            random_state=1,
-        )
-        assert found.claimed == 1.0
-        assert found_of_it < found.epsilon <= 1.0
+@pytest.mark.parametrize(("n_changed", "share"), [(1, 0.5), (4, 0.4)])
+def test_much_of_the_loss_of_laplace_noise_is_found(n_changed, share, global_random_seed):
+    """Most seeds find 0.7 of it or more; one entry of four that moves alone would be 0.25."""
+    noise = LaplaceMechanism(n_changed / 1.0, "continuous")
+    found = audit_table(noise, n_changed=n_changed, delta=0, random_state=global_random_seed)
+    assert found.claimed == 1.0
+    assert share < found.epsilon <= 1.0
 
 
-def test_a_bound_is_wrong_as_seldom_as_it_says():
+def test_a_bound_is_wrong_as_seldom_as_it_says(global_random_seed):
+    """Finds bounds that are wrong in 45 % of audits, not in 20 %, in 99 % of runs."""
     # at confidence 0.8, on an entry that moves by a whole ballot: the exact edge of the claim
-    wrong = [
-        audit_table(
-            LaplaceMechanism(1.0, "continuous"),
-            n_changed=1,
-            delta=1e-12,
-            n_samples=300,
-            confidence=0.8,
-            random_state=seed,
-        ).refuted
-        for seed in range(200)
-    ]
-    assert 0 < np.mean(wrong) <= 0.2 + 4 * np.sqrt(0.2 * 0.8 / 200)
+    given = {"n_changed": 1, "delta": 1e-12, "n_samples": 300, "confidence": 0.8}
+    noise = LaplaceMechanism(1.0, "continuous")
+    seeds = (np.random.default_rng([global_random_seed, k]) for k in range(200))
+    wrong = [audit_table(noise, **given, random_state=seed).refuted for seed in seeds]
+    assert 0 < sum(wrong)
+    assert binomtest(sum(wrong), 200, 0.2, alternative="greater").pvalue > 1e-7
 
 
 @pytest.mark.parametrize(
     ("mechanism", "delta", "n_samples"),
     [
-        (HalfLaplace(2.0), None, 3000),  # power 1
-        (HalfGaussian(2.0, "continuous"), 0.01, 10_000),  # power 1
-        (OneDrawForARow(2.0), None, 1000),  # power 1
-        (Fixed(2.0), None, 300),  # power 1
+        (HalfLaplace(2.0, "continuous"), None, 10_000),
+        (OneDrawForARow(2.0), None, 1000),
+        (Fixed(2.0), None, 300),
     ],
 )
-def test_less_noise_than_is_charged_for_is_caught(mechanism, delta, n_samples):
-    assert audit_table(mechanism, delta=delta, n_samples=n_samples, random_state=0).refuted
+def test_less_noise_than_is_charged_for_is_caught(mechanism, delta, n_samples, global_random_seed):
+    given = {"delta": delta, "n_samples": n_samples, "random_state": global_random_seed}
+    assert audit_table(mechanism, **given).refuted
 
 
-@pytest.mark.parametrize(
-    ("mechanism", "delta", "n_samples", "there"),
-    [
-        (LaplaceMechanism(1.0), None, 1500, [[3, 5]]),  # power 0.95
-        (LaplaceMechanism(1.0), None, 1500, [[4, 6]]),  # power 0.95
-        (GaussianMechanism(2.0, "continuous"), 0.01, 20_000, [[3, 5]]),  # power 1
-    ],
-)
-def test_two_ballots_at_the_price_of_one_are_caught(mechanism, delta, n_samples, there):
-    given = {"delta": delta, "n_samples": n_samples, "random_state": 0}
-    assert audit_table(mechanism, [[5, 5]], there, n_changed=1, **given).refuted
-    assert not audit_table(mechanism, [[5, 5]], [[4, 5]], n_changed=1, **given).refuted
+@pytest.mark.parametrize("there", [[[3, 5]], [[4, 6]]])
+def test_two_ballots_at_the_price_of_one_are_caught(there, global_random_seed):
+    noise = LaplaceMechanism(1.0, "continuous")
+    given = {"n_changed": 1, "n_samples": 10_000, "random_state": global_random_seed}
+    assert audit_table(noise, [[5, 5]], there, **given).refuted
+    assert not audit_table(noise, [[5, 5]], [[4, 5]], **given).refuted
 
 
-def test_parts_of_ballots_count_as_parts():
+def test_parts_of_ballots_count_as_parts(global_random_seed):
     noise = LaplaceMechanism(0.5, "continuous")  # epsilon 2 for a whole ballot
-    whole = audit_table(noise, [[5]], [[4]], n_changed=1, delta=0, random_state=0)
-    part = audit_table(noise, [[5]], [[4.5]], n_changed=1, delta=0, random_state=0)
+    given = {"n_changed": 1, "delta": 0, "random_state": global_random_seed}
+    whole = audit_table(noise, [[5]], [[4]], **given)
+    part = audit_table(noise, [[5]], [[4.5]], **given)
     assert whole.claimed == part.claimed == 2.0
-    assert 0.7 < part.epsilon <= 1.0 < 1.6 < whole.epsilon <= 2.0
+    assert 0.4 < part.epsilon <= 1.0 < 1.3 < whole.epsilon <= 2.0
 
 
 @pytest.mark.parametrize(
@@ -180,7 +162,7 @@ def audit_of_cells(estimator, **given):
     """Each canary in a cell of its own, with a record of each class beside it."""
     X = np.tile(PLACES, (3, 1))
     y = np.repeat([0, 0, 1], N_CANARIES)
-    given = {"attack": "rates", "random_state": 0, **given}
+    given = {"attack": "rates", **given}
     return audit_estimator(estimator, X, y, canaries=canaries_at(PLACES), **given)
 
 
@@ -191,67 +173,41 @@ def twice(count):
     return counted
 
 
-def by_records(count):
-    def counted(cells, codes, *, groups=None, **given):
-        return count(cells, codes, **given)
-
-    return counted
-
-
-#: With half the noise all but 1% of the 1,000 guesses with the most evidence are right.
-MANY = {"n_runs": 8, "n_guesses": 1000}
+@pytest.fixture
+def many(global_random_seed):
+    """With half the noise all but 1% of the 1,000 guesses with the most evidence are right."""
+    return {"n_runs": 8, "n_guesses": 1000, "random_state": global_random_seed}
 
 
-def test_of_honest_ballots_half_of_the_loss_is_found():
-    found = audit_of_cells(pate(voters(), epsilon=3.0), **MANY)
+def test_of_honest_ballots_half_of_the_loss_is_found(many):
+    found = audit_of_cells(pate(voters(), epsilon=3.0), **many)
     assert 1.5 < found.epsilon <= found.claimed == 3.0
 
 
-def test_a_changed_label_is_two_steps_where_records_are_added_or_removed():
+def test_a_changed_label_is_two_steps_where_records_are_added_or_removed(many):
     clf = pate(voters(adjacency="add_or_remove"), epsilon=1.5)
     with pytest.raises(ValueError, match="a change is two of these. Give what is claimed for two"):
         audit_of_cells(clf)
-    found = audit_of_cells(clf, claimed=3.0, **MANY)
+    found = audit_of_cells(clf, claimed=3.0, **many)
     assert 1.5 < found.epsilon <= 3.0
 
 
-def test_two_ballots_of_each_record_are_caught(monkeypatch):
-    monkeypatch.setattr(blocks, "count_ballots", twice(blocks.count_ballots))
-    assert audit_of_cells(pate(voters(), epsilon=3.0), **MANY).refuted  # power 1
+def half_the_noise(self):
+    return DiscreteLaplace(2 * GRID / self.scale)
 
 
-def test_half_the_noise_is_caught(monkeypatch):
-    monkeypatch.setattr(
-        LaplaceMechanism, "_discrete", lambda self: DiscreteLaplace(2 * GRID / self.scale)
-    )
-    assert audit_of_cells(pate(voters(), epsilon=3.0), **MANY).refuted  # power 1
-
-
-class Families(BaseEstimator):
-    """Makes a group of four records of each record, so that a canary is a group."""
-
-    delta = 1e-5
-
-    def __init__(self, classifier, random_state=None):
-        self.classifier = classifier
-        self.random_state = random_state
-
-    def fit(self, X, y, X_public):
-        fitted = clone(self.classifier).set_params(random_state=self.random_state)
-        groups = np.repeat(np.arange(len(y)), 4)
-        fitted.fit(np.repeat(X, 4, axis=0), np.repeat(y, 4), X_public, groups=groups)
-        self.privacy_spent_ = fitted.privacy_spent_
-        self.public_soft_labels_ = fitted.public_soft_labels_
-        self.classes_ = fitted.classes_
-        return self
-
-
-@pytest.mark.filterwarnings("ignore:the noise drowns")
-def test_groups_that_are_counted_by_their_records_are_caught(monkeypatch):
-    families = Families(pate(voters(), epsilon=1.0))
-    assert not audit_of_cells(families, n_guesses=125).refuted
-    monkeypatch.setattr(blocks, "count_ballots", by_records(blocks.count_ballots))
-    assert audit_of_cells(families, n_guesses=125).refuted  # power 1
+@pytest.mark.parametrize(
+    ("owner", "name", "fault"),
+    [
+        (blocks, "count_ballots", twice(blocks.count_ballots)),
+        (LaplaceMechanism, "_discrete", half_the_noise),
+    ],
+)
+def test_two_ballots_of_each_record_or_half_the_noise_are_caught(
+    monkeypatch, owner, name, fault, many
+):
+    monkeypatch.setattr(owner, name, fault)
+    assert audit_of_cells(pate(voters(), epsilon=3.0), **many).refuted
 
 
 def fitted_on_private(enrol):
@@ -270,56 +226,16 @@ def fitted_on_private(enrol):
 
 @pytest.mark.filterwarnings("ignore:the noise drowns")
 @pytest.mark.parametrize("attack", ["labels", "rates"])
-def test_a_transformer_that_saw_private_labels_is_caught(monkeypatch, attack):
+def test_a_transformer_that_saw_private_labels_is_caught(monkeypatch, attack, global_random_seed):
     # It makes of each place the label of the record there, so a cell is a class
     encoder = TargetEncoder(smooth=1e-9, target_type="binary")
-    X, y = PLACES[:100], np.arange(100) % 2
-    given = {"canaries": canaries_at(X), "attack": attack, "random_state": 0}
+    X, y = PLACES, np.arange(N_CANARIES) % 2
+    given = {"canaries": canaries_at(X), "attack": attack, "random_state": global_random_seed}
     honest = pate(ReverseNeighbors(random_state=0), epsilon=0.5)
     assert not audit_estimator(honest, X, y, **given).refuted
     monkeypatch.setattr(ReverseNeighbors, "enrol", fitted_on_private(ReverseNeighbors.enrol))
     broken = pate(ReverseNeighbors(encoder, random_state=0), epsilon=0.5)
-    assert audit_estimator(broken, X, y, **given).refuted  # power 0.97 by labels, 1 by rates
-
-
-def cells_of_private_rows(divide):
-    """Make a cell of each private record of class 1."""
-
-    def divided(self, X_public, **given):
-        divide(self, X_public, **given)
-        X, codes = self.private_seen
-        self._centers = np.unique(X[codes == 1], axis=0)
-
-    return divided
-
-
-def keeping(enrol):
-    def enrolled(self, private, X_public, **given):
-        self.private_seen = np.asarray(private.X), private.codes
-        return enrol(self, private, X_public, **given)
-
-    return enrolled
-
-
-def stand_out(fitted):
-    """Say of each canary whether its rates are those of places that are far from all cells."""
-    rates = fitted.public_soft_labels_[:, 0]
-    differs = np.abs(rates - np.median(rates)) > 1e-9
-    return np.where(differs[-40:], -1.0, 1.0)
-
-
-def test_cells_that_saw_private_rows_are_caught(monkeypatch):
-    # A canary of class 1 makes a cell at its place; from between the places all cells are far
-    canaries = canaries_at(PLACES[:40])
-    X = np.concatenate([canaries.X, np.full((400, 1), -1000.0)])
-    y = np.arange(440) % 2
-    clf = pate(ReverseNeighbors(n_cells=40, smoothing=0.001, random_state=0), epsilon=1.0)
-    given = {"canaries": canaries, "attack": stand_out, "random_state": 0}
-    between = canaries.X + 50
-    assert not audit_estimator(clf, X, y, between, **given).refuted
-    monkeypatch.setattr(ReverseNeighbors, "enrol", keeping(ReverseNeighbors.enrol))
-    monkeypatch.setattr(ReverseNeighbors, "divide", cells_of_private_rows(ReverseNeighbors.divide))
-    assert audit_estimator(clf, X, y, between, **given).refuted  # power 1
+    assert audit_estimator(broken, X, y, **given).refuted
 
 
 def test_rates_of_several_copies_are_averaged():

@@ -70,9 +70,10 @@ def test_a_record_that_joins_moves_no_other(fraction, most, monkeypatch):
             assert len(more_scored) == len(set(more_scored)) <= most
 
 
-def test_each_record_has_a_coin_of_its_own():
-    rng = np.random.default_rng(0)
-    held = np.zeros((4000, 8))
+def test_each_record_has_a_coin_of_its_own(global_random_seed):
+    """Finds a chance that is 0.04 off, and the -1/7 of a permutation, in 99 % of runs."""
+    rng = np.random.default_rng(global_random_seed)
+    held = np.zeros((8000, 8))
     first = np.zeros(8)
     for is_held in held:
         held_out = hold_out.hold_out_by_coins(0.3, rng, n_records=8)
@@ -83,9 +84,8 @@ def test_each_record_has_a_coin_of_its_own():
             first[held_out.units[0]] += 1
     assert np.abs(held.mean(axis=0) - 0.3).max() < 0.03
     pairs = np.corrcoef(held.T) - np.eye(8)
-    assert np.abs(pairs).max() < 0.07  # 4.4 standard deviations; a permutation has -1/7
-    n_held = held.sum(axis=1)
-    assert n_held.var() == pytest.approx(8 * 0.3 * 0.7, rel=0.1)
+    assert np.abs(pairs).max() < 0.07
+    assert held.sum(axis=1).var() == pytest.approx(8 * 0.3 * 0.7, rel=0.1)
     assert np.abs(first / first.sum() - 1 / 8).max() < 0.025
 
 
@@ -107,6 +107,7 @@ def test_records_that_vote_are_held_out(adjacency, by_group, text, monkeypatch):
     assert 5.8 < spent.epsilon <= 6.0
     assert found.score(X_PUBLIC, Y_PUBLIC) > 0.6
     assert 30 < found.best_score_ < 70
+    assert "ReverseNeighbors" in found._repr_html_() and "predict" in dir(found)
     held_out, _ = found._hold_out(
         X, Y, groups, np.random.SeedSequence(1), may_join=adjacency == "add_or_remove"
     )
@@ -142,23 +143,14 @@ def test_a_secure_search_draws_its_coins_from_the_system(monkeypatch):
 def planned(found, n_records):
     """What a search plans, by private rows of that number, and all that it warns of or raises."""
     candidates = found._candidates(np.random.default_rng(0))
-    held_out, scorer = found._hold_out(
-        X[:n_records], Y[:n_records], None, np.random.SeedSequence(0), may_join=True
-    )
-    fit_data = {
-        "X": X[held_out.train],
-        "y": Y[held_out.train],
-        "X_public": X_PUBLIC,
-        "groups": None,
-    }
+    rows, codes = X[:n_records], Y[:n_records]
+    held_out, scorer = found._hold_out(rows, codes, None, np.random.SeedSequence(0), may_join=True)
+    train = held_out.train
+    fit_data = {"X": X[train], "y": Y[train], "X_public": X_PUBLIC, "groups": None}
     count = found._trial_count(len(candidates))
     plans, cost = calibrate(candidates, fit_data, scorer, count, epsilon=6.0, delta=1e-5)
-    return (
-        [str(plan) for plan in plans],
-        [scorer.noise_scale(plan) for plan in plans],
-        cost.epsilon(1e-5),
-        cost.rdp.tolist(),
-    )
+    scales = [scorer.noise_scale(plan) for plan in plans]
+    return [str(plan) for plan in plans], scales, cost.epsilon(1e-5), cost.rdp.tolist()
 
 
 @pytest.mark.parametrize("n_records", [40, 400])
@@ -180,7 +172,7 @@ def test_a_small_part_is_refused_where_the_number_is_public_and_nowhere_else():
     assert texts[0] == texts[1]
 
 
-@pytest.mark.parametrize("by_group", [False, True])
+@pytest.mark.parametrize("by_group", [False, pytest.param(True, marks=pytest.mark.slow)])
 def test_parts_of_no_records_are_no_error(by_group, monkeypatch):
     """Else an error would tell one record from two, at any epsilon."""
     tables = []
@@ -201,13 +193,6 @@ def test_parts_of_no_records_are_no_error(by_group, monkeypatch):
             assert found.predict(X_PUBLIC).shape == (300,)
             n_cast |= {(n_records, float(table.sum())) for table in tables}
     assert n_cast == {(1, 0.0), (1, 1.0), (2, 0.0), (2, 1.0), (2, 2.0)}
-
-
-def test_a_fitted_search_can_be_shown():
-    found = search(n_trials=1.5).fit(X[:200], Y[:200], X_PUBLIC)
-    for shown in (found, found.best_estimator_):
-        assert "ReverseNeighbors" in shown._repr_html_()
-        assert "predict" in dir(shown)
 
 
 class Knows(GaussianNB):
@@ -239,18 +224,19 @@ def test_a_record_that_joins_moves_the_score_by_one_at_most(most, monkeypatch):
     assert reached == 1
 
 
-def test_candidates_that_cover_different_changes_are_refused():
-    grid = {"base_estimator__adjacency": ["replace", "add_or_remove"]}
-    with pytest.raises(ValueError, match="same change of the data"):
-        search(grid=grid).fit(X, Y, X_PUBLIC)
-    grid = {"base_estimator": [ReverseNeighbors(adjacency="add_or_remove"), GaussianNB()]}
+@pytest.mark.parametrize(
+    "grid",
+    [
+        {"base_estimator__adjacency": ["replace", "add_or_remove"]},
+        {"base_estimator": [ReverseNeighbors(adjacency="add_or_remove"), GaussianNB()]},
+    ],
+)
+def test_candidates_that_cover_different_changes_are_refused(grid):
     with pytest.raises(ValueError, match="same change of the data"):
         search(grid=grid).fit(X, Y, X_PUBLIC)
 
 
 def test_coins_follow_the_candidates_that_vote(monkeypatch):
-    clf = PATEClassifier(GaussianNB(), classes=[0, 1, 2])
-    voters = ReverseNeighbors(n_cells=12, random_state=0, adjacency="add_or_remove")
     drawn = []
     by_coins = hold_out.hold_out_by_coins
 
@@ -259,20 +245,18 @@ def test_coins_follow_the_candidates_that_vote(monkeypatch):
         return by_coins(fraction, *rest, n_records=n_records)
 
     monkeypatch.setattr("sklearn_pate.model_selection.base.hold_out_by_coins", drawn_coins)
+    clf = PATEClassifier(GaussianNB(), classes=[0, 1, 2])
+    voters = ReverseNeighbors(n_cells=12, random_state=0, adjacency="add_or_remove")
+    grid = {"base_estimator": [voters], "student": [LogisticRegression()]}
     found = PrivateRandomizedSearchCV(
-        clf,
-        {"base_estimator": [voters], "student": [LogisticRegression()]},
-        n_iter=1,
-        epsilon=6.0,
-        n_trials=2,
-        random_state=0,
-    )
-    found.fit(X, Y, X_PUBLIC)
+        clf, grid, n_iter=1, epsilon=6.0, n_trials=2, random_state=0
+    ).fit(X, Y, X_PUBLIC)
     assert drawn == [(1200, 0.2)]
     assert found.privacy_spent_.adjacency == "add or remove one record"
     assert math.isfinite(found.best_score_)
 
 
+@pytest.mark.slow
 def test_a_search_warns_of_noise_that_drowns_the_ballots():
     found = search(epsilon=0.01, grid={"student": [LogisticRegression()]})
     with pytest.raises(BadPlanError, match="300 public rows, as many records as are"):
@@ -282,24 +266,24 @@ def test_a_search_warns_of_noise_that_drowns_the_ballots():
         found.fit(X, Y, X_PUBLIC)
 
 
-@pytest.mark.parametrize("adjacency", ["replace", "add_or_remove"])
-def test_a_partition_is_refused_all_the_same(adjacency):
+@pytest.mark.parametrize(
+    ("adjacency", "groups"),
+    [("replace", True), ("add_or_remove", True), ("add_or_remove", False)],
+)
+def test_a_partition_is_refused_all_the_same(adjacency, groups):
     found = search(adjacency)
     found.estimator.set_params(partition="predefined")
     with pytest.raises(ValueError, match="partition='predefined' says how teachers are made"):
-        found.fit(X, Y, X_PUBLIC, groups=np.arange(1200) % 30)
-    if adjacency == "add_or_remove":
-        with pytest.raises(ValueError, match="partition='predefined' says how teachers are made"):
-            found.fit(X, Y, X_PUBLIC)
+        found.fit(X, Y, X_PUBLIC, groups=np.arange(1200) % 30 if groups else None)
 
 
-def test_groups_of_other_names_are_held_out_as_often():
+@pytest.mark.parametrize("name", ["one", "other"])
+def test_groups_of_other_names_are_held_out_as_often(name, global_random_seed):
+    """Finds a group that is held out twice as often as others, in 99 % of runs."""
     found = search("replace")
-    held = {"one": 0, "other": 0}
-    for name in held:
-        groups = np.array(["same"] * 600 + [name] * 600, dtype=object)
-        for seed in range(300):
-            held_out, _ = found._hold_out(X, Y, groups, np.random.SeedSequence(seed))
-            held[name] += 1199 not in held_out.train
-    for number in held.values():
-        assert abs(number - 60) < 30  # 4.3 standard deviations
+    groups = np.array(["same"] * 600 + [name] * 600, dtype=object)
+    n_held = 0
+    for seed in np.random.SeedSequence(global_random_seed).spawn(300):
+        held_out, _ = found._hold_out(X, Y, groups, seed)
+        n_held += 1199 not in held_out.train
+    assert abs(n_held - 60) < 40  # 5.7 standard deviations

@@ -33,7 +33,7 @@ from torch import nn  # noqa: E402
 from sklearn_pate.neural import RandomAffine  # noqa: E402
 from sklearn_pate.teachers import batched  # noqa: E402
 from sklearn_pate.teachers.batchable import ELEMENTWISE  # noqa: E402
-from sklearn_pate.teachers.batched import BatchedTeachers, Trainee  # noqa: E402
+from sklearn_pate.teachers.batched import BatchedTeachers  # noqa: E402
 
 pytestmark = pytest.mark.filterwarnings("ignore:teachers run in threads:UserWarning")
 DIGITS, DIGITS_Y = load_digits(return_X_y=True)
@@ -59,15 +59,13 @@ def dropping():
 
 
 def cnn():
-    return nn.Sequential(
-        nn.Unflatten(1, (1, 8, 8)),
-        nn.Conv2d(1, 4, 3, padding=1),
-        nn.GroupNorm(2, 4),
-        nn.ReLU(),
-        nn.MaxPool2d(2),
-        nn.Flatten(),
-        nn.Linear(64, 10),
-    )
+    convolution = nn.Conv2d(1, 4, 3, padding=1), nn.GroupNorm(2, 4), nn.ReLU(), nn.MaxPool2d(2)
+    return nn.Sequential(nn.Unflatten(1, (1, 8, 8)), *convolution, nn.Flatten(), nn.Linear(64, 10))
+
+
+def tied():
+    twice = nn.Linear(64, 64), nn.ReLU()
+    return nn.Sequential(*twice, *twice, nn.Linear(64, 10))
 
 
 class Frozen(nn.Module):
@@ -83,22 +81,10 @@ class Frozen(nn.Module):
         return self.last(torch.relu(self.first(X)) * self.scale)
 
 
-class Tied(nn.Module):
-    def __init__(self):
-        super().__init__()
-        self.first = nn.Linear(64, 64)
-        self.again, self.last = self.first, nn.Linear(64, 10)
-
-    def forward(self, X):
-        return self.last(torch.relu(self.again(torch.relu(self.first(X)))))
-
-
 def network(module=mlp, **params):
-    given = {
-        **{"criterion": nn.CrossEntropyLoss, "optimizer": torch.optim.Adam, "lr": 0.01},
-        **{"max_epochs": 4, "batch_size": 16, "iterator_train__shuffle": True},
-        **{"train_split": None, "classes": list(range(10))},
-    }
+    given = {"criterion": nn.CrossEntropyLoss, "optimizer": torch.optim.Adam, "lr": 0.01}
+    given |= {"max_epochs": 4, "batch_size": 16, "iterator_train__shuffle": True}
+    given |= {"train_split": None, "classes": list(range(10))}
     return skorch.NeuralNetClassifier(module, **(given | params))
 
 
@@ -107,80 +93,54 @@ def poll(teachers, X=X, y=Y, X_public=X_PUBLIC, **params):
     return PATEClassifier(teachers, **(given | params)).poll(X, y, X_public)
 
 
-def assert_alike(one, together, tolerance=1e-4, shape=(-1, 64)):
+def assert_alike(one, together, tolerance=1e-4):
     assert np.array_equal(one.counts, together.counts)
-    for a, b in zip(one.teachers, together.teachers, strict=True):
-        assert (a is None) == (b is None)
-        if a is None:
-            continue
-        state, other = a.module_.state_dict(), b.module_.state_dict()
-        assert list(state) == list(other)
-        for name, value in state.items():
-            torch.testing.assert_close(other[name], value, atol=tolerance, rtol=0)
-        rows = X_PUBLIC.reshape(shape)
-        assert np.array_equal(a.predict(rows), b.predict(rows))
+    assert [t is None for t in one.teachers] == [t is None for t in together.teachers]
+    for a, b in zip(filter(None, one.teachers), filter(None, together.teachers), strict=True):
+        states = dict(b.module_.state_dict()), dict(a.module_.state_dict())
+        torch.testing.assert_close(*states, atol=tolerance, rtol=0)
+        assert np.array_equal(a.predict(X_PUBLIC), b.predict(X_PUBLIC))
         assert np.array_equal(a.classes_, b.classes_)
 
 
 # --- the same teachers ---------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    "net",
-    [
-        network(),
-        network(cnn),
-        network(Frozen),
-        network(Tied),
-        network(train_split=skorch.dataset.ValidSplit(5)),
-        network(train_split=skorch.dataset.ValidSplit(0.3, stratified=True, random_state=0)),
-        network(iterator_train__shuffle=False),
-        network(iterator_train__drop_last=True),
-        network(iterator_train__batch_size=50, iterator_valid__batch_size=7),
-        network(optimizer=torch.optim.SGD, optimizer__momentum=0.9, lr=0.1),
-        network(optimizer=torch.optim.AdamW, optimizer__weight_decay=0.1),
-        network(optimizer=torch.optim.RMSprop),
-        network(lambda: mlp().append(nn.Softmax(dim=1)), criterion=nn.NLLLoss),
-        network(criterion__weight=torch.arange(1.0, 11.0)),
-        network(criterion__label_smoothing=0.1),
-        network(callbacks="disable"),
-        network(max_epochs=0),
-    ],
-    ids=[
-        "adam",
-        "convolutions",
-        "frozen",
-        "tied",
-        "validated",
-        "stratified",
-        "in order",
-        "drop last",
-        "batch sizes",
-        "momentum",
-        "decay",
-        "rmsprop",
-        "nll",
-        "weights",
-        "smoothing",
-        "no callbacks",
-        "no epochs",
-    ],
-)
-def test_together_as_one_by_one(net):
-    few = {"X": X[:500], "y": Y[:500], "n_teachers": 5}
-    assert_alike(poll(net, **few), poll(BatchedTeachers(net), **few))
+#: Of the networks that train together: what each has that others lack.
+NETWORKS = {
+    "adam": network(),
+    "convolutions": network(cnn),
+    "frozen": network(Frozen),
+    "tied": network(tied),
+    "validated": network(train_split=skorch.dataset.ValidSplit(5)),
+    "stratified": network(train_split=skorch.dataset.ValidSplit(0.3, True, random_state=0)),
+    "in order": network(iterator_train__shuffle=False),
+    "drop last": network(iterator_train__drop_last=True),
+    "batch sizes": network(iterator_train__batch_size=50, iterator_valid__batch_size=7),
+    "momentum": network(optimizer=torch.optim.SGD, optimizer__momentum=0.9, lr=0.1),
+    "decay": network(optimizer=torch.optim.AdamW, optimizer__weight_decay=0.1),
+    "rmsprop": network(optimizer=torch.optim.RMSprop),
+    "nll": network(lambda: mlp().append(nn.Softmax(dim=1)), criterion=nn.NLLLoss),
+    "weights": network(criterion__weight=torch.arange(1.0, 11.0)),
+    "smoothing": network(criterion__label_smoothing=0.1),
+    "no epochs": network(max_epochs=0),
+}
+FEW = {"X": X[:500], "y": Y[:500], "n_teachers": 5}
 
 
-@pytest.fixture(scope="module")
-def one_by_one():
-    return poll(network())
+def test_together_as_one_by_one():
+    assert_alike(poll(network(), **FEW), poll(BatchedTeachers(network()), **FEW))
 
 
-@pytest.mark.parametrize("max_teachers", [1, 5, 100])
-def test_chunks_do_not_matter(one_by_one, max_teachers):
-    assert_alike(one_by_one, poll(BatchedTeachers(network(), max_teachers=max_teachers)))
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", NETWORKS)
+def test_each_kind_of_network_together_as_one_by_one(kind):
+    net = NETWORKS[kind]
+    together = BatchedTeachers(net, max_teachers=3)  # two chunks
+    assert_alike(poll(net, **FEW), poll(together, **FEW))
 
 
+@pytest.mark.slow
 def test_parts_of_many_sizes_and_of_one_class():
     groups = np.repeat(np.arange(24), np.arange(24) * 4 + 4)
     y = np.where(groups == 5, 3, Y)
@@ -193,91 +153,62 @@ def test_parts_of_many_sizes_and_of_one_class():
     assert votes[1].teachers[sorted(map(str, range(24))).index("5")] is None
 
 
-def test_probabilities():
-    for net in (
-        network(),
-        network(lambda: mlp().append(nn.Softmax(dim=1)), criterion=nn.NLLLoss),
-    ):
-        one, together = (
-            poll(teachers, aggregator=SoftVote(1.0, temperature=2.0))
-            for teachers in (net, BatchedTeachers(net))
-        )
-        np.testing.assert_allclose(one.counts, together.counts, atol=1e-4)
-        assert not np.array_equal(together.counts, np.round(together.counts))
-
-
-def test_images():
-    net = network(lambda: nn.Sequential(nn.Flatten(), mlp()))
-    images, public = X.reshape(-1, 1, 8, 8), X_PUBLIC.reshape(-1, 1, 8, 8)
-    assert_alike(
-        *(poll(teachers, images, X_public=public) for teachers in (net, BatchedTeachers(net))),
-        shape=(-1, 1, 8, 8),
-    )
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", ["adam", "nll"])
+def test_probabilities(kind):
+    soft = FEW | {"aggregator": SoftVote(1.0, temperature=2.0)}
+    one, together = poll(NETWORKS[kind], **soft), poll(BatchedTeachers(NETWORKS[kind]), **soft)
+    np.testing.assert_allclose(one.counts, together.counts, atol=1e-4)
+    assert not np.array_equal(together.counts, np.round(together.counts))
 
 
 def moving():
-    return nn.Sequential(nn.Unflatten(1, (1, 8, 8)), RandomAffine(shift=0.02), nn.Flatten(), mlp())
+    affine = nn.Unflatten(1, (1, 8, 8)), RandomAffine(shift=0.02), nn.Flatten()
+    return nn.Sequential(*affine, dropping())
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("error")  # torch warns of what it would do one by one
-@pytest.mark.parametrize("module", [dropping, moving])
-def test_random_layers_draw_other_numbers_and_learn_as_well(module):
-    net = network(module, max_epochs=20)
+def test_random_layers_draw_other_numbers_and_learn_as_well():
+    net = network(moving, max_epochs=8)
+    compared = net, BatchedTeachers(net), BatchedTeachers(net)
     right = [
         np.mean([t.predict(X_PUBLIC) == DIGITS_Y[1200:1500] for t in votes.teachers])
-        for votes in (poll(net), poll(BatchedTeachers(net)), poll(BatchedTeachers(net)))
+        for votes in (poll(each, n_teachers=4) for each in compared)
     ]
     assert abs(right[0] - right[1]) < 0.03 and right[0] > 0.7
     assert right[1] == right[2]  # a seed fixes them
 
 
-@pytest.mark.parametrize("module", [dropping, mlp])
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "change", ["relabel", "one class", "fewer steps", "more steps", "no records", "memory"]
 )
-def test_a_teacher_that_changes_moves_no_other_not_even_by_rounding(module, change, tmp_path):
+def test_a_teacher_that_changes_moves_no_other_not_even_by_rounding(change, tmp_path):
     y, rows = Y.copy(), np.arange(1200)
-    of_it = np.flatnonzero(np.arange(1200) % 12 == 3)
-    given = {"memory": tmp_path} if change == "memory" else {}
+    of_it = rows[rows % 12 == 3]
     if change == "relabel":
         y[of_it[0]] = (y[of_it[0]] + 1) % 10
-    elif change == "one class":
+    if change == "one class":
         y[of_it] = 7
-    elif change == "fewer steps":
-        rows = np.setdiff1d(rows, of_it[70:])
-    elif change == "more steps":
-        rows = np.append(rows, np.repeat(of_it, 2))
-    elif change == "no records":
-        rows = np.setdiff1d(rows, of_it)
-    votes = []
+    changed = {
+        "fewer steps": np.setdiff1d(rows, of_it[70:]),
+        "more steps": np.append(rows, np.repeat(of_it, 2)),
+        "no records": np.setdiff1d(rows, of_it),
+    }.get(change, rows)
+    given = {"n_teachers": 12, "n_classes": 10, "keep_teachers": True}
+    given["memory"] = private_memory(tmp_path if change == "memory" else None)
     split = skorch.dataset.ValidSplit(5, stratified=True)  # sizes depend on labels
-    net = network(module, train_split=split, max_epochs=2)
-    for labels, some in ((Y, np.arange(1200)), (y, rows)):
-        _, teachers = collect_votes(
-            [BatchedTeachers(net, max_teachers=8)],
-            X[some],
-            labels[some],
-            X_PUBLIC,
-            teacher_indices=some % 12,
-            n_teachers=12,
-            n_classes=10,
-            keep_teachers=True,
-            seed=np.random.SeedSequence(0),
-            memory=private_memory(given.get("memory")),
-        )
+    teacher = BatchedTeachers(network(dropping, train_split=split, max_epochs=2), max_teachers=8)
+    votes = []
+    for labels, some in ((Y, rows), (y, changed)):
+        given |= {"teacher_indices": some % 12, "seed": np.random.SeedSequence(0)}
+        _, teachers = collect_votes([teacher], X[some], labels[some], X_PUBLIC, **given)
         votes.append([None if t is None else t.module_.state_dict() for t in teachers])
     for i, (before, after) in enumerate(zip(*votes, strict=True)):
-        if i == 3 and change in ("one class", "no records"):
-            assert after is None
         same = after is not None and all(torch.equal(before[n], after[n]) for n in before)
-        assert same or i == 3
-        assert not same or i != 3 or change == "memory"
-
-
-def test_teachers_start_from_weights_of_their_own():
-    teachers = poll(BatchedTeachers(network(max_epochs=0))).teachers
-    first = [teacher.module_[0].weight for teacher in teachers]
-    assert all(not torch.equal(first[0], other) for other in first[1:])
+        assert same == (i != 3 or change == "memory")
+    assert (votes[1][3] is None) == (change in ("one class", "no records"))
 
 
 def test_the_callers_random_numbers_are_left_alone(capsys, monkeypatch):
@@ -292,40 +223,23 @@ def test_the_callers_random_numbers_are_left_alone(capsys, monkeypatch):
         assert not on_gpu
 
 
-def test_autocast_is_less_precise_and_no_worse():
-    net = network(max_epochs=20)
-    exact, rough = (poll(BatchedTeachers(net, autocast=cast)) for cast in (None, "bfloat16"))
-    assert not torch.equal(exact.teachers[0].module_[0].weight, rough.teachers[0].module_[0].weight)
-    right = [
-        np.mean([t.predict(X_PUBLIC) == DIGITS_Y[1200:1500] for t in votes.teachers])
-        for votes in (exact, rough)
-    ]
-    assert abs(right[0] - right[1]) < 0.03
-
-
 # --- inside PATEClassifier -----------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_as_teachers_and_student():
-    clf = PATEClassifier(
-        BatchedTeachers(network(max_epochs=15)),
-        n_teachers=12,
-        n_queries=200,
-        aggregator=PluralityVote(),
-        epsilon=None,
-        classes=[f"digit {i}" for i in range(10)],
-        random_state=0,
-        n_jobs=2,
-    )
-    names = np.char.add("digit ", Y.astype(str))
-    clf = clone(clf).set_params(base_estimator__estimator__lr=0.02).fit(X, names, X_PUBLIC)
-    assert clf.score(DIGITS[1500:], np.char.add("digit ", DIGITS_Y[1500:].astype(str))) > 0.7
+    given = {"n_teachers": 12, "n_queries": 200, "aggregator": PluralityVote(), "epsilon": None}
+    given |= {"classes": [f"digit {i}" for i in range(10)], "random_state": 0, "n_jobs": 2}
+    names = np.char.add("digit ", DIGITS_Y.astype(str))
+    clf = clone(PATEClassifier(BatchedTeachers(network(max_epochs=15)), **given))
+    clf.set_params(base_estimator__estimator__lr=0.02).fit(X, names[:1200], X_PUBLIC)
+    assert clf.score(DIGITS[1500:], names[1500:]) > 0.7
     assert isinstance(clf.student_, BatchedTeachers) and is_classifier(clf.student_)
     again = pickle.loads(pickle.dumps(clf))
-    assert np.array_equal(again.predict(X), clf.predict(X))
-    assert again.predict_proba(X).shape == (1200, 10)
+    assert np.array_equal(again.predict_proba(X), clf.predict_proba(X))
 
 
+@pytest.mark.slow
 def test_memory_keeps_finished_teachers(tmp_path, monkeypatch):
     net, trained = BatchedTeachers(network(), max_teachers=4), []
     step = batched._Stack.__init__
@@ -343,13 +257,17 @@ def test_memory_keeps_finished_teachers(tmp_path, monkeypatch):
     assert sum(trained) == 4 + 12
 
 
+@pytest.mark.slow
 def test_half_as_many_when_memory_does_not_suffice(monkeypatch):
-    tried, fitting = [], BatchedTeachers._stack_size
+    tried = []
 
     def fits(network, rows, size, device):
         assert rows.shape == (16, 64) and np.isin(rows.numpy(), X_PUBLIC).all()
         tried.append(size)
         return size <= 3
+
+    class GPU:
+        type = "cuda"
 
     class OnGPU(BatchedTeachers):
         """Chooses as on a GPU, and trains on the CPU."""
@@ -357,22 +275,18 @@ def test_half_as_many_when_memory_does_not_suffice(monkeypatch):
         def _stack_size(self, X_query):
             with monkeypatch.context() as patched:
                 patched.setattr(torch, "device", lambda _: GPU)
-                return fitting(self, X_query)
+                return super()._stack_size(X_query)
 
-    class GPU:
-        type = "cuda"
-
-    monkeypatch.setattr(
-        torch.Tensor,
-        "to",
-        lambda self, where, *_, to=torch.Tensor.to: self if where is GPU else to(self, where),
-    )
+    to = torch.Tensor.to
+    on_cpu = lambda self, place, *_: self if place is GPU else to(self, place)  # noqa: E731
+    monkeypatch.setattr(torch.Tensor, "to", on_cpu)
     monkeypatch.setattr(batched, "seeded", lambda seed: torch.random.fork_rng([]))
     monkeypatch.setattr(batched, "_fits", fits)
     assert OnGPU(network(), max_teachers=12)._stack_size(X_PUBLIC) == 3
     assert tried == [12, 6, 3]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("error", [torch.cuda.OutOfMemoryError, RuntimeError])
 def test_a_step_that_fails_is_one_too_many_and_leaves_nothing(error, monkeypatch):
     stacks = []
@@ -425,10 +339,10 @@ def test_an_interrupt_stays_one(monkeypatch):
 
 def test_on_a_gpu_without_being_asked(monkeypatch):
     monkeypatch.setattr(BatchedTeachers, "_trial", lambda self, X_query: None)
-    assert isinstance(batched_network([network(device="cuda")], X, X_PUBLIC, None), BatchedTeachers)
-    assert batched_network([network(device="cuda")] * 2, X, X_PUBLIC, None) is None
-    assert batched_network([network()], X, X_PUBLIC, None) is None
-    assert batched_network([GaussianNB()], X, X_PUBLIC, None) is None
+    on_gpu = network(device="cuda")
+    assert isinstance(batched_network([on_gpu], X, X_PUBLIC, None), BatchedTeachers)
+    for teachers in ([on_gpu] * 2, [network()], [GaussianNB()]):
+        assert batched_network(teachers, X, X_PUBLIC, None) is None
 
 
 @pytest.mark.skipif(torch.cuda.is_available(), reason="needs a machine without a GPU")
@@ -437,61 +351,19 @@ def test_what_fails_on_the_device_is_found_before_teachers_train():
         assert batched_network([network(device="cuda")], X, X_PUBLIC, None) is None
 
 
-@pytest.mark.parametrize(
-    "settings",
-    [
-        *({"optimizer": optimizer} for optimizer in ELEMENTWISE),
-        {"criterion": nn.NLLLoss},
-        {"criterion__weight": torch.ones(10)},
-    ],
-    ids=lambda settings: " ".join(getattr(v, "__name__", k) for k, v in settings.items()),
-)
-def test_all_of_a_step_is_on_the_teachers_device(settings):
+@pytest.mark.slow
+@pytest.mark.parametrize("optimizer", ELEMENTWISE)
+def test_all_of_a_step_is_on_the_teachers_device(optimizer):
     device = torch.device("meta")  # has no numbers, and refuses to meet another device
     with pytest.raises(RuntimeError, match="not on the expected device"):
         torch.ones(2, device=device) + torch.ones(2)
+    settings = {"optimizer": optimizer, "criterion__weight": torch.ones(10)}
     networks = [batched._initialized(network(Frozen, **settings)) for _ in range(3)]
     stack = batched._Stack(networks, [1, 2, 2], device)
     labels = torch.zeros(3, 8, dtype=torch.int64, device=device)
     for k in range(2):
         stack.step(torch.zeros(3, 8, 64, device=device), labels, labels + 1.0, k)
     assert {value.device for value in stack.state(2).values()} == {device}
-
-
-def test_rows_are_where_there_is_room_for_them(monkeypatch):
-    trained, moved = [], []
-
-    def step(self, X, y, mask, k, step=batched._Stack.step):
-        trained.append((X.sum().item(), y.sum().item(), mask.sum().item()))
-        step(self, X, y, mask, k)
-
-    class GPU:
-        type = "cuda"
-
-    def to(self, where, *args, to=torch.Tensor.to):
-        if where is GPU:
-            moved.append(self.nbytes)
-        return to(self, "cpu" if where is GPU else where, *args)
-
-    def train(room):
-        monkeypatch.setattr(batched, "_room", lambda device: room)
-        moved.clear()
-        trained.clear()
-        net = network(mlp)
-        trainees = [Trainee(i, i, clone(net), X[i::4], Y[i::4]) for i in range(4)]
-        members = [batched._Member.of(trainee) for trainee in trainees]
-        with monkeypatch.context() as patched:
-            patched.setattr(torch, "device", lambda _: GPU)
-            list(BatchedTeachers(net)._train_stack(members, X_PUBLIC, False, False))
-        return list(trained), max(moved)
-
-    monkeypatch.setattr(batched._Stack, "step", step)
-    monkeypatch.setattr(torch.Tensor, "to", to)
-    monkeypatch.setattr(nn.Module, "to", lambda self, where: self)
-    monkeypatch.setattr(batched, "seeded", lambda seed: torch.random.fork_rng([]))
-    (there, most), (here, less) = train(X.nbytes + Y.nbytes), train(X.nbytes + Y.nbytes - 1)
-    assert there and there == here
-    assert most == X.nbytes > less
 
 
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU")
@@ -512,55 +384,43 @@ class Own(skorch.NeuralNetClassifier):
         return super().train_step(batch, **params)
 
 
-class Momentum(nn.Linear):
+class Counts(nn.BatchNorm1d):
     """Remembers, outside its parameters, how often it was used."""
 
-    def __init__(self):
-        super().__init__(64, 10)
-        self.register_buffer("used", torch.zeros(()))
-
     def forward(self, X):
-        self.used += 1
-        return super().forward(X)
+        self.num_batches_tracked += 1
+        return X
 
 
-class Together(nn.Linear):
-    def forward(self, X):
-        return super().forward(X - X.mean(dim=0))
+ALONE = {
+    "rows of a batch influence each other": network(lambda: mlp(nn.BatchNorm1d(16))),
+    "buffers change in training": network(lambda: mlp(Counts(16))),
+    "Own overrides train_step": Own(mlp, criterion=nn.CrossEntropyLoss, classes=list(range(10))),
+    "callbacks": network(callbacks=[("stop", skorch.callbacks.EarlyStopping("train_loss"))]),
+    "criterion": network(criterion=nn.MultiMarginLoss),
+    "criterion__reduction": network(criterion__reduction="sum"),
+    "optimizer": network(optimizer=torch.optim.Rprop),
+    "batch_size": network(batch_size=-1),
+    "optimizer__param_groups": network(optimizer__param_groups=[("0*", {"lr": 0.1})]),
+    "predict_nonlinearity": network(predict_nonlinearity=lambda output: -output),
+    "sampler": network(iterator_train__sampler=range(20), iterator_train__shuffle=False),
+}
 
 
-def other(**params):
-    return Own(mlp, criterion=nn.CrossEntropyLoss, classes=list(range(10)), **params)
-
-
-@pytest.mark.parametrize(
-    "net, reason",
-    [
-        (network(lambda: mlp(nn.BatchNorm1d(16))), "rows of a batch influence each other"),
-        (network(lambda: mlp(nn.BatchNorm1d(16, track_running_stats=False))), "influence"),
-        (network(Together, module__in_features=64, module__out_features=10), "influence"),
-        (network(Momentum), "buffers change in training"),
-        (other(), "Own overrides train_step"),
-        (network(callbacks=[("stop", skorch.callbacks.EarlyStopping("train_loss"))]), "callbacks"),
-        (network(criterion=nn.MultiMarginLoss), "criterion"),
-        (network(criterion__reduction="sum"), "criterion__reduction"),
-        (network(optimizer=torch.optim.Rprop), "optimizer"),
-        (network(batch_size=-1), "batch_size"),
-        (network(optimizer__param_groups=[("0*", {"lr": 0.1})]), "optimizer__param_groups"),
-        (network(predict_nonlinearity=lambda output: -output), "predict_nonlinearity"),
-        (network(iterator_train__sampler=range(20), iterator_train__shuffle=False), "sampler"),
-    ],
-    ids=lambda value: value if isinstance(value, str) else "",
-)
-def test_falls_back_in_one_line(net, reason):
-    given = {"X": X[:300], "y": Y[:300], "n_teachers": 3, "random_state": 0}
+@pytest.mark.slow
+@pytest.mark.parametrize("reason", ALONE)
+def test_falls_back_in_one_line(reason):
+    given = {"X": X[:300], "y": Y[:300], "n_teachers": 3}
     with pytest.warns(UserWarning, match="one by one, not together") as caught:
-        votes = poll(BatchedTeachers(net), **given)
+        votes = poll(BatchedTeachers(ALONE[reason]), **given)
     assert len(caught) == 1 and reason in str(caught[0].message)
     assert caught[0].filename == __file__
-    assert np.array_equal(votes.counts, poll(net, **given).counts)
+    assert np.array_equal(votes.counts, poll(ALONE[reason], **given).counts)
+
+
+def test_failures_one_by_one_are_failures_still():
     with parallel_config(backend="threading"), pytest.raises(TeacherError):
-        poll(network(nn.Identity), **given)  # and failures are failures still
+        poll(network(nn.Identity), X[:300], Y[:300], n_teachers=3)
 
 
 def load(name):
@@ -568,6 +428,7 @@ def load(name):
     return X[rows], Y[rows]
 
 
+@pytest.mark.slow
 def test_sites_are_not_brought_together():
     given = {"X": Sites(load, list("01234")), "y": None, "n_teachers": 5, "keep_teachers": False}
     with pytest.warns(UserWarning, match="the data of sites stay with their workers"):
@@ -576,18 +437,21 @@ def test_sites_are_not_brought_together():
 
 
 @pytest.mark.parametrize(
-    "teachers, X_public, reason",
+    ("teachers", "reason"),
     [
-        ([BatchedTeachers(network())] * 2, X_PUBLIC, "base_estimator is a list"),
-        (BatchedTeachers(network()), X_PUBLIC.astype(float), "failed when tried together"),
-        (BatchedTeachers(LogisticRegression()), X_PUBLIC, "got LogisticRegression"),
+        ([BatchedTeachers(network())] * 2, "base_estimator is a list"),
+        (BatchedTeachers(LogisticRegression()), "got LogisticRegression"),
     ],
-    ids=["list", "float64", "no network"],
 )
-def test_falls_back_for_what_it_is_given(teachers, X_public, reason):
+def test_falls_back_for_what_it_is_given(teachers, reason):
     with pytest.warns(UserWarning, match=reason):
-        if X_public.dtype == float:
-            with pytest.raises(TeacherError, match="RuntimeError"):
-                poll(teachers, X.astype(float), X_public=X_public, n_teachers=3)
-        else:
-            assert poll(teachers, X_public=X_public, n_teachers=3).counts.sum() == 900
+        assert poll(teachers, n_teachers=3).counts.sum() == 900
+
+
+def test_float64_fails_alone_as_well():
+    rows = {"X": X.astype(float), "X_public": X_PUBLIC.astype(float), "n_teachers": 3}
+    with (
+        pytest.warns(UserWarning, match="failed when tried together"),
+        pytest.raises(TeacherError, match="RuntimeError"),
+    ):
+        poll(BatchedTeachers(network()), **rows)

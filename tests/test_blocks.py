@@ -4,15 +4,15 @@ import os
 import stat
 import warnings
 
-import joblib.memory
+import joblib
 import numpy as np
 import pandas as pd
 import pytest
 from joblib import parallel_config
-from processes import killed_ten_times
+from processes import marks_since_last
 from scipy import sparse
 from sklearn import config_context
-from sklearn.base import BaseEstimator, TransformerMixin
+from sklearn.base import BaseEstimator, TransformerMixin, clone
 from sklearn.frozen import FrozenEstimator
 from sklearn.preprocessing import FunctionTransformer, StandardScaler
 
@@ -44,40 +44,27 @@ def refuse_large(rows):
 class Marks(TransformerMixin, BaseEstimator):
     """Passes rows on, and leaves a mark in a file for each block of ten."""
 
-    def __init__(self, file=None, scale=1.0, n_jobs=None):
+    def __init__(self, file=None, scale=1.0):
         self.file = file
         self.scale = scale
-        self.n_jobs = n_jobs
 
     def fit(self, X, y=None):
         return self
 
     def transform(self, X):
-        rows = X.toarray() if sparse.issparse(X) else np.asarray(X)
-        if len(rows) == 10:
+        if len(X) == 10:
             with open(self.file, "a") as file:
                 file.write("x")
-        return rows * self.scale
+        return np.asarray(X) * self.scale
 
 
-class Dies(Marks):
-    """Ends the process, unless it is at home, as soon as it sees a block."""
-
-    def transform(self, X):
-        if len(X) == 10 and os.getpid() != int(self.file):
-            os._exit(1)
-        return np.asarray(X)
-
-
-class Talks(Marks):
-    """Says what it sees, also below Python's streams."""
-
-    def transform(self, X):
-        if len(X) == 10:
-            print(SECRET)
-            os.write(2, SECRET.encode())
-            warnings.warn(SECRET, stacklevel=2)
-        return np.asarray(X)
+def talk(X):
+    """Say what is seen, also below Python's streams."""
+    if len(X) == 10:
+        print(SECRET)
+        os.write(2, SECRET.encode())
+        warnings.warn(SECRET, stacklevel=2)
+    return X
 
 
 def voters(transformer=None, **params):
@@ -104,39 +91,33 @@ def in_tens(monkeypatch):
 # --- blocks --------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("fails", [False, True])
-@pytest.mark.parametrize("has_groups", [False, True])
-@pytest.mark.parametrize("has_weight", [False, True])
-@pytest.mark.parametrize("n_neighbors", [1, 2, 3])
-def test_the_table_does_not_depend_on_the_blocks(
-    monkeypatch, n_neighbors, has_weight, has_groups, fails
-):
+@pytest.mark.parametrize(
+    ("n_neighbors", "given", "fails"),
+    [
+        (1, {}, False),
+        (2, {"sample_weight": WEIGHT}, True),
+        (3, {"groups": GROUPS}, True),
+        (2, {"sample_weight": WEIGHT, "groups": GROUPS}, False),
+    ],
+)
+def test_the_table_does_not_depend_on_the_blocks(monkeypatch, n_neighbors, given, fails):
     rows = X.copy()
     if fails:
         rows[[0, 30, 31, 60]] = 100.0
         rows[7] = np.nan
     transformer = FunctionTransformer(refuse_large)
-    given = {
-        "sample_weight": WEIGHT if has_weight else None,
-        "groups": GROUPS if has_groups else None,
-    }
-    electorate = voters(transformer, n_neighbors=n_neighbors)
-    expected = None
-    for size in (1, 7, 61, 1000):
+    clf = pate(voters(transformer, n_neighbors=n_neighbors))
+    votes = []
+    for size in (1, 7, 61):
         monkeypatch.setattr(blocks, "BLOCK_SIZE", size)
-        votes = pate(electorate).poll(rows, Y, X_public=X_PUBLIC, **given)
-        if expected is None:  # all records at once
-            centers = votes.electorate._centers
-            expected = count_ballots(
-                nearest_cells(transformed_private(transformer, rows, 3), centers, n_neighbors),
-                Y,
-                n_cells=8,
-                n_classes=3,
-                sample_weight=given["sample_weight"],
-                groups=given["groups"],
-            )
-            assert expected.sum() > 0
-        np.testing.assert_array_equal(votes.counts, expected * GRID)
+        votes.append(clf.poll(rows, Y, X_public=X_PUBLIC, **given))
+    features = transformed_private(transformer, rows, 3)
+    cells = nearest_cells(features, votes[0].electorate._centers, n_neighbors)
+    given = {"sample_weight": None, "groups": None} | given
+    all_at_once = count_ballots(cells, Y, n_cells=8, n_classes=3, **given)
+    assert all_at_once.sum() > 0
+    for found in votes:
+        np.testing.assert_array_equal(found.counts, all_at_once * GRID)
 
 
 FRAME = pd.DataFrame(X, columns=list("abc"))
@@ -182,8 +163,7 @@ def test_each_record_is_read_once_and_few_at_a_time(monkeypatch, in_tens):
 def test_a_block_ends_where_a_group_ends(monkeypatch, in_tens):
     seen = seen_blocks(monkeypatch, GROUPS)
     assert sorted(sum(seen, [])) == list(range(61))
-    held = [set(GROUPS[rows]) for rows in seen]
-    assert sum(len(groups) for groups in held) == 9  # no group is in two
+    assert sum(len(set(GROUPS[rows])) for rows in seen) == 9  # no group is in two
     # A group of 20 makes a large block
     assert [len(rows) for rows in seen] == [26, 15, 10, 10]
 
@@ -222,26 +202,23 @@ def test_private_rows_stay_as_they_are(in_tens):
 # --- workers -------------------------------------------------------------------------------------
 
 
-@pytest.mark.filterwarnings("ignore:transformers run in threads")
+@pytest.mark.slow
 @pytest.mark.parametrize("backend", ["loky", "threading", "multiprocessing"])
-def test_the_table_does_not_depend_on_the_workers(in_tens, backend):
-    expected = table(pate(), groups=GROUPS, sample_weight=WEIGHT)
-    with parallel_config(backend=backend):
-        for n_jobs in (1, 2):
-            given = table(pate(n_jobs=n_jobs), groups=GROUPS, sample_weight=WEIGHT)
-            np.testing.assert_array_equal(given, expected)
+def test_the_table_does_not_depend_on_the_workers(in_tens, tmp_path, backend):
+    mapped = np.lib.format.open_memmap(tmp_path / "rows.npy", "w+", float, X.shape)
+    mapped[:] = X
+    for transformer in (None, FrozenEstimator(StandardScaler().fit(X_PUBLIC))):
+        expected = table(pate(voters(transformer)), groups=GROUPS, sample_weight=WEIGHT)
+        clf = pate(voters(transformer), n_jobs=2)
+        with parallel_config(backend=backend), warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            given = table(clf, mapped, groups=GROUPS, sample_weight=WEIGHT)
+        np.testing.assert_array_equal(given, expected)
+        told = [w for w in caught if "transformers run in threads of one" in str(w.message)]
+        assert bool(told) == (backend == "threading")
 
 
-def test_blocks_are_counted_elsewhere(in_tens, tmp_path):
-    class Where(FunctionTransformer):
-        def transform(self, rows):
-            (tmp_path / str(os.getpid())).touch()
-            return super().transform(rows)
-
-    table(pate(voters(Where()), n_jobs=2))
-    assert len({int(file.name) for file in tmp_path.iterdir()} - {os.getpid()}) in (1, 2)
-
-
+@pytest.mark.slow
 def test_workers_use_the_configuration_of_the_caller(in_tens):
     class NeedsPandas(StandardScaler):
         def transform(self, rows):
@@ -255,25 +232,10 @@ def test_workers_use_the_configuration_of_the_caller(in_tens):
         assert table(pate(voters(NeedsPandas()), n_jobs=2)).sum() == 61
 
 
-def test_threads_take_turns_and_are_told_so(in_tens):
-    with (
-        parallel_config(backend="threading"),
-        pytest.warns(UserWarning, match="transformers run in threads of one process"),
-    ):
-        table(pate(n_jobs=2))
-
-
-def test_a_workers_share_of_the_cores(in_tens, tmp_path):
-    votes = pate(voters(Marks(str(tmp_path / "m"), n_jobs=-1)), n_jobs=2).poll(
-        X, Y, X_public=X_PUBLIC
-    )
-    assert votes.electorate._transformer.n_jobs == max(joblib.cpu_count() // 2, 1)
-    assert votes.electorate.transformer.n_jobs == -1
-
-
+@pytest.mark.slow
 @pytest.mark.parametrize("n_jobs", [None, 2])
 def test_a_transformer_is_silent_in_each_worker(in_tens, capfd, n_jobs):
-    table(pate(voters(Talks()), n_jobs=n_jobs))
+    table(pate(voters(FunctionTransformer(talk)), n_jobs=n_jobs))
     assert capfd.readouterr() == ("", "")
 
 
@@ -292,14 +254,6 @@ def test_after_a_failure_no_more_blocks_are_sent(in_tens, monkeypatch):
     assert seen == [10] * 4
     assert str(caught.value).endswith("ValueError")
     assert caught.value.__context__ is None and caught.value.__cause__ is None
-
-
-def test_a_worker_that_dies_ends_the_fit(in_tens):
-    clf = pate(voters(Dies(str(os.getpid()))), n_jobs=2)
-    with pytest.raises(TeacherError, match="a worker died") as caught:
-        clf.fit(X, Y, X_public=X_PUBLIC)
-    assert not hasattr(clf, "privacy_spent_")
-    assert caught.value.__cause__ is None
 
 
 # --- progress ------------------------------------------------------------------------------------
@@ -327,15 +281,7 @@ def test_progress_says_nothing_of_a_private_number(in_tens, capsys):
 @pytest.fixture
 def counted(tmp_path, in_tens):
     """Return how many blocks were transformed since the last call."""
-    joblib.memory._FUNCTION_HASHES.clear()  # as in a new process, which may use one folder only
-    file, seen = tmp_path / "marks", [0]
-    file.touch()
-
-    def since():
-        before, seen[0] = seen[0], file.stat().st_size
-        return seen[0] - before
-
-    return since
+    return marks_since_last(tmp_path / "marks")
 
 
 def keeping(tmp_path, electorate=None, **params):
@@ -354,109 +300,65 @@ def test_counted_blocks_are_not_counted_again(tmp_path, counted):
     assert stat.S_IMODE((tmp_path / "kept" / "joblib").stat().st_mode) == 0o700
 
 
-def test_workers_find_what_one_process_kept(tmp_path, counted):
-    rows, public = FRAME.assign(d=Y), PUBLIC_FRAME.assign(d=1)  # two dtypes: two arrays within
-    clf = keeping(tmp_path)
-    expected = table(clf, rows, public=public, groups=GROUPS)
-    assert counted() == 2  # blocks of ten
-    again = table(clf.set_params(n_jobs=2), rows, public=public, groups=GROUPS)
-    assert counted() == 0
-    np.testing.assert_array_equal(again, expected)
-
-
 def test_without_a_seed_cells_stay_and_noise_is_fresh(tmp_path, counted):
-    first = keeping(tmp_path, random_state=None).fit(X[:60], Y[:60], X_public=X_PUBLIC)
-    again = keeping(tmp_path, random_state=None).fit(X[:60], Y[:60], X_public=X_PUBLIC)
+    clf = keeping(tmp_path, random_state=None)
+    first, again = (clone(clf).fit(X[:60], Y[:60], X_public=X_PUBLIC) for _ in range(2))
     assert counted() == 6
     np.testing.assert_array_equal(first.curator_.votes, again.curator_.votes)
     assert not np.array_equal(first.public_soft_labels_, again.public_soft_labels_)
+    # Cells follow the public rows alone
+    kept = [clf.poll(X[:60] + k, Y[:60], X_public=X_PUBLIC) for k in (0, 1)]
+    np.testing.assert_array_equal(*(votes.electorate._centers for votes in kept))
+    other = clf.poll(X[:60], Y[:60], X_public=X_PUBLIC + 1)
+    assert kept[0].electorate._seed == kept[1].electorate._seed != other.electorate._seed
 
 
-def test_cells_follow_the_public_rows_alone(tmp_path, counted):
-    first = keeping(tmp_path, random_state=None).poll(X[:60], Y[:60], X_public=X_PUBLIC)
-    other = keeping(tmp_path, random_state=None).poll(X[:60] + 1, Y[:60], X_public=X_PUBLIC)
-    np.testing.assert_array_equal(first.electorate._centers, other.electorate._centers)
-    assert first.electorate._seed == other.electorate._seed
-    third = keeping(tmp_path, random_state=None).poll(X[:60], Y[:60], X_public=X_PUBLIC + 1)
-    assert third.electorate._seed != first.electorate._seed
+def with_one_changed(array, at):
+    changed = np.array(array)
+    changed[at] = changed[at] * 0.5 + 1e-9
+    return changed
 
 
-def changed(what, tmp_path, rows, codes, given):
-    """Return what `table` is given, with one thing changed, and how many blocks that concerns."""
-    clf = keeping(tmp_path, {"random_state": 0})
-    public = X_PUBLIC
-    n_changed = 6
-    if what == "record":
-        rows = rows.copy()
-        rows[25, 1] += 1e-9
-        n_changed = 1
-    elif what == "label":
-        codes = codes.copy()
-        codes[59] = (codes[59] + 1) % 3
-        n_changed = 1
-    elif what == "weight":
-        given = given | {"sample_weight": np.r_[0.25, given["sample_weight"][1:]]}
-        n_changed = 1
-    elif what == "groups":
-        given = given | {"groups": np.arange(60) // 2}
-    elif what == "public row":
-        public = X_PUBLIC + np.eye(40, 3)
-    elif what == "transformer":
-        clf.set_params(base_estimator__transformer__scale=2.0)
-    elif what == "n_neighbors":
-        clf.set_params(base_estimator__n_neighbors=2)
-    elif what == "n_cells":
-        clf.set_params(base_estimator__n_cells=9)
-    elif what == "classes":
-        clf.set_params(classes=[0, 1, 2, 3])
-    elif what == "seed":
-        clf.set_params(base_estimator__random_state=1)
-    return (clf, rows, codes, public), given, n_changed
+#: What is given to the second of two fits, and how many of its blocks are counted anew.
+CHANGED = {
+    "record": ({"features": with_one_changed(X[:60], (25, 1))}, 1),
+    "label": ({"codes": np.r_[Y[:59], (Y[59] + 1) % 3]}, 1),
+    "weight": ({"sample_weight": np.r_[0.25, np.full(59, 0.5)]}, 1),
+    "groups": ({"groups": np.arange(60) // 2}, 6),
+    "public row": ({"public": X_PUBLIC + np.eye(40, 3)}, 6),
+    "transformer": ({"base_estimator__transformer__scale": 2.0}, 6),
+    "n_neighbors": ({"base_estimator__n_neighbors": 2}, 6),
+    "n_cells": ({"base_estimator__n_cells": 9}, 6),
+    "classes": ({"classes": [0, 1, 2, 3]}, 6),
+    "seed": ({"base_estimator__random_state": 1}, 6),
+}
 
 
-@pytest.mark.parametrize(
-    "what",
-    [
-        "record",
-        "label",
-        "weight",
-        "groups",
-        "public row",
-        "transformer",
-        "n_neighbors",
-        "n_cells",
-        "classes",
-        "seed",
-    ],
-)
+@pytest.mark.parametrize("what", CHANGED)
 def test_what_changed_is_counted_anew(tmp_path, counted, what):
-    given = {"sample_weight": np.full(60, 0.5)}
-    rows, codes = X[:60], Y[:60]
-    table(keeping(tmp_path, {"random_state": 0}), rows, codes, **given)
+    data = {"features": X[:60], "codes": Y[:60], "sample_weight": np.full(60, 0.5)}
+    clf = keeping(tmp_path, {"random_state": 0})
+    table(clf, **data)
     assert counted() == 6
-    args, given, n_changed = changed(what, tmp_path, rows, codes, given)
-    found = table(*args, **given)
+    given, n_changed = CHANGED[what]
+    clf.set_params(**{name: value for name, value in given.items() if name in clf.get_params()})
+    data |= {name: value for name, value in given.items() if name not in clf.get_params()}
+    found = table(clf, **data)
     assert counted() == n_changed
-    args[0].set_params(memory=None)
-    np.testing.assert_array_equal(found, table(*args, **given))
+    np.testing.assert_array_equal(found, table(clf.set_params(memory=None), **data))
 
 
-def shifted(self, X):
-    return Marks.transform(self, X) + 3.0 * (np.asarray(X) > 0)
-
-
-class Shifts(Marks):
-    """Is edited by a test: its `transform` is put in place of another."""
+def shifted(self, X, transform=Marks.transform):
+    return transform(self, X) + 3.0 * (np.asarray(X) > 0)
 
 
 def test_code_that_changed_is_run_anew(tmp_path, counted, monkeypatch):
     clf = keeping(tmp_path)
-    clf.set_params(base_estimator__transformer=Shifts(str(tmp_path / "marks")))
     # Public rows are above 0 nowhere, so their numbers and the cells stay
     public = -np.abs(X_PUBLIC)
     before = table(clf, X[:60], Y[:60], public)
     assert counted() == 6
-    monkeypatch.setattr(Shifts, "transform", shifted)
+    monkeypatch.setattr(Marks, "transform", shifted)
     after = table(clf, X[:60], Y[:60], public)
     assert counted() == 6
     assert not np.array_equal(before, after)
@@ -488,56 +390,3 @@ def test_an_interrupted_fit_goes_on_where_it_was(tmp_path, counted):
     found = ballots()
     assert n_before == 1 and counted() == 5
     np.testing.assert_array_equal(found, ballots())
-
-
-POLL = """
-import os, sys, time
-import numpy as np
-from sklearn.base import BaseEstimator, TransformerMixin
-from sklearn_pate import PATEClassifier
-from sklearn_pate.neighbors import ReverseNeighbors, blocks
-
-folder = sys.argv[1]
-parent = os.getpid()
-blocks.BLOCK_SIZE = 50
-rng = np.random.default_rng(0)
-X, X_public = rng.normal(size=(6000, 3)), rng.normal(size=(101, 3))
-y = rng.integers(0, 2, size=6000)
-
-class Slow(TransformerMixin, BaseEstimator):
-    def fit(self, X, y=None):
-        return self
-
-    def transform(self, X):
-        if len(X) == 50:
-            with open(folder + "/done", "a") as file:
-                file.write("x")
-            if os.getpid() != parent:
-                time.sleep(0.02)
-        return X
-
-def poll(memory):
-    voters = ReverseNeighbors(Slow(), n_cells=20)
-    clf = PATEClassifier(voters, classes=[0, 1], memory=memory, random_state=0)
-    return clf.poll(X, y, X_public).counts
-"""
-
-
-@pytest.mark.skipif(os.name != "posix", reason="needs fork and SIGKILL")
-def test_killed_ten_times_the_eleventh_has_the_same_table(tmp_path):
-    n_counted = killed_ten_times(POLL, tmp_path)
-    assert 120 <= n_counted <= 120 + 10  # at most the one under way was done again
-
-
-def test_a_file_on_disk_is_counted_as_it_lies(tmp_path, in_tens):
-    mapped = np.lib.format.open_memmap(tmp_path / "rows.npy", "w+", float, X.shape)
-    mapped[:] = X
-    for n_jobs in (1, 2):
-        found = table(pate(n_jobs=n_jobs), np.load(tmp_path / "rows.npy", mmap_mode="r"))
-        np.testing.assert_array_equal(found, table(pate()))
-
-
-@pytest.mark.parametrize("n_jobs", [None, 2])
-def test_a_frozen_transformer_is_sent_to_workers_as_well(in_tens, n_jobs):
-    frozen = FrozenEstimator(StandardScaler().fit(X_PUBLIC))
-    assert table(pate(voters(frozen), n_jobs=n_jobs)).sum() == len(X)

@@ -144,37 +144,16 @@ def mnist_home(tmp_path):
 # ------------------------------------------------------------------------------ all fetchers
 
 
-@pytest.mark.parametrize("fetch", FETCHERS)
-@pytest.mark.parametrize("subset", ["validation", None, ["train"]])
-def test_unknown_subset(fetch, subset):
-    with pytest.raises(ValueError, match="subset must be .*'all'.*got") as error:
-        fetch(subset=subset)
-    assert repr(subset) in str(error.value)
-
-
-def test_subset_message_names_the_allowed_values():
-    for fetch in (fetch_adult, fetch_mnist):
-        with pytest.raises(ValueError, match=r"one of \['all', 'train', 'test'\], got 'Train'"):
-            fetch(subset="Train")
-
-
-@pytest.mark.parametrize("subset", ["train", "test"])
-def test_diabetes_has_no_split(subset):
+def test_diabetes_has_no_split():
     with pytest.raises(ValueError, match="no official split.*GroupShuffleSplit"):
-        fetch_diabetes130(subset=subset)
+        fetch_diabetes130(subset="test")
 
 
 @pytest.mark.parametrize(
     ("fetch", "folder", "name", "version", "files"),
     [
         (fetch_adult, "adult", "adult", 2, "adult.data, adult.test"),
-        (
-            fetch_diabetes130,
-            "diabetes130",
-            "Diabetes130US",
-            1,
-            "dataset_diabetes.zip or diabetic_data.csv",
-        ),
+        (fetch_diabetes130, "diabetes130", "Diabetes130US", 1, "diabetes.zip or diabetic_data.csv"),
         (fetch_mnist, "mnist", "mnist_784", 1, "train-images-idx3-ubyte.gz or train-images-idx3-"),
     ],
 )
@@ -186,18 +165,13 @@ def test_nothing_found(fetch, folder, name, version, files, tmp_path, monkeypatc
     message = str(error.value)
     for place in (first, first / folder, second, second / folder):
         assert str(place) in message
-    assert files in message
-    assert "SKLEARN_PATE_DATA" in message
-    assert "no network" in message
+    assert files in message and "no network" in message
     assert isinstance(error.value.__cause__, URLError)
     assert calls == [(name, {"version": version, "data_home": first, "as_frame": True})]
-
-
-@pytest.mark.parametrize("fetch", FETCHERS)
-def test_nothing_given(fetch, calls):
+    monkeypatch.delenv("SKLEARN_PATE_DATA")
     with pytest.raises(FileNotFoundError, match="in: no folder, as none was given"):
         fetch()
-    assert [options["data_home"] for _, options in calls] == [None]
+    assert calls[-1][1]["data_home"] is None
 
 
 def test_places_and_their_order(tmp_path, monkeypatch, calls):
@@ -225,12 +199,6 @@ def test_all_files_must_be_in_one_folder(tmp_path, calls):
     assert len(calls) == 1
 
 
-def test_home_folder_is_expanded(adult_home, monkeypatch):
-    monkeypatch.setenv("HOME", str(adult_home))
-    monkeypatch.setenv("USERPROFILE", str(adult_home))
-    assert fetch_adult(data_home="~").data.shape == (5, 14)
-
-
 # ------------------------------------------------------------------------------ Adult
 
 
@@ -252,16 +220,8 @@ def test_adult_frame(adult_home, calls):
     pd.testing.assert_frame_equal(dataset.frame, pd.concat([X, y], axis=1))
     assert "Adult" in dataset.DESCR
     assert not calls
-
-
-def test_adult_missing_values(adult_home):
-    X = fetch_adult(data_home=adult_home).data
     missing = X.isna().sum()
-    assert missing[missing > 0].to_dict() == {
-        "workclass": 1,
-        "occupation": 1,
-        "native-country": 2,
-    }
+    assert missing[missing > 0].to_dict() == {"workclass": 1, "occupation": 1, "native-country": 2}
     assert not any("?" in X[name].cat.categories for name in X.select_dtypes("category"))
 
 
@@ -293,7 +253,6 @@ def test_adult_array(adult_home):
     assert dataset.data.dtype == np.float64 and dataset.frame is None
     assert dataset.target.dtype == np.int64 and dataset.target.tolist() == [0, 1, 0, 0, 1]
     assert dataset.data.flags.writeable and dataset.target.flags.writeable
-    assert dataset.data.flags.c_contiguous
     for j, name in enumerate(dataset.feature_names):
         values = frame[name]
         expected = values.cat.codes if isinstance(values.dtype, pd.CategoricalDtype) else values
@@ -338,6 +297,7 @@ def openml_adult(home):
     return table.astype(dict.fromkeys(table.select_dtypes("int64"), float))
 
 
+@pytest.mark.slow
 def test_adult_from_openml(adult_home, openml, calls):
     table = openml_adult(adult_home)
     expected = fetch_adult(data_home=adult_home)
@@ -345,9 +305,7 @@ def test_adult_from_openml(adult_home, openml, calls):
     (adult_home / "adult.test").unlink()
     openml(table)
     dataset = fetch_adult(data_home=str(adult_home))
-    assert calls == [
-        ("adult", {"version": 2, "data_home": str(adult_home), "as_frame": True}),
-    ]
+    assert calls == [("adult", {"version": 2, "data_home": str(adult_home), "as_frame": True})]
     assert dataset.data.dtypes.tolist() == expected.data.dtypes.tolist()
     assert list(dataset.data.index) == list(range(48_842))
     rows = [*range(3), 32_561, 32_562]  # training rows first, as from the files
@@ -356,21 +314,10 @@ def test_adult_from_openml(adult_home, openml, calls):
     assert train.data.shape == (32_561, 14) and test.data.shape == (16_281, 14)
     pd.testing.assert_frame_equal(train.frame, dataset.frame.iloc[:32_561])
     assert test.frame["age"].tolist() == dataset.frame["age"].iloc[32_561:].tolist()
-
-
-@pytest.mark.parametrize("change", ["shorter", "train first", "shuffled"])
-def test_adult_from_openml_in_another_order(adult_home, openml, change):
-    table = openml_adult(adult_home)
-    if change == "shorter":
-        table = table.iloc[:-1]
-    elif change == "train first":
-        table = pd.concat([table.iloc[16_281:], table.iloc[:16_281]], ignore_index=True)
-    else:
-        table = table.sample(frac=1, random_state=0, ignore_index=True)
-    (adult_home / "adult.data").unlink()
-    openml(table)
-    with pytest.raises(ValueError, match="OpenML's adult, version 2.*16,281 rows of adult.test"):
-        fetch_adult(data_home=adult_home)
+    for wrong in (table.iloc[:-1], table.sample(frac=1, random_state=0, ignore_index=True)):
+        openml(wrong)
+        with pytest.raises(ValueError, match="OpenML's adult, version 2.*16,281 rows of adult"):
+            fetch_adult(data_home=adult_home)
 
 
 # ------------------------------------------------------------------------------ Diabetes 130-US
@@ -393,7 +340,7 @@ def test_diabetes_frame(diabetes_home, calls):
     assert not calls
 
 
-def test_diabetes_types(diabetes_home):
+def test_diabetes_columns(diabetes_home):
     X = fetch_diabetes130(data_home=diabetes_home).data
     counts = X.select_dtypes("int64")
     assert counts.columns.tolist() == [
@@ -404,21 +351,10 @@ def test_diabetes_types(diabetes_home):
     assert X["admission_type_id"].cat.categories.tolist() == [1, 9, 10]  # sorted as numbers
     assert X["discharge_disposition_id"].tolist() == [25, 1, 1, 11]
     assert X["diag_1"].tolist() == ["250.00", "250", "V27", "428"]
-    assert X["age"].cat.categories.tolist() == ["[0-10)", "[10-20)", "[90-100)"]
-
-
-def test_diabetes_missing_is_the_question_mark_and_not_none(diabetes_home):
-    X = fetch_diabetes130(data_home=diabetes_home).data
-    missing = X.isna().sum()
-    assert missing[missing > 0].to_dict() == {
-        "race": 2,
-        "weight": 3,
-        "payer_code": 2,
-        "medical_specialty": 2,
-        "diag_2": 1,
-        "diag_3": 2,
-    }
-    assert X["max_glu_serum"].tolist() == ["None", ">300", "None", "Norm"]
+    missing = X.isna().sum()[lambda number: number > 0].to_dict()  # the question mark
+    assert missing.pop("payer_code") == missing.pop("medical_specialty") == 2
+    assert missing == {"race": 2, "weight": 3, "diag_2": 1, "diag_3": 2}
+    assert X["max_glu_serum"].tolist() == ["None", ">300", "None", "Norm"]  # and not "None"
     assert X["A1Cresult"].cat.categories.tolist() == [">8", "None", "Norm"]
 
 
@@ -432,10 +368,6 @@ def test_diabetes_array(diabetes_home):
     assert isinstance(dataset.groups, np.ndarray)
     assert dataset.groups.tolist() == [700, 600, 700, 500]
     assert dataset.target.tolist() == [0, 0, 1, 1]
-    assert dataset.frame is None
-    X, y = fetch_diabetes130(data_home=diabetes_home, as_frame=False, return_X_y=True)
-    np.testing.assert_array_equal(X, dataset.data)
-    np.testing.assert_array_equal(y, dataset.target)
 
 
 def test_diabetes_unzipped(diabetes_home):
@@ -483,7 +415,7 @@ def test_diabetes_from_openml(diabetes_home, openml, calls):
     openml(table.rename(columns=lambda name: name.replace("-", ".")))
     dataset = fetch_diabetes130(data_home=diabetes_home)
     assert calls == [
-        ("Diabetes130US", {"version": 1, "data_home": diabetes_home, "as_frame": True}),
+        ("Diabetes130US", {"version": 1, "data_home": diabetes_home, "as_frame": True})
     ]
     pd.testing.assert_frame_equal(dataset.frame, expected.frame)
     pd.testing.assert_series_equal(dataset.groups, expected.groups)
@@ -534,13 +466,10 @@ IMAGES_GZ, LABELS_GZ = "train-images-idx3-ubyte.gz", "train-labels-idx1-ubyte.gz
     [
         (IMAGES_GZ, gzip.compress(idx(IMAGES[:3]), mtime=0)[:-20], "end-of-stream"),
         (IMAGES_GZ, idx(IMAGES[:3]), "Not a gzipped file"),
-        (IMAGES_GZ, gzip.compress(b"")[:10] + b"\xff" * 20, "invalid block type"),
-        (IMAGES_GZ, gzip.compress(idx(IMAGES)[:6]), "does not begin like an IDX file of 3-dim"),
         (IMAGES_GZ, b"", "does not begin like an IDX file of 3-dim"),
         (IMAGES_GZ, gzip.compress(idx(DIGITS[:3])), "does not begin like an IDX file of 3-dim"),
         (LABELS_GZ, gzip.compress(idx(IMAGES[:3])), "does not begin like an IDX file of 1-dim"),
         (IMAGES_GZ, gzip.compress(idx(IMAGES[:3])[:-1]), "it holds 2351 values"),
-        (IMAGES_GZ, gzip.compress(idx(IMAGES[:3]) + b"x"), "header says [3, 28, 28]"),
         (IMAGES_GZ, gzip.compress(idx(IMAGES[:3, :, :14])), "(3, 28, 14) images"),
         (LABELS_GZ, gzip.compress(idx(DIGITS[:2])), "(3, 28, 28) images, 2 labels"),
         (LABELS_GZ, gzip.compress(idx(DIGITS[:3] + 1)), "labels up to 10"),
@@ -565,6 +494,7 @@ def openml_mnist():
     return table.assign(**{"class": pd.Categorical(labels.astype(str))})
 
 
+@pytest.mark.slow
 def test_mnist_from_openml(tmp_path, openml, calls):
     openml(openml_mnist())
     X, y = fetch_mnist(data_home=tmp_path, subset="train", return_X_y=True)
@@ -576,11 +506,7 @@ def test_mnist_from_openml(tmp_path, openml, calls):
     assert X.shape == (10_000, 784) and (X["pixel8"] == 255).all()
     assert y[:5].tolist() == [7, 2, 1, 0, 4]
     assert fetch_mnist().target.shape == (70_000,)
-
-
-def test_mnist_from_openml_in_another_order(tmp_path, openml):
-    table = openml_mnist()
-    for wrong in (table.iloc[::-1], table.iloc[:-1]):
+    for wrong in (openml_mnist().iloc[::-1], openml_mnist().iloc[:-1]):
         openml(wrong)
         with pytest.raises(ValueError, match="OpenML's mnist_784.*60,000 training images"):
             fetch_mnist(data_home=tmp_path)
@@ -589,6 +515,7 @@ def test_mnist_from_openml_in_another_order(tmp_path, openml):
 # ------------------------------------------------------------------------------ the real files
 
 
+@pytest.mark.slow
 @needs_data
 def test_real_adult():
     train = fetch_adult(data_home=DATA, subset="train")
@@ -598,30 +525,14 @@ def test_real_adult():
     assert np.bincount(test.target).tolist() == [12_435, 3_846]
     assert train.data.dtypes.tolist() == test.data.dtypes.tolist()
     dataset = fetch_adult(data_home=DATA)
-    missing = dataset.data.isna().sum()
-    assert missing[missing > 0].to_dict() == {
-        "workclass": 2_799,
-        "occupation": 2_809,
-        "native-country": 857,
-    }
-    categorical = dataset.data.select_dtypes("category")
-    assert all(
-        set(values.cat.categories) == set(values.dropna()) for _, values in categorical.items()
-    )
+    assert dataset.data.isna().sum().sum() == 2_799 + 2_809 + 857
+    for _, values in dataset.data.select_dtypes("category").items():
+        assert set(values.cat.categories) == set(values.dropna())
     rank = dataset.data["education"].cat.codes + 1
     assert (rank == dataset.data["education-num"]).all()
 
 
-@needs_data
-def test_real_adult_in_the_shape_of_openml(tmp_path, openml, calls):
-    expected = fetch_adult(data_home=DATA)
-    table = pd.concat([expected.frame.iloc[32_561:], expected.frame.iloc[:32_561]])
-    table["class"] = table["class"].map({0: "<=50K", 1: ">50K"})
-    openml(table.reset_index(drop=True))
-    pd.testing.assert_frame_equal(fetch_adult(data_home=tmp_path).frame, expected.frame)
-    assert len(calls) == 1
-
-
+@pytest.mark.slow
 @needs_data
 def test_real_diabetes(monkeypatch):
     monkeypatch.setenv("SKLEARN_PATE_DATA", DATA)
@@ -632,21 +543,12 @@ def test_real_diabetes(monkeypatch):
     assert dataset.groups.nunique() == 71_518
     assert dataset.groups.value_counts().iloc[0] == 40
     missing = dataset.data.isna().sum()
-    assert missing[missing > 0].to_dict() == {
-        "race": 2_273,
-        "weight": 98_569,
-        "payer_code": 40_256,
-        "medical_specialty": 49_949,
-        "diag_1": 21,
-        "diag_2": 358,
-        "diag_3": 1_423,
-    }
+    assert missing[missing > 0].tolist() == [2_273, 98_569, 40_256, 49_949, 21, 358, 1_423]
     assert (dataset.data["A1Cresult"] == "None").sum() == 84_748
     assert (dataset.data["max_glu_serum"] == "None").sum() == 96_420
-    assert dataset.data["discharge_disposition_id"].nunique() == 26
-    assert [dataset.data[f"diag_{i}"].nunique() for i in (1, 2, 3)] == [716, 748, 789]
 
 
+@pytest.mark.slow
 @needs_data
 def test_real_mnist():
     X, y = fetch_mnist(data_home=DATA, subset="train", return_X_y=True)
@@ -659,6 +561,3 @@ def test_real_mnist():
     X_test, y_test = fetch_mnist(data_home=DATA, subset="test", return_X_y=True)
     assert X_test.shape == (10_000, 784)
     assert y_test[:5].tolist() == [7, 2, 1, 0, 4]
-    dataset = fetch_mnist(data_home=DATA)
-    np.testing.assert_array_equal(dataset.data[60_000:], X_test)
-    np.testing.assert_array_equal(dataset.target[:60_000], y)

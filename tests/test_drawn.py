@@ -10,9 +10,11 @@ from sklearn.datasets import make_classification
 from sklearn.naive_bayes import GaussianNB
 
 from sklearn_pate import PATEClassifier
-from sklearn_pate.classifier import drawn, estimator
+from sklearn_pate.classifier import drawn, estimator, synthesis
+from sklearn_pate.exceptions import BudgetExceededError
 from sklearn_pate.ledger import PrivacyLedger
 from sklearn_pate.model_selection import PrivateGridSearchCV
+from sklearn_pate.neighbors import ReverseNeighbors
 from sklearn_pate.synthesis import MarginalSynthesizer
 
 # One or two bins of a column, by chance of the noise, hold most of its records
@@ -22,13 +24,6 @@ X, Y = make_classification(3000, n_features=4, random_state=0)
 PUBLIC = np.random.default_rng(1).normal(size=(500, 4))
 DRAWS = MarginalSynthesizer(bounds=(-4, 4), missing=[], n_rows=500)
 UNKNOWN = ("X_public, drawn from private data by an earlier fit, whose cost adds up",)
-
-
-@pytest.fixture(autouse=True)
-def nothing_drawn_yet():
-    drawn._drawn.clear()
-    yield
-    drawn._drawn.clear()
 
 
 def pate(**params):
@@ -52,7 +47,7 @@ def interrupted(monkeypatch, **params):
 def test_the_cap_holds_for_rows_and_labels_of_a_recovered_fit(monkeypatch):
     clf, error = interrupted(monkeypatch)
     assert error.privacy_spent.covers == "rows" and 0 < error.privacy_spent.epsilon < 0.4
-    assert "its privacy_spent_ is of both" in error.__notes__[0]
+    assert "its privacy_spent_ says whether it covers them" in error.__notes__[0]
     clf.set_params(synthesizer=None).fit(X, Y, X_public=clf.X_synthetic_)
     spent = clf.privacy_spent_
     assert (spent.epsilon, spent.n_synthetic, spent.not_covered) == (1.0, 500, ())
@@ -166,3 +161,60 @@ def test_searches_and_students_say_it():
     assert UNKNOWN[0] in search.privacy_spent_.not_covered
     other = pate().fit(X, Y, X_public=PUBLIC).fit_student(rows)
     assert "the rows given to fit_student" in other.privacy_spent_.not_covered[0]
+
+
+def drawn_rows(**params):
+    return pate(synthesizer=DRAWS, **params).fit(X, Y).X_synthetic_
+
+
+def test_rows_of_two_draws_or_beside_others_are_not_covered():
+    first, second = drawn_rows(), drawn_rows()
+    for rows in (np.r_[first, second], np.r_[first, PUBLIC], np.r_[first, PUBLIC, PUBLIC + 1]):
+        assert pate().fit(X, Y, X_public=rows).privacy_spent_.not_covered == UNKNOWN
+    assert pate().fit(X, Y, X_public=PUBLIC).privacy_spent_.not_covered == ()
+
+
+def test_a_part_of_rows_with_few_values_is_not_covered():
+    grid = np.random.default_rng(0).integers(0, 3, (3000, 3))
+    few = MarginalSynthesizer(categories={k: [0, 1, 2] for k in range(3)}, missing=[], n_rows=500)
+    rows = pate(synthesizer=few).fit(grid, Y).X_synthetic_
+    assert len(np.unique(rows, axis=0)) < 30
+    assert pate().fit(grid, Y, X_public=rows).privacy_spent_.n_synthetic == 500
+    assert pate().fit(grid, Y, X_public=rows[1:]).privacy_spent_.not_covered == UNKNOWN
+
+
+def test_rows_are_known_if_the_fit_is_interrupted_while_they_are_noted(monkeypatch):
+    noted = []
+    note_drawn = synthesis.note_drawn
+
+    def interrupted_once(*args):
+        noted.append(args)
+        if len(noted) == 1:
+            raise KeyboardInterrupt
+        note_drawn(*args)
+
+    monkeypatch.setattr(synthesis, "note_drawn", interrupted_once)
+    clf = pate(synthesizer=DRAWS)
+    with pytest.raises(KeyboardInterrupt):
+        clf.fit(X, Y)
+    clf.set_params(synthesizer=None).fit(X, Y, X_public=clf.X_synthetic_)
+    assert clf.privacy_spent_.n_synthetic == 500
+
+
+@pytest.mark.parametrize("epsilon", [0.4, 0.3])
+def test_rows_that_cost_all_of_epsilon_are_refused(epsilon):
+    rows = drawn_rows()
+    with pytest.raises(BudgetExceededError, match="are drawn from private ones cost epsilon=0.4,"):
+        pate(epsilon=epsilon).plan(X, Y, X_public=rows)
+
+
+@pytest.mark.slow
+def test_a_search_says_that_rows_to_vote_on_or_to_score_on_are_not_covered():
+    rows = drawn_rows()
+    search = PrivateGridSearchCV(pate(), {"base_estimator__n_cells": [8]}, epsilon=3, n_trials=2)
+    search.estimator.base_estimator = ReverseNeighbors()
+    assert search.fit(X, Y, X_public=rows).privacy_spent_.not_covered == UNKNOWN
+    assert search.best_estimator_.on_bad_plan == "raise"
+    given = {"X_val": rows, "y_val": np.arange(len(rows)) % 2}
+    (said,) = search.fit(X, Y, X_public=PUBLIC, **given).privacy_spent_.not_covered
+    assert said.startswith("X_val, drawn from private data")

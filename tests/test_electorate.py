@@ -4,6 +4,7 @@ import pickle
 
 import numpy as np
 import pytest
+from processes import generator_states
 from sklearn.base import clone
 from sklearn.datasets import make_blobs
 from sklearn.linear_model import LogisticRegression
@@ -21,6 +22,10 @@ from sklearn_pate.teachers import TeacherEnsemble
 SECRET = "Ada Lovelace"
 X, Y = make_blobs(600, centers=[[-3, 0], [3, 0]], random_state=0)
 PRIVATE_X, PRIVATE_Y, PUBLIC_X = X[:400], Y[:400], X[400:]
+PRIVATE = PrivateData(X=PRIVATE_X, codes=PRIVATE_Y, classes=np.array([0, 1]))
+
+
+STATED = {"unit": "record", "adjacency": "replace one record"}
 
 
 class Neighbors(Electorate):
@@ -31,12 +36,7 @@ class Neighbors(Electorate):
 
     def enrol(self, private, X_public, *, seed=None, memory=None):
         n_records = len(private.codes)
-        return Ballots(
-            n_teachers=n_records,
-            unit="record",
-            adjacency="replace one record",
-            n_records=n_records,
-        )
+        return Ballots(n_teachers=n_records, n_records=n_records, **STATED)
 
     def vote(self, private, X_query, *, temperature=None, seed=None, on_done=None):
         classes = np.arange(len(private.classes))
@@ -61,12 +61,8 @@ def test_an_electorate_takes_the_teachers_place():
     assert classifier.n_teachers_ == 400
     assert classifier.privacy_spent_.n_teachers == 400
     assert classifier.privacy_spent_.adjacency == "replace one record"
-    counts = Neighbors().vote(
-        PrivateData(X=PRIVATE_X, codes=PRIVATE_Y, classes=np.array([0, 1])), PUBLIC_X
-    )
-    np.testing.assert_array_equal(
-        classifier.curator_.votes, counts[classifier.query_indices_], strict=True
-    )
+    counts = Neighbors().vote(PRIVATE, PUBLIC_X)
+    np.testing.assert_array_equal(classifier.curator_.votes, counts[classifier.query_indices_])
     assert classifier.curator_.teacher_indices is None
 
 
@@ -85,78 +81,70 @@ def test_all_that_goes_with_teachers_goes_with_it():
     assert search.best_params_["base_estimator__radius"] in (1.0, 2.0)
 
 
-def test_it_needs_a_student():
-    with pytest.raises(ValueError, match=r"student must be a classifier: Neighbors suggests none"):
-        fit(model(student=None))
-
-
 @pytest.mark.parametrize(
-    ("name", "value"),
+    ("params", "match"),
     [
-        ("n_teachers", 10),
-        ("partition", "hash"),
-        ("keep_teachers", True),
-        ("n_jobs", 2),
-        ("timeout", 3.0),
+        ({"student": None}, "student must be a classifier: Neighbors suggests none"),
+        ({"n_teachers": 10}, "n_teachers=.* another electorate, Neighbors"),
+        ({"partition": "hash"}, "partition=.* another electorate, Neighbors"),
+        ({"keep_teachers": True}, "keep_teachers=.* another electorate, Neighbors"),
+        ({"n_jobs": 2}, "n_jobs=.* another electorate, Neighbors"),
+        ({"timeout": 3.0}, "timeout=.* another electorate, Neighbors"),
+        ({"unit": "group"}, "unit='group', but these votes protect"),
+        ({"aggregator": SoftVote(20.0)}, "Neighbors casts votes, and SoftVote"),
     ],
 )
-def test_parameters_of_teachers_are_refused(name, value):
-    with pytest.raises(ValueError, match=f"{name}=.* another electorate, Neighbors"):
-        fit(model(**{name: value}))
+def test_parameters_that_are_for_others_are_refused(params, match):
+    with pytest.raises(ValueError, match=match):
+        fit(model(**params))
 
 
-def test_a_unit_that_it_does_not_protect_is_refused():
-    with pytest.raises(ValueError, match="unit='group', but these votes protect"):
-        fit(model(unit="group"))
+class Odd(Neighbors):
+    """Does or returns something else than it should."""
 
-
-def test_probabilities_are_refused_unless_it_gives_them():
-    with pytest.raises(ValueError, match=r"Neighbors casts votes, and SoftVote"):
-        fit(model(aggregator=SoftVote(20.0)))
-
-
-class Fails(Neighbors):
-    """Quotes a record where it is told to."""
-
-    def __init__(self, radius=2.0, where="vote"):
+    def __init__(self, radius=2.0, before=None, ballots=None, change=None, where="nowhere"):
         super().__init__(radius)
-        self.where = where
-
-    def enrol(self, private, X_public, *, seed=None, memory=None):
-        if self.where == "enrol":
-            raise ValueError(SECRET)
-        print(SECRET)
-        return super().enrol(private, X_public)
-
-    def vote(self, private, X_query, *, temperature=None, seed=None, on_done=None):
-        print(SECRET)
-        raise ValueError(SECRET)
-
-
-@pytest.mark.parametrize(("where", "kind"), [("enrol", ValueError), ("vote", TeacherError)])
-def test_what_it_says_of_records_is_withheld(where, kind, capfd):
-    with pytest.raises(kind, match=f"{where} of Fails failed with ValueError") as caught:
-        fit(model(Fails(where=where)))
-    error = caught.value
-    assert SECRET not in str(error) and error.__cause__ is None and error.__context__ is None
-    assert SECRET not in "".join(capfd.readouterr())
-
-
-class States(Neighbors):
-    """Returns something else than it should."""
-
-    def __init__(self, radius=2.0, ballots=None, change=None):
-        super().__init__(radius)
+        self.before = before
         self.ballots = ballots
         self.change = change
+        self.where = where
+
+    @property
+    def teachers_(self):
+        self._say("teachers")
+
+    def _say(self, here):
+        if self.where == here:
+            print(SECRET)
+            raise ValueError(SECRET)
 
     def enrol(self, private, X_public, *, seed=None, memory=None):
+        self._say("enrol")
+        if self.before is not None:
+            self.before(private, X_public)
         enrolled = super().enrol(private, X_public)
         return enrolled if self.ballots is None else self.ballots
 
     def vote(self, private, X_query, *, temperature=None, seed=None, on_done=None):
+        self._say("vote")
         counts = super().vote(private, X_query)
         return counts if self.change is None else self.change(counts)
+
+
+@pytest.mark.parametrize(
+    ("where", "told", "kind"),
+    [
+        ("enrol", "enrol", ValueError),
+        ("vote", "vote", TeacherError),
+        ("teachers", "vote", TeacherError),
+    ],
+)
+def test_what_it_says_of_records_is_withheld(where, told, kind, capfd):
+    with pytest.raises(kind, match=f"{told} of Odd failed with ValueError") as caught:
+        fit(model(Odd(where=where)))
+    error = caught.value
+    assert SECRET not in str(error) and error.__cause__ is None and error.__context__ is None
+    assert SECRET not in "".join(capfd.readouterr())
 
 
 class OldFashioned(Neighbors):
@@ -184,31 +172,20 @@ def test_methods_that_do_not_fit_are_told_what_fits():
     ],
 )
 def test_what_ballots_state_is_checked(name, value):
-    stated = {"n_teachers": 12, "unit": "record", "adjacency": "replace one record"}
     with pytest.raises(ValueError, match=f"Ballots.{name} must"):
-        Ballots(**stated | {name: value})
+        Ballots(**{"n_teachers": 12} | STATED | {name: value})
 
 
 def test_what_enrol_returns_is_checked():
     with pytest.raises(TypeError, match=r"must return electorate\.Ballots.* got another type"):
-        fit(model(States(ballots=(400, "record"))))
-
-
-def one_vote_too_many(counts):
-    counts[0, 0] += 1
-    return counts
-
-
-def negative(counts):
-    counts[0] += [401, -401]
-    return counts
+        fit(model(Odd(ballots=(400, "record"))))
 
 
 @pytest.mark.parametrize(
     "change",
     [
-        one_vote_too_many,
-        negative,
+        lambda counts: counts + np.eye(*counts.shape, dtype=int),
+        lambda counts: counts + [401, -401],
         lambda counts: counts[:-1],
         lambda counts: counts[:, :1],
         lambda counts: counts / 2,
@@ -217,8 +194,8 @@ def negative(counts):
     ids=["one too many", "negative", "a row less", "a class less", "halves", "text"],
 )
 def test_what_vote_returns_is_checked(change):
-    with pytest.raises(TeacherError, match=r"vote of States must return 100 rows of 2 counts"):
-        fit(model(States(change=change)))
+    with pytest.raises(TeacherError, match=r"vote of Odd must return 100 rows of 2 counts"):
+        fit(model(Odd(change=change)))
 
 
 def test_private_data_do_not_leave():
@@ -228,68 +205,30 @@ def test_private_data_do_not_leave():
         pickle.dumps(private)
 
 
-def test_poll_refuses_probabilities_beside_votes():
-    mixed = PATEClassifier(
-        LogisticRegression(),
-        aggregator=[GNMax(2.0), SoftVote(2.0)],
-        n_queries=[10, 10],
-        classes=[0, 1],
-        epsilon=None,
-    )
-    with pytest.raises(ValueError, match="SoftVote asks teachers for probabilities"):
-        mixed.poll(PRIVATE_X, PRIVATE_Y, X_public=PUBLIC_X)
+def shift(private, X_public):
+    X_public -= private.X.mean(axis=0)
 
 
-# --- what an electorate might do -----------------------------------------------------------------
+def rename(private, X_public):
+    private.classes[:] = [7, 9]
 
 
-class Tells(Neighbors):
-    """Does one of several things with what it is given."""
-
-    def __init__(self, radius=2.0, what=None):
-        super().__init__(radius)
-        self.what = what
-
-    @property
-    def teachers_(self):
-        if self.what == "a property that raises":
-            raise ValueError(SECRET)
-
-    def enrol(self, private, X_public, *, seed=None, memory=None):
-        if self.what == "the public rows":
-            X_public -= private.X.mean(axis=0)
-        if self.what == "the classes":
-            private.classes[:] = [7, 9]
-        if self.what == "the generator":
-            np.random.seed(int(private.codes.sum()))
-        return super().enrol(private, X_public)
+def reseed(private, X_public):
+    np.random.seed(int(private.codes.sum()))
 
 
-def test_public_rows_and_classes_are_not_theirs_to_change():
-    before = PUBLIC_X.copy()
-    fit(model(Tells(what="the public rows")))
-    np.testing.assert_array_equal(PUBLIC_X, before)
-    assert fit(model(Tells(what="the classes"))).classes_.tolist() == [0, 1]
-
-
-def test_the_process_keeps_nothing_of_them():
-    np.random.seed(0)
-    state = np.random.get_state()[1].tolist()
-    fit(model(Tells(what="the generator")))
-    assert np.random.get_state()[1].tolist() == state
-
-
-def test_a_property_that_raises_is_not_quoted():
-    with pytest.raises(TeacherError, match="vote of Tells failed with ValueError") as caught:
-        fit(model(Tells(what="a property that raises")))
-    assert SECRET not in str(caught.value)
+def test_it_changes_nothing_outside():
+    public, state = PUBLIC_X.copy(), generator_states()
+    for before in (shift, rename, reseed):
+        assert fit(model(Odd(before=before))).classes_.tolist() == [0, 1]
+    np.testing.assert_array_equal(PUBLIC_X, public)
+    assert generator_states() == state
 
 
 def test_a_used_ensemble_is_pickled_without_what_it_saw():
-    private = PrivateData(X=PRIVATE_X, codes=PRIVATE_Y, classes=np.array([0, 1]))
     ensemble = TeacherEnsemble([LogisticRegression()], n_teachers=5, keep_teachers=True)
-    ensemble.enrol(private, PUBLIC_X)
-    ensemble.vote(private, PUBLIC_X)
+    ensemble.enrol(PRIVATE, PUBLIC_X)
+    ensemble.vote(PRIVATE, PUBLIC_X)
     assert ensemble.teachers_ is not None
     loaded = pickle.loads(pickle.dumps(ensemble))
     assert vars(loaded).keys() == ensemble.get_params(deep=False).keys()
@@ -300,10 +239,10 @@ def test_ballots_do_not_tell_a_number_of_records_that_is_private():
     with pytest.raises(ValueError, match=r"n_records must be None: adjacency='add or remove"):
         Ballots(n_teachers=5, unit="record", adjacency=adjacency, n_records=400)
     with pytest.raises(ValueError, match="n_records must be a whole number"):
-        Ballots(n_teachers=5, unit="record", adjacency="replace one record", n_records="400")
-    wrong = Ballots(n_teachers=400, unit="record", adjacency="replace one record", n_records=7)
-    with pytest.raises(ValueError, match="n_records of States must be the number of private"):
-        fit(model(States(ballots=wrong)))
+        Ballots(n_teachers=5, n_records="400", **STATED)
+    wrong = Ballots(n_teachers=400, n_records=7, **STATED)
+    with pytest.raises(ValueError, match="n_records of Odd must be the number of private"):
+        fit(model(Odd(ballots=wrong)))
 
 
 def test_private_searches_hold_no_rows_out_from_another_electorate():
@@ -342,9 +281,14 @@ class Warm(GNMax):
         self.temperature = temperature
 
 
-def test_poll_refuses_a_temperature_of_what_takes_votes():
-    warm = PATEClassifier(
-        LogisticRegression(), aggregator=Warm(), n_queries=10, classes=[0, 1], epsilon=None
-    )
-    with pytest.raises(ValueError, match="has a temperature.* but takes votes"):
-        warm.poll(PRIVATE_X, PRIVATE_Y, X_public=PUBLIC_X)
+@pytest.mark.parametrize(
+    ("aggregator", "n_queries", "match"),
+    [
+        (Warm(), 10, "has a temperature.* but takes votes"),
+        ([GNMax(2.0), SoftVote(2.0)], [10, 10], "SoftVote asks teachers for probabilities"),
+    ],
+)
+def test_poll_refuses_mechanisms_that_differ_in_what_they_ask(aggregator, n_queries, match):
+    clf = model(LogisticRegression(), aggregator=aggregator, n_queries=n_queries)
+    with pytest.raises(ValueError, match=match):
+        clf.poll(PRIVATE_X, PRIVATE_Y, X_public=PUBLIC_X)

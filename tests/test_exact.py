@@ -9,7 +9,6 @@ import pytest
 from conftest import divergences, moves, outcome_probabilities
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from scipy.stats import binom
 
 from sklearn_pate.accountant import Curator, StageRecord, plan_queries
 from sklearn_pate.aggregators import Aggregator, GNMax, LNMax, PluralityVote
@@ -19,7 +18,6 @@ from sklearn_pate.rdp import (
     data_independent_epsilon,
     exact_rdp,
     gnmax_rdp,
-    gnmax_sigma,
     lnmax_rdp,
     pure_rdp,
     rdp_to_epsilon,
@@ -71,21 +69,14 @@ ORDERS = [1.1, 2.0, 17.0, 200.0, 1000.0]
     ("mechanism", "counts"),
     [
         (GNMax(40.0), [2500, 2500]),
-        (GNMax(40.0), [5000, 0]),
-        (LNMax(0.05), [2500, 2500]),
         (LNMax(0.05), [5000, 0]),
         (LNMax(2.0), [130, 120]),
-        (GNMax(5.0), [1, 0]),
         (GNMax(1e5), [130, 120]),
         (LNMax(1e-5), [130, 120]),
         (GNMax(40.0), [240, 7, 3]),
-        (GNMax(40.0), [84, 83, 83]),
         (GNMax(2.0), [20, 9, 1]),
-        (GNMax(1000.0), [90, 80, 80]),
-        (LNMax(0.05), [240, 7, 3]),
         (LNMax(0.05), [84, 83, 83]),
         (LNMax(1.0), [20, 9, 1]),
-        (LNMax(0.001), [90, 80, 80]),
         (GNMax(40.0), [250] + [0] * 9),
         (LNMax(0.05), [250] + [0] * 9),
         (GNMax(3.0), [1] + [0] * 3),
@@ -109,7 +100,7 @@ def test_exact_costs_agree_with_mpmath(mechanism, counts):
 # --- properties ----------------------------------------------------------------------------------
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=40, deadline=None)
 @given(histograms, mechanisms, st.floats(1.1, 80))
 def test_exact_is_the_largest_divergence_over_all_moves(counts, mechanism, order):
     forward, reverse = divergences(mechanism, counts, order)
@@ -138,7 +129,7 @@ def test_exact_of_every_small_histogram(mechanism):
     assert from_single > 0 or isinstance(mechanism, LNMax)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=40, deadline=None)
 @given(histograms, mechanisms)
 def test_exact_grows_with_the_order_and_stays_below_the_data_independent_cost(counts, mechanism):
     orders = DEFAULT_ORDERS[::8]
@@ -151,28 +142,12 @@ def test_exact_grows_with_the_order_and_stays_below_the_data_independent_cost(co
     assert (cost <= worst * (1 + 1e-7) + 1e-12).all()
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=40, deadline=None)
 @given(histograms, mechanisms, st.randoms(use_true_random=False))
 def test_exact_does_not_depend_on_the_order_of_classes(counts, mechanism, random):
     shuffled = random.sample(counts, len(counts))
     costs = exact_rdp(mechanism, [counts, shuffled], DEFAULT_ORDERS[::20])
     np.testing.assert_array_equal(costs[0], costs[1])
-
-
-@settings(max_examples=40, deadline=None)
-@given(histograms, mechanisms, st.floats(1.1, 80))
-def test_forward_direction_stays_below_the_published_bound(counts, mechanism, order):
-    forward, _ = divergences(mechanism, counts, order)
-    bound = mechanism.published_rdp([counts], [order])[0, 0]
-    assert forward.max() <= bound + 1e-9
-
-
-def test_exact_exceeds_the_published_bound_where_the_reverse_direction_does():
-    for mechanism, counts, order in ((LNMax(1 / 1.5), [29, 20], 5.0), (GNMax(3.0), [249, 1], 63.0)):
-        cost = exact_rdp(mechanism, [counts], [order])[0, 0]
-        assert cost > mechanism.published_rdp([counts], [order])[0, 0]
-    # THEORY's measured values of the two directions
-    assert cost == pytest.approx(0.259, abs=0.001)
 
 
 def test_orders_and_queries_may_come_in_any_order_and_repeat():
@@ -196,7 +171,7 @@ def test_leaving_out_moves_between_orders_changes_nothing():
 
 
 @pytest.mark.parametrize("n_teachers", [1, 2, 101])
-@pytest.mark.parametrize("scale", [0.01, 0.03, 0.06694177748211866, 0.2, 1.0])
+@pytest.mark.parametrize("scale", [0.01, 0.06694177748211866, 1.0])
 def test_tiny_noise_costs_much_at_every_order(scale, n_teachers):
     # The divergence is flat in the order: rounding must not make a winner look like a loser
     for mechanism in (GNMax(scale), LNMax(1 / scale)):
@@ -210,13 +185,11 @@ def test_tiny_noise_costs_much_at_every_order(scale, n_teachers):
 
 
 def test_tiny_noise_never_slips_under_a_cap():
-    epsilon, _ = data_independent_epsilon(GNMax(0.07), 10, 1e-5, n_teachers=1, n_classes=2)
+    public = {"n_teachers": 1, "n_classes": 2, "delta": 1e-5}
+    epsilon, _ = data_independent_epsilon(GNMax(0.07), 10, **public)
     assert epsilon == pytest.approx(542.6, abs=0.1)
     with pytest.raises(BudgetExceededError):
-        plan_queries(
-            *(GNMax(0.07), 10),
-            **{"n_public": 20, "n_teachers": 1, "n_classes": 2, "epsilon": 1.0, "delta": 1e-5},
-        )
+        plan_queries(GNMax(0.07), 10, n_public=20, epsilon=1.0, **public)
 
 
 def test_a_distribution_that_is_none_is_refused():
@@ -282,31 +255,20 @@ def test_no_noise_costs_nothing_or_everything():
 @pytest.mark.parametrize("n_teachers", [1, 2, 25, 250])
 @pytest.mark.parametrize("mechanism", [GNMax(40.0), GNMax(3.0), LNMax(0.05), LNMax(1.0)])
 def test_two_class_worst_case_is_the_largest_over_all_gaps(mechanism, n_teachers):
+    orders = [1.5, 20.0] if n_teachers > 100 else [1.1, 8.0, 300.0]
+    got = worst_case_rdp(mechanism, orders, n_teachers=n_teachers, n_classes=2)
     with mp.workdps(40):
-        proba = {
-            n: outcome_probabilities(mechanism, [n, n_teachers - n]) for n in range(n_teachers + 1)
-        }
-        orders = [1.5, 20.0] if n_teachers > 100 else [1.1, 8.0, 300.0]
-        for order in orders:
-            a, largest = mp.mpf(order), mp.mpf(0)
-            for n in range(n_teachers):
-                for p, q in ((proba[n], proba[n + 1]), (proba[n + 1], proba[n])):
-                    total = mp.fsum(x**a * y ** (1 - a) for x, y in zip(p, q, strict=True))
-                    largest = max(largest, mp.log(total) / (a - 1))
-            got = worst_case_rdp(mechanism, [order], n_teachers=n_teachers, n_classes=2)[0]
-            assert got == pytest.approx(float(largest), rel=1e-6)
-            assert got >= largest
-
-
-@settings(max_examples=40, deadline=None)
-@given(histograms, mechanisms)
-def test_no_votes_cost_more_than_the_worst_case(counts, mechanism):
-    orders = DEFAULT_ORDERS[::10]
-    two = [counts[0], sum(counts[1:])] if sum(counts[1:]) + counts[0] else [1, 0]
-    for votes in (two, counts):
-        cost = exact_rdp(mechanism, [votes], orders)[0]
-        worst = worst_case_rdp(mechanism, orders, n_teachers=sum(votes), n_classes=len(votes))
-        assert (cost <= worst * (1 + 1e-7) + 1e-12).all()
+        proba = [
+            outcome_probabilities(mechanism, [n, n_teachers - n]) for n in range(n_teachers + 1)
+        ]
+        for a, cost in zip(map(mp.mpf, orders), got, strict=True):
+            moments = [
+                mp.fsum(x**a * y ** (1 - a) for x, y in zip(p, q, strict=True))
+                for pair in itertools.pairwise(proba)
+                for p, q in (pair, pair[::-1])
+            ]
+            largest = mp.log(max(moments)) / (a - 1)
+            assert cost == pytest.approx(float(largest), rel=1e-6) and cost >= largest
 
 
 def test_worst_case_of_mechanisms_without_a_closed_form():
@@ -322,55 +284,6 @@ def test_worst_case_of_mechanisms_without_a_closed_form():
     assert worst == pytest.approx(pure_rdp(math.log(3), [2.0])[0])
     assert np.isinf(worst_case_rdp(Quarter(), [2.0], n_teachers=11, n_classes=3)).all()
     assert np.isinf(worst_case_rdp(PluralityVote(), [2.0], n_teachers=11, n_classes=2)).all()
-
-
-@pytest.mark.parametrize("mechanism", [GNMax(40.0), LNMax(0.05)])
-@pytest.mark.parametrize("n_queries", [1, 100, 500])
-def test_the_published_epsilon_covers_the_exact_composition_of_any_two_class_votes(
-    mechanism, n_queries
-):
-    # The same histogram asked n times: the number of answers "0" is binomial, so the composed
-    # mechanism's delta at the reported epsilon is a finite sum
-    delta, n_teachers = 1e-5, 250
-    epsilon, _ = data_independent_epsilon(
-        mechanism, n_queries, delta, n_teachers=n_teachers, n_classes=2
-    )
-    k = np.arange(n_queries + 1)
-    largest = 0.0
-    for n in range(0, n_teachers, 3):
-        log_p = mechanism.outcome_log_proba([[n, n_teachers - n], [n + 1, n_teachers - n - 1]])
-        log_binomial = [k * row[0] + (n_queries - k) * row[1] for row in log_p]
-        log_choose = binom.logpmf(k, n_queries, 0.5) + n_queries * math.log(2)
-        p, q = (np.exp(row + log_choose) for row in log_binomial)
-        for x, y in ((p, q), (q, p)):
-            largest = max(largest, np.maximum(x - np.exp(epsilon) * y, 0).sum())
-    assert 0 < largest <= delta
-    # and the bound is not slack by much more than Renyi composition is
-    assert largest > delta / 100
-
-
-def test_publishable_epsilons_of_two_classes():
-    for mechanism, n_queries, expected in (
-        (GNMax(40.0), 500, 2.81),
-        (LNMax(0.05), 500, 5.36),
-    ):
-        epsilon, method = data_independent_epsilon(
-            mechanism, n_queries, 1e-5, n_teachers=250, n_classes=2
-        )
-        assert epsilon == pytest.approx(expected, abs=0.005) and method == "renyi"
-
-
-@pytest.mark.parametrize("epsilon", [0.1, 1.0, 8.0])
-@pytest.mark.parametrize("n_queries", [1, 30])
-def test_two_class_calibration_is_the_least_noise_that_fits(epsilon, n_queries):
-    on_any_votes = gnmax_sigma(epsilon, 1e-5, n_queries)
-    for n_teachers in (60, 1000):
-        sigma = gnmax_sigma(epsilon, 1e-5, n_queries, n_classes=2, n_teachers=n_teachers)
-        public = {"delta": 1e-5, "n_teachers": n_teachers, "n_classes": 2}
-        assert data_independent_epsilon(GNMax(sigma), n_queries, **public)[0] <= epsilon
-        less = data_independent_epsilon(GNMax(sigma * (1 - 1e-4)), n_queries, **public)[0]
-        assert less > epsilon
-        assert sigma <= on_any_votes
 
 
 # --- the numbers of the curator ------------------------------------------------------------------

@@ -1,9 +1,7 @@
 """What a mechanism states of itself: for its own class alone, in one record, and by name."""
 
-import importlib
 import inspect
 import math
-import pkgutil
 import re
 
 import numpy as np
@@ -11,8 +9,7 @@ import pytest
 from sklearn.base import clone
 from sklearn.naive_bayes import GaussianNB
 
-import sklearn_pate
-from sklearn_pate import PATEClassifier
+from sklearn_pate import PATEClassifier, accountant, audit, rdp
 from sklearn_pate.accountant import plan_queries
 from sklearn_pate.aggregators import (
     Aggregator,
@@ -26,19 +23,19 @@ from sklearn_pate.aggregators import (
     SoftAggregator,
     SoftVote,
     StableArgmax,
+    soft,
 )
 from sklearn_pate.exceptions import BudgetExceededError
 from sklearn_pate.ledger import PrivacyLedger
 from sklearn_pate.rdp import (
-    DEFAULT_ORDERS,
     Facts,
     data_independent_epsilon,
-    exact_rdp,
     gdp_to_epsilon,
     gnmax_sigma,
     worst_case_rdp,
 )
 from sklearn_pate.rdp.facts import facts_of, has_distribution
+from sklearn_pate.teachers import vote
 
 MECHANISMS = [
     GNMax(40.0),
@@ -74,13 +71,15 @@ def states_nothing(facts):
     )
 
 
+def vars_of(kind, name):
+    return next(vars(base)[name] for base in kind.__mro__ if name in vars(base))
+
+
 def own_names(kind):
     """What the classes of ours define, for a subclass to override."""
     ours = [base for base in kind.__mro__ if base.__module__.startswith("sklearn_pate")]
-    names = {name for base in ours for name in vars(base)}
-    return sorted(
-        name for name in names if not name.startswith("__") and name not in ("costs", "steps")
-    )
+    names = {name for base in ours for name in vars(base) if not name.startswith(("__", "_abc"))}
+    return sorted(names - {"costs", "steps", "facts"})
 
 
 # --- a claim holds for the class whose body states it --------------------------------------------
@@ -91,8 +90,6 @@ def test_a_subclass_that_defines_anything_states_nothing_until_it_does(mechanism
     kind = type(mechanism)
     assert not states_nothing(facts_of(mechanism))
     for name in own_names(kind):
-        if name == "facts" or name.startswith("_abc"):
-            continue
         changed = type("Changed", (kind,), {name: vars_of(kind, name)})
         altered = changed(**mechanism.get_params())
         if name in ("aggregate", "draw", "release"):  # a sampler with another's distribution
@@ -106,59 +103,30 @@ def test_a_subclass_that_defines_anything_states_nothing_until_it_does(mechanism
     assert not states_nothing(facts_of(renamed))
 
 
-def vars_of(kind, name):
-    return next(vars(base)[name] for base in kind.__mro__ if name in vars(base))
+class Unstable:
+    """A base that changes what a mechanism stands on."""
+
+    def stability_needed(self, n_queries):
+        return 0.0
 
 
-def test_the_margin_in_place_of_the_top_count_is_not_charged_as_the_top_count():
-    # one teacher changes the margin by 2
-    class Margin(ConfidentGNMax):
-        def _agreement(self, votes, student_proba):
-            top_two = np.sort(votes, axis=1)[:, -2:]
-            return top_two[:, 1] - top_two[:, 0]
+class Sure:
+    """A base with the distribution of a mechanism without noise."""
 
-    own, inherited = Margin(20, 5.0, 20.0), ConfidentGNMax(20, 5.0, 20.0)
-    votes = [[a, b, 40 - a - b] for a in range(41) for b in range(41 - a)]
-    public = {"n_teachers": 40, "n_classes": 3}
-    true = exact_rdp(own, votes, [10.0]).max()
-    claimed = worst_case_rdp(inherited, [10.0], **public)[0]
-    assert true > 2 * claimed  # what was claimed, were it inherited
-    assert worst_case_rdp(own, [10.0], **public)[0] == math.inf
+    def outcome_log_proba(self, votes, student_proba=None):
+        return PluralityVote().outcome_log_proba(votes)
+
+
+class SureAggregator(Sure, Unstable, Aggregator):
+    pass
 
 
 def test_other_bases_in_between_state_nothing():
-    class Loud:
-        def outcome_log_proba(self, votes, student_proba=None):
-            return PluralityVote().outcome_log_proba(votes)
-
-    class Mixed(Loud, GNMax):
-        pass
-
-    class Quieter:
-        def stability_needed(self, n_queries):
-            return 0.0
-
-    class Before(Quieter, GNMax):
-        pass
-
     with pytest.raises(ValueError, match="Write outcome_log_proba as well"):
-        facts_of(Mixed(40.0))  # GNMax's sampler, another distribution
-    assert states_nothing(facts_of(Before(40.0)))
-
-    class Helper(Aggregator):
-        def outcome_log_proba(self, votes, student_proba=None):
-            return PluralityVote().outcome_log_proba(votes)
-
-        def stability_needed(self, n_queries):
-            return 0.0
-
-    class Behind(GNMax, Helper):
-        pass
-
-    class Below(Behind):
-        """Defines nothing either."""
-
-    for kind in (Behind, Below):
+        facts_of(type("Mixed", (Sure, GNMax), {})(40.0))  # GNMax's sampler
+    assert states_nothing(facts_of(type("Before", (Unstable, GNMax), {})(40.0)))
+    behind = type("Behind", (GNMax, SureAggregator), {})
+    for kind in (behind, type("Below", (behind,), {"__doc__": "Defines nothing either."})):
         assert states_nothing(facts_of(kind(40.0))), kind
 
 
@@ -172,14 +140,9 @@ def test_a_subclass_may_state_its_own():
         def facts(self):
             return Facts(gdp_mu=2 * math.sqrt(2) / self.sigma, label_symmetric=True)
 
-    twice = Twice(40.0)
-    assert twice.facts().gdp_mu == 2 * GNMax(40.0).facts().gdp_mu
-    assert (worst_case_rdp(twice, [2.0]) == 2 * 8 / 40**2 / 2).all()
-    plan = plan_queries(Twice(None), 60, **PUBLIC)
-    ((calibrated, n_queries),) = plan.stages
-    assert type(calibrated) is Twice and n_queries == 60
-    assert plan.epsilon == pytest.approx(1.0, rel=1e-5) and plan.epsilon <= 1.0
-    # as GNMax it would get noise for an eighth of that
+    assert (worst_case_rdp(Twice(40.0), [2.0]) == 2 * 8 / 40**2 / 2).all()
+    ((calibrated, _),) = plan_queries(Twice(None), 60, **PUBLIC).stages
+    # as GNMax it would get noise for an eighth of the epsilon
     assert calibrated.sigma > 1.9 * gnmax_sigma(1.0, 1e-5, 60, n_teachers=250, n_classes=3)
 
 
@@ -207,29 +170,17 @@ class Silent:
         pass
 
 
-class Late(type(Aggregator)):
-    """A metaclass that changes a class after it was made."""
-
-    def __new__(cls, name, bases, body):
-        made = super().__new__(cls, name, bases, body)
-        made.aggregate = argmax
-        return made
-
-
 CHANGED_LATER = {
     "a silent base": lambda: type("Bad", (Silent, GNMax), {"aggregate": argmax})(40.0),
     "a decorator": lambda: sampled_as(type("Bad", (GNMax,), {}), aggregate=argmax)(40.0),
-    "a metaclass": lambda: Late("Bad", (GNMax,), {})(40.0),
     "draw": lambda: sampled_as(type("Bad", (GNMax,), {}), draw=argmax)(40.0),
 }
 
 
 @pytest.mark.parametrize("how", CHANGED_LATER)
-@pytest.mark.parametrize("n_classes", [2, 3])
-def test_a_sampler_that_came_later_is_refused(how, n_classes):
-    mechanism = CHANGED_LATER[how]()
+def test_a_sampler_that_came_later_is_refused(how):
     with pytest.raises(ValueError, match="Write outcome_log_proba as well"):
-        plan_queries(mechanism, 10, **(PUBLIC | {"n_classes": n_classes}))
+        plan_queries(CHANGED_LATER[how](), 10, **PUBLIC)
 
 
 def test_what_came_later_takes_the_facts_away():
@@ -241,41 +192,17 @@ def test_what_came_later_takes_the_facts_away():
 
 
 class Wraps:
-    """Passes everything on to a mechanism, and draws in its own way."""
-
-    def __init__(self, mechanism):
-        self.mechanism = mechanism
+    """Passes everything on to a mechanism."""
 
     def __getattr__(self, name):
-        return getattr(self.mechanism, name)
-
-    def draw(self, votes, student_proba=None, random_state=None):
-        return np.argmax(votes, axis=1), np.ones(len(votes), dtype=bool)
+        return getattr(GNMax(40.0), name)
 
 
-@pytest.mark.parametrize("staged", [False, True])
-def test_what_is_no_aggregator_is_refused(staged):
-    wrapped = [Wraps(GNMax(40.0))] if staged else Wraps(GNMax(40.0))
-    clf = PATEClassifier(Trains(), aggregator=wrapped, n_queries=[10] if staged else 10)
+@pytest.mark.parametrize(("wrapped", "n_queries"), [(Wraps(), 10), ([Wraps()], [10])])
+def test_what_is_no_aggregator_is_refused(wrapped, n_queries):
+    clf = PATEClassifier(Trains(), aggregator=wrapped, n_queries=n_queries, classes=CLASSES)
     with pytest.raises(ValueError, match="aggregator"):
-        clf.set_params(classes=CLASSES).fit(X[:600], Y, X[600:])
-
-
-@pytest.mark.parametrize("run", np.float16([0.1, 0.4756, 1.3]))
-def test_small_floats_draw_the_noise_that_is_claimed(run):
-    assert StableArgmax(run)._scales() == StableArgmax(float(run))._scales()
-    votes = [[30, 10, 5]] * 50
-    half = ConfidentGNMax(20, run, run).draw(votes, random_state=0)[0]
-    full = ConfidentGNMax(20, float(run), float(run)).draw(votes, random_state=0)[0]
-    assert half.tolist() == full.tolist()
-
-
-def test_small_whole_numbers_do_not_overflow():
-    wide = worst_case_rdp(GNMax(40.0), [4.0], n_teachers=255, n_classes=3)
-    assert worst_case_rdp(GNMax(40.0), [4.0], n_teachers=np.uint8(255), n_classes=3) == wide
-    given = [np.uint8(200), np.uint8(100)]
-    plan = plan_queries([GNMax(40.0), GNMax(50.0)], given, **(PUBLIC | {"epsilon": 9.0}))
-    assert plan.n_queries == 300
+        clf.fit(X[:600], Y, X[600:])
 
 
 # --- which claim is missing ----------------------------------------------------------------------
@@ -299,10 +226,7 @@ class Shifted(GNMax):
     ("mechanism", "parts"),
     [
         (Coin(), ["Coin states no cost", "method facts that returns rdp.Facts with gdp_mu, pure"]),
-        (
-            Shifted(),
-            ["What GNMax states", "Shifted, which defines aggregate, draw, outcome_log_proba"],
-        ),
+        (Shifted(), ["What GNMax states", "Shifted, which defines aggregate, draw, outcome"]),
         (PluralityVote(), ["Use an aggregator with noise"]),
         (ImmutableArgmax(math.inf, sigma=40.0), ["Use an aggregator with noise"]),
     ],
@@ -334,34 +258,32 @@ class Geometric(Aggregator):
         return clone(self).set_params(width=scale) if self.width is None else None
 
 
+@pytest.mark.filterwarnings("ignore:the noise")
 def test_a_mechanism_of_ones_own_is_calibrated_by_the_same_method():
-    plan = plan_queries(Geometric(), 50, **PUBLIC)
-    ((stage, n_queries),) = plan.stages
-    assert n_queries == 50 and plan.epsilon == pytest.approx(1.0, rel=1e-5)
-    assert data_independent_epsilon(stage, 50, 1e-5)[0] <= 1.0
-    rng = np.random.default_rng(0)
-    X = rng.normal(size=(2000, 2))
-    y = (X[:, 0] > 0).astype(int)
-    clf = PATEClassifier(GaussianNB(), aggregator=Geometric(), n_queries=20, classes=[0, 1])
-    clf = clf.fit(X[:1500], y[:1500], X[1500:])
+    ((stage, n_queries),) = plan_queries(Geometric(), 50, **PUBLIC).stages
+    assert n_queries == 50
+    assert 1 - 1e-5 < data_independent_epsilon(stage, 50, 1e-5)[0] <= 1.0
+    params = {"n_teachers": 30, "n_queries": 20, "classes": CLASSES, "student": GaussianNB()}
+    clf = PATEClassifier(GaussianNB(), aggregator=Geometric(), on_bad_plan="warn", **params)
+    clf = clf.fit(X[:600], Y, X[600:])
     assert 0.999 < clf.privacy_spent_.epsilon <= 1.0 and clf.aggregator_.width > 1
     with pytest.raises(ValueError, match=r"Geometric\(\) is calibrated to epsilon, and .* None"):
-        clf.set_params(epsilon=None).fit(X[:1500], y[:1500], X[1500:])
+        clf.set_params(epsilon=None).fit(X[:600], Y, X[600:])
 
 
 @pytest.mark.parametrize(
-    ("aggregator", "n_queries"),
+    ("aggregator", "n_queries", "n_classes"),
     [
-        (GNMax(None, "discrete"), 100),
-        (GNMax(None, "discrete"), None),
-        (LNMax(None, "discrete"), 100),
-        ([StableArgmax(None), GNMax(None)], [100, 50]),
-        ([ConfidentGNMax(200, 200.0, 100.0), LNMax(None)], [30, 20]),
+        (GNMax(None, "discrete"), 100, 2),
+        (GNMax(None, "discrete"), None, 3),
+        (LNMax(None, "discrete"), 100, 3),
+        ([StableArgmax(None), GNMax(None)], [100, 50], 2),
+        (StableArgmax(None, max_unstable=200, failure_probability=8e-6), 10, 2),
+        ([ConfidentGNMax(200, 200.0, 100.0), LNMax(None)], [30, 20], 2),
     ],
     ids=str,
 )
 @pytest.mark.filterwarnings("ignore:.*almost nothing will be answered")
-@pytest.mark.parametrize("n_classes", [2, 3])
 def test_whatever_has_no_noise_is_calibrated_to_the_cap(aggregator, n_queries, n_classes):
     plan = plan_queries(aggregator, n_queries, **(PUBLIC | {"n_classes": n_classes}))
     assert 1 - 1e-5 < plan.epsilon <= 1.0
@@ -404,6 +326,16 @@ class Mine(Aggregator):
         return Facts(pure_epsilon=0.01)
 
 
+def drawn(labels, paid):
+    """A method that draws the same, whatever the votes."""
+    return lambda self, votes, p=None, random_state=None: (np.array(labels), np.array(paid))
+
+
+def stated(**facts):
+    """The method that states these facts."""
+    return {"facts": lambda self: Facts(**facts)}
+
+
 MISTAKES = {
     "probabilities, not their logs": (
         {"outcome_log_proba": lambda self, votes, p=None: np.full(np.shape(votes), 1 / 3)},
@@ -417,47 +349,18 @@ MISTAKES = {
         {"outcome_log_proba": lambda self, votes: np.full(np.shape(votes), -math.log(3))},
         "nothing was spent.*TypeError",
     ),
-    "a sampler of its own alone": (
-        {"aggregate": lambda self, votes, p=None, random_state=None: np.argmax(votes, axis=1)},
-        "Write outcome_log_proba as well",
-    ),
-    "codes": (
-        {
-            "draw": lambda self, votes, p=None, random_state=None: (
-                np.array([3, 7]),
-                np.ones(2, bool),
-            )
-        },
-        "from 0 to 2 or -1 for no answer",
-    ),
-    "names": (
-        {
-            "draw": lambda self, votes, p=None, random_state=None: (
-                np.array(["a", "b"]),
-                np.ones(2, bool),
-            )
-        },
-        "one whole number for each of 2 queries",
-    ),
-    "paid": (
-        {"draw": lambda self, votes, p=None, random_state=None: (np.array([0, 1]), np.ones(2))},
-        "a bool for each label",
-    ),
+    "a sampler of its own alone": ({"aggregate": argmax}, "Write outcome_log_proba as well"),
+    "codes": ({"draw": drawn([3, 7], [True, True])}, "from 0 to 2 or -1 for no answer"),
+    "names": ({"draw": drawn(["a", "b"], [True, True])}, "one whole number for each of 2 queries"),
+    "paid": ({"draw": drawn([0, 1], [1.0, 1.0])}, "a bool for each label"),
     "facts as an attribute": ({"facts": Facts()}, "facts of Wrong must be a method that returns"),
-    "facts as a property": ({"facts": property(lambda self: Facts())}, "facts of Wrong must be a"),
     "facts of another type": ({"facts": lambda self: {"gdp_mu": 1.0}}, "facts of Wrong must be a"),
     "the class of facts": ({"facts": lambda self: Facts}, "facts of Wrong must be a method"),
-    "negative": ({"facts": lambda self: Facts(pure_epsilon=-1)}, "Facts.pure_epsilon must be a"),
-    "text": ({"facts": lambda self: Facts(gdp_mu="0.1")}, "Facts.gdp_mu must be a number"),
-    "noise": (
-        {"facts": lambda self: Facts(argmax_noise=40.0)},
-        "Facts.argmax_noise must be an rdp",
-    ),
-    "costs": ({"facts": lambda self: Facts(rdp=np.ones(204))}, "Facts.rdp must be a function"),
-    "length": (
-        {"facts": lambda self: Facts(rdp=lambda orders, n_teachers, n_classes: 0.1)},
-        "Facts.rdp of Wrong must return a cost",
-    ),
+    "negative": (stated(pure_epsilon=-1), "Facts.pure_epsilon must be a"),
+    "text": (stated(gdp_mu="0.1"), "Facts.gdp_mu must be a number"),
+    "noise": (stated(argmax_noise=40.0), "Facts.argmax_noise must be an rdp"),
+    "costs": (stated(rdp=np.ones(204)), "Facts.rdp must be a function"),
+    "length": (stated(rdp=lambda *_, **__: 0.1), "Facts.rdp of Wrong must return a cost"),
     "with_scale, itself": ({"with_scale": lambda self, scale: self}, "with_scale of Wrong must"),
     "with_scale, no class": ({"with_scale": lambda self, scale: scale}, "with_scale of Wrong must"),
 }
@@ -509,14 +412,11 @@ def test_what_a_mechanism_draws_later_is_checked_as_well():
     class Later(Mine):
         """Draws a code that does not exist, of votes that are not made up."""
 
-        def outcome_log_proba(self, votes, student_proba=None):
-            return np.full(np.shape(votes), -math.log(3))
+        outcome_log_proba = Mine.outcome_log_proba
+        facts = Mine.facts
 
         def aggregate(self, votes, student_proba=None, random_state=None):
             return np.full(len(votes), 0 if len(votes) == 2 else 5)
-
-        def facts(self):
-            return Facts(pure_epsilon=0.01)
 
     params = {"n_teachers": 30, "n_queries": 10, "classes": CLASSES, "student": GaussianNB()}
     clf = PATEClassifier(GaussianNB(), aggregator=Later(), on_bad_plan="warn", **params)
@@ -541,8 +441,6 @@ for _name in ("normal", "standard_normal", "random", "uniform", "laplace", "expo
 def test_soft_labels_see_noisy_whole_numbers_and_nothing_else(monkeypatch):
     # Whatever comes out of one data set could have come out of its neighbour, digit by digit: the
     # noise makes up for the difference. Floating-point noise does not.
-    from sklearn_pate.aggregators import soft
-
     rng = np.random.default_rng(0)
     n_classes = 400
     sums = rng.multinomial(50 * 2**20, np.ones(n_classes) / n_classes)[None]
@@ -560,26 +458,25 @@ def test_soft_labels_see_noisy_whole_numbers_and_nothing_else(monkeypatch):
 
 
 def test_soft_labels_are_drawn_from_whole_numbers():
-    soft = SoftVote(2.0).soft_labels([[6.25, 3.5, 0.25]] * 5000, random_state=WholeNumbersOnly())
-    assert soft.shape == (5000, 3)
+    labels = SoftVote(2.0).soft_labels([[6.25, 3.5, 0.25]] * 99, random_state=WholeNumbersOnly())
+    assert labels.shape == (99, 3)
     with pytest.raises(TypeError):
         SoftVote(2.0, noise="continuous").soft_labels([[1.0, 2.0]], WholeNumbersOnly())
 
 
-def test_noise_of_soft_labels_has_the_stated_width():
-    # far from zero, normalising keeps the ratio of two classes: sums 1000 and 500 with sd 3
-    soft = SoftVote(3.0).soft_labels([[1000.0, 500.0]] * 20_000, random_state=0)
-    ratio = soft[:, 0] / soft[:, 1]
-    # d(a / b) for a = 1000, b = 500
-    expected = math.hypot(3 / 500, 3 * 1000 / 500**2)
-    assert ratio.std() == pytest.approx(expected, rel=0.02)
-    assert ratio.mean() == pytest.approx(2.0, rel=1e-3)
+@pytest.mark.parametrize("noise", ["discrete", "continuous"])
+def test_soft_noise_is_what_it_says(noise, global_random_seed):
+    """Finds noise of 3 % less on a sum."""
+    sums = np.tile([600.0, 400.0], (50_000, 1))
+    share = SoftVote(20.0, noise=noise).soft_labels(sums, random_state=global_random_seed)[:, 0]
+    # at these sums the share is nearly linear in the noise
+    expected = 20 * math.hypot(600, 400) / 1000**2
+    assert share.std() == pytest.approx(expected, rel=0.02)  # more than 6 standard errors
+    assert share.mean() == pytest.approx(0.6, abs=6 * expected / math.sqrt(50_000))
+    assert SoftVote(sigma=0.1).soft_labels([[-5.0, -5.0]]).tolist() == [[0.5, 0.5]]
 
 
 def test_grid_of_soft_labels_is_the_teachers():
-    from sklearn_pate.aggregators import soft
-    from sklearn_pate.teachers import vote
-
     assert soft._SHARES == vote.SHARES
     with pytest.raises(ValueError, match="needs multiples of 2"):
         SoftVote(40.0).soft_labels([[0.1, 0.9]])
@@ -624,18 +521,12 @@ class Clipped(SoftAggregator):
 
 
 def test_a_soft_mechanism_of_ones_own_releases_soft_labels():
-    clf = PATEClassifier(
-        GaussianNB(),
-        n_teachers=30,
-        aggregator=Clipped(),
-        n_queries=20,
-        epsilon=9.0,
-        classes=CLASSES,
-    )
+    params = {"n_teachers": 30, "n_queries": 20, "epsilon": 9.0, "classes": CLASSES}
+    clf = PATEClassifier(GaussianNB(), aggregator=Clipped(), **params)
     clf.fit(X[:600], Y, X[600:])
-    soft = clf.public_soft_labels_[clf.query_indices_]
-    np.testing.assert_allclose(soft.sum(axis=1), 1)
-    np.testing.assert_array_equal(soft.argmax(axis=1), clf.public_labels_[clf.query_indices_])
+    labels = clf.public_soft_labels_[clf.query_indices_]
+    np.testing.assert_allclose(labels.sum(axis=1), 1)
+    np.testing.assert_array_equal(labels.argmax(axis=1), clf.public_labels_[clf.query_indices_])
     assert clf.privacy_spent_.epsilon == gdp_to_epsilon(math.sqrt(40) / 5.0, 1e-5)
     assert clf.privacy_spent_.n_answered == 20
     poll = clf.poll(X[:600], Y, X[600:])
@@ -647,10 +538,10 @@ def test_what_is_released_has_one_form():
     released = ConfidentGNMax(40, 0.1, 5.0).release(votes, random_state=0)
     assert released.labels.tolist() == [-1] * 4 and not released.paid.any()
     assert released.soft_labels is None
-    soft = SoftVote(2.0).release(votes, random_state=0)
-    assert soft.paid.all() and soft.soft_labels.shape == (4, 3)
-    np.testing.assert_array_equal(soft.labels, soft.soft_labels.argmax(axis=1))
-    np.testing.assert_array_equal(SoftVote(2.0).aggregate(votes, random_state=0), soft.labels)
+    released = SoftVote(2.0).release(votes, random_state=0)
+    assert released.paid.all() and released.soft_labels.shape == (4, 3)
+    np.testing.assert_array_equal(released.labels, released.soft_labels.argmax(axis=1))
+    np.testing.assert_array_equal(SoftVote(2.0).aggregate(votes, random_state=0), released.labels)
 
 
 def test_a_soft_mechanism_has_no_distribution_over_classes():
@@ -679,43 +570,12 @@ def test_votes_have_no_temperature():
 # --- public numbers are given by name ------------------------------------------------------------
 
 
-def public_callables():
-    for module in pkgutil.walk_packages(sklearn_pate.__path__, "sklearn_pate."):
-        try:
-            loaded = importlib.import_module(module.name)
-        except ImportError:  # an extra
-            continue
-        for name in getattr(loaded, "__all__", []):
-            found = getattr(loaded, name)
-            if inspect.isclass(found):
-                members = inspect.getmembers(found, callable)
-                for method, function in members:
-                    if not method.startswith("_") or method == "__init__":
-                        yield f"{name}.{method}", function
-            elif callable(found):
-                yield name, found
-
-
 def test_public_numbers_are_given_by_name():
-    swapped = []
     seen = 0
-    for name, function in public_callables():
-        try:
-            parameters = inspect.signature(function).parameters.values()
-        except (TypeError, ValueError):
-            continue
-        for parameter in parameters:
-            if parameter.name in {"n_teachers", "n_classes", "n_records", "n_public"}:
-                seen += 1
-                if parameter.kind is not parameter.KEYWORD_ONLY:
-                    swapped.append(f"{name}({parameter.name})")
-    assert seen > 30
-    assert not swapped
-
-
-def test_swapped_numbers_are_an_error():
-    swapped = (100, 10)
-    with pytest.raises(TypeError):
-        gnmax_sigma(1.0, 1e-5, 100, *swapped)
-    with pytest.raises(TypeError):
-        worst_case_rdp(GNMax(40.0), DEFAULT_ORDERS, *swapped)
+    for module in (rdp, accountant, audit):
+        for name, function in inspect.getmembers(module, inspect.isfunction):
+            for parameter in inspect.signature(function).parameters.values():
+                if parameter.name in {"n_teachers", "n_classes", "n_public"}:
+                    seen += 1
+                    assert parameter.kind is parameter.KEYWORD_ONLY, name
+    assert seen > 15

@@ -1,5 +1,7 @@
 """A private row far outside what public rows show moves no ballot but its own."""
 
+from decimal import Decimal
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -9,6 +11,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer
 
 from sklearn_pate import PATEClassifier
+from sklearn_pate.electorate import PrivateData
 from sklearn_pate.neighbors import ReverseNeighbors, electorate
 from sklearn_pate.neighbors.far import are_far, largest_sizes
 
@@ -55,6 +58,8 @@ def test_this_would_be_seen(monkeypatch):
         lambda rows: np.asarray(rows, dtype=object),
         lambda rows: pd.DataFrame(rows).astype("Float64"),
         lambda rows: pd.DataFrame(rows).assign(text="a"),
+        lambda rows: pd.DataFrame(rows).astype("category"),
+        lambda rows: pd.DataFrame(rows).map(Decimal),
     ],
 )
 def test_rows_of_all_kinds_have_sizes(kind):
@@ -66,3 +71,15 @@ def test_rows_of_all_kinds_have_sizes(kind):
 def test_texts_and_dates_have_none():
     rows = pd.DataFrame({"text": ["a", "b"], "when": pd.to_datetime(["2020-01-01"] * 2)})
     assert are_far(rows, largest_sizes(rows)).tolist() == [False, False]
+
+
+def test_our_transformer_takes_all_rows_at_once():
+    other = X.copy()
+    other[3] = 1e300
+    voters = ReverseNeighbors(n_cells=60, random_state=0)
+    clf = PATEClassifier(voters, classes=[0, 1], epsilon=4)
+    tables = [clf.poll(rows, Y, X_public=PUBLIC).counts for rows in (X, other)]
+    assert np.abs(tables[0] - tables[1]).sum() <= 2
+    assert (
+        voters.enrol(PrivateData(X=X, codes=Y, classes=[0, 1]), PUBLIC) and voters._largest is None
+    )

@@ -1,23 +1,19 @@
 """What a plan says before a fit: computed again in other ways, and from public numbers alone."""
 
 import dataclasses
-import json
 import math
 import pickle
 import re
 import warnings
-from html.parser import HTMLParser
 
 import numpy as np
 import pandas as pd
 import pytest
 from scipy.stats import norm
-from sklearn.linear_model import LogisticRegression
 from sklearn.naive_bayes import GaussianNB
 
 from sklearn_pate import PATEClassifier, PrivacySpent
 from sklearn_pate.accountant import (
-    PrivacyForecast,
     TeacherVoters,
     plan_queries,
     plan_table,
@@ -36,7 +32,7 @@ from sklearn_pate.aggregators import (
     SoftVote,
     StableArgmax,
 )
-from sklearn_pate.exceptions import BadPlanError, PrivacyTestError
+from sklearn_pate.exceptions import BadPlanError
 from sklearn_pate.ledger import PrivacyLedger
 from sklearn_pate.neighbors import ReverseNeighbors
 from sklearn_pate.rdp import Facts
@@ -83,12 +79,11 @@ def said(clf, *data, **kwargs):
 # --- the share of labels that will be right ------------------------------------------------------
 
 
-@pytest.mark.parametrize("agreement", [0.51, 0.6, 0.8, 0.95, 1.0])
-@pytest.mark.parametrize("n_teachers", [7, 100, 250])
+@pytest.mark.parametrize("agreement", [0.51, 0.8, 1.0])
+@pytest.mark.parametrize("n_teachers", [7, 250])
 def test_of_two_classes_it_is_the_normal_distributions(agreement, n_teachers):
     plan = planned(GNMax(30.0), n_teachers=n_teachers, n_classes=2)
-    n_right = math.ceil(agreement * n_teachers)
-    margin = 2 * n_right - n_teachers
+    margin = 2 * math.ceil(agreement * n_teachers) - n_teachers
     expected = norm.cdf(margin / (30 * math.sqrt(2)))
     assert plan.share_right(agreement) == pytest.approx(expected, rel=1e-9)
     assert plan.share_answered(agreement) == pytest.approx(1)
@@ -103,24 +98,29 @@ def test_of_two_classes_it_is_the_normal_distributions(agreement, n_teachers):
         (GNMax(60.0, "discrete"), lambda rng, shape: np.rint(rng.normal(scale=60, size=shape))),
     ],
 )
-def test_of_ten_classes_it_is_that_of_drawn_noise(aggregator, drawn):
-    rng = np.random.default_rng(1)
-    votes = np.zeros(10)
-    votes[:2] = 200, 50
-    noisy = votes + drawn(rng, (200_000, 10))
-    expected = (noisy.argmax(axis=1) == 0).mean()
-    assert planned(aggregator).share_right(0.8) == pytest.approx(expected, abs=0.005)
+def test_of_ten_classes_it_is_that_of_drawn_noise(aggregator, drawn, global_random_seed):
+    """Finds shares that are wrong by 0.012, in all but one of 10^5 runs."""
+    noisy = drawn(np.random.default_rng(global_random_seed), (100_000, 10))
+    noisy[:, :2] += 200, 50
+    share = (noisy.argmax(axis=1) == 0).mean()
+    assert share_is_close(share, planned(aggregator).share_right(0.8), 100_000)
 
 
-def test_of_answers_alone_where_a_mechanism_may_refuse():
-    rng = np.random.default_rng(2)
-    votes = np.zeros(10)
-    votes[:2] = 150, 100
+def share_is_close(share, expected, n, scales=6):
+    """Whether a share of drawn votes is as expected, but once in 10^9 runs."""
+    return abs(share - expected) < scales * math.sqrt(expected * (1 - expected) / n)
+
+
+def test_of_answers_alone_where_a_mechanism_may_refuse(global_random_seed):
+    """Finds shares that are wrong by 0.015, in all but one of 10^5 runs."""
+    rng = np.random.default_rng(global_random_seed)
+    noisy = rng.normal(scale=40, size=(200_000, 10))
+    noisy[:, :2] += 150, 100
     passes = 150 + rng.normal(scale=20, size=200_000) >= 170
-    right = (votes + rng.normal(scale=40, size=(200_000, 10))).argmax(axis=1) == 0
+    right = noisy.argmax(axis=1)[passes] == 0
     plan = planned(ConfidentGNMax(170, 20.0, 40.0))
-    assert plan.share_answered(0.6) == pytest.approx(passes.mean(), abs=0.005)
-    assert plan.share_right(0.6) == pytest.approx(right[passes].mean(), abs=0.01)
+    assert share_is_close(passes.mean(), plan.share_answered(0.6), 200_000)
+    assert share_is_close(right.mean(), plan.share_right(0.6), len(right))
 
 
 def test_of_stages_by_their_queries_and_answers():
@@ -178,8 +178,7 @@ def test_queries_that_share_a_cost_stop_together():
 def test_soft_labels_are_right_as_often_as_their_noisy_sums():
     plan = planned(SoftVote(100.0), 50)
     noisy = np.random.default_rng(3).normal(scale=100, size=(100_000, 10))
-    noisy[:, 0] += 200
-    noisy[:, 1] += 50
+    noisy[:, :2] += 200, 50
     expected = (noisy.argmax(axis=1) == 0).mean()
     assert plan.share_right(0.8) == pytest.approx(expected, abs=0.03)
     assert plan.share_right(0.8) == plan.share_right(0.8)
@@ -241,29 +240,24 @@ def number_in(text, before):
     return int(text.partition(before)[2].split()[0])
 
 
-@pytest.mark.parametrize("aggregator", [GNMax(sigma=None), LNMax(gamma=None)])
-@pytest.mark.parametrize("n_teachers, n_classes", [(60, 4), (400, 80)])
-def test_the_teachers_that_are_advised_are_enough_for_the_labels(aggregator, n_teachers, n_classes):
-    sizes = {"n_public": 2000, "n_classes": n_classes, "epsilon": 1.0, "delta": 1e-5}
-    plan = plan_queries(aggregator, None, n_teachers=n_teachers, **sizes)
-    text = plan.advice[0]  # Laplace noise of a quarter of the teachers drowns votes for 80 classes
-    assert text.startswith(f"{n_classes} classes and {n_teachers} teachers: ")
+def test_the_teachers_that_are_advised_are_enough_for_the_labels():
+    sizes = {"n_public": 2000, "n_classes": 4, "epsilon": 1.0, "delta": 1e-5}
+    plan = plan_queries(GNMax(sigma=None), None, n_teachers=60, **sizes)
+    text = plan.advice[0]
+    assert text.startswith("4 classes and 60 teachers: ")
     assert text.endswith("or set base_estimator=neighbors.ReverseNeighbors()")
     enough = number_in(text, "use about ")
-    assert plan_queries(aggregator, None, n_teachers=enough, **sizes).labels_per_class >= 10
-    fewer = plan_queries(aggregator, None, n_teachers=int(enough * 0.7), **sizes)
+    assert plan_queries(GNMax(None), None, n_teachers=enough, **sizes).labels_per_class >= 10
+    fewer = plan_queries(GNMax(None), None, n_teachers=int(enough * 0.7), **sizes)
     assert fewer.labels_per_class < 10
 
 
 def test_sites_are_not_told_that_records_may_vote():
-    X_public = np.zeros((50, 2))
     sites = Sites(lambda name: None, list("0123456789"))
-    plan = PATEClassifier(GaussianNB(), classes=[0, 1]).plan(sites, None, X_public)
-    assert any("drowns the votes" in text for text in plan.advice)
-    assert len(plan.advice) == 2 and not any("ReverseNeighbors" in text for text in plan.advice)
-    here = PATEClassifier(GaussianNB(), n_teachers=10, classes=[0, 1])
-    advice = here.plan(np.zeros((50, 2)), np.arange(50) % 2, X_public).advice
-    assert any("or set base_estimator=neighbors.ReverseNeighbors()" in text for text in advice)
+    clf = PATEClassifier(GaussianNB(), classes=[0, 1])
+    advice = clf.plan(sites, None, np.eye(50, 2)).advice
+    assert len(advice) == 2 and any("drowns the votes" in text for text in advice)
+    assert not any("ReverseNeighbors" in text for text in advice)
 
 
 def test_the_teachers_that_are_advised_outvote_the_noise():
@@ -279,11 +273,7 @@ def test_the_teachers_that_are_advised_outvote_the_noise():
 
 @pytest.mark.parametrize(
     "aggregator, accounting",
-    [
-        (GNMax(40.0), "data_independent"),
-        (GNMax(40.0), "ptr"),
-        (ConfidentGNMax(0.6, 100.0, 40.0), "data_independent"),
-    ],
+    [(GNMax(40.0), "ptr"), (ConfidentGNMax(0.6, 100.0, 40.0), "data_independent")],
 )
 def test_what_outvotes_set_noise_is_found_without_its_costs(aggregator, accounting, monkeypatch):
     sizes = {"n_public": 1000, "n_classes": 10, "epsilon": 60.0, "delta": 1e-5}
@@ -315,15 +305,11 @@ def test_a_plan_with_enough_of_all_needs_no_advice():
     assert planned(GNMax(60.0), 20, n_classes=2).advice == []
 
 
-def test_weak_promises():
+def test_where_promises_get_weak_and_deltas_large():
     assert weak_promise(10.0, "record") is None
     assert "one group may make an outcome 26,000 times as likely" in weak_promise(10.18, "group")
-    assert "10^8 times" in weak_promise(20.0, "record")
     assert "no privacy is guaranteed" in weak_promise(math.inf, "record")
     assert "epsilon is infinite" in planned(PluralityVote()).advice[-1]
-
-
-def test_large_deltas():
     assert large_delta(0.01, n_teachers=50, n_records=99) is None
     assert "records, 100" in large_delta(0.01, n_teachers=50, n_records=100)
     assert "teachers, 100" in large_delta(0.01, n_teachers=100)
@@ -336,39 +322,27 @@ def test_large_deltas():
 def test_fewer_queries_than_classes_are_refused_before_anything_is_spent(tmp_path):
     ledger = PrivacyLedger(tmp_path / "ledger.sqlite", epsilon=30.0)
     clf = pate(n_queries=2, epsilon=8.0, ledger=ledger, random_state=None)
-    message = (
-        "3 classes and 100 teachers: the number of labels is 2, all that is asked for,.* cannot"
-    )
+    message = "3 classes and 100 teachers: the number of labels is 2, all that is asked for"
     with pytest.raises(BadPlanError, match=message) as caught:
         clf.fit(X, Y, X_PUBLIC)
-    assert isinstance(caught.value, ValueError)
     assert "ask more, n_queries=30 or None" in str(caught.value)
-    assert str(caught.value).endswith("set on_bad_plan='warn'. Nothing was spent")
     plan = clf.plan(X, Y, X_PUBLIC)
-    (obstacle,) = plan.obstacles
-    assert re.search(message, obstacle) and plan.advice[0] == obstacle
-    assert caught.value.plan.obstacles == plan.obstacles
-    assert sum("the number of labels is 2" in text for text in plan.advice) == 1
+    assert re.search(message, plan.obstacles[0])
+    assert [text for text in plan.advice if "labels is 2" in text] == [*plan.obstacles]
     votes = np.tile([100, 0, 0], (2, 1))
     for own in ({}, {"epsilon": None, "aggregator": GNMax(9.0), "ledger": None}):
         with pytest.raises(BadPlanError, match="labels is 2,.* give more public rows, 30"):
             clf.set_params(n_queries=None, **own).fit_votes(votes, X_PUBLIC[:2])
-    stages = {"aggregator": [GNMax(9.0), GNMax(9.0)], "n_queries": [1, 1]}
-    with pytest.raises(BadPlanError, match="labels is 2, all that is asked for"):
-        pate(**stages).fit(X, Y, X_PUBLIC)
-    assert not hasattr(clf, "privacy_spent_")
-    assert len(ledger.history()) == 0
-    assert plan_queries(GNMax(40.0), 1, **PUBLIC, epsilon=1.0).n_labels == 1
+    assert not hasattr(clf, "privacy_spent_") and len(ledger.history()) == 0
 
 
 def test_a_budget_for_fewer_queries_than_classes_is_refused():
     clf = pate(n_teachers=20, epsilon=1.0, aggregator=GNMax(7.0))
-    with pytest.raises(BadPlanError, match=r"labels is 2, all that epsilon=\S+ pays for"):
-        clf.fit(X, Y, X_PUBLIC)
-    with pytest.raises(BadPlanError, match="raise epsilon, or set base_est"):
+    refused = r"labels is 2, all that epsilon=\S+ pays for.*raise epsilon, or set base_est"
+    with pytest.raises(BadPlanError, match=refused):
         clf.fit(X, Y, X_PUBLIC)
     plan = clf.plan(X, Y, X_PUBLIC)
-    assert plan.n_labels == 2 and "labels is 2, all that epsilon=" in plan.obstacles[0]
+    assert plan.n_labels == 2 and re.search(refused, plan.obstacles[0])
 
 
 def test_as_many_queries_as_classes_are_asked():
@@ -380,16 +354,6 @@ def test_as_many_queries_as_classes_are_asked():
         assert pate(**stages).fit(X, Y, X_PUBLIC).privacy_spent_.n_queries == 3
 
 
-def test_a_table_of_two_rows_is_refused_unless_asked_for():
-    clf = pate(ReverseNeighbors(), epsilon=10)
-    with pytest.raises(BadPlanError, match="X_public has 2 rows"):
-        clf.fit(X, Y, X_PUBLIC[:2])
-    assert "X_public has 2 rows" in str(clf.plan(X, Y, X_PUBLIC[:2]))
-    clf.set_params(on_bad_plan="warn")
-    with pytest.warns(UserWarning, match="X_public has 2 rows"):
-        assert clf.fit(X, Y, X_PUBLIC[:2]).n_features_in_ == 3
-
-
 @pytest.mark.parametrize(
     ("n_rows", "is_told", "is_refused"), [(5, True, True), (6, True, False), (24, False, False)]
 )
@@ -398,25 +362,46 @@ def test_few_rows_are_told_of_and_hardly_any_refused(n_rows, is_told, is_refused
     plan = pate(ReverseNeighbors(), epsilon=9.0).plan(X, Y, public)
     text = (
         f"X_public has {n_rows} rows, {n_rows} of them different once transformed, and there are "
-        "3 classes: few to tell them apart by. Give 24 or more"
+        "3 classes: few to tell them apart by. Give 24 different ones or more"
     )
     assert plan.advice == [text] * is_told and plan.obstacles == (text,) * is_refused
     equal = pd.concat([public[:1]] * n_rows)
-    (text,) = pate(ReverseNeighbors(), epsilon=9.0).plan(X, Y, equal).obstacles
-    assert text.startswith(f"X_public has {n_rows} rows, 1 of them different")
+    with pytest.raises(BadPlanError, match=f"all equal.* X_public has {n_rows} rows, 1 of them"):
+        pate(ReverseNeighbors(), epsilon=9.0).fit(X, Y, equal)
+
+
+HOPELESS = {
+    "votes": ({"aggregator": GNMax(4000.0), "n_queries": 50}, 400, "drowns the votes"),
+    "ballots": ({"base": ReverseNeighbors(), "epsilon": 0.001}, 400, "drowns the ballots"),
+    "three rows": ({"base": ReverseNeighbors(), "epsilon": 9.0}, 3, "X_public has 3 rows"),
+}
+
+
+@pytest.mark.parametrize("case", HOPELESS)
+@pytest.mark.filterwarnings("ignore:the noise drowns the ballots", "ignore:X_public has")
+def test_what_cannot_work_is_told_refused_and_tried_by_who_insists(case):
+    params, n_rows, words = HOPELESS[case]
+    clf, public = pate(**params), X_PUBLIC[:n_rows]
+    plan = clf.plan(X, Y, public)
+    (obstacle,) = plan.obstacles
+    assert words in obstacle and plan.advice == [obstacle]
+    votes = clf.poll(X, Y, public)
+    for act in (lambda: clf.fit(X, Y, public), lambda: clf.fit_votes(votes, public)):
+        with pytest.raises(BadPlanError, match="this cannot work: .*Nothing was spent") as caught:
+            act()
+        assert words in str(caught.value) and caught.value.plan.epsilon == plan.epsilon
+    assert not hasattr(clf, "privacy_spent_")
+    with pytest.warns(UserWarning, match=words):
+        clf.set_params(on_bad_plan="warn").fit(X, Y, public)
+    assert clf.privacy_spent_.epsilon > 0 and clf.n_features_in_ == 3
 
 
 def test_teachers_are_refused_only_if_they_are_drowned_though_all_agree():
-    drowned = {"n_queries": 300, "epsilon": 0.5}
-    assert pate(**drowned).plan(X, Y, X_PUBLIC).obstacles == ()
-    drowned["epsilon"] = 0.01
-    plan = pate(**drowned).plan(X, Y, X_PUBLIC)
+    assert pate(n_queries=300, epsilon=0.5).plan(X, Y, X_PUBLIC).obstacles == ()
+    plan = pate(n_queries=300, epsilon=0.01).plan(X, Y, X_PUBLIC)
     (text,) = plan.obstacles
     assert "drowns the votes" in text and plan.share_right(1.0) < 1 / 3 + 0.05
     assert plan.advice == [text] and str(plan).count("drowns the votes") == 1
-    with pytest.raises(BadPlanError, match="this cannot work: the noise .* drowns the votes"):
-        pate(**drowned).fit(X, Y, X_PUBLIC)
-    assert len(said(pate(**drowned), X, Y, X_PUBLIC)) == 1
 
 
 @pytest.mark.parametrize(
@@ -424,12 +409,9 @@ def test_teachers_are_refused_only_if_they_are_drowned_though_all_agree():
     [
         ({"epsilon": 4.0}, []),
         ({"n_queries": 20, "epsilon": 4.0}, ["3 classes and 100 teachers: 6.6 labels a class"]),
-        ({"n_queries": 300, "epsilon": 0.5}, ["the noise of standard deviation 1"]),
+        ({"n_queries": 300, "epsilon": 0.01}, ["the noise of standard deviation"]),
         ({"n_teachers": 30, "epsilon": 11.0}, ["epsilon=11 is hardly a promise"]),
-        ({"epsilon": None, "aggregator": GNMax(1.0)}, []),
-        ({"epsilon": None, "aggregator": PluralityVote()}, []),
         ({"epsilon": 4.0, "delta": 0.01}, ["delta=0.01 is not below one over the number of rec"]),
-        ({"base": ReverseNeighbors()}, []),
         ({"base": ReverseNeighbors(), "epsilon": 0.02}, ["the noise drowns the ballots: there"]),
         ({"base": ReverseNeighbors(), "epsilon": 12}, ["epsilon=12 is hardly a promise: one rec"]),
         (
@@ -444,176 +426,54 @@ def test_what_is_warned_of_is_advice_and_once(params, beginnings):
     for text, beginning in zip(texts, beginnings, strict=True):
         assert text.startswith(beginning)
     advice = pate(**params).plan(X, Y, X_PUBLIC).advice
-    if params.get("epsilon", 1) is None:  # who sets no cap knows
-        assert len(advice) == 1 and "epsilon" in advice[0]
-    else:
-        assert advice == texts
+    assert advice == texts
 
 
-def test_a_poll_is_refused_only_if_it_draws_rows():
-    drawn = MarginalSynthesizer((-9, 9), missing=[])
-    for base, params in (
-        (GaussianNB(), {"epsilon": 0.01, "n_queries": 300}),
-        (ReverseNeighbors(), {"epsilon": 0.001}),
-    ):
-        hopeless = pate(base, **params)
-        (obstacle,) = hopeless.plan(X, Y, X_PUBLIC).obstacles
-        with warnings.catch_warnings(record=True) as caught:
-            warnings.simplefilter("always")
-            hopeless.poll(X, Y, X_PUBLIC)  # votes alone spend nothing
-        told = [str(warning.message) for warning in caught]
-        assert told == [obstacle] * isinstance(base, ReverseNeighbors)  # its plan makes the table
-        drawing = pate(base, synthesizer=drawn, **params)
-        for act in (drawing.poll, drawing.fit):
-            with pytest.raises(BadPlanError, match="cannot work: .*drowns the .*Nothing was spent"):
-                act(X, Y)
-        assert not hasattr(drawing, "X_synthetic_")
-
-
-@pytest.mark.parametrize(
-    "params, n_rows, message",
-    [
-        ({"n_queries": 300, "epsilon": 0.01}, 400, "drowns the votes"),
-        ({"base": ReverseNeighbors(), "epsilon": 0.001}, 400, "drowns the ballots"),
-        ({"base": ReverseNeighbors(), "epsilon": 9.0}, 3, "X_public has 3 rows"),
-    ],
-)
-@pytest.mark.filterwarnings("ignore:the noise drowns the ballots", "ignore:X_public has 3 rows")
-def test_votes_of_a_plan_that_cannot_work_are_refused(params, n_rows, message):
-    clf = pate(**params)
-    votes = clf.poll(X, Y, X_PUBLIC[:n_rows])
-    with pytest.raises(BadPlanError, match=f"cannot work: .*{message}.*Nothing was spent"):
-        clf.fit_votes(votes, X_PUBLIC[:n_rows])
-    assert not hasattr(clf, "privacy_spent_")
-
-
-def test_a_fit_and_a_poll_warn_as_a_plan_does():
-    for act in ("fit", "poll"):
-        clf = pate(ReverseNeighbors(), epsilon=12.0)
-        with pytest.warns(UserWarning, match="hardly a promise") as caught:
-            getattr(clf, act)(X, Y, X_PUBLIC)
-        of_plan, *others = (str(one.message) for one in caught)
-        assert [of_plan] == clf.plan(X, Y, X_PUBLIC).advice
-        assert [text[: len(FLAT)] for text in others] == [FLAT] * (act == "fit")
+@pytest.mark.parametrize("case", ["votes", "ballots"])
+def test_a_poll_is_refused_if_it_draws_rows(case):
+    params = HOPELESS[case][0]
+    drawing = pate(synthesizer=MarginalSynthesizer((-9, 9), missing=[], n_rows=300), **params)
+    for act in (drawing.poll, drawing.fit):
+        with pytest.raises(BadPlanError, match="cannot work: .*drowns the .*Nothing was spent"):
+            act(X, Y)
+    assert not hasattr(drawing, "X_synthetic_")
 
 
 # --- the forecast --------------------------------------------------------------------------------
 
 
-def test_what_is_forecast_does_not_read_as_if_it_were_released():
-    for base in (GaussianNB(), ReverseNeighbors()):
-        clf = pate(base, epsilon=4.0)
-        spent = clf.plan(X, Y, X_PUBLIC).spent
-        text = spent.summary()
-        assert text.startswith("A forecast, nothing is spent yet.") and "would be" in text
-        assert "was released" not in text and " were asked" not in text
-        assert spent.n_answered == 0 and isinstance(spent, PrivacySpent)
-        paid = clf.fit(X, Y, X_PUBLIC).privacy_spent_
-        assert type(paid) is PrivacySpent and "forecast" not in paid.summary().lower()
-        assert tuple(paid) == tuple(spent)
-        assert type(pickle.loads(pickle.dumps(paid))) is PrivacySpent
-        assert json.dumps(dataclasses.asdict(paid)).count("forecast") == 0
-
-
-def test_what_a_private_test_spends_is_no_forecast():
-    clf = pate(aggregator=GNMax(40.0), n_queries=100, epsilon=0.8, accounting="ptr")
-    with pytest.raises(PrivacyTestError) as caught:
-        clf.fit_votes(np.tile([84, 83, 83], (400, 1)), X_PUBLIC)
-    assert type(caught.value.privacy_spent) is PrivacySpent
-
-
-def test_a_forecast_is_paid_for_with_all_of_its_numbers():
-    spent = PrivacySpent(
-        1.0,
-        1e-5,
-        "renyi",
-        "group",
-        "replace one group",
-        n_teachers=None,
-        n_queries=7,
-        n_answered=0,
-        arithmetic="exact",
-        generator="system",
-        n_synthetic=9,
-        version="0.0",
-    )
-    assert PrivacyForecast.of(spent).paid() == spent
-    assert PrivacyForecast.of(spent) != spent
+@pytest.mark.parametrize("base", [GaussianNB(), ReverseNeighbors()], ids=["teachers", "records"])
+def test_what_is_forecast_does_not_read_as_if_it_were_released(base):
+    clf = pate(base, epsilon=4.0)
+    spent = clf.plan(X, Y, X_PUBLIC).spent
+    text = spent.summary()
+    assert text.startswith("A forecast, nothing is spent yet.") and "would be" in text
+    assert "was released" not in text and " were asked" not in text
+    assert spent.n_answered == 0 and isinstance(spent, PrivacySpent)
+    paid = clf.fit(X, Y, X_PUBLIC).privacy_spent_
+    assert type(paid) is PrivacySpent and "forecast" not in paid.summary().lower()
+    assert tuple(paid) == tuple(spent) and type(pickle.loads(pickle.dumps(paid))) is PrivacySpent
 
 
 # --- text and pages ------------------------------------------------------------------------------
-
-
-class Page(HTMLParser):
-    """Checks that tags are closed, and keeps the text that is shown."""
-
-    def __init__(self):
-        super().__init__()
-        self.open = []
-        self.text = []
-
-    def handle_starttag(self, tag, attributes):
-        self.open.append(tag)
-        assert not {"src", "href"} & {name for name, _ in attributes}
-
-    def handle_endtag(self, tag):
-        assert self.open.pop() == tag
-
-    def handle_data(self, data):
-        if "style" not in self.open:
-            self.text.append(data)
-
-
-def shown_by(html):
-    page = Page()
-    page.feed(html)
-    page.close()
-    assert page.open == []
-    return " ".join(page.text)
-
-
-def test_text_and_page_say_the_same():
-    for base, epsilon in ((GaussianNB(), 0.5), (ReverseNeighbors(), 0.02)):
-        plan = pate(base, epsilon=epsilon).plan(X, Y, X_PUBLIC)
-        assert plan.advice
-        html = plan._repr_html_()
-        assert "@import" not in html and "http" not in html
-        assert max(map(len, str(plan).splitlines())) <= 88
 
 
 def test_all_that_a_page_shows_is_escaped():
     evil = "<script>alert('x')</script>&"
     voters = TeacherVoters(n_teachers=250, n_classes=10, names=(evil,), why=evil)
     plan = dataclasses.replace(planned(GNMax(40.0)), voters=voters, problems=(evil,), method=evil)
-    html = plan._repr_html_()
-    assert (
-        "<script" not in html and "&lt;script&gt;alert(&#x27;x&#x27;)&lt;/script&gt;&amp;" in html
-    )
-    assert shown_by(html).count(evil) == 4
-
-
-def test_a_text_says_who_votes_and_why():
-    text = str(
-        pate([GaussianNB(), LogisticRegression()], epsilon=4.0, n_teachers=50).plan(X, Y, X_PUBLIC)
-    )
-    assert "50 teachers, each a GaussianNB or LogisticRegression, on about 36.9 records" in text
-    assert "(base_estimator is a list)" in " ".join(text.split())
-    text = str(pate(ReverseNeighbors(n_cells=40)).plan(X, Y, X_PUBLIC))
-    assert "each in the cell that it lies in, of 40" in text
-    assert "beside 46.2 in an average cell" in " ".join(text.split())
+    page = plan._repr_html_()
+    assert "<script" not in page and "@import" not in page and "http" not in page
+    assert page.count("&lt;script&gt;alert(&#x27;x&#x27;)&lt;/script&gt;&amp;") == 4
 
 
 def test_a_text_says_how_much_the_cells_tell():
     plan = pate(ReverseNeighbors()).plan(X, Y, X_PUBLIC)
-    assert 0.4 < plan.voters.explained < 1 and plan.share_answered(0.8) == 1
-    told = f"{math.floor(100 * plan.voters.explained)}% of the spread of public rows: so much is"
-    assert f"cells tell  {told} where a row lies" in str(plan).splitlines()
-    assert "right" not in str(plan)
-    drawn = MarginalSynthesizer((-9, 9), missing=[])
-    for params in ({"base": ReverseNeighbors(), "synthesizer": drawn}, {"epsilon": 4.0}):
-        public = None if "synthesizer" in params else X_PUBLIC
-        other = pate(**params).plan(X, Y, public)
-        assert getattr(other.voters, "explained", None) is None and "cells tell" not in str(other)
+    assert 0.4 < plan.voters.explained < 1 and "right" not in str(plan)
+    told = f"{math.floor(100 * plan.voters.explained)}% of how public rows differ; a record says"
+    assert f"cells tell  {told} only where it lies" in str(plan).splitlines()
+    drawn = pate(ReverseNeighbors(), synthesizer=MarginalSynthesizer((-9, 9), missing=[]))
+    assert "cells tell" not in str(drawn.plan(X, Y))
 
 
 def test_the_parts_of_epsilon():
@@ -632,34 +492,19 @@ def test_the_parts_of_epsilon():
 
 
 def numbers(plan):
+    """All that a plan says."""
+    names = "n_labels noise_std labels_per_class rows_cost advice obstacles problems voters spent"
     shares = []
     if plan.has_teachers:
         shares = [(plan.share_right(a), plan.share_answered(a)) for a in (0.6, 0.8, 0.95)]
-    return (
-        shares,
-        plan.n_labels,
-        plan.noise_std,
-        plan.labels_per_class,
-        plan.rows_cost,
-        plan.advice,
-        plan.obstacles,
-        plan.problems,
-        plan.voters,
-        plan.spent,
-        plan.epsilon,
-        str(plan),
-        plan._repr_html_(),
-    )
+    told = [getattr(plan, name) for name in names.split()]
+    return [*told, shares, plan.epsilon, str(plan), plan._repr_html_()]
 
 
 @pytest.mark.parametrize(
     "params",
     [
-        {"epsilon": 0.4},
-        {"n_teachers": 40, "n_queries": 50},
         {"aggregator": ConfidentGNMax(0.6, 20.0, 10.0), "n_queries": 50},
-        {"base": ReverseNeighbors()},
-        {"base": ReverseNeighbors(), "epsilon": 0.02},
         {"base": ReverseNeighbors(), "epsilon": 0.001},
         {"n_queries": 300, "epsilon": 0.01},
         {"base": ReverseNeighbors(adjacency="add_or_remove")},
@@ -676,11 +521,7 @@ def test_private_values_change_nothing_that_a_plan_says(params):
 
 
 @pytest.mark.parametrize(
-    "params",
-    [
-        {"base": ReverseNeighbors(adjacency="add_or_remove")},
-        {"partition": "hash", "epsilon": 4.0},
-    ],
+    "params", [{"base": ReverseNeighbors(adjacency="add_or_remove")}, {"partition": "hash"}]
 )
 def test_a_number_of_records_that_is_private_changes_nothing(params):
     named = X.set_axis([f"name {k}" for k in range(N_RECORDS)])

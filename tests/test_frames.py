@@ -65,18 +65,23 @@ VOTERS = {
 }
 
 
-@pytest.mark.parametrize("nulls", [False, True], ids=["complete", "nulls"])
+@pytest.mark.parametrize("kind", ["pandas", "polars", "polars with nulls"])
 @pytest.mark.parametrize("who", VOTERS)
-def test_polars_of_numbers_texts_categories_and_nulls(who, nulls):
+def test_frames_of_numbers_texts_categories_and_nulls(who, kind):
     private, y = rows(600)
     public, y_public = rows(300, seed=1)
-    X, X_public = in_polars(private, nulls=nulls), in_polars(public, nulls=nulls)
+    X, X_public = private, public
+    if kind != "pandas":
+        X, X_public = (in_polars(X, nulls="nulls" in kind) for X in (private, public))
     clf = VOTERS[who]().fit(X, y, X_public)
     assert clf.score(X_public, y_public) > 0.9
     assert list(clf.feature_names_in_) == list(private.columns)
     assert clf.predict(X_public[:1]).tolist() == clf.predict(X_public)[:1].tolist()
+    with pytest.raises(ValueError, match="feature names"):
+        clf.predict(public.rename(columns={"real": "unreal"}))
 
 
+@pytest.mark.slow
 def test_polars_through_a_search():
     private, y = rows(400)
     X_public = in_polars(rows(200, seed=1)[0])
@@ -117,13 +122,17 @@ def with_missing_text(n, dtype, seed=0):
     return frame, y
 
 
-@pytest.mark.parametrize("dtype", ["string", "string[python]", "str", object])
-@pytest.mark.parametrize("who", ["records", "teachers by default"])
+@pytest.mark.parametrize(
+    ("who", "dtype"),
+    [
+        *(("records", dtype) for dtype in ("string", "string[python]", "str", object)),
+        *(("teachers by default", dtype) for dtype in ("string", object)),
+    ],
+)
 def test_text_of_pandas_with_missing_values(who, dtype):
     X, y = with_missing_text(600, dtype)
     X_public, y_public = with_missing_text(300, dtype, seed=1)
-    clf = VOTERS[who]().fit(X, y, X_public)
-    assert clf.score(X_public, y_public) > 0.9
+    assert VOTERS[who]().fit(X, y, X_public).score(X_public, y_public) > 0.9
 
 
 @pytest.mark.parametrize("dtype", ["string", object])

@@ -2,15 +2,15 @@
 
 import itertools
 import math
-import warnings
 
 import mpmath
 import numpy as np
 import pytest
+from draws import assert_drawn_from
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.special import log_ndtr, logsumexp
-from scipy.stats import beta, chisquare, laplace
+from scipy.stats import laplace
 from sklearn.datasets import make_classification
 from sklearn.linear_model import LogisticRegression, Perceptron
 from sklearn.naive_bayes import GaussianNB
@@ -18,7 +18,6 @@ from sklearn.naive_bayes import GaussianNB
 from sklearn_pate import PATEClassifier
 from sklearn_pate.accountant import RenyiFilter, plan_queries
 from sklearn_pate.aggregators import (
-    Aggregator,
     ConfidentGNMax,
     GNMax,
     ImmutableArgmax,
@@ -46,8 +45,7 @@ from sklearn_pate.rdp import (
 from sklearn_pate.rdp.conversion import epsilon_by_order
 from sklearn_pate.teachers.vote import probability_shares
 
-TEN = [25] * 10
-VOTES = [[125, 125], [126, 124], [250, 0], [150, 100], TEN, [41, *[23] * 8, 25], [250, *[0] * 9]]
+VOTES = [[126, 124], [150, 100], [41, *[23] * 8, 25]]
 
 
 def student_for(counts, share=0.7):
@@ -72,40 +70,17 @@ def student_for(counts, share=0.7):
     ],
     ids=str,
 )
-def test_samples_agree_with_the_outcome_distribution(mechanism, counts):
-    n_samples, proba = 200_000, None
-    if mechanism.uses_student_proba:
-        proba = student_for(counts)
-    labels = mechanism.aggregate(
-        np.tile(counts, (n_samples, 1)),
-        None if proba is None else np.tile(proba, (n_samples, 1)),
-        random_state=0,
-    )
+def test_samples_agree_with_the_outcome_distribution(mechanism, counts, global_random_seed):
+    """Finds noise of 5 % less on any of its counts, where an outcome is neither sure nor rare."""
+    n_samples = 100_000
+    votes = np.tile(counts, (n_samples, 1))
+    proba = student_for(counts) if mechanism.uses_student_proba else None
+    given = None if proba is None else np.tile(proba, (n_samples, 1))
+    labels = mechanism.aggregate(votes, given, random_state=global_random_seed)
     log_proba = mechanism.outcome_log_proba([counts], None if proba is None else [proba])[0]
-    expected = n_samples * np.exp(
-        np.append(log_proba, [-np.inf] * (len(counts) + 1))[: len(counts) + 1]
-    )
     observed = np.bincount(np.where(labels < 0, len(counts), labels), minlength=len(counts) + 1)
-    rare = expected < 5
-    assert observed[rare].sum() <= 25
-    observed, expected = observed[~rare], expected[~rare]
-    expected *= observed.sum() / expected.sum()
-    assert observed.size == 1 or chisquare(observed, expected).pvalue > 1e-6
-
-
-@pytest.mark.parametrize("half_margin", [0, 30, 45, 60, 90])
-def test_a_stable_query_asked_alone_agrees_with_its_distribution(half_margin, monkeypatch):
-    stable = StableArgmax(run_epsilon=1.0, max_unstable=1)
-    bar = stable.stability_needed(1)
-    scales = stable._scales()
-    monkeypatch.setattr(StableArgmax, "stability_needed", lambda self, n_queries: bar)
-    monkeypatch.setattr(StableArgmax, "_scales", lambda self: scales)
-    votes = [[250 + half_margin, 250 - half_margin]]
-    rng = np.random.default_rng(0)
-    labels = np.array([stable.aggregate(votes, random_state=rng)[0] for _ in range(20_000)])
-    p = math.exp(stable.outcome_log_proba(votes)[0, 0])
-    assert set(labels.tolist()) <= {0, -1}
-    assert abs((labels == 0).mean() - p) < 5 * math.sqrt(max(p * (1 - p), 1e-5) / 20_000)
+    assert_drawn_from(observed[: log_proba.size], np.exp(log_proba))
+    assert observed.sum() == observed[: log_proba.size].sum()
 
 
 def test_interactive_reinforces_a_confident_student_only():
@@ -143,14 +118,6 @@ def test_confident_costs_no_more_than_its_worst_case(n_teachers, n_classes, thre
             np.array(orders), n_teachers=n_teachers, n_classes=n_classes
         )
         assert (anything[:2] <= (check + answer)[:2] * 1.05).all()
-
-
-def test_confidents_worst_case_is_reached():
-    confident = ConfidentGNMax(15, sigma1=4.0, sigma2=5.0)
-    exact = exact_rdp(confident, histograms_of(30, 2), [1.5, 2.0]).max(axis=0)
-    assert (
-        confident.facts().rdp(np.array([1.5, 2.0]), n_teachers=None, n_classes=None) <= 1.1 * exact
-    ).all()
 
 
 @settings(max_examples=60, deadline=None)
@@ -194,31 +161,24 @@ def test_published_bounds_of_both_steps():
     confident = ConfidentGNMax(150, sigma1=40.0, sigma2=30.0)
     check = threshold_rdp([200, 130], 150, 40.0, DEFAULT_ORDERS)
     answer = gnmax_rdp(votes, 30.0, DEFAULT_ORDERS)
-    np.testing.assert_allclose(confident.published_rdp(votes, DEFAULT_ORDERS), check + answer)
-    np.testing.assert_allclose(
-        confident.published_rdp(votes, DEFAULT_ORDERS, paid=[True, False]),
-        check + answer * [[1], [0]],
-    )
+    for paid, share in ((None, 1), ([True, False], [[1], [0]])):
+        published = confident.published_rdp(votes, DEFAULT_ORDERS, paid=paid)
+        np.testing.assert_allclose(published, check + answer * share)
 
 
 # --- immutable -----------------------------------------------------------------------------------
 
 
 def test_immutable_costs_more_the_larger_its_constant():
-    spent = [
-        data_independent_epsilon(
-            ImmutableArgmax(c, sigma=40.0), 1, 1e-5, n_teachers=250, n_classes=10
-        )[0]
-        for c in (0, 10, 100, 1e4)
-    ]
+    def epsilon(mechanism):
+        return data_independent_epsilon(mechanism, 1, 1e-5, n_teachers=250, n_classes=10)[0]
+
+    spent = [epsilon(ImmutableArgmax(c, sigma=40.0)) for c in (0, 10, 100, 1e4)]
     assert (np.diff(spent) > 0).all() and spent[-1] > 1e4
     assert spent[0] < 1.2 * data_independent_epsilon(GNMax(40.0), 1, 1e-5)[0]
     for gone in (math.inf, 1e200):
         for noise in ({"sigma": 40.0}, {"gamma": 0.05}):
-            epsilon = data_independent_epsilon(
-                ImmutableArgmax(gone, **noise), 1, 1e-5, n_teachers=250, n_classes=10
-            )[0]
-            assert epsilon > 1e100
+            assert epsilon(ImmutableArgmax(gone, **noise)) > 1e100
     for noise in ({"sigma": 3.0}, {"gamma": 0.5}):
         immutable = ImmutableArgmax(4.0, **noise)
         exact = exact_rdp(immutable, histograms_of(12, 3), [1.5, 4.0]).max(axis=0)
@@ -241,28 +201,6 @@ def test_immutables_constant_is_the_papers():
     assert ImmutableArgmax(sigma=40.0)._added(10) == pytest.approx(expected)
 
 
-def lower_bound_on_epsilon(mechanism, votes, neighbour, delta=1e-5, n_samples=200_000):
-    """Clopper-Pearson lower bound, at confidence 1 - 1e-6, from samples of one event."""
-    rows = [np.tile(v, (n_samples, 1)) for v in (votes, neighbour)]
-    hits = [int((mechanism.aggregate(r, random_state=k) == 0).sum()) for k, r in enumerate(rows)]
-    low = beta.ppf(5e-7, hits[0], n_samples - hits[0] + 1)
-    high = beta.ppf(1 - 5e-7, hits[1] + 1, n_samples - hits[1])
-    return math.log(max(low - delta, 1e-300) / high)
-
-
-def test_samples_expose_immutables_claim_and_no_one_elses():
-    votes, neighbour = [125, 125], [124, 126]  # a tie: the lowest code is raised, then the other
-    immutable = ImmutableArgmax(sigma=40.0)
-    claimed = rdp_to_epsilon(
-        immutable.claimed_rdp([[250, 0]], DEFAULT_ORDERS)[0], 1e-5, DEFAULT_ORDERS
-    )[0]
-    true = data_independent_epsilon(immutable, 1, 1e-5, n_teachers=250, n_classes=2)[0]
-    assert claimed < 0.5 < 3 < lower_bound_on_epsilon(immutable, votes, neighbour) <= true
-    for honest in (GNMax(5.0), LNMax(0.2), ConfidentGNMax(130, 5.0, 5.0)):
-        bound = data_independent_epsilon(honest, 1, 1e-5, n_teachers=250, n_classes=2)[0]
-        assert lower_bound_on_epsilon(honest, votes, neighbour) <= bound
-
-
 def test_immutable_says_what_is_wrong_with_it():
     public = {"n_public": 20, "n_teachers": 250, "n_classes": 10, "delta": 1e-5}
     with pytest.warns(PrivacyLeakWarning, match="told apart almost surely.*StableArgmax"):
@@ -270,11 +208,8 @@ def test_immutable_says_what_is_wrong_with_it():
     assert plan.epsilon > 10
     with pytest.warns(PrivacyLeakWarning), pytest.raises(BudgetExceededError, match="more than"):
         plan_queries(ImmutableArgmax(gamma=0.05), 3, epsilon=1.0, **public)
-    assert ImmutableArgmax(gamma=1).qualified([[7, 4, 0], [6, 4, 1], [5, 5, 1]]).tolist() == [
-        1,
-        0,
-        0,
-    ]
+    is_qualified = ImmutableArgmax(gamma=1).qualified([[7, 4, 0], [6, 4, 1], [5, 5, 1]])
+    assert is_qualified.tolist() == [True, False, False]
 
 
 # --- stable argmax -------------------------------------------------------------------------------
@@ -294,62 +229,21 @@ def test_distances_change_by_one_and_are_zero_where_the_argmax_may(counts, data)
         assert here == there == 0
 
 
-@pytest.mark.parametrize("run_epsilon", [0.5, 1.5])
-def test_stables_guarantee_by_quadrature(run_epsilon):
-    # one run over 4 queries: the transcript is how many pass before one fails, and their labels
-    k, failure = 4, 0.01
-    stable = StableArgmax(run_epsilon, max_unstable=1, failure_probability=failure)
-    on_threshold, on_distance = stable._scales()
-    bar = stable.stability_needed(k)
-    rho = np.linspace(-40 * on_threshold, 40 * on_threshold, 40_001)
-    density = np.exp(-np.abs(rho) / on_threshold) / (2 * on_threshold)
-    width = rho[1] - rho[0]
-
-    def passes(distance):
-        x = bar + rho - distance
-        return np.where(
-            x > 0, np.exp(-np.abs(x) / on_distance) / 2, 1 - np.exp(-np.abs(x) / on_distance) / 2
-        )
-
-    def transcripts(votes):
-        labels, chances = (
-            np.argmax(votes, axis=1),
-            [passes(d) for d in distance_to_instability(votes)],
-        )
-        result, alive = {}, density * width
-        for j in range(k):
-            result[tuple(labels[:j]), False] = (alive * (1 - chances[j])).sum()
-            alive = alive * chances[j]
-        result[tuple(labels), True] = alive.sum()
-        return result
-
-    rng = np.random.default_rng(0)
-    largest = 0.0
-    for _ in range(150):
-        first = np.clip(rng.integers(0, 60) + rng.integers(-3, 4, size=k), -100, 100)
-        votes = np.column_stack([200 + first, 200 - first])
-        move = rng.integers(-1, 2, size=k)
-        neighbour = votes + np.column_stack([move, -move])
-        p, q = transcripts(votes), transcripts(neighbour)
-        excess = sum(max(p[t] - math.exp(run_epsilon) * q.get(t, 0.0), 0) for t in p)
-        largest = max(largest, excess)
-    assert largest <= failure
-
-
-def test_stables_threshold_fails_as_seldom_as_it_says():
+def test_stables_threshold_fails_as_seldom_as_it_says(global_random_seed):
+    """Finds a rate that is 5 % above what it says."""
     stable = StableArgmax(1.0, max_unstable=3, failure_probability=0.05)
     on_threshold, on_distance = stable._scales()
-    rng = np.random.default_rng(0)
-    distances = rng.laplace(scale=on_distance, size=(200_000, 5)).max(axis=1)
-    bars = rng.laplace(scale=on_threshold, size=(200_000, 3)).min(axis=1)
+    rng = np.random.default_rng(global_random_seed)
+    distances = rng.laplace(scale=on_distance, size=(500_000, 5)).max(axis=1)
+    bars = rng.laplace(scale=on_threshold, size=(500_000, 3)).min(axis=1)
     rate = (distances > stable.stability_needed(5) + bars).mean()
-    assert 0.02 < rate <= 0.05
+    assert 0.02 < rate <= 0.05 + 5 * math.sqrt(0.05 / 500_000)
     # below the sum of the paper's two bounds
     paper = on_threshold * math.log(3 / 0.05) + on_distance * math.log(5 / 0.05)
     assert stable.stability_needed(5) < 0.9 * paper
 
 
-@pytest.mark.parametrize("failure", [1e-6, 1e-30, 1e-60, 1e-100, 1e-300])
+@pytest.mark.parametrize("failure", [1e-6, 1e-60, 1e-300])
 def test_stables_threshold_fails_as_seldom_as_a_closed_form_says(failure):
     stable = StableArgmax(1.0, max_unstable=1, failure_probability=failure)
     on_threshold, on_distance = map(mpmath.mpf, stable._scales())
@@ -358,6 +252,8 @@ def test_stables_threshold_fails_as_seldom_as_a_closed_form_says(failure):
     tails = [scale**2 * mpmath.exp(-bar / scale) for scale in (on_distance, on_threshold)]
     rate = (tails[0] - tails[1]) / (on_distance**2 - on_threshold**2) / 2
     assert 0.8 * failure < rate <= failure
+    # which is the chance that a query passes though one teacher decides it
+    assert math.exp(stable.outcome_log_proba([[5, 5]])[0, 0]) == pytest.approx(float(rate))
 
 
 def test_stable_stops_after_its_runs_and_pays_once_for_all():
@@ -373,44 +269,34 @@ def test_stable_stops_after_its_runs_and_pays_once_for_all():
     assert costs(1).epsilon(1e-6)[0] == math.inf  # nothing left of delta
 
 
-@pytest.mark.parametrize("max_unstable", [1, 20, 200])
-@pytest.mark.parametrize("failure", [1e-6, 8e-6])
-def test_calibrated_runs_cost_the_cap(max_unstable, failure):
-    wanted = StableArgmax(None, max_unstable=max_unstable, failure_probability=failure)
-    public = {"n_public": 10, "n_teachers": 100, "n_classes": 2, "epsilon": 1.0, "delta": 1e-5}
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # more runs than 100 teachers can be stable in
-        ((stable, n_queries),) = plan_queries(wanted, None, **public).stages
-    assert n_queries == 10
-    assert 1 - 1e-6 < stable.costs()(10).epsilon(1e-5)[0] <= 1
-
-
-def test_every_run_has_a_threshold_of_its_own(monkeypatch):
-    # with one noisy threshold for all runs, two queries would fail together more often
+def test_every_run_has_a_threshold_of_its_own(monkeypatch, global_random_seed):
+    """With one noisy threshold for all runs, two queries would fail together more often."""
     monkeypatch.setattr(StableArgmax, "stability_needed", lambda self, n_queries: 30.0)
-    stable, rng = StableArgmax(run_epsilon=1.0, max_unstable=2), np.random.default_rng(0)
+    stable = StableArgmax(run_epsilon=1.0, max_unstable=2)
+    rng = np.random.default_rng(global_random_seed)
     votes = np.tile([131, 69], (2, 1))  # 30 teachers can change
     draws = np.array([stable.aggregate(votes, random_state=rng) for _ in range(8000)]) < 0
-    first, both = draws[:, 0].mean(), draws.all(axis=1).mean()
-    assert abs(first - 1 / 2) < 0.028 and abs(both - 1 / 4) < 0.024  # 5 standard errors
-    # two that pass share a run: its noise makes that more likely than if each had its own
     on_threshold, on_distance = stable._scales()
-    assert (1 / on_threshold + 2 / on_distance, on_distance / on_threshold) == (
-        pytest.approx(1.0),
-        pytest.approx(2 ** (1 / 3)),
-    )
+    assert 1 / on_threshold + 2 / on_distance == pytest.approx(1.0)
+    assert on_distance / on_threshold == pytest.approx(2 ** (1 / 3))
     chance = (np.arange(10_000) + 0.5) / 10_000  # quantiles of the noise on the threshold
     rho = laplace.ppf(chance, scale=on_threshold)
+    # two that pass share a run: its noise makes that more likely than if each had its own
     together = (laplace.sf(rho, scale=on_distance) ** 2).mean()
-    assert abs((~draws).all(axis=1).mean() - together) < 0.026
     assert together > 0.3
+    for share, expected in (
+        (draws[:, 0].mean(), 1 / 2),
+        (draws.all(axis=1).mean(), 1 / 4),
+        ((~draws).all(axis=1).mean(), together),
+    ):
+        assert abs(share - expected) < 0.028  # 5 standard errors
 
 
 @pytest.mark.parametrize("run_epsilon", [0.3, 1.5])
 def test_the_comparisons_of_a_run_are_pure(run_epsilon):
     # many queries pass and one fails, whose distances one teacher moves in opposite directions
     on_threshold, on_distance = StableArgmax(run_epsilon)._scales()
-    rho = np.linspace(-40, 40, 20_001) * on_threshold
+    rho = np.linspace(-40, 40, 10_001) * on_threshold
     log_rho = laplace.logpdf(rho, scale=on_threshold)
 
     def log_chance(n_pass, passing, failing):  # distances, relative to the threshold
@@ -430,15 +316,9 @@ def test_the_comparisons_of_a_run_are_pure(run_epsilon):
 
 def test_stable_in_a_fit():
     X, y = make_classification(6000, n_features=4, class_sep=2.5, random_state=0)
-    clf = PATEClassifier(
-        GaussianNB(),
-        n_teachers=300,
-        aggregator=StableArgmax(run_epsilon=None, max_unstable=5),
-        n_queries=400,
-        epsilon=3.0,
-        classes=[0, 1],
-        random_state=0,
-    )
+    stable = StableArgmax(run_epsilon=None, max_unstable=5)
+    params = {"n_teachers": 300, "n_queries": 400, "epsilon": 3.0, "classes": [0, 1]}
+    clf = PATEClassifier(GaussianNB(), aggregator=stable, random_state=0, **params)
     clf.fit(X[:5000], y[:5000], X_public=X[5000:5500])
     spent = clf.privacy_spent_
     assert 2.999 < spent.epsilon <= 3.0 and spent.method in ("renyi", "pure")
@@ -459,54 +339,45 @@ def test_filter_sets_aside_before_and_refunds_after():
     assert budget.spent <= 1.001
 
 
-@pytest.mark.parametrize(
-    ("mechanism", "proba"),
-    [
-        (ConfidentGNMax(60, sigma1=12.0, sigma2=15.0), None),
-        (InteractiveGNMax(10, sigma1=12.0, sigma2=15.0, confidence=0.9), [0.6, 0.4]),
-    ],
-    ids=["confident", "interactive"],
-)
-@pytest.mark.parametrize("votes", [[60, 40], [51, 49], [70, 30], [100, 0]], ids=str)
-def test_the_guarantee_of_stopped_runs(mechanism, proba, votes):
-    # 10,000 runs of 40 queries under a filter, each with its exact likelihood ratio: the mean of
-    # max(0, 1 - exp(epsilon) Q / P) estimates the hockey-stick divergence without bias
+@pytest.mark.slow
+@pytest.mark.parametrize("is_interactive", [False, True])
+@pytest.mark.parametrize("votes", [[60, 40], [51, 49]], ids=str)
+def test_the_guarantee_of_stopped_runs(is_interactive, votes, global_random_seed):
+    """Runs of 40 queries under a filter, each with its exact likelihood ratio.
+
+    The mean of max(0, 1 - exp(epsilon) Q / P) estimates the hockey-stick divergence without bias.
+    """
     epsilon, delta, n_runs, n_queries = 1.0, 1e-3, 10_000, 40
     public = {"n_teachers": 100, "n_classes": 2}
-    stages = [mechanism] if proba is None else [GNMax(60.0), mechanism]
-    plan = plan_queries(
-        stages if len(stages) > 1 else mechanism,
-        [1, n_queries] if len(stages) > 1 else n_queries,
-        n_public=100,
-        epsilon=epsilon,
-        delta=delta,
-        **public,
-    )
-    budget = plan.budget
+    if is_interactive:
+        mechanism = InteractiveGNMax(10, sigma1=12.0, sigma2=15.0, confidence=0.9)
+        proba, stages, numbers = [[0.6, 0.4]], [GNMax(60.0), mechanism], [1, n_queries]
+    else:
+        mechanism = ConfidentGNMax(60, sigma1=12.0, sigma2=15.0)
+        proba, stages, numbers = None, mechanism, n_queries
+    cap = {"n_public": 100, "epsilon": epsilon, "delta": delta}
+    budget = plan_queries(stages, numbers, **cap, **public).budget
     check, answer = (float(c[0]) for c in mechanism.steps(np.array([budget.order]), **public))
 
     def log_outcomes(counts):
         """Log probabilities of (class 0 from votes, class 1 from votes, check failed)."""
-        excess = mechanism._excess(np.array([counts]), None if proba is None else [proba])[0]
+        excess = mechanism._excess(np.array([counts]), proba)[0]
         win = GNMax(mechanism.sigma2).outcome_log_proba([counts])[0]
         return np.append(win + log_ndtr(excess), log_ndtr(-excess))
 
+    rng = np.random.default_rng(global_random_seed)
     for neighbour in ([votes[0] - 1, votes[1] + 1], [votes[0] + 1, votes[1] - 1]):
-        if min(neighbour) < 0:
-            continue
         p, q = log_outcomes(votes), log_outcomes(neighbour)
-        rng = np.random.default_rng(0)
         for first, second in ((p, q), (q, p)):
             outcome = rng.choice(3, p=np.exp(first), size=(n_runs, n_queries))
-            ratio = np.empty(n_runs)
-            asked = []
-            for r in range(n_runs):
+            asked = np.empty(n_runs)
+            for k, answered in enumerate(outcome < 2):
                 run = RenyiFilter(budget.order, budget.limit)
-                n = run.allow(outcome[r] < 2, check, answer)
-                ratio[r] = (second - first)[outcome[r, :n]].sum()
-                asked.append(n)
-            assert np.mean(np.maximum(0, 1 - np.exp(epsilon + ratio))) <= delta
-            assert 0 < min(asked) and max(asked) <= n_queries
+                asked[k] = run.allow(answered, check, answer)
+            ratio = np.where(np.arange(n_queries) < asked[:, None], (second - first)[outcome], 0)
+            excess = np.maximum(0, 1 - np.exp(epsilon + ratio.sum(axis=1)))
+            assert excess.mean() <= delta  # a quarter of it, with a standard error of a tenth
+            assert 0 < asked.min() and asked.max() <= n_queries
 
 
 def test_refunds_pay_for_more_queries_than_the_worst_case():
@@ -527,6 +398,8 @@ def test_refunds_pay_for_more_queries_than_the_worst_case():
 
 
 X, Y = make_classification(3400, n_features=5, class_sep=1.0, random_state=1)
+CONFIDENT = ConfidentGNMax(0.8, sigma1=30.0, sigma2=15.0)
+INTERACTIVE = InteractiveGNMax(0.3, sigma1=30.0, sigma2=15.0, confidence=0.8)
 
 
 def staged(aggregators, n_queries, **params):
@@ -540,15 +413,13 @@ def staged(aggregators, n_queries, **params):
 
 
 def test_stages_run_in_order_and_share_the_cap():
-    confident = ConfidentGNMax(0.8, sigma1=30.0, sigma2=15.0)
-    interactive = InteractiveGNMax(0.3, sigma1=30.0, sigma2=15.0, confidence=0.8)
-    clf = staged([confident, interactive], [60, 200])
+    clf = staged([CONFIDENT, INTERACTIVE], [60, 200])
     spent = clf.privacy_spent_
     assert spent.n_queries == len(clf.query_indices_) == 260
     assert spent.n_answered == (clf.public_labels_ >= 0).sum() < 260
     costs = [
         mechanism.costs(n_teachers=120, n_classes=2)(n)
-        for mechanism, n in ((confident, 60), (interactive, 200))
+        for mechanism, n in ((CONFIDENT, 60), (INTERACTIVE, 200))
     ]
     assert spent.epsilon == costs[0].plus(costs[1]).epsilon(1e-5)[0] <= 6.0
     assert [type(a) for a in clf.aggregator_] == [ConfidentGNMax, InteractiveGNMax]
@@ -565,20 +436,7 @@ def test_stages_that_may_fail_share_delta():
     assert plan_queries(stages, [5, 5], **public, delta=1e-5).epsilon == math.inf
 
 
-def test_a_filter_stops_the_stages_at_the_cap():
-    confident = ConfidentGNMax(0.8, sigma1=30.0, sigma2=15.0)
-    interactive = InteractiveGNMax(0.3, sigma1=30.0, sigma2=15.0, confidence=0.8)
-    with pytest.warns(UserWarning, match="epsilon=2 paid for .* of the 700 queries wanted"):
-        clf = staged([confident, interactive], [60, 640], epsilon=2.0)
-    spent = clf.privacy_spent_
-    assert (spent.epsilon, spent.method) == (2.0, "filter")
-    assert spent.n_queries == len(clf.query_indices_) == len(clf.curator_.votes) < 700
-    assert clf.curator_.epsilon(method="data_independent") == 2.0
-    with pytest.raises(ValueError, match="for that delta only"):
-        clf.curator_.epsilon(delta=1e-3, method="data_independent")
-
-
-def test_a_fit_asks_what_the_filter_lets_through(monkeypatch):
+def test_a_filter_stops_the_stages_at_the_cap(monkeypatch):
     allowed, allow = {}, RenyiFilter.allow
 
     def noted(self, paid, check, answer):
@@ -587,26 +445,28 @@ def test_a_fit_asks_what_the_filter_lets_through(monkeypatch):
         return n_allowed
 
     monkeypatch.setattr(RenyiFilter, "allow", noted)
-    confident = ConfidentGNMax(0.8, sigma1=30.0, sigma2=15.0)
-    with pytest.warns(UserWarning, match="of the 700 queries wanted"):
-        clf = staged([confident, GNMax(30.0)], [60, 640], epsilon=2.0)
+    with pytest.warns(UserWarning, match="epsilon=2 paid for .* of the 700 queries wanted"):
+        clf = staged([CONFIDENT, INTERACTIVE], [60, 640], epsilon=2.0)
+    spent = clf.privacy_spent_
+    assert (spent.epsilon, spent.method) == (2.0, "filter")
     asked = list(allowed.values())[-1]  # before, plans count labels on filters of their own
-    assert 0 < sum(asked) == clf.privacy_spent_.n_queries == len(clf.query_indices_) < 700
+    assert 0 < sum(asked) == spent.n_queries == len(clf.query_indices_) < 700
+    assert spent.n_queries == len(clf.curator_.votes)
     unasked = np.setdiff1d(np.arange(1000), clf.query_indices_)
     assert (clf.public_labels_[unasked] == -1).all()
+    assert clf.curator_.epsilon(method="data_independent") == 2.0
+    with pytest.raises(ValueError, match="for that delta only"):
+        clf.curator_.epsilon(delta=1e-3, method="data_independent")
 
 
-class Free(Aggregator):
+class Free(GNMax):
     """Says that none of its answers were paid for, and states no cost of a check."""
 
     def facts(self):
-        return Facts(gdp_mu=0.1)
+        return Facts(gdp_mu=math.sqrt(2) / self.sigma)
 
     def outcome_log_proba(self, votes, student_proba=None):
-        return GNMax(math.sqrt(2) / 0.1).outcome_log_proba(votes)
-
-    def aggregate(self, votes, student_proba=None, random_state=None):
-        return GNMax(math.sqrt(2) / 0.1).aggregate(votes, random_state=random_state)
+        return GNMax(self.sigma).outcome_log_proba(votes)
 
     def draw(self, votes, student_proba=None, random_state=None):
         labels = self.aggregate(votes, random_state=random_state)
@@ -615,7 +475,7 @@ class Free(Aggregator):
 
 def test_a_check_that_costs_nothing_refunds_nothing():
     asked = []
-    for first in (Free(), GNMax(math.sqrt(2) / 0.1)):
+    for first in (Free(14.0), GNMax(14.0)):
         with pytest.warns(UserWarning, match="paid for"):
             clf = staged([first, GNMax(20.0)], [300, 10], epsilon=2.0, n_teachers=40)
         asked.append(clf.privacy_spent_.n_queries)
@@ -637,8 +497,7 @@ def test_the_student_between_stages_is_fitted_on_what_was_released():
             seen.append(len(y))
             return super().fit(X, y)
 
-    interactive = InteractiveGNMax(0.3, sigma1=30.0, sigma2=15.0, confidence=0.8)
-    clf = staged([GNMax(20.0), interactive], [40, 60], student=Watched())
+    clf = staged([GNMax(20.0), INTERACTIVE], [40, 60], student=Watched())
     assert seen == [100, 40, clf.privacy_spent_.n_answered]  # the first with made-up labels
 
 
@@ -649,34 +508,17 @@ def test_a_student_that_fails_between_stages_keeps_what_is_paid_for():
                 return super().fit(X, y)
             raise RuntimeError("no")
 
-    interactive = InteractiveGNMax(0.3, sigma1=30.0, sigma2=15.0, confidence=0.8)
     with pytest.raises(StudentError, match="40 released labels") as caught:
-        staged([GNMax(20.0), interactive], [40, 60], student=Never())
+        staged([GNMax(20.0), INTERACTIVE], [40, 60], student=Never())
     assert (caught.value.public_labels >= 0).sum() == 40
     assert caught.value.privacy_spent.n_queries == 40
 
 
-@pytest.mark.parametrize(
-    ("aggregators", "n_queries", "message"),
-    [
-        ([GNMax(20.0)] * 2, 10, "list of 2 stages, so n_queries must be a list"),
-        ([GNMax(20.0)] * 2, [10], "list of 2 stages"),
-        (GNMax(20.0), [10, 10], "n_queries=.* is a list, for stages"),
-        ([GNMax(20.0)] * 2, [10, 0], "number of queries, at least 1"),
-        ([GNMax(20.0)] * 2, [10, 2.5], "number of queries, at least 1"),
-        ([], [], "aggregator must not be an empty list"),
-        ([GNMax(20.0)] * 2, [600, 600], "more than the rows of X_public, 1000"),
-        (InteractiveGNMax(5, 5.0, 5.0, 0.5), 10, "put it after another stage"),
-        ([GNMax(20.0), GNMax(20.0)], [9, 9], None),
-    ],
-)
-def test_stages_that_make_no_sense_are_refused(aggregators, n_queries, message):
-    if message is None:
-        with pytest.raises(ValueError, match="accounting='ptr' tests one list"):
-            staged(aggregators, n_queries, accounting="ptr")
-        return
-    with pytest.raises(ValueError, match=message):
-        staged(aggregators, n_queries)
+def test_stages_that_are_tested_together_are_refused():
+    with pytest.raises(ValueError, match="accounting='ptr' tests one list"):
+        staged([GNMax(20.0), GNMax(20.0)], [9, 9], accounting="ptr")
+    with pytest.raises(ValueError, match="n_queries=.* is a list, for stages"):
+        staged(GNMax(20.0), [10, 10])
 
 
 def test_a_stage_that_cannot_ask_a_query_is_refused_before_anything_is_spent():
@@ -692,28 +534,13 @@ def test_a_threshold_beyond_the_teachers_is_said_before_they_train():
     assert "almost nothing will be answered" in plan.advice[-1]
 
 
-@pytest.mark.parametrize("n_columns", [1, 4, 5])
-def test_a_distribution_over_other_outcomes_is_refused(n_columns):
-    class Columns(Aggregator):
-        def outcome_log_proba(self, votes, student_proba=None):
-            return np.full((len(votes), n_columns), -math.log(n_columns))
-
-    for call in (
-        lambda: Columns().aggregate([[3, 4]]),
-        lambda: exact_rdp(Columns(), [[3, 4]], [2.0]),
-    ):
-        with pytest.raises(ValueError, match="a column for each of the 2 classes"):
-            call()
-
-
 # --- soft votes ----------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("noise", ["discrete", "continuous"])
 def test_soft_votes_release_noisy_sums_of_probabilities(noise):
-    params = {"epsilon": 8.0, "n_jobs": 2, "keep_teachers": True}
     soft_vote = SoftVote(sigma=12.0, temperature=2.0, noise=noise)
-    clf = staged(soft_vote, 50, **params)
+    clf = staged(soft_vote, 50, epsilon=8.0, keep_teachers=True)
     asked, soft = clf.query_indices_, clf.public_soft_labels_
     assert soft.shape == (1000, 2) and np.isnan(np.delete(soft, asked, axis=0)).all()
     np.testing.assert_allclose(soft[asked].sum(axis=1), 1)
@@ -729,8 +556,6 @@ def test_soft_votes_release_noisy_sums_of_probabilities(noise):
     assert clf.privacy_spent_.epsilon == pytest.approx(claimed, rel=1e-12)
     assert clf.privacy_spent_.arithmetic == ("real" if noise == "continuous" else "exact")
     assert clf.curator_.epsilon() == pytest.approx(renyi)
-    again = staged(soft_vote, 50, epsilon=8.0)
-    np.testing.assert_array_equal(again.public_soft_labels_, soft)  # for any number of jobs
     assert clf.score(X[3000:], Y[3000:]) > 0.75
 
 
@@ -752,24 +577,9 @@ def test_one_teachers_shares_have_bounded_norm(first, second, temperature):
     assert np.linalg.norm(shares[0] - shares[1]) <= math.sqrt(2)
 
 
-def test_soft_noise_is_what_it_says():
-    sums = np.tile([600.0, 400.0], (50_000, 1))
-    share = SoftVote(sigma=20.0).soft_labels(sums, random_state=0)[:, 0]
-    # at these sums the share is nearly linear in the noise
-    assert share.std() == pytest.approx(20 * math.hypot(600, 400) / 1000**2, rel=0.02)
-    assert SoftVote(sigma=0.1).soft_labels([[-5.0, -5.0]]).tolist() == [[0.5, 0.5]]
-
-
-def test_soft_votes_need_probabilities():
-    with pytest.raises(ValueError, match="SoftVote.* needs teachers with predict_proba"):
-        PATEClassifier(Perceptron(), aggregator=SoftVote(), classes=[0, 1]).fit(
-            X, Y, X_public=X[:9].copy()
-        )
-    interactive = InteractiveGNMax(0.3, sigma1=30.0, sigma2=15.0, confidence=0.8)
+def test_a_student_of_an_interactive_stage_needs_probabilities():
     with pytest.raises(ValueError, match="Interactive.* needs a student with predict_proba"):
-        staged([GNMax(20.0), interactive], [5, 5], student=Perceptron())
-    with pytest.raises(ValueError, match="use it alone"):
-        staged([SoftVote(), GNMax()], [5, 5])
+        staged([GNMax(20.0), INTERACTIVE], [5, 5], student=Perceptron())
 
 
 # --- parameters ----------------------------------------------------------------------------------
@@ -779,19 +589,12 @@ def test_soft_votes_need_probabilities():
     ("mechanism", "message"),
     [
         (ConfidentGNMax(200.0, 10.0, 10.0), "threshold=200.0 is a float above 1.*threshold=200,"),
-        (ConfidentGNMax(0, 10.0, 10.0), "'threshold'"),
-        (ConfidentGNMax(-0.5, 10.0, 10.0), "'threshold'"),
         (ConfidentGNMax(0.5, 0.0, 10.0), "'sigma1'"),
-        (ConfidentGNMax(0.5, 10.0, None), "'sigma2'"),
-        (ImmutableArgmax(), "either gamma .* or sigma"),
         (ImmutableArgmax(sigma=1.0, gamma=1.0), "either gamma .* or sigma"),
-        (ImmutableArgmax(-1.0, sigma=1.0), "'constant'"),
-        (StableArgmax(0.0), "'run_epsilon'"),
         (StableArgmax(None), "run_epsilon=None"),
-        (StableArgmax(1.0, max_unstable=0), "'max_unstable'"),
     ],
 )
-def test_bad_parameters_are_named(mechanism, message):
+def test_bad_parameters_are_named_without_a_fit(mechanism, message):
     for call in (mechanism.aggregate, mechanism.outcome_log_proba):
         with pytest.raises(ValueError, match=message):
             call([[5, 5]])
@@ -811,10 +614,3 @@ def test_interactive_needs_probabilities():
     for proba in (None, [[0.5, 0.2]], [[0.5, 0.5]] * 2, [[1.5, -0.5]], [[np.nan, 1.0]]):
         with pytest.raises(ValueError, match="student_proba must hold"):
             interactive.aggregate([[5, 5]], proba)
-
-
-def test_composition_of_gaussian_steps_is_a_bound_as_well():
-    confident = ConfidentGNMax(100, sigma1=100.0, sigma2=40.0)
-    epsilon, _ = data_independent_epsilon(confident, 100, 1e-5)
-    mu = math.sqrt(100 * (1 / 100**2 + 2 / 40**2))
-    assert epsilon <= gdp_to_epsilon(mu, 1e-5)

@@ -5,6 +5,7 @@ import pickle
 import threading
 import warnings
 from types import SimpleNamespace
+from unittest.mock import Mock
 
 import numpy as np
 import pandas as pd
@@ -13,36 +14,21 @@ import sklearn
 from scipy.special import logsumexp
 from scipy.stats import loguniform
 from sklearn.base import clone
-from sklearn.dummy import DummyClassifier
 from sklearn.linear_model import LogisticRegression, SGDClassifier
 from sklearn.naive_bayes import GaussianNB
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import FunctionTransformer, StandardScaler, scale
-from sklearn.utils import estimator_html_repr
 
-from sklearn_pate import FitOnPublic, PATEClassifier, PrivacySpent
-from sklearn_pate.aggregators import (
-    GNMax,
-    PluralityVote,
-    SoftVote,
-    StableArgmax,
-)
+from sklearn_pate import FitOnPublic, PATEClassifier
+from sklearn_pate.aggregators import GNMax, PluralityVote, SoftVote
 from sklearn_pate.exceptions import BudgetExceededError, StudentError
 from sklearn_pate.ledger import PrivacyLedger
-from sklearn_pate.model_selection import (
-    PrivateGridSearchCV,
-    PrivateRandomizedSearchCV,
-)
+from sklearn_pate.model_selection import PrivateGridSearchCV, PrivateRandomizedSearchCV
 from sklearn_pate.model_selection.scoring import PrivateScorer
 from sklearn_pate.model_selection.trials import Trials
 from sklearn_pate.partition import PredefinedPartition
-from sklearn_pate.rdp import (
-    DEFAULT_ORDERS,
-    TrialCount,
-    gdp_to_epsilon,
-    rdp_to_epsilon,
-)
+from sklearn_pate.rdp import DEFAULT_ORDERS, TrialCount, gdp_to_epsilon, rdp_to_epsilon
 from sklearn_pate.secure import SystemGenerator
 
 
@@ -60,6 +46,14 @@ def data(n=1500, n_public=300, seed=0):
     rng = np.random.default_rng(seed)
     X = rng.normal(size=(n + n_public, 2))
     return X[:n], (X[:n, 0] > 0).astype(int), X[n:]
+
+
+X, y, X_public = data()
+VALIDATION = dict(zip(("X_val", "y_val"), data(200, seed=1)[:2], strict=True))
+
+
+def pate(**params):
+    return PATEClassifier(GaussianNB(), **{"n_teachers": 50, "classes": [0, 1], **params})
 
 
 @pytest.fixture
@@ -96,16 +90,18 @@ def name(count):
 
 
 @pytest.mark.parametrize("count", COUNTS, ids=name)
-def test_number_of_trials_has_the_mean_and_distribution_it_says(count):
-    rng = np.random.default_rng(0)
+def test_number_of_trials_has_the_mean_and_distribution_it_says(count, global_random_seed):
+    """Finds a mean that is 15 % off in 99 % of runs."""
+    rng = np.random.default_rng(global_random_seed)
     drawn = np.array([count.draw(rng) for _ in range(20_000)])
     step = 1e-6  # the mean is the slope of the generating function at 1
     slope = (1 - probability_generating(count, 1 - step)) / step
     assert slope == pytest.approx(count.mean, rel=2e-2 if count.mean < 30 else 0.1)
-    assert abs(drawn.mean() - count.mean) < 4 * drawn.std() / math.sqrt(len(drawn))
-    for x in (0.3, 0.9):
-        values = x ** drawn.astype(float)
-        assert abs(values.mean() - probability_generating(count, x)) < 4 * values.std() / 141 + 1e-9
+    assert abs(drawn.mean() - count.mean) < 5.5 * drawn.std() / math.sqrt(len(drawn))
+    for x in (0.7, 0.9):  # for less, a few draws that are seldom seen would decide
+        expected = probability_generating(count, x)
+        deviation = math.sqrt(probability_generating(count, x**2) - expected**2)
+        assert abs((x**drawn).mean() - expected) < 5.5 * deviation / math.sqrt(len(drawn))
     assert drawn.min() >= (0 if count.distribution == "poisson" else 1)
 
 
@@ -151,37 +147,31 @@ def test_trial_counts_that_are_none():
 
 
 def search(grid=None, kind=PrivateGridSearchCV, clf=None, **params):
-    clf = PATEClassifier(GaussianNB(), n_teachers=50, classes=[0, 1]) if clf is None else clf
+    clf = pate() if clf is None else clf
     grid = {"student": [GaussianNB(), GaussianNB(var_smoothing=1e-8)]} if grid is None else grid
     if params.get("distribution") != "poisson":  # of a small number, there may be no trial at all
         params = {"n_trials": 6} | params
     return kind(clf, grid, **params)
 
 
-@pytest.mark.parametrize("scored", ["on private rows", "on public rows"])
-def test_a_search_spends_its_budget_and_no_more(scored, monkeypatch):
+@pytest.mark.parametrize("public", [{}, VALIDATION], ids=["on private rows", "on public rows"])
+def test_a_search_spends_its_budget_and_no_more(public, monkeypatch):
     score_at_most(100, monkeypatch)
-    X, y, X_public = data()
-    X_val, y_val, _ = data(200, seed=1)
-    public = {} if scored == "on private rows" else {"X_val": X_val, "y_val": y_val}
     found = search(epsilon=20.0, random_state=0).fit(X, y, X_public, **public)
     spent = found.privacy_spent_
     assert 19.7 < spent.epsilon <= 20.0 and spent.method == "tuning"
     assert found.best_estimator_.privacy_spent_ == spent  # not that of one trial
     assert found.score(X, y) > 0.8
-    assert found.predict_proba(X).shape == (len(X), 2)
     # a share of right predictions on public rows; on private ones their number, plus noise
     accuracy = found.best_score_ if public else found.best_score_ / 100
     assert 0.7 < accuracy < 1.2
 
 
 def test_cost_of_a_search_is_that_of_its_parts():
-    X, y, X_public = data()
-    X_val, y_val, _ = data(200, seed=1)
     grid = {"n_queries": [10, 40], "aggregator": [GNMax(30.0)]}
-    clf = PATEClassifier(GaussianNB(), n_teachers=50, classes=[0, 1], epsilon=None)
+    clf = pate(epsilon=None)
     found = search(grid, clf=clf, epsilon=None, n_trials=7, eta=0.5)
-    found.fit(X, y, X_public, X_val=X_val, y_val=y_val)
+    found.fit(X, y, X_public, **VALIDATION)
     curves = []
     for n_queries in (10, 40):
         one = clone(clf).set_params(n_queries=n_queries, aggregator=GNMax(30.0))
@@ -196,12 +186,10 @@ def test_cost_of_a_search_is_that_of_its_parts():
 
 
 def test_candidates_may_differ_in_epsilon():
-    X, y, X_public = data()
-    X_val, y_val, _ = data(200, seed=1)
-    clf = PATEClassifier(GaussianNB(), n_teachers=50, classes=[0, 1], n_queries=20)
+    clf = pate(n_queries=20)
     spent = [
         search({"epsilon": grid}, clf=clf, epsilon=None, n_trials=5)
-        .fit(X, y, X_public, X_val=X_val, y_val=y_val)
+        .fit(X, y, X_public, **VALIDATION)
         .privacy_spent_.epsilon
         for grid in ([2.0], [2.0, 10.0], [10.0, 2.0], [10.0])
     ]
@@ -210,8 +198,7 @@ def test_candidates_may_differ_in_epsilon():
 
 
 def test_noise_of_a_private_score_costs_no_more_than_a_trial():
-    X, y, X_public = data()
-    public = search(epsilon=None).fit(X, y, X_public, X_val=X[:50].copy(), y_val=y[:50])
+    public = search(epsilon=None).fit(X, y, X_public, **VALIDATION)
     private = search(epsilon=None).fit(X, y, X_public)
     assert private.privacy_spent_.epsilon <= 1.02 * public.privacy_spent_.epsilon
     # the score alone: sensitivity 1, Gaussian noise
@@ -221,91 +208,43 @@ def test_noise_of_a_private_score_costs_no_more_than_a_trial():
     assert 0.5 * plan.epsilon < alone < 1.15 * plan.epsilon
 
 
-def test_better_candidates_are_found(monkeypatch):
-    score_at_most(100, monkeypatch)
-    X, y, X_public = data(3000)
-    good, bad = LogisticRegression(), DummyClassifier()
-    clf = PATEClassifier(GaussianNB(), n_teachers=50, classes=[0, 1], n_queries=40)
-    params = {"epsilon": 8.0, "n_trials": 20, "distribution": "poisson"}
-    found = search({"student": [bad, good]}, clf=clf, **params)
-    found.fit(X, y, X_public)
-    assert type(found.best_params_["student"]) is LogisticRegression
-
-
 def test_what_is_not_published_is_not_kept():
-    X, y, X_public = data()
     found = search(epsilon=2.0, random_state=7).fit(X, y, X_public)
-    assert not hasattr(found, "cv_results_") and not hasattr(found.best_estimator_, "curator_")
-    assert {k for k in vars(found) if k.endswith("_")} == {
-        "best_estimator_",
-        "best_params_",
-        "best_score_",
-        "classes_",
-        "n_features_in_",
-    }
-    assert found.privacy_spent_ is found.best_estimator_.privacy_spent_
+    assert not hasattr(found.best_estimator_, "curator_")
+    published = ["best_estimator_", "best_params_", "best_score_", "classes_", "n_features_in_"]
+    assert {name for name in vars(found) if name.endswith("_")} == set(published)
     again = pickle.loads(pickle.dumps(found))
     assert again.random_state is None and again.best_estimator_.random_state is None
     assert (again.predict(X) == found.predict(X)).all()
 
 
 def test_warnings_in_trials_do_not_tell_how_many_there_were():
-    X, y, X_public = data()
-    X_val, y_val, _ = data(200, seed=1)
     grid = {"student": [LogisticRegression(max_iter=1)]}  # warns whenever it is fitted
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        search(grid, epsilon=6.0).fit(X, y, X_public, X_val=X_val, y_val=y_val)
+        search(grid, epsilon=6.0).fit(X, y, X_public, **VALIDATION)
     assert not caught
 
 
 def test_a_search_is_one_entry_of_a_ledger(path):
-    X, y, X_public = data()
     ledger = PrivacyLedger(path, epsilon=3.0)
-    clf = PATEClassifier(GaussianNB(), n_teachers=50, classes=[0, 1], ledger=ledger)
+    clf = pate(ledger=ledger)
     found = search(clf=clf, epsilon=2.0).fit(X, y, X_public)
     assert len(ledger.history()) == 1
     assert found.privacy_spent_.epsilon <= ledger.epsilon_spent <= 2.2
     with pytest.raises(BudgetExceededError, match="ledger's epsilon=3"):
         search(clf=clf, epsilon=2.5).fit(X, y, X_public)
-    with pytest.raises(ValueError, match="ledger refuses searches with a random_state"):
-        search(clf=clf, epsilon=0.5, random_state=0).fit(X, y, X_public)
-
-
-def test_candidates_that_need_the_same_teachers_share_them(monkeypatch):
-    X, y, X_public = data()
-    polled = []
-    poll = PATEClassifier._poll_all_rows
-
-    def counted_poll(self, task):
-        polled.append(self)
-        return poll(self, task)
-
-    monkeypatch.setattr(PATEClassifier, "_poll_all_rows", counted_poll)
-    grid = {"student": [GaussianNB(), LogisticRegression()], "n_queries": [10, 20, 30]}
-    public = {"X_val": X[:50].copy(), "y_val": y[:50]}
-    settings = {"epsilon": 2.0, "n_trials": 30, "random_state": 0}
-    search(grid, **settings).fit(X, y, X_public, **public)
-    assert len(polled) == 1
-    search({"n_teachers": [40, 50]}, **settings).fit(X, y, X_public, **public)
-    assert len(polled) == 3
-
-
-def test_what_a_search_spent_is_no_forecast():
-    X, y, X_public = data()
-    fitted = search(epsilon=2.0, n_trials=2, random_state=0).fit(X, y, X_public)
-    for spent in (fitted.privacy_spent_, fitted.best_estimator_.privacy_spent_):
-        assert type(spent) is PrivacySpent and "forecast" not in spent.summary()
+    found.best_estimator_.fit(X, y, X_public)  # is on it as well
+    assert len(ledger.history()) == 2
 
 
 def test_each_candidate_has_the_teachers_that_it_was_planned_with():
-    X, y, X_public = data()
     estimator = PATEClassifier(GaussianNB(), classes=[0, 1])
     grid = {"epsilon": [1.0, 8.0], "student": [GaussianNB()]}
-    for seed in range(4):
+    for seed in range(2):
         search = PrivateGridSearchCV(
             estimator, grid, epsilon=None, n_trials=6, random_state=seed
-        ).fit(X, y, X_public, X_val=X[:50].copy(), y_val=y[:50])
+        ).fit(X, y, X_public, **VALIDATION)
         epsilon = search.best_params_["epsilon"]
         alone = estimator.set_params(epsilon=epsilon).plan(X, y, X_public)
         assert search.best_estimator_.n_teachers_ == alone.voters.n_teachers
@@ -313,11 +252,17 @@ def test_each_candidate_has_the_teachers_that_it_was_planned_with():
 
 
 def test_same_seed_same_search():
-    X, y, X_public = data()
     one, two = (search(epsilon=2.0, random_state=5).fit(X, y, X_public) for _ in range(2))
     assert one.best_score_ == two.best_score_
     assert str(one.best_params_) == str(two.best_params_)
     assert (one.predict(X) == two.predict(X)).all()
+
+
+class Perfect:
+    """Knows how `data` labels rows."""
+
+    def predict(self, X):
+        return (X.to_numpy()[:, 0] > 0).astype(int)
 
 
 @pytest.mark.parametrize("partition", ["random", "hash", "groups", "predefined"])
@@ -340,33 +285,24 @@ def test_each_partition_holds_out_whole_units(partition, monkeypatch):
     assert not set(units[train]) & set(np.delete(units, train))
     assert 0.6 < len(train) / 1600 < 0.95
     # a perfect model gets one point for each unit, whatever its number of rows
-    plan = clone(clf).plan(_rows(frame, train), y[train], public, groups=_rows(groups, train))
-    codes = dict(zip(map(tuple, frame.to_numpy()), y, strict=True))
-    perfect = SimpleNamespace(student_=Perfect(codes))
-    n_right = scorer._n_right(perfect)
+    trained = None if groups is None else groups[train]
+    plan = clone(clf).plan(frame.iloc[train], y[train], public, groups=trained)
+    n_right = scorer._n_right(SimpleNamespace(student_=Perfect()))
     scores = [scorer._with_noise(n_right, plan) for _ in range(300)]
     n_units = len(set(np.delete(units, train)))
     assert n_right == n_units
     assert abs(np.mean(scores) - n_units) < 4 * np.std(scores) / math.sqrt(300) + 0.1
     assert np.std(scores) == pytest.approx(scorer.noise_scale(plan), rel=0.2, abs=0.3)
-    score_at_most(20, monkeypatch)
-    found.fit(frame, y, public, groups=groups)
-    assert found.privacy_spent_.adjacency == plan.spent.adjacency
 
 
 def test_public_names_are_held_out_with_their_teachers():
     X, y, X_public = data(1600)
     names = [f"p{i}" for i in range(60)]
     groups = np.array(names)[np.arange(1600) % 50]  # the last ten have no records
-    params = {"n_teachers": 40, "classes": [0, 1], "epsilon": 4.0}
-    clf = PATEClassifier(GaussianNB(), partition=PredefinedPartition(names), **params)
+    clf = pate(partition=PredefinedPartition(names), n_teachers=40, epsilon=4.0)
     found = search(clf=clf, epsilon=None, random_state=0)
-    by_text = search(clf=clone(clf).set_params(partition="predefined"), random_state=0)
-    seeds = [np.random.SeedSequence(0) for _ in range(3)]
-    held_out, _ = found._hold_out(X, y, groups, seeds[0])
-    held_out_by_text, _ = by_text._hold_out(X, y, groups, seeds[1])
+    held_out, _ = found._hold_out(X, y, groups, np.random.SeedSequence(0))
     train = held_out.train
-    assert np.array_equal(train, held_out_by_text.train)
     trained = held_out.partition.names
     assert set(trained) >= set(groups[train]) and not set(trained) & set(np.delete(groups, train))
     assert 30 < len(trained) < 60 and [name for name in names if name in trained] == [*trained]
@@ -384,25 +320,7 @@ def test_public_names_are_held_out_with_their_teachers():
     for name in (groups[train][0], np.delete(groups, train)[0]):
         other = np.where(groups == name, "p99", groups)
         with pytest.raises(ValueError, match="a name that is not among the 60"):
-            found._hold_out(X, y, other, seeds[2])
-    with pytest.raises(ValueError, match="needs groups="):
-        found.fit(X, y, X_public)
-
-
-class Perfect:
-    """Knows the label of every row."""
-
-    def __init__(self, codes):
-        self.codes = codes
-
-    def predict(self, X):
-        return np.array([self.codes[tuple(row)] for row in X.to_numpy()])
-
-
-def _rows(values, rows):
-    if values is None:
-        return None
-    return values.iloc[rows] if hasattr(values, "iloc") else values[rows]
+            found._hold_out(X, y, other, np.random.SeedSequence(0))
 
 
 class Moody(GaussianNB):
@@ -431,7 +349,7 @@ MEETING = {
 def test_one_held_out_record_moves_the_score_by_one_at_most(student, partition):
     X, y, X_public = data(1000)
     index = np.array([f"p{i}" for i in range(1000)])
-    clf = PATEClassifier(GaussianNB(), n_teachers=50, classes=[0, 1], partition=partition)
+    clf = pate(partition=partition)
     fitted = SimpleNamespace(student_=clone(MEETING[student]).fit(X_public, X_public[:, 0] > 0))
 
     def n_right(X, y, index):
@@ -444,8 +362,8 @@ def test_one_held_out_record_moves_the_score_by_one_at_most(student, partition):
     held = np.setdiff1d(np.arange(1000), held_out.train)
     scored = np.concatenate(held_out.units)
     moved = []
-    # The first of the 20 that are scored and two others, and some that are not
-    for row in [*scored[::7], *np.setdiff1d(held, scored)[::70]]:
+    # The first of the 20 that are scored and another, and some that are not
+    for row in [*scored[::10], *np.setdiff1d(held, scored)[::100]]:
         for value in (1e12, -1e12):
             other = X.copy()
             other[row] = value
@@ -458,9 +376,7 @@ def test_one_held_out_record_moves_the_score_by_one_at_most(student, partition):
 
 
 def test_the_published_model_has_seen_no_held_out_record():
-    X, y, X_public = data(1000)
-    clf = PATEClassifier(GaussianNB(), n_teachers=50, classes=[0, 1], student=Moody())
-    found = search({"n_queries": [20]}, clf=clf, epsilon=20.0)
+    found = search({"student": [Moody()]}, epsilon=20.0)
     with pytest.raises(ValueError, match="depends on the rows beside it"):
         found.fit(X, y, X_public)
     _, scorer = found._hold_out(X, y, None, np.random.SeedSequence(0))
@@ -503,10 +419,8 @@ class Forgives(GaussianNB):
     "student, errors", [(Panics(), "warn"), (Drops(), "warn"), (Forgives(), "raise")]
 )
 def test_units_that_cannot_be_predicted_are_wrong_and_no_more(student, errors):
-    X, y, X_public = data(1000)
-    clf = PATEClassifier(GaussianNB(), n_teachers=50, classes=[0, 1])
     fitted = SimpleNamespace(student_=student.fit(X_public, X_public[:, 0] > 0))
-    found = search(clf=clf, epsilon=None)
+    found = search(epsilon=None)
     n_right = []
     with np.errstate(all=errors):
         for spoil in (False, True):
@@ -519,19 +433,16 @@ def test_units_that_cannot_be_predicted_are_wrong_and_no_more(student, errors):
 
 
 def test_one_missing_value_in_a_list_does_not_decide_how_all_are_scored():
-    X, y, X_public = data(1000)
     student = make_pipeline(FunctionTransformer(np.abs), LogisticRegression())
-    clf = PATEClassifier(GaussianNB(), n_teachers=50, classes=[0, 1], student=student)
     rows = X.tolist()
     rows[17][0] = None
     for seed in range(4):  # held out or not
-        found = search({"n_queries": [20]}, clf=clf, epsilon=20.0, random_state=seed)
+        found = search({"student": [student]}, epsilon=20.0, random_state=seed)
         with pytest.raises(ValueError, match="another dtype than X_public"):
             found.fit(rows, y, X_public)
 
 
 def test_what_a_scorer_draws_does_not_tell_how_many_trials_there_were():
-    X, y, X_public = data(1000)
 
     def bootstrapped(estimator, X, y):
         rows = np.random.randint(len(y), size=len(y))
@@ -541,34 +452,16 @@ def test_what_a_scorer_draws_does_not_tell_how_many_trials_there_were():
     for seed in range(3):
         np.random.seed(0)
         found = search(epsilon=4.0, scoring=bootstrapped, random_state=seed, n_trials=5)
-        found.fit(X, y, X_public, X_val=X[:100].copy(), y_val=y[:100])
+        found.fit(X, y, X_public, **VALIDATION)
         drawn.append(np.random.random())
     assert len(set(drawn)) == 1
 
 
-def test_students_that_cannot_be_copied_are_refused_before_anything_is_spent(path):
-    X, y, X_public = data(1000)
-    ledger = PrivacyLedger(path, epsilon=50.0)
-    clf = PATEClassifier(GaussianNB(), n_teachers=50, classes=[0, 1], ledger=ledger)
-    with pytest.raises(ValueError, match="the student cannot be copied"):
-        search({"student": [Locked()]}, clf=clf, epsilon=4.0).fit(X, y, X_public)
-    assert len(ledger.history()) == 0
-
-
-class Locked(GaussianNB):
-    def fit(self, X, y):
-        self.lock_ = threading.Lock()
-        return super().fit(X, y)
-
-
 def test_candidates_do_not_share_what_they_set():
-    X, y, X_public = data(1000)
-    X_val, y_val, _ = data(200, seed=1)
     grid = {"student__C": [0.01, 1.0], "student": [LogisticRegression()]}
-    clf = PATEClassifier(GaussianNB(), n_teachers=50, classes=[0, 1])
     for seed in range(3):
-        found = search(grid, clf=clf, epsilon=4.0, random_state=seed, n_trials=3)
-        found.fit(X, y, X_public, X_val=X_val, y_val=y_val)
+        found = search(grid, epsilon=4.0, random_state=seed, n_trials=3)
+        found.fit(X, y, X_public, **VALIDATION)
         assert found.best_estimator_.student_.C == found.best_params_["student__C"]
     assert grid["student"][0].C == 1.0
 
@@ -577,8 +470,7 @@ def test_units_are_scored_by_chance_and_no_more_than_there_are(monkeypatch):
     score_at_most(100, monkeypatch)
     X, y, X_public = data(2000)
     names = np.array([f"p{i // 2}" for i in range(2000)])
-    clf = PATEClassifier(GaussianNB(), n_teachers=50, classes=[0, 1])
-    found = search(clf=clf, epsilon=None)
+    found = search(epsilon=None)
     scored = []
     for seed in range(2):
         held_out, _ = found._hold_out(X, y, names, np.random.SeedSequence(seed))
@@ -596,45 +488,35 @@ def test_units_are_scored_by_chance_and_no_more_than_there_are(monkeypatch):
     assert len(scored[1] - again) == 1 and len(again - scored[1]) == 1
 
 
-@pytest.mark.parametrize("distribution", ["negative_binomial", "poisson"])
-def test_a_search_draws_what_is_secret_from_the_system_alone(distribution, monkeypatch):
-    X, y, X_public = data(1000)
-    sources = {"trials": [], "candidates": [], "scores": []}
-    draw = TrialCount.draw
-    run = Trials._run
-    with_noise = PrivateScorer._with_noise
+def test_a_search_draws_what_is_secret_from_the_system_alone(monkeypatch):
+    sources = {}
 
-    def drawn(self, rng):
-        sources["trials"].append(type(rng))
-        return draw(self, rng)
+    def record(owner, name):
+        method = getattr(owner, name)
 
-    def tried(self, candidate, plan):
-        sources["candidates"].append(type(self._rng))
-        return run(self, candidate, plan)
+        def recorded(self, *given):
+            rng = given[0] if owner is TrialCount else self._rng
+            sources.setdefault(name, set()).add(type(rng))
+            return method(self, *given)
 
-    def scored(self, n_right, plan):
-        sources["scores"].append(type(self._rng))
-        return with_noise(self, n_right, plan)
+        monkeypatch.setattr(owner, name, recorded)
 
-    monkeypatch.setattr(TrialCount, "draw", drawn)
-    monkeypatch.setattr(Trials, "_run", tried)
-    monkeypatch.setattr(PrivateScorer, "_with_noise", scored)
+    record(TrialCount, "draw")  # the number of trials, the candidates, and the noise on scores
+    record(Trials, "_run")
+    record(PrivateScorer, "_with_noise")
     for secure, seed, kind, generator in (
         (True, None, SystemGenerator, "system"),
         (False, None, SystemGenerator, "system"),
         (False, 0, np.random.Generator, "seed"),
     ):
-        for found in sources.values():
-            found.clear()
-        clf = PATEClassifier(GaussianNB(), n_teachers=50, classes=[0, 1], secure=secure)
-        params = {"n_trials": 9, "distribution": distribution, "random_state": seed}
-        found = search(clf=clf, epsilon=20.0, **params).fit(X, y, X_public)
-        assert all(set(found) == {kind} for found in sources.values())
+        sources.clear()
+        found = search(clf=pate(secure=secure), epsilon=20.0, random_state=seed)
+        found.fit(X, y, X_public)
+        assert sources == dict.fromkeys(("draw", "_run", "_with_noise"), {kind})
         assert found.privacy_spent_.generator == generator
 
 
 def test_randomized_search_draws_candidates_first():
-    X, y, X_public = data()
     grid = {"base_estimator__var_smoothing": loguniform(1e-9, 1.0)}
     found = search(grid, PrivateRandomizedSearchCV, n_iter=4, epsilon=2.0).fit(X, y, X_public)
     assert 1e-9 <= found.best_params_["base_estimator__var_smoothing"] <= 1
@@ -642,14 +524,12 @@ def test_randomized_search_draws_candidates_first():
 
 
 def test_a_search_at_the_end_of_a_pipeline():
-    X, y, X_public = data()
-    X_val, y_val, _ = data(100, seed=1)
     with sklearn.config_context(enable_metadata_routing=True):
-        steps = [("scale", FitOnPublic(StandardScaler())), ("search", search(epsilon=20.0))]
+        found = search(epsilon=20.0, random_state=0)
+        steps = [("scale", FitOnPublic(StandardScaler())), ("search", found)]
         pipe = Pipeline(steps, transform_input=["X_public", "X_val"])
-        pipe.fit(X * 1000, y, X_public=X_public * 1000, X_val=X_val * 1000, y_val=y_val)
+        pipe.fit(X * 1000, y, X_public=X_public * 1000, X_val=X[:100] * 1000, y_val=y[:100])
     assert pipe.score(X * 1000, y) > 0.8
-    assert np.abs(pipe[-1].best_estimator_.student_.__dict__.get("theta_", 0)).max() < 10
 
 
 class NeverTrains(GaussianNB):
@@ -662,39 +542,31 @@ class NeverTrains(GaussianNB):
 
 
 def test_students_that_fail_lose_against_those_that_do_not():
-    X, y, X_public = data()
-    X_val, y_val, _ = data(200, seed=1)
     grid = {"student": [NeverTrains(), GaussianNB()]}
     found = search(grid, epsilon=2.0, n_trials=30, random_state=1)
-    found.fit(X, y, X_public, X_val=X_val, y_val=y_val)
+    found.fit(X, y, X_public, **VALIDATION)
     assert type(found.best_params_["student"]) is GaussianNB
     with pytest.raises(StudentError, match="could not be trained") as caught:
         # seeded: with few queries, labels may by chance be those that it is tried with
         search({"student": [NeverTrains()]}, epsilon=2.0, random_state=1).fit(X, y, X_public)
-    assert caught.value.privacy_spent.method == "tuning"
     assert caught.value.privacy_spent.epsilon > 1.9
 
 
 def test_no_trial_at_all_says_so():
-    X, y, X_public = data()
     found = search(epsilon=2.0, n_trials=1.0001, distribution="poisson", random_state=4)
     with pytest.raises(ValueError, match="number of trials was 0; the search is paid for"):
         for seed in range(100):
             found.set_params(random_state=seed).fit(X, y, X_public)
 
 
+class Locked(GaussianNB):
+    def fit(self, X, y):
+        self.lock_ = threading.Lock()
+        return super().fit(X, y)
+
+
+#: What bad_input/test_model_selection.py has not
 BAD = {
-    "estimator that is none": ({"clf": LogisticRegression()}, "estimator"),
-    "classes": ({"clf": PATEClassifier(GaussianNB())}, "needs classes="),
-    "student that is none": (
-        {"grid": {"student__C": [0.1, 1.0]}},
-        "student is None, so it has no parameters to search",
-    ),
-    "metric": ({"scoring": "no such score"}, "scoring|X_val"),
-    "seed": (
-        {"clf": PATEClassifier(GaussianNB(), classes=[0, 1], random_state=0)},
-        "estimator has random_state=0",
-    ),
     "secure seed": (
         {"clf": PATEClassifier(GaussianNB(), classes=[0, 1], secure=True), "random_state": 0},
         "the estimator has secure=True, .* got random_state=0",
@@ -703,30 +575,25 @@ BAD = {
         {"grid": {"student": [make_pipeline(FunctionTransformer(scale), LogisticRegression())]}},
         "depends on the rows beside it: .* of 50 public rows are",
     ),
-    "epsilon twice": ({"grid": {"epsilon": [0.5]}}, "leave it out of the candidates"),
-    "no candidate": ({"grid": []}, "no candidates|at least one"),
-    "unknown parameter": ({"grid": {"n_teacher": [5]}}, "Invalid parameter 'n_teacher'"),
-    "scoring": ({"scoring": "roc_auc"}, "needs public rows, X_val and y_val"),
-    "one trial": ({"n_trials": 1}, "n_trials"),
-    "fraction": ({"validation_fraction": 0.7}, "validation_fraction"),
     "no noise": (
         {"grid": {"aggregator": [PluralityVote()]}, "epsilon": None},
         "epsilon=None|no privacy guarantee|epsilon=inf",
     ),
-    "own delta": (
-        {"grid": {"aggregator": [StableArgmax(0.05)]}, "epsilon": None},
-        "delta of its own",
-    ),
     "too little": ({"epsilon": 0.01}, "does not pay|pays for no query"),
+    "locked": ({"grid": {"student": [Locked()]}}, "the student cannot be copied"),
+    **{
+        name: ({"grid": {name: [value]}}, f"candidates cannot differ in {name}")
+        for name, value in {"unit": "group", "secure": True, "ledger": None}.items()
+    },
 }
 
 
 @pytest.mark.parametrize("case", BAD)
 def test_bad_searches_are_refused_before_anything_is_spent(case, path):
     params, message = BAD[case]
-    X, y, X_public = data()
     ledger = PrivacyLedger(path, epsilon=50.0)
-    found = search(**({"epsilon": 2.0} | params))
+    params = {"epsilon": 2.0} | params
+    found = search(**params)
     if hasattr(found.estimator, "ledger"):
         found.estimator.ledger = ledger
     with warnings.catch_warnings(), pytest.raises((ValueError, TypeError), match=message):
@@ -735,105 +602,34 @@ def test_bad_searches_are_refused_before_anything_is_spent(case, path):
     assert ledger.epsilon_spent == 0.0
 
 
-@pytest.mark.parametrize(
-    ("given", "message"),
-    [
-        ({"X_val": np.zeros((5, 2))}, "belong together"),
-        ({"X_val": np.zeros((5, 3)), "y_val": np.zeros(5)}, "features of X_public"),
-        ({"X_val": np.zeros((5, 2)), "y_val": np.zeros(4)}, "inconsistent numbers of samples"),
-        ({"X_val": np.zeros((5, 2)), "y_val": np.full(5, 7)}, "not in classes"),
-    ],
-    ids=["labels missing", "features", "lengths", "labels unknown"],
-)
-def test_bad_validation_rows_are_refused(given, message, path):
-    X, y, X_public = data()
-    ledger = PrivacyLedger(path, epsilon=50.0)
-    with pytest.raises(ValueError, match=message):
-        clf = PATEClassifier(GaussianNB(), n_teachers=50, classes=[0, 1], ledger=ledger)
-        search(clf=clf, epsilon=2.0).fit(X, y, X_public, **given)
-    assert ledger.epsilon_spent == 0.0
-
-
-def test_one_row_that_cannot_be_predicted_counts_for_its_unit_alone(monkeypatch):
-    score_at_most(100, monkeypatch)
-    X, y, X_public = data(1000)
-    X[17] = np.nan
-
-    class Picky(GaussianNB):
-        def predict(self, X):
-            return super().predict(X)  # refuses a batch with NaN
-
-    class Tolerant(GaussianNB):
-        def fit(self, X, y):
-            return super().fit(np.nan_to_num(X), y)
-
-    clf = PATEClassifier(Tolerant(), n_teachers=50, classes=[0, 1], student=Picky())
-    for seed in range(3):
-        found = search({"n_queries": [20]}, clf=clf, epsilon=20.0, random_state=seed)
-        assert found.fit(X, y, X_public).best_score_ > 60  # of 100
-
-
 def test_labels_are_checked_before_any_row_is_held_out(path):
-    X, y, X_public = data()
-    y = y.astype(float)
-    y[11] = 7.0
+    codes = y.astype(float)
+    codes[11] = 7.0
     ledger = PrivacyLedger(path, epsilon=50.0)
-    clf = PATEClassifier(GaussianNB(), n_teachers=50, classes=[0, 1], ledger=ledger)
-    for _ in range(8):
+    clf = pate(ledger=ledger)
+    for _ in range(4):
         with pytest.raises(ValueError, match="labels that are not in classes"):
-            search(clf=clf).fit(X, y, X_public)
+            search(clf=clf).fit(X, codes, X_public)
     assert ledger.epsilon_spent == 0.0
-    y[11] = 0.0
-    clf = clone(clf).set_params(ledger=None)
-    assert search(clf=clf, epsilon=2.0).fit(X, pd.Series(y), X_public).best_score_ >= 0
-
-
-@pytest.mark.parametrize(
-    "name", ["partition", "unit", "ledger", "random_state", "classes", "secure"]
-)
-def test_candidates_cannot_differ_in_what_is_protected(name, path):
-    X, y, X_public = data()
-    values = {"partition": ["hash"], "unit": ["group"], "random_state": [0], "classes": [[0, 1]]}
-    values["secure"] = [True]
-    values["ledger"] = [PrivacyLedger(path, epsilon=50.0)]
-    with pytest.raises(ValueError, match=f"candidates cannot differ in {name}"):
-        search({name: values[name]}, epsilon=2.0).fit(X, y, X_public)
 
 
 def test_trials_print_nothing_and_call_nobody(capfd):
-    X, y, X_public = data()
-
     class Loud(GaussianNB):
         def fit(self, X, y):
             print("a trial")
             return super().fit(X, y)
 
-    class Counter:
-        calls = 0
-
-        def setup(self, estimator, context):
-            self.calls += 1
-
-        def teardown(self, estimator, context):
-            pass
-
-        def on_fit_task_begin(self, estimator, context):
-            self.calls += 1
-
-        def on_fit_task_end(self, estimator, context):
-            self.calls += 1
-
-    clf = PATEClassifier(GaussianNB(), n_teachers=50, classes=[0, 1], verbose=1)
-    counter = Counter()
+    clf = pate(verbose=1)
+    callback = Mock(spec=["setup", "teardown", "on_fit_task_begin", "on_fit_task_end"])
     if hasattr(clf, "set_callbacks"):
-        clf.set_callbacks(counter)
+        clf.set_callbacks(callback)
     students = [Loud(), SGDClassifier(verbose=1)]
-    search({"student": students}, clf=clf, epsilon=20.0, n_trials=20).fit(X, y, X_public)
-    assert capfd.readouterr() == ("", "") and counter.calls == 0
+    search({"student": students}, clf=clf, epsilon=20.0).fit(X, y, X_public)
+    assert capfd.readouterr() == ("", "")
+    assert not callback.mock_calls
 
 
 def test_pickles_hold_no_seed_after_a_failure_and_nothing_that_was_fitted():
-    X, y, X_public = data()
     failed = search({"student": [NeverTrains()]}, epsilon=2.0, random_state=5)
     with pytest.raises(StudentError):
         failed.fit(X, y, X_public)
@@ -844,44 +640,19 @@ def test_pickles_hold_no_seed_after_a_failure_and_nothing_that_was_fitted():
     again = pickle.loads(pickle.dumps(found))
     for student in (again.param_grid["student"][0], again.best_params_["student"]):
         assert type(student) is KNeighborsClassifier and not hasattr(student, "_fit_X")
-    assert not hasattr(found.best_params_["student"], "_fit_X")
-    private = FitOnPublic(StandardScaler().fit(X))
-    assert not hasattr(pickle.loads(pickle.dumps(private)).transformer, "mean_")
 
 
 def test_scores_that_are_no_numbers_lose():
-    X, y, X_public = data()
-    X_val, y_val, _ = data(200, seed=1)
     scores = iter([0.0, np.nan, *([0.5] * 1000)])  # the first is of the check before the search
 
     def scoring(estimator, X, y):
         return next(scores)
 
     found = search(epsilon=20.0, scoring=scoring, distribution="poisson")
-    assert found.fit(X, y, X_public, X_val=X_val, y_val=y_val).best_score_ == 0.5
+    assert found.fit(X, y, X_public, **VALIDATION).best_score_ == 0.5
 
 
 def test_soft_and_counted_votes_are_kept_apart():
-    X, y, X_public = data()
     grid = {"aggregator": [[GNMax(20.0)], [SoftVote(20.0)]], "n_queries": [[20]]}
     found = search(grid, epsilon=20.0, distribution="poisson").fit(X, y, X_public)
     assert len(found.best_estimator_.query_indices_) == 20
-
-
-def test_the_best_estimator_stays_on_the_ledger(path):
-    X, y, X_public = data()
-    ledger = PrivacyLedger(path, epsilon=50.0)
-    clf = PATEClassifier(GaussianNB(), n_teachers=50, classes=[0, 1], ledger=ledger)
-    found = search(clf=clf, epsilon=20.0).fit(X, y, X_public)
-    found.best_estimator_.fit(X, y, X_public)
-    assert len(ledger.history()) == 2
-
-
-def test_searches_have_a_diagram():
-    X, y, X_public = data()
-    clf = PATEClassifier(GaussianNB(), n_teachers=50, aggregator=GNMax(sigma=None), classes=[0, 1])
-    found = search(clf=clf, epsilon=20.0)
-    assert "PrivateGridSearchCV" in estimator_html_repr(found)
-    html = estimator_html_repr(found.fit(X, y, X_public))
-    assert "PrivateGridSearchCV" in html
-    assert "plus 1e-05 (delta)" in found.best_estimator_._repr_html_()

@@ -1,38 +1,43 @@
-"""Changing one private unit moves one teacher: a slice of `python benchmarks/isolation.py`."""
+"""Changing one private unit moves one teacher: on all kinds of teachers and backends."""
 
-import itertools
 import sys
 
 import pytest
-
-from benchmarks.isolation import (
-    BACKENDS,
+from one_teacher import (
     CHANGES,
     ESTIMATORS,
-    FACTORS,
     PARTITIONS,
     Combination,
-    MissingError,
-    combinations,
+    in_new_process,
+    missing,
     moved,
+    polled,
 )
 
+slow = pytest.mark.slow
 posix = pytest.mark.skipif(sys.platform == "win32", reason="needs processes that fork")
 
 
 def check(*row, fault=None):
     """Return the teachers that moved; skip where an extra is missing."""
-    try:
-        return moved(Combination(*row), fault)
-    except MissingError as error:
-        pytest.skip(f"needs {error}")
+    combination = Combination(*row)
+    if missing(combination):
+        pytest.skip(f"needs {missing(combination)}")
+    return moved(combination, fault)
+
+
+#: Those that each draw or keep something in another way; the others are in the slow tier.
+QUICK = ("draws, numpy", "draws, random", "under-sampled", "settings", "k best", "frozen")
 
 
 @posix
-@pytest.mark.parametrize("i", range(len(ESTIMATORS)), ids=ESTIMATORS)
-def test_whatever_the_estimator(i):
+@pytest.mark.parametrize(
+    ("i", "name"),
+    [pytest.param(*row, marks=() if row[1] in QUICK else slow) for row in enumerate(ESTIMATORS)],
+)
+def test_whatever_the_estimator(i, name):
     partition, kind = PARTITIONS[i % 4], CHANGES[i // 4 % 2]
-    assert check(ESTIMATORS[i], partition, "sequential", i // 8 % 2 == 0, kind) in ([], [0])
+    assert check(name, partition, "sequential", i // 8 % 2 == 0, kind) in ([], [0])
 
 
 @posix
@@ -42,6 +47,7 @@ def test_whatever_the_partition_the_first_teacher_moves(partition, kind):
     assert check("draws, numpy", partition, "sequential", True, kind) == [0]
 
 
+@pytest.mark.slow
 @posix
 @pytest.mark.parametrize(
     "row",
@@ -60,6 +66,15 @@ def test_whatever_the_backend(row):
     assert check(*row) in ([], [0])
 
 
+@slow
+@posix
+def test_the_first_to_import_torch_is_seeded_as_others_are():
+    pytest.importorskip("torch", reason="needs the extra 'torch'")
+    row = Combination("lazy torch", "random", "sequential", True, "other records")
+    first, again = in_new_process(polled, row, [False, False])
+    assert first == again
+
+
 # --- the check can fail --------------------------------------------------------------------------
 
 
@@ -69,12 +84,9 @@ def test_whatever_the_backend(row):
     [
         "draws, numpy",
         "draws, random",
-        "draws, torch",
-        "under-sampled",
-        "shuffled",
+        pytest.param("draws, torch", marks=slow),
         "settings",
         "k best",
-        "k best by permutation",
     ],
 )
 def test_without_isolation_others_move(estimator):
@@ -88,17 +100,8 @@ def test_without_copies_a_frozen_generator_is_shared():
     assert len(check(*row, fault="no copies")) > 1
 
 
+@pytest.mark.slow
 @posix
 def test_without_a_second_fit_the_import_of_torch_tells():
     row = "lazy torch", "predefined", "sequential", True, "one class"
     assert len(check(*row, fault="no second fit")) > 1
-
-
-# --- the table -----------------------------------------------------------------------------------
-
-
-def test_each_pair_of_values_is_in_the_table():
-    rows = combinations()
-    for i, j in itertools.combinations(range(len(FACTORS)), 2):
-        assert {(row[i], row[j]) for row in rows} == set(itertools.product(FACTORS[i], FACTORS[j]))
-    assert len(rows) < 1.1 * len(ESTIMATORS) * len(BACKENDS)

@@ -1,5 +1,6 @@
 """Displays: their numbers against independent computations, and what the pictures say."""
 
+import functools
 import pickle
 import subprocess
 import sys
@@ -23,14 +24,13 @@ from sklearn_pate.aggregators import (
     SoftVote,
     StableArgmax,
 )
-from sklearn_pate.audit import audit_aggregator
+from sklearn_pate.model_selection import PrivateGridSearchCV
 from sklearn_pate.plotting import (
     AuditDisplay,
     BudgetDisplay,
     LabelAccuracyDisplay,
     MarginDisplay,
     PrivacySpentDisplay,
-    privacy_spent,
 )
 from sklearn_pate.rdp import (
     DEFAULT_ORDERS,
@@ -72,19 +72,15 @@ def votes():
 
 @pytest.fixture(scope="module")
 def fitted(votes):
-    fits = {}
-
+    @functools.cache
     def fit(name):
-        if name not in fits:
-            clf = PATEClassifier(GaussianNB(), **{**PARAMS, **FITS[name]})
-            if name == "SoftVote":
-                fits[name] = clf.fit(X_PRIVATE, Y_PRIVATE, X_PUBLIC)
-            elif name == "filter":
-                with pytest.warns(UserWarning, match="paid for"):
-                    fits[name] = clf.fit_votes(votes, X_PUBLIC)
-            else:
-                fits[name] = clf.fit_votes(votes, X_PUBLIC)
-        return fits[name]
+        clf = PATEClassifier(GaussianNB(), **{**PARAMS, **FITS[name]})
+        if name == "SoftVote":
+            return clf.fit(X_PRIVATE, Y_PRIVATE, X_PUBLIC)
+        if name == "filter":
+            with pytest.warns(UserWarning, match="paid for"):
+                return clf.fit_votes(votes, X_PUBLIC)
+        return clf.fit_votes(votes, X_PUBLIC)
 
     return fit
 
@@ -148,37 +144,12 @@ def test_curves_of_votes_are_those_of_the_first_queries(three_classes):
         assert display.data_independent[i] == pytest.approx(known[0], rel=1e-12)
 
 
-def test_few_costs_at_a_time_give_the_same_curves(votes, monkeypatch):
-    whole = PrivacySpentDisplay.from_votes(votes.counts, LNMax(0.1))
-    monkeypatch.setattr(privacy_spent, "_MOST_COSTS", 50 * len(votes.counts))
-    parts = PrivacySpentDisplay.from_votes(votes.counts, LNMax(0.1))
-    np.testing.assert_allclose(parts.exact, whole.exact, rtol=1e-9)
-    np.testing.assert_allclose(parts.bound, whole.bound, rtol=1e-9)
-
-
-def test_stages_add_up_along_the_curve(fitted):
-    clf = fitted("stages")
-    display = PrivacySpentDisplay.from_estimator(clf)
-    public = dict(n_teachers=50, n_classes=2)
-    first = data_independent_epsilon(clf.aggregator_[0], 20, 1e-5, **public)[0]
-    costs = [stage.costs(**public) for stage in clf.aggregator_]
-    both = costs[0](20).plus(costs[1](7)).epsilon(1e-5)[0]
-    assert display.data_independent[[19, 26]] == pytest.approx([first, both])
-
-
 def test_a_budget_is_the_guarantee_from_the_first_query_on(fitted):
     clf = fitted("filter")
     display = PrivacySpentDisplay.from_estimator(clf)
     assert clf.privacy_spent_.method == "filter" and (display.data_independent == 5.0).all()
     with pytest.raises(ValueError, match="known for delta=1e-05 only.* got 1e-06"):
         PrivacySpentDisplay.from_estimator(clf, delta=1e-6)
-
-
-def test_another_delta_has_no_published_epsilon(fitted):
-    clf = fitted("GNMax")
-    display = PrivacySpentDisplay.from_estimator(clf, delta=1e-3)
-    assert display.exact[-1] == pytest.approx(clf.curator_.epsilon(1e-3))
-    assert display.published is None and len(display.lines_) == 3
 
 
 def test_the_guarantee_alone_is_drawn_from_a_published_model(fitted):
@@ -191,15 +162,11 @@ def test_the_guarantee_alone_is_drawn_from_a_published_model(fitted):
 
 def test_legend_tells_private_curves_and_infinite_ones(votes):
     ax = PrivacySpentDisplay.from_votes(votes.counts, PluralityVote()).ax_
+    assert len({line.get_linestyle() for line in ax.get_lines() if line.get_label()[0] != "_"}) == 3
     written = texts(ax)
     for words in ("bound of the papers (private): infinite", "exact (private)", "data-independent"):
         assert words in written
     assert ax.get_xlabel() == "queries asked" and ax.get_ylabel() == "epsilon at delta = 1e-05"
-
-
-def test_curves_differ_without_colour(votes):
-    lines = PrivacySpentDisplay.from_votes(votes.counts[:5], GNMax(8.0)).lines_
-    assert len({line.get_linestyle() for line in lines}) == 3
 
 
 # --- LabelAccuracyDisplay ----------------------------------------------------------------------
@@ -213,7 +180,10 @@ def test_curves_differ_without_colour(votes):
         pytest.param(ConfidentGNMax(0.7, 10.0, 10.0), "threshold", [0.5, 45], id="ConfidentGNMax"),
     ],
 )
-def test_accuracy_agrees_with_monte_carlo(three_classes, aggregator, name, values):
+def test_accuracy_agrees_with_monte_carlo(
+    three_classes, aggregator, name, values, global_random_seed
+):
+    """Finds an accuracy that is 1.5 points off, in 99 % of runs."""
     votes, y = three_classes
     display = LabelAccuracyDisplay.from_votes(
         votes, y, aggregator, param_name=name, param_range=values
@@ -221,14 +191,14 @@ def test_accuracy_agrees_with_monte_carlo(three_classes, aggregator, name, value
     n_draws = 400
     for i, value in enumerate(values):
         mechanism = type(aggregator)(**{**aggregator.get_params(), name: value})
-        labels = mechanism.aggregate(np.tile(votes, (n_draws, 1)), random_state=0)
+        labels = mechanism.aggregate(np.tile(votes, (n_draws, 1)), random_state=global_random_seed)
         answered = labels >= 0
         accuracy = np.mean(labels[answered] == np.tile(y, n_draws)[answered])
         for found, drawn, n in (
             (display.accuracy[i], accuracy, answered.sum()),
             (display.answered[i], answered.mean(), labels.size),
         ):
-            assert abs(found - drawn) <= 3.5 * np.sqrt(drawn * (1 - drawn) / n) + 1e-9
+            assert abs(found - drawn) <= 5.5 * np.sqrt(drawn * (1 - drawn) / n) + 1e-9
 
 
 def test_accuracy_of_a_fit_is_that_of_the_rows_it_asked(fitted):
@@ -241,51 +211,23 @@ def test_accuracy_of_a_fit_is_that_of_the_rows_it_asked(fitted):
     assert display.plurality == np.mean(clf.curator_.votes.argmax(axis=1) == codes)
     np.testing.assert_allclose(display.answered, 1)
     assert len(display.lines_) == 2 and "share answered" not in texts(display.ax_)
-    assert display.ax_.get_xscale() == "log" and display.ax_.get_xlabel() == "sigma (votes)"
     assert clf.aggregator_.sigma == 8.0
 
 
-def test_refusals_are_drawn(fitted):
-    sweep = dict(param_name="threshold", param_range=[0.5, 0.7, 0.9])
-    display = LabelAccuracyDisplay.from_estimator(fitted("ConfidentGNMax"), Y_PUBLIC, **sweep)
-    assert (np.diff(display.answered) < 0).all() and (display.accuracy <= 1).all()
-    assert len({line.get_linestyle() for line in display.lines_}) == 3
-    assert "share answered" in texts(display.ax_)
-
-
-def test_student_probabilities_reach_the_mechanism(votes):
-    proba = np.full(votes.counts.shape, 1 / 2)
-    display = LabelAccuracyDisplay.from_votes(
-        votes.counts,
-        Y[1000:],
-        InteractiveGNMax(0.4, 5.0, 5.0, 0.9),
-        param_name="sigma1",
-        param_range=[5.0],
-        student_proba=proba,
-    )
-    expected = np.exp(InteractiveGNMax(0.4, 5.0, 5.0, 0.9).outcome_log_proba(votes.counts, proba))
-    assert display.answered == pytest.approx([1 - expected[:, -1].mean()])
-
-
 def test_labels_that_do_not_belong_are_refused(fitted, votes):
-    sweep = dict(param_name="sigma", param_range=[1.0])
-    with pytest.raises(ValueError, match="one label per row of X_public, 200; got 3"):
-        LabelAccuracyDisplay.from_estimator(fitted("GNMax"), Y_PUBLIC[:3], **sweep)
-    with pytest.raises(ValueError, match="fitted in 2 stages"):
-        LabelAccuracyDisplay.from_estimator(fitted("stages"), Y_PUBLIC, **sweep)
-    with pytest.raises(ValueError, match="not in classes") as error:
-        LabelAccuracyDisplay.from_votes(votes.counts, Y_PUBLIC, GNMax(), **sweep)
-    assert not any(name in str(error.value) for name in NAMES)
-    with pytest.raises(ValueError, match=r"shape \(200, 2\).*got 2 labels and 2 classes"):
-        LabelAccuracyDisplay.from_votes(votes.counts, [0, 1], GNMax(), **sweep)
-    with pytest.raises(ValueError, match="Invalid parameter 'gamma'"):
-        LabelAccuracyDisplay.from_votes(
-            votes.counts, Y[1000:], GNMax(), param_name="gamma", param_range=[1.0]
-        )
-    with pytest.raises(ValueError, match="param_range is empty"):
-        LabelAccuracyDisplay.from_votes(
-            votes.counts, Y[1000:], GNMax(), param_name="sigma", param_range=[]
-        )
+    from_estimator = LabelAccuracyDisplay.from_estimator
+    from_votes = LabelAccuracyDisplay.from_votes
+    for draw, given, name, values, reason in (
+        (from_estimator, (fitted("GNMax"), Y_PUBLIC[:3]), "sigma", [1], "X_public, 200; got 3"),
+        (from_estimator, (fitted("stages"), Y_PUBLIC), "sigma", [1], "fitted in 2 stages"),
+        (from_votes, (votes.counts, Y_PUBLIC, GNMax()), "sigma", [1], "not in classes"),
+        (from_votes, (votes.counts, [0, 1], GNMax()), "sigma", [1], "got 2 labels and 2 classes"),
+        (from_votes, (votes.counts, Y[1000:], GNMax()), "gamma", [1], "Invalid parameter 'gamma'"),
+        (from_votes, (votes.counts, Y[1000:], GNMax()), "sigma", [], "param_range is empty"),
+    ):
+        with pytest.raises(ValueError, match=reason) as error:
+            draw(*given, param_name=name, param_range=values)
+        assert not any(label in str(error.value) for label in NAMES)
 
 
 # --- MarginDisplay -----------------------------------------------------------------------------
@@ -303,17 +245,8 @@ def test_margins_are_counted(fitted, unit, scale):
         assert bar.get_height() == ((margins > low) & (margins < high)).sum()
     assert sum(bar.get_height() for bar in display.bars_) == 130
     assert unit in display.ax_.get_xlabel()
-
-
-def test_margins_of_summed_probabilities(fitted):
-    clf = fitted("SoftVote")
-    display = MarginDisplay.from_estimator(clf)
-    assert display.margins.dtype == float and (display.margins <= 50).all()
-
-
-def test_unit_is_checked():
-    with pytest.raises(ValueError, match="unit must be 'votes' or 'share'; got 'percent'"):
-        MarginDisplay.from_votes([[3, 1]], unit="percent")
+    of_sums = MarginDisplay.from_estimator(fitted("SoftVote"), unit=unit)
+    assert of_sums.margins.dtype == float and (of_sums.margins <= 50).all()
 
 
 # --- BudgetDisplay -----------------------------------------------------------------------------
@@ -356,6 +289,7 @@ def test_shares_are_at_the_order_that_decides(fitted):
     at = [cost[DEFAULT_ORDERS == order][0] for cost in costs]
     np.testing.assert_allclose(display.shares.sum(axis=1), np.array(at) / sum(at))
     assert display.shares[0, 0] > 0 and display.shares[1, 0] == 0
+    assert len({bars[0].get_hatch() for bars in display.bars_}) == len(display.bars_) == 2
 
 
 def test_share_of_the_private_test(fitted):
@@ -386,11 +320,6 @@ def test_numbers_that_are_not_public_are_not_guessed(votes):
         BudgetDisplay.from_estimator(clf)
 
 
-def test_kinds_differ_without_colour(fitted):
-    bars = BudgetDisplay.from_estimator(fitted("stages")).bars_
-    assert len({container[0].get_hatch() for container in bars}) == len(bars) == 2
-
-
 def test_counts_are_checked():
     public = dict(n_teachers=50, n_classes=2)
     with pytest.raises(ValueError, match="got 1 aggregators, n_asked=\\[3, 4\\]"):
@@ -418,21 +347,7 @@ def test_audits_are_drawn_against_their_claims():
     assert colors[0] == colors[2] != colors[1]
     (line,) = display.lines_
     np.testing.assert_array_equal(line.get_xydata(), [[1, 0], [1, 1]])
-    assert [label.get_text() for label in display.ax_.get_yticklabels()] == display.names
-    said = [text.get_text() for text in display.ax_.get_legend().get_texts()]
-    assert sorted(said) == ["above the claim", "claimed", "lower bound"]
     assert MARK not in texts(display.ax_) and display.ax_.get_xlabel() == "epsilon"
-
-
-def test_audits_of_aggregators_are_drawn_with_a_claim_given():
-    result = audit_aggregator(GNMax(5.0), [16, 14], random_state=0)
-    figure, ax = plt.subplots()
-    display = AuditDisplay.from_results({"GNMax": result}, claimed=0.9, ax=ax, alpha=0.5)
-    assert display.ax_ is ax and display.names == ["GNMax"] and display.claimed.tolist() == [0.9]
-    assert display.bars_[0].get_alpha() == 0.5
-    assert AuditDisplay.from_results([result]).lines_ == []
-    again = display.plot()
-    assert again is display and display.ax_ is not ax
 
 
 def test_audits_names_and_claims_belong_together():
@@ -487,7 +402,9 @@ def test_only_fitted_estimators_are_drawn(name):
         DRAW[name][0](LogisticRegression())
 
 
-def test_votes_are_checked():
+def test_votes_and_units_are_checked():
+    with pytest.raises(ValueError, match="unit must be 'votes' or 'share'; got 'percent'"):
+        MarginDisplay.from_votes([[3, 1]], unit="percent")
     for draw in (lambda v: PrivacySpentDisplay.from_votes(v, GNMax(8.0)), MarginDisplay.from_votes):
         with pytest.raises(ValueError, match="sum to the number of teachers"):
             draw([[3, 1], [3, 2]])
@@ -495,6 +412,7 @@ def test_votes_are_checked():
             draw(np.zeros((0, 3), dtype=int))
 
 
+@pytest.mark.slow
 def test_importing_needs_no_matplotlib_and_drawing_says_so():
     code = """if True:
         import sys
@@ -516,15 +434,11 @@ def test_importing_needs_no_matplotlib_and_drawing_says_so():
     assert 'pip install "sklearn_pate[plot]"' in run.stdout
 
 
+@pytest.mark.slow
 def test_the_best_of_a_search_is_drawn_at_the_cost_of_the_search():
-    from sklearn_pate.model_selection import PrivateGridSearchCV
-
-    rng = np.random.default_rng(0)
-    X = rng.normal(size=(1300, 2))
-    y = (X[:, 0] > 0).astype(int)
-    clf = PATEClassifier(GaussianNB(), n_teachers=50, classes=[0, 1])
+    clf = PATEClassifier(GaussianNB(), n_teachers=50, classes=NAMES)
     search = PrivateGridSearchCV(clf, {"n_queries": [10, 20]}, epsilon=6.0, n_trials=2)
-    search.fit(X[:1000], y[:1000], X[1000:])
+    search.fit(X_PRIVATE, Y_PRIVATE, X_PUBLIC)
     display = PrivacySpentDisplay.from_estimator(search.best_estimator_, private=False)
     assert set(display.data_independent) == {search.privacy_spent_.epsilon}
     with pytest.raises(ValueError, match="trials that are not published"):

@@ -3,6 +3,7 @@
 import copy
 import pickle
 import warnings
+from functools import partial
 
 import numpy as np
 import pandas as pd
@@ -11,8 +12,7 @@ import sklearn
 from scipy import sparse
 from sklearn.base import clone
 from sklearn.calibration import CalibratedClassifierCV
-from sklearn.compose import make_column_selector, make_column_transformer
-from sklearn.ensemble import BaggingClassifier, StackingClassifier, VotingClassifier
+from sklearn.ensemble import BaggingClassifier, VotingClassifier
 from sklearn.experimental import enable_halving_search_cv  # noqa: F401
 from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LogisticRegression
@@ -23,12 +23,7 @@ from sklearn.model_selection import (
     HalvingGridSearchCV,
     RandomizedSearchCV,
     TunedThresholdClassifierCV,
-    cross_val_predict,
     cross_val_score,
-    cross_validate,
-    learning_curve,
-    permutation_test_score,
-    validation_curve,
 )
 from sklearn.multiclass import OneVsRestClassifier
 from sklearn.naive_bayes import GaussianNB
@@ -100,7 +95,7 @@ def test_fit_poll_and_fit_student_take_public_data():
 
 
 @ROUTING
-@pytest.mark.parametrize("n_jobs", [None, 2])
+@pytest.mark.parametrize("n_jobs", [None, pytest.param(2, marks=pytest.mark.slow)])
 def test_searches_leave_public_data_whole_at_equal_lengths(routing, n_jobs):
     X, y, X_public = data()
     Recorder.seen.clear()
@@ -111,15 +106,6 @@ def test_searches_leave_public_data_whole_at_equal_lengths(routing, n_jobs):
     assert search.score(X, y) > 0.8
     if n_jobs is None:
         assert Recorder.seen == [(200, N)] * 6 + [(N, N)]
-
-
-@ROUTING
-def test_without_it_scikit_learn_cuts_the_public_rows(routing):
-    X, y, X_public = data()
-    Recorder.seen.clear()
-    with sklearn.config_context(enable_metadata_routing=routing):
-        cross_val_score(model(Recorder), X, y, cv=3, params={"X_public": X_public})
-    assert Recorder.seen == [(200, 200)] * 3  # the pitfall that PublicData is for
 
 
 # --- habits ------------------------------------------------------------------------------------
@@ -137,20 +123,15 @@ HABITS = {
 }
 WITH_ROUTING_ONLY = {
     "VotingClassifier": lambda clf: VotingClassifier([("a", clf), ("b", clf)], voting="soft"),
-    "StackingClassifier": lambda clf: StackingClassifier(
-        [("a", clf)], LogisticRegression(), cv=2, stack_method="predict_proba"
-    ),
     "BaggingClassifier": lambda clf: BaggingClassifier(clf, n_estimators=2, random_state=0),
     "OneVsRestClassifier": lambda clf: OneVsRestClassifier(clf),
     "TunedThresholdClassifierCV": lambda clf: TunedThresholdClassifierCV(clf, cv=2),
     "FixedThresholdClassifier": lambda clf: FixedThresholdClassifier(clf),
 }
-#: StackingClassifier hands what it is given to its final estimator as well, asked for or not
-GOES_TO_ALL = {"StackingClassifier"}
 
 
 @ROUTING
-@pytest.mark.parametrize("habit", [*HABITS, *sorted(set(WITH_ROUTING_ONLY) - GOES_TO_ALL)])
+@pytest.mark.parametrize("habit", [*HABITS, *WITH_ROUTING_ONLY])
 def test_meta_estimators(habit, routing):
     X, y, X_public = data()
     with sklearn.config_context(enable_metadata_routing=routing):
@@ -164,46 +145,14 @@ def test_meta_estimators(habit, routing):
         assert outer.predict_proba(X).shape == (N, 2)
 
 
-@ROUTING
-def test_validation_functions(routing):
+def test_groups_that_searches_drop_are_an_error():
     X, y, X_public = data()
-    params = {"X_public": PublicData(X_public)}
-    with sklearn.config_context(enable_metadata_routing=routing):
-        clf = model()
-        scores = cross_validate(clf, X, y, cv=3, params=params, n_jobs=2, return_estimator=True)
-        assert (scores["test_score"] > 0.8).all()
-        assert not hasattr(scores["estimator"][0], "curator_")  # it was pickled on its way
-        assert np.mean(cross_val_predict(clf, X, y, cv=3, params=params) == y) > 0.8
-        sizes, _, tested = learning_curve(clf, X, y, cv=3, params=params, train_sizes=[0.5, 1.0])
-        assert sizes.tolist() == [100, 200] and (tested > 0.7).all()
-        curve = {"param_name": "n_teachers", "param_range": [3, 5], "params": params}
-        assert (validation_curve(clf, X, y, cv=3, **curve)[1] > 0.8).all()
-        score, permuted, _ = permutation_test_score(
-            clf, X, y, cv=3, n_permutations=2, params=params, random_state=0
-        )
-        assert score > max(permuted) + 0.2
-
-
-def test_a_calibrator_of_public_rows_leaves_the_model_alone():
-    X, y, X_public = data()
-    clf = model().fit(X, y, X_public)
-    X_more, y_more, _ = data(seed=1)
-    calibrated = CalibratedClassifierCV(FrozenEstimator(clf)).fit(X_more, y_more)
-    assert calibrated.score(X, y) > 0.8
-
-
-@pytest.mark.parametrize("habit", ["search", "cross-validation"])
-def test_groups_that_searches_drop_are_an_error(habit):
-    X, y, X_public = data()
-    clf, groups = model(unit="group"), np.arange(N) // 2
+    clf, params = model(unit="group"), {"X_public": PublicData(X_public)}
+    search = GridSearchCV(clf, {"n_teachers": [3]}, cv=GroupKFold(2), error_score="raise")
     with pytest.raises(ValueError, match="drop groups unless metadata routing is on"):
-        if habit == "search":
-            GridSearchCV(clf, {"n_teachers": [3]}, cv=GroupKFold(2), error_score="raise").fit(
-                X, y, groups=groups, X_public=PublicData(X_public)
-            )
-        else:
-            params = {"X_public": PublicData(X_public)}
-            cross_val_score(clf, X, y, cv=2, error_score="raise", params=params)
+        search.fit(X, y, groups=np.arange(N) // 2, **params)
+    with pytest.raises(ValueError, match="drop groups unless metadata routing is on"):
+        cross_val_score(clf, X, y, cv=2, error_score="raise", params=params)
 
 
 def test_groups_reach_splitter_and_estimator_with_routing(routing_on):
@@ -230,50 +179,6 @@ def test_pipeline_with_preprocessing_on_public_rows(routing_on):
     inside.fit(X, y, X_public)
     assert np.array_equal(pipe[-1].public_labels_, inside.public_labels_)
     assert np.allclose(pipe.predict_proba(X), inside.predict_proba(X))
-
-
-def test_pipeline_of_two_steps_in_a_search(routing_on):
-    X, y, X_public = data()
-    steps = [
-        ("poly", FitOnPublic(PolynomialFeatures(include_bias=False))),
-        ("scale", FitOnPublic(StandardScaler())),
-        ("pate", model()),
-    ]
-    pipe = Pipeline(steps, transform_input=["X_public"])
-    grid = {"pate__n_teachers": [3, 5], "poly__transformer__degree": [1, 2]}
-    search = GridSearchCV(pipe, grid, cv=2).fit(X, y, X_public=PublicData(X_public))
-    assert search.score(X, y) > 0.8
-    assert search.best_estimator_[-1].n_features_in_ in (3, 9)
-    scaler = search.best_estimator_.named_steps["scale"].transformer_
-    assert np.allclose(scaler.mean_[:3], X_public.mean(axis=0))
-
-
-def test_without_routing_public_rows_reach_a_later_step_untransformed():
-    # the pitfall of step__X_public=: documented, and shown to be one
-    X, y, X_public = data(scale=1000.0)
-    pipe = make_pipeline(StandardScaler(), model(Recorder, student=GaussianNB()))
-    pipe.fit(X, y, recorder__X_public=X_public)
-    assert np.abs(pipe[-1].student_.theta_).max() > 100  # the student learnt unscaled rows
-
-
-def test_columns_of_frames_inside_teachers_and_student():
-    rng = np.random.default_rng(0)
-    frame = pd.DataFrame(
-        {
-            "age": rng.normal(size=600),
-            "job": pd.Categorical(rng.choice(["a", "b", "c"], 600), categories=list("abc")),
-        }
-    )
-    columns = make_column_transformer(
-        (StandardScaler(), make_column_selector(dtype_include="number")),
-        (OneHotEncoder(handle_unknown="ignore"), make_column_selector(dtype_exclude="number")),
-    )
-    y = np.where((frame["age"] > 0) & (frame["job"] != "c"), "yes", "no")
-    clf = clone(model()).set_params(
-        base_estimator=make_pipeline(columns, LogisticRegression()), classes=["no", "yes"]
-    )
-    clf.fit(frame[:400], y[:400], X_public=frame[400:])
-    assert clf.score(frame, y) > 0.8 and list(clf.feature_names_in_) == ["age", "job"]
 
 
 # --- FitOnPublic -------------------------------------------------------------------------------
@@ -328,9 +233,6 @@ def warnings_of_public_rows(X, X_public):
     return [str(w.message).partition(":")[0] for w in caught]
 
 
-FORMS = pytest.mark.parametrize(
-    "make", [np.asarray, as_frame, as_polars], ids=["array", "pandas", "polars"]
-)
 SLICES = {
     "some": lambda X: X[:50],
     "backwards": lambda X: X[::-1],
@@ -339,7 +241,7 @@ SLICES = {
 }
 
 
-@pytest.mark.parametrize("make", [np.asarray, as_frame], ids=["array", "pandas"])
+@pytest.mark.parametrize("make", [np.asarray, as_frame])
 @pytest.mark.parametrize("which", SLICES)
 def test_slices_of_the_private_rows_are_warned_of(which, make):
     X = make(data()[0])
@@ -348,7 +250,7 @@ def test_slices_of_the_private_rows_are_warned_of(which, make):
     ]
 
 
-@FORMS
+@pytest.mark.parametrize("make", [np.asarray, as_frame, as_polars])
 def test_a_warning_of_memory_goes_by_the_objects_and_not_by_their_values(make):
     rows = data()[0]
     table = make(rows)
@@ -371,26 +273,21 @@ def test_sparse_rows_that_are_the_private_ones_in_another_object_are_warned_of()
 def test_fits_searches_and_transformers_warn_of_slices(wrap):
     X, y, _ = data()
     rows = wrap(X[::-1])
-    with (
-        pytest.warns(PrivacyLeakWarning, match="X_public shares memory"),
-        pytest.raises(BadPlanError, match="X_public is X or a part of it"),
-    ):
+    warned = partial(pytest.warns, PrivacyLeakWarning, match="X_public shares memory")
+    with warned(), pytest.raises(BadPlanError, match="X_public is X or a part of it"):
         model().fit(X, y, X_public=rows)
-    with pytest.warns(PrivacyLeakWarning, match="X_public shares memory"):
+    with warned():
         plan = model().plan(X, y, X_public=rows)
     assert plan.obstacles[0] == plan.advice[0] and "X_public is X or a part" in plan.advice[0]
     insisting = model(on_bad_plan="warn")
-    with (
-        pytest.warns(PrivacyLeakWarning, match="X_public shares memory"),
-        pytest.warns(UserWarning, match="X_public is X or a part of it"),
-    ):
+    with warned(), pytest.warns(UserWarning, match="X_public is X or a part of it"):
         insisting.fit(X, y, X_public=rows)
     assert "private rows, which were given as X_public" in insisting.privacy_spent_.not_covered
-    with pytest.warns(PrivacyLeakWarning, match="X_public shares memory"):
+    with warned():
         FitOnPublic(StandardScaler()).fit(X, y, X_public=rows)
     clf = PATEClassifier(GaussianNB(), n_teachers=20, n_queries=10, classes=[0, 1])
     search = PrivateGridSearchCV(clf, {"n_teachers": [20]}, epsilon=50.0, n_trials=2)
-    with pytest.warns(PrivacyLeakWarning, match="X_public shares memory"):
+    with warned():
         search.fit(X, y, X_public=rows)
 
 

@@ -27,7 +27,6 @@ from sklearn_pate.aggregators import (
     SoftVote,
     StableArgmax,
 )
-from sklearn_pate.electorate import Votes
 from sklearn_pate.exceptions import StudentError, TeacherError
 from sklearn_pate.queries import (
     BinaryExpertQueries,
@@ -36,22 +35,14 @@ from sklearn_pate.queries import (
     UncertaintyQueries,
 )
 from sklearn_pate.rdp import Facts
-from sklearn_pate.students import SoftLabelClassifier
 
 X, Y = make_blobs(1500, centers=3, cluster_std=2.0, random_state=0)
 X_PRIVATE, Y_PRIVATE, X_PUBLIC = X[:1000], Y[:1000], X[1000:1300]
 
 
 def pate(**params):
-    defaults = {
-        "n_teachers": 20,
-        "student": GaussianNB(),
-        "aggregator": GNMax(5.0),
-        "n_queries": 40,
-        "epsilon": None,
-        "classes": [0, 1, 2],
-        "random_state": 0,
-    }
+    defaults = {"n_teachers": 20, "student": GaussianNB(), "aggregator": GNMax(5.0)}
+    defaults |= {"n_queries": 40, "epsilon": None, "classes": [0, 1, 2], "random_state": 0}
     return PATEClassifier(DecisionTreeClassifier(), **(defaults | params))
 
 
@@ -136,15 +127,12 @@ def test_diversity_covers_within_twice_the_optimum(seed, k):
 
 def test_diversity_takes_duplicates_images_sparse_rows_and_a_transformer():
     assert sorted(DiversityQueries().select(np.zeros((6, 2)), 6)) == list(range(6))
-    rng = np.random.default_rng(0)
-    dense = rng.normal(size=(30, 8))
-    rows = DiversityQueries().select(dense, 5, random_state=0)
-    assert np.array_equal(
-        rows, DiversityQueries().select(sparse.csr_array(dense), 5, random_state=0)
+    dense = np.random.default_rng(0).normal(size=(30, 8))
+    first, *others = (
+        DiversityQueries().select(rows, 5, random_state=0)
+        for rows in (dense, sparse.csr_array(dense), dense.reshape(30, 2, 2, 2))
     )
-    assert np.array_equal(
-        rows, DiversityQueries().select(dense.reshape(30, 2, 2, 2), 5, random_state=0)
-    )
+    assert all(np.array_equal(first, other) for other in others)
     text = pd.DataFrame({"a": list("xyzxyz")})
     with pytest.raises(ValueError, match="transformer"):
         DiversityQueries().select(text, 3)
@@ -152,30 +140,9 @@ def test_diversity_takes_duplicates_images_sparse_rows_and_a_transformer():
     assert set(text["a"][rows]) == set("xyz")
 
 
-@pytest.mark.parametrize(
-    "strategy",
-    [
-        UncertaintyQueries(n_rounds=1),
-        BinaryExpertQueries(GaussianNB(), n_rivals=0),
-        BinaryExpertQueries(GaussianNB(), confident=2.0),
-        BinaryExpertQueries(RidgeClassifier()),
-        DiversityQueries(transformer="none"),
-    ],
-    ids=str,
-)
-def test_wrong_parameters_are_named(strategy):
-    with pytest.raises(ValueError, match="parameter of"):
-        strategy.select(X_PUBLIC, 3)
-
-
-def test_strategies_clone_and_pickle():
-    for strategy in (
-        RandomQueries(),
-        UncertaintyQueries(3),
-        BinaryExpertQueries(GaussianNB()),
-        DiversityQueries(),
-    ):
-        assert repr(clone(strategy)) == repr(pickle.loads(pickle.dumps(strategy))) == repr(strategy)
+class AlwaysTheSame(BaseEstimator):
+    def select(self, X_public, n_queries, random_state=None):
+        return np.zeros(n_queries, dtype=int)
 
 
 class Spy(RandomQueries):
@@ -195,11 +162,6 @@ class Spy(RandomQueries):
             self.seen.append((n_queries, shown))
         rest = np.setdiff1d(np.arange(len(X_public)), shown["asked"])
         return random_state.permutation(rest)[:n_queries]
-
-
-class AlwaysTheSame(BaseEstimator):
-    def select(self, X_public, n_queries, random_state=None):
-        return np.zeros(n_queries, dtype=int)
 
 
 # --- in rounds ---------------------------------------------------------------------------------
@@ -222,11 +184,13 @@ def test_rounds_see_public_rows_and_released_labels_only():
         np.testing.assert_allclose(shown["student_proba"], student.predict_proba(X_PUBLIC))
     assert len(set(clf.query_indices_)) == 42 == clf.privacy_spent_.n_queries
     # the votes of the curator are those of the rows asked
-    votes = fitted(n_queries=300, aggregator=PluralityVote(), query_strategy=Spy(2)).curator_
     clf = fitted(query_strategy=Spy(4), aggregator=PluralityVote())
     labels = clf.public_labels_[clf.query_indices_]
     assert np.array_equal(clf.curator_.votes.argmax(axis=1), labels)
-    assert len(votes.votes) == 300
+    # stages with a student in between
+    stages = [ConfidentGNMax(0.5, 3.0, 3.0), InteractiveGNMax(0.5, 3.0, 3.0, confidence=0.9)]
+    clf = fitted(aggregator=stages, n_queries=[20, 20], query_strategy=Spy(2, seen_in_stages := []))
+    assert [n for n, _ in seen_in_stages[2:]] == [10] * 4 and len(set(clf.query_indices_)) == 40
 
 
 def test_rounds_choose_the_same_rows_whatever_the_votes_behind_the_labels():
@@ -239,32 +203,16 @@ def test_rounds_choose_the_same_rows_whatever_the_votes_behind_the_labels():
     assert np.array_equal(first, clf.fit_votes(narrow, X_PUBLIC).query_indices_)
 
 
-def test_uncertain_rows_are_near_the_boundaries():
-    codes = Y[1000:1300]
-    votes = 20 * np.eye(3, dtype=int)[codes]
-    margins = {}
-    for strategy in ("random", "uncertainty"):
-        clf = pate(query_strategy=strategy, aggregator=PluralityVote(), n_queries=50)
-        rows = clf.fit_votes(votes, X_PUBLIC).query_indices_
-        proba = np.sort(GaussianNB().fit(X_PUBLIC, codes).predict_proba(X_PUBLIC[rows]), axis=1)
-        margins[strategy] = np.median(proba[:, -1])
-    assert margins["uncertainty"] < margins["random"] - 0.05
-
-
 @pytest.mark.parametrize(
     "aggregator, n_queries, epsilon",
-    [
-        (GNMax(sigma=None), 40, 2.0),
-        (GNMax(sigma=None), None, 5.0),
-        (GNMax(20.0), 40, None),
-        ([GNMax(20.0), GNMax(10.0)], [30, 15], 10.0),
-    ],
+    [(GNMax(sigma=None), None, 5.0), ([GNMax(20.0), GNMax(10.0)], [30, 15], 10.0)],
     ids=str,
 )
 def test_rounds_cost_what_the_queries_cost_at_once(aggregator, n_queries, epsilon):
     params = {"aggregator": aggregator, "n_queries": n_queries, "epsilon": epsilon}
-    params["n_teachers"] = 60
-    at_once, rounds = (fitted(query_strategy=s, **params) for s in ("random", Spy(5)))
+    at_once, rounds = (
+        fitted(query_strategy=s, n_teachers=60, **params) for s in ("random", Spy(5))
+    )
     assert rounds.privacy_spent_ == at_once.privacy_spent_
     total = rounds.curator_.epsilon(method="data_independent")
     assert total == pytest.approx(rounds.privacy_spent_.epsilon, rel=1e-9)
@@ -284,34 +232,12 @@ def test_rounds_stop_at_the_budget_of_a_filter():
     assert len(clf.curator_.votes) == len(clf.query_indices_)
 
 
-def test_rounds_and_stages_with_a_student_in_between():
-    seen = []
-    stages = [ConfidentGNMax(0.5, 3.0, 3.0), InteractiveGNMax(0.5, 3.0, 3.0, confidence=0.9)]
-    clf = fitted(aggregator=stages, n_queries=[20, 20], query_strategy=Spy(2, seen))
-    assert [n for n, _ in seen[2:]] == [10] * 4
-    assert len(set(clf.query_indices_)) == 40
-    assert np.isfinite(clf.curator_.rdp()).all()
-
-
-def test_soft_labels_in_rounds():
-    clf = fitted(
-        aggregator=SoftVote(sigma=2.0),
-        student=SoftLabelClassifier(LogisticRegression()),
-        query_strategy="uncertainty",
-    )
-    known = np.isfinite(clf.public_soft_labels_).all(axis=1)
-    assert np.array_equal(np.flatnonzero(known), np.sort(clf.query_indices_))
-
-
 @pytest.mark.parametrize(
     "params, message",
     [
         ({"aggregator": StableArgmax(1.0, max_unstable=1)}, "StableArgmax.*all queries at once"),
         ({"accounting": "ptr", "epsilon": 100.0}, "accounting='ptr' needs all queries at once"),
         ({"student": RidgeClassifier()}, "needs a student with predict_proba"),
-        ({"query_strategy": UncertaintyQueries(n_rounds=0)}, "n_rounds"),
-        ({"query_strategy": "certainty"}, "query_strategy"),
-        ({"query_strategy": Spy(2.5)}, "n_rounds of query_strategy.*got 2.5"),
         ({"query_strategy": Spy(0)}, "n_rounds of query_strategy.*got 0"),
         ({"query_strategy": BinaryExpertQueries(RidgeClassifier())}, "predict_proba"),
         ({"query_strategy": AlwaysTheSame()}, "40 distinct numbers of rows"),
@@ -370,16 +296,6 @@ def test_a_student_that_cannot_predict_midway_loses_nothing():
     assert not hasattr(clf, "student_")
 
 
-class Unsigned(Spy):
-    def select(self, *args, **shown):
-        return super().select(*args, **shown).astype(np.uint64)
-
-
-def test_rows_may_be_unsigned():
-    unsigned, signed = (fitted(query_strategy=kind()) for kind in (Unsigned, Spy))
-    assert np.array_equal(unsigned.query_indices_, signed.query_indices_)
-
-
 class ThreeForOne(GNMax):
     """A mechanism that says what a list of queries costs, but not what one does."""
 
@@ -403,10 +319,18 @@ def test_labels_of_one_class_give_one_more_random_round():
 # --- votes that are used again -----------------------------------------------------------------
 
 
-@pytest.mark.parametrize("strategy", ["random", "uncertainty", "diversity"])
-@pytest.mark.parametrize("aggregator", [GNMax(5.0), SoftVote(5.0, temperature=2.0)], ids=str)
+@pytest.mark.parametrize(
+    ("strategy", "aggregator"),
+    [
+        ("random", GNMax(5.0)),
+        ("uncertainty", SoftVote(5.0, temperature=2.0)),
+        ("diversity", [SoftVote(5.0, temperature=2.0)]),
+    ],
+    ids=str,
+)
 def test_poll_and_fit_votes_do_what_fit_does(strategy, aggregator):
-    params = {"query_strategy": strategy, "aggregator": aggregator}
+    n_queries = [40] if isinstance(aggregator, list) else 40
+    params = {"query_strategy": strategy, "aggregator": aggregator, "n_queries": n_queries}
     at_once = fitted(**params)
     votes = pate(**params).poll(X_PRIVATE, Y_PRIVATE, X_PUBLIC)
     later = pate(**params).fit_votes(votes, X_PUBLIC)
@@ -455,34 +379,15 @@ def test_votes_are_private():
 
 def test_votes_that_do_not_fit_are_refused():
     votes = pate().poll(X_PRIVATE, Y_PRIVATE, X_PUBLIC)
-    counts = votes.counts
-    for clf, given_votes, rows, message in (
-        (pate(), votes, X_PUBLIC[:200], "300 rows and X_public 200"),
-        (pate(classes=["a", "b", "c"]), votes, X_PUBLIC, "about other classes"),
-        (pate(unit="group"), votes, X_PUBLIC, "poll with groups"),
-        (pate(), dataclasses.replace(votes, counts=2 * counts), X_PUBLIC, "one vote of each"),
-        (pate(), dataclasses.replace(votes, counts=counts[:, :2]), X_PUBLIC, "votes"),
-        (pate(), dataclasses.replace(votes, classes=np.arange(4)), X_PUBLIC, "classes"),
-        (pate(classes=[0, 1]), counts, X_PUBLIC, "3 columns, and there are 2 classes"),
-        (pate(aggregator=SoftVote()), votes, X_PUBLIC, "temperature"),
-        (pate(aggregator=SoftVote()), counts, X_PUBLIC, "temperature"),
-        (pate(), -counts, X_PUBLIC, "votes"),
-        (pate(), counts + 0.5, X_PUBLIC, "votes"),
-        (pate(), votes, None, "X_public is missing"),
-    ):
-        with pytest.raises(ValueError, match=message):
-            clf.fit_votes(given_votes, rows)
-        assert not hasattr(clf, "privacy_spent_")
-    assert isinstance(votes, Votes)
     soft = pate(aggregator=SoftVote(3.0)).poll(X_PRIVATE, Y_PRIVATE, X_PUBLIC)
-    twice = dataclasses.replace(soft, counts=2 * soft.counts)
-    with pytest.raises(ValueError, match="one vote of each"):
-        pate(aggregator=SoftVote(3.0)).fit_votes(twice, X_PUBLIC)
-    with pytest.raises(ValueError, match="sums of probabilities of temperature 1:"):
-        pate().fit_votes(soft, X_PUBLIC)
-
-
-def test_a_soft_vote_in_a_list_gets_probabilities():
-    alone = fitted(aggregator=SoftVote(3.0, temperature=2.0))
-    listed = fitted(aggregator=[SoftVote(3.0, temperature=2.0)], n_queries=[40])
-    assert np.array_equal(alone.curator_.votes, listed.curator_.votes)
+    counts, warm = votes.counts, {"aggregator": SoftVote(3.0)}
+    for params, given_votes, message in (
+        ({}, dataclasses.replace(votes, counts=2 * counts), "one vote of each"),
+        ({}, dataclasses.replace(votes, counts=counts[:, :2]), "votes"),
+        ({}, dataclasses.replace(votes, classes=np.arange(4)), "classes"),
+        (warm, dataclasses.replace(soft, counts=2 * soft.counts), "one vote of each"),
+    ):
+        clf = pate(**params)
+        with pytest.raises(ValueError, match=message):
+            clf.fit_votes(given_votes, X_PUBLIC)
+        assert not hasattr(clf, "privacy_spent_")

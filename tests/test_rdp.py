@@ -8,12 +8,12 @@ import pytest
 from conftest import divergences, moves
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from scipy.stats import norm
 
 from sklearn_pate.aggregators import GNMax, LNMax
 from sklearn_pate.rdp import (
     DEFAULT_ORDERS,
     data_independent_epsilon,
+    exact_rdp,
     gaussian_rdp,
     gdp_mu,
     gdp_to_epsilon,
@@ -79,14 +79,14 @@ def gnmax_bound(counts, sigma, order):
         return gaussian_bound(min(q, 1 - mp.mpf(1) / len(counts)), sigma, order)
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=100, deadline=None)
 @given(histograms, st.floats(0.01, 3), st.floats(1.05, 500))
 def test_lnmax_bound_agrees_with_mpmath(counts, gamma, order):
     got = lnmax_rdp([counts], gamma, [order])[0, 0]
     assert got == pytest.approx(lnmax_bound(counts, gamma, order), rel=1e-6, abs=1e-12)
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=100, deadline=None)
 @given(histograms, st.floats(0.5, 200), st.floats(1.05, 500))
 def test_gnmax_bound_agrees_with_mpmath(counts, sigma, order):
     got = gnmax_rdp([counts], sigma, [order])[0, 0]
@@ -106,33 +106,31 @@ def test_threshold_bound_agrees_with_mpmath(top, threshold, sigma, order):
 # --- bounds against the divergence itself ---------------------------------------------------
 
 
-@settings(max_examples=60, deadline=None)
-@given(histograms, st.floats(0.02, 1.5), st.floats(1.1, 60))
-def test_lnmax_costs_cover_the_divergence(counts, gamma, order):
-    mechanism = LNMax(gamma)
+@settings(max_examples=100, deadline=None)
+@given(
+    histograms,
+    st.one_of(st.builds(LNMax, st.floats(0.02, 1.5)), st.builds(GNMax, st.floats(1, 100))),
+    st.floats(1.1, 60),
+)
+def test_costs_cover_the_divergence(counts, mechanism, order):
     forward, reverse = divergences(mechanism, counts, order)
-    slack = 1e-9
-    assert forward.max() <= lnmax_rdp([counts], gamma, [order])[0, 0] + slack
-    assert max(forward.max(), reverse.max()) <= pure_rdp(2 * gamma, [order])[0] + slack
+    assert forward.max() <= mechanism.published_rdp([counts], [order])[0, 0] + 1e-9
+    assert max(forward.max(), reverse.max()) <= mechanism.costs([order])(1).rdp[0] + 1e-9
 
 
-@settings(max_examples=60, deadline=None)
-@given(histograms, st.floats(1, 100), st.floats(1.1, 60))
-def test_gnmax_costs_cover_the_divergence(counts, sigma, order):
-    forward, reverse = divergences(GNMax(sigma), counts, order)
-    slack = 1e-9
-    assert forward.max() <= gnmax_rdp([counts], sigma, [order])[0, 0] + slack
-    assert max(forward.max(), reverse.max()) <= order / sigma**2 + slack
-
-
-def test_reverse_direction_can_exceed_the_published_bound():
+@pytest.mark.parametrize(
+    ("mechanism", "counts", "order"),
+    [(LNMax(1 / 1.5), [29, 20], 5.0), (GNMax(3.0), [249, 1], 63.0)],
+)
+def test_reverse_direction_can_exceed_the_published_bound(mechanism, counts, order):
     # So the published bound is no guarantee: the two cases of THEORY's section on it
-    forward, reverse = divergences(LNMax(1 / 1.5), [29, 20], 5.0)
-    bound = lnmax_rdp([[29, 20]], 1 / 1.5, [5.0])[0, 0]
+    forward, reverse = divergences(mechanism, counts, order)
+    bound = mechanism.published_rdp([counts], [order])[0, 0]
     assert forward.max() <= bound < reverse.max()
-    forward, reverse = divergences(GNMax(3.0), [249, 1], 63.0)
-    bound = gnmax_rdp([[249, 1]], 3.0, [63.0])[0, 0]
-    assert forward.max() <= bound < reverse.max()
+    exact = exact_rdp(mechanism, [counts], [order])[0, 0]
+    assert exact == pytest.approx(reverse.max(), rel=1e-6)
+    if isinstance(mechanism, GNMax):
+        assert exact == pytest.approx(0.259, abs=0.001)
 
 
 @settings(max_examples=60, deadline=None)
@@ -145,16 +143,6 @@ def test_one_gnmax_answer_keeps_its_gaussian_guarantee(counts, sigma):
     for a, b in ((p, q), (q, p)):
         hockey_stick = np.maximum(a - np.exp(epsilon) * b, 0).sum(axis=1)
         assert hockey_stick.max() <= delta + 1e-12
-
-
-def test_lnmax_bound_is_used_inside_its_condition_only():
-    # q = 0.25 with 2 gamma = 2 at order 2: outside q < 1 / (e^2 + 1) the formula gives 0.168
-    gamma, order = 1.0, 2.0
-    gap = next(d / 1000 for d in range(5000) if (2 + d / 1000) / (4 * math.exp(d / 1000)) < 0.25)
-    counts = [[1000 + round(gap), 1000]]
-    cost = lnmax_rdp(counts, gamma, [order])[0, 0]
-    forward, _ = divergences(LNMax(gamma), counts[0], order)
-    assert cost == pytest.approx(2.0) and forward.max() <= cost
 
 
 @pytest.mark.parametrize("sigma", [0.3, 0.5])
@@ -171,24 +159,10 @@ def test_gnmax_bound_ends_at_its_largest_order(sigma):
             assert beyond / (order - 1) < got * (1 - 1e-3) and got == order / sigma**2
 
 
-def test_margins_of_thousands_of_votes_do_not_overflow():
-    votes = [[1_000_000, 0, 0]]
-    for cost in (lnmax_rdp(votes, 1.0, DEFAULT_ORDERS), gnmax_rdp(votes, 1.0, DEFAULT_ORDERS)):
-        assert np.isfinite(cost).all() and (cost >= 0).all()
-
-
 def test_costs_do_not_depend_on_the_order_of_classes():
     for bound, noise in ((lnmax_rdp, 0.05), (gnmax_rdp, 40.0)):
         costs = bound([[20, 30, 200], [200, 30, 20], [30, 200, 20]], noise, DEFAULT_ORDERS)
         np.testing.assert_allclose(costs, costs[[1, 2, 0]], rtol=1e-12)
-
-
-def test_integer_orders_are_orders():
-    votes = [[150, 100]]
-    for bound, noise in ((lnmax_rdp, 0.05), (gnmax_rdp, 40.0)):
-        np.testing.assert_array_equal(bound(votes, noise, [2, 8]), bound(votes, noise, [2.0, 8.0]))
-    whole = rdp_to_epsilon([1, 2, 99], 1e-5, [2, 8, 32])
-    assert whole == rdp_to_epsilon([1.0, 2.0, 99.0], 1e-5, [2.0, 8.0, 32.0])
 
 
 # --- pure steps -----------------------------------------------------------------------------
@@ -263,46 +237,19 @@ def test_gaussian_epsilon_is_rounded_up_to_the_last_digit(mu):
             assert gdp_delta(epsilon * (1 - 3e-12) - 1e-13, mu) > delta
 
 
-def test_gaussian_epsilon_agrees_with_the_pld_accountant():
-    from dp_accounting import GaussianDpEvent, SelfComposedDpEvent
-    from dp_accounting.pld import PLDAccountant
-
-    interval, n = 1e-4, 100
-    accountant = PLDAccountant(value_discretization_interval=interval)
-    accountant.compose(SelfComposedDpEvent(GaussianDpEvent(40 / math.sqrt(2)), n))
-    expected = accountant.get_epsilon(1e-5)  # rounds every loss up by at most the interval
-    got = gdp_to_epsilon(math.sqrt(2 * n) / 40, 1e-5)
-    assert got <= expected + 1e-9
-    assert expected - got <= n * interval
-
-
 @pytest.mark.parametrize("epsilon", [1e-300, 1e-17, 1e-5, 0.1, 0.999, 1.0, 5.0, 40.0, 800.0, 1e6])
 def test_a_pure_step_is_gaussian_dp_by_mpmath(epsilon):
     mu = pure_to_gdp(epsilon)
-    with mp.workdps(max(60, 30 - math.floor(math.log10(epsilon)))):
-        e, half = mp.mpf(epsilon), mp.mpf(mu) / 2
+
+    def log_odds(h):  # log(Phi(h) / Phi(-h)) is epsilon at the exact mu / 2, and grows with it
+        x = h / mp.sqrt(2)
         if epsilon < 100:
-            # log(Phi(mu / 2) / Phi(-mu / 2)) is epsilon at the exact mu, and grows with mu
-            def log_odds(h):
-                return mp.log1p(mp.erf(h / mp.sqrt(2))) - mp.log1p(-mp.erf(h / mp.sqrt(2)))
-        else:
+            return mp.log1p(mp.erf(x)) - mp.log1p(-mp.erf(x))
+        return mp.log(mp.ncdf(h)) - mp.log(mp.erfc(x) / 2)
 
-            def log_odds(h):
-                return mp.log(mp.ncdf(h)) - mp.log(mp.erfc(h / mp.sqrt(2)) / 2)
-
-        assert log_odds(half * (1 - mp.mpf("3e-12"))) < e <= log_odds(half)
-
-
-def test_trade_off_of_randomised_response_is_above_that_of_its_gaussian():
-    for epsilon in (0.01, 0.3, 1.0, 4.0, 10.0):
-        small = np.geomspace(1e-12, 0.5, 2000)
-        first = np.concatenate([small, 1 - small, [1 / (1 + math.exp(epsilon))]])
-        # least error of the second kind, at each of the first
-        response = np.maximum(1 - math.exp(epsilon) * first, math.exp(-epsilon) * (1 - first))
-        mu = pure_to_gdp(epsilon)
-        assert (norm.cdf(norm.isf(first) - mu) <= response * (1 + 1e-9)).all()
-        smaller = mu * (1 - 1e-6)
-        assert (norm.cdf(norm.isf(first) - smaller) > response * (1 + 1e-9)).any()
+    with mp.workdps(max(60, 30 - math.floor(math.log10(epsilon)))):
+        half = mp.mpf(mu) / 2
+        assert log_odds(half * (1 - mp.mpf("3e-12"))) < mp.mpf(epsilon) <= log_odds(half)
 
 
 def test_pure_to_gdp_at_its_ends_and_what_it_refuses():
@@ -334,9 +281,17 @@ def both_delta(epsilon, pure, mu):
         return total
 
 
-@pytest.mark.parametrize("pure", [1e-3, 1.0, 5.0])
-@pytest.mark.parametrize("mu", [0.01, 0.27, 3.0])
-@pytest.mark.parametrize("delta", [1e-3, 1e-9])
+@pytest.mark.parametrize(
+    ("pure", "mu", "delta"),
+    [
+        (1e-3, 0.01, 1e-9),
+        (1e-3, 3.0, 1e-3),
+        (1.0, 0.27, 1e-9),
+        (1.0, 3.0, 1e-3),
+        (5.0, 0.01, 1e-3),
+        (5.0, 0.27, 1e-9),
+    ],
+)
 def test_a_pure_step_and_gaussian_noise_cost_the_least_epsilon(pure, mu, delta):
     epsilon = pure_and_gdp_to_epsilon(delta, pure=pure, mu=mu)
     at_it = both_delta(epsilon, pure, mu)
@@ -346,64 +301,30 @@ def test_a_pure_step_and_gaussian_noise_cost_the_least_epsilon(pure, mu, delta):
     assert gdp_to_epsilon(mu, delta) <= epsilon <= pure + gdp_to_epsilon(mu, delta) + 1e-15
 
 
-@pytest.mark.parametrize("pure", [1e-3, 1.0, 5.0])
-@pytest.mark.parametrize("mu", [0.01, 0.27, 3.0])
+@pytest.mark.parametrize(("pure", "mu"), [(1e-3, 3.0), (1.0, 0.01), (5.0, 0.27)])
 def test_delta_of_a_pure_step_and_gaussian_noise_by_quadrature(pure, mu):
     for epsilon in (0.0, pure / 2, pure, 2 * pure + mu):
         exact = float(both_delta(epsilon, pure, mu))
         assert pure_and_gdp_delta(epsilon, pure=pure, mu=mu) == pytest.approx(exact, rel=1e-9)
 
 
-@pytest.mark.parametrize(("pure", "mu"), [(0.1, 0.3), (1.0, 0.27), (2.0, 1.5)])
-def test_a_pure_step_and_gaussian_noise_against_loss_distributions(pure, mu):
-    from dp_accounting.pld import common
-    from dp_accounting.pld import privacy_loss_distribution as pld
-
-    interval = 1e-4
-    step = common.DifferentialPrivacyParameters(pure, 0.0)
-    first = pld.from_privacy_parameters(step, value_discretization_interval=interval)
-    second = pld.from_gaussian_mechanism(1 / mu, value_discretization_interval=interval)
-    both = first.compose(second)
-    for delta in (1e-3, 1e-5, 1e-8):
-        expected = both.get_epsilon_for_delta(delta)  # rounds every loss up
-        epsilon = pure_and_gdp_to_epsilon(delta, pure=pure, mu=mu)
-        # Its transforms round: by mpmath, at a delta of 1e-8 it is up to 3e-9 too low
-        assert expected - 3 * interval <= epsilon <= expected + 1e-8
-        assert both_delta(epsilon, pure, mu) <= delta < both_delta(epsilon - 1e-9, pure, mu)
-
-
-def test_a_pure_step_and_gaussian_noise_at_the_ends():
-    for delta in (1e-2, 1e-5, 1e-9):
-        for mu in (0.01, 0.3, 4.0):
-            alone = gdp_to_epsilon(mu, delta)
-            assert pure_and_gdp_to_epsilon(delta, pure=0.0, mu=mu) == pytest.approx(alone, rel=1e-9)
-            nearly = pure_and_gdp_to_epsilon(delta, pure=1e-9, mu=mu)
-            assert alone - 1e-12 <= nearly <= alone + 1e-8
-        for pure in (0.1, 1.0, 6.0):
-            # randomised response alone: p (1 - exp(epsilon - pure)) is delta
-            p = 1 / (1 + math.exp(-pure))
-            alone = pure + math.log1p(-delta / p)
-            for mu in (0.0, 1e-9):
-                got = pure_and_gdp_to_epsilon(delta, pure=pure, mu=mu)
-                assert got == pytest.approx(alone, abs=1e-7)
-    assert pure_and_gdp_to_epsilon(1e-5, pure=math.inf, mu=0.1) == math.inf
-    assert pure_and_gdp_to_epsilon(1e-5, pure=0.1, mu=math.inf) == math.inf
-    assert pure_and_gdp_delta(3.0, pure=math.inf, mu=0.1) == 1.0
-    assert pure_and_gdp_delta(3.0, pure=0.1, mu=math.inf) == 1.0
+@pytest.mark.parametrize("delta", [1e-2, 1e-5, 1e-9])
+def test_a_pure_step_and_gaussian_noise_at_the_ends(delta):
+    for mu in (0.01, 0.3, 4.0):
+        alone = gdp_to_epsilon(mu, delta)
+        assert pure_and_gdp_to_epsilon(delta, pure=0.0, mu=mu) == pytest.approx(alone, rel=1e-9)
+        nearly = pure_and_gdp_to_epsilon(delta, pure=1e-9, mu=mu)
+        assert alone - 1e-12 <= nearly <= alone + 1e-8
+    for pure in (0.1, 1.0, 6.0):
+        # randomised response alone: p (1 - exp(epsilon - pure)) is delta
+        alone = pure + math.log1p(-delta * (1 + math.exp(-pure)))
+        for mu in (0.0, 1e-9):
+            got = pure_and_gdp_to_epsilon(delta, pure=pure, mu=mu)
+            assert got == pytest.approx(alone, abs=1e-7)
+    for infinite in ({"pure": math.inf, "mu": 0.1}, {"pure": 0.1, "mu": math.inf}):
+        assert pure_and_gdp_to_epsilon(delta, **infinite) == math.inf
+        assert pure_and_gdp_delta(3.0, **infinite) == 1.0
     assert pure_and_gdp_to_epsilon(0.5, pure=0.1, mu=0.1) == 0.0
-    assert pure_and_gdp_to_epsilon(1e-12, pure=800.0, mu=1e-6) == pytest.approx(800.0)
-
-
-def test_a_pure_step_and_gaussian_noise_cost_more_the_larger_they_are():
-    ladder = np.geomspace(1e-6, 30, 40)
-    for other in (1e-6, 0.3, 5.0):
-        by_pure = [pure_and_gdp_to_epsilon(1e-5, pure=x, mu=other) for x in ladder]
-        by_mu = [pure_and_gdp_to_epsilon(1e-5, pure=other, mu=x) for x in ladder]
-        assert (np.diff(by_pure) >= -1e-12).all() and (np.diff(by_mu) >= -1e-12).all()
-        by_delta = [pure_and_gdp_to_epsilon(d, pure=other, mu=0.5) for d in (1e-9, 1e-5, 1e-2)]
-        assert (np.diff(by_delta) < 0).all()
-        deltas = [pure_and_gdp_delta(x, pure=other, mu=0.5) for x in ladder]
-        assert (np.diff(deltas) <= 0).all()
 
 
 @pytest.mark.parametrize("height", [1e-8, 1e-4, 1.0])
@@ -417,8 +338,9 @@ def test_a_search_for_noise_ends_on_the_side_that_fits(height):
         assert excess(found) < 0 and found - place < 5e-7
 
 
-@pytest.mark.parametrize("epsilon", [1e-3, 0.1, 1.0, 8.0, 50.0])
-@pytest.mark.parametrize("delta", [1e-3, 1e-5, 1e-10])
+@pytest.mark.parametrize(
+    ("epsilon", "delta"), [(1e-3, 1e-10), (0.1, 1e-3), (1.0, 1e-5), (8.0, 1e-10), (50.0, 1e-3)]
+)
 def test_calibrated_noise_costs_the_cap_and_not_more(epsilon, delta):
     assert epsilon * (1 - 1e-6) <= gdp_to_epsilon(gdp_mu(epsilon, delta), delta) <= epsilon
     for n_queries in (1, 5000):
@@ -431,33 +353,6 @@ def test_calibrated_noise_costs_the_cap_and_not_more(epsilon, delta):
         spent, _ = data_independent_epsilon(LNMax(gamma), n_queries, delta)
         assert epsilon * (1 - 2e-6) <= spent <= epsilon
         assert gamma >= epsilon / (2 * n_queries) * (1 - 1e-6)
-
-
-# --- measured values --------------------------------------------------------------------------
-
-
-def test_published_numbers_on_real_votes(data_home):
-    adult = np.load(data_home / "votes" / "adult_250_random_forest.npz")["votes"][:500]
-    mnist = np.load(data_home / "votes" / "mnist_250_cnn.npz")["votes"]
-    folder = data_home / "papernot2017"
-    asked = np.load(folder / "mnist_250_teachers_100_indices_used_by_student.npy")
-    expected = [  # votes, classic and improved conversion of LNMax(0.05), of GNMax(40)
-        (adult, 2.55, 2.28, None, 1.35),
-        (mnist[asked], 0.94, 0.80, 0.70, 0.55),
-        (mnist[:1000], 5.14, 4.65, 2.49, 2.16),
-    ]
-    for votes, *numbers in expected:
-        for bound, noise, pair in ((lnmax_rdp, 0.05, numbers[:2]), (gnmax_rdp, 40, numbers[2:])):
-            cost = bound(votes, noise, DEFAULT_ORDERS).sum(axis=0)
-            for conversion, number in zip(("classic", "improved"), pair, strict=True):
-                if number is not None:
-                    got = rdp_to_epsilon(cost, 1e-5, DEFAULT_ORDERS, conversion)[0]
-                    assert got == pytest.approx(number, rel=0.01)
-
-
-def test_gaussian_composition_of_the_2018_setting():
-    got = [gdp_to_epsilon(math.sqrt(2 * n) / 40, 1e-5) for n in (100, 500, 1000, 3000)]
-    assert got == pytest.approx([1.36, 3.34, 4.98, 9.61], abs=0.005)
 
 
 # --- nonsense -----------------------------------------------------------------------------------
@@ -485,30 +380,13 @@ def test_bad_votes_raise_without_quoting_them(votes, message):
     ("call", "name"),
     [
         (lambda: lnmax_rdp([[5, 5]], 0.0, [2]), "gamma"),
-        (lambda: lnmax_rdp([[5, 5]], -1, [2]), "gamma"),
-        (lambda: gnmax_rdp([[5, 5]], 0.0, [2]), "sigma"),
-        (lambda: gnmax_rdp([[5, 5]], math.nan, [2]), "sigma"),
-        (lambda: gnmax_rdp([[5, 5]], 40, [1.0]), "orders"),
-        (lambda: gnmax_rdp([[5, 5]], 40, [math.inf]), "orders"),
-        (lambda: gnmax_rdp([[5, 5]], 40, []), "orders"),
         (lambda: gaussian_rdp([-1.0], "a", [2]), "sigma"),
-        (lambda: rdp_to_epsilon([1.0], 0.0, [2]), "delta"),
         (lambda: rdp_to_epsilon([1.0], 1.0, [2]), "delta"),
-        (lambda: rdp_to_epsilon([1.0], "1", [2]), "delta"),
-        (lambda: rdp_to_epsilon([1.0, 2.0], 1e-5, [2]), "one cost per order"),
-        (lambda: rdp_to_epsilon([-1.0], 1e-5, [2]), "at least 0"),
-        (lambda: rdp_to_epsilon([math.nan], 1e-5, [2]), "at least 0"),
-        (lambda: rdp_to_epsilon([1.0], 1e-5, [2], conversion="best"), "conversion"),
-        (lambda: gdp_to_epsilon(-1.0, 1e-5), "mu"),
-        (lambda: gdp_mu(0.0, 1e-5), "epsilon"),
         (lambda: pure_and_gdp_to_epsilon(0.0, pure=1.0, mu=1.0), "delta"),
         (lambda: pure_and_gdp_to_epsilon(1e-5, pure=-1.0, mu=1.0), "pure must be"),
         (lambda: pure_and_gdp_to_epsilon(1e-5, pure=1.0, mu=math.nan), "mu must be"),
         (lambda: pure_and_gdp_delta(-1.0, pure=1.0, mu=1.0), "epsilon must be"),
         (lambda: pure_and_gdp_delta(1.0, pure="1", mu=1.0), "pure must be"),
-        (lambda: gnmax_sigma(1.0, 1e-5, 0), "n_queries"),
-        (lambda: gnmax_sigma(1.0, 1e-5, 2.5), "n_queries"),
-        (lambda: pure_rdp(-0.1, [2]), "epsilon"),
     ],
 )
 def test_parameters_out_of_range_raise_and_are_named(call, name):

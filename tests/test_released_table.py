@@ -66,25 +66,16 @@ def test_other_public_rows_cost_nothing(tmp_path):
 
 def test_labels_follow_rows_in_another_order():
     clf = pate().fit(X, Y, X_public=X_PUBLIC)
-    rates = clf.public_soft_labels_
-    clf.fit_student(X_PUBLIC[::-1])
-    np.testing.assert_allclose(clf.public_soft_labels_[::-1], rates, atol=1e-12)
-
-
-def test_the_same_rows_get_the_same_labels():
-    clf = pate().fit(X, Y, X_public=X_PUBLIC)
-    labels, proba = clf.public_labels_, clf.predict_proba(X_LATER)
-    clf.fit_student(X_PUBLIC)
-    np.testing.assert_array_equal(clf.public_labels_, labels)
-    np.testing.assert_allclose(clf.predict_proba(X_LATER), proba)
-
-
-def test_a_saved_model_reads_other_rows():
-    clf = pate().fit(X, Y, X_public=X_PUBLIC)
+    rates, proba = clf.public_soft_labels_, clf.predict_proba(X_LATER)
     loaded = pickle.loads(pickle.dumps(clf))
     np.testing.assert_array_equal(loaded.table_.rates(X_LATER), clf.table_.rates(X_LATER))
-    assert loaded.fit_student(X_LATER).score(X_LATER, Y_LATER) > 0.85
     assert repr(loaded.table_).endswith(" cells, 3 classes)")
+    clf.fit_student(X_PUBLIC)
+    np.testing.assert_array_equal(clf.public_labels_, loaded.public_labels_)
+    np.testing.assert_allclose(clf.predict_proba(X_LATER), proba)
+    clf.fit_student(X_PUBLIC[::-1])
+    np.testing.assert_allclose(clf.public_soft_labels_[::-1], rates, atol=1e-12)
+    assert loaded.fit_student(X_LATER).score(X_LATER, Y_LATER) > 0.85
 
 
 class Roots(TransformerMixin, BaseEstimator):
@@ -239,13 +230,16 @@ def test_public_rows_leave_what_they_were_cut_from_behind():
     assert kept.index.equals(frame.index[:300])
 
 
-def test_continuous_noise_has_no_digits_that_tell():
-    """Unrounded, the lowest digits of half of the entries told 0 from 1."""
+def test_continuous_noise_has_no_digits_that_tell(global_random_seed):
+    """Unrounded, the lowest digits of half of the entries told 0 from 1.
+
+    Finds digits that are even in 52 % of entries, in 99 % of runs.
+    """
     mechanism = LaplaceMechanism(20.0, noise="continuous")
-    noisy = mechanism.noisy(np.tile([0.0, 1.0], (50_000, 1)), 0)
+    noisy = mechanism.noisy(np.tile([0.0, 1.0], (50_000, 1)), global_random_seed)
     assert (noisy / GRID == np.round(noisy / GRID)).all()
     even = (noisy / GRID % 2 == 0).mean(axis=0)
-    np.testing.assert_allclose(even, 0.5, atol=0.01)
+    np.testing.assert_allclose(even, 0.5, atol=0.0125)  # 5.6 standard deviations
 
 
 def test_an_interrupt_while_a_table_is_smoothed_keeps_it(monkeypatch):
@@ -253,7 +247,7 @@ def test_an_interrupt_while_a_table_is_smoothed_keeps_it(monkeypatch):
         raise KeyboardInterrupt
 
     X, y = load_iris(return_X_y=True)
-    clf = PATEClassifier(epsilon=10, classes=[0, 1, 2])
+    clf = PATEClassifier(epsilon=10, classes=[0, 1, 2], random_state=0)
     with monkeypatch.context() as patch:
         patch.setattr("sklearn_pate.neighbors.released.smooth", interrupt)
         with pytest.raises(KeyboardInterrupt):

@@ -1,23 +1,15 @@
 """Defaults that are numbers: formulas of public numbers, and blind to all that is private."""
 
-import json
-from pathlib import Path
-
 import numpy as np
 import pandas as pd
 import pytest
 from sklearn.naive_bayes import GaussianNB
 
-from benchmarks.rules import __main__ as command
-from benchmarks.rules import bare, formulas, page, tables
-from benchmarks.rules.kept import Kept
-from benchmarks.shared import MissingError
 from sklearn_pate import PATEClassifier
 from sklearn_pate.neighbors import ReverseNeighbors
 from sklearn_pate.rules import default_n_cells, default_n_teachers, default_share, most_noise
 from sklearn_pate.synthesis import MarginalSynthesizer
 
-DOCS = Path(__file__).parents[1] / "docs"
 N_RECORDS = 3207
 CLASSES = [0, 1, 2]
 RNG = np.random.default_rng(0)
@@ -172,96 +164,3 @@ def test_rows_leave_most_of_epsilon_to_votes():
     (X, y), _ = private_tables()
     plan = PATEClassifier(classes=CLASSES, **BARE | SYNTHESIZER).plan(X, y)
     assert plan.rows_cost.epsilon == pytest.approx(0.4, abs=1e-6)
-
-
-# --- the measurements ----------------------------------------------------------------------------
-
-
-def test_the_page_is_what_the_files_say():
-    text = (DOCS / "defaults.md").read_text(encoding="utf-8")
-    assert text == page.render(DOCS / "results" / "rules")
-
-
-def test_what_is_kept_is_not_measured_again(tmp_path):
-    file = tmp_path / "folder" / "results.json"
-    calls = []
-
-    def measured(number):
-        calls.append(number)
-        return {"score": number}
-
-    for _ in range(2):
-        kept = Kept(file)
-        kept.measure("one", measured, 1)
-        kept.measure("two", measured, 2)
-    assert calls == [1, 2]
-    assert json.loads(file.read_text()) == {"one": {"score": 1}, "two": {"score": 2}}
-
-
-def test_what_needs_absent_data_is_left_out(tmp_path, capsys):
-    def absent():
-        raise MissingError("a file")
-
-    kept = Kept(tmp_path / "results.json")
-    kept.measure("one", absent)
-    assert kept.results == {}
-    assert "needs a file" in capsys.readouterr().out
-
-
-def test_rows_are_in_one_set_alone():
-    X = np.arange(600)[:, None]
-    table = tables.shuffled(X, X[:, 0] % 2, 320, 120)
-    small = tables.few(tables.cut(table, (300, 110, 50)), 40, classes=[1])
-    assert [len(rows) for rows in (table.X, table.X_public, table.X_test)] == [320, 120, 160]
-    sets = [set(rows[:, 0]) for rows in (table.X, table.X_public, table.X_test)]
-    assert len(set.union(*sets)) == 600
-    for some, rows in zip((small.X, small.X_public, small.X_test), sets, strict=True):
-        assert set(some[:, 0]) <= rows
-        assert (some % 2 == 1).all()
-
-
-def test_a_rule_scores_what_was_measured_and_in_between():
-    points = [
-        (100, 50, 20.0, 0.7),
-        (100, 200, 45.0, 0.8),
-        (400, 50, 30.0, 0.6),
-        (400, 200, 250.0, 0.5),
-    ]
-    case = formulas.Case("name", "regression", 1.0, 20_000, 2, points)
-    assert formulas.Library().n_teachers(case) == 400
-    assert formulas.score_of(formulas.Library(), case) == 0.6
-    assert formulas.score_of(formulas.Earlier(), case) == 0.7  # noise of 45 is above a quarter
-    assert formulas.score_of(formulas.Power(0.5, 0, 0.5, 0), case) == 0.8
-    assert formulas.score_of(formulas.Power(2, 0, 0.01, 0), case) == 0.6  # least noise
-    assert formulas.score_of(formulas.Power(1, 0, 0.5, 0), case) == pytest.approx(0.7)
-    assert case.best == 0.8
-
-
-def test_a_formula_is_fitted_without_the_data_set_it_is_tried_on():
-    def case(name, best):
-        points = [(size, 100, 1.0, float(size == best)) for size in (12, 100, 800)]
-        return formulas.Case(name, "regression", 1.0, 20_000, 2, points)
-
-    found = [case("few", 100), case("many", 800)]
-    chosen = formulas.left_out(found)
-    assert formulas.score_of(chosen["few"], found[1]) == 1
-    assert formulas.score_of(chosen["many"], found[0]) == 1
-    assert formulas.score_of(chosen["few"], found[0]) == 0
-
-
-def test_the_bare_classifier_is_measured_without_settings():
-    assert bare.SETTINGS["bare"]() == {}
-    found = bare.one("digits", 1.0, "bare")
-    assert len(found["scores"]) == 5
-    assert min(found["scores"]) > 0.8
-
-
-def test_a_quick_run_prints_the_page_and_keeps_nothing(monkeypatch, capsys):
-    kept = DOCS / "results" / "rules" / "votes.json"
-    before = kept.read_bytes()
-    monkeypatch.setattr("sys.argv", ["rules", "--quick", "--only", "votes"])
-    command.main()
-    printed = capsys.readouterr().out
-    assert "| wine, 99 records, 3 classes | 0.25 |" in printed
-    assert "Not measured yet." in printed
-    assert before == kept.read_bytes()

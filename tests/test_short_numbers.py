@@ -22,27 +22,17 @@ from sklearn_pate.electorate import Ballots
 from sklearn_pate.exceptions import BudgetExceededError
 from sklearn_pate.model_selection import PrivateGridSearchCV
 from sklearn_pate.neighbors import ReverseNeighbors
-from sklearn_pate.rdp import (
-    DEFAULT_ORDERS,
-    DiscreteGaussian,
-    DiscreteLaplace,
-    Gaussian,
-    Laplace,
-    TrialCount,
-    gdp_to_epsilon,
-    gnmax_sigma,
-)
+from sklearn_pate.rdp import DEFAULT_ORDERS, TrialCount, gdp_to_epsilon, gnmax_sigma
 
 pytestmark = pytest.mark.filterwarnings(
     "ignore:overflow encountered in cast"  # scikit-learn compares float16 with its bounds
 )
 
-SHORT = [np.uint8, np.int8, np.float16, np.float32]
+SHORT = [np.uint8, np.int8, np.float16]
 FLOATS = [np.float16, np.float32]
 WHOLE = [np.uint8, np.int8]
 
 VOTES = np.array([[100, 90, 60], [250, 0, 0]])
-FEW_VOTES = np.array([[3, 2, 5], [10, 0, 0]])
 
 
 def python(number):
@@ -131,7 +121,7 @@ def test_a_cost_just_above_the_cap_is_not_rounded_to_it(kind):
 
 @pytest.mark.parametrize("kind", SHORT)
 @pytest.mark.parametrize("distribution", ["negative_binomial", "poisson"])
-@pytest.mark.parametrize("eta", [0.3, 1, 2, 20])
+@pytest.mark.parametrize("eta", [0.3, 2, 20])
 def test_numbers_of_trials_cost_and_are_drawn_the_same(eta, distribution, kind):
     mean, eta = kind(120), kind(eta)
     short = TrialCount(mean, distribution, eta)
@@ -144,20 +134,8 @@ def test_numbers_of_trials_cost_and_are_drawn_the_same(eta, distribution, kind):
 
 
 @pytest.mark.parametrize("kind", FLOATS)
-@pytest.mark.parametrize("noise", [Gaussian, Laplace, DiscreteGaussian, DiscreteLaplace])
-def test_noise_is_that_of_the_number(noise, kind):
-    size = kind(0.53)
-    short, long = noise(size), noise(size.item())
-    assert (short.mu, short.pure_epsilon) == (long.mu, long.pure_epsilon)
-    np.testing.assert_array_equal(short.log_argmax(FEW_VOTES), long.log_argmax(FEW_VOTES))
-    draws = [one.sample(np.random.default_rng(0), (50,)) for one in (short, long)]
-    np.testing.assert_array_equal(*draws)
-
-
-@pytest.mark.parametrize("kind", FLOATS)
 def test_gaussian_privacy_is_converted_unrounded(kind):
-    mu = kind(0.93)
-    assert gdp_to_epsilon(mu, 1e-4) == gdp_to_epsilon(mu.item(), 1e-4)
+    assert gdp_to_epsilon(kind(0.93), 1e-4) == gdp_to_epsilon(kind(0.93).item(), 1e-4)
 
 
 @pytest.mark.parametrize("kind", WHOLE)
@@ -208,8 +186,9 @@ def test_a_record_pays_for_every_cell_that_it_casts_in(kind, adjacency):
     assert clf.aggregator_.scale == pytest.approx(moved * n_neighbors.item() / 100)
 
 
-@pytest.mark.parametrize("kind", FLOATS)
-def test_a_search_spends_the_same(kind):
+@pytest.mark.slow
+def test_a_search_spends_the_same():
+    kind = np.float16
     X = np.random.default_rng(0).normal(size=(300, 2))
     y = (X[:, 0] > 0).astype(int)
 

@@ -107,45 +107,36 @@ def test_release_cost_against_quadrature(order, beta, sigma):
         shift = min(mine, other)  # local sensitivity is at most either
         worst = max(worst, divergence_of_normals(order, shift / (other * sigma), mine / other))
     assert smooth_release_rdp([order], beta, sigma)[0] == pytest.approx(worst, rel=1e-9)
+    assert smooth_release_rdp([order], 1 / order, sigma)[0] == math.inf
 
 
-def test_release_cost_is_not_the_smaller_one_of_public_code():
-    for beta, public, true in ((0.015, 0.612, 0.667), (0.0225, 0.665, 2.246)):
-        a, sigma = 20.0, 6.0
-        formula = a * math.exp(2 * beta) / sigma**2
-        formula += (a * beta - math.log(1 - 2 * a * beta) / 2) / (a - 1)
-        assert formula == pytest.approx(public, abs=1e-3)
-        assert smooth_release_rdp([a], beta, sigma)[0] == pytest.approx(true, abs=1e-3)
-    assert smooth_release_rdp([20.0], 0.05, 6.0)[0] == math.inf
-
-
-@pytest.mark.parametrize("failure", [0.05, 0.3])
-def test_sanitised_bound_covers_as_often_as_it_says(failure):
+def test_sanitised_bound_covers_as_often_as_it_says(global_random_seed):
+    """Finds a bound that misses in 0.075 of all draws instead of 0.05."""
+    failure, n_draws = 0.05, 4_000
     release = SanitizedRelease(order=12.0, failure_probability=failure)
     cost = margin_rdp(GNMax(20.0), [12.0], n_teachers=60, n_classes=2)[:, 0]
-    half_margin = np.random.default_rng(0).integers(0, 31, size=40)
-    rng = np.random.default_rng(1)
-    draws = np.array([release.draw(cost, half_margin, rng) for _ in range(4_000)])
+    rng = np.random.default_rng(global_random_seed)
+    half_margin = rng.integers(0, 31, size=40)
+    draws = np.array([release.draw(cost, half_margin, rng) for _ in range(n_draws)])
     misses = int((draws < cost[half_margin].sum()).sum())
-    assert misses <= binom.ppf(1 - 1e-6, 4_000, failure)
-    assert 0 < misses  # the bound is not vacuous
-    assert len(np.unique(draws)) == 4_000
+    assert 0 < misses <= binom.isf(1e-7, n_draws, failure)  # and the bound is not vacuous
+    assert len(np.unique(draws)) == n_draws
 
 
-def test_sanitised_release_is_shifted_by_a_noisy_scale():
+def test_sanitised_release_is_shifted_by_a_noisy_scale(global_random_seed):
     # were it shifted by the smooth sensitivity itself, its mean would depend on that, unpaid for
     release = SanitizedRelease(order=12.0, failure_probability=0.01)
     cost, half_margin = np.linspace(1.0, 0.0, 21), np.array([4, 9, 15])
     sensitivity = smooth_sensitivity(cost, half_margin, release.beta)
-    rng = np.random.default_rng(0)
+    rng = np.random.default_rng(global_random_seed)
     draws = np.array([release.draw(cost, half_margin, rng) for _ in range(4_000)])
     z, spread = norm.ppf(0.995), release.beta * release.sigma_scale
     scale = math.exp(spread * z + spread**2 / 2)  # mean of exp(spread (Z + z))
     variance = 1 + z**2 * scale**2 * math.expm1(spread**2)
     unit = release.sigma_cost * sensitivity
     got = (draws - cost[half_margin].sum()) / unit
-    assert abs(got.mean() - z * scale) < 5 * math.sqrt(variance / 4_000)
-    assert got.var() == pytest.approx(variance, rel=0.15)
+    assert abs(got.mean() - z * scale) < 6 * math.sqrt(variance / 4_000)
+    assert got.var() == pytest.approx(variance, rel=0.2)
     assert z * scale > z + 10 * math.sqrt(variance / 4_000)
 
 
@@ -166,8 +157,9 @@ def small_test(mechanism, n_teachers, n_queries, share, delta):
     )
 
 
-@pytest.mark.parametrize("mechanism", [GNMax(4.0), LNMax(0.4)])
-@pytest.mark.parametrize(("share", "delta"), [(0.7, 1e-3), (0.8, 1e-2)])
+@pytest.mark.parametrize(
+    ("mechanism", "share", "delta"), [(GNMax(4.0), 0.7, 1e-3), (LNMax(0.4), 0.8, 1e-2)]
+)
 def test_the_guarantee_by_enumeration_of_all_neighbours(mechanism, share, delta):
     # 3 queries, two classes: outcomes are "fail" and 8 label vectors; one teacher moves the count
     # of each query by -1, 0 or 1
@@ -210,14 +202,14 @@ def test_each_step_of_the_curve_costs_at_most_the_budget():
 
 def test_distance_counts_teachers():
     test = ProposeTestRelease.plan(GNMax(40.0), 100, **PUBLIC, epsilon=0.8)
-    cost, reached = test.cost_by_half_margin, []
+    reached = []
+
+    def reachable(half_margin, d):  # the largest cost that teachers reach who move all queries
+        return 100 * test.cost_by_half_margin[max(half_margin - d, 0) : half_margin + d + 1].max()
+
     for half_margin in range(126):
-        # the largest cost that `d` teachers can reach, who move all queries alike
         d = 0
-        while (
-            d < 126
-            and 100 * cost[max(half_margin - d, 0) : half_margin + d + 1].max() <= test.limit
-        ):
+        while d < 126 and reachable(half_margin, d) <= test.limit:
             d += 1
         votes = np.tile([125 + half_margin, 125 - half_margin], (100, 1))
         expected = test.pass_probability_at[min(d, len(test.pass_probability_at) - 1)]
@@ -226,15 +218,16 @@ def test_distance_counts_teachers():
     assert reached[0] == 0 and reached[-1] > 20
 
 
-def test_passes_as_often_as_it_says():
+def test_passes_as_often_as_it_says(global_random_seed):
+    """Finds a chance that is 0.04 off."""
     test = ProposeTestRelease.plan(GNMax(40.0), 100, **PUBLIC, epsilon=0.8)
-    rng = np.random.default_rng(0)
     votes = np.tile([200, 50], (100, 1))
     votes[:12] = [140, 110]
     expected = test.pass_probability(votes)
     assert 0.001 < expected < 0.999
+    rng = np.random.default_rng(global_random_seed)
     passes = sum(test.passes(votes, rng) for _ in range(4000))
-    assert abs(passes / 4000 - expected) < 5 * math.sqrt(expected * (1 - expected) / 4000)
+    assert abs(passes / 4000 - expected) < 6 * math.sqrt(expected * (1 - expected) / 4000)
 
 
 def test_a_hopeless_test_is_not_planned():

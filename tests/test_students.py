@@ -31,7 +31,6 @@ def pate(student, classes=(0, 1), **params):
 @pytest.mark.parametrize(
     "student",
     [
-        LabelSpreading(gamma=30),
         LabelPropagation(gamma=30, max_iter=5000),
         SelfTrainingClassifier(KNeighborsClassifier(3), threshold=0.6),
         make_pipeline(StandardScaler(), LabelSpreading(gamma=30)),
@@ -40,15 +39,13 @@ def pate(student, classes=(0, 1), **params):
 )
 def test_semi_supervised_students_use_the_unlabelled_rows(student):
     clf = pate(student).fit(X[:3000], Y[:3000], X_public=X_PUBLIC)
-    assert clf.score(X_TEST, Y_TEST) > 0.9
     last = clf.student_[-1] if hasattr(clf.student_, "steps") else clf.student_
-    seen = getattr(last, "transduction_", None)
-    assert seen is not None and len(seen) == 500
-    assert clf.predict_proba(X_TEST).shape == (500, 2)
+    assert len(last.transduction_) == 500
     # the same 12 labels teach a supervised student less
     labelled = clf.public_labels_ >= 0
     alone = LogisticRegression().fit(X_PUBLIC[labelled], clf.public_labels_[labelled])
-    assert clf.score(X_TEST, Y_TEST) > alone.score(X_TEST, Y_TEST)
+    assert clf.score(X_TEST, Y_TEST) > max(0.9, alone.score(X_TEST, Y_TEST))
+    assert clf.predict_proba(X_TEST).shape == (500, 2)
 
 
 @pytest.mark.parametrize(
@@ -101,10 +98,9 @@ def test_distillation_from_noisy_probabilities(temperature):
     student = SoftLabelClassifier(LogisticRegression())
     params = {"aggregator": SoftVote(6.0, temperature), "n_queries": 100}
     clf = pate(student, **params).fit(X[:3000], Y[:3000], X_public=X_PUBLIC)
-    assert clf.score(X_TEST, Y_TEST) > 0.8
-    np.testing.assert_array_equal(clf.student_.classes_, [0, 1])
-    asked = clf.query_indices_
-    again = clone(student).fit(X_PUBLIC[np.sort(asked)], clf.public_soft_labels_[np.sort(asked)])
+    assert clf.score(X_TEST, Y_TEST) > 0.8 and clf.student_.classes_.tolist() == [0, 1]
+    asked = np.sort(clf.query_indices_)
+    again = clone(student).fit(X_PUBLIC[asked], clf.public_soft_labels_[asked])
     np.testing.assert_allclose(again.predict_proba(X_TEST), clf.predict_proba(X_TEST), rtol=1e-6)
     # without soft labels it learns the hard ones
     clf = pate(student).fit(X[:3000], Y[:3000], X_public=X_PUBLIC)

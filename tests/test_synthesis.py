@@ -2,7 +2,6 @@
 
 import functools
 import itertools
-import math
 import pickle
 import warnings
 from decimal import Decimal
@@ -13,7 +12,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
-from scipy.optimize import minimize
 from sklearn.base import clone
 
 from sklearn_pate.aggregators import GaussianMechanism, LaplaceMechanism, TableMechanism
@@ -21,7 +19,7 @@ from sklearn_pate.exceptions import PrivacyLeakWarning
 from sklearn_pate.rdp import DEFAULT_ORDERS
 from sklearn_pate.rdp.table import GRID
 from sklearn_pate.secure import SystemGenerator
-from sklearn_pate.synthesis import MarginalSynthesizer, Synthesizer
+from sklearn_pate.synthesis import MarginalSynthesizer
 from sklearn_pate.synthesis.simplex import draw_bins, on_simplex, shares
 
 
@@ -89,9 +87,10 @@ def weight_of(record):
     return [0.3, 1.7, -2.0, 0.999][(record[0] + len(str(record[1]))) % 4]
 
 
-@pytest.mark.parametrize("is_weighted", [False, True])
-@pytest.mark.parametrize("missing", [[], ["kind"]])
-@pytest.mark.parametrize("given_label", [False, True])
+@pytest.mark.parametrize(
+    ("given_label", "missing", "is_weighted"),
+    [(False, [], False), (True, ["kind"], False), (True, [], True), (False, ["kind"], True)],
+)
 def test_a_record_moves_no_more_than_is_paid_for(given_label, missing, is_weighted):
     synthesizer = small(given_label, missing, [])
     n_tables = 2 + given_label
@@ -103,7 +102,7 @@ def test_a_record_moves_no_more_than_is_paid_for(given_label, missing, is_weight
         return table_of(synthesizer, records, weights)
 
     reached = {"replace": 0.0, "remove": 0.0}
-    for other in [(), *((record,) for record in ALL_RECORDS)]:
+    for other in [(), *((record,) for record in ALL_RECORDS[::4])]:
         for one in ALL_RECORDS:
             with_one = table((*other, one))
             pairs = [("remove", table(other))]
@@ -122,7 +121,7 @@ def test_a_group_moves_no_more_than_a_record(is_weighted):
     rng = np.random.default_rng(0)
     synthesizer = small(True, ["kind"], [])
     reached = {"replace": 0.0, "remove": 0.0}
-    for _ in range(150):
+    for _ in range(80):
 
         def some(size):
             return [ALL_RECORDS[k] for k in rng.integers(len(ALL_RECORDS), size=size)]
@@ -146,19 +145,6 @@ def test_a_group_moves_no_more_than_a_record(is_weighted):
     if not is_weighted:
         assert reached["replace"] == 6
         assert 3 * (1 - 1e-5) < reached["remove"] <= 3
-
-
-def test_the_order_of_records_makes_no_difference():
-    rng = np.random.default_rng(0)
-    records = [ALL_RECORDS[k] for k in rng.integers(len(ALL_RECORDS), size=200)]
-    weights = rng.random(200)
-    groups = rng.integers(0, 40, size=200)
-    synthesizer = small(True, ["kind"], [])
-    order = rng.permutation(200)
-    np.testing.assert_array_equal(
-        table_of(synthesizer, records, weights, groups),
-        table_of(synthesizer, [records[k] for k in order], weights[order], groups[order]),
-    )
 
 
 def test_the_histograms_hold_what_they_say():
@@ -196,31 +182,20 @@ def test_the_cost_is_the_mechanisms_for_all_histograms(noise, given_label, n_mov
     expected = noise.cost(n_moved * n_tables)
     np.testing.assert_array_equal(cost.rdp, expected.rdp)
     assert (cost.pure, cost.mu_squared) == (expected.pure, expected.mu_squared)
-    few = synthesizer.cost(n_moved, orders=[2.0, 3.0])
-    np.testing.assert_array_equal(few.rdp, noise.cost(n_moved * n_tables, [2.0, 3.0]).rdp)
     assert (synthesizer.is_pure, synthesizer.is_exact) == (noise.is_pure, noise.is_exact)
-    if noise.is_pure:
-        assert cost.pure == pytest.approx(n_moved * n_tables / 40)
 
 
 def test_noise_is_set_once_and_the_schema_stays():
     X = np.arange(12.0).reshape(6, 2)
     unset = MarginalSynthesizer((0, 12), missing=[]).declare(X, [0, 1])
-    assert (unset.is_pure, unset.is_exact) == (True, True)
+    assert unset.is_pure and unset.is_exact and unset.noise is None
     half = unset.with_scale(12.0)
     assert half.cost(2).pure == 0.5
     assert half.schema_ is unset.schema_
-    assert unset.noise is None
     assert half.with_scale(3.0) is None
-    half.given_label = False
-    assert half.cost(2).pure == pytest.approx(1 / 3)  # of what would be drawn now
-    assert not hasattr(clone(half), "schema_")
-    gaussian = MarginalSynthesizer((0, 12), missing=[], noise=GaussianMechanism())
-    assert gaussian.declare(X, [0, 1]).with_scale(9).noise.sigma == 9
-    with pytest.raises(ValueError, match="has no noise level of its own: PATEClassifier"):
-        draw(unset, X, [0, 1] * 3)
-    with pytest.raises(ValueError, match="has no noise level of its own: PATEClassifier"):
-        unset.cost(2)
+    for action in (lambda: draw(unset, X, [0, 1] * 3), lambda: unset.cost(2)):
+        with pytest.raises(ValueError, match="has no noise level of its own: PATEClassifier"):
+            action()
 
 
 def test_the_noise_is_the_mechanisms_own_and_all_of_it():
@@ -248,28 +223,9 @@ def test_the_noise_is_the_mechanisms_own_and_all_of_it():
     assert len(rows) == 5000
     draw(synthesizer, X, codes, noise=SystemGenerator())  # which refuses all but noise
     assert isinstance(seen.pop()[2], SystemGenerator)
-    first = draw(synthesizer, X, codes, seed=3, noise=np.random.default_rng(5))
-    pd.testing.assert_frame_equal(
-        first, draw(synthesizer, X, codes, seed=3, noise=np.random.default_rng(5))
-    )
-    assert not first.equals(draw(synthesizer, X, codes, seed=4, noise=np.random.default_rng(5)))
 
 
 # --- shares --------------------------------------------------------------------------------------
-
-
-def nearest_share(numbers):
-    """The same by trying every set of shares that are above 0."""
-    best = None
-    for kept in itertools.product([False, True], repeat=len(numbers)):
-        kept = np.array(kept)
-        if kept.any():
-            moved = np.where(kept, numbers - (numbers[kept].sum() - 1) / kept.sum(), 0)
-            if (moved >= 0).all():
-                distance = ((moved - numbers) ** 2).sum()
-                if best is None or distance < best[0]:
-                    best = distance, moved
-    return best[1]
 
 
 @settings(max_examples=100, deadline=None)
@@ -277,21 +233,9 @@ def nearest_share(numbers):
 def test_shares_are_the_nearest_ones(numbers):
     found = on_simplex(numbers)
     assert (found >= 0).all() and found.sum() == pytest.approx(1, abs=1e-12)
-    np.testing.assert_allclose(found, nearest_share(np.array(numbers)), atol=1e-9)
-
-
-def test_shares_agree_with_a_quadratic_programme():
-    numbers = np.random.default_rng(0).normal(scale=0.3, size=25)
-    found = minimize(
-        lambda x: ((x - numbers) ** 2).sum(),
-        np.full(25, 1 / 25),
-        jac=lambda x: 2 * (x - numbers),
-        bounds=[(0, 1)] * 25,
-        constraints={"type": "eq", "fun": lambda x: x.sum() - 1},
-        method="SLSQP",
-        options={"ftol": 1e-14},
-    )
-    np.testing.assert_allclose(on_simplex(numbers), found.x, atol=1e-6)
+    # nearest: all lost as much, but for those that would be below 0
+    lost = np.array(numbers) - found
+    np.testing.assert_allclose(lost[found > 0], lost.max(), atol=1e-9)
 
 
 @pytest.mark.parametrize("numbers", [[1e300, -1e300], [0.0] * 4, [-1e18, -1e18 + 4096], [1e-320]])
@@ -300,37 +244,24 @@ def test_shares_of_extreme_numbers(numbers):
     assert np.isfinite(found).all() and found.sum() == pytest.approx(1)
 
 
-def test_many_categories_lose_less_than_by_clipping():
-    rng = np.random.default_rng(0)
-    true = rng.zipf(1.5, size=100_000)
-    counts = np.bincount(true[true < 10_000], minlength=10_000)
-    noisy = counts + rng.normal(scale=50, size=10_000)
-    clipped = np.maximum(noisy, 0)
-
-    def far(found):
-        return np.abs(found - counts / counts.sum()).sum() / 2
-
-    assert far(shares(noisy, counts.sum(), 50.0)) < 0.8 * far(clipped / clipped.sum())
-
-
 def test_values_without_a_bin_are_not_spread_over_the_others():
     counts = np.array([400.0, 100.0, 0.0])
     np.testing.assert_allclose(shares(counts, 1000.0, 5.0), [0.8, 0.2, 0.0], atol=1e-12)
     np.testing.assert_allclose(shares(counts, 505.0, 5.0).sum(), 1)
-    nothing = shares(np.array([3.0, -4.0, 1.0]), 1000.0, 5.0)
-    assert nothing.sum() == pytest.approx(1) and (nothing >= 0).all()
 
 
-def test_bins_are_drawn_by_their_shares():
+def test_bins_are_drawn_by_their_shares(global_random_seed):
+    """Finds a share of 0.3 that is drawn as 0.33 in 99 % of runs."""
     chances = np.array([0.0, 0.5, 0.0, 0.3, 0.2, 0.0])
-    bins = draw_bins(chances, 20_000, np.random.default_rng(0))
+    bins = draw_bins(chances, 20_000, np.random.default_rng(global_random_seed))
     counts = np.bincount(bins, minlength=6)
     assert (counts[chances == 0] == 0).all()
-    assert stats.chisquare(counts[chances > 0], 20_000 * chances[chances > 0]).pvalue > 1e-4
+    assert stats.chisquare(counts[chances > 0], 20_000 * chances[chances > 0]).pvalue > 1e-7
 
 
-def test_rows_follow_the_marginals_given_the_label():
-    rng = np.random.default_rng(0)
+def test_rows_follow_the_marginals_given_the_label(global_random_seed):
+    """Finds marginals that are 3 % off, and a correlation that is 0.07 off, in 99 % of runs."""
+    rng = np.random.default_rng(global_random_seed)
     y = (rng.random(20_000) < 0.3).astype(int)
     X = pd.DataFrame({"n": rng.binomial(3, 0.2 + 0.6 * y), "x": (rng.random(20_000) + y) / 2})
     X["kind"] = pd.Categorical(np.where(rng.random(20_000) < 0.2, None, "b"), categories=["a", "b"])
@@ -341,34 +272,39 @@ def test_rows_follow_the_marginals_given_the_label():
         n_bins=12,
         noise=LaplaceMechanism(0.01),
     )
-    rows = draw(synthesizer.declare(X, [0, 1]), X, y)
-    for count in (rows["n"], X["n"]):
-        assert count.min() == 0 and count.max() == 3
-    both = np.array([np.bincount(part["n"], minlength=4) for part in (X, rows)])
-    assert stats.chi2_contingency(both).pvalue > 1e-4
+
+    def correlation(rows):
+        return rows[["n", "x"]].corr().iloc[0, 1]
+
+    rows = draw(synthesizer.declare(X, [0, 1]), X, y, seed=global_random_seed)
+    counts = np.array([np.bincount(part["n"], minlength=4) for part in (X, rows)])
+    assert counts.shape == (2, 4) and rows["n"].min() == 0
+    assert stats.chi2_contingency(counts).pvalue > 1e-7
     assert stats.ks_2samp(rows["x"], X["x"]).statistic < 0.03
-    assert rows["kind"].isna().mean() == pytest.approx(0.2, abs=0.02)
+    assert abs(rows["kind"].isna().mean() - X["kind"].isna().mean()) < 0.02
     assert (rows["kind"].dropna() == "b").all()
     # two columns go together as far as the label makes them
-    assert rows[["n", "x"]].corr().iloc[0, 1] == pytest.approx(
-        X[["n", "x"]].corr().iloc[0, 1], abs=0.05
-    )
+    assert abs(correlation(rows) - correlation(X)) < 0.05
     alone = clone(synthesizer).set_params(given_label=False).declare(X, [0, 1])
-    rows = draw(alone, X, y)
-    assert abs(rows[["n", "x"]].corr().iloc[0, 1]) < 0.03
-    same = draw(alone, X, 1 - y)
+    rows = draw(alone, X, y, seed=global_random_seed)
+    assert abs(correlation(rows)) < 0.04
+    same = draw(alone, X, 1 - y, seed=global_random_seed)
     pd.testing.assert_frame_equal(rows, same)  # labels are not looked at
 
 
-def test_a_bound_that_many_values_have_is_drawn_as_it_is():
-    rng = np.random.default_rng(0)
-    for dtype in (np.int64, np.float32):
-        gain = np.where(rng.random(4000) < 0.9, 0, rng.integers(1, 99_999, size=4000))
-        X = pd.DataFrame({"gain": gain.astype(dtype)})
-        synthesizer = MarginalSynthesizer((0, 99_999), missing=[], noise=LaplaceMechanism(0.1))
-        rows = draw(synthesizer.declare(X, [0, 1]), X, (gain > 5000).astype(int))
-        assert (rows["gain"] == 0).mean() == pytest.approx((gain == 0).mean(), abs=0.02)
-        assert rows["gain"].between(0, 99_999).all()
+@pytest.mark.parametrize("dtype", [np.int64, np.float32])
+def test_a_bound_that_many_values_have_is_drawn_as_it_is(dtype, global_random_seed):
+    """Finds a share that is 3 % off in 99 % of runs."""
+    rng = np.random.default_rng(global_random_seed)
+    gain = np.where(rng.random(4000) < 0.9, 0, rng.integers(1, 99_999, size=4000))
+    X = pd.DataFrame({"gain": gain.astype(dtype)})
+    synthesizer = MarginalSynthesizer(
+        (0, 99_999), missing=[], n_rows=10_000, noise=LaplaceMechanism(0.1)
+    )
+    codes = (gain > 5000).astype(int)
+    rows = draw(synthesizer.declare(X, [0, 1]), X, codes, seed=global_random_seed)
+    assert (rows["gain"] == 0).mean() == pytest.approx((gain == 0).mean(), abs=0.02)
+    assert rows["gain"].between(0, 99_999).all()
 
 
 @pytest.mark.parametrize("scale", [1e-5, 30.0, 1e6])
@@ -387,38 +323,26 @@ def test_a_class_or_column_without_records_is_no_obstacle(scale):
 
 COLUMNS = {
     "bool": pd.Series([True, False, True]),
-    "int8": pd.Series([-5, 3, 100], dtype="int8"),
     "uint64": pd.Series([2**64 - 1, 3, 0], dtype="uint64"),
     "int64 at its ends": pd.Series([-(2**63), 3, 2**63 - 1]),
-    "float16": pd.Series([0.5, -1.5, 7], dtype="float16"),
     "float32": pd.Series([0.1, -1.5, 7], dtype="float32"),
     "float64, missing": pd.Series([0.1, np.nan, np.inf]),
     "Int64, missing": pd.Series([4, None, 2], dtype="Int64"),
-    "UInt8": pd.Series([4, 5, 2], dtype="UInt8"),
-    "Float32, missing": pd.Series([4.5, None, 2], dtype="Float32"),
     "boolean, missing": pd.Series([True, None, False], dtype="boolean"),
-    "category": pd.Series(["b", "a", "b"], dtype=pd.CategoricalDtype(["b", "a", "never"])),
-    "category, ordered": pd.Series(
-        ["b", None], dtype=pd.CategoricalDtype(["b", "a"], ordered=True)
-    ),
+    "category": pd.Series(["b", None], dtype=pd.CategoricalDtype(["b", "a"], ordered=True)),
     "category of numbers": pd.Series([3, 1], dtype=pd.CategoricalDtype([3, 1, 2])),
-    "one value": pd.Series([7, 7, 7]),
-    "one value, float": pd.Series([7.5, 7.5, 7.5]),
 }
 WITH_CATEGORIES = {
-    "text": (pd.Series(["b", "a", "c"]), ["a", "b"]),
     "text, missing": (pd.Series(["b", None, "c"]), ["a", "b", None]),
     "string": (pd.Series(["b", None, "c"], dtype="string"), ["a", "b", None]),
     "objects": (pd.Series(["b", 1, (2, 3), None], dtype=object), ["b", 1, (2, 3), None]),
-    "codes": (pd.Series([3, 1, 2]), [1, 2, 3]),
     "codes, float": (pd.Series([3, 1, 0.1], dtype="float32"), [1, 0.1, 3]),
     "codes, Int64": (pd.Series([3, 1, None], dtype="Int64"), [1, 2, None]),
-    "truth values of two": (pd.Series([True, True]), [True]),
-    "some of the categories": (COLUMNS["category"], ["a", "b"]),
-    "dates": (
-        pd.Series(pd.to_datetime(["2020-01-02", "2021-01-02"])),
-        [pd.Timestamp("2020-01-02")],
+    "some of the categories": (
+        pd.Series(["b", "a"], dtype=pd.CategoricalDtype([*"bac"])),
+        ["a", "b"],
     ),
+    "dates": (pd.Series(pd.to_datetime(["2020-01-02", "2021-01-02"])), [pd.Timestamp(2020, 1, 2)]),
 }
 
 
@@ -454,7 +378,6 @@ def test_rows_have_the_form_of_the_private_table(name):
     has_missing = X["column"].isna().any()
     for part in (rows, rehearsal):
         assert part["column"].isna().any() == has_missing
-    assert len(rehearsal) == 300
 
 
 @pytest.mark.parametrize("name", WITH_CATEGORIES)
@@ -474,18 +397,16 @@ def test_rows_have_the_categories_that_are_given(name):
         assert part["column"].isna().any() == (None in categories)
 
 
-@pytest.mark.parametrize("kind", ["int64[pyarrow]", "double[pyarrow]", "string[pyarrow]"])
-def test_columns_of_arrow(kind):
+def test_columns_of_arrow():
     pytest.importorskip("pyarrow", reason="needs pyarrow")
-    values = {"i": [2**60 + 1, None, 7], "d": [0.5, None, 2.0], "s": ["a", None, "b"]}[kind[0]]
-    X = pd.DataFrame({"column": pd.Series(values, dtype=kind)})
-    given_values = {"bounds": (0, 2**61)} if kind[0] != "s" else {"categories": {"column": ["a"]}}
+    X = pd.DataFrame({"n": [2**60 + 1, None, 7], "x": [0.5, None, 2.0], "word": ["a", None, "b"]})
+    X = X.astype({"n": "int64[pyarrow]", "x": "double[pyarrow]", "word": "string[pyarrow]"})
     synthesizer = MarginalSynthesizer(
-        **given_values, missing=["column"], n_rows=50, noise=LaplaceMechanism(1e-5)
+        (0, 2**61), categories={"word": ["a"]}, missing=list(X), noise=LaplaceMechanism(1e-5)
     )
     rows = draw(synthesizer.declare(X, [0, 1]), X, [0, 1, 0])
     check_form(X, rows)
-    assert rows["column"].isna().any() and not rows["column"].isna().all()
+    assert rows.isna().any().all() and not rows.isna().all().any()
 
 
 @pytest.mark.parametrize("dtype", ["bool", "int16", "uint8", "float32", ">f8", "longdouble"])
@@ -497,8 +418,6 @@ def test_arrays_in_arrays_out(dtype):
     rows = draw(synthesizer.declare(X, [0, 1]), X, [0, 1, 1])
     assert isinstance(rows, np.ndarray) and rows.dtype == X.dtype and rows.shape == (40, 2)
     assert set(np.unique(rows)) == {0, 1}
-    rehearsal = synthesizer.rehearsal_rows(9, np.random.default_rng(0))
-    assert rehearsal.dtype == X.dtype and rehearsal.shape == (9, 2)
 
 
 def test_columns_of_arrays_go_by_their_position():
@@ -512,32 +431,11 @@ def test_columns_of_arrays_go_by_their_position():
     assert np.isnan(rows[:, 2]).mean() == pytest.approx(0.5, abs=0.05)
 
 
-def test_names_of_several_levels():
-    X = pd.DataFrame(
-        [[1, 2]], columns=pd.MultiIndex.from_tuples([("a", 1), ("a", 2)], names=["x", "y"])
-    )
-    synthesizer = MarginalSynthesizer({("a", 1): (0, 3), ("a", 2): (0, 3)}, missing=[])
-    synthesizer = synthesizer.declare(X, [0, 1])
-    rows = synthesizer.rehearsal_rows(3, np.random.default_rng(0))
-    assert rows.columns.equals(X.columns) and list(rows.columns.names) == ["x", "y"]
-
-
-def test_ten_thousand_categories():
-    rng = np.random.default_rng(0)
-    dtype = pd.CategoricalDtype([f"k{k}" for k in range(10_000)])
-    codes = rng.integers(0, 100, size=30_000)
-    X = pd.DataFrame({"kind": pd.Categorical.from_codes(codes, dtype=dtype)})
-    synthesizer = MarginalSynthesizer(missing=[], noise=LaplaceMechanism(3.0))
-    rows = draw(synthesizer.declare(X, [0, 1]), X, codes % 2)
-    check_form(X, rows)
-    assert (rows["kind"].cat.codes < 100).mean() > 0.8  # 30,000 records, and noise in 20,000 bins
-
-
 # --- bins ----------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("n_bins", [1, 2, 3, 5, 32])
-@pytest.mark.parametrize(("low", "high"), [(0, 0), (0, 4), (-7, 25), (0, 99_999), (0, 2**62)])
+@pytest.mark.parametrize("n_bins", [1, 3, 5, 32])
+@pytest.mark.parametrize(("low", "high"), [(0, 0), (-7, 25), (0, 2**62)])
 def test_whole_numbers_between_bounds_are_in_one_bin_each(low, high, n_bins):
     X = pd.DataFrame({"n": np.unique(np.linspace(low, high, 2000).astype(np.int64))})
     synthesizer = MarginalSynthesizer((low, high), missing=[], n_bins=n_bins)
@@ -552,9 +450,6 @@ def test_whole_numbers_between_bounds_are_in_one_bin_each(low, high, n_bins):
     if n_values > n_bins >= 3:
         assert drawn.iloc[0] == low and drawn.iloc[-1] == high
         assert (bins[1:-1] > 0).all() and (bins[1:-1] < n_bins - 1).all()
-    inner = np.bincount(bins)[1:-1]  # of 2,000 numbers that are evenly spaced, or of all
-    if n_values > n_bins > 4:
-        assert inner.max() - inner.min() <= 2
 
 
 @pytest.mark.parametrize("n_bins", [1, 2, 3, 32])
@@ -583,12 +478,11 @@ def test_edges_that_are_given():
     for name, column in zip("nx", synthesizer.schema_.columns, strict=True):
         assert column.bins(X[name]).tolist() == [0, 0, 1, 2, 3]
         drawn = column.draw(np.repeat(np.arange(4), 200), np.random.default_rng(0))
-        for k in range(4):
-            part = drawn[200 * k : 200 * (k + 1)]
-            assert edges[k] <= part.min() <= part.max() <= edges[k + 1]
-    assert set(
-        synthesizer.schema_.columns[0].draw(np.zeros(99, int), np.random.default_rng(0))
-    ) == {0}
+        parts = np.split(drawn.to_numpy(), 4)
+        assert all(
+            edges[k] <= part.min() <= part.max() <= edges[k + 1] for k, part in enumerate(parts)
+        )
+        assert name == "x" or set(parts[0]) == {0}
 
 
 # --- what is read from private rows --------------------------------------------------------------
@@ -608,14 +502,12 @@ def test_what_the_schema_does_not_say_is_read_and_warned_of():
     assert rows["height"].isna().any() and not rows["kind"].isna().any()
     with pytest.warns(PrivacyLeakWarning, match=r"bounds of columns \['age'\].*\)$"):
         MarginalSynthesizer({"height": (1, 2)}, missing=["kind"]).declare(X, [0, 1])
-    for bounds in ((0, 99), {"age": (0, 99), "height": (1, 2)}):
-        MarginalSynthesizer(bounds, missing=[]).declare(X, [0, 1])  # says all of it
+    MarginalSynthesizer((0, 99), missing=[]).declare(X, [0, 1])  # says all of it
 
 
 @pytest.mark.filterwarnings("ignore::sklearn_pate.exceptions.PrivacyLeakWarning")
 @pytest.mark.parametrize(
-    "values",
-    [[np.nan, np.nan], [np.inf, -np.inf], [-1.7e308, 1.7e308], [3.0, 3.0], [5e-324, 0.0]],
+    "values", [[np.nan, np.nan], [np.inf, -np.inf], [-1.7e308, 1.7e308], [3.0, 3.0], [5e-324, 0.0]]
 )
 def test_odd_values_that_are_read(values):
     X = pd.DataFrame({"x": values, "y": [1, 2]})
@@ -667,8 +559,6 @@ ODD = {
     "infinite": {"height": np.inf},
     "missing": {"height": np.nan, "kind": None, "city": None, "ill": None},
     "a list": {"city": ["Ada Lovelace"]},
-    "an array": {"city": np.arange(3)},
-    "a number": {"city": 86420.97531},
     "another missing value": {"city": pd.NaT},
     "no hash": {"city": Unhashable()},
     "surrogates": {"city": "\ud800"},
@@ -692,11 +582,20 @@ def everything(X, y, **more):
     )
 
 
+def with_odd(X, values):
+    """The table with other values in the fourth record."""
+    odd = X.copy()
+    for column, value in values.items():
+        cells = odd[column].astype(object).to_numpy(copy=True)
+        cells[3] = value
+        odd[column] = pd.Series(cells, index=odd.index, dtype=object).astype(DTYPES[column])
+    return odd
+
+
 def test_private_rows_reach_nothing_but_the_counts():
     one = everything(*private_table(0))
     assert one == everything(*private_table(1))
-    assert one == everything(*private_table(2, n_records=7))
-    assert one == everything(*private_table(3), sample_weight=np.full(60, 1e300))
+    assert one == everything(*private_table(2, n_records=7), sample_weight=np.full(7, 1e300))
     assert one == everything(*private_table(3), groups=[f"Lovelace {k % 9}" for k in range(60)])
     assert one[3] == []
 
@@ -704,39 +603,16 @@ def test_private_rows_reach_nothing_but_the_counts():
 @pytest.mark.parametrize("name", ODD)
 def test_one_odd_value_reaches_nothing_but_the_counts(name, capfd):
     X, y = private_table(0)
-    expected = everything(X, y)
-    odd = X.copy()
-    for column, value in ODD[name].items():
-        k = odd.columns.get_loc(column)
-        if odd[column].dtype == object:
-            cells = odd[column].to_numpy(copy=True)
-            cells[3] = value
-            odd[column] = pd.Series(cells, index=odd.index, dtype=object)
-        else:
-            odd.iloc[3, k] = value
-    odd = odd.astype(DTYPES)
-    assert everything(odd, y) == expected
+    odd = with_odd(X, ODD[name])
+    assert everything(odd, y) == everything(X, y)
     assert capfd.readouterr() == ("", "")
-
-
-def test_one_odd_value_moves_no_more_than_another():
-    X, y = private_table(0)
     tables = []
     synthesizer = MarginalSynthesizer(**DECLARED, n_rows=1, noise=Recorded(tables))
     synthesizer.declare(X, [0, 1])
-    draw(synthesizer, X, y)
-    for values in ODD.values():
-        odd = X.copy()
-        for column, value in values.items():
-            cells = odd[column].to_numpy(copy=True) if odd[column].dtype == object else None
-            if cells is None:
-                odd.iloc[3, odd.columns.get_loc(column)] = value
-            else:
-                cells[3] = value
-                odd[column] = pd.Series(cells, index=odd.index, dtype=object)
-        draw(synthesizer, odd, y)
-        moved = np.abs(tables[-1] - tables[0])
-        assert moved.max() <= 1 and moved.sum() <= 2 * len(values)
+    for rows in (X, odd):
+        draw(synthesizer, rows, y)
+    moved = np.abs(tables[1] - tables[0])
+    assert moved.max() <= 1 and moved.sum() <= 2 * len(ODD[name])
 
 
 def test_failures_on_private_values_are_worded_by_the_library(monkeypatch):
@@ -758,38 +634,26 @@ def test_failures_on_private_values_are_worded_by_the_library(monkeypatch):
 # --- the protocol --------------------------------------------------------------------------------
 
 
-def test_a_synthesizer_has_the_two_parameters():
-    assert issubclass(MarginalSynthesizer, Synthesizer)
-    params = MarginalSynthesizer().get_params()
-    assert params["share"] is None and params["n_rows"] == 5000
-
-
 def test_another_table_is_refused():
     X, y = private_table(0)
     synthesizer = MarginalSynthesizer(**DECLARED, noise=Constant([])).declare(X, [0, 1])
-    others = [X.rename(columns={"age": "years"}), X[["age"]], X.astype({"age": "int32"})]
-    for other in [
-        *others,
+    for other in (
+        X.rename(columns={"age": "years"}),
+        X[["age"]],
+        X.astype({"age": "int32"}),
         X.assign(kind=pd.Categorical(X["kind"].astype(object), ["a", "b", "c"])),
-    ]:
+    ):
         with pytest.raises(ValueError, match="other columns or dtypes than the table"):
             draw(synthesizer, other, y)
-    array = MarginalSynthesizer((0, 1), missing=[], noise=Constant([])).declare(
-        np.ones((2, 2)), [0]
-    )
-    with pytest.raises(ValueError, match="other columns or dtypes than the table"):
-        draw(array, np.ones((2, 3)), [0, 0])
 
 
 @pytest.mark.parametrize(
     ("more", "message"),
     [
         ({"codes": np.full(60, -1)}, "codes must be a whole number from 0 to 1"),
-        ({"codes": np.full(60, 2)}, "codes must be a whole number from 0 to 1"),
         ({"codes": np.zeros(59, int)}, "codes must be a whole number"),
         ({"codes": np.zeros(60)}, "codes must be a whole number"),
         ({"sample_weight": np.full(60, np.nan)}, "sample_weight must be a finite number"),
-        ({"sample_weight": np.ones(59)}, "sample_weight must be a finite number"),
         ({"groups": np.zeros(59)}, "groups must have one identifier for each row"),
     ],
 )
@@ -799,22 +663,6 @@ def test_records_that_would_be_counted_in_wrong_places_are_refused(more, message
     codes = more.pop("codes", y)
     with pytest.raises(ValueError, match=message):
         draw(synthesizer, X, codes, **more)
-
-
-def test_adult_is_counted_in_well_below_a_second(data_home):
-    import time
-
-    from sklearn_pate.datasets import fetch_adult
-
-    X, y = fetch_adult(data_home=data_home, subset="train", return_X_y=True)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", PrivacyLeakWarning)
-        synthesizer = MarginalSynthesizer(noise=LaplaceMechanism(300.0)).declare(X, [0, 1])
-    start = time.process_time()
-    rows = draw(synthesizer, X, y)
-    assert time.process_time() - start < 1.0
-    check_form(X, rows)
-    assert math.isclose(synthesizer.cost(2).pure, 0.1)
 
 
 @pytest.mark.filterwarnings("ignore:Exception ignored in. .pandas")  # by pandas 2.1
@@ -840,9 +688,8 @@ def test_values_that_cannot_be_asked_whether_they_are_missing_have_no_bin():
 def test_a_list_of_rows_is_read_for_its_dtype():
     rows = [[0, 1.5], [1, 0]]
     synthesizer = MarginalSynthesizer((0, 2), missing=[])
-    for X in (rows, tuple(rows)):
-        with pytest.warns(PrivacyLeakWarning, match="the dtype of X"):
-            synthesizer.declare(X, [0, 1])
+    with pytest.warns(PrivacyLeakWarning, match="the dtype of X"):
+        synthesizer.declare(rows, [0, 1])
     assert synthesizer.rehearsal_rows(3, np.random.default_rng(0)).shape == (3, 2)
     with warnings.catch_warnings():
         warnings.simplefilter("error")

@@ -31,8 +31,7 @@ def shift_divergence(log_pmf, shift, order):
         return float(mp.log(mp.fsum(map(mp.exp, terms)) / norm) / (order - 1))
 
 
-@pytest.mark.parametrize("scale", [0.6, 3.0])
-@pytest.mark.parametrize("order", [1.1, 2.0, 8.0, 30.0])
+@pytest.mark.parametrize(("scale", "order"), [(0.6, 1.1), (0.6, 30.0), (3.0, 2.0), (3.0, 8.0)])
 def test_a_moved_entry_by_40_digits(monkeypatch, scale, order):
     monkeypatch.setattr(table, "GRID", 0.125)  # sums over 2**20 steps would take long
     rate = mp.mpf(0.125) / scale
@@ -71,8 +70,8 @@ def test_pure_epsilon_is_that_of_the_noise_that_is_drawn(scale, n_changed):
     assert (cost.rdp <= cost.pure).all()
 
 
-@pytest.mark.parametrize("epsilon", [0.05, 0.25, 1 / 3, 0.7, 4.0])
-@pytest.mark.parametrize("n_changed", [1, 2, 3, 6])
+@pytest.mark.parametrize("epsilon", [0.05, 1 / 3, 0.7, 4.0])
+@pytest.mark.parametrize("n_changed", [1, 2, 3])
 def test_calibrated_laplace_noise_spends_the_cap_and_no_delta(epsilon, n_changed):
     plan = plan_table(
         LaplaceMechanism(), n_changed=n_changed, n_rows=9, epsilon=epsilon, delta=1e-5
@@ -184,7 +183,7 @@ def test_a_record_changes_no_more_than_it_says(adjacency, moved, n_neighbors, we
 def test_a_group_changes_no_more_than_one_record(adjacency, moved, n_neighbors):
     rng = np.random.default_rng(0)
     reached = 0.0
-    for _ in range(3000):
+    for _ in range(1000):
 
         def some(number, size):
             picked = rng.integers(len(ALL_RECORDS), size=size)
@@ -205,18 +204,20 @@ def test_a_group_changes_no_more_than_one_record(adjacency, moved, n_neighbors):
 
 def test_the_order_of_records_makes_no_difference():
     rng = np.random.default_rng(0)
-    cells = rng.integers(0, 5, size=(300, 2))
-    codes = rng.integers(0, 3, size=300)
-    weight = rng.random(300)
-    groups = rng.integers(0, 40, size=300)
-    sizes = {"n_cells": 5, "n_classes": 3}
-    table_ = count_ballots(cells, codes, **sizes, sample_weight=weight, groups=groups)
-    order = rng.permutation(300)
-    again = count_ballots(
-        cells[order], codes[order], **sizes, sample_weight=weight[order], groups=groups[order]
+    cells, codes = rng.integers(0, 5, size=(300, 2)), rng.integers(0, 3, size=300)
+    weight, groups = rng.random(300), rng.integers(0, 40, size=300)
+    first, second = (
+        count_ballots(
+            *(cells[rows], codes[rows]),
+            n_cells=5,
+            n_classes=3,
+            sample_weight=weight[rows],
+            groups=groups[rows],
+        )
+        for rows in (np.arange(300), rng.permutation(300))
     )
-    np.testing.assert_array_equal(table_, again)
-    assert table_.dtype == np.int64
+    np.testing.assert_array_equal(first, second)
+    assert first.dtype == np.int64
 
 
 # --- what is drawn -------------------------------------------------------------------------------
@@ -224,20 +225,16 @@ def test_the_order_of_records_makes_no_difference():
 
 @pytest.mark.parametrize("noise", ["discrete", "continuous"])
 @pytest.mark.parametrize(
-    ("mechanism", "law"),
-    [
-        (LaplaceMechanism(3.0), stats.laplace(scale=3)),
-        (GaussianMechanism(3.0), stats.norm(scale=3)),
-    ],
+    ("mechanism", "law"), [(LaplaceMechanism, stats.laplace), (GaussianMechanism, stats.norm)]
 )
-def test_the_noise_follows_its_law(mechanism, law, noise):
+def test_the_noise_follows_its_law(mechanism, law, noise, global_random_seed):
+    """Finds noise that is 4 % too small or too large."""
     counts = np.arange(60_000).reshape(-1, 3) % 50
-    mechanism = type(mechanism)(3.0, noise)
-    noisy = mechanism.noisy(counts, random_state=0)
-    assert stats.kstest((noisy - counts).ravel(), law.cdf).pvalue > 1e-4
-    assert mechanism.noise_std == pytest.approx((noisy - counts).std(), rel=0.02)
-    whole = (noisy / GRID == np.round(noisy / GRID)).all()
-    assert whole
+    mechanism = mechanism(3.0, noise)
+    noisy = mechanism.noisy(counts, random_state=global_random_seed)
+    assert stats.kstest((noisy - counts).ravel(), law(scale=3).cdf).pvalue > 1e-7
+    assert mechanism.noise_std == pytest.approx((noisy - counts).std(), rel=0.03)
+    assert (noisy / GRID == np.round(noisy / GRID)).all()
 
 
 @pytest.mark.parametrize("mechanism", [LaplaceMechanism, GaussianMechanism])
@@ -262,10 +259,9 @@ def test_noise_that_is_yet_to_be_set_has_no_deviation(mechanism):
 @pytest.mark.parametrize("size", [0.0, 1e-300, 2.0**-21, 2e9, math.inf, math.nan])
 @pytest.mark.parametrize("mechanism", [LaplaceMechanism, GaussianMechanism])
 def test_noise_that_is_none_or_drowns_all_is_refused(mechanism, size):
-    with pytest.raises(ValueError, match="must be a float in the range"):
-        mechanism(size).cost(2)
-    with pytest.raises(ValueError, match="must be a float in the range"):
-        mechanism(size).noisy([[1.0, 3.0]])
+    for call in (lambda m: m.cost(2), lambda m: m.noisy([[1.0, 3.0]])):
+        with pytest.raises(ValueError, match="must be a float in the range"):
+            call(mechanism(size))
 
 
 @pytest.mark.parametrize("size", [2.0**-20, 1e9])

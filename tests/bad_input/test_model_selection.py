@@ -21,6 +21,7 @@ from .helpers import (
     changed,
     each,
     each_of,
+    mistakes,
     pate,
     refused,
     table,
@@ -59,25 +60,14 @@ def test_a_parameter_of_a_wrong_type_or_size(name, value):
 @table(
     "settings, message",
     {
-        "n_trials above a million": ({"n_trials": 1e9}, "number of trials .* 1e6"),
-        "validation_fraction of no record": (
-            {"validation_fraction": 1e-9},
-            "validation_fraction=1e-09 is less than one of the 40 private records",
-        ),
-        "scoring without X_val": (
-            {"scoring": "accuracy"},
-            "scoring='accuracy' needs public rows, X_val and y_val",
-        ),
+        "n_trials": ({"n_trials": 1e9}, "number of trials .* 1e6"),
+        "few": ({"validation_fraction": 1e-9}, "=1e-09 is less than one of the 40 private records"),
+        "scoring": ({"scoring": "accuracy"}, "'accuracy' needs public rows, X_val and y_val"),
     },
 )
 def test_a_setting_that_does_not_fit_the_data(settings, message):
     with refused(message):
         search(settings)
-
-
-def test_a_scoring_that_is_unknown():
-    with refused("scoring|'best'"):
-        search({"scoring": "best"}, X_val=X_PUBLIC, y_val=np.arange(30) % 2)
 
 
 def test_a_delta_above_one_over_the_records():
@@ -88,21 +78,21 @@ def test_a_delta_above_one_over_the_records():
 # --- candidates ----------------------------------------------------------------------------------
 
 
+NO_GRID = "'param_grid' parameter of PrivateGridSearchCV"
+
+
 @table(
     "grid, message",
     {
-        "param_grid=5": (5, "'param_grid' parameter of PrivateGridSearchCV"),
-        "param_grid: text": ("x", "'param_grid' parameter of PrivateGridSearchCV"),
-        "param_grid=[]": ([], "no candidates; give at least one set of parameters"),
-        "param_grid: no value": ({"n_teachers": []}, "parameter 'n_teachers' .* non-empty"),
-        "param_grid: unknown": ({"teachers": [5]}, "Invalid parameter 'teachers'"),
-        "param_grid: out of range": ({"n_teachers": [0]}, "'n_teachers' parameter of PATE"),
-        "param_grid: epsilon": ({"epsilon": [1.0]}, "epsilon of the search .* leave it out"),
-        "param_grid: partition": ({"partition": ["hash"]}, "cannot differ in partition"),
-        "param_grid: student__": (
-            {"student__C": [1]},
-            "student is None, so it has no param",
-        ),
+        "a number": (5, NO_GRID),
+        "text": ("x", NO_GRID),
+        "none": ([], "no candidates; give at least one set of parameters"),
+        "no value": ({"n_teachers": []}, "parameter 'n_teachers' .* non-empty"),
+        "unknown": ({"teachers": [5]}, "Invalid parameter 'teachers'"),
+        "out of range": ({"n_teachers": [0]}, "'n_teachers' parameter of PATE"),
+        "epsilon": ({"epsilon": [1.0]}, "epsilon of the search .* leave it out"),
+        "partition": ({"partition": ["hash"]}, "cannot differ in partition"),
+        "student__": ({"student__C": [1]}, "student is None, so it has no param"),
     },
 )
 def test_wrong_grids(grid, message):
@@ -110,50 +100,54 @@ def test_wrong_grids(grid, message):
         search(grid=grid)
 
 
-@table(
-    "grid, message",
+RANDOM = "parameter of PrivateRandomizedSearchCV"
+
+
+def random_search(distributions, **params):
+    PrivateRandomizedSearchCV(pate(), distributions, **params).fit(X, Y, X_PUBLIC)
+
+
+@mistakes(
     {
-        "param_grid=[1]": ([1], "Parameter grid is not a dict"),
-        "param_grid: no list": (
-            {"n_teachers": 5},
-            "grid for parameter 'n_teachers' needs to be a list",
+        "a list": (lambda: search(grid=[1]), "Parameter grid is not a dict", TypeError),
+        "no list": (lambda: search(grid={"n_teachers": 5}), "'n_teachers' needs to be", TypeError),
+        "random": (lambda: random_search(5), f"'param_distributions' {RANDOM}"),
+        "unfitted": (
+            lambda: PrivateGridSearchCV(pate(), {}).predict(X),
+            "not fitted",
+            NotFittedError,
         ),
-    },
+    }
 )
-def test_grids_that_scikit_learn_refuses(grid, message):
-    with refused(message, TypeError):
-        search(grid=grid)
+def test_grids_that_scikit_learn_refuses_and_predictions_before_fit(call, message, error):
+    with refused(message, error):
+        call()
 
 
 @each("n_iter", (0, -1, 2.5, "x", None))
 def test_a_wrong_number_of_random_candidates(n_iter):
-    with refused("'n_iter' parameter of PrivateRandomizedSearchCV must be"):
-        PrivateRandomizedSearchCV(pate(), {"n_queries": [3]}, n_iter=n_iter).fit(X, Y, X_PUBLIC)
-
-
-def test_wrong_distributions_of_random_candidates():
-    with refused("'param_distributions' parameter of PrivateRandomizedSearchCV"):
-        PrivateRandomizedSearchCV(pate(), 5).fit(X, Y, X_PUBLIC)
+    with refused(f"'n_iter' {RANDOM} must be"):
+        random_search({"n_queries": [3]}, n_iter=n_iter)
 
 
 # --- the estimator -------------------------------------------------------------------------------
 
 
-@table("estimator", {"estimator: another": GaussianNB(), "estimator: a class": PATEClassifier})
+@each("estimator", (GaussianNB(), PATEClassifier))
 def test_an_estimator_that_is_no_pate_classifier(estimator):
     with refused("'estimator' parameter of PrivateGridSearchCV"):
         search(estimator=estimator)
 
 
+STABLE = StableArgmax(0.05, 2)
+
+
 @table(
     "params, message",
     {
-        "estimator with a random_state": ({"random_state": 0}, "estimator has random_state=0"),
-        "estimator without classes": ({"classes": None}, r"estimator needs classes=\[...\]"),
-        "StableArgmax": (
-            {"aggregator": StableArgmax(0.05, 2)},
-            "StableArgmax.*a delta of its own.*neither StableArgmax",
-        ),
+        "random_state": ({"random_state": 0}, "estimator has random_state=0"),
+        "no classes": ({"classes": None}, r"estimator needs classes=\[...\]"),
+        "StableArgmax": ({"aggregator": STABLE}, "a delta of its own.*neither StableArgmax"),
     },
 )
 def test_an_estimator_that_a_search_cannot_use(params, message):
@@ -164,34 +158,27 @@ def test_an_estimator_that_a_search_cannot_use(params, message):
 # --- data ----------------------------------------------------------------------------------------
 
 
+LABELS = np.arange(30) % 2
+VALIDATION = {"X_val": X_PUBLIC, "y_val": LABELS}
+
+
 @table(
     "data, message",
     {
         "X_public missing": ({"X_public": None}, "X_public is missing"),
-        "X_public, features": (
-            {"X_public": X_PUBLIC[:, 1:]},
-            "X_public does not have the features",
-        ),
+        "features": ({"X_public": X_PUBLIC[:, 1:]}, "X_public does not have the features"),
         "y_val missing": ({"X_val": X_PUBLIC}, "X_val and y_val belong together"),
         "X_val, features": (
-            {"X_val": X_PUBLIC[:, 1:], "y_val": np.zeros(30)},
+            VALIDATION | {"X_val": X_PUBLIC[:, 1:]},
             r"X_val must have rows with the features of X_public; got shapes \(30, 2\)",
         ),
-        "y_val, unknown labels": (
-            {"X_val": X_PUBLIC, "y_val": np.full(30, 7)},
-            "y_val has labels that are not in classes",
-        ),
+        "y_val": (VALIDATION | {"y_val": LABELS + 7}, "y_val has labels that are not in classes"),
         "y: unknown labels": ({"y": changed(Y, LABEL)}, "y has labels that are not in classes"),
         "y: complex": ({"y": Y + 1j * LABEL}, "Complex data not supported: y must hold text"),
         "y: short": ({"y": Y[1:]}, "X and y have inconsistent numbers of samples"),
+        "scoring": (VALIDATION | {"settings": {"scoring": "best"}}, "scoring|'best'"),
     },
 )
 def test_wrong_data(data, message):
     with refused(message):
         search(**data)
-
-
-def test_predict_before_fit():
-    private_search = PrivateGridSearchCV(pate(), {})
-    with refused("not fitted", NotFittedError):
-        private_search.predict(X)

@@ -1,7 +1,8 @@
-"""Private rows, labels, groups and weights."""
+"""Private rows, labels, groups and weights; and that the checks of this folder see them."""
 
 import numpy as np
 import pandas as pd
+import pytest
 from scipy import sparse
 from sklearn.neighbors import KNeighborsClassifier
 
@@ -19,10 +20,15 @@ from .helpers import (
     Y,
     accepted,
     changed,
+    each,
     fit,
     frame,
+    mistakes,
     refused,
+    said_of,
+    shown,
     table,
+    works,
 )
 
 # --- rows ----------------------------------------------------------------------------------------
@@ -30,57 +36,52 @@ from .helpers import (
 TABLE = "Expected X as a 2D array"
 
 
-@table(
-    "X, message",
+@said_of(
     {
-        "X=None": (None, TABLE),
-        "X=5": (5, TABLE),
-        "X: text": (TEXT, TABLE),
-        "X: a dict": ({TEXT: [NUMBER]}, TABLE),
-        "X: one axis": (X[:, 2], f"{TABLE}.*got a 1D array"),
-        "X: a Series": (pd.Series(X[:, 2]), f"{TABLE}.*got a 1D array"),
-        "X: no columns": (X[:, :0], r"X has 40 sample\(s\) and 0 feature\(s\)"),
-        "X: rows of unequal length": ([[1, NUMBER], [1]], "X must be array-like, with rows of"),
-        "X: duplicate names": (frame(columns="aac"), "X: Expected unique column names"),
-    },
+        TABLE: (None, 5, TEXT, {TEXT: [NUMBER]}),
+        f"{TABLE}.*got a 1D array": (X[:, 2], pd.Series(X[:, 2])),
+        r"X has 40 sample\(s\) and 0 feature\(s\)": (X[:, :0],),
+        "X must be array-like, with rows of": ([[1, NUMBER], [1]],),
+        "X: Expected unique column names": (frame(columns="aac"),),
+    }
 )
-def test_wrong_rows(X, message):
+def test_wrong_rows(value, message):
     with refused(message):
-        fit(X=X)
+        fit(X=value)
 
 
-def test_no_rows():
-    with refused(r"X has 0 sample\(s\)"):
-        fit(X=X[:0], y=[])
+NO_NOISE = {"aggregator": PluralityVote(), "epsilon": None}
 
 
-def test_one_row_for_four_teachers():
-    with refused("n_teachers=4 is more .* n_samples=1"):
-        fit(X=X[:1], y=Y[:1])
-
-
-def test_names_of_two_types():
-    with refused("X: Feature names are only supported if all", TypeError):
-        fit(X=frame(columns=["a", 1, "c"]))
+@mistakes(
+    {
+        "none": (lambda: fit(X=X[:0], y=[]), r"X has 0 sample\(s\)"),
+        "one": (lambda: fit(X=X[:1], y=Y[:1]), "n_teachers=4 is more .* n_samples=1"),
+        "names": (
+            lambda: fit(X=frame(columns=["a", 1, "c"])),
+            "X: Feature names .* all",
+            TypeError,
+        ),
+    }
+)
+def test_too_few_rows_and_names_of_two_types(call, message, error):
+    with refused(message, error):
+        call()
 
 
 # What only estimators can judge is left to them, and of their words the known ones are told
 @table(
     "X, X_public, message",
     {
-        "X: NaN": (changed(X, NAN, (5, 1)), X_PUBLIC, "ValueError: Input X contains NaN"),
-        "X: inf": (changed(X, INF, (5, 1)), X_PUBLIC, "ValueError: Input X contains infinity"),
-        "X: sparse": (
-            sparse.csr_matrix(X),
-            X_PUBLIC,
-            "TypeError: Sparse data was passed for X",
-        ),
-        "X: text among objects": (
+        "NaN": (changed(X, NAN, (5, 1)), X_PUBLIC, "ValueError: Input X contains NaN"),
+        "inf": (changed(X, INF, (5, 1)), X_PUBLIC, "ValueError: Input X contains infinity"),
+        "sparse": (sparse.csr_matrix(X), X_PUBLIC, "TypeError: Sparse data was passed for X"),
+        "text": (
             changed(X.astype(object), TEXT, (5, 1)),
             X_PUBLIC.astype(object),
             "ValueError: could not convert string",
         ),
-        "X: complex": (X + 1j, X_PUBLIC + 1j, "ValueError: Complex data not supported"),
+        "complex": (X + 1j, X_PUBLIC + 1j, "ValueError: Complex data not supported"),
     },
 )
 def test_rows_that_a_teacher_refuses(X, X_public, message):
@@ -89,62 +90,48 @@ def test_rows_that_a_teacher_refuses(X, X_public, message):
         fit(X=X, X_public=X_public)
 
 
-def test_rows_may_be_a_list():
-    with accepted():
-        assert fit(X=X.tolist()).n_features_in_ == 3
+OBJECTS = {"X": X.astype(object), "X_public": X_PUBLIC.astype(object)}
 
 
-def test_rows_may_be_numbers_as_objects():
-    with accepted():
-        clf = fit(X=X.astype(object), X_public=X_PUBLIC.astype(object))
-        assert clf.n_features_in_ == 3
-
-
-def test_one_row_may_have_one_teacher():
-    params = {"n_teachers": 1, "aggregator": PluralityVote(), "epsilon": None}
-    with accepted():
-        assert fit(params, X=X[:1], y=[1]).n_teachers_ == 1
+@works(
+    {
+        "a list": lambda: fit(X=X.tolist()).n_features_in_ == 3,
+        "objects": lambda: fit(**OBJECTS).n_features_in_ == 3,
+        "one row": lambda: fit({"n_teachers": 1} | NO_NOISE, X=X[:1], y=[1]).n_teachers_ == 1,
+    }
+)
+def test_rows_that_are_accepted(holds, warned):
+    with accepted(*warned):
+        assert holds()
 
 
 # --- labels --------------------------------------------------------------------------------------
 
 INCONSISTENT = "X and y have inconsistent numbers of samples: 40"
 NOT_IN_CLASSES = "y has labels .* not in classes"
+MISSING_LABEL = pd.array([pd.NA, LABEL] * 20, dtype="Int64")
+DATES = Y.astype("datetime64[s]")
 
 
-@table(
-    "y, message",
+@said_of(
     {
-        "y=None": (None, "y to be passed, but the target y is None"),
-        "y=5": (5, "y should be a 1d array"),
-        "y: text": (TEXT, "y should be a 1d array"),
-        "y: a dict": ({TEXT: 1}, "y should be a 1d array"),
-        "y: empty": (Y[:0], f"{INCONSISTENT} .* 0"),
-        "y: short": (Y[1:], f"{INCONSISTENT} .* 39"),
-        "y: long": ([*Y, 0], f"{INCONSISTENT} .* 41"),
-        "y: two columns": (np.c_[Y, Y], r"y must be a 1-D array.*got shape \(40, 2\)"),
-        "y: one-hot": (np.eye(2)[Y], r"y must be a 1-D array.*got shape \(40, 2\)"),
-        "y: sparse": (sparse.csr_matrix(np.eye(2)[Y]), "y must be a 1-D array.*sparse"),
-        "y: rows of unequal length": ([[LABEL], [1, 2]] * 20, "y must be array-like"),
-        "y: NaN": (changed(Y, NAN), "y contains NaN"),
-        "y: inf": (changed(Y, INF), "y contains NaN or infinity"),
-        "y: None inside": ([None, LABEL] * 20, "y contains NaN"),
-        "y: NA": (pd.array([pd.NA, LABEL] * 20, dtype="Int64"), "y contains NaN"),
-        "y: continuous": (X[:, 2], "y holds floats: Unknown label type: continuous"),
-        "y: complex": (Y + 1j * LABEL, "Complex data not supported: y must hold text"),
-        "y: objects": (
-            changed(Y, LABEL).astype(object),
-            "y holds objects: Unknown label",
-        ),
-        "y: a label not in classes": (changed(Y, LABEL), NOT_IN_CLASSES),
-        "y: text, classes numbers": ([TEXT, "b"] * 20, NOT_IN_CLASSES),
-        "y: mixed": ([0, TEXT] * 20, NOT_IN_CLASSES),
-        "y: dates": (Y.astype("datetime64[s]"), NOT_IN_CLASSES),
-    },
+        "y to be passed, but the target y is None": (None,),
+        "y should be a 1d array": (5, TEXT, {TEXT: 1}),
+        rf"{INCONSISTENT} .* (0|39|41)\D": (Y[:0], Y[1:], [*Y, 0]),
+        r"y must be a 1-D array.*got shape \(40, 2\)": (np.c_[Y, Y], np.eye(2)[Y]),
+        "y must be a 1-D array.*sparse": (sparse.csr_matrix(np.eye(2)[Y]),),
+        "y must be array-like": ([[LABEL], [1, 2]] * 20,),
+        "y contains NaN": (changed(Y, NAN), [None, LABEL] * 20, MISSING_LABEL),
+        "y contains NaN or infinity": (changed(Y, INF),),
+        "y holds floats: Unknown label type: continuous": (X[:, 2],),
+        "Complex data not supported: y must hold text": (Y + 1j * LABEL,),
+        "y holds objects: Unknown label": (changed(Y, LABEL).astype(object),),
+        NOT_IN_CLASSES: (changed(Y, LABEL), [TEXT, "b"] * 20, [0, TEXT] * 20, DATES),
+    }
 )
-def test_wrong_labels(y, message):
+def test_wrong_labels(value, message):
     with refused(message):
-        fit(y=y)
+        fit(y=value)
 
 
 def test_labels_of_bytes():
@@ -158,69 +145,47 @@ def test_labels_of_one_class_where_classes_is_none():
         fit({"classes": None}, y=np.full(40, LABEL))
 
 
-@table("y", {"y: booleans": Y == 1, "y: whole floats": Y.astype(float)})
-def test_labels_may_be_other_numbers(y):
-    with accepted():
-        assert fit(y=y).classes_.tolist() == [0, 1]
+def classes_of(y, classes=(0, 1)):
+    return fit({"classes": list(classes)}, y=y).classes_.tolist()
 
 
-def test_labels_may_be_categorical():
-    with accepted():
-        assert fit(y=pd.Categorical(Y)).n_teachers_ == 4
-
-
-def test_labels_may_be_one_column():
-    with accepted("A column-vector y was passed"):
-        assert fit(y=Y[:, None]).n_teachers_ == 4
-
-
-def test_labels_may_be_text():
-    with accepted():
-        assert fit({"classes": ["no", "yes"]}, y=np.where(Y, "yes", "no")).n_teachers_ == 4
-
-
-def test_labels_may_be_of_one_class_where_classes_is_given():
-    with accepted():
-        assert fit(y=np.zeros(40, int)).privacy_spent_.n_answered == 6
+@works(
+    {
+        "booleans": lambda: classes_of(Y == 1) == [0, 1],
+        "whole floats": lambda: classes_of(Y.astype(float)) == [0, 1],
+        "categorical": lambda: classes_of(pd.Categorical(Y)) == [0, 1],
+        "one column": (lambda: classes_of(Y[:, None]) == [0, 1], "A column-vector y was passed"),
+        "text": lambda: classes_of(np.where(Y, "yes", "no"), ["no", "yes"]) == ["no", "yes"],
+        "of one class": lambda: fit(y=np.zeros(40, int)).privacy_spent_.n_answered == 6,
+    }
+)
+def test_labels_that_are_accepted(holds, warned):
+    with accepted(*warned):
+        assert holds()
 
 
 # --- groups --------------------------------------------------------------------------------------
 
 ONE_IDENTIFIER = "groups must have one identifier"
-ONES = np.ones(40)
 
 
-@table(
-    "groups, message",
+@said_of(
     {
-        "groups=5": (5, rf"{ONE_IDENTIFIER} .*\(40,\); got shape \(\)"),
-        "groups: text": (TEXT, rf"{ONE_IDENTIFIER} .* is one text: .* groups=X.pop\(name\)$"),
-        "groups: a dict": ({TEXT: 1}, rf"{ONE_IDENTIFIER} .* shape \(\)"),
-        "groups: empty": ([], rf"{ONE_IDENTIFIER} .* got shape \(0,\)"),
-        "groups: short": ([TEXT] * 39, r"groups must have one .* got shape \(39,\)"),
-        "groups: long": ([TEXT] * 41, r"groups must have one .* got shape \(41,\)"),
-        "groups: a column": (X[:, 2:], r"groups must have one .* got shape \(40, 1\)"),
-        "groups: a table": (frame(), r"groups must have one .* got shape \(40, 3\)"),
-        "groups: unequal lengths": ([[NUMBER], [1, 2]] * 20, "groups has values that can"),
-        "groups: NaN": (changed(ONES, NAN), "groups has a missing value"),
-        "groups: None inside": ([None, *[TEXT] * 39], "groups has a missing value"),
-        "groups: fractions": (X[:, 2], "groups has a number that is not whole"),
-        "groups: inf": (changed(ONES, INF), "groups has a number that is not whole"),
-    },
+        rf"{ONE_IDENTIFIER} .*\(40,\); got shape \(\)": (5, {TEXT: 1}),
+        rf"{ONE_IDENTIFIER} .* is one text: .* of that name, groups=X.pop\(name\)$": (TEXT,),
+        rf"{ONE_IDENTIFIER} .* got shape \((0|39|41),\)": ([], [TEXT] * 39, [TEXT] * 41),
+        rf"{ONE_IDENTIFIER} .* got shape \(40, (1|3)\)": (X[:, 2:], frame()),
+        "groups has values that can": ([[NUMBER], [1, 2]] * 20,),
+        "groups has a missing value": (changed(np.ones(40), NAN), [None, *[TEXT] * 39]),
+        "groups has a number that is not whole": (X[:, 2], changed(np.ones(40), INF)),
+    }
 )
-def test_wrong_groups(groups, message):
+def test_wrong_groups(value, message):
     with refused(message):
-        fit(groups=groups)
+        fit(groups=value)
 
 
-@table(
-    "groups",
-    {
-        "groups: one for all": [TEXT] * 40,
-        "groups: a Series of text": pd.Series([TEXT, "b"] * 20),
-        "groups: pairs": [(i, TEXT) for i in range(40)],
-    },
-)
+@each("groups", ([TEXT] * 40, pd.Series([TEXT, "b"] * 20), [(i, TEXT) for i in range(40)]))
 def test_groups_that_are_accepted(groups):
     with accepted():
         assert fit(groups=groups).privacy_spent_.unit == "group"
@@ -231,27 +196,20 @@ def test_groups_that_are_accepted(groups):
 FINITE = "sample_weight must be 40 finite"
 
 
-@table(
-    "sample_weight, message",
+@said_of(
     {
-        "sample_weight=2.0": (2.0, r"sample_weight must be 40 .* shape \(\)"),
-        "sample_weight: text": (TEXT, f"{FINITE} numbers"),
-        "sample_weight: texts": ([TEXT] * 40, FINITE),
-        "sample_weight: short": (X[1:, 2], r"sample_weight must .* \(39,\)"),
-        "sample_weight: two axes": (X, r"sample_weight must .* \(40, 3\)"),
-        "sample_weight: NaN": (changed(X[:, 2], NAN), "sample_weight must be 40"),
-        "sample_weight: inf": (changed(X[:, 2], INF), "sample_weight must be 40"),
-        "sample_weight: objects": (X[:, 2].astype(object), "sample_weight .*objects$"),
-        "sample_weight: complex": (X[:, 2] * 1j, "sample_weight must be 40"),
-        "sample_weight: unequal lengths": (
-            [[NUMBER], [1, 2]] * 20,
-            "sample_weight must be array-like",
-        ),
-    },
+        r"sample_weight must be 40 .* shape \(\)": (2.0,),
+        f"{FINITE} numbers": (TEXT, [TEXT] * 40, X[:, 2] * 1j),
+        r"sample_weight must .* \(39,\)": (X[1:, 2],),
+        r"sample_weight must .* \(40, 3\)": (X,),
+        FINITE: (changed(X[:, 2], NAN), changed(X[:, 2], INF)),
+        "sample_weight .*objects$": (X[:, 2].astype(object),),
+        "sample_weight must be array-like": ([[NUMBER], [1, 2]] * 20,),
+    }
 )
-def test_wrong_weights(sample_weight, message):
+def test_wrong_weights(value, message):
     with refused(message):
-        fit(sample_weight=sample_weight)
+        fit(sample_weight=value)
 
 
 def test_weights_that_no_teacher_takes():
@@ -262,3 +220,13 @@ def test_weights_that_no_teacher_takes():
 def test_weights_may_differ():
     with accepted():
         assert fit(sample_weight=np.where(np.arange(40) < 30, 1, 0.5)).n_teachers_ == 4
+
+
+# --- the checks of this folder -------------------------------------------------------------------
+
+
+def test_the_search_for_private_values_finds_what_is_there():
+    with pytest.raises(ValueError) as caught:
+        raise ValueError("the cause") from KeyError(TEXT)
+    assert TEXT in shown(caught.value)
+    assert str(NUMBER) in shown(ValueError(X[0, 2]))

@@ -1,13 +1,13 @@
 """Synthetic rows: what is public of the table, the parameters, and how both go together."""
 
-import pickle
+import itertools
 import re
 
 import numpy as np
 import pandas as pd
 import pytest
 from scipy import sparse
-from sklearn.base import BaseEstimator, clone
+from sklearn.base import clone
 
 from sklearn_pate.aggregators import LaplaceMechanism
 from sklearn_pate.synthesis import MarginalSynthesizer
@@ -39,10 +39,6 @@ def declare(rows=FRAME, **params):
     return MarginalSynthesizer(**(SAID | params)).declare(rows, [0, 1])
 
 
-def of_text(dtype=object):
-    return FRAME.assign(name=pd.Series([TEXT, "x"], dtype=dtype))
-
-
 # --- tables --------------------------------------------------------------------------------------
 
 
@@ -64,10 +60,7 @@ class OfAnotherLibrary:
         "objects": (np.array([[TEXT, 1]], dtype=object), "array of numbers"),
         "complex": (X * 1j, "Complex data not supported"),
         "dates": (np.array([["2020-01-01"]], dtype="datetime64[D]"), "array of numbers"),
-        "masked": (
-            np.ma.masked_array(X, X > 1),
-            r"X is a masked array, whose mask would be lost: give X.filled",
-        ),
+        "masked": (np.ma.masked_array(X, X > 1), "mask would be lost: fill it, as X.filled"),
         "ragged": ([[1, 2], [NUMBER]], "X must be array-like"),
         "lists of text": ([[TEXT]], "array of numbers"),
         "no columns in a DataFrame": (FRAME[[]], "X has no columns"),
@@ -84,34 +77,8 @@ def test_tables_without_columns_to_count(rows, message):
         declare(rows, bounds=(0, 1))
 
 
-@table(
-    "rows, message",
-    {
-        "text": (of_text(), r"\['name'\] \(dtype object\).*to_numeric.*categories={.*names$"),
-        "text of pandas 3": (of_text("str"), r"\['name'\] \(dtype (str|object)"),
-        "text, string": (of_text("string"), r"\['name'\] \(dtype str"),
-        "dates": (
-            FRAME.assign(day=pd.to_datetime(["2020-01-01", "2020-01-02"])),
-            r"\['day'\] \(dtype datetime64\[.s\]\): make numbers of dates.*dt.days$",
-        ),
-        "lengths of time": (
-            FRAME.assign(time=pd.to_timedelta([1, 2])),
-            r"\['time'\] \(dtype timedelta64.*total_seconds\(\)$",
-        ),
-        "complex": (FRAME.assign(z=[1j, 2]), r"\['z'\] \(dtype complex128\): make two columns"),
-        "sparse": (
-            FRAME.assign(s=pd.arrays.SparseArray([0.0, NUMBER])),
-            r"\['s'\] \(dtype Sparse.*: make them dense",
-        ),
-        "months": (
-            FRAME.assign(m=pd.period_range("2020-01", periods=2, freq="M")),
-            r"\['m'\] \(dtype period\[M\]\): make numbers of them",
-        ),
-    },
-)
-def test_columns_that_are_neither_numbers_nor_categories(rows, message):
-    with refused(message):
-        declare(rows)
+def named(column, rest=""):
+    return rf"\['{column}'\] \(dtype .*{rest}"
 
 
 ODD = pd.DataFrame(
@@ -130,56 +97,32 @@ ODD = pd.DataFrame(
 
 
 @table(
-    "name, message, mended",
+    "name, message",
     {
-        "text": ("amount", "to_numeric", lambda x: pd.to_numeric(x, errors="coerce")),
-        "dates": ("day", "dt.days", lambda x: x.sub(pd.Timestamp("2020-01-01")).dt.days),
-        "years": ("day", "dt.year", lambda x: x.dt.year),
-        "lengths of time": ("time", "dt.total_seconds", lambda x: x.dt.total_seconds()),
-        "months": ("month", "dt.year", lambda x: x.dt.year),
-        "sparse": ("dense", "make them dense", lambda x: x.sparse.to_dense()),
-        "categories": (
-            "coded",
-            "to_numeric",
-            lambda x: pd.to_numeric(x.astype(object), errors="coerce"),
-        ),
+        "text": ("amount", "to_numeric.*categories={.*names$"),
+        "dates": ("day", r"datetime64\[.s\]\): make numbers of dates.*dt.days"),
+        "lengths of time": ("time", r"timedelta64.*dt.total_seconds\(\)"),
+        "months": ("month", r"period\[M\]\): make numbers of them.*dt.year"),
+        "sparse": ("dense", "Sparse.*: make them dense"),
+        "complex": ("z", r"complex128\): make two columns of real numbers"),
     },
 )
-def test_a_column_in_bounds_that_is_made_numbers(name, message, mended):
-    bounds = {name: (0, 3000)}
-    with refused(rf"bounds are for columns .*not for \['{name}'\] \(dtype .*{message}"):
-        declare(ODD[[name]], bounds=bounds)
-    with accepted():
-        declare(ODD[[name]].apply(mended), bounds=bounds, missing=[])
+def test_a_column_without_numbers(name, message):
+    with refused(f"not for {named(name)}"):
+        declare(ODD[[name]], bounds={name: (0, 3000)})
+    with refused(named(name, message)) as caught:
+        declare(ODD[[name]], bounds=None)
+    assert ("categories=" in str(caught.value)) == (name == "amount")
+    assert ("dense" in str(caught.value)) == (name == "dense")
 
 
-@table(
-    "name, left",
-    {
-        "text": ("word", {"categories": {"word": ["a", "b"]}}),
-        "truth values": ("true", {}),
-        "categories": ("coded", {}),
-    },
-)
-def test_a_column_in_bounds_that_is_left_out(name, left):
+@each("name", ["word", "true", "coded"])
+def test_a_column_in_bounds_that_is_left_out(name):
+    categories = {"word": ["a", "b"]} if name == "word" else None
     with refused(rf"not for \['{name}'\]"):
         declare(ODD[[name]], bounds={name: (0, 3)})
     with accepted():
-        declare(ODD[[name]], bounds=None, **left)
-
-
-def test_complex_numbers_are_two_columns():
-    z = ODD["z"].to_numpy()
-    with refused("make two columns of real numbers"):
-        declare(ODD[["z"]], bounds={"z": (0, 3)})
-    with accepted():
-        declare(pd.DataFrame({"real": z.real, "imag": z.imag}), bounds=(0, 3))
-
-
-def test_remedies_are_those_of_the_columns():
-    with refused("Timestamp") as caught:
-        declare(ODD[["day"]], bounds=None)
-    assert "categories=" not in str(caught.value) and "dense" not in str(caught.value)
+        declare(ODD[[name]], bounds=None, categories=categories)
 
 
 def test_many_such_columns_are_not_all_named():
@@ -210,21 +153,11 @@ def test_a_parameter_of_a_wrong_type_or_size(name, value):
 PAIR = r"must be two finite numbers \(low, high\), low not above high, or more"
 
 
-@table(
-    "bounds",
-    {
-        "reversed": (90, 17),
-        "one number": (1,),
-        "none": (),
-        "not finite": (0, INF),
-        "NaN": (NAN, 1),
-        "text": ("a", "b"),
-        "None": (None, 3),
-        "edges that do not increase": (0, 5, 5, 9),
-        "edges that fall": (0, 9, 5),
-        "an array of two axes": np.zeros((2, 2)),
-    },
-)
+NO_PAIRS = ((90, 17), (1,), (), (0, INF), (NAN, 1), ("a", "b"), (None, 3))
+NO_EDGES = ((0, 5, 5, 9), (0, 9, 5), np.zeros((2, 2)))
+
+
+@each("bounds", (*NO_PAIRS, *NO_EDGES))
 def test_wrong_bounds(bounds):
     with refused(f"bounds {PAIR}"):
         declare(bounds=bounds)
@@ -235,70 +168,37 @@ def test_wrong_bounds(bounds):
 THREE = [(0, 3), (0, 30), (-5, 5)]
 
 
-def zipped(*given):
-    return list(zip(*given, strict=True))
-
-
 NUMBERS = pd.DataFrame({"a": [1, 2], "b": [0.5, 3], "c": [NUMBER, 0]})
 
 
-@table(
-    "rows",
-    {"a DataFrame": NUMBERS, "an array": NUMBERS.to_numpy()},
-)
-@each("bounds", [THREE, tuple(THREE), np.array(THREE), [[0, 3], np.array([0, 30]), (-5, 5)]])
+@table("rows", {"a DataFrame": NUMBERS, "an array": NUMBERS.to_numpy()})
+@each("bounds", [THREE, np.array(THREE), [[0, 3], np.array([0, 30]), (-5, 5)]])
 def test_a_pair_for_each_column_in_order(rows, bounds):
     names = list(getattr(rows, "columns", range(3)))
     with accepted():
-        synthesizer = declare(rows, bounds=bounds)
-        by_name = declare(rows, bounds=dict(zipped(names, THREE)))
-    some = [s.rehearsal_rows(50, np.random.default_rng(0)) for s in (synthesizer, by_name)]
+        made = [declare(rows, bounds=b) for b in (bounds, dict(zip(names, THREE, strict=True)))]
+    some = [synthesizer.rehearsal_rows(50, np.random.default_rng(0)) for synthesizer in made]
     np.testing.assert_array_equal(*some)
-    one = declare(rows[["a"]] if hasattr(rows, "columns") else rows[:, :1], bounds=[(0, 3)])
-    assert one.schema_.columns[0].n_bins <= 32
+
+
+WHICH = "which of the 3 columns of X each pair is of"
+BY_NAME = r"dict\(zip\(X.columns, bounds"
 
 
 @table(
-    "rows, bounds, message, mended",
+    "rows, bounds, message",
     {
-        "low and high": (
-            NUMBERS,
-            np.transpose(THREE),
-            "list.zip",
-            lambda x: list(zip(*x, strict=True)),
-        ),
-        "two columns": (X[:, :2], THREE[:2], "dict.enumerate", lambda x: dict(enumerate(x))),
-        "two columns of a DataFrame": (
-            NUMBERS[["a", "b"]],
-            np.array(THREE[:2]),
-            r"dict\(zip\(X.columns, bounds",
-            lambda x: dict(zipped("ab", x)),
-        ),
-        "not all are numbers": (
-            FRAME,
-            THREE,
-            r"dict\(zip\(X.columns, bounds.*numbers alone",
-            lambda x: dict(zipped(["age", "height"], x[:2])),
-        ),
-        "of the numbers alone": (
-            FRAME,
-            THREE[:2],
-            "which of the 3 columns of X each pair is of",
-            lambda x: {"age": x[0], "height": x[1]},
-        ),
-        "ladders": (
-            NUMBERS,
-            [(0, 1, 2)] * 3,
-            "dict.zip",
-            lambda x: dict(zipped("abc", x)),
-        ),
+        "low and high": (NUMBERS, np.transpose(THREE), "list.zip"),
+        "two columns": (X[:, :2], THREE[:2], "dict.enumerate"),
+        "two of a DataFrame": (NUMBERS[["a", "b"]], np.array(THREE[:2]), BY_NAME),
+        "not all are numbers": (FRAME, THREE, f"{BY_NAME}.*numbers alone"),
+        "of numbers alone": (FRAME, THREE[:2], WHICH),
+        "ladders": (NUMBERS, [(0, 1, 2)] * 3, "dict.zip"),
     },
 )
-def test_pairs_that_may_be_of_other_columns(rows, bounds, message, mended):
+def test_pairs_that_may_be_of_other_columns(rows, bounds, message):
     with refused(f"bounds {PAIR}.*{message}"):
         declare(rows, bounds=bounds)
-    with accepted():
-        declare(rows, bounds=mended(bounds))
 
 
 @pytest.mark.parametrize("bounds", [3, None, "ab", {"low": 0}, np.array(3)], ids=repr)
@@ -307,43 +207,38 @@ def test_bounds_of_a_column_that_are_no_list(bounds):
         declare(bounds={"age": bounds})
 
 
+def of_age(*bounds):
+    return {"bounds": {"age": bounds}}
+
+
+def of_height(*bounds):
+    return {"bounds": {"height": bounds}}
+
+
+HOLD = "'height' must be within what its dtype, float64, can hold, and so must their diff"
+BETWEEN = "'age' must have whole numbers between them"
+HUGE = 10**400
+
+
 @table(
     "params, message",
     {
-        "bounds of an unknown column": (
-            {"bounds": {"years": (0, 1)}},
-            r"bounds names \['years'\], which X does not have; its columns are \['age',",
-        ),
-        "bounds by position of a DataFrame": ({"bounds": {0: (0, 1)}}, r"bounds names \[0\]"),
-        "bounds of a category": (
-            {"bounds": {"kind": (0, 1)}},
-            r"bounds are for columns of num.*not for \['kind'\] \(dtype category\).*leave them out",
-        ),
-        "bounds and categories": (
-            {"categories": {"age": [31, 64]}},
-            r"not for \['age'\] \(dtype int64\): they have categories; give bounds or cate",
-        ),
-        "categories of an unknown column": ({"categories": {"k": [1]}}, r"categories names \['k'"),
-        "missing: an unknown column": ({"missing": ["k"]}, r"missing names \['k'\], which"),
-        "missing: a list within": ({"missing": [["age"]]}, r"missing names \[\['age'\]\], which"),
+        "unknown column": ({"bounds": {"y": (0, 1)}}, r"names \['y'\], which.*are \['age',"),
+        "bounds by position": ({"bounds": {0: (0, 1)}}, r"bounds names \[0\]"),
+        "bounds of a category": ({"bounds": {"kind": (0, 1)}}, r"\['kind'\] .*leave them out"),
+        "both": ({"categories": {"age": [31]}}, r"\['age'\] .*: they have categories; give bou"),
+        "unknown categories": ({"categories": {"k": [1]}}, r"categories names \['k'"),
+        "missing: unknown": ({"missing": ["k"]}, r"missing names \['k'\], which"),
+        "missing: a list": ({"missing": [["age"]]}, r"missing names \[\['age'\]\], which"),
         "missing: one name": ({"missing": "height"}, "missing must be a list.*got 'height'"),
         "missing: True": ({"missing": True}, "missing must be a list.*got True"),
-        "missing in whole numbers": (
-            {"missing": ["age"]},
-            r"missing names \['age'\], whose dtype holds no missing values.*Int64",
-        ),
-        "no whole number between": ({"bounds": {"age": (0.2, 0.8)}}, "'age' must have whole num"),
-        "no whole number between edges": (
-            {"bounds": {"age": (0, 1.1, 1.9, 3)}},
-            "'age' must have whole numbers between them, and between any two edges",
-        ),
-        "beyond int64": ({"bounds": {"age": (0, 2**63)}}, "'age'.*from -9223372036854775808 to"),
-        "far beyond": ({"bounds": {"age": (0, 10**400)}}, "'age' must have whole numbers"),
-        "beyond float64": ({"bounds": {"height": (0, 10**400)}}, "'height' must be within"),
-        "difference beyond float64": (
-            {"bounds": {"height": (-1.7e308, 1.7e308)}},
-            "'height' must be within what its dtype, float64, can hold, and so must their diff",
-        ),
+        "missing in whole numbers": ({"missing": ["age"]}, "holds no missing values.*Int64"),
+        "no number between": (of_age(0.2, 0.8), BETWEEN),
+        "between edges": (of_age(0, 1.1, 1.9, 3), f"{BETWEEN}, and between any two edges"),
+        "beyond int64": (of_age(0, 2**63), "'age'.*from -9223372036854775808 to"),
+        "far beyond": (of_age(0, HUGE), BETWEEN),
+        "beyond float64": (of_height(0, HUGE), "'height' must be within"),
+        "difference beyond float64": (of_height(-1.7e308, 1.7e308), HOLD),
     },
 )
 def test_parameters_that_do_not_fit_the_columns(params, message):
@@ -351,44 +246,42 @@ def test_parameters_that_do_not_fit_the_columns(params, message):
         declare(**params)
 
 
-@table(
-    "rows, bounds",
-    {
-        "int8": (np.array([[1], [3]], dtype="int8"), (0, 200)),
-        "uint8": (np.array([[1], [3]], dtype="uint8"), (-1, 3)),
-        "float16": (np.array([[1], [3]], dtype="float16"), (0, 1e5)),
-    },
+@pytest.mark.parametrize(
+    ("dtype", "bounds"), [("int8", (0, 200)), ("uint8", (-1, 3)), ("float16", (0, 1e5))]
 )
-def test_bounds_that_a_dtype_cannot_hold(rows, bounds):
+def test_bounds_that_a_dtype_cannot_hold(dtype, bounds):
     with refused("bounds of column 0 must"):
-        MarginalSynthesizer(bounds, missing=[]).declare(rows, [0, 1])
+        declare(np.array([[1], [3]], dtype=dtype), bounds=bounds)
 
 
+LIST = "must be a list of values, in an order"
+INT8 = "its dtype, int8, can hold"
 DIFFERENT = "must be different values that its dtype, .* can hold, at least one of them not missing"
 
 
 @table(
     "column, categories, message",
     {
-        "none": ("name", [], "must be a list of values, in an order"),
-        "text": ("name", "ab", "must be a list of values.*got 'ab'"),
-        "a set": ("name", {"a", "b"}, "must be a list of values, in an order"),
-        "None": ("name", None, "must be a list of values"),
+        "none": ("name", [], LIST),
+        "text": ("name", "ab", f"{LIST}.*got 'ab'"),
+        "a set": ("name", {"a", "b"}, LIST),
+        "None": ("name", None, LIST),
         "twice": ("name", ["a", "b", "a"], DIFFERENT),
         "only a missing one": ("name", [None, NAN], DIFFERENT),
         "a list within": ("name", [["a"], ["b"]], DIFFERENT),
-        "not among those of the dtype": ("kind", ["a", "z"], "its dtype, category, can hold"),
-        "beyond the dtype": ("small", [1, 300], "its dtype, int8, can hold"),
-        "halves of whole numbers": ("small", [1, 1.5], "its dtype, int8, can hold"),
-        "missing in whole numbers": ("small", [1, None], "its dtype, int8, can hold"),
-        "text in numbers": ("small", ["a"], "its dtype, int8, can hold"),
+        "not of the dtype": ("kind", ["a", "z"], "its dtype, category, can hold"),
+        "beyond the dtype": ("small", [1, 300], INT8),
+        "halves of whole numbers": ("small", [1, 1.5], INT8),
+        "missing in whole numbers": ("small", [1, None], INT8),
+        "text in numbers": ("small", ["a"], INT8),
         "truth values": ("ill", ["yes"], "its dtype, bool, can hold"),
         "rounded to one": ("half", [1.0, 1.00001], "its dtype, float16, can hold"),
         "sparse": ("sparse", [0.0, 1.0], r"\['sparse'\] \(dtype Sparse.*make them dense"),
     },
 )
 def test_wrong_categories(column, categories, message):
-    rows = of_text().assign(
+    rows = FRAME.assign(
+        name=[TEXT, "x"],
         small=np.array([1, 2], dtype="int8"),
         ill=[True, False],
         half=np.array([1, 2], dtype="float16"),
@@ -422,21 +315,11 @@ def test_calls_before_declare():
             call()
 
 
-@table(
-    "copied",
-    {
-        "new": lambda synthesizer: synthesizer,
-        "a clone of one that knows columns": clone,
-        "unpickled": lambda synthesizer: pickle.loads(pickle.dumps(clone(synthesizer))),
-    },
-)
-def test_tools_that_ask_for_every_attribute_before_declare(copied):
-    synthesizer = copied(declare() if copied is clone else MarginalSynthesizer((0, 1)))
-    assert not hasattr(synthesizer, "n_tables")
-    assert "draw" in dir(synthesizer)
-    is_filtered = "__dir__" in vars(BaseEstimator)  # by newer versions of scikit-learn
-    assert "n_tables" not in dir(synthesizer) or not is_filtered
-    assert "MarginalSynthesizer" in synthesizer._repr_html_()
+def test_tools_that_ask_for_every_attribute_before_declare():
+    for synthesizer in (MarginalSynthesizer((0, 1)), clone(declare())):
+        assert not hasattr(synthesizer, "n_tables")
+        assert "draw" in dir(synthesizer)
+        assert "MarginalSynthesizer" in synthesizer._repr_html_()
 
 
 @table(
@@ -466,33 +349,28 @@ def test_a_wrong_number_of_changes(n_moved):
 # --- what is odd, and works ----------------------------------------------------------------------
 
 
+UNKNOWN = {"bounds": None, "categories": {"a": ["b"]}}
+
+
 @table(
-    "rows, params",
+    "values, params",
     {
-        "values outside": (pd.DataFrame({"a": [-5, 7, 2**40]}), {"bounds": (0, 3)}),
-        "missing without a bin": (pd.DataFrame({"a": [NAN, 1.0]}), {"bounds": (0, 3)}),
-        "nothing but missing": (pd.DataFrame({"a": [NAN, NAN]}), {"bounds": (0, 3)}),
-        "one value": (pd.DataFrame({"a": [7, 7]}), {"bounds": (7, 7)}),
-        "one value, float": (pd.DataFrame({"a": [7.5, 7.5]}), {"bounds": (7.5, 7.5)}),
-        "neighbouring floats": (pd.DataFrame({"a": [1.0]}), {"bounds": (1.0, np.nextafter(1, 2))}),
-        "one bin": (pd.DataFrame({"a": [7.5, 7.5]}), {"bounds": (0, 9), "n_bins": 1}),
-        "no rows": (pd.DataFrame({"a": np.array([], dtype=int)}), {"bounds": (0, 9)}),
-        "numpy's numbers": (
-            pd.DataFrame({"a": np.array([200], dtype="uint8")}),
-            {"bounds": (np.uint8(1), np.uint8(255)), "n_bins": np.int8(100)},
-        ),
-        "an array of bounds": (pd.DataFrame({"a": [7]}), {"bounds": {"a": np.array([0, 5, 9])}}),
-        "an index of categories": (
-            pd.DataFrame({"a": [7]}),
-            {"bounds": None, "categories": {"a": pd.Index([7, 8])}},
-        ),
-        "unknown categories only": (
-            pd.DataFrame({"a": [TEXT, TEXT]}),
-            {"bounds": None, "categories": {"a": ["b"]}},
-        ),
+        "values outside": ([-5, 7, 2**40], {"bounds": (0, 3)}),
+        "missing without a bin": ([NAN, 1.0], {"bounds": (0, 3)}),
+        "nothing but missing": ([NAN, NAN], {"bounds": (0, 3)}),
+        "one value": ([7, 7], {"bounds": (7, 7)}),
+        "one value, float": ([7.5, 7.5], {"bounds": (7.5, 7.5)}),
+        "neighbouring floats": ([1.0], {"bounds": (1.0, np.nextafter(1, 2))}),
+        "one bin": ([7.5, 7.5], {"bounds": (0, 9), "n_bins": np.int8(1)}),
+        "no rows": (np.array([], dtype=int), {"bounds": (0, 9)}),
+        "numpy's numbers": (np.array([200], "uint8"), {"bounds": (np.uint8(1), np.uint8(255))}),
+        "an array of bounds": ([7], {"bounds": {"a": np.array([0, 5, 9])}}),
+        "an index of categories": ([7], {"bounds": None, "categories": {"a": pd.Index([7, 8])}}),
+        "unknown categories only": ([TEXT, TEXT], UNKNOWN),
     },
 )
-def test_odd_tables_that_work(rows, params):
+def test_odd_tables_that_work(values, params):
+    rows = pd.DataFrame({"a": values})
     with accepted():
         synthesizer = declare(rows, **params, noise=LaplaceMechanism(3.0))
         generators = {"noise": np.random.default_rng(0), "rng": np.random.default_rng(1)}
@@ -543,32 +421,27 @@ def told(seed=0, *, n_moved=2, rows=RECORDS, **params):
 
 
 @table("params, message", UNFIT)
-@pytest.mark.parametrize("n_moved", [1, 2])
-def test_columns_that_the_schema_does_not_fit_are_told_by_noisy_counts(params, message, n_moved):
-    of_labels = [told(seed, n_moved=n_moved, **params) for seed in range(20)]
-    of_none = [told(seed, n_moved=n_moved, given_label=False, **params) for seed in range(20)]
-    for runs in (of_labels, of_none):
+def test_columns_that_the_schema_does_not_fit_are_told_by_noisy_counts(
+    params, message, global_random_seed
+):
+    """Finds a rate of one in ten in 96 of 100 runs; it is 98 in 100 or more, of each kind."""
+    seeds = range(8 * global_random_seed, 8 * global_random_seed + 8)
+    for n_moved, given_label in itertools.product((1, 2), (True, False)):
+        of_kind = {"n_moved": n_moved, "given_label": given_label} | params
+        runs = [told(seed, **of_kind) for seed in seeds]
         assert all(len(texts) <= 1 for texts in runs)
-        found = [texts for texts in runs if texts and re.search(message, texts[0])]
-        assert len(found) >= (15 if "missing" in params else 20)  # three in five
+        assert sum(bool(texts and re.search(message, texts[0])) for texts in runs) >= 3
 
 
 @pytest.mark.parametrize("n_moved", [1, 2])
 @pytest.mark.parametrize("given_label", [True, False])
-def test_noisy_counts_tell_nothing_of_columns_that_fit(n_moved, given_label):
+def test_noisy_counts_tell_nothing_of_columns_that_fit(n_moved, given_label, global_random_seed):
+    """Finds false words in one draw of 20 in 99 of 100 runs of all; noise alone has none."""
     alone = {"rows": RECORDS[["age"]], "bounds": (18, 90), "categories": None, "missing": []}
-    edges = FITS["bounds"] | {"gained": (0, 1, 100, 10_000)}
-    for seed in range(40):
+    edges = FITS["bounds"] | {"gained": (0, 1, 100, 10_000), "age": (0, 20, 40, 60, 80, 100_000)}
+    for seed in range(8 * global_random_seed, 8 * global_random_seed + 8):
         for params in ({}, {"bounds": edges}, {"n_bins": 4}, alone):
             assert not told(seed, n_moved=n_moved, given_label=given_label, **params)
-
-
-def test_remedies_of_what_noisy_counts_tell():
-    assert told(bounds=(0, 100_000)) and not told(bounds=FITS["bounds"])
-    edges = (0, 20, 40, 60, 80, 100_000)
-    assert not told(bounds=FITS["bounds"] | {"age": edges})
-    assert told(categories={"job": ["a"]}) and not told(categories=FITS["categories"])
-    assert told(missing=[]) and not told(missing=["height"])
 
 
 def test_what_is_told_is_a_function_of_the_noisy_table(monkeypatch):

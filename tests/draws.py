@@ -1,0 +1,23 @@
+"""Whether samples follow a distribution, by a test that is wrong once in 10 million runs."""
+
+import numpy as np
+from scipy.stats import chisquare, poisson
+
+#: A p-value below which samples do not follow what they are compared with
+BY_CHANCE = 1e-7
+
+
+def assert_drawn_from(observed, proba):
+    """Compare how often each outcome was drawn with its probability; join rare outcomes."""
+    observed = np.asarray(observed, dtype=float)
+    expected = observed.sum() * np.asarray(proba)
+    is_common = expected >= 50
+    rest, rest_expected = observed[~is_common].sum(), expected[~is_common].sum()
+    observed, expected = observed[is_common], expected[is_common]
+    if rest_expected >= 50:
+        observed, expected = np.append(observed, rest), np.append(expected, rest_expected)
+    else:
+        assert poisson.sf(rest - 1, rest_expected) > BY_CHANCE
+    if observed.size > 1:
+        expected *= observed.sum() / expected.sum()
+        assert chisquare(observed, expected).pvalue > BY_CHANCE

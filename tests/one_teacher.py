@@ -1,0 +1,542 @@
+"""A change of one protected unit moves the votes of one teacher, whatever teachers do.
+
+Teachers that draw from global generators, leave settings behind or import what others have not, in
+every kind of partition and on every kind of backend, are polled on private data and on the same
+with one unit changed: one that belongs to the teacher that runs first. The first may change its
+votes, as the unit is its own; any other that does is a leak. On Dask it has to do so each time that
+both are polled: Dask's own threads draw from Python's generator now and then.
+"""
+
+import atexit
+import contextlib
+import importlib
+import importlib.util
+import logging
+import multiprocessing
+import os
+import random
+import sys
+import tempfile
+import traceback
+import warnings
+from pathlib import Path
+from typing import NamedTuple
+from unittest import mock
+
+import numpy as np
+import pandas as pd
+import sklearn
+from joblib import parallel_config
+from joblib.externals.loky import get_reusable_executor
+from scipy.stats import loguniform
+from sklearn.base import BaseEstimator, ClassifierMixin, TransformerMixin, clone
+from sklearn.calibration import CalibratedClassifierCV
+from sklearn.dummy import DummyClassifier
+from sklearn.ensemble import (
+    AdaBoostClassifier,
+    BaggingClassifier,
+    GradientBoostingClassifier,
+    RandomForestClassifier,
+    StackingClassifier,
+)
+from sklearn.feature_selection import SelectKBest, mutual_info_classif
+from sklearn.frozen import FrozenEstimator
+from sklearn.linear_model import LogisticRegression, SGDClassifier
+from sklearn.model_selection import GridSearchCV, RandomizedSearchCV, StratifiedKFold
+from sklearn.naive_bayes import GaussianNB
+from sklearn.neighbors import KNeighborsClassifier
+from sklearn.neural_network import MLPClassifier
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import FunctionTransformer, StandardScaler
+from sklearn.svm import SVC
+from sklearn.tree import DecisionTreeClassifier
+from sklearn.utils import check_random_state
+
+from sklearn_pate import PATEClassifier
+from sklearn_pate.aggregators import GNMax
+from sklearn_pate.classifier.seeds import seed_streams
+from sklearn_pate.isolation import set_seeds
+from sklearn_pate.partition import assign_teachers
+from sklearn_pate.teachers.ensemble import _seeds
+from sklearn_pate.teachers.one import fit_and_predict
+
+N_RECORDS = 480
+N_FEATURES = 6
+N_TEACHERS = 12
+N_PUBLIC = 30
+SEED = 0
+#: Seconds to wait for the votes of all teachers.
+LIMIT = 60
+
+
+# --- estimators ----------------------------------------------------------------------------------
+
+
+class Watched(ClassifierMixin, BaseEstimator):
+    """A classifier whose votes can be read one by one, from a file named by its `random_state`.
+
+    Where the estimator cannot be fitted (calibration with one record of a class, say), it votes for
+    the most frequent class, and the file's name says "refused".
+    """
+
+    def __init__(self, estimator, folder=None, random_state=None):
+        self.estimator = estimator
+        self.folder = folder
+        self.random_state = random_state
+
+    def fit(self, X, y):
+        self.classes_ = np.unique(y)
+        self.kind_ = "fitted"
+        try:
+            self.model_ = clone(self.estimator).fit(X, y)
+        except ValueError:
+            self.kind_ = "refused"
+            self.model_ = DummyClassifier().fit(X, y)
+        return self
+
+    def predict(self, X):
+        votes = self.model_.predict(X)
+        np.save(Path(self.folder) / f"{self.random_state}.{self.kind_}.npy", votes)
+        return votes
+
+
+def amount(X):
+    """Return a number that depends on all records."""
+    return 1 + int(np.asarray(X, dtype=float).sum() * 7 + len(X)) % 97
+
+
+class Linear(ClassifierMixin, BaseEstimator):
+    """Base of the classifiers written here; votes by the sign of a product with its weights."""
+
+    def predict(self, X):
+        centred = np.asarray(X, dtype=float) - 2
+        return (centred @ self.weights_ > 0).astype(int)
+
+
+class Draws(Linear):
+    """Draws numbers from a global generator, as many as its records say, then its weights."""
+
+    def __init__(self, source="numpy"):
+        self.source = source
+
+    def fit(self, X, y):
+        self.classes_ = np.unique(y)
+        self._numbers(amount(X))
+        self.weights_ = self._numbers(N_FEATURES)
+        return self
+
+    def _numbers(self, n):
+        if self.source == "numpy":
+            return np.random.normal(size=n)
+        if self.source == "random":
+            return np.array([random.gauss(0, 1) for _ in range(n)])
+        # here, so that the first teacher of a process that draws from torch imports it
+        import torch
+
+        return torch.randn(n).numpy()
+
+
+class UnderSampled(BaseEstimator, ClassifierMixin):
+    """A tree of as many records of each class, chosen by numpy's global generator."""
+
+    def fit(self, X, y):
+        self.classes_ = np.unique(y)
+        X = np.asarray(X)
+        fewest = max(np.bincount(y).min(), 3)
+        chosen = [np.random.permutation(np.flatnonzero(y == c))[:fewest] for c in self.classes_]
+        rows = np.concatenate(chosen)
+        self.tree_ = DecisionTreeClassifier(random_state=0).fit(X[rows], y[rows])
+        return self
+
+    def predict(self, X):
+        return self.tree_.predict(np.asarray(X))
+
+
+class Settings(Linear):
+    """Votes by the settings of the process that it finds, and leaves others behind."""
+
+    def __init__(self, strict=False):
+        self.strict = strict
+
+    def fit(self, X, y):
+        self.classes_ = np.unique(y)
+        settings = (
+            np.geterr()["under"],
+            pd.get_option("display.precision"),
+            os.environ.get("SKLEARN_PATE_LEFT"),
+            warnings.filters[0][0],
+            sklearn.get_config()["working_memory"],
+        )
+        seed = sum(repr(settings).encode())
+        self.weights_ = np.random.default_rng(seed).normal(size=N_FEATURES)
+        left = amount(X)
+        np.seterr(under=("ignore", "warn", "print")[left % 3])
+        pd.set_option("display.precision", left)
+        os.environ["SKLEARN_PATE_LEFT"] = str(left)
+        warnings.simplefilter("error" if self.strict else ("once", "always")[left % 2])
+        sklearn.set_config(working_memory=left)
+        return self
+
+
+class Jitter(TransformerMixin, BaseEstimator):
+    """Adds noise of a generator that it keeps, after as many draws as the records say."""
+
+    def __init__(self, shared=False):
+        self.shared = shared
+
+    def fit(self, X, y=None):
+        self.generator_ = check_random_state(None if self.shared else 0)
+        return self
+
+    def transform(self, X):
+        X = np.asarray(X, dtype=float)
+        self.generator_.normal(size=amount(X))
+        return X + self.generator_.normal(scale=2, size=X.shape)
+
+
+def random_tree():
+    return DecisionTreeClassifier(splitter="random", max_features=1)
+
+
+def imported(module):
+    """Import as a user would have to before the fit."""
+    importlib.import_module(module)
+    return Draws(module)
+
+
+def network():
+    from skorch import NeuralNetClassifier
+    from torch import nn
+
+    settings = {"module__in_features": N_FEATURES, "module__out_features": 2}
+    settings |= {"criterion": nn.CrossEntropyLoss, "max_epochs": 2, "batch_size": 8}
+    net = NeuralNetClassifier(nn.Linear, iterator_train__shuffle=True, **settings)
+    single = FunctionTransformer(np.asarray, kw_args={"dtype": np.float32})
+    return make_pipeline(StandardScaler(), single, net)
+
+
+def after_mutual_information(classifier):
+    return make_pipeline(SelectKBest(mutual_info_classif, k=2), classifier)
+
+
+def after_frozen_jitter(shared):
+    jitter = FrozenEstimator(Jitter(shared).fit(None))
+    return make_pipeline(jitter, DecisionTreeClassifier(max_depth=3))
+
+
+SHUFFLED = StratifiedKFold(2, shuffle=True)
+#: Functions that make them.
+ESTIMATORS = {
+    "random tree": random_tree,
+    "forest": lambda: RandomForestClassifier(5),
+    "gradient boosting": lambda: GradientBoostingClassifier(n_estimators=5, subsample=0.5),
+    "AdaBoost": lambda: AdaBoostClassifier(random_tree(), n_estimators=5),
+    "bagging": lambda: BaggingClassifier(KNeighborsClassifier(3), n_estimators=5),
+    "stacking": lambda: StackingClassifier(
+        [("a", GaussianNB()), ("b", random_tree())], cv=SHUFFLED
+    ),
+    "logistic regression": lambda: LogisticRegression(solver="saga", max_iter=5),
+    "naive Bayes": GaussianNB,
+    "SGD": lambda: SGDClassifier(early_stopping=True, n_iter_no_change=2),
+    "MLP": lambda: MLPClassifier((5,), max_iter=10, early_stopping=True),
+    "calibrated": lambda: CalibratedClassifierCV(after_mutual_information(random_tree()), cv=2),
+    "grid search": lambda: GridSearchCV(random_tree(), {"max_depth": [1, 3, 5]}, cv=SHUFFLED),
+    "random search": lambda: RandomizedSearchCV(SVC(), {"C": loguniform(0.01, 100)}, n_iter=3),
+    "warm forest": lambda: RandomForestClassifier(5, warm_start=True),
+    "k best": lambda: after_mutual_information(DecisionTreeClassifier(max_depth=3)),
+    "frozen": lambda: after_frozen_jitter(False),
+    "frozen, global": lambda: after_frozen_jitter(True),
+    "draws, numpy": lambda: Draws("numpy"),
+    "draws, random": lambda: Draws("random"),
+    "lazy torch": lambda: Draws("torch"),
+    "under-sampled": UnderSampled,
+    "settings": Settings,
+    "strict settings": lambda: Settings(strict=True),
+    "draws, torch": lambda: imported("torch"),
+    "skorch": network,
+}
+#: What some need.
+NEEDS = {"lazy torch": "torch", "draws, torch": "torch", "skorch": "skorch"}
+#: Those to which a worker matters in which other teachers have run before.
+SEE_THE_PAST = ("lazy torch", "settings", "strict settings")
+
+
+# --- data ----------------------------------------------------------------------------------------
+
+
+class Data(NamedTuple):
+    """What a fit is given, but the public rows."""
+
+    X: object
+    y: np.ndarray
+    groups: np.ndarray | None
+
+
+PARTITIONS = ["random", "hash", "groups", "predefined"]
+#: "one class": the first teacher then sees one class, and is not fitted.
+CHANGES = ["other records", "one class"]
+
+
+def public_rows(partition):
+    rows = np.random.default_rng(1).integers(0, 5, (N_PUBLIC, N_FEATURES)).astype(float)
+    return framed(rows) if partition == "hash" else rows
+
+
+def framed(X):
+    return pd.DataFrame(X, [f"record {i}" for i in range(len(X))]).add_prefix("x")
+
+
+def settings_of(partition):
+    """Return the parameters of a classifier that name the partition."""
+    if partition == "groups":
+        return {"partition": "random", "unit": "group"}
+    return {"partition": partition, "unit": "group" if partition == "predefined" else "record"}
+
+
+def neighbours(partition, kind):
+    """Return data, and the same after a change of one unit of the first teacher's.
+
+    Values are few and the signal is weak: scores are tied, and votes move easily.
+    """
+    rng = np.random.default_rng(0)
+    X = rng.integers(0, 5, (N_RECORDS, N_FEATURES)).astype(float)
+    y = (X[:, 0] + X[:, 1] + rng.normal(scale=3, size=N_RECORDS) > 4).astype(int)
+    groups = None
+    if partition == "groups":
+        groups = np.repeat(np.arange(N_RECORDS // 4), 4)
+    if partition == "predefined":
+        groups = np.array([f"site {i % N_TEACHERS:02}" for i in range(N_RECORDS)])
+    if partition == "hash":
+        X = framed(X)
+    of_first_teacher = np.flatnonzero(teachers_of(partition, X, groups) == 0)
+    unit = of_first_teacher[:1]
+    if partition == "predefined":
+        unit = of_first_teacher
+    elif partition == "groups":
+        unit = np.flatnonzero(groups == groups[of_first_teacher[0]])
+    if kind == "one class":
+        y[np.setdiff1d(of_first_teacher, unit)] = 0
+        if partition != "predefined":
+            y[unit] = 1
+    before = Data(X, y, groups)
+    if partition in ("hash", "groups"):
+        kept = np.setdiff1d(np.arange(N_RECORDS), unit)
+        rows = X.iloc[kept] if partition == "hash" else X[kept]
+        return before, Data(rows, y[kept], None if groups is None else groups[kept])
+    X = X.copy()
+    y = y.copy()
+    X[unit] = (X[unit] * 3 + 1) % 5
+    y[unit] = 0 if kind == "one class" else 1 - y[unit]
+    return before, Data(X, y, groups)
+
+
+def teachers_of(partition, X, groups):
+    """Return the teacher of each record, as `PATEClassifier` will deal them."""
+    return assign_teachers(
+        **settings_of(partition),
+        n_records=N_RECORDS,
+        n_teachers=N_TEACHERS,
+        index=getattr(X, "index", None),
+        groups=groups,
+        seed=seed_streams(SEED)["partition"],
+    ).teacher_indices
+
+
+# --- backends ------------------------------------------------------------------------------------
+
+
+class Backend(NamedTuple):
+    """A backend of joblib's, the start method of its processes, and if teachers share a process."""
+
+    name: str
+    n_jobs: int | None = 2
+    start: str | None = None
+    threads: bool = False
+    workers: tuple | None = None  # how many processes, and threads of each
+
+
+BACKENDS = {
+    "sequential": Backend("sequential", 1),
+    "loky": Backend("loky"),
+    "threading": Backend("threading", threads=True),
+    "fork": Backend("multiprocessing", start="fork"),
+    "spawn": Backend("multiprocessing", start="spawn"),
+    "Dask processes": Backend("dask", None, workers=(2, 1)),
+    "Dask threads": Backend("dask", None, threads=True, workers=(1, 2)),
+}
+
+
+@contextlib.contextmanager
+def started(backend):
+    """Start a cluster, where the backend is one, and let joblib use the backend."""
+    with contextlib.ExitStack() as stack:
+        if backend.workers is not None:
+            from distributed import Client, LocalCluster
+
+            n_workers, n_threads = backend.workers
+            given = {"n_workers": n_workers, "threads_per_worker": n_threads, "processes": True}
+            cluster = LocalCluster(dashboard_address=":0", silence_logs=logging.ERROR, **given)
+            client = stack.enter_context(Client(stack.enter_context(cluster)))
+            client.wait_for_workers(n_workers, timeout=LIMIT)
+        if backend.start is not None:
+            multiprocessing.set_start_method(backend.start, force=True)
+        if backend.name == "loky":
+            stack.callback(lambda: get_reusable_executor().shutdown(kill_workers=True))
+        stack.enter_context(parallel_config(backend=backend.name, n_jobs=backend.n_jobs))
+        yield
+
+
+def missing(combination):
+    """Return what a combination needs and is not here; None if all is."""
+    backend = BACKENDS[combination.backend]
+    modules = [NEEDS.get(combination.estimator), backend.workers and "distributed"]
+    for module in filter(None, modules):
+        if importlib.util.find_spec(module) is None:
+            return module
+    known = [None, *multiprocessing.get_all_start_methods()]
+    return None if backend.start in known else backend.start
+
+
+# --- faults, to show that the check can fail -----------------------------------------------------
+
+
+#: What is replaced in `sklearn_pate.teachers`; reaches teachers that run in the caller's process.
+FAULTS = {
+    "no isolation": {"isolated": lambda seed: contextlib.nullcontext()},
+    "no copies": {"own_clone": lambda estimator, seed, functions=False: clone(estimator)},
+    "no second fit": {"_train": lambda key, task: fit_and_predict(task)},
+}
+
+
+# --- the check -----------------------------------------------------------------------------------
+
+
+class Combination(NamedTuple):
+    """One row of the table."""
+
+    estimator: str
+    partition: str
+    backend: str
+    seeded: bool
+    kind: str
+
+
+def moved(combination, fault=None):
+    """Return the numbers of the teachers whose votes differ between data and their neighbour.
+
+    Parameters
+    ----------
+    combination : Combination
+        What to run, in processes of its own.
+    fault : str, default=None
+        One of `FAULTS`.
+
+    Returns
+    -------
+    list of int
+        At most [0].
+    """
+    if combination.estimator in SEE_THE_PAST:
+        (before,) = in_new_process(polled, combination, [False], fault)
+        (after,) = in_new_process(polled, combination, [True], fault)
+    else:  # quicker: the workers of the first poll serve the second
+        before, after = in_new_process(polled, combination, [False, True], fault)
+    n_fitted = sum(kind == "fitted" for kind, _ in before.values())
+    if n_fitted < N_TEACHERS / 2:
+        raise RuntimeError(f"only {n_fitted} teachers could be fitted: this shows nothing")
+    teachers = differing(before, after)
+    if set(teachers) - {0} and BACKENDS[combination.backend].workers is not None:
+        # By the data, which would do it every time, or by Dask's threads, which draw now and then?
+        for _ in range(3):
+            again = differing(*in_new_process(polled, combination, [False, True]))
+            teachers = [i for i in teachers if i == 0 or i in again]
+    return teachers
+
+
+def differing(votes, other):
+    """Return the numbers of teachers whose votes differ."""
+    either = sorted(votes.keys() | other.keys())
+    return [i for i in either if votes.get(i) != other.get(i)]
+
+
+def polled(combination, data, fault=None):
+    """Return the votes of each fitted teacher, by its number, on changed data or not."""
+    with contextlib.ExitStack() as stack:
+        if fault is not None:
+            stack.enter_context(mock.patch.multiple("sklearn_pate.teachers.one", **FAULTS[fault]))
+        stack.enter_context(started(BACKENDS[combination.backend]))
+        return [polled_once(combination, changed) for changed in data]
+
+
+def polled_once(combination, changed):
+    data = neighbours(combination.partition, combination.kind)[changed]
+    with tempfile.TemporaryDirectory() as folder, warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        watched = Watched(ESTIMATORS[combination.estimator](), folder)
+        given = {"n_teachers": N_TEACHERS, "aggregator": GNMax(3.0), "epsilon": None}
+        given |= {"classes": [0, 1], "random_state": SEED} | settings_of(combination.partition)
+        clf = PATEClassifier(watched, **given)
+        seed_globals(0 if combination.seeded else None)
+        counts = clf.poll(*data[:2], public_rows(combination.partition), groups=data.groups).counts
+        n_warnings = sum("take turns" in str(warning.message) for warning in caught)
+        if n_warnings != BACKENDS[combination.backend].threads:
+            raise RuntimeError(f"{n_warnings} warnings that teachers take turns")
+        names = np.unique(data.groups) if combination.partition == "predefined" else None
+        return read_votes(folder, watched, counts, names)
+
+
+def read_votes(folder, watched, counts, names=None):
+    """Return kind and votes by the teacher's number, if they add up to what was counted."""
+    seeds = _seeds(seed_streams(SEED)["teachers"], N_TEACHERS, names)  # as in collect_votes
+    numbers = {set_seeds(clone(watched), seed).random_state: i for i, seed in enumerate(seeds)}
+    votes = {}
+    total = np.zeros(N_PUBLIC, dtype=int)
+    for path in Path(folder).iterdir():
+        name, kind, _ = path.name.split(".")
+        voted = np.load(path)
+        total += voted
+        votes[numbers[int(name)]] = kind, voted.tolist()
+    extra = counts[:, 1] - total  # votes of teachers that saw one class
+    if extra.min() < 0 or extra.max() > N_TEACHERS - len(votes):
+        raise RuntimeError("the votes watched are not those that were counted")
+    return votes
+
+
+def seed_globals(seed):
+    """Seed global generators; with None, by the operating system."""
+    np.random.seed(seed)
+    random.seed(seed)
+    torch = sys.modules.get("torch")
+    if torch is not None:
+        torch.manual_seed(np.random.SeedSequence(seed).entropy % 2**32)
+
+
+def in_new_process(function, *args, limit=LIMIT):
+    """Call a function where nothing has run before, and only imports of this file are done."""
+    methods = multiprocessing.get_all_start_methods()
+    context = multiprocessing.get_context("forkserver" if "forkserver" in methods else "spawn")
+    if "forkserver" in methods:
+        context.set_forkserver_preload(["tests.one_teacher"])  # from the root; elsewhere, slower
+    receiver, sender = context.Pipe(duplex=False)
+    process = context.Process(target=_answer, args=(sender, function, args))
+    process.start()
+    sender.close()
+    try:
+        if not receiver.poll(limit):
+            process.kill()
+            raise TimeoutError(f"no answer within {limit} seconds")
+        result, problem = receiver.recv()
+    finally:
+        process.join()
+    if problem is not None:
+        raise RuntimeError(problem)
+    return result
+
+
+def _answer(sender, function, args):
+    try:
+        answer = function(*args), None
+    except Exception:
+        answer = None, traceback.format_exc()
+    sender.send(answer)
+    atexit._run_exitfuncs()  # a process like this one leaves without, and joblib's folders stay
