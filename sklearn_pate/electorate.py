@@ -353,7 +353,8 @@ class TableElectorate(Electorate):
         Returns
         -------
         object
-            Its `read` returns rates and labels of any public rows.
+            Its `read` returns rates and labels of any public rows; `is_flat`, if it has one, says
+            that the table tells nothing, which a fit warns of.
         """
 
     @abstractmethod

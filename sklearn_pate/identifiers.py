@@ -3,10 +3,8 @@
 import datetime
 import hashlib
 import re
-import uuid
 from collections.abc import Mapping, Set
-from decimal import Decimal
-from numbers import Integral, Rational, Real
+from numbers import Integral, Real
 
 import numpy as np
 import pandas as pd
@@ -24,15 +22,14 @@ def spelled_identifiers(values, name):
     """Return the spelling of every identifier, an array of str.
 
     It depends on the identifier alone: not on its type, nor on the dtype of its array, which
-    others may decide. So text that says a whole number, a date of year, month and day or a truth
-    value is spelled as what it says (True is 1, and a date the number 20200105), without spaces
-    around it, and a date with a time zone by its instant.
+    others may decide. So text that says a whole number, a date of ISO 8601 or a truth value is
+    spelled as what it says (True is 1, and a date the number 20200105), without spaces around it,
+    and a date with a time zone by its instant.
 
     Parameters
     ----------
     values : array-like of shape (n_records,)
-        Text, whole numbers, truth values, dates, durations, `pandas.Period`, `uuid.UUID`, or
-        tuples or intervals of these.
+        Text, whole numbers, truth values, dates, or tuples of these.
     name : str
         What to call them in an error.
 
@@ -45,24 +42,23 @@ def spelled_identifiers(values, name):
     ------
     ValueError
         For any other identifier, a missing value, a float that is not whole or too large to be
-        exact, text of such a float that looks rounded, and dates finer than nanoseconds; it quotes
-        none.
+        exact, and text that may be rounded when it is read as a float; it quotes none.
 
     Notes
     -----
     What a reader of files made of text is not always to be told from the text. Where one malformed
     row makes text of a column, the others are spelled differently if they are dates in another
-    order ("1/5/2020", or `dayfirst`), years alone that are read as dates, numbers with separators
-    of thousands or another decimal point, or words that options name (`true_values`). So read such
-    a column as text (``dtype=str``, no `parse_dates`) and convert it by one fixed format, each
-    value by itself; or make no numbers or dates of it at all. A column of integers beside floats
-    is rounded before it comes here, as are floats of less than 64 bits that numpy makes text of,
-    and a `MultiIndex` or a categorical may hold one text for two (lone surrogates).
+    format ("2020-1-5", "1/5/2020"), years alone that are read as dates, numbers with separators of
+    thousands or another decimal point, or words that options name (`true_values`). So read such a
+    column as text (``dtype=str``, no `parse_dates`) and convert it by one fixed format, each value
+    by itself; or make no numbers or dates of it at all. A column of integers beside floats is
+    rounded before it comes here, as are floats of less than 64 bits, and a `MultiIndex` or a
+    categorical may hold one text for two (lone surrogates).
 
     Examples
     --------
     >>> from sklearn_pate.identifiers import spelled_identifiers
-    >>> spelled_identifiers([7, " 7", "7.0", "1e3", "2020-1-5", "1/5/2020"], "groups").tolist()
+    >>> spelled_identifiers([7, " 7", "7.0", "1e3", "2020-01-05", "1/5/2020"], "groups").tolist()
     ['7', '7', '7', '1000', '20200105', '1/5/2020']
     """
     codes, spellings = factorize_identifiers(values, name)
@@ -114,7 +110,7 @@ def factorize_identifiers(values, name):
     if problem is not None:  # raised out here for the reason that `isolation.attempt` gives
         raise ValueError(
             f"{name} has {problem}; every record needs an identifier that is text, a whole number "
-            "or a date"
+            "or a date: make text of others"
         )
     return codes, spellings
 
@@ -199,25 +195,19 @@ class _NoSpelling(ValueError):
 
 
 #: A number as text.
-_NUMBER = re.compile(
-    r"(?P<sign>[+-]?)(?=\.?[0-9])(?P<whole>[0-9]*)(?:\.(?P<fraction>[0-9]*))?"
-    r"(?:[eE](?P<exponent>[+-]?[0-9]+))?"
-)
-#: A date as text, with or without a day and a time.
+_NUMBER = re.compile(r"[+-]?(?=\.?[0-9])(?P<digits>[0-9]*\.?[0-9]*)(?P<exponent>[eE][+-]?[0-9]+)?")
+#: A date as text, with or without a time, as ISO 8601 has it.
 _MOMENT = re.compile(
-    r"(?P<year>[0-9]{4})(?P<mark>[-/.])(?P<month>[0-9]{1,2})(?:(?P=mark)(?P<day>[0-9]{1,2})"
-    r"(?:(?:T| +)(?P<hour>[0-9]{1,2})"
-    r"(?P<minutes>(?::[0-9]{2}(?::[0-9]{2}(?:\.[0-9]{1,9})?)?)?)"
-    r" ?(?P<zone>(?:Z|[+-][0-9]{2}(?::?[0-9]{2})?)?))?)?"
+    r"[0-9]{4}-[0-9]{2}-[0-9]{2}"
+    r"(?:[T ][0-9]{2}:[0-9]{2}(?::[0-9]{2}(?:\.[0-9]{1,9})?)?(?:Z|[+-][0-9]{2}:?[0-9]{2})?)?"
 )
 #: What readers of numbers take for padding, and the zeros that numpy's arrays of text drop.
 _PADDING = " \t\n\v\f\r\0"
 #: Floats at or beyond this bound may have been rounded.
 _EXACT = 2**53
-#: Significant digits of text beyond these may have been rounded.
+#: Text of more significant digits may be rounded when it is read as a float.
 _DIGITS = 15
 _TRUTH = {"true": "1", "false": "0"}
-_UNITS = {"W", "D", "h", "m", "s", "ms", "us", "ns"}
 
 
 def _text(identifier):
@@ -234,19 +224,11 @@ def _text(identifier):
         return _spelled_text(str.__str__(identifier))
     if pd.api.types.is_scalar(identifier) and pd.isna(identifier):
         raise _NoSpelling("a missing value")
-    # before whole numbers: numpy's durations count as such
-    if isinstance(identifier, datetime.timedelta | np.timedelta64):
-        _check_unit(identifier, _UNITS)
-        return pd.Timedelta(identifier).isoformat()
     if isinstance(identifier, datetime.date | np.datetime64):
-        _check_unit(identifier, _UNITS | {"Y", "M"})
         return _moment(identifier)
-    if isinstance(identifier, Real | Decimal | np.bool_):
+    # numpy's durations count as whole numbers
+    if isinstance(identifier, Real | np.bool_) and not isinstance(identifier, np.timedelta64):
         return str(_whole(identifier))
-    if isinstance(identifier, pd.Interval):
-        return "\x1f".join([_text(identifier.left), _text(identifier.right), identifier.closed])
-    if isinstance(identifier, pd.Period | uuid.UUID):
-        return _text(str(identifier))
     # The text of any other object may be its address, or depend on more than its value
     raise _NoSpelling("values that cannot be compared")
 
@@ -257,57 +239,23 @@ def _spelled_text(text):
     number = _NUMBER.fullmatch(text)
     if number:
         return _spelled_number(text, **number.groupdict())
-    moment = _MOMENT.fullmatch(text)
-    if moment:
+    if _MOMENT.fullmatch(text):
         try:
-            return _moment(_iso_format(**moment.groupdict()))
+            return _moment(text)
         except ValueError:  # such as 30 February
             return text
     return _TRUTH.get(text.lower(), text)
 
 
-def _iso_format(year, mark, month, day, hour, minutes, zone):
-    """Return a date, and a time if there is one, in the format of ISO 8601."""
-    date = f"{year}-{month:0>2}-{day or '01':0>2}"
-    if hour is None:
-        return date
-    return f"{date}T{hour:0>2}{minutes or ':00'}{zone}"
-
-
-def _spelled_number(text, sign, whole, fraction, exponent):
+def _spelled_number(text, digits, exponent):
     """Spell text that says a number; with a point or an exponent, a column makes floats of it."""
-    # by its digits: an int may not have many, nor a Decimal a large exponent
-    mantissa = (whole + (fraction or "")).lstrip("0")
-    digits = mantissa.rstrip("0")
-    if not digits:
-        return "0"
-    minus = "-" if sign == "-" else ""
-    if fraction is None and exponent is None:
-        return minus + mantissa
-    # zeros behind the digits; if negative, so many digits are behind the point
-    n_zeros = int(exponent or 0) - len(fraction or "") + len(mantissa) - len(digits)
-    n_whole = n_zeros + len(digits)
-    if n_zeros >= 0 and n_whole <= 16 and int(digits + "0" * n_zeros) < _EXACT:
-        number = minus + digits + "0" * n_zeros
-        if exponent is not None:
-            _check_not_rounded(text, int(number))
-        return number
-    if n_zeros >= 0 and text.isalnum():  # hexadecimal digits, or a float too large to be accepted
-        return text
-    decimals = digits[n_whole:_DIGITS] if n_whole > 0 else "0" * min(-n_whole, _DIGITS) + digits
-    exact_decimals = decimals[:_DIGITS]
-    if not exact_decimals.strip("0") or not exact_decimals.strip("9"):
+    if exponent is None and "." not in digits:
+        whole = digits.lstrip("0") or "0"  # an int may not have many digits
+        return f"-{whole}" if text[0] == "-" and whole != "0" else whole
+    number = float(text)
+    if len(digits.replace(".", "").strip("0")) > _DIGITS and abs(number) < 2 * _EXACT:
         raise _NoSpelling("text of a number that reading it would round")
-    return text
-
-
-def _check_not_rounded(text, number):
-    """Refuse a number that numpy rounded when it made text of short floats."""
-    for kind in (np.float16, np.float32):
-        with np.errstate(over="ignore"):
-            short = kind(number)
-        if float(short) != number and str(short) == text:
-            raise _NoSpelling("text of a float that is too large to be exact")
+    return str(int(number)) if number.is_integer() and abs(number) < _EXACT else text
 
 
 def _moment(identifier):
@@ -322,28 +270,15 @@ def _moment(identifier):
     return text
 
 
-def _check_unit(identifier, units):
-    """Refuse numpy's dates and durations of a unit that pandas would round or does not have."""
-    if hasattr(identifier, "dtype") and np.datetime_data(identifier.dtype)[0] not in units:
-        raise _NoSpelling("a date or duration of a unit that pandas does not have")
-
-
 def _whole(identifier):
     """Return a number as an int, if it is certain to be whole."""
     if isinstance(identifier, Integral | np.bool_):
         return int(identifier)
-    if isinstance(identifier, Rational):
-        exact = identifier.denominator == 1
-    elif isinstance(identifier, Decimal):
-        # an int of 10**9 digits would take all memory
-        exact = identifier.is_finite() and identifier.adjusted() < 1000
-    else:
-        # beyond this, floats are rounded, and which numbers are floats depends on the others
-        digits = np.finfo(identifier).nmant if isinstance(identifier, np.floating) else 52
-        exact = abs(identifier) < 2 ** (min(digits, 52) + 1)
-    if not exact or identifier != int(identifier):
-        raise _NoSpelling("a number that is not whole, or too large to be exact")
-    return int(identifier)
+    # beyond this, floats are rounded, and which numbers are floats depends on the others
+    number = float(identifier)
+    if abs(number) < _EXACT and number.is_integer():
+        return int(number)
+    raise _NoSpelling("a number that is not whole, or too large to be exact")
 
 
 def _is_of_one_kind(values):

@@ -117,36 +117,26 @@ def warn_if_private(X_public, X, name="X_public"):
 
 def _share_memory(first, second):
     """Whether an entry of one lies where one of the other does, if that can be seen cheaply."""
-    pairs = zip(_buffers(first), _buffers(second), strict=False)
-    return any(_overlap_in_memory(*pair) for pair in pairs)
+    for one, other in zip(_arrays(first), _arrays(second), strict=False):
+        try:
+            if np.shares_memory(one, other, max_work=_MAX_WORK):
+                return True
+        except np.exceptions.TooHardError:
+            return True  # their bounds overlap, and they interlock as no two slices of a table do
+    return False
 
 
-def _buffers(X):
-    """Yield arrays that hold the entries of `X` without a copy: one, or one for each column.
-
-    Which ones must not depend on values.
-    """
+def _arrays(X):
+    """Return the arrays that hold the entries of `X`; which ones must not depend on values."""
     if isinstance(X, np.ndarray):
-        yield X
-    elif sparse.issparse(X):
-        yield getattr(X, "data", None)
-        yield getattr(X, "indptr", None)  # where there is no entry, data is empty
-    elif isinstance(X, pd.DataFrame):
-        for k, dtype in enumerate(X.dtypes):
-            column = X.iloc[:, k]
-            if isinstance(dtype, pd.CategoricalDtype):
-                yield column.array.codes
-            else:
-                yield column.to_numpy() if isinstance(dtype, np.dtype) else None
-
-
-def _overlap_in_memory(first, second):
-    if not isinstance(first, np.ndarray) or not isinstance(second, np.ndarray):
-        return False
-    try:
-        return np.shares_memory(first, second, max_work=_MAX_WORK)
-    except np.exceptions.TooHardError:
-        return True  # their bounds overlap, and they interlock as no two slices of a table do
+        return [X]
+    if sparse.issparse(X):
+        # Where there is no entry, data is empty
+        return [getattr(X, name) for name in ("data", "indptr") if hasattr(X, name)]
+    if isinstance(X, pd.DataFrame):
+        plain = [isinstance(dtype, np.dtype) for dtype in X.dtypes]
+        return [X.iloc[:, k].to_numpy() for k in np.flatnonzero(plain)]
+    return []
 
 
 @dataclass(frozen=True, eq=False)

@@ -11,6 +11,7 @@ __all__ = [
     "default_share",
     "fewest_queries",
     "most_noise",
+    "share_of_sums",
 ]
 
 #: Most cells: smoothing takes time by their third power.
@@ -27,6 +28,13 @@ _N_TEACHERS = 100
 
 #: The share of epsilon that synthetic rows get.
 _SHARE = 0.4
+
+#: The share of epsilon that class sums get where somebody votes.
+_SHARE_OF_SUMS = 0.25
+
+#: Most columns whose cells tell more than sums do, and fewest records for each of their numbers.
+_MOST_COLUMNS_OF_CELLS = 15
+_RECORDS_PER_NUMBER = 300
 
 
 def default_n_teachers(*, n_records, n_classes, epsilon):
@@ -154,3 +162,38 @@ def default_share():
     0.4
     """
     return _SHARE
+
+
+def share_of_sums(*, n_records, n_columns, width, epsilon, may_be_all):
+    """Return the share of epsilon that class sums get: a quarter, or all where nobody votes.
+
+    Cells tell more than sums of few columns where many records lie in them: up to 15 columns, and
+    300 records for each number that they spread to, at epsilon 1. Else sums are all that is
+    released.
+
+    Parameters
+    ----------
+    n_records : int or None
+        Number of private records; None where it is private.
+    n_columns, width : int
+        Number of columns, and of the numbers that they are spread to: one for each category.
+    epsilon : float or None
+        The cap; None, no cap, counts as 1.
+    may_be_all : bool
+        Whether nobody else was asked to vote.
+
+    Returns
+    -------
+    float
+
+    Examples
+    --------
+    >>> from sklearn_pate.rules import share_of_sums
+    >>> share_of_sums(n_records=1000, n_columns=64, width=65, epsilon=1.0, may_be_all=True)
+    1.0
+    """
+    if not may_be_all:
+        return _SHARE_OF_SUMS
+    paid = 1.0 if epsilon is None else float(epsilon)
+    are_many = n_records is not None and n_records * paid >= _RECORDS_PER_NUMBER * width
+    return _SHARE_OF_SUMS if are_many and n_columns <= _MOST_COLUMNS_OF_CELLS else 1.0

@@ -41,7 +41,7 @@ class Difference(NamedTuple):
 
 
 def difference(X, X_public):
-    """Compare names and types of columns, and everything that the types hold.
+    """Compare names and types of columns, and categories in their order.
 
     Equality is not enough: pandas ignores the order of categories, which decides the codes. Where
     codes are assigned as values appear, in dictionaries of Arrow and `Categorical` of polars, one
@@ -72,7 +72,7 @@ def difference(X, X_public):
         return Difference("unknown", [])
     if not hasattr(X, "dtypes"):
         return None if _are_same(X.dtype, X_public.dtype) else Difference("dtype", [])
-    if not _have_same_columns(X.columns, X_public.columns):
+    if list(X.columns) != list(X_public.columns):
         return Difference("columns", [])
     names = list(X_public.columns)
     columns = list(zip(names, list(X.dtypes), list(X_public.dtypes), strict=True))
@@ -118,50 +118,20 @@ def _is_readable(X):
     return hasattr(X, "columns") and len(list(X.dtypes)) == len(list(X.columns))
 
 
-def _have_same_columns(private, public):
-    """Compare names of columns, and what an index of pandas holds besides."""
-    if len(private) != len(public) or list(private) != list(public):
-        return False
-    if not isinstance(private, pd.Index) or not isinstance(public, pd.Index):
-        return True
-    if list(private.names) != list(public.names) or _levels(private) != _levels(public):
-        return False
-    return _are_same(private.dtype, public.dtype)
-
-
-def _levels(index):
-    return [list(level) for level in getattr(index, "levels", [])]
-
-
 def _are_same(private, public):
+    """Compare two types, and their categories in order and type, which decide the codes."""
     try:
         equal = bool(private == public)
     except Exception:  # types of two libraries
         return False
-    return equal and _beyond_equality(private) == _beyond_equality(public)
+    return equal and _categories(private) == _categories(public)
 
 
-def _beyond_equality(dtype):
-    """Return what a type holds that its own comparison leaves out."""
-    if isinstance(dtype, np.dtype):
-        parts = [dtype.fields[name][0] for name in dtype.names or ()]
-        if dtype.subdtype is not None:
-            parts.append(dtype.subdtype[0])
-        return repr(dict(dtype.metadata or {})), [_beyond_equality(part) for part in parts]
-    if isinstance(dtype, pd.SparseDtype):
-        fill = dtype.fill_value
-        return type(fill), repr(fill), _beyond_equality(dtype.subtype)
-    if isinstance(dtype, pd.ArrowDtype):
-        fields = [field for kind in _within(dtype.pyarrow_dtype) for field in _fields(kind)]
-        return [str(dict(getattr(field, "metadata", None) or {})) for field in fields]
-    categories = getattr(dtype, "categories", None)  # other libraries' types have them too
-    if categories is None:
-        return None
-    if isinstance(dtype, pd.CategoricalDtype):
-        values = [(type(category), category) for category in categories]
-        return str(categories.dtype), _beyond_equality(categories.dtype), values
+def _categories(dtype):
+    """Return the categories of a type with their types, as 1, 1.0 and True are equal."""
+    categories = getattr(dtype, "categories", None)  # types of polars have them too
     try:
-        return list(categories)
+        return None if categories is None else [(type(value), value) for value in categories]
     except TypeError:  # polars' `Categorical`, see below
         return None
 

@@ -8,7 +8,6 @@ from joblib.externals.loky import get_reusable_executor
 from joblib.parallel import LokyBackend, get_active_backend
 
 from .exceptions import warn
-from .isolation import known_name
 
 __all__ = [
     "add_up",
@@ -83,7 +82,7 @@ def add_up(sums, results, on_done, what, advice):
     except Exception as error:  # its text may be data: it can hold whole results
         sums.fail(
             f"{what} could not be sent to or from a worker process, or a worker died "
-            f"({known_name(error)}). {advice}"
+            f"({type(error).__name__}). {advice}"
         )
 
 

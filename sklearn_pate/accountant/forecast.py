@@ -113,6 +113,8 @@ class RowsCost:
         Number of rows that are drawn.
     problem : str or None
         What the synthesizer says where the noise has the better of the records.
+    sums : str or None
+        What else than rows it releases.
 
     Examples
     --------
@@ -127,6 +129,7 @@ class RowsCost:
     adjacency: str
     n_rows: int
     problem: str | None = None
+    sums: str | None = None
 
 
 def noise_of_stages(stages):

@@ -98,6 +98,8 @@ def _lines(plan):
         about = _about_teachers if plan.has_teachers else _about_records
         lines += about(plan)
     if plan.rows_cost is not None:
+        if plan.rows_cost.sums is not None:
+            lines.append(("sums", plan.rows_cost.sums))
         lines.append(("public rows", _rows_cost(plan.rows_cost)))
     lines.append(("epsilon", _guarantee(plan)))
     return lines
@@ -172,6 +174,8 @@ def _about_records(plan):
     if voters.n_records is None:
         expected = ", if there are as many as public rows"
     ((mechanism, n_rows),) = plan.stages
+    if voters.n_cells == 0:
+        return [("voters", f"nobody: class sums take all of epsilon{_why(voters)}")]
     return [
         (
             "voters",

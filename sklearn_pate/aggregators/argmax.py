@@ -207,8 +207,8 @@ class GNMax(_NoisyArgmax):
     noise : {"continuous", "discrete"}, default="continuous"
         "discrete" is noise on the whole numbers with probabilities proportional to
         ``exp(-x**2 / (2 * sigma**2))``, sampled exactly, so that no rounding of floats weakens the
-        guarantee; ties go to the lowest class code. It costs order / sigma**2 per query, and has
-        no Gaussian-DP composition.
+        guarantee; ties go to the lowest class code. It costs order / sigma**2 per query;
+        Gaussian-DP composition is not claimed for it.
 
     References
     ----------

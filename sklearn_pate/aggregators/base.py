@@ -1,6 +1,5 @@
 """What mechanisms have in common, and the two kinds: of labels and of soft labels."""
 
-import itertools
 from abc import ABCMeta, abstractmethod
 from typing import NamedTuple
 
@@ -10,7 +9,7 @@ from sklearn.base import BaseEstimator
 from ..rdp import DEFAULT_ORDERS, Facts
 from ..rdp.checks import check_log_proba, check_orders, check_votes
 from ..rdp.cost import query_steps, total_cost
-from ..rdp.facts import defined_in, has_distribution, stating_class
+from ..rdp.facts import age_of, check_stated, defines_anything, stating_class
 from ..secure import noise_generator
 
 __all__ = ["Aggregator", "Mechanism", "Released", "SoftAggregator"]
@@ -121,14 +120,12 @@ class Mechanism(BaseEstimator, metaclass=ABCMeta):
         name = type(self).__name__
         if stating_class(self) is not None:
             return "Use an aggregator with noise"
-        inherited = ""
         ancestor = next(kind for kind in type(self).__mro__ if "facts" in vars(kind))
+        inherited = ""
         if ancestor is not Mechanism:
-            since = itertools.takewhile(lambda kind: kind is not ancestor, type(self).__mro__)
-            changed = sorted({defined for kind in since for defined in defined_in(kind)})
             inherited = (
-                f"What {ancestor.__name__} states of itself does not hold for {name}, which "
-                f"defines {', '.join(changed) or 'nothing but has other bases, or own methods'}: "
+                f"What {ancestor.__name__} states of itself does not hold for {name}, a subclass "
+                "that changes something: "
             )
         return (
             f"{inherited}{name} states no cost for more than two classes. Write a method facts "
@@ -204,10 +201,9 @@ class Aggregator(Mechanism):
 
     def __init_subclass__(cls, **kwargs):
         """Keep sampler and distribution together; forget the published bound of another class."""
-        changed = defined_in(cls)
         super().__init_subclass__(**kwargs)
-        if changed and "published_rdp" not in changed:
-            cls.published_rdp = vars(Aggregator)["published_rdp"]
+        if defines_anything(cls) and "published_rdp" not in vars(cls):
+            cls.published_rdp = Aggregator.published_rdp
         _keep_together(cls, Aggregator, "outcome_log_proba", ("aggregate", "draw", "release"))
 
     @abstractmethod
@@ -349,30 +345,12 @@ class SoftAggregator(Mechanism):
         return Released(labels, np.ones(labels.shape, dtype=bool), soft_labels)
 
 
-def _keep_together(cls, base, written, samplers):
-    """Keep what a class draws and the distribution that it states together.
-
-    A sampler that is older than the distribution is forgotten: the base's own takes its place. A
-    distribution that is older than a sampler is refused.
-    """
-
-    def age(name):  # of a definition: 0 in the class itself
-        return next(k for k, kind in enumerate(cls.__mro__) if name in vars(kind))
-
-    age_of_distribution = age(written)
-    for name in samplers:
-        if age_of_distribution < age(name):
+def _keep_together(cls, base, stated, drawn):
+    """Let a class draw from what it states: older samplers give way to the base's own."""
+    check_stated(cls, stated, drawn)
+    for name in drawn:
+        if age_of(cls, stated) < age_of(cls, name):
             setattr(cls, name, vars(base)[name])
-        elif age(name) < age_of_distribution:
-            setattr(cls, written, _unknown_distribution)
-
-
-def _unknown_distribution(self, *args, **kwargs):
-    written = "outcome_log_proba" if has_distribution(self) else "soft_labels"
-    raise ValueError(
-        f"{type(self).__name__} changes how labels are drawn and inherits their distribution: its "
-        f"cost is unknown. Write {written} as well"
-    )
 
 
 def check_calibrated(aggregator, name):

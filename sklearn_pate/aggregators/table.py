@@ -10,6 +10,7 @@ from sklearn.base import BaseEstimator
 from .._sklearn import Interval, StrOptions
 from ..rdp import DEFAULT_ORDERS, DiscreteGaussian, DiscreteLaplace
 from ..rdp.checks import as_array
+from ..rdp.facts import check_stated
 from ..rdp.table import GRID, gaussian_table_cost, laplace_table_cost
 from ..secure import noise_generator
 from .base import check_calibrated
@@ -37,6 +38,11 @@ class TableMechanism(BaseEstimator, metaclass=ABCMeta):
 
     #: Whether `cost` holds with delta 0, by its pure epsilon and nothing else.
     is_pure = False
+
+    def __init_subclass__(cls, **kwargs):
+        """Refuse a class that draws tables at the cost of others."""
+        super().__init_subclass__(**kwargs)
+        check_stated(cls, "cost", ("noisy",))
 
     @property
     @abstractmethod
@@ -205,18 +211,19 @@ class GaussianMechanism(_AddedNoise):
     noise : {"discrete", "continuous"}, default="discrete"
         "discrete" is noise on the multiples of 2**-20 with probabilities proportional to
         ``exp(-x**2 / (2 * sigma**2))``, sampled exactly. "continuous" is floating-point noise: it
-        costs a little less, in real arithmetic.
+        costs the same, in real arithmetic.
 
     References
     ----------
-    Canonne, Kamath, Steinke (2020). The discrete Gaussian for differential privacy. NeurIPS.
+    Canonne, Kamath, Steinke (2020). The discrete Gaussian for differential privacy. NeurIPS. That
+    it costs what continuous noise does: `rdp.discrete_gaussian_mu_squared`.
 
     Examples
     --------
     >>> from sklearn_pate.aggregators import GaussianMechanism
     >>> epsilon, method = GaussianMechanism(sigma=10.0).cost(n_changed=2).epsilon(1e-5)
     >>> round(epsilon, 2), method
-    (0.55, 'renyi')
+    (0.5, 'gaussian')
     """
 
     _size = "sigma"

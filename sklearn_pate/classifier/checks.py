@@ -14,7 +14,7 @@ from .._sklearn import _num_samples, _safe_indexing
 from ..accountant.advice import large_delta
 from ..electorate import PrivateData, TableElectorate, Votes
 from ..exceptions import PrivacyLeakWarning, warn
-from ..isolation import Quiet, kind_of, own_index
+from ..isolation import Quiet, kind_of, without_index
 from ..public import public_rows
 from ..rdp.checks import as_array, check_votes
 from ..rdp.facts import facts_of
@@ -91,7 +91,8 @@ def check_data(estimator, X, y, X_public, *, classes, sample_weight, groups):
     _check_alike(estimator, X, X_public)
     codes, classes, sample_weight = check_private(X, y, classes, sample_weight)
     lets_records_vote = isinstance(voters(estimator), TableElectorate)
-    counts_records = lets_records_vote or estimator.synthesizer is not None
+    has_drawn_rows = estimator.synthesizer is not None or estimator.schema is not None
+    counts_records = lets_records_vote or has_drawn_rows
     if sample_weight is not None and counts_records:
         _check_weights_of_ballots(sample_weight)
     return PrivateData(
@@ -160,15 +161,11 @@ def _check_values(X, y, classes, sample_weight):
         )
     if sample_weight is not None:
         given = as_array("sample_weight", sample_weight)
-        found = f"shape {given.shape} and {kind_of(given.dtype)}"
-        if given.dtype.kind in "iufb" and not np.isfinite(given).all():
-            found = "NaN or infinity"
-        elif given.dtype.kind in "iufb" and given.shape == codes.shape:
-            found = None
-        if found is not None:
+        fits = given.dtype.kind in "iufb" and given.shape == codes.shape
+        if not (fits and np.isfinite(given).all()):
             raise ValueError(
-                f"sample_weight must be {len(codes)} finite numbers, one per record of X; "
-                f"got {found}"
+                f"sample_weight must be {len(codes)} finite numbers, one per record of X; got "
+                f"{kind_of(given.dtype)} of shape {given.shape}{', not all finite' * fits}"
             )
         sample_weight = given.astype(float)
     return codes, classes, sample_weight
@@ -265,11 +262,10 @@ def given_rows(X_public):
         raise ValueError(
             "X_public is missing: public, unlabelled rows with the same features as X. A private "
             "vote labels some of them, and the student learns from those alone; private rows "
-            "cannot take their place. Call fit(X, y, X_public=...). If there are none, a "
-            "synthesizer draws some: PATEClassifier(synthesizer=MarginalSynthesizer(bounds=...))"
+            "cannot take their place. Call fit(X, y, X_public=...). If there are none, declare "
+            "what the columns may hold: PATEClassifier(schema={column: (low, high) or [values]})"
         )
-    # What it was cut from may leave its mark in the index of a DataFrame, and in its notes
-    return own_index(indexable_rows(X_public, "X_public"))
+    return without_index(indexable_rows(X_public, "X_public"))
 
 
 def check_not_swapped(X, y):

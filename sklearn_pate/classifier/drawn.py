@@ -11,7 +11,7 @@ DRAWN_BEFORE = "X_public, drawn from private data by an earlier fit, whose cost 
 
 #: What was drawn in this process: hashes of rows, sorted, and the `Synthesis` that drew them; None
 #: where a pickle brought them, or a synthesizer of the user's drew them.
-_drawn = {}
+_drawn: dict = {}
 
 #: Rows count as drawn if a tenth of them are equal to drawn ones of which hardly any two are equal,
 #: or nine tenths to any: where there are few values, unlike rows are equal by chance.

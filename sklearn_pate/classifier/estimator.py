@@ -52,6 +52,7 @@ from ..neighbors import RowVectorizer
 from ..public import are_all_equal, public_rows, warn_if_private
 from ..queries import DiversityQueries, RandomQueries, UncertaintyQueries, count_rounds
 from ..rdp.facts import facts_of
+from ..synthesis import Schema
 from ..teachers import Sites
 from .asked import are_same_rows, check_labelled_rows, rows_digest
 from .checks import (
@@ -378,8 +379,9 @@ class PATEClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         released. Fits with a `random_state` are refused.
     synthesizer : Synthesizer, default=None
         Draws public rows from noisy statistics of the private ones, where there are none:
-        `synthesis.MarginalSynthesizer`. Call ``fit(X, y)`` then. `epsilon` covers them, and takes
-        the synthesizer's `share` for them.
+        `synthesis.ClassSums` or `synthesis.MarginalSynthesizer`. Call ``fit(X, y)`` then. `epsilon`
+        covers them, and takes the synthesizer's `share` for them. None is ``ClassSums()`` where
+        there is a `schema` and no `X_public`.
     verbose : int, default=0
         Above 0, print one line for each phase (teachers, queries, student) and update it. With 0, a
         fit that takes more than a few seconds shows such a line on a terminal (``sys.stderr``), and
@@ -387,6 +389,9 @@ class PATEClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         scikit-learn 1.9 or newer, callbacks can show the phases too: pass one, for instance its
         `ProgressBar`, to `set_callbacks`. Callbacks see counts. In place of the estimator they see
         only those of its parameters that are public numbers or text.
+    schema : dict, list, tuple or synthesis.Schema, default=None
+        What the columns may hold, for people who have no public rows: for each a tuple of numbers,
+        ``(low, high)``, or a list of categories. ``fit(X, y)`` needs no more. It is public.
     on_bad_plan : {"raise", "warn"}, default="raise"
         What a fit does whose plan says that nothing can be learnt: noise that drowns all records,
         hardly any public rows, fewer labels than classes, or private rows in the place of public
@@ -506,6 +511,7 @@ class PATEClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         "on_bad_plan": [StrOptions({"raise", "warn"})],
         "synthesizer": [HasMethods(["declare", "draw"]), None],
         "verbose": ["verbose"],
+        "schema": [dict, list, tuple, Schema, None],
     }
 
     def __init__(
@@ -533,6 +539,7 @@ class PATEClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         synthesizer=None,
         verbose=0,
         on_bad_plan="raise",
+        schema=None,
     ):
         self.base_estimator = base_estimator
         self.n_teachers = n_teachers
@@ -556,6 +563,7 @@ class PATEClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         self.synthesizer = synthesizer
         self.verbose = verbose
         self.on_bad_plan = on_bad_plan
+        self.schema = schema
 
     @_usual_floats
     @_fit_context(prefer_skip_nested_validation=False)
@@ -830,7 +838,7 @@ class PATEClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         else:
             check_labelled_rows(X_public, len(self.public_labels_), self._rows_asked_about)
         if student is None:
-            student = self._unfitted_student(is_table=released.table is not None)
+            student = self._student_of(released, is_table=released.table is not None)
         check_classifier("student", student)
         seed = seed_streams(self.random_state, self.secure)["student"]
         self.student_ = fit_student(student, X_public, released, seed)
@@ -1014,15 +1022,15 @@ class PATEClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
 
     def _check(self, X, y, X_public, groups, sample_weight):
         """Check all that `fit` is given, and enrol the electorate; nothing is trained."""
-        electorate = make_electorate(self, X)
+        check_not_swapped(X, y)
+        synthesizer = declared_synthesizer(self, X, X_public, groups=groups)
+        electorate = make_electorate(self, X, synthesizer=synthesizer)
         if isinstance(electorate, TableElectorate) and isinstance(X, Sites):
             raise ValueError(
                 f"X is Sites, which train teachers of their own, and {type(electorate).__name__} "
                 "lets records vote; give X and y as arrays or DataFrames, or let teachers vote"
             )
         self._check_parts(electorate)
-        check_not_swapped(X, y)
-        synthesizer = declared_synthesizer(self, X, X_public)
         not_covered = () if self.classes is not None else (_READ_CLASSES,)
         obstacles = ()
         if synthesizer is None:
@@ -1063,7 +1071,8 @@ class PATEClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
                 synthesizer,
                 private,
                 ballots,
-                pure=isinstance(ballots, TableBallots) and table_mechanism(self.aggregator).is_pure,
+                pure=isinstance(ballots, TableBallots)
+                and table_mechanism(self.aggregator, electorate).is_pure,
                 sizes=sizes,
                 epsilon=self.epsilon,
                 delta=self.delta,
@@ -1170,6 +1179,12 @@ class PATEClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         """Return the student; `is_table` says whether records have voted, if that is known."""
         return self._student_after(make_electorate(self, is_table=is_table))
 
+    def _student_of(self, released, *, is_table):
+        """Return the student; if the parameters have none, what was released may be one itself."""
+        if self.student is None and hasattr(released.table, "default_student"):
+            return released.table.default_student()
+        return self._unfitted_student(is_table=is_table)
+
     def _temperature(self):
         """Temperature of the teachers' probabilities; None if they vote."""
         return getattr(soft_stage(_as_list(self.aggregator)), "temperature", None)
@@ -1237,7 +1252,7 @@ class PATEClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
     def _plan_table(self, task):
         """Return how noisy the table of the records' ballots is to be."""
         return plan_table(
-            table_mechanism(self.aggregator),
+            table_mechanism(self.aggregator, task.electorate or task.voted),
             n_changed=task.ballots.n_changed,
             n_rows=_num_samples(task.X_public),
             epsilon=self.epsilon,
@@ -1279,7 +1294,7 @@ class PATEClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         if task.is_table:
             n_queries = min(n_queries, _MOST_REHEARSED)
         for aggregator, _ in plan.stages:
-            if is_ours(aggregator):
+            if is_ours(aggregator):  # with many classes it would take seconds
                 continue
             if task.is_table:
                 rehearse_table(aggregator, n_changed=task.ballots.n_changed, n_classes=n_classes)
@@ -1401,7 +1416,7 @@ class PATEClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
             done(1)
         synthesis.note()
         X_public = given_rows(synthesis.rows)
-        electorate = make_electorate(self, task.private.X)
+        electorate = make_electorate(self, task.private.X, synthesizer=task.synthesis.synthesizer)
         number_teachers(electorate, self, task.private)
         memory = private_memory(self.memory)
         partition_seed = self._kept_seeds(seeds, memory, X_public)
@@ -1447,7 +1462,7 @@ class PATEClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         noise = np.random.default_rng(task.seeds["noise"])
         try:
             if task.is_table:
-                release_table(released, plan, votes, noise)
+                release_table(released, plan, votes, noise, task)
             else:
                 self._ask(task, plan, rows, votes, released, noise, progress)
         finally:  # labels that were released are paid for, and kept if the rest fails
@@ -1518,7 +1533,7 @@ class PATEClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
     def _learn(self, task, released, progress):
         """Train the student on what was released."""
         with progress.phase("student", 1) as done:
-            student = self._unfitted_student(is_table=task.is_table)
+            student = self._student_of(released, is_table=task.is_table)
             self.student_ = fit_student(student, task.X_public, released, task.seeds["student"])
             done(1)
 

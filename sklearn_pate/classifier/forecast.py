@@ -8,6 +8,7 @@ from ..accountant.advice import large_delta, obstacles_to, weak_promise
 from ..exceptions import BadPlanError, warn
 from ..isolation import Quiet
 from ..teachers import SiteEnsemble
+from .nobody import OnlySums
 from .seeds import warn_if_seeded
 from .table import public_numbers
 
@@ -46,6 +47,7 @@ def forecast(estimator, task, plan, spent):
         told["synthesizer"] = task.synthesis.synthesizer
         told["rows_cost"] = _rows_cost(task, estimator.delta)
         problems.append(told["rows_cost"].problem)
+        obstacles += task.synthesis.synthesizer.obstacles(**_sizes(task))
     if not task.is_table:
         told["voters"] = dataclasses.replace(
             plan.voters,
@@ -132,6 +134,8 @@ def _why(estimator, task):
     """Say why those vote who do."""
     if task.electorate is None:
         return "votes were given"
+    if isinstance(task.electorate, OnlySums):
+        return "by default, where cells of drawn rows would hold few records or tell little"
     if estimator.base_estimator is None:
         return _BY_DEFAULT[task.is_table]
     if isinstance(estimator.base_estimator, list):
@@ -150,7 +154,10 @@ def _rows_cost(task, delta):
         float(delta),
         adjacency=str(task.ballots.adjacency),
         n_rows=int(task.synthesis.synthesizer.n_rows),
-        problem=task.synthesis.synthesizer.forecast(
-            n_records=task.ballots.n_records, n_classes=len(task.classes)
-        ),
+        problem=task.synthesis.synthesizer.forecast(**_sizes(task)),
+        sums=task.synthesis.synthesizer.describe(**_sizes(task)),
     )
+
+
+def _sizes(task):
+    return {"n_records": task.ballots.n_records, "n_classes": len(task.classes)}

@@ -26,7 +26,7 @@ def rehearse_mechanism(aggregator, *, n_teachers, n_classes):
     try:
         if has_distribution(aggregator):
             check_log_proba(aggregator.outcome_log_proba(votes, proba), n_classes=n_classes)
-        _checked_release(aggregator, votes, proba, noise_generator())
+        _checked_release(aggregator, votes, proba, noise_generator(0))
     except Exception as error:
         raise ValueError(
             f"{type(aggregator).__name__} failed when tried on made-up votes of {n_teachers} "
@@ -37,12 +37,8 @@ def rehearse_mechanism(aggregator, *, n_teachers, n_classes):
 
 def draw(aggregator, votes, proba, noise):
     """Let a mechanism draw labels from private votes; return a checked `aggregators.Released`."""
-    failed = None
     with Quiet():  # a mechanism of the user's may warn of votes, or print them
-        if is_ours(aggregator):
-            released = _checked_release(aggregator, votes, proba, noise)
-        else:
-            released, failed = attempt(lambda: _checked_release(aggregator, votes, proba, noise))
+        released, failed = attempt(lambda: _checked_release(aggregator, votes, proba, noise))
     if failed is not None:
         raise ValueError(
             f"{type(aggregator).__name__} could not draw labels: {failed}, whose text is "

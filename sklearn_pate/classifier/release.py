@@ -212,13 +212,9 @@ def warn_of_one_class(released):
     """Warn if all released labels are of one class."""
     labels = released.labels[released.labels >= 0]
     if np.unique(labels).size == 1:
-        student = ""
-        if released.problem is not None:
-            student = (
-                f", a DummyClassifier, as the one that was asked for failed ({released.problem})"
-            )
+        failed = f" (yours failed: {released.problem})" if released.problem is not None else ""
         warn(
             f"all {labels.size} released labels are of one class, which is what the student "
-            f"predicts{student}. A larger epsilon or more queries may show more classes, and spend "
-            "anew"
+            f"predicts{failed}. A larger epsilon, or more queries of teachers, may show more "
+            "classes; each spends anew"
         )

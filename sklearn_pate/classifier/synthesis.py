@@ -6,7 +6,6 @@ import os
 from typing import Any
 
 import numpy as np
-import pandas as pd
 from joblib import Memory
 from sklearn import get_config
 from sklearn.base import clone
@@ -16,17 +15,19 @@ from ..accountant import least_scale_of
 from ..accountant.spent import text_rounded_up
 from ..adjacency import Adjacency
 from ..aggregators import TableMechanism
-from ..aggregators.rehearsal import check_cost_is_own, rehearse_table
+from ..aggregators.rehearsal import rehearse_table
 from ..exceptions import BudgetExceededError, warn
 from ..identifiers import spelled_identifiers
-from ..isolation import Quiet, attempt, copied_data
+from ..isolation import Quiet, attempt, copied_data, without_index
 from ..rdp import Cost
-from ..rules import default_share
+from ..rules import default_share, share_of_sums
 from ..schema import difference
+from ..synthesis import ClassSums, MarginalSynthesizer, Schema
 from ..teachers import Sites
 from ..teachers.one import Part, Settings, Task, fit_and_predict
 from .drawn import note_drawn
 from .mechanism import is_ours
+from .voters import speaks_of_teachers
 
 __all__ = [
     "PaidRows",
@@ -97,7 +98,7 @@ class Synthesis:
     def tell(self):
         """Warn of what the drawing tells of the schema."""
         if is_ours(self.synthesizer):
-            for text in self.synthesizer.findings_:
+            for text in getattr(self.synthesizer, "findings_", ()):
                 warn(text)
 
     def without_data(self):
@@ -131,9 +132,6 @@ class Synthesis:
             )
         n_moved = 1 if member in _ONE_MOVE else 2
         units = _units(private, ballots)
-        noise = _noise_of_own(synthesizer)
-        if noise is not None:
-            check_cost_is_own(noise)
         synthesizer = synthesizer.suited_to(pure=pure)
         if synthesizer.with_scale(1.0) is not None:
             if epsilon is None:
@@ -150,14 +148,15 @@ class Synthesis:
         protects = {"unit": ballots.unit, "adjacency": str(ballots.adjacency)}
         planned = cls(synthesizer, n_moved, units, **protects)
         spent, _ = planned.cost().epsilon(delta)
-        if epsilon is not None and spent >= epsilon:
+        is_all = synthesizer.share == 1
+        if epsilon is not None and (spent > epsilon if is_all else spent >= epsilon):
             raise BudgetExceededError(
                 f"{type(synthesizer).__name__} costs epsilon={spent:.4g}, which leaves nothing of "
                 f"the cap epsilon={epsilon:g} for votes. Use more noise, or raise epsilon. Nothing "
                 "was spent"
             )
-        noise = _noise_of_own(synthesizer)
-        if noise is not None:
+        noise = getattr(synthesizer, "noise", None)
+        if isinstance(noise, TableMechanism):
             rehearse_table(noise, n_changed=n_moved, n_classes=sizes["n_classes"])
         return planned
 
@@ -192,36 +191,24 @@ class Synthesis:
         def draw():
             X, codes, weight, groups = records
             given = {"sample_weight": weight, "groups": groups, "n_classes": len(private.classes)}
-            return synthesizer.draw(X, codes, **given, **sources)
+            return _bare(synthesizer.draw(X, codes, **given, **sources))
 
-        failed = None
         with Quiet():
             if not is_ours(synthesizer):
                 records = copied_data(records)  # what it writes into reaches nobody else
-                rows, failed = attempt(lambda: _bare(draw()))
-            elif _noise_of_own(synthesizer) is not None:
-                rows, failed = attempt(draw)
-            else:
-                rows = draw()
+            rows, failed = attempt(draw)
         if failed is not None:
             raise ValueError(
                 f"{type(synthesizer).__name__} could not draw rows: {failed}, whose text is "
                 "withheld, as it may quote records. They are paid for"
             )
-        if not is_ours(synthesizer):
-            _check_rows(synthesizer, rows)
+        _check_rows(synthesizer, rows)
         return dataclasses.replace(self, units=None, rows=rows, generator=generator)
 
 
 def _are_costs(cost):
     numbers = np.array([*np.ravel(cost.rdp), cost.mu_squared, cost.pure, cost.delta], dtype=float)
     return bool((numbers >= 0).all())  # false for NaN, too
-
-
-def _noise_of_own(synthesizer):
-    """Return a synthesizer's mechanism if the user wrote it, else None."""
-    noise = getattr(synthesizer, "noise", None)
-    return noise if isinstance(noise, TableMechanism) and not is_ours(noise) else None
 
 
 class PaidRows:
@@ -267,7 +254,13 @@ class PaidRows:
         _say_paid(error, self._what or what)
         if getattr(error, "privacy_spent", None) is None:
             error.privacy_spent = self._estimator.privacy_spent_ if has_begun else self.spent
-        if rows is None or has_begun:
+        if has_begun:
+            return
+        if rows is None:
+            error.add_note(
+                f"What was to be drawn of the private rows is paid for, epsilon="
+                f"{text_rounded_up(self.spent.epsilon)}, and was not kept; a new fit pays anew"
+            )
             return
         # What an earlier fit left would not go with them
         for name in [name for name in vars(self._estimator) if name.endswith("_")]:
@@ -321,7 +314,7 @@ def _calibrated(synthesizer, n_moved, share, epsilon, delta):
     return calibrated
 
 
-def declared_synthesizer(estimator, X, X_public):
+def declared_synthesizer(estimator, X, X_public, *, groups=None, may_be_all=True):
     """Return a clone of an estimator's synthesizer that knows the table's public schema, or None.
 
     Parameters
@@ -332,8 +325,12 @@ def declared_synthesizer(estimator, X, X_public):
         Private rows.
     X_public : array-like or None
         As given by the user: none where there is a synthesizer.
+    groups : array-like or None, default=None
+        As given by the user: with groups, the number of records is private.
+    may_be_all : bool, default=True
+        Whether it may spend all of epsilon, so that nobody votes.
     """
-    if estimator.synthesizer is None:
+    if estimator.synthesizer is None and (estimator.schema is None or X_public is not None):
         return None
     if isinstance(estimator.synthesizer, type):
         name = estimator.synthesizer.__name__
@@ -344,9 +341,42 @@ def declared_synthesizer(estimator, X, X_public):
             "synthesizer needs the private rows, and with Sites each teacher loads its own; give "
             "X_public"
         )
-    synthesizer = clone(estimator.synthesizer)
+    synthesizer = clone(ClassSums() if estimator.synthesizer is None else estimator.synthesizer)
+    if estimator.schema is not None:
+        _declare_columns(synthesizer, estimator.schema, X)
     synthesizer.declare(X, estimator.classes)
+    if isinstance(synthesizer, ClassSums) and synthesizer.share is None:
+        is_public = groups is None and not _may_join(estimator)
+        asked = estimator.base_estimator is not None or speaks_of_teachers(estimator)
+        synthesizer.share = share_of_sums(
+            n_records=_num_samples(X) if is_public else None,
+            n_columns=len(synthesizer.schema_.columns),
+            width=synthesizer.schema_.width,
+            epsilon=estimator.epsilon,
+            may_be_all=may_be_all and not asked,
+        )
     return synthesizer
+
+
+def _declare_columns(synthesizer, schema, X):
+    """Let a synthesizer of the library know what the user declares of the columns."""
+    schema = schema if isinstance(schema, Schema) else Schema(schema)
+    name = type(synthesizer).__name__
+    if not isinstance(synthesizer, ClassSums | MarginalSynthesizer):
+        raise ValueError(
+            f"schema declares columns for synthesizers of this library, not for {name}"
+        )
+    said = [p for p in ("bounds", "categories", "missing") if getattr(synthesizer, p) is not None]
+    if said:
+        raise ValueError(
+            f"columns are declared once: schema was given, and {said[0]} of {name} as well"
+        )
+    synthesizer.set_params(**schema.parameters(X))
+
+
+def _may_join(estimator):
+    """Whether the number of records may be private."""
+    return estimator.partition != "random" or getattr(estimator.base_estimator, "may_join", False)
 
 
 def check_no_public(X_public):
@@ -360,15 +390,11 @@ def check_no_public(X_public):
 
 def _bare(rows):
     """Return rows without what a table may carry beside them."""
-    if isinstance(rows, pd.DataFrame):
-        rows = pd.DataFrame(rows).reset_index(drop=True)
-        rows.attrs = {}
-        return rows
-    return np.array(rows) if isinstance(rows, np.ndarray | list | tuple) else rows
+    return np.array(rows) if isinstance(rows, np.ndarray | list | tuple) else without_index(rows)
 
 
 def _check_rows(synthesizer, rows):
-    """Refuse rows of a synthesizer of the user's that are not as those to rehearse with."""
+    """Refuse rows that are not as those to rehearse with."""
     expected = rehearsal_rows(synthesizer)
     if np.shape(rows) != np.shape(expected) or difference(rows, expected) is not None:
         raise ValueError(

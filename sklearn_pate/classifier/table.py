@@ -2,11 +2,12 @@
 
 from .._sklearn import _num_samples
 from ..aggregators import LaplaceMechanism, TableMechanism
-from ..aggregators.rehearsal import check_cost_is_own, checked_noisy
+from ..aggregators.rehearsal import checked_noisy
 from ..electorate import TableElectorate, Votes
 from ..isolation import Quiet, attempt
+from ..synthesis.stacked import StackedTable
 from .checks import check_defaults
-from .mechanism import is_ours
+from .nobody import OnlySums
 from .voters import ABOUT_QUERIES
 
 __all__ = [
@@ -25,8 +26,10 @@ def check_for_table(estimator):
     table_mechanism(estimator.aggregator)
 
 
-def table_mechanism(aggregator):
-    """Return the mechanism of a table: the one given, or Laplace noise."""
+def table_mechanism(aggregator, electorate=None):
+    """Return the mechanism of a table: the electorate's own, the one given, or Laplace noise."""
+    if isinstance(electorate, OnlySums):
+        return electorate.mechanism
     if aggregator is None:
         return LaplaceMechanism()
     if not isinstance(aggregator, TableMechanism):
@@ -35,7 +38,6 @@ def table_mechanism(aggregator):
             "records vote in a table, all of which is released at once, so a mechanism that "
             f"answers one question at a time has no cost here; got {aggregator!r}"
         )
-    check_cost_is_own(aggregator)
     return aggregator
 
 
@@ -57,6 +59,8 @@ def check_votes_of_records(votes, electorate):
             f"{name} counts ballots in cells, and neither a bare table nor votes of teachers say "
             "which: pass what poll returned"
         )
+    if isinstance(votes.electorate, OnlySums):
+        return
     for param in ("adjacency", "n_neighbors"):  # the guarantee follows from them
         cast_with = getattr(votes.electorate, param)
         wanted = getattr(electorate, param)
@@ -92,20 +96,24 @@ def collect_table(task, plan, seed, *, n_jobs, progress):
     )
 
 
-def release_table(released, plan, votes, noise):
+def release_table(released, plan, votes, noise, task):
     """Draw the noisy table, and read what it says of each public row; `released` is filled."""
     ((mechanism, _),) = plan.stages
     noise_std = mechanism.noise_std  # before it sees the table, of which it could say something
-    failed = None
     with Quiet():
-        if is_ours(mechanism):
-            noisy = mechanism.noisy(votes.counts, noise)
-        else:
-            noisy, failed = attempt(lambda: checked_noisy(mechanism, votes.counts.copy(), noise))
+        noisy, failed = attempt(lambda: checked_noisy(mechanism, votes.counts.copy(), noise))
     if failed is not None:
         raise ValueError(
             f"{type(mechanism).__name__} could not draw a table: {failed}, whose text is withheld, "
             "as it may quote ballots. What the plan costs is spent. Try it on a made-up table"
         )
-    released.table = votes.electorate.released(noisy, noise_std=noise_std)
-    released.add_rates(*votes.electorate.read(released.table))  # if interrupted, the table is kept
+    table = votes.electorate.released(noisy, noise_std=noise_std)
+    sums = (
+        None if task.synthesis is None else getattr(task.synthesis.synthesizer, "released_", None)
+    )
+    if sums is None:
+        released.table = table
+        released.add_rates(*votes.electorate.read(table))  # if interrupted, the table is kept
+    else:
+        released.table = sums if table is None else StackedTable(table, sums, task.X_public)
+        released.add_rates(*released.table.read(task.X_public))

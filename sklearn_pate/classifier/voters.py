@@ -12,6 +12,7 @@ from ..neighbors import ReverseNeighbors, RowVectorizer
 from ..partition import RandomPartition
 from ..rules import default_n_teachers
 from ..teachers import SiteEnsemble, Sites, TeacherEnsemble
+from .nobody import OnlySums
 
 __all__ = [
     "ABOUT_QUERIES",
@@ -19,6 +20,7 @@ __all__ = [
     "default_classifier",
     "make_electorate",
     "number_teachers",
+    "speaks_of_teachers",
     "voters",
 ]
 
@@ -55,7 +57,7 @@ def voters(estimator, *, is_table=None):
     if estimator.base_estimator is not None:
         return estimator.base_estimator
     if is_table is None:
-        is_table = not _speaks_of_teachers(estimator)
+        is_table = not speaks_of_teachers(estimator)
     return ReverseNeighbors() if is_table else default_classifier()
 
 
@@ -64,7 +66,7 @@ def default_classifier():
     return make_pipeline(RowVectorizer(), LogisticRegression(max_iter=1000))
 
 
-def make_electorate(estimator, X=None, *, is_table=None):
+def make_electorate(estimator, X=None, *, is_table=None, synthesizer=None):
     """Return a new electorate, by the parameters of a classifier.
 
     Parameters
@@ -75,11 +77,20 @@ def make_electorate(estimator, X=None, *, is_table=None):
         Private rows. Sites are teachers.
     is_table : bool or None, default=None
         As in `voters`.
+    synthesizer : Synthesizer or None, default=None
+        Declared. If it spends all of epsilon, nobody votes.
 
     Returns
     -------
     Electorate
     """
+    if synthesizer is not None and synthesizer.share == 1:
+        if estimator.base_estimator is not None or speaks_of_teachers(estimator):
+            raise ValueError(
+                f"share=1 of {type(synthesizer).__name__} leaves nothing of epsilon for voters; "
+                "give a smaller share, or no parameters that speak of voters"
+            )
+        return OnlySums()
     is_sites = isinstance(X, Sites)
     if is_sites and estimator.base_estimator is None:
         is_table = False
@@ -112,7 +123,8 @@ def number_teachers(electorate, estimator, private):
     )
 
 
-def _speaks_of_teachers(estimator):
+def speaks_of_teachers(estimator):
+    """Whether a parameter speaks of teachers, or of the questions that they are asked."""
     signature = inspect.signature(type(estimator).__init__)
     names = [*ABOUT_TEACHERS, *ABOUT_QUERIES]
     if any(getattr(estimator, name) != signature.parameters[name].default for name in names):

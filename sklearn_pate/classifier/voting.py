@@ -1,7 +1,6 @@
 """Runs the electorate: enrols it before anything is trained, collects and checks its votes."""
 
 import dataclasses
-import inspect
 
 import numpy as np
 
@@ -14,13 +13,6 @@ from .mechanism import is_ours
 __all__ = ["are_complete", "collect", "enrol"]
 
 
-#: What an electorate of the user's must accept.
-_SIGNATURES = {
-    "enrol": "enrol(self, private, X_public, *, seed=None, memory=None)",
-    "vote": "vote(self, private, X_query, *, temperature=None, seed=None, on_done=None)",
-}
-
-
 def enrol(electorate, private, X_public, *, seed, memory):
     """Return the `Ballots` of an electorate; nothing is trained yet."""
     if is_ours(electorate):
@@ -30,10 +22,6 @@ def enrol(electorate, private, X_public, *, seed, memory):
             f"{type(electorate).__name__} is a TableElectorate of your own, or a subclass, and "
             "what its tables leave behind is not checked: use neighbors.ReverseNeighbors itself"
         )
-    _check_signature(electorate, "enrol", private, X_public, seed=seed, memory=memory)
-    _check_signature(
-        electorate, "vote", private, X_public, temperature=None, seed=seed, on_done=None
-    )
     private, X_public = _handed_out(private, X_public)
     # A user's electorate may print or warn of private values, and leave them in the process
     with isolated(fresh_seed() if seed is None else seed_number(seed)):
@@ -44,9 +32,10 @@ def enrol(electorate, private, X_public, *, seed, memory):
     if failed is not None:
         raise ValueError(
             f"enrol of {name} failed with {failed}, whose text is withheld, as it may quote "
-            "records. Nothing was spent. To read the text, call enrol yourself"
+            "records. Nothing was spent. To read the text, call enrol(private, X_public, seed=, "
+            "memory=) yourself"
         )
-    if type(ballots) is not Ballots:
+    if not isinstance(ballots, Ballots):
         raise TypeError(
             f"enrol of {name} must return electorate.Ballots(...), which says what one protected "
             "unit can change of the votes; got another type"
@@ -66,23 +55,21 @@ def collect(electorate, private, X_query, ballots, *, temperature, seed, on_done
         counts = electorate.vote(
             private, X_query, temperature=temperature, seed=seed, on_done=on_done
         )
-        return counts, electorate.teacher_indices_, electorate.teachers_
+        return np.asarray(counts), electorate.teacher_indices_, electorate.teachers_
 
     if is_ours(electorate):
-        counts, teacher_indices, teachers = cast(private, X_query, on_done)
+        cast_votes = cast(private, X_query, on_done)
     else:
         given = _handed_out(private, X_query)
         with isolated(seed_number(seed)):
             cast_votes, failed = attempt(lambda: cast(*given, lambda n: on_done(int(n))))
-            if failed is None:
-                counts, teacher_indices, teachers = cast_votes
-                counts, failed = attempt(lambda: np.asarray(counts))
         if failed is not None:
             raise TeacherError(
                 f"vote of {type(electorate).__name__} failed with {failed}, whose text is "
                 "withheld, as it may quote records. No label was released. To read the text, call "
-                "enrol and vote yourself"
+                "enrol, and vote(private, X_query, temperature=, seed=, on_done=), yourself"
             )
+    counts, teacher_indices, teachers = cast_votes
     n_queries = _num_samples(X_query)
     votes = Votes(
         counts,
@@ -105,21 +92,6 @@ def _handed_out(private, X_public):
     """Return what an electorate of the user's gets: what it writes into reaches nobody else."""
     own = dataclasses.replace(private, classes=private.classes.copy())
     return own, copied_data(X_public)
-
-
-def _check_signature(electorate, name, *args, **kwargs):
-    """Refuse a method that does not take what it is given, before it sees private data."""
-    try:
-        inspect.signature(getattr(electorate, name)).bind(*args, **kwargs)
-    except TypeError:
-        fits = False
-    else:
-        fits = True
-    if not fits:
-        raise TypeError(
-            f"{name} of {type(electorate).__name__} does not take what it is given; it must be "
-            f"{_SIGNATURES[name]}"
-        )
 
 
 def are_complete(votes):

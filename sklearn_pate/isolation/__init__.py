@@ -4,19 +4,19 @@ Teachers share a process. Whatever one of them leaves behind in it, such as how 
 were drawn, may depend on its records and reach the next one. So each fit runs in `isolated`.
 """
 
-from .block import isolated
 from .copies import (
     copied_data,
     copier,
     own_clone,
     own_copy,
     own_generators,
-    own_index,
     own_rows,
     unfitted,
+    without_index,
 )
 from .generators import fresh_seed, seed_number, seeded, set_seeds, without_caches
-from .redaction import TellableError, attempt, kind_of, known_name, redacted
+from .process import isolated
+from .redaction import TellableError, attempt, kind_of, redacted
 from .silence import Quiet, silent
 from .uncounted import is_uncounted, uncounted
 
@@ -30,11 +30,9 @@ __all__ = [
     "is_uncounted",
     "isolated",
     "kind_of",
-    "known_name",
     "own_clone",
     "own_copy",
     "own_generators",
-    "own_index",
     "own_rows",
     "redacted",
     "seed_number",
@@ -44,4 +42,5 @@ __all__ = [
     "uncounted",
     "unfitted",
     "without_caches",
+    "without_index",
 ]

@@ -1,6 +1,5 @@
 """Copies that share no generator with the original, and rows that say nothing about others."""
 
-import contextlib
 import copy
 import io
 import pickle
@@ -20,9 +19,9 @@ __all__ = [
     "own_clone",
     "own_copy",
     "own_generators",
-    "own_index",
     "own_rows",
     "unfitted",
+    "without_index",
 ]
 
 
@@ -135,54 +134,32 @@ def own_rows(X, rows, select):
     Returns
     -------
     array-like
-        The rows, with an index as `own_index` makes it. An index of positions starts from 0 again,
-        because positions shift when another record leaves.
+        The rows, `without_index`.
     """
-    part = select(X, rows)
-    if isinstance(getattr(X, "index", None), pd.RangeIndex):
-        part = part.reset_index(drop=True)
-    return own_index(part)
+    return without_index(select(X, rows))
 
 
-def own_index(rows):
-    """Give a DataFrame an index made of its own identifiers, and no `attrs`.
+def without_index(rows):
+    """Return rows of pandas with positions as their index, and without `attrs`.
 
-    The levels, categories and dtype of an index that was cut from a larger one say something about
-    the other rows, and so may notes on all of them in `attrs`. Whole floats become ints and dates
-    get one unit, because one record can turn all ints into floats, and one date can decide the
-    unit of all.
+    An index that was cut from a larger one tells of the other rows: by its levels, its dtype, and
+    positions that shift when another record leaves. So may notes on all of them in `attrs`.
 
     Parameters
     ----------
     rows : object
-        Anything but a pandas DataFrame is returned as it is.
+        Anything but a DataFrame or Series of pandas is returned as it is.
 
     Returns
     -------
     object
         The same rows.
     """
-    if not isinstance(rows, pd.DataFrame):
+    if not isinstance(rows, pd.DataFrame | pd.Series):
         return rows
-    names = list(rows.index.names)
-    if isinstance(rows.index, pd.MultiIndex):
-        identifiers = [tuple(_by_itself(part) for part in entry) for entry in rows.index]
-        index = pd.MultiIndex.from_tuples(identifiers, names=names)
-    else:
-        index = pd.Index([_by_itself(entry) for entry in rows.index], name=names[0])
-    rows = rows.set_axis(index)
+    rows = rows.reset_index(drop=True)
     rows.attrs = {}
     return rows
-
-
-def _by_itself(identifier):
-    """Return an identifier as it would be without any others in the index."""
-    if isinstance(identifier, float) and identifier.is_integer():
-        return int(identifier)
-    if isinstance(identifier, pd.Timestamp | pd.Timedelta):
-        with contextlib.suppress(pd.errors.OutOfBoundsDatetime, pd.errors.OutOfBoundsTimedelta):
-            return identifier.as_unit("ns")
-    return identifier
 
 
 def unfitted(value):

@@ -1,16 +1,10 @@
-"""The settings that all fits of a process share: they are put back after each."""
+"""A block in which one teacher is kept from the next: what a process has one of is put back."""
 
 import contextlib
-import decimal
-import gc
-import locale
 import logging
 import os
 import sys
-import time
-import warnings
-from functools import partial, reduce
-from operator import getitem
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -19,9 +13,54 @@ from joblib import parallel_config
 from scipy import special
 from sklearn import config_context
 
-__all__ = [
-    "PROCESS_WIDE",
-]
+from .generators import seeded, turn
+from .silence import Quiet, silence, silence_below
+from .uncounted import uncounted
+
+__all__ = ["isolated"]
+
+
+@contextlib.contextmanager
+def isolated(seed, *, descriptors=True):
+    """Run a teacher in silence, and leave the process as it was.
+
+    Global generators start from the seed (see `seeded`). Afterwards they are put back, and so are
+    error states of numpy and scipy, print options, options of scikit-learn, joblib and pandas,
+    torch's defaults, levels of loggers, warning filters, output streams, environment variables and
+    the working directory. All of this belongs to the process, so threads take turns. Fits of this
+    library that are begun meanwhile are not counted.
+
+    Parameters
+    ----------
+    seed : int
+        Below 2**32.
+    descriptors : bool, default=True
+        Whether to drop what is written below Python's streams, to the file descriptors 1 and 2,
+        as well: by compiled code, child processes and ``sys.__stdout__``, but also by anything
+        else that writes there meanwhile, such as a thread that shows progress.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn_pate.isolation import isolated
+    >>> before = np.random.get_state()[2]
+    >>> with isolated(3):
+    ...     first = np.random.random(100)
+    >>> with isolated(3):
+    ...     again = np.random.random(100)
+    >>> bool((first == again).all()), np.random.get_state()[2] == before
+    (True, True)
+    """
+    with turn(), Quiet(), uncounted(), contextlib.ExitStack() as stack:
+        for restored in _PROCESS_WIDE:
+            stack.enter_context(restored())
+        if descriptors:
+            stack.enter_context(silence_below())
+        # After the settings, so that it ends before they are read: under a warning filter that a
+        # teacher left, reading options can fail
+        stack.enter_context(silence())
+        stack.enter_context(seeded(seed))
+        yield
 
 
 @contextlib.contextmanager
@@ -48,156 +87,41 @@ def _return_to(folder):
 
 
 def _environment():
-    return dict(os.environ), time.tzname
+    return dict(os.environ)
 
 
 def _set_environment(before):
-    variables, _ = before
     os.environ.clear()
-    os.environ.update(variables)
-    if hasattr(time, "tzset"):
-        time.tzset()
+    os.environ.update(before)
 
 
-def _collecting():
-    return gc.isenabled(), gc.get_threshold()
-
-
-def _set_collecting(before):
-    is_enabled, threshold = before
-    gc.set_threshold(*threshold)
-    if is_enabled:
-        gc.enable()
-    else:
-        gc.disable()
-
-
-def _import_path():
-    return list(sys.path)
-
-
-def _set_import_path(before):
-    sys.path[:] = before
-
-
-class _Hooks(NamedTuple):
-    """What Python calls, and what of it may be replaced."""
-
-    excepthook: Any
-    unraisablehook: Any
-    formatwarning: Any
-    raise_exceptions: bool
-    record_factory: Any
-    logger_class: Any
-    captured_warnings: Any
-
-
-def _hooks():
-    return _Hooks(
-        sys.excepthook,
-        sys.unraisablehook,
-        warnings.formatwarning,
-        logging.raiseExceptions,
-        logging.getLogRecordFactory(),
-        logging.getLoggerClass(),
-        logging._warnings_showwarning,  # type: ignore[attr-defined]  # of captureWarnings
-    )
-
-
-def _set_hooks(before):
-    sys.excepthook = before.excepthook
-    sys.unraisablehook = before.unraisablehook
-    warnings.formatwarning = before.formatwarning
-    logging.raiseExceptions = before.raise_exceptions
-    logging.setLogRecordFactory(before.record_factory)
-    logging.setLoggerClass(before.logger_class)
-    logging._warnings_showwarning = before.captured_warnings  # type: ignore[attr-defined]
-
-
-def _pandas_options():
-    """Return pandas' options as nested dicts; `pd.get_option` for each would take long."""
-    return _copied(pd.options.d)
-
-
-def _copied(branch):
-    return {
-        name: _copied(value) if isinstance(value, dict) else value for name, value in branch.items()
-    }
+def _pandas_options(branch=None, prefix=""):
+    """Return the options of pandas by name; `pd.get_option` for each would take long."""
+    options = {}
+    for key, value in (pd.options.d if branch is None else branch).items():
+        if isinstance(value, dict):
+            options |= _pandas_options(value, f"{prefix}{key}.")
+        else:
+            options[prefix + key] = value
+    return options
 
 
 def _set_pandas_options(before):
     now = _pandas_options()
-    for name in _names(pd.options.d):
-        value = _option(before, name)
-        if _option(now, name) != value:  # setting a deprecated one would warn
+    for name, value in before.items():
+        if now.get(name) != value:  # setting a deprecated one would warn
             pd.set_option(name, value)
 
 
-def _names(branch, prefix=""):
-    """Yield the names of the options in a branch."""
-    for key, value in branch.items():
-        name = f"{prefix}{key}"
-        if isinstance(value, dict) and not _is_option(name, value):
-            yield from _names(value, f"{name}.")
-        else:
-            yield name
+def _levels():
+    """Return the levels of all loggers, by name; the root logger's is empty."""
+    loggers = {"": logging.root, **logging.root.manager.loggerDict}
+    return {name: log.level for name, log in loggers.items() if isinstance(log, logging.Logger)}
 
 
-def _is_option(name, value):
-    """Whether a dict is the value of an option, not a branch with options in it."""
-    try:
-        return pd.get_option(name) is value
-    except KeyError:  # none, or several have names that begin so
-        return False
-
-
-def _option(branch, name):
-    """Return one of nested options; one that did not exist is as it is now."""
-    try:
-        return reduce(getitem, name.split("."), branch)
-    except KeyError:
-        return pd.get_option(name)
-
-
-class _LoggerSettings(NamedTuple):
-    """What a logger is set to; the defaults are those of a new one."""
-
-    level: int = logging.NOTSET
-    propagate: bool = True
-    disabled: bool = False
-    handlers: tuple = ()
-    filters: tuple = ()
-
-
-def _loggers():
-    """Return what `_LoggerSettings` holds of all loggers, by name; the root logger's is empty."""
-    known = {"": logging.root, **logging.root.manager.loggerDict}
-    return {
-        name: (
-            logger.level,
-            logger.propagate,
-            logger.disabled,
-            tuple((handler, handler.level) for handler in logger.handlers),
-            tuple(logger.filters),
-        )
-        for name, logger in known.items()
-        if isinstance(logger, logging.Logger)
-    }
-
-
-def _set_loggers(before):
-    for name in _loggers():
-        logger = logging.getLogger(name)
-        settings = _LoggerSettings(*before.get(name, ()))
-        logger.level = settings.level
-        logger.propagate = settings.propagate
-        logger.disabled = settings.disabled
-        logger.handlers = [handler for handler, _ in settings.handlers]
-        for handler, level in settings.handlers:
-            handler.level = level
-        logger.filters = list(settings.filters)
-    root_level, *_ = before[""]
-    logging.root.setLevel(root_level)  # also clears the levels that loggers cache
+def _set_levels(before):
+    for name in _levels():
+        logging.getLogger(name).setLevel(before.get(name, logging.NOTSET))
 
 
 class _TorchDefaults(NamedTuple):
@@ -240,30 +164,16 @@ def _set_torch_defaults(before):
         torch.set_num_threads(before.threads)
 
 
-def _locale():
-    return locale.setlocale(locale.LC_ALL)
-
-
-def _set_locale(name):
-    locale.setlocale(locale.LC_ALL, name)
-
-
 #: Context managers, each of which puts back one thing that all fits of a process share.
-PROCESS_WIDE = (
+_PROCESS_WIDE = (
     np.errstate,
     special.errstate,
     np.printoptions,
-    decimal.localcontext,
     config_context,
     parallel_config,
     partial(_restored, _pandas_options, _set_pandas_options),
     partial(_restored, _torch_defaults, _set_torch_defaults),
-    partial(_restored, _loggers, _set_loggers),
-    partial(_restored, sys.getrecursionlimit, sys.setrecursionlimit),
-    partial(_restored, _collecting, _set_collecting),
-    partial(_restored, _import_path, _set_import_path),
-    partial(_restored, _hooks, _set_hooks),
+    partial(_restored, _levels, _set_levels),
     partial(_restored, _environment, _set_environment),
     partial(_restored, _working_directory, _return_to),
-    partial(_restored, _locale, _set_locale),
 )

@@ -1,8 +1,5 @@
 """What may be told of an error, and of the types of private data."""
 
-import builtins
-import sys
-
 from sklearn.base import BaseEstimator
 
 from .._sklearn import InvalidParameterError
@@ -11,7 +8,6 @@ __all__ = [
     "TellableError",
     "attempt",
     "kind_of",
-    "known_name",
     "redacted",
 ]
 
@@ -32,7 +28,7 @@ def attempt(function):
     result : object
         What it returned; None if it failed.
     failed : str or None
-        The `known_name` of its error, of any kind; None if it did not fail.
+        The name of its error's class, of any kind; None if it did not fail.
 
     Raises
     ------
@@ -49,7 +45,7 @@ def attempt(function):
         return function(), None
     except BaseException as error:  # SystemExit and panics of Rust extensions too
         interrupted = isinstance(error, KeyboardInterrupt)
-        failed = known_name(error)
+        failed = type(error).__name__
     if interrupted:
         raise KeyboardInterrupt
     return None, failed
@@ -91,111 +87,6 @@ _TELLABLE = (
     "Got int64 indices",
     "No support for np.int64 index based sparse matrices",
 )
-
-#: Names of errors that may be told, by module. They are written out here, because a class can say
-#: anything about itself, and so can a module once a teacher has written to it.
-_KNOWN_ERRORS = {
-    "builtins": tuple(
-        name
-        for name, kind in vars(builtins).items()
-        if isinstance(kind, type) and issubclass(kind, BaseException)
-    ),
-    "pickle": ("PickleError", "PicklingError", "UnpicklingError"),
-    "json": ("JSONDecodeError",),
-    "csv": ("Error",),
-    "decimal": ("InvalidOperation",),
-    "zipfile": ("BadZipFile",),
-    "subprocess": ("CalledProcessError", "TimeoutExpired"),
-    "sqlite3": ("DatabaseError", "IntegrityError", "InterfaceError", "OperationalError"),
-    "socket": ("gaierror",),
-    "ssl": ("SSLError",),
-    "urllib.error": ("HTTPError", "URLError"),
-    "concurrent.futures": ("BrokenExecutor", "CancelledError"),
-    "concurrent.futures.process": ("BrokenProcessPool",),
-    "joblib.externals.loky.process_executor": ("BrokenProcessPool", "TerminatedWorkerError"),
-    "numpy.exceptions": ("AxisError", "ComplexWarning", "DTypePromotionError"),
-    "numpy.linalg": ("LinAlgError",),
-    "pandas.errors": (
-        "DataError",
-        "EmptyDataError",
-        "IntCastingNaNError",
-        "InvalidIndexError",
-        "MergeError",
-        "OutOfBoundsDatetime",
-        "OutOfBoundsTimedelta",
-        "ParserError",
-        "PerformanceWarning",
-        "UndefinedVariableError",
-        "UnsortedIndexError",
-    ),
-    "scipy.linalg": ("LinAlgWarning",),
-    "scipy.optimize": ("OptimizeWarning",),
-    "scipy.sparse": ("SparseEfficiencyWarning",),
-    "scipy.sparse.linalg": ("ArpackError", "ArpackNoConvergence", "MatrixRankWarning"),
-    "scipy.spatial": ("QhullError",),
-    "sklearn.exceptions": (
-        "ConvergenceWarning",
-        "DataConversionWarning",
-        "FitFailedWarning",
-        "NotFittedError",
-        "InconsistentVersionWarning",
-        "UndefinedMetricWarning",
-        "UnsetMetadataPassedError",
-    ),
-    "sklearn.utils._param_validation": ("InvalidParameterError",),
-    "sklearn_pate.exceptions": (
-        "BudgetExceededError",
-        "PrivacyLeakWarning",
-        "PrivacyTestError",
-        "StudentError",
-        "TeacherError",
-    ),
-    "torch": ("OutOfMemoryError",),
-    "skorch.exceptions": ("NotInitializedError", "SkorchException"),
-    "distributed": ("CancelledError", "KilledWorker"),
-    "distributed.comm": ("CommClosedError",),
-    "lightgbm.basic": ("LightGBMError",),
-    "xgboost.core": ("XGBoostError",),
-    "catboost": ("CatBoostError",),
-    "pyarrow": ("ArrowException", "ArrowInvalid", "ArrowTypeError"),
-    "polars.exceptions": ("ColumnNotFoundError", "ComputeError", "PolarsError", "SchemaError"),
-}
-
-#: Builtin errors as they were before any teacher ran.
-_BUILTIN_ERRORS = {name: getattr(builtins, name) for name in _KNOWN_ERRORS["builtins"]}
-
-
-def known_name(error):
-    """Return the name of an error's class or, if we do not know it, of its nearest known base.
-
-    Parameters
-    ----------
-    error : BaseException
-        Of any class, whose own name may be data.
-
-    Returns
-    -------
-    str
-        A name that Python or a library gave; "Exception" if no base is known either.
-
-    Examples
-    --------
-    >>> from sklearn_pate.isolation import known_name
-    >>> known_name(type("Mrs O'Hara, 47", (KeyError,), {})())
-    'KeyError'
-    """
-    # Not type(error).__mro__, which a metaclass could override
-    for kind in type.__dict__["__mro__"].__get__(type(error)):
-        for module, names in _KNOWN_ERRORS.items():
-            if module == "builtins":
-                namespace = _BUILTIN_ERRORS
-            else:
-                namespace = getattr(sys.modules.get(module), "__dict__", {})
-            for name in names:
-                if namespace.get(name) is kind:
-                    return name
-    return "Exception"
-
 
 #: What is told of a dtype by its kind: widths of numbers and texts may follow from one record.
 _KINDS = {
@@ -250,19 +141,16 @@ def redacted(error, estimator=None):
     Returns
     -------
     str
-        The name of a known class, and a known phrase or the estimator's answer.
+        The name of its class, and a known phrase or the estimator's answer.
     """
-    if type(error) is TellableError:
+    if isinstance(error, TellableError):
         return str(error)
-    try:
-        text = str(error)
-    except BaseException:  # __str__ may be the teacher's, too
-        text = ""
+    text, _ = attempt(lambda: str(error))  # __str__ may be the teacher's, too
     withheld = "its text may quote records and is withheld; fit base_estimator yourself to read it"
-    reason = next((phrase for phrase in _TELLABLE if phrase in text), withheld)
+    reason = next((phrase for phrase in _TELLABLE if phrase in (text or "")), withheld)
     if isinstance(error, InvalidParameterError):
         reason = _wrong_parameter(estimator) or reason
-    return f"{known_name(error)}: {reason}"
+    return f"{type(error).__name__}: {reason}"
 
 
 def _wrong_parameter(estimator):
@@ -270,13 +158,10 @@ def _wrong_parameter(estimator):
     if not hasattr(estimator, "get_params"):
         return None
     for part in [estimator, *estimator.get_params(deep=True).values()]:
-        validate = getattr(type(part), "_validate_params", None)
-        if validate is not BaseEstimator._validate_params:  # any other may say anything
-            continue
         try:
-            part._validate_params()
+            BaseEstimator._validate_params(part)
         except InvalidParameterError as error:
             return str(error).partition(". Got ")[0]
-        except Exception:
+        except Exception:  # no estimator
             continue
     return None

@@ -105,11 +105,10 @@ class PrivacyLedger:
     count for somewhat more than their epsilon (a fit of 1 in a ledger of 4 counts as 1.13).
 
     *What is noticed.* Each file has a random identifier, which the object, its pickles and its
-    copies remember. If their file was deleted, replaced by another ledger (even one of the same
-    budget), or holds other numbers, they refuse; nothing is recorded, and no file is made. Not
-    noticed are a file put back from an older backup or edited by hand, two copies of one file that
-    are both used, a new ledger that a new call makes after the file was deleted, and what is spent
-    without a ledger.
+    copies remember. If their file was deleted or replaced by another ledger, even one of the same
+    budget, they refuse; nothing is recorded, and no file is made. Not noticed are a file put back
+    from an older backup or edited by hand, two copies of one file that are both used, a new ledger
+    that a new call makes after the file was deleted, and what is spent without a ledger.
 
     All fits must protect the same change of the data (`PrivacySpent.unit` and `adjacency`), as
     costs of different changes do not add up. Fits with a `random_state` are refused: two fits with
@@ -153,9 +152,14 @@ class PrivacyLedger:
                 make_tables(db, self._budget)
             budget_in_file, self._file_id = read_budget(db)
         if budget_in_file != self._budget:
+            names = ["epsilon", "delta"]
+            for name in ("composition", "failure_probability"):
+                if getattr(budget_in_file, name) != getattr(self._budget, name):
+                    names.append(name)
             raise ValueError(
-                f"{self._difference(budget_in_file)}. A budget cannot be changed: give the "
-                "numbers of the file"
+                f"{self.path.name} is the ledger of {budget_in_file.described(names)}; got "
+                f"{self._budget.described(names)}. A budget cannot be changed: give the numbers of "
+                "the file"
             )
 
     @property
@@ -287,35 +291,14 @@ class PrivacyLedger:
 
     def _account(self, db):
         """Return the fits that were recorded; refuse a file that is no longer this ledger's."""
-        budget = self._check_file(db)
-        return Account.of_costs(budget, read_filters(db), read_costs(db))
-
-    def _check_file(self, db):
-        """Return the budget in the file; refuse a file that is no longer this ledger's."""
-        budget_in_file, file_id = read_budget(db)
-        if budget_in_file != self._budget:
-            raise ValueError(
-                f"{self._difference(budget_in_file)} in this object. The file was replaced, or "
-                "the object changed; make a new one, with the file's numbers. Nothing was recorded"
-            )
+        budget, file_id = read_budget(db)
         if file_id != self._file_id:
             raise ValueError(
                 f"{self.path.name} is another ledger than the one this object was made with: the "
                 "file was replaced, and what it held is not counted in this one. Put the old file "
                 "back, or make a new PrivacyLedger to use this one. Nothing was recorded"
             )
-        return budget_in_file
-
-    def _difference(self, budget_in_file):
-        """Return text that says what the file holds and what this object has."""
-        names = ["epsilon", "delta"]
-        for name in ("composition", "failure_probability"):
-            if getattr(budget_in_file, name) != getattr(self._budget, name):
-                names.append(name)
-        return (
-            f"{self.path.name} is the ledger of {budget_in_file.described(names)}; "
-            f"got {self._budget.described(names)}"
-        )
+        return Account.of_costs(budget, read_filters(db), read_costs(db))
 
     def _check_affordable(self, db, spent, cost):
         """Refuse what the budget does not pay for."""

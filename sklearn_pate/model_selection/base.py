@@ -110,7 +110,7 @@ class PrivateSearch(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         X, groups = indexable(indexable_rows(X, "X"), groups)  # each dtype is that of all rows
         codes, classes, _ = check_private(X, y, self.estimator.classes, None)
         y = classes[codes]  # whichever rows are held out, of the dtype of all classes
-        synthesizer = declared_synthesizer(self.estimator, given, X_public)
+        synthesizer = declared_synthesizer(self.estimator, given, X_public, may_be_all=False)
         if synthesizer is not None:
             not_covered += tuple(getattr(synthesizer, "not_covered_", ()))
             X_public = rehearsal_rows(synthesizer)

@@ -45,6 +45,7 @@ _SAME_FOR_ALL = {
     "random_state",
     "secure",
     "synthesizer",
+    "schema",
 }
 #: Parameters that do not change what a fit costs.
 _NOT_IN_PLAN = {"base_estimator", "student", "n_jobs", "verbose", "keep_teachers"}
@@ -135,7 +136,7 @@ def _with_params(estimator, params):
         )
     estimator.set_params(base_estimator=voters(estimator))  # None depends on other parameters
     # Synthetic rows are drawn once, for all trials
-    estimator.set_params(ledger=None, keep_teachers=False, synthesizer=None)
+    estimator.set_params(ledger=None, keep_teachers=False, synthesizer=None, schema=None)
     if hasattr(estimator, "set_callbacks"):
         estimator.set_callbacks()  # none: they would see every trial
     return silent(estimator)

@@ -6,14 +6,13 @@ from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
-import pandas as pd
 from joblib import Memory
 from sklearn import config_context
 from threadpoolctl import threadpool_limits
 
 from .._sklearn import _safe_indexing
 from ..exceptions import TeacherError, warn
-from ..isolation import Quiet, attempt
+from ..isolation import Quiet, attempt, own_rows
 from ..memory import digest, is_kept
 from ..workers import add_up, run, threads_per_worker, warn_if_taking_turns
 from .ballots import count_ballots
@@ -158,9 +157,7 @@ def _blocks(private, groups, size):
 
 
 def _block(private, rows, groups=None):
-    X = _safe_indexing(private.X, rows)
-    if isinstance(getattr(private.X, "index", None), pd.RangeIndex):
-        X = X.reset_index(drop=True)  # positions shift when another record leaves
+    X = own_rows(private.X, rows, _safe_indexing)
     weight = None if private.sample_weight is None else private.sample_weight[rows]
     return _Block(X, private.codes[rows], weight, groups)
 

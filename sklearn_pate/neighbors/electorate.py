@@ -205,7 +205,7 @@ class ReverseNeighbors(TableElectorate):
         if self._memory.location is None:
             return None
         transformer = own_clone(self._unfitted(), self._seed)
-        return digest(transformer, code_digest(transformer), self._seed, X_public, self._public)
+        return digest(code_digest(transformer), self._seed, X_public, self._public)
 
     def divide(self, X_public, *, noise_std, n_records, n_classes, are_drawn=False):
         """Make cells of the public rows; see `TableElectorate.divide`."""

@@ -7,40 +7,29 @@ import pandas as pd
 
 __all__ = ["ODD"]
 
+
 #: Times far from others, which fit into all units.
 _FAR = {"M": "2200-01-01", "m": "36500 days"}
 
 
 def _extreme(values):
     """Return numbers or times that no rows have, of the same dtype."""
-    dtype = values.dtype
-    kind = getattr(dtype, "kind", "O")
+    kind = getattr(values.dtype, "kind", "O")
     if kind == "f":
         return values * 1e6 + 1e6
     if kind in "iu":
-        stored = getattr(dtype, "numpy_dtype", getattr(dtype, "subtype", dtype))
+        stored = getattr(values.dtype, "numpy_dtype", values.dtype)
         return values * 0 + np.iinfo(stored).max // 4
     if kind in _FAR:
-        return pd.Series(_FAR[kind], index=values.index, name=values.name).astype(dtype)
+        return pd.Series(_FAR[kind], index=values.index, name=values.name).astype(values.dtype)
     return values
 
 
 def _half_missing(values):
     """Return values of which every second is missing, where the dtype has missing values."""
-    if isinstance(values.dtype, pd.SparseDtype) and values.dtype.kind != "f":
-        return values
-    every_second = np.arange(len(values)) % 2 == 0
     extreme = _extreme(values)
-    missing = extreme.mask(every_second)
+    missing = extreme.mask(np.arange(len(values)) % 2 == 0)
     return missing if missing.dtype == extreme.dtype else values
-
-
-def _half_none(values):
-    """Return objects of which every second is None: some code takes that alone for missing."""
-    if values.dtype != object:
-        return values
-    every_second = np.arange(len(values)) % 2 == 0
-    return values.mask(every_second, None)
 
 
 def _unseen(values):
@@ -73,4 +62,4 @@ def _unseen_category(values):
 
 
 #: What is done to columns: each returns a changed copy, or the very column if it does not apply.
-ODD = (_extreme, _half_missing, _half_none, _unseen)
+ODD = (_extreme, _half_missing, _unseen)

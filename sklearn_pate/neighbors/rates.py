@@ -49,6 +49,10 @@ class Surface(NamedTuple):
         To which rates are raised.
     gain : float
         Log likelihood of the table, less that with rates that are the same everywhere.
+    variance : ndarray of shape (n_cells,)
+        Of the noise on the rates seen in each cell.
+    total : ndarray of shape (n_cells,)
+        Ballots in each cell, as expected.
     """
 
     centers: np.ndarray
@@ -58,6 +62,8 @@ class Surface(NamedTuple):
     steepness: float
     power: float
     gain: float = 0.0
+    variance: np.ndarray | None = None
+    total: np.ndarray | None = None
 
     @property
     def is_flat(self):
@@ -68,6 +74,24 @@ class Surface(NamedTuple):
         """Return how much each row is like each cell, (n_rows, n_cells)."""
         squared = cdist(numbers, self.centers, "sqeuclidean")
         return self.height * np.exp(-self.steepness * squared)
+
+    def splits(self, noisy):
+        """Yield rates in each cell by one part of a noisy table, and the other part.
+
+        With `noise` drawn like that of the table, and any `part`, ``table + part * noise`` and
+        ``table - noise / part`` have unrelated noise. So rates made of the first may be scored by
+        the second. What is yielded first are not rates yet: see `sharpened`.
+        """
+        between = self.likeness(self.centers)
+        rng = np.random.default_rng(0)  # any splits do, the same for the same table
+        deviation = (np.sqrt(self.variance) * self.total)[:, None]
+        covariance = between + np.diag(self.variance * (1 + _ADDED_NOISE**2))
+        factor = cho_factor(covariance, lower=True)
+        for _ in range(_N_SPLITS):
+            noise = deviation * rng.standard_normal(noisy.shape)
+            seen = _differences(noisy + _ADDED_NOISE * noise, self.total, self.overall)
+            means = self.overall + between @ cho_solve(factor, seen)
+            yield means, noisy - noise / _ADDED_NOISE
 
     def rates(self, numbers):
         """Return the rates at rows of numbers, (n_rows, n_classes), which sum to 1."""
@@ -143,13 +167,15 @@ def smooth(
         height=scatter * np.exp(log_height),
         steepness=np.exp(log_steepness) / 2 / unit,
         power=1.0,
+        variance=variance,
+        total=total,
     )
     between = surface.likeness(centers)
     factor = cho_factor(between + np.diag(variance), lower=True)
     weights = cho_solve(factor, difference)
     return surface._replace(
         weights=weights,
-        power=_sharpness(noisy, between, variance, total, overall),
+        power=_sharpness(surface, noisy),
         gain=_gain(difference, weights, factor[0], variance),
     )
 
@@ -219,22 +245,10 @@ def sharpened(means, power):
     return rates / rates.sum(axis=1, keepdims=True)
 
 
-def _sharpness(noisy, between, variance, total, overall):
-    """Return the power under which one part of the table says most of the other.
-
-    With `noise` drawn like that of the table, and any `part`, ``table + part * noise`` and
-    ``table - noise / part`` have unrelated noise. So rates made of the first are scored by the
-    second, on average over splits.
-    """
-    rng = np.random.default_rng(0)  # any splits do, the same for the same table
-    deviation = (np.sqrt(variance) * total)[:, None]
-    factor = cho_factor(between + np.diag(variance * (1 + _ADDED_NOISE**2)), lower=True)
+def _sharpness(surface, noisy):
+    """Return the power under which one part of the table says most of the other."""
     gain = np.zeros(len(POWERS))
-    for _ in range(_N_SPLITS):
-        noise = deviation * rng.standard_normal(noisy.shape)
-        seen = _differences(noisy + _ADDED_NOISE * noise, total, overall)
-        means = overall + between @ cho_solve(factor, seen)
-        hidden = noisy - noise / _ADDED_NOISE
+    for means, hidden in surface.splits(noisy):
         gain += [(hidden * np.log(sharpened(means, power))).sum() for power in POWERS]
     return POWERS[int(np.argmax(gain))]
 

@@ -30,7 +30,12 @@ from .conversion import (
     rdp_to_epsilon,
 )
 from .cost import Cost, data_independent_epsilon
-from .discrete import DiscreteGaussian, DiscreteLaplace, DiscreteNoise
+from .discrete import (
+    DiscreteGaussian,
+    DiscreteLaplace,
+    DiscreteNoise,
+    discrete_gaussian_mu_squared,
+)
 from .exact import exact_rdp
 from .facts import Facts
 from .noise import Exponential, Gaussian, Laplace, Noise
@@ -59,6 +64,7 @@ __all__ = [
     "TrialCount",
     "checked_rdp",
     "data_independent_epsilon",
+    "discrete_gaussian_mu_squared",
     "exact_rdp",
     "gaussian_rdp",
     "gdp_mu",

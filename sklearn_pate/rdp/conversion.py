@@ -168,7 +168,8 @@ def gdp_to_epsilon(mu, delta):
     Notes
     -----
     Balle and Wang (2018), Theorem 8 and Dong, Roth, Su (2022), Corollary 1. Valid for
-    continuous Gaussian noise and a number of answers fixed in advance.
+    Gaussian noise and a number of answers fixed in advance. Discrete Gaussian noise has a larger
+    `mu`: see `discrete_gaussian_mu_squared`.
 
     Examples
     --------

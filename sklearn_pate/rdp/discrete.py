@@ -3,13 +3,20 @@
 import math
 from abc import ABC, abstractmethod
 from fractions import Fraction
+from operator import index
 
 import numpy as np
 from scipy.special import logsumexp
 
 from .checks import check_log_proba, check_votes
+from .rounding import rounded_up
 
-__all__ = ["DiscreteGaussian", "DiscreteLaplace", "DiscreteNoise"]
+__all__ = [
+    "DiscreteGaussian",
+    "DiscreteLaplace",
+    "DiscreteNoise",
+    "discrete_gaussian_mu_squared",
+]
 
 #: Base of the digits of random numbers, so that one digit fits into numpy's 64-bit integers.
 _WORD = 2**62
@@ -32,7 +39,7 @@ class DiscreteNoise(ABC):
     Attributes
     ----------
     mu, pure_epsilon : float
-        As in `Noise`. Gaussian DP is about continuous noise: `mu` is inf.
+        As in `Noise`; inf where there is none, or none is claimed.
     """
 
     mu = math.inf
@@ -262,6 +269,72 @@ def _refine_first(log_proba):
     others[np.arange(likely.size), first] = -np.inf
     log_proba[likely, first] = np.log1p(-np.exp(logsumexp(others, axis=1)))
     return log_proba
+
+
+def discrete_gaussian_mu_squared(steps, squared_moves, *, tau=2.0):
+    """Squared Gaussian-DP parameter of discrete Gaussian noise on whole numbers.
+
+    Parameters
+    ----------
+    steps : list of float
+        `DiscreteGaussian.sigma` of each group of numbers with the same noise.
+    squared_moves : list of int
+        By how much the numbers of each group move: the sum of the squares, all of them whole.
+    tau : float, default=2.0
+        Noise that is set aside for the grid, at least 0.5. Every one gives a valid cost, and 2 is
+        right where noise is many steps wide. Below 20 steps, 0.8 is better.
+
+    Returns
+    -------
+    float
+        The sum of ``squared_moves / (steps**2 - tau**2)``, rounded up: what continuous noise costs
+        but for `tau`. inf if some noise that is needed is not above `tau`.
+
+    Notes
+    -----
+    Let u be normal around v with variance ``S**2 - tau**2``, and z whole, with probability
+    ``exp(-(z - u)**2 / (2 tau**2)) / Z(u)``. z follows from u alone, so it is Gaussian DP of
+    ``D / sqrt(S**2 - tau**2)`` if v moves by D. By Poisson summation Z is ``tau sqrt(2 pi)`` but
+    for a part of ``r = 2 sum_k exp(-2 (pi tau k)**2)``. Without it z would be discrete Gaussian,
+    `S` around v (a convolution): so z is, up to factors ``exp(+-eta)`` on probabilities, ``eta =
+    log((1 + r) / (1 - r))`` (Peikert (2010), Theorem 3.1). They move the logit of each of a test's
+    two errors by at most 2 eta, its normal quantile by ``sqrt(pi / 2) eta``, as the slope between
+    is least at 0 (Sampford (1953)). So the noise itself is Gaussian DP, at a parameter larger by
+    ``x = sqrt(2 pi) eta``: as ``D >= 1``, by at most ``S x`` of it, 2e-17 at tau 2 and S 2**55.
+
+    References
+    ----------
+    Peikert (2010). An efficient and parallel Gaussian sampler for lattices. CRYPTO. Sampford
+    (1953). Some inequalities on Mill's ratio and related functions. Annals of Mathematical
+    Statistics.
+
+    Examples
+    --------
+    >>> from sklearn_pate.rdp import discrete_gaussian_mu_squared
+    >>> discrete_gaussian_mu_squared([40.0], [2])  # continuous noise: 2 / 40**2, 0.00125
+    0.001253...
+    """
+    if not tau >= 0.5:
+        raise ValueError(f"tau must be at least 0.5; got {tau!r}")
+    if any(squares < 0 for squares in squared_moves):
+        raise ValueError("squared_moves must hold numbers of at least 0")
+    total = Fraction(0)
+    for size, squares in zip(steps, squared_moves, strict=True):
+        if squares == 0:
+            continue
+        if not size > tau:
+            return math.inf
+        size = Fraction(float(size))
+        excess = Fraction(_quantile_shift(tau)) * size
+        total += index(squares) * (1 + excess) ** 2 / (size**2 - Fraction(tau) ** 2)
+    return rounded_up(total)
+
+
+def _quantile_shift(tau):
+    """``sqrt(2 pi) eta`` of `discrete_gaussian_mu_squared`, rounded up."""
+    first = math.exp(-2 * (math.pi * tau) ** 2)
+    r = 2 * first / (1 - first)  # a geometric series is larger
+    return math.sqrt(2 * math.pi) * 2 * math.atanh(r) * (1 + 1e-12)
 
 
 # --- exact sampling: Canonne, Kamath, Steinke (2020) ---------------------------------------------

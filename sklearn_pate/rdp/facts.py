@@ -5,10 +5,17 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from numbers import Real
 
-from .._python import PUT_INTO_CLASSES
 from .noise import Noise
 
-__all__ = ["Facts", "defined_in", "facts_of", "has_distribution", "stating_class"]
+__all__ = [
+    "Facts",
+    "age_of",
+    "check_stated",
+    "defines_anything",
+    "facts_of",
+    "has_distribution",
+    "stating_class",
+]
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -77,36 +84,46 @@ class Facts:
             )
 
 
-def defined_in(kind):
-    """Return what a class defines in its own body, a list of names."""
-    return sorted(set(vars(kind)) - PUT_INTO_CLASSES)
+def defines_anything(kind):
+    """Whether a class has more in its body than what Python puts there."""
+    return any(not name.startswith(("__", "_abc_")) for name in vars(kind))
+
+
+def age_of(kind, name):
+    """Return how old a definition is that a class has: 0 if it is in the class itself."""
+    return next(k for k, base in enumerate(kind.__mro__) if name in vars(base))
+
+
+def check_stated(kind, stated, drawn):
+    """Refuse a class that draws in its own way and inherits what is stated of the draws."""
+    if getattr(getattr(kind, stated), "__isabstractmethod__", False):
+        return  # nothing is stated yet
+    for name in drawn:
+        if age_of(kind, name) < age_of(kind, stated):
+            raise TypeError(
+                f"{kind.__name__} changes {name}, how it draws, and inherits {stated}, which is "
+                f"that of another mechanism: its cost is unknown. Write {stated} as well"
+            )
 
 
 def stating_class(mechanism):
     """Return the class whose facts hold for a mechanism, or None.
 
-    Facts are proved for one class. They hold for subclasses that define nothing and have no other
-    bases, and for objects that have no methods of their own.
+    Facts are proved for one class, and hold for subclasses that define nothing.
 
     Parameters
     ----------
     mechanism : Mechanism
-        The mechanism as it is now: classes can be changed after they were made.
+        The mechanism.
 
     Returns
     -------
     type or None
     """
-    kind = type(mechanism)
-    # A method replaced on the object itself may do anything
-    replaced = [name for name in vars(mechanism) if callable(getattr(kind, name, None))]
-    if replaced:
-        return None
-    for k, base in enumerate(kind.__mro__):
+    for base in type(mechanism).__mro__:
         if "facts" in vars(base):
-            has_no_other_bases = base.__mro__ == kind.__mro__[k:]
-            return base if has_no_other_bases else None
-        if defined_in(base):
+            return base
+        if defines_anything(base):
             return None
     return None
 
@@ -143,10 +160,7 @@ def facts_of(mechanism):
     ------
     TypeError
         If its `facts` is no method, or returns something else.
-    ValueError
-        If one class changes how labels are drawn and another writes their distribution.
     """
-    _check_sampler(mechanism)
     if stating_class(mechanism) is None:
         return Facts()
     is_method = callable(mechanism.facts)
@@ -157,22 +171,3 @@ def facts_of(mechanism):
             f"got {facts!r}"
         )
     return facts
-
-
-def _check_sampler(mechanism):
-    """Refuse what samples from another distribution than the one that costs are computed from."""
-    kind = type(mechanism)
-    distribution = "outcome_log_proba" if has_distribution(mechanism) else "soft_labels"
-    writers = {}
-    for name in (distribution, "aggregate", "draw", "release"):
-        for base in kind.__mro__:
-            if name in vars(base):
-                writers[name] = base
-                break
-    if len(set(writers.values())) > 1:
-        samplers = sorted(set(writers) - {distribution})
-        raise ValueError(
-            f"{kind.__name__} changes how labels are drawn and inherits their distribution: its "
-            f"cost is unknown. Write {distribution} as well, in the class that writes "
-            f"{' and '.join(samplers)}"
-        )

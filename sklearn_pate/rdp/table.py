@@ -14,6 +14,7 @@ import numpy as np
 from .checks import DEFAULT_ORDERS, check_count, check_orders, check_positive
 from .conversion import pure_to_gdp
 from .cost import Cost
+from .discrete import discrete_gaussian_mu_squared
 from .published import pure_rdp
 from .rounding import rounded_up
 
@@ -98,11 +99,13 @@ def gaussian_table_cost(sigma, n_changed, orders=DEFAULT_ORDERS, *, discrete=Tru
     Returns
     -------
     Cost
-        Renyi cost ``a n_changed / (2 sigma**2)``; continuous noise is Gaussian DP as well.
+        Renyi cost ``a n_changed / (2 sigma**2)``, and Gaussian DP: ``n_changed / sigma**2``, for
+        discrete noise ``n_changed / (sigma**2 - (2 * GRID)**2)``, inf without a guarantee.
 
     Notes
     -----
-    Discrete noise: Canonne, Kamath, Steinke (2020), Proposition 5, for each entry.
+    Discrete noise: Canonne, Kamath, Steinke (2020), Proposition 5, for each entry, and
+    `discrete_gaussian_mu_squared`.
 
     Examples
     --------
@@ -114,4 +117,8 @@ def gaussian_table_cost(sigma, n_changed, orders=DEFAULT_ORDERS, *, discrete=Tru
     sigma = check_positive("sigma", sigma)
     n_changed = check_count("n_changed", n_changed)
     mu_squared = n_changed / sigma**2
-    return Cost(orders * mu_squared / 2, math.inf if discrete else mu_squared, math.inf)
+    rdp = orders * mu_squared / 2
+    if discrete:
+        squares = n_changed * round(1 / GRID) ** 2
+        mu_squared = discrete_gaussian_mu_squared([sigma / GRID], [squares])
+    return Cost(rdp, mu_squared, math.inf)

@@ -115,6 +115,14 @@ class Synthesizer(BaseEstimator, metaclass=ABCMeta):
         """
         return None
 
+    def obstacles(self, *, n_records, n_classes):
+        """Return why nothing can be learnt, as a tuple of sentences; here, none."""
+        return ()
+
+    def describe(self, *, n_records, n_classes):
+        """Say what else than rows is released; None if nothing is."""
+        return None
+
     @abstractmethod
     def rehearsal_rows(self, n_rows, rng):
         """Draw rows from the schema alone.

@@ -50,6 +50,31 @@ class Column(ABC):
         drawn = self._draw(np.where(missing, 0, bins), rng)
         return drawn.mask(missing) if missing.any() else drawn
 
+    @property
+    def width(self):
+        """Number of columns of `spread`."""
+        return self._width + self.may_be_missing
+
+    def spread(self, values):
+        """Return a Series as numbers from -1 to 1, (n_rows, width), each row by itself.
+
+        A missing value, or an unknown one, is 0 everywhere but in the column that says "missing".
+        """
+        missing = are_missing(values)
+        spread = self._spread(values, missing)
+        spread[missing] = 0.0
+        if self.may_be_missing:
+            spread = np.column_stack([spread, missing.astype(float)])
+        return spread
+
+    def gathered(self, spread):
+        """Return the Series of values that such numbers, with noise or not, are nearest to."""
+        values = self._gathered(spread[:, : self._width])
+        if not self.may_be_missing:
+            return values
+        missing = spread[:, -1] > 0.5
+        return values.mask(missing) if missing.any() else values
+
     @abstractmethod
     def _bins(self, values, missing):
         """Return the bin of each value; anything where it is missing."""
@@ -74,6 +99,7 @@ class CategoryColumn(Column):
         self._values = _of_dtype(categories, dtype)
         self._bin_by_value = {value: k for k, value in enumerate(self._values.astype(object))}
         super().__init__(dtype, len(self._values), may_be_missing)
+        self._width = len(self._values)
 
     @property
     def is_unique(self):
@@ -95,6 +121,12 @@ class CategoryColumn(Column):
 
     def _draw(self, bins, rng):
         return self._values.take(bins).reset_index(drop=True)
+
+    def _spread(self, values, missing):
+        return (self._bins(values, missing)[:, None] == np.arange(self.n_values)).astype(float)
+
+    def _gathered(self, spread):
+        return self._draw(spread.argmax(axis=1), None)
 
 
 def _of_dtype(categories, dtype):
@@ -119,14 +151,19 @@ class NumberColumn(Column):
     bins : list of (float, float) or of (int, int)
         The least and the greatest number that are drawn from each bin, in increasing order.
     may_be_missing : bool
+    edges : list of numbers
+        As declared: bounds, or the edges of bins. They are spread evenly from -1 to 1.
     """
 
-    def __init__(self, dtype, bins, may_be_missing):
+    _width = 1
+
+    def __init__(self, dtype, bins, may_be_missing, edges):
         kind = numpy_dtype(dtype).kind
         self._wide = np.dtype({"i": np.int64, "u": np.uint64, "f": np.float64}[kind])
         least, greatest = zip(*bins, strict=True)
         self._least = np.array(least, dtype=self._wide)
         self._greatest = np.array(greatest, dtype=self._wide)
+        self._edges = np.array(edges, dtype=float)
         super().__init__(dtype, len(bins), may_be_missing)
 
     def is_wide(self, bin):
@@ -144,6 +181,25 @@ class NumberColumn(Column):
             drawn = least + (greatest - least) * rng.random(len(bins))
         else:
             drawn = rng.integers(least, greatest, endpoint=True, dtype=self._wide)
+        return pd.Series(drawn).astype(self.dtype)
+
+    def _places(self):
+        return np.linspace(-1, 1, len(self._edges))
+
+    def _spread(self, values, missing):
+        numbers = np.zeros(len(values))
+        numbers[~missing] = values[~missing].to_numpy(dtype=float)
+        if self._edges[0] == self._edges[-1]:
+            return np.zeros((len(values), 1))
+        with np.errstate(all="ignore"):
+            spread = np.interp(numbers, self._edges, self._places())
+        return np.where(np.isfinite(spread), spread, 0.0)[:, None]  # no record may make an error
+
+    def _gathered(self, spread):
+        numbers = np.interp(spread[:, 0], self._places(), self._edges)
+        if self._wide.kind != "f":
+            numbers = np.rint(numbers)
+        drawn = np.clip(numbers.astype(self._wide), self._least[0], self._greatest[-1])
         return pd.Series(drawn).astype(self.dtype)
 
 

@@ -52,7 +52,7 @@ def findings(tables, sizes, schema, noise_std):
         The noisy histograms of the columns.
     sizes : ndarray of shape (n_classes,) or None
         The noisy number of records of each class; None if the labels are not counted.
-    schema : Schema
+    schema : Columns
         What was declared of the columns.
     noise_std : float
         Standard deviation of the noise on each count.

@@ -11,15 +11,15 @@ from sklearn.exceptions import NotFittedError
 from .._sklearn import Interval
 from ..aggregators import GaussianMechanism, LaplaceMechanism, TableMechanism
 from ..aggregators.rehearsal import checked_noisy
-from ..identifiers import spelled_identifiers
 from ..isolation import Quiet, attempt
 from ..neighbors.ballots import count_ballots
 from ..rdp import DEFAULT_ORDERS
-from ..rdp.checks import as_array, check_count
+from ..rdp.checks import check_count
 from ..rdp.table import GRID
 from .base import Synthesizer
 from .drowned import Histograms, drowned
 from .findings import findings
+from .records import checked_codes, numbered
 from .schema import read_schema
 from .simplex import draw_bins, on_simplex, shares
 
@@ -76,7 +76,7 @@ class MarginalSynthesizer(Synthesizer):
 
     Attributes
     ----------
-    schema_ : Schema
+    schema_ : schema.Columns
         What is public of the table: fixed by `declare`.
     not_covered_ : tuple of str
         What `declare` read from the private rows.
@@ -217,8 +217,8 @@ class MarginalSynthesizer(Synthesizer):
         self._check_declared()
         X = self.schema_.check(X)
         with Quiet():  # from here on, libraries warn of private values
-            codes, weight = _checked(len(X), codes, sample_weight, n_classes)
-            groups = None if groups is None else _numbered(len(X), groups)
+            codes, weight = checked_codes(len(X), codes, sample_weight, n_classes=n_classes)
+            groups = None if groups is None else numbered(len(X), groups)
             if not self.given_label:
                 codes = np.zeros_like(codes)
                 n_classes = 1
@@ -278,30 +278,6 @@ class MarginalSynthesizer(Synthesizer):
                 total = n_records * class_shares[code]
                 drawn[rows] = draw_bins(shares(table[:, code], total, noise_std), len(rows), rng)
         return self.schema_.rows(bins, rng)
-
-
-def _checked(n_rows, codes, sample_weight, n_classes):
-    """Return codes and weights; others would be counted in wrong places, and move more."""
-    codes = as_array("codes", codes)
-    are_codes = codes.shape == (n_rows,) and codes.dtype.kind in "iu"
-    if not are_codes or ((codes < 0) | (codes >= n_classes)).any():
-        raise ValueError(
-            f"codes must be a whole number from 0 to {n_classes - 1} for each row of X"
-        )
-    if sample_weight is None:
-        return codes.astype(np.int64), None
-    weight = as_array("sample_weight", sample_weight, dtype=float)
-    if weight.shape != (n_rows,) or not np.isfinite(weight).all():
-        raise ValueError("sample_weight must be a finite number for each row of X")
-    return codes.astype(np.int64), weight
-
-
-def _numbered(n_rows, groups):
-    """Return the number of each row's group, from 0."""
-    _, numbers = np.unique(spelled_identifiers(groups, "groups"), return_inverse=True)
-    if len(numbers) != n_rows:
-        raise ValueError("groups must have one identifier for each row of X")
-    return numbers
 
 
 def _size_without_labels(tables):

@@ -13,13 +13,13 @@ from .parameters import bounds_by_name, categories_by_name, missing_names, short
 from .remedies import named, remedies
 from .table import checked_table, columns_of, dtypes_of
 
-__all__ = ["Schema", "read_schema"]
+__all__ = ["Columns", "read_schema"]
 
 #: Bounds that are read lie within, so that their difference is finite.
 _LARGEST_READ = 8e307
 
 
-class Schema(NamedTuple):
+class Columns(NamedTuple):
     """The columns of a table.
 
     Attributes
@@ -41,11 +41,35 @@ class Schema(NamedTuple):
         for column, values in zip(self.columns, columns_of(X), strict=True):
             yield column.bins(values)
 
+    @property
+    def width(self):
+        """Number of columns of `spread`."""
+        return sum(column.width for column in self.columns) + 1
+
+    def spread(self, X):
+        """Return rows as numbers from -1 to 1, a constant last, (n_rows, width)."""
+        parts = [
+            column.spread(values)
+            for column, values in zip(self.columns, columns_of(X), strict=True)
+        ]
+        return np.column_stack([*parts, np.ones(len(X))])
+
+    def gathered(self, spread):
+        """Return the rows that such numbers, with noise or not, are nearest to."""
+        ends = np.cumsum([column.width for column in self.columns])
+        parts = np.split(spread[:, : ends[-1]], ends[:-1], axis=1)
+        return self._table(
+            [column.gathered(part) for column, part in zip(self.columns, parts, strict=True)]
+        )
+
     def rows(self, bins, rng):
         """Draw rows from their bins, which are an array for each column."""
-        drawn = [
-            column.draw(places, rng) for column, places in zip(self.columns, bins, strict=True)
-        ]
+        return self._table(
+            [column.draw(places, rng) for column, places in zip(self.columns, bins, strict=True)]
+        )
+
+    def _table(self, drawn):
+        """Return columns as a table of the same form."""
         if self.names is None:
             return np.column_stack([values.to_numpy() for values in drawn]).astype(self.dtype)
         rows = pd.concat(drawn, axis=1)
@@ -66,6 +90,15 @@ class Schema(NamedTuple):
             )
         return X
 
+    def like(self, X):
+        """Return a table with as many columns; their dtypes may be others."""
+        X = checked_table(X)
+        if X.shape[1] != len(self.columns):
+            raise ValueError(
+                f"X must have the {len(self.columns)} declared columns; got {X.shape[1]}"
+            )
+        return X
+
     def difference(self, X):
         """Return how the form of a table differs from that of drawn rows; None if it does not."""
         return difference(X, self.any_rows(2, np.random.default_rng(0)))
@@ -83,7 +116,7 @@ def read_schema(X, *, bounds, categories, missing, n_bins):
 
     Returns
     -------
-    schema : Schema
+    schema : Columns
     not_covered : tuple of str
         What was read from the rows, in words.
 
@@ -107,9 +140,9 @@ def read_schema(X, *, bounds, categories, missing, n_bins):
     ]
     not_covered = reader.warn(has_dtype)
     if isinstance(X, pd.DataFrame):
-        schema = Schema(columns, names=X.columns.copy(), dtype=None)
+        schema = Columns(columns, names=X.columns.copy(), dtype=None)
     else:
-        schema = Schema(columns, names=None, dtype=X.dtype)
+        schema = Columns(columns, names=None, dtype=X.dtype)
     found = schema.difference(X)
     if found is not None:
         where = f" in columns {named(found.columns)}" if found.columns else ""
@@ -155,7 +188,8 @@ class _Reader:
             self._read_bounds.append(name)
             bounds = _range_of(values)
         make_bins = _real_bins if kind_of(dtype) == "f" else _integer_bins
-        return NumberColumn(dtype, make_bins(name, dtype, bounds, self._n_bins), may_be_missing)
+        bins = make_bins(name, dtype, bounds, self._n_bins)
+        return NumberColumn(dtype, bins, may_be_missing, edges=bounds)
 
     def _may_be_missing(self, name, dtype, values):
         if any(_is_missing(value) for value in self._categories.get(name, [])):

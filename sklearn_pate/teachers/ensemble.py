@@ -217,7 +217,7 @@ def _fingerprint(memory, estimators, data, options):
     """Return what tells this fit from others in memory; None where nothing is kept."""
     if memory.location is None:
         return None
-    return digest(data, estimators, options, code_digest(estimators))
+    return digest(data, options, code_digest(estimators))
 
 
 def _keys(fingerprint, seeds, names):

@@ -1,0 +1,107 @@
+"""What the columns of a table may hold, as the user declares it."""
+
+import pandas as pd
+
+from .columns import kind_of
+from .parameters import short
+from .remedies import named
+from .table import checked_table, dtypes_of
+
+__all__ = ["Schema"]
+
+
+class Schema:
+    """What the columns of a table may hold: public, so safe to print and to publish.
+
+    Parameters
+    ----------
+    columns : dict, list or tuple
+        For each column a tuple of numbers, ``(low, high)`` or the edges of bins, or a list of
+        categories. A dict goes by name, or by position in an array; a list has all columns in
+        order; a tuple of numbers is for all columns of an array. Truth values and pandas'
+        categoricals declare themselves.
+    missing : list, default=()
+        Columns that may have missing values. In others they count nowhere.
+
+    Examples
+    --------
+    >>> from sklearn_pate.synthesis import Schema
+    >>> Schema({"age": (18, 90), "job": ["clerk", "farmer"]}, missing=["job"])
+    Schema({'age': (18, 90), 'job': ['clerk', 'farmer']}, missing=['job'])
+    """
+
+    def __init__(self, columns, *, missing=()):
+        self.columns = columns
+        self.missing = list(missing)
+
+    def __repr__(self):
+        return f"Schema({self.columns!r}, missing={self.missing!r})"
+
+    def parameters(self, X):
+        """Return bounds, categories and missing, as a synthesizer takes them.
+
+        Parameters
+        ----------
+        X : DataFrame or array-like of shape (n_samples, n_columns)
+            Rows, of whose columns names and dtypes are looked at, no values.
+
+        Returns
+        -------
+        dict
+
+        Raises
+        ------
+        ValueError
+            If a column is not declared, or not by a tuple or a list.
+        """
+        dtype_by_name = dtypes_of(checked_table(X))
+        bounds, categories = {}, {}
+        for name, values in self._by_name(list(dtype_by_name)).items():
+            if isinstance(values, list):
+                categories[name] = values
+            elif isinstance(values, tuple):
+                bounds[name] = values
+            else:
+                raise ValueError(
+                    "schema must have a tuple of numbers, (low, high), or a list of categories for "
+                    f"each column; got {short(values)} for {name!r}"
+                )
+        others = [
+            name
+            for name, values in categories.items()
+            if isinstance(dtype_by_name.get(name), pd.CategoricalDtype)
+            and set(values) != set(dtype_by_name[name].categories)
+        ]
+        if others:
+            raise ValueError(
+                f"columns {named(others)} are categorical, with other categories than declared; "
+                "those of a dtype are published. Convert them: X[column].astype(object), or "
+                "astype(pd.CategoricalDtype([...])) with those that are declared"
+            )
+        unknown = [
+            name
+            for name, dtype in dtype_by_name.items()
+            if name not in bounds and name not in categories and not _declares_itself(dtype)
+        ]
+        if unknown:
+            raise ValueError(
+                f"schema must declare all columns of X; it lacks {named(unknown)}. Give each a "
+                "tuple of numbers, (low, high), or a list of categories"
+            )
+        return {"bounds": bounds, "categories": categories, "missing": self.missing}
+
+    def _by_name(self, names):
+        if isinstance(self.columns, dict):
+            return self.columns
+        if isinstance(self.columns, tuple):
+            return dict.fromkeys(names, self.columns)
+        if not isinstance(self.columns, list) or len(self.columns) != len(names):
+            raise ValueError(
+                "schema must be a dict by column, a list of all columns in order, or a tuple for "
+                f"all columns; X has {len(names)} columns, got {short(self.columns)}"
+            )
+        return dict(zip(names, self.columns, strict=True))
+
+
+def _declares_itself(dtype):
+    return isinstance(dtype, pd.CategoricalDtype) or kind_of(dtype) == "b"
