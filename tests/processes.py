@@ -1,9 +1,6 @@
 """What a process has one of, and new processes, each forked from one with the package imported."""
 
 import contextlib
-import decimal
-import gc
-import locale
 import logging
 import multiprocessing
 import os
@@ -38,35 +35,21 @@ def generator_states():
 
 def process_settings():
     """Return what a process has one of, and an estimator might change."""
-    logger = logging.getLogger("sklearn_pate_test")
     return {
         "numpy": np.geterr(),
-        "decimal": decimal.getcontext().prec,
         "filters": list(warnings.filters),
         "logging": logging.root.manager.disable,
         "out": sys.stdout,
         "err": sys.stderr,
         "scikit-learn": sklearn.get_config(),
         "joblib": (type(get_active_backend()[0]), get_active_backend()[1]),
-        "pandas": [pd.get_option(f"display.{x}") for x in ("max_rows", "precision", "html.border")],
+        "pandas": pd.get_option("display.max_rows"),
         "scipy": special.geterr(),
-        "collecting": gc.isenabled(),
-        "how often": gc.get_threshold(),
-        "import path": list(sys.path),
-        "hook of errors": sys.excepthook,
-        "hook of errors that cannot be raised": sys.unraisablehook,
-        "text of warnings": warnings.formatwarning,
         "warnings": warnings.showwarning,
-        "errors of logging": logging.raiseExceptions,
-        "records of logging": logging.getLogRecordFactory(),
-        "class of loggers": logging.getLoggerClass(),
         "printing": np.get_printoptions(),
-        "loggers": [(h, h.level) for h in logger.handlers],
-        "level": logger.level,
-        "recursion": sys.getrecursionlimit(),
+        "level of a logger": logging.getLogger("sklearn_pate_test").level,
         "environment": dict(os.environ),
         "folder": os.getcwd(),
-        "locale": locale.setlocale(locale.LC_ALL),
     }
 
 

@@ -9,6 +9,8 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy.optimize import brentq
+from scipy.stats import binom
 
 from sklearn_pate.accountant import Curator, StageRecord, plan_queries
 from sklearn_pate.accountant.calibration import _known_costs, costs_once
@@ -92,6 +94,26 @@ def test_bounded_counts_make_few_queries_of_large_noise_pure():
     assert epsilon < 0.6 * data_independent_epsilon(GNMax(40.0), 1, 1e-5)[0]
 
 
+def optimal_pure_composition(epsilon, k, delta):
+    """Exact k-fold composition of randomised response, the worst pure mechanism (Kairouz 2015)."""
+    losses = (k - 2 * np.arange(k + 1)) * epsilon  # log ratio of the two outcome probabilities
+    proba = binom.pmf(np.arange(k + 1), k, 1 / (1 + math.exp(epsilon)))
+
+    def excess(e):
+        return np.sum(np.maximum(0, -np.expm1(np.minimum(e - losses, 0))) * proba) - delta
+
+    return brentq(excess, 0.0, k * epsilon)
+
+
+@pytest.mark.parametrize("n_queries", [1, 3, 20, 100, 500])
+def test_laplace_cost_covers_the_optimal_composition(n_queries):
+    # the loss of a label is pure, so the optimal composition covers any votes; the argmax itself
+    # costs less than a mechanism that reaches that loss everywhere
+    epsilon, _ = data_independent_epsilon(LNMax(0.05), n_queries, 1e-5)
+    exact = optimal_pure_composition(0.1, n_queries, 1e-5)
+    assert 0.45 * exact <= epsilon <= min(n_queries * 0.1, 1.1 * exact + 0.05) + 1e-12
+
+
 # --- plans --------------------------------------------------------------------------------------
 
 
@@ -148,6 +170,15 @@ def test_default_number_of_queries_keeps_the_noise_below_that_of_the_rule():
     plan = plan_queries(LNMax(None), None, **cap)
     assert 1 / plan.stages[0][0].gamma <= most
     assert plan_queries(GNMax(None), None, **(cap | {"n_public": 7})).n_queries == 7
+
+
+def test_at_least_five_queries_a_class_are_asked():
+    few = PUBLIC | {"n_teachers": 100}
+    plan = plan_queries(GNMax(None), None, **few)
+    assert plan.n_queries == 5 * PUBLIC["n_classes"]
+    assert plan.stages[0][0].sigma > 100 / (2 * math.sqrt(PUBLIC["n_classes"]))
+    assert plan.epsilon <= PUBLIC["epsilon"]
+    assert plan_queries(GNMax(None), None, **(few | {"n_public": 12})).n_queries == 12
 
 
 def test_a_cap_that_cuts_the_queries_says_so():

@@ -13,6 +13,7 @@ from scipy.special import logsumexp
 
 from sklearn_pate.aggregators import (
     Aggregator,
+    ConfidentGNMax,
     ExponentialNMax,
     GNMax,
     ImmutableArgmax,
@@ -23,9 +24,7 @@ from sklearn_pate.aggregators import (
 from sklearn_pate.rdp import (
     DiscreteGaussian,
     DiscreteLaplace,
-    data_independent_epsilon,
     discrete,
-    exact_rdp,
     pure_rdp,
     worst_case_rdp,
 )
@@ -72,16 +71,21 @@ def test_samples_follow_the_outcome_distribution(mechanism, counts, global_rando
     assert_drawn_from(np.bincount(labels, minlength=len(counts)), proba)
 
 
-def test_noise_is_not_truncated_to_whole_votes(global_random_seed):
-    # Laplace noise of scale 0.2 added to an int array would always leave a margin of one
-    labels = LNMax(5.0).aggregate(np.tile([6, 5], (10_000, 1)), random_state=global_random_seed)
-    proba = np.exp(LNMax(5.0).outcome_log_proba([[6, 5]])[0])
-    assert_drawn_from(np.bincount(labels, minlength=2), proba)
+def test_histograms_that_fill_memory_are_computed_in_parts():
+    votes = np.random.default_rng(0).integers(0, 3000, (60, 3))
+    parts = np.vstack([GNMax(1.0)._noise().log_argmax(row[None]) for row in votes])
+    np.testing.assert_allclose(GNMax(1.0)._noise().log_argmax(votes), parts, rtol=1e-9, atol=1e-12)
 
 
-@pytest.mark.parametrize("mechanism", [LNMax(0.05), GNMax(40.0)])
+@pytest.mark.parametrize(
+    "mechanism",
+    [
+        *(LNMax(0.05), GNMax(40.0), ConfidentGNMax(150, 40.0, 40.0)),
+        *(ImmutableArgmax(0, sigma=40.0), StableArgmax(3.0)),
+    ],
+)
 def test_noise_is_fresh_unless_seeded(mechanism):
-    votes = np.tile([125, 125], (64, 1))
+    votes = np.tile([150, 100], (64, 1))
     draws = [mechanism.aggregate(votes) for _ in range(3)]
     assert (draws[0] != draws[1]).any() and (draws[1] != draws[2]).any()
     seeded = [mechanism.aggregate(votes, random_state=3) for _ in range(2)]
@@ -96,6 +100,10 @@ def test_plurality_takes_the_lowest_code_of_a_tie():
     )
     assert PluralityVote().facts().gdp_mu == PluralityVote().facts().pure_epsilon == math.inf
     assert np.isinf(PluralityVote().published_rdp(votes, [2, 3])).all()
+    np.testing.assert_array_equal(
+        ImmutableArgmax(math.inf, sigma=1.0).outcome_log_proba(votes),
+        PluralityVote().outcome_log_proba(votes),
+    )
 
 
 def test_own_mechanism_needs_its_outcome_distribution_only(global_random_seed):
@@ -109,6 +117,21 @@ def test_own_mechanism_needs_its_outcome_distribution_only(global_random_seed):
 
     labels = Coin().aggregate(np.tile([1, 9], (4000, 1)), random_state=global_random_seed)
     assert_drawn_from(np.bincount(labels + 1, minlength=3), [0.5, 0, 0.5])
+
+
+class Echo(Aggregator):
+    """Draws from what the student says."""
+
+    def outcome_log_proba(self, votes, student_proba=None):
+        with np.errstate(divide="ignore"):
+            return np.log(student_proba)
+
+
+def test_own_mechanism_is_given_the_student_and_must_have_an_outcome_for_each_class():
+    assert Echo().aggregate([[1, 9]] * 3, np.eye(3)).tolist() == [0, 1, -1]
+    for n_outcomes in (1, 4):
+        with pytest.raises(ValueError, match="a column for each of the 2 classes"):
+            Echo().aggregate([[1, 9]] * n_outcomes, np.eye(n_outcomes))
 
 
 def test_no_votes_give_no_labels():
@@ -183,11 +206,9 @@ def test_a_sampler_without_its_distribution_is_refused(name, parent):
         return np.argmax(votes, axis=1)
 
     base = type("Base", (), {name: method})
-    for kind in (type("Mixed", (base, parent), {}), type("Written", (parent,), {name: method})):
-        with pytest.raises(ValueError, match="inherits their distribution: its cost is unk"):
-            data_independent_epsilon(kind(), 10, 1e-5, n_teachers=100, n_classes=2)
-        with pytest.raises(ValueError, match="Write outcome_log_proba as well"):
-            exact_rdp(kind(), [[60, 40]], [2.0])
+    for bases, body in (((base, parent), {}), ((parent,), {name: method})):
+        with pytest.raises(TypeError, match="its cost is unknown. Write outcome_log_proba as well"):
+            type("Wrong", bases, body)
 
 
 # --- exponential noise ---------------------------------------------------------------------------

@@ -11,6 +11,7 @@ from scipy.spatial.distance import cdist
 from scipy.special import expit
 from scipy.stats import binom
 from sklearn.base import BaseEstimator
+from sklearn.model_selection import StratifiedKFold
 from sklearn.neighbors import KNeighborsClassifier
 
 from sklearn_pate import PATEClassifier
@@ -491,20 +492,31 @@ def test_abstaining_keeps_the_best_guesses():
     assert every.n_guesses == 200 and every.epsilon < some.epsilon
 
 
-class Votes(BaseEstimator):
-    """Votes of 1-nearest neighbours of a part, or of all, with a multiple of the noise due."""
+def dealt(y, n_teachers):
+    order = np.random.default_rng().permutation(len(y))
+    return [order[k::n_teachers] for k in range(n_teachers)]
 
-    def __init__(self, n_teachers, overlaps=False, noise=1.0, random_state=None):
+
+def everyone(y, n_teachers):
+    return [np.arange(len(y))] * n_teachers
+
+
+def stratified(y, n_teachers):
+    return [part for _, part in StratifiedKFold(n_teachers).split(y, y)]
+
+
+class Votes(BaseEstimator):
+    """Votes of 1-nearest neighbours, each taught by a part, with a multiple of the noise due."""
+
+    def __init__(self, n_teachers, parts=dealt, noise=1.0, random_state=None):
         self.n_teachers = n_teachers
-        self.overlaps = overlaps
+        self.parts = parts
         self.noise = noise
         self.random_state = random_state
 
     def fit(self, X, y, X_public):
         votes = np.zeros((len(X_public), 2), dtype=int)
-        order = np.random.default_rng().permutation(len(y))
-        for k in range(self.n_teachers):
-            part = order if self.overlaps else order[k :: self.n_teachers]
+        for part in self.parts(y, self.n_teachers):
             nearest = cdist(X_public, X[part]).argmin(axis=1)
             votes[np.arange(len(votes)), y[part][nearest]] += 1
         sigma = gnmax_sigma(1.0, 1e-5, len(votes), n_teachers=self.n_teachers, n_classes=2)
@@ -514,12 +526,15 @@ class Votes(BaseEstimator):
         return self
 
 
+CLAIM = {"claimed": 1.0, "delta": 1e-5}
+
+
 def test_overlapping_parts_are_caught_in_one_run():
     X = np.random.default_rng(0).normal(size=(300, 3))
     y = (X[:, 0] > 0).astype(int)
     for canaries in ("mislabelled", "out_of_distribution"):
-        given = {"canaries": canaries, "random_state": 1, "claimed": 1.0, "delta": 1e-5}
-        assert audit_estimator(Votes(200, overlaps=True), X, y, **given).refuted
+        given = {"canaries": canaries, "random_state": 1, **CLAIM}
+        assert audit_estimator(Votes(200, everyone), X, y, **given).refuted
         clf = PATEClassifier(KNeighborsClassifier(1), classes=[0, 1], n_queries=30)
         found = audit_estimator(clf, X, y, **given)
         assert found.epsilon < 0.5 and not found.refuted
@@ -531,9 +546,29 @@ def test_a_tenth_of_the_noise_is_caught_in_forty_runs():
     y = (X[:, 0] > 0).astype(int)
     # one teacher, one query: the canary decides it, and noise as accounted for is tight
     given = {"n_runs": 40, "n_canaries": 1, "canaries": "out_of_distribution", "random_state": 0}
-    given |= {"claimed": 1.0, "delta": 1e-5}
-    assert audit_estimator(Votes(1, noise=0.1), X, y, **given).refuted
-    assert not audit_estimator(Votes(1), X, y, **given).refuted
+    assert audit_estimator(Votes(1, noise=0.1), X, y, **given, **CLAIM).refuted
+    assert not audit_estimator(Votes(1), X, y, **given, **CLAIM).refuted
+
+
+@pytest.mark.slow
+def test_parts_that_depend_on_labels_are_caught_in_thirty_runs(global_random_seed):
+    """A guess is wrong once in 10^8 runs where all 44 votes move, and half the time otherwise."""
+    # One label less in class 0 moves the first of each part's records to the part before, where it
+    # is nearer to the query than class 1; there is no copy of the canary
+    T, size = 44, 4
+    y = np.concatenate([[0, 0], np.ones(T * size, int), np.zeros(T * size - 2, int)])
+    X = np.random.default_rng(0).normal(size=(len(y), 2))
+    first, second = (np.flatnonzero(y == c) for c in (0, 1))
+    distance, query = 2.0 * (T - np.arange(T)), np.array([100.0, 0.0])
+    X[first[::size][1:]] = query + np.column_stack([distance[1:], np.zeros(T - 1)])
+    X[second[size // 2 :: size]] = query + np.column_stack([distance - 1, np.zeros(T)])
+    given = {
+        "canaries": Canaries(np.array([1]), X[1:2], np.array([[0, 1]])),
+        "attack": lambda fitted: np.array([2.0 * fitted.public_labels_[0] - 1]),
+        **{"n_copies": 0, "n_runs": 30, "random_state": global_random_seed, **CLAIM},
+    }
+    assert audit_estimator(Votes(T, stratified), X, y, query[None], **given).refuted
+    assert not audit_estimator(Votes(T), X, y, query[None], **given).refuted
 
 
 def test_canaries_keep_the_types_of_a_table():

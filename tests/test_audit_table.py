@@ -26,12 +26,23 @@ pytestmark = pytest.mark.slow
 class HalfLaplace(LaplaceMechanism):
     """States a scale, and draws half of it."""
 
+    cost = LaplaceMechanism.cost
+
     def noisy(self, table, random_state=None):
         return LaplaceMechanism(self.scale / 2, self.noise).noisy(table, random_state)
 
 
+class HalfGaussian(GaussianMechanism):
+    cost = GaussianMechanism.cost
+
+    def noisy(self, table, random_state=None):
+        return GaussianMechanism(self.sigma / 2, self.noise).noisy(table, random_state)
+
+
 class OneDrawForARow(LaplaceMechanism):
     """All entries of a row get the same noise."""
+
+    cost = LaplaceMechanism.cost
 
     def noisy(self, table, random_state=None):
         table = np.asarray(table, dtype=float)
@@ -40,6 +51,8 @@ class OneDrawForARow(LaplaceMechanism):
 
 class Fixed(LaplaceMechanism):
     """Draws the same noise each time."""
+
+    cost = LaplaceMechanism.cost
 
     def noisy(self, table, random_state=None):
         return super().noisy(table, random_state=3)
@@ -87,6 +100,7 @@ def test_a_bound_is_wrong_as_seldom_as_it_says(global_random_seed):
     ("mechanism", "delta", "n_samples"),
     [
         (HalfLaplace(2.0, "continuous"), None, 10_000),
+        (HalfGaussian(2.0, "continuous"), 0.01, 20_000),
         (OneDrawForARow(2.0), None, 1000),
         (Fixed(2.0), None, 300),
     ],
@@ -173,6 +187,13 @@ def twice(count):
     return counted
 
 
+def by_records(count):
+    def counted(cells, codes, *, groups=None, **given):
+        return count(cells, codes, **given)
+
+    return counted
+
+
 @pytest.fixture
 def many(global_random_seed):
     """With half the noise all but 1% of the 1,000 guesses with the most evidence are right."""
@@ -210,6 +231,34 @@ def test_two_ballots_of_each_record_or_half_the_noise_are_caught(
     assert audit_of_cells(pate(voters(), epsilon=3.0), **many).refuted
 
 
+class Families(BaseEstimator):
+    """Makes a group of eight records of each record, so that a canary is a group."""
+
+    delta = 0
+
+    def __init__(self, classifier, random_state=None):
+        self.classifier = classifier
+        self.random_state = random_state
+
+    def fit(self, X, y, X_public):
+        fitted = clone(self.classifier).set_params(random_state=self.random_state)
+        X, y, groups = (np.repeat(values, 8, axis=0) for values in (X, y, np.arange(len(y))))
+        fitted.fit(X, y, X_public, groups=groups)
+        for name in ("privacy_spent_", "public_soft_labels_", "classes_"):
+            setattr(self, name, getattr(fitted, name))
+        return self
+
+
+@pytest.mark.filterwarnings("ignore:the noise drowns")
+def test_groups_that_are_counted_by_their_records_are_caught(monkeypatch, global_random_seed):
+    """Of 125 guesses 116 must be right: 123 to 125 are with the fault, 74 to 96 without it."""
+    families = Families(pate(voters(), epsilon=1.0))
+    given = {"n_guesses": 125, "confidence": 1 - 1e-7, "random_state": global_random_seed}
+    assert not audit_of_cells(families, **given).refuted
+    monkeypatch.setattr(blocks, "count_ballots", by_records(blocks.count_ballots))
+    assert audit_of_cells(families, **given).refuted
+
+
 def fitted_on_private(enrol):
     """Fit the transformer on private rows and labels."""
 
@@ -236,6 +285,47 @@ def test_a_transformer_that_saw_private_labels_is_caught(monkeypatch, attack, gl
     monkeypatch.setattr(ReverseNeighbors, "enrol", fitted_on_private(ReverseNeighbors.enrol))
     broken = pate(ReverseNeighbors(encoder, random_state=0), epsilon=0.5)
     assert audit_estimator(broken, X, y, **given).refuted
+
+
+def cells_of_private_rows(divide):
+    """Make a cell of each private record of class 1."""
+
+    def divided(self, X_public, **given):
+        divide(self, X_public, **given)
+        X, codes = self.private_seen
+        self._centers = np.unique(X[codes == 1], axis=0)
+
+    return divided
+
+
+def keeping(enrol):
+    def enrolled(self, private, X_public, **given):
+        self.private_seen = np.asarray(private.X), private.codes
+        return enrol(self, private, X_public, **given)
+
+    return enrolled
+
+
+def stand_out(fitted):
+    """Say of each canary whether its rates are those of places that are far from all cells."""
+    rates = fitted.public_soft_labels_[:, 0]
+    differs = np.abs(rates - np.median(rates)) > 1e-9
+    return np.where(differs[-40:], -1.0, 1.0)
+
+
+def test_cells_that_saw_private_rows_are_caught(monkeypatch, global_random_seed):
+    """Of 40 guesses 38 must be right: all are with the fault, as if by tossed coins without it."""
+    # A canary of class 1 makes a cell at its place; from between the places all cells are far
+    canaries = canaries_at(PLACES[:40])
+    X = np.concatenate([canaries.X, np.full((400, 1), -1000.0)])
+    y = np.arange(440) % 2
+    clf = pate(ReverseNeighbors(n_cells=40, smoothing=0.001, random_state=0), epsilon=1.0)
+    given = {"canaries": canaries, "attack": stand_out, "random_state": global_random_seed}
+    between = canaries.X + 50
+    assert not audit_estimator(clf, X, y, between, **given).refuted
+    monkeypatch.setattr(ReverseNeighbors, "enrol", keeping(ReverseNeighbors.enrol))
+    monkeypatch.setattr(ReverseNeighbors, "divide", cells_of_private_rows(ReverseNeighbors.divide))
+    assert audit_estimator(clf, X, y, between, **given).refuted
 
 
 def test_rates_of_several_copies_are_averaged():

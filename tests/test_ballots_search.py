@@ -267,8 +267,7 @@ def test_a_search_warns_of_noise_that_drowns_the_ballots():
 
 
 @pytest.mark.parametrize(
-    ("adjacency", "groups"),
-    [("replace", True), ("add_or_remove", True), ("add_or_remove", False)],
+    ("adjacency", "groups"), [("replace", True), ("add_or_remove", True), ("add_or_remove", False)]
 )
 def test_a_partition_is_refused_all_the_same(adjacency, groups):
     found = search(adjacency)

@@ -1,6 +1,5 @@
-"""The command that measures time and memory, at small sizes; and the odds that a page tells."""
+"""The odds that a page tells."""
 
-import json
 import math
 import re
 from pathlib import Path
@@ -8,29 +7,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from benchmarks import __main__ as command
 from sklearn_pate.aggregators import LaplaceMechanism
 
 ROOT = Path(__file__).parents[1]
-
-
-@pytest.mark.slow
-def test_each_row_has_a_ratio_to_a_named_baseline_or_says_what_it_needs(
-    tmp_path, monkeypatch, capsys
-):
-    monkeypatch.setenv("SKLEARN_PATE_DATA", str(tmp_path))
-    command.main(["--quick", "--out", str(tmp_path), "--only", "fit", "aggregation", "memory"])
-    table = (tmp_path / "results.md").read_text()
-    assert table.endswith(capsys.readouterr().out)
-    needy, *measured = json.loads((tmp_path / "results.json").read_text())["rows"]
-    assert "SKLEARN_PATE_DATA" in needy["missing"] and "ratio" not in needy
-    assert "not measured" in table and str(tmp_path) not in table
-    assert len(measured) == 4
-    for row in measured:
-        assert row["name"] in table and row["unit"] and row["baseline"] and row["setting"]
-        (pair,) = row["pairs"]
-        assert row["ratio"] == pytest.approx(pair[0] / pair[1])
-        assert math.isfinite(row["ratio"]) and row["ratio"] > 0
 
 
 def most_sure(epsilon, suspicion):

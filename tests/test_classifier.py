@@ -7,14 +7,13 @@ import joblib
 import numpy as np
 import pandas as pd
 import pytest
-from scipy import sparse
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.datasets import load_iris, make_classification
 from sklearn.dummy import DummyClassifier
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import LogisticRegression, Perceptron
-from sklearn.naive_bayes import BernoulliNB, GaussianNB
+from sklearn.naive_bayes import GaussianNB
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.svm import SVC
 from sklearn.tree import DecisionTreeClassifier
@@ -105,11 +104,10 @@ def test_student_sees_the_released_labels_only():
 @pytest.mark.parametrize("aggregator", [LNMax(0.05), GNMax(30.0), PluralityVote()])
 def test_without_a_cap_all_public_rows_are_asked(aggregator):
     clf = fit(pate(GaussianNB(), aggregator=aggregator, epsilon=None))
-    assert clf.privacy_spent_.n_queries == 400
-    assert clf.score(X_TEST, Y_TEST) > 0.9
+    spent = clf.privacy_spent_
+    assert spent.n_queries == 400 and clf.score(X_TEST, Y_TEST) > 0.9
     if isinstance(aggregator, PluralityVote):
-        assert clf.privacy_spent_.epsilon == math.inf
-        assert clf.privacy_spent_.method == "none"
+        assert (spent.epsilon, spent.method) == (math.inf, "none")
         plurality = clf.curator_.votes.argmax(axis=1)
         np.testing.assert_array_equal(clf.public_labels_[clf.query_indices_], plurality)
 
@@ -135,17 +133,11 @@ def test_data_dependent_epsilon_is_in_the_curators_view_only():
 
 
 @pytest.mark.parametrize(
-    "labels",
-    [
-        np.array(["no", "yes"]),
-        np.array(["no", "yes"], dtype=object),
-        np.array([False, True]),
-        np.array([-7, 3]),
-        np.array([10, 20]),
-        np.array([0.0, 1.0]),
-    ],
+    ("labels", "dtype"),
+    [("ny", str), ("ny", object), ([0, 1], bool), ([-7, 3], int), ([0, 1], float)],
 )
-def test_labels_of_any_kind(labels):
+def test_labels_of_any_kind(labels, dtype):
+    labels = np.array(list(labels), dtype=dtype)
     clf = quick(classes=labels[::-1]).fit(X_PRIVATE, labels[Y_PRIVATE], X_PUBLIC)
     np.testing.assert_array_equal(clf.classes_, labels)
     predicted = clf.predict(X_TEST)
@@ -182,13 +174,6 @@ def test_decision_values_of_classes_never_released_are_minus_infinity():
         values = clf.fit_student(X_PUBLIC, student).decision_function(X_TEST)
         assert values.shape == (500, 3) and np.isneginf(values[:, 2]).all()
         np.testing.assert_array_equal(values.argmax(axis=1), clf.predict(X_TEST))
-
-
-@pytest.mark.parametrize("make", [sparse.csr_matrix, sparse.csc_array, np.ndarray.tolist])
-def test_sparse_matrices_and_lists(make):
-    clf = quick(BernoulliNB()).fit(make(X_PRIVATE > 0), Y_PRIVATE, X_public=make(X_PUBLIC > 0))
-    dense = quick(BernoulliNB()).fit(X_PRIVATE > 0, Y_PRIVATE, X_public=X_PUBLIC > 0)
-    np.testing.assert_array_equal(clf.predict(make(X_TEST > 0)), dense.predict(X_TEST > 0))
 
 
 def test_lists_of_classifiers_and_the_default_student():
@@ -342,7 +327,7 @@ def test_labels_survive_a_student_that_fails():
 
 def test_one_released_class_makes_a_constant_of_a_student_that_needs_two():
     clf = pate(aggregator=PluralityVote(), epsilon=None, n_teachers=5)
-    with pytest.warns(UserWarning, match="400 released labels are of one class.*a Dummy"):
+    with pytest.warns(UserWarning, match="400 released labels are of one class.*yours failed"):
         clf.fit(X_PRIVATE, np.zeros(1500, dtype=int), X_PUBLIC)
     assert isinstance(clf.student_, DummyClassifier) and (clf.public_labels_ == 0).all()
     assert clf.privacy_spent_.n_answered == 400
@@ -403,10 +388,7 @@ class Forbidden(Unwilling):
     [
         ({"aggregator": PluralityVote()}, "epsilon=None"),
         ({"aggregator": GNMax(1.0)}, "Nothing was spent"),
-        (
-            {"accounting": "ptr", "aggregator": GNMax(25.0), "epsilon": 0.2},
-            "would fail even if",
-        ),
+        ({"accounting": "ptr", "aggregator": GNMax(25.0), "epsilon": 0.2}, "would fail even if"),
         ({"accounting": "ptr", "aggregator": PluralityVote()}, "would fail even if"),
     ],
 )
@@ -415,18 +397,6 @@ def test_over_budget_is_refused_before_any_teacher_trains(params, message):
     with pytest.raises(BudgetExceededError, match=message):
         fit(clf)
     assert not hasattr(clf, "privacy_spent_") and not hasattr(clf, "curator_")
-
-
-@pytest.mark.parametrize(
-    "rows", [[0, 0, 1], [0, 1], [0, 1, 400], [-1, 0, 1], [0.0, 1.0, 2.0], [[0, 1, 2]]]
-)
-def test_a_query_strategy_that_returns_nonsense(rows):
-    class Broken:
-        def select(self, X_public, n_queries, random_state=None):
-            return rows
-
-    with pytest.raises(ValueError, match="query_strategy.select must return 3 distinct"):
-        fit(pate(Forbidden(), n_queries=3, query_strategy=Broken()))
 
 
 def test_a_failed_refit_loses_nothing():
@@ -450,25 +420,6 @@ def test_a_refit_that_fails_keeps_the_features_that_predict_expects():
     with pytest.raises(ValueError):
         fit(unfitted, X_public=X_PUBLIC[:, :4])
     assert not hasattr(unfitted, "n_features_in_")
-
-
-def test_a_refit_on_other_features():
-    frame = pd.DataFrame(X, columns=list("abcdef"))
-    clf = quick().fit(frame[:1500], Y_PRIVATE, frame[1500:1900])
-    assert clf.feature_names_in_.tolist() == list("abcdef")
-    clf.fit(X_PRIVATE[:, :4], Y_PRIVATE, X_PUBLIC[:, :4])
-    assert clf.n_features_in_ == 4
-    assert not hasattr(clf, "feature_names_in_")
-
-
-# --- scikit-learn's conventions ------------------------------------------------------------------
-
-
-def test_routing_requests_public_data_and_groups_by_default():
-    requests = pate().get_metadata_routing().fit.requests
-    assert requests["X_public"] is True
-    assert requests["groups"] is True
-    assert requests["sample_weight"] is None
 
 
 # --- on data -------------------------------------------------------------------------------------

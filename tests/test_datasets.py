@@ -14,7 +14,6 @@ from sklearn.utils import Bunch
 from sklearn_pate import datasets
 from sklearn_pate.datasets import fetch_adult, fetch_diabetes130, fetch_mnist
 
-FETCHERS = [fetch_adult, fetch_diabetes130, fetch_mnist]
 DATA = os.environ.get("SKLEARN_PATE_DATA")
 needs_data = pytest.mark.skipif(not DATA, reason="SKLEARN_PATE_DATA names no folder")
 
@@ -144,6 +143,33 @@ def mnist_home(tmp_path):
 # ------------------------------------------------------------------------------ all fetchers
 
 
+@pytest.mark.parametrize(
+    ("fetch", "home", "shape", "dtype", "described"),
+    [
+        (fetch_adult, "adult_home", (5, 14), "f8", "Adult"),
+        (fetch_diabetes130, "diabetes_home", (4, 47), "f8", "Strack"),
+        (fetch_mnist, "mnist_home", (5, 784), "u1", "MNIST"),
+    ],
+)
+def test_a_frame_and_arrays(request, calls, fetch, home, shape, dtype, described):
+    home = request.getfixturevalue(home)
+    frame, arrays = (fetch(data_home=home, as_frame=as_frame) for as_frame in (True, False))
+    assert frame.data.shape == arrays.data.shape == shape
+    assert list(frame.data.columns) == frame.feature_names == arrays.feature_names
+    pd.testing.assert_frame_equal(frame.frame, pd.concat([frame.data, frame.target], axis=1))
+    assert arrays.frame is None and arrays.data.dtype == dtype
+    assert frame.target.dtype == arrays.target.dtype == np.int64
+    for j, (_, values) in enumerate(frame.data.items()):
+        is_category = isinstance(values.dtype, pd.CategoricalDtype)
+        expected = values.cat.codes if is_category else values  # a missing one is -1
+        np.testing.assert_array_equal(arrays.data[:, j], expected)
+    X, y = fetch(data_home=home, as_frame=False, return_X_y=True)
+    np.testing.assert_array_equal(X, arrays.data)
+    np.testing.assert_array_equal(y, arrays.target)
+    assert X.flags.writeable and y.flags.writeable
+    assert described in frame.DESCR and not calls
+
+
 def test_diabetes_has_no_split():
     with pytest.raises(ValueError, match="no official split.*GroupShuffleSplit"):
         fetch_diabetes130(subset="test")
@@ -162,16 +188,12 @@ def test_nothing_found(fetch, folder, name, version, files, tmp_path, monkeypatc
     monkeypatch.setenv("SKLEARN_PATE_DATA", str(second))
     with pytest.raises(FileNotFoundError) as error:
         fetch(data_home=first)
-    message = str(error.value)
-    for place in (first, first / folder, second, second / folder):
-        assert str(place) in message
-    assert files in message and "no network" in message
-    assert isinstance(error.value.__cause__, URLError)
+    for part in (first, first / folder, second, second / folder, files, "no network"):
+        assert str(part) in str(error.value)
     assert calls == [(name, {"version": version, "data_home": first, "as_frame": True})]
     monkeypatch.delenv("SKLEARN_PATE_DATA")
     with pytest.raises(FileNotFoundError, match="in: no folder, as none was given"):
         fetch()
-    assert calls[-1][1]["data_home"] is None
 
 
 def test_places_and_their_order(tmp_path, monkeypatch, calls):
@@ -188,50 +210,19 @@ def test_places_and_their_order(tmp_path, monkeypatch, calls):
     assert not calls
 
 
-def test_all_files_must_be_in_one_folder(tmp_path, calls):
-    (tmp_path / "adult").mkdir()
-    (tmp_path / "adult.data").write_text(TRAIN)
-    (tmp_path / "adult" / "adult.test").write_text(TEST)
-    assert len(fetch_adult(data_home=tmp_path, subset="train").data) == 3
-    assert len(fetch_adult(data_home=tmp_path, subset="test").data) == 2
-    with pytest.raises(FileNotFoundError, match="adult.data, adult.test"):
-        fetch_adult(data_home=tmp_path)
-    assert len(calls) == 1
-
-
 # ------------------------------------------------------------------------------ Adult
 
 
-def test_adult_frame(adult_home, calls):
+def test_adult_frame(adult_home):
     dataset = fetch_adult(data_home=adult_home)
     X, y = dataset.data, dataset.target
-    assert X.shape == (5, 14)
-    assert list(X.columns) == dataset.feature_names
     assert list(X.index) == list(y.index) == list(range(5))
     assert X["age"].tolist() == [39, 50, 28, 25, 44]
-    numbers = X.select_dtypes("int64")
-    assert list(numbers) == [
-        *["age", "fnlwgt", "education-num", "capital-gain", "capital-loss", "hours-per-week"]
-    ]
-    assert X.shape[1] - numbers.shape[1] == X.select_dtypes("category").shape[1] == 8
-    assert y.name == "class" and y.dtype == "int64"
-    assert y.tolist() == [0, 1, 0, 0, 1]
+    assert X.select_dtypes("int64").shape[1] == 6 and X.select_dtypes("category").shape[1] == 8
+    assert y.name == "class" and y.tolist() == [0, 1, 0, 0, 1]
     assert dataset.target_names == ["<=50K", ">50K"]
-    pd.testing.assert_frame_equal(dataset.frame, pd.concat([X, y], axis=1))
-    assert "Adult" in dataset.DESCR
-    assert not calls
     missing = X.isna().sum()
     assert missing[missing > 0].to_dict() == {"workclass": 1, "occupation": 1, "native-country": 2}
-    assert not any("?" in X[name].cat.categories for name in X.select_dtypes("category"))
-
-
-def test_adult_comment_line_and_dots_do_not_matter(adult_home):
-    expected = fetch_adult(data_home=adult_home, subset="test", return_X_y=True)
-    for content in (TEST, TEST.replace("K.", "K"), COMMENT + TEST.replace("K.", "K"), TEST.strip()):
-        (adult_home / "adult.test").write_text(content)
-        X, y = fetch_adult(data_home=adult_home, subset="test", return_X_y=True)
-        pd.testing.assert_frame_equal(X, expected[0])
-        pd.testing.assert_series_equal(y, expected[1])
 
 
 def test_adult_levels_do_not_depend_on_the_subset(adult_home):
@@ -240,27 +231,6 @@ def test_adult_levels_do_not_depend_on_the_subset(adult_home):
     )
     assert train.dtypes.tolist() == test.dtypes.tolist() == both.dtypes.tolist()
     pd.testing.assert_frame_equal(pd.concat([train, test], ignore_index=True), both)
-    education = train["education"].cat.categories
-    assert len(education) == 16
-    assert [education.get_loc(level) + 1 for level in both["education"]] == both[
-        "education-num"
-    ].tolist()
-
-
-def test_adult_array(adult_home):
-    dataset = fetch_adult(data_home=adult_home, as_frame=False)
-    frame = fetch_adult(data_home=adult_home).data
-    assert dataset.data.dtype == np.float64 and dataset.frame is None
-    assert dataset.target.dtype == np.int64 and dataset.target.tolist() == [0, 1, 0, 0, 1]
-    assert dataset.data.flags.writeable and dataset.target.flags.writeable
-    for j, name in enumerate(dataset.feature_names):
-        values = frame[name]
-        expected = values.cat.codes if isinstance(values.dtype, pd.CategoricalDtype) else values
-        assert dataset.data[:, j].tolist() == expected.tolist()
-    assert dataset.data[1, dataset.feature_names.index("workclass")] == -1
-    X, y = fetch_adult(data_home=adult_home, as_frame=False, return_X_y=True, subset="test")
-    np.testing.assert_array_equal(X, dataset.data[3:])
-    np.testing.assert_array_equal(y, dataset.target[3:])
 
 
 @pytest.mark.parametrize(
@@ -268,8 +238,6 @@ def test_adult_array(adult_home):
     [
         ("Private", "Privat", "'Privat' in column 'workclass'"),
         (" <=50K", " 50K", "unknown label '50K'"),
-        ("28, Private", "x, Private", "x"),
-        (", Cuba, <=50K\n", "", "unknown value '' in column 'native-country'"),
         ("28, Private", "28, 1, Private", "15"),
         (TRAIN, "", "no rows"),
         ("28, Private", "28.5, Private", "a fraction in column 'age'"),
@@ -305,15 +273,9 @@ def test_adult_from_openml(adult_home, openml, calls):
     (adult_home / "adult.test").unlink()
     openml(table)
     dataset = fetch_adult(data_home=str(adult_home))
-    assert calls == [("adult", {"version": 2, "data_home": str(adult_home), "as_frame": True})]
-    assert dataset.data.dtypes.tolist() == expected.data.dtypes.tolist()
-    assert list(dataset.data.index) == list(range(48_842))
+    assert len(calls) == 1
     rows = [*range(3), 32_561, 32_562]  # training rows first, as from the files
     pd.testing.assert_frame_equal(dataset.frame.iloc[rows].reset_index(drop=True), expected.frame)
-    train, test = fetch_adult(subset="train"), fetch_adult(subset="test")
-    assert train.data.shape == (32_561, 14) and test.data.shape == (16_281, 14)
-    pd.testing.assert_frame_equal(train.frame, dataset.frame.iloc[:32_561])
-    assert test.frame["age"].tolist() == dataset.frame["age"].iloc[32_561:].tolist()
     for wrong in (table.iloc[:-1], table.sample(frac=1, random_state=0, ignore_index=True)):
         openml(wrong)
         with pytest.raises(ValueError, match="OpenML's adult, version 2.*16,281 rows of adult"):
@@ -323,60 +285,25 @@ def test_adult_from_openml(adult_home, openml, calls):
 # ------------------------------------------------------------------------------ Diabetes 130-US
 
 
-def test_diabetes_frame(diabetes_home, calls):
+def test_diabetes_frame(diabetes_home):
     dataset = fetch_diabetes130(data_home=diabetes_home)
     X, y, groups = dataset.data, dataset.target, dataset.groups
-    assert X.shape == (4, 47)
-    assert list(X.columns) == dataset.feature_names == list(diabetes_table().columns[2:-1])
     for part in (X, y, groups):
         assert part.index.tolist() == [9, 2, 30, 4] and part.index.name == "encounter_id"
-    assert groups.tolist() == [700, 600, 700, 500]
     assert groups.name == "patient_nbr" and groups.dtype == "int64"
-    assert y.tolist() == [0, 0, 1, 1]
-    assert y.name == "readmitted_within_30_days" and y.dtype == "int64"
+    assert y.name == "readmitted_within_30_days" and y.tolist() == [0, 0, 1, 1]
     assert dataset.target_names[1] == "within 30 days"
-    pd.testing.assert_frame_equal(dataset.frame, pd.concat([X, y], axis=1))
-    assert "Strack" in dataset.DESCR
-    assert not calls
+    arrays = fetch_diabetes130(data_home=diabetes_home, as_frame=False)
+    assert arrays.groups.tolist() == groups.tolist() == [700, 600, 700, 500]
 
 
 def test_diabetes_columns(diabetes_home):
     X = fetch_diabetes130(data_home=diabetes_home).data
-    counts = X.select_dtypes("int64")
-    assert counts.columns.tolist() == [
-        *["time_in_hospital", "num_lab_procedures", "num_procedures", "num_medications"],
-        *["number_outpatient", "number_emergency", "number_inpatient", "number_diagnoses"],
-    ]
-    assert X.select_dtypes("category").shape[1] == 39
+    assert X.select_dtypes("int64").shape[1] == 8 and X.select_dtypes("category").shape[1] == 39
     assert X["admission_type_id"].cat.categories.tolist() == [1, 9, 10]  # sorted as numbers
-    assert X["discharge_disposition_id"].tolist() == [25, 1, 1, 11]
-    assert X["diag_1"].tolist() == ["250.00", "250", "V27", "428"]
     missing = X.isna().sum()[lambda number: number > 0].to_dict()  # the question mark
-    assert missing.pop("payer_code") == missing.pop("medical_specialty") == 2
-    assert missing == {"race": 2, "weight": 3, "diag_2": 1, "diag_3": 2}
+    assert list(missing.values()) == [2, 3, 2, 2, 1, 2]
     assert X["max_glu_serum"].tolist() == ["None", ">300", "None", "Norm"]  # and not "None"
-    assert X["A1Cresult"].cat.categories.tolist() == [">8", "None", "Norm"]
-
-
-def test_diabetes_array(diabetes_home):
-    dataset = fetch_diabetes130(data_home=diabetes_home, as_frame=False)
-    column = dict(zip(dataset.feature_names, dataset.data.T, strict=True))
-    assert dataset.data.shape == (4, 47) and dataset.data.dtype == np.float64
-    assert column["admission_type_id"].tolist() == [2, 1, 0, 2]
-    assert column["weight"].tolist() == [-1, -1, -1, 0]
-    assert column["time_in_hospital"].tolist() == [1, 3, 2, 14]
-    assert isinstance(dataset.groups, np.ndarray)
-    assert dataset.groups.tolist() == [700, 600, 700, 500]
-    assert dataset.target.tolist() == [0, 0, 1, 1]
-
-
-def test_diabetes_unzipped(diabetes_home):
-    expected = fetch_diabetes130(data_home=diabetes_home).frame
-    (diabetes_home / "diabetic_data.csv").write_text("the archive comes first")
-    pd.testing.assert_frame_equal(fetch_diabetes130(data_home=diabetes_home).frame, expected)
-    (diabetes_home / "dataset_diabetes.zip").unlink()
-    diabetes_table().to_csv(diabetes_home / "diabetic_data.csv", index=False)
-    pd.testing.assert_frame_equal(fetch_diabetes130(data_home=diabetes_home).frame, expected)
 
 
 def test_diabetes_damaged(diabetes_home):
@@ -394,9 +321,7 @@ def test_diabetes_damaged(diabetes_home):
     table = diabetes_table()
     for damaged, reason in [
         (table.drop(columns="weight"), "49 columns instead of 50"),
-        (table.rename(columns={"patient_nbr": "patient"}), "patient_nbr"),
         (table.replace({"readmitted": {"NO": "no"}}), "unknown label 'no'"),
-        (table.replace({"num_procedures": {"4": "many"}}), "many"),
     ]:
         damaged.to_csv(csv, index=False)
         with pytest.raises(ValueError, match="diabetic_data.csv is damaged") as error:
@@ -414,9 +339,7 @@ def test_diabetes_from_openml(diabetes_home, openml, calls):
     table = table.astype(dict.fromkeys(others, "category"))
     openml(table.rename(columns=lambda name: name.replace("-", ".")))
     dataset = fetch_diabetes130(data_home=diabetes_home)
-    assert calls == [
-        ("Diabetes130US", {"version": 1, "data_home": diabetes_home, "as_frame": True})
-    ]
+    assert len(calls) == 1
     pd.testing.assert_frame_equal(dataset.frame, expected.frame)
     pd.testing.assert_series_equal(dataset.groups, expected.groups)
     openml(table.drop(columns="race"))
@@ -427,35 +350,15 @@ def test_diabetes_from_openml(diabetes_home, openml, calls):
 # ------------------------------------------------------------------------------ MNIST
 
 
-def test_mnist_array(mnist_home, calls):
-    dataset = fetch_mnist(data_home=mnist_home)
-    assert dataset.data.dtype == np.uint8 and dataset.target.dtype == np.int64
-    np.testing.assert_array_equal(dataset.data.reshape(5, 28, 28), IMAGES)
-    np.testing.assert_array_equal(dataset.target, DIGITS)
-    assert dataset.data.flags.writeable and dataset.data.flags.c_contiguous
-    assert dataset.target.flags.writeable
-    assert dataset.frame is None
+@pytest.mark.parametrize(
+    ("subset", "rows"), [("all", slice(0, 5)), ("train", slice(0, 3)), ("test", slice(3, 5))]
+)
+def test_mnist(mnist_home, subset, rows):
+    dataset = fetch_mnist(data_home=mnist_home, subset=subset)
+    np.testing.assert_array_equal(dataset.data.reshape(-1, 28, 28), IMAGES[rows])
+    np.testing.assert_array_equal(dataset.target, DIGITS[rows])
     assert dataset.feature_names[::783] == ["pixel1", "pixel784"]
     assert dataset.target_names == list("0123456789")
-    assert "MNIST" in dataset.DESCR
-    assert not calls
-
-
-@pytest.mark.parametrize(("subset", "rows"), [("train", slice(0, 3)), ("test", slice(3, 5))])
-def test_mnist_subset(mnist_home, subset, rows):
-    X, y = fetch_mnist(data_home=mnist_home, subset=subset, return_X_y=True)
-    np.testing.assert_array_equal(X.reshape(-1, 28, 28), IMAGES[rows])
-    np.testing.assert_array_equal(y, DIGITS[rows])
-    assert X.flags.writeable
-
-
-def test_mnist_frame(mnist_home):
-    dataset = fetch_mnist(data_home=mnist_home, as_frame=True)
-    assert list(dataset.data.columns) == [f"pixel{i}" for i in range(1, 785)]
-    assert set(dataset.data.dtypes) == {np.dtype(np.uint8)}
-    np.testing.assert_array_equal(dataset.data, IMAGES.reshape(5, 784))
-    assert dataset.target.name == "class" and dataset.target.tolist() == DIGITS.tolist()
-    assert dataset.frame.shape == (5, 785)
 
 
 IMAGES_GZ, LABELS_GZ = "train-images-idx3-ubyte.gz", "train-labels-idx1-ubyte.gz"
@@ -466,11 +369,8 @@ IMAGES_GZ, LABELS_GZ = "train-images-idx3-ubyte.gz", "train-labels-idx1-ubyte.gz
     [
         (IMAGES_GZ, gzip.compress(idx(IMAGES[:3]), mtime=0)[:-20], "end-of-stream"),
         (IMAGES_GZ, idx(IMAGES[:3]), "Not a gzipped file"),
-        (IMAGES_GZ, b"", "does not begin like an IDX file of 3-dim"),
-        (IMAGES_GZ, gzip.compress(idx(DIGITS[:3])), "does not begin like an IDX file of 3-dim"),
         (LABELS_GZ, gzip.compress(idx(IMAGES[:3])), "does not begin like an IDX file of 1-dim"),
         (IMAGES_GZ, gzip.compress(idx(IMAGES[:3])[:-1]), "it holds 2351 values"),
-        (IMAGES_GZ, gzip.compress(idx(IMAGES[:3, :, :14])), "(3, 28, 14) images"),
         (LABELS_GZ, gzip.compress(idx(DIGITS[:2])), "(3, 28, 28) images, 2 labels"),
         (LABELS_GZ, gzip.compress(idx(DIGITS[:3] + 1)), "labels up to 10"),
     ],
@@ -482,12 +382,10 @@ def test_mnist_damaged(mnist_home, name, content, reason):
         fetch_mnist(data_home=mnist_home, subset="train")
     assert str(mnist_home / name) in str(error.value)
     assert reason in str(error.value)
-    assert len(fetch_mnist(data_home=mnist_home, subset="test").data) == 2
 
 
 def openml_mnist():
     pixels = np.zeros((70_000, 784), dtype=np.uint8)
-    pixels[:60_000, 5], pixels[60_000:, 7] = 200, 255
     labels = np.zeros(70_000, dtype=int)
     labels[:5], labels[60_000:60_005] = [5, 0, 4, 1, 9], [7, 2, 1, 0, 4]
     table = pd.DataFrame(pixels, columns=[f"pixel{i}" for i in range(1, 785)])
@@ -498,14 +396,9 @@ def openml_mnist():
 def test_mnist_from_openml(tmp_path, openml, calls):
     openml(openml_mnist())
     X, y = fetch_mnist(data_home=tmp_path, subset="train", return_X_y=True)
-    assert calls == [("mnist_784", {"version": 1, "data_home": tmp_path, "as_frame": True})]
-    assert X.shape == (60_000, 784) and X.dtype == np.uint8
-    assert (X[:, 5] == 200).all() and not X[:, 7].any()
-    assert y.dtype == np.int64 and y[:5].tolist() == [5, 0, 4, 1, 9]
-    X, y = fetch_mnist(subset="test", as_frame=True, return_X_y=True)
-    assert X.shape == (10_000, 784) and (X["pixel8"] == 255).all()
-    assert y[:5].tolist() == [7, 2, 1, 0, 4]
-    assert fetch_mnist().target.shape == (70_000,)
+    assert len(calls) == 1
+    assert X.shape == (60_000, 784) and X.dtype == np.uint8 and y.dtype == np.int64
+    assert y[:5].tolist() == [5, 0, 4, 1, 9]
     for wrong in (openml_mnist().iloc[::-1], openml_mnist().iloc[:-1]):
         openml(wrong)
         with pytest.raises(ValueError, match="OpenML's mnist_784.*60,000 training images"):
@@ -519,17 +412,10 @@ def test_mnist_from_openml(tmp_path, openml, calls):
 @needs_data
 def test_real_adult():
     train = fetch_adult(data_home=DATA, subset="train")
-    test = fetch_adult(data_home=DATA, subset="test")
-    assert train.data.shape == (32_561, 14) and test.data.shape == (16_281, 14)
     assert np.bincount(train.target).tolist() == [24_720, 7_841]
-    assert np.bincount(test.target).tolist() == [12_435, 3_846]
-    assert train.data.dtypes.tolist() == test.data.dtypes.tolist()
-    dataset = fetch_adult(data_home=DATA)
-    assert dataset.data.isna().sum().sum() == 2_799 + 2_809 + 857
-    for _, values in dataset.data.select_dtypes("category").items():
-        assert set(values.cat.categories) == set(values.dropna())
-    rank = dataset.data["education"].cat.codes + 1
-    assert (rank == dataset.data["education-num"]).all()
+    X = fetch_adult(data_home=DATA).data
+    assert X.shape == (48_842, 14) and X.isna().sum().sum() == 2_799 + 2_809 + 857
+    assert (X["education"].cat.codes + 1 == X["education-num"]).all()
 
 
 @pytest.mark.slow
@@ -537,15 +423,11 @@ def test_real_adult():
 def test_real_diabetes(monkeypatch):
     monkeypatch.setenv("SKLEARN_PATE_DATA", DATA)
     dataset = fetch_diabetes130()
-    assert dataset.data.shape == (101_766, 47)
-    assert dataset.data.index.is_unique
+    assert dataset.data.shape == (101_766, 47) and dataset.data.index.is_unique
     assert np.bincount(dataset.target).tolist() == [90_409, 11_357]
-    assert dataset.groups.nunique() == 71_518
-    assert dataset.groups.value_counts().iloc[0] == 40
+    assert dataset.groups.nunique() == 71_518 and dataset.groups.value_counts().iloc[0] == 40
     missing = dataset.data.isna().sum()
     assert missing[missing > 0].tolist() == [2_273, 98_569, 40_256, 49_949, 21, 358, 1_423]
-    assert (dataset.data["A1Cresult"] == "None").sum() == 84_748
-    assert (dataset.data["max_glu_serum"] == "None").sum() == 96_420
 
 
 @pytest.mark.slow
@@ -553,11 +435,5 @@ def test_real_diabetes(monkeypatch):
 def test_real_mnist():
     X, y = fetch_mnist(data_home=DATA, subset="train", return_X_y=True)
     assert X.shape == (60_000, 784)
-    assert X.mean() == pytest.approx(33.3184, abs=1e-4)
-    assert X.std() == pytest.approx(78.5675, abs=1e-4)
-    assert np.bincount(y).tolist() == [
-        *[5_923, 6_742, 5_958, 6_131, 5_842, 5_421, 5_918, 6_265, 5_851, 5_949]
-    ]
-    X_test, y_test = fetch_mnist(data_home=DATA, subset="test", return_X_y=True)
-    assert X_test.shape == (10_000, 784)
-    assert y_test[:5].tolist() == [7, 2, 1, 0, 4]
+    assert (X.mean(), X.std()) == pytest.approx((33.3184, 78.5675), abs=1e-4)
+    assert np.bincount(y)[:5].tolist() == [5_923, 6_742, 5_958, 6_131, 5_842]

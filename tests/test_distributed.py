@@ -3,25 +3,21 @@
 import logging
 import os
 import signal
-import subprocess
 import sys
 import time
 import traceback
 from functools import partial
-from pathlib import Path
 
 import numpy as np
 import pytest
 from joblib import parallel_config
-from sklearn.base import BaseEstimator, ClassifierMixin, clone
+from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.naive_bayes import GaussianNB
-from sklearn.preprocessing import FunctionTransformer
 from sklearn.tree import DecisionTreeClassifier
 
 from sklearn_pate import PATEClassifier
 from sklearn_pate.aggregators import GNMax
 from sklearn_pate.exceptions import TeacherError
-from sklearn_pate.neighbors import ReverseNeighbors, blocks
 from sklearn_pate.teachers import Sites, collect_votes
 
 pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("forked_workers")]
@@ -218,39 +214,6 @@ def test_sites_are_loaded_by_the_workers(client):
     np.testing.assert_array_equal(votes.counts, expected.counts)
 
 
-KILLED = """
-import sys
-import test_distributed as this
-from distributed import Client
-from joblib import parallel_config
-
-address, folder = sys.argv[1:]
-with Client(address), parallel_config(backend="dask"):
-    teacher = this.Marked(folder + "/trained", 0.1)
-    this.model(teacher, memory=folder + "/votes").poll(this.X, this.Y, this.X_PUBLIC)
-"""
-
-
-@posix
-def test_votes_outlive_the_process_that_collects_them(client, tmp_path):
-    path = os.pathsep.join([str(Path(__file__).parent), *filter(None, sys.path)])
-    command = [sys.executable, "-c", KILLED, client.scheduler.address, str(tmp_path)]
-    child = subprocess.Popen(command, env=os.environ | {"PYTHONPATH": path})
-    trained, deadline = tmp_path / "trained", time.monotonic() + 60
-    while not (trained.exists() and trained.stat().st_size >= 8) and time.monotonic() < deadline:
-        time.sleep(0.02)
-    child.kill()
-    assert child.wait() == -signal.SIGKILL
-    assert released(client)  # the scheduler drops what a client that is gone wanted
-    before = trained.stat().st_size
-    clf = model(Marked(str(trained), 0.1), memory=str(tmp_path / "votes"))
-    votes = clf.poll(X, Y, X_PUBLIC).counts
-    assert 8 <= before < 24 and 24 <= trained.stat().st_size <= 24 + 2  # those under way
-    with parallel_config(backend="loky", n_jobs=1):
-        expected = model(GaussianNB()).poll(X, Y, X_PUBLIC).counts
-    np.testing.assert_array_equal(votes, expected)
-
-
 def write_to(path):
     """Send all that this process says to a file."""
     with open(path, "ab") as file:
@@ -271,29 +234,4 @@ def test_what_teachers_say_stays_on_the_workers(client, tmp_path, capfd, caplog)
     texts = [said.read_text(), out, err, caplog.text, str(logs)]
     texts.append("".join(traceback.format_exception(caught.value)))
     assert SECRET not in "".join(texts)
-    assert released(client)
-
-
-# --- records that vote ---------------------------------------------------------------------------
-
-
-def die_abroad(X, flag, home):
-    if len(X) == 100 and os.getpid() != home:
-        time.sleep(0.02)
-        die_once(flag)
-    return X
-
-
-@posix
-def test_a_killed_worker_loses_no_ballots(client, tmp_path, monkeypatch):
-    monkeypatch.setattr(blocks, "BLOCK_SIZE", 100)
-    flag = tmp_path / "flag"
-    lethal = FunctionTransformer(die_abroad, kw_args={"flag": str(flag), "home": os.getpid()})
-    voters = ReverseNeighbors(lethal, n_cells=20, random_state=0)
-    clf = PATEClassifier(voters, classes=[0, 1], random_state=0)
-    fitted = clone(clf).fit(X, Y, X_PUBLIC)
-    assert flag.exists()
-    with parallel_config(backend="loky", n_jobs=1):
-        expected = clf.fit(X, Y, X_PUBLIC)
-    assert_same(fitted, expected)
     assert released(client)

@@ -147,19 +147,6 @@ def test_what_it_says_of_records_is_withheld(where, told, kind, capfd):
     assert SECRET not in "".join(capfd.readouterr())
 
 
-class OldFashioned(Neighbors):
-    """Takes less than it is given."""
-
-    def vote(self, private, X_query):
-        return super().vote(private, X_query)
-
-
-def test_methods_that_do_not_fit_are_told_what_fits():
-    message = r"vote of OldFashioned does not take what it is given; it must be vote\(self, private"
-    with pytest.raises(TypeError, match=message):
-        fit(model(OldFashioned()))
-
-
 @pytest.mark.parametrize(
     ("name", "value"),
     [

@@ -11,20 +11,17 @@ import joblib
 import numpy as np
 import pandas as pd
 import pytest
-from scipy import sparse
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.calibration import CalibratedClassifierCV
 from sklearn.compose import make_column_transformer
 from sklearn.datasets import make_classification
-from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassifier
-from sklearn.exceptions import NotFittedError
+from sklearn.ensemble import RandomForestClassifier
 from sklearn.linear_model import LogisticRegression, RidgeClassifier
 from sklearn.naive_bayes import GaussianNB
 from sklearn.neural_network import MLPClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer, StandardScaler
 from sklearn.semi_supervised import SelfTrainingClassifier
-from sklearn.svm import SVC
 from sklearn.utils import all_estimators
 
 from sklearn_pate import PATEClassifier, PrivacySpent
@@ -85,15 +82,9 @@ def images():
     return np.repeat(X, 4, axis=1).reshape(700, 5, 2, 2).astype(np.float32), y
 
 
-def sparse_rows():
-    X, y = numbers(2)
-    return sparse.csr_array(np.repeat(X.clip(0, None), 3, axis=1), dtype=np.float32), y
-
-
 MADE = {
     "default_of_table": lambda: fitted(*table()),
     "default_of_images": lambda: fitted(*images()),
-    "default_of_sparse_rows": lambda: fitted(*sparse_rows()),
     "default_of_three_classes": lambda: fitted(*numbers(3)),
     "default_of_teachers": lambda: fitted(*table(), n_teachers=20),
     "linear": lambda: by_teachers(make_pipeline(StandardScaler(), LogisticRegression())),
@@ -130,13 +121,9 @@ def test_an_export_predicts_the_same(name):
 
 def test_an_export_of_odd_rows_predicts_the_same():
     clf, X = made("default_of_table")
-    odd = X[:6].copy()
-    odd["age"] = [np.nan, 1e9, -1e9, 0, 1, 2]
-    odd["city"] = ["unseen", None, "", "Oslo", "nan", "missing"]
-    odd.loc[odd.index[:2], "held"] = pd.NaT
+    held = pd.to_timedelta([pd.NaT] * 3)
+    odd = X[:3].assign(age=[np.nan, 1e9, -1e9], city=["unseen", None, ""], held=held)
     assert_same(clf.export(), clf, odd)
-    clf, X = made("default_of_three_classes")
-    assert_same(clf.export(), clf, 50 * X)
 
 
 LOAD = """if True:
@@ -207,8 +194,7 @@ TRUSTED = {"operator.methodcaller", "numpy.dtype", "numpy.asarray"}
 
 def test_the_page_lists_the_types_that_skops_asks_about():
     page = (Path(__file__).parents[1] / "docs" / "handing_over.md").read_text()
-    for name in TRUSTED:
-        assert f"`{name}`" in page
+    assert all(f"`{name}`" in page for name in TRUSTED)
 
 
 @needs_skops
@@ -329,12 +315,9 @@ def test_codes_that_are_labels_need_no_decoding():
     clf = taught(Contrary(), X, codes, [0, 1, 2])
     model = handed_over(clf, None)
     assert type(model) is Contrary and model is not clf.student_
-    clf = taught(GaussianNB(), X, codes % 2, [False, True])
-    assert handed_over(clf, None).predict(X).dtype == bool
 
 
-@pytest.mark.parametrize("student", [GaussianNB(), MLPClassifier(max_iter=5), RidgeClassifier()])
-@pytest.mark.filterwarnings("ignore:Stochastic Optimizer")
+@pytest.mark.parametrize("student", [GaussianNB(), RidgeClassifier()])
 def test_a_label_that_was_never_released_has_no_column(student):
     X, codes = coded(3)
     clf = taught(student, X[codes != 1], codes[codes != 1], LETTERS)
@@ -343,8 +326,6 @@ def test_a_label_that_was_never_released_has_no_column(student):
     if hasattr(model, "predict_proba"):
         assert model.classes_.tolist() == ["a", "c"]
         np.testing.assert_array_equal(model.predict_proba(X), clf.predict_proba(X)[:, [0, 2]])
-    if type(student) is GaussianNB:
-        np.testing.assert_array_equal(handed_over(clf, None).predict(X), clf.predict(X))
 
 
 @pytest.mark.slow
@@ -367,11 +348,8 @@ def test_students_of_other_rooms():
     X, codes = coded(2)
     for student in (
         make_pipeline(RowVectorizer(), StandardScaler(), LandmarkClassifier()),
-        make_pipeline(make_pipeline(StandardScaler(), StandardScaler()), GaussianNB()),
         SoftLabelClassifier(LogisticRegression()),
         SelfTrainingClassifier(LogisticRegression()),
-        make_pipeline(StandardScaler(), SVC()),
-        CalibratedClassifierCV(HistGradientBoostingClassifier(max_iter=3)),
     ):
         given = codes.copy()
         if type(student) is SelfTrainingClassifier:
@@ -382,40 +360,38 @@ def test_students_of_other_rooms():
         assert b"sklearn_pate" not in pickle.dumps(model)
 
 
-@pytest.mark.slow
-def test_what_scikit_learn_cannot_express_is_named():
+def of_torch():
     pytest.importorskip("torch", reason="needs the extra 'torch'")
     from sklearn_pate.neural import VATClassifier
 
+    return VATClassifier(max_epochs=1)
+
+
+def of_the_program():
+    return make_pipeline(StandardScaler(), Contrary())
+
+
+REFUSED = {
+    r"sklearn_pate\.neural\.vat\.VATClassifier": of_torch,
+    r"holds sklearn_pate\.neighbors\.columns\.RowVectorizer": lambda: CalibratedClassifierCV(
+        make_pipeline(RowVectorizer(), GaussianNB())
+    ),
+    r"holds __main__\.Contrary, of the program": of_the_program,
+    "the student cannot be pickled": lambda: make_pipeline(
+        FunctionTransformer(lambda X: X), GaussianNB()
+    ),
+}
+
+
+@pytest.mark.parametrize("reason", REFUSED)
+def test_a_student_that_cannot_be_handed_over_is_refused(reason, monkeypatch):
     X, codes = coded(2)
-    clf = taught(VATClassifier(max_epochs=1), X, codes, LETTERS[:2])
-    with pytest.raises(ValueError, match=r"sklearn_pate\.neural\.vat\.VATClassifier"):
-        handed_over(clf, X)
-
-
-def test_what_scikit_learn_holds_of_this_library_is_named():
-    X, codes = coded(2)
-    nested = CalibratedClassifierCV(make_pipeline(RowVectorizer(), GaussianNB()))
-    clf = taught(nested, X, codes, LETTERS[:2])
-    with pytest.raises(ValueError, match=r"holds sklearn_pate\.neighbors\.columns\.RowVectorizer"):
-        handed_over(clf, X)
-
-
-def test_a_class_of_the_program_that_runs_is_refused(monkeypatch):
-    X, codes = coded(2)
-    clf = taught(make_pipeline(StandardScaler(), Contrary()), X, codes, LETTERS[:2])
-    assert handed_over(clf, X)
-    monkeypatch.setattr(Contrary, "__module__", "__main__")
-    monkeypatch.setattr(sys.modules["__main__"], "Contrary", Contrary, raising=False)
-    with pytest.raises(ValueError, match=r"holds __main__\.Contrary, of the program"):
-        handed_over(clf, X)
-
-
-def test_a_student_that_does_not_pickle_is_refused():
-    X, codes = coded(2)
-    student = make_pipeline(FunctionTransformer(lambda X: X), GaussianNB())
-    clf = taught(student, X, codes, LETTERS[:2])
-    with pytest.raises(ValueError, match="the student cannot be pickled"):
+    clf = taught(REFUSED[reason](), X, codes, LETTERS[:2])
+    if REFUSED[reason] is of_the_program:
+        assert handed_over(clf, X)  # of a module it is not
+        monkeypatch.setattr(Contrary, "__module__", "__main__")
+        monkeypatch.setattr(sys.modules["__main__"], "Contrary", Contrary, raising=False)
+    with pytest.raises(ValueError, match=reason):
         handed_over(clf, X)
 
 
@@ -433,8 +409,7 @@ def test_a_model_of_frames_names_pandas_and_asks_for_a_frame():
     frame = pd.DataFrame(X[:, :2], columns=["age", "income"])
     encoder = make_column_transformer((StandardScaler(), ["age", "income"]))
     clf, _ = fitted(frame, y, make_pipeline(encoder, GaussianNB()), n_teachers=20)
-    for model in (clf.export(frame), clf.export()):
-        assert model.libraries_["pandas"] == pd.__version__
+    assert clf.export().libraries_["pandas"] == pd.__version__
     for ask in (clf.predict, clf.predict_proba):
         with pytest.raises(ValueError, match=r"columns \['age', 'income'\]: pass one"):
             ask(frame.to_numpy())
@@ -447,8 +422,6 @@ def test_rows_that_were_drawn_need_not_be_given():
     clf = PATEClassifier(
         synthesizer=MarginalSynthesizer((-4, 4), missing=[]), epsilon=20, classes=LETTERS[:2]
     )
-    with pytest.raises(NotFittedError):
-        clf.export()
     clf.fit(X, y).fit_student(student=MLPClassifier(max_iter=20))
     assert_same(clf.export(), clf, X)
     assert clf.export().privacy_spent_["n_synthetic"] == len(clf.X_synthetic_)
@@ -466,9 +439,7 @@ def test_the_statement_is_a_dict_and_json():
     assert record["format"] == 1 and record["kind"] == "spent"
     assert {type(value) for value in record.values()} == {int, float, str, list}
     assert json.loads(spent.to_json()) == record
-    forecast = PrivacyForecast.of(spent)
-    assert forecast.to_dict() == record | {"kind": "forecast"}
-    assert forecast.paid().to_dict() == record
+    assert PrivacyForecast.of(spent).to_dict() == record | {"kind": "forecast"}
     rebuilt = {name: value for name, value in record.items() if name not in ("format", "kind")}
     assert PrivacySpent(**rebuilt) == spent
 
@@ -483,10 +454,5 @@ def test_json_has_no_infinite_number():
 def test_a_card_rounds_up_and_shows_all_of_delta():
     spent = PrivacySpent(0.7501, 1.25e-6, "renyi", "record", "a < b", **NUMBERS)
     card = spent._repr_html_()
-    assert "<td>0.751</td>" in card and "<td>1.25e-06</td>" in card
-    assert "a &lt; b" in card and "a < b" not in card
-    assert "Privacy spent" in card and "factor e^0.751 (epsilon), plus 1.25e-06 (delta)" in card
-    shown = PrivacyForecast.of(spent)._repr_html_()
-    assert "nothing is spent yet" in shown and "Privacy spent" not in shown
-    voters = PrivacySpent(1.0, 0.0, "pure", "record", "r", **(NUMBERS | {"n_teachers": None}))
-    assert "None" not in voters._repr_html_()
+    assert "<td>0.751</td>" in card and "<td>1.25e-06</td>" in card and "a &lt; b" in card
+    assert "nothing is spent yet" in PrivacyForecast.of(spent)._repr_html_()

@@ -39,6 +39,12 @@ def moved_by(value):
     return np.abs(tables[0] - tables[1]).sum()
 
 
+def test_sizes_are_by_columns_and_infinity_is_none():
+    rows = np.array([[1.0, -5.0], [np.inf, 2.0]])
+    assert largest_sizes(rows).tolist() == [1.0, 5.0]
+    assert largest_sizes(sparse.csr_array(rows)).tolist() == [5.0]
+
+
 @pytest.mark.parametrize("value", [1e4, 1e9, 1e15, -1e30])
 def test_one_record_moves_two_ballots(value):
     assert moved_by(value) <= 2

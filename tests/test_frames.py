@@ -9,11 +9,10 @@ import pytest
 from sklearn.compose import make_column_selector, make_column_transformer
 from sklearn.impute import SimpleImputer
 from sklearn.linear_model import LogisticRegression
-from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, OrdinalEncoder, StandardScaler
 
-from sklearn_pate import PATEClassifier, PublicData
+from sklearn_pate import PATEClassifier
 from sklearn_pate.exceptions import TeacherError
 from sklearn_pate.isolation import redacted
 from sklearn_pate.neighbors import RowVectorizer
@@ -81,15 +80,6 @@ def test_frames_of_numbers_texts_categories_and_nulls(who, kind):
         clf.predict(public.rename(columns={"real": "unreal"}))
 
 
-@pytest.mark.slow
-def test_polars_through_a_search():
-    private, y = rows(400)
-    X_public = in_polars(rows(200, seed=1)[0])
-    search = GridSearchCV(pate(), {"epsilon": [4.0, 8.0]}, cv=2)
-    search.fit(in_polars(private), y, X_public=PublicData(X_public))
-    assert search.best_score_ > 0.9
-
-
 def test_polars_and_pandas_are_the_same_rows():
     frame, _ = rows(100)
     of_pandas = RowVectorizer().fit(frame).transform(frame)
@@ -100,16 +90,6 @@ def test_polars_and_pandas_are_the_same_rows():
     whole = fitted.transform(in_polars(frame, nulls=True))
     alone = fitted.transform(in_polars(frame, nulls=True)[3:4])
     assert np.allclose(whole[3:4], alone)
-
-
-def test_codes_of_polars_that_follow_the_values_are_refused():
-    polars = pytest.importorskip("polars", reason="needs polars")
-    X, X_public = (
-        in_polars(rows(n)[0]).with_columns(polars.col("text").cast(polars.Categorical))
-        for n in (200, 60)
-    )
-    with pytest.raises(ValueError, match=r"columns \['text'\] of X hold .* Categorical of polars"):
-        pate().fit(X, np.arange(200) % 2, X_public)
 
 
 # --- text that may be missing --------------------------------------------------------------------
@@ -126,7 +106,7 @@ def with_missing_text(n, dtype, seed=0):
     ("who", "dtype"),
     [
         *(("records", dtype) for dtype in ("string", "string[python]", "str", object)),
-        *(("teachers by default", dtype) for dtype in ("string", object)),
+        ("teachers by default", object),
     ],
 )
 def test_text_of_pandas_with_missing_values(who, dtype):
@@ -145,13 +125,6 @@ def test_encoders_want_nan_for_text_that_is_missing_and_the_error_says_so(dtype)
     assert not isinstance(caught.value, TeacherError)  # it is said before a teacher trains
     mended = {"X": X, "X_public": X_public}
     exec("\n".join(re.findall(r"^    (.*)$", str(caught.value), re.M)), mended)
-    # As the guide says
-    by_guide = [
-        frame.assign(text=frame["text"].astype(object).where(frame["text"].notna(), np.nan))
-        for frame, _ in frames
-    ]
-    for frame, name in zip(by_guide, ["X", "X_public"], strict=True):
-        pd.testing.assert_frame_equal(mended[name], frame)
     assert X["text"].isna().any() and X["text"][0] is pd.NA  # the user's own is as before
     assert clf.fit(mended["X"], y, mended["X_public"]).score(mended["X_public"], y_public) > 0.9
 
@@ -171,13 +144,9 @@ SENTENCES = {
     "make_column_selector can only be applied to pandas dataframes": (
         lambda: make_column_selector()(np.zeros((2, 2)))
     ),
-    "Specifying the columns using strings is only supported for dataframes": (
-        lambda: make_column_transformer((StandardScaler(), ["a"])).fit(np.zeros((2, 2)))
-    ),
     "Encoders require their input argument must be uniformly strings or numbers": (
         lambda: OrdinalEncoder().fit(TEXTS)
     ),
-    "boolean value of NA is ambiguous": lambda: SimpleImputer(strategy="most_frequent").fit(TEXTS),
     "'NAType' object has no attribute": lambda: pd.NA.lower(),
 }
 

@@ -1,14 +1,10 @@
 """What keeps one fit from the next: generators, settings of the process, what is copied."""
 
-import decimal
-import gc
 import io
-import locale
 import logging
 import os
 import pickle
 import random
-import subprocess
 import sys
 import time
 import warnings
@@ -40,14 +36,12 @@ from sklearn_pate.aggregators import GNMax
 from sklearn_pate.isolation import (
     copier,
     isolated,
-    known_name,
     own_copy,
     own_generators,
     redacted,
     seeded,
     unfitted,
 )
-from sklearn_pate.partition import PredefinedPartition
 from sklearn_pate.teachers import Sites, collect_votes
 
 pytestmark = pytest.mark.usefixtures("forked_workers")
@@ -98,34 +92,6 @@ def test_polars_starts_from_the_seed_and_then_from_a_fresh_one():
     assert afterwards[0] != afterwards[1]
 
 
-class Ends(GaussianNB):
-    """Draws and prints when it ends, as often as its records say."""
-
-    def __init__(self, is_cycle=False):
-        super().__init__()
-        self.is_cycle = is_cycle
-
-    def fit(self, X, y):
-        self.me_ = self if self.is_cycle else None
-        return super().fit(X, y)
-
-    def __del__(self):
-        if hasattr(self, "theta_"):
-            np.random.random(int(1000 * np.abs(self.theta_).sum()))
-            print("it ended")
-
-
-@pytest.mark.parametrize("is_cycle", [False, True])
-def test_a_teacher_that_ends_moves_no_generator(is_cycle, capsys):
-    drawn = []
-    for scale in (1.0, 2.0):
-        np.random.seed(3)
-        pate(Ends(is_cycle), n_teachers=4).poll(X[:120] * scale, Y[:120], X_PUBLIC)
-        gc.collect()
-        drawn.append(np.random.random())
-    assert drawn[0] == drawn[1] and capsys.readouterr().out == ""
-
-
 def test_an_error_and_isolation_within_put_all_back():
     before = generator_states()
     with seeded(1):
@@ -136,18 +102,6 @@ def test_an_error_and_isolation_within_put_all_back():
         assert draw() == expected
         raise KeyError
     assert generator_states() == before
-
-
-def test_another_bit_generator_of_numpys_is_put_back():
-    mersenne, own = np.random.get_bit_generator(), np.random.PCG64(3)
-    np.random.set_bit_generator(own)
-    try:
-        state = own.state
-        with seeded(7):
-            np.random.set_bit_generator(np.random.Philox(1))
-        assert np.random.get_bit_generator() is own and own.state == state
-    finally:
-        np.random.set_bit_generator(mersenne)
 
 
 def test_threads_take_turns():
@@ -187,31 +141,16 @@ def test_a_process_forked_while_another_thread_has_its_turn_does_not_wait_for_it
 # --- settings of the process --------------------------------------------------------------------
 
 
-class Unused(logging.Logger):
-    pass
-
-
 def test_settings_are_put_back(tmp_path, monkeypatch):
     monkeypatch.setenv("SKLEARN_PATE_TEST", "as it was")
     before = process_settings()
     with isolated(0):
         np.seterr(all="ignore")
-        decimal.getcontext().prec = 5
         warnings.simplefilter("error")
+        warnings.showwarning = print
         special.seterr(all="raise")
-        gc.disable()
-        gc.set_threshold(7)
-        sys.path.append(str(tmp_path))
-        sys.excepthook = sys.unraisablehook = print
-        warnings.formatwarning = str
-        logging.raiseExceptions = False
-        logging.setLogRecordFactory(lambda *args, **kwargs: None)
-        logging.setLoggerClass(Unused)
         np.set_printoptions(precision=3)
-        logging.getLogger("sklearn_pate_test").addHandler(logging.NullHandler())
         logging.getLogger("sklearn_pate_test").setLevel(7)
-        logging.captureWarnings(True)
-        sys.setrecursionlimit(sys.getrecursionlimit() + 7)
         logging.disable(5)
         sys.stdout = sys.stderr = io.StringIO()
         sklearn.set_config(assume_finite=True)
@@ -220,29 +159,9 @@ def test_settings_are_put_back(tmp_path, monkeypatch):
         os.environ["SKLEARN_PATE_TEST"] = "changed"
         os.environ["SKLEARN_PATE_OTHER"] = "new"
         os.chdir(tmp_path)
-        locale.setlocale(locale.LC_ALL, "C")
         changed = process_settings()
-    differ = {name for name in before if before[name] != changed[name]}
-    assert differ >= set(before) - {"locale"}  # where it is "C" anyway
+    assert not [name for name in before if before[name] == changed[name]]
     assert process_settings() == before
-
-
-@pytest.mark.skipif(not hasattr(time, "tzset"), reason="needs time.tzset")
-def test_the_time_zone_is_put_back_if_its_variable_was(monkeypatch):
-    before = time.tzname
-    with isolated(0), monkeypatch.context() as patch:
-        patch.setenv("TZ", "ABC-9")
-        time.tzset()
-        assert time.tzname != before
-    assert time.tzname == before
-
-
-@pytest.mark.parametrize("before", [None, {"salary": "{:.2f}"}])
-def test_options_of_pandas_that_are_dicts_are_put_back(before):
-    with pd.option_context("styler.format.formatter", before):
-        with isolated(0):
-            pd.set_option("styler.format.formatter", {"age": "{:.1f}"})
-        assert pd.get_option("styler.format.formatter") == before
 
 
 def test_defaults_of_torch_are_put_back():
@@ -263,24 +182,6 @@ def test_defaults_of_torch_are_put_back():
         torch.use_deterministic_algorithms(True)
         assert not set(defaults()) & set(before) - {True, False}
     assert defaults() == before
-
-
-@pytest.mark.slow
-def test_defaults_of_a_torch_that_was_imported_meanwhile_are_those_it_starts_with():
-    pytest.importorskip("torch", reason="needs the extra 'torch'")
-    code = """if True:
-        import sys
-        from sklearn_pate.isolation import isolated
-
-        assert "torch" not in sys.modules
-        with isolated(0):
-            import torch
-            torch.set_default_dtype(torch.float64)
-            torch.set_grad_enabled(False)
-        print(torch.get_default_dtype(), torch.is_grad_enabled())
-    """
-    run = run_script(code)
-    assert run.stdout.strip() == "torch.float32 True", run.stderr
 
 
 def test_a_teacher_is_silent_whatever_it_sets(capfd, caplog):
@@ -345,7 +246,6 @@ def test_what_is_written_below_pythons_streams_is_dropped(n_jobs):
     assert "private" not in run.stdout + run.stderr
     assert [run.stdout.count(word) for word in ("one", "two", "three", "four")] == [1] * 4
     assert run.stdout.count("teachers 4/4") == 2  # progress is heard
-    assert n_jobs == 2 or run.stdout.count("teachers 2/4") == 2
 
 
 # --- seeds --------------------------------------------------------------------------------------
@@ -422,14 +322,10 @@ def pate(teacher, **params):
     return PATEClassifier(teacher, **(fixed | params))
 
 
-def teachers_of(teacher, rows, labels=None, *, partition="hash", **given):
+def teachers_of(teacher, rows, labels=Y):
     """Return the 20 teachers of one seed that these rows train."""
-    clf = pate(teacher, n_teachers=20, partition=partition, random_state=0, keep_teachers=True)
-    return clf.poll(rows, Y if labels is None else labels, X_public=PUBLIC_FRAME, **given).teachers
-
-
-def n_moved(one, other):
-    return sum(a != b for a, b in zip(one, other, strict=True))
+    clf = pate(teacher, n_teachers=20, partition="hash", random_state=0, keep_teachers=True)
+    return clf.poll(rows, labels, X_public=PUBLIC_FRAME).teachers
 
 
 def selecting():
@@ -518,40 +414,23 @@ def test_teachers_that_write_into_cells_reach_nobody(n_jobs):
     assert np.abs(counts[0] - counts[1]).max() <= 1
 
 
-def moved_by_one_record(make):
-    """How many of 20 teachers differ if the first record of one is removed."""
-    predicted = []
-    for rows in (slice(0, None), slice(1, None)):
-        teachers = teachers_of(make(), FRAME[rows], Y[rows])
-        predicted.append([t.predict(X_PUBLIC.copy()).tolist() for t in teachers])
-    return n_moved(*predicted)
-
-
 @pytest.mark.slow
-def test_functions_that_hold_a_generator_or_a_cache_reach_nobody():
-    def with_a_generator():
-        rng = np.random.RandomState(0)
-
-        def score(X, y):
-            rng.normal(size=int(np.abs(np.asarray(X)).sum()))
-            return rng.uniform(size=np.shape(X)[1])
-
-        return make_pipeline(SelectKBest(score, k=2), LogisticRegression())
-
+def test_functions_that_hold_a_cache_reach_nobody():
     seen = {}
 
-    def with_a_cache():
-        def embed(X):
-            X = np.asarray(X)
-            return np.array([seen.setdefault(row.tobytes(), scrambled(row)) for row in X])
+    def embed(X):
+        X = np.asarray(X)
+        return np.array([seen.setdefault(row.tobytes(), scrambled(row)) for row in X])
 
-        def scrambled(row):
-            return row * np.random.default_rng(len(seen)).normal(size=row.size)
+    def scrambled(row):
+        return row * np.random.default_rng(len(seen)).normal(size=row.size)
 
-        return make_pipeline(FunctionTransformer(embed), LogisticRegression())
-
-    assert moved_by_one_record(with_a_generator) <= 1
-    assert moved_by_one_record(with_a_cache) <= 1
+    teacher = make_pipeline(FunctionTransformer(embed), LogisticRegression())
+    predicted = []
+    for rows in (slice(0, None), slice(1, None)):
+        teachers = teachers_of(teacher, FRAME[rows], Y[rows])
+        predicted.append([t.predict(X_PUBLIC.copy()).tolist() for t in teachers])
+    assert sum(a != b for a, b in zip(*predicted, strict=True)) <= 1
     assert not seen
 
 
@@ -571,14 +450,13 @@ def test_a_pipelines_cache_is_not_shared(tmp_path):
     assert not list(tmp_path.iterdir())
 
 
-@pytest.mark.parametrize("given", ["instance", "class", "named", "searched"])
-def test_callbacks_that_write_files_are_refused(given):
+@pytest.mark.parametrize("is_searched", [False, True])
+def test_callbacks_that_write_files_are_refused(is_searched):
     pytest.importorskip("torch", reason="needs the extra 'torch'")
     skorch = pytest.importorskip("skorch", reason="needs the extra 'torch'")
     kind = skorch.callbacks.Checkpoint
-    callback = {"instance": kind(), "class": kind, "named": ("keep", kind()), "searched": None}
-    network = skorch.NeuralNetClassifier(None, callbacks=[callback[given]])
-    if given == "searched":
+    network = skorch.NeuralNetClassifier(None, callbacks=None if is_searched else [kind()])
+    if is_searched:
         network = GridSearchCV(network, {"callbacks": [[kind()], None]})
     message = r"(callbacks|param_grid) .* Checkpoint, which writes or reads files"
     with pytest.raises(ValueError, match=message):
@@ -586,74 +464,20 @@ def test_callbacks_that_write_files_are_refused(given):
 
 
 class Indexed(DummyClassifier):
-    """Keeps what the index of its rows tells beside their own identifiers, and their first."""
+    """Keeps the index and the notes of its rows."""
 
     def fit(self, X, y):
-        index = X.index
-        levels = getattr(index, "levels", [])
-        self.seen_ = [index.dtype, len(getattr(index, "categories", []))]
-        self.seen_ += [(len(level), level.dtype) for level in levels]
-        self.first_ = index[0]
+        self.seen_ = X.index, X.attrs
         return super().fit(X, y)
 
 
-NAMES = [f"p{i}" for i in range(600)]
-NUMBERS = np.arange(600)
-DAYS = pd.date_range("2020-01-01", periods=600, unit="s")
-FINER = pd.Timestamp("2020-01-01 00:00:00.000000001")
-#: Of two data sets: in the second, the first record is another, or is not there.
-INDICES = {
-    "categories": [pd.CategoricalIndex(NAMES), pd.CategoricalIndex(NAMES[1:])],
-    "levels": [pd.MultiIndex.from_arrays([NAMES[k:], NUMBERS[k:]]) for k in (0, 1)],
-    "dtype": [pd.Index(["text", *NUMBERS[1:]]), pd.Index(NUMBERS[1:])],
-    "whole numbers": [pd.Index(NUMBERS), pd.Index([0.5, *NUMBERS[1:]])],
-    "pairs": [pd.MultiIndex.from_product([k, ["a"]]) for k in (NUMBERS, [0.5, *NUMBERS[1:]])],
-    "dates": [DAYS, pd.DatetimeIndex([FINER, *DAYS[1:]])],
-}
-
-
-@pytest.mark.parametrize("kind", INDICES)
-def test_the_index_of_a_part_tells_of_no_other(kind):
-    kinds = []
-    partition = "random" if len(INDICES[kind][1]) == 600 else "hash"
-    for index in INDICES[kind]:
-        rows = slice(600 - len(index), None)
-        frame = pd.DataFrame(X[rows], index=index)
-        teachers = teachers_of(Indexed(), frame, Y[rows], partition=partition)
-        kinds.append([teacher.seen_ for teacher in teachers])
-    assert n_moved(*kinds) <= 1
-
-
-@pytest.mark.parametrize("named", [True, False])
-def test_positions_that_shift_do_not_reach_the_teachers(named):
-    groups = np.repeat(np.arange(120), 5)
-    names = PredefinedPartition(names=range(120)) if named else "random"
-    firsts = []
-    for kept in (groups >= 0, groups != 3):
-        frame = pd.DataFrame(X[kept])
-        given = {"partition": names, "groups": groups[kept]}
-        teachers = teachers_of(Indexed(), frame, Y[kept], **given)
-        firsts.append([getattr(teacher, "first_", None) for teacher in teachers])
-    assert n_moved(*firsts) <= 1
-
-
-class Loud(LogisticRegression):
-    """Warns of its records, whatever the filters."""
-
-    def fit(self, X, y):
-        with warnings.catch_warnings():
-            warnings.simplefilter("always")
-            warnings.warn(f"private {np.max(X)}", stacklevel=1)
-        warnings.resetwarnings()
-        return super().fit(X, y)
-
-
-def test_warnings_that_a_teacher_lets_through_are_dropped():
-    clf = pate(Loud(), n_teachers=10)
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
-        clf.fit(X, Y, X_public=X_PUBLIC)
-    assert not [w for w in caught if "private" in str(w.message)]
+def test_the_index_and_notes_of_a_part_tell_of_no_other():
+    frame = FRAME.copy()
+    frame.attrs["mean"] = 119.5
+    seen = [teacher.seen_ for teacher in teachers_of(Indexed(), frame)]
+    assert all(type(index) is pd.RangeIndex and index[0] == 0 for index, _ in seen)
+    assert [notes for _, notes in seen] == [{}] * 20
+    assert frame.attrs == {"mean": 119.5} and frame.index[0] == "p0"
 
 
 def load_by_chance(name):
@@ -728,47 +552,6 @@ def test_threads_are_told_once_that_they_take_turns():
         clf.poll(X, Y, X_PUBLIC)
     assert len([w for w in caught if "take turns" in str(w.message)]) == 1
     assert caught[0].filename == __file__
-
-
-def test_a_part_has_no_notes_of_all_rows():
-    frame = FRAME.copy()
-    frame.attrs["mean"] = 119.5
-    assert [teacher.notes_ for teacher in teachers_of(Noted(), frame)] == [{}] * 20
-    assert frame.attrs == {"mean": 119.5}
-
-
-class Noted(DummyClassifier):
-    def fit(self, X, y):
-        self.notes_ = dict(X.attrs)
-        return super().fit(X, y)
-
-
-class Own(KeyError):
-    pass
-
-
-@pytest.mark.parametrize(
-    ("error", "told"),
-    [
-        (KeyError("x"), "KeyError"),
-        (Own("x"), "KeyError"),
-        (pd.errors.ParserError("x"), "ParserError"),
-        (sklearn.exceptions.NotFittedError("x"), "NotFittedError"),
-        (subprocess.TimeoutExpired("x", 1), "TimeoutExpired"),
-        (ExceptionGroup("x", [ValueError()]), "ExceptionGroup"),
-        (type("ValueError", (Exception,), {"__module__": "builtins"})("x"), "Exception"),
-        (type("Ada", (RuntimeError,), {"__module__": "sklearn.exceptions"})("x"), "RuntimeError"),
-    ],
-    ids=lambda value: value if isinstance(value, str) else type(value).__name__,
-)
-def test_of_an_error_a_known_name_is_told(error, told):
-    assert known_name(error) == told
-
-
-def test_a_name_that_a_teacher_put_into_a_library_is_not_told(monkeypatch):
-    kind = type("Ada", (ValueError,), {"__module__": "sklearn.exceptions"})
-    monkeypatch.setattr("sklearn.exceptions.Ada", kind, raising=False)
-    assert known_name(kind("x")) == "ValueError"
 
 
 def test_of_a_wrong_parameter_what_the_estimator_says_is_told():

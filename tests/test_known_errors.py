@@ -12,6 +12,7 @@ import pickle
 import mpmath as mp
 import numpy as np
 import pytest
+from conftest import moves
 from scipy.stats import norm
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.naive_bayes import GaussianNB
@@ -57,16 +58,6 @@ pytestmark = pytest.mark.slow
 def hockey_stick(p, q, epsilon):
     """The delta of two outcome distributions at epsilon, both ways."""
     return max(np.maximum(a - math.exp(epsilon) * b, 0).sum() for a, b in ((p, q), (q, p)))
-
-
-def moves(counts):
-    """Every histogram that one moved vote makes of this one."""
-    for u, v in itertools.permutations(range(len(counts)), 2):
-        if counts[u]:
-            moved = list(counts)
-            moved[u] -= 1
-            moved[v] += 1
-            yield moved
 
 
 # --- 1. the data-dependent bound outside its condition -------------------------------------------

@@ -35,8 +35,10 @@ from sklearn_pate.rdp import (
     checked_rdp,
     data_independent_epsilon,
     exact_rdp,
+    gaussian_rdp,
     gdp_to_epsilon,
     gnmax_rdp,
+    laplace_rdp,
     pure_rdp,
     rdp_to_epsilon,
     threshold_rdp,
@@ -86,7 +88,7 @@ def test_samples_agree_with_the_outcome_distribution(mechanism, counts, global_r
 def test_interactive_reinforces_a_confident_student_only():
     interactive = InteractiveGNMax(50, sigma1=1.0, sigma2=1.0, confidence=0.8)
     votes = [[240, 10], [240, 10], [240, 10]]
-    student = [[0.95, 0.05], [0.1, 0.9], [0.7, 0.3]]  # agrees; contradicted; too low
+    student = [[1.0, 0.0], [0.1, 0.9], [0.7, 0.3]]  # agrees; contradicted; too low
     labels, paid = interactive.draw(votes, student, random_state=0)
     assert labels.tolist() == [0, 0, 0] and paid.tolist() == [False, True, True]
     unsure = [[0.79, 0.21]]
@@ -113,10 +115,14 @@ def test_confident_costs_no_more_than_its_worst_case(n_teachers, n_classes, thre
         anything = worst_case_rdp(confident, orders)
         assert (exact <= worst).all() and (worst <= anything * (1 + 1e-9)).all()
         gaussian = np.array(orders) * (1 / sigma1**2 + 2 / sigma2**2) / 2
-        assert (anything <= gaussian * (1 + 1e-9)).all()
-        check, answer = confident.steps(
-            np.array(orders), n_teachers=n_teachers, n_classes=n_classes
+        np.testing.assert_allclose(
+            confident.facts().gdp_mu, math.sqrt(1 / sigma1**2 + 2 / sigma2**2)
         )
+        assert (anything <= gaussian * (1 + 1e-9)).all()
+        public = {"n_teachers": n_teachers, "n_classes": n_classes}
+        check, answer = confident.steps(np.array(orders), **public)
+        assert (answer == worst_case_rdp(GNMax(sigma2), orders, **public)).all()
+        assert n_classes == 2 or (worst == checked_rdp(sigma1, answer, orders)).all()
         assert (anything[:2] <= (check + answer)[:2] * 1.05).all()
 
 
@@ -199,6 +205,18 @@ def test_immutables_constant_is_the_papers():
     assert ImmutableArgmax(gamma=0.05)._added(10) == pytest.approx(math.log(1000) / 0.05)
     expected = math.sqrt(2 * 40**2 * math.log(2000))
     assert ImmutableArgmax(sigma=40.0)._added(10) == pytest.approx(expected)
+    assert np.isinf(ImmutableArgmax(sigma=40.0).costs()(1).rdp).all()  # of any number of classes
+
+
+@pytest.mark.parametrize(
+    "scale, bound", [({"gamma": 0.05}, laplace_rdp), ({"sigma": 40.0}, gaussian_rdp)]
+)
+def test_immutables_claim_is_the_noises_bound_at_the_raised_counts(scale, bound):
+    immutable = ImmutableArgmax(3.0, **scale)
+    log_q = immutable.outcome_log_proba([[130, 120]])[:, 1]
+    claim = immutable.claimed_rdp([[130, 120], [250, 0]], [2.0, 9.0])
+    np.testing.assert_allclose(claim[:1], bound(log_q, *scale.values(), [2.0, 9.0]))
+    assert (claim[1] < claim[0]).all()
 
 
 def test_immutable_says_what_is_wrong_with_it():
@@ -265,6 +283,7 @@ def test_stable_stops_after_its_runs_and_pays_once_for_all():
     whole = stable.aggregate(votes, random_state=0)
     assert whole.shape == (50,) and (whole[21:] == -1).all()
     costs = stable.costs()
+    assert costs(1).pure == 6.0
     assert costs(1).epsilon(1e-5) == costs(10_000).epsilon(1e-5)
     assert costs(1).epsilon(1e-6)[0] == math.inf  # nothing left of delta
 
@@ -312,19 +331,6 @@ def test_the_comparisons_of_a_run_are_pure(run_epsilon):
         for there in ((passing + 1, failing - 1), (passing - 1, failing + 1)):
             largest = max(largest, abs(log_chance(n_pass, *there) - here))
     assert 0.9 * run_epsilon < largest <= run_epsilon * (1 + 1e-3)
-
-
-def test_stable_in_a_fit():
-    X, y = make_classification(6000, n_features=4, class_sep=2.5, random_state=0)
-    stable = StableArgmax(run_epsilon=None, max_unstable=5)
-    params = {"n_teachers": 300, "n_queries": 400, "epsilon": 3.0, "classes": [0, 1]}
-    clf = PATEClassifier(GaussianNB(), aggregator=stable, random_state=0, **params)
-    clf.fit(X[:5000], y[:5000], X_public=X[5000:5500])
-    spent = clf.privacy_spent_
-    assert 2.999 < spent.epsilon <= 3.0 and spent.method in ("renyi", "pure")
-    assert spent.n_answered > 50 and spent.n_queries <= 400
-    assert clf.curator_.epsilon(method="data_independent") == pytest.approx(spent.epsilon)
-    assert clf.score(X[5500:], y[5500:]) > 0.9
 
 
 # --- filter --------------------------------------------------------------------------------------
@@ -403,12 +409,9 @@ INTERACTIVE = InteractiveGNMax(0.3, sigma1=30.0, sigma2=15.0, confidence=0.8)
 
 
 def staged(aggregators, n_queries, **params):
-    clf = PATEClassifier(
-        GaussianNB(),
-        **{"n_teachers": 120, "classes": [0, 1], "random_state": 0, "epsilon": 6.0}
-        | {"aggregator": aggregators, "n_queries": n_queries}
-        | params,
-    )
+    fixed = {"n_teachers": 120, "classes": [0, 1], "random_state": 0, "epsilon": 6.0}
+    fixed |= {"aggregator": aggregators, "n_queries": n_queries}
+    clf = PATEClassifier(GaussianNB(), **(fixed | params))
     return clf.fit(X[:2000], Y[:2000], X_public=X[2000:3000])
 
 

@@ -10,17 +10,16 @@ from unittest.mock import Mock
 import numpy as np
 import pandas as pd
 import pytest
-import sklearn
 from scipy.special import logsumexp
 from scipy.stats import loguniform
 from sklearn.base import clone
 from sklearn.linear_model import LogisticRegression, SGDClassifier
 from sklearn.naive_bayes import GaussianNB
 from sklearn.neighbors import KNeighborsClassifier
-from sklearn.pipeline import Pipeline, make_pipeline
-from sklearn.preprocessing import FunctionTransformer, StandardScaler, scale
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import FunctionTransformer, scale
 
-from sklearn_pate import FitOnPublic, PATEClassifier
+from sklearn_pate import PATEClassifier
 from sklearn_pate.aggregators import GNMax, PluralityVote, SoftVote
 from sklearn_pate.exceptions import BudgetExceededError, StudentError
 from sklearn_pate.ledger import PrivacyLedger
@@ -187,12 +186,10 @@ def test_cost_of_a_search_is_that_of_its_parts():
 
 def test_candidates_may_differ_in_epsilon():
     clf = pate(n_queries=20)
-    spent = [
-        search({"epsilon": grid}, clf=clf, epsilon=None, n_trials=5)
-        .fit(X, y, X_public, **VALIDATION)
-        .privacy_spent_.epsilon
-        for grid in ([2.0], [2.0, 10.0], [10.0, 2.0], [10.0])
-    ]
+    spent = []
+    for grid in ([2.0], [2.0, 10.0], [10.0, 2.0], [10.0]):
+        found = search({"epsilon": grid}, clf=clf, epsilon=None, n_trials=5)
+        spent.append(found.fit(X, y, X_public, **VALIDATION).privacy_spent_.epsilon)
     assert spent[1] == pytest.approx(spent[2])  # each with its own noise, in any order
     assert 1.2 * spent[0] < spent[1] < spent[3]
 
@@ -242,20 +239,11 @@ def test_each_candidate_has_the_teachers_that_it_was_planned_with():
     estimator = PATEClassifier(GaussianNB(), classes=[0, 1])
     grid = {"epsilon": [1.0, 8.0], "student": [GaussianNB()]}
     for seed in range(2):
-        search = PrivateGridSearchCV(
-            estimator, grid, epsilon=None, n_trials=6, random_state=seed
-        ).fit(X, y, X_public, **VALIDATION)
-        epsilon = search.best_params_["epsilon"]
-        alone = estimator.set_params(epsilon=epsilon).plan(X, y, X_public)
-        assert search.best_estimator_.n_teachers_ == alone.voters.n_teachers
-        assert search.privacy_spent_.n_teachers == alone.voters.n_teachers
-
-
-def test_same_seed_same_search():
-    one, two = (search(epsilon=2.0, random_state=5).fit(X, y, X_public) for _ in range(2))
-    assert one.best_score_ == two.best_score_
-    assert str(one.best_params_) == str(two.best_params_)
-    assert (one.predict(X) == two.predict(X)).all()
+        found = search(grid, clf=estimator, epsilon=None, random_state=seed)
+        found.fit(X, y, X_public, **VALIDATION)
+        alone = estimator.set_params(epsilon=found.best_params_["epsilon"]).plan(X, y, X_public)
+        assert found.best_estimator_.n_teachers_ == alone.voters.n_teachers
+        assert found.privacy_spent_.n_teachers == alone.voters.n_teachers
 
 
 class Perfect:
@@ -457,15 +445,6 @@ def test_what_a_scorer_draws_does_not_tell_how_many_trials_there_were():
     assert len(set(drawn)) == 1
 
 
-def test_candidates_do_not_share_what_they_set():
-    grid = {"student__C": [0.01, 1.0], "student": [LogisticRegression()]}
-    for seed in range(3):
-        found = search(grid, epsilon=4.0, random_state=seed, n_trials=3)
-        found.fit(X, y, X_public, **VALIDATION)
-        assert found.best_estimator_.student_.C == found.best_params_["student__C"]
-    assert grid["student"][0].C == 1.0
-
-
 def test_units_are_scored_by_chance_and_no_more_than_there_are(monkeypatch):
     score_at_most(100, monkeypatch)
     X, y, X_public = data(2000)
@@ -521,15 +500,6 @@ def test_randomized_search_draws_candidates_first():
     found = search(grid, PrivateRandomizedSearchCV, n_iter=4, epsilon=2.0).fit(X, y, X_public)
     assert 1e-9 <= found.best_params_["base_estimator__var_smoothing"] <= 1
     assert found.privacy_spent_.epsilon <= 2.0
-
-
-def test_a_search_at_the_end_of_a_pipeline():
-    with sklearn.config_context(enable_metadata_routing=True):
-        found = search(epsilon=20.0, random_state=0)
-        steps = [("scale", FitOnPublic(StandardScaler())), ("search", found)]
-        pipe = Pipeline(steps, transform_input=["X_public", "X_val"])
-        pipe.fit(X * 1000, y, X_public=X_public * 1000, X_val=X[:100] * 1000, y_val=y[:100])
-    assert pipe.score(X * 1000, y) > 0.8
 
 
 class NeverTrains(GaussianNB):

@@ -3,7 +3,9 @@
 Imports between modules and docstrings of functions are checked by import-linter and ruff.
 """
 
+import importlib
 import inspect
+import pkgutil
 import re
 import subprocess
 import sys
@@ -12,6 +14,7 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
+import pytest
 from sklearn.naive_bayes import GaussianNB
 
 import sklearn_pate
@@ -34,13 +37,20 @@ def test_importing_needs_the_core_dependencies_only():
         sys.meta_path.insert(0, Refuse())
         import sklearn_pate
         import sklearn_pate.datasets
+        import sklearn_pate.plotting
         import sklearn_pate.queries
         import sklearn_pate.rdp
         print(sklearn_pate.PATEClassifier())
+        try:
+            sklearn_pate.plotting.MarginDisplay.from_votes([[3, 1]])
+        except ImportError as error:
+            print(error)
     """
     run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
     assert run.returncode == 0, run.stderr
-    assert run.stdout.strip() == "PATEClassifier()"
+    first, without_matplotlib = run.stdout.splitlines()
+    assert first == "PATEClassifier()"
+    assert 'pip install "sklearn_pate[plot]"' in without_matplotlib
 
 
 def test_documented_attributes_and_parameters_are_the_estimators():
@@ -61,6 +71,35 @@ def test_documented_attributes_and_parameters_are_the_estimators():
     fitted = {name for name in fitted if name.endswith("_") and not name.startswith("_")}
     assert documented("Attributes") == fitted
     assert documented("Parameters") == set(clf.get_params(deep=False))
+
+
+def public_functions():
+    """Yield all public functions and methods, with their names."""
+    for module in pkgutil.walk_packages(sklearn_pate.__path__, "sklearn_pate."):
+        try:
+            loaded = importlib.import_module(module.name)
+        except ImportError:  # an extra
+            continue
+        for name in getattr(loaded, "__all__", []):
+            found = getattr(loaded, name)
+            if inspect.isfunction(found):
+                yield name, found
+            elif inspect.isclass(found):
+                for method, function in inspect.getmembers(found, inspect.isfunction):
+                    if not method.startswith("_") or method == "__init__":
+                        yield f"{name}.{method}", function
+
+
+@pytest.mark.slow
+def test_public_numbers_are_given_by_name():
+    kinds = {
+        f"{name}({parameter.name})": parameter.kind
+        for name, function in public_functions()
+        for parameter in inspect.signature(function).parameters.values()
+        if parameter.name in {"n_teachers", "n_classes", "n_records", "n_public"}
+    }
+    assert len(kinds) > 50
+    assert {name for name, kind in kinds.items() if kind.name != "KEYWORD_ONLY"} == set()
 
 
 def test_ci_runs_the_readmes_test_command():

@@ -2,8 +2,6 @@
 
 import functools
 import pickle
-import subprocess
-import sys
 import types
 
 import matplotlib.pyplot as plt
@@ -22,7 +20,6 @@ from sklearn_pate.aggregators import (
     LNMax,
     PluralityVote,
     SoftVote,
-    StableArgmax,
 )
 from sklearn_pate.model_selection import PrivateGridSearchCV
 from sklearn_pate.plotting import (
@@ -49,15 +46,9 @@ PARAMS = dict(n_teachers=50, epsilon=None, classes=NAMES, random_state=0)
 FITS = {
     "calibrated": dict(epsilon=5.0, n_queries=40),
     "GNMax": dict(aggregator=GNMax(8.0), n_queries=130),
-    "LNMax": dict(aggregator=LNMax(0.2), n_queries=30),
-    "StableArgmax": dict(aggregator=StableArgmax(5.0, 3), n_queries=30),
     "ConfidentGNMax": dict(aggregator=ConfidentGNMax(0.7, 20.0, 8.0), n_queries=50),
     "filter": dict(aggregator=ConfidentGNMax(0.7, 30.0, 8.0), n_queries=200, epsilon=5.0),
     "stages": dict(aggregator=[ConfidentGNMax(0.7, 20.0, 8.0), GNMax(12.0)], n_queries=[20, 15]),
-    "interactive": dict(
-        aggregator=[ConfidentGNMax(0.7, 20.0, 8.0), InteractiveGNMax(0.4, 20.0, 8.0, 0.9)],
-        n_queries=[20, 15],
-    ),
     "ptr": dict(aggregator=GNMax(9.0), n_queries=100, epsilon=5.5, accounting="ptr"),
     "SoftVote": dict(aggregator=SoftVote(8.0), n_queries=20),
     "no noise": dict(aggregator=PluralityVote(), n_queries=20),
@@ -160,34 +151,22 @@ def test_the_guarantee_alone_is_drawn_from_a_published_model(fitted):
     assert "rivate" not in texts(display.ax_)
 
 
-def test_legend_tells_private_curves_and_infinite_ones(votes):
-    ax = PrivacySpentDisplay.from_votes(votes.counts, PluralityVote()).ax_
-    assert len({line.get_linestyle() for line in ax.get_lines() if line.get_label()[0] != "_"}) == 3
-    written = texts(ax)
-    for words in ("bound of the papers (private): infinite", "exact (private)", "data-independent"):
-        assert words in written
-    assert ax.get_xlabel() == "queries asked" and ax.get_ylabel() == "epsilon at delta = 1e-05"
-
-
 # --- LabelAccuracyDisplay ----------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
     ("aggregator", "name", "values"),
     [
-        pytest.param(GNMax(), "sigma", [5.0, 40.0], id="GNMax"),
-        pytest.param(LNMax(), "gamma", [0.02, 0.3], id="LNMax"),
-        pytest.param(ConfidentGNMax(0.7, 10.0, 10.0), "threshold", [0.5, 45], id="ConfidentGNMax"),
+        (GNMax(), "sigma", [5.0, 40.0]),
+        (LNMax(), "gamma", [0.02, 0.3]),
+        (ConfidentGNMax(0.7, 10.0, 10.0), "threshold", [0.5, 45]),
     ],
 )
-def test_accuracy_agrees_with_monte_carlo(
-    three_classes, aggregator, name, values, global_random_seed
-):
+def test_accuracy_is_that_of_draws(three_classes, aggregator, name, values, global_random_seed):
     """Finds an accuracy that is 1.5 points off, in 99 % of runs."""
     votes, y = three_classes
-    display = LabelAccuracyDisplay.from_votes(
-        votes, y, aggregator, param_name=name, param_range=values
-    )
+    sweep = {"param_name": name, "param_range": values}
+    display = LabelAccuracyDisplay.from_votes(votes, y, aggregator, **sweep)
     n_draws = 400
     for i, value in enumerate(values):
         mechanism = type(aggregator)(**{**aggregator.get_params(), name: value})
@@ -199,19 +178,6 @@ def test_accuracy_agrees_with_monte_carlo(
             (display.answered[i], answered.mean(), labels.size),
         ):
             assert abs(found - drawn) <= 5.5 * np.sqrt(drawn * (1 - drawn) / n) + 1e-9
-
-
-def test_accuracy_of_a_fit_is_that_of_the_rows_it_asked(fitted):
-    clf = fitted("GNMax")
-    sweep = dict(param_name="sigma", param_range=np.geomspace(1, 30, 4))
-    display = LabelAccuracyDisplay.from_estimator(clf, Y_PUBLIC, **sweep)
-    codes = np.searchsorted(NAMES, Y_PUBLIC[clf.query_indices_])
-    proba = np.exp(GNMax(30.0).outcome_log_proba(clf.curator_.votes))
-    assert display.accuracy[-1] == pytest.approx(proba[np.arange(130), codes].mean())
-    assert display.plurality == np.mean(clf.curator_.votes.argmax(axis=1) == codes)
-    np.testing.assert_allclose(display.answered, 1)
-    assert len(display.lines_) == 2 and "share answered" not in texts(display.ax_)
-    assert clf.aggregator_.sigma == 8.0
 
 
 def test_labels_that_do_not_belong_are_refused(fitted, votes):
@@ -233,20 +199,15 @@ def test_labels_that_do_not_belong_are_refused(fitted, votes):
 # --- MarginDisplay -----------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(("unit", "scale"), [("votes", 1), ("share", 50)])
-def test_margins_are_counted(fitted, unit, scale):
+@pytest.mark.parametrize("unit", ["votes", "share"])
+def test_margins_are_counted(fitted, unit):
     clf = fitted("GNMax")
     display = MarginDisplay.from_estimator(clf, unit=unit)
     sorted_votes = [sorted(row, reverse=True) for row in clf.curator_.votes.tolist()]
     margins = np.array([row[0] - row[1] for row in sorted_votes])
     np.testing.assert_array_equal(display.margins, margins)
-    for bar in display.bars_:
-        low, high = bar.get_x() * scale, (bar.get_x() + bar.get_width()) * scale
-        assert bar.get_height() == ((margins > low) & (margins < high)).sum()
     assert sum(bar.get_height() for bar in display.bars_) == 130
     assert unit in display.ax_.get_xlabel()
-    of_sums = MarginDisplay.from_estimator(fitted("SoftVote"), unit=unit)
-    assert of_sums.margins.dtype == float and (of_sums.margins <= 50).all()
 
 
 # --- BudgetDisplay -----------------------------------------------------------------------------
@@ -260,8 +221,6 @@ def test_shares_add_up(fitted, name):
     assert display.shares.shape == (n_stages, 3) and (display.shares >= 0).all()
     assert display.shares.sum() == pytest.approx(1)
     assert (display.shares[:, 2] > 0).any() == (name == "ptr")
-    drawn = sum(bar.get_width() for bars in display.bars_ for bar in bars)
-    assert drawn == pytest.approx(100)
 
 
 def test_shares_of_a_budget_with_refunds(fitted):
@@ -274,22 +233,6 @@ def test_shares_of_a_budget_with_refunds(fitted):
     assert spent.n_answered < spent.n_queries
     expected = [checks / (checks + answers), answers / (checks + answers), 0]
     np.testing.assert_allclose(display.shares, [expected], rtol=1e-6)
-    assert f"{spent.n_queries} asked, {spent.n_answered} paid" in texts(display.ax_)
-
-
-def test_shares_are_at_the_order_that_decides(fitted):
-    clf = fitted("stages")
-    display = BudgetDisplay.from_estimator(clf)
-    costs = [
-        stage.costs(n_teachers=50, n_classes=2)(n).rdp
-        for stage, n in zip(clf.aggregator_, (20, 15), strict=True)
-    ]
-    _, order = rdp_to_epsilon(sum(costs), 1e-5, DEFAULT_ORDERS)
-    assert display.order == order
-    at = [cost[DEFAULT_ORDERS == order][0] for cost in costs]
-    np.testing.assert_allclose(display.shares.sum(axis=1), np.array(at) / sum(at))
-    assert display.shares[0, 0] > 0 and display.shares[1, 0] == 0
-    assert len({bars[0].get_hatch() for bars in display.bars_}) == len(display.bars_) == 2
 
 
 def test_share_of_the_private_test(fitted):
@@ -301,18 +244,11 @@ def test_share_of_the_private_test(fitted):
     labels = test.limit / (5.5 - conversion)
     assert a == pytest.approx(test.order)
     np.testing.assert_allclose(display.shares, [[0, labels, 1 - labels]], atol=1e-12)
-    assert "private test" in texts(display.ax_)
-
-
-def test_budget_of_a_published_model(fitted):
-    for name in ("GNMax", "filter", "stages"):
-        clf = fitted(name)
-        again = BudgetDisplay.from_estimator(pickle.loads(pickle.dumps(clf)))
-        np.testing.assert_array_equal(again.shares, BudgetDisplay.from_estimator(clf).shares)
 
 
 def test_numbers_that_are_not_public_are_not_guessed(votes):
-    params = {**PARAMS, **FITS["interactive"], "epsilon": 3.2, "n_queries": [20, 16]}
+    stages = [ConfidentGNMax(0.7, 20.0, 8.0), InteractiveGNMax(0.4, 20.0, 8.0, 0.9)]
+    params = {**PARAMS, "aggregator": stages, "epsilon": 3.2, "n_queries": [20, 16]}
     clf = PATEClassifier(GaussianNB(), **params)
     clf.fit_votes(votes, X_PUBLIC)
     assert clf.privacy_spent_.method == "filter"
@@ -320,14 +256,17 @@ def test_numbers_that_are_not_public_are_not_guessed(votes):
         BudgetDisplay.from_estimator(clf)
 
 
-def test_counts_are_checked():
-    public = dict(n_teachers=50, n_classes=2)
-    with pytest.raises(ValueError, match="got 1 aggregators, n_asked=\\[3, 4\\]"):
-        BudgetDisplay.from_counts([GNMax(8.0)], [3, 4], **public)
-    with pytest.raises(ValueError, match="at least one query"):
-        BudgetDisplay.from_counts([GNMax(8.0)], [0], **public)
-    with pytest.raises(ValueError, match="is infinite, so it has no shares"):
-        BudgetDisplay.from_counts([PluralityVote()], [3], **public)
+@pytest.mark.parametrize(
+    ("aggregator", "n_asked", "message"),
+    [
+        (GNMax(8.0), [3, 4], "got 1 aggregators, n_asked=\\[3, 4\\]"),
+        (GNMax(8.0), [0], "at least one query"),
+        (PluralityVote(), [3], "is infinite, so it has no shares"),
+    ],
+)
+def test_counts_are_checked(aggregator, n_asked, message):
+    with pytest.raises(ValueError, match=message):
+        BudgetDisplay.from_counts([aggregator], n_asked, n_teachers=50, n_classes=2)
 
 
 # --- AuditDisplay ------------------------------------------------------------------------------
@@ -342,12 +281,7 @@ def test_audits_are_drawn_against_their_claims():
     display = AuditDisplay.from_results(results, names=["sound", "broken", "unknown"])
     np.testing.assert_array_equal(display.epsilon, [0.0, 1.7, 0.4])
     np.testing.assert_array_equal(display.claimed, [1.0, 1.0, np.nan])
-    np.testing.assert_allclose([bar.get_width() for bar in display.bars_], [0, 1.7, 0.4])
-    colors = [bar.get_facecolor() for bar in display.bars_]
-    assert colors[0] == colors[2] != colors[1]
-    (line,) = display.lines_
-    np.testing.assert_array_equal(line.get_xydata(), [[1, 0], [1, 1]])
-    assert MARK not in texts(display.ax_) and display.ax_.get_xlabel() == "epsilon"
+    assert MARK not in texts(display.ax_)
 
 
 def test_audits_names_and_claims_belong_together():
@@ -380,11 +314,6 @@ def test_axes_are_used_and_marked(fitted, name):
     display = draw(fitted("GNMax"), ax=ax, alpha=0.5)
     assert display.ax_ is ax and display.figure_ is figure
     assert (MARK in texts(ax)) == private
-    drawn = next(iter(getattr(display, "lines_", None) or display.bars_))
-    assert getattr(drawn, "patches", [drawn])[0].get_alpha() == 0.5
-    assert ax.get_xlabel()
-    again = display.plot()
-    assert again is display and display.ax_ is not ax and plt.fignum_exists(display.figure_.number)
 
 
 @pytest.mark.parametrize("name", sorted(set(DRAW) - {"budget"}))
@@ -410,28 +339,6 @@ def test_votes_and_units_are_checked():
             draw([[3, 1], [3, 2]])
         with pytest.raises(ValueError, match="no query was asked"):
             draw(np.zeros((0, 3), dtype=int))
-
-
-@pytest.mark.slow
-def test_importing_needs_no_matplotlib_and_drawing_says_so():
-    code = """if True:
-        import sys
-
-        class Refuse:
-            def find_spec(self, name, path=None, target=None):
-                if name.split(".")[0] == "matplotlib":
-                    raise ImportError(name)
-
-        sys.meta_path.insert(0, Refuse())
-        from sklearn_pate.plotting import MarginDisplay
-        try:
-            MarginDisplay.from_votes([[3, 1]])
-        except ImportError as error:
-            print(error)
-    """
-    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
-    assert run.returncode == 0, run.stderr
-    assert 'pip install "sklearn_pate[plot]"' in run.stdout
 
 
 @pytest.mark.slow

@@ -10,14 +10,10 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from sklearn_pate.neighbors import LandmarkClassifier
 from sklearn_pate.neighbors.cells import make_centers
-from sklearn_pate.neighbors.rates import _sharpness, smooth
+from sklearn_pate.neighbors.rates import Surface, _sharpness, smooth
 
 # scikit-learn's checks skip some of their own
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.SkipTestWarning")
-
-
-def likeness(centers, width=0.5):
-    return np.exp(-cdist(centers, centers, "sqeuclidean") / (2 * width**2))
 
 
 def sharpness(ballots, noise_std, height, rng):
@@ -29,7 +25,18 @@ def sharpness(ballots, noise_std, height, rng):
     variance = (noise_std**2 + total * spread) / total**2
     centers = np.arange(n_cells)[:, None] / 10
     noisy = ballots + rng.normal(0, noise_std, ballots.shape)
-    return _sharpness(noisy, height * spread * likeness(centers), variance, total, overall)
+    weights = np.zeros_like(ballots)
+    surface = Surface(
+        centers,
+        overall,
+        weights,
+        height * spread,
+        steepness=2.0,
+        power=1.0,
+        variance=variance,
+        total=total,
+    )
+    return _sharpness(surface, noisy)
 
 
 def test_rates_of_one_class_a_cell_are_sharpened():

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from sklearn_pate.aggregators import GNMax, LNMax
 from sklearn_pate.rdp import (
     DEFAULT_ORDERS,
+    Cost,
     data_independent_epsilon,
     exact_rdp,
     gaussian_rdp,
@@ -237,6 +238,18 @@ def test_gaussian_epsilon_is_rounded_up_to_the_last_digit(mu):
             assert gdp_delta(epsilon * (1 - 3e-12) - 1e-13, mu) > delta
 
 
+def test_gaussian_epsilon_agrees_with_the_pld_accountant():
+    from dp_accounting import GaussianDpEvent, SelfComposedDpEvent
+    from dp_accounting.pld import PLDAccountant
+
+    interval, n = 1e-4, 100
+    accountant = PLDAccountant(value_discretization_interval=interval)
+    accountant.compose(SelfComposedDpEvent(GaussianDpEvent(40 / math.sqrt(2)), n))
+    expected = accountant.get_epsilon(1e-5)  # rounds every loss up by at most the interval
+    got = gdp_to_epsilon(math.sqrt(2 * n) / 40, 1e-5)
+    assert expected - n * interval <= got <= expected + 1e-9
+
+
 @pytest.mark.parametrize("epsilon", [1e-300, 1e-17, 1e-5, 0.1, 0.999, 1.0, 5.0, 40.0, 800.0, 1e6])
 def test_a_pure_step_is_gaussian_dp_by_mpmath(epsilon):
     mu = pure_to_gdp(epsilon)
@@ -308,6 +321,24 @@ def test_delta_of_a_pure_step_and_gaussian_noise_by_quadrature(pure, mu):
         assert pure_and_gdp_delta(epsilon, pure=pure, mu=mu) == pytest.approx(exact, rel=1e-9)
 
 
+@pytest.mark.parametrize(("pure", "mu"), [(0.1, 0.3), (1.0, 0.27), (2.0, 1.5)])
+def test_a_pure_step_and_gaussian_noise_against_loss_distributions(pure, mu):
+    from dp_accounting.pld import common
+    from dp_accounting.pld import privacy_loss_distribution as pld
+
+    interval = 1e-4
+    step = common.DifferentialPrivacyParameters(pure, 0.0)
+    first = pld.from_privacy_parameters(step, value_discretization_interval=interval)
+    both = first.compose(
+        pld.from_gaussian_mechanism(1 / mu, value_discretization_interval=interval)
+    )
+    for delta in (1e-3, 1e-5, 1e-8):
+        expected = both.get_epsilon_for_delta(delta)  # rounds every loss up
+        epsilon = pure_and_gdp_to_epsilon(delta, pure=pure, mu=mu)
+        # Its transforms round: by mpmath, at a delta of 1e-8 it is up to 3e-9 too low
+        assert expected - 3 * interval <= epsilon <= expected + 1e-8
+
+
 @pytest.mark.parametrize("delta", [1e-2, 1e-5, 1e-9])
 def test_a_pure_step_and_gaussian_noise_at_the_ends(delta):
     for mu in (0.01, 0.3, 4.0):
@@ -325,6 +356,9 @@ def test_a_pure_step_and_gaussian_noise_at_the_ends(delta):
         assert pure_and_gdp_to_epsilon(delta, **infinite) == math.inf
         assert pure_and_gdp_delta(3.0, **infinite) == 1.0
     assert pure_and_gdp_to_epsilon(0.5, pure=0.1, mu=0.1) == 0.0
+    inf = np.full(DEFAULT_ORDERS.shape, math.inf)
+    both = Cost(inf, 0.3**2, math.inf).plus(Cost(inf, math.inf, 1.0)).epsilon(delta)
+    assert both == (pure_and_gdp_to_epsilon(delta, pure=1.0, mu=0.3), "mixed")
 
 
 @pytest.mark.parametrize("height", [1e-8, 1e-4, 1.0])
@@ -353,6 +387,32 @@ def test_calibrated_noise_costs_the_cap_and_not_more(epsilon, delta):
         spent, _ = data_independent_epsilon(LNMax(gamma), n_queries, delta)
         assert epsilon * (1 - 2e-6) <= spent <= epsilon
         assert gamma >= epsilon / (2 * n_queries) * (1 - 1e-6)
+
+
+# --- measured values --------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("name", "lnmax", "gnmax"),  # under the classic and the improved conversion
+    [
+        ("adult", (2.55, 2.28), (None, 1.35)),
+        ("mnist, queries asked", (0.94, 0.80), (0.70, 0.55)),
+        ("mnist, first 1000", (5.14, 4.65), (2.49, 2.16)),
+    ],
+)
+def test_published_numbers_on_real_votes(data_home, name, lnmax, gnmax):
+    file = "adult_250_random_forest" if name == "adult" else "mnist_250_cnn"
+    votes = np.load(data_home / "votes" / f"{file}.npz")["votes"]
+    asked = slice(500 if name == "adult" else 1000)
+    if name == "mnist, queries asked":
+        folder = data_home / "papernot2017"
+        asked = np.load(folder / "mnist_250_teachers_100_indices_used_by_student.npy")
+    for bound, noise, published in ((lnmax_rdp, 0.05, lnmax), (gnmax_rdp, 40, gnmax)):
+        cost = bound(votes[asked], noise, DEFAULT_ORDERS).sum(axis=0)
+        for conversion, number in zip(("classic", "improved"), published, strict=True):
+            if number is not None:
+                got = rdp_to_epsilon(cost, 1e-5, DEFAULT_ORDERS, conversion)[0]
+                assert got == pytest.approx(number, rel=0.01)
 
 
 # --- nonsense -----------------------------------------------------------------------------------

@@ -1,7 +1,6 @@
 """Every remedy that a message gives as code is taken from the message and run, and helps."""
 
 import re
-import subprocess
 import warnings
 
 import numpy as np
@@ -10,7 +9,6 @@ import pytest
 import sklearn
 from scipy import sparse
 from sklearn.compose import make_column_transformer
-from sklearn.ensemble import VotingClassifier
 from sklearn.linear_model import LogisticRegression
 from sklearn.naive_bayes import GaussianNB
 from sklearn.pipeline import Pipeline, make_pipeline
@@ -88,14 +86,10 @@ def with_missing(dtype, column="whole", missing=None):
 
 TYPES = {
     "NaN among whole numbers": with_missing(float),
-    "NA among whole numbers": with_missing("Int64"),
     "None among truth values": with_missing(object, "true"),
-    "short whole numbers": {"whole": frame(200)["whole"].astype(np.int8)},
     "no text": {"text": np.full(200, np.nan)},
     "text as objects": {"text": frame(200)["text"].astype(object)},
-    "text of Python with missing values": with_missing(object, "text"),
     "another category": {"kind": pd.Categorical(["x", "z"] * 100)},
-    "another order": {"kind": frame(200)["kind"].cat.reorder_categories(["y", "x"])},
     "categories as text": {"kind": frame(200)["kind"].astype(object)},
     "categories with missing values": with_missing(object, "kind"),
     "a word among whole numbers": with_missing(object, "whole", "unknown"),
@@ -122,12 +116,10 @@ def test_types_of_frames_are_made_equal(which):
     ("X", "X_public"),
     [
         (np.where(ROWS > 8, np.nan, ROWS), PUBLIC),
-        (ROWS.astype(np.float32), PUBLIC.astype(float)),
         (ROWS.astype(object), PUBLIC.astype(float)),
         (sparse.csr_array(ROWS.astype(np.float32)), sparse.csr_array(PUBLIC.astype(float))),
-        (sparse.csr_array(ROWS), sparse.csr_array(PUBLIC)),
     ],
-    ids=["NaN", "short", "objects", "sparse", "sparse and whole"],
+    ids=["NaN", "objects", "sparse"],
 )
 def test_types_of_arrays_are_made_equal(X, X_public):
     mended = run(lines_in(failure(lambda: pate().fit(X, Y, X_public))), X=X, X_public=X_public)
@@ -230,9 +222,9 @@ def test_public_rows_that_are_missing():
     message = failure(lambda: pate().fit(ROWS, Y))
     (call,) = re.findall(r"Call (fit\(X, y, X_public=)\.\.\.\)", message)
     run(f"clf.{call}X_public)", clf=pate(), X=ROWS, y=Y, X_public=PUBLIC.astype(float))
-    (made,) = re.findall(r"PATEClassifier\(synthesizer=MarginalSynthesizer\(bounds=", message)
-    names = {"PATEClassifier": PATEClassifier, "MarginalSynthesizer": MarginalSynthesizer}
-    clf = value_of(f"{made}(-5, 9), missing=[]))", **names).set_params(classes=[0, 1], epsilon=8.0)
+    (made,) = re.findall(r"PATEClassifier\(schema=", message)
+    clf = value_of(f"{made}(-5, 9))", PATEClassifier=PATEClassifier)
+    clf.set_params(classes=[0, 1], epsilon=8.0)
     assert clf.fit(ROWS, Y).privacy_spent_.n_synthetic > 0
 
 
@@ -242,18 +234,6 @@ def test_labels_in_the_place_of_rows():
     run(f"clf.{call[:-1]}, X_public)", clf=pate(), X=ROWS, y=Y, X_public=PUBLIC.astype(float))
 
 
-def test_labels_within_an_ensemble_are_numbers():
-    def vote(classes):
-        clf = teachers(classes=classes)
-        with sklearn.config_context(enable_metadata_routing=True):
-            voting = VotingClassifier([("a", clf)])
-            return voting.fit(ROWS, np.array(["no", "yes"])[Y], X_public=PUBLIC.astype(float))
-
-    message = failure(lambda: vote(["no", "yes"]))
-    (classes,) = re.findall(r"classes=(range\(\d\))", message)
-    assert vote(value_of(classes)).predict(ROWS[:2]).tolist()[0] in ("no", "yes")
-
-
 def test_an_index_of_positions_is_replaced_by_a_column():
     X, X_public = (pd.DataFrame(rows, columns=list("abc")) for rows in (ROWS, PUBLIC.astype(float)))
     X = X.assign(id=[f"p{i}" for i in range(len(X))])
@@ -261,19 +241,6 @@ def test_an_index_of_positions_is_replaced_by_a_column():
     message = failure(lambda: clf.fit(X.drop(columns="id"), Y, X_public))
     (call,) = re.findall(r"X\.set_index\(", message)
     assert clf.fit(value_of(f"{call}'id')", X=X), Y, X_public).n_teachers_ == 5
-
-
-@pytest.mark.parametrize(("mode", "inner"), [(0o777, 0o700), (0o700, 0o755)])
-def test_a_folder_that_others_may_read_or_write(tmp_path, mode, inner):
-    folder = tmp_path / "votes"
-    for path, bits in ((folder, mode), (folder / "joblib", inner)):
-        path.mkdir()
-        path.chmod(bits)
-    clf = teachers(memory=str(folder))
-    message = failure(lambda: clf.fit(ROWS, Y, PUBLIC.astype(float)))
-    (command,) = re.findall(r"chmod \S+ '[^']+'", message)
-    subprocess.run(command, shell=True, check=True)
-    assert clf.fit(ROWS, Y, PUBLIC.astype(float)).n_teachers_ == 5
 
 
 # --- pipelines, students, transformers -----------------------------------------------------------
@@ -328,17 +295,6 @@ def test_steps_before_that_transformed_private_rows_alone(which):
     assert fitted.predict(X[:3]).shape == (3,)
 
 
-def test_columns_of_several_kinds_get_a_transformer_for_each():
-    private, public = frame(200), frame(60)
-    message = failure(lambda: pate(ReverseNeighbors(StandardScaler())).fit(private, Y, public))
-    (made,) = re.findall(r"make_column_transformer\(.*?\]\)\)", message)
-    made = made.replace("[numbers]", "['whole', 'real', 'true']")
-    transformer = eval(made.replace("[others]", "['text', 'kind']"))
-    assert "transformer=None" in message
-    for mended in (transformer, None):
-        pate(ReverseNeighbors(transformer=mended)).fit(private, Y, public)
-
-
 def test_a_student_of_soft_labels_has_its_preprocessing_outside():
     inside = SoftLabelClassifier(make_pipeline(StandardScaler(), LogisticRegression()))
     clf = teachers(student=inside, aggregator=SoftVote(0.5), n_queries=30)
@@ -371,7 +327,6 @@ ODD = {
     "amount": pd.Series(["12", "x", "7"]),
     "day": DATES,
     "time": pd.Series(pd.to_timedelta([1, 2, 3])),
-    "zoned": DATES.dt.tz_localize("CET"),
     "month": pd.Series(pd.period_range("2020-01", periods=3, freq="M")),
     "coded": pd.Series(["1", "2", "x"], dtype="category"),
     "dense": pd.Series(pd.arrays.SparseArray([0.0, 0.0, 1.0])),
@@ -397,10 +352,9 @@ def test_a_column_in_bounds_is_made_numbers(name):
     ("X", "bounds"),
     [
         (frame(9)[["whole", "real", "true"]].astype(float), ((0, 0, 0), (9, 9, 9))),
-        (frame(9)[["whole", "real"]], ((-9, 9), (-9, 9))),
         (ROWS[:, :2], ((-9, 9), (-9, 9))),
     ],
-    ids=["low and high", "two columns", "two columns of an array"],
+    ids=["low and high", "two columns of an array"],
 )
 def test_bounds_are_given_by_column(X, bounds):
     message = failure(lambda: declare(X, bounds=bounds))

@@ -18,7 +18,6 @@ from sklearn_pate.aggregators import (
     SoftVote,
     StableArgmax,
 )
-from sklearn_pate.electorate import Ballots
 from sklearn_pate.exceptions import BudgetExceededError
 from sklearn_pate.model_selection import PrivateGridSearchCV
 from sklearn_pate.neighbors import ReverseNeighbors
@@ -60,7 +59,6 @@ def cost_of(mechanism):
     [
         (GNMax, {"sigma": 40.3}),
         (LNMax, {"gamma": 0.053}),
-        (ConfidentGNMax, {"threshold": 0.83, "sigma1": 30.7, "sigma2": 20.3}),
         (ConfidentGNMax, {"threshold": 120, "sigma1": 100, "sigma2": 120}),
         (ImmutableArgmax, {"gamma": 0.053, "failure_probability": 1e-4}),
         (ImmutableArgmax, {"sigma": 33.3, "failure_probability": 1e-4}),
@@ -136,34 +134,6 @@ def test_numbers_of_trials_cost_and_are_drawn_the_same(eta, distribution, kind):
 @pytest.mark.parametrize("kind", FLOATS)
 def test_gaussian_privacy_is_converted_unrounded(kind):
     assert gdp_to_epsilon(kind(0.93), 1e-4) == gdp_to_epsilon(kind(0.93).item(), 1e-4)
-
-
-@pytest.mark.parametrize("kind", WHOLE)
-def test_a_plan_is_that_of_the_whole_numbers(kind):
-    def planned(number):
-        plan = plan_queries(
-            ConfidentGNMax(number(90), number(100), number(70)),
-            number(120),
-            n_public=1000,
-            n_teachers=number(100),
-            n_classes=10,
-            epsilon=number(1),
-            delta=1e-5,
-        )
-        return plan.epsilon, plan.n_queries, plan.budget and plan.budget.limit
-
-    assert planned(kind) == planned(int)
-
-
-@pytest.mark.parametrize("kind", WHOLE)
-def test_teachers_are_counted_in_whole(kind):
-    ballots = Ballots(n_teachers=kind(100), unit="record", adjacency="replace one record")
-    assert type(ballots.n_teachers) is int
-    X = np.random.default_rng(0).normal(size=(400, 2))
-    clf = PATEClassifier(n_teachers=kind(100), classes=[0, 1], n_queries=kind(3))
-    plan = clf.plan(X, (X[:, 0] > 0).astype(int), X_public=X[:50].copy())
-    assert type(plan.spent.n_teachers) is int
-    assert (plan.spent.n_teachers, plan.n_queries) == (100, 3)
 
 
 @pytest.mark.filterwarnings("ignore:the noise drowns")

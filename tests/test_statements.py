@@ -107,10 +107,7 @@ READ = {
     ),
     "votes": (votes_without_classes, CLASSES),
     "bounds": (lambda: ballots_of(synthesizer__bounds=None).fit(X, Y), BOUNDS),
-    "gaps": (
-        lambda: ballots_of(synthesizer__missing=None).fit(X, Y),
-        "missing in columns [0, 1]",
-    ),
+    "gaps": (lambda: ballots_of(synthesizer__missing=None).fit(X, Y), "missing in columns [0, 1]"),
     "types": (lambda: ballots().fit(X.tolist(), Y), "the dtype of X"),
     "caveat": (lambda: with_a_caveat().fit(X, Y, X_PUBLIC), "told apart almost surely"),
     "X_val": (validation_rows_that_are_private, "private rows, which were given as X_val"),
@@ -159,9 +156,6 @@ def test_other_rows_than_those_drawn_are_not_protected():
         assert "rows given to fit_student" in clf.export().privacy_spent_["not_covered"][0]
     for rows in (None, clf.X_synthetic_.copy()):
         assert clf.fit_student(rows).privacy_spent_.not_covered == ()
-    again = pickle.loads(pickle.dumps(clf))
-    assert again.fit_student().privacy_spent_.not_covered == ()
-    assert again.fit_student(X_PUBLIC).fit_student(X_PUBLIC).privacy_spent_.not_covered[1:] == ()
 
 
 def test_drawn_rows_that_are_given_again_are_known_and_covered():
@@ -196,18 +190,6 @@ def test_the_type_of_whole_numbers_is_warned_of_whether_one_is_missing_or_not(dt
     assert first.not_covered_ == (words,)
     said = MarginalSynthesizer({"age": (0, 99)}, missing=[]).declare(frame, [0, 1])
     assert said.not_covered_ == ()
-
-
-def test_whole_numbers_with_gaps_keep_a_type_that_was_fixed():
-    types = []
-    for values in ([1, 2, 3, 4], [1, None, 3, 4]):
-        frame = pd.DataFrame({"age": pd.array(values, dtype="Int64")})
-        synthesizer = MarginalSynthesizer({"age": (0, 9)}, missing=["age"]).declare(frame, [0, 1])
-        types.append(synthesizer.rehearsal_rows(99, np.random.default_rng(0)).dtypes["age"])
-    assert types[0] == types[1] == pd.Int64Dtype()
-    frame = pd.DataFrame({"age": [1, 2, 3]})
-    with pytest.raises(ValueError, match=r"whose dtype holds no missing values.*Int64"):
-        MarginalSynthesizer({"age": (0, 9)}, missing=["age"]).declare(frame, [0, 1])
 
 
 # --- the sentence itself -------------------------------------------------------------------------
@@ -321,18 +303,13 @@ def test_a_warning_of_sparse_tables_does_not_depend_on_their_entries():
 
 DAYS = ["2020-01-01", "2020-01-02", "2020-01-03"]
 SAME = {
-    "object": (np.array([1, 2, 3], dtype=object), [1.0, 2.0, 3.0]),
     "whole": ([1, 2, 3], [1.0, 2.0, 3.0]),
     "short": (np.array([0.1, 0.2, 0.3], dtype=np.float32), [0.1, 0.2, 0.3]),
     "decimal": (np.array([Decimal("0.5")] * 3), [0.5] * 3),
-    "truth": (np.array([True, False, None], dtype=object), [1.0, 0.0, np.nan]),
     "text": (np.array([np.str_("a"), np.str_("b"), None], dtype=object), ["a", "b", np.nan]),
-    "bytes": (np.array([b"a", b"b", b"c"], dtype=object), ["a", "b", "c"]),
     "codes": (pd.Categorical([1, 2, 3]), [1.0, 2.0, 3.0]),
     "number as text": (["1", "2", "3"], [1, 2, 3]),
     "dates": ([datetime.date.fromisoformat(day) for day in DAYS], pd.to_datetime(DAYS)),
-    "seconds": (np.array(DAYS, dtype="M8[s]"), pd.to_datetime(DAYS).to_numpy().astype("M8[ns]")),
-    "dates as text": (DAYS, pd.to_datetime(DAYS)),
     "zone": (pd.to_datetime(DAYS, utc=True), pd.to_datetime(DAYS)),
 }
 

@@ -1,4 +1,4 @@
-"""Noisy tables of ballots: their costs by enumeration, 40-digit sums and loss distributions."""
+"""Noisy tables of ballots: costs by enumeration, exact sums and loss distributions."""
 
 import itertools
 import math
@@ -9,13 +9,24 @@ import numpy as np
 import pytest
 from dp_accounting.pld import privacy_loss_distribution
 from scipy import stats
+from scipy.optimize import brentq
+from scipy.special import expit, logsumexp
 from sklearn.base import BaseEstimator
 
 from sklearn_pate.accountant import plan_table
+from sklearn_pate.accountant.table import least_scale_of
 from sklearn_pate.aggregators import GaussianMechanism, LaplaceMechanism
 from sklearn_pate.exceptions import BudgetExceededError
 from sklearn_pate.neighbors.ballots import count_ballots
-from sklearn_pate.rdp import DEFAULT_ORDERS, table
+from sklearn_pate.rdp import (
+    DEFAULT_ORDERS,
+    Cost,
+    discrete_gaussian_mu_squared,
+    gdp_to_epsilon,
+    least_scale,
+    pure_and_gdp_delta,
+    table,
+)
 from sklearn_pate.rdp.table import GRID, gaussian_table_cost, laplace_table_cost
 
 ORDERS = np.array([1.1, 2.0, 8.0, 50.0, 1000.0])
@@ -121,6 +132,130 @@ def test_several_tables_against_loss_distributions(n_changed, scale):
         cost = gaussian_table_cost(scale, n_changed, discrete=discrete)
         epsilon, _ = cost.times(5).epsilon(1e-5)
         assert exact * (1 - 1e-3) <= epsilon <= 1.1 * exact
+
+
+# --- discrete Gaussian noise at the price of continuous noise ------------------------------------
+
+
+def outcomes_of(steps, moves):
+    """Log probabilities and privacy losses of discrete Gaussian noise on numbers that move."""
+    log_pmf = np.zeros(1)
+    loss = np.zeros(1)
+    for move in moves:
+        far = math.ceil(9 * steps) + move
+        x = np.arange(-far, far + 1)
+        log_weight = -(x**2) / (2 * steps**2)
+        log_one = log_weight - logsumexp(log_weight)
+        log_pmf = np.add.outer(log_pmf, log_one).ravel()
+        loss = np.add.outer(loss, (move**2 - 2 * move * x) / (2 * steps**2)).ravel()
+    return log_pmf, loss
+
+
+def exact_delta(epsilon, log_pmf, loss):
+    """Delta by the sum over all outcomes, whose terms are all above 0."""
+    above = loss > epsilon
+    return np.sum(np.exp(log_pmf[above]) * -np.expm1(epsilon - loss[above]))
+
+
+@pytest.mark.parametrize(
+    ("steps", "moves"),
+    [
+        *((2.5, [1]), (3.0, [2]), (8.0, [1]), (8.3, [5]), (20.0, [40]), (64.0, [17])),
+        *((3.0, [1, 2]), (8.0, [1, 3]), (20.0, [8, 8]), (3.0, [1, 1, 4]), (8.0, [3, 2, 1])),
+    ],
+)
+def test_discrete_gaussian_noise_by_sums_over_all_outcomes(steps, moves):
+    norm = math.sqrt(sum(move**2 for move in moves))
+    outcomes = outcomes_of(steps, moves)
+    pure = 0.7  # of one step beside, the one that costs most
+    for epsilon in np.linspace(0, 4 * norm / steps + (norm / steps) ** 2, 10):
+        alone = exact_delta(epsilon, *outcomes)
+        both = expit(pure) * exact_delta(epsilon - pure, *outcomes)
+        both += expit(-pure) * exact_delta(epsilon + pure, *outcomes)
+        for tau in (0.5, 0.7, 1.0, 2.0):
+            mu = math.sqrt(discrete_gaussian_mu_squared([steps], [round(norm**2)], tau=tau))
+            claimed = pure_and_gdp_delta(epsilon, pure=0.0, mu=mu)
+            assert alone <= claimed
+            assert both <= pure_and_gdp_delta(epsilon, pure=pure, mu=mu)
+            if tau >= 1 and steps >= 64:
+                assert alone >= 0.99 * claimed
+
+
+@pytest.mark.parametrize(
+    ("steps", "move", "delta", "least"),
+    [(0.7, 1, 1e-5, 0.04), (1.0, 1, 1e-3, 0.04), (2.0, 2, 1e-2, 0.01), (8.0, 2, 1e-2, 5e-4)],
+)
+def test_coarse_noise_costs_more_than_continuous_noise(steps, move, delta, least):
+    same = gdp_to_epsilon(move / steps, delta)
+    outcomes = outcomes_of(steps, [move])
+    exact = brentq(lambda epsilon: exact_delta(epsilon, *outcomes) - delta, 0, 100)
+    assert exact > (1 + least) * same
+    mu_squared = discrete_gaussian_mu_squared([steps], [move**2])
+    assert gdp_to_epsilon(math.sqrt(mu_squared), delta) >= exact
+
+
+@pytest.mark.parametrize("tau", [0.5, 0.6, 0.8])
+def test_discrete_noise_is_rounded_continuous_noise_but_for_eta(tau):
+    steps = 3.0
+    u = np.arange(-40, 40, 0.01)
+    z = np.arange(-60, 61)
+    rounded = np.exp(-((z - u[:, None]) ** 2) / (2 * tau**2))
+    norms = rounded.sum(axis=1) / (tau * math.sqrt(2 * math.pi))
+    r = np.abs(norms - 1).max()
+    two_steps = np.exp(-(u**2) / (2 * (steps**2 - tau**2))) @ (rounded / norms[:, None])
+    at_once = np.exp(-(z**2) / (2 * steps**2))
+    ratio = (two_steps / two_steps.sum() / (at_once / at_once.sum()))[abs(z) <= 20]
+    mu = math.sqrt(discrete_gaussian_mu_squared([steps], [1], tau=tau))
+    part = mu * math.sqrt(steps**2 - tau**2) - 1
+    eta = part / (math.sqrt(2 * math.pi) * steps)
+    assert math.log((1 + r) / (1 - r)) <= eta * (1 + 1e-9)
+    assert math.log((1 + r) / (1 - r)) == pytest.approx(eta, rel=0.01)
+    assert np.abs(np.log(ratio)).max() <= eta
+
+
+def test_the_parameter_of_discrete_gaussian_noise_is_rounded_up():
+    for steps, squares in [(2.5, 1), (1e3, 7), (2.0**55, 2**81), (1e9 * 2**20, 3 * 2**40)]:
+        exact = Fraction(squares) / (Fraction(steps) ** 2 - 4)
+        found = Fraction(discrete_gaussian_mu_squared([steps], [squares]))
+        assert exact < found < exact * (1 + Fraction(1, 2**51))
+    groups = discrete_gaussian_mu_squared([30.0, 50.0, 1.0], [4, 9, 0])
+    assert groups == pytest.approx(4 / (900 - 4) + 9 / (2500 - 4), rel=1e-15)
+    assert discrete_gaussian_mu_squared([30.0, 2.0], [4, 1]) == math.inf
+    assert discrete_gaussian_mu_squared([math.nan], [1]) == math.inf
+    with pytest.raises(ValueError, match="tau must be at least 0.5"):
+        discrete_gaussian_mu_squared([30.0], [4], tau=0.4)
+    with pytest.raises(ValueError, match="squared_moves must hold numbers of at least 0"):
+        discrete_gaussian_mu_squared([30.0, 30.0], [4, -1])
+    with pytest.raises(TypeError):
+        discrete_gaussian_mu_squared([30.0], [4.5])
+
+
+@pytest.mark.parametrize("n_changed", [1, 2, 6])
+def test_a_discrete_table_costs_what_a_continuous_one_does(n_changed):
+    for sigma in (0.01, 0.5, 3.0, 1e3, 1e9):
+        discrete, real = (
+            gaussian_table_cost(sigma, n_changed, discrete=kind) for kind in (True, False)
+        )
+        excess = (2 * GRID / sigma) ** 2
+        assert real.mu_squared <= discrete.mu_squared
+        assert discrete.mu_squared == pytest.approx(real.mu_squared * (1 + excess), rel=1e-14)
+        np.testing.assert_array_equal(discrete.rdp, real.rdp)
+    assert gaussian_table_cost(2 * GRID, n_changed).mu_squared == math.inf
+
+
+@pytest.mark.parametrize(
+    ("epsilon", "less"), [(0.1, 0.095), (0.25, 0.088), (0.5, 0.083), (1.0, 0.078), (2.0, 0.072)]
+)
+def test_calibrated_gaussian_noise_is_less_than_renyi_costs_ask_for(epsilon, less):
+    def renyi_only(scale, orders):
+        return Cost(gaussian_table_cost(scale, 2, orders).rdp, math.inf, math.inf)
+
+    plan = plan_table(GaussianMechanism(), n_changed=2, n_rows=9, epsilon=epsilon, delta=1e-5)
+    sigma = plan.stages[0][0].sigma
+    assert plan.method == "gaussian"
+    assert 1 - sigma / least_scale(renyi_only, epsilon, 1e-5) == pytest.approx(less, abs=1e-3)
+    continuous = least_scale_of(GaussianMechanism(noise="continuous"), 2, epsilon, 1e-5)
+    assert sigma == pytest.approx(continuous, rel=1e-9)
 
 
 # --- all tables of few records -------------------------------------------------------------------
@@ -276,6 +411,6 @@ def test_the_least_and_the_most_noise_can_be_drawn(mechanism, size):
 @pytest.mark.parametrize("mechanism", [LaplaceMechanism(), GaussianMechanism()])
 def test_an_epsilon_out_of_reach_is_named(mechanism, epsilon):
     with pytest.raises(ValueError, match="cannot be calibrated to epsilon=1e") as caught:
-        plan_table(mechanism, n_changed=2, n_rows=9, epsilon=epsilon, delta=1e-5)
+        plan_table(mechanism, n_changed=2, n_rows=9, epsilon=epsilon, delta=1e-12)
     assert "in the range" not in str(caught.value)
     assert caught.value.__context__ is None

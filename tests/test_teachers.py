@@ -21,7 +21,6 @@ from sklearn.model_selection import GridSearchCV, StratifiedKFold
 from sklearn.naive_bayes import GaussianNB
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.preprocessing import StandardScaler
-from sklearn.svm import SVC
 from sklearn.tree import DecisionTreeClassifier
 
 from sklearn_pate import PATEClassifier
@@ -218,13 +217,6 @@ def test_what_is_told_of_an_error(text, told):
     assert said.startswith(f"ValueError: {told}") and "SECRET" not in said
 
 
-def test_which_parameter_is_wrong_is_told_and_not_its_value():
-    bad = DecisionTreeClassifier(max_depth=-4711)
-    with pytest.raises(TeacherError, match="The 'max_depth' parameter of DecisionTree") as caught:
-        votes_of(bad)
-    assert "4711" not in "".join(traceback.format_exception(caught.value))
-
-
 SECRET = "xanthippe"  # named, so that tracebacks show the name and not the text
 
 
@@ -236,8 +228,7 @@ class Mute(Exception):
 @N_JOBS
 @pytest.mark.parametrize("kind", [SystemExit, Mute, GeneratorExit])
 def test_whatever_a_teacher_raises_is_its_failure(kind, n_jobs):
-    told = "Exception" if kind is Mute else kind.__name__
-    with pytest.raises(TeacherError, match=f"failed: {told}: ") as caught:
+    with pytest.raises(TeacherError, match=f"failed: {kind.__name__}: ") as caught:
         votes_of(Failing(f"bad row '{SECRET}'", kind), n_jobs=n_jobs)
     assert SECRET not in "".join(traceback.format_exception(caught.value))
 
@@ -364,13 +355,10 @@ def test_sites_vote_as_the_same_records_would_from_here(n_jobs):
     assert np.array_equal(got, want)
 
 
-def fit_sites(load=load, names=NAMES, y=None, X_public=X_QUERY, **params):
-    kwargs = {name: params.pop(name) for name in ("groups", "sample_weight") if name in params}
-    given = {
-        **{"classes": ["a", "b", "c"], "epsilon": 20, "random_state": 0},
-        **{"student": DecisionTreeClassifier(), "aggregator": GNMax(2.0)},
-    } | params
-    return PATEClassifier(CountedNB(), **given).fit(Sites(load, names), y, X_public, **kwargs)
+def fit_sites(**params):
+    given = {"classes": ["a", "b", "c"], "epsilon": 20, "random_state": 0}
+    given |= {"student": DecisionTreeClassifier(), "aggregator": GNMax(2.0)}
+    return PATEClassifier(GaussianNB(), **(given | params)).fit(Sites(load, NAMES), None, X_QUERY)
 
 
 def test_one_site_is_one_teacher_and_what_is_protected():
@@ -392,44 +380,9 @@ def test_sites_cannot_change_after_they_are_checked(make):
             setattr(sites, name, value)
 
 
-@pytest.mark.parametrize(
-    "wrong, message",
-    [
-        ({"y": Y}, "y must be None"),
-        ({"groups": Y}, "groups must be None"),
-        ({"sample_weight": np.ones(240)}, "sample_weight must be None"),
-        ({"classes": None}, "classes must be given"),
-        ({"keep_teachers": True}, "keep_teachers must be False"),
-        ({"load": "x.csv"}, "load must be callable"),
-    ],
-    ids=str,
-)
-def test_what_sites_cannot_have_is_refused(wrong, message):
-    with pytest.raises(ValueError, match=message):
-        fit_sites(**wrong)
-
-
-#: What `load` may get wrong: changes of the X and y that it should return.
-WRONG_DATA = {
-    "columns": lambda X, y: (X[:, :3], y),
-    "rows": lambda X, y: (X, y[1:]),
-    "labels": lambda X, y: (X, np.where(y == "a", SECRET, y)),
-    "numbers": lambda X, y: (X, np.arange(len(y))),
-    "no labels": lambda X, y: X,
-    "raises": lambda X, y: SECRET[y],
-    "names": lambda X, y: (pd.DataFrame(X, columns=list(SECRET[:4])), y),
-}
-
-
-@pytest.mark.parametrize("change", WRONG_DATA)
-def test_sites_with_wrong_data_fail_and_give_nothing_away(change):
-    def load_wrongly(name):
-        return WRONG_DATA[change](*load(name))
-
-    X_public = pd.DataFrame(X_QUERY, columns=list("wxyz"))
-    with pytest.raises(TeacherError, match="teacher 0 failed") as caught:
-        fit_sites(load_wrongly, X_public=X_public)
-    assert SECRET not in "".join(traceback.format_exception(caught.value))
+def test_teachers_of_sites_cannot_be_kept():
+    with pytest.raises(ValueError, match="keep_teachers must be False"):
+        fit_sites(keep_teachers=True)
 
 
 def test_a_site_without_records_votes_by_a_fixed_rule():
@@ -449,13 +402,6 @@ class CountedNB(GaussianNB):
     def fit(self, X, y):
         COUNTED["fits"] += 1
         return super().fit(X, y)
-
-
-@N_JOBS
-def test_verbose_teachers_are_silent_below_python_too(capfd, n_jobs):
-    votes_of(SVC(verbose=True), n_jobs=n_jobs)
-    out, err = capfd.readouterr()
-    assert "obj" not in out + err
 
 
 class Odd(Teacher):

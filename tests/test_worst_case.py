@@ -35,6 +35,11 @@ from sklearn_pate.smooth_sensitivity import half_margins
 ORDERS = [1.1, 2.0, 8.0, 20.0, 60.0, 300.0, 2000.0]
 
 
+def test_a_search_that_ends_at_its_border_has_no_answer(monkeypatch):
+    monkeypatch.setattr("sklearn_pate.rdp.supremum._borders", lambda *args: (0.3, -12.0))
+    assert np.isinf(argmax_rdp(Gaussian(5.0), np.array([2.0, 30.0]), 1000.0)).all()
+
+
 def all_histograms(n_teachers, n_classes):
     """Sorted histograms of `n_teachers` votes."""
     rows = itertools.combinations_with_replacement(range(n_teachers + 1), n_classes)

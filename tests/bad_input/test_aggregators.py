@@ -139,7 +139,6 @@ NO_STAGE = "aggregator must be an Aggregator"
     {
         "a number": ([5], f"{NO_STAGE}.*got 5"),
         "a class": ([GNMax], f"{NO_STAGE}.*each an instance"),
-        "None": ([None, GNMax(3.0)], f"{NO_STAGE}.*got None"),
         "none": ([], "aggregator must not be an empty list"),
         "with SoftVote": ([GNMax(3.0), SoftVote(5.0)], "SoftVote .* use it alone"),
         "InteractiveGNMax first": (
@@ -163,9 +162,7 @@ def test_stages_that_cannot_be_used(stages, message):
         "None": (None, "list of 2 stages, so n_queries .* got n_queries=None"),
         "5": (5, "list of 2 stages, so n_queries .* got n_queries=5"),
         "short": ([5], r"list of 2 stages, so n_queries .* got n_queries=\[5\]"),
-        "long": ([5, 5, 5], "list of 2 stages, so n_queries must be a list"),
         "with 0": ([5, 0], r"at least 1; got n_queries=\[5, 0\]"),
-        "with 2.5": ([5, 2.5], r"at least 1; got n_queries=\[5, 2.5\]"),
         "with text": ([5, "x"], r"at least 1; got n_queries=\[5, 'x'\]"),
         "with None": ([5, None], r"at least 1; got n_queries=\[5, None\]"),
         "above X_public": ([16, 15], "n_queries=.*more than .* X_public, 30"),

@@ -140,6 +140,7 @@ COSTS = "cost_by_half_margin"
         "negative votes": (exact_rdp, {"votes": [[5, -1]]}, "votes has negative"),
         "no noise": (exact_rdp, {"aggregator": GNMax(None)}, "Set sigma to a"),
         "eta=-1": (TrialCount, {"eta": -1}, "eta from -0.9 to 20; got .*eta=-1"),
+        "mean": (TrialCount, {"mean": 1e6 + 0.5}, "needs a mean from 1.001 to 1e6"),
         "eta=x": (TrialCount, {"eta": "x"}, "eta must be a number; got 'x'"),
         "eta=nan": (TrialCount, {"eta": NAN}, "eta from -0.9 to 20; got .*eta=nan"),
         "distribution": (TrialCount, {"distribution": "uniform"}, "distribution must be"),

@@ -1,6 +1,5 @@
 """Ledgers, the folder of memory=, what cannot be written to it, and fetchers of data sets."""
 
-import os
 import sqlite3
 import threading
 
@@ -74,7 +73,6 @@ def execute(file, statement):
     {
         "text": (lambda file: file.write_text("x"), ""),
         "cut short": (lambda file: file.write_bytes(file.read_bytes()[:5000]), ""),
-        "overwritten": (lambda file: file.write_bytes(file.read_bytes()[:16] + b"x" * 5000), ""),
         "no budget": (lambda file: execute(file, "DELETE FROM budget"), " .it holds no budget"),
     },
 )
@@ -153,11 +151,6 @@ def test_processes_of_teachers_that_do_not_pickle():
     message = "teachers could not be sent .*PicklingError.*n_jobs=1"
     with refused(message, TeacherError, by_teachers=True):
         fit({"base_estimator": Locked(), "n_jobs": 2})
-
-
-def test_a_folder_for_memory_may_be_a_path_or_text(tmp_path):
-    for memory in (tmp_path / "a", os.fspath(tmp_path / "b")):
-        assert fit({"memory": memory}).n_teachers_ == 4
 
 
 # --- data sets -----------------------------------------------------------------------------------

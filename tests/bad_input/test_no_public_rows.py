@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 from sklearn.compose import make_column_transformer
 from sklearn.datasets import load_breast_cancer
-from sklearn.ensemble import StackingClassifier, VotingClassifier
+from sklearn.ensemble import VotingClassifier
 from sklearn.naive_bayes import GaussianNB
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
@@ -19,7 +19,7 @@ from sklearn_pate.exceptions import BudgetExceededError
 from sklearn_pate.neighbors import ReverseNeighbors
 from sklearn_pate.synthesis import MarginalSynthesizer
 
-from .helpers import LABEL, NUMBER, TEXT, accepted, each, refused, table
+from .helpers import LABEL, NUMBER, accepted, each, refused, table
 
 RNG = np.random.default_rng(0)
 N = 2000
@@ -56,12 +56,12 @@ def test_groups_that_are_protected_and_not_given(make):
         assert clf.fit(ROWS, LABELS, groups=np.arange(N)).privacy_spent_.unit == "group"
 
 
-@table("make, epsilon", {"teachers": (teachers, 1e-3), "records": (records, 1e-9)})
-def test_an_epsilon_that_pays_for_no_rows(make, epsilon):
+@pytest.mark.parametrize("make", [records, teachers])
+def test_an_epsilon_that_pays_for_no_rows(make):
     with refused("pays for no rows.*Nothing was spent", BudgetExceededError):
-        make(epsilon=epsilon).plan(ROWS, LABELS)
+        make(epsilon=1e-9, delta=1e-12).plan(ROWS, LABELS)
     with accepted():
-        make(epsilon=4.0).plan(ROWS, LABELS)
+        make(epsilon=4.0, delta=1e-12).plan(ROWS, LABELS)
 
 
 def test_no_epsilon_to_calibrate_to():
@@ -88,12 +88,9 @@ def test_rows_and_labels_in_each_others_place(rows):
             clf.fit(LABELS, LABELS[:, None], **public)
 
 
-@pytest.mark.parametrize(
-    "ensemble", [VotingClassifier, pytest.param(StackingClassifier, marks=pytest.mark.slow)]
-)
-def test_classes_in_words_within_ensembles_that_number_them(ensemble):
+def test_classes_in_words_within_ensembles_that_number_them():
     def within(classes):
-        return ensemble([("private", records(classes=classes))])
+        return VotingClassifier([("private", records(classes=classes))])
 
     with refused(r"VotingClassifier number the sorted labels.*classes=range\(2\)"):
         within(["no", "yes"]).fit(ROWS, WORDS)
@@ -101,16 +98,9 @@ def test_classes_in_words_within_ensembles_that_number_them(ensemble):
         assert within(range(2)).fit(ROWS, WORDS).score(ROWS[1:], WORDS[1:]) > 0.8
 
 
-@table(
-    "labels, classes",
-    {
-        "other words": (np.where(LABELS, TEXT, "no"), ["no", "yes"]),
-        "other numbers": (LABELS * LABEL, [0, 1]),
-    },
-)
-def test_labels_that_no_ensemble_made(labels, classes):
+def test_labels_that_no_ensemble_made():
     with refused("classes must list all labels that may occur, in the type that y has$"):
-        records(classes=classes).fit(ROWS, labels)
+        records().fit(ROWS, LABELS * LABEL)
 
 
 def test_a_transformer_of_public_rows_that_there_are_none_of():
@@ -148,14 +138,6 @@ def test_bounds_that_do_not_fit_are_warned_of_once_by_what_is_released(make):
         clf.set_params(synthesizer__bounds={"age": (20, 80), "visits": (0, 9)}).fit(ROWS, LABELS)
 
 
-def test_a_draw_alone_warns_of_nothing():
-    synthesizer = marginals(bounds=(0, 100_000), noise=LaplaceMechanism(3.0))
-    rng = np.random.default_rng(0)
-    with accepted():
-        synthesizer.declare(ROWS, [0, 1]).draw(ROWS, LABELS, n_classes=2, noise=rng, rng=rng)
-    assert "['age', 'visits']" in synthesizer.findings_[0]
-
-
 # --- noise that drowns the columns, by public numbers alone --------------------------------------
 
 FEW = pd.DataFrame(RNG.uniform(0, 9, (4000, 40)), columns=[f"c{k}" for k in range(40)])
@@ -182,17 +164,9 @@ def number(pattern, text):
 
 
 GAUSSIAN = {"aggregator": GaussianMechanism(), "n_records": 400}
-OF_NO_LABELS = {"given_label": False, "n_records": 150}
 
 
-@table(
-    "params",
-    {
-        "Laplace": {},
-        "Gaussian": pytest.param(GAUSSIAN, marks=pytest.mark.slow),
-        "without labels": pytest.param(OF_NO_LABELS, marks=pytest.mark.slow),
-    },
-)
+@table("params", {"Laplace": {}, "Gaussian": pytest.param(GAUSSIAN, marks=pytest.mark.slow)})
 def test_what_helps_against_noise_helps(params):
     params = {"n_records": 500, "epsilon": 2.0, "n_columns": 20} | params
     is_gaussian = "aggregator" in params  # whose noise is not proportional to 1 / epsilon

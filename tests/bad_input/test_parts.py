@@ -80,10 +80,7 @@ RANGE = "partition.assign must return numbers from 0 to 3"
     "teachers, message",
     {
         "None": (None, rf"{FORTY}.*shape \(\)"),
-        "nothing": ([], rf"{FORTY}.*shape \(0,\)"),
-        "text": (["x"] * 40, f"{FORTY}.*and text$"),
         "floats": (np.zeros(40), f"{FORTY}.*and floats$"),
-        "too few": ([0] * 39, rf"{FORTY}.*shape \(39,\)"),
         "two axes": ([[0]] * 40, rf"{FORTY}.*\(40, 1\)"),
         "a teacher too many": ([4] * 40, RANGE),
         "a negative teacher": ([-1] * 40, RANGE),
@@ -94,12 +91,6 @@ RANGE = "partition.assign must return numbers from 0 to 3"
 def test_a_partition_that_returns_no_teacher_for_each_record(teachers, message):
     with refused(message):
         fit({"partition": Returns(teachers)}, groups=[TEXT] * 40)
-
-
-def test_a_partition_that_splits_groups():
-    params = {"partition": Returns(np.arange(40) % 4), "unit": "group"}
-    with refused('unit="group" .* this partition splits groups'):
-        fit(params, groups=[TEXT] * 40)
 
 
 # --- query strategies ----------------------------------------------------------------------------
@@ -136,13 +127,7 @@ def test_a_parameter_that_a_strategy_refuses(strategy, name):
         fit({"query_strategy": strategy})
 
 
-@each(
-    "rows",
-    (
-        *(None, [], "rows", [0] * 6, range(5), range(7), range(25, 31), range(-6, 0)),
-        *(np.arange(6.0), np.arange(30) < 6, [[0, 1, 2, 3, 4, 5]]),
-    ),
-)
+@each("rows", (None, [0] * 6, range(5), range(25, 31), range(-6, 0), np.arange(6.0)))
 def test_a_strategy_that_returns_no_rows_of_x_public(rows):
     with refused("query_strategy.select must return 6 distinct numbers of rows of X_public"):
         fit({"query_strategy": Returns(rows)})
@@ -166,9 +151,7 @@ DISTRIBUTION = "soft labels y must be a distribution"
     {
         "a row missing": (HALVES[:2], r"y must hold .* 3 rows of X; got shape \(2, 2\)"),
         "one class": ([[1.0]] * 3, r"y must hold .* at least 2 classes .* shape \(3, 1\)"),
-        "three axes": ([[[0.5, 0.5]]] * 3, r"y must hold .* got shape \(3, 1, 2\)"),
         "None": (None, r"y must hold .* got shape \(\)"),
-        "objects": (np.array(HALVES, dtype=object), DISTRIBUTION),
         "unequal lengths": ([[0.5, 0.5], [1.0], [1.0]], "y must be array-like"),
         "hard, NaN": ([NAN, 0, 1], "y contains NaN"),
     },

@@ -95,7 +95,6 @@ OBJECTS = {"X": X.astype(object), "X_public": X_PUBLIC.astype(object)}
 
 @works(
     {
-        "a list": lambda: fit(X=X.tolist()).n_features_in_ == 3,
         "objects": lambda: fit(**OBJECTS).n_features_in_ == 3,
         "one row": lambda: fit({"n_teachers": 1} | NO_NOISE, X=X[:1], y=[1]).n_teachers_ == 1,
     }
@@ -151,9 +150,7 @@ def classes_of(y, classes=(0, 1)):
 
 @works(
     {
-        "booleans": lambda: classes_of(Y == 1) == [0, 1],
         "whole floats": lambda: classes_of(Y.astype(float)) == [0, 1],
-        "categorical": lambda: classes_of(pd.Categorical(Y)) == [0, 1],
         "one column": (lambda: classes_of(Y[:, None]) == [0, 1], "A column-vector y was passed"),
         "text": lambda: classes_of(np.where(Y, "yes", "no"), ["no", "yes"]) == ["no", "yes"],
         "of one class": lambda: fit(y=np.zeros(40, int)).privacy_spent_.n_answered == 6,
@@ -203,7 +200,7 @@ FINITE = "sample_weight must be 40 finite"
         r"sample_weight must .* \(39,\)": (X[1:, 2],),
         r"sample_weight must .* \(40, 3\)": (X,),
         FINITE: (changed(X[:, 2], NAN), changed(X[:, 2], INF)),
-        "sample_weight .*objects$": (X[:, 2].astype(object),),
+        "sample_weight .*objects of shape": (X[:, 2].astype(object),),
         "sample_weight must be array-like": ([[NUMBER], [1, 2]] * 20,),
     }
 )

@@ -66,7 +66,6 @@ def test_public_rows_that_the_teachers_refuse(number, name):
     "X_public",
     {
         "X_public: a list": X_PUBLIC.tolist(),
-        "X_public: PublicData": PublicData(X_PUBLIC),
         "X_public: PublicData twice": PublicData(PublicData(X_PUBLIC)),
         # Whether public rows equal private ones is private: a warning would tell who is among them
         "X_public equal to X": X.copy(),

@@ -30,7 +30,6 @@ from .helpers import (
 FLOATS = "than X_public, which has float64"
 FRACTION = changed(X.astype(int), 0.5, (5, 1)).tolist()
 TEXTS = changed(X.astype(str), TEXT * 9)
-NOTED = X.astype(np.dtype(float, metadata={"of": TEXT}))
 
 
 @table(
@@ -38,10 +37,8 @@ NOTED = X.astype(np.dtype(float, metadata={"of": TEXT}))
     {
         "one row of fractions": (FRACTION, X_PUBLIC.astype(int), "than X_public, which has int64"),
         "objects": (X.astype(object), X_PUBLIC, FLOATS),
-        "complex": (X + 1j, X_PUBLIC, FLOATS),
         "float32, sparse": (sparse.csr_matrix(X.astype("f")), X_PUBLIC, "which has float64"),
         "text": (TEXTS, X_PUBLIC.astype(str), r"than X_public, .*X = X.astype\(object\)\n"),
-        "what a dtype notes": (NOTED, X_PUBLIC, "X has another dtype than X_public"),
     },
 )
 def test_another_dtype(X, X_public, message):
@@ -92,11 +89,6 @@ def test_values_that_a_dtype_holds_are_not_named_with_it():
         fit(X=private, X_public=public)
 
 
-def test_duplicate_names_in_both_frames():
-    with refused("X: Expected unique column names"):
-        fit(X=frame(columns="aac"), X_public=frame(X_PUBLIC, "aac"))
-
-
 @table(
     "kinds",
     {
@@ -110,40 +102,17 @@ def test_other_categories(kinds):
         fit(X=frame(kind=kinds), X_public=public)
 
 
-LEVELS = [[1, 2, 3], [0]]
-CODES = [[0, 1, 2], [0, 0, 0]]
-
-
-@table(
-    "columns, public_columns",
-    {
-        "numbers": ([1, 2, 4], [1, 2, 3]),
-        "numbers of another type": ([1.0, 2.0, 3.0], [1, 2, 3]),
-        "levels": (pd.MultiIndex([[1, 2, 3, NUMBER], [0]], CODES), pd.MultiIndex(LEVELS, CODES)),
-        "a name of them": (pd.Index([1, 2, 3], name=TEXT), pd.Index([1, 2, 3])),
-    },
-)
-def test_columns_that_scikit_learn_does_not_compare(columns, public_columns):
-    private = frame().set_axis(columns, axis=1)
-    public = frame(X_PUBLIC).set_axis(public_columns, axis=1)
+def test_columns_that_scikit_learn_does_not_compare():
+    private = frame().set_axis([1, 2, 4], axis=1)
+    public = frame(X_PUBLIC).set_axis([1, 2, 3], axis=1)
     with refused("X has other columns than X_public"):
         fit(X=private, X_public=public)
 
 
-def objects(*categories):
-    return pd.CategoricalDtype(pd.Index(categories, dtype=object))
-
-
-@table(
-    "dtype, public_dtype",
-    {
-        "fill value": (pd.SparseDtype(float, 0.0), pd.SparseDtype(float, -0.0)),
-        "categories": (objects(0, 1), objects(0, True)),
-    },
-)
-def test_dtypes_that_only_seem_to_be_equal(dtype, public_dtype):
-    private = frame(kind=pd.Series([0, 1] * 20, dtype=dtype))
-    public = frame(X_PUBLIC, kind=pd.Series([0, 1] * 15, dtype=public_dtype))
+def test_categories_that_only_seem_to_be_equal():
+    dtypes = [pd.CategoricalDtype(pd.Index([0, k], dtype=object)) for k in (1, True)]
+    private = frame(kind=pd.Series([0, 1] * 20, dtype=dtypes[0]))
+    public = frame(X_PUBLIC, kind=pd.Series([0, 1] * 15, dtype=dtypes[1]))
     with refused(OTHER_KIND):
         fit(X=private, X_public=public)
 

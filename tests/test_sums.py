@@ -1,0 +1,474 @@
+"""Class sums: what they cost, by enumeration and by what is drawn, and what is read from them."""
+
+import pickle
+from itertools import product
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.datasets import load_digits, load_iris
+from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
+from sklearn.tree import DecisionTreeClassifier
+
+from sklearn_pate import PATEClassifier, sums
+from sklearn_pate.exceptions import BadPlanError
+from sklearn_pate.ledger import PrivacyLedger
+from sklearn_pate.model_selection import PrivateGridSearchCV
+from sklearn_pate.sums import (
+    OF_CENTRE,
+    OF_COUNTS,
+    OF_TOTAL,
+    Discriminants,
+    free_weight,
+    noise_sizes,
+    released,
+    released_centre,
+    sensitivity,
+    shares,
+    sums_cost,
+    unit,
+)
+from sklearn_pate.synthesis import ClassSums, MarginalSynthesizer, Schema
+from sklearn_pate.synthesis.columns import NumberColumn
+
+# --- what one record changes ---------------------------------------------------------------------
+
+
+def directions():
+    """Rows of two columns around the circle, shorter ones, and none at all."""
+    angles = np.linspace(0, 2 * np.pi, 25)[:-1]
+    around = np.column_stack([np.cos(angles), np.sin(angles)])
+    return np.concatenate([around, 0.999 * around, 0.5 * around, [[0.0, 0.0]]])
+
+
+def contribution(psi, label, n_classes, of_moment):
+    """All that one record adds, each block at its weight."""
+    centred = np.eye(n_classes)[label] - 1 / n_classes
+    counted = np.eye(n_classes)[label] * psi.any()
+    blocks = (np.outer(centred, psi), OF_TOTAL * psi, OF_COUNTS * counted)
+    moment = of_moment * np.outer(psi, psi)
+    return np.concatenate([np.ravel(block) for block in (*blocks, moment)])
+
+
+@pytest.mark.parametrize("n_classes", [2, 3, 5, 10])
+@pytest.mark.parametrize("part", [0.3, 1.0])
+def test_sensitivity_is_that_of_all_neighbouring_pairs(n_classes, part):
+    weight = part * free_weight(n_classes)
+    records = [
+        contribution(psi, label, n_classes, weight)
+        for psi, label in product(directions(), range(min(n_classes, 3)))
+    ]
+    records = np.array([*records, np.zeros_like(records[0])])
+    replaced = np.linalg.norm(records[:, None] - records[None], axis=2).max()
+    bound = sensitivity(2, weight, n_classes=n_classes)
+    assert 0.99 * bound < replaced <= bound * (1 + 1e-12)
+    joined = np.linalg.norm(records, axis=1).max()
+    bound = sensitivity(1, weight, n_classes=n_classes)
+    assert 0.99 * bound < joined <= bound * (1 + 1e-12)
+
+
+@pytest.mark.parametrize("n_classes", [2, 3, 4, 10, 100])
+def test_the_moment_is_free_and_no_larger_weight_is(n_classes):
+    weight = free_weight(n_classes)
+    without = sensitivity(2, 0.0, n_classes=n_classes)
+    assert sensitivity(2, weight, n_classes=n_classes) <= without * (1 + 1e-15)
+    assert weight**2 <= (1 - 1 / n_classes + OF_TOTAL**2) / 2 * (1 + 1e-12)  # what the proof needs
+    if n_classes == 2:
+        assert weight**2 == pytest.approx(0.189, abs=1e-3)
+        assert sensitivity(2, 1.01 * weight, n_classes=n_classes) > without
+
+
+@pytest.mark.parametrize("n_classes", [2, 3, 5, 17, 1000])
+def test_a_record_that_joins_costs_less_than_is_charged(n_classes):
+    weight = free_weight(n_classes)
+    one, two = (sensitivity(moved, weight, n_classes=n_classes) for moved in (1, 2))
+    of_centre = (1 + OF_COUNTS**2) / 4
+    spent = OF_CENTRE * of_centre + (1 - OF_CENTRE) * (one / two) ** 2
+    charged = sums_cost(3.0, 1).mu_squared / sums_cost(3.0, 2).mu_squared
+    assert 0.8 * charged < spent <= charged
+
+
+# --- what is drawn costs what is claimed ---------------------------------------------------------
+
+
+class Still(sums.Centre):
+    """Leaves rows where they are: the second step costs as much whatever the centre."""
+
+    def apply(self, psi):
+        return np.column_stack([psi, np.zeros(len(psi))])
+
+
+class Recorded:
+    """In place of discrete Gaussian noise: none, and a note of how much was asked for."""
+
+    def __init__(self, monkeypatch):
+        self.drawn = []
+        monkeypatch.setattr(sums, "DiscreteGaussian", self.noise_of)
+        noisy = sums._noisy
+        monkeypatch.setattr(sums, "_noisy", lambda *args: self.note(noisy, *args))
+
+    def noise_of(self, sigma):
+        self.sigma = sigma
+        return self
+
+    def sample(self, rng, shape):
+        return np.zeros(shape, dtype=np.int64)
+
+    def note(self, noisy, whole, sd, step, rng):
+        result = noisy(whole, sd, step, rng)
+        assert step * self.sigma == pytest.approx(sd)
+        self.drawn.append(np.ravel(whole) / self.sigma)
+        return result
+
+    def of(self, rows, n_classes, sizes, units=None, weight=None):
+        """Return all that is released of records, each number beside its noise."""
+        self.drawn = []
+        psi, codes = rows
+        part = shares(len(psi), units, weight)
+        sd_centre, sd, sd_moment = sizes
+        released_centre(psi, part, sd_centre, None)
+        released(psi, codes, part, Still(None), sd, sd_moment, None, n_classes=n_classes)
+        return np.concatenate(self.drawn)
+
+
+@pytest.mark.parametrize("n_classes", [2, 3, 7])
+@pytest.mark.parametrize("kind", ["records", "weights", "groups"])
+def test_what_is_drawn_has_the_noise_that_is_paid_for(n_classes, kind, monkeypatch):
+    """Squared changes beside their noise, added up over all that is drawn, are mu squared at most.
+
+    The code's own sums, in whole steps, of two tables that differ in one record or group.
+    """
+    recorded = Recorded(monkeypatch)
+    multiplier = 2.0
+    sizes = noise_sizes(1 / multiplier, n_classes=n_classes)
+    rng = np.random.default_rng(n_classes)
+    found = []
+    size = 3 if kind == "groups" else 1
+    candidates = directions()
+    for _ in range(400):
+        first, second = (
+            (
+                candidates[rng.integers(len(candidates), size=size)],
+                rng.integers(n_classes, size=size),
+            )
+            for _ in range(2)
+        )
+        if rng.random() < 0.5:  # as far as can be
+            second = (-first[0], first[1])
+        given = {}
+        if kind == "groups":
+            given["units"] = np.zeros(size, dtype=int)
+        if kind == "weights":
+            given["weight"] = rng.choice([0.3, 1.0, 7.0], size=size)
+        one = recorded.of(first, n_classes, sizes, **given)
+        other = recorded.of(second, n_classes, sizes, **given)
+        found.append(((one - other) ** 2).sum())
+    claimed = sums_cost(multiplier, 2).mu_squared
+    assert max(found) <= claimed
+    assert max(found) > (0.25 if kind == "groups" else 0.9) * claimed
+
+
+@pytest.mark.parametrize("is_weighted", [False, True])
+@pytest.mark.parametrize("most", [0, 2**34])
+def test_rows_are_summed_exactly_in_blocks(is_weighted, most, monkeypatch):
+    """As in whole numbers of any size."""
+    monkeypatch.setattr(sums, "_MOST_COUNTED", most)
+    rng = np.random.default_rng(0)
+    psi = unit(rng.normal(size=(300, 4)))
+    codes = rng.integers(3, size=300)
+    amount, whole = shares(300, weight=rng.random(300) if is_weighted else None)
+    monkeypatch.setattr(sums, "_noisy", lambda whole, sd, step, rng: whole * step)
+    monkeypatch.setattr(sums, "_ROWS", 64)
+    found = released(psi, codes, (amount, whole), Still(None), 1.0, 1.0, None, n_classes=3)
+    steps = np.trunc(psi * 2**14 * (1 - 1e-12)).astype(int).astype(object)
+    weighted = steps * amount.astype(object)[:, None]
+    moment = (weighted.T @ steps).astype(float) / 2**28 / whole
+    assert (found.moment[:4, :4] == moment).all()
+    total = weighted.sum(axis=0)
+    for code in range(3):
+        centred = (3 * weighted[codes == code].sum(axis=0) - total).astype(float)
+        assert np.allclose(found.by_class[code, :4], centred / 3 / 2**14 / whole, rtol=1e-14)
+    assert found.counts.sum() == amount.sum() / whole
+
+
+@pytest.mark.parametrize("bad", [np.nan, 1.1])
+def test_rows_that_are_too_long_or_not_finite_cast_nothing(bad, monkeypatch):
+    psi = np.array([[0.6, 0.0], [bad, 0.5]])
+    sums_of = noiseless(psi, np.array([0, 1]), 2, monkeypatch)
+    assert (sums_of.counts == [1, 0]).all()
+    assert sums_of.total[0] == pytest.approx(0.6, abs=1e-4)
+
+
+@pytest.mark.slow
+def test_an_audit_finds_what_is_claimed_and_no_more(global_random_seed, monkeypatch):
+    """Two tables that differ as much as can be are told apart as well as claimed mu says.
+
+    2,000 draws of each: the distance found, claimed to be 1, has a standard deviation of .04, and
+    21 numbers add .01. Noise that is smaller by the root of two is found at 1.41, and right noise
+    fails once in a million.
+    """
+    rng = np.random.default_rng(global_random_seed)
+    sizes = noise_sizes(1.0, n_classes=2)
+    everything = []
+    noisy = sums._noisy
+
+    def noted(*args):
+        everything.append(np.ravel(noisy(*args)))
+        return everything[-1].reshape(np.shape(args[0]))
+
+    monkeypatch.setattr(sums, "_noisy", noted)
+
+    def outcome(psi):
+        everything.clear()
+        released_centre(psi, shares(1), sizes[0], rng)
+        released(psi, np.array([0]), shares(1), Still(None), *sizes[1:], rng, n_classes=2)
+        return np.concatenate(everything)
+
+    first, second = (
+        np.array([outcome(np.array([[end, 0.0]])) for _ in range(2000)]) for end in (1.0, -1.0)
+    )
+    spread = np.sqrt((first.var(axis=0) + second.var(axis=0)) / 2)
+    found = np.linalg.norm((first.mean(axis=0) - second.mean(axis=0)) / spread)
+    assert 0.85 < found < 1.2
+
+
+# --- what is read from them ----------------------------------------------------------------------
+
+
+def noiseless(psi, codes, n_classes, monkeypatch):
+    monkeypatch.setattr(sums, "_noisy", lambda whole, sd, step, rng: whole * step)
+    return released(
+        psi, codes, shares(len(psi)), Still(None), 1e-3, 1e-3, None, n_classes=n_classes
+    )
+
+
+def test_without_noise_they_are_linear_discriminants(monkeypatch):
+    """Of five ordered classes as well, where regression on indicators masks the middle ones."""
+    rng = np.random.default_rng(0)
+    trait = rng.normal(size=20_000)
+    codes = np.digitize(trait, [-1, -0.3, 0.3, 1])
+    X = 0.5 * trait[:, None] + rng.normal(size=(20_000, 8))
+    psi = unit(np.column_stack([X, np.full(20_000, 5)]))
+    read = Discriminants(noiseless(psi, codes, 5, monkeypatch))
+    ours = read.logits(Still(None).apply(psi)).argmax(axis=1)
+    theirs = LinearDiscriminantAnalysis().fit(psi, codes).predict(psi)
+    assert (ours == theirs).mean() > 0.99
+    assert read.n == pytest.approx(20_000, rel=1e-3)
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_noise_alone_is_told_and_gives_the_majority(seed):
+    rng = np.random.default_rng(seed)
+    X = rng.uniform(-1, 1, size=(3000, 20))
+    y = (rng.random(3000) < 0.2).astype(int)
+    clf = PATEClassifier(schema=(-1, 1), classes=[0, 1], random_state=seed)
+    with pytest.warns(UserWarning, match="about as likely if all rates were the same|one class"):
+        clf.fit(X, y)
+    assert clf.score(X, y) > max(np.bincount(y)) / len(y) - 0.05
+
+
+def test_drawn_rows_are_as_was_declared():
+    rng = np.random.default_rng(0)
+    rows = pd.DataFrame(
+        {
+            "age": pd.array(rng.integers(18, 90, 4000), dtype="Int64"),
+            "job": rng.choice(["clerk", "farmer", "spy"], 4000),
+            "income": rng.exponential(1e4, 4000),
+            "smokes": rng.random(4000) < 0.3,
+        }
+    )
+    rows.loc[::7, "age"] = pd.NA
+    rows.loc[::5, "job"] = None
+    labels = np.where(rows["smokes"], "ill", "well")
+    columns = {"age": (18, 89), "job": ["clerk", "farmer"], "income": (0, 1e3, 1e4, 1e5)}
+    schema = Schema(columns, missing=["age", "job"])
+    clf = PATEClassifier(schema=schema, classes=["ill", "well"]).fit(rows, labels)
+    drawn = clf.X_synthetic_
+    assert (drawn.dtypes == rows.dtypes).all()
+    assert drawn["age"].dropna().between(18, 89).all()
+    assert set(drawn["job"].dropna()) == {"clerk", "farmer"}
+    assert drawn["income"].between(0, 1e5).all()
+    assert 0 < drawn["age"].isna().mean() < 0.4
+    assert abs(drawn["smokes"].mean() - 0.3) < 0.1
+    assert clf.score(rows, labels) > 0.95
+    assert clf.privacy_spent_.not_covered == ()
+    assert "farmer" in repr(schema)
+
+
+@pytest.mark.parametrize("kind", ["NaN without a mask", "infinite", "huge"])
+def test_no_record_makes_an_error(kind):
+    odd = {
+        "NaN without a mask": pd.arrays.FloatingArray(
+            np.array([np.nan, 0.5] * 300), np.zeros(600, dtype=bool)
+        ),
+        "infinite": np.array([np.inf, -np.inf] * 300),
+        "huge": np.array([1e300, 5e-324] * 300),
+    }[kind]
+    rows = pd.DataFrame({"a": odd, "b": np.linspace(0, 1, 600)})
+    labels = (rows["b"] > 0.5).astype(int)
+    clf = PATEClassifier(schema={"a": (0.0, 1.0), "b": (0, 1)}, classes=[0, 1], epsilon=5)
+    assert np.isfinite(clf.fit(rows, labels).predict_proba(rows.assign(a=0.5))).all()
+
+
+def test_between_bounds_that_are_too_close_is_in_the_middle():
+    column = NumberColumn(np.dtype(float), [(0.0, 1e-310)], False, edges=[0.0, 1e-310])
+    assert np.isfinite(column.spread(pd.Series([0.0, 5e-311, 1e-310, 1.0]))).all()
+
+
+def test_a_dtype_with_categories_that_were_not_declared():
+    rows = pd.DataFrame({"job": pd.Categorical(["clerk", "farmer", "spy"] * 200)})
+    clf = PATEClassifier(schema={"job": ["clerk", "farmer"]}, classes=[0, 1])
+    with pytest.raises(ValueError, match="those of a dtype are published"):
+        clf.fit(rows, np.tile([0, 1, 1], 200))
+
+
+@pytest.mark.parametrize("given", ["groups", "unit"])
+def test_where_the_number_of_records_is_private_no_rule_uses_it(given):
+    """Around 300 records for each of 4 numbers, by which the rule decides who votes."""
+    rng = np.random.default_rng(0)
+    X = rng.random((1201, 3))
+    y = (X[:, 0] > 0.5).astype(int)
+    groups = np.arange(1201) // 2
+    unit = "group" if given == "unit" else "record"
+    clf = PATEClassifier(schema=(0.0, 1.0), classes=[0, 1], unit=unit)
+    plans = {str(clf.plan(X[:n], y[:n], groups=groups[:n])) for n in (1199, 1200, 1201)}
+    assert len(plans) == 1
+
+
+# --- a fit ---------------------------------------------------------------------------------------
+
+
+def digits():
+    X, y = load_digits(return_X_y=True)
+    return X, y, PATEClassifier(schema=(0, 16), classes=range(10), epsilon=2)
+
+
+def test_a_fit_on_declared_columns(tmp_path):
+    X, y, clf = digits()
+    plan = str(clf.plan(X, y))
+    assert "nobody: class sums take all of epsilon" in plan
+    assert "65 numbers for each of 10 classes" in plan
+    ledger = PrivacyLedger(tmp_path / "ledger", epsilon=2, delta=1e-5)
+    clf.set_params(ledger=ledger).fit(X, y)
+    assert clf.score(X, y) > 0.7
+    spent = clf.privacy_spent_
+    assert 1.99 < spent.epsilon <= 2
+    assert (spent.delta, spent.arithmetic, spent.n_synthetic) == (1e-5, "exact", 5000)
+    assert ledger.epsilon_spent == pytest.approx(spent.epsilon)
+    assert np.allclose(clf.table_.rates(X).sum(axis=1), 1)
+    loaded = pickle.loads(pickle.dumps(clf))
+    assert (loaded.predict(X) == clf.predict(X)).all()
+
+
+def test_another_student_is_free_and_can_be_exported():
+    X, y, clf = digits()
+    clf.fit(X, y)
+    with pytest.raises(ValueError, match="fit_student"):
+        clf.export()
+    spent = clf.privacy_spent_.epsilon
+    model = clf.fit_student(student=LinearDiscriminantAnalysis()).export()
+    assert type(model) is LinearDiscriminantAnalysis
+    assert clf.privacy_spent_.epsilon == spent
+
+
+def test_few_columns_of_many_records_are_read_with_cells():
+    """Classes that no sum tells apart: the product of two columns."""
+    rng = np.random.default_rng(0)
+    X = rng.uniform(-1, 1, size=(20_000, 3))
+    y = (X[:, 0] * X[:, 1] > 0).astype(int)
+    clf = PATEClassifier(schema=[(-1, 1)] * 3, classes=[0, 1], epsilon=2).fit(X, y)
+    assert "StackedTable" in repr(clf.table_)
+    assert clf.score(X, y) > 0.8
+    assert clf.privacy_spent_.method == "mixed"
+
+
+@pytest.mark.parametrize(
+    "voters", [{"n_teachers": 50}, {"base_estimator": LinearDiscriminantAnalysis()}]
+)
+def test_teachers_vote_on_rows_that_were_drawn(voters):
+    X, y = load_iris(return_X_y=True)
+    X, y = np.tile(X, (20, 1)), np.tile(y, 20)
+    clf = PATEClassifier(schema=(0, 8), classes=[0, 1, 2], epsilon=3, **voters).fit(X, y)
+    assert clf.n_teachers_ > 1
+    assert clf.score(X, y) > 0.7
+    assert clf.privacy_spent_.epsilon <= 3
+
+
+@pytest.mark.parametrize("kind", ["groups", "weights"])
+def test_groups_and_weights(kind):
+    X, y, clf = digits()
+    given = {"groups": np.arange(len(y)) // 2} if kind == "groups" else {"sample_weight": y < 5}
+    clf.fit(X, y, **given)
+    assert clf.privacy_spent_.unit == ("group" if kind == "groups" else "record")
+    if kind == "weights":
+        assert (clf.predict(X[y < 5]) < 5).mean() > 0.9
+
+
+@pytest.mark.parametrize(
+    ("schema", "message"),
+    {
+        "list": ([(0, 16)] * 3, "X has 64 columns"),
+        "text": ("ages", "schema"),
+        "lacks": ({0: (0, 16)}, "it lacks"),
+        "other": ({**dict.fromkeys(range(64), (0, 16)), "age": (0, 1)}, "does not have"),
+        "bounds": ((16, 0), "bounds"),
+        "number": (dict.fromkeys(range(64), 3), "a tuple of numbers"),
+    }.values(),
+)
+def test_what_is_no_schema(schema, message, tmp_path):
+    X, y, clf = digits()
+    ledger = PrivacyLedger(tmp_path / "ledger", epsilon=2, delta=1e-5)
+    with pytest.raises(ValueError, match=message):
+        clf.set_params(schema=schema, ledger=ledger).fit(X, y)
+    assert ledger.epsilon_spent == 0
+
+
+def test_columns_are_declared_once():
+    X, y, clf = digits()
+    with pytest.raises(ValueError, match="declared once"):
+        clf.set_params(synthesizer=MarginalSynthesizer(bounds=(0, 16))).fit(X, y)
+    clf.set_params(synthesizer=MarginalSynthesizer(n_rows=100), epsilon=10, on_bad_plan="warn")
+    with pytest.warns(UserWarning, match="drown"):
+        assert clf.fit(X, y).X_synthetic_.shape == (100, 64)
+
+
+def test_sums_that_noise_drowns_are_refused():
+    X, y, clf = digits()
+    with pytest.raises(BadPlanError, match="the noise drowns the sums"):
+        clf.set_params(epsilon=0.01).fit(X[:100], y[:100])
+    with pytest.raises(ValueError, match="share=1"):
+        clf.set_params(epsilon=1, n_teachers=5, synthesizer=ClassSums(share=1)).fit(X, y)
+
+
+def test_polled_sums_are_read_by_each_call():
+    X, y, clf = digits()
+    votes = clf.poll(X, y)
+    assert clf.fit_votes(votes).score(X, y) > 0.7
+    assert clf.privacy_spent_.epsilon <= 2
+
+
+@pytest.mark.slow
+def test_a_search_on_declared_columns():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(2000, 4))
+    y = (X[:, 0] > 0).astype(int)
+    clf = PATEClassifier(schema=(-4, 4), synthesizer=ClassSums(n_rows=200), classes=[0, 1])
+    grid = {"student": [LinearDiscriminantAnalysis(), DecisionTreeClassifier(max_depth=2)]}
+    search = PrivateGridSearchCV(clf, grid, epsilon=4, n_trials=2).fit(X, y)
+    assert search.score(X, y) > 0.8
+    assert search.privacy_spent_.epsilon <= 4
+
+
+def test_what_fails_after_sums_are_paid_says_so(monkeypatch, tmp_path):
+    X, y, clf = digits()
+    ledger = PrivacyLedger(tmp_path / "ledger", epsilon=10, delta=1e-5, composition="gaussian")
+
+    def stop(*args, **given):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("sklearn_pate.synthesis.sums.released", stop)
+    with pytest.raises(KeyboardInterrupt) as caught:
+        clf.set_params(ledger=ledger).fit(X, y)
+    assert "is paid for" in caught.value.__notes__[0]
+    assert caught.value.privacy_spent.epsilon == pytest.approx(2, abs=0.01)
+    assert ledger.epsilon_spent == pytest.approx(2, abs=0.1)
