@@ -97,7 +97,7 @@ MODELS = (
         "",
         {"bare": {}, "100 cells": {"n_cells": 100}, "300 cells": {"n_cells": 300}},
         moves=1,
-        about="the same with `MarginalSynthesizer(bounds, categories=..., missing=...)`",
+        about="`PATEClassifier(epsilon=..., classes=..., schema=...)`",
     ),
     _peer(
         "diffprivlib, naive Bayes",

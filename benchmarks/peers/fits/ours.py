@@ -10,7 +10,7 @@ from sklearn.preprocessing import OrdinalEncoder
 from benchmarks.peers.tables import TABLES
 from sklearn_pate import PATEClassifier
 from sklearn_pate.neighbors import LandmarkClassifier, ReverseNeighbors, RowVectorizer
-from sklearn_pate.synthesis import MarginalSynthesizer
+from sklearn_pate.synthesis import Schema
 
 from .shared import answer, in_columns
 
@@ -29,25 +29,25 @@ def fit(table, one):
     return in_columns(clf.predict_proba(table.X_test), clf.classes_, len(table.classes))
 
 
-def pate(table, one, synthesizer=None):
+def pate(table, one, schema=None):
     settings = one["settings"]
     clf = PATEClassifier(
         ReverseNeighbors(**settings) if settings else None,
         epsilon=one["epsilon"],
         classes=table.classes,
-        synthesizer=synthesizer,
+        schema=schema,
         unit="record" if table.groups is None else "group",
         random_state=one["seed"],
     )
-    X_public = table.X_public if synthesizer is None else None
+    X_public = table.X_public if schema is None else None
     return clf.fit(table.X, table.y, X_public=X_public, groups=table.groups)
 
 
 def no_public_rows(table, one):
-    synthesizer = MarginalSynthesizer(
-        table.bounds, categories=table.categories, missing=list(table.missing)
-    )
-    return pate(table, one, synthesizer)
+    columns = table.bounds
+    if isinstance(columns, dict):
+        columns = columns | (table.categories or {})
+    return pate(table, one, Schema(columns, missing=table.missing))
 
 
 def our_student(table, one):
