@@ -1,5 +1,7 @@
 """What the columns of a table may hold, as the user declares it."""
 
+from numbers import Real
+
 import pandas as pd
 
 from .columns import kind_of
@@ -55,16 +57,21 @@ class Schema:
             If a column is not declared, or not by a tuple or a list.
         """
         dtype_by_name = dtypes_of(checked_table(X))
+        declared = self._by_name(list(dtype_by_name))
+        absent = [name for name in declared if name not in dtype_by_name]
+        if absent:
+            raise ValueError(f"schema names columns {named(absent)}, which X does not have")
         bounds, categories = {}, {}
-        for name, values in self._by_name(list(dtype_by_name)).items():
+        for name, values in declared.items():
             if isinstance(values, list):
+                _check_no_bounds(name, values, dtype_by_name[name])
                 categories[name] = values
-            elif isinstance(values, tuple):
+            elif isinstance(values, tuple) and kind_of(dtype_by_name[name]) in "iuf":
                 bounds[name] = values
             else:
                 raise ValueError(
-                    "schema must have a tuple of numbers, (low, high), or a list of categories for "
-                    f"each column; got {short(values)} for {name!r}"
+                    "schema must have a tuple of numbers, (low, high), for each column of numbers, "
+                    f"and a list of categories for others; got {short(values)} for {name!r}"
                 )
         others = [
             name
@@ -105,3 +112,13 @@ class Schema:
 
 def _declares_itself(dtype):
     return isinstance(dtype, pd.CategoricalDtype) or kind_of(dtype) == "b"
+
+
+def _check_no_bounds(name, values, dtype):
+    """Refuse a list of two numbers that are far apart: bounds are a tuple."""
+    are_numbers = all(isinstance(value, Real) for value in values)
+    if kind_of(dtype) in "iuf" and len(values) == 2 and are_numbers and values[1] - values[0] != 1:
+        raise ValueError(
+            f"schema has the list {values} for column {name!r}, its only two values; bounds are a "
+            f"tuple, {tuple(values)}. If it has two values, make them 0 and 1, or categories"
+        )
