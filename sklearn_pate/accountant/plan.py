@@ -86,14 +86,14 @@ class Plan:
     --------
     >>> from sklearn_pate.accountant import plan_queries
     >>> from sklearn_pate.aggregators import GNMax
-    >>> public = {"n_public": 1000, "n_teachers": 50, "n_classes": 10}
+    >>> public = {"n_public": 1000, "n_teachers": 50, "n_classes": 2}
     >>> plan = plan_queries(GNMax(sigma=None), None, **public, epsilon=1.0, delta=1e-5)
     >>> plan.n_labels, plan.labels_per_class, round(plan.noise_std, 1)
-    (50, 5.0, 32.5)
+    (14, 7.0, 17.4)
     >>> round(plan.share_right(0.8), 2)
-    0.4
+    0.89
     >>> plan.advice
-    ['10 classes and 50 teachers: 5 labels a class, ...', 'the noise ... drowns the votes: ...']
+    ['2 classes and 50 teachers: 7 labels a class, ...']
     """
 
     stages: list

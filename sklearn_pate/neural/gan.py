@@ -76,8 +76,8 @@ class SSGANClassifier(NeuralStudent):
     >>> from sklearn_pate.neural import SSGANClassifier
     >>> X, y = load_digits(return_X_y=True)
     >>> few = np.where(np.arange(len(y)) < 100, y, -1)
-    >>> clf = SSGANClassifier(max_epochs=3, random_state=0).fit(X / 16, few)
-    >>> bool(clf.score(X / 16, y) > 0.8)
+    >>> clf = SSGANClassifier(max_epochs=1, random_state=0).fit(X[:900] / 16, few[:900])
+    >>> bool(clf.score(X / 16, y) > 0.6)
     True
     """
 
