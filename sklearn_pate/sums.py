@@ -226,8 +226,8 @@ def sums_cost(noise_multiplier, n_moved, orders=DEFAULT_ORDERS):
 
     Notes
     -----
-    All blocks together change by at most ``noise_multiplier`` times less than their noise, each
-    beside its own. Noise on each has at least ``noise_multiplier / STEP`` steps, so being discrete
+    What one record changes, each block beside its noise, is at most ``1 / noise_multiplier``. The
+    noise of each block has at least ``noise_multiplier / STEP`` steps, so being discrete
     costs no more than it does at that number; see `rdp.discrete_gaussian_mu_squared`. Renyi cost:
     Canonne, Kamath, Steinke (2020), Proposition 5.
     """
