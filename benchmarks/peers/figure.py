@@ -19,6 +19,7 @@ _PEERS = {
     "Opacus, network, longer": ("#D55E00", "-.", "2"),
     "Opacus, logistic regression on columns of public rows, longer": ("#CC79A7", "-", "3"),
     "Opacus, network on columns of public rows, longer": ("#CC79A7", "--", "4"),
+    "AdaSSP on columns of public rows": ("#56B4E9", "-", "p"),
     "dpmm, MST and gradient boosting": ("#009E73", "-", "*"),
 }
 
@@ -37,8 +38,8 @@ def draw(frame, to):
     from matplotlib.figure import Figure
 
     means = frame.groupby(["table", "model", "epsilon"]).accuracy.mean()
-    picture = Figure(figsize=(10, 9.5), layout="constrained")
-    panels = list(picture.subplots(3, 3).flat)
+    picture = Figure(figsize=(10, 12), layout="constrained")
+    panels = list(picture.subplots(4, 3).flat)
     for axes, name in zip(panels, TABLES, strict=True):
         if name in means:
             _panel(axes, means[name])

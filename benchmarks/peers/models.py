@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from math import exp
 
+from .surveys import SURVEYS
 from .tables import TABLES
 
 EPSILONS = (0.1, 0.25, 0.5, 1.0, 2.0, 4.0)
@@ -17,6 +18,7 @@ TWO_CLASSES = (
     "flights",
     "breast cancer",
     "only together",
+    *SURVEYS,
 )
 
 
@@ -137,6 +139,16 @@ MODELS = (
         },
         tables=TWO_CLASSES,
         has_delta=True,
+    ),
+    Model(
+        "AdaSSP on columns of public rows",
+        "interpret",
+        "adassp_models.py",
+        "learned",
+        {"as published": {}},
+        moves=1,
+        has_delta=True,
+        needs_public_rows=True,
     ),
     *_opacus("Opacus, logistic regression", "wide", 0),
     *_opacus("Opacus, network", "wide", 32),

@@ -20,6 +20,7 @@ from sklearn_pate.datasets import fetch_diabetes130, fetch_mnist
 from ..papers.adult import frames
 from ..papers.diabetes import FEATURES
 from ..shared import data
+from .surveys import SURVEYS
 
 ADULT = {
     "age": (17, 90),
@@ -212,4 +213,5 @@ TABLES = {
     "MNIST pixels": mnist,
     "24 classes": classes_24,
     "only together": only_together,
+    **SURVEYS,
 }
