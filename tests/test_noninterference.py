@@ -51,6 +51,7 @@ from sklearn_pate.aggregators import (
     SoftVote,
     StableArgmax,
 )
+from sklearn_pate.column_sums import ColumnSums, SumsMechanism
 from sklearn_pate.isolation import generators
 from sklearn_pate.ledger import PrivacyLedger
 from sklearn_pate.model_selection import PrivateGridSearchCV, PrivateRandomizedSearchCV
@@ -60,7 +61,7 @@ from sklearn_pate.propose_test_release import ProposeTestRelease
 from sklearn_pate.queries import BinaryExpertQueries, DiversityQueries, UncertaintyQueries
 from sklearn_pate.secure import SystemGenerator
 from sklearn_pate.students import SoftLabelClassifier
-from sklearn_pate.synthesis import ClassSums
+from sklearn_pate.synthesis import ClassSums, MarginalSynthesizer
 from sklearn_pate.teachers import one
 
 with contextlib.suppress(ImportError):  # so that torch's generator is among those that are watched
@@ -258,7 +259,7 @@ def stream(monkeypatch):
     monkeypatch.setattr(
         SoftVote, "soft_labels", lambda self, sums, rng=None: np.eye(2)[np.arange(len(sums)) % 2]
     )
-    for mechanism in (GaussianMechanism, LaplaceMechanism):
+    for mechanism in (GaussianMechanism, LaplaceMechanism, SumsMechanism):
         monkeypatch.setattr(mechanism, "noisy", constant_table)
     monkeypatch.setattr(sums, "_noisy", lambda whole, *rest: constant_table(None, whole) / 10 + 7)
     monkeypatch.setattr(ProposeTestRelease, "passes", lambda self, votes, rng: True)
@@ -323,14 +324,31 @@ def everything(stream, make, given, state):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("partition", ["random", "groups"])
-@pytest.mark.parametrize("share", [0.25, 1.0])
-def test_class_sums(stream, partition, share):
+@pytest.mark.parametrize(
+    "synthesizer",
+    [
+        ClassSums(share=0.25, n_rows=200),
+        ClassSums(share=1.0, n_rows=200),
+        MarginalSynthesizer(n_rows=200),
+    ],
+)
+def test_synthesizers(stream, partition, synthesizer):
     def make():
-        synthesizer = ClassSums(share=share, n_rows=200)
         schema = dict.fromkeys("abc", (-2, 2))
         return PATEClassifier(
             schema=schema, synthesizer=synthesizer, classes=[0, 1], on_bad_plan="warn"
         )
+
+    assert_nothing_differs(stream, make, partition)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("partition", ["random", "groups"])
+@pytest.mark.parametrize("adjacency", ["replace", "add_or_remove"])
+def test_sums_of_columns(stream, partition, adjacency):
+    def make():
+        voters = ColumnSums(adjacency=adjacency)
+        return PATEClassifier(voters, classes=[0, 1], class_weight="balanced", on_bad_plan="warn")
 
     assert_nothing_differs(stream, make, partition)
 

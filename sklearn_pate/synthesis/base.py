@@ -6,8 +6,6 @@ from sklearn.base import BaseEstimator
 
 from ..rdp import DEFAULT_ORDERS
 
-__all__ = ["Synthesizer"]
-
 
 class Synthesizer(BaseEstimator, metaclass=ABCMeta):
     """Base class: draws public rows from what a mechanism releases of private ones.

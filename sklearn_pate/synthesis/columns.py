@@ -5,16 +5,6 @@ from abc import ABC, abstractmethod
 import numpy as np
 import pandas as pd
 
-__all__ = [
-    "CategoryColumn",
-    "Column",
-    "NumberColumn",
-    "are_missing",
-    "holds_missing",
-    "kind_of",
-    "numpy_dtype",
-]
-
 
 class Column(ABC):
     """What is public of a column. Values that are missing have the last bin, or none.
@@ -171,8 +161,9 @@ class NumberColumn(Column):
         return bool(self._least[bin] < self._greatest[bin])
 
     def _bins(self, values, missing):
-        numbers = np.zeros(len(values), dtype=self._wide)
-        numbers[~missing] = values[~missing].to_numpy(dtype=self._wide)
+        is_as_declared = kind_of(values.dtype) == self._wide.kind
+        numbers = np.zeros(len(values), dtype=self._wide if is_as_declared else float)
+        numbers[~missing] = values[~missing].to_numpy(dtype=numbers.dtype)
         return np.searchsorted(self._least[1:], numbers, side="right")
 
     def _draw(self, bins, rng):

@@ -9,8 +9,6 @@ from .parameters import short
 from .remedies import named
 from .table import checked_table, dtypes_of
 
-__all__ = ["Schema"]
-
 
 class Schema:
     """What the columns of a table may hold: public, so safe to print and to publish.

@@ -3,8 +3,6 @@
 import math
 from typing import NamedTuple
 
-__all__ = ["Histograms", "drowned"]
-
 #: Warned of is more noise: that on the bins of a column, together, beside the records of a class.
 #: docs/no_public_rows.md has the runs it was chosen by.
 _MOST_NOISE = 0.4

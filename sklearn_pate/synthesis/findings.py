@@ -6,8 +6,6 @@ from typing import NamedTuple
 from .columns import NumberColumn
 from .remedies import named
 
-__all__ = ["findings"]
-
 #: Noise moves a sum by less than this many of its standard deviations.
 _SURE = 5
 

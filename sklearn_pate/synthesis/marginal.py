@@ -11,7 +11,6 @@ from sklearn.exceptions import NotFittedError
 from .._sklearn import Interval
 from ..aggregators import GaussianMechanism, LaplaceMechanism, TableMechanism
 from ..aggregators.rehearsal import checked_noisy
-from ..isolation import Quiet, attempt
 from ..neighbors.ballots import count_ballots
 from ..rdp import DEFAULT_ORDERS
 from ..rdp.checks import check_count
@@ -19,11 +18,10 @@ from ..rdp.table import GRID
 from .base import Synthesizer
 from .drowned import Histograms, drowned
 from .findings import findings
-from .records import checked_codes, numbered
+from .histograms import cleaned
+from .records import of_records
 from .schema import read_schema
-from .simplex import draw_bins, on_simplex, shares
-
-__all__ = ["MarginalSynthesizer"]
+from .simplex import draw_bins
 
 
 class MarginalSynthesizer(Synthesizer):
@@ -83,6 +81,8 @@ class MarginalSynthesizer(Synthesizer):
     findings_ : list of str
         What the noisy counts of `draw` tell of bounds, categories and missing values that do not
         suit the records. A fit warns of it.
+    released_ : ReleasedHistograms
+        What `draw` released; with `given_label` only.
 
     Notes
     -----
@@ -216,16 +216,8 @@ class MarginalSynthesizer(Synthesizer):
         """Count in histograms, add noise, and draw rows; see `Synthesizer.draw`."""
         self._check_declared()
         X = self.schema_.check(X)
-        with Quiet():  # from here on, libraries warn of private values
-            codes, weight = checked_codes(len(X), codes, sample_weight, n_classes=n_classes)
-            groups = None if groups is None else numbered(len(X), groups)
-            if not self.given_label:
-                codes = np.zeros_like(codes)
-                n_classes = 1
-            options = {"n_classes": n_classes, "sample_weight": weight, "groups": groups}
-            counts, failed = attempt(partial(self._counts, X, codes, options))
-        if failed is not None:
-            raise ValueError(f"the private rows could not be counted: {failed}, in their values")
+        count = partial(self._counts, X, n_classes)
+        counts = of_records(count, len(X), codes, sample_weight, groups, n_classes=n_classes)
         mechanism = clone(self._mechanism())  # the user's may keep the counts that it is given
         # Before it sees them, as it could say something of them; none if `noisy` will refuse
         noise_std = getattr(mechanism, "noise_std", None)
@@ -240,12 +232,16 @@ class MarginalSynthesizer(Synthesizer):
     def _mechanism(self):
         return LaplaceMechanism() if self.noise is None else self.noise
 
-    def _counts(self, X, codes, options):
+    def _counts(self, X, n_classes, codes, weight, groups):
         """Return the histograms, one below the other, in whole shares of a record.
 
         A column of the table for each class, a row for each bin of each column, and a last row for
         the labels.
         """
+        if not self.given_label:
+            codes = np.zeros_like(codes)
+            n_classes = 1
+        options = {"n_classes": n_classes, "sample_weight": weight, "groups": groups}
         tables = [
             count_ballots(bins[:, None], codes, n_cells=column.n_bins, **options)
             for column, bins in zip(self.schema_.columns, self.schema_.bins(X), strict=True)
@@ -263,20 +259,20 @@ class MarginalSynthesizer(Synthesizer):
         self.findings_ = findings(tables, sizes, self.schema_, noise_std)
         if sizes is None:
             sizes = _size_without_labels(tables)
-        return self._rows(tables, sizes, noise_std, rng)
+        histograms = cleaned(self.schema_, tables, sizes, noise_std)
+        if self.given_label:
+            self.released_ = histograms
+        return self._rows(histograms, rng)
 
-    def _rows(self, tables, sizes, noise_std, rng):
-        """Draw rows from the noisy histograms."""
+    def _rows(self, histograms, rng):
+        """Draw rows from histograms: a class, and the values of all columns given it."""
         n_rows = int(self.n_rows)
-        n_records = max(sizes.sum(), noise_std)
-        class_shares = on_simplex(sizes / n_records)
-        codes = draw_bins(class_shares, n_rows, rng)
-        bins = [np.empty(n_rows, dtype=np.int64) for _ in tables]
-        for code in np.flatnonzero(class_shares):
+        codes = draw_bins(histograms.class_shares, n_rows, rng)
+        bins = [np.empty(n_rows, dtype=np.int64) for _ in histograms.bin_shares]
+        for code in np.flatnonzero(histograms.class_shares):
             rows = np.flatnonzero(codes == code)
-            for drawn, table in zip(bins, tables, strict=True):
-                total = n_records * class_shares[code]
-                drawn[rows] = draw_bins(shares(table[:, code], total, noise_std), len(rows), rng)
+            for drawn, part in zip(bins, histograms.bin_shares, strict=True):
+                drawn[rows] = draw_bins(part[:, code], len(rows), rng)
         return self.schema_.rows(bins, rng)
 
 

@@ -9,8 +9,6 @@ import pandas as pd
 from .columns import holds_missing, kind_of
 from .remedies import named, remedies
 
-__all__ = ["bounds_by_name", "categories_by_name", "missing_names", "short"]
-
 
 def categories_by_name(categories, dtype_by_name):
     """Return the categories of columns by name: those given, and those of dtypes."""

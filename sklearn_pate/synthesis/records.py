@@ -1,11 +1,23 @@
 """What is known of each private record beside its row: label, weight and unit."""
 
+from functools import partial
+
 import numpy as np
 
 from ..identifiers import spelled_identifiers
+from ..isolation import Quiet, attempt
 from ..rdp.checks import as_array
 
-__all__ = ["checked_codes", "numbered"]
+
+def of_records(count, n_rows, codes, sample_weight, groups, *, n_classes):
+    """Return ``count(codes, weight, groups)``; no warning or error tells of private values."""
+    with Quiet():
+        codes, weight = checked_codes(n_rows, codes, sample_weight, n_classes=n_classes)
+        groups = None if groups is None else numbered(n_rows, groups)
+        counted, failed = attempt(partial(count, codes, weight, groups))
+    if failed is not None:
+        raise ValueError(f"the private rows could not be counted: {failed}, in their values")
+    return counted
 
 
 def checked_codes(n_rows, codes, sample_weight, *, n_classes):

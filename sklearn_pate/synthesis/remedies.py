@@ -4,8 +4,6 @@ import pandas as pd
 
 from .columns import kind_of
 
-__all__ = ["named", "remedies"]
-
 #: So many names of columns are told in a message.
 _MOST_NAMES = 20
 

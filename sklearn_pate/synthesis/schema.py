@@ -13,8 +13,6 @@ from .parameters import bounds_by_name, categories_by_name, missing_names, short
 from .remedies import named, remedies
 from .table import checked_table, columns_of, dtypes_of
 
-__all__ = ["Columns", "read_schema"]
-
 #: Bounds that are read lie within, so that their difference is finite.
 _LARGEST_READ = 8e307
 

@@ -2,8 +2,6 @@
 
 import numpy as np
 
-__all__ = ["draw_bins", "on_simplex", "shares"]
-
 
 def on_simplex(numbers):
     """Return the nearest numbers that are at least 0 and sum to 1.

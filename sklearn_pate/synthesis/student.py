@@ -2,9 +2,10 @@
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
-__all__ = ["SumsClassifier"]
+from ..neighbors.rates import shifted
 
 
 class SumsClassifier(ClassifierMixin, BaseEstimator):
@@ -14,6 +15,8 @@ class SumsClassifier(ClassifierMixin, BaseEstimator):
     ----------
     released : ReleasedSums or None, default=None
         What has `rates`.
+    weight : ndarray of shape (n_classes,) or None, default=None
+        What each class counts.
 
     Attributes
     ----------
@@ -21,8 +24,9 @@ class SumsClassifier(ClassifierMixin, BaseEstimator):
         Labels that it was fitted on.
     """
 
-    def __init__(self, released=None):
+    def __init__(self, released=None, weight=None):
         self.released = released
+        self.weight = weight
 
     def fit(self, X, y, sample_weight=None):
         """Note which labels there are."""
@@ -33,8 +37,17 @@ class SumsClassifier(ClassifierMixin, BaseEstimator):
         """Return the probabilities of the classes, (n_samples, n_classes)."""
         check_is_fitted(self)
         rates = self.released.rates(X)[:, self.classes_]
-        return rates / rates.sum(axis=1, keepdims=True)
+        return shifted(rates, self._weight())
 
     def predict(self, X):
         """Return the likeliest labels, (n_samples,)."""
         return self.classes_[self.predict_proba(X).argmax(axis=1)]
+
+    @available_if(lambda self: hasattr(self.released, "to_sklearn"))
+    def to_sklearn(self):
+        """Return a Pipeline of scikit-learn's own that predicts the same, with these `classes_`."""
+        check_is_fitted(self)
+        return self.released.to_sklearn(self.classes_, self._weight())
+
+    def _weight(self):
+        return np.ones(len(self.classes_)) if self.weight is None else self.weight[self.classes_]

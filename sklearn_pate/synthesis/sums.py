@@ -11,8 +11,7 @@ from scipy.special import softmax
 from sklearn.exceptions import NotFittedError
 
 from .._sklearn import Interval, _safe_indexing
-from ..isolation import Quiet, attempt
-from ..neighbors.rates import LEAST_GAIN, LEAST_RATE, deal_labels
+from ..neighbors.rates import LEAST_GAIN, LEAST_RATE, deal_to_alike
 from ..rdp import DEFAULT_ORDERS
 from ..rdp.checks import check_count
 from ..sums import (
@@ -28,14 +27,9 @@ from ..sums import (
     unit,
 )
 from .base import Synthesizer
-from .records import checked_codes, numbered
+from .records import of_records
 from .schema import Columns, read_schema
 from .student import SumsClassifier
-
-__all__ = ["ClassSums", "ReleasedSums"]
-
-#: Rows of like rates that labels are dealt to together.
-_DEALT_TOGETHER = 16
 
 #: Warned of, and refused, are fewer records beside the noise on all sums of a class. At 1, 2, 5 and
 #: 8, digits had .09, .11, .34 and .60 right; at .6, 1.1, 2.1 and 4.9, the AUC of breast cancer was
@@ -63,6 +57,9 @@ class ReleasedSums:
     schema: Columns
     centre: Centre
     sums: Sums
+
+    #: Powers of the rates that are tried beside those of cells.
+    powers = (0.0, 0.25, 0.5, 0.75, 1.0, 1.5, 2.0)
 
     @cached_property
     def discriminants(self):
@@ -102,10 +99,7 @@ class ReleasedSums:
     def read(self, X):
         """Return rates, and labels dealt by them, of public rows; see `ReleasedTable.read`."""
         rates = self.rates(X)
-        order = np.lexsort((rates.max(axis=1), rates.argmax(axis=1)))
-        together = np.empty(len(rates), dtype=int)
-        together[order] = np.arange(len(rates)) // _DEALT_TOGETHER
-        return rates, deal_labels(rates, together)
+        return rates, deal_to_alike(rates)
 
 
 class _Spread:
@@ -275,22 +269,18 @@ class ClassSums(Synthesizer):
         """Release the sums, and draw rows from them; see `Synthesizer.draw`."""
         self._check_declared()
         X = self.schema_.check(X)
-        with Quiet():  # from here on, libraries warn of private values
-            codes, weight = checked_codes(len(X), codes, sample_weight, n_classes=n_classes)
-            units = None if groups is None else numbered(len(X), groups)
-            part = shares(len(X), units, weight)
-            release = partial(
-                self._release, _Spread(self.schema_, X), codes, n_classes, part, noise
-            )
-            self.released_, failed = attempt(release)
-        if failed is not None:
-            raise ValueError(f"the private rows could not be summed: {failed}. They are paid for")
+        release = partial(self._release, X, n_classes, noise)
+        self.released_ = of_records(
+            release, len(X), codes, sample_weight, groups, n_classes=n_classes
+        )
         return self._rows(rng)
 
-    def _release(self, psi, codes, n_classes, part, noise):
-        sd_centre, sd, sd_moment = noise_sizes(
-            1 / float(self.noise_multiplier), n_classes=n_classes
-        )
+    def _release(self, X, n_classes, noise, codes, weight, groups):
+        """Return the sums of records, as released."""
+        multiplier = float(self.noise_multiplier)
+        sd_centre, sd, sd_moment = noise_sizes(1 / multiplier, n_classes=n_classes)
+        psi = _Spread(self.schema_, X)
+        part = shares(len(X), groups, weight)
         centre = released_centre(psi, part, sd_centre, noise)
         sums = released(psi, codes, part, centre, sd, sd_moment, noise, n_classes=n_classes)
         return ReleasedSums(self.schema_, centre, sums)

@@ -8,8 +8,6 @@ from scipy import sparse
 
 from ..rdp.checks import as_array
 
-__all__ = ["checked_table", "columns_of", "dtypes_of"]
-
 
 def checked_table(X):
     """Return `X`, a DataFrame of pandas or an array of numbers with two axes; refuse others."""
