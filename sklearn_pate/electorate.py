@@ -244,6 +244,8 @@ class CellForecast(NamedTuple):
     explained : float or None
         The share of the spread of public rows that cells of other public rows explain, from 0 to 1;
         None where the public rows are still to be drawn.
+    n_columns : int or None
+        Number of columns that are summed, where there are no cells.
     problems, obstacles : tuple of str
         What is wrong with these numbers, and what of it leaves nothing to be learnt.
     """
@@ -253,6 +255,7 @@ class CellForecast(NamedTuple):
     explained: float | None = None
     problems: tuple = ()
     obstacles: tuple = ()
+    n_columns: int | None = None
 
 
 class TableElectorate(Electorate):
@@ -265,6 +268,9 @@ class TableElectorate(Electorate):
 
     #: Whether records may join or leave, so that their number is private.
     may_join = False
+
+    #: A mechanism of its own; None: noise on every entry of its table.
+    mechanism = None
 
     @abstractmethod
     def divide(self, X_public, *, noise_std, n_records, n_classes, are_drawn=False):

@@ -6,12 +6,15 @@
 import math
 
 __all__ = [
+    "bends_are_seen",
+    "columns_tell_more",
     "default_n_cells",
     "default_n_teachers",
     "default_share",
     "fewest_queries",
     "most_noise",
     "share_of_sums",
+    "signal_of_sums",
 ]
 
 #: Most cells: smoothing takes time by their third power.
@@ -35,6 +38,15 @@ _SHARE_OF_SUMS = 0.25
 #: Most columns whose cells tell more than sums do, and fewest records for each of their numbers.
 _MOST_COLUMNS_OF_CELLS = 15
 _RECORDS_PER_NUMBER = 300
+
+#: Cells that explain less of the public rows' spread tell less than sums of columns do: of two
+#: classes, and of more. Then so many records are needed for each class, beside the noise.
+_LITTLE_EXPLAINED = 0.6
+_LITTLE_EXPLAINED_OF_MORE = 0.4
+_LEAST_SIGNAL = 5
+
+#: With so many, twice as many sums cost little.
+_SIGNAL_OF_BENDS = 28
 
 
 def default_n_teachers(*, n_records, n_classes, epsilon):
@@ -145,6 +157,82 @@ def default_n_cells(*, n_records, n_public, n_classes, noise_std):
     by_noise = (n_public if n_records is None else n_records) / (7 * noise_std)
     wanted = max(by_noise, min(2 * by_noise, _FEW_CELLS), 4 * n_classes)
     return max(1, int(min(wanted, n_public / 2, _MOST_CELLS)))
+
+
+def signal_of_sums(*, n_records, n_columns, n_classes, noise_std):
+    """Return the records of a class beside the length of the noise on their sums.
+
+    Parameters
+    ----------
+    n_records : int
+        Number of private records or, where it is private, of public rows.
+    n_columns, n_classes : int
+        Number of the transformer's numbers, and of classes.
+    noise_std : float
+        Standard deviation of the noise on each sum, in records.
+
+    Returns
+    -------
+    float
+
+    Examples
+    --------
+    >>> from sklearn_pate.rules import signal_of_sums
+    >>> round(signal_of_sums(n_records=6000, n_columns=200, n_classes=2, noise_std=5.3))
+    40
+    """
+    return n_records / (n_classes * noise_std * math.sqrt(n_columns))
+
+
+def columns_tell_more(*, explained, n_classes, signal):
+    """Return whether records are to vote with all of their columns, not in cells.
+
+    Where cells explain little of how public rows differ, a record's place tells little; what is
+    added up of its columns may tell more, if many records outweigh the noise of the sums. More than
+    two classes are rarely told apart by sums alone, so cells must explain less.
+
+    Parameters
+    ----------
+    explained : float
+        The share of the public rows' spread that cells explain.
+    n_classes : int
+        Number of classes.
+    signal : float
+        From `signal_of_sums`.
+
+    Returns
+    -------
+    bool
+
+    Examples
+    --------
+    >>> from sklearn_pate.rules import columns_tell_more
+    >>> columns_tell_more(explained=0.04, n_classes=2, signal=40)
+    True
+    """
+    most = _LITTLE_EXPLAINED if n_classes == 2 else _LITTLE_EXPLAINED_OF_MORE
+    return explained < most and signal >= _LEAST_SIGNAL
+
+
+def bends_are_seen(*, signal):
+    """Return whether sums of how far numbers are from the middle are worth their noise.
+
+    Parameters
+    ----------
+    signal : float
+        From `signal_of_sums`, of the numbers alone.
+
+    Returns
+    -------
+    bool
+
+    Examples
+    --------
+    >>> from sklearn_pate.rules import bends_are_seen
+    >>> bends_are_seen(signal=40)
+    True
+    """
+    return signal >= _SIGNAL_OF_BENDS
 
 
 def default_share():

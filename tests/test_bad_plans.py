@@ -11,7 +11,7 @@ from sklearn.tree import DecisionTreeClassifier
 from sklearn_pate import PATEClassifier
 from sklearn_pate.aggregators import GNMax
 from sklearn_pate.exceptions import BadPlanError
-from sklearn_pate.neighbors import ReleasedTable
+from sklearn_pate.neighbors import ReleasedTable, ReverseNeighbors
 from sklearn_pate.neighbors.explained import explained_share
 
 DATA, LABELS = load_breast_cancer(return_X_y=True)
@@ -95,7 +95,7 @@ def test_many_columns_that_say_a_little_each_are_told_of():
     wide = rng.normal(size=(9000, 200))
     slopes = 4 * rng.normal(size=200) / np.sqrt(200)
     labels = (rng.random(9000) < 1 / (1 + np.exp(-wide @ slopes))).astype(int)
-    clf = pate()
+    clf = pate(ReverseNeighbors())
     plan = clf.plan(wide[:6000], labels[:6000], X_public=wide[6000:])
     assert plan.voters.explained < 0.05 and "a coin flip is likely" in plan.advice[0]
     assert "cells tell" in str(plan)

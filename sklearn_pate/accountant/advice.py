@@ -5,8 +5,6 @@ from dataclasses import replace
 
 from ..rules import fewest_queries
 
-__all__ = ["advice_on", "large_delta", "obstacles_to", "percent", "weak_promise"]
-
 #: Labels of a class from which a student learns something of it.
 _FEW_LABELS = 10
 

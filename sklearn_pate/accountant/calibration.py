@@ -15,8 +15,6 @@ from ..rdp.facts import facts_of
 from ..rules import fewest_queries, most_noise
 from .checks import check_failure_probability, query_over_budget
 
-__all__ = ["calibrate", "check_with_scale", "costs_once", "most_affordable", "no_cost"]
-
 
 def no_cost(orders):
     """Return the `Cost` of nothing, at these orders."""

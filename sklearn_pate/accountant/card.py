@@ -2,8 +2,6 @@
 
 from html import escape
 
-__all__ = ["card_of"]
-
 _STYLE = """
 .sk-pate-card { border-collapse: collapse; font-family: sans-serif; max-width: 52em; }
 .sk-pate-card caption { text-align: left; padding: 0.4em 0; font-weight: bold; color: inherit; }

@@ -9,17 +9,6 @@ from ..exceptions import BudgetExceededError, PrivacyLeakWarning, warn
 from ..rdp import DEFAULT_ORDERS
 from ..rdp.facts import facts_of, has_distribution
 
-__all__ = [
-    "as_cap",
-    "check_failure_probability",
-    "check_for_test",
-    "check_stages",
-    "check_threshold",
-    "query_over_budget",
-    "soft_stage",
-    "warn_of_caveat",
-]
-
 
 def as_cap(epsilon, delta):
     """Return the cap as floats; epsilon may be None.

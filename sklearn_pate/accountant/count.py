@@ -4,8 +4,6 @@ import itertools
 
 from ..isolation import is_uncounted
 
-__all__ = ["next_fit_number"]
-
 _numbers = itertools.count(1)
 
 

@@ -10,8 +10,6 @@ from ..rdp.checks import check_delta
 from ..rdp.facts import has_distribution
 from .calibration import costs_once
 
-__all__ = ["Curator", "StageRecord", "TableCurator"]
-
 #: How many queries' costs are computed at once, which bounds the memory that takes.
 _QUERIES_AT_A_TIME = 4096
 

@@ -7,8 +7,6 @@ import numpy as np
 from ..rdp import DEFAULT_ORDERS
 from ..rdp.conversion import conversion_penalty
 
-__all__ = ["RenyiFilter", "best_filter"]
-
 
 class RenyiFilter:
     """A budget at one Renyi order, fixed in advance, for steps whose number is an outcome.

@@ -8,14 +8,6 @@ from sklearn.base import clone
 
 from ..rdp.facts import facts_of, has_distribution
 
-__all__ = [
-    "RecordVoters",
-    "RowsCost",
-    "TeacherVoters",
-    "noise_of_stages",
-    "shares_of_stages",
-]
-
 #: So many labels are drawn where a share cannot be computed: its standard error is below 0.01.
 _N_DRAWN = 4000
 
@@ -71,6 +63,8 @@ class RecordVoters:
         Number of private records; None where it is private.
     explained : float or None
         The share of the public rows' spread that the cells explain; None where it is not known.
+    n_columns : int or None
+        Number of columns that are summed, where there are no cells.
     name : str
         Class of the electorate.
     why : str
@@ -89,6 +83,7 @@ class RecordVoters:
     n_ballots: int
     n_records: int | None = None
     explained: float | None = None
+    n_columns: int | None = None
     name: str = ""
     why: str = ""
 

@@ -35,8 +35,6 @@ from .forecast import (
 from .report import html_of, text_of
 from .spent import PrivacyForecast
 
-__all__ = ["Plan", "plan_queries"]
-
 
 @dataclass(frozen=True, eq=False)
 class Plan:

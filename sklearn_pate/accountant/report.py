@@ -7,8 +7,6 @@ from html import escape
 from .advice import percent
 from .words import text_rounded_up
 
-__all__ = ["html_of", "text_of"]
-
 #: Shares of the voters who agree, for which a report says how many labels will be right.
 _AGREEMENTS = (0.6, 0.8, 0.95)
 
@@ -174,6 +172,8 @@ def _about_records(plan):
     if voters.n_records is None:
         expected = ", if there are as many as public rows"
     ((mechanism, n_rows),) = plan.stages
+    if voters.n_columns is not None:
+        return _about_columns(plan, expected)
     if voters.n_cells == 0:
         return [("voters", f"nobody: class sums take all of epsilon{_why(voters)}")]
     return [
@@ -194,6 +194,19 @@ def _about_records(plan):
             f"{type(mechanism).__name__}",
         ),
         *_explained(voters),
+    ]
+
+
+def _about_columns(plan, expected):
+    voters = plan.voters
+    return [
+        ("voters", f"the records themselves, each with all of its columns{_why(voters)}"),
+        (
+            "sums",
+            f"{voters.n_columns} numbers for each of {voters.n_classes} classes, with noise of "
+            f"{_number(plan.noise_std)} records (standard deviation), beside "
+            f"{_number(voters.n_ballots)} records{expected}",
+        ),
     ]
 
 

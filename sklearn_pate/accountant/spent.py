@@ -10,8 +10,6 @@ from .._version import __version__
 from .card import card_of
 from .words import in_words, released, text_rounded_up, to_be_released
 
-__all__ = ["PrivacyForecast", "PrivacySpent"]
-
 
 @dataclass(frozen=True, repr=False)
 class PrivacySpent:

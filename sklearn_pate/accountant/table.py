@@ -14,8 +14,6 @@ from .calibration import check_with_scale, no_cost
 from .checks import as_cap
 from .plan import Plan
 
-__all__ = ["least_scale_of", "plan_table"]
-
 
 def plan_table(
     mechanism, *, n_changed, n_rows, epsilon, delta, before=no_cost, is_pure_before=True

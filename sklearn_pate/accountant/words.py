@@ -5,8 +5,6 @@ from decimal import ROUND_CEILING, Context, Decimal
 
 from ..adjacency import Adjacency
 
-__all__ = ["in_words", "released", "text_rounded_up", "to_be_released"]
-
 #: What a summary says of one change, by unit.
 _ABOUT_UNIT = {
     "record": "Any one record (one row of the table) changes",

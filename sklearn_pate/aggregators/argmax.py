@@ -24,8 +24,6 @@ from ..rdp.checks import check_votes
 from ..secure import noise_generator
 from .base import Aggregator, check_calibrated
 
-__all__ = ["ExponentialNMax", "GNMax", "LNMax", "PluralityVote"]
-
 
 class _NoisyArgmax(Aggregator):
     """The class with the largest count after independent noise on every count."""

@@ -12,8 +12,6 @@ from ..rdp.cost import query_steps, total_cost
 from ..rdp.facts import age_of, check_stated, defines_anything, stating_class
 from ..secure import noise_generator
 
-__all__ = ["Aggregator", "Mechanism", "Released", "SoftAggregator"]
-
 #: Computed from what a class states.
 _COMPUTED = ("costs", "steps")
 

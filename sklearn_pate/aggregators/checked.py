@@ -14,8 +14,6 @@ from ..secure import noise_generator
 from .argmax import GNMax
 from .base import Aggregator
 
-__all__ = ["ConfidentGNMax", "InteractiveGNMax"]
-
 
 class _CheckedGNMax(Aggregator):
     """GNMax that answers only queries that pass a noisy check of the teachers' agreement."""

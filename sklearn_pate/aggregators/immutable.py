@@ -13,8 +13,6 @@ from ..rdp.votes import margins
 from ..secure import noise_generator
 from .base import Aggregator
 
-__all__ = ["ImmutableArgmax"]
-
 
 class ImmutableArgmax(Aggregator):
     """Noisy argmax that adds a constant to the top count ("near-zero-cost"): **not private**.

@@ -8,8 +8,6 @@ from sklearn.base import clone
 
 from ..secure import noise_generator
 
-__all__ = ["checked_noisy", "rehearse_table"]
-
 
 def rehearse_table(mechanism, *, n_changed, n_classes):
     """Try a mechanism on a made-up table: what fails now would fail after it is paid for."""

@@ -11,8 +11,6 @@ from ..rdp.checks import as_array
 from ..secure import noise_generator
 from .base import SoftAggregator
 
-__all__ = ["SoftVote", "whole_shares"]
-
 #: Sums of probabilities are whole multiples of one over this number, see `teachers.collect_votes`.
 _SHARES = 2**20
 

@@ -16,8 +16,6 @@ from ..rdp.votes import margins
 from ..secure import noise_generator
 from .base import Aggregator, check_calibrated
 
-__all__ = ["StableArgmax", "distance_to_instability"]
-
 
 class StableArgmax(Aggregator):
     """The exact argmax for stable queries, at no cost; payment only for unstable ones.

@@ -16,9 +16,6 @@ from ..secure import noise_generator
 from .base import check_calibrated
 from .soft import whole_shares
 
-__all__ = ["GaussianMechanism", "LaplaceMechanism", "TableMechanism"]
-
-
 #: Noise below a step of the grid is none, and above the size of the world's population drowns all.
 _SIZES = Interval(Real, GRID, 1e9, closed="both")
 

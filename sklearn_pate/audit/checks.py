@@ -19,7 +19,7 @@ def check_neighbours(votes, neighbours):
         raise ValueError("neighbour_votes must be votes with one vote moved to another class")
 
 
-def check_size(n_teachers, n_classes):
+def check_size(*, n_teachers, n_classes):
     """Return the size of histograms as ints; there must be a vote, and a class to move it to."""
     n_teachers = check_count("n_teachers", n_teachers)
     n_classes = check_count("n_classes", n_classes, least=2)

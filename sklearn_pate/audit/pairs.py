@@ -30,7 +30,7 @@ def large_classes_first(pairs):
     return pairs[:, np.argsort(-between, kind="stable")]
 
 
-def plain_pairs(n_teachers, n_classes, rng):
+def plain_pairs(rng, *, n_teachers, n_classes):
     """Return pairs that do not follow from what a mechanism states, the most telling first.
 
     Ties of two classes and margins of 1 to 4 on both sides of them, unanimity, ties that a vote of
@@ -89,7 +89,7 @@ def _over_all(n_teachers, n_classes, top, margin):
     return votes
 
 
-def starting_histograms(n_teachers, n_classes):
+def starting_histograms(*, n_teachers, n_classes):
     """Return ties of the top classes, and margins of many sizes over one or over all others."""
     shares = []
     for n_tied in range(1, n_classes + 1):

@@ -229,7 +229,8 @@ def _choose_pair(mechanism, votes, size, *, n_samples, delta, confidence, alarm,
     other_rng = _spawned(rng)
     if votes is None:
         choose = search
-        pairs = plain_pairs(*check_size(*size), other_rng)
+        n_teachers, n_classes = check_size(n_teachers=size[0], n_classes=size[1])
+        pairs = plain_pairs(other_rng, n_teachers=n_teachers, n_classes=n_classes)
         most_telling_first = pairs
     else:
         choose = best_of

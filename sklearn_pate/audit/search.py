@@ -91,12 +91,12 @@ def worst_pair(
     >>> 150 < max(votes.tolist()) < 170  # nearer to a tie, where all outcomes are frequent
     True
     """
-    n_teachers, n_classes = check_size(n_teachers, n_classes)
+    n_teachers, n_classes = check_size(n_teachers=n_teachers, n_classes=n_classes)
     delta = check_delta(delta, allow_zero=True)
     rng = np.random.default_rng(random_state)
     return search(
         AuditedMechanism(aggregator, student_proba),
-        plain_pairs(n_teachers, n_classes, rng),
+        plain_pairs(rng, n_teachers=n_teachers, n_classes=n_classes),
         delta=delta,
         n_samples=n_samples,
         confidence=confidence,
@@ -197,7 +197,7 @@ class _Trial(NamedTuple):
 def _climb(objective, n_teachers, n_classes, first_pairs, rng):
     """Return the best pair found from the best of the starts; the first pairs are all tried."""
     moves = single_moves(n_classes)
-    starts = starting_histograms(n_teachers, n_classes)
+    starts = starting_histograms(n_teachers=n_teachers, n_classes=n_classes)
     first_votes, first_neighbours = first_pairs
     best = _best_trial(
         objective,

@@ -9,8 +9,6 @@ from scipy import sparse
 from .._sklearn import _num_samples, _safe_indexing
 from ..exceptions import warn
 
-__all__ = ["are_same_rows", "check_labelled_rows", "rows_digest"]
-
 #: So many rows are looked at, far apart.
 _N_SEEN = 100
 

@@ -24,22 +24,6 @@ from .remedies import same_columns, same_dtype, same_dtypes, same_names
 from .voters import voters
 from .voting import are_complete
 
-__all__ = [
-    "check_data",
-    "check_defaults",
-    "check_features",
-    "check_not_swapped",
-    "check_predicted",
-    "check_predicts_alone",
-    "check_private",
-    "check_rounds",
-    "check_votes_given",
-    "first_names",
-    "given_rows",
-    "indexable_rows",
-    "warn_if_delta_is_large",
-]
-
 #: What of scikit-learn's messages about labels is passed on. The rest may quote labels.
 _SAFE_REASONS = tuple(
     f"Unknown label type: {kind}"

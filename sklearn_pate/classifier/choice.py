@@ -7,8 +7,6 @@ from ..isolation import seed_number, seeded
 from ..queries import count_rounds, rehearse, select_rows, split_rounds
 from .student import student_error
 
-__all__ = ["Choice"]
-
 
 class Choice:
     """Chooses public rows to ask about, from public rows and released labels alone.

@@ -4,8 +4,6 @@ import numpy as np
 
 from ..public import value_hashes
 
-__all__ = ["DRAWN_BEFORE", "note_drawn", "recalled"]
-
 #: What `privacy_spent_.not_covered` says where the cost of such rows is not known.
 DRAWN_BEFORE = "X_public, drawn from private data by an earlier fit, whose cost adds up"
 

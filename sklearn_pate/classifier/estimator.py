@@ -106,11 +106,10 @@ from .voters import (
     make_electorate,
     number_teachers,
     voters,
+    with_columns,
 )
 from .voting import collect, enrol
-
-__all__ = ["PATEClassifier"]
-
+from .weights import check_class_weight
 
 _STRATEGIES = {
     "random": RandomQueries,
@@ -392,6 +391,10 @@ class PATEClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
     schema : dict, list, tuple or synthesis.Schema, default=None
         What the columns may hold, for people who have no public rows: for each a tuple of numbers,
         ``(low, high)``, or a list of categories. ``fit(X, y)`` needs no more. It is public.
+    class_weight : None, "balanced" or dict, default=None
+        What each class counts in what the student learns. "balanced" counts them alike, whatever
+        their shares, so that rare ones are predicted; a dict has a number for each class, else 1.
+        It shifts what was released, by released shares: free.
     on_bad_plan : {"raise", "warn"}, default="raise"
         What a fit does whose plan says that nothing can be learnt: noise that drowns all records,
         hardly any public rows, fewer labels than classes, or private rows in the place of public
@@ -512,6 +515,7 @@ class PATEClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         "synthesizer": [HasMethods(["declare", "draw"]), None],
         "verbose": ["verbose"],
         "schema": [dict, list, tuple, Schema, None],
+        "class_weight": [StrOptions({"balanced"}), dict, None],
     }
 
     def __init__(
@@ -540,6 +544,7 @@ class PATEClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         verbose=0,
         on_bad_plan="raise",
         schema=None,
+        class_weight=None,
     ):
         self.base_estimator = base_estimator
         self.n_teachers = n_teachers
@@ -564,6 +569,7 @@ class PATEClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         self.verbose = verbose
         self.on_bad_plan = on_bad_plan
         self.schema = schema
+        self.class_weight = class_weight
 
     @_usual_floats
     @_fit_context(prefer_skip_nested_validation=False)
@@ -1059,6 +1065,11 @@ class PATEClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         partition_seed = self._kept_seeds(seeds, memory, X_public)
         number_teachers(electorate, self, private)
         ballots = enrol(electorate, private, X_public, seed=partition_seed, memory=memory)
+        if synthesizer is None:
+            columns = with_columns(electorate, self, private, X_public)
+            if columns is not None:
+                electorate = columns
+                ballots = enrol(electorate, private, X_public, seed=None, memory=None)
         self._check_unit(
             ballots,
             "give groups=, one identifier per record. Searches and cross-validation drop groups "
@@ -1113,7 +1124,7 @@ class PATEClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         are_counts = not isinstance(votes, Votes)  # `poll` counts the cost of its rows
         is_table = not are_counts and votes.is_table
         electorate = make_electorate(self, is_table=is_table)
-        check_votes_of_records(votes, electorate)
+        check_votes_of_records(votes, electorate, is_given=self.base_estimator is not None)
         self._check_parts(electorate)
         if is_table:
             check_for_table(self)
@@ -1182,7 +1193,7 @@ class PATEClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
     def _student_of(self, released, *, is_table):
         """Return the student; if the parameters have none, what was released may be one itself."""
         if self.student is None and hasattr(released.table, "default_student"):
-            return released.table.default_student()
+            return released.table.default_student().set_params(weight=released.weight)
         return self._unfitted_student(is_table=is_table)
 
     def _temperature(self):
@@ -1289,6 +1300,8 @@ class PATEClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
 
     def _rehearse(self, task, plan):
         """Try the user's own mechanisms and student on made-up data, before anything is spent."""
+        student = self._unfitted_student(is_table=task.is_table)
+        check_class_weight(self.class_weight, task.classes, student, is_table=task.is_table)
         n_classes = len(task.classes)
         n_queries = plan.n_queries
         if task.is_table:
@@ -1337,6 +1350,8 @@ class PATEClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
     def _check_scored_alone(self, X_public, n_queries):
         """For a private search: refuse a student whose prediction for a row depends on others."""
         if isinstance(voters(self), TableElectorate):
+            if self.student is None:  # of this library, and tested
+                return
             n_queries = min(n_queries, _MOST_REHEARSED)
         check_scored_alone(
             self._unfitted_student(),
@@ -1458,7 +1473,12 @@ class PATEClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         self._run_private_test(plan, votes, task.seeds["test"])
         self._start_anew(task, plan)
         n_public = _num_samples(task.X_public)
-        released = Release(plan.spent.paid(), n_public=n_public, n_classes=len(task.classes))
+        released = Release(
+            plan.spent.paid(),
+            n_public=n_public,
+            classes=task.classes,
+            class_weight=self.class_weight,
+        )
         noise = np.random.default_rng(task.seeds["noise"])
         try:
             if task.is_table:

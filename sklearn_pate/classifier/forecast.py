@@ -5,15 +5,13 @@ import math
 
 from ..accountant import PrivacyForecast, RecordVoters, RowsCost
 from ..accountant.advice import large_delta, obstacles_to, weak_promise
+from ..column_sums import ColumnSums
 from ..exceptions import BadPlanError, warn
 from ..isolation import Quiet
 from ..teachers import SiteEnsemble
 from .nobody import OnlySums
 from .seeds import warn_if_seeded
 from .table import public_numbers
-
-__all__ = ["forecast", "refuse_hopeless", "warn_of_plan"]
-
 
 #: Why those vote who do by default, by whether they are records.
 _BY_DEFAULT = {
@@ -118,6 +116,7 @@ def _records(estimator, task, cells):
         n_ballots=cells.n_ballots,
         n_records=task.ballots.n_records,
         explained=cells.explained,
+        n_columns=cells.n_columns,
         name=type(task.electorate).__name__,
         why=_why(estimator, task),
     )
@@ -136,6 +135,8 @@ def _why(estimator, task):
         return "votes were given"
     if isinstance(task.electorate, OnlySums):
         return "by default, where cells of drawn rows would hold few records or tell little"
+    if isinstance(task.electorate, ColumnSums) and estimator.base_estimator is None:
+        return "by default, as cells explain little of how public rows differ"
     if estimator.base_estimator is None:
         return _BY_DEFAULT[task.is_table]
     if isinstance(estimator.base_estimator, list):

@@ -12,8 +12,6 @@ from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import LabelEncoder
 from sklearn.utils import Bunch
 
-__all__ = ["handed_over", "libraries_of"]
-
 _OURS = __name__.partition(".")[0]
 
 #: How many made-up rows tell whether a classifier decodes its labels.

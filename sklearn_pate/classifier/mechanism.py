@@ -8,8 +8,6 @@ from ..rdp.checks import check_log_proba
 from ..rdp.facts import has_distribution
 from ..secure import noise_generator
 
-__all__ = ["draw", "is_ours", "rehearse_mechanism"]
-
 
 def is_ours(part):
     """Whether an object's class is of this library, whose messages quote no private values."""

@@ -9,8 +9,6 @@ from ..isolation import Quiet, seeded
 from .remedies import nan_for_na
 from .student import unfitted_copy
 
-__all__ = ["check_missing", "is_missing_in"]
-
 #: So many rows with missing values are tried, and so many without, or five for each class.
 _N_TRIED = 20
 _N_COMPLETE = 50

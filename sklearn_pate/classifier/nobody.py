@@ -9,8 +9,6 @@ from ..rdp import DEFAULT_ORDERS, Cost
 from ..rdp.checks import check_orders
 from ..synthesis.student import SumsClassifier
 
-__all__ = ["NoTable", "OnlySums"]
-
 
 class NoTable(TableMechanism):
     """The mechanism of a table without cells, which costs nothing."""

@@ -9,8 +9,6 @@ from numbers import Number
 
 from .._sklearn import CallbackSupportMixin
 
-__all__ = ["Progress", "PublicView"]
-
 #: After so many seconds of silence, a person at a terminal is told what a fit does.
 _PATIENCE = 4.0
 

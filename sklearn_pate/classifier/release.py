@@ -6,9 +6,9 @@ import numpy as np
 
 from ..accountant import Curator, StageRecord, TableCurator
 from ..exceptions import warn
+from ..neighbors.rates import deal_to_alike, shifted
 from .mechanism import draw
-
-__all__ = ["Release", "ask", "warn_of_one_class", "warn_of_release"]
+from .weights import weights_of
 
 
 class Release:
@@ -18,8 +18,12 @@ class Release:
     ----------
     spent : PrivacySpent
         What the plan costs. Its numbers of queries and answers are counted here.
-    n_public, n_classes : int
-        Numbers of public rows and of classes.
+    n_public : int
+        Number of public rows.
+    classes : ndarray of shape (n_classes,)
+        Labels.
+    class_weight : None, "balanced" or dict
+        What each class counts.
 
     Attributes
     ----------
@@ -35,13 +39,18 @@ class Release:
         Number of classes.
     table : neighbors.ReleasedTable or None
         The noisy table of ballots; None where teachers vote.
+    weight : ndarray of shape (n_classes,) or None
+        What each class counts in `soft_labels`, if they are rates.
     problem : str or None
         Why the student could not learn from labels of one class.
     """
 
-    def __init__(self, spent, *, n_public, n_classes):
+    def __init__(self, spent, *, n_public, classes, class_weight):
         self.spent = spent
-        self.n_classes = n_classes
+        self.n_classes = len(classes)
+        self._classes = classes
+        self._class_weight = class_weight
+        self.weight = None
         self.labels = np.full(n_public, -1)
         self.soft_labels = None
         self.table = None
@@ -56,7 +65,8 @@ class Release:
         released = cls(
             classifier.privacy_spent_,
             n_public=len(classifier.public_labels_),
-            n_classes=len(classifier.classes_),
+            classes=classifier.classes_,
+            class_weight=classifier.class_weight,
         )
         released.labels = classifier.public_labels_
         released.soft_labels = classifier.public_soft_labels_
@@ -107,11 +117,21 @@ class Release:
         labels : ndarray of shape (n_public,), int
             Labels dealt by them, -1 for none.
         """
+        self.weight = weights_of(self._class_weight, self._classes, rates.mean(axis=0))
+        if self.weight is not None:
+            rates = shifted(rates, self.weight)
+            labels = deal_to_alike(rates)
         self.soft_labels = rates
         self.labels = labels
         self.query_indices = np.flatnonzero(labels >= 0)
         n_labels = len(self.query_indices)
         self.spent = dataclasses.replace(self.spent, n_queries=n_labels, n_answered=n_labels)
+
+    def label_weights(self, labels):
+        """Return what labels that teachers gave count, (n_labels,), or None: all alike."""
+        shares = np.bincount(labels, minlength=self.n_classes) / len(labels)
+        weight = weights_of(self._class_weight, self._classes, shares)
+        return None if weight is None else weight[labels]
 
     def curator(self, votes, plan, delta):
         """Return the private view of these labels."""

@@ -3,8 +3,6 @@
 import numpy as np
 import pandas as pd
 
-__all__ = ["nan_for_na", "same_columns", "same_dtype", "same_dtypes", "same_names"]
-
 #: Kinds of numpy dtypes that have no missing value: one missing value changes the type.
 _NEVER_MISSING = "iub"
 

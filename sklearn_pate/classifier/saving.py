@@ -5,8 +5,6 @@ from typing import Any, NamedTuple
 
 from sklearn.base import BaseEstimator, ClassifierMixin
 
-__all__ = ["Saved", "Unavailable"]
-
 
 class Saved(NamedTuple):
     """An unfitted estimator, pickled by itself: a model that holds it loads even if it does not.

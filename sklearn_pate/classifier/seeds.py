@@ -7,8 +7,6 @@ import numpy as np
 from ..exceptions import warn
 from ..secure import SystemGenerator
 
-__all__ = ["seed_sequence", "seed_streams", "warn_if_seeded"]
-
 #: The place of a use decides its numbers. In another order, the same seed gives other fits.
 _USES = (
     "partition",

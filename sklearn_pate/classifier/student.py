@@ -21,16 +21,6 @@ from ..isolation import (
 )
 from .checks import check_predicted, check_predicts_alone, indexable_rows
 
-__all__ = [
-    "all_columns",
-    "check_scored_alone",
-    "fit_student",
-    "rehearse_student",
-    "student_error",
-    "students_view",
-    "unfitted_copy",
-]
-
 #: Rows are not of a class whose share in them is less.
 _LEAST_RATE = 0.01
 
@@ -100,7 +90,11 @@ def _teach(student, X_public, released, labelled):
         return student.fit(rows, released.soft_labels[labelled])
     if released.has_rates and accepts_weights(student):
         return fit_on_rates(student, rows, released.soft_labels[labelled])
-    return student.fit(rows, released.labels[labelled])
+    labels = released.labels[labelled]
+    weight = None if released.has_rates else released.label_weights(labels)
+    if weight is not None:
+        return _fit_weighted(student, rows, labels, weight)
+    return student.fit(rows, labels)
 
 
 def students_view(student, X_public, released, seed):
@@ -196,11 +190,16 @@ def fit_on_rates(student, rows, rates):
     """Fit a student on rows that are of each class in part, by weights."""
     least = np.minimum(_LEAST_RATE, rates.max(axis=0) / 2)  # every class has some rows
     row, code = np.nonzero(rates > least)
-    params = {"sample_weight": rates[row, code]}
+    return _fit_weighted(student, _safe_indexing(rows, row), code, rates[row, code])
+
+
+def _fit_weighted(student, rows, labels, weight):
+    """Fit a student with weights of rows."""
+    name = "sample_weight"
     if isinstance(student, Pipeline):
-        params = {f"{student.steps[-1][0]}__sample_weight": rates[row, code]}
+        name = f"{student.steps[-1][0]}__sample_weight"
     with config_context(enable_metadata_routing=False):  # with it, pipelines need a request
-        return student.fit(_safe_indexing(rows, row), code, **params)
+        return student.fit(rows, labels, **{name: weight})
 
 
 def sure_labels(rates):

@@ -29,17 +29,6 @@ from .drawn import note_drawn
 from .mechanism import is_ours
 from .voters import speaks_of_teachers
 
-__all__ = [
-    "PaidRows",
-    "Synthesis",
-    "check_no_public",
-    "declared_synthesizer",
-    "has_room",
-    "rehearsal_rows",
-    "rehearse_teachers",
-    "weakest",
-]
-
 #: Changes of the data that the histograms of one unit are added or removed by.
 _ONE_MOVE = (Adjacency.ADD_OR_REMOVE_RECORD_ALONE, Adjacency.ADD_OR_REMOVE_GROUP_ALONE)
 
@@ -347,7 +336,8 @@ def declared_synthesizer(estimator, X, X_public, *, groups=None, may_be_all=True
     synthesizer.declare(X, estimator.classes)
     if isinstance(synthesizer, ClassSums) and synthesizer.share is None:
         is_public = groups is None and not _may_join(estimator)
-        asked = estimator.base_estimator is not None or speaks_of_teachers(estimator)
+        asked = estimator.base_estimator is not None or estimator.aggregator is not None
+        asked = asked or speaks_of_teachers(estimator)
         synthesizer.share = share_of_sums(
             n_records=_num_samples(X) if is_public else None,
             n_columns=len(synthesizer.schema_.columns),

@@ -3,6 +3,7 @@
 from .._sklearn import _num_samples
 from ..aggregators import LaplaceMechanism, TableMechanism
 from ..aggregators.rehearsal import checked_noisy
+from ..column_sums import ColumnSums, SumsMechanism
 from ..electorate import TableElectorate, Votes
 from ..isolation import Quiet, attempt
 from ..synthesis.stacked import StackedTable
@@ -10,29 +11,27 @@ from .checks import check_defaults
 from .nobody import OnlySums
 from .voters import ABOUT_QUERIES
 
-__all__ = [
-    "check_for_table",
-    "check_votes_of_records",
-    "collect_table",
-    "public_numbers",
-    "release_table",
-    "table_mechanism",
-]
-
 
 def check_for_table(estimator):
     """Refuse parameters that make no sense where a whole table is released."""
     check_defaults(estimator, ABOUT_QUERIES)
-    table_mechanism(estimator.aggregator)
+    table_mechanism(estimator.aggregator, estimator.base_estimator)
 
 
 def table_mechanism(aggregator, electorate=None):
     """Return the mechanism of a table: the electorate's own, the one given, or Laplace noise."""
-    if isinstance(electorate, OnlySums):
-        return electorate.mechanism
+    if isinstance(electorate, ColumnSums | OnlySums):
+        if aggregator is None:
+            return electorate.mechanism
+        if isinstance(electorate, ColumnSums) and electorate.takes(aggregator):
+            return aggregator
+        raise ValueError(
+            f"{type(electorate).__name__} has a mechanism of its own, which is calibrated to "
+            f"epsilon; got aggregator={aggregator!r}"
+        )
     if aggregator is None:
         return LaplaceMechanism()
-    if not isinstance(aggregator, TableMechanism):
+    if not isinstance(aggregator, TableMechanism) or isinstance(aggregator, SumsMechanism):
         raise ValueError(
             "aggregator must be a TableMechanism, as LaplaceMechanism() and GaussianMechanism(): "
             "records vote in a table, all of which is released at once, so a mechanism that "
@@ -41,7 +40,7 @@ def table_mechanism(aggregator, electorate=None):
     return aggregator
 
 
-def check_votes_of_records(votes, electorate):
+def check_votes_of_records(votes, electorate, *, is_given):
     """Refuse votes that were not cast as an electorate of records would have them cast.
 
     Parameters
@@ -50,6 +49,8 @@ def check_votes_of_records(votes, electorate):
         As given by the user.
     electorate : Electorate
         That of the parameters.
+    is_given : bool
+        Whether it was asked for.
     """
     if not isinstance(electorate, TableElectorate):
         return
@@ -59,15 +60,20 @@ def check_votes_of_records(votes, electorate):
             f"{name} counts ballots in cells, and neither a bare table nor votes of teachers say "
             "which: pass what poll returned"
         )
-    if isinstance(votes.electorate, OnlySums):
-        return
-    for param in ("adjacency", "n_neighbors"):  # the guarantee follows from them
-        cast_with = getattr(votes.electorate, param)
-        wanted = getattr(electorate, param)
-        if cast_with != wanted:
+    if type(votes.electorate) is not type(electorate):
+        if is_given:
             raise ValueError(
-                f"{param}={wanted!r} of {name}, but these votes were cast with {cast_with!r}: poll "
-                f"again, or set base_estimator__{param}={cast_with!r}"
+                f"base_estimator is {name}, and {type(votes.electorate).__name__} cast these "
+                "votes: poll again, or leave base_estimator=None"
+            )
+        return
+    cast_with, wanted = votes.electorate.get_params(), electorate.get_params()
+    for param in ("adjacency", "n_neighbors"):  # the guarantee follows from them
+        if cast_with.get(param) != wanted.get(param):
+            raise ValueError(
+                f"{param}={wanted[param]!r} of {name}, but these votes were cast with "
+                f"{cast_with[param]!r}: poll again, or set base_estimator__{param}="
+                f"{cast_with[param]!r}"
             )
 
 
@@ -108,12 +114,10 @@ def release_table(released, plan, votes, noise, task):
             "as it may quote ballots. What the plan costs is spent. Try it on a made-up table"
         )
     table = votes.electorate.released(noisy, noise_std=noise_std)
-    sums = (
-        None if task.synthesis is None else getattr(task.synthesis.synthesizer, "released_", None)
-    )
-    if sums is None:
+    prior = getattr(getattr(task.synthesis, "synthesizer", None), "released_", None)
+    if prior is None:
         released.table = table
         released.add_rates(*votes.electorate.read(table))  # if interrupted, the table is kept
     else:
-        released.table = sums if table is None else StackedTable(table, sums, task.X_public)
+        released.table = prior if table is None else StackedTable(table, prior, task.X_public)
         released.add_rates(*released.table.read(task.X_public))

@@ -1,28 +1,26 @@
 """Who votes: an electorate that was given, teachers, or by default the records themselves."""
 
 import inspect
+import math
 
 from sklearn.base import clone
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 
 from ..aggregators import TableMechanism
+from ..column_sums import ColumnSums
 from ..electorate import Electorate
 from ..neighbors import ReverseNeighbors, RowVectorizer
 from ..partition import RandomPartition
-from ..rules import default_n_teachers
+from ..rdp.conversion import gdp_mu
+from ..rules import (
+    bends_are_seen,
+    columns_tell_more,
+    default_n_teachers,
+    signal_of_sums,
+)
 from ..teachers import SiteEnsemble, Sites, TeacherEnsemble
 from .nobody import OnlySums
-
-__all__ = [
-    "ABOUT_QUERIES",
-    "ABOUT_TEACHERS",
-    "default_classifier",
-    "make_electorate",
-    "number_teachers",
-    "speaks_of_teachers",
-    "voters",
-]
 
 #: Parameters that say how teachers are made. Other electorates do not take them.
 ABOUT_TEACHERS = dict.fromkeys(
@@ -95,6 +93,11 @@ def make_electorate(estimator, X=None, *, is_table=None, synthesizer=None):
     if is_sites and estimator.base_estimator is None:
         is_table = False
     chosen = voters(estimator, is_table=is_table)
+    if synthesizer is not None and isinstance(chosen, ColumnSums):
+        raise ValueError(
+            "ColumnSums needs public rows that are there before a fit; without any, leave "
+            "base_estimator=None: class sums are released by the schema"
+        )
     if isinstance(chosen, Electorate):
         return clone(chosen)
     ensemble_class = SiteEnsemble if is_sites else TeacherEnsemble
@@ -107,6 +110,45 @@ def make_electorate(estimator, X=None, *, is_table=None, synthesizer=None):
         n_jobs=estimator.n_jobs,
         timeout=estimator.timeout,
     )
+
+
+def with_columns(electorate, estimator, private, X_public):
+    """Return `ColumnSums` where nobody said who votes, and public numbers speak for it; else None.
+
+    Parameters
+    ----------
+    electorate : Electorate
+        Enrolled, by the parameters.
+    estimator : PATEClassifier
+        Its parameters decide.
+    private : PrivateData
+        The private data.
+    X_public : array-like with n_public rows
+        Public rows, that nobody drew.
+
+    Returns
+    -------
+    ColumnSums or None
+    """
+    is_open = estimator.base_estimator is None and estimator.aggregator is None
+    if not is_open or estimator.epsilon is None or type(electorate) is not ReverseNeighbors:
+        return None
+    if not ColumnSums.suits(X_public):
+        return None
+    n_classes = len(private.classes)
+    n_public, n_columns = electorate.public_shape
+    n_records = n_public if private.groups is not None else len(private.codes)
+    cells = electorate.forecast(
+        noise_std=2 * math.sqrt(2) / estimator.epsilon, n_records=n_records, n_classes=n_classes
+    )
+    signal = signal_of_sums(
+        n_records=n_records,
+        n_columns=n_columns,
+        n_classes=n_classes,
+        noise_std=2 * math.sqrt(1 - 1 / n_classes) / gdp_mu(estimator.epsilon, estimator.delta),
+    )
+    tell_more = columns_tell_more(explained=cells.explained, n_classes=n_classes, signal=signal)
+    return None if not tell_more else ColumnSums(bends=bends_are_seen(signal=signal))
 
 
 def number_teachers(electorate, estimator, private):

@@ -10,8 +10,6 @@ from ..exceptions import TeacherError
 from ..isolation import attempt, copied_data, fresh_seed, isolated, seed_number
 from .mechanism import is_ours
 
-__all__ = ["are_complete", "collect", "enrol"]
-
 
 def enrol(electorate, private, X_public, *, seed, memory):
     """Return the `Ballots` of an electorate; nothing is trained yet."""

@@ -13,17 +13,6 @@ from sklearn.base import clone
 
 from .generators import NUMPY_GENERATORS, fresh_seed, global_generators, new_generator
 
-__all__ = [
-    "copied_data",
-    "copier",
-    "own_clone",
-    "own_copy",
-    "own_generators",
-    "own_rows",
-    "unfitted",
-    "without_index",
-]
-
 
 def own_copy(value, seed, *, functions=False):
     """Return a deep copy in which every generator is replaced by a new, seeded one.

@@ -10,19 +10,6 @@ import numpy as np
 from joblib import parallel_config
 from sklearn.utils import check_random_state
 
-__all__ = [
-    "NUMPY_GENERATORS",
-    "fresh_seed",
-    "global_generators",
-    "new_generator",
-    "seed_number",
-    "seeded",
-    "set_seeds",
-    "turn",
-    "without_caches",
-]
-
-
 #: What a `random_state` may be instead of a number.
 NUMPY_GENERATORS = (np.random.RandomState, np.random.Generator, np.random.BitGenerator)
 

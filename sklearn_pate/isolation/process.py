@@ -17,8 +17,6 @@ from .generators import seeded, turn
 from .silence import Quiet, silence, silence_below
 from .uncounted import uncounted
 
-__all__ = ["isolated"]
-
 
 @contextlib.contextmanager
 def isolated(seed, *, descriptors=True):

@@ -4,13 +4,6 @@ from sklearn.base import BaseEstimator
 
 from .._sklearn import InvalidParameterError
 
-__all__ = [
-    "TellableError",
-    "attempt",
-    "kind_of",
-    "redacted",
-]
-
 
 def attempt(function):
     """Call a function whose errors may quote private values.

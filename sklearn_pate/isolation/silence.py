@@ -10,13 +10,6 @@ import sys
 import threading
 import warnings
 
-__all__ = [
-    "Quiet",
-    "silence",
-    "silence_below",
-    "silent",
-]
-
 
 def silent(estimator):
     """Turn off the `verbose` parameters: compiled code writes past Python's streams."""

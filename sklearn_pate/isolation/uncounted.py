@@ -3,8 +3,6 @@
 import contextlib
 from contextvars import ContextVar
 
-__all__ = ["is_uncounted", "uncounted"]
-
 _IS_WITHIN = ContextVar("sklearn_pate_is_within_a_fit", default=False)
 
 

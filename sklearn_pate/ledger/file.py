@@ -10,17 +10,6 @@ import numpy as np
 from ..rdp import DEFAULT_ORDERS, Cost
 from .filters import Budget, GaussianFilter, PureFilter, RenyiFilter, new_filters
 
-__all__ = [
-    "add_fit",
-    "make_tables",
-    "read_budget",
-    "read_costs",
-    "read_filters",
-    "read_fits",
-    "read_protected",
-    "transaction",
-]
-
 
 @contextmanager
 def transaction(path, mode="rw"):

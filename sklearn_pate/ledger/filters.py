@@ -11,18 +11,6 @@ from ..rdp import DEFAULT_ORDERS, gdp_mu, gdp_to_epsilon, pure_to_gdp
 from ..rdp.conversion import conversion_penalty, epsilon_by_order
 from ..rdp.rounding import sum_up
 
-__all__ = [
-    "COMPOSITIONS",
-    "Account",
-    "Budget",
-    "GaussianFilter",
-    "PureFilter",
-    "RenyiFilter",
-    "check_failure_probability",
-    "epsilon_alone",
-    "new_filters",
-]
-
 #: Ways of adding up that a ledger may have.
 COMPOSITIONS = ("renyi", "gaussian", "pure")
 

@@ -22,8 +22,6 @@ from .file import (
 )
 from .filters import COMPOSITIONS, Account, Budget, check_failure_probability, epsilon_alone
 
-__all__ = ["PrivacyLedger"]
-
 #: What a fit lacks, and what to do, if the composition of a ledger cannot add up its cost.
 _ADVICE = {
     "renyi": "no Renyi cost. Use another aggregator",

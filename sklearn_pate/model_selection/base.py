@@ -36,8 +36,6 @@ from .hold_out import hold_out, hold_out_by_coins, take
 from .scoring import PrivateScorer, PublicScorer
 from .trials import Trials
 
-__all__ = ["PrivateSearch"]
-
 
 def _best_has(method):
     """Return a check for `available_if`: the best estimator has a method, or before, the given."""

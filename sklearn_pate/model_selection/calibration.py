@@ -9,8 +9,6 @@ from ..rdp import DEFAULT_ORDERS
 from .candidates import plan_key, plan_key_of_any_epsilon, set_plan
 from .cost import search_cost
 
-__all__ = ["calibrate"]
-
 
 def calibrate(candidates, fit_data, scorer, count, *, epsilon, delta, before=no_cost):
     """Set the epsilon, the noise and the numbers of queries of the candidates.

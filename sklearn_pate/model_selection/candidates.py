@@ -10,16 +10,6 @@ from ..classifier.voters import voters
 from ..electorate import Electorate, TableElectorate
 from ..isolation import silent
 
-__all__ = [
-    "Candidate",
-    "make_candidates",
-    "plan_key",
-    "plan_key_of_any_epsilon",
-    "set_plan",
-    "student_key",
-    "teachers_key",
-]
-
 
 class Candidate(NamedTuple):
     """One set of parameters.

@@ -7,8 +7,6 @@ from scipy.special import logsumexp
 
 from ..rdp import DEFAULT_ORDERS, Cost, pure_rdp
 
-__all__ = ["fit_rdp", "search_cost"]
-
 
 def fit_rdp(plan):
     """Return the Renyi cost of one fit, by whichever way of counting is smallest at each order.

@@ -9,8 +9,6 @@ from ..identifiers import keyed_digests, spelled_identifiers
 from ..isolation import Quiet
 from ..partition import GroupPartition, PredefinedPartition, assign_teachers
 
-__all__ = ["HeldOut", "hold_out", "hold_out_by_coins", "take"]
-
 #: Most units that a private score looks at: enough for one point of accuracy, and each takes time.
 MOST_SCORED = 1000
 

@@ -12,8 +12,6 @@ from ..rdp import DEFAULT_ORDERS
 from .candidates import student_key
 from .cost import fit_rdp
 
-__all__ = ["PrivateScorer", "PublicScorer"]
-
 
 class PublicScorer:
     """Scores on public rows, at no cost.

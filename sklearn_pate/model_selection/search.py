@@ -7,8 +7,6 @@ from sklearn.model_selection import ParameterGrid, ParameterSampler
 from .._sklearn import Interval
 from .base import PrivateSearch
 
-__all__ = ["PrivateGridSearchCV", "PrivateRandomizedSearchCV"]
-
 
 class PrivateGridSearchCV(PrivateSearch):
     """Choose parameters on private data at a small multiple of one fit's cost.

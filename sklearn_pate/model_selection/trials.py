@@ -9,8 +9,6 @@ from ..exceptions import StudentError
 from ..isolation import Quiet, uncounted
 from .candidates import Candidate, teachers_key
 
-__all__ = ["Trial", "Trials"]
-
 
 class Trial(NamedTuple):
     """One trial: private, unless it is the best.

@@ -4,8 +4,6 @@ import numpy as np
 
 from ..rdp.table import GRID
 
-__all__ = ["count_ballots"]
-
 _SHARES = round(1 / GRID)
 
 

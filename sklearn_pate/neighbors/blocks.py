@@ -19,8 +19,6 @@ from .ballots import count_ballots
 from .cells import nearest_cells
 from .transform import transformed_alone, transformed_private
 
-__all__ = ["BLOCK_SIZE", "Counting", "count_in_blocks", "n_blocks"]
-
 #: Records of a block, whatever the number of workers: what memory keeps does not depend on that.
 BLOCK_SIZE = 20_000
 

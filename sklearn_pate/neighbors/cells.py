@@ -6,8 +6,6 @@ import numpy as np
 from scipy.spatial.distance import cdist
 from sklearn.cluster import KMeans
 
-__all__ = ["have_distances", "make_centers", "nearest_cells"]
-
 #: Squared distances that differ by less, relative to the shorter, count as equal.
 _EQUAL = 1e-9
 

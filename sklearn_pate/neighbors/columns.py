@@ -21,11 +21,6 @@ from sklearn.preprocessing import (
 )
 from sklearn.utils.validation import check_is_fitted
 
-__all__ = ["RowVectorizer", "of_pandas"]
-
-#: Most columns of arrays and of sparse rows.
-_MOST_COLUMNS = 100
-
 #: Units differ where the largest spread of a column is so many times the median one.
 _OTHER_UNITS = 10
 
@@ -39,13 +34,15 @@ class RowVectorizer(TransformerMixin, BaseEstimator):
 
     DataFrames: numbers and lengths of time by their rank, in two columns (how low it is, and how
     close to the middle); all others one-hot, by their text; missing values in columns of their
-    own. In polars, lengths of time are like texts. Arrays of up to 100 columns: the columns as they
-    are, or like those of DataFrames where units differ, that is, where the largest standard
-    deviation is ten times the median one. Arrays of more columns: 100 principal components. Sparse
-    rows: 100 singular vectors.
+    own. In polars, lengths of time are like texts. Arrays of up to `most_columns`: the columns as
+    they are, or like those of DataFrames where units differ, that is, where the largest standard
+    deviation is ten times the median one. Arrays of more columns: so many principal components.
+    Sparse rows: so many singular vectors.
 
     Parameters
     ----------
+    most_columns : int, default=100
+        Most columns of arrays and of sparse rows.
     random_state : int or None, default=None
         Seeds singular vectors and principal components.
 
@@ -63,7 +60,8 @@ class RowVectorizer(TransformerMixin, BaseEstimator):
     (3, 6)
     """
 
-    def __init__(self, random_state=None):
+    def __init__(self, most_columns=100, random_state=None):
+        self.most_columns = most_columns
         self.random_state = random_state
 
     def fit(self, X, y=None):
@@ -92,14 +90,14 @@ class RowVectorizer(TransformerMixin, BaseEstimator):
         _check_numbers(X)
         n_rows, *n_columns = X.shape
         if sparse.issparse(X):
-            n_vectors = max(1, min(_MOST_COLUMNS, n_columns[0] - 1, n_rows - 1))
+            n_vectors = max(1, min(self.most_columns, n_columns[0] - 1, n_rows - 1))
             return TruncatedSVD(n_vectors, random_state=self.random_state)
         flat = _flattening(n_columns)
-        if math.prod(n_columns) <= _MOST_COLUMNS:
+        if math.prod(n_columns) <= self.most_columns:
             if _units_differ(_flat(X)):
                 return make_pipeline(*flat, _ranks(n_rows))
             return make_pipeline(*flat, _imputer("mean"))
-        components = PCA(min(_MOST_COLUMNS, n_rows), random_state=self.random_state)
+        components = PCA(min(self.most_columns, n_rows), random_state=self.random_state)
         return make_pipeline(*flat, _imputer("mean"), components)
 
     def __sklearn_tags__(self):
@@ -179,6 +177,16 @@ def _ranks(n_public):
     )
 
 
+def closeness(n_public):
+    """Return a transformer of columns of numbers to how far from the middle each one's rank is."""
+    return make_pipeline(
+        _imputer("median"),
+        QuantileTransformer(n_quantiles=min(200, n_public)),
+        FunctionTransformer(methodcaller("__sub__", 0.5)),
+        FunctionTransformer(np.abs),
+    )
+
+
 def _of_columns(X_public):
     kinds = {name: dtype.kind for name, dtype in X_public.dtypes.items()}
     times = [name for name, kind in kinds.items() if kind == _LENGTH_OF_TIME]
@@ -186,7 +194,8 @@ def _of_columns(X_public):
     others = [name for name in kinds if name not in {*times, *numbers}]
     as_texts = make_pipeline(
         _calling("astype", "object"),
-        _calling("map", str, "ignore"),
+        # Each value by itself: `map(str)` chooses a dtype by all of them, and refuses some together
+        _calling("astype", "string[python]"),
         _calling("to_numpy", "object", True, np.nan),  # a copy, with NaN for missing values
         _imputer("constant", fill_value="missing"),
         OneHotEncoder(

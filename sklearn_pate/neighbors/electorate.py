@@ -31,9 +31,7 @@ from .transform import (
     transformed,
 )
 
-__all__ = ["ReverseNeighbors"]
-
-_ADJACENCY = {
+ADJACENCY = {
     ("replace", "record"): Adjacency.REPLACE_RECORD,
     ("replace", "group"): Adjacency.REPLACE_GROUP,
     ("add_or_remove", "record"): Adjacency.ADD_OR_REMOVE_RECORD_ALONE,
@@ -169,6 +167,7 @@ class ReverseNeighbors(TableElectorate):
         self._transformer = fitted_on_public(self._unfitted(), X_public, self._seed)
         alone = numbers_alone(self._transformer, X_public)
         self._public = numbers_of_public(self._transformer, X_public)
+        self._explained = {}
         # Ours treats each row by itself, however far it is
         is_ours = type(self._transformer) is RowVectorizer
         self._largest = None if is_ours else largest_sizes(X_public)
@@ -179,7 +178,7 @@ class ReverseNeighbors(TableElectorate):
         if private.groups is not None:
             self._groups = _numbered(private.groups, len(private.codes))
         unit = "record" if private.groups is None else "group"
-        adjacency = _ADJACENCY[self.adjacency, unit]
+        adjacency = ADJACENCY[self.adjacency, unit]
         moved = 2 if self.adjacency == "replace" else 1
         n_records = Adjacency.public_count(adjacency, len(private.codes))
         self._tells_blocks = n_records is not None
@@ -232,16 +231,8 @@ class ReverseNeighbors(TableElectorate):
         n_voters, of_whom = n_records, "private records"
         if n_records is None:
             n_voters, of_whom = len(self._public), "public rows, as many records as are expected"
-        problems, obstacles = [], []
         n_public = len(self._public)
-        if n_public < 8 * n_classes or n_distinct < n_classes:
-            text = (
-                f"X_public has {n_public} rows, {n_distinct} of them different once transformed, "
-                f"and there are {n_classes} classes: few to tell them apart by. Give "
-                f"{8 * n_classes} different ones or more"
-            )
-            is_hopeless = n_public < 2 * n_classes or n_distinct == 1
-            (obstacles if is_hopeless else problems).append(text)
+        problems, obstacles = told_of_few(self._public, n_classes, are_drawn=are_drawn)
         # Where the rule has more cells than four a class, smoothing makes up for it
         n_apart = n_cells if self.n_cells is not None else min(n_cells, 4 * n_classes)
         n_needed = noise_std * math.sqrt(n_apart * n_classes) / _MOST_NOISE
@@ -253,19 +244,28 @@ class ReverseNeighbors(TableElectorate):
                 "Raise epsilon, give more records, or join classes"
             )
             (obstacles if n_voters < _HOPELESS * n_needed else problems).append(text)
-        explained = None
-        if not are_drawn:
-            explained = explained_share(self._public, n_cells, self._seed)
+        explained = None if are_drawn else self.explained(n_cells)
         can_tell = not obstacles and n_public >= 8 * n_classes
         if can_tell and explained is not None and explained < _LEAST_EXPLAINED:
             problems.append(
                 f"{n_cells} cells explain {explained:.1%} of the spread of the public rows' "
                 f"{self._public.shape[1]} numbers: a record says only where it lies, which tells "
-                "next to nothing here, so a coin flip is likely. Give fewer columns, those that "
-                "matter, or a transformer=, or let teachers vote"
+                "next to nothing here, so a coin flip is likely. Let records vote with all of "
+                "their columns, base_estimator=ColumnSums(), or give those that matter"
             )
         n_ballots = n_voters * int(self.n_neighbors)
         return CellForecast(n_cells, n_ballots, explained, tuple(problems), tuple(obstacles))
+
+    @property
+    def public_shape(self):
+        """Number of public rows, and of the transformer's numbers."""
+        return self._public.shape
+
+    def explained(self, n_cells):
+        """Return the share of the public rows' spread that so many cells explain."""
+        if n_cells not in self._explained:  # a fit asks before it chooses, and its plan again
+            self._explained[n_cells] = explained_share(self._public, n_cells, 0)
+        return self._explained[n_cells]
 
     def n_steps(self, *, n_records):
         """Return the number of blocks, where that of records is public."""
@@ -335,6 +335,21 @@ class ReverseNeighbors(TableElectorate):
 
     def _unfitted(self):
         return RowVectorizer() if self.transformer is None else clone(self.transformer)
+
+
+def told_of_few(public, n_classes, *, are_drawn=False):
+    """Return what is wrong with few public rows, of numbers: problems, and what is hopeless."""
+    n_public = len(public)
+    n_distinct = n_public if are_drawn else len(np.unique(public, axis=0))
+    if n_public >= 8 * n_classes and n_distinct >= n_classes:
+        return [], []
+    text = (
+        f"X_public has {n_public} rows, {n_distinct} of them different once transformed, and there "
+        f"are {n_classes} classes: few to tell them apart by. Give {8 * n_classes} different ones "
+        "or more"
+    )
+    is_hopeless = n_public < 2 * n_classes or n_distinct == 1
+    return ([], [text]) if is_hopeless else ([text], [])
 
 
 def _numbered(groups, n_records):

@@ -4,8 +4,6 @@ import numpy as np
 
 from .cells import make_centers, nearest_cells
 
-__all__ = ["explained_share"]
-
 #: So many public rows are looked at: half make cells, and half are compared with them.
 _MOST_ROWS = 4000
 #: The share of rows whose distances count.

@@ -15,8 +15,6 @@ from .._sklearn import _check_sample_weight
 from ..rdp.checks import check_count
 from .rates import LEAST_RATE, POWERS, sharpened
 
-__all__ = ["LandmarkClassifier"]
-
 #: Most landmarks of two classes, and of more.
 _N_LANDMARKS = 300
 _N_LANDMARKS_OF_MORE = 1000

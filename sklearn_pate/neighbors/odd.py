@@ -5,9 +5,6 @@ from numbers import Real
 import numpy as np
 import pandas as pd
 
-__all__ = ["ODD"]
-
-
 #: Times far from others, which fit into all units.
 _FAR = {"M": "2200-01-01", "m": "36500 days"}
 

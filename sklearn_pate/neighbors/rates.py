@@ -8,8 +8,6 @@ from scipy.linalg import cho_factor, cho_solve
 from scipy.optimize import minimize
 from scipy.spatial.distance import cdist
 
-__all__ = ["LEAST_GAIN", "LEAST_RATE", "POWERS", "Surface", "deal_labels", "sharpened", "smooth"]
-
 #: Likeness of public rows and cells is computed for so many pairs at a time.
 _PAIRS_AT_A_TIME = 4_000_000
 
@@ -21,6 +19,9 @@ LEAST_RATE = 1e-3
 
 #: Powers of rates that are tried: what is smoothed is pulled together.
 POWERS = (1.0, 1.25, 1.5, 2.0, 2.5, 3.0, 4.0, 5.0, 6.0, 8.0)
+
+#: Rows of like rates that labels are dealt to together.
+_DEALT_TOGETHER = 16
 
 #: A table is split in so many ways, each time with so much of the noise added to one of its parts.
 _N_SPLITS = 20
@@ -251,6 +252,20 @@ def _sharpness(surface, noisy):
     for means, hidden in surface.splits(noisy):
         gain += [(hidden * np.log(sharpened(means, power))).sum() for power in POWERS]
     return POWERS[int(np.argmax(gain))]
+
+
+def shifted(rates, weight):
+    """Return rates, (n_rows, n_classes), times what each class counts, (n_classes,)."""
+    rates = rates * weight
+    return rates / rates.sum(axis=1, keepdims=True)
+
+
+def deal_to_alike(rates):
+    """Deal labels by rates, (n_rows, n_classes), some rows with like rates at a time."""
+    order = np.lexsort((rates.max(axis=1), rates.argmax(axis=1)))
+    together = np.empty(len(rates), dtype=int)
+    together[order] = np.arange(len(rates)) // _DEALT_TOGETHER
+    return deal_labels(rates, together)
 
 
 def deal_labels(rates, cells):

@@ -10,8 +10,6 @@ from .cells import have_distances, nearest_cells
 from .rates import deal_labels, smooth
 from .transform import transformed
 
-__all__ = ["ReleasedTable", "numbers_of_public"]
-
 
 @dataclass(frozen=True, eq=False, repr=False)
 class ReleasedTable:

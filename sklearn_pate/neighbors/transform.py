@@ -22,16 +22,6 @@ from .columns import RowVectorizer
 from .far import are_far
 from .odd import ODD
 
-__all__ = [
-    "numbers_alone",
-    "fitted_on_public",
-    "rounding_beside_others",
-    "transformed",
-    "transformed_alone",
-    "transformed_private",
-    "treats_rows_alone",
-]
-
 #: How many public rows a transformer is tried on, alone and beside others.
 _N_TRIED = 12
 #: Every second of them is tried beside odd ones, of which there are several kinds.

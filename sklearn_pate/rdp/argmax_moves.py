@@ -7,8 +7,6 @@ from scipy.special import logsumexp
 
 from .checks import check_log_proba
 
-__all__ = ["argmax_moves"]
-
 #: Above these, the log of a change might overflow, or tables take more than 16 MB each.
 _LARGEST_CHANGE = 100.0
 _LARGEST_TABLE = 2_000_000

@@ -2,8 +2,6 @@
 
 import numpy as np
 
-__all__ = ["climb", "follow_slopes"]
-
 #: A search first goes no farther than this at once, and later no farther than that.
 _FAR = 0.25
 _FARTHEST = 2.0

@@ -2,8 +2,6 @@
 
 import numpy as np
 
-__all__ = ["bisect"]
-
 
 def bisect(holds, low, high, n_steps=45):
     """Close in on the number up to which a condition holds.

@@ -11,8 +11,6 @@ from .cost import total_cost
 from .facts import Facts
 from .noise import Gaussian, Laplace
 
-__all__ = ["FEW_ORDERS", "gnmax_sigma", "least_scale", "lnmax_gamma", "orders_near_best"]
-
 #: The largest and the smallest scale that are tried.
 _LARGEST = 1e15
 _SMALLEST = 1e-15

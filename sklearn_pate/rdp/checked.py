@@ -8,8 +8,6 @@ from scipy.special import log_ndtr
 from .checks import check_orders, check_positive
 from .exact import round_up
 
-__all__ = ["checked_rdp"]
-
 
 def checked_rdp(sigma, answer_rdp, orders):
     """Largest Renyi cost of a noisy check followed, if it passes, by an answer.

@@ -7,19 +7,6 @@ from numbers import Integral, Real
 import numpy as np
 from scipy.special import logsumexp
 
-__all__ = [
-    "DEFAULT_ORDERS",
-    "as_array",
-    "check_cost",
-    "check_count",
-    "check_delta",
-    "check_log_proba",
-    "check_orders",
-    "check_positive",
-    "check_public",
-    "check_votes",
-]
-
 #: Orders at which costs are computed: 1.1 to 2001, 5% apart in `order - 1`.
 DEFAULT_ORDERS = 1.0 + np.geomspace(0.1, 2000.0, 204)
 DEFAULT_ORDERS.setflags(write=False)

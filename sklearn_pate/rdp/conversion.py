@@ -10,17 +10,6 @@ from scipy.special import erfcx, erfinv, expit, log_ndtr, ndtr, ndtri_exp
 from ..exceptions import warn
 from .checks import check_delta, check_orders, check_positive
 
-__all__ = [
-    "conversion_penalty",
-    "epsilon_by_order",
-    "gdp_mu",
-    "gdp_to_epsilon",
-    "pure_and_gdp_delta",
-    "pure_and_gdp_to_epsilon",
-    "pure_to_gdp",
-    "rdp_to_epsilon",
-]
-
 
 def rdp_to_epsilon(rdp, delta, orders, conversion="improved"):
     """Smallest epsilon that a Renyi cost curve guarantees at `delta`.

@@ -16,8 +16,6 @@ from .facts import facts_of
 from .rounding import sum_up, times_up
 from .worst_case import worst_case_pure, worst_case_rdp
 
-__all__ = ["Cost", "data_independent_epsilon", "query_cost", "query_steps", "total_cost"]
-
 
 def data_independent_epsilon(aggregator, n_queries, delta, *, n_teachers=None, n_classes=None):
     """Data-independent epsilon of `n_queries` queries, answered or not.

@@ -11,13 +11,6 @@ from scipy.special import logsumexp
 from .checks import check_log_proba, check_votes
 from .rounding import rounded_up
 
-__all__ = [
-    "DiscreteGaussian",
-    "DiscreteLaplace",
-    "DiscreteNoise",
-    "discrete_gaussian_mu_squared",
-]
-
 #: Base of the digits of random numbers, so that one digit fits into numpy's 64-bit integers.
 _WORD = 2**62
 

@@ -10,8 +10,6 @@ from .facts import facts_of
 from .noise import Gaussian, Laplace
 from .votes import move_one_vote, moves_of_one_vote
 
-__all__ = ["Pairs", "exact_rdp", "round_up"]
-
 #: About how many moves of one vote are looked at together, which bounds the memory that takes.
 _MOVES_AT_A_TIME = 60_000
 

@@ -7,16 +7,6 @@ from numbers import Real
 
 from .noise import Noise
 
-__all__ = [
-    "Facts",
-    "age_of",
-    "check_stated",
-    "defines_anything",
-    "facts_of",
-    "has_distribution",
-    "stating_class",
-]
-
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Facts:

@@ -8,8 +8,6 @@ from scipy.special import log_ndtr, logsumexp, ndtr
 
 from .checks import check_log_proba
 
-__all__ = ["Exponential", "Gaussian", "Laplace", "Noise"]
-
 
 def _gauss_legendre(n_nodes):
     """Nodes and weights on (0, 1)."""

@@ -8,15 +8,6 @@ from scipy.special import log_ndtr, logsumexp
 
 from .checks import check_cost, check_orders, check_positive, check_votes
 
-__all__ = [
-    "gaussian_rdp",
-    "gnmax_rdp",
-    "laplace_rdp",
-    "lnmax_rdp",
-    "pure_rdp",
-    "threshold_rdp",
-]
-
 
 def _log_not_plurality(votes, log_tail):
     """Log of an upper bound on Pr[outcome != plurality]: the union bound, capped at 1 - 1/m.

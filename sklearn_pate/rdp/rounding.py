@@ -3,8 +3,6 @@
 import math
 from fractions import Fraction
 
-__all__ = ["rounded_up", "sum_up", "times_up"]
-
 
 def rounded_up(exact):
     """Return the smallest float that is at least a `fractions.Fraction`."""

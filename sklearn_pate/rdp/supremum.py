@@ -11,8 +11,6 @@ from scipy.interpolate import PchipInterpolator
 from .ascent import climb, follow_slopes
 from .exact import Pairs
 
-__all__ = ["argmax_rdp"]
-
 #: Highest level that is looked at. There the other classes have no chance left, as with two
 #: classes, so this border is a limit and no risk.
 _HIGHEST = 20

@@ -18,8 +18,6 @@ from .discrete import discrete_gaussian_mu_squared
 from .published import pure_rdp
 from .rounding import rounded_up
 
-__all__ = ["GRID", "gaussian_table_cost", "laplace_table_cost"]
-
 #: Discrete noise, and shares of ballots, are whole multiples of this.
 GRID = 2.0**-20
 

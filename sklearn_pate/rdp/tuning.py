@@ -9,8 +9,6 @@ from scipy.optimize import brentq
 
 from .checks import check_orders, check_positive
 
-__all__ = ["TrialCount"]
-
 
 @dataclass(frozen=True)
 class TrialCount:

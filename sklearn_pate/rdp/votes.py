@@ -2,8 +2,6 @@
 
 import numpy as np
 
-__all__ = ["margins", "move_one_vote", "moves_of_one_vote"]
-
 
 def margins(votes):
     """Return the count of the first class minus that of the second, one for each row of votes."""

@@ -10,8 +10,6 @@ from .facts import facts_of, has_distribution
 from .published import pure_rdp
 from .supremum import argmax_rdp
 
-__all__ = ["margin_rdp", "worst_case_pure", "worst_case_rdp"]
-
 #: Two-class histograms are enumerated up to this many teachers.
 _MOST_ENUMERATED = 10_000
 

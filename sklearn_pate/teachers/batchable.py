@@ -10,8 +10,6 @@ from torch import nn
 
 from ..isolation import seeded
 
-__all__ = ["ELEMENTWISE", "why_not_data", "why_not_network", "why_rows_meet"]
-
 #: Optimizers that treat every number of a parameter alone, so that a stack is many at once.
 ELEMENTWISE = (
     torch.optim.Adadelta,

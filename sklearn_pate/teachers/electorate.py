@@ -11,8 +11,6 @@ from ..partition import Assignment, PredefinedPartition, assign_teachers
 from ..workers import check_timeout
 from .ensemble import check_weight, collect_votes
 
-__all__ = ["SiteEnsemble", "TeacherEnsemble"]
-
 
 class TeacherEnsemble(Electorate):
     """One classifier per part of the private data.

@@ -30,8 +30,6 @@ from .sites import Site, Sites
 from .together import batched_network, check_callbacks, train_together
 from .vote import SHARES
 
-__all__ = ["check_weight", "collect_votes"]
-
 _ADVICE = (
     "With keep_teachers=True, and for teachers that define their own pickling, everything in them "
     "must pickle and be importable: define it in a module, not in the script that runs; or use "

@@ -12,8 +12,6 @@ import cloudpickle
 
 from ..isolation import attempt, isolated
 
-__all__ = ["NotPickledError", "Pickled", "pickled", "received"]
-
 
 class Pickled(NamedTuple):
     """A fitted teacher on its way from a worker or into memory, or the error that keeps it there.

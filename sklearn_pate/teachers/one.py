@@ -28,8 +28,6 @@ from .kept import NotPickledError, Pickled, pickled
 from .sites import Site
 from .vote import constant_votes, label_votes, probability_shares
 
-__all__ = ["Part", "Result", "Settings", "Task", "fit_and_predict", "fit_and_vote"]
-
 
 class Settings(NamedTuple):
     """What all teachers of a fit share besides the data.

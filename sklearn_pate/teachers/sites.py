@@ -9,8 +9,6 @@ from ..identifiers import spelled_names
 from ..isolation import TellableError, attempt
 from ..schema import difference
 
-__all__ = ["Site", "Sites"]
-
 
 @dataclass(frozen=True)
 class Sites:

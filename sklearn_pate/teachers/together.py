@@ -15,8 +15,6 @@ from .one import Result
 from .sites import Sites
 from .vote import constant_votes, label_votes, probability_shares
 
-__all__ = ["batched_network", "check_callbacks", "train_together"]
-
 
 def check_callbacks(estimator):
     """Refuse callbacks of skorch that use files: teachers would read each other's."""

@@ -4,8 +4,6 @@ import numpy as np
 
 from ..isolation import TellableError
 
-__all__ = ["SHARES", "constant_votes", "label_votes", "probability_shares"]
-
 #: Probabilities are whole multiples of one over this number: sums of whole numbers do not depend on
 #: the order in which teachers finish.
 SHARES = 2**20

@@ -1,0 +1,411 @@
+"""Records that vote with all of their columns: class sums beside public rows."""
+
+import math
+from dataclasses import dataclass
+from functools import partial
+from numbers import Integral, Real
+from typing import Any
+
+import numpy as np
+from scipy.special import softmax
+from sklearn.linear_model import LogisticRegression
+from sklearn.pipeline import make_pipeline, make_union
+from sklearn.preprocessing import Normalizer, StandardScaler
+
+from ._sklearn import Interval, _safe_indexing
+from .adjacency import Adjacency
+from .aggregators import TableMechanism
+from .aggregators.base import check_calibrated
+from .electorate import CellForecast, TableBallots, TableElectorate
+from .exceptions import TeacherError
+from .isolation import Quiet, attempt, own_rows
+from .neighbors.columns import RowVectorizer, closeness
+from .neighbors.electorate import ADJACENCY, told_of_few
+from .neighbors.rates import LEAST_GAIN, deal_to_alike
+from .neighbors.released import numbers_of_public
+from .neighbors.transform import fitted_on_public, transformed, transformed_private
+from .rdp import DEFAULT_ORDERS, DiscreteGaussian
+from .secure import noise_generator
+from .sums import STEP, of_classes, public_discriminants, shares, sums_cost, whole_steps
+from .sums import unit as on_sphere
+from .synthesis.records import numbered
+from .synthesis.student import SumsClassifier
+
+__all__ = ["ColumnSums", "ReleasedColumns", "SumsMechanism"]
+
+#: The constant column, and the length of all others.
+_CONSTANT = 0.3 / math.sqrt(1 + 0.3**2)
+_LENGTH = 1 / math.sqrt(1 + 0.3**2)
+
+#: The weight of the sums of all records.
+_OF_TOTAL = 0.25
+
+#: What one record adds, beside what two of one class change at most; rounded up.
+_OF_ONE = 0.273
+
+#: A record is so many shares, whether or not it counts in part.
+_WHOLE = 2**20
+
+#: Most columns: a product of so many takes seconds, and its rounding may depend on other rows.
+_MOST_COLUMNS = 2000
+
+#: The spread of how close numbers are to the middle, beside that of numbers.
+_OF_BENDS = 0.4
+
+#: Records at a time.
+_ROWS = 10_000
+
+#: Fewer records beside the noise on the sums of a class are told of, and far fewer refused.
+_LEAST_SIGNAL = 4
+_HOPELESS_SIGNAL = 1
+
+
+class SumsMechanism(TableMechanism):
+    """Gaussian noise on sums of columns by class.
+
+    Parameters
+    ----------
+    n_classes : int
+        Number of classes.
+    noise_multiplier : float or None, default=None
+        Noise beside what one record changes: one over Gaussian mu. None: calibrated.
+
+    Notes
+    -----
+    With ``a = 1 - 1 / n_classes``, b the squared weight of the sums of all records, and two records
+    of one class, whose rows are ``d`` apart, the squared change is ``(a + b) d**2``, and d is at
+    most ``2 _LENGTH``, as the constants are alike. Where classes differ, it is ``2 a + 2 x /
+    n_classes + b d**2``, x the product of the rows: a line in x, at most 2 where they are equal and
+    else below the first. It is ``a + b`` where a record joins or leaves, or cannot be encoded.
+    Means of several records lie between.
+    """
+
+    is_exact = True
+
+    _parameter_constraints = {
+        "n_classes": [Interval(Integral, 2, None, closed="left")],
+        "noise_multiplier": [Interval(Real, 2**-4, 1e5, closed="both"), None],
+    }
+
+    def __init__(self, n_classes, noise_multiplier=None):
+        self.n_classes = n_classes
+        self.noise_multiplier = noise_multiplier
+
+    @property
+    def noise_std(self):
+        """Standard deviation of the noise on each sum, in records."""
+        self._check()
+        moved = (1 - 1 / self.n_classes + _OF_TOTAL**2) * (2 * _LENGTH) ** 2
+        return math.sqrt(max(moved, 2.0)) * self.noise_multiplier * (1 + 1e-9)
+
+    def with_scale(self, scale):
+        """Return a copy with this noise multiplier; None if it is set."""
+        return type(self)(self.n_classes, float(scale)) if self.noise_multiplier is None else None
+
+    def cost(self, n_changed, orders=DEFAULT_ORDERS):
+        """Return what the noisy sums cost, where 1 record moves, or 2; see `sums.sums_cost`."""
+        self._check()
+        return sums_cost(self.noise_multiplier, n_changed, orders, of_one=_OF_ONE)
+
+    def noisy(self, table, random_state=None):
+        """Draw the noisy sums, from whole numbers of steps, (n_columns, n_classes + 1)."""
+        self._check()
+        if np.asarray(table).dtype != np.int64 or np.shape(table)[1:] != (self.n_classes + 1,):
+            raise ValueError("SumsMechanism draws sums of columns in whole steps, by ColumnSums")
+        step = STEP / _WHOLE / self.n_classes
+        rng = noise_generator(random_state)
+        noise = DiscreteGaussian(self.noise_std / step).sample(rng, table.shape)
+        # The weight of the sums of all records lies in their noise, so that these stay whole
+        of_all = self.noise_std / _OF_TOTAL * (1 + 1e-9)
+        noise[:, -1] = DiscreteGaussian(of_all / step).sample(rng, (len(table),))
+        return (table + noise) * step
+
+    def _check(self):
+        self._validate_params()
+        check_calibrated(self, "noise_multiplier")
+
+
+def _scale(public, n_bends):
+    """Return what columns of public numbers are divided by; the last may be bends.
+
+    That is the root of a column's spread, so that wide ones count more, but not as much more. A
+    column that does not vary is left out.
+    """
+    spread = public.std(axis=0)
+    spread[spread <= 1e-12 * np.abs(public).max(axis=0)] = np.inf
+    scale = np.sqrt(spread)
+    if n_bends:
+        typical = np.median(spread[:-n_bends])  # inf where most columns do not vary
+        typical = typical if np.isfinite(typical) else 1.0
+        scale[-n_bends:] = spread[-n_bends:] / (_OF_BENDS * np.sqrt(typical))
+    return scale
+
+
+def _rows(numbers, mean, scale):
+    """Return numbers about their mean, in units of a scale, as rows of length 1."""
+    return on_sphere((numbers - mean) / scale)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class ReleasedColumns:
+    """Noisy sums of columns by class, and what they say of any row: all of this is published.
+
+    `PATEClassifier` has it as `table_` where records vote with all of their columns.
+
+    Attributes
+    ----------
+    transformer : transformer
+        Fitted on public rows.
+    mean, scale : ndarray of shape (n_columns,)
+        What is taken off the transformer's numbers, and what they are divided by.
+    slopes : ndarray of shape (n_classes, n_columns)
+        Weights of the numbers, once each row is divided by its length.
+    constants : ndarray of shape (n_classes,)
+    gain : float
+        Log likelihood of the sums, less that of classes that are all alike.
+    """
+
+    transformer: Any
+    mean: np.ndarray
+    scale: np.ndarray
+    slopes: np.ndarray
+    constants: np.ndarray
+    gain: float
+
+    @property
+    def is_flat(self):
+        """Whether the sums say little more than how frequent the classes are."""
+        return self.gain < LEAST_GAIN
+
+    def __repr__(self):
+        n_classes, n_columns = self.slopes.shape
+        return f"ReleasedColumns({n_classes} classes, {n_columns} columns)"
+
+    def rates(self, X):
+        """Return the rates of the classes, (n_samples, n_classes), of rows, each by itself."""
+        return self._rates(_rows(transformed(self.transformer, X), self.mean, self.scale))
+
+    def _rates(self, rows):
+        return softmax(rows @ self.slopes.T + self.constants, axis=1)
+
+    def read(self, X):
+        """Return rates, and labels dealt by them, of public rows; see `ReleasedTable.read`."""
+        return self.read_rows(_rows(transformed(self.transformer, X), self.mean, self.scale))
+
+    def read_rows(self, rows):
+        """Do the same for rows that are encoded already, (n_public, n_columns)."""
+        rates = self._rates(rows)
+        return rates, deal_to_alike(rates)
+
+    def default_student(self):
+        """Return a classifier that says what the sums say."""
+        return SumsClassifier(self)
+
+    def to_sklearn(self, codes, weight):
+        """Return a Pipeline of scikit-learn's own that says the same of these classes, weighted."""
+        scaler = StandardScaler()
+        scaler.mean_, scaler.scale_ = self.mean, self.scale
+        scaler.n_features_in_ = len(self.mean)
+        linear = LogisticRegression()
+        linear.coef_ = self.slopes[codes]
+        linear.intercept_ = self.constants[codes] + np.log(weight)
+        if len(codes) == 2:
+            linear.coef_ = np.diff(linear.coef_, axis=0)
+            linear.intercept_ = np.diff(linear.intercept_)
+        linear.classes_ = codes
+        linear.n_features_in_ = len(self.mean)
+        rows = self.transformer
+        rows = rows.to_sklearn() if hasattr(rows, "to_sklearn") else rows
+        return make_pipeline(rows, scaler, Normalizer(), linear)
+
+
+class ColumnSums(TableElectorate):
+    """Records that vote with all of their columns, each for its own class.
+
+    Each record becomes a row of numbers: by public rows alone they are made, taken about their
+    mean, divided by the root of their spread, and cut to length 1. Sums of these rows by class are
+    released once, with Gaussian noise. Linear discriminants follow from them and from the public
+    rows' covariance. They see what is added up of many columns, and not what shows where rows are
+    near each other, as `neighbors.ReverseNeighbors` does.
+
+    Give it as `base_estimator` of `PATEClassifier`. Without one, public numbers decide between the
+    two, see `rules.columns_tell_more`.
+
+    Parameters
+    ----------
+    bends : bool, default=True
+        Whether columns of arrays are joined by how far each number is from the middle, as those of
+        DataFrames are. Then effects that rise and fall are seen, through noise on twice as many
+        sums.
+    adjacency : {"replace", "add_or_remove"}, default="replace"
+        As in `neighbors.ReverseNeighbors`.
+
+    References
+    ----------
+    McSherry, Mironov (2009) release sums of bounded rows for recommendations.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import make_classification
+    >>> from sklearn_pate import PATEClassifier
+    >>> from sklearn_pate.column_sums import ColumnSums
+    >>> X, y = make_classification(3000, 30, n_informative=20, class_sep=3.0, random_state=0)
+    >>> clf = PATEClassifier(ColumnSums(), epsilon=1.0, classes=[0, 1], random_state=0)
+    >>> clf.fit(X[:2000], y[:2000], X_public=X[2000:2500]).score(X[2500:], y[2500:]) > 0.7
+    True
+    >>> clf.table_
+    ReleasedColumns(2 classes, 60 columns)
+    """
+
+    def __init__(self, *, bends=True, adjacency="replace"):
+        self.bends = bends
+        self.adjacency = adjacency
+
+    @staticmethod
+    def suits(X_public):
+        """Whether there is no matrix product in encoding such rows: it may round others' digits."""
+        if hasattr(X_public, "columns"):
+            return True
+        return isinstance(X_public, np.ndarray) and X_public[0].size <= _MOST_COLUMNS
+
+    def takes(self, mechanism):
+        """Whether a mechanism suits these sums: their number of classes is known once enrolled."""
+        n_classes = getattr(self.mechanism, "n_classes", None)
+        return isinstance(mechanism, SumsMechanism) and n_classes in (None, mechanism.n_classes)
+
+    @property
+    def may_join(self):
+        """Whether records may join or leave, so that their number is private."""
+        return self.adjacency == "add_or_remove"
+
+    def check(self, *, soft_aggregator=None):
+        """Refuse parameters that cannot work."""
+        super().check(soft_aggregator=soft_aggregator)
+        if self.adjacency not in ("replace", "add_or_remove"):
+            raise ValueError(
+                "adjacency of ColumnSums must be 'replace' or 'add_or_remove'; "
+                f"got {self.adjacency!r}"
+            )
+
+    def enrol(self, private, X_public, *, seed=None, memory=None):
+        """Make numbers of the public rows, and say what one record changes."""
+        if not self.suits(X_public):
+            raise ValueError(
+                f"ColumnSums takes DataFrames, and arrays of at most {_MOST_COLUMNS} columns; let "
+                "records vote in cells, base_estimator=ReverseNeighbors(), or give fewer"
+            )
+        self.mechanism = SumsMechanism(len(private.classes))
+        self._transformer = fitted_on_public(RowVectorizer(_MOST_COLUMNS), X_public, seed=0)
+        bends = self.bends and isinstance(X_public, np.ndarray) and X_public.ndim == 2
+        if bends:
+            middle = fitted_on_public(closeness(len(X_public)), X_public, seed=0)
+            self._transformer = make_union(self._transformer.to_sklearn(), middle)
+        public = numbers_of_public(self._transformer, X_public)
+        self._shape = public.shape
+        self._mean = public.mean(axis=0)
+        self._scale = _scale(public, n_bends=X_public[0].size if bends else 0)
+        self._public = self._encoded(public)
+        grouped = private.groups is not None
+        self._units = numbered(len(private.codes), private.groups) if grouped else None
+        unit = "group" if grouped else "record"
+        adjacency = ADJACENCY[self.adjacency, unit]
+        self._is_weighted = private.sample_weight is not None
+        return TableBallots(
+            n_changed=1 if self.may_join else 2,
+            unit=unit,
+            adjacency=adjacency,
+            n_records=Adjacency.public_count(adjacency, len(private.codes)),
+        )
+
+    def divide(self, X_public, *, noise_std, n_records, n_classes, are_drawn=False):
+        """Note whether the number of records is public; there are no cells."""
+        self._n_records = None if self._is_weighted else n_records
+
+    def forecast(self, *, noise_std, n_records, n_classes, are_drawn=False):
+        """Say how the noise is beside the records; see `TableElectorate.forecast`."""
+        n_public, width = self._shape
+        n_voters = n_public if n_records is None else n_records
+        problems, obstacles = told_of_few(self._public, n_classes)
+        n_needed = _LEAST_SIGNAL * noise_std * math.sqrt(width)
+        if n_voters < n_needed:
+            is_hopeless = n_voters < n_needed * _HOPELESS_SIGNAL / _LEAST_SIGNAL
+            (obstacles if is_hopeless else problems).append(
+                f"the noise drowns the sums: there are {n_voters} records, and about "
+                f"{n_needed:.0f} are needed for {width} numbers. Raise epsilon, give more records "
+                "or fewer columns, or join classes"
+            )
+        return CellForecast(0, n_voters, None, tuple(problems), tuple(obstacles), n_columns=width)
+
+    def n_steps(self, *, n_records):
+        """Return 1."""
+        return 1
+
+    def vote(self, private, X_query, *, temperature=None, seed=None, n_jobs=None, on_done=None):
+        """Return sums of columns, in whole steps, (n_columns + 1, n_classes + 1).
+
+        By class, and of all records; the last of the columns is constant.
+        """
+        part = shares(len(private.codes), self._units, private.sample_weight, whole=_WHOLE)
+        with Quiet():
+            table, failed = attempt(partial(self._sums, private, part))
+        if failed is not None:
+            raise TeacherError(f"the records could not be summed: {failed}")
+        if on_done is not None:
+            on_done(1)
+        return table
+
+    def _sums(self, private, part):
+        amount, whole = part
+        n_classes = len(private.classes)
+        table = np.zeros((self._shape[1] + 1, n_classes + 1), dtype=np.int64)
+        for start in range(0, len(amount), _ROWS):
+            rows = np.arange(start, min(start + _ROWS, len(amount)))
+            psi = self._psi(own_rows(private.X, rows, _safe_indexing))
+            shared = amount[rows] * (_WHOLE // whole)
+            steps = whole_steps(psi)
+            by_class = of_classes(steps * shared[:, None], private.codes[rows], n_classes)
+            total = by_class.sum(axis=0)
+            table[:, :-1] += (n_classes * by_class - total).T
+            table[:, -1] += n_classes * total
+        return table
+
+    def _psi(self, X):
+        """Return rows of length 1 at most; one that cannot be encoded is all zeros."""
+        numbers = transformed_private(self._transformer, X, self._shape[1])
+        rows = self._encoded(numbers)
+        return np.where(np.isfinite(rows).all(axis=1, keepdims=True), rows, 0.0)
+
+    def _encoded(self, numbers):
+        rows = _LENGTH * _rows(numbers, self._mean, self._scale)
+        return np.column_stack([rows, np.full(len(rows), _CONSTANT)])
+
+    def check_public(self, X_public):
+        """Refuse other public rows, or another order; see `TableElectorate.check_public`."""
+        numbers = transformed(self._transformer, X_public)
+        is_same = numbers.shape == self._shape and np.allclose(self._encoded(numbers), self._public)
+        if not is_same:
+            raise ValueError(
+                "X_public is not what was voted on: pass the X_public that poll was given. "
+                "Nothing was spent"
+            )
+
+    def released(self, noisy, *, noise_std):
+        """Return the discriminants that follow from noisy sums."""
+        by_class, total = noisy[:, :-1].T, noisy[:, -1]
+        n = self._n_records
+        if n is None:
+            n = max(total[-1] / _CONSTANT, noise_std)
+        sds = noise_std, noise_std / _OF_TOTAL
+        slopes, constants, gain = public_discriminants(by_class, total, sds, n, self._public)
+        constants = constants + _CONSTANT * slopes[:, -1]
+        slopes = slopes[:, :-1]
+        slopes = _LENGTH * slopes
+        return ReleasedColumns(self._transformer, self._mean, self._scale, slopes, constants, gain)
+
+    def read(self, table):
+        """Return what the sums say of each public row; see `TableElectorate.read`."""
+        return table.read_rows(self._public[:, :-1] / _LENGTH)
+
+    def default_student(self):
+        """Return a classifier that is the discriminants."""
+        return SumsClassifier()
