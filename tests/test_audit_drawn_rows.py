@@ -185,7 +185,7 @@ def test_a_schema_of_parameters_alone_is_not_refuted(table_of, attack, given, gl
 
 
 @pytest.mark.filterwarnings("ignore:all .* released labels are of one class")
-@pytest.mark.filterwarnings("ignore:the released table is about as likely")
+@pytest.mark.filterwarnings("ignore:what was released is about as likely")
 @pytest.mark.filterwarnings("error")
 @SCHEMAS
 def test_a_schema_that_is_read_in_silence_is_caught(

@@ -39,7 +39,7 @@ Y = np.arange(N_RECORDS) % 3
 X_PUBLIC = pd.DataFrame(RNG.normal(size=(400, 3)), columns=["a", "b", "c"])
 CLASSES = [0, 1, 2]
 PUBLIC = {"n_public": 1000, "n_teachers": 250, "n_classes": 10, "delta": 1e-5}
-FLAT = "the released table is about as likely if all rates were the same everywhere: "
+FLAT = "what was released is about as likely if all rates were the same everywhere, "
 
 
 def pate(base=None, **params):

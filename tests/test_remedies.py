@@ -53,7 +53,7 @@ def run(code, **names):
     """Run code; what it warns of is an error."""
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        warnings.filterwarnings("ignore", "the released table is about as likely")
+        warnings.filterwarnings("ignore", "what was released is about as likely")
         exec(code, names)
     return names
 

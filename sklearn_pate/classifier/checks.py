@@ -161,8 +161,7 @@ def _check_weights_of_ballots(sample_weight):
         raise ValueError(
             "sample_weight must be from 0 to 1 where records vote or are counted by a synthesizer: "
             "a record casts one ballot at most, so larger weights would be cut to 1. Divide by the "
-            "largest weight that may occur. A rare class needs no weights: predict_proba has its "
-            "rates, and sklearn.model_selection.FixedThresholdClassifier moves the threshold"
+            "largest weight that may occur. For a rare class, class_weight='balanced' is free"
         )
 
 

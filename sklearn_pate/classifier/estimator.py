@@ -586,9 +586,10 @@ class PATEClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         y : array-like of shape (n_samples,)
             Private labels: strings, integers or booleans. None with `Sites`.
         X_public : array-like, sparse matrix, DataFrame or PublicData with n_public rows
-            Public, unlabelled points with the same features as `X`. Required: the teachers label
-            some of them, and the student sees nothing else. In searches and cross-validation pass
-            `PublicData(X_public)`: they would split an array that has as many rows as `X`.
+            Public, unlabelled points with the same features as `X`. They are labelled, and the
+            student sees nothing else; None where there is a `schema`. In searches and
+            cross-validation pass `PublicData(X_public)`: they would split an array that has as many
+            rows as `X`.
         groups : array-like of shape (n_samples,), default=None
             One identifier per record: of the person it belongs to or, with
             ``partition="predefined"``, of its teacher.

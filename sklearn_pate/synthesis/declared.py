@@ -31,6 +31,10 @@ class Schema:
     """
 
     def __init__(self, columns, *, missing=()):
+        if not isinstance(missing, list | tuple | set):
+            raise TypeError(
+                f"missing must be a list of columns that may have gaps; got {missing!r}"
+            )
         self.columns = columns
         self.missing = list(missing)
 
