@@ -137,6 +137,8 @@ def with_columns(electorate, estimator, private, X_public):
         return None
     n_classes = len(private.classes)
     n_public, n_columns = electorate.public_shape
+    if not hasattr(X_public, "columns"):  # sums have all columns of arrays, cells few components
+        n_columns = max(n_columns, X_public[0].size)
     n_records = n_public if private.groups is not None else len(private.codes)
     cells = electorate.forecast(
         noise_std=2 * math.sqrt(2) / estimator.epsilon, n_records=n_records, n_classes=n_classes
