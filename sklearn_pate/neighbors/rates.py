@@ -44,8 +44,9 @@ class Surface(NamedTuple):
         Rates in the whole table.
     weights : ndarray of shape (n_cells, n_classes)
         What each cell adds to them nearby.
-    height, steepness : float
-        Of the likeness of two places at a squared distance d: ``height * exp(-steepness * d)``.
+    height, steepness, slope : float
+        Of the likeness of two places: ``height * exp(-steepness * d)`` at a squared distance d,
+        and `slope` times the product of how far they are from the middle of all cells.
     power : float
         To which rates are raised.
     gain : float
@@ -61,6 +62,7 @@ class Surface(NamedTuple):
     weights: np.ndarray
     height: float
     steepness: float
+    slope: float
     power: float
     gain: float = 0.0
     variance: np.ndarray | None = None
@@ -74,7 +76,9 @@ class Surface(NamedTuple):
     def likeness(self, numbers):
         """Return how much each row is like each cell, (n_rows, n_cells)."""
         squared = cdist(numbers, self.centers, "sqeuclidean")
-        return self.height * np.exp(-self.steepness * squared)
+        middle = self.centers.mean(axis=0)
+        products = (numbers - middle) @ (self.centers - middle).T
+        return self.height * np.exp(-self.steepness * squared) + self.slope * products
 
     def splits(self, noisy):
         """Yield rates in each cell by one part of a noisy table, and the other part.
@@ -117,8 +121,9 @@ def smooth(
     """Return the surface that a noisy table lets one expect.
 
     The rate of a class in a cell, less that in the whole table, is taken for a smooth function of
-    the place, a Gaussian process. Each cell's is seen through noise whose size is known. Height and
-    width of the process are those under which the noisy table is most likely. The noise pulls its
+    the place, a Gaussian process: some of it near to it, some the same from end to end. Each cell's
+    is seen through noise whose size is known. Heights and width of the process are those under
+    which the noisy table is most likely. The noise pulls its
     means together. So they are raised to a power: that under which one part of the table, split in
     two whose noise is unrelated, says most of the other.
 
@@ -158,8 +163,10 @@ def smooth(
     variance = (noise_std**2 + total * scatter) / total**2
     squared = cdist(centers, centers, "sqeuclidean")
     unit = max(np.median(squared), 1e-300)  # one center that is far from all moves no median
-    log_height, log_steepness = _likeliest(
-        squared / unit, difference / np.sqrt(scatter), variance / scatter, smoothing
+    away = centers - centers.mean(axis=0)
+    places = squared / unit, away @ away.T / unit
+    log_height, log_steepness, log_slope = _likeliest(
+        *places, difference / np.sqrt(scatter), variance / scatter, smoothing
     )
     surface = Surface(
         centers,
@@ -167,6 +174,7 @@ def smooth(
         weights=np.zeros_like(difference),
         height=scatter * np.exp(log_height),
         steepness=np.exp(log_steepness) / 2 / unit,
+        slope=scatter * np.exp(log_slope) / unit,
         power=1.0,
         variance=variance,
         total=total,
@@ -207,18 +215,19 @@ def _totals(noisy, n_public_in, noise_std, n_ballots, n_trusted):
     return np.maximum(both / (trust_in_sum + trust_in_share), expected / 20)
 
 
-def _likeliest(squared, difference, variance, smoothing):
-    """Return log height and log steepness of the likeliest process, in units of the spread.
+def _likeliest(squared, products, difference, variance, smoothing):
+    """Return log height, steepness and slope of the likeliest process, in units of the spread.
 
-    With a wide normal prior, as few cells or much noise say little.
+    With a wide normal prior, as few cells or much noise say little: slopes are few.
     """
     some = np.unique(np.linspace(0, len(squared) - 1, _MOST_COMPARED).astype(int))
     squared = squared[np.ix_(some, some)]
+    products = products[np.ix_(some, some)]
     difference = difference[some]
     noise = np.diag(variance[some])
     n_free = difference.shape[1] - 1
-    start = np.array([0.0, 2.0])
-    bounds = [(-6, 3), (-2, 6)]
+    start = np.array([0.0, 2.0, -3.3])
+    bounds = [(-6, 3), (-2, 6), (-11.3, 3.7)]
     if smoothing != "auto":
         start[1] = -2 * np.log(smoothing)
         bounds[1] = (start[1], start[1])
@@ -226,15 +235,18 @@ def _likeliest(squared, difference, variance, smoothing):
     def cost(point):
         steepness = np.exp(point[1]) / 2
         kernel = np.exp(point[0] - steepness * squared)
-        factor = cho_factor(kernel + noise, lower=True)
+        linear = np.exp(point[2]) * products
+        factor = cho_factor(kernel + linear + noise, lower=True)
         weights = cho_solve(factor, difference)
         inverse = cho_solve(factor, np.eye(len(some)))
-        slope = (n_free * inverse - weights @ weights.T) * kernel / 2
+        change = (n_free * inverse - weights @ weights.T) / 2
+        by_height = (change * kernel).sum()
         off = (point - start) / 2
         value = (difference * weights).sum() / 2 + off @ off / 2
         value += n_free * np.log(np.diag(factor[0])).sum()
-        slopes = np.array([slope.sum(), -steepness * (slope * squared).sum()])
-        return value, slopes + off / 2
+        by_steepness = -steepness * (change * kernel * squared).sum()
+        by_slope = (change * linear).sum()
+        return value, np.array([by_height, by_steepness, by_slope]) + off / 2
 
     return minimize(cost, start, jac=True, method="L-BFGS-B", bounds=bounds).x
 
