@@ -32,6 +32,7 @@ def sharpness(ballots, noise_std, height, rng):
         weights,
         height * spread,
         steepness=2.0,
+        slope=0.0,
         power=1.0,
         variance=variance,
         total=total,
@@ -72,6 +73,17 @@ def test_a_smooth_table_is_recovered():
 
 
 # --- the default student -------------------------------------------------------------------------
+
+
+def test_what_grows_from_end_to_end_is_seen_where_no_cell_is():
+    rng = np.random.default_rng(0)
+    centers = rng.uniform(-1, 1, (100, 5))
+    of_one = 40 * (0.5 + 0.15 * centers.sum(axis=1) / np.sqrt(5))
+    noisy = np.column_stack([of_one, 40 - of_one]) + rng.normal(0, 8.0, (100, 2))
+    surface = smooth(noisy, centers, np.full(100, 40), noise_std=8.0)
+    ends = surface.rates(np.array([[2.0] * 5, [-2.0] * 5]))[:, 0]
+    assert surface.slope > 0
+    assert ends[0] > 0.8 and ends[1] < 0.2  # by the slope alone they are 1.17 and -0.17
 
 
 @parametrize_with_checks([LandmarkClassifier(random_state=0)])
