@@ -384,7 +384,7 @@ def all_found():
 
 
 def differences(now, then, path=""):
-    """Yield where two findings differ; floats by a part in a billion."""
+    """Yield where two findings differ; floats by a part in a million, as sums may be rounded."""
     if isinstance(now, dict) and isinstance(then, dict):
         for key in sorted(now.keys() | then.keys()):
             yield from differences(now.get(key), then.get(key), f"{path}/{key}")
@@ -392,7 +392,7 @@ def differences(now, then, path=""):
         for k, (one, other) in enumerate(zip(now, then, strict=True)):
             yield from differences(one, other, f"{path}/{k}")
     elif isinstance(now, float) and isinstance(then, float):
-        if abs(now - then) > 1e-9 * max(1, abs(then)):
+        if abs(now - then) > 1e-6 * max(1, abs(then)):
             yield f"{path}: {then} -> {now}"
     elif now != then:
         yield f"{path}: {then!r} -> {now!r}"

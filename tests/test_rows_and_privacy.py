@@ -20,6 +20,7 @@ from sklearn.preprocessing import OneHotEncoder
 from sklearn_pate import PATEClassifier
 from sklearn_pate.adjacency import Adjacency
 from sklearn_pate.aggregators import GNMax, LaplaceMechanism, SoftVote, TableMechanism
+from sklearn_pate.classifier.table import TableRelease
 from sklearn_pate.electorate import Ballots, Electorate
 from sklearn_pate.exceptions import BudgetExceededError, PrivacyLeakWarning, TeacherError
 from sklearn_pate.ledger import PrivacyLedger
@@ -429,7 +430,7 @@ def test_errors_of_any_type_are_told_right(monkeypatch, error):
         raise error("this cannot be. Nothing was spent")
 
     clf = ballots()
-    monkeypatch.setattr("sklearn_pate.classifier.estimator.collect_table", fail)
+    monkeypatch.setattr(TableRelease, "gather", fail)
     for model, said in ((clf, "this cannot be. The rows that"), (search_of(clf), "")):
         with pytest.raises(error, match=f"{said}.*paid for") as caught:
             model.fit(X, Y)

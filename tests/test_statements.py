@@ -18,6 +18,7 @@ from sklearn.naive_bayes import GaussianNB
 from sklearn_pate import PATEClassifier, PrivacySpent
 from sklearn_pate.accountant.words import text_rounded_up
 from sklearn_pate.aggregators import GNMax, ImmutableArgmax
+from sklearn_pate.classifier.table import TableRelease
 from sklearn_pate.exceptions import BadPlanError, PrivacyLeakWarning, StudentError
 from sklearn_pate.model_selection import PrivateGridSearchCV
 from sklearn_pate.neighbors import ReverseNeighbors
@@ -221,14 +222,14 @@ def failing(monkeypatch, step):
     def fail(*args, **kwargs):
         raise RuntimeError("this cannot be. Nothing was spent")
 
-    monkeypatch.setattr(f"sklearn_pate.classifier.estimator.{step}", fail)
+    monkeypatch.setattr(TableRelease, step, fail)
     with pytest.raises(RuntimeError) as caught:
         ballots().fit(X, Y)
     return caught.value
 
 
 def test_rows_that_were_paid_for_without_labels_are_named(monkeypatch):
-    error = failing(monkeypatch, "collect_table")
+    error = failing(monkeypatch, "gather")
     told = error.privacy_spent
     assert told.covers == told.to_dict()["covers"] == "rows" and told.epsilon < 19
     (note,) = error.__notes__
@@ -240,7 +241,7 @@ def test_rows_that_were_paid_for_without_labels_are_named(monkeypatch):
 
 
 def test_labels_that_were_paid_for_are_told_of_after_rows(monkeypatch):
-    error = failing(monkeypatch, "release_table")
+    error = failing(monkeypatch, "draw")
     told = error.privacy_spent
     assert told.epsilon == pytest.approx(20.0) and told.covers == "fit"
     assert "The rows that were drawn are paid for, and so are the labels" in str(error)

@@ -4,11 +4,10 @@ import contextlib
 import dataclasses
 import os
 from numbers import Integral, Real
-from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
-from sklearn.base import BaseEstimator, ClassifierMixin, clone
+from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils import get_tags
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
@@ -20,208 +19,49 @@ from .._sklearn import (
     InvalidParameterError,
     StrOptions,
     _fit_context,
-    _num_samples,
-    _safe_indexing,
     _VisualBlock,
 )
 from ..accountant import (
-    Plan,
-    PrivacySpent,
     next_fit_number,
-    no_cost,
-    plan_queries,
-    plan_table,
 )
-from ..accountant.checks import soft_stage
 from ..accountant.spent import text_rounded_up
 from ..aggregators import GNMax, Mechanism, TableMechanism
-from ..aggregators.rehearsal import rehearse_table
 from ..electorate import (
-    Ballots,
     Electorate,
-    PrivateData,
-    TableBallots,
     TableElectorate,
-    Votes,
     check_classifier,
 )
-from ..exceptions import BudgetExceededError, PrivacyTestError
-from ..isolation import Quiet, own_generators, unfitted
-from ..memory import digest, kept_seed, private_memory
+from ..isolation import own_generators, unfitted
 from ..neighbors import RowVectorizer
-from ..public import are_all_equal, public_rows, warn_if_private
-from ..queries import DiversityQueries, RandomQueries, UncertaintyQueries, count_rounds
-from ..rdp.facts import facts_of
+from ..public import public_rows
 from ..synthesis import Schema
-from ..teachers import Sites
-from .asked import are_same_rows, check_labelled_rows, rows_digest
+from . import flow
+from .asked import are_same_rows, check_labelled_rows
 from .checks import (
-    check_data,
-    check_defaults,
     check_features,
-    check_not_swapped,
     check_predicted,
-    check_rounds,
-    check_votes_given,
     first_names,
-    given_rows,
     indexable_rows,
 )
-from .choice import Choice
-from .drawn import DRAWN_BEFORE, note_drawn, recalled
-from .forecast import forecast, refuse_hopeless, warn_of_plan
+from .drawn import note_drawn, recalled
+from .given import STRATEGIES, as_list, check_given, check_votes_and_rows, with_cost_of_rows
 from .handover import handed_over, libraries_of
-from .mechanism import is_ours, rehearse_mechanism
-from .missing import check_missing
-from .progress import Progress
-from .release import Release, ask, warn_of_one_class, warn_of_release
+from .planning import make_plan
+from .published import Published, student_of, warn_of_one_class
 from .saving import Saved
 from .seeds import seed_streams
 from .student import (
     all_columns,
-    check_scored_alone,
     fit_student,
-    rehearse_student,
-    students_view,
 )
-from .synthesis import (
-    PaidRows,
-    Synthesis,
-    check_no_public,
-    declared_synthesizer,
-    has_room,
-    rehearsal_rows,
-    rehearse_teachers,
-    weakest,
-)
-from .table import (
-    check_for_table,
-    check_votes_of_records,
-    collect_table,
-    release_table,
-    table_mechanism,
-)
+from .table import table_mechanism
 from .voters import (
-    ABOUT_TEACHERS,
     make_electorate,
-    number_teachers,
     voters,
-    with_columns,
 )
-from .voting import collect, enrol
-from .weights import check_class_weight
 
-_STRATEGIES = {
-    "random": RandomQueries,
-    "uncertainty": UncertaintyQueries,
-    "diversity": DiversityQueries,
-}
-
-
-#: Most rows that a student is tried on where every public row may get a label.
-_MOST_REHEARSED = 500
-
-#: What `privacy_spent_.not_covered` says of other rows than those drawn, and of classes.
+#: What `privacy_spent_.not_covered` says of other rows than those drawn.
 _OTHER_ROWS = "the rows given to fit_student, which may be part of the student"
-_READ_CLASSES = "classes_, read from the private labels"
-
-#: Why a fit is refused whose public rows are the private ones.
-_NOT_PUBLIC = (
-    "X_public is X or a part of it, so the student would show private rows, which no noise "
-    "protects; give rows that are public, or a synthesizer"
-)
-
-_ALL_EQUAL = "the rows of X_public are all equal, so nothing can be learnt from their labels"
-
-_ABOUT_WORKERS = {"n_jobs": "says how many teachers are made at once"}
-
-#: Attributes that a fit has or has not.
-_NOT_IN_EVERY_FIT = (
-    "student_",
-    "curator_",
-    "feature_names_in_",
-    "n_teachers_",
-    "table_",
-    "X_synthetic_",
-)
-
-
-class _Task(NamedTuple):
-    """What a fit was given, after all checks.
-
-    Attributes
-    ----------
-    X_public : array-like with n_public rows
-        All public rows.
-    checked_clone : PATEClassifier
-        An unfitted clone that has `n_features_in_` and, if there are names, `feature_names_in_`.
-    classes : ndarray of shape (n_classes,)
-        Sorted labels.
-    ballots : Ballots or TableBallots
-        What one protected unit can change of the votes.
-    digest : str
-        What tells the public rows from others.
-    seeds : dict
-        A source of randomness for each use.
-    electorate : Electorate or None
-        Who votes; None if the votes were given.
-    private : PrivateData or None
-        What it votes by; None if the votes were given.
-    synthesis : Synthesis or None
-        Where the public rows come from; None if they were given.
-    is_paid : bool
-        Whether the ledger has recorded the fit.
-    are_drawn : bool
-        Whether the public rows were drawn, or will be: they are less like private ones.
-    not_covered : tuple of str
-        What `privacy_spent_` will say of what was read from private data.
-    obstacles : tuple of str
-        Why nothing that may be published can be learnt.
-    voted : TableElectorate or None
-        Who cast votes that were given, in a table.
-    fit_number : int
-        What `privacy_spent_` will say; 1 in a plan.
-    """
-
-    X_public: Any
-    checked_clone: Any
-    classes: np.ndarray
-    ballots: Ballots | TableBallots
-    digest: str
-    seeds: dict
-    electorate: Electorate | None = None
-    private: PrivateData | None = None
-    synthesis: Synthesis | None = None
-    is_paid: bool = False
-    are_drawn: bool = False
-    not_covered: tuple = ()
-    obstacles: tuple = ()
-    voted: TableElectorate | None = None
-    fit_number: int = 1
-
-    @property
-    def is_table(self):
-        """Whether records vote, in a table that is released at once."""
-        return isinstance(self.ballots, TableBallots)
-
-    def cost_to_pay(self, plan, ledger):
-        """Return the `Cost` that a ledger has not recorded yet: rows that were drawn, it may."""
-        has_rows = self.synthesis is not None and ledger in self.synthesis.ledgers
-        return plan.own_cost if has_rows else plan.cost
-
-    @property
-    def rows_are_to_draw(self):
-        """Whether public rows are to be drawn, and paid for, before anyone votes."""
-        return self.synthesis is not None and self.synthesis.is_to_draw
-
-    @property
-    def cost_before(self):
-        """What returns, for Renyi orders, the `Cost` of what is released before the labels.
-
-        Plans keep it, so it must hold nothing private.
-        """
-        return no_cost if self.synthesis is None else self.synthesis.without_data().cost
-
 
 #: Runs a method with numpy's default errors, whatever `numpy.seterr` says.
 _usual_floats = np.errstate(divide="warn", over="warn", under="ignore", invalid="warn")
@@ -231,7 +71,7 @@ def _student_has(method):
     """Whether the student, fitted or to be fitted, has a method."""
 
     def check(self):
-        student = getattr(self, "student_", None) or self._unfitted_student()
+        student = getattr(self, "student_", None) or student_of(self, make_electorate(self))
         getattr(student, method)  # its own AttributeError says why it has none
         return True
 
@@ -493,7 +333,7 @@ class PATEClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         "aggregator": [Mechanism, TableMechanism, list, None],
         "student": [HasMethods(["fit", "predict"]), None],
         "n_queries": [Interval(Integral, 1, None, closed="left"), list, None],
-        "query_strategy": [StrOptions(set(_STRATEGIES)), HasMethods(["select"])],
+        "query_strategy": [StrOptions(set(STRATEGIES)), HasMethods(["select"])],
         "epsilon": [Interval(Real, 0, None, closed="neither"), None],
         "delta": [Interval(Real, 0, 1, closed="neither")],
         "accounting": [StrOptions({"data_independent", "ptr"})],
@@ -612,22 +452,8 @@ class PATEClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
             Nothing was spent.
         """
         fit_number = next_fit_number()
-        task = self._check_given(X, y, X_public, groups, sample_weight)
-        task = task._replace(fit_number=fit_number)
-        plan = self._accepted(self._plan(task))
-        rows = self._rows_to_vote_on(task, plan)
-        are_to_draw = task.rows_are_to_draw
-        with Progress(self, n_phases=3 + are_to_draw) as progress, PaidRows(self) as paid:
-            if are_to_draw:
-                task = self._pay_for_rows(task, plan, paid)
-                task = self._draw_public_rows(task, paid, progress)
-                rows = self._rows_to_vote_on(task, plan)
-            votes = self._poll(task, rows, plan, progress)
-            released = self._release(task, plan, rows, votes, progress)
-            self._learn(task, released, progress)
-        if are_to_draw:
-            task.synthesis.tell()
-        warn_of_release(plan, released)
+        given = self._given(X, y, X_public, groups, sample_weight)
+        flow.fit(dataclasses.replace(given, fit_number=fit_number))
         return self
 
     @_usual_floats
@@ -663,15 +489,15 @@ class PATEClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         >>> [(str(aggregator), n_queries) for aggregator, n_queries in plan.stages]
         [('GNMax(sigma=25.2...)', 30)]
         """
-        return self._plan(self._check_given(X, y, X_public, groups, sample_weight))
+        return make_plan(self._given(X, y, X_public, groups, sample_weight))
 
     @_fit_context(prefer_skip_nested_validation=False)
     def _plan_trial(
         self, X, y, X_public=None, *, groups=None, sample_weight=None, is_forecast=True
     ):
         """Plan a trial of a search, which says itself what rows cost that were drawn before."""
-        task = self._check(X, y, X_public, groups, sample_weight)
-        return self._plan(task, is_forecast=is_forecast)
+        given = check_given(self, X, y, X_public, groups, sample_weight)
+        return make_plan(given, is_forecast=is_forecast)
 
     @_usual_floats
     @_fit_context(prefer_skip_nested_validation=False)
@@ -708,31 +534,7 @@ class PATEClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         >>> clf.fit_votes(votes, X[1::2]).n_teachers_
         10
         """
-        return self._poll_all_rows(self._check_given(X, y, X_public, groups, sample_weight))
-
-    def _poll_all_rows(self, task):
-        """Draw public rows where there are none, and collect the votes on all of them."""
-        plan = None
-        are_to_draw = task.rows_are_to_draw
-        if are_to_draw:  # what `fit_votes` would refuse is refused before rows are paid for
-            plan = self._accepted(self._plan(task))
-        elif task.is_table:  # the noise decides how many cells it has
-            plan = self._plan_table(task)
-            plan = forecast(self, task, plan, self._spent(plan, task))
-            warn_of_plan(plan, self.epsilon)
-        with Progress(self, n_phases=1 + are_to_draw) as progress, PaidRows(self) as paid:
-            if are_to_draw:
-                task = self._pay_for_rows(task, plan, paid, are_alone=True)
-                task = self._draw_public_rows(task, paid, progress)
-            votes = self._poll(task, np.arange(_num_samples(task.X_public)), plan, progress)
-            if are_to_draw:
-                task.synthesis.tell()
-            told = {
-                "synthesis": task.synthesis,
-                "not_covered": task.not_covered,
-                "obstacles": task.obstacles,
-            }
-            return dataclasses.replace(votes, **told)
+        return flow.poll(self._given(X, y, X_public, groups, sample_weight))
 
     @_usual_floats
     @_fit_context(prefer_skip_nested_validation=False)
@@ -771,16 +573,8 @@ class PATEClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
             If the votes do not belong to `X_public`, `classes` or the aggregator.
         """
         fit_number = next_fit_number()
-        task, votes = self._check_with_votes(votes, X_public)
-        task = task._replace(fit_number=fit_number)
-        plan = self._accepted(self._plan(task))
-        rows = self._rows_to_vote_on(task, plan)
-        if not task.is_table:
-            votes = dataclasses.replace(votes, counts=votes.counts[rows])
-        with Progress(self, n_phases=2) as progress:
-            released = self._release(task, plan, rows, votes, progress)
-            self._learn(task, released, progress)
-        warn_of_release(plan, released)
+        given, votes = check_votes_and_rows(self, votes, X_public)
+        flow.fit_votes(dataclasses.replace(given, fit_number=fit_number), votes)
         return self
 
     @_usual_floats
@@ -839,23 +633,24 @@ class PATEClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
             raise ValueError("X_public is missing: the rows given to fit")
         X_public = indexable_rows(public_rows(X_public), "X_public")
         check_features(self, X_public, "X_public")
-        released = Release.of(self)
-        if released.table is not None:
-            released.add_rates(*released.table.read(X_public))
+        published = Published.of(self)
+        by_records = published.table is not None
+        if by_records:
+            published.add_rates(*published.table.read(X_public))
         else:
             check_labelled_rows(X_public, len(self.public_labels_), self._rows_asked_about)
         if student is None:
-            student = self._student_of(released, is_table=released.table is not None)
+            student = published.student(self, make_electorate(self, is_table=by_records))
         check_classifier("student", student)
         seed = seed_streams(self.random_state, self.secure)["student"]
-        self.student_ = fit_student(student, X_public, released, seed)
-        not_covered = tuple(part for part in released.spent.not_covered if part != _OTHER_ROWS)
+        self.student_ = fit_student(student, X_public, published, seed)
+        not_covered = tuple(part for part in published.spent.not_covered if part != _OTHER_ROWS)
         are_own = are_same_rows(X_public, getattr(self, "X_synthetic_", None))
-        if not are_own and (released.spent.n_synthetic or recalled(X_public)[0]):
+        if not are_own and (published.spent.n_synthetic or recalled(X_public)[0]):
             not_covered += (_OTHER_ROWS,)
-        released.spent = dataclasses.replace(released.spent, not_covered=not_covered)
-        self._set_released(released)
-        warn_of_one_class(released)
+        published.spent = dataclasses.replace(published.spent, not_covered=not_covered)
+        published.show(self)
+        warn_of_one_class(published)
         return self
 
     def export(self, X=None):
@@ -1009,554 +804,9 @@ class PATEClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
                 f"PATEClassifier(epsilon={given!r}) meant?"
             ) from None
 
-    def _check_given(self, X, y, X_public, groups, sample_weight):
-        """Do what `_check` does; if public rows were drawn by an earlier fit, count their cost."""
-        task = self._check(X, y, X_public, groups, sample_weight)
-        return task if task.synthesis is not None else self._with_cost_of_rows(task)
-
-    def _with_cost_of_rows(self, task):
-        """Return a task that has the cost of its public rows, if an earlier fit drew them."""
-        are_drawn, synthesis = recalled(task.X_public)
-        if not are_drawn:
-            return task
-        protects = task.ballots.unit, str(task.ballots.adjacency)
-        if synthesis is None or protects != (synthesis.unit, synthesis.adjacency):
-            return task._replace(are_drawn=True, not_covered=(*task.not_covered, DRAWN_BEFORE))
-        read = getattr(synthesis.synthesizer, "not_covered_", ())
-        synthesis = dataclasses.replace(synthesis, rows=task.X_public)
-        not_covered = (*task.not_covered, *read)
-        return task._replace(synthesis=synthesis, are_drawn=True, not_covered=not_covered)
-
-    def _check(self, X, y, X_public, groups, sample_weight):
-        """Check all that `fit` is given, and enrol the electorate; nothing is trained."""
-        check_not_swapped(X, y)
-        synthesizer = declared_synthesizer(self, X, X_public, groups=groups)
-        electorate = make_electorate(self, X, synthesizer=synthesizer)
-        if isinstance(electorate, TableElectorate) and isinstance(X, Sites):
-            raise ValueError(
-                f"X is Sites, which train teachers of their own, and {type(electorate).__name__} "
-                "lets records vote; give X and y as arrays or DataFrames, or let teachers vote"
-            )
-        self._check_parts(electorate)
-        not_covered = () if self.classes is not None else (_READ_CLASSES,)
-        obstacles = ()
-        if synthesizer is None:
-            are_private = warn_if_private(X_public, X)
-            if are_private:
-                obstacles = (_NOT_PUBLIC,)
-            not_covered += are_private
-            X_public = given_rows(X_public)
-        else:
-            not_covered += tuple(getattr(synthesizer, "not_covered_", ()))
-            X_public = rehearsal_rows(synthesizer)
-        checked_clone = clone(self)  # a refit that fails must not change what predict expects
-        private = check_data(
-            checked_clone,
-            X,
-            y,
-            X_public,
-            classes=self.classes,
-            sample_weight=sample_weight,
-            groups=groups,
-        )
-        if synthesizer is None and are_all_equal(X_public):
-            obstacles += (_ALL_EQUAL,)
-        seeds = seed_streams(self.random_state, self.secure)
-        memory = private_memory(self.memory)
-        partition_seed = self._kept_seeds(seeds, memory, X_public)
-        number_teachers(electorate, self, private)
-        ballots = enrol(electorate, private, X_public, seed=partition_seed, memory=memory)
-        if synthesizer is None:
-            columns = with_columns(electorate, self, private, X_public)
-            if columns is not None:
-                electorate = columns
-                ballots = enrol(electorate, private, X_public, seed=None, memory=None)
-        self._check_unit(
-            ballots,
-            "give groups=, one identifier per record. Searches and cross-validation drop groups "
-            "unless metadata routing is on",
-        )
-        synthesis = None
-        if synthesizer is not None:
-            sizes = {"n_columns": X_public.shape[1], "n_classes": len(private.classes)}
-            synthesis = Synthesis.planned(
-                synthesizer,
-                private,
-                ballots,
-                pure=isinstance(ballots, TableBallots)
-                and table_mechanism(self.aggregator, electorate).is_pure,
-                sizes=sizes,
-                epsilon=self.epsilon,
-                delta=self.delta,
-            )
-        return _Task(
-            X_public=X_public,
-            checked_clone=checked_clone,
-            classes=private.classes,
-            ballots=ballots,
-            digest=rows_digest(X_public),
-            seeds=seeds,
-            electorate=electorate,
-            private=private,
-            synthesis=synthesis,
-            are_drawn=synthesis is not None,
-            not_covered=not_covered,
-            obstacles=obstacles,
-        )
-
-    def _kept_seeds(self, seeds, memory, X_public):
-        """Take from `memory` what it keeps of the seeds; return that of the electorate, or None."""
-        if memory is None or self.random_state is not None:
-            return seeds["partition"]
-        # By the public rows alone: queries are published, and if they followed the private data,
-        # they would show that these changed between two fits
-        seeds["queries"] = kept_seed(memory, (digest(X_public), "queries"))
-        return None  # so the electorate takes its seeds from `memory`, the same for the next fit
-
-    def _check_with_votes(self, votes, X_public):
-        """Check all that `fit_votes` is given, votes that were cast before."""
-        synthesis = getattr(votes, "synthesis", None)
-        if synthesis is not None:
-            if not are_same_rows(public_rows(X_public), synthesis.rows):
-                check_no_public(X_public)
-            X_public = synthesis.rows
-        if X_public is None:
-            raise ValueError("X_public is missing: the rows that were voted on")
-        are_counts = not isinstance(votes, Votes)  # `poll` counts the cost of its rows
-        is_table = not are_counts and votes.is_table
-        electorate = make_electorate(self, is_table=is_table)
-        check_votes_of_records(votes, electorate, is_given=self.base_estimator is not None)
-        self._check_parts(electorate)
-        if is_table:
-            check_for_table(self)
-        X_public = given_rows(X_public)
-        checked_clone = clone(self)
-        check_features(checked_clone, X_public, "X_public", reset=True)
-        votes = check_votes_given(
-            votes,
-            self.classes,
-            n_public=_num_samples(X_public),
-            aggregator=self.aggregator,
-            temperature=self._temperature(),
-        )
-        self._check_unit(votes.ballots, "poll with groups")
-        if is_table:
-            votes.electorate.check_public(X_public)
-        seeds = seed_streams(self.random_state, self.secure)
-        task = _Task(
-            X_public=X_public,
-            checked_clone=checked_clone,
-            classes=votes.classes,
-            ballots=votes.ballots,
-            digest=rows_digest(X_public),
-            seeds=seeds,
-            synthesis=synthesis,
-            not_covered=votes.not_covered,
-            obstacles=votes.obstacles,
-            voted=votes.electorate if is_table else None,
-        )
-        return (self._with_cost_of_rows(task) if are_counts else task), votes
-
-    def _check_parts(self, electorate):
-        """Check that electorate, aggregator, student and query strategy fit together."""
-        if isinstance(self.base_estimator, Electorate):
-            check_defaults(self, ABOUT_TEACHERS)
-        if isinstance(electorate, TableElectorate):
-            check_for_table(self)
-        elif isinstance(self.base_estimator, Electorate):
-            check_defaults(self, _ABOUT_WORKERS)
-        stages = _as_list(self.aggregator)
-        electorate.check(soft_aggregator=soft_stage(stages))
-        student = self._student_after(electorate)
-        if student is None:
-            raise ValueError(
-                f"student must be a classifier: {type(electorate).__name__} suggests none; got "
-                "student=None"
-            )
-        check_classifier("student", student)
-        for part in (*stages, self._make_strategy()):
-            needs_proba = getattr(part, "uses_student_proba", False)
-            if needs_proba and not hasattr(student, "predict_proba"):
-                raise ValueError(f"{part} needs a student with predict_proba; got {student!r}")
-
-    def _check_unit(self, ballots, remedy):
-        if self.unit == "group" and ballots.unit != "group":
-            raise ValueError(f"unit='group', but these votes protect one {ballots.unit}; {remedy}")
-
-    def _student_after(self, electorate):
-        """Return the student of the parameters; if they have none, what an electorate suggests."""
-        return electorate.default_student() if self.student is None else self.student
-
-    def _unfitted_student(self, *, is_table=None):
-        """Return the student; `is_table` says whether records have voted, if that is known."""
-        return self._student_after(make_electorate(self, is_table=is_table))
-
-    def _student_of(self, released, *, is_table):
-        """Return the student; if the parameters have none, what was released may be one itself."""
-        if self.student is None and hasattr(released.table, "default_student"):
-            return released.table.default_student().set_params(weight=released.weight)
-        return self._unfitted_student(is_table=is_table)
-
-    def _temperature(self):
-        """Temperature of the teachers' probabilities; None if they vote."""
-        return getattr(soft_stage(_as_list(self.aggregator)), "temperature", None)
-
-    def _make_strategy(self):
-        """Return a new query strategy, which a fit may change."""
-        given = self.query_strategy
-        if isinstance(given, type):
-            raise ValueError(f"query_strategy must be an object; got a class, {given.__name__}")
-        return _STRATEGIES[given]() if isinstance(given, str) else clone(given, safe=False)
-
-    # --- plan --------------------------------------------------------------------------------
-
-    def _plan(self, task, *, is_forecast=True):
-        """Return what to ask and what it costs, by public numbers; refuse to exceed a budget."""
-        self._check_ledger(task)
-        plan = self._plan_table(task) if task.is_table else self._plan_queries(task)
-        spent = self._spent(plan, task)
-        if self.ledger is not None:
-            self.ledger.check(spent, task.cost_to_pay(plan, self.ledger))
-        self._rehearse(task, plan)
-        plan = dataclasses.replace(plan, spent=spent)
-        return forecast(self, task, plan, spent) if is_forecast else plan
-
-    def _accepted(self, plan):
-        """Return a plan; refuse it or warn of what is bad about it."""
-        if self.on_bad_plan == "raise":
-            refuse_hopeless(plan)
-        warn_of_plan(plan, self.epsilon)
-        return plan
-
-    def _check_ledger(self, task):
-        if self.ledger is None:
-            return
-        if task.synthesis is not None and task.synthesis.generator == "seed":
-            raise ValueError(
-                "ledger refuses rows that were drawn with a random_state: two draws with one seed "
-                "share noise; draw them again with random_state=None"
-            )
-        if self.random_state is not None:
-            raise ValueError(
-                "ledger refuses fits with a random_state: two fits with one seed, for instance of "
-                f"clones in a search, share noise; got random_state={self.random_state!r}, give "
-                "random_state=None"
-            )
-
-    def _plan_queries(self, task):
-        """Return what to ask teachers."""
-        ballots = task.ballots
-        plan = plan_queries(
-            GNMax(sigma=None) if self.aggregator is None else self.aggregator,
-            self.n_queries,
-            n_public=_num_samples(task.X_public),
-            n_teachers=ballots.n_teachers,
-            n_classes=len(task.classes),
-            epsilon=self.epsilon,
-            delta=self.delta,
-            accounting=self.accounting,
-            before=task.cost_before,
-        )
-        if count_rounds(self._make_strategy()) > 1:
-            check_rounds(plan, self.query_strategy, self.accounting)
-        return plan
-
-    def _plan_table(self, task):
-        """Return how noisy the table of the records' ballots is to be."""
-        return plan_table(
-            table_mechanism(self.aggregator, task.electorate or task.voted),
-            n_changed=task.ballots.n_changed,
-            n_rows=_num_samples(task.X_public),
-            epsilon=self.epsilon,
-            delta=self.delta,
-            before=task.cost_before,
-            is_pure_before=task.synthesis is None or task.synthesis.synthesizer.is_pure,
-        )
-
-    def _spent(self, plan, task):
-        """Return what `privacy_spent_` will say, with no query answered yet."""
-        ballots = task.ballots
-        synthesis = task.synthesis
-        is_exact = _is_exact(plan) and (synthesis is None or synthesis.synthesizer.is_exact)
-        caveats = dict.fromkeys(
-            f"{type(stage).__name__}: {stage.caveat}"
-            for stage, _ in plan.stages
-            if getattr(stage, "caveat", None) is not None
-        )
-        return PrivacySpent(
-            epsilon=plan.epsilon,
-            delta=float(self.delta) if plan.delta is None else plan.delta,
-            method=plan.method,
-            unit=ballots.unit,
-            adjacency=str(ballots.adjacency),  # what is published is plain text
-            n_teachers=getattr(ballots, "n_teachers", None),  # records may vote themselves
-            n_queries=plan.n_queries,
-            n_answered=0,
-            arithmetic="exact" if is_exact else "real",
-            generator=weakest(self._source_of_noise(), synthesis),
-            n_synthetic=0 if synthesis is None else _num_samples(task.X_public),
-            not_covered=(*task.not_covered, *caveats),
-            fit_number=task.fit_number,
-        )
-
-    def _rehearse(self, task, plan):
-        """Try the user's own mechanisms and student on made-up data, before anything is spent."""
-        student = self._unfitted_student(is_table=task.is_table)
-        check_class_weight(self.class_weight, task.classes, student, is_table=task.is_table)
-        n_classes = len(task.classes)
-        n_queries = plan.n_queries
-        if task.is_table:
-            n_queries = min(n_queries, _MOST_REHEARSED)
-        for aggregator, _ in plan.stages:
-            if is_ours(aggregator):  # with many classes it would take seconds
-                continue
-            if task.is_table:
-                rehearse_table(aggregator, n_changed=task.ballots.n_changed, n_classes=n_classes)
-            else:
-                rehearse_mechanism(
-                    aggregator, n_teachers=task.ballots.n_teachers, n_classes=n_classes
-                )
-        if task.rows_are_to_draw:
-            rehearse_teachers(task, task.synthesis.synthesizer, temperature=self._temperature())
-        self._check_missing(task, are_drawn=task.synthesis is not None)
-        # A student like the teachers is not tried: it trains after them, so they would fail first.
-        # Nor is one for a single query: most classifiers cannot be trained on a single class.
-        if self.student is not None and n_queries > 1:
-            rehearse_student(
-                self.student,
-                task.X_public,
-                n_queries,
-                n_classes=n_classes,
-                soft=self._temperature() is not None,
-            )
-
-    def _check_missing(self, task, *, are_drawn):
-        """Refuse missing values in public rows that teachers or student do not take."""
-        if task.is_table and self.student is None:
-            return
-        check_missing(
-            task.X_public,
-            [] if task.electorate is None else task.electorate.classifiers(),
-            self._unfitted_student(is_table=task.is_table),
-            n_classes=len(task.classes),
-            are_drawn=are_drawn,
-        )
-
-    def _source_of_noise(self):
-        """Return what `privacy_spent_.generator` says."""
-        if self.random_state is not None:
-            return "seed"
-        return "system"
-
-    def _check_scored_alone(self, X_public, n_queries):
-        """For a private search: refuse a student whose prediction for a row depends on others."""
-        if isinstance(voters(self), TableElectorate):
-            if self.student is None:  # of this library, and tested
-                return
-            n_queries = min(n_queries, _MOST_REHEARSED)
-        check_scored_alone(
-            self._unfitted_student(),
-            X_public,
-            n_queries,
-            n_classes=len(self.classes),
-            soft=self._temperature() is not None,
-        )
-
-    def _make_choice(self, task):
-        """Return a `Choice` in its first state: trying one out may have changed its strategy."""
-        return Choice(self._make_strategy, task.X_public, task.seeds["queries"])
-
-    def _rows_to_vote_on(self, task, plan):
-        """Return the public rows that teachers vote on; a table of ballots is about all of them."""
-        if task.is_table:
-            return np.arange(_num_samples(task.X_public))
-        return self._make_choice(task).rows_to_vote_on(plan, n_classes=len(task.classes))
-
-    # --- poll --------------------------------------------------------------------------------
-
-    def _poll(self, task, rows, plan, progress):
-        """Collect the votes on some of the public rows."""
-        if task.is_table:
-            seed = task.seeds["teachers"]
-            return collect_table(task, plan, seed, n_jobs=self.n_jobs, progress=progress)
-        with progress.phase("teachers", task.ballots.n_teachers) as done:
-            return collect(
-                task.electorate,
-                task.private,
-                _safe_indexing(task.X_public, rows),
-                task.ballots,
-                temperature=self._temperature(),
-                seed=task.seeds["teachers"],
-                on_done=done,
-            )
-
-    # --- synthesize --------------------------------------------------------------------------
-
-    def _spent_on_rows(self, task):
-        """Return what the synthetic rows spend by themselves, and its `Cost`."""
-        cost = task.synthesis.cost()
-        epsilon, method = cost.epsilon(self.delta)
-        plan = Plan([], epsilon, method, cost)
-        return dataclasses.replace(self._spent(plan, task), covers="rows"), cost
-
-    def _pay_for_rows(self, task, plan, paid, *, are_alone=False):
-        """Record what the synthetic rows cost, and the labels if a ledger has no room for two."""
-        spent, cost = self._spent_on_rows(task)
-        if has_room(self.ledger, [cost, plan.own_cost]):
-            self._pay(spent, cost)
-        elif are_alone:
-            raise BudgetExceededError(
-                "the ledger would refuse the labels after the rows, as two entries cost it more "
-                "than one: call fit, or lower epsilon. Nothing was spent"
-            )
-        else:
-            spent = plan.spent.paid()
-            self._pay(spent, plan.cost)
-            task = task._replace(is_paid=True)
-        paid.spent = spent
-        paid.are_labels_paid = task.is_paid
-        task.synthesis.ledgers.append(self.ledger)
-        return task
-
-    def _draw_public_rows(self, task, paid, progress):
-        """Draw the synthetic rows, which are paid for, and enrol the electorate with them."""
-        seeds = dict(task.seeds)
-        with progress.phase("public rows", 1) as done:
-            synthesis = task.synthesis.drawn(
-                task.private,
-                seeds["synthesis"],
-                seeds["synthetic rows"],
-                generator=self._source_of_noise(),
-            )
-            paid.synthesis = synthesis
-            done(1)
-        synthesis.note()
-        X_public = given_rows(synthesis.rows)
-        electorate = make_electorate(self, task.private.X, synthesizer=task.synthesis.synthesizer)
-        number_teachers(electorate, self, task.private)
-        memory = private_memory(self.memory)
-        partition_seed = self._kept_seeds(seeds, memory, X_public)
-        try:
-            enrol(electorate, task.private, X_public, seed=partition_seed, memory=memory)
-        except ValueError as error:
-            problem = str(error).removesuffix(". Nothing was spent")
-            raise ValueError(
-                "the rows that were drawn, which are paid for, do not suit the electorate: "
-                f"{problem}"
-            ) from None
-        return task._replace(
-            synthesis=synthesis,
-            X_public=X_public,
-            digest=rows_digest(X_public),
-            electorate=electorate,
-            seeds=seeds,
-        )
-
-    # --- release -----------------------------------------------------------------------------
-
-    def _pay(self, spent, cost):
-        """Record what is spent, before anything is drawn."""
-        self._seed_used = True  # noise is drawn from here on, so pickles must not have the seed
-        if self.ledger is not None:
-            self.ledger.record(spent, cost)
-
-    def _pay_for_labels(self, task, plan):
-        """Record what the labels cost, and the rows if this ledger has not recorded them."""
-        if task.is_paid:
-            return
-        self._pay(plan.spent.paid(), task.cost_to_pay(plan, self.ledger))
-        if task.synthesis is not None:
-            task.synthesis.ledgers.append(self.ledger)
-
-    def _release(self, task, plan, rows, votes, progress):
-        """Release labels from the votes on `rows`, after the ledger recorded what they cost."""
-        self._pay_for_labels(task, plan)
-        self._run_private_test(plan, votes, task.seeds["test"])
-        self._start_anew(task, plan)
-        n_public = _num_samples(task.X_public)
-        released = Release(
-            plan.spent.paid(),
-            n_public=n_public,
-            classes=task.classes,
-            class_weight=self.class_weight,
-        )
-        noise = np.random.default_rng(task.seeds["noise"])
-        try:
-            if task.is_table:
-                release_table(released, plan, votes, noise, task)
-            else:
-                self._ask(task, plan, rows, votes, released, noise, progress)
-        finally:  # labels that were released are paid for, and kept if the rest fails
-            self._set_released(released)
-            self.curator_ = released.curator(votes, plan, self.delta)
-        return released
-
-    def _set_released(self, released):
-        """Set what is published of a release."""
-        self.privacy_spent_ = released.spent
-        self.query_indices_ = released.query_indices
-        self.public_labels_ = released.labels
-        self.public_soft_labels_ = released.soft_labels
-        if released.table is not None:
-            self.table_ = released.table
-
-    def _run_private_test(self, plan, votes, seed):
-        """Raise `PrivacyTestError` if the plan has a private test and the votes do not pass it."""
-        if plan.test is None:
-            return
-        with Quiet():
-            passed = plan.test.passes(votes.counts, np.random.default_rng(seed))
-        if passed:
-            return
-        raise PrivacyTestError(
-            "the votes did not pass the private test of accounting='ptr': their labels may cost "
-            "more than it allows. No label was released, but the outcome of the test was, so "
-            f"epsilon={plan.epsilon:g} is spent (see this error's privacy_spent). Ask fewer "
-            "queries, use more noise, raise epsilon, or use accounting='data_independent'",
-            plan.spent.paid(),
-        )
-
-    def _start_anew(self, task, plan):
-        """Forget an earlier fit, and set what is public before any label is released."""
-        for name in _NOT_IN_EVERY_FIT:
-            self.__dict__.pop(name, None)
-        if task.synthesis is not None:
-            self.X_synthetic_ = task.synthesis.rows
-        # Copies: those of the plan see the votes, and one of the user's may keep them
-        mechanisms = [clone(aggregator) for aggregator, _ in plan.stages]
-        self.aggregator_ = mechanisms if isinstance(self.aggregator, list) else mechanisms[0]
-        self.classes_ = task.classes
-        if not task.is_table:
-            self.n_teachers_ = task.ballots.n_teachers
-        self._rows_asked_about = task.digest
-        self.n_features_in_ = task.checked_clone.n_features_in_
-        if hasattr(task.checked_clone, "feature_names_in_"):
-            self.feature_names_in_ = task.checked_clone.feature_names_in_
-
-    def _ask(self, task, plan, rows, votes, released, noise, progress):
-        """Ask the queries of a plan; `released` is filled."""
-        student = self._unfitted_student(is_table=False)
-        seed = task.seeds["student"]
-        with progress.phase("queries", plan.n_queries) as done:
-            ask(
-                released,
-                plan,
-                votes,
-                rows,
-                choice=self._make_choice(task),
-                students_view=lambda: students_view(student, task.X_public, released, seed),
-                noise=noise,
-                on_asked=done,
-            )
-
-    # --- learn -------------------------------------------------------------------------------
-
-    def _learn(self, task, released, progress):
-        """Train the student on what was released."""
-        with progress.phase("student", 1) as done:
-            student = self._student_of(released, is_table=task.is_table)
-            self.student_ = fit_student(student, task.X_public, released, task.seeds["student"])
-            done(1)
+    def _given(self, X, y, X_public, groups, sample_weight):
+        """Return what a fit is given, checked, with the cost of rows that an earlier fit drew."""
+        return with_cost_of_rows(check_given(self, X, y, X_public, groups, sample_weight))
 
     # --- what the student's predictions need -------------------------------------------------
 
@@ -1614,8 +864,10 @@ class PATEClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
             parts.append(("electorate", voters(self)))
         if self.synthesizer is not None:
             parts.append(("public rows", self.synthesizer))
-        parts += [("aggregator", stage) for stage in _as_list(aggregator)]
-        parts.append(("student", getattr(self, "student_", self._unfitted_student())))
+        parts += [("aggregator", stage) for stage in as_list(aggregator)]
+        parts.append(
+            ("student", getattr(self, "student_", student_of(self, make_electorate(self))))
+        )
         names = [f"{part}: {type(estimator).__name__}" for part, estimator in parts]
         diagram = _VisualBlock("parallel", [estimator for _, estimator in parts], names=names)
         if not hasattr(self, "privacy_spent_"):
@@ -1663,18 +915,3 @@ class PATEClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         super().__setstate__(state | saved)
         if "X_synthetic_" in state:
             note_drawn(self.X_synthetic_)
-
-
-def _as_list(given):
-    """Return a list that was given as it is, and anything else as a list of one."""
-    return given if isinstance(given, list) else [given]
-
-
-def _is_exact(plan):
-    """Whether nothing that a plan draws is rounded."""
-    if plan.test is not None:
-        return False
-    return all(
-        stage.is_exact if isinstance(stage, TableMechanism) else facts_of(stage).exact
-        for stage, _ in plan.stages
-    )

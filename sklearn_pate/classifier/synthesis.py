@@ -398,28 +398,27 @@ def rehearsal_rows(synthesizer):
     return synthesizer.rehearsal_rows(synthesizer.n_rows, np.random.default_rng(0))
 
 
-def rehearse_teachers(task, synthesizer, *, temperature):
+def rehearse_teachers(given, synthesizer):
     """Try the teachers on rows drawn from the schema alone, before rows are paid for.
 
     Parameters
     ----------
-    task : _Task
+    given : Given
         Of a fit whose rows are to be drawn.
     synthesizer : Synthesizer
         Declared.
-    temperature : float or None
-        Of probabilities; None for votes.
     """
-    n_classes = len(task.classes)
+    n_classes = len(given.classes)
     n_train = 500
-    if task.ballots.n_records is not None and not task.is_table:
-        n_train = min(n_train, task.ballots.n_records // task.ballots.n_teachers)
+    n_teachers = getattr(given.ballots, "n_teachers", None)
+    if given.ballots.n_records is not None and n_teachers is not None:
+        n_train = min(n_train, given.ballots.n_records // n_teachers)
     n_train = max(n_train, 20, 2 * n_classes)  # fewer might be of one class, which is not learnt
     rows = synthesizer.rehearsal_rows(n_train + 500, np.random.default_rng(0))
     part = Part(_safe_indexing(rows, np.arange(n_train)), np.arange(n_train) % n_classes)
     asked = _safe_indexing(rows, np.arange(n_train, _num_samples(rows)))
-    settings = Settings(n_classes, temperature, False, None, get_config(), None, os.getpid())
-    classifiers = task.electorate.classifiers() if is_ours(task.electorate) else []
+    settings = Settings(n_classes, given.temperature, False, None, get_config(), None, os.getpid())
+    classifiers = given.electorate.classifiers() if is_ours(given.electorate) else []
     for classifier in classifiers:
         try:
             fit_and_predict(Task(0, classifier, part, asked, 0, settings, Memory(None), ()))

@@ -1,21 +1,136 @@
-"""Records that vote: what they are given, the release of their table, and the labels it gives."""
+"""The noisy table of what records cast: drawn at once, and read at any row."""
 
-from .._sklearn import _num_samples
+import numpy as np
+
+from ..accountant import RecordVoters, TableCurator, plan_table
 from ..aggregators import LaplaceMechanism, TableMechanism
-from ..aggregators.rehearsal import checked_noisy
+from ..aggregators.rehearsal import checked_noisy, rehearse_table
 from ..column_sums import ColumnSums, SumsMechanism
 from ..electorate import TableElectorate, Votes
 from ..isolation import Quiet, attempt
 from ..synthesis.stacked import StackedTable
 from .checks import check_defaults
+from .mechanism import is_ours
 from .nobody import OnlySums
 from .voters import ABOUT_QUERIES
 
 
-def check_for_table(estimator):
-    """Refuse parameters that make no sense where a whole table is released."""
-    check_defaults(estimator, ABOUT_QUERIES)
-    table_mechanism(estimator.aggregator, estimator.base_estimator)
+class TableRelease:
+    """A table of noisy counts of the classes, in cells or of columns; see `LabelsRelease`."""
+
+    gives_rates = True
+    follows_noise = True
+    most_rehearsed = 500
+
+    def check(self, estimator):
+        """Refuse parameters that make no sense where a whole table is released."""
+        check_defaults(estimator, ABOUT_QUERIES)
+        table_mechanism(estimator.aggregator, estimator.base_estimator)
+
+    def plan(self, given):
+        """Return how noisy the table is to be, and what it costs."""
+        synthesis = given.synthesis
+        return plan_table(
+            table_mechanism(given.estimator.aggregator, given.electorate),
+            n_changed=given.ballots.n_changed,
+            n_rows=given.n_public,
+            epsilon=given.estimator.epsilon,
+            delta=given.estimator.delta,
+            before=given.cost_before,
+            is_pure_before=synthesis is None or synthesis.synthesizer.is_pure,
+        )
+
+    def rehearse(self, given, plan):
+        """Try a mechanism of the user's on a made-up table."""
+        ((mechanism, _),) = plan.stages
+        if not is_ours(mechanism):
+            sizes = {"n_changed": given.ballots.n_changed, "n_classes": len(given.classes)}
+            rehearse_table(mechanism, **sizes)
+
+    def forecast(self, given, plan, why):
+        """Return who votes, and problems and obstacles, by public numbers."""
+        if given.private is None:  # `poll` has told of the rest
+            cells = given.electorate.forecast(**_public_numbers(given, plan), are_drawn=True)
+            return plan.voters, (), cells.obstacles
+        are_drawn = given.rows_are_to_draw
+        cells = given.electorate.forecast(**_public_numbers(given, plan), are_drawn=are_drawn)
+        voters = RecordVoters(
+            n_cells=cells.n_cells,
+            n_classes=len(given.classes),
+            n_ballots=cells.n_ballots,
+            n_records=given.ballots.n_records,
+            explained=cells.explained,
+            n_columns=cells.n_columns,
+            name=type(given.electorate).__name__,
+            why=why,
+        )
+        return voters, cells.problems, cells.obstacles
+
+    def rows(self, given, plan):
+        """Return all public rows: a table is about all of them."""
+        return np.arange(given.n_public)
+
+    def of_rows(self, votes, rows):
+        """Return the votes: a table is about all rows."""
+        return votes
+
+    def gather(self, given, plan, rows, progress):
+        """Divide the feature space by public rows, and let records vote in its cells."""
+        electorate = given.electorate
+        n_steps = electorate.n_steps(n_records=given.ballots.n_records)
+        with progress.phase("ballots", n_steps) as done:
+            public = given.X_public
+            electorate.divide(public, **_public_numbers(given, plan), are_drawn=given.are_drawn)
+            table = electorate.vote(
+                given.private,
+                public,
+                seed=given.seeds["teachers"],
+                n_jobs=given.estimator.n_jobs,
+                on_done=done,
+            )
+        return Votes(
+            table,
+            given.classes,
+            given.ballots,
+            electorate=electorate,
+            n_public=given.n_public,
+        )
+
+    def draw(self, given, plan, rows, votes, published, noise, progress):
+        """Draw the noisy table, and read what it says of each public row."""
+        ((mechanism, _),) = plan.stages
+        noise_std = mechanism.noise_std  # before it sees the table, of which it could tell
+        with Quiet():
+            noisy, failed = attempt(lambda: checked_noisy(mechanism, votes.counts.copy(), noise))
+        if failed is not None:
+            raise ValueError(
+                f"{type(mechanism).__name__} could not draw a table: {failed}, whose text is "
+                "withheld, as it may quote ballots. What the plan costs is spent. Try it on a "
+                "made-up table"
+            )
+        table = votes.electorate.released(noisy, noise_std=noise_std)
+        prior = getattr(getattr(given.synthesis, "synthesizer", None), "released_", None)
+        if prior is None:
+            published.table = table
+            published.add_rates(*votes.electorate.read(table))  # if interrupted, it is kept
+        else:
+            stacked = prior if table is None else StackedTable(table, prior, given.X_public)
+            published.table = stacked
+            published.add_rates(*stacked.read(given.X_public))
+
+    def curator(self, published, votes, plan, delta):
+        """Return the private view of what was released."""
+        return TableCurator(votes.counts, plan.cost, delta)
+
+
+def _public_numbers(given, plan):
+    """Return what cells are made by, beside the public rows."""
+    ((mechanism, _),) = plan.stages
+    return {
+        "noise_std": mechanism.noise_std,
+        "n_records": given.ballots.n_records,
+        "n_classes": len(given.classes),
+    }
 
 
 def table_mechanism(aggregator, electorate=None):
@@ -75,49 +190,3 @@ def check_votes_of_records(votes, electorate, *, is_given):
                 f"{cast_with[param]!r}: poll again, or set base_estimator__{param}="
                 f"{cast_with[param]!r}"
             )
-
-
-def public_numbers(task, plan):
-    """Return what cells are made by, beside the public rows."""
-    ((mechanism, _),) = plan.stages
-    return {
-        "noise_std": mechanism.noise_std,
-        "n_records": task.ballots.n_records,
-        "n_classes": len(task.classes),
-    }
-
-
-def collect_table(task, plan, seed, *, n_jobs, progress):
-    """Divide the feature space by public rows, and let records vote in its cells."""
-    electorate = task.electorate
-    with progress.phase("ballots", electorate.n_steps(n_records=task.ballots.n_records)) as done:
-        electorate.divide(task.X_public, **public_numbers(task, plan), are_drawn=task.are_drawn)
-        table = electorate.vote(task.private, task.X_public, seed=seed, n_jobs=n_jobs, on_done=done)
-    return Votes(
-        table,
-        task.classes,
-        task.ballots,
-        electorate=electorate,
-        n_public=_num_samples(task.X_public),
-    )
-
-
-def release_table(released, plan, votes, noise, task):
-    """Draw the noisy table, and read what it says of each public row; `released` is filled."""
-    ((mechanism, _),) = plan.stages
-    noise_std = mechanism.noise_std  # before it sees the table, of which it could say something
-    with Quiet():
-        noisy, failed = attempt(lambda: checked_noisy(mechanism, votes.counts.copy(), noise))
-    if failed is not None:
-        raise ValueError(
-            f"{type(mechanism).__name__} could not draw a table: {failed}, whose text is withheld, "
-            "as it may quote ballots. What the plan costs is spent. Try it on a made-up table"
-        )
-    table = votes.electorate.released(noisy, noise_std=noise_std)
-    prior = getattr(getattr(task.synthesis, "synthesizer", None), "released_", None)
-    if prior is None:
-        released.table = table
-        released.add_rates(*votes.electorate.read(table))  # if interrupted, the table is kept
-    else:
-        released.table = prior if table is None else StackedTable(table, prior, task.X_public)
-        released.add_rates(*released.table.read(task.X_public))

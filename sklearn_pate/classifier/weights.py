@@ -10,7 +10,7 @@ from .student import accepts_soft_labels, accepts_unlabeled, accepts_weights
 _LEAST_SHARE = 1e-3
 
 
-def check_class_weight(class_weight, classes, student, *, is_table):
+def check_class_weight(class_weight, classes, student, *, gives_rates):
     """Refuse weights of no class, and students that cannot learn with weights.
 
     Parameters
@@ -21,7 +21,7 @@ def check_class_weight(class_weight, classes, student, *, is_table):
         Labels.
     student : classifier
         Unfitted.
-    is_table : bool
+    gives_rates : bool
         Whether rates are released, which are shifted for any student.
     """
     if class_weight is None:
@@ -36,7 +36,7 @@ def check_class_weight(class_weight, classes, student, *, is_table):
         if not all(isinstance(number, Real) and 0 < number < np.inf for number in numbers):
             raise ValueError("class_weight must have finite numbers above 0, one for each class")
     learns_otherwise = accepts_unlabeled(student) or accepts_soft_labels(student)
-    if not is_table and (learns_otherwise or not accepts_weights(student)):
+    if not gives_rates and (learns_otherwise or not accepts_weights(student)):
         raise ValueError(
             f"class_weight weighs the labels of teachers, and fit of {type(student).__name__} "
             "takes no sample_weight; give another student, or class_weight=None"

@@ -15,6 +15,8 @@ from ..adjacency import Adjacency
 from ..classifier import PATEClassifier
 from ..classifier.checks import check_private, indexable_rows, warn_if_delta_is_large
 from ..classifier.drawn import DRAWN_BEFORE, recalled
+from ..classifier.given import check_given
+from ..classifier.planning import check_missing_in
 from ..classifier.seeds import seed_sequence, warn_if_seeded
 from ..classifier.synthesis import (
     PaidRows,
@@ -183,7 +185,7 @@ class PrivateSearch(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
     def _task_of_rows(self, estimator, synthesizer, fit_data):
         """Plan what the synthetic rows of all trials cost, of the search's own budget."""
         given = (fit_data[name] for name in ("X", "y", "X_public", "groups", "sample_weight"))
-        task = estimator._check(*given)
+        task = check_given(estimator, *given)
         synthesis = Synthesis.planned(
             synthesizer,
             task.private,
@@ -193,7 +195,7 @@ class PrivateSearch(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
             epsilon=self.epsilon,
             delta=self.delta,
         )
-        return task._replace(synthesis=synthesis)
+        return replace(task, synthesis=synthesis)
 
     def _drawn_rows(self, task, seed):
         noise_seed, seed = seed.spawn(2)
@@ -378,11 +380,9 @@ def _rehearse(candidates, synthesizer, fit_data):
         teachers_key(candidate.estimator): candidate.estimator for candidate in candidates
     }
     for estimator in estimators.values():
-        task = estimator._check(**fit_data)
-        rehearse_teachers(task, synthesizer, temperature=estimator._temperature())
+        rehearse_teachers(check_given(estimator, **fit_data), synthesizer)
     for candidate in candidates:
-        estimator = candidate.estimator
-        estimator._check_missing(estimator._check(**fit_data), are_drawn=True)
+        check_missing_in(check_given(candidate.estimator, **fit_data), are_drawn=True)
 
 
 def _best_of(trials, count, spent):

@@ -4,6 +4,7 @@ import math
 import warnings
 
 from ..accountant import no_cost
+from ..classifier.planning import accepted
 from ..exceptions import BudgetExceededError
 from ..rdp import DEFAULT_ORDERS
 from .candidates import plan_key, plan_key_of_any_epsilon, set_plan
@@ -86,7 +87,7 @@ def _plans(candidates, fit_data):
         key = plan_key(estimator)
         if key in plan_by_key:  # the same noise and queries need not be calibrated again
             set_plan(estimator, plan_by_key[key])
-        plan = estimator._accepted(estimator._plan_trial(**fit_data))
+        plan = accepted(estimator._plan_trial(**fit_data), estimator)
         set_plan(estimator, plan)
         plan_by_key[key] = plan
         plans.append(plan)

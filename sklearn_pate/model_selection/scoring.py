@@ -7,6 +7,7 @@ from sklearn.utils import indexable
 
 from .._sklearn import _safe_indexing
 from ..classifier.checks import indexable_rows
+from ..classifier.planning import check_scored
 from ..isolation import attempt, copied_data, copier, isolated, own_rows
 from ..rdp import DEFAULT_ORDERS
 from .candidates import student_key
@@ -120,7 +121,7 @@ class PrivateScorer:
         for candidate, plan in zip(candidates, plans, strict=True):
             key = student_key(candidate.estimator)
             if key not in checked and plan.n_queries > 1:
-                candidate.estimator._check_scored_alone(X_public, plan.n_queries)
+                check_scored(candidate.estimator, X_public, plan.n_queries)
                 checked.add(key)
 
     def score(self, estimator, plan):

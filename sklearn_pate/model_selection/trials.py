@@ -1,10 +1,13 @@
 """Trials: candidates are drawn, fitted and scored; the best is kept, the rest forgotten."""
 
 import math
+from dataclasses import replace
 from typing import NamedTuple
 
 from sklearn.base import clone
 
+from ..classifier.flow import poll
+from ..classifier.given import check_given
 from ..exceptions import StudentError
 from ..isolation import Quiet, uncounted
 from .candidates import Candidate, teachers_key
@@ -93,8 +96,8 @@ class Trials:
         key = teachers_key(candidate.estimator)
         if key not in self._votes:
             teachers = clone(candidate.estimator).set_params(random_state=teachers_seed)
-            task = teachers._check(**self._fit_data)._replace(are_drawn=self._are_drawn)
-            self._votes[key] = teachers._poll_all_rows(task)
+            given = check_given(teachers, **self._fit_data)
+            self._votes[key] = poll(replace(given, are_drawn=self._are_drawn))
         # An error would tell which candidate was tried
         seeded = {"random_state": noise_seed, "on_bad_plan": "warn"}
         estimator = clone(candidate.estimator).set_params(**seeded)

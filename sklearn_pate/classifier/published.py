@@ -1,18 +1,16 @@
-"""What a fit releases: labels, filled in as mechanisms answer, and how they were obtained."""
+"""What a fit publishes: labels, filled in as mechanisms answer, and how they were obtained."""
 
 import dataclasses
 
 import numpy as np
 
-from ..accountant import Curator, StageRecord, TableCurator
 from ..exceptions import warn
 from ..neighbors.rates import deal_to_alike, shifted
-from .mechanism import draw
 from .weights import weights_of
 
 
-class Release:
-    """What one fit releases and, for the curator alone, how it was obtained.
+class Published:
+    """What one fit publishes and, for the curator alone, how it was obtained.
 
     Parameters
     ----------
@@ -41,6 +39,9 @@ class Release:
         The noisy table of ballots; None where teachers vote.
     weight : ndarray of shape (n_classes,) or None
         What each class counts in `soft_labels`, if they are rates.
+    records, positions : list
+        How each round was obtained, and its queries among the rows that were voted on: the
+        curator's alone.
     problem : str or None
         Why the student could not learn from labels of one class.
     """
@@ -56,23 +57,23 @@ class Release:
         self.table = None
         self.problem = None
         self.query_indices = np.array([], dtype=np.intp)
-        self._records = []
-        self._positions = [np.array([], dtype=np.intp)]  # can be joined before any query, too
+        self.records = []
+        self.positions = [np.array([], dtype=np.intp)]  # can be joined before any query, too
 
     @classmethod
     def of(cls, classifier):
         """Return what a fitted classifier released, to train another student on it."""
-        released = cls(
+        published = cls(
             classifier.privacy_spent_,
             n_public=len(classifier.public_labels_),
             classes=classifier.classes_,
             class_weight=classifier.class_weight,
         )
-        released.labels = classifier.public_labels_
-        released.soft_labels = classifier.public_soft_labels_
-        released.query_indices = classifier.query_indices_
-        released.table = getattr(classifier, "table_", None)
-        return released
+        published.labels = classifier.public_labels_
+        published.soft_labels = classifier.public_soft_labels_
+        published.query_indices = classifier.query_indices_
+        published.table = getattr(classifier, "table_", None)
+        return published
 
     def add(self, record, positions, rows, drawn):
         """Add what a mechanism released in one round.
@@ -88,8 +89,8 @@ class Release:
         drawn : aggregators.Released
             What was drawn for them.
         """
-        self._records.append(record)
-        self._positions.append(positions)
+        self.records.append(record)
+        self.positions.append(positions)
         self.labels[rows] = drawn.labels
         if drawn.soft_labels is not None:
             if self.soft_labels is None:
@@ -101,6 +102,21 @@ class Release:
             n_queries=len(self.query_indices),
             n_answered=int((self.labels >= 0).sum()),
         )
+
+    def show(self, classifier):
+        """Set the attributes of a classifier that say what was published."""
+        classifier.privacy_spent_ = self.spent
+        classifier.query_indices_ = self.query_indices
+        classifier.public_labels_ = self.labels
+        classifier.public_soft_labels_ = self.soft_labels
+        if self.table is not None:
+            classifier.table_ = self.table
+
+    def student(self, estimator, electorate):
+        """Return the unfitted student; if none is given, what was published may be one itself."""
+        if estimator.student is None and hasattr(self.table, "default_student"):
+            return self.table.default_student().set_params(weight=self.weight)
+        return student_of(estimator, electorate)
 
     @property
     def has_rates(self):
@@ -133,74 +149,10 @@ class Release:
         weight = weights_of(self._class_weight, self._classes, shares)
         return None if weight is None else weight[labels]
 
-    def curator(self, votes, plan, delta):
-        """Return the private view of these labels."""
-        if self.has_rates:
-            return TableCurator(votes.counts, plan.cost, delta)
-        asked = np.concatenate(self._positions)
-        return Curator(
-            self._records,
-            votes.counts[asked],
-            delta,
-            votes.teacher_indices,
-            votes.teachers,
-            plan.test,
-            cap=None if plan.budget is None else plan.epsilon,
-        )
 
-
-def ask(released, plan, votes, rows, *, choice, students_view, noise, on_asked):
-    """Release labels, stage by stage and round by round, until the plan ends or its budget does.
-
-    Parameters
-    ----------
-    released : Release
-        Filled in place.
-    plan : Plan
-        What may be asked.
-    votes : Votes
-        Votes on `rows`.
-    rows : ndarray of int
-        The public rows that were voted on.
-    choice : Choice
-        Says which of them are asked next.
-    students_view : callable
-        Returns the probabilities of a student of the labels so far, for all public rows.
-    noise : numpy.random.Generator
-        What the mechanisms draw from.
-    on_asked : callable
-        Called with the number of queries so far.
-    """
-    for aggregator, n_queries in plan.stages:
-        for round_ in choice.rounds(n_queries):
-            proba = None
-            if aggregator.uses_student_proba or choice.wants_student(released):
-                proba = students_view()
-            positions = choice.next_positions(round_, released, proba)
-            n_asked = _ask_round(released, plan, votes, rows, aggregator, positions, proba, noise)
-            on_asked(len(released.query_indices))
-            if n_asked < round_.size:  # out of budget, or stopped: the next stage may go on
-                break
-
-
-def _ask_round(released, plan, votes, rows, aggregator, positions, proba, noise):
-    """Release the labels of one round; return how many the budget let through."""
-    student_proba = proba[rows[positions]] if aggregator.uses_student_proba else None
-    drawn = draw(aggregator, votes.counts[positions], student_proba, noise)
-    n_asked = plan.allowed(
-        aggregator,
-        drawn.paid,
-        n_teachers=votes.ballots.n_teachers,
-        n_classes=released.n_classes,
-    )
-    # The rest was drawn as well, but the budget does not pay for it, and nobody sees it
-    asked = positions[:n_asked]
-    drawn = drawn.first(n_asked)
-    if student_proba is not None:
-        student_proba = student_proba[:n_asked]
-    record = StageRecord(aggregator, n_asked, student_proba, drawn.paid)
-    released.add(record, asked, rows[asked], drawn)
-    return n_asked
+def student_of(estimator, electorate):
+    """Return the student of the parameters; if they have none, what an electorate suggests."""
+    return electorate.default_student() if estimator.student is None else estimator.student
 
 
 def warn_of_release(plan, released):
@@ -210,7 +162,7 @@ def warn_of_release(plan, released):
     ----------
     plan : Plan
         What was to be released.
-    released : Release
+    released : Published
         What was.
     """
     if getattr(released.table, "is_flat", False):

@@ -1,0 +1,230 @@
+"""The order of a fit: rows and votes are gathered, then paid for, and only then noise is drawn."""
+
+import dataclasses
+
+import numpy as np
+from sklearn.base import clone
+
+from ..accountant import Plan
+from ..exceptions import BudgetExceededError, PrivacyTestError
+from ..isolation import Quiet
+from .asked import rows_digest
+from .checks import given_rows
+from .forecast import forecast, warn_of_plan
+from .given import enrolled
+from .planning import accepted, make_plan, source_of_noise, spent_by
+from .progress import Progress
+from .published import Published, warn_of_release
+from .student import fit_student
+from .synthesis import PaidRows, has_room
+from .voters import make_electorate, number_teachers
+
+#: Attributes that a fit has or has not.
+_NOT_IN_EVERY_FIT = (
+    "student_",
+    "curator_",
+    "feature_names_in_",
+    "n_teachers_",
+    "table_",
+    "X_synthetic_",
+)
+
+
+def fit(given):
+    """Do all that a fit does, by what it was given; its estimator gets what is published."""
+    plan = accepted(make_plan(given), given.estimator)
+    rows = given.release.rows(given, plan)
+    are_to_draw = given.rows_are_to_draw
+    progress = Progress(given.estimator, n_phases=3 + are_to_draw)
+    with progress, PaidRows(given.estimator) as paid:
+        if are_to_draw:
+            given = _draw_rows(given, plan, paid, progress)
+            rows = given.release.rows(given, plan)
+        votes = given.release.gather(given, plan, rows, progress)
+        are_paid = paid.are_labels_paid
+        published = _release(given, plan, rows, votes, progress, are_paid=are_paid)
+        _learn(given, published, progress)
+    if are_to_draw:
+        given.synthesis.tell()
+    warn_of_release(plan, published)
+
+
+def poll(given):
+    """Draw public rows where there are none, and collect the votes on all of them.
+
+    Returns
+    -------
+    Votes
+    """
+    plan = None
+    are_to_draw = given.rows_are_to_draw
+    if are_to_draw:  # what `fit_votes` would refuse is refused before rows are paid for
+        plan = accepted(make_plan(given), given.estimator)
+    elif given.release.follows_noise:
+        plan = given.release.plan(given)
+        plan = forecast(given, plan, spent_by(plan, given))
+        warn_of_plan(plan, given.estimator.epsilon)
+    progress = Progress(given.estimator, n_phases=1 + are_to_draw)
+    with progress, PaidRows(given.estimator) as paid:
+        if are_to_draw:
+            given = _draw_rows(given, plan, paid, progress, are_alone=True)
+        votes = given.release.gather(given, plan, np.arange(given.n_public), progress)
+        if are_to_draw:
+            given.synthesis.tell()
+        told = {"not_covered": given.not_covered, "obstacles": given.obstacles}
+        return dataclasses.replace(votes, synthesis=given.synthesis, **told)
+
+
+def fit_votes(given, votes):
+    """Do what `fit` does after votes were gathered on all public rows."""
+    plan = accepted(make_plan(given), given.estimator)
+    rows = given.release.rows(given, plan)
+    votes = given.release.of_rows(votes, rows)
+    with Progress(given.estimator, n_phases=2) as progress:
+        published = _release(given, plan, rows, votes, progress)
+        _learn(given, published, progress)
+    warn_of_release(plan, published)
+
+
+def _draw_rows(given, plan, paid, progress, *, are_alone=False):
+    """Pay for public rows, draw them, and enrol the electorate with them."""
+    _pay_for_rows(given, plan, paid, are_alone=are_alone)
+    estimator = given.estimator
+    seeds = dict(given.seeds)
+    with progress.phase("public rows", 1) as done:
+        synthesis = given.synthesis.drawn(
+            given.private,
+            seeds["synthesis"],
+            seeds["synthetic rows"],
+            generator=source_of_noise(estimator),
+        )
+        paid.synthesis = synthesis
+        done(1)
+    synthesis.note()
+    X_public = given_rows(synthesis.rows)
+    electorate = make_electorate(
+        estimator, given.private.X, synthesizer=given.synthesis.synthesizer
+    )
+    number_teachers(electorate, estimator, given.private)
+    try:
+        enrolled(estimator, electorate, given.private, X_public, seeds)
+    except ValueError as error:
+        problem = str(error).removesuffix(". Nothing was spent")
+        raise ValueError(
+            f"the rows that were drawn, which are paid for, do not suit the electorate: {problem}"
+        ) from None
+    return dataclasses.replace(
+        given,
+        synthesis=synthesis,
+        X_public=X_public,
+        digest=rows_digest(X_public),
+        electorate=electorate,
+        seeds=seeds,
+    )
+
+
+def _pay_for_rows(given, plan, paid, *, are_alone):
+    """Record what the rows cost, and the labels if a ledger has no room for two entries."""
+    ledger = given.estimator.ledger
+    cost = given.synthesis.cost()
+    epsilon, method = cost.epsilon(given.estimator.delta)
+    spent = spent_by(Plan([], epsilon, method, cost), given)
+    spent = dataclasses.replace(spent, covers="rows")
+    if not has_room(ledger, [cost, plan.own_cost]):
+        if are_alone:
+            raise BudgetExceededError(
+                "the ledger would refuse the labels after the rows, as two entries cost it more "
+                "than one: call fit, or lower epsilon. Nothing was spent"
+            )
+        spent, cost = plan.spent.paid(), plan.cost
+        paid.are_labels_paid = True
+    _pay(given.estimator, spent, cost)
+    paid.spent = spent
+    given.synthesis.ledgers.append(ledger)
+
+
+def _pay_for_labels(given, plan):
+    """Record what the labels cost, and the rows if the ledger has not recorded them."""
+    _pay(given.estimator, plan.spent.paid(), given.cost_to_pay(plan))
+    if given.synthesis is not None:
+        given.synthesis.ledgers.append(given.estimator.ledger)
+
+
+def _pay(estimator, spent, cost):
+    """Record what is spent, before anything is drawn."""
+    estimator._seed_used = True  # noise is drawn from here on: pickles must not have the seed
+    if estimator.ledger is not None:
+        estimator.ledger.record(spent, cost)
+
+
+def _release(given, plan, rows, votes, progress, *, are_paid=False):
+    """Pay for what is released of the votes on `rows`, and draw it; what was drawn stays.
+
+    Returns
+    -------
+    Published
+    """
+    estimator = given.estimator
+    if not are_paid:
+        _pay_for_labels(given, plan)
+    _run_private_test(plan, votes, given.seeds["test"])
+    _start_anew(given, plan)
+    published = Published(
+        plan.spent.paid(),
+        n_public=given.n_public,
+        classes=given.classes,
+        class_weight=estimator.class_weight,
+    )
+    noise = np.random.default_rng(given.seeds["noise"])
+    try:
+        given.release.draw(given, plan, rows, votes, published, noise, progress)
+    finally:
+        published.show(estimator)
+        estimator.curator_ = given.release.curator(published, votes, plan, estimator.delta)
+    return published
+
+
+def _run_private_test(plan, votes, seed):
+    """Raise `PrivacyTestError` if the plan has a private test and the votes do not pass it."""
+    if plan.test is None:
+        return
+    with Quiet():
+        passed = plan.test.passes(votes.counts, np.random.default_rng(seed))
+    if passed:
+        return
+    raise PrivacyTestError(
+        "the votes did not pass the private test of accounting='ptr': their labels may cost "
+        "more than it allows. No label was released, but the outcome of the test was, so "
+        f"epsilon={plan.epsilon:g} is spent (see this error's privacy_spent). Ask fewer "
+        "queries, use more noise, raise epsilon, or use accounting='data_independent'",
+        plan.spent.paid(),
+    )
+
+
+def _start_anew(given, plan):
+    """Forget an earlier fit, and set what is public before any label is released."""
+    estimator = given.estimator
+    for name in _NOT_IN_EVERY_FIT:
+        vars(estimator).pop(name, None)
+    if given.synthesis is not None:
+        estimator.X_synthetic_ = given.synthesis.rows
+    # Copies: those of the plan see the votes, and one of the user's may keep them
+    mechanisms = [clone(aggregator) for aggregator, _ in plan.stages]
+    is_list = isinstance(estimator.aggregator, list)
+    estimator.aggregator_ = mechanisms if is_list else mechanisms[0]
+    estimator.classes_ = given.classes
+    if plan.spent.n_teachers is not None:
+        estimator.n_teachers_ = plan.spent.n_teachers
+    estimator._rows_asked_about = given.digest
+    estimator.n_features_in_ = given.checked_clone.n_features_in_
+    if hasattr(given.checked_clone, "feature_names_in_"):
+        estimator.feature_names_in_ = given.checked_clone.feature_names_in_
+
+
+def _learn(given, published, progress):
+    """Train the student on what was released."""
+    with progress.phase("student", 1) as done:
+        student = published.student(given.estimator, given.electorate)
+        seed = given.seeds["student"]
+        given.estimator.student_ = fit_student(student, given.X_public, published, seed)
+        done(1)

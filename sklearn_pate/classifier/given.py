@@ -1,0 +1,367 @@
+"""What a fit is given: all of it checked once, here, before anything is trained or paid for."""
+
+import dataclasses
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from sklearn.base import clone
+
+from .._sklearn import _num_samples
+from ..accountant import no_cost
+from ..accountant.checks import soft_stage
+from ..electorate import (
+    Ballots,
+    Electorate,
+    PrivateData,
+    TableBallots,
+    TableElectorate,
+    Votes,
+    check_classifier,
+)
+from ..memory import digest, kept_seed, private_memory
+from ..public import are_all_equal, public_rows, warn_if_private
+from ..queries import DiversityQueries, RandomQueries, UncertaintyQueries
+from ..teachers import Sites
+from .asked import are_same_rows, rows_digest
+from .checks import (
+    check_data,
+    check_defaults,
+    check_features,
+    check_not_swapped,
+    check_votes_given,
+    given_rows,
+)
+from .drawn import DRAWN_BEFORE, recalled
+from .labels import LabelsRelease
+from .published import student_of
+from .seeds import seed_streams
+from .synthesis import Synthesis, check_no_public, declared_synthesizer, rehearsal_rows
+from .table import TableRelease, check_votes_of_records, table_mechanism
+from .voters import ABOUT_TEACHERS, make_electorate, number_teachers, with_columns
+from .voting import enrol
+
+STRATEGIES = {
+    "random": RandomQueries,
+    "uncertainty": UncertaintyQueries,
+    "diversity": DiversityQueries,
+}
+
+#: What `privacy_spent_.not_covered` says of classes.
+_READ_CLASSES = "classes_, read from the private labels"
+
+#: Why a fit is refused whose public rows are the private ones.
+_NOT_PUBLIC = (
+    "X_public is X or a part of it, so the student would show private rows, which no noise "
+    "protects; give rows that are public, or a synthesizer"
+)
+
+_ALL_EQUAL = "the rows of X_public are all equal, so nothing can be learnt from their labels"
+
+
+@dataclass(frozen=True, eq=False)
+class Given:
+    """What a fit was given, after all checks.
+
+    Attributes
+    ----------
+    estimator : PATEClassifier
+        Its parameters say the rest.
+    X_public : array-like with n_public rows
+        All public rows.
+    checked_clone : PATEClassifier
+        An unfitted clone that has `n_features_in_` and, if there are names, `feature_names_in_`.
+    classes : ndarray of shape (n_classes,)
+        Sorted labels.
+    ballots : Ballots or TableBallots
+        What one protected unit can change of the votes.
+    digest : str
+        What tells the public rows from others.
+    seeds : dict
+        A source of randomness for each use.
+    electorate : Electorate
+        Who votes, or has voted.
+    release : LabelsRelease or TableRelease
+        What is published of the votes.
+    private : PrivateData or None
+        What the electorate votes by; None if the votes were given.
+    synthesis : Synthesis or None
+        Where the public rows come from; None if they were given.
+    are_drawn : bool
+        Whether the public rows were drawn, or will be: they are less like private ones.
+    not_covered : tuple of str
+        What `privacy_spent_` will say of what was read from private data.
+    obstacles : tuple of str
+        Why nothing that may be published can be learnt.
+    fit_number : int
+        What `privacy_spent_` will say; 1 in a plan.
+    """
+
+    estimator: Any
+    X_public: Any
+    checked_clone: Any
+    classes: np.ndarray
+    ballots: Ballots | TableBallots
+    digest: str
+    seeds: dict
+    electorate: Electorate
+    release: Any
+    private: PrivateData | None = None
+    synthesis: Synthesis | None = None
+    are_drawn: bool = False
+    not_covered: tuple = ()
+    obstacles: tuple = ()
+    fit_number: int = 1
+
+    @property
+    def n_public(self):
+        """Number of public rows."""
+        return _num_samples(self.X_public)
+
+    @property
+    def rows_are_to_draw(self):
+        """Whether public rows are to be drawn, and paid for, before anyone votes."""
+        return self.synthesis is not None and self.synthesis.is_to_draw
+
+    @property
+    def cost_before(self):
+        """What returns, for Renyi orders, the `Cost` of what is released before the labels.
+
+        Plans keep it, so it must hold nothing private.
+        """
+        return no_cost if self.synthesis is None else self.synthesis.without_data().cost
+
+    @property
+    def temperature(self):
+        """Temperature of the teachers' probabilities; None if they vote."""
+        return temperature_of(self.estimator)
+
+    def cost_to_pay(self, plan):
+        """Return the `Cost` that the ledger has not recorded yet: rows that were drawn, it may."""
+        has_rows = self.synthesis is not None and self.estimator.ledger in self.synthesis.ledgers
+        return plan.own_cost if has_rows else plan.cost
+
+    def make_strategy(self):
+        """Return a new query strategy, which a fit may change."""
+        return strategy_of(self.estimator)
+
+    def student(self):
+        """Return the unfitted student."""
+        return student_of(self.estimator, self.electorate)
+
+
+def as_list(given):
+    """Return a list that was given as it is, and anything else as a list of one."""
+    return given if isinstance(given, list) else [given]
+
+
+def temperature_of(estimator):
+    """Return the temperature of the teachers' probabilities; None if they vote."""
+    return getattr(soft_stage(as_list(estimator.aggregator)), "temperature", None)
+
+
+def strategy_of(estimator):
+    """Return a new query strategy, as the parameters say."""
+    given = estimator.query_strategy
+    if isinstance(given, type):
+        raise ValueError(f"query_strategy must be an object; got a class, {given.__name__}")
+    return STRATEGIES[given]() if isinstance(given, str) else clone(given, safe=False)
+
+
+def release_of(electorate):
+    """Return what is published of an electorate's votes: nothing else asks who votes."""
+    return TableRelease() if isinstance(electorate, TableElectorate) else LabelsRelease()
+
+
+def check_given(estimator, X, y, X_public, groups, sample_weight):
+    """Check all that `fit` is given, and enrol the electorate; nothing is trained.
+
+    Returns
+    -------
+    Given
+    """
+    check_not_swapped(X, y)
+    synthesizer = declared_synthesizer(estimator, X, X_public, groups=groups)
+    electorate = make_electorate(estimator, X, synthesizer=synthesizer)
+    if isinstance(electorate, TableElectorate) and isinstance(X, Sites):
+        raise ValueError(
+            f"X is Sites, which train teachers of their own, and {type(electorate).__name__} "
+            "lets records vote; give X and y as arrays or DataFrames, or let teachers vote"
+        )
+    _check_parts(estimator, electorate)
+    not_covered = () if estimator.classes is not None else (_READ_CLASSES,)
+    obstacles = ()
+    if synthesizer is None:
+        are_private = warn_if_private(X_public, X)
+        if are_private:
+            obstacles = (_NOT_PUBLIC,)
+        not_covered += are_private
+        X_public = given_rows(X_public)
+    else:
+        not_covered += tuple(getattr(synthesizer, "not_covered_", ()))
+        X_public = rehearsal_rows(synthesizer)
+    checked_clone = clone(estimator)  # a refit that fails must not change what predict expects
+    private = check_data(
+        checked_clone,
+        X,
+        y,
+        X_public,
+        classes=estimator.classes,
+        sample_weight=sample_weight,
+        groups=groups,
+    )
+    if synthesizer is None and are_all_equal(X_public):
+        obstacles += (_ALL_EQUAL,)
+    seeds = seed_streams(estimator.random_state, estimator.secure)
+    number_teachers(electorate, estimator, private)
+    ballots = enrolled(estimator, electorate, private, X_public, seeds)
+    if synthesizer is None:
+        columns = with_columns(electorate, estimator, private, X_public)
+        if columns is not None:
+            electorate = columns
+            ballots = enrol(electorate, private, X_public, seed=None, memory=None)
+    _check_unit(
+        estimator,
+        ballots,
+        "give groups=, one identifier per record. Searches and cross-validation drop groups "
+        "unless metadata routing is on",
+    )
+    synthesis = None
+    if synthesizer is not None:
+        sizes = {"n_columns": X_public.shape[1], "n_classes": len(private.classes)}
+        synthesis = Synthesis.planned(
+            synthesizer,
+            private,
+            ballots,
+            pure=isinstance(ballots, TableBallots)
+            and table_mechanism(estimator.aggregator, electorate).is_pure,
+            sizes=sizes,
+            epsilon=estimator.epsilon,
+            delta=estimator.delta,
+        )
+    return Given(
+        estimator,
+        X_public,
+        checked_clone,
+        private.classes,
+        ballots,
+        rows_digest(X_public),
+        seeds,
+        electorate,
+        release_of(electorate),
+        private=private,
+        synthesis=synthesis,
+        are_drawn=synthesis is not None,
+        not_covered=not_covered,
+        obstacles=obstacles,
+    )
+
+
+def check_votes_and_rows(estimator, votes, X_public):
+    """Check all that `fit_votes` is given, votes that were cast before.
+
+    Returns
+    -------
+    Given
+    Votes
+    """
+    synthesis = getattr(votes, "synthesis", None)
+    if synthesis is not None:
+        if not are_same_rows(public_rows(X_public), synthesis.rows):
+            check_no_public(X_public)
+        X_public = synthesis.rows
+    if X_public is None:
+        raise ValueError("X_public is missing: the rows that were voted on")
+    are_counts = not isinstance(votes, Votes)  # `poll` counts the cost of its rows
+    by_records = not are_counts and votes.is_table
+    electorate = make_electorate(estimator, is_table=by_records)
+    check_votes_of_records(votes, electorate, is_given=estimator.base_estimator is not None)
+    _check_parts(estimator, electorate)
+    if by_records:
+        electorate = votes.electorate
+        TableRelease().check(estimator)
+    X_public = given_rows(X_public)
+    checked_clone = clone(estimator)
+    check_features(checked_clone, X_public, "X_public", reset=True)
+    votes = check_votes_given(
+        votes,
+        estimator.classes,
+        n_public=_num_samples(X_public),
+        aggregator=estimator.aggregator,
+        temperature=temperature_of(estimator),
+    )
+    _check_unit(estimator, votes.ballots, "poll with groups")
+    if by_records:
+        electorate.check_public(X_public)
+    given = Given(
+        estimator,
+        X_public,
+        checked_clone,
+        votes.classes,
+        votes.ballots,
+        rows_digest(X_public),
+        seed_streams(estimator.random_state, estimator.secure),
+        electorate,
+        release_of(electorate),
+        synthesis=synthesis,
+        not_covered=votes.not_covered,
+        obstacles=votes.obstacles,
+    )
+    return (with_cost_of_rows(given) if are_counts else given), votes
+
+
+def with_cost_of_rows(given):
+    """Return the same with the cost of its public rows, if an earlier fit drew them."""
+    if given.synthesis is not None:
+        return given
+    are_drawn, synthesis = recalled(given.X_public)
+    if not are_drawn:
+        return given
+    protects = given.ballots.unit, str(given.ballots.adjacency)
+    if synthesis is None or protects != (synthesis.unit, synthesis.adjacency):
+        not_covered = (*given.not_covered, DRAWN_BEFORE)
+        return dataclasses.replace(given, are_drawn=True, not_covered=not_covered)
+    read = getattr(synthesis.synthesizer, "not_covered_", ())
+    return dataclasses.replace(
+        given,
+        synthesis=dataclasses.replace(synthesis, rows=given.X_public),
+        are_drawn=True,
+        not_covered=(*given.not_covered, *read),
+    )
+
+
+def enrolled(estimator, electorate, private, X_public, seeds):
+    """Enrol an electorate with public rows; `seeds` gets what `memory` keeps of them."""
+    memory = private_memory(estimator.memory)
+    seed = seeds["partition"]
+    if memory is not None and estimator.random_state is None:
+        # By the public rows alone: queries are published, and if they followed the private data,
+        # they would show that these changed between two fits
+        seeds["queries"] = kept_seed(memory, (digest(X_public), "queries"))
+        seed = None  # so the electorate takes its seeds from `memory`, the same for the next fit
+    return enrol(electorate, private, X_public, seed=seed, memory=memory)
+
+
+def _check_parts(estimator, electorate):
+    """Check that electorate, aggregator, student and query strategy fit together."""
+    if isinstance(estimator.base_estimator, Electorate):
+        check_defaults(estimator, ABOUT_TEACHERS)
+    release_of(electorate).check(estimator)
+    stages = as_list(estimator.aggregator)
+    electorate.check(soft_aggregator=soft_stage(stages))
+    student = student_of(estimator, electorate)
+    if student is None:
+        raise ValueError(
+            f"student must be a classifier: {type(electorate).__name__} suggests none; got "
+            "student=None"
+        )
+    check_classifier("student", student)
+    for part in (*stages, strategy_of(estimator)):
+        needs_proba = getattr(part, "uses_student_proba", False)
+        if needs_proba and not hasattr(student, "predict_proba"):
+            raise ValueError(f"{part} needs a student with predict_proba; got {student!r}")
+
+
+def _check_unit(estimator, ballots, remedy):
+    if estimator.unit == "group" and ballots.unit != "group":
+        raise ValueError(f"unit='group', but these votes protect one {ballots.unit}; {remedy}")
