@@ -10,7 +10,8 @@ from sklearn.datasets import make_classification
 from sklearn.naive_bayes import GaussianNB
 
 from sklearn_pate import PATEClassifier
-from sklearn_pate.classifier import drawn, estimator, synthesis
+from sklearn_pate.classifier import drawn, synthesis
+from sklearn_pate.classifier.table import TableRelease
 from sklearn_pate.exceptions import BudgetExceededError
 from sklearn_pate.ledger import PrivacyLedger
 from sklearn_pate.model_selection import PrivateGridSearchCV
@@ -38,7 +39,7 @@ def interrupted(monkeypatch, **params):
 
     clf = pate(synthesizer=DRAWS, **params)
     with monkeypatch.context() as patch:
-        patch.setattr(estimator, "collect_table", interrupt)
+        patch.setattr(TableRelease, "gather", interrupt)
         with pytest.raises(KeyboardInterrupt) as caught:
             clf.fit(X, Y)
     return clf, caught.value
@@ -143,7 +144,9 @@ def test_a_ledger_that_has_the_rows_is_charged_for_labels_alone(tmp_path, monkey
     clf, _ = interrupted(monkeypatch, ledger=ledger)
     clf.set_params(synthesizer=None).fit(X, Y, X_public=clf.X_synthetic_)
     assert ledger.epsilon_spent == pytest.approx(1.0)
-    assert len(ledger.history()) == 2
+    assert len(ledger.history()) == 1  # the labels were added to it
+    clf.fit(X, Y, X_public=clf.X_synthetic_)
+    assert len(ledger.history()) == 2 and 1.0 < ledger.epsilon_spent < 2.0
 
 
 def test_teachers_of_an_interrupted_fit_share_the_cap(monkeypatch):

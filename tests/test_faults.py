@@ -19,7 +19,7 @@ from sklearn.naive_bayes import GaussianNB
 from sklearn_pate import PATEClassifier
 from sklearn_pate.aggregators import ConfidentGNMax, GNMax, InteractiveGNMax, SoftVote
 from sklearn_pate.aggregators.argmax import _NoisyArgmax
-from sklearn_pate.classifier import choice, estimator
+from sklearn_pate.classifier import choice, flow, labels
 from sklearn_pate.exceptions import TeacherError
 from sklearn_pate.ledger import PrivacyLedger
 from sklearn_pate.teachers import electorate
@@ -70,7 +70,7 @@ def interrupt(monkeypatch, owner, name, call=1, after=False):
 
 BEFORE = {
     "checks": (electorate, "assign_teachers"),
-    "plan": (estimator, "plan_queries"),
+    "plan": (labels, "plan_queries"),
     "ledger asked": (PrivacyLedger, "check"),
     "student rehearsed": (Student, "fit"),
     "queries chosen": (choice, "select_rows"),
@@ -81,7 +81,7 @@ BEFORE = {
 }
 AFTER = {
     "recorded": (PrivacyLedger, "record", 1, True),
-    "private test": (PATEClassifier, "_run_private_test"),
+    "private test": (flow, "_run_private_test"),
     "noise": (_NoisyArgmax, "aggregate"),
     "labels drawn": (_NoisyArgmax, "aggregate", 1, True),
     "student": (Student, "fit", 2),

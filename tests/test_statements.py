@@ -220,7 +220,7 @@ def test_votes_of_unknown_origin_protect_votes():
 
 def failing(monkeypatch, step):
     def fail(*args, **kwargs):
-        raise RuntimeError("this cannot be. Nothing was spent")
+        raise RuntimeError("this cannot be")
 
     monkeypatch.setattr(TableRelease, step, fail)
     with pytest.raises(RuntimeError) as caught:
@@ -233,7 +233,7 @@ def test_rows_that_were_paid_for_without_labels_are_named(monkeypatch):
     told = error.privacy_spent
     assert told.covers == told.to_dict()["covers"] == "rows" and told.epsilon < 19
     (note,) = error.__notes__
-    assert f"cost epsilon={text_rounded_up(told.epsilon)}, see" in note
+    assert f"epsilon={text_rounded_up(told.epsilon)} is spent. The rows" in note
     text = told.summary()
     assert "The fit failed after its public rows were drawn, before labels" in text
     assert "This is about the rows that were drawn and this statement." in text
@@ -244,7 +244,7 @@ def test_labels_that_were_paid_for_are_told_of_after_rows(monkeypatch):
     error = failing(monkeypatch, "draw")
     told = error.privacy_spent
     assert told.epsilon == pytest.approx(20.0) and told.covers == "fit"
-    assert "The rows that were drawn are paid for, and so are the labels" in str(error)
+    assert "is spent; what was released until then is kept" in error.__notes__[0]
     assert "is paid for, and no public row got a label" in told.summary()
 
 

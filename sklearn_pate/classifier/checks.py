@@ -318,7 +318,7 @@ def check_predicts_alone(student, X_public):
             f"{len(rows)} public rows are predicted differently when given alone. Private scores "
             "predict held-out records one at a time. Use a student that treats each row by itself "
             "(no statistics of the rows given to predict), or score on public rows, X_val and "
-            "y_val. Nothing was spent"
+            "y_val"
         )
 
 

@@ -46,6 +46,7 @@ from .checks import (
 from .drawn import note_drawn, recalled
 from .given import STRATEGIES, as_list, check_given, check_votes_and_rows, with_cost_of_rows
 from .handover import handed_over, libraries_of
+from .keeping import keeping
 from .planning import make_plan
 from .published import Published, student_of, warn_of_one_class
 from .saving import Saved
@@ -449,11 +450,11 @@ class PATEClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
             See the class.
         ValueError
             If public data are missing, lengths are inconsistent or parameters are out of range.
-            Nothing was spent.
         """
         fit_number = next_fit_number()
-        given = self._given(X, y, X_public, groups, sample_weight)
-        flow.fit(dataclasses.replace(given, fit_number=fit_number))
+        with keeping(self) as paid:
+            given = self._given(X, y, X_public, groups, sample_weight)
+            flow.fit(dataclasses.replace(given, fit_number=fit_number), paid)
         return self
 
     @_usual_floats
@@ -534,7 +535,8 @@ class PATEClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         >>> clf.fit_votes(votes, X[1::2]).n_teachers_
         10
         """
-        return flow.poll(self._given(X, y, X_public, groups, sample_weight))
+        with keeping(self) as paid:
+            return flow.poll(self._given(X, y, X_public, groups, sample_weight), paid)
 
     @_usual_floats
     @_fit_context(prefer_skip_nested_validation=False)
@@ -573,8 +575,9 @@ class PATEClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
             If the votes do not belong to `X_public`, `classes` or the aggregator.
         """
         fit_number = next_fit_number()
-        given, votes = check_votes_and_rows(self, votes, X_public)
-        flow.fit_votes(dataclasses.replace(given, fit_number=fit_number), votes)
+        with keeping(self) as paid:
+            given, votes = check_votes_and_rows(self, votes, X_public)
+            flow.fit_votes(dataclasses.replace(given, fit_number=fit_number), votes, paid)
         return self
 
     @_usual_floats

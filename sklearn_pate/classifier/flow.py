@@ -6,7 +6,7 @@ import numpy as np
 from sklearn.base import clone
 
 from ..accountant import Plan
-from ..exceptions import BudgetExceededError, PrivacyTestError
+from ..exceptions import PrivacyTestError
 from ..isolation import Quiet
 from .asked import rows_digest
 from .checks import given_rows
@@ -16,7 +16,6 @@ from .planning import accepted, make_plan, source_of_noise, spent_by
 from .progress import Progress
 from .published import Published, warn_of_release
 from .student import fit_student
-from .synthesis import PaidRows, has_room
 from .voters import make_electorate, number_teachers
 
 #: Attributes that a fit has or has not.
@@ -30,26 +29,24 @@ _NOT_IN_EVERY_FIT = (
 )
 
 
-def fit(given):
+def fit(given, paid):
     """Do all that a fit does, by what it was given; its estimator gets what is published."""
     plan = accepted(make_plan(given), given.estimator)
     rows = given.release.rows(given, plan)
     are_to_draw = given.rows_are_to_draw
-    progress = Progress(given.estimator, n_phases=3 + are_to_draw)
-    with progress, PaidRows(given.estimator) as paid:
+    with Progress(given.estimator, n_phases=3 + are_to_draw) as progress:
         if are_to_draw:
-            given = _draw_rows(given, plan, paid, progress)
+            given = _draw_rows(given, paid, progress)
             rows = given.release.rows(given, plan)
         votes = given.release.gather(given, plan, rows, progress)
-        are_paid = paid.are_labels_paid
-        published = _release(given, plan, rows, votes, progress, are_paid=are_paid)
+        published = _release(given, plan, rows, votes, paid, progress)
         _learn(given, published, progress)
     if are_to_draw:
         given.synthesis.tell()
     warn_of_release(plan, published)
 
 
-def poll(given):
+def poll(given, paid):
     """Draw public rows where there are none, and collect the votes on all of them.
 
     Returns
@@ -64,10 +61,9 @@ def poll(given):
         plan = given.release.plan(given)
         plan = forecast(given, plan, spent_by(plan, given))
         warn_of_plan(plan, given.estimator.epsilon)
-    progress = Progress(given.estimator, n_phases=1 + are_to_draw)
-    with progress, PaidRows(given.estimator) as paid:
+    with Progress(given.estimator, n_phases=1 + are_to_draw) as progress:
         if are_to_draw:
-            given = _draw_rows(given, plan, paid, progress, are_alone=True)
+            given = _draw_rows(given, paid, progress)
         votes = given.release.gather(given, plan, np.arange(given.n_public), progress)
         if are_to_draw:
             given.synthesis.tell()
@@ -75,21 +71,25 @@ def poll(given):
         return dataclasses.replace(votes, synthesis=given.synthesis, **told)
 
 
-def fit_votes(given, votes):
+def fit_votes(given, votes, paid):
     """Do what `fit` does after votes were gathered on all public rows."""
     plan = accepted(make_plan(given), given.estimator)
     rows = given.release.rows(given, plan)
     votes = given.release.of_rows(votes, rows)
     with Progress(given.estimator, n_phases=2) as progress:
-        published = _release(given, plan, rows, votes, progress)
+        published = _release(given, plan, rows, votes, paid, progress)
         _learn(given, published, progress)
     warn_of_release(plan, published)
 
 
-def _draw_rows(given, plan, paid, progress, *, are_alone=False):
+def _draw_rows(given, paid, progress):
     """Pay for public rows, draw them, and enrol the electorate with them."""
-    _pay_for_rows(given, plan, paid, are_alone=are_alone)
     estimator = given.estimator
+    cost = given.synthesis.cost()
+    epsilon, method = cost.epsilon(estimator.delta)
+    spent = spent_by(Plan([], epsilon, method, cost), given)
+    entry = _pay(estimator, paid, dataclasses.replace(spent, covers="rows"), cost)
+    given.synthesis.entries[estimator.ledger] = entry
     seeds = dict(given.seeds)
     with progress.phase("public rows", 1) as done:
         synthesis = given.synthesis.drawn(
@@ -106,13 +106,7 @@ def _draw_rows(given, plan, paid, progress, *, are_alone=False):
         estimator, given.private.X, synthesizer=given.synthesis.synthesizer
     )
     number_teachers(electorate, estimator, given.private)
-    try:
-        enrolled(estimator, electorate, given.private, X_public, seeds)
-    except ValueError as error:
-        problem = str(error).removesuffix(". Nothing was spent")
-        raise ValueError(
-            f"the rows that were drawn, which are paid for, do not suit the electorate: {problem}"
-        ) from None
+    enrolled(estimator, electorate, given.private, X_public, seeds)
     return dataclasses.replace(
         given,
         synthesis=synthesis,
@@ -123,41 +117,17 @@ def _draw_rows(given, plan, paid, progress, *, are_alone=False):
     )
 
 
-def _pay_for_rows(given, plan, paid, *, are_alone):
-    """Record what the rows cost, and the labels if a ledger has no room for two entries."""
-    ledger = given.estimator.ledger
-    cost = given.synthesis.cost()
-    epsilon, method = cost.epsilon(given.estimator.delta)
-    spent = spent_by(Plan([], epsilon, method, cost), given)
-    spent = dataclasses.replace(spent, covers="rows")
-    if not has_room(ledger, [cost, plan.own_cost]):
-        if are_alone:
-            raise BudgetExceededError(
-                "the ledger would refuse the labels after the rows, as two entries cost it more "
-                "than one: call fit, or lower epsilon. Nothing was spent"
-            )
-        spent, cost = plan.spent.paid(), plan.cost
-        paid.are_labels_paid = True
-    _pay(given.estimator, spent, cost)
-    paid.spent = spent
-    given.synthesis.ledgers.append(ledger)
-
-
-def _pay_for_labels(given, plan):
-    """Record what the labels cost, and the rows if the ledger has not recorded them."""
-    _pay(given.estimator, plan.spent.paid(), given.cost_to_pay(plan))
-    if given.synthesis is not None:
-        given.synthesis.ledgers.append(given.estimator.ledger)
-
-
-def _pay(estimator, spent, cost):
-    """Record what is spent, before anything is drawn."""
+def _pay(estimator, paid, spent, cost, entry=None):
+    """Record what is spent, before anything is drawn; return the entry, which may grow."""
     estimator._seed_used = True  # noise is drawn from here on: pickles must not have the seed
     if estimator.ledger is not None:
-        estimator.ledger.record(spent, cost)
+        grows = {} if entry is None else {"entry": entry}
+        entry = estimator.ledger.record(spent, cost, **grows)
+    paid.spent = spent
+    return entry
 
 
-def _release(given, plan, rows, votes, progress, *, are_paid=False):
+def _release(given, plan, rows, votes, paid, progress):
     """Pay for what is released of the votes on `rows`, and draw it; what was drawn stays.
 
     Returns
@@ -165,10 +135,13 @@ def _release(given, plan, rows, votes, progress, *, are_paid=False):
     Published
     """
     estimator = given.estimator
-    if not are_paid:
-        _pay_for_labels(given, plan)
+    cost, entry = given.to_record(plan)
+    _pay(estimator, paid, plan.spent.paid(), cost, entry)
+    if given.synthesis is not None:
+        given.synthesis.entries[estimator.ledger] = None
     _run_private_test(plan, votes, given.seeds["test"])
     _start_anew(given, plan)
+    paid.has_begun = True
     published = Published(
         plan.spent.paid(),
         n_public=given.n_public,

@@ -52,7 +52,7 @@ def refuse_hopeless(plan):
     if plan.obstacles:
         raise BadPlanError(
             f"this cannot work: {'. '.join(plan.obstacles)}. To try all the same, set "
-            "on_bad_plan='warn'. Nothing was spent",
+            "on_bad_plan='warn'",
             plan,
         )
 

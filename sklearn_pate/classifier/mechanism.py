@@ -28,7 +28,7 @@ def rehearse_mechanism(aggregator, *, n_teachers, n_classes):
     except Exception as error:
         raise ValueError(
             f"{type(aggregator).__name__} failed when tried on made-up votes of {n_teachers} "
-            f"teachers for {n_classes} classes, before any teacher was trained; nothing was spent. "
+            f"teachers for {n_classes} classes, before any teacher was trained. "
             f"{type(error).__name__}: {error}"
         ) from error
 

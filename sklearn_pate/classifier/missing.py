@@ -74,13 +74,10 @@ def _refusal(X_public, rows, who, *, are_drawn):
     names = _texts_with_na(X_public)
     if names and not are_drawn:
         return (
-            f"{problem}. Nothing was spent. Encoders and imputers want NaN where pandas.NA stands "
+            f"{problem}. Encoders and imputers want NaN where pandas.NA stands "
             f"among text:{nan_for_na(names)}"
         )
-    return (
-        f"{problem}. Put an imputer inside, make_pipeline(SimpleImputer(), ...), {others}. "
-        "Nothing was spent"
-    )
+    return f"{problem}. Put an imputer inside, make_pipeline(SimpleImputer(), ...), {others}"
 
 
 def _texts_with_na(X):

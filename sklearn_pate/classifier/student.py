@@ -161,7 +161,7 @@ def check_scored_alone(student, X_public, n_queries, *, n_classes, soft):
             raise ValueError(
                 "the student cannot be copied, and a private score shows each held-out record "
                 "to a fresh copy. Use a student that pickles, or score on public rows, X_val "
-                f"and y_val. Nothing was spent. {type(error).__name__}: {error}"
+                f"and y_val. {type(error).__name__}: {error}"
             ) from error
 
 

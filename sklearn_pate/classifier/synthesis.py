@@ -12,7 +12,6 @@ from sklearn.base import clone
 
 from .._sklearn import InvalidParameterError, _num_samples, _safe_indexing
 from ..accountant import least_scale_of
-from ..accountant.spent import text_rounded_up
 from ..adjacency import Adjacency
 from ..aggregators import TableMechanism
 from ..aggregators.rehearsal import rehearse_table
@@ -56,8 +55,9 @@ class Synthesis:
         the drawing.
     rows : array-like with n_rows rows or None
         What was drawn; None before.
-    ledgers : list
-        Those that have recorded the cost of the rows; one is added when it has.
+    entries : dict
+        The ledgers that have recorded the cost of the rows, each with its entry that labels may
+        still be added to, or None.
     generator : str or None
         The source of their noise, as in `PrivacySpent`; None before the drawing.
     unit, adjacency : str
@@ -68,7 +68,7 @@ class Synthesis:
     n_moved: int
     units: Any = dataclasses.field(default=None, repr=False)
     rows: Any = None
-    ledgers: list = dataclasses.field(default_factory=list, repr=False)
+    entries: dict = dataclasses.field(default_factory=dict, repr=False)
     generator: str | None = None
     unit: str = ""
     adjacency: str = ""
@@ -92,7 +92,7 @@ class Synthesis:
 
     def without_data(self):
         """Return the same without anything private, for what is shown or kept."""
-        return dataclasses.replace(self, units=None, rows=None, ledgers=[])
+        return dataclasses.replace(self, units=None, rows=None, entries={})
 
     @classmethod
     def planned(cls, synthesizer, private, ballots, *, pure, sizes, epsilon, delta):
@@ -200,91 +200,10 @@ def _are_costs(cost):
     return bool((numbers >= 0).all())  # false for NaN, too
 
 
-class PaidRows:
-    """A block that draws rows: no error says that they cost nothing, and none loses them.
-
-    Parameters
-    ----------
-    estimator : PATEClassifier or PrivateSearch
-        What draws them.
-    what : str, default=None
-        What an error says is paid for; None are the rows, and the labels if they are.
-
-    Attributes
-    ----------
-    spent : PrivacySpent or None
-        What is paid for; None if nothing is, and errors are left as they are then.
-    are_labels_paid : bool
-        Whether that covers labels as well. Once their release begins, the estimator's
-        `privacy_spent_` says so.
-    synthesis : Synthesis or None
-        What was drawn.
-    """
-
-    def __init__(self, estimator, what=None):
-        self._estimator = estimator
-        self._what = what
-        self.spent = None
-        self.are_labels_paid = False
-        self.synthesis = None
-
-    def __enter__(self):
-        return self
-
-    def __exit__(self, kind, error, traceback):
-        if error is None or self.spent is None:
-            return
-        rows = None if self.synthesis is None else self.synthesis.rows
-        has_begun = rows is not None and vars(self._estimator).get("X_synthetic_") is rows
-        labels_too = has_begun or self.are_labels_paid
-        what = "the rows that were drawn are paid for"
-        if labels_too:
-            what += ", and so are the labels"
-        _say_paid(error, self._what or what)
-        if getattr(error, "privacy_spent", None) is None:
-            error.privacy_spent = self._estimator.privacy_spent_ if has_begun else self.spent
-        if has_begun:
-            return
-        if rows is None:
-            error.add_note(
-                f"What was to be drawn of the private rows is paid for, epsilon="
-                f"{text_rounded_up(self.spent.epsilon)}, and was not kept; a new fit pays anew"
-            )
-            return
-        # What an earlier fit left would not go with them
-        for name in [name for name in vars(self._estimator) if name.endswith("_")]:
-            delattr(self._estimator, name)
-        self._estimator.X_synthetic_ = rows
-        self.synthesis.note()
-        labels = " and labels, which were not released," if self.are_labels_paid else ""
-        epsilon = text_rounded_up(self.spent.epsilon)
-        error.add_note(
-            f"The rows that were drawn are X_synthetic_, and public. They{labels} cost epsilon="
-            f"{epsilon}, see privacy_spent of this error. With synthesizer=None, fit(X, y, "
-            "X_public=X_synthetic_) uses them again; its privacy_spent_ says whether it covers them"
-        )
-
-
 def weakest(generator, synthesis):
     """Return the weaker source of noise: of the votes, or of the rows that were drawn."""
     sources = [generator] if synthesis is None else [generator, synthesis.generator]
     return "seed" if "seed" in sources else "system"
-
-
-def _say_paid(error, what):
-    """Let the text of an error say what is paid for, if it says that nothing was spent."""
-    capital = what[0].upper() + what[1:]
-    error.args = tuple(
-        part.replace("Nothing was spent", capital).replace("nothing was spent", what)
-        if isinstance(part, str)
-        else part
-        for part in error.args
-    )
-
-
-def has_room(ledger, costs):
-    """Whether a ledger has room for costs one after the other; True if it does not say."""
-    return getattr(ledger, "has_room", lambda costs: True)(costs)
 
 
 def _calibrated(synthesizer, n_moved, share, epsilon, delta):
@@ -298,7 +217,7 @@ def _calibrated(synthesizer, n_moved, share, epsilon, delta):
         raise BudgetExceededError(
             f"epsilon={epsilon:g} pays for no rows: there is no noise so large, or so small, that "
             f"{type(synthesizer).__name__} costs its share, {share * epsilon:.3g}. Choose an "
-            "epsilon nearer to 1. Nothing was spent"
+            "epsilon nearer to 1"
         )
     return calibrated
 
@@ -374,7 +293,7 @@ def check_no_public(X_public):
     if X_public is not None:
         raise ValueError(
             "X_public and synthesizer are two ways to have public rows: give X_public, and "
-            "synthesizer=None, or no X_public. Nothing was spent"
+            "synthesizer=None, or no X_public"
         )
 
 
@@ -424,7 +343,7 @@ def rehearse_teachers(given, synthesizer):
             fit_and_predict(Task(0, classifier, part, asked, 0, settings, Memory(None), ()))
         except Exception as error:
             raise ValueError(
-                "base_estimator failed when tried on made-up rows and labels; nothing was spent. "
+                "base_estimator failed when tried on made-up rows and labels. "
                 "A teacher gets few rows, and votes on drawn ones: whatever the synthesizer may "
                 "draw, such as missing values and categories that none of its records has, it "
                 f"must take (OneHotEncoder(handle_unknown='ignore')). {type(error).__name__}: "
@@ -442,7 +361,7 @@ def _units(private, ballots):
         raise ValueError(
             f"adjacency {adjacency!r} protects the votes of one teacher, and a synthesizer must "
             "know whose records count together: state an adjacency of records or groups, or give "
-            "public rows. Nothing was spent"
+            "public rows"
         )
     if ballots.unit == "record" and adjacency in _OF_RECORDS:
         has_index = hasattr(private.X, "index")
@@ -453,12 +372,12 @@ def _units(private, ballots):
         raise ValueError(
             f"adjacency {adjacency!r} protects groups of records, and groups= is None: a "
             "synthesizer must know which records count together. Give groups=, one identifier per "
-            "record. Nothing was spent"
+            "record"
         )
     units = spelled_identifiers(private.groups, "groups")
     if units.shape != private.codes.shape:
         raise ValueError(
             f"groups must have one identifier for each of {len(private.codes)} records; got "
-            f"{len(units)}. Nothing was spent"
+            f"{len(units)}"
         )
     return units

@@ -30,7 +30,7 @@ def enrol(electorate, private, X_public, *, seed, memory):
     if failed is not None:
         raise ValueError(
             f"enrol of {name} failed with {failed}, whose text is withheld, as it may quote "
-            "records. Nothing was spent. To read the text, call enrol(private, X_public, seed=, "
+            "records. To read the text, call enrol(private, X_public, seed=, "
             "memory=) yourself"
         )
     if not isinstance(ballots, Ballots):

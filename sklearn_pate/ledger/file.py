@@ -112,9 +112,12 @@ def _filter_of_row(kind, order, delta):
     raise sqlite3.DatabaseError(f"it has a filter of an unknown kind, {kind!r}")
 
 
-def read_costs(db):
-    """Return the `Cost` of each fit, in order."""
-    rows = db.execute("SELECT rdp, mu_squared, pure, delta FROM spending ORDER BY fit")
+def read_costs(db, without=None):
+    """Return the `Cost` of each fit, in order, but for one entry."""
+    rows = db.execute(
+        "SELECT rdp, mu_squared, pure, delta FROM spending WHERE fit IS NOT ? ORDER BY fit",
+        (without,),
+    )
     return [Cost(np.frombuffer(rdp, dtype="<f8"), *numbers) for rdp, *numbers in rows]
 
 
@@ -124,13 +127,14 @@ def read_fits(db):
     return rows.fetchall()
 
 
-def add_fit(db, spent, cost):
-    """Write down what a fit spends, and what it protects."""
+def write_fit(db, spent, cost, entry=None):
+    """Write down what a fit spends, and what it protects; return its entry."""
     db.execute("UPDATE budget SET unit = ?, adjacency = ?", (spent.unit, spent.adjacency))
-    db.execute(
-        "INSERT INTO spending (time, method, n_teachers, n_queries, rdp, mu_squared, pure, "
-        "delta) VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
+    written = db.execute(
+        "INSERT OR REPLACE INTO spending (fit, time, method, n_teachers, n_queries, rdp, "
+        "mu_squared, pure, delta) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
         (
+            entry,
             datetime.now(UTC).isoformat(timespec="seconds"),
             spent.method,
             int(spent.n_teachers or 0),  # none, where records vote
@@ -141,6 +145,7 @@ def add_fit(db, spent, cost):
             float(cost.delta),
         ),
     )
+    return written.lastrowid
 
 
 def _budget_row(db, columns):

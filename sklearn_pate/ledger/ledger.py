@@ -11,7 +11,6 @@ from ..exceptions import BudgetExceededError
 from ..rdp import DEFAULT_ORDERS
 from ..rdp.checks import check_delta, check_positive
 from .file import (
-    add_fit,
     make_tables,
     read_budget,
     read_costs,
@@ -19,6 +18,7 @@ from .file import (
     read_fits,
     read_protected,
     transaction,
+    write_fit,
 )
 from .filters import COMPOSITIONS, Account, Budget, check_failure_probability, epsilon_alone
 
@@ -201,7 +201,7 @@ class PrivacyLedger:
     def __hash__(self):
         return hash(self._file_id)
 
-    def check(self, spent, cost):
+    def check(self, spent, cost, entry=None):
         """Refuse a fit that would go over budget; record nothing.
 
         Parameters
@@ -210,6 +210,8 @@ class PrivacyLedger:
             What the fit spends by itself.
         cost : rdp.Cost
             The same, in all the ways that add up.
+        entry : int, default=None
+            From `record`: what the fit has paid for already, which is part of `cost`.
 
         Raises
         ------
@@ -221,34 +223,20 @@ class PrivacyLedger:
             ledger's.
         """
         with transaction(self.path) as db:
-            self._check_affordable(db, spent, cost)
+            self._check_affordable(db, spent, cost, entry)
 
-    def has_room(self, costs):
-        """Return whether several fits, one after the other, would be within the budget.
-
-        Parameters
-        ----------
-        costs : list of rdp.Cost
-            What each costs.
-
-        Returns
-        -------
-        bool
-            Two may cost more than one fit of the same cost, see the Notes of the class.
-        """
-        with transaction(self.path) as db:
-            account = self._account(db)
-        for cost in costs:
-            account = account.plus(cost)
-        return account.is_within_budget()
-
-    def record(self, spent, cost):
+    def record(self, spent, cost, entry=None):
         """Write down that a fit spends; call it before anything is released.
 
         Parameters
         ----------
-        spent, cost
-            As in `check`.
+        spent, cost, entry
+            As in `check`. The entry of a fit grows; None makes a new one.
+
+        Returns
+        -------
+        int
+            The entry.
 
         Raises
         ------
@@ -256,8 +244,8 @@ class PrivacyLedger:
             As `check`; nothing was recorded.
         """
         with transaction(self.path) as db:
-            self._check_affordable(db, spent, cost)
-            add_fit(db, spent, cost)
+            self._check_affordable(db, spent, cost, entry)
+            return write_fit(db, spent, cost, entry)
 
     @property
     def epsilon_spent(self):
@@ -287,7 +275,7 @@ class PrivacyLedger:
         names = ["time", "method", "n_teachers", "n_queries", "epsilon", "epsilon_total", "share"]
         return pd.DataFrame(rows, columns=names)
 
-    def _account(self, db):
+    def _account(self, db, without=None):
         """Return the fits that were recorded; refuse a file that is no longer this ledger's."""
         budget, file_id = read_budget(db)
         if file_id != self._file_id:
@@ -296,12 +284,12 @@ class PrivacyLedger:
                 "file was replaced, and what it held is not counted in this one. Put the old file "
                 "back, or make a new PrivacyLedger to use this one. Nothing was recorded"
             )
-        return Account.of_costs(budget, read_filters(db), read_costs(db))
+        return Account.of_costs(budget, read_filters(db), read_costs(db, without))
 
-    def _check_affordable(self, db, spent, cost):
+    def _check_affordable(self, db, spent, cost, entry):
         """Refuse what the budget does not pay for."""
         _check_cost(cost)
-        before = self._account(db)
+        before = self._account(db, without=entry)
         if before.costs:
             _check_protects_the_same(spent, *read_protected(db))
         _check_can_be_added(spent, cost, before)

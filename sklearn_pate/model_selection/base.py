@@ -16,10 +16,10 @@ from ..classifier import PATEClassifier
 from ..classifier.checks import check_private, indexable_rows, warn_if_delta_is_large
 from ..classifier.drawn import DRAWN_BEFORE, recalled
 from ..classifier.given import check_given
+from ..classifier.keeping import keeping
 from ..classifier.planning import check_missing_in
 from ..classifier.seeds import seed_sequence, warn_if_seeded
 from ..classifier.synthesis import (
-    PaidRows,
     Synthesis,
     declared_synthesizer,
     rehearsal_rows,
@@ -99,6 +99,11 @@ class PrivateSearch(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
             cannot be scored on private rows (see Notes), or `random_state` is given with
             ``secure=True``. Nothing was spent.
         """
+        with keeping(self) as paid:
+            return self._fit(X, y, X_public, X_val, y_val, groups, paid)
+
+    def _fit(self, X, y, X_public, X_val, y_val, groups, paid):
+        """Do what `fit` does, and say what is paid for."""
         fit_number = next_fit_number()
         X_public, X_val, y_val = map(public_rows, (X_public, X_val, y_val))
         not_covered = warn_if_private(X_public, X) + warn_if_private(X_val, X, "X_val")
@@ -157,27 +162,25 @@ class PrivateSearch(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
             self.estimator.ledger.record(spent, cost)
         self._seed_used = True  # what is drawn from here on protects private data
 
-        with PaidRows(self, "the search is paid for") as paid:
-            paid.spent = spent
-            paid.are_labels_paid = True
-            if task is not None:  # once, before the trials: they share the rows
-                synthesis = self._drawn_rows(task, rows_seed)
-                paid.synthesis = synthesis
-                fit_data["X_public"] = synthesis.rows
-                synthesis.note()
-            trials = Trials(
-                candidates,
-                plans,
-                fit_data,
-                scorer,
-                self._generator(trials_seed),
-                seeded=self.random_state is not None,
-                are_drawn=task is not None,
-            )
-            best = _best_of(trials, count, spent)
+        paid.spent = spent
+        if task is not None:  # once, before the trials: they share the rows
+            synthesis = self._drawn_rows(task, rows_seed)
+            paid.synthesis = synthesis
+            fit_data["X_public"] = synthesis.rows
+            synthesis.note()
+        trials = Trials(
+            candidates,
+            plans,
+            fit_data,
+            scorer,
+            self._generator(trials_seed),
+            seeded=self.random_state is not None,
+            are_drawn=task is not None,
+        )
+        best = _best_of(trials, count, spent)
         if task is not None:
             best.fitted.X_synthetic_ = fit_data["X_public"]
-        self._publish(best, spent)
+        self._publish(best, paid)
         if task is not None:
             synthesis.tell()
         return self
@@ -295,12 +298,12 @@ class PrivateSearch(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
             generator=one_trial.generator if self.random_state is None else "seed",
         )
 
-    def _publish(self, trial, spent):
+    def _publish(self, trial, paid):
         """Set the attributes that are published of the best trial, or raise why it failed."""
         failed = isinstance(trial.fitted, StudentError)
         spent_by_trial = trial.fitted.privacy_spent if failed else trial.fitted.privacy_spent_
-        spent = replace(
-            spent,
+        paid.spent = spent = replace(
+            paid.spent,
             n_teachers=spent_by_trial.n_teachers,
             n_queries=spent_by_trial.n_queries,
             n_answered=spent_by_trial.n_answered,

@@ -8,6 +8,7 @@ from sklearn.base import clone
 
 from ..classifier.flow import poll
 from ..classifier.given import check_given
+from ..classifier.keeping import Paid
 from ..exceptions import StudentError
 from ..isolation import Quiet, uncounted
 from .candidates import Candidate, teachers_key
@@ -97,7 +98,7 @@ class Trials:
         if key not in self._votes:
             teachers = clone(candidate.estimator).set_params(random_state=teachers_seed)
             given = check_given(teachers, **self._fit_data)
-            self._votes[key] = poll(replace(given, are_drawn=self._are_drawn))
+            self._votes[key] = poll(replace(given, are_drawn=self._are_drawn), Paid())
         # An error would tell which candidate was tried
         seeded = {"random_state": noise_seed, "on_bad_plan": "warn"}
         estimator = clone(candidate.estimator).set_params(**seeded)
