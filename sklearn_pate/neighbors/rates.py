@@ -75,9 +75,11 @@ class Surface(NamedTuple):
 
     def likeness(self, numbers):
         """Return how much each row is like each cell, (n_rows, n_cells)."""
-        squared = cdist(numbers, self.centers, "sqeuclidean")
         middle = self.centers.mean(axis=0)
-        products = (numbers - middle) @ (self.centers - middle).T
+        away, centers = numbers - middle, self.centers - middle
+        products = away @ centers.T
+        squares = (away**2).sum(axis=1)[:, None] + (centers**2).sum(axis=1)
+        squared = np.maximum(squares - 2 * products, 0)
         return self.height * np.exp(-self.steepness * squared) + self.slope * products
 
     def splits(self, noisy):
