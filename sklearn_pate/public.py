@@ -14,6 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 from ._sklearn import HasMethods, _fit_context, _num_samples, _safe_indexing
 from .exceptions import PrivacyLeakWarning, warn
 from .isolation import fresh_seed, own_clone, own_generators, seeded, set_seeds, unfitted
+from .rdp.checks import as_array
 
 __all__ = ["FitOnPublic", "Overlap", "PublicData", "overlap", "public_rows"]
 
@@ -484,3 +485,11 @@ class FitOnPublic(TransformerMixin, BaseEstimator):
         tags.input_tags = get_tags(self.transformer).input_tags
         tags.target_tags.required = False
         return tags
+
+
+def indexable_rows(X, name):
+    """Return `X` so that rows can be selected: sparse matrices as CSR, lists as arrays."""
+    if sparse.issparse(X):
+        return X.tocsr()
+    is_to_check = not hasattr(X, "shape") or isinstance(X, np.ma.MaskedArray)
+    return as_array(name, X) if is_to_check else X

@@ -24,7 +24,8 @@ from scipy.special import logsumexp
 
 from sklearn_pate.accountant import count
 from sklearn_pate.aggregators import GNMax
-from sklearn_pate.classifier import drawn, seeds
+from sklearn_pate.fitting import seeds
+from sklearn_pate.releases import rows
 
 matplotlib.use("Agg")
 
@@ -62,7 +63,7 @@ def global_random_seed(request):
 @pytest.fixture(autouse=True)
 def as_in_a_process_of_its_own(monkeypatch):
     """Count the fits of each test from 1, none is the first with a seed, no rows were drawn."""
-    monkeypatch.setattr(drawn, "_drawn", {})
+    monkeypatch.setattr(rows, "_drawn", {})
     monkeypatch.setattr(count, "_numbers", itertools.count(1))  # put back after the test
     monkeypatch.setattr(seeds, "_has_warned", threading.Event())
     seeds._has_warned.set()

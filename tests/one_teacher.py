@@ -54,7 +54,7 @@ from sklearn.utils import check_random_state
 
 from sklearn_pate import PATEClassifier
 from sklearn_pate.aggregators import GNMax
-from sklearn_pate.classifier.seeds import seed_streams
+from sklearn_pate.fitting.seeds import seed_streams
 from sklearn_pate.isolation import set_seeds
 from sklearn_pate.partition import assign_teachers
 from sklearn_pate.teachers.ensemble import _seeds

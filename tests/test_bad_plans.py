@@ -56,7 +56,7 @@ def test_a_fit_refuses_what_cannot_work_and_a_plan_tells(case, tmp_path):
         lambda: clf.fit(private, labels, X_public=public),
         lambda: clf.fit_votes(votes, public),
     ):
-        with pytest.raises(BadPlanError, match="this cannot work: .*Nothing was spent") as caught:
+        with pytest.raises(BadPlanError, match="this cannot work: ") as caught:
             act()
         assert words in str(caught.value) or "rows of X_public are all equal" in str(caught.value)
         assert caught.value.plan.epsilon == plan.epsilon

@@ -10,12 +10,12 @@ from sklearn.datasets import make_classification
 from sklearn.naive_bayes import GaussianNB
 
 from sklearn_pate import PATEClassifier
-from sklearn_pate.classifier import drawn, synthesis
-from sklearn_pate.classifier.table import TableRelease
 from sklearn_pate.exceptions import BudgetExceededError
 from sklearn_pate.ledger import PrivacyLedger
 from sklearn_pate.model_selection import PrivateGridSearchCV
 from sklearn_pate.neighbors import ReverseNeighbors
+from sklearn_pate.releases import rows as drawn
+from sklearn_pate.releases.table import TableRelease
 from sklearn_pate.synthesis import MarginalSynthesizer
 
 # One or two bins of a column, by chance of the noise, hold most of its records
@@ -117,7 +117,7 @@ def test_an_interrupt_while_rows_are_noted_keeps_them(monkeypatch):
         raise KeyboardInterrupt
 
     clf = pate(synthesizer=DRAWS)
-    monkeypatch.setattr("sklearn_pate.classifier.synthesis.note_drawn", interrupt)
+    monkeypatch.setattr("sklearn_pate.releases.rows.note_drawn", interrupt)
     with pytest.raises(KeyboardInterrupt):
         clf.fit(X, Y)
     assert clf.X_synthetic_.shape == (500, 4)
@@ -188,7 +188,7 @@ def test_a_part_of_rows_with_few_values_is_not_covered():
 
 def test_rows_are_known_if_the_fit_is_interrupted_while_they_are_noted(monkeypatch):
     noted = []
-    note_drawn = synthesis.note_drawn
+    note_drawn = drawn.note_drawn
 
     def interrupted_once(*args):
         noted.append(args)
@@ -196,7 +196,7 @@ def test_rows_are_known_if_the_fit_is_interrupted_while_they_are_noted(monkeypat
             raise KeyboardInterrupt
         note_drawn(*args)
 
-    monkeypatch.setattr(synthesis, "note_drawn", interrupted_once)
+    monkeypatch.setattr(drawn, "note_drawn", interrupted_once)
     clf = pate(synthesizer=DRAWS)
     with pytest.raises(KeyboardInterrupt):
         clf.fit(X, Y)

@@ -26,7 +26,7 @@ from sklearn.utils import all_estimators
 
 from sklearn_pate import PATEClassifier, PrivacySpent
 from sklearn_pate.accountant import PrivacyForecast
-from sklearn_pate.classifier.handover import handed_over
+from sklearn_pate.fitting.export import handed_over
 from sklearn_pate.neighbors import LandmarkClassifier, RowVectorizer
 from sklearn_pate.students import SoftLabelClassifier
 from sklearn_pate.synthesis import MarginalSynthesizer
@@ -204,7 +204,7 @@ def test_skops_keeps_the_classifier_itself(name, tmp_path):
     file = tmp_path / "model.skops"
     skops_io.dump(clf, file)
     unknown = skops_io.get_untrusted_types(file=file)
-    assert "sklearn_pate.classifier.saving.Saved" in unknown
+    assert "sklearn_pate.fitting.export.Saved" in unknown
     loaded = skops_io.load(file, trusted=unknown)
     np.testing.assert_array_equal(loaded.predict(X), clf.predict(X))
     np.testing.assert_array_equal(loaded.predict_proba(X), clf.predict_proba(X))

@@ -295,7 +295,7 @@ def stated(**facts):
 MISTAKES = {
     "probabilities, not their logs": (
         {"outcome_log_proba": lambda self, votes, p=None: np.full(np.shape(votes), 1 / 3)},
-        "made-up votes of 30 teachers for 3 classes.*nothing was spent.*log of probabilities",
+        "made-up votes of 30 teachers for 3 classes.*log of probabilities",
     ),
     "columns": (
         {"outcome_log_proba": lambda self, votes, p=None: np.zeros((len(votes), 1))},

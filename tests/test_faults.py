@@ -16,12 +16,13 @@ from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import LogisticRegression
 from sklearn.naive_bayes import GaussianNB
 
-from sklearn_pate import PATEClassifier
+from sklearn_pate import PATEClassifier, queries
 from sklearn_pate.aggregators import ConfidentGNMax, GNMax, InteractiveGNMax, SoftVote
 from sklearn_pate.aggregators.argmax import _NoisyArgmax
-from sklearn_pate.classifier import choice, flow, labels
 from sklearn_pate.exceptions import TeacherError
+from sklearn_pate.fitting import release
 from sklearn_pate.ledger import PrivacyLedger
+from sklearn_pate.releases import labels
 from sklearn_pate.teachers import electorate
 
 pytestmark = [
@@ -73,7 +74,7 @@ BEFORE = {
     "plan": (labels, "plan_queries"),
     "ledger asked": (PrivacyLedger, "check"),
     "student rehearsed": (Student, "fit"),
-    "queries chosen": (choice, "select_rows"),
+    "queries chosen": (queries, "select_rows"),
     "teacher": (GaussianNB, "fit", 7),
     "voting": (GaussianNB, "predict", 20),
     "counted": (electorate, "collect_votes", 1, True),
@@ -81,7 +82,7 @@ BEFORE = {
 }
 AFTER = {
     "recorded": (PrivacyLedger, "record", 1, True),
-    "private test": (flow, "_run_private_test"),
+    "private test": (release, "_run_private_test"),
     "noise": (_NoisyArgmax, "aggregate"),
     "labels drawn": (_NoisyArgmax, "aggregate", 1, True),
     "student": (Student, "fit", 2),

@@ -377,7 +377,7 @@ def test_what_is_warned_of_is_advice_and_once(params, beginnings):
 def test_a_poll_is_refused_if_it_draws_rows(params):
     drawing = pate(synthesizer=MarginalSynthesizer((-9, 9), missing=[], n_rows=300), **params)
     for act in (drawing.poll, drawing.fit):
-        with pytest.raises(BadPlanError, match="cannot work: .*drowns the .*Nothing was spent"):
+        with pytest.raises(BadPlanError, match="cannot work: .*drowns the "):
             act(X, Y)
     assert not hasattr(drawing, "X_synthetic_")
 

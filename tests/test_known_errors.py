@@ -18,6 +18,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.naive_bayes import GaussianNB
 
 from sklearn_pate import PATEClassifier
+from sklearn_pate import classifier as estimator_module
 from sklearn_pate.accountant import plan_queries
 from sklearn_pate.aggregators import (
     ConfidentGNMax,
@@ -29,9 +30,8 @@ from sklearn_pate.aggregators import (
     PluralityVote,
     distance_to_instability,
 )
-from sklearn_pate.classifier import estimator as estimator_module
-from sklearn_pate.classifier.seeds import seed_streams
 from sklearn_pate.exceptions import StudentError
+from sklearn_pate.fitting.seeds import seed_streams
 from sklearn_pate.propose_test_release import ProposeTestRelease
 from sklearn_pate.rdp import (
     DEFAULT_ORDERS,

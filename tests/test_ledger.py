@@ -23,7 +23,6 @@ from sklearn.naive_bayes import GaussianNB
 from sklearn_pate import PATEClassifier, PrivacySpent, PublicData
 from sklearn_pate.accountant import plan_queries
 from sklearn_pate.aggregators import ConfidentGNMax, GNMax, LNMax, SoftVote, StableArgmax
-from sklearn_pate.classifier.labels import LabelsRelease
 from sklearn_pate.exceptions import BudgetExceededError, PrivacyTestError, TeacherError
 from sklearn_pate.ledger import PrivacyLedger
 from sklearn_pate.ledger.file import transaction
@@ -40,6 +39,7 @@ from sklearn_pate.rdp import (
 )
 from sklearn_pate.rdp.cost import query_cost
 from sklearn_pate.rdp.table import gaussian_table_cost
+from sklearn_pate.releases.labels import LabelsRelease
 
 VOTES = np.column_stack([np.full(200, 70), np.full(200, 30)])
 VOTES[::2] = VOTES[::2, ::-1]
@@ -581,7 +581,7 @@ from sklearn.naive_bayes import GaussianNB
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn_pate import PATEClassifier
 from sklearn_pate.aggregators import GNMax
-from sklearn_pate.classifier.labels import LabelsRelease
+from sklearn_pate.releases.labels import LabelsRelease
 from sklearn_pate.ledger import PrivacyLedger
 
 folder, n_processes, n_fits = sys.argv[1], int(sys.argv[2]), int(sys.argv[3])

@@ -20,7 +20,6 @@ from sklearn.svm import SVC
 from sklearn_pate import PATEClassifier, PublicData
 from sklearn_pate._sklearn import _safe_indexing
 from sklearn_pate.aggregators import GaussianMechanism, GNMax, LaplaceMechanism, TableMechanism
-from sklearn_pate.classifier.student import sure_labels
 from sklearn_pate.exceptions import BadPlanError, BudgetExceededError
 from sklearn_pate.isolation import copier
 from sklearn_pate.ledger import PrivacyLedger
@@ -38,6 +37,7 @@ from sklearn_pate.plotting import (
 )
 from sklearn_pate.rdp import DEFAULT_ORDERS, Cost
 from sklearn_pate.rdp.table import GRID, laplace_table_cost
+from sklearn_pate.students import sure_labels
 from sklearn_pate.teachers import Sites
 
 X, Y = make_classification(

@@ -236,7 +236,7 @@ def stream(monkeypatch):
     stream = Stream()
     monkeypatch.setattr("numpy.random.bit_generator.randbits", stream.bits)
     monkeypatch.setattr(SystemGenerator, "_bits", lambda self, size: stream.noise_bits(self, size))
-    monkeypatch.setattr("sklearn_pate.classifier.progress.time", STOPPED)
+    monkeypatch.setattr("sklearn_pate.fitting.progress.time", STOPPED)
     monkeypatch.setattr("sklearn.model_selection._search.time", STOPPED)
     monkeypatch.setattr("sklearn.model_selection._validation.time", STOPPED)
     if "skorch" in sys.modules:

@@ -15,7 +15,7 @@ from sklearn.utils import check_random_state
 
 from sklearn_pate import PATEClassifier
 from sklearn_pate.aggregators import LaplaceMechanism
-from sklearn_pate.classifier.asked import rows_digest
+from sklearn_pate.fitting.given import rows_digest
 from sklearn_pate.ledger import PrivacyLedger
 from sklearn_pate.neighbors import ReleasedTable, ReverseNeighbors
 from sklearn_pate.rdp import DEFAULT_ORDERS

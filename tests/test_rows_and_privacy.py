@@ -20,7 +20,6 @@ from sklearn.preprocessing import OneHotEncoder
 from sklearn_pate import PATEClassifier
 from sklearn_pate.adjacency import Adjacency
 from sklearn_pate.aggregators import GNMax, LaplaceMechanism, SoftVote, TableMechanism
-from sklearn_pate.classifier.table import TableRelease
 from sklearn_pate.electorate import Ballots, Electorate
 from sklearn_pate.exceptions import BudgetExceededError, PrivacyLeakWarning, TeacherError
 from sklearn_pate.ledger import PrivacyLedger
@@ -28,6 +27,7 @@ from sklearn_pate.model_selection import PrivateGridSearchCV
 from sklearn_pate.neighbors import ReverseNeighbors
 from sklearn_pate.rdp import DEFAULT_ORDERS, Cost
 from sklearn_pate.rdp.table import laplace_table_cost
+from sklearn_pate.releases.table import TableRelease
 from sklearn_pate.secure import SystemGenerator
 from sklearn_pate.synthesis import MarginalSynthesizer
 

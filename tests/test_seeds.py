@@ -9,7 +9,7 @@ import pytest
 from sklearn.naive_bayes import GaussianNB
 
 from sklearn_pate import PATEClassifier
-from sklearn_pate.classifier import seeds
+from sklearn_pate.fitting import seeds
 from sklearn_pate.model_selection import PrivateGridSearchCV
 from sklearn_pate.neighbors import ReverseNeighbors
 

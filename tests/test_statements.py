@@ -18,11 +18,11 @@ from sklearn.naive_bayes import GaussianNB
 from sklearn_pate import PATEClassifier, PrivacySpent
 from sklearn_pate.accountant.words import text_rounded_up
 from sklearn_pate.aggregators import GNMax, ImmutableArgmax
-from sklearn_pate.classifier.table import TableRelease
 from sklearn_pate.exceptions import BadPlanError, PrivacyLeakWarning, StudentError
 from sklearn_pate.model_selection import PrivateGridSearchCV
 from sklearn_pate.neighbors import ReverseNeighbors
 from sklearn_pate.public import overlap, warn_if_private
+from sklearn_pate.releases.table import TableRelease
 from sklearn_pate.synthesis import MarginalSynthesizer
 
 ROWS = np.random.default_rng(0).normal(size=(900, 2))

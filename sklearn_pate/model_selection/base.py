@@ -13,24 +13,24 @@ from .._sklearn import Interval, StrOptions, _fit_context
 from ..accountant import next_fit_number, no_cost
 from ..adjacency import Adjacency
 from ..classifier import PATEClassifier
-from ..classifier.checks import check_private, indexable_rows, warn_if_delta_is_large
-from ..classifier.drawn import DRAWN_BEFORE, recalled
-from ..classifier.given import check_given
-from ..classifier.keeping import keeping
-from ..classifier.planning import check_missing_in
-from ..classifier.seeds import seed_sequence, warn_if_seeded
-from ..classifier.synthesis import (
-    Synthesis,
-    declared_synthesizer,
-    rehearsal_rows,
-    rehearse_teachers,
-)
 from ..electorate import Electorate, TableElectorate
 from ..exceptions import StudentError
+from ..fitting.checks import check_private, warn_if_delta_is_large
+from ..fitting.given import check_given
+from ..fitting.keeping import keeping
+from ..fitting.planning import check_missing_in
+from ..fitting.seeds import seed_sequence, warn_if_seeded
+from ..fitting.synthesizers import declared_synthesizer, rehearse_teachers
 from ..isolation import own_generators, unfitted
 from ..partition import PredefinedPartition
-from ..public import public_rows, warn_if_private
+from ..public import indexable_rows, public_rows, warn_if_private
 from ..rdp import TrialCount
+from ..releases.rows import (
+    DRAWN_BEFORE,
+    Synthesis,
+    recalled,
+    rehearsal_rows,
+)
 from ..secure import noise_generator
 from .calibration import calibrate
 from .candidates import make_candidates, teachers_key

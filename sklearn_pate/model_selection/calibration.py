@@ -4,8 +4,8 @@ import math
 import warnings
 
 from ..accountant import no_cost
-from ..classifier.planning import accepted
 from ..exceptions import BudgetExceededError
+from ..fitting.planning import accepted
 from ..rdp import DEFAULT_ORDERS
 from .candidates import plan_key, plan_key_of_any_epsilon, set_plan
 from .cost import search_cost

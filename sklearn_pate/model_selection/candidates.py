@@ -6,8 +6,8 @@ from joblib import hash as fingerprint
 from sklearn.base import clone
 
 from ..classifier import PATEClassifier
-from ..classifier.voters import voters
 from ..electorate import Electorate, TableElectorate
+from ..fitting.voters import voters
 from ..isolation import silent
 
 

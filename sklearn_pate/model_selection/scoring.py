@@ -6,9 +6,9 @@ from sklearn.metrics import check_scoring
 from sklearn.utils import indexable
 
 from .._sklearn import _safe_indexing
-from ..classifier.checks import indexable_rows
-from ..classifier.planning import check_scored
+from ..fitting.planning import check_scored
 from ..isolation import attempt, copied_data, copier, isolated, own_rows
+from ..public import indexable_rows
 from ..rdp import DEFAULT_ORDERS
 from .candidates import student_key
 from .cost import fit_rdp

@@ -6,10 +6,10 @@ from typing import NamedTuple
 
 from sklearn.base import clone
 
-from ..classifier.flow import poll
-from ..classifier.given import check_given
-from ..classifier.keeping import Paid
 from ..exceptions import StudentError
+from ..fitting.given import check_given
+from ..fitting.keeping import Paid
+from ..fitting.release import poll
 from ..isolation import Quiet, uncounted
 from .candidates import Candidate, teachers_key
 

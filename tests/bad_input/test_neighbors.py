@@ -85,7 +85,7 @@ def test_a_plan_that_cannot_work(params, public, message):
     clf = records(**params)
     with accepted(message):  # votes alone spend nothing, so `poll` warns
         clf.poll(MANY, LABELS, public)
-    with refused(f"cannot work: .*{message}.*Nothing was spent", BadPlanError) as caught:
+    with refused(f"cannot work: .*{message}", BadPlanError) as caught:
         clf.fit(MANY, LABELS, public)
     with pytest.raises(ValueError, match="share_right is about teachers"):
         caught.value.plan.share_right(0.8)

@@ -123,7 +123,7 @@ def test_a_wrong_number_of_rounds(n_rounds):
     },
 )
 def test_a_parameter_that_a_strategy_refuses(strategy, name):
-    with refused(f"query_strategy failed.*nothing was spent.*'{name}' parameter of"):
+    with refused(f"query_strategy failed.*'{name}' parameter of"):
         fit({"query_strategy": strategy})
 
 
@@ -135,7 +135,7 @@ def test_a_strategy_that_returns_no_rows_of_x_public(rows):
 
 def test_a_strategy_that_fails():
     for rows, error in (([[0], [1, 2]], ""), (KeyError("centre"), ". KeyError: 'centre'")):
-        with refused(f"query_strategy failed.*nothing was spent{error}"):
+        with refused(f"query_strategy failed{error}"):
             fit({"query_strategy": Returns(rows)})
 
 

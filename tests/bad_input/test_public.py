@@ -50,7 +50,7 @@ def test_wrong_public_rows(value, message):
 
 def test_public_rows_that_the_student_refuses():
     missing = changed(X_PUBLIC, NAN, (slice(None), 1))
-    message = "the student failed when tried on public rows.*nothing was spent.*contains NaN"
+    message = "the student failed when tried on public rows.*contains NaN"
     with refused(message):
         fit({"student": GaussianNB()}, X_public=missing)
 
@@ -89,7 +89,7 @@ def test_each_class_needs_a_public_row():
 def test_public_rows_that_are_the_private_ones(value, message):
     leak = f"{message}.*: .* pass rows that are public"
     obstacle = "X_public is X or a part of it, .* give rows that are public, or a synthesizer"
-    with refused(f"this cannot work: {obstacle}.*Nothing was spent", BadPlanError, warning=leak):
+    with refused(f"this cannot work: {obstacle}", BadPlanError, warning=leak):
         fit(X_public=value)
     with accepted(leak, obstacle):
         clf = fit({"on_bad_plan": "warn"}, X_public=value)

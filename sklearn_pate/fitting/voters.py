@@ -13,6 +13,7 @@ from ..electorate import Electorate
 from ..neighbors import ReverseNeighbors, RowVectorizer
 from ..partition import RandomPartition
 from ..rdp.conversion import gdp_mu
+from ..releases.table import ABOUT_QUERIES, OnlySums
 from ..rules import (
     bends_are_seen,
     columns_tell_more,
@@ -20,19 +21,11 @@ from ..rules import (
     signal_of_sums,
 )
 from ..teachers import SiteEnsemble, Sites, TeacherEnsemble
-from .nobody import OnlySums
 
 #: Parameters that say how teachers are made. Other electorates do not take them.
 ABOUT_TEACHERS = dict.fromkeys(
     ("n_teachers", "partition", "keep_teachers", "timeout"), "says how teachers are made"
 )
-
-#: Parameters of mechanisms that answer one question at a time, as those of teachers do.
-ABOUT_QUERIES = {
-    "n_queries": "says how many rows teachers are asked about",
-    "query_strategy": "says which rows teachers are asked about",
-    "accounting": "says how the cost of queries is accounted for",
-}
 
 
 def voters(estimator, *, is_table=None):
@@ -174,3 +167,17 @@ def speaks_of_teachers(estimator):
     if any(getattr(estimator, name) != signature.parameters[name].default for name in names):
         return True
     return estimator.aggregator is not None and not isinstance(estimator.aggregator, TableMechanism)
+
+
+def check_defaults(estimator, reason_by_name):
+    """Refuse parameters that were set, each for its reason, if another electorate votes."""
+    signature = inspect.signature(type(estimator).__init__)
+    for name, reason in reason_by_name.items():
+        default = signature.parameters[name].default
+        value = getattr(estimator, name)
+        if value != default:
+            raise ValueError(
+                f"{name}={value!r} {reason}, and base_estimator is another electorate, "
+                f"{type(voters(estimator, is_table=True)).__name__}; leave {name} at its default, "
+                f"{default!r}"
+            )

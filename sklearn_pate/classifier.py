@@ -12,7 +12,7 @@ from sklearn.utils import get_tags
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
-from .._sklearn import (
+from ._sklearn import (
     CallbackSupportMixin,
     HasMethods,
     Interval,
@@ -21,45 +21,50 @@ from .._sklearn import (
     _fit_context,
     _VisualBlock,
 )
-from ..accountant import (
+from .accountant import (
     next_fit_number,
 )
-from ..accountant.spent import text_rounded_up
-from ..aggregators import GNMax, Mechanism, TableMechanism
-from ..electorate import (
+from .accountant.spent import text_rounded_up
+from .aggregators import GNMax, Mechanism, TableMechanism
+from .electorate import (
     Electorate,
     TableElectorate,
     check_classifier,
 )
-from ..isolation import own_generators, unfitted
-from ..neighbors import RowVectorizer
-from ..public import public_rows
-from ..synthesis import Schema
-from . import flow
-from .asked import are_same_rows, check_labelled_rows
-from .checks import (
+from .fitting import release
+from .fitting.checks import (
     check_features,
-    check_predicted,
     first_names,
-    indexable_rows,
 )
-from .drawn import note_drawn, recalled
-from .given import STRATEGIES, as_list, check_given, check_votes_and_rows, with_cost_of_rows
-from .handover import handed_over, libraries_of
-from .keeping import keeping
-from .planning import make_plan
-from .published import Published, student_of, warn_of_one_class
-from .saving import Saved
-from .seeds import seed_streams
-from .student import (
-    all_columns,
-    fit_student,
+from .fitting.export import Saved, handed_over, libraries_of
+from .fitting.given import (
+    STRATEGIES,
+    are_same_rows,
+    as_list,
+    check_given,
+    check_labelled_rows,
+    check_votes_and_rows,
+    with_cost_of_rows,
 )
-from .table import table_mechanism
-from .voters import (
+from .fitting.keeping import keeping
+from .fitting.planning import make_plan
+from .fitting.seeds import seed_streams
+from .fitting.voters import (
     make_electorate,
     voters,
 )
+from .isolation import own_generators, unfitted
+from .neighbors import RowVectorizer
+from .public import indexable_rows, public_rows
+from .releases.published import Published, student_of, warn_of_one_class
+from .releases.rows import note_drawn, recalled
+from .releases.table import table_mechanism
+from .students import (
+    all_columns,
+    check_predicted,
+    fit_student,
+)
+from .synthesis import Schema
 
 #: What `privacy_spent_.not_covered` says of other rows than those drawn.
 _OTHER_ROWS = "the rows given to fit_student, which may be part of the student"
@@ -454,7 +459,7 @@ class PATEClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         fit_number = next_fit_number()
         with keeping(self) as paid:
             given = self._given(X, y, X_public, groups, sample_weight)
-            flow.fit(dataclasses.replace(given, fit_number=fit_number), paid)
+            release.fit(dataclasses.replace(given, fit_number=fit_number), paid)
         return self
 
     @_usual_floats
@@ -536,7 +541,7 @@ class PATEClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         10
         """
         with keeping(self) as paid:
-            return flow.poll(self._given(X, y, X_public, groups, sample_weight), paid)
+            return release.poll(self._given(X, y, X_public, groups, sample_weight), paid)
 
     @_usual_floats
     @_fit_context(prefer_skip_nested_validation=False)
@@ -577,7 +582,7 @@ class PATEClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         fit_number = next_fit_number()
         with keeping(self) as paid:
             given, votes = check_votes_and_rows(self, votes, X_public)
-            flow.fit_votes(dataclasses.replace(given, fit_number=fit_number), votes, paid)
+            release.fit_votes(dataclasses.replace(given, fit_number=fit_number), votes, paid)
         return self
 
     @_usual_floats

@@ -6,8 +6,8 @@ from scipy import sparse
 
 from .._sklearn import _num_samples, _safe_indexing
 from ..isolation import Quiet, seeded
+from ..students import unfitted_copy
 from .remedies import nan_for_na
-from .student import unfitted_copy
 
 #: So many rows with missing values are tried, and so many without, or five for each class.
 _N_TRIED = 20

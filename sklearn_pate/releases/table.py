@@ -3,16 +3,24 @@
 import numpy as np
 
 from ..accountant import RecordVoters, TableCurator, plan_table
+from ..adjacency import Adjacency
 from ..aggregators import LaplaceMechanism, TableMechanism
 from ..aggregators.rehearsal import checked_noisy, rehearse_table
 from ..column_sums import ColumnSums, SumsMechanism
-from ..electorate import TableElectorate, Votes
+from ..electorate import CellForecast, TableBallots, TableElectorate, Votes
 from ..isolation import Quiet, attempt
+from ..rdp import DEFAULT_ORDERS, Cost
+from ..rdp.checks import check_orders
 from ..synthesis.stacked import StackedTable
-from .checks import check_defaults
-from .mechanism import is_ours
-from .nobody import OnlySums
-from .voters import ABOUT_QUERIES
+from ..synthesis.student import SumsClassifier
+from .labels import is_ours
+
+#: Parameters of mechanisms that answer one question at a time, as those of teachers do.
+ABOUT_QUERIES = {
+    "n_queries": "says how many rows teachers are asked about",
+    "query_strategy": "says which rows teachers are asked about",
+    "accounting": "says how the cost of queries is accounted for",
+}
 
 
 class TableRelease:
@@ -22,9 +30,12 @@ class TableRelease:
     follows_noise = True
     most_rehearsed = 500
 
+    def refused(self, estimator):
+        """Return the parameters that say nothing here, each with what it says."""
+        return ABOUT_QUERIES
+
     def check(self, estimator):
-        """Refuse parameters that make no sense where a whole table is released."""
-        check_defaults(estimator, ABOUT_QUERIES)
+        """Refuse mechanisms that answer one question at a time."""
         table_mechanism(estimator.aggregator, estimator.base_estimator)
 
     def plan(self, given):
@@ -190,3 +201,67 @@ def check_votes_of_records(votes, electorate, *, is_given):
                 f"{cast_with[param]!r}: poll again, or set base_estimator__{param}="
                 f"{cast_with[param]!r}"
             )
+
+
+class NoTable(TableMechanism):
+    """The mechanism of a table without cells, which costs nothing."""
+
+    is_exact = True
+    is_pure = True
+    noise_std = 0.0
+
+    def noisy(self, table, random_state=None):
+        """Return the table, which is empty."""
+        return table
+
+    def cost(self, n_changed, orders=DEFAULT_ORDERS):
+        """Return no cost."""
+        return Cost(np.zeros(len(check_orders(orders))), 0.0, 0.0)
+
+
+class OnlySums(TableElectorate):
+    """Records that cast no ballots: the synthesizer's sums have said it all."""
+
+    mechanism = NoTable()
+
+    def enrol(self, private, X_public, *, seed=None, memory=None):
+        """Say what one record changes: nothing."""
+        unit = "record" if private.groups is None else "group"
+        adjacency = Adjacency.REPLACE_RECORD if unit == "record" else Adjacency.REPLACE_GROUP
+        return TableBallots(
+            n_changed=2,
+            unit=unit,
+            adjacency=adjacency,
+            n_records=Adjacency.public_count(adjacency, len(private.codes)),
+        )
+
+    def divide(self, X_public, *, noise_std, n_records, n_classes, are_drawn=False):
+        """Make no cells."""
+
+    def forecast(self, *, noise_std, n_records, n_classes, are_drawn=False):
+        """Say nothing: the synthesizer has said it."""
+        return CellForecast(0, 0, None, (), ())
+
+    def n_steps(self, *, n_records):
+        """Return 1."""
+        return 1
+
+    def vote(self, private, X_query, *, temperature=None, seed=None, n_jobs=None, on_done=None):
+        """Return a table without cells."""
+        if on_done is not None:
+            on_done(1)
+        return np.zeros((0, len(private.classes)))
+
+    def check_public(self, X_public):
+        """Accept any rows: a synthesizer drew them."""
+
+    def released(self, noisy, *, noise_std):
+        """Return nothing: the sums take its place."""
+
+    def read(self, table):
+        """Return what the sums say; they are read instead."""
+        raise NotImplementedError
+
+    def default_student(self):
+        """Return a classifier that is the discriminants."""
+        return SumsClassifier()

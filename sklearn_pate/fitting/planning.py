@@ -6,15 +6,15 @@ from ..accountant import PrivacySpent
 from ..aggregators import TableMechanism
 from ..electorate import TableElectorate
 from ..rdp.facts import facts_of
+from ..releases.published import check_class_weight, student_of
+from ..releases.rows import weakest
+from ..releases.table import TableRelease
+from ..students import check_scored_alone, rehearse_student
 from .forecast import forecast, refuse_hopeless, warn_of_plan
 from .given import temperature_of
 from .missing import check_missing
-from .published import student_of
-from .student import check_scored_alone, rehearse_student
-from .synthesis import rehearse_teachers, weakest
-from .table import TableRelease
+from .synthesizers import rehearse_teachers
 from .voters import make_electorate, voters
-from .weights import check_class_weight
 
 
 def make_plan(given, *, is_forecast=True):

@@ -8,14 +8,13 @@ from sklearn.base import clone
 from ..accountant import Plan
 from ..exceptions import PrivacyTestError
 from ..isolation import Quiet
-from .asked import rows_digest
+from ..releases.published import Published, warn_of_release
+from ..students import fit_student
 from .checks import given_rows
 from .forecast import forecast, warn_of_plan
-from .given import enrolled
+from .given import enrolled, rows_digest
 from .planning import accepted, make_plan, source_of_noise, spent_by
 from .progress import Progress
-from .published import Published, warn_of_release
-from .student import fit_student
 from .voters import make_electorate, number_teachers
 
 #: Attributes that a fit has or has not.

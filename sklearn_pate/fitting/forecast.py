@@ -8,7 +8,7 @@ from ..accountant.advice import large_delta, weak_promise
 from ..column_sums import ColumnSums
 from ..exceptions import BadPlanError, warn
 from ..isolation import Quiet
-from .nobody import OnlySums
+from ..releases.table import OnlySums
 from .seeds import warn_if_seeded
 
 #: Why those vote who do by default, by whether they are records.

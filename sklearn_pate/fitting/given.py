@@ -1,13 +1,16 @@
 """What a fit is given: all of it checked once, here, before anything is trained or paid for."""
 
 import dataclasses
+import hashlib
+import warnings
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from scipy import sparse
 from sklearn.base import clone
 
-from .._sklearn import _num_samples
+from .._sklearn import _num_samples, _safe_indexing
 from ..accountant import no_cost
 from ..accountant.checks import soft_stage
 from ..electorate import (
@@ -19,27 +22,30 @@ from ..electorate import (
     Votes,
     check_classifier,
 )
+from ..exceptions import warn
 from ..memory import digest, kept_seed, private_memory
 from ..public import are_all_equal, public_rows, warn_if_private
 from ..queries import DiversityQueries, RandomQueries, UncertaintyQueries
+from ..releases.labels import LabelsRelease, enrol
+from ..releases.published import student_of
+from ..releases.rows import (
+    DRAWN_BEFORE,
+    Synthesis,
+    recalled,
+    rehearsal_rows,
+)
+from ..releases.table import TableRelease, check_votes_of_records, table_mechanism
 from ..teachers import Sites
-from .asked import are_same_rows, rows_digest
 from .checks import (
     check_data,
-    check_defaults,
     check_features,
     check_not_swapped,
     check_votes_given,
     given_rows,
 )
-from .drawn import DRAWN_BEFORE, recalled
-from .labels import LabelsRelease
-from .published import student_of
 from .seeds import seed_streams
-from .synthesis import Synthesis, check_no_public, declared_synthesizer, rehearsal_rows
-from .table import TableRelease, check_votes_of_records, table_mechanism
-from .voters import ABOUT_TEACHERS, make_electorate, number_teachers, with_columns
-from .voting import enrol
+from .synthesizers import check_no_public, declared_synthesizer
+from .voters import ABOUT_TEACHERS, check_defaults, make_electorate, number_teachers, with_columns
 
 STRATEGIES = {
     "random": RandomQueries,
@@ -285,7 +291,7 @@ def check_votes_and_rows(estimator, votes, X_public):
     _check_parts(estimator, electorate)
     if by_records:
         electorate = votes.electorate
-        TableRelease().check(estimator)
+        table_mechanism(estimator.aggregator, estimator.base_estimator)
     X_public = given_rows(X_public)
     checked_clone = clone(estimator)
     check_features(checked_clone, X_public, "X_public", reset=True)
@@ -352,7 +358,9 @@ def _check_parts(estimator, electorate):
     """Check that electorate, aggregator, student and query strategy fit together."""
     if isinstance(estimator.base_estimator, Electorate):
         check_defaults(estimator, ABOUT_TEACHERS)
-    release_of(electorate).check(estimator)
+    release = release_of(electorate)
+    check_defaults(estimator, release.refused(estimator))
+    release.check(estimator)
     stages = as_list(estimator.aggregator)
     electorate.check(soft_aggregator=soft_stage(stages))
     student = student_of(estimator, electorate)
@@ -371,3 +379,63 @@ def _check_parts(estimator, electorate):
 def _check_unit(estimator, ballots, remedy):
     if estimator.unit == "group" and ballots.unit != "group":
         raise ValueError(f"unit='group', but these votes protect one {ballots.unit}; {remedy}")
+
+
+#: So many rows are looked at, far apart.
+_N_SEEN = 100
+
+
+def rows_digest(X_public):
+    """Return what tells public rows from others, whatever type of array holds them."""
+    n_public = _num_samples(X_public)
+    seen = np.unique(np.linspace(0, n_public - 1, _N_SEEN).astype(int))
+    rows = _safe_indexing(X_public, seen)
+    if not sparse.issparse(rows):
+        rows = np.asarray(rows).reshape(len(seen), -1)
+    try:
+        # As short floats, which long ones may have been made of
+        with np.errstate(over="ignore"), warnings.catch_warnings():
+            warnings.simplefilter("error")  # of complex numbers, which would lose a part
+            numbers = sparse.csr_array(rows, dtype=np.float32)
+    except (TypeError, ValueError, OverflowError, Warning):
+        parts = [str(value).encode(errors="replace") for value in rows.ravel().tolist()]
+    else:
+        numbers.sum_duplicates()
+        numbers.eliminate_zeros()
+        parts = [numbers.indptr, numbers.indices.astype(np.int64), numbers.data]
+    return hashlib.sha256(b"\0".join(bytes(part) for part in parts)).hexdigest()
+
+
+def are_same_rows(X, other):
+    """Return whether two tables are equal in all rows; False where that cannot be told."""
+    if X is other:
+        return True
+    if type(X) is not type(other):
+        return False
+    if isinstance(X, np.ndarray):
+        return np.array_equal(X, other, equal_nan=X.dtype.kind == "f")
+    return bool(X.equals(other)) if hasattr(X, "equals") else False
+
+
+def check_labelled_rows(X_public, n_labelled, digest):
+    """Refuse another number of public rows than got labels, and warn if they are others.
+
+    Parameters
+    ----------
+    X_public : array-like with n_public rows
+        Public rows.
+    n_labelled : int
+        The number of rows given to fit.
+    digest : str
+        Of these, from `rows_digest`.
+    """
+    if _num_samples(X_public) != n_labelled:
+        raise ValueError(
+            f"X_public has {_num_samples(X_public)} rows, and labels were released for the "
+            f"{n_labelled} rows given to fit; pass the same rows in that order"
+        )
+    if rows_digest(X_public) != digest:
+        warn(
+            "X_public holds other values than the rows given to fit, or in another order. Labels "
+            "go by position: if these are not the same rows, the student learns wrong labels"
+        )

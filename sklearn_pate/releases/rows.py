@@ -2,15 +2,11 @@
 
 import contextlib
 import dataclasses
-import os
 from typing import Any
 
 import numpy as np
-from joblib import Memory
-from sklearn import get_config
-from sklearn.base import clone
 
-from .._sklearn import InvalidParameterError, _num_samples, _safe_indexing
+from .._sklearn import InvalidParameterError
 from ..accountant import least_scale_of
 from ..adjacency import Adjacency
 from ..aggregators import TableMechanism
@@ -18,15 +14,11 @@ from ..aggregators.rehearsal import rehearse_table
 from ..exceptions import BudgetExceededError, warn
 from ..identifiers import spelled_identifiers
 from ..isolation import Quiet, attempt, copied_data, without_index
+from ..public import value_hashes
 from ..rdp import Cost
-from ..rules import default_share, share_of_sums
+from ..rules import default_share
 from ..schema import difference
-from ..synthesis import ClassSums, MarginalSynthesizer, Schema
-from ..teachers import Sites
-from ..teachers.one import Part, Settings, Task, fit_and_predict
-from .drawn import note_drawn
-from .mechanism import is_ours
-from .voters import speaks_of_teachers
+from .labels import is_ours
 
 #: Changes of the data that the histograms of one unit are added or removed by.
 _ONE_MOVE = (Adjacency.ADD_OR_REMOVE_RECORD_ALONE, Adjacency.ADD_OR_REMOVE_GROUP_ALONE)
@@ -222,81 +214,6 @@ def _calibrated(synthesizer, n_moved, share, epsilon, delta):
     return calibrated
 
 
-def declared_synthesizer(estimator, X, X_public, *, groups=None, may_be_all=True):
-    """Return a clone of an estimator's synthesizer that knows the table's public schema, or None.
-
-    Parameters
-    ----------
-    estimator : PATEClassifier
-        Its synthesizer may be None.
-    X : array-like with n_samples rows
-        Private rows.
-    X_public : array-like or None
-        As given by the user: none where there is a synthesizer.
-    groups : array-like or None, default=None
-        As given by the user: with groups, the number of records is private.
-    may_be_all : bool, default=True
-        Whether it may spend all of epsilon, so that nobody votes.
-    """
-    if estimator.synthesizer is None and (estimator.schema is None or X_public is not None):
-        return None
-    if isinstance(estimator.synthesizer, type):
-        name = estimator.synthesizer.__name__
-        raise TypeError(f"synthesizer must be an instance, {name}(...); got the class")
-    check_no_public(X_public)
-    if isinstance(X, Sites):
-        raise ValueError(
-            "synthesizer needs the private rows, and with Sites each teacher loads its own; give "
-            "X_public"
-        )
-    synthesizer = clone(ClassSums() if estimator.synthesizer is None else estimator.synthesizer)
-    if estimator.schema is not None:
-        _declare_columns(synthesizer, estimator.schema, X)
-    synthesizer.declare(X, estimator.classes)
-    if isinstance(synthesizer, ClassSums) and synthesizer.share is None:
-        is_public = groups is None and not _may_join(estimator)
-        asked = estimator.base_estimator is not None or estimator.aggregator is not None
-        asked = asked or speaks_of_teachers(estimator)
-        synthesizer.share = share_of_sums(
-            n_records=_num_samples(X) if is_public else None,
-            n_columns=len(synthesizer.schema_.columns),
-            width=synthesizer.schema_.width,
-            epsilon=estimator.epsilon,
-            may_be_all=may_be_all and not asked,
-        )
-    return synthesizer
-
-
-def _declare_columns(synthesizer, schema, X):
-    """Let a synthesizer of the library know what the user declares of the columns."""
-    schema = schema if isinstance(schema, Schema) else Schema(schema)
-    name = type(synthesizer).__name__
-    if not isinstance(synthesizer, ClassSums | MarginalSynthesizer):
-        raise ValueError(
-            f"schema declares columns for synthesizers of this library, not for {name}"
-        )
-    said = [p for p in ("bounds", "categories", "missing") if getattr(synthesizer, p) is not None]
-    if said:
-        raise ValueError(
-            f"columns are declared once: schema was given, and {said[0]} of {name} as well"
-        )
-    synthesizer.set_params(**schema.parameters(X))
-
-
-def _may_join(estimator):
-    """Whether the number of records may be private."""
-    return estimator.partition != "random" or getattr(estimator.base_estimator, "may_join", False)
-
-
-def check_no_public(X_public):
-    """Refuse public rows beside synthetic ones."""
-    if X_public is not None:
-        raise ValueError(
-            "X_public and synthesizer are two ways to have public rows: give X_public, and "
-            "synthesizer=None, or no X_public"
-        )
-
-
 def _bare(rows):
     """Return rows without what a table may carry beside them."""
     return np.array(rows) if isinstance(rows, np.ndarray | list | tuple) else without_index(rows)
@@ -315,40 +232,6 @@ def _check_rows(synthesizer, rows):
 def rehearsal_rows(synthesizer):
     """Return rows drawn from the schema alone, in place of those that will be."""
     return synthesizer.rehearsal_rows(synthesizer.n_rows, np.random.default_rng(0))
-
-
-def rehearse_teachers(given, synthesizer):
-    """Try the teachers on rows drawn from the schema alone, before rows are paid for.
-
-    Parameters
-    ----------
-    given : Given
-        Of a fit whose rows are to be drawn.
-    synthesizer : Synthesizer
-        Declared.
-    """
-    n_classes = len(given.classes)
-    n_train = 500
-    n_teachers = getattr(given.ballots, "n_teachers", None)
-    if given.ballots.n_records is not None and n_teachers is not None:
-        n_train = min(n_train, given.ballots.n_records // n_teachers)
-    n_train = max(n_train, 20, 2 * n_classes)  # fewer might be of one class, which is not learnt
-    rows = synthesizer.rehearsal_rows(n_train + 500, np.random.default_rng(0))
-    part = Part(_safe_indexing(rows, np.arange(n_train)), np.arange(n_train) % n_classes)
-    asked = _safe_indexing(rows, np.arange(n_train, _num_samples(rows)))
-    settings = Settings(n_classes, given.temperature, False, None, get_config(), None, os.getpid())
-    classifiers = given.electorate.classifiers() if is_ours(given.electorate) else []
-    for classifier in classifiers:
-        try:
-            fit_and_predict(Task(0, classifier, part, asked, 0, settings, Memory(None), ()))
-        except Exception as error:
-            raise ValueError(
-                "base_estimator failed when tried on made-up rows and labels. "
-                "A teacher gets few rows, and votes on drawn ones: whatever the synthesizer may "
-                "draw, such as missing values and categories that none of its records has, it "
-                f"must take (OneHotEncoder(handle_unknown='ignore')). {type(error).__name__}: "
-                f"{error}"
-            ) from error
 
 
 def _units(private, ballots):
@@ -381,3 +264,67 @@ def _units(private, ballots):
             f"{len(units)}"
         )
     return units
+
+
+#: What `privacy_spent_.not_covered` says where the cost of such rows is not known.
+DRAWN_BEFORE = "X_public, drawn from private data by an earlier fit, whose cost adds up"
+
+#: What was drawn in this process: hashes of rows, sorted, and the `Synthesis` that drew them; None
+#: where a pickle brought them, or a synthesizer of the user's drew them.
+_drawn: dict = {}
+
+#: Rows count as drawn if a tenth of them are equal to drawn ones of which hardly any two are equal,
+#: or nine tenths to any: where there are few values, unlike rows are equal by chance.
+_SOME = 0.1
+_FEW_REPEATED = 0.1
+_NEARLY_ALL = 0.9
+
+
+def note_drawn(rows, synthesis=None):
+    """Remember rows that a synthesizer drew.
+
+    Parameters
+    ----------
+    rows : array-like with n_rows rows
+        Public, as they are drawn and paid for.
+    synthesis : Synthesis, default=None
+        What drew them, without data.
+    """
+    hashes = np.sort(value_hashes(rows))
+    if synthesis is not None or hashes.tobytes() not in _drawn:
+        _drawn[hashes.tobytes()] = hashes, synthesis
+
+
+def recalled(X_public):
+    """Return whether public rows were drawn from private ones, and by what.
+
+    Both tables are public, so whatever follows from comparing them is.
+
+    Parameters
+    ----------
+    X_public : array-like with n_public rows
+        As given by the user.
+
+    Returns
+    -------
+    are_drawn : bool
+        Whether they, or some of them, were drawn, as far as can be told.
+    synthesis : Synthesis or None
+        What drew all of them; None if that is not known.
+    """
+    if not _drawn:
+        return False, None
+    given = np.sort(value_hashes(X_public))
+    if given.tobytes() in _drawn:
+        return True, _drawn[given.tobytes()][1]
+    are_drawn = np.zeros(len(given), dtype=bool)
+    are_surely_drawn = are_drawn.copy()
+    for hashes, synthesis in _drawn.values():
+        are_of_these = np.isin(given, hashes)
+        are_drawn |= are_of_these
+        n_repeated = len(hashes) - len(np.unique(hashes))
+        if n_repeated <= _FEW_REPEATED * len(hashes):
+            if are_of_these.all():
+                return True, synthesis
+            are_surely_drawn |= are_of_these
+    return bool(are_surely_drawn.mean() >= _SOME or are_drawn.mean() >= _NEARLY_ALL), None

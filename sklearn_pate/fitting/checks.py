@@ -1,7 +1,6 @@
 """Checks of what `fit` is given. Their messages never quote private values."""
 
 import contextlib
-import inspect
 
 import numpy as np
 import pandas as pd
@@ -10,19 +9,18 @@ from sklearn.utils import column_or_1d
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import validate_data
 
-from .._sklearn import _num_samples, _safe_indexing
+from .._sklearn import _num_samples
 from ..accountant.advice import large_delta
 from ..electorate import PrivateData, TableElectorate, Votes
 from ..exceptions import PrivacyLeakWarning, warn
 from ..isolation import Quiet, kind_of, without_index
-from ..public import public_rows
+from ..public import indexable_rows, public_rows
 from ..rdp.checks import as_array, check_votes
-from ..rdp.facts import facts_of
+from ..releases.labels import are_complete
 from ..schema import difference, dtype_name
 from ..teachers import Sites
 from .remedies import same_columns, same_dtype, same_dtypes, same_names
 from .voters import voters
-from .voting import are_complete
 
 #: What of scikit-learn's messages about labels is passed on. The rest may quote labels.
 _SAFE_REASONS = tuple(
@@ -165,33 +163,6 @@ def _check_weights_of_ballots(sample_weight):
         )
 
 
-def check_predicted(codes, *, n_classes):
-    """Return what a student predicted, which must be codes of classes."""
-    codes = np.asarray(codes)
-    one_number_each = codes.dtype.kind in "iufb" and codes.ndim == 1
-    if not one_number_each or not np.isin(codes, np.arange(n_classes)).all():
-        raise ValueError(
-            "predict of the student must return codes of classes, the whole numbers from 0 to "
-            f"{n_classes - 1} that it was fitted on; got {kind_of(codes.dtype)} of shape "
-            f"{codes.shape}, or other numbers (-1 is not a class: it marks a row without a label)"
-        )
-    return codes.astype(np.intp)
-
-
-def check_defaults(estimator, reason_by_name):
-    """Refuse parameters that were set, each for its reason, if another electorate votes."""
-    signature = inspect.signature(type(estimator).__init__)
-    for name, reason in reason_by_name.items():
-        default = signature.parameters[name].default
-        value = getattr(estimator, name)
-        if value != default:
-            raise ValueError(
-                f"{name}={value!r} {reason}, and base_estimator is another electorate, "
-                f"{type(voters(estimator, is_table=True)).__name__}; leave {name} at its default, "
-                f"{default!r}"
-            )
-
-
 def check_votes_given(votes, classes, *, n_public, aggregator, temperature):
     """Check votes that the user gave, `Votes` or counts, and return them as `Votes`."""
     if not isinstance(votes, Votes):
@@ -222,20 +193,6 @@ def check_votes_given(votes, classes, *, n_public, aggregator, temperature):
             "pass what poll returned"
         )
     return votes
-
-
-def check_rounds(plan, query_strategy, accounting):
-    """Refuse a strategy that asks in rounds if the plan needs all queries at once."""
-    # What needs them all: stages whose queries share one cost, and the private test
-    together = [stage for stage, _ in plan.stages if facts_of(stage).total is not None]
-    if accounting == "ptr":
-        together.append("accounting='ptr'")
-    if together:
-        raise ValueError(
-            f"query_strategy={query_strategy!r} asks in rounds, each of which depends "
-            f"on the labels before; {together[0]} needs all queries at once. Use "
-            "query_strategy='random'"
-        )
 
 
 def given_rows(X_public):
@@ -290,53 +247,6 @@ def check_features(estimator, X, name, reset=False):
             prefix = f"{name} does not have the features of X: "
         kind = ValueError if isinstance(error, ValueError) else TypeError
         raise kind(f"{prefix}{error}") from None
-
-
-def indexable_rows(X, name):
-    """Return `X` so that rows can be selected: sparse matrices as CSR, lists as arrays."""
-    if sparse.issparse(X):
-        return X.tocsr()
-    is_to_check = not hasattr(X, "shape") or isinstance(X, np.ma.MaskedArray)
-    return as_array(name, X) if is_to_check else X
-
-
-def check_predicts_alone(student, X_public):
-    """Refuse a fitted student whose prediction for a row depends on the rows beside it."""
-    rows = np.unique(np.linspace(0, _num_samples(X_public) - 1, 50).astype(int))
-    labels, scores = _predicted(student, _safe_indexing(X_public, rows))
-    n_different = 0
-    for k, row in enumerate(rows):
-        label, score = _predicted(student, _safe_indexing(X_public, [row]))
-        # Sums of one row and of many may be rounded differently, and rounding decides a tie
-        same_score = np.allclose(score[0], scores[k], rtol=1e-3, atol=1e-4, equal_nan=True)
-        same_label = label[0] == labels[k] or _is_tie(scores[k])
-        if not (same_score and same_label):
-            n_different += 1
-    if n_different:
-        raise ValueError(
-            f"the student's prediction for a row depends on the rows beside it: {n_different} of "
-            f"{len(rows)} public rows are predicted differently when given alone. Private scores "
-            "predict held-out records one at a time. Use a student that treats each row by itself "
-            "(no statistics of the rows given to predict), or score on public rows, X_val and "
-            "y_val"
-        )
-
-
-def _predicted(student, rows):
-    """Return predicted labels, and probabilities or decision values (no columns if neither)."""
-    labels = np.asarray(student.predict(rows))
-    for method in ("predict_proba", "decision_function"):
-        if hasattr(student, method):
-            return labels, np.asarray(getattr(student, method)(rows), dtype=float)
-    return labels, np.empty((len(labels), 0))
-
-
-def _is_tie(scores):
-    """Whether rounding can decide between the first two classes."""
-    if scores.ndim == 0:
-        return abs(scores) < 1e-4
-    first_two = np.sort(scores)[-2:]
-    return len(first_two) == 2 and first_two[1] - first_two[0] < 1e-4
 
 
 def check_forms(X, X_public):

@@ -1,0 +1,1 @@
+"""What a fit publishes, and what each costs: rows, a table or labels."""

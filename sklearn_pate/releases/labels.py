@@ -1,0 +1,347 @@
+"""Answers to one question at a time, by votes: asked in stages and rounds, under a filter."""
+
+import dataclasses
+
+import numpy as np
+
+from .._sklearn import _num_samples, _safe_indexing
+from ..accountant import Curator, StageRecord, plan_queries
+from ..accountant.advice import obstacles_to
+from ..aggregators import GNMax, Released
+from ..electorate import Ballots, Electorate, TableElectorate, Votes
+from ..exceptions import TeacherError
+from ..isolation import Quiet, attempt, copied_data, fresh_seed, isolated, kind_of, seed_number
+from ..queries import Choice, count_rounds
+from ..rdp.checks import check_log_proba
+from ..rdp.facts import facts_of, has_distribution
+from ..secure import noise_generator
+from ..students import students_view
+from ..teachers import SiteEnsemble
+
+_ABOUT_WORKERS = {"n_jobs": "says how many teachers are made at once"}
+
+
+class LabelsRelease:
+    """Labels, soft or not, of the public rows that are asked about."""
+
+    #: Whether what is released are rates of the classes, at any row.
+    gives_rates = False
+
+    #: Whether what is gathered follows from the noise that will be drawn.
+    follows_noise = False
+
+    #: The most rows that a student is tried on.
+    most_rehearsed = np.inf
+
+    def refused(self, estimator):
+        """Return the parameters that say nothing here, each with what it says."""
+        return _ABOUT_WORKERS if isinstance(estimator.base_estimator, Electorate) else {}
+
+    def check(self, estimator):
+        """Refuse no mechanism: the plan does."""
+
+    def plan(self, given):
+        """Return what to ask and what it costs, by public numbers."""
+        estimator = given.estimator
+        plan = plan_queries(
+            GNMax(sigma=None) if estimator.aggregator is None else estimator.aggregator,
+            estimator.n_queries,
+            n_public=given.n_public,
+            n_teachers=given.ballots.n_teachers,
+            n_classes=len(given.classes),
+            epsilon=estimator.epsilon,
+            delta=estimator.delta,
+            accounting=estimator.accounting,
+            before=given.cost_before,
+        )
+        if count_rounds(given.make_strategy()) > 1:
+            check_rounds(plan, estimator.query_strategy, estimator.accounting)
+        return plan
+
+    def rehearse(self, given, plan):
+        """Try the user's own mechanisms on made-up votes."""
+        sizes = {"n_teachers": given.ballots.n_teachers, "n_classes": len(given.classes)}
+        for aggregator, _ in plan.stages:
+            if not is_ours(aggregator):  # ours, with many classes, would take seconds
+                rehearse_mechanism(aggregator, **sizes)
+
+    def forecast(self, given, plan, why):
+        """Return who votes, and problems and obstacles, by public numbers."""
+        classifiers = () if given.private is None else given.electorate.classifiers()
+        voters = dataclasses.replace(
+            plan.voters,
+            names=tuple(type(classifier).__name__ for classifier in classifiers),
+            n_records=given.ballots.n_records,
+            why=why,
+            are_sites=isinstance(given.electorate, SiteEnsemble),
+        )
+        with Quiet():  # a mechanism of the user's may print the votes that are made up for it
+            return voters, (), obstacles_to(dataclasses.replace(plan, voters=voters))
+
+    def rows(self, given, plan):
+        """Return the public rows that are voted on."""
+        return self._choice(given).rows_to_vote_on(plan, n_classes=len(given.classes))
+
+    def of_rows(self, votes, rows):
+        """Return votes on some of the rows that were voted on."""
+        return dataclasses.replace(votes, counts=votes.counts[rows])
+
+    def gather(self, given, plan, rows, progress):
+        """Let the electorate vote on some public rows: private, and free."""
+        with progress.phase("teachers", given.ballots.n_teachers) as done:
+            return collect(
+                given.electorate,
+                given.private,
+                _safe_indexing(given.X_public, rows),
+                given.ballots,
+                temperature=given.temperature,
+                seed=given.seeds["teachers"],
+                on_done=done,
+            )
+
+    def draw(self, given, plan, rows, votes, published, noise, progress):
+        """Release labels, stage by stage and round by round, until the plan ends or its budget."""
+        student = given.student()
+        seed = given.seeds["student"]
+        choice = self._choice(given)
+        with progress.phase("queries", plan.n_queries) as done:
+            for aggregator, n_queries in plan.stages:
+                for round_ in choice.rounds(n_queries):
+                    proba = None
+                    if aggregator.uses_student_proba or choice.wants_student(published):
+                        proba = students_view(student, given.X_public, published, seed)
+                    positions = choice.next_positions(round_, published, proba)
+                    asked = published, plan, votes, rows, aggregator, positions, proba, noise
+                    n_asked = _ask_round(*asked)
+                    done(len(published.query_indices))
+                    if n_asked < round_.size:  # out of budget, or stopped: the next stage goes on
+                        break
+
+    def curator(self, published, votes, plan, delta):
+        """Return the private view of what was released."""
+        return Curator(
+            published.records,
+            votes.counts[np.concatenate(published.positions)],
+            delta,
+            votes.teacher_indices,
+            votes.teachers,
+            plan.test,
+            cap=None if plan.budget is None else plan.epsilon,
+        )
+
+    def _choice(self, given):
+        """Return a `Choice` in its first state: trying one out may have changed its strategy."""
+        return Choice(given.make_strategy, given.X_public, given.seeds["queries"])
+
+
+def _ask_round(published, plan, votes, rows, aggregator, positions, proba, noise):
+    """Release the labels of one round; return how many the budget let through."""
+    student_proba = proba[rows[positions]] if aggregator.uses_student_proba else None
+    drawn = draw(aggregator, votes.counts[positions], student_proba, noise)
+    n_asked = plan.allowed(
+        aggregator,
+        drawn.paid,
+        n_teachers=votes.ballots.n_teachers,
+        n_classes=published.n_classes,
+    )
+    # The rest was drawn as well, but the budget does not pay for it, and nobody sees it
+    asked = positions[:n_asked]
+    drawn = drawn.first(n_asked)
+    if student_proba is not None:
+        student_proba = student_proba[:n_asked]
+    record = StageRecord(aggregator, n_asked, student_proba, drawn.paid)
+    published.add(record, asked, rows[asked], drawn)
+    return n_asked
+
+
+def enrol(electorate, private, X_public, *, seed, memory):
+    """Return the `Ballots` of an electorate; nothing is trained yet."""
+    if is_ours(electorate):
+        return electorate.enrol(private, X_public, seed=seed, memory=memory)
+    if isinstance(electorate, TableElectorate):
+        raise ValueError(
+            f"{type(electorate).__name__} is a TableElectorate of your own, or a subclass, and "
+            "what its tables leave behind is not checked: use neighbors.ReverseNeighbors itself"
+        )
+    private, X_public = _handed_out(private, X_public)
+    # A user's electorate may print or warn of private values, and leave them in the process
+    with isolated(fresh_seed() if seed is None else seed_number(seed)):
+        ballots, failed = attempt(
+            lambda: electorate.enrol(private, X_public, seed=seed, memory=memory)
+        )
+    name = type(electorate).__name__
+    if failed is not None:
+        raise ValueError(
+            f"enrol of {name} failed with {failed}, whose text is withheld, as it may quote "
+            "records. To read the text, call enrol(private, X_public, seed=, "
+            "memory=) yourself"
+        )
+    if not isinstance(ballots, Ballots):
+        raise TypeError(
+            f"enrol of {name} must return electorate.Ballots(...), which says what one protected "
+            "unit can change of the votes; got another type"
+        )
+    if ballots.n_records not in (None, len(private.codes)):
+        raise ValueError(
+            f"Ballots.n_records of {name} must be the number of private records, or None where "
+            "the adjacency does not leave it public"
+        )
+    return ballots
+
+
+def collect(electorate, private, X_query, ballots, *, temperature, seed, on_done):
+    """Let an electorate vote on some public rows, and return its `Votes`."""
+
+    def cast(private, X_query, on_done):
+        counts = electorate.vote(
+            private, X_query, temperature=temperature, seed=seed, on_done=on_done
+        )
+        return np.asarray(counts), electorate.teacher_indices_, electorate.teachers_
+
+    if is_ours(electorate):
+        cast_votes = cast(private, X_query, on_done)
+    else:
+        given = _handed_out(private, X_query)
+        with isolated(seed_number(seed)):
+            cast_votes, failed = attempt(lambda: cast(*given, lambda n: on_done(int(n))))
+        if failed is not None:
+            raise TeacherError(
+                f"vote of {type(electorate).__name__} failed with {failed}, whose text is "
+                "withheld, as it may quote records. No label was released. To read the text, call "
+                "enrol, and vote(private, X_query, temperature=, seed=, on_done=), yourself"
+            )
+    counts, teacher_indices, teachers = cast_votes
+    n_queries = _num_samples(X_query)
+    votes = Votes(
+        counts,
+        private.classes,
+        ballots,
+        temperature=temperature,
+        teacher_indices=teacher_indices,
+        teachers=teachers,
+    )
+    if counts.shape[:1] != (n_queries,) or not are_complete(votes):
+        raise TeacherError(
+            f"vote of {type(electorate).__name__} must return {n_queries} rows of "
+            f"{len(private.classes)} counts, each of which sums to n_teachers="
+            f"{ballots.n_teachers}, as enrol said. No label was released"
+        )
+    return votes
+
+
+def _handed_out(private, X_public):
+    """Return what an electorate of the user's gets: what it writes into reaches nobody else."""
+    own = dataclasses.replace(private, classes=private.classes.copy())
+    return own, copied_data(X_public)
+
+
+def are_complete(votes):
+    """Whether each row holds one vote of each teacher, or probabilities that sum to at most 1."""
+    counts = votes.counts
+    if counts.ndim != 2 or counts.shape[1] != len(votes.classes) or counts.dtype.kind not in "iuf":
+        return False
+    if not (counts >= 0).all():
+        return False
+    n_teachers = votes.ballots.n_teachers
+    sums = counts.sum(axis=1, dtype=float)  # small types would round or overflow
+    if votes.temperature is not None:  # probabilities are rounded down
+        return bool((sums <= n_teachers * (1 + 1e-9)).all())
+    return bool((sums == n_teachers).all() and (counts == np.floor(counts)).all())
+
+
+def is_ours(part):
+    """Whether an object's class is of this library, whose messages quote no private values."""
+    return type(part).__module__.partition(".")[0] == __package__.partition(".")[0]
+
+
+def rehearse_mechanism(aggregator, *, n_teachers, n_classes):
+    """Try a mechanism on made-up votes: what fails now would fail after the votes are paid for."""
+    votes = np.zeros((2, n_classes), dtype=np.int64)
+    votes[0, 0] = n_teachers  # all agree
+    votes[1, 1] = n_teachers // 2  # two classes share the votes
+    votes[1, 0] = n_teachers - votes[1, 1]
+    proba = np.full(votes.shape, 1 / n_classes) if aggregator.uses_student_proba else None
+    try:
+        if has_distribution(aggregator):
+            check_log_proba(aggregator.outcome_log_proba(votes, proba), n_classes=n_classes)
+        _checked_release(aggregator, votes, proba, noise_generator(0))
+    except Exception as error:
+        raise ValueError(
+            f"{type(aggregator).__name__} failed when tried on made-up votes of {n_teachers} "
+            f"teachers for {n_classes} classes, before any teacher was trained. "
+            f"{type(error).__name__}: {error}"
+        ) from error
+
+
+def draw(aggregator, votes, proba, noise):
+    """Let a mechanism draw labels from private votes; return a checked `aggregators.Released`."""
+    with Quiet():  # a mechanism of the user's may warn of votes, or print them
+        released, failed = attempt(lambda: _checked_release(aggregator, votes, proba, noise))
+    if failed is not None:
+        raise ValueError(
+            f"{type(aggregator).__name__} could not draw labels: {failed}, whose text is "
+            "withheld, as it may quote votes. What the plan costs is spent. Try the mechanism "
+            "on made-up votes"
+        )
+    return released
+
+
+def _checked_release(aggregator, votes, proba, noise):
+    """Return what an aggregator releases, with labels, bools and soft labels checked."""
+    released = aggregator.release(votes, proba, noise)
+    labels, paid = _check_labels_and_paid(aggregator, released.labels, released.paid, votes.shape)
+    soft_labels = released.soft_labels
+    if soft_labels is not None:
+        soft_labels = _check_soft_labels(aggregator, soft_labels, votes.shape)
+    return Released(labels, paid, soft_labels)
+
+
+def _check_labels_and_paid(aggregator, labels, paid, shape):
+    """Return drawn labels, which must be codes, and which of them were paid for."""
+    n_queries, n_classes = shape
+    labels = np.asarray(labels)
+    paid = np.asarray(paid)
+    # Fewer than were asked for, if the mechanism stopped: its Released says so
+    are_whole = labels.dtype.kind in "iu" and labels.ndim == 1 and len(labels) <= n_queries
+    if not are_whole or (labels < -1).any() or (labels >= n_classes).any():
+        raise ValueError(
+            f"{type(aggregator).__name__} must draw one whole number for each of {n_queries} "
+            f"queries, from 0 to {n_classes - 1} or -1 for no answer; got shape {labels.shape} of "
+            f"{kind_of(labels.dtype)}, or other numbers"
+        )
+    if paid.shape != labels.shape or paid.dtype != bool:
+        raise ValueError(
+            f"draw of {type(aggregator).__name__} must return a bool for each label: whether it "
+            f"was paid for in full; got shape {paid.shape} of {kind_of(paid.dtype)}"
+        )
+    return labels, paid
+
+
+def _check_soft_labels(aggregator, soft_labels, shape):
+    """Return drawn soft labels, whose rows must be distributions."""
+    if has_distribution(aggregator):
+        raise ValueError(
+            f"{type(aggregator).__name__} must release labels alone: its cost is that of "
+            "outcome_log_proba, whose outcomes are classes. For soft labels subclass SoftAggregator"
+        )
+    soft = np.asarray(soft_labels)
+    if soft.shape != shape or soft.dtype.kind != "f" or not np.allclose(soft.sum(axis=1), 1):
+        raise ValueError(
+            f"soft_labels of {type(aggregator).__name__} must return rows that sum to 1, of shape "
+            f"{shape}; got shape {soft.shape} of {kind_of(soft.dtype)}"
+        )
+    return soft
+
+
+def check_rounds(plan, query_strategy, accounting):
+    """Refuse a strategy that asks in rounds if the plan needs all queries at once."""
+    # What needs them all: stages whose queries share one cost, and the private test
+    together = [stage for stage, _ in plan.stages if facts_of(stage).total is not None]
+    if accounting == "ptr":
+        together.append("accounting='ptr'")
+    if together:
+        raise ValueError(
+            f"query_strategy={query_strategy!r} asks in rounds, each of which depends "
+            f"on the labels before; {together[0]} needs all queries at once. Use "
+            "query_strategy='random'"
+        )
