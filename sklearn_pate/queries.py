@@ -391,8 +391,8 @@ class Choice:
         except Exception as error:
             tried = " when tried with made-up labels" if self.in_rounds else ""
             raise ValueError(
-                f"query_strategy failed{tried}, before any teacher was trained; nothing was "
-                f"spent. {type(error).__name__}: {error}"
+                f"query_strategy failed{tried}, before any teacher was trained. "
+                f"{type(error).__name__}: {error}"
             ) from error
         return np.arange(_num_samples(self._X_public))
 

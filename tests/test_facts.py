@@ -299,11 +299,11 @@ MISTAKES = {
     ),
     "columns": (
         {"outcome_log_proba": lambda self, votes, p=None: np.zeros((len(votes), 1))},
-        "nothing was spent.*a column for each of the 3 classes",
+        "before any teacher was trained.*a column for each of the 3 classes",
     ),
     "one argument": (
         {"outcome_log_proba": lambda self, votes: np.full(np.shape(votes), -math.log(3))},
-        "nothing was spent.*TypeError",
+        "before any teacher was trained.*TypeError",
     ),
     "codes": ({"draw": drawn([3, 7], [True, True])}, "from 0 to 2 or -1 for no answer"),
     "names": ({"draw": drawn(["a", "b"], [True, True])}, "one whole number for each of 2 queries"),

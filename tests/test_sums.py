@@ -470,6 +470,6 @@ def test_what_fails_after_sums_are_paid_says_so(monkeypatch, tmp_path):
     monkeypatch.setattr("sklearn_pate.synthesis.sums.released", stop)
     with pytest.raises(KeyboardInterrupt) as caught:
         clf.set_params(ledger=ledger).fit(X, y)
-    assert "is paid for" in caught.value.__notes__[0]
+    assert "is spent, and nothing of it was kept" in caught.value.__notes__[0]
     assert caught.value.privacy_spent.epsilon == pytest.approx(2, abs=0.01)
     assert ledger.epsilon_spent == pytest.approx(2, abs=0.1)
