@@ -16,7 +16,7 @@ from ..exceptions import PrivacyLeakWarning, warn
 from ..isolation import Quiet, kind_of, without_index
 from ..public import indexable_rows, public_rows
 from ..rdp.checks import as_array, check_votes
-from ..releases.labels import are_complete
+from ..releases.votes import are_complete
 from ..schema import difference, dtype_name
 from ..teachers import Sites
 from .remedies import same_columns, same_dtype, same_dtypes, same_names

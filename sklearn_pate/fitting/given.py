@@ -26,7 +26,7 @@ from ..exceptions import warn
 from ..memory import digest, kept_seed, private_memory
 from ..public import are_all_equal, public_rows, warn_if_private
 from ..queries import DiversityQueries, RandomQueries, UncertaintyQueries
-from ..releases.labels import LabelsRelease, enrol
+from ..releases.labels import LabelsRelease
 from ..releases.published import student_of
 from ..releases.rows import (
     DRAWN_BEFORE,
@@ -35,6 +35,7 @@ from ..releases.rows import (
     rehearsal_rows,
 )
 from ..releases.table import TableRelease, check_votes_of_records, table_mechanism
+from ..releases.votes import enrol
 from ..teachers import Sites
 from .checks import (
     check_data,

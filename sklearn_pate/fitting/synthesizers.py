@@ -8,7 +8,7 @@ from sklearn import get_config
 from sklearn.base import clone
 
 from .._sklearn import _num_samples, _safe_indexing
-from ..releases.labels import is_ours
+from ..releases.votes import is_ours
 from ..rules import share_of_sums
 from ..synthesis import ClassSums, MarginalSynthesizer, Schema
 from ..teachers import Sites

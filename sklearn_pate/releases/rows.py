@@ -18,7 +18,7 @@ from ..public import value_hashes
 from ..rdp import Cost
 from ..rules import default_share
 from ..schema import difference
-from .labels import is_ours
+from .votes import is_ours
 
 #: Changes of the data that the histograms of one unit are added or removed by.
 _ONE_MOVE = (Adjacency.ADD_OR_REMOVE_RECORD_ALONE, Adjacency.ADD_OR_REMOVE_GROUP_ALONE)

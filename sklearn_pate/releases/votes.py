@@ -1,0 +1,110 @@
+"""Enrols an electorate before anything is trained; collects and checks its votes."""
+
+import dataclasses
+
+import numpy as np
+
+from .._sklearn import _num_samples
+from ..electorate import Ballots, TableElectorate, Votes
+from ..exceptions import TeacherError
+from ..isolation import attempt, copied_data, fresh_seed, isolated, seed_number
+
+
+def is_ours(part):
+    """Whether an object's class is of this library, whose messages quote no private values."""
+    return type(part).__module__.partition(".")[0] == __package__.partition(".")[0]
+
+
+def enrol(electorate, private, X_public, *, seed, memory):
+    """Return the `Ballots` of an electorate; nothing is trained yet."""
+    if is_ours(electorate):
+        return electorate.enrol(private, X_public, seed=seed, memory=memory)
+    if isinstance(electorate, TableElectorate):
+        raise ValueError(
+            f"{type(electorate).__name__} is a TableElectorate of your own, or a subclass, and "
+            "what its tables leave behind is not checked: use neighbors.ReverseNeighbors itself"
+        )
+    private, X_public = _handed_out(private, X_public)
+    # A user's electorate may print or warn of private values, and leave them in the process
+    with isolated(fresh_seed() if seed is None else seed_number(seed)):
+        ballots, failed = attempt(
+            lambda: electorate.enrol(private, X_public, seed=seed, memory=memory)
+        )
+    name = type(electorate).__name__
+    if failed is not None:
+        raise ValueError(
+            f"enrol of {name} failed with {failed}, whose text is withheld, as it may quote "
+            "records. To read the text, call enrol(private, X_public, seed=, "
+            "memory=) yourself"
+        )
+    if not isinstance(ballots, Ballots):
+        raise TypeError(
+            f"enrol of {name} must return electorate.Ballots(...), which says what one protected "
+            "unit can change of the votes; got another type"
+        )
+    if ballots.n_records not in (None, len(private.codes)):
+        raise ValueError(
+            f"Ballots.n_records of {name} must be the number of private records, or None where "
+            "the adjacency does not leave it public"
+        )
+    return ballots
+
+
+def collect(electorate, private, X_query, ballots, *, temperature, seed, on_done):
+    """Let an electorate vote on some public rows, and return its `Votes`."""
+
+    def cast(private, X_query, on_done):
+        counts = electorate.vote(
+            private, X_query, temperature=temperature, seed=seed, on_done=on_done
+        )
+        return np.asarray(counts), electorate.teacher_indices_, electorate.teachers_
+
+    if is_ours(electorate):
+        cast_votes = cast(private, X_query, on_done)
+    else:
+        given = _handed_out(private, X_query)
+        with isolated(seed_number(seed)):
+            cast_votes, failed = attempt(lambda: cast(*given, lambda n: on_done(int(n))))
+        if failed is not None:
+            raise TeacherError(
+                f"vote of {type(electorate).__name__} failed with {failed}, whose text is "
+                "withheld, as it may quote records. No label was released. To read the text, call "
+                "enrol, and vote(private, X_query, temperature=, seed=, on_done=), yourself"
+            )
+    counts, teacher_indices, teachers = cast_votes
+    n_queries = _num_samples(X_query)
+    votes = Votes(
+        counts,
+        private.classes,
+        ballots,
+        temperature=temperature,
+        teacher_indices=teacher_indices,
+        teachers=teachers,
+    )
+    if counts.shape[:1] != (n_queries,) or not are_complete(votes):
+        raise TeacherError(
+            f"vote of {type(electorate).__name__} must return {n_queries} rows of "
+            f"{len(private.classes)} counts, each of which sums to n_teachers="
+            f"{ballots.n_teachers}, as enrol said. No label was released"
+        )
+    return votes
+
+
+def _handed_out(private, X_public):
+    """Return what an electorate of the user's gets: what it writes into reaches nobody else."""
+    own = dataclasses.replace(private, classes=private.classes.copy())
+    return own, copied_data(X_public)
+
+
+def are_complete(votes):
+    """Whether each row holds one vote of each teacher, or probabilities that sum to at most 1."""
+    counts = votes.counts
+    if counts.ndim != 2 or counts.shape[1] != len(votes.classes) or counts.dtype.kind not in "iuf":
+        return False
+    if not (counts >= 0).all():
+        return False
+    n_teachers = votes.ballots.n_teachers
+    sums = counts.sum(axis=1, dtype=float)  # small types would round or overflow
+    if votes.temperature is not None:  # probabilities are rounded down
+        return bool((sums <= n_teachers * (1 + 1e-9)).all())
+    return bool((sums == n_teachers).all() and (counts == np.floor(counts)).all())
