@@ -1,11 +1,16 @@
-"""Noise from the operating system's random numbers."""
+"""Noise from the operating system's random numbers, and whole-number noise drawn exactly."""
 
+import math
+from fractions import Fraction
 from os import urandom
 
 import numpy as np
 from scipy.special import ndtri
 
 __all__ = ["SystemGenerator", "noise_generator"]
+
+#: Base of the digits of random numbers, so that one digit fits into numpy's 64-bit integers.
+_WORD = 2**62
 
 
 def noise_generator(random_state=None):
@@ -136,3 +141,106 @@ def _shape(size, *params):
     if size is not None:
         return size
     return np.broadcast_shapes(*map(np.shape, params)) or None
+
+
+# --- exact sampling: Canonne, Kamath, Steinke (2020) ---------------------------------------------
+
+
+def discrete_laplace(rng, gamma, shape):
+    """Draw an array of whole numbers with probabilities in proportion to ``exp(-gamma |x|)``."""
+    return _by_rejection(lambda n: _discrete_laplace(rng, gamma, n), shape)
+
+
+def discrete_gaussian(rng, sigma, shape):
+    """Draw an array of whole numbers with probabilities of ``exp(-x**2 / (2 sigma**2))``."""
+    return _by_rejection(lambda n: _discrete_gaussian(rng, sigma, n), shape)
+
+
+def _by_rejection(attempt, shape):
+    """Draw an array; `attempt(n)` makes n attempts and returns those that were accepted."""
+    size = math.prod(shape)
+    draws = np.empty(0, dtype=np.int64)
+    while draws.size < size:
+        draws = np.append(draws, attempt(size - draws.size).astype(np.int64))
+    return draws.reshape(shape)
+
+
+def _discrete_gaussian(rng, sigma, n):
+    """Make `n` attempts by Algorithm 3: Laplace draws that are accepted at random."""
+    t = math.floor(sigma) + 1
+    y = _discrete_laplace(rng, Fraction(1, t), n)
+    numerator = sigma.numerator**2
+    denominator = sigma.denominator**2
+    # (|y| - sigma**2 / t)**2 / (2 sigma**2) over a common denominator
+    distance = (np.abs(y) * (t * denominator) - numerator) ** 2
+    return y[_bernoulli_exp(rng, distance, 2 * t**2 * denominator * numerator)]
+
+
+def _discrete_laplace(rng, gamma, n):
+    """Make `n` attempts by Algorithm 2: a geometric draw in two parts, and a sign."""
+    s = gamma.numerator
+    t = gamma.denominator
+    u = _integers(rng, t, n)
+    u = u[_bernoulli_exp(rng, u, t)]
+    v = np.zeros(u.size, dtype=np.int64)
+    live = np.arange(u.size)
+    while live.size:
+        live = live[_bernoulli_exp_fraction(rng, np.ones(live.size, dtype=np.int64), 1)]
+        v[live] += 1
+    size = (u + v.astype(object) * t) // s
+    negative = rng.integers(2, size=u.size) == 1
+    accepted = ~negative | (size != 0)  # 0 has no sign, so one of its two draws is left out
+    return np.where(negative, -size, size)[accepted]
+
+
+def _bernoulli_exp(rng, p, q):
+    """Draw True with probability ``exp(-p / q)``.
+
+    Canonne, Kamath, Steinke (2020), Algorithm 1. `p` is an array of Python integers: products of
+    the digits of floats exceed 64 bits.
+    """
+    whole = p // q
+    result = _bernoulli_exp_fraction(rng, p - whole * q, q)
+    left = np.flatnonzero(result & (whole > 0))
+    while left.size:
+        result[left] = _bernoulli_exp_fraction(rng, np.ones(left.size, dtype=np.int64), 1)
+        whole[left] -= 1
+        left = left[result[left] & (whole[left] > 0)]
+    return result
+
+
+def _bernoulli_exp_fraction(rng, p, q):
+    """Draw True with probability ``exp(-p / q)``, for ``0 <= p <= q``."""
+    result = np.empty(p.size, dtype=bool)
+    live = np.arange(p.size)
+    k = 1
+    while live.size:
+        goes_on = _bernoulli(rng, p[live], q) & (rng.integers(k, size=live.size) == 0)
+        result[live[~goes_on]] = k % 2
+        live = live[goes_on]
+        k += 1
+    return result
+
+
+def _bernoulli(rng, p, q):
+    """Draw True with probability ``p / q``, for ``0 <= p <= q``: a uniform number is below."""
+    if q <= _WORD:
+        return rng.integers(q, size=p.size) < p.astype(np.int64)
+    # Digit by digit
+    digit = p * _WORD // q
+    uniform = rng.integers(_WORD, size=p.size)
+    result = uniform < digit
+    equal = uniform == digit
+    if equal.any():
+        result[equal] = _bernoulli(rng, (p * _WORD - digit * q)[equal], q)
+    return result
+
+
+def _integers(rng, limit, n):
+    """Draw from 0 to ``limit - 1``; above 2**62, `limit` must be a power of two.
+
+    Large limits are denominators of floats, so they are, and the digits above the last divide.
+    """
+    if limit <= _WORD:
+        return rng.integers(limit, size=n).astype(object)
+    return _integers(rng, limit // _WORD, n) * _WORD + rng.integers(_WORD, size=n)

@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.special import logsumexp
 
+from sklearn_pate import secure
 from sklearn_pate.aggregators import (
     Aggregator,
     ConfidentGNMax,
@@ -24,7 +25,6 @@ from sklearn_pate.aggregators import (
 from sklearn_pate.rdp import (
     DiscreteGaussian,
     DiscreteLaplace,
-    discrete,
     pure_rdp,
     worst_case_rdp,
 )
@@ -337,7 +337,7 @@ def test_discrete_ties_favour_low_codes(mechanism, counts):
 )
 def test_discrete_samples_follow_their_probabilities(noise, word, monkeypatch, global_random_seed):
     """Finds a scale that is 3 % off."""
-    monkeypatch.setattr(discrete, "_WORD", word)
+    monkeypatch.setattr(secure, "_WORD", word)
     proba = np.exp(noise.log_pmf(np.arange(-400, 401)))
     assert proba.sum() == pytest.approx(1, rel=1e-8)
     draws = noise.sample(np.random.default_rng(global_random_seed), (10_000, 10))

@@ -72,8 +72,7 @@ def test_a_plan_that_is_refused_comes_with_its_error():
     assert isinstance(error, ValueError) and not hasattr(clf, "privacy_spent_")
     assert error.plan.obstacles == clf.plan(*DATA).obstacles != ()
     assert str(error) == (
-        f"this cannot work: {error.plan.obstacles[0]}. To try all the same, set "
-        "on_bad_plan='warn'"
+        f"this cannot work: {error.plan.obstacles[0]}. To try all the same, set on_bad_plan='warn'"
     )
     restored = pickle.loads(pickle.dumps(error))
     assert type(restored) is BadPlanError and str(restored) == str(error)
