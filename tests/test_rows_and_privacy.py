@@ -473,6 +473,17 @@ def test_an_entry_grows_and_its_parts_are_not_counted_beside_it(tmp_path):
     assert len(ledger.history()) == 1
 
 
+def test_two_processes_do_not_add_their_labels_to_one_entry(tmp_path):
+    ledger = PrivacyLedger(tmp_path / "fits", epsilon=20.0, composition="pure")
+    clf = ballots(ledger=ledger)
+    votes = clf.poll(X, Y)
+    as_in_a_fork = dict(votes.synthesis.entries)
+    clf.fit_votes(votes)
+    votes.synthesis.entries.update(as_in_a_fork)  # a process that was forked knows no better
+    clf.fit_votes(votes)
+    assert ledger.history()["epsilon"].tolist() == pytest.approx([4.0, 4.0])
+
+
 # --- what is read of private rows ----------------------------------------------------------------
 
 

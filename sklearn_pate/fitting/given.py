@@ -144,15 +144,15 @@ class Given:
         return temperature_of(self.estimator)
 
     def to_record(self, plan):
-        """Return the cost that the ledger is to record, and which entry it takes the place of.
+        """Return the cost that the ledger is to record, and a dict of the entry that grows by it.
 
         Of rows that were drawn, it may know already.
         """
         ledger = self.estimator.ledger
         if self.synthesis is None or ledger not in self.synthesis.entries:
-            return plan.cost, None
+            return plan.cost, {}
         entry = self.synthesis.entries[ledger]
-        return (plan.own_cost, None) if entry is None else (plan.cost, entry)
+        return (plan.own_cost, {}) if entry is None else (plan.cost, {"entry": entry})
 
     def make_strategy(self):
         """Return a new query strategy, which a fit may change."""

@@ -36,7 +36,8 @@ def make_plan(given, *, is_forecast=True):
     plan = given.release.plan(given)
     spent = spent_by(plan, given)
     if estimator.ledger is not None:
-        estimator.ledger.check(spent, *given.to_record(plan))
+        cost, grows = given.to_record(plan)
+        estimator.ledger.check(spent, cost, **grows)
     _rehearse(given, plan)
     plan = dataclasses.replace(plan, spent=spent)
     return forecast(given, plan, spent) if is_forecast else plan

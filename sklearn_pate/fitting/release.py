@@ -116,11 +116,11 @@ def _draw_rows(given, paid, progress):
     )
 
 
-def _pay(estimator, paid, spent, cost, entry=None):
+def _pay(estimator, paid, spent, cost, **grows):
     """Record what is spent, before anything is drawn; return the entry, which may grow."""
+    entry = None
     estimator._seed_used = True  # noise is drawn from here on: pickles must not have the seed
     if estimator.ledger is not None:
-        grows = {} if entry is None else {"entry": entry}
         entry = estimator.ledger.record(spent, cost, **grows)
     paid.spent = spent
     return entry
@@ -134,8 +134,8 @@ def _release(given, plan, rows, votes, paid, progress):
     Published
     """
     estimator = given.estimator
-    cost, entry = given.to_record(plan)
-    _pay(estimator, paid, plan.spent.paid(), cost, entry)
+    cost, grows = given.to_record(plan)
+    _pay(estimator, paid, plan.spent.paid(), cost, **grows)
     if given.synthesis is not None:
         given.synthesis.entries[estimator.ledger] = None
     _run_private_test(plan, votes, given.seeds["test"])

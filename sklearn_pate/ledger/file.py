@@ -121,6 +121,12 @@ def read_costs(db, without=None):
     return [Cost(np.frombuffer(rdp, dtype="<f8"), *numbers) for rdp, *numbers in rows]
 
 
+def open_entry(db, entry):
+    """Return an entry that may still grow; None for one that has labels, by whatever process."""
+    found = db.execute("SELECT fit FROM spending WHERE fit = ? AND n_queries = 0", (entry,))
+    return None if found.fetchone() is None else entry
+
+
 def read_fits(db):
     """Return time, method, number of teachers and number of queries of each fit, in order."""
     rows = db.execute("SELECT time, method, n_teachers, n_queries FROM spending ORDER BY fit")

@@ -12,6 +12,7 @@ from ..rdp import DEFAULT_ORDERS
 from ..rdp.checks import check_delta, check_positive
 from .file import (
     make_tables,
+    open_entry,
     read_budget,
     read_costs,
     read_filters,
@@ -223,7 +224,7 @@ class PrivacyLedger:
             ledger's.
         """
         with transaction(self.path) as db:
-            self._check_affordable(db, spent, cost, entry)
+            self._check_affordable(db, spent, cost, open_entry(db, entry))
 
     def record(self, spent, cost, entry=None):
         """Write down that a fit spends; call it before anything is released.
@@ -231,7 +232,7 @@ class PrivacyLedger:
         Parameters
         ----------
         spent, cost, entry
-            As in `check`. The entry of a fit grows; None makes a new one.
+            As in `check`. An entry without queries grows, once; else a new one is made.
 
         Returns
         -------
@@ -244,6 +245,7 @@ class PrivacyLedger:
             As `check`; nothing was recorded.
         """
         with transaction(self.path) as db:
+            entry = open_entry(db, entry)
             self._check_affordable(db, spent, cost, entry)
             return write_fit(db, spent, cost, entry)
 
