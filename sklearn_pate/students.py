@@ -26,6 +26,14 @@ from .public import indexable_rows
 
 __all__ = ["SoftLabelClassifier"]
 
+#: Rows are not of a class whose share in them is less.
+_LEAST_RATE = 0.01
+
+#: The part of each class's rows that is labelled for students that learn from unlabelled rows.
+_SURE = 0.5
+
+_LEARN_FROM_UNLABELED = (SelfTrainingClassifier, LabelPropagation, LabelSpreading)
+
 
 class SoftLabelClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
     """Train a classifier on distributions over classes, as `SoftVote` releases them.
@@ -137,15 +145,6 @@ class SoftLabelClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         full = np.zeros((len(proba), len(self.classes_)))
         full[:, np.searchsorted(self.classes_, self.estimator_.classes_)] = proba
         return full
-
-
-#: Rows are not of a class whose share in them is less.
-_LEAST_RATE = 0.01
-
-#: The part of each class's rows that is labelled for students that learn from unlabelled rows.
-_SURE = 0.5
-
-_LEARN_FROM_UNLABELED = (SelfTrainingClassifier, LabelPropagation, LabelSpreading)
 
 
 def fit_student(student, X_public, released, seed):

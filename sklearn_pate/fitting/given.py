@@ -65,6 +65,9 @@ _NOT_PUBLIC = (
 
 _ALL_EQUAL = "the rows of X_public are all equal, so nothing can be learnt from their labels"
 
+#: So many rows are looked at, far apart.
+_N_SEEN = 100
+
 
 @dataclass(frozen=True, eq=False)
 class Given:
@@ -380,10 +383,6 @@ def _check_parts(estimator, electorate):
 def _check_unit(estimator, ballots, remedy):
     if estimator.unit == "group" and ballots.unit != "group":
         raise ValueError(f"unit='group', but these votes protect one {ballots.unit}; {remedy}")
-
-
-#: So many rows are looked at, far apart.
-_N_SEEN = 100
 
 
 def rows_digest(X_public):

@@ -9,6 +9,9 @@ from ..exceptions import warn
 from ..neighbors.rates import deal_to_alike, shifted
 from ..students import accepts_soft_labels, accepts_unlabeled, accepts_weights
 
+#: No class counts as if its share were less.
+_LEAST_SHARE = 1e-3
+
 
 class Published:
     """What one fit publishes and, for the curator alone, how it was obtained.
@@ -191,10 +194,6 @@ def warn_of_one_class(released):
             f"predicts{failed}. A larger epsilon, or more queries of teachers, may show more "
             "classes; each spends anew"
         )
-
-
-#: No class counts as if its share were less.
-_LEAST_SHARE = 1e-3
 
 
 def check_class_weight(class_weight, classes, student, *, gives_rates):

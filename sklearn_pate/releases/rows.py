@@ -30,6 +30,21 @@ _OF_RECORDS = (
     Adjacency.ADD_OR_REMOVE_RECORD_ALONE,
 )
 
+#: What `privacy_spent_.not_covered` says where the cost of such rows is not known.
+DRAWN_BEFORE = "X_public, drawn from private data by an earlier fit, whose cost adds up"
+
+#: What was drawn in this process: hashes of rows, sorted, and the `Synthesis` that drew them; None
+#: where a pickle brought them, or a synthesizer of the user's drew them.
+_drawn: dict = {}
+
+#: Rows count as drawn if a tenth of them are equal to drawn ones of which hardly any two are equal,
+#: or nine tenths to any: where there are few values, unlike rows are equal by chance.
+_SOME = 0.1
+
+_FEW_REPEATED = 0.1
+
+_NEARLY_ALL = 0.9
+
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Synthesis:
@@ -264,20 +279,6 @@ def _units(private, ballots):
             f"{len(units)}"
         )
     return units
-
-
-#: What `privacy_spent_.not_covered` says where the cost of such rows is not known.
-DRAWN_BEFORE = "X_public, drawn from private data by an earlier fit, whose cost adds up"
-
-#: What was drawn in this process: hashes of rows, sorted, and the `Synthesis` that drew them; None
-#: where a pickle brought them, or a synthesizer of the user's drew them.
-_drawn: dict = {}
-
-#: Rows count as drawn if a tenth of them are equal to drawn ones of which hardly any two are equal,
-#: or nine tenths to any: where there are few values, unlike rows are equal by chance.
-_SOME = 0.1
-_FEW_REPEATED = 0.1
-_NEARLY_ALL = 0.9
 
 
 def note_drawn(rows, synthesis=None):
