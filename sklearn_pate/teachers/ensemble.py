@@ -24,17 +24,11 @@ from ..workers import (
     threads_per_worker,
     warn_if_taking_turns,
 )
-from .kept import received
+from .kept import ADVICE, received
 from .one import Part, Settings, Task, fit_and_vote
 from .sites import Site, Sites
 from .together import batched_network, check_callbacks, train_together
 from .vote import SHARES
-
-_ADVICE = (
-    "With keep_teachers=True, and for teachers that define their own pickling, everything in them "
-    "must pickle and be importable: define it in a module, not in the script that runs; or use "
-    "n_jobs=1 and memory=None"
-)
 
 
 def collect_votes(
@@ -169,7 +163,7 @@ def collect_votes(
             results = run(fit_and_vote, tasks, n_jobs, batch_size(n_teachers, n_jobs))
         else:
             results = train_together(network, tasks, X_query, settings)
-        add_up(count, results, on_done, "teachers", _ADVICE)
+        add_up(count, results, on_done, "teachers", ADVICE)
     _check_outcome(count, X_query)
     return count.votes(), count.teachers
 
@@ -289,10 +283,7 @@ class _Count:
             return False
         fitted, failed = received(result.fitted)
         if failed is not None:
-            self.fail(
-                f"teacher {result.number} could not be sent back by a worker process, or kept in "
-                f"memory ({failed}). {_ADVICE}"
-            )
+            self.fail(f"teacher {result.number} failed: {failed}")
             return False
         if self._is_soft:
             self.sums += result.votes

@@ -24,7 +24,7 @@ from ..isolation import (
 )
 from ..memory import digest, is_kept
 from ..workers import limit_threads
-from .kept import NotPickledError, Pickled, pickled
+from .kept import pickled
 from .sites import Site
 from .vote import constant_votes, label_votes, probability_shares
 
@@ -119,7 +119,7 @@ class Result(NamedTuple):
         Of the teacher.
     votes : ndarray or None
         Codes of labels, or shares of probability; None if it failed.
-    fitted : estimator, Pickled or None
+    fitted : estimator, bytes or None
         The fitted teacher, if kept; see `kept.received`.
     problem : str or None
         Why it failed, as it may be told.
@@ -153,8 +153,6 @@ def fit_and_vote(task):
             kept = is_kept(task.memory, train, task.key, task)
         except KeyboardInterrupt:
             interrupted = True
-        except NotPickledError as error:
-            return Result(task.number, None, Pickled(None, error.failed))
         except BaseException as error:  # SystemExit too: its text may be data
             return Result(task.number, None, problem=redacted(error, task.estimator))
         if interrupted:  # raised out here, it does not hold the one that was caught
