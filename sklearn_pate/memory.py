@@ -23,9 +23,6 @@ from joblib.hashing import NumpyHasher
 
 from .isolation import Quiet, attempt
 
-__all__ = ["code_digest", "digest", "is_kept", "kept_seed", "private_memory"]
-
-
 # --- the folder --------------------------------------------------------------------------------
 
 

@@ -9,17 +9,6 @@ from joblib.parallel import LokyBackend, get_active_backend
 
 from .exceptions import warn
 
-__all__ = [
-    "add_up",
-    "batch_size",
-    "check_timeout",
-    "end_processes",
-    "limit_threads",
-    "run",
-    "threads_per_worker",
-    "warn_if_taking_turns",
-]
-
 
 def batch_size(n_tasks, n_jobs):
     """Return how many quick tasks a worker is sent at once."""
