@@ -13,7 +13,7 @@ from scipy.optimize import brentq
 from scipy.stats import binom
 
 from sklearn_pate.accountant import Curator, StageRecord, plan_queries
-from sklearn_pate.accountant.calibration import _known_costs, costs_once
+from sklearn_pate.accountant.stages import _known_costs, costs_once
 from sklearn_pate.aggregators import ConfidentGNMax, ExponentialNMax, GNMax, LNMax, PluralityVote
 from sklearn_pate.exceptions import BudgetExceededError
 from sklearn_pate.rdp import (

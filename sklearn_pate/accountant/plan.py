@@ -14,17 +14,6 @@ from ..propose_test_release import ProposeTestRelease
 from ..rdp import DEFAULT_ORDERS, Cost, pure_rdp
 from ..rdp.rounding import sum_up
 from .advice import advice_on
-from .calibration import calibrate, costs_once, most_affordable, no_cost
-from .checks import (
-    as_cap,
-    check_failure_probability,
-    check_for_test,
-    check_stages,
-    check_threshold,
-    query_over_budget,
-    warn_of_caveat,
-)
-from .filter import RenyiFilter, best_filter
 from .forecast import (
     RecordVoters,
     RowsCost,
@@ -34,6 +23,21 @@ from .forecast import (
 )
 from .report import html_of, text_of
 from .spent import PrivacyForecast
+from .stages import (
+    RenyiFilter,
+    as_cap,
+    best_filter,
+    calibrate,
+    check_failure_probability,
+    check_for_test,
+    check_stages,
+    check_threshold,
+    costs_once,
+    most_affordable,
+    no_cost,
+    query_over_budget,
+    warn_of_caveat,
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -424,9 +428,8 @@ def _plan_test(stages, data_independent_epsilon, epsilon, delta, sizes):
     if test is None:
         raise BudgetExceededError(
             f"epsilon={epsilon:g} is too small for accounting='ptr': the test of {n_queries} "
-            f"queries of {aggregator} would fail even if all teachers agreed. Raise epsilon, ask "
-            "fewer queries or use more noise; their data-independent cost is "
-            f"{data_independent_epsilon:.4g}. Nothing was spent"
+            f"queries of {aggregator}, which cost {data_independent_epsilon:.4g} without it, "
+            "would always fail. Raise epsilon, ask fewer queries or use more noise"
         )
     # (epsilon, delta) for test and labels together: pure, but for a probability of delta
     # (by the reduction of Kairouz, Oh, Viswanath (2015), The composition theorem for DP)

@@ -32,10 +32,10 @@ from ..accountant import (
     plan_queries,
     plan_table,
 )
-from ..accountant.checks import soft_stage
 from ..accountant.spent import text_rounded_up
+from ..accountant.stages import soft_stage
 from ..aggregators import GNMax, Mechanism, TableMechanism
-from ..aggregators.rehearsal import rehearse_table
+from ..aggregators.table import rehearse_table
 from ..electorate import (
     Ballots,
     Electorate,

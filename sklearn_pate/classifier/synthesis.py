@@ -15,7 +15,7 @@ from ..accountant import least_scale_of
 from ..accountant.spent import text_rounded_up
 from ..adjacency import Adjacency
 from ..aggregators import TableMechanism
-from ..aggregators.rehearsal import rehearse_table
+from ..aggregators.table import rehearse_table
 from ..exceptions import BudgetExceededError, warn
 from ..identifiers import spelled_identifiers
 from ..isolation import Quiet, attempt, copied_data, without_index

@@ -2,7 +2,7 @@
 
 from .._sklearn import _num_samples
 from ..aggregators import LaplaceMechanism, TableMechanism
-from ..aggregators.rehearsal import checked_noisy
+from ..aggregators.table import checked_noisy
 from ..column_sums import ColumnSums, SumsMechanism
 from ..electorate import TableElectorate, Votes
 from ..isolation import Quiet, attempt

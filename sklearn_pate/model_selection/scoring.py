@@ -9,8 +9,8 @@ from .._sklearn import _safe_indexing
 from ..classifier.checks import indexable_rows
 from ..isolation import attempt, copied_data, copier, isolated, own_rows
 from ..rdp import DEFAULT_ORDERS
+from .calibration import fit_rdp
 from .candidates import student_key
-from .cost import fit_rdp
 
 
 class PublicScorer:

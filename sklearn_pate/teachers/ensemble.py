@@ -24,8 +24,7 @@ from ..workers import (
     threads_per_worker,
     warn_if_taking_turns,
 )
-from .kept import ADVICE, received
-from .one import Part, Settings, Task, fit_and_vote
+from .one import ADVICE, Part, Settings, Task, fit_and_vote, received
 from .sites import Site, Sites
 from .together import batched_network, check_callbacks, train_together
 from .vote import SHARES
@@ -137,8 +136,12 @@ def collect_votes(
     # The data of sites join the key where they are loaded
     records = None if isinstance(X, Sites) else (X, codes, sample_weight, teacher_indices)
     options = (classes, n_classes, temperature, keep_teachers)
-    fingerprint = _fingerprint(memory, estimators, (records, X_query), options)
-    keys = _keys(fingerprint, seeds, names)
+    fingerprint = None
+    if memory.location is not None:
+        fingerprint = digest((records, X_query), options, code_digest(estimators))
+    # What tells the votes of each teacher from others in memory
+    identities = range(n_teachers) if names is None else names
+    keys = [(fingerprint, *teacher) for teacher in zip(identities, seeds, strict=True)]
 
     network = batched_network(estimators, X, X_query, timeout)
     if network is None:
@@ -203,19 +206,6 @@ def _seeds(seed, n_teachers, names):
     if names is None:
         return [seed_number(child) % 2**31 for child in seed.spawn(n_teachers)]
     return [int(number) % 2**31 for number in keyed_digests(names, seed)]
-
-
-def _fingerprint(memory, estimators, data, options):
-    """Return what tells this fit from others in memory; None where nothing is kept."""
-    if memory.location is None:
-        return None
-    return digest(data, options, code_digest(estimators))
-
-
-def _keys(fingerprint, seeds, names):
-    """Return what tells the votes of each teacher from others in memory."""
-    identities = range(len(seeds)) if names is None else names
-    return [(fingerprint, identity, seed) for identity, seed in zip(identities, seeds, strict=True)]
 
 
 def _rows_by_teacher(teacher_indices, n_teachers):
