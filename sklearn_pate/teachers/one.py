@@ -174,31 +174,24 @@ def _call_within(seconds, function, *args):
     if seconds is None:
         return function(*args)
     outcome = []
-    started = threading.Event()
-    ended = threading.Event()
 
     def run():
         try:
             with Quiet():  # of its own: it outlasts the caller's if this thread is left behind
-                started.set()
                 outcome.append((function(*args), None))
         except BaseException as error:
             outcome.append((None, error))
-        finally:
-            ended.set()
 
     thread = threading.Thread(target=run, daemon=True)
     thread.start()
-    in_time = False
     try:
-        started.wait()
-        in_time = ended.wait(seconds)
+        thread.join(seconds)
     finally:  # when interrupted, too
-        if not in_time:
+        if thread.is_alive():
             ctypes.pythonapi.PyThreadState_SetAsyncExc(
                 ctypes.c_ulong(thread.ident), ctypes.py_object(SystemExit)
             )
-    if not in_time:
+    if not outcome:
         raise TimeoutError("it took longer than timeout")
     result, error = outcome[0]
     if error is not None:
