@@ -141,20 +141,6 @@ def argmax(self, votes, student_proba=None, random_state=None):
     return np.argmax(votes, axis=1)
 
 
-class Wraps:
-    """Passes everything on to a mechanism."""
-
-    def __getattr__(self, name):
-        return getattr(GNMax(40.0), name)
-
-
-@pytest.mark.parametrize(("wrapped", "n_queries"), [(Wraps(), 10), ([Wraps()], [10])])
-def test_what_is_no_aggregator_is_refused(wrapped, n_queries):
-    clf = PATEClassifier(Trains(), aggregator=wrapped, n_queries=n_queries, classes=CLASSES)
-    with pytest.raises(ValueError, match="aggregator"):
-        clf.fit(X[:600], Y, X[600:])
-
-
 # --- which claim is missing ----------------------------------------------------------------------
 
 

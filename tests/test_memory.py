@@ -5,7 +5,6 @@ import re
 import stat
 import subprocess
 import sys
-import threading
 import types
 from functools import partial
 
@@ -354,14 +353,6 @@ def test_a_joblib_memory_is_the_users_to_protect_and_silent(tmp_path, trained, c
             model(tmp_path, memory=Memory(location, verbose=10)).fit(X, Y, X_PUBLIC)
     assert trained() == 8 + 16 and capfd.readouterr() == ("", "")
     assert stat.S_IMODE((tmp_path / "votes/joblib").stat().st_mode) == 0o755
-
-
-def test_what_cannot_be_told_apart_is_refused(tmp_path):
-    class Locked(Counting):
-        lock = threading.Lock()
-
-    with pytest.raises(ValueError, match="memory needs estimators that pickle.*memory=None"):
-        model(tmp_path).set_params(base_estimator=Locked()).fit(X, Y, X_PUBLIC)
 
 
 KILLED_TEN_TIMES = """
