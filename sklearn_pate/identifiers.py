@@ -9,14 +9,6 @@ from numbers import Integral, Real
 import numpy as np
 import pandas as pd
 
-__all__ = [
-    "factorize_identifiers",
-    "factorize_texts",
-    "keyed_digests",
-    "spelled_identifiers",
-    "spelled_names",
-]
-
 
 def spelled_identifiers(values, name):
     """Return the spelling of every identifier, an array of str.

@@ -23,9 +23,6 @@ from joblib.hashing import NumpyHasher
 
 from .isolation import Quiet, attempt
 
-__all__ = ["code_digest", "digest", "is_kept", "kept_seed", "private_memory"]
-
-
 # --- the folder --------------------------------------------------------------------------------
 
 
@@ -67,8 +64,8 @@ def private_memory(memory):
         problem = error.strerror
     if problem is not None:
         raise ValueError(
-            f"memory={memory!r} cannot be written to ({problem}); nothing was "
-            "trained. Choose a folder that is yours, on a disk with room, or memory=None"
+            f"memory={memory!r} cannot be written to ({problem}). Choose a folder that is yours, "
+            "on a disk with room, or memory=None"
         )
     if hasattr(os, "getuid"):  # elsewhere modes do not say who may read
         _check_modes(memory, inner)
@@ -91,27 +88,24 @@ def _absolute(memory):
 
 def _check_modes(outer, inner):
     """Refuse folders in which others could read votes, or put votes of their own."""
-    outer_stat = os.stat(outer)
+    outer_mode = stat.S_IMODE(os.stat(outer).st_mode)
     inner_stat = os.stat(inner)
-    may_write = outer_stat.st_mode & (stat.S_IWGRP | stat.S_IWOTH)
+    inner_mode = stat.S_IMODE(inner_stat.st_mode)
     # With the sticky bit, as of /tmp, others cannot replace the folder within
-    if may_write and not outer_stat.st_mode & stat.S_ISVTX:
+    if outer_mode & (stat.S_IWGRP | stat.S_IWOTH) and not outer_mode & stat.S_ISVTX:
         raise ValueError(
-            f"memory={outer!r} has mode {stat.S_IMODE(outer_stat.st_mode):04o}: others may write "
-            "in it, and could replace the votes that are kept there by their own. chmod "
-            f"go-w {outer!r}, or choose a folder of your own; nothing was trained"
+            f"memory={outer!r} has mode {outer_mode:04o}: others may write in it. "
+            f"chmod go-w {outer!r}, or choose a folder of your own"
         )
     owners = {os.lstat(inner).st_uid, inner_stat.st_uid}  # of a link and its target
     if owners != {os.getuid()}:
         raise ValueError(
-            f"memory={outer!r} has a folder 'joblib' of another user, who could read the votes "
-            "that are kept there. Choose a folder of your own; nothing was trained"
+            f"memory={outer!r} has a folder 'joblib' of another user; choose a folder of your own"
         )
-    if inner_stat.st_mode & (stat.S_IRWXG | stat.S_IRWXO):
+    if inner_mode & (stat.S_IRWXG | stat.S_IRWXO):
         raise ValueError(
-            f"memory={outer!r} keeps single teachers' votes in {inner!r}, which has mode "
-            f"{stat.S_IMODE(inner_stat.st_mode):04o}: others may read it. chmod 700 {inner!r}, or "
-            "choose a folder that does not exist yet; nothing was trained"
+            f"memory keeps votes in {inner!r}, which has mode {inner_mode:04o}: others may read "
+            f"it. chmod 700 {inner!r}, or choose a folder that does not exist yet"
         )
 
 
@@ -187,8 +181,8 @@ def _code_digest(objects):
     modules = {"numpy", "scipy", "pandas", "sklearn", "joblib", "sklearn_pate"}
     parts = [platform.python_version().encode(), _pickled(objects, modules)]
     for name in _with_imported(modules):
-        library = name.partition(".")[0]
-        content = _version(library).encode() if _is_library(name) else _source(name)
+        file = _own_file(name)
+        content = _version(name).encode() if file is None else file.read_bytes()
         parts += [name.encode(), content]
     return hashlib.sha256(b"\0".join(parts)).hexdigest()
 
@@ -253,14 +247,15 @@ def _with_imported(modules):
     while left:
         name = left.pop()
         found.add(name)
-        if not _is_library(name):
-            left |= set(_imported(name)) - found
+        file = _own_file(name)
+        if file is not None:
+            left |= set(_imported(name, file)) - found
     return sorted(found)
 
 
-def _imported(name):
+def _imported(name, file):
     """Yield what the source of a module imports: names of modules, and names in them."""
-    for statement in ast.parse(_source(name)).body:
+    for statement in ast.parse(file.read_bytes()).body:
         if isinstance(statement, ast.Import):
             yield from (alias.name for alias in statement.names)
         elif isinstance(statement, ast.ImportFrom):
@@ -270,32 +265,23 @@ def _imported(name):
             yield from (f"{module}.{alias.name}" for alias in statement.names)
 
 
-def _source(name):
-    """Return the source of a module; none of the script that runs, which is pickled by value."""
-    file = getattr(sys.modules.get(name), "__file__", None)
-    if name in ("__main__", "__mp_main__") or not str(file).endswith(".py"):
-        return b""
-    return Path(file).read_bytes()
+def _own_file(name):
+    """Return the source file of a module of one's own; None of a library, or of the script."""
+    file = str(getattr(sys.modules.get(name), "__file__", None))
+    is_script = name in ("__main__", "__mp_main__")  # which is pickled by value
+    if is_script or name.partition(".")[0] == "sklearn_pate" or not file.endswith(".py"):
+        return None
+    path = Path(file).resolve()
+    folders = [Path(sysconfig.get_path(name)).resolve() for name in ("stdlib", "platstdlib")]
+    is_installed = bool({"site-packages", "dist-packages"} & set(path.parts))
+    return None if is_installed or any(map(path.is_relative_to, folders)) else path
 
 
-def _is_library(module):
-    """Return whether a module belongs to Python, to an installed package or to this one."""
-    top = module.partition(".")[0]
-    if top in ("sklearn_pate", "__main__", "__mp_main__"):
-        return top == "sklearn_pate"
-    file = getattr(sys.modules.get(module), "__file__", None)
-    if file is None:
-        return top in sys.stdlib_module_names
-    folders = {sysconfig.get_path(name) for name in ("stdlib", "platstdlib")}
-    parents = Path(file).resolve().parents
-    installed = any(parent.name in ("site-packages", "dist-packages") for parent in parents)
-    return installed or any(Path(folder).resolve() in parents for folder in folders)
-
-
-def _version(top):
-    """Return the version of a top-level module, as text."""
+def _version(name):
+    """Return the version of the library that a module is of, as text."""
+    top = name.partition(".")[0]
     version = getattr(sys.modules.get(top), "__version__", None)
-    if version is None and top not in sys.stdlib_module_names:
+    if version is None:
         with contextlib.suppress(importlib.metadata.PackageNotFoundError):
             version = importlib.metadata.version(top)
     return str(version)

@@ -71,9 +71,8 @@ class HashPartition:
             )
         if isinstance(index, pd.RangeIndex):
             raise ValueError(
-                'partition="hash" needs identifiers, and the index of X is a RangeIndex: positions '
-                "shift when a record is removed. Set the index to a column that identifies the "
-                'records (X.set_index(...)), or use partition="random"'
+                'partition="hash" needs identifiers, and the index of X is a RangeIndex. Set it to '
+                'a column that identifies the records, X.set_index(...), or partition="random"'
             )
         return _keyed_hash(index, n_teachers, seed, "the index of X")
 
@@ -296,9 +295,8 @@ def _assign_by(partition, records):
     if failed is None:
         return teacher_indices
     raise ValueError(
-        f"partition.assign failed with {failed}; its text is withheld, as it may quote "
-        "identifiers. To read it, call assign(n_records=, n_teachers=, index=, groups=, seed=) "
-        "yourself"
+        f"partition.assign failed with {failed}; its text may quote identifiers and is withheld. "
+        "To read it, call assign(n_records=, n_teachers=, index=, groups=, seed=) yourself"
     )
 
 

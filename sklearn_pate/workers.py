@@ -9,17 +9,6 @@ from joblib.parallel import LokyBackend, get_active_backend
 
 from .exceptions import warn
 
-__all__ = [
-    "add_up",
-    "batch_size",
-    "check_timeout",
-    "end_processes",
-    "limit_threads",
-    "run",
-    "threads_per_worker",
-    "warn_if_taking_turns",
-]
-
 
 def batch_size(n_tasks, n_jobs):
     """Return how many quick tasks a worker is sent at once."""
@@ -140,9 +129,8 @@ def warn_if_taking_turns(n_jobs, who="teachers"):
     if not _share_a_process(n_jobs):
         return
     warn(
-        f"{who} run in threads of one process and take turns, so n_jobs does not speed them "
-        "up: threads share the random numbers of numpy, Python and torch. Use a backend of "
-        "processes, or workers with one thread each"
+        f"{who} run in threads of one process and take turns, so n_jobs does not speed them up. "
+        "Use a backend of processes, or workers with one thread each"
     )
 
 

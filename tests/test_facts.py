@@ -137,28 +137,8 @@ def test_a_subclass_may_state_its_own():
     assert calibrated.sigma > 1.9 * gnmax_sigma(1.0, 1e-5, 60, n_teachers=250, n_classes=3)
 
 
-@pytest.mark.parametrize("name", ["costs", "steps"])
-def test_what_is_computed_cannot_be_written(name):
-    with pytest.raises(TypeError, match=f"Mine defines {name}, which is computed.* in facts"):
-        type("Mine", (GNMax,), {name: lambda self, *args: None})
-
-
 def argmax(self, votes, student_proba=None, random_state=None):
     return np.argmax(votes, axis=1)
-
-
-class Wraps:
-    """Passes everything on to a mechanism."""
-
-    def __getattr__(self, name):
-        return getattr(GNMax(40.0), name)
-
-
-@pytest.mark.parametrize(("wrapped", "n_queries"), [(Wraps(), 10), ([Wraps()], [10])])
-def test_what_is_no_aggregator_is_refused(wrapped, n_queries):
-    clf = PATEClassifier(Trains(), aggregator=wrapped, n_queries=n_queries, classes=CLASSES)
-    with pytest.raises(ValueError, match="aggregator"):
-        clf.fit(X[:600], Y, X[600:])
 
 
 # --- which claim is missing ----------------------------------------------------------------------

@@ -134,14 +134,6 @@ def test_best_of_random_trials_costs_at_most_the_bound_and_not_much_less(count):
     assert tightest > 0.4
 
 
-def test_trial_counts_that_are_none():
-    for wrong in ({"mean": 0.0}, {"mean": 1.0}, {"mean": 5, "eta": -1}, {"mean": 2e6}):
-        with pytest.raises(ValueError, match="mean|eta"):
-            TrialCount(**wrong)
-    with pytest.raises(ValueError, match="distribution must be"):
-        TrialCount(5, "uniform")
-
-
 # --- searches ----------------------------------------------------------------------------------
 
 

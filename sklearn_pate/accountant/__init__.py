@@ -1,12 +1,11 @@
 """What a fit may ask, what it spent, and the curator's private view of it."""
 
-from .calibration import no_cost
 from .count import next_fit_number
 from .curator import Curator, StageRecord, TableCurator
-from .filter import RenyiFilter
 from .forecast import RecordVoters, RowsCost, TeacherVoters
 from .plan import Plan, plan_queries
 from .spent import PrivacyForecast, PrivacySpent
+from .stages import RenyiFilter, no_cost
 from .table import least_scale_of, plan_table
 
 __all__ = [

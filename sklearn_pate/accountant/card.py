@@ -3,16 +3,21 @@
 from html import escape
 
 _STYLE = """
-.sk-pate-card { border-collapse: collapse; font-family: sans-serif; max-width: 52em; }
+.sk-pate-card {
+  color: var(--sg-text-color, var(--theme-code-foreground, var(--jp-content-font-color1, inherit)));
+  font-family: sans-serif; max-width: 52em;
+}
+.sk-pate-card table { border-collapse: collapse; background: #8881; width: 100%; }
 .sk-pate-card caption { text-align: left; padding: 0.4em 0; font-weight: bold; color: inherit; }
 .sk-pate-card th, .sk-pate-card td {
   border: 1px dashed #8886; padding: 0.3em 0.6em; text-align: left; vertical-align: top;
-  color: inherit; background: #8881; white-space: pre-line;
+  color: inherit; background: transparent; white-space: pre-line;
 }
+.sk-pate-card li { border-left: 4px solid #e69f00; margin: 0.3em 0; padding: 0.3em 0.6em; }
 """
 
 
-def card_of(title, lines):
+def card_of(title, lines, remarks=()):
     """Return HTML that needs nothing else, for light and dark pages.
 
     Parameters
@@ -21,6 +26,8 @@ def card_of(title, lines):
         Its caption.
     lines : list of (str, str)
         A name, and what is to be said of it.
+    remarks : list of str, default=()
+        What stands in a list below.
 
     Returns
     -------
@@ -30,7 +37,9 @@ def card_of(title, lines):
         f"<tr><th scope='row'>{escape(name)}</th><td>{escape(words)}</td></tr>"
         for name, words in lines
     ]
+    items = "".join(f"<li>{escape(remark)}</li>" for remark in remarks)
     return (
-        f"<div><style>{_STYLE}</style><table class='sk-pate-card'>"
-        f"<caption>{escape(title)}</caption>{''.join(rows)}</table></div>"
+        f"<div class='sk-pate-card'><style>{_STYLE}</style><table>"
+        f"<caption>{escape(title)}</caption>{''.join(rows)}</table>"
+        f"{f'<ul>{items}</ul>' if items else ''}</div>"
     )

@@ -8,7 +8,7 @@ import numpy as np
 from ..rdp import DEFAULT_ORDERS, Cost, exact_rdp, rdp_to_epsilon, worst_case_rdp
 from ..rdp.checks import check_delta
 from ..rdp.facts import has_distribution
-from .calibration import costs_once
+from .stages import costs_once
 
 #: How many queries' costs are computed at once, which bounds the memory that takes.
 _QUERIES_AT_A_TIME = 4096

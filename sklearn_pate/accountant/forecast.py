@@ -182,11 +182,6 @@ def made_up(n_right, n_wrong, n_classes):
     return votes + n_wrong * np.roll(np.eye(n_classes, dtype=type(n_right)), 1, axis=1)
 
 
-def _in_turn(n_queries, n_classes):
-    """Return the right class of each query, all classes in turn."""
-    return np.arange(n_queries) % n_classes
-
-
 def _outcomes(mechanism, n_queries, votes):
     """Return the share of queries that are answered, and the share that are answered right."""
     facts = facts_of(mechanism)
@@ -214,7 +209,7 @@ def _drawn(mechanism, n_queries, votes, *, shares_queries):
     """
     n_asked = n_queries if shares_queries else _N_DRAWN
     n_rounds = math.ceil(_N_DRAWN / n_asked)
-    right = _in_turn(n_asked, len(votes))
+    right = np.arange(n_asked) % len(votes)  # all classes in turn
     student = _no_student(mechanism, n_asked, votes)
     rng = np.random.default_rng(0)
     mechanism = clone(mechanism)

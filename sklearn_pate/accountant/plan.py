@@ -14,17 +14,6 @@ from ..propose_test_release import ProposeTestRelease
 from ..rdp import DEFAULT_ORDERS, Cost, pure_rdp
 from ..rdp.rounding import sum_up
 from .advice import advice_on
-from .calibration import calibrate, costs_once, most_affordable, no_cost
-from .checks import (
-    as_cap,
-    check_failure_probability,
-    check_for_test,
-    check_stages,
-    check_threshold,
-    query_over_budget,
-    warn_of_caveat,
-)
-from .filter import RenyiFilter, best_filter
 from .forecast import (
     RecordVoters,
     RowsCost,
@@ -34,6 +23,21 @@ from .forecast import (
 )
 from .report import html_of, text_of
 from .spent import PrivacyForecast
+from .stages import (
+    RenyiFilter,
+    as_cap,
+    best_filter,
+    calibrate,
+    check_failure_probability,
+    check_for_test,
+    check_stages,
+    check_threshold,
+    costs_once,
+    most_affordable,
+    no_cost,
+    query_over_budget,
+    warn_of_caveat,
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -325,97 +329,74 @@ def _plan_queries(
     if epsilon is not None:
         check_failure_probability(aggregators, delta)
     costs = [costs_once(stage, **sizes) for stage in aggregators]
-    stages = _Stages(aggregators, wanted, costs, before(DEFAULT_ORDERS))
-    for stage, _ in stages.pairs():
+    for stage in aggregators:
         check_threshold(stage, n_teachers=n_teachers)
-    return replace(_plan_within(stages, epsilon, delta, sizes, accounting), **facts)
+    stages = list(zip(aggregators, wanted, costs, strict=True))
+    spent = before(DEFAULT_ORDERS)
+    return replace(_plan_within(stages, spent, epsilon, delta, sizes, accounting), **facts)
 
 
-def _plan_within(stages, epsilon, delta, sizes, accounting):
+def _plan_within(stages, before, epsilon, delta, sizes, accounting):
     """Plan all queries or, if a cap does not pay for them, what it pays for."""
-    all_queries = _plan_all(stages, delta)
+    all_queries = _plan_all(stages, before, delta)
     if epsilon is None or all_queries.epsilon <= epsilon:
         return all_queries
     if accounting == "ptr":
-        return _plan_test(stages, all_queries.epsilon, epsilon, delta, sizes)
+        return _plan_test(stages, before, all_queries.epsilon, epsilon, delta, sizes)
     # Where all queries cost the same, their number is the budget; else it is a filter
-    if len(stages.aggregators) == 1 and not _has_check(stages.aggregators[0], sizes):
-        return _plan_fewer(stages, epsilon, delta)
-    return _plan_filter(stages, epsilon, delta, sizes)
+    if len(stages) == 1 and not _has_check(stages[0][0], sizes):
+        return _plan_fewer(stages, before, epsilon, delta)
+    return _plan_filter(stages, before, epsilon, delta, sizes)
 
 
-@dataclass(frozen=True)
-class _Stages:
-    """The stages of a fit.
-
-    Attributes
-    ----------
-    aggregators : list of Aggregator
-        With their noise set, in order.
-    n_queries : list of int
-        The queries of each.
-    costs : list of callable
-        For each, the `Cost` of a number of its queries.
-    before : Cost
-        Of what is released before the first query.
-    """
-
-    aggregators: list
-    n_queries: list
-    costs: list
-    before: Cost
-
-    def pairs(self):
-        """Each stage, and its queries."""
-        return list(zip(self.aggregators, self.n_queries, strict=True))
-
-    def cost_of_queries(self):
-        """Cost of all queries."""
-        parts = [cost_of(n) for cost_of, n in zip(self.costs, self.n_queries, strict=True)]
-        return reduce(Cost.plus, parts)
-
-    def cost(self):
-        """Cost of all queries, and of what is released before."""
-        return self.before.plus(self.cost_of_queries())
+def _cost_of_queries(stages):
+    """Return the cost of all queries of stages: triples of a mechanism, a number and costs."""
+    return reduce(Cost.plus, [cost_of(n) for _, n, cost_of in stages])
 
 
-def _plan_all(stages, delta):
+def _pairs(stages):
+    """Return each stage, and its queries."""
+    return [(aggregator, n) for aggregator, n, _ in stages]
+
+
+def _plan_all(stages, before, delta):
     """Plan all queries."""
-    cost = stages.cost()
+    own = _cost_of_queries(stages)
+    cost = before.plus(own)
     epsilon, method = cost.epsilon(delta)
-    return Plan(stages.pairs(), epsilon, method, cost, own_cost=stages.cost_of_queries())
+    return Plan(_pairs(stages), epsilon, method, cost, own_cost=own)
 
 
-def _plan_fewer(stages, epsilon, delta):
+def _plan_fewer(stages, before, epsilon, delta):
     """Plan as many queries of the only stage as the cap pays for."""
-    (aggregator,) = stages.aggregators
-    (cost_of,) = stages.costs
+    ((aggregator, wanted, cost_of),) = stages
 
     def epsilon_of(n):
-        return stages.before.plus(cost_of(n)).epsilon(delta)[0]
+        return before.plus(cost_of(n)).epsilon(delta)[0]
 
-    affordable = most_affordable(epsilon_of, stages.n_queries[0], epsilon)
+    affordable = most_affordable(epsilon_of, wanted, epsilon)
     if affordable == 0:
         raise query_over_budget(aggregator, epsilon_of(1), epsilon, delta)
-    return _plan_all(replace(stages, n_queries=[affordable]), delta)
+    return _plan_all([(aggregator, affordable, cost_of)], before, delta)
 
 
-def _plan_filter(stages, epsilon, delta, sizes):
+def _plan_filter(stages, before, epsilon, delta, sizes):
     """Plan all queries, with a budget that may stop them: the votes decide what they cost."""
-    budget = best_filter(stages.aggregators, epsilon, delta, sizes, stages.before.rdp)
+    aggregators = [aggregator for aggregator, _, _ in stages]
+    budget = best_filter(aggregators, epsilon, delta, sizes, before.rdp)
     if budget is None:  # some stage cannot ask a single query
-        alone = [stages.before.plus(cost_of(1)).epsilon(delta)[0] for cost_of in stages.costs]
-        costliest = stages.aggregators[int(np.argmax(alone))]
+        alone = [before.plus(cost_of(1)).epsilon(delta)[0] for _, _, cost_of in stages]
+        costliest = aggregators[int(np.argmax(alone))]
         raise query_over_budget(costliest, max(alone), epsilon, delta)
-    own = budget.cost(stages.cost_of_queries())
-    cost = stages.before.plus(own)
-    return Plan(stages.pairs(), epsilon, "filter", cost, budget, own_cost=own)
+    own = budget.cost(_cost_of_queries(stages))
+    cost = before.plus(own)
+    return Plan(_pairs(stages), epsilon, "filter", cost, budget, own_cost=own)
 
 
-def _plan_test(stages, data_independent_epsilon, epsilon, delta, sizes):
+def _plan_test(stages, before, data_independent_epsilon, epsilon, delta, sizes):
     """Plan all queries, with a private test that their votes must pass."""
-    ((aggregator, n_queries),) = stages.pairs()
-    left, its_delta = _left(stages.before, epsilon, delta)
+    ((aggregator, n_queries, _),) = stages
+    left, its_delta = _left(before, epsilon, delta)
     test = None
     if left > 0:
         test = ProposeTestRelease.plan(
@@ -424,15 +405,14 @@ def _plan_test(stages, data_independent_epsilon, epsilon, delta, sizes):
     if test is None:
         raise BudgetExceededError(
             f"epsilon={epsilon:g} is too small for accounting='ptr': the test of {n_queries} "
-            f"queries of {aggregator} would fail even if all teachers agreed. Raise epsilon, ask "
-            "fewer queries or use more noise; their data-independent cost is "
-            f"{data_independent_epsilon:.4g}. Nothing was spent"
+            f"queries of {aggregator}, which cost {data_independent_epsilon:.4g} without it, "
+            "would always fail. Raise epsilon, ask fewer queries or use more noise"
         )
     # (epsilon, delta) for test and labels together: pure, but for a probability of delta
     # (by the reduction of Kairouz, Oh, Viswanath (2015), The composition theorem for DP)
     own = Cost(pure_rdp(left, DEFAULT_ORDERS), math.inf, left, its_delta)
-    cost = stages.before.plus(own)
-    return Plan(stages.pairs(), epsilon, "propose-test-release", cost, test=test, own_cost=own)
+    cost = before.plus(own)
+    return Plan(_pairs(stages), epsilon, "propose-test-release", cost, test=test, own_cost=own)
 
 
 def _left(before, epsilon, delta):

@@ -2,9 +2,9 @@
 
 import math
 import textwrap
-from html import escape
 
 from .advice import percent
+from .card import card_of
 from .words import text_rounded_up
 
 #: Shares of the voters who agree, for which a report says how many labels will be right.
@@ -16,20 +16,6 @@ _TITLE = "Plan: a forecast of what a fit would ask and spend. Nothing is spent y
 
 _WIDTH = 88
 _NAMES = 12
-
-_STYLE = """
-.sk-pate-plan {
-  color: var(--sg-text-color, var(--theme-code-foreground, var(--jp-content-font-color1, inherit)));
-  font-family: sans-serif; max-width: 52em;
-}
-.sk-pate-plan table { border-collapse: collapse; background: #8881; width: 100%; }
-.sk-pate-plan caption { text-align: left; padding: 0.4em 0; font-weight: bold; color: inherit; }
-.sk-pate-plan th, .sk-pate-plan td {
-  border: 1px dashed #8886; padding: 0.3em 0.6em; text-align: left; vertical-align: top;
-  color: inherit; background: transparent;
-}
-.sk-pate-plan li { border-left: 4px solid #e69f00; margin: 0.3em 0; padding: 0.3em 0.6em; }
-"""
 
 
 def text_of(plan):
@@ -70,18 +56,7 @@ def html_of(plan):
     str
         Made of public numbers alone.
     """
-    rows = [
-        f"<tr><th scope='row'>{escape(name)}</th><td>{escape(words)}</td></tr>"
-        for name, words in _lines(plan)
-    ]
-    advice = ""
-    if plan.advice:
-        items = [f"<li>{escape(text)}</li>" for text in _remarks(plan)]
-        advice = f"<ul>{''.join(items)}</ul>"
-    return (
-        f"<div class='sk-pate-plan'><style>{_STYLE}</style><table>"
-        f"<caption>{escape(_TITLE)}</caption>{''.join(rows)}</table>{advice}</div>"
-    )
+    return card_of(_TITLE, _lines(plan), _remarks(plan))
 
 
 def _wrapped(start, words):

@@ -93,13 +93,15 @@ class PrivacySpent:
     _kind: ClassVar[str] = "spent"
 
     def __post_init__(self):
-        plain = {name: _float_above(name, getattr(self, name)) for name in ("epsilon", "delta")}
+        plain = {"epsilon": float(self.epsilon), "delta": float(self.delta)}
+        if not plain["epsilon"] >= 0:
+            raise ValueError(f"epsilon must be a number, at least 0; got {self.epsilon!r}")
+        if not 0 <= plain["delta"] <= 1:
+            raise ValueError(f"delta must be a number from 0 to 1; got {self.delta!r}")
         for name in ("n_teachers", "n_queries", "n_answered", "n_synthetic", "fit_number"):
             value = getattr(self, name)
             plain[name] = None if value is None else operator.index(value)
         plain["not_covered"] = tuple(self.not_covered)
-        if plain["delta"] > 1:
-            raise ValueError(f"delta must be a number from 0 to 1; got {self.delta!r}")
         for name, value in plain.items():
             object.__setattr__(self, name, value)  # it is frozen
 
@@ -244,14 +246,6 @@ class PrivacyForecast(PrivacySpent):
 
 def _fields(spent):
     return {part.name: getattr(spent, part.name) for part in fields(spent)}
-
-
-def _float_above(name, value):
-    """Return a number of any type as a float that is not below it; refuse negative ones and NaN."""
-    number = float(value)
-    if not number >= 0:
-        raise ValueError(f"{name} must be a number that is at least 0; got {value!r}")
-    return math.nextafter(number, math.inf) if number < value else number
 
 
 #: The number of `to_dict`'s format: it changes where the meaning of a key does.

@@ -10,9 +10,8 @@ from .._sklearn import InvalidParameterError
 from ..exceptions import BudgetExceededError
 from ..rdp import DEFAULT_ORDERS, Cost, least_scale
 from ..rdp.rounding import sum_up
-from .calibration import check_with_scale, no_cost
-from .checks import as_cap
 from .plan import Plan
+from .stages import as_cap, check_with_scale, no_cost
 
 
 def plan_table(
@@ -109,9 +108,8 @@ def _calibrated(mechanism, n_changed, epsilon, delta, before):
         calibrated = None
     if calibrated is None:
         raise ValueError(
-            f"{mechanism} cannot be calibrated to epsilon={epsilon:g}: it takes no noise that, "
-            "beside what is released before, costs as much. Choose an epsilon nearer to 1, or "
-            "another mechanism. Nothing was spent"
+            f"{mechanism} cannot be calibrated to epsilon={epsilon:g}: it takes no noise that "
+            "costs as much. Choose an epsilon nearer to 1, or another mechanism"
         )
     return calibrated
 

@@ -19,38 +19,24 @@ _OF_NAMED_GROUPS = (Adjacency.CHANGE_NAMED_GROUP, Adjacency.CHANGE_NAMED_GROUP_N
 
 #: What a unit leaves out.
 _LEFT_OUT_BY_UNIT = {
-    "record": ["Each row is protected by itself, not all rows of a person together."],
-    "teacher": [
+    "record": "Each row is protected by itself, not all rows of a person together.",
+    "teacher": (
         "It is said of votes, not of records: a person is covered only as far as a single teacher "
         "learnt from them."
-    ],
+    ),
 }
 
-#: Where the noise came from. A summary begins with it, after what is not covered.
-_ABOUT_SEEDS = {
-    "system": [],
-    "seed": [
-        "Made with a seed: whoever knows or guesses the random_state can subtract the noise, and "
-        "then nothing is protected. Fits that share a seed share their noise: together they can "
-        "undo it, for everybody."
-    ],
-}
+#: A summary begins with it, after what is not covered.
+_SEEDED = (
+    "Made with a seed: whoever knows or guesses the random_state can subtract the noise, and then "
+    "nothing is protected. Fits that share a seed share their noise: together they can undo it, "
+    "for everybody."
+)
 
 #: How the noise was computed.
 _ABOUT_ARITHMETIC = {
-    "exact": ["The noise was whole numbers, drawn exactly."],
-    "real": ["This holds in real arithmetic; floating-point numbers round the noise."],
-}
-
-#: What a change means, where its name is short.
-_ABOUT_CHANGE = {
-    Adjacency.REPLACE_RECORD: ["The number of rows is public."],
-}
-
-#: What the noise was drawn from; a summary begins with a seed.
-_ABOUT_GENERATOR = {
-    "system": ["It came from the operating system's generator."],
-    "seed": [],
+    "exact": "The noise was whole numbers, drawn exactly.",
+    "real": "This holds in real arithmetic; floating-point numbers round the noise.",
 }
 
 #: From this epsilon on, odds are said without a number.
@@ -71,26 +57,35 @@ def in_words(spent, release):
     -------
     str
     """
-    first = []
+    first = ""
     if spent.not_covered:
-        first = [f"Not covered by what follows: {'; '.join(spent.not_covered)}."]
+        first = f"Not covered by what follows: {'; '.join(spent.not_covered)}."
     if not math.isfinite(spent.epsilon):
         none = "No privacy is guaranteed (epsilon is infinite)."
-        return " ".join([*first, none, release])
+        return _joined(first, none, release)
+    is_seeded = spent.generator == "seed"
+    is_replaced = spent.adjacency == Adjacency.REPLACE_RECORD
     paragraphs = [
-        [*first, *_ABOUT_SEEDS[spent.generator]],
-        [
+        _joined(first, _SEEDED if is_seeded else ""),
+        _joined(
             _bound(spent),
             f"The change that is covered: {spent.adjacency}.",
-            *_ABOUT_CHANGE.get(spent.adjacency, []),
+            "The number of rows is public." if is_replaced else "",
             _odds(spent),
-            *_LEFT_OUT_BY_UNIT.get(spent.unit, []),
-        ],
-        [release, _published(spent), _about_rows(spent)],
-        [*_about_others(spent), _about_the_rest(spent)],
-        [*_ABOUT_ARITHMETIC[spent.arithmetic], *_ABOUT_GENERATOR[spent.generator]],
+            _LEFT_OUT_BY_UNIT.get(spent.unit, ""),
+        ),
+        _joined(release, _published(spent), _about_rows(spent)),
+        _joined(_about_others(spent), _about_the_rest(spent)),
+        _joined(
+            _ABOUT_ARITHMETIC[spent.arithmetic],
+            "" if is_seeded else "It came from the operating system's generator.",
+        ),
     ]
-    return "\n\n".join(" ".join(sentences) for sentences in paragraphs if sentences)
+    return "\n\n".join(filter(None, paragraphs))
+
+
+def _joined(*sentences):
+    return " ".join(filter(None, sentences))
 
 
 def released(spent):
@@ -201,7 +196,7 @@ def _about_others(spent):
     number = ""
     if spent.fit_number > 1:
         number = f" (this is fit number {spent.fit_number} of its process)"
-    return [f"Other fits on the same private data are not covered{number}: they add up."]
+    return f"Other fits on the same private data are not covered{number}: they add up."
 
 
 def _about_the_rest(spent):

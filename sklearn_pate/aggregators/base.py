@@ -12,9 +12,6 @@ from ..rdp.cost import query_steps, total_cost
 from ..rdp.facts import age_of, check_stated, defines_anything, stating_class
 from ..secure import noise_generator
 
-#: Computed from what a class states.
-_COMPUTED = ("costs", "steps")
-
 
 class Released(NamedTuple):
     """What a mechanism released of some queries.
@@ -65,16 +62,6 @@ class Mechanism(BaseEstimator, metaclass=ABCMeta):
 
     #: Why the guarantee is not what a reader may expect; `PATEClassifier` warns with it.
     caveat: str | None = None
-
-    def __init_subclass__(cls, **kwargs):
-        """Refuse a class that writes what is computed."""
-        super().__init_subclass__(**kwargs)
-        computed = [name for name in _COMPUTED if name in vars(cls)]
-        if computed:
-            raise TypeError(
-                f"{cls.__name__} defines {computed[0]}, which is computed: state what is known of "
-                "the mechanism in facts"
-            )
 
     @abstractmethod
     def release(self, votes, student_proba=None, random_state=None):
@@ -127,8 +114,7 @@ class Mechanism(BaseEstimator, metaclass=ABCMeta):
             )
         return (
             f"{inherited}{name} states no cost for more than two classes. Write a method facts "
-            "that returns rdp.Facts with gdp_mu, pure_epsilon, rdp or argmax_noise, each proved "
-            "for any votes"
+            "that returns rdp.Facts with gdp_mu, pure_epsilon, rdp or argmax_noise"
         )
 
     def with_scale(self, scale):
@@ -355,7 +341,6 @@ def check_calibrated(aggregator, name):
     """Refuse noise that is None."""
     if getattr(aggregator, name) is None:
         raise ValueError(
-            f"{type(aggregator).__name__}({name}=None) has no noise level of its own: "
-            f"PATEClassifier calibrates it to epsilon. Set {name} to a number to use it alone or "
-            "with epsilon=None"
+            f"{type(aggregator).__name__}({name}=None) has no noise: PATEClassifier calibrates it "
+            f"to epsilon. Set {name} to a number to use it alone, or with epsilon=None"
         )

@@ -5,7 +5,7 @@ from abc import ABCMeta, abstractmethod
 from numbers import Real
 
 import numpy as np
-from sklearn.base import BaseEstimator
+from sklearn.base import BaseEstimator, clone
 
 from .._sklearn import Interval, StrOptions
 from ..rdp import DEFAULT_ORDERS, DiscreteGaussian, DiscreteLaplace
@@ -248,3 +248,31 @@ class GaussianMechanism(_AddedNoise):
 
     def _continuous(self, rng, shape):
         return rng.normal(scale=self._drawn_size, size=shape)
+
+
+def rehearse_table(mechanism, *, n_changed, n_classes):
+    """Try a mechanism on a made-up table: what fails now would fail after it is paid for."""
+    table = np.zeros((3, n_classes))
+    table[0] = 100.0
+    table[1, 0] = n_changed
+    try:
+        noise_std = mechanism.noise_std
+        if not isinstance(noise_std, Real) or not 0 < noise_std < math.inf:
+            raise ValueError(f"noise_std must be a finite number above 0; got {noise_std!r}")
+        checked_noisy(clone(mechanism), table, noise_generator(0))
+    except Exception as error:
+        raise ValueError(
+            f"{type(mechanism).__name__} failed when tried on a made-up table of 3 cells and "
+            f"{n_classes} classes; nothing was spent. {type(error).__name__}: {error}"
+        ) from error
+
+
+def checked_noisy(mechanism, table, noise):
+    """Return the noisy table of a mechanism of the user's."""
+    noisy = np.asarray(mechanism.noisy(table, noise))
+    if noisy.shape != table.shape or noisy.dtype.kind != "f" or not np.isfinite(noisy).all():
+        raise ValueError(
+            f"noisy of {type(mechanism).__name__} must return finite floats, a table of the shape "
+            f"that it is given, {table.shape}"
+        )
+    return np.array(noisy, dtype=float)

@@ -12,7 +12,7 @@ from sklearn.base import clone
 
 from .._sklearn import _num_samples, _safe_indexing
 from ..accountant import no_cost
-from ..accountant.checks import soft_stage
+from ..accountant.stages import soft_stage
 from ..electorate import (
     Ballots,
     Electorate,

@@ -19,28 +19,3 @@ from .process import isolated
 from .redaction import TellableError, attempt, kind_of, redacted
 from .silence import Quiet, silent
 from .uncounted import is_uncounted, uncounted
-
-__all__ = [
-    "Quiet",
-    "TellableError",
-    "attempt",
-    "copied_data",
-    "copier",
-    "fresh_seed",
-    "is_uncounted",
-    "isolated",
-    "kind_of",
-    "own_clone",
-    "own_copy",
-    "own_generators",
-    "own_rows",
-    "redacted",
-    "seed_number",
-    "seeded",
-    "set_seeds",
-    "silent",
-    "uncounted",
-    "unfitted",
-    "without_caches",
-    "without_index",
-]

@@ -220,11 +220,7 @@ def own_generators(value):
             return pickled.load() if pickler.has_replaced else value
         except Exception:  # an error of any kind says that it does not pickle
             continue
-    try:
-        memo = {id(generator): own_copy(generator, fresh_seed()) for generator in shared}
-        return copy.deepcopy(value, memo)
-    except Exception:  # neither pickled nor copied: it cannot leave in a file
-        return value
+    return value  # it does not pickle, so it cannot leave in a file
 
 
 def copier(value):

@@ -5,10 +5,8 @@ import logging
 import os
 import sys
 from functools import partial
-from typing import Any, NamedTuple
 
 import numpy as np
-import pandas as pd
 from joblib import parallel_config
 from scipy import special
 from sklearn import config_context
@@ -23,9 +21,9 @@ def isolated(seed, *, descriptors=True):
     """Run a teacher in silence, and leave the process as it was.
 
     Global generators start from the seed (see `seeded`). Afterwards they are put back, and so are
-    error states of numpy and scipy, print options, options of scikit-learn, joblib and pandas,
-    torch's defaults, levels of loggers, warning filters, output streams, environment variables and
-    the working directory. All of this belongs to the process, so threads take turns. Fits of this
+    error states of numpy and scipy, print options, options of scikit-learn and joblib, torch's
+    defaults, levels of loggers, warning filters, output streams, environment variables and the
+    working directory. All of this belongs to the process, so threads take turns. Fits of this
     library that are begun meanwhile are not counted.
 
     Parameters
@@ -93,24 +91,6 @@ def _set_environment(before):
     os.environ.update(before)
 
 
-def _pandas_options(branch=None, prefix=""):
-    """Return the options of pandas by name; `pd.get_option` for each would take long."""
-    options = {}
-    for key, value in (pd.options.d if branch is None else branch).items():
-        if isinstance(value, dict):
-            options |= _pandas_options(value, f"{prefix}{key}.")
-        else:
-            options[prefix + key] = value
-    return options
-
-
-def _set_pandas_options(before):
-    now = _pandas_options()
-    for name, value in before.items():
-        if now.get(name) != value:  # setting a deprecated one would warn
-            pd.set_option(name, value)
-
-
 def _levels():
     """Return the levels of all loggers, by name; the root logger's is empty."""
     loggers = {"": logging.root, **logging.root.manager.loggerDict}
@@ -122,23 +102,12 @@ def _set_levels(before):
         logging.getLogger(name).setLevel(before.get(name, logging.NOTSET))
 
 
-class _TorchDefaults(NamedTuple):
-    """Settings of torch that belong to the whole process."""
-
-    dtype: Any
-    grad: bool
-    deterministic: bool
-    warn_only: bool
-    anomaly: bool
-    precision: str
-    threads: int | None
-
-
 def _torch_defaults():
+    """Return the settings of torch that belong to the whole process; None if it is not loaded."""
     torch = sys.modules.get("torch")
     if torch is None:
         return None
-    return _TorchDefaults(
+    return (
         torch.get_default_dtype(),
         torch.is_grad_enabled(),
         torch.are_deterministic_algorithms_enabled(),
@@ -152,14 +121,14 @@ def _torch_defaults():
 def _set_torch_defaults(before):
     torch = sys.modules["torch"]
     if before is None:  # the block imported torch: these are what it starts with
-        before = _TorchDefaults(torch.float32, True, False, False, False, "highest", None)
-    torch.set_default_dtype(before.dtype)
-    torch.set_grad_enabled(before.grad)
-    torch.use_deterministic_algorithms(before.deterministic, warn_only=before.warn_only)
-    torch.autograd.set_detect_anomaly(before.anomaly)
-    torch.set_float32_matmul_precision(before.precision)
-    if before.threads is not None:
-        torch.set_num_threads(before.threads)
+        before = (torch.float32, True, False, False, False, "highest", torch.get_num_threads())
+    dtype, grad, deterministic, warn_only, anomaly, precision, threads = before
+    torch.set_default_dtype(dtype)
+    torch.set_grad_enabled(grad)
+    torch.use_deterministic_algorithms(deterministic, warn_only=warn_only)
+    torch.autograd.set_detect_anomaly(anomaly)
+    torch.set_float32_matmul_precision(precision)
+    torch.set_num_threads(threads)
 
 
 #: Context managers, each of which puts back one thing that all fits of a process share.
@@ -169,7 +138,6 @@ _PROCESS_WIDE = (
     np.printoptions,
     config_context,
     parallel_config,
-    partial(_restored, _pandas_options, _set_pandas_options),
     partial(_restored, _torch_defaults, _set_torch_defaults),
     partial(_restored, _levels, _set_levels),
     partial(_restored, _environment, _set_environment),

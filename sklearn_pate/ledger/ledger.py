@@ -27,9 +27,8 @@ from .filters import COMPOSITIONS, Account, Budget, check_failure_probability, e
 _ADVICE = {
     "renyi": "no Renyi cost. Use another aggregator",
     "gaussian": (
-        "neither a Gaussian nor a pure cost, as private searches and most mechanisms with a check "
-        "of their own have none. Use a ledger with composition='renyi', or fits whose aggregator "
-        "has one"
+        "neither a Gaussian nor a pure cost. Use a ledger with composition='renyi', or another "
+        "aggregator, and no private search"
     ),
     "pure": (
         "no pure cost. Use a ledger with composition='renyi', or an aggregator with Laplace or "
@@ -157,8 +156,7 @@ class PrivacyLedger:
                     names.append(name)
             raise ValueError(
                 f"{self.path.name} is the ledger of {budget_in_file.described(names)}; got "
-                f"{self._budget.described(names)}. A budget cannot be changed: give the numbers of "
-                "the file"
+                f"{self._budget.described(names)}. A budget cannot be changed: give the file's"
             )
 
     @property
@@ -282,9 +280,8 @@ class PrivacyLedger:
         budget, file_id = read_budget(db)
         if file_id != self._file_id:
             raise ValueError(
-                f"{self.path.name} is another ledger than the one this object was made with: the "
-                "file was replaced, and what it held is not counted in this one. Put the old file "
-                "back, or make a new PrivacyLedger to use this one. Nothing was recorded"
+                f"{self.path.name} is another ledger than the one this object was made with. Put "
+                "the old file back, or make a new PrivacyLedger to use this one"
             )
         return Account.of_costs(budget, read_filters(db), read_costs(db, without))
 
@@ -316,9 +313,8 @@ def _check_protects_the_same(spent, unit, adjacency):
     """Refuse a fit that protects another change of the data than those before."""
     if (spent.unit, spent.adjacency) != (unit, adjacency):
         raise ValueError(
-            f"this ledger adds up costs of one change of the data, {adjacency!r} "
-            f"(unit={unit!r}); this fit protects {spent.adjacency!r} (unit={spent.unit!r}), "
-            "and such costs do not add up. Use the same partition and unit in all fits"
+            f"this ledger adds up costs of one change of the data, {adjacency!r}; this fit "
+            f"protects {spent.adjacency!r}. Use the same partition and unit in all fits"
         )
 
 
@@ -345,8 +341,7 @@ def _over_budget(cost, before):
             f"this one has {cost.delta:g}, and those before {delta_before:g}"
         )
     return BudgetExceededError(
-        f"this fit costs epsilon={epsilon_alone(cost, budget):.4g} at delta={budget.delta:g} by "
-        f"itself, and the {len(before.costs)} fit(s) before cost {before.epsilon():.4g}; together "
-        f"that is more than the ledger's epsilon={budget.epsilon:g} at delta={budget.delta:g}"
-        f"{set_aside}. Lower epsilon, ask fewer queries or use more noise. Nothing was spent"
+        f"this fit costs epsilon={epsilon_alone(cost, budget):.4g}, and the {len(before.costs)} "
+        f"fit(s) before {before.epsilon():.4g}: together more than the ledger's epsilon="
+        f"{budget.epsilon:g} at delta={budget.delta:g}{set_aside}. Lower epsilon or ask less"
     )

@@ -1,14 +1,16 @@
-"""How much each trial may spend, so that the whole search stays within its budget."""
+"""What a search costs, and how much each trial may spend, so that it stays within its budget."""
 
 import math
 import warnings
 
+import numpy as np
+from scipy.special import logsumexp
+
 from ..accountant import no_cost
 from ..exceptions import BudgetExceededError
 from ..fitting.planning import accepted
-from ..rdp import DEFAULT_ORDERS
-from .candidates import plan_key, plan_key_of_any_epsilon, set_plan
-from .cost import search_cost
+from ..rdp import DEFAULT_ORDERS, Cost, pure_rdp
+from .candidates import plan_key, set_plan
 
 
 def calibrate(candidates, fit_data, scorer, count, *, epsilon, delta, before=no_cost):
@@ -70,7 +72,7 @@ def _plans_at(epsilon, candidates, fit_data):
     """Plan a trial of each candidate, all with the same epsilon."""
     plan_by_key = {}
     # A plan is slow (its noise is searched for), and many candidates differ in the student alone
-    keys = [plan_key_of_any_epsilon(candidate.estimator) for candidate in candidates]
+    keys = [plan_key(candidate.estimator, without=["epsilon"]) for candidate in candidates]
     for candidate, key in zip(candidates, keys, strict=True):
         if key not in plan_by_key:
             candidate.estimator.set_params(epsilon=epsilon)
@@ -133,3 +135,64 @@ def _largest_trial_epsilon(search_epsilon, budget):
             "raise it, or lower n_trials. Nothing was spent"
         )
     return low
+
+
+# --- costs: of one fit, and of the best of a random number of trials -----------------------------
+
+
+def fit_rdp(plan):
+    """Return the Renyi cost of one fit, by whichever way of counting is smallest at each order.
+
+    Parameters
+    ----------
+    plan : Plan
+        Of the fit.
+
+    Returns
+    -------
+    ndarray of shape (n_orders,)
+        At `rdp.DEFAULT_ORDERS`.
+
+    Raises
+    ------
+    ValueError
+        If the fit has a delta of its own, or no guarantee.
+    """
+    cost = plan.cost
+    aggregator, _ = plan.stages[0]
+    if cost.delta > 0:
+        raise ValueError(
+            f"{aggregator} with this accounting has a delta of its own, which the number of "
+            "trials would multiply: neither StableArgmax nor accounting='ptr' can be tuned"
+        )
+    if not math.isfinite(plan.epsilon):
+        raise ValueError(f"{aggregator} has no privacy guarantee. {aggregator.missing_facts()}")
+    rdp = np.minimum(cost.rdp, DEFAULT_ORDERS * cost.mu_squared / 2)
+    if cost.pure < 1e6:  # `pure_rdp` refuses inf, and so large a cost helps nobody
+        rdp = np.minimum(rdp, pure_rdp(cost.pure, DEFAULT_ORDERS))
+    return rdp
+
+
+def search_cost(trials_rdp, count):
+    """Return what a search costs.
+
+    Parameters
+    ----------
+    trials_rdp : list of ndarray of shape (n_orders,)
+        Renyi cost of one trial of each candidate, its score included.
+    count : TrialCount
+        The random number of trials.
+
+    Returns
+    -------
+    Cost
+        Of the best trial, with its score and its candidate.
+    """
+    return Cost(count.rdp(_mixture(trials_rdp), DEFAULT_ORDERS), mu_squared=math.inf, pure=math.inf)
+
+
+def _mixture(trials_rdp):
+    """Return the Renyi cost of one trial, whose candidate is drawn at random and published."""
+    exponents = (DEFAULT_ORDERS - 1) * np.array(trials_rdp)
+    log_mean = logsumexp(exponents, axis=0) - math.log(len(trials_rdp))
+    return log_mean / (DEFAULT_ORDERS - 1)

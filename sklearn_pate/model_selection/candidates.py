@@ -147,21 +147,12 @@ def set_plan(estimator, plan):
         estimator.set_params(aggregator=aggregators[0], n_queries=n_queries[0])
 
 
-def plan_key(estimator):
-    """Return a key that is the same for candidates whose fits cost the same."""
-    return _key(estimator, without=_not_in_plan(estimator))
-
-
-def plan_key_of_any_epsilon(estimator):
-    """Return a key that is the same for candidates whose fits cost the same at the same epsilon."""
-    return _key(estimator, without=_not_in_plan(estimator) | {"epsilon"})
-
-
-def _not_in_plan(estimator):
-    """Return the parameters that do not change what a fit costs."""
+def plan_key(estimator, *, without=()):
+    """Return a key that is the same for candidates whose fits cost the same, parameters aside."""
+    without = _NOT_IN_PLAN | set(without)
     if isinstance(estimator.base_estimator, TableElectorate):
-        return _NOT_IN_PLAN - {"base_estimator"}  # it says how many ballots a record casts
-    return _NOT_IN_PLAN
+        without -= {"base_estimator"}  # it says how many ballots a record casts
+    return _key(estimator, without=without)
 
 
 def teachers_key(estimator):

@@ -10,8 +10,8 @@ from ..fitting.planning import check_scored
 from ..isolation import attempt, copied_data, copier, isolated, own_rows
 from ..public import indexable_rows
 from ..rdp import DEFAULT_ORDERS
+from .calibration import fit_rdp
 from .candidates import student_key
-from .cost import fit_rdp
 
 
 class PublicScorer:

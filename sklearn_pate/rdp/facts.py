@@ -68,10 +68,7 @@ class Facts:
             if value is not None and not callable(value):
                 raise TypeError(f"Facts.{name} must be a function or None; got {value!r}")
         if self.argmax_noise is not None and not isinstance(self.argmax_noise, Noise):
-            raise TypeError(
-                "Facts.argmax_noise must be an rdp.Noise, such as rdp.Gaussian(40.0), or None; "
-                f"got {self.argmax_noise!r}"
-            )
+            raise TypeError(f"Facts.argmax_noise must be an rdp.Noise; got {self.argmax_noise!r}")
 
 
 def defines_anything(kind):

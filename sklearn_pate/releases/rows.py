@@ -10,7 +10,7 @@ from .._sklearn import InvalidParameterError
 from ..accountant import least_scale_of
 from ..adjacency import Adjacency
 from ..aggregators import TableMechanism
-from ..aggregators.rehearsal import rehearse_table
+from ..aggregators.table import rehearse_table
 from ..exceptions import BudgetExceededError, warn
 from ..identifiers import spelled_identifiers
 from ..isolation import Quiet, attempt, copied_data, without_index

@@ -5,7 +5,7 @@ import numpy as np
 from ..accountant import RecordVoters, TableCurator, plan_table
 from ..adjacency import Adjacency
 from ..aggregators import LaplaceMechanism, TableMechanism
-from ..aggregators.rehearsal import checked_noisy, rehearse_table
+from ..aggregators.table import checked_noisy, rehearse_table
 from ..column_sums import ColumnSums, SumsMechanism
 from ..electorate import CellForecast, TableBallots, TableElectorate, Votes
 from ..isolation import Quiet, attempt

@@ -10,7 +10,7 @@ from sklearn.exceptions import NotFittedError
 
 from .._sklearn import Interval
 from ..aggregators import GaussianMechanism, LaplaceMechanism, TableMechanism
-from ..aggregators.rehearsal import checked_noisy
+from ..aggregators.table import checked_noisy
 from ..neighbors.ballots import count_ballots
 from ..rdp import DEFAULT_ORDERS
 from ..rdp.checks import check_count

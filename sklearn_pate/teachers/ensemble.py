@@ -24,17 +24,10 @@ from ..workers import (
     threads_per_worker,
     warn_if_taking_turns,
 )
-from .kept import received
-from .one import Part, Settings, Task, fit_and_vote
+from .one import ADVICE, Part, Settings, Task, fit_and_vote, received
 from .sites import Site, Sites
 from .together import batched_network, check_callbacks, train_together
 from .vote import SHARES
-
-_ADVICE = (
-    "With keep_teachers=True, and for teachers that define their own pickling, everything in them "
-    "must pickle and be importable: define it in a module, not in the script that runs; or use "
-    "n_jobs=1 and memory=None"
-)
 
 
 def collect_votes(
@@ -143,8 +136,12 @@ def collect_votes(
     # The data of sites join the key where they are loaded
     records = None if isinstance(X, Sites) else (X, codes, sample_weight, teacher_indices)
     options = (classes, n_classes, temperature, keep_teachers)
-    fingerprint = _fingerprint(memory, estimators, (records, X_query), options)
-    keys = _keys(fingerprint, seeds, names)
+    fingerprint = None
+    if memory.location is not None:
+        fingerprint = digest((records, X_query), options, code_digest(estimators))
+    # What tells the votes of each teacher from others in memory
+    identities = range(n_teachers) if names is None else names
+    keys = [(fingerprint, *teacher) for teacher in zip(identities, seeds, strict=True)]
 
     network = batched_network(estimators, X, X_query, timeout)
     if network is None:
@@ -169,7 +166,7 @@ def collect_votes(
             results = run(fit_and_vote, tasks, n_jobs, batch_size(n_teachers, n_jobs))
         else:
             results = train_together(network, tasks, X_query, settings)
-        add_up(count, results, on_done, "teachers", _ADVICE)
+        add_up(count, results, on_done, "teachers", ADVICE)
     _check_outcome(count, X_query)
     return count.votes(), count.teachers
 
@@ -209,19 +206,6 @@ def _seeds(seed, n_teachers, names):
     if names is None:
         return [seed_number(child) % 2**31 for child in seed.spawn(n_teachers)]
     return [int(number) % 2**31 for number in keyed_digests(names, seed)]
-
-
-def _fingerprint(memory, estimators, data, options):
-    """Return what tells this fit from others in memory; None where nothing is kept."""
-    if memory.location is None:
-        return None
-    return digest(data, options, code_digest(estimators))
-
-
-def _keys(fingerprint, seeds, names):
-    """Return what tells the votes of each teacher from others in memory."""
-    identities = range(len(seeds)) if names is None else names
-    return [(fingerprint, identity, seed) for identity, seed in zip(identities, seeds, strict=True)]
 
 
 def _rows_by_teacher(teacher_indices, n_teachers):
@@ -289,10 +273,7 @@ class _Count:
             return False
         fitted, failed = received(result.fitted)
         if failed is not None:
-            self.fail(
-                f"teacher {result.number} could not be sent back by a worker process, or kept in "
-                f"memory ({failed}). {_ADVICE}"
-            )
+            self.fail(f"teacher {result.number} failed: {failed}")
             return False
         if self._is_soft:
             self.sums += result.votes

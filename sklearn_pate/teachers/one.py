@@ -3,10 +3,13 @@
 import contextlib
 import ctypes
 import os
+import pickle
 import sys
 import threading
+from functools import partial
 from typing import Any, NamedTuple
 
+import cloudpickle
 import numpy as np
 from joblib import Memory
 from sklearn import config_context
@@ -14,6 +17,8 @@ from sklearn import config_context
 from .._sklearn import _num_samples
 from ..isolation import (
     Quiet,
+    TellableError,
+    attempt,
     copied_data,
     isolated,
     own_clone,
@@ -24,7 +29,6 @@ from ..isolation import (
 )
 from ..memory import digest, is_kept
 from ..workers import limit_threads
-from .kept import NotPickledError, Pickled, pickled
 from .sites import Site
 from .vote import constant_votes, label_votes, probability_shares
 
@@ -119,8 +123,8 @@ class Result(NamedTuple):
         Of the teacher.
     votes : ndarray or None
         Codes of labels, or shares of probability; None if it failed.
-    fitted : estimator, Pickled or None
-        The fitted teacher, if kept; see `kept.received`.
+    fitted : estimator, bytes or None
+        The fitted teacher, if kept; see `received`.
     problem : str or None
         Why it failed, as it may be told.
     is_kept : bool
@@ -153,8 +157,6 @@ def fit_and_vote(task):
             kept = is_kept(task.memory, train, task.key, task)
         except KeyboardInterrupt:
             interrupted = True
-        except NotPickledError as error:
-            return Result(task.number, None, Pickled(None, error.failed))
         except BaseException as error:  # SystemExit too: its text may be data
             return Result(task.number, None, problem=redacted(error, task.estimator))
         if interrupted:  # raised out here, it does not hold the one that was caught
@@ -172,31 +174,24 @@ def _call_within(seconds, function, *args):
     if seconds is None:
         return function(*args)
     outcome = []
-    started = threading.Event()
-    ended = threading.Event()
 
     def run():
         try:
             with Quiet():  # of its own: it outlasts the caller's if this thread is left behind
-                started.set()
                 outcome.append((function(*args), None))
         except BaseException as error:
             outcome.append((None, error))
-        finally:
-            ended.set()
 
     thread = threading.Thread(target=run, daemon=True)
     thread.start()
-    in_time = False
     try:
-        started.wait()
-        in_time = ended.wait(seconds)
+        thread.join(seconds)
     finally:  # when interrupted, too
-        if not in_time:
+        if thread.is_alive():
             ctypes.pythonapi.PyThreadState_SetAsyncExc(
                 ctypes.c_ulong(thread.ident), ctypes.py_object(SystemExit)
             )
-    if not in_time:
+    if not outcome:
         raise TimeoutError("it took longer than timeout")
     result, error = outcome[0]
     if error is not None:
@@ -262,3 +257,37 @@ def _votes_and_teacher(task):
             proba, fitted.classes_, n_classes=n_classes, temperature=settings.temperature
         )
     return votes, fitted if settings.keep else None
+
+
+# --- kept teachers on their way, from a worker or to and from memory ----------------------------
+
+#: What to do where teachers do not pickle.
+ADVICE = (
+    "With keep_teachers=True, and for teachers that define their own pickling, everything in them "
+    "must pickle and be importable: define it in a module, or use n_jobs=1 and memory=None"
+)
+
+
+def pickled(fitted):
+    """Return a kept teacher as bytes; to be called in isolation, which that of joblib would not be.
+
+    If joblib is what cannot pickle it, joblib stops all workers, even while they send something:
+    those of multiprocessing may then wait for each other for ever.
+    """
+    content, failed = attempt(partial(cloudpickle.dumps, fitted))
+    if failed is not None:  # raised: memory keeps no such result
+        raise TellableError(_not_moved(failed))
+    return content
+
+
+def received(fitted):
+    """Return the fitted teacher of a `Result`, and what to say if it did not arrive."""
+    if not isinstance(fitted, bytes):
+        return fitted, None
+    with isolated(0):
+        teacher, failed = attempt(partial(pickle.loads, fitted))
+    return teacher, None if failed is None else _not_moved(failed)
+
+
+def _not_moved(failed):
+    return f"it could not be sent back by a worker process, or kept in memory ({failed}). {ADVICE}"

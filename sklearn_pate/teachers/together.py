@@ -32,8 +32,7 @@ def check_callbacks(estimator):
             if issubclass(kind, use_files):
                 raise ValueError(
                     f"{name} of base_estimator has a {kind.__name__}, which writes or reads files "
-                    "that all teachers would share, so that one teacher's records reach others. "
-                    "Leave it out; EarlyStopping(load_best=True) keeps the best weights in memory"
+                    "that teachers would share. EarlyStopping(load_best=True) uses none"
                 )
 
 

@@ -19,7 +19,7 @@ from sklearn_pate.aggregators import (
 )
 from sklearn_pate.exceptions import BudgetExceededError
 
-from .helpers import INF, NAN, NO_FLOATS, accepted, each, fit, mistakes, refused, short, table
+from .helpers import INF, NAN, NO_FLOATS, accepted, each, fit, mistakes, refused, short
 
 # --- parameters ----------------------------------------------------------------------------------
 
@@ -77,30 +77,71 @@ class Outcomes(Aggregator):
 
 DELTA_OF_ITS_OWN = StableArgmax(0.5, failure_probability=0.1)
 CALIBRATED = StableArgmax(None, failure_probability=0.1)
+CONFIDENT = ConfidentGNMax(5, 2.0, 2.0)
+INTERACTIVE_FIRST = [InteractiveGNMax(0.5, 3.0, 3.0, 0.9), GNMax(3.0)]
+INTERACTIVE_ABOVE = [GNMax(1.5), InteractiveGNMax(5, 2.0, 2.0, 0.5)]
+NO_STAGE = "aggregator must be an Aggregator"
+TWO = "list of 2 stages, so n_queries .* got n_queries="
 
 
-@table(
-    "aggregator, message",
+def one(aggregator, **params):
+    return lambda: fit({"aggregator": aggregator} | params)
+
+
+def stages(aggregators):
+    return one(aggregators, n_queries=[5] * len(aggregators))
+
+
+def two(n_queries):
+    return one([GNMax(1.5), GNMax(1.5)], n_queries=n_queries)
+
+
+@mistakes(
     {
-        "threshold above 1, a float": (ConfidentGNMax(3.0, 3.0, 3.0), "threshold=3.0 is a float"),
+        "threshold above 1, a float": (one(ConfidentGNMax(3.0, 3.0, 3.0)), "threshold=3.0 is a fl"),
         "threshold above the teachers": (
-            ConfidentGNMax(5, 2.0, 2.0),
+            one(CONFIDENT),
             "threshold=5 of ConfidentGNMax.*more than n_teachers=4",
         ),
-        "no noise": (ImmutableArgmax(), "either gamma .* or sigma"),
+        "no noise": (one(ImmutableArgmax()), "either gamma .* or sigma"),
         "two noises": (
-            ImmutableArgmax(gamma=0.5, sigma=3.0),
+            one(ImmutableArgmax(gamma=0.5, sigma=3.0)),
             "either gamma .* or sigma .*got gamma=0.5 and sigma=3.0",
         ),
-        "delta": (DELTA_OF_ITS_OWN, "failure_probability .* 0.1 .*below delta=1e-05"),
-        "delta, calibrated": (CALIBRATED, "0.1 in all, must be below delta=1e-05"),
-        "columns": (Outcomes(7), "outcome_log_proba must return a column"),
-        "sums": (Outcomes(2), "outcome_log_proba must .* sum to 1"),
-    },
+        "delta": (one(DELTA_OF_ITS_OWN), "failure_probability .* 0.1 .*below delta=1e-05"),
+        "delta, calibrated": (one(CALIBRATED), "0.1 in all, must be below delta=1e-05"),
+        "columns": (one(Outcomes(7)), "outcome_log_proba must return a column"),
+        "sums": (one(Outcomes(2)), "outcome_log_proba must .* sum to 1"),
+        "infinite": (one(PluralityVote()), "epsilon=inf .* set epsilon=None", BudgetExceededError),
+        "dear": (one(GNMax(0.01)), "GNMax.*cap epsilon=20.*more noise", BudgetExceededError),
+        "no probabilities": (
+            one(SoftVote(5.0), base_estimator=Perceptron()),
+            r"SoftVote\(sigma=5.0\) needs teachers with predict_proba; got Perceptron\(\)",
+        ),
+        "stages: a number": (stages([5]), f"{NO_STAGE}.*got 5"),
+        "stages: a class": (stages([GNMax]), f"{NO_STAGE}.*each an instance"),
+        "stages: none": (stages([]), "aggregator must not be an empty list"),
+        "stages: with SoftVote": (stages([GNMax(3.0), SoftVote(5.0)]), "SoftVote .* use it alone"),
+        "stages: InteractiveGNMax first": (
+            stages(INTERACTIVE_FIRST),
+            "InteractiveGNMax.*put it after another stage, aggregator=",
+        ),
+        "stages: threshold above the teachers": (
+            stages(INTERACTIVE_ABOVE),
+            "threshold=5 of InteractiveGNMax.*more than n_teachers=4",
+        ),
+        "n_queries None": (two(None), f"{TWO}None"),
+        "n_queries 5": (two(5), f"{TWO}5"),
+        "n_queries short": (two([5]), rf"{TWO}\[5\]"),
+        "n_queries with 0": (two([5, 0]), r"at least 1; got n_queries=\[5, 0\]"),
+        "n_queries with text": (two([5, "x"]), r"at least 1; got n_queries=\[5, 'x'\]"),
+        "n_queries with None": (two([5, None]), r"at least 1; got n_queries=\[5, None\]"),
+        "n_queries above X_public": (two([16, 15]), "n_queries=.*more than .* X_public, 30"),
+    }
 )
-def test_an_aggregator_that_cannot_be_used(aggregator, message):
-    with refused(message):
-        fit({"aggregator": aggregator})
+def test_an_aggregator_that_cannot_be_used(call, message, error):
+    with refused(message, error):
+        call()
 
 
 @each("threshold", (4, np.int64(2), 1.0))
@@ -109,68 +150,6 @@ def test_thresholds_that_are_accepted(threshold):
     with accepted():
         clf = fit({"aggregator": aggregator, "epsilon": None, "n_queries": 20, "random_state": 0})
         assert clf.n_teachers_ == 4
-
-
-@table(
-    "aggregator, message",
-    {
-        "no noise": (PluralityVote(), "epsilon=inf .* set epsilon=None"),
-        "too little noise": (GNMax(0.01), "GNMax.*cap epsilon=20.*more noise"),
-    },
-)
-def test_an_aggregator_over_budget(aggregator, message):
-    with refused(message, BudgetExceededError):
-        fit({"aggregator": aggregator})
-
-
-def test_soft_votes_of_teachers_without_probabilities():
-    message = r"SoftVote\(sigma=5.0\) needs teachers with predict_proba; got Perceptron\(\)"
-    with refused(message):
-        fit({"aggregator": SoftVote(5.0), "base_estimator": Perceptron()})
-
-
-# --- stages --------------------------------------------------------------------------------------
-
-NO_STAGE = "aggregator must be an Aggregator"
-
-
-@table(
-    "stages, message",
-    {
-        "a number": ([5], f"{NO_STAGE}.*got 5"),
-        "a class": ([GNMax], f"{NO_STAGE}.*each an instance"),
-        "none": ([], "aggregator must not be an empty list"),
-        "with SoftVote": ([GNMax(3.0), SoftVote(5.0)], "SoftVote .* use it alone"),
-        "InteractiveGNMax first": (
-            [InteractiveGNMax(0.5, 3.0, 3.0, 0.9), GNMax(3.0)],
-            "InteractiveGNMax.*put it after another stage, aggregator=",
-        ),
-        "threshold above the teachers": (
-            [GNMax(1.5), InteractiveGNMax(5, 2.0, 2.0, 0.5)],
-            "threshold=5 of InteractiveGNMax.*more than n_teachers=4",
-        ),
-    },
-)
-def test_stages_that_cannot_be_used(stages, message):
-    with refused(message):
-        fit({"aggregator": stages, "n_queries": [5] * len(stages)})
-
-
-@table(
-    "n_queries, message",
-    {
-        "None": (None, "list of 2 stages, so n_queries .* got n_queries=None"),
-        "5": (5, "list of 2 stages, so n_queries .* got n_queries=5"),
-        "short": ([5], r"list of 2 stages, so n_queries .* got n_queries=\[5\]"),
-        "with 0": ([5, 0], r"at least 1; got n_queries=\[5, 0\]"),
-        "with text": ([5, "x"], r"at least 1; got n_queries=\[5, 'x'\]"),
-        "with None": ([5, None], r"at least 1; got n_queries=\[5, None\]"),
-        "above X_public": ([16, 15], "n_queries=.*more than .* X_public, 30"),
-    },
-)
-def test_numbers_of_queries_that_do_not_fit_two_stages(n_queries, message):
-    with refused(message):
-        fit({"aggregator": [GNMax(1.5), GNMax(1.5)], "n_queries": n_queries})
 
 
 # --- aggregate and draw --------------------------------------------------------------------------

@@ -31,23 +31,73 @@ from .helpers import (
     works,
 )
 
-# --- rows ----------------------------------------------------------------------------------------
+# --- each argument -------------------------------------------------------------------------------
 
 TABLE = "Expected X as a 2D array"
-
-
-@said_of(
-    {
+INCONSISTENT = "X and y have inconsistent numbers of samples: 40"
+NOT_IN_CLASSES = "y has labels .* not in classes"
+MISSING_LABEL = pd.array([pd.NA, LABEL] * 20, dtype="Int64")
+DATES = Y.astype("datetime64[s]")
+ONE_IDENTIFIER = "groups must have one identifier"
+FINITE = "sample_weight must be 40 finite"
+#: Wrong values of each argument, by what is said of them
+WRONG = {
+    "X": {
         TABLE: (None, 5, TEXT, {TEXT: [NUMBER]}),
         f"{TABLE}.*got a 1D array": (X[:, 2], pd.Series(X[:, 2])),
         r"X has 40 sample\(s\) and 0 feature\(s\)": (X[:, :0],),
         "X must be array-like, with rows of": ([[1, NUMBER], [1]],),
         "X: Expected unique column names": (frame(columns="aac"),),
+    },
+    "y": {
+        "y to be passed, but the target y is None": (None,),
+        "y should be a 1d array": (5, TEXT, {TEXT: 1}),
+        rf"{INCONSISTENT} .* (0|39|41)\D": (Y[:0], Y[1:], [*Y, 0]),
+        r"y must be a 1-D array.*got shape \(40, 2\)": (np.c_[Y, Y], np.eye(2)[Y]),
+        "y must be a 1-D array.*sparse": (sparse.csr_matrix(np.eye(2)[Y]),),
+        "y must be array-like": ([[LABEL], [1, 2]] * 20,),
+        "y contains NaN": (changed(Y, NAN), [None, LABEL] * 20, MISSING_LABEL),
+        "y contains NaN or infinity": (changed(Y, INF),),
+        "y holds floats: Unknown label type: continuous": (X[:, 2],),
+        "Complex data not supported: y must hold text": (Y + 1j * LABEL,),
+        "y holds objects: Unknown label": (changed(Y, LABEL).astype(object),),
+        NOT_IN_CLASSES: (changed(Y, LABEL), [TEXT, "b"] * 20, [0, TEXT] * 20, DATES),
+    },
+    "groups": {
+        rf"{ONE_IDENTIFIER} .*\(40,\); got shape \(\)": (5, {TEXT: 1}),
+        rf"{ONE_IDENTIFIER} .* is one text: .* of that name, groups=X.pop\(name\)$": (TEXT,),
+        rf"{ONE_IDENTIFIER} .* got shape \((0|39|41),\)": ([], [TEXT] * 39, [TEXT] * 41),
+        rf"{ONE_IDENTIFIER} .* got shape \(40, (1|3)\)": (X[:, 2:], frame()),
+        "groups has values that can": ([[NUMBER], [1, 2]] * 20,),
+        "groups has a missing value": (changed(np.ones(40), NAN), [None, *[TEXT] * 39]),
+        "groups has a number that is not whole": (X[:, 2], changed(np.ones(40), INF)),
+    },
+    "sample_weight": {
+        r"sample_weight must be 40 .* shape \(\)": (2.0,),
+        f"{FINITE} numbers": (TEXT, [TEXT] * 40, X[:, 2] * 1j),
+        r"sample_weight must .* \(39,\)": (X[1:, 2],),
+        r"sample_weight must .* \(40, 3\)": (X,),
+        FINITE: (changed(X[:, 2], NAN), changed(X[:, 2], INF)),
+        "sample_weight .*objects of shape": (X[:, 2].astype(object),),
+        "sample_weight must be array-like": ([[NUMBER], [1, 2]] * 20,),
+    },
+}
+
+
+@said_of(
+    {
+        message: [(name, value) for value in values]
+        for name, by_message in WRONG.items()
+        for message, values in by_message.items()
     }
 )
-def test_wrong_rows(value, message):
+def test_wrong_values(value, message):
+    name, wrong = value
     with refused(message):
-        fit(X=value)
+        fit(**{name: wrong})
+
+
+# --- rows ----------------------------------------------------------------------------------------
 
 
 NO_NOISE = {"aggregator": PluralityVote(), "epsilon": None}
@@ -106,32 +156,6 @@ def test_rows_that_are_accepted(holds, warned):
 
 # --- labels --------------------------------------------------------------------------------------
 
-INCONSISTENT = "X and y have inconsistent numbers of samples: 40"
-NOT_IN_CLASSES = "y has labels .* not in classes"
-MISSING_LABEL = pd.array([pd.NA, LABEL] * 20, dtype="Int64")
-DATES = Y.astype("datetime64[s]")
-
-
-@said_of(
-    {
-        "y to be passed, but the target y is None": (None,),
-        "y should be a 1d array": (5, TEXT, {TEXT: 1}),
-        rf"{INCONSISTENT} .* (0|39|41)\D": (Y[:0], Y[1:], [*Y, 0]),
-        r"y must be a 1-D array.*got shape \(40, 2\)": (np.c_[Y, Y], np.eye(2)[Y]),
-        "y must be a 1-D array.*sparse": (sparse.csr_matrix(np.eye(2)[Y]),),
-        "y must be array-like": ([[LABEL], [1, 2]] * 20,),
-        "y contains NaN": (changed(Y, NAN), [None, LABEL] * 20, MISSING_LABEL),
-        "y contains NaN or infinity": (changed(Y, INF),),
-        "y holds floats: Unknown label type: continuous": (X[:, 2],),
-        "Complex data not supported: y must hold text": (Y + 1j * LABEL,),
-        "y holds objects: Unknown label": (changed(Y, LABEL).astype(object),),
-        NOT_IN_CLASSES: (changed(Y, LABEL), [TEXT, "b"] * 20, [0, TEXT] * 20, DATES),
-    }
-)
-def test_wrong_labels(value, message):
-    with refused(message):
-        fit(y=value)
-
 
 def test_labels_of_bytes():
     with refused("y holds bytes: .* not supported", TypeError):
@@ -163,24 +187,6 @@ def test_labels_that_are_accepted(holds, warned):
 
 # --- groups --------------------------------------------------------------------------------------
 
-ONE_IDENTIFIER = "groups must have one identifier"
-
-
-@said_of(
-    {
-        rf"{ONE_IDENTIFIER} .*\(40,\); got shape \(\)": (5, {TEXT: 1}),
-        rf"{ONE_IDENTIFIER} .* is one text: .* of that name, groups=X.pop\(name\)$": (TEXT,),
-        rf"{ONE_IDENTIFIER} .* got shape \((0|39|41),\)": ([], [TEXT] * 39, [TEXT] * 41),
-        rf"{ONE_IDENTIFIER} .* got shape \(40, (1|3)\)": (X[:, 2:], frame()),
-        "groups has values that can": ([[NUMBER], [1, 2]] * 20,),
-        "groups has a missing value": (changed(np.ones(40), NAN), [None, *[TEXT] * 39]),
-        "groups has a number that is not whole": (X[:, 2], changed(np.ones(40), INF)),
-    }
-)
-def test_wrong_groups(value, message):
-    with refused(message):
-        fit(groups=value)
-
 
 @each("groups", ([TEXT] * 40, pd.Series([TEXT, "b"] * 20), [(i, TEXT) for i in range(40)]))
 def test_groups_that_are_accepted(groups):
@@ -189,24 +195,6 @@ def test_groups_that_are_accepted(groups):
 
 
 # --- weights -------------------------------------------------------------------------------------
-
-FINITE = "sample_weight must be 40 finite"
-
-
-@said_of(
-    {
-        r"sample_weight must be 40 .* shape \(\)": (2.0,),
-        f"{FINITE} numbers": (TEXT, [TEXT] * 40, X[:, 2] * 1j),
-        r"sample_weight must .* \(39,\)": (X[1:, 2],),
-        r"sample_weight must .* \(40, 3\)": (X,),
-        FINITE: (changed(X[:, 2], NAN), changed(X[:, 2], INF)),
-        "sample_weight .*objects of shape": (X[:, 2].astype(object),),
-        "sample_weight must be array-like": ([[NUMBER], [1, 2]] * 20,),
-    }
-)
-def test_wrong_weights(value, message):
-    with refused(message):
-        fit(sample_weight=value)
 
 
 def test_weights_that_no_teacher_takes():

@@ -25,6 +25,7 @@ from .helpers import (
     changed,
     fit,
     fit_votes,
+    mistakes,
     refused,
     said_of,
     table,
@@ -50,24 +51,23 @@ def test_sites_of_wrong_arguments():
             Sites(no_load, names)
 
 
-@table(
-    "data, message",
+@mistakes(
     {
-        "y": ({"y": Y}, "y must be None when X is Sites"),
-        "groups": ({"groups": [TEXT]}, "groups must be None when X is Sites"),
-        "weights": ({"sample_weight": X[:, 2]}, "sample_weight must be None when X is Sites"),
-        "no public rows": ({"X_public": None}, "X_public is missing"),
-    },
+        "y": (lambda: of_sites(y=Y), "y must be None when X is Sites"),
+        "groups": (lambda: of_sites(groups=[TEXT]), "groups must be None when X is Sites"),
+        "weights": (lambda: of_sites(sample_weight=X[:, 2]), "sample_weight must be None when X"),
+        "no public rows": (lambda: of_sites(X_public=None), "X_public is missing"),
+        "no classes": (lambda: of_sites({"classes": None}), "classes must be given when X is Si"),
+        "one class": (lambda: of_sites({"classes": [0]}), "has 1 class"),
+    }
 )
-def test_sites_beside_other_data(data, message):
-    with refused(message):
-        fit(**{"X": sites(), "y": None} | data)
+def test_sites_beside_other_data(call, message, error):
+    with refused(message, error):
+        call()
 
 
-def test_sites_without_classes():
-    for classes, message in ((None, "classes must be given when X is Sites"), ([0], "has 1 class")):
-        with refused(message):
-            fit({"classes": classes}, X=sites(), y=None)
+def of_sites(params=None, **data):
+    return fit(params, **{"X": sites(), "y": None} | data)
 
 
 UNKNOWN = "load returned labels .* not in classes"
@@ -117,31 +117,42 @@ def test_wrong_votes(value, message):
         fit_votes(value)
 
 
-@table(
-    "X_public, message",
-    {
-        "no X_public": (None, "X_public is missing: the rows that were voted on"),
-        "X_public, a row missing": (X_PUBLIC[1:], "votes has 30 rows and X_public 29"),
-    },
-)
-def test_votes_on_wrong_public_rows(X_public, message):
-    with refused(message):
-        fit_votes(X_public=X_public)
+SUMS = "sums of probabilities of temperature 1"
+SOFT = {"aggregator": SoftVote(5.0)}
+WARM = {"aggregator": SoftVote(5.0, temperature=2.0)}
 
 
-@table(
-    "params, message",
+@mistakes(
     {
-        "unit": ({"unit": "group"}, "unit='group', but these votes protect one teacher"),
-        "order": ({"classes": [1, 0]}, "columns of votes are the sorted classes"),
-        "classes": ({"classes": [0, 1, 2]}, "votes has 2 columns, and there are 3 classes"),
-        "n_queries": ({"n_queries": 31}, "n_queries=31 is more than the rows of X_public, 30"),
-        "SoftVote": ({"aggregator": SoftVote(5.0)}, r"or=SoftVote.*votes, which are counts"),
-    },
+        "no X_public": (
+            lambda: fit_votes(X_public=None),
+            "X_public is missing: the rows that were voted on",
+        ),
+        "X_public, a row missing": (
+            lambda: fit_votes(X_public=X_PUBLIC[1:]),
+            "votes has 30 rows and X_public 29",
+        ),
+        "unit": (lambda: fit_votes(unit="group"), "unit='group', but these votes protect one teac"),
+        "order": (lambda: fit_votes(classes=[1, 0]), "columns of votes are the sorted classes"),
+        "classes": (lambda: fit_votes(classes=[0, 1, 2]), "votes has 2 columns, and there are 3"),
+        "n_queries": (lambda: fit_votes(n_queries=31), "n_queries=31 is more than the rows of X_p"),
+        "SoftVote": (lambda: fit_votes(**SOFT), r"or=SoftVote.*votes, which are counts"),
+        "polled, classes": (
+            lambda: fit_votes(polled(), classes=[0, 2]),
+            "about other classes",
+        ),
+        "polled, unit": (lambda: fit_votes(polled(), unit="group"), "these votes protect one rec"),
+        "polled, for SoftVote": (lambda: fit_votes(polled(), **SOFT), "aggregator=.*which are c"),
+        "of SoftVote": (lambda: fit_votes(polled(1.0)), f"aggregator=GNMax.* {SUMS}"),
+        "of another temperature": (
+            lambda: fit_votes(polled(1.0), **WARM),
+            f"aggregator=.* {SUMS}",
+        ),
+    }
 )
-def test_votes_that_do_not_fit_the_parameters(params, message):
-    with refused(message):
-        fit_votes(**params)
+def test_votes_that_do_not_fit_the_parameters(call, message, error):
+    with refused(message, error):
+        call()
 
 
 @works(
@@ -171,24 +182,3 @@ def polled(temperature=None):
     aggregator = None if temperature is None else SoftVote(5.0, temperature=temperature)
     params = QUICK | {"aggregator": aggregator}
     return PATEClassifier(GaussianNB(), **params).poll(X, Y, X_PUBLIC)
-
-
-SUMS = "sums of probabilities of temperature 1"
-SOFT = {"aggregator": SoftVote(5.0)}
-WARM = {"aggregator": SoftVote(5.0, temperature=2.0)}
-
-
-@table(
-    "temperature, params, message",
-    {
-        "classes": (None, {"classes": [0, 2]}, "votes are about other classes than classes="),
-        "unit": (None, {"unit": "group"}, "these votes protect one record"),
-        "for SoftVote": (None, SOFT, "aggregator=.*which are counts"),
-        "of SoftVote": (1.0, {}, f"aggregator=GNMax.* {SUMS}"),
-        "of another temperature": (1.0, WARM, f"aggregator=.* {SUMS}"),
-    },
-)
-def test_polled_votes_that_do_not_fit_the_parameters(temperature, params, message):
-    votes = polled(temperature)
-    with refused(message):
-        fit_votes(votes, **params)
