@@ -12,14 +12,14 @@ PACKAGE = DOCS.parent / "sklearn_pate"
 
 
 def modules():
-    """Return the public modules: name to file, or to the `__init__.py` of a folder.
+    """Return the modules with an `__all__`: name to file, or to the `__init__.py` of a folder.
 
     A file of a folder has a page of its own if it needs an extra: `__init__.py` does not import it.
     """
     files = [*PACKAGE.glob("[!_]*.py"), *PACKAGE.glob("[!_]*/__init__.py")]
     named = {f.parent.name if f.name == "__init__.py" else f.stem: f for f in files}
     named["teachers.batched"] = PACKAGE / "teachers" / "batched.py"
-    return dict(sorted(named.items()))
+    return {name: file for name, file in sorted(named.items()) if exported(file)}
 
 
 def exported(file):

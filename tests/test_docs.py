@@ -69,6 +69,7 @@ def test_reference_has_every_public_name(monkeypatch):
     pages = importlib.import_module("api_pages").pages()
     package = ROOT / "sklearn_pate"
     files = [*package.glob("[!_]*.py"), *package.glob("[!_]*/__init__.py")]
+    files = [file for file in files if "\n__all__ = [" in file.read_text()]
     assert set(pages) == {"index", "teachers.batched"} | {
         file.parent.name if file.stem == "__init__" else file.stem for file in files
     }

@@ -129,8 +129,7 @@ def _check_numbers(X):
         X.astype(float)
     except (TypeError, ValueError) as error:
         raise ValueError(
-            "RowVectorizer takes arrays of numbers; give text and categories as columns of a "
-            f"DataFrame, or another transformer. {error}"
+            f"RowVectorizer takes arrays of numbers; give text as columns of a DataFrame. {error}"
         ) from error
 
 

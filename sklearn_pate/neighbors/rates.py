@@ -254,7 +254,12 @@ def _likeliest(squared, products, difference, variance, smoothing):
 def sharpened(means, power):
     """Return means, (n_rows, n_classes), as rates: raised to a power, above 0, and with sum 1."""
     rates = np.clip(means, LEAST_RATE, 1) ** power
-    rates = np.maximum(rates / rates.sum(axis=1, keepdims=True), LEAST_RATE)
+    return floored(rates / rates.sum(axis=1, keepdims=True))
+
+
+def floored(rates):
+    """Return rates, (n_rows, n_classes), of at least `LEAST_RATE` each, and with sum 1."""
+    rates = np.maximum(rates, LEAST_RATE)
     return rates / rates.sum(axis=1, keepdims=True)
 
 

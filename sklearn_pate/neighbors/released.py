@@ -109,7 +109,6 @@ def numbers_of_public(transformer, X_public):
     numbers = transformed(transformer, X_public)
     if not have_distances(numbers, numbers).all():
         raise ValueError(
-            "the transformer makes infinite, huge or missing numbers of some rows of X_public; "
-            "scale and impute within it. Nothing was spent"
+            "the transformer makes infinite or missing numbers of X_public; scale and impute in it"
         )
     return numbers

@@ -19,11 +19,11 @@ from sklearn_pate.aggregators import (
 )
 from sklearn_pate.exceptions import BudgetExceededError
 
-from .helpers import INF, NAN, NO_FLOATS, accepted, each, fit, mistakes, refused, short, table
+from .helpers import INF, NAN, fit, refused, short, table
 
 # --- parameters ----------------------------------------------------------------------------------
 
-NOT_A_SCALE = (*NO_FLOATS, 0, -1, NAN, INF, "x", [1], 1j)
+NOT_A_SCALE = (0, -1, NAN, INF, True, "x")
 #: An aggregator, one of its parameters, and wrong values
 WRONG = [
     (GNMax(3.0), "sigma", NOT_A_SCALE),
@@ -40,10 +40,10 @@ WRONG = [
     (StableArgmax(1.0), "run_epsilon", NOT_A_SCALE),
     (StableArgmax(1.0), "max_unstable", (*NOT_A_SCALE, None, 2.5)),
     (StableArgmax(1.0, 2), "failure_probability", (*NOT_A_SCALE, None, 1)),
-    (ImmutableArgmax(gamma=0.5), "constant", (*NO_FLOATS, -1, NAN, "x")),
+    (ImmutableArgmax(gamma=0.5), "constant", (-1, NAN, "x")),
     (ImmutableArgmax(), "gamma", NOT_A_SCALE),
     (ImmutableArgmax(), "sigma", NOT_A_SCALE),
-    (ImmutableArgmax(gamma=0.5), "failure_probability", (True, 10**400, 0, 1, NAN, "x", None)),
+    (ImmutableArgmax(gamma=0.5), "failure_probability", (0, 1, NAN, "x", None)),
 ]
 
 
@@ -82,15 +82,18 @@ CALIBRATED = StableArgmax(None, failure_probability=0.1)
 @table(
     "aggregator, message",
     {
-        "threshold above 1, a float": (ConfidentGNMax(3.0, 3.0, 3.0), "threshold=3.0 is a float"),
+        "above 1": (
+            ConfidentGNMax(3.0, 3.0, 3.0),
+            "threshold=3.0 is above 1: give 3",
+        ),
         "threshold above the teachers": (
             ConfidentGNMax(5, 2.0, 2.0),
             "threshold=5 of ConfidentGNMax.*more than n_teachers=4",
         ),
-        "no noise": (ImmutableArgmax(), "either gamma .* or sigma"),
+        "no noise": (ImmutableArgmax(), "either gamma or sigma"),
         "two noises": (
             ImmutableArgmax(gamma=0.5, sigma=3.0),
-            "either gamma .* or sigma .*got gamma=0.5 and sigma=3.0",
+            "either gamma or sigma; got gamma=0.5 and sigma=3.0",
         ),
         "delta": (DELTA_OF_ITS_OWN, "failure_probability .* 0.1 .*below delta=1e-05"),
         "delta, calibrated": (CALIBRATED, "0.1 in all, must be below delta=1e-05"),
@@ -101,14 +104,6 @@ CALIBRATED = StableArgmax(None, failure_probability=0.1)
 def test_an_aggregator_that_cannot_be_used(aggregator, message):
     with refused(message):
         fit({"aggregator": aggregator})
-
-
-@each("threshold", (4, np.int64(2), 1.0))
-def test_thresholds_that_are_accepted(threshold):
-    aggregator = ConfidentGNMax(threshold, 0.3, 0.3)
-    with accepted():
-        clf = fit({"aggregator": aggregator, "epsilon": None, "n_queries": 20, "random_state": 0})
-        assert clf.n_teachers_ == 4
 
 
 @table(
@@ -171,24 +166,3 @@ def test_stages_that_cannot_be_used(stages, message):
 def test_numbers_of_queries_that_do_not_fit_two_stages(n_queries, message):
     with refused(message):
         fit({"aggregator": [GNMax(1.5), GNMax(1.5)], "n_queries": n_queries})
-
-
-# --- aggregate and draw --------------------------------------------------------------------------
-
-INTERACTIVE = InteractiveGNMax(0.5, 3.0, 3.0, 0.9)
-SAYS = "student_proba must hold .* got"
-
-
-@mistakes(
-    {
-        "negative votes": (lambda: GNMax(3.0).aggregate([[5, -1]]), "votes has negative"),
-        "no noise": (lambda: GNMax(None).aggregate([[5, 5]]), "Set sigma to a num"),
-        "wrong noise": (lambda: SoftVote(0).aggregate([[5.0, 5.0]]), "'sigma' parameter"),
-        "no student": (lambda: INTERACTIVE.aggregate([[5, 5]], None), f"{SAYS} None"),
-        "shape": (lambda: INTERACTIVE.aggregate([[5, 5]], [[1.0]]), rf"{SAYS} shape \(1, 1\)"),
-        "fractions": (lambda: StableArgmax().draw([[5.5, 4.5]]), "votes must be finite"),
-    }
-)
-def test_votes_that_cannot_be_aggregated(call, message, error):
-    with refused(message, error):
-        call()
