@@ -150,8 +150,8 @@ def audit_aggregator(
         raise ValueError(
             f"queries of {type(aggregator).__name__} share noise; give a function that draws one"
         )
-    if votes is None:
-        _check_search(neighbour_votes, n_teachers, n_classes)
+    if votes is None and (neighbour_votes is not None or n_teachers is None or n_classes is None):
+        raise ValueError("without votes, give n_teachers and n_classes, and no neighbour_votes")
     alarm = (1 - confidence) / 2  # half for the pair itself, half for other histograms
     contradicts = None
     if neighbour_votes is not None:
@@ -194,11 +194,6 @@ def audit_aggregator(
         event=tuple((np.flatnonzero(event.outcomes) - 1).tolist()),
         contradicts=contradicts,
     )
-
-
-def _check_search(neighbour_votes, n_teachers, n_classes):
-    if neighbour_votes is not None or n_teachers is None or n_classes is None:
-        raise ValueError("without votes, give n_teachers and n_classes, and no neighbour_votes")
 
 
 def _given_pair(votes, neighbour_votes):

@@ -88,7 +88,8 @@ class Schema:
         unknown = [
             name
             for name, dtype in dtype_by_name.items()
-            if name not in bounds and name not in categories and not _declares_itself(dtype)
+            if name not in bounds and name not in categories
+            if not isinstance(dtype, pd.CategoricalDtype) and kind_of(dtype) != "b"
         ]
         if unknown:
             raise ValueError(
@@ -107,10 +108,6 @@ class Schema:
                 f"{short(self.columns)}"
             )
         return dict(zip(names, self.columns, strict=True))
-
-
-def _declares_itself(dtype):
-    return isinstance(dtype, pd.CategoricalDtype) or kind_of(dtype) == "b"
 
 
 def _check_no_bounds(name, values, dtype):

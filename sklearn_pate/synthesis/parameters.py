@@ -91,7 +91,7 @@ def _checked_edges(what, edges):
     numbers = [edge.item() if isinstance(edge, np.generic) else edge for edge in given]
     are_numbers = all(_is_finite(edge) for edge in numbers)
     is_pair = are_numbers and len(numbers) == 2 and numbers[0] <= numbers[1]
-    is_ladder = are_numbers and len(numbers) > 2 and _increase(numbers)
+    is_ladder = are_numbers and len(numbers) > 2 and sorted(set(numbers)) == numbers
     if not is_pair and not is_ladder:
         raise ValueError(
             f"{what} must be two finite numbers (low, high), low not above high, or more numbers "
@@ -103,10 +103,6 @@ def _checked_edges(what, edges):
 def _is_finite(edge):
     is_whole = isinstance(edge, Integral)  # and maybe too large for a float
     return is_whole or (isinstance(edge, Real) and math.isfinite(edge))
-
-
-def _increase(numbers):
-    return all(low < high for low, high in zip(numbers[:-1], numbers[1:], strict=True))
 
 
 def missing_names(missing, dtype_by_name):
