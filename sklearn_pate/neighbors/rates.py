@@ -68,11 +68,6 @@ class Surface(NamedTuple):
     variance: np.ndarray | None = None
     total: np.ndarray | None = None
 
-    @property
-    def is_flat(self):
-        """Whether rates that are the same everywhere do about as well."""
-        return self.gain < LEAST_GAIN
-
     def likeness(self, numbers):
         """Return how much each row is like each cell, (n_rows, n_cells)."""
         squared = cdist(numbers, self.centers, "sqeuclidean")
