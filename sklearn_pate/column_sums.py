@@ -12,24 +12,23 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline, make_union
 from sklearn.preprocessing import Normalizer, StandardScaler
 
-from ._sklearn import Interval, _safe_indexing
-from .adjacency import Adjacency
+from ._sklearn import Interval, StrOptions, _safe_indexing
 from .aggregators import TableMechanism
 from .aggregators.base import check_calibrated
-from .electorate import CellForecast, TableBallots, TableElectorate
+from .electorate import CellForecast, TableElectorate
 from .exceptions import TeacherError
 from .isolation import Quiet, attempt, own_rows
+from .neighbors.ballots import numbered
 from .neighbors.columns import RowVectorizer, closeness
-from .neighbors.electorate import ADJACENCY, told_of_few
-from .neighbors.rates import LEAST_GAIN, deal_to_alike
+from .neighbors.electorate import told_of_few
+from .neighbors.rates import deal_to_alike
 from .neighbors.released import numbers_of_public
 from .neighbors.transform import fitted_on_public, transformed, transformed_private
 from .rdp import DEFAULT_ORDERS, DiscreteGaussian
 from .secure import noise_generator
 from .sums import STEP, of_classes, public_discriminants, shares, sums_cost, whole_steps
 from .sums import unit as on_sphere
-from .synthesis.records import numbered
-from .synthesis.student import SumsClassifier
+from .synthesis.student import ReleasedRates, SumsClassifier
 
 __all__ = ["ColumnSums", "ReleasedColumns", "SumsMechanism"]
 
@@ -147,7 +146,7 @@ def _rows(numbers, mean, scale):
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class ReleasedColumns:
+class ReleasedColumns(ReleasedRates):
     """Noisy sums of columns by class, and what they say of any row: all of this is published.
 
     `PATEClassifier` has it as `table_` where records vote with all of their columns.
@@ -172,34 +171,17 @@ class ReleasedColumns:
     constants: np.ndarray
     gain: float
 
-    @property
-    def is_flat(self):
-        """Whether the sums say little more than how frequent the classes are."""
-        return self.gain < LEAST_GAIN
-
     def __repr__(self):
         n_classes, n_columns = self.slopes.shape
         return f"ReleasedColumns({n_classes} classes, {n_columns} columns)"
 
     def rates(self, X):
         """Return the rates of the classes, (n_samples, n_classes), of rows, each by itself."""
-        return self._rates(_rows(transformed(self.transformer, X), self.mean, self.scale))
+        return self.rates_of(_rows(transformed(self.transformer, X), self.mean, self.scale))
 
-    def _rates(self, rows):
-        return softmax(rows @ self.slopes.T + self.constants, axis=1)
-
-    def read(self, X):
-        """Return rates, and labels dealt by them, of public rows; see `ReleasedTable.read`."""
-        return self.read_rows(_rows(transformed(self.transformer, X), self.mean, self.scale))
-
-    def read_rows(self, rows):
+    def rates_of(self, rows):
         """Do the same for rows that are encoded already, (n_public, n_columns)."""
-        rates = self._rates(rows)
-        return rates, deal_to_alike(rates)
-
-    def default_student(self):
-        """Return a classifier that says what the sums say."""
-        return SumsClassifier(self)
+        return softmax(rows @ self.slopes.T + self.constants, axis=1)
 
     def to_sklearn(self, codes, weight):
         """Return a Pipeline of scikit-learn's own that says the same of these classes, weighted."""
@@ -257,6 +239,11 @@ class ColumnSums(TableElectorate):
     ReleasedColumns(2 classes, 60 columns)
     """
 
+    _parameter_constraints = {
+        "bends": ["boolean"],
+        "adjacency": [StrOptions({"replace", "add_or_remove"})],
+    }
+
     def __init__(self, *, bends=True, adjacency="replace"):
         self.bends = bends
         self.adjacency = adjacency
@@ -273,26 +260,12 @@ class ColumnSums(TableElectorate):
         n_classes = getattr(self.mechanism, "n_classes", None)
         return isinstance(mechanism, SumsMechanism) and n_classes in (None, mechanism.n_classes)
 
-    @property
-    def may_join(self):
-        """Whether records may join or leave, so that their number is private."""
-        return self.adjacency == "add_or_remove"
-
-    def check(self, *, soft_aggregator=None):
-        """Refuse parameters that cannot work."""
-        super().check(soft_aggregator=soft_aggregator)
-        if self.adjacency not in ("replace", "add_or_remove"):
-            raise ValueError(
-                "adjacency of ColumnSums must be 'replace' or 'add_or_remove'; "
-                f"got {self.adjacency!r}"
-            )
-
     def enrol(self, private, X_public, *, seed=None, memory=None):
         """Make numbers of the public rows, and say what one record changes."""
         if not self.suits(X_public):
             raise ValueError(
-                f"ColumnSums takes DataFrames, and arrays of at most {_MOST_COLUMNS} columns; let "
-                "records vote in cells, base_estimator=ReverseNeighbors(), or give fewer"
+                f"ColumnSums takes DataFrames, and arrays of at most {_MOST_COLUMNS} columns; use "
+                "base_estimator=ReverseNeighbors(), or give fewer"
             )
         self.mechanism = SumsMechanism(len(private.classes))
         self._transformer = fitted_on_public(RowVectorizer(_MOST_COLUMNS), X_public, seed=0)
@@ -305,17 +278,9 @@ class ColumnSums(TableElectorate):
         self._mean = public.mean(axis=0)
         self._scale = _scale(public, n_bends=X_public[0].size if bends else 0)
         self._public = self._encoded(public)
-        grouped = private.groups is not None
-        self._units = numbered(len(private.codes), private.groups) if grouped else None
-        unit = "group" if grouped else "record"
-        adjacency = ADJACENCY[self.adjacency, unit]
+        self._units = numbered(private.groups, len(private.codes))
         self._is_weighted = private.sample_weight is not None
-        return TableBallots(
-            n_changed=1 if self.may_join else 2,
-            unit=unit,
-            adjacency=adjacency,
-            n_records=Adjacency.public_count(adjacency, len(private.codes)),
-        )
+        return self.ballots(private)
 
     def divide(self, X_public, *, noise_std, n_records, n_classes, are_drawn=False):
         """Note whether the number of records is public; there are no cells."""
@@ -385,8 +350,7 @@ class ColumnSums(TableElectorate):
         is_same = numbers.shape == self._shape and np.allclose(self._encoded(numbers), self._public)
         if not is_same:
             raise ValueError(
-                "X_public is not what was voted on: pass the X_public that poll was given. "
-                "Nothing was spent"
+                "X_public is not what was voted on; pass the X_public that poll was given"
             )
 
     def released(self, noisy, *, noise_std):
@@ -404,7 +368,8 @@ class ColumnSums(TableElectorate):
 
     def read(self, table):
         """Return what the sums say of each public row; see `TableElectorate.read`."""
-        return table.read_rows(self._public[:, :-1] / _LENGTH)
+        rates = table.rates_of(self._public[:, :-1] / _LENGTH)
+        return rates, deal_to_alike(rates)
 
     def default_student(self):
         """Return a classifier that is the discriminants."""

@@ -355,8 +355,7 @@ def fetch_diabetes130(
     """
     if subset != "all":
         raise ValueError(
-            f"subset must be 'all', got {subset!r}: Diabetes 130-US has no official split. Split "
-            "by patient, as with sklearn.model_selection.GroupShuffleSplit and the groups."
+            f"subset must be 'all', got {subset!r}: no official split; use GroupShuffleSplit"
         )
     wanted = [["dataset_diabetes.zip", "diabetic_data.csv"]]
     paths, raw = _find_or_download(wanted, "diabetes130", ("Diabetes130US", 1), data_home)

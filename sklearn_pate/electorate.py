@@ -61,20 +61,18 @@ class Ballots:
         object.__setattr__(self, "n_teachers", int(self.n_teachers))  # numpy's overflow
         if self.unit not in ("record", "group", "teacher"):
             raise ValueError(
-                f"Ballots.unit must be 'record', 'group' or 'teacher'; got {self.unit!r}"
+                f"Ballots.unit must be 'record', 'group' or 'teacher', not {self.unit!r}"
             )
         if not isinstance(self.adjacency, str) or not self.adjacency:
             raise ValueError(
-                "Ballots.adjacency must say in words which change of the private data moves at "
-                f"most one vote on each row; got {self.adjacency!r}"
+                f"Ballots.adjacency must say which change is covered; got {self.adjacency!r}"
             )
         if self.n_records is not None and not isinstance(self.n_records, Integral):
             raise ValueError("Ballots.n_records must be a whole number or None; got another type")
         known = Adjacency.find(self.adjacency)
         if self.n_records is not None and known is not None and not known.n_records_is_public:
             raise ValueError(
-                f"Ballots.n_records must be None: adjacency={str(self.adjacency)!r} adds or "
-                "removes records, so their number is private"
+                f"Ballots.n_records must be None: with {str(self.adjacency)!r} it is private"
             )
 
 
@@ -138,6 +136,14 @@ class PrivateData:
         raise TypeError("private data cannot be pickled or copied")
 
 
+_ADJACENCY = {
+    ("replace", "record"): Adjacency.REPLACE_RECORD,
+    ("replace", "group"): Adjacency.REPLACE_GROUP,
+    ("add_or_remove", "record"): Adjacency.ADD_OR_REMOVE_RECORD_ALONE,
+    ("add_or_remove", "group"): Adjacency.ADD_OR_REMOVE_GROUP_ALONE,
+}
+
+
 class Electorate(BaseEstimator, metaclass=ABCMeta):
     """Base class: who votes on public rows.
 
@@ -174,8 +180,7 @@ class Electorate(BaseEstimator, metaclass=ABCMeta):
         """
         if soft_aggregator is not None:
             raise ValueError(
-                f"{type(self).__name__} casts votes, and {soft_aggregator} needs probabilities; "
-                "use an aggregator that releases classes"
+                f"{type(self).__name__} casts votes, and {soft_aggregator} needs probabilities"
             )
 
     @abstractmethod
@@ -266,11 +271,46 @@ class TableElectorate(Electorate):
     `PATEClassifier` accepts those of this library alone.
     """
 
-    #: Whether records may join or leave, so that their number is private.
-    may_join = False
+    _parameter_constraints: dict = {}
+
+    #: The change that the guarantee covers: "replace", or "add_or_remove".
+    adjacency = "replace"
 
     #: A mechanism of its own; None: noise on every entry of its table.
     mechanism = None
+
+    @property
+    def may_join(self):
+        """Whether records may join or leave, so that their number is private."""
+        return self.adjacency == "add_or_remove"
+
+    def check(self, *, soft_aggregator=None):
+        """Refuse parameters that cannot work; see `Electorate.check`."""
+        super().check(soft_aggregator=soft_aggregator)
+        self._validate_params()
+
+    def ballots(self, private, n_ballots=1):
+        """Return what one protected unit changes, where each casts so many ballots.
+
+        Parameters
+        ----------
+        private : PrivateData
+            As in `enrol`.
+        n_ballots : int, default=1
+            Of each record, or of each group in all.
+
+        Returns
+        -------
+        TableBallots
+        """
+        unit = "record" if private.groups is None else "group"
+        adjacency = _ADJACENCY[self.adjacency, unit]
+        return TableBallots(
+            n_changed=n_ballots if self.may_join else 2 * n_ballots,
+            unit=unit,
+            adjacency=adjacency,
+            n_records=Adjacency.public_count(adjacency, len(private.codes)),
+        )
 
     @abstractmethod
     def divide(self, X_public, *, noise_std, n_records, n_classes, are_drawn=False):
@@ -440,8 +480,7 @@ class Votes:
         classes = np.unique(given)
         if not np.array_equal(classes, given):
             raise ValueError(
-                "the columns of votes are the sorted classes: give classes in that order, and "
-                f"without repetition; got classes={given.tolist()}"
+                f"the columns of votes are the sorted classes, in that order; got {given.tolist()}"
             )
         if len(classes) != counts.shape[1]:
             raise ValueError(
@@ -467,7 +506,4 @@ def check_classifier(name, estimator):
             f"{name} must be an estimator instance, {estimator.__name__}(); got the class"
         )
     if not hasattr(estimator, "get_params") or not is_classifier(estimator):
-        raise ValueError(
-            f"{name} must be a classifier: teachers and student must be classifiers, as they vote "
-            f"for classes; got {estimator!r}"
-        )
+        raise ValueError(f"{name} must be a classifier; got {estimator!r}")

@@ -131,9 +131,6 @@ def _arrays(X):
     """Return the arrays that hold the entries of `X`; which ones must not depend on values."""
     if isinstance(X, np.ndarray):
         return [X]
-    if sparse.issparse(X):
-        # Where there is no entry, data is empty
-        return [getattr(X, name) for name in ("data", "indptr") if hasattr(X, name)]
     if isinstance(X, pd.DataFrame):
         plain = [isinstance(dtype, np.dtype) for dtype in X.dtypes]
         return [X.iloc[:, k].to_numpy() for k in np.flatnonzero(plain)]
@@ -209,8 +206,7 @@ def overlap(X, y, X_public):
     public = table_of(public_rows(X_public))
     if private.shape[1] != public.shape[1]:
         raise ValueError(
-            f"X has {private.shape[1]} columns and X_public {public.shape[1]}; give rows with the "
-            "same columns"
+            f"X has {private.shape[1]} columns and X_public {public.shape[1]}; give the same"
         )
     names = list(private.columns)
     if public.columns.is_unique and set(names) == set(public.columns):
@@ -402,12 +398,9 @@ class FitOnPublic(TransformerMixin, BaseEstimator):
         """
         if X_public is None:
             raise ValueError(
-                "FitOnPublic got no X_public: public rows are what it is fitted on. In a Pipeline, "
-                "enable metadata routing, sklearn.set_config(enable_metadata_routing=True), and "
-                "give Pipeline(..., transform_input=['X_public']).fit(X, y, X_public=...). Before "
-                "a PATEClassifier with a synthesizer it cannot work, as rows are drawn later: give "
-                "the transformer to those who vote, ReverseNeighbors(transformer) or "
-                "make_pipeline(transformer, model) for teachers"
+                "FitOnPublic got no X_public. In a Pipeline, enable metadata routing and give "
+                "transform_input=['X_public']; with a synthesizer, give the transformer to those "
+                "who vote, ReverseNeighbors(transformer) or make_pipeline(transformer, model)"
             )
         warn_if_private(X_public, X)
         # As in a fit of `PATEClassifier`: what is published must share no generator

@@ -280,9 +280,7 @@ class DiversityQueries(BaseEstimator):
                 points = np.asarray(points, dtype=np.float64).reshape(len(rows), -1)
             except (TypeError, ValueError):
                 raise ValueError(
-                    "DiversityQueries measures distances between rows of numbers; give a "
-                    "transformer that makes numbers of them, such as "
-                    "make_column_transformer((OneHotEncoder(), [...]), ...)"
+                    "DiversityQueries needs rows of numbers; give a transformer that makes them"
                 ) from None
         points = points[rows]
         chosen = []
@@ -343,8 +341,7 @@ def select_rows(strategy, X_public, n_queries, rng, proba=None, **so_far):
     if rows.size != n_queries or n_usable != n_queries:
         raise ValueError(
             f"query_strategy.select must return {n_queries} distinct numbers of rows of X_public "
-            f"that were not asked before; got an array of shape {rows.shape} and dtype "
-            f"{rows.dtype}, {n_usable} of them such rows"
+            f"not asked before; got {rows.dtype} of shape {rows.shape}, {n_usable} of them such"
         )
     return rows.astype(np.intp)
 

@@ -17,22 +17,6 @@ from .rdp import DEFAULT_ORDERS, Cost, discrete_gaussian_mu_squared
 from .rdp.checks import check_count, check_orders
 from .rdp.discrete import DiscreteGaussian
 
-__all__ = [
-    "Centre",
-    "Discriminants",
-    "Sums",
-    "noise_sizes",
-    "of_classes",
-    "public_discriminants",
-    "released",
-    "released_centre",
-    "sensitivity",
-    "shares",
-    "sums_cost",
-    "unit",
-    "whole_steps",
-]
-
 #: Numbers of `psi` are whole multiples of this, and so exact in sums.
 STEP = 2.0**-14
 

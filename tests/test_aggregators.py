@@ -142,32 +142,6 @@ def test_no_votes_give_no_labels():
             assert mechanism.outcome_log_proba(empty).shape == (0, n_classes)
 
 
-@pytest.mark.parametrize(
-    ("mechanism", "name"),
-    [
-        (LNMax(gamma=-1.0), "gamma"),
-        (LNMax(gamma=None), "gamma"),
-        (LNMax(gamma=-1.0, noise="discrete"), "gamma"),
-        (GNMax(sigma=math.inf), "sigma"),
-        (GNMax(sigma=None, noise="discrete"), "sigma"),
-        (GNMax(noise="whole"), "noise"),
-        (ExponentialNMax(0.0), "gamma"),
-        (ExponentialNMax(None), "gamma"),
-    ],
-)
-def test_bad_noise_is_named_whatever_is_asked(mechanism, name):
-    calls = [
-        lambda: mechanism.aggregate([[5, 5]]),
-        lambda: mechanism.outcome_log_proba([[5, 5]]),
-        lambda: facts_of(mechanism),
-    ]
-    if not isinstance(mechanism, ExponentialNMax):  # there is no such bound
-        calls.append(lambda: mechanism.published_rdp([[5, 5]], [2.0]))
-    for call in calls:
-        with pytest.raises(ValueError, match=name):
-            call()
-
-
 @pytest.mark.parametrize("mechanism", [GNMax(), LNMax(noise="discrete"), PluralityVote()])
 @pytest.mark.parametrize("votes", [[[5, -1]], [[5, 5], [4, 5]], [5, 5]])
 def test_bad_votes_raise(mechanism, votes):
@@ -178,14 +152,9 @@ def test_bad_votes_raise(mechanism, votes):
 
 def test_noise_too_small_for_its_distribution_is_refused_and_still_samples():
     for mechanism in (GNMax(1e-6), LNMax(1e6)):
-        with pytest.raises(ValueError, match="too small for its outcome distribution"):
+        with pytest.raises(ValueError, match="too small; use more"):
             mechanism.outcome_log_proba([[250, 0, 0]])
         assert mechanism.aggregate([[250, 0, 0]]).tolist() == [0]
-
-
-def test_half_precision_parameters_cost_what_they_say():
-    assert GNMax(np.float16(40)).facts().gdp_mu == GNMax(40.0).facts().gdp_mu
-    assert LNMax(np.float16(0.5)).facts().pure_epsilon == 1.0
 
 
 def test_a_distribution_of_ones_own_takes_the_sampler_of_the_parent_with_it(global_random_seed):
@@ -363,6 +332,6 @@ def test_discrete_noise_claims_what_is_known():
 
 def test_discrete_noise_too_large_for_its_distribution_is_refused_and_still_samples():
     for mechanism in (GNMax(1e7, "discrete"), LNMax(1e-7, "discrete")):
-        with pytest.raises(ValueError, match="too large for its outcome distribution"):
+        with pytest.raises(ValueError, match="too large; use continuous"):
             mechanism.outcome_log_proba([[250, 0, 0]])
         assert mechanism.aggregate([[250, 0, 0]], random_state=0).shape == (1,)

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from draws import Constant
 from sklearn.base import BaseEstimator, clone
 from sklearn.dummy import DummyClassifier
 
@@ -9,7 +10,6 @@ from sklearn_pate import PATEClassifier
 from sklearn_pate.aggregators import LaplaceMechanism
 from sklearn_pate.audit import Canaries, audit_estimator
 from sklearn_pate.neighbors import ReverseNeighbors
-from sklearn_pate.rdp import DEFAULT_ORDERS
 from sklearn_pate.rdp.table import GRID
 from sklearn_pate.synthesis import MarginalSynthesizer, schema
 
@@ -200,16 +200,6 @@ def test_a_schema_that_is_read_in_silence_is_caught(
 
 N_FEW = 20
 OF_FEW_CODES = {"categories": dict.fromkeys(range(N_FEW), [0, 1])}
-
-
-class Constant(LaplaceMechanism):
-    """Releases the same whatever the table."""
-
-    def noisy(self, table, random_state=None):
-        return np.random.default_rng(0).normal(10, 5, np.shape(table)).round()
-
-    def cost(self, n_changed, orders=DEFAULT_ORDERS):
-        return super().cost(n_changed, orders)
 
 
 def rows_of_two_tables(table_of, given):

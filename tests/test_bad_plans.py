@@ -12,7 +12,7 @@ from sklearn_pate import PATEClassifier
 from sklearn_pate.aggregators import GNMax
 from sklearn_pate.exceptions import BadPlanError
 from sklearn_pate.neighbors import ReleasedTable, ReverseNeighbors
-from sklearn_pate.neighbors.explained import explained_share
+from sklearn_pate.neighbors.cells import explained_share
 
 DATA, LABELS = load_breast_cancer(return_X_y=True)
 ORDER = np.random.default_rng(0).permutation(len(LABELS))

@@ -235,7 +235,7 @@ def test_votes_are_cast_once_and_read_often():
     "make, match",
     [
         (lambda X: (ColumnSums(), sparse.csr_array(X)), "ColumnSums takes DataFrames, and arrays"),
-        (lambda X: (ColumnSums(adjacency="swap"), X), "adjacency of ColumnSums"),
+        (lambda X: (ColumnSums(adjacency="swap"), X), "'adjacency' parameter of ColumnSums"),
     ],
 )
 def test_mistakes(make, match):

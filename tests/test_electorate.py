@@ -223,7 +223,7 @@ def test_a_used_ensemble_is_pickled_without_what_it_saw():
 
 def test_ballots_do_not_tell_a_number_of_records_that_is_private():
     adjacency = Adjacency.ADD_OR_REMOVE_RECORD
-    with pytest.raises(ValueError, match=r"n_records must be None: adjacency='add or remove"):
+    with pytest.raises(ValueError, match=r"n_records must be None: with 'add or remove"):
         Ballots(n_teachers=5, unit="record", adjacency=adjacency, n_records=400)
     with pytest.raises(ValueError, match="n_records must be a whole number"):
         Ballots(n_teachers=5, n_records="400", **STATED)

@@ -328,7 +328,7 @@ def test_few_rows_are_told_of_and_hardly_any_refused(n_rows, is_told, is_refused
     plan = pate(ReverseNeighbors(), epsilon=9.0).plan(X, Y, public)
     text = (
         f"X_public has {n_rows} rows, {n_rows} of them different once transformed, and there are "
-        "3 classes: few to tell them apart by. Give 24 different ones or more"
+        "3 classes: few to tell them apart by. Give 24 or more"
     )
     assert plan.advice == [text] * is_told and plan.obstacles == (text,) * is_refused
     equal = pd.concat([public[:1]] * n_rows)

@@ -591,9 +591,9 @@ def test_a_student_of_an_interactive_stage_needs_probabilities():
 @pytest.mark.parametrize(
     ("mechanism", "message"),
     [
-        (ConfidentGNMax(200.0, 10.0, 10.0), "threshold=200.0 is a float above 1.*threshold=200,"),
+        (ConfidentGNMax(200.0, 10.0, 10.0), "threshold=200.0 is above 1: give 200,"),
         (ConfidentGNMax(0.5, 0.0, 10.0), "'sigma1'"),
-        (ImmutableArgmax(sigma=1.0, gamma=1.0), "either gamma .* or sigma"),
+        (ImmutableArgmax(sigma=1.0, gamma=1.0), "either gamma or sigma"),
         (StableArgmax(None), "run_epsilon=None"),
     ],
 )

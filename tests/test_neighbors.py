@@ -291,7 +291,7 @@ INFLUENCED = {
 def test_transformers_whose_rows_influence_each_other_are_refused(case):
     transformer, rows = INFLUENCED[case]
     clf = pate(voters(transformer=transformer))
-    with pytest.raises(ValueError, match="depend on the rows beside it.*Nothing was spent"):
+    with pytest.raises(ValueError, match="depend on the rows beside it"):
         clf.fit(rows, Y, X_public=rows[:300].copy())
     assert not hasattr(clf, "privacy_spent_")
 
@@ -511,7 +511,7 @@ def test_noise_that_is_set_must_fit_the_cap():
         ({"aggregator": GNMax(40.0)}, "must be a TableMechanism"),
         ({"aggregator": [LaplaceMechanism()]}, "must be a TableMechanism"),
         ({"epsilon": None}, "epsilon is None"),
-        ({"base_estimator": voters(adjacency="add")}, "'replace' or 'add_or_remove'"),
+        ({"base_estimator": voters(adjacency="add")}, "'adjacency' parameter of ReverseNeighbors"),
     ],
 )
 def test_what_makes_no_sense_together_is_refused(params, reason):
@@ -696,23 +696,6 @@ def test_displays_of_queries_say_that_there_are_none():
     for display in (PrivacySpentDisplay, BudgetDisplay, MarginDisplay):
         with pytest.raises(ValueError, match="records voted in a table that was released at"):
             display.from_estimator(clf)
-
-
-@pytest.mark.parametrize(
-    "identifiers",
-    [
-        np.arange(51),
-        [("house", k) for k in range(51)],
-        [*range(50), "x"],
-    ],
-    ids=["array", "tuple", "mixed"],
-)
-def test_a_group_is_one_whatever_its_identifiers_are(identifiers):
-    place = np.minimum(np.arange(600), 50)  # the last group has 550 records
-    is_list = isinstance(identifiers, list)
-    groups = [identifiers[k] for k in place] if is_list else identifiers[place]
-    table = pate().poll(X, Y, X_public=X_PUBLIC, groups=groups).counts
-    assert 51 - 600 * GRID <= table.sum() <= 51
 
 
 @pytest.mark.parametrize("dtype", ["Int64", "Sparse[int]", "Sparse[float]", "timedelta64[s]"])

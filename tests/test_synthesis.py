@@ -20,7 +20,7 @@ from sklearn_pate.rdp import DEFAULT_ORDERS
 from sklearn_pate.rdp.table import GRID
 from sklearn_pate.secure import SystemGenerator
 from sklearn_pate.synthesis import MarginalSynthesizer
-from sklearn_pate.synthesis.simplex import draw_bins, on_simplex, shares
+from sklearn_pate.synthesis.histograms import draw_bins, on_simplex, shares
 
 
 class Recorded(TableMechanism):
@@ -517,20 +517,11 @@ def private_table(seed, n_records=60):
     return X.astype(DTYPES), rng.integers(0, 2, size=n_records)
 
 
-class Unhashable:
-    def __hash__(self):
-        raise RuntimeError("Ada Lovelace")
-
-    def __repr__(self):
-        raise RuntimeError("Ada Lovelace")
-
-
 ODD = {
     "a far number": {"age": 2**63 - 1},
     "missing": {"height": np.nan, "kind": None, "city": None, "ill": None},
     "a list": {"city": ["Ada Lovelace"]},
     "another missing value": {"city": pd.NaT},
-    "no hash": {"city": Unhashable()},
 }
 
 
@@ -611,16 +602,16 @@ def test_another_table_is_refused():
         X.astype({"age": "int32"}),
         X.assign(kind=pd.Categorical(X["kind"].astype(object), ["a", "b", "c"])),
     ):
-        with pytest.raises(ValueError, match="other columns or dtypes than the table"):
+        with pytest.raises(ValueError, match="other columns or dtypes than were declared"):
             draw(synthesizer, other, y)
 
 
 @pytest.mark.parametrize(
     ("more", "message"),
     [
-        ({"codes": np.full(60, -1)}, "codes must be a whole number from 0 to 1"),
+        ({"codes": np.full(60, -1)}, "codes must be whole numbers from 0 to 1"),
         ({"sample_weight": np.full(60, np.nan)}, "sample_weight must be a finite number"),
-        ({"groups": np.zeros(59)}, "groups must have one identifier for each row"),
+        ({"groups": np.zeros(59)}, "groups must have one identifier for each of 60"),
     ],
 )
 def test_records_that_would_be_counted_in_wrong_places_are_refused(more, message):

@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from conftest import count_fits_from_one
+from draws import Constant
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.linear_model import LogisticRegression
 from sklearn.naive_bayes import GaussianNB
@@ -376,16 +377,6 @@ def test_the_noise_on_rows_has_a_source_of_its_own(draws, monkeypatch):
 
 
 # --- what leaves ---------------------------------------------------------------------------------
-
-
-class Constant(LaplaceMechanism):
-    """Costs what Laplace noise does, and releases the same whatever the table."""
-
-    def noisy(self, table, random_state=None):
-        return np.random.default_rng(0).normal(10, 5, np.shape(table)).round()
-
-    def cost(self, n_changed, orders=DEFAULT_ORDERS):
-        return super().cost(n_changed, orders)
 
 
 def test_nothing_leaves_but_what_mechanisms_release(capfd):

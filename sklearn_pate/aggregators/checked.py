@@ -97,9 +97,7 @@ class _CheckedGNMax(Aggregator):
         super()._validate_params()
         if not isinstance(self.threshold, Integral) and self.threshold > 1:
             raise ValueError(
-                f"threshold={self.threshold!r} is a float above 1: give a number of votes as a "
-                f"whole number, threshold={round(self.threshold)}, or a share of the teachers as "
-                "a float in (0, 1]"
+                f"threshold={self.threshold!r} is above 1: give {round(self.threshold)}, or a share"
             )
 
     @abstractmethod

@@ -140,8 +140,7 @@ class ImmutableArgmax(Aggregator):
         self._validate_params()
         if (self.gamma is None) == (self.sigma is None):
             raise ValueError(
-                "give either gamma (Laplace noise) or sigma (Gaussian noise); "
-                f"got gamma={self.gamma!r} and sigma={self.sigma!r}"
+                f"give either gamma or sigma; got gamma={self.gamma!r} and sigma={self.sigma!r}"
             )
         if self.sigma is None:
             return Laplace(1 / float(self.gamma))

@@ -115,7 +115,6 @@ def whole_shares(sums):
     fits = (np.abs(shares) < 2**53).all()
     if not fits or not np.array_equal(shares.astype(np.int64), shares):
         raise ValueError(
-            'noise="discrete" needs multiples of 2**-20: round what each teacher or record adds '
-            "down to such numbers before you add them, as poll does"
+            'noise="discrete" needs multiples of 2**-20: round down what each teacher adds'
         )
     return shares.astype(np.int64)

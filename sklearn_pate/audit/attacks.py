@@ -35,8 +35,7 @@ def _by_function(fitted, attack, n_canaries):
     evidence = np.asarray(attack(fitted), dtype=float)
     if evidence.shape != (n_canaries,) or np.isnan(evidence).any():
         raise ValueError(
-            f"attack must return a number for each of the {n_canaries} canaries; got shape "
-            f"{evidence.shape}, or NaN"
+            f"attack must return {n_canaries} numbers, none NaN; got shape {evidence.shape}"
         )
     return evidence
 

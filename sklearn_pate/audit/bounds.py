@@ -1,11 +1,13 @@
-"""What samples of a pair of histograms prove about epsilon."""
+"""What samples of a pair of histograms prove about epsilon, and checks of what audits are given."""
 
 import math
+from numbers import Real
 from typing import NamedTuple
 
 import numpy as np
 from scipy.special import betaincinv
 
+from ..rdp.checks import check_count
 from .mechanism import padded
 
 #: Part of the error probability that goes to the smaller correction for delta.
@@ -76,3 +78,25 @@ def pilot_bound(first, second, n_samples, delta):
     event = choose_event(first, second, 1, n_samples, delta, _PILOT_CONFIDENCE)
     hits, other_hits = event.hits(first, second)
     return float(lower_bound(hits, other_hits, n_samples, delta, _PILOT_CONFIDENCE))
+
+
+# --- checks of arguments -------------------------------------------------------------------------
+
+
+def check_confidence(confidence):
+    """Refuse what is no probability strictly between 0 and 1."""
+    if not isinstance(confidence, Real) or not 0 < confidence < 1:
+        raise ValueError(f"confidence must lie strictly between 0 and 1; got {confidence!r}")
+
+
+def check_neighbours(votes, neighbours):
+    """Refuse histograms that are not one moved vote apart, row by row."""
+    if votes.shape != neighbours.shape or (np.abs(votes - neighbours).sum(axis=1) != 2).any():
+        raise ValueError("neighbour_votes must be votes with one vote moved to another class")
+
+
+def check_size(*, n_teachers, n_classes):
+    """Return the size of histograms as ints; there must be a vote, and a class to move it to."""
+    n_teachers = check_count("n_teachers", n_teachers)
+    n_classes = check_count("n_classes", n_classes, least=2)
+    return n_teachers, n_classes

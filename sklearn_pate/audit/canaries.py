@@ -98,14 +98,12 @@ def check_canaries(canaries, y):
     are_different = n_canaries > 0 and len(np.unique(positions)) == n_canaries
     if not are_different or positions.min() < 0 or positions.max() >= len(y):
         raise ValueError(
-            f"the canaries' positions must be different numbers from 0 to {len(y) - 1}, at least "
-            "one of them"
+            f"the canaries' positions must be different numbers from 0 to {len(y) - 1}, one or more"
         )
     has_two_labels = labels.shape == (n_canaries, 2) and (labels[:, 0] != labels[:, 1]).all()
     if not has_two_labels or len(canaries.X) != n_canaries:
         raise ValueError(
-            f"{n_canaries} canaries need labels of shape ({n_canaries}, 2), two different ones "
-            f"each, and {n_canaries} rows of X; got shape {labels.shape} and {len(canaries.X)} rows"
+            f"{n_canaries} canaries need two different labels each, and as many rows of X"
         )
 
 

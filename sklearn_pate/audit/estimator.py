@@ -11,8 +11,8 @@ from sklearn.base import clone
 from ..adjacency import Adjacency
 from ..rdp.checks import check_count, check_delta
 from .attacks import collect_evidence
+from .bounds import check_confidence
 from .canaries import Canaries, check_canaries, make_canaries, replaced, stacked
-from .checks import check_confidence
 from .one_run import one_run_epsilon
 
 
@@ -249,8 +249,7 @@ def _check_guesses(n_guesses, n_canaries):
         return n_canaries
     if not isinstance(n_guesses, Integral) or not 1 <= n_guesses <= n_canaries:
         raise ValueError(
-            f"n_guesses must be a whole number from 1 to the {n_canaries} canaries of all runs; "
-            f"got {n_guesses!r}"
+            f"n_guesses must be from 1 to the {n_canaries} canaries; got {n_guesses!r}"
         )
     return int(n_guesses)
 

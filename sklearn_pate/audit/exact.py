@@ -5,7 +5,7 @@ import math
 import numpy as np
 
 from ..rdp.checks import check_delta, check_votes
-from .checks import check_neighbours
+from .bounds import check_neighbours
 from .mechanism import AuditedMechanism
 
 

@@ -44,8 +44,7 @@ class AuditedMechanism:
             labels = np.asarray(self.draw(rows, rng))
             if labels.shape != (len(rows),) or labels.dtype.kind not in "iu" or labels.min() < -1:
                 raise ValueError(
-                    f"the mechanism must return {len(rows)} whole numbers, -1 for no answer; got "
-                    f"shape {labels.shape} and dtype {labels.dtype}"
+                    f"the mechanism must return {len(rows)} whole numbers; got {labels.shape}"
                 )
             counts = added(counts, np.bincount(labels + 1))
         return counts

@@ -8,7 +8,7 @@ from scipy.stats import binom
 
 from ..rdp.bisection import bisect
 from ..rdp.checks import check_delta
-from .checks import check_confidence
+from .bounds import check_confidence
 
 #: The largest bound that is looked for, and how often the interval is halved: to 1e-12.
 _MOST_EPSILON = 50.0
@@ -64,8 +64,7 @@ def one_run_epsilon(n_right, n_guesses, n_canaries, delta, confidence=0.999):
     are_whole = all(isinstance(n, Integral) for n in (n_right, n_guesses, n_canaries))
     if not are_whole or not 0 <= n_right <= n_guesses <= n_canaries:
         raise ValueError(
-            "n_right, n_guesses and n_canaries must be whole numbers, each at most the next; got "
-            f"{n_right!r}, {n_guesses!r} and {n_canaries!r}"
+            f"give n_right <= n_guesses <= n_canaries; got {n_right}, {n_guesses}, {n_canaries}"
         )
 
     def is_refuted(epsilon):

@@ -5,8 +5,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from ..rdp.checks import check_count, check_delta, check_votes
-from .bounds import choose_event, lower_bound
-from .checks import check_confidence, check_neighbours, check_size
+from .bounds import check_confidence, check_neighbours, check_size, choose_event, lower_bound
 from .exact import epsilon_of_pairs
 from .mechanism import AuditedMechanism, added, padded
 from .pairs import large_classes_first, pairs_with, plain_pairs
@@ -149,11 +148,10 @@ def audit_aggregator(
     mechanism = AuditedMechanism(aggregator, student_proba)
     if not mechanism.has_independent_queries():
         raise ValueError(
-            f"queries of {type(aggregator).__name__} share their noise, so rows that are drawn "
-            "together are no independent samples; give a function that draws each row alone"
+            f"queries of {type(aggregator).__name__} share noise; give a function that draws one"
         )
-    if votes is None:
-        _check_search(neighbour_votes, n_teachers, n_classes)
+    if votes is None and (neighbour_votes is not None or n_teachers is None or n_classes is None):
+        raise ValueError("without votes, give n_teachers and n_classes, and no neighbour_votes")
     alarm = (1 - confidence) / 2  # half for the pair itself, half for other histograms
     contradicts = None
     if neighbour_votes is not None:
@@ -196,14 +194,6 @@ def audit_aggregator(
         event=tuple((np.flatnonzero(event.outcomes) - 1).tolist()),
         contradicts=contradicts,
     )
-
-
-def _check_search(neighbour_votes, n_teachers, n_classes):
-    if neighbour_votes is not None or n_teachers is None or n_classes is None:
-        raise ValueError(
-            "without votes, give n_teachers and n_classes, and no neighbour_votes; got "
-            f"n_teachers={n_teachers!r}, n_classes={n_classes!r}"
-        )
 
 
 def _given_pair(votes, neighbour_votes):

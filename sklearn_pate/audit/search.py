@@ -8,8 +8,7 @@ import numpy as np
 
 from ..rdp.checks import check_delta
 from ..rdp.facts import has_distribution
-from .bounds import lower_bound, pilot_bound
-from .checks import check_confidence, check_size
+from .bounds import check_confidence, check_size, lower_bound, pilot_bound
 from .exact import epsilon_of_pairs, log_proba_of_events
 from .mechanism import AuditedMechanism
 from .pairs import plain_pairs, single_moves, starting_histograms
@@ -138,10 +137,7 @@ def _objective(mechanism, *, delta, n_samples, confidence, rng, to_try=_TO_TRY):
     if score is not None:
         return Objective(score, _MOST_STATED, is_sampled=False)
     if n_samples is None:
-        raise ValueError(
-            "the mechanism has no outcome_log_proba to search by; give n_samples, and pairs are "
-            "compared by samples"
-        )
+        raise ValueError("the mechanism has no outcome_log_proba to search by; give n_samples")
     n_to_try = max(int(n_samples * to_try), _LEAST)
     score = partial(_sampled_score, mechanism, n_samples=n_to_try, delta=delta, rng=rng)
     return Objective(score, _MOST_SAMPLED, is_sampled=True)

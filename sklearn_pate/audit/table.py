@@ -7,8 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ..rdp.checks import as_array, check_count, check_delta
-from .bounds import lower_bound
-from .checks import check_confidence
+from .bounds import check_confidence, lower_bound
 
 #: Part of the samples that chooses the event.
 _TO_CHOOSE = 0.2
@@ -118,8 +117,7 @@ def audit_table(
     """
     if not hasattr(mechanism, "noisy"):
         raise ValueError(
-            "mechanism must be a TableMechanism; audit_aggregator audits mechanisms that answer "
-            f"queries; got {mechanism!r}"
+            f"mechanism must be a TableMechanism, or use audit_aggregator; got {mechanism!r}"
         )
     n_changed = check_count("n_changed", n_changed)
     n_samples = check_count("n_samples", n_samples, least=100)
@@ -151,8 +149,7 @@ def _pair(table, neighbour_table, n_changed):
     first, second = tables
     if first.ndim != 2 or first.shape != second.shape or (first == second).all():
         raise ValueError(
-            "give table and neighbour_table, of the same shape (n_cells, n_classes) and different, "
-            f"or neither; got shapes {first.shape} and {second.shape}"
+            f"give two different tables of one shape, or none; got {first.shape}, {second.shape}"
         )
     return tables
 

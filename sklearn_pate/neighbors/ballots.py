@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from ..identifiers import spelled_identifiers
 from ..rdp.table import GRID
 
 _SHARES = round(1 / GRID)
@@ -50,3 +51,16 @@ def _by_group(group, entry, shares, n_entries):
     total = np.zeros(len(pairs), dtype=np.int64)
     np.add.at(total, number, shares)
     return pairs // n_entries, pairs % n_entries, total
+
+
+def numbered(groups, n_records):
+    """Return the number of each record's group, from 0; None if there are no groups."""
+    if groups is None:
+        return None
+    # By their spelling, one for each identifier whatever its type and that of others
+    _, numbers = np.unique(spelled_identifiers(groups, "groups"), return_inverse=True)
+    if len(numbers) != n_records:
+        raise ValueError(
+            f"groups must have one identifier for each of {n_records} records; got {len(numbers)}"
+        )
+    return numbers

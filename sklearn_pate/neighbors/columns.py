@@ -94,7 +94,7 @@ class RowVectorizer(TransformerMixin, BaseEstimator):
             return TruncatedSVD(n_vectors, random_state=self.random_state)
         flat = _flattening(n_columns)
         if math.prod(n_columns) <= self.most_columns:
-            if _units_differ(_flat(X)):
+            if _units_differ(np.reshape(X, (n_rows, -1))):
                 return make_pipeline(*flat, _ranks(n_rows))
             return make_pipeline(*flat, _imputer("mean"))
         components = PCA(min(self.most_columns, n_rows), random_state=self.random_state)
@@ -129,8 +129,7 @@ def _check_numbers(X):
         X.astype(float)
     except (TypeError, ValueError) as error:
         raise ValueError(
-            "RowVectorizer takes arrays of numbers; give text and categories as columns of a "
-            f"DataFrame, or another transformer. {error}"
+            f"RowVectorizer takes arrays of numbers; give text as columns of a DataFrame. {error}"
         ) from error
 
 
@@ -144,12 +143,6 @@ def _flattening(n_columns):
     if len(n_columns) == 1:
         return []
     return [FunctionTransformer(np.asarray), _calling("reshape", (-1, math.prod(n_columns)))]
-
-
-def _flat(X):
-    """Return rows of one axis, of arrays of any shape."""
-    X = np.asarray(X)
-    return X.reshape(len(X), -1)
 
 
 def _units_differ(columns):

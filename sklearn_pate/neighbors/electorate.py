@@ -1,7 +1,7 @@
 """The electorate whose voters are the records themselves."""
 
 import math
-from numbers import Integral
+from numbers import Integral, Real
 
 import numpy as np
 from joblib import Memory
@@ -9,18 +9,17 @@ from sklearn import get_config
 from sklearn.base import clone
 from sklearn.pipeline import make_pipeline
 
-from ..adjacency import Adjacency
-from ..electorate import CellForecast, TableBallots, TableElectorate
-from ..identifiers import spelled_identifiers
+from .._sklearn import Interval, StrOptions
+from ..electorate import CellForecast, TableElectorate
 from ..isolation import fresh_seed, own_clone, seed_number
 from ..memory import code_digest, digest, kept_seed
 from ..rdp.table import GRID
 from ..rules import default_n_cells
 from ..workers import limit_threads, threads_per_worker
+from .ballots import numbered
 from .blocks import Counting, count_in_blocks, n_blocks
-from .cells import make_centers, nearest_cells
+from .cells import explained_share, make_centers, nearest_cells
 from .columns import RowVectorizer
-from .explained import explained_share
 from .far import largest_sizes
 from .landmarks import LandmarkClassifier
 from .released import ReleasedTable, numbers_of_public
@@ -30,13 +29,6 @@ from .transform import (
     rounding_beside_others,
     transformed,
 )
-
-ADJACENCY = {
-    ("replace", "record"): Adjacency.REPLACE_RECORD,
-    ("replace", "group"): Adjacency.REPLACE_GROUP,
-    ("add_or_remove", "record"): Adjacency.ADD_OR_REMOVE_RECORD_ALONE,
-    ("add_or_remove", "group"): Adjacency.ADD_OR_REMOVE_GROUP_ALONE,
-}
 
 #: Warned of is more noise: that on the ballots of a class, in the cells that are its share, times
 #: the number of classes, beside the number of records. At 0.2, from a third of the labels to one
@@ -107,6 +99,14 @@ class ReverseNeighbors(TableElectorate):
     True
     """
 
+    _parameter_constraints = {
+        "n_cells": [Interval(Integral, 1, 2**31, closed="left"), None],
+        "n_neighbors": [Interval(Integral, 1, 2**31, closed="left")],
+        "smoothing": [StrOptions({"auto"}), Interval(Real, 1e-3, 1e3, closed="both")],
+        "adjacency": [StrOptions({"replace", "add_or_remove"})],
+        "random_state": [Interval(Integral, 0, 2**32, closed="left"), None],
+    }
+
     def __init__(
         self,
         transformer=None,
@@ -124,42 +124,6 @@ class ReverseNeighbors(TableElectorate):
         self.adjacency = adjacency
         self.random_state = random_state
 
-    @property
-    def may_join(self):
-        """Whether records may join or leave, so that their number is private."""
-        return self.adjacency == "add_or_remove"
-
-    def check(self, *, soft_aggregator=None):
-        """Refuse parameters that cannot work."""
-        super().check(soft_aggregator=soft_aggregator)
-        for name, value in (("n_cells", self.n_cells), ("n_neighbors", self.n_neighbors)):
-            may_be_none = name == "n_cells" and value is None
-            is_whole = isinstance(value, Integral) and not isinstance(value, bool)
-            if not may_be_none and not (is_whole and 1 <= value < 2**31):
-                raise ValueError(
-                    f"{name} of ReverseNeighbors must be a whole number, at least 1; got {value!r}"
-                )
-        is_number = isinstance(self.smoothing, int | float | np.integer | np.floating)
-        is_width = (
-            is_number and not isinstance(self.smoothing, bool) and 1e-3 <= self.smoothing <= 1e3
-        )
-        if self.smoothing != "auto" and not is_width:
-            raise ValueError(
-                "smoothing of ReverseNeighbors must be 'auto' or a number from 0.001 to 1000; "
-                f"got {self.smoothing!r}"
-            )
-        is_seed = isinstance(self.random_state, Integral) and 0 <= self.random_state < 2**32
-        if self.random_state is not None and not is_seed:
-            raise ValueError(
-                "random_state of ReverseNeighbors must be a whole number from 0 to 2**32 - 1, or "
-                f"None; got {self.random_state!r}"
-            )
-        if self.adjacency not in ("replace", "add_or_remove"):
-            raise ValueError(
-                "adjacency of ReverseNeighbors must be 'replace' or 'add_or_remove'; "
-                f"got {self.adjacency!r}"
-            )
-
     def enrol(self, private, X_public, *, seed=None, memory=None):
         """Fit the transformer on public rows, and say what one record changes."""
         self._memory = Memory(None) if memory is None else memory
@@ -174,20 +138,10 @@ class ReverseNeighbors(TableElectorate):
         self._fingerprint = self._told_apart(X_public)
         self._rounding = rounding_beside_others(self._transformer, X_public, self._public, alone)
         self._is_weighted = private.sample_weight is not None
-        self._groups = None
-        if private.groups is not None:
-            self._groups = _numbered(private.groups, len(private.codes))
-        unit = "record" if private.groups is None else "group"
-        adjacency = ADJACENCY[self.adjacency, unit]
-        moved = 2 if self.adjacency == "replace" else 1
-        n_records = Adjacency.public_count(adjacency, len(private.codes))
-        self._tells_blocks = n_records is not None
-        return TableBallots(
-            n_changed=moved * int(self.n_neighbors),  # numpy's small ints overflow
-            unit=unit,
-            adjacency=adjacency,
-            n_records=n_records,
-        )
+        self._groups = numbered(private.groups, len(private.codes))
+        ballots = self.ballots(private, int(self.n_neighbors))  # numpy's small ints overflow
+        self._tells_blocks = ballots.n_records is not None
+        return ballots
 
     def _public_seed(self, X_public, seed):
         """Return the seed of transformer and cells; memory keeps it, by the public rows alone."""
@@ -238,20 +192,17 @@ class ReverseNeighbors(TableElectorate):
         n_needed = noise_std * math.sqrt(n_apart * n_classes) / _MOST_NOISE
         if n_voters < n_needed:
             text = (
-                f"the noise drowns the ballots: there are {n_voters} {of_whom}, and with "
-                f"{n_classes} classes and noise of standard deviation {noise_std:.3g} in each of "
-                f"{n_cells} cells, about {n_needed:.0f} are needed. Many labels will be wrong. "
-                "Raise epsilon, give more records, or join classes"
+                f"the noise drowns the ballots: there are {n_voters} {of_whom}, and about "
+                f"{n_needed:.0f} are needed. Raise epsilon, give more records, or join classes"
             )
             (obstacles if n_voters < _HOPELESS * n_needed else problems).append(text)
         explained = None if are_drawn else self.explained(n_cells)
         can_tell = not obstacles and n_public >= 8 * n_classes
         if can_tell and explained is not None and explained < _LEAST_EXPLAINED:
             problems.append(
-                f"{n_cells} cells explain {explained:.1%} of the spread of the public rows' "
-                f"{self._public.shape[1]} numbers: a record says only where it lies, which tells "
-                "next to nothing here, so a coin flip is likely. Let records vote with all of "
-                "their columns, base_estimator=ColumnSums(), or give those that matter"
+                f"{n_cells} cells explain {explained:.1%} of the spread of the public rows: where "
+                "a record lies tells next to nothing, a coin flip is likely. Let records vote with "
+                "all columns, base_estimator=ColumnSums(), or give those that matter"
             )
         n_ballots = n_voters * int(self.n_neighbors)
         return CellForecast(n_cells, n_ballots, explained, tuple(problems), tuple(obstacles))
@@ -308,9 +259,7 @@ class ReverseNeighbors(TableElectorate):
             reason = f" ({type(error).__name__}: {error})"
         if not same:
             raise ValueError(
-                "X_public is not what was voted on: its rows, or their order, are others, and "
-                f"labels would go to wrong rows{reason}. Pass the X_public that poll was given. "
-                "Nothing was spent"
+                f"X_public is not what was voted on{reason}; pass the X_public that poll was given"
             )
 
     def released(self, noisy, *, noise_std):
@@ -345,19 +294,7 @@ def told_of_few(public, n_classes, *, are_drawn=False):
         return [], []
     text = (
         f"X_public has {n_public} rows, {n_distinct} of them different once transformed, and there "
-        f"are {n_classes} classes: few to tell them apart by. Give {8 * n_classes} different ones "
-        "or more"
+        f"are {n_classes} classes: few to tell them apart by. Give {8 * n_classes} or more"
     )
     is_hopeless = n_public < 2 * n_classes or n_distinct == 1
     return ([], [text]) if is_hopeless else ([text], [])
-
-
-def _numbered(groups, n_records):
-    """Return the number of each record's group, from 0."""
-    # By their spelling, one for each identifier whatever its type and that of others
-    _, numbers = np.unique(spelled_identifiers(groups, "groups"), return_inverse=True)
-    if len(numbers) != n_records:
-        raise ValueError(
-            f"groups must have one identifier for each of {n_records} records; got {len(numbers)}"
-        )
-    return numbers

@@ -9,8 +9,8 @@ from scipy import sparse
 from ..public import table_of
 from .columns import of_pandas
 
-#: A transformer is tried beside rows a million times as large, see `odd`. Rounding beside rows
-#: that are so many times as large at most is a thousandth of what was tried.
+#: A transformer is tried beside rows a million times as large, see `transform.ODD`. Rounding beside
+#: rows that are so many times as large at most is a thousandth of what was tried.
 _MOST = 1e3
 
 

@@ -81,8 +81,8 @@ class LandmarkClassifier(ClassifierMixin, BaseEstimator):
         # Equal rows as one, which is each class in part
         shares = np.zeros((len(distinct), n_classes))
         np.add.at(shares, (row.ravel(), codes[weight > 0]), weight[weight > 0])
-        kind = _Logistic if n_classes == 2 else _LeastSquares
-        self._linear = kind(self._features(distinct), shares)
+        learn = _logistic if n_classes == 2 else _LeastSquares
+        self._linear = learn(self._features(distinct), shares)
         return self
 
     def predict_proba(self, X):
@@ -112,7 +112,10 @@ class LandmarkClassifier(ClassifierMixin, BaseEstimator):
         ends = np.full((2, n_columns), [[-_FARTHEST], [_FARTHEST]])
         cut = MinMaxScaler((-_FARTHEST, _FARTHEST), clip=True).fit(ends)  # changes nothing between
         features = FeatureUnion([("rows", "passthrough"), ("nearness", self._nearness)])
-        linear = self._linear.to_sklearn(self.classes_)
+        if len(self.classes_) == 2:
+            linear = [_with_weights(self._linear.coef_, self._linear.intercept_, self.classes_)]
+        else:
+            linear = self._linear.to_sklearn(self.classes_)
         return make_pipeline(as_floats, scale, cut, features, *linear)
 
     def _checked_features(self, X):
@@ -127,8 +130,8 @@ class LandmarkClassifier(ClassifierMixin, BaseEstimator):
         return np.clip((X - self._middle) / self._spread, -_FARTHEST, _FARTHEST)
 
 
-class _Logistic:
-    """A logistic regression of two classes.
+def _logistic(features, shares):
+    """Return a logistic regression of two classes.
 
     Parameters
     ----------
@@ -137,28 +140,13 @@ class _Logistic:
     shares : ndarray of shape (n_rows, n_classes)
         The weight with which each is of each class.
     """
-
-    def __init__(self, features, shares):
-        row, code = np.nonzero(shares)
-        self._model = LogisticRegression(C=2, max_iter=1000)
-        self._model.fit(features[row], code, shares[row, code])
-
-    def decision_function(self, features):
-        return self._model.decision_function(features)
-
-    def predict_proba(self, features):
-        return self._model.predict_proba(features)
-
-    def predict(self, features):
-        return self._model.predict(features)
-
-    def to_sklearn(self, labels):
-        """Return the last steps of a Pipeline that predicts labels."""
-        return [_with_weights(self._model.coef_, self._model.intercept_, labels)]
+    row, code = np.nonzero(shares)
+    model = LogisticRegression(C=2, max_iter=1000)
+    return model.fit(features[row], code, shares[row, code])
 
 
 class _LeastSquares:
-    """A ridge regression of the rates of several classes; parameters as of `_Logistic`.
+    """A ridge regression of the rates of several classes; parameters as of `_logistic`.
 
     Noise counts alike in all classes, and nothing is taken to logarithms, in which small rates are
     mostly noise.

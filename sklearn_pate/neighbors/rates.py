@@ -68,11 +68,6 @@ class Surface(NamedTuple):
     variance: np.ndarray | None = None
     total: np.ndarray | None = None
 
-    @property
-    def is_flat(self):
-        """Whether rates that are the same everywhere do about as well."""
-        return self.gain < LEAST_GAIN
-
     def likeness(self, numbers):
         """Return how much each row is like each cell, (n_rows, n_cells)."""
         middle = self.centers.mean(axis=0)
@@ -256,7 +251,12 @@ def _likeliest(squared, products, difference, variance, smoothing):
 def sharpened(means, power):
     """Return means, (n_rows, n_classes), as rates: raised to a power, above 0, and with sum 1."""
     rates = np.clip(means, LEAST_RATE, 1) ** power
-    rates = np.maximum(rates / rates.sum(axis=1, keepdims=True), LEAST_RATE)
+    return floored(rates / rates.sum(axis=1, keepdims=True))
+
+
+def floored(rates):
+    """Return rates, (n_rows, n_classes), of at least `LEAST_RATE` each, and with sum 1."""
+    rates = np.maximum(rates, LEAST_RATE)
     return rates / rates.sum(axis=1, keepdims=True)
 
 

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from .cells import have_distances, nearest_cells
-from .rates import deal_labels, smooth
+from .rates import LEAST_GAIN, deal_labels, smooth
 from .transform import transformed
 
 
@@ -50,7 +50,7 @@ class ReleasedTable:
     @property
     def is_flat(self):
         """Whether the table says little more than that rates are the same everywhere."""
-        return self.surface.is_flat
+        return self.surface.gain < LEAST_GAIN
 
     @cached_property
     def surface(self):
@@ -109,7 +109,6 @@ def numbers_of_public(transformer, X_public):
     numbers = transformed(transformer, X_public)
     if not have_distances(numbers, numbers).all():
         raise ValueError(
-            "the transformer makes infinite, huge or missing numbers of some rows of X_public; "
-            "scale and impute within it. Nothing was spent"
+            "the transformer makes infinite or missing numbers of X_public; scale and impute in it"
         )
     return numbers

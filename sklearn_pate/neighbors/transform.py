@@ -1,6 +1,7 @@
 """Numbers made of rows: by a transformer that sees public rows alone when it is fitted."""
 
 from functools import partial
+from itertools import product
 
 import numpy as np
 import pandas as pd
@@ -20,7 +21,6 @@ from ..isolation import (
 )
 from .columns import RowVectorizer
 from .far import are_far
-from .odd import ODD
 
 #: How many public rows a transformer is tried on, alone and beside others.
 _N_TRIED = 12
@@ -46,35 +46,13 @@ def fitted_on_public(transformer, X_public, seed):
         try:
             return own_generators(fitted.fit(X_public, None))  # FrozenEstimator wants a y
         except Exception as error:
-            mixed = _mixed_columns(X_public)
             problem = f"{type(error).__name__}: {error}"
-    if mixed is None or type(transformer) is RowVectorizer:
-        raise ValueError(
-            f"the transformer of ReverseNeighbors could not be fitted on X_public: {problem}"
-        )
+    hint = ""
+    if hasattr(X_public, "columns") and type(transformer) is not RowVectorizer:
+        hint = ". For columns of several kinds, leave transformer=None or give a ColumnTransformer"
     raise ValueError(
-        f"{type(transformer).__name__}, the transformer of ReverseNeighbors, could not be fitted "
-        f"on public rows of several kinds, {mixed}. Leave transformer=None, which suits them, or "
-        "give a ColumnTransformer with a transformer for each kind, such as make_column_transformer"
-        "((StandardScaler(), [numbers]), (OneHotEncoder(handle_unknown='ignore'), [others])). "
-        f"{problem}"
+        f"the transformer of ReverseNeighbors could not be fitted on X_public: {problem}{hint}"
     )
-
-
-def _mixed_columns(X_public):
-    """Return in words which columns hold numbers and which do not; None if all are alike."""
-    if not isinstance(X_public, pd.DataFrame):
-        return None
-    numbers = [name for name, dtype in X_public.dtypes.items() if dtype.kind in "iufb"]
-    others = [name for name in X_public.columns if name not in numbers]
-    if not others:
-        return None
-    return f"numbers in columns {_some(numbers)} and others in {_some(others)}"
-
-
-def _some(names, most=20):
-    more = f" and {len(names) - most} more" if len(names) > most else ""
-    return f"{names[:most]}{more}"
 
 
 def transformed(fitted, rows):
@@ -85,8 +63,7 @@ def transformed(fitted, rows):
     numbers = np.asarray(numbers)
     if numbers.ndim != 2 or numbers.dtype.kind not in "iufb" or len(numbers) != _num_samples(rows):
         raise ValueError(
-            "transformer must make a row of numbers of each row, a 2-D array; got shape "
-            f"{numbers.shape} of kind {numbers.dtype.kind!r}"
+            f"transformer must make a 2-D array of numbers; got {numbers.dtype}, {numbers.shape}"
         )
     return numbers.astype(float)
 
@@ -172,10 +149,8 @@ def numbers_alone(fitted, X_public):
         if _are_like_wide(by_itself) and (is_ours or treats_rows_alone(fresh, some, by_itself)):
             return np.vstack(by_itself)
     raise ValueError(
-        "the transformer's numbers for a row depend on the rows beside it, so one private record "
-        "could move the ballots of others: a row of X_public, or an odd copy of one, is "
-        "transformed otherwise when given alone. Use a transformer that learns in fit alone and "
-        "treats each row by itself in transform. Nothing was spent"
+        "the transformer's numbers for a row depend on the rows beside it, so one record could "
+        "move the ballots of others; use one that treats each row by itself in transform"
     )
 
 
@@ -192,36 +167,22 @@ def treats_rows_alone(fresh, some, by_itself):
         Their numbers, each transformed by itself.
     """
     typical = _typical(np.vstack(by_itself))
-    are_alike = _is_row_by_row(fresh, some, by_itself, typical)
+    if not _is_row_by_row(fresh, some, by_itself, typical):
+        return False
     few = _safe_indexing(some, np.arange(_num_samples(some))[_BESIDE_ODD])
-    for batch in _beside_odd_rows(few) if are_alike else ():
-        # The rows between the odd ones are as they were, unless their types had to change
-        known = by_itself[_BESIDE_ODD] if _are_of_one_type(batch, few) else ()
-        alone = _alone(fresh, batch, known)
-        are_alike = are_alike and _is_row_by_row(fresh, batch, alone, typical)
-    return are_alike
+    return all(
+        _is_row_by_row(fresh, batch, _alone(fresh, batch), typical)
+        for batch in _beside_odd_rows(few)
+    )
 
 
-def _alone(fresh, batch, known=()):
-    """Return the numbers of each row by itself; None for a row that fails.
-
-    Those of the rows in the middle may be known.
-    """
+def _alone(fresh, batch):
+    """Return the numbers of each row by itself; None for a row that fails."""
 
     def numbers_of(row):
         return transformed(fresh(), _safe_indexing(batch, [row]))
 
-    start = len(known) // 2
-    end = start + len(known)
-    before, after = range(start), range(end, _num_samples(batch))
-    found = [attempt(partial(numbers_of, row))[0] for row in (*before, *after)]
-    return [*found[:start], *known, *found[start:]]
-
-
-def _are_of_one_type(first, second):
-    if isinstance(first, pd.DataFrame):
-        return first.dtypes.tolist() == second.dtypes.tolist()
-    return first.dtype == second.dtype
+    return [attempt(partial(numbers_of, row))[0] for row in range(_num_samples(batch))]
 
 
 def _typical(numbers):
@@ -257,40 +218,34 @@ def _is_row_by_row(fresh, batch, alone, typical):
 
 def _beside_odd_rows(some):
     """Yield the rows between copies with extreme, with missing, and with unseen values."""
-    half = _num_samples(some) // 2
-    if isinstance(some, pd.DataFrame):
-        yield from _frames_beside_odd(some, half)
-    elif isinstance(some, pd.Series):
-        yield from _columns_beside_odd(some, half)
-    elif sparse.issparse(some):
+    if sparse.issparse(some):
+        half = _num_samples(some) // 2
         for odd in _odd_sparse(some):
             yield sparse.vstack([odd[:half], some, odd[half:]]).tocsr()
-    elif isinstance(some, np.ndarray) and some.dtype.kind in "fiuOUSmM":
-        values = pd.Series(some.ravel(), dtype=object if some.dtype.kind in "OUS" else None)
-        for column in _columns_beside_odd(values, values.size // len(some) * half):
-            yield column.to_numpy().reshape(-1, *some.shape[1:])
+    elif isinstance(some, pd.DataFrame):
+        yield from _frames_beside_odd(some)
+    elif isinstance(some, pd.Series):
+        for frame in _frames_beside_odd(some.to_frame()):
+            yield frame.iloc[:, 0]
+    elif isinstance(some, np.ndarray):
+        dtype = object if some.dtype.kind in "US" else some.dtype
+        for frame in _frames_beside_odd(pd.DataFrame(some.reshape(len(some), -1), dtype=dtype)):
+            yield frame.to_numpy().reshape(-1, *some.shape[1:])
 
 
-def _columns_beside_odd(values, half):
-    for change in ODD:
-        odd = change(values)
-        if odd is not values:
-            yield _between(odd, values, half)
+def _frames_beside_odd(some):
+    """Change columns of one dtype at a time: a transformer may fail at odd values of another."""
+    half = len(some) // 2
+    columns = [some.iloc[:, k] for k in range(some.shape[1])]
+    for dtype, change in product(dict.fromkeys(some.dtypes.astype(str)), ODD):
+        odd = [change(column) if str(column.dtype) == dtype else column for column in columns]
+        pairs = list(zip(odd, columns, strict=True))
+        if any(changed is not column for changed, column in pairs):
+            yield pd.concat([_between(*pair, half) for pair in pairs], axis=1)
 
 
 def _between(odd, values, half):
     return pd.concat([odd.iloc[:half], values.astype(odd.dtype), odd.iloc[half:]])
-
-
-def _frames_beside_odd(some, half):
-    """Change columns of one dtype at a time: a transformer may fail at odd values of another."""
-    columns = [some.iloc[:, k] for k in range(some.shape[1])]
-    for dtype in dict.fromkeys(column.dtype.name for column in columns):
-        for change in ODD:
-            odd = [change(column) if column.dtype.name == dtype else column for column in columns]
-            pairs = list(zip(odd, columns, strict=True))
-            if any(changed is not column for changed, column in pairs):
-                yield pd.concat([_between(*pair, half) for pair in pairs], axis=1)
 
 
 def _odd_sparse(some):
@@ -301,3 +256,46 @@ def _odd_sparse(some):
         missing = some.copy()
         missing.data[::2] = np.nan
         yield missing
+
+
+# --- odd values of a column: what no public row may have, and a private row can ------------------
+
+#: Times far from others, which fit into all units.
+_FAR = {"M": "2200-01-01", "m": "36500 days"}
+
+
+def _extreme(values):
+    """Return numbers or times that no rows have, of the same dtype."""
+    kind = getattr(values.dtype, "kind", "O")
+    if kind == "f":
+        return values * 1e6 + 1e6
+    if kind in "iu":
+        stored = getattr(values.dtype, "numpy_dtype", values.dtype)
+        return values * 0 + np.iinfo(stored).max // 4
+    if kind in _FAR:
+        return pd.Series(_FAR[kind], index=values.index, name=values.name).astype(values.dtype)
+    return values
+
+
+def _half_missing(values):
+    """Return values of which every second is missing, where the dtype has missing values."""
+    extreme = _extreme(values)
+    missing = extreme.mask(np.arange(len(values)) % 2 == 0)
+    return missing if missing.dtype == extreme.dtype else values
+
+
+def _unseen(values):
+    """Return texts or categories that no rows have; every second text is empty."""
+    dtype = values.dtype
+    if isinstance(dtype, pd.CategoricalDtype):
+        unseen = ["unseen" if dtype.categories.dtype.kind not in "iuf" else 10**9] * len(values)
+        dtype = pd.CategoricalDtype(dtype.categories.union(unseen[:1], sort=False), dtype.ordered)
+    elif pd.api.types.is_string_dtype(dtype):
+        unseen = ["" if k % 2 else f"unseen {k}" for k in range(len(values))]
+    else:
+        return values
+    return pd.Series(unseen, index=values.index, name=values.name, dtype=dtype)
+
+
+#: What is done to columns: each returns a changed copy, or the very column if it does not apply.
+ODD = (_extreme, _half_missing, _unseen)

@@ -46,8 +46,7 @@ class RandomAffine(nn.Module):
         """Return changed copies of images of shape (n, channels, height, width)."""
         if X.ndim != 4:
             raise ValueError(
-                "RandomAffine changes images of shape (n, channels, height, width); got a batch of "
-                f"shape {tuple(X.shape)}"
+                f"RandomAffine changes images, (n, channels, height, width); got {tuple(X.shape)}"
             )
         if not self.training:
             return X

@@ -61,8 +61,7 @@ class NeuralStudent(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
         X, y = validate_data(self, X, y, dtype=np.float32, allow_nd=True)
         if y.dtype.kind in "US" and (y == "-1").any():
             raise ValueError(
-                'y has the text "-1"; the number -1 marks unlabelled rows: give text labels with '
-                "dtype=object, or label codes"
+                'y has the text "-1"; -1 marks unlabelled rows: give text labels with dtype=object'
             )
         labelled = np.asarray(y != -1)
         # Text labels beside -1 have dtype object; without it they get the dtype of text
@@ -71,8 +70,7 @@ class NeuralStudent(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
         self.classes_, codes = np.unique(known, return_inverse=True)
         if len(self.classes_) < 2:
             raise ValueError(
-                f"y has labels of {len(self.classes_)} class, at least 2 classes are needed; -1 "
-                "marks unlabelled rows"
+                f"y has {len(self.classes_)} class, at least 2 classes are needed (-1: unlabelled)"
             )
         _check_device(self.device)
         self.row_shape_ = X.shape[1:]

@@ -90,10 +90,7 @@ class AuditDisplay:
         if claimed.ndim == 0:
             claimed = np.full(len(results), claimed)
         if len(names) != len(results) or claimed.shape != (len(results),):
-            raise ValueError(
-                f"give a name and a claim for each of the {len(results)} results; got "
-                f"{len(names)} names and claims of shape {claimed.shape}"
-            )
+            raise ValueError(f"give a name and a claim for each of the {len(results)} results")
         epsilon = np.array([result.epsilon for result in results], dtype=float)
         return cls(names, epsilon, claimed).plot(ax, **kwargs)
 

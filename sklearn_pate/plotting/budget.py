@@ -4,8 +4,17 @@ import numpy as np
 
 from ..rdp import DEFAULT_ORDERS
 from ..rdp.conversion import conversion_penalty, epsilon_by_order
-from .figures import ORANGE, SKY, YELLOW, axes_and_figure, legend_above, pyplot
-from .inputs import check_fitted, curator_of, stages_of
+from .figures import (
+    ORANGE,
+    SKY,
+    YELLOW,
+    axes_and_figure,
+    check_fitted,
+    curator_of,
+    legend_above,
+    pyplot,
+    stages_of,
+)
 
 #: How each column of shares is drawn.
 _KINDS = (
@@ -79,8 +88,7 @@ class BudgetDisplay:
         spent = check_fitted(clf).privacy_spent_
         if spent.method == "tuning":
             raise ValueError(
-                "most of the budget of a private search went into trials that are not published; "
-                "draw a fit of its own, or use from_counts"
+                "trials of a private search are not published; draw a fit, or use from_counts"
             )
         aggregators, n_asked = stages_of(clf)
         n_paid = None
@@ -164,8 +172,7 @@ class BudgetDisplay:
             best = np.argmin(np.abs(DEFAULT_ORDERS - test.order))
         if not np.isfinite(epsilons[best]):
             raise ValueError(
-                f"the cost of {aggregators} is infinite, so it has no shares; use mechanisms with "
-                "a guarantee"
+                f"the cost of {aggregators} is infinite, so it has no shares; use others"
             )
         order = float(DEFAULT_ORDERS[best])
         shares = np.zeros((len(costs), 3))
@@ -222,8 +229,7 @@ def _answers_by_stage(clf, aggregators, n_asked):
     """Return how many queries of each stage were answered, if that is public."""
     if any(stage.uses_student_proba for stage in aggregators):
         raise ValueError(
-            "a label may be the student's where a mechanism uses the student, so how many "
-            "answers were paid for is not public; use from_counts"
+            "how many answers of an interactive mechanism were paid for is private; use from_counts"
         )
     answered = clf.public_labels_[clf.query_indices_] >= 0
     first_of_stage = np.cumsum(n_asked)[:-1]
@@ -238,9 +244,7 @@ def _check_counts(aggregators, n_asked, n_paid, test):
         lengths.add(1)
     if len(lengths) > 1 or sum(n_asked) < 1:
         raise ValueError(
-            "give as many n_asked, and n_paid, as aggregators, at least one query, and a test "
-            f"with one aggregator only; got {len(aggregators)} aggregators, n_asked={n_asked}, "
-            f"n_paid={n_paid}"
+            "give as many n_asked, and n_paid, as aggregators, and a test with one alone"
         )
 
 

@@ -5,8 +5,15 @@ import pandas as pd
 from sklearn.base import clone
 from sklearn.utils import column_or_1d
 
-from .figures import BLUE, VERMILLION, axes_and_figure, mark_private, pyplot
-from .inputs import check_some_votes, curator_of
+from .figures import (
+    BLUE,
+    VERMILLION,
+    axes_and_figure,
+    check_some_votes,
+    curator_of,
+    mark_private,
+    pyplot,
+)
 
 #: Units of the parameters that have one.
 _UNITS = {
@@ -89,13 +96,11 @@ class LabelAccuracyDisplay:
         y_public = column_or_1d(y_public)
         if isinstance(clf.aggregator_, list):
             raise ValueError(
-                f"clf was fitted in {len(clf.aggregator_)} stages; use from_votes with the votes "
-                "and the aggregator of one of them"
+                f"clf was fitted in {len(clf.aggregator_)} stages; use from_votes with one of them"
             )
         if len(y_public) != len(clf.public_labels_):
             raise ValueError(
-                f"y_public must have one label per row of X_public, {len(clf.public_labels_)}; "
-                f"got {len(y_public)}"
+                f"y_public must have {len(clf.public_labels_)} labels; got {len(y_public)}"
             )
         return cls.from_votes(
             votes,
@@ -206,15 +211,11 @@ def _label_codes(y, classes, shape):
     y = column_or_1d(y)
     classes = np.arange(shape[1]) if classes is None else np.asarray(classes)
     if (len(y), len(classes)) != shape:
-        raise ValueError(
-            f"votes of shape {shape} need a label per row and a class per column; got {len(y)} "
-            f"labels and {len(classes)} classes"
-        )
+        raise ValueError(f"votes of shape {shape} need {shape[0]} labels and {shape[1]} classes")
     codes = pd.Index(classes).get_indexer(y)
     if (codes < 0).any():
         raise ValueError(
-            "there are labels that are not in classes; give classes=, one per column of votes, in "
-            "the type that the labels have"
+            "there are labels that are not in classes; give classes=, one per column, in their type"
         )
     return codes
 

@@ -3,8 +3,7 @@
 import numpy as np
 
 from ..rdp.votes import margins
-from .figures import BLUE, axes_and_figure, mark_private
-from .inputs import check_some_votes, curator_of
+from .figures import BLUE, axes_and_figure, check_some_votes, curator_of, mark_private
 
 
 class MarginDisplay:

@@ -7,8 +7,19 @@ import numpy as np
 from ..rdp import DEFAULT_ORDERS, Cost, exact_rdp
 from ..rdp.checks import check_delta
 from ..rdp.conversion import epsilon_by_order
-from .figures import BLUE, GREEN, VERMILLION, axes_and_figure, mark_private, pyplot
-from .inputs import check_asked, check_fitted, check_some_votes, curator_of, stages_of
+from .figures import (
+    BLUE,
+    GREEN,
+    VERMILLION,
+    axes_and_figure,
+    check_asked,
+    check_fitted,
+    check_some_votes,
+    curator_of,
+    mark_private,
+    pyplot,
+    stages_of,
+)
 
 #: Costs of single queries held at a time: 200 MB.
 _MOST_COSTS = 25_000_000
@@ -198,10 +209,7 @@ def _guaranteed_by_fit(clf, n_queries, delta):
     # A filter and a search set the whole epsilon aside in advance, however many queries are asked
     if delta == spent.delta:
         return np.full(n_queries.size, spent.epsilon)
-    raise ValueError(
-        f"what any votes cost is known for delta={spent.delta:g} only, at which a budget "
-        f"stopped the queries or a search was paid for; got {delta:g}"
-    )
+    raise ValueError(f"what any votes cost is known for delta={spent.delta:g} only; got {delta:g}")
 
 
 def _guaranteed(aggregators, n_asked, n_queries, delta, *, n_teachers, n_classes):

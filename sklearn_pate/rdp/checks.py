@@ -16,8 +16,7 @@ def as_array(name, value, dtype=None):
     """Return `value` as an array; numpy's own errors name nothing, and quote what they find."""
     if isinstance(value, np.ma.MaskedArray):
         raise ValueError(
-            f"{name} is a masked array, whose mask would be lost: fill it, as {name}.filled does, "
-            "or leave out what is masked"
+            f"{name} is a masked array, whose mask would be lost: fill it, as {name}.filled does"
         )
     with contextlib.suppress(TypeError, ValueError):
         return np.asarray(value, dtype=dtype)
@@ -76,8 +75,7 @@ def check_log_proba(log_proba, *, n_classes=None):
         )
     if not np.allclose(logsumexp(log_proba, axis=1), 0.0, rtol=0, atol=1e-9):
         raise ValueError(
-            "outcome_log_proba must return the log of probabilities that sum to 1 in each row; "
-            "subtract logsumexp(..., axis=1, keepdims=True) from unnormalised scores"
+            "outcome_log_proba must return the log of probabilities that sum to 1 in each row"
         )
     return log_proba
 

@@ -97,8 +97,7 @@ class DiscreteNoise(ABC):
     def _check_terms(self, n_terms):
         if n_terms > _MOST_TERMS:
             raise ValueError(
-                f"discrete noise of scale {self.scale:g} is too large for its outcome distribution "
-                "to be computed; use continuous noise"
+                f"discrete noise of scale {self.scale:g} is too large; use continuous noise"
             )
 
     @staticmethod

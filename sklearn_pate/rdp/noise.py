@@ -102,9 +102,7 @@ class Noise(ABC):
         level = level.reshape(counts.shape)
         if levels[-1] - levels[0] > 20_000:
             raise ValueError(
-                f"noise of scale {self.scale:g} is below 1/20,000 of the range of the vote counts, "
-                "too small for its outcome distribution to be computed; use more noise, or "
-                "PluralityVote"
+                f"noise of scale {self.scale:g} is too small; use more, or PluralityVote"
             )
         x, log_weights = self.nodes(levels, n_classes=counts.shape[1])
         if len(counts) > 1 and (levels.size + len(counts)) * x.size > 5_000_000:  # tables of 40 MB

@@ -6,8 +6,7 @@ import pandas as pd
 
 from .columns import kind_of
 from .parameters import short
-from .remedies import named
-from .table import checked_table, dtypes_of
+from .table import checked_table, dtypes_of, named
 
 
 class Schema:
@@ -83,19 +82,18 @@ class Schema:
         ]
         if others:
             raise ValueError(
-                f"columns {named(others)} are categorical, with other categories than declared; "
-                "those of a dtype are published. Convert them: X[column].astype(object), or "
-                "astype(pd.CategoricalDtype([...])) with those that are declared"
+                f"columns {named(others)} are categorical, with other categories than declared, "
+                "and those of a dtype are published: convert them, X[column].astype(object)"
             )
         unknown = [
             name
             for name, dtype in dtype_by_name.items()
-            if name not in bounds and name not in categories and not _declares_itself(dtype)
+            if name not in bounds and name not in categories
+            if not isinstance(dtype, pd.CategoricalDtype) and kind_of(dtype) != "b"
         ]
         if unknown:
             raise ValueError(
-                f"schema must declare all columns of X; it lacks {named(unknown)}. Give each a "
-                "tuple of numbers, (low, high), or a list of categories"
+                f"schema lacks {named(unknown)}; give (low, high) or a list of categories"
             )
         return {"bounds": bounds, "categories": categories, "missing": self.missing}
 
@@ -106,14 +104,10 @@ class Schema:
             return dict.fromkeys(names, self.columns)
         if not isinstance(self.columns, list) or len(self.columns) != len(names):
             raise ValueError(
-                "schema must be a dict by column, a list of all columns in order, or a tuple for "
-                f"all columns; X has {len(names)} columns, got {short(self.columns)}"
+                f"schema must be a dict, a tuple or a list; X has {len(names)} columns, got "
+                f"{short(self.columns)}"
             )
         return dict(zip(names, self.columns, strict=True))
-
-
-def _declares_itself(dtype):
-    return isinstance(dtype, pd.CategoricalDtype) or kind_of(dtype) == "b"
 
 
 def _check_no_bounds(name, values, dtype):
@@ -121,6 +115,5 @@ def _check_no_bounds(name, values, dtype):
     are_numbers = all(isinstance(value, Real) for value in values)
     if kind_of(dtype) in "iuf" and len(values) == 2 and are_numbers and values[1] - values[0] != 1:
         raise ValueError(
-            f"schema has the list {values} for column {name!r}, its only two values; bounds are a "
-            f"tuple, {tuple(values)}. If it has two values, make them 0 and 1, or categories"
+            f"column {name!r} has the list {values}, its only two values; bounds are a tuple"
         )

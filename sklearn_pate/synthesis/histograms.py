@@ -5,9 +5,8 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import softmax
 
-from ..neighbors.rates import LEAST_RATE
+from ..neighbors.rates import LEAST_RATE, floored
 from .schema import Columns
-from .simplex import on_simplex, shares
 
 #: Each bin of each class gets this many standard deviations of the noise, in records, that are
 #: shared as in all classes together.
@@ -79,8 +78,7 @@ class ReleasedHistograms:
             overall = (part @ self.class_shares)[:, None]
             says = np.log((sizes * part + pull) / (sizes * overall + pull))
             logits = logits + np.append(says, np.zeros((1, len(sizes))), axis=0)[bins]
-        rates = np.maximum(softmax(logits, axis=1), LEAST_RATE)
-        return rates / rates.sum(axis=1, keepdims=True)
+        return floored(softmax(logits, axis=1))
 
 
 def cleaned(schema, tables, sizes, noise_std):
@@ -105,3 +103,84 @@ def cleaned(schema, tables, sizes, noise_std):
         for part, table in zip(bin_shares, tables, strict=True):
             part[:, code] = shares(table[:, code], total, noise_std)
     return ReleasedHistograms(schema, n_records, class_shares, bin_shares, noise_std)
+
+
+def on_simplex(numbers):
+    """Return the nearest numbers that are at least 0 and sum to 1.
+
+    Parameters
+    ----------
+    numbers : array-like of shape (n,)
+        Any finite numbers, at least one.
+
+    Returns
+    -------
+    ndarray of shape (n,)
+
+    References
+    ----------
+    Held, Wolfe, Crowder (1974). Validation of subgradient optimization. Mathematical Programming.
+
+    Examples
+    --------
+    >>> from sklearn_pate.synthesis.histograms import on_simplex
+    >>> on_simplex([0.75, 0.5, -0.5])
+    array([0.625, 0.375, 0.   ])
+    """
+    numbers = np.asarray(numbers, dtype=float)
+    numbers = numbers - numbers.max()  # the same result, and no large numbers that cancel
+    descending = np.sort(numbers)[::-1]
+    levels = (np.cumsum(descending) - 1) / np.arange(1, len(numbers) + 1)
+    n_kept = np.count_nonzero(descending > levels)
+    kept = np.maximum(numbers - levels[n_kept - 1], 0)
+    return kept / kept.sum()
+
+
+def shares(counts, total, noise_std):
+    """Return the shares of bins, from their noisy counts.
+
+    Parameters
+    ----------
+    counts : ndarray of shape (n_bins,)
+        Noisy counts.
+    total : float
+        Number of records that are expected in the bins together, above 0.
+    noise_std : float
+        Standard deviation of the noise on each count.
+
+    Returns
+    -------
+    ndarray of shape (n_bins,)
+        At least 0, and they sum to 1.
+
+    Notes
+    -----
+    Where many bins are noise, their sum says little, and `total` says how much of it to take away.
+    But values may have no bin. So the sum of the counts is taken for the total if it differs by
+    more than two standard deviations of its noise.
+    """
+    own = counts.sum()
+    if abs(own - total) > 2 * noise_std * np.sqrt(len(counts)):
+        total = max(own, noise_std, 1.0)
+    return on_simplex(counts / total)
+
+
+def draw_bins(shares, n_rows, rng):
+    """Draw a bin for each of some rows.
+
+    Parameters
+    ----------
+    shares : ndarray of shape (n_bins,)
+        They sum to 1.
+    n_rows : int
+        Number of rows.
+    rng : numpy.random.Generator
+        Draws them.
+
+    Returns
+    -------
+    ndarray of shape (n_rows,), int
+    """
+    ends = np.cumsum(shares)
+    drawn = np.searchsorted(ends, rng.random(n_rows) * ends[-1], side="right")
+    return np.minimum(drawn, np.flatnonzero(shares)[-1])

@@ -1,12 +1,10 @@
 """Rows drawn from noisy histograms of the columns."""
 
 from copy import copy
-from functools import partial
 from numbers import Integral, Real
 
 import numpy as np
 from sklearn.base import clone
-from sklearn.exceptions import NotFittedError
 
 from .._sklearn import Interval
 from ..aggregators import GaussianMechanism, LaplaceMechanism, TableMechanism
@@ -15,16 +13,12 @@ from ..neighbors.ballots import count_ballots
 from ..rdp import DEFAULT_ORDERS
 from ..rdp.checks import check_count
 from ..rdp.table import GRID
-from .base import Synthesizer
-from .drowned import Histograms, drowned
-from .findings import findings
-from .histograms import cleaned
-from .records import of_records
-from .schema import read_schema
-from .simplex import draw_bins
+from .forecast import Histograms, drowned, findings
+from .histograms import cleaned, draw_bins
+from .records import ColumnSynthesizer
 
 
-class MarginalSynthesizer(Synthesizer):
+class MarginalSynthesizer(ColumnSynthesizer):
     """Draws public rows from noisy histograms of the private columns, each given the label.
 
     For people who have no public rows. Each column is counted in bins, for each class, and so are
@@ -117,9 +111,7 @@ class MarginalSynthesizer(Synthesizer):
     """
 
     _parameter_constraints = {
-        "bounds": [dict, list, tuple, np.ndarray, None],
-        "categories": [dict, None],
-        "n_rows": [Interval(Integral, 1, None, closed="left")],
+        **ColumnSynthesizer._parameter_constraints,
         "n_bins": [Interval(Integral, 1, None, closed="left")],
         "given_label": ["boolean"],
         "share": [Interval(Real, 0, 1, closed="neither"), None],
@@ -163,18 +155,6 @@ class MarginalSynthesizer(Synthesizer):
         self._check_declared()
         return len(self.schema_.columns) + bool(self.given_label)
 
-    def declare(self, X, classes):
-        """Fix the schema; see `Synthesizer.declare`."""
-        self._validate_params()
-        self.schema_, self.not_covered_ = read_schema(
-            X,
-            bounds=self.bounds,
-            categories=self.categories,
-            missing=self.missing,
-            n_bins=int(self.n_bins),
-        )
-        return self
-
     def suited_to(self, *, pure):
         """Return a copy with Laplace noise for pure votes, else Gaussian; see `Synthesizer`."""
         if self.noise is not None:
@@ -207,32 +187,16 @@ class MarginalSynthesizer(Synthesizer):
         )
         return drowned(histograms, n_records=n_records, n_rows=int(self.n_rows))
 
-    def rehearsal_rows(self, n_rows, rng):
-        """Draw rows from the schema alone; see `Synthesizer.rehearsal_rows`."""
-        self._check_declared()
-        return self.schema_.any_rows(n_rows, rng)
-
-    def draw(self, X, codes, *, n_classes, noise, rng, sample_weight=None, groups=None):
-        """Count in histograms, add noise, and draw rows; see `Synthesizer.draw`."""
-        self._check_declared()
-        X = self.schema_.check(X)
-        count = partial(self._counts, X, n_classes)
-        counts = of_records(count, len(X), codes, sample_weight, groups, n_classes=n_classes)
+    def _drawn(self, counts, noise, rng):
         mechanism = clone(self._mechanism())  # the user's may keep the counts that it is given
         # Before it sees them, as it could say something of them; none if `noisy` will refuse
         noise_std = getattr(mechanism, "noise_std", None)
         return self._released(checked_noisy(mechanism, counts * GRID, noise), noise_std, rng)
 
-    def _check_declared(self):
-        if not hasattr(self, "schema_"):
-            raise NotFittedError(
-                f"{type(self).__name__} knows no columns yet; call declare(X, classes) first"
-            )
-
     def _mechanism(self):
         return LaplaceMechanism() if self.noise is None else self.noise
 
-    def _counts(self, X, n_classes, codes, weight, groups):
+    def _counted(self, X, codes, weight, groups, n_classes, noise):
         """Return the histograms, one below the other, in whole shares of a record.
 
         A column of the table for each class, a row for each bin of each column, and a last row for

@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 
 from .columns import holds_missing, kind_of
-from .remedies import named, remedies
+from .table import named, remedies
 
 
 def categories_by_name(categories, dtype_by_name):
@@ -75,16 +75,9 @@ def _by_position(bounds, names, numbers):
     are_pairs = lengths == {2} and len(bounds) == len(names)
     if are_pairs and len(names) != 2 and len(numbers) == len(names):
         return dict(zip(names, bounds, strict=True))
+    hint = "say which column each pair is of, {column: (low, high)}"
     if len(bounds) == 2 and lengths == {len(names)} and len(names) != 2:
         hint = "of all low and all high bounds, make pairs, list(zip(*bounds))"
-    elif len(bounds) == len(names):
-        hint = "say which column each pair is of, dict(zip(X.columns, bounds)), of numbers alone"
-        if names == list(range(len(names))):
-            hint = "say which column each pair is of, dict(enumerate(bounds))"
-    else:
-        hint = (
-            f"say which of the {len(names)} columns of X each pair is of, {{column: (low, high)}}"
-        )
     raise ValueError(
         "bounds must be two finite numbers (low, high), low not above high, or more numbers that "
         f"increase, or a pair for each column; got {short(bounds)}: {hint}"
@@ -98,7 +91,7 @@ def _checked_edges(what, edges):
     numbers = [edge.item() if isinstance(edge, np.generic) else edge for edge in given]
     are_numbers = all(_is_finite(edge) for edge in numbers)
     is_pair = are_numbers and len(numbers) == 2 and numbers[0] <= numbers[1]
-    is_ladder = are_numbers and len(numbers) > 2 and _increase(numbers)
+    is_ladder = are_numbers and len(numbers) > 2 and sorted(set(numbers)) == numbers
     if not is_pair and not is_ladder:
         raise ValueError(
             f"{what} must be two finite numbers (low, high), low not above high, or more numbers "
@@ -112,18 +105,13 @@ def _is_finite(edge):
     return is_whole or (isinstance(edge, Real) and math.isfinite(edge))
 
 
-def _increase(numbers):
-    return all(low < high for low, high in zip(numbers[:-1], numbers[1:], strict=True))
-
-
 def missing_names(missing, dtype_by_name):
     """Return the names of columns that may have missing values; None if nothing is said."""
     if missing is None:
         return None
     if not isinstance(missing, list | tuple | set | range | np.ndarray | pd.Index):
         raise ValueError(
-            "missing must be a list of the columns that may have missing values, [] for none, or "
-            f"None; got {short(missing)}"
+            f"missing must be a list of columns that may have missing values; got {short(missing)}"
         )
     missing = list(missing)
     _check_are_columns("missing", missing, dtype_by_name)

@@ -10,8 +10,7 @@ from ..exceptions import PrivacyLeakWarning, warn
 from ..schema import difference
 from .columns import CategoryColumn, NumberColumn, are_missing, holds_missing, kind_of, numpy_dtype
 from .parameters import bounds_by_name, categories_by_name, missing_names, short
-from .remedies import named, remedies
-from .table import checked_table, columns_of, dtypes_of
+from .table import checked_table, columns_of, dtypes_of, named, remedies
 
 #: Bounds that are read lie within, so that their difference is finite.
 _LARGEST_READ = 8e307
@@ -83,8 +82,7 @@ class Columns(NamedTuple):
         X = checked_table(X)
         if X.shape[1] != len(self.columns) or self.difference(X) is not None:
             raise ValueError(
-                "X has other columns or dtypes than the table that the synthesizer was declared "
-                "for; declare a clone of it for this one"
+                "X has other columns or dtypes than were declared; declare a clone for it"
             )
         return X
 
@@ -160,8 +158,7 @@ def _check_are_known(dtype_by_name, categories):
     }
     if others:
         raise ValueError(
-            "all columns of X must hold numbers or known categories for a synthesizer; "
-            f"{remedies(others)}"
+            f"all columns of X must hold numbers or known categories; {remedies(others)}"
         )
 
 

@@ -8,7 +8,7 @@ import numpy as np
 from sklearn.utils.metaestimators import available_if
 
 from ..neighbors.cells import nearest_cells
-from ..neighbors.rates import LEAST_RATE, deal_labels, sharpened
+from ..neighbors.rates import LEAST_RATE, deal_labels, floored, sharpened
 from ..neighbors.released import ReleasedTable, numbers_of_public
 from .student import SumsClassifier
 
@@ -52,8 +52,7 @@ class StackedTable:
         counts = self.table.counts
         by_prior = np.zeros_like(counts)
         np.add.at(by_prior, cell, self.prior.rates(self.X_public))
-        by_prior = np.maximum(by_prior, LEAST_RATE)
-        by_prior /= by_prior.sum(axis=1, keepdims=True)
+        by_prior = floored(by_prior)
         surface = self.table.surface
         overall = np.maximum(surface.overall, LEAST_RATE)
         powers = list(product(self.prior.powers, _POWERS_OF_CELLS))
@@ -86,5 +85,4 @@ class StackedTable:
 def _mixed(by_prior, by_cells, overall, powers):
     """Return overall rates times what both say beside these, raised to powers, as rates."""
     rates = overall * (by_prior / overall) ** powers[0] * (by_cells / overall) ** powers[1]
-    rates = np.maximum(rates / rates.sum(axis=1, keepdims=True), LEAST_RATE)
-    return rates / rates.sum(axis=1, keepdims=True)
+    return floored(rates / rates.sum(axis=1, keepdims=True))

@@ -5,7 +5,25 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
-from ..neighbors.rates import shifted
+from ..neighbors.rates import LEAST_GAIN, deal_to_alike, shifted
+
+
+class ReleasedRates:
+    """Base class: discriminants that were released; a subclass has `gain`, and `rates` of rows."""
+
+    @property
+    def is_flat(self):
+        """Whether the sums say little more than how frequent the classes are."""
+        return self.gain < LEAST_GAIN
+
+    def default_student(self):
+        """Return a classifier that says what the sums say."""
+        return SumsClassifier(self)
+
+    def read(self, X):
+        """Return rates, and labels dealt by them, of public rows; see `ReleasedTable.read`."""
+        rates = self.rates(X)
+        return rates, deal_to_alike(rates)
 
 
 class SumsClassifier(ClassifierMixin, BaseEstimator):

@@ -3,15 +3,14 @@
 import math
 from copy import copy
 from dataclasses import dataclass
-from functools import cached_property, partial
-from numbers import Integral, Real
+from functools import cached_property
+from numbers import Real
 
 import numpy as np
 from scipy.special import softmax
-from sklearn.exceptions import NotFittedError
 
 from .._sklearn import Interval, _safe_indexing
-from ..neighbors.rates import LEAST_GAIN, LEAST_RATE, deal_to_alike
+from ..neighbors.rates import floored
 from ..rdp import DEFAULT_ORDERS
 from ..rdp.checks import check_count
 from ..sums import (
@@ -26,10 +25,9 @@ from ..sums import (
     sums_cost,
     unit,
 )
-from .base import Synthesizer
-from .records import of_records
-from .schema import Columns, read_schema
-from .student import SumsClassifier
+from .records import ColumnSynthesizer
+from .schema import Columns
+from .student import ReleasedRates
 
 #: Warned of, and refused, are fewer records beside the noise on all sums of a class. At 1, 2, 5 and
 #: 8, digits had .09, .11, .34 and .60 right; at .6, 1.1, 2.1 and 4.9, the AUC of breast cancer was
@@ -39,7 +37,7 @@ _HOPELESS_SIGNAL = 1
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class ReleasedSums:
+class ReleasedSums(ReleasedRates):
     """Class sums that were released, and what they say of any row: all of this is published.
 
     `PATEClassifier` has it as `table_` where nothing else was released.
@@ -67,17 +65,13 @@ class ReleasedSums:
         return Discriminants(self.sums)
 
     @property
-    def is_flat(self):
-        """Whether the sums say little more than how frequent the classes are."""
-        return self.discriminants.gain < LEAST_GAIN
+    def gain(self):
+        """Log likelihood of the sums, less that of classes that are all alike."""
+        return self.discriminants.gain
 
     def __repr__(self):
         n_classes, n_columns = self.sums.by_class.shape
         return f"ReleasedSums({n_classes} classes, {n_columns} columns)"
-
-    def default_student(self):
-        """Return a classifier that says what the sums say."""
-        return SumsClassifier(self)
 
     def rates(self, X):
         """Return the rates of the classes, of rows with the declared columns, each by itself.
@@ -93,13 +87,7 @@ class ReleasedSums:
             Rows sum to 1.
         """
         psi = self.centre.apply(unit(self.schema.spread(self.schema.like(X))))
-        rates = np.maximum(softmax(self.discriminants.logits(psi), axis=1), LEAST_RATE)
-        return rates / rates.sum(axis=1, keepdims=True)
-
-    def read(self, X):
-        """Return rates, and labels dealt by them, of public rows; see `ReleasedTable.read`."""
-        rates = self.rates(X)
-        return rates, deal_to_alike(rates)
+        return floored(softmax(self.discriminants.logits(psi), axis=1))
 
 
 class _Spread:
@@ -117,7 +105,7 @@ class _Spread:
         return unit(self._schema.spread(_safe_indexing(self._X, rows)))
 
 
-class ClassSums(Synthesizer):
+class ClassSums(ColumnSynthesizer):
     """Releases what every record says of every column, and draws public rows from it.
 
     For people who have no public rows. Each record becomes numbers from -1 to 1, by the declared
@@ -181,9 +169,7 @@ class ClassSums(Synthesizer):
     is_exact = True
 
     _parameter_constraints = {
-        "bounds": [dict, list, tuple, np.ndarray, None],
-        "categories": [dict, None],
-        "n_rows": [Interval(Integral, 1, None, closed="left")],
+        **ColumnSynthesizer._parameter_constraints,
         "share": [Interval(Real, 0, 1, closed="right"), None],
         "noise_multiplier": [Interval(Real, 2**-4, 1e5, closed="both"), None],
     }
@@ -204,14 +190,6 @@ class ClassSums(Synthesizer):
         self.n_rows = n_rows
         self.share = share
         self.noise_multiplier = noise_multiplier
-
-    def declare(self, X, classes):
-        """Fix the schema; see `Synthesizer.declare`."""
-        self._validate_params()
-        self.schema_, self.not_covered_ = read_schema(
-            X, bounds=self.bounds, categories=self.categories, missing=self.missing, n_bins=32
-        )
-        return self
 
     def with_scale(self, scale):
         """Return a copy with this noise multiplier; None if it is set."""
@@ -260,22 +238,7 @@ class ClassSums(Synthesizer):
     def _signal(self, n_records, n_classes):
         return n_records / self._noise(n_classes)
 
-    def rehearsal_rows(self, n_rows, rng):
-        """Draw rows from the schema alone; see `Synthesizer.rehearsal_rows`."""
-        self._check_declared()
-        return self.schema_.any_rows(n_rows, rng)
-
-    def draw(self, X, codes, *, n_classes, noise, rng, sample_weight=None, groups=None):
-        """Release the sums, and draw rows from them; see `Synthesizer.draw`."""
-        self._check_declared()
-        X = self.schema_.check(X)
-        release = partial(self._release, X, n_classes, noise)
-        self.released_ = of_records(
-            release, len(X), codes, sample_weight, groups, n_classes=n_classes
-        )
-        return self._rows(rng)
-
-    def _release(self, X, n_classes, noise, codes, weight, groups):
+    def _counted(self, X, codes, weight, groups, n_classes, noise):
         """Return the sums of records, as released."""
         multiplier = float(self.noise_multiplier)
         sd_centre, sd, sd_moment = noise_sizes(1 / multiplier, n_classes=n_classes)
@@ -285,17 +248,12 @@ class ClassSums(Synthesizer):
         sums = released(psi, codes, part, centre, sd, sd_moment, noise, n_classes=n_classes)
         return ReleasedSums(self.schema_, centre, sums)
 
-    def _rows(self, rng):
+    def _drawn(self, released, noise, rng):
         """Draw rows from the discriminants' classes, means and covariance."""
+        self.released_ = released
         n_rows = int(self.n_rows)
-        about = self.released_.discriminants.draw(n_rows, rng)
+        about = released.discriminants.draw(n_rows, rng)
         constant = np.maximum(about[:, -1:], CONSTANT / 2)
-        psi = self.released_.centre.mean + CONSTANT * about[:, :-1] / constant
+        psi = released.centre.mean + CONSTANT * about[:, :-1] / constant
         psi = psi / np.maximum(psi[:, -1:], CONSTANT / 2)
         return self.schema_.gathered(np.clip(psi, -1, 1))
-
-    def _check_declared(self):
-        if not hasattr(self, "schema_"):
-            raise NotFittedError(
-                f"{type(self).__name__} knows no columns yet; call declare(X, classes) first"
-            )

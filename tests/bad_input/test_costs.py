@@ -27,7 +27,7 @@ from sklearn_pate.rdp import (
     worst_case_rdp,
 )
 from sklearn_pate.rdp.conversion import epsilon_by_order
-from sklearn_pate.smooth_sensitivity import half_margins, smooth_release_rdp, smooth_sensitivity
+from sklearn_pate.smooth_sensitivity import smooth_release_rdp, smooth_sensitivity
 
 from .helpers import (
     INF,
@@ -37,13 +37,11 @@ from .helpers import (
     TEXT,
     VOTES,
     X_PUBLIC,
-    accepted,
     each,
     fitted,
     mistakes,
     refused,
     table,
-    works,
 )
 
 
@@ -162,27 +160,10 @@ def test_arguments_that_are_refused(function, changes, message):
         call(function, **changes)
 
 
-def test_half_margins_of_negative_votes():
-    with refused("votes has negative counts"):
-        half_margins([[5, -1]])
-
-
 @each("neighbour_votes", ([7, 3], [5, 5], [5, 4, 1]))
 def test_votes_that_are_no_neighbours(neighbour_votes):
     with refused("neighbour_votes must be votes with one"):
         call(audit_aggregator, neighbour_votes=neighbour_votes)
-
-
-@works(
-    {
-        "orders may be a number": lambda: call(exact_rdp, orders=2).shape == (1, 1),
-        "no queries": lambda: call(data_independent_epsilon, n_queries=0)[0] == 0,
-        "one teacher has a cost": lambda: call(worst_case_rdp, n_teachers=1)[0] > 0,
-    }
-)
-def test_arguments_that_are_accepted(holds, warned):
-    with accepted(*warned):
-        assert holds()
 
 
 # --- the curator ---------------------------------------------------------------------------------

@@ -105,7 +105,7 @@ def test_labels_that_no_ensemble_made():
 
 def test_a_transformer_of_public_rows_that_there_are_none_of():
     scaler = StandardScaler()
-    with refused(r"it cannot work, as rows are drawn later.*ReverseNeighbors\(transformer\)"):
+    with refused(r"got no X_public.* with a synthesizer.*ReverseNeighbors\(transformer\)"):
         make_pipeline(FitOnPublic(scaler), records()).fit(ROWS, LABELS)
     with accepted():
         records(ReverseNeighbors(scaler)).fit(ROWS, LABELS)
@@ -115,8 +115,7 @@ def test_a_transformer_of_public_rows_that_there_are_none_of():
 def test_a_transformer_of_numbers_for_columns_of_several_kinds():
     numbers, others = ["age", "visits"], ["job"]
     with refused(
-        r"StandardScaler.*numbers in columns \['age', 'visits'\] and others in \['job'\]"
-        ".*transformer=None.*ValueError: could not convert string to float"
+        "could not convert string to float.*columns of several kinds, leave transformer=None"
     ):
         records(ReverseNeighbors(StandardScaler())).fit(MIXED, LABELS)
     of_each = make_column_transformer(

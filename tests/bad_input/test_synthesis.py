@@ -15,7 +15,6 @@ from sklearn_pate.teachers import Sites
 from .helpers import (
     INF,
     NAN,
-    NO_FLOATS,
     NUMBER,
     TEXT,
     X,
@@ -51,7 +50,7 @@ class OfAnotherLibrary:
     "rows, message",
     {
         "sparse": (sparse.csr_matrix(X), r"X is sparse.*X.toarray\(\)"),
-        "three axes": (np.zeros((2, 3, 3)), "two axes.*got 3 axes and 9 features.*public rows"),
+        "three axes": (np.zeros((2, 3, 3)), "two axes.*got 3 axes.*public rows"),
         "one axis": (X[:, 2], "two axes.*got 1 axes"),
         "no columns": (np.empty((3, 0)), r"0 feature\(s\) \(shape=\(3, 0\)\) while"),
         "text": (np.array([[TEXT, "b"]]), "array of numbers.*columns of a DataFrame"),
@@ -62,7 +61,7 @@ class OfAnotherLibrary:
         "duplicate columns": (FRAME[["age", "age"]], r"unique column names, got \['age', 'age'\]"),
         "another library": (OfAnotherLibrary(), r"OfAnotherLibrary, and .*X.to_pandas\(\)"),
         "a generator": ((row for row in X), "X is a generator, and a synthesizer needs all"),
-        "sites": (Sites(print, ["a", "b"]), "X is a Sites.*pass public rows, X_public"),
+        "sites": (Sites(print, ["a", "b"]), "X is a Sites.*pass X_public"),
     },
 )
 def test_tables_without_columns_to_count(rows, message):
@@ -118,12 +117,6 @@ def test_a_column_in_bounds_that_is_left_out(name):
         declare(ODD[[name]], bounds=None, categories=categories)
 
 
-def test_many_such_columns_are_not_all_named():
-    rows = pd.DataFrame({f"c{k}": [TEXT] for k in range(300)})
-    with refused(r"'c19'\] and 280 more \(dtype"):
-        MarginalSynthesizer().declare(rows, [0, 1])
-
-
 # --- parameters ----------------------------------------------------------------------------------
 
 
@@ -131,10 +124,10 @@ def test_many_such_columns_are_not_all_named():
     {
         "bounds": (3, "x", {1, 2}),
         "categories": (["a"], "x", 3),
-        "n_rows": (*NO_FLOATS, 0, 2.5, NAN, "x", None),
-        "n_bins": (*NO_FLOATS, 0, 2.5, NAN, "x", None),
+        "n_rows": (0, 2.5, True, "x", None),
+        "n_bins": (0, 2.5, True, "x", None),
         "given_label": (2, "yes", None),
-        "share": (*NO_FLOATS, 0, 1, -0.1, 1.5, NAN, INF, "x"),
+        "share": (0, 1, -0.1, NAN, True, "x"),
         "noise": (3.0, "laplace", LaplaceMechanism),
     }
 )
@@ -174,18 +167,17 @@ def test_a_pair_for_each_column_in_order(rows, bounds):
     np.testing.assert_array_equal(*some)
 
 
-WHICH = "which of the 3 columns of X each pair is of"
-BY_NAME = r"dict\(zip\(X.columns, bounds"
+WHICH = "say which column each pair is of"
 
 
 @table(
     "rows, bounds, message",
     {
         "low and high": (NUMBERS, np.transpose(THREE), "list.zip"),
-        "two columns": (X[:, :2], THREE[:2], "dict.enumerate"),
-        "not all are numbers": (FRAME, THREE, f"{BY_NAME}.*numbers alone"),
+        "two columns": (X[:, :2], THREE[:2], WHICH),
+        "not all are numbers": (FRAME, THREE, WHICH),
         "of numbers alone": (FRAME, THREE[:2], WHICH),
-        "ladders": (NUMBERS, [(0, 1, 2)] * 3, "dict.zip"),
+        "ladders": (NUMBERS, [(0, 1, 2)] * 3, WHICH),
     },
 )
 def test_pairs_that_may_be_of_other_columns(rows, bounds, message):
@@ -295,7 +287,7 @@ def test_calls_before_declare():
     "more, message",
     {
         "text as weights": ({"sample_weight": [TEXT, 1]}, "sample_weight must be array-like"),
-        "text as labels": ({"codes": [TEXT, "b"]}, "codes must be a whole number from 0 to 1"),
+        "text as labels": ({"codes": [TEXT, "b"]}, "codes must be whole numbers from 0 to 1"),
         "ragged labels": ({"codes": [[0, NUMBER], [1]]}, "codes must be array-like"),
         "groups that are missing": ({"groups": [TEXT, None]}, "groups has a missing value"),
     },
@@ -306,12 +298,6 @@ def test_private_arrays_that_do_not_go_with_the_rows(more, message):
     given = {"codes": [0, 1], "n_classes": 2, "noise": rng, "rng": rng}
     with refused(message):
         synthesizer.draw(FRAME, **(given | more))
-
-
-@pytest.mark.parametrize("n_moved", [0, 1.5, None])
-def test_a_wrong_number_of_changes(n_moved):
-    with refused("n_moved must be a whole number, at least 1"):
-        declare(noise=LaplaceMechanism(3.0)).cost(n_moved)
 
 
 # --- what is odd, and works ----------------------------------------------------------------------
