@@ -18,7 +18,6 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.naive_bayes import GaussianNB
 
 from sklearn_pate import PATEClassifier
-from sklearn_pate import classifier as estimator_module
 from sklearn_pate.accountant import plan_queries
 from sklearn_pate.aggregators import (
     ConfidentGNMax,
@@ -31,6 +30,7 @@ from sklearn_pate.aggregators import (
     distance_to_instability,
 )
 from sklearn_pate.exceptions import StudentError
+from sklearn_pate.fitting import given as given_module
 from sklearn_pate.fitting.seeds import seed_streams
 from sklearn_pate.propose_test_release import ProposeTestRelease
 from sklearn_pate.rdp import (
@@ -362,7 +362,7 @@ def test_no_two_uses_share_a_source_of_randomness(monkeypatch):
     fixed = {use: np.random.SeedSequence(i) for i, use in enumerate(seed_streams(0))}
 
     def released(**fresh):
-        monkeypatch.setattr(estimator_module, "seed_streams", lambda *_: fixed | fresh)
+        monkeypatch.setattr(given_module, "seed_streams", lambda *_: fixed | fresh)
         clf = noisy().fit_votes(np.tile(VOTES, (3, 1)), np.tile(ROWS, (3, 1)))
         return clf.query_indices_.tolist(), clf.public_labels_[clf.query_indices_].tolist()
 

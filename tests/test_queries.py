@@ -269,7 +269,7 @@ def test_a_strategy_that_fails_midway_loses_nothing(monkeypatch):
     # what fails with made-up labels fails before any teacher is trained
     monkeypatch.setattr(DecisionTreeClassifier, "fit", lambda *args: 1 / 0)
     clf = pate(query_strategy=Broken(healthy=1))
-    with pytest.raises(ValueError, match="nothing was spent. ValueError: .*0 of them such"):
+    with pytest.raises(ValueError, match="was trained. ValueError: .*0 of them such"):
         clf.fit(X_PRIVATE, Y_PRIVATE, X_public=X_PUBLIC)
     assert not hasattr(clf, "privacy_spent_")
 

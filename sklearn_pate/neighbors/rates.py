@@ -23,6 +23,9 @@ POWERS = (1.0, 1.25, 1.5, 2.0, 2.5, 3.0, 4.0, 5.0, 6.0, 8.0)
 #: Rows of like rates that labels are dealt to together.
 _DEALT_TOGETHER = 16
 
+#: The logarithm of a slope that is none.
+_NO_SLOPE = -60.0
+
 #: A table is split in so many ways, each time with so much of the noise added to one of its parts.
 _N_SPLITS = 20
 _ADDED_NOISE = 0.5
@@ -225,9 +228,9 @@ def _likeliest(squared, products, difference, variance, smoothing):
     n_free = difference.shape[1] - 1
     start = np.array([0.0, 2.0, -3.3])
     bounds = [(-6, 3), (-2, 6), (-11.3, 3.7)]
-    if smoothing != "auto":
-        start[1] = -2 * np.log(smoothing)
-        bounds[1] = (start[1], start[1])
+    if smoothing != "auto":  # set by hand: only what is near is like
+        start[1:] = -2 * np.log(smoothing), _NO_SLOPE
+        bounds[1:] = zip(start[1:], start[1:], strict=True)
 
     def cost(point):
         steepness = np.exp(point[1]) / 2
