@@ -110,18 +110,14 @@ def limit_threads(estimator, threads):
     too_many = [
         name
         for name, value in estimator.get_params(deep=True).items()
-        if (name == "n_jobs" or name.endswith("__n_jobs"))
+        if f"__{name}".endswith("__n_jobs")
         and isinstance(value, Integral)
-        and _n_workers(value) > threads
+        # `effective_n_jobs` says 1 within a task
+        and (value if value > 0 else cpu_count() + 1 + value) > threads
     ]
     if too_many:  # and a FrozenEstimator's set_params returns None
         estimator.set_params(**dict.fromkeys(too_many, threads))
     return estimator
-
-
-def _n_workers(n_jobs):
-    """Return the workers that `n_jobs` stands for; `effective_n_jobs` says 1 within a task."""
-    return n_jobs if n_jobs > 0 else cpu_count() + 1 + n_jobs
 
 
 def warn_if_taking_turns(n_jobs, who="teachers"):

@@ -155,6 +155,7 @@ def test_settings_are_put_back(tmp_path, monkeypatch):
         sys.stdout = sys.stderr = io.StringIO()
         sklearn.set_config(assume_finite=True)
         joblib.parallel_config(backend="threading", n_jobs=7)
+        pd.set_option("display.max_rows", 7)
         os.environ["SKLEARN_PATE_TEST"] = "changed"
         os.environ["SKLEARN_PATE_OTHER"] = "new"
         os.chdir(tmp_path)

@@ -399,7 +399,7 @@ def test_a_failure_after_the_drawing_loses_the_rows_alone(monkeypatch, tmp_path,
     monkeypatch.delenv("FRAGILE")
     rows = clf.X_synthetic_
     clf.set_params(synthesizer=None)
-    with pytest.raises(BudgetExceededError, match="nothing was spent"):  # by the rows alone it is
+    with pytest.raises(BudgetExceededError, match="does not pay"):  # the rows alone cost more
         clf.set_params(epsilon=1.0).fit(X, Y, X_public=rows)
     assert len(ledger.history()) == 3
     clf.set_params(epsilon=8.0).fit(X, Y, X_public=rows)

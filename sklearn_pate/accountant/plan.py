@@ -405,8 +405,8 @@ def _plan_test(stages, before, data_independent_epsilon, epsilon, delta, sizes):
     if test is None:
         raise BudgetExceededError(
             f"epsilon={epsilon:g} is too small for accounting='ptr': the test of {n_queries} "
-            f"queries of {aggregator}, which cost {data_independent_epsilon:.4g} without it, "
-            "would always fail. Raise epsilon, ask fewer queries or use more noise"
+            f"queries of {aggregator} would fail even if all teachers agreed. Raise epsilon, ask "
+            f"less or use more noise; their data-independent cost is {data_independent_epsilon:.4g}"
         )
     # (epsilon, delta) for test and labels together: pure, but for a probability of delta
     # (by the reduction of Kairouz, Oh, Viswanath (2015), The composition theorem for DP)

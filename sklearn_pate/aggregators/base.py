@@ -341,6 +341,6 @@ def check_calibrated(aggregator, name):
     """Refuse noise that is None."""
     if getattr(aggregator, name) is None:
         raise ValueError(
-            f"{type(aggregator).__name__}({name}=None) has no noise: PATEClassifier calibrates it "
-            f"to epsilon. Set {name} to a number to use it alone, or with epsilon=None"
+            f"{type(aggregator).__name__}({name}=None) has no noise level of its own: "
+            f"PATEClassifier calibrates it to epsilon. Set {name} to a number to use it alone"
         )

@@ -275,4 +275,7 @@ def checked_noisy(mechanism, table, noise):
             f"noisy of {type(mechanism).__name__} must return finite floats, a table of the shape "
             f"that it is given, {table.shape}"
         )
-    return np.array(noisy, dtype=float)
+    # Its array may be part of a larger one, or its dtype hold notes
+    numbers = np.empty(noisy.shape)
+    numbers[:] = noisy
+    return numbers

@@ -147,7 +147,7 @@ def set_seeds(estimator, seed, *, only_missing=False):
     for value in params.values():
         if hasattr(value, "split") and _is_missing(getattr(value, "random_state", 0)):
             value.random_state = seed_number(sequence)
-    names = sorted(name for name in params if _is_random_state(name))
+    names = sorted(name for name in params if f"__{name}".endswith("__random_state"))
     states = sequence.generate_state(len(names)) % 2**31  # some libraries want a signed number
     chosen = {
         name: int(state)
@@ -170,16 +170,9 @@ def without_caches(estimator):
     estimator
         The one given.
     """
-    names = [
-        name
-        for name in estimator.get_params(deep=True)
-        if name == "memory" or name.endswith("__memory")
-    ]
+    params = estimator.get_params(deep=True)
+    names = [name for name in params if f"__{name}".endswith("__memory")]
     return estimator.set_params(**dict.fromkeys(names)) if names else estimator
-
-
-def _is_random_state(name):
-    return name == "random_state" or name.endswith("__random_state")
 
 
 def _is_missing(random_state):

@@ -62,6 +62,8 @@ _TELLABLE = (
     "The least populated class in y has only",
     "The number of classes has to be greater than one",
     "Found unknown categories",
+    "weights must contain at least one non-zero number",
+    "argument must be a string or a real number",
     "it took longer than timeout",
     "could not be loaded with the model",
 )

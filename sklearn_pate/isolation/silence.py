@@ -14,8 +14,7 @@ import warnings
 def silent(estimator):
     """Turn off the `verbose` parameters: compiled code writes past Python's streams."""
     params = estimator.get_params(deep=True)
-    names = [p for p in params if p == "verbose" or p.endswith("__verbose")]
-    loud = {name: 0 for name in names if params[name]}
+    loud = {p: 0 for p in params if f"__{p}".endswith("__verbose") and params[p]}
     return estimator.set_params(**loud) if loud else estimator
 
 
