@@ -14,7 +14,7 @@ __all__ = [
 
 
 class BadPlanError(ValueError):
-    """A fit would spend its budget, and nothing could be learnt; nothing was spent.
+    """A fit would spend its budget, and nothing could be learnt.
 
     Attributes
     ----------
@@ -28,7 +28,7 @@ class BadPlanError(ValueError):
 
 
 class BudgetExceededError(ValueError):
-    """What was asked for costs more privacy than the budget allows; nothing was spent."""
+    """What was asked for costs more privacy than the budget allows."""
 
 
 class PrivacyLeakWarning(UserWarning):

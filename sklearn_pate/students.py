@@ -257,8 +257,8 @@ def rehearse_student(student, X_public, n_queries, *, n_classes, soft):
             check_predicted(predicted, n_classes=n_classes)
         except Exception as error:
             raise ValueError(
-                "the student failed when tried on public rows with made-up labels; nothing was "
-                "spent. Its preprocessing (an encoder, an imputer) belongs inside it. "
+                "the student failed when tried on public rows with made-up labels. Its "
+                "preprocessing (an encoder, an imputer) belongs inside it. "
                 f"{type(error).__name__}: {error}"
             ) from error
 

@@ -492,7 +492,7 @@ def test_other_noise_spends_delta(mechanism, arithmetic):
 
 def test_noise_that_is_set_must_fit_the_cap():
     clf = pate(aggregator=LaplaceMechanism(1.0), epsilon=1.9)
-    with pytest.raises(BudgetExceededError, match="Nothing was spent"):
+    with pytest.raises(BudgetExceededError, match="Privacy: nothing was spent"):
         clf.fit(X, Y, X_public=X_PUBLIC)
     assert clf.set_params(epsilon=None).fit(X, Y, X_public=X_PUBLIC).privacy_spent_.epsilon == 2.0
 
@@ -785,7 +785,7 @@ BROKEN = {
     ),
     "noisy, fails": (
         broken(noisy=lambda self, table: table, cost=Own.cost),
-        "failed when tried on a made-up table .* nothing was spent. TypeError",
+        "failed when tried on a made-up table .*TypeError",
     ),
     "cost, a number": (broken(cost=lambda self, n_changed: 1.0), "must return rdp.Cost"),
     "cost, negative": (broken(cost=own_cost(pure=-1.0)), "numbers of at least 0"),

@@ -260,7 +260,7 @@ def plan_queries(
     Raises
     ------
     BudgetExceededError
-        If the cap does not pay for one query. Nothing was spent.
+        If the cap does not pay for one query.
     ValueError
         If there is nothing to calibrate to, or there are fewer public rows than queries.
 

@@ -160,7 +160,7 @@ def query_over_budget(aggregator, query_epsilon, epsilon, delta):
         advice = f"{aggregator.missing_facts()}; or set epsilon=None to run it without a guarantee"
     return BudgetExceededError(
         f"one query of {aggregator} costs epsilon={query_epsilon:.4g} at delta={delta:g}, more "
-        f"than the cap epsilon={epsilon:g}. {advice}. Nothing was spent"
+        f"than the cap epsilon={epsilon:g}. {advice}"
     )
 
 

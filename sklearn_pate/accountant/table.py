@@ -44,7 +44,7 @@ def plan_table(
     Raises
     ------
     BudgetExceededError
-        If the noise is set and costs more than the cap. Nothing was spent.
+        If the noise is set and costs more than the cap.
     TypeError
         If `cost` does not return a `rdp.Cost`.
     ValueError
@@ -81,7 +81,7 @@ def plan_table(
     if epsilon is not None and spent > epsilon:
         raise BudgetExceededError(
             f"{mechanism} costs epsilon={spent:.4g}, more than the cap epsilon={epsilon:g}. Use "
-            "more noise, or raise epsilon. Nothing was spent"
+            "more noise, or raise epsilon"
         )
     plan = Plan([(mechanism, n_rows)], spent, method, cost, delta=delta, own_cost=own)
     return replace(plan, n_public=n_rows, n_wanted=n_rows)
@@ -94,7 +94,7 @@ def _check_room(mechanism, before, epsilon, delta):
     if spent >= epsilon:
         raise BudgetExceededError(
             f"public rows that are drawn from private ones cost epsilon={spent:.4g}, and "
-            f"epsilon={epsilon:g} is the cap of these and the labels. Raise it. Nothing was spent"
+            f"epsilon={epsilon:g} is the cap of these and the labels. Raise it"
         )
 
 

@@ -263,7 +263,7 @@ def rehearse_table(mechanism, *, n_changed, n_classes):
     except Exception as error:
         raise ValueError(
             f"{type(mechanism).__name__} failed when tried on a made-up table of 3 cells and "
-            f"{n_classes} classes; nothing was spent. {type(error).__name__}: {error}"
+            f"{n_classes} classes. {type(error).__name__}: {error}"
         ) from error
 
 

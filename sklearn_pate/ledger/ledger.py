@@ -326,7 +326,7 @@ def _check_can_be_added(spent, cost, account):
     if has_guarantee and not account.can_add_up(cost):
         raise ValueError(
             f"this ledger has composition={budget.composition!r}, and this fit (method="
-            f"{spent.method!r}) has {_ADVICE[budget.composition]}. Nothing was spent"
+            f"{spent.method!r}) has {_ADVICE[budget.composition]}"
         )
 
 

@@ -97,7 +97,7 @@ class PrivateSearch(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         ValueError
             If arguments do not fit together, the cost of a candidate is not known, its student
             cannot be scored on private rows (see Notes), or `random_state` is given with
-            ``secure=True``. Nothing was spent.
+            ``secure=True``.
         """
         with keeping(self) as paid:
             return self._fit(X, y, X_public, X_val, y_val, groups, paid)

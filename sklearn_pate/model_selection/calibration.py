@@ -132,7 +132,7 @@ def _largest_trial_epsilon(search_epsilon, budget):
     if not any_fits:
         raise BudgetExceededError(
             f"epsilon={budget:g} does not pay for the best of a random number of trials; "
-            "raise it, or lower n_trials. Nothing was spent"
+            "raise it, or lower n_trials"
         )
     return low
 
