@@ -131,6 +131,9 @@ def _arrays(X):
     """Return the arrays that hold the entries of `X`; which ones must not depend on values."""
     if isinstance(X, np.ndarray):
         return [X]
+    if sparse.issparse(X):
+        # Where there is no entry, data is empty
+        return [getattr(X, name) for name in ("data", "indptr") if hasattr(X, name)]
     if isinstance(X, pd.DataFrame):
         plain = [isinstance(dtype, np.dtype) for dtype in X.dtypes]
         return [X.iloc[:, k].to_numpy() for k in np.flatnonzero(plain)]
@@ -398,9 +401,11 @@ class FitOnPublic(TransformerMixin, BaseEstimator):
         """
         if X_public is None:
             raise ValueError(
-                "FitOnPublic got no X_public. In a Pipeline, enable metadata routing and give "
-                "transform_input=['X_public']; with a synthesizer, give the transformer to those "
-                "who vote, ReverseNeighbors(transformer) or make_pipeline(transformer, model)"
+                "FitOnPublic got no X_public. In a Pipeline, use metadata routing, "
+                "sklearn.set_config(enable_metadata_routing=True), and "
+                "Pipeline(..., transform_input=['X_public']).fit(X, y, X_public=...); "
+                "with a synthesizer, give the transformer to those who vote, "
+                "ReverseNeighbors(transformer) or make_pipeline(transformer, model)"
             )
         warn_if_private(X_public, X)
         # As in a fit of `PATEClassifier`: what is published must share no generator

@@ -184,7 +184,7 @@ def test_noise_too_small_for_it_costs_what_the_definition_says():
         assert argmax_moves(mechanism.facts().argmax_noise, counts) is None
         costs = exact_rdp(mechanism, [counts], ORDERS)[0]
         assert_same_costs(costs, by_definition(mechanism, counts, ORDERS), ORDERS)
-    with pytest.raises(ValueError, match="too small for its outcome distribution"):
+    with pytest.raises(ValueError, match="too small; use more"):
         exact_rdp(GNMax(0.001), [counts], ORDERS)
 
 

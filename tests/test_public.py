@@ -240,6 +240,12 @@ def test_a_warning_of_memory_goes_by_the_objects_and_not_by_their_values(make):
     assert len(warnings_of_public_rows(zeros, zeros[:50])) == 1
 
 
+def test_sparse_rows_that_are_the_private_ones_in_another_object_are_warned_of():
+    X = sparse.csr_array(data()[0])
+    assert len(warnings_of_public_rows(X, sparse.csr_array(X, copy=False))) == 1
+    assert warnings_of_public_rows(X, X.copy()) == []
+
+
 @pytest.mark.parametrize("wrap", [np.asarray, PublicData], ids=["bare", "PublicData"])
 def test_fits_searches_and_transformers_warn_of_slices(wrap):
     X, y, _ = data()

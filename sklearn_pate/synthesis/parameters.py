@@ -75,9 +75,14 @@ def _by_position(bounds, names, numbers):
     are_pairs = lengths == {2} and len(bounds) == len(names)
     if are_pairs and len(names) != 2 and len(numbers) == len(names):
         return dict(zip(names, bounds, strict=True))
-    hint = "say which column each pair is of, {column: (low, high)}"
     if len(bounds) == 2 and lengths == {len(names)} and len(names) != 2:
         hint = "of all low and all high bounds, make pairs, list(zip(*bounds))"
+    elif len(bounds) == len(names):
+        hint = "say which column each pair is of, dict(zip(X.columns, bounds)), of numbers alone"
+        if names == list(range(len(names))):
+            hint = "say which column each pair is of, dict(enumerate(bounds))"
+    else:
+        hint = "say which column each pair is of, {column: (low, high)}"
     raise ValueError(
         "bounds must be two finite numbers (low, high), low not above high, or more numbers that "
         f"increase, or a pair for each column; got {short(bounds)}: {hint}"

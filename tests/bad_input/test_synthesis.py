@@ -174,10 +174,10 @@ WHICH = "say which column each pair is of"
     "rows, bounds, message",
     {
         "low and high": (NUMBERS, np.transpose(THREE), "list.zip"),
-        "two columns": (X[:, :2], THREE[:2], WHICH),
-        "not all are numbers": (FRAME, THREE, WHICH),
+        "two columns": (X[:, :2], THREE[:2], "dict.enumerate"),
+        "not all are numbers": (FRAME, THREE, r"dict\(zip\(X.columns, bounds.*numbers alone"),
         "of numbers alone": (FRAME, THREE[:2], WHICH),
-        "ladders": (NUMBERS, [(0, 1, 2)] * 3, WHICH),
+        "ladders": (NUMBERS, [(0, 1, 2)] * 3, "dict.zip"),
     },
 )
 def test_pairs_that_may_be_of_other_columns(rows, bounds, message):
