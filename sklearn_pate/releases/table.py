@@ -3,11 +3,10 @@
 import numpy as np
 
 from ..accountant import RecordVoters, TableCurator, plan_table
-from ..adjacency import Adjacency
 from ..aggregators import LaplaceMechanism, TableMechanism
 from ..aggregators.table import checked_noisy, rehearse_table
 from ..column_sums import ColumnSums, SumsMechanism
-from ..electorate import CellForecast, TableBallots, TableElectorate, Votes
+from ..electorate import CellForecast, TableElectorate, Votes
 from ..isolation import Quiet, attempt
 from ..rdp import DEFAULT_ORDERS, Cost
 from ..rdp.checks import check_orders
@@ -223,17 +222,11 @@ class OnlySums(TableElectorate):
     """Records that cast no ballots: the synthesizer's sums have said it all."""
 
     mechanism = NoTable()
+    adjacency = "replace"
 
     def enrol(self, private, X_public, *, seed=None, memory=None):
         """Say what one record changes: nothing."""
-        unit = "record" if private.groups is None else "group"
-        adjacency = Adjacency.REPLACE_RECORD if unit == "record" else Adjacency.REPLACE_GROUP
-        return TableBallots(
-            n_changed=2,
-            unit=unit,
-            adjacency=adjacency,
-            n_records=Adjacency.public_count(adjacency, len(private.codes)),
-        )
+        return self.ballots(private)
 
     def divide(self, X_public, *, noise_std, n_records, n_classes, are_drawn=False):
         """Make no cells."""
