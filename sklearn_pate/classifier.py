@@ -648,7 +648,7 @@ class PATEClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         else:
             check_labelled_rows(X_public, len(self.public_labels_), self._rows_asked_about)
         if student is None:
-            student = published.student(self, make_electorate(self, is_table=by_records))
+            student = published.student(self, make_electorate(self, by_records=by_records))
         check_classifier("student", student)
         seed = seed_streams(self.random_state, self.secure)["student"]
         self.student_ = fit_student(student, X_public, published, seed)

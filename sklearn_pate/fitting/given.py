@@ -290,7 +290,7 @@ def check_votes_and_rows(estimator, votes, X_public):
         raise ValueError("X_public is missing: the rows that were voted on")
     are_counts = not isinstance(votes, Votes)  # `poll` counts the cost of its rows
     by_records = not are_counts and votes.is_table
-    electorate = make_electorate(estimator, is_table=by_records)
+    electorate = make_electorate(estimator, by_records=by_records)
     check_votes_of_records(votes, electorate, is_given=estimator.base_estimator is not None)
     _check_parts(estimator, electorate)
     if by_records:

@@ -28,7 +28,7 @@ ABOUT_TEACHERS = dict.fromkeys(
 )
 
 
-def voters(estimator, *, is_table=None):
+def voters(estimator, *, by_records=None):
     """Return `base_estimator` or, where it is None, what votes by default.
 
     Records vote, unless a parameter speaks of teachers, or of the questions that they are asked.
@@ -37,7 +37,7 @@ def voters(estimator, *, is_table=None):
     ----------
     estimator : PATEClassifier
         Its parameters decide.
-    is_table : bool or None, default=None
+    by_records : bool or None, default=None
         Whether records have voted, where votes are at hand: they decide then.
 
     Returns
@@ -47,9 +47,9 @@ def voters(estimator, *, is_table=None):
     """
     if estimator.base_estimator is not None:
         return estimator.base_estimator
-    if is_table is None:
-        is_table = not speaks_of_teachers(estimator)
-    return ReverseNeighbors() if is_table else default_classifier()
+    if by_records is None:
+        by_records = not speaks_of_teachers(estimator)
+    return ReverseNeighbors() if by_records else default_classifier()
 
 
 def default_classifier():
@@ -57,7 +57,7 @@ def default_classifier():
     return make_pipeline(RowVectorizer(), LogisticRegression(max_iter=1000))
 
 
-def make_electorate(estimator, X=None, *, is_table=None, synthesizer=None):
+def make_electorate(estimator, X=None, *, by_records=None, synthesizer=None):
     """Return a new electorate, by the parameters of a classifier.
 
     Parameters
@@ -66,7 +66,7 @@ def make_electorate(estimator, X=None, *, is_table=None, synthesizer=None):
         Its parameters decide.
     X : array-like, Sites or None, default=None
         Private rows. Sites are teachers.
-    is_table : bool or None, default=None
+    by_records : bool or None, default=None
         As in `voters`.
     synthesizer : Synthesizer or None, default=None
         Declared. If it spends all of epsilon, nobody votes.
@@ -84,8 +84,8 @@ def make_electorate(estimator, X=None, *, is_table=None, synthesizer=None):
         return OnlySums()
     is_sites = isinstance(X, Sites)
     if is_sites and estimator.base_estimator is None:
-        is_table = False
-    chosen = voters(estimator, is_table=is_table)
+        by_records = False
+    chosen = voters(estimator, by_records=by_records)
     if synthesizer is not None and isinstance(chosen, ColumnSums):
         raise ValueError(
             "ColumnSums needs public rows that are there before a fit; without any, leave "
@@ -176,8 +176,8 @@ def check_defaults(estimator, reason_by_name):
         default = signature.parameters[name].default
         value = getattr(estimator, name)
         if value != default:
+            voter = type(voters(estimator, by_records=True)).__name__
             raise ValueError(
-                f"{name}={value!r} {reason}, and base_estimator is another electorate, "
-                f"{type(voters(estimator, is_table=True)).__name__}; leave {name} at its default, "
-                f"{default!r}"
+                f"{name}={value!r} {reason}, and base_estimator is another electorate, {voter}; "
+                f"leave {name} at its default, {default!r}"
             )
