@@ -12,6 +12,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from conftest import said_while
+from processes import run_script
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.compose import make_column_transformer
 from sklearn.linear_model import LogisticRegression
@@ -297,3 +298,41 @@ def test_a_teacher_that_is_kept_in_memory_moves_no_generator(tmp_path):
             clf.fit(X[:200] * scale, (X[:200, 0] > 0).astype(int), X_public=X[200:])
             drawn.add(np.random.random())
     assert len(drawn) == 1
+
+
+OF_SCRIPT = """
+import joblib
+import numpy as np
+from sklearn.naive_bayes import GaussianNB
+from sklearn_pate import PATEClassifier
+
+RNG = np.random.default_rng(5)
+
+
+class Mine(GaussianNB):
+    def fit(self, X, y):
+        RNG.random(int(1000 * np.abs(X).sum()))
+        return super().fit(X, y)
+
+
+def main():
+    fit = Mine.fit
+    X = np.random.default_rng(0).normal(size=(300, 2))
+    clf = PATEClassifier(
+        Mine(), n_teachers=6, student=GaussianNB(), classes=[0, 1], keep_teachers=True, n_jobs=2,
+        epsilon=1000.0,
+    )
+    clf.fit(X[:200], (X[:200, 0] > 0).astype(int), X_public=X[200:])
+    assert all(type(teacher) is Mine for teacher in clf.curator_.teachers)
+    assert Mine.fit is fit and fit.__globals__["RNG"] is RNG
+    print(RNG.random() == np.random.default_rng(5).random())
+
+
+main()
+"""
+
+
+@pytest.mark.slow
+def test_a_worker_changes_no_class_of_the_script():
+    run = run_script(OF_SCRIPT)
+    assert run.stdout.strip() == "True", run.stderr
