@@ -130,16 +130,19 @@ def test_parts_of_ballots_count_as_parts(global_random_seed):
 @pytest.mark.parametrize(
     ("given", "match"),
     [
-        ({"table": [[1, 2]]}, "or neither; got shapes"),
-        ({"table": [[1, 2]], "neighbour_table": [[1, 2]]}, "and different"),
-        ({"table": [[1, 2]], "neighbour_table": [[1, 2, 3]]}, r"got shapes \(1, 2\) and \(1, 3\)"),
-        ({"table": [1, 2], "neighbour_table": [1, 3]}, r"shape \(n_cells, n_classes\)"),
+        ({"table": [[1, 2]]}, r"or none; got \(1, 2\), \(\)"),
+        ({"table": [[1, 2]], "neighbour_table": [[1, 2]]}, "two different tables"),
+        (
+            {"table": [[1, 2]], "neighbour_table": [[1, 2, 3]]},
+            r"of one shape, or none; got \(1, 2\), \(1, 3\)",
+        ),
+        ({"table": [1, 2], "neighbour_table": [1, 3]}, r"got \(2,\), \(2,\)"),
         ({"n_changed": 0}, "n_changed must be a whole number, at least 1"),
         ({"n_samples": 99}, "n_samples must be a whole number, at least 100"),
         ({"delta": 1.0}, "delta must be a number from 0 to below 1"),
         ({"confidence": 1.0}, "confidence must lie strictly between 0 and 1"),
         ({"mechanism": LaplaceMechanism()}, "calibrates it"),
-        ({"mechanism": GNMax(40.0)}, "audit_aggregator audits mechanisms that answer queries"),
+        ({"mechanism": GNMax(40.0)}, "a TableMechanism, or use audit_aggregator"),
     ],
 )
 def test_wrong_arguments_are_named(given, match):

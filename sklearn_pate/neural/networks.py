@@ -21,7 +21,8 @@ class StudentModule(nn.Module):
         logits = self.network(X)
         if logits.ndim != 2 or logits.shape[1] < self.n_classes:
             raise ValueError(
-                f"module must give {self.n_classes} logits per row; got {tuple(logits.shape)}"
+                f"module must give at least {self.n_classes} logits per row; got "
+                f"{tuple(logits.shape)}"
             )
         return logits[:, : self.n_classes]
 

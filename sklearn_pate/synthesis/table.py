@@ -38,7 +38,7 @@ def checked_table(X):
             f"{X.ndim} axes. Images need public rows, X_public"
         )
     if X.shape[1] == 0:
-        raise ValueError(f"X has 0 feature(s) (shape={X.shape}) while a minimum of 1 is required")
+        raise ValueError(f"X has 0 feature(s) (shape={X.shape}) while a minimum of 1 is required.")
     if X.dtype.kind == "c":
         raise ValueError("Complex data not supported: X must hold numbers or truth values")
     if X.dtype.kind not in "biuf" or is_masked:
