@@ -23,6 +23,9 @@ POWERS = (1.0, 1.25, 1.5, 2.0, 2.5, 3.0, 4.0, 5.0, 6.0, 8.0)
 #: Rows of like rates that labels are dealt to together.
 _DEALT_TOGETHER = 16
 
+#: Likelihoods that differ by less, relative to them, are alike.
+_PRECISE = 1e-6
+
 #: The logarithm of a slope that is none.
 _NO_SLOPE = -60.0
 
@@ -248,7 +251,10 @@ def _likeliest(squared, products, difference, variance, smoothing):
         by_slope = (change * linear).sum()
         return value, np.array([by_height, by_steepness, by_slope]) + off / 2
 
-    return minimize(cost, start, jac=True, method="L-BFGS-B", bounds=bounds).x
+    found = minimize(
+        cost, start, jac=True, method="L-BFGS-B", bounds=bounds, options={"ftol": _PRECISE}
+    )
+    return found.x
 
 
 def sharpened(means, power):
