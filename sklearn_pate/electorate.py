@@ -277,7 +277,7 @@ class TableElectorate(Electorate):
     adjacency = "replace"
 
     #: A mechanism of its own; None: noise on every entry of its table.
-    mechanism = None
+    mechanism: Any = None
 
     @property
     def may_join(self):
