@@ -144,9 +144,7 @@ def test_a_ledger_that_has_the_rows_is_charged_for_labels_alone(tmp_path, monkey
     clf, _ = interrupted(monkeypatch, ledger=ledger)
     clf.set_params(synthesizer=None).fit(X, Y, X_public=clf.X_synthetic_)
     assert ledger.epsilon_spent == pytest.approx(1.0)
-    assert len(ledger.history()) == 1  # the labels were added to it
-    clf.fit(X, Y, X_public=clf.X_synthetic_)
-    assert len(ledger.history()) == 2 and 1.0 < ledger.epsilon_spent < 2.0
+    assert len(ledger.history()) == 2
 
 
 def test_teachers_of_an_interrupted_fit_share_the_cap(monkeypatch):

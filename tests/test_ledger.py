@@ -668,7 +668,22 @@ def test_what_a_ledger_shows_of_itself(path):
     assert fit["time"].endswith("+00:00") and fit["share"] == pytest.approx(
         0.3**2 / gdp_mu(4.0, 1e-5) ** 2
     )
+    assert other.has_room([gaussian_cost(0.7)]) and not other.has_room([gaussian_cost(0.7)] * 2)
     PrivacyLedger(path.with_name("pure"), 1.0, composition="pure", failure_probability=1e-5)
+
+
+def test_an_entry_of_rows_grows_once_and_never_shrinks(path):
+    ledger = PrivacyLedger(path, epsilon=4.0)
+    of_rows = replace(SPENT, n_queries=0)
+    entry = ledger.record(of_rows, gaussian_cost(0.3))
+    with pytest.raises(ValueError, match="is not one of rows that this cost has as a part"):
+        ledger.record(SPENT, gaussian_cost(0.2), entry=entry)
+    assert ledger.record(SPENT, gaussian_cost(0.5), entry=entry) == entry
+    with pytest.raises(ValueError, match="is not one of rows"):
+        ledger.record(SPENT, gaussian_cost(0.6), entry=entry)
+    alone = PrivacyLedger(path.with_name("alone"), epsilon=4.0)
+    alone.record(SPENT, gaussian_cost(0.5))
+    assert len(ledger.history()) == 1 and ledger.epsilon_spent == alone.epsilon_spent
 
 
 def test_fits_may_fill_delta_to_the_last_digit(path):

@@ -277,7 +277,7 @@ def test_polled_rows_are_paid_for_once(tmp_path):
     again = clf.fit_votes(votes).privacy_spent_
     np.testing.assert_array_equal(clf.X_synthetic_, rows)
     assert first.epsilon == again.epsilon == pytest.approx(4.0)  # each reports both
-    assert ledger.history()["epsilon"].tolist() == pytest.approx([4.0, 2.4])
+    assert ledger.history()["epsilon"].tolist() == pytest.approx([1.6, 2.4, 2.4])
     with pytest.raises(ValueError, match="two ways to have public rows"):
         clf.fit_votes(votes, ARRAY[:100].copy())
 

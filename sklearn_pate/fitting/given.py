@@ -146,16 +146,10 @@ class Given:
         """Temperature of the teachers' probabilities; None if they vote."""
         return temperature_of(self.estimator)
 
-    def to_record(self, plan):
-        """Return the cost that the ledger is to record, and a dict of the entry that grows by it.
-
-        Of rows that were drawn, it may know already.
-        """
-        ledger = self.estimator.ledger
-        if self.synthesis is None or ledger not in self.synthesis.entries:
-            return plan.cost, {}
-        entry = self.synthesis.entries[ledger]
-        return (plan.own_cost, {}) if entry is None else (plan.cost, {"entry": entry})
+    def cost_to_pay(self, plan):
+        """Return the `Cost` that the ledger has not recorded yet: rows that were drawn, it may."""
+        has_rows = self.synthesis is not None and self.estimator.ledger in self.synthesis.ledgers
+        return plan.own_cost if has_rows else plan.cost
 
     def make_strategy(self):
         """Return a new query strategy, which a fit may change."""

@@ -14,7 +14,9 @@ class Paid:
     Attributes
     ----------
     spent : PrivacySpent or None
-        As it was recorded; None if nothing was.
+        As it was recorded, or may have been; None if nothing was.
+    entry : object
+        What the ledger returned of it.
     synthesis : Synthesis or None
         What drew public rows; None before.
     has_begun : bool
@@ -23,6 +25,7 @@ class Paid:
 
     def __init__(self):
         self.spent = None
+        self.entry = None
         self.synthesis = None
         self.has_begun = False
 

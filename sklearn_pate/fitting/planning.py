@@ -36,8 +36,7 @@ def make_plan(given, *, is_forecast=True):
     plan = given.release.plan(given)
     spent = spent_by(plan, given)
     if estimator.ledger is not None:
-        cost, grows = given.to_record(plan)
-        estimator.ledger.check(spent, cost, **grows)
+        estimator.ledger.check(spent, given.cost_to_pay(plan))
     _rehearse(given, plan)
     plan = dataclasses.replace(plan, spent=spent)
     return forecast(given, plan, spent) if is_forecast else plan

@@ -1,12 +1,13 @@
 """The order of a fit: rows and votes are gathered, then paid for, and only then noise is drawn."""
 
 import dataclasses
+from inspect import signature
 
 import numpy as np
 from sklearn.base import clone
 
 from ..accountant import Plan
-from ..exceptions import PrivacyTestError
+from ..exceptions import BudgetExceededError, PrivacyTestError
 from ..isolation import Quiet
 from ..releases.published import Published, warn_of_release
 from ..students import fit_student
@@ -62,6 +63,7 @@ def poll(given, paid):
         warn_of_plan(plan, given.estimator.epsilon)
     with Progress(given.estimator, n_phases=1 + are_to_draw) as progress:
         if are_to_draw:
+            _check_room(given, plan)
             given = _draw_rows(given, paid, progress)
         votes = given.release.gather(given, plan, np.arange(given.n_public), progress)
         if are_to_draw:
@@ -87,8 +89,7 @@ def _draw_rows(given, paid, progress):
     cost = given.synthesis.cost()
     epsilon, method = cost.epsilon(estimator.delta)
     spent = spent_by(Plan([], epsilon, method, cost), given)
-    entry = _pay(estimator, paid, dataclasses.replace(spent, covers="rows"), cost)
-    given.synthesis.entries[estimator.ledger] = entry
+    _pay(given, paid, dataclasses.replace(spent, covers="rows"), cost)
     seeds = dict(given.seeds)
     with progress.phase("public rows", 1) as done:
         synthesis = given.synthesis.drawn(
@@ -116,14 +117,43 @@ def _draw_rows(given, paid, progress):
     )
 
 
-def _pay(estimator, paid, spent, cost, **grows):
-    """Record what is spent, before anything is drawn; return the entry, which may grow."""
-    entry = None
-    estimator._seed_used = True  # noise is drawn from here on: pickles must not have the seed
-    if estimator.ledger is not None:
-        entry = estimator.ledger.record(spent, cost, **grows)
-    paid.spent = spent
-    return entry
+def _check_room(given, plan):
+    """Refuse to draw rows for votes if the ledger would refuse their labels later.
+
+    Labels that are chosen once the rows are known are an entry of their own, and two entries cost
+    some ledgers more than one.
+    """
+    has_room = getattr(given.estimator.ledger, "has_room", None)
+    if has_room is not None and not has_room([given.synthesis.cost(), plan.own_cost]):
+        raise BudgetExceededError(
+            "the ledger would refuse the labels after the rows, as two entries cost it more than "
+            "one: call fit, or lower epsilon"
+        )
+
+
+def _pay(given, paid, spent, cost, entry=None):
+    """Record what is spent, before anything is drawn."""
+    given.estimator._seed_used = True  # noise is drawn from here on: no pickle has the seed
+    ledger = given.estimator.ledger
+    before = paid.spent
+    paid.spent = spent  # if it is interrupted, it may have been recorded
+    if ledger is not None:
+        try:
+            paid.entry = ledger.record(spent, cost, **({} if entry is None else {"entry": entry}))
+        except (BudgetExceededError, ValueError):
+            paid.spent = before
+            raise
+    if given.synthesis is not None:
+        given.synthesis.ledgers.append(ledger)
+
+
+def _pay_for_labels(given, plan, paid):
+    """Record what labels cost: as a part of the entry of rows that this fit has drawn."""
+    takes_entry = "entry" in signature(getattr(given.estimator.ledger, "record", _pay)).parameters
+    if paid.entry is not None and takes_entry:
+        _pay(given, paid, plan.spent.paid(), plan.cost, paid.entry)
+    else:
+        _pay(given, paid, plan.spent.paid(), given.cost_to_pay(plan))
 
 
 def _release(given, plan, rows, votes, paid, progress):
@@ -134,19 +164,17 @@ def _release(given, plan, rows, votes, paid, progress):
     Published
     """
     estimator = given.estimator
-    cost, grows = given.to_record(plan)
-    _pay(estimator, paid, plan.spent.paid(), cost, **grows)
-    if given.synthesis is not None:
-        given.synthesis.entries[estimator.ledger] = None
+    _pay_for_labels(given, plan, paid)
     _run_private_test(plan, votes, given.seeds["test"])
-    _start_anew(given, plan)
-    paid.has_begun = True
     published = Published(
         plan.spent.paid(),
         n_public=given.n_public,
         classes=given.classes,
         class_weight=estimator.class_weight,
     )
+    _start_anew(given, plan)
+    published.show(estimator)
+    paid.has_begun = True
     noise = np.random.default_rng(given.seeds["noise"])
     try:
         given.release.draw(given, plan, rows, votes, published, noise, progress)

@@ -121,10 +121,17 @@ def read_costs(db, without=None):
     return [Cost(np.frombuffer(rdp, dtype="<f8"), *numbers) for rdp, *numbers in rows]
 
 
-def open_entry(db, entry):
-    """Return an entry that may still grow; None for one that has labels, by whatever process."""
-    found = db.execute("SELECT fit FROM spending WHERE fit = ? AND n_queries = 0", (entry,))
-    return None if found.fetchone() is None else entry
+def check_grows(db, entry, cost):
+    """Refuse to change an entry that has queries, or costs more in any way than it would then."""
+    columns = "rdp, mu_squared, pure, delta"
+    query = f"SELECT {columns} FROM spending WHERE fit = ? AND n_queries = 0"
+    found = db.execute(query, (entry,)).fetchone()
+    if found is not None:
+        rdp, *numbers = found
+        after = [*cost.rdp, cost.mu_squared, cost.pure, cost.delta]
+        if np.all(np.array([*np.frombuffer(rdp, dtype="<f8"), *numbers]) <= after):
+            return
+    raise ValueError(f"entry {entry} of the ledger is not one of rows that this cost has as a part")
 
 
 def read_fits(db):

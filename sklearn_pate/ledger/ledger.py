@@ -11,8 +11,8 @@ from ..exceptions import BudgetExceededError
 from ..rdp import DEFAULT_ORDERS
 from ..rdp.checks import check_delta, check_positive
 from .file import (
+    check_grows,
     make_tables,
-    open_entry,
     read_budget,
     read_costs,
     read_filters,
@@ -200,7 +200,7 @@ class PrivacyLedger:
     def __hash__(self):
         return hash(self._file_id)
 
-    def check(self, spent, cost, entry=None):
+    def check(self, spent, cost):
         """Refuse a fit that would go over budget; record nothing.
 
         Parameters
@@ -209,8 +209,6 @@ class PrivacyLedger:
             What the fit spends by itself.
         cost : rdp.Cost
             The same, in all the ways that add up.
-        entry : int, default=None
-            From `record`: what the fit has paid for already, which is part of `cost`.
 
         Raises
         ------
@@ -222,15 +220,37 @@ class PrivacyLedger:
             ledger's.
         """
         with transaction(self.path) as db:
-            self._check_affordable(db, spent, cost, open_entry(db, entry))
+            self._check_affordable(db, spent, cost)
+
+    def has_room(self, costs):
+        """Return whether several fits, one after the other, would be within the budget.
+
+        Parameters
+        ----------
+        costs : list of rdp.Cost
+            What each costs.
+
+        Returns
+        -------
+        bool
+            Two may cost more than one fit of the same cost, see the Notes of the class.
+        """
+        with transaction(self.path) as db:
+            account = self._account(db)
+        for cost in costs:
+            account = account.plus(cost)
+        return account.is_within_budget()
 
     def record(self, spent, cost, entry=None):
         """Write down that a fit spends; call it before anything is released.
 
         Parameters
         ----------
-        spent, cost, entry
-            As in `check`. An entry without queries grows, once; else a new one is made.
+        spent, cost
+            As in `check`.
+        entry : int, default=None
+            From an earlier call of the same fit, whose cost is a part of this one and was fixed
+            together with it, before anything was released. It has no queries yet, and grows.
 
         Returns
         -------
@@ -243,7 +263,8 @@ class PrivacyLedger:
             As `check`; nothing was recorded.
         """
         with transaction(self.path) as db:
-            entry = open_entry(db, entry)
+            if entry is not None:
+                check_grows(db, entry, cost)
             self._check_affordable(db, spent, cost, entry)
             return write_fit(db, spent, cost, entry)
 
@@ -285,7 +306,7 @@ class PrivacyLedger:
             )
         return Account.of_costs(budget, read_filters(db), read_costs(db, without))
 
-    def _check_affordable(self, db, spent, cost, entry):
+    def _check_affordable(self, db, spent, cost, entry=None):
         """Refuse what the budget does not pay for."""
         _check_cost(cost)
         before = self._account(db, without=entry)

@@ -2,6 +2,7 @@
 
 from functools import partial
 from itertools import product
+from numbers import Real
 
 import numpy as np
 import pandas as pd
@@ -277,6 +278,12 @@ def _extreme(values):
     return values
 
 
+def _negative(values):
+    """Return the negative of extreme numbers and times, where the dtype has them."""
+    kind = getattr(values.dtype, "kind", "O")
+    return -_extreme(values) if kind in "fim" else values
+
+
 def _half_missing(values):
     """Return values of which every second is missing, where the dtype has missing values."""
     extreme = _extreme(values)
@@ -285,17 +292,26 @@ def _half_missing(values):
 
 
 def _unseen(values):
-    """Return texts or categories that no rows have; every second text is empty."""
+    """Return texts, categories or objects that no rows have."""
     dtype = values.dtype
     if isinstance(dtype, pd.CategoricalDtype):
         unseen = ["unseen" if dtype.categories.dtype.kind not in "iuf" else 10**9] * len(values)
         dtype = pd.CategoricalDtype(dtype.categories.union(unseen[:1], sort=False), dtype.ordered)
-    elif pd.api.types.is_string_dtype(dtype):
-        unseen = ["" if k % 2 else f"unseen {k}" for k in range(len(values))]
+    elif pd.api.types.is_object_dtype(dtype) or pd.api.types.is_string_dtype(dtype):
+        unseen = [_unlike(value, k) for k, value in enumerate(values)]
     else:
         return values
     return pd.Series(unseen, index=values.index, name=values.name, dtype=dtype)
 
 
+def _unlike(value, k):
+    """Return a text, or a number for a number, of either sign; some texts are empty."""
+    if isinstance(value, bool | np.bool_ | bytes):
+        return value
+    if isinstance(value, Real) and value == value:
+        return (-1) ** k * (1e9 + k)
+    return "" if k % 4 == 1 else f"unseen {k}"
+
+
 #: What is done to columns: each returns a changed copy, or the very column if it does not apply.
-ODD = (_extreme, _half_missing, _unseen)
+ODD = (_extreme, _negative, _half_missing, _unseen)

@@ -62,9 +62,8 @@ class Synthesis:
         the drawing.
     rows : array-like with n_rows rows or None
         What was drawn; None before.
-    entries : dict
-        The ledgers that have recorded the cost of the rows, each with its entry that labels may
-        still be added to, or None.
+    ledgers : list
+        Those that have recorded the cost of the rows; one is added when it has.
     generator : str or None
         The source of their noise, as in `PrivacySpent`; None before the drawing.
     unit, adjacency : str
@@ -75,7 +74,7 @@ class Synthesis:
     n_moved: int
     units: Any = dataclasses.field(default=None, repr=False)
     rows: Any = None
-    entries: dict = dataclasses.field(default_factory=dict, repr=False)
+    ledgers: list = dataclasses.field(default_factory=list, repr=False)
     generator: str | None = None
     unit: str = ""
     adjacency: str = ""
@@ -99,7 +98,7 @@ class Synthesis:
 
     def without_data(self):
         """Return the same without anything private, for what is shown or kept."""
-        return dataclasses.replace(self, units=None, rows=None, entries={})
+        return dataclasses.replace(self, units=None, rows=None, ledgers=[])
 
     @classmethod
     def planned(cls, synthesizer, private, ballots, *, pure, sizes, epsilon, delta):
