@@ -131,6 +131,26 @@ def test_interrupted_when_it_is_paid_for(phase, tmp_path, monkeypatch):
             assert len(ledger.history()) == before + 1
 
 
+@pytest.mark.parametrize("owner, name", [(release, "_start_anew"), (release, "Published")])
+def test_an_interrupt_says_no_less_than_was_spent(owner, name, tmp_path, monkeypatch):
+    ledger = PrivacyLedger(tmp_path / "ledger", epsilon=1000.0)
+    clf = model(ledger=ledger, n_queries=2).fit(X, Y, X_PUBLIC)
+    with monkeypatch.context() as patched:
+        interrupt(patched, owner, name)
+        with pytest.raises(KeyboardInterrupt) as caught:
+            clf.set_params(n_queries=80).fit(X, Y, X_PUBLIC)
+    assert caught.value.privacy_spent.epsilon > 2 * clf.plan(X, Y, X_PUBLIC).epsilon / 3
+    assert "is spent" in caught.value.__notes__[0]
+
+
+@pytest.mark.parametrize("after", [False, True])
+def test_an_interrupt_of_the_ledger_may_have_been_after_it_wrote(after, tmp_path, monkeypatch):
+    ledger = PrivacyLedger(tmp_path / "ledger", epsilon=1000.0)
+    interrupt(monkeypatch, PrivacyLedger, "record", 1, after)
+    with pytest.raises(KeyboardInterrupt, match="is spent"):
+        model(ledger=ledger).fit(X, Y, X_PUBLIC)
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("call, n_asked", [(2, 20), (3, 40)])
 def test_interrupted_between_stages(call, n_asked, monkeypatch):

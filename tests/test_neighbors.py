@@ -287,6 +287,28 @@ INFLUENCED = {
 }
 
 
+def guarded(rows):
+    """Divide all rows where one is large: a guard against overflow, on numbers of any dtype."""
+    numbers = np.asarray(rows, dtype=float)
+    largest = np.nanmax(np.abs(numbers))
+    return np.nan_to_num(numbers / largest if largest > 10_000 else numbers)
+
+
+def raised(rows):
+    """Raise all rows where one is negative."""
+    numbers = np.asarray(rows, dtype=float)
+    return np.nan_to_num(numbers - min(np.nanmin(numbers), 0.0))
+
+
+@pytest.mark.parametrize("dtype", [float, object])
+@pytest.mark.parametrize("function", [guarded, raised])
+def test_guards_against_large_and_negative_numbers_are_refused(function, dtype):
+    rows = np.abs(X).astype(dtype)
+    clf = pate(voters(transformer=FunctionTransformer(function)))
+    with pytest.raises(ValueError, match="depend on the rows beside it"):
+        clf.fit(rows, Y, X_public=rows[:300].copy())
+
+
 @pytest.mark.parametrize("case", INFLUENCED)
 def test_transformers_whose_rows_influence_each_other_are_refused(case):
     transformer, rows = INFLUENCED[case]
