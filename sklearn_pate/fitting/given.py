@@ -179,7 +179,7 @@ def strategy_of(estimator):
 
 
 def release_of(electorate):
-    """Return what is published of an electorate's votes: nothing else asks who votes."""
+    """Return what is published of an electorate's votes; a fit goes on without asking who votes."""
     return TableRelease() if isinstance(electorate, TableElectorate) else LabelsRelease()
 
 
@@ -238,17 +238,7 @@ def check_given(estimator, X, y, X_public, groups, sample_weight):
     )
     synthesis = None
     if synthesizer is not None:
-        sizes = {"n_columns": X_public.shape[1], "n_classes": len(private.classes)}
-        synthesis = Synthesis.planned(
-            synthesizer,
-            private,
-            ballots,
-            pure=isinstance(ballots, TableBallots)
-            and table_mechanism(estimator.aggregator, electorate).is_pure,
-            sizes=sizes,
-            epsilon=estimator.epsilon,
-            delta=estimator.delta,
-        )
+        synthesis = _planned_rows(estimator, synthesizer, electorate, ballots, private, X_public)
     return Given(
         estimator,
         X_public,
@@ -264,6 +254,20 @@ def check_given(estimator, X, y, X_public, groups, sample_weight):
         are_drawn=synthesis is not None,
         not_covered=not_covered,
         obstacles=obstacles,
+    )
+
+
+def _planned_rows(estimator, synthesizer, electorate, ballots, private, X_public):
+    """Return the `Synthesis` of public rows, with its noise set."""
+    by_records = isinstance(ballots, TableBallots)
+    return Synthesis.planned(
+        synthesizer,
+        private,
+        ballots,
+        pure=by_records and table_mechanism(estimator.aggregator, electorate).is_pure,
+        sizes={"n_columns": X_public.shape[1], "n_classes": len(private.classes)},
+        epsilon=estimator.epsilon,
+        delta=estimator.delta,
     )
 
 
