@@ -124,11 +124,11 @@ def smooth(
     """Return the surface that a noisy table lets one expect.
 
     The rate of a class in a cell, less that in the whole table, is taken for a smooth function of
-    the place, a Gaussian process: some of it near to it, some the same from end to end. Each cell's
-    is seen through noise whose size is known. Heights and width of the process are those under
-    which the noisy table is most likely. The noise pulls its
-    means together. So they are raised to a power: that under which one part of the table, split in
-    two whose noise is unrelated, says most of the other.
+    the place: a Gaussian process that is alike in cells near each other, and has a linear term.
+    Each cell's rate is seen through noise whose size is known. The process is the one under which
+    the noisy table is most likely. The noise pulls its means together. So they are raised to a
+    power: that under which one part of the table, split in two whose noise is unrelated, says most
+    of the other.
 
     Parameters
     ----------
@@ -221,7 +221,7 @@ def _totals(noisy, n_public_in, noise_std, n_ballots, n_trusted):
 def _likeliest(squared, products, difference, variance, smoothing):
     """Return log height, steepness and slope of the likeliest process, in units of the spread.
 
-    With a wide normal prior, as few cells or much noise say little: slopes are few.
+    With a wide normal prior, as few cells or much noise say little. Steep slopes are rare in it.
     """
     some = np.unique(np.linspace(0, len(squared) - 1, _MOST_COMPARED).astype(int))
     squared = squared[np.ix_(some, some)]
