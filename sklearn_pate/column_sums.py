@@ -2,12 +2,13 @@
 
 import math
 from dataclasses import dataclass
-from functools import partial
 from numbers import Integral, Real
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
+from joblib import Memory
 from scipy.special import softmax
+from sklearn import get_config
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline, make_union
 from sklearn.preprocessing import Normalizer, StandardScaler
@@ -16,9 +17,9 @@ from ._sklearn import Interval, StrOptions, _safe_indexing
 from .aggregators import TableMechanism
 from .aggregators.base import check_calibrated
 from .electorate import CellForecast, TableElectorate
-from .exceptions import TeacherError
-from .isolation import Quiet, attempt, own_rows
+from .memory import digest
 from .neighbors.ballots import numbered
+from .neighbors.blocks import count_in_blocks, n_blocks
 from .neighbors.columns import RowVectorizer, closeness
 from .neighbors.electorate import told_of_few
 from .neighbors.rates import deal_to_alike
@@ -145,6 +146,49 @@ def _rows(numbers, mean, scale):
     return on_sphere((numbers - mean) / scale)
 
 
+def _psi(numbers, mean, scale):
+    """Return the same, a little shorter, with a last column that is constant."""
+    rows = _LENGTH * _rows(numbers, mean, scale)
+    return np.column_stack([rows, np.full(len(rows), _CONSTANT)])
+
+
+class Summing(NamedTuple):
+    """What all blocks of records share that are summed; see `neighbors.blocks.Counting`."""
+
+    transformer: Any
+    mean: np.ndarray
+    scale: np.ndarray
+    n_classes: int
+    config: dict
+    memory: Memory
+    fingerprint: str | None
+
+    @property
+    def shape(self):
+        """Shape of the sums."""
+        return len(self.mean) + 1, self.n_classes + 1
+
+    def count(self, block):
+        """Return the sums of a block, some records at a time."""
+        amount, whole = shares(len(block.codes), block.groups, block.weight, whole=_WHOLE)
+        table = np.zeros(self.shape, dtype=np.int64)
+        for start in range(0, len(amount), _ROWS):
+            rows = np.arange(start, min(start + _ROWS, len(amount)))
+            steps = whole_steps(self._encoded(_safe_indexing(block.X, rows)))
+            shared = amount[rows] * (_WHOLE // whole)
+            by_class = of_classes(steps * shared[:, None], block.codes[rows], self.n_classes)
+            total = by_class.sum(axis=0)
+            table[:, :-1] += (self.n_classes * by_class - total).T
+            table[:, -1] += self.n_classes * total
+        return table
+
+    def _encoded(self, X):
+        """Return rows of length 1 at most; one that cannot be encoded is all zeros."""
+        numbers = transformed_private(self.transformer, X, len(self.mean))
+        rows = _psi(numbers, self.mean, self.scale)
+        return np.where(np.isfinite(rows).all(axis=1, keepdims=True), rows, 0.0)
+
+
 @dataclass(frozen=True, eq=False, repr=False)
 class ReleasedColumns(ReleasedRates):
     """Noisy sums of columns by class, and what they say of any row: all of this is published.
@@ -239,6 +283,9 @@ class ColumnSums(TableElectorate):
     ReleasedColumns(2 classes, 60 columns)
     """
 
+    #: The share of the public rows' spread that cells would explain, where a rule chose sums.
+    cells_explain = None
+
     _parameter_constraints = {
         "bends": ["boolean"],
         "adjacency": [StrOptions({"replace", "add_or_remove"})],
@@ -277,10 +324,13 @@ class ColumnSums(TableElectorate):
         self._shape = public.shape
         self._mean = public.mean(axis=0)
         self._scale = _scale(public, n_bends=X_public[0].size if bends else 0)
-        self._public = self._encoded(public)
+        self._public = _psi(public, self._mean, self._scale)
         self._units = numbered(private.groups, len(private.codes))
         self._is_weighted = private.sample_weight is not None
-        return self.ballots(private)
+        self._memory = Memory(None) if memory is None else memory
+        ballots = self.ballots(private)
+        self._tells_blocks = ballots.n_records is not None
+        return ballots
 
     def divide(self, X_public, *, noise_std, n_records, n_classes, are_drawn=False):
         """Note whether the number of records is public; there are no cells."""
@@ -302,53 +352,33 @@ class ColumnSums(TableElectorate):
         return CellForecast(0, n_voters, None, tuple(problems), tuple(obstacles), n_columns=width)
 
     def n_steps(self, *, n_records):
-        """Return 1."""
-        return 1
+        """Return the number of blocks, where that of records is public."""
+        return 1 if n_records is None else n_blocks(n_records=n_records)
 
     def vote(self, private, X_query, *, temperature=None, seed=None, n_jobs=None, on_done=None):
         """Return sums of columns, in whole steps, (n_columns + 1, n_classes + 1).
 
         By class, and of all records; the last of the columns is constant.
         """
-        part = shares(len(private.codes), self._units, private.sample_weight, whole=_WHOLE)
-        with Quiet():
-            table, failed = attempt(partial(self._sums, private, part))
-        if failed is not None:
-            raise TeacherError(f"the records could not be summed: {failed}")
-        if on_done is not None:
+        n_classes = len(private.classes)
+        memory = self._memory
+        fingerprint = None
+        if memory.location is not None:
+            fingerprint = digest("sums", self._transformer, self._mean, self._scale, n_classes)
+        summing = Summing(
+            self._transformer, self._mean, self._scale, n_classes, get_config(), memory, fingerprint
+        )
+        told = on_done if self._tells_blocks else None
+        table = count_in_blocks(summing, private, self._units, n_jobs=n_jobs, on_done=told)
+        if on_done is not None and told is None:
             on_done(1)
         return table
-
-    def _sums(self, private, part):
-        amount, whole = part
-        n_classes = len(private.classes)
-        table = np.zeros((self._shape[1] + 1, n_classes + 1), dtype=np.int64)
-        for start in range(0, len(amount), _ROWS):
-            rows = np.arange(start, min(start + _ROWS, len(amount)))
-            psi = self._psi(own_rows(private.X, rows, _safe_indexing))
-            shared = amount[rows] * (_WHOLE // whole)
-            steps = whole_steps(psi)
-            by_class = of_classes(steps * shared[:, None], private.codes[rows], n_classes)
-            total = by_class.sum(axis=0)
-            table[:, :-1] += (n_classes * by_class - total).T
-            table[:, -1] += n_classes * total
-        return table
-
-    def _psi(self, X):
-        """Return rows of length 1 at most; one that cannot be encoded is all zeros."""
-        numbers = transformed_private(self._transformer, X, self._shape[1])
-        rows = self._encoded(numbers)
-        return np.where(np.isfinite(rows).all(axis=1, keepdims=True), rows, 0.0)
-
-    def _encoded(self, numbers):
-        rows = _LENGTH * _rows(numbers, self._mean, self._scale)
-        return np.column_stack([rows, np.full(len(rows), _CONSTANT)])
 
     def check_public(self, X_public):
         """Refuse other public rows, or another order; see `TableElectorate.check_public`."""
         numbers = transformed(self._transformer, X_public)
-        is_same = numbers.shape == self._shape and np.allclose(self._encoded(numbers), self._public)
-        if not is_same:
+        is_same = numbers.shape == self._shape
+        if not is_same or not np.allclose(_psi(numbers, self._mean, self._scale), self._public):
             raise ValueError(
                 "X_public is not what was voted on; pass the X_public that poll was given"
             )

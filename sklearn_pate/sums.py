@@ -7,15 +7,19 @@ of estimators.
 """
 
 import math
+from functools import partial
 from itertools import product
 from typing import NamedTuple
 
 import numpy as np
 from sklearn.covariance import oas
+from threadpoolctl import threadpool_limits
 
+from .isolation import Quiet
 from .rdp import DEFAULT_ORDERS, Cost, discrete_gaussian_mu_squared
 from .rdp.checks import check_count, check_orders
 from .rdp.discrete import DiscreteGaussian
+from .workers import batch_size, run, threads_per_worker
 
 #: Numbers of `psi` are whole multiples of this, and so exact in sums.
 STEP = 2.0**-14
@@ -242,7 +246,7 @@ def sums_cost(noise_multiplier, n_moved, orders=DEFAULT_ORDERS, *, of_one=_ONE_M
     return Cost(moved * rdp, moved * mu_squared, math.inf)
 
 
-def released_centre(psi, part, sd, rng):
+def released_centre(psi, part, sd, rng, n_jobs=None):
     """Return the mean of all rows, with noise of one standard deviation on each of their sums.
 
     The number of records is released beside it, at half the weight: where a record takes the place
@@ -250,12 +254,7 @@ def released_centre(psi, part, sd, rng):
     """
     amount, whole = part
     n_columns = psi.shape[1]
-    total = np.zeros(n_columns, dtype=np.int64)
-    count = np.zeros(1, dtype=np.int64)
-    for rows in _blocks(len(psi)):
-        steps = whole_steps(psi[rows])
-        total += amount[rows] @ steps
-        count += amount[rows] @ steps.any(axis=1)
+    total, count = _added(_mean_of, n_jobs, psi, amount)
     step = STEP / whole
     total = _noisy(total, sd, step, rng)
     count = max(_noisy(count * _PER_STEP, sd / OF_COUNTS, step, rng)[0], sd)
@@ -265,7 +264,7 @@ def released_centre(psi, part, sd, rng):
     return Centre(mean * max(0.0, 1 - n_columns * variance / seen))
 
 
-def released(psi, codes, part, centre, sd, sd_moment, rng, *, n_classes):
+def released(psi, codes, part, centre, sd, sd_moment, rng, *, n_classes, n_jobs=None):
     """Return `Sums` of rows about their centre, with noise.
 
     Parameters
@@ -284,25 +283,19 @@ def released(psi, codes, part, centre, sd, sd_moment, rng, *, n_classes):
         Source of the noise.
     n_classes : int
         Number of classes.
+    n_jobs : int, default=None
+        As in joblib. What is summed does not depend on it.
 
     Returns
     -------
     Sums
         Of one column more, which is constant.
     """
-    n_columns = psi.shape[1] + 1
-    counts = np.zeros(n_classes, dtype=np.int64)
-    by_class = np.zeros((n_classes, n_columns), dtype=np.int64)
     amount, whole = part
     # Python's whole numbers where those of numpy may be too small
     kind = object if len(psi) * whole > _MOST_COUNTED else np.int64
-    moment = np.zeros((n_columns, n_columns), dtype=kind)
-    for rows in _blocks(len(psi)):
-        steps = whole_steps(centre.apply(psi[rows]))
-        weighted = steps * amount[rows, None]
-        counts += of_classes(amount[rows] * steps.any(axis=1), codes[rows], n_classes)
-        by_class += of_classes(weighted, codes[rows], n_classes)
-        moment += (weighted.T.astype(float) @ steps.astype(float)).astype(np.int64)
+    sums_of = partial(_sums_of, centre=centre, n_classes=n_classes, kind=kind)
+    counts, by_class, moment = _added(sums_of, n_jobs, psi, amount, codes)
     total = by_class.sum(axis=0)
     step = STEP / whole
     centred = n_classes * by_class - total  # in steps that are smaller by the number of classes
@@ -316,10 +309,39 @@ def released(psi, codes, part, centre, sd, sd_moment, rng, *, n_classes):
     )
 
 
-def _blocks(n_rows):
-    """Yield slices of rows whose sums are exact in floats."""
-    for start in range(0, n_rows, _ROWS):
-        yield slice(start, start + _ROWS)
+def _added(sums_of, n_jobs, psi, *others):
+    """Add up what a function says of blocks of rows, whose sums are exact in floats."""
+    starts = range(0, len(psi), _ROWS)
+    blocks = (slice(start, start + _ROWS) for start in starts)
+    tasks = (tuple(part[rows] for part in (psi, *others)) for rows in blocks)
+    added = None
+    with threadpool_limits(threads_per_worker(n_jobs)):
+        size = batch_size(len(starts), n_jobs)
+        for found in run(partial(_of_block, sums_of), tasks, n_jobs, size):
+            added = found if added is None else map(np.add, added, found)
+            added = list(added)
+    return added
+
+
+def _of_block(sums_of, block):
+    with Quiet():  # also where a worker runs it
+        psi, *others = block
+        return sums_of(np.asarray(psi), *others)
+
+
+def _mean_of(psi, amount):
+    """Return the sum of the rows of a block, and their number."""
+    steps = whole_steps(psi)
+    return amount @ steps, np.array([amount @ steps.any(axis=1)])
+
+
+def _sums_of(psi, amount, codes, *, centre, n_classes, kind):
+    """Return counts, sums by class and second moment of a block, about the centre."""
+    steps = whole_steps(centre.apply(psi))
+    weighted = steps * amount[:, None]
+    counts = of_classes(amount * steps.any(axis=1), codes, n_classes)
+    moment = (weighted.T.astype(float) @ steps.astype(float)).astype(np.int64)
+    return counts, of_classes(weighted, codes, n_classes), moment.astype(kind)
 
 
 def of_classes(whole, codes, n_classes):

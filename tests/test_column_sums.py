@@ -15,9 +15,16 @@ from sklearn.tree import DecisionTreeClassifier
 
 from sklearn_pate import PATEClassifier
 from sklearn_pate.aggregators import LaplaceMechanism
-from sklearn_pate.column_sums import _OF_TOTAL, _WHOLE, ColumnSums, ReleasedColumns, SumsMechanism
+from sklearn_pate.column_sums import (
+    _OF_TOTAL,
+    _WHOLE,
+    ColumnSums,
+    ReleasedColumns,
+    Summing,
+    SumsMechanism,
+)
 from sklearn_pate.electorate import PrivateData
-from sklearn_pate.exceptions import BadPlanError
+from sklearn_pate.exceptions import BadPlanError, TeacherError
 from sklearn_pate.model_selection import PrivateGridSearchCV
 from sklearn_pate.neighbors import ReverseNeighbors
 from sklearn_pate.rdp import gdp_to_epsilon
@@ -352,3 +359,20 @@ def test_columns_that_do_not_vary_say_nothing():
     assert 0.8 < clf.score(np.hstack([X, 0 * constant]), y)
     model = clf.export(np.hstack([rows, np.zeros((len(rows), 5))]))
     assert (model.predict(np.hstack([X, constant])) == clf.predict(np.hstack([X, constant]))).all()
+
+
+def test_sums_are_kept_and_do_not_depend_on_the_workers(tmp_path, monkeypatch):
+    monkeypatch.setattr("sklearn_pate.neighbors.blocks.BLOCK_SIZE", 1000)
+    X, y, rows = wide()
+    groups = np.arange(len(y)) // 3
+    polled = [
+        PATEClassifier(ColumnSums(), classes=[0, 1], **given).poll(X, y, rows, groups=groups).counts
+        for given in ({}, {"n_jobs": 2}, {"memory": tmp_path})
+    ]
+    assert np.array_equal(polled[0], polled[1])
+    assert np.array_equal(polled[0], polled[2])
+    monkeypatch.setattr(Summing, "count", None)  # nothing is summed again
+    again = PATEClassifier(ColumnSums(), classes=[0, 1], memory=tmp_path)
+    assert np.array_equal(again.poll(X, y, rows, groups=groups).counts, polled[0])
+    with pytest.raises(TeacherError, match="could not be counted"):
+        again.poll(X, 1 - y, rows, groups=groups)

@@ -10,6 +10,7 @@ from sklearn.datasets import make_classification
 from sklearn.naive_bayes import GaussianNB
 
 from sklearn_pate import PATEClassifier
+from sklearn_pate.aggregators import LaplaceMechanism
 from sklearn_pate.exceptions import BudgetExceededError
 from sklearn_pate.ledger import PrivacyLedger
 from sklearn_pate.model_selection import PrivateGridSearchCV
@@ -23,7 +24,7 @@ pytestmark = pytest.mark.filterwarnings("ignore:nearly all records lie in one or
 
 X, Y = make_classification(3000, n_features=4, random_state=0)
 PUBLIC = np.random.default_rng(1).normal(size=(500, 4))
-DRAWS = MarginalSynthesizer(bounds=(-4, 4), missing=[], n_rows=500)
+DRAWS = MarginalSynthesizer(bounds=(-4, 4), missing=[], n_rows=500, noise=LaplaceMechanism())
 UNKNOWN = ("X_public, drawn from private data by an earlier fit, whose cost adds up",)
 
 
@@ -133,7 +134,7 @@ def test_public_rows_are_not_taken_for_drawn_ones():
     spent = pate().fit(X, Y, X_public=PUBLIC).privacy_spent_
     assert (spent.n_synthetic, spent.not_covered) == (0, ())
     # Where there are few values, rows are equal by chance
-    coins = MarginalSynthesizer(bounds=(0, 1), missing=[], n_rows=500)
+    coins = MarginalSynthesizer(bounds=(0, 1), missing=[], n_rows=500, noise=LaplaceMechanism())
     pate(synthesizer=coins).fit((X > 0).astype(int), Y)
     public = (PUBLIC > 0).astype(int)
     assert pate().plan((X > 0).astype(int), Y, X_public=public).spent.n_synthetic == 0
@@ -177,7 +178,12 @@ def test_rows_of_two_draws_or_beside_others_are_not_covered():
 
 def test_a_part_of_rows_with_few_values_is_not_covered():
     grid = np.random.default_rng(0).integers(0, 3, (3000, 3))
-    few = MarginalSynthesizer(categories={k: [0, 1, 2] for k in range(3)}, missing=[], n_rows=500)
+    few = MarginalSynthesizer(
+        categories={k: [0, 1, 2] for k in range(3)},
+        missing=[],
+        n_rows=500,
+        noise=LaplaceMechanism(),
+    )
     rows = pate(synthesizer=few).fit(grid, Y).X_synthetic_
     assert len(np.unique(rows, axis=0)) < 30
     assert pate().fit(grid, Y, X_public=rows).privacy_spent_.n_synthetic == 500

@@ -117,7 +117,10 @@ def fitted():
     y = (X["age"] + 20 * (X["kind"] == "a") + 5 * rng.normal(size=4000) > 30).astype(int)
     schema = Schema({"age": (0, 49), "kind": ["a", "b"]})
     clf = PATEClassifier(
-        schema=schema, synthesizer=MarginalSynthesizer(n_rows=1000), classes=[0, 1], epsilon=2
+        schema=schema,
+        synthesizer=MarginalSynthesizer(n_rows=1000, noise=LaplaceMechanism()),
+        classes=[0, 1],
+        epsilon=2,
     )
     return X, y, clf.fit(X, y)
 

@@ -6,6 +6,7 @@ import pytest
 from sklearn.naive_bayes import GaussianNB
 
 from sklearn_pate import PATEClassifier
+from sklearn_pate.aggregators import LaplaceMechanism
 from sklearn_pate.neighbors import ReverseNeighbors
 from sklearn_pate.rules import default_n_cells, default_n_teachers, default_share, most_noise
 from sklearn_pate.synthesis import MarginalSynthesizer
@@ -15,7 +16,7 @@ CLASSES = [0, 1, 2]
 RNG = np.random.default_rng(0)
 X_PUBLIC = pd.DataFrame(RNG.normal(size=(400, 3)), columns=["a", "b", "c"])
 BARE = {"epsilon": 1.0}
-SYNTHESIZER = {"synthesizer": MarginalSynthesizer((-3, 3), missing=[])}
+SYNTHESIZER = {"synthesizer": MarginalSynthesizer((-3, 3), missing=[], noise=LaplaceMechanism())}
 
 
 def private_tables():

@@ -6,11 +6,13 @@ from itertools import product
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.base import clone
 from sklearn.datasets import load_digits, load_iris
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 from sklearn.tree import DecisionTreeClassifier
 
 from sklearn_pate import PATEClassifier, sums
+from sklearn_pate.aggregators import LaplaceMechanism
 from sklearn_pate.exceptions import BadPlanError
 from sklearn_pate.ledger import PrivacyLedger
 from sklearn_pate.model_selection import PrivateGridSearchCV
@@ -30,6 +32,7 @@ from sklearn_pate.sums import (
 )
 from sklearn_pate.synthesis import ClassSums, MarginalSynthesizer, Schema
 from sklearn_pate.synthesis.columns import NumberColumn
+from sklearn_pate.synthesis.sums import ReleasedSums
 
 # --- what one record changes ---------------------------------------------------------------------
 
@@ -428,7 +431,11 @@ def test_columns_are_declared_once():
     X, y, clf = digits()
     with pytest.raises(ValueError, match="declared once"):
         clf.set_params(synthesizer=MarginalSynthesizer(bounds=(0, 16))).fit(X, y)
-    clf.set_params(synthesizer=MarginalSynthesizer(n_rows=100), epsilon=10, on_bad_plan="warn")
+    clf.set_params(
+        synthesizer=MarginalSynthesizer(n_rows=100, noise=LaplaceMechanism()),
+        epsilon=10,
+        on_bad_plan="warn",
+    )
     with pytest.warns(UserWarning, match="drown"):
         assert clf.fit(X, y).X_synthetic_.shape == (100, 64)
 
@@ -473,3 +480,28 @@ def test_what_fails_after_sums_are_paid_says_so(monkeypatch, tmp_path):
     assert "is spent, and nothing of it was kept" in caught.value.__notes__[0]
     assert caught.value.privacy_spent.epsilon == pytest.approx(2, abs=0.01)
     assert ledger.epsilon_spent == pytest.approx(2, abs=0.1)
+
+
+def test_a_synthesizer_that_declares_columns_leads_to_the_same_fit():
+    X, y, clf = digits()
+    params = {"schema": None, "random_state": 0, "on_bad_plan": "warn"}
+    fits = [
+        clone(clf).set_params(**params | given).fit(X[:400], y[:400])
+        for given in (
+            {"schema": (0, 16)},
+            {"synthesizer": MarginalSynthesizer((0, 16), missing=[])},
+        )
+    ]
+    assert isinstance(fits[1].table_, ReleasedSums)
+    assert np.array_equal(*(fit.table_.sums.by_class for fit in fits))
+    told = fits[1].set_params(synthesizer__n_bins=4, epsilon=50).plan(X, y)
+    assert type(told.synthesizer) is MarginalSynthesizer
+
+
+def test_sums_do_not_depend_on_the_workers(monkeypatch):
+    monkeypatch.setattr(sums, "_ROWS", 64)
+    X, y, clf = digits()
+    clf.set_params(random_state=0)
+    fits = [clone(clf).set_params(n_jobs=n_jobs).fit(X, y) for n_jobs in (None, 2)]
+    for part in ("by_class", "moment", "counts"):
+        assert np.array_equal(*(getattr(fit.table_.sums, part) for fit in fits))

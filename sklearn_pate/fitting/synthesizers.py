@@ -46,11 +46,16 @@ def declared_synthesizer(estimator, X, X_public, *, groups=None, may_be_all=True
     synthesizer = clone(ClassSums() if estimator.synthesizer is None else estimator.synthesizer)
     if estimator.schema is not None:
         _declare_columns(synthesizer, estimator.schema, X)
+    asked = estimator.base_estimator is not None or estimator.aggregator is not None
+    asked = asked or speaks_of_teachers(estimator)
+    if not asked and _says_columns_alone(synthesizer):
+        names = ("bounds", "categories", "missing", "n_rows")
+        synthesizer = ClassSums(**{name: getattr(synthesizer, name) for name in names})
     synthesizer.declare(X, estimator.classes)
+    if isinstance(synthesizer, ClassSums):
+        synthesizer.n_jobs = synthesizer.n_jobs or estimator.n_jobs
     if isinstance(synthesizer, ClassSums) and synthesizer.share is None:
         is_public = groups is None and not _may_join(estimator)
-        asked = estimator.base_estimator is not None or estimator.aggregator is not None
-        asked = asked or speaks_of_teachers(estimator)
         synthesizer.share = share_of_sums(
             n_records=_num_samples(X) if is_public else None,
             n_columns=len(synthesizer.schema_.columns),
@@ -75,6 +80,15 @@ def _declare_columns(synthesizer, schema, X):
             f"columns are declared once: schema was given, and {said[0]} of {name} as well"
         )
     synthesizer.set_params(**schema.parameters(X))
+
+
+def _says_columns_alone(synthesizer):
+    """Whether a `MarginalSynthesizer` declares columns, and says nothing of its histograms."""
+    if type(synthesizer) is not MarginalSynthesizer:
+        return False
+    said = synthesizer.get_params(deep=False)
+    default = MarginalSynthesizer().get_params(deep=False)
+    return all(said[name] == default[name] for name in ("n_bins", "given_label", "share", "noise"))
 
 
 def _may_join(estimator):

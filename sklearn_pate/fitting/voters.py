@@ -143,7 +143,11 @@ def with_columns(electorate, estimator, private, X_public):
         noise_std=2 * math.sqrt(1 - 1 / n_classes) / gdp_mu(estimator.epsilon, estimator.delta),
     )
     tell_more = columns_tell_more(explained=cells.explained, n_classes=n_classes, signal=signal)
-    return None if not tell_more else ColumnSums(bends=bends_are_seen(signal=signal))
+    if not tell_more:
+        return None
+    columns = ColumnSums(bends=bends_are_seen(signal=signal))
+    columns.cells_explain = cells.explained
+    return columns
 
 
 def number_teachers(electorate, estimator, private):

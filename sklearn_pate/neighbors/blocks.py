@@ -29,7 +29,9 @@ _ADVICE = (
 
 
 class Counting(NamedTuple):
-    """What all blocks of a vote share; all of it follows from public rows and numbers.
+    """What all blocks of a vote in cells share; all of it follows from public rows and numbers.
+
+    `count_in_blocks` takes whatever has `count`, `shape`, `config`, `memory` and `fingerprint`.
 
     Attributes
     ----------
@@ -63,8 +65,32 @@ class Counting(NamedTuple):
     memory: Memory
     fingerprint: str | None
 
+    @property
+    def shape(self):
+        """Shape of the table."""
+        return len(self.centers), self.n_classes
 
-class _Block(NamedTuple):
+    def count(self, block):
+        """Return the table of a block."""
+        n_columns = self.centers.shape[1]
+        cells = nearest_cells(
+            transformed_private(self.transformer, block.X, n_columns, self.largest),
+            self.centers,
+            self.n_neighbors,
+            rounding=self.rounding,
+            alone=partial(transformed_alone, self.transformer, block.X, n_columns),
+        )
+        return count_ballots(
+            cells,
+            block.codes,
+            n_cells=len(self.centers),
+            n_classes=self.n_classes,
+            sample_weight=block.weight,
+            groups=block.groups,
+        )
+
+
+class Block(NamedTuple):
     """Some private records: rows, codes of their classes, weights, and groups from 0."""
 
     X: Any
@@ -95,7 +121,7 @@ def count_in_blocks(counting, private, groups=None, *, n_jobs=None, on_done=None
     Parameters
     ----------
     counting : Counting
-        What all blocks share.
+        What all blocks share, and how each is counted.
     private : PrivateData
         The records.
     groups : ndarray of shape (n_samples,), int, or None
@@ -108,8 +134,8 @@ def count_in_blocks(counting, private, groups=None, *, n_jobs=None, on_done=None
 
     Returns
     -------
-    ndarray of shape (n_cells, n_classes), int
-        In whole shares of a ballot, as `count_ballots` returns them.
+    ndarray of shape `counting.shape`, int
+        In whole shares, as `counting.count` returns them.
 
     Raises
     ------
@@ -117,7 +143,7 @@ def count_in_blocks(counting, private, groups=None, *, n_jobs=None, on_done=None
         If a block could not be counted; its error's text is withheld.
     """
     warn_if_taking_turns(n_jobs, "transformers")
-    sums = _Sums(len(counting.centers), counting.n_classes)
+    sums = _Sums(counting.shape)
     tasks = _tasks(counting, _blocks(private, groups, BLOCK_SIZE))
     # After a failure no more blocks are sent; those under way are finished, and ignored
     tasks = itertools.takewhile(lambda _: sums.problem is None, tasks)
@@ -157,7 +183,7 @@ def _blocks(private, groups, size):
 def _block(private, rows, groups=None):
     X = own_rows(private.X, rows, _safe_indexing)
     weight = None if private.sample_weight is None else private.sample_weight[rows]
-    return _Block(X, private.codes[rows], weight, groups)
+    return Block(X, private.codes[rows], weight, groups)
 
 
 def _tasks(counting, blocks):
@@ -190,23 +216,8 @@ def _recalled(counting, block, key):
 
 def _counted(counting, block, key):
     """Return the table of a block; memory finds it by `key` alone."""
-    n_cells, n_columns = counting.centers.shape
     with config_context(**counting.config):
-        cells = nearest_cells(
-            transformed_private(counting.transformer, block.X, n_columns, counting.largest),
-            counting.centers,
-            counting.n_neighbors,
-            rounding=counting.rounding,
-            alone=partial(transformed_alone, counting.transformer, block.X, n_columns),
-        )
-    return count_ballots(
-        cells,
-        block.codes,
-        n_cells=n_cells,
-        n_classes=counting.n_classes,
-        sample_weight=block.weight,
-        groups=block.groups,
-    )
+        return counting.count(block)
 
 
 # --- adding up their tables ----------------------------------------------------------------------
@@ -215,8 +226,8 @@ def _counted(counting, block, key):
 class _Sums:
     """The table so far, whether memory has all of it, and the first failure as it may be told."""
 
-    def __init__(self, n_cells, n_classes):
-        self.table = np.zeros((n_cells, n_classes), dtype=np.int64)
+    def __init__(self, shape):
+        self.table = np.zeros(shape, dtype=np.int64)
         self.all_kept = True
         self.problem = None
 

@@ -26,6 +26,10 @@ class MarginalSynthesizer(ColumnSynthesizer):
     each of its values by itself, given the class. So the rows are right column by column, and they
     say of how two columns go together only what follows from the label.
 
+    Where a `PATEClassifier` says nothing of who votes, and this nothing of how histograms are
+    released (`n_bins`, `given_label`, `share`, `noise`), it declares columns alone: the fit does
+    what it does with a `schema`.
+
     Names and dtypes of the columns are taken to be public, as are the parameters. Categories of
     pandas' categoricals are part of their dtype: all of them are published, whether drawn or not.
     `astype("category")` reads them from the private rows, and nothing here can warn of that: use a

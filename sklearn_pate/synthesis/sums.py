@@ -4,7 +4,7 @@ import math
 from copy import copy
 from dataclasses import dataclass
 from functools import cached_property
-from numbers import Real
+from numbers import Integral, Real
 
 import numpy as np
 from scipy.special import softmax
@@ -91,7 +91,7 @@ class ReleasedSums(ReleasedRates):
 
 
 class _Spread:
-    """Rows on the unit sphere, made when a slice is asked for, as all would fill memory."""
+    """Rows on the unit sphere, made when they are wanted, as all would fill memory."""
 
     def __init__(self, schema, X):
         self.shape = len(X), schema.width
@@ -102,7 +102,10 @@ class _Spread:
         return self.shape[0]
 
     def __getitem__(self, rows):
-        return unit(self._schema.spread(_safe_indexing(self._X, rows)))
+        return _Spread(self._schema, _safe_indexing(self._X, rows))
+
+    def __array__(self, dtype=None, copy=None):
+        return unit(self._schema.spread(self._X))
 
 
 class ClassSums(ColumnSynthesizer):
@@ -129,6 +132,9 @@ class ClassSums(ColumnSynthesizer):
     noise_multiplier : float or None, default=None
         Noise beside what one record changes in all sums together: one over Gaussian mu, from 1/16
         to 100,000. None: `PATEClassifier` calibrates it.
+    n_jobs : int, default=None
+        Number of blocks of records summed in parallel, as in joblib; nothing that is released
+        depends on it. None is that of `PATEClassifier`.
 
     Attributes
     ----------
@@ -172,6 +178,7 @@ class ClassSums(ColumnSynthesizer):
         **ColumnSynthesizer._parameter_constraints,
         "share": [Interval(Real, 0, 1, closed="right"), None],
         "noise_multiplier": [Interval(Real, 2**-4, 1e5, closed="both"), None],
+        "n_jobs": [Integral, None],
     }
 
     def __init__(
@@ -183,6 +190,7 @@ class ClassSums(ColumnSynthesizer):
         n_rows=5000,
         share=None,
         noise_multiplier=None,
+        n_jobs=None,
     ):
         self.bounds = bounds
         self.categories = categories
@@ -190,6 +198,7 @@ class ClassSums(ColumnSynthesizer):
         self.n_rows = n_rows
         self.share = share
         self.noise_multiplier = noise_multiplier
+        self.n_jobs = n_jobs
 
     def with_scale(self, scale):
         """Return a copy with this noise multiplier; None if it is set."""
@@ -244,8 +253,9 @@ class ClassSums(ColumnSynthesizer):
         sd_centre, sd, sd_moment = noise_sizes(1 / multiplier, n_classes=n_classes)
         psi = _Spread(self.schema_, X)
         part = shares(len(X), groups, weight)
-        centre = released_centre(psi, part, sd_centre, noise)
-        sums = released(psi, codes, part, centre, sd, sd_moment, noise, n_classes=n_classes)
+        centre = released_centre(psi, part, sd_centre, noise, self.n_jobs)
+        about = {"n_classes": n_classes, "n_jobs": self.n_jobs}
+        sums = released(psi, codes, part, centre, sd, sd_moment, noise, **about)
         return ReleasedSums(self.schema_, centre, sums)
 
     def _drawn(self, released, noise, rng):
