@@ -170,11 +170,7 @@ class PredefinedPartition:
         return teacher_indices
 
 
-_PARTITIONS = {
-    "random": RandomPartition,
-    "hash": HashPartition,
-    "predefined": PredefinedPartition,
-}
+_PARTITIONS = {"random": RandomPartition, "hash": HashPartition, "predefined": PredefinedPartition}
 
 
 class Assignment(NamedTuple):

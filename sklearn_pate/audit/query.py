@@ -227,12 +227,7 @@ def _choose_pair(mechanism, votes, size, *, n_samples, delta, confidence, alarm,
         pairs = pairs_with(check_votes([votes])[0])
         most_telling_first = large_classes_first(pairs)
     contradicts, compared = compare(
-        mechanism,
-        most_telling_first,
-        n_samples=n_samples,
-        alarm=alarm,
-        delta=delta,
-        rng=other_rng,
+        mechanism, most_telling_first, n_samples=n_samples, alarm=alarm, delta=delta, rng=other_rng
     )
     if contradicts:  # the statement is no guide
         mechanism = mechanism.without_statement()

@@ -209,10 +209,7 @@ def _climb(objective, n_teachers, n_classes, first_pairs, rng):
         unmoved = np.tile(best.votes, (len(moves), 1))
         same_move = np.tile(best.move, (len(moves), 1))
         trial = _best_trial(
-            objective,
-            np.concatenate([moved, unmoved]),
-            np.concatenate([same_move, moves]),
-            rng,
+            objective, np.concatenate([moved, unmoved]), np.concatenate([same_move, moves]), rng
         )
         if trial.score > best.score + 1e-9:
             best = trial

@@ -25,12 +25,7 @@ from ..isolation import own_generators, unfitted
 from ..partition import PredefinedPartition
 from ..public import indexable_rows, public_rows, warn_if_private
 from ..rdp import TrialCount
-from ..releases.rows import (
-    DRAWN_BEFORE,
-    Synthesis,
-    recalled,
-    rehearsal_rows,
-)
+from ..releases.rows import DRAWN_BEFORE, Synthesis, recalled, rehearsal_rows
 from ..secure import noise_generator
 from .calibration import calibrate
 from .candidates import make_candidates, teachers_key

@@ -34,12 +34,7 @@ def axes_and_figure(ax):
 def legend_above(ax, **kwargs):
     """Put the legend in one row above the axes, where it hides no bar."""
     ax.legend(
-        loc="lower right",
-        bbox_to_anchor=(1, 1),
-        ncols=3,
-        frameon=False,
-        fontsize="small",
-        **kwargs,
+        loc="lower right", bbox_to_anchor=(1, 1), ncols=3, frameon=False, fontsize="small", **kwargs
     )
 
 

@@ -6,12 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from .checks import DEFAULT_ORDERS, check_count, check_delta, check_orders
-from .conversion import (
-    epsilon_by_order,
-    gdp_to_epsilon,
-    pure_and_gdp_to_epsilon,
-    pure_to_gdp,
-)
+from .conversion import epsilon_by_order, gdp_to_epsilon, pure_and_gdp_to_epsilon, pure_to_gdp
 from .facts import facts_of
 from .rounding import sum_up, times_up
 from .worst_case import worst_case_pure, worst_case_rdp

@@ -86,12 +86,7 @@ class TeacherEnsemble(Electorate):
         if memory is not None and seed is None:
             # Kept seeds: the next fit on these data has the same parts and teachers
             key = digest(
-                private.X,
-                private.codes,
-                private.groups,
-                self.n_teachers,
-                self.partition,
-                self.unit,
+                private.X, private.codes, private.groups, self.n_teachers, self.partition, self.unit
             )
             seed = kept_seed(memory, (key, "partition"))
             self._kept_seed = kept_seed(memory, (key, "teachers"))
