@@ -15,7 +15,7 @@ import numpy as np
 from scipy.special import expit, log_expit, logit
 
 from .rdp import DEFAULT_ORDERS, margin_rdp
-from .rdp.bisection import bisect
+from .rdp.calibration import bisect
 from .rdp.checks import check_votes
 from .rdp.conversion import conversion_penalty
 from .secure import noise_generator

@@ -17,8 +17,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import ndtri
 
-from .rdp.checks import as_array, check_orders, check_positive, check_votes
-from .rdp.votes import margins
+from .rdp.checks import as_array, check_orders, check_positive, check_votes, margins
 from .secure import noise_generator
 
 __all__ = [

@@ -21,6 +21,7 @@ from ..rdp import (
     lnmax_rdp,
 )
 from ..rdp.checks import check_votes
+from ..rdp.facts import argmax_facts
 from ..secure import noise_generator
 from .base import Aggregator, check_calibrated
 
@@ -36,12 +37,7 @@ class _NoisyArgmax(Aggregator):
         noise = self._noise()
         if not isinstance(noise, Noise):  # discrete noise has ties, which go to the lowest code
             return Facts(pure_epsilon=noise.pure_epsilon, exact=True)
-        return Facts(
-            gdp_mu=noise.mu,
-            pure_epsilon=noise.pure_epsilon,
-            argmax_noise=noise,
-            label_symmetric=True,
-        )
+        return argmax_facts(noise)
 
     def outcome_log_proba(self, votes, student_proba=None):
         """Log probability of each class; see `log_argmax` of the noise in `rdp`."""

@@ -8,8 +8,7 @@ from scipy.special import logsumexp
 
 from .._sklearn import Interval
 from ..rdp import Facts, Gaussian, Laplace, gaussian_rdp, laplace_rdp, pure_rdp
-from ..rdp.checks import check_votes
-from ..rdp.votes import margins
+from ..rdp.checks import check_votes, margins
 from ..secure import noise_generator
 from .base import Aggregator
 

@@ -10,9 +10,8 @@ from sklearn.base import clone
 
 from .._sklearn import Interval
 from ..rdp import Cost, Facts, pure_rdp, pure_to_gdp
-from ..rdp.bisection import bisect
-from ..rdp.checks import check_votes
-from ..rdp.votes import margins
+from ..rdp.calibration import bisect
+from ..rdp.checks import check_votes, margins
 from ..secure import noise_generator
 from .base import Aggregator, check_calibrated
 

@@ -8,7 +8,7 @@ import numpy as np
 from scipy.special import betaincinv
 from scipy.stats import binom
 
-from ..rdp.bisection import bisect
+from ..rdp.calibration import bisect
 from ..rdp.checks import check_count, check_delta
 from .mechanism import padded
 

@@ -7,8 +7,8 @@ from typing import NamedTuple
 import numpy as np
 
 from ..rdp.checks import check_delta
+from ..rdp.exact import move_one_vote, moves_of_one_vote
 from ..rdp.facts import has_distribution
-from ..rdp.votes import move_one_vote, moves_of_one_vote
 from .bounds import check_confidence, check_size, lower_bound, pilot_bound
 from .exact import epsilon_of_pairs, log_proba_of_events
 from .mechanism import AuditedMechanism

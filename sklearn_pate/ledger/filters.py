@@ -9,7 +9,7 @@ import numpy as np
 
 from ..rdp import DEFAULT_ORDERS, gdp_mu, gdp_to_epsilon, pure_to_gdp
 from ..rdp.conversion import conversion_penalty, epsilon_by_order
-from ..rdp.rounding import sum_up
+from ..rdp.cost import sum_up
 
 #: Ways of adding up that a ledger may have.
 COMPOSITIONS = ("renyi", "gaussian", "pure")

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from ..rdp.votes import margins
+from ..rdp.checks import margins
 from .figures import BLUE, axes_and_figure, check_some_votes, curator_of, mark_private
 
 

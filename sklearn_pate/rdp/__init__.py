@@ -19,7 +19,6 @@ References
 """
 
 from .calibration import gnmax_sigma, least_scale, lnmax_gamma
-from .checked import checked_rdp
 from .checks import DEFAULT_ORDERS
 from .conversion import (
     gdp_mu,
@@ -36,7 +35,7 @@ from .facts import Facts
 from .noise import Exponential, Gaussian, Laplace, Noise
 from .published import gaussian_rdp, gnmax_rdp, laplace_rdp, lnmax_rdp, pure_rdp, threshold_rdp
 from .tuning import TrialCount
-from .worst_case import margin_rdp, worst_case_pure, worst_case_rdp
+from .worst_case import checked_rdp, margin_rdp, worst_case_pure, worst_case_rdp
 
 __all__ = [
     "Cost",

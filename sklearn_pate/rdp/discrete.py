@@ -10,7 +10,7 @@ from scipy.special import logsumexp
 
 from ..secure import discrete_gaussian, discrete_laplace
 from .checks import check_log_proba, check_votes
-from .rounding import rounded_up
+from .cost import rounded_up
 
 #: Largest number of terms of a sum over whole numbers: 40 MB.
 _MOST_TERMS = 5_000_000
