@@ -3,12 +3,10 @@
 import math
 from abc import abstractmethod
 from dataclasses import replace
-from numbers import Real
 
 import numpy as np
 from sklearn.base import clone
 
-from .._sklearn import Interval, StrOptions
 from ..rdp import (
     DiscreteGaussian,
     DiscreteLaplace,
@@ -23,7 +21,7 @@ from ..rdp import (
 from ..rdp.checks import check_votes
 from ..rdp.facts import argmax_facts
 from ..secure import noise_generator
-from .base import Aggregator, check_calibrated
+from .base import NOISES, POSITIVE, Aggregator, check_calibrated
 
 
 class _NoisyArgmax(Aggregator):
@@ -46,8 +44,7 @@ class _NoisyArgmax(Aggregator):
     def aggregate(self, votes, student_proba=None, random_state=None):
         """Draw the released label of each query; see `Aggregator.aggregate`."""
         votes = check_votes(votes)
-        rng = noise_generator(random_state)
-        noise = self._noise().sample(rng, votes.shape)
+        noise = self._noise().sample(noise_generator(random_state), votes.shape)
         return (votes + noise).argmax(axis=1)
 
 
@@ -102,10 +99,7 @@ class LNMax(_NoisyArgmax):
     0.1
     """
 
-    _parameter_constraints = {
-        "gamma": [Interval(Real, 0, None, closed="neither"), None],
-        "noise": [StrOptions({"continuous", "discrete"})],
-    }
+    _parameter_constraints = {"gamma": [POSITIVE, None], "noise": [NOISES]}
 
     def __init__(self, gamma=0.05, noise="continuous"):
         self.gamma = gamma
@@ -115,9 +109,7 @@ class LNMax(_NoisyArgmax):
         self._validate_params()
         check_calibrated(self, "gamma")
         gamma = float(self.gamma)
-        if self.noise == "continuous":
-            return Laplace(1 / gamma)
-        return DiscreteLaplace(gamma)
+        return Laplace(1 / gamma) if self.noise == "continuous" else DiscreteLaplace(gamma)
 
     @property
     def noise_std(self):
@@ -130,9 +122,7 @@ class LNMax(_NoisyArgmax):
 
     def with_scale(self, scale):
         """Return a copy with Laplace noise of this scale; see `Aggregator.with_scale`."""
-        if self.gamma is not None:
-            return None
-        return clone(self).set_params(gamma=1 / scale)
+        return clone(self).set_params(gamma=1 / scale) if self.gamma is None else None
 
     def published_rdp(self, votes, orders, student_proba=None, paid=None):
         """The 2017 paper's data-dependent bound, inf with discrete noise; see `rdp.lnmax_rdp`."""
@@ -171,7 +161,7 @@ class ExponentialNMax(_NoisyArgmax):
     0.1
     """
 
-    _parameter_constraints = {"gamma": [Interval(Real, 0, None, closed="neither")]}
+    _parameter_constraints = {"gamma": [POSITIVE]}
 
     def __init__(self, gamma=0.05):
         self.gamma = gamma
@@ -220,10 +210,7 @@ class GNMax(_NoisyArgmax):
            [1.    , 0.    ]])
     """
 
-    _parameter_constraints = {
-        "sigma": [Interval(Real, 0, None, closed="neither"), None],
-        "noise": [StrOptions({"continuous", "discrete"})],
-    }
+    _parameter_constraints = {"sigma": [POSITIVE, None], "noise": [NOISES]}
 
     def __init__(self, sigma=40.0, noise="continuous"):
         self.sigma = sigma
@@ -233,14 +220,12 @@ class GNMax(_NoisyArgmax):
         self._validate_params()
         check_calibrated(self, "sigma")
         sigma = float(self.sigma)
-        if self.noise == "continuous":
-            return Gaussian(sigma)
-        return DiscreteGaussian(sigma)
+        return Gaussian(sigma) if self.noise == "continuous" else DiscreteGaussian(sigma)
 
     @property
     def noise_std(self):
         """Standard deviation of the noise on each count, in votes; None if it is not set."""
-        return None if self.sigma is None else self.sigma
+        return self.sigma
 
     def facts(self):
         """Return what is proved of its noise; see `Aggregator.facts`.
@@ -256,9 +241,7 @@ class GNMax(_NoisyArgmax):
 
     def with_scale(self, scale):
         """Return a copy with noise of this standard deviation; see `Aggregator.with_scale`."""
-        if self.sigma is not None:
-            return None
-        return clone(self).set_params(sigma=scale)
+        return clone(self).set_params(sigma=scale) if self.sigma is None else None
 
     def published_rdp(self, votes, orders, student_proba=None, paid=None):
         """The 2018 paper's data-dependent bound, inf with discrete noise; see `rdp.gnmax_rdp`."""
