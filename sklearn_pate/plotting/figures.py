@@ -73,10 +73,8 @@ def curator_of(clf):
 
 def stages_of(clf):
     """Return the mechanisms of a fit, and how many queries each one asked."""
-    stages = clf.aggregator_
+    stages = clf.aggregator_ if isinstance(clf.aggregator_, list) else [clf.aggregator_]
     n_asked = len(clf.query_indices_)
-    if not isinstance(stages, list):
-        return [stages], [n_asked]
     if len(stages) == 1:
         return stages, [n_asked]
     if sum(clf.n_queries) != n_asked:
