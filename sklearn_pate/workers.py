@@ -86,7 +86,7 @@ def threads_per_worker(n_jobs):
 def check_timeout(timeout, n_jobs):
     """Refuse a timeout for teachers that run in this process."""
     uses_threads = getattr(get_active_backend()[0], "uses_threads", False)
-    if effective_n_jobs(n_jobs) == 1 or uses_threads:
+    if timeout is not None and (effective_n_jobs(n_jobs) == 1 or uses_threads):
         raise ValueError(
             f"timeout={timeout!r} needs teachers in processes of their own, which can be "
             "stopped: set n_jobs to 2 or more, with a backend of processes"

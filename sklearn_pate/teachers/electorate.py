@@ -80,7 +80,7 @@ class TeacherEnsemble(Electorate):
     def enrol(self, private, X_public, *, seed=None, memory=None):
         """Deal the records to teachers; see `Electorate.enrol`."""
         check_weight(self.estimators, private.sample_weight)
-        self._check_timeout()
+        check_timeout(self.timeout, self.n_jobs)
         self._memory = memory
         self._kept_seed = None
         if memory is not None and seed is None:
@@ -106,11 +106,6 @@ class TeacherEnsemble(Electorate):
         self.teacher_indices_ = self._assignment.teacher_indices
         n_records = Adjacency.public_count(self._assignment.adjacency, len(private.codes))
         return self._ballots(n_records=n_records)
-
-    def _check_timeout(self):
-        """Refuse what would fail when the first teacher is to be trained."""
-        if self.timeout is not None:
-            check_timeout(self.timeout, self.n_jobs)
 
     def _ballots(self, n_records=None):
         """Return what the assignment says of one protected unit."""
@@ -181,7 +176,7 @@ class SiteEnsemble(TeacherEnsemble):
 
     def enrol(self, private, X_public, *, seed=None, memory=None):
         """Enrol one teacher per site; see `Electorate.enrol`."""
-        self._check_timeout()
+        check_timeout(self.timeout, self.n_jobs)
         self._memory = memory
         self._kept_seed = None
         if memory is not None and seed is None:

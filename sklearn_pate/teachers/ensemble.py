@@ -24,10 +24,9 @@ from ..workers import (
     threads_per_worker,
     warn_if_taking_turns,
 )
-from .one import ADVICE, Part, Settings, Task, fit_and_vote, received
+from .one import ADVICE, SHARES, Part, Settings, Task, fit_and_vote, received
 from .sites import Site, Sites
 from .together import batched_network, check_callbacks, train_together
-from .vote import SHARES
 
 
 def collect_votes(
@@ -146,14 +145,9 @@ def collect_votes(
     network = batched_network(estimators, X, X_query, timeout)
     if network is None:
         warn_if_taking_turns(n_jobs)
+    threads = threads_per_worker(n_jobs) if network is None else None
     settings = Settings(
-        n_classes=n_classes,
-        temperature=temperature,
-        keep=keep_teachers,
-        threads=threads_per_worker(n_jobs) if network is None else None,
-        config=get_config(),
-        timeout=timeout,
-        caller=os.getpid(),
+        n_classes, temperature, keep_teachers, threads, get_config(), timeout, caller=os.getpid()
     )
     parts = _parts(X, codes, sample_weight, teacher_indices, n_teachers, classes)
     tasks = _tasks(estimators, parts, seeds, keys, X_query, settings, memory)
@@ -181,8 +175,7 @@ def _prepared(estimators, sample_weight, timeout, n_jobs):
     for estimator in estimators:
         check_callbacks(estimator)
     check_weight(estimators, sample_weight)
-    if timeout is not None:
-        check_timeout(timeout, n_jobs)
+    check_timeout(timeout, n_jobs)
     return estimators
 
 
@@ -208,19 +201,14 @@ def _seeds(seed, n_teachers, names):
     return [int(number) % 2**31 for number in keyed_digests(names, seed)]
 
 
-def _rows_by_teacher(teacher_indices, n_teachers):
-    """Return the record numbers of each teacher, ascending."""
-    order = np.argsort(teacher_indices, kind="stable")
-    starts = np.searchsorted(teacher_indices[order], np.arange(1, n_teachers))
-    return np.split(order, starts)
-
-
 def _parts(X, codes, sample_weight, teacher_indices, n_teachers, classes):
     """Yield the `Part` of each teacher; that of a site says how to load it."""
     if isinstance(X, Sites):
         yield from (Part(Site(X.load, name, classes), None) for name in X.names)
         return
-    for rows in _rows_by_teacher(teacher_indices, n_teachers):
+    order = np.argsort(teacher_indices, kind="stable")
+    starts = np.searchsorted(teacher_indices[order], np.arange(1, n_teachers))
+    for rows in np.split(order, starts):  # ascending
         weight = None if sample_weight is None else sample_weight[rows]
         features = own_rows(X, rows, _safe_indexing) if rows.size else None
         yield Part(features, codes[rows], weight)

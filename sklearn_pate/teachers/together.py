@@ -7,13 +7,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from .._sklearn import _num_samples
 from ..exceptions import warn
 from ..isolation import isolated, own_clone, redacted, set_seeds, silent
 from ..memory import is_kept
-from .one import Result
+from .one import Result, constant_votes, votes_of
 from .sites import Sites
-from .vote import constant_votes, label_votes, probability_shares
 
 
 def check_callbacks(estimator):
@@ -21,11 +19,8 @@ def check_callbacks(estimator):
     skorch = sys.modules.get("skorch")
     if skorch is None:
         return
-    use_files = (
-        skorch.callbacks.Checkpoint,
-        skorch.callbacks.TrainEndCheckpoint,
-        skorch.callbacks.LoadInitState,
-    )
+    callbacks = skorch.callbacks
+    use_files = (callbacks.Checkpoint, callbacks.TrainEndCheckpoint, callbacks.LoadInitState)
     for name, value in estimator.get_params(deep=True).items():
         for part in _leaves(value):
             kind = part if isinstance(part, type) else type(part)
@@ -132,7 +127,7 @@ def _trainee(task, batched):
 
     settings = task.settings
     X, codes, _ = task.part
-    constant = constant_votes(task.number, codes, _num_samples(task.X_query), settings)
+    constant = constant_votes(task)
     if constant is not None:
         return Trainee(_Place(task.number, Result(task.number, constant)), task.seed)
     recall = task.memory.cache(_recall, ignore=["result"])
@@ -155,13 +150,7 @@ def _trainee(task, batched):
 def _result(answer, X_query, settings):
     """Return the `Result` of a teacher that was trained with others, and keep it in memory."""
     place = answer.key
-    n_classes = settings.n_classes
-    if settings.temperature is None:
-        votes = label_votes(answer.voted, n_queries=_num_samples(X_query), n_classes=n_classes)
-    else:
-        votes = probability_shares(
-            answer.voted, place.classes, n_classes=n_classes, temperature=settings.temperature
-        )
+    votes = votes_of(answer.voted, place.classes, X_query, settings)
     is_there = place.keep_it((votes, answer.fitted))
     return Result(place.number, votes, answer.fitted, is_kept=is_there)
 
