@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 import pandas as pd
 
-from .adjacency import Adjacency
+from .electorate import Adjacency
 from .identifiers import (
     factorize_identifiers,
     factorize_texts,

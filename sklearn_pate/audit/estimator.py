@@ -8,7 +8,7 @@ import numpy as np
 from joblib import Parallel, delayed
 from sklearn.base import clone
 
-from ..adjacency import Adjacency
+from ..electorate import Adjacency
 from ..rdp.checks import check_count, check_delta
 from .bounds import check_confidence, one_run_epsilon
 from .canaries import check_canaries, make_canaries, replaced, stacked

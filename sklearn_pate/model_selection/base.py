@@ -11,9 +11,8 @@ from sklearn.utils.validation import check_is_fitted
 
 from .._sklearn import Interval, StrOptions, _fit_context
 from ..accountant import next_fit_number, no_cost
-from ..adjacency import Adjacency
 from ..classifier import PATEClassifier
-from ..electorate import Electorate, TableElectorate
+from ..electorate import Adjacency, Electorate, TableElectorate
 from ..exceptions import StudentError
 from ..fitting.checks import check_private, warn_if_delta_is_large
 from ..fitting.given import check_given

@@ -3,8 +3,7 @@
 import numpy as np
 from sklearn.base import clone
 
-from ..adjacency import Adjacency
-from ..electorate import Ballots, Electorate, check_classifier
+from ..electorate import Adjacency, Ballots, Electorate, check_classifier
 from ..isolation import Quiet, seed_number, seeded
 from ..memory import digest, kept_seed
 from ..partition import Assignment, PredefinedPartition, assign_teachers
