@@ -13,8 +13,7 @@ from scipy import special
 from sklearn import config_context
 
 from .generators import seeded, turn
-from .silence import Quiet, silence, silence_below
-from .uncounted import uncounted
+from .silence import Quiet, silence, silence_below, uncounted
 
 
 @contextlib.contextmanager
