@@ -129,15 +129,8 @@ class PrivateSearch(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
             task = self._task_of_rows(candidates[0].estimator, synthesizer, fit_data)
             before = task.cost_before
             _rehearse(candidates, synthesizer, fit_data)
-        plans, cost = calibrate(
-            candidates,
-            fit_data,
-            scorer,
-            count,
-            epsilon=self.epsilon,
-            delta=self.delta,
-            before=before,
-        )
+        budget = {"epsilon": self.epsilon, "delta": self.delta}
+        plans, cost = calibrate(candidates, fit_data, scorer, count, before, **budget)
         scorer.check(candidates, X_public, plans)
         not_covered += tuple(part for plan in plans for part in plan.spent.not_covered)
         spent = replace(
@@ -147,11 +140,9 @@ class PrivateSearch(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
             fit_number=fit_number,
         )
         warn_if_seeded(spent)
-        warn_if_delta_is_large(
-            self.delta,
-            n_teachers=plans[0].spent.n_teachers,
-            n_records=Adjacency.public_count(spent.adjacency, len(codes)),
-        )
+        n_teachers = plans[0].spent.n_teachers
+        n_records = Adjacency.public_count(spent.adjacency, len(codes))
+        warn_if_delta_is_large(self.delta, n_teachers=n_teachers, n_records=n_records)
         if self.estimator.ledger is not None:
             self.estimator.ledger.record(spent, cost)
         self._seed_used = True  # what is drawn from here on protects private data
@@ -162,15 +153,9 @@ class PrivateSearch(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
             paid.synthesis = synthesis
             fit_data["X_public"] = synthesis.rows
             synthesis.note()
-        trials = Trials(
-            candidates,
-            plans,
-            fit_data,
-            scorer,
-            self._generator(trials_seed),
-            seeded=self.random_state is not None,
-            are_drawn=task is not None,
-        )
+        rng = self._generator(trials_seed)
+        of_all = {"seeded": self.random_state is not None, "are_drawn": task is not None}
+        trials = Trials(candidates, plans, fit_data, scorer, rng, **of_all)
         best = _best_of(trials, count, spent)
         if task is not None:
             best.fitted.X_synthetic_ = fit_data["X_public"]
@@ -181,16 +166,11 @@ class PrivateSearch(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
 
     def _task_of_rows(self, estimator, synthesizer, fit_data):
         """Plan what the synthetic rows of all trials cost, of the search's own budget."""
-        given = (fit_data[name] for name in ("X", "y", "X_public", "groups", "sample_weight"))
-        task = check_given(estimator, *given)
+        task = check_given(estimator, **fit_data)
+        sizes = {"n_columns": task.X_public.shape[1], "n_classes": len(task.classes)}
+        budget = {"epsilon": self.epsilon, "delta": self.delta}
         synthesis = Synthesis.planned(
-            synthesizer,
-            task.private,
-            task.ballots,
-            pure=False,
-            sizes={"n_columns": task.X_public.shape[1], "n_classes": len(task.classes)},
-            epsilon=self.epsilon,
-            delta=self.delta,
+            synthesizer, task.private, task.ballots, pure=False, sizes=sizes, **budget
         )
         return replace(task, synthesis=synthesis)
 
@@ -267,15 +247,10 @@ class PrivateSearch(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
                 self.validation_fraction, coins, partition, n_records=len(codes)
             )
         else:
-            held_out = hold_out(
-                X,
-                groups,
-                n_records=len(codes),
-                partition=partition,
-                unit=self.estimator.unit,
-                fraction=self.validation_fraction,
-                seeds=[split_seed, choice_seed],
-            )
+            seeds = [split_seed, choice_seed]
+            split = {"partition": partition, "fraction": self.validation_fraction, "seeds": seeds}
+            unit = self.estimator.unit
+            held_out = hold_out(X, groups, n_records=len(codes), unit=unit, **split)
         return held_out, PrivateScorer(X, codes, held_out.units, self._generator(noise_seed))
 
     def _spent(self, plans, cost):
@@ -318,7 +293,6 @@ class PrivateSearch(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
             self.__dict__.pop(name, None)
         if hasattr(best, "feature_names_in_"):
             self.feature_names_in_ = best.feature_names_in_
-        return self
 
     @property
     def privacy_spent_(self):
