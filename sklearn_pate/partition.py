@@ -253,13 +253,8 @@ def assign_teachers(partition, *, n_records, n_teachers, unit, index=None, group
             "partition must be an object, not a class, with a string adjacency, the change of the "
             f"data that reaches one teacher at most; got {partition!r}"
         )
-    records = {
-        "n_records": n_records,
-        "n_teachers": n_teachers,
-        "index": index,
-        "groups": groups,
-        "seed": np.random.SeedSequence() if seed is None else seed,
-    }
+    records = {"n_records": n_records, "n_teachers": n_teachers, "index": index, "groups": groups}
+    records["seed"] = np.random.SeedSequence() if seed is None else seed
     if type(partition).__module__ == __name__:  # ours: their messages quote nothing
         teacher_indices = partition.assign(**records)
     else:

@@ -422,15 +422,9 @@ class Choice:
         asked = released.query_indices
         try:
             with seeded(int(self._rng.integers(2**32))):
-                return select_rows(
-                    self._strategy,
-                    self._X_public,
-                    round_.size,
-                    self._rng,
-                    proba,
-                    asked=asked,
-                    labels=released.labels[asked],
-                )
+                so_far = {"asked": asked, "labels": released.labels[asked]}
+                given = self._strategy, self._X_public, round_.size, self._rng
+                return select_rows(*given, proba, **so_far)
         except Exception as error:
             raise student_error(
                 f"query_strategy failed: {type(error).__name__}: {error}", released

@@ -20,13 +20,7 @@ from scipy.special import ndtri
 from .rdp.checks import as_array, check_orders, check_positive, check_votes, margins
 from .secure import noise_generator
 
-__all__ = [
-    "SanitizedRelease",
-    "half_margins",
-    "smooth_release_rdp",
-    "smooth_sensitivity",
-    "sums_within",
-]
+__all__ = ["SanitizedRelease", "half_margins", "smooth_release_rdp", "smooth_sensitivity"]
 
 
 def half_margins(votes):

@@ -390,10 +390,8 @@ def check_predicts_alone(student, X_public):
     if n_different:
         raise ValueError(
             f"the student's prediction for a row depends on the rows beside it: {n_different} of "
-            f"{len(rows)} public rows are predicted differently when given alone. Private scores "
-            "predict held-out records one at a time. Use a student that treats each row by itself "
-            "(no statistics of the rows given to predict), or score on public rows, X_val and "
-            "y_val"
+            f"{len(rows)} public rows are predicted differently alone, as private scores need it. "
+            "Use a student that treats each row by itself, or score on public rows, X_val and y_val"
         )
 
 

@@ -31,12 +31,8 @@ def run(function, tasks, n_jobs, batch_size=1):
     batch_size : int, default=1
         How many tasks a worker is sent at once.
     """
-    settings = {
-        "n_jobs": n_jobs,
-        "batch_size": batch_size,
-        # Else joblib writes large arrays, which are private here, to files that stay until the end
-        "max_nbytes": None,
-    }
+    # With a max_nbytes, joblib writes large arrays, private here, to files that stay to the end
+    settings = {"n_jobs": n_jobs, "batch_size": batch_size, "max_nbytes": None}
     calls = (delayed(function)(task) for task in tasks)
     try:
         parallel = Parallel(return_as="generator_unordered", **settings)

@@ -6,14 +6,7 @@ import numpy as np
 from scipy.stats import binom
 
 from ..rdp.checks import check_count, check_delta, check_votes
-from .bounds import (
-    check_confidence,
-    check_neighbours,
-    check_size,
-    choose_event,
-    lower_bound,
-    pilot_bound,
-)
+from . import bounds
 from .exact import epsilon_of_pairs
 from .mechanism import AuditedMechanism, added, padded
 from .search import TO_CHOOSE, best_of, large_classes_first, pairs_with, plain_pairs, search
@@ -154,7 +147,7 @@ def audit_aggregator(
     delta = check_delta(delta, allow_zero=True)
     rng = np.random.default_rng(random_state)
     n_samples = check_count("n_samples", n_samples, least=100)
-    check_confidence(confidence)
+    bounds.check_confidence(confidence)
     if hasattr(aggregator, "noisy"):
         raise ValueError(f"{aggregator} releases a whole table: audit it with audit_table")
     mechanism = AuditedMechanism(aggregator, student_proba)
@@ -182,17 +175,17 @@ def audit_aggregator(
     n_to_choose = int(n_samples * TO_CHOOSE)
     n_to_bound = n_samples - n_to_choose
     pilot = _sample_pair(mechanism, pair, n_to_choose, rng)
-    event = choose_event(*pilot, n_to_bound / n_to_choose, n_to_bound, delta, confidence)
+    event = bounds.choose_event(*pilot, n_to_bound / n_to_choose, n_to_bound, delta, confidence)
     stated = mechanism.stated_proba(np.array(pair))
     if stated is not None:
         # A better guide than the pilot samples, unless they contradict it
         votes, neighbour_votes = pair
         exact = epsilon_of_pairs(mechanism, votes[None], neighbour_votes[None], delta)[0]
-        if lower_bound(*event.hits(*pilot), n_to_choose, delta, confidence) <= exact:
-            event = choose_event(*(n_to_bound * stated), 1, n_to_bound, delta, confidence)
+        if bounds.lower_bound(*event.hits(*pilot), n_to_choose, delta, confidence) <= exact:
+            event = bounds.choose_event(*(n_to_bound * stated), 1, n_to_bound, delta, confidence)
     counts = _sample_pair(mechanism, pair, n_to_bound, rng)
     hits, other_hits = event.hits(*counts)
-    epsilon = max(float(lower_bound(hits, other_hits, n_to_bound, delta, confidence)), 0.0)
+    epsilon = max(float(bounds.lower_bound(hits, other_hits, n_to_bound, delta, confidence)), 0.0)
     if stated is not None:
         every = [added(first, second) for first, second in zip(pilot, counts, strict=True)]
         contradicts = bool(contradicts or _p_value(every, stated) <= alarm)
@@ -203,7 +196,7 @@ def audit_aggregator(
 def _given_pair(votes, neighbour_votes):
     votes = check_votes([votes])
     neighbour_votes = check_votes([neighbour_votes])
-    check_neighbours(votes, neighbour_votes)
+    bounds.check_neighbours(votes, neighbour_votes)
     return votes[0], neighbour_votes[0]
 
 
@@ -223,7 +216,7 @@ def _choose_pair(mechanism, votes, size, *, n_samples, delta, confidence, alarm,
     other_rng = _spawned(rng)
     if votes is None:
         choose = search
-        n_teachers, n_classes = check_size(n_teachers=size[0], n_classes=size[1])
+        n_teachers, n_classes = bounds.check_size(n_teachers=size[0], n_classes=size[1])
         pairs = plain_pairs(other_rng, n_teachers=n_teachers, n_classes=n_classes)
         most_telling_first = pairs
     else:
@@ -329,6 +322,6 @@ def _compare(mechanism, pairs, *, n_samples, alarm, delta, rng):
     contradicts = _p_value(counts, stated) <= alarm
     if contradicts:
         row_pairs = rows.reshape(2, -1).T
-        bounds = [pilot_bound(counts[k], counts[j], n_of_each, delta) for k, j in row_pairs]
-        pairs = pairs[:, np.argsort(-np.array(bounds), kind="stable")]
+        found = [bounds.pilot_bound(counts[k], counts[j], n_of_each, delta) for k, j in row_pairs]
+        pairs = pairs[:, np.argsort(-np.array(found), kind="stable")]
     return contradicts, pairs

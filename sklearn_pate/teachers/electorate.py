@@ -108,12 +108,8 @@ class TeacherEnsemble(Electorate):
 
     def _ballots(self, n_records=None):
         """Return what the assignment says of one protected unit."""
-        return Ballots(
-            n_teachers=self._assignment.n_teachers,
-            unit=self._assignment.unit,
-            adjacency=self._assignment.adjacency,
-            n_records=n_records,
-        )
+        _, n_teachers, unit, adjacency, _ = self._assignment
+        return Ballots(n_teachers=n_teachers, unit=unit, adjacency=adjacency, n_records=n_records)
 
     def vote(self, private, X_query, *, temperature=None, seed=None, on_done=None):
         """Train the teachers and count their votes; see `Electorate.vote`.
