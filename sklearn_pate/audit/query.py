@@ -160,7 +160,9 @@ def audit_aggregator(
     alarm = (1 - confidence) / 2  # half for the pair itself, half for other histograms
     contradicts = None
     if neighbour_votes is not None:
-        pair = _given_pair(votes, neighbour_votes)
+        first, second = check_votes([votes]), check_votes([neighbour_votes])
+        bounds.check_neighbours(first, second)
+        pair = first[0], second[0]
     else:
         mechanism, pair, contradicts = _choose_pair(
             mechanism,
@@ -191,13 +193,6 @@ def audit_aggregator(
         contradicts = bool(contradicts or _p_value(every, stated) <= alarm)
     outcomes = tuple((np.flatnonzero(event.outcomes) - 1).tolist())
     return AuditResult(epsilon, delta, confidence, n_samples, *pair, outcomes, contradicts)
-
-
-def _given_pair(votes, neighbour_votes):
-    votes = check_votes([votes])
-    neighbour_votes = check_votes([neighbour_votes])
-    bounds.check_neighbours(votes, neighbour_votes)
-    return votes[0], neighbour_votes[0]
 
 
 def _choose_pair(mechanism, votes, size, *, n_samples, delta, confidence, alarm, rng):

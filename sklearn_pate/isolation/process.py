@@ -82,10 +82,6 @@ def _return_to(folder):
         os.chdir(folder)
 
 
-def _environment():
-    return dict(os.environ)
-
-
 def _set_environment(before):
     os.environ.clear()
     os.environ.update(before)
@@ -159,6 +155,6 @@ _PROCESS_WIDE = (
     partial(_restored, _pandas_options, _set_pandas_options),
     partial(_restored, _torch_defaults, _set_torch_defaults),
     partial(_restored, _levels, _set_levels),
-    partial(_restored, _environment, _set_environment),
+    partial(_restored, partial(dict, os.environ), _set_environment),
     partial(_restored, _working_directory, _return_to),
 )

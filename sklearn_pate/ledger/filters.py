@@ -210,10 +210,6 @@ class Account:
         ]
         return Account(self.budget, self.filters, [*self.costs, cost], with_cost)
 
-    def can_add_up(self, cost):
-        """Return whether any filter has a finite amount for a cost."""
-        return any(filter_.amount(cost) < math.inf for filter_ in self.filters)
-
     def epsilon(self):
         """Return the epsilon of all costs; above the budget's if no filter allows them."""
         if not self.costs:

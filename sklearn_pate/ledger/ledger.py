@@ -334,7 +334,7 @@ def _check_can_be_added(spent, cost, account):
     budget = account.budget
     epsilon, _ = cost.epsilon(budget.delta)
     has_guarantee = min(epsilon, epsilon_alone(cost, budget)) < math.inf
-    if has_guarantee and not account.can_add_up(cost):
+    if has_guarantee and all(filter_.amount(cost) == math.inf for filter_ in account.filters):
         raise ValueError(
             f"this ledger has composition={budget.composition!r}, and this fit (method="
             f"{spent.method!r}) has {_ADVICE[budget.composition]}"

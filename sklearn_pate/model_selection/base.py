@@ -29,8 +29,7 @@ from ..secure import noise_generator
 from .calibration import calibrate
 from .candidates import make_candidates, teachers_key
 from .hold_out import hold_out, hold_out_by_coins, take
-from .scoring import PrivateScorer, PublicScorer
-from .trials import Trials
+from .trials import PrivateScorer, PublicScorer, Trials
 
 
 def _best_has(method):

@@ -128,15 +128,12 @@ def _trainee(task, batched):
     settings = task.settings
     X, codes, _ = task.part
     constant = constant_votes(task)
-    if constant is not None:
-        return Trainee(_Place(task.number, Result(task.number, constant)), task.seed)
     recall = task.memory.cache(_recall, ignore=["result"])
     try:
-        kept = recall(task.key, None)
-    except KeyError:
-        kept = None
-    if kept is not None:
-        return Trainee(_Place(task.number, Result(task.number, *kept)), task.seed)
+        known = recall(task.key, None) if constant is None else (constant,)
+        return Trainee(_Place(task.number, Result(task.number, *known)), task.seed)
+    except KeyError:  # it is to be trained
+        pass
     network = own_clone(batched.estimator, task.seed, functions=not settings.keep)
     silent(set_seeds(network, task.seed))
     place = _Place(
