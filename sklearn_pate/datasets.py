@@ -172,12 +172,13 @@ def _read_adult(path):
         return _adult(_read_csv(path, names=names, skipinitialspace=True, comment="|"))
 
 
-def _cut_openml_adult(raw):
+def _cut_openml_adult(raw, parts):
     with _naming_source("OpenML's adult, version 2"):
         # The survey weight of the first row of each file tells the blocks apart.
         if len(raw) != 48_842 or list(raw["fnlwgt"].iloc[[0, 16_281]]) != [226_802, 77_516]:
             raise ValueError("not the 16,281 rows of adult.test, then the 32,561 of adult.data")
-        return {"train": _adult(raw.iloc[16_281:]), "test": _adult(raw.iloc[:16_281])}
+        blocks = {"train": raw.iloc[16_281:], "test": raw.iloc[:16_281]}
+        return [_adult(blocks[part]) for part in parts]
 
 
 def fetch_adult(*, data_home=None, subset="all", as_frame=True, return_X_y=False):
@@ -235,11 +236,7 @@ def fetch_adult(*, data_home=None, subset="all", as_frame=True, return_X_y=False
     parts = _parts_of(subset)
     wanted = [["adult.data" if part == "train" else "adult.test"] for part in parts]
     paths, raw = _find_or_download(wanted, "adult", ("adult", 2), data_home)
-    if raw is None:
-        tables = [_read_adult(path) for path in paths]
-    else:
-        blocks = _cut_openml_adult(raw)
-        tables = [blocks[part] for part in parts]
+    tables = map(_read_adult, paths) if raw is None else _cut_openml_adult(raw, parts)
     X, y = (pd.concat(columns, ignore_index=True) for columns in zip(*tables, strict=True))
     about = "Adult (UCI): income above 50,000 dollars a year. Becker and Kohavi (1996), CC BY 4.0."
     return _bunch(X, y, as_frame, return_X_y, target_names=["<=50K", ">50K"], DESCR=about)
@@ -379,14 +376,15 @@ def _read_mnist(images, labels):
     return X.reshape(-1, 784), y
 
 
-def _cut_openml_mnist(raw):
+def _cut_openml_mnist(raw, parts):
     with _naming_source("OpenML's mnist_784, version 1"):
         y = _integers(raw["class"]).to_numpy()
         X = raw.drop(columns="class").to_numpy(np.uint8)
         beginnings = y[:5].tolist() + y[60_000:60_005].tolist()
         if X.shape != (70_000, 784) or beginnings != [5, 0, 4, 1, 9, 7, 2, 1, 0, 4]:
             raise ValueError("not the 60,000 training images, then the 10,000 test images")
-        return {"train": (X[:60_000], y[:60_000]), "test": (X[60_000:], y[60_000:])}
+        blocks = {"train": slice(60_000), "test": slice(60_000, None)}
+        return [(X[blocks[part]], y[blocks[part]]) for part in parts]
 
 
 def fetch_mnist(*, data_home=None, subset="all", as_frame=False, return_X_y=False):
@@ -447,8 +445,7 @@ def fetch_mnist(*, data_home=None, subset="all", as_frame=False, return_X_y=Fals
     if raw is None:
         tables = [_read_mnist(*pair) for pair in zip(paths[::2], paths[1::2], strict=True)]
     else:
-        blocks = _cut_openml_mnist(raw)
-        tables = [blocks[part] for part in parts]
+        tables = _cut_openml_mnist(raw, parts)
     pixels, digits = (np.concatenate(arrays) for arrays in zip(*tables, strict=True))
     X = pd.DataFrame(pixels, columns=[f"pixel{i}" for i in range(1, 785)], copy=False)
     y = pd.Series(digits.astype("int64"), name="class")

@@ -115,9 +115,7 @@ class Ballots:
                 f"Ballots.unit must be 'record', 'group' or 'teacher', not {self.unit!r}"
             )
         if not isinstance(self.adjacency, str) or not self.adjacency:
-            raise ValueError(
-                f"Ballots.adjacency must say which change is covered; got {self.adjacency!r}"
-            )
+            raise ValueError(f"Ballots.adjacency must say what is covered; got {self.adjacency!r}")
         if self.n_records is not None and not isinstance(self.n_records, Integral):
             raise ValueError("Ballots.n_records must be a whole number or None; got another type")
         known = Adjacency.find(self.adjacency)
@@ -539,9 +537,8 @@ class Votes:
             )
         n_teachers = int(counts[0].sum())
         adjacency = Adjacency.CHANGE_TEACHER
-        return cls(
-            counts, classes, Ballots(n_teachers=n_teachers, unit="teacher", adjacency=adjacency)
-        )
+        ballots = Ballots(n_teachers=n_teachers, unit="teacher", adjacency=adjacency)
+        return cls(counts, classes, ballots)
 
     def __repr__(self):
         return "Votes(private)"

@@ -94,9 +94,7 @@ def _check_modes(outer, inner):
         )
     owners = {os.lstat(inner).st_uid, inner_stat.st_uid}  # of a link and its target
     if owners != {os.getuid()}:
-        raise ValueError(
-            f"memory={outer!r} has a folder 'joblib' of another user; choose a folder of your own"
-        )
+        raise ValueError(f"memory={outer!r} has a folder 'joblib' of another user; choose your own")
     if inner_mode & (stat.S_IRWXG | stat.S_IRWXO):
         raise ValueError(
             f"memory keeps votes in {inner!r}, which has mode {inner_mode:04o}: others may read "

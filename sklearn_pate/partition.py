@@ -272,9 +272,7 @@ def assign_teachers(partition, *, n_records, n_teachers, unit, index=None, group
 def _partition_named(name, groups):
     """Return the partition of that name; with groups, all but "predefined" hash the groups."""
     if name not in _PARTITIONS:
-        raise ValueError(
-            f"partition must be one of {sorted(_PARTITIONS)} or an object; got {name!r}"
-        )
+        raise ValueError(f"partition must be one of {[*_PARTITIONS]} or an object; got {name!r}")
     if groups is not None and name != "predefined":
         return GroupPartition()
     return _PARTITIONS[name]()

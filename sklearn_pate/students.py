@@ -222,9 +222,8 @@ def students_view(student, X_public, released, seed):
             proba = fitted.predict_proba(X_public)
         return all_columns(proba, fitted.classes_, n_classes=released.n_classes, fill=0.0)
     except Exception as error:
-        raise student_error(
-            f"the student's predict_proba failed: {type(error).__name__}: {error}", released
-        ) from error
+        problem = f"the student's predict_proba failed: {type(error).__name__}: {error}"
+        raise student_error(problem, released) from error
 
 
 def student_error(problem, released):

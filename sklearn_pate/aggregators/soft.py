@@ -114,7 +114,5 @@ def whole_shares(sums):
     shares = sums * _SHARES
     fits = (np.abs(shares) < 2**53).all()
     if not fits or not np.array_equal(shares.astype(np.int64), shares):
-        raise ValueError(
-            'noise="discrete" needs multiples of 2**-20: round down what each teacher adds'
-        )
+        raise ValueError('noise="discrete" needs multiples of 2**-20: round down what teachers add')
     return shares.astype(np.int64)

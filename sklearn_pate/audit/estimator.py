@@ -282,9 +282,7 @@ def _evidence(fitted, canaries, attack, n_copies):
 def _by_function(fitted, attack, n_canaries):
     evidence = np.asarray(attack(fitted), dtype=float)
     if evidence.shape != (n_canaries,) or np.isnan(evidence).any():
-        raise ValueError(
-            f"attack must return {n_canaries} numbers, none NaN; got shape {evidence.shape}"
-        )
+        raise ValueError(f"attack must return {n_canaries} numbers, no NaN; got {evidence.shape}")
     return evidence
 
 

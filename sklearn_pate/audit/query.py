@@ -152,9 +152,7 @@ def audit_aggregator(
         raise ValueError(f"{aggregator} releases a whole table: audit it with audit_table")
     mechanism = AuditedMechanism(aggregator, student_proba)
     if not mechanism.has_independent_queries():
-        raise ValueError(
-            f"queries of {type(aggregator).__name__} share noise; give a function that draws one"
-        )
+        raise ValueError(f"queries of {aggregator} share noise; give a function that draws one")
     if votes is None and (neighbour_votes is not None or n_teachers is None or n_classes is None):
         raise ValueError("without votes, give n_teachers and n_classes, and no neighbour_votes")
     alarm = (1 - confidence) / 2  # half for the pair itself, half for other histograms

@@ -141,11 +141,7 @@ def new_filters(budget):
         return [GaussianFilter(delta_left), PureFilter()]
     deltas = delta_left * _PARTS
     orders = _renyi_orders(budget.epsilon, deltas[0])
-    renyi = [
-        RenyiFilter(order, delta)
-        for order, delta in zip(orders.tolist(), deltas.tolist(), strict=True)
-    ]
-    return [*renyi, PureFilter()]
+    return [*map(RenyiFilter, orders.tolist(), deltas.tolist()), PureFilter()]
 
 
 def _renyi_orders(epsilon, first_delta):

@@ -239,17 +239,15 @@ class PrivateSearch(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
                 "private rows cannot be held out with a partition of your own; score on public "
                 "rows, X_val and y_val"
             )
+        fraction, unit = self.validation_fraction, self.estimator.unit
         split_seed, noise_seed, choice_seed = seed.spawn(3)
         if may_join and groups is None:
             coins = self._generator(split_seed)
-            held_out = hold_out_by_coins(
-                self.validation_fraction, coins, partition, n_records=len(codes)
-            )
+            held_out = hold_out_by_coins(fraction, coins, partition, n_records=len(codes))
         else:
             seeds = [split_seed, choice_seed]
-            split = {"partition": partition, "fraction": self.validation_fraction, "seeds": seeds}
-            unit = self.estimator.unit
-            held_out = hold_out(X, groups, n_records=len(codes), unit=unit, **split)
+            split = {"partition": partition, "unit": unit, "fraction": fraction, "seeds": seeds}
+            held_out = hold_out(X, groups, n_records=len(codes), **split)
         return held_out, PrivateScorer(X, codes, held_out.units, self._generator(noise_seed))
 
     def _spent(self, plans, cost):
@@ -346,13 +344,11 @@ class PrivateSearch(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
 
 def _rehearse(candidates, synthesizer, fit_data):
     """Try the teachers and students of all candidates on rows from the schema alone."""
-    estimators = {
-        teachers_key(candidate.estimator): candidate.estimator for candidate in candidates
-    }
-    for estimator in estimators.values():
+    estimators = [candidate.estimator for candidate in candidates]
+    for estimator in {teachers_key(estimator): estimator for estimator in estimators}.values():
         rehearse_teachers(check_given(estimator, **fit_data), synthesizer)
-    for candidate in candidates:
-        check_missing_in(check_given(candidate.estimator, **fit_data), are_drawn=True)
+    for estimator in estimators:
+        check_missing_in(check_given(estimator, **fit_data), are_drawn=True)
 
 
 def _best_of(trials, count, spent):

@@ -78,9 +78,7 @@ class BudgetDisplay:
         """
         spent = figures.check_fitted(clf).privacy_spent_
         if spent.method == "tuning":
-            raise ValueError(
-                "trials of a private search are not published; draw a fit, or use from_counts"
-            )
+            raise ValueError("trials of a search are not published; draw a fit, or use from_counts")
         aggregators, n_asked = figures.stages_of(clf)
         fit = {"n_teachers": clf.n_teachers_, "n_classes": len(clf.classes_), "delta": spent.delta}
         if spent.method == "filter":  # it gives back the answers that a check refused
@@ -142,9 +140,7 @@ class BudgetDisplay:
         epsilons = epsilon_by_order(costs.sum(axis=(0, 1)), delta, DEFAULT_ORDERS)
         best = np.argmin(epsilons if test is None else np.abs(DEFAULT_ORDERS - test.order))
         if not np.isfinite(epsilons[best]):
-            raise ValueError(
-                f"the cost of {aggregators} is infinite, so it has no shares; use others"
-            )
+            raise ValueError(f"cost of {aggregators} is infinite, so it has no shares; use others")
         order = float(DEFAULT_ORDERS[best])
         shares = np.zeros((len(costs), 3))
         shares[:, :2] = costs[:, :, best] / costs[:, :, best].sum()
@@ -200,9 +196,7 @@ class BudgetDisplay:
 def _answers_by_stage(clf, aggregators, n_asked):
     """Return how many queries of each stage were answered, if that is public."""
     if any(stage.uses_student_proba for stage in aggregators):
-        raise ValueError(
-            "how many answers of an interactive mechanism were paid for is private; use from_counts"
-        )
+        raise ValueError("how many interactive answers were paid for is private; use from_counts")
     answered = clf.public_labels_[clf.query_indices_] >= 0
     first_of_stage = np.cumsum(n_asked)[:-1]
     return [int(stage.sum()) for stage in np.split(answered, first_of_stage)]
@@ -212,9 +206,7 @@ def _check_counts(aggregators, n_asked, n_paid, test):
     given = [aggregators, n_asked, n_paid, None if test is None else [test]]
     lengths = {len(part) for part in given if part is not None}
     if len(lengths) > 1 or sum(n_asked) < 1:
-        raise ValueError(
-            "give as many n_asked, and n_paid, as aggregators, and a test with one alone"
-        )
+        raise ValueError("give as many n_asked, and n_paid, as aggregators; a test with one alone")
 
 
 def _check_and_answer(aggregator, n_asked, n_paid, **public):

@@ -96,9 +96,7 @@ class DiscreteNoise(ABC):
 
     def _check_terms(self, n_terms):
         if n_terms > _MOST_TERMS:
-            raise ValueError(
-                f"discrete noise of scale {self.scale:g} is too large; use continuous noise"
-            )
+            raise ValueError(f"discrete noise of scale {self.scale:g} is too large; use continuous")
 
     @staticmethod
     def _log_tail_at(log_tail, t):

@@ -68,10 +68,7 @@ class TeacherEnsemble(Electorate):
             raise ValueError("base_estimator must not be an empty list; give at least 1 classifier")
         for estimator in self.estimators:
             check_classifier("base_estimator", estimator)
-        if soft_aggregator is None:
-            return
-        for estimator in self.estimators:
-            if not hasattr(estimator, "predict_proba"):
+            if soft_aggregator is not None and not hasattr(estimator, "predict_proba"):
                 raise ValueError(
                     f"{soft_aggregator} needs teachers with predict_proba; got {estimator!r}"
                 )
@@ -166,7 +163,7 @@ class SiteEnsemble(TeacherEnsemble):
         super().check(soft_aggregator=soft_aggregator)
         if self.keep_teachers:
             raise ValueError(
-                "keep_teachers must be False when X is Sites: a fitted teacher can hold records"
+                "keep_teachers must be False for Sites: fitted teachers can hold records"
             )
 
     def enrol(self, private, X_public, *, seed=None, memory=None):

@@ -149,9 +149,8 @@ def collect_votes(
     tasks = itertools.takewhile(lambda _: count.problem is None, tasks)
     with Quiet(), threadpool_limits(settings.threads):
         if network is None:
-            results = workers.run(
-                fit_and_vote, tasks, n_jobs, workers.batch_size(n_teachers, n_jobs)
-            )
+            size = workers.batch_size(n_teachers, n_jobs)
+            results = workers.run(fit_and_vote, tasks, n_jobs, size)
         else:
             results = train_together(network, tasks, X_query, settings)
         workers.add_up(count, results, on_done, "teachers", ADVICE)

@@ -301,9 +301,7 @@ def probability_shares(proba, classes, *, n_classes, temperature):
     """Return probabilities as whole shares, in a column for each class; rows sum to 1 at most."""
     proba = np.asarray(proba, dtype=float)
     if proba.ndim != 2 or proba.shape[1] != len(classes) or not (proba >= 0).all():
-        raise TellableError(
-            "predict_proba must return a column of probabilities for each class seen"
-        )
+        raise TellableError("predict_proba must return probabilities, a column for each class seen")
     tempered = proba ** (1 / temperature)
     sums = tempered.sum(axis=1, keepdims=True)
     if not (np.isfinite(sums) & (sums > 0)).all():
