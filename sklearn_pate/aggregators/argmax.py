@@ -7,17 +7,7 @@ from dataclasses import replace
 import numpy as np
 from sklearn.base import clone
 
-from ..rdp import (
-    DiscreteGaussian,
-    DiscreteLaplace,
-    Exponential,
-    Facts,
-    Gaussian,
-    Laplace,
-    Noise,
-    gnmax_rdp,
-    lnmax_rdp,
-)
+from .. import rdp
 from ..rdp.checks import check_votes
 from ..rdp.facts import argmax_facts
 from ..secure import noise_generator
@@ -33,8 +23,8 @@ class _NoisyArgmax(Aggregator):
 
     def _facts_of_noise(self):
         noise = self._noise()
-        if not isinstance(noise, Noise):  # discrete noise has ties, which go to the lowest code
-            return Facts(pure_epsilon=noise.pure_epsilon, exact=True)
+        if not isinstance(noise, rdp.Noise):  # discrete noise has ties, which go to the lowest code
+            return rdp.Facts(pure_epsilon=noise.pure_epsilon, exact=True)
         return argmax_facts(noise)
 
     def outcome_log_proba(self, votes, student_proba=None):
@@ -68,7 +58,7 @@ class PluralityVote(Aggregator):
 
     def facts(self):
         """Return no facts: without noise, no cost is bounded."""
-        return Facts()
+        return rdp.Facts()
 
 
 class LNMax(_NoisyArgmax):
@@ -109,7 +99,7 @@ class LNMax(_NoisyArgmax):
         self._validate_params()
         check_calibrated(self, "gamma")
         gamma = float(self.gamma)
-        return Laplace(1 / gamma) if self.noise == "continuous" else DiscreteLaplace(gamma)
+        return rdp.Laplace(1 / gamma) if self.noise == "continuous" else rdp.DiscreteLaplace(gamma)
 
     @property
     def noise_std(self):
@@ -126,9 +116,9 @@ class LNMax(_NoisyArgmax):
 
     def published_rdp(self, votes, orders, student_proba=None, paid=None):
         """The 2017 paper's data-dependent bound, inf with discrete noise; see `rdp.lnmax_rdp`."""
-        if not isinstance(self._noise(), Noise):
+        if not isinstance(self._noise(), rdp.Noise):
             return super().published_rdp(votes, orders)
-        return lnmax_rdp(votes, self.gamma, orders)
+        return rdp.lnmax_rdp(votes, self.gamma, orders)
 
 
 class ExponentialNMax(_NoisyArgmax):
@@ -168,7 +158,7 @@ class ExponentialNMax(_NoisyArgmax):
 
     def _noise(self):
         self._validate_params()
-        return Exponential(1 / float(self.gamma))
+        return rdp.Exponential(1 / float(self.gamma))
 
     @property
     def noise_std(self):
@@ -220,7 +210,7 @@ class GNMax(_NoisyArgmax):
         self._validate_params()
         check_calibrated(self, "sigma")
         sigma = float(self.sigma)
-        return Gaussian(sigma) if self.noise == "continuous" else DiscreteGaussian(sigma)
+        return rdp.Gaussian(sigma) if self.noise == "continuous" else rdp.DiscreteGaussian(sigma)
 
     @property
     def noise_std(self):
@@ -245,6 +235,6 @@ class GNMax(_NoisyArgmax):
 
     def published_rdp(self, votes, orders, student_proba=None, paid=None):
         """The 2018 paper's data-dependent bound, inf with discrete noise; see `rdp.gnmax_rdp`."""
-        if not isinstance(self._noise(), Noise):
+        if not isinstance(self._noise(), rdp.Noise):
             return super().published_rdp(votes, orders)
-        return gnmax_rdp(votes, self.sigma, orders)
+        return rdp.gnmax_rdp(votes, self.sigma, orders)

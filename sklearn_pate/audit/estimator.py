@@ -205,8 +205,7 @@ def audit_estimator(
 
 def _check_delta(delta, estimator):
     """Return `delta`; None is the estimator's."""
-    if delta is None:
-        delta = getattr(estimator, "delta", None)
+    delta = getattr(estimator, "delta", None) if delta is None else delta
     if delta is None:
         raise ValueError("give delta: the estimator has none")
     return check_delta(delta, allow_zero=True)
