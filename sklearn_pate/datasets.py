@@ -11,10 +11,8 @@ import math
 import os
 import zipfile
 import zlib
-from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -66,15 +64,13 @@ _MNIST_FILES = {
 }
 
 
-def _parts_of(subset: str) -> tuple[str, ...]:
+def _parts_of(subset):
     if subset not in list(_PARTS):
         raise ValueError(f"subset must be one of {list(_PARTS)}, got {subset!r}.")
     return _PARTS[subset]
 
 
-def _find_or_download(
-    wanted: Sequence[Sequence[str]], folder: str, openml: tuple[str, int], data_home: Any
-) -> tuple[list[Path], pd.DataFrame | None]:
+def _find_or_download(wanted, folder, openml, data_home):
     """Return local paths, one per group of alternative names, or else the table from OpenML."""
     if not isinstance(data_home, str | os.PathLike | None):
         raise TypeError(f"data_home must be a folder's path or None, got {data_home!r}.")
@@ -102,7 +98,7 @@ def _find_or_download(
 
 
 @contextmanager
-def _naming_source(source: Any) -> Iterator[None]:
+def _naming_source(source):
     """Turn any error that damaged content causes into a ValueError that names its source."""
     damage = (ValueError, KeyError, EOFError, zlib.error, gzip.BadGzipFile, zipfile.BadZipFile)
     try:
@@ -113,12 +109,12 @@ def _naming_source(source: Any) -> Iterator[None]:
         ) from exc
 
 
-def _read_csv(source: Any, **options: Any) -> pd.DataFrame:
+def _read_csv(source, **options):
     # Everything as text: "None" is a level in Diabetes 130-US, and 250 is not the diagnosis 250.00.
     return pd.read_csv(source, dtype=str, keep_default_na=False, **options)
 
 
-def _integers(values: pd.Series) -> pd.Series:
+def _integers(values):
     numbers = pd.to_numeric(values.astype(object))
     whole = numbers.astype("int64")
     if (whole != numbers).any():
@@ -126,7 +122,7 @@ def _integers(values: pd.Series) -> pd.Series:
     return whole
 
 
-def _categorical(values: pd.Series, levels: list[Any] | None = None) -> pd.Series:
+def _categorical(values, levels=None):
     """Return a categorical column; `levels` None takes those that occur."""
     values = values.astype(object)
     values = values.where(values != "?")
@@ -139,7 +135,7 @@ def _categorical(values: pd.Series, levels: list[Any] | None = None) -> pd.Serie
     return pd.Series(pd.Categorical(values, categories=levels), index=values.index)
 
 
-def _labels(values: pd.Series, codes: dict[str, int], name: str) -> pd.Series:
+def _labels(values, codes, name):
     labels = values.astype(object).map(codes)
     if labels.empty:
         raise ValueError("no rows")
@@ -148,9 +144,8 @@ def _labels(values: pd.Series, codes: dict[str, int], name: str) -> pd.Series:
     return labels.astype("int64").rename(name)
 
 
-def _bunch(X: pd.DataFrame, y: pd.Series, as_frame: bool, return_X_y: bool, **rest: Any) -> Any:
-    data: Any = X
-    target: Any = y
+def _bunch(X, y, as_frame, return_X_y, **rest):
+    data, target = X, y
     frame = None
     if as_frame:
         frame = pd.concat([X, y], axis=1)
@@ -163,7 +158,7 @@ def _bunch(X: pd.DataFrame, y: pd.Series, as_frame: bool, return_X_y: bool, **re
     return Bunch(data=data, target=target, frame=frame, feature_names=list(X.columns), **rest)
 
 
-def _adult(raw: pd.DataFrame) -> tuple[pd.DataFrame, pd.Series]:
+def _adult(raw):
     columns = {
         name: _categorical(raw[name], levels) if levels else _integers(raw[name])
         for name, levels in _ADULT_LEVELS.items()
@@ -171,27 +166,22 @@ def _adult(raw: pd.DataFrame) -> tuple[pd.DataFrame, pd.Series]:
     return pd.DataFrame(columns), _labels(raw["class"], _ADULT_LABELS, "class")
 
 
-def _read_adult(path: Path) -> tuple[pd.DataFrame, pd.Series]:
+def _read_adult(path):
     names = [*_ADULT_LEVELS, "class"]
     with _naming_source(path):  # adult.test of UCI opens with the line "|1x3 Cross validator"
         return _adult(_read_csv(path, names=names, skipinitialspace=True, comment="|"))
 
 
-def _cut_openml_adult(raw: pd.DataFrame) -> dict[str, tuple[pd.DataFrame, pd.Series]]:
+def _cut_openml_adult(raw, parts):
     with _naming_source("OpenML's adult, version 2"):
         # The survey weight of the first row of each file tells the blocks apart.
         if len(raw) != 48_842 or list(raw["fnlwgt"].iloc[[0, 16_281]]) != [226_802, 77_516]:
             raise ValueError("not the 16,281 rows of adult.test, then the 32,561 of adult.data")
-        return {"train": _adult(raw.iloc[16_281:]), "test": _adult(raw.iloc[:16_281])}
+        blocks = {"train": raw.iloc[16_281:], "test": raw.iloc[:16_281]}
+        return [_adult(blocks[part]) for part in parts]
 
 
-def fetch_adult(
-    *,
-    data_home: str | os.PathLike[str] | None = None,
-    subset: str = "all",
-    as_frame: bool = True,
-    return_X_y: bool = False,
-) -> Any:
+def fetch_adult(*, data_home=None, subset="all", as_frame=True, return_X_y=False):
     """Load Adult: does a person earn more than 50,000 dollars a year (US census, 1994).
 
     Parameters
@@ -246,17 +236,13 @@ def fetch_adult(
     parts = _parts_of(subset)
     wanted = [["adult.data" if part == "train" else "adult.test"] for part in parts]
     paths, raw = _find_or_download(wanted, "adult", ("adult", 2), data_home)
-    if raw is None:
-        tables = [_read_adult(path) for path in paths]
-    else:
-        blocks = _cut_openml_adult(raw)
-        tables = [blocks[part] for part in parts]
+    tables = map(_read_adult, paths) if raw is None else _cut_openml_adult(raw, parts)
     X, y = (pd.concat(columns, ignore_index=True) for columns in zip(*tables, strict=True))
     about = "Adult (UCI): income above 50,000 dollars a year. Becker and Kohavi (1996), CC BY 4.0."
     return _bunch(X, y, as_frame, return_X_y, target_names=["<=50K", ">50K"], DESCR=about)
 
 
-def _diabetes(raw: pd.DataFrame) -> tuple[pd.DataFrame, pd.Series, pd.Series]:
+def _diabetes(raw):
     if raw.shape[1] != 50:
         raise ValueError(f"{raw.shape[1]} columns instead of 50")
     raw = raw.rename(columns=lambda name: name.replace(".", "-"))  # copies made in R have dots
@@ -271,7 +257,7 @@ def _diabetes(raw: pd.DataFrame) -> tuple[pd.DataFrame, pd.Series, pd.Series]:
     return pd.DataFrame(columns), y, groups
 
 
-def _read_diabetes(path: Path) -> tuple[pd.DataFrame, pd.Series, pd.Series]:
+def _read_diabetes(path):
     with _naming_source(path):
         if path.suffix != ".zip":
             return _diabetes(_read_csv(path))
@@ -283,13 +269,7 @@ def _read_diabetes(path: Path) -> tuple[pd.DataFrame, pd.Series, pd.Series]:
                 return _diabetes(_read_csv(file))
 
 
-def fetch_diabetes130(
-    *,
-    data_home: str | os.PathLike[str] | None = None,
-    subset: str = "all",
-    as_frame: bool = True,
-    return_X_y: bool = False,
-) -> Any:
+def fetch_diabetes130(*, data_home=None, subset="all", as_frame=True, return_X_y=False):
     """Load Diabetes 130-US: is a diabetic patient readmitted to hospital within 30 days.
 
     A row is one stay in hospital; a patient has up to 40. To protect patients rather than stays,
@@ -372,7 +352,7 @@ def fetch_diabetes130(
     return _bunch(X, y, as_frame, return_X_y, **about)
 
 
-def _read_idx(path: Path, n_dims: int) -> np.ndarray:
+def _read_idx(path, n_dims):
     """Read an array of unsigned bytes: four magic bytes, big-endian uint32 sizes, the values."""
     with _naming_source(path):
         raw = path.read_bytes()
@@ -387,7 +367,7 @@ def _read_idx(path: Path, n_dims: int) -> np.ndarray:
         return np.frombuffer(raw, np.uint8, offset=start).reshape(shape)
 
 
-def _read_mnist(images: Path, labels: Path) -> tuple[np.ndarray, np.ndarray]:
+def _read_mnist(images, labels):
     X = _read_idx(images, 3)
     y = _read_idx(labels, 1)
     with _naming_source(f"{images} or {labels}"):
@@ -396,23 +376,18 @@ def _read_mnist(images: Path, labels: Path) -> tuple[np.ndarray, np.ndarray]:
     return X.reshape(-1, 784), y
 
 
-def _cut_openml_mnist(raw: pd.DataFrame) -> dict[str, tuple[np.ndarray, np.ndarray]]:
+def _cut_openml_mnist(raw, parts):
     with _naming_source("OpenML's mnist_784, version 1"):
         y = _integers(raw["class"]).to_numpy()
         X = raw.drop(columns="class").to_numpy(np.uint8)
         beginnings = y[:5].tolist() + y[60_000:60_005].tolist()
         if X.shape != (70_000, 784) or beginnings != [5, 0, 4, 1, 9, 7, 2, 1, 0, 4]:
             raise ValueError("not the 60,000 training images, then the 10,000 test images")
-        return {"train": (X[:60_000], y[:60_000]), "test": (X[60_000:], y[60_000:])}
+        blocks = {"train": slice(60_000), "test": slice(60_000, None)}
+        return [(X[blocks[part]], y[blocks[part]]) for part in parts]
 
 
-def fetch_mnist(
-    *,
-    data_home: str | os.PathLike[str] | None = None,
-    subset: str = "all",
-    as_frame: bool = False,
-    return_X_y: bool = False,
-) -> Any:
+def fetch_mnist(*, data_home=None, subset="all", as_frame=False, return_X_y=False):
     """Load MNIST: which handwritten digit does an image show.
 
     Parameters
@@ -470,8 +445,7 @@ def fetch_mnist(
     if raw is None:
         tables = [_read_mnist(*pair) for pair in zip(paths[::2], paths[1::2], strict=True)]
     else:
-        blocks = _cut_openml_mnist(raw)
-        tables = [blocks[part] for part in parts]
+        tables = _cut_openml_mnist(raw, parts)
     pixels, digits = (np.concatenate(arrays) for arrays in zip(*tables, strict=True))
     X = pd.DataFrame(pixels, columns=[f"pixel{i}" for i in range(1, 785)], copy=False)
     y = pd.Series(digits.astype("int64"), name="class")

@@ -76,14 +76,9 @@ def _absolute(memory):
     """Return a Memory whose folder does not depend on the working directory of a worker."""
     if not isinstance(memory.location, str) or os.path.isabs(memory.location):
         return memory
-    return Memory(
-        os.path.abspath(memory.location),
-        backend=memory.backend,
-        mmap_mode=memory.mmap_mode,
-        compress=memory.compress,
-        verbose=memory._verbose,
-        backend_options=memory.backend_options,
-    )
+    names = "backend", "mmap_mode", "compress", "backend_options"
+    options = {name: getattr(memory, name) for name in names}
+    return Memory(os.path.abspath(memory.location), verbose=memory._verbose, **options)
 
 
 def _check_modes(outer, inner):
@@ -99,9 +94,7 @@ def _check_modes(outer, inner):
         )
     owners = {os.lstat(inner).st_uid, inner_stat.st_uid}  # of a link and its target
     if owners != {os.getuid()}:
-        raise ValueError(
-            f"memory={outer!r} has a folder 'joblib' of another user; choose a folder of your own"
-        )
+        raise ValueError(f"memory={outer!r} has a folder 'joblib' of another user; choose your own")
     if inner_mode & (stat.S_IRWXG | stat.S_IRWXO):
         raise ValueError(
             f"memory keeps votes in {inner!r}, which has mode {inner_mode:04o}: others may read "

@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 import pandas as pd
 
-from .adjacency import Adjacency
+from .electorate import Adjacency
 from .identifiers import (
     factorize_identifiers,
     factorize_texts,
@@ -170,11 +170,7 @@ class PredefinedPartition:
         return teacher_indices
 
 
-_PARTITIONS = {
-    "random": RandomPartition,
-    "hash": HashPartition,
-    "predefined": PredefinedPartition,
-}
+_PARTITIONS = {"random": RandomPartition, "hash": HashPartition, "predefined": PredefinedPartition}
 
 
 class Assignment(NamedTuple):
@@ -257,13 +253,8 @@ def assign_teachers(partition, *, n_records, n_teachers, unit, index=None, group
             "partition must be an object, not a class, with a string adjacency, the change of the "
             f"data that reaches one teacher at most; got {partition!r}"
         )
-    records = {
-        "n_records": n_records,
-        "n_teachers": n_teachers,
-        "index": index,
-        "groups": groups,
-        "seed": np.random.SeedSequence() if seed is None else seed,
-    }
+    records = {"n_records": n_records, "n_teachers": n_teachers, "index": index, "groups": groups}
+    records["seed"] = np.random.SeedSequence() if seed is None else seed
     if type(partition).__module__ == __name__:  # ours: their messages quote nothing
         teacher_indices = partition.assign(**records)
     else:
@@ -281,9 +272,7 @@ def assign_teachers(partition, *, n_records, n_teachers, unit, index=None, group
 def _partition_named(name, groups):
     """Return the partition of that name; with groups, all but "predefined" hash the groups."""
     if name not in _PARTITIONS:
-        raise ValueError(
-            f"partition must be one of {sorted(_PARTITIONS)} or an object; got {name!r}"
-        )
+        raise ValueError(f"partition must be one of {[*_PARTITIONS]} or an object; got {name!r}")
     if groups is not None and name != "predefined":
         return GroupPartition()
     return _PARTITIONS[name]()

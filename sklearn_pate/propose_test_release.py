@@ -15,7 +15,7 @@ import numpy as np
 from scipy.special import expit, log_expit, logit
 
 from .rdp import DEFAULT_ORDERS, margin_rdp
-from .rdp.bisection import bisect
+from .rdp.calibration import bisect
 from .rdp.checks import check_votes
 from .rdp.conversion import conversion_penalty
 from .secure import noise_generator
@@ -125,16 +125,11 @@ class ProposeTestRelease:
         best = int(tied_share.argmax())
         if tied_share[best] < 0:
             return None
-        return cls(
-            order=float(grid[number[best]]),
-            limit=float(limit[best]),
-            cost_by_half_margin=table[:, number[best]],
-            pass_probability_at=passing[:, best],
-            epsilon=epsilon,
-            delta=delta,
-            n_queries=n_queries,
-            n_teachers=n_teachers,
-        )
+        chosen = {"order": float(grid[number[best]]), "limit": float(limit[best])}
+        chosen["cost_by_half_margin"] = table[:, number[best]]
+        chosen["pass_probability_at"] = passing[:, best]
+        given = {"epsilon": epsilon, "delta": delta, "n_queries": n_queries}
+        return cls(**chosen, **given, n_teachers=n_teachers)
 
     def pass_probability(self, votes):
         """Probability that the test passes on these votes: private.

@@ -401,11 +401,9 @@ class FitOnPublic(TransformerMixin, BaseEstimator):
         """
         if X_public is None:
             raise ValueError(
-                "FitOnPublic got no X_public. In a Pipeline, use metadata routing, "
-                "sklearn.set_config(enable_metadata_routing=True), and "
-                "Pipeline(..., transform_input=['X_public']).fit(X, y, X_public=...); "
-                "with a synthesizer, give the transformer to those who vote, "
-                "ReverseNeighbors(transformer) or make_pipeline(transformer, model)"
+                "FitOnPublic got no X_public: sklearn.set_config(enable_metadata_routing=True) and "
+                "Pipeline(..., transform_input=['X_public']).fit(X, y, X_public=...) give it; with "
+                "a synthesizer, ReverseNeighbors(transformer) or make_pipeline(transformer, model)"
             )
         warn_if_private(X_public, X)
         # As in a fit of `PATEClassifier`: what is published must share no generator

@@ -279,9 +279,7 @@ class DiversityQueries(BaseEstimator):
             try:
                 points = np.asarray(points, dtype=np.float64).reshape(len(rows), -1)
             except (TypeError, ValueError):
-                raise ValueError(
-                    "DiversityQueries needs rows of numbers; give a transformer that makes them"
-                ) from None
+                raise ValueError("DiversityQueries needs numbers: give a transformer") from None
         points = points[rows]
         chosen = []
         distance = np.full(len(rows), np.inf)  # to the nearest chosen row
@@ -422,16 +420,9 @@ class Choice:
         asked = released.query_indices
         try:
             with seeded(int(self._rng.integers(2**32))):
-                return select_rows(
-                    self._strategy,
-                    self._X_public,
-                    round_.size,
-                    self._rng,
-                    proba,
-                    asked=asked,
-                    labels=released.labels[asked],
-                )
+                so_far = {"asked": asked, "labels": released.labels[asked]}
+                given = self._strategy, self._X_public, round_.size, self._rng
+                return select_rows(*given, proba, **so_far)
         except Exception as error:
-            raise student_error(
-                f"query_strategy failed: {type(error).__name__}: {error}", released
-            ) from error
+            problem = f"query_strategy failed: {type(error).__name__}: {error}"
+            raise student_error(problem, released) from error

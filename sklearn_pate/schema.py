@@ -161,12 +161,7 @@ def _within(kind):
         if part is not None and part is not kind:
             yield from _within(part)
     fields = getattr(kind, "fields", None)  # as polars has them
-    if not isinstance(fields, list):
-        fields = _fields(kind)
+    if not isinstance(fields, list):  # and Arrow
+        fields = [kind.field(i) for i in range(getattr(kind, "num_fields", 0))]
     for field in fields:
         yield from _within(getattr(field, "type", None) or field.dtype)
-
-
-def _fields(kind):
-    """Return the fields of a type of Arrow."""
-    return [kind.field(i) for i in range(getattr(kind, "num_fields", 0))]

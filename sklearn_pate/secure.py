@@ -69,9 +69,7 @@ class SystemGenerator(np.random.Generator):
             exponent[all_zero] -= 52 - n_bits
             all_zero[all_zero] = word == 0
         uniform = np.minimum(np.ldexp(mantissa, exponent), 1 - 2.0**-53)
-        if size is None:
-            return float(uniform)
-        return uniform
+        return float(uniform) if size is None else uniform
 
     def integers(self, low, high=None, size=None):
         """Uniform whole numbers from `low` to below `high`; from 0 if only one of them is given."""
@@ -89,9 +87,7 @@ class SystemGenerator(np.random.Generator):
             drawn[beyond] = self._bits(int(beyond.sum()))
             beyond = drawn > np.uint64(most)
         whole = (drawn % np.uint64(width)).astype(np.int64) + low
-        if size is None:
-            return int(whole[0])
-        return whole.reshape(size)
+        return int(whole[0]) if size is None else whole.reshape(size)
 
     def normal(self, loc=0.0, scale=1.0, size=None):
         """Normal noise."""

@@ -17,17 +17,10 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import ndtri
 
-from .rdp.checks import as_array, check_orders, check_positive, check_votes
-from .rdp.votes import margins
+from .rdp.checks import as_array, check_orders, check_positive, check_votes, margins
 from .secure import noise_generator
 
-__all__ = [
-    "SanitizedRelease",
-    "half_margins",
-    "smooth_release_rdp",
-    "smooth_sensitivity",
-    "sums_within",
-]
+__all__ = ["SanitizedRelease", "half_margins", "smooth_release_rdp", "smooth_sensitivity"]
 
 
 def half_margins(votes):
@@ -79,8 +72,7 @@ def _check_costs(cost_by_half_margin, half_margin):
     half_margin = as_array("half_margin", half_margin)
     if cost.ndim != 1 or not (cost >= 0).all():
         raise ValueError(
-            "cost_by_half_margin must be a list of costs that are at least 0; got shape "
-            f"{cost.shape}"
+            f"cost_by_half_margin must be a list of costs of at least 0; got shape {cost.shape}"
         )
     whole = half_margin.dtype.kind in "iu" and half_margin.ndim == 1
     if not whole or (half_margin < 0).any() or (half_margin >= len(cost)).any():

@@ -9,19 +9,9 @@ from sklearn.semi_supervised import LabelPropagation, LabelSpreading, SelfTraini
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 
+from . import isolation
 from ._sklearn import HasMethods, _fit_context, _num_samples, _safe_indexing
 from .exceptions import StudentError
-from .isolation import (
-    Quiet,
-    copier,
-    kind_of,
-    own_clone,
-    own_generators,
-    seed_number,
-    seeded,
-    set_seeds,
-    without_caches,
-)
 from .public import indexable_rows
 
 __all__ = ["SoftLabelClassifier"]
@@ -174,14 +164,14 @@ def fit_student(student, X_public, released, seed):
     """
     labelled = np.flatnonzero(released.labels >= 0)
     labels = released.labels[labelled]
-    number = seed_number(seed)
+    number = isolation.seed_number(seed)
     try:
         if labelled.size == 0:
             raise ValueError("no query was answered")
-        with seeded(number):
+        with isolation.seeded(number):
             student = unfitted_copy(student, number)
             _teach(student, X_public, released, labelled)
-            return own_generators(student)
+            return isolation.own_generators(student)
     except Exception as error:
         n_classes = np.unique(labels).size
         if n_classes != 1:
@@ -218,13 +208,12 @@ def students_view(student, X_public, released, seed):
     """Train a student on the labels so far, and return its probabilities for all public rows."""
     fitted = fit_student(student, X_public, released, seed)
     try:
-        with seeded(seed_number(seed)):
+        with isolation.seeded(isolation.seed_number(seed)):
             proba = fitted.predict_proba(X_public)
         return all_columns(proba, fitted.classes_, n_classes=released.n_classes, fill=0.0)
     except Exception as error:
-        raise student_error(
-            f"the student's predict_proba failed: {type(error).__name__}: {error}", released
-        ) from error
+        problem = f"the student's predict_proba failed: {type(error).__name__}: {error}"
+        raise student_error(problem, released) from error
 
 
 def student_error(problem, released):
@@ -249,7 +238,7 @@ def all_columns(values, codes, *, n_classes, fill):
 
 def rehearse_student(student, X_public, n_queries, *, n_classes, soft):
     """Try the student on public rows with made-up labels, before anything is spent."""
-    with Quiet(), seeded(0):  # any number: nothing of this fit is kept
+    with isolation.Quiet(), isolation.seeded(0):  # any number: nothing of this fit is kept
         try:
             fitted = _fitted_on_made_up_labels(student, X_public, n_queries, n_classes, soft)
             first_rows = np.arange(min(_num_samples(X_public), 50))
@@ -266,14 +255,14 @@ def rehearse_student(student, X_public, n_queries, *, n_classes, soft):
 def check_scored_alone(student, X_public, n_queries, *, n_classes, soft):
     """Try the student on public rows; refuse it if its prediction for one row depends on others."""
     X_public = indexable_rows(X_public, "X_public")
-    with Quiet(), seeded(0):
+    with isolation.Quiet(), isolation.seeded(0):
         try:
             fitted = _fitted_on_made_up_labels(student, X_public, n_queries, n_classes, soft)
         except Exception:  # released labels may train it all the same, and rows are scored alone
             return
         check_predicts_alone(fitted, X_public)
         try:
-            copier(fitted)()
+            isolation.copier(fitted)()
         except Exception as error:
             raise ValueError(
                 "the student cannot be copied, and a private score shows each held-out record "
@@ -297,9 +286,9 @@ def _fitted_on_made_up_labels(student, X_public, n_queries, n_classes, soft):
 
 def unfitted_copy(student, number):
     """Return a copy that has seeds of its own and caches nothing on disk."""
-    student = own_clone(student, number)
-    set_seeds(student, number, only_missing=True)
-    without_caches(student)
+    student = isolation.own_clone(student, number)
+    isolation.set_seeds(student, number, only_missing=True)
+    isolation.without_caches(student)
     return student
 
 
@@ -369,7 +358,7 @@ def check_predicted(codes, *, n_classes):
     if not one_number_each or not np.isin(codes, np.arange(n_classes)).all():
         raise ValueError(
             "predict of the student must return codes of classes, the whole numbers from 0 to "
-            f"{n_classes - 1} that it was fitted on; got {kind_of(codes.dtype)} of shape "
+            f"{n_classes - 1} that it was fitted on; got {isolation.kind_of(codes.dtype)} of shape "
             f"{codes.shape}, or other numbers (-1 is not a class: it marks a row without a label)"
         )
     return codes.astype(np.intp)
@@ -390,10 +379,8 @@ def check_predicts_alone(student, X_public):
     if n_different:
         raise ValueError(
             f"the student's prediction for a row depends on the rows beside it: {n_different} of "
-            f"{len(rows)} public rows are predicted differently when given alone. Private scores "
-            "predict held-out records one at a time. Use a student that treats each row by itself "
-            "(no statistics of the rows given to predict), or score on public rows, X_val and "
-            "y_val"
+            f"{len(rows)} public rows are predicted differently alone, as private scores need it. "
+            "Use a student that treats each row by itself, or score on public rows, X_val and y_val"
         )
 
 

@@ -31,12 +31,8 @@ def run(function, tasks, n_jobs, batch_size=1):
     batch_size : int, default=1
         How many tasks a worker is sent at once.
     """
-    settings = {
-        "n_jobs": n_jobs,
-        "batch_size": batch_size,
-        # Else joblib writes large arrays, which are private here, to files that stay until the end
-        "max_nbytes": None,
-    }
+    # With a max_nbytes, joblib writes large arrays, private here, to files that stay to the end
+    settings = {"n_jobs": n_jobs, "batch_size": batch_size, "max_nbytes": None}
     calls = (delayed(function)(task) for task in tasks)
     try:
         parallel = Parallel(return_as="generator_unordered", **settings)
@@ -78,15 +74,13 @@ def add_up(sums, results, on_done, what, advice):
 def threads_per_worker(n_jobs):
     """Return a worker's share of the cores; None, which is no limit, where there is one worker."""
     n_workers = effective_n_jobs(n_jobs)
-    if n_workers == 1:
-        return None
-    return max(cpu_count() // n_workers, 1)
+    return None if n_workers == 1 else max(cpu_count() // n_workers, 1)
 
 
 def check_timeout(timeout, n_jobs):
     """Refuse a timeout for teachers that run in this process."""
     uses_threads = getattr(get_active_backend()[0], "uses_threads", False)
-    if effective_n_jobs(n_jobs) == 1 or uses_threads:
+    if timeout is not None and (effective_n_jobs(n_jobs) == 1 or uses_threads):
         raise ValueError(
             f"timeout={timeout!r} needs teachers in processes of their own, which can be "
             "stopped: set n_jobs to 2 or more, with a backend of processes"
@@ -122,20 +116,13 @@ def limit_threads(estimator, threads):
 
 def warn_if_taking_turns(n_jobs, who="teachers"):
     """Warn if they would run side by side in threads of one process."""
-    if not _share_a_process(n_jobs):
-        return
-    warn(
-        f"{who} run in threads of one process and take turns, so n_jobs does not speed them up. "
-        "Use a backend of processes, or workers with one thread each"
-    )
-
-
-def _share_a_process(n_jobs):
-    """Return whether tasks would run side by side in threads of one process."""
     backend = get_active_backend()[0]
-    if effective_n_jobs(n_jobs) == 1:
-        return False
+    share_a_process = getattr(backend, "uses_threads", False)
     cluster = getattr(backend, "client", None)  # Dask's
     if hasattr(cluster, "nthreads"):
-        return max(cluster.nthreads().values(), default=1) > 1
-    return getattr(backend, "uses_threads", False)
+        share_a_process = max(cluster.nthreads().values(), default=1) > 1
+    if share_a_process and effective_n_jobs(n_jobs) > 1:
+        warn(
+            f"{who} run in threads of one process and take turns, so n_jobs does not speed them "
+            "up. Use a backend of processes, or workers with one thread each"
+        )

@@ -9,7 +9,7 @@ import pytest
 from sklearn.naive_bayes import GaussianNB
 
 from sklearn_pate import PATEClassifier
-from sklearn_pate.adjacency import Adjacency
+from sklearn_pate.electorate import Adjacency
 from sklearn_pate.ledger import PrivacyLedger
 from sklearn_pate.partition import (
     GroupPartition,

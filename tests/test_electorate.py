@@ -12,9 +12,8 @@ from sklearn.metrics import pairwise_distances
 from sklearn.model_selection import GridSearchCV
 
 from sklearn_pate import PATEClassifier, PublicData
-from sklearn_pate.adjacency import Adjacency
 from sklearn_pate.aggregators import GNMax, Released, SoftVote
-from sklearn_pate.electorate import Ballots, Electorate, PrivateData, Votes
+from sklearn_pate.electorate import Adjacency, Ballots, Electorate, PrivateData, Votes
 from sklearn_pate.exceptions import TeacherError
 from sklearn_pate.model_selection import PrivateGridSearchCV
 from sklearn_pate.teachers import TeacherEnsemble

@@ -34,7 +34,7 @@ from sklearn_pate.rdp import (
     worst_case_rdp,
 )
 from sklearn_pate.rdp.facts import facts_of, has_distribution
-from sklearn_pate.teachers import vote
+from sklearn_pate.teachers import one
 
 MECHANISMS = [
     GNMax(40.0),
@@ -408,7 +408,7 @@ def test_soft_noise_is_what_it_says(noise, global_random_seed):
 
 
 def test_grid_of_soft_labels_is_the_teachers():
-    assert soft._SHARES == vote.SHARES
+    assert soft._SHARES == one.SHARES
     with pytest.raises(ValueError, match="needs multiples of 2"):
         SoftVote(40.0).soft_labels([[0.1, 0.9]])
     assert SoftVote(40.0, noise="continuous").soft_labels([[0.1, 0.9]]).shape == (1, 2)

@@ -45,7 +45,7 @@ from sklearn_pate.rdp import (
     worst_case_rdp,
 )
 from sklearn_pate.rdp.conversion import epsilon_by_order
-from sklearn_pate.teachers.vote import probability_shares
+from sklearn_pate.teachers.one import probability_shares
 
 VOTES = [[126, 124], [150, 100], [41, *[23] * 8, 25]]
 

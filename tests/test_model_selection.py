@@ -24,8 +24,7 @@ from sklearn_pate.aggregators import GNMax, PluralityVote, SoftVote
 from sklearn_pate.exceptions import BudgetExceededError, StudentError
 from sklearn_pate.ledger import PrivacyLedger
 from sklearn_pate.model_selection import PrivateGridSearchCV, PrivateRandomizedSearchCV
-from sklearn_pate.model_selection.scoring import PrivateScorer
-from sklearn_pate.model_selection.trials import Trials
+from sklearn_pate.model_selection.trials import PrivateScorer, Trials
 from sklearn_pate.partition import PredefinedPartition
 from sklearn_pate.rdp import DEFAULT_ORDERS, TrialCount, gdp_to_epsilon, rdp_to_epsilon
 from sklearn_pate.secure import SystemGenerator

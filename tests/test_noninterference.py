@@ -55,7 +55,7 @@ from sklearn_pate.column_sums import ColumnSums, SumsMechanism
 from sklearn_pate.isolation import generators
 from sklearn_pate.ledger import PrivacyLedger
 from sklearn_pate.model_selection import PrivateGridSearchCV, PrivateRandomizedSearchCV
-from sklearn_pate.model_selection.scoring import PrivateScorer
+from sklearn_pate.model_selection.trials import PrivateScorer
 from sklearn_pate.neighbors import ReverseNeighbors
 from sklearn_pate.propose_test_release import ProposeTestRelease
 from sklearn_pate.queries import BinaryExpertQueries, DiversityQueries, UncertaintyQueries

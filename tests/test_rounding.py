@@ -12,7 +12,7 @@ from sklearn_pate.accountant.table import plan_table
 from sklearn_pate.aggregators import LaplaceMechanism, LNMax
 from sklearn_pate.ledger.filters import Account, Budget, new_filters
 from sklearn_pate.rdp import Cost
-from sklearn_pate.rdp.rounding import rounded_up, sum_up, times_up
+from sklearn_pate.rdp.cost import rounded_up, sum_up, times_up
 from sklearn_pate.rdp.table import laplace_table_cost
 
 COSTS = st.floats(0, 1e6, allow_subnormal=False)

@@ -18,9 +18,8 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder
 
 from sklearn_pate import PATEClassifier
-from sklearn_pate.adjacency import Adjacency
 from sklearn_pate.aggregators import GNMax, LaplaceMechanism, SoftVote, TableMechanism
-from sklearn_pate.electorate import Ballots, Electorate
+from sklearn_pate.electorate import Adjacency, Ballots, Electorate
 from sklearn_pate.exceptions import BudgetExceededError, PrivacyLeakWarning, TeacherError
 from sklearn_pate.ledger import PrivacyLedger
 from sklearn_pate.model_selection import PrivateGridSearchCV

@@ -12,7 +12,7 @@ from sklearn.base import clone
 from ..exceptions import BudgetExceededError, warn
 from ..propose_test_release import ProposeTestRelease
 from ..rdp import DEFAULT_ORDERS, Cost, pure_rdp
-from ..rdp.rounding import sum_up
+from ..rdp.cost import sum_up
 from .advice import advice_on
 from .forecast import (
     RecordVoters,

@@ -9,7 +9,7 @@ from sklearn.base import clone
 from .._sklearn import InvalidParameterError
 from ..exceptions import BudgetExceededError
 from ..rdp import DEFAULT_ORDERS, Cost, least_scale
-from ..rdp.rounding import sum_up
+from ..rdp.cost import sum_up
 from .plan import Plan
 from .stages import as_cap, check_with_scale, no_cost
 

@@ -3,7 +3,7 @@
 import math
 from decimal import ROUND_CEILING, Context, Decimal
 
-from ..adjacency import Adjacency
+from ..electorate import Adjacency
 
 #: What a summary says of one change, by unit.
 _ABOUT_UNIT = {

@@ -3,26 +3,15 @@
 import math
 from abc import abstractmethod
 from dataclasses import replace
-from numbers import Real
 
 import numpy as np
 from sklearn.base import clone
 
-from .._sklearn import Interval, StrOptions
-from ..rdp import (
-    DiscreteGaussian,
-    DiscreteLaplace,
-    Exponential,
-    Facts,
-    Gaussian,
-    Laplace,
-    Noise,
-    gnmax_rdp,
-    lnmax_rdp,
-)
+from .. import rdp
 from ..rdp.checks import check_votes
+from ..rdp.facts import argmax_facts
 from ..secure import noise_generator
-from .base import Aggregator, check_calibrated
+from .base import NOISES, POSITIVE, Aggregator, check_calibrated
 
 
 class _NoisyArgmax(Aggregator):
@@ -34,14 +23,9 @@ class _NoisyArgmax(Aggregator):
 
     def _facts_of_noise(self):
         noise = self._noise()
-        if not isinstance(noise, Noise):  # discrete noise has ties, which go to the lowest code
-            return Facts(pure_epsilon=noise.pure_epsilon, exact=True)
-        return Facts(
-            gdp_mu=noise.mu,
-            pure_epsilon=noise.pure_epsilon,
-            argmax_noise=noise,
-            label_symmetric=True,
-        )
+        if not isinstance(noise, rdp.Noise):  # discrete noise has ties, which go to the lowest code
+            return rdp.Facts(pure_epsilon=noise.pure_epsilon, exact=True)
+        return argmax_facts(noise)
 
     def outcome_log_proba(self, votes, student_proba=None):
         """Log probability of each class; see `log_argmax` of the noise in `rdp`."""
@@ -50,8 +34,7 @@ class _NoisyArgmax(Aggregator):
     def aggregate(self, votes, student_proba=None, random_state=None):
         """Draw the released label of each query; see `Aggregator.aggregate`."""
         votes = check_votes(votes)
-        rng = noise_generator(random_state)
-        noise = self._noise().sample(rng, votes.shape)
+        noise = self._noise().sample(noise_generator(random_state), votes.shape)
         return (votes + noise).argmax(axis=1)
 
 
@@ -75,7 +58,7 @@ class PluralityVote(Aggregator):
 
     def facts(self):
         """Return no facts: without noise, no cost is bounded."""
-        return Facts()
+        return rdp.Facts()
 
 
 class LNMax(_NoisyArgmax):
@@ -106,10 +89,7 @@ class LNMax(_NoisyArgmax):
     0.1
     """
 
-    _parameter_constraints = {
-        "gamma": [Interval(Real, 0, None, closed="neither"), None],
-        "noise": [StrOptions({"continuous", "discrete"})],
-    }
+    _parameter_constraints = {"gamma": [POSITIVE, None], "noise": [NOISES]}
 
     def __init__(self, gamma=0.05, noise="continuous"):
         self.gamma = gamma
@@ -119,9 +99,7 @@ class LNMax(_NoisyArgmax):
         self._validate_params()
         check_calibrated(self, "gamma")
         gamma = float(self.gamma)
-        if self.noise == "continuous":
-            return Laplace(1 / gamma)
-        return DiscreteLaplace(gamma)
+        return rdp.Laplace(1 / gamma) if self.noise == "continuous" else rdp.DiscreteLaplace(gamma)
 
     @property
     def noise_std(self):
@@ -134,15 +112,13 @@ class LNMax(_NoisyArgmax):
 
     def with_scale(self, scale):
         """Return a copy with Laplace noise of this scale; see `Aggregator.with_scale`."""
-        if self.gamma is not None:
-            return None
-        return clone(self).set_params(gamma=1 / scale)
+        return clone(self).set_params(gamma=1 / scale) if self.gamma is None else None
 
     def published_rdp(self, votes, orders, student_proba=None, paid=None):
         """The 2017 paper's data-dependent bound, inf with discrete noise; see `rdp.lnmax_rdp`."""
-        if not isinstance(self._noise(), Noise):
+        if not isinstance(self._noise(), rdp.Noise):
             return super().published_rdp(votes, orders)
-        return lnmax_rdp(votes, self.gamma, orders)
+        return rdp.lnmax_rdp(votes, self.gamma, orders)
 
 
 class ExponentialNMax(_NoisyArgmax):
@@ -175,14 +151,14 @@ class ExponentialNMax(_NoisyArgmax):
     0.1
     """
 
-    _parameter_constraints = {"gamma": [Interval(Real, 0, None, closed="neither")]}
+    _parameter_constraints = {"gamma": [POSITIVE]}
 
     def __init__(self, gamma=0.05):
         self.gamma = gamma
 
     def _noise(self):
         self._validate_params()
-        return Exponential(1 / float(self.gamma))
+        return rdp.Exponential(1 / float(self.gamma))
 
     @property
     def noise_std(self):
@@ -224,10 +200,7 @@ class GNMax(_NoisyArgmax):
            [1.    , 0.    ]])
     """
 
-    _parameter_constraints = {
-        "sigma": [Interval(Real, 0, None, closed="neither"), None],
-        "noise": [StrOptions({"continuous", "discrete"})],
-    }
+    _parameter_constraints = {"sigma": [POSITIVE, None], "noise": [NOISES]}
 
     def __init__(self, sigma=40.0, noise="continuous"):
         self.sigma = sigma
@@ -237,14 +210,12 @@ class GNMax(_NoisyArgmax):
         self._validate_params()
         check_calibrated(self, "sigma")
         sigma = float(self.sigma)
-        if self.noise == "continuous":
-            return Gaussian(sigma)
-        return DiscreteGaussian(sigma)
+        return rdp.Gaussian(sigma) if self.noise == "continuous" else rdp.DiscreteGaussian(sigma)
 
     @property
     def noise_std(self):
         """Standard deviation of the noise on each count, in votes; None if it is not set."""
-        return None if self.sigma is None else self.sigma
+        return self.sigma
 
     def facts(self):
         """Return what is proved of its noise; see `Aggregator.facts`.
@@ -260,12 +231,10 @@ class GNMax(_NoisyArgmax):
 
     def with_scale(self, scale):
         """Return a copy with noise of this standard deviation; see `Aggregator.with_scale`."""
-        if self.sigma is not None:
-            return None
-        return clone(self).set_params(sigma=scale)
+        return clone(self).set_params(sigma=scale) if self.sigma is None else None
 
     def published_rdp(self, votes, orders, student_proba=None, paid=None):
         """The 2018 paper's data-dependent bound, inf with discrete noise; see `rdp.gnmax_rdp`."""
-        if not isinstance(self._noise(), Noise):
+        if not isinstance(self._noise(), rdp.Noise):
             return super().published_rdp(votes, orders)
-        return gnmax_rdp(votes, self.sigma, orders)
+        return rdp.gnmax_rdp(votes, self.sigma, orders)

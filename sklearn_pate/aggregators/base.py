@@ -1,16 +1,22 @@
 """What mechanisms have in common, and the two kinds: of labels and of soft labels."""
 
 from abc import ABCMeta, abstractmethod
+from numbers import Real
 from typing import NamedTuple
 
 import numpy as np
 from sklearn.base import BaseEstimator
 
+from .._sklearn import Interval, StrOptions
 from ..rdp import DEFAULT_ORDERS, Facts
 from ..rdp.checks import check_log_proba, check_orders, check_votes
 from ..rdp.cost import query_steps, total_cost
 from ..rdp.facts import age_of, check_stated, defines_anything, stating_class
 from ..secure import noise_generator
+
+#: What parameters of several mechanisms may be.
+POSITIVE = Interval(Real, 0, None, closed="neither")
+NOISES = StrOptions({"continuous", "discrete"})
 
 
 class Released(NamedTuple):

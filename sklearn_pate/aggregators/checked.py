@@ -12,22 +12,17 @@ from ..rdp import Facts, checked_rdp, gaussian_rdp, gnmax_rdp, worst_case_rdp
 from ..rdp.checks import check_votes
 from ..secure import noise_generator
 from .argmax import GNMax
-from .base import Aggregator
+from .base import POSITIVE, Aggregator
 
 
 class _CheckedGNMax(Aggregator):
     """GNMax that answers only queries that pass a noisy check of the teachers' agreement."""
 
-    _parameter_constraints = {
-        "threshold": [Interval(Real, 0, None, closed="neither")],
-        "sigma1": [Interval(Real, 0, None, closed="neither")],
-        "sigma2": [Interval(Real, 0, None, closed="neither")],
-    }
+    _parameter_constraints = {"threshold": [POSITIVE], "sigma1": [POSITIVE], "sigma2": [POSITIVE]}
 
     def _facts_of_both_steps(self):
         self._validate_params()
-        sigma1 = float(self.sigma1)
-        sigma2 = float(self.sigma2)
+        sigma1, sigma2 = float(self.sigma1), float(self.sigma2)
         argmax = GNMax(sigma2)
 
         def steps(orders, n_teachers, n_classes):
@@ -229,13 +224,12 @@ class InteractiveGNMax(_CheckedGNMax):
 
 def _check_proba(student_proba, shape):
     """Return the student's probabilities; each row must be a distribution."""
-    wanted = (
-        f"student_proba must hold the student's probabilities, shape {shape}, rows that sum to 1"
-    )
-    if student_proba is None:
-        raise ValueError(f"{wanted}; got None")
-    proba = np.asarray(student_proba, dtype=float)
+    proba = np.asarray(np.nan if student_proba is None else student_proba, dtype=float)
     sums_to_1 = proba.shape == shape and np.allclose(proba.sum(axis=1), 1)
     if not sums_to_1 or (proba < 0).any():
-        raise ValueError(f"{wanted}; got shape {proba.shape}")
+        got = "None" if student_proba is None else f"shape {proba.shape}"
+        raise ValueError(
+            f"student_proba must hold the student's probabilities, shape {shape}, rows that sum to "
+            f"1; got {got}"
+        )
     return proba

@@ -8,10 +8,9 @@ from scipy.special import logsumexp
 
 from .._sklearn import Interval
 from ..rdp import Facts, Gaussian, Laplace, gaussian_rdp, laplace_rdp, pure_rdp
-from ..rdp.checks import check_votes
-from ..rdp.votes import margins
+from ..rdp.checks import check_votes, margins
 from ..secure import noise_generator
-from .base import Aggregator
+from .base import POSITIVE, Aggregator
 
 
 class ImmutableArgmax(Aggregator):
@@ -50,8 +49,8 @@ class ImmutableArgmax(Aggregator):
 
     _parameter_constraints = {
         "constant": [Interval(Real, 0, None, closed="both"), None],
-        "gamma": [Interval(Real, 0, None, closed="neither"), None],
-        "sigma": [Interval(Real, 0, None, closed="neither"), None],
+        "gamma": [POSITIVE, None],
+        "sigma": [POSITIVE, None],
         "failure_probability": [Interval(Real, 0, 1, closed="neither")],
     }
 
@@ -92,9 +91,7 @@ class ImmutableArgmax(Aggregator):
                 with np.errstate(over="ignore"):
                     return np.asarray(orders) * np.square(np.float64(noise.mu * change)) / 2
             pure = noise.pure_epsilon * change
-            if pure == math.inf:
-                return np.full(len(orders), np.inf)
-            return pure_rdp(pure, orders)
+            return pure_rdp(pure, orders) if pure < math.inf else np.full(len(orders), np.inf)
 
         return Facts(rdp=rdp)
 
@@ -142,9 +139,7 @@ class ImmutableArgmax(Aggregator):
             raise ValueError(
                 f"give either gamma or sigma; got gamma={self.gamma!r} and sigma={self.sigma!r}"
             )
-        if self.sigma is None:
-            return Laplace(1 / float(self.gamma))
-        return Gaussian(float(self.sigma))
+        return Gaussian(float(self.sigma)) if self.gamma is None else Laplace(1 / float(self.gamma))
 
     def _added(self, n_classes):
         if self.constant is not None:

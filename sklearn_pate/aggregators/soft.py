@@ -5,11 +5,11 @@ from numbers import Real
 
 import numpy as np
 
-from .._sklearn import Interval, StrOptions
+from .._sklearn import Interval
 from ..rdp import DiscreteGaussian, Facts
 from ..rdp.checks import as_array
 from ..secure import noise_generator
-from .base import SoftAggregator
+from .base import NOISES, POSITIVE, SoftAggregator
 
 #: Sums of probabilities are whole multiples of one over this number, see `teachers.collect_votes`.
 _SHARES = 2**20
@@ -59,8 +59,8 @@ class SoftVote(SoftAggregator):
 
     _parameter_constraints = {
         "sigma": [Interval(Real, 0, 1e9, closed="right")],
-        "temperature": [Interval(Real, 0, None, closed="neither")],
-        "noise": [StrOptions({"continuous", "discrete"})],
+        "temperature": [POSITIVE],
+        "noise": [NOISES],
     }
 
     def __init__(self, sigma=40.0, temperature=1.0, noise="discrete"):
@@ -114,7 +114,5 @@ def whole_shares(sums):
     shares = sums * _SHARES
     fits = (np.abs(shares) < 2**53).all()
     if not fits or not np.array_equal(shares.astype(np.int64), shares):
-        raise ValueError(
-            'noise="discrete" needs multiples of 2**-20: round down what each teacher adds'
-        )
+        raise ValueError('noise="discrete" needs multiples of 2**-20: round down what teachers add')
     return shares.astype(np.int64)

@@ -10,11 +10,10 @@ from sklearn.base import clone
 
 from .._sklearn import Interval
 from ..rdp import Cost, Facts, pure_rdp, pure_to_gdp
-from ..rdp.bisection import bisect
-from ..rdp.checks import check_votes
-from ..rdp.votes import margins
+from ..rdp.calibration import bisect
+from ..rdp.checks import check_votes, margins
 from ..secure import noise_generator
-from .base import Aggregator, check_calibrated
+from .base import POSITIVE, Aggregator, check_calibrated
 
 
 class StableArgmax(Aggregator):
@@ -63,7 +62,7 @@ class StableArgmax(Aggregator):
     """
 
     _parameter_constraints = {
-        "run_epsilon": [Interval(Real, 0, None, closed="neither"), None],
+        "run_epsilon": [POSITIVE, None],
         "max_unstable": [Interval(Integral, 1, None, closed="left")],
         "failure_probability": [Interval(Real, 0, 1, closed="neither")],
     }
@@ -82,20 +81,14 @@ class StableArgmax(Aggregator):
         failure_probability = float(self.failure_probability)
 
         def total(orders):
-            return Cost(
-                rdp=n_runs * pure_rdp(run_epsilon, orders),
-                mu_squared=n_runs * pure_to_gdp(run_epsilon) ** 2,
-                pure=n_runs * run_epsilon,
-                delta=failure_probability,
-            )
+            of_a_run = pure_rdp(run_epsilon, orders), pure_to_gdp(run_epsilon) ** 2, run_epsilon
+            return Cost(*(n_runs * cost for cost in of_a_run), delta=failure_probability)
 
         return Facts(total=total)
 
     def with_scale(self, scale):
         """Return a copy whose runs cost the inverse of the scale; see `Aggregator.with_scale`."""
-        if self.run_epsilon is not None:
-            return None
-        return clone(self).set_params(run_epsilon=1 / scale)
+        return clone(self).set_params(run_epsilon=1 / scale) if self.run_epsilon is None else None
 
     def outcome_log_proba(self, votes, student_proba=None):
         """Log probability of each class and of no answer, for a query asked alone."""
@@ -149,12 +142,9 @@ class StableArgmax(Aggregator):
         float
             Above half the number of teachers, no query is answered.
         """
-        return _stability_needed(
-            *self._scales(),
-            max_unstable=int(self.max_unstable),  # numpy's short numbers overflow, and round
-            failure_probability=float(self.failure_probability),
-            n_queries=operator.index(n_queries),
-        )
+        # numpy's short numbers overflow, and round
+        numbers = int(self.max_unstable), float(self.failure_probability), operator.index(n_queries)
+        return _stability_needed(*self._scales(), *numbers)
 
     def _scales(self):
         """Scales of the noise on the threshold and on the distance."""
@@ -166,7 +156,7 @@ class StableArgmax(Aggregator):
 
 
 @functools.lru_cache(maxsize=64)
-def _stability_needed(on_threshold, on_distance, *, max_unstable, failure_probability, n_queries):
+def _stability_needed(on_threshold, on_distance, max_unstable, failure_probability, n_queries):
     """Return the threshold above which the largest of all noises is as seldom as it may be."""
     # Upper bounds on the chance that the largest of the noises is above a value: on a grid for the
     # thresholds' noise, and what it leaves of the threshold for the distances' noise

@@ -7,13 +7,13 @@ from numbers import Real
 import numpy as np
 from sklearn.base import BaseEstimator, clone
 
-from .._sklearn import Interval, StrOptions
+from .._sklearn import Interval
 from ..rdp import DEFAULT_ORDERS, DiscreteGaussian, DiscreteLaplace
 from ..rdp.checks import as_array
 from ..rdp.facts import check_stated
 from ..rdp.table import GRID, gaussian_table_cost, laplace_table_cost
 from ..secure import noise_generator
-from .base import check_calibrated
+from .base import NOISES, check_calibrated
 from .soft import whole_shares
 
 #: Noise below a step of the grid is none, and above the size of the world's population drowns all.
@@ -113,9 +113,8 @@ class _AddedNoise(TableMechanism):
 
     def with_scale(self, scale):
         """Return a copy with noise of this size; None if the noise is set."""
-        if getattr(self, self._size) is not None:
-            return None
-        return type(self)(float(scale), self.noise)
+        is_set = getattr(self, self._size) is not None
+        return None if is_set else type(self)(float(scale), self.noise)
 
     @property
     def _drawn_size(self):
@@ -163,10 +162,7 @@ class LaplaceMechanism(_AddedNoise):
     """
 
     _size = "scale"
-    _parameter_constraints = {
-        "scale": [_SIZES, None],
-        "noise": [StrOptions({"continuous", "discrete"})],
-    }
+    _parameter_constraints = {"scale": [_SIZES, None], "noise": [NOISES]}
 
     def __init__(self, scale=None, noise="discrete"):
         self.scale = scale
@@ -224,10 +220,7 @@ class GaussianMechanism(_AddedNoise):
     """
 
     _size = "sigma"
-    _parameter_constraints = {
-        "sigma": [_SIZES, None],
-        "noise": [StrOptions({"continuous", "discrete"})],
-    }
+    _parameter_constraints = {"sigma": [_SIZES, None], "noise": [NOISES]}
 
     def __init__(self, sigma=None, noise="discrete"):
         self.sigma = sigma

@@ -1,9 +1,9 @@
 """Empirical lower bounds on epsilon, to catch a mechanism that leaks more than it claims."""
 
+from .bounds import one_run_epsilon
 from .canaries import Canaries, make_canaries
 from .estimator import EstimatorAudit, audit_estimator
 from .exact import exact_epsilon
-from .one_run import one_run_epsilon
 from .query import AuditResult, audit_aggregator
 from .search import worst_pair
 from .table import TableAudit, audit_table

@@ -97,9 +97,7 @@ def check_canaries(canaries, y):
     n_canaries = len(positions)
     are_different = n_canaries > 0 and len(np.unique(positions)) == n_canaries
     if not are_different or positions.min() < 0 or positions.max() >= len(y):
-        raise ValueError(
-            f"the canaries' positions must be different numbers from 0 to {len(y) - 1}, one or more"
-        )
+        raise ValueError(f"positions must be one or more different numbers from 0 to {len(y) - 1}")
     has_two_labels = labels.shape == (n_canaries, 2) and (labels[:, 0] != labels[:, 1]).all()
     if not has_two_labels or len(canaries.X) != n_canaries:
         raise ValueError(

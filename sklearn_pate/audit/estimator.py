@@ -1,19 +1,17 @@
 """Lower bounds on epsilon of a whole fit, from guesses at the labels of canaries."""
 
 from dataclasses import dataclass
+from functools import partial
 from numbers import Integral
-from typing import Any
 
 import numpy as np
 from joblib import Parallel, delayed
 from sklearn.base import clone
 
-from ..adjacency import Adjacency
+from ..electorate import Adjacency
 from ..rdp.checks import check_count, check_delta
-from .attacks import collect_evidence
-from .bounds import check_confidence
-from .canaries import Canaries, check_canaries, make_canaries, replaced, stacked
-from .one_run import one_run_epsilon
+from .bounds import check_confidence, one_run_epsilon
+from .canaries import check_canaries, make_canaries, replaced, stacked
 
 
 @dataclass(frozen=True)
@@ -189,46 +187,25 @@ def audit_estimator(
     public = [canaries.X] * n_copies
     if X_public is not None:
         public.insert(0, X_public)
-    experiment = _Experiment(
-        estimator=estimator,
-        X=replaced(X, canaries),
-        y=y,
-        X_public=stacked(public) if public else None,
-        canaries=canaries,
-        attack=attack,
-        n_copies=n_copies,
-        fit_params=fit_params or {},
-    )
+    X, X_public = replaced(X, canaries), stacked(public) if public else None
     bits = rng.integers(2, size=(n_runs, n_in_run))
     # Without a seed of ours the fits get none either: a ledger refuses seeds
-    seeds = [None] * n_runs
-    if random_state is not None:
-        seeds = rng.integers(2**32, size=n_runs).tolist()
-    run = delayed(experiment.run)
-    results = Parallel(n_jobs=n_jobs)(map(run, bits, seeds))
+    is_seeded = random_state is not None
+    seeds = rng.integers(2**32, size=n_runs).tolist() if is_seeded else [None] * n_runs
+    run = partial(_run, estimator, X, y, X_public, canaries, attack, n_copies, fit_params or {})
+    results = Parallel(n_jobs=n_jobs)(map(delayed(run), bits, seeds))
     evidence = np.concatenate([evidence_of_run for evidence_of_run, _ in results])
-    if claimed is None:
-        _, spent = results[0]
-        claimed = _claim_of(spent)
-    else:
-        claimed = float(claimed)
+    claimed = _claim_of(results[0][1]) if claimed is None else float(claimed)
     n_right = _count_right(evidence, bits.ravel(), n_guesses, rng)
+    epsilon = one_run_epsilon(n_right, n_guesses, bits.size, delta, confidence)
     return EstimatorAudit(
-        epsilon=one_run_epsilon(n_right, n_guesses, bits.size, delta, confidence),
-        claimed=claimed,
-        delta=delta,
-        confidence=confidence,
-        n_runs=n_runs,
-        n_canaries=bits.size,
-        n_guesses=n_guesses,
-        n_right=n_right,
+        epsilon, claimed, delta, confidence, n_runs, bits.size, n_guesses, n_right
     )
 
 
 def _check_delta(delta, estimator):
     """Return `delta`; None is the estimator's."""
-    if delta is None:
-        delta = getattr(estimator, "delta", None)
+    delta = getattr(estimator, "delta", None) if delta is None else delta
     if delta is None:
         raise ValueError("give delta: the estimator has none")
     return check_delta(delta, allow_zero=True)
@@ -265,29 +242,16 @@ def _claim_of(spent):
     return getattr(spent, "epsilon", None)
 
 
-@dataclass(frozen=True)
-class _Experiment:
-    """All that is the same in every run; the bits and the seed are not."""
-
-    estimator: Any
-    X: Any
-    y: np.ndarray
-    X_public: Any
-    canaries: Canaries
-    attack: Any
-    n_copies: int
-    fit_params: dict
-
-    def run(self, bits, seed):
-        """Return the evidence for the first label of each canary, and what the fit spent."""
-        estimator = clone(self.estimator, safe=False)
-        if hasattr(estimator, "get_params") and "random_state" in estimator.get_params(deep=False):
-            estimator.set_params(random_state=seed)
-        y = self.y.copy()
-        y[self.canaries.positions] = self.canaries.labels[np.arange(len(bits)), bits]
-        estimator.fit(self.X, y, self.X_public, **self.fit_params)
-        evidence = collect_evidence(estimator, self.canaries, self.attack, self.n_copies)
-        return evidence, getattr(estimator, "privacy_spent_", None)
+def _run(estimator, X, y, X_public, canaries, attack, n_copies, fit_params, bits, seed):
+    """Return the evidence for the first label of each canary, and what the fit spent."""
+    estimator = clone(estimator, safe=False)
+    if hasattr(estimator, "get_params") and "random_state" in estimator.get_params(deep=False):
+        estimator.set_params(random_state=seed)
+    y = y.copy()
+    y[canaries.positions] = canaries.labels[np.arange(len(bits)), bits]
+    estimator.fit(X, y, X_public, **fit_params)
+    evidence = _evidence(estimator, canaries, attack, n_copies)
+    return evidence, getattr(estimator, "privacy_spent_", None)
 
 
 def _count_right(evidence, bits, n_guesses, rng):
@@ -297,3 +261,67 @@ def _count_right(evidence, bits, n_guesses, rng):
     guesses = np.where(evidence == 0, coins, evidence < 0)  # bit 0 is the first label
     is_right = (guesses == bits)[most_evidence_first]
     return int(is_right[:n_guesses].sum())
+
+
+# --- attacks: what a fitted estimator tells about the labels of its canaries ---------------------
+
+
+def _evidence(fitted, canaries, attack, n_copies):
+    """Return a number for each canary, above 0 where the evidence is for its first label."""
+    if callable(attack):
+        return _by_function(fitted, attack, len(canaries.positions))
+    first, second = np.asarray(canaries.labels).T
+    if attack == "labels":
+        return _by_labels(fitted, first, second, n_copies)
+    if attack == "rates":
+        return _by_rates(fitted, first, second, n_copies)
+    return _by_student(fitted, canaries.X, first, second)
+
+
+def _by_function(fitted, attack, n_canaries):
+    evidence = np.asarray(attack(fitted), dtype=float)
+    if evidence.shape != (n_canaries,) or np.isnan(evidence).any():
+        raise ValueError(f"attack must return {n_canaries} numbers, no NaN; got {evidence.shape}")
+    return evidence
+
+
+def _by_labels(fitted, first, second, n_copies):
+    """Read the released labels of the copies."""
+    n_rows = n_copies * len(first)
+    codes = np.asarray(fitted.public_labels_)[-n_rows:].reshape(n_copies, len(first))
+    labels = np.asarray(fitted.classes_)[codes]
+    evidence = np.where(codes >= 0, _which_label(labels, first, second), 0.0)
+    return evidence.mean(axis=0)
+
+
+def _by_rates(fitted, first, second, n_copies):
+    """Read the released rates of the copies."""
+    rates = np.asarray(fitted.public_soft_labels_)[-n_copies * len(first) :]
+    rates = rates.reshape(n_copies, len(first), -1).mean(axis=0)
+    return _above_mean(_proba_of(fitted, rates, first) - _proba_of(fitted, rates, second))
+
+
+def _by_student(fitted, X, first, second):
+    """Ask the estimator for its predictions."""
+    if hasattr(fitted, "predict_proba"):
+        proba = fitted.predict_proba(X)
+        evidence = _proba_of(fitted, proba, first) - _proba_of(fitted, proba, second)
+    else:
+        evidence = _which_label(np.asarray(fitted.predict(X)), first, second)
+    return _above_mean(evidence)
+
+
+def _above_mean(evidence):
+    """Take off what is found whatever the bits of a run: right labels are more likely."""
+    return evidence - evidence.mean() if len(evidence) > 1 else evidence
+
+
+def _which_label(labels, first, second):
+    """Return 1 where a label is the first of its canary, -1 where it is the second, else 0."""
+    return (labels == first).astype(float) - (labels == second)
+
+
+def _proba_of(fitted, proba, labels):
+    """Return the probability of one label in each row."""
+    is_label = np.asarray(fitted.classes_) == labels[:, None]
+    return np.where(is_label, proba, 0).sum(axis=1)

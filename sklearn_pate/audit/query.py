@@ -3,17 +3,22 @@
 from dataclasses import dataclass, field
 
 import numpy as np
+from scipy.stats import binom
 
 from ..rdp.checks import check_count, check_delta, check_votes
-from .bounds import check_confidence, check_neighbours, check_size, choose_event, lower_bound
+from . import bounds
 from .exact import epsilon_of_pairs
 from .mechanism import AuditedMechanism, added, padded
-from .pairs import large_classes_first, pairs_with, plain_pairs
-from .search import TO_CHOOSE, best_of, search
-from .statement import compare, p_value
+from .search import TO_CHOOSE, best_of, large_classes_first, pairs_with, plain_pairs, search
 
 #: Pairs that are sampled again if samples contradict the statement.
 _RANKED = 30
+
+#: Samples of other histograms, as a part of those of the pair.
+TO_COMPARE = 0.1
+
+#: Fewest samples of a histogram: with fewer, fewer histograms are looked at.
+_LEAST = 200
 
 
 @dataclass(frozen=True, eq=False)
@@ -142,20 +147,20 @@ def audit_aggregator(
     delta = check_delta(delta, allow_zero=True)
     rng = np.random.default_rng(random_state)
     n_samples = check_count("n_samples", n_samples, least=100)
-    check_confidence(confidence)
+    bounds.check_confidence(confidence)
     if hasattr(aggregator, "noisy"):
         raise ValueError(f"{aggregator} releases a whole table: audit it with audit_table")
     mechanism = AuditedMechanism(aggregator, student_proba)
     if not mechanism.has_independent_queries():
-        raise ValueError(
-            f"queries of {type(aggregator).__name__} share noise; give a function that draws one"
-        )
+        raise ValueError(f"queries of {aggregator} share noise; give a function that draws one")
     if votes is None and (neighbour_votes is not None or n_teachers is None or n_classes is None):
         raise ValueError("without votes, give n_teachers and n_classes, and no neighbour_votes")
     alarm = (1 - confidence) / 2  # half for the pair itself, half for other histograms
     contradicts = None
     if neighbour_votes is not None:
-        pair = _given_pair(votes, neighbour_votes)
+        first, second = check_votes([votes]), check_votes([neighbour_votes])
+        bounds.check_neighbours(first, second)
+        pair = first[0], second[0]
     else:
         mechanism, pair, contradicts = _choose_pair(
             mechanism,
@@ -170,37 +175,22 @@ def audit_aggregator(
     n_to_choose = int(n_samples * TO_CHOOSE)
     n_to_bound = n_samples - n_to_choose
     pilot = _sample_pair(mechanism, pair, n_to_choose, rng)
-    event = choose_event(*pilot, n_to_bound / n_to_choose, n_to_bound, delta, confidence)
+    event = bounds.choose_event(*pilot, n_to_bound / n_to_choose, n_to_bound, delta, confidence)
     stated = mechanism.stated_proba(np.array(pair))
     if stated is not None:
         # A better guide than the pilot samples, unless they contradict it
         votes, neighbour_votes = pair
         exact = epsilon_of_pairs(mechanism, votes[None], neighbour_votes[None], delta)[0]
-        if lower_bound(*event.hits(*pilot), n_to_choose, delta, confidence) <= exact:
-            event = choose_event(*(n_to_bound * stated), 1, n_to_bound, delta, confidence)
+        if bounds.lower_bound(*event.hits(*pilot), n_to_choose, delta, confidence) <= exact:
+            event = bounds.choose_event(*(n_to_bound * stated), 1, n_to_bound, delta, confidence)
     counts = _sample_pair(mechanism, pair, n_to_bound, rng)
     hits, other_hits = event.hits(*counts)
-    epsilon = float(lower_bound(hits, other_hits, n_to_bound, delta, confidence))
+    epsilon = max(float(bounds.lower_bound(hits, other_hits, n_to_bound, delta, confidence)), 0.0)
     if stated is not None:
         every = [added(first, second) for first, second in zip(pilot, counts, strict=True)]
-        contradicts = bool(contradicts or p_value(every, stated) <= alarm)
-    return AuditResult(
-        epsilon=max(epsilon, 0.0),
-        delta=delta,
-        confidence=confidence,
-        n_samples=n_samples,
-        votes=pair[0],
-        neighbour_votes=pair[1],
-        event=tuple((np.flatnonzero(event.outcomes) - 1).tolist()),
-        contradicts=contradicts,
-    )
-
-
-def _given_pair(votes, neighbour_votes):
-    votes = check_votes([votes])
-    neighbour_votes = check_votes([neighbour_votes])
-    check_neighbours(votes, neighbour_votes)
-    return votes[0], neighbour_votes[0]
+        contradicts = bool(contradicts or _p_value(every, stated) <= alarm)
+    outcomes = tuple((np.flatnonzero(event.outcomes) - 1).tolist())
+    return AuditResult(epsilon, delta, confidence, n_samples, *pair, outcomes, contradicts)
 
 
 def _choose_pair(mechanism, votes, size, *, n_samples, delta, confidence, alarm, rng):
@@ -219,28 +209,21 @@ def _choose_pair(mechanism, votes, size, *, n_samples, delta, confidence, alarm,
     other_rng = _spawned(rng)
     if votes is None:
         choose = search
-        n_teachers, n_classes = check_size(n_teachers=size[0], n_classes=size[1])
+        n_teachers, n_classes = bounds.check_size(n_teachers=size[0], n_classes=size[1])
         pairs = plain_pairs(other_rng, n_teachers=n_teachers, n_classes=n_classes)
         most_telling_first = pairs
     else:
         choose = best_of
         pairs = pairs_with(check_votes([votes])[0])
         most_telling_first = large_classes_first(pairs)
-    contradicts, compared = compare(
-        mechanism,
-        most_telling_first,
-        n_samples=n_samples,
-        alarm=alarm,
-        delta=delta,
-        rng=other_rng,
+    contradicts, compared = _compare(
+        mechanism, most_telling_first, n_samples=n_samples, alarm=alarm, delta=delta, rng=other_rng
     )
     if contradicts:  # the statement is no guide
         mechanism = mechanism.without_statement()
         pairs = compared[:, :_RANKED]
-    pair = choose(
-        mechanism, pairs, delta=delta, n_samples=n_samples, confidence=confidence, rng=rng
-    )
-    return mechanism, pair, contradicts
+    settings = {"delta": delta, "n_samples": n_samples, "confidence": confidence}
+    return mechanism, choose(mechanism, pairs, rng, **settings), contradicts
 
 
 def _sample_pair(mechanism, pair, n_samples, rng):
@@ -259,3 +242,79 @@ def _spawned(rng):
         return rng.spawn(1)[0]
     except TypeError:  # seeded in a way of its own
         return rng
+
+
+# --- what a mechanism states of itself against what it samples ------------------------------------
+
+
+def _p_value(counts, proba):
+    """Largest probability, from any histogram and outcome, of counts as far from the stated ones.
+
+    Parameters
+    ----------
+    counts : list of ndarray
+        Sampled outcomes of each histogram, as `Mechanism.sample` counts them.
+    proba : ndarray of shape (n_histograms, n_classes + 1)
+        Their stated probabilities.
+
+    Returns
+    -------
+    float
+        The smallest two-sided binomial p-value times the number of tests, at most 1. If the
+        statement is true, it is at most `alpha` with probability at most `alpha`, whatever the
+        histograms.
+    """
+    smallest = 1.0
+    for seen, stated in zip(counts, proba, strict=True):
+        if seen[len(stated) :].any():  # outcomes that are not even named
+            return 0.0
+        hits = seen[: len(stated)]
+        n_samples = seen.sum()
+        at_most = binom.cdf(hits, n_samples, stated)
+        at_least = binom.sf(hits - 1, n_samples, stated)
+        sides = np.minimum(at_most, at_least)
+        smallest = min(smallest, 2 * sides.min() * proba.size)
+    return float(smallest)
+
+
+def _compare(mechanism, pairs, *, n_samples, alarm, delta, rng):
+    """Compare samples of pairs of histograms with the statement.
+
+    Parameters
+    ----------
+    mechanism : Mechanism
+        What is audited.
+    pairs : ndarray of shape (2, n_pairs, n_classes)
+        The most telling first; as many are used as there are samples for.
+    n_samples : int
+        Those of each histogram of the audit; at most ``2 * TO_COMPARE`` as many are drawn here.
+    alarm : float
+        Largest probability of a contradiction although the statement is true.
+    delta : float
+        As in the audit.
+    rng : Generator
+        Source of the samples.
+
+    Returns
+    -------
+    contradicts : bool or None
+        Whether the samples contradict the statement; None if there is none.
+    pairs : ndarray of shape (2, n_pairs, n_classes)
+        Those that were used; after a contradiction, those that samples tell apart best first.
+    """
+    n_outcomes = int(2 * TO_COMPARE * n_samples)
+    pairs = pairs[:, : n_outcomes // (2 * _LEAST)]
+    histograms, rows = np.unique(np.concatenate(pairs), axis=0, return_inverse=True)
+    if len(histograms) == 0:
+        return None, pairs
+    stated = mechanism.stated_proba(histograms)
+    if stated is None:
+        return None, pairs
+    n_of_each = n_outcomes // len(histograms)
+    counts = [mechanism.sample(votes, n_of_each, rng) for votes in histograms]
+    contradicts = _p_value(counts, stated) <= alarm
+    if contradicts:
+        row_pairs = rows.reshape(2, -1).T
+        found = [bounds.pilot_bound(counts[k], counts[j], n_of_each, delta) for k, j in row_pairs]
+        pairs = pairs[:, np.argsort(-np.array(found), kind="stable")]
+    return contradicts, pairs

@@ -7,11 +7,11 @@ from typing import NamedTuple
 import numpy as np
 
 from ..rdp.checks import check_delta
+from ..rdp.exact import move_one_vote, moves_of_one_vote
 from ..rdp.facts import has_distribution
 from .bounds import check_confidence, check_size, lower_bound, pilot_bound
 from .exact import epsilon_of_pairs, log_proba_of_events
 from .mechanism import AuditedMechanism
-from .pairs import plain_pairs, single_moves, starting_histograms
 
 #: Part of the samples of an audit that chooses the event.
 TO_CHOOSE = 0.1
@@ -26,6 +26,9 @@ _LEAST = 50
 #: Pairs tried in a step, if each has to be sampled, and if not.
 _MOST_SAMPLED = 40
 _MOST_STATED = 4000
+
+#: Classes whose ties and unanimity are looked at.
+_MOST_CLASSES = 64
 
 
 class Objective(NamedTuple):
@@ -93,69 +96,39 @@ def worst_pair(
     n_teachers, n_classes = check_size(n_teachers=n_teachers, n_classes=n_classes)
     delta = check_delta(delta, allow_zero=True)
     rng = np.random.default_rng(random_state)
-    return search(
-        AuditedMechanism(aggregator, student_proba),
-        plain_pairs(rng, n_teachers=n_teachers, n_classes=n_classes),
-        delta=delta,
-        n_samples=n_samples,
-        confidence=confidence,
-        rng=rng,
-    )
+    mechanism = AuditedMechanism(aggregator, student_proba)
+    pairs = plain_pairs(rng, n_teachers=n_teachers, n_classes=n_classes)
+    return search(mechanism, pairs, rng, delta=delta, n_samples=n_samples, confidence=confidence)
 
 
-def search(mechanism, pairs, *, delta, n_samples, confidence, rng):
+def search(mechanism, pairs, rng, **settings):
     """Return the best pair found; if pairs have to be sampled, the given ones are tried first."""
-    n_classes = pairs.shape[2]
-    n_teachers = int(pairs[0, 0].sum())
-    objective = _objective(
-        mechanism, delta=delta, n_samples=n_samples, confidence=confidence, rng=rng
-    )
-    if not objective.is_sampled:
-        pairs = pairs[:, :0]
-    return _climb(objective, n_teachers, n_classes, pairs, rng)
+    return _climb(_objective(mechanism, rng, **settings), pairs, rng)
 
 
-def best_of(mechanism, pairs, *, delta, n_samples, confidence, rng):
+def best_of(mechanism, pairs, rng, **settings):
     """Return the pair that is told apart best, of those given."""
-    objective = _objective(
-        mechanism,
-        delta=delta,
-        n_samples=n_samples,
-        confidence=confidence,
-        rng=rng,
-        to_try=_TO_TRY_OF_FEW,
-    )
+    objective = _objective(mechanism, rng, **settings, to_try=_TO_TRY_OF_FEW)
     votes, neighbours = pairs
     best = int(np.argmax(objective.score(votes, neighbours)))
     return votes[best], neighbours[best]
 
 
-def _objective(mechanism, *, delta, n_samples, confidence, rng, to_try=_TO_TRY):
+def _objective(mechanism, rng, *, delta, n_samples, confidence, to_try=_TO_TRY):
     """Return how to compare pairs: by what the mechanism states, else by samples."""
     check_confidence(confidence)
-    score = _score_by_statement(mechanism, delta, n_samples, confidence)
-    if score is not None:
-        return Objective(score, _MOST_STATED, is_sampled=False)
-    if n_samples is None:
+    is_sampled = not has_distribution(mechanism.aggregator)
+    if is_sampled and n_samples is None:
         raise ValueError("the mechanism has no outcome_log_proba to search by; give n_samples")
-    n_to_try = max(int(n_samples * to_try), _LEAST)
-    score = partial(_sampled_score, mechanism, n_samples=n_to_try, delta=delta, rng=rng)
-    return Objective(score, _MOST_SAMPLED, is_sampled=True)
-
-
-def _score_by_statement(mechanism, delta, n_samples, confidence):
-    """Return how to score pairs by what the mechanism states, or None if that is not possible."""
-    if not has_distribution(mechanism.aggregator):
-        return None
-    if n_samples is None:
-        return partial(epsilon_of_pairs, mechanism, delta=delta)
-    return partial(
-        _expected_bound,
-        mechanism,
-        n_samples=int(n_samples * (1 - TO_CHOOSE)),
-        delta=delta,
-        confidence=confidence,
-    )
+    if is_sampled:
+        n_to_try = max(int(n_samples * to_try), _LEAST)
+        score = partial(_sampled_score, mechanism, n_samples=n_to_try, delta=delta, rng=rng)
+    elif n_samples is None:
+        score = partial(epsilon_of_pairs, mechanism, delta=delta)
+    else:
+        to_bound = {"n_samples": int(n_samples * (1 - TO_CHOOSE)), "confidence": confidence}
+        score = partial(_expected_bound, mechanism, delta=delta, **to_bound)
+    return Objective(score, _MOST_SAMPLED if is_sampled else _MOST_STATED, is_sampled)
 
 
 def _expected_bound(mechanism, votes, neighbours, *, n_samples, delta, confidence):
@@ -190,11 +163,13 @@ class _Trial(NamedTuple):
     move: np.ndarray
 
 
-def _climb(objective, n_teachers, n_classes, first_pairs, rng):
-    """Return the best pair found from the best of the starts; the first pairs are all tried."""
+def _climb(objective, pairs, rng):
+    """Return the best pair found from the best of the starts; pairs to be sampled are all tried."""
+    n_classes = pairs.shape[2]
+    n_teachers = int(pairs[0, 0].sum())
     moves = single_moves(n_classes)
     starts = starting_histograms(n_teachers=n_teachers, n_classes=n_classes)
-    first_votes, first_neighbours = first_pairs
+    first_votes, first_neighbours = pairs if objective.is_sampled else pairs[:, :0]
     best = _best_trial(
         objective,
         np.concatenate([first_votes, np.repeat(starts, len(moves), axis=0)]),
@@ -209,10 +184,7 @@ def _climb(objective, n_teachers, n_classes, first_pairs, rng):
         unmoved = np.tile(best.votes, (len(moves), 1))
         same_move = np.tile(best.move, (len(moves), 1))
         trial = _best_trial(
-            objective,
-            np.concatenate([moved, unmoved]),
-            np.concatenate([same_move, moves]),
-            rng,
+            objective, np.concatenate([moved, unmoved]), np.concatenate([same_move, moves]), rng
         )
         if trial.score > best.score + 1e-9:
             best = trial
@@ -238,3 +210,102 @@ def _best_trial(objective, votes, moves, rng, n_first=0):
     scores = objective.score(votes, votes + moves)
     best = int(np.argmax(scores))
     return _Trial(scores[best], votes[best], moves[best])
+
+
+# --- pairs to look at, and where to start --------------------------------------------------------
+
+
+def single_moves(n_classes):
+    """Return all moves of one vote, as what they add to a histogram: -1 and 1."""
+    giver, taker = moves_of_one_vote(n_classes=n_classes)
+    unmoved = np.zeros((len(giver), n_classes), dtype=int)
+    return move_one_vote(unmoved, giver, taker)
+
+
+def pairs_with(votes):
+    """Return all pairs of a histogram with a neighbour, shape (2, n_pairs, n_classes)."""
+    moves = single_moves(len(votes))
+    givers = moves.argmin(axis=1)
+    neighbours = votes + moves[votes[givers] > 0]
+    return np.stack([np.tile(votes, (len(neighbours), 1)), neighbours])
+
+
+def large_classes_first(pairs):
+    """Sort pairs by the votes of the two classes between which a vote moves, largest first."""
+    votes, neighbours = pairs
+    between = (np.abs(neighbours - votes) * votes).sum(axis=1)
+    return pairs[:, np.argsort(-between, kind="stable")]
+
+
+def plain_pairs(rng, *, n_teachers, n_classes):
+    """Return pairs that do not follow from what a mechanism states, the most telling first.
+
+    Ties of two classes and margins of 1 to 4 on both sides of them, unanimity, ties that a vote of
+    a third class breaks, ties of all classes; then margins of 4, 8, 16, ... over one class or over
+    all others, each for another class; last, ties and unanimity for other classes, in random order.
+    """
+    pairs = {}
+
+    def add(votes, giver, taker):
+        if votes.min() < 0 or votes[giver] == 0:
+            return
+        neighbour = votes.copy()
+        neighbour[giver] -= 1
+        neighbour[taker] += 1
+        pairs.setdefault(frozenset([tuple(votes), tuple(neighbour)]), (votes, neighbour))
+
+    def add_over_one(top, second, margin):
+        add(_over_one(n_teachers, n_classes, top, second, margin), top, second)
+
+    def add_over_all(top, margin):
+        add(_over_all(n_teachers, n_classes, top, margin), top, (top - 1) % n_classes)
+
+    for margin in (0, 2, -2, n_teachers):
+        add_over_one(0, 1, margin)
+    if n_classes > 2:
+        votes = np.zeros(n_classes, dtype=int)
+        votes[:3] = n_teachers // 2, (n_teachers - 1) // 2, 1
+        add(votes, 2, 1)
+        add_over_all(0, 0)
+    margins = 2 ** np.arange(2, max(int(n_teachers).bit_length(), 2))
+    for k, margin in enumerate(margins):
+        add_over_one((k + 1) % n_classes, k % n_classes, margin)
+        if n_classes > 2:
+            add_over_all(k % n_classes, margin)
+    for top in 1 + rng.permutation(n_classes - 1)[:_MOST_CLASSES]:
+        for margin in (0, 2, n_teachers):
+            add_over_one(top, (top + 1) % n_classes, margin)
+    return np.array(list(pairs.values())).transpose(1, 0, 2)
+
+
+def _over_one(n_teachers, n_classes, top, second, margin):
+    """Return votes for two classes alone, with this margin or, by parity, one more."""
+    votes = np.zeros(n_classes, dtype=int)
+    votes[top] = (n_teachers + margin + 1) // 2
+    votes[second] = n_teachers - votes[top]
+    return votes
+
+
+def _over_all(n_teachers, n_classes, top, margin):
+    """Return nearly equal votes for all classes, and `margin` more for one of them."""
+    each = (n_teachers - margin) // n_classes
+    votes = np.full(n_classes, each)
+    n_left = n_teachers - n_classes * each - margin
+    votes[(top + np.arange(n_left)) % n_classes] += 1
+    votes[top] += margin
+    return votes
+
+
+def starting_histograms(*, n_teachers, n_classes):
+    """Return ties of the top classes, and margins of many sizes over one or over all others."""
+    shares = []
+    for n_tied in range(1, n_classes + 1):
+        shares.append([1 / n_tied] * n_tied + [0] * (n_classes - n_tied))
+    for margin in np.linspace(0, 1, 9):
+        over_one = [(1 + margin) / 2, (1 - margin) / 2]
+        shares.append(over_one + [0] * (n_classes - 2))
+        each = (1 - margin) / n_classes
+        shares.append([margin + each] + [each] * (n_classes - 1))
+    votes = np.floor(n_teachers * np.array(shares) + 1e-9).astype(int)  # 1e-9 against rounding
+    votes[:, 0] += n_teachers - votes.sum(axis=1)
+    return np.unique(votes, axis=0)

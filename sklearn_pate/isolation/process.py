@@ -13,8 +13,7 @@ from scipy import special
 from sklearn import config_context
 
 from .generators import seeded, turn
-from .silence import Quiet, silence, silence_below
-from .uncounted import uncounted
+from .silence import Quiet, silence, silence_below, uncounted
 
 
 @contextlib.contextmanager
@@ -81,10 +80,6 @@ def _working_directory():
 def _return_to(folder):
     if folder is not None:
         os.chdir(folder)
-
-
-def _environment():
-    return dict(os.environ)
 
 
 def _set_environment(before):
@@ -160,6 +155,6 @@ _PROCESS_WIDE = (
     partial(_restored, _pandas_options, _set_pandas_options),
     partial(_restored, _torch_defaults, _set_torch_defaults),
     partial(_restored, _levels, _set_levels),
-    partial(_restored, _environment, _set_environment),
+    partial(_restored, partial(dict, os.environ), _set_environment),
     partial(_restored, _working_directory, _return_to),
 )

@@ -143,20 +143,13 @@ def read_fits(db):
 def write_fit(db, spent, cost, entry=None):
     """Write down what a fit spends, and what it protects; return its entry."""
     db.execute("UPDATE budget SET unit = ?, adjacency = ?", (spent.unit, spent.adjacency))
+    now = datetime.now(UTC).isoformat(timespec="seconds")
+    asked = int(spent.n_teachers or 0), int(spent.n_queries)  # no teachers, where records vote
+    numbers = float(cost.mu_squared), float(cost.pure), float(cost.delta)
     written = db.execute(
         "INSERT OR REPLACE INTO spending (fit, time, method, n_teachers, n_queries, rdp, "
         "mu_squared, pure, delta) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
-        (
-            entry,
-            datetime.now(UTC).isoformat(timespec="seconds"),
-            spent.method,
-            int(spent.n_teachers or 0),  # none, where records vote
-            int(spent.n_queries),
-            _as_bytes(np.asarray(cost.rdp)),
-            float(cost.mu_squared),
-            float(cost.pure),
-            float(cost.delta),
-        ),
+        (entry, now, spent.method, *asked, _as_bytes(np.asarray(cost.rdp)), *numbers),
     )
     return written.lastrowid
 

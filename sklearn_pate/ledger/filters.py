@@ -9,7 +9,7 @@ import numpy as np
 
 from ..rdp import DEFAULT_ORDERS, gdp_mu, gdp_to_epsilon, pure_to_gdp
 from ..rdp.conversion import conversion_penalty, epsilon_by_order
-from ..rdp.rounding import sum_up
+from ..rdp.cost import sum_up
 
 #: Ways of adding up that a ledger may have.
 COMPOSITIONS = ("renyi", "gaussian", "pure")
@@ -141,11 +141,7 @@ def new_filters(budget):
         return [GaussianFilter(delta_left), PureFilter()]
     deltas = delta_left * _PARTS
     orders = _renyi_orders(budget.epsilon, deltas[0])
-    renyi = [
-        RenyiFilter(order, delta)
-        for order, delta in zip(orders.tolist(), deltas.tolist(), strict=True)
-    ]
-    return [*renyi, PureFilter()]
+    return [*map(RenyiFilter, orders.tolist(), deltas.tolist()), PureFilter()]
 
 
 def _renyi_orders(epsilon, first_delta):
@@ -209,10 +205,6 @@ class Account:
             for filter_, filter_amounts in zip(self.filters, self.amounts, strict=True)
         ]
         return Account(self.budget, self.filters, [*self.costs, cost], with_cost)
-
-    def can_add_up(self, cost):
-        """Return whether any filter has a finite amount for a cost."""
-        return any(filter_.amount(cost) < math.inf for filter_ in self.filters)
 
     def epsilon(self):
         """Return the epsilon of all costs; above the budget's if no filter allows them."""

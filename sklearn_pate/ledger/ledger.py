@@ -10,17 +10,7 @@ import pandas as pd
 from ..exceptions import BudgetExceededError
 from ..rdp import DEFAULT_ORDERS
 from ..rdp.checks import check_delta, check_positive
-from .file import (
-    check_grows,
-    make_tables,
-    read_budget,
-    read_costs,
-    read_filters,
-    read_fits,
-    read_protected,
-    transaction,
-    write_fit,
-)
+from . import file
 from .filters import COMPOSITIONS, Account, Budget, check_failure_probability, epsilon_alone
 
 #: What a fit lacks, and what to do, if the composition of a ledger cannot add up its cost.
@@ -145,10 +135,10 @@ class PrivacyLedger:
         is_new = not self.path.exists() or self.path.stat().st_size == 0
         if is_new and not self.path.parent.is_dir():
             raise ValueError(f"the folder of the ledger does not exist: {self.path.parent}")
-        with transaction(self.path, "rwc" if is_new else "rw") as db:
+        with file.transaction(self.path, "rwc" if is_new else "rw") as db:
             if is_new:
-                make_tables(db, self._budget)
-            budget_in_file, self._file_id = read_budget(db)
+                file.make_tables(db, self._budget)
+            budget_in_file, self._file_id = file.read_budget(db)
         if budget_in_file != self._budget:
             names = ["epsilon", "delta"]
             for name in ("composition", "failure_probability"):
@@ -219,7 +209,7 @@ class PrivacyLedger:
             another change of the data than the fits before, or if the file is no longer this
             ledger's.
         """
-        with transaction(self.path) as db:
+        with file.transaction(self.path) as db:
             self._check_affordable(db, spent, cost)
 
     def has_room(self, costs):
@@ -235,7 +225,7 @@ class PrivacyLedger:
         bool
             Two may cost more than one fit of the same cost, see the Notes of the class.
         """
-        with transaction(self.path) as db:
+        with file.transaction(self.path) as db:
             account = self._account(db)
         for cost in costs:
             account = account.plus(cost)
@@ -262,16 +252,16 @@ class PrivacyLedger:
         BudgetExceededError, ValueError
             As `check`; nothing was recorded.
         """
-        with transaction(self.path) as db:
+        with file.transaction(self.path) as db:
             if entry is not None:
-                check_grows(db, entry, cost)
+                file.check_grows(db, entry, cost)
             self._check_affordable(db, spent, cost, entry)
-            return write_fit(db, spent, cost, entry)
+            return file.write_fit(db, spent, cost, entry)
 
     @property
     def epsilon_spent(self):
         """What the recorded fits cost together, rounded up; at most `epsilon`, but for rounding."""
-        with transaction(self.path) as db:
+        with file.transaction(self.path) as db:
             account = self._account(db)
         return account.epsilon()
 
@@ -285,9 +275,9 @@ class PrivacyLedger:
             `PrivacySpent`, `epsilon` of that fit alone and `epsilon_total` of all up to it, at the
             ledger's delta, and `share`, the part of the budget that is used up.
         """
-        with transaction(self.path) as db:
+        with file.transaction(self.path) as db:
             account = self._account(db)
-            fits = read_fits(db)
+            fits = file.read_fits(db)
         rows = []
         for n_fits, (fit, cost) in enumerate(zip(fits, account.costs, strict=True), start=1):
             so_far = account.first(n_fits)
@@ -298,20 +288,20 @@ class PrivacyLedger:
 
     def _account(self, db, without=None):
         """Return the fits that were recorded; refuse a file that is no longer this ledger's."""
-        budget, file_id = read_budget(db)
+        budget, file_id = file.read_budget(db)
         if file_id != self._file_id:
             raise ValueError(
                 f"{self.path.name} is another ledger than the one this object was made with. Put "
                 "the old file back, or make a new PrivacyLedger to use this one"
             )
-        return Account.of_costs(budget, read_filters(db), read_costs(db, without))
+        return Account.of_costs(budget, file.read_filters(db), file.read_costs(db, without))
 
     def _check_affordable(self, db, spent, cost, entry=None):
         """Refuse what the budget does not pay for."""
         _check_cost(cost)
         before = self._account(db, without=entry)
         if before.costs:
-            _check_protects_the_same(spent, *read_protected(db))
+            _check_protects_the_same(spent, *file.read_protected(db))
         _check_can_be_added(spent, cost, before)
         if before.plus(cost).is_within_budget():
             return
@@ -344,7 +334,7 @@ def _check_can_be_added(spent, cost, account):
     budget = account.budget
     epsilon, _ = cost.epsilon(budget.delta)
     has_guarantee = min(epsilon, epsilon_alone(cost, budget)) < math.inf
-    if has_guarantee and not account.can_add_up(cost):
+    if has_guarantee and all(filter_.amount(cost) == math.inf for filter_ in account.filters):
         raise ValueError(
             f"this ledger has composition={budget.composition!r}, and this fit (method="
             f"{spent.method!r}) has {_ADVICE[budget.composition]}"

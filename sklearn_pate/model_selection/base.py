@@ -11,9 +11,8 @@ from sklearn.utils.validation import check_is_fitted
 
 from .._sklearn import Interval, StrOptions, _fit_context
 from ..accountant import next_fit_number, no_cost
-from ..adjacency import Adjacency
 from ..classifier import PATEClassifier
-from ..electorate import Electorate, TableElectorate
+from ..electorate import Adjacency, Electorate, TableElectorate
 from ..exceptions import StudentError
 from ..fitting.checks import check_private, warn_if_delta_is_large
 from ..fitting.given import check_given
@@ -25,18 +24,12 @@ from ..isolation import own_generators, unfitted
 from ..partition import PredefinedPartition
 from ..public import indexable_rows, public_rows, warn_if_private
 from ..rdp import TrialCount
-from ..releases.rows import (
-    DRAWN_BEFORE,
-    Synthesis,
-    recalled,
-    rehearsal_rows,
-)
+from ..releases.rows import DRAWN_BEFORE, Synthesis, recalled, rehearsal_rows
 from ..secure import noise_generator
 from .calibration import calibrate
 from .candidates import make_candidates, teachers_key
 from .hold_out import hold_out, hold_out_by_coins, take
-from .scoring import PrivateScorer, PublicScorer
-from .trials import Trials
+from .trials import PrivateScorer, PublicScorer, Trials
 
 
 def _best_has(method):
@@ -135,15 +128,8 @@ class PrivateSearch(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
             task = self._task_of_rows(candidates[0].estimator, synthesizer, fit_data)
             before = task.cost_before
             _rehearse(candidates, synthesizer, fit_data)
-        plans, cost = calibrate(
-            candidates,
-            fit_data,
-            scorer,
-            count,
-            epsilon=self.epsilon,
-            delta=self.delta,
-            before=before,
-        )
+        budget = {"epsilon": self.epsilon, "delta": self.delta}
+        plans, cost = calibrate(candidates, fit_data, scorer, count, before, **budget)
         scorer.check(candidates, X_public, plans)
         not_covered += tuple(part for plan in plans for part in plan.spent.not_covered)
         spent = replace(
@@ -153,11 +139,9 @@ class PrivateSearch(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
             fit_number=fit_number,
         )
         warn_if_seeded(spent)
-        warn_if_delta_is_large(
-            self.delta,
-            n_teachers=plans[0].spent.n_teachers,
-            n_records=Adjacency.public_count(spent.adjacency, len(codes)),
-        )
+        n_teachers = plans[0].spent.n_teachers
+        n_records = Adjacency.public_count(spent.adjacency, len(codes))
+        warn_if_delta_is_large(self.delta, n_teachers=n_teachers, n_records=n_records)
         if self.estimator.ledger is not None:
             self.estimator.ledger.record(spent, cost)
         self._seed_used = True  # what is drawn from here on protects private data
@@ -168,15 +152,9 @@ class PrivateSearch(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
             paid.synthesis = synthesis
             fit_data["X_public"] = synthesis.rows
             synthesis.note()
-        trials = Trials(
-            candidates,
-            plans,
-            fit_data,
-            scorer,
-            self._generator(trials_seed),
-            seeded=self.random_state is not None,
-            are_drawn=task is not None,
-        )
+        rng = self._generator(trials_seed)
+        of_all = {"seeded": self.random_state is not None, "are_drawn": task is not None}
+        trials = Trials(candidates, plans, fit_data, scorer, rng, **of_all)
         best = _best_of(trials, count, spent)
         if task is not None:
             best.fitted.X_synthetic_ = fit_data["X_public"]
@@ -187,16 +165,11 @@ class PrivateSearch(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
 
     def _task_of_rows(self, estimator, synthesizer, fit_data):
         """Plan what the synthetic rows of all trials cost, of the search's own budget."""
-        given = (fit_data[name] for name in ("X", "y", "X_public", "groups", "sample_weight"))
-        task = check_given(estimator, *given)
+        task = check_given(estimator, **fit_data)
+        sizes = {"n_columns": task.X_public.shape[1], "n_classes": len(task.classes)}
+        budget = {"epsilon": self.epsilon, "delta": self.delta}
         synthesis = Synthesis.planned(
-            synthesizer,
-            task.private,
-            task.ballots,
-            pure=False,
-            sizes={"n_columns": task.X_public.shape[1], "n_classes": len(task.classes)},
-            epsilon=self.epsilon,
-            delta=self.delta,
+            synthesizer, task.private, task.ballots, pure=False, sizes=sizes, **budget
         )
         return replace(task, synthesis=synthesis)
 
@@ -266,22 +239,15 @@ class PrivateSearch(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
                 "private rows cannot be held out with a partition of your own; score on public "
                 "rows, X_val and y_val"
             )
+        fraction, unit = self.validation_fraction, self.estimator.unit
         split_seed, noise_seed, choice_seed = seed.spawn(3)
         if may_join and groups is None:
             coins = self._generator(split_seed)
-            held_out = hold_out_by_coins(
-                self.validation_fraction, coins, partition, n_records=len(codes)
-            )
+            held_out = hold_out_by_coins(fraction, coins, partition, n_records=len(codes))
         else:
-            held_out = hold_out(
-                X,
-                groups,
-                n_records=len(codes),
-                partition=partition,
-                unit=self.estimator.unit,
-                fraction=self.validation_fraction,
-                seeds=[split_seed, choice_seed],
-            )
+            seeds = [split_seed, choice_seed]
+            split = {"partition": partition, "unit": unit, "fraction": fraction, "seeds": seeds}
+            held_out = hold_out(X, groups, n_records=len(codes), **split)
         return held_out, PrivateScorer(X, codes, held_out.units, self._generator(noise_seed))
 
     def _spent(self, plans, cost):
@@ -324,7 +290,6 @@ class PrivateSearch(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
             self.__dict__.pop(name, None)
         if hasattr(best, "feature_names_in_"):
             self.feature_names_in_ = best.feature_names_in_
-        return self
 
     @property
     def privacy_spent_(self):
@@ -379,13 +344,11 @@ class PrivateSearch(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
 
 def _rehearse(candidates, synthesizer, fit_data):
     """Try the teachers and students of all candidates on rows from the schema alone."""
-    estimators = {
-        teachers_key(candidate.estimator): candidate.estimator for candidate in candidates
-    }
-    for estimator in estimators.values():
+    estimators = [candidate.estimator for candidate in candidates]
+    for estimator in {teachers_key(estimator): estimator for estimator in estimators}.values():
         rehearse_teachers(check_given(estimator, **fit_data), synthesizer)
-    for candidate in candidates:
-        check_missing_in(check_given(candidate.estimator, **fit_data), are_drawn=True)
+    for estimator in estimators:
+        check_missing_in(check_given(estimator, **fit_data), are_drawn=True)
 
 
 def _best_of(trials, count, spent):

@@ -13,7 +13,7 @@ from ..rdp import DEFAULT_ORDERS, Cost, pure_rdp
 from .candidates import plan_key, set_plan
 
 
-def calibrate(candidates, fit_data, scorer, count, *, epsilon, delta, before=no_cost):
+def calibrate(candidates, fit_data, scorer, count, before=no_cost, *, epsilon, delta):
     """Set the epsilon, the noise and the numbers of queries of the candidates.
 
     Parameters

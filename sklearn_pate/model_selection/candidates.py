@@ -26,33 +26,17 @@ class Candidate(NamedTuple):
     estimator: PATEClassifier
 
 
-#: Parameters in which candidates cannot differ.
-_SAME_FOR_ALL = {
-    "partition",
-    "unit",
-    "classes",
-    "ledger",
-    "random_state",
-    "secure",
-    "synthesizer",
-    "schema",
-}
+#: Parameters in which candidates cannot differ: those of the data, and others.
+_OF_DATA = {"partition", "unit", "classes", "synthesizer", "schema"}
+_SAME_FOR_ALL = _OF_DATA | {"ledger", "random_state", "secure"}
+
 #: Parameters that do not change what a fit costs.
 _NOT_IN_PLAN = {"base_estimator", "student", "n_jobs", "verbose", "keep_teachers"}
-#: Parameters that do not change the teachers.
-_NOT_IN_TEACHERS = {
-    "accounting",
-    "aggregator",
-    "delta",
-    "epsilon",
-    "ledger",
-    "n_jobs",
-    "n_queries",
-    "query_strategy",
-    "random_state",
-    "student",
-    "verbose",
-}
+
+#: Parameters that do not change the teachers: those of queries, and others.
+_OF_QUERIES = {"accounting", "aggregator", "delta", "epsilon", "n_queries", "query_strategy"}
+_NOT_IN_TEACHERS = _OF_QUERIES | {"ledger", "n_jobs", "random_state", "student", "verbose"}
+
 #: Parameters that change the student.
 _IN_STUDENT = {"base_estimator", "student"}
 

@@ -105,10 +105,7 @@ class PrivateGridSearchCV(PrivateSearch):
     True
     """
 
-    _parameter_constraints: dict = {
-        **PrivateSearch._parameter_constraints,
-        "param_grid": [dict, list],
-    }
+    _parameter_constraints = {**PrivateSearch._parameter_constraints, "param_grid": [dict, list]}
 
     def __init__(
         self,

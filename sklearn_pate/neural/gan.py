@@ -119,14 +119,8 @@ class SSGANClassifier(NeuralStudent):
 
     def _make_net(self, X, n_classes):
         generator = make_module(self.generator, partial(RowGenerator, X, self.noise_dim))
-        return self._skorch_net(
-            GANNet,
-            X,
-            n_classes,
-            generator=generator,
-            noise_dim=self.noise_dim,
-            unlabeled_weight=self.unlabeled_weight,
-        )
+        params = {"noise_dim": self.noise_dim, "unlabeled_weight": self.unlabeled_weight}
+        return self._skorch_net(GANNet, X, n_classes, generator=generator, **params)
 
 
 class GANNet(SemiSupervisedNet):

@@ -119,17 +119,9 @@ class VATClassifier(NeuralStudent):
         self.verbose = verbose
 
     def _make_net(self, X, n_classes):
-        radius = self.radius
-        if radius is None:
-            radius = 0.25 * _spread(X)
-        return self._skorch_net(
-            VATNet,
-            X,
-            n_classes,
-            radius=float(radius),
-            vat_weight=self.vat_weight,
-            entropy_weight=self.entropy_weight,
-        )
+        radius = 0.25 * _spread(X) if self.radius is None else float(self.radius)
+        weights = {"vat_weight": self.vat_weight, "entropy_weight": self.entropy_weight}
+        return self._skorch_net(VATNet, X, n_classes, radius=radius, **weights)
 
 
 class VATNet(SemiSupervisedNet):

@@ -5,9 +5,8 @@ A display holds the arrays that it shows; matplotlib is imported when it is draw
 
 from .audits import AuditDisplay
 from .budget import BudgetDisplay
-from .label_accuracy import LabelAccuracyDisplay
-from .margins import MarginDisplay
 from .privacy_spent import PrivacySpentDisplay
+from .votes import LabelAccuracyDisplay, MarginDisplay
 
 __all__ = [
     "AuditDisplay",

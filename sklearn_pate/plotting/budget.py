@@ -4,17 +4,8 @@ import numpy as np
 
 from ..rdp import DEFAULT_ORDERS
 from ..rdp.conversion import conversion_penalty, epsilon_by_order
-from .figures import (
-    ORANGE,
-    SKY,
-    YELLOW,
-    axes_and_figure,
-    check_fitted,
-    curator_of,
-    legend_above,
-    pyplot,
-    stages_of,
-)
+from . import figures
+from .figures import ORANGE, SKY, YELLOW
 
 #: How each column of shares is drawn.
 _KINDS = (
@@ -85,29 +76,16 @@ class BudgetDisplay:
         ValueError
             If the numbers asked and paid for in each stage are not public.
         """
-        spent = check_fitted(clf).privacy_spent_
+        spent = figures.check_fitted(clf).privacy_spent_
         if spent.method == "tuning":
-            raise ValueError(
-                "trials of a private search are not published; draw a fit, or use from_counts"
-            )
-        aggregators, n_asked = stages_of(clf)
-        n_paid = None
+            raise ValueError("trials of a search are not published; draw a fit, or use from_counts")
+        aggregators, n_asked = figures.stages_of(clf)
+        fit = {"n_teachers": clf.n_teachers_, "n_classes": len(clf.classes_), "delta": spent.delta}
         if spent.method == "filter":  # it gives back the answers that a check refused
-            n_paid = _answers_by_stage(clf, aggregators, n_asked)
-        test = None
+            fit["n_paid"] = _answers_by_stage(clf, aggregators, n_asked)
         if spent.method == "propose-test-release":
-            test = curator_of(clf).test
-        return cls.from_counts(
-            aggregators,
-            n_asked,
-            n_teachers=clf.n_teachers_,
-            n_classes=len(clf.classes_),
-            n_paid=n_paid,
-            delta=spent.delta,
-            test=test,
-            ax=ax,
-            **kwargs,
-        )
+            fit["test"] = figures.curator_of(clf).test
+        return cls.from_counts(aggregators, n_asked, **fit, ax=ax, **kwargs)
 
     @classmethod
     def from_counts(
@@ -152,35 +130,25 @@ class BudgetDisplay:
         ValueError
             If the lists differ in length, or a mechanism has no finite cost.
         """
-        pyplot()
+        figures.pyplot()
         _check_counts(aggregators, n_asked, n_paid, test)
         if n_paid is None:
             n_paid = [None] * len(aggregators)
-        costs = []
-        stages = []
-        for aggregator, asked, paid in zip(aggregators, n_asked, n_paid, strict=True):
-            check_and_answer = _check_and_answer(
-                aggregator, asked, paid, n_teachers=n_teachers, n_classes=n_classes
-            )
-            costs.append(check_and_answer)
-            stages.append(_stage_name(aggregator, asked, paid))
-        costs = np.array(costs)
+        stages = list(zip(aggregators, n_asked, n_paid, strict=True))
+        public = {"n_teachers": n_teachers, "n_classes": n_classes}
+        costs = np.array([_check_and_answer(*stage, **public) for stage in stages])
         epsilons = epsilon_by_order(costs.sum(axis=(0, 1)), delta, DEFAULT_ORDERS)
-        if test is None:
-            best = np.argmin(epsilons)
-        else:
-            best = np.argmin(np.abs(DEFAULT_ORDERS - test.order))
+        best = np.argmin(epsilons if test is None else np.abs(DEFAULT_ORDERS - test.order))
         if not np.isfinite(epsilons[best]):
-            raise ValueError(
-                f"the cost of {aggregators} is infinite, so it has no shares; use others"
-            )
+            raise ValueError(f"cost of {aggregators} is infinite, so it has no shares; use others")
         order = float(DEFAULT_ORDERS[best])
         shares = np.zeros((len(costs), 3))
         shares[:, :2] = costs[:, :, best] / costs[:, :, best].sum()
-        if test is not None:
-            shares *= _share_of_labels(test, order)
+        if test is not None:  # the cost that the labels leave is the test's
+            shares *= test.limit / (test.epsilon - conversion_penalty(test.delta, [order]).item())
             shares[0, 2] = 1 - shares.sum()
-        return cls(stages, shares, order).plot(ax, **kwargs)
+        names = [_stage_name(*stage) for stage in stages]
+        return cls(names, shares, order).plot(ax, **kwargs)
 
     def plot(self, ax=None, **kwargs):
         """Draw a bar for each stage.
@@ -197,7 +165,7 @@ class BudgetDisplay:
         BudgetDisplay
             Itself.
         """
-        self.ax_, self.figure_ = axes_and_figure(ax)
+        self.ax_, self.figure_ = figures.axes_and_figure(ax)
         percent = 100 * np.asarray(self.shares)
         n_stages = len(percent)
         height = 0.3 if n_stages == 1 else 0.6
@@ -213,7 +181,7 @@ class BudgetDisplay:
         self.ax_.set_yticks(range(n_stages), self.stages)
         self.ax_.set(xlim=(0, 100), ylim=(n_stages - 0.5, -0.5))
         self.ax_.set_xlabel(f"share of the Renyi cost at order {self.order:.3g} (%)")
-        legend_above(self.ax_)
+        figures.legend_above(self.ax_)
         return self
 
     def _write_percents(self, left, widths):
@@ -228,24 +196,17 @@ class BudgetDisplay:
 def _answers_by_stage(clf, aggregators, n_asked):
     """Return how many queries of each stage were answered, if that is public."""
     if any(stage.uses_student_proba for stage in aggregators):
-        raise ValueError(
-            "how many answers of an interactive mechanism were paid for is private; use from_counts"
-        )
+        raise ValueError("how many interactive answers were paid for is private; use from_counts")
     answered = clf.public_labels_[clf.query_indices_] >= 0
     first_of_stage = np.cumsum(n_asked)[:-1]
     return [int(stage.sum()) for stage in np.split(answered, first_of_stage)]
 
 
 def _check_counts(aggregators, n_asked, n_paid, test):
-    lengths = {len(aggregators), len(n_asked)}
-    if n_paid is not None:
-        lengths.add(len(n_paid))
-    if test is not None:
-        lengths.add(1)
+    given = [aggregators, n_asked, n_paid, None if test is None else [test]]
+    lengths = {len(part) for part in given if part is not None}
     if len(lengths) > 1 or sum(n_asked) < 1:
-        raise ValueError(
-            "give as many n_asked, and n_paid, as aggregators, and a test with one alone"
-        )
+        raise ValueError("give as many n_asked, and n_paid, as aggregators; a test with one alone")
 
 
 def _check_and_answer(aggregator, n_asked, n_paid, **public):
@@ -266,8 +227,3 @@ def _check_and_answer(aggregator, n_asked, n_paid, **public):
 def _stage_name(aggregator, asked, paid):
     name = f"{type(aggregator).__name__}\n{asked} asked"
     return name if paid is None else f"{name}, {paid} paid"
-
-
-def _share_of_labels(test, order):
-    """Return the share of the labels in the cost of propose-test-release; the test has the rest."""
-    return test.limit / (test.epsilon - conversion_penalty(test.delta, [order]).item())

@@ -18,9 +18,7 @@ def pyplot():
     try:
         import matplotlib.pyplot as plt
     except ImportError as error:
-        raise ImportError(
-            'displays need matplotlib, which is missing: pip install "sklearn_pate[plot]"'
-        ) from error
+        raise ImportError('displays need matplotlib: pip install "sklearn_pate[plot]"') from error
     return plt
 
 
@@ -34,12 +32,7 @@ def axes_and_figure(ax):
 def legend_above(ax, **kwargs):
     """Put the legend in one row above the axes, where it hides no bar."""
     ax.legend(
-        loc="lower right",
-        bbox_to_anchor=(1, 1),
-        ncols=3,
-        frameon=False,
-        fontsize="small",
-        **kwargs,
+        loc="lower right", bbox_to_anchor=(1, 1), ncols=3, frameon=False, fontsize="small", **kwargs
     )
 
 
@@ -78,10 +71,8 @@ def curator_of(clf):
 
 def stages_of(clf):
     """Return the mechanisms of a fit, and how many queries each one asked."""
-    stages = clf.aggregator_
+    stages = clf.aggregator_ if isinstance(clf.aggregator_, list) else [clf.aggregator_]
     n_asked = len(clf.query_indices_)
-    if not isinstance(stages, list):
-        return [stages], [n_asked]
     if len(stages) == 1:
         return stages, [n_asked]
     if sum(clf.n_queries) != n_asked:

@@ -7,19 +7,8 @@ import numpy as np
 from ..rdp import DEFAULT_ORDERS, Cost, exact_rdp
 from ..rdp.checks import check_delta
 from ..rdp.conversion import epsilon_by_order
-from .figures import (
-    BLUE,
-    GREEN,
-    VERMILLION,
-    axes_and_figure,
-    check_asked,
-    check_fitted,
-    check_some_votes,
-    curator_of,
-    mark_private,
-    pyplot,
-    stages_of,
-)
+from . import figures
+from .figures import BLUE, GREEN, VERMILLION
 
 #: Costs of single queries held at a time: 200 MB.
 _MOST_COSTS = 25_000_000
@@ -94,14 +83,13 @@ class PrivacySpentDisplay:
         ValueError
             If the curator's view is gone, or a budget stopped the queries at another delta.
         """
-        pyplot()
-        spent = check_fitted(clf).privacy_spent_
-        curator = curator_of(clf) if private else None
+        figures.pyplot()
+        spent = figures.check_fitted(clf).privacy_spent_
+        curator = figures.curator_of(clf) if private else None
         delta = spent.delta if delta is None else check_delta(delta)
         n_queries = _points(len(clf.query_indices_))
         data_independent = _guaranteed_by_fit(clf, n_queries, delta)
-        exact = None
-        bound = None
+        exact = bound = None
         if private:
             exact = _epsilon_curve(partial(curator.rdp, "exact"), n_queries, delta)
             bound = _epsilon_curve(partial(curator.rdp, "bound"), n_queries, delta)
@@ -130,22 +118,16 @@ class PrivacySpentDisplay:
         -------
         PrivacySpentDisplay
         """
-        pyplot()
-        votes = check_some_votes(votes)
+        figures.pyplot()
+        votes = figures.check_some_votes(votes)
         delta = check_delta(delta)
         n_queries = _points(len(votes))
         exact_cost = partial(exact_rdp, aggregator, votes, student_proba=student_proba)
         bound_cost = partial(aggregator.published_rdp, votes, student_proba=student_proba)
         exact = _epsilon_curve(exact_cost, n_queries, delta)
         bound = _epsilon_curve(bound_cost, n_queries, delta)
-        data_independent = _guaranteed(
-            [aggregator],
-            [len(votes)],
-            n_queries,
-            delta,
-            n_teachers=int(votes[0].sum()),
-            n_classes=votes.shape[1],
-        )
+        public = {"n_teachers": int(votes[0].sum()), "n_classes": votes.shape[1]}
+        data_independent = _guaranteed([aggregator], [len(votes)], n_queries, delta, public)
         return cls(n_queries, data_independent, exact, bound, delta=delta).plot(ax, **kwargs)
 
     def plot(self, ax=None, **kwargs):
@@ -163,7 +145,7 @@ class PrivacySpentDisplay:
         PrivacySpentDisplay
             Itself.
         """
-        self.ax_, self.figure_ = axes_and_figure(ax)
+        self.ax_, self.figure_ = figures.axes_and_figure(ax)
         self.lines_ = []
         for epsilons, name, style in (
             (self.bound, "bound of the papers (private)", {"color": VERMILLION, "ls": "--"}),
@@ -183,13 +165,13 @@ class PrivacySpentDisplay:
         self.ax_.set_ylim(0, 1.3 * self.ax_.get_ylim()[1])  # room for the legend
         self.ax_.legend(loc="upper left", fontsize="small")
         if self.exact is not None or self.bound is not None:
-            mark_private(self.ax_)
+            figures.mark_private(self.ax_)
         return self
 
 
 def _points(n_queries):
     """Return the numbers of queries, 100 at most, at which curves are computed."""
-    check_asked(n_queries)
+    figures.check_asked(n_queries)
     return np.unique(np.linspace(1, n_queries, min(n_queries, 100)).round().astype(int))
 
 
@@ -197,31 +179,23 @@ def _guaranteed_by_fit(clf, n_queries, delta):
     """Return the data-independent epsilon of the first queries of a fit."""
     spent = clf.privacy_spent_
     if spent.method not in ("filter", "tuning"):
-        stages, n_asked = stages_of(clf)
-        return _guaranteed(
-            stages,
-            n_asked,
-            n_queries,
-            delta,
-            n_teachers=clf.n_teachers_,
-            n_classes=len(clf.classes_),
-        )
+        public = {"n_teachers": clf.n_teachers_, "n_classes": len(clf.classes_)}
+        return _guaranteed(*figures.stages_of(clf), n_queries, delta, public)
     # A filter and a search set the whole epsilon aside in advance, however many queries are asked
     if delta == spent.delta:
         return np.full(n_queries.size, spent.epsilon)
     raise ValueError(f"what any votes cost is known for delta={spent.delta:g} only; got {delta:g}")
 
 
-def _guaranteed(aggregators, n_asked, n_queries, delta, *, n_teachers, n_classes):
+def _guaranteed(aggregators, n_asked, n_queries, delta, public):
     """Return the data-independent epsilon of the first queries, which run through the stages."""
-    costs = [stage.costs(n_teachers=n_teachers, n_classes=n_classes) for stage in aggregators]
+    costs = [stage.costs(**public) for stage in aggregators]
     asked_before = np.cumsum(n_asked) - n_asked
     asked_of_stage = np.clip(n_queries[:, None] - asked_before, 0, n_asked)
     epsilons = []
     for counts in asked_of_stage.tolist():
         stage_costs = [cost(count) for cost, count in zip(costs, counts, strict=True)]
-        epsilon, _ = reduce(Cost.plus, stage_costs).epsilon(delta)
-        epsilons.append(epsilon)
+        epsilons.append(reduce(Cost.plus, stage_costs).epsilon(delta)[0])
     return np.array(epsilons)
 
 

@@ -19,7 +19,6 @@ References
 """
 
 from .calibration import gnmax_sigma, least_scale, lnmax_gamma
-from .checked import checked_rdp
 from .checks import DEFAULT_ORDERS
 from .conversion import (
     gdp_mu,
@@ -30,25 +29,13 @@ from .conversion import (
     rdp_to_epsilon,
 )
 from .cost import Cost, data_independent_epsilon
-from .discrete import (
-    DiscreteGaussian,
-    DiscreteLaplace,
-    DiscreteNoise,
-    discrete_gaussian_mu_squared,
-)
+from .discrete import DiscreteGaussian, DiscreteLaplace, DiscreteNoise, discrete_gaussian_mu_squared
 from .exact import exact_rdp
 from .facts import Facts
 from .noise import Exponential, Gaussian, Laplace, Noise
-from .published import (
-    gaussian_rdp,
-    gnmax_rdp,
-    laplace_rdp,
-    lnmax_rdp,
-    pure_rdp,
-    threshold_rdp,
-)
+from .published import gaussian_rdp, gnmax_rdp, laplace_rdp, lnmax_rdp, pure_rdp, threshold_rdp
 from .tuning import TrialCount
-from .worst_case import margin_rdp, worst_case_pure, worst_case_rdp
+from .worst_case import checked_rdp, margin_rdp, worst_case_pure, worst_case_rdp
 
 __all__ = [
     "Cost",

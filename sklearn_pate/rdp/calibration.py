@@ -8,7 +8,7 @@ from scipy.optimize import brentq
 from .checks import DEFAULT_ORDERS, check_count, check_delta, check_positive
 from .conversion import epsilon_by_order, gdp_mu
 from .cost import total_cost
-from .facts import Facts
+from .facts import argmax_facts
 from .noise import Gaussian, Laplace
 
 #: The largest and the smallest scale that are tried.
@@ -230,9 +230,36 @@ class _Argmax:
         return self._noise.log_argmax(votes)
 
     def facts(self):
-        return Facts(
-            gdp_mu=self._noise.mu,
-            pure_epsilon=self._noise.pure_epsilon,
-            argmax_noise=self._noise,
-            label_symmetric=True,
-        )
+        return argmax_facts(self._noise)
+
+
+def bisect(holds, low, high, n_steps=45):
+    """Close in on the number up to which a condition holds.
+
+    Parameters
+    ----------
+    holds : callable
+        ``holds(x)`` returns whether the condition holds at `x`, a number or an array like `low`.
+    low, high : float or ndarray
+        Where it holds, and where it does not.
+    n_steps : int, default=45
+        Number of times the distance between the two is halved; 45 leave 3e-14 of it.
+
+    Returns
+    -------
+    low, high : float or ndarray
+        The same, closer together. Take the one that is on the safe side.
+
+    Examples
+    --------
+    >>> from sklearn_pate.rdp.calibration import bisect
+    >>> low, high = bisect(lambda x: x**2 <= 2, 0.0, 2.0)
+    >>> bool(low <= 2**0.5 <= high), round(float(low), 6)
+    (True, 1.414214)
+    """
+    for _ in range(n_steps):
+        middle = (low + high) / 2
+        fits = holds(middle)
+        low = np.where(fits, middle, low)
+        high = np.where(fits, high, middle)
+    return low[()], high[()]

@@ -1,4 +1,4 @@
-"""Orders, and checks of input for costs; messages never quote votes, which are private."""
+"""Orders, margins, and checks of input for costs; messages quote no votes, which are private."""
 
 import contextlib
 import math
@@ -87,6 +87,13 @@ def check_positive(name, value):
     return float(value)
 
 
+def check_nonnegative(name, value):
+    """Return `value` as a float; it must be a number, at least 0, and may be inf."""
+    if not isinstance(value, Real) or not value >= 0:
+        raise ValueError(f"{name} must be a number, at least 0; got {value!r}")
+    return float(value)
+
+
 def check_cost(cost):
     """Refuse NaN and negative divergences; lift negative rounding errors to 0."""
     if np.isnan(cost).any() or (cost < -1e-9).any():
@@ -111,3 +118,9 @@ def check_public(*, n_teachers, n_classes):
     if n_classes is not None:
         n_classes = check_count("n_classes", n_classes, least=2)
     return n_teachers, n_classes
+
+
+def margins(votes):
+    """Return the count of the first class minus that of the second, one for each row of votes."""
+    first_two = np.sort(votes, axis=-1)[..., -2:]
+    return first_two[..., 1] - first_two[..., 0]

@@ -1,14 +1,13 @@
 """From Renyi costs and Gaussian noise to (epsilon, delta)."""
 
 import math
-from numbers import Real
 
 import numpy as np
 from scipy.optimize import brentq
 from scipy.special import erfcx, erfinv, expit, log_ndtr, ndtr, ndtri_exp
 
 from ..exceptions import warn
-from .checks import check_delta, check_orders, check_positive
+from .checks import check_delta, check_nonnegative, check_orders, check_positive
 
 
 def rdp_to_epsilon(rdp, delta, orders, conversion="improved"):
@@ -167,9 +166,7 @@ def gdp_to_epsilon(mu, delta):
     1.36
     """
     delta = check_delta(delta)
-    if not isinstance(mu, Real) or not mu >= 0:
-        raise ValueError(f"mu must be at least 0; got {mu!r}")
-    mu = float(mu)
+    mu = check_nonnegative("mu", mu)
     if mu == 0:
         return 0.0
     if mu > 1e4:  # epsilon would be 5e7 or so, no guarantee worth the name
@@ -250,8 +247,7 @@ def pure_to_gdp(epsilon):
     >>> round(pure_to_gdp(1.0), 4)
     1.232
     """
-    if not isinstance(epsilon, Real) or not epsilon >= 0:
-        raise ValueError(f"epsilon must be a number, at least 0; got {epsilon!r}")
+    epsilon = check_nonnegative("epsilon", epsilon)
     if epsilon == math.inf:
         return math.inf
     if epsilon < 1:  # Phi^-1(p) = sqrt(2) erfinv(2 p - 1), and 2 p - 1 = tanh(epsilon / 2)
@@ -291,12 +287,9 @@ def pure_and_gdp_delta(epsilon, *, pure, mu):
     >>> f"{pure_and_gdp_delta(2.0, pure=1.0, mu=0.27):.2g}"
     '8.2e-06'
     """
-    pure, mu = _check_pure_and_mu(pure, mu)
-    if not isinstance(epsilon, Real) or not epsilon >= 0:
-        raise ValueError(f"epsilon must be a number, at least 0; got {epsilon!r}")
-    if math.inf in (pure, mu):
-        return 1.0
-    return _pure_and_gdp_delta(float(epsilon), pure, mu)
+    pure, mu = check_nonnegative("pure", pure), check_nonnegative("mu", mu)
+    epsilon = check_nonnegative("epsilon", epsilon)
+    return 1.0 if math.inf in (pure, mu) else _pure_and_gdp_delta(epsilon, pure, mu)
 
 
 def pure_and_gdp_to_epsilon(delta, *, pure, mu):
@@ -324,7 +317,7 @@ def pure_and_gdp_to_epsilon(delta, *, pure, mu):
     2.008
     """
     delta = check_delta(delta)
-    pure, mu = _check_pure_and_mu(pure, mu)
+    pure, mu = check_nonnegative("pure", pure), check_nonnegative("mu", mu)
     enough = math.nextafter(pure + gdp_to_epsilon(mu, delta), math.inf)
     if enough == math.inf:
         return math.inf
@@ -338,13 +331,6 @@ def pure_and_gdp_to_epsilon(delta, *, pure, mu):
         return enough
     root = brentq(excess, 0.0, enough, xtol=1e-14, rtol=1e-13)
     return min(_rounded_up(root), enough)
-
-
-def _check_pure_and_mu(pure, mu):
-    for name, value in (("pure", pure), ("mu", mu)):
-        if not isinstance(value, Real) or not value >= 0:
-            raise ValueError(f"{name} must be a number, at least 0; got {value!r}")
-    return float(pure), float(mu)
 
 
 def _pure_and_gdp_delta(epsilon, pure, mu):

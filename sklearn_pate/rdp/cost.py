@@ -2,18 +2,13 @@
 
 import math
 from dataclasses import dataclass
+from fractions import Fraction
 
 import numpy as np
 
 from .checks import DEFAULT_ORDERS, check_count, check_delta, check_orders
-from .conversion import (
-    epsilon_by_order,
-    gdp_to_epsilon,
-    pure_and_gdp_to_epsilon,
-    pure_to_gdp,
-)
+from .conversion import epsilon_by_order, gdp_to_epsilon, pure_and_gdp_to_epsilon, pure_to_gdp
 from .facts import facts_of
-from .rounding import sum_up, times_up
 from .worst_case import worst_case_pure, worst_case_rdp
 
 
@@ -99,25 +94,17 @@ class Cost:
         """Cost of that many queries."""
         if n_queries == 0:  # 0 times inf is NaN
             return Cost(np.zeros_like(self.rdp), 0.0, 0.0)
-        return Cost(
-            rdp=n_queries * self.rdp,
-            mu_squared=times_up(n_queries, self.mu_squared),
-            pure=times_up(n_queries, self.pure),
-            delta=times_up(n_queries, self.delta),
-            pure_part=times_up(n_queries, self.pure_part),
-            mu_squared_part=times_up(n_queries, self.mu_squared_part),
-        )
+        numbers = [times_up(n_queries, number) for number in self._numbers()]
+        return Cost(n_queries * self.rdp, *numbers)
 
     def plus(self, other):
         """Cost of both, even if the second depends on what the first released."""
-        return Cost(
-            rdp=self.rdp + other.rdp,
-            mu_squared=sum_up(self.mu_squared, other.mu_squared),
-            pure=sum_up(self.pure, other.pure),
-            delta=sum_up(self.delta, other.delta),
-            pure_part=sum_up(self.pure_part, other.pure_part),
-            mu_squared_part=sum_up(self.mu_squared_part, other.mu_squared_part),
-        )
+        numbers = list(map(sum_up, self._numbers(), other._numbers()))
+        return Cost(self.rdp + other.rdp, *numbers)
+
+    def _numbers(self):
+        """Return all but the Renyi costs, in the order of the fields."""
+        return self.mu_squared, self.pure, self.delta, self.pure_part, self.mu_squared_part
 
     def epsilon(self, delta, orders=DEFAULT_ORDERS):
         """Smallest epsilon at `delta`, and the composition that gave it.
@@ -233,3 +220,32 @@ def total_cost(aggregator, orders=DEFAULT_ORDERS, *, n_teachers=None, n_classes=
         return query_cost(aggregator, orders, n_teachers=n_teachers, n_classes=n_classes).times
     cost_of_all = facts.total(check_orders(orders))
     return lambda n_queries: cost_of_all if n_queries else cost_of_all.times(0)
+
+
+# --- sums and products as floats that are never below the exact ones -----------------------------
+
+
+def rounded_up(exact):
+    """Return the smallest float that is at least a `fractions.Fraction`."""
+    nearest = float(exact)
+    return nearest if nearest >= exact else math.nextafter(nearest, math.inf)
+
+
+def sum_up(*costs):
+    """Return a sum, rounded up; inf if a part is.
+
+    Examples
+    --------
+    >>> from sklearn_pate.rdp.cost import sum_up
+    >>> 0.1 + 0.7, sum_up(0.1, 0.7)
+    (0.7999999999999999, 0.8)
+    """
+    total = math.fsum(costs)  # the float nearest to the exact sum
+    if total == math.inf or math.fsum((*costs, -total)) <= 0:
+        return total
+    return math.nextafter(total, math.inf)
+
+
+def times_up(number, cost):
+    """Return so many times a cost, rounded up; inf if the cost is."""
+    return math.inf if cost == math.inf else rounded_up(Fraction(float(cost)) * int(number))

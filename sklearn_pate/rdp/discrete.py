@@ -10,7 +10,7 @@ from scipy.special import logsumexp
 
 from ..secure import discrete_gaussian, discrete_laplace
 from .checks import check_log_proba, check_votes
-from .rounding import rounded_up
+from .cost import rounded_up
 
 #: Largest number of terms of a sum over whole numbers: 40 MB.
 _MOST_TERMS = 5_000_000
@@ -96,9 +96,7 @@ class DiscreteNoise(ABC):
 
     def _check_terms(self, n_terms):
         if n_terms > _MOST_TERMS:
-            raise ValueError(
-                f"discrete noise of scale {self.scale:g} is too large; use continuous noise"
-            )
+            raise ValueError(f"discrete noise of scale {self.scale:g} is too large; use continuous")
 
     @staticmethod
     def _log_tail_at(log_tail, t):

@@ -8,7 +8,6 @@ from .argmax_moves import argmax_moves
 from .checks import check_log_proba, check_orders, check_votes
 from .facts import facts_of
 from .noise import Gaussian, Laplace
-from .votes import move_one_vote, moves_of_one_vote
 
 #: About how many moves of one vote are looked at together, which bounds the memory that takes.
 _MOVES_AT_A_TIME = 60_000
@@ -288,3 +287,17 @@ class Pairs(NamedTuple):
         # An outcome that P rules out adds nothing, even where Q rules it out as well
         log_terms = np.where(np.isneginf(self.log_p), -np.inf, log_terms)
         return np.maximum(np.logaddexp.reduce(log_terms, axis=1), 0) / (order - 1)
+
+
+def moves_of_one_vote(*, n_classes):
+    """Return all pairs of different classes, as an array of givers and one of takers."""
+    return np.nonzero(~np.eye(n_classes, dtype=bool))
+
+
+def move_one_vote(votes, giver, taker):
+    """Return a copy of votes with one vote of each row moved from class `giver` to `taker`."""
+    moved = np.array(votes)
+    row = np.arange(len(moved))
+    moved[row, giver] -= 1
+    moved[row, taker] += 1
+    return moved

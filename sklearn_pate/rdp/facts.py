@@ -3,8 +3,8 @@
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from numbers import Real
 
+from .checks import check_nonnegative
 from .noise import Noise
 
 
@@ -60,15 +60,20 @@ class Facts:
 
     def __post_init__(self):
         for name in ("gdp_mu", "pure_epsilon"):
-            value = getattr(self, name)
-            if not isinstance(value, Real) or not value >= 0:
-                raise ValueError(f"Facts.{name} must be a number, at least 0; got {value!r}")
+            check_nonnegative(f"Facts.{name}", getattr(self, name))
         for name in ("rdp", "steps", "total"):
             value = getattr(self, name)
             if value is not None and not callable(value):
                 raise TypeError(f"Facts.{name} must be a function or None; got {value!r}")
         if self.argmax_noise is not None and not isinstance(self.argmax_noise, Noise):
             raise TypeError(f"Facts.argmax_noise must be an rdp.Noise; got {self.argmax_noise!r}")
+
+
+def argmax_facts(noise):
+    """Return what is proved of an argmax of counts with independent noise on each."""
+    return Facts(
+        gdp_mu=noise.mu, pure_epsilon=noise.pure_epsilon, argmax_noise=noise, label_symmetric=True
+    )
 
 
 def defines_anything(kind):

@@ -101,9 +101,7 @@ class Noise(ABC):
         levels, level = np.unique(counts, return_inverse=True)
         level = level.reshape(counts.shape)
         if levels[-1] - levels[0] > 20_000:
-            raise ValueError(
-                f"noise of scale {self.scale:g} is too small; use more, or PluralityVote"
-            )
+            raise ValueError(f"noise scale {self.scale:g} is too small; use more, or PluralityVote")
         x, log_weights = self.nodes(levels, n_classes=counts.shape[1])
         if len(counts) > 1 and (levels.size + len(counts)) * x.size > 5_000_000:  # tables of 40 MB
             half = len(counts) // 2  # fewer histograms have fewer levels and nodes
@@ -290,17 +288,11 @@ class Gaussian(Noise):
         first_gains = np.exp(first_level - log_first)
         first_takes = np.exp(first_level - log_neither)
         second_takes = np.exp(second_level - log_neither)
-        slopes_of_first = [
-            first_gains + np.exp(level - log_first),
-            -np.exp(level - log_second),
-            -first_takes,
-        ]
-        slopes_of_both = [
-            first_gains,
-            np.exp(second_level - log_second),
-            -first_takes - second_takes,
-        ]
-        return np.array([slopes_of_first, slopes_of_both]).transpose(0, 2, 1)
+        second_gains = np.exp(second_level - log_second)
+        second_loses = np.exp(level - log_second)
+        of_first = [first_gains + np.exp(level - log_first), -second_loses, -first_takes]
+        of_both = [first_gains, second_gains, -first_takes - second_takes]
+        return np.array([of_first, of_both]).transpose(0, 2, 1)
 
     @staticmethod
     def nodes(levels, *, n_classes):

@@ -8,7 +8,6 @@ import math
 import numpy as np
 from scipy.interpolate import PchipInterpolator
 
-from .ascent import climb, follow_slopes
 from .exact import Pairs
 
 #: Highest level that is looked at. There the other classes have no chance left, as with two
@@ -20,6 +19,19 @@ _ORDER_STEP = 0.35
 
 #: What a peak of the grid must cost, of the largest cost on it, to be searched.
 _HIGH_PEAK = 0.8
+
+#: A search first goes no farther than this at once, and later no farther than that.
+_FAR = 0.25
+_FARTHEST = 2.0
+
+#: Most quadratics that are followed from the start of each order.
+_MOST_STEPS = 15
+
+#: How far apart slopes are whose difference stands for a curvature.
+_APART = 1e-3
+
+#: A top is where a quadratic promises no larger rise, of the cost, within `_FAR`.
+_NO_RISE = 1e-8
 
 
 def argmax_rdp(noise, orders, widest_margin):
@@ -108,12 +120,11 @@ class _Region:
         after = self.noise.log_rivals(second + margin - half, second + half)
         return before, after
 
-    def cost_at(self, margin, level):
-        """Cost in both directions, as a function of the order, of a vote that crosses a margin."""
+    def cost_at(self, margin, level, orders):
+        """Cost of a vote that crosses a margin, in the costlier direction."""
         before, after = self._before_and_after(margin, level)
-        there = Pairs.from_log_proba(before, after)
-        back = Pairs.from_log_proba(after, before)
-        return lambda order: np.maximum(there.divergence(order), back.divergence(order))
+        there = Pairs.from_log_proba(before, after).divergence(orders)
+        return np.maximum(there, Pairs.from_log_proba(after, before).divergence(orders))
 
     def one_way(self, margin, second, orders):
         """Cost in one direction; the margin is below 0 where the second count is the higher.
@@ -154,7 +165,7 @@ def _costliest(region, orders):
     votes[:, few] = _search(region, orders[few])
     rest = np.setdiff1d(np.arange(orders.size), few)
     start = _between(orders, few, votes, rest, region.widest)
-    votes[:, rest], is_top = _follow(region, orders[rest], start)
+    votes[:, rest], is_top = _follow_slopes(region, orders[rest], start)
     is_one_peak = _is_one_peak(region, orders[few], votes[:, few])
     unclear = rest[~(is_top & is_one_peak[np.searchsorted(few, rest) - 1])]
     if unclear.size:
@@ -186,27 +197,20 @@ def _between(orders, known, votes, places, widest):
     return np.array([np.clip(margin, -widest, widest), second])
 
 
-def _follow(region, orders, start):
-    return follow_slopes(region.one_way_and_slopes, orders, start, region.widest)
-
-
 def _search(region, orders):
     """Cost, margin and second count of the costliest votes at each order, as rows."""
     place, peaks = region.peaks_of_grid(orders)
     climbing = np.ones(place.size, dtype=bool)
     if region.noise.smooth:
-        peaks, is_top = _follow(region, orders[place], peaks[1:])
+        peaks, is_top = _follow_slopes(region, orders[place], peaks[1:])
         highest = np.zeros(orders.size)
         np.maximum.at(highest, place, peaks[0])
         climbing = ~is_top & (peaks[0] > 0.95 * highest[place])
     if climbing.any():
         cost, margin, second = peaks[:, climbing]
         start = np.array([cost, np.abs(margin), second + np.minimum(margin, 0)])
-        # With Laplace noise the peak at margin 0 is as narrow as one vote
-        last_step = 2e-4 * min(1, 30 * region.one_vote)
         order = orders[place[climbing]]
-        borders = region.widest, region.lowest, _HIGHEST
-        _, *top = climb(region.cost_at, order, start, borders, last_step)
+        _, *top = _climb(region, order, start)
         peaks[:, climbing] = region.costlier_way(*top, order)
     ascending = np.lexsort((peaks[0], place))
     last = np.flatnonzero(np.diff(place[ascending], append=orders.size))
@@ -249,3 +253,146 @@ def _coarse_grid(widest, lowest):
     levels = np.concatenate([-np.geomspace(130, 2.5, 21), np.arange(-2, 2, 0.5), [2, 3, 4, 6, 10]])
     levels = np.append(levels[levels > 0.9 * lowest], _HIGHEST)
     return np.array(np.meshgrid(margins, levels)).reshape(2, -1)
+
+
+# --- ways up: along slopes, and without them -----------------------------------------------------
+
+
+def _follow_slopes(region, orders, start):
+    """Go towards the top of a quadratic at the votes of each order, again and again.
+
+    Parameters
+    ----------
+    region : _Region
+        The votes that are looked at.
+    orders : ndarray of shape (n_orders,)
+        Renyi orders.
+    start : ndarray of shape (2, n_orders)
+        Margin and second count to start at.
+
+    Returns
+    -------
+    best : ndarray of shape (3, n_orders)
+        Cost, margin and second count of the costliest votes that were seen.
+    is_top : ndarray of shape (n_orders,)
+        Whether the quadratic there has nothing above them.
+    """
+    best = np.vstack([np.full(orders.size, -np.inf), start])
+    slope = np.empty((orders.size, 2))
+    curve = np.empty((orders.size, 2, 2))
+    reach = np.full(orders.size, _FAR / 2)
+    is_top = np.zeros(orders.size, dtype=bool)
+    live = np.arange(orders.size)
+    votes = start
+    for _ in range(_MOST_STEPS):
+        cost, slope_here, curve_here = _quadratic(region, votes, orders[live])
+        better = cost > best[0, live]
+        risen = live[better]
+        best[0, risen] = cost[better]
+        best[1:, risen] = votes[:, better]
+        slope[risen] = slope_here[better]
+        curve[risen] = curve_here[better]
+        reach[live] = np.where(better, np.minimum(2 * reach[live], _FARTHEST), reach[live] / 8)
+
+        slope_inside, curve_inside = _inside(best[:, live], slope[live], curve[live], region.widest)
+        _, rise = _towards_top(slope_inside, curve_inside, _FAR)
+        is_top[live] = rise < _NO_RISE
+        step, _ = _towards_top(slope_inside, curve_inside, reach[live])
+        going = ~is_top[live]
+        live = live[going]
+        if not live.size:
+            break
+        votes = best[1:, live] + _sizes(best[:, live]) * step[going].T
+        votes[0] = np.clip(votes[0], -region.widest, region.widest)
+    return best, is_top
+
+
+def _sizes(best):
+    """Units of steps along margin and second count: wide margins take wide steps."""
+    return np.array([np.maximum(1, np.abs(best[1]) / 4), np.ones(best.shape[1])])
+
+
+def _quadratic(region, votes, orders):
+    """Cost of each order's votes, its slopes, (n, 2), and its curvatures, (n, 2, 2)."""
+    apart = _APART * np.array([[0, 1, 0], [0, 0, 1]])
+    near = (votes[:, None] + apart[:, :, None]).reshape(2, -1)
+    cost, slopes = region.one_way_and_slopes(near, np.tile(orders, 3))
+    cost = cost.reshape(3, -1)
+    slope, *moved = slopes.reshape(2, 3, -1).transpose(1, 2, 0)
+    curve = np.stack([(there - slope) / _APART for there in moved], axis=1)
+    return cost[0], slope, (curve + curve.transpose(0, 2, 1)) / 2
+
+
+def _inside(best, slope, curve, widest):
+    """Slopes and curvatures, relative to the cost and in steps; none across a border ahead."""
+    cost = np.maximum(best[0], 1e-300)  # of a vote lost in rounding, the cost is 0
+    sizes = _sizes(best).T
+    slope = slope * sizes / cost[:, None]
+    curve = curve * sizes[:, :, None] * sizes[:, None] / cost[:, None, None]
+    at_border = np.where(slope[:, 0] > 0, best[1], -best[1]) >= widest
+    slope[at_border, 0] = 0
+    curve[at_border, 0, 1] = 0
+    curve[at_border, 1, 0] = 0
+    curve[at_border, 0, 0] = -1
+    return slope, curve
+
+
+def _towards_top(slope, curve, reach):
+    """Steps to the top of each quadratic, (n, 2), and how far it rises on the way, (n,).
+
+    No farther than `reach` along either of its axes: where it bends up, just so far.
+    """
+    bend, axes = np.linalg.eigh(curve)
+    slope = np.einsum("nij,ni->nj", axes, slope)
+    reach = np.broadcast_to(reach, len(slope))[:, None]
+    with np.errstate(all="ignore"):
+        top = np.clip(-slope / bend, -reach, reach)
+    along = np.where(bend < 0, top, np.copysign(reach, slope))
+    rise = (slope * along + bend * along**2 / 2).sum(axis=1)
+    return np.einsum("nij,nj->ni", axes, along), rise
+
+
+def _climb(region, orders, start):
+    """From the start of each order, move to the best of 8 neighbours or halve the distance.
+
+    At a smooth maximum, the cost is flat: a last step of 2e-4 leaves about its square of the cost.
+
+    Parameters
+    ----------
+    region : _Region
+        The votes that are looked at.
+    orders : ndarray of shape (n_orders,)
+        Renyi orders.
+    start : ndarray of shape (3, n_orders)
+        Cost, margin and level to start at.
+
+    Returns
+    -------
+    cost, margin, level : ndarray of shape (n_orders,)
+        Of the costliest votes that were seen.
+    """
+    best, margin, level = start.copy()
+    # With Laplace noise the peak at margin 0 is as narrow as one vote
+    last_step = 2e-4 * min(1, 30 * region.one_vote)
+    directions = np.array([(i, j) for i in (-1, 0, 1) for j in (-1, 0, 1) if i or j])
+    distance = np.full(orders.size, _FAR)
+    live = np.arange(orders.size)
+    while live.size:
+        along_level = distance[live, None]
+        along_margin = along_level * np.maximum(1, margin[live, None] / 4)
+        near_margin = margin[live, None] + along_margin * directions[:, 0]
+        near_margin = np.clip(near_margin, 0, region.widest)
+        near_level = level[live, None] + along_level * directions[:, 1]
+        near_level = np.clip(near_level, region.lowest, _HIGHEST)
+        near_orders = np.repeat(orders[live], len(directions))
+        near_cost = region.cost_at(near_margin.ravel(), near_level.ravel(), near_orders)
+        near_cost = near_cost.reshape(near_margin.shape)
+        chosen = np.arange(live.size), near_cost.argmax(axis=1)
+        better = near_cost[chosen] > best[live] * (1 + 1e-9)
+        moved = live[better]
+        best[moved] = near_cost[chosen][better]
+        margin[moved] = near_margin[chosen][better]
+        level[moved] = near_level[chosen][better]
+        distance[live[~better]] /= 2
+        live = live[distance[live] > last_step]
+    return best, margin, level

@@ -13,10 +13,9 @@ import numpy as np
 
 from .checks import DEFAULT_ORDERS, check_count, check_orders, check_positive
 from .conversion import pure_to_gdp
-from .cost import Cost
+from .cost import Cost, rounded_up
 from .discrete import discrete_gaussian_mu_squared
 from .published import pure_rdp
-from .rounding import rounded_up
 
 #: Discrete noise, and shares of ballots, are whole multiples of this.
 GRID = 2.0**-20

@@ -8,9 +8,9 @@ import numpy as np
 
 from .._sklearn import InvalidParameterError
 from ..accountant import least_scale_of
-from ..adjacency import Adjacency
 from ..aggregators import TableMechanism
 from ..aggregators.table import rehearse_table
+from ..electorate import Adjacency
 from ..exceptions import BudgetExceededError, warn
 from ..identifiers import spelled_identifiers
 from ..isolation import Quiet, attempt, copied_data, without_index

@@ -483,9 +483,8 @@ class _Stack:
         self.module.eval()
         state = self.state(i)
         with self.cast:
-            outputs = [
-                functional_call(self.module, state, (rows,)).float() for rows in X.split(n_rows)
-            ]
+            parts = X.split(n_rows)
+            outputs = [functional_call(self.module, state, (rows,)).float() for rows in parts]
         return torch.cat(outputs).cpu().numpy()
 
     def state(self, i):

@@ -3,8 +3,7 @@
 import numpy as np
 from sklearn.base import clone
 
-from ..adjacency import Adjacency
-from ..electorate import Ballots, Electorate, check_classifier
+from ..electorate import Adjacency, Ballots, Electorate, check_classifier
 from ..isolation import Quiet, seed_number, seeded
 from ..memory import digest, kept_seed
 from ..partition import Assignment, PredefinedPartition, assign_teachers
@@ -69,10 +68,7 @@ class TeacherEnsemble(Electorate):
             raise ValueError("base_estimator must not be an empty list; give at least 1 classifier")
         for estimator in self.estimators:
             check_classifier("base_estimator", estimator)
-        if soft_aggregator is None:
-            return
-        for estimator in self.estimators:
-            if not hasattr(estimator, "predict_proba"):
+            if soft_aggregator is not None and not hasattr(estimator, "predict_proba"):
                 raise ValueError(
                     f"{soft_aggregator} needs teachers with predict_proba; got {estimator!r}"
                 )
@@ -80,18 +76,13 @@ class TeacherEnsemble(Electorate):
     def enrol(self, private, X_public, *, seed=None, memory=None):
         """Deal the records to teachers; see `Electorate.enrol`."""
         check_weight(self.estimators, private.sample_weight)
-        self._check_timeout()
+        check_timeout(self.timeout, self.n_jobs)
         self._memory = memory
         self._kept_seed = None
         if memory is not None and seed is None:
             # Kept seeds: the next fit on these data has the same parts and teachers
             key = digest(
-                private.X,
-                private.codes,
-                private.groups,
-                self.n_teachers,
-                self.partition,
-                self.unit,
+                private.X, private.codes, private.groups, self.n_teachers, self.partition, self.unit
             )
             seed = kept_seed(memory, (key, "partition"))
             self._kept_seed = kept_seed(memory, (key, "teachers"))
@@ -112,19 +103,10 @@ class TeacherEnsemble(Electorate):
         n_records = Adjacency.public_count(self._assignment.adjacency, len(private.codes))
         return self._ballots(n_records=n_records)
 
-    def _check_timeout(self):
-        """Refuse what would fail when the first teacher is to be trained."""
-        if self.timeout is not None:
-            check_timeout(self.timeout, self.n_jobs)
-
     def _ballots(self, n_records=None):
         """Return what the assignment says of one protected unit."""
-        return Ballots(
-            n_teachers=self._assignment.n_teachers,
-            unit=self._assignment.unit,
-            adjacency=self._assignment.adjacency,
-            n_records=n_records,
-        )
+        _, n_teachers, unit, adjacency, _ = self._assignment
+        return Ballots(n_teachers=n_teachers, unit=unit, adjacency=adjacency, n_records=n_records)
 
     def vote(self, private, X_query, *, temperature=None, seed=None, on_done=None):
         """Train the teachers and count their votes; see `Electorate.vote`.
@@ -181,12 +163,12 @@ class SiteEnsemble(TeacherEnsemble):
         super().check(soft_aggregator=soft_aggregator)
         if self.keep_teachers:
             raise ValueError(
-                "keep_teachers must be False when X is Sites: a fitted teacher can hold records"
+                "keep_teachers must be False for Sites: fitted teachers can hold records"
             )
 
     def enrol(self, private, X_public, *, seed=None, memory=None):
         """Enrol one teacher per site; see `Electorate.enrol`."""
-        self._check_timeout()
+        check_timeout(self.timeout, self.n_jobs)
         self._memory = memory
         self._kept_seed = None
         if memory is not None and seed is None:

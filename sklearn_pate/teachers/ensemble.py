@@ -9,25 +9,16 @@ from sklearn import get_config
 from sklearn.utils.validation import has_fit_parameter
 from threadpoolctl import threadpool_limits
 
+from .. import workers
 from .._sklearn import _num_samples, _safe_indexing
 from ..exceptions import TeacherError, warn
 from ..identifiers import keyed_digests, spelled_names
 from ..isolation import Quiet, own_clone, own_rows, seed_number
 from ..memory import code_digest, digest
 from ..public import table_of
-from ..workers import (
-    add_up,
-    batch_size,
-    check_timeout,
-    end_processes,
-    run,
-    threads_per_worker,
-    warn_if_taking_turns,
-)
-from .one import ADVICE, Part, Settings, Task, fit_and_vote, received
+from .one import ADVICE, SHARES, Part, Settings, Task, fit_and_vote, received
 from .sites import Site, Sites
 from .together import batched_network, check_callbacks, train_together
-from .vote import SHARES
 
 
 def collect_votes(
@@ -145,15 +136,10 @@ def collect_votes(
 
     network = batched_network(estimators, X, X_query, timeout)
     if network is None:
-        warn_if_taking_turns(n_jobs)
+        workers.warn_if_taking_turns(n_jobs)
+    threads = workers.threads_per_worker(n_jobs) if network is None else None
     settings = Settings(
-        n_classes=n_classes,
-        temperature=temperature,
-        keep=keep_teachers,
-        threads=threads_per_worker(n_jobs) if network is None else None,
-        config=get_config(),
-        timeout=timeout,
-        caller=os.getpid(),
+        n_classes, temperature, keep_teachers, threads, get_config(), timeout, caller=os.getpid()
     )
     parts = _parts(X, codes, sample_weight, teacher_indices, n_teachers, classes)
     tasks = _tasks(estimators, parts, seeds, keys, X_query, settings, memory)
@@ -163,10 +149,11 @@ def collect_votes(
     tasks = itertools.takewhile(lambda _: count.problem is None, tasks)
     with Quiet(), threadpool_limits(settings.threads):
         if network is None:
-            results = run(fit_and_vote, tasks, n_jobs, batch_size(n_teachers, n_jobs))
+            size = workers.batch_size(n_teachers, n_jobs)
+            results = workers.run(fit_and_vote, tasks, n_jobs, size)
         else:
             results = train_together(network, tasks, X_query, settings)
-        add_up(count, results, on_done, "teachers", ADVICE)
+        workers.add_up(count, results, on_done, "teachers", ADVICE)
     _check_outcome(count, X_query)
     return count.votes(), count.teachers
 
@@ -181,8 +168,7 @@ def _prepared(estimators, sample_weight, timeout, n_jobs):
     for estimator in estimators:
         check_callbacks(estimator)
     check_weight(estimators, sample_weight)
-    if timeout is not None:
-        check_timeout(timeout, n_jobs)
+    workers.check_timeout(timeout, n_jobs)
     return estimators
 
 
@@ -208,19 +194,14 @@ def _seeds(seed, n_teachers, names):
     return [int(number) % 2**31 for number in keyed_digests(names, seed)]
 
 
-def _rows_by_teacher(teacher_indices, n_teachers):
-    """Return the record numbers of each teacher, ascending."""
-    order = np.argsort(teacher_indices, kind="stable")
-    starts = np.searchsorted(teacher_indices[order], np.arange(1, n_teachers))
-    return np.split(order, starts)
-
-
 def _parts(X, codes, sample_weight, teacher_indices, n_teachers, classes):
     """Yield the `Part` of each teacher; that of a site says how to load it."""
     if isinstance(X, Sites):
         yield from (Part(Site(X.load, name, classes), None) for name in X.names)
         return
-    for rows in _rows_by_teacher(teacher_indices, n_teachers):
+    order = np.argsort(teacher_indices, kind="stable")
+    starts = np.searchsorted(teacher_indices[order], np.arange(1, n_teachers))
+    for rows in np.split(order, starts):  # ascending
         weight = None if sample_weight is None else sample_weight[rows]
         features = own_rows(X, rows, _safe_indexing) if rows.size else None
         yield Part(features, codes[rows], weight)
@@ -297,7 +278,7 @@ def _check_outcome(count, X_query):
     """Raise the first problem, and warn if memory does not have all votes."""
     if count.problem is not None:
         if "TimeoutError" in count.problem:  # `redacted` tells the name of an error
-            end_processes()
+            workers.end_processes()
         where = "X_public is not finite: " if _blames_rows(count.problem, X_query) else ""
         raise TeacherError(where + count.problem) from None
     if not count.all_kept:

@@ -33,7 +33,10 @@ from ..isolation import (
 from ..memory import digest, is_kept
 from ..workers import limit_threads
 from .sites import Site
-from .vote import constant_votes, label_votes, probability_shares
+
+#: Probabilities are whole multiples of one over this number: sums of whole numbers do not depend on
+#: the order in which teachers finish.
+SHARES = 2**20
 
 
 class Settings(NamedTuple):
@@ -150,9 +153,7 @@ def fit_and_vote(task):
         interrupted = False
         try:
             task = _loaded(task)
-            constant = constant_votes(
-                task.number, task.part.codes, _num_samples(task.X_query), settings
-            )
+            constant = constant_votes(task)
             if constant is not None:
                 return Result(task.number, constant)
             train = task.memory.cache(_train, ignore=["task"])
@@ -238,7 +239,6 @@ def fit_and_predict(task):
 def _votes_and_teacher(task):
     """Do what `fit_and_predict` does, in the isolated block."""
     settings = task.settings
-    n_classes = settings.n_classes
     # Kept teachers must pickle, which copied functions of the main program do not
     fitted = own_clone(task.estimator, task.seed, functions=not settings.keep)
     set_seeds(fitted, task.seed)
@@ -248,18 +248,74 @@ def _votes_and_teacher(task):
     # Copies, because a teacher that writes to the queries would change others' votes, and
     # because parts that joblib maps from disk are read-only
     part, X_query = copied_data((task.part, task.X_query))
-    n_queries = _num_samples(X_query)
     weights = {} if part.weight is None else {"sample_weight": part.weight}
     fitted.fit(part.X, part.codes, **weights)
     if settings.temperature is None:
-        predicted = fitted.predict(X_query)
-        votes = label_votes(predicted, n_queries=n_queries, n_classes=n_classes)
+        answered, classes = fitted.predict(X_query), None
     else:
-        proba = fitted.predict_proba(X_query)
-        votes = probability_shares(
-            proba, fitted.classes_, n_classes=n_classes, temperature=settings.temperature
-        )
+        answered, classes = fitted.predict_proba(X_query), fitted.classes_
+    votes = votes_of(answered, classes, task.X_query, settings)
     return votes, fitted if settings.keep else None
+
+
+# --- votes: codes of labels, or shares of probability --------------------------------------------
+
+
+def constant_votes(task):
+    """Return the votes of a teacher that has one class or no record; None if it has more."""
+    settings, n_queries = task.settings, _num_samples(task.X_query)
+    n_classes = settings.n_classes
+    present = np.unique(task.part.codes)
+    if present.size > 1:
+        return None
+    # Without records the label follows from the position alone, which is public
+    label = present[0] if present.size else task.number % n_classes
+    if settings.temperature is None:
+        return _compact(np.full(n_queries, label), n_classes)
+    certain = np.ones((n_queries, 1))
+    return probability_shares(certain, [label], n_classes=n_classes, temperature=1)
+
+
+def votes_of(answered, classes, X_query, settings):
+    """Return what a teacher predicted as votes: labels or, with a temperature, probabilities."""
+    n_classes, temperature = settings.n_classes, settings.temperature
+    if temperature is None:
+        return label_votes(answered, n_queries=_num_samples(X_query), n_classes=n_classes)
+    return probability_shares(answered, classes, n_classes=n_classes, temperature=temperature)
+
+
+def label_votes(predicted, *, n_queries, n_classes):
+    """Return predicted labels as codes; refuse what is not a code, without quoting it."""
+    predicted = np.asarray(predicted)
+    if predicted.shape != (n_queries,):
+        raise TellableError("predict must return one label per row, a 1-D array")
+    is_number = predicted.dtype.kind in "iufb"
+    codes = predicted.astype(np.int64) if is_number else np.full(n_queries, -1)
+    # Unequal: fractions and NaN, which the cast would hide
+    if not np.array_equal(codes, predicted) or ((codes < 0) | (codes >= n_classes)).any():
+        raise TellableError("predict returned labels that are not among the codes it was fitted on")
+    return _compact(codes, n_classes)
+
+
+def probability_shares(proba, classes, *, n_classes, temperature):
+    """Return probabilities as whole shares, in a column for each class; rows sum to 1 at most."""
+    proba = np.asarray(proba, dtype=float)
+    if proba.ndim != 2 or proba.shape[1] != len(classes) or not (proba >= 0).all():
+        raise TellableError("predict_proba must return probabilities, a column for each class seen")
+    tempered = proba ** (1 / temperature)
+    sums = tempered.sum(axis=1, keepdims=True)
+    if not (np.isfinite(sums) & (sums > 0)).all():
+        raise TellableError("predict_proba returned rows that are not probabilities")
+    shares = np.zeros((len(proba), n_classes), dtype=np.int64)
+    columns = np.asarray(classes).astype(np.intp)
+    # Rounded down, and one share less: rounding must not take a row's sum above 1
+    shares[:, columns] = np.floor(tempered / sums * (SHARES - 1))
+    return shares
+
+
+def _compact(codes, n_classes):
+    """Return codes in the smallest integer type: they wait in memory until they are counted."""
+    return codes.astype(np.min_scalar_type(n_classes - 1))
 
 
 # --- kept teachers on their way, from a worker or to and from memory ----------------------------

@@ -7,13 +7,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from .._sklearn import _num_samples
 from ..exceptions import warn
 from ..isolation import isolated, own_clone, redacted, set_seeds, silent
 from ..memory import is_kept
-from .one import Result
+from .one import Result, constant_votes, votes_of
 from .sites import Sites
-from .vote import constant_votes, label_votes, probability_shares
 
 
 def check_callbacks(estimator):
@@ -21,11 +19,8 @@ def check_callbacks(estimator):
     skorch = sys.modules.get("skorch")
     if skorch is None:
         return
-    use_files = (
-        skorch.callbacks.Checkpoint,
-        skorch.callbacks.TrainEndCheckpoint,
-        skorch.callbacks.LoadInitState,
-    )
+    callbacks = skorch.callbacks
+    use_files = (callbacks.Checkpoint, callbacks.TrainEndCheckpoint, callbacks.LoadInitState)
     for name, value in estimator.get_params(deep=True).items():
         for part in _leaves(value):
             kind = part if isinstance(part, type) else type(part)
@@ -132,16 +127,13 @@ def _trainee(task, batched):
 
     settings = task.settings
     X, codes, _ = task.part
-    constant = constant_votes(task.number, codes, _num_samples(task.X_query), settings)
-    if constant is not None:
-        return Trainee(_Place(task.number, Result(task.number, constant)), task.seed)
+    constant = constant_votes(task)
     recall = task.memory.cache(_recall, ignore=["result"])
     try:
-        kept = recall(task.key, None)
-    except KeyError:
-        kept = None
-    if kept is not None:
-        return Trainee(_Place(task.number, Result(task.number, *kept)), task.seed)
+        known = recall(task.key, None) if constant is None else (constant,)
+        return Trainee(_Place(task.number, Result(task.number, *known)), task.seed)
+    except KeyError:  # it is to be trained
+        pass
     network = own_clone(batched.estimator, task.seed, functions=not settings.keep)
     silent(set_seeds(network, task.seed))
     place = _Place(
@@ -155,13 +147,7 @@ def _trainee(task, batched):
 def _result(answer, X_query, settings):
     """Return the `Result` of a teacher that was trained with others, and keep it in memory."""
     place = answer.key
-    n_classes = settings.n_classes
-    if settings.temperature is None:
-        votes = label_votes(answer.voted, n_queries=_num_samples(X_query), n_classes=n_classes)
-    else:
-        votes = probability_shares(
-            answer.voted, place.classes, n_classes=n_classes, temperature=settings.temperature
-        )
+    votes = votes_of(answer.voted, place.classes, X_query, settings)
     is_there = place.keep_it((votes, answer.fitted))
     return Result(place.number, votes, answer.fitted, is_kept=is_there)
 

@@ -104,7 +104,7 @@ WRONG = [
     ("confidence", (0, 1.0, NAN, "x"), "must lie strictly between 0 and 1", (audit_aggregator,)),
     ("n_samples", (99, 500.0, "x"), "must be a whole number, at least 100", (audit_aggregator,)),
     ("delta", (1, -1, NAN, "x", None), "must be a number from 0 to below 1", (audit_aggregator,)),
-    ("mu", (-1, NAN), "must be at least 0; got", (gdp_to_epsilon,)),
+    ("mu", (-1, NAN), "must be a number, at least 0; got", (gdp_to_epsilon,)),
 ]
 
 

@@ -1,19 +1,13 @@
-"""How good the labels are: their expected accuracy at values of a parameter."""
+"""What votes show: how much teachers agree, and how good the labels would be. Both are private."""
 
 import numpy as np
 import pandas as pd
 from sklearn.base import clone
 from sklearn.utils import column_or_1d
 
-from .figures import (
-    BLUE,
-    VERMILLION,
-    axes_and_figure,
-    check_some_votes,
-    curator_of,
-    mark_private,
-    pyplot,
-)
+from ..rdp.checks import margins
+from . import figures
+from .figures import BLUE, VERMILLION
 
 #: Units of the parameters that have one.
 _UNITS = {
@@ -23,6 +17,110 @@ _UNITS = {
     "gamma": " (1 / votes)",
     "threshold": " (votes, or share of teachers)",
 }
+
+
+class MarginDisplay:
+    """Histogram of the margin between the top two vote counts: how much teachers agree.
+
+    Computed from private votes: private.
+
+    Parameters
+    ----------
+    margins : ndarray of shape (n_queries,)
+        Margins, in votes.
+    n_teachers : int
+        Number of teachers, the largest possible margin.
+
+    Attributes
+    ----------
+    ax_, figure_ : matplotlib Axes and Figure
+        Where it was drawn.
+    bars_ : matplotlib BarContainer
+        The bars.
+
+    Examples
+    --------
+    >>> from sklearn_pate.plotting import MarginDisplay
+    >>> MarginDisplay.from_votes([[90, 10, 0], [40, 35, 25]]).margins
+    array([80,  5])
+    """
+
+    def __init__(self, margins, *, n_teachers):
+        self.margins = margins
+        self.n_teachers = n_teachers
+
+    @classmethod
+    def from_estimator(cls, clf, *, ax=None, **kwargs):
+        """Draw the margins of the queries of a fit.
+
+        Parameters
+        ----------
+        clf : PATEClassifier
+            Fitted in this process.
+        ax, **kwargs
+            As in `plot`.
+
+        Returns
+        -------
+        MarginDisplay
+
+        Raises
+        ------
+        ValueError
+            If the curator's view is gone.
+        """
+        found = margins(figures.curator_of(clf).votes)
+        return cls(found, n_teachers=clf.n_teachers_).plot(ax, **kwargs)
+
+    @classmethod
+    def from_votes(cls, votes, *, ax=None, **kwargs):
+        """Draw the margins of these votes.
+
+        Parameters
+        ----------
+        votes : array-like of shape (n_queries, n_classes)
+            Vote counts; each row sums to the number of teachers.
+        ax, **kwargs
+            As in `plot`.
+
+        Returns
+        -------
+        MarginDisplay
+        """
+        votes = figures.check_some_votes(votes)
+        return cls(margins(votes), n_teachers=int(votes[0].sum())).plot(ax, **kwargs)
+
+    def plot(self, ax=None, *, unit="votes", **kwargs):
+        """Draw the histogram.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, default=None
+            Where to draw; None makes a figure.
+        unit : {"votes", "share"}, default="votes"
+            Margins in votes, or as a share of the teachers.
+        **kwargs : dict
+            Passed to ``ax.hist``.
+
+        Returns
+        -------
+        MarginDisplay
+            Itself.
+        """
+        if unit not in ("votes", "share"):
+            raise ValueError(f"unit must be 'votes' or 'share'; got {unit!r}")
+        self.ax_, self.figure_ = figures.axes_and_figure(ax)
+        # Every bar covers the same whole number of votes, else some would look taller for no reason
+        width = 1 + self.n_teachers // 40
+        edges = np.arange(-0.5, self.n_teachers + width, width)
+        scale, unit_name = 1, "votes"
+        if unit == "share":
+            scale, unit_name = self.n_teachers, "share of teachers"
+        style = {"bins": edges / scale, "color": BLUE, "edgecolor": "white", **kwargs}
+        _, _, self.bars_ = self.ax_.hist(np.asarray(self.margins) / scale, **style)
+        self.ax_.set(xlabel=f"margin between the top two classes ({unit_name})", ylabel="queries")
+        figures.mark_private(self.ax_)
+        return self
 
 
 class LabelAccuracyDisplay:
@@ -92,7 +190,7 @@ class LabelAccuracyDisplay:
         ValueError
             If the curator's view is gone, the fit had stages, or labels do not fit the rows.
         """
-        votes = curator_of(clf).votes
+        votes = figures.curator_of(clf).votes
         y_public = column_or_1d(y_public)
         if isinstance(clf.aggregator_, list):
             raise ValueError(
@@ -102,16 +200,9 @@ class LabelAccuracyDisplay:
             raise ValueError(
                 f"y_public must have {len(clf.public_labels_)} labels; got {len(y_public)}"
             )
-        return cls.from_votes(
-            votes,
-            y_public[clf.query_indices_],
-            clf.aggregator_,
-            param_name=param_name,
-            param_range=param_range,
-            classes=clf.classes_,
-            ax=ax,
-            **kwargs,
-        )
+        varied = {"param_name": param_name, "param_range": param_range, "classes": clf.classes_}
+        given = votes, y_public[clf.query_indices_], clf.aggregator_
+        return cls.from_votes(*given, **varied, ax=ax, **kwargs)
 
     @classmethod
     def from_votes(
@@ -155,8 +246,8 @@ class LabelAccuracyDisplay:
         ValueError
             If labels and votes do not belong together, or the mechanism has no such parameter.
         """
-        pyplot()
-        votes = check_some_votes(votes)
+        figures.pyplot()
+        votes = figures.check_some_votes(votes)
         codes = _label_codes(y_true, classes, votes.shape)
         if len(param_range) == 0:
             raise ValueError("param_range is empty; give at least one value of the parameter")
@@ -186,7 +277,7 @@ class LabelAccuracyDisplay:
         LabelAccuracyDisplay
             Itself.
         """
-        self.ax_, self.figure_ = axes_and_figure(ax)
+        self.ax_, self.figure_ = figures.axes_and_figure(ax)
         style = {"color": BLUE, "marker": "o", "label": "accuracy of answers", **kwargs}
         self.lines_ = self.ax_.plot(self.param_range, self.accuracy, **style)
         if self.plurality is not None:
@@ -202,7 +293,7 @@ class LabelAccuracyDisplay:
             self.ax_.set_xscale("log")
         self.ax_.set(xlabel=self.param_name + _UNITS.get(self.param_name, ""), ylabel=ylabel)
         self.ax_.legend(fontsize="small")
-        mark_private(self.ax_)
+        figures.mark_private(self.ax_)
         return self
 
 
