@@ -22,12 +22,7 @@ from sklearn_pate.aggregators import (
     PluralityVote,
     StableArgmax,
 )
-from sklearn_pate.rdp import (
-    DiscreteGaussian,
-    DiscreteLaplace,
-    pure_rdp,
-    worst_case_rdp,
-)
+from sklearn_pate.rdp import DiscreteGaussian, DiscreteLaplace, pure_rdp, worst_case_rdp
 from sklearn_pate.rdp.facts import facts_of
 
 CASES = [[83, 83, 84], [250, 0, 0], [40, 6, 4], [0, 1, 0], [5, 5, 5, 5, 5], [9] * 9 + [7, 0, 0]]

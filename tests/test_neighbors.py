@@ -30,11 +30,7 @@ from sklearn_pate.neighbors.cells import have_distances, make_centers, nearest_c
 from sklearn_pate.neighbors.rates import deal_labels
 from sklearn_pate.neighbors.transform import fitted_on_public, transformed, treats_rows_alone
 from sklearn_pate.partition import HashPartition
-from sklearn_pate.plotting import (
-    BudgetDisplay,
-    MarginDisplay,
-    PrivacySpentDisplay,
-)
+from sklearn_pate.plotting import BudgetDisplay, MarginDisplay, PrivacySpentDisplay
 from sklearn_pate.rdp import DEFAULT_ORDERS, Cost
 from sklearn_pate.rdp.table import GRID, laplace_table_cost
 from sklearn_pate.students import sure_labels

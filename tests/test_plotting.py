@@ -187,13 +187,7 @@ def test_labels_that_do_not_belong_are_refused(fitted, votes):
         (from_estimator, (fitted("GNMax"), Y_PUBLIC[:3]), "sigma", [1], "200 labels; got 3"),
         (from_estimator, (fitted("stages"), Y_PUBLIC), "sigma", [1], "fitted in 2 stages"),
         (from_votes, (votes.counts, Y_PUBLIC, GNMax()), "sigma", [1], "not in classes"),
-        (
-            from_votes,
-            (votes.counts, [0, 1], GNMax()),
-            "sigma",
-            [1],
-            "need 200 labels",
-        ),
+        (from_votes, (votes.counts, [0, 1], GNMax()), "sigma", [1], "need 200 labels"),
         (from_votes, (votes.counts, Y[1000:], GNMax()), "gamma", [1], "Invalid parameter 'gamma'"),
         (from_votes, (votes.counts, Y[1000:], GNMax()), "sigma", [], "param_range is empty"),
     ):

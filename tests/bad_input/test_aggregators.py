@@ -98,10 +98,7 @@ def two(n_queries):
 
 @mistakes(
     {
-        "threshold above 1, a float": (
-            one(ConfidentGNMax(3.0, 3.0, 3.0)),
-            "threshold=3.0 is",
-        ),
+        "threshold above 1, a float": (one(ConfidentGNMax(3.0, 3.0, 3.0)), "threshold=3.0 is"),
         "threshold above the teachers": (
             one(CONFIDENT),
             "threshold=5 of ConfidentGNMax.*more than n_teachers=4",

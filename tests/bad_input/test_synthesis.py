@@ -12,19 +12,7 @@ from sklearn_pate.aggregators import LaplaceMechanism
 from sklearn_pate.synthesis import MarginalSynthesizer
 from sklearn_pate.teachers import Sites
 
-from .helpers import (
-    INF,
-    NAN,
-    NUMBER,
-    TEXT,
-    X,
-    accepted,
-    each,
-    each_of,
-    refused,
-    secrets_in,
-    table,
-)
+from .helpers import INF, NAN, NUMBER, TEXT, X, accepted, each, each_of, refused, secrets_in, table
 
 KINDS = pd.CategoricalDtype(["a", "b"])
 FRAME = pd.DataFrame(

@@ -137,17 +137,11 @@ WARM = {"aggregator": SoftVote(5.0, temperature=2.0)}
         "classes": (lambda: fit_votes(classes=[0, 1, 2]), "votes has 2 columns, and there are 3"),
         "n_queries": (lambda: fit_votes(n_queries=31), "n_queries=31 is more than the rows of X_p"),
         "SoftVote": (lambda: fit_votes(**SOFT), r"or=SoftVote.*votes, which are counts"),
-        "polled, classes": (
-            lambda: fit_votes(polled(), classes=[0, 2]),
-            "about other classes",
-        ),
+        "polled, classes": (lambda: fit_votes(polled(), classes=[0, 2]), "about other classes"),
         "polled, unit": (lambda: fit_votes(polled(), unit="group"), "these votes protect one rec"),
         "polled, for SoftVote": (lambda: fit_votes(polled(), **SOFT), "aggregator=.*which are c"),
         "of SoftVote": (lambda: fit_votes(polled(1.0)), f"aggregator=GNMax.* {SUMS}"),
-        "of another temperature": (
-            lambda: fit_votes(polled(1.0), **WARM),
-            f"aggregator=.* {SUMS}",
-        ),
+        "of another temperature": (lambda: fit_votes(polled(1.0), **WARM), f"aggregator=.* {SUMS}"),
     }
 )
 def test_votes_that_do_not_fit_the_parameters(call, message, error):
