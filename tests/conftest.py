@@ -35,6 +35,11 @@ with mp.workdps(50):
 LONGEST_PIECE = 4
 
 
+def cases(names, *rows, ids=None):
+    """Parametrize a test with rows of arguments, or with values of one."""
+    return pytest.mark.parametrize(names, rows, ids=ids)
+
+
 @pytest.fixture(scope="session")
 def data_home():
     """Return the folder with the real data sets."""

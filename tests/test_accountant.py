@@ -7,6 +7,7 @@ import warnings
 
 import numpy as np
 import pytest
+from conftest import cases
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.optimize import brentq
@@ -201,13 +202,11 @@ def test_too_few_teachers_for_any_useful_query_are_refused():
         plan_queries(GNMax(None), None, **(PUBLIC | {"n_teachers": 10}))
 
 
-@pytest.mark.parametrize(
-    ("aggregator", "n_queries", "epsilon", "message"),
-    [
-        (GNMax(None), 10, None, "sigma=None.* epsilon is None"),
-        (LNMax(None), 10, None, "gamma=None.* epsilon is None"),
-        (ExponentialNMax(None), 10, 1.0, "'gamma' parameter of ExponentialNMax"),
-    ],
+@cases(
+    "aggregator, n_queries, epsilon, message",
+    (GNMax(None), 10, None, "sigma=None.* epsilon is None"),
+    (LNMax(None), 10, None, "gamma=None.* epsilon is None"),
+    (ExponentialNMax(None), 10, 1.0, "'gamma' parameter of ExponentialNMax"),
 )
 def test_what_cannot_be_planned(aggregator, n_queries, epsilon, message):
     with pytest.raises(ValueError, match=message):
@@ -238,10 +237,7 @@ def curator(aggregator, votes):
     return Curator([StageRecord(aggregator, len(votes))], np.asarray(votes), 1e-5, np.arange(5))
 
 
-@pytest.mark.parametrize(
-    ("aggregator", "bound", "noise"),
-    [(GNMax(40.0), gnmax_rdp, 40.0), (LNMax(0.05), lnmax_rdp, 0.05)],
-)
+@cases("aggregator, bound, noise", (GNMax(40.0), gnmax_rdp, 40.0), (LNMax(0.05), lnmax_rdp, 0.05))
 def test_curators_epsilon_is_the_published_bound(aggregator, bound, noise):
     votes = np.random.default_rng(0).multinomial(250, [0.8, 0.15, 0.05], size=1000)
     view = curator(aggregator, votes)

@@ -5,7 +5,7 @@ import math
 import mpmath as mp
 import numpy as np
 import pytest
-from conftest import outcome_probabilities
+from conftest import cases, outcome_probabilities
 from draws import assert_drawn_from
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -49,12 +49,10 @@ def test_outcome_distribution_is_one_and_follows_the_classes(mechanism, counts):
     assert (np.diff(log_proba[0][order]) >= -1e-9).all()  # more votes, more probable
 
 
-@pytest.mark.parametrize(
+@cases(
     "mechanism",
-    [
-        *(LNMax(0.05), GNMax(40.0), GNMax(5.0), ExponentialNMax(0.05)),
-        *(LNMax(0.05, "discrete"), LNMax(1.0, "discrete"), GNMax(4.3, "discrete")),
-    ],
+    *(LNMax(0.05), GNMax(40.0), GNMax(5.0), ExponentialNMax(0.05)),
+    *(LNMax(0.05, "discrete"), LNMax(1.0, "discrete"), GNMax(4.3, "discrete")),
 )
 @pytest.mark.parametrize("counts", [[130, 120], [25] * 10, [60, 55, 50, 40, 30, 10, 5, 0, 0, 0]])
 def test_samples_follow_the_outcome_distribution(mechanism, counts, global_random_seed):
@@ -72,12 +70,10 @@ def test_histograms_that_fill_memory_are_computed_in_parts():
     np.testing.assert_allclose(GNMax(1.0)._noise().log_argmax(votes), parts, rtol=1e-9, atol=1e-12)
 
 
-@pytest.mark.parametrize(
+@cases(
     "mechanism",
-    [
-        *(LNMax(0.05), GNMax(40.0), ConfidentGNMax(150, 40.0, 40.0)),
-        *(ImmutableArgmax(0, sigma=40.0), StableArgmax(3.0)),
-    ],
+    *(LNMax(0.05), GNMax(40.0), ConfidentGNMax(150, 40.0, 40.0)),
+    *(ImmutableArgmax(0, sigma=40.0), StableArgmax(3.0)),
 )
 def test_noise_is_fresh_unless_seeded(mechanism):
     votes = np.tile([150, 100], (64, 1))
@@ -262,12 +258,10 @@ def whole_reference(mechanism, counts):
         return log_of(proba)
 
 
-@pytest.mark.parametrize(
+@cases(
     "mechanism",
-    [
-        *(GNMax(40.0, "discrete"), GNMax(4.3, "discrete"), GNMax(0.5, "discrete")),
-        *(LNMax(0.05, "discrete"), LNMax(1.0, "discrete"), LNMax(3.7, "discrete")),
-    ],
+    *(GNMax(40.0, "discrete"), GNMax(4.3, "discrete"), GNMax(0.5, "discrete")),
+    *(LNMax(0.05, "discrete"), LNMax(1.0, "discrete"), LNMax(3.7, "discrete")),
 )
 @pytest.mark.parametrize("counts", [[5, 5], [0, 60], [83, 84, 83], [1, 0, 0], [9, 9, 2, 0, 9]])
 def test_discrete_outcomes_agree_with_sums(mechanism, counts):
@@ -289,15 +283,13 @@ def test_discrete_ties_favour_low_codes(mechanism, counts):
     assert without_noise.outcome_log_proba([counts])[0, np.argmax(counts)] > -1e-9
 
 
-@pytest.mark.parametrize(
-    ("noise", "word"),
-    [
-        *((DiscreteLaplace(scale), 2**62) for scale in (0.05, 1 / 3, 2.5)),
-        *((DiscreteGaussian(scale), 2**62) for scale in (40.0, 2.3, 0.4, 12.34567)),
-        # short words: every digit is compared to the last
-        *((DiscreteLaplace(scale), 4) for scale in (0.05, 1 / 3, 2.5)),
-        *((DiscreteGaussian(scale), 4) for scale in (2.3, 0.4)),
-    ],
+@cases(
+    "noise, word",
+    *((DiscreteLaplace(scale), 2**62) for scale in (0.05, 1 / 3, 2.5)),
+    *((DiscreteGaussian(scale), 2**62) for scale in (40.0, 2.3, 0.4, 12.34567)),
+    # short words: every digit is compared to the last
+    *((DiscreteLaplace(scale), 4) for scale in (0.05, 1 / 3, 2.5)),
+    *((DiscreteGaussian(scale), 4) for scale in (2.3, 0.4)),
 )
 def test_discrete_samples_follow_their_probabilities(noise, word, monkeypatch, global_random_seed):
     """Finds a scale that is 3 % off."""

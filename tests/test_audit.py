@@ -7,6 +7,7 @@ import math
 import numpy as np
 import pandas as pd
 import pytest
+from conftest import cases
 from scipy.spatial.distance import cdist
 from scipy.special import expit
 from scipy.stats import binom
@@ -141,9 +142,7 @@ def every_pair(n_teachers, n_classes):
     return np.array(pairs).transpose(1, 0, 2)
 
 
-@pytest.mark.parametrize(
-    "mechanism", [LNMax(0.3), GNMax(3.0), ConfidentGNMax(9, sigma1=2.0, sigma2=3.0)], ids=str
-)
+@cases("mechanism", LNMax(0.3), GNMax(3.0), ConfidentGNMax(9, sigma1=2.0, sigma2=3.0), ids=str)
 @pytest.mark.parametrize("size", [(40, 2), (12, 3)])
 def test_the_search_finds_the_worst_of_all_pairs(mechanism, size):
     worst = exact_epsilon(mechanism, *every_pair(*size), 1e-5).max()
@@ -273,15 +272,13 @@ def test_a_sampler_without_the_noise_that_it_states_is_seen(size, sigma, least):
     assert found.epsilon > least - 1 and found.contradicts is True
 
 
-@pytest.mark.parametrize(
-    ("where", "n_teachers", "n_classes"),
-    [
-        (lambda votes: lead(votes) > 1, 250, 10),
-        (lambda votes: lead(votes) <= 1, 250, 10),
-        (lambda votes: votes.max(axis=1) < votes.sum(axis=1), 250, 2),
-        (lambda votes: votes[:, 0] == votes.sum(axis=1), 100, 2),
-        (lambda votes: votes.argmax(axis=1) == votes.shape[1] - 2, 250, 10),
-    ],
+@cases(
+    "where, n_teachers, n_classes",
+    (lambda votes: lead(votes) > 1, 250, 10),
+    (lambda votes: lead(votes) <= 1, 250, 10),
+    (lambda votes: votes.max(axis=1) < votes.sum(axis=1), 250, 2),
+    (lambda votes: votes[:, 0] == votes.sum(axis=1), 100, 2),
+    (lambda votes: votes.argmax(axis=1) == votes.shape[1] - 2, 250, 10),
     ids=["not at ties", "at ties", "not at unanimity", "at one unanimity", "for one class"],
 )
 def test_a_sampler_that_lies_at_some_votes_is_seen(where, n_teachers, n_classes):
@@ -336,13 +333,11 @@ def test_outcomes_that_are_not_stated_contradict(other):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
+@cases(
     "votes",
-    [
-        {"n_teachers": 30, "n_classes": 2},
-        {"votes": [14, 13, 3]},
-        {"votes": [14, 13, 3], "neighbour_votes": [13, 14, 3]},
-    ],
+    {"n_teachers": 30, "n_classes": 2},
+    {"votes": [14, 13, 3]},
+    {"votes": [14, 13, 3], "neighbour_votes": [13, 14, 3]},
     ids=["searched", "votes", "pair"],
 )
 def test_true_statements_are_contradicted_as_seldom_as_it_says(votes, global_random_seed):
@@ -627,24 +622,19 @@ def test_a_group_and_the_seed_are_handled():
 ONE = np.ones((2, 2), int)
 
 
-@pytest.mark.parametrize(
+@cases(
     "given, match",
-    [
-        ({"n_runs": 0}, "n_runs must be a whole number, at least 1; got 0"),
-        ({"attack": "guess"}, 'attack must be "labels", "rates", "student" or a function'),
-        ({"n_copies": 0}, "need n_copies of at least 1"),
-        ({"n_guesses": 31}, "from 1 to the 30 canaries; got 31"),
-        ({"canaries": "yellow"}, 'kind must be "mislabelled" or "out_of_distribution"'),
-        ({"n_canaries": 601}, "n_canaries must be a whole number from 1 to the 600 records"),
-        ({"confidence": 1.0}, "confidence must lie strictly between 0 and 1"),
-        ({"delta": 1.0}, "delta must be a number from 0 to below 1"),
-        ({"attack": lambda fitted: np.zeros(2)}, "must return 30 numbers"),
-        (
-            {"canaries": Canaries(ONE[:, 0] * [3, 3], IDS[:2], ONE * [0, 1])},
-            "different numbers from",
-        ),
-        ({"canaries": Canaries(np.array([3]), IDS[:1], ONE[:1])}, "two different labels each"),
-    ],
+    ({"n_runs": 0}, "n_runs must be a whole number, at least 1; got 0"),
+    ({"attack": "guess"}, 'attack must be "labels", "rates", "student" or a function'),
+    ({"n_copies": 0}, "need n_copies of at least 1"),
+    ({"n_guesses": 31}, "from 1 to the 30 canaries; got 31"),
+    ({"canaries": "yellow"}, 'kind must be "mislabelled" or "out_of_distribution"'),
+    ({"n_canaries": 601}, "n_canaries must be a whole number from 1 to the 600 records"),
+    ({"confidence": 1.0}, "confidence must lie strictly between 0 and 1"),
+    ({"delta": 1.0}, "delta must be a number from 0 to below 1"),
+    ({"attack": lambda fitted: np.zeros(2)}, "must return 30 numbers"),
+    ({"canaries": Canaries(ONE[:, 0] * [3, 3], IDS[:2], ONE * [0, 1])}, "different numbers from"),
+    ({"canaries": Canaries(np.array([3]), IDS[:1], ONE[:1])}, "two different labels each"),
 )
 def test_wrong_arguments_are_named(given, match):
     with pytest.raises(ValueError, match=match):

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from conftest import cases
 from draws import Constant
 from sklearn.base import BaseEstimator, clone
 from sklearn.dummy import DummyClassifier
@@ -133,12 +134,10 @@ def is_nowhere(is_it):
     return lambda fitted: np.where(is_it(fitted.X_synthetic_).any(axis=0), -1.0, 0.5)
 
 
-SCHEMAS = pytest.mark.parametrize(
-    ("table_of", "attack", "given"),
-    [
-        (table_of_extremes, is_nowhere(lambda X: X > 2), {"bounds": (0, 1)}),
-        (table_of_codes, is_nowhere(lambda X: X == 1), OF_CODES),
-    ],
+SCHEMAS = cases(
+    "table_of, attack, given",
+    (table_of_extremes, is_nowhere(lambda X: X > 2), {"bounds": (0, 1)}),
+    (table_of_codes, is_nowhere(lambda X: X == 1), OF_CODES),
     ids=["bounds", "categories"],
 )
 
@@ -211,13 +210,11 @@ def rows_of_two_tables(table_of, given):
     return drawn
 
 
-LOOKS = pytest.mark.parametrize(
-    ("table_of", "given", "look"),
-    [
-        (table_of_extremes, {"bounds": (0, 1)}, bounds_read),
-        (table_of_codes, OF_FEW_CODES, only_categories_seen),
-        (table_of_codes, OF_FEW_CODES, categories_in_order_of_records),
-    ],
+LOOKS = cases(
+    "table_of, given, look",
+    (table_of_extremes, {"bounds": (0, 1)}, bounds_read),
+    (table_of_codes, OF_FEW_CODES, only_categories_seen),
+    (table_of_codes, OF_FEW_CODES, categories_in_order_of_records),
 )
 
 

@@ -6,6 +6,7 @@ are far from their claims. Faults are so large that all seeds show them.
 
 import numpy as np
 import pytest
+from conftest import cases
 from scipy.stats import binomtest
 from sklearn.base import BaseEstimator, clone
 from sklearn.dummy import DummyClassifier
@@ -58,14 +59,12 @@ class Fixed(LaplaceMechanism):
         return super().noisy(table, random_state=3)
 
 
-@pytest.mark.parametrize(
-    ("mechanism", "n_changed", "delta", "n_samples"),
-    [
-        (LaplaceMechanism(2.0, "continuous"), 1, 0.0, 10_000),
-        (LaplaceMechanism(2.0), 5, None, 500),
-        (GaussianMechanism(2.0), 2, 0.01, 500),
-        (GaussianMechanism(2.0, "continuous"), 5, None, 10_000),
-    ],
+@cases(
+    "mechanism, n_changed, delta, n_samples",
+    (LaplaceMechanism(2.0, "continuous"), 1, 0.0, 10_000),
+    (LaplaceMechanism(2.0), 5, None, 500),
+    (GaussianMechanism(2.0), 2, 0.01, 500),
+    (GaussianMechanism(2.0, "continuous"), 5, None, 10_000),
 )
 def test_honest_noise_is_not_refuted(mechanism, n_changed, delta, n_samples, global_random_seed):
     given = {"n_changed": n_changed, "delta": delta, "n_samples": n_samples}
@@ -96,14 +95,12 @@ def test_a_bound_is_wrong_as_seldom_as_it_says(global_random_seed):
     assert binomtest(sum(wrong), 200, 0.2, alternative="greater").pvalue > 1e-7
 
 
-@pytest.mark.parametrize(
-    ("mechanism", "delta", "n_samples"),
-    [
-        (HalfLaplace(2.0, "continuous"), None, 10_000),
-        (HalfGaussian(2.0, "continuous"), 0.01, 20_000),
-        (OneDrawForARow(2.0), None, 1000),
-        (Fixed(2.0), None, 300),
-    ],
+@cases(
+    "mechanism, delta, n_samples",
+    (HalfLaplace(2.0, "continuous"), None, 10_000),
+    (HalfGaussian(2.0, "continuous"), 0.01, 20_000),
+    (OneDrawForARow(2.0), None, 1000),
+    (Fixed(2.0), None, 300),
 )
 def test_less_noise_than_is_charged_for_is_caught(mechanism, delta, n_samples, global_random_seed):
     given = {"delta": delta, "n_samples": n_samples, "random_state": global_random_seed}
@@ -127,23 +124,21 @@ def test_parts_of_ballots_count_as_parts(global_random_seed):
     assert 0.4 < part.epsilon <= 1.0 < 1.3 < whole.epsilon <= 2.0
 
 
-@pytest.mark.parametrize(
-    ("given", "match"),
-    [
-        ({"table": [[1, 2]]}, r"or none; got \(1, 2\), \(\)"),
-        ({"table": [[1, 2]], "neighbour_table": [[1, 2]]}, "two different tables"),
-        (
-            {"table": [[1, 2]], "neighbour_table": [[1, 2, 3]]},
-            r"of one shape, or none; got \(1, 2\), \(1, 3\)",
-        ),
-        ({"table": [1, 2], "neighbour_table": [1, 3]}, r"got \(2,\), \(2,\)"),
-        ({"n_changed": 0}, "n_changed must be a whole number, at least 1"),
-        ({"n_samples": 99}, "n_samples must be a whole number, at least 100"),
-        ({"delta": 1.0}, "delta must be a number from 0 to below 1"),
-        ({"confidence": 1.0}, "confidence must lie strictly between 0 and 1"),
-        ({"mechanism": LaplaceMechanism()}, "calibrates it"),
-        ({"mechanism": GNMax(40.0)}, "a TableMechanism, or use audit_aggregator"),
-    ],
+@cases(
+    "given, match",
+    ({"table": [[1, 2]]}, r"or none; got \(1, 2\), \(\)"),
+    ({"table": [[1, 2]], "neighbour_table": [[1, 2]]}, "two different tables"),
+    (
+        {"table": [[1, 2]], "neighbour_table": [[1, 2, 3]]},
+        r"of one shape, or none; got \(1, 2\), \(1, 3\)",
+    ),
+    ({"table": [1, 2], "neighbour_table": [1, 3]}, r"got \(2,\), \(2,\)"),
+    ({"n_changed": 0}, "n_changed must be a whole number, at least 1"),
+    ({"n_samples": 99}, "n_samples must be a whole number, at least 100"),
+    ({"delta": 1.0}, "delta must be a number from 0 to below 1"),
+    ({"confidence": 1.0}, "confidence must lie strictly between 0 and 1"),
+    ({"mechanism": LaplaceMechanism()}, "calibrates it"),
+    ({"mechanism": GNMax(40.0)}, "a TableMechanism, or use audit_aggregator"),
 )
 def test_wrong_arguments_are_named(given, match):
     with pytest.raises(ValueError, match=match):
@@ -220,12 +215,10 @@ def half_the_noise(self):
     return DiscreteLaplace(2 * GRID / self.scale)
 
 
-@pytest.mark.parametrize(
-    ("owner", "name", "fault"),
-    [
-        (blocks, "count_ballots", twice(blocks.count_ballots)),
-        (LaplaceMechanism, "_discrete", half_the_noise),
-    ],
+@cases(
+    "owner, name, fault",
+    (blocks, "count_ballots", twice(blocks.count_ballots)),
+    (LaplaceMechanism, "_discrete", half_the_noise),
 )
 def test_two_ballots_of_each_record_or_half_the_noise_are_caught(
     monkeypatch, owner, name, fault, many

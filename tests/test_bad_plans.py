@@ -81,9 +81,7 @@ def test_what_works_is_not_refused():
 # --- how much the cells tell ---------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    ("n_columns", "low", "high"), [(2, 0.9, 1), (10, 0.3, 0.8), (200, 0, 0.05)]
-)
+@pytest.mark.parametrize("n_columns, low, high", [(2, 0.9, 1), (10, 0.3, 0.8), (200, 0, 0.05)])
 def test_what_cells_explain_falls_with_independent_columns(n_columns, low, high):
     public = np.random.default_rng(0).normal(size=(3000, n_columns))
     assert low <= explained_share(public, 100, 0) <= high

@@ -5,7 +5,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from conftest import count_fits_from_one
+from conftest import cases, count_fits_from_one
 from sklearn.datasets import make_classification
 from sklearn.linear_model import LogisticRegression
 from sklearn.naive_bayes import GaussianNB
@@ -89,14 +89,12 @@ def test_each_record_has_a_coin_of_its_own(global_random_seed):
     assert np.abs(first / first.sum() - 1 / 8).max() < 0.025
 
 
-@pytest.mark.parametrize(
-    ("adjacency", "by_group", "text"),
-    [
-        ("replace", False, "replace one record"),
-        ("add_or_remove", False, "add or remove one record"),
-        ("replace", True, "replace one group, or add, remove or change some of its records"),
-        ("add_or_remove", True, "add or remove one group, with all of its records"),
-    ],
+@cases(
+    "adjacency, by_group, text",
+    ("replace", False, "replace one record"),
+    ("add_or_remove", False, "add or remove one record"),
+    ("replace", True, "replace one group, or add, remove or change some of its records"),
+    ("add_or_remove", True, "add or remove one group, with all of its records"),
 )
 def test_records_that_vote_are_held_out(adjacency, by_group, text, monkeypatch):
     monkeypatch.setattr(hold_out, "MOST_SCORED", 60)
@@ -224,12 +222,10 @@ def test_a_record_that_joins_moves_the_score_by_one_at_most(most, monkeypatch):
     assert reached == 1
 
 
-@pytest.mark.parametrize(
+@cases(
     "grid",
-    [
-        {"base_estimator__adjacency": ["replace", "add_or_remove"]},
-        {"base_estimator": [ReverseNeighbors(adjacency="add_or_remove"), GaussianNB()]},
-    ],
+    {"base_estimator__adjacency": ["replace", "add_or_remove"]},
+    {"base_estimator": [ReverseNeighbors(adjacency="add_or_remove"), GaussianNB()]},
 )
 def test_candidates_that_cover_different_changes_are_refused(grid):
     with pytest.raises(ValueError, match="same change of the data"):
@@ -266,9 +262,7 @@ def test_a_search_warns_of_noise_that_drowns_the_ballots():
         found.fit(X, Y, X_PUBLIC)
 
 
-@pytest.mark.parametrize(
-    ("adjacency", "groups"), [("replace", True), ("add_or_remove", True), ("add_or_remove", False)]
-)
+@cases("adjacency, groups", ("replace", True), ("add_or_remove", True), ("add_or_remove", False))
 def test_a_partition_is_refused_all_the_same(adjacency, groups):
     found = search(adjacency)
     found.estimator.set_params(partition="predefined")

@@ -11,6 +11,7 @@ import weakref
 
 import numpy as np
 import pytest
+from conftest import cases
 from sklearn.datasets import load_digits
 from sklearn.linear_model import LogisticRegression
 from sklearn.naive_bayes import GaussianNB
@@ -153,9 +154,7 @@ def test_probabilities():
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    "change", ["relabel", "one class", "fewer steps", "more steps", "no records", "memory"]
-)
+@cases("change", "relabel", "one class", "fewer steps", "more steps", "no records", "memory")
 def test_a_teacher_that_changes_moves_no_other_not_even_by_rounding(change, tmp_path):
     y, rows = Y.copy(), np.arange(1200)
     of_it = rows[rows % 12 == 3]
@@ -341,12 +340,10 @@ def test_sites_are_not_brought_together():
     assert np.array_equal(votes.counts, poll(network(), **given).counts)
 
 
-@pytest.mark.parametrize(
-    ("teachers", "reason"),
-    [
-        ([BatchedTeachers(network())] * 2, "base_estimator is a list"),
-        (BatchedTeachers(LogisticRegression()), "got LogisticRegression"),
-    ],
+@cases(
+    "teachers, reason",
+    ([BatchedTeachers(network())] * 2, "base_estimator is a list"),
+    (BatchedTeachers(LogisticRegression()), "got LogisticRegression"),
 )
 def test_falls_back_for_what_it_is_given(teachers, reason):
     with pytest.warns(UserWarning, match=reason):

@@ -8,6 +8,7 @@ import joblib
 import numpy as np
 import pandas as pd
 import pytest
+from conftest import cases
 from joblib import parallel_config
 from processes import marks_since_last
 from scipy import sparse
@@ -91,14 +92,12 @@ def in_tens(monkeypatch):
 # --- blocks --------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    ("n_neighbors", "given", "fails"),
-    [
-        (1, {}, False),
-        (2, {"sample_weight": WEIGHT}, True),
-        (3, {"groups": GROUPS}, True),
-        (2, {"sample_weight": WEIGHT, "groups": GROUPS}, False),
-    ],
+@cases(
+    "n_neighbors, given, fails",
+    (1, {}, False),
+    (2, {"sample_weight": WEIGHT}, True),
+    (3, {"groups": GROUPS}, True),
+    (2, {"sample_weight": WEIGHT, "groups": GROUPS}, False),
 )
 def test_the_table_does_not_depend_on_the_blocks(monkeypatch, n_neighbors, given, fails):
     rows = X.copy()

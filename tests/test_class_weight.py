@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from conftest import cases
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import balanced_accuracy_score
 from sklearn.neighbors import KNeighborsClassifier
@@ -66,14 +67,12 @@ def test_another_student_and_export_count_classes_alike():
     assert balanced_accuracy_score(RARE[TEST], clf.predict(ROWS[TEST])) > 0.76
 
 
-@pytest.mark.parametrize(
+@cases(
     "params, match",
-    [
-        ({"class_weight": {2: 1.0}}, "names 2, which is none of the 2 classes"),
-        ({"class_weight": {1: -1.0}}, "finite numbers above 0"),
-        ({"class_weight": {1: np.nan}}, "finite numbers above 0"),
-        ({"class_weight": "even"}, "class_weight"),
-    ],
+    ({"class_weight": {2: 1.0}}, "names 2, which is none of the 2 classes"),
+    ({"class_weight": {1: -1.0}}, "finite numbers above 0"),
+    ({"class_weight": {1: np.nan}}, "finite numbers above 0"),
+    ({"class_weight": "even"}, "class_weight"),
 )
 def test_mistakes(params, match):
     with pytest.raises(ValueError, match=match):

@@ -7,6 +7,7 @@ import joblib
 import numpy as np
 import pandas as pd
 import pytest
+from conftest import cases
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.datasets import load_iris, make_classification
 from sklearn.dummy import DummyClassifier
@@ -133,8 +134,7 @@ def test_data_dependent_epsilon_is_in_the_curators_view_only():
 
 
 @pytest.mark.parametrize(
-    ("labels", "dtype"),
-    [("ny", str), ("ny", object), ([0, 1], bool), ([-7, 3], int), ([0, 1], float)],
+    "labels, dtype", [("ny", str), ("ny", object), ([0, 1], bool), ([-7, 3], int), ([0, 1], float)]
 )
 def test_labels_of_any_kind(labels, dtype):
     labels = np.array(list(labels), dtype=dtype)
@@ -250,9 +250,7 @@ def test_without_a_seed_nothing_repeats():
     assert (first.curator_.teacher_indices != second.curator_.teacher_indices).any()
 
 
-@pytest.mark.parametrize(
-    "backend", ["threading", *(pytest.param(b, marks=slow) for b in ("loky", "multiprocessing"))]
-)
+@cases("backend", "threading", *(pytest.param(b, marks=slow) for b in ("loky", "multiprocessing")))
 def test_no_stream_of_random_numbers_is_used_twice(backend):
     """Finds any repetition; two of 40 seeds are alike by chance once in millions of runs."""
     seeds = []
@@ -383,14 +381,12 @@ class Forbidden(Unwilling):
         raise AssertionError("a teacher trained")
 
 
-@pytest.mark.parametrize(
-    ("params", "message"),
-    [
-        ({"aggregator": PluralityVote()}, "epsilon=None"),
-        ({"aggregator": GNMax(1.0)}, "Privacy: nothing was spent"),
-        ({"accounting": "ptr", "aggregator": GNMax(25.0), "epsilon": 0.2}, "would fail even if"),
-        ({"accounting": "ptr", "aggregator": PluralityVote()}, "would fail even if"),
-    ],
+@cases(
+    "params, message",
+    ({"aggregator": PluralityVote()}, "epsilon=None"),
+    ({"aggregator": GNMax(1.0)}, "Privacy: nothing was spent"),
+    ({"accounting": "ptr", "aggregator": GNMax(25.0), "epsilon": 0.2}, "would fail even if"),
+    ({"accounting": "ptr", "aggregator": PluralityVote()}, "would fail even if"),
 )
 def test_over_budget_is_refused_before_any_teacher_trains(params, message):
     clf = pate(Forbidden(), n_queries=200, **params)

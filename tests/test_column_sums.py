@@ -7,6 +7,7 @@ from itertools import product
 import numpy as np
 import pandas as pd
 import pytest
+from conftest import cases
 from scipy import sparse
 from scipy.stats import norm
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
@@ -231,12 +232,10 @@ def test_votes_are_cast_once_and_read_often():
     assert isinstance(tree.student_, DecisionTreeClassifier)
 
 
-@pytest.mark.parametrize(
+@cases(
     "make, match",
-    [
-        (lambda X: (ColumnSums(), sparse.csr_array(X)), "ColumnSums takes DataFrames, and arrays"),
-        (lambda X: (ColumnSums(adjacency="swap"), X), "'adjacency' parameter of ColumnSums"),
-    ],
+    (lambda X: (ColumnSums(), sparse.csr_array(X)), "ColumnSums takes DataFrames, and arrays"),
+    (lambda X: (ColumnSums(adjacency="swap"), X), "'adjacency' parameter of ColumnSums"),
 )
 def test_mistakes(make, match):
     X, y, rows = wide()

@@ -9,6 +9,7 @@ from urllib.error import URLError
 import numpy as np
 import pandas as pd
 import pytest
+from conftest import cases
 from sklearn.utils import Bunch
 
 from sklearn_pate import datasets
@@ -143,13 +144,11 @@ def mnist_home(tmp_path):
 # ------------------------------------------------------------------------------ all fetchers
 
 
-@pytest.mark.parametrize(
-    ("fetch", "home", "shape", "dtype", "described"),
-    [
-        (fetch_adult, "adult_home", (5, 14), "f8", "Adult"),
-        (fetch_diabetes130, "diabetes_home", (4, 47), "f8", "Strack"),
-        (fetch_mnist, "mnist_home", (5, 784), "u1", "MNIST"),
-    ],
+@cases(
+    "fetch, home, shape, dtype, described",
+    (fetch_adult, "adult_home", (5, 14), "f8", "Adult"),
+    (fetch_diabetes130, "diabetes_home", (4, 47), "f8", "Strack"),
+    (fetch_mnist, "mnist_home", (5, 784), "u1", "MNIST"),
 )
 def test_a_frame_and_arrays(request, calls, fetch, home, shape, dtype, described):
     home = request.getfixturevalue(home)
@@ -175,13 +174,11 @@ def test_diabetes_has_no_split():
         fetch_diabetes130(subset="test")
 
 
-@pytest.mark.parametrize(
-    ("fetch", "folder", "name", "version", "files"),
-    [
-        (fetch_adult, "adult", "adult", 2, "adult.data, adult.test"),
-        (fetch_diabetes130, "diabetes130", "Diabetes130US", 1, "diabetes.zip or diabetic_data.csv"),
-        (fetch_mnist, "mnist", "mnist_784", 1, "train-images-idx3-ubyte.gz or train-images-idx3-"),
-    ],
+@cases(
+    "fetch, folder, name, version, files",
+    (fetch_adult, "adult", "adult", 2, "adult.data, adult.test"),
+    (fetch_diabetes130, "diabetes130", "Diabetes130US", 1, "diabetes.zip or diabetic_data.csv"),
+    (fetch_mnist, "mnist", "mnist_784", 1, "train-images-idx3-ubyte.gz or train-images-idx3-"),
 )
 def test_nothing_found(fetch, folder, name, version, files, tmp_path, monkeypatch, calls):
     first, second = tmp_path / "first", tmp_path / "second"
@@ -233,15 +230,13 @@ def test_adult_levels_do_not_depend_on_the_subset(adult_home):
     pd.testing.assert_frame_equal(pd.concat([train, test], ignore_index=True), both)
 
 
-@pytest.mark.parametrize(
-    ("old", "new", "reason"),
-    [
-        ("Private", "Privat", "'Privat' in column 'workclass'"),
-        (" <=50K", " 50K", "unknown label '50K'"),
-        ("28, Private", "28, 1, Private", "15"),
-        (TRAIN, "", "no rows"),
-        ("28, Private", "28.5, Private", "a fraction in column 'age'"),
-    ],
+@cases(
+    "old, new, reason",
+    ("Private", "Privat", "'Privat' in column 'workclass'"),
+    (" <=50K", " 50K", "unknown label '50K'"),
+    ("28, Private", "28, 1, Private", "15"),
+    (TRAIN, "", "no rows"),
+    ("28, Private", "28.5, Private", "a fraction in column 'age'"),
 )
 def test_adult_damaged(adult_home, old, new, reason):
     path = adult_home / "adult.data"
@@ -350,9 +345,7 @@ def test_diabetes_from_openml(diabetes_home, openml, calls):
 # ------------------------------------------------------------------------------ MNIST
 
 
-@pytest.mark.parametrize(
-    ("subset", "rows"), [("all", slice(0, 5)), ("train", slice(0, 3)), ("test", slice(3, 5))]
-)
+@cases("subset, rows", ("all", slice(0, 5)), ("train", slice(0, 3)), ("test", slice(3, 5)))
 def test_mnist(mnist_home, subset, rows):
     dataset = fetch_mnist(data_home=mnist_home, subset=subset)
     np.testing.assert_array_equal(dataset.data.reshape(-1, 28, 28), IMAGES[rows])
@@ -364,17 +357,15 @@ def test_mnist(mnist_home, subset, rows):
 IMAGES_GZ, LABELS_GZ = "train-images-idx3-ubyte.gz", "train-labels-idx1-ubyte.gz"
 
 
-@pytest.mark.parametrize(
-    ("name", "content", "reason"),
-    [
-        (IMAGES_GZ, gzip.compress(idx(IMAGES[:3]), mtime=0)[:-20], "end-of-stream"),
-        (IMAGES_GZ, idx(IMAGES[:3]), "Not a gzipped file"),
-        (LABELS_GZ, gzip.compress(idx(IMAGES[:3])), "does not begin like an IDX file of 1-dim"),
-        (IMAGES_GZ, gzip.compress(idx(IMAGES[:3])[:-1]), "it holds 2351 values"),
-        (LABELS_GZ, gzip.compress(idx(DIGITS[:2])), "(3, 28, 28) images, 2 labels"),
-        (LABELS_GZ, gzip.compress(idx(DIGITS[:3] + 1)), "labels up to 10"),
-    ],
-    ids=lambda value: "bytes" if isinstance(value, bytes) else value,  # gzip writes the time
+@cases(
+    "name, content, reason",
+    (IMAGES_GZ, gzip.compress(idx(IMAGES[:3]), mtime=0)[:-20], "end-of-stream"),
+    (IMAGES_GZ, idx(IMAGES[:3]), "Not a gzipped file"),
+    (LABELS_GZ, gzip.compress(idx(IMAGES[:3])), "does not begin like an IDX file of 1-dim"),
+    (IMAGES_GZ, gzip.compress(idx(IMAGES[:3])[:-1]), "it holds 2351 values"),
+    (LABELS_GZ, gzip.compress(idx(DIGITS[:2])), "(3, 28, 28) images, 2 labels"),
+    (LABELS_GZ, gzip.compress(idx(DIGITS[:3] + 1)), "labels up to 10"),
+    ids=lambda value: "bytes" if isinstance(value, bytes) else value,
 )
 def test_mnist_damaged(mnist_home, name, content, reason):
     (mnist_home / name).write_bytes(content)

@@ -6,6 +6,7 @@ import pickle
 import numpy as np
 import pandas as pd
 import pytest
+from conftest import cases
 from sklearn.datasets import make_classification
 from sklearn.naive_bayes import GaussianNB
 
@@ -58,15 +59,13 @@ def test_the_cap_holds_for_rows_and_labels_of_a_recovered_fit(monkeypatch):
     assert clf.predict(X).shape == Y.shape and "drawn from noisy statistics" in spent.summary()
 
 
-@pytest.mark.parametrize(
+@cases(
     "given",
-    [
-        lambda rows: rows,
-        lambda rows: rows.copy(),
-        lambda rows: rows[::-1],
-        lambda rows: rows[:200],
-        lambda rows: pd.DataFrame(rows).to_numpy(),
-    ],
+    lambda rows: rows,
+    lambda rows: rows.copy(),
+    lambda rows: rows[::-1],
+    lambda rows: rows[:200],
+    lambda rows: pd.DataFrame(rows).to_numpy(),
 )
 def test_rows_of_another_estimator_are_known_by_their_values(given):
     rows = pate(synthesizer=DRAWS).fit(X, Y).X_synthetic_

@@ -4,6 +4,7 @@ import pickle
 
 import numpy as np
 import pytest
+from conftest import cases
 from processes import generator_states
 from sklearn.base import clone
 from sklearn.datasets import make_blobs
@@ -81,18 +82,16 @@ def test_all_that_goes_with_teachers_goes_with_it():
     assert search.best_params_["base_estimator__radius"] in (1.0, 2.0)
 
 
-@pytest.mark.parametrize(
-    ("params", "match"),
-    [
-        ({"student": None}, "student must be a classifier: Neighbors suggests none"),
-        ({"n_teachers": 10}, "n_teachers=.* another electorate, Neighbors"),
-        ({"partition": "hash"}, "partition=.* another electorate, Neighbors"),
-        ({"keep_teachers": True}, "keep_teachers=.* another electorate, Neighbors"),
-        ({"n_jobs": 2}, "n_jobs=.* another electorate, Neighbors"),
-        ({"timeout": 3.0}, "timeout=.* another electorate, Neighbors"),
-        ({"unit": "group"}, "unit='group', but these votes protect"),
-        ({"aggregator": SoftVote(20.0)}, "Neighbors casts votes, and SoftVote"),
-    ],
+@cases(
+    "params, match",
+    ({"student": None}, "student must be a classifier: Neighbors suggests none"),
+    ({"n_teachers": 10}, "n_teachers=.* another electorate, Neighbors"),
+    ({"partition": "hash"}, "partition=.* another electorate, Neighbors"),
+    ({"keep_teachers": True}, "keep_teachers=.* another electorate, Neighbors"),
+    ({"n_jobs": 2}, "n_jobs=.* another electorate, Neighbors"),
+    ({"timeout": 3.0}, "timeout=.* another electorate, Neighbors"),
+    ({"unit": "group"}, "unit='group', but these votes protect"),
+    ({"aggregator": SoftVote(20.0)}, "Neighbors casts votes, and SoftVote"),
 )
 def test_parameters_that_are_for_others_are_refused(params, match):
     with pytest.raises(ValueError, match=match):
@@ -131,13 +130,11 @@ class Odd(Neighbors):
         return counts if self.change is None else self.change(counts)
 
 
-@pytest.mark.parametrize(
-    ("where", "told", "kind"),
-    [
-        ("enrol", "enrol", ValueError),
-        ("vote", "vote", TeacherError),
-        ("teachers", "vote", TeacherError),
-    ],
+@cases(
+    "where, told, kind",
+    ("enrol", "enrol", ValueError),
+    ("vote", "vote", TeacherError),
+    ("teachers", "vote", TeacherError),
 )
 def test_what_it_says_of_records_is_withheld(where, told, kind, capfd):
     with pytest.raises(kind, match=f"{told} of Odd failed with ValueError") as caught:
@@ -147,16 +144,14 @@ def test_what_it_says_of_records_is_withheld(where, told, kind, capfd):
     assert SECRET not in "".join(capfd.readouterr())
 
 
-@pytest.mark.parametrize(
-    ("name", "value"),
-    [
-        ("n_teachers", "12"),
-        ("n_teachers", 0),
-        ("n_teachers", 1.5),
-        ("unit", "househld"),
-        ("adjacency", None),
-        ("adjacency", ""),
-    ],
+@cases(
+    "name, value",
+    ("n_teachers", "12"),
+    ("n_teachers", 0),
+    ("n_teachers", 1.5),
+    ("unit", "househld"),
+    ("adjacency", None),
+    ("adjacency", ""),
 )
 def test_what_ballots_state_is_checked(name, value):
     with pytest.raises(ValueError, match=f"Ballots.{name} must"):
@@ -168,16 +163,14 @@ def test_what_enrol_returns_is_checked():
         fit(model(Odd(ballots=(400, "record"))))
 
 
-@pytest.mark.parametrize(
+@cases(
     "change",
-    [
-        lambda counts: counts + np.eye(*counts.shape, dtype=int),
-        lambda counts: counts + [401, -401],
-        lambda counts: counts[:-1],
-        lambda counts: counts[:, :1],
-        lambda counts: counts / 2,
-        lambda counts: SECRET,
-    ],
+    lambda counts: counts + np.eye(*counts.shape, dtype=int),
+    lambda counts: counts + [401, -401],
+    lambda counts: counts[:-1],
+    lambda counts: counts[:, :1],
+    lambda counts: counts / 2,
+    lambda counts: SECRET,
     ids=["one too many", "negative", "a row less", "a class less", "halves", "text"],
 )
 def test_what_vote_returns_is_checked(change):
@@ -268,12 +261,10 @@ class Warm(GNMax):
         self.temperature = temperature
 
 
-@pytest.mark.parametrize(
-    ("aggregator", "n_queries", "match"),
-    [
-        (Warm(), 10, "has a temperature.* but takes votes"),
-        ([GNMax(2.0), SoftVote(2.0)], [10, 10], "SoftVote asks teachers for probabilities"),
-    ],
+@cases(
+    "aggregator, n_queries, match",
+    (Warm(), 10, "has a temperature.* but takes votes"),
+    ([GNMax(2.0), SoftVote(2.0)], [10, 10], "SoftVote asks teachers for probabilities"),
 )
 def test_poll_refuses_mechanisms_that_differ_in_what_they_ask(aggregator, n_queries, match):
     clf = model(LogisticRegression(), aggregator=aggregator, n_queries=n_queries)

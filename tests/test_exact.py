@@ -6,7 +6,7 @@ import math
 import mpmath as mp
 import numpy as np
 import pytest
-from conftest import divergences, moves, outcome_probabilities
+from conftest import cases, divergences, moves, outcome_probabilities
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -65,25 +65,23 @@ def reference_cost(mechanism, counts, orders):
 ORDERS = [1.1, 2.0, 17.0, 200.0, 1000.0]
 
 
-@pytest.mark.parametrize(
-    ("mechanism", "counts"),
-    [
-        (GNMax(40.0), [2500, 2500]),
-        (LNMax(0.05), [5000, 0]),
-        (LNMax(2.0), [130, 120]),
-        (GNMax(1e5), [130, 120]),
-        (LNMax(1e-5), [130, 120]),
-        (GNMax(40.0), [240, 7, 3]),
-        (GNMax(2.0), [20, 9, 1]),
-        (LNMax(0.05), [84, 83, 83]),
-        (LNMax(1.0), [20, 9, 1]),
-        (GNMax(40.0), [250] + [0] * 9),
-        (LNMax(0.05), [250] + [0] * 9),
-        (GNMax(3.0), [1] + [0] * 3),
-        (LNMax(0.3), [1] + [0] * 3),
-        (GNMax(40.0), [5] * 30),
-        (LNMax(0.05), [5] * 30),
-    ],
+@cases(
+    "mechanism, counts",
+    (GNMax(40.0), [2500, 2500]),
+    (LNMax(0.05), [5000, 0]),
+    (LNMax(2.0), [130, 120]),
+    (GNMax(1e5), [130, 120]),
+    (LNMax(1e-5), [130, 120]),
+    (GNMax(40.0), [240, 7, 3]),
+    (GNMax(2.0), [20, 9, 1]),
+    (LNMax(0.05), [84, 83, 83]),
+    (LNMax(1.0), [20, 9, 1]),
+    (GNMax(40.0), [250] + [0] * 9),
+    (LNMax(0.05), [250] + [0] * 9),
+    (GNMax(3.0), [1] + [0] * 3),
+    (LNMax(0.3), [1] + [0] * 3),
+    (GNMax(40.0), [5] * 30),
+    (LNMax(0.05), [5] * 30),
 )
 def test_exact_costs_agree_with_mpmath(mechanism, counts):
     expected = reference_cost(mechanism, counts, ORDERS)

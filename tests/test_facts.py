@@ -5,6 +5,7 @@ import re
 
 import numpy as np
 import pytest
+from conftest import cases
 from sklearn.base import clone
 from sklearn.naive_bayes import GaussianNB
 
@@ -158,14 +159,12 @@ class Shifted(GNMax):
 
 
 @pytest.mark.filterwarnings("ignore:.*adds a constant to the top count")
-@pytest.mark.parametrize(
-    ("mechanism", "parts"),
-    [
-        (Coin(), ["Coin states no cost", "method facts that returns rdp.Facts with gdp_mu, pure"]),
-        (Shifted(), ["What GNMax states", "Shifted, a subclass that changes"]),
-        (PluralityVote(), ["Use an aggregator with noise"]),
-        (ImmutableArgmax(math.inf, sigma=40.0), ["Use an aggregator with noise"]),
-    ],
+@cases(
+    "mechanism, parts",
+    (Coin(), ["Coin states no cost", "method facts that returns rdp.Facts with gdp_mu, pure"]),
+    (Shifted(), ["What GNMax states", "Shifted, a subclass that changes"]),
+    (PluralityVote(), ["Use an aggregator with noise"]),
+    (ImmutableArgmax(math.inf, sigma=40.0), ["Use an aggregator with noise"]),
     ids=["own", "inherited", "none", "too large"],
 )
 def test_an_infinite_cost_says_which_claim_is_missing(mechanism, parts):
@@ -207,16 +206,14 @@ def test_a_mechanism_of_ones_own_is_calibrated_by_the_same_method():
         clf.set_params(epsilon=None).fit(X[:600], Y, X[600:])
 
 
-@pytest.mark.parametrize(
-    ("aggregator", "n_queries", "n_classes"),
-    [
-        (GNMax(None, "discrete"), 100, 2),
-        (GNMax(None, "discrete"), None, 3),
-        (LNMax(None, "discrete"), 100, 3),
-        ([StableArgmax(None), GNMax(None)], [100, 50], 2),
-        (StableArgmax(None, max_unstable=200, failure_probability=8e-6), 10, 2),
-        ([ConfidentGNMax(200, 200.0, 100.0), LNMax(None)], [30, 20], 2),
-    ],
+@cases(
+    "aggregator, n_queries, n_classes",
+    (GNMax(None, "discrete"), 100, 2),
+    (GNMax(None, "discrete"), None, 3),
+    (LNMax(None, "discrete"), 100, 3),
+    ([StableArgmax(None), GNMax(None)], [100, 50], 2),
+    (StableArgmax(None, max_unstable=200, failure_probability=8e-6), 10, 2),
+    ([ConfidentGNMax(200, 200.0, 100.0), LNMax(None)], [30, 20], 2),
     ids=str,
 )
 @pytest.mark.filterwarnings("ignore:.*almost nothing will be answered")

@@ -12,6 +12,7 @@ import joblib
 import numpy as np
 import pytest
 import sklearn
+from conftest import cases
 from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import LogisticRegression
 from sklearn.naive_bayes import GaussianNB
@@ -209,13 +210,11 @@ class Stubborn(Hanging):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    ("kind", "backend", "where"),
-    [
-        (Hanging, "loky", "predict"),
-        (Stubborn, "loky", "fit"),
-        (Stubborn, "multiprocessing", "predict"),
-    ],
+@cases(
+    "kind, backend, where",
+    (Hanging, "loky", "predict"),
+    (Stubborn, "loky", "fit"),
+    (Stubborn, "multiprocessing", "predict"),
 )
 def test_a_teacher_that_hangs_fails_the_fit(kind, backend, where, capfd, tmp_path):
     marked = X.copy()

@@ -9,6 +9,7 @@ import warnings
 import numpy as np
 import pandas as pd
 import pytest
+from conftest import cases
 from scipy.stats import norm
 from sklearn.naive_bayes import GaussianNB
 
@@ -82,14 +83,12 @@ def test_of_two_classes_it_is_the_normal_distributions(agreement, n_teachers):
     assert plan.share_answered(agreement) == pytest.approx(1)
 
 
-@pytest.mark.parametrize(
+@cases(
     "aggregator, drawn",
-    [
-        (GNMax(60.0), lambda rng, shape: rng.normal(scale=60, size=shape)),
-        (LNMax(0.02), lambda rng, shape: rng.laplace(scale=50, size=shape)),
-        (ExponentialNMax(0.02), lambda rng, shape: rng.exponential(50, size=shape)),
-        (GNMax(60.0, "discrete"), lambda rng, shape: np.rint(rng.normal(scale=60, size=shape))),
-    ],
+    (GNMax(60.0), lambda rng, shape: rng.normal(scale=60, size=shape)),
+    (LNMax(0.02), lambda rng, shape: rng.laplace(scale=50, size=shape)),
+    (ExponentialNMax(0.02), lambda rng, shape: rng.exponential(50, size=shape)),
+    (GNMax(60.0, "discrete"), lambda rng, shape: np.rint(rng.normal(scale=60, size=shape))),
 )
 def test_of_ten_classes_it_is_that_of_drawn_noise(aggregator, drawn, global_random_seed):
     """Finds shares that are wrong by 0.012, in all but one of 10^5 runs."""
@@ -320,9 +319,7 @@ def test_as_many_queries_as_classes_are_asked():
         assert pate(**stages).fit(X, Y, X_PUBLIC).privacy_spent_.n_queries == 3
 
 
-@pytest.mark.parametrize(
-    ("n_rows", "is_told", "is_refused"), [(5, True, True), (6, True, False), (24, False, False)]
-)
+@cases("n_rows, is_told, is_refused", (5, True, True), (6, True, False), (24, False, False))
 def test_few_rows_are_told_of_and_hardly_any_refused(n_rows, is_told, is_refused):
     public = X_PUBLIC[:n_rows]
     plan = pate(ReverseNeighbors(), epsilon=9.0).plan(X, Y, public)
@@ -344,19 +341,17 @@ def test_teachers_are_refused_only_if_they_are_drowned_though_all_agree():
     assert plan.advice == [text] and str(plan).count("drowns the votes") == 1
 
 
-@pytest.mark.parametrize(
+@cases(
     "params, beginnings",
-    [
-        ({"epsilon": 4.0}, []),
-        ({"n_queries": 300, "epsilon": 0.01}, ["the noise of standard deviation"]),
-        ({"n_teachers": 30, "epsilon": 11.0}, ["epsilon=11 is hardly a promise"]),
-        ({"epsilon": 4.0, "delta": 0.01}, ["delta=0.01 is not below one over the number of rec"]),
-        ({"base": ReverseNeighbors(), "epsilon": 0.02}, ["the noise drowns the ballots: there"]),
-        (
-            {"base": ReverseNeighbors(), "delta": 0.1, "aggregator": GaussianMechanism()},
-            ["delta=0.1 is not below one over the number of records, 1847"],
-        ),
-    ],
+    ({"epsilon": 4.0}, []),
+    ({"n_queries": 300, "epsilon": 0.01}, ["the noise of standard deviation"]),
+    ({"n_teachers": 30, "epsilon": 11.0}, ["epsilon=11 is hardly a promise"]),
+    ({"epsilon": 4.0, "delta": 0.01}, ["delta=0.01 is not below one over the number of rec"]),
+    ({"base": ReverseNeighbors(), "epsilon": 0.02}, ["the noise drowns the ballots: there"]),
+    (
+        {"base": ReverseNeighbors(), "delta": 0.1, "aggregator": GaussianMechanism()},
+        ["delta=0.1 is not below one over the number of records, 1847"],
+    ),
 )
 def test_what_is_warned_of_is_advice_and_once(params, beginnings):
     texts = said(pate(**params), X, Y, X_PUBLIC)
@@ -367,12 +362,10 @@ def test_what_is_warned_of_is_advice_and_once(params, beginnings):
     assert advice == texts
 
 
-@pytest.mark.parametrize(
+@cases(
     "params",
-    [
-        {"aggregator": GNMax(4000.0), "n_queries": 50},
-        {"base": ReverseNeighbors(), "epsilon": 0.001},
-    ],
+    {"aggregator": GNMax(4000.0), "n_queries": 50},
+    {"base": ReverseNeighbors(), "epsilon": 0.001},
 )
 def test_a_poll_is_refused_if_it_draws_rows(params):
     drawing = pate(synthesizer=MarginalSynthesizer((-9, 9), missing=[], n_rows=300), **params)
@@ -435,16 +428,14 @@ def numbers(plan):
     return [*told, shares, plan.epsilon, str(plan), plan._repr_html_()]
 
 
-@pytest.mark.parametrize(
+@cases(
     "params",
-    [
-        {"aggregator": ConfidentGNMax(0.6, 20.0, 10.0), "n_queries": 50},
-        {"base": ReverseNeighbors(), "epsilon": 0.001},
-        {"n_queries": 300, "epsilon": 0.01},
-        {"base": ReverseNeighbors(adjacency="add_or_remove")},
-        {"base": ReverseNeighbors(), "synthesizer": MarginalSynthesizer((-9, 9), missing=[])},
-        {"synthesizer": MarginalSynthesizer((-9, 9), missing=[]), "epsilon": 2.0},
-    ],
+    {"aggregator": ConfidentGNMax(0.6, 20.0, 10.0), "n_queries": 50},
+    {"base": ReverseNeighbors(), "epsilon": 0.001},
+    {"n_queries": 300, "epsilon": 0.01},
+    {"base": ReverseNeighbors(adjacency="add_or_remove")},
+    {"base": ReverseNeighbors(), "synthesizer": MarginalSynthesizer((-9, 9), missing=[])},
+    {"synthesizer": MarginalSynthesizer((-9, 9), missing=[]), "epsilon": 2.0},
 )
 def test_private_values_change_nothing_that_a_plan_says(params):
     public = None if "synthesizer" in params else X_PUBLIC
@@ -454,9 +445,7 @@ def test_private_values_change_nothing_that_a_plan_says(params):
     assert numbers(one) == numbers(two)
 
 
-@pytest.mark.parametrize(
-    "params", [{"base": ReverseNeighbors(adjacency="add_or_remove")}, {"partition": "hash"}]
-)
+@cases("params", {"base": ReverseNeighbors(adjacency="add_or_remove")}, {"partition": "hash"})
 def test_a_number_of_records_that_is_private_changes_nothing(params):
     named = X.set_axis([f"name {k}" for k in range(N_RECORDS)])
     one = pate(**params).plan(named, Y, X_PUBLIC)

@@ -6,6 +6,7 @@ import warnings
 import numpy as np
 import pandas as pd
 import pytest
+from conftest import cases
 from sklearn.compose import make_column_selector, make_column_transformer
 from sklearn.impute import SimpleImputer
 from sklearn.linear_model import LogisticRegression
@@ -102,12 +103,10 @@ def with_missing_text(n, dtype, seed=0):
     return frame, y
 
 
-@pytest.mark.parametrize(
-    ("who", "dtype"),
-    [
-        *(("records", dtype) for dtype in ("string", "string[python]", "str", object)),
-        ("teachers by default", object),
-    ],
+@cases(
+    "who, dtype",
+    *(("records", dtype) for dtype in ("string", "string[python]", "str", object)),
+    ("teachers by default", object),
 )
 def test_text_of_pandas_with_missing_values(who, dtype):
     X, y = with_missing_text(600, dtype)

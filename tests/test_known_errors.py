@@ -12,7 +12,7 @@ import pickle
 import mpmath as mp
 import numpy as np
 import pytest
-from conftest import moves
+from conftest import cases, moves
 from scipy.stats import norm
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.naive_bayes import GaussianNB
@@ -134,14 +134,12 @@ def test_sensitivity_does_not_depend_on_the_order_of_the_counts(counts):
 # --- 4. noise added to an int array --------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    ("mechanism", "lose"),
-    [
-        (LNMax(3.0), (2 + 3) / 4 * math.exp(-3)),
-        (ExponentialNMax(3.0), math.exp(-3) / 2),
-        (GNMax(0.5), norm.cdf(-math.sqrt(2))),
-        (ConfidentGNMax(1, sigma1=1e-3, sigma2=0.5), norm.cdf(-math.sqrt(2))),
-    ],
+@cases(
+    "mechanism, lose",
+    (LNMax(3.0), (2 + 3) / 4 * math.exp(-3)),
+    (ExponentialNMax(3.0), math.exp(-3) / 2),
+    (GNMax(0.5), norm.cdf(-math.sqrt(2))),
+    (ConfidentGNMax(1, sigma1=1e-3, sigma2=0.5), norm.cdf(-math.sqrt(2))),
     ids=["laplace", "exponential", "gaussian", "confident"],
 )
 def test_noise_is_not_cut_to_whole_votes(mechanism, lose, global_random_seed):

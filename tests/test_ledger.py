@@ -11,6 +11,7 @@ from functools import cache, partial, reduce
 
 import numpy as np
 import pytest
+from conftest import cases
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from joblib import parallel_config
@@ -254,13 +255,11 @@ def test_a_gaussian_ledger_pays_for_as_many_fits_as_their_exact_composition_allo
         assert cost.mu_squared == pytest.approx(steps * step**2)
 
 
-@pytest.mark.parametrize(
+@cases(
     "composition, cost, message",
-    [
-        ("gaussian", RENYI_ONLY, "composition='gaussian'.*neither a Gaussian nor a pure cost"),
-        ("pure", RENYI_ONLY, "composition='pure'.*no pure cost"),
-        ("pure", gaussian_cost(0.1), "composition='pure'.*no pure cost"),
-    ],
+    ("gaussian", RENYI_ONLY, "composition='gaussian'.*neither a Gaussian nor a pure cost"),
+    ("pure", RENYI_ONLY, "composition='pure'.*no pure cost"),
+    ("pure", gaussian_cost(0.1), "composition='pure'.*no pure cost"),
 )
 def test_costs_that_a_composition_cannot_add_up_are_refused(path, composition, cost, message):
     ledger = PrivacyLedger(path, epsilon=8.0, composition=composition)
@@ -270,13 +269,11 @@ def test_costs_that_a_composition_cannot_add_up_are_refused(path, composition, c
         assert "composition='renyi'" in str(caught.value) and not ledger.epsilon_spent
 
 
-@pytest.mark.parametrize(
-    ("changes", "message"),
-    [
-        ({"pure": -1.0}, "no negative parts and no NaN"),
-        ({"pure": math.nan}, "no negative parts and no NaN"),
-        ({"rdp": COSTS(1).rdp[:5]}, "one Renyi cost for each of rdp.DEFAULT_ORDERS"),
-    ],
+@cases(
+    "changes, message",
+    ({"pure": -1.0}, "no negative parts and no NaN"),
+    ({"pure": math.nan}, "no negative parts and no NaN"),
+    ({"rdp": COSTS(1).rdp[:5]}, "one Renyi cost for each of rdp.DEFAULT_ORDERS"),
 )
 def test_costs_that_give_budget_back_are_refused(path, changes, message):
     ledger = PrivacyLedger(path, epsilon=1.0)
@@ -352,14 +349,12 @@ PUBLIC = {"n_teachers": 100, "n_classes": 2}
 
 
 @pytest.mark.parametrize("epsilon", [1.0, 8.0])
-@pytest.mark.parametrize(
+@cases(
     "cost_of",
-    [
-        lambda cap: GNMax(gnmax_sigma(cap, 1e-5, 50, **PUBLIC)).costs(**PUBLIC)(50),
-        lambda cap: LNMax(lnmax_gamma(cap, 1e-5, 50, **PUBLIC)).costs(**PUBLIC)(50),
-        lambda cap: gaussian_cost(gdp_mu(cap, 1e-5)),
-        pure_cost,
-    ],
+    lambda cap: GNMax(gnmax_sigma(cap, 1e-5, 50, **PUBLIC)).costs(**PUBLIC)(50),
+    lambda cap: LNMax(lnmax_gamma(cap, 1e-5, 50, **PUBLIC)).costs(**PUBLIC)(50),
+    lambda cap: gaussian_cost(gdp_mu(cap, 1e-5)),
+    pure_cost,
     ids=["GNMax", "LNMax", "Gaussian", "pure"],
 )
 def test_fits_of_one_kind_count_for_little_more_than_their_plain_sum(path, cost_of, epsilon):

@@ -6,6 +6,7 @@ import math
 import mpmath
 import numpy as np
 import pytest
+from conftest import cases
 from draws import assert_drawn_from
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -60,16 +61,14 @@ def student_for(counts, share=0.7):
 
 
 @pytest.mark.parametrize("counts", VOTES, ids=str)
-@pytest.mark.parametrize(
+@cases(
     "mechanism",
-    [
-        ConfidentGNMax(140, sigma1=30.0, sigma2=40.0),
-        ConfidentGNMax(0.3, sigma1=60.0, sigma2=10.0),
-        InteractiveGNMax(60, sigma1=40.0, sigma2=30.0, confidence=0.6),
-        InteractiveGNMax(0.3, sigma1=40.0, sigma2=30.0, confidence=0.9),
-        ImmutableArgmax(gamma=0.05),
-        ImmutableArgmax(constant=3.0, sigma=20.0),
-    ],
+    ConfidentGNMax(140, sigma1=30.0, sigma2=40.0),
+    ConfidentGNMax(0.3, sigma1=60.0, sigma2=10.0),
+    InteractiveGNMax(60, sigma1=40.0, sigma2=30.0, confidence=0.6),
+    InteractiveGNMax(0.3, sigma1=40.0, sigma2=30.0, confidence=0.9),
+    ImmutableArgmax(gamma=0.05),
+    ImmutableArgmax(constant=3.0, sigma=20.0),
     ids=str,
 )
 def test_samples_agree_with_the_outcome_distribution(mechanism, counts, global_random_seed):
@@ -208,9 +207,7 @@ def test_immutables_constant_is_the_papers():
     assert np.isinf(ImmutableArgmax(sigma=40.0).costs()(1).rdp).all()  # of any number of classes
 
 
-@pytest.mark.parametrize(
-    "scale, bound", [({"gamma": 0.05}, laplace_rdp), ({"sigma": 40.0}, gaussian_rdp)]
-)
+@cases("scale, bound", ({"gamma": 0.05}, laplace_rdp), ({"sigma": 40.0}, gaussian_rdp))
 def test_immutables_claim_is_the_noises_bound_at_the_raised_counts(scale, bound):
     immutable = ImmutableArgmax(3.0, **scale)
     log_q = immutable.outcome_log_proba([[130, 120]])[:, 1]
@@ -588,14 +585,12 @@ def test_a_student_of_an_interactive_stage_needs_probabilities():
 # --- parameters ----------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    ("mechanism", "message"),
-    [
-        (ConfidentGNMax(200.0, 10.0, 10.0), "threshold=200.0 is above 1: give 200,"),
-        (ConfidentGNMax(0.5, 0.0, 10.0), "'sigma1'"),
-        (ImmutableArgmax(sigma=1.0, gamma=1.0), "either gamma or sigma"),
-        (StableArgmax(None), "run_epsilon=None"),
-    ],
+@cases(
+    "mechanism, message",
+    (ConfidentGNMax(200.0, 10.0, 10.0), "threshold=200.0 is above 1: give 200,"),
+    (ConfidentGNMax(0.5, 0.0, 10.0), "'sigma1'"),
+    (ImmutableArgmax(sigma=1.0, gamma=1.0), "either gamma or sigma"),
+    (StableArgmax(None), "run_epsilon=None"),
 )
 def test_bad_parameters_are_named_without_a_fit(mechanism, message):
     for call in (mechanism.aggregate, mechanism.outcome_log_proba):

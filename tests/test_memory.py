@@ -10,6 +10,7 @@ from functools import partial
 
 import numpy as np
 import pytest
+from conftest import cases
 from joblib import Memory
 from processes import marks_since_last, run_script
 from sklearn.naive_bayes import GaussianNB
@@ -318,13 +319,11 @@ def folders(tmp_path, outer, inner=None):
 
 
 @posix
-@pytest.mark.parametrize(
-    ("outer", "inner", "message"),
-    [
-        (0o700, 0o755, r"joblib', which has mode 0755: others may read it. chmod 700 '.*joblib'"),
-        (0o700, 0o711, "joblib', which has mode 0711: others may read it"),
-        (0o775, None, "has mode 0775: others may write in it.*chmod go-w"),
-    ],
+@cases(
+    "outer, inner, message",
+    (0o700, 0o755, r"joblib', which has mode 0755: others may read it. chmod 700 '.*joblib'"),
+    (0o700, 0o711, "joblib', which has mode 0711: others may read it"),
+    (0o775, None, "has mode 0775: others may write in it.*chmod go-w"),
 )
 def test_folders_that_others_may_read_or_write_are_refused(
     tmp_path, trained, outer, inner, message

@@ -5,6 +5,7 @@ import re
 import numpy as np
 import pandas as pd
 import pytest
+from conftest import cases
 from scipy import sparse
 from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.impute import SimpleImputer
@@ -53,13 +54,11 @@ def pate(base, **params):
 
 
 @pytest.mark.parametrize("rows", [range(20), range(10, 30)], ids=["asked", "not asked"])
-@pytest.mark.parametrize(
-    ("params", "who"),
-    [
-        ({"base": Counting()}, "base_estimator, a Counting"),
-        ({"base": [imputing(), Counting()], "student": imputing()}, "base_estimator, a Counting"),
-        ({"base": imputing(), "student": GaussianNB()}, "student, a GaussianNB"),
-    ],
+@cases(
+    "params, who",
+    ({"base": Counting()}, "base_estimator, a Counting"),
+    ({"base": [imputing(), Counting()], "student": imputing()}, "base_estimator, a Counting"),
+    ({"base": imputing(), "student": GaussianNB()}, "student, a GaussianNB"),
     ids=["teachers", "one of two", "student"],
 )
 def test_teachers_and_students_that_take_no_missing_values_are_refused(params, who, rows):

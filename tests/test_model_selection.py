@@ -10,6 +10,7 @@ from unittest.mock import Mock
 import numpy as np
 import pandas as pd
 import pytest
+from conftest import cases
 from scipy.special import logsumexp
 from scipy.stats import loguniform
 from sklearn.base import clone
@@ -395,9 +396,7 @@ class Forgives(GaussianNB):
         return super().predict(np.nan_to_num(X / np.where(X[:, :1] > 0, 1.0, 0.0)))
 
 
-@pytest.mark.parametrize(
-    "student, errors", [(Panics(), "warn"), (Drops(), "warn"), (Forgives(), "raise")]
-)
+@cases("student, errors", (Panics(), "warn"), (Drops(), "warn"), (Forgives(), "raise"))
 def test_units_that_cannot_be_predicted_are_wrong_and_no_more(student, errors):
     fitted = SimpleNamespace(student_=student.fit(X_public, X_public[:, 0] > 0))
     found = search(epsilon=None)

@@ -7,6 +7,7 @@ import warnings
 import numpy as np
 import pandas as pd
 import pytest
+from conftest import cases
 from scipy import sparse
 from sklearn.base import BaseEstimator, TransformerMixin, clone
 from sklearn.compose import make_column_transformer
@@ -144,14 +145,12 @@ def test_a_record_that_cannot_be_transformed_casts_no_ballot_and_says_nothing(ki
     assert capsys.readouterr() == ("", "")
 
 
-@pytest.mark.parametrize(
-    ("adjacency", "unit", "text"),
-    [
-        ("replace", "record", "replace one record"),
-        ("add_or_remove", "record", "add or remove one record"),
-        ("replace", "group", "replace one group, or add, remove or change some of its records"),
-        ("add_or_remove", "group", "add or remove one group, with all of its records"),
-    ],
+@cases(
+    "adjacency, unit, text",
+    ("replace", "record", "replace one record"),
+    ("add_or_remove", "record", "add or remove one record"),
+    ("replace", "group", "replace one group, or add, remove or change some of its records"),
+    ("add_or_remove", "group", "add or remove one group, with all of its records"),
 )
 def test_the_change_that_is_covered_is_named(adjacency, unit, text):
     names = np.arange(600) // 4 if unit == "group" else None
@@ -494,13 +493,11 @@ def test_discrete_laplace_noise_spends_no_delta():
     assert clf.plan(X, Y, X_public=X_PUBLIC).spent.epsilon == 0.25
 
 
-@pytest.mark.parametrize(
-    ("mechanism", "arithmetic"),
-    [
-        (GaussianMechanism(), "exact"),
-        (GaussianMechanism(noise="continuous"), "real"),
-        (LaplaceMechanism(noise="continuous"), "real"),
-    ],
+@cases(
+    "mechanism, arithmetic",
+    (GaussianMechanism(), "exact"),
+    (GaussianMechanism(noise="continuous"), "real"),
+    (LaplaceMechanism(noise="continuous"), "real"),
 )
 def test_other_noise_spends_delta(mechanism, arithmetic):
     spent = pate(aggregator=mechanism, epsilon=1.0).fit(X, Y, X_public=X_PUBLIC).privacy_spent_
@@ -518,19 +515,17 @@ def test_noise_that_is_set_must_fit_the_cap():
 # --- what is refused -----------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    ("params", "reason"),
-    [
-        ({"n_teachers": 50}, "n_teachers=50 says how teachers are made"),
-        ({"partition": HashPartition()}, "partition=.* says how teachers are made"),
-        ({"n_queries": 20}, "n_queries=20 says how many rows"),
-        ({"query_strategy": "uncertainty"}, "query_strategy='uncertainty' says which rows"),
-        ({"accounting": "ptr"}, "accounting='ptr' says how the cost"),
-        ({"aggregator": GNMax(40.0)}, "must be a TableMechanism"),
-        ({"aggregator": [LaplaceMechanism()]}, "must be a TableMechanism"),
-        ({"epsilon": None}, "epsilon is None"),
-        ({"base_estimator": voters(adjacency="add")}, "'adjacency' parameter of ReverseNeighbors"),
-    ],
+@cases(
+    "params, reason",
+    ({"n_teachers": 50}, "n_teachers=50 says how teachers are made"),
+    ({"partition": HashPartition()}, "partition=.* says how teachers are made"),
+    ({"n_queries": 20}, "n_queries=20 says how many rows"),
+    ({"query_strategy": "uncertainty"}, "query_strategy='uncertainty' says which rows"),
+    ({"accounting": "ptr"}, "accounting='ptr' says how the cost"),
+    ({"aggregator": GNMax(40.0)}, "must be a TableMechanism"),
+    ({"aggregator": [LaplaceMechanism()]}, "must be a TableMechanism"),
+    ({"epsilon": None}, "epsilon is None"),
+    ({"base_estimator": voters(adjacency="add")}, "'adjacency' parameter of ReverseNeighbors"),
 )
 def test_what_makes_no_sense_together_is_refused(params, reason):
     clf = pate().set_params(**params)
@@ -601,12 +596,10 @@ def test_public_rows_in_another_order_are_refused(tmp_path):
         clf.fit_votes(votes, same)
 
 
-@pytest.mark.parametrize(
-    ("params", "told"),
-    [
-        ({"adjacency": "add_or_remove"}, "adjacency='replace'"),
-        ({"n_neighbors": 2}, "n_neighbors=1"),
-    ],
+@cases(
+    "params, told",
+    ({"adjacency": "add_or_remove"}, "adjacency='replace'"),
+    ({"n_neighbors": 2}, "n_neighbors=1"),
 )
 def test_votes_that_were_cast_under_another_guarantee_are_refused(params, told):
     votes = pate().poll(X, Y, X_public=X_PUBLIC)

@@ -7,6 +7,7 @@ from functools import partial
 
 import numpy as np
 import pytest
+from conftest import cases
 from processes import run_script
 from sklearn.datasets import load_digits, make_blobs, make_moons
 from sklearn.naive_bayes import GaussianNB
@@ -69,12 +70,10 @@ def test_sklearn_checks(estimator, check):
 
 
 @pytest.mark.usefixtures("whole_epochs")
-@pytest.mark.parametrize(
-    ("kind", "weights", "better"),
-    [
-        (partial(VATClassifier, max_epochs=2), ["vat_weight", "entropy_weight"], 0.03),
-        (partial(SSGANClassifier, max_epochs=4), ["unlabeled_weight"], 0.01),
-    ],
+@cases(
+    "kind, weights, better",
+    (partial(VATClassifier, max_epochs=2), ["vat_weight", "entropy_weight"], 0.03),
+    (partial(SSGANClassifier, max_epochs=4), ["unlabeled_weight"], 0.01),
 )
 def test_students_learn_from_unlabelled_rows(kind, weights, better):
     few = np.where(np.arange(len(DIGITS)) < 80, DIGITS_Y, -1)

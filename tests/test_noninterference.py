@@ -20,7 +20,7 @@ from types import SimpleNamespace
 import numpy as np
 import pandas as pd
 import pytest
-from conftest import count_fits_from_one, said_while
+from conftest import cases, count_fits_from_one, said_while
 from faulty import RaisesIt
 from processes import generator_states, process_settings
 from scipy.stats import loguniform
@@ -324,13 +324,11 @@ def everything(stream, make, given, state):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("partition", ["random", "groups"])
-@pytest.mark.parametrize(
+@cases(
     "synthesizer",
-    [
-        ClassSums(share=0.25, n_rows=200),
-        ClassSums(share=1.0, n_rows=200),
-        MarginalSynthesizer(n_rows=200),
-    ],
+    ClassSums(share=0.25, n_rows=200),
+    ClassSums(share=1.0, n_rows=200),
+    MarginalSynthesizer(n_rows=200),
 )
 def test_synthesizers(stream, partition, synthesizer):
     def make():

@@ -16,6 +16,7 @@ from fractions import Fraction
 import numpy as np
 import pandas as pd
 import pytest
+from conftest import cases
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from scipy.stats import chi2
@@ -137,14 +138,12 @@ HALF_MISSING = pd.MultiIndex.from_tuples([(1, "a"), (2, None)])
 SPELLED = "groups has .*{}.*text, a whole number"
 
 
-@pytest.mark.parametrize(
-    ("partition", "given_", "message"),
-    [
-        (GroupPartition(), {"n": 4}, "needs groups="),
-        ("hash", {"index": HALF_MISSING}, "missing"),
-        ("random", {"groups": pd.array([1, None], dtype="Int64")}, SPELLED.format("missing")),
-        ("random", {"groups": [{"a": 1}, "b"]}, SPELLED.format("cannot be compared")),
-    ],
+@cases(
+    "partition, given_, message",
+    (GroupPartition(), {"n": 4}, "needs groups="),
+    ("hash", {"index": HALF_MISSING}, "missing"),
+    ("random", {"groups": pd.array([1, None], dtype="Int64")}, SPELLED.format("missing")),
+    ("random", {"groups": [{"a": 1}, "b"]}, SPELLED.format("cannot be compared")),
 )
 def test_what_a_partition_lacks_is_said(partition, given_, message):
     with pytest.raises(ValueError, match=message):
@@ -382,13 +381,11 @@ def test_rows_that_are_masked_are_missing():
         spelled_identifiers(np.ma.MaskedArray([1, 2], mask=[True, False]), "x")
 
 
-@pytest.mark.parametrize(
+@cases(
     "values",
-    [
-        *[[1, 2], [1.0, 2.0], ["1", "x"], [b"1", b"x"], [True, False]],
-        [DAY.date(), datetime.date(1, 1, 1)],
-        *([first, first + datetime.timedelta(1)] for first in (DAY, INSTANT)),
-    ],
+    *[[1, 2], [1.0, 2.0], ["1", "x"], [b"1", b"x"], [True, False]],
+    [DAY.date(), datetime.date(1, 1, 1)],
+    *([first, first + datetime.timedelta(1)] for first in (DAY, INSTANT)),
     ids=lambda values: str(type(values[0])),
 )
 def test_arrow_spells_as_python_does(values):
@@ -403,16 +400,14 @@ def test_arrow_spells_as_python_does(values):
 
 
 @pytest.mark.parametrize("make", [list, pd.Series, pd.Index, np.array])
-@pytest.mark.parametrize(
-    ("rows", "row"),
-    [
-        ([1, 2, 3], "x"),
-        ([2**63, 2**63 + 1], "x"),
-        ([DAY, DAY + datetime.timedelta(1)], pd.Timestamp("2020-01-01 00:00:00.1")),
-        ([INSTANT.astimezone(ZONES[1])] * 3, INSTANT),
-        ([True, True, False], "x"),
-        ([EXACT + 1] * 3, 1.0),
-    ],
+@cases(
+    "rows, row",
+    ([1, 2, 3], "x"),
+    ([2**63, 2**63 + 1], "x"),
+    ([DAY, DAY + datetime.timedelta(1)], pd.Timestamp("2020-01-01 00:00:00.1")),
+    ([INSTANT.astimezone(ZONES[1])] * 3, INSTANT),
+    ([True, True, False], "x"),
+    ([EXACT + 1] * 3, 1.0),
 )
 def test_one_row_does_not_move_its_group(rows, row, make):
     """The row comes first, so that arrays take their dtype, or a group its spelling, from it."""
@@ -494,13 +489,11 @@ def test_a_record_of_a_name_that_is_not_listed_is_refused_and_not_quoted():
         with_names().fit(X, Y, X_PUBLIC)
 
 
-@pytest.mark.parametrize(
-    ("names", "message"),
-    [
-        (["1", 1.0], "distinct names"),
-        (["a", None], "missing value"),
-        ([object()], "cannot be compared"),
-    ],
+@cases(
+    "names, message",
+    (["1", 1.0], "distinct names"),
+    (["a", None], "missing value"),
+    ([object()], "cannot be compared"),
 )
 def test_names_that_cannot_be_told_apart_are_refused(names, message):
     for make in (PredefinedPartition, lambda names: Sites(len, names)):
@@ -570,17 +563,15 @@ def column(rows, **options):
 AS_DATES = {"parse_dates": ["id"]}
 
 
-@pytest.mark.parametrize(
-    ("rows", "options"),
-    [
-        ([f"{i:3}" for i in range(200)], {}),
-        ([f"{i:+}" for i in range(-100, 100)], {}),
-        ([f"{i}e3" for i in range(200)], {}),
-        ([f"{i}." for i in range(200)], {}),
-        ([str(10**18 + i) for i in range(200)], {}),
-        ([f"2020-{i % 12 + 1:02}-{i % 28 + 1:02}" for i in range(84)], AS_DATES),
-        ([f"2020{i % 12 + 1:02}{i % 28 + 1:02}" for i in range(84)], AS_DATES),
-    ],
+@cases(
+    "rows, options",
+    ([f"{i:3}" for i in range(200)], {}),
+    ([f"{i:+}" for i in range(-100, 100)], {}),
+    ([f"{i}e3" for i in range(200)], {}),
+    ([f"{i}." for i in range(200)], {}),
+    ([str(10**18 + i) for i in range(200)], {}),
+    ([f"2020-{i % 12 + 1:02}-{i % 28 + 1:02}" for i in range(84)], AS_DATES),
+    ([f"2020{i % 12 + 1:02}{i % 28 + 1:02}" for i in range(84)], AS_DATES),
 )
 def test_one_malformed_row_of_a_file_moves_nobody(rows, options):
     whole, rest = column([*rows, "x"], **options), column(rows, **options)

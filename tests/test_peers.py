@@ -5,6 +5,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+from conftest import cases
 from sklearn.metrics import roc_auc_score
 
 from benchmarks.peers import columns, page, tables
@@ -77,14 +78,12 @@ def made_frame(ours, theirs, epsilon=1.0):
     return pd.DataFrame(rows)
 
 
-@pytest.mark.parametrize(
-    ("ours", "is_lost", "is_won"),
-    [
-        ([0.80, 0.81, 0.79, 0.80, 0.80], True, False),
-        ([0.85, 0.95, 0.75, 0.85, 0.85], False, False),
-        ([0.90, 0.91, 0.89, 0.90, 0.90], False, True),
-        ([0.90, 0.91, np.nan, 0.90, 0.90], True, False),
-    ],
+@cases(
+    "ours, is_lost, is_won",
+    ([0.80, 0.81, 0.79, 0.80, 0.80], True, False),
+    ([0.85, 0.95, 0.75, 0.85, 0.85], False, False),
+    ([0.90, 0.91, 0.89, 0.90, 0.90], False, True),
+    ([0.90, 0.91, np.nan, 0.90, 0.90], True, False),
 )
 def test_a_cell_is_lost_below_the_interval_and_won_above(ours, is_lost, is_won):
     theirs = {"Opacus, network": [0.86] * 5, "diffprivlib, random forest": [0.5] * 5}

@@ -7,6 +7,7 @@ import types
 import matplotlib.pyplot as plt
 import numpy as np
 import pytest
+from conftest import cases
 from sklearn.datasets import make_classification
 from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import LogisticRegression
@@ -154,13 +155,11 @@ def test_the_guarantee_alone_is_drawn_from_a_published_model(fitted):
 # --- LabelAccuracyDisplay ----------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    ("aggregator", "name", "values"),
-    [
-        (GNMax(), "sigma", [5.0, 40.0]),
-        (LNMax(), "gamma", [0.02, 0.3]),
-        (ConfidentGNMax(0.7, 10.0, 10.0), "threshold", [0.5, 45]),
-    ],
+@cases(
+    "aggregator, name, values",
+    (GNMax(), "sigma", [5.0, 40.0]),
+    (LNMax(), "gamma", [0.02, 0.3]),
+    (ConfidentGNMax(0.7, 10.0, 10.0), "threshold", [0.5, 45]),
 )
 def test_accuracy_is_that_of_draws(three_classes, aggregator, name, values, global_random_seed):
     """Finds an accuracy that is 1.5 points off, in 99 % of runs."""
@@ -256,12 +255,10 @@ def test_numbers_that_are_not_public_are_not_guessed(votes):
         BudgetDisplay.from_estimator(clf)
 
 
-@pytest.mark.parametrize(
-    ("aggregator", "n_asked", "message"),
-    [
-        (GNMax(8.0), [3, 4], "as many n_asked, and n_paid, as aggregators"),
-        (PluralityVote(), [3], "is infinite, so it has no shares"),
-    ],
+@cases(
+    "aggregator, n_asked, message",
+    (GNMax(8.0), [3, 4], "as many n_asked, and n_paid, as aggregators"),
+    (PluralityVote(), [3], "is infinite, so it has no shares"),
 )
 def test_counts_are_checked(aggregator, n_asked, message):
     with pytest.raises(ValueError, match=message):

@@ -11,7 +11,7 @@ import joblib
 import numpy as np
 import pandas as pd
 import pytest
-from conftest import said_while
+from conftest import cases, said_while
 from processes import run_script
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.compose import make_column_transformer
@@ -122,9 +122,7 @@ def test_nothing_private_is_said_while_fitting(fitted):
     assert LABEL not in said
 
 
-@pytest.mark.parametrize(
-    "make_copy", [copy.copy, copy.deepcopy, lambda clf: pickle.loads(pickle.dumps(clf))]
-)
+@cases("make_copy", copy.copy, copy.deepcopy, lambda clf: pickle.loads(pickle.dumps(clf)))
 def test_copies_predict_but_have_no_curator_and_no_seed(fitted, make_copy):
     clf, _, public = fitted
     copied = make_copy(clf)
@@ -162,9 +160,7 @@ class Confused(ClassifierMixin, BaseEstimator):
         return np.zeros(len(X))
 
 
-@pytest.mark.parametrize(
-    ("form", "n_jobs"), [("{!r}", 1), ("bad\n{!r}", 2), ("value '{}'", 1), ('"{}" seen', 1)]
-)
+@cases("form, n_jobs", ("{!r}", 1), ("bad\n{!r}", 2), ("value '{}'", 1), ('"{}" seen', 1))
 def test_a_traceback_holds_nothing_private(form, n_jobs):
     clf = PATEClassifier(Confused(form), classes=[LABEL, "other"], n_jobs=n_jobs)
     with pytest.raises(ValueError) as caught:
@@ -235,13 +231,11 @@ def kept_by_two_workers(teacher):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    ("backend", "message"),
-    [
-        ("loky", "sent back by a worker"),
-        ("multiprocessing", "sent back by a worker"),
-        (None, "or kept in memory .*memory=None"),
-    ],
+@cases(
+    "backend, message",
+    ("loky", "sent back by a worker"),
+    ("multiprocessing", "sent back by a worker"),
+    (None, "or kept in memory .*memory=None"),
 )
 def test_a_fitted_teacher_that_cannot_be_sent_back_or_kept_says_nothing(backend, message, tmp_path):
     X = np.random.default_rng(0).normal(size=(300, 2))

@@ -9,6 +9,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from conftest import cases
 from sklearn.base import clone
 from sklearn.naive_bayes import GaussianNB
 from sklearn.utils import estimator_html_repr
@@ -279,16 +280,14 @@ def test_a_summary_does_not_say_what_does_not_hold():
     assert spent.summary().startswith("No privacy is guaranteed (epsilon is infinite).")
 
 
-@pytest.mark.parametrize(
-    ("params", "drawn"),
-    [
-        ({}, ("real", "system")),
-        ({"random_state": 0}, ("real", "seed")),
-        ({"aggregator": EXACT, "random_state": 0}, ("exact", "seed")),
-        ({"aggregator": EXACT, "secure": True}, ("exact", "system")),
-        ({"aggregator": [EXACT, GNMax(3.0)], "n_queries": [5, 5]}, ("real", "system")),
-        ({"secure": True}, ("real", "system")),
-    ],
+@cases(
+    "params, drawn",
+    ({}, ("real", "system")),
+    ({"random_state": 0}, ("real", "seed")),
+    ({"aggregator": EXACT, "random_state": 0}, ("exact", "seed")),
+    ({"aggregator": EXACT, "secure": True}, ("exact", "system")),
+    ({"aggregator": [EXACT, GNMax(3.0)], "n_queries": [5, 5]}, ("real", "system")),
+    ({"secure": True}, ("real", "system")),
     ids=str,
 )
 def test_what_was_spent_says_how_noise_was_drawn_and_by_which_version(params, drawn):

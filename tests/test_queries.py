@@ -6,6 +6,7 @@ from itertools import combinations
 import numpy as np
 import pandas as pd
 import pytest
+from conftest import cases
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import sparse
@@ -52,9 +53,7 @@ def fitted(**params):
 # --- each strategy alone -----------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    "strategy", [UncertaintyQueries(), BinaryExpertQueries(GaussianNB())], ids=str
-)
+@cases("strategy", UncertaintyQueries(), BinaryExpertQueries(GaussianNB()), ids=str)
 def test_a_first_round_is_random_and_no_row_is_asked_twice(strategy):
     first = [strategy.select(X_PUBLIC, 30, random_state=seed) for seed in (0, 0, 1)]
     assert np.array_equal(first[0], first[1]) and not np.array_equal(first[0], first[2])
@@ -224,15 +223,13 @@ def test_rounds_stop_at_the_budget_of_a_filter():
     assert len(clf.curator_.votes) == len(clf.query_indices_)
 
 
-@pytest.mark.parametrize(
+@cases(
     "params, message",
-    [
-        ({"aggregator": StableArgmax(1.0, max_unstable=1)}, "StableArgmax.*all queries at once"),
-        ({"accounting": "ptr", "epsilon": 100.0}, "accounting='ptr' needs all queries at once"),
-        ({"student": RidgeClassifier()}, "needs a student with predict_proba"),
-        ({"query_strategy": Spy(0)}, "n_rounds of query_strategy.*got 0"),
-        ({"query_strategy": BinaryExpertQueries(RidgeClassifier())}, "predict_proba"),
-    ],
+    ({"aggregator": StableArgmax(1.0, max_unstable=1)}, "StableArgmax.*all queries at once"),
+    ({"accounting": "ptr", "epsilon": 100.0}, "accounting='ptr' needs all queries at once"),
+    ({"student": RidgeClassifier()}, "needs a student with predict_proba"),
+    ({"query_strategy": Spy(0)}, "n_rounds of query_strategy.*got 0"),
+    ({"query_strategy": BinaryExpertQueries(RidgeClassifier())}, "predict_proba"),
     ids=str,
 )
 @pytest.mark.filterwarnings("ignore:.*counts a query as stable")
@@ -303,13 +300,11 @@ def test_a_cost_that_is_not_known_to_add_up_is_refused_in_rounds():
 # --- votes that are used again -----------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    ("strategy", "aggregator"),
-    [
-        ("random", GNMax(5.0)),
-        ("uncertainty", SoftVote(5.0, temperature=2.0)),
-        ("diversity", [SoftVote(5.0, temperature=2.0)]),
-    ],
+@cases(
+    "strategy, aggregator",
+    ("random", GNMax(5.0)),
+    ("uncertainty", SoftVote(5.0, temperature=2.0)),
+    ("diversity", [SoftVote(5.0, temperature=2.0)]),
     ids=str,
 )
 def test_poll_and_fit_votes_do_what_fit_does(strategy, aggregator):

@@ -5,7 +5,7 @@ import math
 import mpmath as mp
 import numpy as np
 import pytest
-from conftest import divergences, moves
+from conftest import cases, divergences, moves
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -119,10 +119,7 @@ def test_costs_cover_the_divergence(counts, mechanism, order):
     assert max(forward.max(), reverse.max()) <= mechanism.costs([order])(1).rdp[0] + 1e-9
 
 
-@pytest.mark.parametrize(
-    ("mechanism", "counts", "order"),
-    [(LNMax(1 / 1.5), [29, 20], 5.0), (GNMax(3.0), [249, 1], 63.0)],
-)
+@cases("mechanism, counts, order", (LNMax(1 / 1.5), [29, 20], 5.0), (GNMax(3.0), [249, 1], 63.0))
 def test_reverse_direction_can_exceed_the_published_bound(mechanism, counts, order):
     # So the published bound is no guarantee: the two cases of THEORY's section on it
     forward, reverse = divergences(mechanism, counts, order)
@@ -294,16 +291,14 @@ def both_delta(epsilon, pure, mu):
         return total
 
 
-@pytest.mark.parametrize(
-    ("pure", "mu", "delta"),
-    [
-        (1e-3, 0.01, 1e-9),
-        (1e-3, 3.0, 1e-3),
-        (1.0, 0.27, 1e-9),
-        (1.0, 3.0, 1e-3),
-        (5.0, 0.01, 1e-3),
-        (5.0, 0.27, 1e-9),
-    ],
+@cases(
+    "pure, mu, delta",
+    (1e-3, 0.01, 1e-9),
+    (1e-3, 3.0, 1e-3),
+    (1.0, 0.27, 1e-9),
+    (1.0, 3.0, 1e-3),
+    (5.0, 0.01, 1e-3),
+    (5.0, 0.27, 1e-9),
 )
 def test_a_pure_step_and_gaussian_noise_cost_the_least_epsilon(pure, mu, delta):
     epsilon = pure_and_gdp_to_epsilon(delta, pure=pure, mu=mu)
@@ -372,9 +367,7 @@ def test_a_search_for_noise_ends_on_the_side_that_fits(height):
         assert excess(found) < 0 and found - place < 5e-7
 
 
-@pytest.mark.parametrize(
-    ("epsilon", "delta"), [(1e-3, 1e-10), (0.1, 1e-3), (1.0, 1e-5), (8.0, 1e-10), (50.0, 1e-3)]
-)
+@cases("epsilon, delta", (1e-3, 1e-10), (0.1, 1e-3), (1.0, 1e-5), (8.0, 1e-10), (50.0, 1e-3))
 def test_calibrated_noise_costs_the_cap_and_not_more(epsilon, delta):
     assert epsilon * (1 - 1e-6) <= gdp_to_epsilon(gdp_mu(epsilon, delta), delta) <= epsilon
     for n_queries in (1, 5000):
@@ -392,13 +385,11 @@ def test_calibrated_noise_costs_the_cap_and_not_more(epsilon, delta):
 # --- measured values --------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    ("name", "lnmax", "gnmax"),  # under the classic and the improved conversion
-    [
-        ("adult", (2.55, 2.28), (None, 1.35)),
-        ("mnist, queries asked", (0.94, 0.80), (0.70, 0.55)),
-        ("mnist, first 1000", (5.14, 4.65), (2.49, 2.16)),
-    ],
+@cases(
+    "name, lnmax, gnmax",
+    ("adult", (2.55, 2.28), (None, 1.35)),
+    ("mnist, queries asked", (0.94, 0.80), (0.70, 0.55)),
+    ("mnist, first 1000", (5.14, 4.65), (2.49, 2.16)),
 )
 def test_published_numbers_on_real_votes(data_home, name, lnmax, gnmax):
     file = "adult_250_random_forest" if name == "adult" else "mnist_250_cnn"
@@ -418,36 +409,32 @@ def test_published_numbers_on_real_votes(data_home, name, lnmax, gnmax):
 # --- nonsense -----------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    ("votes", "message"),
-    [
-        ([[5, -1]], "negative"),
-        ([[5, 5], [5, 4]], "sum"),
-        ([[5.5, 4.5]], "whole numbers"),
-        ([[np.nan, 1]], "whole numbers"),
-        ([["5", "5"]], "whole numbers"),
-        ([5, 5], "shape"),
-        ([[5]], "2 classes"),
-        ([[0, 0]], "at least 1"),
-    ],
+@cases(
+    "votes, message",
+    ([[5, -1]], "negative"),
+    ([[5, 5], [5, 4]], "sum"),
+    ([[5.5, 4.5]], "whole numbers"),
+    ([[np.nan, 1]], "whole numbers"),
+    ([["5", "5"]], "whole numbers"),
+    ([5, 5], "shape"),
+    ([[5]], "2 classes"),
+    ([[0, 0]], "at least 1"),
 )
 def test_bad_votes_raise_without_quoting_them(votes, message):
     with pytest.raises(ValueError, match=message):
         check_votes(votes)
 
 
-@pytest.mark.parametrize(
-    ("call", "name"),
-    [
-        (lambda: lnmax_rdp([[5, 5]], 0.0, [2]), "gamma"),
-        (lambda: gaussian_rdp([-1.0], "a", [2]), "sigma"),
-        (lambda: rdp_to_epsilon([1.0], 1.0, [2]), "delta"),
-        (lambda: pure_and_gdp_to_epsilon(0.0, pure=1.0, mu=1.0), "delta"),
-        (lambda: pure_and_gdp_to_epsilon(1e-5, pure=-1.0, mu=1.0), "pure must be"),
-        (lambda: pure_and_gdp_to_epsilon(1e-5, pure=1.0, mu=math.nan), "mu must be"),
-        (lambda: pure_and_gdp_delta(-1.0, pure=1.0, mu=1.0), "epsilon must be"),
-        (lambda: pure_and_gdp_delta(1.0, pure="1", mu=1.0), "pure must be"),
-    ],
+@cases(
+    "call, name",
+    (lambda: lnmax_rdp([[5, 5]], 0.0, [2]), "gamma"),
+    (lambda: gaussian_rdp([-1.0], "a", [2]), "sigma"),
+    (lambda: rdp_to_epsilon([1.0], 1.0, [2]), "delta"),
+    (lambda: pure_and_gdp_to_epsilon(0.0, pure=1.0, mu=1.0), "delta"),
+    (lambda: pure_and_gdp_to_epsilon(1e-5, pure=-1.0, mu=1.0), "pure must be"),
+    (lambda: pure_and_gdp_to_epsilon(1e-5, pure=1.0, mu=math.nan), "mu must be"),
+    (lambda: pure_and_gdp_delta(-1.0, pure=1.0, mu=1.0), "epsilon must be"),
+    (lambda: pure_and_gdp_delta(1.0, pure="1", mu=1.0), "pure must be"),
 )
 def test_parameters_out_of_range_raise_and_are_named(call, name):
     with pytest.raises(ValueError, match=name):

@@ -6,6 +6,7 @@ from fractions import Fraction
 import numpy as np
 import pandas as pd
 import pytest
+from conftest import cases
 from scipy import sparse
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.datasets import load_iris, make_classification
@@ -119,9 +120,7 @@ def test_rows_in_another_order_are_warned_of():
             clf.fit_student(rows)
 
 
-@pytest.mark.parametrize(
-    "rows", [X_PUBLIC.copy(), X_PUBLIC.astype(np.float32), np.asfortranarray(X_PUBLIC)]
-)
+@cases("rows", X_PUBLIC.copy(), X_PUBLIC.astype(np.float32), np.asfortranarray(X_PUBLIC))
 @pytest.mark.filterwarnings("error")
 def test_the_same_rows_are_not_warned_of(rows):
     clf = teachers().fit(X, Y, X_public=X_PUBLIC)

@@ -7,6 +7,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import sklearn
+from conftest import cases
 from scipy import sparse
 from sklearn.compose import make_column_transformer
 from sklearn.linear_model import LogisticRegression
@@ -112,13 +113,11 @@ def test_types_of_frames_are_made_equal(which):
     assert (mended["X"]["kind"].astype(object)[known] == private["kind"][known]).all()
 
 
-@pytest.mark.parametrize(
-    ("X", "X_public"),
-    [
-        (np.where(ROWS > 8, np.nan, ROWS), PUBLIC),
-        (ROWS.astype(object), PUBLIC.astype(float)),
-        (sparse.csr_array(ROWS.astype(np.float32)), sparse.csr_array(PUBLIC.astype(float))),
-    ],
+@cases(
+    "X, X_public",
+    (np.where(ROWS > 8, np.nan, ROWS), PUBLIC),
+    (ROWS.astype(object), PUBLIC.astype(float)),
+    (sparse.csr_array(ROWS.astype(np.float32)), sparse.csr_array(PUBLIC.astype(float))),
     ids=["NaN", "objects", "sparse"],
 )
 def test_types_of_arrays_are_made_equal(X, X_public):
@@ -348,12 +347,10 @@ def test_a_column_in_bounds_is_made_numbers(name):
         declare(mended.to_frame(name), bounds={name: (0, 3000)})
 
 
-@pytest.mark.parametrize(
-    ("X", "bounds"),
-    [
-        (frame(9)[["whole", "real", "true"]].astype(float), ((0, 0, 0), (9, 9, 9))),
-        (ROWS[:, :2], ((-9, 9), (-9, 9))),
-    ],
+@cases(
+    "X, bounds",
+    (frame(9)[["whole", "real", "true"]].astype(float), ((0, 0, 0), (9, 9, 9))),
+    (ROWS[:, :2], ((-9, 9), (-9, 9))),
     ids=["low and high", "two columns of an array"],
 )
 def test_bounds_are_given_by_column(X, bounds):

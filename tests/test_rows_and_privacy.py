@@ -8,6 +8,7 @@ from decimal import Decimal
 import numpy as np
 import pandas as pd
 import pytest
+from conftest import cases
 from sklearn.base import clone
 from sklearn.compose import make_column_transformer
 from sklearn.impute import SimpleImputer
@@ -148,13 +149,11 @@ def test_a_record_is_a_unit_by_its_identifier_if_it_has_one(monkeypatch):
         assert units_counted(monkeypatch, clf, by_index) == (60 if is_named else None)
 
 
-@pytest.mark.parametrize(
-    ("clf", "groups", "message"),
-    [
-        (teachers(partition=Stated(str(Adjacency.ADD_OR_REMOVE_RECORD))), None, "the index of X"),
-        (electing(Adjacency.REPLACE_GROUP, "group"), [None, *range(599)], "a missing value"),
-        (electing(Adjacency.REPLACE_GROUP, "group"), [1, 2], "each of 600 records; got 2"),
-    ],
+@cases(
+    "clf, groups, message",
+    (teachers(partition=Stated(str(Adjacency.ADD_OR_REMOVE_RECORD))), None, "the index of X"),
+    (electing(Adjacency.REPLACE_GROUP, "group"), [None, *range(599)], "a missing value"),
+    (electing(Adjacency.REPLACE_GROUP, "group"), [1, 2], "each of 600 records; got 2"),
 )
 def test_identifiers_are_spelled_before_anything_is_paid_for(ledger, clf, groups, message):
     odd = FRAME.set_axis([0.5, *range(599)])
@@ -305,14 +304,12 @@ def encoded(**params):
 RARE = TEXT.assign(job=TEXT["job"].cat.add_categories([f"job {k}" for k in range(40)]))
 
 
-@pytest.mark.parametrize(
-    ("clf", "X"),
-    [
-        (teachers(LogisticRegression(), marginals(bounds=BOUNDS)), TEXT),
-        (teachers(encoded(), marginals(bounds=BOUNDS)), RARE),
-        (teachers([GaussianNB(), LogisticRegression(C=-1)]), FRAME),
-        (teachers(LogisticRegression(), GAPS, aggregator=SoftVote(8.0), n_queries=5), FRAME),
-    ],
+@cases(
+    "clf, X",
+    (teachers(LogisticRegression(), marginals(bounds=BOUNDS)), TEXT),
+    (teachers(encoded(), marginals(bounds=BOUNDS)), RARE),
+    (teachers([GaussianNB(), LogisticRegression(C=-1)]), FRAME),
+    (teachers(LogisticRegression(), GAPS, aggregator=SoftVote(8.0), n_queries=5), FRAME),
 )
 def test_teachers_are_tried_before_rows_are_paid_for(ledger, clf, X):
     clf.set_params(ledger=ledger)
@@ -357,9 +354,7 @@ def test_weights_that_no_teacher_takes_are_refused_before_rows_are_paid_for(ledg
     assert ledger.epsilon_spent == 0
 
 
-@pytest.mark.parametrize(
-    "params", [{"aggregator": GNMax(1.0), "n_queries": 100}, {"n_queries": 1000}]
-)
+@cases("params", {"aggregator": GNMax(1.0), "n_queries": 100}, {"n_queries": 1000})
 def test_a_poll_that_no_labels_can_follow_is_refused(ledger, params):
     with pytest.raises(ValueError):
         teachers(ledger=ledger, epsilon=1.0, **params).poll(X, Y)

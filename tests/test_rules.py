@@ -3,6 +3,7 @@
 import numpy as np
 import pandas as pd
 import pytest
+from conftest import cases
 from sklearn.naive_bayes import GaussianNB
 
 from sklearn_pate import PATEClassifier
@@ -39,17 +40,15 @@ def plans(**params):
 # --- blind to private values ---------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
+@cases(
     "params",
-    [
-        BARE,
-        {"epsilon": 0.25},
-        {"base_estimator": ReverseNeighbors(adjacency="add_or_remove"), "epsilon": 1.0},
-        {"epsilon": 2.0, "n_queries": 50},
-        {"epsilon": 2.0, "base_estimator": GaussianNB()},
-        BARE | SYNTHESIZER,
-        {"epsilon": 4.0, "n_queries": 50} | SYNTHESIZER,
-    ],
+    BARE,
+    {"epsilon": 0.25},
+    {"base_estimator": ReverseNeighbors(adjacency="add_or_remove"), "epsilon": 1.0},
+    {"epsilon": 2.0, "n_queries": 50},
+    {"epsilon": 2.0, "base_estimator": GaussianNB()},
+    BARE | SYNTHESIZER,
+    {"epsilon": 4.0, "n_queries": 50} | SYNTHESIZER,
 )
 def test_private_values_change_no_default(params):
     one, two = plans(**params)

@@ -7,6 +7,7 @@ from functools import partial
 
 import numpy as np
 import pytest
+from conftest import cases
 from draws import assert_drawn_from
 from scipy import stats
 from sklearn.naive_bayes import GaussianNB
@@ -37,15 +38,13 @@ N = 200_000
 ALMOST_NEVER = 1e-9  # p-value below which an exact sampler is called wrong
 
 
-@pytest.mark.parametrize(
+@cases(
     "method, law",
-    [
-        ("random", stats.uniform),
-        ("normal", stats.norm),
-        ("laplace", stats.laplace),
-        ("exponential", stats.expon),
-        ("gumbel", stats.gumbel_r),
-    ],
+    ("random", stats.uniform),
+    ("normal", stats.norm),
+    ("laplace", stats.laplace),
+    ("exponential", stats.expon),
+    ("gumbel", stats.gumbel_r),
 )
 def test_continuous_draws_have_their_distribution(method, law):
     rng = SystemGenerator()
@@ -76,15 +75,13 @@ def test_large_whole_numbers_are_drawn_again_where_some_would_be_likelier():
         SystemGenerator().integers(3, 3)
 
 
-@pytest.mark.parametrize(
+@cases(
     "noise, source, n",
-    [
-        (DiscreteLaplace(0.05), np.random.default_rng, 10**6),
-        (DiscreteGaussian(40.0), np.random.default_rng, 10**6),
-        (DiscreteLaplace(1.7), SystemGenerator, 10**5),
-        (DiscreteGaussian(0.6), SystemGenerator, 10**5),
-        (DiscreteGaussian(7.5), SystemGenerator, 10**5),
-    ],
+    (DiscreteLaplace(0.05), np.random.default_rng, 10**6),
+    (DiscreteGaussian(40.0), np.random.default_rng, 10**6),
+    (DiscreteLaplace(1.7), SystemGenerator, 10**5),
+    (DiscreteGaussian(0.6), SystemGenerator, 10**5),
+    (DiscreteGaussian(7.5), SystemGenerator, 10**5),
     ids=["laplace", "gaussian", "narrow laplace", "narrow gaussian", "system gaussian"],
 )
 def test_discrete_noise_is_exact(noise, source, n):

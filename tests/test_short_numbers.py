@@ -5,6 +5,7 @@ uint8 and int8 overflow at 256 and 128, float16 and float32 round what is comput
 
 import numpy as np
 import pytest
+from conftest import cases
 
 from sklearn_pate import PATEClassifier
 from sklearn_pate.accountant import plan_queries, plan_table
@@ -53,18 +54,16 @@ def cost_of(mechanism):
 
 
 @pytest.mark.parametrize("kind", SHORT)
-@pytest.mark.parametrize(
-    ("mechanism", "params"),
-    [
-        (GNMax, {"sigma": 40.3}),
-        (LNMax, {"gamma": 0.053}),
-        (ConfidentGNMax, {"threshold": 120, "sigma1": 100, "sigma2": 120}),
-        (ImmutableArgmax, {"gamma": 0.053, "failure_probability": 1e-4}),
-        (ImmutableArgmax, {"sigma": 33.3, "failure_probability": 1e-4}),
-        (StableArgmax, {"run_epsilon": 0.123, "max_unstable": 120, "failure_probability": 1e-6}),
-        (SoftVote, {"sigma": 41.7}),
-        (SoftVote, {"sigma": 120}),
-    ],
+@cases(
+    "mechanism, params",
+    (GNMax, {"sigma": 40.3}),
+    (LNMax, {"gamma": 0.053}),
+    (ConfidentGNMax, {"threshold": 120, "sigma1": 100, "sigma2": 120}),
+    (ImmutableArgmax, {"gamma": 0.053, "failure_probability": 1e-4}),
+    (ImmutableArgmax, {"sigma": 33.3, "failure_probability": 1e-4}),
+    (StableArgmax, {"run_epsilon": 0.123, "max_unstable": 120, "failure_probability": 1e-6}),
+    (SoftVote, {"sigma": 41.7}),
+    (SoftVote, {"sigma": 120}),
 )
 def test_mechanisms_cost_and_draw_the_same(mechanism, params, kind):
     short, long = short_and_long(kind, params)

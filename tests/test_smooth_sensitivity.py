@@ -5,6 +5,7 @@ import math
 
 import numpy as np
 import pytest
+from conftest import cases
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.integrate import quad
@@ -97,9 +98,7 @@ def divergence_of_normals(order, shift, scale):
     return math.log(value) / (order - 1)
 
 
-@pytest.mark.parametrize(
-    ("order", "beta", "sigma"), [(20, 0.015, 6), (20, 0.0225, 6), (5, 0.08, 2)]
-)
+@pytest.mark.parametrize("order, beta, sigma", [(20, 0.015, 6), (20, 0.0225, 6), (5, 0.08, 2)])
 def test_release_cost_against_quadrature(order, beta, sigma):
     worst = 0.0
     for log_ratio in np.linspace(-beta, beta, 9):  # of the two smooth sensitivities
@@ -157,9 +156,7 @@ def small_test(mechanism, n_teachers, n_queries, share, delta):
     )
 
 
-@pytest.mark.parametrize(
-    ("mechanism", "share", "delta"), [(GNMax(4.0), 0.7, 1e-3), (LNMax(0.4), 0.8, 1e-2)]
-)
+@cases("mechanism, share, delta", (GNMax(4.0), 0.7, 1e-3), (LNMax(0.4), 0.8, 1e-2))
 def test_the_guarantee_by_enumeration_of_all_neighbours(mechanism, share, delta):
     # 3 queries, two classes: outcomes are "fail" and 8 label vectors; one teacher moves the count
     # of each query by -1, 0 or 1

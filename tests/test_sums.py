@@ -6,6 +6,7 @@ from itertools import product
 import numpy as np
 import pandas as pd
 import pytest
+from conftest import cases
 from sklearn.datasets import load_digits, load_iris
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 from sklearn.tree import DecisionTreeClassifier
@@ -382,9 +383,7 @@ def test_few_columns_of_many_records_are_read_with_cells():
     assert clf.privacy_spent_.method == "mixed"
 
 
-@pytest.mark.parametrize(
-    "voters", [{"n_teachers": 50}, {"base_estimator": LinearDiscriminantAnalysis()}]
-)
+@cases("voters", {"n_teachers": 50}, {"base_estimator": LinearDiscriminantAnalysis()})
 def test_teachers_vote_on_rows_that_were_drawn(voters):
     X, y = load_iris(return_X_y=True)
     X, y = np.tile(X, (20, 1)), np.tile(y, 20)

@@ -9,6 +9,7 @@ from decimal import Decimal
 import numpy as np
 import pandas as pd
 import pytest
+from conftest import cases
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
@@ -169,9 +170,8 @@ def test_the_histograms_hold_what_they_say():
 
 @pytest.mark.parametrize("n_moved", [1, 2])
 @pytest.mark.parametrize("given_label", [False, True])
-@pytest.mark.parametrize(
-    "noise",
-    [LaplaceMechanism(40.0), GaussianMechanism(40.0), GaussianMechanism(40.0, "continuous")],
+@cases(
+    "noise", LaplaceMechanism(40.0), GaussianMechanism(40.0), GaussianMechanism(40.0, "continuous")
 )
 def test_the_cost_is_the_mechanisms_for_all_histograms(noise, given_label, n_moved):
     synthesizer = MarginalSynthesizer((0, 9), missing=[], given_label=given_label, noise=noise)
@@ -606,13 +606,11 @@ def test_another_table_is_refused():
             draw(synthesizer, other, y)
 
 
-@pytest.mark.parametrize(
-    ("more", "message"),
-    [
-        ({"codes": np.full(60, -1)}, "codes must be whole numbers from 0 to 1"),
-        ({"sample_weight": np.full(60, np.nan)}, "sample_weight must be a finite number"),
-        ({"groups": np.zeros(59)}, "groups must have one identifier for each of 60"),
-    ],
+@cases(
+    "more, message",
+    ({"codes": np.full(60, -1)}, "codes must be whole numbers from 0 to 1"),
+    ({"sample_weight": np.full(60, np.nan)}, "sample_weight must be a finite number"),
+    ({"groups": np.zeros(59)}, "groups must have one identifier for each of 60"),
 )
 def test_records_that_would_be_counted_in_wrong_places_are_refused(more, message):
     X, y = private_table(0)

@@ -7,6 +7,7 @@ from fractions import Fraction
 import mpmath as mp
 import numpy as np
 import pytest
+from conftest import cases
 from dp_accounting.pld import privacy_loss_distribution
 from scipy import stats
 from scipy.optimize import brentq
@@ -91,13 +92,11 @@ def test_calibrated_laplace_noise_spends_the_cap_and_no_delta(epsilon, n_changed
     assert (plan.delta, plan.method) == (0.0, "pure")
 
 
-@pytest.mark.parametrize(
+@cases(
     "mechanism",
-    [
-        GaussianMechanism(),
-        GaussianMechanism(noise="continuous"),
-        LaplaceMechanism(noise="continuous"),
-    ],
+    GaussianMechanism(),
+    GaussianMechanism(noise="continuous"),
+    LaplaceMechanism(noise="continuous"),
 )
 def test_calibrated_noise_spends_the_cap_at_delta(mechanism):
     plan = plan_table(mechanism, n_changed=2, n_rows=9, epsilon=0.8, delta=1e-5)
@@ -157,12 +156,10 @@ def exact_delta(epsilon, log_pmf, loss):
     return np.sum(np.exp(log_pmf[above]) * -np.expm1(epsilon - loss[above]))
 
 
-@pytest.mark.parametrize(
-    ("steps", "moves"),
-    [
-        *((2.5, [1]), (3.0, [2]), (8.0, [1]), (8.3, [5]), (20.0, [40]), (64.0, [17])),
-        *((3.0, [1, 2]), (8.0, [1, 3]), (20.0, [8, 8]), (3.0, [1, 1, 4]), (8.0, [3, 2, 1])),
-    ],
+@cases(
+    "steps, moves",
+    *((2.5, [1]), (3.0, [2]), (8.0, [1]), (8.3, [5]), (20.0, [40]), (64.0, [17])),
+    *((3.0, [1, 2]), (8.0, [1, 3]), (20.0, [8, 8]), (3.0, [1, 1, 4]), (8.0, [3, 2, 1])),
 )
 def test_discrete_gaussian_noise_by_sums_over_all_outcomes(steps, moves):
     norm = math.sqrt(sum(move**2 for move in moves))
@@ -243,9 +240,7 @@ def test_a_discrete_table_costs_what_a_continuous_one_does(n_changed):
     assert gaussian_table_cost(2 * GRID, n_changed).mu_squared == math.inf
 
 
-@pytest.mark.parametrize(
-    ("epsilon", "less"), [(0.1, 0.095), (0.25, 0.088), (0.5, 0.083), (1.0, 0.078), (2.0, 0.072)]
-)
+@cases("epsilon, less", (0.1, 0.095), (0.25, 0.088), (0.5, 0.083), (1.0, 0.078), (2.0, 0.072))
 def test_calibrated_gaussian_noise_is_less_than_renyi_costs_ask_for(epsilon, less):
     def renyi_only(scale, orders):
         return Cost(gaussian_table_cost(scale, 2, orders).rdp, math.inf, math.inf)
@@ -359,9 +354,7 @@ def test_the_order_of_records_makes_no_difference():
 
 
 @pytest.mark.parametrize("noise", ["discrete", "continuous"])
-@pytest.mark.parametrize(
-    ("mechanism", "law"), [(LaplaceMechanism, stats.laplace), (GaussianMechanism, stats.norm)]
-)
+@cases("mechanism, law", (LaplaceMechanism, stats.laplace), (GaussianMechanism, stats.norm))
 def test_the_noise_follows_its_law(mechanism, law, noise, global_random_seed):
     """Finds noise that is 4 % too small or too large."""
     counts = np.arange(60_000).reshape(-1, 3) % 50

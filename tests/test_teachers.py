@@ -14,6 +14,7 @@ import pandas as pd
 import pytest
 import sklearn
 import threadpoolctl
+from conftest import cases
 from scipy import sparse
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.dummy import DummyClassifier
@@ -32,9 +33,7 @@ from sklearn_pate.teachers import Sites, collect_votes
 pytestmark = pytest.mark.filterwarnings("ignore:teachers run in threads:UserWarning")
 slow = pytest.mark.slow
 N_JOBS = pytest.mark.parametrize("n_jobs", [1, pytest.param(2, marks=slow)])
-BACKENDS = pytest.mark.parametrize(
-    "backend", ["sequential", "threading", pytest.param("loky", marks=slow)]
-)
+BACKENDS = cases("backend", "sequential", "threading", pytest.param("loky", marks=slow))
 rng = np.random.default_rng(0)
 X = rng.normal(size=(240, 4))
 Y = (X[:, 0] + X[:, 1] > 0).astype(np.int64) + (X[:, 2] > 1)
@@ -82,9 +81,7 @@ def test_votes_are_those_of_a_plain_loop(weight):
     assert votes.dtype.kind == "i" and teachers is None
 
 
-@pytest.mark.parametrize(
-    "backend", ["threading", *(pytest.param(b, marks=slow) for b in ("loky", "multiprocessing"))]
-)
+@cases("backend", "threading", *(pytest.param(b, marks=slow) for b in ("loky", "multiprocessing")))
 def test_votes_do_not_depend_on_workers(backend):
     tree = DecisionTreeClassifier(splitter="random")
     with joblib.parallel_config(backend=backend):
@@ -201,14 +198,12 @@ def test_a_failing_teacher_names_itself_and_withholds_its_text(n_jobs):
     assert caught.value.__suppress_context__
 
 
-@pytest.mark.parametrize(
-    ("text", "told"),
-    [
-        ("could not convert string to float: b'SECRET'", "could not convert string to float"),
-        ("SECRET\nInput X contains NaN. SECRET", "Input X contains NaN"),
-        ("unable to parse: deceased, SECRET", "its text may quote records and is withheld"),
-        ("", "its text may quote records and is withheld"),
-    ],
+@cases(
+    "text, told",
+    ("could not convert string to float: b'SECRET'", "could not convert string to float"),
+    ("SECRET\nInput X contains NaN. SECRET", "Input X contains NaN"),
+    ("unable to parse: deceased, SECRET", "its text may quote records and is withheld"),
+    ("", "its text may quote records and is withheld"),
 )
 def test_what_is_told_of_an_error(text, told):
     said = redacted(ValueError(text))
@@ -286,9 +281,7 @@ class Cores(Teacher):
         return np.minimum([self.n_jobs, max(threads), 0], 7)[: len(X)]
 
 
-@pytest.mark.parametrize(
-    "backend", ["threading", *(pytest.param(b, marks=slow) for b in ("loky", "multiprocessing"))]
-)
+@cases("backend", "threading", *(pytest.param(b, marks=slow) for b in ("loky", "multiprocessing")))
 def test_workers_share_the_cores(backend, monkeypatch):
     monkeypatch.setattr("sklearn_pate.workers.cpu_count", lambda: 6)
     for n_jobs in (2, 3):

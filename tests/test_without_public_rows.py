@@ -8,7 +8,7 @@ from functools import partial
 import numpy as np
 import pandas as pd
 import pytest
-from conftest import count_fits_from_one
+from conftest import cases, count_fits_from_one
 from draws import Constant
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.linear_model import LogisticRegression
@@ -159,9 +159,7 @@ def test_noise_suits_the_votes():
     assert continuous.plan(ARRAY, Y).spent.arithmetic == "real"
 
 
-@pytest.mark.parametrize(
-    "noise", [LaplaceMechanism(), GaussianMechanism(), GaussianMechanism(noise="continuous")]
-)
+@cases("noise", LaplaceMechanism(), GaussianMechanism(), GaussianMechanism(noise="continuous"))
 @pytest.mark.parametrize("aggregator", [GNMax(None), LNMax(None), GaussianMechanism()])
 def test_rows_and_labels_cost_the_cap_together(noise, aggregator):
     make = ballots if isinstance(aggregator, GaussianMechanism) else teachers
@@ -330,14 +328,12 @@ def test_candidates_share_a_synthesizer():
 PEOPLE = np.arange(900) // 3
 
 
-@pytest.mark.parametrize(
-    ("make", "index", "given", "n_units", "unit"),
-    [
-        (on_array, None, {}, None, "record"),
-        (partial(on_array, epsilon=20.0), None, {"groups": PEOPLE}, 300, "group"),
-        (teachers, None, {"groups": PEOPLE}, 300, "group"),
-        (partial(teachers, partition="hash"), PEOPLE, {}, 300, "record"),
-    ],
+@cases(
+    "make, index, given, n_units, unit",
+    (on_array, None, {}, None, "record"),
+    (partial(on_array, epsilon=20.0), None, {"groups": PEOPLE}, 300, "group"),
+    (teachers, None, {"groups": PEOPLE}, 300, "group"),
+    (partial(teachers, partition="hash"), PEOPLE, {}, 300, "record"),
     ids=["ballots", "ballots, groups", "teachers, groups", "teachers, index"],
 )
 def test_all_rows_of_a_unit_count_once(make, index, given, n_units, unit, draws):
@@ -460,9 +456,7 @@ class Costly(Own):
         return self.price
 
 
-@pytest.mark.parametrize(
-    "price", [1.0, Cost(DEFAULT_ORDERS * math.nan, math.nan, math.nan), Cost(0.0, 0.0, math.nan)]
-)
+@cases("price", 1.0, Cost(DEFAULT_ORDERS * math.nan, math.nan, math.nan), Cost(0.0, 0.0, math.nan))
 def test_what_is_no_cost_is_refused(price):
     with pytest.raises(TypeError, match=r"cost of Costly must return a rdp\.Cost"):
         ballots(Costly(price)).fit(X, Y)

@@ -6,7 +6,7 @@ import math
 import mpmath as mp
 import numpy as np
 import pytest
-from conftest import moves
+from conftest import cases, moves
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.special import gammaln
@@ -195,15 +195,13 @@ def test_supremum_has_the_known_values():
     np.testing.assert_allclose(shares, [0.6404, 0.6412, 0.695, 0.842], atol=1e-3)
 
 
-@pytest.mark.parametrize(
-    ("mechanism", "n_queries", "public", "expected"),
-    [
-        (GNMax(40.0), 100, {}, 1.16),
-        (GNMax(40.0), 500, {}, 2.82),
-        (GNMax(40.0), 3000, {}, 7.89),
-        (GNMax(40.0), 500, {"n_teachers": 250, "n_classes": 2}, 2.81),
-        (LNMax(0.05), 500, {"n_teachers": 250, "n_classes": 2}, 5.36),
-    ],
+@cases(
+    "mechanism, n_queries, public, expected",
+    (GNMax(40.0), 100, {}, 1.16),
+    (GNMax(40.0), 500, {}, 2.82),
+    (GNMax(40.0), 3000, {}, 7.89),
+    (GNMax(40.0), 500, {"n_teachers": 250, "n_classes": 2}, 2.81),
+    (LNMax(0.05), 500, {"n_teachers": 250, "n_classes": 2}, 5.36),
 )
 def test_publishable_epsilons(mechanism, n_queries, public, expected):
     epsilon, method = data_independent_epsilon(mechanism, n_queries, 1e-5, **public)

@@ -101,9 +101,13 @@ def fitted():
 # --- tables of cases -----------------------------------------------------------------------------
 
 
-def table(names, cases):
-    """Parametrize a test with a dict: from the id of a case to its arguments."""
-    return pytest.mark.parametrize(names, list(cases.values()), ids=list(cases))
+def table(names, *rows):
+    """Parametrize a test: each row is an id and arguments, or a dict has those of all."""
+    if isinstance(rows[0], dict):
+        ids, rows = zip(*rows[0].items(), strict=True)
+    else:
+        ids, rows = [row[0] for row in rows], [row[1] if len(row) == 2 else row[1:] for row in rows]
+    return pytest.mark.parametrize(names, rows, ids=ids)
 
 
 def each(name, values):
@@ -128,18 +132,14 @@ def said_of(values_by_message):
     return pytest.mark.parametrize("value, message", rows, ids=ids)
 
 
-def mistakes(cases):
-    """Parametrize a test with `call`, `message` and `error`: ValueError, or the third of a case."""
-    rows = {name: (*case, ValueError)[:3] for name, case in cases.items()}
-    return table("call, message, error", rows)
+def mistakes(*rows):
+    """Parametrize a test with `call`, `message` and `error`: ValueError, or the last of a row."""
+    return table("call, message, error", *((*row, ValueError)[:4] for row in rows))
 
 
-def works(cases):
+def works(*rows):
     """Parametrize a test with `holds` and `warned`: a call that is true, and what it warns of."""
-    pairs = {name: case if isinstance(case, tuple) else (case,) for name, case in cases.items()}
-    return table(
-        "holds, warned", {name: (holds, warned) for name, (holds, *warned) in pairs.items()}
-    )
+    return table("holds, warned", *((name, holds, warned) for name, holds, *warned in rows))
 
 
 def short(value):

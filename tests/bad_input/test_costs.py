@@ -127,33 +127,31 @@ COSTS = "cost_by_half_margin"
 
 @table(
     "function, changes, message",
-    {
-        "no queries": (gnmax_sigma, {"n_queries": 0}, "n_queries must be a whole"),
-        "no teachers": (gnmax_sigma, {"n_teachers": 0}, "n_teachers must be a"),
-        "one class": (gnmax_sigma, {"n_classes": 1}, "n_classes .*at least 2"),
-        "two costs": (rdp_to_epsilon, {"rdp": [1.0, 2.0]}, "rdp must have one"),
-        "negative cost": (rdp_to_epsilon, {"rdp": [-1.0]}, "rdp must hold costs"),
-        "NaN": (rdp_to_epsilon, {"rdp": [NAN]}, "rdp must hold costs"),
-        "pure": (pure_rdp, {"epsilon": -1}, "epsilon must be a finite number"),
-        "negative votes": (exact_rdp, {"votes": [[5, -1]]}, "votes has negative"),
-        "no noise": (exact_rdp, {"aggregator": GNMax(None)}, "Set sigma to a"),
-        "eta=-1": (TrialCount, {"eta": -1}, "eta from -0.9 to 20; got .*eta=-1"),
-        "mean": (TrialCount, {"mean": 1e6 + 0.5}, "needs a mean from 1.001 to 1e6"),
-        "eta=x": (TrialCount, {"eta": "x"}, "eta must be a number; got 'x'"),
-        "eta=nan": (TrialCount, {"eta": NAN}, "eta from -0.9 to 20; got .*eta=nan"),
-        "distribution": (TrialCount, {"distribution": "uniform"}, "distribution must be"),
-        "far margin": (smooth_sensitivity, {"half_margin": [2]}, "half_margin must be"),
-        "text margin": (smooth_sensitivity, {"half_margin": "x"}, "half_margin must be"),
-        "NaN cost": (smooth_sensitivity, {COSTS: [1.0, NAN]}, COSTS),
-        "axes": (smooth_sensitivity, {COSTS: [[1.0]]}, COSTS),
-        "text": (smooth_sensitivity, {COSTS: "x"}, f"{COSTS} must"),
-        "audit, class": (audit_aggregator, {"votes": [5]}, "votes must have shape"),
-        "audit, negative": (audit_aggregator, {"votes": [5, -1]}, "votes has negative counts"),
-        "audit, fractions": (audit_aggregator, {"votes": [5.5, 4.5]}, "votes must be finite whole"),
-        "audit, none": (audit_aggregator, {"votes": [0, 0]}, "every row of votes must sum"),
-        "audit, text": (audit_aggregator, {"votes": TEXT}, "votes must"),
-        "a plan": (plan_queries, {"aggregator": "x"}, "aggregator must be an Aggregator.*got 'x'"),
-    },
+    ("no queries", gnmax_sigma, {"n_queries": 0}, "n_queries must be a whole"),
+    ("no teachers", gnmax_sigma, {"n_teachers": 0}, "n_teachers must be a"),
+    ("one class", gnmax_sigma, {"n_classes": 1}, "n_classes .*at least 2"),
+    ("two costs", rdp_to_epsilon, {"rdp": [1.0, 2.0]}, "rdp must have one"),
+    ("negative cost", rdp_to_epsilon, {"rdp": [-1.0]}, "rdp must hold costs"),
+    ("NaN", rdp_to_epsilon, {"rdp": [NAN]}, "rdp must hold costs"),
+    ("pure", pure_rdp, {"epsilon": -1}, "epsilon must be a finite number"),
+    ("negative votes", exact_rdp, {"votes": [[5, -1]]}, "votes has negative"),
+    ("no noise", exact_rdp, {"aggregator": GNMax(None)}, "Set sigma to a"),
+    ("eta=-1", TrialCount, {"eta": -1}, "eta from -0.9 to 20; got .*eta=-1"),
+    ("mean", TrialCount, {"mean": 1e6 + 0.5}, "needs a mean from 1.001 to 1e6"),
+    ("eta=x", TrialCount, {"eta": "x"}, "eta must be a number; got 'x'"),
+    ("eta=nan", TrialCount, {"eta": NAN}, "eta from -0.9 to 20; got .*eta=nan"),
+    ("distribution", TrialCount, {"distribution": "uniform"}, "distribution must be"),
+    ("far margin", smooth_sensitivity, {"half_margin": [2]}, "half_margin must be"),
+    ("text margin", smooth_sensitivity, {"half_margin": "x"}, "half_margin must be"),
+    ("NaN cost", smooth_sensitivity, {COSTS: [1.0, NAN]}, COSTS),
+    ("axes", smooth_sensitivity, {COSTS: [[1.0]]}, COSTS),
+    ("text", smooth_sensitivity, {COSTS: "x"}, f"{COSTS} must"),
+    ("audit, class", audit_aggregator, {"votes": [5]}, "votes must have shape"),
+    ("audit, negative", audit_aggregator, {"votes": [5, -1]}, "votes has negative counts"),
+    ("audit, fractions", audit_aggregator, {"votes": [5.5, 4.5]}, "votes must be finite whole"),
+    ("audit, none", audit_aggregator, {"votes": [0, 0]}, "every row of votes must sum"),
+    ("audit, text", audit_aggregator, {"votes": TEXT}, "votes must"),
+    ("a plan", plan_queries, {"aggregator": "x"}, "aggregator must be an Aggregator.*got 'x'"),
 )
 def test_arguments_that_are_refused(function, changes, message):
     with refused(message):
@@ -179,20 +177,20 @@ def stopped():
 
 
 @mistakes(
-    {
-        "method": (lambda: fitted().curator_.epsilon(method="rdp"), "method must be"),
-        "conversion": (
-            lambda: fitted().curator_.epsilon(conversion="best"),
-            "conversion must be 'improved' or 'classic'; got 'best'",
-        ),
-        "rdp, method": (lambda: fitted().curator_.rdp(method=None), "method must be .*None"),
-        "rdp, orders": (lambda: fitted().curator_.rdp(orders=[1]), "orders must be a non"),
-        "rdp, text": (lambda: fitted().curator_.rdp(orders="x"), "orders must be arr"),
-        "another delta": (
-            lambda: stopped().curator_.epsilon(1e-6, "data_independent"),
-            "a budget at delta=1e-05 stopped the queries.*got 1e-06",
-        ),
-    }
+    ("method", lambda: fitted().curator_.epsilon(method="rdp"), "method must be"),
+    (
+        "conversion",
+        lambda: fitted().curator_.epsilon(conversion="best"),
+        "conversion must be 'improved' or 'classic'; got 'best'",
+    ),
+    ("rdp, method", lambda: fitted().curator_.rdp(method=None), "method must be .*None"),
+    ("rdp, orders", lambda: fitted().curator_.rdp(orders=[1]), "orders must be a non"),
+    ("rdp, text", lambda: fitted().curator_.rdp(orders="x"), "orders must be arr"),
+    (
+        "another delta",
+        lambda: stopped().curator_.epsilon(1e-6, "data_independent"),
+        "a budget at delta=1e-05 stopped the queries.*got 1e-06",
+    ),
 )
 def test_the_curator_of_wrong_arguments(call, message, error):
     with refused(message, error):
@@ -200,8 +198,7 @@ def test_the_curator_of_wrong_arguments(call, message, error):
 
 
 @pytest.mark.parametrize(
-    ("fit", "method"),
-    [(fitted, "exact"), (fitted, "data_independent"), (stopped, "data_independent")],
+    "fit, method", [(fitted, "exact"), (fitted, "data_independent"), (stopped, "data_independent")]
 )
 def test_the_curator_of_a_wrong_delta(fit, method):
     curator = fit().curator_

@@ -70,11 +70,9 @@ def execute(file, statement):
 
 @table(
     "damage, message",
-    {
-        "text": (lambda file: file.write_text("x"), ""),
-        "cut short": (lambda file: file.write_bytes(file.read_bytes()[:5000]), ""),
-        "no budget": (lambda file: execute(file, "DELETE FROM budget"), " .it holds no budget"),
-    },
+    ("text", lambda file: file.write_text("x"), ""),
+    ("cut short", lambda file: file.write_bytes(file.read_bytes()[:5000]), ""),
+    ("no budget", lambda file: execute(file, "DELETE FROM budget"), " .it holds no budget"),
 )
 def test_a_file_that_is_no_ledger(damage, message, tmp_path):
     ledger_in_use(tmp_path)
@@ -85,10 +83,8 @@ def test_a_file_that_is_no_ledger(damage, message, tmp_path):
 
 @table(
     "statement, message",
-    {
-        "no budget": ("DELETE FROM budget", " .it holds no budget"),
-        "no table": ("DROP TABLE spending", ".*nothing was recorded"),
-    },
+    ("no budget", "DELETE FROM budget", " .it holds no budget"),
+    ("no table", "DROP TABLE spending", ".*nothing was recorded"),
 )
 def test_a_ledger_that_was_damaged_before_a_fit(statement, message, tmp_path):
     in_use = ledger_in_use(tmp_path)
@@ -105,11 +101,9 @@ NO_NOISE = {"aggregator": PluralityVote(), "epsilon": None}
 
 @table(
     "budget, params, message, error",
-    {
-        "random_state": (30.0, {"random_state": 0}, "refuses fits with.*got random_s", ValueError),
-        "over budget": (1.0, {}, "more than the ledger's epsilon=1", DEAR),
-        "no noise": (30.0, NO_NOISE, "costs epsilon=inf.*ledger's epsilon=30", DEAR),
-    },
+    ("random_state", 30.0, {"random_state": 0}, "refuses fits with.*got random_s", ValueError),
+    ("over budget", 1.0, {}, "more than the ledger's epsilon=1", DEAR),
+    ("no noise", 30.0, NO_NOISE, "costs epsilon=inf.*ledger's epsilon=30", DEAR),
 )
 def test_a_fit_that_a_ledger_refuses(budget, params, message, error, tmp_path):
     with refused(message, error):

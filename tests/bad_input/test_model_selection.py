@@ -82,56 +82,52 @@ def of_estimator(**params):
 
 
 @mistakes(
-    {
-        "n_trials": (lambda: search({"n_trials": 1e9}), "number of trials .* 1e6"),
-        "few": (
-            lambda: search({"validation_fraction": 1e-9}),
-            "=1e-09 is less than one of the 40 private records",
-        ),
-        "scoring": (
-            lambda: search({"scoring": "accuracy"}),
-            "'accuracy' needs public rows, X_val and y_val",
-        ),
-        "grid: a number": (lambda: search(grid=5), NO_GRID),
-        "grid: none": (lambda: search(grid=[]), "no candidates; give at least one set of param"),
-        "grid: no value": (lambda: search(grid={"n_teachers": []}), "'n_teachers' .* non-empty"),
-        "grid: unknown": (lambda: search(grid={"teachers": [5]}), "Invalid parameter 'teachers'"),
-        "grid: out of range": (lambda: search(grid={"n_teachers": [0]}), "'n_teachers' parameter"),
-        "grid: epsilon": (lambda: search(grid={"epsilon": [1.0]}), "of the search .* leave it out"),
-        "grid: partition": (lambda: search(grid={"partition": ["hash"]}), "differ in partition"),
-        "grid: student__": (lambda: search(grid={"student__C": [1]}), "student is None, so it has"),
-        "grid: a list": (lambda: search(grid=[1]), "Parameter grid is not a dict", TypeError),
-        "grid: no list": (lambda: search(grid={"n_teachers": 5}), "needs to be", TypeError),
-        "random": (lambda: random_search(5), f"'param_distributions' {RANDOM}"),
-        "unfitted": (
-            lambda: PrivateGridSearchCV(pate(), {}).predict(X),
-            "not fitted",
-            NotFittedError,
-        ),
-        "another estimator": (lambda: search(estimator=GaussianNB()), NO_ESTIMATOR),
-        "a class": (lambda: search(estimator=PATEClassifier), NO_ESTIMATOR),
-        "random_state": (lambda: of_estimator(random_state=0), "estimator has random_state=0"),
-        "X_public missing": (lambda: search(X_public=None), "X_public is missing"),
-        "features": (
-            lambda: search(X_public=X_PUBLIC[:, 1:]),
-            "X_public does not have the features",
-        ),
-        "y_val missing": (lambda: search(X_val=X_PUBLIC), "X_val and y_val belong together"),
-        "X_val, features": (
-            lambda: search(**VALIDATION | {"X_val": X_PUBLIC[:, 1:]}),
-            r"X_val must have rows with the features of X_public; got shapes \(30, 2\)",
-        ),
-        "y_val": (
-            lambda: search(**VALIDATION | {"y_val": LABELS + 7}),
-            "y_val has labels that are not in classes",
-        ),
-        "y: unknown labels": (
-            lambda: search(y=changed(Y, LABEL)),
-            "y has labels that are not in classes",
-        ),
-        "y: short": (lambda: search(y=Y[1:]), "X and y have inconsistent numbers of samples"),
-        "a scorer": (lambda: search({"scoring": "best"}, **VALIDATION), "scoring|'best'"),
-    }
+    ("n_trials", lambda: search({"n_trials": 1e9}), "number of trials .* 1e6"),
+    (
+        "few",
+        lambda: search({"validation_fraction": 1e-9}),
+        "=1e-09 is less than one of the 40 private records",
+    ),
+    (
+        "scoring",
+        lambda: search({"scoring": "accuracy"}),
+        "'accuracy' needs public rows, X_val and y_val",
+    ),
+    ("grid: a number", lambda: search(grid=5), NO_GRID),
+    ("grid: none", lambda: search(grid=[]), "no candidates; give at least one set of param"),
+    ("grid: no value", lambda: search(grid={"n_teachers": []}), "'n_teachers' .* non-empty"),
+    ("grid: unknown", lambda: search(grid={"teachers": [5]}), "Invalid parameter 'teachers'"),
+    ("grid: out of range", lambda: search(grid={"n_teachers": [0]}), "'n_teachers' parameter"),
+    ("grid: epsilon", lambda: search(grid={"epsilon": [1.0]}), "of the search .* leave it out"),
+    ("grid: partition", lambda: search(grid={"partition": ["hash"]}), "differ in partition"),
+    ("grid: student__", lambda: search(grid={"student__C": [1]}), "student is None, so it has"),
+    ("grid: a list", lambda: search(grid=[1]), "Parameter grid is not a dict", TypeError),
+    ("grid: no list", lambda: search(grid={"n_teachers": 5}), "needs to be", TypeError),
+    ("random", lambda: random_search(5), f"'param_distributions' {RANDOM}"),
+    ("unfitted", lambda: PrivateGridSearchCV(pate(), {}).predict(X), "not fitted", NotFittedError),
+    ("another estimator", lambda: search(estimator=GaussianNB()), NO_ESTIMATOR),
+    ("a class", lambda: search(estimator=PATEClassifier), NO_ESTIMATOR),
+    ("random_state", lambda: of_estimator(random_state=0), "estimator has random_state=0"),
+    ("X_public missing", lambda: search(X_public=None), "X_public is missing"),
+    ("features", lambda: search(X_public=X_PUBLIC[:, 1:]), "X_public does not have the features"),
+    ("y_val missing", lambda: search(X_val=X_PUBLIC), "X_val and y_val belong together"),
+    (
+        "X_val, features",
+        lambda: search(**VALIDATION | {"X_val": X_PUBLIC[:, 1:]}),
+        r"X_val must have rows with the features of X_public; got shapes \(30, 2\)",
+    ),
+    (
+        "y_val",
+        lambda: search(**VALIDATION | {"y_val": LABELS + 7}),
+        "y_val has labels that are not in classes",
+    ),
+    (
+        "y: unknown labels",
+        lambda: search(y=changed(Y, LABEL)),
+        "y has labels that are not in classes",
+    ),
+    ("y: short", lambda: search(y=Y[1:]), "X and y have inconsistent numbers of samples"),
+    ("a scorer", lambda: search({"scoring": "best"}, **VALIDATION), "scoring|'best'"),
 )
 def test_searches_that_are_refused(call, message, error):
     with refused(message, error):
@@ -140,10 +136,8 @@ def test_searches_that_are_refused(call, message, error):
 
 @table(
     "params, message",
-    {
-        "no classes": ({"classes": None}, r"estimator needs classes=\[...\]"),
-        "StableArgmax": ({"aggregator": STABLE}, "a delta of its own.*neither StableArgmax"),
-    },
+    ("no classes", {"classes": None}, r"estimator needs classes=\[...\]"),
+    ("StableArgmax", {"aggregator": STABLE}, "a delta of its own.*neither StableArgmax"),
 )
 def test_an_estimator_that_a_search_cannot_use(params, message):
     with refused(message, warning="counts a query as stable|classes_ is read"):

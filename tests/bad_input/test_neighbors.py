@@ -66,11 +66,9 @@ def test_a_parameter_of_a_wrong_type_or_size(name, value):
 
 @table(
     "params, public, message",
-    {
-        "noise": ({"epsilon": 0.001}, PUBLIC, "the noise drowns the ballots: there are 2000"),
-        "few rows": ({}, PUBLIC[:3], "X_public has 3 rows, .* there are 2 classes.* Give 16"),
-        "equal rows": ({}, PUBLIC[[0] * 300], "X_public (has 300 rows, 1 of them|are all equal)"),
-    },
+    ("noise", {"epsilon": 0.001}, PUBLIC, "the noise drowns the ballots: there are 2000"),
+    ("few rows", {}, PUBLIC[:3], "X_public has 3 rows, .* there are 2 classes.* Give 16"),
+    ("equal rows", {}, PUBLIC[[0] * 300], "X_public (has 300 rows, 1 of them|are all equal)"),
 )
 def test_a_plan_that_cannot_work(params, public, message):
     clf = records(**params)
@@ -90,11 +88,9 @@ DRAWS = MarginalSynthesizer((0, 1), missing=[])
 @table("weight", {"above 1": np.nextafter(1, 2), "below 0": -0.1, "NaN": NAN, "inf": INF})
 @table(
     "make, public",
-    {
-        "records": (lambda: records(epsilon=8.0), PUBLIC),
-        "records, no public rows": (lambda: records(epsilon=8.0, synthesizer=DRAWS), None),
-        "teachers, no public rows": (lambda: pate(n_teachers=20, synthesizer=DRAWS), None),
-    },
+    ("records", lambda: records(epsilon=8.0), PUBLIC),
+    ("records, no public rows", lambda: records(epsilon=8.0, synthesizer=DRAWS), None),
+    ("teachers, no public rows", lambda: pate(n_teachers=20, synthesizer=DRAWS), None),
 )
 def test_weights_that_are_no_parts_of_a_ballot(make, public, weight):
     weights = changed(np.linspace(0, 1, 2000), weight)
@@ -170,11 +166,9 @@ def test_masked_rows_to_predict(make):
 
 @table(
     "make, public",
-    {
-        "teachers": (lambda: pate(n_teachers=20, n_queries=30, aggregator=None), PUBLIC),
-        "records": (records, PUBLIC),
-        "records, no public rows": (lambda: records(epsilon=8.0, synthesizer=DRAWS), None),
-    },
+    ("teachers", lambda: pate(n_teachers=20, n_queries=30, aggregator=None), PUBLIC),
+    ("records", records, PUBLIC),
+    ("records, no public rows", lambda: records(epsilon=8.0, synthesizer=DRAWS), None),
 )
 def test_errors_of_floats_that_numpy_is_told_to_raise(make, public):
     rows = MANY[1:]

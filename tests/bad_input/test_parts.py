@@ -45,13 +45,11 @@ class NoAdjacency:
 
 @table(
     "params, message",
-    {
-        "no groups": ({"unit": "group"}, 'unit="group" .* needs groups='),
-        "no index": ({"partition": "hash"}, 'partition="hash".*index of a DataFrame'),
-        "no names": ({"partition": "predefined"}, '"predefined" needs groups='),
-        "a class": ({"partition": RandomPartition}, "partition must be an object"),
-        "no adjacency": ({"partition": NoAdjacency()}, "must be an object.*string adjacency"),
-    },
+    ("no groups", {"unit": "group"}, 'unit="group" .* needs groups='),
+    ("no index", {"partition": "hash"}, 'partition="hash".*index of a DataFrame'),
+    ("no names", {"partition": "predefined"}, '"predefined" needs groups='),
+    ("a class", {"partition": RandomPartition}, "partition must be an object"),
+    ("no adjacency", {"partition": NoAdjacency()}, "must be an object.*string adjacency"),
 )
 def test_a_partition_that_cannot_be_used(params, message):
     with refused(message):
@@ -60,11 +58,9 @@ def test_a_partition_that_cannot_be_used(params, message):
 
 @table(
     "index, message",
-    {
-        "positions": (range(40), "the index of X is a RangeIndex"),
-        "missing": ([None, *[TEXT] * 39], "the index of X has a missing value"),
-        "floats": (np.arange(40) + NUMBER, "the index of X has a number that is not whole"),
-    },
+    ("positions", range(40), "the index of X is a RangeIndex"),
+    ("missing", [None, *[TEXT] * 39], "the index of X has a missing value"),
+    ("floats", np.arange(40) + NUMBER, "the index of X has a number that is not whole"),
 )
 def test_an_index_that_cannot_be_hashed(index, message):
     rows = frame().set_axis(index)
@@ -78,15 +74,13 @@ RANGE = "partition.assign must return numbers from 0 to 3"
 
 @table(
     "teachers, message",
-    {
-        "None": (None, rf"{FORTY}.*shape \(\)"),
-        "floats": (np.zeros(40), f"{FORTY}.*and floats$"),
-        "two axes": ([[0]] * 40, rf"{FORTY}.*\(40, 1\)"),
-        "a teacher too many": ([4] * 40, RANGE),
-        "a negative teacher": ([-1] * 40, RANGE),
-        "unequal lengths": ([[0], [1, 2]], "partition.assign failed with ValueError"),
-        "an error": (KeyError(TEXT), "partition.assign failed with KeyError"),
-    },
+    ("None", None, rf"{FORTY}.*shape \(\)"),
+    ("floats", np.zeros(40), f"{FORTY}.*and floats$"),
+    ("two axes", [[0]] * 40, rf"{FORTY}.*\(40, 1\)"),
+    ("a teacher too many", [4] * 40, RANGE),
+    ("a negative teacher", [-1] * 40, RANGE),
+    ("unequal lengths", [[0], [1, 2]], "partition.assign failed with ValueError"),
+    ("an error", KeyError(TEXT), "partition.assign failed with KeyError"),
 )
 def test_a_partition_that_returns_no_teacher_for_each_record(teachers, message):
     with refused(message):
@@ -113,14 +107,12 @@ def test_a_wrong_number_of_rounds(n_rounds):
 
 @table(
     "strategy, name",
-    {
-        "n_rounds": (UncertaintyQueries(n_rounds=1), "n_rounds"),
-        "estimator": (BinaryExpertQueries(LinearRegression()), "estimator"),
-        "confident": (BinaryExpertQueries(GaussianNB(), confident=1.5), "confident"),
-        "possible": (BinaryExpertQueries(GaussianNB(), possible=NAN), "possible"),
-        "n_rivals": (BinaryExpertQueries(GaussianNB(), n_rivals=0), "n_rivals"),
-        "transformer": (DiversityQueries(GaussianNB()), "transformer"),
-    },
+    ("n_rounds", UncertaintyQueries(n_rounds=1), "n_rounds"),
+    ("estimator", BinaryExpertQueries(LinearRegression()), "estimator"),
+    ("confident", BinaryExpertQueries(GaussianNB(), confident=1.5), "confident"),
+    ("possible", BinaryExpertQueries(GaussianNB(), possible=NAN), "possible"),
+    ("n_rivals", BinaryExpertQueries(GaussianNB(), n_rivals=0), "n_rivals"),
+    ("transformer", DiversityQueries(GaussianNB()), "transformer"),
 )
 def test_a_parameter_that_a_strategy_refuses(strategy, name):
     with refused(f"query_strategy failed.*'{name}' parameter of"):
@@ -148,13 +140,11 @@ DISTRIBUTION = "soft labels y must be a distribution"
 
 @table(
     "y, message",
-    {
-        "a row missing": (HALVES[:2], r"y must hold .* 3 rows of X; got shape \(2, 2\)"),
-        "one class": ([[1.0]] * 3, r"y must hold .* at least 2 classes .* shape \(3, 1\)"),
-        "None": (None, r"y must hold .* got shape \(\)"),
-        "unequal lengths": ([[0.5, 0.5], [1.0], [1.0]], "y must be array-like"),
-        "hard, NaN": ([NAN, 0, 1], "y contains NaN"),
-    },
+    ("a row missing", HALVES[:2], r"y must hold .* 3 rows of X; got shape \(2, 2\)"),
+    ("one class", [[1.0]] * 3, r"y must hold .* at least 2 classes .* shape \(3, 1\)"),
+    ("None", None, r"y must hold .* got shape \(\)"),
+    ("unequal lengths", [[0.5, 0.5], [1.0], [1.0]], "y must be array-like"),
+    ("hard, NaN", [NAN, 0, 1], "y contains NaN"),
 )
 def test_wrong_soft_labels(y, message):
     with refused(message):

@@ -104,14 +104,12 @@ SCALER = FitOnPublic(StandardScaler())
 
 
 @mistakes(
-    {
-        "nothing": (lambda: PublicData(), "missing 1 required positional arg.*'X'", TypeError),
-        "labels": (lambda: PublicData(X_PUBLIC, Y), "positional arguments", TypeError),
-        "no public rows": (lambda: SCALER.fit(X), "FitOnPublic got no X_public"),
-        "a number": (lambda: FitOnPublic(5).fit(X, X_public=X_PUBLIC), NO_TRANSFORMER),
-        "a teacher": (lambda: FitOnPublic(Teacher()).fit(X, X_public=X_PUBLIC), NO_TRANSFORMER),
-        "before fit": (lambda: SCALER.transform(X), "not fitted yet", NotFittedError),
-    }
+    ("nothing", lambda: PublicData(), "missing 1 required positional arg.*'X'", TypeError),
+    ("labels", lambda: PublicData(X_PUBLIC, Y), "positional arguments", TypeError),
+    ("no public rows", lambda: SCALER.fit(X), "FitOnPublic got no X_public"),
+    ("a number", lambda: FitOnPublic(5).fit(X, X_public=X_PUBLIC), NO_TRANSFORMER),
+    ("a teacher", lambda: FitOnPublic(Teacher()).fit(X, X_public=X_PUBLIC), NO_TRANSFORMER),
+    ("before fit", lambda: SCALER.transform(X), "not fitted yet", NotFittedError),
 )
 def test_wrong_use_of_public_data_and_fit_on_public(call, message, error):
     with refused(message, error):

@@ -52,14 +52,12 @@ def test_sites_of_wrong_arguments():
 
 
 @mistakes(
-    {
-        "y": (lambda: of_sites(y=Y), "y must be None when X is Sites"),
-        "groups": (lambda: of_sites(groups=[TEXT]), "groups must be None when X is Sites"),
-        "weights": (lambda: of_sites(sample_weight=X[:, 2]), "sample_weight must be None when X"),
-        "no public rows": (lambda: of_sites(X_public=None), "X_public is missing"),
-        "no classes": (lambda: of_sites({"classes": None}), "classes must be given when X is Si"),
-        "one class": (lambda: of_sites({"classes": [0]}), "has 1 class"),
-    }
+    ("y", lambda: of_sites(y=Y), "y must be None when X is Sites"),
+    ("groups", lambda: of_sites(groups=[TEXT]), "groups must be None when X is Sites"),
+    ("weights", lambda: of_sites(sample_weight=X[:, 2]), "sample_weight must be None when X"),
+    ("no public rows", lambda: of_sites(X_public=None), "X_public is missing"),
+    ("no classes", lambda: of_sites({"classes": None}), "classes must be given when X is Si"),
+    ("one class", lambda: of_sites({"classes": [0]}), "has 1 class"),
 )
 def test_sites_beside_other_data(call, message, error):
     with refused(message, error):
@@ -75,13 +73,11 @@ UNKNOWN = "load returned labels .* not in classes"
 
 @table(
     "load, message",
-    {
-        "raises": (no_load, "load raised KeyError"),
-        "returns None": (lambda name: None, "TypeError"),
-        "a column missing": (lambda name: (X[:, 1:], Y), "return X with the columns of X_pub"),
-        "a label missing": (lambda name: (X, Y[1:]), "return X .* and y with one label per row"),
-        "labels unknown": (lambda name: (X, changed(Y, LABEL)), UNKNOWN),
-    },
+    ("raises", no_load, "load raised KeyError"),
+    ("returns None", lambda name: None, "TypeError"),
+    ("a column missing", lambda name: (X[:, 1:], Y), "return X with the columns of X_pub"),
+    ("a label missing", lambda name: (X, Y[1:]), "return X .* and y with one label per row"),
+    ("labels unknown", lambda name: (X, changed(Y, LABEL)), UNKNOWN),
 )
 def test_a_site_that_loads_wrong_data(load, message):
     with refused(f"teacher 0 failed: .*{message}", TeacherError, by_teachers=True):
@@ -123,26 +119,26 @@ WARM = {"aggregator": SoftVote(5.0, temperature=2.0)}
 
 
 @mistakes(
-    {
-        "no X_public": (
-            lambda: fit_votes(X_public=None),
-            "X_public is missing: the rows that were voted on",
-        ),
-        "X_public, a row missing": (
-            lambda: fit_votes(X_public=X_PUBLIC[1:]),
-            "votes has 30 rows and X_public 29",
-        ),
-        "unit": (lambda: fit_votes(unit="group"), "unit='group', but these votes protect one teac"),
-        "order": (lambda: fit_votes(classes=[1, 0]), "columns of votes are the sorted classes"),
-        "classes": (lambda: fit_votes(classes=[0, 1, 2]), "votes has 2 columns, and there are 3"),
-        "n_queries": (lambda: fit_votes(n_queries=31), "n_queries=31 is more than the rows of X_p"),
-        "SoftVote": (lambda: fit_votes(**SOFT), r"or=SoftVote.*votes, which are counts"),
-        "polled, classes": (lambda: fit_votes(polled(), classes=[0, 2]), "about other classes"),
-        "polled, unit": (lambda: fit_votes(polled(), unit="group"), "these votes protect one rec"),
-        "polled, for SoftVote": (lambda: fit_votes(polled(), **SOFT), "aggregator=.*which are c"),
-        "of SoftVote": (lambda: fit_votes(polled(1.0)), f"aggregator=GNMax.* {SUMS}"),
-        "of another temperature": (lambda: fit_votes(polled(1.0), **WARM), f"aggregator=.* {SUMS}"),
-    }
+    (
+        "no X_public",
+        lambda: fit_votes(X_public=None),
+        "X_public is missing: the rows that were voted on",
+    ),
+    (
+        "X_public, a row missing",
+        lambda: fit_votes(X_public=X_PUBLIC[1:]),
+        "votes has 30 rows and X_public 29",
+    ),
+    ("unit", lambda: fit_votes(unit="group"), "unit='group', but these votes protect one teac"),
+    ("order", lambda: fit_votes(classes=[1, 0]), "columns of votes are the sorted classes"),
+    ("classes", lambda: fit_votes(classes=[0, 1, 2]), "votes has 2 columns, and there are 3"),
+    ("n_queries", lambda: fit_votes(n_queries=31), "n_queries=31 is more than the rows of X_p"),
+    ("SoftVote", lambda: fit_votes(**SOFT), r"or=SoftVote.*votes, which are counts"),
+    ("polled, classes", lambda: fit_votes(polled(), classes=[0, 2]), "about other classes"),
+    ("polled, unit", lambda: fit_votes(polled(), unit="group"), "these votes protect one rec"),
+    ("polled, for SoftVote", lambda: fit_votes(polled(), **SOFT), "aggregator=.*which are c"),
+    ("of SoftVote", lambda: fit_votes(polled(1.0)), f"aggregator=GNMax.* {SUMS}"),
+    ("of another temperature", lambda: fit_votes(polled(1.0), **WARM), f"aggregator=.* {SUMS}"),
 )
 def test_votes_that_do_not_fit_the_parameters(call, message, error):
     with refused(message, error):
@@ -150,18 +146,18 @@ def test_votes_that_do_not_fit_the_parameters(call, message, error):
 
 
 @works(
-    {
-        "whole floats": lambda: fit_votes(VOTES.astype(float)).n_teachers_ == 4,
-        "no classes": lambda: fit_votes(classes=None).classes_.tolist() == [0, 1],
-        "delta": (
-            lambda: fit_votes(delta=0.3).n_teachers_ == 4,
-            "delta=.* is not below one over the number of teachers, 4",
-        ),
-        "delta, polled": (
-            lambda: fit_votes(polled(), delta=0.1).n_teachers_ == 4,
-            "delta=.* is not below one over the number of records, 40",
-        ),
-    }
+    ("whole floats", lambda: fit_votes(VOTES.astype(float)).n_teachers_ == 4),
+    ("no classes", lambda: fit_votes(classes=None).classes_.tolist() == [0, 1]),
+    (
+        "delta",
+        lambda: fit_votes(delta=0.3).n_teachers_ == 4,
+        "delta=.* is not below one over the number of teachers, 4",
+    ),
+    (
+        "delta, polled",
+        lambda: fit_votes(polled(), delta=0.1).n_teachers_ == 4,
+        "delta=.* is not below one over the number of records, 40",
+    ),
 )
 def test_votes_that_are_accepted(holds, warned):
     with accepted(*warned):
