@@ -181,11 +181,10 @@ def said_while(action):
     root.setLevel(logging.DEBUG)
     try:
         with (
-            warnings.catch_warnings(record=True) as caught_warnings,
+            warnings.catch_warnings(record=True, action="always") as caught_warnings,
             contextlib.redirect_stdout(out),
             contextlib.redirect_stderr(out),
         ):
-            warnings.simplefilter("always")
             result = action()
     finally:
         root.removeHandler(handler)

@@ -109,8 +109,7 @@ class Linear(ClassifierMixin, BaseEstimator):
     """Base of the classifiers written here; votes by the sign of a product with its weights."""
 
     def predict(self, X):
-        centred = np.asarray(X, dtype=float) - 2
-        return (centred @ self.weights_ > 0).astype(int)
+        return ((np.asarray(X, dtype=float) - 2) @ self.weights_ > 0).astype(int)
 
 
 class Draws(Linear):
@@ -167,8 +166,7 @@ class Settings(Linear):
             warnings.filters[0][0],
             sklearn.get_config()["working_memory"],
         )
-        seed = sum(repr(settings).encode())
-        self.weights_ = np.random.default_rng(seed).normal(size=N_FEATURES)
+        self.weights_ = np.random.default_rng(sum(repr(settings).encode())).normal(size=N_FEATURES)
         left = amount(X)
         np.seterr(under=("ignore", "warn", "print")[left % 3])
         pd.set_option("display.precision", left)

@@ -28,8 +28,7 @@ CASES = [(kind, scale) for kind in VOTES for scale in NOISE if VOTES[kind][0] <=
 def random_votes(kind, n_classes):
     n_teachers, concentration = VOTES[kind]
     rng = np.random.default_rng([n_teachers, n_classes])
-    shares = rng.dirichlet(np.full(n_classes, concentration))
-    return rng.multinomial(n_teachers, shares)
+    return rng.multinomial(n_teachers, rng.dirichlet(np.full(n_classes, concentration)))
 
 
 def by_definition(mechanism, counts, orders):

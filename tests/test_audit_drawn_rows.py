@@ -94,8 +94,7 @@ def test_of_honest_counts_a_third_of_the_loss_is_found(global_random_seed):
 def test_an_unpaid_histogram_is_caught(monkeypatch, global_random_seed):
     """Of the guesses 94 % are right, by 5 standard deviations more than the bound needs."""
     n_tables = MarginalSynthesizer.n_tables.fget
-    unpaid = property(lambda self: n_tables(self) - 1)
-    monkeypatch.setattr(MarginalSynthesizer, "n_tables", unpaid)
+    monkeypatch.setattr(MarginalSynthesizer, "n_tables", property(lambda self: n_tables(self) - 1))
     found = audit_of_counts(n_runs=24, n_guesses=1500, random_state=global_random_seed)
     assert found.claimed == 2.0 and found.refuted
 

@@ -80,8 +80,7 @@ def test_much_of_the_loss_of_laplace_noise_is_found(n_changed, share, global_ran
     """Most seeds find 0.7 of it or more; one entry of four that moves alone would be 0.25."""
     noise = LaplaceMechanism(n_changed / 1.0, "continuous")
     found = audit_table(noise, n_changed=n_changed, delta=0, random_state=global_random_seed)
-    assert found.claimed == 1.0
-    assert share < found.epsilon <= 1.0
+    assert found.claimed == 1.0 and share < found.epsilon <= 1.0
 
 
 def test_a_bound_is_wrong_as_seldom_as_it_says(global_random_seed):
@@ -91,8 +90,7 @@ def test_a_bound_is_wrong_as_seldom_as_it_says(global_random_seed):
     noise = LaplaceMechanism(1.0, "continuous")
     seeds = (np.random.default_rng([global_random_seed, k]) for k in range(200))
     wrong = [audit_table(noise, **given, random_state=seed).refuted for seed in seeds]
-    assert 0 < sum(wrong)
-    assert binomtest(sum(wrong), 200, 0.2, alternative="greater").pvalue > 1e-7
+    assert 0 < sum(wrong) and binomtest(sum(wrong), 200, 0.2, alternative="greater").pvalue > 1e-7
 
 
 @cases(
@@ -162,8 +160,7 @@ def voters(**params):
 
 
 def pate(electorate_, **params):
-    student = DummyClassifier()
-    return PATEClassifier(electorate_, student=student, classes=[0, 1], **params)
+    return PATEClassifier(electorate_, student=DummyClassifier(), classes=[0, 1], **params)
 
 
 def canaries_at(places):
@@ -207,8 +204,7 @@ def test_a_changed_label_is_two_steps_where_records_are_added_or_removed(many):
     clf = pate(voters(adjacency="add_or_remove"), epsilon=1.5)
     with pytest.raises(ValueError, match="a change is two of these. Give what is claimed for two"):
         audit_of_cells(clf)
-    found = audit_of_cells(clf, claimed=3.0, **many)
-    assert 1.5 < found.epsilon <= 3.0
+    assert 1.5 < audit_of_cells(clf, claimed=3.0, **many).epsilon <= 3.0
 
 
 def half_the_noise(self):
@@ -305,8 +301,7 @@ def keeping(enrol):
 def stand_out(fitted):
     """Say of each canary whether its rates are those of places that are far from all cells."""
     rates = fitted.public_soft_labels_[:, 0]
-    differs = np.abs(rates - np.median(rates)) > 1e-9
-    return np.where(differs[-40:], -1.0, 1.0)
+    return np.where((np.abs(rates - np.median(rates)) > 1e-9)[-40:], -1.0, 1.0)
 
 
 def test_cells_that_saw_private_rows_are_caught(monkeypatch, global_random_seed):

@@ -49,8 +49,7 @@ def test_a_fit_refuses_what_cannot_work_and_a_plan_tells(case, tmp_path):
     labels = Y[: len(private)]
     plan = clf.plan(private, labels, X_public=public)
     assert any(words in text for text in plan.obstacles) and words in " ".join(plan.advice)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
+    with warnings.catch_warnings(action="ignore"):
         votes = clf.poll(private, labels, X_public=public)
     for act in (
         lambda: clf.fit(private, labels, X_public=public),
@@ -134,10 +133,11 @@ def test_cells_of_unrelated_truth_values_explain_nothing(share):
 def test_warnings_that_are_errors_lose_no_model(monkeypatch):
     monkeypatch.setattr(ReleasedTable, "is_flat", True)
     clf = pate()
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        with pytest.raises(UserWarning, match="about as likely if all rates"):
-            clf.fit(X, Y, X_public=PUBLIC)
+    with (
+        warnings.catch_warnings(action="error"),
+        pytest.raises(UserWarning, match="about as likely if all rates"),
+    ):
+        clf.fit(X, Y, X_public=PUBLIC)
     assert clf.predict(PUBLIC).shape == (219,)
 
 
@@ -150,5 +150,4 @@ def test_a_student_that_learns_from_one_class_is_told_of_too():
 
 
 def test_a_printed_plan_says_what_a_fit_refuses():
-    plan = pate().plan(X, Y, X_public=PUBLIC[:3])
-    assert "! fit refuses: X_public has 3 rows" in str(plan)
+    assert "! fit refuses: X_public has 3 rows" in str(pate().plan(X, Y, X_public=PUBLIC[:3]))

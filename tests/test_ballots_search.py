@@ -65,8 +65,7 @@ def test_a_record_that_joins_moves_no_other(fraction, most, monkeypatch):
             assert more_train - {n_records} == train
             came = set(more_scored) - set(scored)
             went = set(scored) - set(more_scored)
-            assert came <= {n_records} and len(went) <= len(came)
-            assert not came & more_train
+            assert came <= {n_records} and len(went) <= len(came) and not came & more_train
             assert len(more_scored) == len(set(more_scored)) <= most
 
 
@@ -83,8 +82,7 @@ def test_each_record_has_a_coin_of_its_own(global_random_seed):
         if held_out.units:
             first[held_out.units[0]] += 1
     assert np.abs(held.mean(axis=0) - 0.3).max() < 0.03
-    pairs = np.corrcoef(held.T) - np.eye(8)
-    assert np.abs(pairs).max() < 0.07
+    assert np.abs(np.corrcoef(held.T) - np.eye(8)).max() < 0.07
     assert held.sum(axis=1).var() == pytest.approx(8 * 0.3 * 0.7, rel=0.1)
     assert np.abs(first / first.sum() - 1 / 8).max() < 0.025
 
@@ -101,10 +99,8 @@ def test_records_that_vote_are_held_out(adjacency, by_group, text, monkeypatch):
     groups = np.arange(1200) // 3 if by_group else None
     found = search(adjacency).fit(X, Y, X_PUBLIC, groups=groups)
     spent = found.privacy_spent_
-    assert (spent.adjacency, spent.method) == (text, "tuning")
-    assert 5.8 < spent.epsilon <= 6.0
-    assert found.score(X_PUBLIC, Y_PUBLIC) > 0.6
-    assert 30 < found.best_score_ < 70
+    assert (spent.adjacency, spent.method) == (text, "tuning") and 5.8 < spent.epsilon <= 6.0
+    assert found.score(X_PUBLIC, Y_PUBLIC) > 0.6 and 30 < found.best_score_ < 70
     assert "ReverseNeighbors" in found._repr_html_() and "predict" in dir(found)
     held_out, _ = found._hold_out(
         X, Y, groups, np.random.SeedSequence(1), may_join=adjacency == "add_or_remove"
@@ -122,8 +118,7 @@ def test_the_number_held_out_varies_where_it_is_private():
         parts = [found._hold_out(X, Y, None, seed, may_join=may_join)[0] for seed in seeds]
         return {len(part.train) for part in parts}
 
-    assert numbers(False) == {960}
-    assert len(numbers(True)) > 10
+    assert numbers(False) == {960} and len(numbers(True)) > 10
 
 
 def test_a_secure_search_draws_its_coins_from_the_system(monkeypatch):
@@ -134,8 +129,7 @@ def test_a_secure_search_draws_its_coins_from_the_system(monkeypatch):
     monkeypatch.setattr(found, "_generator", lambda seed: drawn.append(seed) or generator(seed))
     held_out, _ = found._hold_out(X, Y, None, np.random.SeedSequence(0), may_join=True)
     again, _ = found._hold_out(X, Y, None, np.random.SeedSequence(0), may_join=True)
-    assert len(drawn) == 4
-    assert not np.array_equal(held_out.train, again.train)
+    assert len(drawn) == 4 and not np.array_equal(held_out.train, again.train)
 
 
 def planned(found, n_records):
@@ -247,8 +241,7 @@ def test_coins_follow_the_candidates_that_vote(monkeypatch):
     found = PrivateRandomizedSearchCV(
         clf, grid, n_iter=1, epsilon=6.0, n_trials=2, random_state=0
     ).fit(X, Y, X_PUBLIC)
-    assert drawn == [(1200, 0.2)]
-    assert found.privacy_spent_.adjacency == "add or remove one record"
+    assert drawn == [(1200, 0.2)] and found.privacy_spent_.adjacency == "add or remove one record"
     assert math.isfinite(found.best_score_)
 
 

@@ -186,8 +186,7 @@ def test_the_callers_random_numbers_are_left_alone(capsys, monkeypatch):
     state, on_gpu = torch.random.get_rng_state(), []
     monkeypatch.setattr(torch.cuda, "manual_seed_all", on_gpu.append)
     poll(BatchedTeachers(network(verbose=1)))
-    assert torch.equal(state, torch.random.get_rng_state())
-    assert capsys.readouterr().out == ""
+    assert torch.equal(state, torch.random.get_rng_state()) and capsys.readouterr().out == ""
     if torch.cuda.is_available():  # what a GPU starts from, once it is first used
         assert on_gpu[-1] == torch.initial_seed()
     else:
@@ -233,8 +232,7 @@ def test_a_step_that_fails_is_one_too_many_and_leaves_nothing(error, monkeypatch
         alive = [stack for stack in stacks if stack() is not None]
     finally:
         gc.enable()
-    assert fit == [False, True]
-    assert len(stacks) > 6 and not alive
+    assert fit == [False, True] and len(stacks) > 6 and not alive
 
 
 class Failing(nn.Linear):
@@ -283,8 +281,7 @@ def test_on_a_gpu_as_on_a_cpu():
     with warnings.catch_warnings():
         warnings.simplefilter("error")  # it must not fall back
         together = poll(network(cnn, device="cuda"))
-    moved = np.abs(one.counts - together.counts).sum() / 2
-    assert moved <= 0.005 * one.counts.sum()
+    assert (np.abs(one.counts - together.counts).sum() / 2) <= 0.005 * one.counts.sum()
 
 
 # --- what cannot be batched ----------------------------------------------------------------------
@@ -322,8 +319,7 @@ def test_falls_back_in_one_line(reason):
     given = {"X": X[:300], "y": Y[:300], "n_teachers": 3}
     with pytest.warns(UserWarning, match="one by one, not together") as caught:
         votes = poll(BatchedTeachers(ALONE[reason]), **given)
-    assert len(caught) == 1 and reason in str(caught[0].message)
-    assert caught[0].filename == __file__
+    assert len(caught) == 1 and reason in str(caught[0].message) and caught[0].filename == __file__
     assert np.array_equal(votes.counts, poll(ALONE[reason], **given).counts)
 
 

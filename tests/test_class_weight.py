@@ -75,8 +75,7 @@ def test_another_student_and_export_count_classes_alike():
     ({"class_weight": "even"}, "class_weight"),
 )
 def test_mistakes(params, match):
-    with pytest.raises(ValueError, match=match):
-        fitted("cells", **params)
+    pytest.raises(ValueError, fitted, "cells", **params).match(match)
 
 
 def test_teachers_need_a_student_with_weights():

@@ -126,8 +126,7 @@ def test_an_attack_finds_what_is_charged(part, fits):
 def wide(n=4000, d=60, n_classes=2, seed=0):
     X = np.random.default_rng(seed).normal(size=(n + 1000, d))
     edges = np.linspace(-2, 2, n_classes + 1)[1:-1]
-    y = np.digitize(X[:, :8].sum(axis=1), edges)
-    return X[:n], y[:n], X[n:]
+    return X[:n], np.digitize(X[:, :8].sum(axis=1), edges)[:n], X[n:]
 
 
 def fitted(**params):
@@ -154,13 +153,11 @@ def test_wide_tables_are_read_by_their_columns():
     assert "each with all of its columns (by default" in " ".join(str(plan).split())
     assert isinstance(clf.table_, ReleasedColumns)
     assert clf.score(X, y) > 0.85  # cells: 0.5
-    assert clf.privacy_spent_.method == "gaussian"
-    assert clf.privacy_spent_.epsilon <= 1.0
+    assert clf.privacy_spent_.method == "gaussian" and clf.privacy_spent_.epsilon <= 1.0
 
 
 def test_bends_are_seen():
-    rng = np.random.default_rng(0)
-    X = rng.normal(size=(6000, 8))
+    X = np.random.default_rng(0).normal(size=(6000, 8))
     y = ((X[:, :2] ** 2).sum(axis=1) > 1.4).astype(int)
     by_bends, straight = (
         PATEClassifier(ColumnSums(bends=bends), epsilon=1.0, classes=[0, 1], random_state=0)
@@ -225,8 +222,7 @@ def test_votes_are_cast_once_and_read_often():
     twice = [PATEClassifier(epsilon=e, classes=[0, 1], random_state=0) for e in (1.0, 1.0)]
     first, second = (one.fit_votes(votes, rows).predict_proba(X) for one in twice)
     np.testing.assert_array_equal(first, second)
-    with pytest.raises(ValueError, match="not what was voted on"):
-        twice[0].fit_votes(votes, rows[::-1])
+    pytest.raises(ValueError, twice[0].fit_votes, votes, rows[::-1]).match("not what was voted on")
     assert pickle.loads(pickle.dumps(clf)).score(X, y) == clf.score(X, y)
     tree = clf.fit_student(student=DecisionTreeClassifier(max_depth=3), X_public=rows[:500])
     assert isinstance(tree.student_, DecisionTreeClassifier)
@@ -283,8 +279,7 @@ def test_votes_of_others_are_refused():
         columns.fit_votes(votes, rows)
     votes = columns.poll(X, y, X_public=rows)
     assert columns.fit_votes(votes, rows).score(X, y) > 0.85
-    with pytest.raises(ValueError, match="ColumnSums cast these votes"):
-        cells.fit_votes(votes, rows)
+    pytest.raises(ValueError, cells.fit_votes, votes, rows).match("ColumnSums cast these votes")
 
 
 def test_without_public_rows_the_schema_has_sums_of_its_own():

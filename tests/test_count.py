@@ -78,8 +78,7 @@ def test_a_private_search_is_one_fit_whatever_its_number_of_trials():
     clf = pate(GaussianNB(), n_teachers=20, n_queries=10)
     search = PrivateGridSearchCV(clf, {"n_teachers": [20, 30]}, epsilon=50.0, n_trials=2)
     search.fit(X, Y, X_public=X_PUBLIC)
-    assert number_of(search) == number_of(search.best_estimator_) == 1
-    assert next_fit_number() == 2
+    assert number_of(search) == number_of(search.best_estimator_) == 1 and next_fit_number() == 2
 
 
 def test_records_of_what_was_spent_are_equal_whatever_their_number():

@@ -165,8 +165,7 @@ def test_a_frame_and_arrays(request, calls, fetch, home, shape, dtype, described
     X, y = fetch(data_home=home, as_frame=False, return_X_y=True)
     np.testing.assert_array_equal(X, arrays.data)
     np.testing.assert_array_equal(y, arrays.target)
-    assert X.flags.writeable and y.flags.writeable
-    assert described in frame.DESCR and not calls
+    assert X.flags.writeable and y.flags.writeable and described in frame.DESCR and not calls
 
 
 def test_diabetes_has_no_split():
@@ -189,8 +188,7 @@ def test_nothing_found(fetch, folder, name, version, files, tmp_path, monkeypatc
         assert str(part) in str(error.value)
     assert calls == [(name, {"version": version, "data_home": first, "as_frame": True})]
     monkeypatch.delenv("SKLEARN_PATE_DATA")
-    with pytest.raises(FileNotFoundError, match="in: no folder, as none was given"):
-        fetch()
+    pytest.raises(FileNotFoundError, fetch).match("in: no folder, as none was given")
 
 
 def test_places_and_their_order(tmp_path, monkeypatch, calls):
@@ -243,16 +241,14 @@ def test_adult_damaged(adult_home, old, new, reason):
     path.write_text(TRAIN.replace(old, new))
     with pytest.raises(ValueError, match="damaged or not the expected file") as error:
         fetch_adult(data_home=adult_home)
-    assert str(path) in str(error.value)
-    assert reason in str(error.value)
+    assert str(path) in str(error.value) and reason in str(error.value)
 
 
 def openml_adult(home):
     """Tile the made-up rows to OpenML's size, with its order and its types."""
     frame = fetch_adult(data_home=home).frame
     test = frame.iloc[np.resize([3, 4], 16_281)]
-    train = frame.iloc[np.resize([0, 1, 2], 32_561)]
-    table = pd.concat([test, train], ignore_index=True)
+    table = pd.concat([test, frame.iloc[np.resize([0, 1, 2], 32_561)]], ignore_index=True)
     table["class"] = pd.Categorical(np.where(table["class"], ">50K", "<=50K"))
     for name in table.select_dtypes("category"):  # other levels in another order
         table[name] = table[name].cat.remove_unused_categories().cat.as_unordered()
@@ -371,8 +367,7 @@ def test_mnist_damaged(mnist_home, name, content, reason):
     (mnist_home / name).write_bytes(content)
     with pytest.raises(ValueError, match="damaged or not the expected file") as error:
         fetch_mnist(data_home=mnist_home, subset="train")
-    assert str(mnist_home / name) in str(error.value)
-    assert reason in str(error.value)
+    assert str(mnist_home / name) in str(error.value) and reason in str(error.value)
 
 
 def openml_mnist():

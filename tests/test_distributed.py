@@ -233,5 +233,4 @@ def test_what_teachers_say_stays_on_the_workers(client, tmp_path, capfd, caplog)
     assert said.read_text().count("heard") == 2
     texts = [said.read_text(), out, err, caplog.text, str(logs)]
     texts.append("".join(traceback.format_exception(caught.value)))
-    assert SECRET not in "".join(texts)
-    assert released(client)
+    assert SECRET not in "".join(texts) and released(client)

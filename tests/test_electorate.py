@@ -42,8 +42,7 @@ class Neighbors(Electorate):
     def vote(self, private, X_query, *, temperature=None, seed=None, on_done=None):
         classes = np.arange(len(private.classes))
         is_near = pairwise_distances(X_query, private.X) < self.radius
-        by_place = np.arange(len(private.codes)) % len(classes)
-        ballots = np.where(is_near, private.codes, by_place)
+        ballots = np.where(is_near, private.codes, np.arange(len(private.codes)) % len(classes))
         return (ballots[:, :, None] == classes).sum(axis=1)
 
 
@@ -59,8 +58,7 @@ def fit(classifier):
 
 def test_an_electorate_takes_the_teachers_place():
     classifier = fit(model(random_state=0))
-    assert classifier.n_teachers_ == 400
-    assert classifier.privacy_spent_.n_teachers == 400
+    assert classifier.n_teachers_ == 400 and classifier.privacy_spent_.n_teachers == 400
     assert classifier.privacy_spent_.adjacency == "replace one record"
     counts = Neighbors().vote(PRIVATE, PUBLIC_X)
     np.testing.assert_array_equal(classifier.curator_.votes, counts[classifier.query_indices_])
@@ -181,8 +179,7 @@ def test_what_vote_returns_is_checked(change):
 def test_private_data_do_not_leave():
     private = PrivateData(X=[[SECRET]], codes=np.array([0]), classes=np.array([0, 1]))
     assert SECRET not in repr(private)
-    with pytest.raises(TypeError, match="private data cannot be pickled"):
-        pickle.dumps(private)
+    pytest.raises(TypeError, pickle.dumps, private).match("private data cannot be pickled")
 
 
 def shift(private, X_public):
@@ -268,5 +265,4 @@ class Warm(GNMax):
 )
 def test_poll_refuses_mechanisms_that_differ_in_what_they_ask(aggregator, n_queries, match):
     clf = model(LogisticRegression(), aggregator=aggregator, n_queries=n_queries)
-    with pytest.raises(ValueError, match=match):
-        clf.poll(PRIVATE_X, PRIVATE_Y, X_public=PUBLIC_X)
+    pytest.raises(ValueError, clf.poll, PRIVATE_X, PRIVATE_Y, X_public=PUBLIC_X).match(match)

@@ -57,11 +57,9 @@ def planned(aggregator, n_queries=100, **changes):
 
 def said(clf, *data, **kwargs):
     """The texts of all warnings of a fit that follow from its plan, which itself warns of none."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
+    with warnings.catch_warnings(action="error"):
         clf.plan(*data, **kwargs)
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
+    with warnings.catch_warnings(record=True, action="always") as caught:
         clf.set_params(on_bad_plan="warn").fit(*data, **kwargs)
     texts = [str(warning.message) for warning in caught]
     of_plan = [text for text in texts if not text.startswith(FLAT)]
@@ -77,8 +75,7 @@ def said(clf, *data, **kwargs):
 @pytest.mark.parametrize("n_teachers", [7, 250])
 def test_of_two_classes_it_is_the_normal_distributions(agreement, n_teachers):
     plan = planned(GNMax(30.0), n_teachers=n_teachers, n_classes=2)
-    margin = 2 * math.ceil(agreement * n_teachers) - n_teachers
-    expected = norm.cdf(margin / (30 * math.sqrt(2)))
+    expected = norm.cdf((2 * math.ceil(agreement * n_teachers) - n_teachers) / (30 * math.sqrt(2)))
     assert plan.share_right(agreement) == pytest.approx(expected, rel=1e-9)
     assert plan.share_answered(agreement) == pytest.approx(1)
 
@@ -132,14 +129,12 @@ def test_no_spread_of_the_other_votes_is_worse(aggregator):
     least = planned(aggregator, n_teachers=10, n_classes=4).share_right(0.6)
     spreads = [[6, a, b, 4 - a - b] for a in range(5) for b in range(5 - a)]
     right = np.exp(aggregator.outcome_log_proba(spreads)[:, 0])
-    assert right.min() == pytest.approx(least, rel=1e-9)
-    assert right.max() > least + 0.001
+    assert right.min() == pytest.approx(least, rel=1e-9) and right.max() > least + 0.001
 
 
 def test_queries_that_share_a_cost_stop_together():
     plan = planned(StableArgmax(1.0, 2), 300, n_teachers=1000, n_classes=2)
-    assert plan.share_answered(0.6) == pytest.approx(1, abs=0.05)
-    assert plan.share_right(0.6) == 1
+    assert plan.share_answered(0.6) == pytest.approx(1, abs=0.05) and plan.share_right(0.6) == 1
     few = planned(StableArgmax(1.0, 2), 300, n_teachers=20, n_classes=2)
     assert few.share_answered(0.95) == 0 and math.isnan(few.share_right(0.95))
     assert "right       none: nothing is answered" in str(few)
@@ -167,8 +162,7 @@ def test_a_plan_of_unknown_voters_has_no_shares():
     plan = plan_table(LaplaceMechanism(), n_changed=2, n_rows=9, epsilon=1.0, delta=1e-5)
     assert plan.advice == [] and plan.noise_std == pytest.approx(2 * math.sqrt(2))
     assert str(plan).endswith("epsilon     1, method pure")
-    with pytest.raises(ValueError, match="share_right is about teachers"):
-        plan.share_right(0.8)
+    pytest.raises(ValueError, plan.share_right, 0.8).match("share_right is about teachers")
 
 
 # --- labels --------------------------------------------------------------------------------------
@@ -207,8 +201,7 @@ def number_in(text, before):
 
 def test_the_teachers_that_are_advised_are_enough_for_the_labels():
     sizes = {"n_public": 2000, "n_classes": 4, "epsilon": 1.0, "delta": 1e-5}
-    plan = plan_queries(GNMax(sigma=None), None, n_teachers=60, **sizes)
-    text = plan.advice[0]
+    text = plan_queries(GNMax(sigma=None), None, n_teachers=60, **sizes).advice[0]
     assert text.startswith("4 classes and 60 teachers: ")
     assert text.endswith("or set base_estimator=neighbors.ReverseNeighbors()")
     enough = number_in(text, "use about ")
@@ -219,8 +212,7 @@ def test_the_teachers_that_are_advised_are_enough_for_the_labels():
 
 def test_sites_are_not_told_that_records_may_vote():
     sites = Sites(lambda name: None, list("0123456789"))
-    clf = PATEClassifier(GaussianNB(), classes=[0, 1])
-    advice = clf.plan(sites, None, np.eye(50, 2)).advice
+    advice = PATEClassifier(GaussianNB(), classes=[0, 1]).plan(sites, None, np.eye(50, 2)).advice
     assert len(advice) == 2 and any("drowns the votes" in text for text in advice)
     assert not any("ReverseNeighbors" in text for text in advice)
 
@@ -277,8 +269,7 @@ def test_where_promises_get_weak_and_deltas_large():
     assert "epsilon is infinite" in planned(PluralityVote()).advice[-1]
     assert large_delta(0.01, n_teachers=50, n_records=99) is None
     assert "records, 100" in large_delta(0.01, n_teachers=50, n_records=100)
-    assert "teachers, 100" in large_delta(0.01, n_teachers=100)
-    assert large_delta(0.5) is None
+    assert "teachers, 100" in large_delta(0.01, n_teachers=100) and large_delta(0.5) is None
 
 
 # --- refused, and warned of ----------------------------------------------------------------------
@@ -304,8 +295,7 @@ def test_fewer_queries_than_classes_are_refused_before_anything_is_spent(tmp_pat
 def test_a_budget_for_fewer_queries_than_classes_is_refused():
     clf = pate(n_teachers=20, epsilon=1.0, aggregator=GNMax(7.0))
     refused = r"labels is 2, all that epsilon=\S+ pays for.*raise epsilon, or set base_est"
-    with pytest.raises(BadPlanError, match=refused):
-        clf.fit(X, Y, X_PUBLIC)
+    pytest.raises(BadPlanError, clf.fit, X, Y, X_PUBLIC).match(refused)
     plan = clf.plan(X, Y, X_PUBLIC)
     assert plan.n_labels == 2 and re.search(refused, plan.obstacles[0])
 
@@ -358,8 +348,7 @@ def test_what_is_warned_of_is_advice_and_once(params, beginnings):
     assert len(texts) == len(beginnings)
     for text, beginning in zip(texts, beginnings, strict=True):
         assert text.startswith(beginning)
-    advice = pate(**params).plan(X, Y, X_PUBLIC).advice
-    assert advice == texts
+    assert pate(**params).plan(X, Y, X_PUBLIC).advice == texts
 
 
 @cases(
@@ -370,8 +359,7 @@ def test_what_is_warned_of_is_advice_and_once(params, beginnings):
 def test_a_poll_is_refused_if_it_draws_rows(params):
     drawing = pate(synthesizer=MarginalSynthesizer((-9, 9), missing=[], n_rows=300), **params)
     for act in (drawing.poll, drawing.fit):
-        with pytest.raises(BadPlanError, match="cannot work: .*drowns the "):
-            act(X, Y)
+        pytest.raises(BadPlanError, act, X, Y).match("cannot work: .*drowns the ")
     assert not hasattr(drawing, "X_synthetic_")
 
 
@@ -450,13 +438,11 @@ def test_a_number_of_records_that_is_private_changes_nothing(params):
     named = X.set_axis([f"name {k}" for k in range(N_RECORDS)])
     one = pate(**params).plan(named, Y, X_PUBLIC)
     two = pate(**params).plan(named[:1200], Y[:1200], X_PUBLIC)
-    assert numbers(one) == numbers(two)
-    assert "1847" not in str(one) and one.voters.n_records is None
+    assert numbers(one) == numbers(two) and "1847" not in str(one) and one.voters.n_records is None
 
 
 def test_a_plan_holds_no_private_data():
     for params in ({"epsilon": 4.0}, {"base": ReverseNeighbors()}):
         plan = pate(**params).plan(X, Y, X_PUBLIC)
         pickled = pickle.dumps(plan)
-        assert len(pickled) < 20_000
-        assert str(pickle.loads(pickled)) == str(plan)
+        assert len(pickled) < 20_000 and str(pickle.loads(pickled)) == str(plan)

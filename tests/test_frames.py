@@ -89,8 +89,7 @@ def test_polars_and_pandas_are_the_same_rows():
     # A row's numbers do not depend on the rows beside it, nor on what these lack
     fitted = RowVectorizer().fit(in_polars(frame, nulls=True))
     whole = fitted.transform(in_polars(frame, nulls=True))
-    alone = fitted.transform(in_polars(frame, nulls=True)[3:4])
-    assert np.allclose(whole[3:4], alone)
+    assert np.allclose(whole[3:4], fitted.transform(in_polars(frame, nulls=True)[3:4]))
 
 
 # --- text that may be missing --------------------------------------------------------------------
@@ -152,8 +151,7 @@ SENTENCES = {
 
 @pytest.mark.parametrize("sentence", SENTENCES)
 def test_fixed_sentences_of_libraries_are_told(sentence):
-    error = error_of(SENTENCES[sentence])
-    said = redacted(error)
+    said = redacted(error_of(SENTENCES[sentence]))
     assert said.endswith(f": {sentence}") and "SECRET" not in said
 
 

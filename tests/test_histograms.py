@@ -125,10 +125,8 @@ def fitted():
 def test_records_vote_beside_histograms(fitted):
     X, y, clf = fitted
     assert "ReleasedHistograms" in repr(clf.table_)
-    assert type(clf.student_.steps[-1][1]) is LandmarkClassifier
-    assert clf.score(X, y) > 0.85
-    assert (clf.table_.rates(X).argmax(axis=1) == y).mean() > 0.85
-    assert clf.privacy_spent_.delta == 0
+    assert type(clf.student_.steps[-1][1]) is LandmarkClassifier and clf.score(X, y) > 0.85
+    assert (clf.table_.rates(X).argmax(axis=1) == y).mean() > 0.85 and clf.privacy_spent_.delta == 0
     assert clf.privacy_spent_.epsilon <= 2
     loaded = pickle.loads(pickle.dumps(clf))
     np.testing.assert_array_equal(loaded.table_.rates(X[:50]), clf.table_.rates(X[:50]))
@@ -142,5 +140,4 @@ def test_another_student_and_votes_that_were_polled(fitted):
     spent = other.privacy_spent_.epsilon
     assert spent <= 2
     other.fit_student(student=make_pipeline(RowVectorizer(), DecisionTreeClassifier(max_depth=4)))
-    assert other.score(X, y) > 0.8
-    assert other.privacy_spent_.epsilon == spent
+    assert other.score(X, y) > 0.8 and other.privacy_spent_.epsilon == spent

@@ -60,8 +60,7 @@ def test_finished_teachers_are_not_trained_again(tmp_path, trained):
     assert trained() == 8
     again = model(tmp_path, n_jobs=2).fit(X.copy(), Y.tolist(), X_PUBLIC.copy())
     assert trained() == 0
-    without = model(tmp_path, memory=None).fit(X, Y, X_PUBLIC)
-    for other in (again, without):
+    for other in (again, model(tmp_path, memory=None).fit(X, Y, X_PUBLIC)):
         assert np.array_equal(first.curator_.votes, other.curator_.votes)
         assert np.array_equal(first.curator_.teacher_indices, other.curator_.teacher_indices)
 
@@ -88,8 +87,7 @@ def test_what_changed_is_done_anew(tmp_path, trained, change):
     model(tmp_path).poll(X, Y, X_PUBLIC)
     trained()
     data, params = CHANGES[change]
-    clf = model(tmp_path).set_params(**params)
-    clf.poll(**{"X": X, "y": Y, "X_public": X_PUBLIC} | data)
+    model(tmp_path).set_params(**params).poll(**{"X": X, "y": Y, "X_public": X_PUBLIC} | data)
     assert trained() == 8
 
 
@@ -176,8 +174,7 @@ def trained_by_script(folder, script=SCRIPT, own=OWN, seed="0"):
 
 @pytest.mark.slow
 def test_code_that_changed_is_run_anew_and_the_same_is_not(tmp_path):
-    assert trained_by_script(tmp_path) == [4, 0]
-    assert trained_by_script(tmp_path) == [0, 0]
+    assert trained_by_script(tmp_path) == [4, 0] and trained_by_script(tmp_path) == [0, 0]
     # A module that was compiled before, another order of sets, what is not named
     unnamed = SCRIPT.replace("rng = np", "OTHER = 7\n\nrng = np")
     assert trained_by_script(tmp_path, unnamed, seed="1") == [0, 0]
@@ -265,8 +262,7 @@ def test_without_a_seed_teachers_stay_and_noise_is_fresh(tmp_path, trained):
 
 def test_teachers_are_kept_on_request(tmp_path, trained):
     for keep in (True, True, False):
-        clf = model(tmp_path, keep_teachers=keep).fit(X, Y, X_PUBLIC)
-        kept = clf.curator_.teachers
+        kept = model(tmp_path, keep_teachers=keep).fit(X, Y, X_PUBLIC).curator_.teachers
         assert (kept is None) != keep and (kept is None or type(kept[0]) is Counting)
     assert trained() == 16
 
@@ -282,8 +278,7 @@ class Unlucky(Counting):
 def test_failures_are_not_remembered(tmp_path, trained):
     clf = model(tmp_path).set_params(base_estimator=Unlucky(str(tmp_path / "trained")))
     (tmp_path / "trained.bad").touch()
-    with pytest.raises(TeacherError):
-        clf.fit(X, Y, X_PUBLIC)
+    pytest.raises(TeacherError, clf.fit, X, Y, X_PUBLIC)
     n_done = trained()
     (tmp_path / "trained.bad").unlink()
     clf.fit(X, Y, X_PUBLIC)

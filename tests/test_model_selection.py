@@ -43,8 +43,7 @@ def score_at_most(n_units, monkeypatch):
 
 
 def data(n=1500, n_public=300, seed=0):
-    rng = np.random.default_rng(seed)
-    X = rng.normal(size=(n + n_public, 2))
+    X = np.random.default_rng(seed).normal(size=(n + n_public, 2))
     return X[:n], (X[:n, 0] > 0).astype(int), X[n:]
 
 
@@ -155,8 +154,7 @@ def test_a_search_spends_its_budget_and_no_more(public, monkeypatch):
     assert found.best_estimator_.privacy_spent_ == spent  # not that of one trial
     assert found.score(X, y) > 0.8
     # a share of right predictions on public rows; on private ones their number, plus noise
-    accuracy = found.best_score_ if public else found.best_score_ / 100
-    assert 0.7 < accuracy < 1.2
+    assert 0.7 < (found.best_score_ if public else found.best_score_ / 100) < 1.2
 
 
 def test_cost_of_a_search_is_that_of_its_parts():
@@ -172,8 +170,7 @@ def test_cost_of_a_search_is_that_of_its_parts():
     orders = DEFAULT_ORDERS[:120]  # above, the exponentials overflow
     mean = np.mean(np.exp((orders - 1) * np.array(curves)[:, :120]), axis=0)
     one_trial = np.log(mean) / (orders - 1)
-    total = TrialCount(7, eta=0.5).rdp(one_trial, orders)
-    expected, _ = rdp_to_epsilon(total, 1e-5, orders)
+    expected, _ = rdp_to_epsilon(TrialCount(7, eta=0.5).rdp(one_trial, orders), 1e-5, orders)
     assert found.privacy_spent_.epsilon == pytest.approx(expected, rel=1e-3)
 
 
@@ -210,8 +207,7 @@ def test_what_is_not_published_is_not_kept():
 
 def test_warnings_in_trials_do_not_tell_how_many_there_were():
     grid = {"student": [LogisticRegression(max_iter=1)]}  # warns whenever it is fitted
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
+    with warnings.catch_warnings(record=True, action="always") as caught:
         search(grid, epsilon=6.0).fit(X, y, X_public, **VALIDATION)
     assert not caught
 
@@ -263,8 +259,7 @@ def test_each_partition_holds_out_whole_units(partition, monkeypatch):
     held_out, scorer = found._hold_out(frame, y, groups, np.random.SeedSequence(0))
     train = held_out.train
     units = {"random": np.arange(1600), "hash": names}.get(partition, groups)
-    assert not set(units[train]) & set(np.delete(units, train))
-    assert 0.6 < len(train) / 1600 < 0.95
+    assert not set(units[train]) & set(np.delete(units, train)) and 0.6 < len(train) / 1600 < 0.95
     # a perfect model gets one point for each unit, whatever its number of rows
     trained = None if groups is None else groups[train]
     plan = clone(clf).plan(frame.iloc[train], y[train], public, groups=trained)
@@ -358,8 +353,7 @@ def test_one_held_out_record_moves_the_score_by_one_at_most(student, partition):
 
 def test_the_published_model_has_seen_no_held_out_record():
     found = search({"student": [Moody()]}, epsilon=20.0)
-    with pytest.raises(ValueError, match="depends on the rows beside it"):
-        found.fit(X, y, X_public)
+    pytest.raises(ValueError, found.fit, X, y, X_public).match("depends on the rows beside it")
     _, scorer = found._hold_out(X, y, None, np.random.SeedSequence(0))
     fitted = SimpleNamespace(student_=Moody().fit(X_public, X_public[:, 0] > 0))
     before = pickle.dumps(fitted.student_)
@@ -417,8 +411,7 @@ def test_one_missing_value_in_a_list_does_not_decide_how_all_are_scored():
     rows[17][0] = None
     for seed in range(4):  # held out or not
         found = search({"student": [student]}, epsilon=20.0, random_state=seed)
-        with pytest.raises(ValueError, match="another dtype than X_public"):
-            found.fit(rows, y, X_public)
+        pytest.raises(ValueError, found.fit, rows, y, X_public).match("another dtype than X_public")
 
 
 def test_what_a_scorer_draws_does_not_tell_how_many_trials_there_were():
@@ -586,14 +579,12 @@ def test_trials_print_nothing_and_call_nobody(capfd):
         clf.set_callbacks(callback)
     students = [Loud(), SGDClassifier(verbose=1)]
     search({"student": students}, clf=clf, epsilon=20.0).fit(X, y, X_public)
-    assert capfd.readouterr() == ("", "")
-    assert not callback.mock_calls
+    assert capfd.readouterr() == ("", "") and not callback.mock_calls
 
 
 def test_pickles_hold_no_seed_after_a_failure_and_nothing_that_was_fitted():
     failed = search({"student": [NeverTrains()]}, epsilon=2.0, random_state=5)
-    with pytest.raises(StudentError):
-        failed.fit(X, y, X_public)
+    pytest.raises(StudentError, failed.fit, X, y, X_public)
     assert pickle.loads(pickle.dumps(failed)).random_state is None
     assert pickle.loads(pickle.dumps(search(random_state=5))).random_state == 5
     fitted = KNeighborsClassifier().fit(X, y)

@@ -91,10 +91,8 @@ def test_a_seed_decides_what_is_told_of_cells():
 
 @pytest.mark.parametrize("n_neighbors", [1, 3])
 def test_each_record_casts_as_many_ballots_as_it_says(n_neighbors):
-    clf = pate(voters(n_neighbors=n_neighbors))
-    votes = clf.poll(X, Y, X_public=X_PUBLIC)
-    assert votes.counts.sum() == 600 * n_neighbors
-    assert votes.ballots.n_changed == 2 * n_neighbors
+    votes = pate(voters(n_neighbors=n_neighbors)).poll(X, Y, X_public=X_PUBLIC)
+    assert votes.counts.sum() == 600 * n_neighbors and votes.ballots.n_changed == 2 * n_neighbors
     assert votes.electorate._n_ballots == 600 * n_neighbors  # which all of it may know
     np.testing.assert_array_equal(votes.counts.sum(axis=0), np.bincount(Y) * n_neighbors)
 
@@ -141,8 +139,7 @@ def test_a_record_that_cannot_be_transformed_casts_no_ballot_and_says_nothing(ki
     rest = np.delete(np.arange(600), [3, 77, 599])
     expected = clone(clf).poll(X[rest], Y[rest], X_public=X_PUBLIC)
     np.testing.assert_array_equal(votes.counts, expected.counts)
-    assert clf.fit_votes(votes, X_PUBLIC).n_features_in_ == 5
-    assert capsys.readouterr() == ("", "")
+    assert clf.fit_votes(votes, X_PUBLIC).n_features_in_ == 5 and capsys.readouterr() == ("", "")
 
 
 @cases(
@@ -161,8 +158,7 @@ def test_the_change_that_is_covered_is_named(adjacency, unit, text):
 
 def test_a_group_casts_one_ballot_in_all():
     names = np.repeat([f"person {k}" for k in range(6)], [1, 3, 96, 100, 200, 200])
-    table = pate().poll(X, Y, X_public=X_PUBLIC, groups=names).counts
-    assert 6 - 600 * GRID <= table.sum() <= 6
+    assert 6 - 600 * GRID <= pate().poll(X, Y, X_public=X_PUBLIC, groups=names).counts.sum() <= 6
     with pytest.raises(ValueError, match="give groups=, one identifier per record"):
         pate(unit="group").fit(X, Y, X_public=X_PUBLIC)
 
@@ -345,8 +341,7 @@ def test_a_record_that_upsets_the_transformer_moves_its_own_ballots_alone(what):
         votes = clone(clf).poll(upset, Y, X_public=X_PUBLIC)
         changes.append(np.abs(votes.counts - before).sum())
         assert votes.electorate._transformer.n_far_ == 0
-    assert 1 <= max(changes) <= 2
-    assert (np.geterr(), list(warnings.filters)) == state
+    assert 1 <= max(changes) <= 2 and (np.geterr(), list(warnings.filters)) == state
 
 
 class RoundsByTheBatch(Unfitted):
@@ -529,8 +524,7 @@ def test_noise_that_is_set_must_fit_the_cap():
 )
 def test_what_makes_no_sense_together_is_refused(params, reason):
     clf = pate().set_params(**params)
-    with pytest.raises(ValueError, match=reason):
-        clf.fit(X, Y, X_public=X_PUBLIC)
+    pytest.raises(ValueError, clf.fit, X, Y, X_public=X_PUBLIC).match(reason)
     assert not hasattr(clf, "privacy_spent_")
 
 
@@ -560,10 +554,8 @@ def test_a_warning_of_noise_that_drowns_the_ballots_does_not_tell_a_private_numb
             votes = clf.poll(X[:n], Y[:n], X_public=X_PUBLIC)
         told.append([str(one.message) for one in caught])
     assert told[0] == told[1] and len(told[0]) == 1
-    with pytest.raises(BadPlanError, match=message):
-        clf.fit_votes(votes, X_PUBLIC)
-    with pytest.raises(BadPlanError, match=message):
-        clf.fit(X, Y, X_public=X_PUBLIC)
+    pytest.raises(BadPlanError, clf.fit_votes, votes, X_PUBLIC).match(message)
+    pytest.raises(BadPlanError, clf.fit, X, Y, X_public=X_PUBLIC).match(message)
 
 
 def test_rates_of_one_class_train_students_that_take_weights():
@@ -645,23 +637,19 @@ def test_labels_are_dealt_by_the_rates():
     rates = np.tile([0.2, 0.5, 0.3], (40, 1))
     labels = deal_labels(rates, np.arange(40) % 2)
     for cell in range(2):
-        counts = np.bincount(labels[cell::2], minlength=3)
-        assert np.abs(counts - 20 * rates[0]).max() <= 1
+        assert np.abs(np.bincount(labels[cell::2], minlength=3) - 20 * rates[0]).max() <= 1
     assert deal_labels(np.eye(3), np.zeros(3, dtype=int)).tolist() == [0, 1, 2]
 
 
 def test_students_that_learn_from_unlabelled_rows_get_the_surest_labels():
-    rng = np.random.default_rng(0)
-    second = np.sort(rng.beta(0.3, 1.2, size=200))
-    rates = np.stack([1 - second, second], axis=1)
-    labels = sure_labels(rates)
+    second = np.sort(np.random.default_rng(0).beta(0.3, 1.2, size=200))
+    labels = sure_labels(np.stack([1 - second, second], axis=1))
     n_second = int(np.ceil(second.sum() / 2))
     np.testing.assert_array_equal(np.flatnonzero(labels == 1), np.arange(200 - n_second, 200))
 
 
 def test_a_student_that_takes_unlabelled_rows_gets_all_rows():
-    student = make_pipeline(Recorder())
-    clf = pate(student=student).fit(X, Y, X_public=X_PUBLIC)
+    clf = pate(student=make_pipeline(Recorder())).fit(X, Y, X_public=X_PUBLIC)
     seen = clf.student_[-1].targets_
     np.testing.assert_array_equal(seen, sure_labels(clf.public_soft_labels_))
     assert -1 in seen
@@ -685,18 +673,15 @@ def test_poll_once_and_fit_often():
     once = pate().fit(X, Y, X_public=X_PUBLIC)
     again = pate().fit_votes(votes, X_PUBLIC)
     np.testing.assert_array_equal(once.public_soft_labels_, again.public_soft_labels_)
-    with pytest.raises(TypeError, match="private"):
-        pickle.dumps(votes)
+    pytest.raises(TypeError, pickle.dumps, votes).match("private")
     assert repr(votes) == "Votes(private)"
 
 
 def test_pickles_hold_nothing_private():
     clf = pate(student=LogisticRegression(), random_state=None).fit(X, Y, X_public=X_PUBLIC)
-    assert clf.curator_.votes.sum() == 600
-    assert clf.curator_.epsilon() == clf.privacy_spent_.epsilon
+    assert clf.curator_.votes.sum() == 600 and clf.curator_.epsilon() == clf.privacy_spent_.epsilon
     assert repr(clf.curator_) == "Curator(private)"
-    with pytest.raises(TypeError, match="private"):
-        pickle.dumps(clf.curator_)
+    pytest.raises(TypeError, pickle.dumps, clf.curator_).match("private")
     loaded = pickle.loads(pickle.dumps(clf))
     assert not hasattr(loaded, "curator_")
     np.testing.assert_array_equal(loaded.predict(X_PUBLIC), clf.predict(X_PUBLIC))
@@ -818,8 +803,7 @@ def test_a_mechanism_of_ones_own_is_tried_before_anything_is_spent(case, tmp_pat
     ledger = PrivacyLedger(tmp_path / "spent", epsilon=50.0)
     clf = pate(aggregator=mechanism, ledger=ledger, random_state=None)
     for method in (clf.plan, clf.fit):
-        with pytest.raises((ValueError, TypeError), match=reason):
-            method(X, Y, X_public=X_PUBLIC)
+        pytest.raises((ValueError, TypeError), method, X, Y, X_public=X_PUBLIC).match(reason)
     assert ledger.epsilon_spent == 0.0
 
 

@@ -90,8 +90,7 @@ def test_students_learn_from_unlabelled_rows(kind, weights, better):
 def test_the_adversarial_step_is_worse_than_random_ones():
     from sklearn_pate.neural.vat import unit_steps
 
-    clf = VATClassifier(max_epochs=5, random_state=0).fit(MOONS, FEW)
-    net = clf.net_
+    net = VATClassifier(max_epochs=5, random_state=0).fit(MOONS, FEW).net_
     net.module_.eval()
     rows = torch.tensor(MOONS[:200], dtype=torch.float32)
     with torch.no_grad():
@@ -115,8 +114,7 @@ def test_same_seed_same_student_and_nothing_else_changes(kind):
     state = torch.random.get_rng_state()
     rows = MOONS.astype(np.float32)
     rows.flags.writeable = False  # torch warns of it
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
+    with warnings.catch_warnings(action="error"):
         first, again, other = (
             kind(max_epochs=2, random_state=seed).fit(rows, FEW).predict_proba(rows)
             for seed in (0, 0, 1)
@@ -191,16 +189,14 @@ def test_cuda_that_is_not_there_is_refused():
 @pytest.mark.parametrize("kind", BOTH)
 def test_students_on_cuda(kind):
     clf = kind(max_epochs=5, device="cuda", random_state=0).fit(MOONS, FEW)
-    assert next(clf.net_.module_.parameters()).is_cuda
-    assert clf.score(MOONS, MOONS_Y) > 0.8
+    assert next(clf.net_.module_.parameters()).is_cuda and clf.score(MOONS, MOONS_Y) > 0.8
 
 
 @pytest.mark.usefixtures("whole_epochs")
 def test_augmentation_happens_in_training_only():
     images = torch.rand(8, 1, 12, 12)
     layer = RandomAffine()
-    assert not torch.equal(layer(images), images)
-    assert torch.equal(layer.eval()(images), images)
+    assert not torch.equal(layer(images), images) and torch.equal(layer.eval()(images), images)
     seen = []
     note = lambda X: seen.append(len(X)) or X  # noqa: E731
     clf = VATClassifier(augment=note, max_epochs=1, random_state=0).fit(MOONS, FEW)

@@ -80,8 +80,7 @@ PUBLIC = pd.DataFrame(np.random.default_rng(99).normal(size=(N_PUBLIC, 3)), colu
 
 def private(kind, n_records, seed):
     """Features, labels and groups; of the second kind, most teachers see one class."""
-    rng = np.random.default_rng(seed)
-    X = pd.DataFrame(rng.normal(size=(n_records, 3)), columns=list("abc"))
+    X = pd.DataFrame(np.random.default_rng(seed).normal(size=(n_records, 3)), columns=list("abc"))
     y = (X["a"] > 0).astype(int).to_numpy()
     if kind == "rare":
         X = (X * 50).round()
@@ -248,8 +247,7 @@ def stream(monkeypatch):
     monkeypatch.setattr(generators, "fresh_seed", stream.apart(generators.fresh_seed))  # of polars
 
     def constant(self, votes, student_proba=None, random_state=None):
-        labels = np.arange(len(votes)) % np.shape(votes)[1]
-        return labels, np.ones(len(votes), dtype=bool)
+        return (np.arange(len(votes)) % np.shape(votes)[1]), np.ones(len(votes), dtype=bool)
 
     for mechanism in MECHANISMS:
         # in one class with the distribution: costs of a sampler of its own are refused
@@ -614,8 +612,7 @@ def test_tables_whatever_the_transformer_does_with_private_rows(stream, capfd, w
 
     settings = process_settings()
     assert_nothing_differs(stream, make, "random")
-    assert process_settings() == settings
-    assert capfd.readouterr() == ("", "")
+    assert process_settings() == settings and capfd.readouterr() == ("", "")
 
 
 # --- searches -----------------------------------------------------------------------------------
@@ -786,8 +783,7 @@ def loads(answer):
 
 
 def indexed(index):
-    frame = in_frame().set_index(pd.Index(index))
-    return {"X": frame, "X_public": in_frame(), "partition": "hash"}
+    return {"X": in_frame().set_index(pd.Index(index)), "X_public": in_frame(), "partition": "hash"}
 
 
 def objects(value):
@@ -976,8 +972,7 @@ LOUD = {
 
 @pytest.mark.parametrize("what", LOUD)
 def test_nothing_says_what_private_values_are(what, tmp_path, capsys):
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
+    with warnings.catch_warnings(record=True, action="always") as caught:
         fit_of(**LOUD[what], student=GaussianNB(), memory=tmp_path if what == "memory" else None)
     assert not [str(warning.message) for warning in caught if "seen" in str(warning.message)]
     assert "seen" not in "".join(capsys.readouterr())

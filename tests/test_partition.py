@@ -146,8 +146,7 @@ SPELLED = "groups has .*{}.*text, a whole number"
     ("random", {"groups": [{"a": 1}, "b"]}, SPELLED.format("cannot be compared")),
 )
 def test_what_a_partition_lacks_is_said(partition, given_, message):
-    with pytest.raises(ValueError, match=message):
-        assigned(partition, **({"n_teachers": 2} | given_))
+    pytest.raises(ValueError, assigned, partition, **({"n_teachers": 2} | given_)).match(message)
 
 
 @pytest.mark.parametrize("partition", [RandomPartition(), HashPartition()])
@@ -172,8 +171,7 @@ def held(kind, data, seed):
     names = data[:, 0]
     given_ = {"random": {"n": len(data)}, "hash": {"index": names}}.get(kind, {"groups": names})
     # what "random" becomes with groups, without the check that no group is split
-    how = GroupPartition() if kind == "groups" else kind
-    teachers = teachers_of(how, 50, seed=seed, **given_)
+    teachers = teachers_of(GroupPartition() if kind == "groups" else kind, 50, seed=seed, **given_)
     return Counter(zip(teachers.tolist(), map(tuple, data.tolist()), strict=True))
 
 
@@ -284,8 +282,7 @@ def spelled(values):
 def equal(one, other):
     """Whether Python takes two values for one."""
     if isinstance(one, tuple) or isinstance(other, tuple):
-        same = type(one) is type(other) and len(one) == len(other)
-        return same and all(map(equal, one, other))
+        return (type(one) is type(other) and len(one) == len(other)) and all(map(equal, one, other))
     try:
         with np.errstate(over="ignore"):
             return bool(one == other)
@@ -497,8 +494,7 @@ def test_a_record_of_a_name_that_is_not_listed_is_refused_and_not_quoted():
 )
 def test_names_that_cannot_be_told_apart_are_refused(names, message):
     for make in (PredefinedPartition, lambda names: Sites(len, names)):
-        with pytest.raises(ValueError, match=message):
-            make(names)
+        pytest.raises(ValueError, make, names).match(message)
 
 
 @pytest.mark.parametrize("make", [list, np.array, iter])
@@ -526,8 +522,7 @@ def test_kept_votes_go_by_the_name(tmp_path, random_state):
 
     def polled(X, y=None, **given_):
         Counted.fitted = 0  # a class that changed is another teacher
-        counts = clf.poll(X, y, X_PUBLIC, **given_).counts
-        return Counted.fitted, counts.tolist()
+        return Counted.fitted, clf.poll(X, y, X_PUBLIC, **given_).counts.tolist()
 
     assert polled(Sites(load, HOSPITALS[1:]))[0] == 11
     trained, counts = polled(Sites(load, HOSPITALS))

@@ -73,8 +73,7 @@ def fitted():
     private, y, public = data()
     fit = model(verbose=2, random_state=3).fit
     clf, out, log, told = said_while(lambda: fit(private, y, public))
-    said = out + log + "".join(message for _, message in told)
-    return clf, said, public
+    return clf, (out + log + "".join(message for _, message in told)), public
 
 
 def test_the_search_finds_what_is_planted(fitted):
@@ -117,8 +116,7 @@ def test_nothing_private_leaves(fitted, way_out):
 
 def test_nothing_private_is_said_while_fitting(fitted):
     clf, said, _ = fitted
-    assert re.search(r"teachers (\d+)/\1 in", said)
-    assert secrets_in(said, clf) == []
+    assert re.search(r"teachers (\d+)/\1 in", said) and secrets_in(said, clf) == []
     assert LABEL not in said
 
 
@@ -127,8 +125,7 @@ def test_copies_predict_but_have_no_curator_and_no_seed(fitted, make_copy):
     clf, _, public = fitted
     copied = make_copy(clf)
     np.testing.assert_array_equal(copied.predict(public), clf.predict(public))
-    assert copied.privacy_spent_ == clf.privacy_spent_
-    assert not hasattr(copied, "curator_")
+    assert copied.privacy_spent_ == clf.privacy_spent_ and not hasattr(copied, "curator_")
     assert clf.random_state == 3 and copied.random_state is None
     assert copy.deepcopy(model(random_state=3)).random_state == 3  # not fitted
 
@@ -166,8 +163,7 @@ def test_a_traceback_holds_nothing_private(form, n_jobs):
     with pytest.raises(ValueError) as caught:
         clf.fit(*data())
     text = "".join(traceback.format_exception(caught.value))
-    assert "teacher" in text and "failed" in text
-    assert secrets_in(text, None) == []
+    assert "teacher" in text and "failed" in text and secrets_in(text, None) == []
 
 
 def test_scikit_learns_own_errors_hold_nothing_private():

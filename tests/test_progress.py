@@ -34,11 +34,9 @@ NUMBERS = {"n_teachers": 100, "n_queries": 20, "n_answered": 15}
 
 def data(n=200):
     """Private rows, their labels, and public rows."""
-    rng = np.random.default_rng(0)
-    rows = rng.normal(size=(2 * n, 3))
+    rows = np.random.default_rng(0).normal(size=(2 * n, 3))
     X, X_public = rows[:n], rows[n:]
-    y = (X[:, 0] > 0).astype(int)
-    return X, y, X_public
+    return X, (X[:, 0] > 0).astype(int), X_public
 
 
 def model(**params):
@@ -119,8 +117,7 @@ def test_a_long_fit_shows_a_line_on_a_terminal_and_wipes_it_out(monkeypatch, cap
     text = shown_on(monkeypatch, lambda: model(n_jobs=n_jobs).fit(*data()), seconds=1.0)
     assert "teachers 5/5" in text and "student 1/1" in text
     assert "teachers 0/5" not in text  # not before some seconds are over
-    assert "\n" not in text
-    assert capsys.readouterr().out == ""
+    assert "\n" not in text and capsys.readouterr().out == ""
 
 
 def fit_in_a_thread():
@@ -250,10 +247,8 @@ def statement(**changes):
 @pytest.mark.parametrize("about", CONTRACT)
 def test_the_summary_is_fit_for_a_contract(about):
     changes, words = CONTRACT[about]
-    text = statement(**changes).summary()
-    paragraphs = text.split("\n\n")
-    assert len(paragraphs) >= 4
-    assert any(words in part for part in paragraphs)
+    paragraphs = statement(**changes).summary().split("\n\n")
+    assert len(paragraphs) >= 4 and any(words in part for part in paragraphs)
     if changes:
         assert words not in statement().summary()
 
@@ -294,5 +289,4 @@ def test_what_was_spent_says_how_noise_was_drawn_and_by_which_version(params, dr
     defaults = {"aggregator": GNMax(3.0), "n_queries": 10, "n_teachers": 20}
     spent = model(**(defaults | params)).fit(*data()).privacy_spent_
     assert (spent.arithmetic, spent.generator) == drawn
-    assert spent.version == sklearn_pate.__version__
-    assert pickle.loads(pickle.dumps(spent)) == spent
+    assert spent.version == sklearn_pate.__version__ and pickle.loads(pickle.dumps(spent)) == spent

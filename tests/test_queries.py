@@ -72,8 +72,7 @@ def test_uncertainty_asks_the_lowest_maximum_probability_first(seed, n_classes, 
         np.zeros((40, 1)), n_queries, asked=asked, labels=asked % 2, student_proba=proba
     )
     rest = np.setdiff1d(np.arange(40), asked)
-    worst = rest[np.argsort(proba[rest].max(axis=1))][:n_queries]
-    assert np.array_equal(rows, worst)
+    assert np.array_equal(rows, rest[np.argsort(proba[rest].max(axis=1))][:n_queries])
 
 
 class Scores(ClassifierMixin, BaseEstimator):
@@ -238,8 +237,7 @@ def test_rounds_that_cannot_be_are_refused_before_teachers_train(params, message
     clf = pate(**{"query_strategy": "uncertainty", **params})
     with pytest.raises(ValueError, match=message) as caught:
         clf.fit(X_PRIVATE, Y_PRIVATE, X_public=X_PUBLIC)
-    assert not isinstance(caught.value, TeacherError)
-    assert not hasattr(clf, "privacy_spent_")
+    assert not isinstance(caught.value, TeacherError) and not hasattr(clf, "privacy_spent_")
 
 
 class Broken(Spy):
@@ -343,6 +341,5 @@ def test_votes_that_do_not_fit_are_refused():
         (warm, dataclasses.replace(soft, counts=2 * soft.counts), "one vote of each"),
     ):
         clf = pate(**params)
-        with pytest.raises(ValueError, match=message):
-            clf.fit_votes(given_votes, X_PUBLIC)
+        pytest.raises(ValueError, clf.fit_votes, given_votes, X_PUBLIC).match(message)
         assert not hasattr(clf, "privacy_spent_")

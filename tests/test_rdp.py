@@ -139,8 +139,7 @@ def test_one_gnmax_answer_keeps_its_gaussian_guarantee(counts, sigma):
     p = np.exp(GNMax(sigma).outcome_log_proba([counts]))
     q = np.exp(GNMax(sigma).outcome_log_proba(moves(counts)))
     for a, b in ((p, q), (q, p)):
-        hockey_stick = np.maximum(a - np.exp(epsilon) * b, 0).sum(axis=1)
-        assert hockey_stick.max() <= delta + 1e-12
+        assert np.maximum(a - np.exp(epsilon) * b, 0).sum(axis=1).max() <= delta + 1e-12
 
 
 @pytest.mark.parametrize("sigma", [0.3, 0.5])
@@ -243,8 +242,7 @@ def test_gaussian_epsilon_agrees_with_the_pld_accountant():
     accountant = PLDAccountant(value_discretization_interval=interval)
     accountant.compose(SelfComposedDpEvent(GaussianDpEvent(40 / math.sqrt(2)), n))
     expected = accountant.get_epsilon(1e-5)  # rounds every loss up by at most the interval
-    got = gdp_to_epsilon(math.sqrt(2 * n) / 40, 1e-5)
-    assert expected - n * interval <= got <= expected + 1e-9
+    assert expected - n * interval <= gdp_to_epsilon(math.sqrt(2 * n) / 40, 1e-5) <= expected + 1e-9
 
 
 @pytest.mark.parametrize("epsilon", [1e-300, 1e-17, 1e-5, 0.1, 0.999, 1.0, 5.0, 40.0, 800.0, 1e6])
@@ -283,8 +281,7 @@ def both_delta(epsilon, pure, mu):
             start = (e + mp.log(mp.mpf(there) / here)) / m + m / 2
 
             def excess(x, here=here, there=there):
-                first = here * mp.npdf(x - m)
-                return (first - mp.exp(e) * there * mp.npdf(x)) / (1 + odds)
+                return ((here * mp.npdf(x - m)) - mp.exp(e) * there * mp.npdf(x)) / (1 + odds)
 
             places = [start, *(x for x in (m - 8, m, m + 8) if x > start), max(start, m) + 40]
             total += mp.quad(excess, sorted(places))
@@ -339,8 +336,7 @@ def test_a_pure_step_and_gaussian_noise_at_the_ends(delta):
     for mu in (0.01, 0.3, 4.0):
         alone = gdp_to_epsilon(mu, delta)
         assert pure_and_gdp_to_epsilon(delta, pure=0.0, mu=mu) == pytest.approx(alone, rel=1e-9)
-        nearly = pure_and_gdp_to_epsilon(delta, pure=1e-9, mu=mu)
-        assert alone - 1e-12 <= nearly <= alone + 1e-8
+        assert alone - 1e-12 <= pure_and_gdp_to_epsilon(delta, pure=1e-9, mu=mu) <= alone + 1e-8
     for pure in (0.1, 1.0, 6.0):
         # randomised response alone: p (1 - exp(epsilon - pure)) is delta
         alone = pure + math.log1p(-delta * (1 + math.exp(-pure)))
@@ -421,8 +417,7 @@ def test_published_numbers_on_real_votes(data_home, name, lnmax, gnmax):
     ([[0, 0]], "at least 1"),
 )
 def test_bad_votes_raise_without_quoting_them(votes, message):
-    with pytest.raises(ValueError, match=message):
-        check_votes(votes)
+    pytest.raises(ValueError, check_votes, votes).match(message)
 
 
 @cases(
@@ -437,5 +432,4 @@ def test_bad_votes_raise_without_quoting_them(votes, message):
     (lambda: pure_and_gdp_delta(1.0, pure="1", mu=1.0), "pure must be"),
 )
 def test_parameters_out_of_range_raise_and_are_named(call, name):
-    with pytest.raises(ValueError, match=name):
-        call()
+    pytest.raises(ValueError, call).match(name)

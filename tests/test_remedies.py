@@ -52,8 +52,7 @@ def lines_in(message):
 
 def run(code, **names):
     """Run code; what it warns of is an error."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
+    with warnings.catch_warnings(action="error"):
         warnings.filterwarnings("ignore", "what was released is about as likely")
         exec(code, names)
     return names
@@ -192,16 +191,14 @@ def test_types_of_polars_are_made_equal():
     numbers = private.with_columns(polars.col("whole").cast(float))
     categories = private.with_columns(polars.col("kind").cast(polars.Enum(["y", "x", "z"])))
     for X in (private, numbers, categories):
-        message = failure(lambda X=X: pate().plan(X, Y, public))
-        mended = run(lines_in(message), X=X, X_public=public)
+        mended = run(lines_in(failure(lambda X=X: pate().plan(X, Y, public))), X=X, X_public=public)
         pate().fit(mended["X"], Y, mended["X_public"])
 
 
 def test_a_table_whose_types_cannot_be_read_is_converted():
     arrow = pytest.importorskip("pyarrow", reason="needs pyarrow")
     X, X_public = (arrow.Table.from_pandas(frame(n).drop(columns="kind")) for n in (200, 60))
-    message = failure(lambda: pate().fit(X, Y, X_public))
-    mended = run(lines_in(message), X=X, X_public=X_public)
+    mended = run(lines_in(failure(lambda: pate().fit(X, Y, X_public))), X=X, X_public=X_public)
     pate().fit(mended["X"], Y, mended["X_public"])
 
 
@@ -228,8 +225,7 @@ def test_public_rows_that_are_missing():
 
 
 def test_labels_in_the_place_of_rows():
-    message = failure(lambda: pate().fit(Y, ROWS, PUBLIC))
-    (call,) = re.findall(r"Call (fit\(X, y\)), ", message)
+    (call,) = re.findall(r"Call (fit\(X, y\)), ", failure(lambda: pate().fit(Y, ROWS, PUBLIC)))
     run(f"clf.{call[:-1]}, X_public)", clf=pate(), X=ROWS, y=Y, X_public=PUBLIC.astype(float))
 
 
@@ -343,8 +339,7 @@ def test_a_column_in_bounds_is_made_numbers(name):
     codes = re.findall(rf"{to_numeric}|column(?:\.\w+(?:\(.*?\)+)?)+", message)
     assert codes
     for code in codes:
-        mended = value_of(code, pd=pd, column=ODD[name])
-        declare(mended.to_frame(name), bounds={name: (0, 3000)})
+        declare(value_of(code, pd=pd, column=ODD[name]).to_frame(name), bounds={name: (0, 3000)})
 
 
 @cases(

@@ -57,12 +57,10 @@ def test_plans_with_drawn_rows_publish_no_epsilon_below_the_exact_sum():
 
 @pytest.mark.parametrize("n_queries", [3, 7, 100])
 def test_queries_of_pure_mechanisms(n_queries):
-    cost = LNMax(0.05).costs()(n_queries)
-    assert cost.pure >= Fraction(LNMax(0.05).costs()(1).pure) * n_queries
+    assert LNMax(0.05).costs()(n_queries).pure >= Fraction(LNMax(0.05).costs()(1).pure) * n_queries
 
 
 def test_a_ledger_adds_up_so_too():
     budget = Budget(10.0, 1e-5, "pure", 1e-5)
     costs = [Cost(np.zeros(204), 0.0, pure, delta) for pure, delta in [(0.1, 1e-7)] * 3]
-    account = Account.of_costs(budget, new_filters(budget), costs)
-    assert account.epsilon() >= 3 * Fraction(0.1)
+    assert Account.of_costs(budget, new_filters(budget), costs).epsilon() >= 3 * Fraction(0.1)

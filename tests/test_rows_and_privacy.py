@@ -218,8 +218,7 @@ def test_what_noise_of_ones_own_says_of_counts_is_withheld(capfd, twist):
     clf = ballots(marginals(noise=Own(twist=twist)))
     with pytest.raises(ValueError, match="could not draw rows: [A-Za-z]+, whose text") as caught:
         clf.fit(X, Y)
-    assert caught.value.__context__ is None
-    assert capfd.readouterr() == ("", "")
+    assert caught.value.__context__ is None and capfd.readouterr() == ("", "")
 
 
 # Its noise is larger than it says, which noisy counts may take for lost records
@@ -313,8 +312,7 @@ RARE = TEXT.assign(job=TEXT["job"].cat.add_categories([f"job {k}" for k in range
 )
 def test_teachers_are_tried_before_rows_are_paid_for(ledger, clf, X):
     clf.set_params(ledger=ledger)
-    search = search_of(clf, {"n_teachers": [30, 40]})
-    for method in (clf.plan, clf.fit, clf.poll, search.fit):
+    for method in (clf.plan, clf.fit, clf.poll, search_of(clf, {"n_teachers": [30, 40]}).fit):
         with raises("base_estimator failed when tried on made-up"):
             method(X, Y)
     assert ledger.epsilon_spent == 0
@@ -332,8 +330,7 @@ def test_teachers_that_take_what_may_be_drawn_are_let_through():
 def test_students_are_tried_on_missing_values_before_rows_are_paid_for(ledger, n_queries):
     takers = make_pipeline(SimpleImputer(), GaussianNB())
     clf = teachers(takers, GAPS, student=GaussianNB(), n_queries=n_queries, ledger=ledger)
-    search = search_of(clf, {"n_teachers": [30, 40]})
-    for method in (clf.plan, clf.fit, clf.poll, search.fit):
+    for method in (clf.plan, clf.fit, clf.poll, search_of(clf, {"n_teachers": [30, 40]}).fit):
         with raises("may draw missing values, and student, a GaussianNB"):
             method(FRAME, Y)
     assert ledger.epsilon_spent == 0
@@ -407,10 +404,11 @@ def test_a_failure_after_the_drawing_loses_the_rows_alone(monkeypatch, tmp_path,
 @pytest.mark.parametrize("what", ["fit", "poll"])
 def test_rows_are_kept_if_what_they_tell_of_is_an_error(ledger, what):
     clf = ballots(marginals(bounds=(0, 10_000)), ledger=ledger)
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        with pytest.raises(UserWarning, match="nearly all records lie in one or two") as caught:
-            getattr(clf, what)(X, Y)
+    with (
+        warnings.catch_warnings(action="error"),
+        pytest.raises(UserWarning, match="nearly all records lie in one or two") as caught,
+    ):
+        getattr(clf, what)(X, Y)
     if what == "poll":
         assert caught.value.privacy_spent.covers == "rows" and not hasattr(clf, "privacy_spent_")
         assert "are X_synthetic_, and public" in caught.value.__notes__[0]
@@ -465,8 +463,7 @@ def test_two_entries_cost_a_ledger_more_than_one_that_grows(tmp_path):
         clf.poll(X, Y)  # which queries follow may depend on the rows, and on votes
     assert ledger.epsilon_spent == 0
     clf.fit(X, Y)
-    assert ledger.epsilon_spent == pytest.approx(8.0, rel=1e-3)
-    assert len(ledger.history()) == 1
+    assert ledger.epsilon_spent == pytest.approx(8.0, rel=1e-3) and len(ledger.history()) == 1
 
 
 class Counter:
@@ -517,8 +514,7 @@ class Twisted(MarginalSynthesizer):
     """A synthesizer of a user's, whose rows are something else."""
 
     def draw(self, X, codes, **more):
-        rows = super().draw(X, codes, **more)
-        return TWISTS[self.twist](rows, X, codes)
+        return TWISTS[self.twist](super().draw(X, codes, **more), X, codes)
 
 
 def noted(rows, X, codes):
@@ -580,8 +576,7 @@ def test_a_plan_holds_no_identifiers():
     people = np.array([f"person-{k:05d}-SECRET" for k in range(600)])
     for clf in (teachers(), ballots()):
         plan = clf.plan(X, Y, groups=people)
-        assert b"SECRET" not in pickle.dumps(plan)
-        assert plan.rows_cost.epsilon > 0
+        assert b"SECRET" not in pickle.dumps(plan) and plan.rows_cost.epsilon > 0
 
 
 def test_rows_drawn_from_a_seed_are_told_of(ledger):

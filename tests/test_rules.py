@@ -81,8 +81,7 @@ def test_a_hashed_partition_has_100_teachers_whatever_the_number_of_records():
 def test_groups_have_100_teachers_whatever_the_number_of_records():
     (X, y), _ = private_tables()
     clf = PATEClassifier(GaussianNB(), epsilon=4.0, unit="group", classes=CLASSES, random_state=0)
-    plan = clf.plan(X, y, X_PUBLIC, groups=np.arange(N_RECORDS) // 4)
-    assert plan.voters.n_teachers == 100
+    assert clf.plan(X, y, X_PUBLIC, groups=np.arange(N_RECORDS) // 4).voters.n_teachers == 100
 
 
 # --- formulas ------------------------------------------------------------------------------------
@@ -93,8 +92,7 @@ def test_groups_have_100_teachers_whatever_the_number_of_records():
 def test_teachers_grow_with_records_and_classes_and_shrink_with_epsilon(n_classes, epsilon):
     sizes = (1, 4, 5, 99, 1000, 10**5, 10**9)
     found = [default_n_teachers(n_records=n, n_classes=n_classes, epsilon=epsilon) for n in sizes]
-    assert all(type(n) is int for n in found)
-    assert found == sorted(found)
+    assert all(type(n) is int for n in found) and found == sorted(found)
     for size, n_teachers in zip(sizes, found, strict=True):
         assert 1 <= n_teachers <= max(1, size / 5)
         more = default_n_teachers(n_records=size, n_classes=n_classes + 1, epsilon=epsilon)
@@ -109,8 +107,7 @@ def test_teachers_are_as_many_for_a_small_epsilon_and_none_as_for_1():
         default_n_teachers(n_records=20_000, n_classes=2, epsilon=epsilon)
         for epsilon in (None, 0.01, 0.25, 1.0)
     }
-    assert found == {400}
-    assert default_n_teachers(n_records=20_000, n_classes=2, epsilon=16.0) == 50
+    assert found == {400} and default_n_teachers(n_records=20_000, n_classes=2, epsilon=16.0) == 50
 
 
 def test_a_private_number_of_records_gives_100_teachers():
@@ -132,8 +129,7 @@ def n_cells(**changes):
 
 def test_cells_grow_with_records_and_shrink_with_noise():
     by_records = [n_cells(n_records=n) for n in (1, 100, 1000, 5000, 10**4, 10**6)]
-    assert by_records == sorted(by_records)
-    assert by_records[0] == 8
+    assert by_records == sorted(by_records) and by_records[0] == 8
     assert by_records[-1] == 1000
     by_noise = [n_cells(noise_std=noise) for noise in (0.01, 2.83, 10.0, 100.0, 1e9)]
     assert by_noise == sorted(by_noise, reverse=True)
@@ -148,10 +144,8 @@ def test_few_cells_are_doubled_up_to_32():
 
 
 def test_cells_are_at_least_four_a_class_and_at_most_half_the_public_rows():
-    assert n_cells(n_records=10, n_classes=26) == 104
-    assert n_cells(n_records=600, n_public=50) == 25
-    assert n_cells(n_records=10, n_public=1) == 1
-    assert n_cells(n_public=1200) == 600
+    assert n_cells(n_records=10, n_classes=26) == 104 and n_cells(n_records=600, n_public=50) == 25
+    assert n_cells(n_records=10, n_public=1) == 1 and n_cells(n_public=1200) == 600
 
 
 def test_public_rows_stand_for_records_whose_number_is_private():

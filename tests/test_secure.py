@@ -62,8 +62,7 @@ def test_continuous_draws_have_their_distribution(method, law):
 def test_whole_numbers_are_uniform(low, high):
     drawn = SystemGenerator().integers(low, high, size=N)
     assert drawn.min() >= low and drawn.max() < high
-    counts = np.bincount(drawn - low, minlength=high - low)
-    assert stats.chisquare(counts).pvalue > ALMOST_NEVER
+    assert stats.chisquare(np.bincount(drawn - low, minlength=high - low)).pvalue > ALMOST_NEVER
 
 
 def test_large_whole_numbers_are_drawn_again_where_some_would_be_likelier():
@@ -236,8 +235,7 @@ def test_a_private_test_in_a_fit_draws_from_the_system(asked, monkeypatch):
         assert len(drawn) == 1 and drawn[0] >= least
         assert sum(asked) >= least * 201  # the test, and each of 200 queries
         assert random_state is None or not asked
-    ptr = clf.plan(np.tile(X, (2, 1)), np.tile(Y, 2), public).test
-    ptr.passes(votes)  # by itself
+    clf.plan(np.tile(X, (2, 1)), np.tile(Y, 2), public).test.passes(votes)  # by itself
     assert drawn[-1] >= 8
 
 

@@ -141,8 +141,7 @@ def test_sanitised_release_is_shifted_by_a_noisy_scale(global_random_seed):
 
 def test_sanitised_release_costs_both_draws():
     release = SanitizedRelease(order=12.0, beta=0.02, sigma_scale=8.0, sigma_cost=6.0)
-    smooth = smooth_release_rdp([12.0], 0.02, 6.0)[0]
-    assert release.rdp == pytest.approx(12 / (2 * 64) + smooth)
+    assert release.rdp == pytest.approx(12 / (2 * 64) + smooth_release_rdp([12.0], 0.02, 6.0)[0])
 
 
 # --- propose-test-release ------------------------------------------------------------------------

@@ -84,8 +84,7 @@ class Odd(GNMax):
 
 
 def search_of(clf):
-    grid = {"base_estimator__n_neighbors": [1]}
-    return PrivateGridSearchCV(clf, grid, epsilon=20.0, n_trials=2)
+    return PrivateGridSearchCV(clf, {"base_estimator__n_neighbors": [1]}, epsilon=20.0, n_trials=2)
 
 
 def with_a_caveat():
@@ -172,8 +171,7 @@ def test_drawn_rows_that_are_given_again_are_known_and_covered():
 
 
 def test_a_search_says_what_its_best_estimator_says():
-    clf = ballots().set_params(synthesizer__n_rows=50)
-    search = search_of(clf)
+    search = search_of(ballots().set_params(synthesizer__n_rows=50))
     assert not hasattr(search, "privacy_spent_")
     search.fit(X, Y)
     assert "best_params_, best_score_ and this statement" in search.privacy_spent_.summary()
@@ -202,8 +200,7 @@ def test_noise_of_a_table_is_of_the_system_unless_there_is_a_seed(secure):
     assert clf.fit(X, Y, X_PUBLIC).privacy_spent_.generator == "system"
     clf.set_params(random_state=0)
     if secure:
-        with pytest.raises(ValueError, match="secure"):
-            clf.fit(X, Y, X_PUBLIC)
+        pytest.raises(ValueError, clf.fit, X, Y, X_PUBLIC).match("secure")
     else:
         assert clf.fit(X, Y, X_PUBLIC).privacy_spent_.generator == "seed"
 
@@ -280,8 +277,7 @@ def test_fits_of_teachers_do_not_count_as_their_number_is_private():
 
 
 def leaks(X_public, X):
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
+    with warnings.catch_warnings(record=True, action="always") as caught:
         warn_if_private(X_public, X)
     return [str(w.message) for w in caught]
 
@@ -335,8 +331,7 @@ def test_what_overlap_finds_stays_with_the_curator():
     found = overlap(X, Y, X[[7, 123]])
     assert repr(found) == "Overlap(private: 2 equal rows, 0 columns that are the labels)"
     for keep in (pickle.dumps, copy.copy, copy.deepcopy):
-        with pytest.raises(TypeError, match="private: it cannot be pickled or copied"):
-            keep(found)
+        pytest.raises(TypeError, keep, found).match("private: it cannot be pickled or copied")
 
 
 # --- numbers of other types ----------------------------------------------------------------------
@@ -347,5 +342,4 @@ def test_what_overlap_finds_stays_with_the_curator():
     [("epsilon", -0.1), ("epsilon", np.nan), ("delta", -1e-9), ("delta", np.nan), ("delta", 1.5)],
 )
 def test_numbers_that_no_mechanism_has_are_refused(name, value):
-    with pytest.raises(ValueError, match=f"{name} must be a number"):
-        spent(**{name: value})
+    pytest.raises(ValueError, spent, **{name: value}).match(f"{name} must be a number")

@@ -140,11 +140,9 @@ def test_a_group_moves_no_more_than_a_record(is_weighted):
         others = [some(rng.integers(0, 4)), some(rng.integers(1, 4))]
         with_one = table([*others, some(rng.integers(1, 6))])
         note_moved(reached, "remove", with_one - table(others), 3)
-        another = table([*others, some(rng.integers(1, 6))])
-        note_moved(reached, "replace", with_one - another, 3)
+        note_moved(reached, "replace", with_one - table([*others, some(rng.integers(1, 6))]), 3)
     if not is_weighted:
-        assert reached["replace"] == 6
-        assert 3 * (1 - 1e-5) < reached["remove"] <= 3
+        assert reached["replace"] == 6 and 3 * (1 - 1e-5) < reached["remove"] <= 3
 
 
 def test_the_histograms_hold_what_they_say():
@@ -157,8 +155,7 @@ def test_the_histograms_hold_what_they_say():
         [1, 0],
         [2, 3],  # the labels
     ]
-    synthesizer = small(True, [], [])
-    np.testing.assert_array_equal(table_of(synthesizer, records), expected)
+    np.testing.assert_array_equal(table_of(small(True, [], []), records), expected)
     with_missing = [*expected[:5], [0, 2], expected[5]]
     np.testing.assert_array_equal(table_of(small(True, ["kind"], []), records), with_missing)
     without_labels = np.sum(expected[:5], axis=1, keepdims=True)
@@ -189,12 +186,10 @@ def test_noise_is_set_once_and_the_schema_stays():
     unset = MarginalSynthesizer((0, 12), missing=[]).declare(X, [0, 1])
     assert unset.is_pure and unset.is_exact and unset.noise is None
     half = unset.with_scale(12.0)
-    assert half.cost(2).pure == 0.5
-    assert half.schema_ is unset.schema_
+    assert half.cost(2).pure == 0.5 and half.schema_ is unset.schema_
     assert half.with_scale(3.0) is None
     for action in (lambda: draw(unset, X, [0, 1] * 3), lambda: unset.cost(2)):
-        with pytest.raises(ValueError, match="has no noise level of its own: PATEClassifier"):
-            action()
+        pytest.raises(ValueError, action).match("has no noise level of its own: PATEClassifier")
 
 
 def test_the_noise_is_the_mechanisms_own_and_all_of_it():
@@ -219,8 +214,7 @@ def test_the_noise_is_the_mechanisms_own_and_all_of_it():
     assert given is noise and table.shape == (7, 2)
     expected = LaplaceMechanism(3.0).noisy(table, np.random.default_rng(5))
     np.testing.assert_array_equal(noisy, expected)
-    assert (noisy / GRID == np.round(noisy / GRID)).all()
-    assert (noisy != table).mean() > 0.9
+    assert (noisy / GRID == np.round(noisy / GRID)).all() and (noisy != table).mean() > 0.9
     assert len(rows) == 5000
     draw(synthesizer, X, codes, noise=SystemGenerator())  # which refuses all but noise
     assert isinstance(seen.pop()[2], SystemGenerator)
@@ -465,8 +459,7 @@ def test_columns_of_arrays_go_by_their_position():
         {1: (10, 30)}, categories={0: [1, 0]}, missing=[], noise=LaplaceMechanism(1e-5)
     )
     rows = draw(synthesizer.declare(X, [0, 1]), X, [0, 1])
-    assert set(rows[:, 0]) == {0, 1}
-    assert (rows[:, 1].min(), rows[:, 1].max()) == (10, 30)
+    assert set(rows[:, 0]) == {0, 1} and (rows[:, 1].min(), rows[:, 1].max()) == (10, 30)
 
 
 # --- what is read from private rows --------------------------------------------------------------
@@ -527,8 +520,7 @@ ODD = {
 
 def everything(X, y, **more):
     """All that leaves when rows are drawn from a private table."""
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
+    with warnings.catch_warnings(record=True, action="always") as caught:
         synthesizer = MarginalSynthesizer(**DECLARED, n_rows=70, noise=Constant([]))
         synthesizer.declare(X, [0, 1])
         rows = draw(synthesizer, X, y, **more)
@@ -564,8 +556,7 @@ def test_private_rows_reach_nothing_but_the_counts():
 def test_one_odd_value_reaches_nothing_but_the_counts(name, capfd):
     X, y = private_table(0)
     odd = with_odd(X, ODD[name])
-    assert everything(odd, y) == everything(X, y)
-    assert capfd.readouterr() == ("", "")
+    assert everything(odd, y) == everything(X, y) and capfd.readouterr() == ("", "")
     tables = []
     synthesizer = MarginalSynthesizer(**DECLARED, n_rows=1, noise=Recorded(tables))
     synthesizer.declare(X, [0, 1])
@@ -587,8 +578,7 @@ def test_failures_on_private_values_are_worded_by_the_library(monkeypatch):
         monkeypatch.setattr(type(column), "_bins", fail)
     with pytest.raises(ValueError, match="could not be counted: ValueError") as caught:
         draw(synthesizer, X, y)
-    assert "Lovelace" not in str(caught.value)
-    assert caught.value.__context__ is None
+    assert "Lovelace" not in str(caught.value) and caught.value.__context__ is None
 
 
 # --- the protocol --------------------------------------------------------------------------------
@@ -616,8 +606,7 @@ def test_records_that_would_be_counted_in_wrong_places_are_refused(more, message
     X, y = private_table(0)
     synthesizer = MarginalSynthesizer(**DECLARED, noise=Constant([])).declare(X, [0, 1])
     codes = more.pop("codes", y)
-    with pytest.raises(ValueError, match=message):
-        draw(synthesizer, X, codes, **more)
+    pytest.raises(ValueError, draw, synthesizer, X, codes, **more).match(message)
 
 
 @pytest.mark.filterwarnings("ignore:Exception ignored in. .pandas")  # by pandas 2.1

@@ -103,8 +103,7 @@ def test_a_teacher_depends_on_its_own_part_and_number_only():
 
 def test_a_list_of_classifiers_is_dealt_in_turn():
     _, teachers = votes_of([GaussianNB(), DecisionTreeClassifier()], keep_teachers=True)
-    kinds = [type(teacher) for teacher in teachers]
-    assert kinds == [GaussianNB, DecisionTreeClassifier] * 4
+    assert [type(teacher) for teacher in teachers] == [GaussianNB, DecisionTreeClassifier] * 4
 
 
 def test_empty_and_one_class_parts_vote_by_a_fixed_rule():
@@ -242,8 +241,7 @@ def test_an_interrupt_stays_one():
     stdout = sys.stdout
     with pytest.raises(KeyboardInterrupt) as caught:
         votes_of(Failing(SECRET, KeyboardInterrupt))
-    assert sys.stdout is stdout
-    assert SECRET not in "".join(traceback.format_exception(caught.value))
+    assert sys.stdout is stdout and SECRET not in "".join(traceback.format_exception(caught.value))
 
 
 @BACKENDS
@@ -266,8 +264,7 @@ def test_shuffling_splitters_inside_teachers_are_seeded():
     for _ in range(2):
         _, teachers = votes_of(search, codes=Y.clip(max=1), keep_teachers=True)
         scores.append([t.cv_results_["mean_test_score"].tolist() for t in teachers if t])
-    assert scores[0] == scores[1]
-    assert search.cv.random_state is None
+    assert scores[0] == scores[1] and search.cv.random_state is None
 
 
 class Cores(Teacher):
@@ -362,13 +359,11 @@ def test_sites_cannot_change_after_they_are_checked(make):
         names += ["2"] * 17
     assert sites.names == ("2", "0", "01") and {*map(type, sites.names)} == {str}
     for name, value in (("names", ["a"]), ("load", len)):
-        with pytest.raises(FrozenInstanceError):
-            setattr(sites, name, value)
+        pytest.raises(FrozenInstanceError, setattr, sites, name, value)
 
 
 def test_teachers_of_sites_cannot_be_kept():
-    with pytest.raises(ValueError, match="keep_teachers must be False"):
-        fit_sites(keep_teachers=True)
+    pytest.raises(ValueError, fit_sites, keep_teachers=True).match("keep_teachers must be False")
 
 
 def test_a_site_without_records_votes_by_a_fixed_rule():
@@ -410,10 +405,8 @@ NO_VOTES = {
 
 @pytest.mark.parametrize("answer", NO_VOTES)
 def test_votes_that_are_no_votes_fail(answer):
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        with pytest.raises(TeacherError, match="predict"):
-            votes_of(Odd(NO_VOTES[answer]))
+    with warnings.catch_warnings(action="error"), pytest.raises(TeacherError, match="predict"):
+        votes_of(Odd(NO_VOTES[answer]))
     assert (votes_of(Odd(np.full(30, 2.0)))[0] == [0, 0, 8]).all()  # whole floats are votes
 
 

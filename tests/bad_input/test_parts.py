@@ -6,13 +6,8 @@ from sklearn.linear_model import LinearRegression, Perceptron
 from sklearn.naive_bayes import GaussianNB
 from sklearn.neighbors import KNeighborsClassifier
 
+from sklearn_pate import queries
 from sklearn_pate.partition import RandomPartition
-from sklearn_pate.queries import (
-    BinaryExpertQueries,
-    DiversityQueries,
-    RandomQueries,
-    UncertaintyQueries,
-)
 from sklearn_pate.students import SoftLabelClassifier
 
 from .helpers import NAN, NUMBER, TEXT, X_PUBLIC, each, fit, frame, refused, table
@@ -92,7 +87,7 @@ def test_a_partition_that_returns_no_teacher_for_each_record(teachers, message):
 
 def test_a_strategy_that_cannot_be_used():
     with refused("query_strategy .* got a class"):
-        fit({"query_strategy": RandomQueries})
+        fit({"query_strategy": queries.RandomQueries})
     message = r"UncertaintyQueries\(\) needs a student with predict_proba; got Perceptron\(\)"
     with refused(message):
         fit({"query_strategy": "uncertainty", "base_estimator": Perceptron()})
@@ -100,19 +95,19 @@ def test_a_strategy_that_cannot_be_used():
 
 @each("n_rounds", (0, -1, 2.5, "x", None, NAN))
 def test_a_wrong_number_of_rounds(n_rounds):
-    strategy = UncertaintyQueries(n_rounds=n_rounds)
+    strategy = queries.UncertaintyQueries(n_rounds=n_rounds)
     with refused("n_rounds of query_strategy must be a whole number, at least 1; got"):
         fit({"query_strategy": strategy})
 
 
 @table(
     "strategy, name",
-    ("n_rounds", UncertaintyQueries(n_rounds=1), "n_rounds"),
-    ("estimator", BinaryExpertQueries(LinearRegression()), "estimator"),
-    ("confident", BinaryExpertQueries(GaussianNB(), confident=1.5), "confident"),
-    ("possible", BinaryExpertQueries(GaussianNB(), possible=NAN), "possible"),
-    ("n_rivals", BinaryExpertQueries(GaussianNB(), n_rivals=0), "n_rivals"),
-    ("transformer", DiversityQueries(GaussianNB()), "transformer"),
+    ("n_rounds", queries.UncertaintyQueries(n_rounds=1), "n_rounds"),
+    ("estimator", queries.BinaryExpertQueries(LinearRegression()), "estimator"),
+    ("confident", queries.BinaryExpertQueries(GaussianNB(), confident=1.5), "confident"),
+    ("possible", queries.BinaryExpertQueries(GaussianNB(), possible=NAN), "possible"),
+    ("n_rivals", queries.BinaryExpertQueries(GaussianNB(), n_rivals=0), "n_rivals"),
+    ("transformer", queries.DiversityQueries(GaussianNB()), "transformer"),
 )
 def test_a_parameter_that_a_strategy_refuses(strategy, name):
     with refused(f"query_strategy failed.*'{name}' parameter of"):

@@ -169,8 +169,7 @@ def polars_frame(values, kind):
         "structure": polars.Struct({"in": coded}),
         "fixed": polars.Enum(["a", "b", TEXT]),
     }
-    column = polars.Series(wrapped(values, kind), dtype=kinds[kind])
-    return polars.DataFrame({"kind": column})
+    return polars.DataFrame({"kind": polars.Series(wrapped(values, kind), dtype=kinds[kind])})
 
 
 OF_ARROW = ("coded", "list", "structure", "map")
@@ -196,8 +195,7 @@ def test_codes_that_are_given_out_as_values_appear_are_refused(make, kind):
 @cases("make, kind", (arrow_frame, "text"), (polars_frame, "text"), (polars_frame, "fixed"))
 def test_other_columns_of_arrow_and_polars_pass(make, kind):
     private = make([TEXT, *"ab" * 19, "a"], kind)
-    clf = pate(**ANY_ROWS).fit(private, Y, make(["a", "b"] * 15, kind))
-    assert clf.n_features_in_ == 1
+    assert pate(**ANY_ROWS).fit(private, Y, make(["a", "b"] * 15, kind)).n_features_in_ == 1
 
 
 def test_categories_of_polars_are_compared():
@@ -232,5 +230,4 @@ def test_sites_are_compared_as_other_rows_are():
     fit(ANY_ROWS, X=Sites(load, list("efgh")), **data)
     arrays = Sites(lambda name: (X[:, :1], Y), list("abcd"))
     message = "teacher 0 failed: load must return X as a DataFrame if"
-    with pytest.raises(TeacherError, match=message):
-        fit(ANY_ROWS, X=arrays, **data)
+    pytest.raises(TeacherError, fit, ANY_ROWS, X=arrays, **data).match(message)

@@ -298,8 +298,7 @@ def test_odd_tables_that_work(values, params):
     with accepted():
         synthesizer = declare(rows, **params, noise=LaplaceMechanism(3.0))
         generators = {"noise": np.random.default_rng(0), "rng": np.random.default_rng(1)}
-        codes = np.zeros(len(rows), dtype=int)
-        drawn = synthesizer.draw(rows, codes, n_classes=2, **generators)
+        drawn = synthesizer.draw(rows, np.zeros(len(rows), dtype=int), n_classes=2, **generators)
     assert drawn.shape == (5000, 1) and not drawn["a"].isna().any()
 
 
