@@ -6,6 +6,7 @@ import re
 import numpy as np
 import pytest
 from conftest import cases
+from faulty import RaisesIt
 from sklearn.base import clone
 from sklearn.naive_bayes import GaussianNB
 
@@ -42,13 +43,6 @@ PUBLIC = {"n_public": 1000, "n_teachers": 250, "n_classes": 3, "epsilon": 1.0, "
 X = np.random.default_rng(0).normal(size=(900, 2))
 Y = (X[:600, 0] > 0).astype(int) + (X[:600, 1] > 0)
 CLASSES = [0, 1, 2]
-
-
-class Trains(GaussianNB):
-    """A teacher that must not be trained."""
-
-    def fit(self, X, y):
-        raise AssertionError("trained")
 
 
 def states_nothing(facts):
@@ -226,7 +220,11 @@ def test_noise_that_changes_nothing_is_refused():
 def refused_early(ledger, **params):
     """The error of a fit that no teacher was trained for and nothing was booked of."""
     given = {"n_teachers": 30, "n_queries": 10, "epsilon": 5.0, "classes": CLASSES}
-    clf = PATEClassifier(Trains(), ledger=ledger, **(given | {"student": GaussianNB()} | params))
+    clf = PATEClassifier(
+        RaisesIt(AssertionError("trained")),
+        ledger=ledger,
+        **(given | {"student": GaussianNB()} | params),
+    )
     with pytest.raises((ValueError, TypeError)) as caught:
         clf.fit(X[:600], Y, X[600:])
     assert "trained" not in str(caught.value).replace("any teacher was trained", "")

@@ -10,6 +10,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 from conftest import cases
+from faulty import RaisesIt
 from sklearn.base import clone
 from sklearn.naive_bayes import GaussianNB
 from sklearn.utils import estimator_html_repr
@@ -42,11 +43,6 @@ def data(n=200):
 def model(**params):
     defaults = {"n_teachers": 5, "aggregator": PluralityVote(), "epsilon": None, "classes": [0, 1]}
     return PATEClassifier(**({"base_estimator": GaussianNB()} | defaults | params))
-
-
-class Fails(GaussianNB):
-    def fit(self, X, y):
-        raise ValueError("no")
 
 
 class Watcher:
@@ -174,7 +170,7 @@ def test_callbacks_get_public_numbers_in_place_of_the_classifier(succeeds, tmp_p
         clf.fit(*data())
     else:
         with pytest.raises(TeacherError):
-            clf.set_params(base_estimator=Fails()).fit(*data())
+            clf.set_params(base_estimator=RaisesIt(ValueError("no"))).fit(*data())
     assert curious.calls == ["setup", "teardown"]
     view, *others = curious.estimators
     assert view is not clf and all(other is view for other in others)
