@@ -80,9 +80,7 @@ class Watched(ClassifierMixin, BaseEstimator):
     """
 
     def __init__(self, estimator, folder=None, random_state=None):
-        self.estimator = estimator
-        self.folder = folder
-        self.random_state = random_state
+        self.estimator, self.folder, self.random_state = estimator, folder, random_state
 
     def fit(self, X, y):
         self.classes_ = np.unique(y)

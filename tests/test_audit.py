@@ -421,8 +421,7 @@ class Response:
     delta = 1e-6
 
     def __init__(self, epsilon, random_state=None):
-        self.epsilon = epsilon
-        self.random_state = random_state
+        self.epsilon, self.random_state = epsilon, random_state
 
     def get_params(self, deep=True):
         return {"epsilon": self.epsilon, "random_state": self.random_state}
@@ -473,8 +472,7 @@ def test_audits_of_estimators_err_as_seldom_as_they_say(global_random_seed):
 
 def test_abstaining_keeps_the_best_guesses():
     def knows_some(fitted):  # sure and right about the first 50, else nothing
-        labels = fitted.public_labels_[-200:]
-        return np.where(np.arange(200) < 50, 1 - 2.0 * labels, 0.0)
+        return np.where(np.arange(200) < 50, 1 - 2.0 * fitted.public_labels_[-200:], 0.0)
 
     canaries = Canaries(np.arange(200), IDS[:200], np.tile([0, 1], (200, 1)))
     given = {"canaries": canaries, "attack": knows_some, "random_state": 0}
@@ -501,9 +499,7 @@ class Votes(BaseEstimator):
     """Votes of 1-nearest neighbours, each taught by a part, with a multiple of the noise due."""
 
     def __init__(self, n_teachers, parts=dealt, noise=1.0, random_state=None):
-        self.n_teachers = n_teachers
-        self.parts = parts
-        self.noise = noise
+        self.n_teachers, self.parts, self.noise = n_teachers, parts, noise
         self.random_state = random_state
 
     def fit(self, X, y, X_public):
@@ -634,8 +630,7 @@ ONE = np.ones((2, 2), int)
     ({"canaries": Canaries(np.array([3]), IDS[:1], ONE[:1])}, "two different labels each"),
 )
 def test_wrong_arguments_are_named(given, match):
-    with pytest.raises(ValueError, match=match):
-        audit_estimator(Response(1.0), IDS, BITS, **given)
+    pytest.raises(ValueError, audit_estimator, Response(1.0), IDS, BITS, **given).match(match)
 
 
 def test_an_audit_needs_delta_and_numbers_that_fit():
@@ -651,5 +646,4 @@ def test_size_of_histograms_is_checked():
         audit_aggregator(GNMax(), n_teachers=3)
     with pytest.raises(ValueError, match="n_classes must be a whole number, at least 2; got 1"):
         worst_pair(GNMax(), n_teachers=3, n_classes=1)
-    with pytest.raises(ValueError, match="one vote moved"):
-        exact_epsilon(GNMax(), [3, 1], [1, 3])
+    pytest.raises(ValueError, exact_epsilon, GNMax(), [3, 1], [1, 3]).match("one vote moved")

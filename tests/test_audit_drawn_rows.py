@@ -22,8 +22,7 @@ class InRows(BaseEstimator):
     """Fits to a table that it makes of the labels, so that a canary's bit is in its row."""
 
     def __init__(self, classifier, table_of, random_state=None):
-        self.classifier = classifier
-        self.table_of = table_of
+        self.classifier, self.table_of = classifier, table_of
         self.random_state = random_state
 
     def fit(self, X, y, X_public):

@@ -229,8 +229,7 @@ class Families(BaseEstimator):
     delta = 0
 
     def __init__(self, classifier, random_state=None):
-        self.classifier = classifier
-        self.random_state = random_state
+        self.classifier, self.random_state = classifier, random_state
 
     def fit(self, X, y, X_public):
         fitted = clone(self.classifier).set_params(random_state=self.random_state)
@@ -324,8 +323,7 @@ def test_rates_of_several_copies_are_averaged():
         delta = 0
 
         def fit(self, X, y, X_public):
-            wrong_first = np.r_[1 - y, y, y]
-            self.public_soft_labels_ = np.eye(2)[wrong_first]
+            self.public_soft_labels_ = np.eye(2)[np.r_[1 - y, y, y]]
             self.classes_ = np.array([0, 1])
             return self
 

@@ -46,8 +46,7 @@ class Marks(TransformerMixin, BaseEstimator):
     """Passes rows on, and leaves a mark in a file for each block of ten."""
 
     def __init__(self, file=None, scale=1.0):
-        self.file = file
-        self.scale = scale
+        self.file, self.scale = file, scale
 
     def fit(self, X, y=None):
         return self

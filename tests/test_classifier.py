@@ -386,8 +386,7 @@ def test_a_failed_refit_loses_nothing():
     clf = fit(quick())
     predicted = clf.predict(X_TEST)
     spent = clf.privacy_spent_
-    with pytest.raises(exceptions.TeacherError):
-        fit(clf.set_params(base_estimator=Unwilling()))
+    pytest.raises(exceptions.TeacherError, fit, clf.set_params(base_estimator=Unwilling()))
     np.testing.assert_array_equal(clf.predict(X_TEST), predicted)
     assert clf.privacy_spent_ == spent
 

@@ -46,8 +46,7 @@ class Marked(GaussianNB):
 
     def __init__(self, file=None, seconds=0.0):
         super().__init__()
-        self.file = file
-        self.seconds = seconds
+        self.file, self.seconds = file, seconds
 
     def fit(self, X, y):
         with open(self.file, "a") as file:
@@ -70,8 +69,7 @@ class Deadly(GaussianNB):
 
     def __init__(self, flag=None, home=None):
         super().__init__()
-        self.flag = flag
-        self.home = home
+        self.flag, self.home = flag, home
 
     def fit(self, X, y):
         time.sleep(0.02)

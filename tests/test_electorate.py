@@ -92,8 +92,7 @@ def test_all_that_goes_with_teachers_goes_with_it():
     ({"aggregator": SoftVote(20.0)}, "Neighbors casts votes, and SoftVote"),
 )
 def test_parameters_that_are_for_others_are_refused(params, match):
-    with pytest.raises(ValueError, match=match):
-        fit(model(**params))
+    pytest.raises(ValueError, fit, model(**params)).match(match)
 
 
 class Odd(Neighbors):
@@ -101,9 +100,7 @@ class Odd(Neighbors):
 
     def __init__(self, radius=2.0, before=None, ballots=None, change=None, where="nowhere"):
         super().__init__(radius)
-        self.before = before
-        self.ballots = ballots
-        self.change = change
+        self.before, self.ballots, self.change = before, ballots, change
         self.where = where
 
     @property

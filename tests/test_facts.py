@@ -210,8 +210,7 @@ def test_noise_that_changes_nothing_is_refused():
         def facts(self):
             return Facts(pure_epsilon=2.0)
 
-    with pytest.raises(BudgetExceededError, match="does not pay for"):
-        plan_queries(Deaf(), 50, **PUBLIC)
+    pytest.raises(BudgetExceededError, plan_queries, Deaf(), 50, **PUBLIC).match("does not pay for")
 
 
 # --- mistakes are found before anything is spent -------------------------------------------------
@@ -420,8 +419,7 @@ class Clipped(aggregators.SoftAggregator):
     """Shares of the sums after noise: a soft mechanism of one's own."""
 
     def __init__(self, sigma=5.0, temperature=2.0):
-        self.sigma = sigma
-        self.temperature = temperature
+        self.sigma, self.temperature = sigma, temperature
 
     def soft_labels(self, sums, random_state=None):
         noise = np.random.default_rng(random_state).normal(scale=self.sigma, size=np.shape(sums))

@@ -144,8 +144,7 @@ def test_an_interrupt_says_no_less_than_was_spent(owner, name, tmp_path, monkeyp
 def test_an_interrupt_of_the_ledger_may_have_been_after_it_wrote(after, tmp_path, monkeypatch):
     ledger = PrivacyLedger(tmp_path / "ledger", epsilon=1000.0)
     interrupt(monkeypatch, PrivacyLedger, "record", 1, after)
-    with pytest.raises(KeyboardInterrupt, match="is spent"):
-        model(ledger=ledger).fit(X, Y, X_PUBLIC)
+    pytest.raises(KeyboardInterrupt, model(ledger=ledger).fit, X, Y, X_PUBLIC).match("is spent")
 
 
 @pytest.mark.slow
@@ -264,8 +263,7 @@ class Unsure(GaussianNB):
 
     def __init__(self, scale=1.0, odd=None):
         super().__init__()
-        self.scale = scale
-        self.odd = odd
+        self.scale, self.odd = scale, odd
 
     def predict_proba(self, X):
         proba = super().predict_proba(X) * self.scale

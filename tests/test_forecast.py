@@ -38,7 +38,6 @@ N_RECORDS = 1847  # a number that occurs nowhere else
 X = pd.DataFrame(RNG.normal(size=(N_RECORDS, 3)), columns=["a", "b", "c"])
 Y = np.arange(N_RECORDS) % 3
 X_PUBLIC = pd.DataFrame(RNG.normal(size=(400, 3)), columns=["a", "b", "c"])
-CLASSES = [0, 1, 2]
 PUBLIC = {"n_public": 1000, "n_teachers": 250, "n_classes": 10, "delta": 1e-5}
 FLAT = "what was released is about as likely if all rates were the same everywhere, "
 
@@ -48,7 +47,7 @@ def pate(base=None, **params):
     base = GaussianNB() if base is None else base
     if isinstance(base, GaussianNB):
         params = {"n_teachers": 100} | params
-    return PATEClassifier(base, **{"classes": CLASSES, "random_state": 0} | params)
+    return PATEClassifier(base, **{"classes": [0, 1, 2], "random_state": 0} | params)
 
 
 def planned(aggregator, n_queries=100, **changes):

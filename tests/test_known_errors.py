@@ -14,7 +14,6 @@ import numpy as np
 import pytest
 from conftest import cases, moves
 from scipy.stats import norm
-from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.naive_bayes import GaussianNB
 
 from sklearn_pate import PATEClassifier, rdp
@@ -39,7 +38,6 @@ from sklearn_pate.smooth_sensitivity import (
     smooth_release_rdp,
     smooth_sensitivity,
 )
-from sklearn_pate.teachers import collect_votes
 
 pytestmark = pytest.mark.slow
 
@@ -149,42 +147,7 @@ def test_noise_is_not_cut_to_whole_votes(mechanism, lose, global_random_seed):
     assert abs((cut.argmax(axis=1) == 1).mean() - lose) > 3 * margin
 
 
-# --- 5. partitions ------------------------------------------------------------------------
-
-
-class Witness(ClassifierMixin, BaseEstimator):
-    """Votes by the first of its records."""
-
-    def fit(self, X, y):
-        self.classes_ = np.unique(y)
-        self.vote_ = int(y[0])
-        return self
-
-    def predict(self, X):
-        return np.full(len(X), self.vote_)
-
-
-N, T = 600, 20
-RECORDS = np.column_stack([np.arange(N), np.random.default_rng(0).normal(size=N)])
-LABELS = np.random.default_rng(1).integers(0, 2, size=N)
-
-
-def test_every_teacher_has_its_own_part():
-    # mlforhealthlabpub 29 (PATE-GAN): the first part is fed to every teacher, so that one record
-    # of it changes all votes
-    teacher = np.arange(N) % T
-    sizes = {"n_teachers": T, "n_classes": 2}
-    right, wrong, ours = [], [], []
-    for first in (0, 1):  # one record of the first part changes its label
-        codes = LABELS.copy()
-        codes[0] = first
-        right.append(np.bincount([codes[i] for i in range(T)], minlength=2))
-        wrong.append(np.bincount([codes[0]] * T, minlength=2))
-        data = [Witness()], RECORDS, codes, RECORDS[:3]
-        ours.append(collect_votes(*data, teacher_indices=teacher, **sizes)[0])
-    assert np.abs(np.subtract(*right)).sum() == 2 and np.abs(np.subtract(*wrong)).sum() == 2 * T
-    assert np.abs(np.subtract(*ours)).sum(axis=1).tolist() == [2, 2, 2]
-
+# 5 was a part that is fed to every teacher (mlforhealthlabpub 29, PATE-GAN): test_teachers.py
 
 # --- 6. expected instead of realised cost --------------------------------------------------------
 

@@ -215,8 +215,7 @@ def test_gaussian_and_pure_fits_share_a_gaussian_ledger(path):
     mus = [0.5, 0.8, 0.3]
     pures = [0.4, 1.0]
     ledger = PrivacyLedger(path, epsilon=8.0, composition="gaussian", failure_probability=0)
-    costs = [gaussian_cost(mu) for mu in mus] + [pure_cost(e) for e in pures]
-    assert recorded(ledger, costs) == 5
+    assert recorded(ledger, [gaussian_cost(mu) for mu in mus] + [pure_cost(e) for e in pures]) == 5
     squared = sum(mu**2 for mu in mus)
     squared += sum((2 * norm.ppf(1 / (1 + math.exp(-e)))) ** 2 for e in pures)
     assert ledger.epsilon_spent == pytest.approx(rdp.gdp_to_epsilon(math.sqrt(squared), 1e-5))
@@ -254,8 +253,7 @@ def test_costs_that_cannot_be_added_up_or_give_budget_back_are_refused(
 ):
     ledger = PrivacyLedger(path, epsilon=8.0, composition=composition)
     for act in (ledger.check, ledger.record):
-        with pytest.raises((ValueError, BudgetExceededError), match=message):
-            act(SPENT, cost)
+        pytest.raises((ValueError, BudgetExceededError), act, SPENT, cost).match(message)
     assert len(ledger.history()) == 0
 
 
@@ -502,8 +500,7 @@ def test_what_a_ledger_is_cannot_be_set(path):
 def test_a_lost_file_is_an_error_and_not_a_new_budget(path):
     ledger = PrivacyLedger(path, epsilon=1.0)
     path.unlink()
-    with pytest.raises(ValueError, match="nothing was recorded"):
-        fit_votes(ledger, GNMax(40.0), 5)
+    pytest.raises(ValueError, fit_votes, ledger, GNMax(40.0), 5).match("nothing was recorded")
     assert not path.exists()
 
 

@@ -324,8 +324,7 @@ def test_folders_that_others_may_read_or_write_are_refused(
     tmp_path, trained, outer, inner, message
 ):
     folders(tmp_path, outer, inner)
-    with pytest.raises(ValueError, match=message):
-        model(tmp_path).fit(X, Y, X_PUBLIC)
+    pytest.raises(ValueError, model(tmp_path).fit, X, Y, X_PUBLIC).match(message)
     assert trained() == 0
 
 

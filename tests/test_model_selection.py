@@ -118,8 +118,7 @@ def test_best_of_random_trials_costs_at_most_the_bound_and_not_much_less(count):
 
     def best(p):
         at = probability_generating(count, np.minimum(np.append(0.0, np.cumsum(p)), 1.0))
-        none = [at[0]] if count.distribution == "poisson" else []
-        return np.append(np.diff(at), none)
+        return np.append(np.diff(at), [at[0]] if count.distribution == "poisson" else [])
 
     for _ in range(100):
         p = rng.dirichlet(np.full(rng.integers(2, 7), rng.choice([0.5, 5.0])))
@@ -444,8 +443,7 @@ def test_units_are_scored_by_chance_and_no_more_than_there_are(monkeypatch):
         scored.append(set.union(*units))
     assert scored[0] != scored[1]
     # one that leaves makes room for one other
-    gone = np.flatnonzero(names == min(scored[1]))
-    left = np.delete(np.arange(2000), gone)
+    left = np.delete(np.arange(2000), np.flatnonzero(names == min(scored[1])))
     held_out, _ = found._hold_out(X[left], y[left], names[left], np.random.SeedSequence(1))
     again = {name for rows in held_out.units for name in names[left][rows]}
     assert len(scored[1] - again) == 1 and len(again - scored[1]) == 1

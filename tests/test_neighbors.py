@@ -538,8 +538,7 @@ def test_who_votes_and_how_must_agree():
         (teachers.poll(X, Y, X_public=X_PUBLIC), "nor votes of teachers say which"),
         (votes.counts, "pass what poll returned"),
     ):
-        with pytest.raises(ValueError, match=reason):
-            pate().fit_votes(given, X_PUBLIC)
+        pytest.raises(ValueError, pate().fit_votes, given, X_PUBLIC).match(reason)
     with pytest.raises(ValueError, match="300 rows and X_public 299"):
         pate().fit_votes(votes, X_PUBLIC[1:])
 
@@ -767,8 +766,7 @@ def broken(**methods):
 
 def own_cost(**values):
     def cost(self, n_changed, orders=DEFAULT_ORDERS):
-        values_of_all = {"rdp": np.ones(len(orders)), "mu_squared": 1.0, "pure": 1.0, **values}
-        return Cost(**values_of_all)
+        return Cost(**{"rdp": np.ones(len(orders)), "mu_squared": 1.0, "pure": 1.0, **values})
 
     return cost
 

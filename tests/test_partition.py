@@ -37,10 +37,9 @@ from sklearn_pate.partition import (
 from sklearn_pate.teachers import Sites
 
 SEED = np.random.SeedSequence(7)
-MANY = 10**6
 
 
-def assigned(partition="random", n_teachers=MANY, *, seed=SEED, unit="record", **given_):
+def assigned(partition="random", n_teachers=10**6, *, seed=SEED, unit="record", **given_):
     """Teachers of records that are told by their number, an index or groups."""
     if "index" in given_:
         given_["index"] = pd.Index(given_["index"])
@@ -134,14 +133,13 @@ def test_no_partition_can_see_labels_or_features():
 
 # --- errors --------------------------------------------------------------------------------------
 
-HALF_MISSING = pd.MultiIndex.from_tuples([(1, "a"), (2, None)])
 SPELLED = "groups has .*{}.*text, a whole number"
 
 
 @cases(
     "partition, given_, message",
     (GroupPartition(), {"n": 4}, "needs groups="),
-    ("hash", {"index": HALF_MISSING}, "missing"),
+    ("hash", {"index": pd.MultiIndex.from_tuples([(1, "a"), (2, None)])}, "missing"),
     ("random", {"groups": pd.array([1, None], dtype="Int64")}, SPELLED.format("missing")),
     ("random", {"groups": [{"a": 1}, "b"]}, SPELLED.format("cannot be compared")),
 )
@@ -482,8 +480,7 @@ def test_a_record_of_a_name_that_is_not_listed_is_refused_and_not_quoted():
     with pytest.raises(ValueError, match="groups has a name that is not among the 11") as caught:
         with_names(HOSPITALS[1:]).fit(X, Y, X_PUBLIC, groups=HOSPITAL)
     assert "hospital" not in str(caught.value)
-    with pytest.raises(ValueError, match="needs groups="):
-        with_names().fit(X, Y, X_PUBLIC)
+    pytest.raises(ValueError, with_names().fit, X, Y, X_PUBLIC).match("needs groups=")
 
 
 @cases(

@@ -49,10 +49,7 @@ class Watcher:
     """A callback that keeps what it is given."""
 
     def __init__(self):
-        self.calls = []
-        self.begun = []
-        self.ended = []
-        self.data = []
+        self.calls, self.begun, self.ended, self.data = [], [], [], []
         self.estimators = []
 
     def setup(self, estimator, context):

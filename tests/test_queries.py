@@ -129,8 +129,7 @@ def test_diversity_takes_duplicates_images_sparse_rows_and_a_transformer():
     chosen = [DiversityQueries().select(rows, 5, random_state=0).tolist() for rows in forms]
     assert chosen[0] == chosen[1] == chosen[2]
     text = pd.DataFrame({"a": list("xyzxyz")})
-    with pytest.raises(ValueError, match="transformer"):
-        DiversityQueries().select(text, 3)
+    pytest.raises(ValueError, DiversityQueries().select, text, 3).match("transformer")
     rows = DiversityQueries(OneHotEncoder()).select(text, 3)
     assert set(text["a"][rows]) == set("xyz")
 
@@ -141,8 +140,7 @@ class Spy(RandomQueries):
     uses_student_proba = True
 
     def __init__(self, n_rounds=4, seen=None):
-        self.n_rounds = n_rounds
-        self.seen = seen
+        self.n_rounds, self.seen = n_rounds, seen
 
     def __sklearn_clone__(self):
         return self
@@ -244,9 +242,7 @@ class Broken(Spy):
     """Asks the same rows again, in the round after `healthy` ones."""
 
     def __init__(self, n_rounds=4, healthy=1):
-        self.n_rounds = n_rounds
-        self.healthy = healthy
-        self.seen = None
+        self.n_rounds, self.healthy, self.seen = n_rounds, healthy, None
 
     def select(self, X_public, n_queries, random_state=None, *, asked, **shown):
         if len(asked) >= 10 * self.healthy:

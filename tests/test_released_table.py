@@ -19,7 +19,6 @@ from sklearn_pate.aggregators import LaplaceMechanism
 from sklearn_pate.fitting.given import rows_digest
 from sklearn_pate.ledger import PrivacyLedger
 from sklearn_pate.neighbors import ReleasedTable, ReverseNeighbors
-from sklearn_pate.rdp import DEFAULT_ORDERS
 from sklearn_pate.rdp.table import GRID
 
 X, Y = make_classification(
@@ -166,33 +165,6 @@ def test_a_table_holds_no_global_generator():
     clf = pate(ReverseNeighbors(Shared())).fit(X, Y, X_public=X_PUBLIC)
     assert clf.table_.transformer.rng_ is not check_random_state(None)
     assert np.random.get_state()[1].tobytes()[:400] not in pickle.dumps(clf.table_)
-
-
-class Logged(LaplaceMechanism):
-    """Keeps each table that it is given in a list of the user's."""
-
-    def __init__(self, scale=None, noise="discrete", log=None):
-        super().__init__(scale, noise)
-        self.log = log
-
-    def with_scale(self, scale):
-        return None if self.scale is not None else type(self)(scale, self.noise, self.log)
-
-    def noisy(self, table, random_state=None):
-        self.log.append(table)
-        kind = np.dtype(float, metadata={"table": table.tobytes()})
-        return super().noisy(table, random_state).astype(kind)
-
-    def cost(self, n_changed, orders=DEFAULT_ORDERS):
-        return super().cost(n_changed, orders)
-
-
-@pytest.mark.parametrize("scale", [None, 0.4])
-def test_what_a_mechanism_keeps_of_a_table_is_not_in_the_classifier(scale):
-    clf = pate(aggregator=Logged(scale, log=[])).fit(X, Y, X_public=X_PUBLIC)
-    assert clf.aggregator.log == clf.aggregator_.log == []
-    assert clf.table_.counts.dtype.metadata is None
-    assert clf.curator_.votes.astype(float).tobytes() not in pickle.dumps(clf)
 
 
 def test_public_rows_leave_what_they_were_cut_from_behind():

@@ -78,8 +78,7 @@ class Agreed(Electorate):
     """Voters that agree, and state anything."""
 
     def __init__(self, adjacency, unit):
-        self.adjacency = adjacency
-        self.unit = unit
+        self.adjacency, self.unit = adjacency, unit
 
     def default_student(self):
         return GaussianNB()
@@ -172,8 +171,7 @@ class Own(TableMechanism):
     noise_std = 3.0
 
     def __init__(self, scale=None, twist=None):
-        self.scale = scale
-        self.twist = twist
+        self.scale, self.twist = scale, twist
 
     def with_scale(self, scale):
         return type(self)(scale, self.twist) if self.scale is None else None

@@ -31,8 +31,7 @@ def plans(**params):
     public = None if "synthesizer" in params else X_PUBLIC
     found = []
     for X, y in private_tables():
-        clf = PATEClassifier(**{"classes": CLASSES, "random_state": 0} | params)
-        plan = clf.plan(X, y, public)
+        plan = PATEClassifier(**{"classes": CLASSES, "random_state": 0} | params).plan(X, y, public)
         found.append((str(plan), str(plan.stages), plan.epsilon))
     return found
 
@@ -112,8 +111,7 @@ def test_teachers_are_as_many_for_a_small_epsilon_and_none_as_for_1():
 
 def test_a_private_number_of_records_gives_100_teachers():
     for n_classes, epsilon in ((2, 0.25), (26, 4.0), (2, None)):
-        found = default_n_teachers(n_records=None, n_classes=n_classes, epsilon=epsilon)
-        assert found == 100
+        assert default_n_teachers(n_records=None, n_classes=n_classes, epsilon=epsilon) == 100
 
 
 def test_noise_is_half_the_votes_over_the_root_of_classes():
@@ -129,8 +127,7 @@ def n_cells(**changes):
 
 def test_cells_grow_with_records_and_shrink_with_noise():
     by_records = [n_cells(n_records=n) for n in (1, 100, 1000, 5000, 10**4, 10**6)]
-    assert by_records == sorted(by_records) and by_records[0] == 8
-    assert by_records[-1] == 1000
+    assert by_records == sorted(by_records) and by_records[0] == 8 and by_records[-1] == 1000
     by_noise = [n_cells(noise_std=noise) for noise in (0.01, 2.83, 10.0, 100.0, 1e9)]
     assert by_noise == sorted(by_noise, reverse=True)
     assert {type(n) for n in by_records + by_noise} == {int}

@@ -18,8 +18,6 @@ pytestmark = pytest.mark.filterwarnings(
 )
 
 SHORT = [np.uint8, np.int8, np.float16]
-FLOATS = [np.float16, np.float32]
-WHOLE = [np.uint8, np.int8]
 
 VOTES = np.array([[100, 90, 60], [250, 0, 0]])
 
@@ -96,7 +94,7 @@ def test_calibrated_tables_can_be_drawn(mechanism, kind):
     np.testing.assert_array_equal(first.noisy(VOTES, 0), second.noisy(VOTES, 0))
 
 
-@pytest.mark.parametrize("kind", FLOATS)
+@pytest.mark.parametrize("kind", [np.float16, np.float32])
 def test_a_cost_just_above_the_cap_is_not_rounded_to_it(kind):
     cap = kind(1.0)
     above = aggregators.LaplaceMechanism(2 * (1 - 1e-9))
@@ -125,7 +123,7 @@ def test_numbers_of_trials_cost_and_are_drawn_the_same(eta, distribution, kind):
 
 @pytest.mark.filterwarnings("ignore:the noise drowns")
 @pytest.mark.parametrize("adjacency", ["replace", "add_or_remove"])
-@pytest.mark.parametrize("kind", WHOLE)
+@pytest.mark.parametrize("kind", [np.uint8, np.int8])
 def test_a_record_pays_for_every_cell_that_it_casts_in(kind, adjacency):
     X = np.random.default_rng(0).normal(size=(300, 2))
     y = (X[:, 0] > 0).astype(int)

@@ -177,8 +177,7 @@ def test_a_teacher_that_writes_to_its_input_changes_nothing_for_others(backend):
 
 class Failing(Teacher):
     def __init__(self, message="", kind=ValueError):
-        self.message = message
-        self.kind = kind
+        self.message, self.kind = message, kind
 
     def fit(self, X, y):
         raise self.kind(self.message)
@@ -232,8 +231,7 @@ def test_output_is_back_when_a_failure_is_raised(backend):
 def test_no_more_teachers_are_sent_after_a_failure():
     later = CountedNB()
     COUNTED["fits"] = 0
-    with pytest.raises(TeacherError, match="teacher 0 failed"):
-        votes_of([Failing("no"), later])
+    pytest.raises(TeacherError, votes_of, [Failing("no"), later]).match("teacher 0 failed")
     assert COUNTED["fits"] == 0
 
 
@@ -429,8 +427,7 @@ def test_what_teachers_say_stays_inside(backend, capfd, caplog):
         warnings.simplefilter("always")
         votes_of(Chatty(), n_jobs=2)
     out, err = capfd.readouterr()
-    said = out + err + caplog.text + "".join(str(w.message) for w in caught)
-    assert "secret" not in said
+    assert "secret" not in (out + err + caplog.text + "".join(str(w.message) for w in caught))
     print("heard again")
     logging.getLogger("chatty").error("logged again")
     assert "heard again" in capfd.readouterr().out and "logged again" in caplog.text
@@ -444,7 +441,4 @@ def test_output_comes_back_after_fits_in_overlapping_threads(capfd):
         time.sleep(0.02)
     for thread in threads:
         thread.join()
-    assert sys.stdout is stdout and logging.root.manager.disable == disabled
-    with pytest.raises(TeacherError):
-        votes_of(Failing("no"))
     assert sys.stdout is stdout and logging.root.manager.disable == disabled

@@ -128,5 +128,4 @@ def test_sparse_rows_are_refused_and_the_tag_says_so():
     trees = PATEClassifier(DecisionTreeClassifier())
     assert get_tags(trees).input_tags.sparse
     assert not get_tags(trees.set_params(synthesizer=DRAWS[0])).input_tags.sparse
-    with pytest.raises(ValueError, match="X is sparse"):
-        clf.fit(sparse.csr_array(ARRAY), Y)
+    pytest.raises(ValueError, clf.fit, sparse.csr_array(ARRAY), Y).match("X is sparse")

@@ -253,8 +253,7 @@ def test_rows_and_labels_are_one_entry_of_a_ledger(tmp_path):
     ledger = PrivacyLedger(tmp_path / "fits", epsilon=5.0, composition="pure")
     on_array(ledger=ledger).fit(ARRAY, Y)
     assert ledger.history()["epsilon"].tolist() == pytest.approx([4.0])
-    with pytest.raises(BudgetExceededError):
-        on_array(ledger=ledger).fit(ARRAY, Y)
+    pytest.raises(BudgetExceededError, on_array(ledger=ledger).fit, ARRAY, Y)
     assert len(ledger.history()) == 1
 
 
@@ -392,9 +391,7 @@ class Own(Synthesizer):
     """Draws public rows by itself, and may fail."""
 
     def __init__(self, n_rows=100, share=0.5, problem=None, epsilon=None):
-        self.n_rows = n_rows
-        self.share = share
-        self.problem = problem
+        self.n_rows, self.share, self.problem = n_rows, share, problem
         self.epsilon = epsilon
 
     is_pure = True

@@ -77,9 +77,6 @@ class Outcomes(Aggregator):
 
 DELTA_OF_ITS_OWN = StableArgmax(0.5, failure_probability=0.1)
 CALIBRATED = StableArgmax(None, failure_probability=0.1)
-CONFIDENT = ConfidentGNMax(5, 2.0, 2.0)
-INTERACTIVE_FIRST = [InteractiveGNMax(0.5, 3.0, 3.0, 0.9), GNMax(3.0)]
-INTERACTIVE_ABOVE = [GNMax(1.5), InteractiveGNMax(5, 2.0, 2.0, 0.5)]
 NO_STAGE = "aggregator must be an Aggregator"
 TWO = "list of 2 stages, so n_queries .* got n_queries="
 
@@ -100,7 +97,7 @@ def two(n_queries):
     ("threshold above 1, a float", one(ConfidentGNMax(3.0, 3.0, 3.0)), "threshold=3.0 is"),
     (
         "threshold above the teachers",
-        one(CONFIDENT),
+        one(ConfidentGNMax(5, 2.0, 2.0)),
         "threshold=5 of ConfidentGNMax.*more than n_teachers=4",
     ),
     ("no noise", one(ImmutableArgmax()), "either gamma or sigma"),
@@ -126,12 +123,12 @@ def two(n_queries):
     ("stages: with SoftVote", stages([GNMax(3.0), SoftVote(5.0)]), "SoftVote .* use it alone"),
     (
         "stages: InteractiveGNMax first",
-        stages(INTERACTIVE_FIRST),
+        stages([InteractiveGNMax(0.5, 3.0, 3.0, 0.9), GNMax(3.0)]),
         "InteractiveGNMax.*put it after another stage, aggregator=",
     ),
     (
         "stages: threshold above the teachers",
-        stages(INTERACTIVE_ABOVE),
+        stages([GNMax(1.5), InteractiveGNMax(5, 2.0, 2.0, 0.5)]),
         "threshold=5 of InteractiveGNMax.*more than n_teachers=4",
     ),
     ("n_queries None", two(None), f"{TWO}None"),
@@ -157,16 +154,11 @@ def test_thresholds_that_are_accepted(threshold):
 
 # --- aggregate and draw --------------------------------------------------------------------------
 
-INTERACTIVE = InteractiveGNMax(0.5, 3.0, 3.0, 0.9)
-SAYS = "student_proba must hold .* got"
-
 
 @mistakes(
     ("negative votes", lambda: GNMax(3.0).aggregate([[5, -1]]), "votes has negative"),
     ("no noise", lambda: GNMax(None).aggregate([[5, 5]]), "Set sigma to a num"),
     ("wrong noise", lambda: SoftVote(0).aggregate([[5.0, 5.0]]), "'sigma' parameter"),
-    ("no student", lambda: INTERACTIVE.aggregate([[5, 5]], None), f"{SAYS} None"),
-    ("shape", lambda: INTERACTIVE.aggregate([[5, 5]], [[1.0]]), rf"{SAYS} shape \(1, 1\)"),
     ("fractions", lambda: StableArgmax().draw([[5.5, 4.5]]), "votes must be finite"),
 )
 def test_votes_that_cannot_be_aggregated(call, message, error):

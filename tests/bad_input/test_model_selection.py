@@ -48,7 +48,6 @@ def test_a_delta_above_one_over_the_records():
 # --- candidates, the estimator, data -------------------------------------------------------------
 
 
-NO_GRID = "'param_grid' parameter of PrivateGridSearchCV"
 NO_ESTIMATOR = "'estimator' parameter of PrivateGridSearchCV"
 RANDOM = "parameter of PrivateRandomizedSearchCV"
 STABLE = StableArgmax(0.05, 2)
@@ -76,7 +75,7 @@ def of_estimator(**params):
         lambda: search({"scoring": "accuracy"}),
         "'accuracy' needs public rows, X_val and y_val",
     ),
-    ("grid: a number", lambda: search(grid=5), NO_GRID),
+    ("grid: a number", lambda: search(grid=5), "'param_grid' parameter of PrivateGridSearchCV"),
     ("grid: none", lambda: search(grid=[]), "no candidates; give at least one set of param"),
     ("grid: no value", lambda: search(grid={"n_teachers": []}), "'n_teachers' .* non-empty"),
     ("grid: unknown", lambda: search(grid={"teachers": [5]}), "Invalid parameter 'teachers'"),

@@ -85,14 +85,13 @@ def test_weights_that_are_no_parts_of_a_ballot(make, public, weight):
 # --- tables --------------------------------------------------------------------------------------
 
 LEVELS = pd.MultiIndex.from_tuples([("a", 1), ("a", 2), ("b", 1)])
-OF_LEVELS = h.frame().set_axis(LEVELS, axis=1)
 
 
 @h.table("public", {"rows": pd.DataFrame(h.X_PUBLIC, columns=LEVELS), "no rows": None})
 def test_columns_of_several_levels(public):
     draws = DRAWS if public is None else None
     with h.refused(r"columns of several levels \(a MultiIndex\) have no names to go by: flatten"):
-        records(synthesizer=draws).plan(OF_LEVELS, h.Y, public)
+        records(synthesizer=draws).plan(h.frame().set_axis(LEVELS, axis=1), h.Y, public)
 
 
 @h.each("transformer", (None, StandardScaler()))

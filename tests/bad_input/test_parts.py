@@ -130,7 +130,6 @@ def test_a_strategy_that_fails():
 
 THREE_ROWS = np.zeros((3, 1))
 HALVES = [[0.5, 0.5]] * 3
-DISTRIBUTION = "soft labels y must be a distribution"
 
 
 @table(
@@ -148,7 +147,7 @@ def test_wrong_soft_labels(y, message):
 
 @each("row", ([0.5, 0.6], [1.5, -0.5], [NAN, 1.0], ["a", "b"]))
 def test_soft_labels_that_are_no_distribution(row):
-    with refused(DISTRIBUTION):
+    with refused("soft labels y must be a distribution"):
         SoftLabelClassifier(GaussianNB()).fit(THREE_ROWS, [row] * 3)
 
 
