@@ -40,6 +40,15 @@ def cases(names, *rows, ids=None):
     return pytest.mark.parametrize(names, rows, ids=ids)
 
 
+def table(names, *rows):
+    """Parametrize a test: each row is an id and arguments, or a dict has those of all."""
+    if isinstance(rows[0], dict):
+        ids, rows = zip(*rows[0].items(), strict=True)
+    else:
+        ids, rows = [row[0] for row in rows], [row[1] if len(row) == 2 else row[1:] for row in rows]
+    return pytest.mark.parametrize(names, rows, ids=ids)
+
+
 @pytest.fixture(scope="session")
 def data_home():
     """Return the folder with the real data sets."""

@@ -11,7 +11,7 @@ import weakref
 
 import numpy as np
 import pytest
-from conftest import cases
+from conftest import cases, table
 from sklearn.datasets import load_digits
 from sklearn.linear_model import LogisticRegression
 from sklearn.naive_bayes import GaussianNB
@@ -125,9 +125,8 @@ def test_together_as_one_by_one():
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("kind", NETWORKS)
-def test_each_kind_of_network_together_as_one_by_one(kind):
-    net = NETWORKS[kind]
+@table("net", NETWORKS)
+def test_each_kind_of_network_together_as_one_by_one(net):
     together = BatchedTeachers(net, max_teachers=3)  # two chunks
     assert_alike(poll(net, **FEW), poll(together, **FEW))
 

@@ -5,7 +5,7 @@ import re
 
 import numpy as np
 import pytest
-from conftest import cases
+from conftest import cases, table
 from faulty import RaisesIt
 from sklearn.base import clone
 from sklearn.naive_bayes import GaussianNB
@@ -280,10 +280,9 @@ MISTAKES = {
 }
 
 
-@pytest.mark.parametrize("mistake", MISTAKES)
+@table("body, message", MISTAKES)
 @pytest.mark.filterwarnings("ignore:the noise")
-def test_mistakes_in_a_mechanism_are_found_before_teachers_train(mistake, tmp_path):
-    body, message = MISTAKES[mistake]
+def test_mistakes_in_a_mechanism_are_found_before_teachers_train(body, message, tmp_path):
     ledger = PrivacyLedger(tmp_path / "ledger.sqlite", epsilon=10.0)
     own = {name: vars(Mine)[name] for name in ("outcome_log_proba", "facts")}
     told = refused_early(ledger, aggregator=type("Wrong", (aggregators.Aggregator,), own | body)())

@@ -10,7 +10,7 @@ from functools import partial
 
 import numpy as np
 import pytest
-from conftest import cases
+from conftest import cases, table
 from joblib import Memory
 from processes import marks_since_last, run_script
 from sklearn.naive_bayes import GaussianNB
@@ -82,11 +82,10 @@ CHANGES = {
 }
 
 
-@pytest.mark.parametrize("change", CHANGES)
-def test_what_changed_is_done_anew(tmp_path, trained, change):
+@table("data, params", CHANGES)
+def test_what_changed_is_done_anew(tmp_path, trained, data, params):
     model(tmp_path).poll(X, Y, X_PUBLIC)
     trained()
-    data, params = CHANGES[change]
     model(tmp_path).set_params(**params).poll(**{"X": X, "y": Y, "X_public": X_PUBLIC} | data)
     assert trained() == 8
 

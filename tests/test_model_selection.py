@@ -10,7 +10,7 @@ from unittest.mock import Mock
 import numpy as np
 import pandas as pd
 import pytest
-from conftest import cases
+from conftest import cases, table
 from scipy.special import logsumexp
 from scipy.stats import loguniform
 from sklearn.base import clone
@@ -540,9 +540,8 @@ BAD = {
 }
 
 
-@pytest.mark.parametrize("case", BAD)
-def test_bad_searches_are_refused_before_anything_is_spent(case, path):
-    params, message = BAD[case]
+@table("params, message", BAD)
+def test_bad_searches_are_refused_before_anything_is_spent(params, message, path):
     ledger = PrivacyLedger(path, epsilon=50.0)
     params = {"epsilon": 2.0} | params
     found = search(**params)

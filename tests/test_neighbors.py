@@ -7,7 +7,7 @@ import warnings
 import numpy as np
 import pandas as pd
 import pytest
-from conftest import cases
+from conftest import cases, table
 from scipy import sparse
 from sklearn.base import BaseEstimator, TransformerMixin, clone
 from sklearn.compose import make_column_transformer
@@ -299,9 +299,8 @@ INFLUENCED = {
 }
 
 
-@pytest.mark.parametrize("case", INFLUENCED)
-def test_transformers_whose_rows_influence_each_other_are_refused(case):
-    transformer, rows = INFLUENCED[case]
+@table("transformer, rows", INFLUENCED)
+def test_transformers_whose_rows_influence_each_other_are_refused(transformer, rows):
     clf = pate(voters(transformer=transformer))
     with pytest.raises(ValueError, match="depend on the rows beside it"):
         clf.fit(rows, Y, X_public=rows[:300].copy())
@@ -794,9 +793,8 @@ def test_a_mechanism_that_draws_in_its_own_way_states_what_it_costs():
         broken(noisy=Own.noisy)
 
 
-@pytest.mark.parametrize("case", BROKEN)
-def test_a_mechanism_of_ones_own_is_tried_before_anything_is_spent(case, tmp_path):
-    mechanism, reason = BROKEN[case]
+@table("mechanism, reason", BROKEN)
+def test_a_mechanism_of_ones_own_is_tried_before_anything_is_spent(mechanism, reason, tmp_path):
     ledger = PrivacyLedger(tmp_path / "spent", epsilon=50.0)
     clf = pate(aggregator=mechanism, ledger=ledger, random_state=None)
     for method in (clf.plan, clf.fit):

@@ -7,7 +7,7 @@ import types
 import matplotlib.pyplot as plt
 import numpy as np
 import pytest
-from conftest import cases
+from conftest import cases, table
 from sklearn.datasets import make_classification
 from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import LogisticRegression
@@ -293,9 +293,8 @@ DRAW = {
 }
 
 
-@pytest.mark.parametrize("name", DRAW)
-def test_axes_are_used_and_marked(fitted, name):
-    draw, private = DRAW[name]
+@table("draw, private", DRAW)
+def test_axes_are_used_and_marked(fitted, draw, private):
     figure, ax = plt.subplots()
     display = draw(fitted("GNMax"), ax=ax, alpha=0.5)
     assert display.ax_ is ax and display.figure_ is figure and (MARK in texts(ax)) == private

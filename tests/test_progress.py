@@ -9,7 +9,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from conftest import cases
+from conftest import cases, table
 from faulty import RaisesIt
 from sklearn.base import clone
 from sklearn.naive_bayes import GaussianNB
@@ -237,9 +237,8 @@ def statement(**changes):
     return PrivacySpent(**plain | {"adjacency": "replace one record"} | NUMBERS | changes)
 
 
-@pytest.mark.parametrize("about", CONTRACT)
-def test_the_summary_is_fit_for_a_contract(about):
-    changes, words = CONTRACT[about]
+@table("changes, words", CONTRACT)
+def test_the_summary_is_fit_for_a_contract(changes, words):
     paragraphs = statement(**changes).summary().split("\n\n")
     assert len(paragraphs) >= 4 and any(words in part for part in paragraphs)
     if changes:

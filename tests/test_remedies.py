@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import sklearn
-from conftest import cases
+from conftest import cases, table
 from scipy import sparse
 from sklearn.compose import make_column_transformer
 from sklearn.linear_model import LogisticRegression
@@ -271,9 +271,8 @@ UNLIKE = {
 }
 
 
-@pytest.mark.parametrize("which", UNLIKE)
-def test_steps_before_that_transformed_private_rows_alone(which):
-    transformer, X, X_public = UNLIKE[which]
+@table("transformer, X, X_public", UNLIKE)
+def test_steps_before_that_transformed_private_rows_alone(transformer, X, X_public):
     pipe = make_pipeline(transformer, pate())
     message = failure(lambda: pipe.fit(X, Y, pateclassifier__X_public=X_public))
     # The first remedy

@@ -10,6 +10,7 @@ from decimal import Decimal
 import numpy as np
 import pandas as pd
 import pytest
+from conftest import table
 from scipy import sparse
 from sklearn.base import clone
 from sklearn.dummy import DummyClassifier
@@ -117,9 +118,8 @@ READ = {
 
 @LEAKS
 @pytest.mark.filterwarnings("ignore:X_public is X or a part of it")
-@pytest.mark.parametrize("what", READ)
-def test_what_was_read_from_private_data_is_told_first(what):
-    fitted, words = READ[what]
+@table("fitted, words", READ)
+def test_what_was_read_from_private_data_is_told_first(fitted, words):
     told = fitted().privacy_spent_
     if np.isfinite(told.epsilon):
         assert "changes the probability" in told.summary()

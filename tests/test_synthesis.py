@@ -8,7 +8,7 @@ import warnings
 import numpy as np
 import pandas as pd
 import pytest
-from conftest import cases
+from conftest import cases, table
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
@@ -362,9 +362,8 @@ def test_rows_have_the_form_of_the_private_table(name):
         assert part["column"].isna().any() == has_missing
 
 
-@pytest.mark.parametrize("name", WITH_CATEGORIES)
-def test_rows_have_the_categories_that_are_given(name):
-    column, categories = WITH_CATEGORIES[name]
+@table("column, categories", WITH_CATEGORIES)
+def test_rows_have_the_categories_that_are_given(column, categories):
     X = pd.DataFrame({"column": column})
     synthesizer = MarginalSynthesizer(
         categories={"column": categories}, missing=[], n_rows=300, noise=LaplaceMechanism(1e-5)

@@ -11,6 +11,7 @@ from fractions import Fraction
 import numpy as np
 import pandas as pd
 import pytest
+from conftest import table
 from sklearn.naive_bayes import GaussianNB
 
 from sklearn_pate import PATEClassifier
@@ -99,15 +100,6 @@ def fitted():
 
 
 # --- tables of cases -----------------------------------------------------------------------------
-
-
-def table(names, *rows):
-    """Parametrize a test: each row is an id and arguments, or a dict has those of all."""
-    if isinstance(rows[0], dict):
-        ids, rows = zip(*rows[0].items(), strict=True)
-    else:
-        ids, rows = [row[0] for row in rows], [row[1] if len(row) == 2 else row[1:] for row in rows]
-    return pytest.mark.parametrize(names, rows, ids=ids)
 
 
 def each(name, values):
