@@ -19,10 +19,7 @@ from sklearn_pate.partition import (
 )
 
 PARTITIONS = [
-    RandomPartition(),
-    HashPartition(),
-    GroupPartition(),
-    PredefinedPartition(),
+    *(RandomPartition(), HashPartition(), GroupPartition(), PredefinedPartition()),
     PredefinedPartition(names=["north", "south"]),
 ]
 

@@ -35,13 +35,8 @@ class InRows(BaseEstimator):
 
 def pate(synthesizer, epsilon):
     """Nearly all of epsilon is for the rows."""
-    return PATEClassifier(
-        ReverseNeighbors(n_cells=2),
-        student=DummyClassifier(),
-        synthesizer=synthesizer.set_params(share=0.98),
-        epsilon=epsilon,
-        classes=[0, 1],
-    )
+    given = {"synthesizer": synthesizer.set_params(share=0.98), "student": DummyClassifier()}
+    return PATEClassifier(ReverseNeighbors(n_cells=2), epsilon=epsilon, classes=[0, 1], **given)
 
 
 def audit_of_rows(classifier, table_of, y, *, attack, n_canaries=N_CANARIES, **given):

@@ -25,12 +25,8 @@ VOTERS = {
     "columns": {"base_estimator": ColumnSums(), "X_public": ROWS[PUBLIC]},
     "sums and cells": {"schema": (-5.0, 6.0), "X_public": None},
     "teachers": {
-        "base_estimator": LogisticRegression(),
-        "n_teachers": 20,
-        "aggregator": GNMax(1.0),
-        "epsilon": None,
-        "n_queries": 3000,
-        "student": LogisticRegression(),
+        **{"base_estimator": LogisticRegression(), "n_teachers": 20, "aggregator": GNMax(1.0)},
+        **{"epsilon": None, "n_queries": 3000, "student": LogisticRegression()},
         "X_public": ROWS[PUBLIC],
     },
 }

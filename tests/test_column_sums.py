@@ -31,13 +31,8 @@ PUBLIC = RNG.normal(size=(200, 2)) * [1.0, 3.0]
 
 def table_of(X, codes, *, n_classes, groups=None, weight=None, joins=False):
     """What records cast, in records, with the weight of all of them at their noise."""
-    private = PrivateData(
-        X=np.asarray(X, dtype=float),
-        codes=np.asarray(codes),
-        classes=np.arange(n_classes),
-        groups=groups,
-        sample_weight=weight,
-    )
+    given = {"classes": np.arange(n_classes), "groups": groups, "sample_weight": weight}
+    private = PrivateData(X=np.asarray(X, dtype=float), codes=np.asarray(codes), **given)
     voters = ColumnSums(bends=False, adjacency="add_or_remove" if joins else "replace")
     voters.enrol(private, PUBLIC)
     table = voters.vote(private, PUBLIC).astype(float) * STEP / _WHOLE / n_classes

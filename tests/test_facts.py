@@ -25,17 +25,12 @@ from sklearn_pate.rdp.facts import facts_of, has_distribution
 from sklearn_pate.teachers import vote
 
 MECHANISMS = [
-    aggregators.GNMax(40.0),
-    aggregators.GNMax(40.0, "discrete"),
-    aggregators.LNMax(0.05),
-    aggregators.LNMax(0.05, "discrete"),
-    aggregators.ExponentialNMax(0.05),
-    aggregators.ConfidentGNMax(150, 100.0, 40.0),
+    *(aggregators.GNMax(40.0, noise) for noise in ("continuous", "discrete")),
+    *(aggregators.LNMax(0.05, noise) for noise in ("continuous", "discrete")),
+    *(aggregators.SoftVote(40.0, noise=noise) for noise in ("continuous", "discrete")),
+    *(aggregators.ExponentialNMax(0.05), aggregators.ConfidentGNMax(150, 100.0, 40.0)),
     aggregators.InteractiveGNMax(0.5, 100.0, 40.0, confidence=0.9),
-    aggregators.ImmutableArgmax(sigma=40.0),
-    aggregators.StableArgmax(0.1),
-    aggregators.SoftVote(40.0),
-    aggregators.SoftVote(40.0, noise="continuous"),
+    *(aggregators.ImmutableArgmax(sigma=40.0), aggregators.StableArgmax(0.1)),
 ]
 PUBLIC = {"n_public": 1000, "n_teachers": 250, "n_classes": 3, "epsilon": 1.0, "delta": 1e-5}
 

@@ -136,15 +136,9 @@ def test_what_is_spent_is_written_down_before_labels_are_released(path, monkeypa
 def test_a_private_test_is_paid_for_whether_it_passes_or_not(path):
     votes = np.full((400, 2), 125)
     rows = np.column_stack([np.arange(400) % 2, np.arange(400)]).astype(float)
-    clf = PATEClassifier(
-        GaussianNB(),
-        aggregator=GNMax(40.0),
-        n_queries=400,
-        epsilon=1.5,
-        delta=4e-6,
-        accounting="ptr",
-        ledger=PrivacyLedger(path, epsilon=3.0, failure_probability=5e-6),
-    )
+    given = {"aggregator": GNMax(40.0), "n_queries": 400, "accounting": "ptr"}
+    given["ledger"] = PrivacyLedger(path, epsilon=3.0, failure_probability=5e-6)
+    clf = PATEClassifier(GaussianNB(), epsilon=1.5, delta=4e-6, **given)
     pytest.raises(PrivacyTestError, clf.fit_votes, votes, rows)
     assert clf.ledger.history()["method"].tolist() == ["propose-test-release"]
     assert clf.ledger.epsilon_spent == 1.5

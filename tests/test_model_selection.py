@@ -64,13 +64,8 @@ def path(tmp_path):
 
 
 COUNTS = [
-    TrialCount(20.0),
-    TrialCount(1.5),
-    TrialCount(50.0, eta=0.0),
-    TrialCount(10.0, eta=-0.5),
-    TrialCount(10.0, eta=3.0),
-    TrialCount(20.0, "poisson"),
-    TrialCount(0.5, "poisson"),
+    *(TrialCount(20.0), TrialCount(1.5), TrialCount(20.0, "poisson"), TrialCount(0.5, "poisson")),
+    *(TrialCount(mean, eta=eta) for mean, eta in ((50.0, 0.0), (10.0, -0.5), (10.0, 3.0))),
 ]
 
 

@@ -15,18 +15,8 @@ MACHINE = {"date": "2026-01-01", "device": "2 cores", "scikit-learn": "1.8"}
 
 
 def entry(**changes):
-    blank = {
-        "source": "2017",
-        "what": "student",
-        "reported": "0.83",
-        "setting": "s",
-        "why": "w",
-        "ours": {},
-        "earlier": 0.0,
-        "headline": False,
-        "missing": None,
-        "seconds": 2.0,
-    }
+    blank = {"source": "2017", "what": "student", "reported": "0.83", "setting": "s", "why": "w"}
+    blank |= {"ours": {}, "earlier": 0.0, "headline": False, "missing": None, "seconds": 2.0}
     return blank | changes
 
 

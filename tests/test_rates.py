@@ -25,18 +25,8 @@ def sharpness(ballots, noise_std, height, rng):
     variance = (noise_std**2 + total * spread) / total**2
     centers = np.arange(n_cells)[:, None] / 10
     noisy = ballots + rng.normal(0, noise_std, ballots.shape)
-    weights = np.zeros_like(ballots)
-    surface = Surface(
-        centers,
-        overall,
-        weights,
-        height * spread,
-        steepness=2.0,
-        slope=0.0,
-        power=1.0,
-        variance=variance,
-        total=total,
-    )
+    given = {"steepness": 2.0, "slope": 0.0, "power": 1.0, "variance": variance, "total": total}
+    surface = Surface(centers, overall, np.zeros_like(ballots), height * spread, **given)
     return _sharpness(surface, noisy)
 
 

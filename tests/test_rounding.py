@@ -43,14 +43,8 @@ def test_plans_with_drawn_rows_publish_no_epsilon_below_the_exact_sum():
         epsilon = float(np.exp(rng.uniform(-3, 2)))
         n_moved = 2 * int(rng.integers(1, 60))
         rows = laplace_table_cost(n_moved / (rng.uniform(0.1, 0.9) * epsilon), n_moved)
-        plan = plan_table(
-            LaplaceMechanism(),
-            n_changed=2,
-            n_rows=9,
-            epsilon=epsilon,
-            delta=1e-5,
-            before=lambda _, rows=rows: rows,
-        )
+        given = {"n_changed": 2, "n_rows": 9, "delta": 1e-5, "before": lambda _, rows=rows: rows}
+        plan = plan_table(LaplaceMechanism(), epsilon=epsilon, **given)
         assert Fraction(rows.pure) + Fraction(plan.own_cost.pure) <= Fraction(plan.epsilon)
         assert plan.epsilon <= epsilon
 

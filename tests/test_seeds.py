@@ -64,13 +64,8 @@ def test_the_warning_comes_once_in_a_process():
 
 def test_a_seeded_search_warns_and_its_silent_trials_do_not_use_the_warning_up():
     def search(seed):
-        tried = PrivateGridSearchCV(
-            pate(GaussianNB()),
-            {"n_teachers": [20, 40]},
-            epsilon=50.0,
-            random_state=seed,
-            n_trials=2,
-        )
+        given = {"epsilon": 50.0, "random_state": seed, "n_trials": 2}
+        tried = PrivateGridSearchCV(pate(GaussianNB()), {"n_teachers": [20, 40]}, **given)
         return lambda: tried.fit(X, Y, X_public=X_PUBLIC)
 
     assert warned_of_seeds(search(None)) == 0 and warned_of_seeds(search(0)) == 1

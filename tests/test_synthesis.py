@@ -257,13 +257,8 @@ def test_rows_follow_the_marginals_given_the_label(global_random_seed):
     y = (rng.random(20_000) < 0.3).astype(int)
     X = pd.DataFrame({"n": rng.binomial(3, 0.2 + 0.6 * y), "x": (rng.random(20_000) + y) / 2})
     X["kind"] = pd.Categorical(np.where(rng.random(20_000) < 0.2, None, "b"), categories=["a", "b"])
-    synthesizer = MarginalSynthesizer(
-        {"n": (0, 3), "x": (0, 1)},
-        missing=["kind"],
-        n_rows=20_000,
-        n_bins=12,
-        noise=LaplaceMechanism(0.01),
-    )
+    given = {"n_rows": 20_000, "n_bins": 12, "noise": LaplaceMechanism(0.01)}
+    synthesizer = MarginalSynthesizer({"n": (0, 3), "x": (0, 1)}, missing=["kind"], **given)
 
     def correlation(rows):
         return rows[["n", "x"]].corr().iloc[0, 1]

@@ -248,15 +248,9 @@ def tables_of(records, n_neighbors, weights, by_group):
     cell, code, group = np.array(records).T
     cells = (cell[:, None] + np.arange(n_neighbors)) % N_CELLS  # the cell and the next ones
     cells[cell < 0] = -1  # a record that casts no ballot
-    shares = count_ballots(
-        cells,
-        code,
-        n_cells=N_CELLS,
-        n_classes=N_CLASSES,
-        sample_weight=None if weights is None else np.array(weights)[cell],
-        groups=np.unique(group, return_inverse=True)[1] if by_group else None,
-    )
-    return shares * GRID
+    given = {"sample_weight": None if weights is None else np.array(weights)[cell]}
+    given["groups"] = np.unique(group, return_inverse=True)[1] if by_group else None
+    return count_ballots(cells, code, n_cells=N_CELLS, n_classes=N_CLASSES, **given) * GRID
 
 
 ALL_RECORDS = list(itertools.product([-1, 0, 1, 2], [0, 1]))
@@ -319,10 +313,7 @@ def test_the_order_of_records_makes_no_difference():
     first, second = (
         count_ballots(
             *(cells[rows], codes[rows]),
-            n_cells=5,
-            n_classes=3,
-            sample_weight=weight[rows],
-            groups=groups[rows],
+            **{"n_cells": 5, "n_classes": 3, "sample_weight": weight[rows], "groups": groups[rows]},
         )
         for rows in (np.arange(300), rng.permutation(300))
     )

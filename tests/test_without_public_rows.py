@@ -219,14 +219,8 @@ def test_a_search_pays_for_the_rows_beside_its_trials():
 
 
 def test_a_private_test_leaves_room_for_the_rows():
-    clf = teachers(
-        marginals(noise=LaplaceMechanism()),
-        aggregator=GNMax(15.0),
-        n_queries=150,
-        accounting="ptr",
-        epsilon=4.0,
-        n_teachers=150,
-    )
+    given = {"aggregator": GNMax(15.0), "n_queries": 150, "accounting": "ptr", "n_teachers": 150}
+    clf = teachers(marginals(noise=LaplaceMechanism()), **given)
     plan = clf.plan(X, Y)
     assert plan.test is not None
     assert plan.test.epsilon + plan.synthesizer.cost(2).pure == pytest.approx(4.0)
