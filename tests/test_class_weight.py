@@ -46,10 +46,8 @@ def fitted(voters, **params):
 @pytest.mark.parametrize("voters", VOTERS)
 def test_a_rare_class_is_found(voters):
     balanced = fitted(voters, class_weight="balanced")
-    found = [
-        balanced_accuracy_score(RARE[TEST], clf.predict(ROWS[TEST]))
-        for clf in (plain(voters), balanced)
-    ]
+    predicted = [clf.predict(ROWS[TEST]) for clf in (plain(voters), balanced)]
+    found = [balanced_accuracy_score(RARE[TEST], codes) for codes in predicted]
     assert found[0] < 0.65 and found[1] > 0.7
     assert balanced.privacy_spent_.epsilon == plain(voters).privacy_spent_.epsilon
 
@@ -60,9 +58,8 @@ def test_rates_are_shifted_by_the_weights(voters):
     expected = plain(voters).public_soft_labels_ * [1.0, 4.0]
     expected /= expected.sum(axis=1, keepdims=True)
     np.testing.assert_allclose(shifted.public_soft_labels_, expected)
-    np.testing.assert_array_equal(
-        shifted.table_.rates(ROWS[TEST]), plain(voters).table_.rates(ROWS[TEST])
-    )
+    rates = plain(voters).table_.rates(ROWS[TEST])
+    np.testing.assert_array_equal(shifted.table_.rates(ROWS[TEST]), rates)
 
 
 def test_another_student_and_export_count_classes_alike():

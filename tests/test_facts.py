@@ -41,9 +41,7 @@ CLASSES = [0, 1, 2]
 
 
 def states_nothing(facts):
-    return all(
-        getattr(facts, name) == getattr(Facts(), name) for name in Facts.__dataclass_fields__
-    )
+    return all(getattr(facts, name) == getattr(Facts(), name) for name in vars(Facts()))
 
 
 def vars_of(kind, name):

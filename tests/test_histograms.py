@@ -92,9 +92,8 @@ def test_whole_numbers_beyond_bounds_count_at_the_edge_in_any_dtype():
     edges = synthesizer.released_.rates(pd.DataFrame({"n": [0, 7]}))
     beyond = synthesizer.released_.rates(pd.DataFrame({"n": [-np.inf, np.inf]}))
     np.testing.assert_array_equal(beyond, edges)
-    np.testing.assert_array_equal(
-        synthesizer.released_.rates(pd.DataFrame({"n": [-1, 300]})), edges
-    )
+    beyond = synthesizer.released_.rates(pd.DataFrame({"n": [-1, 300]}))
+    np.testing.assert_array_equal(beyond, edges)
 
 
 def test_without_labels_nothing_is_said_of_them():

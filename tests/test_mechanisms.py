@@ -98,9 +98,8 @@ def test_confident_costs_no_more_than_its_worst_case(n_teachers, n_classes, thre
         anything = rdp.worst_case_rdp(confident, orders)
         assert (exact <= worst).all() and (worst <= anything * (1 + 1e-9)).all()
         gaussian = np.array(orders) * (1 / sigma1**2 + 2 / sigma2**2) / 2
-        np.testing.assert_allclose(
-            confident.facts().gdp_mu, math.sqrt(1 / sigma1**2 + 2 / sigma2**2)
-        )
+        mu = math.hypot(1 / sigma1, math.sqrt(2) / sigma2)
+        np.testing.assert_allclose(confident.facts().gdp_mu, mu)
         assert (anything <= gaussian * (1 + 1e-9)).all()
         public = {"n_teachers": n_teachers, "n_classes": n_classes}
         check, answer = confident.steps(np.array(orders), **public)

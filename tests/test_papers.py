@@ -96,9 +96,8 @@ def test_means_of_the_readme_are_of_five_fits():
 
 
 def test_a_row_tells_mean_spread_and_range():
-    text = page.section(
-        results(entry(ours={"accuracy": [0.8, 0.9], "data-independent": [1.0, 1.0]}))
-    )
+    ours = {"accuracy": [0.8, 0.9], "data-independent": [1.0, 1.0]}
+    text = page.section(results(entry(ours=ours)))
     text = text.replace("\N{NO-BREAK SPACE}", " ")
     assert "accuracy: **0.85** ± 0.071 [0.8, 0.9]<br>data-independent: **1** |" in text
     assert "| **student** (2017)<br>s; 2 s.<br>*Note:* w. | 0.83 |" in text and "`c`" in text

@@ -321,9 +321,8 @@ def test_a_pure_step_and_gaussian_noise_against_loss_distributions(pure, mu):
     interval = 1e-4
     step = common.DifferentialPrivacyParameters(pure, 0.0)
     first = pld.from_privacy_parameters(step, value_discretization_interval=interval)
-    both = first.compose(
-        pld.from_gaussian_mechanism(1 / mu, value_discretization_interval=interval)
-    )
+    second = pld.from_gaussian_mechanism(1 / mu, value_discretization_interval=interval)
+    both = first.compose(second)
     for delta in (1e-3, 1e-5, 1e-8):
         expected = both.get_epsilon_for_delta(delta)  # rounds every loss up
         epsilon = pure_and_gdp_to_epsilon(delta, pure=pure, mu=mu)

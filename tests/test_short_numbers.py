@@ -79,9 +79,7 @@ def test_tables_cost_and_draw_the_same(mechanism, noise, kind):
 
 
 @pytest.mark.parametrize("kind", SHORT)
-@pytest.mark.parametrize(
-    "mechanism", [aggregators.LaplaceMechanism(), aggregators.GaussianMechanism()]
-)
+@cases("mechanism", aggregators.LaplaceMechanism(), aggregators.GaussianMechanism())
 def test_calibrated_tables_can_be_drawn(mechanism, kind):
     epsilon = kind(1.3)
     plans = [

@@ -150,9 +150,8 @@ def test_sanitised_release_costs_both_draws():
 def small_test(mechanism, n_teachers, n_queries, share, delta):
     public = {"n_teachers": n_teachers, "n_classes": 2}
     worst = data_independent_epsilon(mechanism, n_queries, delta, **public)[0]
-    return ProposeTestRelease.plan(
-        mechanism, n_queries, **public, epsilon=share * worst, delta=delta
-    )
+    public |= {"epsilon": share * worst, "delta": delta}
+    return ProposeTestRelease.plan(mechanism, n_queries, **public)
 
 
 @cases("mechanism, share, delta", (GNMax(4.0), 0.7, 1e-3), (LNMax(0.4), 0.8, 1e-2))

@@ -31,9 +31,7 @@ X, X_PUBLIC = ROWS[:600], ROWS[600:].copy()
 Y = (X[:, 0] > 0).astype(int)
 KNOWN = {"bounds": (-3, 3), "missing": [], "n_rows": 200}
 GIVEN = {"n_teachers": 100, "n_queries": 20, "n_answered": 15}
-LEAKS = pytest.mark.filterwarnings(
-    f"ignore::{PrivacyLeakWarning.__module__}.{PrivacyLeakWarning.__name__}"
-)
+LEAKS = pytest.mark.filterwarnings("ignore::sklearn_pate.exceptions.PrivacyLeakWarning")
 
 
 def pate(base=None, **params):

@@ -231,9 +231,8 @@ def test_an_audit_finds_what_is_claimed_and_no_more(global_random_seed, monkeypa
 
 def noiseless(psi, codes, n_classes, monkeypatch):
     monkeypatch.setattr(sums, "_noisy", lambda whole, sd, step, rng: whole * step)
-    return released(
-        psi, codes, shares(len(psi)), Still(None), 1e-3, 1e-3, None, n_classes=n_classes
-    )
+    noise = 1e-3, 1e-3, None
+    return released(psi, codes, shares(len(psi)), Still(None), *noise, n_classes=n_classes)
 
 
 def test_without_noise_they_are_linear_discriminants(monkeypatch):

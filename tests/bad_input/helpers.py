@@ -62,13 +62,8 @@ class Teacher(GaussianNB):
 
 
 #: With a noise scale, because calibration takes time
-QUICK = {
-    "n_teachers": 4,
-    "classes": [0, 1],
-    "n_queries": 6,
-    "epsilon": 20.0,
-    "aggregator": GNMax(1.5),
-}
+QUICK = {"n_teachers": 4, "classes": [0, 1], "n_queries": 6, "epsilon": 20.0}
+QUICK["aggregator"] = GNMax(1.5)
 #: What is warned of because these fits are so small
 ON_PURPOSE = (
     ".* labels a class, and",

@@ -49,6 +49,7 @@ def test_a_delta_above_one_over_the_records():
 
 
 NO_ESTIMATOR = "'estimator' parameter of PrivateGridSearchCV"
+NOT_IN_CLASSES = "has labels that are not in classes"
 RANDOM = "parameter of PrivateRandomizedSearchCV"
 STABLE = StableArgmax(0.05, 2)
 LABELS = np.arange(30) % 2
@@ -71,7 +72,7 @@ def of_estimator(**params):
         "=1e-09 is less than one of the 40 private records",
     ),
     (
-        "scoring",
+        "score",
         lambda: search({"scoring": "accuracy"}),
         "'accuracy' needs public rows, X_val and y_val",
     ),
@@ -103,16 +104,8 @@ def of_estimator(**params):
         lambda: search(**VALIDATION | {"X_val": h.X_PUBLIC[:, 1:]}),
         r"X_val must have rows with the features of X_public; got shapes \(30, 2\)",
     ),
-    (
-        "y_val",
-        lambda: search(**VALIDATION | {"y_val": LABELS + 7}),
-        "y_val has labels that are not in classes",
-    ),
-    (
-        "y: unknown labels",
-        lambda: search(y=h.changed(h.Y, h.LABEL)),
-        "y has labels that are not in classes",
-    ),
+    ("y_val", lambda: search(**VALIDATION | {"y_val": LABELS + 7}), f"y_val {NOT_IN_CLASSES}"),
+    ("y", lambda: search(y=h.changed(h.Y, h.LABEL)), f"y {NOT_IN_CLASSES}"),
     ("y: short", lambda: search(y=h.Y[1:]), "X and y have inconsistent numbers of samples"),
     ("a scorer", lambda: search({"scoring": "best"}, **VALIDATION), "scoring|'best'"),
 )

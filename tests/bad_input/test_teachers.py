@@ -104,7 +104,7 @@ WARM = {"aggregator": SoftVote(5.0, temperature=2.0)}
 
 @h.mistakes(
     (
-        "no X_public",
+        "rows",
         lambda: h.fit_votes(X_public=None),
         "X_public is missing: the rows that were voted on",
     ),
