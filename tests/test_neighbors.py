@@ -628,6 +628,9 @@ def test_what_is_published():
     np.testing.assert_array_equal(clf.query_indices_, np.flatnonzero(clf.public_labels_ >= 0))
     assert clf.privacy_spent_.n_answered == len(clf.query_indices_)
     assert clf.score(X_PUBLIC, Y_PUBLIC) > 0.7
+    for display in (PrivacySpentDisplay, BudgetDisplay, MarginDisplay):  # of queries
+        with pytest.raises(ValueError, match="records voted in a table that was released at"):
+            display.from_estimator(clf)
 
 
 def test_labels_are_dealt_by_the_rates():
@@ -682,13 +685,6 @@ def test_pickles_hold_nothing_private():
     loaded = pickle.loads(pickle.dumps(clf))
     assert not hasattr(loaded, "curator_")
     np.testing.assert_array_equal(loaded.predict(X_PUBLIC), clf.predict(X_PUBLIC))
-
-
-def test_displays_of_queries_say_that_there_are_none():
-    clf = pate().fit(X, Y, X_public=X_PUBLIC)
-    for display in (PrivacySpentDisplay, BudgetDisplay, MarginDisplay):
-        with pytest.raises(ValueError, match="records voted in a table that was released at"):
-            display.from_estimator(clf)
 
 
 @pytest.mark.parametrize("dtype", ["Int64", "Sparse[int]", "Sparse[float]", "timedelta64[s]"])
