@@ -35,6 +35,20 @@ with mp.workdps(50):
 LONGEST_PIECE = 4
 
 
+def cases(names, *rows, ids=None):
+    """Parametrize a test with rows of arguments, or with values of one."""
+    return pytest.mark.parametrize(names, rows, ids=ids)
+
+
+def table(names, *rows):
+    """Parametrize a test: each row is an id and arguments, or a dict has those of all."""
+    if isinstance(rows[0], dict):
+        ids, rows = zip(*rows[0].items(), strict=True)
+    else:
+        ids, rows = [row[0] for row in rows], [row[1] if len(row) == 2 else row[1:] for row in rows]
+    return pytest.mark.parametrize(names, rows, ids=ids)
+
+
 @pytest.fixture(scope="session")
 def data_home():
     """Return the folder with the real data sets."""
@@ -176,11 +190,10 @@ def said_while(action):
     root.setLevel(logging.DEBUG)
     try:
         with (
-            warnings.catch_warnings(record=True) as caught_warnings,
+            warnings.catch_warnings(record=True, action="always") as caught_warnings,
             contextlib.redirect_stdout(out),
             contextlib.redirect_stderr(out),
         ):
-            warnings.simplefilter("always")
             result = action()
     finally:
         root.removeHandler(handler)

@@ -8,8 +8,7 @@ class RaisesIt(GaussianNB):
 
     def __init__(self, error=None, at="fit"):
         super().__init__()
-        self.error = error
-        self.at = at
+        self.error, self.at = error, at
 
     def fit(self, X, y, sample_weight=None):
         if self.at == "fit":

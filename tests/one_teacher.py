@@ -80,9 +80,7 @@ class Watched(ClassifierMixin, BaseEstimator):
     """
 
     def __init__(self, estimator, folder=None, random_state=None):
-        self.estimator = estimator
-        self.folder = folder
-        self.random_state = random_state
+        self.estimator, self.folder, self.random_state = estimator, folder, random_state
 
     def fit(self, X, y):
         self.classes_ = np.unique(y)
@@ -109,8 +107,7 @@ class Linear(ClassifierMixin, BaseEstimator):
     """Base of the classifiers written here; votes by the sign of a product with its weights."""
 
     def predict(self, X):
-        centred = np.asarray(X, dtype=float) - 2
-        return (centred @ self.weights_ > 0).astype(int)
+        return ((np.asarray(X, dtype=float) - 2) @ self.weights_ > 0).astype(int)
 
 
 class Draws(Linear):
@@ -167,8 +164,7 @@ class Settings(Linear):
             warnings.filters[0][0],
             sklearn.get_config()["working_memory"],
         )
-        seed = sum(repr(settings).encode())
-        self.weights_ = np.random.default_rng(seed).normal(size=N_FEATURES)
+        self.weights_ = np.random.default_rng(sum(repr(settings).encode())).normal(size=N_FEATURES)
         left = amount(X)
         np.seterr(under=("ignore", "warn", "print")[left % 3])
         pd.set_option("display.precision", left)

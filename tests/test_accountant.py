@@ -7,6 +7,7 @@ import warnings
 
 import numpy as np
 import pytest
+from conftest import cases
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.optimize import brentq
@@ -90,8 +91,7 @@ def test_gaussian_cost_is_at_most_exact_composition():
 def test_bounded_counts_make_few_queries_of_large_noise_pure():
     # one noise scale is beyond the largest margin: the loss of a label is bounded
     epsilon, method = data_independent_epsilon(GNMax(40.0), 1, 1e-5, n_teachers=20, n_classes=10)
-    assert method == "pure"
-    assert epsilon < 0.6 * data_independent_epsilon(GNMax(40.0), 1, 1e-5)[0]
+    assert method == "pure" and epsilon < 0.6 * data_independent_epsilon(GNMax(40.0), 1, 1e-5)[0]
 
 
 def optimal_pure_composition(epsilon, k, delta):
@@ -134,8 +134,7 @@ def test_calibrated_noise_spends_the_cap_on_the_queries_wanted(
         warnings.simplefilter("ignore")  # that much noise may drown the margin: tested below
         plan = plan_queries(aggregator, wanted, n_public=400, epsilon=epsilon, **public)
     spent, _ = data_independent_epsilon(plan.stages[0][0], plan.n_queries, **public)
-    assert plan.n_queries == wanted
-    assert epsilon * (1 - 1e-4) <= spent <= epsilon
+    assert plan.n_queries == wanted and epsilon * (1 - 1e-4) <= spent <= epsilon
     assert plan.epsilon == spent
 
 
@@ -148,8 +147,7 @@ def test_calibrated_noise_spends_the_cap_on_the_queries_wanted(
 )
 def test_own_noise_stops_before_the_cap_and_not_earlier(epsilon, aggregator, wanted, n_classes):
     public = {"n_teachers": 250, "n_classes": n_classes}
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
+    with warnings.catch_warnings(action="ignore"):
         plan = plan_queries(aggregator, wanted, **(PUBLIC | public | {"epsilon": epsilon}))
     spent = [
         data_independent_epsilon(plan.stages[0][0], plan.n_queries + more, 1e-5, **public)[0]
@@ -163,10 +161,8 @@ def test_default_number_of_queries_keeps_the_noise_below_that_of_the_rule():
     most = 250 / (2 * math.sqrt(PUBLIC["n_classes"]))
     cap = PUBLIC | {"epsilon": 2.0}
     plan = plan_queries(GNMax(None), None, **cap)
-    assert plan.n_queries > 5 * PUBLIC["n_classes"]
-    assert plan.stages[0][0].sigma <= most
-    one_more = plan_queries(GNMax(None), plan.n_queries + 1, **cap)
-    assert one_more.stages[0][0].sigma > most
+    assert plan.n_queries > 5 * PUBLIC["n_classes"] and plan.stages[0][0].sigma <= most
+    assert plan_queries(GNMax(None), plan.n_queries + 1, **cap).stages[0][0].sigma > most
     plan = plan_queries(LNMax(None), None, **cap)
     assert 1 / plan.stages[0][0].gamma <= most
     assert plan_queries(GNMax(None), None, **(cap | {"n_public": 7})).n_queries == 7
@@ -201,13 +197,11 @@ def test_too_few_teachers_for_any_useful_query_are_refused():
         plan_queries(GNMax(None), None, **(PUBLIC | {"n_teachers": 10}))
 
 
-@pytest.mark.parametrize(
-    ("aggregator", "n_queries", "epsilon", "message"),
-    [
-        (GNMax(None), 10, None, "sigma=None.* epsilon is None"),
-        (LNMax(None), 10, None, "gamma=None.* epsilon is None"),
-        (ExponentialNMax(None), 10, 1.0, "'gamma' parameter of ExponentialNMax"),
-    ],
+@cases(
+    "aggregator, n_queries, epsilon, message",
+    (GNMax(None), 10, None, "sigma=None.* epsilon is None"),
+    (LNMax(None), 10, None, "gamma=None.* epsilon is None"),
+    (ExponentialNMax(None), 10, 1.0, "'gamma' parameter of ExponentialNMax"),
 )
 def test_what_cannot_be_planned(aggregator, n_queries, epsilon, message):
     with pytest.raises(ValueError, match=message):
@@ -227,8 +221,7 @@ def test_the_delta_of_a_private_test_adds_up():
     plan = plan_queries(GNMax(40.0), 500, **public, epsilon=1.6, accounting="ptr")
     assert plan.method == "propose-test-release"
     twice = plan.cost.plus(plan.cost)
-    assert twice.epsilon(1.9e-5)[0] == math.inf
-    assert 1.6 < twice.epsilon(3e-5)[0] <= 3.2
+    assert twice.epsilon(1.9e-5)[0] == math.inf and 1.6 < twice.epsilon(3e-5)[0] <= 3.2
 
 
 # --- records ----------------------------------------------------------------------------------
@@ -238,10 +231,7 @@ def curator(aggregator, votes):
     return Curator([StageRecord(aggregator, len(votes))], np.asarray(votes), 1e-5, np.arange(5))
 
 
-@pytest.mark.parametrize(
-    ("aggregator", "bound", "noise"),
-    [(GNMax(40.0), gnmax_rdp, 40.0), (LNMax(0.05), lnmax_rdp, 0.05)],
-)
+@cases("aggregator, bound, noise", (GNMax(40.0), gnmax_rdp, 40.0), (LNMax(0.05), lnmax_rdp, 0.05))
 def test_curators_epsilon_is_the_published_bound(aggregator, bound, noise):
     votes = np.random.default_rng(0).multinomial(250, [0.8, 0.15, 0.05], size=1000)
     view = curator(aggregator, votes)
@@ -261,5 +251,4 @@ def test_the_curators_view_cannot_leave():
     view = curator(GNMax(40.0), [[7, 3]])
     assert repr(view) == str(view) == "Curator(private)"
     for leave in (pickle.dumps, copy.copy, copy.deepcopy):
-        with pytest.raises(TypeError, match="private"):
-            leave(view)
+        pytest.raises(TypeError, leave, view).match("private")

@@ -19,18 +19,14 @@ from sklearn_pate.partition import (
 )
 
 PARTITIONS = [
-    RandomPartition(),
-    HashPartition(),
-    GroupPartition(),
-    PredefinedPartition(),
+    *(RandomPartition(), HashPartition(), GroupPartition(), PredefinedPartition()),
     PredefinedPartition(names=["north", "south"]),
 ]
 
 
 @pytest.mark.parametrize("partition", PARTITIONS, ids=lambda partition: type(partition).__name__)
 def test_the_number_of_records_is_public_only_where_one_is_replaced(partition):
-    is_replaced = partition.adjacency == "replace one record"
-    assert partition.adjacency.n_records_is_public == is_replaced
+    assert partition.adjacency.n_records_is_public == (partition.adjacency == "replace one record")
     assert Adjacency.find(str(partition.adjacency)) is partition.adjacency
 
 
@@ -39,8 +35,7 @@ def test_nothing_is_known_of_the_text_of_another_partition():
 
 
 def test_what_is_published_and_kept_is_plain_text(tmp_path):
-    rng = np.random.default_rng(0)
-    X = rng.normal(size=(300, 2))
+    X = np.random.default_rng(0).normal(size=(300, 2))
     y = (X[:, 0] > 0).astype(int)
     path = tmp_path / "ledger.sqlite"
     ledger = PrivacyLedger(path, epsilon=30.0)

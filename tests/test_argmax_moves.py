@@ -28,8 +28,7 @@ CASES = [(kind, scale) for kind in VOTES for scale in NOISE if VOTES[kind][0] <=
 def random_votes(kind, n_classes):
     n_teachers, concentration = VOTES[kind]
     rng = np.random.default_rng([n_teachers, n_classes])
-    shares = rng.dirichlet(np.full(n_classes, concentration))
-    return rng.multinomial(n_teachers, shares)
+    return rng.multinomial(n_teachers, rng.dirichlet(np.full(n_classes, concentration)))
 
 
 def by_definition(mechanism, counts, orders):
@@ -50,8 +49,7 @@ def assert_same_costs(got, expected, orders):
     np.testing.assert_array_equal(np.isfinite(got), finite)
     blur = 3 * (1e-14 + 4e-16 / (orders - 1)) * np.sqrt(2 * orders * expected)
     deep = 1e-13 * orders * expected  # log probabilities of -700 have 13 digits after the point
-    within = 1e-12 * expected + blur + deep
-    assert (np.abs(got - expected) <= within)[finite].all()
+    assert (np.abs(got - expected) <= (1e-12 * expected + blur + deep))[finite].all()
 
 
 @pytest.fixture

@@ -7,6 +7,7 @@ import math
 import numpy as np
 import pandas as pd
 import pytest
+from conftest import cases
 from scipy.spatial.distance import cdist
 from scipy.special import expit
 from scipy.stats import binom
@@ -69,8 +70,7 @@ def assert_seldom(wrong, chance):
 
 def test_the_audit_finds_most_of_a_known_loss(global_random_seed):
     found = audit_aggregator(response(0.75), [5, 6], random_state=global_random_seed)
-    assert 0.95 * math.log(3) < found.epsilon <= math.log(3)
-    assert found.event in ((0,), (1,))
+    assert 0.95 * math.log(3) < found.epsilon <= math.log(3) and found.event in ((0,), (1,))
 
 
 @pytest.mark.parametrize(("told", "delta"), [(0.0, 1e-12), (0.05, 0.05)])
@@ -109,8 +109,7 @@ def by_all_events(log_p, log_q, delta):
     ids=str,
 )
 def test_exact_epsilon_is_the_worst_event(mechanism, delta):
-    rng = np.random.default_rng(0)
-    votes = rng.multinomial(15, [0.4, 0.4, 0.1, 0.1], size=20) + [0, 1, 0, 0]
+    votes = np.random.default_rng(0).multinomial(15, [0.4, 0.4, 0.1, 0.1], size=20) + [0, 1, 0, 0]
     others = votes + [1, -1, 0, 0]
     expected = [
         by_all_events(*mechanism.outcome_log_proba([v, w]), delta)
@@ -141,9 +140,7 @@ def every_pair(n_teachers, n_classes):
     return np.array(pairs).transpose(1, 0, 2)
 
 
-@pytest.mark.parametrize(
-    "mechanism", [LNMax(0.3), GNMax(3.0), ConfidentGNMax(9, sigma1=2.0, sigma2=3.0)], ids=str
-)
+@cases("mechanism", LNMax(0.3), GNMax(3.0), ConfidentGNMax(9, sigma1=2.0, sigma2=3.0), ids=str)
 @pytest.mark.parametrize("size", [(40, 2), (12, 3)])
 def test_the_search_finds_the_worst_of_all_pairs(mechanism, size):
     worst = exact_epsilon(mechanism, *every_pair(*size), 1e-5).max()
@@ -264,8 +261,7 @@ def test_a_sampler_without_the_noise_that_it_states_is_seen(size, sigma, least):
     found = audit_aggregator(
         liar(sigma), n_teachers=n_teachers, n_classes=n_classes, random_state=0
     )
-    assert found.epsilon > least and found.contradicts is True
-    assert "contradicts=True" in repr(found)
+    assert found.epsilon > least and found.contradicts is True and "contradicts=True" in repr(found)
     tie = np.zeros(n_classes, dtype=int)
     tie[:2] = n_teachers // 2
     found = audit_aggregator(liar(sigma), tie, random_state=0)
@@ -273,15 +269,13 @@ def test_a_sampler_without_the_noise_that_it_states_is_seen(size, sigma, least):
     assert found.epsilon > least - 1 and found.contradicts is True
 
 
-@pytest.mark.parametrize(
-    ("where", "n_teachers", "n_classes"),
-    [
-        (lambda votes: lead(votes) > 1, 250, 10),
-        (lambda votes: lead(votes) <= 1, 250, 10),
-        (lambda votes: votes.max(axis=1) < votes.sum(axis=1), 250, 2),
-        (lambda votes: votes[:, 0] == votes.sum(axis=1), 100, 2),
-        (lambda votes: votes.argmax(axis=1) == votes.shape[1] - 2, 250, 10),
-    ],
+@cases(
+    "where, n_teachers, n_classes",
+    (lambda votes: lead(votes) > 1, 250, 10),
+    (lambda votes: lead(votes) <= 1, 250, 10),
+    (lambda votes: votes.max(axis=1) < votes.sum(axis=1), 250, 2),
+    (lambda votes: votes[:, 0] == votes.sum(axis=1), 100, 2),
+    (lambda votes: votes.argmax(axis=1) == votes.shape[1] - 2, 250, 10),
     ids=["not at ties", "at ties", "not at unanimity", "at one unanimity", "for one class"],
 )
 def test_a_sampler_that_lies_at_some_votes_is_seen(where, n_teachers, n_classes):
@@ -336,13 +330,11 @@ def test_outcomes_that_are_not_stated_contradict(other):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
+@cases(
     "votes",
-    [
-        {"n_teachers": 30, "n_classes": 2},
-        {"votes": [14, 13, 3]},
-        {"votes": [14, 13, 3], "neighbour_votes": [13, 14, 3]},
-    ],
+    {"n_teachers": 30, "n_classes": 2},
+    {"votes": [14, 13, 3]},
+    {"votes": [14, 13, 3], "neighbour_votes": [13, 14, 3]},
     ids=["searched", "votes", "pair"],
 )
 def test_true_statements_are_contradicted_as_seldom_as_it_says(votes, global_random_seed):
@@ -429,8 +421,7 @@ class Response:
     delta = 1e-6
 
     def __init__(self, epsilon, random_state=None):
-        self.epsilon = epsilon
-        self.random_state = random_state
+        self.epsilon, self.random_state = epsilon, random_state
 
     def get_params(self, deep=True):
         return {"epsilon": self.epsilon, "random_state": self.random_state}
@@ -481,8 +472,7 @@ def test_audits_of_estimators_err_as_seldom_as_they_say(global_random_seed):
 
 def test_abstaining_keeps_the_best_guesses():
     def knows_some(fitted):  # sure and right about the first 50, else nothing
-        labels = fitted.public_labels_[-200:]
-        return np.where(np.arange(200) < 50, 1 - 2.0 * labels, 0.0)
+        return np.where(np.arange(200) < 50, 1 - 2.0 * fitted.public_labels_[-200:], 0.0)
 
     canaries = Canaries(np.arange(200), IDS[:200], np.tile([0, 1], (200, 1)))
     given = {"canaries": canaries, "attack": knows_some, "random_state": 0}
@@ -509,9 +499,7 @@ class Votes(BaseEstimator):
     """Votes of 1-nearest neighbours, each taught by a part, with a multiple of the noise due."""
 
     def __init__(self, n_teachers, parts=dealt, noise=1.0, random_state=None):
-        self.n_teachers = n_teachers
-        self.parts = parts
-        self.noise = noise
+        self.n_teachers, self.parts, self.noise = n_teachers, parts, noise
         self.random_state = random_state
 
     def fit(self, X, y, X_public):
@@ -627,28 +615,22 @@ def test_a_group_and_the_seed_are_handled():
 ONE = np.ones((2, 2), int)
 
 
-@pytest.mark.parametrize(
+@cases(
     "given, match",
-    [
-        ({"n_runs": 0}, "n_runs must be a whole number, at least 1; got 0"),
-        ({"attack": "guess"}, 'attack must be "labels", "rates", "student" or a function'),
-        ({"n_copies": 0}, "need n_copies of at least 1"),
-        ({"n_guesses": 31}, "from 1 to the 30 canaries; got 31"),
-        ({"canaries": "yellow"}, 'kind must be "mislabelled" or "out_of_distribution"'),
-        ({"n_canaries": 601}, "n_canaries must be a whole number from 1 to the 600 records"),
-        ({"confidence": 1.0}, "confidence must lie strictly between 0 and 1"),
-        ({"delta": 1.0}, "delta must be a number from 0 to below 1"),
-        ({"attack": lambda fitted: np.zeros(2)}, "must return 30 numbers"),
-        (
-            {"canaries": Canaries(ONE[:, 0] * [3, 3], IDS[:2], ONE * [0, 1])},
-            "different numbers from",
-        ),
-        ({"canaries": Canaries(np.array([3]), IDS[:1], ONE[:1])}, "two different labels each"),
-    ],
+    ({"n_runs": 0}, "n_runs must be a whole number, at least 1; got 0"),
+    ({"attack": "guess"}, 'attack must be "labels", "rates", "student" or a function'),
+    ({"n_copies": 0}, "need n_copies of at least 1"),
+    ({"n_guesses": 31}, "from 1 to the 30 canaries; got 31"),
+    ({"canaries": "yellow"}, 'kind must be "mislabelled" or "out_of_distribution"'),
+    ({"n_canaries": 601}, "n_canaries must be a whole number from 1 to the 600 records"),
+    ({"confidence": 1.0}, "confidence must lie strictly between 0 and 1"),
+    ({"delta": 1.0}, "delta must be a number from 0 to below 1"),
+    ({"attack": lambda fitted: np.zeros(2)}, "must return 30 numbers"),
+    ({"canaries": Canaries(ONE[:, 0] * [3, 3], IDS[:2], ONE * [0, 1])}, "different numbers from"),
+    ({"canaries": Canaries(np.array([3]), IDS[:1], ONE[:1])}, "two different labels each"),
 )
 def test_wrong_arguments_are_named(given, match):
-    with pytest.raises(ValueError, match=match):
-        audit_estimator(Response(1.0), IDS, BITS, **given)
+    pytest.raises(ValueError, audit_estimator, Response(1.0), IDS, BITS, **given).match(match)
 
 
 def test_an_audit_needs_delta_and_numbers_that_fit():
@@ -664,5 +646,4 @@ def test_size_of_histograms_is_checked():
         audit_aggregator(GNMax(), n_teachers=3)
     with pytest.raises(ValueError, match="n_classes must be a whole number, at least 2; got 1"):
         worst_pair(GNMax(), n_teachers=3, n_classes=1)
-    with pytest.raises(ValueError, match="one vote moved"):
-        exact_epsilon(GNMax(), [3, 1], [1, 3])
+    pytest.raises(ValueError, exact_epsilon, GNMax(), [3, 1], [1, 3]).match("one vote moved")

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from conftest import cases
 from draws import Constant
 from sklearn.base import BaseEstimator, clone
 from sklearn.dummy import DummyClassifier
@@ -21,8 +22,7 @@ class InRows(BaseEstimator):
     """Fits to a table that it makes of the labels, so that a canary's bit is in its row."""
 
     def __init__(self, classifier, table_of, random_state=None):
-        self.classifier = classifier
-        self.table_of = table_of
+        self.classifier, self.table_of = classifier, table_of
         self.random_state = random_state
 
     def fit(self, X, y, X_public):
@@ -35,13 +35,8 @@ class InRows(BaseEstimator):
 
 def pate(synthesizer, epsilon):
     """Nearly all of epsilon is for the rows."""
-    return PATEClassifier(
-        ReverseNeighbors(n_cells=2),
-        student=DummyClassifier(),
-        synthesizer=synthesizer.set_params(share=0.98),
-        epsilon=epsilon,
-        classes=[0, 1],
-    )
+    given = {"synthesizer": synthesizer.set_params(share=0.98), "student": DummyClassifier()}
+    return PATEClassifier(ReverseNeighbors(n_cells=2), epsilon=epsilon, classes=[0, 1], **given)
 
 
 def audit_of_rows(classifier, table_of, y, *, attack, n_canaries=N_CANARIES, **given):
@@ -93,8 +88,7 @@ def test_of_honest_counts_a_third_of_the_loss_is_found(global_random_seed):
 def test_an_unpaid_histogram_is_caught(monkeypatch, global_random_seed):
     """Of the guesses 94 % are right, by 5 standard deviations more than the bound needs."""
     n_tables = MarginalSynthesizer.n_tables.fget
-    unpaid = property(lambda self: n_tables(self) - 1)
-    monkeypatch.setattr(MarginalSynthesizer, "n_tables", unpaid)
+    monkeypatch.setattr(MarginalSynthesizer, "n_tables", property(lambda self: n_tables(self) - 1))
     found = audit_of_counts(n_runs=24, n_guesses=1500, random_state=global_random_seed)
     assert found.claimed == 2.0 and found.refuted
 
@@ -133,12 +127,10 @@ def is_nowhere(is_it):
     return lambda fitted: np.where(is_it(fitted.X_synthetic_).any(axis=0), -1.0, 0.5)
 
 
-SCHEMAS = pytest.mark.parametrize(
-    ("table_of", "attack", "given"),
-    [
-        (table_of_extremes, is_nowhere(lambda X: X > 2), {"bounds": (0, 1)}),
-        (table_of_codes, is_nowhere(lambda X: X == 1), OF_CODES),
-    ],
+SCHEMAS = cases(
+    "table_of, attack, given",
+    (table_of_extremes, is_nowhere(lambda X: X > 2), {"bounds": (0, 1)}),
+    (table_of_codes, is_nowhere(lambda X: X == 1), OF_CODES),
     ids=["bounds", "categories"],
 )
 
@@ -211,13 +203,11 @@ def rows_of_two_tables(table_of, given):
     return drawn
 
 
-LOOKS = pytest.mark.parametrize(
-    ("table_of", "given", "look"),
-    [
-        (table_of_extremes, {"bounds": (0, 1)}, bounds_read),
-        (table_of_codes, OF_FEW_CODES, only_categories_seen),
-        (table_of_codes, OF_FEW_CODES, categories_in_order_of_records),
-    ],
+LOOKS = cases(
+    "table_of, given, look",
+    (table_of_extremes, {"bounds": (0, 1)}, bounds_read),
+    (table_of_codes, OF_FEW_CODES, only_categories_seen),
+    (table_of_codes, OF_FEW_CODES, categories_in_order_of_records),
 )
 
 

@@ -6,6 +6,7 @@ are far from their claims. Faults are so large that all seeds show them.
 
 import numpy as np
 import pytest
+from conftest import cases
 from scipy.stats import binomtest
 from sklearn.base import BaseEstimator, clone
 from sklearn.dummy import DummyClassifier
@@ -58,14 +59,12 @@ class Fixed(LaplaceMechanism):
         return super().noisy(table, random_state=3)
 
 
-@pytest.mark.parametrize(
-    ("mechanism", "n_changed", "delta", "n_samples"),
-    [
-        (LaplaceMechanism(2.0, "continuous"), 1, 0.0, 10_000),
-        (LaplaceMechanism(2.0), 5, None, 500),
-        (GaussianMechanism(2.0), 2, 0.01, 500),
-        (GaussianMechanism(2.0, "continuous"), 5, None, 10_000),
-    ],
+@cases(
+    "mechanism, n_changed, delta, n_samples",
+    (LaplaceMechanism(2.0, "continuous"), 1, 0.0, 10_000),
+    (LaplaceMechanism(2.0), 5, None, 500),
+    (GaussianMechanism(2.0), 2, 0.01, 500),
+    (GaussianMechanism(2.0, "continuous"), 5, None, 10_000),
 )
 def test_honest_noise_is_not_refuted(mechanism, n_changed, delta, n_samples, global_random_seed):
     given = {"n_changed": n_changed, "delta": delta, "n_samples": n_samples}
@@ -81,8 +80,7 @@ def test_much_of_the_loss_of_laplace_noise_is_found(n_changed, share, global_ran
     """Most seeds find 0.7 of it or more; one entry of four that moves alone would be 0.25."""
     noise = LaplaceMechanism(n_changed / 1.0, "continuous")
     found = audit_table(noise, n_changed=n_changed, delta=0, random_state=global_random_seed)
-    assert found.claimed == 1.0
-    assert share < found.epsilon <= 1.0
+    assert found.claimed == 1.0 and share < found.epsilon <= 1.0
 
 
 def test_a_bound_is_wrong_as_seldom_as_it_says(global_random_seed):
@@ -92,18 +90,15 @@ def test_a_bound_is_wrong_as_seldom_as_it_says(global_random_seed):
     noise = LaplaceMechanism(1.0, "continuous")
     seeds = (np.random.default_rng([global_random_seed, k]) for k in range(200))
     wrong = [audit_table(noise, **given, random_state=seed).refuted for seed in seeds]
-    assert 0 < sum(wrong)
-    assert binomtest(sum(wrong), 200, 0.2, alternative="greater").pvalue > 1e-7
+    assert 0 < sum(wrong) and binomtest(sum(wrong), 200, 0.2, alternative="greater").pvalue > 1e-7
 
 
-@pytest.mark.parametrize(
-    ("mechanism", "delta", "n_samples"),
-    [
-        (HalfLaplace(2.0, "continuous"), None, 10_000),
-        (HalfGaussian(2.0, "continuous"), 0.01, 20_000),
-        (OneDrawForARow(2.0), None, 1000),
-        (Fixed(2.0), None, 300),
-    ],
+@cases(
+    "mechanism, delta, n_samples",
+    (HalfLaplace(2.0, "continuous"), None, 10_000),
+    (HalfGaussian(2.0, "continuous"), 0.01, 20_000),
+    (OneDrawForARow(2.0), None, 1000),
+    (Fixed(2.0), None, 300),
 )
 def test_less_noise_than_is_charged_for_is_caught(mechanism, delta, n_samples, global_random_seed):
     given = {"delta": delta, "n_samples": n_samples, "random_state": global_random_seed}
@@ -127,23 +122,21 @@ def test_parts_of_ballots_count_as_parts(global_random_seed):
     assert 0.4 < part.epsilon <= 1.0 < 1.3 < whole.epsilon <= 2.0
 
 
-@pytest.mark.parametrize(
-    ("given", "match"),
-    [
-        ({"table": [[1, 2]]}, r"or none; got \(1, 2\), \(\)"),
-        ({"table": [[1, 2]], "neighbour_table": [[1, 2]]}, "two different tables"),
-        (
-            {"table": [[1, 2]], "neighbour_table": [[1, 2, 3]]},
-            r"of one shape, or none; got \(1, 2\), \(1, 3\)",
-        ),
-        ({"table": [1, 2], "neighbour_table": [1, 3]}, r"got \(2,\), \(2,\)"),
-        ({"n_changed": 0}, "n_changed must be a whole number, at least 1"),
-        ({"n_samples": 99}, "n_samples must be a whole number, at least 100"),
-        ({"delta": 1.0}, "delta must be a number from 0 to below 1"),
-        ({"confidence": 1.0}, "confidence must lie strictly between 0 and 1"),
-        ({"mechanism": LaplaceMechanism()}, "calibrates it"),
-        ({"mechanism": GNMax(40.0)}, "a TableMechanism, or use audit_aggregator"),
-    ],
+@cases(
+    "given, match",
+    ({"table": [[1, 2]]}, r"or none; got \(1, 2\), \(\)"),
+    ({"table": [[1, 2]], "neighbour_table": [[1, 2]]}, "two different tables"),
+    (
+        {"table": [[1, 2]], "neighbour_table": [[1, 2, 3]]},
+        r"of one shape, or none; got \(1, 2\), \(1, 3\)",
+    ),
+    ({"table": [1, 2], "neighbour_table": [1, 3]}, r"got \(2,\), \(2,\)"),
+    ({"n_changed": 0}, "n_changed must be a whole number, at least 1"),
+    ({"n_samples": 99}, "n_samples must be a whole number, at least 100"),
+    ({"delta": 1.0}, "delta must be a number from 0 to below 1"),
+    ({"confidence": 1.0}, "confidence must lie strictly between 0 and 1"),
+    ({"mechanism": LaplaceMechanism()}, "calibrates it"),
+    ({"mechanism": GNMax(40.0)}, "a TableMechanism, or use audit_aggregator"),
 )
 def test_wrong_arguments_are_named(given, match):
     with pytest.raises(ValueError, match=match):
@@ -167,8 +160,7 @@ def voters(**params):
 
 
 def pate(electorate_, **params):
-    student = DummyClassifier()
-    return PATEClassifier(electorate_, student=student, classes=[0, 1], **params)
+    return PATEClassifier(electorate_, student=DummyClassifier(), classes=[0, 1], **params)
 
 
 def canaries_at(places):
@@ -212,20 +204,17 @@ def test_a_changed_label_is_two_steps_where_records_are_added_or_removed(many):
     clf = pate(voters(adjacency="add_or_remove"), epsilon=1.5)
     with pytest.raises(ValueError, match="a change is two of these. Give what is claimed for two"):
         audit_of_cells(clf)
-    found = audit_of_cells(clf, claimed=3.0, **many)
-    assert 1.5 < found.epsilon <= 3.0
+    assert 1.5 < audit_of_cells(clf, claimed=3.0, **many).epsilon <= 3.0
 
 
 def half_the_noise(self):
     return DiscreteLaplace(2 * GRID / self.scale)
 
 
-@pytest.mark.parametrize(
-    ("owner", "name", "fault"),
-    [
-        (blocks, "count_ballots", twice(blocks.count_ballots)),
-        (LaplaceMechanism, "_discrete", half_the_noise),
-    ],
+@cases(
+    "owner, name, fault",
+    (blocks, "count_ballots", twice(blocks.count_ballots)),
+    (LaplaceMechanism, "_discrete", half_the_noise),
 )
 def test_two_ballots_of_each_record_or_half_the_noise_are_caught(
     monkeypatch, owner, name, fault, many
@@ -240,8 +229,7 @@ class Families(BaseEstimator):
     delta = 0
 
     def __init__(self, classifier, random_state=None):
-        self.classifier = classifier
-        self.random_state = random_state
+        self.classifier, self.random_state = classifier, random_state
 
     def fit(self, X, y, X_public):
         fitted = clone(self.classifier).set_params(random_state=self.random_state)
@@ -312,8 +300,7 @@ def keeping(enrol):
 def stand_out(fitted):
     """Say of each canary whether its rates are those of places that are far from all cells."""
     rates = fitted.public_soft_labels_[:, 0]
-    differs = np.abs(rates - np.median(rates)) > 1e-9
-    return np.where(differs[-40:], -1.0, 1.0)
+    return np.where((np.abs(rates - np.median(rates)) > 1e-9)[-40:], -1.0, 1.0)
 
 
 def test_cells_that_saw_private_rows_are_caught(monkeypatch, global_random_seed):
@@ -336,8 +323,7 @@ def test_rates_of_several_copies_are_averaged():
         delta = 0
 
         def fit(self, X, y, X_public):
-            wrong_first = np.r_[1 - y, y, y]
-            self.public_soft_labels_ = np.eye(2)[wrong_first]
+            self.public_soft_labels_ = np.eye(2)[np.r_[1 - y, y, y]]
             self.classes_ = np.array([0, 1])
             return self
 

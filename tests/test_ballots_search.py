@@ -5,7 +5,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from conftest import count_fits_from_one
+from conftest import cases, count_fits_from_one
 from sklearn.datasets import make_classification
 from sklearn.linear_model import LogisticRegression
 from sklearn.naive_bayes import GaussianNB
@@ -65,8 +65,7 @@ def test_a_record_that_joins_moves_no_other(fraction, most, monkeypatch):
             assert more_train - {n_records} == train
             came = set(more_scored) - set(scored)
             went = set(scored) - set(more_scored)
-            assert came <= {n_records} and len(went) <= len(came)
-            assert not came & more_train
+            assert came <= {n_records} and len(went) <= len(came) and not came & more_train
             assert len(more_scored) == len(set(more_scored)) <= most
 
 
@@ -83,30 +82,25 @@ def test_each_record_has_a_coin_of_its_own(global_random_seed):
         if held_out.units:
             first[held_out.units[0]] += 1
     assert np.abs(held.mean(axis=0) - 0.3).max() < 0.03
-    pairs = np.corrcoef(held.T) - np.eye(8)
-    assert np.abs(pairs).max() < 0.07
+    assert np.abs(np.corrcoef(held.T) - np.eye(8)).max() < 0.07
     assert held.sum(axis=1).var() == pytest.approx(8 * 0.3 * 0.7, rel=0.1)
     assert np.abs(first / first.sum() - 1 / 8).max() < 0.025
 
 
-@pytest.mark.parametrize(
-    ("adjacency", "by_group", "text"),
-    [
-        ("replace", False, "replace one record"),
-        ("add_or_remove", False, "add or remove one record"),
-        ("replace", True, "replace one group, or add, remove or change some of its records"),
-        ("add_or_remove", True, "add or remove one group, with all of its records"),
-    ],
+@cases(
+    "adjacency, by_group, text",
+    ("replace", False, "replace one record"),
+    ("add_or_remove", False, "add or remove one record"),
+    ("replace", True, "replace one group, or add, remove or change some of its records"),
+    ("add_or_remove", True, "add or remove one group, with all of its records"),
 )
 def test_records_that_vote_are_held_out(adjacency, by_group, text, monkeypatch):
     monkeypatch.setattr(hold_out, "MOST_SCORED", 60)
     groups = np.arange(1200) // 3 if by_group else None
     found = search(adjacency).fit(X, Y, X_PUBLIC, groups=groups)
     spent = found.privacy_spent_
-    assert (spent.adjacency, spent.method) == (text, "tuning")
-    assert 5.8 < spent.epsilon <= 6.0
-    assert found.score(X_PUBLIC, Y_PUBLIC) > 0.6
-    assert 30 < found.best_score_ < 70
+    assert (spent.adjacency, spent.method) == (text, "tuning") and 5.8 < spent.epsilon <= 6.0
+    assert found.score(X_PUBLIC, Y_PUBLIC) > 0.6 and 30 < found.best_score_ < 70
     assert "ReverseNeighbors" in found._repr_html_() and "predict" in dir(found)
     held_out, _ = found._hold_out(
         X, Y, groups, np.random.SeedSequence(1), may_join=adjacency == "add_or_remove"
@@ -124,8 +118,7 @@ def test_the_number_held_out_varies_where_it_is_private():
         parts = [found._hold_out(X, Y, None, seed, may_join=may_join)[0] for seed in seeds]
         return {len(part.train) for part in parts}
 
-    assert numbers(False) == {960}
-    assert len(numbers(True)) > 10
+    assert numbers(False) == {960} and len(numbers(True)) > 10
 
 
 def test_a_secure_search_draws_its_coins_from_the_system(monkeypatch):
@@ -136,8 +129,7 @@ def test_a_secure_search_draws_its_coins_from_the_system(monkeypatch):
     monkeypatch.setattr(found, "_generator", lambda seed: drawn.append(seed) or generator(seed))
     held_out, _ = found._hold_out(X, Y, None, np.random.SeedSequence(0), may_join=True)
     again, _ = found._hold_out(X, Y, None, np.random.SeedSequence(0), may_join=True)
-    assert len(drawn) == 4
-    assert not np.array_equal(held_out.train, again.train)
+    assert len(drawn) == 4 and not np.array_equal(held_out.train, again.train)
 
 
 def planned(found, n_records):
@@ -224,12 +216,10 @@ def test_a_record_that_joins_moves_the_score_by_one_at_most(most, monkeypatch):
     assert reached == 1
 
 
-@pytest.mark.parametrize(
+@cases(
     "grid",
-    [
-        {"base_estimator__adjacency": ["replace", "add_or_remove"]},
-        {"base_estimator": [ReverseNeighbors(adjacency="add_or_remove"), GaussianNB()]},
-    ],
+    {"base_estimator__adjacency": ["replace", "add_or_remove"]},
+    {"base_estimator": [ReverseNeighbors(adjacency="add_or_remove"), GaussianNB()]},
 )
 def test_candidates_that_cover_different_changes_are_refused(grid):
     with pytest.raises(ValueError, match="same change of the data"):
@@ -251,8 +241,7 @@ def test_coins_follow_the_candidates_that_vote(monkeypatch):
     found = PrivateRandomizedSearchCV(
         clf, grid, n_iter=1, epsilon=6.0, n_trials=2, random_state=0
     ).fit(X, Y, X_PUBLIC)
-    assert drawn == [(1200, 0.2)]
-    assert found.privacy_spent_.adjacency == "add or remove one record"
+    assert drawn == [(1200, 0.2)] and found.privacy_spent_.adjacency == "add or remove one record"
     assert math.isfinite(found.best_score_)
 
 
@@ -266,9 +255,7 @@ def test_a_search_warns_of_noise_that_drowns_the_ballots():
         found.fit(X, Y, X_PUBLIC)
 
 
-@pytest.mark.parametrize(
-    ("adjacency", "groups"), [("replace", True), ("add_or_remove", True), ("add_or_remove", False)]
-)
+@cases("adjacency, groups", ("replace", True), ("add_or_remove", True), ("add_or_remove", False))
 def test_a_partition_is_refused_all_the_same(adjacency, groups):
     found = search(adjacency)
     found.estimator.set_params(partition="predefined")

@@ -11,6 +11,7 @@ import weakref
 
 import numpy as np
 import pytest
+from conftest import cases, table
 from sklearn.datasets import load_digits
 from sklearn.linear_model import LogisticRegression
 from sklearn.naive_bayes import GaussianNB
@@ -124,9 +125,8 @@ def test_together_as_one_by_one():
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("kind", NETWORKS)
-def test_each_kind_of_network_together_as_one_by_one(kind):
-    net = NETWORKS[kind]
+@table("net", NETWORKS)
+def test_each_kind_of_network_together_as_one_by_one(net):
     together = BatchedTeachers(net, max_teachers=3)  # two chunks
     assert_alike(poll(net, **FEW), poll(together, **FEW))
 
@@ -153,9 +153,7 @@ def test_probabilities():
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    "change", ["relabel", "one class", "fewer steps", "more steps", "no records", "memory"]
-)
+@cases("change", "relabel", "one class", "fewer steps", "more steps", "no records", "memory")
 def test_a_teacher_that_changes_moves_no_other_not_even_by_rounding(change, tmp_path):
     y, rows = Y.copy(), np.arange(1200)
     of_it = rows[rows % 12 == 3]
@@ -187,8 +185,7 @@ def test_the_callers_random_numbers_are_left_alone(capsys, monkeypatch):
     state, on_gpu = torch.random.get_rng_state(), []
     monkeypatch.setattr(torch.cuda, "manual_seed_all", on_gpu.append)
     poll(BatchedTeachers(network(verbose=1)))
-    assert torch.equal(state, torch.random.get_rng_state())
-    assert capsys.readouterr().out == ""
+    assert torch.equal(state, torch.random.get_rng_state()) and capsys.readouterr().out == ""
     if torch.cuda.is_available():  # what a GPU starts from, once it is first used
         assert on_gpu[-1] == torch.initial_seed()
     else:
@@ -234,8 +231,7 @@ def test_a_step_that_fails_is_one_too_many_and_leaves_nothing(error, monkeypatch
         alive = [stack for stack in stacks if stack() is not None]
     finally:
         gc.enable()
-    assert fit == [False, True]
-    assert len(stacks) > 6 and not alive
+    assert fit == [False, True] and len(stacks) > 6 and not alive
 
 
 class Failing(nn.Linear):
@@ -284,8 +280,7 @@ def test_on_a_gpu_as_on_a_cpu():
     with warnings.catch_warnings():
         warnings.simplefilter("error")  # it must not fall back
         together = poll(network(cnn, device="cuda"))
-    moved = np.abs(one.counts - together.counts).sum() / 2
-    assert moved <= 0.005 * one.counts.sum()
+    assert (np.abs(one.counts - together.counts).sum() / 2) <= 0.005 * one.counts.sum()
 
 
 # --- what cannot be batched ----------------------------------------------------------------------
@@ -323,8 +318,7 @@ def test_falls_back_in_one_line(reason):
     given = {"X": X[:300], "y": Y[:300], "n_teachers": 3}
     with pytest.warns(UserWarning, match="one by one, not together") as caught:
         votes = poll(BatchedTeachers(ALONE[reason]), **given)
-    assert len(caught) == 1 and reason in str(caught[0].message)
-    assert caught[0].filename == __file__
+    assert len(caught) == 1 and reason in str(caught[0].message) and caught[0].filename == __file__
     assert np.array_equal(votes.counts, poll(ALONE[reason], **given).counts)
 
 
@@ -341,12 +335,10 @@ def test_sites_are_not_brought_together():
     assert np.array_equal(votes.counts, poll(network(), **given).counts)
 
 
-@pytest.mark.parametrize(
-    ("teachers", "reason"),
-    [
-        ([BatchedTeachers(network())] * 2, "base_estimator is a list"),
-        (BatchedTeachers(LogisticRegression()), "got LogisticRegression"),
-    ],
+@cases(
+    "teachers, reason",
+    ([BatchedTeachers(network())] * 2, "base_estimator is a list"),
+    (BatchedTeachers(LogisticRegression()), "got LogisticRegression"),
 )
 def test_falls_back_for_what_it_is_given(teachers, reason):
     with pytest.warns(UserWarning, match=reason):

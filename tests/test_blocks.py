@@ -8,6 +8,7 @@ import joblib
 import numpy as np
 import pandas as pd
 import pytest
+from conftest import cases
 from joblib import parallel_config
 from processes import marks_since_last
 from scipy import sparse
@@ -45,8 +46,7 @@ class Marks(TransformerMixin, BaseEstimator):
     """Passes rows on, and leaves a mark in a file for each block of ten."""
 
     def __init__(self, file=None, scale=1.0):
-        self.file = file
-        self.scale = scale
+        self.file, self.scale = file, scale
 
     def fit(self, X, y=None):
         return self
@@ -91,14 +91,12 @@ def in_tens(monkeypatch):
 # --- blocks --------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    ("n_neighbors", "given", "fails"),
-    [
-        (1, {}, False),
-        (2, {"sample_weight": WEIGHT}, True),
-        (3, {"groups": GROUPS}, True),
-        (2, {"sample_weight": WEIGHT, "groups": GROUPS}, False),
-    ],
+@cases(
+    "n_neighbors, given, fails",
+    (1, {}, False),
+    (2, {"sample_weight": WEIGHT}, True),
+    (3, {"groups": GROUPS}, True),
+    (2, {"sample_weight": WEIGHT, "groups": GROUPS}, False),
 )
 def test_the_table_does_not_depend_on_the_blocks(monkeypatch, n_neighbors, given, fails):
     rows = X.copy()
@@ -156,8 +154,7 @@ def seen_blocks(monkeypatch, groups=None):
 
 def test_each_record_is_read_once_and_few_at_a_time(monkeypatch, in_tens):
     seen = seen_blocks(monkeypatch)
-    assert sum(seen, []) == list(range(61))
-    assert [len(rows) for rows in seen] == [10] * 6 + [1]
+    assert sum(seen, []) == list(range(61)) and [len(rows) for rows in seen] == [10] * 6 + [1]
 
 
 def test_a_block_ends_where_a_group_ends(monkeypatch, in_tens):
@@ -251,8 +248,7 @@ def test_after_a_failure_no_more_blocks_are_sent(in_tens, monkeypatch):
     monkeypatch.setattr(blocks, "nearest_cells", fail)
     with pytest.raises(TeacherError, match="a block of records could not be counted") as caught:
         pate().fit(X, Y, X_public=X_PUBLIC)
-    assert seen == [10] * 4
-    assert str(caught.value).endswith("ValueError")
+    assert seen == [10] * 4 and str(caught.value).endswith("ValueError")
     assert caught.value.__context__ is None and caught.value.__cause__ is None
 
 
@@ -389,8 +385,7 @@ def test_an_interrupted_fit_goes_on_where_it_was(tmp_path, counted):
         raise KeyboardInterrupt
 
     for _ in range(3):
-        with pytest.raises(KeyboardInterrupt):
-            ballots(stop)
+        pytest.raises(KeyboardInterrupt, ballots, stop)
     n_before = counted()
     found = ballots()
     assert n_before == 1 and counted() == 5

@@ -7,6 +7,7 @@ import joblib
 import numpy as np
 import pandas as pd
 import pytest
+from conftest import cases
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.datasets import load_iris, make_classification
 from sklearn.dummy import DummyClassifier
@@ -18,7 +19,7 @@ from sklearn.neighbors import KNeighborsClassifier
 from sklearn.svm import SVC
 from sklearn.tree import DecisionTreeClassifier
 
-from sklearn_pate import PATEClassifier, PrivacySpent
+from sklearn_pate import PATEClassifier, PrivacySpent, exceptions
 from sklearn_pate.aggregators import (
     Aggregator,
     ConfidentGNMax,
@@ -26,13 +27,6 @@ from sklearn_pate.aggregators import (
     LaplaceMechanism,
     LNMax,
     PluralityVote,
-)
-from sklearn_pate.exceptions import (
-    BudgetExceededError,
-    PrivacyLeakWarning,
-    PrivacyTestError,
-    StudentError,
-    TeacherError,
 )
 from sklearn_pate.neighbors import LandmarkClassifier, RowVectorizer
 from sklearn_pate.partition import RandomPartition
@@ -116,8 +110,7 @@ def test_noise_that_is_given_stops_before_the_cap_and_says_how_many_were_answere
     with pytest.warns(UserWarning, match="pays for [0-9]+ of the 300 queries"):
         clf = fit(pate(aggregator=GNMax(25.0), n_queries=300))
     spent = clf.privacy_spent_
-    assert spent.epsilon <= 1.0
-    assert 0 < spent.n_answered < 300
+    assert spent.epsilon <= 1.0 and 0 < spent.n_answered < 300
     assert (clf.public_labels_ >= 0).sum() == spent.n_answered == len(clf.curator_.votes)
 
 
@@ -133,8 +126,7 @@ def test_data_dependent_epsilon_is_in_the_curators_view_only():
 
 
 @pytest.mark.parametrize(
-    ("labels", "dtype"),
-    [("ny", str), ("ny", object), ([0, 1], bool), ([-7, 3], int), ([0, 1], float)],
+    "labels, dtype", [("ny", str), ("ny", object), ([0, 1], bool), ([-7, 3], int), ([0, 1], float)]
 )
 def test_labels_of_any_kind(labels, dtype):
     labels = np.array(list(labels), dtype=dtype)
@@ -151,6 +143,8 @@ def test_pandas_labels(dtype):
     y = pd.Series(np.array(["no", "yes"])[Y_PRIVATE]).astype(dtype)
     clf = quick(classes=["yes", "no"]).fit(X_PRIVATE, y, X_PUBLIC)
     assert clf.classes_.tolist() == ["no", "yes"]
+    codes = clf.student_.predict(X_PUBLIC)  # the student alone predicts codes
+    assert codes.dtype.kind == "i" and (clf.classes_[codes] == clf.predict(X_PUBLIC)).all()
 
 
 def test_more_than_two_classes_and_columns_for_classes_never_released():
@@ -163,8 +157,7 @@ def test_more_than_two_classes_and_columns_for_classes_never_released():
     np.testing.assert_allclose(proba.sum(axis=1), 1)
     unseen = clf.classes_.tolist().index("unseen")
     assert set(range(4)) - set(clf.public_labels_.tolist()) == {unseen}
-    assert (proba[:, unseen] == 0).all()
-    assert np.isneginf(clf.predict_log_proba(X)[:, unseen]).all()
+    assert (proba[:, unseen] == 0).all() and np.isneginf(clf.predict_log_proba(X)[:, unseen]).all()
     assert clf.score(X, names[y]) > 0.85
 
 
@@ -250,9 +243,7 @@ def test_without_a_seed_nothing_repeats():
     assert (first.curator_.teacher_indices != second.curator_.teacher_indices).any()
 
 
-@pytest.mark.parametrize(
-    "backend", ["threading", *(pytest.param(b, marks=slow) for b in ("loky", "multiprocessing"))]
-)
+@cases("backend", "threading", *(pytest.param(b, marks=slow) for b in ("loky", "multiprocessing")))
 def test_no_stream_of_random_numbers_is_used_twice(backend):
     """Finds any repetition; two of 40 seeds are alike by chance once in millions of runs."""
     seeds = []
@@ -305,22 +296,20 @@ def test_students_that_cannot_work_are_found_by_plans_and_before_votes_are_used(
         lambda: clf.plan(X_PRIVATE, Y_PRIVATE, X_PUBLIC),
         lambda: clf.fit_votes(votes, X_PUBLIC),
     ):
-        with pytest.raises(ValueError, match="tried on public rows.*to float"):
-            act()
+        pytest.raises(ValueError, act).match("tried on public rows.*to float")
     assert not hasattr(clf, "privacy_spent_")
 
 
 def test_labels_survive_a_student_that_fails():
     clf = quick(student=Unwilling())
-    with pytest.raises(StudentError, match="not today.*paid for.*fit_student") as caught:
+    with pytest.raises(exceptions.StudentError, match="not today.*paid for.*fit_student") as caught:
         fit(clf)
     error = caught.value
     assert (error.public_labels >= 0).sum() == error.privacy_spent.n_answered > 0
     restored = pickle.loads(pickle.dumps(error))
     np.testing.assert_array_equal(restored.public_labels, error.public_labels)
     assert str(restored) == str(error) and restored.privacy_spent == error.privacy_spent
-    with pytest.raises(NotFittedError):
-        clf.predict(X_TEST)
+    pytest.raises(NotFittedError, clf.predict, X_TEST)
     clf.fit_student(X_PUBLIC, LogisticRegression())
     assert clf.score(X_TEST, Y_TEST) > 0.85 and clf.privacy_spent_ == error.privacy_spent
 
@@ -345,10 +334,9 @@ class Silent(Aggregator):
 
 
 def test_no_answer_at_all_is_a_student_error():
-    with pytest.raises(StudentError, match="no query was answered") as caught:
+    with pytest.raises(exceptions.StudentError, match="no query was answered") as caught:
         fit(quick(aggregator=Silent()))
-    assert (caught.value.public_labels == -1).all()
-    assert caught.value.privacy_spent.n_answered == 0
+    assert (caught.value.public_labels == -1).all() and caught.value.privacy_spent.n_answered == 0
 
 
 def test_fit_student_costs_nothing_and_asks_for_the_same_rows():
@@ -383,19 +371,16 @@ class Forbidden(Unwilling):
         raise AssertionError("a teacher trained")
 
 
-@pytest.mark.parametrize(
-    ("params", "message"),
-    [
-        ({"aggregator": PluralityVote()}, "epsilon=None"),
-        ({"aggregator": GNMax(1.0)}, "Privacy: nothing was spent"),
-        ({"accounting": "ptr", "aggregator": GNMax(25.0), "epsilon": 0.2}, "would fail even if"),
-        ({"accounting": "ptr", "aggregator": PluralityVote()}, "would fail even if"),
-    ],
+@cases(
+    "params, message",
+    ({"aggregator": PluralityVote()}, "epsilon=None"),
+    ({"aggregator": GNMax(1.0)}, "Privacy: nothing was spent"),
+    ({"accounting": "ptr", "aggregator": GNMax(25.0), "epsilon": 0.2}, "would fail even if"),
+    ({"accounting": "ptr", "aggregator": PluralityVote()}, "would fail even if"),
 )
 def test_over_budget_is_refused_before_any_teacher_trains(params, message):
     clf = pate(Forbidden(), n_queries=200, **params)
-    with pytest.raises(BudgetExceededError, match=message):
-        fit(clf)
+    pytest.raises(exceptions.BudgetExceededError, fit, clf).match(message)
     assert not hasattr(clf, "privacy_spent_") and not hasattr(clf, "curator_")
 
 
@@ -403,8 +388,7 @@ def test_a_failed_refit_loses_nothing():
     clf = fit(quick())
     predicted = clf.predict(X_TEST)
     spent = clf.privacy_spent_
-    with pytest.raises(TeacherError):
-        fit(clf.set_params(base_estimator=Unwilling()))
+    pytest.raises(exceptions.TeacherError, fit, clf.set_params(base_estimator=Unwilling()))
     np.testing.assert_array_equal(clf.predict(X_TEST), predicted)
     assert clf.privacy_spent_ == spent
 
@@ -413,12 +397,10 @@ def test_a_refit_that_fails_keeps_the_features_that_predict_expects():
     clf = fit(quick())
     four = X_PRIVATE[:, :4]
     for wrong in ({"X": four}, {"X": four, "X_public": X_PUBLIC[:, :4], "y": Y_PRIVATE[1:]}):
-        with pytest.raises(ValueError):
-            fit(clf, **wrong)
+        pytest.raises(ValueError, fit, clf, **wrong)
         assert clf.n_features_in_ == 6 and clf.predict(X_TEST).shape == (500,)
     unfitted = pate()
-    with pytest.raises(ValueError):
-        fit(unfitted, X_public=X_PUBLIC[:, :4])
+    pytest.raises(ValueError, fit, unfitted, X_public=X_PUBLIC[:, :4])
     assert not hasattr(unfitted, "n_features_in_")
 
 
@@ -439,7 +421,7 @@ def test_defaults_are_useful_on_adult(data_home):
     gains = []
     for base_estimator, (X_private, X_public, X_test) in fits:
         clf = PATEClassifier(base_estimator, random_state=0)
-        with pytest.warns(PrivacyLeakWarning) as caught:
+        with pytest.warns(exceptions.PrivacyLeakWarning) as caught:
             clf.fit(X_private, private.target, X_public)
         assert len(caught) == 1 and clf.privacy_spent_.epsilon <= 1
         gains.append(clf.score(X_test, y_test) - (1 - y_test.mean()))
@@ -470,15 +452,16 @@ def test_labels_that_fail_the_test_are_not_released():
     new, fitted = ptr(), fit(ptr())
     for clf in (new, fitted):
         before = dict(vars(clf))
-        with pytest.raises(PrivacyTestError, match="No label was released.* epsilon=2.2") as caught:
+        with pytest.raises(
+            exceptions.PrivacyTestError, match="No label was released.* epsilon=2.2"
+        ) as caught:
             fit(clf, y=rng.integers(0, 2, size=1500))  # teachers disagree
         assert vars(clf) == before | {"_seed_used": True}  # an earlier fit, if any, as it was
         spent = caught.value.privacy_spent
         assert (spent.epsilon, spent.n_answered) == (2.2, 0)
         assert spent.method == "propose-test-release"
     # The outcome of the test was drawn from the seed, so the seed must not be in a pickle
-    assert new.random_state is not None
-    assert pickle.loads(pickle.dumps(new)).random_state is None
+    assert new.random_state is not None and pickle.loads(pickle.dumps(new)).random_state is None
     restored = pickle.loads(pickle.dumps(caught.value))
     assert restored.privacy_spent == spent and str(restored) == str(caught.value)
 
@@ -492,7 +475,7 @@ def test_the_outcome_of_the_test_is_random(global_random_seed):
         try:
             clf.set_params(random_state=seed).fit_votes(votes, X_PUBLIC)
             outcomes.add("passes")
-        except PrivacyTestError:
+        except exceptions.PrivacyTestError:
             outcomes.add("fails")
         if len(outcomes) == 2:
             return
@@ -501,8 +484,7 @@ def test_the_outcome_of_the_test_is_random(global_random_seed):
 
 def test_a_cap_that_any_votes_meet_needs_no_test():
     clf = fit(ptr(epsilon=8.0))
-    assert clf.privacy_spent_.method == "renyi"
-    assert clf.privacy_spent_.epsilon < 8.0
+    assert clf.privacy_spent_.method == "renyi" and clf.privacy_spent_.epsilon < 8.0
     assert clf.curator_.test is None
 
 
@@ -517,10 +499,3 @@ def test_the_guarantee_is_for_the_queries_asked_not_answered():
     assert first.n_answered != second.n_answered and first.n_answered < 60
     expected, _ = data_independent_epsilon(mechanism, 60, 1e-5, n_teachers=100, n_classes=2)
     assert first.epsilon == second.epsilon == expected
-
-
-def test_the_student_alone_predicts_codes_and_the_classifier_labels():
-    names = np.array(["no", "yes"])
-    clf = quick(classes=names).fit(X_PRIVATE, names[Y_PRIVATE], X_PUBLIC)
-    codes = clf.student_.predict(X_PUBLIC)
-    assert codes.dtype.kind == "i" and (names[codes] == clf.predict(X_PUBLIC)).all()

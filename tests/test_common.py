@@ -39,17 +39,11 @@ EXPECTED = {
 }
 
 
+GIVEN = {"n_teachers": 3, "aggregator": PluralityVote(), "epsilon": None, "random_state": 0}
+
+
 @parametrize_with_checks(
-    [
-        SelfPublic(
-            LogisticRegression(),
-            n_teachers=3,
-            aggregator=PluralityVote(),
-            epsilon=None,
-            random_state=0,
-        )
-    ],
-    expected_failed_checks=lambda estimator: EXPECTED,
+    [SelfPublic(LogisticRegression(), **GIVEN)], expected_failed_checks=lambda estimator: EXPECTED
 )
 def test_sklearn_checks(estimator, check):
     check(estimator)

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from faulty import RaisesIt
 from sklearn.model_selection import GridSearchCV
 from sklearn.naive_bayes import GaussianNB
 
@@ -13,11 +14,6 @@ from sklearn_pate.model_selection import PrivateGridSearchCV
 ROWS = np.random.default_rng(0).normal(size=(900, 3))
 X, X_PUBLIC = ROWS[:600], ROWS[600:].copy()
 Y = (X[:, 0] > 0).astype(int)
-
-
-class Fails(GaussianNB):
-    def fit(self, X, y):
-        raise ValueError("no")
 
 
 def pate(base=None, **params):
@@ -37,11 +33,6 @@ def test_a_search_of_scikit_learn_says_how_many_fits_there_were():
         assert "this is fit number 5 of its process" in text
 
 
-def test_the_first_fit_says_nothing():
-    first = pate().fit(X, Y, X_PUBLIC)
-    assert number_of(first) == 1 and "fit number" not in first.privacy_spent_.summary()
-
-
 @pytest.mark.slow
 def test_worker_processes_count_for_themselves():
     search = GridSearchCV(pate(), {"epsilon": [10.0, 20.0]}, cv=2, n_jobs=2)
@@ -51,13 +42,14 @@ def test_worker_processes_count_for_themselves():
 
 @pytest.mark.parametrize("other", [X, -X, X[:300]], ids=["same", "others", "fewer"])
 def test_the_count_does_not_look_at_the_data(other):
-    pate().fit(other, Y[: len(other)], X_PUBLIC)
+    first = pate().fit(other, Y[: len(other)], X_PUBLIC)
+    assert number_of(first) == 1 and "fit number" not in first.privacy_spent_.summary()
     assert number_of(pate().fit(X, Y, X_PUBLIC)) == 2
 
 
 def test_fits_that_failed_count_and_plans_do_not():
     with pytest.raises(TeacherError):
-        pate(Fails(), n_teachers=5, n_queries=10).fit(X, Y, X_PUBLIC)
+        pate(RaisesIt(ValueError("no")), n_teachers=5, n_queries=10).fit(X, Y, X_PUBLIC)
     labels = Y.copy()
     labels[0] = 5  # that one record was refused is private, too
     with pytest.raises(ValueError, match="labels that are not in classes"):
@@ -78,8 +70,7 @@ def test_a_private_search_is_one_fit_whatever_its_number_of_trials():
     clf = pate(GaussianNB(), n_teachers=20, n_queries=10)
     search = PrivateGridSearchCV(clf, {"n_teachers": [20, 30]}, epsilon=50.0, n_trials=2)
     search.fit(X, Y, X_public=X_PUBLIC)
-    assert number_of(search) == number_of(search.best_estimator_) == 1
-    assert next_fit_number() == 2
+    assert number_of(search) == number_of(search.best_estimator_) == 1 and next_fit_number() == 2
 
 
 def test_records_of_what_was_spent_are_equal_whatever_their_number():

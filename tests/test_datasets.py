@@ -9,6 +9,7 @@ from urllib.error import URLError
 import numpy as np
 import pandas as pd
 import pytest
+from conftest import cases
 from sklearn.utils import Bunch
 
 from sklearn_pate import datasets
@@ -143,13 +144,11 @@ def mnist_home(tmp_path):
 # ------------------------------------------------------------------------------ all fetchers
 
 
-@pytest.mark.parametrize(
-    ("fetch", "home", "shape", "dtype", "described"),
-    [
-        (fetch_adult, "adult_home", (5, 14), "f8", "Adult"),
-        (fetch_diabetes130, "diabetes_home", (4, 47), "f8", "Strack"),
-        (fetch_mnist, "mnist_home", (5, 784), "u1", "MNIST"),
-    ],
+@cases(
+    "fetch, home, shape, dtype, described",
+    (fetch_adult, "adult_home", (5, 14), "f8", "Adult"),
+    (fetch_diabetes130, "diabetes_home", (4, 47), "f8", "Strack"),
+    (fetch_mnist, "mnist_home", (5, 784), "u1", "MNIST"),
 )
 def test_a_frame_and_arrays(request, calls, fetch, home, shape, dtype, described):
     home = request.getfixturevalue(home)
@@ -166,8 +165,7 @@ def test_a_frame_and_arrays(request, calls, fetch, home, shape, dtype, described
     X, y = fetch(data_home=home, as_frame=False, return_X_y=True)
     np.testing.assert_array_equal(X, arrays.data)
     np.testing.assert_array_equal(y, arrays.target)
-    assert X.flags.writeable and y.flags.writeable
-    assert described in frame.DESCR and not calls
+    assert X.flags.writeable and y.flags.writeable and described in frame.DESCR and not calls
 
 
 def test_diabetes_has_no_split():
@@ -175,13 +173,11 @@ def test_diabetes_has_no_split():
         fetch_diabetes130(subset="test")
 
 
-@pytest.mark.parametrize(
-    ("fetch", "folder", "name", "version", "files"),
-    [
-        (fetch_adult, "adult", "adult", 2, "adult.data, adult.test"),
-        (fetch_diabetes130, "diabetes130", "Diabetes130US", 1, "diabetes.zip or diabetic_data.csv"),
-        (fetch_mnist, "mnist", "mnist_784", 1, "train-images-idx3-ubyte.gz or train-images-idx3-"),
-    ],
+@cases(
+    "fetch, folder, name, version, files",
+    (fetch_adult, "adult", "adult", 2, "adult.data, adult.test"),
+    (fetch_diabetes130, "diabetes130", "Diabetes130US", 1, "diabetes.zip or diabetic_data.csv"),
+    (fetch_mnist, "mnist", "mnist_784", 1, "train-images-idx3-ubyte.gz or train-images-idx3-"),
 )
 def test_nothing_found(fetch, folder, name, version, files, tmp_path, monkeypatch, calls):
     first, second = tmp_path / "first", tmp_path / "second"
@@ -192,8 +188,7 @@ def test_nothing_found(fetch, folder, name, version, files, tmp_path, monkeypatc
         assert str(part) in str(error.value)
     assert calls == [(name, {"version": version, "data_home": first, "as_frame": True})]
     monkeypatch.delenv("SKLEARN_PATE_DATA")
-    with pytest.raises(FileNotFoundError, match="in: no folder, as none was given"):
-        fetch()
+    pytest.raises(FileNotFoundError, fetch).match("in: no folder, as none was given")
 
 
 def test_places_and_their_order(tmp_path, monkeypatch, calls):
@@ -233,31 +228,27 @@ def test_adult_levels_do_not_depend_on_the_subset(adult_home):
     pd.testing.assert_frame_equal(pd.concat([train, test], ignore_index=True), both)
 
 
-@pytest.mark.parametrize(
-    ("old", "new", "reason"),
-    [
-        ("Private", "Privat", "'Privat' in column 'workclass'"),
-        (" <=50K", " 50K", "unknown label '50K'"),
-        ("28, Private", "28, 1, Private", "15"),
-        (TRAIN, "", "no rows"),
-        ("28, Private", "28.5, Private", "a fraction in column 'age'"),
-    ],
+@cases(
+    "old, new, reason",
+    ("Private", "Privat", "'Privat' in column 'workclass'"),
+    (" <=50K", " 50K", "unknown label '50K'"),
+    ("28, Private", "28, 1, Private", "15"),
+    (TRAIN, "", "no rows"),
+    ("28, Private", "28.5, Private", "a fraction in column 'age'"),
 )
 def test_adult_damaged(adult_home, old, new, reason):
     path = adult_home / "adult.data"
     path.write_text(TRAIN.replace(old, new))
     with pytest.raises(ValueError, match="damaged or not the expected file") as error:
         fetch_adult(data_home=adult_home)
-    assert str(path) in str(error.value)
-    assert reason in str(error.value)
+    assert str(path) in str(error.value) and reason in str(error.value)
 
 
 def openml_adult(home):
     """Tile the made-up rows to OpenML's size, with its order and its types."""
     frame = fetch_adult(data_home=home).frame
     test = frame.iloc[np.resize([3, 4], 16_281)]
-    train = frame.iloc[np.resize([0, 1, 2], 32_561)]
-    table = pd.concat([test, train], ignore_index=True)
+    table = pd.concat([test, frame.iloc[np.resize([0, 1, 2], 32_561)]], ignore_index=True)
     table["class"] = pd.Categorical(np.where(table["class"], ">50K", "<=50K"))
     for name in table.select_dtypes("category"):  # other levels in another order
         table[name] = table[name].cat.remove_unused_categories().cat.as_unordered()
@@ -350,9 +341,7 @@ def test_diabetes_from_openml(diabetes_home, openml, calls):
 # ------------------------------------------------------------------------------ MNIST
 
 
-@pytest.mark.parametrize(
-    ("subset", "rows"), [("all", slice(0, 5)), ("train", slice(0, 3)), ("test", slice(3, 5))]
-)
+@cases("subset, rows", ("all", slice(0, 5)), ("train", slice(0, 3)), ("test", slice(3, 5)))
 def test_mnist(mnist_home, subset, rows):
     dataset = fetch_mnist(data_home=mnist_home, subset=subset)
     np.testing.assert_array_equal(dataset.data.reshape(-1, 28, 28), IMAGES[rows])
@@ -364,24 +353,21 @@ def test_mnist(mnist_home, subset, rows):
 IMAGES_GZ, LABELS_GZ = "train-images-idx3-ubyte.gz", "train-labels-idx1-ubyte.gz"
 
 
-@pytest.mark.parametrize(
-    ("name", "content", "reason"),
-    [
-        (IMAGES_GZ, gzip.compress(idx(IMAGES[:3]), mtime=0)[:-20], "end-of-stream"),
-        (IMAGES_GZ, idx(IMAGES[:3]), "Not a gzipped file"),
-        (LABELS_GZ, gzip.compress(idx(IMAGES[:3])), "does not begin like an IDX file of 1-dim"),
-        (IMAGES_GZ, gzip.compress(idx(IMAGES[:3])[:-1]), "it holds 2351 values"),
-        (LABELS_GZ, gzip.compress(idx(DIGITS[:2])), "(3, 28, 28) images, 2 labels"),
-        (LABELS_GZ, gzip.compress(idx(DIGITS[:3] + 1)), "labels up to 10"),
-    ],
-    ids=lambda value: "bytes" if isinstance(value, bytes) else value,  # gzip writes the time
+@cases(
+    "name, content, reason",
+    (IMAGES_GZ, gzip.compress(idx(IMAGES[:3]), mtime=0)[:-20], "end-of-stream"),
+    (IMAGES_GZ, idx(IMAGES[:3]), "Not a gzipped file"),
+    (LABELS_GZ, gzip.compress(idx(IMAGES[:3])), "does not begin like an IDX file of 1-dim"),
+    (IMAGES_GZ, gzip.compress(idx(IMAGES[:3])[:-1]), "it holds 2351 values"),
+    (LABELS_GZ, gzip.compress(idx(DIGITS[:2])), "(3, 28, 28) images, 2 labels"),
+    (LABELS_GZ, gzip.compress(idx(DIGITS[:3] + 1)), "labels up to 10"),
+    ids=lambda value: "bytes" if isinstance(value, bytes) else value,
 )
 def test_mnist_damaged(mnist_home, name, content, reason):
     (mnist_home / name).write_bytes(content)
     with pytest.raises(ValueError, match="damaged or not the expected file") as error:
         fetch_mnist(data_home=mnist_home, subset="train")
-    assert str(mnist_home / name) in str(error.value)
-    assert reason in str(error.value)
+    assert str(mnist_home / name) in str(error.value) and reason in str(error.value)
 
 
 def openml_mnist():

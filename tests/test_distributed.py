@@ -10,6 +10,7 @@ from functools import partial
 
 import numpy as np
 import pytest
+from faulty import RaisesIt
 from joblib import parallel_config
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.naive_bayes import GaussianNB
@@ -45,8 +46,7 @@ class Marked(GaussianNB):
 
     def __init__(self, file=None, seconds=0.0):
         super().__init__()
-        self.file = file
-        self.seconds = seconds
+        self.file, self.seconds = file, seconds
 
     def fit(self, X, y):
         with open(self.file, "a") as file:
@@ -69,19 +69,13 @@ class Deadly(GaussianNB):
 
     def __init__(self, flag=None, home=None):
         super().__init__()
-        self.flag = flag
-        self.home = home
+        self.flag, self.home = flag, home
 
     def fit(self, X, y):
         time.sleep(0.02)
         if os.getpid() != self.home:
             die_once(self.flag)
         return super().fit(X, y)
-
-
-class Failing(GaussianNB):
-    def fit(self, X, y):
-        raise ValueError(f"bad row '{SECRET}'")
 
 
 class Chatty(GaussianNB):
@@ -227,11 +221,10 @@ def test_what_teachers_say_stays_on_the_workers(client, tmp_path, capfd, caplog)
     client.run(print, "heard", flush=True)
     votes_of(Chatty())
     with pytest.raises(TeacherError, match="failed: ValueError: its text may quote") as caught:
-        votes_of(Failing())
+        votes_of(RaisesIt(ValueError(f"bad row '{SECRET}'")))
     logs = [*client.get_worker_logs().values(), client.get_scheduler_logs()]
     out, err = capfd.readouterr()
     assert said.read_text().count("heard") == 2
     texts = [said.read_text(), out, err, caplog.text, str(logs)]
     texts.append("".join(traceback.format_exception(caught.value)))
-    assert SECRET not in "".join(texts)
-    assert released(client)
+    assert SECRET not in "".join(texts) and released(client)

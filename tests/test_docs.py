@@ -41,8 +41,7 @@ def test_examples_print_what_the_page_says(page):
 
 
 def anchor(title):
-    kept = re.sub(r"[^\w\- ]", "", title.replace("`", "").strip().lower())
-    return kept.replace(" ", "-")
+    return re.sub(r"[^\w\- ]", "", title.replace("`", "").strip().lower()).replace(" ", "-")
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)

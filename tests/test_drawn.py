@@ -6,6 +6,7 @@ import pickle
 import numpy as np
 import pandas as pd
 import pytest
+from conftest import cases
 from sklearn.datasets import make_classification
 from sklearn.naive_bayes import GaussianNB
 
@@ -54,20 +55,17 @@ def test_the_cap_holds_for_rows_and_labels_of_a_recovered_fit(monkeypatch):
     spent = clf.privacy_spent_
     assert (spent.epsilon, spent.n_synthetic, spent.not_covered) == (1.0, 500, ())
     assert clf.aggregator_.cost(2).pure == pytest.approx(0.6)  # 0.4 went to the rows
-    fresh = pate(synthesizer=DRAWS).fit(X, Y)
-    assert clf.aggregator_.scale == fresh.aggregator_.scale
+    assert clf.aggregator_.scale == pate(synthesizer=DRAWS).fit(X, Y).aggregator_.scale
     assert clf.predict(X).shape == Y.shape and "drawn from noisy statistics" in spent.summary()
 
 
-@pytest.mark.parametrize(
+@cases(
     "given",
-    [
-        lambda rows: rows,
-        lambda rows: rows.copy(),
-        lambda rows: rows[::-1],
-        lambda rows: rows[:200],
-        lambda rows: pd.DataFrame(rows).to_numpy(),
-    ],
+    lambda rows: rows,
+    lambda rows: rows.copy(),
+    lambda rows: rows[::-1],
+    lambda rows: rows[:200],
+    lambda rows: pd.DataFrame(rows).to_numpy(),
 )
 def test_rows_of_another_estimator_are_known_by_their_values(given):
     rows = pate(synthesizer=DRAWS).fit(X, Y).X_synthetic_
@@ -106,8 +104,7 @@ class Keeps(MarginalSynthesizer):
 
 
 def test_a_synthesizer_that_has_seen_records_is_not_handed_out():
-    keeps = Keeps(bounds=(-4, 4), missing=[], n_rows=500)
-    rows = pate(synthesizer=keeps).fit(X, Y).X_synthetic_
+    rows = pate(synthesizer=Keeps(bounds=(-4, 4), missing=[], n_rows=500)).fit(X, Y).X_synthetic_
     assert all(synthesis is None for _, synthesis in drawn._drawn.values())
     plan = pate().plan(X, Y, X_public=rows)
     assert plan.synthesizer is None and plan.spent.not_covered == UNKNOWN
@@ -119,8 +116,7 @@ def test_an_interrupt_while_rows_are_noted_keeps_them(monkeypatch):
 
     clf = pate(synthesizer=DRAWS)
     monkeypatch.setattr("sklearn_pate.releases.rows.note_drawn", interrupt)
-    with pytest.raises(KeyboardInterrupt):
-        clf.fit(X, Y)
+    pytest.raises(KeyboardInterrupt, clf.fit, X, Y)
     assert clf.X_synthetic_.shape == (500, 4)
 
 
@@ -144,8 +140,7 @@ def test_a_ledger_that_has_the_rows_is_charged_for_labels_alone(tmp_path, monkey
     ledger = PrivacyLedger(tmp_path / "one.sqlite", epsilon=3.0, composition="pure")
     clf, _ = interrupted(monkeypatch, ledger=ledger)
     clf.set_params(synthesizer=None).fit(X, Y, X_public=clf.X_synthetic_)
-    assert ledger.epsilon_spent == pytest.approx(1.0)
-    assert len(ledger.history()) == 2
+    assert ledger.epsilon_spent == pytest.approx(1.0) and len(ledger.history()) == 2
 
 
 def test_teachers_of_an_interrupted_fit_share_the_cap(monkeypatch):
@@ -202,8 +197,7 @@ def test_rows_are_known_if_the_fit_is_interrupted_while_they_are_noted(monkeypat
 
     monkeypatch.setattr(drawn, "note_drawn", interrupted_once)
     clf = pate(synthesizer=DRAWS)
-    with pytest.raises(KeyboardInterrupt):
-        clf.fit(X, Y)
+    pytest.raises(KeyboardInterrupt, clf.fit, X, Y)
     clf.set_params(synthesizer=None).fit(X, Y, X_public=clf.X_synthetic_)
     assert clf.privacy_spent_.n_synthetic == 500
 

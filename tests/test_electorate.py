@@ -4,6 +4,7 @@ import pickle
 
 import numpy as np
 import pytest
+from conftest import cases
 from processes import generator_states
 from sklearn.base import clone
 from sklearn.datasets import make_blobs
@@ -40,8 +41,7 @@ class Neighbors(Electorate):
     def vote(self, private, X_query, *, temperature=None, seed=None, on_done=None):
         classes = np.arange(len(private.classes))
         is_near = pairwise_distances(X_query, private.X) < self.radius
-        by_place = np.arange(len(private.codes)) % len(classes)
-        ballots = np.where(is_near, private.codes, by_place)
+        ballots = np.where(is_near, private.codes, np.arange(len(private.codes)) % len(classes))
         return (ballots[:, :, None] == classes).sum(axis=1)
 
 
@@ -57,8 +57,7 @@ def fit(classifier):
 
 def test_an_electorate_takes_the_teachers_place():
     classifier = fit(model(random_state=0))
-    assert classifier.n_teachers_ == 400
-    assert classifier.privacy_spent_.n_teachers == 400
+    assert classifier.n_teachers_ == 400 and classifier.privacy_spent_.n_teachers == 400
     assert classifier.privacy_spent_.adjacency == "replace one record"
     counts = Neighbors().vote(PRIVATE, PUBLIC_X)
     np.testing.assert_array_equal(classifier.curator_.votes, counts[classifier.query_indices_])
@@ -80,22 +79,19 @@ def test_all_that_goes_with_teachers_goes_with_it():
     assert search.best_params_["base_estimator__radius"] in (1.0, 2.0)
 
 
-@pytest.mark.parametrize(
-    ("params", "match"),
-    [
-        ({"student": None}, "student must be a classifier: Neighbors suggests none"),
-        ({"n_teachers": 10}, "n_teachers=.* another electorate, Neighbors"),
-        ({"partition": "hash"}, "partition=.* another electorate, Neighbors"),
-        ({"keep_teachers": True}, "keep_teachers=.* another electorate, Neighbors"),
-        ({"n_jobs": 2}, "n_jobs=.* another electorate, Neighbors"),
-        ({"timeout": 3.0}, "timeout=.* another electorate, Neighbors"),
-        ({"unit": "group"}, "unit='group', but these votes protect"),
-        ({"aggregator": SoftVote(20.0)}, "Neighbors casts votes, and SoftVote"),
-    ],
+@cases(
+    "params, match",
+    ({"student": None}, "student must be a classifier: Neighbors suggests none"),
+    ({"n_teachers": 10}, "n_teachers=.* another electorate, Neighbors"),
+    ({"partition": "hash"}, "partition=.* another electorate, Neighbors"),
+    ({"keep_teachers": True}, "keep_teachers=.* another electorate, Neighbors"),
+    ({"n_jobs": 2}, "n_jobs=.* another electorate, Neighbors"),
+    ({"timeout": 3.0}, "timeout=.* another electorate, Neighbors"),
+    ({"unit": "group"}, "unit='group', but these votes protect"),
+    ({"aggregator": SoftVote(20.0)}, "Neighbors casts votes, and SoftVote"),
 )
 def test_parameters_that_are_for_others_are_refused(params, match):
-    with pytest.raises(ValueError, match=match):
-        fit(model(**params))
+    pytest.raises(ValueError, fit, model(**params)).match(match)
 
 
 class Odd(Neighbors):
@@ -103,9 +99,7 @@ class Odd(Neighbors):
 
     def __init__(self, radius=2.0, before=None, ballots=None, change=None, where="nowhere"):
         super().__init__(radius)
-        self.before = before
-        self.ballots = ballots
-        self.change = change
+        self.before, self.ballots, self.change = before, ballots, change
         self.where = where
 
     @property
@@ -130,13 +124,11 @@ class Odd(Neighbors):
         return counts if self.change is None else self.change(counts)
 
 
-@pytest.mark.parametrize(
-    ("where", "told", "kind"),
-    [
-        ("enrol", "enrol", ValueError),
-        ("vote", "vote", TeacherError),
-        ("teachers", "vote", TeacherError),
-    ],
+@cases(
+    "where, told, kind",
+    ("enrol", "enrol", ValueError),
+    ("vote", "vote", TeacherError),
+    ("teachers", "vote", TeacherError),
 )
 def test_what_it_says_of_records_is_withheld(where, told, kind, capfd):
     with pytest.raises(kind, match=f"{told} of Odd failed with ValueError") as caught:
@@ -146,16 +138,14 @@ def test_what_it_says_of_records_is_withheld(where, told, kind, capfd):
     assert SECRET not in "".join(capfd.readouterr())
 
 
-@pytest.mark.parametrize(
-    ("name", "value"),
-    [
-        ("n_teachers", "12"),
-        ("n_teachers", 0),
-        ("n_teachers", 1.5),
-        ("unit", "househld"),
-        ("adjacency", None),
-        ("adjacency", ""),
-    ],
+@cases(
+    "name, value",
+    ("n_teachers", "12"),
+    ("n_teachers", 0),
+    ("n_teachers", 1.5),
+    ("unit", "househld"),
+    ("adjacency", None),
+    ("adjacency", ""),
 )
 def test_what_ballots_state_is_checked(name, value):
     with pytest.raises(ValueError, match=f"Ballots.{name} must"):
@@ -167,16 +157,14 @@ def test_what_enrol_returns_is_checked():
         fit(model(Odd(ballots=(400, "record"))))
 
 
-@pytest.mark.parametrize(
+@cases(
     "change",
-    [
-        lambda counts: counts + np.eye(*counts.shape, dtype=int),
-        lambda counts: counts + [401, -401],
-        lambda counts: counts[:-1],
-        lambda counts: counts[:, :1],
-        lambda counts: counts / 2,
-        lambda counts: SECRET,
-    ],
+    lambda counts: counts + np.eye(*counts.shape, dtype=int),
+    lambda counts: counts + [401, -401],
+    lambda counts: counts[:-1],
+    lambda counts: counts[:, :1],
+    lambda counts: counts / 2,
+    lambda counts: SECRET,
     ids=["one too many", "negative", "a row less", "a class less", "halves", "text"],
 )
 def test_what_vote_returns_is_checked(change):
@@ -187,8 +175,7 @@ def test_what_vote_returns_is_checked(change):
 def test_private_data_do_not_leave():
     private = PrivateData(X=[[SECRET]], codes=np.array([0]), classes=np.array([0, 1]))
     assert SECRET not in repr(private)
-    with pytest.raises(TypeError, match="private data cannot be pickled"):
-        pickle.dumps(private)
+    pytest.raises(TypeError, pickle.dumps, private).match("private data cannot be pickled")
 
 
 def shift(private, X_public):
@@ -267,14 +254,11 @@ class Warm(GNMax):
         self.temperature = temperature
 
 
-@pytest.mark.parametrize(
-    ("aggregator", "n_queries", "match"),
-    [
-        (Warm(), 10, "has a temperature.* but takes votes"),
-        ([GNMax(2.0), SoftVote(2.0)], [10, 10], "SoftVote asks teachers for probabilities"),
-    ],
+@cases(
+    "aggregator, n_queries, match",
+    (Warm(), 10, "has a temperature.* but takes votes"),
+    ([GNMax(2.0), SoftVote(2.0)], [10, 10], "SoftVote asks teachers for probabilities"),
 )
 def test_poll_refuses_mechanisms_that_differ_in_what_they_ask(aggregator, n_queries, match):
     clf = model(LogisticRegression(), aggregator=aggregator, n_queries=n_queries)
-    with pytest.raises(ValueError, match=match):
-        clf.poll(PRIVATE_X, PRIVATE_Y, X_public=PUBLIC_X)
+    pytest.raises(ValueError, clf.poll, PRIVATE_X, PRIVATE_Y, X_public=PUBLIC_X).match(match)

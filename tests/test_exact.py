@@ -6,7 +6,7 @@ import math
 import mpmath as mp
 import numpy as np
 import pytest
-from conftest import divergences, moves, outcome_probabilities
+from conftest import cases, divergences, moves, outcome_probabilities
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -65,25 +65,23 @@ def reference_cost(mechanism, counts, orders):
 ORDERS = [1.1, 2.0, 17.0, 200.0, 1000.0]
 
 
-@pytest.mark.parametrize(
-    ("mechanism", "counts"),
-    [
-        (GNMax(40.0), [2500, 2500]),
-        (LNMax(0.05), [5000, 0]),
-        (LNMax(2.0), [130, 120]),
-        (GNMax(1e5), [130, 120]),
-        (LNMax(1e-5), [130, 120]),
-        (GNMax(40.0), [240, 7, 3]),
-        (GNMax(2.0), [20, 9, 1]),
-        (LNMax(0.05), [84, 83, 83]),
-        (LNMax(1.0), [20, 9, 1]),
-        (GNMax(40.0), [250] + [0] * 9),
-        (LNMax(0.05), [250] + [0] * 9),
-        (GNMax(3.0), [1] + [0] * 3),
-        (LNMax(0.3), [1] + [0] * 3),
-        (GNMax(40.0), [5] * 30),
-        (LNMax(0.05), [5] * 30),
-    ],
+@cases(
+    "mechanism, counts",
+    (GNMax(40.0), [2500, 2500]),
+    (LNMax(0.05), [5000, 0]),
+    (LNMax(2.0), [130, 120]),
+    (GNMax(1e5), [130, 120]),
+    (LNMax(1e-5), [130, 120]),
+    (GNMax(40.0), [240, 7, 3]),
+    (GNMax(2.0), [20, 9, 1]),
+    (LNMax(0.05), [84, 83, 83]),
+    (LNMax(1.0), [20, 9, 1]),
+    (GNMax(40.0), [250] + [0] * 9),
+    (LNMax(0.05), [250] + [0] * 9),
+    (GNMax(3.0), [1] + [0] * 3),
+    (LNMax(0.3), [1] + [0] * 3),
+    (GNMax(40.0), [5] * 30),
+    (LNMax(0.05), [5] * 30),
 )
 def test_exact_costs_agree_with_mpmath(mechanism, counts):
     expected = reference_cost(mechanism, counts, ORDERS)
@@ -117,8 +115,7 @@ def test_exact_of_every_small_histogram(mechanism):
         for counts in itertools.product(range(n_teachers + 1), repeat=n_classes):
             if sum(counts) != n_teachers:
                 continue
-            near = moves(counts)
-            leaving = np.argmin(near - np.array(counts), axis=1)
+            leaving = np.argmin(moves(counts) - np.array(counts), axis=1)
             got = exact_rdp(mechanism, [counts], [1.2, 8.0, 300.0])[0]
             for order, cost in zip([1.2, 8.0, 300.0], got, strict=True):
                 each = np.maximum(*divergences(mechanism, counts, order))
@@ -145,8 +142,7 @@ def test_exact_grows_with_the_order_and_stays_below_the_data_independent_cost(co
 @settings(max_examples=40, deadline=None)
 @given(histograms, mechanisms, st.randoms(use_true_random=False))
 def test_exact_does_not_depend_on_the_order_of_classes(counts, mechanism, random):
-    shuffled = random.sample(counts, len(counts))
-    costs = exact_rdp(mechanism, [counts, shuffled], DEFAULT_ORDERS[::20])
+    costs = exact_rdp(mechanism, [counts, random.sample(counts, len(counts))], DEFAULT_ORDERS[::20])
     np.testing.assert_array_equal(costs[0], costs[1])
 
 
@@ -203,8 +199,7 @@ def test_a_distribution_that_is_none_is_refused():
         lambda: worst_case_rdp(Scores(), [2.0], n_teachers=250, n_classes=2),
         lambda: Scores().aggregate(votes),
     ):
-        with pytest.raises(ValueError, match="sum to 1 in each row"):
-            call()
+        pytest.raises(ValueError, call).match("sum to 1 in each row")
 
 
 def test_small_numpy_integers_do_not_wrap():

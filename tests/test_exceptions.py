@@ -5,6 +5,7 @@ import pickle
 
 import numpy as np
 import pytest
+from conftest import table
 from sklearn.naive_bayes import GaussianNB
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
@@ -53,9 +54,8 @@ WARNING = {
 }
 
 
-@pytest.mark.parametrize("case", WARNING)
-def test_a_warning_points_to_the_line_that_called(case):
-    act, message, line = WARNING[case]
+@table("act, message, line", WARNING)
+def test_a_warning_points_to_the_line_that_called(act, message, line):
     kind = PrivacyLeakWarning if message in (READ, "X_public is X") else UserWarning
     with pytest.warns(kind, match=message) as caught:
         act()

@@ -164,8 +164,7 @@ def folder(tmp_path_factory):
         joblib.dump(clf.export(), folder / f"{name}.joblib")
         if skops_io is not None:
             skops_io.dump(clf.export(), folder / f"{name}.skops")
-    command = [sys.executable, "-c", LOAD, str(folder)]
-    run = subprocess.run(command, capture_output=True, text=True)
+    run = subprocess.run([sys.executable, "-c", LOAD, str(folder)], capture_output=True, text=True)
     assert run.returncode == 0, run.stderr
     assert run.stdout.strip() == "not here"
     return folder
@@ -333,11 +332,9 @@ def test_skorch_networks():
     torch = pytest.importorskip("torch", reason="needs the extra 'torch'")
     skorch = pytest.importorskip("skorch", reason="needs the extra 'torch'")
     sizes = {"module__in_features": 5, "module__out_features": 3, "max_epochs": 2, "verbose": 0}
-    loss = torch.nn.CrossEntropyLoss
-    net = skorch.NeuralNetClassifier(torch.nn.Linear, criterion=loss, **sizes)
+    net = skorch.NeuralNetClassifier(torch.nn.Linear, criterion=torch.nn.CrossEntropyLoss, **sizes)
     clf, X = by_teachers(make_pipeline(FunctionTransformer(np.float32), net))
-    with pytest.raises(ValueError, match="give public rows"):
-        clf.export()
+    pytest.raises(ValueError, clf.export).match("give public rows")
     model = clf.export(X)
     assert_same(model, clf, X)
     assert {"torch", "skorch", "sklearn"} <= set(model.libraries_)
@@ -391,8 +388,7 @@ def test_a_student_that_cannot_be_handed_over_is_refused(reason, monkeypatch):
         assert handed_over(clf, X)  # of a module it is not
         monkeypatch.setattr(Contrary, "__module__", "__main__")
         monkeypatch.setattr(sys.modules["__main__"], "Contrary", Contrary, raising=False)
-    with pytest.raises(ValueError, match=reason):
-        handed_over(clf, X)
+    pytest.raises(ValueError, handed_over, clf, X).match(reason)
 
 
 def test_an_export_holds_nothing_private():

@@ -5,25 +5,13 @@ import re
 
 import numpy as np
 import pytest
+from conftest import cases, table
+from faulty import RaisesIt
 from sklearn.base import clone
 from sklearn.naive_bayes import GaussianNB
 
-from sklearn_pate import PATEClassifier
+from sklearn_pate import PATEClassifier, aggregators
 from sklearn_pate.accountant import plan_queries
-from sklearn_pate.aggregators import (
-    Aggregator,
-    ConfidentGNMax,
-    ExponentialNMax,
-    GNMax,
-    ImmutableArgmax,
-    InteractiveGNMax,
-    LNMax,
-    PluralityVote,
-    SoftAggregator,
-    SoftVote,
-    StableArgmax,
-    soft,
-)
 from sklearn_pate.exceptions import BudgetExceededError
 from sklearn_pate.ledger import PrivacyLedger
 from sklearn_pate.rdp import (
@@ -37,17 +25,12 @@ from sklearn_pate.rdp.facts import facts_of, has_distribution
 from sklearn_pate.teachers import one
 
 MECHANISMS = [
-    GNMax(40.0),
-    GNMax(40.0, "discrete"),
-    LNMax(0.05),
-    LNMax(0.05, "discrete"),
-    ExponentialNMax(0.05),
-    ConfidentGNMax(150, 100.0, 40.0),
-    InteractiveGNMax(0.5, 100.0, 40.0, confidence=0.9),
-    ImmutableArgmax(sigma=40.0),
-    StableArgmax(0.1),
-    SoftVote(40.0),
-    SoftVote(40.0, noise="continuous"),
+    *(aggregators.GNMax(40.0, noise) for noise in ("continuous", "discrete")),
+    *(aggregators.LNMax(0.05, noise) for noise in ("continuous", "discrete")),
+    *(aggregators.SoftVote(40.0, noise=noise) for noise in ("continuous", "discrete")),
+    *(aggregators.ExponentialNMax(0.05), aggregators.ConfidentGNMax(150, 100.0, 40.0)),
+    aggregators.InteractiveGNMax(0.5, 100.0, 40.0, confidence=0.9),
+    *(aggregators.ImmutableArgmax(sigma=40.0), aggregators.StableArgmax(0.1)),
 ]
 PUBLIC = {"n_public": 1000, "n_teachers": 250, "n_classes": 3, "epsilon": 1.0, "delta": 1e-5}
 
@@ -57,17 +40,8 @@ Y = (X[:600, 0] > 0).astype(int) + (X[:600, 1] > 0)
 CLASSES = [0, 1, 2]
 
 
-class Trains(GaussianNB):
-    """A teacher that must not be trained."""
-
-    def fit(self, X, y):
-        raise AssertionError("trained")
-
-
 def states_nothing(facts):
-    return all(
-        getattr(facts, name) == getattr(Facts(), name) for name in Facts.__dataclass_fields__
-    )
+    return all(getattr(facts, name) == getattr(Facts(), name) for name in vars(Facts()))
 
 
 def vars_of(kind, name):
@@ -113,20 +87,20 @@ class Sure:
     """A base with the distribution of a mechanism without noise."""
 
     def outcome_log_proba(self, votes, student_proba=None):
-        return PluralityVote().outcome_log_proba(votes)
+        return aggregators.PluralityVote().outcome_log_proba(votes)
 
 
 def test_other_bases_in_between_state_nothing():
     for base in (Sure, Unstable):
-        assert states_nothing(facts_of(type("Mixed", (base, GNMax), {})(40.0)))
+        assert states_nothing(facts_of(type("Mixed", (base, aggregators.GNMax), {})(40.0)))
 
 
 def test_a_subclass_may_state_its_own():
-    class Twice(GNMax):
+    class Twice(aggregators.GNMax):
         """The votes count twice: a vote moves two counts by two."""
 
         def outcome_log_proba(self, votes, student_proba=None):
-            return GNMax(self.sigma).outcome_log_proba(2 * np.asarray(votes))
+            return aggregators.GNMax(self.sigma).outcome_log_proba(2 * np.asarray(votes))
 
         def facts(self):
             return Facts(gdp_mu=2 * math.sqrt(2) / self.sigma, label_symmetric=True)
@@ -144,28 +118,26 @@ def argmax(self, votes, student_proba=None, random_state=None):
 # --- which claim is missing ----------------------------------------------------------------------
 
 
-class Coin(Aggregator):
+class Coin(aggregators.Aggregator):
     def outcome_log_proba(self, votes, student_proba=None):
         return np.full(np.shape(votes), -math.log(np.shape(votes)[1]))
 
 
-class Shifted(GNMax):
+class Shifted(aggregators.GNMax):
     def aggregate(self, votes, student_proba=None, random_state=None):
         return super().aggregate(votes, random_state=random_state)
 
     def outcome_log_proba(self, votes, student_proba=None):
-        return GNMax(self.sigma).outcome_log_proba(votes)
+        return aggregators.GNMax(self.sigma).outcome_log_proba(votes)
 
 
 @pytest.mark.filterwarnings("ignore:.*adds a constant to the top count")
-@pytest.mark.parametrize(
-    ("mechanism", "parts"),
-    [
-        (Coin(), ["Coin states no cost", "method facts that returns rdp.Facts with gdp_mu, pure"]),
-        (Shifted(), ["What GNMax states", "Shifted, a subclass that changes"]),
-        (PluralityVote(), ["Use an aggregator with noise"]),
-        (ImmutableArgmax(math.inf, sigma=40.0), ["Use an aggregator with noise"]),
-    ],
+@cases(
+    "mechanism, parts",
+    (Coin(), ["Coin states no cost", "method facts that returns rdp.Facts with gdp_mu, pure"]),
+    (Shifted(), ["What GNMax states", "Shifted, a subclass that changes"]),
+    (aggregators.PluralityVote(), ["Use an aggregator with noise"]),
+    (aggregators.ImmutableArgmax(math.inf, sigma=40.0), ["Use an aggregator with noise"]),
     ids=["own", "inherited", "none", "too large"],
 )
 def test_an_infinite_cost_says_which_claim_is_missing(mechanism, parts):
@@ -178,14 +150,14 @@ def test_an_infinite_cost_says_which_claim_is_missing(mechanism, parts):
 # --- calibration of any mechanism ----------------------------------------------------------------
 
 
-class Geometric(Aggregator):
+class Geometric(aggregators.Aggregator):
     """A mechanism of one's own with noise of its own."""
 
     def __init__(self, width=None):
         self.width = width
 
     def outcome_log_proba(self, votes, student_proba=None):
-        return LNMax(1 / self.width).outcome_log_proba(votes)
+        return aggregators.LNMax(1 / self.width).outcome_log_proba(votes)
 
     def facts(self):
         return Facts(pure_epsilon=2 / self.width)
@@ -197,8 +169,7 @@ class Geometric(Aggregator):
 @pytest.mark.filterwarnings("ignore:the noise")
 def test_a_mechanism_of_ones_own_is_calibrated_by_the_same_method():
     ((stage, n_queries),) = plan_queries(Geometric(), 50, **PUBLIC).stages
-    assert n_queries == 50
-    assert 1 - 1e-5 < data_independent_epsilon(stage, 50, 1e-5)[0] <= 1.0
+    assert n_queries == 50 and 1 - 1e-5 < data_independent_epsilon(stage, 50, 1e-5)[0] <= 1.0
     params = {"n_teachers": 30, "n_queries": 20, "classes": CLASSES, "student": GaussianNB()}
     clf = PATEClassifier(GaussianNB(), aggregator=Geometric(), on_bad_plan="warn", **params)
     clf = clf.fit(X[:600], Y, X[600:])
@@ -207,16 +178,14 @@ def test_a_mechanism_of_ones_own_is_calibrated_by_the_same_method():
         clf.set_params(epsilon=None).fit(X[:600], Y, X[600:])
 
 
-@pytest.mark.parametrize(
-    ("aggregator", "n_queries", "n_classes"),
-    [
-        (GNMax(None, "discrete"), 100, 2),
-        (GNMax(None, "discrete"), None, 3),
-        (LNMax(None, "discrete"), 100, 3),
-        ([StableArgmax(None), GNMax(None)], [100, 50], 2),
-        (StableArgmax(None, max_unstable=200, failure_probability=8e-6), 10, 2),
-        ([ConfidentGNMax(200, 200.0, 100.0), LNMax(None)], [30, 20], 2),
-    ],
+@cases(
+    "aggregator, n_queries, n_classes",
+    (aggregators.GNMax(None, "discrete"), 100, 2),
+    (aggregators.GNMax(None, "discrete"), None, 3),
+    (aggregators.LNMax(None, "discrete"), 100, 3),
+    ([aggregators.StableArgmax(None), aggregators.GNMax(None)], [100, 50], 2),
+    (aggregators.StableArgmax(None, max_unstable=200, failure_probability=8e-6), 10, 2),
+    ([aggregators.ConfidentGNMax(200, 200.0, 100.0), aggregators.LNMax(None)], [30, 20], 2),
     ids=str,
 )
 @pytest.mark.filterwarnings("ignore:.*almost nothing will be answered")
@@ -234,8 +203,7 @@ def test_noise_that_changes_nothing_is_refused():
         def facts(self):
             return Facts(pure_epsilon=2.0)
 
-    with pytest.raises(BudgetExceededError, match="does not pay for"):
-        plan_queries(Deaf(), 50, **PUBLIC)
+    pytest.raises(BudgetExceededError, plan_queries, Deaf(), 50, **PUBLIC).match("does not pay for")
 
 
 # --- mistakes are found before anything is spent -------------------------------------------------
@@ -244,7 +212,11 @@ def test_noise_that_changes_nothing_is_refused():
 def refused_early(ledger, **params):
     """The error of a fit that no teacher was trained for and nothing was booked of."""
     given = {"n_teachers": 30, "n_queries": 10, "epsilon": 5.0, "classes": CLASSES}
-    clf = PATEClassifier(Trains(), ledger=ledger, **(given | {"student": GaussianNB()} | params))
+    clf = PATEClassifier(
+        RaisesIt(AssertionError("trained")),
+        ledger=ledger,
+        **(given | {"student": GaussianNB()} | params),
+    )
     with pytest.raises((ValueError, TypeError)) as caught:
         clf.fit(X[:600], Y, X[600:])
     assert "trained" not in str(caught.value).replace("any teacher was trained", "")
@@ -252,7 +224,7 @@ def refused_early(ledger, **params):
     return str(caught.value)
 
 
-class Mine(Aggregator):
+class Mine(aggregators.Aggregator):
     """Random answers, whatever the votes."""
 
     def outcome_log_proba(self, votes, student_proba=None):
@@ -301,14 +273,12 @@ MISTAKES = {
 }
 
 
-@pytest.mark.parametrize("mistake", MISTAKES)
+@table("body, message", MISTAKES)
 @pytest.mark.filterwarnings("ignore:the noise")
-def test_mistakes_in_a_mechanism_are_found_before_teachers_train(mistake, tmp_path):
-    body, message = MISTAKES[mistake]
+def test_mistakes_in_a_mechanism_are_found_before_teachers_train(body, message, tmp_path):
     ledger = PrivacyLedger(tmp_path / "ledger.sqlite", epsilon=10.0)
     own = {name: vars(Mine)[name] for name in ("outcome_log_proba", "facts")}
-    wrong = type("Wrong", (Aggregator,), own | body)()
-    told = refused_early(ledger, aggregator=wrong)
+    told = refused_early(ledger, aggregator=type("Wrong", (aggregators.Aggregator,), own | body)())
     assert re.search(message, told, re.DOTALL), told
 
 
@@ -380,8 +350,8 @@ def test_soft_labels_see_noisy_whole_numbers_and_nothing_else(monkeypatch):
     drawn = rng.integers(-(2**25), 2**25, size=sums.shape)
 
     def soft_label_with(noise, shares):
-        monkeypatch.setattr(soft.DiscreteGaussian, "sample", lambda *_: noise)
-        return SoftVote(40.0).soft_labels(shares / 2**20)
+        monkeypatch.setattr(aggregators.soft.DiscreteGaussian, "sample", lambda *_: noise)
+        return aggregators.SoftVote(40.0).soft_labels(shares / 2**20)
 
     first = soft_label_with(drawn, sums)
     second = soft_label_with(drawn + sums - moved, moved)
@@ -389,41 +359,44 @@ def test_soft_labels_see_noisy_whole_numbers_and_nothing_else(monkeypatch):
 
 
 def test_soft_labels_are_drawn_from_whole_numbers():
-    labels = SoftVote(2.0).soft_labels([[6.25, 3.5, 0.25]] * 99, random_state=WholeNumbersOnly())
+    labels = aggregators.SoftVote(2.0).soft_labels(
+        [[6.25, 3.5, 0.25]] * 99, random_state=WholeNumbersOnly()
+    )
     assert labels.shape == (99, 3)
     with pytest.raises(TypeError):
-        SoftVote(2.0, noise="continuous").soft_labels([[1.0, 2.0]], WholeNumbersOnly())
+        aggregators.SoftVote(2.0, noise="continuous").soft_labels([[1.0, 2.0]], WholeNumbersOnly())
 
 
 @pytest.mark.parametrize("noise", ["discrete", "continuous"])
 def test_soft_noise_is_what_it_says(noise, global_random_seed):
     """Finds noise of 3 % less on a sum."""
     sums = np.tile([600.0, 400.0], (50_000, 1))
-    share = SoftVote(20.0, noise=noise).soft_labels(sums, random_state=global_random_seed)[:, 0]
+    share = aggregators.SoftVote(20.0, noise=noise).soft_labels(
+        sums, random_state=global_random_seed
+    )[:, 0]
     # at these sums the share is nearly linear in the noise
     expected = 20 * math.hypot(600, 400) / 1000**2
     assert share.std() == pytest.approx(expected, rel=0.02)  # more than 6 standard errors
     assert share.mean() == pytest.approx(0.6, abs=6 * expected / math.sqrt(50_000))
-    assert SoftVote(sigma=0.1).soft_labels([[-5.0, -5.0]]).tolist() == [[0.5, 0.5]]
+    assert aggregators.SoftVote(sigma=0.1).soft_labels([[-5.0, -5.0]]).tolist() == [[0.5, 0.5]]
 
 
 def test_grid_of_soft_labels_is_the_teachers():
-    assert soft._SHARES == one.SHARES
+    assert aggregators.soft._SHARES == one.SHARES
     with pytest.raises(ValueError, match="needs multiples of 2"):
-        SoftVote(40.0).soft_labels([[0.1, 0.9]])
-    assert SoftVote(40.0, noise="continuous").soft_labels([[0.1, 0.9]]).shape == (1, 2)
+        aggregators.SoftVote(40.0).soft_labels([[0.1, 0.9]])
+    assert aggregators.SoftVote(40.0, noise="continuous").soft_labels([[0.1, 0.9]]).shape == (1, 2)
 
 
 @pytest.mark.parametrize("sigma", [0.3, 2.0, 40.0])
 def test_discrete_soft_votes_cost_what_whole_gaussians_do(sigma):
     # one teacher moves all its weight from one class to another: two sums shift by 2**20 units
     orders = np.array([1.5, 4.0, 30.0])
-    claimed = worst_case_rdp(SoftVote(sigma), orders)
+    claimed = worst_case_rdp(aggregators.SoftVote(sigma), orders)
     np.testing.assert_allclose(claimed, orders / sigma**2, rtol=1e-12)
     grid = 2**6  # coarser, so that sums over the whole numbers are short
     scale = sigma * grid
-    x = np.arange(-math.ceil(60 * scale), math.ceil(60 * scale) + 1)
-    log_p = -0.5 * (x / scale) ** 2
+    log_p = -0.5 * (np.arange(-math.ceil(60 * scale), math.ceil(60 * scale) + 1) / scale) ** 2
     log_p -= np.logaddexp.reduce(log_p)
     for order, bound in zip(orders, claimed, strict=True):
         if order * grid > 50 * scale:
@@ -431,16 +404,14 @@ def test_discrete_soft_votes_cost_what_whole_gaussians_do(sigma):
         shifted = log_p[:-grid], log_p[grid:]
         for p, q in (shifted, shifted[::-1]):
             one = np.logaddexp.reduce(order * p + (1 - order) * q) / (order - 1)
-            assert 2 * one <= bound * (1 + 1e-9)
-            assert 2 * one >= bound * 0.98
+            assert 2 * one <= bound * (1 + 1e-9) and 2 * one >= bound * 0.98
 
 
-class Clipped(SoftAggregator):
+class Clipped(aggregators.SoftAggregator):
     """Shares of the sums after noise: a soft mechanism of one's own."""
 
     def __init__(self, sigma=5.0, temperature=2.0):
-        self.sigma = sigma
-        self.temperature = temperature
+        self.sigma, self.temperature = sigma, temperature
 
     def soft_labels(self, sums, random_state=None):
         noise = np.random.default_rng(random_state).normal(scale=self.sigma, size=np.shape(sums))
@@ -459,28 +430,31 @@ def test_a_soft_mechanism_of_ones_own_releases_soft_labels():
     np.testing.assert_allclose(labels.sum(axis=1), 1)
     np.testing.assert_array_equal(labels.argmax(axis=1), clf.public_labels_[clf.query_indices_])
     assert clf.privacy_spent_.epsilon == gdp_to_epsilon(math.sqrt(40) / 5.0, 1e-5)
-    assert clf.privacy_spent_.n_answered == 20
-    poll = clf.poll(X[:600], Y, X[600:])
-    assert poll.temperature == 2.0
+    assert clf.privacy_spent_.n_answered == 20 and clf.poll(X[:600], Y, X[600:]).temperature == 2.0
 
 
 def test_what_is_released_has_one_form():
     votes = [[30, 10, 5]] * 4
-    released = ConfidentGNMax(40, 0.1, 5.0).release(votes, random_state=0)
+    released = aggregators.ConfidentGNMax(40, 0.1, 5.0).release(votes, random_state=0)
     assert released.labels.tolist() == [-1] * 4 and not released.paid.any()
     assert released.soft_labels is None
-    released = SoftVote(2.0).release(votes, random_state=0)
+    released = aggregators.SoftVote(2.0).release(votes, random_state=0)
     assert released.paid.all() and released.soft_labels.shape == (4, 3)
     np.testing.assert_array_equal(released.labels, released.soft_labels.argmax(axis=1))
-    np.testing.assert_array_equal(SoftVote(2.0).aggregate(votes, random_state=0), released.labels)
+    np.testing.assert_array_equal(
+        aggregators.SoftVote(2.0).aggregate(votes, random_state=0), released.labels
+    )
 
 
 def test_a_soft_mechanism_has_no_distribution_over_classes():
-    assert has_distribution(GNMax()) and not has_distribution(SoftVote())
-    assert GNMax().temperature is None and SoftVote(temperature=3.0).temperature == 3.0
+    assert has_distribution(aggregators.GNMax()) and not has_distribution(aggregators.SoftVote())
+    assert (
+        aggregators.GNMax().temperature is None
+        and aggregators.SoftVote(temperature=3.0).temperature == 3.0
+    )
 
     with pytest.raises(TypeError, match="Write soft_labels as well"):
-        type("Louder", (SoftVote,), {"aggregate": argmax})
+        type("Louder", (aggregators.SoftVote,), {"aggregate": argmax})
 
 
 def test_votes_have_no_temperature():

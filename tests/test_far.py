@@ -5,6 +5,7 @@ from decimal import Decimal
 import numpy as np
 import pandas as pd
 import pytest
+from conftest import cases
 from scipy import sparse
 from sklearn.kernel_approximation import RBFSampler
 from sklearn.pipeline import make_pipeline
@@ -55,18 +56,16 @@ def test_this_would_be_seen(monkeypatch):
     assert moved_by(1e17) > 2
 
 
-@pytest.mark.parametrize(
+@cases(
     "kind",
-    [
-        np.asarray,
-        pd.DataFrame,
-        sparse.csr_array,
-        lambda rows: np.asarray(rows, dtype=object),
-        lambda rows: pd.DataFrame(rows).astype("Float64"),
-        lambda rows: pd.DataFrame(rows).assign(text="a"),
-        lambda rows: pd.DataFrame(rows).astype("category"),
-        lambda rows: pd.DataFrame(rows).map(Decimal),
-    ],
+    np.asarray,
+    pd.DataFrame,
+    sparse.csr_array,
+    lambda rows: np.asarray(rows, dtype=object),
+    lambda rows: pd.DataFrame(rows).astype("Float64"),
+    lambda rows: pd.DataFrame(rows).assign(text="a"),
+    lambda rows: pd.DataFrame(rows).astype("category"),
+    lambda rows: pd.DataFrame(rows).map(Decimal),
 )
 def test_rows_of_all_kinds_have_sizes(kind):
     public = kind([[1.0, -5.0], [np.nan, 2.0]])

@@ -12,6 +12,7 @@ import joblib
 import numpy as np
 import pytest
 import sklearn
+from conftest import cases
 from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import LogisticRegression
 from sklearn.naive_bayes import GaussianNB
@@ -101,15 +102,13 @@ def test_interrupted_before_anything_is_spent(phase, tmp_path, monkeypatch):
         with monkeypatch.context() as patched:
             interrupt(patched, *BEFORE[phase])
             stdout = sys.stdout
-            with pytest.raises(KeyboardInterrupt):
-                again.fit(X[::-1], Y[::-1], X_PUBLIC)
+            pytest.raises(KeyboardInterrupt, again.fit, X[::-1], Y[::-1], X_PUBLIC)
             assert sys.stdout is stdout
     assert len(ledger.history()) == 1
     assert clf.privacy_spent_ == spent and np.array_equal(clf.predict_proba(X), proba)
     assert clf.curator_.votes.shape == (80, 2)
     assert not [name for name in vars(new) if name.endswith("_")]
-    with pytest.raises(NotFittedError):
-        new.predict(X)
+    pytest.raises(NotFittedError, new.predict, X)
     assert new.fit(X, Y, X_PUBLIC).score(X, Y) > 0.8 and len(ledger.history()) == 2
 
 
@@ -120,15 +119,13 @@ def test_interrupted_when_it_is_paid_for(phase, tmp_path, monkeypatch):
         before = len(ledger.history())
         with monkeypatch.context() as patched:
             interrupt(patched, *AFTER[phase])
-            with pytest.raises(KeyboardInterrupt):
-                clf.fit(X[::-1], Y[::-1], X_PUBLIC)
+            pytest.raises(KeyboardInterrupt, clf.fit, X[::-1], Y[::-1], X_PUBLIC)
         assert len(ledger.history()) == before + 1  # once, whatever came of it
         released = hasattr(clf, "public_labels_") and (clf.public_labels_ >= 0).any()
         if phase.startswith("student"):
             assert released and clf.privacy_spent_.n_answered == 80
             clf.fit_student(X_PUBLIC)  # what is paid for is not lost
-            assert clf.score(X, Y) > 0.8
-            assert len(ledger.history()) == before + 1
+            assert clf.score(X, Y) > 0.8 and len(ledger.history()) == before + 1
 
 
 @pytest.mark.parametrize("owner, name", [(release, "_start_anew"), (release, "Published")])
@@ -147,22 +144,18 @@ def test_an_interrupt_says_no_less_than_was_spent(owner, name, tmp_path, monkeyp
 def test_an_interrupt_of_the_ledger_may_have_been_after_it_wrote(after, tmp_path, monkeypatch):
     ledger = PrivacyLedger(tmp_path / "ledger", epsilon=1000.0)
     interrupt(monkeypatch, PrivacyLedger, "record", 1, after)
-    with pytest.raises(KeyboardInterrupt, match="is spent"):
-        model(ledger=ledger).fit(X, Y, X_PUBLIC)
+    pytest.raises(KeyboardInterrupt, model(ledger=ledger).fit, X, Y, X_PUBLIC).match("is spent")
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("call, n_asked", [(2, 20), (3, 40)])
 def test_interrupted_between_stages(call, n_asked, monkeypatch):
-    student = Student()
-    clf = model(aggregator=STAGES, n_queries=[20, 20], student=student, epsilon=20.0)
+    clf = model(aggregator=STAGES, n_queries=[20, 20], student=Student(), epsilon=20.0)
     interrupt(monkeypatch, Student, "fit", call)
-    with pytest.raises(KeyboardInterrupt):
-        clf.fit(X, Y, X_PUBLIC)
+    pytest.raises(KeyboardInterrupt, clf.fit, X, Y, X_PUBLIC)
     assert clf.query_indices_.size == n_asked == clf.privacy_spent_.n_queries
     assert clf.privacy_spent_.epsilon <= 20 and len(clf.curator_.votes) == n_asked
-    with pytest.raises(NotFittedError):
-        clf.predict(X)
+    pytest.raises(NotFittedError, clf.predict, X)
 
 
 # --- teachers that hang or lie -------------------------------------------------------------------
@@ -209,13 +202,11 @@ class Stubborn(Hanging):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    ("kind", "backend", "where"),
-    [
-        (Hanging, "loky", "predict"),
-        (Stubborn, "loky", "fit"),
-        (Stubborn, "multiprocessing", "predict"),
-    ],
+@cases(
+    "kind, backend, where",
+    (Hanging, "loky", "predict"),
+    (Stubborn, "loky", "fit"),
+    (Stubborn, "multiprocessing", "predict"),
 )
 def test_a_teacher_that_hangs_fails_the_fit(kind, backend, where, capfd, tmp_path):
     marked = X.copy()
@@ -229,8 +220,7 @@ def test_a_teacher_that_hangs_fails_the_fit(kind, backend, where, capfd, tmp_pat
         time.sleep(0.75 * HANGS)  # by then, it would have spoken
     heard = [path.read_text() for path in tmp_path.iterdir()]
     assert SECRET not in "".join([*capfd.readouterr(), *heard])
-    assert len(heard) == 2 * (backend == "loky")
-    assert "public_labels_" not in vars(clf)
+    assert len(heard) == 2 * (backend == "loky") and "public_labels_" not in vars(clf)
     assert clf.fit(X, Y, X_PUBLIC).score(X, Y) > 0.8
 
 
@@ -273,8 +263,7 @@ class Unsure(GaussianNB):
 
     def __init__(self, scale=1.0, odd=None):
         super().__init__()
-        self.scale = scale
-        self.odd = odd
+        self.scale, self.odd = scale, odd
 
     def predict_proba(self, X):
         proba = super().predict_proba(X) * self.scale
@@ -297,8 +286,7 @@ def test_probabilities_that_do_not_sum_to_one_count_as_one_vote(scale):
 
 @pytest.mark.parametrize("odd", [(-0.1, 1.1), (np.nan, 1.0), (0.0, 0.0), (np.inf, 0.0)])
 def test_what_is_no_probability_fails(odd):
-    with pytest.raises(TeacherError, match="predict_proba"):
-        soft_fit(1.0, odd)
+    pytest.raises(TeacherError, soft_fit, 1.0, odd).match("predict_proba")
 
 
 class Dying(GaussianNB):

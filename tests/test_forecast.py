@@ -9,6 +9,7 @@ import warnings
 import numpy as np
 import pandas as pd
 import pytest
+from conftest import cases
 from scipy.stats import norm
 from sklearn.naive_bayes import GaussianNB
 
@@ -37,7 +38,6 @@ N_RECORDS = 1847  # a number that occurs nowhere else
 X = pd.DataFrame(RNG.normal(size=(N_RECORDS, 3)), columns=["a", "b", "c"])
 Y = np.arange(N_RECORDS) % 3
 X_PUBLIC = pd.DataFrame(RNG.normal(size=(400, 3)), columns=["a", "b", "c"])
-CLASSES = [0, 1, 2]
 PUBLIC = {"n_public": 1000, "n_teachers": 250, "n_classes": 10, "delta": 1e-5}
 FLAT = "what was released is about as likely if all rates were the same everywhere, "
 
@@ -47,7 +47,7 @@ def pate(base=None, **params):
     base = GaussianNB() if base is None else base
     if isinstance(base, GaussianNB):
         params = {"n_teachers": 100} | params
-    return PATEClassifier(base, **{"classes": CLASSES, "random_state": 0} | params)
+    return PATEClassifier(base, **{"classes": [0, 1, 2], "random_state": 0} | params)
 
 
 def planned(aggregator, n_queries=100, **changes):
@@ -56,11 +56,9 @@ def planned(aggregator, n_queries=100, **changes):
 
 def said(clf, *data, **kwargs):
     """The texts of all warnings of a fit that follow from its plan, which itself warns of none."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
+    with warnings.catch_warnings(action="error"):
         clf.plan(*data, **kwargs)
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
+    with warnings.catch_warnings(record=True, action="always") as caught:
         clf.set_params(on_bad_plan="warn").fit(*data, **kwargs)
     texts = [str(warning.message) for warning in caught]
     of_plan = [text for text in texts if not text.startswith(FLAT)]
@@ -76,20 +74,17 @@ def said(clf, *data, **kwargs):
 @pytest.mark.parametrize("n_teachers", [7, 250])
 def test_of_two_classes_it_is_the_normal_distributions(agreement, n_teachers):
     plan = planned(GNMax(30.0), n_teachers=n_teachers, n_classes=2)
-    margin = 2 * math.ceil(agreement * n_teachers) - n_teachers
-    expected = norm.cdf(margin / (30 * math.sqrt(2)))
+    expected = norm.cdf((2 * math.ceil(agreement * n_teachers) - n_teachers) / (30 * math.sqrt(2)))
     assert plan.share_right(agreement) == pytest.approx(expected, rel=1e-9)
     assert plan.share_answered(agreement) == pytest.approx(1)
 
 
-@pytest.mark.parametrize(
+@cases(
     "aggregator, drawn",
-    [
-        (GNMax(60.0), lambda rng, shape: rng.normal(scale=60, size=shape)),
-        (LNMax(0.02), lambda rng, shape: rng.laplace(scale=50, size=shape)),
-        (ExponentialNMax(0.02), lambda rng, shape: rng.exponential(50, size=shape)),
-        (GNMax(60.0, "discrete"), lambda rng, shape: np.rint(rng.normal(scale=60, size=shape))),
-    ],
+    (GNMax(60.0), lambda rng, shape: rng.normal(scale=60, size=shape)),
+    (LNMax(0.02), lambda rng, shape: rng.laplace(scale=50, size=shape)),
+    (ExponentialNMax(0.02), lambda rng, shape: rng.exponential(50, size=shape)),
+    (GNMax(60.0, "discrete"), lambda rng, shape: np.rint(rng.normal(scale=60, size=shape))),
 )
 def test_of_ten_classes_it_is_that_of_drawn_noise(aggregator, drawn, global_random_seed):
     """Finds shares that are wrong by 0.012, in all but one of 10^5 runs."""
@@ -133,14 +128,12 @@ def test_no_spread_of_the_other_votes_is_worse(aggregator):
     least = planned(aggregator, n_teachers=10, n_classes=4).share_right(0.6)
     spreads = [[6, a, b, 4 - a - b] for a in range(5) for b in range(5 - a)]
     right = np.exp(aggregator.outcome_log_proba(spreads)[:, 0])
-    assert right.min() == pytest.approx(least, rel=1e-9)
-    assert right.max() > least + 0.001
+    assert right.min() == pytest.approx(least, rel=1e-9) and right.max() > least + 0.001
 
 
 def test_queries_that_share_a_cost_stop_together():
     plan = planned(StableArgmax(1.0, 2), 300, n_teachers=1000, n_classes=2)
-    assert plan.share_answered(0.6) == pytest.approx(1, abs=0.05)
-    assert plan.share_right(0.6) == 1
+    assert plan.share_answered(0.6) == pytest.approx(1, abs=0.05) and plan.share_right(0.6) == 1
     few = planned(StableArgmax(1.0, 2), 300, n_teachers=20, n_classes=2)
     assert few.share_answered(0.95) == 0 and math.isnan(few.share_right(0.95))
     assert "right       none: nothing is answered" in str(few)
@@ -168,8 +161,7 @@ def test_a_plan_of_unknown_voters_has_no_shares():
     plan = plan_table(LaplaceMechanism(), n_changed=2, n_rows=9, epsilon=1.0, delta=1e-5)
     assert plan.advice == [] and plan.noise_std == pytest.approx(2 * math.sqrt(2))
     assert str(plan).endswith("epsilon     1, method pure")
-    with pytest.raises(ValueError, match="share_right is about teachers"):
-        plan.share_right(0.8)
+    pytest.raises(ValueError, plan.share_right, 0.8).match("share_right is about teachers")
 
 
 # --- labels --------------------------------------------------------------------------------------
@@ -208,8 +200,7 @@ def number_in(text, before):
 
 def test_the_teachers_that_are_advised_are_enough_for_the_labels():
     sizes = {"n_public": 2000, "n_classes": 4, "epsilon": 1.0, "delta": 1e-5}
-    plan = plan_queries(GNMax(sigma=None), None, n_teachers=60, **sizes)
-    text = plan.advice[0]
+    text = plan_queries(GNMax(sigma=None), None, n_teachers=60, **sizes).advice[0]
     assert text.startswith("4 classes and 60 teachers: ")
     assert text.endswith("or set base_estimator=neighbors.ReverseNeighbors()")
     enough = number_in(text, "use about ")
@@ -220,8 +211,7 @@ def test_the_teachers_that_are_advised_are_enough_for_the_labels():
 
 def test_sites_are_not_told_that_records_may_vote():
     sites = Sites(lambda name: None, list("0123456789"))
-    clf = PATEClassifier(GaussianNB(), classes=[0, 1])
-    advice = clf.plan(sites, None, np.eye(50, 2)).advice
+    advice = PATEClassifier(GaussianNB(), classes=[0, 1]).plan(sites, None, np.eye(50, 2)).advice
     assert len(advice) == 2 and any("drowns the votes" in text for text in advice)
     assert not any("ReverseNeighbors" in text for text in advice)
 
@@ -278,8 +268,7 @@ def test_where_promises_get_weak_and_deltas_large():
     assert "epsilon is infinite" in planned(PluralityVote()).advice[-1]
     assert large_delta(0.01, n_teachers=50, n_records=99) is None
     assert "records, 100" in large_delta(0.01, n_teachers=50, n_records=100)
-    assert "teachers, 100" in large_delta(0.01, n_teachers=100)
-    assert large_delta(0.5) is None
+    assert "teachers, 100" in large_delta(0.01, n_teachers=100) and large_delta(0.5) is None
 
 
 # --- refused, and warned of ----------------------------------------------------------------------
@@ -305,8 +294,7 @@ def test_fewer_queries_than_classes_are_refused_before_anything_is_spent(tmp_pat
 def test_a_budget_for_fewer_queries_than_classes_is_refused():
     clf = pate(n_teachers=20, epsilon=1.0, aggregator=GNMax(7.0))
     refused = r"labels is 2, all that epsilon=\S+ pays for.*raise epsilon, or set base_est"
-    with pytest.raises(BadPlanError, match=refused):
-        clf.fit(X, Y, X_PUBLIC)
+    pytest.raises(BadPlanError, clf.fit, X, Y, X_PUBLIC).match(refused)
     plan = clf.plan(X, Y, X_PUBLIC)
     assert plan.n_labels == 2 and re.search(refused, plan.obstacles[0])
 
@@ -320,9 +308,7 @@ def test_as_many_queries_as_classes_are_asked():
         assert pate(**stages).fit(X, Y, X_PUBLIC).privacy_spent_.n_queries == 3
 
 
-@pytest.mark.parametrize(
-    ("n_rows", "is_told", "is_refused"), [(5, True, True), (6, True, False), (24, False, False)]
-)
+@cases("n_rows, is_told, is_refused", (5, True, True), (6, True, False), (24, False, False))
 def test_few_rows_are_told_of_and_hardly_any_refused(n_rows, is_told, is_refused):
     public = X_PUBLIC[:n_rows]
     plan = pate(ReverseNeighbors(), epsilon=9.0).plan(X, Y, public)
@@ -344,41 +330,35 @@ def test_teachers_are_refused_only_if_they_are_drowned_though_all_agree():
     assert plan.advice == [text] and str(plan).count("drowns the votes") == 1
 
 
-@pytest.mark.parametrize(
+@cases(
     "params, beginnings",
-    [
-        ({"epsilon": 4.0}, []),
-        ({"n_queries": 300, "epsilon": 0.01}, ["the noise of standard deviation"]),
-        ({"n_teachers": 30, "epsilon": 11.0}, ["epsilon=11 is hardly a promise"]),
-        ({"epsilon": 4.0, "delta": 0.01}, ["delta=0.01 is not below one over the number of rec"]),
-        ({"base": ReverseNeighbors(), "epsilon": 0.02}, ["the noise drowns the ballots: there"]),
-        (
-            {"base": ReverseNeighbors(), "delta": 0.1, "aggregator": GaussianMechanism()},
-            ["delta=0.1 is not below one over the number of records, 1847"],
-        ),
-    ],
+    ({"epsilon": 4.0}, []),
+    ({"n_queries": 300, "epsilon": 0.01}, ["the noise of standard deviation"]),
+    ({"n_teachers": 30, "epsilon": 11.0}, ["epsilon=11 is hardly a promise"]),
+    ({"epsilon": 4.0, "delta": 0.01}, ["delta=0.01 is not below one over the number of rec"]),
+    ({"base": ReverseNeighbors(), "epsilon": 0.02}, ["the noise drowns the ballots: there"]),
+    (
+        {"base": ReverseNeighbors(), "delta": 0.1, "aggregator": GaussianMechanism()},
+        ["delta=0.1 is not below one over the number of records, 1847"],
+    ),
 )
 def test_what_is_warned_of_is_advice_and_once(params, beginnings):
     texts = said(pate(**params), X, Y, X_PUBLIC)
     assert len(texts) == len(beginnings)
     for text, beginning in zip(texts, beginnings, strict=True):
         assert text.startswith(beginning)
-    advice = pate(**params).plan(X, Y, X_PUBLIC).advice
-    assert advice == texts
+    assert pate(**params).plan(X, Y, X_PUBLIC).advice == texts
 
 
-@pytest.mark.parametrize(
+@cases(
     "params",
-    [
-        {"aggregator": GNMax(4000.0), "n_queries": 50},
-        {"base": ReverseNeighbors(), "epsilon": 0.001},
-    ],
+    {"aggregator": GNMax(4000.0), "n_queries": 50},
+    {"base": ReverseNeighbors(), "epsilon": 0.001},
 )
 def test_a_poll_is_refused_if_it_draws_rows(params):
     drawing = pate(synthesizer=MarginalSynthesizer((-9, 9), missing=[], n_rows=300), **params)
     for act in (drawing.poll, drawing.fit):
-        with pytest.raises(BadPlanError, match="cannot work: .*drowns the "):
-            act(X, Y)
+        pytest.raises(BadPlanError, act, X, Y).match("cannot work: .*drowns the ")
     assert not hasattr(drawing, "X_synthetic_")
 
 
@@ -435,16 +415,14 @@ def numbers(plan):
     return [*told, shares, plan.epsilon, str(plan), plan._repr_html_()]
 
 
-@pytest.mark.parametrize(
+@cases(
     "params",
-    [
-        {"aggregator": ConfidentGNMax(0.6, 20.0, 10.0), "n_queries": 50},
-        {"base": ReverseNeighbors(), "epsilon": 0.001},
-        {"n_queries": 300, "epsilon": 0.01},
-        {"base": ReverseNeighbors(adjacency="add_or_remove")},
-        {"base": ReverseNeighbors(), "synthesizer": MarginalSynthesizer((-9, 9), missing=[])},
-        {"synthesizer": MarginalSynthesizer((-9, 9), missing=[]), "epsilon": 2.0},
-    ],
+    {"aggregator": ConfidentGNMax(0.6, 20.0, 10.0), "n_queries": 50},
+    {"base": ReverseNeighbors(), "epsilon": 0.001},
+    {"n_queries": 300, "epsilon": 0.01},
+    {"base": ReverseNeighbors(adjacency="add_or_remove")},
+    {"base": ReverseNeighbors(), "synthesizer": MarginalSynthesizer((-9, 9), missing=[])},
+    {"synthesizer": MarginalSynthesizer((-9, 9), missing=[]), "epsilon": 2.0},
 )
 def test_private_values_change_nothing_that_a_plan_says(params):
     public = None if "synthesizer" in params else X_PUBLIC
@@ -454,20 +432,16 @@ def test_private_values_change_nothing_that_a_plan_says(params):
     assert numbers(one) == numbers(two)
 
 
-@pytest.mark.parametrize(
-    "params", [{"base": ReverseNeighbors(adjacency="add_or_remove")}, {"partition": "hash"}]
-)
+@cases("params", {"base": ReverseNeighbors(adjacency="add_or_remove")}, {"partition": "hash"})
 def test_a_number_of_records_that_is_private_changes_nothing(params):
     named = X.set_axis([f"name {k}" for k in range(N_RECORDS)])
     one = pate(**params).plan(named, Y, X_PUBLIC)
     two = pate(**params).plan(named[:1200], Y[:1200], X_PUBLIC)
-    assert numbers(one) == numbers(two)
-    assert "1847" not in str(one) and one.voters.n_records is None
+    assert numbers(one) == numbers(two) and "1847" not in str(one) and one.voters.n_records is None
 
 
 def test_a_plan_holds_no_private_data():
     for params in ({"epsilon": 4.0}, {"base": ReverseNeighbors()}):
         plan = pate(**params).plan(X, Y, X_PUBLIC)
         pickled = pickle.dumps(plan)
-        assert len(pickled) < 20_000
-        assert str(pickle.loads(pickled)) == str(plan)
+        assert len(pickled) < 20_000 and str(pickle.loads(pickled)) == str(plan)

@@ -6,6 +6,7 @@ import warnings
 import numpy as np
 import pandas as pd
 import pytest
+from conftest import cases
 from sklearn.compose import make_column_selector, make_column_transformer
 from sklearn.impute import SimpleImputer
 from sklearn.linear_model import LogisticRegression
@@ -88,8 +89,7 @@ def test_polars_and_pandas_are_the_same_rows():
     # A row's numbers do not depend on the rows beside it, nor on what these lack
     fitted = RowVectorizer().fit(in_polars(frame, nulls=True))
     whole = fitted.transform(in_polars(frame, nulls=True))
-    alone = fitted.transform(in_polars(frame, nulls=True)[3:4])
-    assert np.allclose(whole[3:4], alone)
+    assert np.allclose(whole[3:4], fitted.transform(in_polars(frame, nulls=True)[3:4]))
 
 
 # --- text that may be missing --------------------------------------------------------------------
@@ -102,12 +102,10 @@ def with_missing_text(n, dtype, seed=0):
     return frame, y
 
 
-@pytest.mark.parametrize(
-    ("who", "dtype"),
-    [
-        *(("records", dtype) for dtype in ("string", "string[python]", "str", object)),
-        ("teachers by default", object),
-    ],
+@cases(
+    "who, dtype",
+    *(("records", dtype) for dtype in ("string", "string[python]", "str", object)),
+    ("teachers by default", object),
 )
 def test_text_of_pandas_with_missing_values(who, dtype):
     X, y = with_missing_text(600, dtype)
@@ -153,8 +151,7 @@ SENTENCES = {
 
 @pytest.mark.parametrize("sentence", SENTENCES)
 def test_fixed_sentences_of_libraries_are_told(sentence):
-    error = error_of(SENTENCES[sentence])
-    said = redacted(error)
+    said = redacted(error_of(SENTENCES[sentence]))
     assert said.endswith(f": {sentence}") and "SECRET" not in said
 
 

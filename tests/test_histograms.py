@@ -92,9 +92,8 @@ def test_whole_numbers_beyond_bounds_count_at_the_edge_in_any_dtype():
     edges = synthesizer.released_.rates(pd.DataFrame({"n": [0, 7]}))
     beyond = synthesizer.released_.rates(pd.DataFrame({"n": [-np.inf, np.inf]}))
     np.testing.assert_array_equal(beyond, edges)
-    np.testing.assert_array_equal(
-        synthesizer.released_.rates(pd.DataFrame({"n": [-1, 300]})), edges
-    )
+    beyond = synthesizer.released_.rates(pd.DataFrame({"n": [-1, 300]}))
+    np.testing.assert_array_equal(beyond, edges)
 
 
 def test_without_labels_nothing_is_said_of_them():
@@ -128,10 +127,8 @@ def fitted():
 def test_records_vote_beside_histograms(fitted):
     X, y, clf = fitted
     assert "ReleasedHistograms" in repr(clf.table_)
-    assert type(clf.student_.steps[-1][1]) is LandmarkClassifier
-    assert clf.score(X, y) > 0.85
-    assert (clf.table_.rates(X).argmax(axis=1) == y).mean() > 0.85
-    assert clf.privacy_spent_.delta == 0
+    assert type(clf.student_.steps[-1][1]) is LandmarkClassifier and clf.score(X, y) > 0.85
+    assert (clf.table_.rates(X).argmax(axis=1) == y).mean() > 0.85 and clf.privacy_spent_.delta == 0
     assert clf.privacy_spent_.epsilon <= 2
     loaded = pickle.loads(pickle.dumps(clf))
     np.testing.assert_array_equal(loaded.table_.rates(X[:50]), clf.table_.rates(X[:50]))
@@ -145,5 +142,4 @@ def test_another_student_and_votes_that_were_polled(fitted):
     spent = other.privacy_spent_.epsilon
     assert spent <= 2
     other.fit_student(student=make_pipeline(RowVectorizer(), DecisionTreeClassifier(max_depth=4)))
-    assert other.score(X, y) > 0.8
-    assert other.privacy_spent_.epsilon == spent
+    assert other.score(X, y) > 0.8 and other.privacy_spent_.epsilon == spent

@@ -6,6 +6,7 @@ import math
 import mpmath
 import numpy as np
 import pytest
+from conftest import cases
 from draws import assert_drawn_from
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -15,7 +16,7 @@ from sklearn.datasets import make_classification
 from sklearn.linear_model import LogisticRegression, Perceptron
 from sklearn.naive_bayes import GaussianNB
 
-from sklearn_pate import PATEClassifier
+from sklearn_pate import PATEClassifier, rdp
 from sklearn_pate.accountant import RenyiFilter, plan_queries
 from sklearn_pate.aggregators import (
     ConfidentGNMax,
@@ -29,21 +30,6 @@ from sklearn_pate.aggregators import (
     distance_to_instability,
 )
 from sklearn_pate.exceptions import BudgetExceededError, PrivacyLeakWarning, StudentError
-from sklearn_pate.rdp import (
-    DEFAULT_ORDERS,
-    Facts,
-    checked_rdp,
-    data_independent_epsilon,
-    exact_rdp,
-    gaussian_rdp,
-    gdp_to_epsilon,
-    gnmax_rdp,
-    laplace_rdp,
-    pure_rdp,
-    rdp_to_epsilon,
-    threshold_rdp,
-    worst_case_rdp,
-)
 from sklearn_pate.rdp.conversion import epsilon_by_order
 from sklearn_pate.teachers.one import probability_shares
 
@@ -60,16 +46,14 @@ def student_for(counts, share=0.7):
 
 
 @pytest.mark.parametrize("counts", VOTES, ids=str)
-@pytest.mark.parametrize(
+@cases(
     "mechanism",
-    [
-        ConfidentGNMax(140, sigma1=30.0, sigma2=40.0),
-        ConfidentGNMax(0.3, sigma1=60.0, sigma2=10.0),
-        InteractiveGNMax(60, sigma1=40.0, sigma2=30.0, confidence=0.6),
-        InteractiveGNMax(0.3, sigma1=40.0, sigma2=30.0, confidence=0.9),
-        ImmutableArgmax(gamma=0.05),
-        ImmutableArgmax(constant=3.0, sigma=20.0),
-    ],
+    ConfidentGNMax(140, sigma1=30.0, sigma2=40.0),
+    ConfidentGNMax(0.3, sigma1=60.0, sigma2=10.0),
+    InteractiveGNMax(60, sigma1=40.0, sigma2=30.0, confidence=0.6),
+    InteractiveGNMax(0.3, sigma1=40.0, sigma2=30.0, confidence=0.9),
+    ImmutableArgmax(gamma=0.05),
+    ImmutableArgmax(constant=3.0, sigma=20.0),
     ids=str,
 )
 def test_samples_agree_with_the_outcome_distribution(mechanism, counts, global_random_seed):
@@ -91,8 +75,7 @@ def test_interactive_reinforces_a_confident_student_only():
     student = [[1.0, 0.0], [0.1, 0.9], [0.7, 0.3]]  # agrees; contradicted; too low
     labels, paid = interactive.draw(votes, student, random_state=0)
     assert labels.tolist() == [0, 0, 0] and paid.tolist() == [False, True, True]
-    unsure = [[0.79, 0.21]]
-    labels, paid = interactive.draw([[200, 50]], unsure, random_state=0)
+    labels, paid = interactive.draw([[200, 50]], [[0.79, 0.21]], random_state=0)
     assert labels.tolist() == [-1] and paid.tolist() == [False]
 
 
@@ -110,19 +93,18 @@ def test_confident_costs_no_more_than_its_worst_case(n_teachers, n_classes, thre
     orders = [1.2, 2.0, 8.0, 30.0]
     for sigma1, sigma2 in ((3.0, 4.0), (20.0, 3.0), (1.0, 10.0)):
         confident = ConfidentGNMax(threshold, sigma1=sigma1, sigma2=sigma2)
-        exact = exact_rdp(confident, histograms_of(n_teachers, n_classes), orders).max(axis=0)
-        worst = worst_case_rdp(confident, orders, n_teachers=n_teachers, n_classes=n_classes)
-        anything = worst_case_rdp(confident, orders)
+        exact = rdp.exact_rdp(confident, histograms_of(n_teachers, n_classes), orders).max(axis=0)
+        worst = rdp.worst_case_rdp(confident, orders, n_teachers=n_teachers, n_classes=n_classes)
+        anything = rdp.worst_case_rdp(confident, orders)
         assert (exact <= worst).all() and (worst <= anything * (1 + 1e-9)).all()
         gaussian = np.array(orders) * (1 / sigma1**2 + 2 / sigma2**2) / 2
-        np.testing.assert_allclose(
-            confident.facts().gdp_mu, math.sqrt(1 / sigma1**2 + 2 / sigma2**2)
-        )
+        mu = math.hypot(1 / sigma1, math.sqrt(2) / sigma2)
+        np.testing.assert_allclose(confident.facts().gdp_mu, mu)
         assert (anything <= gaussian * (1 + 1e-9)).all()
         public = {"n_teachers": n_teachers, "n_classes": n_classes}
         check, answer = confident.steps(np.array(orders), **public)
-        assert (answer == worst_case_rdp(GNMax(sigma2), orders, **public)).all()
-        assert n_classes == 2 or (worst == checked_rdp(sigma1, answer, orders)).all()
+        assert (answer == rdp.worst_case_rdp(GNMax(sigma2), orders, **public)).all()
+        assert n_classes == 2 or (worst == rdp.checked_rdp(sigma1, answer, orders)).all()
         assert (anything[:2] <= (check + answer)[:2] * 1.05).all()
 
 
@@ -140,8 +122,8 @@ def test_interactive_costs_no_more_than_its_worst_case(counts, data, sigma1, sig
         data.draw(st.integers(1, 40)), sigma1=sigma1, sigma2=sigma2, confidence=0.5
     )
     orders = [1.3, 4.0, 20.0]
-    exact = exact_rdp(interactive, [counts], orders, student_proba=[proba])[0]
-    worst = worst_case_rdp(interactive, orders, n_teachers=sum(counts), n_classes=len(counts))
+    exact = rdp.exact_rdp(interactive, [counts], orders, student_proba=[proba])[0]
+    worst = rdp.worst_case_rdp(interactive, orders, n_teachers=sum(counts), n_classes=len(counts))
     assert (exact <= worst).all()
 
 
@@ -149,7 +131,7 @@ def test_interactive_costs_no_more_than_its_worst_case(counts, data, sigma1, sig
 def test_the_check_by_a_dense_grid(sigma):
     orders = np.array([1.1, 1.2472462545, 2.0919, 5.0, 30.0])
     for answer in (np.zeros(5), orders / 500**2, np.full(5, 1.92119e-5), np.full(5, 0.001), orders):
-        got, step = checked_rdp(sigma, answer, orders), 1 / sigma
+        got, step = rdp.checked_rdp(sigma, answer, orders), 1 / sigma
         for a, r, bound in zip(orders, answer, got, strict=True):
             x = np.linspace(-10 - 1.3 * a * step, 10 + 1.3 * a * step, 100_001)
             fail, ok = (log_ndtr(-x), log_ndtr(-x - step)), (log_ndtr(x), log_ndtr(x + step))
@@ -165,10 +147,10 @@ def test_the_check_by_a_dense_grid(sigma):
 def test_published_bounds_of_both_steps():
     votes = np.array([[200, 50], [130, 120]])
     confident = ConfidentGNMax(150, sigma1=40.0, sigma2=30.0)
-    check = threshold_rdp([200, 130], 150, 40.0, DEFAULT_ORDERS)
-    answer = gnmax_rdp(votes, 30.0, DEFAULT_ORDERS)
+    check = rdp.threshold_rdp([200, 130], 150, 40.0, rdp.DEFAULT_ORDERS)
+    answer = rdp.gnmax_rdp(votes, 30.0, rdp.DEFAULT_ORDERS)
     for paid, share in ((None, 1), ([True, False], [[1], [0]])):
-        published = confident.published_rdp(votes, DEFAULT_ORDERS, paid=paid)
+        published = confident.published_rdp(votes, rdp.DEFAULT_ORDERS, paid=paid)
         np.testing.assert_allclose(published, check + answer * share)
 
 
@@ -177,28 +159,30 @@ def test_published_bounds_of_both_steps():
 
 def test_immutable_costs_more_the_larger_its_constant():
     def epsilon(mechanism):
-        return data_independent_epsilon(mechanism, 1, 1e-5, n_teachers=250, n_classes=10)[0]
+        return rdp.data_independent_epsilon(mechanism, 1, 1e-5, n_teachers=250, n_classes=10)[0]
 
     spent = [epsilon(ImmutableArgmax(c, sigma=40.0)) for c in (0, 10, 100, 1e4)]
     assert (np.diff(spent) > 0).all() and spent[-1] > 1e4
-    assert spent[0] < 1.2 * data_independent_epsilon(GNMax(40.0), 1, 1e-5)[0]
+    assert spent[0] < 1.2 * rdp.data_independent_epsilon(GNMax(40.0), 1, 1e-5)[0]
     for gone in (math.inf, 1e200):
         for noise in ({"sigma": 40.0}, {"gamma": 0.05}):
             assert epsilon(ImmutableArgmax(gone, **noise)) > 1e100
     for noise in ({"sigma": 3.0}, {"gamma": 0.5}):
         immutable = ImmutableArgmax(4.0, **noise)
-        exact = exact_rdp(immutable, histograms_of(12, 3), [1.5, 4.0]).max(axis=0)
-        assert (exact <= worst_case_rdp(immutable, [1.5, 4.0], n_teachers=12, n_classes=3)).all()
+        exact = rdp.exact_rdp(immutable, histograms_of(12, 3), [1.5, 4.0]).max(axis=0)
+        assert (
+            exact <= rdp.worst_case_rdp(immutable, [1.5, 4.0], n_teachers=12, n_classes=3)
+        ).all()
 
 
 @pytest.mark.parametrize("constant", [0, 0.5, 4.0])
 def test_immutables_counts_change_by_one_and_the_constant(constant):
     # a vote goes, and the constant with it: two counts change by 1 + constant each
     orders = np.array([1.5, 8.0])
-    gaussian = worst_case_rdp(ImmutableArgmax(constant, sigma=7.0), orders)
+    gaussian = rdp.worst_case_rdp(ImmutableArgmax(constant, sigma=7.0), orders)
     np.testing.assert_allclose(gaussian, orders * (1 + constant) ** 2 / 7.0**2)
-    laplace_ = worst_case_rdp(ImmutableArgmax(constant, gamma=0.2), orders)
-    np.testing.assert_allclose(laplace_, pure_rdp(2 * 0.2 * (1 + constant), orders))
+    laplace_ = rdp.worst_case_rdp(ImmutableArgmax(constant, gamma=0.2), orders)
+    np.testing.assert_allclose(laplace_, rdp.pure_rdp(2 * 0.2 * (1 + constant), orders))
 
 
 def test_immutables_constant_is_the_papers():
@@ -208,9 +192,7 @@ def test_immutables_constant_is_the_papers():
     assert np.isinf(ImmutableArgmax(sigma=40.0).costs()(1).rdp).all()  # of any number of classes
 
 
-@pytest.mark.parametrize(
-    "scale, bound", [({"gamma": 0.05}, laplace_rdp), ({"sigma": 40.0}, gaussian_rdp)]
-)
+@cases("scale, bound", ({"gamma": 0.05}, rdp.laplace_rdp), ({"sigma": 40.0}, rdp.gaussian_rdp))
 def test_immutables_claim_is_the_noises_bound_at_the_raised_counts(scale, bound):
     immutable = ImmutableArgmax(3.0, **scale)
     log_q = immutable.outcome_log_proba([[130, 120]])[:, 1]
@@ -283,8 +265,7 @@ def test_stable_stops_after_its_runs_and_pays_once_for_all():
     whole = stable.aggregate(votes, random_state=0)
     assert whole.shape == (50,) and (whole[21:] == -1).all()
     costs = stable.costs()
-    assert costs(1).pure == 6.0
-    assert costs(1).epsilon(1e-5) == costs(10_000).epsilon(1e-5)
+    assert costs(1).pure == 6.0 and costs(1).epsilon(1e-5) == costs(10_000).epsilon(1e-5)
     assert costs(1).epsilon(1e-6)[0] == math.inf  # nothing left of delta
 
 
@@ -341,8 +322,7 @@ def test_filter_sets_aside_before_and_refunds_after():
     assert budget.allow(np.array([False] * 20), check=0.1, answer=0.3) == 7
     assert budget.spent == pytest.approx(0.7)
     assert budget.allow(np.array([True]), check=0.0, answer=0.3) == 1
-    assert budget.allow(np.array([True]), check=0.0, answer=0.1) == 0
-    assert budget.spent <= 1.001
+    assert budget.allow(np.array([True]), check=0.0, answer=0.1) == 0 and budget.spent <= 1.001
 
 
 @pytest.mark.slow
@@ -378,8 +358,7 @@ def test_the_guarantee_of_stopped_runs(is_interactive, votes, global_random_seed
             outcome = rng.choice(3, p=np.exp(first), size=(n_runs, n_queries))
             asked = np.empty(n_runs)
             for k, answered in enumerate(outcome < 2):
-                run = RenyiFilter(budget.order, budget.limit)
-                asked[k] = run.allow(answered, check, answer)
+                asked[k] = RenyiFilter(budget.order, budget.limit).allow(answered, check, answer)
             ratio = np.where(np.arange(n_queries) < asked[:, None], (second - first)[outcome], 0)
             excess = np.maximum(0, 1 - np.exp(epsilon + ratio.sum(axis=1)))
             assert excess.mean() <= delta  # a quarter of it, with a standard error of a tenth
@@ -428,8 +407,7 @@ def test_stages_run_in_order_and_share_the_cap():
     assert [type(a) for a in clf.aggregator_] == [ConfidentGNMax, InteractiveGNMax]
     assert clf.curator_.votes.shape == (260, 2)
     assert 0 < clf.curator_.epsilon() < clf.curator_.epsilon(method="data_independent")
-    assert clf.curator_.epsilon(method="bound") > 0
-    assert clf.score(X[3000:], Y[3000:]) > 0.75
+    assert clf.curator_.epsilon(method="bound") > 0 and clf.score(X[3000:], Y[3000:]) > 0.75
 
 
 def test_stages_that_may_fail_share_delta():
@@ -455,8 +433,7 @@ def test_a_filter_stops_the_stages_at_the_cap(monkeypatch):
     asked = list(allowed.values())[-1]  # before, plans count labels on filters of their own
     assert 0 < sum(asked) == spent.n_queries == len(clf.query_indices_) < 700
     assert spent.n_queries == len(clf.curator_.votes)
-    unasked = np.setdiff1d(np.arange(1000), clf.query_indices_)
-    assert (clf.public_labels_[unasked] == -1).all()
+    assert (clf.public_labels_[np.setdiff1d(np.arange(1000), clf.query_indices_)] == -1).all()
     assert clf.curator_.epsilon(method="data_independent") == 2.0
     with pytest.raises(ValueError, match="for that delta only"):
         clf.curator_.epsilon(delta=1e-3, method="data_independent")
@@ -466,7 +443,7 @@ class Free(GNMax):
     """Says that none of its answers were paid for, and states no cost of a check."""
 
     def facts(self):
-        return Facts(gdp_mu=math.sqrt(2) / self.sigma)
+        return rdp.Facts(gdp_mu=math.sqrt(2) / self.sigma)
 
     def outcome_log_proba(self, votes, student_proba=None):
         return GNMax(self.sigma).outcome_log_proba(votes)
@@ -488,8 +465,7 @@ def test_a_check_that_costs_nothing_refunds_nothing():
 def test_stages_without_noise_share_one_scale_that_costs_the_cap():
     clf = staged([GNMax(None), LNMax(0.02), GNMax(None)], [10, 20, 30], epsilon=3.0)
     first, _, last = clf.aggregator_
-    assert first.sigma == last.sigma
-    assert 3.0 * (1 - 1e-4) <= clf.privacy_spent_.epsilon <= 3.0
+    assert first.sigma == last.sigma and 3.0 * (1 - 1e-4) <= clf.privacy_spent_.epsilon <= 3.0
 
 
 def test_the_student_between_stages_is_fitted_on_what_was_released():
@@ -553,13 +529,12 @@ def test_soft_votes_release_noisy_sums_of_probabilities(noise):
         for p in (t.predict_proba(X[2000:3000][asked]) for t in clf.curator_.teachers)
     )
     np.testing.assert_allclose(clf.curator_.votes, expected, atol=120 * 2 / 2**19)
-    gaussian = gdp_to_epsilon(math.sqrt(2 * 50) / 12, 1e-5)
-    renyi = rdp_to_epsilon(DEFAULT_ORDERS * 50 / 12**2, 1e-5, DEFAULT_ORDERS)[0]
+    gaussian = rdp.gdp_to_epsilon(math.sqrt(2 * 50) / 12, 1e-5)
+    renyi = rdp.rdp_to_epsilon(rdp.DEFAULT_ORDERS * 50 / 12**2, 1e-5, rdp.DEFAULT_ORDERS)[0]
     claimed = gaussian if noise == "continuous" else renyi
     assert clf.privacy_spent_.epsilon == pytest.approx(claimed, rel=1e-12)
     assert clf.privacy_spent_.arithmetic == ("real" if noise == "continuous" else "exact")
-    assert clf.curator_.epsilon() == pytest.approx(renyi)
-    assert clf.score(X[3000:], Y[3000:]) > 0.75
+    assert clf.curator_.epsilon() == pytest.approx(renyi) and clf.score(X[3000:], Y[3000:]) > 0.75
 
 
 @given(
@@ -588,19 +563,16 @@ def test_a_student_of_an_interactive_stage_needs_probabilities():
 # --- parameters ----------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    ("mechanism", "message"),
-    [
-        (ConfidentGNMax(200.0, 10.0, 10.0), "threshold=200.0 is above 1: give 200,"),
-        (ConfidentGNMax(0.5, 0.0, 10.0), "'sigma1'"),
-        (ImmutableArgmax(sigma=1.0, gamma=1.0), "either gamma or sigma"),
-        (StableArgmax(None), "run_epsilon=None"),
-    ],
+@cases(
+    "mechanism, message",
+    (ConfidentGNMax(200.0, 10.0, 10.0), "threshold=200.0 is above 1: give 200,"),
+    (ConfidentGNMax(0.5, 0.0, 10.0), "'sigma1'"),
+    (ImmutableArgmax(sigma=1.0, gamma=1.0), "either gamma or sigma"),
+    (StableArgmax(None), "run_epsilon=None"),
 )
 def test_bad_parameters_are_named_without_a_fit(mechanism, message):
     for call in (mechanism.aggregate, mechanism.outcome_log_proba):
-        with pytest.raises(ValueError, match=message):
-            call([[5, 5]])
+        pytest.raises(ValueError, call, [[5, 5]]).match(message)
 
 
 def test_thresholds_are_votes_or_shares():

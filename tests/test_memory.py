@@ -10,6 +10,7 @@ from functools import partial
 
 import numpy as np
 import pytest
+from conftest import cases, table
 from joblib import Memory
 from processes import marks_since_last, run_script
 from sklearn.naive_bayes import GaussianNB
@@ -59,8 +60,7 @@ def test_finished_teachers_are_not_trained_again(tmp_path, trained):
     assert trained() == 8
     again = model(tmp_path, n_jobs=2).fit(X.copy(), Y.tolist(), X_PUBLIC.copy())
     assert trained() == 0
-    without = model(tmp_path, memory=None).fit(X, Y, X_PUBLIC)
-    for other in (again, without):
+    for other in (again, model(tmp_path, memory=None).fit(X, Y, X_PUBLIC)):
         assert np.array_equal(first.curator_.votes, other.curator_.votes)
         assert np.array_equal(first.curator_.teacher_indices, other.curator_.teacher_indices)
 
@@ -82,13 +82,11 @@ CHANGES = {
 }
 
 
-@pytest.mark.parametrize("change", CHANGES)
-def test_what_changed_is_done_anew(tmp_path, trained, change):
+@table("data, params", CHANGES)
+def test_what_changed_is_done_anew(tmp_path, trained, data, params):
     model(tmp_path).poll(X, Y, X_PUBLIC)
     trained()
-    data, params = CHANGES[change]
-    clf = model(tmp_path).set_params(**params)
-    clf.poll(**{"X": X, "y": Y, "X_public": X_PUBLIC} | data)
+    model(tmp_path).set_params(**params).poll(**{"X": X, "y": Y, "X_public": X_PUBLIC} | data)
     assert trained() == 8
 
 
@@ -175,8 +173,7 @@ def trained_by_script(folder, script=SCRIPT, own=OWN, seed="0"):
 
 @pytest.mark.slow
 def test_code_that_changed_is_run_anew_and_the_same_is_not(tmp_path):
-    assert trained_by_script(tmp_path) == [4, 0]
-    assert trained_by_script(tmp_path) == [0, 0]
+    assert trained_by_script(tmp_path) == [4, 0] and trained_by_script(tmp_path) == [0, 0]
     # A module that was compiled before, another order of sets, what is not named
     unnamed = SCRIPT.replace("rng = np", "OTHER = 7\n\nrng = np")
     assert trained_by_script(tmp_path, unnamed, seed="1") == [0, 0]
@@ -264,8 +261,7 @@ def test_without_a_seed_teachers_stay_and_noise_is_fresh(tmp_path, trained):
 
 def test_teachers_are_kept_on_request(tmp_path, trained):
     for keep in (True, True, False):
-        clf = model(tmp_path, keep_teachers=keep).fit(X, Y, X_PUBLIC)
-        kept = clf.curator_.teachers
+        kept = model(tmp_path, keep_teachers=keep).fit(X, Y, X_PUBLIC).curator_.teachers
         assert (kept is None) != keep and (kept is None or type(kept[0]) is Counting)
     assert trained() == 16
 
@@ -281,8 +277,7 @@ class Unlucky(Counting):
 def test_failures_are_not_remembered(tmp_path, trained):
     clf = model(tmp_path).set_params(base_estimator=Unlucky(str(tmp_path / "trained")))
     (tmp_path / "trained.bad").touch()
-    with pytest.raises(TeacherError):
-        clf.fit(X, Y, X_PUBLIC)
+    pytest.raises(TeacherError, clf.fit, X, Y, X_PUBLIC)
     n_done = trained()
     (tmp_path / "trained.bad").unlink()
     clf.fit(X, Y, X_PUBLIC)
@@ -318,20 +313,17 @@ def folders(tmp_path, outer, inner=None):
 
 
 @posix
-@pytest.mark.parametrize(
-    ("outer", "inner", "message"),
-    [
-        (0o700, 0o755, r"joblib', which has mode 0755: others may read it. chmod 700 '.*joblib'"),
-        (0o700, 0o711, "joblib', which has mode 0711: others may read it"),
-        (0o775, None, "has mode 0775: others may write in it.*chmod go-w"),
-    ],
+@cases(
+    "outer, inner, message",
+    (0o700, 0o755, r"joblib', which has mode 0755: others may read it. chmod 700 '.*joblib'"),
+    (0o700, 0o711, "joblib', which has mode 0711: others may read it"),
+    (0o775, None, "has mode 0775: others may write in it.*chmod go-w"),
 )
 def test_folders_that_others_may_read_or_write_are_refused(
     tmp_path, trained, outer, inner, message
 ):
     folders(tmp_path, outer, inner)
-    with pytest.raises(ValueError, match=message):
-        model(tmp_path).fit(X, Y, X_PUBLIC)
+    pytest.raises(ValueError, model(tmp_path).fit, X, Y, X_PUBLIC).match(message)
     assert trained() == 0
 
 

@@ -5,6 +5,7 @@ import re
 import numpy as np
 import pandas as pd
 import pytest
+from conftest import cases
 from scipy import sparse
 from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.impute import SimpleImputer
@@ -53,13 +54,11 @@ def pate(base, **params):
 
 
 @pytest.mark.parametrize("rows", [range(20), range(10, 30)], ids=["asked", "not asked"])
-@pytest.mark.parametrize(
-    ("params", "who"),
-    [
-        ({"base": Counting()}, "base_estimator, a Counting"),
-        ({"base": [imputing(), Counting()], "student": imputing()}, "base_estimator, a Counting"),
-        ({"base": imputing(), "student": GaussianNB()}, "student, a GaussianNB"),
-    ],
+@cases(
+    "params, who",
+    ({"base": Counting()}, "base_estimator, a Counting"),
+    ({"base": [imputing(), Counting()], "student": imputing()}, "base_estimator, a Counting"),
+    ({"base": imputing(), "student": GaussianNB()}, "student, a GaussianNB"),
     ids=["teachers", "one of two", "student"],
 )
 def test_teachers_and_students_that_take_no_missing_values_are_refused(params, who, rows):
@@ -70,8 +69,7 @@ def test_teachers_and_students_that_take_no_missing_values_are_refused(params, w
         r"ValueError: Input X contains NaN\. .*SimpleImputer\(\)"
     )
     for call in (clf.fit, clf.plan):
-        with pytest.raises(ValueError, match=message):
-            call(X, Y, WITH_NAN)
+        pytest.raises(ValueError, call, X, Y, WITH_NAN).match(message)
     assert Counting.n_fits == 0 and not hasattr(clf, "privacy_spent_")
 
 
@@ -79,8 +77,7 @@ def test_teachers_and_students_that_take_no_missing_values_are_refused(params, w
 @pytest.mark.parametrize("base", [imputing(), HistGradientBoostingClassifier(max_iter=2), None])
 def test_those_that_take_missing_values_are_not(base, rows):
     clf = pate(base, query_strategy=AtRandom(rows)).fit(X, Y, WITH_NAN)
-    assert clf.privacy_spent_.n_queries == 20
-    assert np.isfinite(clf.predict_proba(WITH_NAN)).all()
+    assert clf.privacy_spent_.n_queries == 20 and np.isfinite(clf.predict_proba(WITH_NAN)).all()
 
 
 def test_a_student_of_records_is_tried_on_missing_values_that_come_late():
@@ -88,8 +85,7 @@ def test_a_student_of_records_is_tried_on_missing_values_that_come_late():
     late[900, 1] = np.nan
     clf = PATEClassifier(classes=[0, 1], epsilon=8.0, student=GaussianNB())
     for call in (clf.fit, clf.plan):
-        with pytest.raises(ValueError, match=r"the first is row 900.*student"):
-            call(X, Y, late)
+        pytest.raises(ValueError, call, X, Y, late).match(r"the first is row 900.*student")
     assert not hasattr(clf, "privacy_spent_")
     clf.set_params(student=imputing()).fit(X, Y, late)
     assert np.isfinite(clf.predict_proba(late)).all()

@@ -10,6 +10,7 @@ from unittest.mock import Mock
 import numpy as np
 import pandas as pd
 import pytest
+from conftest import cases, table
 from scipy.special import logsumexp
 from scipy.stats import loguniform
 from sklearn.base import clone
@@ -41,8 +42,7 @@ def score_at_most(n_units, monkeypatch):
 
 
 def data(n=1500, n_public=300, seed=0):
-    rng = np.random.default_rng(seed)
-    X = rng.normal(size=(n + n_public, 2))
+    X = np.random.default_rng(seed).normal(size=(n + n_public, 2))
     return X[:n], (X[:n, 0] > 0).astype(int), X[n:]
 
 
@@ -63,13 +63,8 @@ def path(tmp_path):
 
 
 COUNTS = [
-    TrialCount(20.0),
-    TrialCount(1.5),
-    TrialCount(50.0, eta=0.0),
-    TrialCount(10.0, eta=-0.5),
-    TrialCount(10.0, eta=3.0),
-    TrialCount(20.0, "poisson"),
-    TrialCount(0.5, "poisson"),
+    *(TrialCount(20.0), TrialCount(1.5), TrialCount(20.0, "poisson"), TrialCount(0.5, "poisson")),
+    *(TrialCount(mean, eta=eta) for mean, eta in ((50.0, 0.0), (10.0, -0.5), (10.0, 3.0))),
 ]
 
 
@@ -117,8 +112,7 @@ def test_best_of_random_trials_costs_at_most_the_bound_and_not_much_less(count):
 
     def best(p):
         at = probability_generating(count, np.minimum(np.append(0.0, np.cumsum(p)), 1.0))
-        none = [at[0]] if count.distribution == "poisson" else []
-        return np.append(np.diff(at), none)
+        return np.append(np.diff(at), [at[0]] if count.distribution == "poisson" else [])
 
     for _ in range(100):
         p = rng.dirichlet(np.full(rng.integers(2, 7), rng.choice([0.5, 5.0])))
@@ -153,8 +147,7 @@ def test_a_search_spends_its_budget_and_no_more(public, monkeypatch):
     assert found.best_estimator_.privacy_spent_ == spent  # not that of one trial
     assert found.score(X, y) > 0.8
     # a share of right predictions on public rows; on private ones their number, plus noise
-    accuracy = found.best_score_ if public else found.best_score_ / 100
-    assert 0.7 < accuracy < 1.2
+    assert 0.7 < (found.best_score_ if public else found.best_score_ / 100) < 1.2
 
 
 def test_cost_of_a_search_is_that_of_its_parts():
@@ -170,8 +163,7 @@ def test_cost_of_a_search_is_that_of_its_parts():
     orders = DEFAULT_ORDERS[:120]  # above, the exponentials overflow
     mean = np.mean(np.exp((orders - 1) * np.array(curves)[:, :120]), axis=0)
     one_trial = np.log(mean) / (orders - 1)
-    total = TrialCount(7, eta=0.5).rdp(one_trial, orders)
-    expected, _ = rdp_to_epsilon(total, 1e-5, orders)
+    expected, _ = rdp_to_epsilon(TrialCount(7, eta=0.5).rdp(one_trial, orders), 1e-5, orders)
     assert found.privacy_spent_.epsilon == pytest.approx(expected, rel=1e-3)
 
 
@@ -208,8 +200,7 @@ def test_what_is_not_published_is_not_kept():
 
 def test_warnings_in_trials_do_not_tell_how_many_there_were():
     grid = {"student": [LogisticRegression(max_iter=1)]}  # warns whenever it is fitted
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
+    with warnings.catch_warnings(record=True, action="always") as caught:
         search(grid, epsilon=6.0).fit(X, y, X_public, **VALIDATION)
     assert not caught
 
@@ -261,8 +252,7 @@ def test_each_partition_holds_out_whole_units(partition, monkeypatch):
     held_out, scorer = found._hold_out(frame, y, groups, np.random.SeedSequence(0))
     train = held_out.train
     units = {"random": np.arange(1600), "hash": names}.get(partition, groups)
-    assert not set(units[train]) & set(np.delete(units, train))
-    assert 0.6 < len(train) / 1600 < 0.95
+    assert not set(units[train]) & set(np.delete(units, train)) and 0.6 < len(train) / 1600 < 0.95
     # a perfect model gets one point for each unit, whatever its number of rows
     trained = None if groups is None else groups[train]
     plan = clone(clf).plan(frame.iloc[train], y[train], public, groups=trained)
@@ -356,8 +346,7 @@ def test_one_held_out_record_moves_the_score_by_one_at_most(student, partition):
 
 def test_the_published_model_has_seen_no_held_out_record():
     found = search({"student": [Moody()]}, epsilon=20.0)
-    with pytest.raises(ValueError, match="depends on the rows beside it"):
-        found.fit(X, y, X_public)
+    pytest.raises(ValueError, found.fit, X, y, X_public).match("depends on the rows beside it")
     _, scorer = found._hold_out(X, y, None, np.random.SeedSequence(0))
     fitted = SimpleNamespace(student_=Moody().fit(X_public, X_public[:, 0] > 0))
     before = pickle.dumps(fitted.student_)
@@ -394,9 +383,7 @@ class Forgives(GaussianNB):
         return super().predict(np.nan_to_num(X / np.where(X[:, :1] > 0, 1.0, 0.0)))
 
 
-@pytest.mark.parametrize(
-    "student, errors", [(Panics(), "warn"), (Drops(), "warn"), (Forgives(), "raise")]
-)
+@cases("student, errors", (Panics(), "warn"), (Drops(), "warn"), (Forgives(), "raise"))
 def test_units_that_cannot_be_predicted_are_wrong_and_no_more(student, errors):
     fitted = SimpleNamespace(student_=student.fit(X_public, X_public[:, 0] > 0))
     found = search(epsilon=None)
@@ -417,8 +404,7 @@ def test_one_missing_value_in_a_list_does_not_decide_how_all_are_scored():
     rows[17][0] = None
     for seed in range(4):  # held out or not
         found = search({"student": [student]}, epsilon=20.0, random_state=seed)
-        with pytest.raises(ValueError, match="another dtype than X_public"):
-            found.fit(rows, y, X_public)
+        pytest.raises(ValueError, found.fit, rows, y, X_public).match("another dtype than X_public")
 
 
 def test_what_a_scorer_draws_does_not_tell_how_many_trials_there_were():
@@ -451,8 +437,7 @@ def test_units_are_scored_by_chance_and_no_more_than_there_are(monkeypatch):
         scored.append(set.union(*units))
     assert scored[0] != scored[1]
     # one that leaves makes room for one other
-    gone = np.flatnonzero(names == min(scored[1]))
-    left = np.delete(np.arange(2000), gone)
+    left = np.delete(np.arange(2000), np.flatnonzero(names == min(scored[1])))
     held_out, _ = found._hold_out(X[left], y[left], names[left], np.random.SeedSequence(1))
     again = {name for rows in held_out.units for name in names[left][rows]}
     assert len(scored[1] - again) == 1 and len(again - scored[1]) == 1
@@ -549,9 +534,8 @@ BAD = {
 }
 
 
-@pytest.mark.parametrize("case", BAD)
-def test_bad_searches_are_refused_before_anything_is_spent(case, path):
-    params, message = BAD[case]
+@table("params, message", BAD)
+def test_bad_searches_are_refused_before_anything_is_spent(params, message, path):
     ledger = PrivacyLedger(path, epsilon=50.0)
     params = {"epsilon": 2.0} | params
     found = search(**params)
@@ -586,14 +570,12 @@ def test_trials_print_nothing_and_call_nobody(capfd):
         clf.set_callbacks(callback)
     students = [Loud(), SGDClassifier(verbose=1)]
     search({"student": students}, clf=clf, epsilon=20.0).fit(X, y, X_public)
-    assert capfd.readouterr() == ("", "")
-    assert not callback.mock_calls
+    assert capfd.readouterr() == ("", "") and not callback.mock_calls
 
 
 def test_pickles_hold_no_seed_after_a_failure_and_nothing_that_was_fitted():
     failed = search({"student": [NeverTrains()]}, epsilon=2.0, random_state=5)
-    with pytest.raises(StudentError):
-        failed.fit(X, y, X_public)
+    pytest.raises(StudentError, failed.fit, X, y, X_public)
     assert pickle.loads(pickle.dumps(failed)).random_state is None
     assert pickle.loads(pickle.dumps(search(random_state=5))).random_state == 5
     fitted = KNeighborsClassifier().fit(X, y)

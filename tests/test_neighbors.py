@@ -7,6 +7,7 @@ import warnings
 import numpy as np
 import pandas as pd
 import pytest
+from conftest import cases, table
 from scipy import sparse
 from sklearn.base import BaseEstimator, TransformerMixin, clone
 from sklearn.compose import make_column_transformer
@@ -30,11 +31,7 @@ from sklearn_pate.neighbors.cells import have_distances, make_centers, nearest_c
 from sklearn_pate.neighbors.rates import deal_labels
 from sklearn_pate.neighbors.transform import fitted_on_public, transformed, treats_rows_alone
 from sklearn_pate.partition import HashPartition
-from sklearn_pate.plotting import (
-    BudgetDisplay,
-    MarginDisplay,
-    PrivacySpentDisplay,
-)
+from sklearn_pate.plotting import BudgetDisplay, MarginDisplay, PrivacySpentDisplay
 from sklearn_pate.rdp import DEFAULT_ORDERS, Cost
 from sklearn_pate.rdp.table import GRID, laplace_table_cost
 from sklearn_pate.students import sure_labels
@@ -94,10 +91,8 @@ def test_a_seed_decides_what_is_told_of_cells():
 
 @pytest.mark.parametrize("n_neighbors", [1, 3])
 def test_each_record_casts_as_many_ballots_as_it_says(n_neighbors):
-    clf = pate(voters(n_neighbors=n_neighbors))
-    votes = clf.poll(X, Y, X_public=X_PUBLIC)
-    assert votes.counts.sum() == 600 * n_neighbors
-    assert votes.ballots.n_changed == 2 * n_neighbors
+    votes = pate(voters(n_neighbors=n_neighbors)).poll(X, Y, X_public=X_PUBLIC)
+    assert votes.counts.sum() == 600 * n_neighbors and votes.ballots.n_changed == 2 * n_neighbors
     assert votes.electorate._n_ballots == 600 * n_neighbors  # which all of it may know
     np.testing.assert_array_equal(votes.counts.sum(axis=0), np.bincount(Y) * n_neighbors)
 
@@ -144,18 +139,15 @@ def test_a_record_that_cannot_be_transformed_casts_no_ballot_and_says_nothing(ki
     rest = np.delete(np.arange(600), [3, 77, 599])
     expected = clone(clf).poll(X[rest], Y[rest], X_public=X_PUBLIC)
     np.testing.assert_array_equal(votes.counts, expected.counts)
-    assert clf.fit_votes(votes, X_PUBLIC).n_features_in_ == 5
-    assert capsys.readouterr() == ("", "")
+    assert clf.fit_votes(votes, X_PUBLIC).n_features_in_ == 5 and capsys.readouterr() == ("", "")
 
 
-@pytest.mark.parametrize(
-    ("adjacency", "unit", "text"),
-    [
-        ("replace", "record", "replace one record"),
-        ("add_or_remove", "record", "add or remove one record"),
-        ("replace", "group", "replace one group, or add, remove or change some of its records"),
-        ("add_or_remove", "group", "add or remove one group, with all of its records"),
-    ],
+@cases(
+    "adjacency, unit, text",
+    ("replace", "record", "replace one record"),
+    ("add_or_remove", "record", "add or remove one record"),
+    ("replace", "group", "replace one group, or add, remove or change some of its records"),
+    ("add_or_remove", "group", "add or remove one group, with all of its records"),
 )
 def test_the_change_that_is_covered_is_named(adjacency, unit, text):
     names = np.arange(600) // 4 if unit == "group" else None
@@ -166,8 +158,7 @@ def test_the_change_that_is_covered_is_named(adjacency, unit, text):
 
 def test_a_group_casts_one_ballot_in_all():
     names = np.repeat([f"person {k}" for k in range(6)], [1, 3, 96, 100, 200, 200])
-    table = pate().poll(X, Y, X_public=X_PUBLIC, groups=names).counts
-    assert 6 - 600 * GRID <= table.sum() <= 6
+    assert 6 - 600 * GRID <= pate().poll(X, Y, X_public=X_PUBLIC, groups=names).counts.sum() <= 6
     with pytest.raises(ValueError, match="give groups=, one identifier per record"):
         pate(unit="group").fit(X, Y, X_public=X_PUBLIC)
 
@@ -253,6 +244,19 @@ def column(values, dtype=None):
     return pd.DataFrame({"z": values.repeat(600 // len(values)).reset_index(drop=True)})
 
 
+def guarded(rows):
+    """Divide all rows where one is large: a guard against overflow, on numbers of any dtype."""
+    numbers = np.asarray(rows, dtype=float)
+    largest = np.nanmax(np.abs(numbers))
+    return np.nan_to_num(numbers / largest if largest > 10_000 else numbers)
+
+
+def raised(rows):
+    """Raise all rows where one is negative."""
+    numbers = np.asarray(rows, dtype=float)
+    return np.nan_to_num(numbers - min(np.nanmin(numbers), 0.0))
+
+
 #: Transformers whose rows influence each other. All but the first two do so where a value is
 #: missing, unknown or far from all, as none in these rows is
 INFLUENCED = {
@@ -268,6 +272,14 @@ INFLUENCED = {
     **{
         dtype: (FunctionTransformer(scale_by_missing), column([1, 0, 1], dtype))
         for dtype in ("Int64", "Float64", "boolean")
+    },
+    **{
+        f"{function.__name__} {dtype.__name__}": (
+            FunctionTransformer(function),
+            np.abs(X).astype(dtype),
+        )
+        for function in (guarded, raised)
+        for dtype in (float, object)
     },
     "dates": (FunctionTransformer(since_latest), column([pd.Timestamp("2020-01-01")])),
     "times": (FunctionTransformer(since_latest), column([pd.Timedelta(1, "D")])),
@@ -287,31 +299,8 @@ INFLUENCED = {
 }
 
 
-def guarded(rows):
-    """Divide all rows where one is large: a guard against overflow, on numbers of any dtype."""
-    numbers = np.asarray(rows, dtype=float)
-    largest = np.nanmax(np.abs(numbers))
-    return np.nan_to_num(numbers / largest if largest > 10_000 else numbers)
-
-
-def raised(rows):
-    """Raise all rows where one is negative."""
-    numbers = np.asarray(rows, dtype=float)
-    return np.nan_to_num(numbers - min(np.nanmin(numbers), 0.0))
-
-
-@pytest.mark.parametrize("dtype", [float, object])
-@pytest.mark.parametrize("function", [guarded, raised])
-def test_guards_against_large_and_negative_numbers_are_refused(function, dtype):
-    rows = np.abs(X).astype(dtype)
-    clf = pate(voters(transformer=FunctionTransformer(function)))
-    with pytest.raises(ValueError, match="depend on the rows beside it"):
-        clf.fit(rows, Y, X_public=rows[:300].copy())
-
-
-@pytest.mark.parametrize("case", INFLUENCED)
-def test_transformers_whose_rows_influence_each_other_are_refused(case):
-    transformer, rows = INFLUENCED[case]
+@table("transformer, rows", INFLUENCED)
+def test_transformers_whose_rows_influence_each_other_are_refused(transformer, rows):
     clf = pate(voters(transformer=transformer))
     with pytest.raises(ValueError, match="depend on the rows beside it"):
         clf.fit(rows, Y, X_public=rows[:300].copy())
@@ -350,8 +339,7 @@ def test_a_record_that_upsets_the_transformer_moves_its_own_ballots_alone(what):
         votes = clone(clf).poll(upset, Y, X_public=X_PUBLIC)
         changes.append(np.abs(votes.counts - before).sum())
         assert votes.electorate._transformer.n_far_ == 0
-    assert 1 <= max(changes) <= 2
-    assert (np.geterr(), list(warnings.filters)) == state
+    assert 1 <= max(changes) <= 2 and (np.geterr(), list(warnings.filters)) == state
 
 
 class RoundsByTheBatch(Unfitted):
@@ -498,13 +486,11 @@ def test_discrete_laplace_noise_spends_no_delta():
     assert clf.plan(X, Y, X_public=X_PUBLIC).spent.epsilon == 0.25
 
 
-@pytest.mark.parametrize(
-    ("mechanism", "arithmetic"),
-    [
-        (GaussianMechanism(), "exact"),
-        (GaussianMechanism(noise="continuous"), "real"),
-        (LaplaceMechanism(noise="continuous"), "real"),
-    ],
+@cases(
+    "mechanism, arithmetic",
+    (GaussianMechanism(), "exact"),
+    (GaussianMechanism(noise="continuous"), "real"),
+    (LaplaceMechanism(noise="continuous"), "real"),
 )
 def test_other_noise_spends_delta(mechanism, arithmetic):
     spent = pate(aggregator=mechanism, epsilon=1.0).fit(X, Y, X_public=X_PUBLIC).privacy_spent_
@@ -522,24 +508,21 @@ def test_noise_that_is_set_must_fit_the_cap():
 # --- what is refused -----------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    ("params", "reason"),
-    [
-        ({"n_teachers": 50}, "n_teachers=50 says how teachers are made"),
-        ({"partition": HashPartition()}, "partition=.* says how teachers are made"),
-        ({"n_queries": 20}, "n_queries=20 says how many rows"),
-        ({"query_strategy": "uncertainty"}, "query_strategy='uncertainty' says which rows"),
-        ({"accounting": "ptr"}, "accounting='ptr' says how the cost"),
-        ({"aggregator": GNMax(40.0)}, "must be a TableMechanism"),
-        ({"aggregator": [LaplaceMechanism()]}, "must be a TableMechanism"),
-        ({"epsilon": None}, "epsilon is None"),
-        ({"base_estimator": voters(adjacency="add")}, "'adjacency' parameter of ReverseNeighbors"),
-    ],
+@cases(
+    "params, reason",
+    ({"n_teachers": 50}, "n_teachers=50 says how teachers are made"),
+    ({"partition": HashPartition()}, "partition=.* says how teachers are made"),
+    ({"n_queries": 20}, "n_queries=20 says how many rows"),
+    ({"query_strategy": "uncertainty"}, "query_strategy='uncertainty' says which rows"),
+    ({"accounting": "ptr"}, "accounting='ptr' says how the cost"),
+    ({"aggregator": GNMax(40.0)}, "must be a TableMechanism"),
+    ({"aggregator": [LaplaceMechanism()]}, "must be a TableMechanism"),
+    ({"epsilon": None}, "epsilon is None"),
+    ({"base_estimator": voters(adjacency="add")}, "'adjacency' parameter of ReverseNeighbors"),
 )
 def test_what_makes_no_sense_together_is_refused(params, reason):
     clf = pate().set_params(**params)
-    with pytest.raises(ValueError, match=reason):
-        clf.fit(X, Y, X_public=X_PUBLIC)
+    pytest.raises(ValueError, clf.fit, X, Y, X_public=X_PUBLIC).match(reason)
     assert not hasattr(clf, "privacy_spent_")
 
 
@@ -554,8 +537,7 @@ def test_who_votes_and_how_must_agree():
         (teachers.poll(X, Y, X_public=X_PUBLIC), "nor votes of teachers say which"),
         (votes.counts, "pass what poll returned"),
     ):
-        with pytest.raises(ValueError, match=reason):
-            pate().fit_votes(given, X_PUBLIC)
+        pytest.raises(ValueError, pate().fit_votes, given, X_PUBLIC).match(reason)
     with pytest.raises(ValueError, match="300 rows and X_public 299"):
         pate().fit_votes(votes, X_PUBLIC[1:])
 
@@ -569,10 +551,8 @@ def test_a_warning_of_noise_that_drowns_the_ballots_does_not_tell_a_private_numb
             votes = clf.poll(X[:n], Y[:n], X_public=X_PUBLIC)
         told.append([str(one.message) for one in caught])
     assert told[0] == told[1] and len(told[0]) == 1
-    with pytest.raises(BadPlanError, match=message):
-        clf.fit_votes(votes, X_PUBLIC)
-    with pytest.raises(BadPlanError, match=message):
-        clf.fit(X, Y, X_public=X_PUBLIC)
+    pytest.raises(BadPlanError, clf.fit_votes, votes, X_PUBLIC).match(message)
+    pytest.raises(BadPlanError, clf.fit, X, Y, X_public=X_PUBLIC).match(message)
 
 
 def test_rates_of_one_class_train_students_that_take_weights():
@@ -605,12 +585,10 @@ def test_public_rows_in_another_order_are_refused(tmp_path):
         clf.fit_votes(votes, same)
 
 
-@pytest.mark.parametrize(
-    ("params", "told"),
-    [
-        ({"adjacency": "add_or_remove"}, "adjacency='replace'"),
-        ({"n_neighbors": 2}, "n_neighbors=1"),
-    ],
+@cases(
+    "params, told",
+    ({"adjacency": "add_or_remove"}, "adjacency='replace'"),
+    ({"n_neighbors": 2}, "n_neighbors=1"),
 )
 def test_votes_that_were_cast_under_another_guarantee_are_refused(params, told):
     votes = pate().poll(X, Y, X_public=X_PUBLIC)
@@ -650,29 +628,28 @@ def test_what_is_published():
     np.testing.assert_array_equal(clf.query_indices_, np.flatnonzero(clf.public_labels_ >= 0))
     assert clf.privacy_spent_.n_answered == len(clf.query_indices_)
     assert clf.score(X_PUBLIC, Y_PUBLIC) > 0.7
+    for display in (PrivacySpentDisplay, BudgetDisplay, MarginDisplay):  # of queries
+        with pytest.raises(ValueError, match="records voted in a table that was released at"):
+            display.from_estimator(clf)
 
 
 def test_labels_are_dealt_by_the_rates():
     rates = np.tile([0.2, 0.5, 0.3], (40, 1))
     labels = deal_labels(rates, np.arange(40) % 2)
     for cell in range(2):
-        counts = np.bincount(labels[cell::2], minlength=3)
-        assert np.abs(counts - 20 * rates[0]).max() <= 1
+        assert np.abs(np.bincount(labels[cell::2], minlength=3) - 20 * rates[0]).max() <= 1
     assert deal_labels(np.eye(3), np.zeros(3, dtype=int)).tolist() == [0, 1, 2]
 
 
 def test_students_that_learn_from_unlabelled_rows_get_the_surest_labels():
-    rng = np.random.default_rng(0)
-    second = np.sort(rng.beta(0.3, 1.2, size=200))
-    rates = np.stack([1 - second, second], axis=1)
-    labels = sure_labels(rates)
+    second = np.sort(np.random.default_rng(0).beta(0.3, 1.2, size=200))
+    labels = sure_labels(np.stack([1 - second, second], axis=1))
     n_second = int(np.ceil(second.sum() / 2))
     np.testing.assert_array_equal(np.flatnonzero(labels == 1), np.arange(200 - n_second, 200))
 
 
 def test_a_student_that_takes_unlabelled_rows_gets_all_rows():
-    student = make_pipeline(Recorder())
-    clf = pate(student=student).fit(X, Y, X_public=X_PUBLIC)
+    clf = pate(student=make_pipeline(Recorder())).fit(X, Y, X_public=X_PUBLIC)
     seen = clf.student_[-1].targets_
     np.testing.assert_array_equal(seen, sure_labels(clf.public_soft_labels_))
     assert -1 in seen
@@ -696,28 +673,18 @@ def test_poll_once_and_fit_often():
     once = pate().fit(X, Y, X_public=X_PUBLIC)
     again = pate().fit_votes(votes, X_PUBLIC)
     np.testing.assert_array_equal(once.public_soft_labels_, again.public_soft_labels_)
-    with pytest.raises(TypeError, match="private"):
-        pickle.dumps(votes)
+    pytest.raises(TypeError, pickle.dumps, votes).match("private")
     assert repr(votes) == "Votes(private)"
 
 
 def test_pickles_hold_nothing_private():
     clf = pate(student=LogisticRegression(), random_state=None).fit(X, Y, X_public=X_PUBLIC)
-    assert clf.curator_.votes.sum() == 600
-    assert clf.curator_.epsilon() == clf.privacy_spent_.epsilon
+    assert clf.curator_.votes.sum() == 600 and clf.curator_.epsilon() == clf.privacy_spent_.epsilon
     assert repr(clf.curator_) == "Curator(private)"
-    with pytest.raises(TypeError, match="private"):
-        pickle.dumps(clf.curator_)
+    pytest.raises(TypeError, pickle.dumps, clf.curator_).match("private")
     loaded = pickle.loads(pickle.dumps(clf))
     assert not hasattr(loaded, "curator_")
     np.testing.assert_array_equal(loaded.predict(X_PUBLIC), clf.predict(X_PUBLIC))
-
-
-def test_displays_of_queries_say_that_there_are_none():
-    clf = pate().fit(X, Y, X_public=X_PUBLIC)
-    for display in (PrivacySpentDisplay, BudgetDisplay, MarginDisplay):
-        with pytest.raises(ValueError, match="records voted in a table that was released at"):
-            display.from_estimator(clf)
 
 
 @pytest.mark.parametrize("dtype", ["Int64", "Sparse[int]", "Sparse[float]", "timedelta64[s]"])
@@ -794,8 +761,7 @@ def broken(**methods):
 
 def own_cost(**values):
     def cost(self, n_changed, orders=DEFAULT_ORDERS):
-        values_of_all = {"rdp": np.ones(len(orders)), "mu_squared": 1.0, "pure": 1.0, **values}
-        return Cost(**values_of_all)
+        return Cost(**{"rdp": np.ones(len(orders)), "mu_squared": 1.0, "pure": 1.0, **values})
 
     return cost
 
@@ -823,32 +789,10 @@ def test_a_mechanism_that_draws_in_its_own_way_states_what_it_costs():
         broken(noisy=Own.noisy)
 
 
-@pytest.mark.parametrize("case", BROKEN)
-def test_a_mechanism_of_ones_own_is_tried_before_anything_is_spent(case, tmp_path):
-    mechanism, reason = BROKEN[case]
+@table("mechanism, reason", BROKEN)
+def test_a_mechanism_of_ones_own_is_tried_before_anything_is_spent(mechanism, reason, tmp_path):
     ledger = PrivacyLedger(tmp_path / "spent", epsilon=50.0)
     clf = pate(aggregator=mechanism, ledger=ledger, random_state=None)
     for method in (clf.plan, clf.fit):
-        with pytest.raises((ValueError, TypeError), match=reason):
-            method(X, Y, X_public=X_PUBLIC)
+        pytest.raises((ValueError, TypeError), method, X, Y, X_public=X_PUBLIC).match(reason)
     assert ledger.epsilon_spent == 0.0
-
-
-def test_noise_is_said_before_the_table_is_seen():
-    class Tells(Own):
-        @property
-        def noise_std(self):
-            return 2.0 + getattr(self, "table_", np.zeros(1)).sum()
-
-    said = []
-    clf = pate(aggregator=Tells())
-    votes = clf.poll(X, Y, X_public=X_PUBLIC)
-    released = votes.electorate.released
-
-    def heard(noisy, *, noise_std):
-        said.append(noise_std)
-        return released(noisy, noise_std=noise_std)
-
-    votes.electorate.released = heard
-    clf.fit_votes(votes, X_PUBLIC)
-    assert said == [2.0]

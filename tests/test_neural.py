@@ -7,6 +7,7 @@ from functools import partial
 
 import numpy as np
 import pytest
+from conftest import cases
 from processes import run_script
 from sklearn.datasets import load_digits, make_blobs, make_moons
 from sklearn.naive_bayes import GaussianNB
@@ -69,12 +70,10 @@ def test_sklearn_checks(estimator, check):
 
 
 @pytest.mark.usefixtures("whole_epochs")
-@pytest.mark.parametrize(
-    ("kind", "weights", "better"),
-    [
-        (partial(VATClassifier, max_epochs=2), ["vat_weight", "entropy_weight"], 0.03),
-        (partial(SSGANClassifier, max_epochs=4), ["unlabeled_weight"], 0.01),
-    ],
+@cases(
+    "kind, weights, better",
+    (partial(VATClassifier, max_epochs=2), ["vat_weight", "entropy_weight"], 0.03),
+    (partial(SSGANClassifier, max_epochs=4), ["unlabeled_weight"], 0.01),
 )
 def test_students_learn_from_unlabelled_rows(kind, weights, better):
     few = np.where(np.arange(len(DIGITS)) < 80, DIGITS_Y, -1)
@@ -91,8 +90,7 @@ def test_students_learn_from_unlabelled_rows(kind, weights, better):
 def test_the_adversarial_step_is_worse_than_random_ones():
     from sklearn_pate.neural.vat import unit_steps
 
-    clf = VATClassifier(max_epochs=5, random_state=0).fit(MOONS, FEW)
-    net = clf.net_
+    net = VATClassifier(max_epochs=5, random_state=0).fit(MOONS, FEW).net_
     net.module_.eval()
     rows = torch.tensor(MOONS[:200], dtype=torch.float32)
     with torch.no_grad():
@@ -116,8 +114,7 @@ def test_same_seed_same_student_and_nothing_else_changes(kind):
     state = torch.random.get_rng_state()
     rows = MOONS.astype(np.float32)
     rows.flags.writeable = False  # torch warns of it
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
+    with warnings.catch_warnings(action="error"):
         first, again, other = (
             kind(max_epochs=2, random_state=seed).fit(rows, FEW).predict_proba(rows)
             for seed in (0, 0, 1)
@@ -130,8 +127,7 @@ def test_same_seed_same_student_and_nothing_else_changes(kind):
 def test_labels_of_other_kinds(kind):
     some = np.array(["no", "yes", -1], dtype=object)[FEW]
     assert kind(max_epochs=1).fit(MOONS, some).classes_.tolist() == ["no", "yes"]
-    with pytest.raises(ValueError, match="-1 marks unlabelled rows"):
-        kind().fit(MOONS, some.astype(str))
+    pytest.raises(ValueError, kind().fit, MOONS, some.astype(str)).match("-1 marks unlabelled rows")
 
 
 @pytest.mark.parametrize("kind", BOTH)
@@ -174,8 +170,7 @@ def test_wrong_input_is_refused(kind):
         ({"augment": lambda X: X[:, :1]}, MOONS, FEW, "augment must return a batch of the shape"),
         ({"augment": RandomAffine()}, MOONS, FEW, "RandomAffine changes images"),
     ):
-        with pytest.raises(ValueError, match=match):
-            kind(**{"max_epochs": 1} | params).fit(X, y)
+        pytest.raises(ValueError, kind(**{"max_epochs": 1} | params).fit, X, y).match(match)
     images = DIGITS.reshape(-1, 1, 8, 8)
     clf = kind(max_epochs=1).fit(images, DIGITS_Y)
     with pytest.raises(ValueError, match=r"shape \(1, 4, 16\), and those given to fit \(1, 8, 8\)"):
@@ -192,16 +187,14 @@ def test_cuda_that_is_not_there_is_refused():
 @pytest.mark.parametrize("kind", BOTH)
 def test_students_on_cuda(kind):
     clf = kind(max_epochs=5, device="cuda", random_state=0).fit(MOONS, FEW)
-    assert next(clf.net_.module_.parameters()).is_cuda
-    assert clf.score(MOONS, MOONS_Y) > 0.8
+    assert next(clf.net_.module_.parameters()).is_cuda and clf.score(MOONS, MOONS_Y) > 0.8
 
 
 @pytest.mark.usefixtures("whole_epochs")
 def test_augmentation_happens_in_training_only():
     images = torch.rand(8, 1, 12, 12)
     layer = RandomAffine()
-    assert not torch.equal(layer(images), images)
-    assert torch.equal(layer.eval()(images), images)
+    assert not torch.equal(layer(images), images) and torch.equal(layer.eval()(images), images)
     seen = []
     note = lambda X: seen.append(len(X)) or X  # noqa: E731
     clf = VATClassifier(augment=note, max_epochs=1, random_state=0).fit(MOONS, FEW)

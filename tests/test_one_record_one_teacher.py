@@ -3,6 +3,7 @@
 import sys
 
 import pytest
+from conftest import cases
 from one_teacher import (
     CHANGES,
     ESTIMATORS,
@@ -49,17 +50,15 @@ def test_whatever_the_partition_the_first_teacher_moves(partition, kind):
 
 @pytest.mark.slow
 @posix
-@pytest.mark.parametrize(
+@cases(
     "row",
-    [
-        ("draws, numpy", "hash", "threading", True, "one class"),
-        ("settings", "random", "threading", True, "other records"),
-        ("k best", "groups", "loky", False, "one class"),
-        ("draws, random", "random", "fork", True, "other records"),
-        ("draws, numpy", "predefined", "spawn", True, "one class"),
-        ("bagging", "hash", "Dask processes", True, "one class"),
-        ("draws, numpy", "hash", "Dask threads", True, "one class"),
-    ],
+    ("draws, numpy", "hash", "threading", True, "one class"),
+    ("settings", "random", "threading", True, "other records"),
+    ("k best", "groups", "loky", False, "one class"),
+    ("draws, random", "random", "fork", True, "other records"),
+    ("draws, numpy", "predefined", "spawn", True, "one class"),
+    ("bagging", "hash", "Dask processes", True, "one class"),
+    ("draws, numpy", "hash", "Dask threads", True, "one class"),
     ids=lambda row: f"{row[2]}, {row[0]}",
 )
 def test_whatever_the_backend(row):
@@ -79,15 +78,13 @@ def test_the_first_to_import_torch_is_seeded_as_others_are():
 
 
 @posix
-@pytest.mark.parametrize(
+@cases(
     "estimator",
-    [
-        "draws, numpy",
-        "draws, random",
-        pytest.param("draws, torch", marks=slow),
-        "settings",
-        "k best",
-    ],
+    "draws, numpy",
+    "draws, random",
+    pytest.param("draws, torch", marks=slow),
+    "settings",
+    "k best",
 )
 def test_without_isolation_others_move(estimator):
     row = estimator, "hash", "sequential", True, "one class"

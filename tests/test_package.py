@@ -49,13 +49,11 @@ def test_importing_needs_the_core_dependencies_only():
     run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
     assert run.returncode == 0, run.stderr
     first, without_matplotlib = run.stdout.splitlines()
-    assert first == "PATEClassifier()"
-    assert 'pip install "sklearn_pate[plot]"' in without_matplotlib
+    assert first == "PATEClassifier()" and 'pip install "sklearn_pate[plot]"' in without_matplotlib
 
 
 def test_documented_attributes_and_parameters_are_the_estimators():
-    rng = np.random.default_rng(0)
-    X = pd.DataFrame(rng.normal(size=(300, 2)), columns=["a", "b"])
+    X = pd.DataFrame(np.random.default_rng(0).normal(size=(300, 2)), columns=["a", "b"])
     clf = sklearn_pate.PATEClassifier(GaussianNB(), n_teachers=60, classes=[0, 1])
     given = X[:200], (X["a"][:200] > 0).astype(int), X[200:]
     voters = sklearn_pate.PATEClassifier(ReverseNeighbors(), classes=[0, 1])
@@ -106,8 +104,7 @@ def test_public_numbers_are_given_by_name():
 
 def test_ci_runs_the_readmes_test_command():
     commands = re.findall(r"```bash\n(.*?)\n```", (ROOT / "README.md").read_text(), re.S)
-    assert len(commands) == 2
-    assert "examples/quickstart.py" in commands[0]
+    assert len(commands) == 2 and "examples/quickstart.py" in commands[0]
     assert commands[1] in (ROOT / ".ci" / "run").read_text().splitlines()
 
 
@@ -130,8 +127,6 @@ def test_the_oldest_versions_that_are_tried_are_those_that_are_allowed():
 
 
 def test_ci_tries_the_pythons_that_are_allowed():
-    workflow = (ROOT / ".github/workflows/ci.yml").read_text()
-    tried = re.findall(r'python: "([\d.]+)"', workflow)
+    tried = re.findall(r'python: "([\d.]+)"', (ROOT / ".github/workflows/ci.yml").read_text())
     named = [name.rpartition(" ")[2] for name in project()["classifiers"] if ":: 3." in name]
-    assert project()["requires-python"] == f">={tried[0]}"
-    assert {named[0], named[-1]} == set(tried)
+    assert project()["requires-python"] == f">={tried[0]}" and {named[0], named[-1]} == set(tried)

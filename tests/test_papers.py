@@ -15,18 +15,8 @@ MACHINE = {"date": "2026-01-01", "device": "2 cores", "scikit-learn": "1.8"}
 
 
 def entry(**changes):
-    blank = {
-        "source": "2017",
-        "what": "student",
-        "reported": "0.83",
-        "setting": "s",
-        "why": "w",
-        "ours": {},
-        "earlier": 0.0,
-        "headline": False,
-        "missing": None,
-        "seconds": 2.0,
-    }
+    blank = {"source": "2017", "what": "student", "reported": "0.83", "setting": "s", "why": "w"}
+    blank |= {"ours": {}, "earlier": 0.0, "headline": False, "missing": None, "seconds": 2.0}
     return blank | changes
 
 
@@ -39,8 +29,7 @@ def results(*entries):
 
 def test_the_page_is_what_the_files_say():
     assert (DOCS / "results.md").read_text(encoding="utf-8") == page.render(DOCS, command.NAMES)
-    shown = {file.stem for file in (DOCS / "results").glob("*.json")}
-    assert shown == set(command.NAMES)
+    assert {file.stem for file in (DOCS / "results").glob("*.json")} == set(command.NAMES)
 
 
 ADULT = ("ballots", "UCI Adult, ballots, epsilon 0.25")
@@ -107,19 +96,16 @@ def test_means_of_the_readme_are_of_five_fits():
 
 
 def test_a_row_tells_mean_spread_and_range():
-    text = page.section(
-        results(entry(ours={"accuracy": [0.8, 0.9], "data-independent": [1.0, 1.0]}))
-    )
+    ours = {"accuracy": [0.8, 0.9], "data-independent": [1.0, 1.0]}
+    text = page.section(results(entry(ours=ours)))
     text = text.replace("\N{NO-BREAK SPACE}", " ")
     assert "accuracy: **0.85** ± 0.071 [0.8, 0.9]<br>data-independent: **1** |" in text
-    assert "| **student** (2017)<br>s; 2 s.<br>*Note:* w. | 0.83 |" in text
-    assert "`c`" in text
+    assert "| **student** (2017)<br>s; 2 s.<br>*Note:* w. | 0.83 |" in text and "`c`" in text
 
 
 def test_a_row_that_did_not_run_says_what_it_needs():
     text = page.section(results(entry(missing="SVHN")))
-    assert "| not run: needs SVHN |" in text
-    assert "2 s" not in text
+    assert "| not run: needs SVHN |" in text and "2 s" not in text
 
 
 def test_sections_say_how_or_where_they_were_made():
@@ -147,5 +133,4 @@ def test_points_of_the_figure_are_means_of_what_has_both():
         entry(ours={"accuracy": [0.5]}),
     ]
     first, second = figures.points(rows, "exact")
-    assert first == (1.0, 0.6, 0.0)
-    assert second == pytest.approx((3.0, 0.8, 0.1 * 2**0.5))
+    assert first == (1.0, 0.6, 0.0) and second == pytest.approx((3.0, 0.8, 0.1 * 2**0.5))

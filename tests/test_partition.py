@@ -16,6 +16,7 @@ from fractions import Fraction
 import numpy as np
 import pandas as pd
 import pytest
+from conftest import cases
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from scipy.stats import chi2
@@ -36,10 +37,9 @@ from sklearn_pate.partition import (
 from sklearn_pate.teachers import Sites
 
 SEED = np.random.SeedSequence(7)
-MANY = 10**6
 
 
-def assigned(partition="random", n_teachers=MANY, *, seed=SEED, unit="record", **given_):
+def assigned(partition="random", n_teachers=10**6, *, seed=SEED, unit="record", **given_):
     """Teachers of records that are told by their number, an index or groups."""
     if "index" in given_:
         given_["index"] = pd.Index(given_["index"])
@@ -133,22 +133,18 @@ def test_no_partition_can_see_labels_or_features():
 
 # --- errors --------------------------------------------------------------------------------------
 
-HALF_MISSING = pd.MultiIndex.from_tuples([(1, "a"), (2, None)])
 SPELLED = "groups has .*{}.*text, a whole number"
 
 
-@pytest.mark.parametrize(
-    ("partition", "given_", "message"),
-    [
-        (GroupPartition(), {"n": 4}, "needs groups="),
-        ("hash", {"index": HALF_MISSING}, "missing"),
-        ("random", {"groups": pd.array([1, None], dtype="Int64")}, SPELLED.format("missing")),
-        ("random", {"groups": [{"a": 1}, "b"]}, SPELLED.format("cannot be compared")),
-    ],
+@cases(
+    "partition, given_, message",
+    (GroupPartition(), {"n": 4}, "needs groups="),
+    ("hash", {"index": pd.MultiIndex.from_tuples([(1, "a"), (2, None)])}, "missing"),
+    ("random", {"groups": pd.array([1, None], dtype="Int64")}, SPELLED.format("missing")),
+    ("random", {"groups": [{"a": 1}, "b"]}, SPELLED.format("cannot be compared")),
 )
 def test_what_a_partition_lacks_is_said(partition, given_, message):
-    with pytest.raises(ValueError, match=message):
-        assigned(partition, **({"n_teachers": 2} | given_))
+    pytest.raises(ValueError, assigned, partition, **({"n_teachers": 2} | given_)).match(message)
 
 
 @pytest.mark.parametrize("partition", [RandomPartition(), HashPartition()])
@@ -173,8 +169,7 @@ def held(kind, data, seed):
     names = data[:, 0]
     given_ = {"random": {"n": len(data)}, "hash": {"index": names}}.get(kind, {"groups": names})
     # what "random" becomes with groups, without the check that no group is split
-    how = GroupPartition() if kind == "groups" else kind
-    teachers = teachers_of(how, 50, seed=seed, **given_)
+    teachers = teachers_of(GroupPartition() if kind == "groups" else kind, 50, seed=seed, **given_)
     return Counter(zip(teachers.tolist(), map(tuple, data.tolist()), strict=True))
 
 
@@ -285,8 +280,7 @@ def spelled(values):
 def equal(one, other):
     """Whether Python takes two values for one."""
     if isinstance(one, tuple) or isinstance(other, tuple):
-        same = type(one) is type(other) and len(one) == len(other)
-        return same and all(map(equal, one, other))
+        return (type(one) is type(other) and len(one) == len(other)) and all(map(equal, one, other))
     try:
         with np.errstate(over="ignore"):
             return bool(one == other)
@@ -382,13 +376,11 @@ def test_rows_that_are_masked_are_missing():
         spelled_identifiers(np.ma.MaskedArray([1, 2], mask=[True, False]), "x")
 
 
-@pytest.mark.parametrize(
+@cases(
     "values",
-    [
-        *[[1, 2], [1.0, 2.0], ["1", "x"], [b"1", b"x"], [True, False]],
-        [DAY.date(), datetime.date(1, 1, 1)],
-        *([first, first + datetime.timedelta(1)] for first in (DAY, INSTANT)),
-    ],
+    *[[1, 2], [1.0, 2.0], ["1", "x"], [b"1", b"x"], [True, False]],
+    [DAY.date(), datetime.date(1, 1, 1)],
+    *([first, first + datetime.timedelta(1)] for first in (DAY, INSTANT)),
     ids=lambda values: str(type(values[0])),
 )
 def test_arrow_spells_as_python_does(values):
@@ -403,16 +395,14 @@ def test_arrow_spells_as_python_does(values):
 
 
 @pytest.mark.parametrize("make", [list, pd.Series, pd.Index, np.array])
-@pytest.mark.parametrize(
-    ("rows", "row"),
-    [
-        ([1, 2, 3], "x"),
-        ([2**63, 2**63 + 1], "x"),
-        ([DAY, DAY + datetime.timedelta(1)], pd.Timestamp("2020-01-01 00:00:00.1")),
-        ([INSTANT.astimezone(ZONES[1])] * 3, INSTANT),
-        ([True, True, False], "x"),
-        ([EXACT + 1] * 3, 1.0),
-    ],
+@cases(
+    "rows, row",
+    ([1, 2, 3], "x"),
+    ([2**63, 2**63 + 1], "x"),
+    ([DAY, DAY + datetime.timedelta(1)], pd.Timestamp("2020-01-01 00:00:00.1")),
+    ([INSTANT.astimezone(ZONES[1])] * 3, INSTANT),
+    ([True, True, False], "x"),
+    ([EXACT + 1] * 3, 1.0),
 )
 def test_one_row_does_not_move_its_group(rows, row, make):
     """The row comes first, so that arrays take their dtype, or a group its spelling, from it."""
@@ -490,22 +480,18 @@ def test_a_record_of_a_name_that_is_not_listed_is_refused_and_not_quoted():
     with pytest.raises(ValueError, match="groups has a name that is not among the 11") as caught:
         with_names(HOSPITALS[1:]).fit(X, Y, X_PUBLIC, groups=HOSPITAL)
     assert "hospital" not in str(caught.value)
-    with pytest.raises(ValueError, match="needs groups="):
-        with_names().fit(X, Y, X_PUBLIC)
+    pytest.raises(ValueError, with_names().fit, X, Y, X_PUBLIC).match("needs groups=")
 
 
-@pytest.mark.parametrize(
-    ("names", "message"),
-    [
-        (["1", 1.0], "distinct names"),
-        (["a", None], "missing value"),
-        ([object()], "cannot be compared"),
-    ],
+@cases(
+    "names, message",
+    (["1", 1.0], "distinct names"),
+    (["a", None], "missing value"),
+    ([object()], "cannot be compared"),
 )
 def test_names_that_cannot_be_told_apart_are_refused(names, message):
     for make in (PredefinedPartition, lambda names: Sites(len, names)):
-        with pytest.raises(ValueError, match=message):
-            make(names)
+        pytest.raises(ValueError, make, names).match(message)
 
 
 @pytest.mark.parametrize("make", [list, np.array, iter])
@@ -570,17 +556,15 @@ def column(rows, **options):
 AS_DATES = {"parse_dates": ["id"]}
 
 
-@pytest.mark.parametrize(
-    ("rows", "options"),
-    [
-        ([f"{i:3}" for i in range(200)], {}),
-        ([f"{i:+}" for i in range(-100, 100)], {}),
-        ([f"{i}e3" for i in range(200)], {}),
-        ([f"{i}." for i in range(200)], {}),
-        ([str(10**18 + i) for i in range(200)], {}),
-        ([f"2020-{i % 12 + 1:02}-{i % 28 + 1:02}" for i in range(84)], AS_DATES),
-        ([f"2020{i % 12 + 1:02}{i % 28 + 1:02}" for i in range(84)], AS_DATES),
-    ],
+@cases(
+    "rows, options",
+    ([f"{i:3}" for i in range(200)], {}),
+    ([f"{i:+}" for i in range(-100, 100)], {}),
+    ([f"{i}e3" for i in range(200)], {}),
+    ([f"{i}." for i in range(200)], {}),
+    ([str(10**18 + i) for i in range(200)], {}),
+    ([f"2020-{i % 12 + 1:02}-{i % 28 + 1:02}" for i in range(84)], AS_DATES),
+    ([f"2020{i % 12 + 1:02}{i % 28 + 1:02}" for i in range(84)], AS_DATES),
 )
 def test_one_malformed_row_of_a_file_moves_nobody(rows, options):
     whole, rest = column([*rows, "x"], **options), column(rows, **options)

@@ -5,6 +5,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+from conftest import cases
 from sklearn.metrics import roc_auc_score
 
 from benchmarks.peers import columns, page, tables
@@ -32,8 +33,7 @@ def frame(results):
 @pytest.mark.slow
 def test_the_page_is_made_of_its_files(results):
     made = page.render(results)
-    assert made == (DOCS / "peers.md").read_text()
-    assert "{{" not in made
+    assert made == (DOCS / "peers.md").read_text() and "{{" not in made
 
 
 def test_rows_of_the_readme_are_those_of_the_page(frame):
@@ -77,14 +77,12 @@ def made_frame(ours, theirs, epsilon=1.0):
     return pd.DataFrame(rows)
 
 
-@pytest.mark.parametrize(
-    ("ours", "is_lost", "is_won"),
-    [
-        ([0.80, 0.81, 0.79, 0.80, 0.80], True, False),
-        ([0.85, 0.95, 0.75, 0.85, 0.85], False, False),
-        ([0.90, 0.91, 0.89, 0.90, 0.90], False, True),
-        ([0.90, 0.91, np.nan, 0.90, 0.90], True, False),
-    ],
+@cases(
+    "ours, is_lost, is_won",
+    ([0.80, 0.81, 0.79, 0.80, 0.80], True, False),
+    ([0.85, 0.95, 0.75, 0.85, 0.85], False, False),
+    ([0.90, 0.91, 0.89, 0.90, 0.90], False, True),
+    ([0.90, 0.91, np.nan, 0.90, 0.90], True, False),
 )
 def test_a_cell_is_lost_below_the_interval_and_won_above(ours, is_lost, is_won):
     theirs = {"Opacus, network": [0.86] * 5, "diffprivlib, random forest": [0.5] * 5}
@@ -106,8 +104,7 @@ def test_peers_that_need_public_rows_count_only_where_there_are_any():
 
 def test_own_adjacency_is_half_of_what_a_replaced_record_costs():
     frame = made_frame([0.8] * 5, {"Opacus, network": [0.7] * 5}, epsilon=0.5)
-    wider = pd.concat([frame, frame.assign(epsilon=0.25)])
-    own = own_adjacency(wider)
+    own = own_adjacency(pd.concat([frame, frame.assign(epsilon=0.25)]))
     opacus = own[own.model == "Opacus, network"]
     assert set(opacus.epsilon) == {0.25} and len(opacus) == 5
 
@@ -116,8 +113,7 @@ def test_own_adjacency_is_half_of_what_a_replaced_record_costs():
 def test_a_replaced_record_is_two_changes(epsilon):
     """Group privacy: after a second change, P <= e^own (e^own Q + delta) + delta."""
     own, delta = BY_NAME["Opacus, network"].own(epsilon, 1e-6)
-    assert 2 * own == pytest.approx(epsilon)
-    assert delta * np.exp(own) + delta == pytest.approx(1e-6)
+    assert 2 * own == pytest.approx(epsilon) and delta * np.exp(own) + delta == pytest.approx(1e-6)
     assert BY_NAME["diffprivlib, logistic regression"].own(epsilon, 1e-6) == (epsilon, 1e-6)
 
 
@@ -142,13 +138,11 @@ def small_table():
         }
     )
     y = np.array([0, 1, 0, 1])
-    bounds = {"dollars": (0, 1000, 2000)}
-    return tables.Table(X, y, X, X, y, bounds, groups=np.array([1, 1, 2, 3]))
+    return tables.Table(X, y, X, X, y, {"dollars": (0, 1000, 2000)}, groups=np.array([1, 1, 2, 3]))
 
 
 def test_columns_of_peers_follow_from_public_knowledge():
     table = small_table()
     wide = columns.numbers(table.X, table, "wide")
     assert wide.tolist() == [[-1, 1, 0], [-0.5, 0, 0], [0, 0, 1], [1, 1, 0]]
-    made = columns.arrays(table, "wide", seed=0)
-    assert len(made["y"]) == 3  # one row each
+    assert len(columns.arrays(table, "wide", seed=0)["y"]) == 3  # one row each

@@ -7,12 +7,13 @@ import types
 import matplotlib.pyplot as plt
 import numpy as np
 import pytest
+from conftest import cases, table
 from sklearn.datasets import make_classification
 from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import LogisticRegression
 from sklearn.naive_bayes import GaussianNB
 
-from sklearn_pate import PATEClassifier
+from sklearn_pate import PATEClassifier, rdp
 from sklearn_pate.aggregators import (
     ConfidentGNMax,
     GNMax,
@@ -28,13 +29,6 @@ from sklearn_pate.plotting import (
     LabelAccuracyDisplay,
     MarginDisplay,
     PrivacySpentDisplay,
-)
-from sklearn_pate.rdp import (
-    DEFAULT_ORDERS,
-    data_independent_epsilon,
-    exact_rdp,
-    gnmax_rdp,
-    rdp_to_epsilon,
 )
 
 NAMES = np.array(["ant", "bee"])
@@ -126,12 +120,12 @@ def test_curves_of_votes_are_those_of_the_first_queries(three_classes):
     for i in (0, 20, 57, len(display.n_queries) - 1):
         k = display.n_queries[i]
         for curve, cost in (
-            (display.exact, exact_rdp(GNMax(8.0), counts[:k], DEFAULT_ORDERS)),
-            (display.bound, gnmax_rdp(counts[:k], 8.0, DEFAULT_ORDERS)),
+            (display.exact, rdp.exact_rdp(GNMax(8.0), counts[:k], rdp.DEFAULT_ORDERS)),
+            (display.bound, rdp.gnmax_rdp(counts[:k], 8.0, rdp.DEFAULT_ORDERS)),
         ):
-            epsilon, _ = rdp_to_epsilon(cost.sum(axis=0), 1e-6, DEFAULT_ORDERS)
+            epsilon, _ = rdp.rdp_to_epsilon(cost.sum(axis=0), 1e-6, rdp.DEFAULT_ORDERS)
             assert curve[i] == pytest.approx(epsilon, rel=1e-9)
-        known = data_independent_epsilon(GNMax(8.0), k, 1e-6, n_teachers=50, n_classes=3)
+        known = rdp.data_independent_epsilon(GNMax(8.0), k, 1e-6, n_teachers=50, n_classes=3)
         assert display.data_independent[i] == pytest.approx(known[0], rel=1e-12)
 
 
@@ -154,13 +148,11 @@ def test_the_guarantee_alone_is_drawn_from_a_published_model(fitted):
 # --- LabelAccuracyDisplay ----------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    ("aggregator", "name", "values"),
-    [
-        (GNMax(), "sigma", [5.0, 40.0]),
-        (LNMax(), "gamma", [0.02, 0.3]),
-        (ConfidentGNMax(0.7, 10.0, 10.0), "threshold", [0.5, 45]),
-    ],
+@cases(
+    "aggregator, name, values",
+    (GNMax(), "sigma", [5.0, 40.0]),
+    (LNMax(), "gamma", [0.02, 0.3]),
+    (ConfidentGNMax(0.7, 10.0, 10.0), "threshold", [0.5, 45]),
 )
 def test_accuracy_is_that_of_draws(three_classes, aggregator, name, values, global_random_seed):
     """Finds an accuracy that is 1.5 points off, in 99 % of runs."""
@@ -187,13 +179,7 @@ def test_labels_that_do_not_belong_are_refused(fitted, votes):
         (from_estimator, (fitted("GNMax"), Y_PUBLIC[:3]), "sigma", [1], "200 labels; got 3"),
         (from_estimator, (fitted("stages"), Y_PUBLIC), "sigma", [1], "fitted in 2 stages"),
         (from_votes, (votes.counts, Y_PUBLIC, GNMax()), "sigma", [1], "not in classes"),
-        (
-            from_votes,
-            (votes.counts, [0, 1], GNMax()),
-            "sigma",
-            [1],
-            "need 200 labels",
-        ),
+        (from_votes, (votes.counts, [0, 1], GNMax()), "sigma", [1], "need 200 labels"),
         (from_votes, (votes.counts, Y[1000:], GNMax()), "gamma", [1], "Invalid parameter 'gamma'"),
         (from_votes, (votes.counts, Y[1000:], GNMax()), "sigma", [], "param_range is empty"),
     ):
@@ -221,8 +207,7 @@ def test_margins_are_counted(fitted, unit):
 
 @pytest.mark.parametrize("name", sorted(set(FITS) - {"no noise"}))
 def test_shares_add_up(fitted, name):
-    clf = fitted(name)
-    display = BudgetDisplay.from_estimator(clf)
+    display = BudgetDisplay.from_estimator(fitted(name))
     n_stages = len(FITS[name]["n_queries"]) if isinstance(FITS[name]["n_queries"], list) else 1
     assert display.shares.shape == (n_stages, 3) and (display.shares >= 0).all()
     assert display.shares.sum() == pytest.approx(1)
@@ -246,8 +231,7 @@ def test_share_of_the_private_test(fitted):
     assert clf.privacy_spent_.method == "propose-test-release"
     display, test = BudgetDisplay.from_estimator(clf), clf.curator_.test
     a = display.order
-    conversion = np.log1p(-1 / a) - (np.log(1e-5) + np.log(a)) / (a - 1)
-    labels = test.limit / (5.5 - conversion)
+    labels = test.limit / (5.5 - (np.log1p(-1 / a) - (np.log(1e-5) + np.log(a)) / (a - 1)))
     assert a == pytest.approx(test.order)
     np.testing.assert_allclose(display.shares, [[0, labels, 1 - labels]], atol=1e-12)
 
@@ -262,12 +246,10 @@ def test_numbers_that_are_not_public_are_not_guessed(votes):
         BudgetDisplay.from_estimator(clf)
 
 
-@pytest.mark.parametrize(
-    ("aggregator", "n_asked", "message"),
-    [
-        (GNMax(8.0), [3, 4], "as many n_asked, and n_paid, as aggregators"),
-        (PluralityVote(), [3], "is infinite, so it has no shares"),
-    ],
+@cases(
+    "aggregator, n_asked, message",
+    (GNMax(8.0), [3, 4], "as many n_asked, and n_paid, as aggregators"),
+    (PluralityVote(), [3], "is infinite, so it has no shares"),
 )
 def test_counts_are_checked(aggregator, n_asked, message):
     with pytest.raises(ValueError, match=message):
@@ -290,8 +272,7 @@ def test_audits_are_drawn_against_their_claims():
 
 
 def test_audits_names_and_claims_belong_together():
-    with pytest.raises(ValueError, match="results is empty"):
-        AuditDisplay.from_results([])
+    pytest.raises(ValueError, AuditDisplay.from_results, []).match("results is empty")
     for wrong in ({"names": ["a"]}, {"claimed": [1.0]}):
         with pytest.raises(ValueError, match="a name and a claim for each of the 2 results"):
             AuditDisplay.from_results([audit(0.1), audit(0.2)], **wrong)
@@ -312,13 +293,11 @@ DRAW = {
 }
 
 
-@pytest.mark.parametrize("name", DRAW)
-def test_axes_are_used_and_marked(fitted, name):
-    draw, private = DRAW[name]
+@table("draw, private", DRAW)
+def test_axes_are_used_and_marked(fitted, draw, private):
     figure, ax = plt.subplots()
     display = draw(fitted("GNMax"), ax=ax, alpha=0.5)
-    assert display.ax_ is ax and display.figure_ is figure
-    assert (MARK in texts(ax)) == private
+    assert display.ax_ is ax and display.figure_ is figure and (MARK in texts(ax)) == private
 
 
 @pytest.mark.parametrize("name", sorted(set(DRAW) - {"budget"}))
@@ -330,8 +309,7 @@ def test_private_displays_need_the_curator(fitted, name):
 
 @pytest.mark.parametrize("name", DRAW)
 def test_only_fitted_estimators_are_drawn(name):
-    with pytest.raises(NotFittedError):
-        DRAW[name][0](PATEClassifier())
+    pytest.raises(NotFittedError, DRAW[name][0], PATEClassifier())
     with pytest.raises(TypeError, match="expected a fitted PATEClassifier; got LogisticRegression"):
         DRAW[name][0](LogisticRegression())
 
@@ -340,10 +318,8 @@ def test_votes_and_units_are_checked():
     with pytest.raises(ValueError, match="unit must be 'votes' or 'share'; got 'percent'"):
         MarginDisplay.from_votes([[3, 1]], unit="percent")
     for draw in (lambda v: PrivacySpentDisplay.from_votes(v, GNMax(8.0)), MarginDisplay.from_votes):
-        with pytest.raises(ValueError, match="sum to the number of teachers"):
-            draw([[3, 1], [3, 2]])
-        with pytest.raises(ValueError, match="no query was asked"):
-            draw(np.zeros((0, 3), dtype=int))
+        pytest.raises(ValueError, draw, [[3, 1], [3, 2]]).match("sum to the number of teachers")
+        pytest.raises(ValueError, draw, np.zeros((0, 3), dtype=int)).match("no query was asked")
 
 
 @pytest.mark.slow

@@ -11,12 +11,10 @@ import joblib
 import numpy as np
 import pandas as pd
 import pytest
-from conftest import said_while
+from conftest import cases, said_while
 from processes import run_script
-from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.compose import make_column_transformer
 from sklearn.linear_model import LogisticRegression
-from sklearn.naive_bayes import GaussianNB
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
@@ -73,8 +71,7 @@ def fitted():
     private, y, public = data()
     fit = model(verbose=2, random_state=3).fit
     clf, out, log, told = said_while(lambda: fit(private, y, public))
-    said = out + log + "".join(message for _, message in told)
-    return clf, said, public
+    return clf, (out + log + "".join(message for _, message in told)), public
 
 
 def test_the_search_finds_what_is_planted(fitted):
@@ -117,20 +114,16 @@ def test_nothing_private_leaves(fitted, way_out):
 
 def test_nothing_private_is_said_while_fitting(fitted):
     clf, said, _ = fitted
-    assert re.search(r"teachers (\d+)/\1 in", said)
-    assert secrets_in(said, clf) == []
+    assert re.search(r"teachers (\d+)/\1 in", said) and secrets_in(said, clf) == []
     assert LABEL not in said
 
 
-@pytest.mark.parametrize(
-    "make_copy", [copy.copy, copy.deepcopy, lambda clf: pickle.loads(pickle.dumps(clf))]
-)
+@cases("make_copy", copy.copy, copy.deepcopy, lambda clf: pickle.loads(pickle.dumps(clf)))
 def test_copies_predict_but_have_no_curator_and_no_seed(fitted, make_copy):
     clf, _, public = fitted
     copied = make_copy(clf)
     np.testing.assert_array_equal(copied.predict(public), clf.predict(public))
-    assert copied.privacy_spent_ == clf.privacy_spent_
-    assert not hasattr(copied, "curator_")
+    assert copied.privacy_spent_ == clf.privacy_spent_ and not hasattr(copied, "curator_")
     assert clf.random_state == 3 and copied.random_state is None
     assert copy.deepcopy(model(random_state=3)).random_state == 3  # not fitted
 
@@ -142,76 +135,6 @@ def test_parameters_are_pickled_as_unfitted_clones():
     clf.aggregator = GNMax(10.0)
     clf.fit(private, y, public)
     assert secrets_in(pickle.dumps(clf), clf) == []
-
-
-class Confused(ClassifierMixin, BaseEstimator):
-    """Puts what it saw into its error, in every way that a library does."""
-
-    def __init__(self, form="{!r}"):
-        self.form = form
-
-    def fit(self, X, y):
-        try:
-            raise KeyError(TEXT)
-        except KeyError:
-            raise ValueError(
-                self.form.format(X.to_numpy().ravel().tolist() + [TEXT, NUMBER])
-            ) from None
-
-    def predict(self, X):
-        return np.zeros(len(X))
-
-
-@pytest.mark.parametrize(
-    ("form", "n_jobs"), [("{!r}", 1), ("bad\n{!r}", 2), ("value '{}'", 1), ('"{}" seen', 1)]
-)
-def test_a_traceback_holds_nothing_private(form, n_jobs):
-    clf = PATEClassifier(Confused(form), classes=[LABEL, "other"], n_jobs=n_jobs)
-    with pytest.raises(ValueError) as caught:
-        clf.fit(*data())
-    text = "".join(traceback.format_exception(caught.value))
-    assert "teacher" in text and "failed" in text
-    assert secrets_in(text, None) == []
-
-
-def test_scikit_learns_own_errors_hold_nothing_private():
-    private, y, public = data()
-    private["b"] = TEXT
-    clf = PATEClassifier(LogisticRegression(), classes=[LABEL, "other"])
-    with pytest.raises(ValueError, match="could not convert string to float") as caught:
-        clf.fit(private, y, public)
-    assert secrets_in("".join(traceback.format_exception(caught.value)), None) == []
-
-
-def bad_labels():
-    _, y, _ = data()
-    return {
-        "outside classes": [TEXT, *y[1:]],
-        "missing": [None, *y[1:]],
-        "too few": y[1:],
-        "two columns": np.c_[y, y],
-        "numbers": np.full(len(y), NUMBER),
-        "ragged": [[label] for label in y[:-1]] + [[TEXT, LABEL]],
-    }
-
-
-@pytest.mark.parametrize("case", bad_labels())
-def test_complaints_about_labels_do_not_quote_them(case):
-    private, _, public = data()
-    with pytest.raises(ValueError) as caught:
-        model().fit(private, bad_labels()[case], public)
-    text = "".join(traceback.format_exception(caught.value))
-    text = text.replace(str(sorted(["other", LABEL])), "")  # the declared classes are public
-    assert secrets_in(text, None) == [] and LABEL not in text
-
-
-def test_complaints_about_groups_do_not_quote_them():
-    private, y, public = data()
-    groups = np.array([TEXT, None] + ["x"] * (len(y) - 2), dtype=object)
-    for bad in (groups, groups[1:], [[TEXT]] * len(y)):
-        with pytest.raises(ValueError, match="groups") as caught:
-            model(unit="group").fit(private, y, public, groups=bad)
-        assert secrets_in("".join(traceback.format_exception(caught.value)), None) == []
 
 
 class CannotComeBack(LogisticRegression):
@@ -235,13 +158,11 @@ def kept_by_two_workers(teacher):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    ("backend", "message"),
-    [
-        ("loky", "sent back by a worker"),
-        ("multiprocessing", "sent back by a worker"),
-        (None, "or kept in memory .*memory=None"),
-    ],
+@cases(
+    "backend, message",
+    ("loky", "sent back by a worker"),
+    ("multiprocessing", "sent back by a worker"),
+    (None, "or kept in memory .*memory=None"),
 )
 def test_a_fitted_teacher_that_cannot_be_sent_back_or_kept_says_nothing(backend, message, tmp_path):
     X = np.random.default_rng(0).normal(size=(300, 2))
@@ -258,46 +179,6 @@ def test_a_fitted_teacher_that_cannot_be_sent_back_or_kept_says_nothing(backend,
     assert TEXT not in shown and "array(" not in shown
     assert backend is None or "keep_teachers=True" in str(caught.value)
     assert caught.value.__context__ is None or caught.value.__suppress_context__
-
-
-class DrawsWhenMoved(GaussianNB):
-    """Draws from a global generator when pickled or loaded, as often as its records say."""
-
-    def __getstate__(self):
-        np.random.random(int(1000 * np.abs(getattr(self, "theta_", 0)).sum()))
-        return super().__getstate__()
-
-    def __setstate__(self, state):
-        np.random.random(int(1000 * np.abs(state.get("theta_", 0)).sum()))
-        super().__setstate__(state)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("backend", ["loky", "multiprocessing"])
-def test_a_teacher_that_is_sent_back_moves_no_generator(backend):
-    X = np.random.default_rng(0).normal(size=(300, 2))
-    drawn = []
-    for scale in (1.0, 2.0):
-        clf = kept_by_two_workers(DrawsWhenMoved())
-        np.random.seed(3)
-        with joblib.parallel_config(backend=backend):
-            clf.fit(X[:200] * scale, (X[:200, 0] > 0).astype(int), X_public=X[200:])
-        assert len(clf.curator_.teachers) == 6
-        drawn.append(np.random.random())
-    assert drawn[0] == drawn[1]
-
-
-def test_a_teacher_that_is_kept_in_memory_moves_no_generator(tmp_path):
-    X = np.random.default_rng(0).normal(size=(300, 2))
-    drawn = set()
-    for scale in (1.0, 2.0):
-        clf = kept_by_two_workers(DrawsWhenMoved())
-        clf.set_params(n_jobs=1, memory=tmp_path, random_state=0)
-        for _ in range(2):  # put into memory, then taken from it
-            np.random.seed(3)
-            clf.fit(X[:200] * scale, (X[:200, 0] > 0).astype(int), X_public=X[200:])
-            drawn.add(np.random.random())
-    assert len(drawn) == 1
 
 
 OF_SCRIPT = """

@@ -9,6 +9,8 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from conftest import cases, table
+from faulty import RaisesIt
 from sklearn.base import clone
 from sklearn.naive_bayes import GaussianNB
 from sklearn.utils import estimator_html_repr
@@ -33,11 +35,9 @@ NUMBERS = {"n_teachers": 100, "n_queries": 20, "n_answered": 15}
 
 def data(n=200):
     """Private rows, their labels, and public rows."""
-    rng = np.random.default_rng(0)
-    rows = rng.normal(size=(2 * n, 3))
+    rows = np.random.default_rng(0).normal(size=(2 * n, 3))
     X, X_public = rows[:n], rows[n:]
-    y = (X[:, 0] > 0).astype(int)
-    return X, y, X_public
+    return X, (X[:, 0] > 0).astype(int), X_public
 
 
 def model(**params):
@@ -45,19 +45,11 @@ def model(**params):
     return PATEClassifier(**({"base_estimator": GaussianNB()} | defaults | params))
 
 
-class Fails(GaussianNB):
-    def fit(self, X, y):
-        raise ValueError("no")
-
-
 class Watcher:
     """A callback that keeps what it is given."""
 
     def __init__(self):
-        self.calls = []
-        self.begun = []
-        self.ended = []
-        self.data = []
+        self.calls, self.begun, self.ended, self.data = [], [], [], []
         self.estimators = []
 
     def setup(self, estimator, context):
@@ -118,8 +110,7 @@ def test_a_long_fit_shows_a_line_on_a_terminal_and_wipes_it_out(monkeypatch, cap
     text = shown_on(monkeypatch, lambda: model(n_jobs=n_jobs).fit(*data()), seconds=1.0)
     assert "teachers 5/5" in text and "student 1/1" in text
     assert "teachers 0/5" not in text  # not before some seconds are over
-    assert "\n" not in text
-    assert capsys.readouterr().out == ""
+    assert "\n" not in text and capsys.readouterr().out == ""
 
 
 def fit_in_a_thread():
@@ -176,7 +167,7 @@ def test_callbacks_get_public_numbers_in_place_of_the_classifier(succeeds, tmp_p
         clf.fit(*data())
     else:
         with pytest.raises(TeacherError):
-            clf.set_params(base_estimator=Fails()).fit(*data())
+            clf.set_params(base_estimator=RaisesIt(ValueError("no"))).fit(*data())
     assert curious.calls == ["setup", "teardown"]
     view, *others = curious.estimators
     assert view is not clf and all(other is view for other in others)
@@ -246,13 +237,10 @@ def statement(**changes):
     return PrivacySpent(**plain | {"adjacency": "replace one record"} | NUMBERS | changes)
 
 
-@pytest.mark.parametrize("about", CONTRACT)
-def test_the_summary_is_fit_for_a_contract(about):
-    changes, words = CONTRACT[about]
-    text = statement(**changes).summary()
-    paragraphs = text.split("\n\n")
-    assert len(paragraphs) >= 4
-    assert any(words in part for part in paragraphs)
+@table("changes, words", CONTRACT)
+def test_the_summary_is_fit_for_a_contract(changes, words):
+    paragraphs = statement(**changes).summary().split("\n\n")
+    assert len(paragraphs) >= 4 and any(words in part for part in paragraphs)
     if changes:
         assert words not in statement().summary()
 
@@ -279,21 +267,18 @@ def test_a_summary_does_not_say_what_does_not_hold():
     assert spent.summary().startswith("No privacy is guaranteed (epsilon is infinite).")
 
 
-@pytest.mark.parametrize(
-    ("params", "drawn"),
-    [
-        ({}, ("real", "system")),
-        ({"random_state": 0}, ("real", "seed")),
-        ({"aggregator": EXACT, "random_state": 0}, ("exact", "seed")),
-        ({"aggregator": EXACT, "secure": True}, ("exact", "system")),
-        ({"aggregator": [EXACT, GNMax(3.0)], "n_queries": [5, 5]}, ("real", "system")),
-        ({"secure": True}, ("real", "system")),
-    ],
+@cases(
+    "params, drawn",
+    ({}, ("real", "system")),
+    ({"random_state": 0}, ("real", "seed")),
+    ({"aggregator": EXACT, "random_state": 0}, ("exact", "seed")),
+    ({"aggregator": EXACT, "secure": True}, ("exact", "system")),
+    ({"aggregator": [EXACT, GNMax(3.0)], "n_queries": [5, 5]}, ("real", "system")),
+    ({"secure": True}, ("real", "system")),
     ids=str,
 )
 def test_what_was_spent_says_how_noise_was_drawn_and_by_which_version(params, drawn):
     defaults = {"aggregator": GNMax(3.0), "n_queries": 10, "n_teachers": 20}
     spent = model(**(defaults | params)).fit(*data()).privacy_spent_
     assert (spent.arithmetic, spent.generator) == drawn
-    assert spent.version == sklearn_pate.__version__
-    assert pickle.loads(pickle.dumps(spent)) == spent
+    assert spent.version == sklearn_pate.__version__ and pickle.loads(pickle.dumps(spent)) == spent

@@ -45,8 +45,7 @@ def routing_on():
 
 def data(n=N, n_public=N, seed=0, scale=1.0):
     """Private rows, labels and public rows: as many public rows as private ones."""
-    rng = np.random.default_rng(seed)
-    X = rng.normal(size=(n + n_public, 3)) * scale
+    X = np.random.default_rng(seed).normal(size=(n + n_public, 3)) * scale
     return X[:n], (X[:n, 0] > 0).astype(int), X[n:]
 
 
@@ -87,8 +86,7 @@ def test_searches_leave_public_data_whole_at_equal_lengths(routing, n_jobs):
     with sklearn.config_context(enable_metadata_routing=routing):
         search = GridSearchCV(model(Recorder), {"n_teachers": [3, 5]}, cv=3, n_jobs=n_jobs)
         search.fit(X, y, X_public=PublicData(X_public))
-    assert len(search.best_estimator_.public_labels_) == N
-    assert search.score(X, y) > 0.8
+    assert len(search.best_estimator_.public_labels_) == N and search.score(X, y) > 0.8
     if n_jobs is None:
         assert Recorder.seen == [(200, N)] * 6 + [(N, N)]
 
@@ -120,8 +118,7 @@ def test_meta_estimators(habit, routing):
                 outer.fit(X, y, X_public=PublicData(X_public))
             return
         outer.fit(X, y, X_public=PublicData(X_public))
-        assert outer.score(X, y) > 0.8
-        assert outer.predict_proba(X).shape == (N, 2)
+        assert outer.score(X, y) > 0.8 and outer.predict_proba(X).shape == (N, 2)
 
 
 def test_groups_that_searches_drop_are_an_error():
@@ -191,8 +188,7 @@ def test_fit_on_public_hands_on_what_the_transformer_has():
 
 
 def as_polars(X):
-    polars = pytest.importorskip("polars", reason="needs polars")
-    return polars.DataFrame(X, schema=list("abc"))
+    return pytest.importorskip("polars", reason="needs polars").DataFrame(X, schema=list("abc"))
 
 
 def as_frame(X):
@@ -203,8 +199,7 @@ def as_frame(X):
 
 def warnings_of_public_rows(X, X_public):
     """What the check of public rows says of these."""
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
+    with warnings.catch_warnings(record=True, action="always") as caught:
         warn_if_private(X_public, X)
     assert all(w.category is PrivacyLeakWarning for w in caught)
     return [str(w.message).partition(":")[0] for w in caught]
@@ -266,8 +261,7 @@ def test_overlap_finds_copies_of_private_rows_of_any_form():
     mixed = np.vstack([X_public[:4], X[[7]], X_public[4:], X[[3]]])
     for make in (np.asarray, sparse.csr_array, PublicData, pd.DataFrame):
         found = overlap(X, y, make(mixed))
-        assert found.public_rows.tolist() == [4, len(mixed) - 1]
-        assert found.label_columns == []
+        assert found.public_rows.tolist() == [4, len(mixed) - 1] and found.label_columns == []
     assert overlap(X, y, X_public).public_rows.size == 0
     images = X.reshape(-1, 3, 1)
     assert overlap(images, None, images[5:9].copy()).public_rows.tolist() == [0, 1, 2, 3]

@@ -6,6 +6,7 @@ from itertools import combinations
 import numpy as np
 import pandas as pd
 import pytest
+from conftest import cases
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import sparse
@@ -52,9 +53,7 @@ def fitted(**params):
 # --- each strategy alone -----------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    "strategy", [UncertaintyQueries(), BinaryExpertQueries(GaussianNB())], ids=str
-)
+@cases("strategy", UncertaintyQueries(), BinaryExpertQueries(GaussianNB()), ids=str)
 def test_a_first_round_is_random_and_no_row_is_asked_twice(strategy):
     first = [strategy.select(X_PUBLIC, 30, random_state=seed) for seed in (0, 0, 1)]
     assert np.array_equal(first[0], first[1]) and not np.array_equal(first[0], first[2])
@@ -73,8 +72,7 @@ def test_uncertainty_asks_the_lowest_maximum_probability_first(seed, n_classes, 
         np.zeros((40, 1)), n_queries, asked=asked, labels=asked % 2, student_proba=proba
     )
     rest = np.setdiff1d(np.arange(40), asked)
-    worst = rest[np.argsort(proba[rest].max(axis=1))][:n_queries]
-    assert np.array_equal(rows, worst)
+    assert np.array_equal(rows, rest[np.argsort(proba[rest].max(axis=1))][:n_queries])
 
 
 class Scores(ClassifierMixin, BaseEstimator):
@@ -131,8 +129,7 @@ def test_diversity_takes_duplicates_images_sparse_rows_and_a_transformer():
     chosen = [DiversityQueries().select(rows, 5, random_state=0).tolist() for rows in forms]
     assert chosen[0] == chosen[1] == chosen[2]
     text = pd.DataFrame({"a": list("xyzxyz")})
-    with pytest.raises(ValueError, match="transformer"):
-        DiversityQueries().select(text, 3)
+    pytest.raises(ValueError, DiversityQueries().select, text, 3).match("transformer")
     rows = DiversityQueries(OneHotEncoder()).select(text, 3)
     assert set(text["a"][rows]) == set("xyz")
 
@@ -143,8 +140,7 @@ class Spy(RandomQueries):
     uses_student_proba = True
 
     def __init__(self, n_rounds=4, seen=None):
-        self.n_rounds = n_rounds
-        self.seen = seen
+        self.n_rounds, self.seen = n_rounds, seen
 
     def __sklearn_clone__(self):
         return self
@@ -224,15 +220,13 @@ def test_rounds_stop_at_the_budget_of_a_filter():
     assert len(clf.curator_.votes) == len(clf.query_indices_)
 
 
-@pytest.mark.parametrize(
+@cases(
     "params, message",
-    [
-        ({"aggregator": StableArgmax(1.0, max_unstable=1)}, "StableArgmax.*all queries at once"),
-        ({"accounting": "ptr", "epsilon": 100.0}, "accounting='ptr' needs all queries at once"),
-        ({"student": RidgeClassifier()}, "needs a student with predict_proba"),
-        ({"query_strategy": Spy(0)}, "n_rounds of query_strategy.*got 0"),
-        ({"query_strategy": BinaryExpertQueries(RidgeClassifier())}, "predict_proba"),
-    ],
+    ({"aggregator": StableArgmax(1.0, max_unstable=1)}, "StableArgmax.*all queries at once"),
+    ({"accounting": "ptr", "epsilon": 100.0}, "accounting='ptr' needs all queries at once"),
+    ({"student": RidgeClassifier()}, "needs a student with predict_proba"),
+    ({"query_strategy": Spy(0)}, "n_rounds of query_strategy.*got 0"),
+    ({"query_strategy": BinaryExpertQueries(RidgeClassifier())}, "predict_proba"),
     ids=str,
 )
 @pytest.mark.filterwarnings("ignore:.*counts a query as stable")
@@ -241,17 +235,14 @@ def test_rounds_that_cannot_be_are_refused_before_teachers_train(params, message
     clf = pate(**{"query_strategy": "uncertainty", **params})
     with pytest.raises(ValueError, match=message) as caught:
         clf.fit(X_PRIVATE, Y_PRIVATE, X_public=X_PUBLIC)
-    assert not isinstance(caught.value, TeacherError)
-    assert not hasattr(clf, "privacy_spent_")
+    assert not isinstance(caught.value, TeacherError) and not hasattr(clf, "privacy_spent_")
 
 
 class Broken(Spy):
     """Asks the same rows again, in the round after `healthy` ones."""
 
     def __init__(self, n_rounds=4, healthy=1):
-        self.n_rounds = n_rounds
-        self.healthy = healthy
-        self.seen = None
+        self.n_rounds, self.healthy, self.seen = n_rounds, healthy, None
 
     def select(self, X_public, n_queries, random_state=None, *, asked, **shown):
         if len(asked) >= 10 * self.healthy:
@@ -303,13 +294,11 @@ def test_a_cost_that_is_not_known_to_add_up_is_refused_in_rounds():
 # --- votes that are used again -----------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    ("strategy", "aggregator"),
-    [
-        ("random", GNMax(5.0)),
-        ("uncertainty", SoftVote(5.0, temperature=2.0)),
-        ("diversity", [SoftVote(5.0, temperature=2.0)]),
-    ],
+@cases(
+    "strategy, aggregator",
+    ("random", GNMax(5.0)),
+    ("uncertainty", SoftVote(5.0, temperature=2.0)),
+    ("diversity", [SoftVote(5.0, temperature=2.0)]),
     ids=str,
 )
 def test_poll_and_fit_votes_do_what_fit_does(strategy, aggregator):
@@ -348,6 +337,5 @@ def test_votes_that_do_not_fit_are_refused():
         (warm, dataclasses.replace(soft, counts=2 * soft.counts), "one vote of each"),
     ):
         clf = pate(**params)
-        with pytest.raises(ValueError, match=message):
-            clf.fit_votes(given_votes, X_PUBLIC)
+        pytest.raises(ValueError, clf.fit_votes, given_votes, X_PUBLIC).match(message)
         assert not hasattr(clf, "privacy_spent_")

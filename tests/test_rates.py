@@ -25,18 +25,8 @@ def sharpness(ballots, noise_std, height, rng):
     variance = (noise_std**2 + total * spread) / total**2
     centers = np.arange(n_cells)[:, None] / 10
     noisy = ballots + rng.normal(0, noise_std, ballots.shape)
-    weights = np.zeros_like(ballots)
-    surface = Surface(
-        centers,
-        overall,
-        weights,
-        height * spread,
-        steepness=2.0,
-        slope=0.0,
-        power=1.0,
-        variance=variance,
-        total=total,
-    )
+    given = {"steepness": 2.0, "slope": 0.0, "power": 1.0, "variance": variance, "total": total}
+    surface = Surface(centers, overall, np.zeros_like(ballots), height * spread, **given)
     return _sharpness(surface, noisy)
 
 
@@ -68,8 +58,7 @@ def test_a_smooth_table_is_recovered():
     wanted = 0.5 + 0.4 * np.sin(3 * public[:, 0])
     alone = np.clip(noisy / noisy.sum(axis=1, keepdims=True), 0, 1)[cells, 1]
     found = np.abs(rates[:, 1] - wanted).mean()
-    assert found < 0.08
-    assert found < np.abs(alone - wanted).mean() / 3
+    assert found < 0.08 and found < np.abs(alone - wanted).mean() / 3
 
 
 # --- the default student -------------------------------------------------------------------------
@@ -93,8 +82,7 @@ def test_sklearn_checks(estimator, check):
 
 def test_landmarks_see_what_columns_do_not():
     X, y = make_moons(600, noise=0.1, random_state=0)
-    clf = LandmarkClassifier(random_state=0).fit(X[:400], y[:400])
-    assert clf.score(X[400:], y[400:]) > 0.97
+    assert LandmarkClassifier(random_state=0).fit(X[:400], y[:400]).score(X[400:], y[400:]) > 0.97
     assert LogisticRegression().fit(X[:400], y[:400]).score(X[400:], y[400:]) < 0.95
 
 
@@ -125,8 +113,7 @@ def test_probabilities_of_many_classes_are_likely():
     proba = clf.predict_proba(X[900:])
     np.testing.assert_allclose(proba.sum(axis=1), 1)
     np.testing.assert_array_equal(proba.argmax(axis=1), clf.predict(X[900:]))
-    assert clf.score(X[900:], y[900:]) > 0.93
-    assert log_loss(y[900:], proba) < 0.3
+    assert clf.score(X[900:], y[900:]) > 0.93 and log_loss(y[900:], proba) < 0.3
 
 
 def test_equal_rows_and_single_landmarks():

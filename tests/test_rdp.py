@@ -5,7 +5,7 @@ import math
 import mpmath as mp
 import numpy as np
 import pytest
-from conftest import divergences, moves
+from conftest import cases, divergences, moves
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -119,10 +119,7 @@ def test_costs_cover_the_divergence(counts, mechanism, order):
     assert max(forward.max(), reverse.max()) <= mechanism.costs([order])(1).rdp[0] + 1e-9
 
 
-@pytest.mark.parametrize(
-    ("mechanism", "counts", "order"),
-    [(LNMax(1 / 1.5), [29, 20], 5.0), (GNMax(3.0), [249, 1], 63.0)],
-)
+@cases("mechanism, counts, order", (LNMax(1 / 1.5), [29, 20], 5.0), (GNMax(3.0), [249, 1], 63.0))
 def test_reverse_direction_can_exceed_the_published_bound(mechanism, counts, order):
     # So the published bound is no guarantee: the two cases of THEORY's section on it
     forward, reverse = divergences(mechanism, counts, order)
@@ -142,8 +139,7 @@ def test_one_gnmax_answer_keeps_its_gaussian_guarantee(counts, sigma):
     p = np.exp(GNMax(sigma).outcome_log_proba([counts]))
     q = np.exp(GNMax(sigma).outcome_log_proba(moves(counts)))
     for a, b in ((p, q), (q, p)):
-        hockey_stick = np.maximum(a - np.exp(epsilon) * b, 0).sum(axis=1)
-        assert hockey_stick.max() <= delta + 1e-12
+        assert np.maximum(a - np.exp(epsilon) * b, 0).sum(axis=1).max() <= delta + 1e-12
 
 
 @pytest.mark.parametrize("sigma", [0.3, 0.5])
@@ -246,8 +242,7 @@ def test_gaussian_epsilon_agrees_with_the_pld_accountant():
     accountant = PLDAccountant(value_discretization_interval=interval)
     accountant.compose(SelfComposedDpEvent(GaussianDpEvent(40 / math.sqrt(2)), n))
     expected = accountant.get_epsilon(1e-5)  # rounds every loss up by at most the interval
-    got = gdp_to_epsilon(math.sqrt(2 * n) / 40, 1e-5)
-    assert expected - n * interval <= got <= expected + 1e-9
+    assert expected - n * interval <= gdp_to_epsilon(math.sqrt(2 * n) / 40, 1e-5) <= expected + 1e-9
 
 
 @pytest.mark.parametrize("epsilon", [1e-300, 1e-17, 1e-5, 0.1, 0.999, 1.0, 5.0, 40.0, 800.0, 1e6])
@@ -286,24 +281,21 @@ def both_delta(epsilon, pure, mu):
             start = (e + mp.log(mp.mpf(there) / here)) / m + m / 2
 
             def excess(x, here=here, there=there):
-                first = here * mp.npdf(x - m)
-                return (first - mp.exp(e) * there * mp.npdf(x)) / (1 + odds)
+                return ((here * mp.npdf(x - m)) - mp.exp(e) * there * mp.npdf(x)) / (1 + odds)
 
             places = [start, *(x for x in (m - 8, m, m + 8) if x > start), max(start, m) + 40]
             total += mp.quad(excess, sorted(places))
         return total
 
 
-@pytest.mark.parametrize(
-    ("pure", "mu", "delta"),
-    [
-        (1e-3, 0.01, 1e-9),
-        (1e-3, 3.0, 1e-3),
-        (1.0, 0.27, 1e-9),
-        (1.0, 3.0, 1e-3),
-        (5.0, 0.01, 1e-3),
-        (5.0, 0.27, 1e-9),
-    ],
+@cases(
+    "pure, mu, delta",
+    (1e-3, 0.01, 1e-9),
+    (1e-3, 3.0, 1e-3),
+    (1.0, 0.27, 1e-9),
+    (1.0, 3.0, 1e-3),
+    (5.0, 0.01, 1e-3),
+    (5.0, 0.27, 1e-9),
 )
 def test_a_pure_step_and_gaussian_noise_cost_the_least_epsilon(pure, mu, delta):
     epsilon = pure_and_gdp_to_epsilon(delta, pure=pure, mu=mu)
@@ -329,9 +321,8 @@ def test_a_pure_step_and_gaussian_noise_against_loss_distributions(pure, mu):
     interval = 1e-4
     step = common.DifferentialPrivacyParameters(pure, 0.0)
     first = pld.from_privacy_parameters(step, value_discretization_interval=interval)
-    both = first.compose(
-        pld.from_gaussian_mechanism(1 / mu, value_discretization_interval=interval)
-    )
+    second = pld.from_gaussian_mechanism(1 / mu, value_discretization_interval=interval)
+    both = first.compose(second)
     for delta in (1e-3, 1e-5, 1e-8):
         expected = both.get_epsilon_for_delta(delta)  # rounds every loss up
         epsilon = pure_and_gdp_to_epsilon(delta, pure=pure, mu=mu)
@@ -344,8 +335,7 @@ def test_a_pure_step_and_gaussian_noise_at_the_ends(delta):
     for mu in (0.01, 0.3, 4.0):
         alone = gdp_to_epsilon(mu, delta)
         assert pure_and_gdp_to_epsilon(delta, pure=0.0, mu=mu) == pytest.approx(alone, rel=1e-9)
-        nearly = pure_and_gdp_to_epsilon(delta, pure=1e-9, mu=mu)
-        assert alone - 1e-12 <= nearly <= alone + 1e-8
+        assert alone - 1e-12 <= pure_and_gdp_to_epsilon(delta, pure=1e-9, mu=mu) <= alone + 1e-8
     for pure in (0.1, 1.0, 6.0):
         # randomised response alone: p (1 - exp(epsilon - pure)) is delta
         alone = pure + math.log1p(-delta * (1 + math.exp(-pure)))
@@ -372,9 +362,7 @@ def test_a_search_for_noise_ends_on_the_side_that_fits(height):
         assert excess(found) < 0 and found - place < 5e-7
 
 
-@pytest.mark.parametrize(
-    ("epsilon", "delta"), [(1e-3, 1e-10), (0.1, 1e-3), (1.0, 1e-5), (8.0, 1e-10), (50.0, 1e-3)]
-)
+@cases("epsilon, delta", (1e-3, 1e-10), (0.1, 1e-3), (1.0, 1e-5), (8.0, 1e-10), (50.0, 1e-3))
 def test_calibrated_noise_costs_the_cap_and_not_more(epsilon, delta):
     assert epsilon * (1 - 1e-6) <= gdp_to_epsilon(gdp_mu(epsilon, delta), delta) <= epsilon
     for n_queries in (1, 5000):
@@ -392,13 +380,11 @@ def test_calibrated_noise_costs_the_cap_and_not_more(epsilon, delta):
 # --- measured values --------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    ("name", "lnmax", "gnmax"),  # under the classic and the improved conversion
-    [
-        ("adult", (2.55, 2.28), (None, 1.35)),
-        ("mnist, queries asked", (0.94, 0.80), (0.70, 0.55)),
-        ("mnist, first 1000", (5.14, 4.65), (2.49, 2.16)),
-    ],
+@cases(
+    "name, lnmax, gnmax",
+    ("adult", (2.55, 2.28), (None, 1.35)),
+    ("mnist, queries asked", (0.94, 0.80), (0.70, 0.55)),
+    ("mnist, first 1000", (5.14, 4.65), (2.49, 2.16)),
 )
 def test_published_numbers_on_real_votes(data_home, name, lnmax, gnmax):
     file = "adult_250_random_forest" if name == "adult" else "mnist_250_cnn"
@@ -418,37 +404,31 @@ def test_published_numbers_on_real_votes(data_home, name, lnmax, gnmax):
 # --- nonsense -----------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    ("votes", "message"),
-    [
-        ([[5, -1]], "negative"),
-        ([[5, 5], [5, 4]], "sum"),
-        ([[5.5, 4.5]], "whole numbers"),
-        ([[np.nan, 1]], "whole numbers"),
-        ([["5", "5"]], "whole numbers"),
-        ([5, 5], "shape"),
-        ([[5]], "2 classes"),
-        ([[0, 0]], "at least 1"),
-    ],
+@cases(
+    "votes, message",
+    ([[5, -1]], "negative"),
+    ([[5, 5], [5, 4]], "sum"),
+    ([[5.5, 4.5]], "whole numbers"),
+    ([[np.nan, 1]], "whole numbers"),
+    ([["5", "5"]], "whole numbers"),
+    ([5, 5], "shape"),
+    ([[5]], "2 classes"),
+    ([[0, 0]], "at least 1"),
 )
 def test_bad_votes_raise_without_quoting_them(votes, message):
-    with pytest.raises(ValueError, match=message):
-        check_votes(votes)
+    pytest.raises(ValueError, check_votes, votes).match(message)
 
 
-@pytest.mark.parametrize(
-    ("call", "name"),
-    [
-        (lambda: lnmax_rdp([[5, 5]], 0.0, [2]), "gamma"),
-        (lambda: gaussian_rdp([-1.0], "a", [2]), "sigma"),
-        (lambda: rdp_to_epsilon([1.0], 1.0, [2]), "delta"),
-        (lambda: pure_and_gdp_to_epsilon(0.0, pure=1.0, mu=1.0), "delta"),
-        (lambda: pure_and_gdp_to_epsilon(1e-5, pure=-1.0, mu=1.0), "pure must be"),
-        (lambda: pure_and_gdp_to_epsilon(1e-5, pure=1.0, mu=math.nan), "mu must be"),
-        (lambda: pure_and_gdp_delta(-1.0, pure=1.0, mu=1.0), "epsilon must be"),
-        (lambda: pure_and_gdp_delta(1.0, pure="1", mu=1.0), "pure must be"),
-    ],
+@cases(
+    "call, name",
+    (lambda: lnmax_rdp([[5, 5]], 0.0, [2]), "gamma"),
+    (lambda: gaussian_rdp([-1.0], "a", [2]), "sigma"),
+    (lambda: rdp_to_epsilon([1.0], 1.0, [2]), "delta"),
+    (lambda: pure_and_gdp_to_epsilon(0.0, pure=1.0, mu=1.0), "delta"),
+    (lambda: pure_and_gdp_to_epsilon(1e-5, pure=-1.0, mu=1.0), "pure must be"),
+    (lambda: pure_and_gdp_to_epsilon(1e-5, pure=1.0, mu=math.nan), "mu must be"),
+    (lambda: pure_and_gdp_delta(-1.0, pure=1.0, mu=1.0), "epsilon must be"),
+    (lambda: pure_and_gdp_delta(1.0, pure="1", mu=1.0), "pure must be"),
 )
 def test_parameters_out_of_range_raise_and_are_named(call, name):
-    with pytest.raises(ValueError, match=name):
-        call()
+    pytest.raises(ValueError, call).match(name)

@@ -7,6 +7,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import sklearn
+from conftest import cases, table
 from scipy import sparse
 from sklearn.compose import make_column_transformer
 from sklearn.linear_model import LogisticRegression
@@ -51,8 +52,7 @@ def lines_in(message):
 
 def run(code, **names):
     """Run code; what it warns of is an error."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
+    with warnings.catch_warnings(action="error"):
         warnings.filterwarnings("ignore", "what was released is about as likely")
         exec(code, names)
     return names
@@ -112,13 +112,11 @@ def test_types_of_frames_are_made_equal(which):
     assert (mended["X"]["kind"].astype(object)[known] == private["kind"][known]).all()
 
 
-@pytest.mark.parametrize(
-    ("X", "X_public"),
-    [
-        (np.where(ROWS > 8, np.nan, ROWS), PUBLIC),
-        (ROWS.astype(object), PUBLIC.astype(float)),
-        (sparse.csr_array(ROWS.astype(np.float32)), sparse.csr_array(PUBLIC.astype(float))),
-    ],
+@cases(
+    "X, X_public",
+    (np.where(ROWS > 8, np.nan, ROWS), PUBLIC),
+    (ROWS.astype(object), PUBLIC.astype(float)),
+    (sparse.csr_array(ROWS.astype(np.float32)), sparse.csr_array(PUBLIC.astype(float))),
     ids=["NaN", "objects", "sparse"],
 )
 def test_types_of_arrays_are_made_equal(X, X_public):
@@ -193,16 +191,14 @@ def test_types_of_polars_are_made_equal():
     numbers = private.with_columns(polars.col("whole").cast(float))
     categories = private.with_columns(polars.col("kind").cast(polars.Enum(["y", "x", "z"])))
     for X in (private, numbers, categories):
-        message = failure(lambda X=X: pate().plan(X, Y, public))
-        mended = run(lines_in(message), X=X, X_public=public)
+        mended = run(lines_in(failure(lambda X=X: pate().plan(X, Y, public))), X=X, X_public=public)
         pate().fit(mended["X"], Y, mended["X_public"])
 
 
 def test_a_table_whose_types_cannot_be_read_is_converted():
     arrow = pytest.importorskip("pyarrow", reason="needs pyarrow")
     X, X_public = (arrow.Table.from_pandas(frame(n).drop(columns="kind")) for n in (200, 60))
-    message = failure(lambda: pate().fit(X, Y, X_public))
-    mended = run(lines_in(message), X=X, X_public=X_public)
+    mended = run(lines_in(failure(lambda: pate().fit(X, Y, X_public))), X=X, X_public=X_public)
     pate().fit(mended["X"], Y, mended["X_public"])
 
 
@@ -229,8 +225,7 @@ def test_public_rows_that_are_missing():
 
 
 def test_labels_in_the_place_of_rows():
-    message = failure(lambda: pate().fit(Y, ROWS, PUBLIC))
-    (call,) = re.findall(r"Call (fit\(X, y\)), ", message)
+    (call,) = re.findall(r"Call (fit\(X, y\)), ", failure(lambda: pate().fit(Y, ROWS, PUBLIC)))
     run(f"clf.{call[:-1]}, X_public)", clf=pate(), X=ROWS, y=Y, X_public=PUBLIC.astype(float))
 
 
@@ -276,9 +271,8 @@ UNLIKE = {
 }
 
 
-@pytest.mark.parametrize("which", UNLIKE)
-def test_steps_before_that_transformed_private_rows_alone(which):
-    transformer, X, X_public = UNLIKE[which]
+@table("transformer, X, X_public", UNLIKE)
+def test_steps_before_that_transformed_private_rows_alone(transformer, X, X_public):
     pipe = make_pipeline(transformer, pate())
     message = failure(lambda: pipe.fit(X, Y, pateclassifier__X_public=X_public))
     # The first remedy
@@ -344,16 +338,13 @@ def test_a_column_in_bounds_is_made_numbers(name):
     codes = re.findall(rf"{to_numeric}|column(?:\.\w+(?:\(.*?\)+)?)+", message)
     assert codes
     for code in codes:
-        mended = value_of(code, pd=pd, column=ODD[name])
-        declare(mended.to_frame(name), bounds={name: (0, 3000)})
+        declare(value_of(code, pd=pd, column=ODD[name]).to_frame(name), bounds={name: (0, 3000)})
 
 
-@pytest.mark.parametrize(
-    ("X", "bounds"),
-    [
-        (frame(9)[["whole", "real", "true"]].astype(float), ((0, 0, 0), (9, 9, 9))),
-        (ROWS[:, :2], ((-9, 9), (-9, 9))),
-    ],
+@cases(
+    "X, bounds",
+    (frame(9)[["whole", "real", "true"]].astype(float), ((0, 0, 0), (9, 9, 9))),
+    (ROWS[:, :2], ((-9, 9), (-9, 9))),
     ids=["low and high", "two columns of an array"],
 )
 def test_bounds_are_given_by_column(X, bounds):

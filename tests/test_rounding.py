@@ -43,26 +43,18 @@ def test_plans_with_drawn_rows_publish_no_epsilon_below_the_exact_sum():
         epsilon = float(np.exp(rng.uniform(-3, 2)))
         n_moved = 2 * int(rng.integers(1, 60))
         rows = laplace_table_cost(n_moved / (rng.uniform(0.1, 0.9) * epsilon), n_moved)
-        plan = plan_table(
-            LaplaceMechanism(),
-            n_changed=2,
-            n_rows=9,
-            epsilon=epsilon,
-            delta=1e-5,
-            before=lambda _, rows=rows: rows,
-        )
+        given = {"n_changed": 2, "n_rows": 9, "delta": 1e-5, "before": lambda _, rows=rows: rows}
+        plan = plan_table(LaplaceMechanism(), epsilon=epsilon, **given)
         assert Fraction(rows.pure) + Fraction(plan.own_cost.pure) <= Fraction(plan.epsilon)
         assert plan.epsilon <= epsilon
 
 
 @pytest.mark.parametrize("n_queries", [3, 7, 100])
 def test_queries_of_pure_mechanisms(n_queries):
-    cost = LNMax(0.05).costs()(n_queries)
-    assert cost.pure >= Fraction(LNMax(0.05).costs()(1).pure) * n_queries
+    assert LNMax(0.05).costs()(n_queries).pure >= Fraction(LNMax(0.05).costs()(1).pure) * n_queries
 
 
 def test_a_ledger_adds_up_so_too():
     budget = Budget(10.0, 1e-5, "pure", 1e-5)
     costs = [Cost(np.zeros(204), 0.0, pure, delta) for pure, delta in [(0.1, 1e-7)] * 3]
-    account = Account.of_costs(budget, new_filters(budget), costs)
-    assert account.epsilon() >= 3 * Fraction(0.1)
+    assert Account.of_costs(budget, new_filters(budget), costs).epsilon() >= 3 * Fraction(0.1)

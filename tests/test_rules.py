@@ -3,6 +3,7 @@
 import numpy as np
 import pandas as pd
 import pytest
+from conftest import cases
 from sklearn.naive_bayes import GaussianNB
 
 from sklearn_pate import PATEClassifier
@@ -31,8 +32,7 @@ def plans(**params):
     public = None if "synthesizer" in params else X_PUBLIC
     found = []
     for X, y in private_tables():
-        clf = PATEClassifier(**{"classes": CLASSES, "random_state": 0} | params)
-        plan = clf.plan(X, y, public)
+        plan = PATEClassifier(**{"classes": CLASSES, "random_state": 0} | params).plan(X, y, public)
         found.append((str(plan), str(plan.stages), plan.epsilon))
     return found
 
@@ -40,17 +40,15 @@ def plans(**params):
 # --- blind to private values ---------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
+@cases(
     "params",
-    [
-        BARE,
-        {"epsilon": 0.25},
-        {"base_estimator": ReverseNeighbors(adjacency="add_or_remove"), "epsilon": 1.0},
-        {"epsilon": 2.0, "n_queries": 50},
-        {"epsilon": 2.0, "base_estimator": GaussianNB()},
-        BARE | SYNTHESIZER,
-        {"epsilon": 4.0, "n_queries": 50} | SYNTHESIZER,
-    ],
+    BARE,
+    {"epsilon": 0.25},
+    {"base_estimator": ReverseNeighbors(adjacency="add_or_remove"), "epsilon": 1.0},
+    {"epsilon": 2.0, "n_queries": 50},
+    {"epsilon": 2.0, "base_estimator": GaussianNB()},
+    BARE | SYNTHESIZER,
+    {"epsilon": 4.0, "n_queries": 50} | SYNTHESIZER,
 )
 def test_private_values_change_no_default(params):
     one, two = plans(**params)
@@ -83,8 +81,7 @@ def test_a_hashed_partition_has_100_teachers_whatever_the_number_of_records():
 def test_groups_have_100_teachers_whatever_the_number_of_records():
     (X, y), _ = private_tables()
     clf = PATEClassifier(GaussianNB(), epsilon=4.0, unit="group", classes=CLASSES, random_state=0)
-    plan = clf.plan(X, y, X_PUBLIC, groups=np.arange(N_RECORDS) // 4)
-    assert plan.voters.n_teachers == 100
+    assert clf.plan(X, y, X_PUBLIC, groups=np.arange(N_RECORDS) // 4).voters.n_teachers == 100
 
 
 # --- formulas ------------------------------------------------------------------------------------
@@ -95,8 +92,7 @@ def test_groups_have_100_teachers_whatever_the_number_of_records():
 def test_teachers_grow_with_records_and_classes_and_shrink_with_epsilon(n_classes, epsilon):
     sizes = (1, 4, 5, 99, 1000, 10**5, 10**9)
     found = [default_n_teachers(n_records=n, n_classes=n_classes, epsilon=epsilon) for n in sizes]
-    assert all(type(n) is int for n in found)
-    assert found == sorted(found)
+    assert all(type(n) is int for n in found) and found == sorted(found)
     for size, n_teachers in zip(sizes, found, strict=True):
         assert 1 <= n_teachers <= max(1, size / 5)
         more = default_n_teachers(n_records=size, n_classes=n_classes + 1, epsilon=epsilon)
@@ -111,14 +107,12 @@ def test_teachers_are_as_many_for_a_small_epsilon_and_none_as_for_1():
         default_n_teachers(n_records=20_000, n_classes=2, epsilon=epsilon)
         for epsilon in (None, 0.01, 0.25, 1.0)
     }
-    assert found == {400}
-    assert default_n_teachers(n_records=20_000, n_classes=2, epsilon=16.0) == 50
+    assert found == {400} and default_n_teachers(n_records=20_000, n_classes=2, epsilon=16.0) == 50
 
 
 def test_a_private_number_of_records_gives_100_teachers():
     for n_classes, epsilon in ((2, 0.25), (26, 4.0), (2, None)):
-        found = default_n_teachers(n_records=None, n_classes=n_classes, epsilon=epsilon)
-        assert found == 100
+        assert default_n_teachers(n_records=None, n_classes=n_classes, epsilon=epsilon) == 100
 
 
 def test_noise_is_half_the_votes_over_the_root_of_classes():
@@ -134,9 +128,7 @@ def n_cells(**changes):
 
 def test_cells_grow_with_records_and_shrink_with_noise():
     by_records = [n_cells(n_records=n) for n in (1, 100, 1000, 5000, 10**4, 10**6)]
-    assert by_records == sorted(by_records)
-    assert by_records[0] == 8
-    assert by_records[-1] == 1000
+    assert by_records == sorted(by_records) and by_records[0] == 8 and by_records[-1] == 1000
     by_noise = [n_cells(noise_std=noise) for noise in (0.01, 2.83, 10.0, 100.0, 1e9)]
     assert by_noise == sorted(by_noise, reverse=True)
     assert {type(n) for n in by_records + by_noise} == {int}
@@ -150,10 +142,8 @@ def test_few_cells_are_doubled_up_to_32():
 
 
 def test_cells_are_at_least_four_a_class_and_at_most_half_the_public_rows():
-    assert n_cells(n_records=10, n_classes=26) == 104
-    assert n_cells(n_records=600, n_public=50) == 25
-    assert n_cells(n_records=10, n_public=1) == 1
-    assert n_cells(n_public=1200) == 600
+    assert n_cells(n_records=10, n_classes=26) == 104 and n_cells(n_records=600, n_public=50) == 25
+    assert n_cells(n_records=10, n_public=1) == 1 and n_cells(n_public=1200) == 600
 
 
 def test_public_rows_stand_for_records_whose_number_is_private():

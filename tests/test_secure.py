@@ -7,6 +7,7 @@ from functools import partial
 
 import numpy as np
 import pytest
+from conftest import cases
 from draws import assert_drawn_from
 from scipy import stats
 from sklearn.naive_bayes import GaussianNB
@@ -37,15 +38,13 @@ N = 200_000
 ALMOST_NEVER = 1e-9  # p-value below which an exact sampler is called wrong
 
 
-@pytest.mark.parametrize(
+@cases(
     "method, law",
-    [
-        ("random", stats.uniform),
-        ("normal", stats.norm),
-        ("laplace", stats.laplace),
-        ("exponential", stats.expon),
-        ("gumbel", stats.gumbel_r),
-    ],
+    ("random", stats.uniform),
+    ("normal", stats.norm),
+    ("laplace", stats.laplace),
+    ("exponential", stats.expon),
+    ("gumbel", stats.gumbel_r),
 )
 def test_continuous_draws_have_their_distribution(method, law):
     rng = SystemGenerator()
@@ -63,8 +62,7 @@ def test_continuous_draws_have_their_distribution(method, law):
 def test_whole_numbers_are_uniform(low, high):
     drawn = SystemGenerator().integers(low, high, size=N)
     assert drawn.min() >= low and drawn.max() < high
-    counts = np.bincount(drawn - low, minlength=high - low)
-    assert stats.chisquare(counts).pvalue > ALMOST_NEVER
+    assert stats.chisquare(np.bincount(drawn - low, minlength=high - low)).pvalue > ALMOST_NEVER
 
 
 def test_large_whole_numbers_are_drawn_again_where_some_would_be_likelier():
@@ -72,19 +70,16 @@ def test_large_whole_numbers_are_drawn_again_where_some_would_be_likelier():
     drawn = SystemGenerator().integers(width, size=N) / width
     assert stats.kstest(drawn, "uniform").pvalue > ALMOST_NEVER
     assert isinstance(SystemGenerator().integers(width), int)
-    with pytest.raises(ValueError, match="high must exceed low"):
-        SystemGenerator().integers(3, 3)
+    pytest.raises(ValueError, SystemGenerator().integers, 3, 3).match("high must exceed low")
 
 
-@pytest.mark.parametrize(
+@cases(
     "noise, source, n",
-    [
-        (DiscreteLaplace(0.05), np.random.default_rng, 10**6),
-        (DiscreteGaussian(40.0), np.random.default_rng, 10**6),
-        (DiscreteLaplace(1.7), SystemGenerator, 10**5),
-        (DiscreteGaussian(0.6), SystemGenerator, 10**5),
-        (DiscreteGaussian(7.5), SystemGenerator, 10**5),
-    ],
+    (DiscreteLaplace(0.05), np.random.default_rng, 10**6),
+    (DiscreteGaussian(40.0), np.random.default_rng, 10**6),
+    (DiscreteLaplace(1.7), SystemGenerator, 10**5),
+    (DiscreteGaussian(0.6), SystemGenerator, 10**5),
+    (DiscreteGaussian(7.5), SystemGenerator, 10**5),
     ids=["laplace", "gaussian", "narrow laplace", "narrow gaussian", "system gaussian"],
 )
 def test_discrete_noise_is_exact(noise, source, n):
@@ -128,8 +123,7 @@ OWN = {"random", "integers", "normal", "laplace", "exponential", "gumbel"}
 
 def test_there_is_no_state_to_take_along():
     for take in (pickle.dumps, copy.copy, copy.deepcopy):
-        with pytest.raises(TypeError, match="no state"):
-            take(SystemGenerator())
+        pytest.raises(TypeError, take, SystemGenerator()).match("no state")
 
 
 @pytest.fixture
@@ -239,8 +233,7 @@ def test_a_private_test_in_a_fit_draws_from_the_system(asked, monkeypatch):
         assert len(drawn) == 1 and drawn[0] >= least
         assert sum(asked) >= least * 201  # the test, and each of 200 queries
         assert random_state is None or not asked
-    ptr = clf.plan(np.tile(X, (2, 1)), np.tile(Y, 2), public).test
-    ptr.passes(votes)  # by itself
+    clf.plan(np.tile(X, (2, 1)), np.tile(Y, 2), public).test.passes(votes)  # by itself
     assert drawn[-1] >= 8
 
 

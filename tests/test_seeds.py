@@ -32,8 +32,7 @@ def pate(base=None, **params):
 
 
 def warned_of_seeds(*actions):
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
+    with warnings.catch_warnings(record=True, action="always") as caught:
         for action in actions:
             action()
     return sum(MESSAGE in str(w.message) for w in caught)
@@ -44,8 +43,7 @@ def warned_of_seeds(*actions):
 def test_a_seeded_fit_says_so_wherever_it_shows_itself(base, seed):
     with pytest.warns(UserWarning, match=f"{MESSAGE}.*{REMEDY}"):
         clf = pate(base, random_state=seed).fit(X, Y, X_PUBLIC)
-    assert clf.privacy_spent_.generator == "seed"
-    assert "generator='seed'" in repr(clf.privacy_spent_)
+    assert clf.privacy_spent_.generator == "seed" and "generator='seed'" in repr(clf.privacy_spent_)
     summary = clf.privacy_spent_.summary()
     assert summary.startswith("Made with a seed: whoever knows or guesses the random_state")
     assert summary in html.unescape(clf._repr_html_())
@@ -66,15 +64,9 @@ def test_the_warning_comes_once_in_a_process():
 
 def test_a_seeded_search_warns_and_its_silent_trials_do_not_use_the_warning_up():
     def search(seed):
-        tried = PrivateGridSearchCV(
-            pate(GaussianNB()),
-            {"n_teachers": [20, 40]},
-            epsilon=50.0,
-            random_state=seed,
-            n_trials=2,
-        )
+        given = {"epsilon": 50.0, "random_state": seed, "n_trials": 2}
+        tried = PrivateGridSearchCV(pate(GaussianNB()), {"n_teachers": [20, 40]}, **given)
         return lambda: tried.fit(X, Y, X_public=X_PUBLIC)
 
-    assert warned_of_seeds(search(None)) == 0
-    assert warned_of_seeds(search(0)) == 1
+    assert warned_of_seeds(search(None)) == 0 and warned_of_seeds(search(0)) == 1
     assert warned_of_seeds(lambda: pate(random_state=0).fit(X, Y, X_PUBLIC)) == 0

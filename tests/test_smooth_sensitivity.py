@@ -5,6 +5,7 @@ import math
 
 import numpy as np
 import pytest
+from conftest import cases
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.integrate import quad
@@ -97,9 +98,7 @@ def divergence_of_normals(order, shift, scale):
     return math.log(value) / (order - 1)
 
 
-@pytest.mark.parametrize(
-    ("order", "beta", "sigma"), [(20, 0.015, 6), (20, 0.0225, 6), (5, 0.08, 2)]
-)
+@pytest.mark.parametrize("order, beta, sigma", [(20, 0.015, 6), (20, 0.0225, 6), (5, 0.08, 2)])
 def test_release_cost_against_quadrature(order, beta, sigma):
     worst = 0.0
     for log_ratio in np.linspace(-beta, beta, 9):  # of the two smooth sensitivities
@@ -142,8 +141,7 @@ def test_sanitised_release_is_shifted_by_a_noisy_scale(global_random_seed):
 
 def test_sanitised_release_costs_both_draws():
     release = SanitizedRelease(order=12.0, beta=0.02, sigma_scale=8.0, sigma_cost=6.0)
-    smooth = smooth_release_rdp([12.0], 0.02, 6.0)[0]
-    assert release.rdp == pytest.approx(12 / (2 * 64) + smooth)
+    assert release.rdp == pytest.approx(12 / (2 * 64) + smooth_release_rdp([12.0], 0.02, 6.0)[0])
 
 
 # --- propose-test-release ------------------------------------------------------------------------
@@ -152,14 +150,11 @@ def test_sanitised_release_costs_both_draws():
 def small_test(mechanism, n_teachers, n_queries, share, delta):
     public = {"n_teachers": n_teachers, "n_classes": 2}
     worst = data_independent_epsilon(mechanism, n_queries, delta, **public)[0]
-    return ProposeTestRelease.plan(
-        mechanism, n_queries, **public, epsilon=share * worst, delta=delta
-    )
+    public |= {"epsilon": share * worst, "delta": delta}
+    return ProposeTestRelease.plan(mechanism, n_queries, **public)
 
 
-@pytest.mark.parametrize(
-    ("mechanism", "share", "delta"), [(GNMax(4.0), 0.7, 1e-3), (LNMax(0.4), 0.8, 1e-2)]
-)
+@cases("mechanism, share, delta", (GNMax(4.0), 0.7, 1e-3), (LNMax(0.4), 0.8, 1e-2))
 def test_the_guarantee_by_enumeration_of_all_neighbours(mechanism, share, delta):
     # 3 queries, two classes: outcomes are "fail" and 8 label vectors; one teacher moves the count
     # of each query by -1, 0 or 1

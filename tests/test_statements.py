@@ -10,6 +10,7 @@ from decimal import Decimal
 import numpy as np
 import pandas as pd
 import pytest
+from conftest import table
 from scipy import sparse
 from sklearn.base import clone
 from sklearn.dummy import DummyClassifier
@@ -30,9 +31,7 @@ X, X_PUBLIC = ROWS[:600], ROWS[600:].copy()
 Y = (X[:, 0] > 0).astype(int)
 KNOWN = {"bounds": (-3, 3), "missing": [], "n_rows": 200}
 GIVEN = {"n_teachers": 100, "n_queries": 20, "n_answered": 15}
-LEAKS = pytest.mark.filterwarnings(
-    f"ignore::{PrivacyLeakWarning.__module__}.{PrivacyLeakWarning.__name__}"
-)
+LEAKS = pytest.mark.filterwarnings("ignore::sklearn_pate.exceptions.PrivacyLeakWarning")
 
 
 def pate(base=None, **params):
@@ -84,8 +83,7 @@ class Odd(GNMax):
 
 
 def search_of(clf):
-    grid = {"base_estimator__n_neighbors": [1]}
-    return PrivateGridSearchCV(clf, grid, epsilon=20.0, n_trials=2)
+    return PrivateGridSearchCV(clf, {"base_estimator__n_neighbors": [1]}, epsilon=20.0, n_trials=2)
 
 
 def with_a_caveat():
@@ -118,9 +116,8 @@ READ = {
 
 @LEAKS
 @pytest.mark.filterwarnings("ignore:X_public is X or a part of it")
-@pytest.mark.parametrize("what", READ)
-def test_what_was_read_from_private_data_is_told_first(what):
-    fitted, words = READ[what]
+@table("fitted, words", READ)
+def test_what_was_read_from_private_data_is_told_first(fitted, words):
     told = fitted().privacy_spent_
     if np.isfinite(told.epsilon):
         assert "changes the probability" in told.summary()
@@ -172,8 +169,7 @@ def test_drawn_rows_that_are_given_again_are_known_and_covered():
 
 
 def test_a_search_says_what_its_best_estimator_says():
-    clf = ballots().set_params(synthesizer__n_rows=50)
-    search = search_of(clf)
+    search = search_of(ballots().set_params(synthesizer__n_rows=50))
     assert not hasattr(search, "privacy_spent_")
     search.fit(X, Y)
     assert "best_params_, best_score_ and this statement" in search.privacy_spent_.summary()
@@ -194,18 +190,6 @@ def test_the_type_of_whole_numbers_is_warned_of_whether_one_is_missing_or_not(dt
 
 
 # --- the sentence itself -------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("secure", [False, True])
-def test_noise_of_a_table_is_of_the_system_unless_there_is_a_seed(secure):
-    clf = pate(ReverseNeighbors(), secure=secure)
-    assert clf.fit(X, Y, X_PUBLIC).privacy_spent_.generator == "system"
-    clf.set_params(random_state=0)
-    if secure:
-        with pytest.raises(ValueError, match="secure"):
-            clf.fit(X, Y, X_PUBLIC)
-    else:
-        assert clf.fit(X, Y, X_PUBLIC).privacy_spent_.generator == "seed"
 
 
 def test_votes_of_unknown_origin_protect_votes():
@@ -280,8 +264,7 @@ def test_fits_of_teachers_do_not_count_as_their_number_is_private():
 
 
 def leaks(X_public, X):
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
+    with warnings.catch_warnings(record=True, action="always") as caught:
         warn_if_private(X_public, X)
     return [str(w.message) for w in caught]
 
@@ -335,8 +318,7 @@ def test_what_overlap_finds_stays_with_the_curator():
     found = overlap(X, Y, X[[7, 123]])
     assert repr(found) == "Overlap(private: 2 equal rows, 0 columns that are the labels)"
     for keep in (pickle.dumps, copy.copy, copy.deepcopy):
-        with pytest.raises(TypeError, match="private: it cannot be pickled or copied"):
-            keep(found)
+        pytest.raises(TypeError, keep, found).match("private: it cannot be pickled or copied")
 
 
 # --- numbers of other types ----------------------------------------------------------------------
@@ -347,5 +329,4 @@ def test_what_overlap_finds_stays_with_the_curator():
     [("epsilon", -0.1), ("epsilon", np.nan), ("delta", -1e-9), ("delta", np.nan), ("delta", 1.5)],
 )
 def test_numbers_that_no_mechanism_has_are_refused(name, value):
-    with pytest.raises(ValueError, match=f"{name} must be a number"):
-        spent(**{name: value})
+    pytest.raises(ValueError, spent, **{name: value}).match(f"{name} must be a number")

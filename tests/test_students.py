@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from conftest import cases
 from sklearn.base import clone
 from sklearn.datasets import make_moons
 from sklearn.linear_model import LogisticRegression
@@ -28,13 +29,11 @@ def pate(student, classes=(0, 1), **params):
     return clf.set_params(random_state=0)
 
 
-@pytest.mark.parametrize(
+@cases(
     "student",
-    [
-        LabelPropagation(gamma=30, max_iter=5000),
-        SelfTrainingClassifier(KNeighborsClassifier(3), threshold=0.6),
-        make_pipeline(StandardScaler(), LabelSpreading(gamma=30)),
-    ],
+    LabelPropagation(gamma=30, max_iter=5000),
+    SelfTrainingClassifier(KNeighborsClassifier(3), threshold=0.6),
+    make_pipeline(StandardScaler(), LabelSpreading(gamma=30)),
     ids=lambda s: type(s[-1] if hasattr(s, "steps") else s).__name__,
 )
 def test_semi_supervised_students_use_the_unlabelled_rows(student):

@@ -6,6 +6,7 @@ from itertools import product
 import numpy as np
 import pandas as pd
 import pytest
+from conftest import cases
 from sklearn.base import clone
 from sklearn.datasets import load_digits, load_iris
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
@@ -85,8 +86,7 @@ def test_the_moment_is_free_and_no_larger_weight_is(n_classes):
 def test_a_record_that_joins_costs_less_than_is_charged(n_classes):
     weight = free_weight(n_classes)
     one, two = (sensitivity(moved, weight, n_classes=n_classes) for moved in (1, 2))
-    of_centre = (1 + OF_COUNTS**2) / 4
-    spent = OF_CENTRE * of_centre + (1 - OF_CENTRE) * (one / two) ** 2
+    spent = OF_CENTRE * ((1 + OF_COUNTS**2) / 4) + (1 - OF_CENTRE) * (one / two) ** 2
     charged = sums_cost(3.0, 1).mu_squared / sums_cost(3.0, 2).mu_squared
     assert 0.8 * charged < spent <= charged
 
@@ -164,11 +164,9 @@ def test_what_is_drawn_has_the_noise_that_is_paid_for(n_classes, kind, monkeypat
         if kind == "weights":
             given["weight"] = rng.choice([0.3, 1.0, 7.0], size=size)
         one = recorded.of(first, n_classes, sizes, **given)
-        other = recorded.of(second, n_classes, sizes, **given)
-        found.append(((one - other) ** 2).sum())
+        found.append(((one - recorded.of(second, n_classes, sizes, **given)) ** 2).sum())
     claimed = sums_cost(multiplier, 2).mu_squared
-    assert max(found) <= claimed
-    assert max(found) > (0.25 if kind == "groups" else 0.9) * claimed
+    assert max(found) <= claimed and max(found) > (0.25 if kind == "groups" else 0.9) * claimed
 
 
 @pytest.mark.parametrize("is_weighted", [False, True])
@@ -185,8 +183,7 @@ def test_rows_are_summed_exactly_in_blocks(is_weighted, most, monkeypatch):
     found = released(psi, codes, (amount, whole), Still(None), 1.0, 1.0, None, n_classes=3)
     steps = np.trunc(psi * 2**14 * (1 - 1e-12)).astype(int).astype(object)
     weighted = steps * amount.astype(object)[:, None]
-    moment = (weighted.T @ steps).astype(float) / 2**28 / whole
-    assert (found.moment[:4, :4] == moment).all()
+    assert (found.moment[:4, :4] == ((weighted.T @ steps).astype(float) / 2**28 / whole)).all()
     total = weighted.sum(axis=0)
     for code in range(3):
         centred = (3 * weighted[codes == code].sum(axis=0) - total).astype(float)
@@ -196,10 +193,8 @@ def test_rows_are_summed_exactly_in_blocks(is_weighted, most, monkeypatch):
 
 @pytest.mark.parametrize("bad", [np.nan, 1.1])
 def test_rows_that_are_too_long_or_not_finite_cast_nothing(bad, monkeypatch):
-    psi = np.array([[0.6, 0.0], [bad, 0.5]])
-    sums_of = noiseless(psi, np.array([0, 1]), 2, monkeypatch)
-    assert (sums_of.counts == [1, 0]).all()
-    assert sums_of.total[0] == pytest.approx(0.6, abs=1e-4)
+    sums_of = noiseless(np.array([[0.6, 0.0], [bad, 0.5]]), np.array([0, 1]), 2, monkeypatch)
+    assert (sums_of.counts == [1, 0]).all() and sums_of.total[0] == pytest.approx(0.6, abs=1e-4)
 
 
 @pytest.mark.slow
@@ -231,8 +226,7 @@ def test_an_audit_finds_what_is_claimed_and_no_more(global_random_seed, monkeypa
         np.array([outcome(np.array([[end, 0.0]])) for _ in range(2000)]) for end in (1.0, -1.0)
     )
     spread = np.sqrt((first.var(axis=0) + second.var(axis=0)) / 2)
-    found = np.linalg.norm((first.mean(axis=0) - second.mean(axis=0)) / spread)
-    assert 0.85 < found < 1.2
+    assert 0.85 < np.linalg.norm((first.mean(axis=0) - second.mean(axis=0)) / spread) < 1.2
 
 
 # --- what is read from them ----------------------------------------------------------------------
@@ -240,9 +234,8 @@ def test_an_audit_finds_what_is_claimed_and_no_more(global_random_seed, monkeypa
 
 def noiseless(psi, codes, n_classes, monkeypatch):
     monkeypatch.setattr(sums, "_noisy", lambda whole, sd, step, rng: whole * step)
-    return released(
-        psi, codes, shares(len(psi)), Still(None), 1e-3, 1e-3, None, n_classes=n_classes
-    )
+    noise = 1e-3, 1e-3, None
+    return released(psi, codes, shares(len(psi)), Still(None), *noise, n_classes=n_classes)
 
 
 def test_without_noise_they_are_linear_discriminants(monkeypatch):
@@ -254,8 +247,7 @@ def test_without_noise_they_are_linear_discriminants(monkeypatch):
     psi = unit(np.column_stack([X, np.full(20_000, 5)]))
     read = Discriminants(noiseless(psi, codes, 5, monkeypatch))
     ours = read.logits(Still(None).apply(psi)).argmax(axis=1)
-    theirs = LinearDiscriminantAnalysis().fit(psi, codes).predict(psi)
-    assert (ours == theirs).mean() > 0.99
+    assert (ours == LinearDiscriminantAnalysis().fit(psi, codes).predict(psi)).mean() > 0.99
     assert read.n == pytest.approx(20_000, rel=1e-3)
 
 
@@ -287,15 +279,11 @@ def test_drawn_rows_are_as_was_declared():
     schema = Schema(columns, missing=["age", "job"])
     clf = PATEClassifier(schema=schema, classes=["ill", "well"]).fit(rows, labels)
     drawn = clf.X_synthetic_
-    assert (drawn.dtypes == rows.dtypes).all()
-    assert drawn["age"].dropna().between(18, 89).all()
+    assert (drawn.dtypes == rows.dtypes).all() and drawn["age"].dropna().between(18, 89).all()
     assert set(drawn["job"].dropna()) == {"clerk", "farmer"}
-    assert drawn["income"].between(0, 1e5).all()
-    assert 0 < drawn["age"].isna().mean() < 0.4
-    assert abs(drawn["smokes"].mean() - 0.3) < 0.1
-    assert clf.score(rows, labels) > 0.95
-    assert clf.privacy_spent_.not_covered == ()
-    assert "farmer" in repr(schema)
+    assert drawn["income"].between(0, 1e5).all() and 0 < drawn["age"].isna().mean() < 0.4
+    assert abs(drawn["smokes"].mean() - 0.3) < 0.1 and clf.score(rows, labels) > 0.95
+    assert clf.privacy_spent_.not_covered == () and "farmer" in repr(schema)
 
 
 @pytest.mark.parametrize("kind", ["NaN without a mask", "infinite", "huge"])
@@ -328,8 +316,7 @@ def test_a_dtype_with_categories_that_were_not_declared():
 @pytest.mark.parametrize("given", ["groups", "unit"])
 def test_where_the_number_of_records_is_private_no_rule_uses_it(given):
     """Around 300 records for each of 4 numbers, by which the rule decides who votes."""
-    rng = np.random.default_rng(0)
-    X = rng.random((1201, 3))
+    X = np.random.default_rng(0).random((1201, 3))
     y = (X[:, 0] > 0.5).astype(int)
     groups = np.arange(1201) // 2
     unit = "group" if given == "unit" else "record"
@@ -359,42 +346,28 @@ def test_a_fit_on_declared_columns(tmp_path):
     assert (spent.delta, spent.arithmetic, spent.n_synthetic) == (1e-5, "exact", 5000)
     assert ledger.epsilon_spent == pytest.approx(spent.epsilon)
     assert np.allclose(clf.table_.rates(X).sum(axis=1), 1)
-    loaded = pickle.loads(pickle.dumps(clf))
-    assert (loaded.predict(X) == clf.predict(X)).all()
-
-
-def test_another_student_is_free_and_can_be_exported():
-    X, y, clf = digits()
-    clf.fit(X, y)
-    with pytest.raises(ValueError, match="fit_student"):
-        clf.export()
-    spent = clf.privacy_spent_.epsilon
-    model = clf.fit_student(student=LinearDiscriminantAnalysis()).export()
-    assert type(model) is LinearDiscriminantAnalysis
-    assert clf.privacy_spent_.epsilon == spent
+    assert (pickle.loads(pickle.dumps(clf)).predict(X) == clf.predict(X)).all()
+    pytest.raises(ValueError, clf.export).match("fit_student")
+    model = clf.fit_student(student=LinearDiscriminantAnalysis()).export()  # free
+    assert type(model) is LinearDiscriminantAnalysis and len(ledger.history()) == 1
+    assert clf.privacy_spent_.epsilon == spent.epsilon
 
 
 def test_few_columns_of_many_records_are_read_with_cells():
     """Classes that no sum tells apart: the product of two columns."""
-    rng = np.random.default_rng(0)
-    X = rng.uniform(-1, 1, size=(20_000, 3))
+    X = np.random.default_rng(0).uniform(-1, 1, size=(20_000, 3))
     y = (X[:, 0] * X[:, 1] > 0).astype(int)
     clf = PATEClassifier(schema=[(-1, 1)] * 3, classes=[0, 1], epsilon=2).fit(X, y)
-    assert "StackedTable" in repr(clf.table_)
-    assert clf.score(X, y) > 0.8
+    assert "StackedTable" in repr(clf.table_) and clf.score(X, y) > 0.8
     assert clf.privacy_spent_.method == "mixed"
 
 
-@pytest.mark.parametrize(
-    "voters", [{"n_teachers": 50}, {"base_estimator": LinearDiscriminantAnalysis()}]
-)
+@cases("voters", {"n_teachers": 50}, {"base_estimator": LinearDiscriminantAnalysis()})
 def test_teachers_vote_on_rows_that_were_drawn(voters):
     X, y = load_iris(return_X_y=True)
     X, y = np.tile(X, (20, 1)), np.tile(y, 20)
     clf = PATEClassifier(schema=(0, 8), classes=[0, 1, 2], epsilon=3, **voters).fit(X, y)
-    assert clf.n_teachers_ > 1
-    assert clf.score(X, y) > 0.7
-    assert clf.privacy_spent_.epsilon <= 3
+    assert clf.n_teachers_ > 1 and clf.score(X, y) > 0.7 and clf.privacy_spent_.epsilon <= 3
 
 
 @pytest.mark.parametrize("kind", ["groups", "weights"])
@@ -422,8 +395,7 @@ def test_groups_and_weights(kind):
 def test_what_is_no_schema(schema, message, tmp_path):
     X, y, clf = digits()
     ledger = PrivacyLedger(tmp_path / "ledger", epsilon=2, delta=1e-5)
-    with pytest.raises(ValueError, match=message):
-        clf.set_params(schema=schema, ledger=ledger).fit(X, y)
+    pytest.raises(ValueError, clf.set_params(schema=schema, ledger=ledger).fit, X, y).match(message)
     assert ledger.epsilon_spent == 0
 
 
@@ -450,21 +422,17 @@ def test_sums_that_noise_drowns_are_refused():
 
 def test_polled_sums_are_read_by_each_call():
     X, y, clf = digits()
-    votes = clf.poll(X, y)
-    assert clf.fit_votes(votes).score(X, y) > 0.7
-    assert clf.privacy_spent_.epsilon <= 2
+    assert clf.fit_votes(clf.poll(X, y)).score(X, y) > 0.7 and clf.privacy_spent_.epsilon <= 2
 
 
 @pytest.mark.slow
 def test_a_search_on_declared_columns():
-    rng = np.random.default_rng(0)
-    X = rng.normal(size=(2000, 4))
+    X = np.random.default_rng(0).normal(size=(2000, 4))
     y = (X[:, 0] > 0).astype(int)
     clf = PATEClassifier(schema=(-4, 4), synthesizer=ClassSums(n_rows=200), classes=[0, 1])
     grid = {"student": [LinearDiscriminantAnalysis(), DecisionTreeClassifier(max_depth=2)]}
     search = PrivateGridSearchCV(clf, grid, epsilon=4, n_trials=2).fit(X, y)
-    assert search.score(X, y) > 0.8
-    assert search.privacy_spent_.epsilon <= 4
+    assert search.score(X, y) > 0.8 and search.privacy_spent_.epsilon <= 4
 
 
 def test_what_fails_after_sums_are_paid_says_so(monkeypatch, tmp_path):

@@ -14,6 +14,7 @@ import pandas as pd
 import pytest
 import sklearn
 import threadpoolctl
+from conftest import cases
 from scipy import sparse
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.dummy import DummyClassifier
@@ -32,9 +33,7 @@ from sklearn_pate.teachers import Sites, collect_votes
 pytestmark = pytest.mark.filterwarnings("ignore:teachers run in threads:UserWarning")
 slow = pytest.mark.slow
 N_JOBS = pytest.mark.parametrize("n_jobs", [1, pytest.param(2, marks=slow)])
-BACKENDS = pytest.mark.parametrize(
-    "backend", ["sequential", "threading", pytest.param("loky", marks=slow)]
-)
+BACKENDS = cases("backend", "sequential", "threading", pytest.param("loky", marks=slow))
 rng = np.random.default_rng(0)
 X = rng.normal(size=(240, 4))
 Y = (X[:, 0] + X[:, 1] > 0).astype(np.int64) + (X[:, 2] > 1)
@@ -82,9 +81,7 @@ def test_votes_are_those_of_a_plain_loop(weight):
     assert votes.dtype.kind == "i" and teachers is None
 
 
-@pytest.mark.parametrize(
-    "backend", ["threading", *(pytest.param(b, marks=slow) for b in ("loky", "multiprocessing"))]
-)
+@cases("backend", "threading", *(pytest.param(b, marks=slow) for b in ("loky", "multiprocessing")))
 def test_votes_do_not_depend_on_workers(backend):
     tree = DecisionTreeClassifier(splitter="random")
     with joblib.parallel_config(backend=backend):
@@ -106,8 +103,7 @@ def test_a_teacher_depends_on_its_own_part_and_number_only():
 
 def test_a_list_of_classifiers_is_dealt_in_turn():
     _, teachers = votes_of([GaussianNB(), DecisionTreeClassifier()], keep_teachers=True)
-    kinds = [type(teacher) for teacher in teachers]
-    assert kinds == [GaussianNB, DecisionTreeClassifier] * 4
+    assert [type(teacher) for teacher in teachers] == [GaussianNB, DecisionTreeClassifier] * 4
 
 
 def test_empty_and_one_class_parts_vote_by_a_fixed_rule():
@@ -181,8 +177,7 @@ def test_a_teacher_that_writes_to_its_input_changes_nothing_for_others(backend):
 
 class Failing(Teacher):
     def __init__(self, message="", kind=ValueError):
-        self.message = message
-        self.kind = kind
+        self.message, self.kind = message, kind
 
     def fit(self, X, y):
         raise self.kind(self.message)
@@ -201,14 +196,12 @@ def test_a_failing_teacher_names_itself_and_withholds_its_text(n_jobs):
     assert caught.value.__suppress_context__
 
 
-@pytest.mark.parametrize(
-    ("text", "told"),
-    [
-        ("could not convert string to float: b'SECRET'", "could not convert string to float"),
-        ("SECRET\nInput X contains NaN. SECRET", "Input X contains NaN"),
-        ("unable to parse: deceased, SECRET", "its text may quote records and is withheld"),
-        ("", "its text may quote records and is withheld"),
-    ],
+@cases(
+    "text, told",
+    ("could not convert string to float: b'SECRET'", "could not convert string to float"),
+    ("SECRET\nInput X contains NaN. SECRET", "Input X contains NaN"),
+    ("unable to parse: deceased, SECRET", "its text may quote records and is withheld"),
+    ("", "its text may quote records and is withheld"),
 )
 def test_what_is_told_of_an_error(text, told):
     said = redacted(ValueError(text))
@@ -238,8 +231,7 @@ def test_output_is_back_when_a_failure_is_raised(backend):
 def test_no_more_teachers_are_sent_after_a_failure():
     later = CountedNB()
     COUNTED["fits"] = 0
-    with pytest.raises(TeacherError, match="teacher 0 failed"):
-        votes_of([Failing("no"), later])
+    pytest.raises(TeacherError, votes_of, [Failing("no"), later]).match("teacher 0 failed")
     assert COUNTED["fits"] == 0
 
 
@@ -247,8 +239,7 @@ def test_an_interrupt_stays_one():
     stdout = sys.stdout
     with pytest.raises(KeyboardInterrupt) as caught:
         votes_of(Failing(SECRET, KeyboardInterrupt))
-    assert sys.stdout is stdout
-    assert SECRET not in "".join(traceback.format_exception(caught.value))
+    assert sys.stdout is stdout and SECRET not in "".join(traceback.format_exception(caught.value))
 
 
 @BACKENDS
@@ -271,8 +262,7 @@ def test_shuffling_splitters_inside_teachers_are_seeded():
     for _ in range(2):
         _, teachers = votes_of(search, codes=Y.clip(max=1), keep_teachers=True)
         scores.append([t.cv_results_["mean_test_score"].tolist() for t in teachers if t])
-    assert scores[0] == scores[1]
-    assert search.cv.random_state is None
+    assert scores[0] == scores[1] and search.cv.random_state is None
 
 
 class Cores(Teacher):
@@ -286,9 +276,7 @@ class Cores(Teacher):
         return np.minimum([self.n_jobs, max(threads), 0], 7)[: len(X)]
 
 
-@pytest.mark.parametrize(
-    "backend", ["threading", *(pytest.param(b, marks=slow) for b in ("loky", "multiprocessing"))]
-)
+@cases("backend", "threading", *(pytest.param(b, marks=slow) for b in ("loky", "multiprocessing")))
 def test_workers_share_the_cores(backend, monkeypatch):
     monkeypatch.setattr("sklearn_pate.workers.cpu_count", lambda: 6)
     for n_jobs in (2, 3):
@@ -369,13 +357,11 @@ def test_sites_cannot_change_after_they_are_checked(make):
         names += ["2"] * 17
     assert sites.names == ("2", "0", "01") and {*map(type, sites.names)} == {str}
     for name, value in (("names", ["a"]), ("load", len)):
-        with pytest.raises(FrozenInstanceError):
-            setattr(sites, name, value)
+        pytest.raises(FrozenInstanceError, setattr, sites, name, value)
 
 
 def test_teachers_of_sites_cannot_be_kept():
-    with pytest.raises(ValueError, match="keep_teachers must be False"):
-        fit_sites(keep_teachers=True)
+    pytest.raises(ValueError, fit_sites, keep_teachers=True).match("keep_teachers must be False")
 
 
 def test_a_site_without_records_votes_by_a_fixed_rule():
@@ -417,10 +403,8 @@ NO_VOTES = {
 
 @pytest.mark.parametrize("answer", NO_VOTES)
 def test_votes_that_are_no_votes_fail(answer):
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        with pytest.raises(TeacherError, match="predict"):
-            votes_of(Odd(NO_VOTES[answer]))
+    with warnings.catch_warnings(action="error"), pytest.raises(TeacherError, match="predict"):
+        votes_of(Odd(NO_VOTES[answer]))
     assert (votes_of(Odd(np.full(30, 2.0)))[0] == [0, 0, 8]).all()  # whole floats are votes
 
 
@@ -443,8 +427,7 @@ def test_what_teachers_say_stays_inside(backend, capfd, caplog):
         warnings.simplefilter("always")
         votes_of(Chatty(), n_jobs=2)
     out, err = capfd.readouterr()
-    said = out + err + caplog.text + "".join(str(w.message) for w in caught)
-    assert "secret" not in said
+    assert "secret" not in (out + err + caplog.text + "".join(str(w.message) for w in caught))
     print("heard again")
     logging.getLogger("chatty").error("logged again")
     assert "heard again" in capfd.readouterr().out and "logged again" in caplog.text
@@ -458,7 +441,4 @@ def test_output_comes_back_after_fits_in_overlapping_threads(capfd):
         time.sleep(0.02)
     for thread in threads:
         thread.join()
-    assert sys.stdout is stdout and logging.root.manager.disable == disabled
-    with pytest.raises(TeacherError):
-        votes_of(Failing("no"))
     assert sys.stdout is stdout and logging.root.manager.disable == disabled

@@ -6,11 +6,7 @@ import pytest
 from scipy import sparse
 from sklearn.base import clone
 from sklearn.linear_model import LogisticRegression
-from sklearn.model_selection import (
-    GridSearchCV,
-    cross_val_score,
-    cross_validate,
-)
+from sklearn.model_selection import GridSearchCV, cross_val_score, cross_validate
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer, StandardScaler
 from sklearn.tree import DecisionTreeClassifier
@@ -111,8 +107,7 @@ def test_cross_validation(X, of_frame):
     found = cross_validate(teachers(of_frame), X, Y, cv=2, scoring="roc_auc", return_estimator=True)
     assert found["test_score"].min() > 0.75
     first, second = (clf.privacy_spent_ for clf in found["estimator"])
-    assert first.n_synthetic == second.n_synthetic == 400
-    assert 7.9 < first.epsilon <= 8.0
+    assert first.n_synthetic == second.n_synthetic == 400 and 7.9 < first.epsilon <= 8.0
 
 
 @pytest.mark.slow
@@ -122,8 +117,7 @@ def test_searches():
     found = GridSearchCV(clf, grid, cv=2).fit(ARRAY, Y)
     n_rows = {params["synthesizer__n_rows"] for params in found.cv_results_["params"]}
     assert n_rows == {50, 300}
-    best = found.best_estimator_
-    assert len(best.X_synthetic_) == found.best_params_["synthesizer__n_rows"]
+    assert len(found.best_estimator_.X_synthetic_) == found.best_params_["synthesizer__n_rows"]
     assert clf.synthesizer.n_rows == 400 and not hasattr(clf.synthesizer, "schema_")
     assert found.score(ARRAY, Y) > 0.6
 
@@ -134,5 +128,4 @@ def test_sparse_rows_are_refused_and_the_tag_says_so():
     trees = PATEClassifier(DecisionTreeClassifier())
     assert get_tags(trees).input_tags.sparse
     assert not get_tags(trees.set_params(synthesizer=DRAWS[0])).input_tags.sparse
-    with pytest.raises(ValueError, match="X is sparse"):
-        clf.fit(sparse.csr_array(ARRAY), Y)
+    pytest.raises(ValueError, clf.fit, sparse.csr_array(ARRAY), Y).match("X is sparse")

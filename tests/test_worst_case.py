@@ -6,28 +6,13 @@ import math
 import mpmath as mp
 import numpy as np
 import pytest
-from conftest import moves
+from conftest import cases, moves
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.special import gammaln
 
+from sklearn_pate import rdp
 from sklearn_pate.aggregators import Aggregator, ExponentialNMax, GNMax, LNMax
-from sklearn_pate.rdp import (
-    DEFAULT_ORDERS,
-    Exponential,
-    Facts,
-    Gaussian,
-    Laplace,
-    data_independent_epsilon,
-    exact_rdp,
-    gdp_to_epsilon,
-    gnmax_sigma,
-    lnmax_gamma,
-    margin_rdp,
-    pure_rdp,
-    worst_case_pure,
-    worst_case_rdp,
-)
 from sklearn_pate.rdp.exact import Pairs
 from sklearn_pate.rdp.supremum import _Region, argmax_rdp
 from sklearn_pate.smooth_sensitivity import half_margins
@@ -37,7 +22,7 @@ ORDERS = [1.1, 2.0, 8.0, 20.0, 60.0, 300.0, 2000.0]
 
 def test_a_search_that_ends_at_its_border_has_no_answer(monkeypatch):
     monkeypatch.setattr("sklearn_pate.rdp.supremum._borders", lambda *args: (0.3, -12.0))
-    assert np.isinf(argmax_rdp(Gaussian(5.0), np.array([2.0, 30.0]), 1000.0)).all()
+    assert np.isinf(argmax_rdp(rdp.Gaussian(5.0), np.array([2.0, 30.0]), 1000.0)).all()
 
 
 def all_histograms(n_teachers, n_classes):
@@ -49,14 +34,14 @@ def all_histograms(n_teachers, n_classes):
 # --- the three outcomes --------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("noise", [Gaussian, Laplace])
+@pytest.mark.parametrize("noise", [rdp.Gaussian, rdp.Laplace])
 @pytest.mark.parametrize("counts", [(0.3, 0.7), (-4.0, -4.5), (9.0, 0.4), (30.0, -2.0)])
 def test_three_outcomes_against_mpmath(noise, counts):
     def pdf(x):
-        return mp.npdf(x) if noise is Gaussian else mp.exp(-abs(x)) / 2
+        return mp.npdf(x) if noise is rdp.Gaussian else mp.exp(-abs(x)) / 2
 
     def cdf(x):
-        if noise is Gaussian:
+        if noise is rdp.Gaussian:
             return mp.ncdf(x)
         return mp.exp(x) / 2 if x < 0 else 1 - mp.exp(-x) / 2
 
@@ -75,7 +60,7 @@ def test_three_outcomes_against_mpmath(noise, counts):
     assert abs(np.exp(got).sum() - 1) < 1e-11
 
 
-@pytest.mark.parametrize("noise", [Gaussian, Laplace, Exponential])
+@pytest.mark.parametrize("noise", [rdp.Gaussian, rdp.Laplace, rdp.Exponential])
 @pytest.mark.parametrize("n_rivals", [1, 9, 150])
 @pytest.mark.parametrize("behind", [0.0, 0.02, 25.0])
 def test_overtaking_equal_counts_is_as_likely_as_winning_among_all(noise, n_rivals, behind):
@@ -90,7 +75,7 @@ def test_overtaking_equal_counts_is_as_likely_as_winning_among_all(noise, n_riva
 @pytest.mark.parametrize("scale", [0.5, 20.0, 3000.0])
 @pytest.mark.parametrize("votes", [(0.0, 0.7), (2.5, -3.0), (1.0, 9.0)])
 def test_slopes_of_the_cost_are_its_differences(votes, scale, order):
-    region = _Region(Gaussian(scale), 100.0, -200.0)
+    region = _Region(rdp.Gaussian(scale), 100.0, -200.0)
     orders = np.array([order])
     cost, slopes = region.one_way_and_slopes(np.array(votes)[:, None], orders)
     assert cost == region.one_way(*np.array(votes)[:, None], orders)
@@ -120,10 +105,8 @@ def dense_supremum(noise, order, gaps, levels):
 def test_no_point_of_a_dense_grid_exceeds_the_supremum(mechanism, scale):
     aggregator = mechanism(scale if mechanism is GNMax else 1 / scale)
     orders = np.array([1.1, 2.0, 8.0, 20.0, 60.0, 120.0, 500.0])
-    cost = worst_case_rdp(aggregator, orders)
-    for order, bound in zip(orders, cost, strict=True):
-        widest = min(3 * order / scale + 8, 60)
-        grid = np.linspace(0, widest, 181), np.linspace(-7, 12, 77)
+    for order, bound in zip(orders, rdp.worst_case_rdp(aggregator, orders), strict=True):
+        grid = np.linspace(0, min(3 * order / scale + 8, 60), 181), np.linspace(-7, 12, 77)
         found = dense_supremum(aggregator.facts().argmax_noise, order, *grid)
         assert found <= bound
         if order / scale < 20:  # the search is no looser than the grid is coarse
@@ -131,7 +114,7 @@ def test_no_point_of_a_dense_grid_exceeds_the_supremum(mechanism, scale):
 
 
 @pytest.mark.parametrize("scale", [100, 1094.7, 1e5])
-@pytest.mark.parametrize("noise", [Laplace, Gaussian])
+@pytest.mark.parametrize("noise", [rdp.Laplace, rdp.Gaussian])
 def test_a_peak_as_narrow_as_one_vote_is_found(noise, scale):
     # with Laplace noise, the cost falls off within one vote of margin 0
     orders = np.array([1.5, 8.0, 35.6, 120.0])
@@ -147,7 +130,7 @@ def test_a_peak_as_narrow_as_one_vote_is_found(noise, scale):
 )
 def test_the_higher_of_two_peaks_is_found(scale, n_teachers, order):
     # the best of the search's coarse grid is on the lower of two peaks, of nearly equal height
-    noise = Gaussian(scale)
+    noise = rdp.Gaussian(scale)
     gaps = np.linspace(0, (n_teachers - 1) / scale, 81)
     dense = dense_supremum(noise, order, gaps, np.linspace(-20, 8, 561))
     assert dense <= argmax_rdp(noise, np.array([order]), n_teachers / scale)[0] * (1 + 1e-6)
@@ -155,8 +138,10 @@ def test_the_higher_of_two_peaks_is_found(scale, n_teachers, order):
 
 @pytest.mark.parametrize(("scale", "n_teachers"), [(20.0, 50), (1.51, 5)])
 def test_orders_searched_together_cost_what_each_costs_alone(scale, n_teachers):
-    noise = Gaussian(scale)
-    orders = np.append(DEFAULT_ORDERS[DEFAULT_ORDERS / scale < 100], [99.99999999999999, 100.0])
+    noise = rdp.Gaussian(scale)
+    orders = np.append(
+        rdp.DEFAULT_ORDERS[rdp.DEFAULT_ORDERS / scale < 100], [99.99999999999999, 100.0]
+    )
     together = argmax_rdp(noise, orders, n_teachers / scale)
     reversed_orders = argmax_rdp(noise, orders[::-1], n_teachers / scale)[::-1]
     alone = [argmax_rdp(noise, orders[[k]], n_teachers / scale)[0] for k in range(orders.size)]
@@ -171,9 +156,12 @@ def test_orders_searched_together_cost_what_each_costs_alone(scale, n_teachers):
 def test_supremum_with_few_teachers_lies_far_below_the_rivals(scale, n_teachers, order):
     # when the gap is limited, a high order costs most if both classes are unlikely
     gaps = np.linspace(0, (n_teachers - 1) / scale, 60)
-    found = dense_supremum(Gaussian(scale), order, gaps, np.linspace(-25, 10, 351))
-    bound = worst_case_rdp(GNMax(scale), [order], n_teachers=n_teachers)[0]
-    assert found <= bound <= found * 1.001
+    found = dense_supremum(rdp.Gaussian(scale), order, gaps, np.linspace(-25, 10, 351))
+    assert (
+        found
+        <= rdp.worst_case_rdp(GNMax(scale), [order], n_teachers=n_teachers)[0]
+        <= found * 1.001
+    )
 
 
 @pytest.mark.parametrize("n_classes", [2, 3])
@@ -183,39 +171,37 @@ def test_rounding_hides_no_vote(scale, n_classes):
     public = {"n_teachers": 100, "n_classes": n_classes}
     # of two level counts, one vote moves the chance to win by phi(0) sqrt(2) / scale
     least = orders / 2 * 8 / (2 * math.pi) / 2 / scale**2
-    assert (worst_case_rdp(GNMax(scale), orders, **public) >= least).all()
+    assert (rdp.worst_case_rdp(GNMax(scale), orders, **public) >= least).all()
     least = orders / 2 / scale**2  # likewise: the density of the difference at 0 is 1/4
-    assert (worst_case_rdp(LNMax(1 / scale), orders, **public) >= least * (1 - 1e-6)).all()
+    assert (rdp.worst_case_rdp(LNMax(1 / scale), orders, **public) >= least * (1 - 1e-6)).all()
 
 
 def test_supremum_has_the_known_values():
     expected = [0.05134, 0.2228, 0.713]
-    np.testing.assert_allclose(worst_case_rdp(GNMax(5.0), [2, 8, 20]), expected, rtol=5e-4)
-    shares = worst_case_rdp(GNMax(40.0), [2, 10, 60, 120]) / np.array([2, 10, 60, 120]) * 1600
+    np.testing.assert_allclose(rdp.worst_case_rdp(GNMax(5.0), [2, 8, 20]), expected, rtol=5e-4)
+    shares = rdp.worst_case_rdp(GNMax(40.0), [2, 10, 60, 120]) / np.array([2, 10, 60, 120]) * 1600
     np.testing.assert_allclose(shares, [0.6404, 0.6412, 0.695, 0.842], atol=1e-3)
 
 
-@pytest.mark.parametrize(
-    ("mechanism", "n_queries", "public", "expected"),
-    [
-        (GNMax(40.0), 100, {}, 1.16),
-        (GNMax(40.0), 500, {}, 2.82),
-        (GNMax(40.0), 3000, {}, 7.89),
-        (GNMax(40.0), 500, {"n_teachers": 250, "n_classes": 2}, 2.81),
-        (LNMax(0.05), 500, {"n_teachers": 250, "n_classes": 2}, 5.36),
-    ],
+@cases(
+    "mechanism, n_queries, public, expected",
+    (GNMax(40.0), 100, {}, 1.16),
+    (GNMax(40.0), 500, {}, 2.82),
+    (GNMax(40.0), 3000, {}, 7.89),
+    (GNMax(40.0), 500, {"n_teachers": 250, "n_classes": 2}, 2.81),
+    (LNMax(0.05), 500, {"n_teachers": 250, "n_classes": 2}, 5.36),
 )
 def test_publishable_epsilons(mechanism, n_queries, public, expected):
-    epsilon, method = data_independent_epsilon(mechanism, n_queries, 1e-5, **public)
+    epsilon, method = rdp.data_independent_epsilon(mechanism, n_queries, 1e-5, **public)
     assert epsilon == pytest.approx(expected, rel=0.003) and method == "renyi"
 
 
 @pytest.mark.parametrize(("n_teachers", "n_classes"), [(30, 3), (18, 4), (1, 3), (2, 3), (9, 5)])
 @pytest.mark.parametrize("mechanism", [GNMax(5.0), GNMax(1.5), LNMax(0.2), LNMax(1.0)])
 def test_enumeration_never_exceeds_the_worst_case(mechanism, n_teachers, n_classes):
-    exact = exact_rdp(mechanism, all_histograms(n_teachers, n_classes), ORDERS).max(axis=0)
-    bounded = worst_case_rdp(mechanism, ORDERS, n_teachers=n_teachers, n_classes=n_classes)
-    unbounded = worst_case_rdp(mechanism, ORDERS)
+    exact = rdp.exact_rdp(mechanism, all_histograms(n_teachers, n_classes), ORDERS).max(axis=0)
+    bounded = rdp.worst_case_rdp(mechanism, ORDERS, n_teachers=n_teachers, n_classes=n_classes)
+    unbounded = rdp.worst_case_rdp(mechanism, ORDERS)
     assert (exact <= bounded).all() and (bounded <= unbounded * (1 + 1e-9)).all()
     if n_teachers >= 18 and mechanism.get_params().get("sigma") == 5.0:
         assert (bounded[:3] <= 1.05 * exact[:3]).all()  # tight at low orders
@@ -231,9 +217,9 @@ def test_enumeration_never_exceeds_the_worst_case(mechanism, n_teachers, n_class
 def test_the_worst_case_covers_any_votes(counts, mechanism):
     orders = [1.2, 3.0, 15.0, 150.0]
     public = {"n_teachers": sum(counts), "n_classes": len(counts)}
-    exact = exact_rdp(mechanism, [counts], orders)[0]
-    assert (exact <= worst_case_rdp(mechanism, orders, **public) * (1 + 1e-12) + 1e-25).all()
-    table = margin_rdp(mechanism, orders, **public)
+    exact = rdp.exact_rdp(mechanism, [counts], orders)[0]
+    assert (exact <= rdp.worst_case_rdp(mechanism, orders, **public) * (1 + 1e-12) + 1e-25).all()
+    table = rdp.margin_rdp(mechanism, orders, **public)
     assert (exact <= table[half_margins([counts])[0]] * (1 + 1e-12) + 1e-25).all()
     if len(counts) > 2:  # of two, it is the exact cost of each margin
         assert (np.diff(table, axis=0) <= 1e-9).all()
@@ -258,7 +244,7 @@ THREE = [[counts, neighbour] for counts in THREE for neighbour in moves(counts)]
 @pytest.mark.parametrize(("pairs", "n_queries"), [(TWO, 1), (TWO, 100), (TWO, 500), (THREE, 60)])
 def test_the_published_epsilon_covers_the_exact_composition(mechanism, pairs, n_queries):
     public = {"n_teachers": 250, "n_classes": len(pairs[0][0])}
-    epsilon, _ = data_independent_epsilon(mechanism, n_queries, 1e-5, **public)
+    epsilon, _ = rdp.data_independent_epsilon(mechanism, n_queries, 1e-5, **public)
     largest = max(composed_delta(mechanism, pair, n_queries, epsilon) for pair in pairs)
     assert 1e-8 < largest <= 1e-5
 
@@ -268,16 +254,16 @@ def test_a_cost_that_depends_on_the_student_is_not_enumerated():
         uses_student_proba = True
 
         def facts(self):
-            return Facts(gdp_mu=0.1)
+            return rdp.Facts(gdp_mu=0.1)
 
         def outcome_log_proba(self, votes, student_proba=None):
             raise AssertionError("no list of votes covers what this mechanism does")
 
     public = {"n_teachers": 10, "n_classes": 2}
-    for cost in (worst_case_rdp, margin_rdp):
+    for cost in (rdp.worst_case_rdp, rdp.margin_rdp):
         np.testing.assert_allclose(cost(Student(), [2.0], **public), 2 * 0.1**2 / 2)
-    epsilon, method = data_independent_epsilon(Student(), 4, 1e-5, **public)
-    assert epsilon == gdp_to_epsilon(0.2, 1e-5) and method == "gaussian"
+    epsilon, method = rdp.data_independent_epsilon(Student(), 4, 1e-5, **public)
+    assert epsilon == rdp.gdp_to_epsilon(0.2, 1e-5) and method == "gaussian"
 
 
 # --- pure costs ----------------------------------------------------------------------------------
@@ -294,9 +280,8 @@ def costs_and_loss(mechanism, n_teachers, n_classes):
             if row[u]:
                 neighbour = row.copy()
                 neighbour[[u, v]] += [-1, 1]
-                ratio = log_proba[tuple(row)] - log_proba[tuple(neighbour)]
-                loss = max(loss, np.abs(ratio).max())
-    return exact_rdp(mechanism, rows, ORDERS).max(axis=0), loss
+                loss = max(loss, np.abs(log_proba[tuple(row)] - log_proba[tuple(neighbour)]).max())
+    return rdp.exact_rdp(mechanism, rows, ORDERS).max(axis=0), loss
 
 
 @pytest.mark.parametrize(("n_teachers", "n_classes"), [(1, 2), (7, 2), (1, 3), (8, 3), (5, 4)])
@@ -305,18 +290,18 @@ def test_bounded_votes_have_pure_privacy(n_teachers, n_classes, scale):
     public = {"n_teachers": n_teachers, "n_classes": n_classes}
     for mechanism in (GNMax(scale), LNMax(1 / scale)):
         _, loss = costs_and_loss(mechanism, **public)
-        pure = worst_case_pure(mechanism, **public)
+        pure = rdp.worst_case_pure(mechanism, **public)
         assert loss <= pure <= mechanism.facts().pure_epsilon
         if n_classes == 2:
             assert pure == pytest.approx(loss, rel=1e-6)
-        cost = worst_case_rdp(mechanism, [2.0, 1e4], **public)
-        assert (cost <= pure_rdp(pure, [2.0, 1e4]) * (1 + 1e-9)).all()
+        cost = rdp.worst_case_rdp(mechanism, [2.0, 1e4], **public)
+        assert (cost <= rdp.pure_rdp(pure, [2.0, 1e4]) * (1 + 1e-9)).all()
 
 
 def test_unbounded_votes_have_none_with_gaussian_noise():
-    assert worst_case_pure(GNMax(40.0)) == math.inf
-    assert worst_case_pure(GNMax(40.0), n_teachers=100) == math.inf
-    assert worst_case_pure(LNMax(0.05)) == 0.1
+    assert rdp.worst_case_pure(GNMax(40.0)) == math.inf
+    assert rdp.worst_case_pure(GNMax(40.0), n_teachers=100) == math.inf
+    assert rdp.worst_case_pure(LNMax(0.05)) == 0.1
 
 
 @pytest.mark.parametrize(("n_teachers", "n_classes"), [(1, 2), (9, 2), (1, 3), (8, 3), (5, 4)])
@@ -326,11 +311,11 @@ def test_one_sided_and_discrete_noise_are_pure(mechanism, gamma, n_teachers, n_c
     public = {"n_teachers": n_teachers, "n_classes": n_classes}
     mechanism = mechanism(gamma) if mechanism is ExponentialNMax else LNMax(gamma, "discrete")
     exact, loss = costs_and_loss(mechanism, **public)
-    pure = worst_case_pure(mechanism, **public)
+    pure = rdp.worst_case_pure(mechanism, **public)
     assert loss <= pure * (1 + 1e-12) and pure <= 2 * gamma
-    bounded = worst_case_rdp(mechanism, ORDERS, **public)
+    bounded = rdp.worst_case_rdp(mechanism, ORDERS, **public)
     assert (exact <= bounded * (1 + 1e-12)).all()
-    assert (bounded <= worst_case_rdp(mechanism, ORDERS) * (1 + 1e-12)).all()
+    assert (bounded <= rdp.worst_case_rdp(mechanism, ORDERS) * (1 + 1e-12)).all()
     if isinstance(mechanism, ExponentialNMax) and n_teachers > 5:
         assert loss > 1.6 * gamma  # 2 gamma is not slack
 
@@ -341,28 +326,28 @@ def test_discrete_gaussian_noise_costs_at_most_its_formula(sigma, n_teachers, n_
     public = {"n_teachers": n_teachers, "n_classes": n_classes}
     mechanism = GNMax(sigma, "discrete")
     exact, loss = costs_and_loss(mechanism, **public)
-    bounded = worst_case_rdp(mechanism, ORDERS, **public)
-    assert (exact <= bounded * (1 + 1e-12)).all()
-    assert (bounded <= np.array(ORDERS) / sigma**2).all()
-    assert loss <= worst_case_pure(mechanism, **public)
+    bounded = rdp.worst_case_rdp(mechanism, ORDERS, **public)
+    assert (exact <= bounded * (1 + 1e-12)).all() and (bounded <= np.array(ORDERS) / sigma**2).all()
+    assert loss <= rdp.worst_case_pure(mechanism, **public)
     if sigma == 40.0 and n_teachers == 40:  # whole numbers are fine next to the noise
-        real = worst_case_rdp(GNMax(sigma), ORDERS, **public)
-        assert exact == pytest.approx(real, rel=0.01)
+        assert exact == pytest.approx(rdp.worst_case_rdp(GNMax(sigma), ORDERS, **public), rel=0.01)
 
 
 def test_one_sided_noise_may_rule_out_an_outcome():
     # given the largest noisy count of the others, a class above it wins for certain
-    log_proba = Exponential.log_rivals(np.array([0.1, -0.1]), np.array([-0.2, -0.2]))
+    log_proba = rdp.Exponential.log_rivals(np.array([0.1, -0.1]), np.array([-0.2, -0.2]))
     assert np.isneginf(log_proba[0, 2]) and np.isfinite(log_proba[1]).all()
     np.testing.assert_allclose(np.exp(log_proba).sum(axis=1), 1, rtol=1e-14)
-    assert not Exponential.two_sided and Gaussian.two_sided and Laplace.two_sided
+    assert not rdp.Exponential.two_sided and rdp.Gaussian.two_sided and rdp.Laplace.two_sided
 
 
 # --- calibration ---------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(("n_teachers", "n_classes"), [(None, None), (300, 2), (60, 2), (300, 10)])
-@pytest.mark.parametrize(("mechanism", "calibrate"), [(GNMax, gnmax_sigma), (LNMax, lnmax_gamma)])
+@pytest.mark.parametrize(
+    ("mechanism", "calibrate"), [(GNMax, rdp.gnmax_sigma), (LNMax, rdp.lnmax_gamma)]
+)
 @pytest.mark.parametrize(("epsilon", "n_queries"), [(1.0, 1), (0.1, 40), (8.0, 40)])
 def test_calibration_is_the_least_noise_that_fits(
     mechanism, calibrate, epsilon, n_queries, n_teachers, n_classes
@@ -372,12 +357,12 @@ def test_calibration_is_the_least_noise_that_fits(
     less, on_any_votes = noise * (1 - 1e-4), calibrate(epsilon, 1e-5, n_queries)
     if mechanism is LNMax:
         less, on_any_votes = noise * (1 + 1e-4), 1 / on_any_votes
-    assert data_independent_epsilon(mechanism(noise), n_queries, 1e-5, **public)[0] <= epsilon
-    assert data_independent_epsilon(mechanism(less), n_queries, 1e-5, **public)[0] > epsilon
+    assert rdp.data_independent_epsilon(mechanism(noise), n_queries, 1e-5, **public)[0] <= epsilon
+    assert rdp.data_independent_epsilon(mechanism(less), n_queries, 1e-5, **public)[0] > epsilon
     assert (noise if mechanism is GNMax else 1 / noise) <= on_any_votes
 
 
 def test_every_default_order_is_finite_and_increasing():
     for mechanism in (GNMax(40.0), LNMax(0.05)):
-        cost = worst_case_rdp(mechanism, DEFAULT_ORDERS, n_teachers=250, n_classes=10)
+        cost = rdp.worst_case_rdp(mechanism, rdp.DEFAULT_ORDERS, n_teachers=250, n_classes=10)
         assert np.isfinite(cost).all() and (np.diff(cost) > -1e-7 * cost[1:]).all()

@@ -11,6 +11,7 @@ from fractions import Fraction
 import numpy as np
 import pandas as pd
 import pytest
+from conftest import table
 from sklearn.naive_bayes import GaussianNB
 
 from sklearn_pate import PATEClassifier
@@ -61,13 +62,8 @@ class Teacher(GaussianNB):
 
 
 #: With a noise scale, because calibration takes time
-QUICK = {
-    "n_teachers": 4,
-    "classes": [0, 1],
-    "n_queries": 6,
-    "epsilon": 20.0,
-    "aggregator": GNMax(1.5),
-}
+QUICK = {"n_teachers": 4, "classes": [0, 1], "n_queries": 6, "epsilon": 20.0}
+QUICK["aggregator"] = GNMax(1.5)
 #: What is warned of because these fits are so small
 ON_PURPOSE = (
     ".* labels a class, and",
@@ -101,11 +97,6 @@ def fitted():
 # --- tables of cases -----------------------------------------------------------------------------
 
 
-def table(names, cases):
-    """Parametrize a test with a dict: from the id of a case to its arguments."""
-    return pytest.mark.parametrize(names, list(cases.values()), ids=list(cases))
-
-
 def each(name, values):
     """Parametrize a test with the values of one argument; the ids are name=value."""
     return pytest.mark.parametrize(name, values, ids=[f"{name}={short(v)}" for v in values])
@@ -128,18 +119,14 @@ def said_of(values_by_message):
     return pytest.mark.parametrize("value, message", rows, ids=ids)
 
 
-def mistakes(cases):
-    """Parametrize a test with `call`, `message` and `error`: ValueError, or the third of a case."""
-    rows = {name: (*case, ValueError)[:3] for name, case in cases.items()}
-    return table("call, message, error", rows)
+def mistakes(*rows):
+    """Parametrize a test with `call`, `message` and `error`: ValueError, or the last of a row."""
+    return table("call, message, error", *((*row, ValueError)[:4] for row in rows))
 
 
-def works(cases):
+def works(*rows):
     """Parametrize a test with `holds` and `warned`: a call that is true, and what it warns of."""
-    pairs = {name: case if isinstance(case, tuple) else (case,) for name, case in cases.items()}
-    return table(
-        "holds, warned", {name: (holds, warned) for name, (holds, *warned) in pairs.items()}
-    )
+    return table("holds, warned", *((name, holds, warned) for name, holds, *warned in rows))
 
 
 def short(value):

@@ -77,9 +77,6 @@ class Outcomes(Aggregator):
 
 DELTA_OF_ITS_OWN = StableArgmax(0.5, failure_probability=0.1)
 CALIBRATED = StableArgmax(None, failure_probability=0.1)
-CONFIDENT = ConfidentGNMax(5, 2.0, 2.0)
-INTERACTIVE_FIRST = [InteractiveGNMax(0.5, 3.0, 3.0, 0.9), GNMax(3.0)]
-INTERACTIVE_ABOVE = [GNMax(1.5), InteractiveGNMax(5, 2.0, 2.0, 0.5)]
 NO_STAGE = "aggregator must be an Aggregator"
 TWO = "list of 2 stages, so n_queries .* got n_queries="
 
@@ -97,50 +94,50 @@ def two(n_queries):
 
 
 @mistakes(
-    {
-        "threshold above 1, a float": (
-            one(ConfidentGNMax(3.0, 3.0, 3.0)),
-            "threshold=3.0 is",
-        ),
-        "threshold above the teachers": (
-            one(CONFIDENT),
-            "threshold=5 of ConfidentGNMax.*more than n_teachers=4",
-        ),
-        "no noise": (one(ImmutableArgmax()), "either gamma or sigma"),
-        "two noises": (
-            one(ImmutableArgmax(gamma=0.5, sigma=3.0)),
-            "either gamma or sigma; got gamma=0.5 and sigma=3.0",
-        ),
-        "delta": (one(DELTA_OF_ITS_OWN), "failure_probability .* 0.1 .*below delta=1e-05"),
-        "delta, calibrated": (one(CALIBRATED), "0.1 in all, must be below delta=1e-05"),
-        "columns": (one(Outcomes(7)), "outcome_log_proba must return a column"),
-        "sums": (one(Outcomes(2)), "outcome_log_proba must .* sum to 1"),
-        "infinite": (one(PluralityVote()), "epsilon=inf .* set epsilon=None", BudgetExceededError),
-        "dear": (one(GNMax(0.01)), "GNMax.*cap epsilon=20.*more noise", BudgetExceededError),
-        "no probabilities": (
-            one(SoftVote(5.0), base_estimator=Perceptron()),
-            r"SoftVote\(sigma=5.0\) needs teachers with predict_proba; got Perceptron\(\)",
-        ),
-        "stages: a number": (stages([5]), f"{NO_STAGE}.*got 5"),
-        "stages: a class": (stages([GNMax]), f"{NO_STAGE}.*each an instance"),
-        "stages: none": (stages([]), "aggregator must not be an empty list"),
-        "stages: with SoftVote": (stages([GNMax(3.0), SoftVote(5.0)]), "SoftVote .* use it alone"),
-        "stages: InteractiveGNMax first": (
-            stages(INTERACTIVE_FIRST),
-            "InteractiveGNMax.*put it after another stage, aggregator=",
-        ),
-        "stages: threshold above the teachers": (
-            stages(INTERACTIVE_ABOVE),
-            "threshold=5 of InteractiveGNMax.*more than n_teachers=4",
-        ),
-        "n_queries None": (two(None), f"{TWO}None"),
-        "n_queries 5": (two(5), f"{TWO}5"),
-        "n_queries short": (two([5]), rf"{TWO}\[5\]"),
-        "n_queries with 0": (two([5, 0]), r"at least 1; got n_queries=\[5, 0\]"),
-        "n_queries with text": (two([5, "x"]), r"at least 1; got n_queries=\[5, 'x'\]"),
-        "n_queries with None": (two([5, None]), r"at least 1; got n_queries=\[5, None\]"),
-        "n_queries above X_public": (two([16, 15]), "n_queries=.*more than .* X_public, 30"),
-    }
+    ("threshold above 1, a float", one(ConfidentGNMax(3.0, 3.0, 3.0)), "threshold=3.0 is"),
+    (
+        "threshold above the teachers",
+        one(ConfidentGNMax(5, 2.0, 2.0)),
+        "threshold=5 of ConfidentGNMax.*more than n_teachers=4",
+    ),
+    ("no noise", one(ImmutableArgmax()), "either gamma or sigma"),
+    (
+        "two noises",
+        one(ImmutableArgmax(gamma=0.5, sigma=3.0)),
+        "either gamma or sigma; got gamma=0.5 and sigma=3.0",
+    ),
+    ("delta", one(DELTA_OF_ITS_OWN), "failure_probability .* 0.1 .*below delta=1e-05"),
+    ("delta, calibrated", one(CALIBRATED), "0.1 in all, must be below delta=1e-05"),
+    ("columns", one(Outcomes(7)), "outcome_log_proba must return a column"),
+    ("sums", one(Outcomes(2)), "outcome_log_proba must .* sum to 1"),
+    ("infinite", one(PluralityVote()), "epsilon=inf .* set epsilon=None", BudgetExceededError),
+    ("dear", one(GNMax(0.01)), "GNMax.*cap epsilon=20.*more noise", BudgetExceededError),
+    (
+        "no probabilities",
+        one(SoftVote(5.0), base_estimator=Perceptron()),
+        r"SoftVote\(sigma=5.0\) needs teachers with predict_proba; got Perceptron\(\)",
+    ),
+    ("stages: a number", stages([5]), f"{NO_STAGE}.*got 5"),
+    ("stages: a class", stages([GNMax]), f"{NO_STAGE}.*each an instance"),
+    ("stages: none", stages([]), "aggregator must not be an empty list"),
+    ("stages: with SoftVote", stages([GNMax(3.0), SoftVote(5.0)]), "SoftVote .* use it alone"),
+    (
+        "stages: InteractiveGNMax first",
+        stages([InteractiveGNMax(0.5, 3.0, 3.0, 0.9), GNMax(3.0)]),
+        "InteractiveGNMax.*put it after another stage, aggregator=",
+    ),
+    (
+        "stages: threshold above the teachers",
+        stages([GNMax(1.5), InteractiveGNMax(5, 2.0, 2.0, 0.5)]),
+        "threshold=5 of InteractiveGNMax.*more than n_teachers=4",
+    ),
+    ("n_queries None", two(None), f"{TWO}None"),
+    ("n_queries 5", two(5), f"{TWO}5"),
+    ("n_queries short", two([5]), rf"{TWO}\[5\]"),
+    ("n_queries with 0", two([5, 0]), r"at least 1; got n_queries=\[5, 0\]"),
+    ("n_queries with text", two([5, "x"]), r"at least 1; got n_queries=\[5, 'x'\]"),
+    ("n_queries with None", two([5, None]), r"at least 1; got n_queries=\[5, None\]"),
+    ("n_queries above X_public", two([16, 15]), "n_queries=.*more than .* X_public, 30"),
 )
 def test_an_aggregator_that_cannot_be_used(call, message, error):
     with refused(message, error):
@@ -157,19 +154,12 @@ def test_thresholds_that_are_accepted(threshold):
 
 # --- aggregate and draw --------------------------------------------------------------------------
 
-INTERACTIVE = InteractiveGNMax(0.5, 3.0, 3.0, 0.9)
-SAYS = "student_proba must hold .* got"
-
 
 @mistakes(
-    {
-        "negative votes": (lambda: GNMax(3.0).aggregate([[5, -1]]), "votes has negative"),
-        "no noise": (lambda: GNMax(None).aggregate([[5, 5]]), "Set sigma to a num"),
-        "wrong noise": (lambda: SoftVote(0).aggregate([[5.0, 5.0]]), "'sigma' parameter"),
-        "no student": (lambda: INTERACTIVE.aggregate([[5, 5]], None), f"{SAYS} None"),
-        "shape": (lambda: INTERACTIVE.aggregate([[5, 5]], [[1.0]]), rf"{SAYS} shape \(1, 1\)"),
-        "fractions": (lambda: StableArgmax().draw([[5.5, 4.5]]), "votes must be finite"),
-    }
+    ("negative votes", lambda: GNMax(3.0).aggregate([[5, -1]]), "votes has negative"),
+    ("no noise", lambda: GNMax(None).aggregate([[5, 5]]), "Set sigma to a num"),
+    ("wrong noise", lambda: SoftVote(0).aggregate([[5.0, 5.0]]), "'sigma' parameter"),
+    ("fractions", lambda: StableArgmax().draw([[5.5, 4.5]]), "votes must be finite"),
 )
 def test_votes_that_cannot_be_aggregated(call, message, error):
     with refused(message, error):

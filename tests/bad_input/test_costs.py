@@ -29,20 +29,7 @@ from sklearn_pate.rdp import (
 from sklearn_pate.rdp.conversion import epsilon_by_order
 from sklearn_pate.smooth_sensitivity import smooth_release_rdp, smooth_sensitivity
 
-from .helpers import (
-    INF,
-    NAN,
-    NOT_A_DELTA,
-    QUICK,
-    TEXT,
-    VOTES,
-    X_PUBLIC,
-    each,
-    fitted,
-    mistakes,
-    refused,
-    table,
-)
+from . import helpers as h
 
 
 def cost_at(scale, orders):
@@ -83,16 +70,16 @@ def call(function, **changes):
 
 ABOVE_0 = "must be a finite number above 0; got"
 WHOLE = "must be a whole number, at least [012]; got"
-NOT_POSITIVE = (True, 0, -1, NAN, INF, "x", None)
-NOT_WHOLE = (-1, 2.5, NAN, INF, "x")
-NOT_ORDERS = ([1], [0.5], [NAN], [INF], [], "x", None, [[2, 3]], ["a"], [[2], [3, 4]], 0)
+NOT_POSITIVE = (True, 0, -1, h.NAN, h.INF, "x", None)
+NOT_WHOLE = (-1, 2.5, h.NAN, h.INF, "x")
+NOT_ORDERS = ([1], [0.5], [h.NAN], [h.INF], [], "x", None, [[2, 3]], ["a"], [[2], [3, 4]], 0)
 DELTAS = "must be a number strictly between 0 and 1; got"
 #: Wrong values of an argument, what is said of them, and the functions
 WRONG = [
     ("orders", NOT_ORDERS, "must be ", (exact_rdp, worst_case_rdp, rdp_to_epsilon)),
     ("orders", NOT_ORDERS, "must be ", (smooth_release_rdp,)),
-    ("delta", NOT_A_DELTA, DELTAS, (gnmax_sigma, lnmax_gamma, gdp_mu, gdp_to_epsilon)),
-    ("delta", NOT_A_DELTA, DELTAS, (epsilon_by_order, data_independent_epsilon, least_scale)),
+    ("delta", h.NOT_A_DELTA, DELTAS, (gnmax_sigma, lnmax_gamma, gdp_mu, gdp_to_epsilon)),
+    ("delta", h.NOT_A_DELTA, DELTAS, (epsilon_by_order, data_independent_epsilon, least_scale)),
     ("epsilon", NOT_POSITIVE, ABOVE_0, (gnmax_sigma, lnmax_gamma, gdp_mu, least_scale)),
     ("sigma", NOT_POSITIVE, ABOVE_0, (gnmax_rdp, smooth_release_rdp)),
     ("beta", NOT_POSITIVE, ABOVE_0, (smooth_release_rdp, smooth_sensitivity)),
@@ -101,14 +88,14 @@ WRONG = [
     ("n_teachers", NOT_WHOLE, WHOLE, (gnmax_sigma, lnmax_gamma, data_independent_epsilon)),
     ("n_teachers", NOT_WHOLE, WHOLE, (worst_case_pure, margin_rdp)),
     ("n_classes", NOT_WHOLE, WHOLE, (gnmax_sigma, worst_case_rdp, margin_rdp)),
-    ("confidence", (0, 1.0, NAN, "x"), "must lie strictly between 0 and 1", (audit_aggregator,)),
+    ("confidence", (0, 1.0, h.NAN, "x"), "must lie strictly between 0 and 1", (audit_aggregator,)),
     ("n_samples", (99, 500.0, "x"), "must be a whole number, at least 100", (audit_aggregator,)),
-    ("delta", (1, -1, NAN, "x", None), "must be a number from 0 to below 1", (audit_aggregator,)),
-    ("mu", (-1, NAN), "must be a number, at least 0; got", (gdp_to_epsilon,)),
+    ("delta", (1, -1, h.NAN, "x", None), "must be a number from 0 to below 1", (audit_aggregator,)),
+    ("mu", (-1, h.NAN), "must be a number, at least 0; got", (gdp_to_epsilon,)),
 ]
 
 
-@table(
+@h.table(
     "function, name, values, message",
     {
         f"{function.__name__}.{name}": (function, name, values, message)
@@ -118,51 +105,49 @@ WRONG = [
 )
 def test_an_argument_that_is_wrong_in_itself(function, name, values, message):
     for value in values:
-        with refused(f"{name} {message}"):
+        with h.refused(f"{name} {message}"):
             call(function, **{name: value})
 
 
 COSTS = "cost_by_half_margin"
 
 
-@table(
+@h.table(
     "function, changes, message",
-    {
-        "no queries": (gnmax_sigma, {"n_queries": 0}, "n_queries must be a whole"),
-        "no teachers": (gnmax_sigma, {"n_teachers": 0}, "n_teachers must be a"),
-        "one class": (gnmax_sigma, {"n_classes": 1}, "n_classes .*at least 2"),
-        "two costs": (rdp_to_epsilon, {"rdp": [1.0, 2.0]}, "rdp must have one"),
-        "negative cost": (rdp_to_epsilon, {"rdp": [-1.0]}, "rdp must hold costs"),
-        "NaN": (rdp_to_epsilon, {"rdp": [NAN]}, "rdp must hold costs"),
-        "pure": (pure_rdp, {"epsilon": -1}, "epsilon must be a finite number"),
-        "negative votes": (exact_rdp, {"votes": [[5, -1]]}, "votes has negative"),
-        "no noise": (exact_rdp, {"aggregator": GNMax(None)}, "Set sigma to a"),
-        "eta=-1": (TrialCount, {"eta": -1}, "eta from -0.9 to 20; got .*eta=-1"),
-        "mean": (TrialCount, {"mean": 1e6 + 0.5}, "needs a mean from 1.001 to 1e6"),
-        "eta=x": (TrialCount, {"eta": "x"}, "eta must be a number; got 'x'"),
-        "eta=nan": (TrialCount, {"eta": NAN}, "eta from -0.9 to 20; got .*eta=nan"),
-        "distribution": (TrialCount, {"distribution": "uniform"}, "distribution must be"),
-        "far margin": (smooth_sensitivity, {"half_margin": [2]}, "half_margin must be"),
-        "text margin": (smooth_sensitivity, {"half_margin": "x"}, "half_margin must be"),
-        "NaN cost": (smooth_sensitivity, {COSTS: [1.0, NAN]}, COSTS),
-        "axes": (smooth_sensitivity, {COSTS: [[1.0]]}, COSTS),
-        "text": (smooth_sensitivity, {COSTS: "x"}, f"{COSTS} must"),
-        "audit, class": (audit_aggregator, {"votes": [5]}, "votes must have shape"),
-        "audit, negative": (audit_aggregator, {"votes": [5, -1]}, "votes has negative counts"),
-        "audit, fractions": (audit_aggregator, {"votes": [5.5, 4.5]}, "votes must be finite whole"),
-        "audit, none": (audit_aggregator, {"votes": [0, 0]}, "every row of votes must sum"),
-        "audit, text": (audit_aggregator, {"votes": TEXT}, "votes must"),
-        "a plan": (plan_queries, {"aggregator": "x"}, "aggregator must be an Aggregator.*got 'x'"),
-    },
+    ("no queries", gnmax_sigma, {"n_queries": 0}, "n_queries must be a whole"),
+    ("no teachers", gnmax_sigma, {"n_teachers": 0}, "n_teachers must be a"),
+    ("one class", gnmax_sigma, {"n_classes": 1}, "n_classes .*at least 2"),
+    ("two costs", rdp_to_epsilon, {"rdp": [1.0, 2.0]}, "rdp must have one"),
+    ("negative cost", rdp_to_epsilon, {"rdp": [-1.0]}, "rdp must hold costs"),
+    ("NaN", rdp_to_epsilon, {"rdp": [h.NAN]}, "rdp must hold costs"),
+    ("pure", pure_rdp, {"epsilon": -1}, "epsilon must be a finite number"),
+    ("negative votes", exact_rdp, {"votes": [[5, -1]]}, "votes has negative"),
+    ("no noise", exact_rdp, {"aggregator": GNMax(None)}, "Set sigma to a"),
+    ("eta=-1", TrialCount, {"eta": -1}, "eta from -0.9 to 20; got .*eta=-1"),
+    ("mean", TrialCount, {"mean": 1e6 + 0.5}, "needs a mean from 1.001 to 1e6"),
+    ("eta=x", TrialCount, {"eta": "x"}, "eta must be a number; got 'x'"),
+    ("eta=nan", TrialCount, {"eta": h.NAN}, "eta from -0.9 to 20; got .*eta=nan"),
+    ("distribution", TrialCount, {"distribution": "uniform"}, "distribution must be"),
+    ("far margin", smooth_sensitivity, {"half_margin": [2]}, "half_margin must be"),
+    ("text margin", smooth_sensitivity, {"half_margin": "x"}, "half_margin must be"),
+    ("NaN cost", smooth_sensitivity, {COSTS: [1.0, h.NAN]}, COSTS),
+    ("axes", smooth_sensitivity, {COSTS: [[1.0]]}, COSTS),
+    ("text", smooth_sensitivity, {COSTS: "x"}, f"{COSTS} must"),
+    ("audit, class", audit_aggregator, {"votes": [5]}, "votes must have shape"),
+    ("audit, negative", audit_aggregator, {"votes": [5, -1]}, "votes has negative counts"),
+    ("audit, fractions", audit_aggregator, {"votes": [5.5, 4.5]}, "votes must be finite whole"),
+    ("audit, none", audit_aggregator, {"votes": [0, 0]}, "every row of votes must sum"),
+    ("audit, text", audit_aggregator, {"votes": h.TEXT}, "votes must"),
+    ("a plan", plan_queries, {"aggregator": "x"}, "aggregator must be an Aggregator.*got 'x'"),
 )
 def test_arguments_that_are_refused(function, changes, message):
-    with refused(message):
+    with h.refused(message):
         call(function, **changes)
 
 
-@each("neighbour_votes", ([7, 3], [5, 5], [5, 4, 1]))
+@h.each("neighbour_votes", ([7, 3], [5, 5], [5, 4, 1]))
 def test_votes_that_are_no_neighbours(neighbour_votes):
-    with refused("neighbour_votes must be votes with one"):
+    with h.refused("neighbour_votes must be votes with one"):
         call(audit_aggregator, neighbour_votes=neighbour_votes)
 
 
@@ -173,38 +158,37 @@ def test_votes_that_are_no_neighbours(neighbour_votes):
 def stopped():
     """A fit that a budget stopped: what it cost is known at its own delta only."""
     params = {"aggregator": ConfidentGNMax(0.5, 4.0, 4.0), "n_queries": 30, "epsilon": 6.0}
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        return PATEClassifier(GaussianNB(), **(QUICK | params)).fit_votes(VOTES, X_PUBLIC)
+    with warnings.catch_warnings(action="ignore"):
+        return PATEClassifier(GaussianNB(), **(h.QUICK | params)).fit_votes(h.VOTES, h.X_PUBLIC)
 
 
-@mistakes(
-    {
-        "method": (lambda: fitted().curator_.epsilon(method="rdp"), "method must be"),
-        "conversion": (
-            lambda: fitted().curator_.epsilon(conversion="best"),
-            "conversion must be 'improved' or 'classic'; got 'best'",
-        ),
-        "rdp, method": (lambda: fitted().curator_.rdp(method=None), "method must be .*None"),
-        "rdp, orders": (lambda: fitted().curator_.rdp(orders=[1]), "orders must be a non"),
-        "rdp, text": (lambda: fitted().curator_.rdp(orders="x"), "orders must be arr"),
-        "another delta": (
-            lambda: stopped().curator_.epsilon(1e-6, "data_independent"),
-            "a budget at delta=1e-05 stopped the queries.*got 1e-06",
-        ),
-    }
+@h.mistakes(
+    ("method", lambda: h.fitted().curator_.epsilon(method="rdp"), "method must be"),
+    (
+        "conversion",
+        lambda: h.fitted().curator_.epsilon(conversion="best"),
+        "conversion must be 'improved' or 'classic'; got 'best'",
+    ),
+    ("rdp, method", lambda: h.fitted().curator_.rdp(method=None), "method must be .*None"),
+    ("rdp, orders", lambda: h.fitted().curator_.rdp(orders=[1]), "orders must be a non"),
+    ("rdp, text", lambda: h.fitted().curator_.rdp(orders="x"), "orders must be arr"),
+    (
+        "another delta",
+        lambda: stopped().curator_.epsilon(1e-6, "data_independent"),
+        "a budget at delta=1e-05 stopped the queries.*got 1e-06",
+    ),
 )
 def test_the_curator_of_wrong_arguments(call, message, error):
-    with refused(message, error):
+    with h.refused(message, error):
         call()
 
 
 @pytest.mark.parametrize(
-    ("fit", "method"),
-    [(fitted, "exact"), (fitted, "data_independent"), (stopped, "data_independent")],
+    "fit, method",
+    [(h.fitted, "exact"), (h.fitted, "data_independent"), (stopped, "data_independent")],
 )
 def test_the_curator_of_a_wrong_delta(fit, method):
     curator = fit().curator_
-    for delta in (0, 1, -1, NAN, "x", [1]):
-        with refused(f"delta {DELTAS}"):
+    for delta in (0, 1, -1, h.NAN, "x", [1]):
+        with h.refused(f"delta {DELTAS}"):
             curator.epsilon(delta, method)

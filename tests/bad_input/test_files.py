@@ -10,19 +10,7 @@ from sklearn_pate.aggregators import PluralityVote
 from sklearn_pate.exceptions import BudgetExceededError, TeacherError
 from sklearn_pate.ledger import PrivacyLedger
 
-from .helpers import (
-    INF,
-    NAN,
-    NOT_A_DELTA,
-    QUICK,
-    VOTES,
-    X_PUBLIC,
-    Teacher,
-    each,
-    fit,
-    refused,
-    table,
-)
+from . import helpers as h
 
 # --- parameters of ledgers -----------------------------------------------------------------------
 
@@ -36,26 +24,26 @@ def ledger(folder, epsilon=30.0, **params):
 def ledger_in_use(folder):
     """A ledger with one entry."""
     in_use = ledger(folder)
-    PATEClassifier(GaussianNB(), **QUICK, ledger=in_use).fit_votes(VOTES, X_PUBLIC)
+    PATEClassifier(GaussianNB(), **h.QUICK, ledger=in_use).fit_votes(h.VOTES, h.X_PUBLIC)
     return in_use
 
 
 def test_wrong_budgets_and_places(tmp_path):
-    for epsilon in (0, -1, NAN, INF, "x", None, [1]):
-        with refused("epsilon must be a finite number above 0; got"):
+    for epsilon in (0, -1, h.NAN, h.INF, "x", None, [1]):
+        with h.refused("epsilon must be a finite number above 0; got"):
             ledger(tmp_path, epsilon)
-    for delta in NOT_A_DELTA:
-        with refused("delta must be a number strictly between 0 and 1; got"):
+    for delta in h.NOT_A_DELTA:
+        with h.refused("delta must be a number strictly between 0 and 1; got"):
             ledger(tmp_path, delta=delta)
     for path in (None, 5):
-        with refused(f"path must be .* got {path}", TypeError):
+        with h.refused(f"path must be .* got {path}", TypeError):
             PrivacyLedger(path, 1.0)
-    with refused("cannot be used as a ledger"):
+    with h.refused("cannot be used as a ledger"):
         PrivacyLedger(tmp_path, 1.0)
-    with refused("folder of the ledger does not exist"):
+    with h.refused("folder of the ledger does not exist"):
         ledger(tmp_path / "no")
     ledger(tmp_path)
-    with refused("ledger.sqlite is the ledger of epsilon=30.*got epsilon=3"):
+    with h.refused("ledger.sqlite is the ledger of epsilon=30.*got epsilon=3"):
         ledger(tmp_path, 3.0)
 
 
@@ -68,33 +56,29 @@ def execute(file, statement):
     database.close()
 
 
-@table(
+@h.table(
     "damage, message",
-    {
-        "text": (lambda file: file.write_text("x"), ""),
-        "cut short": (lambda file: file.write_bytes(file.read_bytes()[:5000]), ""),
-        "no budget": (lambda file: execute(file, "DELETE FROM budget"), " .it holds no budget"),
-    },
+    ("text", lambda file: file.write_text("x"), ""),
+    ("cut short", lambda file: file.write_bytes(file.read_bytes()[:5000]), ""),
+    ("no budget", lambda file: execute(file, "DELETE FROM budget"), " .it holds no budget"),
 )
 def test_a_file_that_is_no_ledger(damage, message, tmp_path):
     ledger_in_use(tmp_path)
     damage(tmp_path / "ledger.sqlite")
-    with refused(NO_LEDGER + message):
+    with h.refused(NO_LEDGER + message):
         ledger(tmp_path)
 
 
-@table(
+@h.table(
     "statement, message",
-    {
-        "no budget": ("DELETE FROM budget", " .it holds no budget"),
-        "no table": ("DROP TABLE spending", ".*nothing was recorded"),
-    },
+    ("no budget", "DELETE FROM budget", " .it holds no budget"),
+    ("no table", "DROP TABLE spending", ".*nothing was recorded"),
 )
 def test_a_ledger_that_was_damaged_before_a_fit(statement, message, tmp_path):
     in_use = ledger_in_use(tmp_path)
     execute(tmp_path / "ledger.sqlite", statement)
-    with refused(NO_LEDGER + message):
-        fit({"ledger": in_use})
+    with h.refused(NO_LEDGER + message):
+        h.fit({"ledger": in_use})
 
 
 # --- fits that a ledger refuses ------------------------------------------------------------------
@@ -103,29 +87,27 @@ DEAR = BudgetExceededError
 NO_NOISE = {"aggregator": PluralityVote(), "epsilon": None}
 
 
-@table(
+@h.table(
     "budget, params, message, error",
-    {
-        "random_state": (30.0, {"random_state": 0}, "refuses fits with.*got random_s", ValueError),
-        "over budget": (1.0, {}, "more than the ledger's epsilon=1", DEAR),
-        "no noise": (30.0, NO_NOISE, "costs epsilon=inf.*ledger's epsilon=30", DEAR),
-    },
+    ("random_state", 30.0, {"random_state": 0}, "refuses fits with.*got random_s", ValueError),
+    ("over budget", 1.0, {}, "more than the ledger's epsilon=1", DEAR),
+    ("no noise", 30.0, NO_NOISE, "costs epsilon=inf.*ledger's epsilon=30", DEAR),
 )
 def test_a_fit_that_a_ledger_refuses(budget, params, message, error, tmp_path):
-    with refused(message, error):
-        fit({"ledger": ledger(tmp_path, budget)} | params)
+    with h.refused(message, error):
+        h.fit({"ledger": ledger(tmp_path, budget)} | params)
 
 
 def test_a_fit_with_another_adjacency(tmp_path):
     in_use = ledger_in_use(tmp_path)
-    with refused("costs of one change of the data.*Use the same partition and unit"):
-        fit({"ledger": in_use, "epsilon": 3.0, "n_queries": 1})
+    with h.refused("costs of one change of the data.*Use the same partition and unit"):
+        h.fit({"ledger": in_use, "epsilon": 3.0, "n_queries": 1})
 
 
 # --- memory, and what does not pickle ------------------------------------------------------------
 
 
-class Locked(Teacher):
+class Locked(h.Teacher):
     """Cannot be pickled, so not be sent to another process."""
 
     lock = None
@@ -141,22 +123,22 @@ def test_folders_that_cannot_be_written_to(tmp_path):
     file = tmp_path / "file"
     file.write_text("x")
     for memory in ("", file, str(file / "sub")):
-        with refused("memory=.*cannot be written to"):
-            fit({"memory": memory})
-    with refused("memory needs .* that pickle.*base_estimator"):
-        fit({"memory": tmp_path, "base_estimator": Locked()})
+        with h.refused("memory=.*cannot be written to"):
+            h.fit({"memory": memory})
+    with h.refused("memory needs .* that pickle.*base_estimator"):
+        h.fit({"memory": tmp_path, "base_estimator": Locked()})
 
 
 def test_processes_of_teachers_that_do_not_pickle():
     message = "teachers could not be sent .*PicklingError.*n_jobs=1"
-    with refused(message, TeacherError, by_teachers=True):
-        fit({"base_estimator": Locked(), "n_jobs": 2})
+    with h.refused(message, TeacherError, by_teachers=True):
+        h.fit({"base_estimator": Locked(), "n_jobs": 2})
 
 
 # --- data sets -----------------------------------------------------------------------------------
 
 
-@each("fetch", (datasets.fetch_adult, datasets.fetch_diabetes130, datasets.fetch_mnist))
+@h.each("fetch", (datasets.fetch_adult, datasets.fetch_diabetes130, datasets.fetch_mnist))
 def test_fetchers_of_wrong_arguments(fetch, monkeypatch, tmp_path):
     def fetch_openml(*args, **options):
         raise OSError("no network")
@@ -164,9 +146,9 @@ def test_fetchers_of_wrong_arguments(fetch, monkeypatch, tmp_path):
     monkeypatch.setattr(datasets, "fetch_openml", fetch_openml)
     monkeypatch.delenv("SKLEARN_PATE_DATA", raising=False)
     for subset in ("Train", None, 5, ["all"]):
-        with refused("subset must be .*got"):
+        with h.refused("subset must be .*got"):
             fetch(subset=subset)
-    with refused("Found no files of .*Looked for: .*data_home=D", FileNotFoundError):
+    with h.refused("Found no files of .*Looked for: .*data_home=D", FileNotFoundError):
         fetch(data_home=tmp_path)
-    with refused("data_home must be .*got 5", TypeError):
+    with h.refused("data_home must be .*got 5", TypeError):
         fetch(data_home=5)

@@ -8,149 +8,123 @@ from sklearn_pate import PATEClassifier
 from sklearn_pate.aggregators import StableArgmax
 from sklearn_pate.model_selection import PrivateGridSearchCV, PrivateRandomizedSearchCV
 
-from .helpers import (
-    ESTIMATORS,
-    INF,
-    LABEL,
-    NAN,
-    NO_FLOATS,
-    X_PUBLIC,
-    X,
-    Y,
-    accepted,
-    changed,
-    each,
-    each_of,
-    mistakes,
-    pate,
-    refused,
-    table,
-)
+from . import helpers as h
 
 
 def search(settings=None, grid=None, estimator=None, **data):
     settings = {"epsilon": 30.0, "n_trials": 3} | (settings or {})
     grid = {"n_queries": [3, 6]} if grid is None else grid
-    estimator = pate(n_queries=3) if estimator is None else estimator
+    estimator = h.pate(n_queries=3) if estimator is None else estimator
     private_search = PrivateGridSearchCV(estimator, grid, **settings)
-    ESTIMATORS.append(private_search)
-    return private_search.fit(**({"X": X, "y": Y, "X_public": X_PUBLIC} | data))
+    h.ESTIMATORS.append(private_search)
+    return private_search.fit(**({"X": h.X, "y": h.Y, "X_public": h.X_PUBLIC} | data))
 
 
 # --- settings ------------------------------------------------------------------------------------
 
 WRONG = {
-    "epsilon": (*NO_FLOATS, 0, -1, NAN, INF, "x"),
-    "delta": (*NO_FLOATS, 0, 1, NAN, "x", None),
-    "n_trials": (*NO_FLOATS, 1, 0, -1, NAN, INF, "x"),
+    "epsilon": (*h.NO_FLOATS, 0, -1, h.NAN, h.INF, "x"),
+    "delta": (*h.NO_FLOATS, 0, 1, h.NAN, "x", None),
+    "n_trials": (*h.NO_FLOATS, 1, 0, -1, h.NAN, h.INF, "x"),
     "distribution": ("uniform", None, 5),
-    "eta": (*NO_FLOATS, -1, 21, NAN, "x", None),
+    "eta": (*h.NO_FLOATS, -1, 21, h.NAN, "x", None),
     "scoring": (5, ["accuracy"]),
-    "validation_fraction": (*NO_FLOATS, 0, 0.6, -0.1, NAN, "x", None),
+    "validation_fraction": (*h.NO_FLOATS, 0, 0.6, -0.1, h.NAN, "x", None),
     "random_state": ("x", -1, 1.5),
 }
 
 
-@each_of(WRONG)
+@h.each_of(WRONG)
 def test_a_parameter_of_a_wrong_type_or_size(name, value):
-    with refused(rf"'{name}' parameter of PrivateGridSearchCV must be .*Got"):
+    with h.refused(rf"'{name}' parameter of PrivateGridSearchCV must be .*Got"):
         search({name: value})
 
 
 def test_a_delta_above_one_over_the_records():
-    with accepted("delta=.* is not below one over the number of records, 40"):
+    with h.accepted("delta=.* is not below one over the number of records, 40"):
         assert search({"delta": 0.1, "epsilon": None}).privacy_spent_.delta == 0.1
 
 
 # --- candidates, the estimator, data -------------------------------------------------------------
 
 
-NO_GRID = "'param_grid' parameter of PrivateGridSearchCV"
 NO_ESTIMATOR = "'estimator' parameter of PrivateGridSearchCV"
+NOT_IN_CLASSES = "has labels that are not in classes"
 RANDOM = "parameter of PrivateRandomizedSearchCV"
 STABLE = StableArgmax(0.05, 2)
 LABELS = np.arange(30) % 2
-VALIDATION = {"X_val": X_PUBLIC, "y_val": LABELS}
+VALIDATION = {"X_val": h.X_PUBLIC, "y_val": LABELS}
 
 
 def random_search(distributions, **params):
-    PrivateRandomizedSearchCV(pate(), distributions, **params).fit(X, Y, X_PUBLIC)
+    PrivateRandomizedSearchCV(h.pate(), distributions, **params).fit(h.X, h.Y, h.X_PUBLIC)
 
 
 def of_estimator(**params):
-    return search({"epsilon": None}, estimator=pate(**params))
+    return search({"epsilon": None}, estimator=h.pate(**params))
 
 
-@mistakes(
-    {
-        "n_trials": (lambda: search({"n_trials": 1e9}), "number of trials .* 1e6"),
-        "few": (
-            lambda: search({"validation_fraction": 1e-9}),
-            "=1e-09 is less than one of the 40 private records",
-        ),
-        "scoring": (
-            lambda: search({"scoring": "accuracy"}),
-            "'accuracy' needs public rows, X_val and y_val",
-        ),
-        "grid: a number": (lambda: search(grid=5), NO_GRID),
-        "grid: none": (lambda: search(grid=[]), "no candidates; give at least one set of param"),
-        "grid: no value": (lambda: search(grid={"n_teachers": []}), "'n_teachers' .* non-empty"),
-        "grid: unknown": (lambda: search(grid={"teachers": [5]}), "Invalid parameter 'teachers'"),
-        "grid: out of range": (lambda: search(grid={"n_teachers": [0]}), "'n_teachers' parameter"),
-        "grid: epsilon": (lambda: search(grid={"epsilon": [1.0]}), "of the search .* leave it out"),
-        "grid: partition": (lambda: search(grid={"partition": ["hash"]}), "differ in partition"),
-        "grid: student__": (lambda: search(grid={"student__C": [1]}), "student is None, so it has"),
-        "grid: a list": (lambda: search(grid=[1]), "Parameter grid is not a dict", TypeError),
-        "grid: no list": (lambda: search(grid={"n_teachers": 5}), "needs to be", TypeError),
-        "random": (lambda: random_search(5), f"'param_distributions' {RANDOM}"),
-        "unfitted": (
-            lambda: PrivateGridSearchCV(pate(), {}).predict(X),
-            "not fitted",
-            NotFittedError,
-        ),
-        "another estimator": (lambda: search(estimator=GaussianNB()), NO_ESTIMATOR),
-        "a class": (lambda: search(estimator=PATEClassifier), NO_ESTIMATOR),
-        "random_state": (lambda: of_estimator(random_state=0), "estimator has random_state=0"),
-        "X_public missing": (lambda: search(X_public=None), "X_public is missing"),
-        "features": (
-            lambda: search(X_public=X_PUBLIC[:, 1:]),
-            "X_public does not have the features",
-        ),
-        "y_val missing": (lambda: search(X_val=X_PUBLIC), "X_val and y_val belong together"),
-        "X_val, features": (
-            lambda: search(**VALIDATION | {"X_val": X_PUBLIC[:, 1:]}),
-            r"X_val must have rows with the features of X_public; got shapes \(30, 2\)",
-        ),
-        "y_val": (
-            lambda: search(**VALIDATION | {"y_val": LABELS + 7}),
-            "y_val has labels that are not in classes",
-        ),
-        "y: unknown labels": (
-            lambda: search(y=changed(Y, LABEL)),
-            "y has labels that are not in classes",
-        ),
-        "y: short": (lambda: search(y=Y[1:]), "X and y have inconsistent numbers of samples"),
-        "a scorer": (lambda: search({"scoring": "best"}, **VALIDATION), "scoring|'best'"),
-    }
+@h.mistakes(
+    ("n_trials", lambda: search({"n_trials": 1e9}), "number of trials .* 1e6"),
+    (
+        "few",
+        lambda: search({"validation_fraction": 1e-9}),
+        "=1e-09 is less than one of the 40 private records",
+    ),
+    (
+        "score",
+        lambda: search({"scoring": "accuracy"}),
+        "'accuracy' needs public rows, X_val and y_val",
+    ),
+    ("grid: a number", lambda: search(grid=5), "'param_grid' parameter of PrivateGridSearchCV"),
+    ("grid: none", lambda: search(grid=[]), "no candidates; give at least one set of param"),
+    ("grid: no value", lambda: search(grid={"n_teachers": []}), "'n_teachers' .* non-empty"),
+    ("grid: unknown", lambda: search(grid={"teachers": [5]}), "Invalid parameter 'teachers'"),
+    ("grid: out of range", lambda: search(grid={"n_teachers": [0]}), "'n_teachers' parameter"),
+    ("grid: epsilon", lambda: search(grid={"epsilon": [1.0]}), "of the search .* leave it out"),
+    ("grid: partition", lambda: search(grid={"partition": ["hash"]}), "differ in partition"),
+    ("grid: student__", lambda: search(grid={"student__C": [1]}), "student is None, so it has"),
+    ("grid: a list", lambda: search(grid=[1]), "Parameter grid is not a dict", TypeError),
+    ("grid: no list", lambda: search(grid={"n_teachers": 5}), "needs to be", TypeError),
+    ("random", lambda: random_search(5), f"'param_distributions' {RANDOM}"),
+    (
+        "unfitted",
+        lambda: PrivateGridSearchCV(h.pate(), {}).predict(h.X),
+        "not fitted",
+        NotFittedError,
+    ),
+    ("another estimator", lambda: search(estimator=GaussianNB()), NO_ESTIMATOR),
+    ("a class", lambda: search(estimator=PATEClassifier), NO_ESTIMATOR),
+    ("random_state", lambda: of_estimator(random_state=0), "estimator has random_state=0"),
+    ("X_public missing", lambda: search(X_public=None), "X_public is missing"),
+    ("features", lambda: search(X_public=h.X_PUBLIC[:, 1:]), "X_public does not have the features"),
+    ("y_val missing", lambda: search(X_val=h.X_PUBLIC), "X_val and y_val belong together"),
+    (
+        "X_val, features",
+        lambda: search(**VALIDATION | {"X_val": h.X_PUBLIC[:, 1:]}),
+        r"X_val must have rows with the features of X_public; got shapes \(30, 2\)",
+    ),
+    ("y_val", lambda: search(**VALIDATION | {"y_val": LABELS + 7}), f"y_val {NOT_IN_CLASSES}"),
+    ("y", lambda: search(y=h.changed(h.Y, h.LABEL)), f"y {NOT_IN_CLASSES}"),
+    ("y: short", lambda: search(y=h.Y[1:]), "X and y have inconsistent numbers of samples"),
+    ("a scorer", lambda: search({"scoring": "best"}, **VALIDATION), "scoring|'best'"),
 )
 def test_searches_that_are_refused(call, message, error):
-    with refused(message, error):
+    with h.refused(message, error):
         call()
 
 
-@table(
+@h.table(
     "params, message",
-    {
-        "no classes": ({"classes": None}, r"estimator needs classes=\[...\]"),
-        "StableArgmax": ({"aggregator": STABLE}, "a delta of its own.*neither StableArgmax"),
-    },
+    ("no classes", {"classes": None}, r"estimator needs classes=\[...\]"),
+    ("StableArgmax", {"aggregator": STABLE}, "a delta of its own.*neither StableArgmax"),
 )
 def test_an_estimator_that_a_search_cannot_use(params, message):
-    with refused(message, warning="counts a query as stable|classes_ is read"):
+    with h.refused(message, warning="counts a query as stable|classes_ is read"):
         of_estimator(**params)
 
 
-@each("n_iter", (0, 2.5, None))
+@h.each("n_iter", (0, 2.5, None))
 def test_a_wrong_number_of_random_candidates(n_iter):
-    with refused(f"'n_iter' {RANDOM} must be"):
+    with h.refused(f"'n_iter' {RANDOM} must be"):
         random_search({"n_queries": [3]}, n_iter=n_iter)

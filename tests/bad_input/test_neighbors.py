@@ -10,36 +10,18 @@ from sklearn_pate.exceptions import BadPlanError
 from sklearn_pate.neighbors import ReverseNeighbors
 from sklearn_pate.synthesis import MarginalSynthesizer
 
-from .helpers import (
-    ESTIMATORS,
-    INF,
-    NAN,
-    NUMBER,
-    VOTES,
-    X_PUBLIC,
-    X,
-    Y,
-    accepted,
-    changed,
-    each,
-    each_of,
-    fit_votes,
-    frame,
-    pate,
-    refused,
-    table,
-)
+from . import helpers as h
 
 RNG = np.random.default_rng(0)
 MANY = RNG.uniform(size=(2000, 2))
 LABELS = (MANY[:, 0] > 0.5).astype(int)
-MANY[0, 1] = NUMBER
+MANY[0, 1] = h.NUMBER
 PUBLIC = RNG.uniform(size=(300, 2))
 
 
 def records(base_estimator=None, **params):
     clf = PATEClassifier(base_estimator or ReverseNeighbors(), classes=[0, 1], **params)
-    ESTIMATORS.append(clf)
+    h.ESTIMATORS.append(clf)
     return clf
 
 
@@ -49,34 +31,32 @@ NOT_A_COUNT = (0, -1, 2.5, True, "x")
 WRONG = {
     "n_cells": NOT_A_COUNT,
     "n_neighbors": (*NOT_A_COUNT, None),
-    "smoothing": (0, 1e-4, 1e4, NAN, "x", None),
+    "smoothing": (0, 1e-4, 1e4, h.NAN, "x", None),
     "random_state": (2**32, -1, 0.5, "x"),
     "adjacency": ("remove", None),
 }
 
 
-@each_of(WRONG)
+@h.each_of(WRONG)
 def test_a_parameter_of_a_wrong_type_or_size(name, value):
-    with refused(f"'{name}' parameter of ReverseNeighbors must be .*Got "):
+    with h.refused(f"'{name}' parameter of ReverseNeighbors must be .*Got "):
         records(ReverseNeighbors(**{name: value})).fit(MANY, LABELS, PUBLIC)
 
 
 # --- plans that cannot work ----------------------------------------------------------------------
 
 
-@table(
+@h.table(
     "params, public, message",
-    {
-        "noise": ({"epsilon": 0.001}, PUBLIC, "the noise drowns the ballots: there are 2000"),
-        "few rows": ({}, PUBLIC[:3], "X_public has 3 rows, .* there are 2 classes.* Give 16"),
-        "equal rows": ({}, PUBLIC[[0] * 300], "X_public (has 300 rows, 1 of them|are all equal)"),
-    },
+    ("noise", {"epsilon": 0.001}, PUBLIC, "the noise drowns the ballots: there are 2000"),
+    ("few rows", {}, PUBLIC[:3], "X_public has 3 rows, .* there are 2 classes.* Give 16"),
+    ("equal rows", {}, PUBLIC[[0] * 300], "X_public (has 300 rows, 1 of them|are all equal)"),
 )
 def test_a_plan_that_cannot_work(params, public, message):
     clf = records(**params)
-    with accepted(message):  # votes alone spend nothing, so `poll` warns
+    with h.accepted(message):  # votes alone spend nothing, so `poll` warns
         clf.poll(MANY, LABELS, public)
-    with refused(f"cannot work: .*{message}", BadPlanError) as caught:
+    with h.refused(f"cannot work: .*{message}", BadPlanError) as caught:
         clf.fit(MANY, LABELS, public)
     with pytest.raises(ValueError, match="share_right is about teachers"):
         caught.value.plan.share_right(0.8)
@@ -87,40 +67,37 @@ def test_a_plan_that_cannot_work(params, public, message):
 DRAWS = MarginalSynthesizer((0, 1), missing=[])
 
 
-@table("weight", {"above 1": np.nextafter(1, 2), "below 0": -0.1, "NaN": NAN, "inf": INF})
-@table(
+@h.table("weight", {"above 1": np.nextafter(1, 2), "below 0": -0.1, "NaN": h.NAN, "inf": h.INF})
+@h.table(
     "make, public",
-    {
-        "records": (lambda: records(epsilon=8.0), PUBLIC),
-        "records, no public rows": (lambda: records(epsilon=8.0, synthesizer=DRAWS), None),
-        "teachers, no public rows": (lambda: pate(n_teachers=20, synthesizer=DRAWS), None),
-    },
+    ("records", lambda: records(epsilon=8.0), PUBLIC),
+    ("records, no public rows", lambda: records(epsilon=8.0, synthesizer=DRAWS), None),
+    ("teachers, no public rows", lambda: h.pate(n_teachers=20, synthesizer=DRAWS), None),
 )
 def test_weights_that_are_no_parts_of_a_ballot(make, public, weight):
-    weights = changed(np.linspace(0, 1, 2000), weight)
+    weights = h.changed(np.linspace(0, 1, 2000), weight)
     message = "sample_weight must be from 0 to 1 where|sample_weight must be 2000 finite"
     for method in ("fit", "plan", "poll"):
-        with refused(message):
+        with h.refused(message):
             getattr(make(), method)(MANY, LABELS, public, sample_weight=weights)
 
 
 # --- tables --------------------------------------------------------------------------------------
 
 LEVELS = pd.MultiIndex.from_tuples([("a", 1), ("a", 2), ("b", 1)])
-OF_LEVELS = frame().set_axis(LEVELS, axis=1)
 
 
-@table("public", {"rows": pd.DataFrame(X_PUBLIC, columns=LEVELS), "no rows": None})
+@h.table("public", {"rows": pd.DataFrame(h.X_PUBLIC, columns=LEVELS), "no rows": None})
 def test_columns_of_several_levels(public):
     draws = DRAWS if public is None else None
-    with refused(r"columns of several levels \(a MultiIndex\) have no names to go by: flatten"):
-        records(synthesizer=draws).plan(OF_LEVELS, Y, public)
+    with h.refused(r"columns of several levels \(a MultiIndex\) have no names to go by: flatten"):
+        records(synthesizer=draws).plan(h.frame().set_axis(LEVELS, axis=1), h.Y, public)
 
 
-@each("transformer", (None, StandardScaler()))
+@h.each("transformer", (None, StandardScaler()))
 def test_public_rows_that_are_infinite(transformer):
-    infinite = changed(PUBLIC, INF, (3, 1))
-    with refused("could not be fitted on X_public: ValueError: Input X contains infinity"):
+    infinite = h.changed(PUBLIC, h.INF, (3, 1))
+    with h.refused("could not be fitted on X_public: ValueError: Input X contains infinity"):
         records(ReverseNeighbors(transformer)).fit(MANY, LABELS, infinite)
 
 
@@ -131,58 +108,55 @@ def masked(values):
     return np.ma.masked_array(values, np.zeros(np.shape(values), bool))
 
 
-GIVEN = {"X": X, "y": Y, "X_public": X_PUBLIC, "sample_weight": np.ones(40)}
+GIVEN = {"X": h.X, "y": h.Y, "X_public": h.X_PUBLIC, "sample_weight": np.ones(40)}
 
 
-OF_PUBLIC_DATA = {"PublicData": ("X_public", PublicData(masked(X_PUBLIC)))}
+OF_PUBLIC_DATA = {"PublicData": ("X_public", PublicData(masked(h.X_PUBLIC)))}
 
 
-@table("make", {"teachers": pate, "records": records})
-@table(
+@h.table("make", {"teachers": h.pate, "records": records})
+@h.table(
     "name, value", {name: (name, masked(value)) for name, value in GIVEN.items()} | OF_PUBLIC_DATA
 )
 def test_masked_arrays(make, name, value):
     for method in ("fit", "plan", "poll"):
-        with refused(
+        with h.refused(
             f"^{name} is a masked array, whose mask would be lost: fill it, as {name}.filled"
         ):
             getattr(make(), method)(**GIVEN | {name: value})
 
 
 def test_masked_votes():
-    with refused("votes is a masked array, whose mask would be lost"):
-        fit_votes(masked(VOTES))
-    with refused("X_public is a masked array, whose mask would be lost"):
-        fit_votes(X_public=masked(X_PUBLIC))
+    with h.refused("votes is a masked array, whose mask would be lost"):
+        h.fit_votes(masked(h.VOTES))
+    with h.refused("X_public is a masked array, whose mask would be lost"):
+        h.fit_votes(X_public=masked(h.X_PUBLIC))
 
 
-@table("make", {"teachers": pate, "records": lambda: records(epsilon=20.0)})
+@h.table("make", {"teachers": h.pate, "records": lambda: records(epsilon=20.0)})
 def test_masked_rows_to_predict(make):
-    clf = make().fit(X, Y, X_PUBLIC)
-    ESTIMATORS.clear()  # it is fitted
+    clf = make().fit(h.X, h.Y, h.X_PUBLIC)
+    h.ESTIMATORS.clear()  # it is fitted
     for method in (clf.predict, clf.predict_proba):
         with pytest.raises(ValueError, match="^X is a masked array, whose mask would be lost"):
-            method(masked(X))
+            method(masked(h.X))
 
 
 # --- numpy's own settings ------------------------------------------------------------------------
 
 
-@table(
+@h.table(
     "make, public",
-    {
-        "teachers": (lambda: pate(n_teachers=20, n_queries=30, aggregator=None), PUBLIC),
-        "records": (records, PUBLIC),
-        "records, no public rows": (lambda: records(epsilon=8.0, synthesizer=DRAWS), None),
-    },
+    ("teachers", lambda: h.pate(n_teachers=20, n_queries=30, aggregator=None), PUBLIC),
+    ("records", records, PUBLIC),
+    ("records, no public rows", lambda: records(epsilon=8.0, synthesizer=DRAWS), None),
 )
 def test_errors_of_floats_that_numpy_is_told_to_raise(make, public):
     rows = MANY[1:]
-    with accepted(), np.errstate(all="raise"):
+    with h.accepted(), np.errstate(all="raise"):
         assert str(make().plan(rows, LABELS[1:], public))
         clf = make().fit(rows, LABELS[1:], public)
-        assert clf.score(rows, LABELS[1:]) > 0.8
-        assert np.isfinite(clf.predict_proba(PUBLIC)).all()
+        assert clf.score(rows, LABELS[1:]) > 0.8 and np.isfinite(clf.predict_proba(PUBLIC)).all()
         votes = make().poll(rows, LABELS[1:], public)
         make().fit_votes(votes, public).fit_student(public)
         assert np.geterr() == dict.fromkeys(("divide", "over", "under", "invalid"), "raise")

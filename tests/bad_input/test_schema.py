@@ -3,6 +3,7 @@
 import numpy as np
 import pandas as pd
 import pytest
+from conftest import cases
 from scipy import sparse
 
 from sklearn_pate.exceptions import TeacherError
@@ -27,19 +28,16 @@ from .helpers import (
 # --- arrays --------------------------------------------------------------------------------------
 
 
-FLOATS = "than X_public, which has float64"
 FRACTION = changed(X.astype(int), 0.5, (5, 1)).tolist()
 TEXTS = changed(X.astype(str), TEXT * 9)
 
 
 @table(
     "X, X_public, message",
-    {
-        "one row of fractions": (FRACTION, X_PUBLIC.astype(int), "than X_public, which has int64"),
-        "objects": (X.astype(object), X_PUBLIC, FLOATS),
-        "float32, sparse": (sparse.csr_matrix(X.astype("f")), X_PUBLIC, "which has float64"),
-        "text": (TEXTS, X_PUBLIC.astype(str), r"than X_public, .*X = X.astype\(object\)\n"),
-    },
+    ("one row of fractions", FRACTION, X_PUBLIC.astype(int), "than X_public, which has int64"),
+    ("objects", X.astype(object), X_PUBLIC, "than X_public, which has float64"),
+    ("float32, sparse", sparse.csr_matrix(X.astype("f")), X_PUBLIC, "which has float64"),
+    ("text", TEXTS, X_PUBLIC.astype(str), r"than X_public, .*X = X.astype\(object\)\n"),
 )
 def test_another_dtype(X, X_public, message):
     with refused(message):
@@ -61,14 +59,12 @@ OTHER_KIND = r"columns \['kind'\] of X and X_public have different dtypes or cat
 
 @table(
     "X_public, message",
-    {
-        "a label column": (frame(X_PUBLIC, label=1), rf"{FEATURES}X has not: \['label'\]"),
-        "a column missing": (frame(X_PUBLIC)[["a", "b"]], rf"{FEATURES}it lacks .*: \['c'\]"),
-        "other names": (frame(X_PUBLIC, "abz"), rf"{FEATURES}X has not: \['z'\]; it lacks .*'c'"),
-        "another order": (frame(X_PUBLIC)[["b", "a", "c"]], f"{FEATURES}in another order"),
-        "duplicate names": (frame(X_PUBLIC, "aac"), f"{FEATURES}unique column names"),
-        "dtypes": (frame(X_PUBLIC).astype("f"), r"\(a: float64 in X, float32 in X_public; b: fl"),
-    },
+    ("a label column", frame(X_PUBLIC, label=1), rf"{FEATURES}X has not: \['label'\]"),
+    ("a column missing", frame(X_PUBLIC)[["a", "b"]], rf"{FEATURES}it lacks .*: \['c'\]"),
+    ("other names", frame(X_PUBLIC, "abz"), rf"{FEATURES}X has not: \['z'\]; it lacks .*'c'"),
+    ("another order", frame(X_PUBLIC)[["b", "a", "c"]], f"{FEATURES}in another order"),
+    ("duplicate names", frame(X_PUBLIC, "aac"), f"{FEATURES}unique column names"),
+    ("dtypes", frame(X_PUBLIC).astype("f"), r"\(a: float64 in X, float32 in X_public; b: fl"),
 )
 def test_public_frames_of_another_form(X_public, message):
     with refused(message):
@@ -91,10 +87,8 @@ def test_values_that_a_dtype_holds_are_not_named_with_it():
 
 @table(
     "kinds",
-    {
-        "other categories": pd.Categorical([TEXT, "b"] * 20),
-        "categories in another order": pd.Categorical(["b", "a"] * 20, categories=["b", "a"]),
-    },
+    ("other categories", pd.Categorical([TEXT, "b"] * 20)),
+    ("categories in another order", pd.Categorical(["b", "a"] * 20, categories=["b", "a"])),
 )
 def test_other_categories(kinds):
     public = frame(X_PUBLIC, kind=pd.Categorical(["a", "b"] * 15))
@@ -174,8 +168,7 @@ def polars_frame(values, kind):
         "structure": polars.Struct({"in": coded}),
         "fixed": polars.Enum(["a", "b", TEXT]),
     }
-    column = polars.Series(wrapped(values, kind), dtype=kinds[kind])
-    return polars.DataFrame({"kind": column})
+    return polars.DataFrame({"kind": polars.Series(wrapped(values, kind), dtype=kinds[kind])})
 
 
 OF_ARROW = ("coded", "list", "structure", "map")
@@ -198,13 +191,10 @@ def test_codes_that_are_given_out_as_values_appear_are_refused(make, kind):
         fit(ANY_ROWS, X=site, y=None, X_public=public)
 
 
-@pytest.mark.parametrize(
-    ("make", "kind"), [(arrow_frame, "text"), (polars_frame, "text"), (polars_frame, "fixed")]
-)
+@cases("make, kind", (arrow_frame, "text"), (polars_frame, "text"), (polars_frame, "fixed"))
 def test_other_columns_of_arrow_and_polars_pass(make, kind):
     private = make([TEXT, *"ab" * 19, "a"], kind)
-    clf = pate(**ANY_ROWS).fit(private, Y, make(["a", "b"] * 15, kind))
-    assert clf.n_features_in_ == 1
+    assert pate(**ANY_ROWS).fit(private, Y, make(["a", "b"] * 15, kind)).n_features_in_ == 1
 
 
 def test_categories_of_polars_are_compared():
@@ -234,10 +224,8 @@ def test_sites_are_compared_as_other_rows_are():
 
     data = {"y": None, "X_public": pd.DataFrame({"kind": pd.Categorical(["a", "b"] * 15)})}
     message = "teacher 3 failed: load must return X with the dtypes"
-    with pytest.raises(TeacherError, match=message):
-        fit(ANY_ROWS, X=Sites(load, list("abcd")), **data)
+    pytest.raises(TeacherError, fit, ANY_ROWS, X=Sites(load, list("abcd")), **data).match(message)
     fit(ANY_ROWS, X=Sites(load, list("efgh")), **data)
     arrays = Sites(lambda name: (X[:, :1], Y), list("abcd"))
     message = "teacher 0 failed: load must return X as a DataFrame if"
-    with pytest.raises(TeacherError, match=message):
-        fit(ANY_ROWS, X=arrays, **data)
+    pytest.raises(TeacherError, fit, ANY_ROWS, X=arrays, **data).match(message)

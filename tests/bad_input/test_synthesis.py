@@ -6,25 +6,14 @@ import re
 import numpy as np
 import pandas as pd
 import pytest
+from conftest import cases
 from scipy import sparse
 
 from sklearn_pate.aggregators import LaplaceMechanism
 from sklearn_pate.synthesis import MarginalSynthesizer
 from sklearn_pate.teachers import Sites
 
-from .helpers import (
-    INF,
-    NAN,
-    NUMBER,
-    TEXT,
-    X,
-    accepted,
-    each,
-    each_of,
-    refused,
-    secrets_in,
-    table,
-)
+from .helpers import INF, NAN, NUMBER, TEXT, X, accepted, each, each_of, refused, secrets_in, table
 
 KINDS = pd.CategoricalDtype(["a", "b"])
 FRAME = pd.DataFrame(
@@ -48,21 +37,19 @@ class OfAnotherLibrary:
 
 @table(
     "rows, message",
-    {
-        "sparse": (sparse.csr_matrix(X), r"X is sparse.*X.toarray\(\)"),
-        "three axes": (np.zeros((2, 3, 3)), "two axes.*got 3 axes.*public rows"),
-        "one axis": (X[:, 2], "two axes.*got 1 axes"),
-        "no columns": (np.empty((3, 0)), r"0 feature\(s\) \(shape=\(3, 0\)\) while"),
-        "text": (np.array([[TEXT, "b"]]), "array of numbers.*columns of a DataFrame"),
-        "complex": (X * 1j, "Complex data not supported"),
-        "masked": (np.ma.masked_array(X, X > 1), "mask would be lost: fill it, as X.filled"),
-        "ragged": ([[1, 2], [NUMBER]], "X must be array-like"),
-        "no columns in a DataFrame": (FRAME[[]], "X has no columns"),
-        "duplicate columns": (FRAME[["age", "age"]], r"unique column names, got \['age', 'age'\]"),
-        "another library": (OfAnotherLibrary(), r"OfAnotherLibrary, and .*X.to_pandas\(\)"),
-        "a generator": ((row for row in X), "X is a generator, and a synthesizer needs all"),
-        "sites": (Sites(print, ["a", "b"]), "X is a Sites.*pass X_public"),
-    },
+    ("sparse", sparse.csr_matrix(X), r"X is sparse.*X.toarray\(\)"),
+    ("three axes", np.zeros((2, 3, 3)), "two axes.*got 3 axes.*public rows"),
+    ("one axis", X[:, 2], "two axes.*got 1 axes"),
+    ("no columns", np.empty((3, 0)), r"0 feature\(s\) \(shape=\(3, 0\)\) while"),
+    ("text", np.array([[TEXT, "b"]]), "array of numbers.*columns of a DataFrame"),
+    ("complex", X * 1j, "Complex data not supported"),
+    ("masked", np.ma.masked_array(X, X > 1), "mask would be lost: fill it, as X.filled"),
+    ("ragged", [[1, 2], [NUMBER]], "X must be array-like"),
+    ("no columns in a DataFrame", FRAME[[]], "X has no columns"),
+    ("duplicate columns", FRAME[["age", "age"]], r"unique column names, got \['age', 'age'\]"),
+    ("another library", OfAnotherLibrary(), r"OfAnotherLibrary, and .*X.to_pandas\(\)"),
+    ("a generator", (row for row in X), "X is a generator, and a synthesizer needs all"),
+    ("sites", Sites(print, ["a", "b"]), "X is a Sites.*pass X_public"),
 )
 def test_tables_without_columns_to_count(rows, message):
     with refused(message):
@@ -90,14 +77,12 @@ ODD = pd.DataFrame(
 
 @table(
     "name, message",
-    {
-        "text": ("amount", "to_numeric.*categories={.*names$"),
-        "dates": ("day", r"datetime64\[.s\]\): make numbers of dates.*dt.days"),
-        "lengths of time": ("time", r"timedelta64.*dt.total_seconds\(\)"),
-        "months": ("month", r"period\[M\]\): make numbers of them.*dt.year"),
-        "sparse": ("dense", "Sparse.*: make them dense"),
-        "complex": ("z", r"complex128\): make two columns of real numbers"),
-    },
+    ("text", "amount", "to_numeric.*categories={.*names$"),
+    ("dates", "day", r"datetime64\[.s\]\): make numbers of dates.*dt.days"),
+    ("lengths of time", "time", r"timedelta64.*dt.total_seconds\(\)"),
+    ("months", "month", r"period\[M\]\): make numbers of them.*dt.year"),
+    ("sparse", "dense", "Sparse.*: make them dense"),
+    ("complex", "z", r"complex128\): make two columns of real numbers"),
 )
 def test_a_column_without_numbers(name, message):
     with refused(f"not for {named(name)}"):
@@ -139,11 +124,10 @@ def test_a_parameter_of_a_wrong_type_or_size(name, value):
 PAIR = r"must be two finite numbers \(low, high\), low not above high, or more"
 
 
-NO_PAIRS = ((90, 17), (1,), (), (0, INF), (NAN, 1), ("a", "b"), (None, 3))
 NO_EDGES = ((0, 5, 5, 9), (0, 9, 5), np.zeros((2, 2)))
 
 
-@each("bounds", (*NO_PAIRS, *NO_EDGES))
+@each("bounds", (*((90, 17), (1,), (), (0, INF), (NAN, 1), ("a", "b"), (None, 3)), *NO_EDGES))
 def test_wrong_bounds(bounds):
     with refused(f"bounds {PAIR}"):
         declare(bounds=bounds)
@@ -167,18 +151,13 @@ def test_a_pair_for_each_column_in_order(rows, bounds):
     np.testing.assert_array_equal(*some)
 
 
-WHICH = "say which column each pair is of"
-
-
 @table(
     "rows, bounds, message",
-    {
-        "low and high": (NUMBERS, np.transpose(THREE), "list.zip"),
-        "two columns": (X[:, :2], THREE[:2], "dict.enumerate"),
-        "not all are numbers": (FRAME, THREE, r"dict\(zip\(X.columns, bounds.*numbers alone"),
-        "of numbers alone": (FRAME, THREE[:2], WHICH),
-        "ladders": (NUMBERS, [(0, 1, 2)] * 3, "dict.zip"),
-    },
+    ("low and high", NUMBERS, np.transpose(THREE), "list.zip"),
+    ("two columns", X[:, :2], THREE[:2], "dict.enumerate"),
+    ("not all are numbers", FRAME, THREE, r"dict\(zip\(X.columns, bounds.*numbers alone"),
+    ("of numbers alone", FRAME, THREE[:2], "say which column each pair is of"),
+    ("ladders", NUMBERS, [(0, 1, 2)] * 3, "dict.zip"),
 )
 def test_pairs_that_may_be_of_other_columns(rows, bounds, message):
     with refused(f"bounds {PAIR}.*{message}"):
@@ -195,34 +174,29 @@ def of_height(*bounds):
 
 HOLD = "'height' must be within what its dtype, float64, can hold, and so must their diff"
 BETWEEN = "'age' must have whole numbers between them"
-HUGE = 10**400
 
 
 @table(
     "params, message",
-    {
-        "unknown column": ({"bounds": {"y": (0, 1)}}, r"names \['y'\], which.*are \['age',"),
-        "bounds of a category": ({"bounds": {"kind": (0, 1)}}, r"\['kind'\] .*leave them out"),
-        "both": ({"categories": {"age": [31]}}, r"\['age'\] .*: they have categories; give bou"),
-        "unknown categories": ({"categories": {"k": [1]}}, r"categories names \['k'"),
-        "missing: unknown": ({"missing": ["k"]}, r"missing names \['k'\], which"),
-        "missing: one name": ({"missing": "height"}, "missing must be a list.*got 'height'"),
-        "missing in whole numbers": ({"missing": ["age"]}, "holds no missing values.*Int64"),
-        "no number between": (of_age(0.2, 0.8), BETWEEN),
-        "between edges": (of_age(0, 1.1, 1.9, 3), f"{BETWEEN}, and between any two edges"),
-        "beyond int64": (of_age(0, 2**63), "'age'.*from -9223372036854775808 to"),
-        "beyond float64": (of_height(0, HUGE), "'height' must be within"),
-        "difference beyond float64": (of_height(-1.7e308, 1.7e308), HOLD),
-    },
+    ("unknown column", {"bounds": {"y": (0, 1)}}, r"names \['y'\], which.*are \['age',"),
+    ("bounds of a category", {"bounds": {"kind": (0, 1)}}, r"\['kind'\] .*leave them out"),
+    ("both", {"categories": {"age": [31]}}, r"\['age'\] .*: they have categories; give bou"),
+    ("unknown categories", {"categories": {"k": [1]}}, r"categories names \['k'"),
+    ("missing: unknown", {"missing": ["k"]}, r"missing names \['k'\], which"),
+    ("missing: one name", {"missing": "height"}, "missing must be a list.*got 'height'"),
+    ("missing in whole numbers", {"missing": ["age"]}, "holds no missing values.*Int64"),
+    ("no number between", of_age(0.2, 0.8), BETWEEN),
+    ("between edges", of_age(0, 1.1, 1.9, 3), f"{BETWEEN}, and between any two edges"),
+    ("beyond int64", of_age(0, 2**63), "'age'.*from -9223372036854775808 to"),
+    ("beyond float64", of_height(0, 10**400), "'height' must be within"),
+    ("difference beyond float64", of_height(-1.7e308, 1.7e308), HOLD),
 )
 def test_parameters_that_do_not_fit_the_columns(params, message):
     with refused(message):
         declare(**params)
 
 
-@pytest.mark.parametrize(
-    ("dtype", "bounds"), [("int8", (0, 200)), ("uint8", (-1, 3)), ("float16", (0, 1e5))]
-)
+@cases("dtype, bounds", ("int8", (0, 200)), ("uint8", (-1, 3)), ("float16", (0, 1e5)))
 def test_bounds_that_a_dtype_cannot_hold(dtype, bounds):
     with refused("bounds of column 0 must"):
         declare(np.array([[1], [3]], dtype=dtype), bounds=bounds)
@@ -235,18 +209,16 @@ DIFFERENT = "must be different values that its dtype, .* can hold, at least one 
 
 @table(
     "column, categories, message",
-    {
-        "none": ("name", [], LIST),
-        "text": ("name", "ab", f"{LIST}.*got 'ab'"),
-        "twice": ("name", ["a", "b", "a"], DIFFERENT),
-        "only a missing one": ("name", [None, NAN], DIFFERENT),
-        "a list within": ("name", [["a"], ["b"]], DIFFERENT),
-        "not of the dtype": ("kind", ["a", "z"], "its dtype, category, can hold"),
-        "beyond the dtype": ("small", [1, 300], INT8),
-        "missing in whole numbers": ("small", [1, None], INT8),
-        "rounded to one": ("half", [1.0, 1.00001], "its dtype, float16, can hold"),
-        "sparse": ("sparse", [0.0, 1.0], r"\['sparse'\] \(dtype Sparse.*make them dense"),
-    },
+    ("none", "name", [], LIST),
+    ("text", "name", "ab", f"{LIST}.*got 'ab'"),
+    ("twice", "name", ["a", "b", "a"], DIFFERENT),
+    ("only a missing one", "name", [None, NAN], DIFFERENT),
+    ("a list within", "name", [["a"], ["b"]], DIFFERENT),
+    ("not of the dtype", "kind", ["a", "z"], "its dtype, category, can hold"),
+    ("beyond the dtype", "small", [1, 300], INT8),
+    ("missing in whole numbers", "small", [1, None], INT8),
+    ("rounded to one", "half", [1.0, 1.00001], "its dtype, float16, can hold"),
+    ("sparse", "sparse", [0.0, 1.0], r"\['sparse'\] \(dtype Sparse.*make them dense"),
 )
 def test_wrong_categories(column, categories, message):
     rows = FRAME.assign(
@@ -285,12 +257,10 @@ def test_calls_before_declare():
 
 @table(
     "more, message",
-    {
-        "text as weights": ({"sample_weight": [TEXT, 1]}, "sample_weight must be array-like"),
-        "text as labels": ({"codes": [TEXT, "b"]}, "codes must be whole numbers from 0 to 1"),
-        "ragged labels": ({"codes": [[0, NUMBER], [1]]}, "codes must be array-like"),
-        "groups that are missing": ({"groups": [TEXT, None]}, "groups has a missing value"),
-    },
+    ("text as weights", {"sample_weight": [TEXT, 1]}, "sample_weight must be array-like"),
+    ("text as labels", {"codes": [TEXT, "b"]}, "codes must be whole numbers from 0 to 1"),
+    ("ragged labels", {"codes": [[0, NUMBER], [1]]}, "codes must be array-like"),
+    ("groups that are missing", {"groups": [TEXT, None]}, "groups has a missing value"),
 )
 def test_private_arrays_that_do_not_go_with_the_rows(more, message):
     synthesizer = declare(noise=LaplaceMechanism(3.0))
@@ -303,30 +273,24 @@ def test_private_arrays_that_do_not_go_with_the_rows(more, message):
 # --- what is odd, and works ----------------------------------------------------------------------
 
 
-UNKNOWN = {"bounds": None, "categories": {"a": ["b"]}}
-
-
 @table(
     "values, params",
-    {
-        "values outside": ([-5, 7, 2**40], {"bounds": (0, 3)}),
-        "nothing but missing": ([NAN, NAN], {"bounds": (0, 3)}),
-        "one value": ([7, 7], {"bounds": (7, 7)}),
-        "neighbouring floats": ([1.0], {"bounds": (1.0, np.nextafter(1, 2))}),
-        "one bin": ([7.5, 7.5], {"bounds": (0, 9), "n_bins": np.int8(1)}),
-        "no rows": (np.array([], dtype=int), {"bounds": (0, 9)}),
-        "numpy's numbers": (np.array([200], "uint8"), {"bounds": (np.uint8(1), np.uint8(255))}),
-        "an array of bounds": ([7], {"bounds": {"a": np.array([0, 5, 9])}}),
-        "unknown categories only": ([TEXT, TEXT], UNKNOWN),
-    },
+    ("values outside", [-5, 7, 2**40], {"bounds": (0, 3)}),
+    ("nothing but missing", [NAN, NAN], {"bounds": (0, 3)}),
+    ("one value", [7, 7], {"bounds": (7, 7)}),
+    ("neighbouring floats", [1.0], {"bounds": (1.0, np.nextafter(1, 2))}),
+    ("one bin", [7.5, 7.5], {"bounds": (0, 9), "n_bins": np.int8(1)}),
+    ("no rows", np.array([], dtype=int), {"bounds": (0, 9)}),
+    ("numpy's numbers", np.array([200], "uint8"), {"bounds": (np.uint8(1), np.uint8(255))}),
+    ("an array of bounds", [7], {"bounds": {"a": np.array([0, 5, 9])}}),
+    ("unknown categories only", [TEXT, TEXT], {"bounds": None, "categories": {"a": ["b"]}}),
 )
 def test_odd_tables_that_work(values, params):
     rows = pd.DataFrame({"a": values})
     with accepted():
         synthesizer = declare(rows, **params, noise=LaplaceMechanism(3.0))
         generators = {"noise": np.random.default_rng(0), "rng": np.random.default_rng(1)}
-        codes = np.zeros(len(rows), dtype=int)
-        drawn = synthesizer.draw(rows, codes, n_classes=2, **generators)
+        drawn = synthesizer.draw(rows, np.zeros(len(rows), dtype=int), n_classes=2, **generators)
     assert drawn.shape == (5000, 1) and not drawn["a"].isna().any()
 
 
