@@ -179,8 +179,8 @@ class PATEClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
     keep_teachers : bool, default=False
         Keep the fitted teachers in `curator_.teachers`.
     n_jobs : int, default=None
-        Number of teachers fitted in parallel, as in joblib; where records vote, of blocks of them
-        counted in parallel. Threads share the random numbers of numpy, Python and torch, so in
+        Number of teachers fitted in parallel, as in joblib; where records vote or are summed, of
+        blocks of them counted in parallel. Threads share the random numbers of numpy, Python and torch, so in
         threads the teachers take turns, and a warning says so. Whatever a teacher or the student
         would itself run in parallel with joblib (a forest's `n_jobs`) runs one after the other.
     timeout : float, default=None
@@ -203,7 +203,8 @@ class PATEClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         A folder that keeps the votes of each teacher as soon as it has finished, so that an
         interrupted fit can continue. The next fit with the same data and parameters trains only
         the missing teachers. Where records vote, it keeps the ballots of each block of records, and
-        the seed of the cells. Without a `random_state`, that fit also has the same partition,
+        the seed of the cells; sums that rows are drawn from are about a fresh noisy mean, and are
+        not kept. Without a `random_state`, that fit also has the same partition,
         teachers and queries, but fresh noise.
 
         Two fits count as the same if all of these are equal: the data, the parameters, the code of

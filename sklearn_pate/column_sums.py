@@ -17,7 +17,7 @@ from ._sklearn import Interval, StrOptions, _safe_indexing
 from .aggregators import TableMechanism
 from .aggregators.base import check_calibrated
 from .electorate import CellForecast, TableElectorate
-from .memory import digest
+from .memory import code_digest, digest
 from .neighbors.ballots import numbered
 from .neighbors.blocks import count_in_blocks, n_blocks
 from .neighbors.columns import RowVectorizer, closeness
@@ -364,7 +364,8 @@ class ColumnSums(TableElectorate):
         memory = self._memory
         fingerprint = None
         if memory.location is not None:
-            fingerprint = digest("sums", self._transformer, self._mean, self._scale, n_classes)
+            code = code_digest(self._transformer)
+            fingerprint = digest("sums", code, self._mean, self._scale, n_classes)
         summing = Summing(
             self._transformer, self._mean, self._scale, n_classes, get_config(), memory, fingerprint
         )
