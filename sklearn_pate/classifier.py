@@ -21,21 +21,12 @@ from ._sklearn import (
     _fit_context,
     _VisualBlock,
 )
-from .accountant import (
-    next_fit_number,
-)
+from .accountant import next_fit_number
 from .accountant.spent import text_rounded_up
 from .aggregators import GNMax, Mechanism, TableMechanism
-from .electorate import (
-    Electorate,
-    TableElectorate,
-    check_classifier,
-)
+from .electorate import Electorate, TableElectorate, check_classifier
 from .fitting import release
-from .fitting.checks import (
-    check_features,
-    first_names,
-)
+from .fitting.checks import check_features, first_names
 from .fitting.export import Saved, handed_over, libraries_of
 from .fitting.given import (
     STRATEGIES,
@@ -49,21 +40,14 @@ from .fitting.given import (
 from .fitting.keeping import keeping
 from .fitting.planning import make_plan
 from .fitting.seeds import seed_streams
-from .fitting.voters import (
-    make_electorate,
-    voters,
-)
+from .fitting.voters import make_electorate, voters
 from .isolation import own_generators, unfitted
 from .neighbors import RowVectorizer
 from .public import indexable_rows, public_rows
 from .releases.published import Published, student_of, warn_of_one_class
 from .releases.rows import note_drawn, recalled
 from .releases.table import table_mechanism
-from .students import (
-    all_columns,
-    check_predicted,
-    fit_student,
-)
+from .students import all_columns, check_predicted, fit_student
 from .synthesis import Schema
 
 #: What `privacy_spent_.not_covered` says of other rows than those drawn.
@@ -180,9 +164,9 @@ class PATEClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         Keep the fitted teachers in `curator_.teachers`.
     n_jobs : int, default=None
         Number of teachers fitted in parallel, as in joblib; where records vote or are summed, of
-        blocks of them counted in parallel. Threads share the random numbers of numpy, Python and torch, so in
-        threads the teachers take turns, and a warning says so. Whatever a teacher or the student
-        would itself run in parallel with joblib (a forest's `n_jobs`) runs one after the other.
+        blocks of them. Threads share the random numbers of numpy, Python and torch, so in threads
+        the teachers take turns, and a warning says so. Whatever a teacher or the student would
+        itself run in parallel with joblib (a forest's `n_jobs`) runs one after the other.
     timeout : float, default=None
         Seconds that a teacher may take to fit and vote. If one takes longer, the fit fails before
         any label is released. A timeout needs `n_jobs` of 2 or more, in processes. None waits

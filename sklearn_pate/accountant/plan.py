@@ -14,13 +14,7 @@ from ..propose_test_release import ProposeTestRelease
 from ..rdp import DEFAULT_ORDERS, Cost, pure_rdp
 from ..rdp.cost import sum_up
 from .advice import advice_on
-from .forecast import (
-    RecordVoters,
-    RowsCost,
-    TeacherVoters,
-    noise_of_stages,
-    shares_of_stages,
-)
+from .forecast import RecordVoters, RowsCost, TeacherVoters, noise_of_stages, shares_of_stages
 from .report import html_of, text_of
 from .spent import PrivacyForecast
 from .stages import (
@@ -298,16 +292,7 @@ def plan_queries(
 
 
 def _plan_queries(
-    aggregator,
-    n_queries,
-    *,
-    n_public,
-    n_teachers,
-    n_classes,
-    epsilon,
-    delta,
-    accounting,
-    before,
+    aggregator, n_queries, *, n_public, n_teachers, n_classes, epsilon, delta, accounting, before
 ):
     """Do what `plan_queries` does, without a warning."""
     epsilon, delta = as_cap(epsilon, delta)

@@ -4,6 +4,7 @@ import dataclasses
 import hashlib
 import warnings
 from dataclasses import dataclass
+from functools import singledispatch
 from typing import Any
 
 import numpy as np
@@ -28,22 +29,11 @@ from ..public import are_all_equal, public_rows, warn_if_private
 from ..queries import DiversityQueries, RandomQueries, UncertaintyQueries
 from ..releases.labels import LabelsRelease
 from ..releases.published import student_of
-from ..releases.rows import (
-    DRAWN_BEFORE,
-    Synthesis,
-    recalled,
-    rehearsal_rows,
-)
+from ..releases.rows import DRAWN_BEFORE, Synthesis, recalled, rehearsal_rows
 from ..releases.table import TableRelease, check_votes_of_records, table_mechanism
 from ..releases.votes import enrol
 from ..teachers import Sites
-from .checks import (
-    check_data,
-    check_features,
-    check_not_swapped,
-    check_votes_given,
-    given_rows,
-)
+from .checks import check_data, check_features, check_not_swapped, check_votes_given, given_rows
 from .seeds import seed_streams
 from .synthesizers import check_no_public, declared_synthesizer
 from .voters import ABOUT_TEACHERS, check_defaults, make_electorate, number_teachers, with_columns
@@ -91,7 +81,7 @@ class Given:
         A source of randomness for each use.
     electorate : Electorate
         Who votes, or has voted.
-    release : LabelsRelease or TableRelease
+    release : Release
         What is published of the votes.
     private : PrivateData or None
         What the electorate votes by; None if the votes were given.
@@ -178,9 +168,15 @@ def strategy_of(estimator):
     return STRATEGIES[given]() if isinstance(given, str) else clone(given, safe=False)
 
 
+@singledispatch
 def release_of(electorate):
     """Return what is published of an electorate's votes; a fit goes on without asking who votes."""
-    return TableRelease() if isinstance(electorate, TableElectorate) else LabelsRelease()
+    return LabelsRelease()
+
+
+@release_of.register(TableElectorate)
+def _(electorate):
+    return TableRelease()
 
 
 def check_given(estimator, X, y, X_public, groups, sample_weight):

@@ -14,12 +14,7 @@ from ..neighbors import ReverseNeighbors, RowVectorizer
 from ..partition import RandomPartition
 from ..rdp.conversion import gdp_mu
 from ..releases.table import ABOUT_QUERIES, OnlySums
-from ..rules import (
-    bends_are_seen,
-    columns_tell_more,
-    default_n_teachers,
-    signal_of_sums,
-)
+from ..rules import bends_are_seen, columns_tell_more, default_n_teachers, signal_of_sums
 from ..teachers import SiteEnsemble, Sites, TeacherEnsemble
 
 #: Parameters that say how teachers are made. Other electorates do not take them.

@@ -23,12 +23,7 @@ from .columns import RowVectorizer
 from .far import largest_sizes
 from .landmarks import LandmarkClassifier
 from .released import ReleasedTable, numbers_of_public
-from .transform import (
-    fitted_on_public,
-    numbers_alone,
-    rounding_beside_others,
-    transformed,
-)
+from .transform import fitted_on_public, numbers_alone, rounding_beside_others, transformed
 
 #: Warned of is more noise: that on the ballots of a class, in the cells that are its share, times
 #: the number of classes, beside the number of records. At 0.2, from a third of the labels to one

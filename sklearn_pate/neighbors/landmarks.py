@@ -74,9 +74,7 @@ class LandmarkClassifier(ClassifierMixin, BaseEstimator):
         self._middle = np.median(distinct, axis=0)
         self._spread = np.median(np.linalg.norm(distinct - self._middle, axis=1)) or 1.0
         self._nearness = Nystroem(
-            gamma=1.0,
-            n_components=min(n_landmarks, len(distinct)),
-            random_state=self.random_state,
+            gamma=1.0, n_components=min(n_landmarks, len(distinct)), random_state=self.random_state
         ).fit(self._scaled(distinct))
         # Equal rows as one, which is each class in part
         shares = np.zeros((len(distinct), n_classes))

@@ -112,14 +112,7 @@ class Surface(NamedTuple):
 
 
 def smooth(
-    noisy,
-    centers,
-    n_public_in,
-    *,
-    noise_std,
-    n_ballots=None,
-    n_trusted=math.inf,
-    smoothing="auto",
+    noisy, centers, n_public_in, *, noise_std, n_ballots=None, n_trusted=math.inf, smoothing="auto"
 ):
     """Return the surface that a noisy table lets one expect.
 

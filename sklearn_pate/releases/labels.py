@@ -16,29 +16,18 @@ from ..rdp.facts import facts_of, has_distribution
 from ..secure import noise_generator
 from ..students import students_view
 from ..teachers import SiteEnsemble
+from . import Release
 from .votes import collect, is_ours
 
 _ABOUT_WORKERS = {"n_jobs": "says how many teachers are made at once"}
 
 
-class LabelsRelease:
+class LabelsRelease(Release):
     """Labels, soft or not, of the public rows that are asked about."""
 
-    #: Whether what is released are rates of the classes, at any row.
-    gives_rates = False
-
-    #: Whether what is gathered follows from the noise that will be drawn.
-    follows_noise = False
-
-    #: The most rows that a student is tried on.
-    most_rehearsed = np.inf
-
     def refused(self, estimator):
-        """Return the parameters that say nothing here, each with what it says."""
+        """Return `n_jobs`, where an electorate of the user's votes."""
         return _ABOUT_WORKERS if isinstance(estimator.base_estimator, Electorate) else {}
-
-    def check(self, estimator):
-        """Refuse no mechanism: the plan does."""
 
     def plan(self, given):
         """Return what to ask and what it costs, by public numbers."""
@@ -139,10 +128,7 @@ def _ask_round(published, plan, votes, rows, aggregator, positions, proba, noise
     student_proba = proba[rows[positions]] if aggregator.uses_student_proba else None
     drawn = draw(aggregator, votes.counts[positions], student_proba, noise)
     n_asked = plan.allowed(
-        aggregator,
-        drawn.paid,
-        n_teachers=votes.ballots.n_teachers,
-        n_classes=published.n_classes,
+        aggregator, drawn.paid, n_teachers=votes.ballots.n_teachers, n_classes=published.n_classes
     )
     # The rest was drawn as well, but the budget does not pay for it, and nobody sees it
     asked = positions[:n_asked]

@@ -102,9 +102,7 @@ class Published:
             self.soft_labels[rows] = drawn.soft_labels
         self.query_indices = np.append(self.query_indices, rows)
         self.spent = dataclasses.replace(
-            self.spent,
-            n_queries=len(self.query_indices),
-            n_answered=int((self.labels >= 0).sum()),
+            self.spent, n_queries=len(self.query_indices), n_answered=int((self.labels >= 0).sum())
         )
 
     def show(self, classifier):

@@ -12,6 +12,7 @@ from ..rdp import DEFAULT_ORDERS, Cost
 from ..rdp.checks import check_orders
 from ..synthesis.stacked import StackedTable
 from ..synthesis.student import SumsClassifier
+from . import Release
 from .votes import is_ours
 
 #: Parameters of mechanisms that answer one question at a time, as those of teachers do.
@@ -22,8 +23,8 @@ ABOUT_QUERIES = {
 }
 
 
-class TableRelease:
-    """A table of noisy counts of the classes, in cells or of columns; see `LabelsRelease`."""
+class TableRelease(Release):
+    """A table of noisy counts of the classes, in cells or of columns."""
 
     gives_rates = True
     follows_noise = True
@@ -76,14 +77,6 @@ class TableRelease:
         )
         return voters, cells.problems, cells.obstacles
 
-    def rows(self, given, plan):
-        """Return all public rows: a table is about all of them."""
-        return np.arange(given.n_public)
-
-    def of_rows(self, votes, rows):
-        """Return the votes: a table is about all rows."""
-        return votes
-
     def gather(self, given, plan, rows, progress):
         """Divide the feature space by public rows, and let records vote in its cells."""
         electorate = given.electorate
@@ -99,11 +92,7 @@ class TableRelease:
                 on_done=done,
             )
         return Votes(
-            table,
-            given.classes,
-            given.ballots,
-            electorate=electorate,
-            n_public=given.n_public,
+            table, given.classes, given.ballots, electorate=electorate, n_public=given.n_public
         )
 
     def draw(self, given, plan, rows, votes, published, noise, progress):
