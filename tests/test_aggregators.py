@@ -71,7 +71,7 @@ def test_histograms_that_fill_memory_are_computed_in_parts():
 @cases(
     "mechanism",
     *(LNMax(0.05), GNMax(40.0), ConfidentGNMax(150, 40.0, 40.0)),
-    *(ImmutableArgmax(0, sigma=40.0), StableArgmax(2.7)),
+    *(ImmutableArgmax(0, sigma=40.0), StableArgmax(3.0)),
 )
 def test_noise_is_fresh_unless_seeded(mechanism):
     votes = np.tile([150, 100], (64, 1))

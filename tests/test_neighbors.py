@@ -244,19 +244,6 @@ def column(values, dtype=None):
     return pd.DataFrame({"z": values.repeat(600 // len(values)).reset_index(drop=True)})
 
 
-def guarded(rows):
-    """Divide all rows where one is large: a guard against overflow, on numbers of any dtype."""
-    numbers = np.asarray(rows, dtype=float)
-    largest = np.nanmax(np.abs(numbers))
-    return np.nan_to_num(numbers / largest if largest > 10_000 else numbers)
-
-
-def raised(rows):
-    """Raise all rows where one is negative."""
-    numbers = np.asarray(rows, dtype=float)
-    return np.nan_to_num(numbers - min(np.nanmin(numbers), 0.0))
-
-
 #: Transformers whose rows influence each other. All but the first two do so where a value is
 #: missing, unknown or far from all, as none in these rows is
 INFLUENCED = {
@@ -272,14 +259,6 @@ INFLUENCED = {
     **{
         dtype: (FunctionTransformer(scale_by_missing), column([1, 0, 1], dtype))
         for dtype in ("Int64", "Float64", "boolean")
-    },
-    **{
-        f"{function.__name__} {dtype.__name__}": (
-            FunctionTransformer(function),
-            np.abs(X).astype(dtype),
-        )
-        for function in (guarded, raised)
-        for dtype in (float, object)
     },
     "dates": (FunctionTransformer(since_latest), column([pd.Timestamp("2020-01-01")])),
     "times": (FunctionTransformer(since_latest), column([pd.Timedelta(1, "D")])),
@@ -297,6 +276,28 @@ INFLUENCED = {
         for function in (shares_of_columns, fill_sparse)
     },
 }
+
+
+def guarded(rows):
+    """Divide all rows where one is large: a guard against overflow, on numbers of any dtype."""
+    numbers = np.asarray(rows, dtype=float)
+    largest = np.nanmax(np.abs(numbers))
+    return np.nan_to_num(numbers / largest if largest > 10_000 else numbers)
+
+
+def raised(rows):
+    """Raise all rows where one is negative."""
+    numbers = np.asarray(rows, dtype=float)
+    return np.nan_to_num(numbers - min(np.nanmin(numbers), 0.0))
+
+
+@pytest.mark.parametrize("dtype", [float, object])
+@pytest.mark.parametrize("function", [guarded, raised])
+def test_guards_against_large_and_negative_numbers_are_refused(function, dtype):
+    rows = np.abs(X).astype(dtype)
+    clf = pate(voters(transformer=FunctionTransformer(function)))
+    with pytest.raises(ValueError, match="depend on the rows beside it"):
+        clf.fit(rows, Y, X_public=rows[:300].copy())
 
 
 @table("transformer, rows", INFLUENCED)
@@ -796,3 +797,23 @@ def test_a_mechanism_of_ones_own_is_tried_before_anything_is_spent(mechanism, re
     for method in (clf.plan, clf.fit):
         pytest.raises((ValueError, TypeError), method, X, Y, X_public=X_PUBLIC).match(reason)
     assert ledger.epsilon_spent == 0.0
+
+
+def test_noise_is_said_before_the_table_is_seen():
+    class Tells(Own):
+        @property
+        def noise_std(self):
+            return 2.0 + getattr(self, "table_", np.zeros(1)).sum()
+
+    said = []
+    clf = pate(aggregator=Tells())
+    votes = clf.poll(X, Y, X_public=X_PUBLIC)
+    released = votes.electorate.released
+
+    def heard(noisy, *, noise_std):
+        said.append(noise_std)
+        return released(noisy, noise_std=noise_std)
+
+    votes.electorate.released = heard
+    clf.fit_votes(votes, X_PUBLIC)
+    assert said == [2.0]

@@ -691,6 +691,25 @@ class Private:
         return error
 
 
+class Speaking:
+    """A value that raises an error whenever something is done with it."""
+
+    def __init__(self, error):
+        self.error = error
+
+    def speak(self, *args):
+        raise self.error
+
+    __str__ = __repr__ = __eq__ = __lt__ = __gt__ = __hash__ = __float__ = speak
+    __reduce__ = __reduce_ex__ = __bool__ = __len__ = __deepcopy__ = speak
+
+
+class SpeakingArray(Speaking):
+    """One that numpy asks what it is."""
+
+    __array__ = Speaking.speak
+
+
 class RaisesInAssign:
     adjacency = "replace one record"
 
@@ -767,6 +786,10 @@ def indexed(index):
     return {"X": in_frame().set_index(pd.Index(index)), "X_public": in_frame(), "partition": "hash"}
 
 
+def objects(value):
+    return {"X": np.c_[cells(value), LABELS], "X_public": ROWS.astype(object)}
+
+
 def raising(error, at="fit"):
     return {"base_estimator": RaisesIt(error, at)}
 
@@ -779,14 +802,19 @@ REFUSED = {
     "labels, another": lambda s: {"y": np.where(np.arange(N) == 7, s.number, LABELS)},
     "labels, text": lambda s: {"y": texts(s)},
     "labels, objects": lambda s: {"y": cells(s.text)},
+    "labels, values": lambda s: {"y": cells(Speaking(s.error()), texts(s))},
     "labels, fractions": lambda s: {"y": LABELS + s.number},
     "labels, ragged": lambda s: {"y": [[s.text], [1, 2]] * (N // 2)},
+    "labels, arrays": lambda s: {"y": [SpeakingArray(s.error())] * N},
     "labels, missing": lambda s: {"y": cells(None, texts(s))},
     "labels, no classes": lambda s: {"y": cells(s.text), "classes": None},
     "groups, missing": lambda s: {"groups": cells(None, texts(s))},
     "groups, fractions": lambda s: {"groups": LABELS + s.number},
+    "groups, values": lambda s: {"groups": cells(Speaking(s.error()))},
     "groups, few": lambda s: {"groups": texts(s)[1:]},
     "weights, text": lambda s: {"sample_weight": texts(s)},
+    "weights, values": lambda s: {"sample_weight": cells(Speaking(s.error()))},
+    "weights, arrays": lambda s: {"sample_weight": [SpeakingArray(s.error())] * N},
     "weights, ragged": lambda s: {"sample_weight": [[s.number], [1, 2]] * (N // 2)},
     "weights, few": lambda s: {"sample_weight": np.full(N - 1, s.number)},
     "index, missing": lambda s: indexed(cells(None, texts(s))),
@@ -801,6 +829,9 @@ REFUSED = {
         "X": in_frame(b=texts(s).astype(object)),
         "X_public": in_frame(b=["x"] * N),
     },
+    "features, values": lambda s: objects(Speaking(s.error())),
+    "features, values in memory": lambda s: objects(Speaking(s.error())),
+    "features, exit in memory": lambda s: objects(Speaking(s.error(SystemExit))),
     "a partition, error": lambda s: {"partition": RaisesInAssign(s.error())},
     "a partition, exit": lambda s: {"partition": RaisesInAssign(s.error(SystemExit))},
     "a partition, text": lambda s: {"partition": RaisesInAssign(texts(s))},
@@ -814,6 +845,7 @@ REFUSED = {
     "a teacher, in a thread": lambda s: raising(s.error()) | {"n_jobs": 2, "timeout": 60},
     "sites, error": lambda s: loads(s.error()),
     "sites, labels": lambda s: loads((ROWS, texts(s))),
+    "sites, values": lambda s: loads((ROWS, cells(Speaking(s.error())))),
     "sites, columns": lambda s: (
         loads((in_frame(**{s.text: LABELS}), LABELS)) | {"X_public": in_frame(b=LABELS)}
     ),
@@ -830,13 +862,14 @@ def assert_the_same_whatever_was_in_the_data(outcome):
     assert found[0] == found[1]
 
 
-def outcome_of(fit, how):
+def outcome_of(fit, how, folder):
     """Return what tells of a fit, whether it fails or not."""
+    memory = {"memory": folder} if how.endswith("in memory") else {}
 
     def outcome(s):
         count_fits_from_one()
         try:
-            clf = fit(**REFUSED[how](s))
+            clf = fit(**REFUSED[how](s), **memory)
         except (Exception, KeyboardInterrupt) as error:
             # which teacher failed is told
             return re.sub(r"teacher \d", "teacher", all_of(error))
@@ -848,19 +881,33 @@ def outcome_of(fit, how):
 
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("how", REFUSED)
-def test_errors_are_the_same_whatever_was_in_the_data(how):
-    assert_the_same_whatever_was_in_the_data(outcome_of(fit_of, how))
+def test_errors_are_the_same_whatever_was_in_the_data(how, tmp_path):
+    assert_the_same_whatever_was_in_the_data(outcome_of(fit_of, how, tmp_path))
 
 
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize(
     "how", [h for h in REFUSED if h.split(",")[0] in ("labels", "groups", "weights", "features")]
 )
-def test_tables_tell_the_same_whatever_was_in_the_data(how):
-    assert_the_same_whatever_was_in_the_data(outcome_of(table_fit_of, how))
+def test_tables_tell_the_same_whatever_was_in_the_data(how, tmp_path):
+    assert_the_same_whatever_was_in_the_data(outcome_of(table_fit_of, how, tmp_path))
 
 
 # --- warnings and output -------------------------------------------------------------------------
+
+
+class LoudText(str):
+    """Text that says what it is compared with."""
+
+    __hash__ = str.__hash__
+
+    def __eq__(self, other):
+        say(self)
+        return str.__eq__(self, other)
+
+    def __lt__(self, other):
+        say(self)
+        return str.__lt__(self, other)
 
 
 def say(private):
@@ -904,30 +951,46 @@ class LoudSoftVote(SoftVote):
         return SoftVote(self.sigma).facts()
 
 
+class LoudArray(np.ndarray):
+    """Rows that say that they are pickled."""
+
+    def __reduce_ex__(self, protocol):
+        say("pickled")
+        return super().__reduce_ex__(protocol)
+
+
 LOUD = {
+    "labels": {"y": cells(LoudText("b"), np.array(["a", "b"])[LABELS]), "classes": ["a", "b"]},
+    "groups": {"groups": cells(LoudText("7"), np.arange(N).astype(str))},
     "partition": {"X": in_frame(), "X_public": in_frame()[:20], "partition": LoudPartition()},
     "mechanism": {"aggregator": LoudMechanism()},
     "stages": {"aggregator": [LoudMechanism(), GNMax(5.0)], "n_queries": [3, 3]},
     "soft votes": {"aggregator": LoudSoftVote(5.0)},
+    "memory": {"X": ROWS.view(LoudArray)},
 }
 
 
 @pytest.mark.parametrize("what", LOUD)
-def test_nothing_says_what_private_values_are(what):
-    _, *said = said_while(lambda: fit_of(**LOUD[what], student=GaussianNB()))
-    assert "seen" not in str(said)
+def test_nothing_says_what_private_values_are(what, tmp_path, capsys):
+    with warnings.catch_warnings(record=True, action="always") as caught:
+        fit_of(**LOUD[what], student=GaussianNB(), memory=tmp_path if what == "memory" else None)
+    assert not [str(warning.message) for warning in caught if "seen" in str(warning.message)]
+    assert "seen" not in "".join(capsys.readouterr())
 
 
 @pytest.mark.filterwarnings("ignore:the noise")
-@pytest.mark.parametrize("kind", [ValueError, SystemExit])
-def test_a_mechanism_of_ones_own_does_not_quote_votes_in_its_errors(kind):
+@pytest.mark.parametrize(
+    ("module", "kind"),
+    [("mine", ValueError), ("sklearn_pate_extras", SystemExit), ("mine", GeneratorExit)],
+)
+def test_a_mechanism_of_ones_own_does_not_quote_votes_in_its_errors(module, kind):
     class Quotes(LoudMechanism):
         def seen(self, votes):
             raise kind(f"votes {np.asarray(votes).tolist()}")
 
-    with pytest.raises(
-        ValueError, match=f"Quotes could not draw labels: {kind.__name__}"
-    ) as caught:
+    Quotes.__module__ = module
+    told = f"Quotes could not draw labels: {kind.__name__}"
+    with pytest.raises(ValueError, match=told) as caught:
         fit_of(aggregator=Quotes())
     assert "votes [" not in all_of(caught.value)
 

@@ -192,6 +192,17 @@ def test_the_type_of_whole_numbers_is_warned_of_whether_one_is_missing_or_not(dt
 # --- the sentence itself -------------------------------------------------------------------------
 
 
+@pytest.mark.parametrize("secure", [False, True])
+def test_noise_of_a_table_is_of_the_system_unless_there_is_a_seed(secure):
+    clf = pate(ReverseNeighbors(), secure=secure)
+    assert clf.fit(X, Y, X_PUBLIC).privacy_spent_.generator == "system"
+    clf.set_params(random_state=0)
+    if secure:
+        pytest.raises(ValueError, clf.fit, X, Y, X_PUBLIC).match("secure")
+    else:
+        assert clf.fit(X, Y, X_PUBLIC).privacy_spent_.generator == "seed"
+
+
 def test_votes_of_unknown_origin_protect_votes():
     votes = np.tile([15, 5], (len(X_PUBLIC), 1))
     text = pate(GaussianNB(), n_queries=5).fit_votes(votes, X_PUBLIC).privacy_spent_.summary()

@@ -22,6 +22,8 @@ from sklearn_pate.exceptions import BudgetExceededError
 from sklearn_pate.neighbors.ballots import count_ballots
 from sklearn_pate.rdp.table import GRID, gaussian_table_cost, laplace_table_cost
 
+ORDERS = np.array([1.1, 2.0, 8.0, 50.0, 1000.0])
+
 
 def shift_divergence(log_pmf, shift, order):
     """D_a between a distribution on the multiples of `table.GRID` and the same, moved."""
