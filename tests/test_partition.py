@@ -519,7 +519,8 @@ def test_kept_votes_go_by_the_name(tmp_path, random_state):
 
     def polled(X, y=None, **given_):
         Counted.fitted = 0  # a class that changed is another teacher
-        return Counted.fitted, clf.poll(X, y, X_PUBLIC, **given_).counts.tolist()
+        counts = clf.poll(X, y, X_PUBLIC, **given_).counts
+        return Counted.fitted, counts.tolist()
 
     assert polled(Sites(load, HOSPITALS[1:]))[0] == 11
     trained, counts = polled(Sites(load, HOSPITALS))
