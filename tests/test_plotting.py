@@ -329,5 +329,5 @@ def test_the_best_of_a_search_is_drawn_at_the_cost_of_the_search():
     search.fit(X_PRIVATE, Y_PRIVATE, X_PUBLIC)
     display = PrivacySpentDisplay.from_estimator(search.best_estimator_, private=False)
     assert set(display.data_independent) == {search.privacy_spent_.epsilon}
-    with pytest.raises(ValueError, match="trials of a private search are not published"):
+    with pytest.raises(ValueError, match="trials of a search are not published"):
         BudgetDisplay.from_estimator(search.best_estimator_)
