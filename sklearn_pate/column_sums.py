@@ -52,6 +52,9 @@ _MOST_COLUMNS = 2000
 #: The spread of how close numbers are to the middle, beside that of numbers.
 _OF_BENDS = 0.4
 
+#: Records times classes whose sums fit into whole numbers of 64 bits.
+_MOST_SUMMED = 2**29
+
 #: Records at a time.
 _ROWS = 10_000
 
@@ -348,6 +351,11 @@ class ColumnSums(TableElectorate):
                 f"the noise drowns the sums: there are {n_voters} records, and about "
                 f"{n_needed:.0f} are needed for {width} numbers. Raise epsilon, give more records "
                 "or fewer columns, or join classes"
+            )
+        if n_voters * n_classes > _MOST_SUMMED:
+            obstacles.append(
+                f"{n_voters} records of {n_classes} classes are more than sums hold exactly: use "
+                "base_estimator=ReverseNeighbors(), or give fewer"
             )
         return CellForecast(0, n_voters, None, tuple(problems), tuple(obstacles), n_columns=width)
 

@@ -365,3 +365,11 @@ def test_sums_are_kept_and_do_not_depend_on_the_workers(tmp_path, monkeypatch):
     assert np.array_equal(again.poll(X, y, rows, groups=groups).counts, polled[0])
     with pytest.raises(TeacherError, match="could not be counted"):
         again.poll(X, 1 - y, rows, groups=groups)
+
+
+def test_sums_that_whole_numbers_do_not_hold_are_refused(monkeypatch):
+    monkeypatch.setattr("sklearn_pate.column_sums._MOST_SUMMED", 7999)
+    with pytest.raises(BadPlanError, match="4000 records of 2 classes are more than"):
+        fitted(base_estimator=ColumnSums())
+    monkeypatch.setattr("sklearn_pate.column_sums._MOST_SUMMED", 8000)
+    fitted(base_estimator=ColumnSums())
