@@ -8,8 +8,8 @@ from scipy.linalg import cho_factor, cho_solve
 from scipy.optimize import minimize
 from scipy.spatial.distance import cdist
 
-#: Likeness of public rows and cells is computed for so many pairs at a time.
-_PAIRS_AT_A_TIME = 4_000_000
+#: Likeness of public rows and cells is computed for so many pairs at a time: what caches hold.
+_PAIRS_AT_A_TIME = 250_000
 
 #: Height and width of the process are chosen on so many cells at most.
 _MOST_COMPARED = 500
