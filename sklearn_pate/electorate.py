@@ -163,9 +163,11 @@ class PrivateData:
     X : array-like, sparse matrix or DataFrame with n_samples rows, or teachers.Sites
         Features, as they were given.
     codes : ndarray of shape (n_samples,) or None
-        Labels as indices into `classes`. None with `Sites`, which load their own.
+        Labels as indices into `classes`, int. Of numbers, how far along the levels each lies, float
+        from 0 to ``n_classes - 1``: its ballot is split between the levels beside it. None with
+        `Sites`, which load their own.
     classes : ndarray of shape (n_classes,)
-        Sorted labels. They are public.
+        Sorted labels, or levels. They are public.
     sample_weight : ndarray of shape (n_samples,) or None
         Weights of the records.
     groups : array-like of shape (n_samples,) or None
