@@ -22,8 +22,8 @@ from ._sklearn import (
 )
 from .accountant import next_fit_number
 from .accountant.spent import text_rounded_up
-from .aggregators import GNMax, Mechanism, TableMechanism
-from .electorate import Electorate, TableElectorate, check_classifier
+from .aggregators import Mechanism, TableMechanism
+from .electorate import Electorate, TableElectorate
 from .fitting import release
 from .fitting.checks import check_features, first_names
 from .fitting.export import Saved, handed_over, libraries_of
@@ -33,6 +33,7 @@ from .fitting.given import (
     as_list,
     check_given,
     check_labelled_rows,
+    check_student,
     check_votes_and_rows,
     with_cost_of_rows,
 )
@@ -43,6 +44,7 @@ from .fitting.voters import make_electorate, voters
 from .isolation import own_generators, unfitted
 from .neighbors import RowVectorizer
 from .public import indexable_rows, public_rows
+from .releases.labels import LabelsRelease
 from .releases.published import Published, student_of, warn_of_one_class
 from .releases.rows import note_drawn, recalled
 from .releases.table import table_mechanism
@@ -69,6 +71,9 @@ def student_has(method):
 
 class PATEEstimator(CallbackSupportMixin, BaseEstimator):
     """Base class of `PATEClassifier` and `PATERegressor`."""
+
+    #: Whether ballots are split between levels of a number, not for one of several classes.
+    predicts_numbers = False
 
     # Requested by default, so that users need not call set_fit_request for metadata routing
     __metadata_request__fit = {"X_public": True, "groups": True}
@@ -114,7 +119,8 @@ class PATEEstimator(CallbackSupportMixin, BaseEstimator):
             time. All teachers see the dtypes and categories of a DataFrame, so these must be equal
             to those of `X_public`. With `teachers.Sites`, each teacher loads its own data.
         y : array-like of shape (n_samples,)
-            Private labels: strings, integers or booleans. None with `Sites`.
+            Private labels: strings, integers or booleans; of a regressor, finite numbers. None
+            with `Sites`.
         X_public : array-like, sparse matrix, DataFrame or PublicData with n_public rows
             Public, unlabelled points with the same features as `X`. They are labelled, and the
             student sees nothing else; None where there is a `schema`. In searches and
@@ -333,7 +339,7 @@ class PATEEstimator(CallbackSupportMixin, BaseEstimator):
             check_labelled_rows(X_public, len(self.public_labels_), self._rows_asked_about)
         if student is None:
             student = published.student(self, make_electorate(self, by_records=by_records))
-        check_classifier("student", student)
+        check_student(self, student)
         seed = seed_streams(self.random_state, self.secure)["student"]
         self.student_ = fit_student(student, X_public, published, seed)
         not_covered = tuple(part for part in published.spent.not_covered if part != _OTHER_ROWS)
@@ -465,7 +471,8 @@ class PATEEstimator(CallbackSupportMixin, BaseEstimator):
         aggregator = getattr(self, "aggregator_", self.aggregator)
         if aggregator is None:
             votes_in_table = isinstance(voters(self), TableElectorate)
-            aggregator = table_mechanism(None) if votes_in_table else GNMax(sigma=None)
+            aggregator = table_mechanism(None)
+            aggregator = aggregator if votes_in_table else LabelsRelease().mechanism(self)
         n_teachers = getattr(self, "n_teachers_", self.n_teachers)
         teachers = "teachers" if n_teachers is None else f"{n_teachers} teachers"
         classifiers = make_electorate(self).classifiers()

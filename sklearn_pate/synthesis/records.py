@@ -73,8 +73,8 @@ def _checked_codes(n_rows, codes, sample_weight, *, n_classes):
     are_codes = codes.shape == (n_rows,) and codes.dtype.kind in "iuf"
     if not are_codes or not ((codes >= 0) & (codes <= n_classes - 1)).all():
         raise ValueError(
-            f"codes must be whole numbers from 0 to {n_classes - 1}, or positions between them, one "
-            "for each row"
+            f"codes must be whole numbers from 0 to {n_classes - 1}, or positions between "
+            "them, one for each row"
         )
     codes = codes.astype(np.float64 if is_split else np.int64)
     if sample_weight is None:
