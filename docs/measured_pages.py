@@ -13,6 +13,7 @@ TITLES = {
     "aggregators": "Aggregators at equal accuracy",
     "audit": "Audits",
     "scale": "Reading records from a file",
+    "tests": "What the tests find",
 }
 PICTURES = {
     "rules_teachers": "Accuracy against the number of teachers, at three epsilons",

@@ -2,7 +2,8 @@
 
 Each module's entries go to docs/results/<name>.json; the page, which is made with the others by
 `make docs`, and its figures (`--page` makes only them) follow from those files alone. All modules
-take two hours on two cores, and need the extras `torch` and `plot`. `git diff` then shows what other seeds (`--first-seed 100`) change.
+take two hours on two cores, and need the extras `torch` and `plot`. `git diff` then shows what
+other seeds (`--first-seed 100`) change.
 """
 
 import argparse

@@ -2,7 +2,7 @@
 
 from benchmarks import peers
 
-from ..papers.page import words
+from ..papers import page as papers
 from . import figure
 from .choice import EPSILON, chosen
 from .found import (
@@ -62,13 +62,13 @@ def render(results):
     """The page as text: its words are the docstring of this folder."""
     frame = found(results, SEEDS)
     as_they_come = firsts(frame)
-    head = words(peers.__doc__)
+    head = papers.words(peers.__doc__)
     sections = [
         f"# {head['title']}\n\n{shares(as_they_come)}\n\n{head['text']}",
         f"## Where ours is below\n\n{losses(as_they_come)}",
         f"## All scores\n\n{SCORES}\n\n{scores(as_they_come)}",
         f"## More of it, at epsilon 1\n\n{MORE}\n\n{more(as_they_come)}",
-        f"## With the setting that is best on the other data sets\n\n{SETTINGS}\n\n{settings(frame)}",
+        f"## The setting that is best on the other data sets\n\n{SETTINGS}\n\n{settings(frame)}",
         "## One data set again\n\nWith seeds that nothing else was fitted with:\n\n"
         + again(as_they_come, firsts(found(results, OTHER_SEEDS))),
         f"## Fits that failed\n\n{failed(as_they_come)}",
@@ -128,7 +128,7 @@ def losses(frame):
 
 
 def worst(frame):
-    """For each data set how many cells are lost up to the epsilon that is counted, and the worst."""
+    """For each data set the worst loss, and how many cells are lost that are counted."""
     rows = {name: [name] for name in TABLES}
     for public in _PUBLIC:
         for metric in METRICS:
