@@ -8,4 +8,4 @@ docs:
 	MPLBACKEND=Agg $(PYTHON) -m sphinx -W --keep-going -b html docs docs/_build/html
 
 docs-clean:
-	rm -rf docs/_build docs/_gallery docs/api docs/auto_examples
+	rm -rf docs/_build docs/_gallery docs/api docs/auto_examples docs/measured

@@ -1,8 +1,8 @@
 """Run the benchmarks.
 
     python -m benchmarks [--quick] [--only NAME ...]     time and memory, beside a baseline
-    python -m benchmarks peers [--quick] [--page] ...    the fair table, docs/peers.md
-    python -m benchmarks papers [--page] [--only ...]    the papers' tables, docs/results.md
+    python -m benchmarks peers [--quick] [--page] ...    the fair table
+    python -m benchmarks papers [--page] [--only ...]    the papers' tables
 
 `--help` after each says more.
 """

@@ -13,6 +13,7 @@ ROOT = DOCS.parent
 sys.path.insert(0, str(DOCS))
 
 import api_pages  # noqa: E402
+import measured_pages  # noqa: E402
 
 project = "sklearn_pate"
 author = "The sklearn_pate developers"
@@ -53,6 +54,7 @@ numpydoc_class_members_toctree = False
 
 
 api_pages.write(DOCS / "api")
+measured_pages.write(DOCS / "measured")
 
 
 # --- Gallery: examples that need no data run; the others are shown -------------------------------

@@ -69,7 +69,7 @@ print(f"as it is: accuracy {clf.score(X_test, y_test):.3f}, {clf.privacy_spent_}
 # Teachers with a model of one's own, preprocessing inside. A search has one budget, far below the
 # sum over candidates, and its result can be published. But each trial may spend a third of it, and
 # up to an epsilon of 2 that costs more than a better setting gains, wherever we measured it: the
-# user guide has the numbers. A trial takes some seconds: it predicts 1,000 held-out records, each
+# page on defaults has numbers. A trial takes some seconds: it predicts 1,000 held-out records, each
 # by itself, so that none can change what is predicted for another.
 columns = make_column_transformer(
     (StandardScaler(), make_column_selector(dtype_include="number")),

@@ -1,6 +1,6 @@
 """The defaults that are numbers: one formula each, of public numbers alone.
 
-`docs/defaults.md` shows how each was set, on some data sets, and how it does on others.
+`docs/results/rules_*.csv` shows how each was set, on some data sets, and how it does on others.
 """
 
 import math

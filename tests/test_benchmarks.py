@@ -28,11 +28,13 @@ def right_on_average(epsilon):
 
 
 def test_the_page_has_the_odds_of_a_record():
-    text = (ROOT / "docs" / "what_epsilon_means.md").read_text()
+    text = (ROOT / "docs" / "privacy.md").read_text()
     rows = re.findall(
         r"^\| ([\d.]+) \| at most ([\d.]+) % \| at most ([\d.]+) % \| ([\d.]+) %", text, re.M
     )
     assert len(rows) == 5
+    readme = re.findall(r"([\d.]+) %", (ROOT / "README.md").read_text())
+    assert readme == [rows[2][1], rows[0][1]]  # at epsilon 1, and at 0.1
     for row in rows:
         epsilon, *shown = map(float, row)
         told = most_sure(epsilon, 0.5), most_sure(epsilon, 0.1), right_on_average(epsilon)

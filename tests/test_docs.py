@@ -1,7 +1,10 @@
 """The documentation: its examples run, its links resolve, its names are those of the code."""
 
+import contextlib
+import csv
 import doctest
 import importlib
+import io
 import re
 from pathlib import Path
 
@@ -10,8 +13,8 @@ import pytest
 ROOT = Path(__file__).parents[1]
 DOCS = ROOT / "docs"
 PAGES = sorted([*ROOT.glob("*.md"), *DOCS.glob("*.md")])
-GENERATED = {"api", "auto_examples"}  # folders that exist once the pages are built
-LONG = {"contributing", "tutorial", "user_guide"}  # seconds
+GENERATED = {"api", "auto_examples", "measured"}  # folders that exist once the pages are built
+LONG = {"tutorial", "user_guide"}  # seconds
 FENCES = re.compile(r"^```.*$", re.M)
 
 
@@ -38,6 +41,17 @@ def test_examples_print_what_the_page_says(page):
     outcome = doctest.DocTestRunner(optionflags=options).run(examples, out=printed.append)
     assert outcome.attempted > 0
     assert outcome.failed == 0, "".join(printed)
+
+
+def test_errata_print_what_they_say():
+    """Lines that begin with an arrow are what the code before them prints."""
+    code = text_of(ROOT / "examples" / "papers_errata.py")
+    printed = io.StringIO()
+    with contextlib.redirect_stdout(printed):
+        exec(compile(code, "papers_errata.py", "exec"), {"__name__": "__main__"})
+    said = re.findall(r"^ *# -> (.*)$", code, re.M)
+    assert len(said) > 35
+    assert printed.getvalue().splitlines() == said
 
 
 def anchor(title):
@@ -80,10 +94,49 @@ def test_reference_has_every_public_name(monkeypatch):
     assert ".. autoclass:: VATClassifier" in pages["neural"]
 
 
+def glossary():
+    return text_of(DOCS / "privacy.md").split("\n## Glossary\n")[1]
+
+
+def test_the_pages_are_short():
+    def words(text):
+        return len(re.findall(r"\w+", text))
+
+    assert words(text_of(ROOT / "README.md")) <= 800
+    assert words(glossary()) <= 400
+    assert sum(words(text_of(page)) for page in PAGES) <= 25_000
+
+
 def test_names_in_the_glossary_exist():
     rooms = {path.stem for path in (ROOT / "sklearn_pate").iterdir()}
-    dotted = re.findall(r"`(\w+)\.(\w+)`", text_of(DOCS / "glossary.md"))
+    dotted = re.findall(r"`(\w+)\.(\w+)`", glossary())
     ours = [(room, name) for room, name in dotted if room in rooms]
     assert len(ours) > 10
     for room, name in ours:
         assert hasattr(importlib.import_module(f"sklearn_pate.{room}"), name), f"{room}.{name}"
+
+
+# --- measurements --------------------------------------------------------------------------------
+
+
+def test_pages_of_measurements_have_every_table(monkeypatch):
+    monkeypatch.syspath_prepend(DOCS)
+    pages = importlib.import_module("measured_pages").pages()
+    assert set(re.findall(r"^measured/(\w+)$", text_of(DOCS / "results.md"), re.M)) == set(pages)
+    files = list((DOCS / "results").glob("*.csv"))
+    assert len(files) > 15
+    for file in files:
+        page = pages[file.stem.partition("_")[0]]
+        lines = [line for line in text_of(file).splitlines() if not line.startswith("#")]
+        for row in csv.reader(lines):
+            assert f"| {' | '.join(row)} |\n" in page
+            assert len(row) == len(next(csv.reader(lines)))
+
+
+def test_links_to_measurements_resolve(monkeypatch):
+    monkeypatch.syspath_prepend(DOCS)
+    made = importlib.import_module("measured_pages").pages()
+    for page in PAGES:
+        for name, section in re.findall(r"\(measured/(\w+)\.md#?([\w-]*)\)", text_of(page)):
+            titles = re.findall(r"^#+ (.+)$", made[name], re.M)
+            assert not section or section in {anchor(title) for title in titles}

@@ -192,7 +192,7 @@ TRUSTED = {"operator.methodcaller", "numpy.dtype", "numpy.asarray"}
 
 
 def test_the_page_lists_the_types_that_skops_asks_about():
-    page = (Path(__file__).parents[1] / "docs" / "handing_over.md").read_text()
+    page = (Path(__file__).parents[1] / "docs" / "privacy.md").read_text()
     assert all(f"`{name}`" in page for name in TRUSTED)
 
 

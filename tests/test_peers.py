@@ -1,5 +1,6 @@
 """The fair table: its page is made of its files, and its arithmetic is right."""
 
+import re
 from pathlib import Path
 
 import numpy as np
@@ -10,7 +11,7 @@ from sklearn.metrics import roc_auc_score
 
 from benchmarks.peers import columns, page, tables
 from benchmarks.peers.choice import chosen
-from benchmarks.peers.found import firsts, found, own_adjacency, verdicts
+from benchmarks.peers.found import OURS, firsts, found, own_adjacency, rivals, verdicts
 from benchmarks.peers.measure import SEEDS, Results
 from benchmarks.peers.models import MODELS
 from benchmarks.peers.scores import half_width, scores
@@ -31,13 +32,34 @@ def frame(results):
 
 
 @pytest.mark.slow
-def test_the_page_is_made_of_its_files(results):
+def test_the_page_has_every_table_and_the_words_about_them(results, frame):
     made = page.render(results)
-    assert made == (DOCS / "peers.md").read_text() and "{{" not in made
+    parts = [page.shares(frame), page.losses(frame), page.scores(frame), page.more(frame)]
+    parts += ["## Who had it easier", page.failed(frame)]
+    assert all(part in made for part in parts)
+    assert "Not measured yet." not in made
 
 
-def test_rows_of_the_readme_are_those_of_the_page(frame):
+def test_tables_of_pages_written_by_hand_are_those_of_the_files(frame):
     assert page.readme_rows(frame) in (ROOT / "README.md").read_text()
+    results_page = (DOCS / "results.md").read_text()
+    assert page.shares(frame) in results_page and page.worst(frame) in results_page
+
+
+def test_words_about_losses_are_those_of_the_files(frame):
+    text = (DOCS / "results.md").read_text()
+    (without,) = re.findall(r"^On (.*) no cell is lost\.$", text, re.M)
+    lost = {row.split(" | ")[0].strip("| ") for row in page.worst(frame).splitlines()[2:]}
+    assert set(re.split(", | and ", without)) == set(tables.TABLES) - lost
+    assert f"Ours beside {len(rivals(public=True))} private classifiers" in text
+
+
+def test_scores_beside_another_paper_are_those_of_the_files(frame):
+    (row,) = re.findall(r"^\| S-BDT.*$", (DOCS / "results.md").read_text(), re.M)
+    at = frame[(frame.table == "Adult") & (frame.epsilon == 0.1)]
+    means = at.groupby("model")[["accuracy", "AUC"]].mean()
+    ours = [" / ".join(f"{v:.3f}"[1:] for v in means.loc[OURS[public]]) for public in (True, False)]
+    assert f"ours {ours[0]}, without public rows {ours[1]}." in row
 
 
 def test_every_model_was_measured_in_every_cell(frame):

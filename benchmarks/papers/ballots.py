@@ -8,7 +8,7 @@ letters), never on these test rows, but: the floor of four cells a class was set
 epsilon 0.5 had been seen, and `RandomAffine()` after MNIST. The teachers' numbers of teachers and
 queries were chosen by scores on the test rows.
 
-![Accuracy of ballots and of teachers against epsilon](results/ballots.svg)
+![Accuracy of ballots and of teachers against epsilon](../results/ballots.svg)
 """
 
 import numpy as np

@@ -1,8 +1,9 @@
 """Rebuild the papers' results.
 
-Each module's entries go to docs/results/<name>.json; docs/results.md and its figures are made from
-those files alone (`--page` makes only them). All modules take two hours on two cores, and need the
-extras `torch` and `plot`. `git diff` then shows what other seeds (`--first-seed 100`) change.
+Each module's entries go to docs/results/<name>.json; the page, which is made with the others by
+`make docs`, and its figures (`--page` makes only them) follow from those files alone. All modules
+take two hours on two cores, and need the extras `torch` and `plot`. `git diff` then shows what
+other seeds (`--first-seed 100`) change.
 """
 
 import argparse
@@ -15,7 +16,7 @@ from dataclasses import asdict
 from pathlib import Path
 
 from ..shared import MissingError, machine
-from .page import write_page
+from .page import draw
 
 #: Sections in the order of the page. A module of that name has `entries(seeds)`, which yields
 #: entries; where there is none, the file of results says at which commit there was.
@@ -56,12 +57,12 @@ def device():
 
 
 def main(arguments):
-    """Run some modules and write the page."""
+    """Run some modules and draw the figures."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks papers", description=__doc__)
     parser.add_argument("--only", nargs="+", choices=KEPT, default=KEPT, metavar="NAME")
     parser.add_argument("--seeds", type=int, default=5, metavar="N")
     parser.add_argument("--first-seed", type=int, default=0, metavar="S")
-    parser.add_argument("--page", action="store_true", help="run nothing, write the page")
+    parser.add_argument("--page", action="store_true", help="run nothing, draw the figures")
     args = parser.parse_args(arguments)
     seeds = range(args.first_seed, args.first_seed + args.seeds)
     left = []
@@ -72,5 +73,5 @@ def main(arguments):
             left.append(f"{name} is left as before: it needs {error}")
         else:
             (DOCS / "results" / f"{name}.json").write_text(json.dumps(results, indent=1) + "\n")
-    write_page(DOCS, NAMES)
+    draw(DOCS)
     sys.exit("\n".join(left) or None)

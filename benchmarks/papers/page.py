@@ -1,4 +1,4 @@
-"""The page "Results": made from docs/results/*.json and nothing else."""
+"""The papers' page: made from docs/results/*.json and nothing else."""
 
 import ast
 import json
@@ -9,7 +9,7 @@ from pathlib import Path
 from . import figures
 
 NO_BREAK = "\N{NO-BREAK SPACE}"
-HEAD = Path(__file__).parent / "results.md"
+PICTURE = "![Accuracy against epsilon on UCI Adult and MNIST](../results/headline.svg)"
 
 
 def number(value):
@@ -50,7 +50,12 @@ def duration(entry):
 def heading(name):
     """Title and text of a section: the module's docstring."""
     source = (Path(__file__).parent / f"{name}.py").read_text(encoding="utf-8")
-    title, _, text = ast.get_docstring(ast.parse(source)).partition("\n")
+    return words(ast.get_docstring(ast.parse(source)))
+
+
+def words(docstring):
+    """Title and text of a docstring."""
+    title, _, text = docstring.partition("\n")
     return {"title": title.rstrip("."), "text": text.strip()}
 
 
@@ -75,11 +80,11 @@ def render(docs, names):
     for name in names:
         results = json.loads((docs / "results" / f"{name}.json").read_text())
         sections.append(section(results if "commit" in results else results | heading(name)))
-    return HEAD.read_text(encoding="utf-8") + "\n\n".join(sections) + "\n"
+    head = heading("__init__")
+    return "\n\n".join([f"# {head['title']}", head["text"], PICTURE, *sections]) + "\n"
 
 
-def write_page(docs, names):
-    """Write docs/results.md and its figures."""
-    (docs / "results.md").write_text(render(docs, names), encoding="utf-8")
+def draw(docs):
+    """Write the figures."""
     figures.headline(docs / "results")
     figures.ballots(docs / "results")

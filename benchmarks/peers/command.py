@@ -1,9 +1,10 @@
 """Fit every peer and ours, and write the fair table.
 
 What is measured goes to docs/results/peers/*.json and is kept there: a run goes on where the last
-one stopped. docs/peers.md, its figure and rows of the README are made from these files alone;
-`--page` makes only them. `--environments` comes first: it makes an environment for each peer. Data
-that $SKLEARN_PATE_DATA does not have are left out. All takes three hours on two cores.
+one stopped. The page, which is made with the others by `make docs`, its figure, and tables of other
+pages, which are printed, follow from these files alone; `--page` makes only the latter two.
+`--environments` comes first: it makes an environment for each peer. Data that $SKLEARN_PATE_DATA
+does not have are left out. All takes three hours on two cores.
 """
 
 import argparse
@@ -33,7 +34,7 @@ def main(arguments):
     parser.add_argument("--candidates", action="store_true", help="other settings, with one seed")
     parser.add_argument("--quick", action="store_true", help="a little of all, nothing is kept")
     parser.add_argument("--environments", nargs="*", choices=PACKAGES, metavar="NAME")
-    parser.add_argument("--page", action="store_true", help="measure nothing, write the page")
+    parser.add_argument("--page", action="store_true", help="measure nothing, draw and print")
     args = parser.parse_args(arguments)
     models = [model for model in MODELS if any(part in model.name for part in args.models)]
     if args.environments is not None:

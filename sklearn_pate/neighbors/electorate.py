@@ -27,7 +27,7 @@ from .transform import fitted_on_public, numbers_alone, rounding_beside_others, 
 
 #: Warned of is more noise: that on the ballots of a class, in the cells that are its share, times
 #: the number of classes, beside the number of records. At 0.2, from a third of the labels to one
-#: in twenty were wrong on small data sets; see docs/neighbors.md.
+#: in twenty were wrong on small data sets; see docs/results/voters_records.csv.
 _MOST_NOISE = 0.2
 
 #: With less than this part of the records that are needed, noise is all that there is.

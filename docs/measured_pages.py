@@ -1,0 +1,58 @@
+"""Pages of what was measured: the files of docs/results as tables, for the folder docs/measured."""
+
+import csv
+import sys
+from pathlib import Path
+
+DOCS = Path(__file__).parent
+RESULTS = DOCS / "results"
+#: Tables that a script made which is no longer kept: how their files begin, and the page's title.
+TITLES = {
+    "voters": "Records that vote: how many, and what was tried",
+    "rules": "How the defaults were set, and where they lose",
+    "aggregators": "Aggregators at equal accuracy",
+    "audit": "Audits",
+    "scale": "Reading records from a file",
+    "tests": "What the tests find",
+}
+PICTURES = {
+    "rules_teachers": "Accuracy against the number of teachers, at three epsilons",
+}
+
+
+def section(file):
+    """Return the words of a file, which are its comments, and its table."""
+    lines = file.read_text(encoding="utf-8").splitlines()
+    words = [line.removeprefix("#").removeprefix(" ") for line in lines if line.startswith("#")]
+    header, *rows = csv.reader(line for line in lines if not line.startswith("#"))
+    table = [header, ["---"] * len(header), *rows]
+    picture = ""
+    if file.stem in PICTURES:
+        picture = f"\n\n![{PICTURES[file.stem]}](../results/rules.svg)"
+    body = "\n".join(f"| {' | '.join(row)} |" for row in table)
+    return f"## {words[0]}\n" + "\n".join(words[1:]) + f"{picture}\n\n{body}\n"
+
+
+def pages():
+    """Return all pages: name to text."""
+    made = {}
+    for name, title in TITLES.items():
+        sections = [section(file) for file in sorted(RESULTS.glob(f"{name}_*.csv"))]
+        made[name] = f"# {title}\n\n" + "\n".join(sections)
+    sys.path.insert(0, str(DOCS.parent))
+    from benchmarks.papers import command, page
+    from benchmarks.peers import page as peers
+    from benchmarks.peers.measure import Results
+
+    made["papers"] = page.render(DOCS, command.NAMES)
+    made["peers"] = peers.render(Results(RESULTS / "peers"))
+    return made
+
+
+def write(folder):
+    """Write the pages that changed."""
+    folder.mkdir(exist_ok=True)
+    for name, text in pages().items():
+        file = folder / f"{name}.md"
+        if not file.exists() or file.read_text(encoding="utf-8") != text:
+            file.write_text(text, encoding="utf-8")
