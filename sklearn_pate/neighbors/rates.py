@@ -12,7 +12,7 @@ from scipy.spatial.distance import cdist
 _PAIRS_AT_A_TIME = 250_000
 
 #: Height and width of the process are chosen on so many cells at most.
-_MOST_COMPARED = 500
+_MOST_COMPARED = 300
 
 #: Least rate of a class, before rates are made to sum to 1.
 LEAST_RATE = 1e-3
