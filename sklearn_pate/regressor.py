@@ -215,7 +215,7 @@ class PATERegressor(RegressorMixin, PATEEstimator):
         >>> reg = PATERegressor(bounds=(0, 40), n_levels=10, epsilon=2.0)
         >>> reg = reg.fit(X[:2000], y[:2000], X_public=X[2000:])
         >>> low, high = reg.predict_quantiles(X[:1], [0.1, 0.9])[0]
-        >>> low < 20 < high
+        >>> bool(low < 20 < high)
         True
         """
         X = self._check_predict(X)

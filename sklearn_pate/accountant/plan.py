@@ -128,6 +128,11 @@ class Plan:
         """Whether teachers vote; False where records do, or nobody knows who."""
         return isinstance(self.voters, TeacherVoters)
 
+    @property
+    def are_labels(self):
+        """Whether what is released are labels of classes; else means of levels."""
+        return not self.voters.are_levels
+
     @cached_property
     def n_labels(self):
         """Labels, if every query is answered and paid for in full."""

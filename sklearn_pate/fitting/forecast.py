@@ -92,9 +92,10 @@ def _why(given):
     if isinstance(given.electorate, OnlySums):
         return "by default, where cells of drawn rows would hold few records or tell little"
     if isinstance(given.electorate, ColumnSums) and base_estimator is None:
-        explain = (
-            f"cells would explain {given.electorate.cells_explain:.0%} of how public rows differ"
-        )
+        explained = given.electorate.cells_explain
+        explain = "few records tell more of numbers in sums than in cells"
+        if explained is not None:
+            explain = f"cells would explain {explained:.0%} of how public rows differ"
         return f"by default, as {explain}; sums take all of epsilon"
     if base_estimator is None:
         return _BY_DEFAULT[given.release.gives_rates]

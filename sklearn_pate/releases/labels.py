@@ -69,6 +69,7 @@ class LabelsRelease(Release):
             n_records=given.ballots.n_records,
             why=why,
             are_sites=isinstance(given.electorate, SiteEnsemble),
+            are_levels=given.estimator.predicts_numbers,
         )
         with Quiet():  # a mechanism of the user's may print the votes that are made up for it
             return voters, (), obstacles_to(dataclasses.replace(plan, voters=voters))

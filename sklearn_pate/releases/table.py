@@ -74,6 +74,7 @@ class TableRelease(Release):
             n_columns=cells.n_columns,
             name=type(given.electorate).__name__,
             why=why,
+            are_levels=given.estimator.predicts_numbers,
         )
         return voters, cells.problems, cells.obstacles
 
