@@ -70,6 +70,8 @@ class Plan:
         Public rows, and queries wanted, before the cap was looked at.
     rows_cost : RowsCost or None
         What the synthesizer takes of `epsilon`.
+    beside : tuple of (str, float)
+        What else is released, in words, and the epsilon that each takes by itself.
     problems : tuple of str
         What those who vote find wrong with these numbers.
     obstacles : tuple of str
@@ -107,6 +109,7 @@ class Plan:
     n_public: int = 0
     n_wanted: int = 0
     rows_cost: RowsCost | None = None
+    beside: tuple = ()
     problems: tuple = ()
     obstacles: tuple = ()
     again: Callable | None = field(default=None, repr=False)
@@ -368,7 +371,9 @@ def _plan_fewer(stages, before, epsilon, delta):
 def _plan_filter(stages, before, epsilon, delta, sizes):
     """Plan all queries, with a budget that may stop them: the votes decide what they cost."""
     aggregators = [aggregator for aggregator, _, _ in stages]
-    budget = best_filter(aggregators, epsilon, delta, sizes, before.rdp)
+    budget = None
+    if before.delta < delta:
+        budget = best_filter(aggregators, epsilon, delta - before.delta, sizes, before.rdp)
     if budget is None:  # some stage cannot ask a single query
         alone = [before.plus(cost_of(1)).epsilon(delta)[0] for _, _, cost_of in stages]
         costliest = aggregators[int(np.argmax(alone))]

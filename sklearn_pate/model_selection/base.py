@@ -15,7 +15,7 @@ from ..classifier import PATEClassifier
 from ..electorate import Adjacency, Electorate, TableElectorate
 from ..exceptions import StudentError
 from ..fitting.checks import check_private, warn_if_delta_is_large
-from ..fitting.given import check_given
+from ..fitting.given import check_given, check_no_releases
 from ..fitting.keeping import keeping
 from ..fitting.planning import check_missing_in
 from ..fitting.seeds import seed_sequence, warn_if_seeded
@@ -97,6 +97,7 @@ class PrivateSearch(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
 
     def _fit(self, X, y, X_public, X_val, y_val, groups, paid):
         """Do what `fit` does, and say what is paid for."""
+        check_no_releases(self.estimator, "a search makes many fits: release in one of its own")
         fit_number = next_fit_number()
         X_public, X_val, y_val = map(public_rows, (X_public, X_val, y_val))
         not_covered = warn_if_private(X_public, X) + warn_if_private(X_val, X, "X_val")

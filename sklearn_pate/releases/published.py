@@ -43,6 +43,8 @@ class Published:
         The noisy table of ballots; None where teachers vote.
     weight : ndarray of shape (n_classes,) or None
         What each class counts in `soft_labels`, if they are rates.
+    beside : list
+        What the user publishes beside rows and labels.
     records, positions : list
         How each round was obtained, and its queries among the rows that were voted on: the
         curator's alone.
@@ -61,6 +63,7 @@ class Published:
         self.table = None
         self.problem = None
         self.query_indices = np.array([], dtype=np.intp)
+        self.beside = []
         self.records = []
         self.positions = [np.array([], dtype=np.intp)]  # can be joined before any query, too
 
@@ -113,6 +116,8 @@ class Published:
         classifier.public_soft_labels_ = self.soft_labels
         if self.table is not None:
             classifier.table_ = self.table
+        if self.beside:
+            classifier.released_ = self.beside
 
     def student(self, estimator, electorate):
         """Return the unfitted student; if none is given, what was published may be one itself."""
