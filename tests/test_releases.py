@@ -363,7 +363,7 @@ class NoCost(Counts):
     (Loud(9.0), {}, "Loud failed when tried on public rows.*RuntimeError: no column of that name"),
     (Text(9.0), {}, "Text failed when tried on public rows.*draw must return numbers; got text"),
     (Worthless(9.0), {}, "cost of Worthless must return a rdp.Cost"),
-    (NoCost(9.0), {}, "cost of NoCost must return a rdp.Cost"),
+    (NoCost(9.0), {}, "cost of NoCost must return rdp.Cost"),
     (Counts, {}, "releases must be a list of releases.Release, each an instance"),
     (Counts(share=1.0), {}, "share of Counts must be a number between 0 and 1; got 1.0"),
     (Counts(share=None), {}, "share of Counts must be a number between 0 and 1; got None"),

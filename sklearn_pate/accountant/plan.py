@@ -12,7 +12,7 @@ from sklearn.base import clone
 from ..exceptions import BudgetExceededError, warn
 from ..propose_test_release import ProposeTestRelease
 from ..rdp import DEFAULT_ORDERS, Cost, pure_rdp
-from ..rdp.cost import sum_up
+from ..rdp.cost import no_cost, sum_up
 from .advice import advice_on
 from .forecast import RecordVoters, RowsCost, TeacherVoters, noise_of_stages, shares_of_stages
 from .report import html_of, text_of
@@ -28,7 +28,6 @@ from .stages import (
     check_threshold,
     costs_once,
     most_affordable,
-    no_cost,
     query_over_budget,
     warn_of_caveat,
 )

@@ -12,7 +12,6 @@ from scipy import sparse
 from sklearn.base import clone
 
 from .._sklearn import _num_samples, _safe_indexing
-from ..accountant import no_cost
 from ..accountant.stages import soft_stage
 from ..electorate import (
     Ballots,
@@ -27,6 +26,7 @@ from ..exceptions import warn
 from ..memory import digest, kept_seed, private_memory
 from ..public import are_all_equal, public_rows, warn_if_private
 from ..queries import DiversityQueries, RandomQueries, UncertaintyQueries
+from ..rdp.cost import no_cost
 from ..releases.beside import Beside
 from ..releases.labels import LabelsRelease
 from ..releases.published import student_of

@@ -67,7 +67,6 @@ def poll(given, paid):
         warn_of_plan(plan, given.estimator.epsilon)
     with Progress(given.estimator, n_phases=1 + are_to_draw) as progress:
         if are_to_draw:
-            _check_room(given, plan)
             given = _draw_rows(given, paid, progress)
         votes = given.release.gather(given, plan, np.arange(given.n_public), progress)
         if are_to_draw:
@@ -119,20 +118,6 @@ def _draw_rows(given, paid, progress):
         electorate=electorate,
         seeds=seeds,
     )
-
-
-def _check_room(given, plan):
-    """Refuse to draw rows for votes if the ledger would refuse their labels later.
-
-    Labels that are chosen once the rows are known are an entry of their own, and two entries cost
-    some ledgers more than one.
-    """
-    has_room = getattr(given.estimator.ledger, "has_room", None)
-    if has_room is not None and not has_room([given.synthesis.cost(), plan.own_cost]):
-        raise BudgetExceededError(
-            "the ledger would refuse the labels after the rows, as two entries cost it more than "
-            "one: call fit, or lower epsilon"
-        )
 
 
 def _pay(given, paid, spent, cost, entry=None):

@@ -10,7 +10,7 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from .._sklearn import Interval, StrOptions, _fit_context
-from ..accountant import next_fit_number, no_cost
+from ..accountant import next_fit_number
 from ..classifier import PATEClassifier
 from ..electorate import Adjacency, Electorate, TableElectorate
 from ..exceptions import StudentError
@@ -24,6 +24,7 @@ from ..isolation import own_generators, unfitted
 from ..partition import PredefinedPartition
 from ..public import indexable_rows, public_rows, warn_if_private
 from ..rdp import TrialCount
+from ..rdp.cost import no_cost
 from ..releases.rows import DRAWN_BEFORE, Synthesis, recalled, rehearsal_rows
 from ..secure import noise_generator
 from .calibration import calibrate

@@ -8,12 +8,13 @@ import numpy as np
 from sklearn.base import clone
 
 from .._sklearn import _num_samples
+from ..accountant.table import calibrated, checked_cost
 from ..electorate import Ballots, PrivateData, TableBallots
 from ..isolation import attempt, copied_data, isolated, kind_of
 from ..rdp import DEFAULT_ORDERS, Cost
 from ..teachers import Sites
 from .base import Release
-from .rows import calibrated, checked_cost, moved_by, units_of
+from .rows import moved_by, units_of
 
 
 @dataclass(frozen=True, eq=False)
@@ -160,7 +161,8 @@ def _with_noise(release, n_moved, epsilon, delta):
         raise ValueError(
             f"share of {type(release).__name__} must be a number between 0 and 1; got {share!r}"
         )
-    return calibrated(release, n_moved, share, epsilon, delta)
+    part = None if epsilon is None else share * float(epsilon)
+    return calibrated(release, n_moved, part, delta)
 
 
 def _handed_out(private):

@@ -1,13 +1,11 @@
 """Public rows from a synthesizer: what they cost, rows to rehearse with, and the drawing."""
 
-import contextlib
 import dataclasses
 from typing import Any
 
 import numpy as np
 
-from .._sklearn import InvalidParameterError
-from ..accountant import least_scale_of
+from ..accountant.table import calibrated, checked_cost
 from ..aggregators import TableMechanism
 from ..aggregators.table import rehearse_table
 from ..electorate import Adjacency
@@ -15,7 +13,6 @@ from ..exceptions import BudgetExceededError, warn
 from ..identifiers import spelled_identifiers
 from ..isolation import Quiet, attempt, copied_data, without_index
 from ..public import value_hashes
-from ..rdp import Cost
 from ..rules import default_share
 from ..schema import difference
 from .votes import is_ours
@@ -124,7 +121,8 @@ class Synthesis:
         synthesizer = synthesizer.suited_to(pure=pure)
         if synthesizer.with_scale(1.0) is not None:
             share = default_share() if synthesizer.share is None else synthesizer.share
-            synthesizer = calibrated(synthesizer, n_moved, share, epsilon, delta)
+            part = None if epsilon is None else share * float(epsilon)  # short floats round
+            synthesizer = calibrated(synthesizer, n_moved, part, delta)
         protects = {"unit": ballots.unit, "adjacency": str(ballots.adjacency)}
         planned = cls(synthesizer, n_moved, units, **protects)
         spent, _ = planned.cost().epsilon(delta)
@@ -180,47 +178,10 @@ class Synthesis:
         return dataclasses.replace(self, units=None, rows=rows, generator=generator)
 
 
-def checked_cost(part, n_moved, *orders):
-    """Return the `Cost` that a part of the user's states; refuse what is none."""
-    cost = part.cost(n_moved, *orders)
-    if not isinstance(cost, Cost) or not _are_costs(cost):
-        raise TypeError(
-            f"cost of {type(part).__name__} must return a rdp.Cost of numbers that are at least 0; "
-            "got another type, or other numbers"
-        )
-    return cost
-
-
-def _are_costs(cost):
-    numbers = np.array([*np.ravel(cost.rdp), cost.mu_squared, cost.pure, cost.delta], dtype=float)
-    return bool((numbers >= 0).all())  # false for NaN, too
-
-
 def weakest(generator, synthesis):
     """Return the weaker source of noise: of the votes, or of the rows that were drawn."""
     sources = [generator] if synthesis is None else [generator, synthesis.generator]
     return "seed" if "seed" in sources else "system"
-
-
-def calibrated(part, n_moved, share, epsilon, delta):
-    """Return a copy of a part without noise, with that which costs its share of `epsilon`."""
-    name = type(part).__name__
-    if epsilon is None:
-        raise ValueError(
-            f"{name} is calibrated to its share of epsilon, and epsilon is None; set epsilon, or "
-            "its noise, such as noise=LaplaceMechanism(scale), in records"
-        )
-    epsilon = float(epsilon)  # a cost that is compared with a short float is rounded to it
-    ready = None
-    with contextlib.suppress(InvalidParameterError):  # it names the noise, which nobody gave
-        ready = part.with_scale(least_scale_of(part, n_moved, share * epsilon, delta))
-        ready.cost(n_moved)
-    if ready is None:
-        raise BudgetExceededError(
-            f"epsilon={epsilon:g} pays for nothing of {name}: there is no noise so large, or so "
-            f"small, that it costs its share, {share * epsilon:.3g}. Choose an epsilon nearer to 1"
-        )
-    return ready
 
 
 def _bare(rows):
