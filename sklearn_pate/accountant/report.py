@@ -74,6 +74,9 @@ def _lines(plan):
         if plan.rows_cost.sums is not None:
             lines.append(("sums", plan.rows_cost.sums))
         lines.append(("public rows", _rows_cost(plan.rows_cost)))
+    for words, epsilon in plan.beside:
+        of_it = f"of the epsilon below, {text_rounded_up(epsilon)} is for it"
+        lines.append(("beside", f"{words}; {of_it}"))
     lines.append(("epsilon", _guarantee(plan)))
     return lines
 

@@ -16,13 +16,13 @@ from ..rdp.facts import facts_of, has_distribution
 from ..secure import noise_generator
 from ..students import students_view
 from ..teachers import SiteEnsemble
-from . import Release
+from .of_votes import VotesRelease
 from .votes import collect, is_ours
 
 _ABOUT_WORKERS = {"n_jobs": "says how many teachers are made at once"}
 
 
-class LabelsRelease(Release):
+class LabelsRelease(VotesRelease):
     """Labels, soft or not, of the public rows that are asked about."""
 
     def refused(self, estimator):
