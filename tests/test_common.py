@@ -54,7 +54,6 @@ GIVEN = {"n_teachers": 3, "aggregator": PluralityVote(), "epsilon": None, "rando
     [
         SelfPublic(LogisticRegression(), **GIVEN),
         NumbersSelfPublic(Ridge(), bounds=(-500, 500), **GIVEN | {"aggregator": SoftVote(1e-3)}),
-        NumbersSelfPublic(bounds=(-500, 500), epsilon=100.0, random_state=0, on_bad_plan="warn"),
     ],
     expected_failed_checks=lambda estimator: EXPECTED,
 )
