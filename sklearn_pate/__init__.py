@@ -1,8 +1,16 @@
-"""Train on private data, publish the model: PATE as a scikit-learn classifier."""
+"""Train on private data, publish the model: PATE as scikit-learn estimators."""
 
 from ._version import __version__
 from .accountant import PrivacySpent
 from .classifier import PATEClassifier
 from .public import FitOnPublic, PublicData
+from .regressor import PATERegressor
 
-__all__ = ["FitOnPublic", "PATEClassifier", "PrivacySpent", "PublicData", "__version__"]
+__all__ = [
+    "FitOnPublic",
+    "PATEClassifier",
+    "PATERegressor",
+    "PrivacySpent",
+    "PublicData",
+    "__version__",
+]

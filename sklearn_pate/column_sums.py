@@ -27,7 +27,15 @@ from .neighbors.released import numbers_of_public
 from .neighbors.transform import fitted_on_public, transformed, transformed_private
 from .rdp import DEFAULT_ORDERS, DiscreteGaussian
 from .secure import noise_generator
-from .sums import STEP, of_classes, public_discriminants, shares, sums_cost, whole_steps
+from .sums import (
+    STEP,
+    ballots,
+    of_classes,
+    public_discriminants,
+    shares,
+    sums_cost,
+    whole_steps,
+)
 from .sums import unit as on_sphere
 from .synthesis.student import ReleasedRates, SumsClassifier
 
@@ -80,7 +88,8 @@ class SumsMechanism(TableMechanism):
     most ``2 _LENGTH``, as the constants are alike. Where classes differ, it is ``2 a + 2 x /
     n_classes + b d**2``, x the product of the rows: a line in x, at most 2 where they are equal and
     else below the first. It is ``a + b`` where a record joins or leaves, or cannot be encoded.
-    Means of several records lie between.
+    Means of several records lie between. So does a record that is split between two levels: it is
+    the mean of two with the same row and a class each.
     """
 
     is_exact = True
@@ -179,7 +188,7 @@ class Summing(NamedTuple):
             rows = np.arange(start, min(start + _ROWS, len(amount)))
             steps = whole_steps(self._encoded(_safe_indexing(block.X, rows)))
             shared = amount[rows] * (_WHOLE // whole)
-            by_class = of_classes(steps * shared[:, None], block.codes[rows], self.n_classes)
+            by_class = of_classes(steps, ballots(block.codes[rows], shared, self.n_classes))
             total = by_class.sum(axis=0)
             table[:, :-1] += (self.n_classes * by_class - total).T
             table[:, -1] += self.n_classes * total

@@ -7,7 +7,7 @@ from numbers import Integral
 from typing import Any, NamedTuple
 
 import numpy as np
-from sklearn.base import BaseEstimator, is_classifier
+from sklearn.base import BaseEstimator, is_classifier, is_regressor
 
 __all__ = [
     "Adjacency",
@@ -19,6 +19,7 @@ __all__ = [
     "TableElectorate",
     "Votes",
     "check_classifier",
+    "check_regressor",
 ]
 
 
@@ -163,9 +164,11 @@ class PrivateData:
     X : array-like, sparse matrix or DataFrame with n_samples rows, or teachers.Sites
         Features, as they were given.
     codes : ndarray of shape (n_samples,) or None
-        Labels as indices into `classes`. None with `Sites`, which load their own.
+        Labels as indices into `classes`, int. Of numbers, how far along the levels each lies, float
+        from 0 to ``n_classes - 1``: its ballot is split between the levels beside it. None with
+        `Sites`, which load their own.
     classes : ndarray of shape (n_classes,)
-        Sorted labels. They are public.
+        Sorted labels, or levels. They are public.
     sample_weight : ndarray of shape (n_samples,) or None
         Weights of the records.
     groups : array-like of shape (n_samples,) or None
@@ -549,9 +552,18 @@ class Votes:
 
 def check_classifier(name, estimator):
     """Refuse what cannot be a teacher or a student, because it is not a classifier."""
+    _check_kind(name, estimator, is_classifier, "classifier")
+
+
+def check_regressor(name, estimator):
+    """Refuse what cannot be a teacher or a student, because it is not a regressor."""
+    _check_kind(name, estimator, is_regressor, "regressor")
+
+
+def _check_kind(name, estimator, is_one, kind):
     if isinstance(estimator, type):
         raise TypeError(
             f"{name} must be an estimator instance, {estimator.__name__}(); got the class"
         )
-    if not hasattr(estimator, "get_params") or not is_classifier(estimator):
-        raise ValueError(f"{name} must be a classifier; got {estimator!r}")
+    if not hasattr(estimator, "get_params") or not is_one(estimator):
+        raise ValueError(f"{name} must be a {kind}; got {estimator!r}")

@@ -174,10 +174,11 @@ def fit_student(student, X_public, released, seed):
             return isolation.own_generators(student)
     except Exception as error:
         n_classes = np.unique(labels).size
-        if n_classes != 1:
+        if n_classes != 1 or released.levels is not None:
+            of_what = f"labels of {n_classes} classes" if released.levels is None else "means"
             raise student_error(
-                f"the student could not be trained on the {labelled.size} released labels of "
-                f"{n_classes} classes: {str(error).removesuffix('.')}",
+                f"the student could not be trained on the {labelled.size} released {of_what}: "
+                f"{str(error).removesuffix('.')}",
                 released,
             ) from error
         released.problem = f"{type(error).__name__}: {str(error).removesuffix('.')}"
@@ -186,7 +187,9 @@ def fit_student(student, X_public, released, seed):
 
 
 def _teach(student, X_public, released, labelled):
-    """Fit a student on what it can learn from: all rows, soft labels, rates or labels."""
+    """Fit a student on what it can learn from: all rows, soft labels, rates, labels or means."""
+    if released.levels is not None:
+        return student.fit(_safe_indexing(X_public, labelled), released.means[labelled])
     if accepts_unlabeled(student):
         targets = released.labels
         if released.has_rates:
@@ -222,7 +225,7 @@ def student_error(problem, released):
         f"{problem.removesuffix('.')}. The labels released so far are paid for, and this "
         "error's public_labels holds them; fit_student(X_public, student) tries another student "
         "at no cost",
-        released.labels.copy(),
+        released.public_labels.copy(),
         released.spent,
     )
 
@@ -236,14 +239,21 @@ def all_columns(values, codes, *, n_classes, fill):
     return full
 
 
-def rehearse_student(student, X_public, n_queries, *, n_classes, soft):
-    """Try the student on public rows with made-up labels, before anything is spent."""
+def rehearse_student(student, X_public, n_queries, *, n_classes, soft, levels=None):
+    """Try the student on public rows with made-up labels, before anything is spent.
+
+    Of a regressor they are the `levels`.
+    """
     with isolation.Quiet(), isolation.seeded(0):  # any number: nothing of this fit is kept
         try:
-            fitted = _fitted_on_made_up_labels(student, X_public, n_queries, n_classes, soft)
+            made_up = n_classes, soft, levels
+            fitted = _fitted_on_made_up_labels(student, X_public, n_queries, *made_up)
             first_rows = np.arange(min(_num_samples(X_public), 50))
             predicted = fitted.predict(_safe_indexing(X_public, first_rows))
-            check_predicted(predicted, n_classes=n_classes)
+            if levels is None:
+                check_predicted(predicted, n_classes=n_classes)
+            else:
+                check_numbers(predicted)
         except Exception as error:
             raise ValueError(
                 "the student failed when tried on public rows with made-up labels. Its "
@@ -271,11 +281,13 @@ def check_scored_alone(student, X_public, n_queries, *, n_classes, soft):
             ) from error
 
 
-def _fitted_on_made_up_labels(student, X_public, n_queries, n_classes, soft):
+def _fitted_on_made_up_labels(student, X_public, n_queries, n_classes, soft, levels=None):
     """Fit the student as if labels had been released for the first public rows."""
     n_rows = n_queries
     labels = np.arange(n_queries) % n_classes
-    if accepts_unlabeled(student):
+    if levels is not None:
+        labels = levels[labels]
+    elif accepts_unlabeled(student):
         n_rows = min(_num_samples(X_public), max(1000, n_queries))  # some, to be quick
         labels = np.append(labels, np.full(n_rows - n_queries, -1))
     elif soft and accepts_soft_labels(student):
@@ -362,6 +374,17 @@ def check_predicted(codes, *, n_classes):
             f"{codes.shape}, or other numbers (-1 is not a class: it marks a row without a label)"
         )
     return codes.astype(np.intp)
+
+
+def check_numbers(predicted):
+    """Return what a student predicted, which must be numbers."""
+    predicted = np.asarray(predicted)
+    if predicted.dtype.kind not in "iufb" or predicted.ndim != 1:
+        raise ValueError(
+            "predict of the student must return one number for each row; got "
+            f"{isolation.kind_of(predicted.dtype)} of shape {predicted.shape}"
+        )
+    return predicted.astype(float)
 
 
 def check_predicts_alone(student, X_public):

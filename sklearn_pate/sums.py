@@ -16,6 +16,7 @@ from sklearn.covariance import oas
 from threadpoolctl import threadpool_limits
 
 from .isolation import Quiet
+from .levels import split
 from .rdp import DEFAULT_ORDERS, Cost, discrete_gaussian_mu_squared
 from .rdp.checks import check_count, check_orders
 from .rdp.discrete import DiscreteGaussian
@@ -111,7 +112,7 @@ def unit(rows):
     return rows / np.where(norms > 0, norms, 1.0)
 
 
-def shares(n_rows, units=None, weight=None, *, whole=_SHARES):
+def shares(n_rows, units=None, weight=None, *, whole=_SHARES, is_split=False):
     """Return how many shares each record counts, and how many make a whole one.
 
     Parameters
@@ -124,6 +125,8 @@ def shares(n_rows, units=None, weight=None, *, whole=_SHARES):
         What each record counts, clipped to [0, 1].
     whole : int
         Shares of a whole one, where not all count alike.
+    is_split : bool, default=False
+        Whether a record may count for two levels.
 
     Returns
     -------
@@ -132,7 +135,7 @@ def shares(n_rows, units=None, weight=None, *, whole=_SHARES):
     int
         Shares of a whole one.
     """
-    if units is None and weight is None:
+    if units is None and weight is None and not is_split:
         return np.ones(n_rows, dtype=np.int64), 1
     part = np.ones(n_rows) if weight is None else np.clip(weight, 0.0, 1.0)
     if units is not None:
@@ -164,7 +167,8 @@ def sensitivity(n_moved, of_moment, *, n_classes):
     of different ones. Each is a parabola, so the largest is at an end or at its vertex. Shorter
     rows change less: with ``of_moment**2 <= (a + OF_TOTAL**2) / 2`` the change grows in the longer
     length and is convex in the other, where no row at all is the other end. What counts in part, or
-    as the mean of several records, lies between those that count whole.
+    as the mean of several records, lies between those that count whole. So does a record that is
+    split between two levels: it is the mean of two with the same row and a class each.
     """
     a = 1 - 1 / n_classes
     square = of_moment**2
@@ -271,8 +275,8 @@ def released(psi, codes, part, centre, sd, sd_moment, rng, *, n_classes, n_jobs=
     ----------
     psi : ndarray of shape (n_rows, n_columns)
         No longer than 1; a row of zeros casts nothing.
-    codes : ndarray of shape (n_rows,), int
-        Labels.
+    codes : ndarray of shape (n_rows,)
+        Labels, or positions along levels.
     part : (ndarray, int)
         From `shares`.
     centre : Centre
@@ -339,15 +343,23 @@ def _sums_of(psi, amount, codes, *, centre, n_classes, kind):
     """Return counts, sums by class and second moment of a block, about the centre."""
     steps = whole_steps(centre.apply(psi))
     weighted = steps * amount[:, None]
-    counts = of_classes(amount * steps.any(axis=1), codes, n_classes)
+    cast = ballots(codes, amount, n_classes)
+    counts = cast[steps.any(axis=1)].sum(axis=0)
     moment = (weighted.T.astype(float) @ steps.astype(float)).astype(np.int64)
-    return counts, of_classes(weighted, codes, n_classes), moment.astype(kind)
+    return counts, of_classes(steps, cast), moment.astype(kind)
 
 
-def of_classes(whole, codes, n_classes):
-    """Return sums of whole numbers by class; no more rows than add up exactly in floats."""
-    one_hot = (codes[:, None] == np.arange(n_classes)).astype(float)
-    return (one_hot.T @ whole.astype(float)).astype(np.int64)
+def ballots(codes, amount, n_classes):
+    """Return the shares that each record counts in each class, (n_rows, n_classes)."""
+    cast = np.zeros((len(codes), n_classes), dtype=np.int64)
+    for classes, part in zip(*map(np.transpose, split(codes, amount)), strict=True):
+        cast[np.arange(len(codes)), classes] += part
+    return cast
+
+
+def of_classes(steps, cast):
+    """Return sums of whole steps by class; no more rows than add up exactly in floats."""
+    return (cast.T.astype(float) @ steps.astype(float)).astype(np.int64)
 
 
 def whole_steps(psi):

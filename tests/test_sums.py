@@ -1,6 +1,7 @@
 """Class sums: what they cost, by enumeration and by what is drawn, and what is read from them."""
 
 import pickle
+from contextlib import nullcontext
 from itertools import product
 
 import numpy as np
@@ -106,6 +107,7 @@ class Recorded:
 
     def __init__(self, monkeypatch):
         self.drawn = []
+        monkeypatch.setattr(sums, "threadpool_limits", nullcontext)  # a look at all libraries
         monkeypatch.setattr(sums, "DiscreteGaussian", self.noise_of)
         noisy = sums._noisy
         monkeypatch.setattr(sums, "_noisy", lambda *args: self.note(noisy, *args))
@@ -215,6 +217,7 @@ def test_an_audit_finds_what_is_claimed_and_no_more(global_random_seed, monkeypa
         return everything[-1].reshape(np.shape(args[0]))
 
     monkeypatch.setattr(sums, "_noisy", noted)
+    monkeypatch.setattr(sums, "threadpool_limits", nullcontext)
 
     def outcome(psi):
         everything.clear()

@@ -4,12 +4,13 @@ import math
 from numbers import Real
 
 import numpy as np
+from sklearn.base import clone
 
 from .._sklearn import Interval
 from ..rdp import DiscreteGaussian, Facts
 from ..rdp.checks import as_array
 from ..secure import noise_generator
-from .base import NOISES, POSITIVE, SoftAggregator
+from .base import NOISES, POSITIVE, SoftAggregator, check_calibrated
 
 #: Sums of probabilities are whole multiples of one over this number, see `teachers.collect_votes`.
 _SHARES = 2**20
@@ -23,8 +24,8 @@ class SoftVote(SoftAggregator):
 
     Parameters
     ----------
-    sigma : float, default=40.0
-        Standard deviation of the noise on each sum, in votes; at most 1e9.
+    sigma : float or None, default=40.0
+        Standard deviation of the noise on each sum, in votes; at most 1e9. None: calibrated.
     temperature : float, default=1.0
         Teachers' probabilities are raised to ``1 / temperature`` and normalised: above 1 softens
         them.
@@ -58,7 +59,7 @@ class SoftVote(SoftAggregator):
     """
 
     _parameter_constraints = {
-        "sigma": [Interval(Real, 0, 1e9, closed="right")],
+        "sigma": [Interval(Real, 0, 1e9, closed="right"), None],
         "temperature": [POSITIVE],
         "noise": [NOISES],
     }
@@ -73,9 +74,13 @@ class SoftVote(SoftAggregator):
         """Standard deviation of the noise on each sum, in votes."""
         return self.sigma
 
+    def with_scale(self, scale):
+        """Return a copy with noise of this standard deviation; see `Mechanism.with_scale`."""
+        return clone(self).set_params(sigma=scale) if self.sigma is None else None
+
     def facts(self):
         """Return the cost of Gaussian noise on sums that change by sqrt(2) in L2 norm."""
-        self._validate_params()
+        self._check()
         sigma = float(self.sigma)
         if self.noise == "continuous":
             return Facts(gdp_mu=math.sqrt(2) / sigma)
@@ -96,7 +101,7 @@ class SoftVote(SoftAggregator):
         ndarray of shape (n_queries, n_classes)
             Rows sum to 1; uniform where no noisy sum is above 0.
         """
-        self._validate_params()
+        self._check()
         sums = as_array("sums", sums, dtype=float)
         rng = noise_generator(random_state)
         if self.noise == "continuous":
@@ -107,6 +112,10 @@ class SoftVote(SoftAggregator):
         noisy = np.maximum(noisy, 0)
         noisy[noisy.sum(axis=1) == 0] = 1
         return noisy / noisy.sum(axis=1, keepdims=True)
+
+    def _check(self):
+        self._validate_params()
+        check_calibrated(self, "sigma")
 
 
 def whole_shares(sums):

@@ -14,6 +14,7 @@ from ..accountant.advice import large_delta
 from ..electorate import PrivateData, TableElectorate, Votes
 from ..exceptions import PrivacyLeakWarning, warn
 from ..isolation import Quiet, kind_of, without_index
+from ..levels import levels_of, positions
 from ..public import indexable_rows, public_rows
 from ..rdp.checks import as_array, check_votes
 from ..releases.votes import are_complete
@@ -41,6 +42,13 @@ _OR_A_PIPELINE = (
 )
 
 
+def declared_classes(estimator):
+    """Return what a ballot may be for, as declared: levels of numbers, or classes; else None."""
+    if estimator.predicts_numbers:
+        return levels_of(estimator.bounds, estimator.n_levels)
+    return estimator.classes
+
+
 def check_data(estimator, X, y, X_public, *, classes, sample_weight, groups):
     """Check the private data of a fit, alone and against the public rows, and return them.
 
@@ -53,7 +61,7 @@ def check_data(estimator, X, y, X_public, *, classes, sample_weight, groups):
     X_public : array-like with n_public rows
         All public rows.
     classes : array-like of shape (n_classes,) or None
-        As given by the user.
+        As given by the user; or levels.
 
     Returns
     -------
@@ -71,7 +79,10 @@ def check_data(estimator, X, y, X_public, *, classes, sample_weight, groups):
     X = indexable_rows(X, "X")
     check_features(estimator, X, "X", reset=True)
     _check_alike(estimator, X, X_public)
-    codes, classes, sample_weight = check_private(X, y, classes, sample_weight)
+    if estimator.predicts_numbers:
+        codes, sample_weight = check_numbers(X, y, classes, sample_weight)
+    else:
+        codes, classes, sample_weight = check_private(X, y, classes, sample_weight)
     lets_records_vote = isinstance(voters(estimator), TableElectorate)
     has_drawn_rows = estimator.synthesizer is not None or estimator.schema is not None
     counts_records = lets_records_vote or has_drawn_rows
@@ -136,21 +147,68 @@ def check_private(X, y, classes, sample_weight):
 def _check_values(X, y, classes, sample_weight):
     """Return what `check_private` returns, for labels in an array."""
     codes, classes = _encode(y, classes)
+    return codes, classes, _checked_weight(X, codes, sample_weight)
+
+
+def _checked_weight(X, codes, sample_weight):
+    """Return weights as floats, or None; refuse other numbers of them, or of codes, than of X."""
     if _num_samples(X) != len(codes):
         raise ValueError(
             "X and y have inconsistent numbers of samples: "
             f"{_num_samples(X)} records and {len(codes)} labels"
         )
-    if sample_weight is not None:
-        given = as_array("sample_weight", sample_weight)
-        fits = given.dtype.kind in "iufb" and given.shape == codes.shape
-        if not (fits and np.isfinite(given).all()):
-            raise ValueError(
-                f"sample_weight must be {len(codes)} finite numbers, one per record of X; got "
-                f"{kind_of(given.dtype)} of shape {given.shape}{', not all finite' * fits}"
-            )
-        sample_weight = given.astype(float)
-    return codes, classes, sample_weight
+    if sample_weight is None:
+        return None
+    given = as_array("sample_weight", sample_weight)
+    fits = given.dtype.kind in "iufb" and given.shape == codes.shape
+    if not (fits and np.isfinite(given).all()):
+        raise ValueError(
+            f"sample_weight must be {len(codes)} finite numbers, one per record of X; got "
+            f"{kind_of(given.dtype)} of shape {given.shape}{', not all finite' * fits}"
+        )
+    return given.astype(float)
+
+
+def check_numbers(X, y, levels, sample_weight):
+    """Return the positions of numbers along levels, and the weights; no message quotes one."""
+    if y is None:
+        raise ValueError("This estimator requires y to be passed, but the target y is None")
+    if sparse.issparse(y):
+        raise ValueError("y must be a 1-D array of numbers; got a sparse matrix")
+    shape = as_array("y", y).shape
+    if len(shape) > 1 and shape[1] != 1:
+        raise ValueError(
+            f"y must be a 1-D array with one number per record; got shape {shape}. For several, "
+            "sklearn.multioutput.MultiOutputRegressor fits one PATERegressor for each column, and "
+            "each spends its own epsilon: give them one ledger, which adds that up"
+        )
+    if np.asarray(y).dtype.kind == "c":
+        raise ValueError("Complex data not supported: y must hold numbers")
+    y = column_or_1d(y, warn=True)
+    with Quiet():
+        positions_of_y = positions(_finite(y, levels), levels)
+        return positions_of_y, _checked_weight(X, positions_of_y, sample_weight)
+
+
+def _finite(y, levels):
+    """Return numbers as floats; refuse any that are missing, or infinite, or all out of bounds."""
+    if y.dtype.kind not in "iufbO":
+        raise ValueError(f"y must hold numbers; got {kind_of(y.dtype)}")
+    is_missing = pd.isna(y).any()
+    numbers = None
+    # As the error's text may quote them, ours is raised after the block
+    with contextlib.suppress(Exception):
+        numbers = None if is_missing else y.astype(float)
+    if is_missing or (numbers is not None and not np.isfinite(numbers).all()):
+        raise ValueError("Input y contains NaN or infinity; every private record needs a number")
+    if numbers is None:
+        raise ValueError("y must hold numbers; some are of another type")
+    if len(numbers) and ((numbers < levels[0]) | (numbers > levels[-1])).all():
+        raise ValueError(
+            f"all of y lies outside of bounds=({levels[0]:g}, {levels[-1]:g}): give bounds in the "
+            "unit of y. If y is transformed, as in a TransformedTargetRegressor, in the new unit"
+        )
+    return numbers
 
 
 def _check_weights_of_ballots(sample_weight):

@@ -22,6 +22,7 @@ from ..electorate import (
     TableElectorate,
     Votes,
     check_classifier,
+    check_regressor,
 )
 from ..exceptions import warn
 from ..memory import digest, kept_seed, private_memory
@@ -33,7 +34,14 @@ from ..releases.rows import DRAWN_BEFORE, Synthesis, recalled, rehearsal_rows
 from ..releases.table import TableRelease, check_votes_of_records, table_mechanism
 from ..releases.votes import enrol
 from ..teachers import Sites
-from .checks import check_data, check_features, check_not_swapped, check_votes_given, given_rows
+from .checks import (
+    check_data,
+    check_features,
+    check_not_swapped,
+    check_votes_given,
+    declared_classes,
+    given_rows,
+)
 from .seeds import seed_streams
 from .synthesizers import check_no_public, declared_synthesizer
 from .voters import ABOUT_TEACHERS, check_defaults, make_electorate, number_teachers, with_columns
@@ -134,7 +142,7 @@ class Given:
     @property
     def temperature(self):
         """Temperature of the teachers' probabilities; None if they vote."""
-        return temperature_of(self.estimator)
+        return temperature_of(self.estimator, self.release)
 
     def cost_to_pay(self, plan):
         """Return the `Cost` that the ledger has not recorded yet: rows that were drawn, it may."""
@@ -155,9 +163,9 @@ def as_list(given):
     return given if isinstance(given, list) else [given]
 
 
-def temperature_of(estimator):
+def temperature_of(estimator, release):
     """Return the temperature of the teachers' probabilities; None if they vote."""
-    return getattr(soft_stage(as_list(estimator.aggregator)), "temperature", None)
+    return getattr(soft_stage(as_list(release.mechanism(estimator))), "temperature", None)
 
 
 def strategy_of(estimator):
@@ -186,6 +194,7 @@ def check_given(estimator, X, y, X_public, groups, sample_weight):
     -------
     Given
     """
+    classes = declared_classes(estimator)
     check_not_swapped(X, y)
     synthesizer = declared_synthesizer(estimator, X, X_public, groups=groups)
     electorate = make_electorate(estimator, X, synthesizer=synthesizer)
@@ -195,7 +204,7 @@ def check_given(estimator, X, y, X_public, groups, sample_weight):
             "lets records vote; give X and y as arrays or DataFrames, or let teachers vote"
         )
     _check_parts(estimator, electorate)
-    not_covered = () if estimator.classes is not None else (_READ_CLASSES,)
+    not_covered = () if classes is not None else (_READ_CLASSES,)
     obstacles = ()
     if synthesizer is None:
         are_private = warn_if_private(X_public, X)
@@ -212,7 +221,7 @@ def check_given(estimator, X, y, X_public, groups, sample_weight):
         X,
         y,
         X_public,
-        classes=estimator.classes,
+        classes=classes,
         sample_weight=sample_weight,
         groups=groups,
     )
@@ -296,10 +305,10 @@ def check_votes_and_rows(estimator, votes, X_public):
     check_features(checked_clone, X_public, "X_public", reset=True)
     votes = check_votes_given(
         votes,
-        estimator.classes,
+        declared_classes(estimator),
         n_public=_num_samples(X_public),
         aggregator=estimator.aggregator,
-        temperature=temperature_of(estimator),
+        temperature=temperature_of(estimator, release_of(electorate)),
     )
     _check_unit(estimator, votes.ballots, "poll with groups")
     if by_records:
@@ -360,19 +369,25 @@ def _check_parts(estimator, electorate):
     release = release_of(electorate)
     check_defaults(estimator, release.refused(estimator))
     release.check(estimator)
-    stages = as_list(estimator.aggregator)
+    stages = as_list(release.mechanism(estimator))
     electorate.check(soft_aggregator=soft_stage(stages))
     student = student_of(estimator, electorate)
     if student is None:
+        kind = "regressor" if estimator.predicts_numbers else "classifier"
         raise ValueError(
-            f"student must be a classifier: {type(electorate).__name__} suggests none; got "
-            "student=None"
+            f"student must be a {kind}: {type(electorate).__name__} suggests none; got student=None"
         )
-    check_classifier("student", student)
+    check_student(estimator, student)
     for part in (*stages, strategy_of(estimator)):
         needs_proba = getattr(part, "uses_student_proba", False)
         if needs_proba and not hasattr(student, "predict_proba"):
             raise ValueError(f"{part} needs a student with predict_proba; got {student!r}")
+
+
+def check_student(estimator, student):
+    """Refuse a student that does not predict what the estimator predicts."""
+    check = check_regressor if estimator.predicts_numbers else check_classifier
+    check("student", student)
 
 
 def _check_unit(estimator, ballots, remedy):

@@ -11,7 +11,7 @@ from ..releases.rows import weakest
 from ..releases.table import TableRelease
 from ..students import check_scored_alone, rehearse_student
 from .forecast import forecast, refuse_hopeless, warn_of_plan
-from .given import temperature_of
+from .given import release_of, temperature_of
 from .missing import check_missing
 from .synthesizers import rehearse_teachers
 from .voters import make_electorate, voters
@@ -115,7 +115,8 @@ def _rehearse(given, plan):
     release = given.release
     student = given.student()
     gives_rates = release.gives_rates
-    check_class_weight(estimator.class_weight, given.classes, student, gives_rates=gives_rates)
+    class_weight = getattr(estimator, "class_weight", None)
+    check_class_weight(class_weight, given.classes, student, gives_rates=gives_rates)
     release.rehearse(given, plan)
     if given.rows_are_to_draw:
         rehearse_teachers(given, given.synthesis.synthesizer)
@@ -130,6 +131,7 @@ def _rehearse(given, plan):
             n_queries,
             n_classes=len(given.classes),
             soft=given.temperature is not None,
+            levels=given.classes if estimator.predicts_numbers else None,
         )
 
 
@@ -157,5 +159,5 @@ def check_scored(estimator, X_public, n_queries):
         X_public,
         n_queries,
         n_classes=len(estimator.classes),
-        soft=temperature_of(estimator) is not None,
+        soft=temperature_of(estimator, release_of(make_electorate(estimator))) is not None,
     )

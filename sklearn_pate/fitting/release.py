@@ -170,7 +170,8 @@ def _release(given, plan, rows, votes, paid, progress):
         plan.spent.paid(),
         n_public=given.n_public,
         classes=given.classes,
-        class_weight=estimator.class_weight,
+        class_weight=getattr(estimator, "class_weight", None),
+        are_levels=estimator.predicts_numbers,
     )
     _start_anew(given, plan)
     published.show(estimator)
@@ -212,7 +213,7 @@ def _start_anew(given, plan):
     mechanisms = [clone(aggregator) for aggregator, _ in plan.stages]
     is_list = isinstance(estimator.aggregator, list)
     estimator.aggregator_ = mechanisms if is_list else mechanisms[0]
-    estimator.classes_ = given.classes
+    setattr(estimator, "levels_" if estimator.predicts_numbers else "classes_", given.classes)
     if plan.spent.n_teachers is not None:
         estimator.n_teachers_ = plan.spent.n_teachers
     estimator._rows_asked_about = given.digest

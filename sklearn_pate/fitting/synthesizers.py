@@ -13,6 +13,7 @@ from ..rules import share_of_sums
 from ..synthesis import ClassSums, MarginalSynthesizer, Schema
 from ..teachers import Sites
 from ..teachers.one import Part, Settings, Task, fit_and_predict
+from .checks import declared_classes
 from .voters import speaks_of_teachers
 
 
@@ -51,7 +52,12 @@ def declared_synthesizer(estimator, X, X_public, *, groups=None, may_be_all=True
     if not asked and _says_columns_alone(synthesizer):
         names = ("bounds", "categories", "missing", "n_rows")
         synthesizer = ClassSums(**{name: getattr(synthesizer, name) for name in names})
-    synthesizer.declare(X, estimator.classes)
+    if estimator.predicts_numbers and not is_ours(synthesizer):
+        raise ValueError(
+            f"{type(synthesizer).__name__} counts labels of classes, and those of PATERegressor "
+            "are split: use ClassSums or MarginalSynthesizer"
+        )
+    synthesizer.declare(X, declared_classes(estimator))
     if isinstance(synthesizer, ClassSums):
         synthesizer.n_jobs = synthesizer.n_jobs or estimator.n_jobs
     if isinstance(synthesizer, ClassSums) and synthesizer.share is None:
@@ -122,9 +128,14 @@ def rehearse_teachers(given, synthesizer):
         n_train = min(n_train, given.ballots.n_records // n_teachers)
     n_train = max(n_train, 20, 2 * n_classes)  # fewer might be of one class, which is not learnt
     rows = synthesizer.rehearsal_rows(n_train + 500, np.random.default_rng(0))
-    part = Part(_safe_indexing(rows, np.arange(n_train)), np.arange(n_train) % n_classes)
+    levels = given.classes if given.estimator.predicts_numbers else None
+    codes = np.arange(n_train) % n_classes
+    codes = codes if levels is None else codes.astype(float)
+    part = Part(_safe_indexing(rows, np.arange(n_train)), codes)
     asked = _safe_indexing(rows, np.arange(n_train, _num_samples(rows)))
-    settings = Settings(n_classes, given.temperature, False, None, get_config(), None, os.getpid())
+    settings = Settings(
+        n_classes, given.temperature, False, None, get_config(), None, os.getpid(), levels
+    )
     classifiers = given.electorate.classifiers() if is_ours(given.electorate) else []
     for classifier in classifiers:
         try:

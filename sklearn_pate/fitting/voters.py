@@ -4,7 +4,7 @@ import inspect
 import math
 
 from sklearn.base import clone
-from sklearn.linear_model import LogisticRegression
+from sklearn.linear_model import LogisticRegression, Ridge
 from sklearn.pipeline import make_pipeline
 
 from ..aggregators import TableMechanism
@@ -15,7 +15,7 @@ from ..partition import RandomPartition
 from ..rdp.conversion import gdp_mu
 from ..releases.table import ABOUT_QUERIES, OnlySums
 from ..rules import bends_are_seen, columns_tell_more, default_n_teachers, signal_of_sums
-from ..teachers import SiteEnsemble, Sites, TeacherEnsemble
+from ..teachers import RegressorEnsemble, SiteEnsemble, Sites, TeacherEnsemble
 
 #: Parameters that say how teachers are made. Other electorates do not take them.
 ABOUT_TEACHERS = dict.fromkeys(
@@ -44,12 +44,13 @@ def voters(estimator, *, by_records=None):
         return estimator.base_estimator
     if by_records is None:
         by_records = not speaks_of_teachers(estimator)
-    return ReverseNeighbors() if by_records else default_classifier()
+    return ReverseNeighbors() if by_records else default_teacher(estimator.predicts_numbers)
 
 
-def default_classifier():
-    """Return the classifier of teachers: it learns from few rows, of any kind."""
-    return make_pipeline(RowVectorizer(), LogisticRegression(max_iter=1000))
+def default_teacher(predicts_numbers=False):
+    """Return the model that teachers are clones of: it learns from few rows, of any kind."""
+    model = Ridge() if predicts_numbers else LogisticRegression(max_iter=1000)
+    return make_pipeline(RowVectorizer(), model)
 
 
 def make_electorate(estimator, X=None, *, by_records=None, synthesizer=None):
@@ -78,6 +79,11 @@ def make_electorate(estimator, X=None, *, by_records=None, synthesizer=None):
             )
         return OnlySums()
     is_sites = isinstance(X, Sites)
+    if is_sites and estimator.predicts_numbers:
+        raise ValueError(
+            "Sites load labels of classes: give PATERegressor X and y, with the site of each "
+            "record in groups= and partition='predefined'"
+        )
     if is_sites and estimator.base_estimator is None:
         by_records = False
     chosen = voters(estimator, by_records=by_records)
@@ -89,6 +95,8 @@ def make_electorate(estimator, X=None, *, by_records=None, synthesizer=None):
     if isinstance(chosen, Electorate):
         return clone(chosen)
     ensemble_class = SiteEnsemble if is_sites else TeacherEnsemble
+    if estimator.predicts_numbers:
+        ensemble_class = RegressorEnsemble
     return ensemble_class(
         chosen if isinstance(chosen, list) else [chosen],
         n_teachers=estimator.n_teachers,
@@ -147,7 +155,8 @@ def with_columns(electorate, estimator, private, X_public):
 
 def number_teachers(electorate, estimator, private):
     """Say how many teachers there are, where the parameters leave it to the rule."""
-    if type(electorate) is not TeacherEnsemble or electorate.n_teachers is not None:
+    is_dealt = type(electorate) in (TeacherEnsemble, RegressorEnsemble)
+    if not is_dealt or electorate.n_teachers is not None:
         return
     # Any other partition keeps the number of records private, or has a number of its own
     is_random = estimator.partition == "random" or type(estimator.partition) is RandomPartition

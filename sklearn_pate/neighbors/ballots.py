@@ -3,6 +3,7 @@
 import numpy as np
 
 from ..identifiers import spelled_identifiers
+from ..levels import split
 from ..rdp.table import GRID
 
 _SHARES = round(1 / GRID)
@@ -15,8 +16,8 @@ def count_ballots(cells, codes, *, n_cells, n_classes, sample_weight=None, group
     ----------
     cells : ndarray of shape (n_samples, n_neighbors), int
         The cells of each record; -1 for a record that casts no ballot.
-    codes : ndarray of shape (n_samples,), int
-        Classes of the records.
+    codes : ndarray of shape (n_samples,)
+        Classes of the records, or positions along levels, between which ballots are split.
     n_cells, n_classes : int
         Shape of the table.
     sample_weight : ndarray of shape (n_samples,) or None
@@ -32,12 +33,13 @@ def count_ballots(cells, codes, *, n_cells, n_classes, sample_weight=None, group
     """
     weight = np.ones(len(codes)) if sample_weight is None else np.clip(sample_weight, 0, 1)
     shares = np.floor(weight * _SHARES).astype(np.int64)
-    entry = cells * n_classes + codes[:, None]
-    casts = cells >= 0
-    shares = np.broadcast_to(shares[:, None], cells.shape)[casts]
+    classes, shares = split(codes, shares)
+    entry = (cells * n_classes)[:, :, None] + classes[:, None, :]
+    casts = np.broadcast_to((cells >= 0)[:, :, None], entry.shape)
+    shares = np.broadcast_to(shares[:, None, :], entry.shape)[casts]
     entry = entry[casts]
     if groups is not None:
-        group = np.broadcast_to(groups[:, None], cells.shape)[casts]
+        group = np.broadcast_to(groups[:, None, None], casts.shape)[casts]
         group, entry, shares = _by_group(group, entry, shares, n_cells * n_classes)
         shares = shares // np.bincount(groups)[group]
     table = np.zeros(n_cells * n_classes, dtype=np.int64)

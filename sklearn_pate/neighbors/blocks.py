@@ -91,7 +91,7 @@ class Counting(NamedTuple):
 
 
 class Block(NamedTuple):
-    """Some private records: rows, codes of their classes, weights, and groups from 0."""
+    """Some private records: rows, codes, weights, and groups from 0."""
 
     X: Any
     codes: np.ndarray

@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 from scipy.spatial.distance import cdist
-from sklearn.cluster import KMeans
+from sklearn.cluster import KMeans, kmeans_plusplus
 
 #: Squared distances that differ by less, relative to the shorter, count as equal.
 _EQUAL = 1e-9
@@ -54,9 +54,13 @@ def make_centers(public, n_cells, random_state):
     distinct = np.unique(public, axis=0)
     if len(distinct) <= n_cells:
         return distinct
-    n_init = _N_STARTS if len(public) * n_cells < _QUICKLY_CLUSTERED else 1
-    clusters = KMeans(n_cells, n_init=n_init, max_iter=30, random_state=random_state).fit(public)
-    return clusters.cluster_centers_
+    start, n_starts = "k-means++", _N_STARTS
+    if len(public) * n_cells > _QUICKLY_CLUSTERED:
+        # One candidate for each next center: several take most of a fit's time, and gain nothing
+        start, _ = kmeans_plusplus(public, n_cells, random_state=random_state, n_local_trials=1)
+        n_starts = 1
+    clusters = KMeans(n_cells, init=start, n_init=n_starts, max_iter=30, random_state=random_state)
+    return clusters.fit(public).cluster_centers_
 
 
 def nearest_cells(rows, centers, n_neighbors=1, *, rounding=0.0, alone=None):

@@ -133,6 +133,7 @@ class ReverseNeighbors(TableElectorate):
         self._fingerprint = self._told_apart(X_public)
         self._rounding = rounding_beside_others(self._transformer, X_public, self._public, alone)
         self._is_weighted = private.sample_weight is not None
+        self._is_split = private.codes.dtype.kind == "f"
         self._groups = numbered(private.groups, len(private.codes))
         ballots = self.ballots(private, int(self.n_neighbors))  # numpy's small ints overflow
         self._tells_blocks = ballots.n_records is not None
@@ -266,6 +267,7 @@ class ReverseNeighbors(TableElectorate):
             "n_ballots": self._n_ballots,
             "n_trusted": self._n_trusted,
             "smoothing": "auto" if self.smoothing == "auto" else float(self.smoothing),
+            "is_split": self._is_split,
         }
         return ReleasedTable(noisy, self._centers, self._transformer, smoothing)
 

@@ -8,11 +8,11 @@ from scipy.linalg import cho_factor, cho_solve
 from scipy.optimize import minimize
 from scipy.spatial.distance import cdist
 
-#: Likeness of public rows and cells is computed for so many pairs at a time.
-_PAIRS_AT_A_TIME = 4_000_000
+#: Likeness of public rows and cells is computed for so many pairs at a time: what caches hold.
+_PAIRS_AT_A_TIME = 250_000
 
 #: Height and width of the process are chosen on so many cells at most.
-_MOST_COMPARED = 500
+_MOST_COMPARED = 300
 
 #: Least rate of a class, before rates are made to sum to 1.
 LEAST_RATE = 1e-3
@@ -112,7 +112,15 @@ class Surface(NamedTuple):
 
 
 def smooth(
-    noisy, centers, n_public_in, *, noise_std, n_ballots=None, n_trusted=math.inf, smoothing="auto"
+    noisy,
+    centers,
+    n_public_in,
+    *,
+    noise_std,
+    n_ballots=None,
+    n_trusted=math.inf,
+    smoothing="auto",
+    is_split=False,
 ):
     """Return the surface that a noisy table lets one expect.
 
@@ -139,6 +147,9 @@ def smooth(
         What the public rows tell of where records lie is trusted as if there were no more of them.
     smoothing : "auto" or float
         Width of the process, in typical (median) distances of two cells; "auto" chooses one.
+    is_split : bool, default=False
+        Whether ballots are split between levels. Then they scatter less than whole ones, and how
+        much less is chosen as well.
 
     Returns
     -------
@@ -156,14 +167,19 @@ def smooth(
     overall = overall / overall.sum()
     difference = _differences(noisy, total, overall)
     scatter = (overall * (1 - overall)).sum() / (n_classes - 1)
-    variance = (noise_std**2 + total * scatter) / total**2
     squared = cdist(centers, centers, "sqeuclidean")
     unit = max(np.median(squared), 1e-300)  # one center that is far from all moves no median
     away = centers - centers.mean(axis=0)
     places = squared / unit, away @ away.T / unit
-    log_height, log_steepness, log_slope = _likeliest(
-        *places, difference / np.sqrt(scatter), variance / scatter, smoothing
+    variance = (noise_std**2 + total * scatter) / total**2
+    log_height, log_steepness, log_slope, log_less = _likeliest(
+        *places,
+        difference / np.sqrt(scatter),
+        variance / scatter,
+        smoothing,
+        1 / total if is_split else None,
     )
+    variance = variance - (1 - np.exp(log_less)) * scatter / total
     surface = Surface(
         centers,
         overall,
@@ -211,28 +227,36 @@ def _totals(noisy, n_public_in, noise_std, n_ballots, n_trusted):
     return np.maximum(both / (trust_in_sum + trust_in_share), expected / 20)
 
 
-def _likeliest(squared, products, difference, variance, smoothing):
+def _likeliest(squared, products, difference, variance, smoothing, of_ballots):
     """Return log height, steepness and slope of the likeliest process, in units of the spread.
 
     With a wide normal prior, as few cells or much noise say little. Steep slopes are rare in it.
+    The fourth number is the logarithm of what ballots scatter beside whole ones: 0 if these are
+    whole, and `of_ballots`, the part of the variance that is theirs, is None.
     """
     some = np.unique(np.linspace(0, len(squared) - 1, _MOST_COMPARED).astype(int))
     squared = squared[np.ix_(some, some)]
     products = products[np.ix_(some, some)]
     difference = difference[some]
-    noise = np.diag(variance[some])
+    noise = variance[some]
     n_free = difference.shape[1] - 1
     start = np.array([0.0, 2.0, -3.3])
     bounds = [(-6, 3), (-2, 6), (-11.3, 3.7)]
+    is_split = of_ballots is not None
+    if is_split:
+        of_ballots = of_ballots[some]
+        start = np.append(start, -2.0)
+        bounds = [(-9, 3), *bounds[1:], (-6, 0)]
     if smoothing != "auto":  # set by hand: only what is near is like
-        start[1:] = -2 * np.log(smoothing), _NO_SLOPE
-        bounds[1:] = zip(start[1:], start[1:], strict=True)
+        start[1:3] = -2 * np.log(smoothing), _NO_SLOPE
+        bounds[1:3] = zip(start[1:3], start[1:3], strict=True)
 
     def cost(point):
         steepness = np.exp(point[1]) / 2
         kernel = np.exp(point[0] - steepness * squared)
         linear = np.exp(point[2]) * products
-        factor = cho_factor(kernel + linear + noise, lower=True)
+        less = (1 - np.exp(point[3])) * of_ballots if is_split else 0.0
+        factor = cho_factor(kernel + linear + np.diag(noise - less), lower=True)
         weights = cho_solve(factor, difference)
         inverse = cho_solve(factor, np.eye(len(some)))
         change = (n_free * inverse - weights @ weights.T) / 2
@@ -242,12 +266,15 @@ def _likeliest(squared, products, difference, variance, smoothing):
         value += n_free * np.log(np.diag(factor[0])).sum()
         by_steepness = -steepness * (change * kernel * squared).sum()
         by_slope = (change * linear).sum()
-        return value, np.array([by_height, by_steepness, by_slope]) + off / 2
+        slopes = [by_height, by_steepness, by_slope]
+        if is_split:
+            slopes.append((np.diag(change) * (of_ballots - less)).sum())
+        return value, np.array(slopes) + off / 2
 
     found = minimize(
         cost, start, jac=True, method="L-BFGS-B", bounds=bounds, options={"ftol": _PRECISE}
     )
-    return found.x
+    return found.x if is_split else np.append(found.x, 0.0)
 
 
 def sharpened(means, power):

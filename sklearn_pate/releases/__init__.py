@@ -29,6 +29,10 @@ class Release(ABC):
         """Refuse parameters that do not fit, before anything is known of the data."""
         return None
 
+    def mechanism(self, estimator):
+        """Return the mechanism that the parameters give, or None."""
+        return estimator.aggregator
+
     @abstractmethod
     def plan(self, given):
         """Return what to ask and what it costs, a `Plan`, by public numbers."""

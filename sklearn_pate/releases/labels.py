@@ -7,7 +7,7 @@ import numpy as np
 from .._sklearn import _safe_indexing
 from ..accountant import Curator, StageRecord, plan_queries
 from ..accountant.advice import obstacles_to
-from ..aggregators import GNMax, Released
+from ..aggregators import GNMax, Released, SoftVote
 from ..electorate import Electorate
 from ..isolation import Quiet, attempt, kind_of
 from ..queries import Choice, count_rounds
@@ -29,11 +29,17 @@ class LabelsRelease(Release):
         """Return `n_jobs`, where an electorate of the user's votes."""
         return _ABOUT_WORKERS if isinstance(estimator.base_estimator, Electorate) else {}
 
+    def mechanism(self, estimator):
+        """Return the mechanisms that answer: those given, or one whose noise is calibrated."""
+        if estimator.aggregator is not None:
+            return estimator.aggregator
+        return SoftVote(sigma=None) if estimator.predicts_numbers else GNMax(sigma=None)
+
     def plan(self, given):
         """Return what to ask and what it costs, by public numbers."""
         estimator = given.estimator
         plan = plan_queries(
-            GNMax(sigma=None) if estimator.aggregator is None else estimator.aggregator,
+            self.mechanism(estimator),
             estimator.n_queries,
             n_public=given.n_public,
             n_teachers=given.ballots.n_teachers,

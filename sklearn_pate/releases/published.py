@@ -5,9 +5,12 @@ from numbers import Real
 
 import numpy as np
 
+from ..electorate import TableElectorate
 from ..exceptions import warn
+from ..levels import mean
 from ..neighbors.rates import deal_to_alike, shifted
 from ..students import accepts_soft_labels, accepts_unlabeled, accepts_weights
+from ..synthesis.student import RatesRegressor
 
 #: No class counts as if its share were less.
 _LEAST_SHARE = 1e-3
@@ -26,6 +29,8 @@ class Published:
         Labels.
     class_weight : None, "balanced" or dict
         What each class counts.
+    are_levels : bool, default=False
+        Whether the classes are levels, and what is learnt are their means.
 
     Attributes
     ----------
@@ -39,6 +44,8 @@ class Published:
         Public rows asked, in order.
     n_classes : int
         Number of classes.
+    levels : ndarray of shape (n_classes,) or None
+        The classes, if they are levels of a number.
     table : neighbors.ReleasedTable or None
         The noisy table of ballots; None where teachers vote.
     weight : ndarray of shape (n_classes,) or None
@@ -50,8 +57,9 @@ class Published:
         Why the student could not learn from labels of one class.
     """
 
-    def __init__(self, spent, *, n_public, classes, class_weight):
+    def __init__(self, spent, *, n_public, classes, class_weight, are_levels=False):
         self.spent = spent
+        self.levels = classes if are_levels else None
         self.n_classes = len(classes)
         self._classes = classes
         self._class_weight = class_weight
@@ -65,18 +73,22 @@ class Published:
         self.positions = [np.array([], dtype=np.intp)]  # can be joined before any query, too
 
     @classmethod
-    def of(cls, classifier):
-        """Return what a fitted classifier released, to train another student on it."""
+    def of(cls, estimator):
+        """Return what a fitted estimator released, to train another student on it."""
+        are_levels = estimator.predicts_numbers
         published = cls(
-            classifier.privacy_spent_,
-            n_public=len(classifier.public_labels_),
-            classes=classifier.classes_,
-            class_weight=classifier.class_weight,
+            estimator.privacy_spent_,
+            n_public=len(estimator.public_labels_),
+            classes=estimator.levels_ if are_levels else estimator.classes_,
+            class_weight=getattr(estimator, "class_weight", None),
+            are_levels=are_levels,
         )
-        published.labels = classifier.public_labels_
-        published.soft_labels = classifier.public_soft_labels_
-        published.query_indices = classifier.query_indices_
-        published.table = getattr(classifier, "table_", None)
+        published.labels = estimator.public_labels_
+        published.soft_labels = estimator.public_soft_labels_
+        if are_levels:
+            published.labels = np.where(np.isnan(estimator.public_labels_), -1, 0)
+        published.query_indices = estimator.query_indices_
+        published.table = getattr(estimator, "table_", None)
         return published
 
     def add(self, record, positions, rows, drawn):
@@ -105,17 +117,31 @@ class Published:
             self.spent, n_queries=len(self.query_indices), n_answered=int((self.labels >= 0).sum())
         )
 
-    def show(self, classifier):
-        """Set the attributes of a classifier that say what was published."""
-        classifier.privacy_spent_ = self.spent
-        classifier.query_indices_ = self.query_indices
-        classifier.public_labels_ = self.labels
-        classifier.public_soft_labels_ = self.soft_labels
+    def show(self, estimator):
+        """Set the attributes of an estimator that say what was published."""
+        estimator.privacy_spent_ = self.spent
+        estimator.query_indices_ = self.query_indices
+        estimator.public_labels_ = self.public_labels
+        estimator.public_soft_labels_ = self.soft_labels
         if self.table is not None:
-            classifier.table_ = self.table
+            estimator.table_ = self.table
+
+    @property
+    def public_labels(self):
+        """What is published of each public row: the code of its label, or its mean."""
+        return self.labels if self.levels is None else self.means
+
+    @property
+    def means(self):
+        """The mean of the levels at each public row, NaN where nothing was released."""
+        if self.soft_labels is None:
+            return np.full(len(self.labels), np.nan)
+        return mean(self.soft_labels, self.levels)
 
     def student(self, estimator, electorate):
         """Return the unfitted student; if none is given, what was published may be one itself."""
+        if estimator.student is None and self.has_rates and self.levels is not None:
+            return RatesRegressor(self.table, self.levels)
         if estimator.student is None and hasattr(self.table, "default_student"):
             return self.table.default_student().set_params(weight=self.weight)
         return student_of(estimator, electorate)
@@ -154,7 +180,11 @@ class Published:
 
 def student_of(estimator, electorate):
     """Return the student of the parameters; if they have none, what an electorate suggests."""
-    return electorate.default_student() if estimator.student is None else estimator.student
+    if estimator.student is not None:
+        return estimator.student
+    if estimator.predicts_numbers and isinstance(electorate, TableElectorate):
+        return RatesRegressor()
+    return electorate.default_student()
 
 
 def warn_of_release(plan, released):
@@ -185,7 +215,7 @@ def warn_of_release(plan, released):
 def warn_of_one_class(released):
     """Warn if all released labels are of one class."""
     labels = released.labels[released.labels >= 0]
-    if np.unique(labels).size == 1:
+    if released.levels is None and np.unique(labels).size == 1:
         failed = f" (yours failed: {released.problem})" if released.problem is not None else ""
         warn(
             f"all {labels.size} released labels are of one class, which is what the student "

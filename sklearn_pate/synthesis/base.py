@@ -146,8 +146,9 @@ class Synthesizer(BaseEstimator, metaclass=ABCMeta):
         ----------
         X : DataFrame or array-like of shape (n_samples, n_columns)
             Private rows, with the columns of `declare`.
-        codes : ndarray of shape (n_samples,), int
-            Labels as indices into the classes.
+        codes : ndarray of shape (n_samples,)
+            Labels as indices into the classes, int; or positions along levels, float, which only
+            synthesizers of this library are given.
         n_classes : int
             Number of classes.
         noise : Generator

@@ -69,12 +69,17 @@ class ColumnSynthesizer(Synthesizer):
 def _checked_codes(n_rows, codes, sample_weight, *, n_classes):
     """Return codes and weights; others would be counted in wrong places, and move more."""
     codes = as_array("codes", codes)
-    are_codes = codes.shape == (n_rows,) and codes.dtype.kind in "iu"
-    if not are_codes or ((codes < 0) | (codes >= n_classes)).any():
-        raise ValueError(f"codes must be whole numbers from 0 to {n_classes - 1}, one for each row")
+    is_split = codes.dtype.kind == "f"  # positions along levels
+    are_codes = codes.shape == (n_rows,) and codes.dtype.kind in "iuf"
+    if not are_codes or not ((codes >= 0) & (codes <= n_classes - 1)).all():
+        raise ValueError(
+            f"codes must be whole numbers from 0 to {n_classes - 1}, or positions between "
+            "them, one for each row"
+        )
+    codes = codes.astype(np.float64 if is_split else np.int64)
     if sample_weight is None:
-        return codes.astype(np.int64), None
+        return codes, None
     weight = as_array("sample_weight", sample_weight, dtype=float)
     if weight.shape != (n_rows,) or not np.isfinite(weight).all():
         raise ValueError("sample_weight must be a finite number for each row of X")
-    return codes.astype(np.int64), weight
+    return codes, weight

@@ -1,10 +1,11 @@
 """The student of class sums, if none is given: the discriminants themselves."""
 
 import numpy as np
-from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
+from ..levels import mean
 from ..neighbors.rates import LEAST_GAIN, deal_to_alike, shifted
 
 
@@ -69,3 +70,29 @@ class SumsClassifier(ClassifierMixin, BaseEstimator):
 
     def _weight(self):
         return np.ones(len(self.classes_)) if self.weight is None else self.weight[self.classes_]
+
+
+class RatesRegressor(RegressorMixin, BaseEstimator):
+    """A regressor that says what a released table or released sums say; it learns nothing.
+
+    Parameters
+    ----------
+    released : object or None, default=None
+        What has `rates`, of levels.
+    levels : ndarray of shape (n_levels,) or None, default=None
+        What the rates are of.
+    """
+
+    def __init__(self, released=None, levels=None):
+        self.released = released
+        self.levels = levels
+
+    def fit(self, X, y):
+        """Note that there are means."""
+        self.is_fitted_ = True
+        return self
+
+    def predict(self, X):
+        """Return the means of the levels, (n_samples,)."""
+        check_is_fitted(self)
+        return mean(self.released.rates(X), self.levels)

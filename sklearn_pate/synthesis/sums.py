@@ -252,7 +252,7 @@ class ClassSums(ColumnSynthesizer):
         multiplier = float(self.noise_multiplier)
         sd_centre, sd, sd_moment = noise_sizes(1 / multiplier, n_classes=n_classes)
         psi = _Spread(self.schema_, X)
-        part = shares(len(X), groups, weight)
+        part = shares(len(X), groups, weight, is_split=codes.dtype.kind == "f")
         centre = released_centre(psi, part, sd_centre, noise, self.n_jobs)
         about = {"n_classes": n_classes, "n_jobs": self.n_jobs}
         sums = released(psi, codes, part, centre, sd, sd_moment, noise, **about)

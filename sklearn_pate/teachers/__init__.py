@@ -1,7 +1,7 @@
-"""Teachers: one classifier per part of the private data, and their votes on public rows."""
+"""Teachers: one model per part of the private data, and their votes on public rows."""
 
-from .electorate import SiteEnsemble, TeacherEnsemble
+from .electorate import RegressorEnsemble, SiteEnsemble, TeacherEnsemble
 from .ensemble import collect_votes
 from .sites import Sites
 
-__all__ = ["SiteEnsemble", "Sites", "TeacherEnsemble", "collect_votes"]
+__all__ = ["RegressorEnsemble", "SiteEnsemble", "Sites", "TeacherEnsemble", "collect_votes"]

@@ -3,7 +3,7 @@
 import numpy as np
 from sklearn.base import clone
 
-from ..electorate import Adjacency, Ballots, Electorate, check_classifier
+from ..electorate import Adjacency, Ballots, Electorate, check_classifier, check_regressor
 from ..isolation import Quiet, seed_number, seeded
 from ..memory import digest, kept_seed
 from ..partition import Assignment, PredefinedPartition, assign_teachers
@@ -136,8 +136,13 @@ class TeacherEnsemble(Electorate):
             timeout=self.timeout,
             memory=self._memory,
             on_done=on_done,
+            levels=self._levels(private),
         )
         return counts
+
+    def _levels(self, private):
+        """Return what numbers are split between; None for classes."""
+        return None
 
     def default_student(self):
         """Return the first of the estimators, so that the student is like the teachers."""
@@ -146,6 +151,31 @@ class TeacherEnsemble(Electorate):
     def classifiers(self):
         """Return the estimators."""
         return self.estimators
+
+
+class RegressorEnsemble(TeacherEnsemble):
+    """One regressor per part of the private data: what it predicts is a vote split between levels.
+
+    Parameters
+    ----------
+    estimators : list of regressors
+        As in `TeacherEnsemble`, which has the others.
+    """
+
+    def check(self, *, soft_aggregator=None):
+        """Refuse what is not a regressor, and mechanisms that count whole votes."""
+        if not self.estimators:
+            raise ValueError("base_estimator must not be an empty list; give at least 1 regressor")
+        for estimator in self.estimators:
+            check_regressor("base_estimator", estimator)
+        if soft_aggregator is None:
+            raise ValueError(
+                "aggregator must be a SoftVote where regressors vote: what they predict is split "
+                "between levels, and other mechanisms count whole votes"
+            )
+
+    def _levels(self, private):
+        return private.classes
 
 
 class SiteEnsemble(TeacherEnsemble):

@@ -40,6 +40,7 @@ def collect_votes(
     timeout=None,
     memory=None,
     on_done=None,
+    levels=None,
 ):
     """Fit the teachers in parallel and count their votes.
 
@@ -85,6 +86,9 @@ def collect_votes(
         done again. Private.
     on_done : callable, default=None
         Called with the number of teachers that have finished, each time one does.
+    levels : ndarray of shape (n_classes,), default=None
+        Where teachers are regressors: `codes` are positions along these, and so are their votes,
+        each split between the two levels beside it.
 
     Returns
     -------
@@ -139,7 +143,7 @@ def collect_votes(
         workers.warn_if_taking_turns(n_jobs)
     threads = workers.threads_per_worker(n_jobs) if network is None else None
     settings = Settings(
-        n_classes, temperature, keep_teachers, threads, get_config(), timeout, caller=os.getpid()
+        n_classes, temperature, keep_teachers, threads, get_config(), timeout, os.getpid(), levels
     )
     parts = _parts(X, codes, sample_weight, teacher_indices, n_teachers, classes)
     tasks = _tasks(estimators, parts, seeds, keys, X_query, settings, memory)

@@ -30,6 +30,7 @@ from ..isolation import (
     silent,
     without_caches,
 )
+from ..levels import numbers_at, positions, split
 from ..memory import digest, is_kept
 from ..workers import limit_threads
 from .sites import Site
@@ -58,6 +59,8 @@ class Settings(NamedTuple):
         Seconds for a teacher to fit and vote; None waits for ever.
     caller : int
         Id of the process where `fit` was called.
+    levels : ndarray of shape (n_classes,) or None
+        Where teachers predict numbers: what their votes are split between.
     """
 
     n_classes: int
@@ -67,6 +70,7 @@ class Settings(NamedTuple):
     config: dict
     timeout: float | None
     caller: int
+    levels: np.ndarray | None = None
 
 
 class Part(NamedTuple):
@@ -249,8 +253,10 @@ def _votes_and_teacher(task):
     # because parts that joblib maps from disk are read-only
     part, X_query = copied_data((task.part, task.X_query))
     weights = {} if part.weight is None else {"sample_weight": part.weight}
-    fitted.fit(part.X, part.codes, **weights)
-    if settings.temperature is None:
+    levels = settings.levels
+    targets = part.codes if levels is None else numbers_at(part.codes, levels)
+    fitted.fit(part.X, targets, **weights)
+    if levels is not None or settings.temperature is None:
         answered, classes = fitted.predict(X_query), None
     else:
         answered, classes = fitted.predict_proba(X_query), fitted.classes_
@@ -268,6 +274,9 @@ def constant_votes(task):
     present = np.unique(task.part.codes)
     if present.size > 1:
         return None
+    if settings.levels is not None:
+        position = present[0] if present.size else (n_classes - 1) / 2
+        return split_votes(np.full(n_queries, position), n_classes)
     # Without records the label follows from the position alone, which is public
     label = present[0] if present.size else task.number % n_classes
     if settings.temperature is None:
@@ -279,6 +288,8 @@ def constant_votes(task):
 def votes_of(answered, classes, X_query, settings):
     """Return what a teacher predicted as votes: labels or, with a temperature, probabilities."""
     n_classes, temperature = settings.n_classes, settings.temperature
+    if settings.levels is not None:
+        return number_votes(answered, settings.levels, n_queries=_num_samples(X_query))
     if temperature is None:
         return label_votes(answered, n_queries=_num_samples(X_query), n_classes=n_classes)
     return probability_shares(answered, classes, n_classes=n_classes, temperature=temperature)
@@ -311,6 +322,25 @@ def probability_shares(proba, classes, *, n_classes, temperature):
     # Rounded down, and one share less: rounding must not take a row's sum above 1
     shares[:, columns] = np.floor(tempered / sums * (SHARES - 1))
     return shares
+
+
+def number_votes(predicted, levels, *, n_queries):
+    """Return predicted numbers as votes; beyond an end of the levels, they are for that end."""
+    predicted = np.asarray(predicted)
+    if predicted.shape != (n_queries,) or predicted.dtype.kind not in "iufb":
+        raise TellableError("predict must return one number per row, a 1-D array")
+    if np.isnan(predicted).any():
+        raise TellableError("predict returned numbers that are missing")
+    return split_votes(positions(predicted.astype(float), levels), len(levels))
+
+
+def split_votes(places, n_classes):
+    """Return votes at positions along levels, as whole shares; rows sum to 1 exactly."""
+    votes = np.zeros((len(places), n_classes), dtype=np.int64)
+    codes, shares = split(places, np.full(len(places), SHARES))
+    for column, part in zip(codes.T, shares.T, strict=True):
+        votes[np.arange(len(places)), column] += part
+    return votes
 
 
 def _compact(codes, n_classes):

@@ -1,0 +1,534 @@
+"""What both estimators are: parameters, fits, students and scikit-learn's protocols."""
+
+import contextlib
+import dataclasses
+import os
+from numbers import Integral, Real
+
+import numpy as np
+import pandas as pd
+from sklearn.base import BaseEstimator
+from sklearn.utils import get_tags
+from sklearn.utils.validation import check_is_fitted
+
+from ._sklearn import (
+    CallbackSupportMixin,
+    HasMethods,
+    Interval,
+    InvalidParameterError,
+    StrOptions,
+    _fit_context,
+    _VisualBlock,
+)
+from .accountant import next_fit_number
+from .accountant.spent import text_rounded_up
+from .aggregators import Mechanism, TableMechanism
+from .electorate import Electorate, TableElectorate
+from .fitting import release
+from .fitting.checks import check_features, first_names
+from .fitting.export import Saved, handed_over, libraries_of
+from .fitting.given import (
+    STRATEGIES,
+    are_same_rows,
+    as_list,
+    check_given,
+    check_labelled_rows,
+    check_student,
+    check_votes_and_rows,
+    with_cost_of_rows,
+)
+from .fitting.keeping import keeping
+from .fitting.planning import make_plan
+from .fitting.seeds import seed_streams
+from .fitting.voters import make_electorate, voters
+from .isolation import own_generators, unfitted
+from .neighbors import RowVectorizer
+from .public import indexable_rows, public_rows
+from .releases.labels import LabelsRelease
+from .releases.published import Published, student_of, warn_of_one_class
+from .releases.rows import note_drawn, recalled
+from .releases.table import table_mechanism
+from .students import fit_student
+from .synthesis import Schema
+
+#: What `privacy_spent_.not_covered` says of other rows than those drawn.
+_OTHER_ROWS = "the rows given to fit_student, which may be part of the student"
+
+#: Runs a method with numpy's default errors, whatever `numpy.seterr` says.
+usual_floats = np.errstate(divide="warn", over="warn", under="ignore", invalid="warn")
+
+
+def student_has(method):
+    """Whether the student, fitted or to be fitted, has a method."""
+
+    def check(self):
+        student = getattr(self, "student_", None) or student_of(self, make_electorate(self))
+        getattr(student, method)  # its own AttributeError says why it has none
+        return True
+
+    return check
+
+
+class PATEEstimator(CallbackSupportMixin, BaseEstimator):
+    """Base class of `PATEClassifier` and `PATERegressor`."""
+
+    #: Whether ballots are split between levels of a number, not for one of several classes.
+    predicts_numbers = False
+
+    # Requested by default, so that users need not call set_fit_request for metadata routing
+    __metadata_request__fit = {"X_public": True, "groups": True}
+    _parameter_constraints: dict = {
+        "base_estimator": [HasMethods(["fit", "predict"]), list, Electorate, None],
+        "n_teachers": [Interval(Integral, 1, None, closed="left"), None],
+        "aggregator": [Mechanism, TableMechanism, list, None],
+        "student": [HasMethods(["fit", "predict"]), None],
+        "n_queries": [Interval(Integral, 1, None, closed="left"), list, None],
+        "query_strategy": [StrOptions(set(STRATEGIES)), HasMethods(["select"])],
+        "epsilon": [Interval(Real, 0, None, closed="neither"), None],
+        "delta": [Interval(Real, 0, 1, closed="neither")],
+        "accounting": [StrOptions({"data_independent", "ptr"})],
+        "unit": [StrOptions({"record", "group"})],
+        "partition": [StrOptions({"random", "hash", "predefined"}), HasMethods(["assign"])],
+        "keep_teachers": ["boolean"],
+        "n_jobs": [
+            Interval(Integral, 1, None, closed="left"),
+            Interval(Integral, None, -1, closed="right"),
+            None,
+        ],
+        "timeout": [Interval(Real, 0, None, closed="neither"), None],
+        "random_state": ["random_state"],
+        "secure": ["boolean"],
+        "memory": [str, os.PathLike, HasMethods(["cache"]), None],
+        "ledger": [HasMethods(["check", "record"]), None],
+        "on_bad_plan": [StrOptions({"raise", "warn"})],
+        "synthesizer": [HasMethods(["declare", "draw"]), None],
+        "verbose": ["verbose"],
+        "schema": [dict, list, tuple, Schema, None],
+    }
+
+    @usual_floats
+    @_fit_context(prefer_skip_nested_validation=False)
+    def fit(self, X, y, X_public=None, *, groups=None, sample_weight=None):
+        """Train teachers on private data, release noisy labels, train the student on them.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix, DataFrame or Sites with n_samples rows
+            Private features. They reach the teachers as they are, for instance text columns,
+            categoricals and arrays with more than two axes. A `numpy.memmap` is read one part at a
+            time. All teachers see the dtypes and categories of a DataFrame, so these must be equal
+            to those of `X_public`. With `teachers.Sites`, each teacher loads its own data.
+        y : array-like of shape (n_samples,)
+            Private labels: strings, integers or booleans; of a regressor, finite numbers. None
+            with `Sites`.
+        X_public : array-like, sparse matrix, DataFrame or PublicData with n_public rows
+            Public, unlabelled points with the same features as `X`. They are labelled, and the
+            student sees nothing else; None where there is a `schema`. In searches and
+            cross-validation pass `PublicData(X_public)`: they would split an array that has as many
+            rows as `X`.
+        groups : array-like of shape (n_samples,), default=None
+            One identifier per record: of the person it belongs to or, with
+            ``partition="predefined"``, of its teacher.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Passed to the teachers whose ``fit`` accepts it. Where records vote, or a synthesizer
+            counts them, the part of its ballot that each casts, from 0 to 1; others are refused.
+            Each weight must depend on its own record alone, or the guarantee does not hold.
+
+        Returns
+        -------
+        PATEClassifier or PATERegressor
+            Itself, fitted.
+
+        Raises
+        ------
+        BudgetExceededError, TeacherError, PrivacyTestError, StudentError
+            See the class.
+        ValueError
+            If public data are missing, lengths are inconsistent or parameters are out of range.
+        """
+        fit_number = next_fit_number()
+        with keeping(self) as paid:
+            given = self._given(X, y, X_public, groups, sample_weight)
+            release.fit(dataclasses.replace(given, fit_number=fit_number), paid)
+        return self
+
+    @usual_floats
+    @_fit_context(prefer_skip_nested_validation=False)
+    def plan(self, X, y, X_public=None, *, groups=None, sample_weight=None):
+        """Check what `fit` would check, and say what it would ask and spend; nothing is spent.
+
+        Parameters
+        ----------
+        X, y, X_public, groups, sample_weight
+            As in `fit`.
+
+        Returns
+        -------
+        Plan
+            Print it: it says who votes, how many labels there are for each class, how many of
+            them will be right, and what would help. Its `stages` are the aggregators, with their
+            noise set, and the number of queries of each. Its `spent` is a forecast of what
+            `privacy_spent_` will say. A plan depends on public numbers alone.
+
+        Raises
+        ------
+        BudgetExceededError, ValueError
+            As `fit`.
+
+        Examples
+        --------
+        >>> from sklearn.datasets import make_classification
+        >>> from sklearn_pate import PATEClassifier
+        >>> X, y = make_classification(3000, random_state=0)
+        >>> clf = PATEClassifier(epsilon=1.0, n_queries=30, classes=[0, 1])
+        >>> plan = clf.plan(X[:2000], y[:2000], X_public=X[2000:])
+        >>> [(str(aggregator), n_queries) for aggregator, n_queries in plan.stages]
+        [('GNMax(sigma=25.2...)', 30)]
+        """
+        return make_plan(self._given(X, y, X_public, groups, sample_weight))
+
+    @_fit_context(prefer_skip_nested_validation=False)
+    def _plan_trial(
+        self, X, y, X_public=None, *, groups=None, sample_weight=None, is_forecast=True
+    ):
+        """Plan a trial of a search, which says itself what rows cost that were drawn before."""
+        given = check_given(self, X, y, X_public, groups, sample_weight)
+        return make_plan(given, is_forecast=is_forecast)
+
+    @usual_floats
+    @_fit_context(prefer_skip_nested_validation=False)
+    def poll(self, X, y, X_public=None, *, groups=None, sample_weight=None):
+        """Train the teachers and return their private votes on all public rows, for `fit_votes`.
+
+        Training the teachers takes long. With their votes, aggregators, students and query
+        strategies can be compared without training again. If `aggregator` is a `SoftVote`, the
+        teachers give probabilities of its temperature in place of votes.
+
+        Parameters
+        ----------
+        X, y, X_public, groups, sample_weight
+            As in `fit`.
+
+        Returns
+        -------
+        Votes
+            Private, like `curator_`: no mechanism released them. They cannot be pickled.
+
+        Raises
+        ------
+        TeacherError, ValueError
+            As in `fit`.
+
+        Examples
+        --------
+        >>> from sklearn.datasets import load_iris
+        >>> from sklearn.naive_bayes import GaussianNB
+        >>> from sklearn_pate import PATEClassifier
+        >>> X, y = load_iris(return_X_y=True)
+        >>> clf = PATEClassifier(GaussianNB(), n_teachers=10, epsilon=20, classes=[0, 1, 2])
+        >>> votes = clf.poll(X[::2], y[::2], X_public=X[1::2])
+        >>> clf.fit_votes(votes, X[1::2]).n_teachers_
+        10
+        """
+        with keeping(self) as paid:
+            return release.poll(self._given(X, y, X_public, groups, sample_weight), paid)
+
+    @usual_floats
+    @_fit_context(prefer_skip_nested_validation=False)
+    def fit_votes(self, votes, X_public=None):
+        """Do what `fit` does after the teachers: release labels from votes, train the student.
+
+        Each call spends anew on the same private data. Choosing among candidates spends too,
+        unless the choice looks only at public data or released labels. What you publish in the end
+        must account for all labels that were looked at. As long as votes stay with you, trying
+        things out on them is free. Never publish two results with the same `random_state`: their
+        noise is related.
+
+        Parameters
+        ----------
+        votes : Votes or array-like of shape (n_public, n_classes)
+            From `poll`, or counts of any teachers' votes on each row of `X_public`. Counts are
+            whole numbers, and each row sums to the number of teachers. With counts,
+            `privacy_spent_` protects the votes of one teacher, and `classes` defaults to
+            0..n_classes-1. The number of teachers, the partition and the unit are those of the
+            votes, not those of the parameters. Where records vote, so are cells and transformer;
+            an `adjacency` or `n_neighbors` that differs is refused.
+        X_public : array-like or PublicData with n_public rows, default=None
+            The rows that were voted on, in the same order. None where a synthesizer drew them:
+            the votes have them, and each call reports what they cost beside its own cost.
+
+        Returns
+        -------
+        PATEClassifier or PATERegressor
+            Itself, fitted.
+
+        Raises
+        ------
+        BudgetExceededError, PrivacyTestError, StudentError
+            As in `fit`.
+        ValueError
+            If the votes do not belong to `X_public`, `classes` or the aggregator.
+        """
+        fit_number = next_fit_number()
+        with keeping(self) as paid:
+            given, votes = check_votes_and_rows(self, votes, X_public)
+            release.fit_votes(dataclasses.replace(given, fit_number=fit_number), votes, paid)
+        return self
+
+    @usual_floats
+    def fit_student(self, X_public=None, student=None):
+        """Train another student on what was released already, at no privacy cost.
+
+        Where records vote, the released table says something of any row. So `X_public` may be
+        other public rows, for instance newer ones, and `public_labels_`, `public_soft_labels_` and
+        `query_indices_` become theirs.
+
+        Parameters
+        ----------
+        X_public : array-like or PublicData with n_public rows, default=None
+            The public data given to `fit`, with the rows in the same order: labels go by position.
+            Where records vote, any public rows with the same features. None are the rows that a
+            synthesizer drew, `X_synthetic_`.
+        student : classifier, default=None
+            Unfitted. None is the student that the parameters say.
+
+        Returns
+        -------
+        PATEClassifier or PATERegressor
+            Itself, with a new `student_`.
+
+        Raises
+        ------
+        NotFittedError
+            If no labels were released yet.
+        StudentError
+            If the labels cannot train this student either.
+        ValueError
+            If `X_public` does not have the number of rows and features that it had in `fit`; where
+            records vote, if it does not have the features, or cannot be transformed.
+
+        Warns
+        -----
+        UserWarning
+            If teachers voted, and some rows of `X_public` are not those given to `fit`.
+
+        Examples
+        --------
+        >>> from sklearn.datasets import load_iris
+        >>> from sklearn.naive_bayes import GaussianNB
+        >>> from sklearn.neighbors import KNeighborsClassifier
+        >>> from sklearn_pate import PATEClassifier
+        >>> X, y = load_iris(return_X_y=True)
+        >>> clf = PATEClassifier(GaussianNB(), n_teachers=10, epsilon=20, classes=[0, 1, 2])
+        >>> clf = clf.fit(X[::2], y[::2], X_public=X[1::2])
+        >>> clf.fit_student(X[1::2], KNeighborsClassifier(3)).student_
+        KNeighborsClassifier(n_neighbors=3)
+        """
+        check_is_fitted(self, "public_labels_")
+        if X_public is None:
+            X_public = getattr(self, "X_synthetic_", None)
+        if X_public is None:
+            raise ValueError("X_public is missing: the rows given to fit")
+        X_public = indexable_rows(public_rows(X_public), "X_public")
+        check_features(self, X_public, "X_public")
+        published = Published.of(self)
+        by_records = published.table is not None
+        if by_records:
+            published.add_rates(*published.table.read(X_public))
+        else:
+            check_labelled_rows(X_public, len(self.public_labels_), self._rows_asked_about)
+        if student is None:
+            student = published.student(self, make_electorate(self, by_records=by_records))
+        check_student(self, student)
+        seed = seed_streams(self.random_state, self.secure)["student"]
+        self.student_ = fit_student(student, X_public, published, seed)
+        not_covered = tuple(part for part in published.spent.not_covered if part != _OTHER_ROWS)
+        are_own = are_same_rows(X_public, getattr(self, "X_synthetic_", None))
+        if not are_own and (published.spent.n_synthetic or recalled(X_public)[0]):
+            not_covered += (_OTHER_ROWS,)
+        published.spent = dataclasses.replace(published.spent, not_covered=not_covered)
+        published.show(self)
+        warn_of_one_class(published)
+        return self
+
+    def export(self, X=None):
+        """Return the published student by itself, for people who do not have this library.
+
+        It is a copy that predicts labels, made of scikit-learn and of the libraries of the student.
+        Two attributes of it say what it is: `privacy_spent_`, the dict of
+        `PrivacySpent.to_dict`, and `libraries_`, a dict with the versions of the libraries that it
+        needs. Its `classes_` are the labels that its student saw: a label that was never released
+        has no column in `predict_proba`.
+
+        Parameters
+        ----------
+        X : array-like or PublicData with n_samples rows, default=None
+            Public rows, on which the export is compared with this classifier. None are the rows
+            that a synthesizer drew. Without any, random numbers tell whether the student's last
+            step decodes its labels by `classes_`, as most of scikit-learn's classifiers do. For
+            others rows must be given.
+
+        Returns
+        -------
+        classifier
+            With `predict` and `classes_`, and `predict_proba` if the student has it and predicts
+            the label of the largest probability, or decodes its labels by `classes_`.
+
+        Raises
+        ------
+        NotFittedError
+            If there is no student yet.
+        ValueError
+            If the student has parts of this library that scikit-learn cannot express, or classes of
+            the program or notebook that runs, which the message names, or does not pickle. If rows
+            must be given, or predictions differ.
+
+        Examples
+        --------
+        >>> from sklearn.datasets import load_iris
+        >>> from sklearn.naive_bayes import GaussianNB
+        >>> from sklearn_pate import PATEClassifier
+        >>> X, y = load_iris(return_X_y=True)
+        >>> y = load_iris().target_names[y]
+        >>> clf = PATEClassifier(GaussianNB(), n_teachers=10, epsilon=20, classes=sorted(set(y)))
+        >>> model = clf.fit(X[::2], y[::2], X_public=X[1::2]).export(X[1::2])
+        >>> model
+        GaussianNB()
+        >>> bool((model.predict(X) == clf.predict(X)).all())
+        True
+        >>> model.privacy_spent_["delta"]
+        1e-05
+        """
+        check_is_fitted(self)
+        X = getattr(self, "X_synthetic_", None) if X is None else public_rows(X)
+        model = handed_over(self, X)
+        frames = []
+        if hasattr(self, "feature_names_in_"):
+            frames.append(pd.DataFrame() if X is None else X)
+        model.libraries_ = libraries_of(model, rows=frames)
+        model.privacy_spent_ = self.privacy_spent_.to_dict()
+        return model
+
+    # --- check -------------------------------------------------------------------------------
+
+    def _validate_params(self):
+        """Check the parameters; a number in the first place was meant to be epsilon."""
+        try:
+            super()._validate_params()
+        except InvalidParameterError as error:
+            given = self.base_estimator
+            if not isinstance(given, Real) or isinstance(given, bool):
+                raise
+            raise InvalidParameterError(
+                f"{error} All other parameters are given by name: was "
+                f"{type(self).__name__}(epsilon={given!r}) meant?"
+            ) from None
+
+    def _given(self, X, y, X_public, groups, sample_weight):
+        """Return what a fit is given, checked, with the cost of rows that an earlier fit drew."""
+        return with_cost_of_rows(check_given(self, X, y, X_public, groups, sample_weight))
+
+    # --- what the student's predictions need -------------------------------------------------
+
+    def _check_predict(self, X):
+        check_is_fitted(self)
+        X = indexable_rows(X, "X")
+        check_features(self, X, "X")
+        return X
+
+    @contextlib.contextmanager
+    def _columns_said(self, X):
+        """Say that the student wants a DataFrame, if it fails on rows without names of columns."""
+        try:
+            yield
+        except Exception as error:
+            names = getattr(self, "feature_names_in_", None)
+            if names is None or hasattr(X, "columns"):
+                raise
+            raise ValueError(
+                "this estimator was fitted on a DataFrame with columns "
+                f"{first_names(list(names))}: pass one; got {type(X).__name__}"
+            ) from error
+
+    # --- scikit-learn's protocols ------------------------------------------------------------
+
+    def __sklearn_is_fitted__(self):
+        return hasattr(self, "student_")
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        first = RowVectorizer()  # what votes by default begins with it
+        if self.base_estimator is not None:
+            first = next(iter(make_electorate(self).classifiers()), first)
+        tags.input_tags = get_tags(first).input_tags
+        tags.input_tags.pairwise = False  # a square kernel matrix cannot be split among teachers
+        if self.synthesizer is not None:
+            tags.input_tags.sparse = False
+        return tags
+
+    def _sk_visual_block_(self):
+        """Return the diagram: teachers, aggregator and student, and what was spent."""
+        aggregator = getattr(self, "aggregator_", self.aggregator)
+        if aggregator is None:
+            votes_in_table = isinstance(voters(self), TableElectorate)
+            aggregator = table_mechanism(None)
+            aggregator = aggregator if votes_in_table else LabelsRelease().mechanism(self)
+        n_teachers = getattr(self, "n_teachers_", self.n_teachers)
+        teachers = "teachers" if n_teachers is None else f"{n_teachers} teachers"
+        classifiers = make_electorate(self).classifiers()
+        parts = [(teachers, classifier) for classifier in classifiers]
+        if not classifiers:
+            parts.append(("electorate", voters(self)))
+        if self.synthesizer is not None:
+            parts.append(("public rows", self.synthesizer))
+        parts += [("aggregator", stage) for stage in as_list(aggregator)]
+        parts.append(
+            ("student", getattr(self, "student_", student_of(self, make_electorate(self))))
+        )
+        names = [f"{part}: {type(estimator).__name__}" for part, estimator in parts]
+        diagram = _VisualBlock("parallel", [estimator for _, estimator in parts], names=names)
+        if not hasattr(self, "privacy_spent_"):
+            return diagram
+        epsilon, delta = self.privacy_spent_
+        name = f"privacy spent: epsilon {text_rounded_up(epsilon)}, delta {delta!r}"
+        details = repr(self.privacy_spent_)
+        spent = _VisualBlock("single", name, names=name, name_details=details)
+        return _VisualBlock("serial", [diagram, spent], dash_wrapped=False)
+
+    def _repr_html_inner(self):
+        """Return the diagram and, below, what was spent, in words."""
+        spent = getattr(self, "privacy_spent_", None)
+        return super()._repr_html_inner() + ("" if spent is None else spent._repr_html_())
+
+    def _repr_mimebundle_(self, **kwargs):
+        """Return what a notebook shows."""
+        bundle = super()._repr_mimebundle_(**kwargs)
+        if "text/html" in bundle:
+            bundle["text/html"] = self._repr_html_inner()
+        return bundle
+
+    def __getstate__(self):
+        """Return what a pickle may hold.
+
+        Three things are private: the curator's view, what the estimators given as parameters were
+        fitted on before, and the seed once noise was drawn from it.
+        """
+        state = dict(super().__getstate__())
+        state.pop("curator_", None)
+        state = own_generators(state)
+        for name in [*self._get_param_names(), "aggregator_"]:
+            if name in state:
+                state[name] = unfitted(state[name])
+        if state.pop("_seed_used", False):
+            state["random_state"] = None
+            state.pop("_skl_callbacks", None)  # objects of the user's, which were called in the fit
+        if "student_" in state:  # a model predicts where the teachers' libraries are not installed
+            spare = {"base_estimator", "student", "table_"} & set(state)
+            state |= {name: Saved.of(state[name]) for name in spare}
+        return state
+
+    def __setstate__(self, state):
+        saved = {name: part.load() for name, part in state.items() if isinstance(part, Saved)}
+        super().__setstate__(state | saved)
+        if "X_synthetic_" in state:
+            note_drawn(self.X_synthetic_)
