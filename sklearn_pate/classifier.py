@@ -20,8 +20,8 @@ from ._sklearn import (
     StrOptions,
     _fit_context,
     _VisualBlock,
+    delegated,
 )
-from .accountant import next_fit_number
 from .accountant.spent import text_rounded_up
 from .aggregators import GNMax, Mechanism, TableMechanism
 from .electorate import Electorate, TableElectorate, check_classifier
@@ -41,7 +41,7 @@ from .fitting.keeping import keeping
 from .fitting.planning import make_plan
 from .fitting.seeds import seed_streams
 from .fitting.voters import make_electorate, voters
-from .isolation import own_generators, unfitted
+from .isolation import next_fit_number, own_generators, unfitted
 from .neighbors import RowVectorizer
 from .public import indexable_rows, public_rows
 from .releases.published import Published, student_of, warn_of_one_class
@@ -55,17 +55,6 @@ _OTHER_ROWS = "the rows given to fit_student, which may be part of the student"
 
 #: Runs a method with numpy's default errors, whatever `numpy.seterr` says.
 _usual_floats = np.errstate(divide="warn", over="warn", under="ignore", invalid="warn")
-
-
-def _student_has(method):
-    """Whether the student, fitted or to be fitted, has a method."""
-
-    def check(self):
-        student = getattr(self, "student_", None) or student_of(self, make_electorate(self))
-        getattr(student, method)  # its own AttributeError says why it has none
-        return True
-
-    return check
 
 
 class PATEClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
@@ -731,7 +720,7 @@ class PATEClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
             codes = self.student_.predict(X)
         return self.classes_[check_predicted(codes, n_classes=len(self.classes_))]
 
-    @available_if(_student_has("predict_proba"))
+    @available_if(delegated("predict_proba", "student_", "_student"))
     @_usual_floats
     def predict_proba(self, X):
         """Predict class probabilities with the student.
@@ -750,7 +739,7 @@ class PATEClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         with self._columns_said(X):
             return self._all_columns(self.student_.predict_proba(X), 0.0)
 
-    @available_if(_student_has("predict_proba"))
+    @available_if(delegated("predict_proba", "student_", "_student"))
     def predict_log_proba(self, X):
         """Log of `predict_proba`.
 
@@ -767,7 +756,7 @@ class PATEClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         with np.errstate(divide="ignore"):
             return np.log(self.predict_proba(X))
 
-    @available_if(_student_has("decision_function"))
+    @available_if(delegated("decision_function", "student_", "_student"))
     def decision_function(self, X):
         """Decision values of the student.
 
@@ -831,6 +820,11 @@ class PATEClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
                 f"{first_names(list(names))}: pass one; got {type(X).__name__}"
             ) from error
 
+    @property
+    def _student(self):
+        """The unfitted student."""
+        return student_of(self, make_electorate(self))
+
     def _all_columns(self, values, fill):
         n_classes = len(self.classes_)
         return all_columns(values, self.student_.classes_, n_classes=n_classes, fill=fill)
@@ -866,9 +860,7 @@ class PATEClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         if self.synthesizer is not None:
             parts.append(("public rows", self.synthesizer))
         parts += [("aggregator", stage) for stage in as_list(aggregator)]
-        parts.append(
-            ("student", getattr(self, "student_", student_of(self, make_electorate(self))))
-        )
+        parts.append(("student", getattr(self, "student_", self._student)))
         names = [f"{part}: {type(estimator).__name__}" for part, estimator in parts]
         diagram = _VisualBlock("parallel", [estimator for _, estimator in parts], names=names)
         if not hasattr(self, "privacy_spent_"):

@@ -9,8 +9,7 @@ from sklearn.utils import get_tags, indexable
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
-from .._sklearn import Interval, StrOptions, _fit_context
-from ..accountant import next_fit_number
+from .._sklearn import Interval, StrOptions, _fit_context, delegated
 from ..classifier import PATEClassifier
 from ..electorate import Adjacency, Electorate, TableElectorate
 from ..exceptions import StudentError
@@ -20,7 +19,7 @@ from ..fitting.keeping import keeping
 from ..fitting.planning import check_missing_in
 from ..fitting.seeds import seed_sequence, warn_if_seeded
 from ..fitting.synthesizers import declared_synthesizer, rehearse_teachers
-from ..isolation import own_generators, unfitted
+from ..isolation import next_fit_number, own_generators, unfitted
 from ..partition import PredefinedPartition
 from ..public import indexable_rows, public_rows, warn_if_private
 from ..rdp import TrialCount
@@ -31,16 +30,6 @@ from .calibration import calibrate
 from .candidates import make_candidates, teachers_key
 from .hold_out import hold_out, hold_out_by_coins, take
 from .trials import PrivateScorer, PublicScorer, Trials
-
-
-def _best_has(method):
-    """Return a check for `available_if`: the best estimator has a method, or before, the given."""
-
-    def check(self):
-        getattr(getattr(self, "best_estimator_", self.estimator), method)
-        return True
-
-    return check
 
 
 class PrivateSearch(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
@@ -308,19 +297,19 @@ class PrivateSearch(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         check_is_fitted(self)
         return self.best_estimator_.predict(X)
 
-    @available_if(_best_has("predict_proba"))
+    @available_if(delegated("predict_proba", "best_estimator_", "estimator"))
     def predict_proba(self, X):
         """Predict class probabilities with the best model."""
         check_is_fitted(self)
         return self.best_estimator_.predict_proba(X)
 
-    @available_if(_best_has("predict_proba"))
+    @available_if(delegated("predict_proba", "best_estimator_", "estimator"))
     def predict_log_proba(self, X):
         """Log of `predict_proba`."""
         check_is_fitted(self)
         return self.best_estimator_.predict_log_proba(X)
 
-    @available_if(_best_has("decision_function"))
+    @available_if(delegated("decision_function", "best_estimator_", "estimator"))
     def decision_function(self, X):
         """Decision values of the best model."""
         check_is_fitted(self)
