@@ -899,7 +899,7 @@ class PATEClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
             state["random_state"] = None
             state.pop("_skl_callbacks", None)  # objects of the user's, which were called in the fit
         if "student_" in state:  # a model predicts where the teachers' libraries are not installed
-            spare = {"base_estimator", "student", "table_"} & set(state)
+            spare = {"base_estimator", "student", "releases", "table_"} & set(state)
             state |= {name: Saved.of(state[name]) for name in spare}
         return state
 
