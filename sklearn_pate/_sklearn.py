@@ -43,7 +43,7 @@ def delegated(method, *names):
 
     def check(self):
         parts = (getattr(self, name, None) for name in names)
-        getattr(next(part for part in parts if part is not None), method)
+        getattr(next((part for part in parts if part is not None), None), method)
         return True
 
     return check
