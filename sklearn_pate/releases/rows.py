@@ -98,7 +98,7 @@ class Synthesis:
         return dataclasses.replace(self, units=None, rows=None, ledgers=[])
 
     @classmethod
-    def planned(cls, synthesizer, private, ballots, *, pure, sizes, epsilon, delta):
+    def planned(cls, synthesizer, private, ballots, *, pure, n_classes, epsilon, delta):
         """Set the noise of a declared synthesizer, so that it costs its share of `epsilon`.
 
         Parameters
@@ -111,8 +111,8 @@ class Synthesis:
             They say which change of the data is covered.
         pure : bool
             Whether the votes cost a pure epsilon and nothing else.
-        sizes : dict
-            `n_columns` and `n_classes`.
+        n_classes : int
+            Number of classes.
         epsilon, delta : float
             The cap of the fit; epsilon may be None.
         """
@@ -135,7 +135,7 @@ class Synthesis:
             )
         noise = getattr(synthesizer, "noise", None)
         if isinstance(noise, TableMechanism):
-            rehearse_table(noise, n_changed=n_moved, n_classes=sizes["n_classes"])
+            rehearse_table(noise, n_changed=n_moved, n_classes=n_classes)
         return planned
 
     def cost(self, *orders):

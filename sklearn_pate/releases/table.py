@@ -12,8 +12,7 @@ from ..rdp import DEFAULT_ORDERS, Cost
 from ..rdp.checks import check_orders
 from ..synthesis.stacked import StackedTable
 from ..synthesis.student import SumsClassifier
-from .of_votes import VotesRelease
-from .votes import is_ours
+from .votes import VotesRelease, is_ours
 
 #: Parameters of mechanisms that answer one question at a time, as those of teachers do.
 ABOUT_QUERIES = {
