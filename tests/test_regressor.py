@@ -2,6 +2,7 @@
 
 import pickle
 import warnings
+from decimal import Decimal
 from itertools import product
 
 import numpy as np
@@ -34,11 +35,12 @@ from sklearn_pate.levels import levels_of, mean, positions, quantiles, split
 from sklearn_pate.neighbors import ReverseNeighbors
 from sklearn_pate.neighbors.ballots import count_ballots
 from sklearn_pate.neighbors.rates import smooth
+from sklearn_pate.neighbors.released import ReleasedTable
 from sklearn_pate.partition import PredefinedPartition
 from sklearn_pate.public import PublicData
 from sklearn_pate.sums import noise_sizes, sums_cost
 from sklearn_pate.synthesis import ClassSums, MarginalSynthesizer
-from sklearn_pate.teachers import Sites
+from sklearn_pate.teachers import RegressorEnsemble, Sites, TeacherEnsemble
 from sklearn_pate.teachers.one import SHARES, number_votes
 
 WHOLE = 2**20
@@ -355,6 +357,16 @@ def test_numbers_beyond_the_bounds_count_at_the_edge():
         np.testing.assert_array_equal(one.counts, other.counts)
 
 
+@pytest.mark.parametrize("huge", [10**400, Decimal("1e400"), np.longdouble("1e400")])
+def test_numbers_beyond_all_floats_count_at_the_edge(huge):
+    kind = np.longdouble if isinstance(huge, np.longdouble) else object
+    y = Y.astype(kind)
+    y[5] = huge
+    cut = np.where(np.arange(3000) == 5, 40.0, Y)
+    one, other = (fitted(y=y, how="poll") for y in (y, cut))
+    np.testing.assert_array_equal(one.counts, other.counts)
+
+
 def test_all_of_a_unit_casts_one_ballot():
     """Ten times each record, in groups of ten: the same table as once each."""
     rows, y = np.repeat(X[:300], 10, axis=0), np.repeat(Y[:300], 10)
@@ -448,8 +460,9 @@ def test_quantiles_that_are_none(make, error, match):
 # --- what is refused, before anything is spent ---------------------------------------------------
 
 NAN, INFINITE, TEXT = (np.where(np.arange(3000) == 7, what, Y) for what in (np.nan, np.inf, "7.5x"))
-OBJECTS = Y.astype(object)
+OBJECTS, SIGNALS = Y.astype(object), Y.astype(object)
 OBJECTS[3] = {"secret": 1}
+SIGNALS[3] = Decimal("sNaN")
 
 
 class Loses(RegressorMixin, BaseEstimator):
@@ -483,6 +496,7 @@ class Loses(RegressorMixin, BaseEstimator):
     ("infinite number", {"y": INFINITE}, "Input y contains NaN or infinity"),
     ("text for a number", {"y": TEXT}, "y must hold numbers; got text"),
     ("objects", {"y": OBJECTS}, "y must hold numbers; some are of another type"),
+    ("a signal", {"y": SIGNALS}, "y must hold numbers; some are of another type"),
     ("complex", {"y": Y + 1j}, "Complex data not supported"),
     ("none", {"y": None}, "requires y to be passed"),
     ("all outside", {"bounds": (100, 200)}, "all of y lies outside of bounds"),
@@ -492,6 +506,7 @@ class Loses(RegressorMixin, BaseEstimator):
         {"base_estimator": LogisticRegression()},
         "base_estimator must be a regressor",
     ),
+    ("votes for classes", {"base_estimator": TeacherEnsemble([Ridge()])}, "votes for classes"),
     ("a student", {"student": LogisticRegression()}, "student must be a regressor"),
     ("votes", {"base_estimator": Ridge(), "aggregator": GNMax()}, "must be a SoftVote"),
     ("soft", {"aggregator": SoftVote(), "base_estimator": ReverseNeighbors()}, "TableMechanism"),
@@ -681,3 +696,17 @@ def test_real_rows():
 def test_a_classifier_has_classes_and_no_levels():
     clf = PATEClassifier(classes=[0, 1], random_state=0).fit(X[PRIVATE], Y[PRIVATE] > 20, X[PUBLIC])
     assert not hasattr(clf, "levels_") and clf.public_labels_.dtype.kind == "i"
+
+
+def test_an_electorate_of_regressors_is_refused_for_classes():
+    with pytest.raises(ValueError, match="RegressorEnsemble votes for numbers"):
+        PATEClassifier(RegressorEnsemble([Ridge()]), classes=[0, 1]).plan(X, Y > 20, X)
+
+
+def test_rows_that_were_drawn_for_classes_bring_no_prior():
+    """What was released of two classes says nothing of three levels, and nothing is lost."""
+    params = {"classes": [0, 1], "epsilon": 4.0, "schema": [(-1, 1)] * 2, "random_state": 0}
+    clf = PATEClassifier(**params, synthesizer=ClassSums(share=0.25)).fit(X, (Y > 20).astype(int))
+    reg = PATERegressor(bounds=(0, 40), n_levels=3, epsilon=5.0, random_state=0)
+    reg.fit(X, Y, X_public=clf.X_synthetic_)
+    assert isinstance(reg.table_, ReleasedTable) and reg.score(X, Y) > 0.5

@@ -195,19 +195,20 @@ def check_numbers(X, y, levels, sample_weight):
 
 
 def _finite(y, levels):
-    """Return numbers as floats; refuse any that are missing, or infinite, or all out of bounds."""
+    """Return numbers as floats, cut to the levels; refuse missing, infinite or only far ones."""
     if y.dtype.kind not in "iufbO":
         raise ValueError(f"y must hold numbers; got {kind_of(y.dtype)}")
-    is_missing = pd.isna(y).any()
-    numbers = None
+    is_finite = numbers = are_outside = None
     # As the error's text may quote them, ours is raised after the block
     with contextlib.suppress(Exception):
-        numbers = None if is_missing else y.astype(float)
-    if is_missing or (numbers is not None and not np.isfinite(numbers).all()):
+        is_finite = not (pd.isna(y) | (np.abs(y) == np.inf)).any()
+        are_outside = ((y < levels[0]) | (y > levels[-1])).all()
+        numbers = np.clip(y, levels[0], levels[-1]).astype(float)  # some are too large for a float
+    if is_finite is False:
         raise ValueError("Input y contains NaN or infinity; every private record needs a number")
     if numbers is None:
         raise ValueError("y must hold numbers; some are of another type")
-    if len(numbers) and ((numbers < levels[0]) | (numbers > levels[-1])).all():
+    if len(numbers) and are_outside:
         raise ValueError(
             f"all of y lies outside of bounds=({levels[0]:g}, {levels[-1]:g}): give bounds in the "
             "unit of y. If y is transformed, as in a TransformedTargetRegressor, in the new unit"

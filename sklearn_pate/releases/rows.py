@@ -65,6 +65,8 @@ class Synthesis:
         The source of their noise, as in `PrivacySpent`; None before the drawing.
     unit, adjacency : str
         What their cost protects, as in `PrivacySpent`.
+    classes : ndarray of shape (n_classes,) or None
+        What they were drawn for.
     """
 
     synthesizer: Any
@@ -75,6 +77,12 @@ class Synthesis:
     generator: str | None = None
     unit: str = ""
     adjacency: str = ""
+    classes: Any = None
+
+    def prior(self, classes):
+        """Return what the synthesizer has released of these classes, or None."""
+        is_of_them = np.array_equal(self.classes, classes)
+        return getattr(self.synthesizer, "released_", None) if is_of_them else None
 
     @property
     def is_to_draw(self):
@@ -124,7 +132,7 @@ class Synthesis:
             part = None if epsilon is None else share * float(epsilon)  # short floats round
             synthesizer = calibrated(synthesizer, n_moved, part, delta)
         protects = {"unit": ballots.unit, "adjacency": str(ballots.adjacency)}
-        planned = cls(synthesizer, n_moved, units, **protects)
+        planned = cls(synthesizer, n_moved, units, **protects, classes=private.classes)
         spent, _ = planned.cost().epsilon(delta)
         is_all = synthesizer.share == 1
         if epsilon is not None and (spent > epsilon if is_all else spent >= epsilon):

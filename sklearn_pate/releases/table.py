@@ -107,7 +107,7 @@ class TableRelease(VotesRelease):
                 "made-up table"
             )
         table = votes.electorate.released(noisy, noise_std=noise_std)
-        prior = getattr(getattr(given.synthesis, "synthesizer", None), "released_", None)
+        prior = None if given.synthesis is None else given.synthesis.prior(given.classes)
         if prior is None:
             published.table = table
             published.add_rates(*votes.electorate.read(table))  # if interrupted, it is kept
