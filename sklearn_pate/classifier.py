@@ -8,8 +8,6 @@ from ._sklearn import StrOptions, delegated
 from .estimator import PATEEstimator, usual_floats
 from .students import all_columns, check_predicted
 
-__all__ = ["PATEClassifier"]
-
 
 class PATEClassifier(ClassifierMixin, PATEEstimator):
     """Classifier trained on private data through a noisy vote (PATE).

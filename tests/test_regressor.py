@@ -9,10 +9,10 @@ import numpy as np
 import pandas as pd
 import pytest
 from conftest import cases, table
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as some
 from scipy.optimize import LinearConstraint, minimize
-from sklearn.base import BaseEstimator, RegressorMixin, clone
+from sklearn.base import BaseEstimator, RegressorMixin, clone, is_regressor
 from sklearn.compose import TransformedTargetRegressor
 from sklearn.datasets import load_diabetes
 from sklearn.ensemble import HistGradientBoostingRegressor, RandomForestRegressor
@@ -32,6 +32,7 @@ from sklearn_pate.electorate import PrivateData
 from sklearn_pate.exceptions import BadPlanError, StudentError, TeacherError
 from sklearn_pate.ledger import PrivacyLedger
 from sklearn_pate.levels import levels_of, mean, positions, quantiles, split
+from sklearn_pate.model_selection import PrivateGridSearchCV
 from sklearn_pate.neighbors import ReverseNeighbors
 from sklearn_pate.neighbors.ballots import count_ballots
 from sklearn_pate.neighbors.rates import smooth
@@ -63,6 +64,7 @@ FINITE = some.floats(allow_nan=False, allow_infinity=False)
 N_LEVELS = some.integers(2, 12)
 
 
+@settings(deadline=None)
 @given(FINITE, FINITE, N_LEVELS, some.integers(0, WHOLE), some.integers(0, WHOLE))
 def test_shares_are_whole_and_none_is_lost(y, other, n_levels, n_shares, n_of_other):
     """So two ballots differ by at most all of their shares: L1 is 2 exactly, L2 the root of 2."""
@@ -411,6 +413,7 @@ def test_ballots_that_scatter_less_are_read_as_that():
 # --- quantiles -----------------------------------------------------------------------------------
 
 
+@settings(deadline=None)
 @given(some.lists(some.floats(0, 1), min_size=3, max_size=12).filter(lambda w: sum(w) > 0))
 def test_quantiles_rise_within_the_bounds(weights):
     rates = np.array([weights]) / sum(weights)
@@ -591,6 +594,19 @@ def test_several_numbers_share_a_ledger(tmp_path):
     reg.fit(X[PRIVATE], np.column_stack([Y, 40 - Y])[PRIVATE], X_public=X[PUBLIC])
     assert reg.score(X[TEST], np.column_stack([Y, 40 - Y])[TEST]) > 0.8
     assert len(ledger.history()) == 2 and 1.0 < ledger.epsilon_spent <= 2.0
+
+
+def test_a_private_search():
+    candidates = {"student": [LinearRegression(), RandomForestRegressor(5)]}
+    reg = PATERegressor(bounds=(0, 40))
+    search = PrivateGridSearchCV(reg, candidates, epsilon=8.0, n_trials=2, random_state=0)
+    with pytest.raises(ValueError, match="scored on public rows"):
+        search.fit(X[PRIVATE], Y[PRIVATE], X_public=X[PUBLIC])
+    search.fit(X[PRIVATE], Y[PRIVATE], X_public=X[PUBLIC], X_val=X[TEST], y_val=Y[TEST])
+    assert search.score(X[TEST], Y[TEST]) > 0.5 and search.privacy_spent_.epsilon <= 8.0
+    assert is_regressor(search) and not hasattr(search, "classes_")
+    with pytest.raises(ValueError, match="cannot differ in n_levels"):
+        PrivateGridSearchCV(reg, {"n_levels": [2, 3]}).fit(X[PRIVATE], Y[PRIVATE], X[PUBLIC])
 
 
 def test_votes_are_cast_once_and_read_often():

@@ -83,10 +83,7 @@ def check_data(estimator, X, y, X_public, *, classes, sample_weight, groups):
     X = indexable_rows(X, "X")
     check_features(estimator, X, "X", reset=True)
     _check_alike(estimator, X, X_public)
-    if estimator.predicts_numbers:
-        codes, sample_weight = check_numbers(X, y, classes, sample_weight)
-    else:
-        codes, classes, sample_weight = check_private(X, y, classes, sample_weight)
+    codes, classes, sample_weight = checked_targets(estimator, X, y, sample_weight)
     lets_records_vote = isinstance(voters(estimator), TableElectorate)
     has_drawn_rows = estimator.synthesizer is not None or estimator.schema is not None
     counts_records = lets_records_vote or has_drawn_rows
@@ -133,6 +130,15 @@ def _check_sites(sites, classes, not_given):
             "classes must be given when X is Sites: all labels that may occur at any site"
         )
     return PrivateData(X=sites, codes=None, classes=check_classes(classes))
+
+
+def checked_targets(estimator, X, y, sample_weight=None):
+    """Return what `y` says as codes or positions, the classes or levels, and the weights."""
+    declared = declared_classes(estimator)
+    if not estimator.predicts_numbers:
+        return check_private(X, y, declared, sample_weight)
+    codes, sample_weight = check_numbers(X, y, declared, sample_weight)
+    return codes, declared, sample_weight
 
 
 def check_private(X, y, classes, sample_weight):

@@ -4,16 +4,16 @@ from dataclasses import replace
 from numbers import Real
 
 import numpy as np
-from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin
+from sklearn.base import BaseEstimator, MetaEstimatorMixin
 from sklearn.utils import get_tags, indexable
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from .._sklearn import Interval, StrOptions, _fit_context, delegated
-from ..classifier import PATEClassifier
 from ..electorate import Adjacency, Electorate, TableElectorate
+from ..estimator import PATEEstimator
 from ..exceptions import StudentError
-from ..fitting.checks import check_private, warn_if_delta_is_large
+from ..fitting.checks import checked_targets, warn_if_delta_is_large
 from ..fitting.given import check_given, check_no_releases
 from ..fitting.keeping import keeping
 from ..fitting.planning import check_missing_in
@@ -39,14 +39,14 @@ def _drawn_before(X_public, X_val):
     return tuple(DRAWN_BEFORE.replace("X_public", name) for name in drawn)
 
 
-class PrivateSearch(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
+class PrivateSearch(MetaEstimatorMixin, BaseEstimator):
     """Runs a random number of trials; the best is published, the rest forgotten."""
 
     # Requested by default, so that metadata routing needs no call from the user
     __metadata_request__fit = {"X_public": True, "groups": True, "X_val": True, "y_val": True}
 
     _parameter_constraints: dict = {
-        "estimator": [PATEClassifier],
+        "estimator": [PATEEstimator],
         "epsilon": [Interval(Real, 0, None, closed="neither"), None],
         "delta": [Interval(Real, 0, 1, closed="neither")],
         "n_trials": [Interval(Real, 1, None, closed="neither"), None],
@@ -104,8 +104,9 @@ class PrivateSearch(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         candidates = self._candidates(np.random.default_rng(candidates_seed))
         given = X
         X, groups = indexable(indexable_rows(X, "X"), groups)  # each dtype is that of all rows
-        codes, classes, _ = check_private(X, y, self.estimator.classes, None)
-        y = classes[codes]  # whichever rows are held out, of the dtype of all classes
+        codes, classes, _ = checked_targets(self.estimator, X, y)
+        if not self.estimator.predicts_numbers:
+            y = classes[codes]  # whichever rows are held out, of the dtype of all classes
         synthesizer = declared_synthesizer(self.estimator, given, X_public, may_be_all=False)
         not_covered += _drawn_before(X_public, X_val)
         if synthesizer is not None:
@@ -220,6 +221,11 @@ class PrivateSearch(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
 
         `may_join` says that records vote, and that one more of them is covered.
         """
+        if self.estimator.predicts_numbers:
+            raise ValueError(
+                "PATERegressor is scored on public rows: give X_val and y_val; on private rows the "
+                "score is a noisy number of right labels"
+            )
         if self.scoring is not None:
             raise ValueError(
                 f"scoring={self.scoring!r} needs public rows, X_val and y_val: on private rows the "
@@ -276,7 +282,8 @@ class PrivateSearch(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         self.best_estimator_ = best
         self.best_score_ = trial.score
         self.best_params_ = unfitted(trial.candidate.params)
-        self.classes_ = best.classes_
+        if not self.estimator.predicts_numbers:
+            self.classes_ = best.classes_
         self.n_features_in_ = best.n_features_in_
         for name in ("feature_names_in_", "X_synthetic_"):
             self.__dict__.pop(name, None)
@@ -297,6 +304,17 @@ class PrivateSearch(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         """Predict labels with the best model; see `PATEClassifier.predict`."""
         check_is_fitted(self)
         return self.best_estimator_.predict(X)
+
+    def score(self, X, y, sample_weight=None):
+        """Return the best model's accuracy or, of numbers, its R2."""
+        check_is_fitted(self)
+        return self.best_estimator_.score(X, y, sample_weight)
+
+    @available_if(delegated("predict_quantiles", "best_estimator_", "estimator"))
+    def predict_quantiles(self, X, q):
+        """Predict quantiles with the best model; see `PATERegressor.predict_quantiles`."""
+        check_is_fitted(self)
+        return self.best_estimator_.predict_quantiles(X, q)
 
     @available_if(delegated("predict_proba", "best_estimator_", "estimator"))
     def predict_proba(self, X):
@@ -321,7 +339,11 @@ class PrivateSearch(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
-        tags.input_tags = get_tags(self.estimator).input_tags
+        of_estimator = get_tags(self.estimator)
+        tags.input_tags = of_estimator.input_tags
+        tags.target_tags = of_estimator.target_tags
+        for name in ("estimator_type", "classifier_tags", "regressor_tags"):
+            setattr(tags, name, getattr(of_estimator, name))
         return tags
 
     def __getstate__(self):
