@@ -697,3 +697,10 @@ def test_real_rows():
 def test_a_classifier_has_classes_and_no_levels():
     clf = PATEClassifier(classes=[0, 1], random_state=0).fit(X[PRIVATE], Y[PRIVATE] > 20, X[PUBLIC])
     assert not hasattr(clf, "levels_") and clf.public_labels_.dtype.kind == "i"
+
+
+def test_every_parameter_and_attribute_is_documented():
+    reg = fitted(base_estimator=LinearRegression())
+    told = set(vars(reg)) | set(vars(fitted())) | set(reg.get_params(deep=False))
+    public = {name for name in told if not name.startswith("_")} - {"feature_names_in_"}
+    assert {name for name in public if name not in PATERegressor.__doc__} == set()
