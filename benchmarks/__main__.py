@@ -2,6 +2,7 @@
 
     python -m benchmarks [--quick] [--only NAME ...]     time and memory, beside a baseline
     python -m benchmarks peers [--quick] [--page] ...    the fair table
+    python -m benchmarks regression [--seeds S ...]      numbers beside private peers
     python -m benchmarks papers [--page] [--only ...]    the papers' tables
 
 `--help` after each says more.
@@ -10,7 +11,7 @@
 import sys
 from importlib import import_module
 
-PARTS = ("speed", "peers", "papers")
+PARTS = ("speed", "peers", "regression", "papers")
 
 
 def main(arguments):

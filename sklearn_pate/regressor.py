@@ -9,6 +9,7 @@ from sklearn.utils.metaestimators import available_if
 from ._sklearn import Interval
 from .estimator import PATEEstimator, usual_floats
 from .levels import quantiles
+from .neighbors.rates import LEAST_RATE
 from .students import check_numbers
 
 
@@ -107,7 +108,7 @@ class PATERegressor(RegressorMixin, PATEEstimator):
     _parameter_constraints: dict = {
         **PATEEstimator._parameter_constraints,
         "bounds": ["array-like", None],
-        "n_levels": [Interval(Integral, 2, 1000, closed="both")],
+        "n_levels": [Interval(Integral, 2, 500, closed="both")],
     }
 
     def __init__(
@@ -228,5 +229,8 @@ class PATERegressor(RegressorMixin, PATEEstimator):
                 "leave base_estimator=None"
             )
         with self._columns_said(X):
-            found = quantiles(self.table_.rates(X), self.levels_, wanted)
+            rates = self.table_.rates(X)
+        # No rate is below a floor, and that of many levels together would be a tail of its own
+        rates = rates - np.minimum(rates.min(axis=1, keepdims=True), LEAST_RATE)
+        found = quantiles(rates / rates.sum(axis=1, keepdims=True), self.levels_, wanted)
         return found[:, 0] if np.ndim(q) == 0 else found

@@ -726,3 +726,10 @@ def test_rows_that_were_drawn_for_classes_bring_no_prior():
     reg = PATERegressor(bounds=(0, 40), n_levels=3, epsilon=5.0, random_state=0)
     reg.fit(X, Y, X_public=clf.X_synthetic_)
     assert isinstance(reg.table_, ReleasedTable) and reg.score(X, Y) > 0.5
+
+
+def test_every_parameter_and_attribute_is_documented():
+    reg = fitted(base_estimator=LinearRegression())
+    told = set(vars(reg)) | set(vars(fitted())) | set(reg.get_params(deep=False))
+    public = {name for name in told if not name.startswith("_")} - {"feature_names_in_"}
+    assert {name for name in public if name not in PATERegressor.__doc__} == set()

@@ -1,6 +1,6 @@
 """Measure PATERegressor beside private peers: R2, and the coverage of 80 % intervals.
 
-    python -m benchmarks.regression [--seeds S ...] [--tables NAME ...] [--models NAME ...]
+    python -m benchmarks regression [--seeds S ...] [--tables NAME ...] [--models NAME ...]
 
 What is measured goes to docs/results/regression.json and is kept there: a run goes on where the
 last one stopped. Peers run in the environments that `python -m benchmarks peers --environments`
@@ -124,13 +124,13 @@ def told(results):
                 )
 
 
-def main():
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.regression", description=__doc__)
+def main(arguments):
+    parser = argparse.ArgumentParser(prog="python -m benchmarks regression", description=__doc__)
     every = [*OURS, *PEERS, *PUBLIC]
     parser.add_argument("--models", nargs="*", choices=every, default=every, metavar="NAME")
     parser.add_argument("--tables", nargs="+", choices=TABLES, default=list(TABLES), metavar="NAME")
     parser.add_argument("--seeds", nargs="+", type=int, default=range(5), metavar="S")
-    args = parser.parse_args()
+    args = parser.parse_args(arguments)
     results = {"machine": machine(), "fits": {}}
     if FILE.exists():
         results = json.loads(FILE.read_text())
@@ -140,7 +140,3 @@ def main():
         except MissingError as error:
             print(f"{title}: needs {error}")
     told(results)
-
-
-if __name__ == "__main__":
-    main()
