@@ -169,6 +169,9 @@ class PATEClassifier(ClassifierMixin, PATEEstimator):
         What each class counts in what the student learns. "balanced" counts them alike, whatever
         their shares, so that rare ones are predicted; a dict has a number for each class, else 1.
         It shifts what was released, by released shares: free.
+    releases : list of Release, default=None
+        What else `fit` publishes of the private records, under the same cap: see
+        `releases.Release`.
     on_bad_plan : {"raise", "warn"}, default="raise"
         What a fit does whose plan says that nothing can be learnt: noise that drowns all records,
         hardly any public rows, fewer labels than classes, or private rows in the place of public
@@ -205,6 +208,8 @@ class PATEClassifier(ClassifierMixin, PATEEstimator):
         The rows that the synthesizer drew in place of public ones; they are published. Absent where
         public rows were given. They are all that there is if the fit failed after they were drawn,
         and may be given as `X_public` then.
+    released_ : list of ndarray
+        What each of `releases` drew; absent where there are none.
     table_ : neighbors.ReleasedTable
         Where records vote, the noisy table of their ballots, and what it says of any row.
     curator_ : Curator
@@ -292,6 +297,7 @@ class PATEClassifier(ClassifierMixin, PATEEstimator):
         on_bad_plan="raise",
         schema=None,
         class_weight=None,
+        releases=None,
     ):
         self.base_estimator = base_estimator
         self.n_teachers = n_teachers
@@ -317,6 +323,7 @@ class PATEClassifier(ClassifierMixin, PATEEstimator):
         self.on_bad_plan = on_bad_plan
         self.schema = schema
         self.class_weight = class_weight
+        self.releases = releases
 
     @usual_floats
     def predict(self, X):

@@ -22,7 +22,7 @@ from .neighbors.ballots import numbered
 from .neighbors.blocks import count_in_blocks, n_blocks
 from .neighbors.columns import RowVectorizer, closeness
 from .neighbors.electorate import told_of_few
-from .neighbors.rates import deal_to_alike
+from .neighbors.rates import deal_to_alike, sharpened
 from .neighbors.released import numbers_of_public
 from .neighbors.transform import fitted_on_public, transformed, transformed_private
 from .rdp import DEFAULT_ORDERS, DiscreteGaussian
@@ -218,6 +218,8 @@ class ReleasedColumns(ReleasedRates):
     constants : ndarray of shape (n_classes,)
     gain : float
         Log likelihood of the sums, less that of classes that are all alike.
+    are_rates : bool
+        Whether the rates are linear themselves, as those of two levels; else their logarithms are.
     """
 
     transformer: Any
@@ -226,6 +228,7 @@ class ReleasedColumns(ReleasedRates):
     slopes: np.ndarray
     constants: np.ndarray
     gain: float
+    are_rates: bool = False
 
     def __repr__(self):
         n_classes, n_columns = self.slopes.shape
@@ -237,7 +240,8 @@ class ReleasedColumns(ReleasedRates):
 
     def rates_of(self, rows):
         """Do the same for rows that are encoded already, (n_public, n_columns)."""
-        return softmax(rows @ self.slopes.T + self.constants, axis=1)
+        linear = rows @ self.slopes.T + self.constants
+        return sharpened(linear, 1.0) if self.are_rates else softmax(linear, axis=1)
 
     def to_sklearn(self, codes, weight):
         """Return a Pipeline of scikit-learn's own that says the same of these classes, weighted."""
@@ -339,6 +343,7 @@ class ColumnSums(TableElectorate):
         self._public = _psi(public, self._mean, self._scale)
         self._units = numbered(private.groups, len(private.codes))
         self._is_weighted = private.sample_weight is not None
+        self._is_split = private.codes.dtype.kind == "f"
         self._memory = Memory(None) if memory is None else memory
         ballots = self.ballots(private)
         self._tells_blocks = ballots.n_records is not None
@@ -408,11 +413,15 @@ class ColumnSums(TableElectorate):
         if n is None:
             n = max(total[-1] / _CONSTANT, noise_std)
         sds = noise_std, noise_std / _OF_TOTAL
-        slopes, constants, gain = public_discriminants(by_class, total, sds, n, self._public)
+        are_rates = self._is_split and len(by_class) == 2
+        slopes, constants, gain = public_discriminants(
+            by_class, total, sds, n, self._public, are_rates=are_rates
+        )
         constants = constants + _CONSTANT * slopes[:, -1]
         slopes = slopes[:, :-1]
         slopes = _LENGTH * slopes
-        return ReleasedColumns(self._transformer, self._mean, self._scale, slopes, constants, gain)
+        linear = slopes, constants, gain, are_rates
+        return ReleasedColumns(self._transformer, self._mean, self._scale, *linear)
 
     def read(self, table):
         """Return what the sums say of each public row; see `TableElectorate.read`."""

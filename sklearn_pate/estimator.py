@@ -104,6 +104,7 @@ class PATEEstimator(CallbackSupportMixin, BaseEstimator):
         "synthesizer": [HasMethods(["declare", "draw"]), None],
         "verbose": ["verbose"],
         "schema": [dict, list, tuple, Schema, None],
+        "releases": [list, None],
     }
 
     @usual_floats

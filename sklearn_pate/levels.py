@@ -134,11 +134,12 @@ def quantiles(rates, levels, q):
     -----
     A number between two levels gives the lower one a share that falls linearly from 1 to 0. So the
     shares of the levels up to one of them sum to the mean of the distribution function between it
-    and the next. That is taken for its value in the middle.
+    and the next: its value in the middle, and a part of its second difference, 1/24.
     """
     ends = np.concatenate([levels[:1], (levels[:-1] + levels[1:]) / 2, levels[-1:]])
     below = np.zeros((len(rates), len(ends)))
     below[:, 1:-1] = np.cumsum(rates, axis=1)[:, :-1]
     below[:, -1] = 1
+    below[:, 1:-1] -= np.diff(below, n=2, axis=1) / 24
     below = np.maximum.accumulate(np.clip(below, 0, 1), axis=1)
     return np.array([np.interp(q, row, ends) for row in below]).reshape(len(rates), len(q))

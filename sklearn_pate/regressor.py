@@ -52,14 +52,14 @@ class PATERegressor(RegressorMixin, PATEEstimator):
         As in `PATEClassifier`.
     keep_teachers, n_jobs, timeout, random_state, secure, memory, ledger, synthesizer
         As in `PATEClassifier`.
-    verbose, on_bad_plan, schema
+    verbose, on_bad_plan, schema, releases
         As in `PATEClassifier`.
 
     Attributes
     ----------
     privacy_spent_, aggregator_, n_features_in_, feature_names_in_, n_teachers_
         As of `PATEClassifier`.
-    query_indices_, X_synthetic_, table_, curator_
+    query_indices_, X_synthetic_, table_, released_, curator_
         As of `PATEClassifier`.
     student_ : regressor
         The fitted student.
@@ -139,6 +139,7 @@ class PATERegressor(RegressorMixin, PATEEstimator):
         verbose=0,
         on_bad_plan="raise",
         schema=None,
+        releases=None,
     ):
         self.base_estimator = base_estimator
         self.bounds = bounds
@@ -164,6 +165,7 @@ class PATERegressor(RegressorMixin, PATEEstimator):
         self.verbose = verbose
         self.on_bad_plan = on_bad_plan
         self.schema = schema
+        self.releases = releases
 
     @usual_floats
     def predict(self, X):
@@ -215,7 +217,7 @@ class PATERegressor(RegressorMixin, PATEEstimator):
         >>> reg = PATERegressor(bounds=(0, 40), n_levels=10, epsilon=2.0)
         >>> reg = reg.fit(X[:2000], y[:2000], X_public=X[2000:])
         >>> low, high = reg.predict_quantiles(X[:1], [0.1, 0.9])[0]
-        >>> low < 20 < high
+        >>> bool(low < 20 < high)
         True
         """
         X = self._check_predict(X)

@@ -15,6 +15,7 @@ __all__ = [
     "most_noise",
     "share_of_sums",
     "signal_of_sums",
+    "sums_tell_more",
 ]
 
 #: Most cells: smoothing takes time by their third power.
@@ -44,6 +45,9 @@ _RECORDS_PER_NUMBER = 300
 _LITTLE_EXPLAINED = 0.6
 _LITTLE_EXPLAINED_OF_MORE = 0.4
 _LEAST_SIGNAL = 5
+
+#: Fewer records, at epsilon 1, tell more of numbers in sums than in cells.
+_FEW_RECORDS = 5000
 
 #: With so many, twice as many sums cost little.
 _SIGNAL_OF_BENDS = 28
@@ -212,6 +216,34 @@ def columns_tell_more(*, explained, n_classes, signal):
     """
     most = _LITTLE_EXPLAINED if n_classes == 2 else _LITTLE_EXPLAINED_OF_MORE
     return explained < most and signal >= _LEAST_SIGNAL
+
+
+def sums_tell_more(*, n_records, epsilon, signal):
+    """Return whether numbers are to be told by sums of all columns, not in cells.
+
+    What is added up of columns tells much of numbers, and cells all that is left, if many records
+    lie in each.
+
+    Parameters
+    ----------
+    n_records : int
+        Number of private records or, where it is private, of public rows.
+    epsilon : float
+        The cap.
+    signal : float
+        From `signal_of_sums`.
+
+    Returns
+    -------
+    bool
+
+    Examples
+    --------
+    >>> from sklearn_pate.rules import sums_tell_more
+    >>> sums_tell_more(n_records=2000, epsilon=1.0, signal=40)
+    True
+    """
+    return n_records * epsilon < _FEW_RECORDS and signal >= _LEAST_SIGNAL
 
 
 def bends_are_seen(*, signal):

@@ -8,8 +8,10 @@ import pandas as pd
 
 from .isolation import kind_of
 
-__all__ = ["Difference", "difference", "dtype_name"]
+__all__ = ["Difference", "difference", "dtype_name", "same_dtypes"]
 
+#: Kinds of numpy dtypes that have no missing value: one missing value changes the type.
+_NEVER_MISSING = "iub"
 
 #: Types of pandas whose names hold nothing but the type.
 _NAMED_DTYPES = (
@@ -109,6 +111,75 @@ def dtype_name(dtype):
     if hasattr(dtype, "base_type"):  # as types of polars have it
         return dtype.base_type().__name__
     return type(dtype).__name__
+
+
+def same_dtypes(X, X_public):
+    """Return both with the same dtypes, by which nothing private is seen.
+
+    Whole numbers and truth values become floats, as one missing value changes their dtype. Private
+    values that are no numbers, or none of the public categories, become missing. Of the private
+    rows, no more decides a dtype than which columns hold dates.
+
+    Parameters
+    ----------
+    X, X_public : ndarray, sparse matrix or DataFrame
+        Private and public rows; DataFrames of pandas or polars, with the same columns.
+
+    Returns
+    -------
+    X, X_public
+        Copies.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from sklearn_pate.schema import same_dtypes
+    >>> X, X_public = pd.DataFrame({"age": [31, None]}), pd.DataFrame({"age": [50, 60]})
+    >>> X, X_public = same_dtypes(X, X_public)
+    >>> str(X["age"].dtype), str(X_public["age"].dtype)
+    ('float64', 'float64')
+    """
+    if isinstance(X_public, pd.DataFrame):
+        return _same_in_pandas(X.copy(), X_public.copy())
+    if hasattr(X_public, "schema"):
+        return _same_in_polars(X, X_public)
+    dtype = X_public.dtype
+    if dtype.kind in _NEVER_MISSING:
+        dtype = float
+    elif dtype.kind in "OSTU":
+        dtype = object
+    return X.astype(dtype), X_public.astype(dtype)
+
+
+def _same_in_pandas(X, X_public):
+    found = difference(X, X_public)
+    for name in [] if found is None else found.columns:
+        private, public = X[name], X_public[name]
+        if isinstance(public.dtype, pd.CategoricalDtype):
+            private = private.astype(object).where(private.isin(public.cat.categories))
+        elif _is_text(public) and pd.api.types.is_datetime64_any_dtype(private.dtype):
+            public = pd.to_datetime(public, utc=isinstance(private.dtype, pd.DatetimeTZDtype))
+        elif isinstance(public.dtype, np.dtype) and public.dtype.kind in "iubf":
+            public = public.astype("float64") if public.dtype.kind in _NEVER_MISSING else public
+            private = pd.to_numeric(private, errors="coerce") if _is_text(private) else private
+        X_public[name] = public
+        X[name] = private.astype(public.dtype)
+    return X, X_public
+
+
+def _same_in_polars(X, X_public):
+    types = dict(X_public.schema)
+    for name, kind in types.items():
+        if kind.is_integer() and X.schema[name] != kind:
+            types[name] = float
+        elif str(kind) == "String" and X.schema[name].is_temporal():
+            types[name] = X.schema[name]
+    X_public = X_public.cast(types)
+    return X.cast(dict(X_public.schema), strict=False), X_public
+
+
+def _is_text(values):
+    return pd.api.types.is_object_dtype(values.dtype) or isinstance(values.dtype, pd.StringDtype)
 
 
 def _is_readable(X):

@@ -446,7 +446,7 @@ class Discriminants:
         return self._means[codes] + about
 
 
-def public_discriminants(by_class, total, sds, n, public):
+def public_discriminants(by_class, total, sds, n, public, *, are_rates=False):
     """Return linear discriminants by noisy sums, and by the covariance of public rows.
 
     Parameters
@@ -461,6 +461,8 @@ def public_discriminants(by_class, total, sds, n, public):
         The number of records.
     public : ndarray of shape (n_public, n_columns)
         `psi` of public rows.
+    are_rates : bool, default=False
+        Whether the rates themselves are to be linear, by least squares, not their logarithms.
 
     Returns
     -------
@@ -492,8 +494,11 @@ def public_discriminants(by_class, total, sds, n, public):
     # In directions in which the spread of all rows is 1, that of the means is what they explain
     means /= np.sqrt(variance)
     explained, turn = np.linalg.eigh((means.T * share) @ means)
-    slopes = (means @ turn / (1 - np.minimum(explained, _MOST_EXPLAINED))) @ turn.T
-    constants = np.log(share) - (slopes * means).sum(axis=1) / 2
+    if are_rates:
+        slopes, constants = share[:, None] * means, share
+    else:
+        slopes = (means @ turn / (1 - np.minimum(explained, _MOST_EXPLAINED))) @ turn.T
+        constants = np.log(share) - (slopes * means).sum(axis=1) / 2
     slopes = slopes / np.sqrt(variance) @ basis.T
     return slopes, constants - slopes @ mean, gain
 

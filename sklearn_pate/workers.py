@@ -1,7 +1,6 @@
 """How joblib runs tasks: in which processes or threads, how many at once, with what threads."""
 
 import itertools
-from numbers import Integral
 
 from joblib import Parallel, cpu_count, delayed, effective_n_jobs
 from joblib.externals.loky import get_reusable_executor
@@ -91,27 +90,6 @@ def end_processes():
     """Stop loky's workers: one whose teacher hangs stays busy, and the next fit would wait."""
     if isinstance(get_active_backend()[0], LokyBackend):
         get_reusable_executor().shutdown(wait=False, kill_workers=True)
-
-
-def limit_threads(estimator, threads):
-    """Lower an estimator's `n_jobs` parameters, in place, to a worker's share of the cores.
-
-    None is no limit. What joblib runs is sequential in a worker; this is for libraries with threads
-    of their own.
-    """
-    if threads is None:
-        return estimator
-    too_many = [
-        name
-        for name, value in estimator.get_params(deep=True).items()
-        if f"__{name}".endswith("__n_jobs")
-        and isinstance(value, Integral)
-        # `effective_n_jobs` says 1 within a task
-        and (value if value > 0 else cpu_count() + 1 + value) > threads
-    ]
-    if too_many:  # and a FrozenEstimator's set_params returns None
-        estimator.set_params(**dict.fromkeys(too_many, threads))
-    return estimator
 
 
 def warn_if_taking_turns(n_jobs, who="teachers"):

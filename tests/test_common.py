@@ -1,13 +1,13 @@
-"""scikit-learn's own checks, on PATEClassifier with public rows added."""
+"""scikit-learn's own checks, on both estimators with public rows added."""
 
 import copy
 
 import pytest
-from sklearn.linear_model import LogisticRegression
+from sklearn.linear_model import LogisticRegression, Ridge
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from sklearn_pate import PATEClassifier
-from sklearn_pate.aggregators import PluralityVote
+from sklearn_pate import PATEClassifier, PATERegressor
+from sklearn_pate.aggregators import PluralityVote, SoftVote
 from sklearn_pate.exceptions import PrivacyLeakWarning
 
 pytestmark = [
@@ -20,13 +20,21 @@ pytestmark = [
 ]
 
 
-class SelfPublic(PATEClassifier):
+class _SelfPublic:
     """The checks call fit(X, y); here the private rows stand in for the missing public ones."""
 
     def fit(self, X, y, X_public=None, *, groups=None, sample_weight=None):
         if X_public is None:
             X_public = copy.deepcopy(X)
         return super().fit(X, y, X_public, groups=groups, sample_weight=sample_weight)
+
+
+class SelfPublic(_SelfPublic, PATEClassifier):
+    pass
+
+
+class NumbersSelfPublic(_SelfPublic, PATERegressor):
+    pass
 
 
 WEIGHT = (
@@ -43,7 +51,11 @@ GIVEN = {"n_teachers": 3, "aggregator": PluralityVote(), "epsilon": None, "rando
 
 
 @parametrize_with_checks(
-    [SelfPublic(LogisticRegression(), **GIVEN)], expected_failed_checks=lambda estimator: EXPECTED
+    [
+        SelfPublic(LogisticRegression(), **GIVEN),
+        NumbersSelfPublic(Ridge(), bounds=(-500, 500), **GIVEN | {"aggregator": SoftVote(1e-3)}),
+    ],
+    expected_failed_checks=lambda estimator: EXPECTED,
 )
 def test_sklearn_checks(estimator, check):
     check(estimator)

@@ -624,7 +624,6 @@ def test_what_a_ledger_shows_of_itself(path):
     assert fit["time"].endswith("+00:00") and fit["share"] == pytest.approx(
         0.3**2 / rdp.gdp_mu(4.0, 1e-5) ** 2
     )
-    assert other.has_room([gaussian_cost(0.7)]) and not other.has_room([gaussian_cost(0.7)] * 2)
     PrivacyLedger(path.with_name("pure"), 1.0, composition="pure", failure_probability=1e-5)
 
 

@@ -20,13 +20,13 @@ from types import SimpleNamespace
 import numpy as np
 import pandas as pd
 import pytest
-from conftest import cases, count_fits_from_one, said_while
+from conftest import cases, count_fits_from_one, said_while, table
 from faulty import RaisesIt
 from processes import generator_states, process_settings
 from scipy.stats import loguniform
 from sklearn import set_config
 from sklearn.base import BaseEstimator, ClassifierMixin, TransformerMixin
-from sklearn.ensemble import BaggingClassifier, RandomForestClassifier
+from sklearn.ensemble import BaggingClassifier, RandomForestClassifier, RandomForestRegressor
 from sklearn.feature_selection import SelectKBest, mutual_info_classif
 from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LogisticRegression
@@ -38,7 +38,7 @@ from sklearn.preprocessing import FunctionTransformer, StandardScaler
 from sklearn.semi_supervised import SelfTrainingClassifier
 from sklearn.utils import check_random_state
 
-from sklearn_pate import FitOnPublic, PATEClassifier, sums, teachers
+from sklearn_pate import FitOnPublic, PATEClassifier, PATERegressor, sums, teachers
 from sklearn_pate._sklearn import InvalidParameterError
 from sklearn_pate.aggregators import (
     Aggregator,
@@ -347,6 +347,29 @@ def test_sums_of_columns(stream, partition, adjacency):
         return PATEClassifier(voters, classes=[0, 1], class_weight="balanced", on_bad_plan="warn")
 
     assert_nothing_differs(stream, make, partition)
+
+
+class OfColumn(PATERegressor):
+    """Predicts what a column says, so that the numbers of the two sets differ as well."""
+
+    def fit(self, X, y, X_public=None, *, groups=None, sample_weight=None):
+        return super().fit(X, X["a"] * (1 + y), X_public, groups=groups)
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("partition", ["random", "groups"])
+@table(
+    "params",
+    ("cells", {"n_levels": 5}),
+    ("own student", {"student": make_pipeline(StandardScaler(), RandomForestRegressor(3))}),
+    ("sums", {"base_estimator": ColumnSums()}),
+    ("teachers", {"base_estimator": RandomForestRegressor(3), "aggregator": SoftVote(5.0)}),
+    ("schema", {"schema": dict.fromkeys("abc", (-2, 2))}),
+)
+def test_numbers(stream, partition, params):
+    fixed = {"bounds": (-2, 2), "epsilon": 20.0, "on_bad_plan": "warn", "verbose": 1}
+    assert_nothing_differs(stream, lambda: OfColumn(**fixed | params), partition)
 
 
 def assert_nothing_differs(stream, make, partition="hash"):

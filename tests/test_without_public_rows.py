@@ -235,7 +235,7 @@ def test_rows_that_cost_all_of_it_are_refused():
     with pytest.raises(BudgetExceededError, match="leaves nothing of the cap epsilon=4"):
         on_array(greedy).fit(ARRAY, Y)
     unlimited = {"epsilon": None, "aggregator": LaplaceMechanism(1.0)}
-    with pytest.raises(ValueError, match="calibrated to its share of epsilon"):
+    with pytest.raises(ValueError, match="calibrated to epsilon, or to its share"):
         on_array(**unlimited).fit(ARRAY, Y)
     assert on_array(greedy, **unlimited).fit(ARRAY, Y).privacy_spent_.epsilon == 8.0
 
@@ -438,7 +438,7 @@ class Costly(Own):
 
 @cases("price", 1.0, Cost(DEFAULT_ORDERS * math.nan, math.nan, math.nan), Cost(0.0, 0.0, math.nan))
 def test_what_is_no_cost_is_refused(price):
-    with pytest.raises(TypeError, match=r"cost of Costly must return a rdp\.Cost"):
+    with pytest.raises((TypeError, ValueError), match=r"cost of Costly must return (a )?rdp\.Cost"):
         ballots(Costly(price)).fit(X, Y)
 
 

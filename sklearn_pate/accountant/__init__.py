@@ -5,8 +5,8 @@ from .curator import Curator, StageRecord, TableCurator
 from .forecast import RecordVoters, RowsCost, TeacherVoters
 from .plan import Plan, plan_queries
 from .spent import PrivacyForecast, PrivacySpent
-from .stages import RenyiFilter, no_cost
-from .table import least_scale_of, plan_table
+from .stages import RenyiFilter
+from .table import plan_table
 
 __all__ = [
     "Curator",
@@ -19,9 +19,7 @@ __all__ = [
     "StageRecord",
     "TableCurator",
     "TeacherVoters",
-    "least_scale_of",
     "next_fit_number",
-    "no_cost",
     "plan_queries",
     "plan_table",
 ]

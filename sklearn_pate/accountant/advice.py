@@ -15,6 +15,9 @@ _FEW_RIGHT = 0.75
 #: Where all teachers agree and no more labels are right than this above chance, nothing is learnt.
 _BARELY_ABOVE_CHANCE = 0.05
 
+#: What the noise adds to the mean of all that teachers answer, beside the width of the bounds.
+_MOST_OFF = 0.05
+
 #: An epsilon above this is hardly a promise.
 _LARGE_EPSILON = 10
 
@@ -38,7 +41,7 @@ def advice_on(plan):
     """
     found = [*plan.obstacles, *plan.problems]
     if plan.has_teachers and not plan.obstacles:
-        found += [_few_labels(plan), _drowned(plan)]
+        found += [_few_labels(plan), _drowned(plan)] if plan.are_labels else [_drowned_means(plan)]
     if plan.has_teachers:
         found += [_unstable(stage, n, plan.voters.n_teachers) for stage, n in plan.stages]
     found.append(weak_promise(plan.epsilon, "record" if plan.spent is None else plan.spent.unit))
@@ -59,6 +62,8 @@ def obstacles_to(plan):
     """
     n_classes = plan.voters.n_classes
     n_teachers = plan.voters.n_teachers
+    if not plan.are_labels:
+        return []
     if plan.n_labels < n_classes:
         source = "is asked for"
         if plan.n_wanted >= n_classes:
@@ -151,6 +156,19 @@ def _drowned(plan):
         f"the noise{noise} drowns the votes: where {_AGREEMENT:.0%} of {n_teachers} teachers agree "
         f"on one of {plan.voters.n_classes} classes, as few as {percent(right)} of the labels are "
         f"right; {helps}{_or_records(plan)}"
+    )
+
+
+def _drowned_means(plan):
+    if plan.noise_std is None:
+        return None
+    off = plan.noise_std / plan.voters.n_teachers / math.sqrt(2 * plan.n_labels)
+    if off <= _MOST_OFF:
+        return None
+    helps = "set less noise" if plan.again is None else "raise epsilon, use more teachers"
+    return (
+        f"the noise drowns the means: it adds {off:.0%} of the width of bounds to the mean of all "
+        f"{plan.n_labels} together; {helps}{_or_records(plan)}"
     )
 
 

@@ -31,6 +31,8 @@ class TeacherVoters:
         Why they vote.
     are_sites : bool
         Whether each has private data of its own, so that no other voters can take its place.
+    are_levels : bool
+        Whether the classes are levels of a number.
 
     Examples
     --------
@@ -46,6 +48,7 @@ class TeacherVoters:
     n_records: int | None = None
     why: str = ""
     are_sites: bool = False
+    are_levels: bool = False
 
 
 @dataclass(frozen=True)
@@ -69,6 +72,8 @@ class RecordVoters:
         Class of the electorate.
     why : str
         Why they vote.
+    are_levels : bool
+        Whether the classes are levels of a number.
 
     Examples
     --------
@@ -86,6 +91,7 @@ class RecordVoters:
     n_columns: int | None = None
     name: str = ""
     why: str = ""
+    are_levels: bool = False
 
     @property
     def ballots_per_cell(self):

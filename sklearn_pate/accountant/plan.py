@@ -12,7 +12,7 @@ from sklearn.base import clone
 from ..exceptions import BudgetExceededError, warn
 from ..propose_test_release import ProposeTestRelease
 from ..rdp import DEFAULT_ORDERS, Cost, pure_rdp
-from ..rdp.cost import sum_up
+from ..rdp.cost import no_cost, sum_up
 from .advice import advice_on
 from .forecast import RecordVoters, RowsCost, TeacherVoters, noise_of_stages, shares_of_stages
 from .report import html_of, text_of
@@ -28,7 +28,6 @@ from .stages import (
     check_threshold,
     costs_once,
     most_affordable,
-    no_cost,
     query_over_budget,
     warn_of_caveat,
 )
@@ -70,6 +69,8 @@ class Plan:
         Public rows, and queries wanted, before the cap was looked at.
     rows_cost : RowsCost or None
         What the synthesizer takes of `epsilon`.
+    beside : tuple of (str, float)
+        What else is released, in words, and the epsilon that each takes by itself.
     problems : tuple of str
         What those who vote find wrong with these numbers.
     obstacles : tuple of str
@@ -107,6 +108,7 @@ class Plan:
     n_public: int = 0
     n_wanted: int = 0
     rows_cost: RowsCost | None = None
+    beside: tuple = ()
     problems: tuple = ()
     obstacles: tuple = ()
     again: Callable | None = field(default=None, repr=False)
@@ -127,6 +129,11 @@ class Plan:
     def has_teachers(self):
         """Whether teachers vote; False where records do, or nobody knows who."""
         return isinstance(self.voters, TeacherVoters)
+
+    @property
+    def are_labels(self):
+        """Whether what is released are labels of classes; else means of levels."""
+        return not self.voters.are_levels
 
     @cached_property
     def n_labels(self):
@@ -368,7 +375,9 @@ def _plan_fewer(stages, before, epsilon, delta):
 def _plan_filter(stages, before, epsilon, delta, sizes):
     """Plan all queries, with a budget that may stop them: the votes decide what they cost."""
     aggregators = [aggregator for aggregator, _, _ in stages]
-    budget = best_filter(aggregators, epsilon, delta, sizes, before.rdp)
+    budget = None
+    if before.delta < delta:
+        budget = best_filter(aggregators, epsilon, delta - before.delta, sizes, before.rdp)
     if budget is None:  # some stage cannot ask a single query
         alone = [before.plus(cost_of(1)).epsilon(delta)[0] for _, _, cost_of in stages]
         costliest = aggregators[int(np.argmax(alone))]

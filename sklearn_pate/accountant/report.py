@@ -74,6 +74,9 @@ def _lines(plan):
         if plan.rows_cost.sums is not None:
             lines.append(("sums", plan.rows_cost.sums))
         lines.append(("public rows", _rows_cost(plan.rows_cost)))
+    for words, epsilon in plan.beside:
+        of_it = f"of the epsilon below, {text_rounded_up(epsilon)} is for it"
+        lines.append(("beside", f"{words}; {of_it}"))
     lines.append(("epsilon", _guarantee(plan)))
     return lines
 
@@ -88,10 +91,14 @@ def _number(number):
 
 def _about_teachers(plan):
     voters = plan.voters
+    noise = ("noise", "; ".join(_stage(*stage, voters.n_teachers) for stage in plan.stages))
+    if voters.are_levels:
+        means = f"{plan.n_labels}, of {voters.n_classes} levels ({plan.n_public} public rows)"
+        return [("voters", _teachers(voters)), ("means", means), noise]
     lines = [
         ("voters", _teachers(voters)),
         ("labels", _labels(plan)),
-        ("noise", "; ".join(_stage(*stage, voters.n_teachers) for stage in plan.stages)),
+        noise,
         ("right", _right_labels(plan)),
     ]
     if not _answers_all(plan):
@@ -151,20 +158,24 @@ def _about_records(plan):
         return _about_columns(plan, expected)
     if voters.n_cells == 0:
         return [("voters", f"nobody: class sums take all of epsilon{_why(voters)}")]
+    labels = (
+        "labels",
+        f"{n_rows}, one for each public row, on average {_number(plan.labels_per_class)} for "
+        f"each of {voters.n_classes} classes",
+    )
+    if voters.are_levels:
+        labels = ("means", f"{n_rows}, one for each public row, of {voters.n_classes} levels")
     return [
         (
             "voters",
             f"the records themselves, each in the cell that it lies in, of {voters.n_cells}"
             f"{_why(voters)}",
         ),
-        (
-            "labels",
-            f"{n_rows}, one for each public row, on average {_number(plan.labels_per_class)} for "
-            f"each of {voters.n_classes} classes",
-        ),
+        labels,
         (
             "noise",
-            f"{_number(plan.noise_std)} records (standard deviation) on each class of a cell, "
+            f"{_number(plan.noise_std)} records (standard deviation) on each "
+            f"{'level' if voters.are_levels else 'class'} of a cell, "
             f"beside {_number(voters.ballots_per_cell)} in an average cell{expected}, by "
             f"{type(mechanism).__name__}",
         ),
@@ -178,7 +189,8 @@ def _about_columns(plan, expected):
         ("voters", f"the records themselves, each with all of its columns{_why(voters)}"),
         (
             "sums",
-            f"{voters.n_columns} numbers for each of {voters.n_classes} classes, with noise of "
+            f"{voters.n_columns} numbers for each of {voters.n_classes} "
+            f"{'levels' if voters.are_levels else 'classes'}, with noise of "
             f"{_number(plan.noise_std)} records (standard deviation), beside "
             f"{_number(voters.n_ballots)} records{expected}",
         ),

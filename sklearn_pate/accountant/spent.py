@@ -51,6 +51,9 @@ class PrivacySpent:
         What this fit published, or learnt from, that private data shaped without a mechanism, such
         as classes that were read from private labels; and what else it alone does not cover.
         `summary` begins with it.
+    beside : tuple of str
+        What the fit published beside rows and labels, in the words of each release; the dict has
+        it where there is something.
     version : str
         The version of this library.
     fit_number : int
@@ -87,6 +90,7 @@ class PrivacySpent:
     n_synthetic: int = 0
     covers: str = "fit"
     not_covered: tuple[str, ...] = ()
+    beside: tuple[str, ...] = ()
     version: str = __version__
     fit_number: int = field(default=1, compare=False)
 
@@ -102,6 +106,7 @@ class PrivacySpent:
             value = getattr(self, name)
             plain[name] = None if value is None else operator.index(value)
         plain["not_covered"] = tuple(self.not_covered)
+        plain["beside"] = tuple(self.beside)
         for name, value in plain.items():
             object.__setattr__(self, name, value)  # it is frozen
 
@@ -132,7 +137,10 @@ class PrivacySpent:
         >>> record["format"], record["kind"], record["epsilon"]
         (1, 'spent', 0.98)
         """
-        plain = _fields(self) | {"not_covered": list(self.not_covered)}
+        plain = {
+            name: list(value) if isinstance(value, tuple) else value
+            for name, value in _fields(self).items()
+        }
         return {"format": _FORMAT, "kind": self._kind} | plain
 
     def to_json(self):
@@ -164,6 +172,7 @@ class PrivacySpent:
         told = _fields(self) | {
             "epsilon": text_rounded_up(self.epsilon),
             "not_covered": "; ".join(self.not_covered) or None,
+            "beside": "; ".join(self.beside) or None,
         }
         lines = [(name, str(value)) for name, value in told.items() if value is not None]
         return [*lines, ("in words", self.summary())]
@@ -245,7 +254,11 @@ class PrivacyForecast(PrivacySpent):
 
 
 def _fields(spent):
-    return {part.name: getattr(spent, part.name) for part in fields(spent)}
+    """Return the fields by name, without `beside` where there is nothing."""
+    named = {part.name: getattr(spent, part.name) for part in fields(spent)}
+    if not named["beside"]:
+        del named["beside"]
+    return named
 
 
 #: The number of `to_dict`'s format: it changes where the meaning of a key does.

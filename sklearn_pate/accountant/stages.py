@@ -14,6 +14,7 @@ from ..exceptions import BudgetExceededError, PrivacyLeakWarning, warn
 from ..rdp import DEFAULT_ORDERS, Cost, least_scale
 from ..rdp.calibration import FEW_ORDERS, orders_near_best
 from ..rdp.conversion import conversion_penalty
+from ..rdp.cost import no_cost
 from ..rdp.facts import facts_of, has_distribution
 from ..rules import fewest_queries, most_noise
 
@@ -165,11 +166,6 @@ def query_over_budget(aggregator, query_epsilon, epsilon, delta):
 
 
 # --- how much noise, and how many queries, a cap leaves -------------------------------------------
-
-
-def no_cost(orders):
-    """Return the `Cost` of nothing, at these orders."""
-    return Cost(np.zeros(len(orders)), 0.0, 0.0)
 
 
 def calibrate(aggregators, n_queries, *, is_number_given, epsilon, delta, sizes, before=no_cost):

@@ -1,5 +1,6 @@
 """What the release of a whole noisy table spends, decided from public numbers alone."""
 
+import contextlib
 import math
 from dataclasses import replace
 
@@ -9,9 +10,9 @@ from sklearn.base import clone
 from .._sklearn import InvalidParameterError
 from ..exceptions import BudgetExceededError
 from ..rdp import DEFAULT_ORDERS, Cost, least_scale
-from ..rdp.cost import sum_up
+from ..rdp.cost import no_cost, sum_up
 from .plan import Plan
-from .stages import as_cap, check_with_scale, no_cost
+from .stages import as_cap, check_with_scale
 
 
 def plan_table(
@@ -61,16 +62,12 @@ def plan_table(
     """
     epsilon, delta = as_cap(epsilon, delta)
     if mechanism.with_scale(1.0) is not None:
-        if epsilon is None:
-            raise ValueError(
-                f"{mechanism} is calibrated to epsilon, and epsilon is None; set epsilon, or "
-                "the noise"
-            )
         check_with_scale(mechanism)
-        _check_room(mechanism, before(DEFAULT_ORDERS), epsilon, delta)
-        mechanism = _calibrated(mechanism, n_changed, epsilon, delta, before)
+        if epsilon is not None:
+            _check_room(mechanism, before(DEFAULT_ORDERS), epsilon, delta)
+        mechanism = calibrated(mechanism, n_changed, epsilon, delta, before)
     mechanism = clone(mechanism)  # the user's may keep the table that it is given
-    own = _checked_cost(mechanism, n_changed)
+    own = checked_cost(mechanism, n_changed)
     cost = before(DEFAULT_ORDERS).plus(own)
     are_pure = mechanism.is_pure and is_pure_before
     is_pure = are_pure and cost.pure < math.inf and cost.delta == 0
@@ -98,37 +95,51 @@ def _check_room(mechanism, before, epsilon, delta):
         )
 
 
-def _calibrated(mechanism, n_changed, epsilon, delta, before):
-    """Return a copy with the least noise that costs at most `epsilon`."""
-    try:
-        scale = least_scale_of(mechanism, n_changed, epsilon, delta, before)
-        calibrated = mechanism.with_scale(scale)
-        calibrated.cost(n_changed)
-    except InvalidParameterError:  # it names the noise, which the user did not give
-        calibrated = None
-    if calibrated is None:
+def calibrated(part, n_changed, epsilon, delta, before=no_cost):
+    """Return a copy of a part without noise, with the least that costs at most `epsilon`.
+
+    Parameters
+    ----------
+    part : TableMechanism, Synthesizer or Release
+        Without noise.
+    n_changed, epsilon, delta, before
+        As in `least_scale_of`; epsilon may be None, which is refused.
+    """
+    name = type(part).__name__
+    if epsilon is None:
         raise ValueError(
-            f"{mechanism} cannot be calibrated to epsilon={epsilon:g}: it takes no noise that "
-            "costs as much. Choose an epsilon nearer to 1, or another mechanism"
+            f"{name} is calibrated to epsilon, or to its share of it, and epsilon is None; set "
+            "epsilon, or the noise, for a synthesizer noise=LaplaceMechanism(scale)"
         )
-    return calibrated
+    with_noise = None
+    with contextlib.suppress(InvalidParameterError):  # it names the noise, which nobody gave
+        scale = least_scale_of(part, n_changed, epsilon, delta, before)
+        with_noise = part.with_scale(scale)
+        with_noise.cost(n_changed)
+    if with_noise is None:
+        raise BudgetExceededError(
+            f"{name} cannot be calibrated to epsilon={epsilon:g}, of the fit or its share of that: "
+            "there is no noise that costs as much. Choose an epsilon nearer to 1"
+        )
+    return with_noise
 
 
-def _checked_cost(mechanism, n_changed):
-    """Return what a table costs; refuse what is no cost."""
-    cost = mechanism.cost(n_changed)
-    name = type(mechanism).__name__
-    if not isinstance(cost, Cost) or np.shape(cost.rdp) != DEFAULT_ORDERS.shape:
+def checked_cost(part, n_changed, *orders):
+    """Return the `Cost` that a part states, at Renyi orders; refuse what is no cost."""
+    cost = part.cost(n_changed, *orders)
+    name = type(part).__name__
+    (expected,) = orders or (DEFAULT_ORDERS,)
+    if not isinstance(cost, Cost) or np.shape(cost.rdp) != np.shape(expected):
         raise TypeError(
             f"cost of {name} must return rdp.Cost(rdp, mu_squared, pure), with a Renyi cost at "
-            f"each of the orders that it is given; got {cost!r}"
+            "each of the orders that it is given; got another type or shape"
         )
     numbers = np.array([*cost.rdp, cost.mu_squared, cost.pure, cost.delta], dtype=float)
-    if not (numbers >= 0).all() or cost.delta >= 1:
+    if not (numbers >= 0).all() or cost.delta >= 1:  # false for NaN, too
         raise ValueError(
-            f"cost of {name} must return numbers of at least 0, and a delta below 1; got {cost!r}"
+            f"cost of {name} must return a rdp.Cost of numbers of at least 0, and a delta below 1"
         )
-    if mechanism.is_pure and cost.delta > 0:
+    if part.is_pure and cost.delta > 0:
         raise ValueError(f"{name} says is_pure, and its cost has delta={cost.delta:g}")
     return cost
 
@@ -138,7 +149,7 @@ def least_scale_of(mechanism, n_changed, epsilon, delta, before=no_cost):
 
     Parameters
     ----------
-    mechanism : TableMechanism or Synthesizer
+    mechanism : TableMechanism, Synthesizer or Release
         Without noise.
     n_changed : int
         What its `cost` is asked for.

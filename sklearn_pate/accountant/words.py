@@ -169,6 +169,7 @@ def _published(spent):
     if spent.covers == "rows":
         return "This is about the rows that were drawn and this statement."
     rows = "the rows that were drawn, " if spent.n_synthetic else ""
+    rows += "".join(f"{words}, " for words in spent.beside)
     if spent.method == "tuning":
         return (
             f"This is about all that one search published: {rows}the student, the labels, "

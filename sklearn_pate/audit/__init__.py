@@ -6,7 +6,7 @@ from .estimator import EstimatorAudit, audit_estimator
 from .exact import exact_epsilon
 from .query import AuditResult, audit_aggregator
 from .search import worst_pair
-from .table import TableAudit, audit_table
+from .table import TableAudit, audit_release, audit_table
 
 __all__ = [
     "AuditResult",
@@ -15,6 +15,7 @@ __all__ = [
     "TableAudit",
     "audit_aggregator",
     "audit_estimator",
+    "audit_release",
     "audit_table",
     "exact_epsilon",
     "make_canaries",

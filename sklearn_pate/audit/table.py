@@ -1,7 +1,8 @@
-"""Lower bounds on epsilon of a noisy table."""
+"""Lower bounds on epsilon of a noisy table, or of a release of your own."""
 
 import math
 from dataclasses import dataclass
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
@@ -15,10 +16,13 @@ _TO_CHOOSE = 0.2
 #: Values that may bound the event: quantiles of the first samples.
 _N_EDGES = 41
 
+#: Samples of each side that say in which direction they differ.
+_N_FOR_MEAN = 200
+
 
 @dataclass(frozen=True)
 class TableAudit:
-    """What an audit of a noisy table found.
+    """What an audit of a noisy table, or of a release, found.
 
     Attributes
     ----------
@@ -29,9 +33,9 @@ class TableAudit:
     delta, confidence : float
         As asked for.
     n_changed : int
-        Ballots that the claim is for.
+        Ballots, or records (groups), that the claim is for.
     n_samples : int
-        Noisy tables drawn of each of the two, on average.
+        Noisy tables, or releases, drawn of each of the two, on average.
     """
 
     epsilon: float
@@ -120,22 +124,115 @@ def audit_table(
             f"mechanism must be a TableMechanism, or use audit_aggregator; got {mechanism!r}"
         )
     n_changed = check_count("n_changed", n_changed)
+    pair = _pair(table, neighbour_table, n_changed)
+    rng = np.random.default_rng(random_state)
+    asked = {"delta": delta, "n_samples": n_samples, "confidence": confidence, "rng": rng}
+    return _audit(mechanism, mechanism.noisy, pair, partial(_ways, pair), n_changed, **asked)
+
+
+def audit_release(
+    release,
+    private,
+    neighbour,
+    *,
+    n_moved=2,
+    delta=None,
+    n_samples=20_000,
+    confidence=1 - 1e-6,
+    random_state=None,
+):
+    """Lower bound on epsilon of a release of your own, from samples of it.
+
+    Parameters
+    ----------
+    release : releases.Release
+        With its noise set.
+    private, neighbour : electorate.PrivateData
+        Two data sets that are one protected unit apart: that is not checked, and part of what is
+        audited. The bound is about these two, so try the worst that you can think of.
+    n_moved : int, default=2
+        What its `cost` is asked for: 2 if a record takes another's place, 1 if it joins or leaves.
+    delta, n_samples, confidence, random_state
+        As in `audit_table`.
+
+    Returns
+    -------
+    TableAudit
+        Its epsilon is above a true guarantee with probability at most ``1 - confidence``.
+
+    Raises
+    ------
+    ValueError
+        If an argument is out of range.
+
+    Notes
+    -----
+    `gather` is called once for each data set, and `draw` for each sample. The event is one of a
+    number that is drawn, or of their sum in the direction in which the two data sets differ on
+    average, chosen as in `audit_table`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn_pate.aggregators import LaplaceMechanism
+    >>> from sklearn_pate.audit import audit_release
+    >>> from sklearn_pate.electorate import PrivateData
+    >>> from sklearn_pate.releases import Release
+    >>> class Total(Release):
+    ...     '''The sum of a column, whose values are said to lie between 0 and 1.'''
+    ...
+    ...     is_pure = True
+    ...
+    ...     def cost(self, n_moved, orders=None):
+    ...         return LaplaceMechanism(2.0).cost(1)  # a replaced value moves the sum by 1
+    ...
+    ...     def gather(self, private):
+    ...         return [[private.X[:, 0].sum()]]  # and nothing cuts the values
+    ...
+    ...     def draw(self, gathered, rng):
+    ...         return LaplaceMechanism(2.0).noisy(gathered, rng)
+    ...
+    ...     def describe(self):
+    ...         return "a sum"
+    >>> X = np.full((9, 1), 0.5)
+    >>> both = [PrivateData(X=rows, codes=None, classes=[0, 1]) for rows in (X, 9 * X)]
+    >>> audit_release(Total(), *both, n_samples=500, random_state=0).refuted
+    True
+    """
+    n_moved = check_count("n_moved", n_moved)
+    pair = [release.gather(data) for data in (private, neighbour)]
+    rng = np.random.default_rng(random_state)
+    first, second = (
+        np.mean([np.ravel(release.draw(side, rng)) for _ in range(_N_FOR_MEAN)], axis=0)
+        for side in pair
+    )
+    statistics = partial(_numbers_and_sum, second - first)
+    asked = {"delta": delta, "n_samples": n_samples, "confidence": confidence, "rng": rng}
+    return _audit(release, release.draw, pair, statistics, n_moved, **asked)
+
+
+def _audit(part, draw, pair, statistics, n_changed, *, delta, n_samples, confidence, rng):
+    """Compare what samples of both sides of a pair say with what a part claims."""
     n_samples = check_count("n_samples", n_samples, least=100)
     check_confidence(confidence)
     if delta is None:
-        delta = 0.0 if mechanism.is_pure else 1e-5
+        delta = 0.0 if part.is_pure else 1e-5
     delta = check_delta(delta, allow_zero=True)
-    pair = _pair(table, neighbour_table, n_changed)
-    rng = np.random.default_rng(random_state)
     n_to_choose = int(n_samples * _TO_CHOOSE)
     n_to_bound = n_samples - n_to_choose
-    pilot = _sample_pair(mechanism, pair, n_to_choose, rng)
+    pilot = _sample_pair(draw, pair, statistics, n_to_choose, rng)
     event = _choose(pilot, n_to_choose, n_to_bound, delta, confidence)
-    hits = event.hits(_sample_pair(mechanism, pair, n_to_bound, rng))
+    hits = event.hits(_sample_pair(draw, pair, statistics, n_to_bound, rng))
     epsilon = float(lower_bound(*hits, n_to_bound, delta, confidence))
-    cost = mechanism.cost(n_changed)
+    cost = part.cost(n_changed)
     claimed = cost.epsilon(delta)[0] if delta else cost.pure
     return TableAudit(max(epsilon, 0.0), claimed, delta, confidence, n_changed, n_samples)
+
+
+def _numbers_and_sum(direction, drawn):
+    """Return each number of all samples, and their sum in a direction: rows of statistics."""
+    flat = np.reshape(drawn, (len(drawn), len(direction)))
+    return np.vstack([flat.T, flat @ direction])
 
 
 def _pair(table, neighbour_table, n_changed):
@@ -154,20 +251,25 @@ def _pair(table, neighbour_table, n_changed):
     return tables
 
 
-def _sample_pair(mechanism, pair, n_samples, rng):
-    """Draw noisy tables of both, `n_samples` of each on average; return their statistics."""
+def _sample_pair(draw, pair, statistics, n_samples, rng):
+    """Draw samples of both sides, `n_samples` of each on average; return their statistics."""
     # How many are of which is random, so that each sample has a fair coin
     n_first = rng.binomial(2 * n_samples, 0.5)
+    numbers = n_first, 2 * n_samples - n_first
+    return [
+        statistics([draw(side, rng) for _ in range(number)])
+        for side, number in zip(pair, numbers, strict=True)
+    ]
+
+
+def _ways(pair, noisy):
+    """Return how far noisy tables are on their way from the first to the second, in two ways."""
     first, second = pair
     differs = first != second
     move = (second - first)[differs]
-    values = []
-    for table, n_tables in zip(pair, (n_first, 2 * n_samples - n_first), strict=True):
-        noisy = [mechanism.noisy(table, rng)[differs] for _ in range(n_tables)]
-        # How far each entry is on its way from the first table to the second
-        way = (np.reshape(noisy, (n_tables, len(move))) - first[differs]) / move
-        values.append(np.stack([way @ move**2, np.clip(way, 0, 1) @ np.abs(move)]))
-    return values
+    entries = np.reshape([table[differs] for table in noisy], (len(noisy), len(move)))
+    way = (entries - first[differs]) / move
+    return np.stack([way @ move**2, np.clip(way, 0, 1) @ np.abs(move)])
 
 
 class _Event(NamedTuple):

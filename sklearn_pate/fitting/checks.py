@@ -20,7 +20,6 @@ from ..rdp.checks import as_array, check_votes
 from ..releases.votes import are_complete
 from ..schema import difference, dtype_name
 from ..teachers import Sites
-from .remedies import same_columns, same_dtype, same_dtypes, same_names
 from .voters import voters
 
 #: What of scikit-learn's messages about labels is passed on. The rest may quote labels.
@@ -31,6 +30,11 @@ _SAFE_REASONS = tuple(
 
 #: So many columns are named in a message.
 _N_NAMED = 5
+
+#: Code that gives both tables dtypes by which nothing private is seen.
+_SAME_DTYPES = (
+    "\n    from sklearn_pate.schema import same_dtypes\n    X, X_public = same_dtypes(X, X_public)"
+)
 
 #: The cure where X is unlike X_public because a Pipeline made it so.
 _OR_A_PIPELINE = (
@@ -349,8 +353,22 @@ def check_names(X, X_public):
         found.append("its columns stand in another order")
     raise ValueError(
         f"X_public does not have the features of X: {'; '.join(found)}. Both need the same "
-        f"columns{_colon(same_names(X, X_public))}"
+        f"columns{_same_names(names, public_names)}"
     )
+
+
+def _same_names(names, public_names):
+    """Return code that gives both frames the same columns, where leaving out some is enough."""
+    if set(names) <= set(public_names):
+        return ":\n    X_public = X_public[list(X.columns)]"
+    return ":\n    X = X[list(X_public.columns)]" if set(public_names) < set(names) else ""
+
+
+def _same_columns(X, X_public):
+    """Return code that gives `X` the columns of `X_public`, as many as it has."""
+    are_others = set(X.columns) != set(X_public.columns)
+    reordered = "" if are_others else "\n    X = X[X_public.columns]"
+    return f"{reordered}\n    X.columns = X_public.columns"
 
 
 def _have_names(X):
@@ -384,13 +402,13 @@ def check_dtypes(X, X_public):
         raise ValueError(
             "X has other columns than X_public, other levels of columns or other names of levels. "
             "Whoever votes sees them, so they must be public:"
-            f"{same_columns(X, X_public)}"
+            f"{_same_columns(X, X_public)}"
         )
     if found.kind == "dtype":
         raise ValueError(
             f"X has another dtype than X_public, which has {X_public.dtype}. Whoever votes sees "
             "it, so it must be public, not what the private records happen to need. Fix it in "
-            f"advance:{same_dtype(X_public.dtype)}"
+            f"advance:{_SAME_DTYPES}"
         )
     if found.kind == "codes":
         raise ValueError(
@@ -403,8 +421,7 @@ def check_dtypes(X, X_public):
     raise ValueError(
         f"columns {found.columns} of X and X_public have different dtypes or categories "
         f"({_dtypes(X, X_public, found.columns)}). All teachers see them, so they must be public, "
-        "not what the private records happen to hold: fix them in advance"
-        f"{_colon(same_dtypes(X, X_public, found.columns))}"
+        f"not what the private records happen to hold: fix them in advance:{_SAME_DTYPES}"
     )
 
 
@@ -419,10 +436,6 @@ def _dtypes(X, X_public, columns):
             said.append(f"{name}: {f'not the same {public}' if private == public else different}")
     more = "; ..." if len(said) > _N_NAMED else ""
     return "; ".join(said[:_N_NAMED]) + more
-
-
-def _colon(code):
-    return f":{code}" if code else ""
 
 
 def check_classes(labels, name="classes"):

@@ -42,6 +42,7 @@ def forecast(given, plan, spent):
         told["rows_cost"] = _rows_cost(given)
         problems.append(told["rows_cost"].problem)
         obstacles += given.synthesis.synthesizer.obstacles(**_sizes(given))
+    told["beside"] = _costs_beside(given)
     told["voters"], of_voters, against_them = given.release.forecast(given, plan, _why(given))
     problems = tuple(problem for problem in (*problems, *of_voters) if problem is not None)
     return replace(plan, problems=problems, obstacles=(*obstacles, *against_them), **told)
@@ -92,9 +93,10 @@ def _why(given):
     if isinstance(given.electorate, OnlySums):
         return "by default, where cells of drawn rows would hold few records or tell little"
     if isinstance(given.electorate, ColumnSums) and base_estimator is None:
-        explain = (
-            f"cells would explain {given.electorate.cells_explain:.0%} of how public rows differ"
-        )
+        explained = given.electorate.cells_explain
+        explain = "few records tell more of numbers in sums than in cells"
+        if explained is not None:
+            explain = f"cells would explain {explained:.0%} of how public rows differ"
         return f"by default, as {explain}; sums take all of epsilon"
     if base_estimator is None:
         return _BY_DEFAULT[given.release.gives_rates]
@@ -119,6 +121,12 @@ def _rows_cost(given):
         problem=synthesizer.forecast(**_sizes(given)),
         sums=synthesizer.describe(**_sizes(given)),
     )
+
+
+def _costs_beside(given):
+    """Return what else is released, each with the epsilon that it takes."""
+    epsilons = [cost.epsilon(given.estimator.delta)[0] for cost in given.beside.costs()]
+    return tuple(zip(given.beside.words, epsilons, strict=True))
 
 
 def _sizes(given):

@@ -4,7 +4,7 @@ import dataclasses
 import hashlib
 import warnings
 from dataclasses import dataclass
-from functools import singledispatch
+from functools import partial, singledispatch
 from typing import Any
 
 import numpy as np
@@ -12,7 +12,6 @@ from scipy import sparse
 from sklearn.base import clone
 
 from .._sklearn import _num_samples, _safe_indexing
-from ..accountant import no_cost
 from ..accountant.stages import soft_stage
 from ..electorate import (
     Ballots,
@@ -28,6 +27,8 @@ from ..exceptions import warn
 from ..memory import digest, kept_seed, private_memory
 from ..public import are_all_equal, public_rows, warn_if_private
 from ..queries import DiversityQueries, RandomQueries, UncertaintyQueries
+from ..rdp.cost import no_cost
+from ..releases.beside import Beside
 from ..releases.labels import LabelsRelease
 from ..releases.published import student_of
 from ..releases.rows import DRAWN_BEFORE, Synthesis, recalled, rehearsal_rows
@@ -95,6 +96,8 @@ class Given:
         What the electorate votes by; None if the votes were given.
     synthesis : Synthesis or None
         Where the public rows come from; None if they were given.
+    beside : Beside
+        What the user publishes beside rows and labels.
     are_drawn : bool
         Whether the public rows were drawn, or will be: they are less like private ones.
     not_covered : tuple of str
@@ -116,6 +119,7 @@ class Given:
     release: Any
     private: PrivateData | None = None
     synthesis: Synthesis | None = None
+    beside: Beside = Beside()
     are_drawn: bool = False
     not_covered: tuple = ()
     obstacles: tuple = ()
@@ -137,7 +141,14 @@ class Given:
 
         Plans keep it, so it must hold nothing private.
         """
-        return no_cost if self.synthesis is None else self.synthesis.without_data().cost
+        of_rows = no_cost if self.synthesis is None else self.synthesis.without_data().cost
+        return partial(_cost_of_both, of_rows, self.beside) if self.beside.releases else of_rows
+
+    @property
+    def is_pure_before(self):
+        """Whether that cost holds with delta 0."""
+        rows_are_pure = self.synthesis is None or self.synthesis.synthesizer.is_pure
+        return rows_are_pure and self.beside.is_pure
 
     @property
     def temperature(self):
@@ -147,7 +158,7 @@ class Given:
     def cost_to_pay(self, plan):
         """Return the `Cost` that the ledger has not recorded yet: rows that were drawn, it may."""
         has_rows = self.synthesis is not None and self.estimator.ledger in self.synthesis.ledgers
-        return plan.own_cost if has_rows else plan.cost
+        return self.beside.plus(plan.own_cost) if has_rows else plan.cost
 
     def make_strategy(self):
         """Return a new query strategy, which a fit may change."""
@@ -156,6 +167,11 @@ class Given:
     def student(self):
         """Return the unfitted student."""
         return student_of(self.estimator, self.electorate)
+
+
+def _cost_of_both(of_rows, beside, orders):
+    """Return the `Cost` of rows, and of what the user publishes beside them."""
+    return beside.plus(of_rows(orders), orders)
 
 
 def as_list(given):
@@ -242,9 +258,20 @@ def check_given(estimator, X, y, X_public, groups, sample_weight):
         "give groups=, one identifier per record. Searches and cross-validation drop groups "
         "unless metadata routing is on",
     )
+    cap = {"epsilon": estimator.epsilon, "delta": estimator.delta}
+    beside = Beside.planned(estimator.releases, private, ballots, **cap)
     synthesis = None
     if synthesizer is not None:
-        synthesis = _planned_rows(estimator, synthesizer, electorate, ballots, private, X_public)
+        by_records = isinstance(ballots, TableBallots)
+        votes_are_pure = by_records and table_mechanism(estimator.aggregator, electorate).is_pure
+        synthesis = Synthesis.planned(
+            synthesizer,
+            private,
+            ballots,
+            pure=votes_are_pure and beside.is_pure,
+            sizes={"n_columns": X_public.shape[1], "n_classes": len(private.classes)},
+            **cap,
+        )
     return Given(
         estimator,
         X_public,
@@ -257,23 +284,10 @@ def check_given(estimator, X, y, X_public, groups, sample_weight):
         release_of(electorate),
         private=private,
         synthesis=synthesis,
+        beside=beside,
         are_drawn=synthesis is not None,
         not_covered=not_covered,
         obstacles=obstacles,
-    )
-
-
-def _planned_rows(estimator, synthesizer, electorate, ballots, private, X_public):
-    """Return the `Synthesis` of public rows, with its noise set."""
-    by_records = isinstance(ballots, TableBallots)
-    return Synthesis.planned(
-        synthesizer,
-        private,
-        ballots,
-        pure=by_records and table_mechanism(estimator.aggregator, electorate).is_pure,
-        sizes={"n_columns": X_public.shape[1], "n_classes": len(private.classes)},
-        epsilon=estimator.epsilon,
-        delta=estimator.delta,
     )
 
 
@@ -285,6 +299,7 @@ def check_votes_and_rows(estimator, votes, X_public):
     Given
     Votes
     """
+    check_no_releases(estimator, "fit_votes has no private records: call fit")
     synthesis = getattr(votes, "synthesis", None)
     if synthesis is not None:
         if not are_same_rows(public_rows(X_public), synthesis.rows):
@@ -328,6 +343,12 @@ def check_votes_and_rows(estimator, votes, X_public):
         obstacles=votes.obstacles,
     )
     return (with_cost_of_rows(given) if are_counts else given), votes
+
+
+def check_no_releases(estimator, why):
+    """Refuse releases of the user's where records are not at hand, or are looked at often."""
+    if estimator.releases:
+        raise ValueError(f"{why}, or give releases=None")
 
 
 def with_cost_of_rows(given):

@@ -6,12 +6,19 @@ from scipy import sparse
 
 from .._sklearn import _num_samples, _safe_indexing
 from ..isolation import Quiet, seeded
+from ..public import table_of
 from ..students import unfitted_copy
-from .remedies import nan_for_na
 
 #: So many rows with missing values are tried, and so many without, or five for each class.
 _N_TRIED = 20
 _N_COMPLETE = 50
+
+_NAN_FOR_NA = """
+    X, X_public = X.copy(), X_public.copy()
+    for table in (X, X_public):
+        for name in {names}:
+            text = table[name].astype(object)
+            table[name] = text.where(text.notna(), float('nan'))"""
 
 
 def check_missing(X_public, classifiers, student, *, n_classes, are_drawn=False):
@@ -74,8 +81,8 @@ def _refusal(X_public, rows, who, *, are_drawn):
     names = _texts_with_na(X_public)
     if names and not are_drawn:
         return (
-            f"{problem}. Encoders and imputers want NaN where pandas.NA stands "
-            f"among text:{nan_for_na(names)}"
+            f"{problem}. Encoders and imputers want NaN where pandas.NA stands among text:"
+            f"{_NAN_FOR_NA.format(names=names)}"
         )
     return f"{problem}. Put an imputer inside, make_pipeline(SimpleImputer(), ...), {others}"
 
@@ -108,22 +115,7 @@ def is_missing_in(X):
         entries = X.tocoo()
         holes = entries.row[pd.isna(entries.data)]
         return np.isin(np.arange(X.shape[0]), holes)
-    if isinstance(X, pd.DataFrame):
-        return X.isna().to_numpy().any(axis=1)
-    if hasattr(X, "get_columns"):  # of polars
-        return np.any([_is_missing_in_column(column) for column in X.get_columns()], axis=0)
-    X = np.asarray(X)
-    if X.dtype.kind not in "fcO":
-        return np.zeros(len(X), dtype=bool)
-    return pd.isna(X.reshape(len(X), -1)).any(axis=1)
-
-
-def _is_missing_in_column(column):
-    """Return which values of a column of polars are null or NaN."""
-    is_null = column.is_null().to_numpy()
-    if not column.dtype.is_float():
-        return is_null
-    return is_null | column.is_nan().fill_null(True).to_numpy()
+    return table_of(X).isna().to_numpy().any(axis=1)
 
 
 def _problem(classifier, complete, tried, labels, *, learns):

@@ -71,7 +71,8 @@ def spent_by(plan, given):
     """Return what `privacy_spent_` will say, with no query answered yet."""
     ballots = given.ballots
     synthesis = given.synthesis
-    is_exact = _is_exact(plan) and (synthesis is None or synthesis.synthesizer.is_exact)
+    rows_are_exact = synthesis is None or synthesis.synthesizer.is_exact
+    is_exact = _is_exact(plan) and rows_are_exact and given.beside.is_exact
     caveats = dict.fromkeys(
         f"{type(stage).__name__}: {stage.caveat}"
         for stage, _ in plan.stages
@@ -90,6 +91,7 @@ def spent_by(plan, given):
         generator=weakest(source_of_noise(given.estimator), synthesis),
         n_synthetic=0 if synthesis is None else given.n_public,
         not_covered=(*given.not_covered, *caveats),
+        beside=given.beside.words,
         fit_number=given.fit_number,
     )
 
@@ -118,6 +120,7 @@ def _rehearse(given, plan):
     class_weight = getattr(estimator, "class_weight", None)
     check_class_weight(class_weight, given.classes, student, gives_rates=gives_rates)
     release.rehearse(given, plan)
+    given.beside.rehearse(given.X_public, given.classes)
     if given.rows_are_to_draw:
         rehearse_teachers(given, given.synthesis.synthesizer)
     check_missing_in(given, are_drawn=given.synthesis is not None)

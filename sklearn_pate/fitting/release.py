@@ -13,7 +13,7 @@ from ..releases.published import Published, warn_of_release
 from ..students import fit_student
 from .checks import given_rows
 from .forecast import forecast, warn_of_plan
-from .given import enrolled, rows_digest
+from .given import check_no_releases, enrolled, rows_digest
 from .planning import accepted, make_plan, source_of_noise, spent_by
 from .progress import Progress
 from .voters import make_electorate, number_teachers
@@ -26,6 +26,7 @@ _NOT_IN_EVERY_FIT = (
     "n_teachers_",
     "table_",
     "X_synthetic_",
+    "released_",
 )
 
 
@@ -38,8 +39,10 @@ def fit(given, paid):
         if are_to_draw:
             given = _draw_rows(given, paid, progress)
             rows = given.release.rows(given, plan)
+        rng = np.random.default_rng(given.seeds["beside"])
+        gathered = given.beside.gather(given.private, rng)
         votes = given.release.gather(given, plan, rows, progress)
-        published = _release(given, plan, rows, votes, paid, progress)
+        published = _release(given, plan, rows, votes, paid, progress, gathered, rng)
         _learn(given, published, progress)
     if are_to_draw:
         given.synthesis.tell()
@@ -53,6 +56,7 @@ def poll(given, paid):
     -------
     Votes
     """
+    check_no_releases(given.estimator, "poll collects votes alone: call fit")
     plan = None
     are_to_draw = given.rows_are_to_draw
     if are_to_draw:  # what `fit_votes` would refuse is refused before rows are paid for
@@ -63,7 +67,6 @@ def poll(given, paid):
         warn_of_plan(plan, given.estimator.epsilon)
     with Progress(given.estimator, n_phases=1 + are_to_draw) as progress:
         if are_to_draw:
-            _check_room(given, plan)
             given = _draw_rows(given, paid, progress)
         votes = given.release.gather(given, plan, np.arange(given.n_public), progress)
         if are_to_draw:
@@ -89,7 +92,7 @@ def _draw_rows(given, paid, progress):
     cost = given.synthesis.cost()
     epsilon, method = cost.epsilon(estimator.delta)
     spent = spent_by(Plan([], epsilon, method, cost), given)
-    _pay(given, paid, dataclasses.replace(spent, covers="rows"), cost)
+    _pay(given, paid, dataclasses.replace(spent, covers="rows", beside=()), cost)
     seeds = dict(given.seeds)
     with progress.phase("public rows", 1) as done:
         synthesis = given.synthesis.drawn(
@@ -117,20 +120,6 @@ def _draw_rows(given, paid, progress):
     )
 
 
-def _check_room(given, plan):
-    """Refuse to draw rows for votes if the ledger would refuse their labels later.
-
-    Labels that are chosen once the rows are known are an entry of their own, and two entries cost
-    some ledgers more than one.
-    """
-    has_room = getattr(given.estimator.ledger, "has_room", None)
-    if has_room is not None and not has_room([given.synthesis.cost(), plan.own_cost]):
-        raise BudgetExceededError(
-            "the ledger would refuse the labels after the rows, as two entries cost it more than "
-            "one: call fit, or lower epsilon"
-        )
-
-
 def _pay(given, paid, spent, cost, entry=None):
     """Record what is spent, before anything is drawn."""
     given.estimator._seed_used = True  # noise is drawn from here on: no pickle has the seed
@@ -156,14 +145,15 @@ def _pay_for_labels(given, plan, paid):
         _pay(given, paid, plan.spent.paid(), given.cost_to_pay(plan))
 
 
-def _release(given, plan, rows, votes, paid, progress):
-    """Pay for what is released of the votes on `rows`, and draw it; what was drawn stays.
+def _release(given, plan, rows, votes, paid, progress, gathered=(), rng=None):
+    """Pay for what is released of the votes on `rows`, and beside; draw it; what was drawn stays.
 
     Returns
     -------
     Published
     """
     estimator = given.estimator
+    tried = given.beside.rehearse(given.X_public, given.classes)
     _pay_for_labels(given, plan, paid)
     _run_private_test(plan, votes, given.seeds["test"])
     published = Published(
@@ -178,6 +168,8 @@ def _release(given, plan, rows, votes, paid, progress):
     paid.has_begun = True
     noise = np.random.default_rng(given.seeds["noise"])
     try:
+        for drawn in given.beside.draw(gathered, rng, tried):
+            published.beside.append(drawn)
         given.release.draw(given, plan, rows, votes, published, noise, progress)
     finally:
         published.show(estimator)

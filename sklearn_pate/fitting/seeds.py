@@ -17,10 +17,11 @@ _USES = (
     "test",
     "synthesis",
     "synthetic rows",
+    "beside",
 )
 
 #: The uses that draw noise, which protects the votes.
-_NOISE = ("noise", "test", "synthesis")
+_NOISE = ("noise", "test", "synthesis", "beside")
 
 #: Set once this process has warned of a seed: tests set one in every fit.
 _has_warned = threading.Event()

@@ -67,7 +67,7 @@ def declared_synthesizer(estimator, X, X_public, *, groups=None, may_be_all=True
             n_columns=len(synthesizer.schema_.columns),
             width=synthesizer.schema_.width,
             epsilon=estimator.epsilon,
-            may_be_all=may_be_all and not asked,
+            may_be_all=may_be_all and not asked and not estimator.releases,
         )
     return synthesizer
 

@@ -14,7 +14,13 @@ from ..neighbors import ReverseNeighbors, RowVectorizer
 from ..partition import RandomPartition
 from ..rdp.conversion import gdp_mu
 from ..releases.table import ABOUT_QUERIES, OnlySums
-from ..rules import bends_are_seen, columns_tell_more, default_n_teachers, signal_of_sums
+from ..rules import (
+    bends_are_seen,
+    columns_tell_more,
+    default_n_teachers,
+    signal_of_sums,
+    sums_tell_more,
+)
 from ..teachers import RegressorEnsemble, SiteEnsemble, Sites, TeacherEnsemble
 
 #: Parameters that say how teachers are made. Other electorates do not take them.
@@ -145,11 +151,14 @@ def with_columns(electorate, estimator, private, X_public):
         n_classes=n_classes,
         noise_std=2 * math.sqrt(1 - 1 / n_classes) / gdp_mu(estimator.epsilon, estimator.delta),
     )
-    tell_more = columns_tell_more(explained=cells.explained, n_classes=n_classes, signal=signal)
+    if estimator.predicts_numbers:
+        tell_more = sums_tell_more(n_records=n_records, epsilon=estimator.epsilon, signal=signal)
+    else:
+        tell_more = columns_tell_more(explained=cells.explained, n_classes=n_classes, signal=signal)
     if not tell_more:
         return None
     columns = ColumnSums(bends=bends_are_seen(signal=signal))
-    columns.cells_explain = cells.explained
+    columns.cells_explain = None if estimator.predicts_numbers else cells.explained
     return columns
 
 

@@ -11,6 +11,7 @@ import cloudpickle
 import pandas as pd
 from sklearn.base import clone
 
+from .._sklearn import _safe_indexing
 from .generators import NUMPY_GENERATORS, fresh_seed, global_generators, new_generator
 
 
@@ -108,7 +109,7 @@ def copied_data(data):
         return copy.deepcopy(data)
 
 
-def own_rows(X, rows, select):
+def own_rows(X, rows):
     """Select rows of private data, so that they say nothing about others.
 
     Parameters
@@ -117,15 +118,13 @@ def own_rows(X, rows, select):
         All rows.
     rows : ndarray of int
         Which to select.
-    select : callable
-        ``select(X, rows)``.
 
     Returns
     -------
     array-like
         The rows, `without_index`.
     """
-    return without_index(select(X, rows))
+    return without_index(_safe_indexing(X, rows))
 
 
 def without_index(rows):

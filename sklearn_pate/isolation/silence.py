@@ -10,6 +10,9 @@ import sys
 import threading
 import warnings
 from contextvars import ContextVar
+from numbers import Integral
+
+from joblib import cpu_count
 
 _IS_WITHIN = ContextVar("sklearn_pate_is_within_a_fit", default=False)
 
@@ -19,6 +22,27 @@ def silent(estimator):
     params = estimator.get_params(deep=True)
     loud = {p: 0 for p in params if f"__{p}".endswith("__verbose") and params[p]}
     return estimator.set_params(**loud) if loud else estimator
+
+
+def limit_threads(estimator, threads):
+    """Lower an estimator's `n_jobs` parameters, in place, to a worker's share of the cores.
+
+    None is no limit. What joblib runs is sequential in a worker; this is for libraries with threads
+    of their own.
+    """
+    if threads is None:
+        return estimator
+    too_many = [
+        name
+        for name, value in estimator.get_params(deep=True).items()
+        if f"__{name}".endswith("__n_jobs")
+        and isinstance(value, Integral)
+        # `effective_n_jobs` says 1 within a task
+        and (value if value > 0 else cpu_count() + 1 + value) > threads
+    ]
+    if too_many:  # and a FrozenEstimator's set_params returns None
+        estimator.set_params(**dict.fromkeys(too_many, threads))
+    return estimator
 
 
 class _Nowhere(io.StringIO):

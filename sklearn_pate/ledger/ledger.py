@@ -212,25 +212,6 @@ class PrivacyLedger:
         with file.transaction(self.path) as db:
             self._check_affordable(db, spent, cost)
 
-    def has_room(self, costs):
-        """Return whether several fits, one after the other, would be within the budget.
-
-        Parameters
-        ----------
-        costs : list of rdp.Cost
-            What each costs.
-
-        Returns
-        -------
-        bool
-            Two may cost more than one fit of the same cost, see the Notes of the class.
-        """
-        with file.transaction(self.path) as db:
-            account = self._account(db)
-        for cost in costs:
-            account = account.plus(cost)
-        return account.is_within_budget()
-
     def record(self, spent, cost, entry=None):
         """Write down that a fit spends; call it before anything is released.
 

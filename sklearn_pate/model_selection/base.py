@@ -10,12 +10,12 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from .._sklearn import Interval, StrOptions, _fit_context
-from ..accountant import next_fit_number, no_cost
+from ..accountant import next_fit_number
 from ..classifier import PATEClassifier
 from ..electorate import Adjacency, Electorate, TableElectorate
 from ..exceptions import StudentError
 from ..fitting.checks import check_private, warn_if_delta_is_large
-from ..fitting.given import check_given
+from ..fitting.given import check_given, check_no_releases
 from ..fitting.keeping import keeping
 from ..fitting.planning import check_missing_in
 from ..fitting.seeds import seed_sequence, warn_if_seeded
@@ -24,6 +24,7 @@ from ..isolation import own_generators, unfitted
 from ..partition import PredefinedPartition
 from ..public import indexable_rows, public_rows, warn_if_private
 from ..rdp import TrialCount
+from ..rdp.cost import no_cost
 from ..releases.rows import DRAWN_BEFORE, Synthesis, recalled, rehearsal_rows
 from ..secure import noise_generator
 from .calibration import calibrate
@@ -97,6 +98,7 @@ class PrivateSearch(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
 
     def _fit(self, X, y, X_public, X_val, y_val, groups, paid):
         """Do what `fit` does, and say what is paid for."""
+        check_no_releases(self.estimator, "a search makes many fits: release in one of its own")
         fit_number = next_fit_number()
         X_public, X_val, y_val = map(public_rows, (X_public, X_val, y_val))
         not_covered = warn_if_private(X_public, X) + warn_if_private(X_val, X, "X_val")

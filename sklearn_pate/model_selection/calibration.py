@@ -6,10 +6,10 @@ import warnings
 import numpy as np
 from scipy.special import logsumexp
 
-from ..accountant import no_cost
 from ..exceptions import BudgetExceededError
 from ..fitting.planning import accepted
 from ..rdp import DEFAULT_ORDERS, Cost, pure_rdp
+from ..rdp.cost import no_cost
 from .candidates import plan_key, set_plan
 
 

@@ -13,7 +13,6 @@ from sklearn.dummy import DummyClassifier
 from sklearn.metrics import check_scoring
 from sklearn.utils import indexable
 
-from .._sklearn import _safe_indexing
 from ..exceptions import StudentError
 from ..fitting.given import check_given
 from ..fitting.keeping import Paid
@@ -261,7 +260,7 @@ class PrivateScorer:
 
         def share_right():
             with isolated(0):
-                unit = copied_data(own_rows(self._X, rows, _safe_indexing))
+                unit = copied_data(own_rows(self._X, rows))
                 predicted = np.asarray(fresh_student().predict(unit))
                 if predicted.shape != rows.shape:
                     return 0.0

@@ -10,7 +10,6 @@ from joblib import Memory
 from sklearn import config_context
 from threadpoolctl import threadpool_limits
 
-from .._sklearn import _safe_indexing
 from ..exceptions import TeacherError, warn
 from ..isolation import Quiet, attempt, own_rows
 from ..memory import digest, is_kept
@@ -181,7 +180,7 @@ def _blocks(private, groups, size):
 
 
 def _block(private, rows, groups=None):
-    X = own_rows(private.X, rows, _safe_indexing)
+    X = own_rows(private.X, rows)
     weight = None if private.sample_weight is None else private.sample_weight[rows]
     return Block(X, private.codes[rows], weight, groups)
 

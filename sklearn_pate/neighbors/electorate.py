@@ -11,11 +11,11 @@ from sklearn.pipeline import make_pipeline
 
 from .._sklearn import Interval, StrOptions
 from ..electorate import CellForecast, TableElectorate
-from ..isolation import fresh_seed, own_clone, seed_number
+from ..isolation import fresh_seed, limit_threads, own_clone, seed_number
 from ..memory import code_digest, digest, kept_seed
 from ..rdp.table import GRID
 from ..rules import default_n_cells
-from ..workers import limit_threads, threads_per_worker
+from ..workers import threads_per_worker
 from .ballots import numbered
 from .blocks import Counting, count_in_blocks, n_blocks
 from .cells import explained_share, make_centers, nearest_cells

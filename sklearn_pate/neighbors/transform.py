@@ -83,7 +83,7 @@ def transformed_private(fitted, X, n_columns, largest=None):
     fresh = copier(fitted)
 
     def numbers_of(rows):
-        return transformed(fresh(), own_rows(X, rows, _safe_indexing))
+        return transformed(fresh(), own_rows(X, rows))
 
     while parts:
         rows = parts.pop()
@@ -98,7 +98,7 @@ def transformed_private(fitted, X, n_columns, largest=None):
 
 def transformed_alone(fitted, X, n_columns, rows):
     """Return the numbers of some private rows, each transformed by itself."""
-    parts = [own_rows(X, rows[k : k + 1], _safe_indexing) for k in range(len(rows))]
+    parts = [own_rows(X, rows[k : k + 1]) for k in range(len(rows))]
     return np.vstack([transformed_private(fitted, part, n_columns) for part in parts])
 
 

@@ -9,7 +9,7 @@ import numpy as np
 from .checks import DEFAULT_ORDERS, check_count, check_delta, check_orders
 from .conversion import epsilon_by_order, gdp_to_epsilon, pure_and_gdp_to_epsilon, pure_to_gdp
 from .facts import facts_of
-from .worst_case import worst_case_pure, worst_case_rdp
+from .worst_case import worst_case, worst_case_rdp
 
 
 def data_independent_epsilon(aggregator, n_queries, delta, *, n_teachers=None, n_classes=None):
@@ -145,6 +145,11 @@ class Cost:
         return pure_and_gdp_to_epsilon(delta, pure=pure, mu=math.sqrt(mu_squared))
 
 
+def no_cost(orders):
+    """Return the `Cost` of nothing, at these orders."""
+    return Cost(np.zeros(len(orders)), 0.0, 0.0)
+
+
 def query_cost(aggregator, orders=DEFAULT_ORDERS, *, n_teachers=None, n_classes=None):
     """Return the data-independent `Cost` of one query.
 
@@ -170,12 +175,12 @@ def query_cost(aggregator, orders=DEFAULT_ORDERS, *, n_teachers=None, n_classes=
     0.1
     """
     public = {"n_teachers": n_teachers, "n_classes": n_classes}
-    pure = worst_case_pure(aggregator, **public)
-    return Cost(
-        rdp=worst_case_rdp(aggregator, orders, **public),
-        mu_squared=min(facts_of(aggregator).gdp_mu, pure_to_gdp(pure)) ** 2,
-        pure=pure,
-    )
+    return _query_cost(aggregator, facts_of(aggregator), check_orders(orders), **public)
+
+
+def _query_cost(aggregator, facts, orders, **public):
+    rdp, pure = worst_case(aggregator, facts, orders, **public)
+    return Cost(rdp, min(facts.gdp_mu, pure_to_gdp(pure)) ** 2, pure)
 
 
 def query_steps(aggregator, orders, *, n_teachers=None, n_classes=None):
@@ -216,9 +221,11 @@ def total_cost(aggregator, orders=DEFAULT_ORDERS, *, n_teachers=None, n_classes=
         From a number of queries asked, answered or not, to `Cost`.
     """
     facts = facts_of(aggregator)
+    orders = check_orders(orders)
     if facts.total is None:
-        return query_cost(aggregator, orders, n_teachers=n_teachers, n_classes=n_classes).times
-    cost_of_all = facts.total(check_orders(orders))
+        public = {"n_teachers": n_teachers, "n_classes": n_classes}
+        return _query_cost(aggregator, facts, orders, **public).times
+    cost_of_all = facts.total(orders)
     return lambda n_queries: cost_of_all if n_queries else cost_of_all.times(0)
 
 

@@ -72,17 +72,21 @@ def worst_case_rdp(aggregator, orders, *, n_teachers=None, n_classes=None):
     >>> worst_case_rdp(GNMax(40.0), [10.0], n_teachers=250, n_classes=2).round(5)
     array([0.00399])
     """
-    orders = check_orders(orders)
+    public = {"n_teachers": n_teachers, "n_classes": n_classes}
+    return worst_case(aggregator, facts_of(aggregator), check_orders(orders), **public)[0]
+
+
+def worst_case(aggregator, facts, orders, *, n_teachers, n_classes):
+    """Return what `worst_case_rdp` and `worst_case_pure` do, of an aggregator with these facts."""
     n_teachers, n_classes = check_public(n_teachers=n_teachers, n_classes=n_classes)
     public = {"n_teachers": n_teachers, "n_classes": n_classes}
-    facts = facts_of(aggregator)
     cost = np.full(orders.size, np.inf)
     if facts.rdp is not None:
         cost = np.minimum(cost, _stated_rdp(aggregator, facts, orders, public))
     if facts.gdp_mu < math.inf:
         # Dong, Roth, Su (2022), Corollary B.6
         cost = np.minimum(cost, orders * facts.gdp_mu**2 / 2)
-    pure = worst_case_pure(aggregator, **public)
+    pure = _pure(aggregator, facts, **public)
     if pure < math.inf:
         cost = np.minimum(cost, pure_rdp(pure, orders))
     noise = facts.argmax_noise
@@ -96,7 +100,7 @@ def worst_case_rdp(aggregator, orders, *, n_teachers=None, n_classes=None):
         if near.any():
             largest = argmax_rdp(noise, orders[near], widest_margin)
             cost[near] = np.minimum(cost[near], largest * (1 + 1e-6))
-    return cost
+    return cost, pure
 
 
 def _stated_rdp(aggregator, facts, orders, public):
@@ -144,7 +148,11 @@ def worst_case_pure(aggregator, *, n_teachers=None, n_classes=None):
     0.122
     """
     n_teachers, n_classes = check_public(n_teachers=n_teachers, n_classes=n_classes)
-    facts = facts_of(aggregator)
+    return _pure(aggregator, facts_of(aggregator), n_teachers, n_classes)
+
+
+def _pure(aggregator, facts, n_teachers, n_classes):
+    """Return the pure epsilon of an aggregator with these facts; see `worst_case_pure`."""
     pure = float(facts.pure_epsilon)
     if n_teachers is None or n_classes is None:
         return pure

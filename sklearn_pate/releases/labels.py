@@ -16,13 +16,13 @@ from ..rdp.facts import facts_of, has_distribution
 from ..secure import noise_generator
 from ..students import students_view
 from ..teachers import SiteEnsemble
-from . import Release
+from .of_votes import VotesRelease
 from .votes import collect, is_ours
 
 _ABOUT_WORKERS = {"n_jobs": "says how many teachers are made at once"}
 
 
-class LabelsRelease(Release):
+class LabelsRelease(VotesRelease):
     """Labels, soft or not, of the public rows that are asked about."""
 
     def refused(self, estimator):
@@ -69,6 +69,7 @@ class LabelsRelease(Release):
             n_records=given.ballots.n_records,
             why=why,
             are_sites=isinstance(given.electorate, SiteEnsemble),
+            are_levels=given.estimator.predicts_numbers,
         )
         with Quiet():  # a mechanism of the user's may print the votes that are made up for it
             return voters, (), obstacles_to(dataclasses.replace(plan, voters=voters))

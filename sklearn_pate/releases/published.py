@@ -50,6 +50,8 @@ class Published:
         The noisy table of ballots; None where teachers vote.
     weight : ndarray of shape (n_classes,) or None
         What each class counts in `soft_labels`, if they are rates.
+    beside : list
+        What the user publishes beside rows and labels.
     records, positions : list
         How each round was obtained, and its queries among the rows that were voted on: the
         curator's alone.
@@ -69,6 +71,7 @@ class Published:
         self.table = None
         self.problem = None
         self.query_indices = np.array([], dtype=np.intp)
+        self.beside = []
         self.records = []
         self.positions = [np.array([], dtype=np.intp)]  # can be joined before any query, too
 
@@ -125,6 +128,8 @@ class Published:
         estimator.public_soft_labels_ = self.soft_labels
         if self.table is not None:
             estimator.table_ = self.table
+        if self.beside:
+            estimator.released_ = self.beside
 
     @property
     def public_labels(self):

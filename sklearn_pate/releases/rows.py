@@ -1,13 +1,11 @@
 """Public rows from a synthesizer: what they cost, rows to rehearse with, and the drawing."""
 
-import contextlib
 import dataclasses
 from typing import Any
 
 import numpy as np
 
-from .._sklearn import InvalidParameterError
-from ..accountant import least_scale_of
+from ..accountant.table import calibrated, checked_cost
 from ..aggregators import TableMechanism
 from ..aggregators.table import rehearse_table
 from ..electorate import Adjacency
@@ -15,7 +13,6 @@ from ..exceptions import BudgetExceededError, warn
 from ..identifiers import spelled_identifiers
 from ..isolation import Quiet, attempt, copied_data, without_index
 from ..public import value_hashes
-from ..rdp import Cost
 from ..rules import default_share
 from ..schema import difference
 from .votes import is_ours
@@ -119,27 +116,13 @@ class Synthesis:
         epsilon, delta : float
             The cap of the fit; epsilon may be None.
         """
-        member = Adjacency.find(ballots.adjacency)
-        if member is None:
-            raise ValueError(
-                f"adjacency {ballots.adjacency!r} is not one of adjacency.Adjacency, so what a "
-                "synthesizer costs under it is not known; use another partition, or public rows"
-            )
-        n_moved = 1 if member in _ONE_MOVE else 2
-        units = _units(private, ballots)
+        n_moved = moved_by(ballots)
+        units = units_of(private, ballots)
         synthesizer = synthesizer.suited_to(pure=pure)
         if synthesizer.with_scale(1.0) is not None:
-            if epsilon is None:
-                raise ValueError(
-                    f"{type(synthesizer).__name__} is calibrated to its share of epsilon, and "
-                    "epsilon is None; set epsilon, or the noise of the synthesizer, such as "
-                    "noise=LaplaceMechanism(scale), in records"
-                )
-            epsilon = float(epsilon)  # a cost that is compared with a short float is rounded to it
-            share = synthesizer.share
-            if share is None:
-                share = default_share()
-            synthesizer = _calibrated(synthesizer, n_moved, share, epsilon, delta)
+            share = default_share() if synthesizer.share is None else synthesizer.share
+            part = None if epsilon is None else share * float(epsilon)  # short floats round
+            synthesizer = calibrated(synthesizer, n_moved, part, delta)
         protects = {"unit": ballots.unit, "adjacency": str(ballots.adjacency)}
         planned = cls(synthesizer, n_moved, units, **protects)
         spent, _ = planned.cost().epsilon(delta)
@@ -157,13 +140,7 @@ class Synthesis:
 
     def cost(self, *orders):
         """Return the `Cost` of the rows, at Renyi orders."""
-        cost = self.synthesizer.cost(self.n_moved, *orders)
-        if not isinstance(cost, Cost) or not _are_costs(cost):
-            raise TypeError(
-                f"cost of {type(self.synthesizer).__name__} must return a rdp.Cost of numbers that "
-                "are at least 0; got another type, or other numbers"
-            )
-        return cost
+        return checked_cost(self.synthesizer, self.n_moved, *orders)
 
     def drawn(self, private, noise, seed, *, generator):
         """Return the same with its rows, drawn from private data: this is what the cost pays for.
@@ -201,31 +178,10 @@ class Synthesis:
         return dataclasses.replace(self, units=None, rows=rows, generator=generator)
 
 
-def _are_costs(cost):
-    numbers = np.array([*np.ravel(cost.rdp), cost.mu_squared, cost.pure, cost.delta], dtype=float)
-    return bool((numbers >= 0).all())  # false for NaN, too
-
-
 def weakest(generator, synthesis):
     """Return the weaker source of noise: of the votes, or of the rows that were drawn."""
     sources = [generator] if synthesis is None else [generator, synthesis.generator]
     return "seed" if "seed" in sources else "system"
-
-
-def _calibrated(synthesizer, n_moved, share, epsilon, delta):
-    """Return a synthesizer with the noise that costs its share of `epsilon`."""
-    calibrated = None
-    with contextlib.suppress(InvalidParameterError):  # it names the noise, which nobody gave
-        scale = least_scale_of(synthesizer, n_moved, share * epsilon, delta)
-        calibrated = synthesizer.with_scale(scale)
-        calibrated.cost(n_moved)
-    if calibrated is None:
-        raise BudgetExceededError(
-            f"epsilon={epsilon:g} pays for no rows: there is no noise so large, or so small, that "
-            f"{type(synthesizer).__name__} costs its share, {share * epsilon:.3g}. Choose an "
-            "epsilon nearer to 1"
-        )
-    return calibrated
 
 
 def _bare(rows):
@@ -248,7 +204,18 @@ def rehearsal_rows(synthesizer):
     return synthesizer.rehearsal_rows(synthesizer.n_rows, np.random.default_rng(0))
 
 
-def _units(private, ballots):
+def moved_by(ballots):
+    """Return by how many units the change that is covered moves the data: 2 for a replacement."""
+    member = Adjacency.find(ballots.adjacency)
+    if member is None:
+        raise ValueError(
+            f"adjacency {ballots.adjacency!r} is not one of adjacency.Adjacency, so what a "
+            "synthesizer, or a release of yours, costs under it is not known; use another partition"
+        )
+    return 1 if member in _ONE_MOVE else 2
+
+
+def units_of(private, ballots):
     """Return the protected unit of each record; None where each is one by itself.
 
     All records of a unit count once in each histogram. So they must be known.
@@ -256,9 +223,9 @@ def _units(private, ballots):
     adjacency = str(ballots.adjacency)
     if ballots.unit == "teacher" or adjacency == Adjacency.CHANGE_TEACHER:
         raise ValueError(
-            f"adjacency {adjacency!r} protects the votes of one teacher, and a synthesizer must "
-            "know whose records count together: state an adjacency of records or groups, or give "
-            "public rows"
+            f"adjacency {adjacency!r} protects the votes of one teacher, and a synthesizer, or "
+            "a release of yours, must know whose records count together: state an adjacency of "
+            "records or groups, or do without"
         )
     if ballots.unit == "record" and adjacency in _OF_RECORDS:
         has_index = hasattr(private.X, "index")
@@ -268,8 +235,8 @@ def _units(private, ballots):
     if private.groups is None:
         raise ValueError(
             f"adjacency {adjacency!r} protects groups of records, and groups= is None: a "
-            "synthesizer must know which records count together. Give groups=, one identifier per "
-            "record"
+            "synthesizer, or a release of yours, must know which records count together. Give "
+            "groups=, one identifier per record"
         )
     units = spelled_identifiers(private.groups, "groups")
     if units.shape != private.codes.shape:

@@ -12,7 +12,7 @@ from ..rdp import DEFAULT_ORDERS, Cost
 from ..rdp.checks import check_orders
 from ..synthesis.stacked import StackedTable
 from ..synthesis.student import SumsClassifier
-from . import Release
+from .of_votes import VotesRelease
 from .votes import is_ours
 
 #: Parameters of mechanisms that answer one question at a time, as those of teachers do.
@@ -23,7 +23,7 @@ ABOUT_QUERIES = {
 }
 
 
-class TableRelease(Release):
+class TableRelease(VotesRelease):
     """A table of noisy counts of the classes, in cells or of columns."""
 
     gives_rates = True
@@ -40,7 +40,6 @@ class TableRelease(Release):
 
     def plan(self, given):
         """Return how noisy the table is to be, and what it costs."""
-        synthesis = given.synthesis
         return plan_table(
             table_mechanism(given.estimator.aggregator, given.electorate),
             n_changed=given.ballots.n_changed,
@@ -48,7 +47,7 @@ class TableRelease(Release):
             epsilon=given.estimator.epsilon,
             delta=given.estimator.delta,
             before=given.cost_before,
-            is_pure_before=synthesis is None or synthesis.synthesizer.is_pure,
+            is_pure_before=given.is_pure_before,
         )
 
     def rehearse(self, given, plan):
@@ -74,6 +73,7 @@ class TableRelease(Release):
             n_columns=cells.n_columns,
             name=type(given.electorate).__name__,
             why=why,
+            are_levels=given.estimator.predicts_numbers,
         )
         return voters, cells.problems, cells.obstacles
 

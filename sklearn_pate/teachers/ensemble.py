@@ -10,7 +10,7 @@ from sklearn.utils.validation import has_fit_parameter
 from threadpoolctl import threadpool_limits
 
 from .. import workers
-from .._sklearn import _num_samples, _safe_indexing
+from .._sklearn import _num_samples
 from ..exceptions import TeacherError, warn
 from ..identifiers import keyed_digests, spelled_names
 from ..isolation import Quiet, own_clone, own_rows, seed_number
@@ -207,7 +207,7 @@ def _parts(X, codes, sample_weight, teacher_indices, n_teachers, classes):
     starts = np.searchsorted(teacher_indices[order], np.arange(1, n_teachers))
     for rows in np.split(order, starts):  # ascending
         weight = None if sample_weight is None else sample_weight[rows]
-        features = own_rows(X, rows, _safe_indexing) if rows.size else None
+        features = own_rows(X, rows) if rows.size else None
         yield Part(features, codes[rows], weight)
 
 

@@ -24,6 +24,7 @@ from ..isolation import (
     attempt,
     copied_data,
     isolated,
+    limit_threads,
     own_clone,
     redacted,
     set_seeds,
@@ -32,7 +33,6 @@ from ..isolation import (
 )
 from ..levels import numbers_at, positions, split
 from ..memory import digest, is_kept
-from ..workers import limit_threads
 from .sites import Site
 
 #: Probabilities are whole multiples of one over this number: sums of whole numbers do not depend on

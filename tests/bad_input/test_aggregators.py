@@ -35,7 +35,7 @@ WRONG = [
     (ConfidentGNMax(2, 3.0, 3.0), "sigma1", (*NOT_A_SCALE, None)),
     (ConfidentGNMax(2, 3.0, 3.0), "sigma2", (*NOT_A_SCALE, None)),
     (InteractiveGNMax(0.5, 2.0, 2.0, 0.5), "confidence", (-0.1, 1, 1.5, NAN, "x", None)),
-    (SoftVote(5.0), "sigma", (*NOT_A_SCALE, None)),
+    (SoftVote(5.0), "sigma", NOT_A_SCALE),
     (SoftVote(5.0), "temperature", (*NOT_A_SCALE, None)),
     (StableArgmax(1.0), "run_epsilon", NOT_A_SCALE),
     (StableArgmax(1.0), "max_unstable", (*NOT_A_SCALE, None, 2.5)),

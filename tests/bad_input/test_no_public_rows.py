@@ -58,7 +58,7 @@ def test_groups_that_are_protected_and_not_given(make):
 
 @pytest.mark.parametrize("make", [records, teachers])
 def test_an_epsilon_that_pays_for_no_rows(make):
-    with refused("pays for no rows", BudgetExceededError):
+    with refused("MarginalSynthesizer cannot be calibrated to epsilon", BudgetExceededError):
         make(epsilon=1e-9, delta=1e-12).plan(ROWS, LABELS)
     with accepted():
         make(epsilon=4.0, delta=1e-12).plan(ROWS, LABELS)

@@ -1,0 +1,1 @@
+"""Numbers: PATERegressor beside private peers, on four tables."""

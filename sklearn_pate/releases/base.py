@@ -1,0 +1,147 @@
+"""A release of your own, beside what a fit publishes: the protocol."""
+
+from abc import ABCMeta, abstractmethod
+
+from sklearn.base import BaseEstimator
+
+from ..rdp import DEFAULT_ORDERS
+
+
+class Release(BaseEstimator, metaclass=ABCMeta):
+    """Base class: numbers of the private records that a fit publishes beside its labels.
+
+    ``PATEClassifier(releases=[...])`` takes any number of them, under the cap of the fit. Planning
+    asks `with_scale` and `cost`, by public numbers, and tries `gather` and `draw` on public rows
+    with made-up labels. A fit calls `gather` before anything is paid for, then writes the cost into
+    the ledger, then calls `draw`, and only what that returns is published: `released_` has it.
+    Parameters follow scikit-learn's conventions, and one is `share`, unless the noise is always
+    set. What is not a parameter is not kept: each call is made on a clone, in silence, and errors
+    about private records are withheld.
+
+    **That `cost` is true of every data set is for you to prove.** The library cannot check it;
+    `audit.audit_release` may refute it.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn_pate.aggregators import LaplaceMechanism
+    >>> from sklearn_pate.rdp import DEFAULT_ORDERS
+    >>> from sklearn_pate.releases import Release
+    >>> class ClassCounts(Release):
+    ...     '''Records of each class: one that joins or leaves moves one count by 1.'''
+    ...
+    ...     is_pure = True
+    ...
+    ...     def __init__(self, scale=20.0):
+    ...         self.scale = scale
+    ...
+    ...     def cost(self, n_moved, orders=DEFAULT_ORDERS):
+    ...         return LaplaceMechanism(self.scale).cost(n_moved, orders)
+    ...
+    ...     def gather(self, private):
+    ...         return np.bincount(private.codes, minlength=len(private.classes))
+    ...
+    ...     def draw(self, gathered, rng):
+    ...         return LaplaceMechanism(self.scale).noisy(gathered[None], rng)[0]
+    ...
+    ...     def describe(self):
+    ...         return "how many records each class has"
+    >>> from sklearn.datasets import load_iris
+    >>> from sklearn_pate import PATEClassifier
+    >>> X, y = load_iris(return_X_y=True)
+    >>> clf = PATEClassifier(releases=[ClassCounts()], classes=[0, 1, 2], epsilon=4.0)
+    >>> clf = clf.fit(X[::2], y[::2], X_public=X[1::2])
+    >>> clf.released_[0].shape, clf.privacy_spent_.epsilon <= 4.0
+    ((3,), True)
+    """
+
+    #: The part of epsilon that noise costs which is not set, above 0 and below 1: see `with_scale`.
+    share: float = 0.1
+
+    #: Whether `cost` holds with delta 0, by its pure epsilon and nothing else.
+    is_pure = False
+
+    #: Whether the noise is sampled without rounding, given a generator of whole numbers.
+    is_exact = False
+
+    #: Whether all records with one of `private.groups` count as one. Without, a fit whose guarantee
+    #: covers groups of records is refused.
+    counts_groups = False
+
+    def with_scale(self, scale):
+        """Return a copy with noise of this scale; None if the noise is set, as it is here.
+
+        Where `is_pure`, the pure epsilon must be proportional to ``1 / scale``.
+
+        Parameters
+        ----------
+        scale : float
+            Above 0.
+
+        Returns
+        -------
+        Release or None
+            ``clone(self).set_params(scale=scale) if self.scale is None else None``.
+        """
+        return None
+
+    @abstractmethod
+    def cost(self, n_moved, orders=DEFAULT_ORDERS):
+        """Return what the release costs, on every data set.
+
+        Parameters
+        ----------
+        n_moved : int
+            2 if one record (or group) is replaced, or changed under the same identifier; 1 if it
+            can only join or leave.
+        orders : array-like of shape (n_orders,), default=DEFAULT_ORDERS
+            Renyi orders, above 1.
+
+        Returns
+        -------
+        rdp.Cost
+            Inf where there is no proof.
+        """
+
+    @abstractmethod
+    def gather(self, private):
+        """Compute what `draw` needs. It may take hours, costs nothing, and does not leave.
+
+        Parameters
+        ----------
+        private : electorate.PrivateData
+            Copies: `X`, `codes` (labels as indices into `classes`), `classes`, `sample_weight`
+            and `groups`, whole numbers that say which records are protected together; None where
+            each is by itself.
+
+        Returns
+        -------
+        object
+            Private.
+        """
+
+    @abstractmethod
+    def draw(self, gathered, rng):
+        """Draw what is published.
+
+        Parameters
+        ----------
+        gathered : object
+            From `gather`.
+        rng : numpy.random.Generator
+            Source of all noise: the operating system's generator, unless the fit has a seed.
+
+        Returns
+        -------
+        ndarray or number
+            Of a shape and a kind that follow from public numbers.
+        """
+
+    @abstractmethod
+    def describe(self):
+        """Say what is released, for plan and statement: a few words of public numbers.
+
+        Returns
+        -------
+        str
+        """

@@ -1,0 +1,195 @@
+"""Releases of the user's own: calibrated, tried on public rows, gathered, and drawn."""
+
+from dataclasses import dataclass, replace
+from functools import reduce
+from numbers import Real
+
+import numpy as np
+from sklearn.base import clone
+
+from .._sklearn import _num_samples
+from ..accountant.table import calibrated, checked_cost
+from ..electorate import Ballots, PrivateData, TableBallots
+from ..isolation import attempt, copied_data, isolated, kind_of
+from ..rdp import DEFAULT_ORDERS, Cost
+from ..teachers import Sites
+from .base import Release
+from .rows import moved_by, units_of
+
+
+@dataclass(frozen=True, eq=False)
+class Beside:
+    """What a fit publishes beside rows and labels. It holds nothing private.
+
+    Attributes
+    ----------
+    releases : tuple of Release
+        With their noise set. None of them sees a record: clones do.
+    ballots : Ballots, TableBallots or None
+        They say which change of the data is covered.
+    """
+
+    releases: tuple[Release, ...] = ()
+    ballots: Ballots | TableBallots | None = None
+
+    @classmethod
+    def planned(cls, releases, private, ballots, *, epsilon, delta):
+        """Check releases, and set the noise of those that have none.
+
+        Parameters
+        ----------
+        releases : list of Release or None
+            As given by the user.
+        private : PrivateData
+            The private data.
+        ballots : Ballots or TableBallots
+            They say which change of the data is covered.
+        epsilon, delta : float
+            The cap of the fit; epsilon may be None.
+        """
+        if not releases:
+            return cls()
+        if isinstance(private.X, Sites):
+            raise ValueError(
+                "releases need the private rows, and with Sites each teacher has its own"
+            )
+        has_units = units_of(private, ballots) is not None
+        ready = []
+        for release in map(clone, _checked(releases)):
+            name = type(release).__name__
+            if has_units and not release.counts_groups:
+                raise ValueError(
+                    f"{name} does not say counts_groups, and this fit protects all records of a "
+                    f"group or identifier together ({ballots.adjacency})"
+                )
+            ready.append(_with_noise(release, moved_by(ballots), epsilon, delta))
+        return cls(tuple(ready), ballots)
+
+    @property
+    def is_pure(self):
+        """Whether all hold with delta 0."""
+        return all(release.is_pure for release in self.releases)
+
+    @property
+    def is_exact(self):
+        """Whether no noise is rounded."""
+        return all(release.is_exact for release in self.releases)
+
+    @property
+    def words(self):
+        """What is released, a tuple of str."""
+        return tuple(str(release.describe()) for release in self.releases)
+
+    def costs(self, orders=DEFAULT_ORDERS):
+        """Return the `Cost` of each, at Renyi orders."""
+        n_moved = moved_by(self.ballots) if self.releases else 0
+        return [checked_cost(release, n_moved, orders) for release in self.releases]
+
+    def plus(self, cost, orders=DEFAULT_ORDERS):
+        """Return a cost and that of all of these."""
+        return reduce(Cost.plus, self.costs(orders), cost)
+
+    def rehearse(self, X_public, classes):
+        """Try all on public rows; return what each would publish."""
+        n_public = _num_samples(X_public)
+        codes = np.arange(n_public) % len(classes)
+        made_up = PrivateData(X=X_public, codes=codes, classes=classes)
+        tried = []
+        for release in self.releases:
+            own = replace(made_up, groups=np.arange(n_public)) if release.counts_groups else made_up
+            try:
+                with isolated(0):
+                    gathered = _called(release, "gather", _handed_out(own))
+                    tried.append(_called(release, "draw", gathered, np.random.default_rng(0)))
+            except Exception as error:
+                raise ValueError(
+                    f"{type(release).__name__} failed when tried on public rows and made-up "
+                    f"labels. {type(error).__name__}: {error}"
+                ) from error
+        return tried
+
+    def gather(self, private, rng):
+        """Return what each gathers of private records: private, and free."""
+        if not self.releases:
+            return []
+        units = units_of(private, self.ballots)
+        numbers = None if units is None else np.unique(units, return_inverse=True)[1]
+        own = replace(private, groups=numbers)
+        return [_withheld(release, "gather", rng, _handed_out(own)) for release in self.releases]
+
+    def draw(self, gathered, rng, tried):
+        """Yield what is published of each, once all are paid for.
+
+        Parameters
+        ----------
+        gathered : list
+            From `gather`.
+        rng : Generator
+            Source of the noise.
+        tried : list
+            From `rehearse`.
+        """
+        for release, private, expected in zip(self.releases, gathered, tried, strict=True):
+            drawn = _withheld(release, "draw", rng, private, rng)
+            if drawn.shape != expected.shape or drawn.dtype != expected.dtype:
+                raise ValueError(
+                    f"draw of {type(release).__name__} must return what has the form of what it "
+                    f"drew for public rows, shape {expected.shape} of {kind_of(expected.dtype)}; "
+                    "got another, which is withheld"
+                )
+            yield drawn
+
+
+def _checked(releases):
+    """Return releases; refuse what is none."""
+    for release in releases:
+        if not isinstance(release, Release):
+            raise TypeError(
+                "releases must be a list of releases.Release, each an instance; got "
+                f"{release if isinstance(release, type) else type(release)}"
+            )
+    return releases
+
+
+def _with_noise(release, n_moved, epsilon, delta):
+    """Return a release whose noise is set, by its share if the user left it open."""
+    if release.with_scale(1.0) is None:
+        checked_cost(release, n_moved)
+        return release
+    share = release.share
+    if not isinstance(share, Real) or not 0 < share < 1:
+        raise ValueError(
+            f"share of {type(release).__name__} must be a number between 0 and 1; got {share!r}"
+        )
+    part = None if epsilon is None else share * float(epsilon)
+    return calibrated(release, n_moved, part, delta)
+
+
+def _handed_out(private):
+    """Return private data that a release of the user's may write into."""
+    names = ("X", "codes", "classes", "sample_weight", "groups")
+    X, codes, classes, weight, groups = copied_data(tuple(getattr(private, n) for n in names))
+    return PrivateData(X=X, codes=codes, classes=classes, sample_weight=weight, groups=groups)
+
+
+def _called(release, method, *given):
+    """Call a method of a clone, which keeps nothing; what it draws becomes plain numbers."""
+    result = getattr(clone(release), method)(*given)
+    if method == "gather":
+        return result
+    drawn = np.array(result)  # a copy, without what a table or an object may carry beside it
+    if drawn.dtype.kind not in "biuf":
+        raise TypeError(f"draw must return numbers; got {kind_of(drawn.dtype)}")
+    return drawn
+
+
+def _withheld(release, method, rng, *given):
+    """Do what `_called` does, in silence; errors say nothing of private data."""
+    with isolated(int(rng.integers(2**32))):
+        result, failed = attempt(lambda: _called(release, method, *given))
+    if failed is not None:
+        raise ValueError(
+            f"{method} of {type(release).__name__} failed with {failed}, whose text is withheld, "
+            "as it may quote records. Try it on made-up records"
+        )
+    return result

@@ -1,0 +1,683 @@
+"""Numbers by ballots that are split: what one record changes, what is released, what is told."""
+
+import pickle
+import warnings
+from itertools import product
+
+import numpy as np
+import pandas as pd
+import pytest
+from conftest import cases, table
+from hypothesis import given
+from hypothesis import strategies as some
+from scipy.optimize import LinearConstraint, minimize
+from sklearn.base import BaseEstimator, RegressorMixin, clone
+from sklearn.compose import TransformedTargetRegressor
+from sklearn.datasets import load_diabetes
+from sklearn.ensemble import HistGradientBoostingRegressor, RandomForestRegressor
+from sklearn.linear_model import LinearRegression, LogisticRegression, Ridge
+from sklearn.model_selection import GridSearchCV, cross_val_score
+from sklearn.multioutput import MultiOutputRegressor
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from test_column_sums import RECORDS, most, table_of
+from test_sums import Recorded, directions
+
+from sklearn_pate import PATEClassifier, PATERegressor
+from sklearn_pate.aggregators import GaussianMechanism, GNMax, LaplaceMechanism, SoftVote
+from sklearn_pate.audit import audit_table
+from sklearn_pate.column_sums import ColumnSums, ReleasedColumns
+from sklearn_pate.electorate import PrivateData
+from sklearn_pate.exceptions import BadPlanError, StudentError, TeacherError
+from sklearn_pate.ledger import PrivacyLedger
+from sklearn_pate.levels import levels_of, mean, positions, quantiles, split
+from sklearn_pate.neighbors import ReverseNeighbors
+from sklearn_pate.neighbors.ballots import count_ballots
+from sklearn_pate.neighbors.rates import smooth
+from sklearn_pate.partition import PredefinedPartition
+from sklearn_pate.public import PublicData
+from sklearn_pate.sums import noise_sizes, sums_cost
+from sklearn_pate.synthesis import ClassSums, MarginalSynthesizer
+from sklearn_pate.teachers import Sites
+from sklearn_pate.teachers.one import SHARES, number_votes
+
+WHOLE = 2**20
+RNG = np.random.default_rng(0)
+X = RNG.uniform(-1, 1, size=(3000, 2))
+Y = 20 + 10 * X[:, 0] - 4 * X[:, 1] + RNG.normal(size=3000)
+PRIVATE, PUBLIC, TEST = slice(2000), slice(2000, 2500), slice(2500, None)
+
+
+def fitted(x=X, y=Y, how="fit", **params):
+    reg = PATERegressor(**{"bounds": (0, 40), "epsilon": 4.0, "random_state": 0} | params)
+    if reg.schema is not None:
+        return getattr(reg, how)(x[PRIVATE], y[PRIVATE])
+    return getattr(reg, how)(x[PRIVATE], y[PRIVATE], X_public=x[PUBLIC])
+
+
+# --- a ballot that is split ----------------------------------------------------------------------
+
+FINITE = some.floats(allow_nan=False, allow_infinity=False)
+N_LEVELS = some.integers(2, 12)
+
+
+@given(FINITE, FINITE, N_LEVELS, some.integers(0, WHOLE), some.integers(0, WHOLE))
+def test_shares_are_whole_and_none_is_lost(y, other, n_levels, n_shares, n_of_other):
+    """So two ballots differ by at most all of their shares: L1 is 2 exactly, L2 the root of 2."""
+    levels = levels_of((-3.0, 0.1), n_levels)
+    ballots = []
+    for number, amount in ((y, n_shares), (other, n_of_other)):
+        places, parts = split(positions(np.array([number]), levels), np.array([amount]))
+        ballot = np.zeros(n_levels, dtype=object)
+        for place, part in zip(places[0], parts[0], strict=True):
+            ballot[place] += int(part)
+        assert min(ballot) >= 0 and sum(ballot) == amount
+        assert np.ptp(np.flatnonzero(ballot)) <= 1 if amount else True
+        if amount:
+            wanted = min(max(number, -3.0), 0.1)
+            step = 3.1 / (n_levels - 1)
+            away = float(ballot @ levels) / amount - wanted
+            assert -step / amount - 1e-12 <= away <= 1e-12
+        ballots.append(ballot)
+    change = ballots[0] - ballots[1]
+    assert sum(abs(change)) <= 2 * WHOLE and sum(change**2) <= 2 * WHOLE**2
+
+
+@cases("y", -1e308, 1e308, 0.1 + 2e-17, np.nextafter(1, 0), 5e-324)
+@pytest.mark.parametrize("n_levels", [2, 3, 10])
+def test_numbers_at_the_edges_are_levels(y, n_levels):
+    levels = levels_of((0, 1), n_levels)
+    place = positions(np.array([y]), levels)
+    assert 0 <= place[0] <= n_levels - 1
+    _, parts = split(place, np.array([WHOLE]))
+    assert parts.sum() == WHOLE and (parts >= 0).all()
+
+
+# --- all neighbouring pairs of a tiny domain -----------------------------------------------------
+
+TINY = list(product([-1.0, 1.0, np.nan], [0.0, 0.3, 1.0, 1.999999, 2.0]))
+
+
+def tiny_table(records, *, n_neighbors=1, groups=None, weight=None, adjacency="replace"):
+    """Ballots of records (x, place along three levels), in cells at -1, 0 and 1."""
+    rows, places = np.array(records).T
+    given_ = {"groups": groups, "sample_weight": weight, "classes": np.arange(3.0)}
+    private = PrivateData(X=rows[:, None], codes=places, **given_)
+    voters = ReverseNeighbors(
+        StandardScaler(), n_cells=3, n_neighbors=n_neighbors, adjacency=adjacency, random_state=0
+    )
+    public = np.array([[-1.0], [0.0], [1.0]])
+    ballots = voters.enrol(private, public)
+    voters.divide(public, noise_std=1.0, n_records=None, n_classes=3)
+    return voters.vote(private, public), ballots.n_changed
+
+
+@pytest.mark.parametrize("n_neighbors", [1, 2])
+def test_no_record_moves_more_ballots_than_is_charged(n_neighbors):
+    others = [(1.0, 0.7), (-1.0, 2.0)]
+    told = {"n_neighbors": n_neighbors}
+    found = [tiny_table([record, *others], **told) for record in TINY]
+    (n_changed,) = {n for _, n in found}
+    moved = [np.abs(a - b) for (a, _), (b, _) in product(found, found)]
+    assert n_changed == 2 * n_neighbors and max(change.sum() for change in moved) == n_changed
+    assert max(change.max() for change in moved) <= 1
+    assert max((change**2).sum() for change in moved) <= n_changed
+    without, n_joined = tiny_table(others, adjacency="add_or_remove", **told)
+    joined = [np.abs(counts - without) for counts, _ in found]
+    assert n_joined == n_neighbors and max(change.sum() for change in joined) == n_joined
+    assert max((change**2).sum() for change in joined) <= n_joined
+
+
+def test_a_group_moves_no_more_than_a_record():
+    """Groups of two and three, whose records have weights, and their neighbours of any size."""
+    rng = np.random.default_rng(1)
+    largest = 0.0
+    for _ in range(200):
+        tables = []
+        for _ in range(2):
+            size = rng.integers(1, 4)
+            records = [TINY[k] for k in rng.integers(len(TINY), size=size)]
+            weight = rng.choice([0.3, 1.0], size=size + 1)
+            groups = np.array(["other", *["mine"] * size])
+            weight[0] = 1.0
+            counts, _ = tiny_table([(1.0, 0.7), *records], groups=groups, weight=weight)
+            tables.append(counts)
+        change = np.abs(tables[0] - tables[1])
+        largest = max(largest, change.sum())
+        assert change.sum() <= 2 and (change**2).sum() <= 2
+    assert largest > 1.5
+
+
+@pytest.mark.parametrize("n_levels", [2, 3, 7])
+@pytest.mark.parametrize("joins", [False, True])
+def test_no_record_moves_sums_of_columns_more_than_is_charged(n_levels, joins):
+    places = np.minimum([0.0, 0.25, 0.999999, 1.0, 1.5], n_levels - 1)
+    tables = [
+        table_of([row], [place], n_classes=n_levels, joins=joins)
+        for row, place in product(RECORDS, places)
+    ]
+    if joins:
+        largest = max(np.linalg.norm(counts) for counts in tables)
+        assert largest <= np.sqrt(0.45) * most(n_levels)
+        return
+    moved = [np.linalg.norm(a - b) for a, b in product(tables, tables)]
+    assert 0.9 * most(n_levels) < max(moved) <= most(n_levels)
+
+
+@pytest.mark.parametrize("n_levels", [2, 3, 7])
+@pytest.mark.parametrize("kind", ["records", "groups"])
+def test_no_record_moves_class_sums_more_than_is_charged(n_levels, kind, monkeypatch):
+    """Squared changes beside their noise, added up over all that is drawn, are mu squared at most.
+
+    As in `test_sums`, of ballots that are split between levels.
+    """
+    recorded = Recorded(monkeypatch)
+    sizes = noise_sizes(0.5, n_classes=n_levels)
+    rng = np.random.default_rng(n_levels)
+    rows = directions()
+    size = 1 if kind == "records" else 3
+    told = {"weight": np.ones(size)}
+    if kind == "groups":
+        told["units"] = np.zeros(size, dtype=int)
+    found = []
+    for _ in range(300):
+        (psi, place), (other, elsewhere) = (
+            (rows[rng.integers(len(rows), size=size)], rng.uniform(0, n_levels - 1, size=size))
+            for _ in range(2)
+        )
+        if rng.random() < 0.5:  # as far as can be
+            other, elsewhere, place = -psi, np.round(place), np.round(place)
+        one = recorded.of((psi, place), n_levels, sizes, **told)
+        found.append(((one - recorded.of((other, elsewhere), n_levels, sizes, **told)) ** 2).sum())
+    claimed = sums_cost(2.0, 2).mu_squared
+    assert max(found) <= claimed and max(found) > (0.25 if kind == "groups" else 0.9) * claimed
+
+
+def test_split_ballots_move_sums_no_more_than_whole_ones():
+    """Of any ballots over three levels: a convex function has its largest value at a corner."""
+    rng = np.random.default_rng(0)
+
+    def moved(ballots, psi, other):
+        first, second = ballots[:3], ballots[3:]
+        change = np.outer(psi, first - 1 / 3) - np.outer(other, second - 1 / 3)
+        counts = 0.5 * (first - second)
+        return (change**2).sum() + (counts**2).sum()
+
+    sum_to_one = LinearConstraint(np.kron(np.eye(2), np.ones(3)), 1, 1)
+    for _ in range(10):
+        psi, other = (v / np.linalg.norm(v) for v in rng.normal(size=(2, 4)))
+        corners = max(
+            moved(np.concatenate([a, b]), psi, other) for a, b in product(np.eye(3), np.eye(3))
+        )
+        start = rng.dirichlet(np.ones(3), size=2).ravel()
+        best = minimize(
+            lambda ballots, psi=psi, other=other: -moved(ballots, psi, other),
+            start,
+            bounds=[(0, 1)] * 6,
+            constraints=sum_to_one,
+        )
+        assert -best.fun <= corners + 1e-6
+
+
+def test_teachers_votes_sum_to_one_and_change_by_the_root_of_two():
+    levels = levels_of((0, 40), 5)
+    numbers = np.array([-1e300, np.inf, -np.inf, 0.0, 10.0, 12.3, 39.9999999, 40.0, 1e9])
+    votes = number_votes(numbers, levels, n_queries=len(numbers))
+    assert (votes >= 0).all() and (votes.sum(axis=1) == SHARES).all()
+    change = [np.linalg.norm(a - b) / SHARES for a, b in product(votes, votes)]
+    assert max(change) == pytest.approx(np.sqrt(2))
+    np.testing.assert_allclose(votes @ levels / SHARES, np.clip(numbers, 0, 40), atol=2e-5)
+
+
+def test_the_table_is_that_of_two_records_with_half_a_ballot_each():
+    cells = RNG.integers(4, size=(50, 1))
+    places = RNG.integers(0, 5, size=50) / 2
+    whole = {"n_cells": 4, "n_classes": 3}
+    found = count_ballots(cells, places, **whole)
+    halves = [np.floor(places), np.ceil(places)]
+    expected = sum(
+        count_ballots(cells, half.astype(int), sample_weight=np.full(50, 0.5), **whole)
+        for half in halves
+    )
+    np.testing.assert_array_equal(found, expected)
+
+
+# --- an audit ------------------------------------------------------------------------------------
+
+
+def polled(y, **params):
+    """The ballots of a few records in one cell, and what one of them may change."""
+    voters = ReverseNeighbors(StandardScaler(), n_cells=1, random_state=0)
+    reg = PATERegressor(voters, bounds=(0, 1), on_bad_plan="warn", **params)
+    with warnings.catch_warnings(action="ignore"):
+        votes = reg.poll(np.zeros((len(y), 1)) + np.arange(len(y))[:, None], y, X[:20, :1])
+    return votes.counts, votes.ballots.n_changed
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("n_levels", [2, 4])
+@pytest.mark.parametrize("mechanism", [LaplaceMechanism(2.0), GaussianMechanism(2.0)])
+def test_an_audit_finds_no_more_than_is_claimed(mechanism, n_levels, global_random_seed):
+    """And catches ballots that count twice; each bound fails once in a million."""
+    tables = []
+    for last in (0.0, 1.0):
+        counts, n_changed = polled(np.array([0.2, 0.5, last]), n_levels=n_levels)
+        tables.append(counts)
+    told = {"n_changed": n_changed, "random_state": global_random_seed, "n_samples": 2000}
+    told["delta"] = 0.0 if isinstance(mechanism, LaplaceMechanism) else 0.01
+    found = audit_table(mechanism, *tables, **told)
+    assert n_changed == 2 and 0.2 * found.claimed < found.epsilon <= found.claimed
+    assert audit_table(mechanism, tables[0] * 3, tables[1] * 3, **told).refuted
+
+
+# --- what is released, and read ------------------------------------------------------------------
+
+
+@table(
+    "params, least",
+    ("cells", {}, 0.9),
+    ("ten levels", {"n_levels": 10}, 0.9),
+    ("sums", {"base_estimator": ColumnSums()}, 0.8),
+    ("sums of ten levels", {"base_estimator": ColumnSums(), "n_levels": 10}, 0.8),
+    ("a student", {"student": HistGradientBoostingRegressor()}, 0.9),
+    ("teachers", {"base_estimator": LinearRegression()}, 0.7),
+    ("several teachers", {"base_estimator": [Ridge(), LinearRegression()]}, 0.7),
+    ("a schema", {"schema": (-1, 1)}, 0.8),
+    ("a schema, sums alone", {"synthesizer": ClassSums((-1, 1), missing=[], share=1.0)}, 0.7),
+    ("histograms", {"synthesizer": MarginalSynthesizer((-1, 1), missing=[]), "n_levels": 5}, 0.5),
+    ("teachers, a schema", {"schema": (-1, 1), "base_estimator": LinearRegression()}, 0.5),
+    ("joins", {"base_estimator": ReverseNeighbors(adjacency="add_or_remove")}, 0.9),
+)
+@pytest.mark.filterwarnings("ignore:.*histograms|.*drown|.*noise")
+def test_who_votes(params, least):
+    if "synthesizer" in params or "schema" in params:
+        params = params | {"on_bad_plan": "warn"}
+        reg = PATERegressor(bounds=(0, 40), epsilon=4.0, random_state=0, **params)
+        reg.fit(X[PRIVATE], Y[PRIVATE])
+    else:
+        reg = fitted(**params)
+    epsilon, _ = reg.privacy_spent_
+    assert epsilon <= reg.epsilon and reg.score(X[TEST], Y[TEST]) > least
+    assert reg.predict(X[TEST]).shape == (500,) and reg.predict(X[TEST]).dtype == float
+    means = reg.public_labels_[~np.isnan(reg.public_labels_)]
+    assert ((means >= 0) & (means <= 40)).all()
+    np.testing.assert_array_equal(reg.levels_, np.linspace(0, 40, reg.n_levels))
+    assert not hasattr(reg, "classes_") and "private" not in repr(reg).lower()
+
+
+def test_only_rows_that_teachers_were_asked_about_have_means():
+    reg = fitted(base_estimator=LinearRegression(), n_queries=7)
+    asked = np.zeros(500, dtype=bool)
+    asked[reg.query_indices_] = True
+    assert asked.sum() == 7
+    np.testing.assert_array_equal(np.isnan(reg.public_labels_), ~asked)
+    np.testing.assert_array_equal(np.isnan(reg.public_soft_labels_[:, 0]), ~asked)
+    assert reg.privacy_spent_.n_answered == 7 and reg.aggregator_.sigma is not None
+
+
+def test_without_noise_a_teacher_is_what_it_predicts():
+    reg = PATERegressor(
+        LinearRegression(),
+        bounds=(0, 40),
+        n_teachers=1,
+        aggregator=SoftVote(1e-6),
+        epsilon=None,
+        student=LinearRegression(),
+    )
+    reg.fit(X[PRIVATE], Y[PRIVATE], X_public=X[PUBLIC])
+    plain = LinearRegression().fit(X[PRIVATE], Y[PRIVATE])
+    np.testing.assert_allclose(reg.public_labels_, plain.predict(X[PUBLIC]), atol=1e-3)
+    np.testing.assert_allclose(reg.predict(X[TEST]), plain.predict(X[TEST]), atol=1e-3)
+
+
+def test_a_teacher_without_numbers_or_with_one():
+    names = [f"clinic {k}" for k in range(3)]
+    groups = np.where(np.arange(2000) < 1, names[0], names[1])
+    votes = fitted_with_groups(groups, PredefinedPartition(names))
+    np.testing.assert_array_equal(votes.counts.sum(axis=1), 3.0)
+    alone = PredefinedPartition([names[2], "nobody"])
+    with pytest.raises(ValueError, match="name"):
+        fitted_with_groups(groups, alone)
+
+
+def fitted_with_groups(groups, partition):
+    reg = PATERegressor(LinearRegression(), bounds=(0, 40), partition=partition)
+    return reg.poll(X[PRIVATE], Y[PRIVATE], X[PUBLIC], groups=groups)
+
+
+def test_numbers_beyond_the_bounds_count_at_the_edge():
+    far = np.where(Y > 25, 1e200, Y)
+    cut = np.where(Y > 25, 25.0, Y)
+    for voters in (ReverseNeighbors(random_state=0), ColumnSums()):
+        one, other = (
+            fitted(y=y, bounds=(0, 25), how="poll", base_estimator=voters) for y in (far, cut)
+        )
+        np.testing.assert_array_equal(one.counts, other.counts)
+
+
+def test_all_of_a_unit_casts_one_ballot():
+    """Ten times each record, in groups of ten: the same table as once each."""
+    rows, y = np.repeat(X[:300], 10, axis=0), np.repeat(Y[:300], 10)
+    given_ = {"bounds": (0, 40), "unit": "group", "epsilon": 2.0, "random_state": 0}
+    voters = ReverseNeighbors(n_cells=20, random_state=0)
+    votes = PATERegressor(voters, **given_).poll(
+        rows, y, X[PUBLIC], groups=np.repeat(np.arange(300), 10)
+    )
+    once = PATERegressor(voters, **given_).poll(X[:300], Y[:300], X[PUBLIC], groups=np.arange(300))
+    assert votes.ballots.unit == "group" and votes.counts.sum() <= 300
+    np.testing.assert_allclose(votes.counts, once.counts, atol=40 * 10 / WHOLE)
+
+
+def test_sums_of_two_levels_are_least_squares():
+    """With hardly any noise, as scikit-learn has them on the same rows of length 1."""
+    rng = np.random.default_rng(3)
+    rows = rng.normal(size=(20_000, 6))
+    y = rows @ [1.0, 2.0, 0, 0, -1, 0] + rng.normal(size=20_000)
+    reg = PATERegressor(ColumnSums(bends=False), bounds=(-15, 15), epsilon=50.0)
+    reg.fit(rows, y, X_public=rows.copy())
+    psi = (rows - rows.mean(axis=0)) / np.sqrt(rows.std(axis=0))
+    psi /= np.linalg.norm(psi, axis=1, keepdims=True)
+    expected = LinearRegression().fit(psi, y).predict(psi)
+    assert isinstance(reg.table_, ReleasedColumns) and reg.table_.are_rates
+    assert np.abs(reg.predict(rows) - expected).mean() < 0.02 * y.std()
+
+
+def test_ballots_that_scatter_less_are_read_as_that():
+    """Numbers that follow from the place: with little noise, all that differs is what they say."""
+    rng = np.random.default_rng(0)
+    centers = rng.normal(size=(200, 2))
+    share = 0.5 + 0.1 * np.sin(3 * centers[:, 0])
+    noisy = 30 * np.column_stack([1 - share, share]) + 0.3 * rng.normal(size=(200, 2))
+    told = {"noise_std": 0.3, "n_ballots": 6000}
+    error = {}
+    for is_split in (True, False):
+        surface = smooth(noisy, centers, np.full(200, 5), **told, is_split=is_split)
+        error[is_split] = ((surface.rates(centers)[:, 1] - share) ** 2).mean()
+    assert error[True] < 0.5 * error[False]
+
+
+# --- quantiles -----------------------------------------------------------------------------------
+
+
+@given(some.lists(some.floats(0, 1), min_size=3, max_size=12).filter(lambda w: sum(w) > 0))
+def test_quantiles_rise_within_the_bounds(weights):
+    rates = np.array([weights]) / sum(weights)
+    levels = levels_of((-2.0, 5.0), len(weights))
+    found = quantiles(rates, levels, np.linspace(0, 1, 21))[0]
+    assert (np.diff(found) >= 0).all() and found[0] >= -2.0 and found[-1] <= 5.0
+    assert -2.0 <= mean(rates, levels)[0] <= 5.0
+
+
+@pytest.mark.parametrize("q", [0.1, 0.5, 0.9])
+def test_quantiles_of_split_ballots_are_those_of_the_numbers(q):
+    """Of 100,000 numbers over 10 levels, off by less than a tenth of a level."""
+    y = np.random.default_rng(0).normal(20, 6, size=100_000).clip(0, 40)
+    levels = levels_of((0, 40), 10)
+    counts = count_ballots(
+        np.zeros((len(y), 1), int), positions(y, levels), n_cells=1, n_classes=10
+    )
+    found = quantiles(counts / counts.sum(), levels, np.array([q]))
+    assert found[0, 0] == pytest.approx(np.quantile(y, q), abs=0.1 * 40 / 9)
+
+
+def test_quantiles_cover():
+    reg = fitted(n_levels=12, epsilon=4.0)
+    low, middle, high = reg.predict_quantiles(X[TEST], [0.1, 0.5, 0.9]).T
+    assert (low < middle).all() and (middle < high).all()
+    assert ((low < Y[TEST]) & (Y[TEST] < high)).mean() > 0.7
+    np.testing.assert_array_equal(reg.predict_quantiles(X[TEST], 0.5), middle)
+
+
+@table(
+    "make, error, match",
+    ("two levels", lambda: fitted().predict_quantiles(X, 0.5), AttributeError, "no attribute"),
+    (
+        "teachers",
+        lambda: fitted(n_levels=3, base_estimator=Ridge()).predict_quantiles(X, 0.5),
+        ValueError,
+        "teachers voted",
+    ),
+    ("none", lambda: fitted(n_levels=3).predict_quantiles(X, 1.5), ValueError, "from 0 to 1"),
+    ("NaN", lambda: fitted(n_levels=3).predict_quantiles(X, np.nan), ValueError, "from 0 to 1"),
+)
+def test_quantiles_that_are_none(make, error, match):
+    with pytest.raises(error, match=match):
+        make()
+
+
+# --- what is refused, before anything is spent ---------------------------------------------------
+
+NAN, INFINITE, TEXT = (np.where(np.arange(3000) == 7, what, Y) for what in (np.nan, np.inf, "7.5x"))
+OBJECTS = Y.astype(object)
+OBJECTS[3] = {"secret": 1}
+
+
+class Loses(RegressorMixin, BaseEstimator):
+    """A teacher or student that predicts what is no number for each row."""
+
+    def __init__(self, how="nan"):
+        self.how = how
+
+    def fit(self, X, y):
+        self.is_fitted_ = True
+        return self
+
+    def predict(self, X):
+        if self.how == "nan":
+            return np.full(len(X), np.nan)
+        return np.full(len(X), "a") if self.how == "text" else np.zeros((len(X), 2))
+
+
+@table(
+    "params, match",
+    ("no bounds", {"bounds": None}, "bounds is missing"),
+    ("one bound", {"bounds": [3.0]}, "bounds must be two numbers"),
+    ("text", {"bounds": ("a", "b")}, "bounds must be two numbers"),
+    ("wrong order", {"bounds": (40, 0)}, "the lower one first"),
+    ("equal", {"bounds": (5, 5)}, "the lower one first"),
+    ("infinite", {"bounds": (0, np.inf)}, "two finite numbers"),
+    ("missing bound", {"bounds": (np.nan, 1)}, "two finite numbers"),
+    ("too far apart", {"bounds": (-1.7e308, 1.7e308)}, "two finite numbers"),
+    ("one level", {"n_levels": 1}, "'n_levels' parameter"),
+    ("missing number", {"y": NAN}, "Input y contains NaN or infinity"),
+    ("infinite number", {"y": INFINITE}, "Input y contains NaN or infinity"),
+    ("text for a number", {"y": TEXT}, "y must hold numbers; got text"),
+    ("objects", {"y": OBJECTS}, "y must hold numbers; some are of another type"),
+    ("complex", {"y": Y + 1j}, "Complex data not supported"),
+    ("none", {"y": None}, "requires y to be passed"),
+    ("all outside", {"bounds": (100, 200)}, "all of y lies outside of bounds"),
+    ("several", {"y": np.column_stack([Y, Y])}, "MultiOutputRegressor.*ledger"),
+    (
+        "a classifier",
+        {"base_estimator": LogisticRegression()},
+        "base_estimator must be a regressor",
+    ),
+    ("a student", {"student": LogisticRegression()}, "student must be a regressor"),
+    ("votes", {"base_estimator": Ridge(), "aggregator": GNMax()}, "must be a SoftVote"),
+    ("soft", {"aggregator": SoftVote(), "base_estimator": ReverseNeighbors()}, "TableMechanism"),
+    ("queries", {"base_estimator": Ridge(), "query_strategy": "uncertainty"}, "predict_proba"),
+    ("two numbers", {"student": Loses("two")}, "one number for each row"),
+    ("text predicted", {"student": Loses("text")}, "one number for each row"),
+)
+def test_what_is_refused_before_anything_is_spent(params, match, tmp_path):
+    ledger = PrivacyLedger(tmp_path / "ledger", epsilon=10)
+    params = {"random_state": None, "ledger": ledger} | params
+    y = params.pop("y", Y)
+    reg = PATERegressor(**{"bounds": (0, 40)} | params)
+    y = y if y is None else y[PRIVATE]
+    with pytest.raises(ValueError, match=match) as caught:
+        reg.fit(X[PRIVATE], y, X_public=X[PUBLIC])
+    assert "secret" not in str(caught.value) and "7.5" not in str(caught.value)
+    assert ledger.history().empty and not hasattr(reg, "privacy_spent_")
+
+
+@cases("how, match", ("nan", "numbers that are missing"), ("two", "one number per row"))
+def test_teachers_that_predict_no_numbers(how, match):
+    with pytest.raises(TeacherError, match=match):
+        fitted(base_estimator=Loses(how))
+
+
+def test_a_student_that_fails_loses_no_means():
+    class Fails(Ridge):
+        def fit(self, X, y):
+            if len(np.unique(y)) > 2:  # not made up
+                raise ValueError("no")
+            return super().fit(X, y)
+
+    with pytest.raises(StudentError, match="released means") as caught:
+        fitted(student=Fails())
+    assert caught.value.public_labels.shape == (500,)
+    assert not np.isnan(caught.value.public_labels).any()
+
+
+def test_sites_are_refused():
+    with pytest.raises(ValueError, match="Sites load labels of classes"):
+        PATERegressor(bounds=(0, 1)).fit(Sites(print, ["a", "b"]), None, X[PUBLIC])
+
+
+def test_noise_that_drowns_all_is_refused():
+    with pytest.raises(BadPlanError, match="drowns"):
+        PATERegressor(bounds=(0, 40), epsilon=0.01).fit(X[:100], Y[:100], X[PUBLIC])
+
+
+# --- scikit-learn, and all that a fit may be part of ---------------------------------------------
+
+
+def test_it_works_where_regressors_do():
+    reg = PATERegressor(bounds=(0, 40), epsilon=2.0)
+    params = {"X_public": PublicData(X[PUBLIC])}
+    scores = cross_val_score(reg, X[PRIVATE], Y[PRIVATE], cv=3, params=params)
+    assert scores.min() > 0.8
+    search = GridSearchCV(reg, {"n_levels": [2, 4]}, cv=2).fit(X[PRIVATE], Y[PRIVATE], **params)
+    assert search.best_score_ > 0.8 and search.score(X[TEST], Y[TEST]) > 0.8
+
+
+def test_in_a_pipeline():
+    pipe = make_pipeline(PATERegressor(bounds=(0, 40), epsilon=4.0))
+    pipe.fit(X[PRIVATE], Y[PRIVATE], pateregressor__X_public=X[PUBLIC])
+    assert pipe.score(X[TEST], Y[TEST]) > 0.8
+
+
+def test_the_bounds_of_a_transformed_number_are_in_its_unit():
+    y = np.exp(Y / 10)
+    reg = PATERegressor(bounds=(0, 4), epsilon=4.0)
+    logs = TransformedTargetRegressor(reg, func=np.log, inverse_func=np.exp)
+    logs.fit(X[PRIVATE], y[PRIVATE], X_public=X[PUBLIC])
+    assert logs.score(X[TEST], y[TEST]) > 0.8
+    wrong = TransformedTargetRegressor(clone(reg).set_params(bounds=(50, 400)), func=np.log)
+    wrong.set_params(inverse_func=np.exp)
+    with pytest.raises(ValueError, match="in the new unit"):
+        wrong.fit(X[PRIVATE], y[PRIVATE], X_public=X[PUBLIC])
+
+
+def test_several_numbers_share_a_ledger(tmp_path):
+    ledger = PrivacyLedger(tmp_path / "ledger", epsilon=3)
+    reg = MultiOutputRegressor(PATERegressor(bounds=(0, 40), epsilon=1.0, ledger=ledger))
+    reg.fit(X[PRIVATE], np.column_stack([Y, 40 - Y])[PRIVATE], X_public=X[PUBLIC])
+    assert reg.score(X[TEST], np.column_stack([Y, 40 - Y])[TEST]) > 0.8
+    assert len(ledger.history()) == 2 and 1.0 < ledger.epsilon_spent <= 2.0
+
+
+def test_votes_are_cast_once_and_read_often():
+    votes = fitted(how="poll")
+    one = PATERegressor(bounds=(0, 40), epsilon=2.0).fit_votes(votes, X[PUBLIC])
+    assert one.score(X[TEST], Y[TEST]) > 0.85
+    with pytest.raises(ValueError, match="votes are about other classes"):
+        PATERegressor(bounds=(0, 41)).fit_votes(votes, X[PUBLIC])
+    of_teachers = fitted(how="poll", base_estimator=LinearRegression())
+    again = PATERegressor(LinearRegression(), bounds=(0, 40), epsilon=4.0)
+    assert again.fit_votes(of_teachers, X[PUBLIC]).score(X[TEST], Y[TEST]) > 0.6
+    with pytest.raises(ValueError, match="SoftVote needs the sums"):
+        again.fit_votes(np.tile([3, 2], (500, 1)), X[PUBLIC])
+
+
+@pytest.mark.parametrize(
+    "params", [{}, {"base_estimator": LinearRegression()}], ids=["records", "teachers"]
+)
+def test_pickles_and_copies_say_the_same(params):
+    reg = fitted(**params)
+    copy = pickle.loads(pickle.dumps(reg))
+    np.testing.assert_array_equal(copy.predict(X[TEST]), reg.predict(X[TEST]))
+    assert not hasattr(copy, "curator_") and copy.random_state is None
+    assert hasattr(reg, "curator_") and "PATERegressor" in reg._repr_html_()
+
+
+def test_another_student_is_free():
+    reg = fitted()
+    before = reg.privacy_spent_
+    reg.fit_student(X[PUBLIC], RandomForestRegressor(20, random_state=0))
+    assert reg.privacy_spent_ == before and reg.score(X[TEST], Y[TEST]) > 0.85
+    reg.fit_student(X[TEST], LinearRegression())
+    assert reg.public_labels_.shape == (500,) and reg.score(X[TEST], Y[TEST]) > 0.9
+    with pytest.raises(ValueError, match="student must be a regressor"):
+        reg.fit_student(X[PUBLIC], LogisticRegression())
+    of_teachers = fitted(base_estimator=LinearRegression(), n_queries=30)
+    asked = of_teachers.public_labels_.copy()
+    of_teachers.fit_student(X[PUBLIC], Ridge(0.1))
+    np.testing.assert_array_equal(of_teachers.public_labels_, asked)
+
+
+def test_export():
+    reg = fitted(student=make_pipeline(StandardScaler(), Ridge()))
+    model = reg.export(X[PUBLIC])
+    np.testing.assert_array_equal(model.predict(X[TEST]), reg.predict(X[TEST]))
+    assert model.privacy_spent_["epsilon"] == reg.privacy_spent_.epsilon
+    with pytest.raises(ValueError, match="fit_student"):
+        fitted().export()
+
+
+@table(
+    "params, expected",
+    ("cells", {}, ["means", "of 2 levels", "each level of a cell"]),
+    ("sums", {"epsilon": 1.0}, ["few records tell more of numbers in sums", "each of 2 levels"]),
+    ("teachers", {"base_estimator": Ridge(), "n_levels": 3}, ["means", "of 3 levels"]),
+    ("drowned", {"n_teachers": 50, "epsilon": 1.0}, ["the noise drowns the means"]),
+)
+def test_a_plan_speaks_of_levels(params, expected):
+    plan = fitted(how="plan", epsilon=params.pop("epsilon", 4.0), **params)
+    text = " ".join(str(plan).split())
+    assert all(words in text for words in expected) and "class" not in text.lower()
+
+
+def test_plan_and_ledger(tmp_path):
+    ledger = PrivacyLedger(tmp_path / "ledger", epsilon=2.5)
+    reg = PATERegressor(bounds=(0, 40), epsilon=2.0, ledger=ledger)
+    plan = reg.plan(X[PRIVATE], Y[PRIVATE], X[PUBLIC])
+    assert plan.spent.epsilon <= 2.0 and "2 levels" in str(plan)
+    reg.fit(X[PRIVATE], Y[PRIVATE], X[PUBLIC])
+    assert len(ledger.history()) == 1
+    with pytest.raises(ValueError, match="ledger"):
+        reg.fit(X[PRIVATE], Y[PRIVATE], X[PUBLIC])
+
+
+def test_an_interrupted_fit_goes_on(tmp_path):
+    params = {"memory": tmp_path / "kept", "random_state": None}
+    counts = [
+        fitted(how="poll", **params, base_estimator=LinearRegression()).counts for _ in range(2)
+    ]
+    np.testing.assert_array_equal(*counts)
+
+
+def test_a_frame_with_gaps_and_texts():
+    frame = pd.DataFrame(X, columns=["a", "b"]).assign(c=np.where(X[:, 0] > 0, "x", "y"))
+    frame.loc[::9, "b"] = np.nan
+    reg = PATERegressor(bounds=(0, 40), epsilon=4.0)
+    reg.fit(frame[PRIVATE], pd.Series(Y[PRIVATE]), X_public=frame[PUBLIC])
+    assert reg.score(frame[TEST], Y[TEST]) > 0.7
+    with (
+        pytest.warns(UserWarning, match="feature names"),
+        pytest.raises(ValueError, match="this estimator was fitted on a DataFrame"),
+    ):
+        reg.predict(X[TEST][:, [0, 1, 1]])
+
+
+def test_real_rows():
+    rows, y = load_diabetes(return_X_y=True)
+    reg = PATERegressor(bounds=(0, 350), epsilon=4.0, random_state=0, on_bad_plan="warn")
+    reg.fit(rows[:280], y[:280], X_public=rows[280:360])
+    assert reg.score(rows[360:], y[360:]) > -0.02
+
+
+def test_a_classifier_has_classes_and_no_levels():
+    clf = PATEClassifier(classes=[0, 1], random_state=0).fit(X[PRIVATE], Y[PRIVATE] > 20, X[PUBLIC])
+    assert not hasattr(clf, "levels_") and clf.public_labels_.dtype.kind == "i"

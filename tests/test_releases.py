@@ -1,0 +1,413 @@
+"""Releases of the user's: planned, paid for, published and audited like all else."""
+
+import pickle
+
+import numpy as np
+import pandas as pd
+import pytest
+from conftest import cases
+from sklearn.base import clone
+
+from sklearn_pate import PATEClassifier
+from sklearn_pate.aggregators import ConfidentGNMax, GaussianMechanism, LaplaceMechanism
+from sklearn_pate.audit import audit_release
+from sklearn_pate.electorate import PrivateData
+from sklearn_pate.exceptions import BudgetExceededError
+from sklearn_pate.ledger import PrivacyLedger
+from sklearn_pate.model_selection import PrivateGridSearchCV
+from sklearn_pate.partition import PredefinedPartition
+from sklearn_pate.public import PublicData
+from sklearn_pate.rdp import DEFAULT_ORDERS, Cost
+from sklearn_pate.releases import Release
+from sklearn_pate.secure import SystemGenerator
+from sklearn_pate.teachers import Sites
+
+SECRET = "Ada Lovelace"
+RNG = np.random.default_rng(0)
+X = RNG.normal(size=(300, 2))
+Y = (X[:, 0] > 0).astype(int)
+X_PUBLIC = RNG.normal(size=(120, 2))
+
+
+class Counts(Release):
+    """How many records have a positive first column, and how many have not."""
+
+    is_pure = True
+    is_exact = True
+    mechanism = LaplaceMechanism
+
+    def __init__(self, scale=None, share=0.25):
+        self.scale = scale
+        self.share = share
+
+    def with_scale(self, scale):
+        return clone(self).set_params(scale=scale) if self.scale is None else None
+
+    def cost(self, n_moved, orders=DEFAULT_ORDERS):
+        return self.mechanism(self.scale).cost(n_moved, orders)
+
+    def gather(self, private):
+        n_above = int((np.asarray(private.X)[:, 0] > 0).sum())
+        return np.array([[n_above, len(private.X) - n_above]])
+
+    def draw(self, gathered, rng):
+        return self.mechanism(self.scale).noisy(gathered, rng)[0]
+
+    def describe(self):
+        return "how many are above 0"
+
+
+class Gaussian(Counts):
+    is_pure = False
+    mechanism = GaussianMechanism
+
+
+class OfGroups(Counts):
+    """Groups with a positive mean, and others."""
+
+    counts_groups = True
+
+    def gather(self, private):
+        means = np.bincount(private.groups, private.X[:, 0]) / np.bincount(private.groups)
+        return np.array([[(means > 0).sum(), (means <= 0).sum()]])
+
+
+def model(*releases, **params):
+    given = {"epsilon": 1.0, "classes": [0, 1], "random_state": 0} | params
+    return PATEClassifier(releases=list(releases), **given)
+
+
+def fit(clf, **more):
+    return clf.fit(X, Y, X_public=X_PUBLIC, **more)
+
+
+def plan(clf, **more):
+    return clf.plan(X, Y, X_public=X_PUBLIC, **more)
+
+
+# --- what it costs, and where that is said -------------------------------------------------------
+
+
+def test_noise_costs_its_share_and_all_costs_the_cap():
+    planned = plan(model(Counts()))
+    assert planned.beside == (("how many are above 0", pytest.approx(0.25)),)
+    assert planned.epsilon == pytest.approx(1.0) and planned.epsilon <= 1
+    assert planned.own_cost.pure == pytest.approx(0.75) and planned.spent.delta == 0
+    assert planned.spent.arithmetic == "exact"
+    clf = fit(model(Counts()))
+    assert clf.privacy_spent_.epsilon == planned.epsilon
+    assert clf.releases[0].scale is None and not hasattr(clf, "X_synthetic_")
+
+
+def test_set_noise_costs_what_it_says():
+    planned = plan(model(Counts(scale=8.0), Counts(scale=16.0)))
+    assert [epsilon for _, epsilon in planned.beside] == [0.25, 0.125]
+    assert planned.own_cost.pure == pytest.approx(0.625)
+
+
+@cases(
+    "params",
+    {"n_teachers": 10, "n_queries": 20, "epsilon": 4.0},
+    {"n_teachers": 10, "aggregator": ConfidentGNMax(5, 4.0, 4.0), "n_queries": 80, "epsilon": 4.0},
+    {"aggregator": GaussianMechanism()},
+)
+def test_a_cost_that_is_not_pure_adds_up_under_the_cap(params):
+    planned = plan(model(Gaussian(), **params))
+    cap = params.get("epsilon", 1.0)
+    alone = Gaussian(planned_scale(planned, params)).cost(2).epsilon(1e-5)[0]
+    assert alone == pytest.approx(0.25 * cap, rel=1e-3)
+    assert planned.epsilon <= cap and planned.spent.delta == 1e-5
+    assert planned.cost.mu_squared > planned.own_cost.mu_squared
+
+
+def planned_scale(planned, params):
+    """Return the noise that a share of the cap buys, found by hand."""
+    low, high = 0.1, 1000.0
+    for _ in range(60):
+        middle = np.sqrt(low * high)
+        is_enough = Gaussian(middle).cost(2).epsilon(1e-5)[0] <= planned.beside[0][1]
+        low, high = (low, middle) if is_enough else (middle, high)
+    return high
+
+
+def test_statement_card_and_report_say_what_is_released():
+    clf = fit(model(Counts()))
+    spent = clf.privacy_spent_
+    assert spent.beside == ("how many are above 0",)
+    assert spent.to_dict()["beside"] == ["how many are above 0"]
+    assert "how many are above 0, the student" in spent.summary()
+    for html in (spent._repr_html_(), clf._repr_html_(), plan(clf)._repr_html_()):
+        assert "how many are above 0" in html
+    assert "beside      how many are above 0; of the epsilon below, 0.25" in str(plan(clf))
+    assert "beside" not in fit(model()).privacy_spent_.to_dict()
+
+
+def test_a_delta_before_a_filter_is_taken_from_its_own():
+    class Failing(Gaussian):
+        def cost(self, n_moved, orders=DEFAULT_ORDERS):
+            return Cost(np.zeros(len(orders)), 0.0, np.inf, delta=0.9e-5)
+
+    params = {"aggregator": ConfidentGNMax(5, 4.0, 4.0), "n_queries": 100, "n_teachers": 10}
+    planned = plan(model(Failing(1.0), epsilon=3.0, **params))
+    assert planned.method == "filter"
+    assert planned.cost.epsilon(1e-5)[0] <= planned.epsilon <= 3.0
+
+
+def test_a_ledger_records_it_and_stops_the_next(tmp_path):
+    ledger = PrivacyLedger(tmp_path / "ledger.sqlite", epsilon=1.5, composition="pure")
+    clf = fit(model(Counts(), random_state=None, ledger=ledger))
+    assert ledger.epsilon_spent == pytest.approx(1.0) and len(ledger.history()) == 1
+    with pytest.raises(BudgetExceededError) as caught:
+        fit(clf)
+    assert not hasattr(caught.value, "privacy_spent") and len(ledger.history()) == 1
+
+
+@cases("params", {}, {"n_teachers": 5, "epsilon": 8.0})
+def test_drawn_rows_and_it_are_one_entry(tmp_path, params):
+    ledger = PrivacyLedger(tmp_path / "ledger.sqlite", epsilon=25.0)
+    schema = [(-4, 4), (-4, 4)]
+    clf = model(Counts(), random_state=None, ledger=ledger, schema=schema, **params)
+    clf.fit(X, Y)
+    assert len(ledger.history()) == 1
+    assert clf.privacy_spent_.epsilon <= params.get("epsilon", 1.0)
+    assert clf.privacy_spent_.n_synthetic > 0 and len(clf.released_) == 1
+    clf.set_params(schema=None).fit(X, Y, X_public=clf.X_synthetic_)
+    _, of_both = ledger.history()["epsilon"]
+    assert of_both < clf.privacy_spent_.epsilon  # the ledger has the rows, and not these counts
+
+
+# --- what is published ---------------------------------------------------------------------------
+
+
+def test_what_is_drawn_is_published_with_fresh_noise_or_by_a_seed():
+    first, again = (fit(model(Counts())).released_[0] for _ in range(2))
+    fresh = fit(model(Counts(), random_state=None)).released_[0]
+    np.testing.assert_array_equal(first, again)
+    assert (fresh != first).any() and first.shape == (2,)
+    assert first == pytest.approx([(X[:, 0] > 0).sum(), (X[:, 0] <= 0).sum()], abs=200)
+
+
+SOURCES = []
+
+
+class Telling(Counts):
+    def draw(self, gathered, rng):
+        SOURCES.append(type(rng))
+        return super().draw(gathered, rng)
+
+
+@cases("seed, source", (None, SystemGenerator), (0, np.random.Generator))
+def test_its_noise_comes_from_the_system_or_from_the_seed(seed, source):
+    fit(model(Telling(), random_state=seed))
+    assert SOURCES[-1] is source
+
+
+def test_labels_are_those_of_a_fit_without_it_at_the_same_noise():
+    noise = {"aggregator": LaplaceMechanism(4.0), "epsilon": None}
+    with_it, without = fit(model(Counts(9.0), **noise)), fit(model(**noise))
+    np.testing.assert_array_equal(with_it.public_labels_, without.public_labels_)
+
+
+def test_a_pickle_holds_what_was_published_and_no_state():
+    loaded = pickle.loads(pickle.dumps(fit(model(Counts()))))
+    assert loaded.released_[0].shape == (2,)
+    assert vars(loaded.releases[0]) == {"scale": None, "share": 0.25}
+
+
+def test_a_next_fit_without_it_has_none():
+    clf = fit(model(Counts()))
+    assert not hasattr(fit(clf.set_params(releases=None)), "released_")
+
+
+class Keeping(Counts):
+    """Remembers the records, prints, and writes into what it gets."""
+
+    def gather(self, private):
+        print(SECRET)
+        self.seen_ = private.X
+        gathered = super().gather(private)
+        private.X[:] = 0
+        private.codes[:] = 0
+        np.random.seed(0)
+        return gathered
+
+    def draw(self, gathered, rng):
+        assert not hasattr(self, "seen_")
+        return super().draw(gathered, rng)
+
+
+def test_a_careless_one_leaves_nothing_behind(capsys):
+    before = X.copy(), Y.copy(), np.random.get_state()[1].copy()
+    clf = fit(model(Keeping()))
+    assert capsys.readouterr() == ("", "")
+    assert all(map(np.array_equal, before, (X, Y, np.random.get_state()[1])))
+    assert vars(clf.releases[0]) == {"scale": None, "share": 0.25}
+    np.testing.assert_array_equal(clf.released_[0], fit(model(Counts())).released_[0])
+
+
+# --- audits --------------------------------------------------------------------------------------
+
+
+class HalfTheNoise(Counts):
+    def draw(self, gathered, rng):
+        return Counts(self.scale / 2).draw(gathered, rng)
+
+
+def neighbours():
+    other = X.copy()
+    other[0, 0] = -other[0, 0]
+    return [PrivateData(X=rows, codes=Y, classes=np.array([0, 1])) for rows in (X, other)]
+
+
+@cases("kind, is_refuted", (Counts, False), (HalfTheNoise, True))
+def test_an_audit_refutes_half_the_noise(kind, is_refuted, global_random_seed):
+    sampled = {"n_samples": 4000, "random_state": global_random_seed}
+    found = audit_release(kind(2.0), *neighbours(), **sampled)
+    assert (found.claimed, found.refuted) == (1.0, is_refuted)
+    assert found.epsilon > 0.3
+
+
+def test_an_audit_with_a_delta_goes_by_the_cost_at_it():
+    found = audit_release(Gaussian(4.0), *neighbours(), n_samples=200, random_state=0)
+    assert found.delta == 1e-5
+    assert found.claimed == Gaussian(4.0).cost(2).epsilon(1e-5)[0]
+    pytest.raises(ValueError, audit_release, Counts(1.0), *neighbours(), n_moved=0)
+
+
+# --- what goes wrong -----------------------------------------------------------------------------
+
+
+class Failing(Counts):
+    """Fails on private records, which have more rows than public ones, in one of its methods."""
+
+    def __init__(self, scale=8.0, where="gather", what="raise"):
+        self.scale = scale
+        self.where = where
+        self.what = what
+
+    def _result(self, here, value, is_private):
+        if here != self.where or not is_private:
+            return value
+        if self.what == "raise":
+            raise ValueError(SECRET)
+        return {"longer": [1, 2, 3], "whole": [1, 2], "text": SECRET}[self.what]
+
+    def gather(self, private):
+        is_private = len(private.X) == len(X)
+        return self._result("gather", (super().gather(private), is_private), is_private)
+
+    def draw(self, gathered, rng):
+        counts, is_private = gathered
+        return self._result("draw", super().draw(counts, rng), is_private)
+
+
+@pytest.fixture
+def ledger(tmp_path):
+    return PrivacyLedger(tmp_path / "ledger.sqlite", epsilon=10.0)
+
+
+def says_nothing(error):
+    while error is not None:
+        assert SECRET not in f"{error} {getattr(error, '__notes__', '')}"
+        error = error.__cause__ or error.__context__
+
+
+def test_an_error_while_gathering_is_withheld_and_free(ledger):
+    clf = model(Failing(), ledger=ledger, random_state=None)
+    with pytest.raises(ValueError, match="gather of Failing failed with ValueError") as caught:
+        fit(clf)
+    says_nothing(caught.value)
+    assert caught.value.__notes__ == ["Privacy: nothing was spent."]
+    assert len(ledger.history()) == 0 and not hasattr(clf, "privacy_spent_")
+
+
+@cases(
+    "what, match",
+    ("raise", "draw of Failing failed with ValueError"),
+    ("text", "draw of Failing failed with TypeError"),
+    ("longer", "must return what has the form"),
+    ("whole", "must return what has the form"),
+)
+def test_an_error_while_drawing_is_withheld_and_paid(ledger, what, match):
+    clf = model(Counts(9.0), Failing(where="draw", what=what), ledger=ledger, random_state=None)
+    with pytest.raises(ValueError, match=match) as caught:
+        fit(clf)
+    says_nothing(caught.value)
+    assert caught.value.privacy_spent == clf.privacy_spent_
+    assert len(ledger.history()) == 1 and clf.privacy_spent_.epsilon <= 1.0
+    assert len(clf.released_) == 1 and not hasattr(clf, "student_")
+
+
+class Loud(Counts):
+    def gather(self, private):
+        raise RuntimeError("no column of that name")
+
+
+class Text(Counts):
+    def draw(self, gathered, rng):
+        return "above"
+
+
+class Worthless(Counts):
+    def cost(self, n_moved, orders=DEFAULT_ORDERS):
+        return Cost(np.full(len(orders), -1.0), 0.0, 0.0)
+
+
+class NoCost(Counts):
+    def cost(self, n_moved, orders=DEFAULT_ORDERS):
+        return 0.5
+
+
+@cases(
+    "release, params, match",
+    (Loud(9.0), {}, "Loud failed when tried on public rows.*RuntimeError: no column of that name"),
+    (Text(9.0), {}, "Text failed when tried on public rows.*draw must return numbers; got text"),
+    (Worthless(9.0), {}, "cost of Worthless must return a rdp.Cost"),
+    (NoCost(9.0), {}, "cost of NoCost must return rdp.Cost"),
+    (Counts, {}, "releases must be a list of releases.Release, each an instance"),
+    (Counts(share=1.0), {}, "share of Counts must be a number between 0 and 1; got 1.0"),
+    (Counts(share=None), {}, "share of Counts must be a number between 0 and 1; got None"),
+    (Counts(), {"epsilon": None, "aggregator": LaplaceMechanism(9.0)}, "epsilon is None"),
+    (Counts(1.0), {}, "epsilon=2"),
+)
+def test_what_cannot_be_paid_for_or_run_is_refused_while_planning(release, params, match):
+    errors = (ValueError, TypeError, BudgetExceededError)
+    pytest.raises(errors, plan, model(release, **params)).match(match)
+
+
+def test_groups_count_as_one_or_are_refused():
+    groups = np.arange(300) // 3
+    with pytest.raises(ValueError, match="Counts does not say counts_groups, and this fit"):
+        fit(model(Counts()), groups=groups)
+    clf = fit(model(OfGroups(), unit="group"), groups=[f"person {k}" for k in groups])
+    means = X[:, 0].reshape(-1, 3).mean(axis=1)
+    assert clf.released_[0] == pytest.approx([(means > 0).sum(), (means <= 0).sum()], abs=100)
+    sites = np.arange(300) % 5
+    names = PredefinedPartition(names=range(5))
+    kept = {"partition": names, "epsilon": 20.0}
+    assert fit(model(OfGroups(), **kept), groups=sites).released_[0].shape == (2,)
+
+
+def test_records_under_one_identifier_count_as_one_or_are_refused():
+    frame = pd.DataFrame(X, columns=list("ab"), index=[f"person {k}" for k in range(300)])
+    public = pd.DataFrame(X_PUBLIC, columns=list("ab"))
+    clf = model(Counts(), partition="hash", n_teachers=5, epsilon=8.0)
+    with pytest.raises(ValueError, match="group or identifier together"):
+        clf.fit(frame, Y, X_public=public)
+
+
+def test_where_no_records_are_at_hand_it_is_refused():
+    clf = model(Counts())
+    votes = model().poll(X, Y, X_public=X_PUBLIC)
+    pytest.raises(ValueError, clf.fit_votes, votes, X_PUBLIC).match("has no private records")
+    pytest.raises(ValueError, clf.poll, X, Y, X_PUBLIC).match("poll collects votes alone")
+    search = PrivateGridSearchCV(clf, {"class_weight": [None]}, epsilon=2.0)
+    with pytest.raises(ValueError, match="a search makes many fits"):
+        search.fit(X, Y, X_public=PublicData(X_PUBLIC), X_val=X_PUBLIC, y_val=Y[:120])
+    sites = model(Counts(), n_teachers=None, epsilon=8.0)
+    with pytest.raises(ValueError, match="Sites do not give them|private rows"):
+        sites.fit(Sites(load, ["a", "b"]), None, X_public=X_PUBLIC)
+
+
+def load(name):
+    return X[:100], Y[:100]
