@@ -35,6 +35,20 @@ class Interval(_Interval):
         return super().is_satisfied_by(val)
 
 
+def delegated(method, *names):
+    """Return a check for `available_if`: the first part that there is has a method.
+
+    Its own AttributeError says why it has none.
+    """
+
+    def check(self):
+        parts = (getattr(self, name, None) for name in names)
+        getattr(next((part for part in parts if part is not None), None), method)
+        return True
+
+    return check
+
+
 __all__ = [
     "CallbackSupportMixin",
     "HasMethods",
@@ -46,4 +60,5 @@ __all__ = [
     "_fit_context",
     "_num_samples",
     "_safe_indexing",
+    "delegated",
 ]

@@ -4,11 +4,9 @@ import numpy as np
 from sklearn.base import ClassifierMixin
 from sklearn.utils.metaestimators import available_if
 
-from ._sklearn import StrOptions
-from .estimator import PATEEstimator, student_has, usual_floats
+from ._sklearn import StrOptions, delegated
+from .estimator import PATEEstimator, usual_floats
 from .students import all_columns, check_predicted
-
-__all__ = ["PATEClassifier"]
 
 
 class PATEClassifier(ClassifierMixin, PATEEstimator):
@@ -344,7 +342,7 @@ class PATEClassifier(ClassifierMixin, PATEEstimator):
             codes = self.student_.predict(X)
         return self.classes_[check_predicted(codes, n_classes=len(self.classes_))]
 
-    @available_if(student_has("predict_proba"))
+    @available_if(delegated("predict_proba", "student_", "_student"))
     @usual_floats
     def predict_proba(self, X):
         """Predict class probabilities with the student.
@@ -363,7 +361,7 @@ class PATEClassifier(ClassifierMixin, PATEEstimator):
         with self._columns_said(X):
             return self._all_columns(self.student_.predict_proba(X), 0.0)
 
-    @available_if(student_has("predict_proba"))
+    @available_if(delegated("predict_proba", "student_", "_student"))
     def predict_log_proba(self, X):
         """Log of `predict_proba`.
 
@@ -380,7 +378,7 @@ class PATEClassifier(ClassifierMixin, PATEEstimator):
         with np.errstate(divide="ignore"):
             return np.log(self.predict_proba(X))
 
-    @available_if(student_has("decision_function"))
+    @available_if(delegated("decision_function", "student_", "_student"))
     def decision_function(self, X):
         """Decision values of the student.
 

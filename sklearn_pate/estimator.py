@@ -20,7 +20,6 @@ from ._sklearn import (
     _fit_context,
     _VisualBlock,
 )
-from .accountant import next_fit_number
 from .accountant.spent import text_rounded_up
 from .aggregators import Mechanism, TableMechanism
 from .electorate import Electorate, TableElectorate
@@ -41,7 +40,7 @@ from .fitting.keeping import keeping
 from .fitting.planning import make_plan
 from .fitting.seeds import seed_streams
 from .fitting.voters import make_electorate, voters
-from .isolation import own_generators, unfitted
+from .isolation import next_fit_number, own_generators, unfitted
 from .neighbors import RowVectorizer
 from .public import indexable_rows, public_rows
 from .releases.labels import LabelsRelease
@@ -56,17 +55,6 @@ _OTHER_ROWS = "the rows given to fit_student, which may be part of the student"
 
 #: Runs a method with numpy's default errors, whatever `numpy.seterr` says.
 usual_floats = np.errstate(divide="warn", over="warn", under="ignore", invalid="warn")
-
-
-def student_has(method):
-    """Whether the student, fitted or to be fitted, has a method."""
-
-    def check(self):
-        student = getattr(self, "student_", None) or student_of(self, make_electorate(self))
-        getattr(student, method)  # its own AttributeError says why it has none
-        return True
-
-    return check
 
 
 class PATEEstimator(CallbackSupportMixin, BaseEstimator):
@@ -451,6 +439,11 @@ class PATEEstimator(CallbackSupportMixin, BaseEstimator):
                 f"{first_names(list(names))}: pass one; got {type(X).__name__}"
             ) from error
 
+    @property
+    def _student(self):
+        """The unfitted student."""
+        return student_of(self, make_electorate(self))
+
     # --- scikit-learn's protocols ------------------------------------------------------------
 
     def __sklearn_is_fitted__(self):
@@ -483,9 +476,7 @@ class PATEEstimator(CallbackSupportMixin, BaseEstimator):
         if self.synthesizer is not None:
             parts.append(("public rows", self.synthesizer))
         parts += [("aggregator", stage) for stage in as_list(aggregator)]
-        parts.append(
-            ("student", getattr(self, "student_", student_of(self, make_electorate(self))))
-        )
+        parts.append(("student", getattr(self, "student_", self._student)))
         names = [f"{part}: {type(estimator).__name__}" for part, estimator in parts]
         diagram = _VisualBlock("parallel", [estimator for _, estimator in parts], names=names)
         if not hasattr(self, "privacy_spent_"):
@@ -524,7 +515,7 @@ class PATEEstimator(CallbackSupportMixin, BaseEstimator):
             state["random_state"] = None
             state.pop("_skl_callbacks", None)  # objects of the user's, which were called in the fit
         if "student_" in state:  # a model predicts where the teachers' libraries are not installed
-            spare = {"base_estimator", "student", "table_"} & set(state)
+            spare = {"base_estimator", "student", "releases", "table_"} & set(state)
             state |= {name: Saved.of(state[name]) for name in spare}
         return state
 

@@ -2,8 +2,6 @@
 
 import numpy as np
 
-__all__ = ["levels_of", "mean", "numbers_at", "positions", "quantiles", "split"]
-
 
 def levels_of(bounds, n_levels):
     """Return evenly spaced levels from one bound to the other; refuse bounds that are none.

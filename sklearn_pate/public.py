@@ -11,7 +11,7 @@ from sklearn.utils import get_tags
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
-from ._sklearn import HasMethods, _fit_context, _num_samples, _safe_indexing
+from ._sklearn import HasMethods, _fit_context, _num_samples, _safe_indexing, delegated
 from .exceptions import PrivacyLeakWarning, warn
 from .isolation import fresh_seed, own_clone, own_generators, seeded, set_seeds, unfitted
 from .rdp.checks import as_array
@@ -306,14 +306,6 @@ def _is_one_to_one(column, labels):
     return pairs > 1 and pairs == len(np.unique(codes)) == len(np.unique(labels))
 
 
-def _transformer_has(method):
-    def check(self):
-        getattr(getattr(self, "transformer_", self.transformer), method)
-        return True
-
-    return check
-
-
 class FitOnPublic(TransformerMixin, BaseEstimator):
     """Fit a transformer on public rows instead of private ones.
 
@@ -434,7 +426,7 @@ class FitOnPublic(TransformerMixin, BaseEstimator):
         check_is_fitted(self)
         return self.transformer_.transform(X)
 
-    @available_if(_transformer_has("inverse_transform"))
+    @available_if(delegated("inverse_transform", "transformer_", "transformer"))
     def inverse_transform(self, X):
         """Undo `transform`, if the transformer can.
 
@@ -451,7 +443,7 @@ class FitOnPublic(TransformerMixin, BaseEstimator):
         check_is_fitted(self)
         return self.transformer_.inverse_transform(X)
 
-    @available_if(_transformer_has("get_feature_names_out"))
+    @available_if(delegated("get_feature_names_out", "transformer_", "transformer"))
     def get_feature_names_out(self, input_features=None):
         """Names of the columns that `transform` returns.
 

@@ -11,8 +11,6 @@ from .estimator import PATEEstimator, usual_floats
 from .levels import quantiles
 from .students import check_numbers
 
-__all__ = ["PATERegressor"]
-
 
 def _may_have_quantiles(estimator):
     if estimator.n_levels < 3:

@@ -22,9 +22,9 @@ import pytest
 from mpmath.calculus.quadrature import GaussLegendre
 from scipy.special import logsumexp
 
-from sklearn_pate.accountant import count
 from sklearn_pate.aggregators import GNMax
 from sklearn_pate.fitting import seeds
+from sklearn_pate.isolation import silence
 from sklearn_pate.releases import rows
 
 matplotlib.use("Agg")
@@ -78,14 +78,14 @@ def global_random_seed(request):
 def as_in_a_process_of_its_own(monkeypatch):
     """Count the fits of each test from 1, none is the first with a seed, no rows were drawn."""
     monkeypatch.setattr(rows, "_drawn", {})
-    monkeypatch.setattr(count, "_numbers", itertools.count(1))  # put back after the test
+    monkeypatch.setattr(silence, "_numbers", itertools.count(1))  # put back after the test
     monkeypatch.setattr(seeds, "_has_warned", threading.Event())
     seeds._has_warned.set()
 
 
 def count_fits_from_one():
     """Let the next fit be the first of its process."""
-    count._numbers = itertools.count(1)
+    silence._numbers = itertools.count(1)
 
 
 @pytest.fixture(scope="module")

@@ -6,8 +6,8 @@ from sklearn.model_selection import GridSearchCV
 from sklearn.naive_bayes import GaussianNB
 
 from sklearn_pate import PATEClassifier, PrivacySpent, PublicData
-from sklearn_pate.accountant import count, next_fit_number
 from sklearn_pate.exceptions import TeacherError
+from sklearn_pate.isolation import next_fit_number
 from sklearn_pate.model_selection import PrivateGridSearchCV
 
 ROWS = np.random.default_rng(0).normal(size=(900, 3))
@@ -82,4 +82,4 @@ def test_records_of_what_was_spent_are_equal_whatever_their_number():
     numbers = {"n_teachers": 5, "n_queries": 3, "n_answered": 3}
     first, second = (PrivacySpent(*given, **numbers, fit_number=k) for k in (1, 2))
     assert first == second and first.summary() != second.summary()
-    assert count.next_fit_number() == 1  # each test has a count of its own
+    assert next_fit_number() == 1  # each test has a count of its own

@@ -2,16 +2,17 @@
 
 import pickle
 import warnings
+from decimal import Decimal
 from itertools import product
 
 import numpy as np
 import pandas as pd
 import pytest
 from conftest import cases, table
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as some
 from scipy.optimize import LinearConstraint, minimize
-from sklearn.base import BaseEstimator, RegressorMixin, clone
+from sklearn.base import BaseEstimator, RegressorMixin, clone, is_regressor
 from sklearn.compose import TransformedTargetRegressor
 from sklearn.datasets import load_diabetes
 from sklearn.ensemble import HistGradientBoostingRegressor, RandomForestRegressor
@@ -31,14 +32,16 @@ from sklearn_pate.electorate import PrivateData
 from sklearn_pate.exceptions import BadPlanError, StudentError, TeacherError
 from sklearn_pate.ledger import PrivacyLedger
 from sklearn_pate.levels import levels_of, mean, positions, quantiles, split
+from sklearn_pate.model_selection import PrivateGridSearchCV
 from sklearn_pate.neighbors import ReverseNeighbors
 from sklearn_pate.neighbors.ballots import count_ballots
 from sklearn_pate.neighbors.rates import smooth
+from sklearn_pate.neighbors.released import ReleasedTable
 from sklearn_pate.partition import PredefinedPartition
 from sklearn_pate.public import PublicData
 from sklearn_pate.sums import noise_sizes, sums_cost
 from sklearn_pate.synthesis import ClassSums, MarginalSynthesizer
-from sklearn_pate.teachers import Sites
+from sklearn_pate.teachers import RegressorEnsemble, Sites, TeacherEnsemble
 from sklearn_pate.teachers.one import SHARES, number_votes
 
 WHOLE = 2**20
@@ -61,6 +64,7 @@ FINITE = some.floats(allow_nan=False, allow_infinity=False)
 N_LEVELS = some.integers(2, 12)
 
 
+@settings(deadline=None)
 @given(FINITE, FINITE, N_LEVELS, some.integers(0, WHOLE), some.integers(0, WHOLE))
 def test_shares_are_whole_and_none_is_lost(y, other, n_levels, n_shares, n_of_other):
     """So two ballots differ by at most all of their shares: L1 is 2 exactly, L2 the root of 2."""
@@ -355,6 +359,16 @@ def test_numbers_beyond_the_bounds_count_at_the_edge():
         np.testing.assert_array_equal(one.counts, other.counts)
 
 
+@pytest.mark.parametrize("huge", [10**400, Decimal("1e400"), np.longdouble("1e400")])
+def test_numbers_beyond_all_floats_count_at_the_edge(huge):
+    kind = np.longdouble if isinstance(huge, np.longdouble) else object
+    y = Y.astype(kind)
+    y[5] = huge
+    cut = np.where(np.arange(3000) == 5, 40.0, Y)
+    one, other = (fitted(y=y, how="poll") for y in (y, cut))
+    np.testing.assert_array_equal(one.counts, other.counts)
+
+
 def test_all_of_a_unit_casts_one_ballot():
     """Ten times each record, in groups of ten: the same table as once each."""
     rows, y = np.repeat(X[:300], 10, axis=0), np.repeat(Y[:300], 10)
@@ -399,6 +413,7 @@ def test_ballots_that_scatter_less_are_read_as_that():
 # --- quantiles -----------------------------------------------------------------------------------
 
 
+@settings(deadline=None)
 @given(some.lists(some.floats(0, 1), min_size=3, max_size=12).filter(lambda w: sum(w) > 0))
 def test_quantiles_rise_within_the_bounds(weights):
     rates = np.array([weights]) / sum(weights)
@@ -448,8 +463,9 @@ def test_quantiles_that_are_none(make, error, match):
 # --- what is refused, before anything is spent ---------------------------------------------------
 
 NAN, INFINITE, TEXT = (np.where(np.arange(3000) == 7, what, Y) for what in (np.nan, np.inf, "7.5x"))
-OBJECTS = Y.astype(object)
+OBJECTS, SIGNALS = Y.astype(object), Y.astype(object)
 OBJECTS[3] = {"secret": 1}
+SIGNALS[3] = Decimal("sNaN")
 
 
 class Loses(RegressorMixin, BaseEstimator):
@@ -483,6 +499,7 @@ class Loses(RegressorMixin, BaseEstimator):
     ("infinite number", {"y": INFINITE}, "Input y contains NaN or infinity"),
     ("text for a number", {"y": TEXT}, "y must hold numbers; got text"),
     ("objects", {"y": OBJECTS}, "y must hold numbers; some are of another type"),
+    ("a signal", {"y": SIGNALS}, "y must hold numbers; some are of another type"),
     ("complex", {"y": Y + 1j}, "Complex data not supported"),
     ("none", {"y": None}, "requires y to be passed"),
     ("all outside", {"bounds": (100, 200)}, "all of y lies outside of bounds"),
@@ -492,6 +509,7 @@ class Loses(RegressorMixin, BaseEstimator):
         {"base_estimator": LogisticRegression()},
         "base_estimator must be a regressor",
     ),
+    ("votes for classes", {"base_estimator": TeacherEnsemble([Ridge()])}, "votes for classes"),
     ("a student", {"student": LogisticRegression()}, "student must be a regressor"),
     ("votes", {"base_estimator": Ridge(), "aggregator": GNMax()}, "must be a SoftVote"),
     ("soft", {"aggregator": SoftVote(), "base_estimator": ReverseNeighbors()}, "TableMechanism"),
@@ -576,6 +594,19 @@ def test_several_numbers_share_a_ledger(tmp_path):
     reg.fit(X[PRIVATE], np.column_stack([Y, 40 - Y])[PRIVATE], X_public=X[PUBLIC])
     assert reg.score(X[TEST], np.column_stack([Y, 40 - Y])[TEST]) > 0.8
     assert len(ledger.history()) == 2 and 1.0 < ledger.epsilon_spent <= 2.0
+
+
+def test_a_private_search():
+    candidates = {"student": [LinearRegression(), RandomForestRegressor(5)]}
+    reg = PATERegressor(bounds=(0, 40))
+    search = PrivateGridSearchCV(reg, candidates, epsilon=8.0, n_trials=2, random_state=0)
+    with pytest.raises(ValueError, match="scored on public rows"):
+        search.fit(X[PRIVATE], Y[PRIVATE], X_public=X[PUBLIC])
+    search.fit(X[PRIVATE], Y[PRIVATE], X_public=X[PUBLIC], X_val=X[TEST], y_val=Y[TEST])
+    assert search.score(X[TEST], Y[TEST]) > 0.5 and search.privacy_spent_.epsilon <= 8.0
+    assert is_regressor(search) and not hasattr(search, "classes_")
+    with pytest.raises(ValueError, match="cannot differ in n_levels"):
+        PrivateGridSearchCV(reg, {"n_levels": [2, 3]}).fit(X[PRIVATE], Y[PRIVATE], X[PUBLIC])
 
 
 def test_votes_are_cast_once_and_read_often():
@@ -681,3 +712,17 @@ def test_real_rows():
 def test_a_classifier_has_classes_and_no_levels():
     clf = PATEClassifier(classes=[0, 1], random_state=0).fit(X[PRIVATE], Y[PRIVATE] > 20, X[PUBLIC])
     assert not hasattr(clf, "levels_") and clf.public_labels_.dtype.kind == "i"
+
+
+def test_an_electorate_of_regressors_is_refused_for_classes():
+    with pytest.raises(ValueError, match="RegressorEnsemble votes for numbers"):
+        PATEClassifier(RegressorEnsemble([Ridge()]), classes=[0, 1]).plan(X, Y > 20, X)
+
+
+def test_rows_that_were_drawn_for_classes_bring_no_prior():
+    """What was released of two classes says nothing of three levels, and nothing is lost."""
+    params = {"classes": [0, 1], "epsilon": 4.0, "schema": [(-1, 1)] * 2, "random_state": 0}
+    clf = PATEClassifier(**params, synthesizer=ClassSums(share=0.25)).fit(X, (Y > 20).astype(int))
+    reg = PATERegressor(bounds=(0, 40), n_levels=3, epsilon=5.0, random_state=0)
+    reg.fit(X, Y, X_public=clf.X_synthetic_)
+    assert isinstance(reg.table_, ReleasedTable) and reg.score(X, Y) > 0.5

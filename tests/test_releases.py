@@ -214,6 +214,13 @@ def test_a_pickle_holds_what_was_published_and_no_state():
     assert vars(loaded.releases[0]) == {"scale": None, "share": 0.25}
 
 
+def test_a_model_predicts_where_the_class_of_a_release_is_missing(monkeypatch):
+    pickled = pickle.dumps(fit(model(Counts())))
+    monkeypatch.delattr(f"{__name__}.Counts")
+    loaded = pickle.loads(pickled)
+    assert loaded.predict(X).shape == (300,) and loaded.released_[0].shape == (2,)
+
+
 def test_a_next_fit_without_it_has_none():
     clf = fit(model(Counts()))
     assert not hasattr(fit(clf.set_params(releases=None)), "released_")
@@ -348,6 +355,17 @@ class Text(Counts):
         return "above"
 
 
+class Guessable(Counts):
+    def draw(self, gathered, rng):
+        return gathered[0] + np.random.laplace(scale=self.scale, size=2)
+
+
+class SameObject(Counts):
+    def with_scale(self, scale):
+        self.scale = scale
+        return self
+
+
 class Worthless(Counts):
     def cost(self, n_moved, orders=DEFAULT_ORDERS):
         return Cost(np.full(len(orders), -1.0), 0.0, 0.0)
@@ -362,6 +380,8 @@ class NoCost(Counts):
     "release, params, match",
     (Loud(9.0), {}, "Loud failed when tried on public rows.*RuntimeError: no column of that name"),
     (Text(9.0), {}, "Text failed when tried on public rows.*draw must return numbers; got text"),
+    (Guessable(9.0), {}, "Guessable failed when tried .*draw took numbers from a global generator"),
+    (SameObject(), {}, "with_scale of SameObject must return None if the noise is set"),
     (Worthless(9.0), {}, "cost of Worthless must return a rdp.Cost"),
     (NoCost(9.0), {}, "cost of NoCost must return rdp.Cost"),
     (Counts, {}, "releases must be a list of releases.Release, each an instance"),

@@ -39,19 +39,18 @@ EPSILONS = (0.5, 1.0, 4.0)
 DELTA = 1e-5
 #: Each peer, and the environment that it runs in.
 PEERS = {"DP-EBM": "interpret", "diffprivlib": "diffprivlib", "AdaSSP": ""}
-OURS = ("PATE", "PATE, 10 levels")
+#: Ours, by the number of levels.
+OURS = {"PATE": 2, "PATE, 10 levels": 10, "PATE, 30 levels": 30}
 PUBLIC = ("no privacy, boosting", "no privacy, ridge on columns of public rows")
 
 
 def ours(name, table, bounds, epsilon, seed):
-    reg = PATERegressor(
-        bounds=bounds, epsilon=epsilon, delta=DELTA, n_levels=10 if "10" in name else 2
-    )
+    reg = PATERegressor(bounds=bounds, epsilon=epsilon, delta=DELTA, n_levels=OURS[name])
     reg.set_params(random_state=seed).fit(table.X, table.y, X_public=table.X_public)
     found = {"R2": reg.score(table.X_test, table.y_test), "voters": type(reg.table_).__name__}
-    if "10" in name:
+    if OURS[name] > 2:
         low, high = reg.predict_quantiles(table.X_test, [0.1, 0.9]).T
-        found["coverage"] = np.mean((low <= table.y_test) & (table.y_test <= high))
+        found["coverage"] = float(np.mean((low <= table.y_test) & (table.y_test <= high)))
     return found
 
 

@@ -1,6 +1,5 @@
 """What a fit may ask, what it spent, and the curator's private view of it."""
 
-from .count import next_fit_number
 from .curator import Curator, StageRecord, TableCurator
 from .forecast import RecordVoters, RowsCost, TeacherVoters
 from .plan import Plan, plan_queries
@@ -19,7 +18,6 @@ __all__ = [
     "StageRecord",
     "TableCurator",
     "TeacherVoters",
-    "next_fit_number",
     "plan_queries",
     "plan_table",
 ]

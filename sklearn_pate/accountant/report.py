@@ -4,8 +4,7 @@ import math
 import textwrap
 
 from .advice import percent
-from .card import card_of
-from .words import text_rounded_up
+from .words import card_of, text_rounded_up
 
 #: Shares of the voters who agree, for which a report says how many labels will be right.
 _AGREEMENTS = (0.6, 0.8, 0.95)

@@ -7,8 +7,7 @@ from dataclasses import KW_ONLY, dataclass, field, fields
 from typing import ClassVar
 
 from .._version import __version__
-from .card import card_of
-from .words import in_words, released, text_rounded_up, to_be_released
+from .words import card_of, in_words, released, text_rounded_up, to_be_released
 
 
 @dataclass(frozen=True, repr=False)

@@ -90,8 +90,9 @@ def _check_room(mechanism, before, epsilon, delta):
     spent = before.pure if is_pure else before.epsilon(delta)[0]
     if spent >= epsilon:
         raise BudgetExceededError(
-            f"public rows that are drawn from private ones cost epsilon={spent:.4g}, and "
-            f"epsilon={epsilon:g} is the cap of these and the labels. Raise it"
+            f"public rows that are drawn from private ones, and releases of yours, cost "
+            f"epsilon={spent:.4g}, and epsilon={epsilon:g} is the cap of these and the labels. "
+            "Raise it"
         )
 
 

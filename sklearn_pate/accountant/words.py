@@ -1,7 +1,8 @@
-"""A guarantee in words, for those who must sign for it."""
+"""A guarantee in words, for those who must sign for it, and a table with a title, as HTML."""
 
 import math
 from decimal import ROUND_CEILING, Context, Decimal
+from html import escape
 
 from ..electorate import Adjacency
 
@@ -207,4 +208,49 @@ def _about_the_rest(spent):
         "Nor is what was computed from the private data beside the fit, as "
         f"{other}scores, scaling or a choice of {other}settings; nor what follows about a person "
         "from facts that are true of many."
+    )
+
+
+# --- a card --------------------------------------------------------------------------------------
+
+_STYLE = """
+.sk-pate-card {
+  color: var(--sg-text-color, var(--theme-code-foreground, var(--jp-content-font-color1, inherit)));
+  font-family: sans-serif; max-width: 52em;
+}
+.sk-pate-card table { border-collapse: collapse; background: #8881; width: 100%; }
+.sk-pate-card caption { text-align: left; padding: 0.4em 0; font-weight: bold; color: inherit; }
+.sk-pate-card th, .sk-pate-card td {
+  border: 1px dashed #8886; padding: 0.3em 0.6em; text-align: left; vertical-align: top;
+  color: inherit; background: transparent; white-space: pre-line;
+}
+.sk-pate-card li { border-left: 4px solid #e69f00; margin: 0.3em 0; padding: 0.3em 0.6em; }
+"""
+
+
+def card_of(title, lines, remarks=()):
+    """Return HTML that needs nothing else, for light and dark pages.
+
+    Parameters
+    ----------
+    title : str
+        Its caption.
+    lines : list of (str, str)
+        A name, and what is to be said of it.
+    remarks : list of str, default=()
+        What stands in a list below.
+
+    Returns
+    -------
+    str
+    """
+    rows = [
+        f"<tr><th scope='row'>{escape(name)}</th><td>{escape(words)}</td></tr>"
+        for name, words in lines
+    ]
+    items = "".join(f"<li>{escape(remark)}</li>" for remark in remarks)
+    return (
+        f"<div class='sk-pate-card'><style>{_STYLE}</style><table>"
+        f"<caption>{escape(title)}</caption>{''.join(rows)}</table>"
+        f"{f'<ul>{items}</ul>' if items else ''}</div>"
     )

@@ -83,10 +83,7 @@ def check_data(estimator, X, y, X_public, *, classes, sample_weight, groups):
     X = indexable_rows(X, "X")
     check_features(estimator, X, "X", reset=True)
     _check_alike(estimator, X, X_public)
-    if estimator.predicts_numbers:
-        codes, sample_weight = check_numbers(X, y, classes, sample_weight)
-    else:
-        codes, classes, sample_weight = check_private(X, y, classes, sample_weight)
+    codes, classes, sample_weight = checked_targets(estimator, X, y, sample_weight)
     lets_records_vote = isinstance(voters(estimator), TableElectorate)
     has_drawn_rows = estimator.synthesizer is not None or estimator.schema is not None
     counts_records = lets_records_vote or has_drawn_rows
@@ -133,6 +130,15 @@ def _check_sites(sites, classes, not_given):
             "classes must be given when X is Sites: all labels that may occur at any site"
         )
     return PrivateData(X=sites, codes=None, classes=check_classes(classes))
+
+
+def checked_targets(estimator, X, y, sample_weight=None):
+    """Return what `y` says as codes or positions, the classes or levels, and the weights."""
+    declared = declared_classes(estimator)
+    if not estimator.predicts_numbers:
+        return check_private(X, y, declared, sample_weight)
+    codes, sample_weight = check_numbers(X, y, declared, sample_weight)
+    return codes, declared, sample_weight
 
 
 def check_private(X, y, classes, sample_weight):
@@ -195,19 +201,20 @@ def check_numbers(X, y, levels, sample_weight):
 
 
 def _finite(y, levels):
-    """Return numbers as floats; refuse any that are missing, or infinite, or all out of bounds."""
+    """Return numbers as floats, cut to the levels; refuse missing, infinite or only far ones."""
     if y.dtype.kind not in "iufbO":
         raise ValueError(f"y must hold numbers; got {kind_of(y.dtype)}")
-    is_missing = pd.isna(y).any()
-    numbers = None
+    is_finite = numbers = are_outside = None
     # As the error's text may quote them, ours is raised after the block
     with contextlib.suppress(Exception):
-        numbers = None if is_missing else y.astype(float)
-    if is_missing or (numbers is not None and not np.isfinite(numbers).all()):
+        is_finite = not (pd.isna(y) | (np.abs(y) == np.inf)).any()
+        are_outside = ((y < levels[0]) | (y > levels[-1])).all()
+        numbers = np.clip(y, levels[0], levels[-1]).astype(float)  # some are too large for a float
+    if is_finite is False:
         raise ValueError("Input y contains NaN or infinity; every private record needs a number")
     if numbers is None:
         raise ValueError("y must hold numbers; some are of another type")
-    if len(numbers) and ((numbers < levels[0]) | (numbers > levels[-1])).all():
+    if len(numbers) and are_outside:
         raise ValueError(
             f"all of y lies outside of bounds=({levels[0]:g}, {levels[-1]:g}): give bounds in the "
             "unit of y. If y is transformed, as in a TransformedTargetRegressor, in the new unit"

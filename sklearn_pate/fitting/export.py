@@ -260,7 +260,7 @@ class Saved(NamedTuple):
         """Return the estimator, or an `Unavailable` in its place."""
         try:
             return pickle.loads(self.data)
-        except ImportError as error:
+        except (ImportError, AttributeError) as error:  # no library, or no such class in it
             return Unavailable(self.name, str(error))
 
 

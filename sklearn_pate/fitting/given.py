@@ -213,66 +213,30 @@ def check_given(estimator, X, y, X_public, groups, sample_weight):
     classes = declared_classes(estimator)
     check_not_swapped(X, y)
     synthesizer = declared_synthesizer(estimator, X, X_public, groups=groups)
-    electorate = make_electorate(estimator, X, synthesizer=synthesizer)
-    if isinstance(electorate, TableElectorate) and isinstance(X, Sites):
-        raise ValueError(
-            f"X is Sites, which train teachers of their own, and {type(electorate).__name__} "
-            "lets records vote; give X and y as arrays or DataFrames, or let teachers vote"
-        )
-    _check_parts(estimator, electorate)
-    not_covered = () if classes is not None else (_READ_CLASSES,)
-    obstacles = ()
-    if synthesizer is None:
-        are_private = warn_if_private(X_public, X)
-        if are_private:
-            obstacles = (_NOT_PUBLIC,)
-        not_covered += are_private
-        X_public = given_rows(X_public)
-    else:
-        not_covered += tuple(getattr(synthesizer, "not_covered_", ()))
-        X_public = rehearsal_rows(synthesizer)
+    electorate = _voters_of(estimator, X, synthesizer)
+    X_public, not_covered, obstacles = _rows_of(estimator, X, X_public, synthesizer)
     checked_clone = clone(estimator)  # a refit that fails must not change what predict expects
-    private = check_data(
-        checked_clone,
-        X,
-        y,
-        X_public,
-        classes=classes,
-        sample_weight=sample_weight,
-        groups=groups,
-    )
+    known = {"classes": classes, "sample_weight": sample_weight, "groups": groups}
+    private = check_data(checked_clone, X, y, X_public, **known)
     if synthesizer is None and are_all_equal(X_public):
         obstacles += (_ALL_EQUAL,)
     seeds = seed_streams(estimator.random_state, estimator.secure)
     number_teachers(electorate, estimator, private)
     ballots = enrolled(estimator, electorate, private, X_public, seeds)
+    columns = None
     if synthesizer is None:
         columns = with_columns(electorate, estimator, private, X_public)
-        if columns is not None:
-            electorate = columns
-            memory = private_memory(estimator.memory)
-            ballots = enrol(electorate, private, X_public, seed=None, memory=memory)
+    if columns is not None:
+        electorate = columns
+        memory = private_memory(estimator.memory)
+        ballots = enrol(electorate, private, X_public, seed=None, memory=memory)
     _check_unit(
         estimator,
         ballots,
         "give groups=, one identifier per record. Searches and cross-validation drop groups "
         "unless metadata routing is on",
     )
-    cap = {"epsilon": estimator.epsilon, "delta": estimator.delta}
-    beside = Beside.planned(estimator.releases, private, ballots, **cap)
-    synthesis = None
-    if synthesizer is not None:
-        by_records = isinstance(ballots, TableBallots)
-        votes_are_pure = by_records and table_mechanism(estimator.aggregator, electorate).is_pure
-        synthesis = Synthesis.planned(
-            synthesizer,
-            private,
-            ballots,
-            pure=votes_are_pure and beside.is_pure,
-            sizes={"n_columns": X_public.shape[1], "n_classes": len(private.classes)},
-            **cap,
-        )
-    return Given(
+    given = Given(
         estimator,
         X_public,
         checked_clone,
@@ -283,12 +247,55 @@ def check_given(estimator, X, y, X_public, groups, sample_weight):
         electorate,
         release_of(electorate),
         private=private,
-        synthesis=synthesis,
-        beside=beside,
-        are_drawn=synthesis is not None,
+        are_drawn=synthesizer is not None,
         not_covered=not_covered,
         obstacles=obstacles,
     )
+    return _with_releases_before(given, synthesizer)
+
+
+def _voters_of(estimator, X, synthesizer):
+    """Return the electorate, after checks of all parameters together."""
+    electorate = make_electorate(estimator, X, synthesizer=synthesizer)
+    if isinstance(electorate, TableElectorate) and isinstance(X, Sites):
+        raise ValueError(
+            f"X is Sites, which train teachers of their own, and {type(electorate).__name__} "
+            "lets records vote; give X and y as arrays or DataFrames, or let teachers vote"
+        )
+    _check_parts(estimator, electorate)
+    return electorate
+
+
+def _rows_of(estimator, X, X_public, synthesizer):
+    """Return public rows or such to rehearse with, what is not covered, and obstacles."""
+    not_covered = () if declared_classes(estimator) is not None else (_READ_CLASSES,)
+    if synthesizer is not None:
+        read = getattr(synthesizer, "not_covered_", ())
+        return rehearsal_rows(synthesizer), (*not_covered, *read), ()
+    are_private = warn_if_private(X_public, X)
+    obstacles = (_NOT_PUBLIC,) if are_private else ()
+    return given_rows(X_public), not_covered + are_private, obstacles
+
+
+def _with_releases_before(given, synthesizer):
+    """Return the same with what is released before the votes: the user's own, and rows."""
+    estimator = given.estimator
+    private = given.private
+    cap = {"epsilon": estimator.epsilon, "delta": estimator.delta}
+    beside = Beside.planned(estimator.releases, private, given.ballots, **cap)
+    synthesis = None
+    if synthesizer is not None:
+        by_records = isinstance(given.ballots, TableBallots)
+        mechanism = table_mechanism(estimator.aggregator, given.electorate) if by_records else None
+        synthesis = Synthesis.planned(
+            synthesizer,
+            private,
+            given.ballots,
+            pure=by_records and mechanism.is_pure and beside.is_pure,
+            n_classes=len(given.classes),
+            **cap,
+        )
+    return dataclasses.replace(given, beside=beside, synthesis=synthesis)
 
 
 def check_votes_and_rows(estimator, votes, X_public):

@@ -12,9 +12,8 @@ from ..isolation import Quiet
 from ..releases.published import Published, warn_of_release
 from ..students import fit_student
 from .checks import given_rows
-from .forecast import forecast, warn_of_plan
 from .given import check_no_releases, enrolled, rows_digest
-from .planning import accepted, make_plan, source_of_noise, spent_by
+from .planning import accepted, forecast, make_plan, source_of_noise, spent_by, warn_of_plan
 from .progress import Progress
 from .voters import make_electorate, number_teachers
 

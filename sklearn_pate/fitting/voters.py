@@ -9,7 +9,7 @@ from sklearn.pipeline import make_pipeline
 
 from ..aggregators import TableMechanism
 from ..column_sums import ColumnSums
-from ..electorate import Electorate
+from ..electorate import Electorate, TableElectorate
 from ..neighbors import ReverseNeighbors, RowVectorizer
 from ..partition import RandomPartition
 from ..rdp.conversion import gdp_mu
@@ -99,6 +99,7 @@ def make_electorate(estimator, X=None, *, by_records=None, synthesizer=None):
             "base_estimator=None: class sums are released by the schema"
         )
     if isinstance(chosen, Electorate):
+        _check_casts(chosen, numbers=estimator.predicts_numbers)
         return clone(chosen)
     ensemble_class = SiteEnsemble if is_sites else TeacherEnsemble
     if estimator.predicts_numbers:
@@ -111,6 +112,18 @@ def make_electorate(estimator, X=None, *, by_records=None, synthesizer=None):
         keep_teachers=estimator.keep_teachers,
         n_jobs=estimator.n_jobs,
         timeout=estimator.timeout,
+    )
+
+
+def _check_casts(electorate, *, numbers):
+    """Refuse an electorate that votes for classes where numbers are wanted, and the reverse."""
+    votes_for_numbers = isinstance(electorate, RegressorEnsemble)
+    if isinstance(electorate, TableElectorate) or votes_for_numbers == numbers:
+        return
+    casts, wanted = ("classes", "regressor") if numbers else ("numbers", "classifier")
+    raise ValueError(
+        f"{type(electorate).__name__} votes for {casts}: give base_estimator a {wanted}, or let "
+        "records vote, base_estimator=None"
     )
 
 

@@ -17,4 +17,4 @@ from .copies import (
 from .generators import fresh_seed, seed_number, seeded, set_seeds, without_caches
 from .process import isolated
 from .redaction import TellableError, attempt, kind_of, redacted
-from .silence import Quiet, is_uncounted, limit_threads, silent, uncounted
+from .silence import Quiet, is_uncounted, limit_threads, next_fit_number, silent, uncounted

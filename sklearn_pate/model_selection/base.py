@@ -4,23 +4,22 @@ from dataclasses import replace
 from numbers import Real
 
 import numpy as np
-from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin
+from sklearn.base import BaseEstimator, MetaEstimatorMixin
 from sklearn.utils import get_tags, indexable
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
-from .._sklearn import Interval, StrOptions, _fit_context
-from ..accountant import next_fit_number
-from ..classifier import PATEClassifier
+from .._sklearn import Interval, StrOptions, _fit_context, delegated
 from ..electorate import Adjacency, Electorate, TableElectorate
+from ..estimator import PATEEstimator
 from ..exceptions import StudentError
-from ..fitting.checks import check_private, warn_if_delta_is_large
+from ..fitting.checks import checked_targets, warn_if_delta_is_large
 from ..fitting.given import check_given, check_no_releases
 from ..fitting.keeping import keeping
 from ..fitting.planning import check_missing_in
 from ..fitting.seeds import seed_sequence, warn_if_seeded
 from ..fitting.synthesizers import declared_synthesizer, rehearse_teachers
-from ..isolation import own_generators, unfitted
+from ..isolation import next_fit_number, own_generators, unfitted
 from ..partition import PredefinedPartition
 from ..public import indexable_rows, public_rows, warn_if_private
 from ..rdp import TrialCount
@@ -33,24 +32,21 @@ from .hold_out import hold_out, hold_out_by_coins, take
 from .trials import PrivateScorer, PublicScorer, Trials
 
 
-def _best_has(method):
-    """Return a check for `available_if`: the best estimator has a method, or before, the given."""
-
-    def check(self):
-        getattr(getattr(self, "best_estimator_", self.estimator), method)
-        return True
-
-    return check
+def _drawn_before(X_public, X_val):
+    """Say which public rows an earlier fit drew: what they cost adds up."""
+    given = {"X_public": X_public, "X_val": X_val}
+    drawn = [name for name, rows in given.items() if rows is not None and recalled(rows)[0]]
+    return tuple(DRAWN_BEFORE.replace("X_public", name) for name in drawn)
 
 
-class PrivateSearch(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
+class PrivateSearch(MetaEstimatorMixin, BaseEstimator):
     """Runs a random number of trials; the best is published, the rest forgotten."""
 
     # Requested by default, so that metadata routing needs no call from the user
     __metadata_request__fit = {"X_public": True, "groups": True, "X_val": True, "y_val": True}
 
     _parameter_constraints: dict = {
-        "estimator": [PATEClassifier],
+        "estimator": [PATEEstimator],
         "epsilon": [Interval(Real, 0, None, closed="neither"), None],
         "delta": [Interval(Real, 0, 1, closed="neither")],
         "n_trials": [Interval(Real, 1, None, closed="neither"), None],
@@ -108,16 +104,14 @@ class PrivateSearch(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         candidates = self._candidates(np.random.default_rng(candidates_seed))
         given = X
         X, groups = indexable(indexable_rows(X, "X"), groups)  # each dtype is that of all rows
-        codes, classes, _ = check_private(X, y, self.estimator.classes, None)
-        y = classes[codes]  # whichever rows are held out, of the dtype of all classes
+        codes, classes, _ = checked_targets(self.estimator, X, y)
+        if not self.estimator.predicts_numbers:
+            y = classes[codes]  # whichever rows are held out, of the dtype of all classes
         synthesizer = declared_synthesizer(self.estimator, given, X_public, may_be_all=False)
+        not_covered += _drawn_before(X_public, X_val)
         if synthesizer is not None:
             not_covered += tuple(getattr(synthesizer, "not_covered_", ()))
             X_public = rehearsal_rows(synthesizer)
-        elif X_public is not None and recalled(X_public)[0]:
-            not_covered += (DRAWN_BEFORE,)
-        if X_val is not None and recalled(X_val)[0]:
-            not_covered += (DRAWN_BEFORE.replace("X_public", "X_val"),)
         fit_data = {"X": X, "y": y, "X_public": X_public, "groups": groups, "sample_weight": None}
         if X_val is None and y_val is None:
             scorer = self._hold_out_from(fit_data, codes, candidates, hold_out_seed)
@@ -150,10 +144,7 @@ class PrivateSearch(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
 
         paid.spent = spent
         if task is not None:  # once, before the trials: they share the rows
-            synthesis = self._drawn_rows(task, rows_seed)
-            paid.synthesis = synthesis
-            fit_data["X_public"] = synthesis.rows
-            synthesis.note()
+            fit_data["X_public"] = self._draw_rows(task, rows_seed, paid)
         rng = self._generator(trials_seed)
         of_all = {"seeded": self.random_state is not None, "are_drawn": task is not None}
         trials = Trials(candidates, plans, fit_data, scorer, rng, **of_all)
@@ -162,24 +153,24 @@ class PrivateSearch(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
             best.fitted.X_synthetic_ = fit_data["X_public"]
         self._publish(best, paid)
         if task is not None:
-            synthesis.tell()
+            paid.synthesis.tell()
         return self
 
     def _task_of_rows(self, estimator, synthesizer, fit_data):
         """Plan what the synthetic rows of all trials cost, of the search's own budget."""
         task = check_given(estimator, **fit_data)
-        sizes = {"n_columns": task.X_public.shape[1], "n_classes": len(task.classes)}
-        budget = {"epsilon": self.epsilon, "delta": self.delta}
-        synthesis = Synthesis.planned(
-            synthesizer, task.private, task.ballots, pure=False, sizes=sizes, **budget
-        )
+        budget = {"n_classes": len(task.classes), "epsilon": self.epsilon, "delta": self.delta}
+        synthesis = Synthesis.planned(synthesizer, task.private, task.ballots, pure=False, **budget)
         return replace(task, synthesis=synthesis)
 
-    def _drawn_rows(self, task, seed):
+    def _draw_rows(self, task, seed, paid):
+        """Return public rows, drawn once they are paid for."""
         noise_seed, seed = seed.spawn(2)
         noise = self._generator(noise_seed)
         generator = "system" if self.random_state is None else "seed"
-        return task.synthesis.drawn(task.private, noise, seed, generator=generator)
+        paid.synthesis = task.synthesis.drawn(task.private, noise, seed, generator=generator)
+        paid.synthesis.note()
+        return paid.synthesis.rows
 
     def _check_random_state(self):
         """Refuse a seed where noise must not repeat itself."""
@@ -230,6 +221,11 @@ class PrivateSearch(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
 
         `may_join` says that records vote, and that one more of them is covered.
         """
+        if self.estimator.predicts_numbers:
+            raise ValueError(
+                "PATERegressor is scored on public rows: give X_val and y_val; on private rows the "
+                "score is a noisy number of right labels"
+            )
         if self.scoring is not None:
             raise ValueError(
                 f"scoring={self.scoring!r} needs public rows, X_val and y_val: on private rows the "
@@ -286,7 +282,8 @@ class PrivateSearch(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         self.best_estimator_ = best
         self.best_score_ = trial.score
         self.best_params_ = unfitted(trial.candidate.params)
-        self.classes_ = best.classes_
+        if not self.estimator.predicts_numbers:
+            self.classes_ = best.classes_
         self.n_features_in_ = best.n_features_in_
         for name in ("feature_names_in_", "X_synthetic_"):
             self.__dict__.pop(name, None)
@@ -308,19 +305,30 @@ class PrivateSearch(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         check_is_fitted(self)
         return self.best_estimator_.predict(X)
 
-    @available_if(_best_has("predict_proba"))
+    def score(self, X, y, sample_weight=None):
+        """Return the best model's accuracy or, of numbers, its R2."""
+        check_is_fitted(self)
+        return self.best_estimator_.score(X, y, sample_weight)
+
+    @available_if(delegated("predict_quantiles", "best_estimator_", "estimator"))
+    def predict_quantiles(self, X, q):
+        """Predict quantiles with the best model; see `PATERegressor.predict_quantiles`."""
+        check_is_fitted(self)
+        return self.best_estimator_.predict_quantiles(X, q)
+
+    @available_if(delegated("predict_proba", "best_estimator_", "estimator"))
     def predict_proba(self, X):
         """Predict class probabilities with the best model."""
         check_is_fitted(self)
         return self.best_estimator_.predict_proba(X)
 
-    @available_if(_best_has("predict_proba"))
+    @available_if(delegated("predict_proba", "best_estimator_", "estimator"))
     def predict_log_proba(self, X):
         """Log of `predict_proba`."""
         check_is_fitted(self)
         return self.best_estimator_.predict_log_proba(X)
 
-    @available_if(_best_has("decision_function"))
+    @available_if(delegated("decision_function", "best_estimator_", "estimator"))
     def decision_function(self, X):
         """Decision values of the best model."""
         check_is_fitted(self)
@@ -331,7 +339,11 @@ class PrivateSearch(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
-        tags.input_tags = get_tags(self.estimator).input_tags
+        of_estimator = get_tags(self.estimator)
+        tags.input_tags = of_estimator.input_tags
+        tags.target_tags = of_estimator.target_tags
+        for name in ("estimator_type", "classifier_tags", "regressor_tags"):
+            setattr(tags, name, getattr(of_estimator, name))
         return tags
 
     def __getstate__(self):

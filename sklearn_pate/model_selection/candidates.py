@@ -5,8 +5,9 @@ from typing import NamedTuple
 from joblib import hash as fingerprint
 from sklearn.base import clone
 
-from ..classifier import PATEClassifier
 from ..electorate import Electorate, TableElectorate
+from ..estimator import PATEEstimator
+from ..fitting.checks import declared_classes
 from ..fitting.voters import voters
 from ..isolation import silent
 
@@ -23,11 +24,11 @@ class Candidate(NamedTuple):
     """
 
     params: dict
-    estimator: PATEClassifier
+    estimator: PATEEstimator
 
 
 #: Parameters in which candidates cannot differ: those of the data, and others.
-_OF_DATA = {"partition", "unit", "classes", "synthesizer", "schema"}
+_OF_DATA = {"partition", "unit", "classes", "bounds", "n_levels", "synthesizer", "schema"}
 _SAME_FOR_ALL = _OF_DATA | {"ledger", "random_state", "secure"}
 
 #: Parameters that do not change what a fit costs.
@@ -103,7 +104,7 @@ def _with_params(estimator, params):
             f"estimator has random_state={estimator.random_state!r}, so all trials would "
             "share their noise; give it to the search, and None to the estimator"
         )
-    if estimator.classes is None:
+    if declared_classes(estimator) is None:
         raise ValueError(
             "estimator needs classes=[...], all labels that may occur: read from the "
             "private labels, they are not covered by the guarantee"

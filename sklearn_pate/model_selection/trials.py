@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 from sklearn.base import clone
-from sklearn.dummy import DummyClassifier
+from sklearn.dummy import DummyClassifier, DummyRegressor
 from sklearn.metrics import check_scoring
 from sklearn.utils import indexable
 
@@ -155,12 +155,14 @@ class PublicScorer:
         """Return a scorer, after it was tried on rows that are checked to suit the estimator."""
         _check_validation_rows(X_val, y_val, X_public)
         X_val, y_val = indexable(X_val, y_val)
-        unknown = set(np.unique(y_val).tolist()) - set(np.unique(estimator.classes).tolist())
-        if unknown:
-            raise ValueError(f"y_val has labels that are not in classes: {sorted(unknown)}")
+        made_up = DummyRegressor() if estimator.predicts_numbers else DummyClassifier()
+        if not estimator.predicts_numbers:
+            unknown = set(np.unique(y_val).tolist()) - set(np.unique(estimator.classes).tolist())
+            if unknown:
+                raise ValueError(f"y_val has labels that are not in classes: {sorted(unknown)}")
         scorer = check_scoring(estimator, scoring)
         try:
-            scorer(DummyClassifier(strategy="prior").fit(X_val, y_val), X_val, y_val)
+            scorer(made_up.fit(X_val, y_val), X_val, y_val)
         except Exception as error:
             raise ValueError(
                 f"scoring={scoring!r} failed when tried on X_val and y_val, before anything "

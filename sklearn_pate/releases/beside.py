@@ -1,5 +1,6 @@
 """Releases of the user's own: calibrated, tried on public rows, gathered, and drawn."""
 
+import random
 from dataclasses import dataclass, replace
 from functools import reduce
 from numbers import Real
@@ -8,6 +9,7 @@ import numpy as np
 from sklearn.base import clone
 
 from .._sklearn import _num_samples
+from ..accountant.stages import check_with_scale
 from ..accountant.table import calibrated, checked_cost
 from ..electorate import Ballots, PrivateData, TableBallots
 from ..isolation import attempt, copied_data, isolated, kind_of
@@ -156,6 +158,7 @@ def _with_noise(release, n_moved, epsilon, delta):
     if release.with_scale(1.0) is None:
         checked_cost(release, n_moved)
         return release
+    check_with_scale(release)
     share = release.share
     if not isinstance(share, Real) or not 0 < share < 1:
         raise ValueError(
@@ -174,13 +177,24 @@ def _handed_out(private):
 
 def _called(release, method, *given):
     """Call a method of a clone, which keeps nothing; what it draws becomes plain numbers."""
+    before = _global_state()
     result = getattr(clone(release), method)(*given)
     if method == "gather":
         return result
+    if _global_state() != before:
+        raise RuntimeError(
+            "draw took numbers from a global generator, whose seed can be guessed: all noise must "
+            "come from rng"
+        )
     drawn = np.array(result)  # a copy, without what a table or an object may carry beside it
     if drawn.dtype.kind not in "biuf":
         raise TypeError(f"draw must return numbers; got {kind_of(drawn.dtype)}")
     return drawn
+
+
+def _global_state():
+    """Return what changes as numpy's or Python's global generator is drawn from."""
+    return str(np.random.get_state(legacy=False)), random.getstate()
 
 
 def _withheld(release, method, rng, *given):

@@ -16,8 +16,7 @@ from ..rdp.facts import facts_of, has_distribution
 from ..secure import noise_generator
 from ..students import students_view
 from ..teachers import SiteEnsemble
-from .of_votes import VotesRelease
-from .votes import collect, is_ours
+from .votes import VotesRelease, collect, is_ours
 
 _ABOUT_WORKERS = {"n_jobs": "says how many teachers are made at once"}
 

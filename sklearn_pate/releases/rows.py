@@ -65,6 +65,8 @@ class Synthesis:
         The source of their noise, as in `PrivacySpent`; None before the drawing.
     unit, adjacency : str
         What their cost protects, as in `PrivacySpent`.
+    classes : ndarray of shape (n_classes,) or None
+        What they were drawn for.
     """
 
     synthesizer: Any
@@ -75,6 +77,12 @@ class Synthesis:
     generator: str | None = None
     unit: str = ""
     adjacency: str = ""
+    classes: Any = None
+
+    def prior(self, classes):
+        """Return what the synthesizer has released of these classes, or None."""
+        is_of_them = np.array_equal(self.classes, classes)
+        return getattr(self.synthesizer, "released_", None) if is_of_them else None
 
     @property
     def is_to_draw(self):
@@ -98,7 +106,7 @@ class Synthesis:
         return dataclasses.replace(self, units=None, rows=None, ledgers=[])
 
     @classmethod
-    def planned(cls, synthesizer, private, ballots, *, pure, sizes, epsilon, delta):
+    def planned(cls, synthesizer, private, ballots, *, pure, n_classes, epsilon, delta):
         """Set the noise of a declared synthesizer, so that it costs its share of `epsilon`.
 
         Parameters
@@ -111,8 +119,8 @@ class Synthesis:
             They say which change of the data is covered.
         pure : bool
             Whether the votes cost a pure epsilon and nothing else.
-        sizes : dict
-            `n_columns` and `n_classes`.
+        n_classes : int
+            Number of classes.
         epsilon, delta : float
             The cap of the fit; epsilon may be None.
         """
@@ -124,7 +132,7 @@ class Synthesis:
             part = None if epsilon is None else share * float(epsilon)  # short floats round
             synthesizer = calibrated(synthesizer, n_moved, part, delta)
         protects = {"unit": ballots.unit, "adjacency": str(ballots.adjacency)}
-        planned = cls(synthesizer, n_moved, units, **protects)
+        planned = cls(synthesizer, n_moved, units, **protects, classes=private.classes)
         spent, _ = planned.cost().epsilon(delta)
         is_all = synthesizer.share == 1
         if epsilon is not None and (spent > epsilon if is_all else spent >= epsilon):
@@ -135,7 +143,7 @@ class Synthesis:
             )
         noise = getattr(synthesizer, "noise", None)
         if isinstance(noise, TableMechanism):
-            rehearse_table(noise, n_changed=n_moved, n_classes=sizes["n_classes"])
+            rehearse_table(noise, n_changed=n_moved, n_classes=n_classes)
         return planned
 
     def cost(self, *orders):

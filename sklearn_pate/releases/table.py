@@ -12,8 +12,7 @@ from ..rdp import DEFAULT_ORDERS, Cost
 from ..rdp.checks import check_orders
 from ..synthesis.stacked import StackedTable
 from ..synthesis.student import SumsClassifier
-from .of_votes import VotesRelease
-from .votes import is_ours
+from .votes import VotesRelease, is_ours
 
 #: Parameters of mechanisms that answer one question at a time, as those of teachers do.
 ABOUT_QUERIES = {
@@ -108,7 +107,7 @@ class TableRelease(VotesRelease):
                 "made-up table"
             )
         table = votes.electorate.released(noisy, noise_std=noise_std)
-        prior = getattr(getattr(given.synthesis, "synthesizer", None), "released_", None)
+        prior = None if given.synthesis is None else given.synthesis.prior(given.classes)
         if prior is None:
             published.table = table
             published.add_rates(*votes.electorate.read(table))  # if interrupted, it is kept

@@ -1,6 +1,7 @@
-"""Enrols an electorate before anything is trained; collects and checks its votes."""
+"""What is published of votes, and how they are collected: enrolled, cast, checked."""
 
 import dataclasses
+from abc import ABC, abstractmethod
 
 import numpy as np
 
@@ -8,6 +9,67 @@ from .._sklearn import _num_samples
 from ..electorate import Ballots, TableElectorate, Votes
 from ..exceptions import TeacherError
 from ..isolation import attempt, copied_data, fresh_seed, isolated, seed_number
+
+
+class VotesRelease(ABC):
+    """Base class: what is published of votes, planned, gathered, and drawn once it is paid for.
+
+    It holds nothing: `given` says all that a fit was given, and `plan` what it will ask and spend.
+    `fitting.given.release_of` says which electorate has which.
+    """
+
+    #: Whether what is released are rates of the classes, at any row.
+    gives_rates = False
+
+    #: Whether what is gathered follows from the noise that will be drawn.
+    follows_noise = False
+
+    #: The most rows that a student is tried on.
+    most_rehearsed = np.inf
+
+    def refused(self, estimator):
+        """Return the parameters that say nothing here, each with what it says."""
+        return {}
+
+    def check(self, estimator):
+        """Refuse parameters that do not fit, before anything is known of the data."""
+        return None
+
+    def mechanism(self, estimator):
+        """Return the mechanism that the parameters give, or None."""
+        return estimator.aggregator
+
+    @abstractmethod
+    def plan(self, given):
+        """Return what to ask and what it costs, a `Plan`, by public numbers."""
+
+    def rehearse(self, given, plan):
+        """Try what is the user's own on made-up votes."""
+        return None
+
+    @abstractmethod
+    def forecast(self, given, plan, why):
+        """Return who votes, and problems and obstacles, by public numbers."""
+
+    def rows(self, given, plan):
+        """Return the public rows that are voted on; here, all."""
+        return np.arange(given.n_public)
+
+    def of_rows(self, votes, rows):
+        """Return votes on some of the rows that were voted on; here, what says something of all."""
+        return votes
+
+    @abstractmethod
+    def gather(self, given, plan, rows, progress):
+        """Return `Votes`: private, and free. It may take hours, and nothing leaves."""
+
+    @abstractmethod
+    def draw(self, given, plan, rows, votes, published, noise, progress):
+        """Draw what is paid for, and add it to what is published, in place."""
+
+    @abstractmethod
+    def curator(self, published, votes, plan, delta):
+        """Return the private view of what was released."""
 
 
 def is_ours(part):
