@@ -81,7 +81,7 @@ def formula(q, e0, order):
 p, p_other = np.array([0.75, 0.25]), 0.75 * math.exp(-2)
 other = np.array([p_other, 1 - p_other])
 # it is (2, 0)-private
-print(float(abs(np.log(p / other)).max()))
+print(round(float(abs(np.log(p / other)).max()), 12))
 # -> 2.0
 # what the code reports at order 2
 print(round(math.log(formula(0.25, 2.0, order=2)), 3))
