@@ -21,7 +21,7 @@ from .identifiers import (
     spelled_identifiers,
     spelled_names,
 )
-from .isolation import attempt, kind_of
+from .isolation import kind_of, withheld
 
 __all__ = [
     "Assignment",
@@ -280,12 +280,10 @@ def _partition_named(name, groups):
 
 def _assign_by(partition, records):
     """Return the teachers that a user's partition assigns; its errors may quote identifiers."""
-    teacher_indices, failed = attempt(lambda: np.asarray(partition.assign(**records)))
-    if failed is None:
-        return teacher_indices
-    raise ValueError(
-        f"partition.assign failed with {failed}; its text may quote identifiers and is withheld. "
-        "To read it, call assign(n_records=, n_teachers=, index=, groups=, seed=) yourself"
+    return withheld(
+        lambda: np.asarray(partition.assign(**records)),
+        "partition.assign failed with",
+        "To read it, call assign(n_records=, n_teachers=, index=, groups=, seed=) yourself",
     )
 
 

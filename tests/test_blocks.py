@@ -141,13 +141,13 @@ def test_rows_of_all_forms_are_cut_into_blocks(form, in_tens):
 def seen_blocks(monkeypatch, groups=None):
     """Return the numbers of the records in each block, as they are read."""
     seen = []
-    given = blocks._safe_indexing
+    given = blocks.own_rows
 
     def recorded(rows, indices):
         seen.append(indices.tolist())
         return given(rows, indices)
 
-    monkeypatch.setattr(blocks, "_safe_indexing", recorded)
+    monkeypatch.setattr(blocks, "own_rows", recorded)
     table(pate(), groups=groups)
     return seen
 

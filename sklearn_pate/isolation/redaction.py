@@ -44,6 +44,31 @@ def attempt(function):
     return None, failed
 
 
+def withheld(function, said, remedy, error=ValueError):
+    """Call a function of the user's that sees private values, and say no more than that it failed.
+
+    Parameters
+    ----------
+    function : callable
+        Without arguments.
+    said : str
+        What failed: the name of its error's class follows.
+    remedy : str
+        What to do.
+    error : type, default=ValueError
+        What is raised.
+
+    Returns
+    -------
+    object
+        What it returned.
+    """
+    result, failed = attempt(function)
+    if failed is None:
+        return result
+    raise error(f"{said} {failed}, whose text is withheld, as it may quote private data. {remedy}")
+
+
 class TellableError(ValueError):
     """A failure whose text is ours: it holds no data."""
 

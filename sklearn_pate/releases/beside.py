@@ -12,7 +12,7 @@ from .._sklearn import _num_samples
 from ..accountant.stages import check_with_scale
 from ..accountant.table import calibrated, checked_cost
 from ..electorate import Ballots, PrivateData, TableBallots
-from ..isolation import attempt, copied_data, isolated, kind_of
+from ..isolation import copied_data, isolated, kind_of, withheld
 from ..rdp import DEFAULT_ORDERS, Cost
 from ..teachers import Sites
 from .base import Release
@@ -117,7 +117,7 @@ class Beside:
         units = units_of(private, self.ballots)
         numbers = None if units is None else np.unique(units, return_inverse=True)[1]
         own = replace(private, groups=numbers)
-        return [_withheld(release, "gather", rng, _handed_out(own)) for release in self.releases]
+        return [_run(release, "gather", rng, _handed_out(own)) for release in self.releases]
 
     def draw(self, gathered, rng, tried):
         """Yield what is published of each, once all are paid for.
@@ -132,7 +132,7 @@ class Beside:
             From `rehearse`.
         """
         for release, private, expected in zip(self.releases, gathered, tried, strict=True):
-            drawn = _withheld(release, "draw", rng, private, rng)
+            drawn = _run(release, "draw", rng, private, rng)
             if drawn.shape != expected.shape or drawn.dtype != expected.dtype:
                 raise ValueError(
                     f"draw of {type(release).__name__} must return what has the form of what it "
@@ -197,13 +197,8 @@ def _global_state():
     return str(np.random.get_state(legacy=False)), random.getstate()
 
 
-def _withheld(release, method, rng, *given):
+def _run(release, method, rng, *given):
     """Do what `_called` does, in silence; errors say nothing of private data."""
     with isolated(int(rng.integers(2**32))):
-        result, failed = attempt(lambda: _called(release, method, *given))
-    if failed is not None:
-        raise ValueError(
-            f"{method} of {type(release).__name__} failed with {failed}, whose text is withheld, "
-            "as it may quote records. Try it on made-up records"
-        )
-    return result
+        said = f"{method} of {type(release).__name__} failed with"
+        return withheld(lambda: _called(release, method, *given), said, "Try it on made-up records")

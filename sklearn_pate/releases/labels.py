@@ -9,7 +9,7 @@ from ..accountant import Curator, StageRecord, plan_queries
 from ..accountant.advice import obstacles_to
 from ..aggregators import GNMax, Released, SoftVote
 from ..electorate import Electorate
-from ..isolation import Quiet, attempt, kind_of
+from ..isolation import Quiet, kind_of, withheld
 from ..queries import Choice, count_rounds
 from ..rdp.checks import check_log_proba
 from ..rdp.facts import facts_of, has_distribution
@@ -168,14 +168,11 @@ def rehearse_mechanism(aggregator, *, n_teachers, n_classes):
 def draw(aggregator, votes, proba, noise):
     """Let a mechanism draw labels from private votes; return a checked `aggregators.Released`."""
     with Quiet():  # a mechanism of the user's may warn of votes, or print them
-        released, failed = attempt(lambda: _checked_release(aggregator, votes, proba, noise))
-    if failed is not None:
-        raise ValueError(
-            f"{type(aggregator).__name__} could not draw labels: {failed}, whose text is "
-            "withheld, as it may quote votes. What the plan costs is spent. Try the mechanism "
-            "on made-up votes"
+        return withheld(
+            lambda: _checked_release(aggregator, votes, proba, noise),
+            f"{type(aggregator).__name__} could not draw labels:",
+            "What the plan costs is spent. Try the mechanism on made-up votes",
         )
-    return released
 
 
 def _checked_release(aggregator, votes, proba, noise):

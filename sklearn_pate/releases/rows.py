@@ -11,7 +11,7 @@ from ..aggregators.table import rehearse_table
 from ..electorate import Adjacency
 from ..exceptions import BudgetExceededError, warn
 from ..identifiers import spelled_identifiers
-from ..isolation import Quiet, attempt, copied_data, without_index
+from ..isolation import Quiet, copied_data, withheld, without_index
 from ..public import value_hashes
 from ..rules import default_share
 from ..schema import difference
@@ -176,12 +176,8 @@ class Synthesis:
         with Quiet():
             if not is_ours(synthesizer):
                 records = copied_data(records)  # what it writes into reaches nobody else
-            rows, failed = attempt(draw)
-        if failed is not None:
-            raise ValueError(
-                f"{type(synthesizer).__name__} could not draw rows: {failed}, whose text is "
-                "withheld, as it may quote records. They are paid for"
-            )
+            said = f"{type(synthesizer).__name__} could not draw rows:"
+            rows = withheld(draw, said, "They are paid for")
         _check_rows(synthesizer, rows)
         return dataclasses.replace(self, units=None, rows=rows, generator=generator)
 

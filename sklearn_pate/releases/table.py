@@ -7,7 +7,7 @@ from ..aggregators import LaplaceMechanism, TableMechanism
 from ..aggregators.table import checked_noisy, rehearse_table
 from ..column_sums import ColumnSums, SumsMechanism
 from ..electorate import CellForecast, TableElectorate, Votes
-from ..isolation import Quiet, attempt
+from ..isolation import Quiet, withheld
 from ..rdp import DEFAULT_ORDERS, Cost
 from ..rdp.checks import check_orders
 from ..synthesis.stacked import StackedTable
@@ -99,12 +99,10 @@ class TableRelease(VotesRelease):
         ((mechanism, _),) = plan.stages
         noise_std = mechanism.noise_std  # before it sees the table, of which it could tell
         with Quiet():
-            noisy, failed = attempt(lambda: checked_noisy(mechanism, votes.counts.copy(), noise))
-        if failed is not None:
-            raise ValueError(
-                f"{type(mechanism).__name__} could not draw a table: {failed}, whose text is "
-                "withheld, as it may quote ballots. What the plan costs is spent. Try it on a "
-                "made-up table"
+            noisy = withheld(
+                lambda: checked_noisy(mechanism, votes.counts.copy(), noise),
+                f"{type(mechanism).__name__} could not draw a table:",
+                "What the plan costs is spent. Try it on a made-up table",
             )
         table = votes.electorate.released(noisy, noise_std=noise_std)
         prior = None if given.synthesis is None else given.synthesis.prior(given.classes)

@@ -8,7 +8,7 @@ import numpy as np
 from .._sklearn import _num_samples
 from ..electorate import Ballots, TableElectorate, Votes
 from ..exceptions import TeacherError
-from ..isolation import attempt, copied_data, fresh_seed, isolated, seed_number
+from ..isolation import copied_data, fresh_seed, isolated, seed_number, withheld
 
 
 class VotesRelease(ABC):
@@ -88,16 +88,12 @@ def enrol(electorate, private, X_public, *, seed, memory):
         )
     private, X_public = _handed_out(private, X_public)
     # A user's electorate may print or warn of private values, and leave them in the process
-    with isolated(fresh_seed() if seed is None else seed_number(seed)):
-        ballots, failed = attempt(
-            lambda: electorate.enrol(private, X_public, seed=seed, memory=memory)
-        )
     name = type(electorate).__name__
-    if failed is not None:
-        raise ValueError(
-            f"enrol of {name} failed with {failed}, whose text is withheld, as it may quote "
-            "records. To read the text, call enrol(private, X_public, seed=, "
-            "memory=) yourself"
+    with isolated(fresh_seed() if seed is None else seed_number(seed)):
+        ballots = withheld(
+            lambda: electorate.enrol(private, X_public, seed=seed, memory=memory),
+            f"enrol of {name} failed with",
+            "To read the text, call enrol(private, X_public, seed=, memory=) yourself",
         )
     if not isinstance(ballots, Ballots):
         raise TypeError(
@@ -126,12 +122,12 @@ def collect(electorate, private, X_query, ballots, *, temperature, seed, on_done
     else:
         given = _handed_out(private, X_query)
         with isolated(seed_number(seed)):
-            cast_votes, failed = attempt(lambda: cast(*given, lambda n: on_done(int(n))))
-        if failed is not None:
-            raise TeacherError(
-                f"vote of {type(electorate).__name__} failed with {failed}, whose text is "
-                "withheld, as it may quote records. No label was released. To read the text, call "
-                "enrol, and vote(private, X_query, temperature=, seed=, on_done=), yourself"
+            cast_votes = withheld(
+                lambda: cast(*given, lambda n: on_done(int(n))),
+                f"vote of {type(electorate).__name__} failed with",
+                "No label was released. To read the text, call enrol, and vote(private, X_query, "
+                "temperature=, seed=, on_done=), yourself",
+                TeacherError,
             )
     counts, teacher_indices, teachers = cast_votes
     n_queries = _num_samples(X_query)
