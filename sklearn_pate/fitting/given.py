@@ -40,11 +40,11 @@ from .checks import (
     check_features,
     check_not_swapped,
     check_votes_given,
-    declared_classes,
     given_rows,
 )
 from .seeds import seed_streams
 from .synthesizers import check_no_public, declared_synthesizer
+from .targets import declared_classes
 from .voters import ABOUT_TEACHERS, check_defaults, make_electorate, number_teachers, with_columns
 
 STRATEGIES = {

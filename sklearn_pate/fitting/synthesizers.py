@@ -13,7 +13,7 @@ from ..rules import share_of_sums
 from ..synthesis import ClassSums, MarginalSynthesizer, Schema
 from ..teachers import Sites
 from ..teachers.one import Part, Settings, Task, fit_and_predict
-from .checks import declared_classes
+from .targets import declared_classes
 from .voters import speaks_of_teachers
 
 

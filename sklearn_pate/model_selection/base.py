@@ -13,12 +13,13 @@ from .._sklearn import Interval, StrOptions, _fit_context, delegated
 from ..electorate import Adjacency, Electorate, TableElectorate
 from ..estimator import PATEEstimator
 from ..exceptions import StudentError
-from ..fitting.checks import checked_targets, warn_if_delta_is_large
+from ..fitting.checks import warn_if_delta_is_large
 from ..fitting.given import check_given, check_no_releases
 from ..fitting.keeping import keeping
 from ..fitting.planning import check_missing_in
 from ..fitting.seeds import seed_sequence, warn_if_seeded
 from ..fitting.synthesizers import declared_synthesizer, rehearse_teachers
+from ..fitting.targets import checked_targets
 from ..isolation import next_fit_number, own_generators, unfitted
 from ..partition import PredefinedPartition
 from ..public import indexable_rows, public_rows, warn_if_private
