@@ -39,8 +39,9 @@ class PATERegressor(RegressorMixin, PATEEstimator):
         Required: the lowest and the highest number, public knowledge. A number beyond them counts
         as the nearer one, silently. The narrower they are, the less noise there is beside them.
     n_levels : int, default=2
-        Number of levels, evenly spaced from one bound to the other. Two suffice for means. With
-        more, about 10, there is a distribution at each row: see `predict_quantiles`.
+        Number of levels, evenly spaced from one bound to the other. Two are best for means. With
+        more, 10 to 30, there is a distribution at each row: see `predict_quantiles`. They should be
+        closer than the numbers at one row spread.
     aggregator : SoftVote, TableMechanism or None, default=None
         The mechanism. None is ``SoftVote(sigma=None)`` where teachers vote, calibrated to
         `epsilon`, and ``LaplaceMechanism()`` where records do.
@@ -197,7 +198,8 @@ class PATERegressor(RegressorMixin, PATEEstimator):
         Returns
         -------
         ndarray of shape (n_samples, n_quantiles), or (n_samples,) for a single q
-            They rise with q. The levels blur them by up to half the distance of two levels.
+            They rise with q. Where levels are further apart than the numbers at one row spread,
+            intervals are too wide.
 
         Raises
         ------
