@@ -33,8 +33,8 @@ class PATERegressor(RegressorMixin, PATEEstimator):
     ----------
     base_estimator : regressor, list of regressors or Electorate, default=None
         As in `PATEClassifier`, of regressors. What a teacher predicts is cut to `bounds`. The
-        default teacher is a ridge regression on the numbers of a `neighbors.RowVectorizer`. They
-        are fitted on numbers in the unit of `y`, cut to `bounds`.
+        default teacher is a ridge regression, with a penalty that it chooses, on the numbers of a
+        `neighbors.RowVectorizer`. They are fitted on numbers in the unit of `y`, cut to `bounds`.
     bounds : (float, float)
         Required: the lowest and the highest number, public knowledge. A number beyond them counts
         as the nearer one, silently. The narrower they are, the less noise there is beside them.
