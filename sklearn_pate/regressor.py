@@ -33,14 +33,15 @@ class PATERegressor(RegressorMixin, PATEEstimator):
     ----------
     base_estimator : regressor, list of regressors or Electorate, default=None
         As in `PATEClassifier`, of regressors. What a teacher predicts is cut to `bounds`. The
-        default teacher is a ridge regression on the numbers of a `neighbors.RowVectorizer`. They
-        are fitted on numbers in the unit of `y`, cut to `bounds`.
+        default teacher is a ridge regression, with a penalty that it chooses, on the numbers of a
+        `neighbors.RowVectorizer`. They are fitted on numbers in the unit of `y`, cut to `bounds`.
     bounds : (float, float)
         Required: the lowest and the highest number, public knowledge. A number beyond them counts
         as the nearer one, silently. The narrower they are, the less noise there is beside them.
     n_levels : int, default=2
-        Number of levels, evenly spaced from one bound to the other. Two suffice for means. With
-        more, about 10, there is a distribution at each row: see `predict_quantiles`.
+        Number of levels, evenly spaced from one bound to the other. Two are best for means. With
+        more, 10 to 30, there is a distribution at each row: see `predict_quantiles`. They should be
+        closer than the numbers at one row spread.
     aggregator : SoftVote, TableMechanism or None, default=None
         The mechanism. None is ``SoftVote(sigma=None)`` where teachers vote, calibrated to
         `epsilon`, and ``LaplaceMechanism()`` where records do.
@@ -199,7 +200,8 @@ class PATERegressor(RegressorMixin, PATEEstimator):
         Returns
         -------
         ndarray of shape (n_samples, n_quantiles), or (n_samples,) for a single q
-            They rise with q. The levels blur them by up to half the distance of two levels.
+            They rise with q. Where levels are further apart than the numbers at one row spread,
+            intervals are too wide.
 
         Raises
         ------

@@ -4,7 +4,7 @@ import inspect
 import math
 
 from sklearn.base import clone
-from sklearn.linear_model import LogisticRegression, Ridge
+from sklearn.linear_model import LogisticRegression, RidgeCV
 from sklearn.pipeline import make_pipeline
 
 from ..aggregators import TableMechanism
@@ -27,6 +27,10 @@ from ..teachers import RegressorEnsemble, SiteEnsemble, Sites, TeacherEnsemble
 ABOUT_TEACHERS = dict.fromkeys(
     ("n_teachers", "partition", "keep_teachers", "timeout"), "says how teachers are made"
 )
+
+
+#: Of regressors that learn from few records, or from means that are mostly noise.
+_PENALTIES = (1.0, 10.0, 100.0, 1e3, 1e4, 1e5)
 
 
 def voters(estimator, *, by_records=None):
@@ -55,7 +59,7 @@ def voters(estimator, *, by_records=None):
 
 def default_teacher(predicts_numbers=False):
     """Return the model that teachers are clones of: it learns from few rows, of any kind."""
-    model = Ridge() if predicts_numbers else LogisticRegression(max_iter=1000)
+    model = RidgeCV(_PENALTIES) if predicts_numbers else LogisticRegression(max_iter=1000)
     return make_pipeline(RowVectorizer(), model)
 
 
