@@ -81,7 +81,7 @@ class StudentError(ValueError):
 
 
 #: Packages whose functions may lie between a user's line and a warning of ours.
-_BETWEEN = {__name__.partition(".")[0], "sklearn", "joblib", "numpy"}
+_BETWEEN = {__name__.partition(".")[0], "sklearn", "joblib", "numpy", "contextlib"}
 
 
 def warn(message, category=UserWarning):

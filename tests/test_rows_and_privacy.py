@@ -490,6 +490,7 @@ def test_a_list_of_rows_is_not_read_in_silence():
             model.fit(X, Y)
 
 
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")  # of old pandas
 def test_no_record_decides_whether_rows_are_drawn(ledger):
     job = pd.Series(["nurse"] * 599 + [Decimal("sNaN")], dtype=object)
     synthesizer = marginals(bounds={"a": (0, 1)}, categories={"job": ["nurse", "clerk"]})

@@ -8,6 +8,7 @@ from functools import partial, singledispatch
 from typing import Any
 
 import numpy as np
+import pandas as pd
 from scipy import sparse
 from sklearn.base import clone
 
@@ -436,7 +437,8 @@ def rows_digest(X_public):
             warnings.simplefilter("error")  # of complex numbers, which would lose a part
             numbers = sparse.csr_array(rows, dtype=np.float32)
     except (TypeError, ValueError, OverflowError, Warning):
-        parts = [str(value).encode(errors="replace") for value in rows.ravel().tolist()]
+        values = np.where(pd.isna(rows), None, rows)  # NaN in some columns, None in others
+        parts = [str(value).encode(errors="replace") for value in values.ravel().tolist()]
     else:
         numbers.sum_duplicates()
         numbers.eliminate_zeros()
