@@ -48,26 +48,12 @@ clf = PATEClassifier(epsilon=1.0, classes=["no", "yes"])
 clf.fit(X_private, y_private, X_public=X_public)
 
 # %%
-# Effects
-# -------
-# How the chance of "yes" goes with one column, on average over public rows. The shape of age is
-# found: a private model with a straight line for each column could not have it.
-figure, axes = plt.subplots(2, 2, figsize=(9, 7), layout="constrained")
-PartialDependenceDisplay.from_estimator(
-    clf, X_public, ["age", "visits"], ax=axes[0], grid_resolution=25
-)
-for ax in axes[0]:
-    ax.set(ylabel="chance of yes", ylim=(0, 1))
-
-# %%
 # Importance
 # ----------
 # How much accuracy is lost on public rows if one column is shuffled. The room has no effect at all,
 # and what is left of it is noise.
 found = permutation_importance(clf, X_public, y_public, n_repeats=5, random_state=0)
-order = np.argsort(found.importances_mean)
-axes[1, 0].barh(X_public.columns[order], found.importances_mean[order], color="#0072B2")
-axes[1, 0].set(xlabel="accuracy lost when shuffled")
+print(pd.Series(found.importances_mean, X_public.columns).round(3))
 
 # %%
 # Accuracy by group
@@ -79,6 +65,22 @@ by_group = pd.Series(is_right).groupby(X_public["region"], observed=True).agg(["
 majority = pd.Series(y_public).groupby(X_public["region"], observed=True)
 majority = majority.agg(lambda labels: labels.value_counts(normalize=True).max())
 print(by_group.assign(majority=majority).round(3))
+
+# %%
+# Effects
+# -------
+# In the upper row: how the chance of "yes" goes with one column, on average over public rows. The shape of age
+# is found: a private model with a straight line for each column could not have it.
+figure, axes = plt.subplots(2, 2, figsize=(9, 7), layout="constrained")
+PartialDependenceDisplay.from_estimator(
+    clf, X_public, ["age", "visits"], ax=axes[0], grid_resolution=25
+)
+for ax in axes[0]:
+    ax.set(ylabel="chance of yes", ylim=(0, 1))
+
+order = np.argsort(found.importances_mean)
+axes[1, 0].barh(X_public.columns[order], found.importances_mean[order], color="#0072B2")
+axes[1, 0].set(xlabel="accuracy lost when shuffled")
 
 names = [f"{name}\n{size} rows" for name, size in by_group["size"].items()]
 axes[1, 1].bar(names, by_group["mean"], color="#0072B2", label="published model")
