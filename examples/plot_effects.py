@@ -69,8 +69,8 @@ print(by_group.assign(majority=majority).round(3))
 # %%
 # Effects
 # -------
-# In the upper row: how the chance of "yes" goes with one column, on average over public rows. The shape of age
-# is found: a private model with a straight line for each column could not have it.
+# In the upper row: how the chance of "yes" goes with one column, on average over public rows. The
+# shape of age is found: a private model with a straight line for each column could not have it.
 figure, axes = plt.subplots(2, 2, figsize=(9, 7), layout="constrained")
 PartialDependenceDisplay.from_estimator(
     clf, X_public, ["age", "visits"], ax=axes[0], grid_resolution=25

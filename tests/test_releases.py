@@ -1,6 +1,7 @@
 """Releases of the user's: planned, paid for, published and audited like all else."""
 
 import pickle
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -431,3 +432,112 @@ def test_where_no_records_are_at_hand_it_is_refused():
 
 def load(name):
     return X[:100], Y[:100]
+
+
+# --- careless classes ----------------------------------------------------------------------------
+
+
+class Forgets(Counts):
+    """Its noise is an attribute that a clone does not have."""
+
+    noise = 1.0
+    is_set = False
+
+    def with_scale(self, scale):
+        if self.is_set:
+            return None
+        copy = clone(self)
+        copy.noise, copy.is_set = scale, True
+        return copy
+
+    def cost(self, n_moved, orders=DEFAULT_ORDERS):
+        return LaplaceMechanism(self.noise).cost(n_moved, orders)
+
+
+class Fixed(Counts):
+    def draw(self, gathered, rng):
+        return gathered[0] + np.random.default_rng(0).normal(size=2)
+
+
+class OwnGenerator(Counts):
+    def __init__(self, scale=8.0, rng=None):
+        self.scale = scale
+        self.rng = rng
+
+    def draw(self, gathered, rng):
+        return gathered[0] + self.rng.normal(size=2)
+
+
+class Nothing(Counts):
+    def draw(self, gathered, rng):
+        return gathered[0]
+
+
+class Unknown(Counts):
+    def draw(self, gathered, rng):
+        return gathered[0] + rng.standard_exponential(size=2)  # not of the system's generator
+
+
+def test_what_is_drawn_by_is_what_costs_are_asked_of():
+    with pytest.raises(BudgetExceededError):  # noise of 1, as it will be drawn: 2 of a cap of 1
+        plan(model(Forgets()))
+
+
+@pytest.mark.parametrize("careless", [Fixed(8.0), OwnGenerator(8.0, RNG), Nothing(8.0)])
+def test_noise_that_does_not_follow_the_generator_is_refused(careless):
+    with pytest.raises(ValueError, match="5 draws were all equal"):
+        plan(model(careless))
+
+
+def test_what_the_systems_generator_lacks_is_told_before_anything_is_spent():
+    with pytest.raises(ValueError, match="NotImplementedError"):
+        plan(model(Unknown(8.0)))
+
+
+@cases("numbers", (0.04, 0.0), (0.0, 20.0))
+def test_a_cost_that_contradicts_itself_is_refused(numbers):
+    class Says(Gaussian):
+        def cost(self, n_moved, orders=DEFAULT_ORDERS):
+            return Cost(np.asarray(orders) / 50, *numbers)
+
+    with pytest.raises(ValueError, match="0 in one way and above 0 in another"):
+        plan(model(Says(8.0)))
+
+
+def test_parts_of_a_cost_follow_from_it():
+    class Stale(Gaussian):
+        def cost(self, n_moved, orders=DEFAULT_ORDERS):
+            one = super().cost(n_moved, orders)
+            return replace(one, rdp=4 * one.rdp, mu_squared=4 * one.mu_squared)
+
+    class Four(Gaussian):
+        def cost(self, n_moved, orders=DEFAULT_ORDERS):
+            one = super().cost(n_moved, orders)
+            return Cost(4 * one.rdp, 4 * one.mu_squared, one.pure)
+
+    params = {"aggregator": LaplaceMechanism(8.0), "epsilon": None}
+    stale, right = (plan(model(kind(20.0), **params)).epsilon for kind in (Stale, Four))
+    assert stale == right
+
+
+def test_weights_of_records_are_rehearsed_too():
+    class Weighted(Counts):
+        def gather(self, private):
+            above = private.X[:, 0] > 0
+            weight = private.sample_weight
+            weight = np.ones(len(above)) if weight is None else weight
+            return np.array([[weight[above].sum(), weight[~above].sum()]])
+
+        def draw(self, gathered, rng):
+            return gathered[0] + rng.laplace(scale=self.scale, size=2)
+
+    clf = fit(model(Weighted(8.0)), sample_weight=np.full(300, 0.5))
+    assert clf.released_[0].shape == (2,)
+
+
+def test_a_search_refuses_candidates_that_release():
+    search = PrivateGridSearchCV(
+        PATEClassifier(classes=[0, 1]), {"releases": [[Counts()], None]}, epsilon=4.0
+    )
+    with pytest.raises(ValueError, match="a search makes many fits"):
+        search.fit(X, Y, X_public=X_PUBLIC)

@@ -131,7 +131,7 @@ def _rehearse(given, plan):
     class_weight = getattr(estimator, "class_weight", None)
     check_class_weight(class_weight, given.classes, student, gives_rates=gives_rates)
     release.rehearse(given, plan)
-    given.beside.rehearse(given.X_public, given.classes)
+    given.beside.rehearse(given.X_public, given.private)
     if given.rows_are_to_draw:
         rehearse_teachers(given, given.synthesis.synthesizer)
     check_missing_in(given, are_drawn=given.synthesis is not None)

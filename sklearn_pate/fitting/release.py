@@ -39,9 +39,11 @@ def fit(given, paid):
             given = _draw_rows(given, paid, progress)
             rows = given.release.rows(given, plan)
         rng = np.random.default_rng(given.seeds["beside"])
+        tried = given.beside.rehearse(given.X_public, given.private)
         gathered = given.beside.gather(given.private, rng)
         votes = given.release.gather(given, plan, rows, progress)
-        published = _release(given, plan, rows, votes, paid, progress, gathered, rng)
+        beside = given.beside.draw(gathered, rng, tried)
+        published = _release(given, plan, rows, votes, paid, progress, beside)
         _learn(given, published, progress)
     if are_to_draw:
         given.synthesis.tell()
@@ -144,7 +146,7 @@ def _pay_for_labels(given, plan, paid):
         _pay(given, paid, plan.spent.paid(), given.cost_to_pay(plan))
 
 
-def _release(given, plan, rows, votes, paid, progress, gathered=(), rng=None):
+def _release(given, plan, rows, votes, paid, progress, beside=()):
     """Pay for what is released of the votes on `rows`, and beside; draw it; what was drawn stays.
 
     Returns
@@ -152,7 +154,6 @@ def _release(given, plan, rows, votes, paid, progress, gathered=(), rng=None):
     Published
     """
     estimator = given.estimator
-    tried = given.beside.rehearse(given.X_public, given.classes)
     _pay_for_labels(given, plan, paid)
     _run_private_test(plan, votes, given.seeds["test"])
     published = Published(
@@ -167,7 +168,7 @@ def _release(given, plan, rows, votes, paid, progress, gathered=(), rng=None):
     paid.has_begun = True
     noise = np.random.default_rng(given.seeds["noise"])
     try:
-        for drawn in given.beside.draw(gathered, rng, tried):
+        for drawn in beside:  # a generator, which draws now
             published.beside.append(drawn)
         given.release.draw(given, plan, rows, votes, published, noise, progress)
     finally:

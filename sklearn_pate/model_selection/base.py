@@ -32,6 +32,9 @@ from .candidates import make_candidates, teachers_key
 from .hold_out import hold_out, hold_out_by_coins, take
 from .trials import PrivateScorer, PublicScorer, Trials
 
+#: Why a search takes no releases.
+_MANY_FITS = "a search makes many fits: release in one of its own"
+
 
 def _drawn_before(X_public, X_val):
     """Say which public rows an earlier fit drew: what they cost adds up."""
@@ -95,7 +98,7 @@ class PrivateSearch(MetaEstimatorMixin, BaseEstimator):
 
     def _fit(self, X, y, X_public, X_val, y_val, groups, paid):
         """Do what `fit` does, and say what is paid for."""
-        check_no_releases(self.estimator, "a search makes many fits: release in one of its own")
+        check_no_releases(self.estimator, _MANY_FITS)
         fit_number = next_fit_number()
         X_public, X_val, y_val = map(public_rows, (X_public, X_val, y_val))
         not_covered = warn_if_private(X_public, X) + warn_if_private(X_val, X, "X_val")
@@ -103,6 +106,8 @@ class PrivateSearch(MetaEstimatorMixin, BaseEstimator):
         seed = seed_sequence(self.random_state)
         candidates_seed, hold_out_seed, trials_seed, rows_seed = seed.spawn(4)
         candidates = self._candidates(np.random.default_rng(candidates_seed))
+        for candidate in candidates:
+            check_no_releases(candidate.estimator, _MANY_FITS)
         given = X
         X, groups = indexable(indexable_rows(X, "X"), groups)  # each dtype is that of all rows
         codes, classes, _ = checked_targets(self.estimator, X, y)

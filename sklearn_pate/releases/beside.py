@@ -1,6 +1,8 @@
 """Releases of the user's own: calibrated, tried on public rows, gathered, and drawn."""
 
+import copy
 import random
+import sys
 from dataclasses import dataclass, replace
 from functools import reduce
 from numbers import Real
@@ -14,9 +16,13 @@ from ..accountant.table import calibrated, checked_cost
 from ..electorate import Ballots, PrivateData, TableBallots
 from ..isolation import copied_data, isolated, kind_of, withheld
 from ..rdp import DEFAULT_ORDERS, Cost
+from ..secure import noise_generator
 from ..teachers import Sites
 from .base import Release
 from .rows import moved_by, units_of
+
+#: Draws that are all equal do not follow the generator that they are given.
+_N_DRAWS = 5
 
 
 @dataclass(frozen=True, eq=False)
@@ -85,24 +91,40 @@ class Beside:
     def costs(self, orders=DEFAULT_ORDERS):
         """Return the `Cost` of each, at Renyi orders."""
         n_moved = moved_by(self.ballots) if self.releases else 0
-        return [checked_cost(release, n_moved, orders) for release in self.releases]
+        return [_checked_cost(release, n_moved, orders) for release in self.releases]
 
     def plus(self, cost, orders=DEFAULT_ORDERS):
         """Return a cost and that of all of these."""
         return reduce(Cost.plus, self.costs(orders), cost)
 
-    def rehearse(self, X_public, classes):
-        """Try all on public rows; return what each would publish."""
+    def rehearse(self, X_public, private):
+        """Try all on public rows; return what each would publish.
+
+        It comes before `gather`: errors here are told in full.
+        """
+        if not self.releases:
+            return []
         n_public = _num_samples(X_public)
-        codes = np.arange(n_public) % len(classes)
-        made_up = PrivateData(X=X_public, codes=codes, classes=classes)
+        codes = (np.arange(n_public) % len(private.classes)).astype(private.codes.dtype)
+        weight = None if private.sample_weight is None else np.ones(n_public)
+        made_up = PrivateData(
+            X=X_public, codes=codes, classes=private.classes, sample_weight=weight
+        )
         tried = []
         for release in self.releases:
             own = replace(made_up, groups=np.arange(n_public)) if release.counts_groups else made_up
             try:
                 with isolated(0):
                     gathered = _called(release, "gather", _handed_out(own))
-                    tried.append(_called(release, "draw", gathered, np.random.default_rng(0)))
+                    drawn = [
+                        _called(release, "draw", copy.deepcopy(gathered), noise_generator())
+                        for _ in range(_N_DRAWS)
+                    ]
+                    if all(np.array_equal(drawn[0], other) for other in drawn):
+                        raise RuntimeError(
+                            f"{_N_DRAWS} draws were all equal: all noise must come from rng"
+                        )
+                    tried.append(drawn[0])
             except Exception as error:
                 raise ValueError(
                     f"{type(release).__name__} failed when tried on public rows and made-up "
@@ -156,7 +178,7 @@ def _checked(releases):
 def _with_noise(release, n_moved, epsilon, delta):
     """Return a release whose noise is set, by its share if the user left it open."""
     if release.with_scale(1.0) is None:
-        checked_cost(release, n_moved)
+        _checked_cost(release, n_moved)
         return release
     check_with_scale(release)
     share = release.share
@@ -165,7 +187,20 @@ def _with_noise(release, n_moved, epsilon, delta):
             f"share of {type(release).__name__} must be a number between 0 and 1; got {share!r}"
         )
     part = None if epsilon is None else share * float(epsilon)
-    return calibrated(release, n_moved, part, delta)
+    # What is no parameter is not kept: what is drawn by is what costs are asked of
+    return clone(calibrated(release, n_moved, part, delta))
+
+
+def _checked_cost(release, n_moved, orders=DEFAULT_ORDERS):
+    """Return what a release states that it costs; refuse a cost that contradicts itself."""
+    cost = checked_cost(release, n_moved, orders)
+    sizes = [float(np.max(cost.rdp)), cost.mu_squared, cost.pure]
+    if min(sizes) == 0 and any(0 < size < np.inf for size in sizes):
+        raise ValueError(
+            f"cost of {type(release).__name__} is 0 in one way and above 0 in another: what has no "
+            "proof is inf"
+        )
+    return Cost(cost.rdp, cost.mu_squared, cost.pure, cost.delta)  # its parts follow from these
 
 
 def _handed_out(private):
@@ -193,8 +228,10 @@ def _called(release, method, *given):
 
 
 def _global_state():
-    """Return what changes as numpy's or Python's global generator is drawn from."""
-    return str(np.random.get_state(legacy=False)), random.getstate()
+    """Return what changes as the global generator of numpy, Python or torch is drawn from."""
+    torch = sys.modules.get("torch")
+    of_torch = None if torch is None else torch.get_rng_state().numpy().tobytes()
+    return str(np.random.get_state(legacy=False)), random.getstate(), of_torch
 
 
 def _run(release, method, rng, *given):
