@@ -136,8 +136,14 @@ def _skip_requests(app, what, name, obj, skip, options):
     return True if re.fullmatch(r"set_\w+_request", name) else None
 
 
+def _link(app, docname, source):
+    """Let links to files, which work where the repository is read, lead to pages here."""
+    source[0] = measured_pages.linked(source[0])
+
+
 def setup(app):
     """Connect the above."""
+    app.connect("source-read", _link)
     app.connect("missing-reference", _by_last_name)
     app.connect("autodoc-process-docstring", _readable, priority=100)
     app.connect("autodoc-skip-member", _skip_requests)

@@ -1,6 +1,7 @@
 """Pages of what was measured: the files of docs/results as tables, for the folder docs/measured."""
 
 import csv
+import re
 import sys
 from pathlib import Path
 
@@ -47,6 +48,21 @@ def pages():
     made["papers"] = page.render(DOCS, command.NAMES)
     made["peers"] = peers.render(Results(RESULTS / "peers"))
     return made
+
+
+def linked(text):
+    """Return a page in which links to files lead to the pages that are made of them."""
+    text = re.sub(r"\]\(\.\./examples/(\w+)\.py\)", r"](auto_examples/\1.rst)", text)
+    text = re.sub(r"\]\(results/([a-z]+)_\w+\.csv\)", r"](measured/\1.md)", text)
+    folders = {
+        "../examples": "auto_examples/index.rst",
+        "../sklearn_pate": "api/index.rst",
+        "results/peers": "measured/peers.md",
+        "results": "measured/papers.md",
+    }
+    for folder, page in folders.items():
+        text = text.replace(f"]({folder})", f"]({page})")
+    return text
 
 
 def write(folder):
