@@ -34,9 +34,8 @@ from sklearn_pate.ledger import PrivacyLedger
 from sklearn_pate.levels import levels_of, mean, positions, quantiles, split
 from sklearn_pate.model_selection import PrivateGridSearchCV
 from sklearn_pate.neighbors import ReverseNeighbors
-from sklearn_pate.neighbors.ballots import count_ballots
-from sklearn_pate.neighbors.rates import smooth
-from sklearn_pate.neighbors.released import ReleasedTable
+from sklearn_pate.neighbors.cells import count_ballots
+from sklearn_pate.neighbors.rates import ReleasedTable, smooth
 from sklearn_pate.partition import PredefinedPartition
 from sklearn_pate.public import PublicData
 from sklearn_pate.sums import noise_sizes, sums_cost

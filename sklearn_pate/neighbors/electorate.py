@@ -4,26 +4,21 @@ import math
 from numbers import Integral, Real
 
 import numpy as np
-from joblib import Memory
-from sklearn import get_config
 from sklearn.base import clone
 from sklearn.pipeline import make_pipeline
 
 from .._sklearn import Interval, StrOptions
-from ..electorate import CellForecast, TableElectorate
-from ..isolation import fresh_seed, limit_threads, own_clone, seed_number
+from ..electorate import CellForecast
+from ..isolation import fresh_seed, own_clone, seed_number
 from ..memory import code_digest, digest, kept_seed
 from ..rdp.table import GRID
 from ..rules import default_n_cells
-from ..workers import threads_per_worker
-from .ballots import numbered
-from .blocks import Counting, count_in_blocks, n_blocks
-from .cells import explained_share, make_centers, nearest_cells
-from .columns import RowVectorizer
-from .far import largest_sizes
+from .blocks import BlockElectorate
+from .cells import cast_in_cells, explained_share, make_centers, nearest_cells
+from .columns import RowVectorizer, largest_sizes
 from .landmarks import LandmarkClassifier
-from .released import ReleasedTable, numbers_of_public
-from .transform import fitted_on_public, numbers_alone, rounding_beside_others, transformed
+from .rates import ReleasedTable, numbers_of_public
+from .transform import fitted_on_public, numbers_alone, rounding_beside_others
 
 #: Warned of is more noise: that on the ballots of a class, in the cells that are its share, times
 #: the number of classes, beside the number of records. At 0.2, from a third of the labels to one
@@ -42,7 +37,7 @@ _LEAST_EXPLAINED = 0.05
 _TRUSTED_IF_DRAWN = 300
 
 
-class ReverseNeighbors(TableElectorate):
+class ReverseNeighbors(BlockElectorate):
     """Records that vote themselves: each casts one ballot, for its label, where it lies.
 
     The feature space is divided into cells by public rows alone. Each private record casts a
@@ -121,7 +116,7 @@ class ReverseNeighbors(TableElectorate):
 
     def enrol(self, private, X_public, *, seed=None, memory=None):
         """Fit the transformer on public rows, and say what one record changes."""
-        self._memory = Memory(None) if memory is None else memory
+        ballots = self._enrolled(private, memory, int(self.n_neighbors))  # short ints overflow
         self._seed = self._public_seed(X_public, seed)
         self._transformer = fitted_on_public(self._unfitted(), X_public, self._seed)
         alone = numbers_alone(self._transformer, X_public)
@@ -130,13 +125,10 @@ class ReverseNeighbors(TableElectorate):
         # Ours treats each row by itself, however far it is
         is_ours = type(self._transformer) is RowVectorizer
         self._largest = None if is_ours else largest_sizes(X_public)
-        self._fingerprint = self._told_apart(X_public)
         self._rounding = rounding_beside_others(self._transformer, X_public, self._public, alone)
-        self._is_weighted = private.sample_weight is not None
-        self._is_split = private.codes.dtype.kind == "f"
-        self._groups = numbered(private.groups, len(private.codes))
-        ballots = self.ballots(private, int(self.n_neighbors))  # numpy's small ints overflow
-        self._tells_blocks = ballots.n_records is not None
+        if self._memory.location is not None:
+            code = code_digest(own_clone(self._unfitted(), self._seed))
+            self._fingerprint = digest(code, self._seed, X_public, self._public)
         return ballots
 
     def _public_seed(self, X_public, seed):
@@ -148,13 +140,6 @@ class ReverseNeighbors(TableElectorate):
         if self._memory.location is None:
             return fresh_seed()
         return seed_number(kept_seed(self._memory, (digest(X_public), "cells")))
-
-    def _told_apart(self, X_public):
-        """Return what tells the numbers of rows from others in memory; None if nothing is kept."""
-        if self._memory.location is None:
-            return None
-        transformer = own_clone(self._unfitted(), self._seed)
-        return digest(code_digest(transformer), self._seed, X_public, self._public)
 
     def divide(self, X_public, *, noise_std, n_records, n_classes, are_drawn=False):
         """Make cells of the public rows; see `TableElectorate.divide`."""
@@ -214,49 +199,18 @@ class ReverseNeighbors(TableElectorate):
             self._explained[n_cells] = explained_share(self._public, n_cells, 0)
         return self._explained[n_cells]
 
-    def n_steps(self, *, n_records):
-        """Return the number of blocks, where that of records is public."""
-        return 1 if n_records is None else n_blocks(n_records=n_records)
+    def _counter(self, n_classes):
+        return cast_in_cells, {
+            "centers": self._centers,
+            "n_neighbors": self.n_neighbors,
+            "largest": self._largest,
+            "rounding": self._rounding,
+            "n_classes": n_classes,
+        }
 
-    def vote(self, private, X_query, *, temperature=None, seed=None, n_jobs=None, on_done=None):
+    def vote(self, private, X_query, **given):
         """Count the ballots that records cast in the cells; see `TableElectorate.vote`."""
-        n_classes = len(private.classes)
-        fingerprint = None
-        if self._fingerprint is not None:
-            fingerprint = digest(self._fingerprint, self._centers, self.n_neighbors, n_classes)
-        counting = Counting(
-            transformer=limit_threads(self._transformer, threads_per_worker(n_jobs)),
-            centers=self._centers,
-            n_neighbors=self.n_neighbors,
-            largest=self._largest,
-            rounding=self._rounding,
-            n_classes=n_classes,
-            config=get_config(),
-            memory=self._memory,
-            fingerprint=fingerprint,
-        )
-        told = on_done if self._tells_blocks else None
-        shares = count_in_blocks(counting, private, self._groups, n_jobs=n_jobs, on_done=told)
-        if on_done is not None and told is None:
-            on_done(1)
-        return shares * GRID
-
-    def check_public(self, X_public):
-        """Compare the numbers of public rows; see `TableElectorate.check_public`."""
-        reason = ""
-        try:
-            numbers = transformed(self._transformer, X_public)
-            size = np.abs(self._public).max(axis=0)
-            least = 1e-6 * size + 1e-12 * size.max()  # sums may be rounded otherwise
-            same = numbers.shape == self._public.shape
-            same = same and bool((np.abs(numbers - self._public) <= least).all())
-        except Exception as error:
-            same = False
-            reason = f" ({type(error).__name__}: {error})"
-        if not same:
-            raise ValueError(
-                f"X_public is not what was voted on{reason}; pass the X_public that poll was given"
-            )
+        return super().vote(private, X_query, **given) * GRID
 
     def released(self, noisy, *, noise_std):
         """Return a noisy table as it is published; see `TableElectorate.released`."""

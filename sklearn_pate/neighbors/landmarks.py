@@ -103,15 +103,12 @@ class LandmarkClassifier(ClassifierMixin, BaseEstimator):
         check_is_fitted(self)
         as_floats = FunctionTransformer(np.asarray, kw_args={"dtype": "float64"})
         n_columns = len(self._middle)
-        scale = StandardScaler()
-        scale.mean_ = self._middle
-        scale.scale_ = np.full(n_columns, self._spread)
-        scale.n_features_in_ = n_columns
+        scale = scaler_by_hand(self._middle, np.full(n_columns, self._spread))
         ends = np.full((2, n_columns), [[-_FARTHEST], [_FARTHEST]])
         cut = MinMaxScaler((-_FARTHEST, _FARTHEST), clip=True).fit(ends)  # changes nothing between
         features = FeatureUnion([("rows", "passthrough"), ("nearness", self._nearness)])
         if len(self.classes_) == 2:
-            linear = [_with_weights(self._linear.coef_, self._linear.intercept_, self.classes_)]
+            linear = [linear_by_hand(self._linear.coef_, self._linear.intercept_, self.classes_)]
         else:
             linear = self._linear.to_sklearn(self.classes_)
         return make_pipeline(as_floats, scale, cut, features, *linear)
@@ -179,11 +176,20 @@ class _LeastSquares:
             FunctionTransformer(cut),
             FunctionTransformer(np.log),
             # The softmax of logarithms divides by the sum
-            _with_weights(np.eye(n_classes), np.zeros(n_classes), labels),
+            linear_by_hand(np.eye(n_classes), np.zeros(n_classes), labels),
         ]
 
 
-def _with_weights(coef, intercept, labels):
+def scaler_by_hand(mean, scale):
+    """Return a scaler that is fitted by hand."""
+    model = StandardScaler()
+    model.mean_ = mean
+    model.scale_ = scale
+    model.n_features_in_ = len(mean)
+    return model
+
+
+def linear_by_hand(coef, intercept, labels):
     """Return a logistic regression that is fitted by hand."""
     model = LogisticRegression(C=2, max_iter=1000)
     model.coef_ = coef

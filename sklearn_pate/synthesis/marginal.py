@@ -9,7 +9,7 @@ from sklearn.base import clone
 from .._sklearn import Interval
 from ..aggregators import GaussianMechanism, LaplaceMechanism, TableMechanism
 from ..aggregators.table import checked_noisy
-from ..neighbors.ballots import count_ballots
+from ..neighbors.cells import count_ballots
 from ..rdp import DEFAULT_ORDERS
 from ..rdp.checks import check_count
 from ..rdp.table import GRID

@@ -8,7 +8,7 @@ from sklearn.exceptions import NotFittedError
 
 from .._sklearn import Interval
 from ..isolation import Quiet, attempt
-from ..neighbors.ballots import numbered
+from ..neighbors.cells import numbered
 from ..rdp.checks import as_array
 from .base import Synthesizer
 from .schema import read_schema

@@ -8,8 +8,14 @@ import numpy as np
 from sklearn.utils.metaestimators import available_if
 
 from ..neighbors.cells import nearest_cells
-from ..neighbors.rates import LEAST_RATE, deal_labels, floored, sharpened
-from ..neighbors.released import ReleasedTable, numbers_of_public
+from ..neighbors.rates import (
+    LEAST_RATE,
+    ReleasedTable,
+    deal_labels,
+    floored,
+    numbers_of_public,
+    sharpened,
+)
 from .student import SumsClassifier
 
 #: Powers of the rates of the cells that are tried; those of the prior are its own.
