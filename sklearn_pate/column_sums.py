@@ -33,7 +33,7 @@ from .sums import (
     whole_steps,
 )
 from .sums import unit as on_sphere
-from .synthesis.student import ReleasedRates, SumsClassifier
+from .synthesis.released import ReleasedRates, SumsClassifier
 
 __all__ = ["ColumnSums", "ReleasedColumns", "SumsMechanism"]
 

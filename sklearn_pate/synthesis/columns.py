@@ -1,9 +1,170 @@
-"""A column of the schema: the bin that a value lies in, and values drawn from bins."""
+"""The private table, and its columns: the bin that a value lies in, and values drawn from bins."""
 
 from abc import ABC, abstractmethod
+from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
+from scipy import sparse
+
+from ..rdp.checks import as_array
+from ..schema import difference
+
+
+class Columns(NamedTuple):
+    """The columns of a table.
+
+    Attributes
+    ----------
+    columns : list of Column
+        In order.
+    names : pandas.Index or None
+        Names of the columns of a DataFrame; None for an array.
+    dtype : numpy.dtype or None
+        Of an array.
+    """
+
+    columns: list
+    names: pd.Index | None
+    dtype: np.dtype | None
+
+    def bins(self, X):
+        """Yield the bin of each row, -1 for none, column after column."""
+        for column, values in zip(self.columns, columns_of(X), strict=True):
+            yield column.bins(values)
+
+    @property
+    def width(self):
+        """Number of columns of `spread`."""
+        return sum(column.width for column in self.columns) + 1
+
+    def spread(self, X):
+        """Return rows as numbers from -1 to 1, a constant last, (n_rows, width)."""
+        parts = [
+            column.spread(values)
+            for column, values in zip(self.columns, columns_of(X), strict=True)
+        ]
+        return np.column_stack([*parts, np.ones(len(X))])
+
+    def gathered(self, spread):
+        """Return the rows that such numbers, with noise or not, are nearest to."""
+        ends = np.cumsum([column.width for column in self.columns])
+        parts = np.split(spread[:, : ends[-1]], ends[:-1], axis=1)
+        return self._table(
+            [column.gathered(part) for column, part in zip(self.columns, parts, strict=True)]
+        )
+
+    def rows(self, bins, rng):
+        """Draw rows from their bins, which are an array for each column."""
+        return self._table(
+            [column.draw(places, rng) for column, places in zip(self.columns, bins, strict=True)]
+        )
+
+    def _table(self, drawn):
+        """Return columns as a table of the same form."""
+        if self.names is None:
+            return np.column_stack([values.to_numpy() for values in drawn]).astype(self.dtype)
+        rows = pd.concat(drawn, axis=1)
+        rows.columns = self.names
+        return rows
+
+    def any_rows(self, n_rows, rng):
+        """Draw rows from bins that are all equally likely."""
+        return self.rows([rng.integers(column.n_bins, size=n_rows) for column in self.columns], rng)
+
+    def check(self, X):
+        """Return a table of the same form; refuse others, by their form alone."""
+        X = self.like(X)
+        if self.difference(X) is not None:
+            raise ValueError(
+                "X has other columns or dtypes than were declared; declare a clone for it"
+            )
+        return X
+
+    def like(self, X):
+        """Return a table with as many columns; their dtypes may be others."""
+        X = checked_table(X)
+        if X.shape[1] != len(self.columns):
+            raise ValueError(
+                f"X must have the {len(self.columns)} declared columns; got {X.shape[1]}"
+            )
+        return X
+
+    def difference(self, X):
+        """Return how the form of a table differs from that of drawn rows; None if it does not."""
+        return difference(X, self.any_rows(2, np.random.default_rng(0)))
+
+
+def checked_table(X):
+    """Return `X`, a DataFrame of pandas or an array of numbers with two axes; refuse others."""
+    if sparse.issparse(X):
+        raise ValueError(
+            "X is sparse, and a synthesizer needs a DataFrame or an array: pass X.toarray()"
+        )
+    if isinstance(X, pd.DataFrame):
+        _check_names(X)
+        return X
+    if hasattr(X, "columns"):
+        raise ValueError(
+            f"X is a {type(X).__name__}, and a synthesizer needs pandas: pass X.to_pandas()"
+        )
+    if not isinstance(X, list | tuple) and not hasattr(X, "__array__"):
+        raise ValueError(
+            f"X is a {type(X).__name__}, and a synthesizer needs all rows; or pass X_public"
+        )
+    is_masked = isinstance(X, np.ma.MaskedArray)
+    X = as_array("X", X)
+    if X.ndim == 1 and X.dtype.kind in "OSTU":
+        raise ValueError(
+            "X is a list of texts or objects; a synthesizer draws columns: it cannot write texts. "
+            "Make numbers or categories of each, or pass public texts, X_public"
+        )
+    if X.ndim != 2:
+        raise ValueError(
+            "X must have two axes for a synthesizer, which draws each column by itself; got "
+            f"{X.ndim} axes. Images need public rows, X_public"
+        )
+    if X.shape[1] == 0:
+        raise ValueError(f"X has 0 feature(s) (shape={X.shape}) while a minimum of 1 is required.")
+    if X.dtype.kind == "c":
+        raise ValueError("Complex data not supported: X must hold numbers or truth values")
+    if X.dtype.kind not in "biuf" or is_masked:
+        raise ValueError(
+            "X must be an array of numbers; give text and categories as columns of a DataFrame"
+        )
+    return X
+
+
+def _check_names(X):
+    if X.shape[1] == 0:
+        raise ValueError("X has no columns, and a synthesizer makes a histogram of each")
+    if not X.columns.is_unique:
+        raise ValueError(
+            f"Expected unique column names, got {list(X.columns)}; rename the columns of X"
+        )
+
+
+def dtypes_of(X):
+    """Return the dtype of each column by its name, or by its position in an array."""
+    if isinstance(X, pd.DataFrame):
+        return dict(zip(X.columns, X.dtypes, strict=True))
+    return dict.fromkeys(range(X.shape[1]), _native(X.dtype))
+
+
+def columns_of(X):
+    """Yield each column as a Series."""
+    for k in range(X.shape[1]):
+        if isinstance(X, pd.DataFrame):
+            yield X.iloc[:, k]
+        else:
+            yield pd.Series(X[:, k].astype(_native(X.dtype), copy=False))
+
+
+def _native(dtype):
+    return dtype.newbyteorder("=")  # pandas has no other
+
+
+# --- one column ----------------------------------------------------------------------------------
 
 
 class Column(ABC):
@@ -199,10 +360,11 @@ def are_missing(values):
     try:
         return values.isna().to_numpy(dtype=bool)
     except Exception:  # one value decides, such as a signalling NaN of decimal
-        return np.fromiter(map(_is_missing, values), dtype=bool, count=len(values))
+        return np.fromiter(map(is_missing, values), dtype=bool, count=len(values))
 
 
-def _is_missing(value):
+def is_missing(value):
+    """Whether a value is missing; what cannot be asked is not."""
     try:
         return pd.api.types.is_scalar(value) and bool(pd.isna(value))
     except Exception:

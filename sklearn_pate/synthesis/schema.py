@@ -1,103 +1,143 @@
-"""What is public of a table: its columns, and what each may hold."""
+"""What is public of a table: its columns, and what each may hold, declared or read."""
 
 import math
-from typing import NamedTuple
+from numbers import Real
 
 import numpy as np
 import pandas as pd
 
 from ..exceptions import PrivacyLeakWarning, warn
-from ..schema import difference
-from .columns import CategoryColumn, NumberColumn, are_missing, holds_missing, kind_of, numpy_dtype
-from .parameters import bounds_by_name, categories_by_name, missing_names, short
-from .table import checked_table, columns_of, dtypes_of, named, remedies
+from .columns import (
+    CategoryColumn,
+    Columns,
+    NumberColumn,
+    are_missing,
+    checked_table,
+    columns_of,
+    dtypes_of,
+    holds_missing,
+    is_missing,
+    kind_of,
+    numpy_dtype,
+)
+from .parameters import (
+    bounds_by_name,
+    categories_by_name,
+    check_are_columns,
+    in_words,
+    missing_names,
+    named,
+    remedies,
+    short,
+)
 
 #: Bounds that are read lie within, so that their difference is finite.
 _LARGEST_READ = 8e307
 
 
-class Columns(NamedTuple):
-    """The columns of a table.
+class Schema:
+    """What the columns of a table may hold: public, so safe to print and to publish.
 
-    Attributes
+    Parameters
     ----------
-    columns : list of Column
-        In order.
-    names : pandas.Index or None
-        Names of the columns of a DataFrame; None for an array.
-    dtype : numpy.dtype or None
-        Of an array.
+    columns : dict, list or tuple
+        For each column a tuple of numbers, ``(low, high)`` or the edges of bins, or a list of
+        categories. A dict goes by name, or by position in an array; a list has all columns in
+        order; a tuple of numbers is for all columns of an array. Truth values and pandas'
+        categoricals declare themselves.
+    missing : list, default=()
+        Columns that may have missing values. In others they count nowhere.
+
+    Examples
+    --------
+    >>> from sklearn_pate.synthesis import Schema
+    >>> Schema({"age": (18, 90), "job": ["clerk", "farmer"]}, missing=["job"])
+    Schema({'age': (18, 90), 'job': ['clerk', 'farmer']}, missing=['job'])
     """
 
-    columns: list
-    names: pd.Index | None
-    dtype: np.dtype | None
+    def __init__(self, columns, *, missing=()):
+        if not isinstance(missing, list | tuple | set):
+            raise TypeError(
+                f"missing must be a list of columns that may have gaps; got {missing!r}"
+            )
+        self.columns = columns
+        self.missing = list(missing)
 
-    def bins(self, X):
-        """Yield the bin of each row, -1 for none, column after column."""
-        for column, values in zip(self.columns, columns_of(X), strict=True):
-            yield column.bins(values)
+    def __repr__(self):
+        return f"Schema({self.columns!r}, missing={self.missing!r})"
 
-    @property
-    def width(self):
-        """Number of columns of `spread`."""
-        return sum(column.width for column in self.columns) + 1
+    def parameters(self, X):
+        """Return bounds, categories and missing, as a synthesizer takes them.
 
-    def spread(self, X):
-        """Return rows as numbers from -1 to 1, a constant last, (n_rows, width)."""
-        parts = [
-            column.spread(values)
-            for column, values in zip(self.columns, columns_of(X), strict=True)
+        Parameters
+        ----------
+        X : DataFrame or array-like of shape (n_samples, n_columns)
+            Rows, of whose columns names and dtypes are looked at, no values.
+
+        Returns
+        -------
+        dict
+
+        Raises
+        ------
+        ValueError
+            If a column is not declared, or not by a tuple or a list.
+        """
+        dtype_by_name = dtypes_of(checked_table(X))
+        declared = self._by_name(list(dtype_by_name))
+        check_are_columns("schema", declared, dtype_by_name)
+        lacking = [
+            name
+            for name, dtype in dtype_by_name.items()
+            if name not in declared
+            and not isinstance(dtype, pd.CategoricalDtype)
+            and kind_of(dtype) != "b"
         ]
-        return np.column_stack([*parts, np.ones(len(X))])
-
-    def gathered(self, spread):
-        """Return the rows that such numbers, with noise or not, are nearest to."""
-        ends = np.cumsum([column.width for column in self.columns])
-        parts = np.split(spread[:, : ends[-1]], ends[:-1], axis=1)
-        return self._table(
-            [column.gathered(part) for column, part in zip(self.columns, parts, strict=True)]
-        )
-
-    def rows(self, bins, rng):
-        """Draw rows from their bins, which are an array for each column."""
-        return self._table(
-            [column.draw(places, rng) for column, places in zip(self.columns, bins, strict=True)]
-        )
-
-    def _table(self, drawn):
-        """Return columns as a table of the same form."""
-        if self.names is None:
-            return np.column_stack([values.to_numpy() for values in drawn]).astype(self.dtype)
-        rows = pd.concat(drawn, axis=1)
-        rows.columns = self.names
-        return rows
-
-    def any_rows(self, n_rows, rng):
-        """Draw rows from bins that are all equally likely."""
-        return self.rows([rng.integers(column.n_bins, size=n_rows) for column in self.columns], rng)
-
-    def check(self, X):
-        """Return a table of the same form; refuse others, by their form alone."""
-        X = checked_table(X)
-        if X.shape[1] != len(self.columns) or self.difference(X) is not None:
+        if lacking:
             raise ValueError(
-                "X has other columns or dtypes than were declared; declare a clone for it"
+                f"schema lacks {named(lacking)}; give (low, high) or a list of categories"
             )
-        return X
+        for name, values in declared.items():
+            _check_declared(name, values, dtype_by_name[name])
+        return {
+            "bounds": {name: said for name, said in declared.items() if isinstance(said, tuple)},
+            "categories": {name: said for name, said in declared.items() if isinstance(said, list)},
+            "missing": self.missing,
+        }
 
-    def like(self, X):
-        """Return a table with as many columns; their dtypes may be others."""
-        X = checked_table(X)
-        if X.shape[1] != len(self.columns):
+    def _by_name(self, names):
+        if isinstance(self.columns, dict):
+            return self.columns
+        if isinstance(self.columns, tuple):
+            return dict.fromkeys(names, self.columns)
+        if not isinstance(self.columns, list) or len(self.columns) != len(names):
             raise ValueError(
-                f"X must have the {len(self.columns)} declared columns; got {X.shape[1]}"
+                f"schema must be a dict, a tuple or a list; X has {len(names)} columns, got "
+                f"{short(self.columns)}"
             )
-        return X
+        return dict(zip(names, self.columns, strict=True))
 
-    def difference(self, X):
-        """Return how the form of a table differs from that of drawn rows; None if it does not."""
-        return difference(X, self.any_rows(2, np.random.default_rng(0)))
+
+def _check_declared(name, said, dtype):
+    """Refuse what is neither bounds of numbers nor categories that suit the dtype of a column."""
+    holds_numbers = kind_of(dtype) in "iuf"
+    if not isinstance(said, list) and not (isinstance(said, tuple) and holds_numbers):
+        raise ValueError(
+            "schema must have a tuple of numbers, (low, high), for each column of numbers, "
+            f"and a list of categories for others; got {short(said)} for {name!r}"
+        )
+    if isinstance(said, tuple):
+        return
+    if isinstance(dtype, pd.CategoricalDtype) and set(said) != set(dtype.categories):
+        raise ValueError(
+            f"column {name!r} is categorical, with other categories than declared, and those of a "
+            "dtype are published: convert it, X[column].astype(object)"
+        )
+    are_two = len(said) == 2 and all(isinstance(value, Real) for value in said)
+    if holds_numbers and are_two and said[1] - said[0] != 1:  # they may be meant as bounds
+        raise ValueError(
+            f"column {name!r} has the list {said}, its only two values; bounds are a tuple"
+        )
 
 
 def read_schema(X, *, bounds, categories, missing, n_bins):
@@ -127,18 +167,15 @@ def read_schema(X, *, bounds, categories, missing, n_bins):
     dtype_by_name = dtypes_of(X)
     categories = categories_by_name(categories, dtype_by_name)
     bounds = bounds_by_name(bounds, dtype_by_name, categories)
-    missing = missing_names(missing, dtype_by_name)
+    missing = missing_names(missing, dtype_by_name, categories)
     _check_are_known(dtype_by_name, categories)
-    reader = _Reader(categories, bounds, missing, n_bins)
     columns = [
-        reader.column(name, dtype, values)
-        for (name, dtype), values in zip(dtype_by_name.items(), columns_of(X), strict=True)
+        _column(name, values, bounds, categories, missing, n_bins)
+        for name, values in zip(dtype_by_name, columns_of(X), strict=True)
     ]
-    not_covered = reader.warn(has_dtype)
-    if isinstance(X, pd.DataFrame):
-        schema = Columns(columns, names=X.columns.copy(), dtype=None)
-    else:
-        schema = Columns(columns, names=None, dtype=X.dtype)
+    is_frame = isinstance(X, pd.DataFrame)
+    names, dtype = (X.columns.copy(), None) if is_frame else (None, X.dtype)
+    schema = Columns(columns, names, dtype)
     found = schema.difference(X)
     if found is not None:
         where = f" in columns {named(found.columns)}" if found.columns else ""
@@ -146,7 +183,34 @@ def read_schema(X, *, bounds, categories, missing, n_bins):
             f"a synthesizer cannot draw rows of the dtypes of X{where}; use plain ones, such as "
             "float64, Int64, str or pandas.CategoricalDtype([...])"
         )
-    return schema, not_covered
+    # With a missing value, whole numbers would mostly have become floats
+    of_gaps = [
+        name
+        for name, dtype in dtype_by_name.items()
+        if missing[name] is None and (holds_missing(dtype) or kind_of(dtype) in "iu")
+    ]
+    unbounded = [name for name in dtype_by_name if name not in categories and name not in bounds]
+    return schema, _warned_of(has_dtype, unbounded, of_gaps)
+
+
+def _warned_of(has_dtype, unbounded, of_gaps):
+    """Warn of what was read, in words that give no value away, and return these."""
+    remedy_by_part = {}
+    if not has_dtype:
+        remedy_by_part["the dtype of X"] = "an array, as np.array(X, dtype=float)"
+    if unbounded:
+        remedy_by_part[f"the bounds of columns {named(unbounded)}"] = "bounds={column: (low, high)}"
+    if of_gaps:
+        part = f"whether values are missing in columns {named(of_gaps)}"
+        remedy_by_part[part] = "missing=[...], the columns that may have them"
+    if remedy_by_part:
+        parts = [f"{part} (give {remedy})" for part, remedy in remedy_by_part.items()]
+        warn(
+            "read from the private rows, which the privacy guarantee does not cover: "
+            + "; ".join(parts),
+            PrivacyLeakWarning,
+        )
+    return tuple(f"{part}, read from the private rows" for part in remedy_by_part)
 
 
 def _check_are_known(dtype_by_name, categories):
@@ -162,63 +226,17 @@ def _check_are_known(dtype_by_name, categories):
         )
 
 
-class _Reader:
-    """Makes columns, and notes those whose private values it had to look at."""
-
-    def __init__(self, categories, bounds, missing, n_bins):
-        self._categories = categories
-        self._bounds = bounds
-        self._missing = missing
-        self._n_bins = n_bins
-        self._read_bounds = []
-        self._read_missing = []
-
-    def column(self, name, dtype, values):
-        """Return a column of the schema."""
-        may_be_missing = self._may_be_missing(name, dtype, values)
-        if name in self._categories:
-            return _category_column(name, dtype, self._categories[name], may_be_missing)
-        bounds = self._bounds.get(name)
-        if bounds is None:
-            self._read_bounds.append(name)
-            bounds = _range_of(values)
-        make_bins = _real_bins if kind_of(dtype) == "f" else _integer_bins
-        bins = make_bins(name, dtype, bounds, self._n_bins)
-        return NumberColumn(dtype, bins, may_be_missing, edges=bounds)
-
-    def _may_be_missing(self, name, dtype, values):
-        if any(_is_missing(value) for value in self._categories.get(name, [])):
-            return True
-        if self._missing is not None:
-            return name in self._missing
-        if holds_missing(dtype) or kind_of(dtype) in "iu":
-            # With a missing value, whole numbers would mostly have become floats
-            self._read_missing.append(name)
-        return holds_missing(dtype) and bool(are_missing(values).any())
-
-    def warn(self, has_dtype):
-        """Warn of what was read, in words that give no value away, and return these."""
-        remedy_by_part = {}
-        if not has_dtype:
-            remedy_by_part["the dtype of X"] = "an array, as np.array(X, dtype=float)"
-        if self._read_bounds:
-            part = f"the bounds of columns {named(self._read_bounds)}"
-            remedy_by_part[part] = "bounds={column: (low, high)}"
-        if self._read_missing:
-            part = f"whether values are missing in columns {named(self._read_missing)}"
-            remedy_by_part[part] = "missing=[...], the columns that may have them"
-        if remedy_by_part:
-            parts = [f"{part} (give {remedy})" for part, remedy in remedy_by_part.items()]
-            warn(
-                "read from the private rows, which the privacy guarantee does not cover: "
-                + "; ".join(parts),
-                PrivacyLeakWarning,
-            )
-        return tuple(f"{part}, read from the private rows" for part in remedy_by_part)
-
-
-def _is_missing(value):
-    return pd.api.types.is_scalar(value) and bool(pd.isna(value))
+def _column(name, values, bounds, categories, missing, n_bins):
+    """Return a column of the schema; its private values are looked at where nothing is said."""
+    dtype = values.dtype
+    may_be_missing = missing[name]
+    if may_be_missing is None:
+        may_be_missing = holds_missing(dtype) and bool(are_missing(values).any())
+    if name in categories:
+        return _category_column(name, dtype, categories[name], may_be_missing)
+    edges = bounds[name] if name in bounds else _range_of(values)
+    make_bins = _real_bins if kind_of(dtype) == "f" else _integer_bins
+    return NumberColumn(dtype, make_bins(name, dtype, edges, n_bins), may_be_missing, edges)
 
 
 def _range_of(values):
@@ -235,7 +253,7 @@ def _range_of(values):
 
 
 def _category_column(name, dtype, categories, may_be_missing):
-    values = [value for value in categories if not _is_missing(value)]
+    values = [value for value in categories if not is_missing(value)]
     is_said = len(values) < len(categories)
     try:
         column = CategoryColumn(dtype, values, may_be_missing)
@@ -243,10 +261,10 @@ def _category_column(name, dtype, categories, may_be_missing):
     except Exception:  # pandas has many words for values that do not fit
         fits = False
     if not fits or (is_said and not holds_missing(dtype)):
-        in_words = "category" if isinstance(dtype, pd.CategoricalDtype) else str(dtype)
         raise ValueError(
-            f"categories of column {name!r} must be different values that its dtype, {in_words}, "
-            f"can hold, at least one of them not missing; got {short(categories)}"
+            f"categories of column {name!r} must be different values that its dtype, "
+            f"{in_words(dtype)}, can hold, at least one of them not missing; got "
+            f"{short(categories)}"
         )
     return column
 

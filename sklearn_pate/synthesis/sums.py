@@ -25,9 +25,9 @@ from ..sums import (
     sums_cost,
     unit,
 )
-from .records import ColumnSynthesizer
-from .schema import Columns
-from .student import ReleasedRates
+from .base import ColumnSynthesizer
+from .columns import Columns
+from .released import ReleasedRates
 
 #: Warned of, and refused, are fewer records beside the noise on all sums of a class. At 1, 2, 5 and
 #: 8, digits had .09, .11, .34 and .60 right; at .6, 1.1, 2.1 and 4.9, the AUC of breast cancer was
