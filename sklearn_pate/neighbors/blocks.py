@@ -92,8 +92,8 @@ class BlockElectorate(TableElectorate):
             numbers = transformed(self._transformer, X_public)
             size = np.abs(self._public).max(axis=0)
             least = 1e-6 * size + 1e-12 * size.max()  # sums may be rounded otherwise
-            same = numbers.shape == self._public.shape
-            same = same and bool((np.abs(numbers - self._public) <= least).all())
+            is_alike = numbers.shape == self._public.shape
+            same = is_alike and np.allclose(numbers, self._public, rtol=0, atol=least)
         except Exception as error:
             same = False
             reason = f" ({type(error).__name__}: {error})"
