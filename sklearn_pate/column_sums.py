@@ -329,7 +329,7 @@ class ColumnSums(BlockElectorate):
         """Say how the noise is beside the records; see `TableElectorate.forecast`."""
         n_public, width = self._public.shape
         n_voters = n_public if n_records is None else n_records
-        problems, obstacles = told_of_few(self._rows, n_classes)
+        problems, obstacles = told_of_few(n_public, len(np.unique(self._rows, axis=0)), n_classes)
         n_needed = _LEAST_SIGNAL * noise_std * math.sqrt(width)
         if n_voters < n_needed:
             is_hopeless = n_voters < n_needed * _HOPELESS_SIGNAL / _LEAST_SIGNAL

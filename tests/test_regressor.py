@@ -486,8 +486,8 @@ class Loses(RegressorMixin, BaseEstimator):
 @table(
     "params, match",
     ("no bounds", {"bounds": None}, "bounds is missing"),
-    ("one bound", {"bounds": [3.0]}, "bounds must be two numbers"),
-    ("text", {"bounds": ("a", "b")}, "bounds must be two numbers"),
+    ("one bound", {"bounds": [3.0]}, "bounds must be two finite numbers"),
+    ("text", {"bounds": ("a", "b")}, "bounds must be two finite numbers"),
     ("wrong order", {"bounds": (40, 0)}, "the lower one first"),
     ("equal", {"bounds": (5, 5)}, "the lower one first"),
     ("infinite", {"bounds": (0, np.inf)}, "two finite numbers"),

@@ -66,24 +66,37 @@ class BlockElectorate(TableElectorate):
         return 1 if n_records is None else math.ceil(n_records / BLOCK_SIZE)
 
     def vote(self, private, X_query, *, temperature=None, seed=None, n_jobs=None, on_done=None):
-        """Count what records cast, in whole shares; see `TableElectorate.vote`."""
+        """Count what records cast, in whole shares; see `TableElectorate.vote`.
+
+        A block is read when it is its turn, and all that comes back of it is its table.
+        """
+        warn_if_taking_turns(n_jobs, "transformers")
         count, public = self._counter(len(private.classes))
-        fingerprint = None
-        if self._memory.location is not None:
-            fingerprint = digest(self._fingerprint, public)
         transformer = limit_threads(self._transformer, threads_per_worker(n_jobs))
-        table = count_in_blocks(
-            partial(count, transformer=transformer, **public),
-            private,
-            self._groups,
-            memory=self._memory,
-            fingerprint=fingerprint,
-            n_jobs=n_jobs,
-            on_done=on_done if self._tells_blocks else None,
+        shared = partial(count, transformer=transformer, **public), get_config(), self._memory
+        keeps = self._memory.location is not None
+        fingerprint = digest(self._fingerprint, public) if keeps else None
+        sums = _Sums()
+        tasks = (
+            # Keys here: what a worker unpickles does not lie in memory as it did, which counts
+            (*shared, block, (fingerprint, digest(*block)) if keeps else None)
+            for block in _blocks(private, self._groups, BLOCK_SIZE)
         )
-        if on_done is not None and not self._tells_blocks:
+        # After a failure no more blocks are sent; those under way are finished, and ignored
+        tasks = itertools.takewhile(lambda _: sums.problem is None, tasks)
+        told = on_done if self._tells_blocks else None
+        with Quiet(), threadpool_limits(threads_per_worker(n_jobs)):
+            add_up(sums, run(_count, tasks, n_jobs), told, "records", _ADVICE)
+        if sums.problem is not None:
+            raise TeacherError(sums.problem) from None
+        if not sums.all_kept:
+            warn(
+                "memory could not keep the ballots of all records (a full disk?): the table is "
+                "right, but if this fit is repeated, some records will be counted again"
+            )
+        if on_done is not None and told is None:
             on_done(1)
-        return table
+        return sums.table
 
     def check_public(self, X_public):
         """Compare the numbers of public rows; see `TableElectorate.check_public`."""
@@ -103,89 +116,27 @@ class BlockElectorate(TableElectorate):
             )
 
 
-def count_in_blocks(
-    count, private, groups=None, *, memory, fingerprint=None, n_jobs=None, on_done=None
-):
-    """Count what private records cast, some records at a time.
-
-    A block is read when it is its turn, and all that comes back of it is its table. A group lies in
-    one block, so the blocks of groups vary in size.
-
-    Parameters
-    ----------
-    count : callable
-        Returns the table of a `Block`, in whole numbers. It pickles.
-    private : PrivateData
-        The records.
-    groups : ndarray of shape (n_samples,), int, or None
-        The group of each record, numbered from 0.
-    memory : joblib.Memory
-        Where the table of each block is kept.
-    fingerprint : str or None
-        What tells this count from others in memory; None where nothing is kept.
-    n_jobs : int, default=None
-        As in joblib. The table does not depend on it.
-    on_done : callable, default=None
-        Called with the number of blocks that are counted, each time one is. That number is private
-        where that of records is.
-
-    Returns
-    -------
-    ndarray, int
-        The sum of the tables.
-
-    Raises
-    ------
-    TeacherError
-        If a block could not be counted; its error's text is withheld.
-    """
-    warn_if_taking_turns(n_jobs, "transformers")
-    sums = _Sums()
-    shared = count, get_config(), memory
-    tasks = (
-        # Keys here, not in a worker: what pickles does not lie in memory as it did, which counts
-        (*shared, block, None if fingerprint is None else (fingerprint, digest(*block)))
-        for block in _blocks(private, groups, BLOCK_SIZE)
-    )
-    # After a failure no more blocks are sent; those under way are finished, and ignored
-    tasks = itertools.takewhile(lambda _: sums.problem is None, tasks)
-    with Quiet(), threadpool_limits(threads_per_worker(n_jobs)):
-        add_up(sums, run(_count, tasks, n_jobs), on_done, "records", _ADVICE)
-    if sums.problem is not None:
-        raise TeacherError(sums.problem) from None
-    if not sums.all_kept:
-        warn(
-            "memory could not keep the ballots of all records (a full disk?): the table is right, "
-            "but if this fit is repeated, some records will be counted again"
-        )
-    return sums.table
-
-
-# --- what lies in a block ------------------------------------------------------------------------
-
-
 def _blocks(private, groups, size):
     """Yield blocks of so many records; where they have groups, each ends where a group ends."""
     n_records = len(private.codes)
-    order = None
+    weight = private.sample_weight
+    order = np.arange(n_records)
     if groups is not None:
         order = np.argsort(groups, kind="stable")
         groups = groups[order]
     start = 0
     while start < n_records:
         stop = min(start + size, n_records)
-        if groups is None:
-            yield _block(private, np.arange(start, stop))
-        else:
+        if groups is not None:
             stop = int(np.searchsorted(groups, groups[stop - 1], side="right"))
-            yield _block(private, order[start:stop], groups[start:stop] - groups[start])
+        rows = order[start:stop]
+        yield Block(
+            own_rows(private.X, rows),
+            private.codes[rows],
+            None if weight is None else weight[rows],
+            None if groups is None else groups[start:stop] - groups[start],
+        )
         start = stop
-
-
-def _block(private, rows, groups=None):
-    X = own_rows(private.X, rows)
-    weight = None if private.sample_weight is None else private.sample_weight[rows]
-    return Block(X, private.codes[rows], weight, groups)
 
 
 # --- what a worker does --------------------------------------------------------------------------

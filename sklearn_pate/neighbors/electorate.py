@@ -1,6 +1,7 @@
 """The electorate whose voters are the records themselves."""
 
 import math
+from functools import cache, partial
 from numbers import Integral, Real
 
 import numpy as np
@@ -121,7 +122,8 @@ class ReverseNeighbors(BlockElectorate):
         self._transformer = fitted_on_public(self._unfitted(), X_public, self._seed)
         alone = numbers_alone(self._transformer, X_public)
         self._public = numbers_of_public(self._transformer, X_public)
-        self._explained = {}
+        # A fit asks before it chooses who votes, and its plan again
+        self._explained = cache(partial(explained_share, self._public, random_state=0))
         # Ours treats each row by itself, however far it is
         is_ours = type(self._transformer) is RowVectorizer
         self._largest = None if is_ours else largest_sizes(X_public)
@@ -144,30 +146,27 @@ class ReverseNeighbors(BlockElectorate):
     def divide(self, X_public, *, noise_std, n_records, n_classes, are_drawn=False):
         """Make cells of the public rows; see `TableElectorate.divide`."""
         self._n_trusted = _TRUSTED_IF_DRAWN if are_drawn else math.inf
-        n_cells = self._most_cells(noise_std, n_records, n_classes)
+        sizes = {"n_records": n_records, "n_classes": n_classes}
+        n_cells = self._most_cells(noise_std=noise_std, **sizes)
         is_known = n_records is not None and not self._is_weighted
         self._n_ballots = n_records * int(self.n_neighbors) if is_known else None
         self._centers = make_centers(self._public, n_cells, self._seed)
 
-    def _most_cells(self, noise_std, n_records, n_classes):
+    def _most_cells(self, **sizes):
         if self.n_cells is not None:
             return int(self.n_cells)
-        return default_n_cells(
-            n_records=n_records,
-            n_public=len(self._public),
-            n_classes=n_classes,
-            noise_std=noise_std,
-        )
+        return default_n_cells(n_public=len(self._public), **sizes)
 
     def forecast(self, *, noise_std, n_records, n_classes, are_drawn=False):
         """Say what the cells will be like; see `TableElectorate.forecast`."""
-        n_distinct = len(self._public if are_drawn else np.unique(self._public, axis=0))
-        n_cells = min(self._most_cells(noise_std, n_records, n_classes), n_distinct)
+        n_public = len(self._public)
+        n_distinct = n_public if are_drawn else len(np.unique(self._public, axis=0))
+        sizes = {"n_records": n_records, "n_classes": n_classes}
+        n_cells = min(self._most_cells(noise_std=noise_std, **sizes), n_distinct)
         n_voters, of_whom = n_records, "private records"
         if n_records is None:
-            n_voters, of_whom = len(self._public), "public rows, as many records as are expected"
-        n_public = len(self._public)
-        problems, obstacles = told_of_few(self._public, n_classes, are_drawn=are_drawn)
+            n_voters, of_whom = n_public, "public rows, as many records as are expected"
+        problems, obstacles = told_of_few(n_public, n_distinct, n_classes)
         # Where the rule has more cells than four a class, smoothing makes up for it
         n_apart = n_cells if self.n_cells is not None else min(n_cells, 4 * n_classes)
         n_needed = noise_std * math.sqrt(n_apart * n_classes) / _MOST_NOISE
@@ -177,7 +176,7 @@ class ReverseNeighbors(BlockElectorate):
                 f"{n_needed:.0f} are needed. Raise epsilon, give more records, or join classes"
             )
             (obstacles if n_voters < _HOPELESS * n_needed else problems).append(text)
-        explained = None if are_drawn else self.explained(n_cells)
+        explained = None if are_drawn else self._explained(n_cells)
         can_tell = not obstacles and n_public >= 8 * n_classes
         if can_tell and explained is not None and explained < _LEAST_EXPLAINED:
             problems.append(
@@ -192,12 +191,6 @@ class ReverseNeighbors(BlockElectorate):
     def public_shape(self):
         """Number of public rows, and of the transformer's numbers."""
         return self._public.shape
-
-    def explained(self, n_cells):
-        """Return the share of the public rows' spread that so many cells explain."""
-        if n_cells not in self._explained:  # a fit asks before it chooses, and its plan again
-            self._explained[n_cells] = explained_share(self._public, n_cells, 0)
-        return self._explained[n_cells]
 
     def _counter(self, n_classes):
         return cast_in_cells, {
@@ -237,10 +230,8 @@ class ReverseNeighbors(BlockElectorate):
         return RowVectorizer() if self.transformer is None else clone(self.transformer)
 
 
-def told_of_few(public, n_classes, *, are_drawn=False):
-    """Return what is wrong with few public rows, of numbers: problems, and what is hopeless."""
-    n_public = len(public)
-    n_distinct = n_public if are_drawn else len(np.unique(public, axis=0))
+def told_of_few(n_public, n_distinct, n_classes):
+    """Return what is wrong with few public rows: problems, and what is hopeless."""
     if n_public >= 8 * n_classes and n_distinct >= n_classes:
         return [], []
     text = (

@@ -91,15 +91,18 @@ class LandmarkClassifier(ClassifierMixin, BaseEstimator):
 
     def predict_proba(self, X):
         """Return the probabilities of the classes, (n_samples, n_classes)."""
-        return self._model.predict_proba(self._checked(X))
+        X = self._checked(X)
+        return self._model.predict_proba(X)
 
     def decision_function(self, X):
         """Return log odds, (n_samples,), or logarithms of the rates of more classes than two."""
-        return self._model.decision_function(self._checked(X))
+        X = self._checked(X)
+        return self._model.decision_function(X)
 
     def predict(self, X):
         """Return the likeliest labels, (n_samples,)."""
-        return self._model.predict(self._checked(X))
+        X = self._checked(X)
+        return self._model.predict(X)
 
     def to_sklearn(self):
         """Return a Pipeline of scikit-learn's own that predicts the same, with these `classes_`."""

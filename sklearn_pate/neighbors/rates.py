@@ -141,9 +141,7 @@ def numbers_of_public(transformer, X_public):
     """Return the numbers of public rows, (n_public, n_columns), or raise if some are not finite."""
     numbers = transformed(transformer, X_public)
     if not have_distances(numbers, numbers).all():
-        raise ValueError(
-            "the transformer makes infinite or missing numbers of X_public; scale and impute in it"
-        )
+        raise ValueError("the transformer makes infinite or missing numbers of X_public: impute")
     return numbers
 
 

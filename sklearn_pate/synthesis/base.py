@@ -223,9 +223,7 @@ class ColumnSynthesizer(Synthesizer):
 
     def _check_declared(self):
         if not hasattr(self, "schema_"):
-            raise NotFittedError(
-                f"{type(self).__name__} knows no columns yet; call declare(X, classes) first"
-            )
+            raise NotFittedError(f"{type(self).__name__} knows no columns yet; call declare first")
 
 
 def _checked_codes(n_rows, codes, sample_weight, *, n_classes):
@@ -234,10 +232,7 @@ def _checked_codes(n_rows, codes, sample_weight, *, n_classes):
     is_split = codes.dtype.kind == "f"  # positions along levels
     are_codes = codes.shape == (n_rows,) and codes.dtype.kind in "iuf"
     if not are_codes or not ((codes >= 0) & (codes <= n_classes - 1)).all():
-        raise ValueError(
-            f"codes must be whole numbers from 0 to {n_classes - 1}, or positions between "
-            "them, one for each row"
-        )
+        raise ValueError(f"codes must be whole numbers from 0 to {n_classes - 1}, one for each row")
     codes = codes.astype(np.float64 if is_split else np.int64)
     if sample_weight is None:
         return codes, None

@@ -30,7 +30,7 @@ class Columns(NamedTuple):
 
     def bins(self, X):
         """Yield the bin of each row, -1 for none, column after column."""
-        for column, values in zip(self.columns, columns_of(X), strict=True):
+        for column, values in zip(self.columns, columns_of(X).values(), strict=True):
             yield column.bins(values)
 
     @property
@@ -42,7 +42,7 @@ class Columns(NamedTuple):
         """Return rows as numbers from -1 to 1, a constant last, (n_rows, width)."""
         parts = [
             column.spread(values)
-            for column, values in zip(self.columns, columns_of(X), strict=True)
+            for column, values in zip(self.columns, columns_of(X).values(), strict=True)
         ]
         return np.column_stack([*parts, np.ones(len(X))])
 
@@ -76,18 +76,14 @@ class Columns(NamedTuple):
         """Return a table of the same form; refuse others, by their form alone."""
         X = self.like(X)
         if self.difference(X) is not None:
-            raise ValueError(
-                "X has other columns or dtypes than were declared; declare a clone for it"
-            )
+            raise ValueError("X has other columns or dtypes than were declared; declare a clone")
         return X
 
     def like(self, X):
         """Return a table with as many columns; their dtypes may be others."""
         X = checked_table(X)
         if X.shape[1] != len(self.columns):
-            raise ValueError(
-                f"X must have the {len(self.columns)} declared columns; got {X.shape[1]}"
-            )
+            raise ValueError(f"X must have {len(self.columns)} columns; got {X.shape[1]}")
         return X
 
     def difference(self, X):
@@ -97,21 +93,19 @@ class Columns(NamedTuple):
 
 def checked_table(X):
     """Return `X`, a DataFrame of pandas or an array of numbers with two axes; refuse others."""
+    kind = type(X).__name__
     if sparse.issparse(X):
-        raise ValueError(
-            "X is sparse, and a synthesizer needs a DataFrame or an array: pass X.toarray()"
-        )
+        raise ValueError("X is sparse, and a synthesizer needs all columns: pass X.toarray()")
     if isinstance(X, pd.DataFrame):
-        _check_names(X)
+        if X.shape[1] == 0:
+            raise ValueError("X has no columns, and a synthesizer makes a histogram of each")
+        if not X.columns.is_unique:
+            raise ValueError(f"Expected unique column names, got {list(X.columns)}; rename some")
         return X
     if hasattr(X, "columns"):
-        raise ValueError(
-            f"X is a {type(X).__name__}, and a synthesizer needs pandas: pass X.to_pandas()"
-        )
+        raise ValueError(f"X is a {kind}, and a synthesizer needs pandas: pass X.to_pandas()")
     if not isinstance(X, list | tuple) and not hasattr(X, "__array__"):
-        raise ValueError(
-            f"X is a {type(X).__name__}, and a synthesizer needs all rows; or pass X_public"
-        )
+        raise ValueError(f"X is a {kind}, and a synthesizer needs all rows; or pass X_public")
     is_masked = isinstance(X, np.ma.MaskedArray)
     X = as_array("X", X)
     if X.ndim == 1 and X.dtype.kind in "OSTU":
@@ -129,39 +123,16 @@ def checked_table(X):
     if X.dtype.kind == "c":
         raise ValueError("Complex data not supported: X must hold numbers or truth values")
     if X.dtype.kind not in "biuf" or is_masked:
-        raise ValueError(
-            "X must be an array of numbers; give text and categories as columns of a DataFrame"
-        )
+        raise ValueError("X must be an array of numbers; give others as columns of a DataFrame")
     return X
 
 
-def _check_names(X):
-    if X.shape[1] == 0:
-        raise ValueError("X has no columns, and a synthesizer makes a histogram of each")
-    if not X.columns.is_unique:
-        raise ValueError(
-            f"Expected unique column names, got {list(X.columns)}; rename the columns of X"
-        )
-
-
-def dtypes_of(X):
-    """Return the dtype of each column by its name, or by its position in an array."""
-    if isinstance(X, pd.DataFrame):
-        return dict(zip(X.columns, X.dtypes, strict=True))
-    return dict.fromkeys(range(X.shape[1]), _native(X.dtype))
-
-
 def columns_of(X):
-    """Yield each column as a Series."""
-    for k in range(X.shape[1]):
-        if isinstance(X, pd.DataFrame):
-            yield X.iloc[:, k]
-        else:
-            yield pd.Series(X[:, k].astype(_native(X.dtype), copy=False))
-
-
-def _native(dtype):
-    return dtype.newbyteorder("=")  # pandas has no other
+    """Return each column as a Series, by its name, or by its position in an array."""
+    if isinstance(X, pd.DataFrame):
+        return {name: X.iloc[:, k] for k, name in enumerate(X.columns)}
+    native = X.dtype.newbyteorder("=")  # pandas has no other
+    return {k: pd.Series(X[:, k].astype(native, copy=False)) for k in range(X.shape[1])}
 
 
 # --- one column ----------------------------------------------------------------------------------
@@ -192,8 +163,9 @@ class Column(ABC):
     def bins(self, values):
         """Return the bin of each value of a Series, each by itself; -1 for no bin."""
         missing = are_missing(values)
-        found = self._bins(values, missing)
-        return np.where(missing, self.n_values if self.may_be_missing else -1, found)
+        bins = np.full(len(values), self.n_values if self.may_be_missing else -1)
+        bins[~missing] = self._bins(values[~missing])
+        return bins
 
     def draw(self, bins, rng):
         """Draw a value from each bin, uniformly; return a Series of the column's dtype."""
@@ -212,10 +184,10 @@ class Column(ABC):
         A missing value, or an unknown one, is 0 everywhere but in the column that says "missing".
         """
         missing = are_missing(values)
-        spread = self._spread(values, missing)
-        spread[missing] = 0.0
+        spread = np.zeros((len(values), self.width))
+        spread[~missing, : self._width] = self._spread(values[~missing])
         if self.may_be_missing:
-            spread = np.column_stack([spread, missing.astype(float)])
+            spread[missing, -1] = 1.0
         return spread
 
     def gathered(self, spread):
@@ -227,8 +199,8 @@ class Column(ABC):
         return values.mask(missing) if missing.any() else values
 
     @abstractmethod
-    def _bins(self, values, missing):
-        """Return the bin of each value; anything where it is missing."""
+    def _bins(self, values):
+        """Return the bin of each value, none of which is missing."""
 
     @abstractmethod
     def _draw(self, bins, rng):
@@ -257,10 +229,10 @@ class CategoryColumn(Column):
         """Whether the categories differ, and hold no missing value, in the column's dtype."""
         return len(self._bin_by_value) == self.n_values and not self._values.isna().any()
 
-    def _bins(self, values, missing):
+    def _bins(self, values):
         if isinstance(values.dtype, pd.CategoricalDtype):
             place = np.array([self._bin_of(value) for value in values.dtype.categories])
-            return np.append(place, -1)[values.cat.codes.to_numpy()]  # code -1 takes the last
+            return place[values.cat.codes.to_numpy()]
         objects = values.astype(object)
         return np.fromiter(map(self._bin_of, objects), dtype=np.int64, count=len(objects))
 
@@ -273,8 +245,8 @@ class CategoryColumn(Column):
     def _draw(self, bins, rng):
         return self._values.take(bins).reset_index(drop=True)
 
-    def _spread(self, values, missing):
-        return (self._bins(values, missing)[:, None] == np.arange(self.n_values)).astype(float)
+    def _spread(self, values):
+        return (self._bins(values)[:, None] == np.arange(self.n_values)).astype(float)
 
     def _gathered(self, spread):
         return self._draw(spread.argmax(axis=1), None)
@@ -321,10 +293,9 @@ class NumberColumn(Column):
         """Whether a bin has more than one number."""
         return bool(self._least[bin] < self._greatest[bin])
 
-    def _bins(self, values, missing):
+    def _bins(self, values):
         is_as_declared = kind_of(values.dtype) == self._wide.kind
-        numbers = np.zeros(len(values), dtype=self._wide if is_as_declared else float)
-        numbers[~missing] = values[~missing].to_numpy(dtype=numbers.dtype)
+        numbers = values.to_numpy(dtype=self._wide if is_as_declared else float)
         return np.searchsorted(self._least[1:], numbers, side="right")
 
     def _draw(self, bins, rng):
@@ -338,13 +309,11 @@ class NumberColumn(Column):
     def _places(self):
         return np.linspace(-1, 1, len(self._edges))
 
-    def _spread(self, values, missing):
-        numbers = np.zeros(len(values))
-        numbers[~missing] = values[~missing].to_numpy(dtype=float)
+    def _spread(self, values):
         if self._edges[0] == self._edges[-1]:
             return np.zeros((len(values), 1))
         with np.errstate(all="ignore"):
-            spread = np.interp(numbers, self._edges, self._places())
+            spread = np.interp(values.to_numpy(dtype=float), self._edges, self._places())
         return np.where(np.isfinite(spread), spread, 0.0)[:, None]  # no record may make an error
 
     def _gathered(self, spread):

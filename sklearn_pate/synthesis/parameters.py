@@ -51,9 +51,7 @@ def bounds_by_name(bounds, dtype_by_name, categories):
     check_are_columns("bounds", bounds, dtype_by_name)
     others = {name: dtype_by_name[name] for name in bounds if name not in numbers}
     if others:
-        raise ValueError(
-            f"bounds are for columns of numbers without categories, and not for {remedies(others)}"
-        )
+        raise ValueError(f"bounds are for numbers without categories, not for {remedies(others)}")
     return {
         name: _checked_edges(f"bounds of column {name!r}", edges) for name, edges in bounds.items()
     }
@@ -107,9 +105,7 @@ def missing_names(missing, dtype_by_name, categories):
     if missing is None:
         return {name: True if name in said else None for name in dtype_by_name}
     if not isinstance(missing, list | tuple | set | range | np.ndarray | pd.Index):
-        raise ValueError(
-            f"missing must be a list of columns that may have missing values; got {short(missing)}"
-        )
+        raise ValueError(f"missing must be a list of columns that may have gaps; got {missing!r}")
     missing = list(missing)
     check_are_columns("missing", missing, dtype_by_name)
     complete = [name for name in missing if not holds_missing(dtype_by_name[name])]

@@ -14,7 +14,6 @@ from .columns import (
     are_missing,
     checked_table,
     columns_of,
-    dtypes_of,
     holds_missing,
     is_missing,
     kind_of,
@@ -57,9 +56,7 @@ class Schema:
 
     def __init__(self, columns, *, missing=()):
         if not isinstance(missing, list | tuple | set):
-            raise TypeError(
-                f"missing must be a list of columns that may have gaps; got {missing!r}"
-            )
+            raise TypeError(f"missing must be a list of columns with gaps; got {missing!r}")
         self.columns = columns
         self.missing = list(missing)
 
@@ -83,7 +80,7 @@ class Schema:
         ValueError
             If a column is not declared, or not by a tuple or a list.
         """
-        dtype_by_name = dtypes_of(checked_table(X))
+        dtype_by_name = _dtypes(columns_of(checked_table(X)))
         declared = self._by_name(list(dtype_by_name))
         check_are_columns("schema", declared, dtype_by_name)
         lacking = [
@@ -94,9 +91,7 @@ class Schema:
             and kind_of(dtype) != "b"
         ]
         if lacking:
-            raise ValueError(
-                f"schema lacks {named(lacking)}; give (low, high) or a list of categories"
-            )
+            raise ValueError(f"schema lacks {named(lacking)}; give (low, high) or a list of values")
         for name, values in declared.items():
             _check_declared(name, values, dtype_by_name[name])
         return {
@@ -135,9 +130,7 @@ def _check_declared(name, said, dtype):
         )
     are_two = len(said) == 2 and all(isinstance(value, Real) for value in said)
     if holds_numbers and are_two and said[1] - said[0] != 1:  # they may be meant as bounds
-        raise ValueError(
-            f"column {name!r} has the list {said}, its only two values; bounds are a tuple"
-        )
+        raise ValueError(f"column {name!r} has only two values, {said}; bounds are a tuple")
 
 
 def read_schema(X, *, bounds, categories, missing, n_bins):
@@ -164,14 +157,15 @@ def read_schema(X, *, bounds, categories, missing, n_bins):
     """
     has_dtype = hasattr(X, "dtype") or hasattr(X, "dtypes")
     X = checked_table(X)
-    dtype_by_name = dtypes_of(X)
+    values_by_name = columns_of(X)
+    dtype_by_name = _dtypes(values_by_name)
     categories = categories_by_name(categories, dtype_by_name)
     bounds = bounds_by_name(bounds, dtype_by_name, categories)
     missing = missing_names(missing, dtype_by_name, categories)
     _check_are_known(dtype_by_name, categories)
     columns = [
         _column(name, values, bounds, categories, missing, n_bins)
-        for name, values in zip(dtype_by_name, columns_of(X), strict=True)
+        for name, values in values_by_name.items()
     ]
     is_frame = isinstance(X, pd.DataFrame)
     names, dtype = (X.columns.copy(), None) if is_frame else (None, X.dtype)
@@ -191,6 +185,10 @@ def read_schema(X, *, bounds, categories, missing, n_bins):
     ]
     unbounded = [name for name in dtype_by_name if name not in categories and name not in bounds]
     return schema, _warned_of(has_dtype, unbounded, of_gaps)
+
+
+def _dtypes(values_by_name):
+    return {name: values.dtype for name, values in values_by_name.items()}
 
 
 def _warned_of(has_dtype, unbounded, of_gaps):
@@ -221,9 +219,7 @@ def _check_are_known(dtype_by_name, categories):
         if kind_of(dtype) == "sparse" or (name not in categories and kind_of(dtype) not in "iuf")
     }
     if others:
-        raise ValueError(
-            f"all columns of X must hold numbers or known categories; {remedies(others)}"
-        )
+        raise ValueError(f"columns of X must hold numbers or known categories; {remedies(others)}")
 
 
 def _column(name, values, bounds, categories, missing, n_bins):
