@@ -17,23 +17,16 @@ from .electorate import CellForecast
 from .memory import code_digest
 from .neighbors.blocks import BlockElectorate
 from .neighbors.columns import RowVectorizer, closeness
-from .neighbors.electorate import told_of_few
+from .neighbors.electorate import told_of_few, told_of_noise
 from .neighbors.landmarks import linear_by_hand, scaler_by_hand
 from .neighbors.rates import deal_to_alike, numbers_of_public, sharpened
 from .neighbors.transform import fitted_on_public, transformed, transformed_private
 from .rdp import DEFAULT_ORDERS, DiscreteGaussian
 from .secure import noise_generator
-from .sums import (
-    STEP,
-    ballots,
-    of_classes,
-    public_discriminants,
-    shares,
-    sums_cost,
-    whole_steps,
-)
+from .sums import STEP, ballots, of_classes, public_discriminants, shares, sums_cost, whole_steps
 from .sums import unit as on_sphere
 from .synthesis.released import ReleasedRates, SumsClassifier
+from .synthesis.sums import HOPELESS_SIGNAL, LEAST_SIGNAL
 
 __all__ = ["ColumnSums", "ReleasedColumns", "SumsMechanism"]
 
@@ -61,10 +54,6 @@ _MOST_SUMMED = 2**29
 
 #: Records at a time.
 _ROWS = 10_000
-
-#: Fewer records beside the noise on the sums of a class are told of, and far fewer refused.
-_LEAST_SIGNAL = 4
-_HOPELESS_SIGNAL = 1
 
 
 class SumsMechanism(TableMechanism):
@@ -330,14 +319,11 @@ class ColumnSums(BlockElectorate):
         n_public, width = self._public.shape
         n_voters = n_public if n_records is None else n_records
         problems, obstacles = told_of_few(n_public, len(np.unique(self._rows, axis=0)), n_classes)
-        n_needed = _LEAST_SIGNAL * noise_std * math.sqrt(width)
-        if n_voters < n_needed:
-            is_hopeless = n_voters < n_needed * _HOPELESS_SIGNAL / _LEAST_SIGNAL
-            (obstacles if is_hopeless else problems).append(
-                f"the noise drowns the sums: there are {n_voters} records, and about "
-                f"{n_needed:.0f} are needed for {width} numbers. Raise epsilon, give more records "
-                "or fewer columns, or join classes"
-            )
+        noise = noise_std * math.sqrt(width)
+        fewer = f" or fewer columns, which make {width} numbers"
+        text = told_of_noise("sums", n_voters, LEAST_SIGNAL * noise, fewer=fewer)
+        if text is not None:
+            (obstacles if n_voters < HOPELESS_SIGNAL * noise else problems).append(text)
         if n_voters * n_classes > _MOST_SUMMED:
             obstacles.append(
                 f"{n_voters} records of {n_classes} classes are more than sums hold exactly: use "

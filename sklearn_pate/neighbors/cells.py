@@ -97,16 +97,20 @@ def nearest_cells(rows, centers, n_neighbors=1, *, rounding=0.0, alone=None):
     """
     n_neighbors = min(n_neighbors, len(centers))
     nearest = np.full((len(rows), n_neighbors), -1)
-    known = np.flatnonzero(have_distances(rows, centers))
-    n_parts = max(1, len(known) * len(centers) // _DISTANCES_AT_A_TIME)
     is_open = np.zeros(len(rows), dtype=bool)
-    for part in np.array_split(known, n_parts):
+    for part in _parts(rows, centers):
         nearest[part], is_open[part] = _nearest(rows[part], centers, n_neighbors, rounding)
     open_rows = np.flatnonzero(is_open)
     if open_rows.size:
         again = rows[open_rows] if alone is None else alone(open_rows)
         nearest[open_rows] = _exactly_nearest(again, centers, n_neighbors)
     return np.sort(nearest, axis=1)
+
+
+def _parts(rows, centers):
+    """Return the places of rows that have distances from the centers, some at a time."""
+    known = np.flatnonzero(have_distances(rows, centers))
+    return np.array_split(known, max(1, len(known) * len(centers) // _DISTANCES_AT_A_TIME))
 
 
 def have_distances(rows, centers):
@@ -144,9 +148,7 @@ def _nearest(rows, centers, n_neighbors, rounding):
 def _exactly_nearest(rows, centers, n_neighbors):
     """Return the nearest cells of rows by the distance of each pair by itself."""
     nearest = np.full((len(rows), n_neighbors), -1)
-    known = np.flatnonzero(have_distances(rows, centers))
-    n_parts = max(1, len(known) * len(centers) // _DISTANCES_AT_A_TIME)
-    for part in np.array_split(known, n_parts):
+    for part in _parts(rows, centers):
         distance = cdist(rows[part], centers, "sqeuclidean")
         at = np.arange(len(part))
         for k in range(n_neighbors):

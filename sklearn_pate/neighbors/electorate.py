@@ -170,11 +170,8 @@ class ReverseNeighbors(BlockElectorate):
         # Where the rule has more cells than four a class, smoothing makes up for it
         n_apart = n_cells if self.n_cells is not None else min(n_cells, 4 * n_classes)
         n_needed = noise_std * math.sqrt(n_apart * n_classes) / _MOST_NOISE
-        if n_voters < n_needed:
-            text = (
-                f"the noise drowns the ballots: there are {n_voters} {of_whom}, and about "
-                f"{n_needed:.0f} are needed. Raise epsilon, give more records, or join classes"
-            )
+        text = told_of_noise("ballots", n_voters, n_needed, of_whom)
+        if text is not None:
             (obstacles if n_voters < _HOPELESS * n_needed else problems).append(text)
         explained = None if are_drawn else self._explained(n_cells)
         can_tell = not obstacles and n_public >= 8 * n_classes
@@ -240,3 +237,13 @@ def told_of_few(n_public, n_distinct, n_classes):
     )
     is_hopeless = n_public < 2 * n_classes or n_distinct == 1
     return ([], [text]) if is_hopeless else ([text], [])
+
+
+def told_of_noise(what, n_records, n_needed, of_whom="records", *, fewer=""):
+    """Say that the noise drowns what records cast, if they are fewer than needed; else None."""
+    if n_records >= n_needed:
+        return None
+    return (
+        f"the noise drowns the {what}: there are {n_records} {of_whom}, and about {n_needed:.0f} "
+        f"are needed. Raise epsilon, give more records{fewer}, or join classes"
+    )

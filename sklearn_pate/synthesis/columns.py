@@ -221,16 +221,13 @@ class CategoryColumn(Column):
     def __init__(self, dtype, categories, may_be_missing):
         self._values = _of_dtype(categories, dtype)
         self._bin_by_value = {value: k for k, value in enumerate(self._values.astype(object))}
-        super().__init__(dtype, len(self._values), may_be_missing)
-        self._width = len(self._values)
-
-    @property
-    def is_unique(self):
-        """Whether the categories differ, and hold no missing value, in the column's dtype."""
-        return len(self._bin_by_value) == self.n_values and not self._values.isna().any()
+        self._width = len(self._bin_by_value)
+        if not self._width or self._width < len(self._values) or self._values.isna().any():
+            raise ValueError("categories must differ, and not be missing, in the column's dtype")
+        super().__init__(dtype, self._width, may_be_missing)
 
     def _bins(self, values):
-        if isinstance(values.dtype, pd.CategoricalDtype):
+        if kind_of(values.dtype) == "category":
             place = np.array([self._bin_of(value) for value in values.dtype.categories])
             return place[values.cat.codes.to_numpy()]
         objects = values.astype(object)
@@ -254,7 +251,7 @@ class CategoryColumn(Column):
 
 def _of_dtype(categories, dtype):
     """Return categories as a Series; refuse a dtype that changes them."""
-    if isinstance(dtype, pd.CategoricalDtype):
+    if kind_of(dtype) == "category":
         fits = set(categories) <= set(dtype.categories)
         values = pd.Series(categories, dtype=dtype if fits else object)
     else:
@@ -346,10 +343,9 @@ def numpy_dtype(dtype):
 
 
 def kind_of(dtype):
-    """Return the letter of what a dtype holds, "O" for text, objects and categories."""
-    if isinstance(dtype, pd.SparseDtype):
-        return "sparse"
-    return getattr(dtype, "kind", "O")
+    """Return what a dtype holds: a letter as of numpy, "O" for text and objects, or a word."""
+    words = {pd.SparseDtype: "sparse", pd.CategoricalDtype: "category", pd.PeriodDtype: "period"}
+    return words.get(type(dtype), getattr(dtype, "kind", "O"))
 
 
 def holds_missing(dtype):

@@ -3,7 +3,7 @@
 import math
 
 from .columns import NumberColumn
-from .parameters import named
+from .schema import named
 
 #: Warned of is more noise: that on the bins of a column, together, beside the records of a class.
 #: docs/no_public_rows.md has the runs it was chosen by.

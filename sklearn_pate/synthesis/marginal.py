@@ -266,12 +266,6 @@ class MarginalSynthesizer(ColumnSynthesizer):
             n_rows=int(self.n_rows),
         )
 
-    def _drawn(self, counts, noise, rng):
-        mechanism = clone(self._mechanism())  # the user's may keep the counts that it is given
-        # Before it sees them, as it could say something of them; none if `noisy` will refuse
-        noise_std = getattr(mechanism, "noise_std", None)
-        return self._released(checked_noisy(mechanism, counts * GRID, noise), noise_std, rng)
-
     def _mechanism(self):
         return LaplaceMechanism() if self.noise is None else self.noise
 
@@ -294,8 +288,12 @@ class MarginalSynthesizer(ColumnSynthesizer):
             tables.append(count_ballots(only_bin, codes, n_cells=1, **options))
         return np.concatenate(tables)
 
-    def _released(self, noisy, noise_std, rng):
-        """Draw rows from the noisy histograms, and note what these tell of the schema."""
+    def _drawn(self, counts, noise, rng):
+        """Draw rows from noisy histograms, and note what these tell of the schema."""
+        mechanism = clone(self._mechanism())  # the user's may keep the counts that it is given
+        # Before it sees them, as it could say something of them; none if `noisy` will refuse
+        noise_std = getattr(mechanism, "noise_std", None)
+        noisy = checked_noisy(mechanism, counts * GRID, noise)
         ends = np.cumsum([column.n_bins for column in self.schema_.columns])
         tables = np.split(noisy[: ends[-1]], ends[:-1])
         sizes = noisy[-1] if self.given_label else None

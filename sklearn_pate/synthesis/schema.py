@@ -1,7 +1,9 @@
 """What is public of a table: its columns, and what each may hold, declared or read."""
 
+import contextlib
 import math
-from numbers import Real
+from itertools import pairwise
+from numbers import Integral, Real
 
 import numpy as np
 import pandas as pd
@@ -18,16 +20,6 @@ from .columns import (
     is_missing,
     kind_of,
     numpy_dtype,
-)
-from .parameters import (
-    bounds_by_name,
-    categories_by_name,
-    check_are_columns,
-    in_words,
-    missing_names,
-    named,
-    remedies,
-    short,
 )
 
 #: Bounds that are read lie within, so that their difference is finite.
@@ -82,13 +74,11 @@ class Schema:
         """
         dtype_by_name = _dtypes(columns_of(checked_table(X)))
         declared = self._by_name(list(dtype_by_name))
-        check_are_columns("schema", declared, dtype_by_name)
+        _check_are_columns("schema", declared, dtype_by_name)
         lacking = [
             name
             for name, dtype in dtype_by_name.items()
-            if name not in declared
-            and not isinstance(dtype, pd.CategoricalDtype)
-            and kind_of(dtype) != "b"
+            if name not in declared and kind_of(dtype) not in ("category", "b")
         ]
         if lacking:
             raise ValueError(f"schema lacks {named(lacking)}; give (low, high) or a list of values")
@@ -108,7 +98,7 @@ class Schema:
         if not isinstance(self.columns, list) or len(self.columns) != len(names):
             raise ValueError(
                 f"schema must be a dict, a tuple or a list; X has {len(names)} columns, got "
-                f"{short(self.columns)}"
+                f"{_short(self.columns)}"
             )
         return dict(zip(names, self.columns, strict=True))
 
@@ -119,11 +109,11 @@ def _check_declared(name, said, dtype):
     if not isinstance(said, list) and not (isinstance(said, tuple) and holds_numbers):
         raise ValueError(
             "schema must have a tuple of numbers, (low, high), for each column of numbers, "
-            f"and a list of categories for others; got {short(said)} for {name!r}"
+            f"and a list of categories for others; got {_short(said)} for {name!r}"
         )
     if isinstance(said, tuple):
         return
-    if isinstance(dtype, pd.CategoricalDtype) and set(said) != set(dtype.categories):
+    if kind_of(dtype) == "category" and set(said) != set(dtype.categories):
         raise ValueError(
             f"column {name!r} is categorical, with other categories than declared, and those of a "
             "dtype are published: convert it, X[column].astype(object)"
@@ -159,9 +149,9 @@ def read_schema(X, *, bounds, categories, missing, n_bins):
     X = checked_table(X)
     values_by_name = columns_of(X)
     dtype_by_name = _dtypes(values_by_name)
-    categories = categories_by_name(categories, dtype_by_name)
-    bounds = bounds_by_name(bounds, dtype_by_name, categories)
-    missing = missing_names(missing, dtype_by_name, categories)
+    categories = _categories_by_name(categories, dtype_by_name)
+    bounds = _bounds_by_name(bounds, dtype_by_name, categories)
+    missing = _missing_names(missing, dtype_by_name, categories)
     _check_are_known(dtype_by_name, categories)
     columns = [
         _column(name, values, bounds, categories, missing, n_bins)
@@ -219,7 +209,7 @@ def _check_are_known(dtype_by_name, categories):
         if kind_of(dtype) == "sparse" or (name not in categories and kind_of(dtype) not in "iuf")
     }
     if others:
-        raise ValueError(f"columns of X must hold numbers or known categories; {remedies(others)}")
+        raise ValueError(f"columns of X must hold numbers or known categories; {_remedies(others)}")
 
 
 def _column(name, values, bounds, categories, missing, n_bins):
@@ -251,16 +241,14 @@ def _range_of(values):
 def _category_column(name, dtype, categories, may_be_missing):
     values = [value for value in categories if not is_missing(value)]
     is_said = len(values) < len(categories)
-    try:
+    column = None
+    with contextlib.suppress(Exception):  # pandas has many words for values that do not fit
         column = CategoryColumn(dtype, values, may_be_missing)
-        fits = column.is_unique and column.n_values > 0
-    except Exception:  # pandas has many words for values that do not fit
-        fits = False
-    if not fits or (is_said and not holds_missing(dtype)):
+    if column is None or (is_said and not holds_missing(dtype)):
         raise ValueError(
             f"categories of column {name!r} must be different values that its dtype, "
-            f"{in_words(dtype)}, can hold, at least one of them not missing; got "
-            f"{short(categories)}"
+            f"{_in_words(dtype)}, can hold, at least one of them not missing; got "
+            f"{_short(categories)}"
         )
     return column
 
@@ -279,7 +267,7 @@ def _integer_bins(name, dtype, bounds, n_bins):
     if not are_filled or low < limits.min or high > limits.max:
         raise ValueError(
             f"bounds of column {name!r} must have whole numbers between them, and between any two "
-            f"edges, from {limits.min} to {limits.max}; got {short(bounds)}"
+            f"edges, from {limits.min} to {limits.max}; got {_short(bounds)}"
         )
     return list(zip(first, last, strict=True))
 
@@ -302,15 +290,188 @@ def _real_bins(name, dtype, bounds, n_bins):
     if max(abs(edge) for edge in bounds) > most or bounds[-1] - bounds[0] > 2 * _LARGEST_READ:
         raise ValueError(
             f"bounds of column {name!r} must be within what its dtype, {dtype}, can hold, and so "
-            f"must their difference; got {short(bounds)}"
+            f"must their difference; got {_short(bounds)}"
         )
     edges = [float(kind.type(edge)) for edge in bounds]
-    if len(edges) > 2 or edges[0] == edges[1]:
-        return list(zip(edges[:-1], edges[1:], strict=True))
-    low, high = edges
-    if n_bins < 3:
+    low, high = edges[0], edges[-1]
+    if len(edges) == 2 and low < high and n_bins < 3:
         edges = np.linspace(low, high, n_bins + 1).tolist()
-        return list(zip(edges[:-1], edges[1:], strict=True))
-    above_low = math.nextafter(low, math.inf)
-    edges = np.maximum(np.linspace(low, high, n_bins - 1), above_low).tolist()
-    return [(low, low), *zip(edges[:-1], edges[1:], strict=True), (high, high)]
+    elif len(edges) == 2 and low < high:
+        inner = np.maximum(np.linspace(low, high, n_bins - 1), math.nextafter(low, math.inf))
+        return [(low, low), *pairwise(inner.tolist()), (high, high)]
+    return list(pairwise(edges))
+
+
+# --- what the user says: bounds, categories, missing values --------------------------------------
+
+
+def _categories_by_name(categories, dtype_by_name):
+    """Return the categories of columns by name: those given, and those of dtypes."""
+    given = {} if categories is None else categories
+    _check_are_columns("categories", given, dtype_by_name)
+    by_name = {}
+    for name, dtype in dtype_by_name.items():
+        if name in given:
+            by_name[name] = _listed(name, given[name])
+        elif kind_of(dtype) == "category":
+            by_name[name] = list(dtype.categories)
+        elif kind_of(dtype) == "b":
+            by_name[name] = [False, True]
+    return by_name
+
+
+def _listed(name, values):
+    values = values.tolist() if isinstance(values, np.ndarray | pd.Index) else values
+    if not isinstance(values, list | tuple) or len(values) == 0:
+        raise ValueError(
+            f"categories of column {name!r} must be a list of values, in an order that does not "
+            f"depend on the private rows; got {_short(values)}"
+        )
+    return list(values)
+
+
+def _bounds_by_name(bounds, dtype_by_name, categories):
+    """Return the bounds of columns of numbers by name, each a list of numbers."""
+    numbers = [
+        name
+        for name, dtype in dtype_by_name.items()
+        if name not in categories and kind_of(dtype) in "iuf"
+    ]
+    if bounds is None:
+        return {}
+    if len(bounds) > 0 and all(isinstance(edges, list | tuple | np.ndarray) for edges in bounds):
+        bounds = _by_position(bounds, list(dtype_by_name), numbers)
+    if not isinstance(bounds, dict):
+        edges = _checked_edges("bounds", bounds)
+        return {name: edges for name in numbers}
+    _check_are_columns("bounds", bounds, dtype_by_name)
+    others = {name: dtype_by_name[name] for name in bounds if name not in numbers}
+    if others:
+        raise ValueError(f"bounds are for numbers without categories, not for {_remedies(others)}")
+    return {
+        name: _checked_edges(f"bounds of column {name!r}", edges) for name, edges in bounds.items()
+    }
+
+
+def _by_position(bounds, names, numbers):
+    """Return bounds by name, of a pair for each column in order; refuse what may mean others.
+
+    Two pairs for two columns may as well be all low and all high ones.
+    """
+    lengths = {len(edges) for edges in bounds}
+    is_sure = len(names) != 2
+    if is_sure and lengths == {2} and len(bounds) == len(names) == len(numbers):
+        return dict(zip(names, bounds, strict=True))
+    if is_sure and lengths == {len(names)} and len(bounds) == 2:
+        hint = "of all low and all high bounds, make pairs, list(zip(*bounds))"
+    else:
+        are_places = names == list(range(len(names)))
+        pairs = "enumerate(bounds)" if are_places else "zip(X.columns, bounds)"
+        hint = f"say which column each pair is of, dict({pairs}), of numbers alone"
+    raise ValueError(
+        "bounds must be two finite numbers (low, high), low not above high, or more numbers that "
+        f"increase, or a pair for each column; got {_short(bounds)}: {hint}"
+    )
+
+
+def _checked_edges(what, edges):
+    given = np.atleast_1d(edges) if isinstance(edges, np.ndarray) else edges
+    given = given if isinstance(given, list | tuple | np.ndarray) else []
+    # numpy's _short numbers overflow
+    numbers = [edge.item() if isinstance(edge, np.generic) else edge for edge in given]
+    are_numbers = all(_is_finite(edge) for edge in numbers)
+    is_pair = are_numbers and len(numbers) == 2 and numbers[0] <= numbers[1]
+    is_ladder = are_numbers and len(numbers) > 2 and sorted(set(numbers)) == numbers
+    if not is_pair and not is_ladder:
+        raise ValueError(
+            f"{what} must be two finite numbers (low, high), low not above high, or more numbers "
+            f"that increase, the edges of bins; got {_short(edges)}"
+        )
+    return numbers
+
+
+def _is_finite(edge):
+    is_whole = isinstance(edge, Integral)  # and maybe too large for a float
+    return is_whole or (isinstance(edge, Real) and math.isfinite(edge))
+
+
+def _missing_names(missing, dtype_by_name, categories):
+    """Return whether each column may have missing values, by its name; None if nothing is said."""
+    said = {name for name, values in categories.items() if any(map(is_missing, values))}
+    if missing is None:
+        return {name: True if name in said else None for name in dtype_by_name}
+    if not isinstance(missing, list | tuple | set | range | np.ndarray | pd.Index):
+        raise ValueError(f"missing must be a list of columns that may have gaps; got {missing!r}")
+    missing = list(missing)
+    _check_are_columns("missing", missing, dtype_by_name)
+    complete = [name for name in missing if not holds_missing(dtype_by_name[name])]
+    if complete:
+        raise ValueError(
+            f"missing names {named(complete)}, whose dtype holds no missing values; leave them "
+            "out, or convert them (Int64, boolean)"
+        )
+    return {name: name in said or name in missing for name in dtype_by_name}
+
+
+def _check_are_columns(parameter, names, dtype_by_name):
+    """Refuse names of columns that the table does not have."""
+    unknown = [name for name in names if not _is_among(name, dtype_by_name)]
+    if unknown:
+        raise ValueError(
+            f"{parameter} names {named(unknown)}, which X does not have; its columns are "
+            f"{named(list(dtype_by_name))}"
+        )
+
+
+def _is_among(name, dtype_by_name):
+    try:
+        return name in dtype_by_name
+    except TypeError:  # a list, say
+        return False
+
+
+def _short(value):
+    """Return the beginning of a value that the user gave."""
+    text = repr(value)
+    return text if len(text) <= 200 else f"{text[:200]}..."
+
+
+# --- columns that have no histogram as they are --------------------------------------------------
+
+#: So many names of columns are told in a message.
+_MOST_NAMES = 20
+
+_OF_TEXT = 'pd.to_numeric(column, errors="coerce"), or categories={column: [...]}; drop names'
+_BY_KIND = {
+    "sparse": "make them dense, column.sparse.to_dense()",
+    "category": "they have bins as they are, leave them out; or make numbers, pd.to_numeric",
+    "period": "make numbers of them, such as column.dt.year",
+    "M": 'make numbers of dates, such as column.sub(pd.Timestamp("2020-01-01")).dt.days',
+    "m": "make numbers of lengths of time, column.dt.total_seconds()",
+    "c": "make two columns of real numbers",
+    "b": "they have bins as they are, leave them out",
+    **dict.fromkeys("iuf", "they have categories; give bounds or categories, not both"),
+}
+
+
+def _remedies(dtype_by_name):
+    """Return what to do with columns, in words: for each dtype their names, and a remedy."""
+    names_by_dtype = {}
+    for name, dtype in dtype_by_name.items():
+        remedy = _BY_KIND.get(kind_of(dtype), _OF_TEXT)
+        names_by_dtype.setdefault((_in_words(dtype), remedy), []).append(name)
+    return "; ".join(
+        f"{named(names)} (dtype {dtype}): {remedy}"
+        for (dtype, remedy), names in names_by_dtype.items()
+    )
+
+
+def _in_words(dtype):
+    """Return the name of a dtype, without categories."""
+    return "category" if kind_of(dtype) == "category" else str(dtype)
+
+
+def named(names):
+    """Return names of columns in words."""
+    more = f" and {len(names) - _MOST_NAMES} more" if len(names) > _MOST_NAMES else ""
+    return f"{names[:_MOST_NAMES]}{more}"

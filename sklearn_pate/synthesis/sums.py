@@ -10,6 +10,7 @@ import numpy as np
 from scipy.special import softmax
 
 from .._sklearn import Interval
+from ..neighbors.electorate import told_of_noise
 from ..neighbors.rates import floored
 from ..rdp import DEFAULT_ORDERS
 from ..rdp.checks import check_count
@@ -32,8 +33,8 @@ from .released import ReleasedRates
 #: Warned of, and refused, are fewer records beside the noise on all sums of a class. At 1, 2, 5 and
 #: 8, digits had .09, .11, .34 and .60 right; at .6, 1.1, 2.1 and 4.9, the AUC of breast cancer was
 #: .60, .71, .89 and .98.
-_LEAST_SIGNAL = 4
-_HOPELESS_SIGNAL = 1
+LEAST_SIGNAL = 4
+HOPELESS_SIGNAL = 1
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -197,21 +198,20 @@ class ClassSums(ColumnSynthesizer):
 
     def forecast(self, *, n_records, n_classes):
         """Say that the noise drowns the sums; see `Synthesizer.forecast`."""
-        noise = self._sd(n_classes) * math.sqrt(self.schema_.width)
-        if n_records is None or n_records > _LEAST_SIGNAL * noise:
+        if n_records is None:
             return None
-        return (
-            f"the noise drowns the sums: there are {n_records} private records, and about "
-            f"{_LEAST_SIGNAL * noise:.0f} are needed. Raise epsilon, give more "
-            "records or fewer columns, or join classes"
-        )
+        n_needed = LEAST_SIGNAL * self._noise(n_classes)
+        return told_of_noise("sums", n_records, n_needed, fewer=" or fewer columns")
 
     def obstacles(self, *, n_records, n_classes):
         """Say that the noise drowns all; see `Synthesizer.obstacles`."""
-        noise = self._sd(n_classes) * math.sqrt(self.schema_.width)
-        if n_records is None or n_records > _HOPELESS_SIGNAL * noise:
+        if n_records is None or n_records > HOPELESS_SIGNAL * self._noise(n_classes):
             return ()
         return (self.forecast(n_records=n_records, n_classes=n_classes),)
+
+    def _noise(self, n_classes):
+        """Return the length of the noise on the sums of a class."""
+        return self._sd(n_classes) * math.sqrt(self.schema_.width)
 
     def describe(self, *, n_records, n_classes):
         """Say how noisy the sums are; see `Synthesizer.describe`."""
