@@ -183,22 +183,19 @@ def _dtypes(values_by_name):
 
 def _warned_of(has_dtype, unbounded, of_gaps):
     """Warn of what was read, in words that give no value away, and return these."""
-    remedy_by_part = {}
-    if not has_dtype:
-        remedy_by_part["the dtype of X"] = "an array, as np.array(X, dtype=float)"
-    if unbounded:
-        remedy_by_part[f"the bounds of columns {named(unbounded)}"] = "bounds={column: (low, high)}"
-    if of_gaps:
-        part = f"whether values are missing in columns {named(of_gaps)}"
-        remedy_by_part[part] = "missing=[...], the columns that may have them"
-    if remedy_by_part:
-        parts = [f"{part} (give {remedy})" for part, remedy in remedy_by_part.items()]
+    parts = [
+        (not has_dtype, "the dtype of X", "an array, as np.array(X, dtype=float)"),
+        (unbounded, f"the bounds of columns {named(unbounded)}", "bounds={column: (low, high)}"),
+        (of_gaps, f"whether values are missing in columns {named(of_gaps)}", "missing=[...]"),
+    ]
+    read = [(part, remedy) for is_read, part, remedy in parts if is_read]
+    if read:
+        words = "; ".join(f"{part} (give {remedy})" for part, remedy in read)
         warn(
-            "read from the private rows, which the privacy guarantee does not cover: "
-            + "; ".join(parts),
+            f"read from the private rows, which the privacy guarantee does not cover: {words}",
             PrivacyLeakWarning,
         )
-    return tuple(f"{part}, read from the private rows" for part in remedy_by_part)
+    return tuple(f"{part}, read from the private rows" for part, _ in read)
 
 
 def _check_are_known(dtype_by_name, categories):
