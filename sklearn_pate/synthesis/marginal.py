@@ -454,7 +454,7 @@ def _drowned(n_bins, *, n_tables, n_classes, noise_std, growth, n_records, n_row
     if n_records is None:
         of_whom = f"{n_expected} rows to draw, as many records as are expected"
     helps = []
-    n_fit = math.floor(n_tables * factor ** (-1 / growth)) - (n_tables - n_columns)
+    n_fit = int(n_tables * factor ** (-1 / growth) + 1e-9) - (n_tables - n_columns)
     if n_columns > 1:
         helps.append(f"fewer columns ({n_fit} would do)" if n_fit > 1 else "fewer columns")
     n_coarser = int(usual / factor**2)
