@@ -553,7 +553,7 @@ def test_failures_on_private_values_are_worded_by_the_library(monkeypatch):
     X, y = private_table(0)
     synthesizer = MarginalSynthesizer(**DECLARED, noise=Constant([])).declare(X, [0, 1])
 
-    def fail(self, values, missing):
+    def fail(self, values):
         print("Lovelace")
         raise ValueError(f"Lovelace {list(values)}")
 
