@@ -153,7 +153,7 @@ def code_digest(*objects):
     >>> code_digest(GaussianNB()) == code_digest(GaussianNB())
     True
     """
-    return _fingerprint("estimators that pickle", lambda: _code_digest(objects))
+    return _fingerprint("estimators that pickle (base_estimator)", lambda: _code_digest(objects))
 
 
 def _fingerprint(of_what, make):
@@ -161,9 +161,7 @@ def _fingerprint(of_what, make):
         fingerprint, failed = attempt(make)
     if failed is None:
         return fingerprint
-    raise ValueError(
-        f"memory needs {of_what}, to tell whether they changed; got {failed}. Use memory=None"
-    )
+    raise ValueError(f"memory needs {of_what}, to tell what changed; got {failed}. Use memory=None")
 
 
 def _code_digest(objects):

@@ -441,7 +441,8 @@ _MOST_NAMES = 20
 _OF_TEXT = 'pd.to_numeric(column, errors="coerce"), or categories={column: [...]}; drop names'
 _BY_KIND = {
     "sparse": "make them dense, column.sparse.to_dense()",
-    "category": "they have bins as they are, leave them out; or make numbers, pd.to_numeric",
+    "category": "they have bins as they are, leave them out; if they should be numbers, convert "
+    'them, pd.to_numeric(column.astype(object), errors="coerce")',
     "period": "make numbers of them, such as column.dt.year",
     "M": 'make numbers of dates, such as column.sub(pd.Timestamp("2020-01-01")).dt.days',
     "m": "make numbers of lengths of time, column.dt.total_seconds()",
