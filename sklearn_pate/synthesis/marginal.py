@@ -448,7 +448,7 @@ def _drowned(n_bins, *, n_tables, n_classes, noise_std, growth, n_records, n_row
     usual = sum(n_bins) / n_columns
     n_expected = n_rows if n_records is None else n_records
     factor = noise_std * math.sqrt(usual) * n_classes / n_expected / _MOST_NOISE
-    if factor <= 1:
+    if factor <= 1 + 1e-9:  # as much as floats may round, here and below
         return None
     of_whom = f"{n_expected} private records"
     if n_records is None:
