@@ -3,41 +3,30 @@
 import math
 from dataclasses import dataclass
 from numbers import Integral, Real
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
-from joblib import Memory
 from scipy.special import softmax
-from sklearn import get_config
-from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline, make_union
-from sklearn.preprocessing import Normalizer, StandardScaler
+from sklearn.preprocessing import Normalizer
 
 from ._sklearn import Interval, StrOptions, _safe_indexing
 from .aggregators import TableMechanism
 from .aggregators.base import check_calibrated
-from .electorate import CellForecast, TableElectorate
-from .memory import code_digest, digest
-from .neighbors.ballots import numbered
-from .neighbors.blocks import count_in_blocks, n_blocks
+from .electorate import CellForecast
+from .memory import code_digest
+from .neighbors.blocks import BlockElectorate
 from .neighbors.columns import RowVectorizer, closeness
-from .neighbors.electorate import told_of_few
-from .neighbors.rates import deal_to_alike, sharpened
-from .neighbors.released import numbers_of_public
+from .neighbors.electorate import told_of_few, told_of_noise
+from .neighbors.landmarks import linear_by_hand, scaler_by_hand
+from .neighbors.rates import deal_to_alike, numbers_of_public, sharpened
 from .neighbors.transform import fitted_on_public, transformed, transformed_private
 from .rdp import DEFAULT_ORDERS, DiscreteGaussian
 from .secure import noise_generator
-from .sums import (
-    STEP,
-    ballots,
-    of_classes,
-    public_discriminants,
-    shares,
-    sums_cost,
-    whole_steps,
-)
+from .sums import STEP, ballots, of_classes, public_discriminants, shares, sums_cost, whole_steps
 from .sums import unit as on_sphere
-from .synthesis.student import ReleasedRates, SumsClassifier
+from .synthesis.released import ReleasedRates, SumsClassifier
+from .synthesis.sums import HOPELESS_SIGNAL, LEAST_SIGNAL
 
 __all__ = ["ColumnSums", "ReleasedColumns", "SumsMechanism"]
 
@@ -65,10 +54,6 @@ _MOST_SUMMED = 2**29
 
 #: Records at a time.
 _ROWS = 10_000
-
-#: Fewer records beside the noise on the sums of a class are told of, and far fewer refused.
-_LEAST_SIGNAL = 4
-_HOPELESS_SIGNAL = 1
 
 
 class SumsMechanism(TableMechanism):
@@ -164,41 +149,24 @@ def _psi(numbers, mean, scale):
     return np.column_stack([rows, np.full(len(rows), _CONSTANT)])
 
 
-class Summing(NamedTuple):
-    """What all blocks of records share that are summed; see `neighbors.blocks.Counting`."""
+def _summed(block, *, transformer, mean, scale, n_classes):
+    """Return sums of a `Block` of records, in whole steps, (n_columns + 1, n_classes + 1).
 
-    transformer: Any
-    mean: np.ndarray
-    scale: np.ndarray
-    n_classes: int
-    config: dict
-    memory: Memory
-    fingerprint: str | None
-
-    @property
-    def shape(self):
-        """Shape of the sums."""
-        return len(self.mean) + 1, self.n_classes + 1
-
-    def count(self, block):
-        """Return the sums of a block, some records at a time."""
-        amount, whole = shares(len(block.codes), block.groups, block.weight, whole=_WHOLE)
-        table = np.zeros(self.shape, dtype=np.int64)
-        for start in range(0, len(amount), _ROWS):
-            rows = np.arange(start, min(start + _ROWS, len(amount)))
-            steps = whole_steps(self._encoded(_safe_indexing(block.X, rows)))
-            shared = amount[rows] * (_WHOLE // whole)
-            by_class = of_classes(steps, ballots(block.codes[rows], shared, self.n_classes))
-            total = by_class.sum(axis=0)
-            table[:, :-1] += (self.n_classes * by_class - total).T
-            table[:, -1] += self.n_classes * total
-        return table
-
-    def _encoded(self, X):
-        """Return rows of length 1 at most; one that cannot be encoded is all zeros."""
-        numbers = transformed_private(self.transformer, X, len(self.mean))
-        rows = _psi(numbers, self.mean, self.scale)
-        return np.where(np.isfinite(rows).all(axis=1, keepdims=True), rows, 0.0)
+    By class, and of all records; the last of the columns is constant. All else follows from public
+    rows.
+    """
+    amount, whole = shares(len(block.codes), block.groups, block.weight, whole=_WHOLE)
+    amount = amount * (_WHOLE // whole)
+    table = np.zeros((len(mean) + 1, n_classes + 1), dtype=np.int64)
+    for start in range(0, len(amount), _ROWS):
+        rows = np.arange(start, min(start + _ROWS, len(amount)))
+        numbers = transformed_private(transformer, _safe_indexing(block.X, rows), len(mean))
+        steps = whole_steps(_psi(numbers, mean, scale))
+        by_class = of_classes(steps, ballots(block.codes[rows], amount[rows], n_classes))
+        total = by_class.sum(axis=0)
+        table[:, :-1] += (n_classes * by_class - total).T
+        table[:, -1] += n_classes * total
+    return table
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -245,23 +213,20 @@ class ReleasedColumns(ReleasedRates):
 
     def to_sklearn(self, codes, weight):
         """Return a Pipeline of scikit-learn's own that says the same of these classes, weighted."""
-        scaler = StandardScaler()
-        scaler.mean_, scaler.scale_ = self.mean, self.scale
-        scaler.n_features_in_ = len(self.mean)
-        linear = LogisticRegression()
-        linear.coef_ = self.slopes[codes]
-        linear.intercept_ = self.constants[codes] + np.log(weight)
+        coef = self.slopes[codes]
+        intercept = self.constants[codes] + np.log(weight)
         if len(codes) == 2:
-            linear.coef_ = np.diff(linear.coef_, axis=0)
-            linear.intercept_ = np.diff(linear.intercept_)
-        linear.classes_ = codes
-        linear.n_features_in_ = len(self.mean)
+            coef, intercept = np.diff(coef, axis=0), np.diff(intercept)
         rows = self.transformer
-        rows = rows.to_sklearn() if hasattr(rows, "to_sklearn") else rows
-        return make_pipeline(rows, scaler, Normalizer(), linear)
+        return make_pipeline(
+            rows.to_sklearn() if hasattr(rows, "to_sklearn") else rows,
+            scaler_by_hand(self.mean, self.scale),
+            Normalizer(),
+            linear_by_hand(coef, intercept, codes),
+        )
 
 
-class ColumnSums(TableElectorate):
+class ColumnSums(BlockElectorate):
     """Records that vote with all of their columns, each for its own class.
 
     Each record becomes a row of numbers: by public rows alone they are made, taken about their
@@ -330,23 +295,19 @@ class ColumnSums(TableElectorate):
                 f"ColumnSums takes DataFrames, and arrays of at most {_MOST_COLUMNS} columns; use "
                 "base_estimator=ReverseNeighbors(), or give fewer"
             )
+        ballots = self._enrolled(private, memory)
         self.mechanism = SumsMechanism(len(private.classes))
         self._transformer = fitted_on_public(RowVectorizer(_MOST_COLUMNS), X_public, seed=0)
         bends = self.bends and isinstance(X_public, np.ndarray) and X_public.ndim == 2
         if bends:
             middle = fitted_on_public(closeness(len(X_public)), X_public, seed=0)
             self._transformer = make_union(self._transformer.to_sklearn(), middle)
-        public = numbers_of_public(self._transformer, X_public)
-        self._shape = public.shape
-        self._mean = public.mean(axis=0)
-        self._scale = _scale(public, n_bends=X_public[0].size if bends else 0)
-        self._public = _psi(public, self._mean, self._scale)
-        self._units = numbered(private.groups, len(private.codes))
-        self._is_weighted = private.sample_weight is not None
-        self._is_split = private.codes.dtype.kind == "f"
-        self._memory = Memory(None) if memory is None else memory
-        ballots = self.ballots(private)
-        self._tells_blocks = ballots.n_records is not None
+        self._public = numbers_of_public(self._transformer, X_public)
+        self._mean = self._public.mean(axis=0)
+        self._scale = _scale(self._public, n_bends=X_public[0].size if bends else 0)
+        self._rows = _psi(self._public, self._mean, self._scale)
+        if self._memory.location is not None:
+            self._fingerprint = code_digest(self._transformer)
         return ballots
 
     def divide(self, X_public, *, noise_std, n_records, n_classes, are_drawn=False):
@@ -355,17 +316,14 @@ class ColumnSums(TableElectorate):
 
     def forecast(self, *, noise_std, n_records, n_classes, are_drawn=False):
         """Say how the noise is beside the records; see `TableElectorate.forecast`."""
-        n_public, width = self._shape
+        n_public, width = self._public.shape
         n_voters = n_public if n_records is None else n_records
-        problems, obstacles = told_of_few(self._public, n_classes)
-        n_needed = _LEAST_SIGNAL * noise_std * math.sqrt(width)
-        if n_voters < n_needed:
-            is_hopeless = n_voters < n_needed * _HOPELESS_SIGNAL / _LEAST_SIGNAL
-            (obstacles if is_hopeless else problems).append(
-                f"the noise drowns the sums: there are {n_voters} records, and about "
-                f"{n_needed:.0f} are needed for {width} numbers. Raise epsilon, give more records "
-                "or fewer columns, or join classes"
-            )
+        problems, obstacles = told_of_few(n_public, len(np.unique(self._rows, axis=0)), n_classes)
+        noise = noise_std * math.sqrt(width)
+        fewer = f" or fewer columns, which make {width} numbers"
+        text = told_of_noise("sums", n_voters, LEAST_SIGNAL * noise, fewer=fewer)
+        if text is not None:
+            (obstacles if n_voters < HOPELESS_SIGNAL * noise else problems).append(text)
         if n_voters * n_classes > _MOST_SUMMED:
             obstacles.append(
                 f"{n_voters} records of {n_classes} classes are more than sums hold exactly: use "
@@ -373,38 +331,8 @@ class ColumnSums(TableElectorate):
             )
         return CellForecast(0, n_voters, None, tuple(problems), tuple(obstacles), n_columns=width)
 
-    def n_steps(self, *, n_records):
-        """Return the number of blocks, where that of records is public."""
-        return 1 if n_records is None else n_blocks(n_records=n_records)
-
-    def vote(self, private, X_query, *, temperature=None, seed=None, n_jobs=None, on_done=None):
-        """Return sums of columns, in whole steps, (n_columns + 1, n_classes + 1).
-
-        By class, and of all records; the last of the columns is constant.
-        """
-        n_classes = len(private.classes)
-        memory = self._memory
-        fingerprint = None
-        if memory.location is not None:
-            code = code_digest(self._transformer)
-            fingerprint = digest("sums", code, self._mean, self._scale, n_classes)
-        summing = Summing(
-            self._transformer, self._mean, self._scale, n_classes, get_config(), memory, fingerprint
-        )
-        told = on_done if self._tells_blocks else None
-        table = count_in_blocks(summing, private, self._units, n_jobs=n_jobs, on_done=told)
-        if on_done is not None and told is None:
-            on_done(1)
-        return table
-
-    def check_public(self, X_public):
-        """Refuse other public rows, or another order; see `TableElectorate.check_public`."""
-        numbers = transformed(self._transformer, X_public)
-        is_same = numbers.shape == self._shape
-        if not is_same or not np.allclose(_psi(numbers, self._mean, self._scale), self._public):
-            raise ValueError(
-                "X_public is not what was voted on; pass the X_public that poll was given"
-            )
+    def _counter(self, n_classes):
+        return _summed, {"mean": self._mean, "scale": self._scale, "n_classes": n_classes}
 
     def released(self, noisy, *, noise_std):
         """Return the discriminants that follow from noisy sums."""
@@ -415,17 +343,15 @@ class ColumnSums(TableElectorate):
         sds = noise_std, noise_std / _OF_TOTAL
         are_rates = self._is_split and len(by_class) == 2
         slopes, constants, gain = public_discriminants(
-            by_class, total, sds, n, self._public, are_rates=are_rates
+            by_class, total, sds, n, self._rows, are_rates=are_rates
         )
         constants = constants + _CONSTANT * slopes[:, -1]
-        slopes = slopes[:, :-1]
-        slopes = _LENGTH * slopes
-        linear = slopes, constants, gain, are_rates
+        linear = _LENGTH * slopes[:, :-1], constants, gain, are_rates
         return ReleasedColumns(self._transformer, self._mean, self._scale, *linear)
 
     def read(self, table):
         """Return what the sums say of each public row; see `TableElectorate.read`."""
-        rates = table.rates_of(self._public[:, :-1] / _LENGTH)
+        rates = table.rates_of(self._rows[:, :-1] / _LENGTH)
         return rates, deal_to_alike(rates)
 
     def default_student(self):

@@ -53,58 +53,34 @@ def spelled_identifiers(values, name):
     >>> spelled_identifiers([7, " 7", "7.0", "1e3", "2020-01-05", "1/5/2020"], "groups").tolist()
     ['7', '7', '7', '1000', '20200105', '1/5/2020']
     """
-    codes, spellings = factorize_identifiers(values, name)
-    return np.array(spellings, dtype=object)[codes]
-
-
-def factorize_identifiers(values, name):
-    """Return the number of each identifier's spelling and a list of the spellings.
-
-    Parameters
-    ----------
-    values : array-like of shape (n_records,)
-        As in `spelled_identifiers`.
-    name : str
-        What to call them in an error.
-
-    Returns
-    -------
-    codes : ndarray of shape (n_records,), int
-        Place of each identifier's spelling.
-    spellings : list of str
-        Not always distinct: equal identifiers of two types may be spelled alike.
-
-    Raises
-    ------
-    ValueError
-        As `spelled_identifiers` does.
-    """
     if isinstance(values, np.ma.MaskedArray):
         rows = zip(values.data, np.ma.getmaskarray(values), strict=True)
         values = [None if masked else value for value, masked in rows]
     if not hasattr(values, "dtype"):  # each keeps its own type
         values = pd.Series(list(values), dtype=object)
-    problem = None
     try:
-        if values.dtype == object and not _is_of_one_kind(values):
-            return np.arange(len(values)), [_text(value) for value in values]
-        if values.dtype == object or _is_text(values.dtype):
+        is_object = values.dtype == object
+        # Objects of several kinds may not be told apart by ==, as dates in two time zones
+        if is_object and set(map(type, values)) not in ({str}, {bytes}, {int}):
+            return np.array([_text(value) for value in values], dtype=object)
+        # Text that may hold lone surrogates
+        is_text = values.dtype.kind == "U" or getattr(values.dtype, "storage", None) == "python"
+        if is_object or is_text:
             codes, distinct = factorize_texts(values)
         else:
             codes, distinct = pd.factorize(values, use_na_sentinel=False)
         if (codes < 0).any():  # some of Arrow's columns have the sentinel all the same
             raise _NoSpelling("a missing value")
-        spellings = [_text(value) for value in distinct]
+        return np.array([_text(value) for value in distinct], dtype=object)[codes]
     except _NoSpelling as error:
         problem = str(error)
     except Exception:  # its text may quote identifiers
         problem = "values that cannot be compared"
-    if problem is not None:  # raised out here for the reason that `isolation.attempt` gives
-        raise ValueError(
-            f"{name} has {problem}; every record needs an identifier that is text, a whole number "
-            "or a date: make text of others"
-        )
-    return codes, spellings
+    # Raised out here for the reason that `isolation.attempt` gives
+    raise ValueError(
+        f"{name} has {problem}; every record needs an identifier that is text, a whole number "
+        "or a date: make text of others"
+    )
 
 
 def factorize_texts(texts):
@@ -271,13 +247,3 @@ def _whole(identifier):
     if abs(number) < _EXACT and number.is_integer():
         return int(number)
     raise _NoSpelling("a number that is not whole, or too large to be exact")
-
-
-def _is_of_one_kind(values):
-    """Whether objects can be told apart by ==, as dates in two time zones cannot."""
-    return set(map(type, values)) in ({str}, {bytes}, {int})
-
-
-def _is_text(dtype):
-    """Whether values of a dtype are text that may hold lone surrogates."""
-    return dtype.kind == "U" or getattr(dtype, "storage", None) == "python"

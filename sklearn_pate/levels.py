@@ -1,5 +1,7 @@
 """Numbers as ballots that are split between levels, and distributions over levels as numbers."""
 
+import contextlib
+
 import numpy as np
 
 
@@ -33,11 +35,9 @@ def levels_of(bounds, n_levels):
             "bounds is missing: bounds=(low, high), between which y counts. They are published, so "
             "take them from what everybody knows, not from y"
         )
-    try:
+    rises = False
+    with contextlib.suppress(TypeError, ValueError), np.errstate(over="ignore", invalid="ignore"):
         low, high = map(float, bounds)
-    except (TypeError, ValueError):
-        raise ValueError(f"bounds must be two numbers, (low, high); got {bounds!r}") from None
-    with np.errstate(over="ignore", invalid="ignore"):
         levels = np.linspace(low, high, n_levels)
         rises = bool((np.diff(levels) > 0).all()) and np.isfinite(high - low)
     if not rises:

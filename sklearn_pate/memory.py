@@ -54,19 +54,16 @@ def private_memory(memory):
     if os.fspath(memory):
         memory = os.path.abspath(memory)
     inner = os.path.join(memory, "joblib")  # joblib's own name
-    problem = None
     try:
         for folder in (memory, inner):
             os.makedirs(folder, mode=0o700, exist_ok=True)
         with tempfile.TemporaryFile(dir=memory, buffering=0) as file:
             file.write(b"?")  # a full disk fails here
     except OSError as error:
-        problem = error.strerror
-    if problem is not None:
         raise ValueError(
-            f"memory={memory!r} cannot be written to ({problem}). Choose a folder that is yours, "
-            "on a disk with room, or memory=None"
-        )
+            f"memory={memory!r} cannot be written to ({error.strerror}). Choose a folder that is "
+            "yours, on a disk with room, or memory=None"
+        ) from None
     if hasattr(os, "getuid"):  # elsewhere modes do not say who may read
         _check_modes(memory, inner)
     return Memory(memory, verbose=0)
@@ -123,11 +120,7 @@ def is_kept(memory, function, *args):
 
 def digest(*parts):
     """Return a fingerprint of data and settings, for what is kept in memory."""
-    with Quiet():  # what is hashed may be private
-        fingerprint, failed = attempt(lambda: _Hasher().hash(parts))
-    if failed is None:
-        return fingerprint
-    raise ValueError(f"memory needs data that pickle, to tell whether they changed; got {failed}")
+    return _fingerprint("data that pickle", lambda: _Hasher().hash(parts))
 
 
 def code_digest(*objects):
@@ -160,14 +153,15 @@ def code_digest(*objects):
     >>> code_digest(GaussianNB()) == code_digest(GaussianNB())
     True
     """
-    with Quiet():
-        fingerprint, failed = attempt(lambda: _code_digest(objects))
+    return _fingerprint("estimators that pickle (base_estimator)", lambda: _code_digest(objects))
+
+
+def _fingerprint(of_what, make):
+    with Quiet():  # what is hashed may be private
+        fingerprint, failed = attempt(make)
     if failed is None:
         return fingerprint
-    raise ValueError(
-        "memory needs estimators that pickle, to tell whether they changed; got "
-        f"{failed} for this base_estimator. Use memory=None"
-    )
+    raise ValueError(f"memory needs {of_what}, to tell what changed; got {failed}. Use memory=None")
 
 
 def _code_digest(objects):

@@ -15,7 +15,6 @@ import pandas as pd
 
 from .electorate import Adjacency
 from .identifiers import (
-    factorize_identifiers,
     factorize_texts,
     keyed_digests,
     spelled_identifiers,
@@ -325,6 +324,6 @@ def _spelled_groups(groups, n_records):
 
 def _keyed_hash(values, n_teachers, seed, name):
     """Return the teacher of each identifier; no identifier affects another's."""
-    codes, spellings = factorize_identifiers(values, name)
+    codes, spellings = factorize_texts(spelled_identifiers(values, name))
     teachers = keyed_digests(spellings, seed) % np.uint64(n_teachers)
     return teachers.astype(np.int64)[codes]

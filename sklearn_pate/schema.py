@@ -1,6 +1,6 @@
 """What all teachers see of the form of private data: names and types of columns, so public."""
 
-import sys
+import re
 from typing import NamedTuple
 
 import numpy as np
@@ -12,18 +12,6 @@ __all__ = ["Difference", "difference", "dtype_name", "same_dtypes"]
 
 #: Kinds of numpy dtypes that have no missing value: one missing value changes the type.
 _NEVER_MISSING = "iub"
-
-#: Types of pandas whose names hold nothing but the type.
-_NAMED_DTYPES = (
-    pd.BooleanDtype,
-    pd.CategoricalDtype,
-    pd.DatetimeTZDtype,
-    pd.PeriodDtype,
-    pd.StringDtype,
-    *(getattr(pd, f"{sign}Int{bits}Dtype") for sign in ("", "U") for bits in (8, 16, 32, 64)),
-    pd.Float32Dtype,
-    pd.Float64Dtype,
-)
 
 
 class Difference(NamedTuple):
@@ -106,11 +94,9 @@ def dtype_name(dtype):
     """
     if isinstance(dtype, np.dtype):
         return dtype.name if dtype.kind in "biufcmMO" else kind_of(dtype)
-    if isinstance(dtype, _NAMED_DTYPES):
+    if isinstance(dtype, pd.DatetimeTZDtype | pd.PeriodDtype):
         return dtype.name
-    if hasattr(dtype, "base_type"):  # as types of polars have it
-        return dtype.base_type().__name__
-    return type(dtype).__name__
+    return re.match(r"\w*", str(dtype))[0] or type(dtype).__name__
 
 
 def same_dtypes(X, X_public):
@@ -208,31 +194,7 @@ def _categories(dtype):
 
 
 def _assigns_codes(dtype):
-    """Whether a type, or one within it, assigns codes as values appear."""
-    arrow = sys.modules.get("pyarrow")
-    polars = sys.modules.get("polars")
-    if isinstance(dtype, pd.SparseDtype):
-        dtype = dtype.subtype
-    for kind in _within(getattr(dtype, "pyarrow_dtype", dtype)):
-        if arrow is not None and isinstance(kind, arrow.DictionaryType):
-            return True
-        if polars is None:
-            continue
-        # The class stands for the type as well, but an instance with named categories is not equal
-        if kind is polars.Categorical or isinstance(kind, polars.Categorical):
-            return True
-    return False
-
-
-def _within(kind):
-    """Yield a type of Arrow or polars, and the types within it if it is a list or a structure."""
-    yield kind
-    for name in ("value_type", "key_type", "item_type", "storage_type", "inner"):
-        part = getattr(kind, name, None)
-        if part is not None and part is not kind:
-            yield from _within(part)
-    fields = getattr(kind, "fields", None)  # as polars has them
-    if not isinstance(fields, list):  # and Arrow
-        fields = [kind.field(i) for i in range(getattr(kind, "num_fields", 0))]
-    for field in fields:
-        yield from _within(getattr(field, "type", None) or field.dtype)
+    """Whether a type, or one within it, assigns codes as values appear: Arrow's, and polars'."""
+    stored = getattr(getattr(dtype, "pyarrow_dtype", None), "storage_type", "")
+    without_names = re.sub(r"'[^']*'|\"[^\"]*\"", "", f"{dtype} {stored}")
+    return re.search(r"\bdictionary<|\bCategorical\b", without_names) is not None

@@ -15,6 +15,7 @@ import numpy as np
 from sklearn.covariance import oas
 from threadpoolctl import threadpool_limits
 
+from ._sklearn import _safe_indexing
 from .isolation import Quiet
 from .levels import split
 from .rdp import DEFAULT_ORDERS, Cost, discrete_gaussian_mu_squared
@@ -250,31 +251,32 @@ def sums_cost(noise_multiplier, n_moved, orders=DEFAULT_ORDERS, *, of_one=_ONE_M
     return Cost(moved * rdp, moved * mu_squared, math.inf)
 
 
-def released_centre(psi, part, sd, rng, n_jobs=None):
+def released_centre(rows, part, sd, rng, n_jobs=None, encode=np.asarray):
     """Return the mean of all rows, with noise of one standard deviation on each of their sums.
 
     The number of records is released beside it, at half the weight: where a record takes the place
     of another, this costs nothing, as only one that cannot be encoded changes both.
     """
     amount, whole = part
-    n_columns = psi.shape[1]
-    total, count = _added(_mean_of, n_jobs, psi, amount)
+    total, count = _added(_mean_of, n_jobs, encode, rows, amount)
     step = STEP / whole
     total = _noisy(total, sd, step, rng)
     count = max(_noisy(count * _PER_STEP, sd / OF_COUNTS, step, rng)[0], sd)
     mean = total / count
     variance = (sd / count) ** 2
     seen = max(mean @ mean, variance)
-    return Centre(mean * max(0.0, 1 - n_columns * variance / seen))
+    return Centre(mean * max(0.0, 1 - len(mean) * variance / seen))
 
 
-def released(psi, codes, part, centre, sd, sd_moment, rng, *, n_classes, n_jobs=None):
+def released(
+    rows, codes, part, centre, sd, sd_moment, rng, *, n_classes, n_jobs=None, encode=np.asarray
+):
     """Return `Sums` of rows about their centre, with noise.
 
     Parameters
     ----------
-    psi : ndarray of shape (n_rows, n_columns)
-        No longer than 1; a row of zeros casts nothing.
+    rows : array-like with n_rows rows
+        The records.
     codes : ndarray of shape (n_rows,)
         Labels, or positions along levels.
     part : (ndarray, int)
@@ -289,6 +291,9 @@ def released(psi, codes, part, centre, sd, sd_moment, rng, *, n_classes, n_jobs=
         Number of classes.
     n_jobs : int, default=None
         As in joblib. What is summed does not depend on it.
+    encode : callable
+        Returns `psi` of some rows, (n_rows, n_columns): each no longer than 1, and one of zeros
+        casts nothing.
 
     Returns
     -------
@@ -297,9 +302,9 @@ def released(psi, codes, part, centre, sd, sd_moment, rng, *, n_classes, n_jobs=
     """
     amount, whole = part
     # Python's whole numbers where those of numpy may be too small
-    kind = object if len(psi) * whole > _MOST_COUNTED else np.int64
+    kind = object if len(amount) * whole > _MOST_COUNTED else np.int64
     sums_of = partial(_sums_of, centre=centre, n_classes=n_classes, kind=kind)
-    counts, by_class, moment = _added(sums_of, n_jobs, psi, amount, codes)
+    counts, by_class, moment = _added(sums_of, n_jobs, encode, rows, amount, codes)
     total = by_class.sum(axis=0)
     step = STEP / whole
     centred = n_classes * by_class - total  # in steps that are smaller by the number of classes
@@ -313,24 +318,23 @@ def released(psi, codes, part, centre, sd, sd_moment, rng, *, n_classes, n_jobs=
     )
 
 
-def _added(sums_of, n_jobs, psi, *others):
+def _added(sums_of, n_jobs, encode, *records):
     """Add up what a function says of blocks of rows, whose sums are exact in floats."""
-    starts = range(0, len(psi), _ROWS)
+    starts = range(0, len(records[-1]), _ROWS)
     blocks = (slice(start, start + _ROWS) for start in starts)
-    tasks = (tuple(part[rows] for part in (psi, *others)) for rows in blocks)
+    tasks = (tuple(_safe_indexing(part, rows) for part in records) for rows in blocks)
     added = None
     with threadpool_limits(threads_per_worker(n_jobs)):
         size = batch_size(len(starts), n_jobs)
-        for found in run(partial(_of_block, sums_of), tasks, n_jobs, size):
-            added = found if added is None else map(np.add, added, found)
-            added = list(added)
+        for found in run(partial(_of_block, sums_of, encode), tasks, n_jobs, size):
+            added = found if added is None else list(map(np.add, added, found))
     return added
 
 
-def _of_block(sums_of, block):
+def _of_block(sums_of, encode, block):
     with Quiet():  # also where a worker runs it
-        psi, *others = block
-        return sums_of(np.asarray(psi), *others)
+        rows, *others = block
+        return sums_of(encode(rows), *others)
 
 
 def _mean_of(psi, amount):

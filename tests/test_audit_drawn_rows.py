@@ -135,27 +135,27 @@ SCHEMAS = cases(
 )
 
 
-def bounds_read(self, name, values):
-    self._bounds[name] = [values.min(), values.max()]
+def bounds_read(name, values, bounds, categories):
+    bounds[name] = [values.min(), values.max()]
 
 
-def only_categories_seen(self, name, values):
-    self._categories[name] = sorted(set(values))
+def only_categories_seen(name, values, bounds, categories):
+    categories[name] = sorted(set(values))
 
 
-def categories_in_order_of_records(self, name, values):
-    self._categories[name] = list(dict.fromkeys([*values, *self._categories[name]]))
+def categories_in_order_of_records(name, values, bounds, categories):
+    categories[name] = list(dict.fromkeys([*values, *categories[name]]))
 
 
 def looking(monkeypatch, look):
     """Look at the private values of a column before it is made, in silence."""
-    make = schema._Reader.column
+    make = schema._column
 
-    def column(self, name, dtype, values):
-        look(self, name, values)
-        return make(self, name, dtype, values)
+    def column(*given):
+        look(*given[:4])
+        return make(*given)
 
-    monkeypatch.setattr(schema._Reader, "column", column)
+    monkeypatch.setattr(schema, "_column", column)
 
 
 def audit_of_schema(table_of, attack, given, seed):

@@ -15,7 +15,7 @@ from sklearn.preprocessing import TargetEncoder
 from sklearn_pate import PATEClassifier
 from sklearn_pate.aggregators import GaussianMechanism, GNMax, LaplaceMechanism
 from sklearn_pate.audit import Canaries, audit_aggregator, audit_estimator, audit_table
-from sklearn_pate.neighbors import ReverseNeighbors, blocks, electorate
+from sklearn_pate.neighbors import ReverseNeighbors, cells, electorate
 from sklearn_pate.rdp import DiscreteLaplace
 from sklearn_pate.rdp.table import GRID
 
@@ -213,7 +213,7 @@ def half_the_noise(self):
 
 @cases(
     "owner, name, fault",
-    (blocks, "count_ballots", twice(blocks.count_ballots)),
+    (cells, "count_ballots", twice(cells.count_ballots)),
     (LaplaceMechanism, "_discrete", half_the_noise),
 )
 def test_two_ballots_of_each_record_or_half_the_noise_are_caught(
@@ -246,7 +246,7 @@ def test_groups_that_are_counted_by_their_records_are_caught(monkeypatch, global
     families = Families(pate(voters(), epsilon=1.0))
     given = {"n_guesses": 125, "confidence": 1 - 1e-7, "random_state": global_random_seed}
     assert not audit_of_cells(families, **given).refuted
-    monkeypatch.setattr(blocks, "count_ballots", by_records(blocks.count_ballots))
+    monkeypatch.setattr(cells, "count_ballots", by_records(cells.count_ballots))
     assert audit_of_cells(families, **given).refuted
 
 

@@ -20,9 +20,8 @@ from sklearn.preprocessing import FunctionTransformer, StandardScaler
 from sklearn_pate import PATEClassifier
 from sklearn_pate.electorate import PrivateData
 from sklearn_pate.exceptions import TeacherError
-from sklearn_pate.neighbors import ReverseNeighbors, blocks
-from sklearn_pate.neighbors.ballots import count_ballots
-from sklearn_pate.neighbors.cells import nearest_cells
+from sklearn_pate.neighbors import ReverseNeighbors, blocks, cells
+from sklearn_pate.neighbors.cells import count_ballots, nearest_cells
 from sklearn_pate.neighbors.transform import transformed_private
 from sklearn_pate.rdp.table import GRID
 
@@ -110,9 +109,9 @@ def test_the_table_does_not_depend_on_the_blocks(monkeypatch, n_neighbors, given
         monkeypatch.setattr(blocks, "BLOCK_SIZE", size)
         votes.append(clf.poll(rows, Y, X_public=X_PUBLIC, **given))
     features = transformed_private(transformer, rows, 3)
-    cells = nearest_cells(features, votes[0].electorate._centers, n_neighbors)
+    nearest = nearest_cells(features, votes[0].electorate._centers, n_neighbors)
     given = {"sample_weight": None, "groups": None} | given
-    all_at_once = count_ballots(cells, Y, n_cells=8, n_classes=3, **given)
+    all_at_once = count_ballots(nearest, Y, n_cells=8, n_classes=3, **given)
     assert all_at_once.sum() > 0
     for found in votes:
         np.testing.assert_array_equal(found.counts, all_at_once * GRID)
@@ -241,14 +240,14 @@ def test_after_a_failure_no_more_blocks_are_sent(in_tens, monkeypatch):
 
     def fail(numbers, *args, **params):
         seen.append(len(numbers))
-        if len(seen) == 4:  # the first are public rows
+        if len(seen) == 5:  # the first are public rows
             raise ValueError(f"{SECRET} {numbers}")
         return nearest_cells(numbers, *args, **params)
 
-    monkeypatch.setattr(blocks, "nearest_cells", fail)
+    monkeypatch.setattr(cells, "nearest_cells", fail)
     with pytest.raises(TeacherError, match="a block of records could not be counted") as caught:
         pate().fit(X, Y, X_public=X_PUBLIC)
-    assert seen == [10] * 4 and str(caught.value).endswith("ValueError")
+    assert seen == [20] + [10] * 4 and str(caught.value).endswith("ValueError")
     assert caught.value.__context__ is None and caught.value.__cause__ is None
 
 

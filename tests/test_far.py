@@ -14,7 +14,7 @@ from sklearn.preprocessing import FunctionTransformer
 from sklearn_pate import PATEClassifier
 from sklearn_pate.electorate import PrivateData
 from sklearn_pate.neighbors import ReverseNeighbors, electorate
-from sklearn_pate.neighbors.far import are_far, largest_sizes
+from sklearn_pate.neighbors.columns import are_far, largest_sizes
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(300, 2))

@@ -14,7 +14,7 @@ from sklearn_pate import PATEClassifier
 from sklearn_pate.aggregators import LaplaceMechanism
 from sklearn_pate.neighbors import LandmarkClassifier, RowVectorizer
 from sklearn_pate.synthesis import MarginalSynthesizer, Schema
-from sklearn_pate.synthesis.histograms import _PULL
+from sklearn_pate.synthesis.marginal import _PULL
 
 ROWS = [(0, "a", 0)] * 3 + [(1, "a", 0)] * 5 + [(3, "b", 0)] * 2 + [(3, "b", 1)] * 6
 ROWS += [(2, "a", 1)] * 2 + [(2, None, 1)] * 2

@@ -25,8 +25,7 @@ from sklearn_pate.exceptions import BadPlanError, BudgetExceededError
 from sklearn_pate.ledger import PrivacyLedger
 from sklearn_pate.model_selection import PrivateGridSearchCV
 from sklearn_pate.neighbors import ReverseNeighbors, RowVectorizer, electorate
-from sklearn_pate.neighbors.ballots import count_ballots
-from sklearn_pate.neighbors.cells import have_distances, make_centers, nearest_cells
+from sklearn_pate.neighbors.cells import count_ballots, have_distances, make_centers, nearest_cells
 from sklearn_pate.neighbors.rates import deal_labels
 from sklearn_pate.neighbors.transform import fitted_on_public, transformed, treats_rows_alone
 from sklearn_pate.partition import HashPartition
@@ -111,10 +110,10 @@ def test_one_record_moves_its_own_ballots_alone(adjacency, n_moved):
 
 
 def test_cells_and_labels_see_private_rows_through_the_table_alone(monkeypatch):
-    def nothing(counting, *_, **__):
-        return np.zeros((len(counting.centers), counting.n_classes), dtype=int)
+    def nothing(block, *, centers, n_classes, **_):
+        return np.zeros((len(centers), n_classes), dtype=int)
 
-    monkeypatch.setattr(electorate, "count_in_blocks", nothing)
+    monkeypatch.setattr(electorate, "cast_in_cells", nothing)
     first, second = (
         pate(voters(transformer=StandardScaler())).fit(records, labels, X_public=X_PUBLIC)
         for records, labels in ((X, Y), (1000 * X[::-1], (Y + 1) % 3))

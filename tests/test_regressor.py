@@ -34,9 +34,8 @@ from sklearn_pate.ledger import PrivacyLedger
 from sklearn_pate.levels import levels_of, mean, positions, quantiles, split
 from sklearn_pate.model_selection import PrivateGridSearchCV
 from sklearn_pate.neighbors import ReverseNeighbors
-from sklearn_pate.neighbors.ballots import count_ballots
-from sklearn_pate.neighbors.rates import smooth
-from sklearn_pate.neighbors.released import ReleasedTable
+from sklearn_pate.neighbors.cells import count_ballots
+from sklearn_pate.neighbors.rates import ReleasedTable, smooth
 from sklearn_pate.partition import PredefinedPartition
 from sklearn_pate.public import PublicData
 from sklearn_pate.sums import noise_sizes, sums_cost
@@ -487,8 +486,8 @@ class Loses(RegressorMixin, BaseEstimator):
 @table(
     "params, match",
     ("no bounds", {"bounds": None}, "bounds is missing"),
-    ("one bound", {"bounds": [3.0]}, "bounds must be two numbers"),
-    ("text", {"bounds": ("a", "b")}, "bounds must be two numbers"),
+    ("one bound", {"bounds": [3.0]}, "bounds must be two finite numbers"),
+    ("text", {"bounds": ("a", "b")}, "bounds must be two finite numbers"),
     ("wrong order", {"bounds": (40, 0)}, "the lower one first"),
     ("equal", {"bounds": (5, 5)}, "the lower one first"),
     ("infinite", {"bounds": (0, np.inf)}, "two finite numbers"),

@@ -205,7 +205,7 @@ def test_an_interrupt_while_a_table_is_smoothed_keeps_it(monkeypatch):
     X, y = load_iris(return_X_y=True)
     clf = PATEClassifier(epsilon=10, classes=[0, 1, 2], random_state=0)
     with monkeypatch.context() as patch:
-        patch.setattr("sklearn_pate.neighbors.released.smooth", interrupt)
+        patch.setattr("sklearn_pate.neighbors.rates.smooth", interrupt)
         pytest.raises(KeyboardInterrupt, clf.fit, X[::2], y[::2], X_public=X[1::2])
     assert clf.privacy_spent_.epsilon == 10 and not hasattr(clf, "student_")
     table = clf.table_.counts.copy()

@@ -29,7 +29,7 @@ from sklearn_pate.rdp import DEFAULT_ORDERS, Cost
 from sklearn_pate.rdp.table import laplace_table_cost
 from sklearn_pate.releases.table import TableRelease
 from sklearn_pate.secure import SystemGenerator
-from sklearn_pate.synthesis import MarginalSynthesizer
+from sklearn_pate.synthesis import MarginalSynthesizer, marginal
 
 RNG = np.random.default_rng(0)
 X = RNG.uniform(size=(600, 2))
@@ -222,13 +222,13 @@ def test_what_noise_of_ones_own_says_of_counts_is_withheld(capfd, twist):
 @pytest.mark.filterwarnings("ignore:(many|nearly all) records:UserWarning")
 def test_noise_of_ones_own_tells_its_size_before_it_sees_counts(monkeypatch):
     sizes = []
-    released = MarginalSynthesizer._released
+    cleaned = marginal.cleaned
 
-    def recorded(self, noisy, noise_std, rng):
+    def recorded(schema, tables, counts, noise_std):
         sizes.append(noise_std)
-        return released(self, noisy, noise_std, rng)
+        return cleaned(schema, tables, counts, noise_std)
 
-    monkeypatch.setattr(MarginalSynthesizer, "_released", recorded)
+    monkeypatch.setattr(marginal, "cleaned", recorded)
     noise = Own(scale=10.0, twist="sees")
     plan = ballots(marginals(noise=noise)).plan(X, Y)
     votes = ballots(marginals(noise=noise)).poll(X, Y)

@@ -20,7 +20,7 @@ from sklearn_pate.rdp import DEFAULT_ORDERS
 from sklearn_pate.rdp.table import GRID
 from sklearn_pate.secure import SystemGenerator
 from sklearn_pate.synthesis import MarginalSynthesizer
-from sklearn_pate.synthesis.histograms import draw_bins, on_simplex, shares
+from sklearn_pate.synthesis.marginal import on_simplex, shares
 
 
 class Recorded(TableMechanism):
@@ -240,15 +240,6 @@ def test_shares_of_extreme_numbers(numbers):
 def test_values_without_a_bin_are_not_spread_over_the_others():
     counts = np.array([400.0, 100.0, 0.0])
     np.testing.assert_allclose(shares(counts, 1000.0, 5.0), [0.8, 0.2, 0.0], atol=1e-12)
-
-
-def test_bins_are_drawn_by_their_shares(global_random_seed):
-    """Finds a share of 0.3 that is drawn as 0.33 in 99 % of runs."""
-    chances = np.array([0.0, 0.5, 0.0, 0.3, 0.2, 0.0])
-    bins = draw_bins(chances, 20_000, np.random.default_rng(global_random_seed))
-    counts = np.bincount(bins, minlength=6)
-    assert (counts[chances == 0] == 0).all()
-    assert stats.chisquare(counts[chances > 0], 20_000 * chances[chances > 0]).pvalue > 1e-7
 
 
 def test_rows_follow_the_marginals_given_the_label(global_random_seed):
@@ -562,7 +553,7 @@ def test_failures_on_private_values_are_worded_by_the_library(monkeypatch):
     X, y = private_table(0)
     synthesizer = MarginalSynthesizer(**DECLARED, noise=Constant([])).declare(X, [0, 1])
 
-    def fail(self, values, missing):
+    def fail(self, values):
         print("Lovelace")
         raise ValueError(f"Lovelace {list(values)}")
 

@@ -19,7 +19,7 @@ from sklearn_pate.accountant import plan_table
 from sklearn_pate.accountant.table import least_scale_of
 from sklearn_pate.aggregators import GaussianMechanism, LaplaceMechanism
 from sklearn_pate.exceptions import BudgetExceededError
-from sklearn_pate.neighbors.ballots import count_ballots
+from sklearn_pate.neighbors.cells import count_ballots
 from sklearn_pate.rdp.table import GRID, gaussian_table_cost, laplace_table_cost
 
 ORDERS = np.array([1.1, 2.0, 8.0, 50.0, 1000.0])

@@ -3,6 +3,6 @@
 from .columns import RowVectorizer
 from .electorate import ReverseNeighbors
 from .landmarks import LandmarkClassifier
-from .released import ReleasedTable
+from .rates import ReleasedTable
 
 __all__ = ["LandmarkClassifier", "ReleasedTable", "ReverseNeighbors", "RowVectorizer"]

@@ -1,10 +1,18 @@
-"""Cells of the feature space, made from public rows alone: nearest ones, and what they tell."""
+"""Cells of the feature space, made from public rows alone, and the ballots that records cast."""
 
 import math
+from functools import partial
 
 import numpy as np
 from scipy.spatial.distance import cdist
 from sklearn.cluster import KMeans, kmeans_plusplus
+
+from ..identifiers import spelled_identifiers
+from ..levels import split
+from ..rdp.table import GRID
+from .transform import transformed_alone, transformed_private
+
+_SHARES = round(1 / GRID)
 
 #: Squared distances that differ by less, relative to the shorter, count as equal.
 _EQUAL = 1e-9
@@ -89,18 +97,20 @@ def nearest_cells(rows, centers, n_neighbors=1, *, rounding=0.0, alone=None):
     """
     n_neighbors = min(n_neighbors, len(centers))
     nearest = np.full((len(rows), n_neighbors), -1)
-    known = np.flatnonzero(have_distances(rows, centers))
-    n_parts = max(1, len(known) * len(centers) // _DISTANCES_AT_A_TIME)
-    open_rows = []
-    for part in np.array_split(known, n_parts):
-        found, is_open = _nearest(rows[part], centers, n_neighbors, rounding)
-        nearest[part] = found
-        open_rows.append(part[is_open])
-    open_rows = np.concatenate(open_rows)
+    is_open = np.zeros(len(rows), dtype=bool)
+    for part in _parts(rows, centers):
+        nearest[part], is_open[part] = _nearest(rows[part], centers, n_neighbors, rounding)
+    open_rows = np.flatnonzero(is_open)
     if open_rows.size:
         again = rows[open_rows] if alone is None else alone(open_rows)
         nearest[open_rows] = _exactly_nearest(again, centers, n_neighbors)
     return np.sort(nearest, axis=1)
+
+
+def _parts(rows, centers):
+    """Return the places of rows that have distances from the centers, some at a time."""
+    known = np.flatnonzero(have_distances(rows, centers))
+    return np.array_split(known, max(1, len(known) * len(centers) // _DISTANCES_AT_A_TIME))
 
 
 def have_distances(rows, centers):
@@ -138,9 +148,7 @@ def _nearest(rows, centers, n_neighbors, rounding):
 def _exactly_nearest(rows, centers, n_neighbors):
     """Return the nearest cells of rows by the distance of each pair by itself."""
     nearest = np.full((len(rows), n_neighbors), -1)
-    known = np.flatnonzero(have_distances(rows, centers))
-    n_parts = max(1, len(known) * len(centers) // _DISTANCES_AT_A_TIME)
-    for part in np.array_split(known, n_parts):
+    for part in _parts(rows, centers):
         distance = cdist(rows[part], centers, "sqeuclidean")
         at = np.arange(len(part))
         for k in range(n_neighbors):
@@ -188,3 +196,105 @@ def explained_share(public, n_cells, random_state):
 
 def _trimmed(squares):
     return np.sort(squares)[: max(1, int(_KEPT * len(squares)))].mean()
+
+
+# --- what records cast in cells, in whole shares of a ballot -------------------------------------
+
+
+def cast_in_cells(block, *, transformer, centers, n_neighbors, largest, rounding, n_classes):
+    """Return the table of what a `Block` of records casts; all else follows from public rows.
+
+    Parameters
+    ----------
+    block : Block
+        The records.
+    transformer : transformer
+        Fitted.
+    centers : ndarray of shape (n_cells, n_columns)
+        Of the cells.
+    n_neighbors : int
+        Cells that each record casts a ballot in.
+    largest : ndarray of shape (n_features,) or None
+        From `largest_sizes`, of the public rows.
+    rounding : float
+        As in `nearest_cells`.
+    n_classes : int
+        Number of classes.
+
+    Returns
+    -------
+    ndarray of shape (n_cells, n_classes), int
+        As from `count_ballots`.
+    """
+    n_cells, n_columns = centers.shape
+    cells = nearest_cells(
+        transformed_private(transformer, block.X, n_columns, largest),
+        centers,
+        n_neighbors,
+        rounding=rounding,
+        alone=partial(transformed_alone, transformer, block.X, n_columns),
+    )
+    return count_ballots(
+        cells,
+        block.codes,
+        n_cells=n_cells,
+        n_classes=n_classes,
+        sample_weight=block.weight,
+        groups=block.groups,
+    )
+
+
+def count_ballots(cells, codes, *, n_cells, n_classes, sample_weight=None, groups=None):
+    """Count the ballots of records in a table.
+
+    Parameters
+    ----------
+    cells : ndarray of shape (n_samples, n_neighbors), int
+        The cells of each record; -1 for a record that casts no ballot.
+    codes : ndarray of shape (n_samples,)
+        Classes of the records, or positions along levels, between which ballots are split.
+    n_cells, n_classes : int
+        Shape of the table.
+    sample_weight : ndarray of shape (n_samples,) or None
+        What a ballot of each record counts, clipped to [0, 1].
+    groups : ndarray of shape (n_samples,), int, or None
+        The group of each record, numbered from 0. A group casts the mean of its records' ballots.
+
+    Returns
+    -------
+    ndarray of shape (n_cells, n_classes), int
+        In whole shares, `rdp.table.GRID` of a ballot each, rounded down for each record, and each
+        group. So the order in which they are added makes no difference.
+    """
+    weight = np.ones(len(codes)) if sample_weight is None else np.clip(sample_weight, 0, 1)
+    classes, shares = split(codes, np.floor(weight * _SHARES).astype(np.int64))
+    entry = (cells * n_classes)[:, :, None] + classes[:, None, :]
+    casts = np.broadcast_to((cells >= 0)[:, :, None], entry.shape)
+    shares = np.broadcast_to(shares[:, None, :], entry.shape)[casts]
+    entry = entry[casts]
+    n_entries = n_cells * n_classes
+    if groups is not None:
+        group = np.broadcast_to(groups[:, None, None], casts.shape)[casts]
+        pairs, number = np.unique(group * n_entries + entry, return_inverse=True)
+        group, entry = np.divmod(pairs, n_entries)
+        shares = _sums_of(shares, number, len(pairs)) // np.bincount(groups)[group]
+    return _sums_of(shares, entry, n_entries).reshape(n_cells, n_classes)
+
+
+def _sums_of(shares, place, n_places):
+    total = np.zeros(n_places, dtype=np.int64)
+    np.add.at(total, place, shares)
+    return total
+
+
+def numbered(groups, n_records):
+    """Return the number of each record's group, from 0; None if there are no groups."""
+    if groups is None:
+        return None
+    # By their spelling, one for each identifier whatever its type and that of others
+    _, numbers = np.unique(spelled_identifiers(groups, "groups"), return_inverse=True)
+    if len(numbers) != n_records:
+        raise ValueError(
+            f"groups must have one identifier for each of {n_records} records; got {len(numbers)}"
+        )
+    return numbers

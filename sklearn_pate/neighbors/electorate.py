@@ -1,29 +1,25 @@
 """The electorate whose voters are the records themselves."""
 
 import math
+from functools import cache, partial
 from numbers import Integral, Real
 
 import numpy as np
-from joblib import Memory
-from sklearn import get_config
 from sklearn.base import clone
 from sklearn.pipeline import make_pipeline
 
 from .._sklearn import Interval, StrOptions
-from ..electorate import CellForecast, TableElectorate
-from ..isolation import fresh_seed, limit_threads, own_clone, seed_number
+from ..electorate import CellForecast
+from ..isolation import fresh_seed, own_clone, seed_number
 from ..memory import code_digest, digest, kept_seed
 from ..rdp.table import GRID
 from ..rules import default_n_cells
-from ..workers import threads_per_worker
-from .ballots import numbered
-from .blocks import Counting, count_in_blocks, n_blocks
-from .cells import explained_share, make_centers, nearest_cells
-from .columns import RowVectorizer
-from .far import largest_sizes
+from .blocks import BlockElectorate
+from .cells import cast_in_cells, explained_share, make_centers, nearest_cells
+from .columns import RowVectorizer, largest_sizes
 from .landmarks import LandmarkClassifier
-from .released import ReleasedTable, numbers_of_public
-from .transform import fitted_on_public, numbers_alone, rounding_beside_others, transformed
+from .rates import ReleasedTable, numbers_of_public
+from .transform import fitted_on_public, numbers_alone, rounding_beside_others
 
 #: Warned of is more noise: that on the ballots of a class, in the cells that are its share, times
 #: the number of classes, beside the number of records. At 0.2, from a third of the labels to one
@@ -42,7 +38,7 @@ _LEAST_EXPLAINED = 0.05
 _TRUSTED_IF_DRAWN = 300
 
 
-class ReverseNeighbors(TableElectorate):
+class ReverseNeighbors(BlockElectorate):
     """Records that vote themselves: each casts one ballot, for its label, where it lies.
 
     The feature space is divided into cells by public rows alone. Each private record casts a
@@ -121,22 +117,20 @@ class ReverseNeighbors(TableElectorate):
 
     def enrol(self, private, X_public, *, seed=None, memory=None):
         """Fit the transformer on public rows, and say what one record changes."""
-        self._memory = Memory(None) if memory is None else memory
+        ballots = self._enrolled(private, memory, int(self.n_neighbors))  # short ints overflow
         self._seed = self._public_seed(X_public, seed)
         self._transformer = fitted_on_public(self._unfitted(), X_public, self._seed)
         alone = numbers_alone(self._transformer, X_public)
         self._public = numbers_of_public(self._transformer, X_public)
-        self._explained = {}
+        # A fit asks before it chooses who votes, and its plan again
+        self._explained = cache(partial(explained_share, self._public, random_state=0))
         # Ours treats each row by itself, however far it is
         is_ours = type(self._transformer) is RowVectorizer
         self._largest = None if is_ours else largest_sizes(X_public)
-        self._fingerprint = self._told_apart(X_public)
         self._rounding = rounding_beside_others(self._transformer, X_public, self._public, alone)
-        self._is_weighted = private.sample_weight is not None
-        self._is_split = private.codes.dtype.kind == "f"
-        self._groups = numbered(private.groups, len(private.codes))
-        ballots = self.ballots(private, int(self.n_neighbors))  # numpy's small ints overflow
-        self._tells_blocks = ballots.n_records is not None
+        if self._memory.location is not None:
+            code = code_digest(own_clone(self._unfitted(), self._seed))
+            self._fingerprint = digest(code, self._seed, X_public, self._public)
         return ballots
 
     def _public_seed(self, X_public, seed):
@@ -149,50 +143,37 @@ class ReverseNeighbors(TableElectorate):
             return fresh_seed()
         return seed_number(kept_seed(self._memory, (digest(X_public), "cells")))
 
-    def _told_apart(self, X_public):
-        """Return what tells the numbers of rows from others in memory; None if nothing is kept."""
-        if self._memory.location is None:
-            return None
-        transformer = own_clone(self._unfitted(), self._seed)
-        return digest(code_digest(transformer), self._seed, X_public, self._public)
-
     def divide(self, X_public, *, noise_std, n_records, n_classes, are_drawn=False):
         """Make cells of the public rows; see `TableElectorate.divide`."""
         self._n_trusted = _TRUSTED_IF_DRAWN if are_drawn else math.inf
-        n_cells = self._most_cells(noise_std, n_records, n_classes)
+        sizes = {"n_records": n_records, "n_classes": n_classes}
+        n_cells = self._most_cells(noise_std=noise_std, **sizes)
         is_known = n_records is not None and not self._is_weighted
         self._n_ballots = n_records * int(self.n_neighbors) if is_known else None
         self._centers = make_centers(self._public, n_cells, self._seed)
 
-    def _most_cells(self, noise_std, n_records, n_classes):
+    def _most_cells(self, **sizes):
         if self.n_cells is not None:
             return int(self.n_cells)
-        return default_n_cells(
-            n_records=n_records,
-            n_public=len(self._public),
-            n_classes=n_classes,
-            noise_std=noise_std,
-        )
+        return default_n_cells(n_public=len(self._public), **sizes)
 
     def forecast(self, *, noise_std, n_records, n_classes, are_drawn=False):
         """Say what the cells will be like; see `TableElectorate.forecast`."""
-        n_distinct = len(self._public if are_drawn else np.unique(self._public, axis=0))
-        n_cells = min(self._most_cells(noise_std, n_records, n_classes), n_distinct)
+        n_public = len(self._public)
+        n_distinct = n_public if are_drawn else len(np.unique(self._public, axis=0))
+        sizes = {"n_records": n_records, "n_classes": n_classes}
+        n_cells = min(self._most_cells(noise_std=noise_std, **sizes), n_distinct)
         n_voters, of_whom = n_records, "private records"
         if n_records is None:
-            n_voters, of_whom = len(self._public), "public rows, as many records as are expected"
-        n_public = len(self._public)
-        problems, obstacles = told_of_few(self._public, n_classes, are_drawn=are_drawn)
+            n_voters, of_whom = n_public, "public rows, as many records as are expected"
+        problems, obstacles = told_of_few(n_public, n_distinct, n_classes)
         # Where the rule has more cells than four a class, smoothing makes up for it
         n_apart = n_cells if self.n_cells is not None else min(n_cells, 4 * n_classes)
         n_needed = noise_std * math.sqrt(n_apart * n_classes) / _MOST_NOISE
-        if n_voters < n_needed:
-            text = (
-                f"the noise drowns the ballots: there are {n_voters} {of_whom}, and about "
-                f"{n_needed:.0f} are needed. Raise epsilon, give more records, or join classes"
-            )
+        text = told_of_noise("ballots", n_voters, n_needed, of_whom)
+        if text is not None:
             (obstacles if n_voters < _HOPELESS * n_needed else problems).append(text)
-        explained = None if are_drawn else self.explained(n_cells)
+        explained = None if are_drawn else self._explained(n_cells)
         can_tell = not obstacles and n_public >= 8 * n_classes
         if can_tell and explained is not None and explained < _LEAST_EXPLAINED:
             problems.append(
@@ -208,55 +189,18 @@ class ReverseNeighbors(TableElectorate):
         """Number of public rows, and of the transformer's numbers."""
         return self._public.shape
 
-    def explained(self, n_cells):
-        """Return the share of the public rows' spread that so many cells explain."""
-        if n_cells not in self._explained:  # a fit asks before it chooses, and its plan again
-            self._explained[n_cells] = explained_share(self._public, n_cells, 0)
-        return self._explained[n_cells]
+    def _counter(self, n_classes):
+        return cast_in_cells, {
+            "centers": self._centers,
+            "n_neighbors": self.n_neighbors,
+            "largest": self._largest,
+            "rounding": self._rounding,
+            "n_classes": n_classes,
+        }
 
-    def n_steps(self, *, n_records):
-        """Return the number of blocks, where that of records is public."""
-        return 1 if n_records is None else n_blocks(n_records=n_records)
-
-    def vote(self, private, X_query, *, temperature=None, seed=None, n_jobs=None, on_done=None):
+    def vote(self, private, X_query, **given):
         """Count the ballots that records cast in the cells; see `TableElectorate.vote`."""
-        n_classes = len(private.classes)
-        fingerprint = None
-        if self._fingerprint is not None:
-            fingerprint = digest(self._fingerprint, self._centers, self.n_neighbors, n_classes)
-        counting = Counting(
-            transformer=limit_threads(self._transformer, threads_per_worker(n_jobs)),
-            centers=self._centers,
-            n_neighbors=self.n_neighbors,
-            largest=self._largest,
-            rounding=self._rounding,
-            n_classes=n_classes,
-            config=get_config(),
-            memory=self._memory,
-            fingerprint=fingerprint,
-        )
-        told = on_done if self._tells_blocks else None
-        shares = count_in_blocks(counting, private, self._groups, n_jobs=n_jobs, on_done=told)
-        if on_done is not None and told is None:
-            on_done(1)
-        return shares * GRID
-
-    def check_public(self, X_public):
-        """Compare the numbers of public rows; see `TableElectorate.check_public`."""
-        reason = ""
-        try:
-            numbers = transformed(self._transformer, X_public)
-            size = np.abs(self._public).max(axis=0)
-            least = 1e-6 * size + 1e-12 * size.max()  # sums may be rounded otherwise
-            same = numbers.shape == self._public.shape
-            same = same and bool((np.abs(numbers - self._public) <= least).all())
-        except Exception as error:
-            same = False
-            reason = f" ({type(error).__name__}: {error})"
-        if not same:
-            raise ValueError(
-                f"X_public is not what was voted on{reason}; pass the X_public that poll was given"
-            )
+        return super().vote(private, X_query, **given) * GRID
 
     def released(self, noisy, *, noise_std):
         """Return a noisy table as it is published; see `TableElectorate.released`."""
@@ -283,10 +227,8 @@ class ReverseNeighbors(TableElectorate):
         return RowVectorizer() if self.transformer is None else clone(self.transformer)
 
 
-def told_of_few(public, n_classes, *, are_drawn=False):
-    """Return what is wrong with few public rows, of numbers: problems, and what is hopeless."""
-    n_public = len(public)
-    n_distinct = n_public if are_drawn else len(np.unique(public, axis=0))
+def told_of_few(n_public, n_distinct, n_classes):
+    """Return what is wrong with few public rows: problems, and what is hopeless."""
     if n_public >= 8 * n_classes and n_distinct >= n_classes:
         return [], []
     text = (
@@ -295,3 +237,13 @@ def told_of_few(public, n_classes, *, are_drawn=False):
     )
     is_hopeless = n_public < 2 * n_classes or n_distinct == 1
     return ([], [text]) if is_hopeless else ([text], [])
+
+
+def told_of_noise(what, n_records, n_needed, of_whom="records", *, fewer=""):
+    """Say that the noise drowns what records cast, if they are fewer than needed; else None."""
+    if n_records >= n_needed:
+        return None
+    return (
+        f"the noise drowns the {what}: there are {n_records} {of_whom}, and about {n_needed:.0f} "
+        f"are needed. Raise epsilon, give more records{fewer}, or join classes"
+    )

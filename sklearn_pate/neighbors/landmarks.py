@@ -71,65 +71,52 @@ class LandmarkClassifier(ClassifierMixin, BaseEstimator):
             n_landmarks = check_count("n_landmarks", self.n_landmarks)
         weight = _check_sample_weight(sample_weight, X)
         distinct, row = np.unique(X[weight > 0], axis=0, return_inverse=True)
-        self._middle = np.median(distinct, axis=0)
-        self._spread = np.median(np.linalg.norm(distinct - self._middle, axis=1)) or 1.0
-        self._nearness = Nystroem(
+        middle = np.median(distinct, axis=0)
+        spread = np.median(np.linalg.norm(distinct - middle, axis=1)) or 1.0
+        scale = scaler_by_hand(middle, np.full(len(middle), spread))
+        ends = np.full((2, len(middle)), [[-_FARTHEST], [_FARTHEST]])
+        cut = MinMaxScaler((-_FARTHEST, _FARTHEST), clip=True).fit(ends)  # changes nothing between
+        scaled = cut.transform(scale.transform(distinct))
+        nearness = Nystroem(
             gamma=1.0, n_components=min(n_landmarks, len(distinct)), random_state=self.random_state
-        ).fit(self._scaled(distinct))
+        )
+        columns = FeatureUnion([("rows", "passthrough"), ("nearness", nearness)]).fit(scaled)
         # Equal rows as one, which is each class in part
         shares = np.zeros((len(distinct), n_classes))
         np.add.at(shares, (row.ravel(), codes[weight > 0]), weight[weight > 0])
-        learn = _logistic if n_classes == 2 else _LeastSquares
-        self._linear = learn(self._features(distinct), shares)
+        learnt = _logistic if n_classes == 2 else _least_squares
+        linear = learnt(columns.transform(scaled), shares, self.classes_)
+        self._model = make_pipeline(scale, cut, columns, *linear)
         return self
 
     def predict_proba(self, X):
         """Return the probabilities of the classes, (n_samples, n_classes)."""
-        features = self._checked_features(X)
-        return self._linear.predict_proba(features)
+        X = self._checked(X)
+        return self._model.predict_proba(X)
 
     def decision_function(self, X):
-        """Return log odds, (n_samples,), or the predicted rates of more classes than two."""
-        features = self._checked_features(X)
-        return self._linear.decision_function(features)
+        """Return log odds, (n_samples,), or logarithms of the rates of more classes than two."""
+        X = self._checked(X)
+        return self._model.decision_function(X)
 
     def predict(self, X):
         """Return the likeliest labels, (n_samples,)."""
-        features = self._checked_features(X)
-        return self.classes_[self._linear.predict(features)]
+        X = self._checked(X)
+        return self._model.predict(X)
 
     def to_sklearn(self):
         """Return a Pipeline of scikit-learn's own that predicts the same, with these `classes_`."""
         check_is_fitted(self)
         as_floats = FunctionTransformer(np.asarray, kw_args={"dtype": "float64"})
-        n_columns = len(self._middle)
-        scale = StandardScaler()
-        scale.mean_ = self._middle
-        scale.scale_ = np.full(n_columns, self._spread)
-        scale.n_features_in_ = n_columns
-        ends = np.full((2, n_columns), [[-_FARTHEST], [_FARTHEST]])
-        cut = MinMaxScaler((-_FARTHEST, _FARTHEST), clip=True).fit(ends)  # changes nothing between
-        features = FeatureUnion([("rows", "passthrough"), ("nearness", self._nearness)])
-        if len(self.classes_) == 2:
-            linear = [_with_weights(self._linear.coef_, self._linear.intercept_, self.classes_)]
-        else:
-            linear = self._linear.to_sklearn(self.classes_)
-        return make_pipeline(as_floats, scale, cut, features, *linear)
+        return make_pipeline(as_floats, *(step for _, step in self._model.steps))
 
-    def _checked_features(self, X):
+    def _checked(self, X):
         check_is_fitted(self)
-        return self._features(validate_data(self, X, dtype=np.float64, reset=False))
-
-    def _features(self, X):
-        rows = self._scaled(X)
-        return np.hstack([rows, self._nearness.transform(rows)])
-
-    def _scaled(self, X):
-        return np.clip((X - self._middle) / self._spread, -_FARTHEST, _FARTHEST)
+        return validate_data(self, X, dtype=np.float64, reset=False)
 
 
-def _logistic(features, shares):
-    """Return a logistic regression of two classes.
+def _logistic(features, shares, labels):
+    """Return a logistic regression of two classes, the last step of a Pipeline.
 
     Parameters
     ----------
@@ -137,53 +124,50 @@ def _logistic(features, shares):
         Distinct rows.
     shares : ndarray of shape (n_rows, n_classes)
         The weight with which each is of each class.
+    labels : ndarray of shape (n_classes,)
+        What is predicted.
     """
     row, code = np.nonzero(shares)
     model = LogisticRegression(C=2, max_iter=1000)
-    return model.fit(features[row], code, shares[row, code])
+    return [model.fit(features[row], labels[code], shares[row, code])]
 
 
-class _LeastSquares:
-    """A ridge regression of the rates of several classes; parameters as of `_logistic`.
+def _least_squares(features, shares, labels):
+    """Return a ridge regression of the rates of several classes, the last steps of a Pipeline.
 
-    Noise counts alike in all classes, and nothing is taken to logarithms, in which small rates are
-    mostly noise.
+    Parameters as of `_logistic`. Noise counts alike in all classes, and nothing that is learnt is
+    taken to logarithms, in which small rates are mostly noise.
     """
-
-    def __init__(self, features, shares):
-        weight = shares.sum(axis=1)
-        self._model = Ridge(alpha=0.1).fit(features, shares / weight[:, None], weight)
-        means = self._model.predict(features)
-        likelihoods = [(shares * np.log(sharpened(means, power))).sum() for power in POWERS]
-        self._power = POWERS[int(np.argmax(likelihoods))]
-
-    def decision_function(self, features):
-        return self._model.predict(features)
-
-    def predict_proba(self, features):
-        return sharpened(self._model.predict(features), self._power)
-
-    def predict(self, features):
-        return self.predict_proba(features).argmax(axis=1)
-
-    def to_sklearn(self, labels):
-        """Return the last steps of a Pipeline that predicts labels; see `rates.sharpened`."""
-        n_classes = len(labels)
-        cut = methodcaller("clip", LEAST_RATE, 1)
-        return [
-            FunctionTransformer(methodcaller("__matmul__", self._model.coef_.T)),
-            FunctionTransformer(methodcaller("__add__", self._model.intercept_)),
-            FunctionTransformer(cut),
-            FunctionTransformer(methodcaller("__pow__", self._power)),
-            Normalizer("l1"),
-            FunctionTransformer(cut),
-            FunctionTransformer(np.log),
-            # The softmax of logarithms divides by the sum
-            _with_weights(np.eye(n_classes), np.zeros(n_classes), labels),
-        ]
+    weight = shares.sum(axis=1)
+    model = Ridge(alpha=0.1).fit(features, shares / weight[:, None], weight)
+    means = model.predict(features)
+    likelihoods = [(shares * np.log(sharpened(means, power))).sum() for power in POWERS]
+    n_classes = len(labels)
+    cut = methodcaller("clip", LEAST_RATE, 1)
+    return [
+        FunctionTransformer(methodcaller("__matmul__", model.coef_.T)),
+        FunctionTransformer(methodcaller("__add__", model.intercept_)),
+        # As in `rates.sharpened`
+        FunctionTransformer(cut),
+        FunctionTransformer(methodcaller("__pow__", POWERS[int(np.argmax(likelihoods))])),
+        Normalizer("l1"),
+        FunctionTransformer(cut),
+        FunctionTransformer(np.log),
+        # The softmax of logarithms divides by the sum
+        linear_by_hand(np.eye(n_classes), np.zeros(n_classes), labels),
+    ]
 
 
-def _with_weights(coef, intercept, labels):
+def scaler_by_hand(mean, scale):
+    """Return a scaler that is fitted by hand."""
+    model = StandardScaler()
+    model.mean_ = mean
+    model.scale_ = scale
+    model.n_features_in_ = len(mean)
+    return model
+
+
+def linear_by_hand(coef, intercept, labels):
     """Return a logistic regression that is fitted by hand."""
     model = LogisticRegression(C=2, max_iter=1000)
     model.coef_ = coef

@@ -19,8 +19,7 @@ from ..isolation import (
     seeded,
     set_seeds,
 )
-from .columns import RowVectorizer
-from .far import are_far
+from .columns import RowVectorizer, are_far
 
 #: How many public rows a transformer is tried on, alone and beside others.
 _N_TRIED = 12

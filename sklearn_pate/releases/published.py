@@ -10,7 +10,7 @@ from ..exceptions import warn
 from ..levels import mean
 from ..neighbors.rates import deal_to_alike, shifted
 from ..students import accepts_soft_labels, accepts_unlabeled, accepts_weights
-from ..synthesis.student import RatesRegressor
+from ..synthesis.released import RatesRegressor
 
 #: No class counts as if its share were less.
 _LEAST_SHARE = 1e-3

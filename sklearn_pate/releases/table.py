@@ -10,8 +10,7 @@ from ..electorate import CellForecast, TableElectorate, Votes
 from ..isolation import Quiet, withheld
 from ..rdp import DEFAULT_ORDERS, Cost
 from ..rdp.checks import check_orders
-from ..synthesis.stacked import StackedTable
-from ..synthesis.student import SumsClassifier
+from ..synthesis.released import StackedTable, SumsClassifier
 from .votes import VotesRelease, is_ours
 
 #: Parameters of mechanisms that answer one question at a time, as those of teachers do.

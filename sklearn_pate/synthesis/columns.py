@@ -1,9 +1,141 @@
-"""A column of the schema: the bin that a value lies in, and values drawn from bins."""
+"""The private table, and its columns: the bin that a value lies in, and values drawn from bins."""
 
 from abc import ABC, abstractmethod
+from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
+from scipy import sparse
+
+from ..rdp.checks import as_array
+from ..schema import difference
+
+
+class Columns(NamedTuple):
+    """The columns of a table.
+
+    Attributes
+    ----------
+    columns : list of Column
+        In order.
+    names : pandas.Index or None
+        Names of the columns of a DataFrame; None for an array.
+    dtype : numpy.dtype or None
+        Of an array.
+    """
+
+    columns: list
+    names: pd.Index | None
+    dtype: np.dtype | None
+
+    def bins(self, X):
+        """Yield the bin of each row, -1 for none, column after column."""
+        for column, values in zip(self.columns, columns_of(X).values(), strict=True):
+            yield column.bins(values)
+
+    @property
+    def width(self):
+        """Number of columns of `spread`."""
+        return sum(column.width for column in self.columns) + 1
+
+    def spread(self, X):
+        """Return rows as numbers from -1 to 1, a constant last, (n_rows, width)."""
+        parts = [
+            column.spread(values)
+            for column, values in zip(self.columns, columns_of(X).values(), strict=True)
+        ]
+        return np.column_stack([*parts, np.ones(len(X))])
+
+    def gathered(self, spread):
+        """Return the rows that such numbers, with noise or not, are nearest to."""
+        ends = np.cumsum([column.width for column in self.columns])
+        parts = np.split(spread[:, : ends[-1]], ends[:-1], axis=1)
+        return self._table(
+            [column.gathered(part) for column, part in zip(self.columns, parts, strict=True)]
+        )
+
+    def rows(self, bins, rng):
+        """Draw rows from their bins, which are an array for each column."""
+        return self._table(
+            [column.draw(places, rng) for column, places in zip(self.columns, bins, strict=True)]
+        )
+
+    def _table(self, drawn):
+        """Return columns as a table of the same form."""
+        if self.names is None:
+            return np.column_stack([values.to_numpy() for values in drawn]).astype(self.dtype)
+        rows = pd.concat(drawn, axis=1)
+        rows.columns = self.names
+        return rows
+
+    def any_rows(self, n_rows, rng):
+        """Draw rows from bins that are all equally likely."""
+        return self.rows([rng.integers(column.n_bins, size=n_rows) for column in self.columns], rng)
+
+    def check(self, X):
+        """Return a table of the same form; refuse others, by their form alone."""
+        X = self.like(X)
+        if self.difference(X) is not None:
+            raise ValueError("X has other columns or dtypes than were declared; declare a clone")
+        return X
+
+    def like(self, X):
+        """Return a table with as many columns; their dtypes may be others."""
+        X = checked_table(X)
+        if X.shape[1] != len(self.columns):
+            raise ValueError(f"X must have {len(self.columns)} columns; got {X.shape[1]}")
+        return X
+
+    def difference(self, X):
+        """Return how the form of a table differs from that of drawn rows; None if it does not."""
+        return difference(X, self.any_rows(2, np.random.default_rng(0)))
+
+
+def checked_table(X):
+    """Return `X`, a DataFrame of pandas or an array of numbers with two axes; refuse others."""
+    kind = type(X).__name__
+    if sparse.issparse(X):
+        raise ValueError("X is sparse, and a synthesizer needs all columns: pass X.toarray()")
+    if isinstance(X, pd.DataFrame):
+        if X.shape[1] == 0:
+            raise ValueError("X has no columns, and a synthesizer makes a histogram of each")
+        if not X.columns.is_unique:
+            raise ValueError(f"Expected unique column names, got {list(X.columns)}; rename some")
+        return X
+    if hasattr(X, "columns"):
+        raise ValueError(f"X is a {kind}, and a synthesizer needs pandas: pass X.to_pandas()")
+    if not isinstance(X, list | tuple) and not hasattr(X, "__array__"):
+        raise ValueError(f"X is a {kind}, and a synthesizer needs all rows; or pass X_public")
+    is_masked = isinstance(X, np.ma.MaskedArray)
+    X = as_array("X", X)
+    if X.ndim == 1 and X.dtype.kind in "OSTU":
+        raise ValueError(
+            "X is a list of texts or objects; a synthesizer draws columns: it cannot write texts. "
+            "Make numbers or categories of each, or pass public texts, X_public"
+        )
+    if X.ndim != 2:
+        raise ValueError(
+            "X must have two axes for a synthesizer, which draws each column by itself; got "
+            f"{X.ndim} axes. Images need public rows, X_public"
+        )
+    if X.shape[1] == 0:
+        raise ValueError(f"X has 0 feature(s) (shape={X.shape}) while a minimum of 1 is required.")
+    if X.dtype.kind == "c":
+        raise ValueError("Complex data not supported: X must hold numbers or truth values")
+    if X.dtype.kind not in "biuf" or is_masked:
+        raise ValueError("X must be an array of numbers; give others as columns of a DataFrame")
+    return X
+
+
+def columns_of(X):
+    """Return each column as a Series, by its name, or by its position in an array."""
+    if isinstance(X, pd.DataFrame):
+        return {name: X.iloc[:, k] for k, name in enumerate(X.columns)}
+    native = X.dtype.newbyteorder("=")  # pandas has no other
+    return {k: pd.Series(X[:, k].astype(native, copy=False)) for k in range(X.shape[1])}
+
+
+# --- one column ----------------------------------------------------------------------------------
 
 
 class Column(ABC):
@@ -31,8 +163,9 @@ class Column(ABC):
     def bins(self, values):
         """Return the bin of each value of a Series, each by itself; -1 for no bin."""
         missing = are_missing(values)
-        found = self._bins(values, missing)
-        return np.where(missing, self.n_values if self.may_be_missing else -1, found)
+        bins = np.full(len(values), self.n_values if self.may_be_missing else -1)
+        bins[~missing] = self._bins(values[~missing])
+        return bins
 
     def draw(self, bins, rng):
         """Draw a value from each bin, uniformly; return a Series of the column's dtype."""
@@ -51,10 +184,10 @@ class Column(ABC):
         A missing value, or an unknown one, is 0 everywhere but in the column that says "missing".
         """
         missing = are_missing(values)
-        spread = self._spread(values, missing)
-        spread[missing] = 0.0
+        spread = np.zeros((len(values), self.width))
+        spread[~missing, : self._width] = self._spread(values[~missing])
         if self.may_be_missing:
-            spread = np.column_stack([spread, missing.astype(float)])
+            spread[missing, -1] = 1.0
         return spread
 
     def gathered(self, spread):
@@ -66,8 +199,8 @@ class Column(ABC):
         return values.mask(missing) if missing.any() else values
 
     @abstractmethod
-    def _bins(self, values, missing):
-        """Return the bin of each value; anything where it is missing."""
+    def _bins(self, values):
+        """Return the bin of each value, none of which is missing."""
 
     @abstractmethod
     def _draw(self, bins, rng):
@@ -88,18 +221,15 @@ class CategoryColumn(Column):
     def __init__(self, dtype, categories, may_be_missing):
         self._values = _of_dtype(categories, dtype)
         self._bin_by_value = {value: k for k, value in enumerate(self._values.astype(object))}
-        super().__init__(dtype, len(self._values), may_be_missing)
-        self._width = len(self._values)
+        self._width = len(self._bin_by_value)
+        if not self._width or self._width < len(self._values) or self._values.isna().any():
+            raise ValueError("categories must differ, and not be missing, in the column's dtype")
+        super().__init__(dtype, self._width, may_be_missing)
 
-    @property
-    def is_unique(self):
-        """Whether the categories differ, and hold no missing value, in the column's dtype."""
-        return len(self._bin_by_value) == self.n_values and not self._values.isna().any()
-
-    def _bins(self, values, missing):
-        if isinstance(values.dtype, pd.CategoricalDtype):
+    def _bins(self, values):
+        if kind_of(values.dtype) == "category":
             place = np.array([self._bin_of(value) for value in values.dtype.categories])
-            return np.append(place, -1)[values.cat.codes.to_numpy()]  # code -1 takes the last
+            return place[values.cat.codes.to_numpy()]
         objects = values.astype(object)
         return np.fromiter(map(self._bin_of, objects), dtype=np.int64, count=len(objects))
 
@@ -112,8 +242,8 @@ class CategoryColumn(Column):
     def _draw(self, bins, rng):
         return self._values.take(bins).reset_index(drop=True)
 
-    def _spread(self, values, missing):
-        return (self._bins(values, missing)[:, None] == np.arange(self.n_values)).astype(float)
+    def _spread(self, values):
+        return (self._bins(values)[:, None] == np.arange(self.n_values)).astype(float)
 
     def _gathered(self, spread):
         return self._draw(spread.argmax(axis=1), None)
@@ -121,7 +251,7 @@ class CategoryColumn(Column):
 
 def _of_dtype(categories, dtype):
     """Return categories as a Series; refuse a dtype that changes them."""
-    if isinstance(dtype, pd.CategoricalDtype):
+    if kind_of(dtype) == "category":
         fits = set(categories) <= set(dtype.categories)
         values = pd.Series(categories, dtype=dtype if fits else object)
     else:
@@ -160,10 +290,9 @@ class NumberColumn(Column):
         """Whether a bin has more than one number."""
         return bool(self._least[bin] < self._greatest[bin])
 
-    def _bins(self, values, missing):
+    def _bins(self, values):
         is_as_declared = kind_of(values.dtype) == self._wide.kind
-        numbers = np.zeros(len(values), dtype=self._wide if is_as_declared else float)
-        numbers[~missing] = values[~missing].to_numpy(dtype=numbers.dtype)
+        numbers = values.to_numpy(dtype=self._wide if is_as_declared else float)
         return np.searchsorted(self._least[1:], numbers, side="right")
 
     def _draw(self, bins, rng):
@@ -177,13 +306,11 @@ class NumberColumn(Column):
     def _places(self):
         return np.linspace(-1, 1, len(self._edges))
 
-    def _spread(self, values, missing):
-        numbers = np.zeros(len(values))
-        numbers[~missing] = values[~missing].to_numpy(dtype=float)
+    def _spread(self, values):
         if self._edges[0] == self._edges[-1]:
             return np.zeros((len(values), 1))
         with np.errstate(all="ignore"):
-            spread = np.interp(numbers, self._edges, self._places())
+            spread = np.interp(values.to_numpy(dtype=float), self._edges, self._places())
         return np.where(np.isfinite(spread), spread, 0.0)[:, None]  # no record may make an error
 
     def _gathered(self, spread):
@@ -199,10 +326,11 @@ def are_missing(values):
     try:
         return values.isna().to_numpy(dtype=bool)
     except Exception:  # one value decides, such as a signalling NaN of decimal
-        return np.fromiter(map(_is_missing, values), dtype=bool, count=len(values))
+        return np.fromiter(map(is_missing, values), dtype=bool, count=len(values))
 
 
-def _is_missing(value):
+def is_missing(value):
+    """Whether a value is missing; what cannot be asked is not."""
     try:
         return pd.api.types.is_scalar(value) and bool(pd.isna(value))
     except Exception:
@@ -215,10 +343,9 @@ def numpy_dtype(dtype):
 
 
 def kind_of(dtype):
-    """Return the letter of what a dtype holds, "O" for text, objects and categories."""
-    if isinstance(dtype, pd.SparseDtype):
-        return "sparse"
-    return getattr(dtype, "kind", "O")
+    """Return what a dtype holds: a letter as of numpy, "O" for text and objects, or a word."""
+    words = {pd.SparseDtype: "sparse", pd.CategoricalDtype: "category", pd.PeriodDtype: "period"}
+    return words.get(type(dtype), getattr(dtype, "kind", "O"))
 
 
 def holds_missing(dtype):

@@ -1,21 +1,97 @@
 """Rows drawn from noisy histograms of the columns."""
 
+import math
 from copy import copy
+from dataclasses import dataclass
 from numbers import Integral, Real
 
 import numpy as np
+from scipy.special import softmax
 from sklearn.base import clone
 
 from .._sklearn import Interval
 from ..aggregators import GaussianMechanism, LaplaceMechanism, TableMechanism
 from ..aggregators.table import checked_noisy
-from ..neighbors.ballots import count_ballots
+from ..neighbors.cells import count_ballots
+from ..neighbors.rates import LEAST_RATE, floored
 from ..rdp import DEFAULT_ORDERS
 from ..rdp.checks import check_count
 from ..rdp.table import GRID
-from .forecast import Histograms, drowned, findings
-from .histograms import cleaned, draw_bins
-from .records import ColumnSynthesizer
+from .base import ColumnSynthesizer
+from .columns import Columns, NumberColumn
+from .schema import named
+
+#: Each bin of each class gets this many standard deviations of the noise, in records, that are
+#: shared as in all classes together.
+_PULL = 0.3
+
+#: Noise moves no sum of counts by this many of its standard deviations.
+_SURE = 5
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class ReleasedHistograms:
+    """Histograms of each column for each class, less their noise: all of this is published.
+
+    Attributes
+    ----------
+    schema : Columns
+        What is public of the columns.
+    n_records : float
+        Number of records, as released.
+    class_shares : ndarray of shape (n_classes,)
+        They sum to 1.
+    bin_shares : list of ndarray of shape (n_bins, n_classes)
+        For each column, the shares of its bins in each class, which sum to 1.
+    noise_std : float
+        Standard deviation of the noise that was on each count.
+    """
+
+    schema: Columns
+    n_records: float
+    class_shares: np.ndarray
+    bin_shares: list
+    noise_std: float
+
+    #: Powers of the rates that are tried beside those of cells: columns that lean on each other
+    #: make them far too sure.
+    powers = (0.0, 0.125, 0.25, 0.5, 0.75, 1.0, 1.5, 2.0)
+
+    def __repr__(self):
+        return (
+            f"ReleasedHistograms({len(self.class_shares)} classes, {len(self.bin_shares)} columns)"
+        )
+
+    @property
+    def is_flat(self):
+        """Whether no bin of a class has more or fewer records than noise explains."""
+        sizes = self.n_records * self.class_shares
+        gaps = [np.abs(part - (part @ self.class_shares)[:, None]) for part in self.bin_shares]
+        return max((sizes * gap).max() for gap in gaps) < _SURE * self.noise_std
+
+    def rates(self, X):
+        """Return the rates of the classes, of rows with the declared columns, each by itself.
+
+        Columns are taken to be unrelated given the class. A value without a bin says nothing.
+
+        Parameters
+        ----------
+        X : DataFrame or array-like with n_samples rows
+            As declared; dtypes may be others.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_classes)
+            Rows sum to 1.
+        """
+        sizes = self.n_records * self.class_shares
+        pull = _PULL * max(self.noise_std, 1.0)
+        logits = np.log(np.maximum(self.class_shares, LEAST_RATE))
+        for part, bins in zip(self.bin_shares, self.schema.bins(self.schema.like(X)), strict=True):
+            overall = (part @ self.class_shares)[:, None]
+            says = np.log((sizes * part + pull) / (sizes * overall + pull))
+            logits = logits + np.append(says, np.zeros((1, len(sizes))), axis=0)[bins]
+        return floored(softmax(logits, axis=1))
 
 
 class MarginalSynthesizer(ColumnSynthesizer):
@@ -181,21 +257,15 @@ class MarginalSynthesizer(ColumnSynthesizer):
         """Say that the noise drowns the columns; see `Synthesizer.forecast`."""
         self._check_declared()
         n_bins = [column.n_bins for column in self.schema_.columns]
-        histograms = Histograms(
-            n_columns=len(n_bins),
+        return _drowned(
+            n_bins,
             n_tables=self.n_tables,
-            n_bins=sum(n_bins) / len(n_bins),
             n_classes=n_classes if self.given_label else 1,
             noise_std=self._mechanism().noise_std,
             growth=0.5 if isinstance(self._mechanism(), GaussianMechanism) else 1.0,
+            n_records=n_records,
+            n_rows=int(self.n_rows),
         )
-        return drowned(histograms, n_records=n_records, n_rows=int(self.n_rows))
-
-    def _drawn(self, counts, noise, rng):
-        mechanism = clone(self._mechanism())  # the user's may keep the counts that it is given
-        # Before it sees them, as it could say something of them; none if `noisy` will refuse
-        noise_std = getattr(mechanism, "noise_std", None)
-        return self._released(checked_noisy(mechanism, counts * GRID, noise), noise_std, rng)
 
     def _mechanism(self):
         return LaplaceMechanism() if self.noise is None else self.noise
@@ -219,12 +289,16 @@ class MarginalSynthesizer(ColumnSynthesizer):
             tables.append(count_ballots(only_bin, codes, n_cells=1, **options))
         return np.concatenate(tables)
 
-    def _released(self, noisy, noise_std, rng):
-        """Draw rows from the noisy histograms, and note what these tell of the schema."""
+    def _drawn(self, counts, noise, rng):
+        """Draw rows from noisy histograms, and note what these tell of the schema."""
+        mechanism = clone(self._mechanism())  # the user's may keep the counts that it is given
+        # Before it sees them, as it could say something of them; none if `noisy` will refuse
+        noise_std = getattr(mechanism, "noise_std", None)
+        noisy = checked_noisy(mechanism, counts * GRID, noise)
         ends = np.cumsum([column.n_bins for column in self.schema_.columns])
         tables = np.split(noisy[: ends[-1]], ends[:-1])
         sizes = noisy[-1] if self.given_label else None
-        self.findings_ = findings(tables, sizes, self.schema_, noise_std)
+        self.findings_ = _findings(tables, sizes, self.schema_, noise_std)
         if sizes is None:
             sizes = _size_without_labels(tables)
         histograms = cleaned(self.schema_, tables, sizes, noise_std)
@@ -235,12 +309,12 @@ class MarginalSynthesizer(ColumnSynthesizer):
     def _rows(self, histograms, rng):
         """Draw rows from histograms: a class, and the values of all columns given it."""
         n_rows = int(self.n_rows)
-        codes = draw_bins(histograms.class_shares, n_rows, rng)
+        codes = rng.choice(len(histograms.class_shares), n_rows, p=histograms.class_shares)
         bins = [np.empty(n_rows, dtype=np.int64) for _ in histograms.bin_shares]
         for code in np.flatnonzero(histograms.class_shares):
             rows = np.flatnonzero(codes == code)
             for drawn, part in zip(bins, histograms.bin_shares, strict=True):
-                drawn[rows] = draw_bins(part[:, code], len(rows), rng)
+                drawn[rows] = rng.choice(len(part), len(rows), p=part[:, code])
         return self.schema_.rows(bins, rng)
 
 
@@ -249,3 +323,241 @@ def _size_without_labels(tables):
     trust = np.array([1 / len(table) for table in tables])
     sums = np.array([table.sum() for table in tables])
     return np.array([(trust * sums).sum() / trust.sum()])
+
+
+def cleaned(schema, tables, sizes, noise_std):
+    """Return what noisy histograms say, a `ReleasedHistograms`.
+
+    Parameters
+    ----------
+    schema : Columns
+        What is public of the columns.
+    tables : list of ndarray of shape (n_bins, n_classes)
+        The noisy histogram of each column.
+    sizes : ndarray of shape (n_classes,)
+        The noisy number of records of each class.
+    noise_std : float
+        Standard deviation of the noise on each count.
+    """
+    n_records = max(sizes.sum(), noise_std)
+    class_shares = on_simplex(sizes / n_records)
+    bin_shares = [np.zeros(table.shape) for table in tables]
+    for code in np.flatnonzero(class_shares):
+        total = n_records * class_shares[code]
+        for part, table in zip(bin_shares, tables, strict=True):
+            part[:, code] = shares(table[:, code], total, noise_std)
+    return ReleasedHistograms(schema, n_records, class_shares, bin_shares, noise_std)
+
+
+def on_simplex(numbers):
+    """Return the nearest numbers that are at least 0 and sum to 1.
+
+    Parameters
+    ----------
+    numbers : array-like of shape (n,)
+        Any finite numbers, at least one.
+
+    Returns
+    -------
+    ndarray of shape (n,)
+
+    References
+    ----------
+    Held, Wolfe, Crowder (1974). Validation of subgradient optimization. Mathematical Programming.
+
+    Examples
+    --------
+    >>> from sklearn_pate.synthesis.marginal import on_simplex
+    >>> on_simplex([0.75, 0.5, -0.5])
+    array([0.625, 0.375, 0.   ])
+    """
+    numbers = np.asarray(numbers, dtype=float)
+    numbers = numbers - numbers.max()  # the same result, and no large numbers that cancel
+    descending = np.sort(numbers)[::-1]
+    levels = (np.cumsum(descending) - 1) / np.arange(1, len(numbers) + 1)
+    n_kept = np.count_nonzero(descending > levels)
+    kept = np.maximum(numbers - levels[n_kept - 1], 0)
+    return kept / kept.sum()
+
+
+def shares(counts, total, noise_std):
+    """Return the shares of bins, from their noisy counts.
+
+    Parameters
+    ----------
+    counts : ndarray of shape (n_bins,)
+        Noisy counts.
+    total : float
+        Number of records that are expected in the bins together, above 0.
+    noise_std : float
+        Standard deviation of the noise on each count.
+
+    Returns
+    -------
+    ndarray of shape (n_bins,)
+        At least 0, and they sum to 1.
+
+    Notes
+    -----
+    Where many bins are noise, their sum says little, and `total` says how much of it to take away.
+    But values may have no bin. So the sum of the counts is taken for the total if it differs by
+    more than two standard deviations of its noise.
+    """
+    own = counts.sum()
+    if abs(own - total) > 2 * noise_std * np.sqrt(len(counts)):
+        total = max(own, noise_std, 1.0)
+    return on_simplex(counts / total)
+
+
+# --- whether the noise drowns the records, by public numbers ------------------------------------
+
+#: Warned of is more noise: that on the bins of a column, together, beside the records of a class.
+#: docs/no_public_rows.md has the runs it was chosen by.
+_MOST_NOISE = 0.4
+
+#: Fewer bins are too coarse, two of them being the bounds.
+_FEWEST_BINS = 8
+
+
+def _drowned(n_bins, *, n_tables, n_classes, noise_std, growth, n_records, n_rows):
+    """Say that the noise drowns the records, and what would help; None if it does not.
+
+    Parameters
+    ----------
+    n_bins : list of int
+        Number of bins of each column.
+    n_tables : int
+        Number of histograms: the label may have one beside the columns.
+    n_classes : int
+        For each of which a column has a histogram.
+    noise_std : float
+        Standard deviation of the noise on each count, in records.
+    growth : float
+        The noise at equal cost grows with this power of the number of histograms.
+    n_records : int or None
+        Number of private records. None where it is private: that of the rows that are drawn takes
+        its place.
+    n_rows : int
+        Number of rows that are drawn.
+
+    Returns
+    -------
+    str or None
+    """
+    n_columns = len(n_bins)
+    usual = sum(n_bins) / n_columns
+    n_expected = n_rows if n_records is None else n_records
+    factor = noise_std * math.sqrt(usual) * n_classes / n_expected / _MOST_NOISE
+    if factor <= 1 + 1e-9:  # as much as floats may round, here and below
+        return None
+    of_whom = f"{n_expected} private records"
+    if n_records is None:
+        of_whom = f"{n_expected} rows to draw, as many records as are expected"
+    helps = []
+    n_fit = int(n_tables * factor ** (-1 / growth) + 1e-9) - (n_tables - n_columns)
+    if n_columns > 1:
+        helps.append(f"fewer columns ({n_fit} would do)" if n_fit > 1 else "fewer columns")
+    n_coarser = int(usual / factor**2)
+    if n_coarser >= _FEWEST_BINS:
+        helps.append(f"n_bins={n_coarser}")
+    digits = 1 - math.floor(math.log10(factor))
+    times = f"about {math.ceil(factor * 10**digits) / 10**digits:g} times"  # rounded up
+    helps.append(f"an epsilon {times} as large")
+    return (
+        f"the noise drowns the columns of the synthetic rows: its standard deviation on each count "
+        f"is {noise_std:.3g} records, and there are {of_whom}, for {n_classes} x {usual:.0f} "
+        f"counts in each of {n_columns} columns. What would help: {', '.join(helps)} or {times} "
+        "as many records"
+    )
+
+
+# --- what noisy counts tell ----------------------------------------------------------------------
+
+#: Told of are bins that hold more than this share of the records, side by side and no more than
+#: one in so many, and a column that loses more than that share; whatever the noise.
+_CROWDED = 0.8
+_ONE_IN = 5
+_LOST = 0.1
+
+_LAST_WORDS = (
+    "This is told by noisy counts alone. Let public knowledge mend it, not a look at the records; "
+    "another fit spends anew"
+)
+
+
+def _findings(tables, sizes, schema, noise_std):
+    """Return what noisy histograms tell of bounds, categories and missing values.
+
+    Parameters
+    ----------
+    tables : list of ndarray of shape (n_bins, n_classes)
+        The noisy histograms of the columns.
+    sizes : ndarray of shape (n_classes,) or None
+        The noisy number of records of each class; None if the labels are not counted.
+    schema : Columns
+        What was declared of the columns.
+    noise_std : float
+        Standard deviation of the noise on each count.
+
+    Returns
+    -------
+    list of str
+    """
+    crowded = []
+    lost = []
+    names = range(len(tables)) if schema.names is None else schema.names
+    for k, (name, column, table) in enumerate(zip(names, schema.columns, tables, strict=True)):
+        counted = [*tables[:k], *tables[k + 1 :]] if sizes is None else [sizes]
+        if not counted:
+            continue
+        # The number of records: of the labels, else of the fullest other column
+        records = max(counted, key=lambda counts: _least(noise_std, (1, counts)))
+        if _is_crowded(column, table, records, noise_std):
+            crowded.append(name)
+        if _least(noise_std, (1, records), (-1, table), (-_LOST, records)) > 0:
+            lost.append(name)
+    return _in_words(crowded, lost)
+
+
+def _least(noise_std, *parts):
+    """Return the least that noisy counts may sum to without the noise, each part by a factor."""
+    value = sum(factor * counts.sum() for factor, counts in parts)
+    n_counts = sum(factor**2 * counts.size for factor, counts in parts)
+    return value - _SURE * noise_std * math.sqrt(n_counts)
+
+
+def _is_crowded(column, table, records, noise_std):
+    """Whether a bin, or two side by side, hold nearly all records, and lie within the bounds.
+
+    Bins of one value are not meant: what is drawn from them is right.
+    """
+    if not isinstance(column, NumberColumn):
+        return False
+    parts = [(-_CROWDED, records)]
+    if column.may_be_missing:
+        parts.append((_CROWDED, table[column.n_values]))
+    inner = [k for k in range(1, column.n_values - 1) if column.is_wide(k)]
+    widths = [width for width in (1, 2) if column.n_values >= width * _ONE_IN]
+    return any(
+        _least(noise_std, (1, table[k : k + width]), *parts) > 0
+        for k in inner
+        for width in widths
+        if k + width - 1 in inner
+    )
+
+
+def _in_words(crowded, lost):
+    texts = []
+    if crowded:
+        texts.append(
+            f"nearly all records lie in one or two bins of columns {named(crowded)}, over which "
+            "drawn values are spread: give narrower bounds, or the edges of all bins, most of them "
+            f"where values are dense. {_LAST_WORDS}"
+        )
+    if lost:
+        texts.append(
+            f"many records have no bin in columns {named(lost)}, and drawn rows follow the others: "
+            "give the categories that occur, spelled and of the type that they have in X, and name "
+            f"columns whose values may be missing in missing=[...]. {_LAST_WORDS}"
+        )
+    return texts

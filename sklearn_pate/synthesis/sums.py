@@ -3,13 +3,14 @@
 import math
 from copy import copy
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from numbers import Integral, Real
 
 import numpy as np
 from scipy.special import softmax
 
-from .._sklearn import Interval, _safe_indexing
+from .._sklearn import Interval
+from ..neighbors.electorate import told_of_noise
 from ..neighbors.rates import floored
 from ..rdp import DEFAULT_ORDERS
 from ..rdp.checks import check_count
@@ -25,15 +26,15 @@ from ..sums import (
     sums_cost,
     unit,
 )
-from .records import ColumnSynthesizer
-from .schema import Columns
-from .student import ReleasedRates
+from .base import ColumnSynthesizer
+from .columns import Columns
+from .released import ReleasedRates
 
 #: Warned of, and refused, are fewer records beside the noise on all sums of a class. At 1, 2, 5 and
 #: 8, digits had .09, .11, .34 and .60 right; at .6, 1.1, 2.1 and 4.9, the AUC of breast cancer was
 #: .60, .71, .89 and .98.
-_LEAST_SIGNAL = 4
-_HOPELESS_SIGNAL = 1
+LEAST_SIGNAL = 4
+HOPELESS_SIGNAL = 1
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -86,26 +87,8 @@ class ReleasedSums(ReleasedRates):
         ndarray of shape (n_samples, n_classes)
             Rows sum to 1.
         """
-        psi = self.centre.apply(unit(self.schema.spread(self.schema.like(X))))
+        psi = self.centre.apply(_encoded(self.schema, self.schema.like(X)))
         return floored(softmax(self.discriminants.logits(psi), axis=1))
-
-
-class _Spread:
-    """Rows on the unit sphere, made when they are wanted, as all would fill memory."""
-
-    def __init__(self, schema, X):
-        self.shape = len(X), schema.width
-        self._schema = schema
-        self._X = X
-
-    def __len__(self):
-        return self.shape[0]
-
-    def __getitem__(self, rows):
-        return _Spread(self._schema, _safe_indexing(self._X, rows))
-
-    def __array__(self, dtype=None, copy=None):
-        return unit(self._schema.spread(self._X))
 
 
 class ClassSums(ColumnSynthesizer):
@@ -215,47 +198,43 @@ class ClassSums(ColumnSynthesizer):
 
     def forecast(self, *, n_records, n_classes):
         """Say that the noise drowns the sums; see `Synthesizer.forecast`."""
-        if n_records is None or self._signal(n_records, n_classes) > _LEAST_SIGNAL:
+        if n_records is None:
             return None
-        return (
-            f"the noise drowns the sums: there are {n_records} private records, and about "
-            f"{_LEAST_SIGNAL * self._noise(n_classes):.0f} are needed. Raise epsilon, give more "
-            "records or fewer columns, or join classes"
-        )
+        n_needed = LEAST_SIGNAL * self._noise(n_classes)
+        return told_of_noise("sums", n_records, n_needed, fewer=" or fewer columns")
 
     def obstacles(self, *, n_records, n_classes):
         """Say that the noise drowns all; see `Synthesizer.obstacles`."""
-        if n_records is None or self._signal(n_records, n_classes) > _HOPELESS_SIGNAL:
+        if n_records is None or n_records > HOPELESS_SIGNAL * self._noise(n_classes):
             return ()
         return (self.forecast(n_records=n_records, n_classes=n_classes),)
 
+    def _noise(self, n_classes):
+        """Return the length of the noise on the sums of a class."""
+        return self._sd(n_classes) * math.sqrt(self.schema_.width)
+
     def describe(self, *, n_records, n_classes):
         """Say how noisy the sums are; see `Synthesizer.describe`."""
-        _, sd, _ = noise_sizes(1 / float(self.noise_multiplier), n_classes=n_classes)
         beside = "" if n_records is None else f", beside {n_records} records"
         return (
             f"{self.schema_.width} numbers for each of {n_classes} classes, of "
-            f"{len(self.schema_.columns)} columns, with noise of standard deviation {sd:.3g} on "
-            f"each{beside}"
+            f"{len(self.schema_.columns)} columns, with noise of standard deviation "
+            f"{self._sd(n_classes):.3g} on each{beside}"
         )
 
-    def _noise(self, n_classes):
-        """Return the length of the noise on the sums of a class."""
-        _, sd, _ = noise_sizes(1 / float(self.noise_multiplier), n_classes=n_classes)
-        return sd * math.sqrt(self.schema_.width)
-
-    def _signal(self, n_records, n_classes):
-        return n_records / self._noise(n_classes)
+    def _sd(self, n_classes):
+        """Return the standard deviation of the noise on the sums of a class."""
+        return noise_sizes(1 / float(self.noise_multiplier), n_classes=n_classes)[1]
 
     def _counted(self, X, codes, weight, groups, n_classes, noise):
         """Return the sums of records, as released."""
         multiplier = float(self.noise_multiplier)
         sd_centre, sd, sd_moment = noise_sizes(1 / multiplier, n_classes=n_classes)
-        psi = _Spread(self.schema_, X)
         part = shares(len(X), groups, weight, is_split=codes.dtype.kind == "f")
-        centre = released_centre(psi, part, sd_centre, noise, self.n_jobs)
-        about = {"n_classes": n_classes, "n_jobs": self.n_jobs}
-        sums = released(psi, codes, part, centre, sd, sd_moment, noise, **about)
+        how = {"n_jobs": self.n_jobs, "encode": partial(_encoded, self.schema_)}
+        centre = released_centre(X, part, sd_centre, noise, **how)
+        about = {"n_classes": n_classes, **how}
+        sums = released(X, codes, part, centre, sd, sd_moment, noise, **about)
         return ReleasedSums(self.schema_, centre, sums)
 
     def _drawn(self, released, noise, rng):
@@ -267,3 +246,8 @@ class ClassSums(ColumnSynthesizer):
         psi = released.centre.mean + CONSTANT * about[:, :-1] / constant
         psi = psi / np.maximum(psi[:, -1:], CONSTANT / 2)
         return self.schema_.gathered(np.clip(psi, -1, 1))
+
+
+def _encoded(schema, X):
+    """Return rows on the unit sphere."""
+    return unit(schema.spread(X))
