@@ -1,24 +1,222 @@
-"""Stages of a fit: what cannot be asked, how much noise and how many queries a cap leaves."""
+"""Plans of queries: what cannot be asked, how much noise and how many queries a cap leaves."""
 
-import functools
 import math
 from bisect import bisect_right
 from dataclasses import replace
-from functools import reduce
+from functools import lru_cache, partial, reduce
 from numbers import Integral, Number
 
 import numpy as np
 from sklearn.base import clone
 
 from ..exceptions import BudgetExceededError, PrivacyLeakWarning, warn
-from ..rdp import DEFAULT_ORDERS, Cost, least_scale
+from ..propose_test_release import ProposeTestRelease
+from ..rdp import DEFAULT_ORDERS, Cost, least_scale, pure_rdp
 from ..rdp.calibration import FEW_ORDERS, orders_near_best
 from ..rdp.conversion import conversion_penalty
-from ..rdp.cost import no_cost
+from ..rdp.cost import no_cost, sum_up
 from ..rdp.facts import facts_of, has_distribution
 from ..rules import fewest_queries, most_noise
+from .plan import Plan, RenyiFilter, Voters
 
-# --- what cannot be asked is refused, and what will hardly be answered is warned of ---------------
+
+def plan_queries(
+    aggregator,
+    n_queries,
+    *,
+    n_public,
+    n_teachers,
+    n_classes,
+    epsilon,
+    delta,
+    accounting="data_independent",
+    before=no_cost,
+):
+    """Decide the noise, and how many queries the budget pays for.
+
+    Parameters
+    ----------
+    aggregator : Aggregator or list of Aggregator
+        As given by the user; ``GNMax(sigma=None)`` and others of their kind are calibrated. A list
+        is asked in stages.
+    n_queries : int, list of int or None
+        Queries wanted, of each stage. None, for one stage: all that the budget pays for and, for
+        calibrated noise, that leave its scale at `rules.most_noise` or less, but at least
+        `rules.fewest_queries`.
+    n_public, n_teachers, n_classes : int
+        Number of public rows, of teachers and of classes.
+    epsilon : float or None
+        Hard cap; None for no cap.
+    delta : float
+        Delta of the guarantee.
+    accounting : {"data_independent", "ptr"}, default="data_independent"
+        As in `PATEClassifier`.
+    before : callable, default=no_cost
+        Returns, for Renyi orders, the `Cost` of what is released under the same cap before the
+        first query.
+
+    Returns
+    -------
+    Plan
+        With it the cost, and what is spent before, is at most the cap.
+
+    Raises
+    ------
+    BudgetExceededError
+        If the cap does not pay for one query.
+    ValueError
+        If there is nothing to calibrate to, or there are fewer public rows than queries.
+
+    Examples
+    --------
+    >>> from sklearn_pate.accountant import plan_queries
+    >>> from sklearn_pate.aggregators import GNMax
+    >>> public = {"n_public": 1000, "n_teachers": 250, "n_classes": 10}
+    >>> plan = plan_queries(GNMax(sigma=40), None, **public, epsilon=1.0, delta=1e-5)
+    >>> plan.n_queries, plan.epsilon < 1.0, plan.method
+    (75, True, 'renyi')
+    """
+    aggregators, wanted = check_stages(aggregator, n_queries, n_public=n_public)
+    for stage in aggregators:
+        if stage.caveat is not None:
+            facts_of(stage)  # refuses parameters that are wrong
+            warn(f"{stage}: {stage.caveat}", PrivacyLeakWarning)
+    epsilon, delta = as_cap(epsilon, delta)
+    again = partial(
+        _plan_queries,
+        aggregators,
+        wanted,
+        is_number_given=n_queries is not None,
+        n_public=n_public,
+        n_classes=n_classes,
+        epsilon=epsilon,
+        delta=delta,
+        accounting=accounting,
+        before=before,
+    )
+    plan = again(n_teachers=n_teachers)
+    if n_queries is not None and plan.n_queries < plan.n_wanted:
+        warn(
+            f"epsilon={epsilon:g} pays for {plan.n_queries} of the {n_queries} queries wanted; "
+            "only those are asked. Use more noise or raise epsilon to ask them all"
+        )
+    is_calibrated = any(stage.with_scale(1.0) is not None for stage in aggregators)
+    return replace(plan, again=again if is_calibrated else None)
+
+
+def _plan_queries(
+    aggregators,
+    wanted,
+    *,
+    is_number_given,
+    n_public,
+    n_teachers,
+    n_classes,
+    epsilon,
+    delta,
+    accounting,
+    before,
+):
+    """Do what `plan_queries` does, without a warning."""
+    sizes = {"n_teachers": n_teachers, "n_classes": n_classes}
+    facts = {"voters": Voters(**sizes), "n_public": n_public, "n_wanted": sum(wanted)}
+    if accounting == "ptr":
+        _check_for_test(aggregators, is_number_given, epsilon)
+    else:
+        given = {"is_number_given": is_number_given, "epsilon": epsilon, "delta": delta}
+        aggregators, wanted = _calibrate(aggregators, wanted, **given, sizes=sizes, before=before)
+    if epsilon is not None:
+        _check_failure_probability(aggregators, delta)
+    costs = [costs_once(stage, **sizes) for stage in aggregators]
+    for stage in aggregators:
+        _check_threshold(stage, n_teachers=n_teachers)
+    stages = list(zip(aggregators, wanted, costs, strict=True))
+    spent = before(DEFAULT_ORDERS)
+    return replace(_plan_within(stages, spent, epsilon, delta, sizes, accounting), **facts)
+
+
+def _plan_within(stages, before, epsilon, delta, sizes, accounting):
+    """Plan all queries or, if a cap does not pay for them, what it pays for.
+
+    Stages are triples of a mechanism, a number of queries, and what any number of them costs.
+    """
+    own = reduce(Cost.plus, [cost_of(n) for _, n, cost_of in stages])
+    asked = [(aggregator, n) for aggregator, n, _ in stages]
+    cost = before.plus(own)
+    needed, method = cost.epsilon(delta)
+    if epsilon is None or needed <= epsilon:
+        return Plan(asked, needed, method, cost, own_cost=own)
+    cap = {"epsilon": epsilon, "delta": delta}
+    if accounting == "ptr":
+        test = _planned_test(*asked[0], before, needed, sizes, **cap)
+        # (epsilon, delta) for test and labels together: pure, but for a probability of delta
+        # (by the reduction of Kairouz, Oh, Viswanath (2015), The composition theorem for DP)
+        pure = pure_rdp(test.epsilon, DEFAULT_ORDERS)
+        own = Cost(pure, math.inf, test.epsilon, test.delta)
+        limit = {"method": "propose-test-release", "test": test}
+    # Where all queries cost the same, their number is the budget; else it is a filter
+    elif len(stages) == 1 and not _has_check(stages[0][0], sizes):
+        return _plan_fewer(*stages[0], before, **cap)
+    else:
+        budget = _planned_filter(stages, before, sizes, **cap)
+        own = budget.cost(own)
+        limit = {"method": "filter", "budget": budget}
+    return Plan(asked, epsilon, cost=before.plus(own), own_cost=own, **limit)
+
+
+def _plan_fewer(aggregator, wanted, cost_of, before, *, epsilon, delta):
+    """Plan as many queries of the only stage as the cap pays for."""
+
+    def epsilon_of(n):
+        return before.plus(cost_of(n)).epsilon(delta)[0]
+
+    affordable = _most_within(epsilon, epsilon_of, wanted)
+    if affordable == 0:
+        raise _query_over_budget(aggregator, epsilon_of(1), epsilon, delta)
+    own = cost_of(affordable)
+    cost = before.plus(own)
+    return Plan([(aggregator, affordable)], *cost.epsilon(delta), cost, own_cost=own)
+
+
+def _planned_test(aggregator, n_queries, before, needed, sizes, *, epsilon, delta):
+    """Return a private test that the votes on all queries must pass."""
+    if before.pure < math.inf:
+        # By the plain sum, as it has no Renyi cost, and rounded down: the sum is within the cap
+        left, its_delta = -sum_up(-epsilon, before.pure), -sum_up(-delta, before.delta)
+    else:
+        its_delta = delta / 2
+        left = epsilon - before.epsilon(its_delta)[0]
+    cap = {"epsilon": left, "delta": its_delta}
+    test = ProposeTestRelease.plan(aggregator, n_queries, **sizes, **cap) if left > 0 else None
+    if test is None:
+        raise BudgetExceededError(
+            f"epsilon={epsilon:g} is too small for accounting='ptr': the test of {n_queries} "
+            f"queries of {aggregator} would fail even if all teachers agreed. Raise epsilon, ask "
+            f"less or use more noise; their data-independent cost is {needed:.4g}"
+        )
+    return test
+
+
+def _planned_filter(stages, before, sizes, *, epsilon, delta):
+    """Return a budget that may stop the queries: the votes decide what they cost."""
+    aggregators = [aggregator for aggregator, _, _ in stages]
+    budget = None
+    if before.delta < delta:
+        budget = _best_filter(aggregators, epsilon, delta - before.delta, sizes, before.rdp)
+    if budget is None:  # some stage cannot ask a single query
+        alone = [before.plus(cost_of(1)).epsilon(delta)[0] for _, _, cost_of in stages]
+        costliest = aggregators[int(np.argmax(alone))]
+        raise _query_over_budget(costliest, max(alone), epsilon, delta)
+    return budget
+
+
+def _has_check(aggregator, sizes):
+    """Whether a query has a first step, after which it may cost nothing more."""
+    steps = aggregator.steps(DEFAULT_ORDERS[:1], **sizes)
+    return steps is not None and steps[0][0] > 0
+
+
+# --- what cannot be asked is refused -------------------------------------------------------------
 
 
 def as_cap(epsilon, delta):
@@ -42,13 +240,14 @@ def check_stages(aggregator, n_queries, *, n_public):
     is_list = isinstance(aggregator, list)
     if aggregator == []:
         raise ValueError("aggregator must not be an empty list; give at least 1 stage")
-    for stage in aggregator if is_list else [aggregator]:
+    stages = aggregator if is_list else [aggregator]
+    for stage in stages:
         if isinstance(stage, type) or not hasattr(type(stage), "release"):
             raise ValueError(
-                f"aggregator must be an Aggregator, or a list of them, each an instance; "
+                "aggregator must be an Aggregator, or a list of them, each an instance; "
                 f"got {stage!r}"
             )
-    aggregators = [clone(stage) for stage in (aggregator if is_list else [aggregator])]
+    aggregators = [clone(stage) for stage in stages]
     if is_list and (not isinstance(n_queries, list) or len(n_queries) != len(aggregators)):
         raise ValueError(
             f"aggregator is a list of {len(aggregators)} stages, so n_queries must be a list of as "
@@ -108,25 +307,25 @@ def _queries_wanted(n_queries, n_public, n_stages):
     return wanted
 
 
-def check_for_test(aggregators, n_queries, epsilon):
+def _check_for_test(aggregators, is_number_given, epsilon):
     """Refuse what a private test cannot be planned for: all must be fixed in advance."""
     if len(aggregators) > 1:
         raise ValueError("accounting='ptr' tests one list of queries; give one aggregator")
     (aggregator,) = aggregators
-    is_missing = {
-        "epsilon": epsilon is None,
-        "n_queries": n_queries is None,
-        f"the noise of {aggregator}": aggregator.with_scale(1.0) is not None,
+    needed = {
+        "epsilon": epsilon is not None,
+        "n_queries": is_number_given,
+        f"the noise of {aggregator}": aggregator.with_scale(1.0) is None,
     }
-    for name in is_missing:
-        if is_missing[name]:
+    for name, is_set in needed.items():
+        if not is_set:
             raise ValueError(
-                f"accounting='ptr' tests a fixed number of queries with fixed noise against a cap; "
+                "accounting='ptr' tests a fixed number of queries with fixed noise against a cap; "
                 f"set {name} to a number"
             )
 
 
-def check_failure_probability(aggregators, delta):
+def _check_failure_probability(aggregators, delta):
     """Refuse mechanisms that fail more often than `delta` allows."""
     totals = [facts_of(stage).total for stage in aggregators]
     failure_probability = sum(total(DEFAULT_ORDERS).delta for total in totals if total is not None)
@@ -137,7 +336,7 @@ def check_failure_probability(aggregators, delta):
         )
 
 
-def check_threshold(aggregator, *, n_teachers):
+def _check_threshold(aggregator, *, n_teachers):
     """Refuse a threshold that no votes reach: every query would be paid for and not answered."""
     threshold = getattr(aggregator, "threshold", None)
     if isinstance(threshold, Integral) and threshold > n_teachers:
@@ -147,14 +346,7 @@ def check_threshold(aggregator, *, n_teachers):
         )
 
 
-def warn_of_caveat(aggregator):
-    """Warn of what a mechanism says of itself."""
-    if aggregator.caveat is not None:
-        facts_of(aggregator)  # refuses parameters that are wrong
-        warn(f"{aggregator}: {aggregator.caveat}", PrivacyLeakWarning)
-
-
-def query_over_budget(aggregator, query_epsilon, epsilon, delta):
+def _query_over_budget(aggregator, query_epsilon, epsilon, delta):
     """Return the error for a cap that does not pay for one query."""
     advice = "Use more noise, or raise epsilon"
     if query_epsilon == math.inf:
@@ -168,7 +360,7 @@ def query_over_budget(aggregator, query_epsilon, epsilon, delta):
 # --- how much noise, and how many queries, a cap leaves -------------------------------------------
 
 
-def calibrate(aggregators, n_queries, *, is_number_given, epsilon, delta, sizes, before=no_cost):
+def _calibrate(aggregators, n_queries, *, is_number_given, epsilon, delta, sizes, before=no_cost):
     """Set the noise of the stages that have none, so that all stages together cost the cap.
 
     Parameters
@@ -215,7 +407,7 @@ def calibrate(aggregators, n_queries, *, is_number_given, epsilon, delta, sizes,
         check_with_scale(stage)
     # Facts need noise, and what is asked of them here is the same for any
     with_any_noise = _at_scale(aggregators, 1.0)
-    check_failure_probability(with_any_noise, delta)
+    _check_failure_probability(with_any_noise, delta)
     start = None
     if not is_number_given and facts_of(with_any_noise[0]).total is None:
         start = most_noise(**sizes)
@@ -267,7 +459,7 @@ def costs_once(stage, orders=DEFAULT_ORDERS, **sizes):
     return _known_costs(type(stage), typed, orders.tobytes(), tuple(sizes.items()))
 
 
-@functools.lru_cache(maxsize=1000)
+@lru_cache(maxsize=1000)
 def _known_costs(mechanism, typed_parameters, orders, sizes):
     parameters = {name: value for name, _, value in typed_parameters}
     return mechanism(**parameters).costs(np.frombuffer(orders), **dict(sizes))
@@ -306,11 +498,11 @@ def _most_queries(aggregator, n_wanted, epsilon, delta, sizes, before):
         def epsilon_of(n):
             return cost_of(n).epsilon(delta, orders)[0]
 
-        return most_affordable(epsilon_of, n_wanted, epsilon), cost_of
+        return _most_within(epsilon, epsilon_of, n_wanted), cost_of
 
     affordable, cost_of = affordable_by(FEW_ORDERS)
     if cost_of(1).epsilon(delta, FEW_ORDERS)[0] == math.inf:
-        raise query_over_budget(aggregator, math.inf, epsilon, delta)
+        raise _query_over_budget(aggregator, math.inf, epsilon, delta)
     affordable, _ = affordable_by(orders_near_best(cost_of(max(1, affordable)), delta))
     if affordable == 0:
         raise BudgetExceededError(
@@ -321,106 +513,12 @@ def _most_queries(aggregator, n_wanted, epsilon, delta, sizes, before):
     return affordable
 
 
-def most_affordable(epsilon_of, n_wanted, cap):
-    """Return the largest number of queries whose epsilon is at most the cap.
-
-    Parameters
-    ----------
-    epsilon_of : callable
-        Epsilon of a number of queries; it never falls as the number grows.
-    n_wanted : int
-        The most that are of use.
-    cap : float
-        The largest epsilon.
-
-    Returns
-    -------
-    int
-        From 0 to `n_wanted`.
-    """
+def _most_within(cap, epsilon_of, n_wanted):
+    """Return the most queries whose epsilon is at most the cap: it grows with their number."""
     return bisect_right(range(1, n_wanted + 1), cap, key=epsilon_of)
 
 
-# --- a budget that stops the queries, where the votes decide what each of them costs --------------
-
-
-class RenyiFilter:
-    """A budget at one Renyi order, fixed in advance, for steps whose number is an outcome.
-
-    The whole cost of a query is set aside before it is asked; what was not spent is refunded.
-
-    Parameters
-    ----------
-    order : float
-        The order.
-    limit : float
-        Largest total cost.
-
-    Notes
-    -----
-    Privacy filters for Renyi costs: Feldman, Zrnic (2021), Individual privacy accounting via a
-    Renyi filter, NeurIPS.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from sklearn_pate.accountant import RenyiFilter
-    >>> budget = RenyiFilter(order=10.0, limit=1.0)
-    >>> budget.allow(np.array([True, False, False, True, True]), check=0.1, answer=0.3)
-    3
-    """
-
-    def __init__(self, order, limit):
-        self.order = order
-        self.limit = limit
-        self.spent = 0.0
-
-    def cost(self, total):
-        """Cost of what the filter lets through.
-
-        Costs grow with the order: up to the filter's own, its limit holds; above, only the total.
-
-        Parameters
-        ----------
-        total : Cost
-            Of all queries that could be asked.
-
-        Returns
-        -------
-        Cost
-            At most the total.
-        """
-        within = self.order >= DEFAULT_ORDERS
-        rdp = np.where(within, np.minimum(self.limit, total.rdp), total.rdp)
-        return replace(total, rdp=rdp)
-
-    def allow(self, paid, check, answer):
-        """Spend on as many of the queries, in order, as the budget pays for.
-
-        Parameters
-        ----------
-        paid : ndarray of shape (n_queries,), bool
-            Whether the answer of each query, if asked, is paid for.
-        check, answer : float
-            Cost of the two steps of a query.
-
-        Returns
-        -------
-        int
-            How many were asked.
-        """
-        n_asked = np.arange(len(paid) + 1)
-        n_answered = np.concatenate([[0], np.cumsum(paid)])
-        spent = self.spent + check * n_asked + answer * n_answered
-        # Both steps are set aside, whatever the check will say: a refund comes after the query.
-        # The sum over queries is rounded; 1e-12 keeps it from passing the limit
-        fits = spent[:-1] + check + answer <= self.limit * (1 - 1e-12)
-        allowed = len(paid) if fits.all() else int(np.argmin(fits))
-        self.spent = float(spent[allowed])
-        return allowed
-
-
-def best_filter(aggregators, epsilon, delta, sizes, before=0.0):
+def _best_filter(aggregators, epsilon, delta, sizes, before=0.0):
     """Return the filter at the order that pays for most answers of the first stage.
 
     Parameters

@@ -2,7 +2,6 @@
 
 import contextlib
 import math
-from dataclasses import replace
 
 import numpy as np
 from sklearn.base import clone
@@ -80,8 +79,8 @@ def plan_table(
             f"{mechanism} costs epsilon={spent:.4g}, more than the cap epsilon={epsilon:g}. Use "
             "more noise, or raise epsilon"
         )
-    plan = Plan([(mechanism, n_rows)], spent, method, cost, delta=delta, own_cost=own)
-    return replace(plan, n_public=n_rows, n_wanted=n_rows)
+    told = {"own_cost": own, "n_public": n_rows, "n_wanted": n_rows}
+    return Plan([(mechanism, n_rows)], spent, method, cost, delta=delta, **told)
 
 
 def _check_room(mechanism, before, epsilon, delta):
