@@ -10,8 +10,7 @@ from ..rdp.checks import check_delta
 from ..rdp.exact import move_one_vote, moves_of_one_vote
 from ..rdp.facts import has_distribution
 from .bounds import check_confidence, check_size, lower_bound, pilot_bound
-from .exact import epsilon_of_pairs, log_proba_of_events
-from .mechanism import AuditedMechanism
+from .mechanism import AuditedMechanism, epsilon_of_pairs, log_proba_of_events
 
 #: Part of the samples of an audit that chooses the event.
 TO_CHOOSE = 0.1
@@ -244,6 +243,7 @@ def plain_pairs(rng, *, n_teachers, n_classes):
     a third class breaks, ties of all classes; then margins of 4, 8, 16, ... over one class or over
     all others, each for another class; last, ties and unanimity for other classes, in random order.
     """
+    sizes = n_teachers, n_classes
     pairs = {}
 
     def add(votes, giver, taker):
@@ -255,10 +255,11 @@ def plain_pairs(rng, *, n_teachers, n_classes):
         pairs.setdefault(frozenset([tuple(votes), tuple(neighbour)]), (votes, neighbour))
 
     def add_over_one(top, second, margin):
-        add(_over_one(n_teachers, n_classes, top, second, margin), top, second)
+        add(_leading(sizes, [top, second], margin), top, second)
 
     def add_over_all(top, margin):
-        add(_over_all(n_teachers, n_classes, top, margin), top, (top - 1) % n_classes)
+        classes = (top + np.arange(n_classes)) % n_classes
+        add(_leading(sizes, classes, margin), top, classes[-1])
 
     for margin in (0, 2, -2, n_teachers):
         add_over_one(0, 1, margin)
@@ -278,34 +279,21 @@ def plain_pairs(rng, *, n_teachers, n_classes):
     return np.array(list(pairs.values())).transpose(1, 0, 2)
 
 
-def _over_one(n_teachers, n_classes, top, second, margin):
-    """Return votes for two classes alone, with this margin or, by parity, one more."""
+def _leading(sizes, classes, margin):
+    """Return nearly equal votes for some classes, and `margin` more for the first of them."""
+    n_teachers, n_classes = sizes
     votes = np.zeros(n_classes, dtype=int)
-    votes[top] = (n_teachers + margin + 1) // 2
-    votes[second] = n_teachers - votes[top]
-    return votes
-
-
-def _over_all(n_teachers, n_classes, top, margin):
-    """Return nearly equal votes for all classes, and `margin` more for one of them."""
-    each = (n_teachers - margin) // n_classes
-    votes = np.full(n_classes, each)
-    n_left = n_teachers - n_classes * each - margin
-    votes[(top + np.arange(n_left)) % n_classes] += 1
-    votes[top] += margin
+    votes[classes], n_left = divmod(n_teachers - margin, len(classes))
+    votes[classes[:n_left]] += 1
+    votes[classes[0]] += margin
     return votes
 
 
 def starting_histograms(*, n_teachers, n_classes):
     """Return ties of the top classes, and margins of many sizes over one or over all others."""
-    shares = []
-    for n_tied in range(1, n_classes + 1):
-        shares.append([1 / n_tied] * n_tied + [0] * (n_classes - n_tied))
-    for margin in np.linspace(0, 1, 9):
-        over_one = [(1 + margin) / 2, (1 - margin) / 2]
-        shares.append(over_one + [0] * (n_classes - 2))
-        each = (1 - margin) / n_classes
-        shares.append([margin + each] + [each] * (n_classes - 1))
-    votes = np.floor(n_teachers * np.array(shares) + 1e-9).astype(int)  # 1e-9 against rounding
-    votes[:, 0] += n_teachers - votes.sum(axis=1)
-    return np.unique(votes, axis=0)
+    sizes = n_teachers, n_classes
+    classes = np.arange(n_classes)
+    starts = [_leading(sizes, classes[:n_tied], 0) for n_tied in range(1, n_classes + 1)]
+    for margin in np.linspace(0, n_teachers, 9).astype(int):
+        starts += [_leading(sizes, classes[:2], margin), _leading(sizes, classes, margin)]
+    return np.unique(starts, axis=0)

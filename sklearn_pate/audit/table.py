@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ..rdp.checks import as_array, check_count, check_delta
-from .bounds import check_confidence, lower_bound
+from .bounds import bound_by_samples, check_confidence, lower_bound, sampled_pair
 
 #: Part of the samples that chooses the event.
 _TO_CHOOSE = 0.2
@@ -218,15 +218,17 @@ def _audit(part, draw, pair, statistics, n_changed, *, delta, n_samples, confide
     if delta is None:
         delta = 0.0 if part.is_pure else 1e-5
     delta = check_delta(delta, allow_zero=True)
-    n_to_choose = int(n_samples * _TO_CHOOSE)
-    n_to_bound = n_samples - n_to_choose
-    pilot = _sample_pair(draw, pair, statistics, n_to_choose, rng)
-    event = _choose(pilot, n_to_choose, n_to_bound, delta, confidence)
-    hits = event.hits(_sample_pair(draw, pair, statistics, n_to_bound, rng))
-    epsilon = float(lower_bound(*hits, n_to_bound, delta, confidence))
+
+    def sampled(n):
+        return sampled_pair(
+            lambda side, number: statistics([draw(side, rng) for _ in range(number)]), pair, n, rng
+        )
+
+    choose = partial(_choose, delta=delta, confidence=confidence)
+    epsilon, _, _ = bound_by_samples(sampled, choose, n_samples, _TO_CHOOSE, delta, confidence)
     cost = part.cost(n_changed)
     claimed = cost.epsilon(delta)[0] if delta else cost.pure
-    return TableAudit(max(epsilon, 0.0), claimed, delta, confidence, n_changed, n_samples)
+    return TableAudit(epsilon, claimed, delta, confidence, n_changed, n_samples)
 
 
 def _numbers_and_sum(direction, drawn):
@@ -251,17 +253,6 @@ def _pair(table, neighbour_table, n_changed):
     return tables
 
 
-def _sample_pair(draw, pair, statistics, n_samples, rng):
-    """Draw samples of both sides, `n_samples` of each on average; return their statistics."""
-    # How many are of which is random, so that each sample has a fair coin
-    n_first = rng.binomial(2 * n_samples, 0.5)
-    numbers = n_first, 2 * n_samples - n_first
-    return [
-        statistics([draw(side, rng) for _ in range(number)])
-        for side, number in zip(pair, numbers, strict=True)
-    ]
-
-
 def _ways(pair, noisy):
     """Return how far noisy tables are on their way from the first to the second, in two ways."""
     first, second = pair
@@ -279,9 +270,9 @@ class _Event(NamedTuple):
     edge: float
     is_above: bool
 
-    def hits(self, values):
+    def hits(self, first, second):
         """Count samples in the event: those of the side that has more of it, then the others."""
-        first, second = (side[self.statistic] for side in values)
+        first, second = first[self.statistic], second[self.statistic]
         if self.is_above:
             return (second >= self.edge).sum(), (first >= self.edge).sum()
         return (first <= self.edge).sum(), (second <= self.edge).sum()
@@ -294,6 +285,6 @@ def _choose(pilot, n_to_choose, n_to_bound, delta, confidence):
         every = np.concatenate([side[statistic] for side in pilot])
         for edge in np.quantile(every, np.linspace(0, 1, _N_EDGES)):
             events += [_Event(statistic, edge, False), _Event(statistic, edge, True)]
-    hits = np.array([event.hits(pilot) for event in events]) * (n_to_bound / n_to_choose)
+    hits = np.array([event.hits(*pilot) for event in events]) * (n_to_bound / n_to_choose)
     bounds = lower_bound(*hits.T, n_to_bound, delta, confidence)
     return events[int(np.argmax(bounds))]

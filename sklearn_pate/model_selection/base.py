@@ -16,7 +16,7 @@ from ..exceptions import StudentError
 from ..fitting.checks import warn_if_delta_is_large
 from ..fitting.given import check_given, check_no_releases
 from ..fitting.keeping import keeping
-from ..fitting.planning import check_missing_in
+from ..fitting.planning import check_missing_in, source_of_noise
 from ..fitting.seeds import seed_sequence, warn_if_seeded
 from ..fitting.synthesizers import declared_synthesizer, rehearse_teachers
 from ..fitting.targets import checked_targets
@@ -103,9 +103,13 @@ class PrivateSearch(MetaEstimatorMixin, BaseEstimator):
         X_public, X_val, y_val = map(public_rows, (X_public, X_val, y_val))
         not_covered = warn_if_private(X_public, X) + warn_if_private(X_val, X, "X_val")
         self._check_random_state()
-        seed = seed_sequence(self.random_state)
-        candidates_seed, hold_out_seed, trials_seed, rows_seed = seed.spawn(4)
-        candidates = self._candidates(np.random.default_rng(candidates_seed))
+        seeds = seed_sequence(self.random_state).spawn(4)
+        candidates_seed, hold_out_seed, trials_seed, rows_seed = seeds
+        candidates = make_candidates(
+            self.estimator,
+            self._param_sets(np.random.default_rng(candidates_seed)),
+            search_sets_epsilon=self.epsilon is not None,
+        )
         for candidate in candidates:
             check_no_releases(candidate.estimator, _MANY_FITS)
         given = X
@@ -123,88 +127,98 @@ class PrivateSearch(MetaEstimatorMixin, BaseEstimator):
             scorer = self._hold_out_from(fit_data, codes, candidates, hold_out_seed)
         else:
             scorer = PublicScorer.checked(self.estimator, self.scoring, X_val, y_val, X_public)
-        count = self._trial_count(len(candidates))
-        task = None
+        mean = 5 * len(candidates) if self.n_trials is None else self.n_trials
+        count = TrialCount(mean, self.distribution, self.eta)
+        of_rows = None
         before = no_cost
         if synthesizer is not None:
-            task = self._task_of_rows(candidates[0].estimator, synthesizer, fit_data)
-            before = task.cost_before
-            _rehearse(candidates, synthesizer, fit_data)
+            of_rows = self._plan_of_rows(candidates, synthesizer, fit_data)
+            before = of_rows.cost_before
         budget = {"epsilon": self.epsilon, "delta": self.delta}
         plans, cost = calibrate(candidates, fit_data, scorer, count, before, **budget)
         scorer.check(candidates, X_public, plans)
         not_covered += tuple(part for plan in plans for part in plan.spent.not_covered)
         spent = replace(
             self._spent(plans, cost),
-            n_synthetic=0 if task is None else len(X_public),
+            n_synthetic=0 if of_rows is None else len(X_public),
             not_covered=dict.fromkeys(not_covered),
             fit_number=fit_number,
         )
         warn_if_seeded(spent)
-        n_teachers = plans[0].spent.n_teachers
         n_records = Adjacency.public_count(spent.adjacency, len(codes))
+        n_teachers = plans[0].spent.n_teachers
         warn_if_delta_is_large(self.delta, n_teachers=n_teachers, n_records=n_records)
         if self.estimator.ledger is not None:
             self.estimator.ledger.record(spent, cost)
         self._seed_used = True  # what is drawn from here on protects private data
 
         paid.spent = spent
-        if task is not None:  # once, before the trials: they share the rows
-            fit_data["X_public"] = self._draw_rows(task, rows_seed, paid)
+        if of_rows is not None:  # once, before the trials: they share the rows
+            fit_data["X_public"] = self._draw_rows(of_rows, rows_seed, paid)
         rng = self._generator(trials_seed)
-        of_all = {"seeded": self.random_state is not None, "are_drawn": task is not None}
-        trials = Trials(candidates, plans, fit_data, scorer, rng, **of_all)
-        best = _best_of(trials, count, spent)
-        if task is not None:
+        of_all = {"seeded": self.random_state is not None, "are_drawn": of_rows is not None}
+        best = Trials(candidates, plans, fit_data, scorer, rng, **of_all).best(count)
+        if best is None:
+            raise ValueError(
+                "the random number of trials was 0; the search is paid for all the same, "
+                f"epsilon={spent.epsilon:.4g}. Raise n_trials, or use distribution="
+                "'negative_binomial'"
+            )
+        if of_rows is not None:
             best.fitted.X_synthetic_ = fit_data["X_public"]
         self._publish(best, paid)
-        if task is not None:
+        if of_rows is not None:
             paid.synthesis.tell()
         return self
 
-    def _task_of_rows(self, estimator, synthesizer, fit_data):
-        """Plan what the synthetic rows of all trials cost, of the search's own budget."""
-        task = check_given(estimator, **fit_data)
-        budget = {"n_classes": len(task.classes), "epsilon": self.epsilon, "delta": self.delta}
-        synthesis = Synthesis.planned(synthesizer, task.private, task.ballots, pure=False, **budget)
-        return replace(task, synthesis=synthesis)
+    def _plan_of_rows(self, candidates, synthesizer, fit_data):
+        """Return what one fit is given, with what rows for all trials cost of the search's budget.
 
-    def _draw_rows(self, task, seed, paid):
+        Teachers and students of all candidates are tried on rows from the schema alone.
+        """
+        given = [check_given(candidate.estimator, **fit_data) for candidate in candidates]
+        first = given[0]
+        budget = {"epsilon": self.epsilon, "delta": self.delta}
+        synthesis = Synthesis.planned(
+            synthesizer,
+            first.private,
+            first.ballots,
+            pure=False,
+            n_classes=len(first.classes),
+            **budget,
+        )
+        keys = [teachers_key(candidate.estimator) for candidate in candidates]
+        for of_teachers in dict(zip(keys, given, strict=True)).values():
+            rehearse_teachers(of_teachers, synthesizer)
+        for of_candidate in given:
+            check_missing_in(of_candidate, are_drawn=True)
+        return replace(first, synthesis=synthesis)
+
+    def _draw_rows(self, given, seed, paid):
         """Return public rows, drawn once they are paid for."""
         noise_seed, seed = seed.spawn(2)
         noise = self._generator(noise_seed)
-        generator = "system" if self.random_state is None else "seed"
-        paid.synthesis = task.synthesis.drawn(task.private, noise, seed, generator=generator)
+        generator = source_of_noise(self)
+        paid.synthesis = given.synthesis.drawn(given.private, noise, seed, generator=generator)
         paid.synthesis.note()
         return paid.synthesis.rows
 
     def _check_random_state(self):
         """Refuse a seed where noise must not repeat itself."""
-        if self.random_state is None:
-            return
+        refused = None
         if self.estimator.secure:
+            refused = "the estimator has secure=True, and no seed can repeat its draws"
+        elif self.estimator.ledger is not None:
+            refused = "ledger refuses searches with a random_state: two with one seed share noise"
+        if refused is not None and self.random_state is not None:
             raise ValueError(
-                "the estimator has secure=True, and no seed can repeat its draws; got "
-                f"random_state={self.random_state!r} for the search, give random_state=None"
-            )
-        if self.estimator.ledger is not None:
-            raise ValueError(
-                "ledger refuses searches with a random_state: two with the same seed share noise; "
-                f"got random_state={self.random_state!r}, give random_state=None"
+                f"{refused}; got random_state={self.random_state!r} for the search, give "
+                "random_state=None"
             )
 
     def _generator(self, seed):
         """Return the source of what stays secret: noise of scores, trials and their candidates."""
         return noise_generator(None if self.random_state is None else seed)
-
-    def _candidates(self, rng):
-        return make_candidates(
-            self.estimator, self._param_sets(rng), search_sets_epsilon=self.epsilon is not None
-        )
-
-    def _trial_count(self, n_candidates):
-        mean = 5 * n_candidates if self.n_trials is None else self.n_trials
-        return TrialCount(mean, self.distribution, self.eta)
 
     def _hold_out_from(self, fit_data, codes, candidates, seed):
         """Hold out private rows, leave the others in `fit_data`, and return their scorer."""
@@ -262,7 +276,8 @@ class PrivateSearch(MetaEstimatorMixin, BaseEstimator):
             epsilon=cost.epsilon(self.delta)[0],
             delta=float(self.delta),
             method="tuning",
-            n_teachers=_largest([plan.spent.n_teachers for plan in plans]),
+            # None where records vote
+            n_teachers=max(plan.spent.n_teachers or 0 for plan in plans) or None,
             n_queries=max(plan.spent.n_queries for plan in plans),
             arithmetic="real",  # that of the number of trials and the noise of scores
             generator=one_trial.generator if self.random_state is None else "seed",
@@ -360,31 +375,6 @@ class PrivateSearch(MetaEstimatorMixin, BaseEstimator):
         if state.pop("_seed_used", False):  # whoever knows the seed can undo the noise
             state["random_state"] = None
         return state
-
-
-def _rehearse(candidates, synthesizer, fit_data):
-    """Try the teachers and students of all candidates on rows from the schema alone."""
-    estimators = [candidate.estimator for candidate in candidates]
-    for estimator in {teachers_key(estimator): estimator for estimator in estimators}.values():
-        rehearse_teachers(check_given(estimator, **fit_data), synthesizer)
-    for estimator in estimators:
-        check_missing_in(check_given(estimator, **fit_data), are_drawn=True)
-
-
-def _best_of(trials, count, spent):
-    """Return the best trial; refuse a random number of trials that is 0."""
-    best = trials.best(count)
-    if best is None:
-        raise ValueError(
-            f"the random number of trials was 0; the search is paid for all the same, "
-            f"epsilon={spent.epsilon:.4g}. Raise n_trials, or use distribution='negative_binomial'"
-        )
-    return best
-
-
-def _largest(numbers):
-    """Return the largest number; None if there are none, as where records vote."""
-    return max((number for number in numbers if number is not None), default=None)
 
 
 def _may_join(estimator, candidates):
