@@ -2,9 +2,11 @@
 
 import math
 from bisect import bisect_right
+from collections.abc import Callable
 from dataclasses import replace
 from functools import lru_cache, partial, reduce
 from numbers import Integral, Number
+from typing import NamedTuple
 
 import numpy as np
 from sklearn.base import clone
@@ -81,18 +83,15 @@ def plan_queries(
         if stage.caveat is not None:
             facts_of(stage)  # refuses parameters that are wrong
             warn(f"{stage}: {stage.caveat}", PrivacyLeakWarning)
-    epsilon, delta = as_cap(epsilon, delta)
+    cap = _Cap(*as_cap(epsilon, delta), accounting, before)
     again = partial(
         _plan_queries,
         aggregators,
         wanted,
-        is_number_given=n_queries is not None,
+        n_queries is not None,
+        cap,
         n_public=n_public,
         n_classes=n_classes,
-        epsilon=epsilon,
-        delta=delta,
-        accounting=accounting,
-        before=before,
     )
     plan = again(n_teachers=n_teachers)
     if n_queries is not None and plan.n_queries < plan.n_wanted:
@@ -104,51 +103,50 @@ def plan_queries(
     return replace(plan, again=again if is_calibrated else None)
 
 
-def _plan_queries(
-    aggregators,
-    wanted,
-    *,
-    is_number_given,
-    n_public,
-    n_teachers,
-    n_classes,
-    epsilon,
-    delta,
-    accounting,
-    before,
-):
+class _Cap(NamedTuple):
+    """What queries may cost, and what returns the cost of all that is released before them."""
+
+    epsilon: float | None
+    delta: float
+    accounting: str
+    before: Callable
+
+    def epsilon_of(self, cost, orders=DEFAULT_ORDERS):
+        """Return the epsilon of queries that cost so much, with what is released before."""
+        return self.before(orders).plus(cost).epsilon(self.delta, orders)[0]
+
+
+def _plan_queries(aggregators, wanted, is_number_given, cap, *, n_public, n_teachers, n_classes):
     """Do what `plan_queries` does, without a warning."""
     sizes = {"n_teachers": n_teachers, "n_classes": n_classes}
-    facts = {"voters": Voters(**sizes), "n_public": n_public, "n_wanted": sum(wanted)}
-    if accounting == "ptr":
-        _check_for_test(aggregators, is_number_given, epsilon)
+    n_wanted = sum(wanted)
+    if cap.accounting == "ptr":
+        _check_for_test(aggregators, is_number_given, cap)
     else:
-        given = {"is_number_given": is_number_given, "epsilon": epsilon, "delta": delta}
-        aggregators, wanted = _calibrate(aggregators, wanted, **given, sizes=sizes, before=before)
-    if epsilon is not None:
-        _check_failure_probability(aggregators, delta)
+        aggregators, wanted = _calibrate(aggregators, wanted, is_number_given, cap, sizes)
+    if cap.epsilon is not None:
+        _check_failure_probability(aggregators, cap.delta)
     costs = [costs_once(stage, **sizes) for stage in aggregators]
     for stage in aggregators:
         _check_threshold(stage, n_teachers=n_teachers)
-    stages = list(zip(aggregators, wanted, costs, strict=True))
-    spent = before(DEFAULT_ORDERS)
-    return replace(_plan_within(stages, spent, epsilon, delta, sizes, accounting), **facts)
+    plan = _plan_within(list(zip(aggregators, wanted, costs, strict=True)), cap, sizes)
+    return replace(plan, voters=Voters(**sizes), n_public=n_public, n_wanted=n_wanted)
 
 
-def _plan_within(stages, before, epsilon, delta, sizes, accounting):
+def _plan_within(stages, cap, sizes):
     """Plan all queries or, if a cap does not pay for them, what it pays for.
 
     Stages are triples of a mechanism, a number of queries, and what any number of them costs.
     """
     own = reduce(Cost.plus, [cost_of(n) for _, n, cost_of in stages])
     asked = [(aggregator, n) for aggregator, n, _ in stages]
+    before = cap.before(DEFAULT_ORDERS)
     cost = before.plus(own)
-    needed, method = cost.epsilon(delta)
-    if epsilon is None or needed <= epsilon:
-        return Plan(asked, needed, method, cost, own_cost=own)
-    cap = {"epsilon": epsilon, "delta": delta}
-    if accounting == "ptr":
-        test = _planned_test(*asked[0], before, needed, sizes, **cap)
+    epsilon, method = cost.epsilon(cap.delta)
+    if cap.epsilon is None or epsilon <= cap.epsilon:
+        return Plan(asked, epsilon, method, cost, own_cost=own)
+    if cap.accounting == "ptr":
+        test = _planned_test(*asked[0], epsilon, cap, sizes)
         # (epsilon, delta) for test and labels together: pure, but for a probability of delta
         # (by the reduction of Kairouz, Oh, Viswanath (2015), The composition theorem for DP)
         pure = pure_rdp(test.epsilon, DEFAULT_ORDERS)
@@ -156,58 +154,61 @@ def _plan_within(stages, before, epsilon, delta, sizes, accounting):
         limit = {"method": "propose-test-release", "test": test}
     # Where all queries cost the same, their number is the budget; else it is a filter
     elif len(stages) == 1 and not _has_check(stages[0][0], sizes):
-        return _plan_fewer(*stages[0], before, **cap)
+        return _plan_fewer(*stages[0], cap, sizes)
     else:
-        budget = _planned_filter(stages, before, sizes, **cap)
+        budget = _planned_filter(stages, cap, sizes)
         own = budget.cost(own)
         limit = {"method": "filter", "budget": budget}
-    return Plan(asked, epsilon, cost=before.plus(own), own_cost=own, **limit)
+    return Plan(asked, cap.epsilon, cost=before.plus(own), own_cost=own, **limit)
 
 
-def _plan_fewer(aggregator, wanted, cost_of, before, *, epsilon, delta):
+def _plan_fewer(aggregator, wanted, cost_of, cap, sizes):
     """Plan as many queries of the only stage as the cap pays for."""
-
-    def epsilon_of(n):
-        return before.plus(cost_of(n)).epsilon(delta)[0]
-
-    affordable = _most_within(epsilon, epsilon_of, wanted)
+    affordable = _most_within(cap, cost_of, wanted)
     if affordable == 0:
-        raise _query_over_budget(aggregator, epsilon_of(1), epsilon, delta)
-    own = cost_of(affordable)
-    cost = before.plus(own)
-    return Plan([(aggregator, affordable)], *cost.epsilon(delta), cost, own_cost=own)
+        raise _query_over_budget(aggregator, cap.epsilon_of(cost_of(1)), cap)
+    return _plan_within([(aggregator, affordable, cost_of)], cap, sizes)
 
 
-def _planned_test(aggregator, n_queries, before, needed, sizes, *, epsilon, delta):
+def _planned_test(aggregator, n_queries, needed, cap, sizes):
     """Return a private test that the votes on all queries must pass."""
+    before = cap.before(DEFAULT_ORDERS)
     if before.pure < math.inf:
         # By the plain sum, as it has no Renyi cost, and rounded down: the sum is within the cap
-        left, its_delta = -sum_up(-epsilon, before.pure), -sum_up(-delta, before.delta)
+        epsilon, delta = -sum_up(-cap.epsilon, before.pure), -sum_up(-cap.delta, before.delta)
     else:
-        its_delta = delta / 2
-        left = epsilon - before.epsilon(its_delta)[0]
-    cap = {"epsilon": left, "delta": its_delta}
-    test = ProposeTestRelease.plan(aggregator, n_queries, **sizes, **cap) if left > 0 else None
+        delta = cap.delta / 2
+        epsilon = cap.epsilon - before.epsilon(delta)[0]
+    left = {"epsilon": epsilon, "delta": delta}
+    test = ProposeTestRelease.plan(aggregator, n_queries, **sizes, **left) if epsilon > 0 else None
     if test is None:
         raise BudgetExceededError(
-            f"epsilon={epsilon:g} is too small for accounting='ptr': the test of {n_queries} "
+            f"epsilon={cap.epsilon:g} is too small for accounting='ptr': the test of {n_queries} "
             f"queries of {aggregator} would fail even if all teachers agreed. Raise epsilon, ask "
             f"less or use more noise; their data-independent cost is {needed:.4g}"
         )
     return test
 
 
-def _planned_filter(stages, before, sizes, *, epsilon, delta):
-    """Return a budget that may stop the queries: the votes decide what they cost."""
-    aggregators = [aggregator for aggregator, _, _ in stages]
-    budget = None
-    if before.delta < delta:
-        budget = _best_filter(aggregators, epsilon, delta - before.delta, sizes, before.rdp)
-    if budget is None:  # some stage cannot ask a single query
-        alone = [before.plus(cost_of(1)).epsilon(delta)[0] for _, _, cost_of in stages]
-        costliest = aggregators[int(np.argmax(alone))]
-        raise _query_over_budget(costliest, max(alone), epsilon, delta)
-    return budget
+def _planned_filter(stages, cap, sizes):
+    """Return a budget that may stop the queries: the votes decide what each of them costs.
+
+    It is at the order that pays for most answers of the first stage, and one of each stage.
+    """
+    steps = [aggregator.steps(DEFAULT_ORDERS, **sizes) for aggregator, _, _ in stages]
+    before = cap.before(DEFAULT_ORDERS)
+    if before.delta < cap.delta and all(step is not None for step in steps):
+        limit = cap.epsilon - conversion_penalty(cap.delta - before.delta, DEFAULT_ORDERS)
+        # Less, so that rounding the epsilon of the filter cannot pass the cap
+        limit = (limit - before.rdp) * (1 - 1e-9)
+        one_of_each = sum(check + answer for check, answer in steps)
+        n_answers = np.where(limit >= one_of_each, limit / sum(steps[0]), 0)
+        best = int(np.argmax(n_answers))
+        if n_answers[best] > 0:
+            return RenyiFilter(float(DEFAULT_ORDERS[best]), float(limit[best]))
+    alone = [cap.epsilon_of(cost_of(1)) for _, _, cost_of in stages]
+    costliest = int(np.argmax(alone))
+    raise _query_over_budget(stages[costliest][0], alone[costliest], cap)
 
 
 def _has_check(aggregator, sizes):
@@ -307,13 +308,13 @@ def _queries_wanted(n_queries, n_public, n_stages):
     return wanted
 
 
-def _check_for_test(aggregators, is_number_given, epsilon):
+def _check_for_test(aggregators, is_number_given, cap):
     """Refuse what a private test cannot be planned for: all must be fixed in advance."""
     if len(aggregators) > 1:
         raise ValueError("accounting='ptr' tests one list of queries; give one aggregator")
     (aggregator,) = aggregators
     needed = {
-        "epsilon": epsilon is not None,
+        "epsilon": cap.epsilon is not None,
         "n_queries": is_number_given,
         f"the noise of {aggregator}": aggregator.with_scale(1.0) is None,
     }
@@ -346,59 +347,37 @@ def _check_threshold(aggregator, *, n_teachers):
         )
 
 
-def _query_over_budget(aggregator, query_epsilon, epsilon, delta):
+def _query_over_budget(aggregator, query_epsilon, cap):
     """Return the error for a cap that does not pay for one query."""
     advice = "Use more noise, or raise epsilon"
     if query_epsilon == math.inf:
         advice = f"{aggregator.missing_facts()}; or set epsilon=None to run it without a guarantee"
     return BudgetExceededError(
-        f"one query of {aggregator} costs epsilon={query_epsilon:.4g} at delta={delta:g}, more "
-        f"than the cap epsilon={epsilon:g}. {advice}"
+        f"one query of {aggregator} costs epsilon={query_epsilon:.4g} at delta={cap.delta:g}, more "
+        f"than the cap epsilon={cap.epsilon:g}. {advice}"
     )
 
 
 # --- how much noise, and how many queries, a cap leaves -------------------------------------------
 
 
-def _calibrate(aggregators, n_queries, *, is_number_given, epsilon, delta, sizes, before=no_cost):
+def _calibrate(aggregators, wanted, is_number_given, cap, sizes):
     """Set the noise of the stages that have none, so that all stages together cost the cap.
 
-    Parameters
-    ----------
-    aggregators : list of Aggregator
-        The stages, in order.
-    n_queries : list of int
-        Queries wanted, of each stage.
-    is_number_given : bool
-        Whether the user said how many. If not, fewer are asked where the noise would otherwise be
-        larger than `rules.most_noise`, but at least `rules.fewest_queries`.
-    epsilon : float or None
-        The cap.
-    delta : float
-        Delta of the guarantee.
-    sizes : dict
-        `n_teachers` and `n_classes`.
-    before : callable, default=no_cost
-        Returns, for Renyi orders, the `Cost` of what is released before.
+    If the user does not say how many queries, fewer are asked where the noise would otherwise be
+    larger than `rules.most_noise`, but at least `rules.fewest_queries`.
 
     Returns
     -------
     aggregators : list of Aggregator
         With noise in all stages.
-    n_queries : list of int
-        What the noise is calibrated to.
-
-    Raises
-    ------
-    BudgetExceededError
-        If the cap does not pay for one query, or not for the stages that have noise.
-    ValueError
-        If there is no cap to calibrate to.
+    wanted : list of int
+        The numbers of queries that the noise is calibrated to.
     """
     without_noise = [stage for stage in aggregators if stage.with_scale(1.0) is not None]
     if not without_noise:
-        return aggregators, n_queries
-    if epsilon is None:
+        return aggregators, wanted
+    if cap.epsilon is None:
         raise ValueError(
             f"{without_noise[0]} is calibrated to epsilon, and epsilon is None; set one of them "
             "to a number"
@@ -407,28 +386,28 @@ def _calibrate(aggregators, n_queries, *, is_number_given, epsilon, delta, sizes
         check_with_scale(stage)
     # Facts need noise, and what is asked of them here is the same for any
     with_any_noise = _at_scale(aggregators, 1.0)
-    _check_failure_probability(with_any_noise, delta)
+    _check_failure_probability(with_any_noise, cap.delta)
     start = None
     if not is_number_given and facts_of(with_any_noise[0]).total is None:
         start = most_noise(**sizes)
         # One stage: a list of stages has numbers of queries
         (noisiest,) = _at_scale(aggregators, start)
-        affordable = _most_queries(noisiest, n_queries[0], epsilon, delta, sizes, before)
+        affordable = _most_queries(noisiest, wanted[0], cap, sizes)
         fewest = fewest_queries(n_classes=sizes["n_classes"])
-        n_queries = [max(affordable, min(n_queries[0], fewest))]
+        wanted = [max(affordable, min(wanted[0], fewest))]
 
     def cost_at(scale, orders):
-        stages = zip(_at_scale(aggregators, scale), n_queries, strict=True)
+        stages = zip(_at_scale(aggregators, scale), wanted, strict=True)
         costs = [costs_once(stage, orders, **sizes)(n) for stage, n in stages]
-        return reduce(Cost.plus, costs, before(orders))
+        return reduce(Cost.plus, costs, cap.before(orders))
 
-    scale = least_scale(cost_at, epsilon, delta, start=start)
+    scale = least_scale(cost_at, cap.epsilon, cap.delta, start=start)
     if scale == math.inf:
         raise BudgetExceededError(
-            f"epsilon={epsilon:g} does not pay for the stages that have noise of their own. "
+            f"epsilon={cap.epsilon:g} does not pay for the stages that have noise of their own. "
             "Ask fewer queries, use more noise or raise epsilon"
         )
-    return _at_scale(aggregators, scale), n_queries
+    return _at_scale(aggregators, scale), wanted
 
 
 def costs_once(stage, orders=DEFAULT_ORDERS, **sizes):
@@ -485,68 +464,24 @@ def check_with_scale(stage):
         )
 
 
-def _most_queries(aggregator, n_wanted, epsilon, delta, sizes, before):
+def _most_queries(aggregator, n_wanted, cap, sizes):
     """Return how many queries the cap pays for with the largest noise that is of use."""
-
-    def affordable_by(orders):
-        queries = costs_once(aggregator, orders, **sizes)
-        spent = before(orders)
-
-        def cost_of(n):
-            return spent.plus(queries(n))
-
-        def epsilon_of(n):
-            return cost_of(n).epsilon(delta, orders)[0]
-
-        return _most_within(epsilon, epsilon_of, n_wanted), cost_of
-
-    affordable, cost_of = affordable_by(FEW_ORDERS)
-    if cost_of(1).epsilon(delta, FEW_ORDERS)[0] == math.inf:
-        raise _query_over_budget(aggregator, math.inf, epsilon, delta)
-    affordable, _ = affordable_by(orders_near_best(cost_of(max(1, affordable)), delta))
+    cost_of = costs_once(aggregator, FEW_ORDERS, **sizes)
+    if cap.epsilon_of(cost_of(1), FEW_ORDERS) == math.inf:
+        raise _query_over_budget(aggregator, math.inf, cap)
+    affordable = _most_within(cap, cost_of, n_wanted, FEW_ORDERS)
+    near = orders_near_best(cap.before(FEW_ORDERS).plus(cost_of(max(1, affordable))), cap.delta)
+    affordable = _most_within(cap, costs_once(aggregator, near, **sizes), n_wanted, near)
     if affordable == 0:
         raise BudgetExceededError(
-            f"epsilon={epsilon:g} pays for no query with noise that n_teachers="
+            f"epsilon={cap.epsilon:g} pays for no query with noise that n_teachers="
             f"{sizes['n_teachers']} teachers can outvote (at most {most_noise(**sizes):.3g}). "
             "Use more teachers, raise epsilon, or set n_queries"
         )
     return affordable
 
 
-def _most_within(cap, epsilon_of, n_wanted):
-    """Return the most queries whose epsilon is at most the cap: it grows with their number."""
-    return bisect_right(range(1, n_wanted + 1), cap, key=epsilon_of)
-
-
-def _best_filter(aggregators, epsilon, delta, sizes, before=0.0):
-    """Return the filter at the order that pays for most answers of the first stage.
-
-    Parameters
-    ----------
-    aggregators : list of Aggregator
-        The stages.
-    epsilon, delta : float
-        The cap.
-    sizes : dict
-        `n_teachers` and `n_classes`.
-    before : ndarray of shape (n_orders,), default=0.0
-        Renyi cost, at each of `rdp.DEFAULT_ORDERS`, of what is released before.
-
-    Returns
-    -------
-    RenyiFilter or None
-        None if at no order the limit pays for one query of each stage.
-    """
-    steps = [stage.steps(DEFAULT_ORDERS, **sizes) for stage in aggregators]
-    if any(step is None for step in steps):
-        return None
-    limit = epsilon - conversion_penalty(delta, DEFAULT_ORDERS)
-    # Less, so that rounding the epsilon of the filter cannot pass the cap
-    limit = (limit - before) * (1 - 1e-9)
-    one_of_each = sum(check + answer for check, answer in steps)
-    # An order counts only if no stage would be planned in vain
-    n_answers = np.where(limit >= one_of_each, limit / sum(steps[0]), 0)
-    best = int(np.argmax(n_answers))
-    if n_answers[best] == 0:
-        return None
-    return RenyiFilter(float(DEFAULT_ORDERS[best]), float(limit[best]))
+def _most_within(cap, cost_of, n_wanted, orders=DEFAULT_ORDERS):
+    """Return the most queries that the cap pays for; epsilon never falls with their number."""
+    numbers = range(1, n_wanted + 1)
+    return bisect_right(numbers, cap.epsilon, key=lambda n: cap.epsilon_of(cost_of(n), orders))

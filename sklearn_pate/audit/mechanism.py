@@ -67,7 +67,7 @@ class AuditedMechanism:
         return AuditedMechanism(self.draw)
 
     def _student_of(self, rows):
-        """Return what a mechanism gets of a student beside votes: a tuple, empty if there is none."""
+        """Return what a mechanism gets of a student beside votes, as a tuple; it may be empty."""
         return () if self.student_proba is None else (np.tile(self.student_proba, (len(rows), 1)),)
 
 
