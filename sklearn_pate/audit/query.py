@@ -9,7 +9,7 @@ from scipy.stats import binom
 from ..rdp.checks import check_count, check_delta, check_votes
 from . import bounds
 from .mechanism import AuditedMechanism, added, epsilon_of_pairs
-from .search import TO_CHOOSE, best_of, large_classes_first, pairs_with, plain_pairs, search
+from .search import TO_CHOOSE, best_of, pairs_with, plain_pairs, search
 
 #: Pairs that are sampled again if samples contradict the statement.
 _RANKED = 30
@@ -209,14 +209,12 @@ def _choose_pair(mechanism, votes, size, alarm, rng, **settings):
         choose = search
         n_teachers, n_classes = bounds.check_size(**size)
         pairs = plain_pairs(other_rng, n_teachers=n_teachers, n_classes=n_classes)
-        most_telling_first = pairs
     else:
         choose = best_of
         pairs = pairs_with(check_votes([votes])[0])
-        most_telling_first = large_classes_first(pairs)
     n_outcomes = int(2 * TO_COMPARE * settings["n_samples"])
     contradicts, compared = _compare(
-        mechanism, most_telling_first, n_outcomes, alarm, settings["delta"], other_rng
+        mechanism, pairs, n_outcomes, alarm, settings["delta"], other_rng
     )
     if contradicts:  # the statement is no guide
         mechanism = mechanism.without_statement()

@@ -154,14 +154,6 @@ def _sampled_score(mechanism, votes, neighbours, *, n_samples, delta, rng):
     return np.array(scores)
 
 
-class _Trial(NamedTuple):
-    """A histogram, the move of one vote that leads to its neighbour, and their score."""
-
-    score: float
-    votes: np.ndarray
-    move: np.ndarray
-
-
 def _climb(objective, pairs, rng):
     """Return the best pair found from the best of the starts; pairs to be sampled are all tried."""
     n_classes = pairs.shape[2]
@@ -169,7 +161,7 @@ def _climb(objective, pairs, rng):
     moves = single_moves(n_classes)
     starts = starting_histograms(n_teachers=n_teachers, n_classes=n_classes)
     first_votes, first_neighbours = pairs if objective.is_sampled else pairs[:, :0]
-    best = _best_trial(
+    score, votes, move = _best_of(
         objective,
         np.concatenate([first_votes, np.repeat(starts, len(moves), axis=0)]),
         np.concatenate([first_neighbours - first_votes, np.tile(moves, (len(starts), 1))]),
@@ -179,36 +171,31 @@ def _climb(objective, pairs, rng):
     step = max(1, n_teachers // 8)
     for _ in range(100):
         # Either the histogram moves by `step` votes, or another single vote makes the neighbour
-        moved = best.votes + step * moves
-        unmoved = np.tile(best.votes, (len(moves), 1))
-        same_move = np.tile(best.move, (len(moves), 1))
-        trial = _best_trial(
-            objective, np.concatenate([moved, unmoved]), np.concatenate([same_move, moves]), rng
-        )
-        if trial.score > best.score + 1e-9:
-            best = trial
+        tried = np.concatenate([votes + step * moves, np.tile(votes, (len(moves), 1))])
+        tried_moves = np.concatenate([np.tile(move, (len(moves), 1)), moves])
+        found = _best_of(objective, tried, tried_moves, rng)
+        if found[0] > score + 1e-9:
+            score, votes, move = found
         elif step == 1:
             break
         else:
             step = max(1, step // 2)
-    return best.votes, best.votes + best.move
+    return votes, votes + move
 
 
-def _best_trial(objective, votes, moves, rng, n_first=0):
-    """Return the best of pairs; of too many a random part, which has the first `n_first`."""
+def _best_of(objective, votes, moves, rng, n_first=0):
+    """Return score, votes and move of the best pair; of too many, of a part with the first few."""
     possible = (votes >= 0).all(axis=1) & (votes + moves >= 0).all(axis=1)
-    votes = votes[possible]
-    moves = moves[possible]
+    votes, moves = votes[possible], moves[possible]
     most = objective.most_pairs
     if len(votes) > most:
         n_first = min(n_first, most)
         others = rng.choice(len(votes) - n_first, most - n_first, replace=False)
         kept = np.append(np.arange(n_first), n_first + others)
-        votes = votes[kept]
-        moves = moves[kept]
+        votes, moves = votes[kept], moves[kept]
     scores = objective.score(votes, votes + moves)
     best = int(np.argmax(scores))
-    return _Trial(scores[best], votes[best], moves[best])
+    return scores[best], votes[best], moves[best]
 
 
 # --- pairs to look at, and where to start --------------------------------------------------------
@@ -222,18 +209,14 @@ def single_moves(n_classes):
 
 
 def pairs_with(votes):
-    """Return all pairs of a histogram with a neighbour, shape (2, n_pairs, n_classes)."""
+    """Return all pairs of a histogram with a neighbour, shape (2, n_pairs, n_classes).
+
+    Those between whose classes there are most votes come first: they are the most telling.
+    """
     moves = single_moves(len(votes))
-    givers = moves.argmin(axis=1)
-    neighbours = votes + moves[votes[givers] > 0]
-    return np.stack([np.tile(votes, (len(neighbours), 1)), neighbours])
-
-
-def large_classes_first(pairs):
-    """Sort pairs by the votes of the two classes between which a vote moves, largest first."""
-    votes, neighbours = pairs
-    between = (np.abs(neighbours - votes) * votes).sum(axis=1)
-    return pairs[:, np.argsort(-between, kind="stable")]
+    moves = moves[(votes + moves >= 0).all(axis=1)]
+    moves = moves[np.argsort(-(np.abs(moves) @ votes), kind="stable")]
+    return np.stack([np.tile(votes, (len(moves), 1)), votes + moves])
 
 
 def plain_pairs(rng, *, n_teachers, n_classes):

@@ -99,10 +99,10 @@ def audit_table(
     Notes
     -----
     The bound is that of `audit_aggregator`, by its fair coins, for an event of one number made of
-    the noisy entries that differ. By a fifth of the samples, the better of two is chosen, and the
-    values that tell the tables apart best: the sum of the noisy entries in the direction of the
-    move, on which the likelihood ratio of Gaussian noise depends, and the same with each entry
-    clipped to between its two values, for Laplace noise.
+    the noisy entries that differ. By a fifth of the samples, the best number is chosen, and the
+    values that tell the tables apart best: an entry, the sum of all in the direction of the move,
+    on which the likelihood ratio of Gaussian noise depends, or the same with each entry clipped to
+    between its two values, for Laplace noise.
 
     What it can see: an event of which both tables have a fair share. Laplace noise has its whole
     loss in one. That of Gaussian noise at a small delta is in the tail, where few samples are; its
@@ -127,7 +127,7 @@ def audit_table(
     pair = _pair(table, neighbour_table, n_changed)
     rng = np.random.default_rng(random_state)
     asked = {"delta": delta, "n_samples": n_samples, "confidence": confidence, "rng": rng}
-    return _audit(mechanism, mechanism.noisy, pair, partial(_ways, pair), n_changed, **asked)
+    return _audit(mechanism, mechanism.noisy, pair, pair, n_changed, **asked)
 
 
 def audit_release(
@@ -202,16 +202,15 @@ def audit_release(
     n_moved = check_count("n_moved", n_moved)
     pair = [release.gather(data) for data in (private, neighbour)]
     rng = np.random.default_rng(random_state)
-    first, second = (
+    means = [
         np.mean([np.ravel(release.draw(side, rng)) for _ in range(_N_FOR_MEAN)], axis=0)
         for side in pair
-    )
-    statistics = partial(_numbers_and_sum, second - first)
+    ]
     asked = {"delta": delta, "n_samples": n_samples, "confidence": confidence, "rng": rng}
-    return _audit(release, release.draw, pair, statistics, n_moved, **asked)
+    return _audit(release, release.draw, pair, means, n_moved, **asked)
 
 
-def _audit(part, draw, pair, statistics, n_changed, *, delta, n_samples, confidence, rng):
+def _audit(part, draw, pair, means, n_changed, *, delta, n_samples, confidence, rng):
     """Compare what samples of both sides of a pair say with what a part claims."""
     n_samples = check_count("n_samples", n_samples, least=100)
     check_confidence(confidence)
@@ -219,22 +218,17 @@ def _audit(part, draw, pair, statistics, n_changed, *, delta, n_samples, confide
         delta = 0.0 if part.is_pure else 1e-5
     delta = check_delta(delta, allow_zero=True)
 
+    def sample(side, number):
+        return _statistics(*means, [draw(side, rng) for _ in range(number)])
+
     def sampled(n):
-        return sampled_pair(
-            lambda side, number: statistics([draw(side, rng) for _ in range(number)]), pair, n, rng
-        )
+        return sampled_pair(sample, pair, n, rng)
 
     choose = partial(_choose, delta=delta, confidence=confidence)
     epsilon, _, _ = bound_by_samples(sampled, choose, n_samples, _TO_CHOOSE, delta, confidence)
     cost = part.cost(n_changed)
     claimed = cost.epsilon(delta)[0] if delta else cost.pure
     return TableAudit(epsilon, claimed, delta, confidence, n_changed, n_samples)
-
-
-def _numbers_and_sum(direction, drawn):
-    """Return each number of all samples, and their sum in a direction: rows of statistics."""
-    flat = np.reshape(drawn, (len(drawn), len(direction)))
-    return np.vstack([flat.T, flat @ direction])
 
 
 def _pair(table, neighbour_table, n_changed):
@@ -253,14 +247,17 @@ def _pair(table, neighbour_table, n_changed):
     return tables
 
 
-def _ways(pair, noisy):
-    """Return how far noisy tables are on their way from the first to the second, in two ways."""
-    first, second = pair
+def _statistics(first, second, drawn):
+    """Return what may tell two sides apart, by their means: rows of numbers, one for each sample.
+
+    Each number in which they differ, and how far all together are on their way from the first to
+    the second: as they are, and clipped to what lies between.
+    """
     differs = first != second
     move = (second - first)[differs]
-    entries = np.reshape([table[differs] for table in noisy], (len(noisy), len(move)))
-    way = (entries - first[differs]) / move
-    return np.stack([way @ move**2, np.clip(way, 0, 1) @ np.abs(move)])
+    numbers = np.reshape(drawn, (len(drawn), *first.shape))[:, differs]
+    way = (numbers - first[differs]) / move
+    return np.vstack([numbers.T, way @ move**2, np.clip(way, 0, 1) @ np.abs(move)])
 
 
 class _Event(NamedTuple):

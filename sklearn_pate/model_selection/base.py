@@ -105,11 +105,9 @@ class PrivateSearch(MetaEstimatorMixin, BaseEstimator):
         self._check_random_state()
         seeds = seed_sequence(self.random_state).spawn(4)
         candidates_seed, hold_out_seed, trials_seed, rows_seed = seeds
-        candidates = make_candidates(
-            self.estimator,
-            self._param_sets(np.random.default_rng(candidates_seed)),
-            search_sets_epsilon=self.epsilon is not None,
-        )
+        param_sets = self._param_sets(np.random.default_rng(candidates_seed))
+        sets_epsilon = self.epsilon is not None
+        candidates = make_candidates(self.estimator, param_sets, search_sets_epsilon=sets_epsilon)
         for candidate in candidates:
             check_no_releases(candidate.estimator, _MANY_FITS)
         given = X
@@ -126,17 +124,11 @@ class PrivateSearch(MetaEstimatorMixin, BaseEstimator):
         if X_val is None and y_val is None:
             scorer = self._hold_out_from(fit_data, codes, candidates, hold_out_seed)
         else:
-            scorer = PublicScorer.checked(self.estimator, self.scoring, X_val, y_val, X_public)
-        mean = 5 * len(candidates) if self.n_trials is None else self.n_trials
-        count = TrialCount(mean, self.distribution, self.eta)
+            scorer = PublicScorer(self.estimator, self.scoring, X_val, y_val, X_public)
         of_rows = None
-        before = no_cost
         if synthesizer is not None:
             of_rows = self._plan_of_rows(candidates, synthesizer, fit_data)
-            before = of_rows.cost_before
-        budget = {"epsilon": self.epsilon, "delta": self.delta}
-        plans, cost = calibrate(candidates, fit_data, scorer, count, before, **budget)
-        scorer.check(candidates, X_public, plans)
+        count, plans, cost = self._plan_trials(candidates, fit_data, scorer, of_rows)
         not_covered += tuple(part for plan in plans for part in plan.spent.not_covered)
         spent = replace(
             self._spent(plans, cost),
@@ -157,19 +149,20 @@ class PrivateSearch(MetaEstimatorMixin, BaseEstimator):
             fit_data["X_public"] = self._draw_rows(of_rows, rows_seed, paid)
         rng = self._generator(trials_seed)
         of_all = {"seeded": self.random_state is not None, "are_drawn": of_rows is not None}
-        best = Trials(candidates, plans, fit_data, scorer, rng, **of_all).best(count)
-        if best is None:
-            raise ValueError(
-                "the random number of trials was 0; the search is paid for all the same, "
-                f"epsilon={spent.epsilon:.4g}. Raise n_trials, or use distribution="
-                "'negative_binomial'"
-            )
-        if of_rows is not None:
-            best.fitted.X_synthetic_ = fit_data["X_public"]
-        self._publish(best, paid)
+        self._publish(Trials(candidates, plans, fit_data, scorer, rng, **of_all).best(count), paid)
         if of_rows is not None:
             paid.synthesis.tell()
         return self
+
+    def _plan_trials(self, candidates, fit_data, scorer, of_rows):
+        """Return the number of trials, to be drawn, the plan of each candidate, and the cost."""
+        mean = 5 * len(candidates) if self.n_trials is None else self.n_trials
+        count = TrialCount(mean, self.distribution, self.eta)
+        before = no_cost if of_rows is None else of_rows.cost_before
+        budget = {"epsilon": self.epsilon, "delta": self.delta}
+        plans, cost = calibrate(candidates, fit_data, scorer, count, before, **budget)
+        scorer.check(candidates, fit_data["X_public"], plans)
+        return count, plans, cost
 
     def _plan_of_rows(self, candidates, synthesizer, fit_data):
         """Return what one fit is given, with what rows for all trials cost of the search's budget.
@@ -178,15 +171,9 @@ class PrivateSearch(MetaEstimatorMixin, BaseEstimator):
         """
         given = [check_given(candidate.estimator, **fit_data) for candidate in candidates]
         first = given[0]
-        budget = {"epsilon": self.epsilon, "delta": self.delta}
-        synthesis = Synthesis.planned(
-            synthesizer,
-            first.private,
-            first.ballots,
-            pure=False,
-            n_classes=len(first.classes),
-            **budget,
-        )
+        budget = {"n_classes": len(first.classes), "epsilon": self.epsilon, "delta": self.delta}
+        of_fit = first.private, first.ballots
+        synthesis = Synthesis.planned(synthesizer, *of_fit, pure=False, **budget)
         keys = [teachers_key(candidate.estimator) for candidate in candidates]
         for of_teachers in dict(zip(keys, given, strict=True)).values():
             rehearse_teachers(of_teachers, synthesizer)
@@ -241,17 +228,13 @@ class PrivateSearch(MetaEstimatorMixin, BaseEstimator):
 
         `may_join` says that records vote, and that one more of them is covered.
         """
-        if self.estimator.predicts_numbers:
-            raise ValueError(
-                "PATERegressor is scored on public rows: give X_val and y_val; on private rows the "
-                "score is a noisy number of right labels"
-            )
-        if self.scoring is not None:
-            raise ValueError(
-                f"scoring={self.scoring!r} needs public rows, X_val and y_val: on private rows the "
-                "score is a noisy number of right predictions. Give them, or scoring=None"
-            )
         partition = self.estimator.partition
+        asked = "PATERegressor" if self.estimator.predicts_numbers else f"scoring={self.scoring!r}"
+        if self.estimator.predicts_numbers or self.scoring is not None:
+            raise ValueError(
+                f"{asked} needs public rows, X_val and y_val: on private rows the score is a noisy "
+                "number of right labels"
+            )
         if not isinstance(partition, str | PredefinedPartition):
             raise ValueError(
                 "private rows cannot be held out with a partition of your own; score on public "
@@ -284,7 +267,12 @@ class PrivateSearch(MetaEstimatorMixin, BaseEstimator):
         )
 
     def _publish(self, trial, paid):
-        """Set the attributes that are published of the best trial, or raise why it failed."""
+        """Set the attributes that are published of the best trial, or raise why there is none."""
+        if trial is None:
+            raise ValueError(
+                "the random number of trials was 0; the search is paid for all the same, epsilon="
+                f"{paid.spent.epsilon:.4g}. Raise n_trials, or use distribution='negative_binomial'"
+            )
         failed = isinstance(trial.fitted, StudentError)
         spent_by_trial = trial.fitted.privacy_spent if failed else trial.fitted.privacy_spent_
         paid.spent = spent = replace(
@@ -296,6 +284,8 @@ class PrivateSearch(MetaEstimatorMixin, BaseEstimator):
         if failed:
             raise StudentError(str(trial.fitted), trial.fitted.public_labels, spent) from None
         best = trial.fitted
+        if paid.synthesis is not None:
+            best.X_synthetic_ = paid.synthesis.rows
         best.privacy_spent_ = spent  # its own is that of one trial
         best.ledger = self.estimator.ledger
         best.on_bad_plan = self.estimator.on_bad_plan
