@@ -239,27 +239,33 @@ def check_stages(aggregator, n_queries, *, n_public):
         Number of public rows.
     """
     is_list = isinstance(aggregator, list)
-    if aggregator == []:
-        raise ValueError("aggregator must not be an empty list; give at least 1 stage")
     stages = aggregator if is_list else [aggregator]
+    if not stages:
+        raise ValueError("aggregator must not be an empty list; give at least 1 stage")
     for stage in stages:
         if isinstance(stage, type) or not hasattr(type(stage), "release"):
             raise ValueError(
                 "aggregator must be an Aggregator, or a list of them, each an instance; "
                 f"got {stage!r}"
             )
+    if n_queries is None and not is_list:
+        n_queries = n_public
+    wanted = n_queries if isinstance(n_queries, list) else [n_queries]
+    if isinstance(n_queries, list) != is_list or len(wanted) != len(stages):
+        raise ValueError(
+            f"aggregator is {f'a list of {len(stages)} stages' if is_list else 'one stage'}, so "
+            f"n_queries must be {'a list of as many numbers' if is_list else 'one number'}; got "
+            f"n_queries={n_queries!r}"
+        )
+    if any(not isinstance(n, Integral) or n < 1 for n in wanted):
+        raise ValueError(f"each stage needs queries, at least 1; got n_queries={n_queries!r}")
+    wanted = [int(n) for n in wanted]  # numpy's small ints overflow
+    if sum(wanted) > n_public:
+        raise ValueError(
+            f"n_queries={n_queries} is more than the rows of X_public, {n_public}; "
+            "ask fewer queries or give more public rows"
+        )
     aggregators = [clone(stage) for stage in stages]
-    if is_list and (not isinstance(n_queries, list) or len(n_queries) != len(aggregators)):
-        raise ValueError(
-            f"aggregator is a list of {len(aggregators)} stages, so n_queries must be a list of as "
-            f"many numbers; got n_queries={n_queries!r}"
-        )
-    if not is_list and isinstance(n_queries, list):
-        raise ValueError(
-            f"n_queries={n_queries!r} is a list, for stages, but aggregator is not; give a list of "
-            "aggregators or one number"
-        )
-    wanted = _queries_wanted(n_queries, n_public, len(aggregators))
     soft_stage(aggregators)
     if aggregators[0].uses_student_proba:
         raise ValueError(
@@ -288,26 +294,6 @@ def soft_stage(aggregators):
     return stage
 
 
-def _queries_wanted(n_queries, n_public, n_stages):
-    """Return the number of queries of each stage, as a list of int."""
-    if n_queries is None:
-        wanted = [n_public]
-    else:
-        wanted = n_queries if isinstance(n_queries, list) else [n_queries]
-    if any(not isinstance(n, Integral) or n < 1 for n in wanted):
-        raise ValueError(
-            "every stage needs an aggregator and a number of queries, at least 1; "
-            f"got n_queries={n_queries!r} for {n_stages} aggregator(s)"
-        )
-    wanted = [int(n) for n in wanted]  # numpy's small ints overflow
-    if sum(wanted) > n_public:
-        raise ValueError(
-            f"n_queries={n_queries} is more than the rows of X_public, {n_public}; "
-            "ask fewer queries or give more public rows"
-        )
-    return wanted
-
-
 def _check_for_test(aggregators, is_number_given, cap):
     """Refuse what a private test cannot be planned for: all must be fixed in advance."""
     if len(aggregators) > 1:
@@ -318,12 +304,12 @@ def _check_for_test(aggregators, is_number_given, cap):
         "n_queries": is_number_given,
         f"the noise of {aggregator}": aggregator.with_scale(1.0) is None,
     }
-    for name, is_set in needed.items():
-        if not is_set:
-            raise ValueError(
-                "accounting='ptr' tests a fixed number of queries with fixed noise against a cap; "
-                f"set {name} to a number"
-            )
+    missing = [name for name, is_set in needed.items() if not is_set]
+    if missing:
+        raise ValueError(
+            "accounting='ptr' tests a fixed number of queries with fixed noise against a cap; "
+            f"set {missing[0]} to a number"
+        )
 
 
 def _check_failure_probability(aggregators, delta):

@@ -227,38 +227,31 @@ def plain_pairs(rng, *, n_teachers, n_classes):
     all others, each for another class; last, ties and unanimity for other classes, in random order.
     """
     sizes = n_teachers, n_classes
-    pairs = {}
+    classes = np.arange(n_classes)
 
-    def add(votes, giver, taker):
-        if votes.min() < 0 or votes[giver] == 0:
-            return
-        neighbour = votes.copy()
-        neighbour[giver] -= 1
-        neighbour[taker] += 1
-        pairs.setdefault(frozenset([tuple(votes), tuple(neighbour)]), (votes, neighbour))
+    def leading(among, margin):
+        return _leading(sizes, among, margin), among[0], among[-1]
 
-    def add_over_one(top, second, margin):
-        add(_leading(sizes, [top, second], margin), top, second)
+    def around(top):
+        return np.roll(classes, -top)
 
-    def add_over_all(top, margin):
-        classes = (top + np.arange(n_classes)) % n_classes
-        add(_leading(sizes, classes, margin), top, classes[-1])
-
-    for margin in (0, 2, -2, n_teachers):
-        add_over_one(0, 1, margin)
+    wanted = [leading(classes[:2], margin) for margin in (0, 2, -2, n_teachers)]
     if n_classes > 2:
-        votes = np.zeros(n_classes, dtype=int)
-        votes[:3] = n_teachers // 2, (n_teachers - 1) // 2, 1
-        add(votes, 2, 1)
-        add_over_all(0, 0)
-    margins = 2 ** np.arange(2, max(int(n_teachers).bit_length(), 2))
-    for k, margin in enumerate(margins):
-        add_over_one((k + 1) % n_classes, k % n_classes, margin)
+        broken = np.zeros(n_classes, dtype=int)
+        broken[:3] = n_teachers // 2, (n_teachers - 1) // 2, 1
+        wanted += [(broken, 2, 1), leading(classes, 0)]
+    for k, margin in enumerate(2 ** np.arange(2, max(int(n_teachers).bit_length(), 2))):
+        wanted.append(leading(around((k + 1) % n_classes)[[0, -1]], margin))
         if n_classes > 2:
-            add_over_all(k % n_classes, margin)
+            wanted.append(leading(around(k % n_classes), margin))
     for top in 1 + rng.permutation(n_classes - 1)[:_MOST_CLASSES]:
-        for margin in (0, 2, n_teachers):
-            add_over_one(top, (top + 1) % n_classes, margin)
+        wanted += [leading(around(top)[:2], margin) for margin in (0, 2, n_teachers)]
+    pairs = {}
+    for votes, giver, taker in wanted:
+        if votes.min() >= 0 and votes[giver] > 0:
+            neighbour = votes.copy()
+            neighbour[[giver, taker]] += -1, 1
+            pairs.setdefault(frozenset([tuple(votes), tuple(neighbour)]), (votes, neighbour))
     return np.array(list(pairs.values())).transpose(1, 0, 2)
 
 
