@@ -84,17 +84,11 @@ def plan_queries(
             facts_of(stage)  # refuses parameters that are wrong
             warn(f"{stage}: {stage.caveat}", PrivacyLeakWarning)
     cap = _Cap(*as_cap(epsilon, delta), accounting, before)
-    again = partial(
-        _plan_queries,
-        aggregators,
-        wanted,
-        n_queries is not None,
-        cap,
-        n_public=n_public,
-        n_classes=n_classes,
-    )
+    public = {"n_public": n_public, "n_classes": n_classes}
+    is_number_given = n_queries is not None
+    again = partial(_plan_queries, aggregators, wanted, is_number_given, cap, **public)
     plan = again(n_teachers=n_teachers)
-    if n_queries is not None and plan.n_queries < plan.n_wanted:
+    if is_number_given and plan.n_queries < plan.n_wanted:
         warn(
             f"epsilon={epsilon:g} pays for {plan.n_queries} of the {n_queries} queries wanted; "
             "only those are asked. Use more noise or raise epsilon to ask them all"
