@@ -106,9 +106,7 @@ class PrivateSearch(MetaEstimatorMixin, BaseEstimator):
         self._check_random_state()
         seeds = seed_sequence(self.random_state).spawn(4)
         candidates_seed, hold_out_seed, trials_seed, rows_seed = seeds
-        param_sets = self._param_sets(np.random.default_rng(candidates_seed))
-        sets_epsilon = self.epsilon is not None
-        candidates = make_candidates(self.estimator, param_sets, search_sets_epsilon=sets_epsilon)
+        candidates = self._candidates(np.random.default_rng(candidates_seed))
         for candidate in candidates:
             check_no_releases(candidate.estimator, _MANY_FITS)
         given = X
@@ -158,8 +156,7 @@ class PrivateSearch(MetaEstimatorMixin, BaseEstimator):
 
     def _plan_trials(self, candidates, fit_data, scorer, of_rows):
         """Return the number of trials, to be drawn, the plan of each candidate, and the cost."""
-        mean = 5 * len(candidates) if self.n_trials is None else self.n_trials
-        count = TrialCount(mean, self.distribution, self.eta)
+        count = self._trial_count(len(candidates))
         before = no_cost if of_rows is None else of_rows.cost_before
         budget = {"epsilon": self.epsilon, "delta": self.delta}
         plans, cost = calibrate(candidates, fit_data, scorer, count, before, **budget)
@@ -204,6 +201,15 @@ class PrivateSearch(MetaEstimatorMixin, BaseEstimator):
                 f"{refused}; got random_state={self.random_state!r} for the search, give "
                 "random_state=None"
             )
+
+    def _candidates(self, rng):
+        sets_epsilon = self.epsilon is not None
+        param_sets = self._param_sets(rng)
+        return make_candidates(self.estimator, param_sets, search_sets_epsilon=sets_epsilon)
+
+    def _trial_count(self, n_candidates):
+        mean = 5 * n_candidates if self.n_trials is None else self.n_trials
+        return TrialCount(mean, self.distribution, self.eta)
 
     def _generator(self, seed):
         """Return the source of what stays secret: noise of scores, trials and their candidates."""
