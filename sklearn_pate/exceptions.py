@@ -35,7 +35,14 @@ class PrivacyLeakWarning(UserWarning):
     """Something was read from private data that the privacy guarantee does not cover."""
 
 
-class PrivacyTestError(ValueError):
+class _AfterPayment(ValueError):
+    """An error that says what is spent, and survives a pickle; its text is the message alone."""
+
+    def __str__(self):
+        return str(self.args[0])
+
+
+class PrivacyTestError(_AfterPayment):
     """The votes did not pass the private test of ``accounting="ptr"``; no label was released.
 
     Attributes
@@ -48,9 +55,6 @@ class PrivacyTestError(ValueError):
         super().__init__(message, privacy_spent)
         self.privacy_spent = privacy_spent
 
-    def __str__(self):
-        return str(self.args[0])
-
 
 class TeacherError(ValueError, TypeError):
     """A teacher failed, or a block of records that vote could not be counted.
@@ -60,7 +64,7 @@ class TeacherError(ValueError, TypeError):
     """
 
 
-class StudentError(ValueError):
+class StudentError(_AfterPayment):
     """The student could not be trained on the labels, which are released and paid for.
 
     Attributes
@@ -75,9 +79,6 @@ class StudentError(ValueError):
         super().__init__(message, public_labels, privacy_spent)
         self.public_labels = public_labels
         self.privacy_spent = privacy_spent
-
-    def __str__(self):
-        return str(self.args[0])
 
 
 #: Packages whose functions may lie between a user's line and a warning of ours.

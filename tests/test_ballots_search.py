@@ -234,7 +234,7 @@ def test_coins_follow_the_candidates_that_vote(monkeypatch):
         drawn.append((n_records, fraction))
         return by_coins(fraction, *rest, n_records=n_records)
 
-    monkeypatch.setattr("sklearn_pate.model_selection.base.hold_out_by_coins", drawn_coins)
+    monkeypatch.setattr("sklearn_pate.model_selection.search.hold_out_by_coins", drawn_coins)
     clf = PATEClassifier(GaussianNB(), classes=[0, 1, 2])
     voters = ReverseNeighbors(n_cells=12, random_state=0, adjacency="add_or_remove")
     grid = {"base_estimator": [voters], "student": [LogisticRegression()]}

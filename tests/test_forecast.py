@@ -14,7 +14,7 @@ from scipy.stats import norm
 from sklearn.naive_bayes import GaussianNB
 
 from sklearn_pate import PATEClassifier, PrivacySpent
-from sklearn_pate.accountant import TeacherVoters, plan_queries, plan_table
+from sklearn_pate.accountant import Voters, plan_queries, plan_table
 from sklearn_pate.accountant.advice import large_delta, weak_promise
 from sklearn_pate.aggregators import (
     ConfidentGNMax,
@@ -383,7 +383,7 @@ def test_what_is_forecast_does_not_read_as_if_it_were_released(base):
 
 def test_all_that_a_page_shows_is_escaped():
     evil = "<script>alert('x')</script>&"
-    voters = TeacherVoters(n_teachers=250, n_classes=10, names=(evil,), why=evil)
+    voters = Voters(n_teachers=250, n_classes=10, names=(evil,), why=evil)
     plan = dataclasses.replace(planned(GNMax(40.0)), voters=voters, problems=(evil,), method=evil)
     page = plan._repr_html_()
     assert "<script" not in page and "@import" not in page and "http" not in page

@@ -83,7 +83,7 @@ def test_near_ties_go_to_the_lowest_cell():
 
 
 def test_a_seed_decides_what_is_told_of_cells():
-    plans = [pate().plan(X, Y, X_public=X_PUBLIC).voters.explained for _ in range(2)]
+    plans = [pate().plan(X, Y, X_public=X_PUBLIC).voters.cells.explained for _ in range(2)]
     assert plans[0] == plans[1]
 
 

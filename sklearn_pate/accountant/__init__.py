@@ -1,10 +1,9 @@
 """What a fit may ask, what it spent, and the curator's private view of it."""
 
 from .curator import Curator, StageRecord, TableCurator
-from .forecast import RecordVoters, RowsCost, TeacherVoters
-from .plan import Plan, plan_queries
+from .plan import Plan, RenyiFilter, RowsCost, Voters
 from .spent import PrivacyForecast, PrivacySpent
-from .stages import RenyiFilter
+from .stages import plan_queries
 from .table import plan_table
 
 __all__ = [
@@ -12,12 +11,11 @@ __all__ = [
     "Plan",
     "PrivacyForecast",
     "PrivacySpent",
-    "RecordVoters",
     "RenyiFilter",
     "RowsCost",
     "StageRecord",
     "TableCurator",
-    "TeacherVoters",
+    "Voters",
     "plan_queries",
     "plan_table",
 ]

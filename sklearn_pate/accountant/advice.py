@@ -40,9 +40,10 @@ def advice_on(plan):
         A sentence or two for each finding, with what would help most; empty if all is well.
     """
     found = [*plan.obstacles, *plan.problems]
-    if plan.has_teachers and not plan.obstacles:
-        found += [_few_labels(plan), _drowned(plan)] if plan.are_labels else [_drowned_means(plan)]
     if plan.has_teachers:
+        findings = (_drowned_means,) if plan.voters.are_levels else (_few_labels, _drowned)
+        if not plan.obstacles:
+            found += [finding(plan) for finding in findings]
         found += [_unstable(stage, n, plan.voters.n_teachers) for stage, n in plan.stages]
     found.append(weak_promise(plan.epsilon, "record" if plan.spent is None else plan.spent.unit))
     return [text for text in found if text is not None]
@@ -61,21 +62,19 @@ def obstacles_to(plan):
     list of str
     """
     n_classes = plan.voters.n_classes
-    n_teachers = plan.voters.n_teachers
-    if not plan.are_labels:
+    if plan.voters.are_levels:
         return []
     if plan.n_labels < n_classes:
         source = "is asked for"
         if plan.n_wanted >= n_classes:
             source = f"epsilon={plan.epsilon:.4g} pays for"
         return [
-            f"{n_classes} classes and {n_teachers} teachers: the number of labels is "
-            f"{plan.n_labels}, all that {source}, so that the student cannot learn all classes; "
-            f"{_more_labels(plan)}"
+            f"{_sizes(plan)}: the number of labels is {plan.n_labels}, all that {source}, so that "
+            f"the student cannot learn all classes; {_more_labels(plan)}"
         ]
-    if plan.share_right(1.0) < 1 / n_classes + _BARELY_ABOVE_CHANCE:
-        return [text for text in (_drowned(plan),) if text is not None]
-    return []
+    hears_nothing = plan.share_right(1.0) < 1 / n_classes + _BARELY_ABOVE_CHANCE
+    drowned = _drowned(plan) if hears_nothing else None
+    return [] if drowned is None else [drowned]
 
 
 def large_delta(delta, *, n_teachers=None, n_records=None):
@@ -92,11 +91,7 @@ def large_delta(delta, *, n_teachers=None, n_records=None):
     -------
     str or None
     """
-    number = n_teachers
-    whose = "teachers"
-    if n_records is not None:
-        number = n_records
-        whose = "records"
+    number, whose = (n_teachers, "teachers") if n_records is None else (n_records, "records")
     if number is None or delta * number < 1:
         return None
     return (
@@ -130,14 +125,17 @@ def weak_promise(epsilon, unit):
 
 
 def _few_labels(plan):
-    n_classes = plan.voters.n_classes
     if plan.labels_per_class >= _FEW_LABELS:
         return None
     each = math.floor(plan.labels_per_class * 10) / 10
     return (
-        f"{n_classes} classes and {plan.voters.n_teachers} teachers: "
-        f"{each:g} labels a class, and a student needs about {_FEW_LABELS}; {_more_labels(plan)}"
+        f"{_sizes(plan)}: {each:g} labels a class, and a student needs about {_FEW_LABELS}; "
+        f"{_more_labels(plan)}"
     )
+
+
+def _sizes(plan):
+    return f"{plan.voters.n_classes} classes and {plan.voters.n_teachers} teachers"
 
 
 def _drowned(plan):
@@ -145,9 +143,8 @@ def _drowned(plan):
     if right >= _FEW_RIGHT or math.isnan(right):
         return None
     n_teachers = plan.voters.n_teachers
-    noise = ""
-    if plan.noise_std is not None:
-        noise = f" of standard deviation {plan.noise_std:.3g} votes"
+    known = plan.noise_std is not None
+    noise = f" of standard deviation {plan.noise_std:.3g} votes" if known else ""
     helps = "set less noise" if plan.again is None else "ask fewer queries, raise epsilon"
     enough = _teachers_needed(plan, lambda other: other.share_right(_AGREEMENT) >= _FEW_RIGHT)
     if enough is not None:
@@ -215,24 +212,22 @@ def _teachers_needed(plan, is_enough, n_needed=0):
     for _ in range(_MOST_TRIED):
         # Noise that votes can bear grows with the teachers, and queries with its square
         growth = math.sqrt(n_needed / tried.n_labels)
-        n_teachers = _two_digits_up(n_teachers * max(1.2, growth))
+        wanted = n_teachers * max(1.2, growth)
+        unit = 10 ** max(0, math.floor(math.log10(wanted)) - 1)
+        n_teachers = math.ceil(wanted / unit) * unit
         if n_teachers > _MOST_TEACHERS:
             return None
         before = tried
-        tried = _with_teachers(plan, n_teachers)
+        if plan.again is None:  # noise is set: what it costs does not matter here
+            tried = replace(plan, voters=replace(plan.voters, n_teachers=n_teachers))
+        else:
+            tried = plan.again(n_teachers=n_teachers)
         if is_enough(tried):
             return n_teachers
         fewest = fewest_queries(n_classes=plan.voters.n_classes)
         if n_needed and fewest < tried.n_labels <= before.n_labels:
             return None  # other stages have set noise
     return None
-
-
-def _with_teachers(plan, n_teachers):
-    """Return the plan for another number of teachers; without what it costs if noise is set."""
-    if plan.again is not None:
-        return plan.again(n_teachers=n_teachers)
-    return replace(plan, voters=replace(plan.voters, n_teachers=n_teachers))
 
 
 def percent(share):
@@ -248,12 +243,6 @@ def percent(share):
     str
     """
     return f"{math.floor(share * 100 + 1e-9)}%"
-
-
-def _two_digits_up(number):
-    """Return a whole number that is at least `number`, with two digits that are not 0."""
-    unit = 10 ** max(0, math.floor(math.log10(number)) - 1)
-    return math.ceil(number / unit) * unit
 
 
 def _factor(epsilon):

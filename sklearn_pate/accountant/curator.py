@@ -111,25 +111,20 @@ class Curator:
             Epsilon, at least 0; inf without noise.
         """
         delta = check_delta(self._delta if delta is None else delta)
-        if method == "data_independent":
-            return self._data_independent_epsilon(delta)
-        total = sum(costs.sum(axis=0) for costs in self._costs(method, DEFAULT_ORDERS))
-        epsilon, _ = rdp_to_epsilon(total, delta, DEFAULT_ORDERS, conversion)
-        return epsilon
-
-    def _data_independent_epsilon(self, delta):
-        if self._cap is not None:
-            if delta != self._delta:
-                raise ValueError(
-                    f"a budget at delta={self._delta:g} stopped the queries, so their "
-                    f"data-independent cost is known for that delta only; got {delta:g}"
-                )
-            return self._cap
-        # Rounded: sums of soft labels are floats
-        sizes = {"n_teachers": round(self.votes[0].sum()), "n_classes": self.votes.shape[1]}
-        costs = [costs_once(stage.aggregator, **sizes)(stage.n_queries) for stage in self._stages]
-        epsilon, _ = reduce(Cost.plus, costs).epsilon(delta)
-        return epsilon
+        if method != "data_independent":
+            total = sum(costs.sum(axis=0) for costs in self._costs(method, DEFAULT_ORDERS))
+            return rdp_to_epsilon(total, delta, DEFAULT_ORDERS, conversion)[0]
+        if self._cap is None:
+            # Rounded: sums of soft labels are floats
+            sizes = {"n_teachers": round(self.votes[0].sum()), "n_classes": self.votes.shape[1]}
+            costs = [costs_once(s.aggregator, **sizes)(s.n_queries) for s in self._stages]
+            return reduce(Cost.plus, costs).epsilon(delta)[0]
+        if delta != self._delta:
+            raise ValueError(
+                f"a budget at delta={self._delta:g} stopped the queries, so their "
+                f"data-independent cost is known for that delta only; got {delta:g}"
+            )
+        return self._cap
 
     def _costs(self, method, orders):
         """Yield the costs of some queries at a time, arrays of shape (n_some, n_orders)."""
@@ -138,23 +133,20 @@ class Curator:
                 f"method must be 'exact' or 'bound' (or, for epsilon, 'data_independent'); "
                 f"got {method!r}"
             )
-        n_before = 0
-        for stage in self._stages:
+        ends = np.cumsum([stage.n_queries for stage in self._stages])
+        for stage, stage_votes in zip(self._stages, np.split(self.votes, ends[:-1]), strict=True):
             mechanism = stage.aggregator
-            stage_votes = self.votes[n_before : n_before + stage.n_queries]
             for start in range(0, stage.n_queries, _QUERIES_AT_A_TIME):
                 some = slice(start, start + _QUERIES_AT_A_TIME)
                 votes = stage_votes[some]
                 proba = None if stage.student_proba is None else stage.student_proba[some]
+                paid = None if stage.paid is None else stage.paid[some]
                 if not has_distribution(mechanism):  # only the cost over all votes is known
-                    cost = worst_case_rdp(mechanism, orders)
-                    yield np.tile(cost, (len(votes), 1))
+                    yield np.tile(worst_case_rdp(mechanism, orders), (len(votes), 1))
                 elif method == "exact":
                     yield exact_rdp(mechanism, votes, orders, proba)
                 else:
-                    paid = None if stage.paid is None else stage.paid[some]
                     yield mechanism.published_rdp(votes, orders, proba, paid)
-            n_before += stage.n_queries
 
 
 class TableCurator(Curator):

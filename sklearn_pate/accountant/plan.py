@@ -1,36 +1,177 @@
-"""What a fit will ask and spend, decided from public numbers alone."""
+"""What a fit will ask and spend, and what labels to expect of it: from public numbers alone."""
 
 import math
 from collections.abc import Callable
 from dataclasses import KW_ONLY, dataclass, field, replace
-from functools import cached_property, partial, reduce
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 from sklearn.base import clone
 
-from ..exceptions import BudgetExceededError, warn
+from ..electorate import CellForecast
 from ..propose_test_release import ProposeTestRelease
-from ..rdp import DEFAULT_ORDERS, Cost, pure_rdp
-from ..rdp.cost import no_cost, sum_up
+from ..rdp import DEFAULT_ORDERS, Cost
+from ..rdp.facts import facts_of, has_distribution
 from .advice import advice_on
-from .forecast import RecordVoters, RowsCost, TeacherVoters, noise_of_stages, shares_of_stages
 from .report import html_of, text_of
 from .spent import PrivacyForecast
-from .stages import (
-    RenyiFilter,
-    as_cap,
-    best_filter,
-    calibrate,
-    check_failure_probability,
-    check_for_test,
-    check_stages,
-    check_threshold,
-    costs_once,
-    most_affordable,
-    query_over_budget,
-    warn_of_caveat,
-)
+
+#: So many labels are drawn where a share cannot be computed: its standard error is below 0.01.
+_N_DRAWN = 4000
+
+#: So many classes take their turn to be the right one, where a mechanism may prefer some.
+_MOST_RIGHT = 20
+
+
+@dataclass(frozen=True, kw_only=True)
+class Voters:
+    """Who votes, in public numbers.
+
+    Attributes
+    ----------
+    n_classes : int
+        Number of classes.
+    n_teachers : int or None
+        Number of teachers; None where records vote.
+    cells : CellForecast or None
+        What the cells of records will be like; None where teachers vote.
+    n_records : int or None
+        Number of private records; None where it is private, or unknown.
+    name : str
+        Class of the electorate, where records vote.
+    names : tuple of str
+        Classes of the teachers' classifiers, dealt to the teachers in turn; empty if unknown.
+    why : str
+        Why they vote.
+    are_sites : bool
+        Whether each teacher has private data of its own, which no other voters can have.
+    are_levels : bool
+        Whether the classes are levels of a number.
+
+    Examples
+    --------
+    >>> from sklearn_pate.accountant import Voters
+    >>> Voters(n_teachers=100, n_classes=10, names=("GaussianNB",)).n_teachers
+    100
+    """
+
+    n_classes: int
+    n_teachers: int | None = None
+    cells: CellForecast | None = None
+    n_records: int | None = None
+    name: str = ""
+    names: tuple = ()
+    why: str = ""
+    are_sites: bool = False
+    are_levels: bool = False
+
+
+@dataclass(frozen=True)
+class RowsCost:
+    """What a synthesizer takes of epsilon and delta, for the public rows that it draws.
+
+    Attributes
+    ----------
+    epsilon, delta : float
+        Of the rows alone. With the labels' own they add up to no more than those of the plan, and
+        often to less than the sum.
+    adjacency : str
+        The change of the private data that is covered.
+    n_rows : int
+        Number of rows that are drawn.
+    sums : str or None
+        What else than rows it releases.
+
+    Examples
+    --------
+    >>> from sklearn_pate.accountant import RowsCost
+    >>> RowsCost(0.4, 0.0, adjacency="replace one record", n_rows=5000).epsilon
+    0.4
+    """
+
+    epsilon: float
+    delta: float
+    _: KW_ONLY
+    adjacency: str
+    n_rows: int
+    sums: str | None = None
+
+
+class RenyiFilter:
+    """A budget at one Renyi order, fixed in advance, for steps whose number is an outcome.
+
+    The whole cost of a query is set aside before it is asked; what was not spent is refunded.
+
+    Parameters
+    ----------
+    order : float
+        The order.
+    limit : float
+        Largest total cost.
+
+    Notes
+    -----
+    Privacy filters for Renyi costs: Feldman, Zrnic (2021), Individual privacy accounting via a
+    Renyi filter, NeurIPS.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn_pate.accountant import RenyiFilter
+    >>> budget = RenyiFilter(order=10.0, limit=1.0)
+    >>> budget.allow(np.array([True, False, False, True, True]), check=0.1, answer=0.3)
+    3
+    """
+
+    def __init__(self, order, limit):
+        self.order = order
+        self.limit = limit
+        self.spent = 0.0
+
+    def cost(self, total):
+        """Cost of what the filter lets through.
+
+        Costs grow with the order: up to the filter's own, its limit holds; above, only the total.
+
+        Parameters
+        ----------
+        total : Cost
+            Of all queries that could be asked.
+
+        Returns
+        -------
+        Cost
+            At most the total.
+        """
+        within = self.order >= DEFAULT_ORDERS
+        rdp = np.where(within, np.minimum(self.limit, total.rdp), total.rdp)
+        return replace(total, rdp=rdp)
+
+    def allow(self, paid, check, answer):
+        """Spend on as many of the queries, in order, as the budget pays for.
+
+        Parameters
+        ----------
+        paid : ndarray of shape (n_queries,), bool
+            Whether the answer of each query, if asked, is paid for.
+        check, answer : float
+            Cost of the two steps of a query.
+
+        Returns
+        -------
+        int
+            How many were asked.
+        """
+        n_asked = np.arange(len(paid) + 1)
+        n_answered = np.concatenate([[0], np.cumsum(paid)])
+        spent = self.spent + check * n_asked + answer * n_answered
+        # Both steps are set aside, whatever the check will say: a refund comes after the query.
+        # The sum over queries is rounded; 1e-12 keeps it from passing the limit
+        fits = spent[:-1] + check + answer <= self.limit * (1 - 1e-12)
+        allowed = len(paid) if fits.all() else int(np.argmin(fits))
+        self.spent = float(spent[allowed])
+        return allowed
 
 
 @dataclass(frozen=True, eq=False)
@@ -63,7 +204,7 @@ class Plan:
         the guarantee is the same, and no query is answered yet.
     delta : float or None
         The delta of `epsilon`, if it is not the one that was given.
-    voters : TeacherVoters, RecordVoters or None
+    voters : Voters or None
         Who votes, and the public numbers that all forecasts are made of; None if unknown.
     n_public, n_wanted : int
         Public rows, and queries wanted, before the cap was looked at.
@@ -104,7 +245,7 @@ class Plan:
     own_cost: Cost | None = field(default=None, repr=False)
     synthesizer: Any = None
     _: KW_ONLY
-    voters: TeacherVoters | RecordVoters | None = None
+    voters: Voters | None = None
     n_public: int = 0
     n_wanted: int = 0
     rows_cost: RowsCost | None = None
@@ -128,12 +269,7 @@ class Plan:
     @property
     def has_teachers(self):
         """Whether teachers vote; False where records do, or nobody knows who."""
-        return isinstance(self.voters, TeacherVoters)
-
-    @property
-    def are_labels(self):
-        """Whether what is released are labels of classes; else means of levels."""
-        return not self.voters.are_levels
+        return self.voters is not None and self.voters.n_teachers is not None
 
     @cached_property
     def n_labels(self):
@@ -155,15 +291,16 @@ class Plan:
 
         Of several stages, the largest.
         """
-        return noise_of_stages(self.stages)
+        sizes = [getattr(mechanism, "noise_std", None) for mechanism, _ in self.stages]
+        return max((float(size) for size in sizes if size is not None), default=None)
 
     def share_right(self, agreement):
         """Return the share of labels that will be right, if so many of those who vote agree.
 
         All others vote for one other class: of normal and Laplace noise, no other spread of their
         votes is worse. So with teachers who agree on the right class at least so many labels will
-        be right. Where records vote, there is no such share: `voters.explained` says how much of
-        the public rows their cells tell.
+        be right. Where records vote, there is no such share: `voters.cells.explained` says how much
+        of the public rows their cells tell.
 
         Parameters
         ----------
@@ -198,8 +335,25 @@ class Plan:
         return self._shares(agreement)[0] if self.has_teachers else 1.0
 
     def _shares(self, agreement):
-        sizes = {"n_teachers": self.voters.n_teachers, "n_classes": self.voters.n_classes}
-        return shares_of_stages(self.stages, agreement, **sizes)
+        """Return the share of queries that are answered, and that of the answers that are right.
+
+        Each query has at least a share `agreement` of the votes for one class, which is right, and
+        all others for one other class. No other spread of these votes is worse, if the noise is
+        log-concave, as normal and Laplace noise are.
+        """
+        if not 0.5 < agreement <= 1:
+            raise ValueError(
+                "agreement must be a share of the voters, above 0.5 and at most 1; "
+                f"got {agreement!r}"
+            )
+        n_right = math.ceil(agreement * self.voters.n_teachers - 1e-9)
+        right_class = np.eye(self.voters.n_classes, dtype=int)
+        votes = n_right * right_class
+        votes += (self.voters.n_teachers - n_right) * np.roll(right_class, 1, axis=1)
+        n_asked = np.array([n_queries for _, n_queries in self.stages])
+        outcomes = [_outcomes(mechanism, n_queries, votes) for mechanism, n_queries in self.stages]
+        answered, right = n_asked / n_asked.sum() @ outcomes
+        return float(answered), (float(right / answered) if answered > 0 else math.nan)
 
     @cached_property
     def advice(self):
@@ -218,207 +372,42 @@ class Plan:
         return self.budget.allow(paid, check, answer)
 
 
-def plan_queries(
-    aggregator,
-    n_queries,
-    *,
-    n_public,
-    n_teachers,
-    n_classes,
-    epsilon,
-    delta,
-    accounting="data_independent",
-    before=no_cost,
-):
-    """Decide the noise, and how many queries the budget pays for.
+# --- what comes of made-up votes -----------------------------------------------------------------
 
-    Parameters
-    ----------
-    aggregator : Aggregator or list of Aggregator
-        As given by the user; ``GNMax(sigma=None)`` and others of their kind are calibrated. A list
-        is asked in stages.
-    n_queries : int, list of int or None
-        Queries wanted, of each stage. None, for one stage: all that the budget pays for and, for
-        calibrated noise, that leave its scale at `rules.most_noise` or less, but at least
-        `rules.fewest_queries`.
-    n_public, n_teachers, n_classes : int
-        Number of public rows, of teachers and of classes.
-    epsilon : float or None
-        Hard cap; None for no cap.
-    delta : float
-        Delta of the guarantee.
-    accounting : {"data_independent", "ptr"}, default="data_independent"
-        As in `PATEClassifier`.
-    before : callable, default=no_cost
-        Returns, for Renyi orders, the `Cost` of what is released under the same cap before the
-        first query.
 
-    Returns
-    -------
-    Plan
-        With it the cost, and what is spent before, is at most the cap.
+def _outcomes(mechanism, n_queries, votes):
+    """Return the share of queries that are answered, and the share that are answered right.
 
-    Raises
-    ------
-    BudgetExceededError
-        If the cap does not pay for one query.
-    ValueError
-        If there is nothing to calibrate to, or there are fewer public rows than queries.
-
-    Examples
-    --------
-    >>> from sklearn_pate.accountant import plan_queries
-    >>> from sklearn_pate.aggregators import GNMax
-    >>> public = {"n_public": 1000, "n_teachers": 250, "n_classes": 10}
-    >>> plan = plan_queries(GNMax(sigma=40), None, **public, epsilon=1.0, delta=1e-5)
-    >>> plan.n_queries, plan.epsilon < 1.0, plan.method
-    (75, True, 'renyi')
+    Each row of `votes` is of another class that is right.
     """
-    stages, _ = check_stages(aggregator, n_queries, n_public=n_public)
-    for stage in stages:
-        warn_of_caveat(stage)
-    again = partial(
-        _plan_queries,
-        clone(aggregator),
-        n_queries,
-        n_public=n_public,
-        n_classes=n_classes,
-        epsilon=epsilon,
-        delta=delta,
-        accounting=accounting,
-        before=before,
-    )
-    plan = again(n_teachers=n_teachers)
-    if n_queries is not None and plan.n_queries < plan.n_wanted:
-        warn(
-            f"epsilon={epsilon:g} pays for {plan.n_queries} of the {n_queries} queries wanted; "
-            "only those are asked. Use more noise or raise epsilon to ask them all"
-        )
-    is_calibrated = any(stage.with_scale(1.0) is not None for stage in stages)
-    return replace(plan, again=again if is_calibrated else None)
+    facts = facts_of(mechanism)
+    shares_cost = facts.total is not None
+    if not has_distribution(mechanism) or shares_cost:
+        return _drawn(mechanism, n_queries if shares_cost else _N_DRAWN, votes)
+    n_classes = len(votes)
+    n_right = 1 if facts.label_symmetric else min(n_classes, _MOST_RIGHT)
+    right = np.linspace(0, n_classes - 1, n_right).astype(int)
+    student = _no_student(mechanism, n_right, n_classes)
+    proba = np.exp(mechanism.outcome_log_proba(votes[right], student))
+    answered = proba[:, :n_classes].sum(axis=1).mean()
+    return min(answered, 1.0), proba[np.arange(n_right), right].mean()
 
 
-def _plan_queries(
-    aggregator, n_queries, *, n_public, n_teachers, n_classes, epsilon, delta, accounting, before
-):
-    """Do what `plan_queries` does, without a warning."""
-    epsilon, delta = as_cap(epsilon, delta)
-    sizes = {"n_teachers": n_teachers, "n_classes": n_classes}
-    aggregators, wanted = check_stages(aggregator, n_queries, n_public=n_public)
-    facts = {"voters": TeacherVoters(**sizes), "n_public": n_public, "n_wanted": sum(wanted)}
-    if accounting == "ptr":
-        check_for_test(aggregators, n_queries, epsilon)
-    else:
-        aggregators, wanted = calibrate(
-            aggregators,
-            wanted,
-            is_number_given=n_queries is not None,
-            epsilon=epsilon,
-            delta=delta,
-            sizes=sizes,
-            before=before,
-        )
-    if epsilon is not None:
-        check_failure_probability(aggregators, delta)
-    costs = [costs_once(stage, **sizes) for stage in aggregators]
-    for stage in aggregators:
-        check_threshold(stage, n_teachers=n_teachers)
-    stages = list(zip(aggregators, wanted, costs, strict=True))
-    spent = before(DEFAULT_ORDERS)
-    return replace(_plan_within(stages, spent, epsilon, delta, sizes, accounting), **facts)
+def _drawn(mechanism, n_asked, votes):
+    """Return what `_outcomes` returns, from draws with a fixed seed, so many queries together."""
+    n_rounds = math.ceil(_N_DRAWN / n_asked)
+    right = np.arange(n_asked) % len(votes)  # all classes in turn
+    student = _no_student(mechanism, n_asked, len(votes))
+    rng = np.random.default_rng(0)
+    mechanism = clone(mechanism)
+    rounds = []
+    for _ in range(n_rounds):
+        labels = np.asarray(mechanism.release(votes[right], student, rng).labels)
+        is_right = labels == right[: len(labels)]  # it may stop early
+        rounds.append([(labels >= 0).sum(), is_right.sum()])
+    return np.sum(rounds, axis=0) / (n_rounds * n_asked)
 
 
-def _plan_within(stages, before, epsilon, delta, sizes, accounting):
-    """Plan all queries or, if a cap does not pay for them, what it pays for."""
-    all_queries = _plan_all(stages, before, delta)
-    if epsilon is None or all_queries.epsilon <= epsilon:
-        return all_queries
-    if accounting == "ptr":
-        return _plan_test(stages, before, all_queries.epsilon, epsilon, delta, sizes)
-    # Where all queries cost the same, their number is the budget; else it is a filter
-    if len(stages) == 1 and not _has_check(stages[0][0], sizes):
-        return _plan_fewer(stages, before, epsilon, delta)
-    return _plan_filter(stages, before, epsilon, delta, sizes)
-
-
-def _cost_of_queries(stages):
-    """Return the cost of all queries of stages: triples of a mechanism, a number and costs."""
-    return reduce(Cost.plus, [cost_of(n) for _, n, cost_of in stages])
-
-
-def _pairs(stages):
-    """Return each stage, and its queries."""
-    return [(aggregator, n) for aggregator, n, _ in stages]
-
-
-def _plan_all(stages, before, delta):
-    """Plan all queries."""
-    own = _cost_of_queries(stages)
-    cost = before.plus(own)
-    epsilon, method = cost.epsilon(delta)
-    return Plan(_pairs(stages), epsilon, method, cost, own_cost=own)
-
-
-def _plan_fewer(stages, before, epsilon, delta):
-    """Plan as many queries of the only stage as the cap pays for."""
-    ((aggregator, wanted, cost_of),) = stages
-
-    def epsilon_of(n):
-        return before.plus(cost_of(n)).epsilon(delta)[0]
-
-    affordable = most_affordable(epsilon_of, wanted, epsilon)
-    if affordable == 0:
-        raise query_over_budget(aggregator, epsilon_of(1), epsilon, delta)
-    return _plan_all([(aggregator, affordable, cost_of)], before, delta)
-
-
-def _plan_filter(stages, before, epsilon, delta, sizes):
-    """Plan all queries, with a budget that may stop them: the votes decide what they cost."""
-    aggregators = [aggregator for aggregator, _, _ in stages]
-    budget = None
-    if before.delta < delta:
-        budget = best_filter(aggregators, epsilon, delta - before.delta, sizes, before.rdp)
-    if budget is None:  # some stage cannot ask a single query
-        alone = [before.plus(cost_of(1)).epsilon(delta)[0] for _, _, cost_of in stages]
-        costliest = aggregators[int(np.argmax(alone))]
-        raise query_over_budget(costliest, max(alone), epsilon, delta)
-    own = budget.cost(_cost_of_queries(stages))
-    cost = before.plus(own)
-    return Plan(_pairs(stages), epsilon, "filter", cost, budget, own_cost=own)
-
-
-def _plan_test(stages, before, data_independent_epsilon, epsilon, delta, sizes):
-    """Plan all queries, with a private test that their votes must pass."""
-    ((aggregator, n_queries, _),) = stages
-    left, its_delta = _left(before, epsilon, delta)
-    test = None
-    if left > 0:
-        test = ProposeTestRelease.plan(
-            aggregator, n_queries, **sizes, epsilon=left, delta=its_delta
-        )
-    if test is None:
-        raise BudgetExceededError(
-            f"epsilon={epsilon:g} is too small for accounting='ptr': the test of {n_queries} "
-            f"queries of {aggregator} would fail even if all teachers agreed. Raise epsilon, ask "
-            f"less or use more noise; their data-independent cost is {data_independent_epsilon:.4g}"
-        )
-    # (epsilon, delta) for test and labels together: pure, but for a probability of delta
-    # (by the reduction of Kairouz, Oh, Viswanath (2015), The composition theorem for DP)
-    own = Cost(pure_rdp(left, DEFAULT_ORDERS), math.inf, left, its_delta)
-    cost = before.plus(own)
-    return Plan(_pairs(stages), epsilon, "propose-test-release", cost, test=test, own_cost=own)
-
-
-def _left(before, epsilon, delta):
-    """Return what is left of a cap, by the plain sum: a private test has no Renyi cost."""
-    if before.pure < math.inf:
-        # Rounded down, so that the sum is within the cap
-        return -sum_up(-epsilon, before.pure), -sum_up(-delta, before.delta)
-    spent, _ = before.epsilon(delta / 2)
-    return epsilon - spent, delta / 2
-
-
-def _has_check(aggregator, sizes):
-    """Whether a query has a first step, after which it may cost nothing more."""
-    steps = aggregator.steps(DEFAULT_ORDERS[:1], **sizes)
-    return steps is not None and steps[0][0] > 0
+def _no_student(mechanism, n_queries, n_classes):
+    """Return the probabilities of a student that knows nothing, if the mechanism asks for one."""
+    return np.full((n_queries, n_classes), 1 / n_classes) if mechanism.uses_student_proba else None

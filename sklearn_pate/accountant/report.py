@@ -9,7 +9,7 @@ from .words import card_of, text_rounded_up
 #: Shares of the voters who agree, for which a report says how many labels will be right.
 _AGREEMENTS = (0.6, 0.8, 0.95)
 
-_AGREEMENTS_SAID = " / ".join(percent(agreement) for agreement in _AGREEMENTS)
+_TEACHERS_AGREE = f"where {' / '.join(map(percent, _AGREEMENTS))} of the teachers agree"
 
 _TITLE = "Plan: a forecast of what a fit would ask and spend. Nothing is spent yet."
 
@@ -30,16 +30,12 @@ def text_of(plan):
     str
         Made of public numbers alone.
     """
+    named = [(f"{name:{_NAMES}}", words) for name, words in _lines(plan)]
     parts = [_TITLE]
-    for name, words in _lines(plan):
-        parts.append(_wrapped(f"{name:{_NAMES}}", words))
-    parts += [_wrapped("! ", text) for text in _remarks(plan)]
+    for start, words in [*named, *(("! ", text) for text in _remarks(plan))]:
+        rest = " " * len(start)
+        parts.append(textwrap.fill(words, _WIDTH, initial_indent=start, subsequent_indent=rest))
     return "\n".join(parts)
-
-
-def _remarks(plan):
-    """Return the advice of a plan, and of what a fit refuses that it does."""
-    return [f"fit refuses: {text}" if text in plan.obstacles else text for text in plan.advice]
 
 
 def html_of(plan):
@@ -58,31 +54,34 @@ def html_of(plan):
     return card_of(_TITLE, _lines(plan), _remarks(plan))
 
 
-def _wrapped(start, words):
-    rest = " " * len(start)
-    return textwrap.fill(words, _WIDTH, initial_indent=start, subsequent_indent=rest)
+def _remarks(plan):
+    """Return the advice of a plan, and of what a fit refuses that it does."""
+    return [f"fit refuses: {text}" if text in plan.obstacles else text for text in plan.advice]
 
 
 def _lines(plan):
     """Return pairs of a name and what is to be said of it."""
     lines = []
     if plan.voters is not None:
-        about = _about_teachers if plan.has_teachers else _about_records
-        lines += about(plan)
-    if plan.rows_cost is not None:
-        if plan.rows_cost.sums is not None:
-            lines.append(("sums", plan.rows_cost.sums))
-        lines.append(("public rows", _rows_cost(plan.rows_cost)))
+        lines += _about_teachers(plan) if plan.has_teachers else _about_records(plan)
+    rows = plan.rows_cost
+    if rows is not None:
+        if rows.sums is not None:
+            lines.append(("sums", rows.sums))
+        delta = f" and delta {rows.delta:g}" if rows.delta else ""
+        part = f"of the epsilon below, {text_rounded_up(rows.epsilon)}{delta} is for them"
+        lines.append(("public rows", f"{rows.n_rows} rows are drawn; {part}"))
     for words, epsilon in plan.beside:
-        of_it = f"of the epsilon below, {text_rounded_up(epsilon)} is for it"
-        lines.append(("beside", f"{words}; {of_it}"))
-    lines.append(("epsilon", _guarantee(plan)))
-    return lines
-
-
-def _number(number):
-    """Write a number with three digits at least."""
-    return f"{number:,.0f}" if number >= 1000 else f"{number:.3g}"
+        part = f"of the epsilon below, {text_rounded_up(epsilon)} is for it"
+        lines.append(("beside", f"{words}; {part}"))
+    guarantee = f"{text_rounded_up(plan.epsilon)}, method {plan.method}"
+    if plan.spent is not None:
+        epsilon, delta = plan.spent
+        guarantee = (
+            f"{text_rounded_up(epsilon)}, delta {delta:g}, method {plan.spent.method}; the change "
+            f"that is covered: {plan.spent.adjacency}"
+        )
+    return [*lines, ("epsilon", guarantee)]
 
 
 # --- who votes -----------------------------------------------------------------------------------
@@ -90,46 +89,36 @@ def _number(number):
 
 def _about_teachers(plan):
     voters = plan.voters
-    noise = ("noise", "; ".join(_stage(*stage, voters.n_teachers) for stage in plan.stages))
-    if voters.are_levels:
-        means = f"{plan.n_labels}, of {voters.n_classes} levels ({plan.n_public} public rows)"
-        return [("voters", _teachers(voters)), ("means", means), noise]
-    lines = [
-        ("voters", _teachers(voters)),
-        ("labels", _labels(plan)),
-        noise,
-        ("right", _right_labels(plan)),
-    ]
-    if not _answers_all(plan):
-        shares = f"{_at_agreements(plan.share_answered)} of the queries"
-        lines.append(("answered", f"{shares}, where {_AGREEMENTS_SAID} of the teachers agree"))
-    return lines
-
-
-def _answers_all(plan):
-    """Whether no query is refused, but for what rounding loses."""
-    return min(plan.share_answered(agreement) for agreement in (*_AGREEMENTS, 1.0)) > 0.9995
-
-
-def _teachers(voters):
-    names = ""
-    if voters.names:
-        names = f", each a {' or '.join(voters.names)}"
+    names = f", each a {' or '.join(voters.names)}" if voters.names else ""
     each = ""
     if voters.n_records is not None:
         each = f", on about {_number(voters.n_records / voters.n_teachers)} records"
-    return f"{voters.n_teachers} teachers{names}{each}{_why(voters)}"
-
-
-def _labels(plan):
-    number = f"{plan.n_labels}" if _answers_all(plan) else f"at most {plan.n_labels}"
-    return (
-        f"{number}, on average {_number(plan.labels_per_class)} for each of "
-        f"{plan.voters.n_classes} classes ({plan.n_queries} queries, {plan.n_public} public rows)"
+    who = ("voters", f"{voters.n_teachers} teachers{names}{each}{_why(voters)}")
+    noise = ("noise", "; ".join(_noise(*stage, voters.n_teachers) for stage in plan.stages))
+    if voters.are_levels:
+        means = f"{plan.n_labels}, of {voters.n_classes} levels ({plan.n_public} public rows)"
+        return [who, ("means", means), noise]
+    right = _at_agreements(plan.share_right)
+    if right is not None:
+        right = (
+            f"{right} of the labels at least, {_TEACHERS_AGREE} on the right class, and all others "
+            "on one other class"
+        )
+    # But for what rounding loses
+    all_answered = min(map(plan.share_answered, (*_AGREEMENTS, 1.0))) > 0.9995
+    labels = (
+        f"{'' if all_answered else 'at most '}{plan.n_labels}, on average "
+        f"{_number(plan.labels_per_class)} for each of {voters.n_classes} classes "
+        f"({plan.n_queries} queries, {plan.n_public} public rows)"
     )
+    lines = [who, ("labels", labels), noise, ("right", right or "none: nothing is answered")]
+    if not all_answered:
+        answered = f"{_at_agreements(plan.share_answered)} of the queries, {_TEACHERS_AGREE}"
+        lines.append(("answered", answered))
+    return lines
 
 
-def _stage(mechanism, n_queries, n_teachers):
+def _noise(mechanism, n_queries, n_teachers):
     noise = getattr(mechanism, "noise_std", None)
     name = type(mechanism).__name__
     if noise is None:
@@ -137,100 +126,57 @@ def _stage(mechanism, n_queries, n_teachers):
     return f"{_number(noise)} votes (standard deviation) beside {n_teachers} teachers, by {name}"
 
 
-def _right_labels(plan):
-    shares = _at_agreements(plan.share_right)
-    if shares is None:
-        return "none: nothing is answered"
-    return (
-        f"{shares} of the labels at least, where {_AGREEMENTS_SAID} of the teachers agree on the "
-        "right class, and all others on one other class"
-    )
+def _at_agreements(share):
+    """Write shares at each of the agreements; None if there is none."""
+    shares = [share(agreement) for agreement in _AGREEMENTS]
+    return None if any(map(math.isnan, shares)) else " / ".join(map(percent, shares))
 
 
 def _about_records(plan):
     voters = plan.voters
-    expected = ""
-    if voters.n_records is None:
-        expected = ", if there are as many as public rows"
+    cells = voters.cells
+    expected = ", if there are as many as public rows" if voters.n_records is None else ""
     ((mechanism, n_rows),) = plan.stages
-    if voters.n_columns is not None:
-        return _about_columns(plan, expected)
-    if voters.n_cells == 0:
-        return [("voters", f"nobody: class sums take all of epsilon{_why(voters)}")]
-    labels = (
-        "labels",
-        f"{n_rows}, one for each public row, on average {_number(plan.labels_per_class)} for "
-        f"each of {voters.n_classes} classes",
-    )
-    if voters.are_levels:
-        labels = ("means", f"{n_rows}, one for each public row, of {voters.n_classes} levels")
-    return [
-        (
-            "voters",
-            f"the records themselves, each in the cell that it lies in, of {voters.n_cells}"
-            f"{_why(voters)}",
-        ),
-        labels,
-        (
-            "noise",
-            f"{_number(plan.noise_std)} records (standard deviation) on each "
-            f"{'level' if voters.are_levels else 'class'} of a cell, "
-            f"beside {_number(voters.ballots_per_cell)} in an average cell{expected}, by "
-            f"{type(mechanism).__name__}",
-        ),
-        *_explained(voters),
-    ]
-
-
-def _about_columns(plan, expected):
-    voters = plan.voters
-    return [
-        ("voters", f"the records themselves, each with all of its columns{_why(voters)}"),
-        (
-            "sums",
-            f"{voters.n_columns} numbers for each of {voters.n_classes} "
-            f"{'levels' if voters.are_levels else 'classes'}, with noise of "
+    level = "level" if voters.are_levels else "class"
+    levels = "levels" if voters.are_levels else "classes"
+    if cells.n_columns is not None:
+        sums = (
+            f"{cells.n_columns} numbers for each of {voters.n_classes} {levels}, with noise of "
             f"{_number(plan.noise_std)} records (standard deviation), beside "
-            f"{_number(voters.n_ballots)} records{expected}",
-        ),
+            f"{_number(cells.n_ballots)} records{expected}"
+        )
+        who = f"the records themselves, each with all of its columns{_why(voters)}"
+        return [("voters", who), ("sums", sums)]
+    if cells.n_cells == 0:
+        return [("voters", f"nobody: class sums take all of epsilon{_why(voters)}")]
+    where = f"each in the cell that it lies in, of {cells.n_cells}{_why(voters)}"
+    labels = f"{n_rows}, one for each public row, "
+    if voters.are_levels:
+        labels += f"of {voters.n_classes} levels"
+    else:
+        each = _number(plan.labels_per_class)
+        labels += f"on average {each} for each of {voters.n_classes} classes"
+    noise = (
+        f"{_number(plan.noise_std)} records (standard deviation) on each {level} of a cell, beside "
+        f"{_number(cells.n_ballots / cells.n_cells)} in an average cell{expected}, by "
+        f"{type(mechanism).__name__}"
+    )
+    lines = [
+        ("voters", f"the records themselves, {where}"),
+        ("means" if voters.are_levels else "labels", labels),
+        ("noise", noise),
     ]
-
-
-def _explained(voters):
-    if voters.explained is None:
-        return []
-    share = percent(voters.explained)
-    said = f"{share} of how public rows differ; a record says only where it lies"
-    return [("cells tell", said)]
+    if cells.explained is not None:
+        share = percent(cells.explained)
+        said = f"{share} of how public rows differ; a record says only where it lies"
+        lines.append(("cells tell", said))
+    return lines
 
 
 def _why(voters):
     return f" ({voters.why})" if voters.why else ""
 
 
-def _at_agreements(share):
-    """Write shares at each of the agreements; None if there is none."""
-    shares = [share(agreement) for agreement in _AGREEMENTS]
-    known = [percent(value) for value in shares if not math.isnan(value)]
-    return " / ".join(known) if len(known) == len(shares) else None
-
-
-# --- what is spent -------------------------------------------------------------------------------
-
-
-def _rows_cost(cost):
-    delta = f" and delta {cost.delta:g}" if cost.delta else ""
-    return (
-        f"{cost.n_rows} rows are drawn; of the epsilon below, "
-        f"{text_rounded_up(cost.epsilon)}{delta} is for them"
-    )
-
-
-def _guarantee(plan):
-    if plan.spent is None:
-        return f"{text_rounded_up(plan.epsilon)}, method {plan.method}"
-    spent = plan.spent
-    return (
-        f"{text_rounded_up(spent.epsilon)}, delta {spent.delta:g}, method {spent.method}; the "
-        f"change that is covered: {spent.adjacency}"
-    )
+def _number(number):
+    """Write a number with three digits at least."""
+    return f"{number:,.0f}" if number >= 1000 else f"{number:.3g}"

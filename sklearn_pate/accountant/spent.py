@@ -7,7 +7,7 @@ from dataclasses import KW_ONLY, dataclass, field, fields
 from typing import ClassVar
 
 from .._version import __version__
-from .words import card_of, in_words, released, text_rounded_up, to_be_released
+from .words import card_of, in_words, text_rounded_up
 
 
 @dataclass(frozen=True, repr=False)
@@ -192,7 +192,7 @@ class PrivacySpent:
         >>> print(spent.summary().split(". ")[0])
         Any one record (one row of the table) changes the probability of any outcome by at most a factor e^0.98 (epsilon), plus 1e-05 (delta)
         """  # noqa: E501
-        return in_words(self, released(self))
+        return in_words(self, is_forecast=False)
 
 
 @dataclass(frozen=True, repr=False)
@@ -248,7 +248,7 @@ class PrivacyForecast(PrivacySpent):
         str
             Short paragraphs, the first of which says that it is a forecast.
         """
-        words = in_words(self, to_be_released(self))
+        words = in_words(self, is_forecast=True)
         return f"A forecast, nothing is spent yet. Of what a fit would release, this holds: {words}"
 
 

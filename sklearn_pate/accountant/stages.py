@@ -1,24 +1,217 @@
-"""Stages of a fit: what cannot be asked, how much noise and how many queries a cap leaves."""
+"""Plans of queries: what cannot be asked, how much noise and how many queries a cap leaves."""
 
-import functools
 import math
 from bisect import bisect_right
+from collections.abc import Callable
 from dataclasses import replace
-from functools import reduce
+from functools import lru_cache, partial, reduce
 from numbers import Integral, Number
+from typing import NamedTuple
 
 import numpy as np
 from sklearn.base import clone
 
 from ..exceptions import BudgetExceededError, PrivacyLeakWarning, warn
-from ..rdp import DEFAULT_ORDERS, Cost, least_scale
+from ..propose_test_release import ProposeTestRelease
+from ..rdp import DEFAULT_ORDERS, Cost, least_scale, pure_rdp
 from ..rdp.calibration import FEW_ORDERS, orders_near_best
 from ..rdp.conversion import conversion_penalty
-from ..rdp.cost import no_cost
+from ..rdp.cost import no_cost, sum_up
 from ..rdp.facts import facts_of, has_distribution
 from ..rules import fewest_queries, most_noise
+from .plan import Plan, RenyiFilter, Voters
 
-# --- what cannot be asked is refused, and what will hardly be answered is warned of ---------------
+
+def plan_queries(
+    aggregator,
+    n_queries,
+    *,
+    n_public,
+    n_teachers,
+    n_classes,
+    epsilon,
+    delta,
+    accounting="data_independent",
+    before=no_cost,
+):
+    """Decide the noise, and how many queries the budget pays for.
+
+    Parameters
+    ----------
+    aggregator : Aggregator or list of Aggregator
+        As given by the user; ``GNMax(sigma=None)`` and others of their kind are calibrated. A list
+        is asked in stages.
+    n_queries : int, list of int or None
+        Queries wanted, of each stage. None, for one stage: all that the budget pays for and, for
+        calibrated noise, that leave its scale at `rules.most_noise` or less, but at least
+        `rules.fewest_queries`.
+    n_public, n_teachers, n_classes : int
+        Number of public rows, of teachers and of classes.
+    epsilon : float or None
+        Hard cap; None for no cap.
+    delta : float
+        Delta of the guarantee.
+    accounting : {"data_independent", "ptr"}, default="data_independent"
+        As in `PATEClassifier`.
+    before : callable, default=no_cost
+        Returns, for Renyi orders, the `Cost` of what is released under the same cap before the
+        first query.
+
+    Returns
+    -------
+    Plan
+        With it the cost, and what is spent before, is at most the cap.
+
+    Raises
+    ------
+    BudgetExceededError
+        If the cap does not pay for one query.
+    ValueError
+        If there is nothing to calibrate to, or there are fewer public rows than queries.
+
+    Examples
+    --------
+    >>> from sklearn_pate.accountant import plan_queries
+    >>> from sklearn_pate.aggregators import GNMax
+    >>> public = {"n_public": 1000, "n_teachers": 250, "n_classes": 10}
+    >>> plan = plan_queries(GNMax(sigma=40), None, **public, epsilon=1.0, delta=1e-5)
+    >>> plan.n_queries, plan.epsilon < 1.0, plan.method
+    (75, True, 'renyi')
+    """
+    aggregators, wanted = check_stages(aggregator, n_queries, n_public=n_public)
+    for stage in aggregators:
+        if stage.caveat is not None:
+            facts_of(stage)  # refuses parameters that are wrong
+            warn(f"{stage}: {stage.caveat}", PrivacyLeakWarning)
+    cap = _Cap(*as_cap(epsilon, delta), accounting, before)
+    public = {"n_public": n_public, "n_classes": n_classes}
+    is_number_given = n_queries is not None
+    again = partial(_plan_queries, aggregators, wanted, is_number_given, cap, **public)
+    plan = again(n_teachers=n_teachers)
+    if is_number_given and plan.n_queries < plan.n_wanted:
+        warn(
+            f"epsilon={epsilon:g} pays for {plan.n_queries} of the {n_queries} queries wanted; "
+            "only those are asked. Use more noise or raise epsilon to ask them all"
+        )
+    is_calibrated = any(stage.with_scale(1.0) is not None for stage in aggregators)
+    return replace(plan, again=again if is_calibrated else None)
+
+
+class _Cap(NamedTuple):
+    """What queries may cost, and what returns the cost of all that is released before them."""
+
+    epsilon: float | None
+    delta: float
+    accounting: str
+    before: Callable
+
+    def epsilon_of(self, cost, orders=DEFAULT_ORDERS):
+        """Return the epsilon of queries that cost so much, with what is released before."""
+        return self.before(orders).plus(cost).epsilon(self.delta, orders)[0]
+
+
+def _plan_queries(aggregators, wanted, is_number_given, cap, *, n_public, n_teachers, n_classes):
+    """Do what `plan_queries` does, without a warning."""
+    sizes = {"n_teachers": n_teachers, "n_classes": n_classes}
+    n_wanted = sum(wanted)
+    if cap.accounting == "ptr":
+        _check_for_test(aggregators, is_number_given, cap)
+    else:
+        aggregators, wanted = _calibrate(aggregators, wanted, is_number_given, cap, sizes)
+    if cap.epsilon is not None:
+        _check_failure_probability(aggregators, cap.delta)
+    costs = [costs_once(stage, **sizes) for stage in aggregators]
+    for stage in aggregators:
+        _check_threshold(stage, n_teachers=n_teachers)
+    plan = _plan_within(list(zip(aggregators, wanted, costs, strict=True)), cap, sizes)
+    return replace(plan, voters=Voters(**sizes), n_public=n_public, n_wanted=n_wanted)
+
+
+def _plan_within(stages, cap, sizes):
+    """Plan all queries or, if a cap does not pay for them, what it pays for.
+
+    Stages are triples of a mechanism, a number of queries, and what any number of them costs.
+    """
+    own = reduce(Cost.plus, [cost_of(n) for _, n, cost_of in stages])
+    asked = [(aggregator, n) for aggregator, n, _ in stages]
+    before = cap.before(DEFAULT_ORDERS)
+    cost = before.plus(own)
+    epsilon, method = cost.epsilon(cap.delta)
+    if cap.epsilon is None or epsilon <= cap.epsilon:
+        return Plan(asked, epsilon, method, cost, own_cost=own)
+    if cap.accounting == "ptr":
+        test = _planned_test(*asked[0], epsilon, cap, sizes)
+        # (epsilon, delta) for test and labels together: pure, but for a probability of delta
+        # (by the reduction of Kairouz, Oh, Viswanath (2015), The composition theorem for DP)
+        pure = pure_rdp(test.epsilon, DEFAULT_ORDERS)
+        own = Cost(pure, math.inf, test.epsilon, test.delta)
+        limit = {"method": "propose-test-release", "test": test}
+    # Where all queries cost the same, their number is the budget; else it is a filter
+    elif len(stages) == 1 and not _has_check(stages[0][0], sizes):
+        return _plan_fewer(*stages[0], cap, sizes)
+    else:
+        budget = _planned_filter(stages, cap, sizes)
+        own = budget.cost(own)
+        limit = {"method": "filter", "budget": budget}
+    return Plan(asked, cap.epsilon, cost=before.plus(own), own_cost=own, **limit)
+
+
+def _plan_fewer(aggregator, wanted, cost_of, cap, sizes):
+    """Plan as many queries of the only stage as the cap pays for."""
+    affordable = _most_within(cap, cost_of, wanted)
+    if affordable == 0:
+        raise _query_over_budget(aggregator, cap.epsilon_of(cost_of(1)), cap)
+    return _plan_within([(aggregator, affordable, cost_of)], cap, sizes)
+
+
+def _planned_test(aggregator, n_queries, needed, cap, sizes):
+    """Return a private test that the votes on all queries must pass."""
+    before = cap.before(DEFAULT_ORDERS)
+    if before.pure < math.inf:
+        # By the plain sum, as it has no Renyi cost, and rounded down: the sum is within the cap
+        epsilon, delta = -sum_up(-cap.epsilon, before.pure), -sum_up(-cap.delta, before.delta)
+    else:
+        delta = cap.delta / 2
+        epsilon = cap.epsilon - before.epsilon(delta)[0]
+    left = {"epsilon": epsilon, "delta": delta}
+    test = ProposeTestRelease.plan(aggregator, n_queries, **sizes, **left) if epsilon > 0 else None
+    if test is None:
+        raise BudgetExceededError(
+            f"epsilon={cap.epsilon:g} is too small for accounting='ptr': the test of {n_queries} "
+            f"queries of {aggregator} would fail even if all teachers agreed. Raise epsilon, ask "
+            f"less or use more noise; their data-independent cost is {needed:.4g}"
+        )
+    return test
+
+
+def _planned_filter(stages, cap, sizes):
+    """Return a budget that may stop the queries: the votes decide what each of them costs.
+
+    It is at the order that pays for most answers of the first stage, and one of each stage.
+    """
+    steps = [aggregator.steps(DEFAULT_ORDERS, **sizes) for aggregator, _, _ in stages]
+    before = cap.before(DEFAULT_ORDERS)
+    if before.delta < cap.delta and all(step is not None for step in steps):
+        limit = cap.epsilon - conversion_penalty(cap.delta - before.delta, DEFAULT_ORDERS)
+        # Less, so that rounding the epsilon of the filter cannot pass the cap
+        limit = (limit - before.rdp) * (1 - 1e-9)
+        one_of_each = sum(check + answer for check, answer in steps)
+        n_answers = np.where(limit >= one_of_each, limit / sum(steps[0]), 0)
+        best = int(np.argmax(n_answers))
+        if n_answers[best] > 0:
+            return RenyiFilter(float(DEFAULT_ORDERS[best]), float(limit[best]))
+    alone = [cap.epsilon_of(cost_of(1)) for _, _, cost_of in stages]
+    costliest = int(np.argmax(alone))
+    raise _query_over_budget(stages[costliest][0], alone[costliest], cap)
+
+
+def _has_check(aggregator, sizes):
+    """Whether a query has a first step, after which it may cost nothing more."""
+    steps = aggregator.steps(DEFAULT_ORDERS[:1], **sizes)
+    return steps is not None and steps[0][0] > 0
+
+
+# --- what cannot be asked is refused -------------------------------------------------------------
 
 
 def as_cap(epsilon, delta):
@@ -40,26 +233,33 @@ def check_stages(aggregator, n_queries, *, n_public):
         Number of public rows.
     """
     is_list = isinstance(aggregator, list)
-    if aggregator == []:
+    stages = aggregator if is_list else [aggregator]
+    if not stages:
         raise ValueError("aggregator must not be an empty list; give at least 1 stage")
-    for stage in aggregator if is_list else [aggregator]:
+    for stage in stages:
         if isinstance(stage, type) or not hasattr(type(stage), "release"):
             raise ValueError(
-                f"aggregator must be an Aggregator, or a list of them, each an instance; "
+                "aggregator must be an Aggregator, or a list of them, each an instance; "
                 f"got {stage!r}"
             )
-    aggregators = [clone(stage) for stage in (aggregator if is_list else [aggregator])]
-    if is_list and (not isinstance(n_queries, list) or len(n_queries) != len(aggregators)):
+    if n_queries is None and not is_list:
+        n_queries = n_public
+    wanted = n_queries if isinstance(n_queries, list) else [n_queries]
+    if isinstance(n_queries, list) != is_list or len(wanted) != len(stages):
         raise ValueError(
-            f"aggregator is a list of {len(aggregators)} stages, so n_queries must be a list of as "
-            f"many numbers; got n_queries={n_queries!r}"
+            f"aggregator is {f'a list of {len(stages)} stages' if is_list else 'one stage'}, so "
+            f"n_queries must be {'a list of as many numbers' if is_list else 'one number'}; got "
+            f"n_queries={n_queries!r}"
         )
-    if not is_list and isinstance(n_queries, list):
+    if any(not isinstance(n, Integral) or n < 1 for n in wanted):
+        raise ValueError(f"each stage needs queries, at least 1; got n_queries={n_queries!r}")
+    wanted = [int(n) for n in wanted]  # numpy's small ints overflow
+    if sum(wanted) > n_public:
         raise ValueError(
-            f"n_queries={n_queries!r} is a list, for stages, but aggregator is not; give a list of "
-            "aggregators or one number"
+            f"n_queries={n_queries} is more than the rows of X_public, {n_public}; "
+            "ask fewer queries or give more public rows"
         )
-    wanted = _queries_wanted(n_queries, n_public, len(aggregators))
+    aggregators = [clone(stage) for stage in stages]
     soft_stage(aggregators)
     if aggregators[0].uses_student_proba:
         raise ValueError(
@@ -88,45 +288,25 @@ def soft_stage(aggregators):
     return stage
 
 
-def _queries_wanted(n_queries, n_public, n_stages):
-    """Return the number of queries of each stage, as a list of int."""
-    if n_queries is None:
-        wanted = [n_public]
-    else:
-        wanted = n_queries if isinstance(n_queries, list) else [n_queries]
-    if any(not isinstance(n, Integral) or n < 1 for n in wanted):
-        raise ValueError(
-            "every stage needs an aggregator and a number of queries, at least 1; "
-            f"got n_queries={n_queries!r} for {n_stages} aggregator(s)"
-        )
-    wanted = [int(n) for n in wanted]  # numpy's small ints overflow
-    if sum(wanted) > n_public:
-        raise ValueError(
-            f"n_queries={n_queries} is more than the rows of X_public, {n_public}; "
-            "ask fewer queries or give more public rows"
-        )
-    return wanted
-
-
-def check_for_test(aggregators, n_queries, epsilon):
+def _check_for_test(aggregators, is_number_given, cap):
     """Refuse what a private test cannot be planned for: all must be fixed in advance."""
     if len(aggregators) > 1:
         raise ValueError("accounting='ptr' tests one list of queries; give one aggregator")
     (aggregator,) = aggregators
-    is_missing = {
-        "epsilon": epsilon is None,
-        "n_queries": n_queries is None,
-        f"the noise of {aggregator}": aggregator.with_scale(1.0) is not None,
+    needed = {
+        "epsilon": cap.epsilon is not None,
+        "n_queries": is_number_given,
+        f"the noise of {aggregator}": aggregator.with_scale(1.0) is None,
     }
-    for name in is_missing:
-        if is_missing[name]:
-            raise ValueError(
-                f"accounting='ptr' tests a fixed number of queries with fixed noise against a cap; "
-                f"set {name} to a number"
-            )
+    missing = [name for name, is_set in needed.items() if not is_set]
+    if missing:
+        raise ValueError(
+            "accounting='ptr' tests a fixed number of queries with fixed noise against a cap; "
+            f"set {missing[0]} to a number"
+        )
 
 
-def check_failure_probability(aggregators, delta):
+def _check_failure_probability(aggregators, delta):
     """Refuse mechanisms that fail more often than `delta` allows."""
     totals = [facts_of(stage).total for stage in aggregators]
     failure_probability = sum(total(DEFAULT_ORDERS).delta for total in totals if total is not None)
@@ -137,7 +317,7 @@ def check_failure_probability(aggregators, delta):
         )
 
 
-def check_threshold(aggregator, *, n_teachers):
+def _check_threshold(aggregator, *, n_teachers):
     """Refuse a threshold that no votes reach: every query would be paid for and not answered."""
     threshold = getattr(aggregator, "threshold", None)
     if isinstance(threshold, Integral) and threshold > n_teachers:
@@ -147,66 +327,37 @@ def check_threshold(aggregator, *, n_teachers):
         )
 
 
-def warn_of_caveat(aggregator):
-    """Warn of what a mechanism says of itself."""
-    if aggregator.caveat is not None:
-        facts_of(aggregator)  # refuses parameters that are wrong
-        warn(f"{aggregator}: {aggregator.caveat}", PrivacyLeakWarning)
-
-
-def query_over_budget(aggregator, query_epsilon, epsilon, delta):
+def _query_over_budget(aggregator, query_epsilon, cap):
     """Return the error for a cap that does not pay for one query."""
     advice = "Use more noise, or raise epsilon"
     if query_epsilon == math.inf:
         advice = f"{aggregator.missing_facts()}; or set epsilon=None to run it without a guarantee"
     return BudgetExceededError(
-        f"one query of {aggregator} costs epsilon={query_epsilon:.4g} at delta={delta:g}, more "
-        f"than the cap epsilon={epsilon:g}. {advice}"
+        f"one query of {aggregator} costs epsilon={query_epsilon:.4g} at delta={cap.delta:g}, more "
+        f"than the cap epsilon={cap.epsilon:g}. {advice}"
     )
 
 
 # --- how much noise, and how many queries, a cap leaves -------------------------------------------
 
 
-def calibrate(aggregators, n_queries, *, is_number_given, epsilon, delta, sizes, before=no_cost):
+def _calibrate(aggregators, wanted, is_number_given, cap, sizes):
     """Set the noise of the stages that have none, so that all stages together cost the cap.
 
-    Parameters
-    ----------
-    aggregators : list of Aggregator
-        The stages, in order.
-    n_queries : list of int
-        Queries wanted, of each stage.
-    is_number_given : bool
-        Whether the user said how many. If not, fewer are asked where the noise would otherwise be
-        larger than `rules.most_noise`, but at least `rules.fewest_queries`.
-    epsilon : float or None
-        The cap.
-    delta : float
-        Delta of the guarantee.
-    sizes : dict
-        `n_teachers` and `n_classes`.
-    before : callable, default=no_cost
-        Returns, for Renyi orders, the `Cost` of what is released before.
+    If the user does not say how many queries, fewer are asked where the noise would otherwise be
+    larger than `rules.most_noise`, but at least `rules.fewest_queries`.
 
     Returns
     -------
     aggregators : list of Aggregator
         With noise in all stages.
-    n_queries : list of int
-        What the noise is calibrated to.
-
-    Raises
-    ------
-    BudgetExceededError
-        If the cap does not pay for one query, or not for the stages that have noise.
-    ValueError
-        If there is no cap to calibrate to.
+    wanted : list of int
+        The numbers of queries that the noise is calibrated to.
     """
     without_noise = [stage for stage in aggregators if stage.with_scale(1.0) is not None]
     if not without_noise:
-        return aggregators, n_queries
-    if epsilon is None:
+        return aggregators, wanted
+    if cap.epsilon is None:
         raise ValueError(
             f"{without_noise[0]} is calibrated to epsilon, and epsilon is None; set one of them "
             "to a number"
@@ -215,28 +366,28 @@ def calibrate(aggregators, n_queries, *, is_number_given, epsilon, delta, sizes,
         check_with_scale(stage)
     # Facts need noise, and what is asked of them here is the same for any
     with_any_noise = _at_scale(aggregators, 1.0)
-    check_failure_probability(with_any_noise, delta)
+    _check_failure_probability(with_any_noise, cap.delta)
     start = None
     if not is_number_given and facts_of(with_any_noise[0]).total is None:
         start = most_noise(**sizes)
         # One stage: a list of stages has numbers of queries
         (noisiest,) = _at_scale(aggregators, start)
-        affordable = _most_queries(noisiest, n_queries[0], epsilon, delta, sizes, before)
+        affordable = _most_queries(noisiest, wanted[0], cap, sizes)
         fewest = fewest_queries(n_classes=sizes["n_classes"])
-        n_queries = [max(affordable, min(n_queries[0], fewest))]
+        wanted = [max(affordable, min(wanted[0], fewest))]
 
     def cost_at(scale, orders):
-        stages = zip(_at_scale(aggregators, scale), n_queries, strict=True)
+        stages = zip(_at_scale(aggregators, scale), wanted, strict=True)
         costs = [costs_once(stage, orders, **sizes)(n) for stage, n in stages]
-        return reduce(Cost.plus, costs, before(orders))
+        return reduce(Cost.plus, costs, cap.before(orders))
 
-    scale = least_scale(cost_at, epsilon, delta, start=start)
+    scale = least_scale(cost_at, cap.epsilon, cap.delta, start=start)
     if scale == math.inf:
         raise BudgetExceededError(
-            f"epsilon={epsilon:g} does not pay for the stages that have noise of their own. "
+            f"epsilon={cap.epsilon:g} does not pay for the stages that have noise of their own. "
             "Ask fewer queries, use more noise or raise epsilon"
         )
-    return _at_scale(aggregators, scale), n_queries
+    return _at_scale(aggregators, scale), wanted
 
 
 def costs_once(stage, orders=DEFAULT_ORDERS, **sizes):
@@ -267,7 +418,7 @@ def costs_once(stage, orders=DEFAULT_ORDERS, **sizes):
     return _known_costs(type(stage), typed, orders.tobytes(), tuple(sizes.items()))
 
 
-@functools.lru_cache(maxsize=1000)
+@lru_cache(maxsize=1000)
 def _known_costs(mechanism, typed_parameters, orders, sizes):
     parameters = {name: value for name, _, value in typed_parameters}
     return mechanism(**parameters).costs(np.frombuffer(orders), **dict(sizes))
@@ -293,162 +444,24 @@ def check_with_scale(stage):
         )
 
 
-def _most_queries(aggregator, n_wanted, epsilon, delta, sizes, before):
+def _most_queries(aggregator, n_wanted, cap, sizes):
     """Return how many queries the cap pays for with the largest noise that is of use."""
-
-    def affordable_by(orders):
-        queries = costs_once(aggregator, orders, **sizes)
-        spent = before(orders)
-
-        def cost_of(n):
-            return spent.plus(queries(n))
-
-        def epsilon_of(n):
-            return cost_of(n).epsilon(delta, orders)[0]
-
-        return most_affordable(epsilon_of, n_wanted, epsilon), cost_of
-
-    affordable, cost_of = affordable_by(FEW_ORDERS)
-    if cost_of(1).epsilon(delta, FEW_ORDERS)[0] == math.inf:
-        raise query_over_budget(aggregator, math.inf, epsilon, delta)
-    affordable, _ = affordable_by(orders_near_best(cost_of(max(1, affordable)), delta))
+    cost_of = costs_once(aggregator, FEW_ORDERS, **sizes)
+    if cap.epsilon_of(cost_of(1), FEW_ORDERS) == math.inf:
+        raise _query_over_budget(aggregator, math.inf, cap)
+    affordable = _most_within(cap, cost_of, n_wanted, FEW_ORDERS)
+    near = orders_near_best(cap.before(FEW_ORDERS).plus(cost_of(max(1, affordable))), cap.delta)
+    affordable = _most_within(cap, costs_once(aggregator, near, **sizes), n_wanted, near)
     if affordable == 0:
         raise BudgetExceededError(
-            f"epsilon={epsilon:g} pays for no query with noise that n_teachers="
+            f"epsilon={cap.epsilon:g} pays for no query with noise that n_teachers="
             f"{sizes['n_teachers']} teachers can outvote (at most {most_noise(**sizes):.3g}). "
             "Use more teachers, raise epsilon, or set n_queries"
         )
     return affordable
 
 
-def most_affordable(epsilon_of, n_wanted, cap):
-    """Return the largest number of queries whose epsilon is at most the cap.
-
-    Parameters
-    ----------
-    epsilon_of : callable
-        Epsilon of a number of queries; it never falls as the number grows.
-    n_wanted : int
-        The most that are of use.
-    cap : float
-        The largest epsilon.
-
-    Returns
-    -------
-    int
-        From 0 to `n_wanted`.
-    """
-    return bisect_right(range(1, n_wanted + 1), cap, key=epsilon_of)
-
-
-# --- a budget that stops the queries, where the votes decide what each of them costs --------------
-
-
-class RenyiFilter:
-    """A budget at one Renyi order, fixed in advance, for steps whose number is an outcome.
-
-    The whole cost of a query is set aside before it is asked; what was not spent is refunded.
-
-    Parameters
-    ----------
-    order : float
-        The order.
-    limit : float
-        Largest total cost.
-
-    Notes
-    -----
-    Privacy filters for Renyi costs: Feldman, Zrnic (2021), Individual privacy accounting via a
-    Renyi filter, NeurIPS.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from sklearn_pate.accountant import RenyiFilter
-    >>> budget = RenyiFilter(order=10.0, limit=1.0)
-    >>> budget.allow(np.array([True, False, False, True, True]), check=0.1, answer=0.3)
-    3
-    """
-
-    def __init__(self, order, limit):
-        self.order = order
-        self.limit = limit
-        self.spent = 0.0
-
-    def cost(self, total):
-        """Cost of what the filter lets through.
-
-        Costs grow with the order: up to the filter's own, its limit holds; above, only the total.
-
-        Parameters
-        ----------
-        total : Cost
-            Of all queries that could be asked.
-
-        Returns
-        -------
-        Cost
-            At most the total.
-        """
-        within = self.order >= DEFAULT_ORDERS
-        rdp = np.where(within, np.minimum(self.limit, total.rdp), total.rdp)
-        return replace(total, rdp=rdp)
-
-    def allow(self, paid, check, answer):
-        """Spend on as many of the queries, in order, as the budget pays for.
-
-        Parameters
-        ----------
-        paid : ndarray of shape (n_queries,), bool
-            Whether the answer of each query, if asked, is paid for.
-        check, answer : float
-            Cost of the two steps of a query.
-
-        Returns
-        -------
-        int
-            How many were asked.
-        """
-        n_asked = np.arange(len(paid) + 1)
-        n_answered = np.concatenate([[0], np.cumsum(paid)])
-        spent = self.spent + check * n_asked + answer * n_answered
-        # Both steps are set aside, whatever the check will say: a refund comes after the query.
-        # The sum over queries is rounded; 1e-12 keeps it from passing the limit
-        fits = spent[:-1] + check + answer <= self.limit * (1 - 1e-12)
-        allowed = len(paid) if fits.all() else int(np.argmin(fits))
-        self.spent = float(spent[allowed])
-        return allowed
-
-
-def best_filter(aggregators, epsilon, delta, sizes, before=0.0):
-    """Return the filter at the order that pays for most answers of the first stage.
-
-    Parameters
-    ----------
-    aggregators : list of Aggregator
-        The stages.
-    epsilon, delta : float
-        The cap.
-    sizes : dict
-        `n_teachers` and `n_classes`.
-    before : ndarray of shape (n_orders,), default=0.0
-        Renyi cost, at each of `rdp.DEFAULT_ORDERS`, of what is released before.
-
-    Returns
-    -------
-    RenyiFilter or None
-        None if at no order the limit pays for one query of each stage.
-    """
-    steps = [stage.steps(DEFAULT_ORDERS, **sizes) for stage in aggregators]
-    if any(step is None for step in steps):
-        return None
-    limit = epsilon - conversion_penalty(delta, DEFAULT_ORDERS)
-    # Less, so that rounding the epsilon of the filter cannot pass the cap
-    limit = (limit - before) * (1 - 1e-9)
-    one_of_each = sum(check + answer for check, answer in steps)
-    # An order counts only if no stage would be planned in vain
-    n_answers = np.where(limit >= one_of_each, limit / sum(steps[0]), 0)
-    best = int(np.argmax(n_answers))
-    if n_answers[best] == 0:
-        return None
-    return RenyiFilter(float(DEFAULT_ORDERS[best]), float(limit[best]))
+def _most_within(cap, cost_of, n_wanted, orders=DEFAULT_ORDERS):
+    """Return the most queries that the cap pays for; epsilon never falls with their number."""
+    numbers = range(1, n_wanted + 1)
+    return bisect_right(numbers, cap.epsilon, key=lambda n: cap.epsilon_of(cost_of(n), orders))

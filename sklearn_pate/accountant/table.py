@@ -2,7 +2,6 @@
 
 import contextlib
 import math
-from dataclasses import replace
 
 import numpy as np
 from sklearn.base import clone
@@ -63,37 +62,30 @@ def plan_table(
     epsilon, delta = as_cap(epsilon, delta)
     if mechanism.with_scale(1.0) is not None:
         check_with_scale(mechanism)
-        if epsilon is not None:
-            _check_room(mechanism, before(DEFAULT_ORDERS), epsilon, delta)
+        rest = before(DEFAULT_ORDERS)
+        is_pure = mechanism.is_pure and rest.pure < math.inf
+        spent = rest.pure if is_pure else rest.epsilon(delta)[0]
+        if epsilon is not None and spent >= epsilon:
+            raise BudgetExceededError(
+                f"public rows that are drawn from private ones, and releases of yours, cost "
+                f"epsilon={spent:.4g}, and epsilon={epsilon:g} is the cap of these and the labels. "
+                "Raise it"
+            )
         mechanism = calibrated(mechanism, n_changed, epsilon, delta, before)
     mechanism = clone(mechanism)  # the user's may keep the table that it is given
     own = checked_cost(mechanism, n_changed)
     cost = before(DEFAULT_ORDERS).plus(own)
+    spent, method = cost.epsilon(delta)
     are_pure = mechanism.is_pure and is_pure_before
-    is_pure = are_pure and cost.pure < math.inf and cost.delta == 0
-    if is_pure:
+    if are_pure and cost.pure < math.inf and cost.delta == 0:
         spent, method, delta = cost.pure, "pure", 0.0
-    else:
-        spent, method = cost.epsilon(delta)
     if epsilon is not None and spent > epsilon:
         raise BudgetExceededError(
             f"{mechanism} costs epsilon={spent:.4g}, more than the cap epsilon={epsilon:g}. Use "
             "more noise, or raise epsilon"
         )
-    plan = Plan([(mechanism, n_rows)], spent, method, cost, delta=delta, own_cost=own)
-    return replace(plan, n_public=n_rows, n_wanted=n_rows)
-
-
-def _check_room(mechanism, before, epsilon, delta):
-    """Refuse a cap that what is released before the table uses up."""
-    is_pure = mechanism.is_pure and before.pure < math.inf
-    spent = before.pure if is_pure else before.epsilon(delta)[0]
-    if spent >= epsilon:
-        raise BudgetExceededError(
-            f"public rows that are drawn from private ones, and releases of yours, cost "
-            f"epsilon={spent:.4g}, and epsilon={epsilon:g} is the cap of these and the labels. "
-            "Raise it"
-        )
+    told = {"own_cost": own, "n_public": n_rows, "n_wanted": n_rows}
+    return Plan([(mechanism, n_rows)], spent, method, cost, delta=delta, **told)
 
 
 def calibrated(part, n_changed, epsilon, delta, before=no_cost):

@@ -40,27 +40,53 @@ _ABOUT_ARITHMETIC = {
     "real": "This holds in real arithmetic; floating-point numbers round the noise.",
 }
 
+#: What a summary says of the release: before it, after it, and if nobody got a label.
+_OF_TABLE = {
+    "forecast": (
+        "A noisy table of the records' ballots would be released, and give labels to "
+        "{spent.n_queries} public rows."
+    ),
+    "answers": (
+        "A noisy table of the records' ballots was released, and {spent.n_answered} public rows "
+        "got labels from it."
+    ),
+    "none": (
+        "A noisy table of the records' ballots is paid for, and no public row got a label from it."
+    ),
+}
+_OF_TEACHERS = {
+    "forecast": "{spent.n_teachers} teachers would be asked {spent.n_queries} questions.",
+    "answers": (
+        "{spent.n_teachers} teachers were asked {spent.n_queries} questions and "
+        "{spent.n_answered} answers were released."
+    ),
+    "none": (
+        "{spent.n_queries} questions to {spent.n_teachers} teachers are paid for, and no label "
+        "was released."
+    ),
+}
+
 #: From this epsilon on, odds are said without a number.
 _NO_DOUBT = 14
 
 
-def in_words(spent, release):
+def in_words(spent, *, is_forecast):
     """Return a few short paragraphs that are safe to publish; epsilon is rounded up.
 
     Parameters
     ----------
     spent : PrivacySpent
         The guarantee.
-    release : str
-        What was released or would be, as `released` and `to_be_released` say it.
+    is_forecast : bool
+        Whether nothing is paid for yet.
 
     Returns
     -------
     str
     """
-    first = ""
-    if spent.not_covered:
-        first = f"Not covered by what follows: {'; '.join(spent.not_covered)}."
+    not_covered = "; ".join(spent.not_covered)
+    first = f"Not covered by what follows: {not_covered}." if not_covered else ""
+    release = _release(spent, is_forecast)
     if not math.isfinite(spent.epsilon):
         none = "No privacy is guaranteed (epsilon is infinite)."
         return _joined(first, none, release)
@@ -76,7 +102,7 @@ def in_words(spent, release):
             _LEFT_OUT_BY_UNIT.get(spent.unit, ""),
         ),
         _joined(release, _published(spent), _about_rows(spent)),
-        _joined(_about_others(spent), _about_the_rest(spent)),
+        _about_others(spent),
         _joined(
             _ABOUT_ARITHMETIC[spent.arithmetic],
             "" if is_seeded else "It came from the operating system's generator.",
@@ -89,41 +115,6 @@ def _joined(*sentences):
     return " ".join(filter(None, sentences))
 
 
-def released(spent):
-    """Say what was released; where it failed, a release that was paid for may not have been."""
-    if spent.covers == "rows":
-        return "The fit failed after its public rows were drawn, before labels were paid for."
-    if spent.n_teachers is None:
-        if not spent.n_answered:
-            return (
-                "A noisy table of the records' ballots is paid for, and no public row got a "
-                "label from it."
-            )
-        return (
-            "A noisy table of the records' ballots was released, and "
-            f"{spent.n_answered} public rows got labels from it."
-        )
-    if not spent.n_answered:
-        return (
-            f"{spent.n_queries} questions to {spent.n_teachers} teachers are paid for, and no "
-            "label was released."
-        )
-    return (
-        f"{spent.n_teachers} teachers were asked {spent.n_queries} questions and "
-        f"{spent.n_answered} answers were released."
-    )
-
-
-def to_be_released(spent):
-    """Say what would be released."""
-    if spent.n_teachers is None:
-        return (
-            "A noisy table of the records' ballots would be released, and give labels to "
-            f"{spent.n_queries} public rows."
-        )
-    return f"{spent.n_teachers} teachers would be asked {spent.n_queries} questions."
-
-
 def text_rounded_up(epsilon, n_decimals=3):
     """Write epsilon with so many decimals at most, never rounded down."""
     if not math.isfinite(epsilon):
@@ -132,6 +123,15 @@ def text_rounded_up(epsilon, n_decimals=3):
     # A float has up to 309 digits before the point, and quantize refuses to drop any
     text = f"{exact.quantize(Decimal(10) ** -n_decimals, ROUND_CEILING, Context(prec=400)):f}"
     return text.rstrip("0").rstrip(".")
+
+
+def _release(spent, is_forecast):
+    """Say what was released; where it failed, a release that was paid for may not have been."""
+    if spent.covers == "rows":
+        return "The fit failed after its public rows were drawn, before labels were paid for."
+    outcome = "forecast" if is_forecast else "answers" if spent.n_answered else "none"
+    texts = _OF_TABLE if spent.n_teachers is None else _OF_TEACHERS
+    return texts[outcome].format(spent=spent)
 
 
 def _odds(spent):
@@ -169,17 +169,12 @@ def _published(spent):
     """Say what was published."""
     if spent.covers == "rows":
         return "This is about the rows that were drawn and this statement."
-    rows = "the rows that were drawn, " if spent.n_synthetic else ""
-    rows += "".join(f"{words}, " for words in spent.beside)
+    what, last = "one fit", "the labels and this statement"
     if spent.method == "tuning":
-        return (
-            f"This is about all that one search published: {rows}the student, the labels, "
-            "best_params_, best_score_ and this statement."
-        )
-    return (
-        f"This is about all that one fit published: {rows}the student, the labels and this "
-        "statement."
-    )
+        what, last = "one search", "the labels, best_params_, best_score_ and this statement"
+    rows = ["the rows that were drawn"] if spent.n_synthetic else []
+    parts = [*rows, *spent.beside, "the student", last]
+    return f"This is about all that {what} published: {', '.join(parts)}."
 
 
 def _about_rows(spent):
@@ -194,20 +189,16 @@ def _about_rows(spent):
 
 
 def _about_others(spent):
-    """Say what other fits mean for this one."""
-    number = ""
+    """Say what other fits mean for this one, and what is outside of any fit."""
+    number, other = "", ""
     if spent.fit_number > 1:
         number = f" (this is fit number {spent.fit_number} of its process)"
-    return f"Other fits on the same private data are not covered{number}: they add up."
-
-
-def _about_the_rest(spent):
-    """Say what is outside of any fit."""
-    other = "other " if spent.method == "tuning" else ""
+    if spent.method == "tuning":
+        other = "other "
     return (
-        "Nor is what was computed from the private data beside the fit, as "
-        f"{other}scores, scaling or a choice of {other}settings; nor what follows about a person "
-        "from facts that are true of many."
+        f"Other fits on the same private data are not covered{number}: they add up. Nor is what "
+        f"was computed from the private data beside the fit, as {other}scores, scaling or a choice "
+        f"of {other}settings; nor what follows about a person from facts that are true of many."
     )
 
 

@@ -3,7 +3,7 @@
 from .bounds import one_run_epsilon
 from .canaries import Canaries, make_canaries
 from .estimator import EstimatorAudit, audit_estimator
-from .exact import exact_epsilon
+from .mechanism import exact_epsilon
 from .query import AuditResult, audit_aggregator
 from .search import worst_pair
 from .table import TableAudit, audit_release, audit_table

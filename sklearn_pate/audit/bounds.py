@@ -10,7 +10,6 @@ from scipy.stats import binom
 
 from ..rdp.calibration import bisect
 from ..rdp.checks import check_count, check_delta
-from .mechanism import padded
 
 #: Part of the error probability that goes to the smaller correction for delta.
 _FOR_DELTA = 0.1
@@ -34,6 +33,54 @@ class Event(NamedTuple):
         first, second, outcomes = padded(first, second, self.outcomes)
         hits = (first[outcomes].sum(), second[outcomes].sum())
         return hits[::-1] if self.swapped else hits
+
+
+def padded(*counts):
+    """Return copies of equal length: outcomes need not be classes, so there may be more of them."""
+    size = max(map(len, counts))
+    return [np.pad(part, (0, size - len(part))) for part in counts]
+
+
+def sampled_pair(sample, pair, n_samples, rng):
+    """Return what ``sample(side, number)`` says of both sides, `n_samples` of each on average."""
+    # How many are of which is random, so that each sample has a fair coin
+    n_first = int(rng.binomial(2 * n_samples, 0.5))
+    first, second = pair
+    return sample(first, n_first), sample(second, 2 * n_samples - n_first)
+
+
+def bound_by_samples(sampled, choose, n_samples, part, delta, confidence):
+    """Play the game of all audits: some samples choose an event, and the others bound epsilon.
+
+    Parameters
+    ----------
+    sampled : callable
+        ``sampled(n)`` returns `n` samples of both sides, on average.
+    choose : callable
+        ``choose(pilot, n_to_choose, n_to_bound)`` returns an event, whose `hits` counts samples.
+    n_samples : int
+        Samples of each side.
+    part : float
+        The part of them that chooses.
+    delta, confidence : float
+        As in `audit_aggregator`.
+
+    Returns
+    -------
+    epsilon : float
+        At least 0.
+    event
+        What was chosen.
+    samples : list
+        The first and the other samples.
+    """
+    n_to_choose = int(n_samples * part)
+    n_to_bound = n_samples - n_to_choose
+    pilot = sampled(n_to_choose)
+    event = choose(pilot, n_to_choose, n_to_bound)
+    samples = sampled(n_to_bound)
+    epsilon = float(lower_bound(*event.hits(*samples), n_to_bound, delta, confidence))
+    return max(epsilon, 0.0), event, [pilot, samples]
 
 
 def lower_bound(hits, other_hits, n_samples, delta, confidence):

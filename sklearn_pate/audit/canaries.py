@@ -79,7 +79,8 @@ def make_canaries(X, y, n_canaries, kind="mislabelled", *, classes=None, random_
         true = np.searchsorted(classes, y[positions])
         wrong = (true + rng.integers(1, len(classes), size=n_canaries)) % len(classes)
         labels = np.column_stack([classes[wrong], classes[true]])
-        return Canaries(positions, _rows(X, positions), labels)
+        rows = X.iloc[positions] if hasattr(X, "iloc") else np.asarray(X)[positions]
+        return Canaries(positions, rows, labels)
     if kind != "out_of_distribution":
         raise ValueError(f'kind must be "mislabelled" or "out_of_distribution"; got {kind!r}')
     labels = np.array([rng.choice(classes, 2, replace=False) for _ in positions])
@@ -127,10 +128,6 @@ def _far_table(table, n_points, rng):
             taken = rng.integers(len(column), size=n_points)
             columns[name] = column.iloc[taken].reset_index(drop=True)
     return pd.DataFrame(columns)[table.columns]
-
-
-def _rows(X, positions):
-    return X.iloc[positions] if hasattr(X, "iloc") else np.asarray(X)[positions]
 
 
 def replaced(X, canaries):

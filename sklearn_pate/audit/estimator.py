@@ -212,7 +212,7 @@ def _check_delta(delta, estimator):
 
 
 def _check_attack(attack, n_copies):
-    if not callable(attack) and attack not in ("labels", "rates", "student"):
+    if not callable(attack) and attack not in list(_ATTACKS):
         raise ValueError(
             f'attack must be "labels", "rates", "student" or a function; got {attack!r}'
         )
@@ -268,47 +268,45 @@ def _count_right(evidence, bits, n_guesses, rng):
 
 def _evidence(fitted, canaries, attack, n_copies):
     """Return a number for each canary, above 0 where the evidence is for its first label."""
-    if callable(attack):
-        return _by_function(fitted, attack, len(canaries.positions))
-    first, second = np.asarray(canaries.labels).T
-    if attack == "labels":
-        return _by_labels(fitted, first, second, n_copies)
-    if attack == "rates":
-        return _by_rates(fitted, first, second, n_copies)
-    return _by_student(fitted, canaries.X, first, second)
-
-
-def _by_function(fitted, attack, n_canaries):
+    if not callable(attack):
+        return _ATTACKS[attack](fitted, canaries, n_copies)
+    n_canaries = len(canaries.positions)
     evidence = np.asarray(attack(fitted), dtype=float)
     if evidence.shape != (n_canaries,) or np.isnan(evidence).any():
         raise ValueError(f"attack must return {n_canaries} numbers, no NaN; got {evidence.shape}")
     return evidence
 
 
-def _by_labels(fitted, first, second, n_copies):
+def _by_labels(fitted, canaries, n_copies):
     """Read the released labels of the copies."""
-    n_rows = n_copies * len(first)
-    codes = np.asarray(fitted.public_labels_)[-n_rows:].reshape(n_copies, len(first))
+    codes = _of_copies(fitted.public_labels_, canaries, n_copies)
     labels = np.asarray(fitted.classes_)[codes]
-    evidence = np.where(codes >= 0, _which_label(labels, first, second), 0.0)
-    return evidence.mean(axis=0)
+    return np.where(codes >= 0, _which_label(labels, canaries), 0.0).mean(axis=0)
 
 
-def _by_rates(fitted, first, second, n_copies):
+def _by_rates(fitted, canaries, n_copies):
     """Read the released rates of the copies."""
-    rates = np.asarray(fitted.public_soft_labels_)[-n_copies * len(first) :]
-    rates = rates.reshape(n_copies, len(first), -1).mean(axis=0)
-    return _above_mean(_proba_of(fitted, rates, first) - _proba_of(fitted, rates, second))
+    rates = _of_copies(fitted.public_soft_labels_, canaries, n_copies).mean(axis=0)
+    return _above_mean(_which_rate(fitted, rates, canaries))
 
 
-def _by_student(fitted, X, first, second):
+def _by_student(fitted, canaries, n_copies):
     """Ask the estimator for its predictions."""
     if hasattr(fitted, "predict_proba"):
-        proba = fitted.predict_proba(X)
-        evidence = _proba_of(fitted, proba, first) - _proba_of(fitted, proba, second)
+        evidence = _which_rate(fitted, fitted.predict_proba(canaries.X), canaries)
     else:
-        evidence = _which_label(np.asarray(fitted.predict(X)), first, second)
+        evidence = _which_label(np.asarray(fitted.predict(canaries.X)), canaries)
     return _above_mean(evidence)
+
+
+_ATTACKS = {"labels": _by_labels, "rates": _by_rates, "student": _by_student}
+
+
+def _of_copies(released, canaries, n_copies):
+    """Return what was released of the copies, the last public rows: (n_copies, n_canaries, ...)."""
+    released = np.asarray(released)
+    shape = n_copies, len(canaries.positions), *released.shape[1:]
+    return released[-shape[0] * shape[1] :].reshape(shape)
 
 
 def _above_mean(evidence):
@@ -316,12 +314,14 @@ def _above_mean(evidence):
     return evidence - evidence.mean() if len(evidence) > 1 else evidence
 
 
-def _which_label(labels, first, second):
+def _which_label(labels, canaries):
     """Return 1 where a label is the first of its canary, -1 where it is the second, else 0."""
+    first, second = np.asarray(canaries.labels).T
     return (labels == first).astype(float) - (labels == second)
 
 
-def _proba_of(fitted, proba, labels):
-    """Return the probability of one label in each row."""
-    is_label = np.asarray(fitted.classes_) == labels[:, None]
-    return np.where(is_label, proba, 0).sum(axis=1)
+def _which_rate(fitted, rates, canaries):
+    """Return the rate of the first label of each canary, minus that of the second."""
+    is_label = np.asarray(fitted.classes_) == np.asarray(canaries.labels)[:, :, None]
+    first, second = np.where(is_label, rates[:, None], 0).sum(axis=2).T
+    return first - second

@@ -1,15 +1,15 @@
 """Lower bounds on epsilon of one query."""
 
 from dataclasses import dataclass, field
+from functools import partial
 
 import numpy as np
 from scipy.stats import binom
 
 from ..rdp.checks import check_count, check_delta, check_votes
 from . import bounds
-from .exact import epsilon_of_pairs
-from .mechanism import AuditedMechanism, added, padded
-from .search import TO_CHOOSE, best_of, large_classes_first, pairs_with, plain_pairs, search
+from .mechanism import AuditedMechanism, added, epsilon_of_pairs
+from .search import TO_CHOOSE, best_of, pairs_with, plain_pairs, search
 
 #: Pairs that are sampled again if samples contradict the statement.
 _RANKED = 30
@@ -156,44 +156,42 @@ def audit_aggregator(
     if votes is None and (neighbour_votes is not None or n_teachers is None or n_classes is None):
         raise ValueError("without votes, give n_teachers and n_classes, and no neighbour_votes")
     alarm = (1 - confidence) / 2  # half for the pair itself, half for other histograms
+    settings = {"delta": delta, "n_samples": n_samples, "confidence": confidence}
     contradicts = None
-    if neighbour_votes is not None:
+    if neighbour_votes is None:
+        size = {"n_teachers": n_teachers, "n_classes": n_classes}
+        mechanism, pair, contradicts = _choose_pair(mechanism, votes, size, alarm, rng, **settings)
+    else:
         first, second = check_votes([votes]), check_votes([neighbour_votes])
         bounds.check_neighbours(first, second)
         pair = first[0], second[0]
-    else:
-        mechanism, pair, contradicts = _choose_pair(
-            mechanism,
-            votes,
-            (n_teachers, n_classes),
-            n_samples=n_samples,
-            delta=delta,
-            confidence=confidence,
-            alarm=alarm,
-            rng=rng,
-        )
-    n_to_choose = int(n_samples * TO_CHOOSE)
-    n_to_bound = n_samples - n_to_choose
-    pilot = _sample_pair(mechanism, pair, n_to_choose, rng)
-    event = bounds.choose_event(*pilot, n_to_bound / n_to_choose, n_to_bound, delta, confidence)
     stated = mechanism.stated_proba(np.array(pair))
-    if stated is not None:
+
+    def sampled(n):
+        return bounds.sampled_pair(partial(mechanism.sample, rng=rng), pair, n, rng)
+
+    def choose(pilot, n_to_choose, n_to_bound):
+        pilot = bounds.padded(*pilot)
+        scale = n_to_bound / n_to_choose
+        event = bounds.choose_event(*pilot, scale, n_to_bound, delta, confidence)
+        if stated is None:
+            return event
         # A better guide than the pilot samples, unless they contradict it
-        votes, neighbour_votes = pair
-        exact = epsilon_of_pairs(mechanism, votes[None], neighbour_votes[None], delta)[0]
-        if bounds.lower_bound(*event.hits(*pilot), n_to_choose, delta, confidence) <= exact:
-            event = bounds.choose_event(*(n_to_bound * stated), 1, n_to_bound, delta, confidence)
-    counts = _sample_pair(mechanism, pair, n_to_bound, rng)
-    hits, other_hits = event.hits(*counts)
-    epsilon = max(float(bounds.lower_bound(hits, other_hits, n_to_bound, delta, confidence)), 0.0)
+        exact = epsilon_of_pairs(mechanism, *(side[None] for side in pair), delta)[0]
+        if bounds.lower_bound(*event.hits(*pilot), n_to_choose, delta, confidence) > exact:
+            return event
+        return bounds.choose_event(*(n_to_bound * stated), 1, n_to_bound, delta, confidence)
+
+    of_game = n_samples, TO_CHOOSE, delta, confidence
+    epsilon, event, samples = bounds.bound_by_samples(sampled, choose, *of_game)
     if stated is not None:
-        every = [added(first, second) for first, second in zip(pilot, counts, strict=True)]
+        every = [added(first, second) for first, second in zip(*samples, strict=True)]
         contradicts = bool(contradicts or _p_value(every, stated) <= alarm)
     outcomes = tuple((np.flatnonzero(event.outcomes) - 1).tolist())
     return AuditResult(epsilon, delta, confidence, n_samples, *pair, outcomes, contradicts)
 
 
-def _choose_pair(mechanism, votes, size, *, n_samples, delta, confidence, alarm, rng):
+def _choose_pair(mechanism, votes, size, alarm, rng, **settings):
     """Choose the pair, guided by what the mechanism states if samples do not contradict it.
 
     Returns
@@ -209,31 +207,19 @@ def _choose_pair(mechanism, votes, size, *, n_samples, delta, confidence, alarm,
     other_rng = _spawned(rng)
     if votes is None:
         choose = search
-        n_teachers, n_classes = bounds.check_size(n_teachers=size[0], n_classes=size[1])
+        n_teachers, n_classes = bounds.check_size(**size)
         pairs = plain_pairs(other_rng, n_teachers=n_teachers, n_classes=n_classes)
-        most_telling_first = pairs
     else:
         choose = best_of
         pairs = pairs_with(check_votes([votes])[0])
-        most_telling_first = large_classes_first(pairs)
+    n_outcomes = int(2 * TO_COMPARE * settings["n_samples"])
     contradicts, compared = _compare(
-        mechanism, most_telling_first, n_samples=n_samples, alarm=alarm, delta=delta, rng=other_rng
+        mechanism, pairs, n_outcomes, alarm, settings["delta"], other_rng
     )
     if contradicts:  # the statement is no guide
         mechanism = mechanism.without_statement()
         pairs = compared[:, :_RANKED]
-    settings = {"delta": delta, "n_samples": n_samples, "confidence": confidence}
     return mechanism, choose(mechanism, pairs, rng, **settings), contradicts
-
-
-def _sample_pair(mechanism, pair, n_samples, rng):
-    """Count the outcomes of both histograms, `n_samples` of each on average."""
-    # How many are of which is random, so that each sample has a fair coin
-    n_first = rng.binomial(2 * n_samples, 0.5)
-    first, second = pair
-    first_counts = mechanism.sample(first, n_first, rng)
-    second_counts = mechanism.sample(second, 2 * n_samples - n_first, rng)
-    return padded(first_counts, second_counts)
 
 
 def _spawned(rng):
@@ -277,7 +263,7 @@ def _p_value(counts, proba):
     return float(smallest)
 
 
-def _compare(mechanism, pairs, *, n_samples, alarm, delta, rng):
+def _compare(mechanism, pairs, n_outcomes, alarm, delta, rng):
     """Compare samples of pairs of histograms with the statement.
 
     Parameters
@@ -286,8 +272,8 @@ def _compare(mechanism, pairs, *, n_samples, alarm, delta, rng):
         What is audited.
     pairs : ndarray of shape (2, n_pairs, n_classes)
         The most telling first; as many are used as there are samples for.
-    n_samples : int
-        Those of each histogram of the audit; at most ``2 * TO_COMPARE`` as many are drawn here.
+    n_outcomes : int
+        The most that are drawn here.
     alarm : float
         Largest probability of a contradiction although the statement is true.
     delta : float
@@ -302,12 +288,9 @@ def _compare(mechanism, pairs, *, n_samples, alarm, delta, rng):
     pairs : ndarray of shape (2, n_pairs, n_classes)
         Those that were used; after a contradiction, those that samples tell apart best first.
     """
-    n_outcomes = int(2 * TO_COMPARE * n_samples)
     pairs = pairs[:, : n_outcomes // (2 * _LEAST)]
     histograms, rows = np.unique(np.concatenate(pairs), axis=0, return_inverse=True)
-    if len(histograms) == 0:
-        return None, pairs
-    stated = mechanism.stated_proba(histograms)
+    stated = mechanism.stated_proba(histograms) if len(histograms) else None
     if stated is None:
         return None, pairs
     n_of_each = n_outcomes // len(histograms)

@@ -10,8 +10,7 @@ from ..rdp.checks import check_delta
 from ..rdp.exact import move_one_vote, moves_of_one_vote
 from ..rdp.facts import has_distribution
 from .bounds import check_confidence, check_size, lower_bound, pilot_bound
-from .exact import epsilon_of_pairs, log_proba_of_events
-from .mechanism import AuditedMechanism
+from .mechanism import AuditedMechanism, epsilon_of_pairs, log_proba_of_events
 
 #: Part of the samples of an audit that chooses the event.
 TO_CHOOSE = 0.1
@@ -155,14 +154,6 @@ def _sampled_score(mechanism, votes, neighbours, *, n_samples, delta, rng):
     return np.array(scores)
 
 
-class _Trial(NamedTuple):
-    """A histogram, the move of one vote that leads to its neighbour, and their score."""
-
-    score: float
-    votes: np.ndarray
-    move: np.ndarray
-
-
 def _climb(objective, pairs, rng):
     """Return the best pair found from the best of the starts; pairs to be sampled are all tried."""
     n_classes = pairs.shape[2]
@@ -170,7 +161,7 @@ def _climb(objective, pairs, rng):
     moves = single_moves(n_classes)
     starts = starting_histograms(n_teachers=n_teachers, n_classes=n_classes)
     first_votes, first_neighbours = pairs if objective.is_sampled else pairs[:, :0]
-    best = _best_trial(
+    score, votes, move = _best_of(
         objective,
         np.concatenate([first_votes, np.repeat(starts, len(moves), axis=0)]),
         np.concatenate([first_neighbours - first_votes, np.tile(moves, (len(starts), 1))]),
@@ -180,36 +171,31 @@ def _climb(objective, pairs, rng):
     step = max(1, n_teachers // 8)
     for _ in range(100):
         # Either the histogram moves by `step` votes, or another single vote makes the neighbour
-        moved = best.votes + step * moves
-        unmoved = np.tile(best.votes, (len(moves), 1))
-        same_move = np.tile(best.move, (len(moves), 1))
-        trial = _best_trial(
-            objective, np.concatenate([moved, unmoved]), np.concatenate([same_move, moves]), rng
-        )
-        if trial.score > best.score + 1e-9:
-            best = trial
+        tried = np.concatenate([votes + step * moves, np.tile(votes, (len(moves), 1))])
+        tried_moves = np.concatenate([np.tile(move, (len(moves), 1)), moves])
+        found = _best_of(objective, tried, tried_moves, rng)
+        if found[0] > score + 1e-9:
+            score, votes, move = found
         elif step == 1:
             break
         else:
             step = max(1, step // 2)
-    return best.votes, best.votes + best.move
+    return votes, votes + move
 
 
-def _best_trial(objective, votes, moves, rng, n_first=0):
-    """Return the best of pairs; of too many a random part, which has the first `n_first`."""
+def _best_of(objective, votes, moves, rng, n_first=0):
+    """Return score, votes and move of the best pair; of too many, of a part with the first few."""
     possible = (votes >= 0).all(axis=1) & (votes + moves >= 0).all(axis=1)
-    votes = votes[possible]
-    moves = moves[possible]
+    votes, moves = votes[possible], moves[possible]
     most = objective.most_pairs
     if len(votes) > most:
         n_first = min(n_first, most)
         others = rng.choice(len(votes) - n_first, most - n_first, replace=False)
         kept = np.append(np.arange(n_first), n_first + others)
-        votes = votes[kept]
-        moves = moves[kept]
+        votes, moves = votes[kept], moves[kept]
     scores = objective.score(votes, votes + moves)
     best = int(np.argmax(scores))
-    return _Trial(scores[best], votes[best], moves[best])
+    return scores[best], votes[best], moves[best]
 
 
 # --- pairs to look at, and where to start --------------------------------------------------------
@@ -223,18 +209,14 @@ def single_moves(n_classes):
 
 
 def pairs_with(votes):
-    """Return all pairs of a histogram with a neighbour, shape (2, n_pairs, n_classes)."""
+    """Return all pairs of a histogram with a neighbour, shape (2, n_pairs, n_classes).
+
+    Those between whose classes there are most votes come first: they are the most telling.
+    """
     moves = single_moves(len(votes))
-    givers = moves.argmin(axis=1)
-    neighbours = votes + moves[votes[givers] > 0]
-    return np.stack([np.tile(votes, (len(neighbours), 1)), neighbours])
-
-
-def large_classes_first(pairs):
-    """Sort pairs by the votes of the two classes between which a vote moves, largest first."""
-    votes, neighbours = pairs
-    between = (np.abs(neighbours - votes) * votes).sum(axis=1)
-    return pairs[:, np.argsort(-between, kind="stable")]
+    moves = moves[(votes + moves >= 0).all(axis=1)]
+    moves = moves[np.argsort(-(np.abs(moves) @ votes), kind="stable")]
+    return np.stack([np.tile(votes, (len(moves), 1)), votes + moves])
 
 
 def plain_pairs(rng, *, n_teachers, n_classes):
@@ -244,68 +226,50 @@ def plain_pairs(rng, *, n_teachers, n_classes):
     a third class breaks, ties of all classes; then margins of 4, 8, 16, ... over one class or over
     all others, each for another class; last, ties and unanimity for other classes, in random order.
     """
-    pairs = {}
+    sizes = n_teachers, n_classes
+    classes = np.arange(n_classes)
 
-    def add(votes, giver, taker):
-        if votes.min() < 0 or votes[giver] == 0:
-            return
-        neighbour = votes.copy()
-        neighbour[giver] -= 1
-        neighbour[taker] += 1
-        pairs.setdefault(frozenset([tuple(votes), tuple(neighbour)]), (votes, neighbour))
+    def leading(among, margin):
+        return _leading(sizes, among, margin), among[0], among[-1]
 
-    def add_over_one(top, second, margin):
-        add(_over_one(n_teachers, n_classes, top, second, margin), top, second)
+    def around(top):
+        return np.roll(classes, -top)
 
-    def add_over_all(top, margin):
-        add(_over_all(n_teachers, n_classes, top, margin), top, (top - 1) % n_classes)
-
-    for margin in (0, 2, -2, n_teachers):
-        add_over_one(0, 1, margin)
+    wanted = [leading(classes[:2], margin) for margin in (0, 2, -2, n_teachers)]
     if n_classes > 2:
-        votes = np.zeros(n_classes, dtype=int)
-        votes[:3] = n_teachers // 2, (n_teachers - 1) // 2, 1
-        add(votes, 2, 1)
-        add_over_all(0, 0)
-    margins = 2 ** np.arange(2, max(int(n_teachers).bit_length(), 2))
-    for k, margin in enumerate(margins):
-        add_over_one((k + 1) % n_classes, k % n_classes, margin)
+        broken = np.zeros(n_classes, dtype=int)
+        broken[:3] = n_teachers // 2, (n_teachers - 1) // 2, 1
+        wanted += [(broken, 2, 1), leading(classes, 0)]
+    for k, margin in enumerate(2 ** np.arange(2, max(int(n_teachers).bit_length(), 2))):
+        wanted.append(leading(around((k + 1) % n_classes)[[0, -1]], margin))
         if n_classes > 2:
-            add_over_all(k % n_classes, margin)
+            wanted.append(leading(around(k % n_classes), margin))
     for top in 1 + rng.permutation(n_classes - 1)[:_MOST_CLASSES]:
-        for margin in (0, 2, n_teachers):
-            add_over_one(top, (top + 1) % n_classes, margin)
+        wanted += [leading(around(top)[:2], margin) for margin in (0, 2, n_teachers)]
+    pairs = {}
+    for votes, giver, taker in wanted:
+        if votes.min() >= 0 and votes[giver] > 0:
+            neighbour = votes.copy()
+            neighbour[[giver, taker]] += -1, 1
+            pairs.setdefault(frozenset([tuple(votes), tuple(neighbour)]), (votes, neighbour))
     return np.array(list(pairs.values())).transpose(1, 0, 2)
 
 
-def _over_one(n_teachers, n_classes, top, second, margin):
-    """Return votes for two classes alone, with this margin or, by parity, one more."""
+def _leading(sizes, classes, margin):
+    """Return nearly equal votes for some classes, and `margin` more for the first of them."""
+    n_teachers, n_classes = sizes
     votes = np.zeros(n_classes, dtype=int)
-    votes[top] = (n_teachers + margin + 1) // 2
-    votes[second] = n_teachers - votes[top]
-    return votes
-
-
-def _over_all(n_teachers, n_classes, top, margin):
-    """Return nearly equal votes for all classes, and `margin` more for one of them."""
-    each = (n_teachers - margin) // n_classes
-    votes = np.full(n_classes, each)
-    n_left = n_teachers - n_classes * each - margin
-    votes[(top + np.arange(n_left)) % n_classes] += 1
-    votes[top] += margin
+    votes[classes], n_left = divmod(n_teachers - margin, len(classes))
+    votes[classes[:n_left]] += 1
+    votes[classes[0]] += margin
     return votes
 
 
 def starting_histograms(*, n_teachers, n_classes):
     """Return ties of the top classes, and margins of many sizes over one or over all others."""
-    shares = []
-    for n_tied in range(1, n_classes + 1):
-        shares.append([1 / n_tied] * n_tied + [0] * (n_classes - n_tied))
-    for margin in np.linspace(0, 1, 9):
-        over_one = [(1 + margin) / 2, (1 - margin) / 2]
-        shares.append(over_one + [0] * (n_classes - 2))
-        each = (1 - margin) / n_classes
-        shares.append([margin + each] + [each] * (n_classes - 1))
-    votes = np.floor(n_teachers * np.array(shares) + 1e-9).astype(int)  # 1e-9 against rounding
-    votes[:, 0] += n_teachers - votes.sum(axis=1)
-    return np.unique(votes, axis=0)
+    sizes = n_teachers, n_classes
+    classes = np.arange(n_classes)
+    starts = [_leading(sizes, classes[:n_tied], 0) for n_tied in range(1, n_classes + 1)]
+    for margin in np.linspace(0, n_teachers, 9).astype(int):
+        starts += [_leading(sizes, classes[:2], margin), _leading(sizes, classes, margin)]
+    return np.unique(starts, axis=0)

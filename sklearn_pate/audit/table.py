@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ..rdp.checks import as_array, check_count, check_delta
-from .bounds import check_confidence, lower_bound
+from .bounds import bound_by_samples, check_confidence, lower_bound, sampled_pair
 
 #: Part of the samples that chooses the event.
 _TO_CHOOSE = 0.2
@@ -99,10 +99,10 @@ def audit_table(
     Notes
     -----
     The bound is that of `audit_aggregator`, by its fair coins, for an event of one number made of
-    the noisy entries that differ. By a fifth of the samples, the better of two is chosen, and the
-    values that tell the tables apart best: the sum of the noisy entries in the direction of the
-    move, on which the likelihood ratio of Gaussian noise depends, and the same with each entry
-    clipped to between its two values, for Laplace noise.
+    the noisy entries that differ. By a fifth of the samples, the best number is chosen, and the
+    values that tell the tables apart best: an entry, the sum of all in the direction of the move,
+    on which the likelihood ratio of Gaussian noise depends, or the same with each entry clipped to
+    between its two values, for Laplace noise.
 
     What it can see: an event of which both tables have a fair share. Laplace noise has its whole
     loss in one. That of Gaussian noise at a small delta is in the tail, where few samples are; its
@@ -127,7 +127,7 @@ def audit_table(
     pair = _pair(table, neighbour_table, n_changed)
     rng = np.random.default_rng(random_state)
     asked = {"delta": delta, "n_samples": n_samples, "confidence": confidence, "rng": rng}
-    return _audit(mechanism, mechanism.noisy, pair, partial(_ways, pair), n_changed, **asked)
+    return _audit(mechanism, mechanism.noisy, pair, pair, n_changed, **asked)
 
 
 def audit_release(
@@ -202,37 +202,33 @@ def audit_release(
     n_moved = check_count("n_moved", n_moved)
     pair = [release.gather(data) for data in (private, neighbour)]
     rng = np.random.default_rng(random_state)
-    first, second = (
+    means = [
         np.mean([np.ravel(release.draw(side, rng)) for _ in range(_N_FOR_MEAN)], axis=0)
         for side in pair
-    )
-    statistics = partial(_numbers_and_sum, second - first)
+    ]
     asked = {"delta": delta, "n_samples": n_samples, "confidence": confidence, "rng": rng}
-    return _audit(release, release.draw, pair, statistics, n_moved, **asked)
+    return _audit(release, release.draw, pair, means, n_moved, **asked)
 
 
-def _audit(part, draw, pair, statistics, n_changed, *, delta, n_samples, confidence, rng):
+def _audit(part, draw, pair, means, n_changed, *, delta, n_samples, confidence, rng):
     """Compare what samples of both sides of a pair say with what a part claims."""
     n_samples = check_count("n_samples", n_samples, least=100)
     check_confidence(confidence)
     if delta is None:
         delta = 0.0 if part.is_pure else 1e-5
     delta = check_delta(delta, allow_zero=True)
-    n_to_choose = int(n_samples * _TO_CHOOSE)
-    n_to_bound = n_samples - n_to_choose
-    pilot = _sample_pair(draw, pair, statistics, n_to_choose, rng)
-    event = _choose(pilot, n_to_choose, n_to_bound, delta, confidence)
-    hits = event.hits(_sample_pair(draw, pair, statistics, n_to_bound, rng))
-    epsilon = float(lower_bound(*hits, n_to_bound, delta, confidence))
+
+    def sample(side, number):
+        return _statistics(*means, [draw(side, rng) for _ in range(number)])
+
+    def sampled(n):
+        return sampled_pair(sample, pair, n, rng)
+
+    choose = partial(_choose, delta=delta, confidence=confidence)
+    epsilon, _, _ = bound_by_samples(sampled, choose, n_samples, _TO_CHOOSE, delta, confidence)
     cost = part.cost(n_changed)
     claimed = cost.epsilon(delta)[0] if delta else cost.pure
-    return TableAudit(max(epsilon, 0.0), claimed, delta, confidence, n_changed, n_samples)
-
-
-def _numbers_and_sum(direction, drawn):
-    """Return each number of all samples, and their sum in a direction: rows of statistics."""
-    flat = np.reshape(drawn, (len(drawn), len(direction)))
-    return np.vstack([flat.T, flat @ direction])
+    return TableAudit(epsilon, claimed, delta, confidence, n_changed, n_samples)
 
 
 def _pair(table, neighbour_table, n_changed):
@@ -251,25 +247,17 @@ def _pair(table, neighbour_table, n_changed):
     return tables
 
 
-def _sample_pair(draw, pair, statistics, n_samples, rng):
-    """Draw samples of both sides, `n_samples` of each on average; return their statistics."""
-    # How many are of which is random, so that each sample has a fair coin
-    n_first = rng.binomial(2 * n_samples, 0.5)
-    numbers = n_first, 2 * n_samples - n_first
-    return [
-        statistics([draw(side, rng) for _ in range(number)])
-        for side, number in zip(pair, numbers, strict=True)
-    ]
+def _statistics(first, second, drawn):
+    """Return what may tell two sides apart, by their means: rows of numbers, one for each sample.
 
-
-def _ways(pair, noisy):
-    """Return how far noisy tables are on their way from the first to the second, in two ways."""
-    first, second = pair
+    Each number in which they differ, and how far all together are on their way from the first to
+    the second: as they are, and clipped to what lies between.
+    """
     differs = first != second
     move = (second - first)[differs]
-    entries = np.reshape([table[differs] for table in noisy], (len(noisy), len(move)))
-    way = (entries - first[differs]) / move
-    return np.stack([way @ move**2, np.clip(way, 0, 1) @ np.abs(move)])
+    numbers = np.reshape(drawn, (len(drawn), *first.shape))[:, differs]
+    way = (numbers - first[differs]) / move
+    return np.vstack([numbers.T, way @ move**2, np.clip(way, 0, 1) @ np.abs(move)])
 
 
 class _Event(NamedTuple):
@@ -279,9 +267,9 @@ class _Event(NamedTuple):
     edge: float
     is_above: bool
 
-    def hits(self, values):
+    def hits(self, first, second):
         """Count samples in the event: those of the side that has more of it, then the others."""
-        first, second = (side[self.statistic] for side in values)
+        first, second = first[self.statistic], second[self.statistic]
         if self.is_above:
             return (second >= self.edge).sum(), (first >= self.edge).sum()
         return (first <= self.edge).sum(), (second <= self.edge).sum()
@@ -294,6 +282,6 @@ def _choose(pilot, n_to_choose, n_to_bound, delta, confidence):
         every = np.concatenate([side[statistic] for side in pilot])
         for edge in np.quantile(every, np.linspace(0, 1, _N_EDGES)):
             events += [_Event(statistic, edge, False), _Event(statistic, edge, True)]
-    hits = np.array([event.hits(pilot) for event in events]) * (n_to_bound / n_to_choose)
+    hits = np.array([event.hits(*pilot) for event in events]) * (n_to_bound / n_to_choose)
     bounds = lower_bound(*hits.T, n_to_bound, delta, confidence)
     return events[int(np.argmax(bounds))]

@@ -202,7 +202,7 @@ def forecast(given, plan, spent):
     if given.synthesis is not None:
         told["synthesizer"] = given.synthesis.synthesizer
         told["rows_cost"] = _rows_cost(given)
-        problems.append(told["rows_cost"].problem)
+        problems.append(given.synthesis.synthesizer.forecast(**_sizes(given)))
         obstacles += given.synthesis.synthesizer.obstacles(**_sizes(given))
     told["beside"] = _costs_beside(given)
     told["voters"], of_voters, against_them = given.release.forecast(given, plan, _why(given))
@@ -282,7 +282,6 @@ def _rows_cost(given):
         float(delta),
         adjacency=str(given.ballots.adjacency),
         n_rows=int(synthesizer.n_rows),
-        problem=synthesizer.forecast(**_sizes(given)),
         sums=synthesizer.describe(**_sizes(given)),
     )
 

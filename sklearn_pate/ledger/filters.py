@@ -23,11 +23,14 @@ class Budget(NamedTuple):
     composition: str
     failure_probability: float
 
-    def described(self, names):
-        """Return some of the fields as text, ``name=value`` each."""
-        values = [getattr(self, name) for name in names]
-        texts = [repr(value) if isinstance(value, str) else f"{value:g}" for value in values]
-        return ", ".join(f"{name}={text}" for name, text in zip(names, texts, strict=True))
+    def described(self, other):
+        """Return epsilon and delta as text, and what else differs from another budget."""
+        texts = [f"epsilon={self.epsilon:g}", f"delta={self.delta:g}"]
+        if self.composition != other.composition:
+            texts.append(f"composition={self.composition!r}")
+        if self.failure_probability != other.failure_probability:
+            texts.append(f"failure_probability={self.failure_probability:g}")
+        return ", ".join(texts)
 
 
 def check_failure_probability(value, delta, composition):

@@ -2,6 +2,7 @@
 
 import math
 import os
+from operator import attrgetter
 from pathlib import Path
 
 import numpy as np
@@ -140,48 +141,28 @@ class PrivacyLedger:
                 file.make_tables(db, self._budget)
             budget_in_file, self._file_id = file.read_budget(db)
         if budget_in_file != self._budget:
-            names = ["epsilon", "delta"]
-            for name in ("composition", "failure_probability"):
-                if getattr(budget_in_file, name) != getattr(self._budget, name):
-                    names.append(name)
+            told = [budget_in_file.described(self._budget), self._budget.described(budget_in_file)]
             raise ValueError(
-                f"{self.path.name} is the ledger of {budget_in_file.described(names)}; got "
-                f"{self._budget.described(names)}. A budget cannot be changed: give the file's"
+                f"{self.path.name} is the ledger of {told[0]}; got {told[1]}. A budget cannot be "
+                "changed: give the file's"
             )
 
-    @property
-    def path(self):
-        """The file."""
-        return self._path
-
-    @property
-    def epsilon(self):
-        """Budget of all fits together."""
-        return self._budget.epsilon
-
-    @property
-    def delta(self):
-        """Probability with which the guarantee of all fits together may fail."""
-        return self._budget.delta
-
-    @property
-    def composition(self):
-        """How costs add up."""
-        return self._budget.composition
-
-    @property
-    def failure_probability(self):
-        """Part of `delta` for fits with a delta of their own."""
-        return self._budget.failure_probability
+    path = property(attrgetter("_path"), doc="The file.")
+    epsilon = property(attrgetter("_budget.epsilon"), doc="Budget of all fits together.")
+    delta = property(
+        attrgetter("_budget.delta"),
+        doc="Probability with which the guarantee of all fits together may fail.",
+    )
+    composition = property(attrgetter("_budget.composition"), doc="How costs add up.")
+    failure_probability = property(
+        attrgetter("_budget.failure_probability"),
+        doc="Part of `delta` for fits with a delta of their own.",
+    )
 
     def __repr__(self):
-        names = ["epsilon", "delta"]
-        if self.composition != "renyi":
-            names.append("composition")
-        default = check_failure_probability(None, self.delta, self.composition)
-        if self.failure_probability != default:
-            names.append("failure_probability")
-        return f"PrivacyLedger({self.path.name!r}, {self._budget.described(names)})"
+        usual = check_failure_probability(None, self.delta, self.composition)
+        told = self._budget.described(Budget(self.epsilon, self.delta, "renyi", usual))
+        return f"PrivacyLedger({self.path.name!r}, {told})"
 
     def __eq__(self, other):
         """Return whether both are of the same file, as an object and its copy are."""

@@ -47,25 +47,27 @@ def calibrate(candidates, fit_data, scorer, count, before=no_cost, *, epsilon, d
     ValueError
         If candidates protect different changes of the data.
     """
-    spent_before = before(DEFAULT_ORDERS)
+
+    def cost_of(plans):
+        trials_rdp = [scorer.rdp(plan) for plan in plans]
+        return before(DEFAULT_ORDERS).plus(search_cost(trials_rdp, count))
+
     if epsilon is not None:
-        epsilon = float(epsilon)  # a cost compared with a short float is rounded to it
 
         def search_epsilon(trial_epsilon):
             plans = _plans_at(trial_epsilon, candidates, fit_data)
-            trials_rdp = [scorer.rdp(plan) for plan in plans]
-            return spent_before.plus(search_cost(trials_rdp, count)).epsilon(delta)[0]
+            return cost_of(plans).epsilon(delta)[0]
 
         with warnings.catch_warnings():  # the plans that are kept warn, below
             warnings.simplefilter("ignore")
-            trial_epsilon = _largest_trial_epsilon(search_epsilon, epsilon)
+            # A cost compared with a short float is rounded to it
+            trial_epsilon = _largest_trial_epsilon(search_epsilon, float(epsilon))
         for candidate in candidates:
             candidate.estimator.set_params(epsilon=trial_epsilon)
     plans = _plans(candidates, fit_data)
     if len({(plan.spent.unit, plan.spent.adjacency) for plan in plans}) > 1:
         raise ValueError("all candidates must protect the same change of the data (partition)")
-    trials_rdp = [scorer.rdp(plan) for plan in plans]
-    return plans, spent_before.plus(search_cost(trials_rdp, count))
+    return plans, cost_of(plans)
 
 
 def _plans_at(epsilon, candidates, fit_data):
@@ -89,10 +91,9 @@ def _plans(candidates, fit_data):
         key = plan_key(estimator)
         if key in plan_by_key:  # the same noise and queries need not be calibrated again
             set_plan(estimator, plan_by_key[key])
-        plan = accepted(estimator._plan_trial(**fit_data), estimator)
-        set_plan(estimator, plan)
-        plan_by_key[key] = plan
-        plans.append(plan)
+        plan_by_key[key] = accepted(estimator._plan_trial(**fit_data), estimator)
+        set_plan(estimator, plan_by_key[key])
+        plans.append(plan_by_key[key])
     return plans
 
 
@@ -188,11 +189,8 @@ def search_cost(trials_rdp, count):
     Cost
         Of the best trial, with its score and its candidate.
     """
-    return Cost(count.rdp(_mixture(trials_rdp), DEFAULT_ORDERS), mu_squared=math.inf, pure=math.inf)
-
-
-def _mixture(trials_rdp):
-    """Return the Renyi cost of one trial, whose candidate is drawn at random and published."""
+    # That of one trial, whose candidate is drawn at random and published
     exponents = (DEFAULT_ORDERS - 1) * np.array(trials_rdp)
     log_mean = logsumexp(exponents, axis=0) - math.log(len(trials_rdp))
-    return log_mean / (DEFAULT_ORDERS - 1)
+    rdp = count.rdp(log_mean / (DEFAULT_ORDERS - 1), DEFAULT_ORDERS)
+    return Cost(rdp, mu_squared=math.inf, pure=math.inf)

@@ -64,13 +64,11 @@ def make_candidates(estimator, param_sets, *, search_sets_epsilon):
     ValueError
         If candidates cannot be compared, or cannot be tried without a leak.
     """
-    candidates = []
+    if not param_sets:
+        raise ValueError("there are no candidates; give at least one set of parameters")
     for params in param_sets:
         _check_params(params, estimator, search_sets_epsilon)
-        candidates.append(Candidate(params, _with_params(estimator, params)))
-    if not candidates:
-        raise ValueError("there are no candidates; give at least one set of parameters")
-    return candidates
+    return [Candidate(params, _with_params(estimator, params)) for params in param_sets]
 
 
 def _check_params(params, estimator, search_sets_epsilon):
@@ -119,17 +117,15 @@ def _with_params(estimator, params):
 
 def set_plan(estimator, plan):
     """Set the noise and the numbers of queries to those of a plan."""
-    aggregators = [aggregator for aggregator, _ in plan.stages]
-    if plan.spent.n_teachers is None:  # a table, which no queries are asked of
-        estimator.set_params(aggregator=aggregators[0])
-        return
-    if not isinstance(estimator.base_estimator, Electorate):  # None depends on epsilon
-        estimator.set_params(n_teachers=plan.spent.n_teachers)
-    n_queries = [n for _, n in plan.stages]
-    if isinstance(estimator.aggregator, list):
-        estimator.set_params(aggregator=aggregators, n_queries=n_queries)
-    else:
-        estimator.set_params(aggregator=aggregators[0], n_queries=n_queries[0])
+    aggregators, n_queries = map(list, zip(*plan.stages, strict=True))
+    if not isinstance(estimator.aggregator, list):
+        (aggregators,), (n_queries,) = aggregators, n_queries
+    params = {"aggregator": aggregators}
+    if plan.spent.n_teachers is not None:  # else a table, which no queries are asked of
+        params["n_queries"] = n_queries
+        if not isinstance(estimator.base_estimator, Electorate):  # None depends on epsilon
+            params["n_teachers"] = plan.spent.n_teachers
+    estimator.set_params(**params)
 
 
 def plan_key(estimator, *, without=()):

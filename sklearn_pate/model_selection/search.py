@@ -1,11 +1,379 @@
 """The two private searches: over a grid, and over candidates drawn at random."""
 
-from numbers import Integral
+from dataclasses import replace
+from numbers import Integral, Real
 
+import numpy as np
+from sklearn.base import BaseEstimator, MetaEstimatorMixin
 from sklearn.model_selection import ParameterGrid, ParameterSampler
+from sklearn.utils import get_tags, indexable
+from sklearn.utils.metaestimators import available_if
+from sklearn.utils.validation import check_is_fitted
 
-from .._sklearn import Interval
-from .base import PrivateSearch
+from .._sklearn import Interval, StrOptions, _fit_context, delegated
+from ..electorate import Adjacency, Electorate, TableElectorate
+from ..estimator import PATEEstimator
+from ..exceptions import StudentError
+from ..fitting.checks import warn_if_delta_is_large
+from ..fitting.given import check_given, check_no_releases
+from ..fitting.keeping import keeping
+from ..fitting.planning import check_missing_in, source_of_noise
+from ..fitting.seeds import seed_sequence, warn_if_seeded
+from ..fitting.synthesizers import declared_synthesizer, rehearse_teachers
+from ..fitting.targets import checked_targets
+from ..isolation import next_fit_number, own_generators, unfitted
+from ..partition import PredefinedPartition
+from ..public import indexable_rows, public_rows, warn_if_private
+from ..rdp import TrialCount
+from ..rdp.cost import no_cost
+from ..releases.rows import DRAWN_BEFORE, Synthesis, recalled, rehearsal_rows
+from ..secure import noise_generator
+from .calibration import calibrate
+from .candidates import make_candidates, teachers_key
+from .hold_out import hold_out, hold_out_by_coins, take
+from .trials import PrivateScorer, PublicScorer, Trials
+
+#: Why a search takes no releases.
+_MANY_FITS = "a search makes many fits: release in one of its own"
+
+
+def _drawn_before(X_public, X_val):
+    """Say which public rows an earlier fit drew: what they cost adds up."""
+    given = {"X_public": X_public, "X_val": X_val}
+    drawn = [name for name, rows in given.items() if rows is not None and recalled(rows)[0]]
+    return tuple(DRAWN_BEFORE.replace("X_public", name) for name in drawn)
+
+
+class PrivateSearch(MetaEstimatorMixin, BaseEstimator):
+    """Runs a random number of trials; the best is published, the rest forgotten."""
+
+    # Requested by default, so that metadata routing needs no call from the user
+    __metadata_request__fit = {"X_public": True, "groups": True, "X_val": True, "y_val": True}
+
+    _parameter_constraints: dict = {
+        "estimator": [PATEEstimator],
+        "epsilon": [Interval(Real, 0, None, closed="neither"), None],
+        "delta": [Interval(Real, 0, 1, closed="neither")],
+        "n_trials": [Interval(Real, 1, None, closed="neither"), None],
+        "distribution": [StrOptions({"negative_binomial", "poisson"})],
+        "eta": [Interval(Real, -0.9, 20, closed="both")],
+        "scoring": [str, callable, None],
+        "validation_fraction": [Interval(Real, 0, 0.5, closed="right")],
+        "random_state": ["random_state"],
+    }
+
+    @_fit_context(prefer_skip_nested_validation=False)
+    def fit(self, X, y, X_public=None, *, X_val=None, y_val=None, groups=None):
+        """Try candidates on private data and keep the best.
+
+        Parameters
+        ----------
+        X, y : array-like with n_samples rows
+            Private data, as in `PATEClassifier.fit`.
+        X_public : array-like or PublicData with n_public rows
+            Public, unlabelled rows.
+        X_val, y_val : array-like or PublicData with n_val rows, default=None
+            Public, labelled rows that trials are scored on. None: a part of the private data is
+            held out, and each trial's score is noisy.
+        groups : array-like of shape (n_samples,), default=None
+            As in `PATEClassifier.fit`.
+
+        Returns
+        -------
+        object
+            Itself, fitted.
+
+        Raises
+        ------
+        BudgetExceededError
+            Before any teacher trains, if the budget does not pay for the search.
+        StudentError
+            If the best trial could not train its student. The search is paid for.
+        ValueError
+            If arguments do not fit together, the cost of a candidate is not known, its student
+            cannot be scored on private rows (see Notes), or `random_state` is given with
+            ``secure=True``.
+        """
+        with keeping(self) as paid:
+            return self._fit(X, y, X_public, X_val, y_val, groups, paid)
+
+    def _fit(self, X, y, X_public, X_val, y_val, groups, paid):
+        """Do what `fit` does, and say what is paid for."""
+        check_no_releases(self.estimator, _MANY_FITS)
+        fit_number = next_fit_number()
+        X_public, X_val, y_val = map(public_rows, (X_public, X_val, y_val))
+        not_covered = warn_if_private(X_public, X) + warn_if_private(X_val, X, "X_val")
+        self._check_random_state()
+        seeds = seed_sequence(self.random_state).spawn(4)
+        candidates_seed, hold_out_seed, trials_seed, rows_seed = seeds
+        candidates = self._candidates(np.random.default_rng(candidates_seed))
+        for candidate in candidates:
+            check_no_releases(candidate.estimator, _MANY_FITS)
+        given = X
+        X, groups = indexable(indexable_rows(X, "X"), groups)  # each dtype is that of all rows
+        codes, classes, _ = checked_targets(self.estimator, X, y)
+        if not self.estimator.predicts_numbers:
+            y = classes[codes]  # whichever rows are held out, of the dtype of all classes
+        synthesizer = declared_synthesizer(self.estimator, given, X_public, may_be_all=False)
+        not_covered += _drawn_before(X_public, X_val)
+        if synthesizer is not None:
+            not_covered += tuple(getattr(synthesizer, "not_covered_", ()))
+            X_public = rehearsal_rows(synthesizer)
+        fit_data = {"X": X, "y": y, "X_public": X_public, "groups": groups, "sample_weight": None}
+        if X_val is None and y_val is None:
+            scorer = self._hold_out_from(fit_data, codes, candidates, hold_out_seed)
+        else:
+            scorer = PublicScorer(self.estimator, self.scoring, X_val, y_val, X_public)
+        of_rows = None
+        if synthesizer is not None:
+            of_rows = self._plan_of_rows(candidates, synthesizer, fit_data)
+        count, plans, cost = self._plan_trials(candidates, fit_data, scorer, of_rows)
+        not_covered += tuple(part for plan in plans for part in plan.spent.not_covered)
+        spent = self._spent(
+            plans,
+            cost,
+            n_synthetic=0 if of_rows is None else len(X_public),
+            not_covered=dict.fromkeys(not_covered),
+            fit_number=fit_number,
+        )
+        warn_if_seeded(spent)
+        n_records = Adjacency.public_count(spent.adjacency, len(codes))
+        n_teachers = plans[0].spent.n_teachers
+        warn_if_delta_is_large(self.delta, n_teachers=n_teachers, n_records=n_records)
+        if self.estimator.ledger is not None:
+            self.estimator.ledger.record(spent, cost)
+        self._seed_used = True  # what is drawn from here on protects private data
+
+        paid.spent = spent
+        if of_rows is not None:  # once, before the trials: they share the rows
+            fit_data["X_public"] = self._draw_rows(of_rows, rows_seed, paid)
+        rng = self._generator(trials_seed)
+        of_all = {"seeded": self.random_state is not None, "are_drawn": of_rows is not None}
+        self._publish(Trials(candidates, plans, fit_data, scorer, rng, **of_all).best(count), paid)
+        if of_rows is not None:
+            paid.synthesis.tell()
+        return self
+
+    def _plan_trials(self, candidates, fit_data, scorer, of_rows):
+        """Return the number of trials, to be drawn, the plan of each candidate, and the cost."""
+        count = self._trial_count(len(candidates))
+        before = no_cost if of_rows is None else of_rows.cost_before
+        budget = {"epsilon": self.epsilon, "delta": self.delta}
+        plans, cost = calibrate(candidates, fit_data, scorer, count, before, **budget)
+        scorer.check(candidates, fit_data["X_public"], plans)
+        return count, plans, cost
+
+    def _plan_of_rows(self, candidates, synthesizer, fit_data):
+        """Return what one fit is given, with what rows for all trials cost of the search's budget.
+
+        Teachers and students of all candidates are tried on rows from the schema alone.
+        """
+        given = [check_given(candidate.estimator, **fit_data) for candidate in candidates]
+        first = given[0]
+        budget = {"n_classes": len(first.classes), "epsilon": self.epsilon, "delta": self.delta}
+        of_fit = first.private, first.ballots
+        synthesis = Synthesis.planned(synthesizer, *of_fit, pure=False, **budget)
+        keys = [teachers_key(candidate.estimator) for candidate in candidates]
+        for of_teachers in dict(zip(keys, given, strict=True)).values():
+            rehearse_teachers(of_teachers, synthesizer)
+        for of_candidate in given:
+            check_missing_in(of_candidate, are_drawn=True)
+        return replace(first, synthesis=synthesis)
+
+    def _draw_rows(self, given, seed, paid):
+        """Return public rows, drawn once they are paid for."""
+        noise_seed, seed = seed.spawn(2)
+        noise = self._generator(noise_seed)
+        generator = source_of_noise(self)
+        paid.synthesis = given.synthesis.drawn(given.private, noise, seed, generator=generator)
+        paid.synthesis.note()
+        return paid.synthesis.rows
+
+    def _check_random_state(self):
+        """Refuse a seed where noise must not repeat itself."""
+        refused = None
+        if self.estimator.secure:
+            refused = "the estimator has secure=True, and no seed can repeat its draws"
+        elif self.estimator.ledger is not None:
+            refused = "ledger refuses searches with a random_state: two with one seed share noise"
+        if refused is not None and self.random_state is not None:
+            raise ValueError(
+                f"{refused}; got random_state={self.random_state!r} for the search, give "
+                "random_state=None"
+            )
+
+    def _candidates(self, rng):
+        sets_epsilon = self.epsilon is not None
+        param_sets = self._param_sets(rng)
+        return make_candidates(self.estimator, param_sets, search_sets_epsilon=sets_epsilon)
+
+    def _trial_count(self, n_candidates):
+        mean = 5 * n_candidates if self.n_trials is None else self.n_trials
+        return TrialCount(mean, self.distribution, self.eta)
+
+    def _generator(self, seed):
+        """Return the source of what stays secret: noise of scores, trials and their candidates."""
+        return noise_generator(None if self.random_state is None else seed)
+
+    def _hold_out_from(self, fit_data, codes, candidates, seed):
+        """Hold out private rows, leave the others in `fit_data`, and return their scorer."""
+        may_join = _may_join(self.estimator, candidates)
+        X, groups = fit_data["X"], fit_data["groups"]
+        held_out, scorer = self._hold_out(X, codes, groups, seed, may_join=may_join)
+        for candidate in candidates:
+            candidate.estimator.set_params(partition=held_out.partition)
+        train = held_out.train
+        if may_join and train.size == 0:
+            # An error would tell of their number: a record that casts nothing stands in
+            train = np.array([0])
+            fit_data["sample_weight"] = np.zeros(1)
+        for name in ("X", "y", "groups"):
+            fit_data[name] = take(fit_data[name], train)
+        return scorer
+
+    def _hold_out(self, X, codes, groups, seed, *, may_join=False):
+        """Return private rows in two parts, and a scorer on one of them.
+
+        `may_join` says that records vote, and that one more of them is covered.
+        """
+        partition = self.estimator.partition
+        asked = "PATERegressor" if self.estimator.predicts_numbers else f"scoring={self.scoring!r}"
+        if self.estimator.predicts_numbers or self.scoring is not None:
+            raise ValueError(
+                f"{asked} needs public rows, X_val and y_val: on private rows (scoring=None) the "
+                "score is a noisy number of right labels"
+            )
+        if not isinstance(partition, str | PredefinedPartition):
+            raise ValueError(
+                "private rows cannot be held out with a partition of your own; score on public "
+                "rows, X_val and y_val"
+            )
+        fraction, unit = self.validation_fraction, self.estimator.unit
+        split_seed, noise_seed, choice_seed = seed.spawn(3)
+        if may_join and groups is None:
+            coins = self._generator(split_seed)
+            held_out = hold_out_by_coins(fraction, coins, partition, n_records=len(codes))
+        else:
+            seeds = [split_seed, choice_seed]
+            split = {"partition": partition, "unit": unit, "fraction": fraction, "seeds": seeds}
+            held_out = hold_out(X, groups, n_records=len(codes), **split)
+        return held_out, PrivateScorer(X, codes, held_out.units, self._generator(noise_seed))
+
+    def _spent(self, plans, cost, **told):
+        """Return what the search spends; where trials differ, the largest number of any."""
+        one_trial = plans[0].spent.paid()
+        return replace(
+            one_trial,
+            epsilon=cost.epsilon(self.delta)[0],
+            delta=float(self.delta),
+            method="tuning",
+            # None where records vote
+            n_teachers=max(plan.spent.n_teachers or 0 for plan in plans) or None,
+            n_queries=max(plan.spent.n_queries for plan in plans),
+            arithmetic="real",  # that of the number of trials and the noise of scores
+            generator=one_trial.generator if self.random_state is None else "seed",
+            **told,
+        )
+
+    def _publish(self, trial, paid):
+        """Set the attributes that are published of the best trial, or raise why there is none."""
+        if trial is None:
+            raise ValueError(
+                "the random number of trials was 0; the search is paid for all the same, epsilon="
+                f"{paid.spent.epsilon:.4g}. Raise n_trials, or use distribution='negative_binomial'"
+            )
+        failed = isinstance(trial.fitted, StudentError)
+        spent_by_trial = trial.fitted.privacy_spent if failed else trial.fitted.privacy_spent_
+        paid.spent = spent = replace(
+            paid.spent,
+            n_teachers=spent_by_trial.n_teachers,
+            n_queries=spent_by_trial.n_queries,
+            n_answered=spent_by_trial.n_answered,
+        )
+        if failed:
+            raise StudentError(str(trial.fitted), trial.fitted.public_labels, spent) from None
+        best = trial.fitted
+        if paid.synthesis is not None:
+            best.X_synthetic_ = paid.synthesis.rows
+        best.privacy_spent_ = spent  # its own is that of one trial
+        best.ledger = self.estimator.ledger
+        best.on_bad_plan = self.estimator.on_bad_plan
+        del best.curator_
+        self.best_estimator_ = best
+        self.best_score_ = trial.score
+        self.best_params_ = unfitted(trial.candidate.params)
+        if not self.estimator.predicts_numbers:
+            self.classes_ = best.classes_
+        self.n_features_in_ = best.n_features_in_
+        for name in ("feature_names_in_", "X_synthetic_"):
+            self.__dict__.pop(name, None)
+        if hasattr(best, "feature_names_in_"):
+            self.feature_names_in_ = best.feature_names_in_
+
+    @property
+    def privacy_spent_(self):
+        """What the search spent; of its best estimator, as `fit_student` may give that other rows.
+
+        Returns
+        -------
+        PrivacySpent
+        """
+        return self.best_estimator_.privacy_spent_
+
+    def predict(self, X):
+        """Predict labels with the best model; see `PATEClassifier.predict`."""
+        check_is_fitted(self)
+        return self.best_estimator_.predict(X)
+
+    def score(self, X, y, sample_weight=None):
+        """Return the best model's accuracy or, of numbers, its R2."""
+        check_is_fitted(self)
+        return self.best_estimator_.score(X, y, sample_weight)
+
+    @available_if(delegated("predict_quantiles", "best_estimator_", "estimator"))
+    def predict_quantiles(self, X, q):
+        """Predict quantiles with the best model; see `PATERegressor.predict_quantiles`."""
+        check_is_fitted(self)
+        return self.best_estimator_.predict_quantiles(X, q)
+
+    @available_if(delegated("predict_proba", "best_estimator_", "estimator"))
+    def predict_proba(self, X):
+        """Predict class probabilities with the best model."""
+        check_is_fitted(self)
+        return self.best_estimator_.predict_proba(X)
+
+    @available_if(delegated("predict_proba", "best_estimator_", "estimator"))
+    def predict_log_proba(self, X):
+        """Log of `predict_proba`."""
+        check_is_fitted(self)
+        return self.best_estimator_.predict_log_proba(X)
+
+    @available_if(delegated("decision_function", "best_estimator_", "estimator"))
+    def decision_function(self, X):
+        """Decision values of the best model."""
+        check_is_fitted(self)
+        return self.best_estimator_.decision_function(X)
+
+    def __sklearn_is_fitted__(self):
+        return hasattr(self, "best_estimator_")
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        of_estimator = get_tags(self.estimator)
+        tags.input_tags = of_estimator.input_tags
+        tags.target_tags = of_estimator.target_tags
+        for name in ("estimator_type", "classifier_tags", "regressor_tags"):
+            setattr(tags, name, getattr(of_estimator, name))
+        return tags
+
+    def __getstate__(self):
+        state = own_generators(dict(super().__getstate__()))
+        state = {name: unfitted(value) for name, value in state.items()}
+        if "best_estimator_" in state:
+            state["best_estimator_"] = self.best_estimator_
+        if state.pop("_seed_used", False):  # whoever knows the seed can undo the noise
+            state["random_state"] = None
+        return state
 
 
 class PrivateGridSearchCV(PrivateSearch):
@@ -209,3 +577,21 @@ class PrivateRandomizedSearchCV(PrivateSearch):
     def _param_sets(self, rng):
         seed = int(rng.integers(2**32))
         return list(ParameterSampler(self.param_distributions, self.n_iter, random_state=seed))
+
+
+def _may_join(estimator, candidates):
+    """Whether records vote that may join or leave; refuse what private rows cannot be held out of.
+
+    By the candidates, one of which votes, and not by the search's estimator, which may not.
+    """
+    voters = [candidate.estimator.base_estimator for candidate in candidates]
+    for voter in (estimator.base_estimator, *voters):
+        if isinstance(voter, Electorate) and not isinstance(voter, TableElectorate):
+            raise ValueError(
+                "private rows cannot be held out from another electorate, whose adjacency says "
+                "which of them belong together; score on public rows, X_val and y_val"
+            )
+    join = {isinstance(voter, TableElectorate) and voter.may_join for voter in voters}
+    if len(join) > 1:
+        raise ValueError("all candidates must protect the same change of the data (adjacency)")
+    return join.pop()

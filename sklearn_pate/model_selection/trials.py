@@ -45,12 +45,6 @@ class Trial(NamedTuple):
     candidate: Candidate
     fitted: object
 
-    def beats(self, other):
-        """Return whether this trial is better than another, or there is no other."""
-        if other is None:
-            return True
-        return (self.score, self.tie_breaker) > (other.score, other.tie_breaker)
-
 
 class Trials:
     """Runs trials; those that need the same teachers share the votes of these.
@@ -91,19 +85,18 @@ class Trials:
         count : TrialCount
             The random number of trials.
         """
-        best = None
+        n_trials = count.draw(self._rng)
         # What trials print, warn of or count would tell how many there were
         with Quiet(), uncounted():
-            for _ in range(count.draw(self._rng)):
-                number = int(self._rng.integers(len(self._candidates)))
-                trial = self._run(self._candidates[number], self._plans[number])
-                if trial.beats(best):
-                    best = trial
-        return best
+            numbers = (int(self._rng.integers(len(self._candidates))) for _ in range(n_trials))
+            trials = (self._run(self._candidates[k], self._plans[k]) for k in numbers)
+            return max(trials, key=lambda trial: (trial.score, trial.tie_breaker), default=None)
 
     def _run(self, candidate, plan):
         """Fit a candidate and score it."""
-        teachers_seed, noise_seed = self._draw_seeds()
+        teachers_seed = noise_seed = None
+        if self._seeded:
+            teachers_seed, noise_seed = self._rng.integers(2**31, size=2).tolist()
         # Votes are shared, noise never is: each trial answers with its own
         key = teachers_key(candidate.estimator)
         if key not in self._votes:
@@ -116,43 +109,34 @@ class Trials:
         try:
             estimator.fit_votes(self._votes[key], self._fit_data["X_public"])
         except StudentError as error:
-            return Trial(-math.inf, self._rng.random(), candidate, error)
-        score = self._scorer.score(estimator, plan)
-        if math.isnan(score):
-            score = -math.inf
+            score, estimator = math.nan, error
+        else:
+            score = self._scorer.score(estimator, plan)
+        score = -math.inf if math.isnan(score) else score
         return Trial(score, self._rng.random(), candidate, estimator)
-
-    def _draw_seeds(self):
-        """Draw the `random_state` of the teachers, and that of the noise."""
-        if not self._seeded:
-            return None, None
-        return self._rng.integers(2**31, size=2).tolist()
 
 
 # --- scores --------------------------------------------------------------------------------------
 
 
 class PublicScorer:
-    """Scores on public rows, at no cost.
+    """Scores on public rows, at no cost; it was tried, and the rows suit the estimator.
 
     Parameters
     ----------
-    X : array-like with n_val rows
+    estimator : PATEClassifier or PATERegressor
+        The search's.
+    scoring : str, callable or None
+        As in the search.
+    X_val : array-like with n_val rows
         Public rows.
-    y : array-like of shape (n_val,)
+    y_val : array-like of shape (n_val,)
         Their labels.
-    scorer : callable
-        ``scorer(estimator, X, y)``, as scikit-learn has them.
+    X_public : array-like with n_public rows
+        Those that they must be like.
     """
 
-    def __init__(self, X, y, scorer):
-        self._X = X
-        self._y = y
-        self._scorer = scorer
-
-    @classmethod
-    def checked(cls, estimator, scoring, X_val, y_val, X_public):
-        """Return a scorer, after it was tried on rows that are checked to suit the estimator."""
+    def __init__(self, estimator, scoring, X_val, y_val, X_public):
         _check_validation_rows(X_val, y_val, X_public)
         X_val, y_val = indexable(X_val, y_val)
         made_up = DummyRegressor() if estimator.predicts_numbers else DummyClassifier()
@@ -160,15 +144,15 @@ class PublicScorer:
             unknown = set(np.unique(y_val).tolist()) - set(np.unique(estimator.classes).tolist())
             if unknown:
                 raise ValueError(f"y_val has labels that are not in classes: {sorted(unknown)}")
-        scorer = check_scoring(estimator, scoring)
+        self._scorer = check_scoring(estimator, scoring)
+        self._validation = X_val, y_val
         try:
-            scorer(made_up.fit(X_val, y_val), X_val, y_val)
+            self._scorer(made_up.fit(X_val, y_val), X_val, y_val)
         except Exception as error:
             raise ValueError(
                 f"scoring={scoring!r} failed when tried on X_val and y_val, before anything "
                 f"was spent. {type(error).__name__}: {error}"
             ) from error
-        return cls(X_val, y_val, scorer)
 
     def rdp(self, plan):
         """Return the Renyi cost of one trial, at `rdp.DEFAULT_ORDERS`."""
@@ -180,7 +164,7 @@ class PublicScorer:
     def score(self, estimator, plan):
         """Return the score of a fitted estimator."""
         with isolated(0):  # what a scorer draws would tell how many trials there were
-            return float(self._scorer(estimator, self._X, self._y))
+            return float(self._scorer(estimator, *self._validation))
 
 
 def _check_validation_rows(X_val, y_val, X_public):

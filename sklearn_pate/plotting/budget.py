@@ -131,9 +131,12 @@ class BudgetDisplay:
             If the lists differ in length, or a mechanism has no finite cost.
         """
         figures.pyplot()
-        _check_counts(aggregators, n_asked, n_paid, test)
-        if n_paid is None:
-            n_paid = [None] * len(aggregators)
+        given = [aggregators, n_asked, n_paid, None if test is None else [test]]
+        if len({len(part) for part in given if part is not None}) > 1 or sum(n_asked) < 1:
+            raise ValueError(
+                "give as many n_asked, and n_paid, as aggregators; a test with one alone"
+            )
+        n_paid = [None] * len(n_asked) if n_paid is None else n_paid
         stages = list(zip(aggregators, n_asked, n_paid, strict=True))
         public = {"n_teachers": n_teachers, "n_classes": n_classes}
         costs = np.array([_check_and_answer(*stage, **public) for stage in stages])
@@ -202,26 +205,15 @@ def _answers_by_stage(clf, aggregators, n_asked):
     return [int(stage.sum()) for stage in np.split(answered, first_of_stage)]
 
 
-def _check_counts(aggregators, n_asked, n_paid, test):
-    given = [aggregators, n_asked, n_paid, None if test is None else [test]]
-    lengths = {len(part) for part in given if part is not None}
-    if len(lengths) > 1 or sum(n_asked) < 1:
-        raise ValueError("give as many n_asked, and n_paid, as aggregators; a test with one alone")
-
-
 def _check_and_answer(aggregator, n_asked, n_paid, **public):
     """Return the Renyi costs of a stage's checks and of its answers, shape (n_orders,) each."""
-    steps = aggregator.steps(DEFAULT_ORDERS, **public)
-    if steps is None:
-        checks = np.zeros(DEFAULT_ORDERS.size)
-    else:
-        check, answer = steps
-        checks = n_asked * check
-        if n_paid is not None:
-            # Where nothing is checked, no answer is given back
-            return checks, (n_paid if checks.any() else n_asked) * answer
-    total = aggregator.costs(**public)(n_asked).rdp
-    return checks, np.maximum(total - checks, 0)
+    check, answer = aggregator.steps(DEFAULT_ORDERS, **public) or (0 * DEFAULT_ORDERS, None)
+    checks = n_asked * check
+    if n_paid is None or answer is None:
+        total = aggregator.costs(**public)(n_asked).rdp
+        return checks, np.maximum(total - checks, 0)
+    # Where nothing is checked, no answer is given back
+    return checks, (n_paid if checks.any() else n_asked) * answer
 
 
 def _stage_name(aggregator, asked, paid):

@@ -4,7 +4,8 @@ from functools import partial, reduce
 
 import numpy as np
 
-from ..rdp import DEFAULT_ORDERS, Cost, exact_rdp
+from ..accountant import Curator, StageRecord
+from ..rdp import DEFAULT_ORDERS, Cost
 from ..rdp.checks import check_delta
 from ..rdp.conversion import epsilon_by_order
 from . import figures
@@ -89,10 +90,7 @@ class PrivacySpentDisplay:
         delta = spent.delta if delta is None else check_delta(delta)
         n_queries = _points(len(clf.query_indices_))
         data_independent = _guaranteed_by_fit(clf, n_queries, delta)
-        exact = bound = None
-        if private:
-            exact = _epsilon_curve(partial(curator.rdp, "exact"), n_queries, delta)
-            bound = _epsilon_curve(partial(curator.rdp, "bound"), n_queries, delta)
+        exact, bound = _private_curves(curator, n_queries, delta) if private else (None, None)
         published = spent.epsilon if delta == spent.delta else None
         display = cls(n_queries, data_independent, exact, bound, published=published, delta=delta)
         return display.plot(ax, **kwargs)
@@ -122,10 +120,8 @@ class PrivacySpentDisplay:
         votes = figures.check_some_votes(votes)
         delta = check_delta(delta)
         n_queries = _points(len(votes))
-        exact_cost = partial(exact_rdp, aggregator, votes, student_proba=student_proba)
-        bound_cost = partial(aggregator.published_rdp, votes, student_proba=student_proba)
-        exact = _epsilon_curve(exact_cost, n_queries, delta)
-        bound = _epsilon_curve(bound_cost, n_queries, delta)
+        stage = StageRecord(aggregator, len(votes), student_proba)
+        exact, bound = _private_curves(Curator([stage], votes, delta, None), n_queries, delta)
         public = {"n_teachers": int(votes[0].sum()), "n_classes": votes.shape[1]}
         data_independent = _guaranteed([aggregator], [len(votes)], n_queries, delta, public)
         return cls(n_queries, data_independent, exact, bound, delta=delta).plot(ax, **kwargs)
@@ -197,6 +193,12 @@ def _guaranteed(aggregators, n_asked, n_queries, delta, public):
         stage_costs = [cost(count) for cost, count in zip(costs, counts, strict=True)]
         epsilons.append(reduce(Cost.plus, stage_costs).epsilon(delta)[0])
     return np.array(epsilons)
+
+
+def _private_curves(curator, n_queries, delta):
+    """Return the exact epsilon of the first queries, and that by the published bound."""
+    costs = (partial(curator.rdp, method) for method in ("exact", "bound"))
+    return [_epsilon_curve(cost, n_queries, delta) for cost in costs]
 
 
 def _epsilon_curve(cost, n_queries, delta):

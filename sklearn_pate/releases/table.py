@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from ..accountant import RecordVoters, TableCurator, plan_table
+from ..accountant import TableCurator, Voters, plan_table
 from ..aggregators import LaplaceMechanism, TableMechanism
 from ..aggregators.table import checked_noisy, rehearse_table
 from ..column_sums import ColumnSums, SumsMechanism
@@ -62,13 +62,10 @@ class TableRelease(VotesRelease):
             return plan.voters, (), cells.obstacles
         are_drawn = given.rows_are_to_draw
         cells = given.electorate.forecast(**_public_numbers(given, plan), are_drawn=are_drawn)
-        voters = RecordVoters(
-            n_cells=cells.n_cells,
+        voters = Voters(
             n_classes=len(given.classes),
-            n_ballots=cells.n_ballots,
+            cells=cells,
             n_records=given.ballots.n_records,
-            explained=cells.explained,
-            n_columns=cells.n_columns,
             name=type(given.electorate).__name__,
             why=why,
             are_levels=given.estimator.predicts_numbers,
