@@ -7,7 +7,7 @@ import math
 import numpy as np
 import pandas as pd
 import pytest
-from conftest import cases
+from conftest import cases, histograms_of
 from scipy.spatial.distance import cdist
 from scipy.special import expit
 from scipy.stats import binom
@@ -134,8 +134,7 @@ def test_exact_epsilon_of_many_deltas_falls_and_stays_below_the_account():
 
 
 def every_pair(n_teachers, n_classes):
-    rows = itertools.product(range(n_teachers + 1), repeat=n_classes)
-    rows = [row for row in rows if sum(row) == n_teachers]
+    rows = histograms_of(n_teachers, n_classes)
     pairs = [(v, w) for v in rows for w in rows if sum(map(abs, np.subtract(v, w))) == 2]
     return np.array(pairs).transpose(1, 0, 2)
 

@@ -5,7 +5,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from conftest import cases, count_fits_from_one
+from conftest import cases, count_fits_from_one, note_calls
 from sklearn.datasets import make_classification
 from sklearn.linear_model import LogisticRegression
 from sklearn.naive_bayes import GaussianNB
@@ -13,7 +13,12 @@ from sklearn.svm import SVC
 
 from sklearn_pate import PATEClassifier
 from sklearn_pate.exceptions import BadPlanError
-from sklearn_pate.model_selection import PrivateGridSearchCV, PrivateRandomizedSearchCV, hold_out
+from sklearn_pate.model_selection import (
+    PrivateGridSearchCV,
+    PrivateRandomizedSearchCV,
+    base,
+    hold_out,
+)
 from sklearn_pate.model_selection.calibration import calibrate
 from sklearn_pate.neighbors import ReverseNeighbors
 
@@ -227,14 +232,11 @@ def test_candidates_that_cover_different_changes_are_refused(grid):
 
 
 def test_coins_follow_the_candidates_that_vote(monkeypatch):
-    drawn = []
-    by_coins = hold_out.hold_out_by_coins
 
-    def drawn_coins(fraction, *rest, n_records):
-        drawn.append((n_records, fraction))
-        return by_coins(fraction, *rest, n_records=n_records)
+    def number_and_part(fraction, *rest, n_records):
+        return n_records, fraction
 
-    monkeypatch.setattr("sklearn_pate.model_selection.base.hold_out_by_coins", drawn_coins)
+    drawn = note_calls(monkeypatch, base, "hold_out_by_coins", number_and_part)
     clf = PATEClassifier(GaussianNB(), classes=[0, 1, 2])
     voters = ReverseNeighbors(n_cells=12, random_state=0, adjacency="add_or_remove")
     grid = {"base_estimator": [voters], "student": [LogisticRegression()]}

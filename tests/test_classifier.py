@@ -8,7 +8,8 @@ import numpy as np
 import pandas as pd
 import pytest
 from conftest import cases
-from sklearn.base import BaseEstimator, ClassifierMixin, clone
+from faulty import RaisesIt, Unwilling
+from sklearn.base import clone
 from sklearn.datasets import load_iris, make_classification
 from sklearn.dummy import DummyClassifier
 from sklearn.ensemble import RandomForestClassifier
@@ -272,25 +273,8 @@ def test_a_random_state_instance_moves_on():
 # --- the student ---------------------------------------------------------------------------------
 
 
-class Unwilling(ClassifierMixin, BaseEstimator):
-    """A student that fails on real labels, and not when it is tried with made-up ones."""
-
-    def fit(self, X, y):
-        if not np.array_equal(y, np.arange(len(y)) % 2):
-            raise RuntimeError("not today")
-        return self
-
-    def predict(self, X):
-        return np.zeros(len(X))
-
-
-class NeedsEncoder(Unwilling):
-    def fit(self, X, y):
-        raise ValueError("could not convert string to float")
-
-
 def test_students_that_cannot_work_are_found_by_plans_and_before_votes_are_used():
-    clf = pate(student=NeedsEncoder())
+    clf = pate(student=RaisesIt(ValueError("could not convert string to float")))
     votes = np.tile([[70, 30]], (len(X_PUBLIC), 1))
     for act in (
         lambda: clf.plan(X_PRIVATE, Y_PRIVATE, X_PUBLIC),
@@ -364,13 +348,6 @@ def test_predictors_are_there_if_the_student_has_them(student, method):
 # --- budgets and settings refused before any teacher trains --------------------------------------
 
 
-class Forbidden(Unwilling):
-    """A teacher that must not be asked to train."""
-
-    def fit(self, X, y):
-        raise AssertionError("a teacher trained")
-
-
 @cases(
     "params, message",
     ({"aggregator": PluralityVote()}, "epsilon=None"),
@@ -379,7 +356,7 @@ class Forbidden(Unwilling):
     ({"accounting": "ptr", "aggregator": PluralityVote()}, "would fail even if"),
 )
 def test_over_budget_is_refused_before_any_teacher_trains(params, message):
-    clf = pate(Forbidden(), n_queries=200, **params)
+    clf = pate(RaisesIt(AssertionError("a teacher trained")), n_queries=200, **params)
     pytest.raises(exceptions.BudgetExceededError, fit, clf).match(message)
     assert not hasattr(clf, "privacy_spent_") and not hasattr(clf, "curator_")
 

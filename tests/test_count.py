@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from faulty import RaisesIt
 from sklearn.model_selection import GridSearchCV
 from sklearn.naive_bayes import GaussianNB
 
@@ -13,11 +14,6 @@ from sklearn_pate.model_selection import PrivateGridSearchCV
 ROWS = np.random.default_rng(0).normal(size=(900, 3))
 X, X_PUBLIC = ROWS[:600], ROWS[600:].copy()
 Y = (X[:, 0] > 0).astype(int)
-
-
-class Fails(GaussianNB):
-    def fit(self, X, y):
-        raise ValueError("no")
 
 
 def pate(base=None, **params):
@@ -52,8 +48,8 @@ def test_the_count_does_not_look_at_the_data(other):
 
 
 def test_fits_that_failed_count_and_plans_do_not():
-    with pytest.raises(TeacherError):
-        pate(Fails(), n_teachers=5, n_queries=10).fit(X, Y, X_PUBLIC)
+    clf = pate(RaisesIt(ValueError("no")), n_teachers=5, n_queries=10)
+    pytest.raises(TeacherError, clf.fit, X, Y, X_PUBLIC)
     labels = Y.copy()
     labels[0] = 5  # that one record was refused is private, too
     with pytest.raises(ValueError, match="labels that are not in classes"):

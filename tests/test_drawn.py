@@ -6,7 +6,7 @@ import pickle
 import numpy as np
 import pandas as pd
 import pytest
-from conftest import cases
+from conftest import cases, interrupt
 from sklearn.datasets import make_classification
 from sklearn.naive_bayes import GaussianNB
 
@@ -35,10 +35,6 @@ def pate(**params):
 
 def interrupted(monkeypatch, **params):
     """An estimator that has paid for its rows, and was interrupted before any label."""
-
-    def interrupt(*args, **kwargs):
-        raise KeyboardInterrupt
-
     clf = pate(synthesizer=DRAWS, **params)
     with monkeypatch.context() as patch:
         patch.setattr(TableRelease, "gather", interrupt)
@@ -111,9 +107,6 @@ def test_a_synthesizer_that_has_seen_records_is_not_handed_out():
 
 
 def test_an_interrupt_while_rows_are_noted_keeps_them(monkeypatch):
-    def interrupt(*args):
-        raise KeyboardInterrupt
-
     clf = pate(synthesizer=DRAWS)
     monkeypatch.setattr("sklearn_pate.releases.rows.note_drawn", interrupt)
     pytest.raises(KeyboardInterrupt, clf.fit, X, Y)

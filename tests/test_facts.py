@@ -13,7 +13,6 @@ from sklearn.naive_bayes import GaussianNB
 from sklearn_pate import PATEClassifier, aggregators
 from sklearn_pate.accountant import plan_queries
 from sklearn_pate.exceptions import BudgetExceededError
-from sklearn_pate.ledger import PrivacyLedger
 from sklearn_pate.rdp import (
     Facts,
     data_independent_epsilon,
@@ -275,8 +274,7 @@ MISTAKES = {
 
 @table("body, message", MISTAKES)
 @pytest.mark.filterwarnings("ignore:the noise")
-def test_mistakes_in_a_mechanism_are_found_before_teachers_train(body, message, tmp_path):
-    ledger = PrivacyLedger(tmp_path / "ledger.sqlite", epsilon=10.0)
+def test_mistakes_in_a_mechanism_are_found_before_teachers_train(body, message, ledger):
     own = {name: vars(Mine)[name] for name in ("outcome_log_proba", "facts")}
     told = refused_early(ledger, aggregator=type("Wrong", (aggregators.Aggregator,), own | body)())
     assert re.search(message, told, re.DOTALL), told
@@ -289,8 +287,7 @@ class KeepsMissing(GaussianNB):
 
 
 @pytest.mark.filterwarnings("ignore:the noise")
-def test_a_student_that_predicts_no_class_is_found_before_teachers_train(tmp_path):
-    ledger = PrivacyLedger(tmp_path / "ledger.sqlite", epsilon=10.0)
+def test_a_student_that_predicts_no_class_is_found_before_teachers_train(ledger):
     told = refused_early(ledger, student=KeepsMissing())
     assert "whole numbers from 0 to 2" in told and "-1 is not a class" in told
 

@@ -28,7 +28,6 @@ from sklearn_pate.aggregators import (
     StableArgmax,
 )
 from sklearn_pate.exceptions import BadPlanError
-from sklearn_pate.ledger import PrivacyLedger
 from sklearn_pate.neighbors import ReverseNeighbors
 from sklearn_pate.synthesis import MarginalSynthesizer
 from sklearn_pate.teachers import Sites
@@ -42,9 +41,11 @@ PUBLIC = {"n_public": 1000, "n_teachers": 250, "n_classes": 10, "delta": 1e-5}
 FLAT = "what was released is about as likely if all rates were the same everywhere, "
 
 
-def pate(base=None, **params):
-    """A classifier whose voters are named."""
-    base = GaussianNB() if base is None else base
+NAMED = GaussianNB()
+
+
+def pate(base=NAMED, **params):
+    """A classifier whose voters are named; with None, those that the rules choose."""
     if isinstance(base, GaussianNB):
         params = {"n_teachers": 100} | params
     return PATEClassifier(base, **{"classes": [0, 1, 2], "random_state": 0} | params)
@@ -274,8 +275,7 @@ def test_where_promises_get_weak_and_deltas_large():
 # --- refused, and warned of ----------------------------------------------------------------------
 
 
-def test_fewer_queries_than_classes_are_refused_before_anything_is_spent(tmp_path):
-    ledger = PrivacyLedger(tmp_path / "ledger.sqlite", epsilon=30.0)
+def test_fewer_queries_than_classes_are_refused_before_anything_is_spent(ledger):
     clf = pate(n_queries=2, epsilon=8.0, ledger=ledger, random_state=None)
     message = "3 classes and 100 teachers: the number of labels is 2, all that is asked for"
     with pytest.raises(BadPlanError, match=message) as caught:
@@ -404,6 +404,8 @@ def test_the_parts_of_epsilon():
 
 # --- public numbers alone ------------------------------------------------------------------------
 
+DRAWS = MarginalSynthesizer((-3, 3), missing=[], noise=LaplaceMechanism())
+
 
 def numbers(plan):
     """All that a plan says."""
@@ -412,7 +414,7 @@ def numbers(plan):
     if plan.has_teachers:
         shares = [(plan.share_right(a), plan.share_answered(a)) for a in (0.6, 0.8, 0.95)]
     told = [getattr(plan, name) for name in names.split()]
-    return [*told, shares, plan.epsilon, str(plan), plan._repr_html_()]
+    return [*told, shares, plan.epsilon, str(plan.stages), str(plan), plan._repr_html_()]
 
 
 @cases(
@@ -423,6 +425,12 @@ def numbers(plan):
     {"base": ReverseNeighbors(adjacency="add_or_remove")},
     {"base": ReverseNeighbors(), "synthesizer": MarginalSynthesizer((-9, 9), missing=[])},
     {"synthesizer": MarginalSynthesizer((-9, 9), missing=[]), "epsilon": 2.0},
+    {"n_teachers": None, "epsilon": 2.0},
+    {"base": None, "epsilon": 1.0},
+    {"base": None, "epsilon": 0.25},
+    {"base": None, "epsilon": 2.0, "n_queries": 50},
+    {"base": None, "synthesizer": DRAWS, "epsilon": 1.0},
+    {"base": None, "synthesizer": DRAWS, "epsilon": 4.0, "n_queries": 50},
 )
 def test_private_values_change_nothing_that_a_plan_says(params):
     public = None if "synthesizer" in params else X_PUBLIC

@@ -13,6 +13,7 @@ import mpmath as mp
 import numpy as np
 import pytest
 from conftest import cases, moves
+from faulty import Unwilling
 from scipy.stats import norm
 from sklearn.naive_bayes import GaussianNB
 
@@ -291,13 +292,7 @@ def test_the_seed_of_the_noise_does_not_leave_with_the_model(seed):
 
 
 def test_a_seed_does_not_leave_with_a_fit_whose_student_failed():
-    class Fails(GaussianNB):
-        def fit(self, X, y):
-            if len(X) == 60 and 0 < y.mean() < 1 and y.tolist() != [0, 1] * 30:
-                raise ValueError("no")
-            return super().fit(X, y)
-
-    clf = noisy(random_state=SEED, student=Fails())
+    clf = noisy(random_state=SEED, student=Unwilling())
     pytest.raises(StudentError, clf.fit_votes, VOTES, ROWS)
     state = clf.__getstate__()
     assert state["random_state"] is None and "curator_" not in state

@@ -42,8 +42,7 @@ def fit_votes(ledger, aggregator, n_queries, **params):
     clf = PATEClassifier(
         GaussianNB(), aggregator=aggregator, n_queries=n_queries, ledger=ledger, **params
     )
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # budgets that cut queries
+    with warnings.catch_warnings(action="ignore"):  # budgets that cut queries
         return clf.fit_votes(VOTES, ROWS)
 
 

@@ -340,8 +340,7 @@ def test_a_teacher_without_numbers_or_with_one():
     votes = fitted_with_groups(groups, PredefinedPartition(names))
     np.testing.assert_array_equal(votes.counts.sum(axis=1), 3.0)
     alone = PredefinedPartition([names[2], "nobody"])
-    with pytest.raises(ValueError, match="name"):
-        fitted_with_groups(groups, alone)
+    pytest.raises(ValueError, fitted_with_groups, groups, alone).match("name")
 
 
 def fitted_with_groups(groups, partition):
@@ -456,8 +455,7 @@ def test_quantiles_cover():
     ("NaN", lambda: fitted(n_levels=3).predict_quantiles(X, np.nan), ValueError, "from 0 to 1"),
 )
 def test_quantiles_that_are_none(make, error, match):
-    with pytest.raises(error, match=match):
-        make()
+    pytest.raises(error, make).match(match)
 
 
 # --- what is refused, before anything is spent ---------------------------------------------------
@@ -517,8 +515,7 @@ class Loses(RegressorMixin, BaseEstimator):
     ("two numbers", {"student": Loses("two")}, "one number for each row"),
     ("text predicted", {"student": Loses("text")}, "one number for each row"),
 )
-def test_what_is_refused_before_anything_is_spent(params, match, tmp_path):
-    ledger = PrivacyLedger(tmp_path / "ledger", epsilon=10)
+def test_what_is_refused_before_anything_is_spent(params, match, ledger):
     params = {"random_state": None, "ledger": ledger} | params
     y = params.pop("y", Y)
     reg = PATERegressor(**{"bounds": (0, 40)} | params)
@@ -531,8 +528,7 @@ def test_what_is_refused_before_anything_is_spent(params, match, tmp_path):
 
 @cases("how, match", ("nan", "numbers that are missing"), ("two", "one number per row"))
 def test_teachers_that_predict_no_numbers(how, match):
-    with pytest.raises(TeacherError, match=match):
-        fitted(base_estimator=Loses(how))
+    pytest.raises(TeacherError, fitted, base_estimator=Loses(how)).match(match)
 
 
 def test_a_student_that_fails_loses_no_means():
@@ -653,8 +649,7 @@ def test_export():
     model = reg.export(X[PUBLIC])
     np.testing.assert_array_equal(model.predict(X[TEST]), reg.predict(X[TEST]))
     assert model.privacy_spent_["epsilon"] == reg.privacy_spent_.epsilon
-    with pytest.raises(ValueError, match="fit_student"):
-        fitted().export()
+    pytest.raises(ValueError, fitted().export).match("fit_student")
 
 
 @table(
@@ -677,8 +672,7 @@ def test_plan_and_ledger(tmp_path):
     assert plan.spent.epsilon <= 2.0 and "2 levels" in str(plan)
     reg.fit(X[PRIVATE], Y[PRIVATE], X[PUBLIC])
     assert len(ledger.history()) == 1
-    with pytest.raises(ValueError, match="ledger"):
-        reg.fit(X[PRIVATE], Y[PRIVATE], X[PUBLIC])
+    pytest.raises(ValueError, reg.fit, X[PRIVATE], Y[PRIVATE], X[PUBLIC]).match("ledger")
 
 
 def test_an_interrupted_fit_goes_on(tmp_path):

@@ -7,7 +7,7 @@ from itertools import product
 import numpy as np
 import pandas as pd
 import pytest
-from conftest import cases
+from conftest import cases, interrupt
 from sklearn.base import clone
 from sklearn.datasets import load_digits, load_iris
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
@@ -395,9 +395,8 @@ def test_groups_and_weights(kind):
         "number": (dict.fromkeys(range(64), 3), "a tuple of numbers"),
     }.values(),
 )
-def test_what_is_no_schema(schema, message, tmp_path):
+def test_what_is_no_schema(schema, message, ledger):
     X, y, clf = digits()
-    ledger = PrivacyLedger(tmp_path / "ledger", epsilon=2, delta=1e-5)
     pytest.raises(ValueError, clf.set_params(schema=schema, ledger=ledger).fit, X, y).match(message)
     assert ledger.epsilon_spent == 0
 
@@ -441,11 +440,7 @@ def test_a_search_on_declared_columns():
 def test_what_fails_after_sums_are_paid_says_so(monkeypatch, tmp_path):
     X, y, clf = digits()
     ledger = PrivacyLedger(tmp_path / "ledger", epsilon=10, delta=1e-5, composition="gaussian")
-
-    def stop(*args, **given):
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr("sklearn_pate.synthesis.sums.released", stop)
+    monkeypatch.setattr("sklearn_pate.synthesis.sums.released", interrupt)
     with pytest.raises(KeyboardInterrupt) as caught:
         clf.set_params(ledger=ledger).fit(X, y)
     assert "is spent, and nothing of it was kept" in caught.value.__notes__[0]

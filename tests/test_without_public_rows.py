@@ -8,7 +8,7 @@ from functools import partial
 import numpy as np
 import pandas as pd
 import pytest
-from conftest import cases, count_fits_from_one
+from conftest import cases, count_fits_from_one, note_calls
 from draws import Constant
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.linear_model import LogisticRegression
@@ -83,15 +83,11 @@ def on_array(noise=None, **params):
 @pytest.fixture
 def draws(monkeypatch):
     """What synthesizers were asked to draw, in the fits of a test."""
-    seen = []
-    draw = MarginalSynthesizer.draw
 
-    def recorded(self, X, codes, **given):
-        seen.append({"n_records": len(X), "groups": None, **given})
-        return draw(self, X, codes, **given)
+    def note(self, X, codes, **given):
+        return {"n_records": len(X), "groups": None, **given}
 
-    monkeypatch.setattr(MarginalSynthesizer, "draw", recorded)
-    return seen
+    return note_calls(monkeypatch, MarginalSynthesizer, "draw", note)
 
 
 # --- what is learnt, and published ---------------------------------------------------------------
@@ -265,8 +261,7 @@ def test_polled_rows_are_paid_for_once(tmp_path):
         clf.fit_votes(votes, ARRAY[:100].copy())
 
 
-def test_a_seed_and_a_ledger_do_not_go_together(tmp_path):
-    ledger = PrivacyLedger(tmp_path / "fits", epsilon=9.0)
+def test_a_seed_and_a_ledger_do_not_go_together(ledger):
     clf = on_array(ledger=ledger, random_state=0)
     for method in (clf.poll, clf.fit, clf.plan):
         pytest.raises(ValueError, method, ARRAY, Y).match("ledger refuses fits with a random_state")
@@ -286,13 +281,11 @@ def test_a_search_draws_once_from_the_rows_to_train_on(draws, monkeypatch):
 
 
 def test_cells_know_that_their_rows_were_drawn(monkeypatch):
-    known = []
 
-    def recorded(self, X_public, *, divide=ReverseNeighbors.divide, are_drawn=False, **numbers):
-        known.append(are_drawn)
-        return divide(self, X_public, are_drawn=are_drawn, **numbers)
+    def are_known(self, X_public, *, are_drawn=False, **numbers):
+        return are_drawn
 
-    monkeypatch.setattr(ReverseNeighbors, "divide", recorded)
+    known = note_calls(monkeypatch, ReverseNeighbors, "divide", are_known)
     on_array(random_state=0).fit(ARRAY, Y)
     on_array(random_state=0).poll(ARRAY, Y)
     grid = {"base_estimator__n_cells": [8]}
@@ -474,8 +467,7 @@ def test_rows_that_were_drawn_are_not_said_to_cost_nothing(tmp_path):
 # --- refused before anything is spent ------------------------------------------------------------
 
 
-def test_what_makes_no_sense_is_refused(tmp_path):
-    ledger = PrivacyLedger(tmp_path / "fits", epsilon=9.0, composition="pure")
+def test_what_makes_no_sense_is_refused(ledger):
     clf = ballots(ledger=ledger)
 
     for given, message in [

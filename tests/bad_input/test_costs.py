@@ -8,7 +8,7 @@ from sklearn.naive_bayes import GaussianNB
 
 from sklearn_pate import PATEClassifier
 from sklearn_pate.accountant import plan_queries
-from sklearn_pate.aggregators import ConfidentGNMax, GNMax
+from sklearn_pate.aggregators import ConfidentGNMax, ExponentialNMax, GNMax, LNMax
 from sklearn_pate.audit import audit_aggregator
 from sklearn_pate.rdp import (
     TrialCount,
@@ -112,6 +112,10 @@ def test_an_argument_that_is_wrong_in_itself(function, name, values, message):
 COSTS = "cost_by_half_margin"
 
 
+def no_cap(aggregator):
+    return {"aggregator": aggregator, "epsilon": None}
+
+
 @h.table(
     "function, changes, message",
     ("no queries", gnmax_sigma, {"n_queries": 0}, "n_queries must be a whole"),
@@ -139,6 +143,9 @@ COSTS = "cost_by_half_margin"
     ("audit, none", audit_aggregator, {"votes": [0, 0]}, "every row of votes must sum"),
     ("audit, text", audit_aggregator, {"votes": h.TEXT}, "votes must"),
     ("a plan", plan_queries, {"aggregator": "x"}, "aggregator must be an Aggregator.*got 'x'"),
+    ("no sigma", plan_queries, no_cap(GNMax(None)), "sigma=None.* epsilon is None"),
+    ("no gamma", plan_queries, no_cap(LNMax(None)), "gamma=None.* epsilon is None"),
+    ("gamma", plan_queries, {"aggregator": ExponentialNMax(None)}, "'gamma' parameter of Expon"),
 )
 def test_arguments_that_are_refused(function, changes, message):
     with h.refused(message):

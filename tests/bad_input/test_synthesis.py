@@ -261,6 +261,9 @@ def test_calls_before_declare():
     ("text as labels", {"codes": [TEXT, "b"]}, "codes must be whole numbers from 0 to 1"),
     ("ragged labels", {"codes": [[0, NUMBER], [1]]}, "codes must be array-like"),
     ("groups that are missing", {"groups": [TEXT, None]}, "groups has a missing value"),
+    ("a negative label", {"codes": [0, -1]}, "codes must be whole numbers from 0 to 1"),
+    ("no weight", {"sample_weight": [1, NAN]}, "sample_weight must be a finite number"),
+    ("one group", {"groups": [1]}, "groups must have one identifier for each of 2"),
 )
 def test_private_arrays_that_do_not_go_with_the_rows(more, message):
     synthesizer = declare(noise=LaplaceMechanism(3.0))
