@@ -57,13 +57,16 @@ RECORDS += [np.array([0.0, 0.0]), np.array([1e9, -1.0]), np.array([np.nan, np.in
 
 
 @pytest.mark.parametrize("n_classes", [2, 3, 7])
-def test_no_pair_of_records_moves_more_than_is_charged(n_classes):
-    some = list(product(range(len(RECORDS)), range(min(n_classes, 3))))
-    tables = {(k, code): table_of([RECORDS[k]], [code], n_classes=n_classes) for k, code in some}
-    moved = [np.linalg.norm(tables[a] - tables[b]) for a, b in product(some, some)]
-    alone = [np.linalg.norm(table) for table in tables.values()]
+@cases("codes", [0, 1, 2], [0.0, 0.25, 0.999999, 1.0, 1.5], ids=["classes", "split ballots"])
+def test_no_pair_of_records_moves_more_than_is_charged(n_classes, codes):
+    codes = sorted({min(code, n_classes - 1) for code in codes})
+    given = {"n_classes": n_classes}
+    tables = [table_of([row], [code], **given) for row, code in product(RECORDS, codes)]
+    moved = [np.linalg.norm(a - b) for a, b in product(tables, tables)]
     assert 0.9 * most(n_classes) < max(moved) <= most(n_classes)
-    assert max(alone) <= math.sqrt(0.45) * most(n_classes)  # what a record that joins is charged
+    joined = [table_of([row], [code], **given, joins=True) for row, code in product(RECORDS, codes)]
+    for table in (*tables, *joined):  # what a record that joins is charged
+        assert np.linalg.norm(table) <= math.sqrt(0.45) * most(n_classes)
 
 
 @pytest.mark.parametrize("how", ["groups", "weight", "both"])

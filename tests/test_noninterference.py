@@ -20,7 +20,7 @@ from types import SimpleNamespace
 import numpy as np
 import pandas as pd
 import pytest
-from conftest import cases, count_fits_from_one, said_while, table
+from conftest import count_fits_from_one, said_while, table
 from faulty import RaisesIt
 from processes import generator_states, process_settings
 from scipy.stats import loguniform
@@ -320,32 +320,22 @@ def everything(stream, make, given, state):
     return left, before == generator_states()
 
 
+DECLARED = {"schema": dict.fromkeys("abc", (-2, 2))}
+JOINING = ColumnSums(adjacency="add_or_remove")
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("partition", ["random", "groups"])
-@cases(
-    "synthesizer",
-    ClassSums(share=0.25, n_rows=200),
-    ClassSums(share=1.0, n_rows=200),
-    MarginalSynthesizer(n_rows=200),
+@table(
+    "params",
+    ("sums beside cells", DECLARED | {"synthesizer": ClassSums(share=0.25, n_rows=200)}),
+    ("sums alone", DECLARED | {"synthesizer": ClassSums(share=1.0, n_rows=200)}),
+    ("histograms", DECLARED | {"synthesizer": MarginalSynthesizer(n_rows=200)}),
+    ("sums of columns", {"base_estimator": ColumnSums(), "class_weight": "balanced"}),
+    ("records that join", {"base_estimator": JOINING, "class_weight": "balanced"}),
 )
-def test_synthesizers(stream, partition, synthesizer):
-    def make():
-        schema = dict.fromkeys("abc", (-2, 2))
-        return PATEClassifier(
-            schema=schema, synthesizer=synthesizer, classes=[0, 1], on_bad_plan="warn"
-        )
-
-    assert_nothing_differs(stream, make, partition)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("partition", ["random", "groups"])
-@pytest.mark.parametrize("adjacency", ["replace", "add_or_remove"])
-def test_sums_of_columns(stream, partition, adjacency):
-    def make():
-        voters = ColumnSums(adjacency=adjacency)
-        return PATEClassifier(voters, classes=[0, 1], class_weight="balanced", on_bad_plan="warn")
-
+def test_statistics_of_columns(stream, partition, params):
+    make = lambda: PATEClassifier(classes=[0, 1], on_bad_plan="warn", **params)  # noqa: E731
     assert_nothing_differs(stream, make, partition)
 
 
@@ -365,7 +355,7 @@ class OfColumn(PATERegressor):
     ("own student", {"student": make_pipeline(StandardScaler(), RandomForestRegressor(3))}),
     ("sums", {"base_estimator": ColumnSums()}),
     ("teachers", {"base_estimator": RandomForestRegressor(3), "aggregator": SoftVote(5.0)}),
-    ("schema", {"schema": dict.fromkeys("abc", (-2, 2))}),
+    ("schema", DECLARED),
 )
 def test_numbers(stream, partition, params):
     fixed = {"bounds": (-2, 2), "epsilon": 20.0, "on_bad_plan": "warn", "verbose": 1}
