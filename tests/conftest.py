@@ -21,6 +21,7 @@ import numpy as np
 import pytest
 from mpmath.calculus.quadrature import GaussLegendre
 from scipy.special import logsumexp
+from sklearn.datasets import make_classification
 
 from sklearn_pate.aggregators import GNMax
 from sklearn_pate.fitting import seeds
@@ -119,6 +120,12 @@ def forked_workers():
 
     with loky_forks():
         yield
+
+
+def three_classes(n_rows, n_columns):
+    """Rows and labels of three classes that are well apart."""
+    given = {"n_redundant": 0, "n_classes": 3, "class_sep": 2, "random_state": 0}
+    return make_classification(n_rows, n_columns, n_informative=n_columns - 1, **given)
 
 
 def histograms_of(n_teachers, n_classes):

@@ -42,9 +42,8 @@ from sklearn_pate.rdp import DEFAULT_ORDERS, data_independent_epsilon, gnmax_sig
 
 def test_the_immutable_argmax_fails_at_its_claimed_figure():
     immutable = ImmutableArgmax(sigma=40.0)
-    claimed = rdp_to_epsilon(
-        immutable.claimed_rdp([[250, 0]], DEFAULT_ORDERS)[0], 1e-5, DEFAULT_ORDERS
-    )[0]
+    cost = immutable.claimed_rdp([[250, 0]], DEFAULT_ORDERS)[0]
+    claimed = rdp_to_epsilon(cost, 1e-5, DEFAULT_ORDERS)[0]
     found = audit_aggregator(immutable, [125, 125], random_state=0)
     true, _ = data_independent_epsilon(immutable, 1, 1e-5, n_teachers=250, n_classes=2)
     assert claimed < 0.5 < 3 < found.epsilon <= true
@@ -111,10 +110,8 @@ def by_all_events(log_p, log_q, delta):
 def test_exact_epsilon_is_the_worst_event(mechanism, delta):
     votes = np.random.default_rng(0).multinomial(15, [0.4, 0.4, 0.1, 0.1], size=20) + [0, 1, 0, 0]
     others = votes + [1, -1, 0, 0]
-    expected = [
-        by_all_events(*mechanism.outcome_log_proba([v, w]), delta)
-        for v, w in zip(votes, others, strict=True)
-    ]
+    pairs = np.stack([votes, others], axis=1)
+    expected = [by_all_events(*mechanism.outcome_log_proba(pair), delta) for pair in pairs]
     found = exact_epsilon(mechanism, votes, others, delta)
     np.testing.assert_allclose(found, expected, rtol=1e-6, atol=1e-9)
     assert exact_epsilon(mechanism, votes[0], others[0], delta) == pytest.approx(found[0])
@@ -257,9 +254,8 @@ SIZES = [(10, 2), (250, 2), (10, 3), (250, 10)]
 @pytest.mark.parametrize("size", SIZES, ids=str)
 def test_a_sampler_without_the_noise_that_it_states_is_seen(size, sigma, least):
     n_teachers, n_classes = size
-    found = audit_aggregator(
-        liar(sigma), n_teachers=n_teachers, n_classes=n_classes, random_state=0
-    )
+    public = {"n_teachers": n_teachers, "n_classes": n_classes}
+    found = audit_aggregator(liar(sigma), **public, random_state=0)
     assert found.epsilon > least and found.contradicts is True and "contradicts=True" in repr(found)
     tie = np.zeros(n_classes, dtype=int)
     tie[:2] = n_teachers // 2

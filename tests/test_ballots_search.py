@@ -5,8 +5,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from conftest import cases, count_fits_from_one, note_calls
-from sklearn.datasets import make_classification
+from conftest import cases, count_fits_from_one, note_calls, three_classes
 from sklearn.linear_model import LogisticRegression
 from sklearn.naive_bayes import GaussianNB
 from sklearn.svm import SVC
@@ -22,9 +21,7 @@ from sklearn_pate.model_selection import (
 from sklearn_pate.model_selection.calibration import calibrate
 from sklearn_pate.neighbors import ReverseNeighbors
 
-X, Y = make_classification(
-    1500, 4, n_informative=3, n_redundant=0, n_classes=3, class_sep=2, random_state=0
-)
+X, Y = three_classes(1500, 4)
 X_PUBLIC, Y_PUBLIC = X[1200:], Y[1200:]
 X, Y = X[:1200], Y[:1200]
 
@@ -107,9 +104,8 @@ def test_records_that_vote_are_held_out(adjacency, by_group, text, monkeypatch):
     assert (spent.adjacency, spent.method) == (text, "tuning") and 5.8 < spent.epsilon <= 6.0
     assert found.score(X_PUBLIC, Y_PUBLIC) > 0.6 and 30 < found.best_score_ < 70
     assert "ReverseNeighbors" in found._repr_html_() and "predict" in dir(found)
-    held_out, _ = found._hold_out(
-        X, Y, groups, np.random.SeedSequence(1), may_join=adjacency == "add_or_remove"
-    )
+    may_join = adjacency == "add_or_remove"
+    held_out, _ = found._hold_out(X, Y, groups, np.random.SeedSequence(1), may_join=may_join)
     assert 850 < len(held_out.train) < 1070
     if by_group:
         held = set(groups) - set(groups[held_out.train])
@@ -212,9 +208,8 @@ def test_a_record_that_joins_moves_the_score_by_one_at_most(most, monkeypatch):
         scores = []
         for n_records in (39, 40):
             monkeypatch.setattr(found, "_generator", lambda seed: Coins(draws[:n_records]))  # noqa: B023
-            _, scorer = found._hold_out(
-                X[:n_records], Y[:n_records], None, np.random.SeedSequence(0), may_join=True
-            )
+            rows, codes, seed = X[:n_records], Y[:n_records], np.random.SeedSequence(0)
+            _, scorer = found._hold_out(rows, codes, None, seed, may_join=True)
             scores.append(scorer._n_right(SimpleNamespace(student_=student)))
         assert abs(scores[0] - scores[1]) <= 1
         reached = max(reached, abs(scores[0] - scores[1]))
@@ -240,9 +235,8 @@ def test_coins_follow_the_candidates_that_vote(monkeypatch):
     clf = PATEClassifier(GaussianNB(), classes=[0, 1, 2])
     voters = ReverseNeighbors(n_cells=12, random_state=0, adjacency="add_or_remove")
     grid = {"base_estimator": [voters], "student": [LogisticRegression()]}
-    found = PrivateRandomizedSearchCV(
-        clf, grid, n_iter=1, epsilon=6.0, n_trials=2, random_state=0
-    ).fit(X, Y, X_PUBLIC)
+    params = {"n_iter": 1, "epsilon": 6.0, "n_trials": 2, "random_state": 0}
+    found = PrivateRandomizedSearchCV(clf, grid, **params).fit(X, Y, X_PUBLIC)
     assert drawn == [(1200, 0.2)] and found.privacy_spent_.adjacency == "add or remove one record"
     assert math.isfinite(found.best_score_)
 

@@ -38,9 +38,8 @@ def right_on_average(epsilon):
 
 def test_the_page_has_the_odds_of_a_record():
     text = (ROOT / "docs" / "privacy.md").read_text()
-    rows = re.findall(
-        r"^\| ([\d.]+) \| at most ([\d.]+) % \| at most ([\d.]+) % \| ([\d.]+) %", text, re.M
-    )
+    row = r"^\| ([\d.]+) \| at most ([\d.]+) % \| at most ([\d.]+) % \| ([\d.]+) %"
+    rows = re.findall(row, text, re.M)
     assert len(rows) == 5
     readme = re.findall(r"([\d.]+) %", (ROOT / "README.md").read_text())
     assert readme == [rows[2][1], rows[0][1]]  # at epsilon 1, and at 0.1
@@ -164,10 +163,8 @@ def test_a_cell_is_lost_below_the_interval_and_won_above(ours, is_lost, is_won):
 
 
 def test_peers_that_need_public_rows_count_only_where_there_are_any():
-    with_public = {
-        "Opacus, network on columns of public rows": [0.9] * 5,
-        "Opacus, network": [0.6] * 5,
-    }
+    with_columns = "Opacus, network on columns of public rows"
+    with_public = {with_columns: [0.9] * 5, "Opacus, network": [0.6] * 5}
     frame = made_frame([0.8] * 5, with_public)
     none = frame.replace({"model": {"PATE": "PATE, no public rows"}})
     assert verdicts(frame, "accuracy", public=True)["is lost"].all()

@@ -173,9 +173,8 @@ def test_decision_values_of_classes_never_released_are_minus_infinity():
 def test_lists_of_classifiers_and_the_default_student():
     clf = fit(quick([GaussianNB(), LogisticRegression()]))
     assert isinstance(clf.student_, GaussianNB)
-    clf = PATEClassifier(
-        n_teachers=2, aggregator=PluralityVote(), epsilon=None, classes=[0, 1], n_queries=50
-    )
+    few = {"n_teachers": 2, "epsilon": None, "classes": [0, 1], "n_queries": 50}
+    clf = PATEClassifier(aggregator=PluralityVote(), **few)
     assert isinstance(fit(clf).student_[-1], LogisticRegression)
     assert isinstance(fit(clf.set_params(n_teachers=None)).student_[0], RowVectorizer)
 

@@ -250,9 +250,8 @@ def test_noise_of_ones_own_is_for_cells():
     X, y, rows = wide()
     with pytest.raises(ValueError, match="ColumnSums has a mechanism of its own"):
         PATEClassifier(ColumnSums(), aggregator=LaplaceMechanism(), classes=[0, 1]).fit(X, y, rows)
-    plan = PATEClassifier(aggregator=LaplaceMechanism(), classes=[0, 1], on_bad_plan="warn").plan(
-        X, y, rows
-    )
+    of_cells = PATEClassifier(aggregator=LaplaceMechanism(), classes=[0, 1], on_bad_plan="warn")
+    plan = of_cells.plan(X, y, rows)
     assert plan.voters.name == ReverseNeighbors.__name__
 
 

@@ -44,10 +44,8 @@ WEIGHT = (
     "a record of weight 0 is still a record: removing it changes the partition by position, "
     "and so which teacher sees which records"
 )
-EXPECTED = {
-    "check_sample_weight_equivalence_on_dense_data": WEIGHT,
-    "check_sample_weight_equivalence_on_sparse_data": WEIGHT,
-}
+EQUIVALENCE = "check_sample_weight_equivalence_on_{}_data"
+EXPECTED = {EQUIVALENCE.format(kind): WEIGHT for kind in ("dense", "sparse")}
 
 
 GIVEN = {"n_teachers": 3, "aggregator": PluralityVote(), "epsilon": None, "random_state": 0}

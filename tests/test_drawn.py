@@ -166,12 +166,8 @@ def test_rows_of_two_draws_or_beside_others_are_not_covered():
 
 def test_a_part_of_rows_with_few_values_is_not_covered():
     grid = np.random.default_rng(0).integers(0, 3, (3000, 3))
-    few = MarginalSynthesizer(
-        categories={k: [0, 1, 2] for k in range(3)},
-        missing=[],
-        n_rows=500,
-        noise=LaplaceMechanism(),
-    )
+    codes = {k: [0, 1, 2] for k in range(3)}
+    few = MarginalSynthesizer(categories=codes, missing=[], n_rows=500, noise=LaplaceMechanism())
     rows = pate(synthesizer=few).fit(grid, Y).X_synthetic_
     assert len(np.unique(rows, axis=0)) < 30
     assert pate().fit(grid, Y, X_public=rows).privacy_spent_.n_synthetic == 500

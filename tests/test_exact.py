@@ -176,10 +176,8 @@ def test_tiny_noise_costs_much_at_every_order(scale, n_teachers):
     # The divergence is flat in the order: rounding must not make a winner look like a loser
     for mechanism in (GNMax(scale), LNMax(1 / scale)):
         costs = worst_case_rdp(mechanism, DEFAULT_ORDERS, n_teachers=n_teachers, n_classes=2)
-        alone = [
-            worst_case_rdp(mechanism, [order], n_teachers=n_teachers, n_classes=2)[0]
-            for order in DEFAULT_ORDERS[::29]
-        ]
+        some, public = DEFAULT_ORDERS[::29], {"n_teachers": n_teachers, "n_classes": 2}
+        alone = [worst_case_rdp(mechanism, [order], **public)[0] for order in some]
         np.testing.assert_allclose(costs[::29], alone, rtol=1e-8)
         assert (np.diff(costs) >= -1e-8 * costs[1:]).all() and costs[0] > 0
 
@@ -257,9 +255,8 @@ def test_two_class_worst_case_is_the_largest_over_all_gaps(mechanism, n_teachers
     orders = [1.5, 20.0] if n_teachers > 100 else [1.1, 8.0, 300.0]
     got = worst_case_rdp(mechanism, orders, n_teachers=n_teachers, n_classes=2)
     with mp.workdps(40):
-        proba = [
-            outcome_probabilities(mechanism, [n, n_teachers - n]) for n in range(n_teachers + 1)
-        ]
+        votes = [[n, n_teachers - n] for n in range(n_teachers + 1)]
+        proba = [outcome_probabilities(mechanism, counts) for counts in votes]
         for a, cost in zip(map(mp.mpf, orders), got, strict=True):
             moments = [
                 mp.fsum(x**a * y ** (1 - a) for x, y in zip(p, q, strict=True))
@@ -308,9 +305,8 @@ def test_the_curators_epsilon_is_exact_by_default():
         total = exact_rdp(mechanism, votes, DEFAULT_ORDERS).sum(axis=0)
         assert view.epsilon() == rdp_to_epsilon(total, 1e-5, DEFAULT_ORDERS)[0]
         published = bound(votes, noise, DEFAULT_ORDERS).sum(axis=0)
-        assert view.epsilon(method="bound") == pytest.approx(
-            rdp_to_epsilon(published, 1e-5, DEFAULT_ORDERS)[0]
-        )
+        expected = rdp_to_epsilon(published, 1e-5, DEFAULT_ORDERS)[0]
+        assert view.epsilon(method="bound") == pytest.approx(expected)
         worst = data_independent_epsilon(mechanism, 300, 1e-5)[0]
         assert view.epsilon() < view.epsilon(method="bound") < worst
 
@@ -437,9 +433,8 @@ def test_costs_of_many_classes_are_the_largest_over_all_moves(kind, scale, n_cla
     counts = random_votes(kind, n_classes)
     for mechanism in (GNMax(scale), LNMax(1 / scale)):
         expected = by_definition(mechanism, counts, MANY_ORDERS[::7])
-        assert_same_costs(
-            exact_rdp(mechanism, [counts], MANY_ORDERS[::7])[0], expected, MANY_ORDERS[::7]
-        )
+        got = exact_rdp(mechanism, [counts], MANY_ORDERS[::7])[0]
+        assert_same_costs(got, expected, MANY_ORDERS[::7])
 
 
 few_classes = st.integers(2, 12).flatmap(

@@ -211,11 +211,8 @@ def test_noise_that_changes_nothing_is_refused():
 def refused_early(ledger, **params):
     """The error of a fit that no teacher was trained for and nothing was booked of."""
     given = {"n_teachers": 30, "n_queries": 10, "epsilon": 5.0, "classes": CLASSES}
-    clf = PATEClassifier(
-        RaisesIt(AssertionError("trained")),
-        ledger=ledger,
-        **(given | {"student": GaussianNB()} | params),
-    )
+    given |= {"student": GaussianNB(), "ledger": ledger} | params
+    clf = PATEClassifier(RaisesIt(AssertionError("trained")), **given)
     with pytest.raises((ValueError, TypeError)) as caught:
         clf.fit(X[:600], Y, X[600:])
     assert "trained" not in str(caught.value).replace("any teacher was trained", "")
@@ -356,9 +353,8 @@ def test_soft_labels_see_noisy_whole_numbers_and_nothing_else(monkeypatch):
 
 
 def test_soft_labels_are_drawn_from_whole_numbers():
-    labels = aggregators.SoftVote(2.0).soft_labels(
-        [[6.25, 3.5, 0.25]] * 99, random_state=WholeNumbersOnly()
-    )
+    sums = [[6.25, 3.5, 0.25]] * 99
+    labels = aggregators.SoftVote(2.0).soft_labels(sums, random_state=WholeNumbersOnly())
     assert labels.shape == (99, 3)
     with pytest.raises(TypeError):
         aggregators.SoftVote(2.0, noise="continuous").soft_labels([[1.0, 2.0]], WholeNumbersOnly())
@@ -368,9 +364,8 @@ def test_soft_labels_are_drawn_from_whole_numbers():
 def test_soft_noise_is_what_it_says(noise, global_random_seed):
     """Finds noise of 3 % less on a sum."""
     sums = np.tile([600.0, 400.0], (50_000, 1))
-    share = aggregators.SoftVote(20.0, noise=noise).soft_labels(
-        sums, random_state=global_random_seed
-    )[:, 0]
+    soft_vote = aggregators.SoftVote(20.0, noise=noise)
+    share = soft_vote.soft_labels(sums, random_state=global_random_seed)[:, 0]
     # at these sums the share is nearly linear in the noise
     expected = 20 * math.hypot(600, 400) / 1000**2
     assert share.std() == pytest.approx(expected, rel=0.02)  # more than 6 standard errors
@@ -438,17 +433,14 @@ def test_what_is_released_has_one_form():
     released = aggregators.SoftVote(2.0).release(votes, random_state=0)
     assert released.paid.all() and released.soft_labels.shape == (4, 3)
     np.testing.assert_array_equal(released.labels, released.soft_labels.argmax(axis=1))
-    np.testing.assert_array_equal(
-        aggregators.SoftVote(2.0).aggregate(votes, random_state=0), released.labels
-    )
+    labels = aggregators.SoftVote(2.0).aggregate(votes, random_state=0)
+    np.testing.assert_array_equal(labels, released.labels)
 
 
 def test_a_soft_mechanism_has_no_distribution_over_classes():
     assert has_distribution(aggregators.GNMax()) and not has_distribution(aggregators.SoftVote())
-    assert (
-        aggregators.GNMax().temperature is None
-        and aggregators.SoftVote(temperature=3.0).temperature == 3.0
-    )
+    assert aggregators.GNMax().temperature is None
+    assert aggregators.SoftVote(temperature=3.0).temperature == 3.0
 
     with pytest.raises(TypeError, match="Write soft_labels as well"):
         type("Louder", (aggregators.SoftVote,), {"aggregate": argmax})

@@ -172,9 +172,8 @@ def test_labels_that_a_budget_lets_through_are_those_of_a_fit():
     aggregator = ConfidentGNMax(0.6, 10.0, 6.0)
     clf = pate(aggregator=aggregator, n_queries=400, epsilon=5.0)
     votes = np.tile([100, 0, 0], (400, 1))
-    plan = plan_queries(
-        aggregator, 400, n_public=400, n_teachers=100, n_classes=3, epsilon=5.0, delta=1e-5
-    )
+    public = {"n_public": 400, "n_teachers": 100, "n_classes": 3}
+    plan = plan_queries(aggregator, 400, **public, epsilon=5.0, delta=1e-5)
     assert 3 <= plan.n_labels < plan.n_queries == 400
     with pytest.warns(UserWarning, match="only those were asked"):
         clf.fit_votes(votes, X_PUBLIC)

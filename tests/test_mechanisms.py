@@ -114,9 +114,8 @@ def test_confident_costs_no_more_than_its_worst_case(n_teachers, n_classes, thre
 def test_interactive_costs_no_more_than_its_worst_case(counts, data, sigma1, sigma2):
     weights = [data.draw(st.floats(0, 1)) + 1e-3 for _ in counts]
     proba = np.array(weights) / sum(weights)
-    interactive = InteractiveGNMax(
-        data.draw(st.integers(1, 40)), sigma1=sigma1, sigma2=sigma2, confidence=0.5
-    )
+    threshold = data.draw(st.integers(1, 40))
+    interactive = InteractiveGNMax(threshold, sigma1=sigma1, sigma2=sigma2, confidence=0.5)
     orders = [1.3, 4.0, 20.0]
     exact = rdp.exact_rdp(interactive, [counts], orders, student_proba=[proba])[0]
     worst = rdp.worst_case_rdp(interactive, orders, n_teachers=sum(counts), n_classes=len(counts))
@@ -132,10 +131,9 @@ def test_the_check_by_a_dense_grid(sigma):
             x = np.linspace(-10 - 1.3 * a * step, 10 + 1.3 * a * step, 100_001)
             fail, ok = (log_ndtr(-x), log_ndtr(-x - step)), (log_ndtr(x), log_ndtr(x + step))
             for k in (0, 1):
-                moment = np.logaddexp(
-                    a * fail[k] + (1 - a) * fail[1 - k],
-                    a * ok[k] + (1 - a) * ok[1 - k] + (a - 1) * r,
-                )
+                fails = a * fail[k] + (1 - a) * fail[1 - k]
+                passes = a * ok[k] + (1 - a) * ok[1 - k] + (a - 1) * r
+                moment = np.logaddexp(fails, passes)
                 assert moment.max() / (a - 1) <= bound * (1 + 1e-12)
             assert bound <= (r + a * step**2 / 2) * (1 + 1e-9)
 
@@ -166,9 +164,8 @@ def test_immutable_costs_more_the_larger_its_constant():
     for noise in ({"sigma": 3.0}, {"gamma": 0.5}):
         immutable = ImmutableArgmax(4.0, **noise)
         exact = rdp.exact_rdp(immutable, histograms_of(12, 3), [1.5, 4.0]).max(axis=0)
-        assert (
-            exact <= rdp.worst_case_rdp(immutable, [1.5, 4.0], n_teachers=12, n_classes=3)
-        ).all()
+        worst = rdp.worst_case_rdp(immutable, [1.5, 4.0], n_teachers=12, n_classes=3)
+        assert (exact <= worst).all()
 
 
 @pytest.mark.parametrize("constant", [0, 0.5, 4.0])
@@ -395,10 +392,8 @@ def test_stages_run_in_order_and_share_the_cap():
     spent = clf.privacy_spent_
     assert spent.n_queries == len(clf.query_indices_) == 260
     assert spent.n_answered == (clf.public_labels_ >= 0).sum() < 260
-    costs = [
-        mechanism.costs(n_teachers=120, n_classes=2)(n)
-        for mechanism, n in ((CONFIDENT, 60), (INTERACTIVE, 200))
-    ]
+    public = {"n_teachers": 120, "n_classes": 2}
+    costs = [CONFIDENT.costs(**public)(60), INTERACTIVE.costs(**public)(200)]
     assert spent.epsilon == costs[0].plus(costs[1]).epsilon(1e-5)[0] <= 6.0
     assert [type(a) for a in clf.aggregator_] == [ConfidentGNMax, InteractiveGNMax]
     assert clf.curator_.votes.shape == (260, 2)

@@ -8,11 +8,11 @@ from decimal import Decimal
 import numpy as np
 import pandas as pd
 import pytest
-from conftest import cases, table
+from conftest import cases, table, three_classes
 from scipy import sparse
 from sklearn.base import BaseEstimator, TransformerMixin, clone
 from sklearn.compose import make_column_transformer
-from sklearn.datasets import load_wine, make_classification
+from sklearn.datasets import load_wine
 from sklearn.kernel_approximation import RBFSampler
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import train_test_split
@@ -40,9 +40,7 @@ from sklearn_pate.rdp.table import GRID, laplace_table_cost
 from sklearn_pate.students import sure_labels
 from sklearn_pate.teachers import Sites
 
-X, Y = make_classification(
-    900, 5, n_informative=4, n_redundant=0, n_classes=3, class_sep=2, random_state=0
-)
+X, Y = three_classes(900, 5)
 X_PUBLIC = X[600:]
 X, Y, Y_PUBLIC = X[:600], Y[:600], Y[600:]
 
@@ -562,9 +560,8 @@ def test_a_warning_of_noise_that_drowns_the_ballots_does_not_tell_a_private_numb
 def test_rates_of_one_class_train_students_that_take_weights():
     clf = pate().fit(X, Y, X_public=X_PUBLIC)
     surface = clf.table_.surface
-    surface = surface._replace(
-        overall=np.array([0.998, 0.001, 0.001]), weights=0 * surface.weights, power=1.0
-    )
+    flat = {"overall": np.array([0.998, 0.001, 0.001]), "weights": 0 * surface.weights}
+    surface = surface._replace(**flat, power=1.0)
     vars(clf.table_)["surface"] = surface
     clf.fit_student(X_PUBLIC, LogisticRegression())
     assert list(clf.student_.classes_) == [0, 1, 2]
@@ -713,9 +710,8 @@ def test_others_than_numbers_are_one_hot(dtype):
 
 def test_searches_plan_each_number_of_ballots():
     grid = {"base_estimator__n_neighbors": [3, 1], "student": [SVC(), LogisticRegression()]}
-    search = PrivateGridSearchCV(
-        pate(random_state=None, epsilon=None), grid, epsilon=6.0, random_state=0, n_trials=5
-    )
+    clf = pate(random_state=None, epsilon=None)
+    search = PrivateGridSearchCV(clf, grid, epsilon=6.0, random_state=0, n_trials=5)
     search.fit(X, Y, X_PUBLIC, X_val=X_PUBLIC[:100], y_val=Y_PUBLIC[:100])
     best, n_neighbors = search.best_estimator_, search.best_params_["base_estimator__n_neighbors"]
     assert best.aggregator_.scale * best.epsilon == pytest.approx(2 * n_neighbors)
@@ -834,9 +830,8 @@ def about_the_mean(rows):
 
 
 def moved_by(value):
-    transformer = make_pipeline(
-        FunctionTransformer(about_the_mean), RBFSampler(gamma=50, n_components=20, random_state=0)
-    )
+    bends = RBFSampler(gamma=50, n_components=20, random_state=0)
+    transformer = make_pipeline(FunctionTransformer(about_the_mean), bends)
     voters = ReverseNeighbors(transformer, n_cells=60, random_state=0)
     clf = PATEClassifier(voters, classes=[0, 1], epsilon=4)
     other = NEAR.copy()
@@ -890,7 +885,5 @@ def test_our_transformer_takes_all_rows_at_once():
     clf = PATEClassifier(voters, classes=[0, 1], epsilon=4)
     tables = [clf.poll(rows, OF_NEAR, X_public=PUBLIC_NEAR).counts for rows in (NEAR, other)]
     assert np.abs(tables[0] - tables[1]).sum() <= 2
-    assert (
-        voters.enrol(PrivateData(X=NEAR, codes=OF_NEAR, classes=[0, 1]), PUBLIC_NEAR)
-        and voters._largest is None
-    )
+    voters.enrol(PrivateData(X=NEAR, codes=OF_NEAR, classes=[0, 1]), PUBLIC_NEAR)
+    assert voters._largest is None

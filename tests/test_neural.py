@@ -115,10 +115,8 @@ def test_same_seed_same_student_and_nothing_else_changes(kind):
     rows = MOONS.astype(np.float32)
     rows.flags.writeable = False  # torch warns of it
     with warnings.catch_warnings(action="error"):
-        first, again, other = (
-            kind(max_epochs=2, random_state=seed).fit(rows, FEW).predict_proba(rows)
-            for seed in (0, 0, 1)
-        )
+        fits = (kind(max_epochs=2, random_state=seed).fit(rows, FEW) for seed in (0, 0, 1))
+        first, again, other = (fit.predict_proba(rows) for fit in fits)
     assert np.array_equal(first, again) and not np.array_equal(first, other)
     assert torch.equal(state, torch.random.get_rng_state())
 

@@ -254,9 +254,8 @@ def stream(monkeypatch):
         for name in ("outcome_log_proba", "aggregate", "release"):
             monkeypatch.setattr(mechanism, name, getattr(mechanism, name))
         monkeypatch.setattr(mechanism, "draw", constant)
-    monkeypatch.setattr(
-        SoftVote, "soft_labels", lambda self, sums, rng=None: np.eye(2)[np.arange(len(sums)) % 2]
-    )
+    halves = lambda self, sums, rng=None: np.eye(2)[np.arange(len(sums)) % 2]  # noqa: E731
+    monkeypatch.setattr(SoftVote, "soft_labels", halves)
     for mechanism in (GaussianMechanism, LaplaceMechanism, SumsMechanism):
         monkeypatch.setattr(mechanism, "noisy", constant_table)
     monkeypatch.setattr(sums, "_noisy", lambda whole, *rest: constant_table(None, whole) / 10 + 7)
@@ -619,9 +618,8 @@ def test_tables(stream, kind):
 def test_tables_whatever_the_transformer_does_with_private_rows(stream, capfd, what, is_frozen):
     def make():
         transformer = Unlike(what)
-        return table_model(
-            FrozenEstimator(transformer.fit(PUBLIC)) if is_frozen else transformer, {}
-        )
+        frozen = FrozenEstimator(transformer.fit(PUBLIC))
+        return table_model(frozen if is_frozen else transformer, {})
 
     settings = process_settings()
     assert_nothing_differs(stream, make, "random")

@@ -48,9 +48,8 @@ def assigned(partition="random", n_teachers=10**6, *, seed=SEED, unit="record", 
     if "index" in given_:
         given_["index"] = pd.Index(given_["index"])
     n_records = given_.pop("n", None) or len(next(iter(given_.values())))
-    return assign_teachers(
-        partition, n_records=n_records, n_teachers=n_teachers, unit=unit, seed=seed, **given_
-    )
+    given_ |= {"n_records": n_records, "n_teachers": n_teachers}
+    return assign_teachers(partition, unit=unit, seed=seed, **given_)
 
 
 def teachers_of(*args, **kwargs):
@@ -77,9 +76,8 @@ def test_random_parts_are_near_equal_and_disjoint(n_records, n_teachers, entropy
     ids=["random", "hash"],
 )
 def test_teachers_depend_on_the_seed(given_):
-    first, again, other = (
-        teachers_of(n_teachers=5, seed=np.random.SeedSequence(seed), **given_) for seed in (1, 1, 2)
-    )
+    seeds = map(np.random.SeedSequence, (1, 1, 2))
+    first, again, other = (teachers_of(n_teachers=5, seed=seed, **given_) for seed in seeds)
     np.testing.assert_array_equal(first, again)
     assert (first != other).any() and (first != np.arange(50) % 5).any()
 
@@ -471,10 +469,10 @@ def test_another_name_leaves_the_teachers_of_others_as_they_are(names):
 
 
 def test_without_names_the_adjacency_says_that_a_name_must_stay():
-    spent = [
-        with_names(partition).fit(X, Y, X_PUBLIC, groups=HOSPITAL).privacy_spent_
-        for partition in ("predefined", None)
-    ]
+    fits = (
+        with_names(names).fit(X, Y, X_PUBLIC, groups=HOSPITAL) for names in ("predefined", None)
+    )
+    spent = [clf.privacy_spent_ for clf in fits]
     assert spent[0] == spent[1] and spent[0].unit == "group"
     assert "keeps at least one; no name joins" in spent[0].adjacency
     assert "Each row is protected by itself" not in spent[0].summary()

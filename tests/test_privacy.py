@@ -38,9 +38,8 @@ def data(n=900):
 
 
 def model(**params):
-    columns = make_column_transformer(
-        (StandardScaler(), ["a"]), (OneHotEncoder(handle_unknown="ignore"), ["b"])
-    )
+    words = OneHotEncoder(handle_unknown="ignore")
+    columns = make_column_transformer((StandardScaler(), ["a"]), (words, ["b"]))
     params = {"classes": [LABEL, "other"], "keep_teachers": True, "n_jobs": 2} | params
     teacher = make_pipeline(columns, KNeighborsClassifier(1))  # teachers that memorise records
     return PATEClassifier(teacher, student=make_pipeline(columns, LogisticRegression()), **params)

@@ -151,9 +151,8 @@ def test_pipeline_with_preprocessing_on_public_rows(routing_on):
     assert np.array_equal(scaler.mean_, X_public.mean(axis=0))  # nothing of X
     # the same as the scaler, fitted on public rows, inside teachers and student
     frozen = FrozenEstimator(StandardScaler().fit(X_public))
-    inside = clone(model(random_state=0)).set_params(
-        base_estimator=make_pipeline(frozen, GaussianNB())
-    )
+    of_frozen = make_pipeline(frozen, GaussianNB())
+    inside = clone(model(random_state=0)).set_params(base_estimator=of_frozen)
     inside.fit(X, y, X_public)
     assert np.array_equal(pipe[-1].public_labels_, inside.public_labels_)
     assert np.allclose(pipe.predict_proba(X), inside.predict_proba(X))
@@ -219,9 +218,8 @@ SLICES = {
 @pytest.mark.parametrize("which", SLICES)
 def test_slices_of_the_private_rows_are_warned_of(which, make):
     X = make(data()[0])
-    assert warnings_of_public_rows(X, SLICES[which](X)) == [
-        "X_public shares memory with X, as a slice of it does"
-    ]
+    told = "X_public shares memory with X, as a slice of it does"
+    assert warnings_of_public_rows(X, SLICES[which](X)) == [told]
 
 
 @pytest.mark.parametrize("make", [np.asarray, as_frame, as_polars])
@@ -313,9 +311,8 @@ def test_overlap_finds_equal_values_of_other_types(kind):
     first, second = (pd.DataFrame({"x": values}) for values in SAME[kind])
     for private, public in ((first, second), (second, first)):
         assert overlap(private, None, public).public_rows.tolist() == [0, 1, 2]
-        assert overlap(private.iloc[:1], None, public.iloc[[1]]).public_rows.tolist() == (
-            [0] if kind == "decimal" else []
-        )
+        found = overlap(private.iloc[:1], None, public.iloc[[1]])
+        assert found.public_rows.tolist() == [0] * (kind == "decimal")
 
 
 def test_overlap_goes_by_the_names_of_columns():

@@ -77,11 +77,8 @@ def gaussian_bound(q, sigma, order):
 def gnmax_bound(counts, sigma, order):
     with mp.workdps(60):
         top = max(range(len(counts)), key=lambda j: counts[j])
-        q = sum(
-            mp.erfc(mp.mpf(counts[top] - n) / (2 * sigma)) / 2
-            for j, n in enumerate(counts)
-            if j != top
-        )
+        gaps = [counts[top] - n for j, n in enumerate(counts) if j != top]
+        q = sum(mp.erfc(mp.mpf(gap) / (2 * sigma)) / 2 for gap in gaps)
         return gaussian_bound(min(q, 1 - mp.mpf(1) / len(counts)), sigma, order)
 
 

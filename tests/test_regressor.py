@@ -104,9 +104,8 @@ def tiny_table(records, *, n_neighbors=1, groups=None, weight=None, adjacency="r
     rows, places = np.array(records).T
     given_ = {"groups": groups, "sample_weight": weight, "classes": np.arange(3.0)}
     private = PrivateData(X=rows[:, None], codes=places, **given_)
-    voters = ReverseNeighbors(
-        StandardScaler(), n_cells=3, n_neighbors=n_neighbors, adjacency=adjacency, random_state=0
-    )
+    given_ = {"n_cells": 3, "n_neighbors": n_neighbors, "adjacency": adjacency, "random_state": 0}
+    voters = ReverseNeighbors(StandardScaler(), **given_)
     public = np.array([[-1.0], [0.0], [1.0]])
     ballots = voters.enrol(private, public)
     voters.divide(public, noise_std=1.0, n_records=None, n_classes=3)
@@ -162,9 +161,8 @@ def test_split_ballots_move_sums_no_more_than_whole_ones():
     sum_to_one = LinearConstraint(np.kron(np.eye(2), np.ones(3)), 1, 1)
     for _ in range(10):
         psi, other = (v / np.linalg.norm(v) for v in rng.normal(size=(2, 4)))
-        corners = max(
-            moved(np.concatenate([a, b]), psi, other) for a, b in product(np.eye(3), np.eye(3))
-        )
+        pairs = [np.concatenate([a, b]) for a, b in product(np.eye(3), np.eye(3))]
+        corners = max(moved(pair, psi, other) for pair in pairs)
         start = rng.dirichlet(np.ones(3), size=2).ravel()
         best = minimize(
             lambda ballots, psi=psi, other=other: -moved(ballots, psi, other),
@@ -191,10 +189,8 @@ def test_the_table_is_that_of_two_records_with_half_a_ballot_each():
     whole = {"n_cells": 4, "n_classes": 3}
     found = count_ballots(cells, places, **whole)
     halves = [np.floor(places), np.ceil(places)]
-    expected = sum(
-        count_ballots(cells, half.astype(int), sample_weight=np.full(50, 0.5), **whole)
-        for half in halves
-    )
+    whole["sample_weight"] = np.full(50, 0.5)
+    expected = sum(count_ballots(cells, half.astype(int), **whole) for half in halves)
     np.testing.assert_array_equal(found, expected)
 
 
@@ -304,9 +300,8 @@ def test_numbers_beyond_the_bounds_count_at_the_edge():
     far = np.where(Y > 25, 1e200, Y)
     cut = np.where(Y > 25, 25.0, Y)
     for voters in (ReverseNeighbors(random_state=0), ColumnSums()):
-        one, other = (
-            fitted(y=y, bounds=(0, 25), how="poll", base_estimator=voters) for y in (far, cut)
-        )
+        params = {"bounds": (0, 25), "how": "poll", "base_estimator": voters}
+        one, other = (fitted(y=y, **params) for y in (far, cut))
         np.testing.assert_array_equal(one.counts, other.counts)
 
 
@@ -325,9 +320,8 @@ def test_all_of_a_unit_casts_one_ballot():
     rows, y = np.repeat(X[:300], 10, axis=0), np.repeat(Y[:300], 10)
     given_ = {"bounds": (0, 40), "unit": "group", "epsilon": 2.0, "random_state": 0}
     voters = ReverseNeighbors(n_cells=20, random_state=0)
-    votes = PATERegressor(voters, **given_).poll(
-        rows, y, X[PUBLIC], groups=np.repeat(np.arange(300), 10)
-    )
+    groups = np.repeat(np.arange(300), 10)
+    votes = PATERegressor(voters, **given_).poll(rows, y, X[PUBLIC], groups=groups)
     once = PATERegressor(voters, **given_).poll(X[:300], Y[:300], X[PUBLIC], groups=np.arange(300))
     assert votes.ballots.unit == "group" and votes.counts.sum() <= 300
     np.testing.assert_allclose(votes.counts, once.counts, atol=40 * 10 / WHOLE)
@@ -379,9 +373,8 @@ def test_quantiles_of_split_ballots_are_those_of_the_numbers(q):
     """Of 100,000 numbers over 10 levels, off by less than a tenth of a level."""
     y = np.random.default_rng(0).normal(20, 6, size=100_000).clip(0, 40)
     levels = levels_of((0, 40), 10)
-    counts = count_ballots(
-        np.zeros((len(y), 1), int), positions(y, levels), n_cells=1, n_classes=10
-    )
+    cells, places = np.zeros((len(y), 1), int), positions(y, levels)
+    counts = count_ballots(cells, places, n_cells=1, n_classes=10)
     found = quantiles(counts / counts.sum(), levels, np.array([q]))
     assert found[0, 0] == pytest.approx(np.quantile(y, q), abs=0.1 * 40 / 9)
 
@@ -629,9 +622,8 @@ def test_plan_and_ledger(tmp_path):
 
 def test_an_interrupted_fit_goes_on(tmp_path):
     params = {"memory": tmp_path / "kept", "random_state": None}
-    counts = [
-        fitted(how="poll", **params, base_estimator=LinearRegression()).counts for _ in range(2)
-    ]
+    params["base_estimator"] = LinearRegression()
+    counts = [fitted(how="poll", **params).counts for _ in range(2)]
     np.testing.assert_array_equal(*counts)
 
 

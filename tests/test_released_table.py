@@ -6,11 +6,11 @@ from fractions import Fraction
 import numpy as np
 import pandas as pd
 import pytest
-from conftest import cases, interrupt
+from conftest import cases, interrupt, three_classes
 from scipy import sparse
 from scipy.spatial.distance import cdist
 from sklearn.base import BaseEstimator, TransformerMixin
-from sklearn.datasets import load_digits, load_iris, make_classification, make_moons
+from sklearn.datasets import load_digits, load_iris, make_moons
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import log_loss
 from sklearn.naive_bayes import GaussianNB
@@ -26,9 +26,7 @@ from sklearn_pate.neighbors.cells import make_centers
 from sklearn_pate.neighbors.rates import Surface, _sharpness, smooth
 from sklearn_pate.rdp.table import GRID
 
-X, Y = make_classification(
-    1200, 5, n_informative=4, n_redundant=0, n_classes=3, class_sep=2, random_state=0
-)
+X, Y = three_classes(1200, 5)
 X_PUBLIC, X_LATER, Y_LATER = X[600:900], X[900:], Y[900:]
 X, Y = X[:600], Y[:600]
 
@@ -293,10 +291,8 @@ def test_landmarks_see_what_columns_do_not():
 @pytest.mark.parametrize("unit", [1e-6, 1e6])
 def test_a_unit_that_all_columns_share_makes_no_difference(unit):
     X, y = make_moons(200, noise=0.1, random_state=0)
-    plain, scaled = (
-        LandmarkClassifier(random_state=0).fit(rows, y).predict_proba(rows)
-        for rows in (X, X * unit)
-    )
+    fits = ((LandmarkClassifier(random_state=0).fit(rows, y), rows) for rows in (X, X * unit))
+    plain, scaled = (clf.predict_proba(rows) for clf, rows in fits)
     np.testing.assert_allclose(plain, scaled, atol=1e-6)
 
 

@@ -466,9 +466,8 @@ def test_noise_that_does_not_follow_the_generator_is_refused(careless):
 
 
 def test_what_the_systems_generator_lacks_is_told_before_anything_is_spent():
-    pytest.raises(ValueError, plan, model(wrong(draw=by_what_the_system_lacks))).match(
-        "NotImplementedError"
-    )
+    lacking = wrong(draw=by_what_the_system_lacks)
+    pytest.raises(ValueError, plan, model(lacking)).match("NotImplementedError")
 
 
 @cases("numbers", (0.04, 0.0), (0.0, 20.0))
@@ -512,7 +511,6 @@ def test_weights_of_records_are_rehearsed_too():
 
 
 def test_a_search_refuses_candidates_that_release():
-    search = PrivateGridSearchCV(
-        PATEClassifier(classes=[0, 1]), {"releases": [[Counts()], None]}, epsilon=4.0
-    )
+    clf = PATEClassifier(classes=[0, 1])
+    search = PrivateGridSearchCV(clf, {"releases": [[Counts()], None]}, epsilon=4.0)
     pytest.raises(ValueError, search.fit, X, Y, X_public=X_PUBLIC).match("a search makes many fits")

@@ -190,9 +190,8 @@ def test_frames_of_two_libraries_become_one_kind():
 
 def test_types_of_polars_are_made_equal():
     polars = pytest.importorskip("polars", reason="needs polars")
-    private, public = (
-        polars.DataFrame(frame(n).astype({"kind": object}).to_dict("list")) for n in (200, 60)
-    )
+    frames = (frame(n).astype({"kind": object}).to_dict("list") for n in (200, 60))
+    private, public = map(polars.DataFrame, frames)
     public = public.with_columns(polars.col("kind").cast(polars.Enum(["x", "y"])))
     numbers = private.with_columns(polars.col("whole").cast(float))
     categories = private.with_columns(polars.col("kind").cast(polars.Enum(["y", "x", "z"])))

@@ -66,10 +66,8 @@ def test_teachers_grow_with_records_and_classes_and_shrink_with_epsilon(n_classe
 
 
 def test_teachers_are_as_many_for_a_small_epsilon_and_none_as_for_1():
-    found = {
-        default_n_teachers(n_records=20_000, n_classes=2, epsilon=epsilon)
-        for epsilon in (None, 0.01, 0.25, 1.0)
-    }
+    public = {"n_records": 20_000, "n_classes": 2}
+    found = {default_n_teachers(**public, epsilon=e) for e in (None, 0.01, 0.25, 1.0)}
     assert found == {400} and default_n_teachers(n_records=20_000, n_classes=2, epsilon=16.0) == 50
 
 

@@ -126,9 +126,8 @@ def test_a_record_pays_for_every_cell_that_it_casts_in(kind, adjacency):
     X = np.random.default_rng(0).normal(size=(300, 2))
     y = (X[:, 0] > 0).astype(int)
     n_neighbors = kind(100) if kind is np.int8 else kind(129)
-    voters = ReverseNeighbors(
-        n_neighbors=n_neighbors, n_cells=150, adjacency=adjacency, random_state=kind(3)
-    )
+    params = {"n_neighbors": n_neighbors, "n_cells": 150, "random_state": kind(3)}
+    voters = ReverseNeighbors(**params, adjacency=adjacency)
     clf = PATEClassifier(voters, epsilon=kind(100), classes=[0, 1])
     votes = clf.poll(X[:100], y[:100], X_public=X[100:])
     moved = 2 if adjacency == "replace" else 1

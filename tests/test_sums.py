@@ -59,10 +59,8 @@ def contribution(psi, label, n_classes, of_moment):
 @pytest.mark.parametrize("part", [0.3, 1.0])
 def test_sensitivity_is_that_of_all_neighbouring_pairs(n_classes, part):
     weight = part * free_weight(n_classes)
-    records = [
-        contribution(psi, label, n_classes, weight)
-        for psi, label in product(directions(), range(min(n_classes, 3)))
-    ]
+    of_all = product(directions(), range(min(n_classes, 3)))
+    records = [contribution(psi, label, n_classes, weight) for psi, label in of_all]
     records = np.array([*records, np.zeros_like(records[0])])
     replaced = np.linalg.norm(records[:, None] - records[None], axis=2).max()
     bound = sensitivity(2, weight, n_classes=n_classes)
@@ -228,9 +226,8 @@ def test_an_audit_finds_what_is_claimed_and_no_more(global_random_seed, monkeypa
         released(psi, np.array([0]), shares(1), Still(None), *sizes[1:], rng, n_classes=2)
         return np.concatenate(everything)
 
-    first, second = (
-        np.array([outcome(np.array([[end, 0.0]])) for _ in range(2000)]) for end in (1.0, -1.0)
-    )
+    ends = (np.array([[end, 0.0]]) for end in (1.0, -1.0))
+    first, second = (np.array([outcome(psi) for _ in range(2000)]) for psi in ends)
     spread = np.sqrt((first.var(axis=0) + second.var(axis=0)) / 2)
     assert 0.85 < np.linalg.norm((first.mean(axis=0) - second.mean(axis=0)) / spread) < 1.2
 
@@ -408,11 +405,8 @@ def test_columns_are_declared_once():
     X, y, clf = digits()
     with pytest.raises(ValueError, match="declared once"):
         clf.set_params(synthesizer=MarginalSynthesizer(bounds=(0, 16))).fit(X, y)
-    clf.set_params(
-        synthesizer=MarginalSynthesizer(n_rows=100, noise=LaplaceMechanism()),
-        epsilon=10,
-        on_bad_plan="warn",
-    )
+    rows = MarginalSynthesizer(n_rows=100, noise=LaplaceMechanism())
+    clf.set_params(synthesizer=rows, epsilon=10, on_bad_plan="warn")
     with pytest.warns(UserWarning, match="drown"):
         assert clf.fit(X, y).X_synthetic_.shape == (100, 64)
 

@@ -48,6 +48,12 @@ class Recorded(TableMechanism):
         return self
 
 
+def with_noise(bounds=None, scale=1e-5, **params):
+    """A synthesizer with noise of a size, by default hardly any, of complete tables."""
+    params = {"missing": [], "noise": LaplaceMechanism(scale)} | params
+    return MarginalSynthesizer(bounds, **params)
+
+
 def draw(synthesizer, X, y, n_classes=2, seed=0, noise=None, **more):
     noise = np.random.default_rng(seed) if noise is None else noise
     rng = np.random.default_rng(seed + 1)
@@ -279,9 +285,7 @@ def test_a_bound_that_many_values_have_is_drawn_as_it_is(dtype, global_random_se
     rng = np.random.default_rng(global_random_seed)
     gain = np.where(rng.random(4000) < 0.9, 0, rng.integers(1, 99_999, size=4000))
     X = pd.DataFrame({"gain": gain.astype(dtype)})
-    synthesizer = MarginalSynthesizer(
-        (0, 99_999), missing=[], n_rows=10_000, noise=LaplaceMechanism(0.1)
-    )
+    synthesizer = with_noise((0, 99_999), 0.1, n_rows=10_000)
     codes = (gain > 5000).astype(int)
     rows = draw(synthesizer.declare(X, [0, 1]), X, codes, seed=global_random_seed)
     assert (rows["gain"] == 0).mean() == pytest.approx((gain == 0).mean(), abs=0.02)
@@ -293,9 +297,7 @@ def test_a_class_or_column_without_records_is_no_obstacle(scale):
     X = pd.DataFrame({"a": [1.0] * 50, "b": [np.nan] * 50})
     for y in (np.zeros(50, dtype=int), np.arange(50) % 2):
         for given_label in (True, False):
-            synthesizer = MarginalSynthesizer(
-                (0, 3), missing=["a"], given_label=given_label, noise=LaplaceMechanism(scale)
-            )
+            synthesizer = with_noise((0, 3), scale, missing=["a"], given_label=given_label)
             rows = draw(synthesizer.declare(X, [0, 1, 2]), X, y, n_classes=3)
             assert len(rows) == 5000 and rows["b"].between(0, 3).all()
 
@@ -355,9 +357,7 @@ def test_rows_have_the_form_of_the_private_table(name):
 @table("column, categories", WITH_CATEGORIES)
 def test_rows_have_the_categories_that_are_given(column, categories):
     X = pd.DataFrame({"column": column})
-    synthesizer = MarginalSynthesizer(
-        categories={"column": categories}, missing=[], n_rows=300, noise=LaplaceMechanism(1e-5)
-    )
+    synthesizer = with_noise(categories={"column": categories}, n_rows=300)
     synthesizer.declare(X, [0, 1])
     rehearsal = synthesizer.rehearsal_rows(300, np.random.default_rng(0))
     rows = draw(synthesizer, X, np.zeros(len(X), dtype=int))
@@ -372,9 +372,7 @@ def test_columns_of_arrow():
     pytest.importorskip("pyarrow", reason="needs pyarrow")
     X = pd.DataFrame({"n": [2**60 + 1, None, 7], "x": [0.5, None, 2.0], "word": ["a", None, "b"]})
     X = X.astype({"n": "int64[pyarrow]", "x": "double[pyarrow]", "word": "string[pyarrow]"})
-    synthesizer = MarginalSynthesizer(
-        (0, 2**61), categories={"word": ["a"]}, missing=list(X), noise=LaplaceMechanism(1e-5)
-    )
+    synthesizer = with_noise((0, 2**61), categories={"word": ["a"]}, missing=list(X))
     rows = draw(synthesizer.declare(X, [0, 1]), X, [0, 1, 0])
     check_form(X, rows)
     assert rows.isna().any().all() and not rows.isna().all().any()
@@ -383,9 +381,7 @@ def test_columns_of_arrow():
 @pytest.mark.parametrize("dtype", ["bool", "int16", ">f8"])
 def test_arrays_in_arrays_out(dtype):
     X = np.array([[0, 1], [1, 1], [1, 0]]).astype(dtype)
-    synthesizer = MarginalSynthesizer(
-        None if dtype == "bool" else (0, 1), missing=[], n_rows=40, noise=LaplaceMechanism(1e-5)
-    )
+    synthesizer = with_noise(None if dtype == "bool" else (0, 1), n_rows=40)
     rows = draw(synthesizer.declare(X, [0, 1]), X, [0, 1, 1])
     assert isinstance(rows, np.ndarray) and rows.dtype == X.dtype and rows.shape == (40, 2)
     assert set(np.unique(rows)) == {0, 1}
@@ -442,9 +438,7 @@ def test_edges_that_are_given():
 
 def test_columns_of_arrays_go_by_their_position():
     X = np.array([[0.0, 10.0], [1.0, 30.0]])
-    synthesizer = MarginalSynthesizer(
-        {1: (10, 30)}, categories={0: [1, 0]}, missing=[], noise=LaplaceMechanism(1e-5)
-    )
+    synthesizer = with_noise({1: (10, 30)}, categories={0: [1, 0]})
     rows = draw(synthesizer.declare(X, [0, 1]), X, [0, 1])
     assert set(rows[:, 0]) == {0, 1} and (rows[:, 1].min(), rows[:, 1].max()) == (10, 30)
 
@@ -631,10 +625,9 @@ def test_the_posterior_is_that_of_naive_bayes(row):
 def test_noise_pulls_rates_to_those_of_all_records():
     table = released().released_
     rows = framed_rows([(0, "a"), (3, "b")])
-    strong, weak, none = (
-        np.abs(replace(table, noise_std=noise_std).rates(rows)[:, 0] - 0.5)
-        for noise_std in (0.0, 20.0, 1e6)
-    )
+    stds = 0.0, 20.0, 1e6
+    rates = (replace(table, noise_std=std).rates(rows)[:, 0] for std in stds)
+    strong, weak, none = (np.abs(share - 0.5) for share in rates)
     assert (none < weak).all() and (weak < strong).all()
     np.testing.assert_allclose(none, 0.0, atol=1e-3)
 
@@ -649,9 +642,8 @@ def test_dtypes_of_other_rows_may_be_others():
     rows = [(1, "a"), (3, "b"), (0, "a")]
     expected = table.rates(framed_rows(rows))
     for dtype in ("int64", "Int64", "float32", object):
-        np.testing.assert_array_equal(
-            table.rates(framed_rows(rows).astype({"age": dtype})), expected
-        )
+        as_dtype = framed_rows(rows).astype({"age": dtype})
+        np.testing.assert_array_equal(table.rates(as_dtype), expected)
 
 
 def test_whole_numbers_beyond_bounds_count_at_the_edge_in_any_dtype():

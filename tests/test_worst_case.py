@@ -133,9 +133,8 @@ def test_the_higher_of_two_peaks_is_found(scale, n_teachers, order):
 @pytest.mark.parametrize(("scale", "n_teachers"), [(20.0, 50), (1.51, 5)])
 def test_orders_searched_together_cost_what_each_costs_alone(scale, n_teachers):
     noise = rdp.Gaussian(scale)
-    orders = np.append(
-        rdp.DEFAULT_ORDERS[rdp.DEFAULT_ORDERS / scale < 100], [99.99999999999999, 100.0]
-    )
+    orders = rdp.DEFAULT_ORDERS[rdp.DEFAULT_ORDERS / scale < 100]
+    orders = np.append(orders, [99.99999999999999, 100.0])
     together = argmax_rdp(noise, orders, n_teachers / scale)
     reversed_orders = argmax_rdp(noise, orders[::-1], n_teachers / scale)[::-1]
     alone = [argmax_rdp(noise, orders[[k]], n_teachers / scale)[0] for k in range(orders.size)]
@@ -151,11 +150,8 @@ def test_supremum_with_few_teachers_lies_far_below_the_rivals(scale, n_teachers,
     # when the gap is limited, a high order costs most if both classes are unlikely
     gaps = np.linspace(0, (n_teachers - 1) / scale, 60)
     found = dense_supremum(rdp.Gaussian(scale), order, gaps, np.linspace(-25, 10, 351))
-    assert (
-        found
-        <= rdp.worst_case_rdp(GNMax(scale), [order], n_teachers=n_teachers)[0]
-        <= found * 1.001
-    )
+    cost = rdp.worst_case_rdp(GNMax(scale), [order], n_teachers=n_teachers)[0]
+    assert found <= cost <= found * 1.001
 
 
 @pytest.mark.parametrize("n_classes", [2, 3])

@@ -118,9 +118,8 @@ def test_a_transformer_of_numbers_for_columns_of_several_kinds():
         "could not convert string to float.*columns of several kinds, leave transformer=None"
     ):
         records(ReverseNeighbors(StandardScaler())).fit(MIXED, LABELS)
-    of_each = make_column_transformer(
-        (StandardScaler(), numbers), (OneHotEncoder(handle_unknown="ignore"), others)
-    )
+    words = OneHotEncoder(handle_unknown="ignore")
+    of_each = make_column_transformer((StandardScaler(), numbers), (words, others))
     with accepted():
         records(ReverseNeighbors()).fit(MIXED, LABELS)
         records(ReverseNeighbors(of_each)).fit(MIXED, LABELS)
