@@ -344,10 +344,8 @@ def test_true_statements_are_contradicted_as_seldom_as_it_says(votes, global_ran
 def test_a_bound_on_a_liar_is_wrong_as_seldom_as_it_says(global_random_seed):
     """Finds bounds wrong in half of the runs instead of 0.2."""
     given = {"delta": 1e-12, "n_samples": 3000, "confidence": 0.8, "n_teachers": 11, "n_classes": 2}
-    found = [
-        audit_aggregator(States(response(0.75)), random_state=seed, **given)
-        for seed in 1000 * global_random_seed + np.arange(100)
-    ]
+    seeds, liar_ = 1000 * global_random_seed + np.arange(100), States(response(0.75))
+    found = [audit_aggregator(liar_, random_state=seed, **given) for seed in seeds]
     bounds = np.array([f.epsilon for f in found])
     assert all(f.contradicts for f in found)
     assert_seldom(bounds > math.log(3), 0.2)
@@ -446,10 +444,8 @@ BITS = np.arange(600) % 2
 @pytest.mark.parametrize("canaries", ["mislabelled", "out_of_distribution"])
 def test_an_estimator_of_known_epsilon_is_not_refuted_and_nearly_reached(canaries, attack):
     for runs, m in ((1, 500), (10, 50)):
-        found = audit_estimator(
-            Response(2.0), IDS, BITS, None, m, canaries=canaries, attack=attack,
-            n_runs=runs, claimed=2.0, random_state=1,
-        )  # fmt: skip
+        given = {"canaries": canaries, "attack": attack, "n_runs": runs, "random_state": 1}
+        found = audit_estimator(Response(2.0), IDS, BITS, None, m, claimed=2.0, **given)
         assert found.n_canaries == found.n_guesses == 500 and found.n_runs == runs
         assert 1.3 < found.epsilon <= 2.0 and not found.refuted
     assert audit_estimator(Response(9.0), IDS, BITS, None, 300, claimed=2.0).refuted
@@ -458,10 +454,9 @@ def test_an_estimator_of_known_epsilon_is_not_refuted_and_nearly_reached(canarie
 def test_audits_of_estimators_err_as_seldom_as_they_say(global_random_seed):
     """Finds bounds wrong in 0.6 of runs instead of 0.2."""
     given = {"n_canaries": 60, "confidence": 0.8}
-    found = [
-        audit_estimator(Response(1.0), IDS[:100], BITS[:100], None, random_state=seed, **given)
-        for seed in 1000 * global_random_seed + np.arange(60)
-    ]
+    seeds = 1000 * global_random_seed + np.arange(60)
+    data = IDS[:100], BITS[:100], None
+    found = [audit_estimator(Response(1.0), *data, random_state=seed, **given) for seed in seeds]
     assert_seldom([f.epsilon > 1.0 for f in found], 0.2)
 
 
@@ -587,10 +582,8 @@ def test_canaries_keep_the_types_of_a_table():
 def test_a_group_and_the_seed_are_handled():
     X = np.random.default_rng(0).normal(size=(500, 2))
     y = (X[:, 0] > 0).astype(int)
-    clf = PATEClassifier(
-        KNeighborsClassifier(1), n_teachers=60, unit="group", classes=[0, 1], n_queries=10,
-        random_state=3,
-    )  # fmt: skip
+    given = {"n_teachers": 60, "unit": "group", "n_queries": 10, "random_state": 3}
+    clf = PATEClassifier(KNeighborsClassifier(1), classes=[0, 1], **given)
     given = {"fit_params": {"groups": np.arange(500) // 2}, "n_canaries": 10, "random_state": 0}
     one, two = (audit_estimator(clf, X, y, **given) for _ in range(2))
     assert one == two and one.claimed == pytest.approx(1.0, abs=1e-3) and one.delta == 1e-5

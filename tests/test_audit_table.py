@@ -376,13 +376,11 @@ def likeliest_of_counts(fitted):
 
 
 def audit_of_counts(epsilon=2.0, **given):
-    synthesizer = MarginalSynthesizer(
-        categories={0: CODES, 1: CODES}, missing=[], given_label=False, n_rows=N_ROWS
-    )
+    synthesizer = MarginalSynthesizer(categories={0: CODES, 1: CODES}, missing=[], n_rows=N_ROWS)
+    synthesizer.set_params(given_label=False)
     y = np.repeat(np.arange(1 + 2 * N_BESIDE) % 2, N_CANARIES)
-    return audit_of_rows(
-        drawing(synthesizer, epsilon), values_of_bits, y, attack=likeliest_of_counts, **given
-    )
+    given = {"attack": likeliest_of_counts} | given
+    return audit_of_rows(drawing(synthesizer, epsilon), values_of_bits, y, **given)
 
 
 def test_of_honest_counts_a_third_of_the_loss_is_found(global_random_seed):

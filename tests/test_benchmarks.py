@@ -200,12 +200,8 @@ def test_settings_are_chosen_on_other_tables():
 
 
 def small_table():
-    X = pd.DataFrame(
-        {
-            "dollars": [0.0, 500.0, np.nan, 2000.0],
-            "colour": pd.Categorical(["red", None, "blue", "red"], categories=["red", "blue"]),
-        }
-    )
+    X = pd.DataFrame({"dollars": [0.0, 500.0, np.nan, 2000.0]})
+    X["colour"] = pd.Categorical(["red", None, "blue", "red"], categories=["red", "blue"])
     y = np.array([0, 1, 0, 1])
     return tables.Table(X, y, X, X, y, {"dollars": (0, 1000, 2000)}, groups=np.array([1, 1, 2, 3]))
 

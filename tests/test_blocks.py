@@ -132,10 +132,9 @@ FORMS = {
 def test_rows_of_all_forms_are_cut_into_blocks(form, in_tens):
     rows, public = FORMS[form]
     electorate = voters(FunctionTransformer())
-    np.testing.assert_array_equal(
-        table(pate(electorate), rows, public=public, groups=GROUPS),
-        table(pate(electorate), groups=GROUPS),
-    )
+    expected = table(pate(electorate), groups=GROUPS)
+    found = table(pate(electorate), rows, public=public, groups=GROUPS)
+    np.testing.assert_array_equal(found, expected)
 
 
 def seen_blocks(monkeypatch, groups=None):

@@ -10,6 +10,7 @@ import pytest
 from conftest import cases
 from scipy import sparse
 from scipy.stats import norm
+from sklearn.base import clone
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 from sklearn.linear_model import LogisticRegression
 from sklearn.tree import DecisionTreeClassifier
@@ -198,12 +199,8 @@ def test_public_numbers_decide(explained, n_classes, signal, expected):
 
 def test_groups_leave_the_choice_to_public_rows():
     X, y, rows = wide()
-    plans = [
-        PATEClassifier(classes=[0, 1]).plan(
-            part, labels, X_public=rows, groups=np.arange(len(part))
-        )
-        for part, labels in ((X, y), (np.tile(X, (3, 1)), np.tile(y, 3)))
-    ]
+    clf, thrice = PATEClassifier(classes=[0, 1]), (np.tile(X, (3, 1)), np.tile(y, 3))
+    plans = [clf.plan(*data, rows, groups=np.arange(len(data[0]))) for data in ((X, y), thrice)]
     assert plans[0].voters == plans[1].voters
 
 
@@ -308,9 +305,8 @@ def test_plan_and_fit_choose_alike():
 
 def test_large_groups_count():
     X, y, rows = wide(9000, 20)
-    votes = PATEClassifier(ColumnSums(bends=False), classes=[0, 1], on_bad_plan="warn").poll(
-        X, y, X_public=rows, groups=np.arange(9000) // 4500
-    )
+    clf = PATEClassifier(ColumnSums(bends=False), classes=[0, 1], on_bad_plan="warn")
+    votes = clf.poll(X, y, X_public=rows, groups=np.arange(9000) // 4500)
     step = STEP / _WHOLE / 2
     assert votes.counts[-1, -1] * step == pytest.approx(2 * 0.287, abs=0.01)  # of two groups
 
@@ -331,10 +327,8 @@ def test_one_odd_text_moves_no_other(voters, odd):
     public = frame(["red", "blue"] * 100)
     rest = ["caf\udce9", "red"] * 100
     clf = PATEClassifier(voters, classes=[0, 1], on_bad_plan="warn", random_state=0)
-    with_it, without = (
-        clf.poll(frame([*rest, last]), np.zeros(201, dtype=int), X_public=public).counts
-        for last in (odd, "blue")
-    )
+    labels, tables = np.zeros(201, dtype=int), (frame([*rest, last]) for last in (odd, "blue"))
+    with_it, without = (clf.poll(rows, labels, X_public=public).counts for rows in tables)
     moved = np.abs(with_it - without).sum()
     if isinstance(voters, ColumnSums):
         moved *= STEP / _WHOLE / 2
@@ -356,10 +350,9 @@ def test_sums_are_kept_and_do_not_depend_on_the_workers(tmp_path, monkeypatch):
     monkeypatch.setattr("sklearn_pate.neighbors.blocks.BLOCK_SIZE", 1000)
     X, y, rows = wide()
     groups = np.arange(len(y)) // 3
-    polled = [
-        PATEClassifier(ColumnSums(), classes=[0, 1], **given).poll(X, y, rows, groups=groups).counts
-        for given in ({}, {"n_jobs": 2}, {"memory": tmp_path})
-    ]
+    clf = PATEClassifier(ColumnSums(), classes=[0, 1])
+    fits = (clone(clf).set_params(**given) for given in ({}, {"n_jobs": 2}, {"memory": tmp_path}))
+    polled = [clf.poll(X, y, rows, groups=groups).counts for clf in fits]
     assert np.array_equal(polled[0], polled[1])
     assert np.array_equal(polled[0], polled[2])
     monkeypatch.setattr(Summing, "count", None)  # nothing is summed again

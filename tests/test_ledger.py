@@ -605,10 +605,8 @@ def test_processes_that_are_killed_leave_no_lock_and_no_unrecorded_release(tmp_p
 def test_what_a_ledger_shows_of_itself(path):
     plain = PrivacyLedger(path, epsilon=1.0, delta=1e-5)
     assert repr(plain) == f"PrivacyLedger({path.name!r}, epsilon=1, delta=1e-05)"
-    assert list(plain.history().columns) == [
-        *["time", "method", "n_teachers", "n_queries"],
-        *["epsilon", "epsilon_total", "share"],
-    ]
+    columns = "time method n_teachers n_queries epsilon epsilon_total share"
+    assert list(plain.history().columns) == columns.split()
     kinds = {"composition": "gaussian", "failure_probability": 0}
     other = PrivacyLedger(path.with_name("other"), epsilon=4.0, **kinds)
     assert repr(other).endswith("delta=1e-05, composition='gaussian', failure_probability=0)")

@@ -509,10 +509,8 @@ def test_soft_votes_release_noisy_sums_of_probabilities(noise):
     assert soft.shape == (1000, 2) and np.isnan(np.delete(soft, asked, axis=0)).all()
     np.testing.assert_allclose(soft[asked].sum(axis=1), 1)
     np.testing.assert_array_equal(soft[asked].argmax(axis=1), clf.public_labels_[asked])
-    expected = sum(
-        np.sqrt(p) / np.sqrt(p).sum(axis=1, keepdims=True)
-        for p in (t.predict_proba(X[2000:3000][asked]) for t in clf.curator_.teachers)
-    )
+    proba = (t.predict_proba(X[2000:3000][asked]) for t in clf.curator_.teachers)
+    expected = sum(np.sqrt(p) / np.sqrt(p).sum(axis=1, keepdims=True) for p in proba)
     np.testing.assert_allclose(clf.curator_.votes, expected, atol=120 * 2 / 2**19)
     gaussian = rdp.gdp_to_epsilon(math.sqrt(2 * 50) / 12, 1e-5)
     renyi = rdp.rdp_to_epsilon(rdp.DEFAULT_ORDERS * 50 / 12**2, 1e-5, rdp.DEFAULT_ORDERS)[0]
@@ -529,13 +527,9 @@ def test_soft_votes_release_noisy_sums_of_probabilities(noise):
 )
 def test_one_teachers_shares_have_bounded_norm(first, second, temperature):
     pair = [np.array([v]) + 1e-6 for v in (first, second[: len(first)])]
-    shares = [
-        probability_shares(
-            p / p.sum(), np.arange(len(first)), n_classes=len(first), temperature=temperature
-        )
-        / 2**20
-        for p in pair
-    ]
+    given = {"n_classes": len(first), "temperature": temperature}
+    codes = np.arange(len(first))
+    shares = [probability_shares(p / p.sum(), codes, **given) / 2**20 for p in pair]
     assert all((s >= 0).all() and s.sum() <= 1 for s in shares)
     assert np.linalg.norm(shares[0] - shares[1]) <= math.sqrt(2)
 

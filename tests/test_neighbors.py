@@ -117,10 +117,9 @@ def test_cells_and_labels_see_private_rows_through_the_table_alone(monkeypatch):
         return np.zeros((len(counting.centers), counting.n_classes), dtype=int)
 
     monkeypatch.setattr(electorate, "count_in_blocks", nothing)
-    first, second = (
-        pate(voters(transformer=StandardScaler())).fit(records, labels, X_public=X_PUBLIC)
-        for records, labels in ((X, Y), (1000 * X[::-1], (Y + 1) % 3))
-    )
+    data = (X, Y), (1000 * X[::-1], (Y + 1) % 3)
+    clf = pate(voters(transformer=StandardScaler()))
+    first, second = (clone(clf).fit(*records, X_public=X_PUBLIC) for records in data)
     np.testing.assert_array_equal(first.table_.counts, second.table_.counts)
     np.testing.assert_array_equal(first.public_soft_labels_, second.public_soft_labels_)
     np.testing.assert_array_equal(first.predict_proba(X), second.predict_proba(X))

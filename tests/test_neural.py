@@ -77,12 +77,9 @@ def test_sklearn_checks(estimator, check):
 )
 def test_students_learn_from_unlabelled_rows(kind, weights, better):
     few = np.where(np.arange(len(DIGITS)) < 80, DIGITS_Y, -1)
-    without, with_them = (
-        kind(random_state=0, **dict.fromkeys(weights, weight))
-        .fit(DIGITS, few)
-        .score(DIGITS[80:], DIGITS_Y[80:])
-        for weight in (0.0, 1.0)
-    )
+    students = (kind(random_state=0, **dict.fromkeys(weights, weight)) for weight in (0.0, 1.0))
+    fits = (student.fit(DIGITS, few) for student in students)
+    without, with_them = (fit.score(DIGITS[80:], DIGITS_Y[80:]) for fit in fits)
     assert with_them > without + better
 
 

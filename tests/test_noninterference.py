@@ -363,9 +363,8 @@ def test_numbers(stream, partition, params):
 
 def assert_nothing_differs(stream, make, partition="hash"):
     """Of two private data sets, met by global generators in two states."""
-    (left, unmoved), (found, still) = (
-        everything(stream, make, given, state) for state, given in enumerate(two_sets(partition))
-    )
+    fits = (everything(stream, make, data, state) for state, data in enumerate(two_sets(partition)))
+    (left, unmoved), (found, still) = fits
     differ = [name for name in left if left[name] != found[name]]
     assert not differ, differ
     assert unmoved and still
@@ -379,9 +378,8 @@ def model(teacher=None, **params):
     return PATEClassifier(teacher, **(fixed | params))
 
 
-SEARCH = RandomizedSearchCV(
-    LogisticRegression(), {"C": loguniform(0.1, 10)}, n_iter=2, cv=ShuffleSplit(2)
-)
+SEARCHED_C = {"C": loguniform(0.1, 10)}
+SEARCH = RandomizedSearchCV(LogisticRegression(), SEARCHED_C, n_iter=2, cv=ShuffleSplit(2))
 TEACHERS = {
     "forest": RandomForestClassifier(3),
     "bagging": BaggingClassifier(GaussianNB(), 2),

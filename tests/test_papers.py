@@ -133,10 +133,7 @@ def test_results_are_not_lost_where_data_are_missing(tmp_path, monkeypatch):
 
 
 def test_points_of_the_figure_are_means_of_what_has_both():
-    rows = [
-        entry(ours={"accuracy": [0.7, 0.9], "exact": [2.0, 4.0]}),
-        entry(ours={"accuracy": [0.6], "exact": [1.0]}),
-        entry(ours={"accuracy": [0.5]}),
-    ]
+    ours = {"accuracy": [0.7, 0.9], "exact": [2.0, 4.0]}, {"accuracy": [0.6], "exact": [1.0]}
+    rows = [entry(ours=numbers) for numbers in (*ours, {"accuracy": [0.5]})]
     first, second = figures.points(rows, "exact")
     assert first == (1.0, 0.6, 0.0) and second == pytest.approx((3.0, 0.8, 0.1 * 2**0.5))

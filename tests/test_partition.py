@@ -469,9 +469,8 @@ def test_another_name_leaves_the_teachers_of_others_as_they_are(names):
 
 
 def test_without_names_the_adjacency_says_that_a_name_must_stay():
-    fits = (
-        with_names(names).fit(X, Y, X_PUBLIC, groups=HOSPITAL) for names in ("predefined", None)
-    )
+    ways = "predefined", None
+    fits = (with_names(names).fit(X, Y, X_PUBLIC, groups=HOSPITAL) for names in ways)
     spent = [clf.privacy_spent_ for clf in fits]
     assert spent[0] == spent[1] and spent[0].unit == "group"
     assert "keeps at least one; no name joins" in spent[0].adjacency

@@ -277,14 +277,8 @@ def test_overlap_finds_copies_of_private_rows_of_any_form():
 
 
 def test_overlap_sees_missing_values_types_and_renamed_labels():
-    private = pd.DataFrame(
-        {
-            "age": [30, 40, None, 30],
-            "kind": pd.Categorical(["a", "b", None, "a"]),
-            "copy": ["no", "yes", "yes", "no"],
-            "constant": [1, 1, 1, 1],
-        }
-    )
+    private = pd.DataFrame({"age": [30, 40, None, 30], "copy": ["no", "yes", "yes", "no"]})
+    private = private.assign(kind=pd.Categorical(["a", "b", None, "a"]), constant=1)
     public = private.iloc[[2, 0]].astype({"kind": object, "constant": float})
     public.iloc[1, 0] = 31
     found = overlap(private, [0, 1, 1, 0], public)

@@ -164,12 +164,8 @@ def test_split_ballots_move_sums_no_more_than_whole_ones():
         pairs = [np.concatenate([a, b]) for a, b in product(np.eye(3), np.eye(3))]
         corners = max(moved(pair, psi, other) for pair in pairs)
         start = rng.dirichlet(np.ones(3), size=2).ravel()
-        best = minimize(
-            lambda ballots, psi=psi, other=other: -moved(ballots, psi, other),
-            start,
-            bounds=[(0, 1)] * 6,
-            constraints=sum_to_one,
-        )
+        constrained = {"bounds": [(0, 1)] * 6, "constraints": sum_to_one}
+        best = minimize(lambda pair, *rows: -moved(pair, *rows), start, (psi, other), **constrained)
         assert -best.fun <= corners + 1e-6
 
 
@@ -268,14 +264,8 @@ def test_only_rows_that_teachers_were_asked_about_have_means():
 
 
 def test_without_noise_a_teacher_is_what_it_predicts():
-    reg = PATERegressor(
-        LinearRegression(),
-        bounds=(0, 40),
-        n_teachers=1,
-        aggregator=SoftVote(1e-6),
-        epsilon=None,
-        student=LinearRegression(),
-    )
+    given_ = {"n_teachers": 1, "aggregator": SoftVote(1e-6), "epsilon": None}
+    reg = PATERegressor(LinearRegression(), bounds=(0, 40), student=LinearRegression(), **given_)
     reg.fit(X[PRIVATE], Y[PRIVATE], X_public=X[PUBLIC])
     plain = LinearRegression().fit(X[PRIVATE], Y[PRIVATE])
     np.testing.assert_allclose(reg.public_labels_, plain.predict(X[PUBLIC]), atol=1e-3)

@@ -82,10 +82,8 @@ def test_tables_cost_and_draw_the_same(mechanism, noise, kind):
 @cases("mechanism", aggregators.LaplaceMechanism(), aggregators.GaussianMechanism())
 def test_calibrated_tables_can_be_drawn(mechanism, kind):
     epsilon = kind(1.3)
-    plans = [
-        plan_table(mechanism, n_changed=2, n_rows=9, epsilon=cap, delta=np.float32(1e-4))
-        for cap in (epsilon, epsilon.item())
-    ]
+    public = {"n_changed": 2, "n_rows": 9, "delta": np.float32(1e-4)}
+    plans = [plan_table(mechanism, epsilon=cap, **public) for cap in (epsilon, epsilon.item())]
     assert plans[0].epsilon == plans[1].epsilon <= epsilon.item()
     assert type(plans[0].epsilon) is float
     (first, _), (second, _) = plans[0].stages[0], plans[1].stages[0]

@@ -448,13 +448,8 @@ def test_what_fails_after_sums_are_paid_says_so(monkeypatch, tmp_path):
 def test_a_synthesizer_that_declares_columns_leads_to_the_same_fit():
     X, y, clf = digits()
     params = {"schema": None, "random_state": 0, "on_bad_plan": "warn"}
-    fits = [
-        clone(clf).set_params(**params | given).fit(X[:400], y[:400])
-        for given in (
-            {"schema": (0, 16)},
-            {"synthesizer": MarginalSynthesizer((0, 16), missing=[])},
-        )
-    ]
+    ways = {"schema": (0, 16)}, {"synthesizer": MarginalSynthesizer((0, 16), missing=[])}
+    fits = [clone(clf).set_params(**params | given).fit(X[:400], y[:400]) for given in ways]
     assert isinstance(fits[1].table_, ReleasedSums)
     assert np.array_equal(*(fit.table_.sums.by_class for fit in fits))
     told = fits[1].set_params(synthesizer__n_bins=4, epsilon=50).plan(X, y)

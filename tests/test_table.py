@@ -108,9 +108,8 @@ def test_several_tables_against_loss_distributions(n_changed, scale):
     exact = one.self_compose(5 * n_changed).get_epsilon_for_delta(1e-5)
     epsilon, _ = laplace_table_cost(scale, n_changed).times(5).epsilon(1e-5)
     assert exact * (1 - 1e-3) <= epsilon <= 1.25 * exact
-    one = privacy_loss_distribution.from_gaussian_mechanism(
-        scale, sensitivity=math.sqrt(n_changed), value_discretization_interval=1e-4
-    )
+    given = {"sensitivity": math.sqrt(n_changed)} | step
+    one = privacy_loss_distribution.from_gaussian_mechanism(scale, **given)
     exact = one.self_compose(5).get_epsilon_for_delta(1e-5)
     for discrete in (False, True):
         epsilon, _ = gaussian_table_cost(scale, n_changed, discrete=discrete).times(5).epsilon(1e-5)

@@ -48,13 +48,8 @@ from sklearn_pate.teachers import Sites
 
 RNG = np.random.default_rng(0)
 N = 1200
-X = pd.DataFrame(
-    {
-        "age": RNG.integers(18, 80, N),
-        "income": RNG.uniform(0, 100, N),
-        "job": pd.Categorical(RNG.choice(["clerk", "nurse", "none"], N)),
-    }
-)
+X = pd.DataFrame({"age": RNG.integers(18, 80, N), "income": RNG.uniform(0, 100, N)})
+X["job"] = pd.Categorical(RNG.choice(["clerk", "nurse", "none"], N))
 Y = (X["age"] + X["income"] / 2 + 20 * (X["job"] == "nurse") > 75).astype(int).to_numpy()
 X_TEST, Y_TEST = X[900:], Y[900:]
 X, Y = X[:900], Y[:900]

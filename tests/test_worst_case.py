@@ -88,10 +88,8 @@ def dense_supremum(noise, order, gaps, levels):
     gap, level = (axis.ravel() for axis in np.meshgrid(gaps, levels))
     before = noise.log_rivals(level + gap + step / 2, level - step / 2)
     after = noise.log_rivals(level + gap - step / 2, level + step / 2)
-    return max(
-        Pairs.from_log_proba(before, after).divergence(order).max(),
-        Pairs.from_log_proba(after, before).divergence(order).max(),
-    )
+    pairs = (before, after), (after, before)
+    return max(Pairs.from_log_proba(*pair).divergence(order).max() for pair in pairs)
 
 
 @pytest.mark.parametrize("scale", [2.0, 5.0, 40.0])

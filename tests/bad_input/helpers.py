@@ -104,11 +104,8 @@ def each(name, values):
 
 def each_of(values_by_name):
     """Parametrize a test with `name` and `value`: every value of every name."""
-    cases = {
-        f"{name}={short(value)}": (name, value)
-        for name, values in values_by_name.items()
-        for value in values
-    }
+    each = ((name, value) for name, values in values_by_name.items() for value in values)
+    cases = {f"{name}={short(value)}": (name, value) for name, value in each}
     return table("name, value", cases)
 
 

@@ -36,11 +36,8 @@ def marginals(**params):
 
 
 def records(base=None, synthesizer=None, **params):
-    return PATEClassifier(
-        ReverseNeighbors() if base is None else base,
-        synthesizer=marginals() if synthesizer is None else synthesizer,
-        **{"epsilon": 4.0, "classes": [0, 1]} | params,
-    )
+    given = {"synthesizer": synthesizer or marginals(), "epsilon": 4.0, "classes": [0, 1]} | params
+    return PATEClassifier(base or ReverseNeighbors(), **given)
 
 
 def teachers(base=None, **params):

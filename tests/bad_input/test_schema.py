@@ -58,11 +58,8 @@ def test_public_frames_of_another_form(X_public, message):
 
 
 def test_values_that_a_dtype_holds_are_not_named_with_it():
-    dtypes = [
-        pd.SparseDtype(float, h.NUMBER),
-        pd.CategoricalDtype([h.TEXT]),
-        np.dtype(object, metadata={"of": h.TEXT}),
-    ]
+    dtypes = [pd.SparseDtype(float, h.NUMBER), pd.CategoricalDtype([h.TEXT])]
+    dtypes += [np.dtype(object, metadata={"of": h.TEXT})]
     private = h.frame(**{f"x{k}": pd.Series([None] * 40, dtype=d) for k, d in enumerate(dtypes)})
     public = h.frame(h.X_PUBLIC, x0=0.5, x1="b", x2=0)
     with h.refused(
@@ -117,11 +114,8 @@ ANY_ROWS = {"base_estimator": AnyRows(), "student": AnyRows()}
 
 def wrapped(values, kind):
     """The values as they stand in a column of this kind."""
-    wrap = {
-        "structure": lambda value: {"in": value},
-        "map": lambda value: [("in", [value])],
-        **dict.fromkeys(("list", "array", "named, list"), lambda value: [value]),
-    }
+    wrap = dict.fromkeys(("list", "array", "named, list"), lambda value: [value])
+    wrap |= {"structure": lambda value: {"in": value}, "map": lambda value: [("in", [value])]}
     return [wrap.get(kind, str)(value) for value in values]
 
 

@@ -221,12 +221,8 @@ DIFFERENT = "must be different values that its dtype, .* can hold, at least one 
     ("sparse", "sparse", [0.0, 1.0], r"\['sparse'\] \(dtype Sparse.*make them dense"),
 )
 def test_wrong_categories(column, categories, message):
-    rows = FRAME.assign(
-        name=[TEXT, "x"],
-        small=np.array([1, 2], dtype="int8"),
-        half=np.array([1, 2], dtype="float16"),
-        sparse=pd.arrays.SparseArray([0.0, 1.0]),
-    )
+    rows = FRAME.assign(name=[TEXT, "x"], sparse=pd.arrays.SparseArray([0.0, 1.0]))
+    rows = rows.assign(small=[1, 2], half=[1, 2]).astype({"small": "int8", "half": "float16"})
     rows = rows.drop(columns=["sparse"] if column != "sparse" else [])
     with refused(message):
         declare(rows, categories={"name": ["a", "b"]} | {column: categories})
