@@ -1,6 +1,7 @@
 """Budgets that would be spent for nothing: told by a plan, refused by a fit."""
 
 import warnings
+from functools import partial
 
 import numpy as np
 import pytest
@@ -52,10 +53,8 @@ def test_a_fit_refuses_what_cannot_work_and_a_plan_tells(clf, private, public, w
     assert "! fit refuses: " in str(plan)
     with warnings.catch_warnings(action="ignore"):
         votes = clf.poll(private, labels, X_public=public)
-    for act in (
-        lambda: clf.fit(private, labels, X_public=public),
-        lambda: clf.fit_votes(votes, public),
-    ):
+    fit = partial(clf.fit, private, labels, public)
+    for act in (fit, partial(clf.fit_votes, votes, public)):
         with pytest.raises(BadPlanError, match="this cannot work: ") as caught:
             act()
         assert words in str(caught.value) or "rows of X_public are all equal" in str(caught.value)
@@ -124,10 +123,8 @@ def test_cells_of_unrelated_truth_values_explain_nothing(share):
 def test_warnings_that_are_errors_lose_no_model(monkeypatch):
     monkeypatch.setattr(ReleasedTable, "is_flat", True)
     clf = pate()
-    with (
-        warnings.catch_warnings(action="error"),
-        pytest.raises(UserWarning, match="about as likely if all rates"),
-    ):
+    is_told = pytest.raises(UserWarning, match="about as likely if all rates")
+    with warnings.catch_warnings(action="error"), is_told:
         clf.fit(X, Y, X_public=PUBLIC)
     assert clf.predict(PUBLIC).shape == (219,)
 

@@ -275,11 +275,8 @@ def test_a_random_state_instance_moves_on():
 def test_students_that_cannot_work_are_found_by_plans_and_before_votes_are_used():
     clf = pate(student=RaisesIt(ValueError("could not convert string to float")))
     votes = np.tile([[70, 30]], (len(X_PUBLIC), 1))
-    for act in (
-        lambda: clf.plan(X_PRIVATE, Y_PRIVATE, X_PUBLIC),
-        lambda: clf.fit_votes(votes, X_PUBLIC),
-    ):
-        pytest.raises(ValueError, act).match("tried on public rows.*to float")
+    for act, data in ((clf.plan, (X_PRIVATE, Y_PRIVATE)), (clf.fit_votes, (votes,))):
+        pytest.raises(ValueError, act, *data, X_PUBLIC).match("tried on public rows.*to float")
     assert not hasattr(clf, "privacy_spent_")
 
 

@@ -138,15 +138,10 @@ def test_what_it_says_of_records_is_withheld(where, told, kind, capfd):
     assert SECRET not in "".join(capfd.readouterr())
 
 
-@cases(
-    "name, value",
-    ("n_teachers", "12"),
-    ("n_teachers", 0),
-    ("n_teachers", 1.5),
-    ("unit", "househld"),
-    ("adjacency", None),
-    ("adjacency", ""),
-)
+WRONG = {"n_teachers": ("12", 0, 1.5), "unit": ("househld",), "adjacency": (None, "")}
+
+
+@cases("name, value", *((name, value) for name, values in WRONG.items() for value in values))
 def test_what_ballots_state_is_checked(name, value):
     with pytest.raises(ValueError, match=f"Ballots.{name} must"):
         Ballots(**{"n_teachers": 12} | STATED | {name: value})

@@ -77,15 +77,11 @@ def test_the_first_to_import_torch_is_seeded_as_others_are():
 # --- the check can fail --------------------------------------------------------------------------
 
 
+NOT_ISOLATED = "draws, numpy", "draws, random", "settings", "k best"
+
+
 @posix
-@cases(
-    "estimator",
-    "draws, numpy",
-    "draws, random",
-    pytest.param("draws, torch", marks=slow),
-    "settings",
-    "k best",
-)
+@cases("estimator", *NOT_ISOLATED, pytest.param("draws, torch", marks=slow))
 def test_without_isolation_others_move(estimator):
     row = estimator, "hash", "sequential", True, "one class"
     assert len(check(*row, fault="no isolation")) > 1

@@ -164,11 +164,9 @@ def test_text_becomes_dates_and_dates_do_not_become_text(zone):
 
 def test_columns_of_public_rows_are_those_of_private_rows():
     private, public = frame(200), frame(60)
-    for other in (
-        public[public.columns[::-1]],
-        public.assign(label=1)[["label", *public.columns[::-1]]],
-        public.drop(columns="text"),
-    ):
+    turned = public.columns[::-1]
+    with_label = public.assign(label=1)[["label", *turned]]
+    for other in (public[turned], with_label, public.drop(columns="text")):
         message = failure(lambda other=other: pate().plan(private, Y, other))
         assert "Pipeline" not in message and "during fit" not in message
         mended = run(lines_in(message), X=private, X_public=other)

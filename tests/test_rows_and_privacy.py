@@ -384,10 +384,8 @@ def test_a_failure_after_the_drawing_loses_the_rows_alone(monkeypatch, ledger, h
 @pytest.mark.parametrize("what", ["fit", "poll"])
 def test_rows_are_kept_if_what_they_tell_of_is_an_error(ledger, what):
     clf = ballots(marginals(bounds=(0, 10_000)), ledger=ledger)
-    with (
-        warnings.catch_warnings(action="error"),
-        pytest.raises(UserWarning, match="nearly all records lie in one or two") as caught,
-    ):
+    is_told = pytest.raises(UserWarning, match="nearly all records lie in one or two")
+    with warnings.catch_warnings(action="error"), is_told as caught:
         getattr(clf, what)(X, Y)
     if what == "poll":
         assert caught.value.privacy_spent.covers == "rows" and not hasattr(clf, "privacy_spent_")

@@ -557,11 +557,9 @@ def test_failures_on_private_values_are_worded_by_the_library(monkeypatch):
 def test_another_table_is_refused():
     X, y = private_table(0)
     synthesizer = MarginalSynthesizer(**DECLARED, noise=Constant()).declare(X, [0, 1])
-    for other in (
-        X.rename(columns={"age": "years"}),
-        X.astype({"age": "int32"}),
-        X.assign(kind=pd.Categorical(X["kind"].astype(object), ["a", "b", "c"])),
-    ):
+    kinds = pd.Categorical(X["kind"].astype(object), ["a", "b", "c"])
+    others = X.rename(columns={"age": "years"}), X.astype({"age": "int32"}), X.assign(kind=kinds)
+    for other in others:
         with pytest.raises(ValueError, match="other columns or dtypes than were declared"):
             draw(synthesizer, other, y)
 
