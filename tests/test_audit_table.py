@@ -117,8 +117,8 @@ def test_parts_of_ballots_count_as_parts(global_random_seed):
     ({"table": [[1, 2]]}, r"or none; got \(1, 2\), \(\)"),
     ({"table": [[1, 2]], "neighbour_table": [[1, 2]]}, "two different tables"),
     (
-        {"table": [[1, 2]], "neighbour_table": [[1, 2, 3]]},
-        r"of one shape, or none; got \(1, 2\), \(1, 3\)",
+        {"table": [[1]], "neighbour_table": [[1, 3]]},
+        r"of one shape, or none; got \(1, 1\), \(1, 2\)",
     ),
     ({"table": [1, 2], "neighbour_table": [1, 3]}, r"got \(2,\), \(2,\)"),
     ({"n_changed": 0}, "n_changed must be a whole number, at least 1"),

@@ -26,22 +26,19 @@ def pate(base_estimator=None, **params):
     return PATEClassifier(base_estimator, **({"classes": [0, 1]} | params))
 
 
+EQUAL = np.tile(PUBLIC[:1], (100, 1))
+NOISY = {"n_teachers": 5, "aggregator": GNMax(100.0), "n_queries": 50}
 HOPELESS = {
     "noise": (pate(epsilon=0.01), X[:100], PUBLIC, "the noise drowns the ballots"),
     "three rows": (pate(), X, PUBLIC[:3], "X_public has 3 rows"),
-    "equal rows": (pate(), X, np.tile(PUBLIC[:1], (100, 1)), "1 of them different"),
-    "equal rows of teachers": (
+    "equal rows": (pate(), X, EQUAL, "1 of them different"),
+    "equal, teachers": (
         pate(GaussianNB(), n_teachers=100),
         X,
-        np.tile(PUBLIC[:1], (100, 1)),
-        "the rows of X_public are all equal",
+        EQUAL,
+        "rows of X_public are all equal",
     ),
-    "noise of teachers": (
-        pate(GaussianNB(), n_teachers=5, aggregator=GNMax(100.0), n_queries=50),
-        X,
-        PUBLIC,
-        "drowns the votes",
-    ),
+    "noise of teachers": (pate(GaussianNB(), **NOISY), X, PUBLIC, "drowns the votes"),
 }
 
 

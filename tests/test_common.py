@@ -49,13 +49,11 @@ EXPECTED = {EQUIVALENCE.format(kind): WEIGHT for kind in ("dense", "sparse")}
 
 
 GIVEN = {"n_teachers": 3, "aggregator": PluralityVote(), "epsilon": None, "random_state": 0}
+OF_NUMBERS = GIVEN | {"bounds": (-500, 500), "aggregator": SoftVote(1e-3)}
 
 
 @parametrize_with_checks(
-    [
-        SelfPublic(LogisticRegression(), **GIVEN),
-        NumbersSelfPublic(Ridge(), bounds=(-500, 500), **GIVEN | {"aggregator": SoftVote(1e-3)}),
-    ],
+    [SelfPublic(LogisticRegression(), **GIVEN), NumbersSelfPublic(Ridge(), **OF_NUMBERS)],
     expected_failed_checks=lambda estimator: EXPECTED,
 )
 def test_sklearn_checks(estimator, check):

@@ -378,21 +378,24 @@ def model(teacher=None, **params):
     return PATEClassifier(teacher, **(fixed | params))
 
 
+FOREST = RandomForestClassifier(3)
+SHUFFLES = FunctionTransformer(np.random.permutation, check_inverse=False)
+PTR = {"accounting": "ptr", "epsilon": 4.0}
+STAGES = [GNMax(5.0), InteractiveGNMax(2, 4.0, 4.0, 0.9)]
+KEEP = [Keeps("singleton"), Keeps("state")]
 SEARCHED_C = {"C": loguniform(0.1, 10)}
 SEARCH = RandomizedSearchCV(LogisticRegression(), SEARCHED_C, n_iter=2, cv=ShuffleSplit(2))
 TEACHERS = {
-    "forest": RandomForestClassifier(3),
+    "forest": FOREST,
     "bagging": BaggingClassifier(GaussianNB(), 2),
     "search": SEARCH,
     "several": [Draws(), selecting(), GaussianNB()],
 }
 STUDENTS = {
-    "forest": RandomForestClassifier(3),
+    "forest": FOREST,
     "network": MLPClassifier(3, max_iter=5),
     "search": SEARCH,
-    "shuffling": make_pipeline(
-        FunctionTransformer(np.random.permutation, check_inverse=False), LogisticRegression()
-    ),
+    "shuffling": make_pipeline(SHUFFLES, LogisticRegression()),
     "unlabelled": SelfTrainingClassifier(MLPClassifier(3, max_iter=5)),
     "shared": RandomForestClassifier(3, random_state=check_random_state(None)),
     "remembers": Remembers(),
@@ -412,24 +415,12 @@ SETTINGS = {
     "processes": {"n_jobs": 2},
     "own noise": {"aggregator": LNMax(0.5), "epsilon": None},
     "checked": {"aggregator": ConfidentGNMax(5, 4.0, 4.0), "epsilon": None},
-    "stages": {
-        "aggregator": [GNMax(5.0), InteractiveGNMax(2, 4.0, 4.0, 0.9)],
-        "n_queries": [20, 20],
-        "epsilon": None,
-    },
+    "stages": {"aggregator": STAGES, "n_queries": [20, 20], "epsilon": None},
     "stable": {"aggregator": StableArgmax(run_epsilon=5.0), "epsilon": None},
-    "soft": {
-        "aggregator": SoftVote(5.0),
-        "student": SoftLabelClassifier(RandomForestClassifier(3)),
-        "epsilon": None,
-    },
-    "a private test that passes": {
-        **{"aggregator": GNMax(30.0), "n_teachers": 100},
-        **{"accounting": "ptr", "epsilon": 4.0},
-    },
+    "soft": {"aggregator": SoftVote(5.0), "student": SoftLabelClassifier(FOREST), "epsilon": None},
+    "a private test that passes": PTR | {"aggregator": GNMax(30.0), "n_teachers": 100},
     "all that the budget pays for": {"n_queries": None, "epsilon": 3.0, "aggregator": GNMax()},
 }
-FOREST = RandomForestClassifier(3)
 #: What is varied: teachers, if they are not ones that draw, and other parameters
 VARIED = {
     **{f"teacher, {name}": (teacher, {}) for name, teacher in TEACHERS.items()},
@@ -629,10 +620,7 @@ def test_tables_whatever_the_transformer_does_with_private_rows(stream, capfd, w
 SEARCHED = {
     "groups": {"student": [LogisticRegression()], "student__C": [0.1, 1.0]},
     "random": {"student": [Remembers()], "n_teachers": [10, 20]},
-    "hash": {
-        "student": [MLPClassifier(2, max_iter=3), Keeps("singleton"), Keeps("state")],
-        "n_teachers": [10, 20],
-    },
+    "hash": {"student": [MLPClassifier(2, max_iter=3), *KEEP], "n_teachers": [10, 20]},
 }
 
 

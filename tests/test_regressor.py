@@ -377,12 +377,15 @@ def test_quantiles_cover():
     np.testing.assert_array_equal(reg.predict_quantiles(X[TEST], 0.5), middle)
 
 
+OF_RIDGE = {"n_levels": 3, "base_estimator": Ridge()}
+
+
 @table(
     "make, error, match",
     ("two levels", lambda: fitted().predict_quantiles(X, 0.5), AttributeError, "no attribute"),
     (
         "teachers",
-        lambda: fitted(n_levels=3, base_estimator=Ridge()).predict_quantiles(X, 0.5),
+        lambda: fitted(**OF_RIDGE).predict_quantiles(X, 0.5),
         ValueError,
         "teachers voted",
     ),
@@ -437,11 +440,7 @@ class Loses(RegressorMixin, BaseEstimator):
     ("none", {"y": None}, "requires y to be passed"),
     ("all outside", {"bounds": (100, 200)}, "all of y lies outside of bounds"),
     ("several", {"y": np.column_stack([Y, Y])}, "MultiOutputRegressor.*ledger"),
-    (
-        "a classifier",
-        {"base_estimator": LogisticRegression()},
-        "base_estimator must be a regressor",
-    ),
+    ("classes", {"base_estimator": LogisticRegression()}, "base_estimator must be a regressor"),
     ("votes for classes", {"base_estimator": TeacherEnsemble([Ridge()])}, "votes for classes"),
     ("a student", {"student": LogisticRegression()}, "student must be a regressor"),
     ("votes", {"base_estimator": Ridge(), "aggregator": GNMax()}, "must be a SoftVote"),

@@ -41,6 +41,9 @@ def cost_of(mechanism):
     return [cost.epsilon(1e-5), cost.delta, cost.pure, cost.mu_squared, *cost.rdp]
 
 
+SELDOM = {"failure_probability": 1e-6}
+
+
 @pytest.mark.parametrize("kind", SHORT)
 @cases(
     "mechanism, params",
@@ -49,10 +52,7 @@ def cost_of(mechanism):
     (aggregators.ConfidentGNMax, {"threshold": 120, "sigma1": 100, "sigma2": 120}),
     (aggregators.ImmutableArgmax, {"gamma": 0.053, "failure_probability": 1e-4}),
     (aggregators.ImmutableArgmax, {"sigma": 33.3, "failure_probability": 1e-4}),
-    (
-        aggregators.StableArgmax,
-        {"run_epsilon": 0.123, "max_unstable": 120, "failure_probability": 1e-6},
-    ),
+    (aggregators.StableArgmax, {"run_epsilon": 0.123, "max_unstable": 120} | SELDOM),
     (aggregators.SoftVote, {"sigma": 41.7}),
     (aggregators.SoftVote, {"sigma": 120}),
 )

@@ -91,14 +91,12 @@ def ballots_of(**params):
 
 
 BOUNDS = "the bounds of columns [0, 1]"
+AS_PUBLIC = "private rows, which were given as X_public"
 CLASSES = "classes_, read from the private labels"
 #: What is fitted to what, and what is told of it.
 READ = {
     "labels": (lambda: pate(classes=None).fit(X, Y, X_PUBLIC), CLASSES),
-    "rows": (
-        lambda: pate(on_bad_plan="warn").fit(X, Y, X[::-1]),
-        "private rows, which were given as X_public",
-    ),
+    "rows": (lambda: pate(on_bad_plan="warn").fit(X, Y, X[::-1]), AS_PUBLIC),
     "votes": (votes_without_classes, CLASSES),
     "bounds": (lambda: ballots_of(synthesizer__bounds=None).fit(X, Y), BOUNDS),
     "gaps": (lambda: ballots_of(synthesizer__missing=None).fit(X, Y), "missing in columns [0, 1]"),

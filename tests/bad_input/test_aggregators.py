@@ -78,6 +78,7 @@ class Outcomes(Aggregator):
 DELTA_OF_ITS_OWN = StableArgmax(0.5, failure_probability=0.1)
 CALIBRATED = StableArgmax(None, failure_probability=0.1)
 NO_STAGE = "aggregator must be an Aggregator"
+EITHER = "either gamma or sigma"
 TWO = "list of 2 stages, so n_queries .* got n_queries="
 
 
@@ -95,17 +96,9 @@ def two(n_queries):
 
 @mistakes(
     ("threshold above 1, a float", one(ConfidentGNMax(3.0, 3.0, 3.0)), "threshold=3.0 is"),
-    (
-        "threshold above the teachers",
-        one(ConfidentGNMax(5, 2.0, 2.0)),
-        "threshold=5 of ConfidentGNMax.*more than n_teachers=4",
-    ),
-    ("no noise", one(ImmutableArgmax()), "either gamma or sigma"),
-    (
-        "two noises",
-        one(ImmutableArgmax(gamma=0.5, sigma=3.0)),
-        "either gamma or sigma; got gamma=0.5 and sigma=3.0",
-    ),
+    ("above", one(ConfidentGNMax(5, 2.0, 2.0)), "threshold=5 of ConfidentGNMax.*than n_teachers=4"),
+    ("no noise", one(ImmutableArgmax()), EITHER),
+    ("two", one(ImmutableArgmax(gamma=0.5, sigma=3.0)), f"{EITHER}; got gamma=0.5 and sigma=3.0"),
     ("delta", one(DELTA_OF_ITS_OWN), "failure_probability .* 0.1 .*below delta=1e-05"),
     ("delta, calibrated", one(CALIBRATED), "0.1 in all, must be below delta=1e-05"),
     ("columns", one(Outcomes(7)), "outcome_log_proba must return a column"),

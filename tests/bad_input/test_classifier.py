@@ -86,16 +86,8 @@ POOR = CALIBRATED | {"epsilon": 0.001, "n_queries": None}
     ("noise", lambda: h.fit_votes(aggregator=GNMax(100.0)), "drowns the votes", BadPlanError),
     ("plan", lambda: h.pate().plan(h.X, h.Y), "X_public is missing"),
     ("poll", lambda: h.pate().poll(h.X, h.Y), "X_public is missing"),
-    (
-        "plan, short y",
-        lambda: h.pate().plan(h.X, h.Y[1:], h.X_PUBLIC),
-        "inconsistent numbers of sam",
-    ),
-    (
-        "n_queries",
-        lambda: h.pate(n_queries=31).plan(h.X, h.Y, h.X_PUBLIC),
-        "more than .* X_public, 30",
-    ),
+    ("short y", lambda: h.pate().plan(h.X, h.Y[1:], h.X_PUBLIC), "inconsistent numbers of sam"),
+    ("many", lambda: h.pate(n_queries=31).plan(h.X, h.Y, h.X_PUBLIC), "more than .* X_public, 30"),
 )
 def test_calls_that_are_refused(call, message, error):
     with h.refused(message, error):

@@ -161,6 +161,10 @@ def test_votes_that_are_no_neighbours(neighbour_votes):
 # --- the curator ---------------------------------------------------------------------------------
 
 
+CONVERSION = "conversion must be 'improved' or 'classic'; got 'best'"
+AT_ITS_DELTA = "a budget at delta=1e-05 stopped the queries.*got 1e-06"
+
+
 @functools.cache
 def stopped():
     """A fit that a budget stopped: what it cost is known at its own delta only."""
@@ -171,19 +175,11 @@ def stopped():
 
 @h.mistakes(
     ("method", lambda: h.fitted().curator_.epsilon(method="rdp"), "method must be"),
-    (
-        "conversion",
-        lambda: h.fitted().curator_.epsilon(conversion="best"),
-        "conversion must be 'improved' or 'classic'; got 'best'",
-    ),
+    ("conversion", lambda: h.fitted().curator_.epsilon(conversion="best"), CONVERSION),
     ("rdp, method", lambda: h.fitted().curator_.rdp(method=None), "method must be .*None"),
     ("rdp, orders", lambda: h.fitted().curator_.rdp(orders=[1]), "orders must be a non"),
     ("rdp, text", lambda: h.fitted().curator_.rdp(orders="x"), "orders must be arr"),
-    (
-        "another delta",
-        lambda: stopped().curator_.epsilon(1e-6, "data_independent"),
-        "a budget at delta=1e-05 stopped the queries.*got 1e-06",
-    ),
+    ("another delta", lambda: stopped().curator_.epsilon(1e-6, "data_independent"), AT_ITS_DELTA),
 )
 def test_the_curator_of_wrong_arguments(call, message, error):
     with h.refused(message, error):

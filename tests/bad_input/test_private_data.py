@@ -81,17 +81,13 @@ def test_wrong_values(value, message):
 
 
 NO_NOISE = {"aggregator": PluralityVote(), "epsilon": None}
+TWO_TYPES = h.frame(columns=["a", 1, "c"])
 
 
 @h.mistakes(
     ("none", lambda: h.fit(X=h.X[:0], y=[]), r"X has 0 sample\(s\)"),
     ("one", lambda: h.fit(X=h.X[:1], y=h.Y[:1]), "n_teachers=4 is more .* n_samples=1"),
-    (
-        "names",
-        lambda: h.fit(X=h.frame(columns=["a", 1, "c"])),
-        "X: Feature names .* all",
-        TypeError,
-    ),
+    ("names", lambda: h.fit(X=TWO_TYPES), "X: Feature names .* all", TypeError),
 )
 def test_too_few_rows_and_names_of_two_types(call, message, error):
     with h.refused(message, error):

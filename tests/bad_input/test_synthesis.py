@@ -312,12 +312,10 @@ FITS = {
 }
 CROWDED = "nearly all records lie in one or two bins of columns"
 LOST = "many records have no bin in columns"
+OF_ALL_BINS = rf"{CROWDED} \['age'\].*edges of all bins"
 UNFIT = {
     "one range for all": ({"bounds": (0, 100_000)}, rf"{CROWDED} \['age'.*narrower bounds"),
-    "a range around": (
-        {"bounds": FITS["bounds"] | {"age": (-9946, 10_054)}},
-        rf"{CROWDED} \['age'\].*edges of all bins",
-    ),
+    "a range around": ({"bounds": FITS["bounds"] | {"age": (-9946, 10_054)}}, OF_ALL_BINS),
     "no categories that occur": ({"categories": {"job": ["a", "b"]}}, rf"{LOST} \['job'\]"),
     "few that occur": ({"categories": {"job": ["nurse"]}}, rf"{LOST} \['job'\].*categories that"),
     "missing": ({"missing": []}, rf"{LOST} \['height'\].*missing=\[...\]"),
