@@ -94,7 +94,7 @@ def two(n_queries):
     return one([GNMax(1.5), GNMax(1.5)], n_queries=n_queries)
 
 
-@mistakes(
+test_an_aggregator_that_cannot_be_used = mistakes(
     ("threshold above 1, a float", one(ConfidentGNMax(3.0, 3.0, 3.0)), "threshold=3.0 is"),
     ("above", one(ConfidentGNMax(5, 2.0, 2.0)), "threshold=5 of ConfidentGNMax.*than n_teachers=4"),
     ("no noise", one(ImmutableArgmax()), EITHER),
@@ -132,9 +132,6 @@ def two(n_queries):
     ("n_queries with None", two([5, None]), r"at least 1; got n_queries=\[5, None\]"),
     ("n_queries above X_public", two([16, 15]), "n_queries=.*more than .* X_public, 30"),
 )
-def test_an_aggregator_that_cannot_be_used(call, message, error):
-    with refused(message, error):
-        call()
 
 
 @each("threshold", (4, np.int64(2), 1.0))
@@ -148,12 +145,9 @@ def test_thresholds_that_are_accepted(threshold):
 # --- aggregate and draw --------------------------------------------------------------------------
 
 
-@mistakes(
+test_votes_that_cannot_be_aggregated = mistakes(
     ("negative votes", lambda: GNMax(3.0).aggregate([[5, -1]]), "votes has negative"),
     ("no noise", lambda: GNMax(None).aggregate([[5, 5]]), "Set sigma to a num"),
     ("wrong noise", lambda: SoftVote(0).aggregate([[5.0, 5.0]]), "'sigma' parameter"),
     ("fractions", lambda: StableArgmax().draw([[5.5, 4.5]]), "votes must be finite"),
 )
-def test_votes_that_cannot_be_aggregated(call, message, error):
-    with refused(message, error):
-        call()

@@ -79,7 +79,7 @@ def test_a_parameter_that_does_not_fit_the_others(params, message):
 POOR = CALIBRATED | {"epsilon": 0.001, "n_queries": None}
 
 
-@h.mistakes(
+test_calls_that_are_refused = h.mistakes(
     ("teachers", lambda: h.fit({"base_estimator": GaussianNB}), r"GaussianNB\(\)", TypeError),
     ("class", lambda: h.fit({"student": GaussianNB}), "must be an estimator", TypeError),
     ("no query", lambda: h.fit(POOR), "epsilon=0.001 pays for no query", BudgetExceededError),
@@ -89,9 +89,6 @@ POOR = CALIBRATED | {"epsilon": 0.001, "n_queries": None}
     ("short y", lambda: h.pate().plan(h.X, h.Y[1:], h.X_PUBLIC), "inconsistent numbers of sam"),
     ("many", lambda: h.pate(n_queries=31).plan(h.X, h.Y, h.X_PUBLIC), "more than .* X_public, 30"),
 )
-def test_calls_that_are_refused(call, message, error):
-    with h.refused(message, error):
-        call()
 
 
 def spent(**params):
@@ -106,7 +103,7 @@ LARGE_DELTA = "delta=.* is not below one over the number of"
 GROUPS = np.arange(40)  # beside them the number of records is private
 
 
-@h.works(
+test_parameters_that_are_accepted = h.works(
     ("n_teachers=1", lambda: teachers(n_teachers=1, **NO_NOISE) == 1),
     ("n_teachers: all records", lambda: teachers(n_teachers=40) == 40),
     ("n_queries: numpy", lambda: spent(n_queries=np.int32(5)).n_queries == 5),
@@ -122,9 +119,6 @@ GROUPS = np.arange(40)  # beside them the number of records is private
     ("ptr", lambda: spent(aggregator=[GNMax(2.0)], n_queries=[5], **PTR).n_queries == 5),
     ("keep_teachers", lambda: len(h.fit({"keep_teachers": np.True_}).curator_.teachers) == 4),
 )
-def test_parameters_that_are_accepted(holds, warned):
-    with h.accepted(*warned):
-        assert holds()
 
 
 # --- classes -------------------------------------------------------------------------------------
@@ -190,13 +184,10 @@ ROWS_GIVEN = "X_public has 29 rows, and labels were released for the 30 rows"
 FEATURES = "X_public does not have the features of X"
 
 
-@h.mistakes(
+test_a_new_student_that_cannot_be_fitted = h.mistakes(
     ("no rows", lambda: h.fitted().fit_student(None), "X_public is missing: the rows given"),
     ("a row missing", lambda: h.fitted().fit_student(h.X_PUBLIC[1:]), ROWS_GIVEN),
     ("a column missing", lambda: h.fitted().fit_student(h.X_PUBLIC[:, 1:]), FEATURES),
     ("a number", lambda: h.fitted().fit_student(h.X_PUBLIC, 5), "student must be a classifier"),
     ("a class", lambda: h.fitted().fit_student(h.X_PUBLIC, GaussianNB), "an estimator", TypeError),
 )
-def test_a_new_student_that_cannot_be_fitted(call, message, error):
-    with h.refused(message, error):
-        call()

@@ -68,7 +68,7 @@ def of_estimator(**params):
     return search({"epsilon": None}, estimator=h.pate(**params))
 
 
-@h.mistakes(
+test_searches_that_are_refused = h.mistakes(
     ("n_trials", lambda: search({"n_trials": 1e9}), "number of trials .* 1e6"),
     (
         "few",
@@ -108,9 +108,6 @@ def of_estimator(**params):
     ("y: short", lambda: search(y=h.Y[1:]), "X and y have inconsistent numbers of samples"),
     ("a scorer", lambda: search({"scoring": "best"}, **VALIDATION), "scoring|'best'"),
 )
-def test_searches_that_are_refused(call, message, error):
-    with h.refused(message, error):
-        call()
 
 
 @h.table(

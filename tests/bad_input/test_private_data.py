@@ -84,14 +84,11 @@ NO_NOISE = {"aggregator": PluralityVote(), "epsilon": None}
 TWO_TYPES = h.frame(columns=["a", 1, "c"])
 
 
-@h.mistakes(
+test_too_few_rows_and_names_of_two_types = h.mistakes(
     ("none", lambda: h.fit(X=h.X[:0], y=[]), r"X has 0 sample\(s\)"),
     ("one", lambda: h.fit(X=h.X[:1], y=h.Y[:1]), "n_teachers=4 is more .* n_samples=1"),
     ("names", lambda: h.fit(X=TWO_TYPES), "X: Feature names .* all", TypeError),
 )
-def test_too_few_rows_and_names_of_two_types(call, message, error):
-    with h.refused(message, error):
-        call()
 
 
 # What only estimators can judge is left to them, and of their words the known ones are told
@@ -117,13 +114,10 @@ def test_rows_that_a_teacher_refuses(X, X_public, message):
 OBJECTS = {"X": h.X.astype(object), "X_public": h.X_PUBLIC.astype(object)}
 
 
-@h.works(
+test_rows_that_are_accepted = h.works(
     ("objects", lambda: h.fit(**OBJECTS).n_features_in_ == 3),
     ("one row", lambda: h.fit({"n_teachers": 1} | NO_NOISE, X=h.X[:1], y=[1]).n_teachers_ == 1),
 )
-def test_rows_that_are_accepted(holds, warned):
-    with h.accepted(*warned):
-        assert holds()
 
 
 # --- labels --------------------------------------------------------------------------------------
@@ -144,15 +138,12 @@ def classes_of(y, classes=(0, 1)):
     return h.fit({"classes": list(classes)}, y=y).classes_.tolist()
 
 
-@h.works(
+test_labels_that_are_accepted = h.works(
     ("whole floats", lambda: classes_of(h.Y.astype(float)) == [0, 1]),
     ("one column", lambda: classes_of(h.Y[:, None]) == [0, 1], "A column-vector y was passed"),
     ("text", lambda: classes_of(np.where(h.Y, "yes", "no"), ["no", "yes"]) == ["no", "yes"]),
     ("of one class", lambda: h.fit(y=np.zeros(40, int)).privacy_spent_.n_answered == 6),
 )
-def test_labels_that_are_accepted(holds, warned):
-    with h.accepted(*warned):
-        assert holds()
 
 
 # --- groups --------------------------------------------------------------------------------------

@@ -88,7 +88,7 @@ NO_TRANSFORMER = "'transformer' parameter of FitOnPublic"
 SCALER = FitOnPublic(StandardScaler())
 
 
-@h.mistakes(
+test_wrong_use_of_public_data_and_fit_on_public = h.mistakes(
     ("nothing", lambda: PublicData(), "missing 1 required positional arg.*'X'", TypeError),
     ("labels", lambda: PublicData(h.X_PUBLIC, h.Y), "positional arguments", TypeError),
     ("no public rows", lambda: SCALER.fit(h.X), "FitOnPublic got no X_public"),
@@ -96,6 +96,3 @@ SCALER = FitOnPublic(StandardScaler())
     ("a teacher", lambda: FitOnPublic(h.Teacher()).fit(h.X, X_public=h.X_PUBLIC), NO_TRANSFORMER),
     ("before fit", lambda: SCALER.transform(h.X), "not fitted yet", NotFittedError),
 )
-def test_wrong_use_of_public_data_and_fit_on_public(call, message, error):
-    with h.refused(message, error):
-        call()

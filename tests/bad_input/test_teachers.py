@@ -31,7 +31,7 @@ def test_sites_of_wrong_arguments():
             Sites(no_load, names)
 
 
-@h.mistakes(
+test_sites_beside_other_data = h.mistakes(
     ("y", lambda: of_sites(y=h.Y), "y must be None when X is Sites"),
     ("groups", lambda: of_sites(groups=[h.TEXT]), "groups must be None when X is Sites"),
     ("weights", lambda: of_sites(sample_weight=h.X[:, 2]), "sample_weight must be None when X"),
@@ -39,9 +39,6 @@ def test_sites_of_wrong_arguments():
     ("no classes", lambda: of_sites({"classes": None}), "classes must be given when X is Si"),
     ("one class", lambda: of_sites({"classes": [0]}), "has 1 class"),
 )
-def test_sites_beside_other_data(call, message, error):
-    with h.refused(message, error):
-        call()
 
 
 def of_sites(params=None, **data):
@@ -99,7 +96,7 @@ SOFT = {"aggregator": SoftVote(5.0)}
 WARM = {"aggregator": SoftVote(5.0, temperature=2.0)}
 
 
-@h.mistakes(
+test_votes_that_do_not_fit_the_parameters = h.mistakes(
     ("rows", lambda: h.fit_votes(X_public=None), "X_public is missing: the rows that were voted"),
     ("a row", lambda: h.fit_votes(X_public=h.X_PUBLIC[1:]), "votes has 30 rows and X_public 29"),
     ("unit", lambda: h.fit_votes(unit="group"), "unit='group', but these votes protect one teac"),
@@ -113,12 +110,9 @@ WARM = {"aggregator": SoftVote(5.0, temperature=2.0)}
     ("of SoftVote", lambda: h.fit_votes(polled(1.0)), f"aggregator=GNMax.* {SUMS}"),
     ("of another temperature", lambda: h.fit_votes(polled(1.0), **WARM), f"aggregator=.* {SUMS}"),
 )
-def test_votes_that_do_not_fit_the_parameters(call, message, error):
-    with h.refused(message, error):
-        call()
 
 
-@h.works(
+test_votes_that_are_accepted = h.works(
     ("whole floats", lambda: h.fit_votes(h.VOTES.astype(float)).n_teachers_ == 4),
     ("no classes", lambda: h.fit_votes(classes=None).classes_.tolist() == [0, 1]),
     ("delta", lambda: h.fit_votes(delta=0.3).n_teachers_ == 4, f"{LARGE_DELTA} teachers, 4"),
@@ -128,9 +122,6 @@ def test_votes_that_do_not_fit_the_parameters(call, message, error):
         f"{LARGE_DELTA} records, 40",
     ),
 )
-def test_votes_that_are_accepted(holds, warned):
-    with h.accepted(*warned):
-        assert holds()
 
 
 # --- votes that were polled ----------------------------------------------------------------------
