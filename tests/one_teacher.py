@@ -324,13 +324,10 @@ def neighbours(partition, kind):
 
 def teachers_of(partition, X, groups):
     """Return the teacher of each record, as `PATEClassifier` will deal them."""
+    given = {"n_records": N_RECORDS, "n_teachers": N_TEACHERS, "groups": groups}
+    index, seed = getattr(X, "index", None), seed_streams(SEED)["partition"]
     return assign_teachers(
-        **settings_of(partition),
-        n_records=N_RECORDS,
-        n_teachers=N_TEACHERS,
-        index=getattr(X, "index", None),
-        groups=groups,
-        seed=seed_streams(SEED)["partition"],
+        **settings_of(partition), **given, index=index, seed=seed
     ).teacher_indices
 
 

@@ -26,10 +26,8 @@ from sklearn_pate.ledger import PrivacyLedger
 from sklearn_pate.releases import labels
 from sklearn_pate.teachers import electorate
 
-pytestmark = [
-    pytest.mark.filterwarnings("ignore:teachers run in threads:UserWarning"),
-    pytest.mark.usefixtures("forked_workers"),
-]
+in_threads = pytest.mark.filterwarnings("ignore:teachers run in threads:UserWarning")
+pytestmark = [in_threads, pytest.mark.usefixtures("forked_workers")]
 
 RNG = np.random.default_rng(0)
 X, X_PUBLIC = RNG.normal(size=(400, 3)), RNG.normal(size=(100, 3))

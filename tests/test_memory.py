@@ -21,10 +21,8 @@ from sklearn_pate.aggregators import GNMax, PluralityVote, SoftVote
 from sklearn_pate.exceptions import TeacherError
 from sklearn_pate.memory import code_digest, digest
 
-pytestmark = [
-    pytest.mark.filterwarnings("ignore:teachers run in threads:UserWarning"),
-    pytest.mark.usefixtures("forked_workers"),
-]
+in_threads = pytest.mark.filterwarnings("ignore:teachers run in threads:UserWarning")
+pytestmark = [in_threads, pytest.mark.usefixtures("forked_workers")]
 
 RNG = np.random.default_rng(0)
 X, X_PUBLIC = RNG.normal(size=(400, 3)), RNG.normal(size=(50, 3))

@@ -22,12 +22,11 @@ X_PUBLIC = pd.DataFrame(RNG.normal(size=(400, 3)), columns=X.columns)
 
 
 def test_public_numbers_do_change_defaults():
-    of_teachers = [
-        PATEClassifier(GaussianNB(), epsilon=epsilon, classes=CLASSES, random_state=0)
-        .plan(X[:n_records], Y[:n_records], X_PUBLIC)
-        .voters.n_teachers
-        for n_records, epsilon in ((N_RECORDS, 1.0), (N_RECORDS, 4.0), (1000, 1.0))
-    ]
+    of_teachers = []
+    for n_records, epsilon in ((N_RECORDS, 1.0), (N_RECORDS, 4.0), (1000, 1.0)):
+        clf = PATEClassifier(GaussianNB(), epsilon=epsilon, classes=CLASSES, random_state=0)
+        plan = clf.plan(X[:n_records], Y[:n_records], X_PUBLIC)
+        of_teachers.append(plan.voters.n_teachers)
     assert of_teachers == [196, 69, 109]
 
 

@@ -267,14 +267,10 @@ def test_noise_alone_is_told_and_gives_the_majority(seed):
 
 def test_drawn_rows_are_as_was_declared():
     rng = np.random.default_rng(0)
-    rows = pd.DataFrame(
-        {
-            "age": pd.array(rng.integers(18, 90, 4000), dtype="Int64"),
-            "job": rng.choice(["clerk", "farmer", "spy"], 4000),
-            "income": rng.exponential(1e4, 4000),
-            "smokes": rng.random(4000) < 0.3,
-        }
-    )
+    rows = pd.DataFrame({"age": pd.array(rng.integers(18, 90, 4000), dtype="Int64")})
+    rows["job"] = rng.choice(["clerk", "farmer", "spy"], 4000)
+    rows["income"] = rng.exponential(1e4, 4000)
+    rows["smokes"] = rng.random(4000) < 0.3
     rows.loc[::7, "age"] = pd.NA
     rows.loc[::5, "job"] = None
     labels = np.where(rows["smokes"], "ill", "well")

@@ -471,16 +471,12 @@ DECLARED = {
 
 def private_table(seed, n_records=60):
     rng = np.random.default_rng(seed)
-    X = pd.DataFrame(
-        {
-            "age": rng.integers(-5, 120, size=n_records),
-            "height": rng.normal(1.7, 0.5, size=n_records),
-            "kind": rng.choice(["a", "b", "c"], size=n_records),
-            "city": rng.choice(["Oslo", "Bern", "Rome"], size=n_records),
-            "ill": rng.choice([True, False, None], size=n_records),
-        },
-        index=rng.permutation(n_records) + 100 * seed,
-    )
+    X = pd.DataFrame({"age": rng.integers(-5, 120, n_records)})
+    X["height"] = rng.normal(1.7, 0.5, n_records)
+    X["kind"] = rng.choice(["a", "b", "c"], n_records)
+    X["city"] = rng.choice(["Oslo", "Bern", "Rome"], n_records)
+    X["ill"] = rng.choice([True, False, None], n_records)
+    X.index = rng.permutation(n_records) + 100 * seed
     return X.astype(DTYPES), rng.integers(0, 2, size=n_records)
 
 

@@ -381,11 +381,8 @@ class Odd(Teacher):
 
 
 #: Answers to 30 queries that are not one code of three classes each.
-NO_VOTES = {
-    "too few": np.zeros(29, dtype=int),
-    "two columns": np.zeros((30, 2), dtype=int),
-    **{str(vote): np.full(30, vote) for vote in (3, -1, np.nan, 0.5, "yes")},
-}
+NO_VOTES = {str(vote): np.full(30, vote) for vote in (3, -1, np.nan, 0.5, "yes")}
+NO_VOTES |= {"too few": np.zeros(29, dtype=int), "two columns": np.zeros((30, 2), dtype=int)}
 
 
 @pytest.mark.parametrize("answer", NO_VOTES)

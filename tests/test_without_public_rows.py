@@ -485,11 +485,6 @@ def test_what_makes_no_sense_is_refused(ledger):
     assert ledger.epsilon_spent == 0
 
 
-def test_the_error_for_missing_public_rows_names_both_ways():
-    with pytest.raises(ValueError, match=r"fit\(X, y, X_public=...\).*schema="):
-        on_array().set_params(synthesizer=None).fit(ARRAY, Y)
-
-
 # --- scikit-learn's tools ------------------------------------------------------------------------
 
 WORDS = np.array(["no", "yes"])[Y]
