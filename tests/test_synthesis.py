@@ -491,7 +491,7 @@ ODD = {
 def everything(X, y, **more):
     """All that leaves when rows are drawn from a private table."""
     with warnings.catch_warnings(record=True, action="always") as caught:
-        synthesizer = MarginalSynthesizer(**DECLARED, n_rows=70, noise=Constant())
+        synthesizer = MarginalSynthesizer(**DECLARED, n_rows=70, noise=Constant(4.0))
         synthesizer.declare(X, [0, 1])
         rows = draw(synthesizer, X, y, **more)
     assert list(rows) == list(DTYPES)
@@ -534,7 +534,7 @@ def test_one_odd_value_reaches_nothing_but_the_counts(name, capfd):
 
 def test_failures_on_private_values_are_worded_by_the_library(monkeypatch):
     X, y = private_table(0)
-    synthesizer = MarginalSynthesizer(**DECLARED, noise=Constant()).declare(X, [0, 1])
+    synthesizer = MarginalSynthesizer(**DECLARED, noise=Constant(4.0)).declare(X, [0, 1])
 
     def fail(self, values, missing):
         print("Lovelace")
@@ -552,7 +552,7 @@ def test_failures_on_private_values_are_worded_by_the_library(monkeypatch):
 
 def test_another_table_is_refused():
     X, y = private_table(0)
-    synthesizer = MarginalSynthesizer(**DECLARED, noise=Constant()).declare(X, [0, 1])
+    synthesizer = MarginalSynthesizer(**DECLARED, noise=Constant(4.0)).declare(X, [0, 1])
     kinds = pd.Categorical(X["kind"].astype(object), ["a", "b", "c"])
     others = X.rename(columns={"age": "years"}), X.astype({"age": "int32"}), X.assign(kind=kinds)
     for other in others:
