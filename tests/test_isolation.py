@@ -33,6 +33,7 @@ from sklearn.utils import check_random_state
 from sklearn_pate import PATEClassifier
 from sklearn_pate._sklearn import InvalidParameterError
 from sklearn_pate.isolation import (
+    applied_to_parts,
     copier,
     isolated,
     own_copy,
@@ -463,6 +464,27 @@ def load_by_chance(name):
     rows = np.random.permutation(600)[:40]
     np.random.normal(size=int(np.abs(X[rows]).sum()))
     return X[rows], Y[rows]
+
+
+class Noting(BaseEstimator):
+    """Keeps what it is asked about, and draws from numpy's generator."""
+
+    def __init__(self):
+        self.seen = []
+
+    def noted(self, rows):
+        if rows.min() < 0:
+            raise ValueError(f"the secret {rows}")
+        self.seen.append(rows)
+        return len(self.seen), np.random.random()
+
+
+def test_parts_of_the_rows_reach_no_other_part():
+    X = np.array([[1.0], [2.0], [-3.0], [4.0]])
+    parts = np.arange(4)[:, None]
+    found = [outcome for _, outcome in applied_to_parts(Noting.noted, Noting(), X, parts)]
+    told = (1, np.random.RandomState(np.random.MT19937(0)).random()), None
+    assert found == [told, told, (None, "ValueError"), told]
 
 
 def test_sites_load_in_isolation():

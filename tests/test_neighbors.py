@@ -25,7 +25,6 @@ from sklearn_pate._sklearn import _safe_indexing
 from sklearn_pate.aggregators import GaussianMechanism, GNMax, LaplaceMechanism, TableMechanism
 from sklearn_pate.electorate import PrivateData
 from sklearn_pate.exceptions import BadPlanError, BudgetExceededError
-from sklearn_pate.isolation import copier
 from sklearn_pate.model_selection import PrivateGridSearchCV
 from sklearn_pate.neighbors import ReverseNeighbors, RowVectorizer, electorate
 from sklearn_pate.neighbors.ballots import count_ballots
@@ -462,10 +461,10 @@ def in_polars():
 def test_our_transformer_treats_each_row_by_itself(kind):
     """So a fit does not try it, as it tries all others."""
     rows = in_polars() if kind == "polars" else ROWS_OF_MANY_KINDS[kind]
-    fresh = copier(RowVectorizer(random_state=0).fit(rows))
+    fitted = RowVectorizer(random_state=0).fit(rows)
     some = _safe_indexing(rows, list(range(6)))
-    alone = [transformed(fresh(), _safe_indexing(some, [k])) for k in range(6)]
-    assert treats_rows_alone(fresh, some, alone)
+    alone = [transformed(fitted, _safe_indexing(some, [k])) for k in range(6)]
+    assert treats_rows_alone(fitted, some, alone)
 
 
 def test_text_in_arrays_is_refused():

@@ -39,6 +39,9 @@ EPSILONS = (0.5, 1.0, 4.0)
 DELTA = 1e-5
 #: Each peer, and the environment that it runs in.
 PEERS = {"DP-EBM": "interpret", "diffprivlib": "diffprivlib", "AdaSSP": ""}
+#: Learning rates of Opacus; which is best differs from table to table.
+RATES = {"Opacus, rate 0.05": 0.05, "Opacus, rate 0.5": 0.5}
+PEERS |= dict.fromkeys(RATES, "opacus")
 #: Ours, by the number of levels.
 OURS = {"PATE": 2, "PATE, 10 levels": 10, "PATE, 30 levels": 30}
 PUBLIC = ("no privacy, boosting", "no privacy, ridge on columns of public rows")
@@ -78,6 +81,7 @@ def peer(name, table, bounds, epsilon, seed):
         arrays[kind] = numbers(table.X, table, kind)
         arrays[f"{kind}_test"] = numbers(table.X_test, table, kind)
     asked = {"model": name, "epsilon": epsilon, "delta": DELTA, "seed": seed}
+    asked |= {"rate": RATES.get(name)}
     asked |= {"mu": float(gdp_mu(epsilon, DELTA)), "tail": float(norm.isf(FAILURE / 2))}
     with tempfile.TemporaryDirectory() as folder:
         asked |= {"arrays": f"{folder}/rows.npz", "to": f"{folder}/predicted.npy"}

@@ -5,6 +5,7 @@ Rows are numbers from -1 to 1, and so is the number to predict.
 
 import json
 import sys
+from pathlib import Path
 
 import numpy as np
 
@@ -59,6 +60,36 @@ def adassp(arrays, one):
     return X_test @ np.linalg.solve(moment + (ridge + 1e-6) * np.eye(d), products)
 
 
+def opacus(arrays, one):
+    """A linear model by private gradient descent, with the steps that classes get."""
+    sys.path.append(str(Path(__file__).parents[1] / "peers" / "fits"))
+    import torch
+    from opacus import PrivacyEngine
+    from opacus_models import Rows, itemgetter, noise, steps_for, train
+    from torch import nn
+
+    torch.manual_seed(one["seed"])
+    X = torch.tensor(arrays["wide"], dtype=torch.float32)
+    y = torch.tensor(arrays["y"], dtype=torch.float32)[:, None]
+    batch = int(np.clip(len(X) / 50, 64, 1024))
+    n_steps = int(min(steps_for(one["epsilon"]), 20 * len(X) / batch))
+    n_batches = int(np.ceil(len(X) / batch))
+    module = nn.Linear(X.shape[1], 1)
+    loader = torch.utils.data.DataLoader(Rows(X, y), batch_size=batch, collate_fn=itemgetter(0))
+    module, optimizer, loss, loader = PrivacyEngine(accountant="rdp").make_private(
+        module=module,
+        optimizer=torch.optim.SGD(module.parameters(), lr=one["rate"]),
+        data_loader=loader,
+        noise_multiplier=noise(one["epsilon"], one["delta"], n_batches, n_steps),
+        max_grad_norm=1.0,
+        criterion=nn.MSELoss(),
+        grad_sample_mode="ghost",
+    )
+    train(module, optimizer, loss, loader, n_steps)
+    with torch.no_grad():
+        return module(torch.tensor(arrays["wide_test"], dtype=torch.float32)).numpy()[:, 0]
+
+
 def on_ball(rows):
     """Rows and a constant, no longer than 1: standardized numbers have a length of about 1."""
     rows = np.column_stack([rows / np.sqrt(rows.shape[1]), np.ones(len(rows))]) / np.sqrt(2)
@@ -67,5 +98,5 @@ def on_ball(rows):
 
 if __name__ == "__main__":
     one = json.loads(sys.argv[1])
-    fit = {"DP-EBM": dp_ebm, "diffprivlib": diffprivlib, "AdaSSP": adassp}[one["model"]]
+    fit = {"DP-EBM": dp_ebm, "diffprivlib": diffprivlib, "AdaSSP": adassp}.get(one["model"], opacus)
     np.save(one["to"], fit(dict(np.load(one["arrays"])), one))

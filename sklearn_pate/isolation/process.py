@@ -12,7 +12,9 @@ from joblib import parallel_config
 from scipy import special
 from sklearn import config_context
 
+from .copies import copier, own_rows
 from .generators import seeded, turn
+from .redaction import attempt
 from .silence import Quiet, silence, silence_below, uncounted
 
 
@@ -57,6 +59,34 @@ def isolated(seed, *, descriptors=True):
         stack.enter_context(silence())
         stack.enter_context(seeded(seed))
         yield
+
+
+def applied_to_parts(function, fitted, X, parts):
+    """Apply something fitted to some rows after others, so that none can tell of another.
+
+    Parameters
+    ----------
+    function : callable
+        Called with a copy of `fitted` and some rows; its errors may quote them.
+    fitted : estimator
+        What each call gets a copy of.
+    X : array-like
+        Private rows.
+    parts : iterable of ndarray of int
+        The rows of each call.
+
+    Yields
+    ------
+    rows : ndarray of int
+        A part.
+    outcome : (object, str or None)
+        What the function returned, and what failed, as `attempt` says it.
+    """
+    fresh = copier(fitted)
+    for rows in parts:
+        with isolated(0):
+            outcome = attempt(lambda part=rows: function(fresh(), own_rows(X, part)))
+        yield rows, outcome
 
 
 @contextlib.contextmanager

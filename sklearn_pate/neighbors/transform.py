@@ -1,6 +1,5 @@
 """Numbers made of rows: by a transformer that sees public rows alone when it is fitted."""
 
-from functools import partial
 from itertools import product
 from numbers import Real
 
@@ -11,7 +10,7 @@ from scipy import sparse
 from .._sklearn import _num_samples, _safe_indexing
 from ..isolation import (
     Quiet,
-    attempt,
+    applied_to_parts,
     copier,
     isolated,
     own_clone,
@@ -75,31 +74,31 @@ def transformed_private(fitted, X, n_columns, largest=None):
     Nothing is said of these. A row that fails does so by itself: the others are transformed
     without it, and without those that are far beyond the `largest` sizes of public ones.
     """
-    numbers = np.full((_num_samples(X), n_columns), np.nan)
-    parts = [np.arange(len(numbers))]
+    parts = [np.arange(_num_samples(X))]
     if largest is not None:
         far = are_far(X, largest)
         parts = [np.flatnonzero(~far), *np.flatnonzero(far)[:, None]]
-    fresh = copier(fitted)
-
-    def numbers_of(rows):
-        return transformed(fresh(), own_rows(X, rows))
-
-    while parts:
-        rows = parts.pop()
-        with isolated(0):
-            found, failed = attempt(partial(numbers_of, rows))
-        if failed is None and found.shape == (rows.size, n_columns):
-            numbers[rows] = found
-        elif rows.size > 1:
-            parts += np.array_split(rows, 2)
-    return numbers
+    return _transformed_parts(fitted, X, n_columns, parts)
 
 
 def transformed_alone(fitted, X, n_columns, rows):
     """Return the numbers of some private rows, each transformed by itself."""
-    parts = [own_rows(X, rows[k : k + 1]) for k in range(len(rows))]
-    return np.vstack([transformed_private(fitted, part, n_columns) for part in parts])
+    parts = np.arange(len(rows))[:, None]
+    return _transformed_parts(fitted, own_rows(X, rows), n_columns, parts)
+
+
+def _transformed_parts(fitted, X, n_columns, parts):
+    """Return the numbers of rows, transformed in parts; one that fails is halved, down to a row."""
+    numbers = np.full((_num_samples(X), n_columns), np.nan)
+    while len(parts):
+        halves = []
+        for rows, (found, failed) in applied_to_parts(transformed, fitted, X, parts):
+            if failed is None and found.shape == (rows.size, n_columns):
+                numbers[rows] = found
+            elif rows.size > 1:
+                halves += np.array_split(rows, 2)
+        parts = halves
+    return numbers
 
 
 def rounding_beside_others(fitted, X_public, public, alone):
@@ -143,11 +142,10 @@ def numbers_alone(fitted, X_public):
     its tests show in the same way.
     """
     some = _safe_indexing(X_public, _some_rows(X_public))
-    fresh = copier(fitted)
     is_ours = type(fitted) is RowVectorizer
-    with Quiet(), isolated(0):
-        by_itself = _alone(fresh, some)
-        if _are_like_wide(by_itself) and (is_ours or treats_rows_alone(fresh, some, by_itself)):
+    with Quiet():
+        by_itself = _alone(fitted, some)
+        if _are_like_wide(by_itself) and (is_ours or treats_rows_alone(fitted, some, by_itself)):
             return np.vstack(by_itself)
     raise ValueError(
         "the transformer's numbers for a row depend on the rows beside it, so one record could "
@@ -155,35 +153,32 @@ def numbers_alone(fitted, X_public):
     )
 
 
-def treats_rows_alone(fresh, some, by_itself):
+def treats_rows_alone(fitted, some, by_itself):
     """Return whether rows have the numbers that they have by themselves, odd ones beside them.
 
     Parameters
     ----------
-    fresh : callable
-        Returns a copy of the fitted transformer.
+    fitted : transformer
+        Fitted on public rows.
     some : array-like with n_some rows
         Public rows.
     by_itself : list of n_some ndarrays of shape (1, n_columns)
         Their numbers, each transformed by itself.
     """
     typical = _typical(np.vstack(by_itself))
-    if not _is_row_by_row(fresh, some, by_itself, typical):
+    if not _is_row_by_row(fitted, some, by_itself, typical):
         return False
     few = _safe_indexing(some, np.arange(_num_samples(some))[_BESIDE_ODD])
     return all(
-        _is_row_by_row(fresh, batch, _alone(fresh, batch), typical)
+        _is_row_by_row(fitted, batch, _alone(fitted, batch), typical)
         for batch in _beside_odd_rows(few)
     )
 
 
-def _alone(fresh, batch):
+def _alone(fitted, batch):
     """Return the numbers of each row by itself; None for a row that fails."""
-
-    def numbers_of(row):
-        return transformed(fresh(), _safe_indexing(batch, [row]))
-
-    return [attempt(partial(numbers_of, row))[0] for row in range(_num_samples(batch))]
+    rows = np.arange(_num_samples(batch))[:, None]
+    return [found for _, (found, _) in applied_to_parts(transformed, fitted, batch, rows)]
 
 
 def _typical(numbers):
@@ -198,9 +193,10 @@ def _are_like_wide(rows):
     return len(widths) == 1 and None not in widths
 
 
-def _is_row_by_row(fresh, batch, alone, typical):
+def _is_row_by_row(fitted, batch, alone, typical):
     """Whether each row of a batch has the numbers that it has by itself."""
-    together, failed = attempt(partial(transformed, fresh(), batch))
+    all_rows = np.arange(_num_samples(batch))
+    ((_, (together, failed)),) = applied_to_parts(transformed, fitted, batch, [all_rows])
     if failed is not None:
         return True  # private rows of such a batch are transformed in smaller ones
     if not _are_like_wide([together, *alone]):

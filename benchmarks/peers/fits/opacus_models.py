@@ -92,4 +92,5 @@ def train(module, optimizer, loss, loader, n_steps):
                 return
 
 
-answer(fit)
+if __name__ == "__main__":
+    answer(fit)
