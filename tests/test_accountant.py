@@ -34,17 +34,13 @@ PUBLIC = {"n_public": 1000, "n_teachers": 250, "n_classes": 10, "epsilon": 1.0, 
 
 def test_a_known_cost_is_that_of_the_same_mechanism_among_the_same_teachers():
     sizes = {"n_teachers": 40, "n_classes": 3}
-    for stage, orders, public in (
-        (GNMax(20.0), DEFAULT_ORDERS, sizes),
-        (GNMax(20.0), DEFAULT_ORDERS, sizes),
-        (GNMax(30.0), DEFAULT_ORDERS, sizes),
-        (LNMax(0.05), DEFAULT_ORDERS, sizes),
-        (ExponentialNMax(0.05), DEFAULT_ORDERS, sizes),
-        (GNMax(20.0), DEFAULT_ORDERS[40:60], sizes),
-        (GNMax(20.0), DEFAULT_ORDERS, {"n_teachers": 4, "n_classes": 3}),
-        (GNMax(20.0), DEFAULT_ORDERS, {"n_teachers": 40, "n_classes": 2}),
-        (GNMax(20.0), DEFAULT_ORDERS, {"n_teachers": None, "n_classes": None}),
-    ):
+    stages = GNMax(20.0), GNMax(20.0), GNMax(30.0), LNMax(0.05), ExponentialNMax(0.05)
+    asked = [(stage, DEFAULT_ORDERS, sizes) for stage in stages]
+    asked.append((GNMax(20.0), DEFAULT_ORDERS[40:60], sizes))
+    for n_teachers, n_classes in ((4, 3), (40, 2), (None, None)):
+        public = {"n_teachers": n_teachers, "n_classes": n_classes}
+        asked.append((GNMax(20.0), DEFAULT_ORDERS, public))
+    for stage, orders, public in asked:
         known = costs_once(stage, orders, **public)(7)
         computed = stage.costs(orders, **public)(7)
         np.testing.assert_array_equal(known.rdp, computed.rdp)
