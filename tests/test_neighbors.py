@@ -678,6 +678,8 @@ def test_poll_once_and_fit_often():
 def test_pickles_hold_nothing_private():
     clf = pate(student=LogisticRegression(), random_state=None).fit(X, Y, X_public=X_PUBLIC)
     assert clf.curator_.votes.sum() == 600 and clf.curator_.epsilon() == clf.privacy_spent_.epsilon
+    assert repr(clf.curator_) == "Curator(private)"
+    pytest.raises(TypeError, pickle.dumps, clf.curator_).match("private")
     loaded = pickle.loads(pickle.dumps(clf))
     assert not hasattr(loaded, "curator_")
     np.testing.assert_array_equal(loaded.predict(X_PUBLIC), clf.predict(X_PUBLIC))
