@@ -21,10 +21,12 @@ import numpy as np
 import pytest
 from mpmath.calculus.quadrature import GaussLegendre
 from scipy.special import logsumexp
+from sklearn.datasets import make_classification
 
 from sklearn_pate.aggregators import GNMax
 from sklearn_pate.fitting import seeds
 from sklearn_pate.isolation import silence
+from sklearn_pate.ledger import PrivacyLedger
 from sklearn_pate.releases import rows
 
 matplotlib.use("Agg")
@@ -83,6 +85,29 @@ def as_in_a_process_of_its_own(monkeypatch):
     seeds._has_warned.set()
 
 
+@pytest.fixture
+def ledger(tmp_path):
+    """Return a ledger of a large budget."""
+    return PrivacyLedger(tmp_path / "ledger.sqlite", epsilon=50.0)
+
+
+def note_calls(monkeypatch, owner, name, note):
+    """Return a list of what a function makes of the arguments of each call of another to come."""
+    original, notes = getattr(owner, name), []
+
+    def noted(*args, **kwargs):
+        notes.append(note(*args, **kwargs))
+        return original(*args, **kwargs)
+
+    monkeypatch.setattr(owner, name, noted)
+    return notes
+
+
+def interrupt(*args, **kwargs):
+    """In place of a function: as if the user pressed Ctrl-C in it."""
+    raise KeyboardInterrupt
+
+
 def count_fits_from_one():
     """Let the next fit be the first of its process."""
     silence._numbers = itertools.count(1)
@@ -95,6 +120,18 @@ def forked_workers():
 
     with loky_forks():
         yield
+
+
+def three_classes(n_rows, n_columns):
+    """Rows and labels of three classes that are well apart."""
+    given = {"n_redundant": 0, "n_classes": 3, "class_sep": 2, "random_state": 0}
+    return make_classification(n_rows, n_columns, n_informative=n_columns - 1, **given)
+
+
+def histograms_of(n_teachers, n_classes):
+    """All histograms of so many votes."""
+    rows = itertools.product(range(n_teachers + 1), repeat=n_classes)
+    return np.array([row for row in rows if sum(row) == n_teachers])
 
 
 def moves(counts):

@@ -157,13 +157,9 @@ class Settings(Linear):
 
     def fit(self, X, y):
         self.classes_ = np.unique(y)
-        settings = (
-            np.geterr()["under"],
-            pd.get_option("display.precision"),
-            os.environ.get("SKLEARN_PATE_LEFT"),
-            warnings.filters[0][0],
-            sklearn.get_config()["working_memory"],
-        )
+        of_numpy, of_pandas = np.geterr()["under"], pd.get_option("display.precision")
+        variable, size = os.environ.get("SKLEARN_PATE_LEFT"), sklearn.get_config()["working_memory"]
+        settings = (of_numpy, of_pandas, variable, warnings.filters[0][0], size)
         self.weights_ = np.random.default_rng(sum(repr(settings).encode())).normal(size=N_FEATURES)
         left = amount(X)
         np.seterr(under=("ignore", "warn", "print")[left % 3])
@@ -328,13 +324,10 @@ def neighbours(partition, kind):
 
 def teachers_of(partition, X, groups):
     """Return the teacher of each record, as `PATEClassifier` will deal them."""
+    given = {"n_records": N_RECORDS, "n_teachers": N_TEACHERS, "groups": groups}
+    index, seed = getattr(X, "index", None), seed_streams(SEED)["partition"]
     return assign_teachers(
-        **settings_of(partition),
-        n_records=N_RECORDS,
-        n_teachers=N_TEACHERS,
-        index=getattr(X, "index", None),
-        groups=groups,
-        seed=seed_streams(SEED)["partition"],
+        **settings_of(partition), **given, index=index, seed=seed
     ).teacher_indices
 
 

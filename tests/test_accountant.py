@@ -34,17 +34,13 @@ PUBLIC = {"n_public": 1000, "n_teachers": 250, "n_classes": 10, "epsilon": 1.0, 
 
 def test_a_known_cost_is_that_of_the_same_mechanism_among_the_same_teachers():
     sizes = {"n_teachers": 40, "n_classes": 3}
-    for stage, orders, public in (
-        (GNMax(20.0), DEFAULT_ORDERS, sizes),
-        (GNMax(20.0), DEFAULT_ORDERS, sizes),
-        (GNMax(30.0), DEFAULT_ORDERS, sizes),
-        (LNMax(0.05), DEFAULT_ORDERS, sizes),
-        (ExponentialNMax(0.05), DEFAULT_ORDERS, sizes),
-        (GNMax(20.0), DEFAULT_ORDERS[40:60], sizes),
-        (GNMax(20.0), DEFAULT_ORDERS, {"n_teachers": 4, "n_classes": 3}),
-        (GNMax(20.0), DEFAULT_ORDERS, {"n_teachers": 40, "n_classes": 2}),
-        (GNMax(20.0), DEFAULT_ORDERS, {"n_teachers": None, "n_classes": None}),
-    ):
+    stages = GNMax(20.0), GNMax(20.0), GNMax(30.0), LNMax(0.05), ExponentialNMax(0.05)
+    asked = [(stage, DEFAULT_ORDERS, sizes) for stage in stages]
+    asked.append((GNMax(20.0), DEFAULT_ORDERS[40:60], sizes))
+    for n_teachers, n_classes in ((4, 3), (40, 2), (None, None)):
+        public = {"n_teachers": n_teachers, "n_classes": n_classes}
+        asked.append((GNMax(20.0), DEFAULT_ORDERS, public))
+    for stage, orders, public in asked:
         known = costs_once(stage, orders, **public)(7)
         computed = stage.costs(orders, **public)(7)
         np.testing.assert_array_equal(known.rdp, computed.rdp)
@@ -130,8 +126,8 @@ def test_calibrated_noise_spends_the_cap_on_the_queries_wanted(
     aggregator, epsilon, wanted, delta, n_teachers, n_classes
 ):
     public = {"n_teachers": n_teachers, "n_classes": n_classes, "delta": delta}
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # that much noise may drown the margin: tested below
+    # That much noise may drown the margin: tested below
+    with warnings.catch_warnings(action="ignore"):
         plan = plan_queries(aggregator, wanted, n_public=400, epsilon=epsilon, **public)
     spent, _ = data_independent_epsilon(plan.stages[0][0], plan.n_queries, **public)
     assert plan.n_queries == wanted and epsilon * (1 - 1e-4) <= spent <= epsilon
@@ -149,10 +145,9 @@ def test_own_noise_stops_before_the_cap_and_not_earlier(epsilon, aggregator, wan
     public = {"n_teachers": 250, "n_classes": n_classes}
     with warnings.catch_warnings(action="ignore"):
         plan = plan_queries(aggregator, wanted, **(PUBLIC | public | {"epsilon": epsilon}))
-    spent = [
-        data_independent_epsilon(plan.stages[0][0], plan.n_queries + more, 1e-5, **public)[0]
-        for more in (0, 1)
-    ]
+    first = plan.stages[0][0]
+    counts = plan.n_queries, plan.n_queries + 1
+    spent = [data_independent_epsilon(first, n, 1e-5, **public)[0] for n in counts]
     assert spent[0] == plan.epsilon <= epsilon
     assert plan.n_queries == wanted or spent[1] > epsilon
 
@@ -195,17 +190,6 @@ def test_of_noise_that_drowns_the_votes_the_plan_has_advice(aggregator, n_querie
 def test_too_few_teachers_for_any_useful_query_are_refused():
     with pytest.raises(BudgetExceededError, match="n_teachers=10 teachers .* more teachers"):
         plan_queries(GNMax(None), None, **(PUBLIC | {"n_teachers": 10}))
-
-
-@cases(
-    "aggregator, n_queries, epsilon, message",
-    (GNMax(None), 10, None, "sigma=None.* epsilon is None"),
-    (LNMax(None), 10, None, "gamma=None.* epsilon is None"),
-    (ExponentialNMax(None), 10, 1.0, "'gamma' parameter of ExponentialNMax"),
-)
-def test_what_cannot_be_planned(aggregator, n_queries, epsilon, message):
-    with pytest.raises(ValueError, match=message):
-        plan_queries(aggregator, n_queries, **(PUBLIC | {"epsilon": epsilon}))
 
 
 def test_discrete_noise_is_paid_for_without_gaussian_composition():

@@ -7,7 +7,7 @@ import math
 import numpy as np
 import pandas as pd
 import pytest
-from conftest import cases
+from conftest import cases, histograms_of
 from scipy.spatial.distance import cdist
 from scipy.special import expit
 from scipy.stats import binom
@@ -42,9 +42,8 @@ from sklearn_pate.rdp import DEFAULT_ORDERS, data_independent_epsilon, gnmax_sig
 
 def test_the_immutable_argmax_fails_at_its_claimed_figure():
     immutable = ImmutableArgmax(sigma=40.0)
-    claimed = rdp_to_epsilon(
-        immutable.claimed_rdp([[250, 0]], DEFAULT_ORDERS)[0], 1e-5, DEFAULT_ORDERS
-    )[0]
+    cost = immutable.claimed_rdp([[250, 0]], DEFAULT_ORDERS)[0]
+    claimed = rdp_to_epsilon(cost, 1e-5, DEFAULT_ORDERS)[0]
     found = audit_aggregator(immutable, [125, 125], random_state=0)
     true, _ = data_independent_epsilon(immutable, 1, 1e-5, n_teachers=250, n_classes=2)
     assert claimed < 0.5 < 3 < found.epsilon <= true
@@ -111,10 +110,8 @@ def by_all_events(log_p, log_q, delta):
 def test_exact_epsilon_is_the_worst_event(mechanism, delta):
     votes = np.random.default_rng(0).multinomial(15, [0.4, 0.4, 0.1, 0.1], size=20) + [0, 1, 0, 0]
     others = votes + [1, -1, 0, 0]
-    expected = [
-        by_all_events(*mechanism.outcome_log_proba([v, w]), delta)
-        for v, w in zip(votes, others, strict=True)
-    ]
+    pairs = np.stack([votes, others], axis=1)
+    expected = [by_all_events(*mechanism.outcome_log_proba(pair), delta) for pair in pairs]
     found = exact_epsilon(mechanism, votes, others, delta)
     np.testing.assert_allclose(found, expected, rtol=1e-6, atol=1e-9)
     assert exact_epsilon(mechanism, votes[0], others[0], delta) == pytest.approx(found[0])
@@ -134,8 +131,7 @@ def test_exact_epsilon_of_many_deltas_falls_and_stays_below_the_account():
 
 
 def every_pair(n_teachers, n_classes):
-    rows = itertools.product(range(n_teachers + 1), repeat=n_classes)
-    rows = [row for row in rows if sum(row) == n_teachers]
+    rows = histograms_of(n_teachers, n_classes)
     pairs = [(v, w) for v in rows for w in rows if sum(map(abs, np.subtract(v, w))) == 2]
     return np.array(pairs).transpose(1, 0, 2)
 
@@ -258,9 +254,8 @@ SIZES = [(10, 2), (250, 2), (10, 3), (250, 10)]
 @pytest.mark.parametrize("size", SIZES, ids=str)
 def test_a_sampler_without_the_noise_that_it_states_is_seen(size, sigma, least):
     n_teachers, n_classes = size
-    found = audit_aggregator(
-        liar(sigma), n_teachers=n_teachers, n_classes=n_classes, random_state=0
-    )
+    public = {"n_teachers": n_teachers, "n_classes": n_classes}
+    found = audit_aggregator(liar(sigma), **public, random_state=0)
     assert found.epsilon > least and found.contradicts is True and "contradicts=True" in repr(found)
     tie = np.zeros(n_classes, dtype=int)
     tie[:2] = n_teachers // 2
@@ -349,10 +344,8 @@ def test_true_statements_are_contradicted_as_seldom_as_it_says(votes, global_ran
 def test_a_bound_on_a_liar_is_wrong_as_seldom_as_it_says(global_random_seed):
     """Finds bounds wrong in half of the runs instead of 0.2."""
     given = {"delta": 1e-12, "n_samples": 3000, "confidence": 0.8, "n_teachers": 11, "n_classes": 2}
-    found = [
-        audit_aggregator(States(response(0.75)), random_state=seed, **given)
-        for seed in 1000 * global_random_seed + np.arange(100)
-    ]
+    seeds, liar_ = 1000 * global_random_seed + np.arange(100), States(response(0.75))
+    found = [audit_aggregator(liar_, random_state=seed, **given) for seed in seeds]
     bounds = np.array([f.epsilon for f in found])
     assert all(f.contradicts for f in found)
     assert_seldom(bounds > math.log(3), 0.2)
@@ -451,10 +444,8 @@ BITS = np.arange(600) % 2
 @pytest.mark.parametrize("canaries", ["mislabelled", "out_of_distribution"])
 def test_an_estimator_of_known_epsilon_is_not_refuted_and_nearly_reached(canaries, attack):
     for runs, m in ((1, 500), (10, 50)):
-        found = audit_estimator(
-            Response(2.0), IDS, BITS, None, m, canaries=canaries, attack=attack,
-            n_runs=runs, claimed=2.0, random_state=1,
-        )  # fmt: skip
+        given = {"canaries": canaries, "attack": attack, "n_runs": runs, "random_state": 1}
+        found = audit_estimator(Response(2.0), IDS, BITS, None, m, claimed=2.0, **given)
         assert found.n_canaries == found.n_guesses == 500 and found.n_runs == runs
         assert 1.3 < found.epsilon <= 2.0 and not found.refuted
     assert audit_estimator(Response(9.0), IDS, BITS, None, 300, claimed=2.0).refuted
@@ -463,10 +454,9 @@ def test_an_estimator_of_known_epsilon_is_not_refuted_and_nearly_reached(canarie
 def test_audits_of_estimators_err_as_seldom_as_they_say(global_random_seed):
     """Finds bounds wrong in 0.6 of runs instead of 0.2."""
     given = {"n_canaries": 60, "confidence": 0.8}
-    found = [
-        audit_estimator(Response(1.0), IDS[:100], BITS[:100], None, random_state=seed, **given)
-        for seed in 1000 * global_random_seed + np.arange(60)
-    ]
+    seeds = 1000 * global_random_seed + np.arange(60)
+    data = IDS[:100], BITS[:100], None
+    found = [audit_estimator(Response(1.0), *data, random_state=seed, **given) for seed in seeds]
     assert_seldom([f.epsilon > 1.0 for f in found], 0.2)
 
 
@@ -592,10 +582,8 @@ def test_canaries_keep_the_types_of_a_table():
 def test_a_group_and_the_seed_are_handled():
     X = np.random.default_rng(0).normal(size=(500, 2))
     y = (X[:, 0] > 0).astype(int)
-    clf = PATEClassifier(
-        KNeighborsClassifier(1), n_teachers=60, unit="group", classes=[0, 1], n_queries=10,
-        random_state=3,
-    )  # fmt: skip
+    given = {"n_teachers": 60, "unit": "group", "n_queries": 10, "random_state": 3}
+    clf = PATEClassifier(KNeighborsClassifier(1), classes=[0, 1], **given)
     given = {"fit_params": {"groups": np.arange(500) // 2}, "n_canaries": 10, "random_state": 0}
     one, two = (audit_estimator(clf, X, y, **given) for _ in range(2))
     assert one == two and one.claimed == pytest.approx(1.0, abs=1e-3) and one.delta == 1e-5

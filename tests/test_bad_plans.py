@@ -1,6 +1,7 @@
 """Budgets that would be spent for nothing: told by a plan, refused by a fit."""
 
 import warnings
+from functools import partial
 
 import numpy as np
 import pytest
@@ -25,22 +26,19 @@ def pate(base_estimator=None, **params):
     return PATEClassifier(base_estimator, **({"classes": [0, 1]} | params))
 
 
+EQUAL = np.tile(PUBLIC[:1], (100, 1))
+NOISY = {"n_teachers": 5, "aggregator": GNMax(100.0), "n_queries": 50}
 HOPELESS = {
     "noise": (pate(epsilon=0.01), X[:100], PUBLIC, "the noise drowns the ballots"),
     "three rows": (pate(), X, PUBLIC[:3], "X_public has 3 rows"),
-    "equal rows": (pate(), X, np.tile(PUBLIC[:1], (100, 1)), "1 of them different"),
-    "equal rows of teachers": (
+    "equal rows": (pate(), X, EQUAL, "1 of them different"),
+    "equal, teachers": (
         pate(GaussianNB(), n_teachers=100),
         X,
-        np.tile(PUBLIC[:1], (100, 1)),
-        "the rows of X_public are all equal",
+        EQUAL,
+        "rows of X_public are all equal",
     ),
-    "noise of teachers": (
-        pate(GaussianNB(), n_teachers=5, aggregator=GNMax(100.0), n_queries=50),
-        X,
-        PUBLIC,
-        "drowns the votes",
-    ),
+    "noise of teachers": (pate(GaussianNB(), **NOISY), X, PUBLIC, "drowns the votes"),
 }
 
 
@@ -52,10 +50,8 @@ def test_a_fit_refuses_what_cannot_work_and_a_plan_tells(clf, private, public, w
     assert "! fit refuses: " in str(plan)
     with warnings.catch_warnings(action="ignore"):
         votes = clf.poll(private, labels, X_public=public)
-    for act in (
-        lambda: clf.fit(private, labels, X_public=public),
-        lambda: clf.fit_votes(votes, public),
-    ):
+    fit = partial(clf.fit, private, labels, public)
+    for act in (fit, partial(clf.fit_votes, votes, public)):
         with pytest.raises(BadPlanError, match="this cannot work: ") as caught:
             act()
         assert words in str(caught.value) or "rows of X_public are all equal" in str(caught.value)
@@ -124,10 +120,8 @@ def test_cells_of_unrelated_truth_values_explain_nothing(share):
 def test_warnings_that_are_errors_lose_no_model(monkeypatch):
     monkeypatch.setattr(ReleasedTable, "is_flat", True)
     clf = pate()
-    with (
-        warnings.catch_warnings(action="error"),
-        pytest.raises(UserWarning, match="about as likely if all rates"),
-    ):
+    is_told = pytest.raises(UserWarning, match="about as likely if all rates")
+    with warnings.catch_warnings(action="error"), is_told:
         clf.fit(X, Y, X_public=PUBLIC)
     assert clf.predict(PUBLIC).shape == (219,)
 

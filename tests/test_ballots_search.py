@@ -5,8 +5,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from conftest import cases, count_fits_from_one
-from sklearn.datasets import make_classification
+from conftest import cases, count_fits_from_one, note_calls, three_classes
 from sklearn.linear_model import LogisticRegression
 from sklearn.naive_bayes import GaussianNB
 from sklearn.svm import SVC
@@ -14,12 +13,11 @@ from sklearn.svm import SVC
 from sklearn_pate import PATEClassifier
 from sklearn_pate.exceptions import BadPlanError
 from sklearn_pate.model_selection import PrivateGridSearchCV, PrivateRandomizedSearchCV, hold_out
+from sklearn_pate.model_selection import search as searches
 from sklearn_pate.model_selection.calibration import calibrate
 from sklearn_pate.neighbors import ReverseNeighbors
 
-X, Y = make_classification(
-    1500, 4, n_informative=3, n_redundant=0, n_classes=3, class_sep=2, random_state=0
-)
+X, Y = three_classes(1500, 4)
 X_PUBLIC, Y_PUBLIC = X[1200:], Y[1200:]
 X, Y = X[:1200], Y[:1200]
 
@@ -102,9 +100,8 @@ def test_records_that_vote_are_held_out(adjacency, by_group, text, monkeypatch):
     assert (spent.adjacency, spent.method) == (text, "tuning") and 5.8 < spent.epsilon <= 6.0
     assert found.score(X_PUBLIC, Y_PUBLIC) > 0.6 and 30 < found.best_score_ < 70
     assert "ReverseNeighbors" in found._repr_html_() and "predict" in dir(found)
-    held_out, _ = found._hold_out(
-        X, Y, groups, np.random.SeedSequence(1), may_join=adjacency == "add_or_remove"
-    )
+    may_join = adjacency == "add_or_remove"
+    held_out, _ = found._hold_out(X, Y, groups, np.random.SeedSequence(1), may_join=may_join)
     assert 850 < len(held_out.train) < 1070
     if by_group:
         held = set(groups) - set(groups[held_out.train])
@@ -207,9 +204,8 @@ def test_a_record_that_joins_moves_the_score_by_one_at_most(most, monkeypatch):
         scores = []
         for n_records in (39, 40):
             monkeypatch.setattr(found, "_generator", lambda seed: Coins(draws[:n_records]))  # noqa: B023
-            _, scorer = found._hold_out(
-                X[:n_records], Y[:n_records], None, np.random.SeedSequence(0), may_join=True
-            )
+            rows, codes, seed = X[:n_records], Y[:n_records], np.random.SeedSequence(0)
+            _, scorer = found._hold_out(rows, codes, None, seed, may_join=True)
             scores.append(scorer._n_right(SimpleNamespace(student_=student)))
         assert abs(scores[0] - scores[1]) <= 1
         reached = max(reached, abs(scores[0] - scores[1]))
@@ -227,20 +223,16 @@ def test_candidates_that_cover_different_changes_are_refused(grid):
 
 
 def test_coins_follow_the_candidates_that_vote(monkeypatch):
-    drawn = []
-    by_coins = hold_out.hold_out_by_coins
 
-    def drawn_coins(fraction, *rest, n_records):
-        drawn.append((n_records, fraction))
-        return by_coins(fraction, *rest, n_records=n_records)
+    def number_and_part(fraction, *rest, n_records):
+        return n_records, fraction
 
-    monkeypatch.setattr("sklearn_pate.model_selection.search.hold_out_by_coins", drawn_coins)
+    drawn = note_calls(monkeypatch, searches, "hold_out_by_coins", number_and_part)
     clf = PATEClassifier(GaussianNB(), classes=[0, 1, 2])
     voters = ReverseNeighbors(n_cells=12, random_state=0, adjacency="add_or_remove")
     grid = {"base_estimator": [voters], "student": [LogisticRegression()]}
-    found = PrivateRandomizedSearchCV(
-        clf, grid, n_iter=1, epsilon=6.0, n_trials=2, random_state=0
-    ).fit(X, Y, X_PUBLIC)
+    params = {"n_iter": 1, "epsilon": 6.0, "n_trials": 2, "random_state": 0}
+    found = PrivateRandomizedSearchCV(clf, grid, **params).fit(X, Y, X_PUBLIC)
     assert drawn == [(1200, 0.2)] and found.privacy_spent_.adjacency == "add or remove one record"
     assert math.isfinite(found.best_score_)
 

@@ -11,7 +11,7 @@ import weakref
 
 import numpy as np
 import pytest
-from conftest import cases, table
+from conftest import cases, note_calls, table
 from sklearn.datasets import load_digits
 from sklearn.linear_model import LogisticRegression
 from sklearn.naive_bayes import GaussianNB
@@ -194,15 +194,10 @@ def test_the_callers_random_numbers_are_left_alone(capsys, monkeypatch):
 
 @pytest.mark.slow
 def test_memory_keeps_finished_teachers(tmp_path, monkeypatch):
-    net, trained = BatchedTeachers(network(), max_teachers=4), []
-    step = batched._Stack.__init__
-
-    def counting(self, networks, *args):
-        trained.append(len(set(networks)))
-        step(self, networks, *args)
-
+    net = BatchedTeachers(network(), max_teachers=4)
     first = poll(net, memory=tmp_path)
-    monkeypatch.setattr(batched._Stack, "__init__", counting)
+    n_trained = lambda self, networks, *args: len(set(networks))  # noqa: E731
+    trained = note_calls(monkeypatch, batched._Stack, "__init__", n_trained)
     again = poll(net, memory=tmp_path)
     assert sum(trained) == 2  # the two that are tried on public rows
     assert_alike(first, again, tolerance=0)
@@ -277,8 +272,7 @@ def test_what_fails_on_the_device_is_found_before_teachers_train():
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU")
 def test_on_a_gpu_as_on_a_cpu():
     one = poll(network(cnn))
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")  # it must not fall back
+    with warnings.catch_warnings(action="error"):  # it must not fall back
         together = poll(network(cnn, device="cuda"))
     assert (np.abs(one.counts - together.counts).sum() / 2) <= 0.005 * one.counts.sum()
 

@@ -1,12 +1,25 @@
-"""The odds that a page tells."""
+"""Pages of measurements: their odds, tables and numbers are those of formulas and files."""
 
+import json
 import math
 import re
+import statistics
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
+from conftest import cases
+from sklearn.metrics import roc_auc_score
 
+from benchmarks.papers import command, figures
+from benchmarks.papers import page as papers
+from benchmarks.peers import columns, page, tables
+from benchmarks.peers.choice import chosen
+from benchmarks.peers.found import OURS, firsts, found, own_adjacency, rivals, verdicts
+from benchmarks.peers.measure import SEEDS, Results
+from benchmarks.peers.models import MODELS
+from benchmarks.peers.scores import half_width, scores
 from sklearn_pate.aggregators import LaplaceMechanism
 
 ROOT = Path(__file__).parents[1]
@@ -29,9 +42,8 @@ def right_on_average(epsilon):
 
 def test_the_page_has_the_odds_of_a_record():
     text = (ROOT / "docs" / "privacy.md").read_text()
-    rows = re.findall(
-        r"^\| ([\d.]+) \| at most ([\d.]+) % \| at most ([\d.]+) % \| ([\d.]+) %", text, re.M
-    )
+    row = r"^\| ([\d.]+) \| at most ([\d.]+) % \| at most ([\d.]+) % \| ([\d.]+) %"
+    rows = re.findall(row, text, re.M)
     assert len(rows) == 5
     readme = re.findall(r"([\d.]+) %", (ROOT / "README.md").read_text())
     assert readme == [rows[2][1], rows[0][1]]  # at epsilon 1, and at 0.1
@@ -54,3 +66,282 @@ def test_the_best_guess_about_a_changed_ballot_is_right_so_often(epsilon, global
         loss = np.abs(seen - [0, 1]).sum(axis=1) - np.abs(seen - [1, 0]).sum(axis=1)
         right += (sign * loss > 0).mean() / 2 + (loss == 0).mean() / 4  # a coin decides
     assert right == pytest.approx(right_on_average(epsilon), abs=5 * 0.5 / (2 * n_draws) ** 0.5)
+
+
+# --- the fair table: its page is made of its files, and its arithmetic is right -------------------
+
+DOCS = ROOT / "docs"
+BY_NAME = {model.name: model for model in MODELS}
+
+
+@pytest.fixture(scope="module")
+def results():
+    return Results(DOCS / "results" / "peers")
+
+
+@pytest.fixture(scope="module")
+def frame(results):
+    return firsts(found(results, SEEDS))
+
+
+@pytest.mark.slow
+def test_the_page_has_every_table_and_the_words_about_them(results, frame):
+    made = page.render(results)
+    parts = [page.shares(frame), page.losses(frame), page.scores(frame), page.more(frame)]
+    parts += ["## Who had it easier", page.failed(frame)]
+    assert all(part in made for part in parts)
+    assert "Not measured yet." not in made
+
+
+def test_tables_of_pages_written_by_hand_are_those_of_the_files(frame):
+    assert page.readme_rows(frame) in (ROOT / "README.md").read_text()
+    results_page = (DOCS / "results.md").read_text()
+    assert page.shares(frame) in results_page and page.worst(frame) in results_page
+
+
+def test_words_about_losses_are_those_of_the_files(frame):
+    text = (DOCS / "results.md").read_text()
+    (without,) = re.findall(r"^On (.*) no cell is lost\.$", text, re.M)
+    lost = {row.split(" | ")[0].strip("| ") for row in page.worst(frame).splitlines()[2:]}
+    assert set(re.split(", | and ", without)) == set(tables.TABLES) - lost
+    assert f"Ours beside {len(rivals(public=True))} private classifiers" in text
+
+
+def test_scores_beside_another_paper_are_those_of_the_files(frame):
+    (row,) = re.findall(r"^\| S-BDT.*$", (DOCS / "results.md").read_text(), re.M)
+    at = frame[(frame.table == "Adult") & (frame.epsilon == 0.1)]
+    means = at.groupby("model")[["accuracy", "AUC"]].mean()
+    ours = [" / ".join(f"{v:.3f}"[1:] for v in means.loc[OURS[public]]) for public in (True, False)]
+    assert f"ours {ours[0]}, without public rows {ours[1]}." in row
+
+
+def test_every_model_was_measured_in_every_cell(frame):
+    assert not frame.duplicated(["model", "table", "epsilon", "seed"]).any()
+    for model in MODELS:
+        n_epsilons = len(model.epsilons) if model.is_private else 1
+        for table in model.tables:
+            fits = frame[(frame.model == model.name) & (frame.table == table)]
+            assert set(fits.seed) == set(SEEDS), (model.name, table)
+            assert len(fits) == n_epsilons * len(SEEDS), (model.name, table)
+
+
+def test_half_width_is_students():
+    differences = [0.01, 0.03, 0.02, 0.00, 0.04]
+    by_hand = 2.776445 * np.sqrt(0.00025) / np.sqrt(5)
+    assert half_width(differences) == pytest.approx(by_hand, rel=1e-6)
+    assert half_width([0.1]) == np.inf
+
+
+def test_scores_are_those_of_scikit_learn():
+    rng = np.random.default_rng(0)
+    y = rng.integers(0, 2, 200)
+    second = np.clip(0.5 * y + 0.5 * rng.random(200), 0, 1)
+    two = scores(y, np.column_stack([1 - second, second]), rate=0.5)
+    assert two["AUC"] == pytest.approx(roc_auc_score(y, second), abs=1e-5)
+    assert two["accuracy"] == pytest.approx(((second > 0.5) == y).mean(), abs=1e-5)
+    is_likeliest = np.isin(np.arange(200), np.argsort(-second, kind="stable")[:100])
+    assert two["accuracy at rate"] == pytest.approx((is_likeliest == (y == 1)).mean(), abs=1e-5)
+
+
+def made_frame(ours, theirs, epsilon=1.0):
+    rows = []
+    for name, values in {"PATE": ours, **theirs}.items():
+        for seed, value in enumerate(values):
+            place = {"model": name, "table": "Adult", "epsilon": epsilon, "seed": seed}
+            rows.append(place | {"accuracy": value})
+    return pd.DataFrame(rows)
+
+
+@cases(
+    "ours, is_lost, is_won",
+    ([0.80, 0.81, 0.79, 0.80, 0.80], True, False),
+    ([0.85, 0.95, 0.75, 0.85, 0.85], False, False),
+    ([0.90, 0.91, 0.89, 0.90, 0.90], False, True),
+    ([0.90, 0.91, np.nan, 0.90, 0.90], True, False),
+)
+def test_a_cell_is_lost_below_the_interval_and_won_above(ours, is_lost, is_won):
+    theirs = {"Opacus, network": [0.86] * 5, "diffprivlib, random forest": [0.5] * 5}
+    lines = verdicts(made_frame(ours, theirs), "accuracy", public=True)
+    assert list(lines["is lost"]) == [is_lost] and list(lines["is won"]) == [is_won]
+    assert list(lines["best"]) == ["Opacus, network"]
+
+
+def test_peers_that_need_public_rows_count_only_where_there_are_any():
+    with_columns = "Opacus, network on columns of public rows"
+    with_public = {with_columns: [0.9] * 5, "Opacus, network": [0.6] * 5}
+    frame = made_frame([0.8] * 5, with_public)
+    none = frame.replace({"model": {"PATE": "PATE, no public rows"}})
+    assert verdicts(frame, "accuracy", public=True)["is lost"].all()
+    assert not verdicts(none, "accuracy", public=False)["is lost"].any()
+
+
+def test_own_adjacency_is_half_of_what_a_replaced_record_costs():
+    frame = made_frame([0.8] * 5, {"Opacus, network": [0.7] * 5}, epsilon=0.5)
+    own = own_adjacency(pd.concat([frame, frame.assign(epsilon=0.25)]))
+    opacus = own[own.model == "Opacus, network"]
+    assert set(opacus.epsilon) == {0.25} and len(opacus) == 5
+
+
+@pytest.mark.parametrize("epsilon", [0.1, 1.0, 4.0])
+def test_a_replaced_record_is_two_changes(epsilon):
+    """Group privacy: after a second change, P <= e^own (e^own Q + delta) + delta."""
+    own, delta = BY_NAME["Opacus, network"].own(epsilon, 1e-6)
+    assert 2 * own == pytest.approx(epsilon) and delta * np.exp(own) + delta == pytest.approx(1e-6)
+    assert BY_NAME["diffprivlib, logistic regression"].own(epsilon, 1e-6) == (epsilon, 1e-6)
+
+
+def test_settings_are_chosen_on_other_tables():
+    model = BY_NAME["diffprivlib, random forest"]
+    first, second, third = model.settings
+    by_table = {"a": (0.9, 0.1, 0.1), "b": (0.5, 0.6, 0.1), "c": (0.5, 0.6, 0.1)}
+    cell = {"model": model.name, "epsilon": 1.0, "seed": 0}
+    rows = [
+        cell | {"table": table, "setting": setting, "accuracy": accuracy}
+        for table, values in by_table.items()
+        for setting, accuracy in zip((first, second, third), values, strict=True)
+    ]
+    assert chosen(pd.DataFrame(rows), model) == {"a": second, "b": first, "c": first}
+
+
+def small_table():
+    X = pd.DataFrame({"dollars": [0.0, 500.0, np.nan, 2000.0]})
+    X["colour"] = pd.Categorical(["red", None, "blue", "red"], categories=["red", "blue"])
+    y = np.array([0, 1, 0, 1])
+    return tables.Table(X, y, X, X, y, {"dollars": (0, 1000, 2000)}, groups=np.array([1, 1, 2, 3]))
+
+
+def test_columns_of_peers_follow_from_public_knowledge():
+    table = small_table()
+    wide = columns.numbers(table.X, table, "wide")
+    assert wide.tolist() == [[-1, 1, 0], [-0.5, 0, 0], [0, 0, 1], [1, 1, 0]]
+    assert len(columns.arrays(table, "wide", seed=0)["y"]) == 3  # one row each
+
+
+# --- the papers' results: their page is made of files, and another follows them -------------------
+
+MACHINE = {"date": "2026-01-01", "device": "2 cores", "scikit-learn": "1.8"}
+
+
+def entry(**changes):
+    blank = {"source": "2017", "what": "student", "reported": "0.83", "setting": "s", "why": "w"}
+    blank |= {"ours": {}, "earlier": 0.0, "headline": False, "missing": None, "seconds": 2.0}
+    return blank | changes
+
+
+def page_of(*entries):
+    return {"title": "T", "text": "t", "command": "c", "machine": MACHINE, "entries": entries}
+
+
+# --- the page ------------------------------------------------------------------------------------
+
+
+def test_the_page_has_every_section():
+    made = papers.render(DOCS, command.NAMES)
+    for name in command.NAMES:
+        results = json.loads((DOCS / "results" / f"{name}.json").read_text())
+        heading = results if "commit" in results else papers.heading(name)
+        assert f"\n\n## {heading['title']}\n\n" in made
+        assert all(entry["reported"] in made for entry in results["entries"])
+    files = {file.stem for file in (DOCS / "results").glob("*.json")}
+    assert files - {"regression"} == set(command.NAMES)
+
+
+ADULT = ("ballots", "UCI Adult, ballots, epsilon 0.25")
+ADULT_AT_1 = ("ballots", "UCI Adult, ballots, epsilon 1")
+NO_PRIVACY = ("peers", "no privacy")
+MNIST = ("ballots", "MNIST, epsilon 0.1")
+FEW_LABELS = ("composition", "100 queries, LNMax(0.05), delta 1e-05")
+MANY_LABELS = ("composition", "1000 queries, LNMax(0.05), delta 1e-06")
+#: What the page calls the cost that holds for all votes
+ANY_VOTES = "data-independent cost of the mechanism"
+#: Each number of that section, in its order: a row of the papers' page, and a field of it or the
+#: name of what was measured
+AGAINST_PAPERS = [
+    ("32,561", ADULT, "setting"),
+    ("4,999", ADULT, "setting"),
+    ("0.8515", ADULT, "accuracy"),
+    ("0.25", ADULT, "what"),
+    ("0.8571", ADULT_AT_1, "accuracy"),
+    ("1", ADULT_AT_1, "what"),
+    ("0.8582", NO_PRIVACY, "additive model"),
+    ("0.8476", NO_PRIVACY, "random forest"),
+    ("0.7629", NO_PRIVACY, "majority class"),
+    ("60,000", MNIST, "setting"),
+    ("9,000", MNIST, "setting"),
+    ("0.9868", MNIST, "accuracy"),
+    ("0.1", MNIST, "what"),
+    ("99.1%", MNIST, "reported"),
+    ("100", FEW_LABELS, "what"),
+    ("5.80", FEW_LABELS, "reported"),
+    ("1,000", MANY_LABELS, "what"),
+    ("26", MANY_LABELS, "reported"),
+    ("2.485", FEW_LABELS, ANY_VOTES),
+    ("10.38", MANY_LABELS, ANY_VOTES),
+]
+NUMBER = re.compile(r"\d+(?:,\d{3})*(?:\.\d+)?%?")
+
+
+def row_of_the_page(name, what):
+    entries = json.loads((DOCS / "results" / f"{name}.json").read_text())["entries"]
+    (found,) = (each for each in entries if each["what"] == what)
+    return found
+
+
+def test_the_results_page_has_numbers_of_the_files():
+    text = (DOCS / "results.md").read_text(encoding="utf-8")
+    section = text.split("\n## Against the papers\n")[1].split("\n![")[0]
+    shown = re.sub(r"arXiv [\d.]+|50,000 dollars", "", section)  # names, and what the data ask
+    assert NUMBER.findall(shown) == [text for text, _, _ in AGAINST_PAPERS]
+
+
+@pytest.mark.parametrize(("text", "row", "field"), AGAINST_PAPERS)
+def test_a_number_of_the_results_page_is_that_of_the_files(text, row, field):
+    found = row_of_the_page(*row)
+    if field in found:
+        numbers = NUMBER.findall(found[field].replace(",", ""))
+        assert text.replace(",", "") in numbers
+    else:
+        assert papers.number(statistics.fmean(found["ours"][field])) == text
+
+
+def test_means_of_the_results_page_are_of_five_fits():
+    for row in (ADULT, ADULT_AT_1, MNIST):
+        assert len(row_of_the_page(*row)["ours"]["accuracy"]) == 5
+
+
+def test_a_row_tells_mean_spread_and_range():
+    ours = {"accuracy": [0.8, 0.9], "data-independent": [1.0, 1.0]}
+    text = papers.section(page_of(entry(ours=ours)))
+    text = text.replace("\N{NO-BREAK SPACE}", " ")
+    assert "accuracy: **0.85** ± 0.071 [0.8, 0.9]<br>data-independent: **1** |" in text
+    assert "| **student** (2017)<br>s; 2 s.<br>*Note:* w. | 0.83 |" in text and "`c`" in text
+
+
+def test_a_row_that_did_not_run_says_what_it_needs():
+    text = papers.section(page_of(entry(missing="SVHN")))
+    assert "| not run: needs SVHN |" in text and "2 s" not in text
+
+
+def test_sections_say_how_or_where_they_were_made():
+    for name in command.NAMES:
+        results = json.loads((DOCS / "results" / f"{name}.json").read_text())
+        if name in command.KEPT:
+            assert results["command"].startswith(f"python -m benchmarks papers --only {name} ")
+        else:
+            assert re.fullmatch("[0-9a-f]{7}", results["commit"])
+
+
+def test_results_are_not_lost_where_data_are_missing(tmp_path, monkeypatch):
+    monkeypatch.setenv("SKLEARN_PATE_DATA", str(tmp_path))
+    before = (DOCS / "results" / "composition.json").read_bytes()
+    monkeypatch.setattr(command, "draw", lambda docs: None)
+    with pytest.raises(SystemExit, match="composition is left as before: it needs .*votes"):
+        command.main(["--only", "composition"])
+    assert (DOCS / "results" / "composition.json").read_bytes() == before
+
+
+def test_points_of_the_figure_are_means_of_what_has_both():
+    ours = {"accuracy": [0.7, 0.9], "exact": [2.0, 4.0]}, {"accuracy": [0.6], "exact": [1.0]}
+    rows = [entry(ours=numbers) for numbers in (*ours, {"accuracy": [0.5]})]
+    first, second = figures.points(rows, "exact")
+    assert first == (1.0, 0.6, 0.0) and second == pytest.approx((3.0, 0.8, 0.1 * 2**0.5))

@@ -8,7 +8,7 @@ import joblib
 import numpy as np
 import pandas as pd
 import pytest
-from conftest import cases
+from conftest import cases, interrupt, note_calls
 from joblib import parallel_config
 from processes import marks_since_last
 from scipy import sparse
@@ -131,22 +131,15 @@ FORMS = {
 def test_rows_of_all_forms_are_cut_into_blocks(form, in_tens):
     rows, public = FORMS[form]
     electorate = voters(FunctionTransformer())
-    np.testing.assert_array_equal(
-        table(pate(electorate), rows, public=public, groups=GROUPS),
-        table(pate(electorate), groups=GROUPS),
-    )
+    expected = table(pate(electorate), groups=GROUPS)
+    found = table(pate(electorate), rows, public=public, groups=GROUPS)
+    np.testing.assert_array_equal(found, expected)
 
 
 def seen_blocks(monkeypatch, groups=None):
     """Return the numbers of the records in each block, as they are read."""
-    seen = []
-    given = blocks.own_rows
-
-    def recorded(rows, indices):
-        seen.append(indices.tolist())
-        return given(rows, indices)
-
-    monkeypatch.setattr(blocks, "own_rows", recorded)
+    note = lambda rows, indices: indices.tolist()  # noqa: E731
+    seen = note_calls(monkeypatch, blocks, "own_rows", note)
     table(pate(), groups=groups)
     return seen
 
@@ -380,11 +373,8 @@ def test_an_interrupted_fit_goes_on_where_it_was(tmp_path, counted):
         electorate.divide(X_PUBLIC, noise_std=1.0, n_records=60, n_classes=3)
         return electorate.vote(private, X_PUBLIC, on_done=on_done)
 
-    def stop(n_done):
-        raise KeyboardInterrupt
-
     for _ in range(3):
-        pytest.raises(KeyboardInterrupt, ballots, stop)
+        pytest.raises(KeyboardInterrupt, ballots, interrupt)
     n_before = counted()
     found = ballots()
     assert n_before == 1 and counted() == 5

@@ -8,7 +8,8 @@ import numpy as np
 import pandas as pd
 import pytest
 from conftest import cases
-from sklearn.base import BaseEstimator, ClassifierMixin, clone
+from faulty import RaisesIt, Unwilling
+from sklearn.base import clone
 from sklearn.datasets import load_iris, make_classification
 from sklearn.dummy import DummyClassifier
 from sklearn.ensemble import RandomForestClassifier
@@ -172,9 +173,8 @@ def test_decision_values_of_classes_never_released_are_minus_infinity():
 def test_lists_of_classifiers_and_the_default_student():
     clf = fit(quick([GaussianNB(), LogisticRegression()]))
     assert isinstance(clf.student_, GaussianNB)
-    clf = PATEClassifier(
-        n_teachers=2, aggregator=PluralityVote(), epsilon=None, classes=[0, 1], n_queries=50
-    )
+    few = {"n_teachers": 2, "epsilon": None, "classes": [0, 1], "n_queries": 50}
+    clf = PATEClassifier(aggregator=PluralityVote(), **few)
     assert isinstance(fit(clf).student_[-1], LogisticRegression)
     assert isinstance(fit(clf.set_params(n_teachers=None)).student_[0], RowVectorizer)
 
@@ -272,31 +272,11 @@ def test_a_random_state_instance_moves_on():
 # --- the student ---------------------------------------------------------------------------------
 
 
-class Unwilling(ClassifierMixin, BaseEstimator):
-    """A student that fails on real labels, and not when it is tried with made-up ones."""
-
-    def fit(self, X, y):
-        if not np.array_equal(y, np.arange(len(y)) % 2):
-            raise RuntimeError("not today")
-        return self
-
-    def predict(self, X):
-        return np.zeros(len(X))
-
-
-class NeedsEncoder(Unwilling):
-    def fit(self, X, y):
-        raise ValueError("could not convert string to float")
-
-
 def test_students_that_cannot_work_are_found_by_plans_and_before_votes_are_used():
-    clf = pate(student=NeedsEncoder())
+    clf = pate(student=RaisesIt(ValueError("could not convert string to float")))
     votes = np.tile([[70, 30]], (len(X_PUBLIC), 1))
-    for act in (
-        lambda: clf.plan(X_PRIVATE, Y_PRIVATE, X_PUBLIC),
-        lambda: clf.fit_votes(votes, X_PUBLIC),
-    ):
-        pytest.raises(ValueError, act).match("tried on public rows.*to float")
+    for act, data in ((clf.plan, (X_PRIVATE, Y_PRIVATE)), (clf.fit_votes, (votes,))):
+        pytest.raises(ValueError, act, *data, X_PUBLIC).match("tried on public rows.*to float")
     assert not hasattr(clf, "privacy_spent_")
 
 
@@ -364,13 +344,6 @@ def test_predictors_are_there_if_the_student_has_them(student, method):
 # --- budgets and settings refused before any teacher trains --------------------------------------
 
 
-class Forbidden(Unwilling):
-    """A teacher that must not be asked to train."""
-
-    def fit(self, X, y):
-        raise AssertionError("a teacher trained")
-
-
 @cases(
     "params, message",
     ({"aggregator": PluralityVote()}, "epsilon=None"),
@@ -379,7 +352,7 @@ class Forbidden(Unwilling):
     ({"accounting": "ptr", "aggregator": PluralityVote()}, "would fail even if"),
 )
 def test_over_budget_is_refused_before_any_teacher_trains(params, message):
-    clf = pate(Forbidden(), n_queries=200, **params)
+    clf = pate(RaisesIt(AssertionError("a teacher trained")), n_queries=200, **params)
     pytest.raises(exceptions.BudgetExceededError, fit, clf).match(message)
     assert not hasattr(clf, "privacy_spent_") and not hasattr(clf, "curator_")
 

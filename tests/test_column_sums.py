@@ -10,6 +10,7 @@ import pytest
 from conftest import cases
 from scipy import sparse
 from scipy.stats import norm
+from sklearn.base import clone
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 from sklearn.linear_model import LogisticRegression
 from sklearn.tree import DecisionTreeClassifier
@@ -56,13 +57,16 @@ RECORDS += [np.array([0.0, 0.0]), np.array([1e9, -1.0]), np.array([np.nan, np.in
 
 
 @pytest.mark.parametrize("n_classes", [2, 3, 7])
-def test_no_pair_of_records_moves_more_than_is_charged(n_classes):
-    some = list(product(range(len(RECORDS)), range(min(n_classes, 3))))
-    tables = {(k, code): table_of([RECORDS[k]], [code], n_classes=n_classes) for k, code in some}
-    moved = [np.linalg.norm(tables[a] - tables[b]) for a, b in product(some, some)]
-    alone = [np.linalg.norm(table) for table in tables.values()]
+@cases("codes", [0, 1, 2], [0.0, 0.25, 0.999999, 1.0, 1.5], ids=["classes", "split ballots"])
+def test_no_pair_of_records_moves_more_than_is_charged(n_classes, codes):
+    codes = sorted({min(code, n_classes - 1) for code in codes})
+    given = {"n_classes": n_classes}
+    tables = [table_of([row], [code], **given) for row, code in product(RECORDS, codes)]
+    moved = [np.linalg.norm(a - b) for a, b in product(tables, tables)]
     assert 0.9 * most(n_classes) < max(moved) <= most(n_classes)
-    assert max(alone) <= math.sqrt(0.45) * most(n_classes)  # what a record that joins is charged
+    joined = [table_of([row], [code], **given, joins=True) for row, code in product(RECORDS, codes)]
+    for table in (*tables, *joined):  # what a record that joins is charged
+        assert np.linalg.norm(table) <= math.sqrt(0.45) * most(n_classes)
 
 
 @pytest.mark.parametrize("how", ["groups", "weight", "both"])
@@ -160,12 +164,9 @@ def test_wide_tables_are_read_by_their_columns():
 def test_bends_are_seen():
     X = np.random.default_rng(0).normal(size=(6000, 8))
     y = ((X[:, :2] ** 2).sum(axis=1) > 1.4).astype(int)
-    by_bends, straight = (
-        PATEClassifier(ColumnSums(bends=bends), epsilon=1.0, classes=[0, 1], random_state=0)
-        .fit(X[:5000], y[:5000], X_public=X[5000:])
-        .score(X, y)
-        for bends in (True, False)
-    )
+    both = (ColumnSums(bends=bends) for bends in (True, False))
+    fits = (PATEClassifier(voters, classes=[0, 1], random_state=0) for voters in both)
+    by_bends, straight = (clf.fit(X[:5000], y[:5000], X[5000:]).score(X, y) for clf in fits)
     assert straight < 0.6 and by_bends > 0.8
 
 
@@ -194,12 +195,8 @@ def test_public_numbers_decide(explained, n_classes, signal, expected):
 
 def test_groups_leave_the_choice_to_public_rows():
     X, y, rows = wide()
-    plans = [
-        PATEClassifier(classes=[0, 1]).plan(
-            part, labels, X_public=rows, groups=np.arange(len(part))
-        )
-        for part, labels in ((X, y), (np.tile(X, (3, 1)), np.tile(y, 3)))
-    ]
+    clf, thrice = PATEClassifier(classes=[0, 1]), (np.tile(X, (3, 1)), np.tile(y, 3))
+    plans = [clf.plan(*data, rows, groups=np.arange(len(data[0]))) for data in ((X, y), thrice)]
     assert plans[0].voters == plans[1].voters
 
 
@@ -246,9 +243,8 @@ def test_noise_of_ones_own_is_for_cells():
     X, y, rows = wide()
     with pytest.raises(ValueError, match="ColumnSums has a mechanism of its own"):
         PATEClassifier(ColumnSums(), aggregator=LaplaceMechanism(), classes=[0, 1]).fit(X, y, rows)
-    plan = PATEClassifier(aggregator=LaplaceMechanism(), classes=[0, 1], on_bad_plan="warn").plan(
-        X, y, rows
-    )
+    of_cells = PATEClassifier(aggregator=LaplaceMechanism(), classes=[0, 1], on_bad_plan="warn")
+    plan = of_cells.plan(X, y, rows)
     assert plan.voters.name == ReverseNeighbors.__name__
 
 
@@ -305,9 +301,8 @@ def test_plan_and_fit_choose_alike():
 
 def test_large_groups_count():
     X, y, rows = wide(9000, 20)
-    votes = PATEClassifier(ColumnSums(bends=False), classes=[0, 1], on_bad_plan="warn").poll(
-        X, y, X_public=rows, groups=np.arange(9000) // 4500
-    )
+    clf = PATEClassifier(ColumnSums(bends=False), classes=[0, 1], on_bad_plan="warn")
+    votes = clf.poll(X, y, X_public=rows, groups=np.arange(9000) // 4500)
     step = STEP / _WHOLE / 2
     assert votes.counts[-1, -1] * step == pytest.approx(2 * 0.287, abs=0.01)  # of two groups
 
@@ -328,10 +323,8 @@ def test_one_odd_text_moves_no_other(voters, odd):
     public = frame(["red", "blue"] * 100)
     rest = ["caf\udce9", "red"] * 100
     clf = PATEClassifier(voters, classes=[0, 1], on_bad_plan="warn", random_state=0)
-    with_it, without = (
-        clf.poll(frame([*rest, last]), np.zeros(201, dtype=int), X_public=public).counts
-        for last in (odd, "blue")
-    )
+    labels, tables = np.zeros(201, dtype=int), (frame([*rest, last]) for last in (odd, "blue"))
+    with_it, without = (clf.poll(rows, labels, X_public=public).counts for rows in tables)
     moved = np.abs(with_it - without).sum()
     if isinstance(voters, ColumnSums):
         moved *= STEP / _WHOLE / 2
@@ -353,10 +346,9 @@ def test_sums_are_kept_and_do_not_depend_on_the_workers(tmp_path, monkeypatch):
     monkeypatch.setattr("sklearn_pate.neighbors.blocks.BLOCK_SIZE", 1000)
     X, y, rows = wide()
     groups = np.arange(len(y)) // 3
-    polled = [
-        PATEClassifier(ColumnSums(), classes=[0, 1], **given).poll(X, y, rows, groups=groups).counts
-        for given in ({}, {"n_jobs": 2}, {"memory": tmp_path})
-    ]
+    clf = PATEClassifier(ColumnSums(), classes=[0, 1])
+    fits = (clone(clf).set_params(**given) for given in ({}, {"n_jobs": 2}, {"memory": tmp_path}))
+    polled = [clf.poll(X, y, rows, groups=groups).counts for clf in fits]
     assert np.array_equal(polled[0], polled[1])
     assert np.array_equal(polled[0], polled[2])
     monkeypatch.setattr("sklearn_pate.column_sums.whole_steps", None)  # nothing is summed again

@@ -221,9 +221,8 @@ def test_adult_frame(adult_home):
 
 
 def test_adult_levels_do_not_depend_on_the_subset(adult_home):
-    train, test, both = (
-        fetch_adult(data_home=adult_home, subset=s).data for s in ("train", "test", "all")
-    )
+    subsets = "train", "test", "all"
+    train, test, both = (fetch_adult(data_home=adult_home, subset=s).data for s in subsets)
     assert train.dtypes.tolist() == test.dtypes.tolist() == both.dtypes.tolist()
     pd.testing.assert_frame_equal(pd.concat([train, test], ignore_index=True), both)
 

@@ -10,6 +10,8 @@ from functools import partial
 
 import numpy as np
 import pytest
+from conftest import note_calls
+from faulty import Marked, RaisesIt
 from joblib import parallel_config
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.naive_bayes import GaussianNB
@@ -40,20 +42,6 @@ def votes_of(teacher, n_teachers=24, **params):
     return collect_votes([teacher], X, Y, X_PUBLIC, **(given | params))
 
 
-class Marked(GaussianNB):
-    """A teacher that takes its time and leaves a mark in a file."""
-
-    def __init__(self, file=None, seconds=0.0):
-        super().__init__()
-        self.file, self.seconds = file, seconds
-
-    def fit(self, X, y):
-        with open(self.file, "a") as file:
-            file.write("x")
-        time.sleep(self.seconds)
-        return super().fit(X, y)
-
-
 def die_once(flag):
     """Set the flag and kill this process, unless another has set it."""
     try:
@@ -75,11 +63,6 @@ class Deadly(GaussianNB):
         if os.getpid() != self.home:
             die_once(self.flag)
         return super().fit(X, y)
-
-
-class Failing(GaussianNB):
-    def fit(self, X, y):
-        raise ValueError(f"bad row '{SECRET}'")
 
 
 class Chatty(GaussianNB):
@@ -148,18 +131,12 @@ def test_votes_labels_and_student_are_those_of_one_process(client):
 
 def test_each_worker_gets_its_part_and_the_queries_and_keeps_nothing(client, monkeypatch):
     cloudpickle = pytest.importorskip("cloudpickle", reason="comes with dask")
-    submit, scatter, sizes, scattered = client.submit, client.scatter, [], []
 
-    def sent(function, *args, **kwargs):
-        sizes.append((len(cloudpickle.dumps(kwargs["tasks"])), len(kwargs["tasks"])))
-        return submit(function, *args, **kwargs)
+    def size_and_number(*args, tasks, **kwargs):
+        return len(cloudpickle.dumps(tasks)), len(tasks)
 
-    def spread(data, *args, **kwargs):
-        scattered.append(data)
-        return scatter(data, *args, **kwargs)
-
-    monkeypatch.setattr(client, "submit", sent)
-    monkeypatch.setattr(client, "scatter", spread)
+    sizes = note_calls(monkeypatch, client, "submit", size_and_number)
+    scattered = note_calls(monkeypatch, client, "scatter", lambda data, *args, **kwargs: data)
     _, teachers = votes_of(Shapes(), 600, keep_teachers=True)
     teachers = [t for t in teachers if t is not None]  # the others have records of one class
     assert {t.seen_[:2] for t in teachers} == {((4, 10), (4,))}
@@ -225,7 +202,7 @@ def test_what_teachers_say_stays_on_the_workers(client, tmp_path, capfd, caplog)
     client.run(print, "heard", flush=True)
     votes_of(Chatty())
     with pytest.raises(TeacherError, match="failed: ValueError: its text may quote") as caught:
-        votes_of(Failing())
+        votes_of(RaisesIt(ValueError(f"bad row '{SECRET}'")))
     logs = [*client.get_worker_logs().values(), client.get_scheduler_logs()]
     out, err = capfd.readouterr()
     assert said.read_text().count("heard") == 2

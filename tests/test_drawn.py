@@ -6,7 +6,7 @@ import pickle
 import numpy as np
 import pandas as pd
 import pytest
-from conftest import cases
+from conftest import cases, interrupt
 from sklearn.datasets import make_classification
 from sklearn.naive_bayes import GaussianNB
 
@@ -35,10 +35,6 @@ def pate(**params):
 
 def interrupted(monkeypatch, **params):
     """An estimator that has paid for its rows, and was interrupted before any label."""
-
-    def interrupt(*args, **kwargs):
-        raise KeyboardInterrupt
-
     clf = pate(synthesizer=DRAWS, **params)
     with monkeypatch.context() as patch:
         patch.setattr(TableRelease, "gather", interrupt)
@@ -111,9 +107,6 @@ def test_a_synthesizer_that_has_seen_records_is_not_handed_out():
 
 
 def test_an_interrupt_while_rows_are_noted_keeps_them(monkeypatch):
-    def interrupt(*args):
-        raise KeyboardInterrupt
-
     clf = pate(synthesizer=DRAWS)
     monkeypatch.setattr("sklearn_pate.releases.rows.note_drawn", interrupt)
     pytest.raises(KeyboardInterrupt, clf.fit, X, Y)
@@ -173,12 +166,8 @@ def test_rows_of_two_draws_or_beside_others_are_not_covered():
 
 def test_a_part_of_rows_with_few_values_is_not_covered():
     grid = np.random.default_rng(0).integers(0, 3, (3000, 3))
-    few = MarginalSynthesizer(
-        categories={k: [0, 1, 2] for k in range(3)},
-        missing=[],
-        n_rows=500,
-        noise=LaplaceMechanism(),
-    )
+    codes = {k: [0, 1, 2] for k in range(3)}
+    few = MarginalSynthesizer(categories=codes, missing=[], n_rows=500, noise=LaplaceMechanism())
     rows = pate(synthesizer=few).fit(grid, Y).X_synthetic_
     assert len(np.unique(rows, axis=0)) < 30
     assert pate().fit(grid, Y, X_public=rows).privacy_spent_.n_synthetic == 500

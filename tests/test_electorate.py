@@ -138,15 +138,10 @@ def test_what_it_says_of_records_is_withheld(where, told, kind, capfd):
     assert SECRET not in "".join(capfd.readouterr())
 
 
-@cases(
-    "name, value",
-    ("n_teachers", "12"),
-    ("n_teachers", 0),
-    ("n_teachers", 1.5),
-    ("unit", "househld"),
-    ("adjacency", None),
-    ("adjacency", ""),
-)
+WRONG = {"n_teachers": ("12", 0, 1.5), "unit": ("househld",), "adjacency": (None, "")}
+
+
+@cases("name, value", *((name, value) for name, values in WRONG.items() for value in values))
 def test_what_ballots_state_is_checked(name, value):
     with pytest.raises(ValueError, match=f"Ballots.{name} must"):
         Ballots(**{"n_teachers": 12} | STATED | {name: value})
@@ -220,11 +215,9 @@ def test_ballots_do_not_tell_a_number_of_records_that_is_private():
 
 def test_private_searches_hold_no_rows_out_from_another_electorate():
     search = PrivateGridSearchCV(model(n_queries=10), {"epsilon": [1.0, 2.0]}, epsilon=None)
-    by_candidate = PrivateGridSearchCV(
-        PATEClassifier(LogisticRegression(), n_teachers=10, classes=[0, 1], n_queries=10),
-        {"base_estimator": [TeacherEnsemble([LogisticRegression()], partition="hash")]},
-        epsilon=4.0,
-    )
+    clf = PATEClassifier(LogisticRegression(), n_teachers=10, classes=[0, 1], n_queries=10)
+    hashed = {"base_estimator": [TeacherEnsemble([LogisticRegression()], partition="hash")]}
+    by_candidate = PrivateGridSearchCV(clf, hashed, epsilon=4.0)
     for each in (search, by_candidate):
         with pytest.raises(ValueError, match="cannot be held out from another electorate"):
             each.fit(PRIVATE_X, PRIVATE_Y, X_public=PUBLIC_X)

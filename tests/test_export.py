@@ -42,9 +42,8 @@ LETTERS = np.array(["a", "b", "c"])
 
 
 def coded(n_classes):
-    return make_classification(
-        700, n_features=5, n_informative=4, n_redundant=0, n_classes=n_classes, random_state=0
-    )
+    given = {"n_informative": 4, "n_redundant": 0, "n_classes": n_classes, "random_state": 0}
+    return make_classification(700, 5, **given)
 
 
 def numbers(n_classes):
@@ -102,9 +101,8 @@ def assert_same(model, clf, X):
     np.testing.assert_array_equal(model.predict(X), clf.predict(X))
     columns = np.searchsorted(clf.classes_, model.classes_)
     np.testing.assert_array_equal(clf.classes_[columns], model.classes_)
-    np.testing.assert_allclose(
-        model.predict_proba(X), clf.predict_proba(X)[:, columns], rtol=0, atol=1e-12
-    )
+    proba = clf.predict_proba(X)[:, columns]
+    np.testing.assert_allclose(model.predict_proba(X), proba, rtol=0, atol=1e-12)
 
 
 # --- the same predictions, without this library --------------------------------------------------
@@ -415,9 +413,8 @@ def test_a_model_of_frames_names_pandas_and_asks_for_a_frame():
 def test_rows_that_were_drawn_need_not_be_given():
     X, y = numbers(2)
     X = X.clip(-4, 4)
-    clf = PATEClassifier(
-        synthesizer=MarginalSynthesizer((-4, 4), missing=[]), epsilon=20, classes=LETTERS[:2]
-    )
+    rows = MarginalSynthesizer((-4, 4), missing=[])
+    clf = PATEClassifier(synthesizer=rows, epsilon=20, classes=LETTERS[:2])
     clf.fit(X, y).fit_student(student=MLPClassifier(max_iter=20))
     assert_same(clf.export(), clf, X)
     assert clf.export().privacy_spent_["n_synthetic"] == len(clf.X_synthetic_)

@@ -13,7 +13,6 @@ from sklearn.naive_bayes import GaussianNB
 from sklearn_pate import PATEClassifier, aggregators
 from sklearn_pate.accountant import plan_queries
 from sklearn_pate.exceptions import BudgetExceededError
-from sklearn_pate.ledger import PrivacyLedger
 from sklearn_pate.rdp import (
     Facts,
     data_independent_epsilon,
@@ -212,11 +211,8 @@ def test_noise_that_changes_nothing_is_refused():
 def refused_early(ledger, **params):
     """The error of a fit that no teacher was trained for and nothing was booked of."""
     given = {"n_teachers": 30, "n_queries": 10, "epsilon": 5.0, "classes": CLASSES}
-    clf = PATEClassifier(
-        RaisesIt(AssertionError("trained")),
-        ledger=ledger,
-        **(given | {"student": GaussianNB()} | params),
-    )
+    given |= {"student": GaussianNB(), "ledger": ledger} | params
+    clf = PATEClassifier(RaisesIt(AssertionError("trained")), **given)
     with pytest.raises((ValueError, TypeError)) as caught:
         clf.fit(X[:600], Y, X[600:])
     assert "trained" not in str(caught.value).replace("any teacher was trained", "")
@@ -275,8 +271,7 @@ MISTAKES = {
 
 @table("body, message", MISTAKES)
 @pytest.mark.filterwarnings("ignore:the noise")
-def test_mistakes_in_a_mechanism_are_found_before_teachers_train(body, message, tmp_path):
-    ledger = PrivacyLedger(tmp_path / "ledger.sqlite", epsilon=10.0)
+def test_mistakes_in_a_mechanism_are_found_before_teachers_train(body, message, ledger):
     own = {name: vars(Mine)[name] for name in ("outcome_log_proba", "facts")}
     told = refused_early(ledger, aggregator=type("Wrong", (aggregators.Aggregator,), own | body)())
     assert re.search(message, told, re.DOTALL), told
@@ -289,8 +284,7 @@ class KeepsMissing(GaussianNB):
 
 
 @pytest.mark.filterwarnings("ignore:the noise")
-def test_a_student_that_predicts_no_class_is_found_before_teachers_train(tmp_path):
-    ledger = PrivacyLedger(tmp_path / "ledger.sqlite", epsilon=10.0)
+def test_a_student_that_predicts_no_class_is_found_before_teachers_train(ledger):
     told = refused_early(ledger, student=KeepsMissing())
     assert "whole numbers from 0 to 2" in told and "-1 is not a class" in told
 
@@ -359,9 +353,8 @@ def test_soft_labels_see_noisy_whole_numbers_and_nothing_else(monkeypatch):
 
 
 def test_soft_labels_are_drawn_from_whole_numbers():
-    labels = aggregators.SoftVote(2.0).soft_labels(
-        [[6.25, 3.5, 0.25]] * 99, random_state=WholeNumbersOnly()
-    )
+    sums = [[6.25, 3.5, 0.25]] * 99
+    labels = aggregators.SoftVote(2.0).soft_labels(sums, random_state=WholeNumbersOnly())
     assert labels.shape == (99, 3)
     with pytest.raises(TypeError):
         aggregators.SoftVote(2.0, noise="continuous").soft_labels([[1.0, 2.0]], WholeNumbersOnly())
@@ -371,9 +364,8 @@ def test_soft_labels_are_drawn_from_whole_numbers():
 def test_soft_noise_is_what_it_says(noise, global_random_seed):
     """Finds noise of 3 % less on a sum."""
     sums = np.tile([600.0, 400.0], (50_000, 1))
-    share = aggregators.SoftVote(20.0, noise=noise).soft_labels(
-        sums, random_state=global_random_seed
-    )[:, 0]
+    soft_vote = aggregators.SoftVote(20.0, noise=noise)
+    share = soft_vote.soft_labels(sums, random_state=global_random_seed)[:, 0]
     # at these sums the share is nearly linear in the noise
     expected = 20 * math.hypot(600, 400) / 1000**2
     assert share.std() == pytest.approx(expected, rel=0.02)  # more than 6 standard errors
@@ -441,17 +433,14 @@ def test_what_is_released_has_one_form():
     released = aggregators.SoftVote(2.0).release(votes, random_state=0)
     assert released.paid.all() and released.soft_labels.shape == (4, 3)
     np.testing.assert_array_equal(released.labels, released.soft_labels.argmax(axis=1))
-    np.testing.assert_array_equal(
-        aggregators.SoftVote(2.0).aggregate(votes, random_state=0), released.labels
-    )
+    labels = aggregators.SoftVote(2.0).aggregate(votes, random_state=0)
+    np.testing.assert_array_equal(labels, released.labels)
 
 
 def test_a_soft_mechanism_has_no_distribution_over_classes():
     assert has_distribution(aggregators.GNMax()) and not has_distribution(aggregators.SoftVote())
-    assert (
-        aggregators.GNMax().temperature is None
-        and aggregators.SoftVote(temperature=3.0).temperature == 3.0
-    )
+    assert aggregators.GNMax().temperature is None
+    assert aggregators.SoftVote(temperature=3.0).temperature == 3.0
 
     with pytest.raises(TypeError, match="Write soft_labels as well"):
         type("Louder", (aggregators.SoftVote,), {"aggregate": argmax})

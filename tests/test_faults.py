@@ -26,10 +26,8 @@ from sklearn_pate.ledger import PrivacyLedger
 from sklearn_pate.releases import labels
 from sklearn_pate.teachers import electorate
 
-pytestmark = [
-    pytest.mark.filterwarnings("ignore:teachers run in threads:UserWarning"),
-    pytest.mark.usefixtures("forked_workers"),
-]
+in_threads = pytest.mark.filterwarnings("ignore:teachers run in threads:UserWarning")
+pytestmark = [in_threads, pytest.mark.usefixtures("forked_workers")]
 
 RNG = np.random.default_rng(0)
 X, X_PUBLIC = RNG.normal(size=(400, 3)), RNG.normal(size=(100, 3))
@@ -49,6 +47,11 @@ def model(teacher=None, **params):
 
 
 STAGES = [ConfidentGNMax(12, 5.0, 5.0), InteractiveGNMax(12, 5.0, 5.0, 0.9)]
+
+
+@pytest.fixture
+def ledger(tmp_path):
+    return PrivacyLedger(tmp_path / "ledger", epsilon=1000.0)
 
 
 # --- interrupted ---------------------------------------------------------------------------------
@@ -93,8 +96,7 @@ AFTER = {
 
 @pytest.mark.slow
 @pytest.mark.parametrize("phase", BEFORE)
-def test_interrupted_before_anything_is_spent(phase, tmp_path, monkeypatch):
-    ledger = PrivacyLedger(tmp_path / "ledger", epsilon=1000.0)
+def test_interrupted_before_anything_is_spent(phase, ledger, monkeypatch):
     clf = model(ledger=ledger).fit(X, Y, X_PUBLIC)
     spent, proba = clf.privacy_spent_, clf.predict_proba(X)
     new = model(ledger=ledger)
@@ -113,8 +115,7 @@ def test_interrupted_before_anything_is_spent(phase, tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize("phase", AFTER)
-def test_interrupted_when_it_is_paid_for(phase, tmp_path, monkeypatch):
-    ledger = PrivacyLedger(tmp_path / "ledger", epsilon=1000.0)
+def test_interrupted_when_it_is_paid_for(phase, ledger, monkeypatch):
     for clf in (model(ledger=ledger), model(ledger=ledger).fit(X, Y, X_PUBLIC)):
         before = len(ledger.history())
         with monkeypatch.context() as patched:
@@ -129,8 +130,7 @@ def test_interrupted_when_it_is_paid_for(phase, tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize("owner, name", [(release, "_start_anew"), (release, "Published")])
-def test_an_interrupt_says_no_less_than_was_spent(owner, name, tmp_path, monkeypatch):
-    ledger = PrivacyLedger(tmp_path / "ledger", epsilon=1000.0)
+def test_an_interrupt_says_no_less_than_was_spent(owner, name, ledger, monkeypatch):
     clf = model(ledger=ledger, n_queries=2).fit(X, Y, X_PUBLIC)
     with monkeypatch.context() as patched:
         interrupt(patched, owner, name)
@@ -141,8 +141,7 @@ def test_an_interrupt_says_no_less_than_was_spent(owner, name, tmp_path, monkeyp
 
 
 @pytest.mark.parametrize("after", [False, True])
-def test_an_interrupt_of_the_ledger_may_have_been_after_it_wrote(after, tmp_path, monkeypatch):
-    ledger = PrivacyLedger(tmp_path / "ledger", epsilon=1000.0)
+def test_an_interrupt_of_the_ledger_may_have_been_after_it_wrote(after, ledger, monkeypatch):
     interrupt(monkeypatch, PrivacyLedger, "record", 1, after)
     pytest.raises(KeyboardInterrupt, model(ledger=ledger).fit, X, Y, X_PUBLIC).match("is spent")
 

@@ -28,7 +28,6 @@ from sklearn_pate.aggregators import (
     StableArgmax,
 )
 from sklearn_pate.exceptions import BadPlanError
-from sklearn_pate.ledger import PrivacyLedger
 from sklearn_pate.neighbors import ReverseNeighbors
 from sklearn_pate.synthesis import MarginalSynthesizer
 from sklearn_pate.teachers import Sites
@@ -42,9 +41,11 @@ PUBLIC = {"n_public": 1000, "n_teachers": 250, "n_classes": 10, "delta": 1e-5}
 FLAT = "what was released is about as likely if all rates were the same everywhere, "
 
 
-def pate(base=None, **params):
-    """A classifier whose voters are named."""
-    base = GaussianNB() if base is None else base
+NAMED = GaussianNB()
+
+
+def pate(base=NAMED, **params):
+    """A classifier whose voters are named; with None, those that the rules choose."""
     if isinstance(base, GaussianNB):
         params = {"n_teachers": 100} | params
     return PATEClassifier(base, **{"classes": [0, 1, 2], "random_state": 0} | params)
@@ -171,9 +172,8 @@ def test_labels_that_a_budget_lets_through_are_those_of_a_fit():
     aggregator = ConfidentGNMax(0.6, 10.0, 6.0)
     clf = pate(aggregator=aggregator, n_queries=400, epsilon=5.0)
     votes = np.tile([100, 0, 0], (400, 1))
-    plan = plan_queries(
-        aggregator, 400, n_public=400, n_teachers=100, n_classes=3, epsilon=5.0, delta=1e-5
-    )
+    public = {"n_public": 400, "n_teachers": 100, "n_classes": 3}
+    plan = plan_queries(aggregator, 400, **public, epsilon=5.0, delta=1e-5)
     assert 3 <= plan.n_labels < plan.n_queries == 400
     with pytest.warns(UserWarning, match="only those were asked"):
         clf.fit_votes(votes, X_PUBLIC)
@@ -274,8 +274,7 @@ def test_where_promises_get_weak_and_deltas_large():
 # --- refused, and warned of ----------------------------------------------------------------------
 
 
-def test_fewer_queries_than_classes_are_refused_before_anything_is_spent(tmp_path):
-    ledger = PrivacyLedger(tmp_path / "ledger.sqlite", epsilon=30.0)
+def test_fewer_queries_than_classes_are_refused_before_anything_is_spent(ledger):
     clf = pate(n_queries=2, epsilon=8.0, ledger=ledger, random_state=None)
     message = "3 classes and 100 teachers: the number of labels is 2, all that is asked for"
     with pytest.raises(BadPlanError, match=message) as caught:
@@ -404,6 +403,8 @@ def test_the_parts_of_epsilon():
 
 # --- public numbers alone ------------------------------------------------------------------------
 
+DRAWS = MarginalSynthesizer((-3, 3), missing=[], noise=LaplaceMechanism())
+
 
 def numbers(plan):
     """All that a plan says."""
@@ -412,7 +413,7 @@ def numbers(plan):
     if plan.has_teachers:
         shares = [(plan.share_right(a), plan.share_answered(a)) for a in (0.6, 0.8, 0.95)]
     told = [getattr(plan, name) for name in names.split()]
-    return [*told, shares, plan.epsilon, str(plan), plan._repr_html_()]
+    return [*told, shares, plan.epsilon, str(plan.stages), str(plan), plan._repr_html_()]
 
 
 @cases(
@@ -423,6 +424,12 @@ def numbers(plan):
     {"base": ReverseNeighbors(adjacency="add_or_remove")},
     {"base": ReverseNeighbors(), "synthesizer": MarginalSynthesizer((-9, 9), missing=[])},
     {"synthesizer": MarginalSynthesizer((-9, 9), missing=[]), "epsilon": 2.0},
+    {"n_teachers": None, "epsilon": 2.0},
+    {"base": None, "epsilon": 1.0},
+    {"base": None, "epsilon": 0.25},
+    {"base": None, "epsilon": 2.0, "n_queries": 50},
+    {"base": None, "synthesizer": DRAWS, "epsilon": 1.0},
+    {"base": None, "synthesizer": DRAWS, "epsilon": 4.0, "n_queries": 50},
 )
 def test_private_values_change_nothing_that_a_plan_says(params):
     public = None if "synthesizer" in params else X_PUBLIC

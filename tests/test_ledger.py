@@ -39,11 +39,9 @@ ROWS = np.column_stack([np.arange(200) % 2, np.arange(200)]).astype(float)
 
 
 def fit_votes(ledger, aggregator, n_queries, **params):
-    clf = PATEClassifier(
-        GaussianNB(), aggregator=aggregator, n_queries=n_queries, ledger=ledger, **params
-    )
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # budgets that cut queries
+    given = {"aggregator": aggregator, "n_queries": n_queries, "ledger": ledger} | params
+    clf = PATEClassifier(GaussianNB(), **given)
+    with warnings.catch_warnings(action="ignore"):  # budgets that cut queries
         return clf.fit_votes(VOTES, ROWS)
 
 
@@ -64,9 +62,8 @@ class Unsafe(sqlite3.Connection):
     """Does not wait until the disk has what was written."""
 
     def execute(self, statement, *values):
-        return super().execute(
-            statement.replace("synchronous = EXTRA", "synchronous = OFF"), *values
-        )
+        statement = statement.replace("synchronous = EXTRA", "synchronous = OFF")
+        return super().execute(statement, *values)
 
 
 @pytest.fixture(autouse=True)
@@ -81,9 +78,8 @@ def test_fits_add_up_as_one_fit_of_all_queries_would(path, aggregator):
     for done in range(1, 9):
         fit_votes(ledger, aggregator, 20, epsilon=None)
         # one fit of as many queries, by an account that may choose the best order afterwards
-        together, _ = rdp.data_independent_epsilon(
-            aggregator, 20 * done, 1e-5, n_teachers=100, n_classes=2
-        )
+        public = {"n_teachers": 100, "n_classes": 2}
+        together, _ = rdp.data_independent_epsilon(aggregator, 20 * done, 1e-5, **public)
         assert together <= ledger.epsilon_spent <= 3.0
     assert ledger.epsilon_spent <= 1.3 * together
     history = ledger.history()
@@ -95,9 +91,8 @@ def test_fits_add_up_as_one_fit_of_all_queries_would(path, aggregator):
 
 
 COSTS = GNMax(30.0).costs(n_teachers=100, n_classes=2)
-SPENT = PrivacySpent(
-    1.0, 1e-5, "renyi", "record", "replace one record", n_teachers=100, n_queries=5, n_answered=0
-)
+NUMBERS = {"n_teachers": 100, "n_queries": 5, "n_answered": 0}
+SPENT = PrivacySpent(1.0, 1e-5, "renyi", "record", "replace one record", **NUMBERS)
 
 
 @settings(max_examples=10, deadline=None)
@@ -294,9 +289,8 @@ def test_how_costs_add_up_is_fixed_when_the_file_is_made(path):
 def test_pure_fits_add_up_in_every_ledger_and_deltas_to_what_is_set_aside(path, composition):
     ledger = PrivacyLedger(path, epsilon=8.0, composition=composition)
     assert recorded(ledger, [pure_cost(1.0)] * 12) == 8 and ledger.epsilon_spent == 8.0
-    ledger = PrivacyLedger(
-        path.with_name("2"), 8.0, composition=composition, failure_probability=3e-6
-    )
+    given = {"composition": composition, "failure_probability": 3e-6}
+    ledger = PrivacyLedger(path.with_name("2"), 8.0, **given)
     assert recorded(ledger, [pure_cost(0.1, 1e-6)] * 5) == 3
     with pytest.raises(BudgetExceededError, match="3e-06 of which is .* this one has 1e-06, and"):
         ledger.record(SPENT, pure_cost(0.1, 1e-6))
@@ -455,9 +449,8 @@ def test_no_strategy_that_looks_at_what_was_released_gets_more_than_delta(tmp_pa
     def after(taken):
         """The ledger's answer: may a run end there?"""
         if taken not in ledgers:
-            ledger = PrivacyLedger(
-                tmp_path / f"{composition} {taken}", epsilon, delta, composition=composition
-            )
+            file = tmp_path / f"{composition} {taken}"
+            ledger = PrivacyLedger(file, epsilon, delta, composition=composition)
             costs = [cost for (cost, _), n in zip(steps, taken, strict=True) for _ in range(n)]
             ledgers[taken] = recorded(ledger, costs) == len(costs)
         return ledgers[taken]
@@ -513,13 +506,10 @@ def test_objects_refuse_a_file_that_replaced_theirs(path, budget):
         if is_replaced:
             new = PrivacyLedger(path, budget)
         for model in (pickle.loads(kept), clf, copied, deepcopy(clf)):
-            for use in (
-                partial(model.fit_votes, VOTES, ROWS),
-                partial(model.ledger.record, SPENT, COSTS(1)),
-                partial(model.ledger.check, SPENT, COSTS(1)),
-                model.ledger.history,
-            ):
-                pytest.raises(ValueError, use).match(REPLACED)
+            pytest.raises(ValueError, model.fit_votes, VOTES, ROWS).match(REPLACED)
+            pytest.raises(ValueError, model.ledger.history).match(REPLACED)
+            for use in (model.ledger.record, model.ledger.check):
+                pytest.raises(ValueError, use, SPENT, COSTS(1)).match(REPLACED)
             assert path.exists() == is_replaced  # no new budget is made on the quiet
     assert len(new.history()) == 0
     new.record(SPENT, COSTS(1))
@@ -612,18 +602,15 @@ def test_processes_that_are_killed_leave_no_lock_and_no_unrecorded_release(tmp_p
 def test_what_a_ledger_shows_of_itself(path):
     plain = PrivacyLedger(path, epsilon=1.0, delta=1e-5)
     assert repr(plain) == f"PrivacyLedger({path.name!r}, epsilon=1, delta=1e-05)"
-    assert list(plain.history().columns) == [
-        *["time", "method", "n_teachers", "n_queries"],
-        *["epsilon", "epsilon_total", "share"],
-    ]
+    columns = "time method n_teachers n_queries epsilon epsilon_total share"
+    assert list(plain.history().columns) == columns.split()
     kinds = {"composition": "gaussian", "failure_probability": 0}
     other = PrivacyLedger(path.with_name("other"), epsilon=4.0, **kinds)
     assert repr(other).endswith("delta=1e-05, composition='gaussian', failure_probability=0)")
     other.record(SPENT, gaussian_cost(0.3))
     fit = other.history().iloc[0]
-    assert fit["time"].endswith("+00:00") and fit["share"] == pytest.approx(
-        0.3**2 / rdp.gdp_mu(4.0, 1e-5) ** 2
-    )
+    share = 0.3**2 / rdp.gdp_mu(4.0, 1e-5) ** 2
+    assert fit["time"].endswith("+00:00") and fit["share"] == pytest.approx(share)
     PrivacyLedger(path.with_name("pure"), 1.0, composition="pure", failure_probability=1e-5)
 
 

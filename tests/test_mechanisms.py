@@ -6,8 +6,9 @@ import math
 import mpmath
 import numpy as np
 import pytest
-from conftest import cases
+from conftest import cases, histograms_of
 from draws import assert_drawn_from
+from faulty import Unwilling
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.special import log_ndtr, logsumexp
@@ -82,11 +83,6 @@ def test_interactive_reinforces_a_confident_student_only():
 # --- costs ---------------------------------------------------------------------------------------
 
 
-def histograms_of(n_teachers, n_classes):
-    rows = itertools.product(range(n_teachers + 1), repeat=n_classes - 1)
-    return np.array([[*row, n_teachers - sum(row)] for row in rows if sum(row) <= n_teachers])
-
-
 @pytest.mark.parametrize(("n_teachers", "n_classes"), [(20, 2), (14, 3), (9, 4)])
 @pytest.mark.parametrize("threshold", [2, 7, 0.8])
 def test_confident_costs_no_more_than_its_worst_case(n_teachers, n_classes, threshold):
@@ -118,9 +114,8 @@ def test_confident_costs_no_more_than_its_worst_case(n_teachers, n_classes, thre
 def test_interactive_costs_no_more_than_its_worst_case(counts, data, sigma1, sigma2):
     weights = [data.draw(st.floats(0, 1)) + 1e-3 for _ in counts]
     proba = np.array(weights) / sum(weights)
-    interactive = InteractiveGNMax(
-        data.draw(st.integers(1, 40)), sigma1=sigma1, sigma2=sigma2, confidence=0.5
-    )
+    threshold = data.draw(st.integers(1, 40))
+    interactive = InteractiveGNMax(threshold, sigma1=sigma1, sigma2=sigma2, confidence=0.5)
     orders = [1.3, 4.0, 20.0]
     exact = rdp.exact_rdp(interactive, [counts], orders, student_proba=[proba])[0]
     worst = rdp.worst_case_rdp(interactive, orders, n_teachers=sum(counts), n_classes=len(counts))
@@ -136,10 +131,9 @@ def test_the_check_by_a_dense_grid(sigma):
             x = np.linspace(-10 - 1.3 * a * step, 10 + 1.3 * a * step, 100_001)
             fail, ok = (log_ndtr(-x), log_ndtr(-x - step)), (log_ndtr(x), log_ndtr(x + step))
             for k in (0, 1):
-                moment = np.logaddexp(
-                    a * fail[k] + (1 - a) * fail[1 - k],
-                    a * ok[k] + (1 - a) * ok[1 - k] + (a - 1) * r,
-                )
+                fails = a * fail[k] + (1 - a) * fail[1 - k]
+                passes = a * ok[k] + (1 - a) * ok[1 - k] + (a - 1) * r
+                moment = np.logaddexp(fails, passes)
                 assert moment.max() / (a - 1) <= bound * (1 + 1e-12)
             assert bound <= (r + a * step**2 / 2) * (1 + 1e-9)
 
@@ -170,9 +164,8 @@ def test_immutable_costs_more_the_larger_its_constant():
     for noise in ({"sigma": 3.0}, {"gamma": 0.5}):
         immutable = ImmutableArgmax(4.0, **noise)
         exact = rdp.exact_rdp(immutable, histograms_of(12, 3), [1.5, 4.0]).max(axis=0)
-        assert (
-            exact <= rdp.worst_case_rdp(immutable, [1.5, 4.0], n_teachers=12, n_classes=3)
-        ).all()
+        worst = rdp.worst_case_rdp(immutable, [1.5, 4.0], n_teachers=12, n_classes=3)
+        assert (exact <= worst).all()
 
 
 @pytest.mark.parametrize("constant", [0, 0.5, 4.0])
@@ -284,12 +277,8 @@ def test_every_run_has_a_threshold_of_its_own(monkeypatch, global_random_seed):
     # two that pass share a run: its noise makes that more likely than if each had its own
     together = (laplace.sf(rho, scale=on_distance) ** 2).mean()
     assert together > 0.3
-    for share, expected in (
-        (draws[:, 0].mean(), 1 / 2),
-        (draws.all(axis=1).mean(), 1 / 4),
-        ((~draws).all(axis=1).mean(), together),
-    ):
-        assert abs(share - expected) < 0.028  # 5 standard errors
+    shares = [draws[:, 0].mean(), draws.all(axis=1).mean(), (~draws).all(axis=1).mean()]
+    np.testing.assert_allclose(shares, [1 / 2, 1 / 4, together], atol=0.028)  # 5 standard errors
 
 
 @pytest.mark.parametrize("run_epsilon", [0.3, 1.5])
@@ -399,10 +388,8 @@ def test_stages_run_in_order_and_share_the_cap():
     spent = clf.privacy_spent_
     assert spent.n_queries == len(clf.query_indices_) == 260
     assert spent.n_answered == (clf.public_labels_ >= 0).sum() < 260
-    costs = [
-        mechanism.costs(n_teachers=120, n_classes=2)(n)
-        for mechanism, n in ((CONFIDENT, 60), (INTERACTIVE, 200))
-    ]
+    public = {"n_teachers": 120, "n_classes": 2}
+    costs = [CONFIDENT.costs(**public)(60), INTERACTIVE.costs(**public)(200)]
     assert spent.epsilon == costs[0].plus(costs[1]).epsilon(1e-5)[0] <= 6.0
     assert [type(a) for a in clf.aggregator_] == [ConfidentGNMax, InteractiveGNMax]
     assert clf.curator_.votes.shape == (260, 2)
@@ -481,14 +468,8 @@ def test_the_student_between_stages_is_fitted_on_what_was_released():
 
 
 def test_a_student_that_fails_between_stages_keeps_what_is_paid_for():
-    class Never(LogisticRegression):
-        def fit(self, X, y):
-            if np.array_equal(y, np.arange(len(y)) % 2):  # tried with made-up labels
-                return super().fit(X, y)
-            raise RuntimeError("no")
-
     with pytest.raises(StudentError, match="40 released labels") as caught:
-        staged([GNMax(20.0), INTERACTIVE], [40, 60], student=Never())
+        staged([GNMax(20.0), INTERACTIVE], [40, 60], student=Unwilling())
     assert (caught.value.public_labels >= 0).sum() == 40
     assert caught.value.privacy_spent.n_queries == 40
 
@@ -524,10 +505,8 @@ def test_soft_votes_release_noisy_sums_of_probabilities(noise):
     assert soft.shape == (1000, 2) and np.isnan(np.delete(soft, asked, axis=0)).all()
     np.testing.assert_allclose(soft[asked].sum(axis=1), 1)
     np.testing.assert_array_equal(soft[asked].argmax(axis=1), clf.public_labels_[asked])
-    expected = sum(
-        np.sqrt(p) / np.sqrt(p).sum(axis=1, keepdims=True)
-        for p in (t.predict_proba(X[2000:3000][asked]) for t in clf.curator_.teachers)
-    )
+    proba = (t.predict_proba(X[2000:3000][asked]) for t in clf.curator_.teachers)
+    expected = sum(np.sqrt(p) / np.sqrt(p).sum(axis=1, keepdims=True) for p in proba)
     np.testing.assert_allclose(clf.curator_.votes, expected, atol=120 * 2 / 2**19)
     gaussian = rdp.gdp_to_epsilon(math.sqrt(2 * 50) / 12, 1e-5)
     renyi = rdp.rdp_to_epsilon(rdp.DEFAULT_ORDERS * 50 / 12**2, 1e-5, rdp.DEFAULT_ORDERS)[0]
@@ -544,13 +523,9 @@ def test_soft_votes_release_noisy_sums_of_probabilities(noise):
 )
 def test_one_teachers_shares_have_bounded_norm(first, second, temperature):
     pair = [np.array([v]) + 1e-6 for v in (first, second[: len(first)])]
-    shares = [
-        probability_shares(
-            p / p.sum(), np.arange(len(first)), n_classes=len(first), temperature=temperature
-        )
-        / 2**20
-        for p in pair
-    ]
+    given = {"n_classes": len(first), "temperature": temperature}
+    codes = np.arange(len(first))
+    shares = [probability_shares(p / p.sum(), codes, **given) / 2**20 for p in pair]
     assert all((s >= 0).all() and s.sum() <= 1 for s in shares)
     assert np.linalg.norm(shares[0] - shares[1]) <= math.sqrt(2)
 

@@ -11,6 +11,7 @@ from functools import partial
 import numpy as np
 import pytest
 from conftest import cases, table
+from faulty import Marked
 from joblib import Memory
 from processes import marks_since_last, run_script
 from sklearn.naive_bayes import GaussianNB
@@ -20,27 +21,12 @@ from sklearn_pate.aggregators import GNMax, PluralityVote, SoftVote
 from sklearn_pate.exceptions import TeacherError
 from sklearn_pate.memory import code_digest, digest
 
-pytestmark = [
-    pytest.mark.filterwarnings("ignore:teachers run in threads:UserWarning"),
-    pytest.mark.usefixtures("forked_workers"),
-]
+in_threads = pytest.mark.filterwarnings("ignore:teachers run in threads:UserWarning")
+pytestmark = [in_threads, pytest.mark.usefixtures("forked_workers")]
 
 RNG = np.random.default_rng(0)
 X, X_PUBLIC = RNG.normal(size=(400, 3)), RNG.normal(size=(50, 3))
 Y = (X[:, 0] > 0).astype(int)
-
-
-class Counting(GaussianNB):
-    """A teacher that leaves a mark in a file whenever one is trained."""
-
-    def __init__(self, file=None, var_smoothing=1e-9):
-        super().__init__(var_smoothing=var_smoothing)
-        self.file = file
-
-    def fit(self, X, y, sample_weight=None):
-        with open(self.file, "a") as file:
-            file.write("x")
-        return super().fit(X, y, sample_weight)
 
 
 @pytest.fixture
@@ -52,7 +38,7 @@ def trained(tmp_path):
 def model(tmp_path, **params):
     given = {"n_teachers": 8, "aggregator": PluralityVote(), "epsilon": None, "classes": [0, 1]}
     given |= {"student": GaussianNB(), "memory": tmp_path / "votes", "random_state": 0}
-    return PATEClassifier(Counting(str(tmp_path / "trained")), **(given | params))
+    return PATEClassifier(Marked(str(tmp_path / "trained")), **(given | params))
 
 
 def test_finished_teachers_are_not_trained_again(tmp_path, trained):
@@ -262,11 +248,11 @@ def test_without_a_seed_teachers_stay_and_noise_is_fresh(tmp_path, trained):
 def test_teachers_are_kept_on_request(tmp_path, trained):
     for keep in (True, True, False):
         kept = model(tmp_path, keep_teachers=keep).fit(X, Y, X_PUBLIC).curator_.teachers
-        assert (kept is None) != keep and (kept is None or type(kept[0]) is Counting)
+        assert (kept is None) != keep and (kept is None or type(kept[0]) is Marked)
     assert trained() == 16
 
 
-class Unlucky(Counting):
+class Unlucky(Marked):
     def fit(self, X, y):
         super().fit(X, y)
         if os.path.exists(self.file + ".bad") and X[0, 0] > 0:

@@ -11,6 +11,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from conftest import cases, table
+from faulty import Unwilling
 from scipy.special import logsumexp
 from scipy.stats import loguniform
 from sklearn.base import clone
@@ -52,11 +53,6 @@ VALIDATION = dict(zip(("X_val", "y_val"), data(200, seed=1)[:2], strict=True))
 
 def pate(**params):
     return PATEClassifier(GaussianNB(), **{"n_teachers": 50, "classes": [0, 1], **params})
-
-
-@pytest.fixture
-def path(tmp_path):
-    return tmp_path / "ledger.sqlite"
 
 
 # --- the number of trials ----------------------------------------------------------------------
@@ -205,8 +201,8 @@ def test_warnings_in_trials_do_not_tell_how_many_there_were():
     assert not caught
 
 
-def test_a_search_is_one_entry_of_a_ledger(path):
-    ledger = PrivacyLedger(path, epsilon=3.0)
+def test_a_search_is_one_entry_of_a_ledger(tmp_path):
+    ledger = PrivacyLedger(tmp_path / "ledger.sqlite", epsilon=3.0)
     clf = pate(ledger=ledger)
     found = search(clf=clf, epsilon=2.0).fit(X, y, X_public)
     assert len(ledger.history()) == 1
@@ -478,23 +474,14 @@ def test_randomized_search_draws_candidates_first():
     assert found.privacy_spent_.epsilon <= 2.0
 
 
-class NeverTrains(GaussianNB):
-    """Fails on real labels, and not when it is tried with made-up ones."""
-
-    def fit(self, X, y):
-        if not np.array_equal(y, np.arange(len(y)) % 2):
-            raise ValueError("this student cannot be trained")
-        return super().fit(X, y)
-
-
 def test_students_that_fail_lose_against_those_that_do_not():
-    grid = {"student": [NeverTrains(), GaussianNB()]}
+    grid = {"student": [Unwilling(), GaussianNB()]}
     found = search(grid, epsilon=2.0, n_trials=30, random_state=1)
     found.fit(X, y, X_public, **VALIDATION)
     assert type(found.best_params_["student"]) is GaussianNB
     with pytest.raises(StudentError, match="could not be trained") as caught:
         # seeded: with few queries, labels may by chance be those that it is tried with
-        search({"student": [NeverTrains()]}, epsilon=2.0, random_state=1).fit(X, y, X_public)
+        search({"student": [Unwilling()]}, epsilon=2.0, random_state=1).fit(X, y, X_public)
     assert caught.value.privacy_spent.epsilon > 1.9
 
 
@@ -535,8 +522,7 @@ BAD = {
 
 
 @table("params, message", BAD)
-def test_bad_searches_are_refused_before_anything_is_spent(params, message, path):
-    ledger = PrivacyLedger(path, epsilon=50.0)
+def test_bad_searches_are_refused_before_anything_is_spent(params, message, ledger):
     params = {"epsilon": 2.0} | params
     found = search(**params)
     if hasattr(found.estimator, "ledger"):
@@ -547,10 +533,9 @@ def test_bad_searches_are_refused_before_anything_is_spent(params, message, path
     assert ledger.epsilon_spent == 0.0
 
 
-def test_labels_are_checked_before_any_row_is_held_out(path):
+def test_labels_are_checked_before_any_row_is_held_out(ledger):
     codes = y.astype(float)
     codes[11] = 7.0
-    ledger = PrivacyLedger(path, epsilon=50.0)
     clf = pate(ledger=ledger)
     for _ in range(4):
         with pytest.raises(ValueError, match="labels that are not in classes"):
@@ -574,7 +559,7 @@ def test_trials_print_nothing_and_call_nobody(capfd):
 
 
 def test_pickles_hold_no_seed_after_a_failure_and_nothing_that_was_fitted():
-    failed = search({"student": [NeverTrains()]}, epsilon=2.0, random_state=5)
+    failed = search({"student": [Unwilling()]}, epsilon=2.0, random_state=5)
     pytest.raises(StudentError, failed.fit, X, y, X_public)
     assert pickle.loads(pickle.dumps(failed)).random_state is None
     assert pickle.loads(pickle.dumps(search(random_state=5))).random_state == 5

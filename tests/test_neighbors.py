@@ -3,15 +3,17 @@
 import math
 import pickle
 import warnings
+from decimal import Decimal
 
 import numpy as np
 import pandas as pd
 import pytest
-from conftest import cases, table
+from conftest import cases, table, three_classes
 from scipy import sparse
 from sklearn.base import BaseEstimator, TransformerMixin, clone
 from sklearn.compose import make_column_transformer
-from sklearn.datasets import load_wine, make_classification
+from sklearn.datasets import load_wine
+from sklearn.kernel_approximation import RBFSampler
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import train_test_split
 from sklearn.pipeline import make_pipeline
@@ -21,11 +23,12 @@ from sklearn.svm import SVC
 from sklearn_pate import PATEClassifier, PublicData
 from sklearn_pate._sklearn import _safe_indexing
 from sklearn_pate.aggregators import GaussianMechanism, GNMax, LaplaceMechanism, TableMechanism
+from sklearn_pate.electorate import PrivateData
 from sklearn_pate.exceptions import BadPlanError, BudgetExceededError
-from sklearn_pate.ledger import PrivacyLedger
 from sklearn_pate.model_selection import PrivateGridSearchCV
 from sklearn_pate.neighbors import ReverseNeighbors, RowVectorizer, electorate
 from sklearn_pate.neighbors.cells import count_ballots, have_distances, make_centers, nearest_cells
+from sklearn_pate.neighbors.columns import are_far, largest_sizes
 from sklearn_pate.neighbors.rates import deal_labels
 from sklearn_pate.neighbors.transform import fitted_on_public, transformed, treats_rows_alone
 from sklearn_pate.partition import HashPartition
@@ -35,9 +38,7 @@ from sklearn_pate.rdp.table import GRID, laplace_table_cost
 from sklearn_pate.students import sure_labels
 from sklearn_pate.teachers import Sites
 
-X, Y = make_classification(
-    900, 5, n_informative=4, n_redundant=0, n_classes=3, class_sep=2, random_state=0
-)
+X, Y = three_classes(900, 5)
 X_PUBLIC = X[600:]
 X, Y, Y_PUBLIC = X[:600], Y[:600], Y[600:]
 
@@ -114,10 +115,9 @@ def test_cells_and_labels_see_private_rows_through_the_table_alone(monkeypatch):
         return np.zeros((len(centers), n_classes), dtype=int)
 
     monkeypatch.setattr(electorate, "cast_in_cells", nothing)
-    first, second = (
-        pate(voters(transformer=StandardScaler())).fit(records, labels, X_public=X_PUBLIC)
-        for records, labels in ((X, Y), (1000 * X[::-1], (Y + 1) % 3))
-    )
+    data = (X, Y), (1000 * X[::-1], (Y + 1) % 3)
+    clf = pate(voters(transformer=StandardScaler()))
+    first, second = (clone(clf).fit(*records, X_public=X_PUBLIC) for records in data)
     np.testing.assert_array_equal(first.table_.counts, second.table_.counts)
     np.testing.assert_array_equal(first.public_soft_labels_, second.public_soft_labels_)
     np.testing.assert_array_equal(first.predict_proba(X), second.predict_proba(X))
@@ -557,9 +557,8 @@ def test_a_warning_of_noise_that_drowns_the_ballots_does_not_tell_a_private_numb
 def test_rates_of_one_class_train_students_that_take_weights():
     clf = pate().fit(X, Y, X_public=X_PUBLIC)
     surface = clf.table_.surface
-    surface = surface._replace(
-        overall=np.array([0.998, 0.001, 0.001]), weights=0 * surface.weights, power=1.0
-    )
+    flat = {"overall": np.array([0.998, 0.001, 0.001]), "weights": 0 * surface.weights}
+    surface = surface._replace(**flat, power=1.0)
     vars(clf.table_)["surface"] = surface
     clf.fit_student(X_PUBLIC, LogisticRegression())
     assert list(clf.student_.classes_) == [0, 1, 2]
@@ -567,8 +566,7 @@ def test_rates_of_one_class_train_students_that_take_weights():
     assert proba[:, 0].min() > 0.99 and proba[:, 1:].max() < 0.005
 
 
-def test_public_rows_in_another_order_are_refused(tmp_path):
-    ledger = PrivacyLedger(tmp_path / "spent", epsilon=50.0)
+def test_public_rows_in_another_order_are_refused(ledger):
     clf = pate(ledger=ledger, random_state=None)
     votes = clf.poll(X, Y, X_public=X_PUBLIC)
     swapped = X_PUBLIC.copy()
@@ -709,9 +707,8 @@ def test_others_than_numbers_are_one_hot(dtype):
 
 def test_searches_plan_each_number_of_ballots():
     grid = {"base_estimator__n_neighbors": [3, 1], "student": [SVC(), LogisticRegression()]}
-    search = PrivateGridSearchCV(
-        pate(random_state=None, epsilon=None), grid, epsilon=6.0, random_state=0, n_trials=5
-    )
+    clf = pate(random_state=None, epsilon=None)
+    search = PrivateGridSearchCV(clf, grid, epsilon=6.0, random_state=0, n_trials=5)
     search.fit(X, Y, X_PUBLIC, X_val=X_PUBLIC[:100], y_val=Y_PUBLIC[:100])
     best, n_neighbors = search.best_estimator_, search.best_params_["base_estimator__n_neighbors"]
     assert best.aggregator_.scale * best.epsilon == pytest.approx(2 * n_neighbors)
@@ -789,8 +786,7 @@ def test_a_mechanism_that_draws_in_its_own_way_states_what_it_costs():
 
 
 @table("mechanism, reason", BROKEN)
-def test_a_mechanism_of_ones_own_is_tried_before_anything_is_spent(mechanism, reason, tmp_path):
-    ledger = PrivacyLedger(tmp_path / "spent", epsilon=50.0)
+def test_a_mechanism_of_ones_own_is_tried_before_anything_is_spent(mechanism, reason, ledger):
     clf = pate(aggregator=mechanism, ledger=ledger, random_state=None)
     for method in (clf.plan, clf.fit):
         pytest.raises((ValueError, TypeError), method, X, Y, X_public=X_PUBLIC).match(reason)
@@ -815,3 +811,76 @@ def test_noise_is_said_before_the_table_is_seen():
     votes.electorate.released = heard
     clf.fit_votes(votes, X_PUBLIC)
     assert said == [2.0]
+
+
+# --- a row far outside what public rows show moves no ballot but its own --------------------------
+
+NEAR = RNG.normal(size=(300, 2))
+OF_NEAR = (NEAR[:, 0] > 0).astype(int)
+PUBLIC_NEAR = RNG.normal(size=(500, 2))
+
+
+def about_the_mean(rows):
+    """Rows by themselves but for rounding, which grows with the largest of the batch."""
+    mean = rows.mean(axis=0)
+    return (rows - mean) + mean
+
+
+def moved_by(value):
+    bends = RBFSampler(gamma=50, n_components=20, random_state=0)
+    transformer = make_pipeline(FunctionTransformer(about_the_mean), bends)
+    voters = ReverseNeighbors(transformer, n_cells=60, random_state=0)
+    clf = PATEClassifier(voters, classes=[0, 1], epsilon=4)
+    other = NEAR.copy()
+    other[3] = value
+    tables = [clf.poll(rows, OF_NEAR, X_public=PUBLIC_NEAR).counts for rows in (NEAR, other)]
+    return np.abs(tables[0] - tables[1]).sum()
+
+
+def test_sizes_are_by_columns_and_infinity_is_none():
+    rows = np.array([[1.0, -5.0], [np.inf, 2.0]])
+    assert largest_sizes(rows).tolist() == [1.0, 5.0]
+    assert largest_sizes(sparse.csr_array(rows)).tolist() == [5.0]
+
+
+@pytest.mark.parametrize("value", [1e4, 1e9, 1e15, -1e30])
+def test_one_record_moves_two_ballots(value):
+    assert moved_by(value) <= 2
+
+
+def test_this_would_be_seen(monkeypatch):
+    monkeypatch.setattr(electorate, "largest_sizes", lambda X_public: None)
+    assert moved_by(1e17) > 2
+
+
+@cases(
+    "kind",
+    np.asarray,
+    pd.DataFrame,
+    sparse.csr_array,
+    lambda rows: np.asarray(rows, dtype=object),
+    lambda rows: pd.DataFrame(rows).astype("Float64"),
+    lambda rows: pd.DataFrame(rows).assign(text="a"),
+    lambda rows: pd.DataFrame(rows).astype("category"),
+    lambda rows: pd.DataFrame(rows).map(Decimal),
+)
+def test_rows_of_all_kinds_have_sizes(kind):
+    public = kind([[1.0, -5.0], [np.nan, 2.0]])
+    given = kind([[1.0, -900.0], [2e6, 0.0], [np.inf, 1.0], [np.nan, np.nan]])
+    assert are_far(given, largest_sizes(public)).tolist() == [False, True, True, False]
+
+
+def test_texts_and_dates_have_none():
+    rows = pd.DataFrame({"text": ["a", "b"], "when": pd.to_datetime(["2020-01-01"] * 2)})
+    assert are_far(rows, largest_sizes(rows)).tolist() == [False, False]
+
+
+def test_our_transformer_takes_all_rows_at_once():
+    other = NEAR.copy()
+    other[3] = 1e300
+    voters = ReverseNeighbors(n_cells=60, random_state=0)
+    clf = PATEClassifier(voters, classes=[0, 1], epsilon=4)
+    tables = [clf.poll(rows, OF_NEAR, X_public=PUBLIC_NEAR).counts for rows in (NEAR, other)]
+    assert np.abs(tables[0] - tables[1]).sum() <= 2
+    voters.enrol(PrivateData(X=NEAR, codes=OF_NEAR, classes=[0, 1]), PUBLIC_NEAR)
+    assert voters._largest is None

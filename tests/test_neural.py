@@ -77,12 +77,9 @@ def test_sklearn_checks(estimator, check):
 )
 def test_students_learn_from_unlabelled_rows(kind, weights, better):
     few = np.where(np.arange(len(DIGITS)) < 80, DIGITS_Y, -1)
-    without, with_them = (
-        kind(random_state=0, **dict.fromkeys(weights, weight))
-        .fit(DIGITS, few)
-        .score(DIGITS[80:], DIGITS_Y[80:])
-        for weight in (0.0, 1.0)
-    )
+    students = (kind(random_state=0, **dict.fromkeys(weights, weight)) for weight in (0.0, 1.0))
+    fits = (student.fit(DIGITS, few) for student in students)
+    without, with_them = (fit.score(DIGITS[80:], DIGITS_Y[80:]) for fit in fits)
     assert with_them > without + better
 
 
@@ -115,10 +112,8 @@ def test_same_seed_same_student_and_nothing_else_changes(kind):
     rows = MOONS.astype(np.float32)
     rows.flags.writeable = False  # torch warns of it
     with warnings.catch_warnings(action="error"):
-        first, again, other = (
-            kind(max_epochs=2, random_state=seed).fit(rows, FEW).predict_proba(rows)
-            for seed in (0, 0, 1)
-        )
+        fits = (kind(max_epochs=2, random_state=seed).fit(rows, FEW) for seed in (0, 0, 1))
+        first, again, other = (fit.predict_proba(rows) for fit in fits)
     assert np.array_equal(first, again) and not np.array_equal(first, other)
     assert torch.equal(state, torch.random.get_rng_state())
 

@@ -20,7 +20,7 @@ from types import SimpleNamespace
 import numpy as np
 import pandas as pd
 import pytest
-from conftest import cases, count_fits_from_one, said_while, table
+from conftest import count_fits_from_one, said_while, table
 from faulty import RaisesIt
 from processes import generator_states, process_settings
 from scipy.stats import loguniform
@@ -254,9 +254,8 @@ def stream(monkeypatch):
         for name in ("outcome_log_proba", "aggregate", "release"):
             monkeypatch.setattr(mechanism, name, getattr(mechanism, name))
         monkeypatch.setattr(mechanism, "draw", constant)
-    monkeypatch.setattr(
-        SoftVote, "soft_labels", lambda self, sums, rng=None: np.eye(2)[np.arange(len(sums)) % 2]
-    )
+    halves = lambda self, sums, rng=None: np.eye(2)[np.arange(len(sums)) % 2]  # noqa: E731
+    monkeypatch.setattr(SoftVote, "soft_labels", halves)
     for mechanism in (GaussianMechanism, LaplaceMechanism, SumsMechanism):
         monkeypatch.setattr(mechanism, "noisy", constant_table)
     monkeypatch.setattr(sums, "_noisy", lambda whole, *rest: constant_table(None, whole) / 10 + 7)
@@ -320,32 +319,22 @@ def everything(stream, make, given, state):
     return left, before == generator_states()
 
 
+DECLARED = {"schema": dict.fromkeys("abc", (-2, 2))}
+JOINING = ColumnSums(adjacency="add_or_remove")
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("partition", ["random", "groups"])
-@cases(
-    "synthesizer",
-    ClassSums(share=0.25, n_rows=200),
-    ClassSums(share=1.0, n_rows=200),
-    MarginalSynthesizer(n_rows=200),
+@table(
+    "params",
+    ("sums beside cells", DECLARED | {"synthesizer": ClassSums(share=0.25, n_rows=200)}),
+    ("sums alone", DECLARED | {"synthesizer": ClassSums(share=1.0, n_rows=200)}),
+    ("histograms", DECLARED | {"synthesizer": MarginalSynthesizer(n_rows=200)}),
+    ("sums of columns", {"base_estimator": ColumnSums(), "class_weight": "balanced"}),
+    ("records that join", {"base_estimator": JOINING, "class_weight": "balanced"}),
 )
-def test_synthesizers(stream, partition, synthesizer):
-    def make():
-        schema = dict.fromkeys("abc", (-2, 2))
-        return PATEClassifier(
-            schema=schema, synthesizer=synthesizer, classes=[0, 1], on_bad_plan="warn"
-        )
-
-    assert_nothing_differs(stream, make, partition)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("partition", ["random", "groups"])
-@pytest.mark.parametrize("adjacency", ["replace", "add_or_remove"])
-def test_sums_of_columns(stream, partition, adjacency):
-    def make():
-        voters = ColumnSums(adjacency=adjacency)
-        return PATEClassifier(voters, classes=[0, 1], class_weight="balanced", on_bad_plan="warn")
-
+def test_statistics_of_columns(stream, partition, params):
+    make = lambda: PATEClassifier(classes=[0, 1], on_bad_plan="warn", **params)  # noqa: E731
     assert_nothing_differs(stream, make, partition)
 
 
@@ -365,7 +354,7 @@ class OfColumn(PATERegressor):
     ("own student", {"student": make_pipeline(StandardScaler(), RandomForestRegressor(3))}),
     ("sums", {"base_estimator": ColumnSums()}),
     ("teachers", {"base_estimator": RandomForestRegressor(3), "aggregator": SoftVote(5.0)}),
-    ("schema", {"schema": dict.fromkeys("abc", (-2, 2))}),
+    ("schema", DECLARED),
 )
 def test_numbers(stream, partition, params):
     fixed = {"bounds": (-2, 2), "epsilon": 20.0, "on_bad_plan": "warn", "verbose": 1}
@@ -374,9 +363,8 @@ def test_numbers(stream, partition, params):
 
 def assert_nothing_differs(stream, make, partition="hash"):
     """Of two private data sets, met by global generators in two states."""
-    (left, unmoved), (found, still) = (
-        everything(stream, make, given, state) for state, given in enumerate(two_sets(partition))
-    )
+    fits = (everything(stream, make, data, state) for state, data in enumerate(two_sets(partition)))
+    (left, unmoved), (found, still) = fits
     differ = [name for name in left if left[name] != found[name]]
     assert not differ, differ
     assert unmoved and still
@@ -390,22 +378,24 @@ def model(teacher=None, **params):
     return PATEClassifier(teacher, **(fixed | params))
 
 
-SEARCH = RandomizedSearchCV(
-    LogisticRegression(), {"C": loguniform(0.1, 10)}, n_iter=2, cv=ShuffleSplit(2)
-)
+FOREST = RandomForestClassifier(3)
+SHUFFLES = FunctionTransformer(np.random.permutation, check_inverse=False)
+PTR = {"accounting": "ptr", "epsilon": 4.0}
+STAGES = [GNMax(5.0), InteractiveGNMax(2, 4.0, 4.0, 0.9)]
+KEEP = [Keeps("singleton"), Keeps("state")]
+SEARCHED_C = {"C": loguniform(0.1, 10)}
+SEARCH = RandomizedSearchCV(LogisticRegression(), SEARCHED_C, n_iter=2, cv=ShuffleSplit(2))
 TEACHERS = {
-    "forest": RandomForestClassifier(3),
+    "forest": FOREST,
     "bagging": BaggingClassifier(GaussianNB(), 2),
     "search": SEARCH,
     "several": [Draws(), selecting(), GaussianNB()],
 }
 STUDENTS = {
-    "forest": RandomForestClassifier(3),
+    "forest": FOREST,
     "network": MLPClassifier(3, max_iter=5),
     "search": SEARCH,
-    "shuffling": make_pipeline(
-        FunctionTransformer(np.random.permutation, check_inverse=False), LogisticRegression()
-    ),
+    "shuffling": make_pipeline(SHUFFLES, LogisticRegression()),
     "unlabelled": SelfTrainingClassifier(MLPClassifier(3, max_iter=5)),
     "shared": RandomForestClassifier(3, random_state=check_random_state(None)),
     "remembers": Remembers(),
@@ -425,24 +415,12 @@ SETTINGS = {
     "processes": {"n_jobs": 2},
     "own noise": {"aggregator": LNMax(0.5), "epsilon": None},
     "checked": {"aggregator": ConfidentGNMax(5, 4.0, 4.0), "epsilon": None},
-    "stages": {
-        "aggregator": [GNMax(5.0), InteractiveGNMax(2, 4.0, 4.0, 0.9)],
-        "n_queries": [20, 20],
-        "epsilon": None,
-    },
+    "stages": {"aggregator": STAGES, "n_queries": [20, 20], "epsilon": None},
     "stable": {"aggregator": StableArgmax(run_epsilon=5.0), "epsilon": None},
-    "soft": {
-        "aggregator": SoftVote(5.0),
-        "student": SoftLabelClassifier(RandomForestClassifier(3)),
-        "epsilon": None,
-    },
-    "a private test that passes": {
-        **{"aggregator": GNMax(30.0), "n_teachers": 100},
-        **{"accounting": "ptr", "epsilon": 4.0},
-    },
+    "soft": {"aggregator": SoftVote(5.0), "student": SoftLabelClassifier(FOREST), "epsilon": None},
+    "a private test that passes": PTR | {"aggregator": GNMax(30.0), "n_teachers": 100},
     "all that the budget pays for": {"n_queries": None, "epsilon": 3.0, "aggregator": GNMax()},
 }
-FOREST = RandomForestClassifier(3)
 #: What is varied: teachers, if they are not ones that draw, and other parameters
 VARIED = {
     **{f"teacher, {name}": (teacher, {}) for name, teacher in TEACHERS.items()},
@@ -629,9 +607,8 @@ def test_tables(stream, kind):
 def test_tables_whatever_the_transformer_does_with_private_rows(stream, capfd, what, is_frozen):
     def make():
         transformer = Unlike(what)
-        return table_model(
-            FrozenEstimator(transformer.fit(PUBLIC)) if is_frozen else transformer, {}
-        )
+        frozen = FrozenEstimator(transformer.fit(PUBLIC))
+        return table_model(frozen if is_frozen else transformer, {})
 
     settings = process_settings()
     assert_nothing_differs(stream, make, "random")
@@ -643,10 +620,7 @@ def test_tables_whatever_the_transformer_does_with_private_rows(stream, capfd, w
 SEARCHED = {
     "groups": {"student": [LogisticRegression()], "student__C": [0.1, 1.0]},
     "random": {"student": [Remembers()], "n_teachers": [10, 20]},
-    "hash": {
-        "student": [MLPClassifier(2, max_iter=3), Keeps("singleton"), Keeps("state")],
-        "n_teachers": [10, 20],
-    },
+    "hash": {"student": [MLPClassifier(2, max_iter=3), *KEEP], "n_teachers": [10, 20]},
 }
 
 

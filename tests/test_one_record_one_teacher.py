@@ -16,7 +16,7 @@ from one_teacher import (
 )
 
 slow = pytest.mark.slow
-posix = pytest.mark.skipif(sys.platform == "win32", reason="needs processes that fork")
+pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="needs processes that fork")
 
 
 def check(*row, fault=None):
@@ -31,7 +31,6 @@ def check(*row, fault=None):
 QUICK = ("draws, numpy", "draws, random", "under-sampled", "settings", "k best", "frozen")
 
 
-@posix
 @pytest.mark.parametrize(
     ("i", "name"),
     [pytest.param(*row, marks=() if row[1] in QUICK else slow) for row in enumerate(ESTIMATORS)],
@@ -41,7 +40,6 @@ def test_whatever_the_estimator(i, name):
     assert check(name, partition, "sequential", i // 8 % 2 == 0, kind) in ([], [0])
 
 
-@posix
 @pytest.mark.parametrize("kind", CHANGES)
 @pytest.mark.parametrize("partition", PARTITIONS)
 def test_whatever_the_partition_the_first_teacher_moves(partition, kind):
@@ -49,7 +47,6 @@ def test_whatever_the_partition_the_first_teacher_moves(partition, kind):
 
 
 @pytest.mark.slow
-@posix
 @cases(
     "row",
     ("draws, numpy", "hash", "threading", True, "one class"),
@@ -66,7 +63,6 @@ def test_whatever_the_backend(row):
 
 
 @slow
-@posix
 def test_the_first_to_import_torch_is_seeded_as_others_are():
     pytest.importorskip("torch", reason="needs the extra 'torch'")
     row = Combination("lazy torch", "random", "sequential", True, "other records")
@@ -77,28 +73,21 @@ def test_the_first_to_import_torch_is_seeded_as_others_are():
 # --- the check can fail --------------------------------------------------------------------------
 
 
-@posix
-@cases(
-    "estimator",
-    "draws, numpy",
-    "draws, random",
-    pytest.param("draws, torch", marks=slow),
-    "settings",
-    "k best",
-)
+NOT_ISOLATED = "draws, numpy", "draws, random", "settings", "k best"
+
+
+@cases("estimator", *NOT_ISOLATED, pytest.param("draws, torch", marks=slow))
 def test_without_isolation_others_move(estimator):
     row = estimator, "hash", "sequential", True, "one class"
     assert len(check(*row, fault="no isolation")) > 1
 
 
-@posix
 def test_without_copies_a_frozen_generator_is_shared():
     row = "frozen", "random", "sequential", True, "other records"
     assert len(check(*row, fault="no copies")) > 1
 
 
 @pytest.mark.slow
-@posix
 def test_without_a_second_fit_the_import_of_torch_tells():
     row = "lazy torch", "predefined", "sequential", True, "one class"
     assert len(check(*row, fault="no second fit")) > 1

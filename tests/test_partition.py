@@ -5,10 +5,12 @@ import enum
 import inspect
 import io
 import pickle
+import sqlite3
 import uuid
 import warnings
 import zoneinfo
 from collections import Counter
+from contextlib import closing
 from dataclasses import replace
 from decimal import Decimal
 from fractions import Fraction
@@ -17,6 +19,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from conftest import cases
+from faulty import Counted
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from scipy.stats import chi2
@@ -26,6 +29,7 @@ from sklearn.tree import DecisionTreeClassifier
 
 from sklearn_pate import PATEClassifier
 from sklearn_pate.aggregators import GNMax
+from sklearn_pate.electorate import Adjacency
 from sklearn_pate.identifiers import spelled_identifiers
 from sklearn_pate.partition import (
     GroupPartition,
@@ -44,9 +48,8 @@ def assigned(partition="random", n_teachers=10**6, *, seed=SEED, unit="record", 
     if "index" in given_:
         given_["index"] = pd.Index(given_["index"])
     n_records = given_.pop("n", None) or len(next(iter(given_.values())))
-    return assign_teachers(
-        partition, n_records=n_records, n_teachers=n_teachers, unit=unit, seed=seed, **given_
-    )
+    given_ |= {"n_records": n_records, "n_teachers": n_teachers}
+    return assign_teachers(partition, unit=unit, seed=seed, **given_)
 
 
 def teachers_of(*args, **kwargs):
@@ -73,9 +76,8 @@ def test_random_parts_are_near_equal_and_disjoint(n_records, n_teachers, entropy
     ids=["random", "hash"],
 )
 def test_teachers_depend_on_the_seed(given_):
-    first, again, other = (
-        teachers_of(n_teachers=5, seed=np.random.SeedSequence(seed), **given_) for seed in (1, 1, 2)
-    )
+    seeds = map(np.random.SeedSequence, (1, 1, 2))
+    first, again, other = (teachers_of(n_teachers=5, seed=seed, **given_) for seed in seeds)
     np.testing.assert_array_equal(first, again)
     assert (first != other).any() and (first != np.arange(50) % 5).any()
 
@@ -467,10 +469,9 @@ def test_another_name_leaves_the_teachers_of_others_as_they_are(names):
 
 
 def test_without_names_the_adjacency_says_that_a_name_must_stay():
-    spent = [
-        with_names(partition).fit(X, Y, X_PUBLIC, groups=HOSPITAL).privacy_spent_
-        for partition in ("predefined", None)
-    ]
+    ways = "predefined", None
+    fits = (with_names(names).fit(X, Y, X_PUBLIC, groups=HOSPITAL) for names in ways)
+    spent = [clf.privacy_spent_ for clf in fits]
     assert spent[0] == spent[1] and spent[0].unit == "group"
     assert "keeps at least one; no name joins" in spent[0].adjacency
     assert "Each row is protected by itself" not in spent[0].summary()
@@ -501,14 +502,6 @@ def test_names_are_kept_as_a_tuple(make):
     assert pickle.loads(pickle.dumps(partition)) == clone(partition, safe=False) == partition
 
 
-class Counted(GaussianNB):
-    fitted = 0
-
-    def fit(self, X, y):
-        Counted.fitted += 1
-        return super().fit(X, y)
-
-
 @pytest.mark.parametrize("random_state", [0, None])
 def test_kept_votes_go_by_the_name(tmp_path, random_state):
     def load(name, more=()):
@@ -518,9 +511,9 @@ def test_kept_votes_go_by_the_name(tmp_path, random_state):
     clf.set_params(base_estimator=Counted())
 
     def polled(X, y=None, **given_):
-        Counted.fitted = 0  # a class that changed is another teacher
+        Counted.n_fits = 0  # a class that changed is another teacher
         counts = clf.poll(X, y, X_PUBLIC, **given_).counts
-        return Counted.fitted, counts.tolist()
+        return Counted.n_fits, counts.tolist()
 
     assert polled(Sites(load, HOSPITALS[1:]))[0] == 11
     trained, counts = polled(Sites(load, HOSPITALS))
@@ -548,8 +541,8 @@ def test_text_says_what_a_column_would_have_been():
 def column(rows, **options):
     """Return a column of a file, each row in quotation marks."""
     file = io.StringIO("id\n" + "".join(f'"{row}"\n' for row in rows))
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", UserWarning)  # dates of no format that pandas knows
+    # Dates of no format that pandas knows
+    with warnings.catch_warnings(action="ignore", category=UserWarning):
         return pd.read_csv(file, **options)["id"]
 
 
@@ -631,3 +624,30 @@ def test_a_date_is_the_number_of_its_compact_text():
     assert {spelled_alone(date) for date in dates} == {"20200101"}
     others = [INSTANT, DAY + datetime.timedelta(0, 1), datetime.date(1, 1, 1)]
     assert all("T" in spelled_alone(other) for other in others)
+
+
+# --- what is told of an adjacency -----------------------------------------------------------------
+
+PARTITIONS = [RandomPartition(), HashPartition(), GroupPartition(), PredefinedPartition()]
+PARTITIONS += [PredefinedPartition(names=["north", "south"])]
+
+
+@pytest.mark.parametrize("partition", PARTITIONS, ids=lambda partition: type(partition).__name__)
+def test_the_number_of_records_is_public_only_where_one_is_replaced(partition):
+    assert partition.adjacency.n_records_is_public == (partition.adjacency == "replace one record")
+    assert Adjacency.find(str(partition.adjacency)) is partition.adjacency
+
+
+def test_nothing_is_known_of_the_text_of_another_partition():
+    assert Adjacency.find("add or remove one household") is None
+
+
+def test_what_is_published_and_kept_is_plain_text(ledger):
+    X = np.random.default_rng(0).normal(size=(300, 2))
+    y = (X[:, 0] > 0).astype(int)
+    clf = PATEClassifier(GaussianNB(), n_teachers=20, epsilon=20.0, classes=[0, 1], ledger=ledger)
+    spent = clf.fit(X[:200], y[:200], X[200:]).privacy_spent_
+    assert type(spent.adjacency) is str and spent.adjacency == "replace one record"
+    assert b"Adjacency" not in pickle.dumps(spent)
+    with closing(sqlite3.connect(ledger.path)) as db:
+        assert db.execute("SELECT adjacency FROM budget").fetchall() == [("replace one record",)]

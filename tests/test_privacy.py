@@ -38,9 +38,8 @@ def data(n=900):
 
 
 def model(**params):
-    columns = make_column_transformer(
-        (StandardScaler(), ["a"]), (OneHotEncoder(handle_unknown="ignore"), ["b"])
-    )
+    words = OneHotEncoder(handle_unknown="ignore")
+    columns = make_column_transformer((StandardScaler(), ["a"]), (words, ["b"]))
     params = {"classes": [LABEL, "other"], "keep_teachers": True, "n_jobs": 2} | params
     teacher = make_pipeline(columns, KNeighborsClassifier(1))  # teachers that memorise records
     return PATEClassifier(teacher, student=make_pipeline(columns, LogisticRegression()), **params)
@@ -170,10 +169,8 @@ def test_a_fitted_teacher_that_cannot_be_sent_back_or_kept_says_nothing(backend,
     if backend is None:
         clf.set_params(n_jobs=1, memory=tmp_path)
     # Sent back by joblib, it would end the other workers, which may then wait for ever
-    with (
-        joblib.parallel_config(backend or "loky"),
-        pytest.raises(TeacherError, match=message) as caught,
-    ):
+    fails = pytest.raises(TeacherError, match=message)
+    with joblib.parallel_config(backend or "loky"), fails as caught:
         clf.fit(X[:200], (X[:200, 0] > 0).astype(int), X_public=X[200:])
     shown = "".join(traceback.format_exception(caught.value))
     assert TEXT not in shown and "array(" not in shown

@@ -26,9 +26,8 @@ try:
 except ImportError:
     ProgressBar = None
 
-needs_callbacks = pytest.mark.skipif(
-    ProgressBar is None, reason="scikit-learn has callbacks from 1.9"
-)
+reason = "scikit-learn has callbacks from 1.9"
+needs_callbacks = pytest.mark.skipif(ProgressBar is None, reason=reason)
 EXACT = GNMax(3.0, "discrete")
 NUMBERS = {"n_teachers": 100, "n_queries": 20, "n_answered": 15}
 

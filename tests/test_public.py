@@ -1,8 +1,10 @@
 """Public data through pipelines, searches and validation, with metadata routing on and off."""
 
 import copy
+import datetime
 import pickle
 import warnings
+from decimal import Decimal
 from functools import partial
 
 import numpy as np
@@ -149,9 +151,8 @@ def test_pipeline_with_preprocessing_on_public_rows(routing_on):
     assert np.array_equal(scaler.mean_, X_public.mean(axis=0))  # nothing of X
     # the same as the scaler, fitted on public rows, inside teachers and student
     frozen = FrozenEstimator(StandardScaler().fit(X_public))
-    inside = clone(model(random_state=0)).set_params(
-        base_estimator=make_pipeline(frozen, GaussianNB())
-    )
+    of_frozen = make_pipeline(frozen, GaussianNB())
+    inside = clone(model(random_state=0)).set_params(base_estimator=of_frozen)
     inside.fit(X, y, X_public)
     assert np.array_equal(pipe[-1].public_labels_, inside.public_labels_)
     assert np.allclose(pipe.predict_proba(X), inside.predict_proba(X))
@@ -217,9 +218,8 @@ SLICES = {
 @pytest.mark.parametrize("which", SLICES)
 def test_slices_of_the_private_rows_are_warned_of(which, make):
     X = make(data()[0])
-    assert warnings_of_public_rows(X, SLICES[which](X)) == [
-        "X_public shares memory with X, as a slice of it does"
-    ]
+    told = "X_public shares memory with X, as a slice of it does"
+    assert warnings_of_public_rows(X, SLICES[which](X)) == [told]
 
 
 @pytest.mark.parametrize("make", [np.asarray, as_frame, as_polars])
@@ -235,10 +235,19 @@ def test_a_warning_of_memory_goes_by_the_objects_and_not_by_their_values(make):
     assert len(warnings_of_public_rows(zeros, zeros[:50])) == 1
 
 
+def test_a_warning_of_tables_of_polars_does_not_depend_on_their_gaps():
+    polars = pytest.importorskip("polars", reason="needs polars")
+    for middle in (2.0, None):
+        table = polars.DataFrame({"a": [1.0, middle, 3.0]})
+        assert warnings_of_public_rows(table, table[:2]) == []
+        assert len(warnings_of_public_rows(table, table)) == 1
+
+
 def test_sparse_rows_that_are_the_private_ones_in_another_object_are_warned_of():
-    X = sparse.csr_array(data()[0])
-    assert len(warnings_of_public_rows(X, sparse.csr_array(X, copy=False))) == 1
-    assert warnings_of_public_rows(X, X.copy()) == []
+    for rows in (data()[0], np.zeros((3, 3))):  # whatever their entries
+        X = sparse.csr_array(rows)
+        assert len(warnings_of_public_rows(X, sparse.csr_array(X, copy=False))) == 1
+        assert warnings_of_public_rows(X, X.copy()) == []
 
 
 @pytest.mark.parametrize("wrap", [np.asarray, PublicData], ids=["bare", "PublicData"])
@@ -268,17 +277,47 @@ def test_overlap_finds_copies_of_private_rows_of_any_form():
 
 
 def test_overlap_sees_missing_values_types_and_renamed_labels():
-    private = pd.DataFrame(
-        {
-            "age": [30, 40, None, 30],
-            "kind": pd.Categorical(["a", "b", None, "a"]),
-            "copy": ["no", "yes", "yes", "no"],
-            "constant": [1, 1, 1, 1],
-        }
-    )
+    private = pd.DataFrame({"age": [30, 40, None, 30], "copy": ["no", "yes", "yes", "no"]})
+    private = private.assign(kind=pd.Categorical(["a", "b", None, "a"]), constant=1)
     public = private.iloc[[2, 0]].astype({"kind": object, "constant": float})
     public.iloc[1, 0] = 31
     found = overlap(private, [0, 1, 1, 0], public)
     assert found.public_rows.tolist() == [0] and found.label_columns == ["copy"]
     with pytest.raises(ValueError, match="X has 4 columns and X_public 2"):
         overlap(private, None, public[["age", "kind"]])
+
+
+DAYS = ["2020-01-01", "2020-01-02", "2020-01-03"]
+SAME = {
+    "whole": ([1, 2, 3], [1.0, 2.0, 3.0]),
+    "short": (np.array([0.1, 0.2, 0.3], dtype=np.float32), [0.1, 0.2, 0.3]),
+    "decimal": (np.array([Decimal("0.5")] * 3), [0.5] * 3),
+    "text": (np.array([np.str_("a"), np.str_("b"), None], dtype=object), ["a", "b", np.nan]),
+    "codes": (pd.Categorical([1, 2, 3]), [1.0, 2.0, 3.0]),
+    "number as text": (["1", "2", "3"], [1, 2, 3]),
+    "dates": ([datetime.date.fromisoformat(day) for day in DAYS], pd.to_datetime(DAYS)),
+    "zone": (pd.to_datetime(DAYS, utc=True), pd.to_datetime(DAYS)),
+}
+
+
+@pytest.mark.parametrize("kind", SAME)
+def test_overlap_finds_equal_values_of_other_types(kind):
+    first, second = (pd.DataFrame({"x": values}) for values in SAME[kind])
+    for private, public in ((first, second), (second, first)):
+        assert overlap(private, None, public).public_rows.tolist() == [0, 1, 2]
+        found = overlap(private.iloc[:1], None, public.iloc[[1]])
+        assert found.public_rows.tolist() == [0] * (kind == "decimal")
+
+
+def test_overlap_goes_by_the_names_of_columns():
+    private = pd.DataFrame({"a": [1, 2], "b": [3, 4], "label": ["n", "y"]})
+    found = overlap(private, np.array(["no", "yes"], dtype=object), private[["label", "b", "a"]])
+    assert found.public_rows.tolist() == [0, 1] and found.label_columns == ["a", "b", "label"]
+
+
+def test_what_overlap_finds_stays_with_the_curator():
+    X, y, _ = data()
+    found = overlap(X, y, X[[7, 123]])
+    assert repr(found) == "Overlap(private: 2 equal rows, 0 columns that are the labels)"
+    for keep in (pickle.dumps, copy.copy, copy.deepcopy):
+        pytest.raises(TypeError, keep, found).match("private: it cannot be pickled or copied")

@@ -68,9 +68,8 @@ def test_a_first_round_is_random_and_no_row_is_asked_twice(strategy):
 def test_uncertainty_asks_the_lowest_maximum_probability_first(seed, n_classes, n_queries):
     rng = np.random.default_rng(seed)
     proba, asked = rng.dirichlet(np.ones(n_classes), size=40), rng.permutation(40)[:15]
-    rows = UncertaintyQueries().select(
-        np.zeros((40, 1)), n_queries, asked=asked, labels=asked % 2, student_proba=proba
-    )
+    shown = {"asked": asked, "labels": asked % 2, "student_proba": proba}
+    rows = UncertaintyQueries().select(np.zeros((40, 1)), n_queries, **shown)
     rest = np.setdiff1d(np.arange(40), asked)
     assert np.array_equal(rows, rest[np.argsort(proba[rest].max(axis=1))][:n_queries])
 
@@ -198,9 +197,8 @@ def test_rounds_choose_the_same_rows_whatever_the_votes_behind_the_labels():
 )
 def test_rounds_cost_what_the_queries_cost_at_once(aggregator, n_queries, epsilon):
     params = {"aggregator": aggregator, "n_queries": n_queries, "epsilon": epsilon}
-    at_once, rounds = (
-        fitted(query_strategy=s, n_teachers=60, **params) for s in ("random", Spy(5))
-    )
+    strategies = "random", Spy(5)
+    at_once, rounds = (fitted(query_strategy=s, n_teachers=60, **params) for s in strategies)
     assert rounds.privacy_spent_ == at_once.privacy_spent_
     total = rounds.curator_.epsilon(method="data_independent")
     assert total == pytest.approx(rounds.privacy_spent_.epsilon, rel=1e-9)
@@ -211,9 +209,8 @@ def test_rounds_cost_what_the_queries_cost_at_once(aggregator, n_queries, epsilo
 def test_rounds_stop_at_the_budget_of_a_filter():
     aggregator = ConfidentGNMax(0.6, sigma1=30.0, sigma2=10.0)
     with pytest.warns(UserWarning, match="paid for"):
-        clf = fitted(
-            aggregator=aggregator, n_queries=200, epsilon=6.0, query_strategy=Spy(8), n_teachers=50
-        )
+        params = {"aggregator": aggregator, "n_queries": 200, "epsilon": 6.0, "n_teachers": 50}
+        clf = fitted(query_strategy=Spy(8), **params)
     assert 0 < len(clf.query_indices_) < 200
     assert clf.privacy_spent_.method == "filter" and clf.privacy_spent_.epsilon == 6.0
     assert (np.bincount(clf.query_indices_) <= 1).all()

@@ -21,8 +21,6 @@ from sklearn.model_selection import GridSearchCV, cross_val_score
 from sklearn.multioutput import MultiOutputRegressor
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
-from test_column_sums import RECORDS, most, table_of
-from test_sums import Recorded, directions
 
 from sklearn_pate import PATEClassifier, PATERegressor
 from sklearn_pate.aggregators import GaussianMechanism, GNMax, LaplaceMechanism, SoftVote
@@ -38,7 +36,6 @@ from sklearn_pate.neighbors.cells import count_ballots
 from sklearn_pate.neighbors.rates import ReleasedTable, smooth
 from sklearn_pate.partition import PredefinedPartition
 from sklearn_pate.public import PublicData
-from sklearn_pate.sums import noise_sizes, sums_cost
 from sklearn_pate.synthesis import ClassSums, MarginalSynthesizer
 from sklearn_pate.teachers import RegressorEnsemble, Sites, TeacherEnsemble
 from sklearn_pate.teachers.one import SHARES, number_votes
@@ -106,9 +103,8 @@ def tiny_table(records, *, n_neighbors=1, groups=None, weight=None, adjacency="r
     rows, places = np.array(records).T
     given_ = {"groups": groups, "sample_weight": weight, "classes": np.arange(3.0)}
     private = PrivateData(X=rows[:, None], codes=places, **given_)
-    voters = ReverseNeighbors(
-        StandardScaler(), n_cells=3, n_neighbors=n_neighbors, adjacency=adjacency, random_state=0
-    )
+    given_ = {"n_cells": 3, "n_neighbors": n_neighbors, "adjacency": adjacency, "random_state": 0}
+    voters = ReverseNeighbors(StandardScaler(), **given_)
     public = np.array([[-1.0], [0.0], [1.0]])
     ballots = voters.enrol(private, public)
     voters.divide(public, noise_std=1.0, n_records=None, n_classes=3)
@@ -151,51 +147,6 @@ def test_a_group_moves_no_more_than_a_record():
     assert largest > 1.5
 
 
-@pytest.mark.parametrize("n_levels", [2, 3, 7])
-@pytest.mark.parametrize("joins", [False, True])
-def test_no_record_moves_sums_of_columns_more_than_is_charged(n_levels, joins):
-    places = np.minimum([0.0, 0.25, 0.999999, 1.0, 1.5], n_levels - 1)
-    tables = [
-        table_of([row], [place], n_classes=n_levels, joins=joins)
-        for row, place in product(RECORDS, places)
-    ]
-    if joins:
-        largest = max(np.linalg.norm(counts) for counts in tables)
-        assert largest <= np.sqrt(0.45) * most(n_levels)
-        return
-    moved = [np.linalg.norm(a - b) for a, b in product(tables, tables)]
-    assert 0.9 * most(n_levels) < max(moved) <= most(n_levels)
-
-
-@pytest.mark.parametrize("n_levels", [2, 3, 7])
-@pytest.mark.parametrize("kind", ["records", "groups"])
-def test_no_record_moves_class_sums_more_than_is_charged(n_levels, kind, monkeypatch):
-    """Squared changes beside their noise, added up over all that is drawn, are mu squared at most.
-
-    As in `test_sums`, of ballots that are split between levels.
-    """
-    recorded = Recorded(monkeypatch)
-    sizes = noise_sizes(0.5, n_classes=n_levels)
-    rng = np.random.default_rng(n_levels)
-    rows = directions()
-    size = 1 if kind == "records" else 3
-    told = {"weight": np.ones(size)}
-    if kind == "groups":
-        told["units"] = np.zeros(size, dtype=int)
-    found = []
-    for _ in range(300):
-        (psi, place), (other, elsewhere) = (
-            (rows[rng.integers(len(rows), size=size)], rng.uniform(0, n_levels - 1, size=size))
-            for _ in range(2)
-        )
-        if rng.random() < 0.5:  # as far as can be
-            other, elsewhere, place = -psi, np.round(place), np.round(place)
-        one = recorded.of((psi, place), n_levels, sizes, **told)
-        found.append(((one - recorded.of((other, elsewhere), n_levels, sizes, **told)) ** 2).sum())
-    claimed = sums_cost(2.0, 2).mu_squared
-    assert max(found) <= claimed and max(found) > (0.25 if kind == "groups" else 0.9) * claimed
-
-
 def test_split_ballots_move_sums_no_more_than_whole_ones():
     """Of any ballots over three levels: a convex function has its largest value at a corner."""
     rng = np.random.default_rng(0)
@@ -209,16 +160,11 @@ def test_split_ballots_move_sums_no_more_than_whole_ones():
     sum_to_one = LinearConstraint(np.kron(np.eye(2), np.ones(3)), 1, 1)
     for _ in range(10):
         psi, other = (v / np.linalg.norm(v) for v in rng.normal(size=(2, 4)))
-        corners = max(
-            moved(np.concatenate([a, b]), psi, other) for a, b in product(np.eye(3), np.eye(3))
-        )
+        pairs = [np.concatenate([a, b]) for a, b in product(np.eye(3), np.eye(3))]
+        corners = max(moved(pair, psi, other) for pair in pairs)
         start = rng.dirichlet(np.ones(3), size=2).ravel()
-        best = minimize(
-            lambda ballots, psi=psi, other=other: -moved(ballots, psi, other),
-            start,
-            bounds=[(0, 1)] * 6,
-            constraints=sum_to_one,
-        )
+        constrained = {"bounds": [(0, 1)] * 6, "constraints": sum_to_one}
+        best = minimize(lambda pair, *rows: -moved(pair, *rows), start, (psi, other), **constrained)
         assert -best.fun <= corners + 1e-6
 
 
@@ -238,10 +184,8 @@ def test_the_table_is_that_of_two_records_with_half_a_ballot_each():
     whole = {"n_cells": 4, "n_classes": 3}
     found = count_ballots(cells, places, **whole)
     halves = [np.floor(places), np.ceil(places)]
-    expected = sum(
-        count_ballots(cells, half.astype(int), sample_weight=np.full(50, 0.5), **whole)
-        for half in halves
-    )
+    whole["sample_weight"] = np.full(50, 0.5)
+    expected = sum(count_ballots(cells, half.astype(int), **whole) for half in halves)
     np.testing.assert_array_equal(found, expected)
 
 
@@ -319,14 +263,8 @@ def test_only_rows_that_teachers_were_asked_about_have_means():
 
 
 def test_without_noise_a_teacher_is_what_it_predicts():
-    reg = PATERegressor(
-        LinearRegression(),
-        bounds=(0, 40),
-        n_teachers=1,
-        aggregator=SoftVote(1e-6),
-        epsilon=None,
-        student=LinearRegression(),
-    )
+    given_ = {"n_teachers": 1, "aggregator": SoftVote(1e-6), "epsilon": None}
+    reg = PATERegressor(LinearRegression(), bounds=(0, 40), student=LinearRegression(), **given_)
     reg.fit(X[PRIVATE], Y[PRIVATE], X_public=X[PUBLIC])
     plain = LinearRegression().fit(X[PRIVATE], Y[PRIVATE])
     np.testing.assert_allclose(reg.public_labels_, plain.predict(X[PUBLIC]), atol=1e-3)
@@ -339,8 +277,7 @@ def test_a_teacher_without_numbers_or_with_one():
     votes = fitted_with_groups(groups, PredefinedPartition(names))
     np.testing.assert_array_equal(votes.counts.sum(axis=1), 3.0)
     alone = PredefinedPartition([names[2], "nobody"])
-    with pytest.raises(ValueError, match="name"):
-        fitted_with_groups(groups, alone)
+    pytest.raises(ValueError, fitted_with_groups, groups, alone).match("name")
 
 
 def fitted_with_groups(groups, partition):
@@ -352,9 +289,8 @@ def test_numbers_beyond_the_bounds_count_at_the_edge():
     far = np.where(Y > 25, 1e200, Y)
     cut = np.where(Y > 25, 25.0, Y)
     for voters in (ReverseNeighbors(random_state=0), ColumnSums()):
-        one, other = (
-            fitted(y=y, bounds=(0, 25), how="poll", base_estimator=voters) for y in (far, cut)
-        )
+        params = {"bounds": (0, 25), "how": "poll", "base_estimator": voters}
+        one, other = (fitted(y=y, **params) for y in (far, cut))
         np.testing.assert_array_equal(one.counts, other.counts)
 
 
@@ -373,9 +309,8 @@ def test_all_of_a_unit_casts_one_ballot():
     rows, y = np.repeat(X[:300], 10, axis=0), np.repeat(Y[:300], 10)
     given_ = {"bounds": (0, 40), "unit": "group", "epsilon": 2.0, "random_state": 0}
     voters = ReverseNeighbors(n_cells=20, random_state=0)
-    votes = PATERegressor(voters, **given_).poll(
-        rows, y, X[PUBLIC], groups=np.repeat(np.arange(300), 10)
-    )
+    groups = np.repeat(np.arange(300), 10)
+    votes = PATERegressor(voters, **given_).poll(rows, y, X[PUBLIC], groups=groups)
     once = PATERegressor(voters, **given_).poll(X[:300], Y[:300], X[PUBLIC], groups=np.arange(300))
     assert votes.ballots.unit == "group" and votes.counts.sum() <= 300
     np.testing.assert_allclose(votes.counts, once.counts, atol=40 * 10 / WHOLE)
@@ -427,9 +362,8 @@ def test_quantiles_of_split_ballots_are_those_of_the_numbers(q):
     """Of 100,000 numbers over 10 levels, off by less than a tenth of a level."""
     y = np.random.default_rng(0).normal(20, 6, size=100_000).clip(0, 40)
     levels = levels_of((0, 40), 10)
-    counts = count_ballots(
-        np.zeros((len(y), 1), int), positions(y, levels), n_cells=1, n_classes=10
-    )
+    cells, places = np.zeros((len(y), 1), int), positions(y, levels)
+    counts = count_ballots(cells, places, n_cells=1, n_classes=10)
     found = quantiles(counts / counts.sum(), levels, np.array([q]))
     assert found[0, 0] == pytest.approx(np.quantile(y, q), abs=0.1 * 40 / 9)
 
@@ -442,12 +376,15 @@ def test_quantiles_cover():
     np.testing.assert_array_equal(reg.predict_quantiles(X[TEST], 0.5), middle)
 
 
+OF_RIDGE = {"n_levels": 3, "base_estimator": Ridge()}
+
+
 @table(
     "make, error, match",
     ("two levels", lambda: fitted().predict_quantiles(X, 0.5), AttributeError, "no attribute"),
     (
         "teachers",
-        lambda: fitted(n_levels=3, base_estimator=Ridge()).predict_quantiles(X, 0.5),
+        lambda: fitted(**OF_RIDGE).predict_quantiles(X, 0.5),
         ValueError,
         "teachers voted",
     ),
@@ -455,8 +392,7 @@ def test_quantiles_cover():
     ("NaN", lambda: fitted(n_levels=3).predict_quantiles(X, np.nan), ValueError, "from 0 to 1"),
 )
 def test_quantiles_that_are_none(make, error, match):
-    with pytest.raises(error, match=match):
-        make()
+    pytest.raises(error, make).match(match)
 
 
 # --- what is refused, before anything is spent ---------------------------------------------------
@@ -503,11 +439,7 @@ class Loses(RegressorMixin, BaseEstimator):
     ("none", {"y": None}, "requires y to be passed"),
     ("all outside", {"bounds": (100, 200)}, "all of y lies outside of bounds"),
     ("several", {"y": np.column_stack([Y, Y])}, "MultiOutputRegressor.*ledger"),
-    (
-        "a classifier",
-        {"base_estimator": LogisticRegression()},
-        "base_estimator must be a regressor",
-    ),
+    ("classes", {"base_estimator": LogisticRegression()}, "base_estimator must be a regressor"),
     ("votes for classes", {"base_estimator": TeacherEnsemble([Ridge()])}, "votes for classes"),
     ("a student", {"student": LogisticRegression()}, "student must be a regressor"),
     ("votes", {"base_estimator": Ridge(), "aggregator": GNMax()}, "must be a SoftVote"),
@@ -516,8 +448,7 @@ class Loses(RegressorMixin, BaseEstimator):
     ("two numbers", {"student": Loses("two")}, "one number for each row"),
     ("text predicted", {"student": Loses("text")}, "one number for each row"),
 )
-def test_what_is_refused_before_anything_is_spent(params, match, tmp_path):
-    ledger = PrivacyLedger(tmp_path / "ledger", epsilon=10)
+def test_what_is_refused_before_anything_is_spent(params, match, ledger):
     params = {"random_state": None, "ledger": ledger} | params
     y = params.pop("y", Y)
     reg = PATERegressor(**{"bounds": (0, 40)} | params)
@@ -530,8 +461,7 @@ def test_what_is_refused_before_anything_is_spent(params, match, tmp_path):
 
 @cases("how, match", ("nan", "numbers that are missing"), ("two", "one number per row"))
 def test_teachers_that_predict_no_numbers(how, match):
-    with pytest.raises(TeacherError, match=match):
-        fitted(base_estimator=Loses(how))
+    pytest.raises(TeacherError, fitted, base_estimator=Loses(how)).match(match)
 
 
 def test_a_student_that_fails_loses_no_means():
@@ -652,8 +582,7 @@ def test_export():
     model = reg.export(X[PUBLIC])
     np.testing.assert_array_equal(model.predict(X[TEST]), reg.predict(X[TEST]))
     assert model.privacy_spent_["epsilon"] == reg.privacy_spent_.epsilon
-    with pytest.raises(ValueError, match="fit_student"):
-        fitted().export()
+    pytest.raises(ValueError, fitted().export).match("fit_student")
 
 
 @table(
@@ -676,15 +605,13 @@ def test_plan_and_ledger(tmp_path):
     assert plan.spent.epsilon <= 2.0 and "2 levels" in str(plan)
     reg.fit(X[PRIVATE], Y[PRIVATE], X[PUBLIC])
     assert len(ledger.history()) == 1
-    with pytest.raises(ValueError, match="ledger"):
-        reg.fit(X[PRIVATE], Y[PRIVATE], X[PUBLIC])
+    pytest.raises(ValueError, reg.fit, X[PRIVATE], Y[PRIVATE], X[PUBLIC]).match("ledger")
 
 
 def test_an_interrupted_fit_goes_on(tmp_path):
     params = {"memory": tmp_path / "kept", "random_state": None}
-    counts = [
-        fitted(how="poll", **params, base_estimator=LinearRegression()).counts for _ in range(2)
-    ]
+    params["base_estimator"] = LinearRegression()
+    counts = [fitted(how="poll", **params).counts for _ in range(2)]
     np.testing.assert_array_equal(*counts)
 
 
@@ -694,10 +621,8 @@ def test_a_frame_with_gaps_and_texts():
     reg = PATERegressor(bounds=(0, 40), epsilon=4.0)
     reg.fit(frame[PRIVATE], pd.Series(Y[PRIVATE]), X_public=frame[PUBLIC])
     assert reg.score(frame[TEST], Y[TEST]) > 0.7
-    with (
-        pytest.warns(UserWarning, match="feature names"),
-        pytest.raises(ValueError, match="this estimator was fitted on a DataFrame"),
-    ):
+    fails = pytest.raises(ValueError, match="this estimator was fitted on a DataFrame")
+    with pytest.warns(UserWarning, match="feature names"), fails:
         reg.predict(X[TEST][:, [0, 1, 1]])
 
 

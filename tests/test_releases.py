@@ -58,6 +58,11 @@ class Counts(Release):
         return "how many are above 0"
 
 
+def wrong(scale=9.0, **methods):
+    """Counts with methods of their own."""
+    return type("Wrong", (Counts,), methods)(scale)
+
+
 class Gaussian(Counts):
     is_pure = False
     mechanism = GaussianMechanism
@@ -256,9 +261,8 @@ def test_a_careless_one_leaves_nothing_behind(capsys):
 # --- audits --------------------------------------------------------------------------------------
 
 
-class HalfTheNoise(Counts):
-    def draw(self, gathered, rng):
-        return Counts(self.scale / 2).draw(gathered, rng)
+def half_the_noise(self, gathered, rng):
+    return Counts(self.scale / 2).draw(gathered, rng)
 
 
 def neighbours():
@@ -267,10 +271,10 @@ def neighbours():
     return [PrivateData(X=rows, codes=Y, classes=np.array([0, 1])) for rows in (X, other)]
 
 
-@cases("kind, is_refuted", (Counts, False), (HalfTheNoise, True))
-def test_an_audit_refutes_half_the_noise(kind, is_refuted, global_random_seed):
+@cases("methods, is_refuted", ({}, False), ({"draw": half_the_noise}, True))
+def test_an_audit_refutes_half_the_noise(methods, is_refuted, global_random_seed):
     sampled = {"n_samples": 4000, "random_state": global_random_seed}
-    found = audit_release(kind(2.0), *neighbours(), **sampled)
+    found = audit_release(wrong(2.0, **methods), *neighbours(), **sampled)
     assert (found.claimed, found.refuted) == (1.0, is_refuted)
     assert found.epsilon > 0.3
 
@@ -309,11 +313,6 @@ class Failing(Counts):
         return self._result("draw", super().draw(counts, rng), is_private)
 
 
-@pytest.fixture
-def ledger(tmp_path):
-    return PrivacyLedger(tmp_path / "ledger.sqlite", epsilon=10.0)
-
-
 def says_nothing(error):
     while error is not None:
         assert SECRET not in f"{error} {getattr(error, '__notes__', '')}"
@@ -346,45 +345,26 @@ def test_an_error_while_drawing_is_withheld_and_paid(ledger, what, match):
     assert len(clf.released_) == 1 and not hasattr(clf, "student_")
 
 
-class Loud(Counts):
-    def gather(self, private):
-        raise RuntimeError("no column of that name")
+def of_a_column(self, private):
+    raise KeyError("no column of that name")
 
 
-class Text(Counts):
-    def draw(self, gathered, rng):
-        return "above"
+def from_elsewhere(self, gathered, rng):
+    return gathered[0] + np.random.laplace(scale=self.scale, size=2)
 
 
-class Guessable(Counts):
-    def draw(self, gathered, rng):
-        return gathered[0] + np.random.laplace(scale=self.scale, size=2)
-
-
-class SameObject(Counts):
-    def with_scale(self, scale):
-        self.scale = scale
-        return self
-
-
-class Worthless(Counts):
-    def cost(self, n_moved, orders=DEFAULT_ORDERS):
-        return Cost(np.full(len(orders), -1.0), 0.0, 0.0)
-
-
-class NoCost(Counts):
-    def cost(self, n_moved, orders=DEFAULT_ORDERS):
-        return 0.5
+NEGATIVE = Cost(np.full(len(DEFAULT_ORDERS), -1.0), 0.0, 0.0)
+TRIED = "Wrong failed when tried on public rows"
 
 
 @cases(
     "release, params, match",
-    (Loud(9.0), {}, "Loud failed when tried on public rows.*RuntimeError: no column of that name"),
-    (Text(9.0), {}, "Text failed when tried on public rows.*draw must return numbers; got text"),
-    (Guessable(9.0), {}, "Guessable failed when tried .*draw took numbers from a global generator"),
-    (SameObject(), {}, "with_scale of SameObject must return None if the noise is set"),
-    (Worthless(9.0), {}, "cost of Worthless must return a rdp.Cost"),
-    (NoCost(9.0), {}, "cost of NoCost must return rdp.Cost"),
+    (wrong(gather=of_a_column), {}, f"{TRIED}.*KeyError: 'no column of that name'"),
+    (wrong(draw=lambda *_: "above"), {}, f"{TRIED}.*draw must return numbers; got text"),
+    (wrong(draw=from_elsewhere), {}, f"{TRIED}.*draw took numbers from a global generator"),
+    (wrong(None, with_scale=lambda self, _: self), {}, "with_scale of Wrong must return None if"),
+    (wrong(cost=lambda *_: NEGATIVE), {}, "cost of Wrong must return a rdp.Cost"),
+    (wrong(cost=lambda *_: 0.5), {}, "cost of Wrong must return rdp.Cost"),
     (Counts, {}, "releases must be a list of releases.Release, each an instance"),
     (Counts(share=1.0), {}, "share of Counts must be a number between 0 and 1; got 1.0"),
     (Counts(share=None), {}, "share of Counts must be a number between 0 and 1; got None"),
@@ -454,11 +434,6 @@ class Forgets(Counts):
         return LaplaceMechanism(self.noise).cost(n_moved, orders)
 
 
-class Fixed(Counts):
-    def draw(self, gathered, rng):
-        return gathered[0] + np.random.default_rng(0).normal(size=2)
-
-
 class OwnGenerator(Counts):
     def __init__(self, scale=8.0, rng=None):
         self.scale = scale
@@ -468,14 +443,16 @@ class OwnGenerator(Counts):
         return gathered[0] + self.rng.normal(size=2)
 
 
-class Nothing(Counts):
-    def draw(self, gathered, rng):
-        return gathered[0]
+def by_a_seed(self, gathered, rng):
+    return gathered[0] + np.random.default_rng(0).normal(size=2)
 
 
-class Unknown(Counts):
-    def draw(self, gathered, rng):
-        return gathered[0] + rng.standard_exponential(size=2)  # not of the system's generator
+def without_noise(self, gathered, rng):
+    return gathered[0]
+
+
+def by_what_the_system_lacks(self, gathered, rng):
+    return gathered[0] + rng.standard_exponential(size=2)
 
 
 def test_what_is_drawn_by_is_what_costs_are_asked_of():
@@ -483,15 +460,14 @@ def test_what_is_drawn_by_is_what_costs_are_asked_of():
         plan(model(Forgets()))
 
 
-@pytest.mark.parametrize("careless", [Fixed(8.0), OwnGenerator(8.0, RNG), Nothing(8.0)])
+@cases("careless", wrong(draw=by_a_seed), OwnGenerator(8.0, RNG), wrong(draw=without_noise))
 def test_noise_that_does_not_follow_the_generator_is_refused(careless):
-    with pytest.raises(ValueError, match="5 draws were all equal"):
-        plan(model(careless))
+    pytest.raises(ValueError, plan, model(careless)).match("5 draws were all equal")
 
 
 def test_what_the_systems_generator_lacks_is_told_before_anything_is_spent():
-    with pytest.raises(ValueError, match="NotImplementedError"):
-        plan(model(Unknown(8.0)))
+    lacking = wrong(draw=by_what_the_system_lacks)
+    pytest.raises(ValueError, plan, model(lacking)).match("NotImplementedError")
 
 
 @cases("numbers", (0.04, 0.0), (0.0, 20.0))
@@ -500,8 +476,7 @@ def test_a_cost_that_contradicts_itself_is_refused(numbers):
         def cost(self, n_moved, orders=DEFAULT_ORDERS):
             return Cost(np.asarray(orders) / 50, *numbers)
 
-    with pytest.raises(ValueError, match="0 in one way and above 0 in another"):
-        plan(model(Says(8.0)))
+    pytest.raises(ValueError, plan, model(Says(8.0))).match("0 in one way and above 0 in another")
 
 
 def test_parts_of_a_cost_follow_from_it():
@@ -536,8 +511,6 @@ def test_weights_of_records_are_rehearsed_too():
 
 
 def test_a_search_refuses_candidates_that_release():
-    search = PrivateGridSearchCV(
-        PATEClassifier(classes=[0, 1]), {"releases": [[Counts()], None]}, epsilon=4.0
-    )
-    with pytest.raises(ValueError, match="a search makes many fits"):
-        search.fit(X, Y, X_public=X_PUBLIC)
+    clf = PATEClassifier(classes=[0, 1])
+    search = PrivateGridSearchCV(clf, {"releases": [[Counts()], None]}, epsilon=4.0)
+    pytest.raises(ValueError, search.fit, X, Y, X_public=X_PUBLIC).match("a search makes many fits")

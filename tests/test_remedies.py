@@ -8,6 +8,7 @@ import pandas as pd
 import pytest
 import sklearn
 from conftest import cases, table
+from faulty import Unwilling
 from scipy import sparse
 from sklearn.compose import make_column_transformer
 from sklearn.linear_model import LogisticRegression
@@ -163,11 +164,9 @@ def test_text_becomes_dates_and_dates_do_not_become_text(zone):
 
 def test_columns_of_public_rows_are_those_of_private_rows():
     private, public = frame(200), frame(60)
-    for other in (
-        public[public.columns[::-1]],
-        public.assign(label=1)[["label", *public.columns[::-1]]],
-        public.drop(columns="text"),
-    ):
+    turned = public.columns[::-1]
+    with_label = public.assign(label=1)[["label", *turned]]
+    for other in (public[turned], with_label, public.drop(columns="text")):
         message = failure(lambda other=other: pate().plan(private, Y, other))
         assert "Pipeline" not in message and "during fit" not in message
         mended = run(lines_in(message), X=private, X_public=other)
@@ -189,9 +188,8 @@ def test_frames_of_two_libraries_become_one_kind():
 
 def test_types_of_polars_are_made_equal():
     polars = pytest.importorskip("polars", reason="needs polars")
-    private, public = (
-        polars.DataFrame(frame(n).astype({"kind": object}).to_dict("list")) for n in (200, 60)
-    )
+    frames = (frame(n).astype({"kind": object}).to_dict("list") for n in (200, 60))
+    private, public = map(polars.DataFrame, frames)
     public = public.with_columns(polars.col("kind").cast(polars.Enum(["x", "y"])))
     numbers = private.with_columns(polars.col("whole").cast(float))
     categories = private.with_columns(polars.col("kind").cast(polars.Enum(["y", "x", "z"])))
@@ -305,13 +303,7 @@ def test_a_student_of_soft_labels_has_its_preprocessing_outside():
 
 
 def test_another_student_learns_labels_that_are_paid_for():
-    class Refuses(GaussianNB):
-        def fit(self, X, y):
-            if len(X) == 20 and len(np.unique(y[::2])) == 2:  # made-up labels alternate
-                raise ValueError("no")
-            return super().fit(X, y)
-
-    clf = teachers(GaussianNB(), student=Refuses())
+    clf = teachers(GaussianNB(), student=Unwilling())
     X_public = PUBLIC.astype(float)
     message = failure(lambda: clf.fit(ROWS, Y, X_public), StudentError)
     (call,) = re.findall(r"fit_student\(X_public, student\)", message)

@@ -41,6 +41,9 @@ def cost_of(mechanism):
     return [cost.epsilon(1e-5), cost.delta, cost.pure, cost.mu_squared, *cost.rdp]
 
 
+SELDOM = {"failure_probability": 1e-6}
+
+
 @pytest.mark.parametrize("kind", SHORT)
 @cases(
     "mechanism, params",
@@ -49,10 +52,7 @@ def cost_of(mechanism):
     (aggregators.ConfidentGNMax, {"threshold": 120, "sigma1": 100, "sigma2": 120}),
     (aggregators.ImmutableArgmax, {"gamma": 0.053, "failure_probability": 1e-4}),
     (aggregators.ImmutableArgmax, {"sigma": 33.3, "failure_probability": 1e-4}),
-    (
-        aggregators.StableArgmax,
-        {"run_epsilon": 0.123, "max_unstable": 120, "failure_probability": 1e-6},
-    ),
+    (aggregators.StableArgmax, {"run_epsilon": 0.123, "max_unstable": 120} | SELDOM),
     (aggregators.SoftVote, {"sigma": 41.7}),
     (aggregators.SoftVote, {"sigma": 120}),
 )
@@ -82,10 +82,8 @@ def test_tables_cost_and_draw_the_same(mechanism, noise, kind):
 @cases("mechanism", aggregators.LaplaceMechanism(), aggregators.GaussianMechanism())
 def test_calibrated_tables_can_be_drawn(mechanism, kind):
     epsilon = kind(1.3)
-    plans = [
-        plan_table(mechanism, n_changed=2, n_rows=9, epsilon=cap, delta=np.float32(1e-4))
-        for cap in (epsilon, epsilon.item())
-    ]
+    public = {"n_changed": 2, "n_rows": 9, "delta": np.float32(1e-4)}
+    plans = [plan_table(mechanism, epsilon=cap, **public) for cap in (epsilon, epsilon.item())]
     assert plans[0].epsilon == plans[1].epsilon <= epsilon.item()
     assert type(plans[0].epsilon) is float
     (first, _), (second, _) = plans[0].stages[0], plans[1].stages[0]
@@ -126,9 +124,8 @@ def test_a_record_pays_for_every_cell_that_it_casts_in(kind, adjacency):
     X = np.random.default_rng(0).normal(size=(300, 2))
     y = (X[:, 0] > 0).astype(int)
     n_neighbors = kind(100) if kind is np.int8 else kind(129)
-    voters = ReverseNeighbors(
-        n_neighbors=n_neighbors, n_cells=150, adjacency=adjacency, random_state=kind(3)
-    )
+    params = {"n_neighbors": n_neighbors, "n_cells": 150, "random_state": kind(3)}
+    voters = ReverseNeighbors(**params, adjacency=adjacency)
     clf = PATEClassifier(voters, epsilon=kind(100), classes=[0, 1])
     votes = clf.poll(X[:100], y[:100], X_public=X[100:])
     moved = 2 if adjacency == "replace" else 1

@@ -5,7 +5,7 @@ import math
 
 import numpy as np
 import pytest
-from conftest import cases
+from conftest import cases, histograms_of
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.integrate import quad
@@ -33,11 +33,6 @@ def test_one_teacher_changes_a_half_margin_by_at_most_one(counts, data):
     neighbour[u] -= 1
     neighbour[v] += 1
     assert abs(half_margins([counts])[0] - half_margins([neighbour])[0]) <= 1
-
-
-def histograms_of(n_teachers, n_classes):
-    rows = itertools.product(range(n_teachers + 1), repeat=n_classes)
-    return np.array([row for row in rows if sum(row) == n_teachers])
 
 
 @pytest.mark.parametrize("n_teachers", [1, 2, 7, 12, 13])

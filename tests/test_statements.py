@@ -1,17 +1,13 @@
 """What the library says of privacy holds: summaries, dicts, cards, exports and errors."""
 
-import copy
-import datetime
 import json
 import pickle
-import warnings
-from decimal import Decimal
 
 import numpy as np
 import pandas as pd
 import pytest
 from conftest import table
-from scipy import sparse
+from faulty import RaisesIt
 from sklearn.base import clone
 from sklearn.dummy import DummyClassifier
 from sklearn.naive_bayes import GaussianNB
@@ -22,7 +18,6 @@ from sklearn_pate.aggregators import GNMax, ImmutableArgmax
 from sklearn_pate.exceptions import BadPlanError, PrivacyLeakWarning, StudentError
 from sklearn_pate.model_selection import PrivateGridSearchCV
 from sklearn_pate.neighbors import ReverseNeighbors
-from sklearn_pate.public import overlap, warn_if_private
 from sklearn_pate.releases.table import TableRelease
 from sklearn_pate.synthesis import MarginalSynthesizer
 
@@ -96,14 +91,12 @@ def ballots_of(**params):
 
 
 BOUNDS = "the bounds of columns [0, 1]"
+AS_PUBLIC = "private rows, which were given as X_public"
 CLASSES = "classes_, read from the private labels"
 #: What is fitted to what, and what is told of it.
 READ = {
     "labels": (lambda: pate(classes=None).fit(X, Y, X_PUBLIC), CLASSES),
-    "rows": (
-        lambda: pate(on_bad_plan="warn").fit(X, Y, X[::-1]),
-        "private rows, which were given as X_public",
-    ),
+    "rows": (lambda: pate(on_bad_plan="warn").fit(X, Y, X[::-1]), AS_PUBLIC),
     "votes": (votes_without_classes, CLASSES),
     "bounds": (lambda: ballots_of(synthesizer__bounds=None).fit(X, Y), BOUNDS),
     "gaps": (lambda: ballots_of(synthesizer__missing=None).fit(X, Y), "missing in columns [0, 1]"),
@@ -154,18 +147,6 @@ def test_other_rows_than_those_drawn_are_not_protected():
         assert "rows given to fit_student" in clf.export().privacy_spent_["not_covered"][0]
     for rows in (None, clf.X_synthetic_.copy()):
         assert clf.fit_student(rows).privacy_spent_.not_covered == ()
-
-
-def test_drawn_rows_that_are_given_again_are_known_and_covered():
-    first = ballots().fit(X, Y)
-    clf = pate(ReverseNeighbors())
-    spent = clf.fit(X, Y, X_public=first.X_synthetic_.copy()).privacy_spent_
-    assert (spent.n_synthetic, spent.not_covered) == (200, ()) and spent.epsilon <= 20.0
-    assert "It covers the 200 public rows as well" in spent.summary()
-    assert "public rows are not protected" not in spent.summary()
-    with_others = np.vstack([first.X_synthetic_, X_PUBLIC[:50]])
-    check_told_first(clf.fit(X, Y, with_others).privacy_spent_, "drawn from private data by an ear")
-    assert clf.fit(X, Y, X_PUBLIC).privacy_spent_.n_synthetic == 0
 
 
 def test_a_search_says_what_its_best_estimator_says():
@@ -246,14 +227,9 @@ def test_labels_that_were_paid_for_are_told_of_after_rows(monkeypatch):
 def test_a_fit_whose_student_fails_says_that_labels_were_released():
     clf = ballots().fit(X, Y)
     with pytest.raises(StudentError) as caught:
-        clf.fit_student(student=FailsOnLabels())
+        clf.fit_student(student=RaisesIt(ValueError("no")))
     assert caught.value.privacy_spent.covers == "fit"
     assert "public rows got labels" in caught.value.privacy_spent.summary()
-
-
-class FailsOnLabels(GaussianNB):
-    def fit(self, X, y, sample_weight=None):
-        raise ValueError("no")
 
 
 # --- fits within fits ----------------------------------------------------------------------------
@@ -269,67 +245,6 @@ def test_fits_of_teachers_do_not_count_as_their_number_is_private():
         clone(clf).fit(X, labels, X_PUBLIC[:50])
         numbers.append(pate().fit(X, Y, X_PUBLIC[:50]).privacy_spent_.fit_number)
     assert numbers == [2, 4]
-
-
-# --- memory --------------------------------------------------------------------------------------
-
-
-def leaks(X_public, X):
-    with warnings.catch_warnings(record=True, action="always") as caught:
-        warn_if_private(X_public, X)
-    return [str(w.message) for w in caught]
-
-
-def test_a_warning_of_tables_of_polars_does_not_depend_on_their_gaps():
-    polars = pytest.importorskip("polars", reason="needs polars")
-    complete = polars.DataFrame({"a": [1.0, 2.0, 3.0]})
-    gaps = polars.DataFrame({"a": [1.0, None, 3.0]})
-    assert leaks(complete[:2], complete) == leaks(gaps[:2], gaps) == []
-    assert len(leaks(complete, complete)) == len(leaks(gaps, gaps)) == 1
-
-
-def test_a_warning_of_sparse_tables_does_not_depend_on_their_entries():
-    for rows in (np.eye(3), np.zeros((3, 3))):
-        table = sparse.csr_array(rows)
-        assert len(leaks(sparse.csr_array(table, copy=False), table)) == 1
-
-
-# --- overlap -------------------------------------------------------------------------------------
-
-DAYS = ["2020-01-01", "2020-01-02", "2020-01-03"]
-SAME = {
-    "whole": ([1, 2, 3], [1.0, 2.0, 3.0]),
-    "short": (np.array([0.1, 0.2, 0.3], dtype=np.float32), [0.1, 0.2, 0.3]),
-    "decimal": (np.array([Decimal("0.5")] * 3), [0.5] * 3),
-    "text": (np.array([np.str_("a"), np.str_("b"), None], dtype=object), ["a", "b", np.nan]),
-    "codes": (pd.Categorical([1, 2, 3]), [1.0, 2.0, 3.0]),
-    "number as text": (["1", "2", "3"], [1, 2, 3]),
-    "dates": ([datetime.date.fromisoformat(day) for day in DAYS], pd.to_datetime(DAYS)),
-    "zone": (pd.to_datetime(DAYS, utc=True), pd.to_datetime(DAYS)),
-}
-
-
-@pytest.mark.parametrize("kind", SAME)
-def test_overlap_finds_equal_values_of_other_types(kind):
-    first, second = (pd.DataFrame({"x": values}) for values in SAME[kind])
-    for private, public in ((first, second), (second, first)):
-        assert overlap(private, None, public).public_rows.tolist() == [0, 1, 2]
-        assert overlap(private.iloc[:1], None, public.iloc[[1]]).public_rows.tolist() == (
-            [0] if kind == "decimal" else []
-        )
-
-
-def test_overlap_goes_by_the_names_of_columns():
-    private = pd.DataFrame({"a": [1, 2], "b": [3, 4], "label": ["n", "y"]})
-    found = overlap(private, np.array(["no", "yes"], dtype=object), private[["label", "b", "a"]])
-    assert found.public_rows.tolist() == [0, 1] and found.label_columns == ["a", "b", "label"]
-
-
-def test_what_overlap_finds_stays_with_the_curator():
-    found = overlap(X, Y, X[[7, 123]])
-    assert repr(found) == "Overlap(private: 2 equal rows, 0 columns that are the labels)"
-    for keep in (pickle.dumps, copy.copy, copy.deepcopy):
-        pytest.raises(TypeError, keep, found).match("private: it cannot be pickled or copied")
 
 
 # --- numbers of other types ----------------------------------------------------------------------

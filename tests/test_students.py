@@ -69,9 +69,8 @@ def test_soft_labels_weight_every_class():
     soft = rng.dirichlet([1, 1, 1], size=50)
     features = rng.normal(size=(50, 2))
     student = SoftLabelClassifier(LogisticRegression()).fit(features, soft)
-    repeated = LogisticRegression().fit(
-        np.repeat(features, 3, axis=0), np.tile([0, 1, 2], 50), sample_weight=soft.ravel()
-    )
+    rows, codes = np.repeat(features, 3, axis=0), np.tile([0, 1, 2], 50)
+    repeated = LogisticRegression().fit(rows, codes, sample_weight=soft.ravel())
     np.testing.assert_allclose(student.estimator_.coef_, repeated.coef_, rtol=1e-3, atol=1e-5)
     gone = soft * [1, 0, 1] / (soft * [1, 0, 1]).sum(axis=1, keepdims=True)
     proba = SoftLabelClassifier(GaussianNB()).fit(features, gone).predict_proba(features)
@@ -91,7 +90,6 @@ def test_distillation_from_noisy_probabilities(temperature):
 
 def test_a_student_without_weights_is_refused_before_teachers_train():
     with pytest.raises(ValueError, match="tried on public rows.*takes no sample_weight"):
-        pate(SoftLabelClassifier(KNeighborsClassifier()), aggregator=SoftVote(6.0)).fit(
-            X[:3000], Y[:3000], X_public=X_PUBLIC
-        )
+        clf = pate(SoftLabelClassifier(KNeighborsClassifier()), aggregator=SoftVote(6.0))
+        clf.fit(X[:3000], Y[:3000], X_public=X_PUBLIC)
     assert not hasattr(SoftLabelClassifier(SVC()), "predict_proba")

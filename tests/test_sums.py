@@ -7,7 +7,7 @@ from itertools import product
 import numpy as np
 import pandas as pd
 import pytest
-from conftest import cases
+from conftest import cases, interrupt
 from sklearn.base import clone
 from sklearn.datasets import load_digits, load_iris
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
@@ -59,10 +59,8 @@ def contribution(psi, label, n_classes, of_moment):
 @pytest.mark.parametrize("part", [0.3, 1.0])
 def test_sensitivity_is_that_of_all_neighbouring_pairs(n_classes, part):
     weight = part * free_weight(n_classes)
-    records = [
-        contribution(psi, label, n_classes, weight)
-        for psi, label in product(directions(), range(min(n_classes, 3)))
-    ]
+    of_all = product(directions(), range(min(n_classes, 3)))
+    records = [contribution(psi, label, n_classes, weight) for psi, label in of_all]
     records = np.array([*records, np.zeros_like(records[0])])
     replaced = np.linalg.norm(records[:, None] - records[None], axis=2).max()
     bound = sensitivity(2, weight, n_classes=n_classes)
@@ -137,38 +135,41 @@ class Recorded:
 
 
 @pytest.mark.parametrize("n_classes", [2, 3, 7])
-@pytest.mark.parametrize("kind", ["records", "weights", "groups"])
+@cases("kind", "records", "weights", "groups", "numbers", "groups of numbers")
 def test_what_is_drawn_has_the_noise_that_is_paid_for(n_classes, kind, monkeypatch):
     """Squared changes beside their noise, added up over all that is drawn, are mu squared at most.
 
-    The code's own sums, in whole steps, of two tables that differ in one record or group.
+    The code's own sums, in whole steps, of two tables that differ in one record or group. Ballots
+    for numbers are split between two levels.
     """
     recorded = Recorded(monkeypatch)
     multiplier = 2.0
     sizes = noise_sizes(1 / multiplier, n_classes=n_classes)
     rng = np.random.default_rng(n_classes)
     found = []
-    size = 3 if kind == "groups" else 1
+    size = 3 if "groups" in kind else 1
     candidates = directions()
+
+    def some():
+        rows = candidates[rng.integers(len(candidates), size=size)]
+        if "numbers" in kind:
+            return rows, rng.uniform(0, n_classes - 1, size=size)
+        return rows, rng.integers(n_classes, size=size)
+
     for _ in range(400):
-        first, second = (
-            (
-                candidates[rng.integers(len(candidates), size=size)],
-                rng.integers(n_classes, size=size),
-            )
-            for _ in range(2)
-        )
+        first, second = some(), some()
         if rng.random() < 0.5:  # as far as can be
-            second = (-first[0], first[1])
+            first = first[0], np.round(first[1])
+            second = -first[0], first[1]
         given = {}
-        if kind == "groups":
+        if "groups" in kind:
             given["units"] = np.zeros(size, dtype=int)
         if kind == "weights":
             given["weight"] = rng.choice([0.3, 1.0, 7.0], size=size)
         one = recorded.of(first, n_classes, sizes, **given)
         found.append(((one - recorded.of(second, n_classes, sizes, **given)) ** 2).sum())
     claimed = sums_cost(multiplier, 2).mu_squared
-    assert max(found) <= claimed and max(found) > (0.25 if kind == "groups" else 0.9) * claimed
+    assert max(found) <= claimed and max(found) > (0.25 if "groups" in kind else 0.9) * claimed
 
 
 @pytest.mark.parametrize("is_weighted", [False, True])
@@ -225,9 +226,8 @@ def test_an_audit_finds_what_is_claimed_and_no_more(global_random_seed, monkeypa
         released(psi, np.array([0]), shares(1), Still(None), *sizes[1:], rng, n_classes=2)
         return np.concatenate(everything)
 
-    first, second = (
-        np.array([outcome(np.array([[end, 0.0]])) for _ in range(2000)]) for end in (1.0, -1.0)
-    )
+    ends = (np.array([[end, 0.0]]) for end in (1.0, -1.0))
+    first, second = (np.array([outcome(psi) for _ in range(2000)]) for psi in ends)
     spread = np.sqrt((first.var(axis=0) + second.var(axis=0)) / 2)
     assert 0.85 < np.linalg.norm((first.mean(axis=0) - second.mean(axis=0)) / spread) < 1.2
 
@@ -267,14 +267,10 @@ def test_noise_alone_is_told_and_gives_the_majority(seed):
 
 def test_drawn_rows_are_as_was_declared():
     rng = np.random.default_rng(0)
-    rows = pd.DataFrame(
-        {
-            "age": pd.array(rng.integers(18, 90, 4000), dtype="Int64"),
-            "job": rng.choice(["clerk", "farmer", "spy"], 4000),
-            "income": rng.exponential(1e4, 4000),
-            "smokes": rng.random(4000) < 0.3,
-        }
-    )
+    rows = pd.DataFrame({"age": pd.array(rng.integers(18, 90, 4000), dtype="Int64")})
+    rows["job"] = rng.choice(["clerk", "farmer", "spy"], 4000)
+    rows["income"] = rng.exponential(1e4, 4000)
+    rows["smokes"] = rng.random(4000) < 0.3
     rows.loc[::7, "age"] = pd.NA
     rows.loc[::5, "job"] = None
     labels = np.where(rows["smokes"], "ill", "well")
@@ -395,9 +391,8 @@ def test_groups_and_weights(kind):
         "number": (dict.fromkeys(range(64), 3), "a tuple of numbers"),
     }.values(),
 )
-def test_what_is_no_schema(schema, message, tmp_path):
+def test_what_is_no_schema(schema, message, ledger):
     X, y, clf = digits()
-    ledger = PrivacyLedger(tmp_path / "ledger", epsilon=2, delta=1e-5)
     pytest.raises(ValueError, clf.set_params(schema=schema, ledger=ledger).fit, X, y).match(message)
     assert ledger.epsilon_spent == 0
 
@@ -406,11 +401,8 @@ def test_columns_are_declared_once():
     X, y, clf = digits()
     with pytest.raises(ValueError, match="declared once"):
         clf.set_params(synthesizer=MarginalSynthesizer(bounds=(0, 16))).fit(X, y)
-    clf.set_params(
-        synthesizer=MarginalSynthesizer(n_rows=100, noise=LaplaceMechanism()),
-        epsilon=10,
-        on_bad_plan="warn",
-    )
+    rows = MarginalSynthesizer(n_rows=100, noise=LaplaceMechanism())
+    clf.set_params(synthesizer=rows, epsilon=10, on_bad_plan="warn")
     with pytest.warns(UserWarning, match="drown"):
         assert clf.fit(X, y).X_synthetic_.shape == (100, 64)
 
@@ -441,11 +433,7 @@ def test_a_search_on_declared_columns():
 def test_what_fails_after_sums_are_paid_says_so(monkeypatch, tmp_path):
     X, y, clf = digits()
     ledger = PrivacyLedger(tmp_path / "ledger", epsilon=10, delta=1e-5, composition="gaussian")
-
-    def stop(*args, **given):
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr("sklearn_pate.synthesis.sums.released", stop)
+    monkeypatch.setattr("sklearn_pate.synthesis.sums.released", interrupt)
     with pytest.raises(KeyboardInterrupt) as caught:
         clf.set_params(ledger=ledger).fit(X, y)
     assert "is spent, and nothing of it was kept" in caught.value.__notes__[0]
@@ -456,13 +444,8 @@ def test_what_fails_after_sums_are_paid_says_so(monkeypatch, tmp_path):
 def test_a_synthesizer_that_declares_columns_leads_to_the_same_fit():
     X, y, clf = digits()
     params = {"schema": None, "random_state": 0, "on_bad_plan": "warn"}
-    fits = [
-        clone(clf).set_params(**params | given).fit(X[:400], y[:400])
-        for given in (
-            {"schema": (0, 16)},
-            {"synthesizer": MarginalSynthesizer((0, 16), missing=[])},
-        )
-    ]
+    ways = {"schema": (0, 16)}, {"synthesizer": MarginalSynthesizer((0, 16), missing=[])}
+    fits = [clone(clf).set_params(**params | given).fit(X[:400], y[:400]) for given in ways]
     assert isinstance(fits[1].table_, ReleasedSums)
     assert np.array_equal(*(fit.table_.sums.by_class for fit in fits))
     told = fits[1].set_params(synthesizer__n_bins=4, epsilon=50).plan(X, y)

@@ -4,23 +4,29 @@ import functools
 import itertools
 import pickle
 import warnings
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
 import pytest
 from conftest import cases, table
+from draws import Constant
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 from sklearn.base import clone
+from sklearn.pipeline import make_pipeline
+from sklearn.tree import DecisionTreeClassifier
 
+from sklearn_pate import PATEClassifier
 from sklearn_pate.aggregators import GaussianMechanism, LaplaceMechanism, TableMechanism
 from sklearn_pate.exceptions import PrivacyLeakWarning
+from sklearn_pate.neighbors import LandmarkClassifier, RowVectorizer
 from sklearn_pate.rdp import DEFAULT_ORDERS
 from sklearn_pate.rdp.table import GRID
 from sklearn_pate.secure import SystemGenerator
-from sklearn_pate.synthesis import MarginalSynthesizer
-from sklearn_pate.synthesis.marginal import on_simplex, shares
+from sklearn_pate.synthesis import MarginalSynthesizer, Schema
+from sklearn_pate.synthesis.marginal import _PULL, on_simplex, shares
 
 
 class Recorded(TableMechanism):
@@ -42,14 +48,10 @@ class Recorded(TableMechanism):
         return self
 
 
-class Constant(Recorded):
-    """Another mechanism that releases the same, whatever the table."""
-
-    noise_std = 5.0
-    cost = Recorded.cost
-
-    def noisy(self, table, random_state=None):
-        return np.random.default_rng(0).normal(scale=50, size=np.shape(table)).round()
+def with_noise(bounds=None, scale=1e-5, **params):
+    """A synthesizer with noise of a size, by default hardly any, of complete tables."""
+    params = {"missing": [], "noise": LaplaceMechanism(scale)} | params
+    return MarginalSynthesizer(bounds, **params)
 
 
 def draw(synthesizer, X, y, n_classes=2, seed=0, noise=None, **more):
@@ -65,9 +67,8 @@ ALL_RECORDS = list(itertools.product([-7, 0, 1, 99], ["a", "b", None], [0, 1]))
 
 
 def small(given_label, missing, tables):
-    synthesizer = MarginalSynthesizer(
-        {"age": (0, 2)}, missing=missing, n_rows=1, given_label=given_label, noise=Recorded(tables)
-    )
+    given = {"given_label": given_label, "missing": missing, "noise": Recorded(tables)}
+    synthesizer = MarginalSynthesizer({"age": (0, 2)}, n_rows=1, **given)
     return synthesizer.declare(framed([]), [0, 1])
 
 
@@ -145,14 +146,8 @@ def test_a_group_moves_no_more_than_a_record(is_weighted):
 
 def test_the_histograms_hold_what_they_say():
     records = [(-7, "a", 0), (0, "b", 0), (1, None, 1), (99, "a", 1), (99, None, 1)]
-    expected = [
-        [2, 0],  # 0 and below
-        [0, 1],
-        [0, 2],  # 2 and above
-        [1, 1],  # a
-        [1, 0],
-        [2, 3],  # the labels
-    ]
+    below_and_0, of_1, above = [2, 0], [0, 1], [0, 2]
+    expected = [below_and_0, of_1, above, [1, 1], [1, 0], [2, 3]]  # a, b, and the labels
     np.testing.assert_array_equal(table_of(small(True, [], []), records), expected)
     with_missing = [*expected[:5], [0, 2], expected[5]]
     np.testing.assert_array_equal(table_of(small(True, ["kind"], []), records), with_missing)
@@ -274,9 +269,7 @@ def test_a_bound_that_many_values_have_is_drawn_as_it_is(dtype, global_random_se
     rng = np.random.default_rng(global_random_seed)
     gain = np.where(rng.random(4000) < 0.9, 0, rng.integers(1, 99_999, size=4000))
     X = pd.DataFrame({"gain": gain.astype(dtype)})
-    synthesizer = MarginalSynthesizer(
-        (0, 99_999), missing=[], n_rows=10_000, noise=LaplaceMechanism(0.1)
-    )
+    synthesizer = with_noise((0, 99_999), 0.1, n_rows=10_000)
     codes = (gain > 5000).astype(int)
     rows = draw(synthesizer.declare(X, [0, 1]), X, codes, seed=global_random_seed)
     assert (rows["gain"] == 0).mean() == pytest.approx((gain == 0).mean(), abs=0.02)
@@ -288,9 +281,7 @@ def test_a_class_or_column_without_records_is_no_obstacle(scale):
     X = pd.DataFrame({"a": [1.0] * 50, "b": [np.nan] * 50})
     for y in (np.zeros(50, dtype=int), np.arange(50) % 2):
         for given_label in (True, False):
-            synthesizer = MarginalSynthesizer(
-                (0, 3), missing=["a"], given_label=given_label, noise=LaplaceMechanism(scale)
-            )
+            synthesizer = with_noise((0, 3), scale, missing=["a"], given_label=given_label)
             rows = draw(synthesizer.declare(X, [0, 1, 2]), X, y, n_classes=3)
             assert len(rows) == 5000 and rows["b"].between(0, 3).all()
 
@@ -328,8 +319,7 @@ def check_form(X, rows):
 def test_rows_have_the_form_of_the_private_table(name):
     X = pd.DataFrame({"column": COLUMNS[name], 3: 1.5})
     y = np.arange(len(X)) % 2
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", PrivacyLeakWarning)
+    with warnings.catch_warnings(action="ignore", category=PrivacyLeakWarning):
         synthesizer = MarginalSynthesizer(n_rows=400, noise=LaplaceMechanism(1e-5))
         synthesizer.declare(X, [0, 1])
     rehearsal = synthesizer.rehearsal_rows(300, np.random.default_rng(0))
@@ -351,9 +341,7 @@ def test_rows_have_the_form_of_the_private_table(name):
 @table("column, categories", WITH_CATEGORIES)
 def test_rows_have_the_categories_that_are_given(column, categories):
     X = pd.DataFrame({"column": column})
-    synthesizer = MarginalSynthesizer(
-        categories={"column": categories}, missing=[], n_rows=300, noise=LaplaceMechanism(1e-5)
-    )
+    synthesizer = with_noise(categories={"column": categories}, n_rows=300)
     synthesizer.declare(X, [0, 1])
     rehearsal = synthesizer.rehearsal_rows(300, np.random.default_rng(0))
     rows = draw(synthesizer, X, np.zeros(len(X), dtype=int))
@@ -368,9 +356,7 @@ def test_columns_of_arrow():
     pytest.importorskip("pyarrow", reason="needs pyarrow")
     X = pd.DataFrame({"n": [2**60 + 1, None, 7], "x": [0.5, None, 2.0], "word": ["a", None, "b"]})
     X = X.astype({"n": "int64[pyarrow]", "x": "double[pyarrow]", "word": "string[pyarrow]"})
-    synthesizer = MarginalSynthesizer(
-        (0, 2**61), categories={"word": ["a"]}, missing=list(X), noise=LaplaceMechanism(1e-5)
-    )
+    synthesizer = with_noise((0, 2**61), categories={"word": ["a"]}, missing=list(X))
     rows = draw(synthesizer.declare(X, [0, 1]), X, [0, 1, 0])
     check_form(X, rows)
     assert rows.isna().any().all() and not rows.isna().all().any()
@@ -379,9 +365,7 @@ def test_columns_of_arrow():
 @pytest.mark.parametrize("dtype", ["bool", "int16", ">f8"])
 def test_arrays_in_arrays_out(dtype):
     X = np.array([[0, 1], [1, 1], [1, 0]]).astype(dtype)
-    synthesizer = MarginalSynthesizer(
-        None if dtype == "bool" else (0, 1), missing=[], n_rows=40, noise=LaplaceMechanism(1e-5)
-    )
+    synthesizer = with_noise(None if dtype == "bool" else (0, 1), n_rows=40)
     rows = draw(synthesizer.declare(X, [0, 1]), X, [0, 1, 1])
     assert isinstance(rows, np.ndarray) and rows.dtype == X.dtype and rows.shape == (40, 2)
     assert set(np.unique(rows)) == {0, 1}
@@ -438,9 +422,7 @@ def test_edges_that_are_given():
 
 def test_columns_of_arrays_go_by_their_position():
     X = np.array([[0.0, 10.0], [1.0, 30.0]])
-    synthesizer = MarginalSynthesizer(
-        {1: (10, 30)}, categories={0: [1, 0]}, missing=[], noise=LaplaceMechanism(1e-5)
-    )
+    synthesizer = with_noise({1: (10, 30)}, categories={0: [1, 0]})
     rows = draw(synthesizer.declare(X, [0, 1]), X, [0, 1])
     assert set(rows[:, 0]) == {0, 1} and (rows[:, 1].min(), rows[:, 1].max()) == (10, 30)
 
@@ -480,16 +462,12 @@ DECLARED = {
 
 def private_table(seed, n_records=60):
     rng = np.random.default_rng(seed)
-    X = pd.DataFrame(
-        {
-            "age": rng.integers(-5, 120, size=n_records),
-            "height": rng.normal(1.7, 0.5, size=n_records),
-            "kind": rng.choice(["a", "b", "c"], size=n_records),
-            "city": rng.choice(["Oslo", "Bern", "Rome"], size=n_records),
-            "ill": rng.choice([True, False, None], size=n_records),
-        },
-        index=rng.permutation(n_records) + 100 * seed,
-    )
+    X = pd.DataFrame({"age": rng.integers(-5, 120, n_records)})
+    X["height"] = rng.normal(1.7, 0.5, n_records)
+    X["kind"] = rng.choice(["a", "b", "c"], n_records)
+    X["city"] = rng.choice(["Oslo", "Bern", "Rome"], n_records)
+    X["ill"] = rng.choice([True, False, None], n_records)
+    X.index = rng.permutation(n_records) + 100 * seed
     return X.astype(DTYPES), rng.integers(0, 2, size=n_records)
 
 
@@ -504,17 +482,13 @@ ODD = {
 def everything(X, y, **more):
     """All that leaves when rows are drawn from a private table."""
     with warnings.catch_warnings(record=True, action="always") as caught:
-        synthesizer = MarginalSynthesizer(**DECLARED, n_rows=70, noise=Constant([]))
+        synthesizer = MarginalSynthesizer(**DECLARED, n_rows=70, noise=Constant(4.0))
         synthesizer.declare(X, [0, 1])
         rows = draw(synthesizer, X, y, **more)
     assert list(rows) == list(DTYPES)
-    return (
-        pickle.dumps(rows),
-        pickle.dumps(synthesizer),
-        repr(synthesizer),
-        [str(w.message) for w in caught],
-        pickle.dumps(synthesizer.rehearsal_rows(5, np.random.default_rng(0))),
-    )
+    rehearsal = synthesizer.rehearsal_rows(5, np.random.default_rng(0))
+    pickled = [pickle.dumps(part) for part in (rows, synthesizer, rehearsal)]
+    return *pickled, repr(synthesizer), [str(w.message) for w in caught]
 
 
 def with_odd(X, values):
@@ -532,7 +506,7 @@ def test_private_rows_reach_nothing_but_the_counts():
     assert one == everything(*private_table(1))
     assert one == everything(*private_table(2, n_records=7), sample_weight=np.full(7, 1e300))
     assert one == everything(*private_table(3), groups=[f"Lovelace {k % 9}" for k in range(60)])
-    assert one[3] == []
+    assert one[-1] == []
 
 
 @pytest.mark.parametrize("name", ODD)
@@ -551,7 +525,7 @@ def test_one_odd_value_reaches_nothing_but_the_counts(name, capfd):
 
 def test_failures_on_private_values_are_worded_by_the_library(monkeypatch):
     X, y = private_table(0)
-    synthesizer = MarginalSynthesizer(**DECLARED, noise=Constant([])).declare(X, [0, 1])
+    synthesizer = MarginalSynthesizer(**DECLARED, noise=Constant(4.0)).declare(X, [0, 1])
 
     def fail(self, values):
         print("Lovelace")
@@ -569,23 +543,136 @@ def test_failures_on_private_values_are_worded_by_the_library(monkeypatch):
 
 def test_another_table_is_refused():
     X, y = private_table(0)
-    synthesizer = MarginalSynthesizer(**DECLARED, noise=Constant([])).declare(X, [0, 1])
-    for other in (
-        X.rename(columns={"age": "years"}),
-        X.astype({"age": "int32"}),
-        X.assign(kind=pd.Categorical(X["kind"].astype(object), ["a", "b", "c"])),
-    ):
+    synthesizer = MarginalSynthesizer(**DECLARED, noise=Constant(4.0)).declare(X, [0, 1])
+    kinds = pd.Categorical(X["kind"].astype(object), ["a", "b", "c"])
+    others = X.rename(columns={"age": "years"}), X.astype({"age": "int32"}), X.assign(kind=kinds)
+    for other in others:
         with pytest.raises(ValueError, match="other columns or dtypes than were declared"):
             draw(synthesizer, other, y)
 
 
-@cases(
-    "more, message",
-    ({"codes": np.full(60, -1)}, "codes must be whole numbers from 0 to 1"),
-    ({"sample_weight": np.full(60, np.nan)}, "sample_weight must be a finite number"),
-    ({"groups": np.zeros(59)}, "groups must have one identifier for each of 60"),
-)
-def test_records_that_would_be_counted_in_wrong_places_are_refused(more, message):
-    X, y = private_table(0)
-    synthesizer = MarginalSynthesizer(**DECLARED, noise=Constant([])).declare(X, [0, 1])
-    pytest.raises(ValueError, draw, synthesizer, X, more.pop("codes", y), **more).match(message)
+# --- what noisy histograms say of the classes -----------------------------------------------------
+
+ROWS = [(0, "a", 0)] * 3 + [(1, "a", 0)] * 5 + [(3, "b", 0)] * 2 + [(3, "b", 1)] * 6
+ROWS += [(2, "a", 1)] * 2 + [(2, None, 1)] * 2
+
+
+def framed_rows(rows):
+    return pd.DataFrame([row[:2] for row in rows], columns=["age", "kind"]).astype({"age": float})
+
+
+def released(scale=1e-5, repeat=1, **params):
+    """What is released of the rows, with next to no noise."""
+    rows = ROWS * repeat
+    declared = {"bounds": {"age": (0, 3)}, "categories": {"kind": ["a", "b"]}, "n_bins": 2}
+    declared |= {"missing": ["kind"], "n_rows": 5, "noise": LaplaceMechanism(scale)} | params
+    synthesizer = MarginalSynthesizer(**declared).declare(framed_rows(rows), [0, 1])
+    codes = np.array([row[2] for row in rows])
+    rng = np.random.default_rng(0)
+    synthesizer.draw(framed_rows(rows), codes, n_classes=2, noise=rng, rng=rng)
+    return synthesizer
+
+
+def by_hand(row):
+    """The posterior of naive Bayes, with a little of all classes' shares in each class."""
+    pull = _PULL  # as there is no noise, so many records
+    rates = []
+    for code in (0, 1):
+        own = [each for each in ROWS if each[2] == code]
+        rate = len(own) / len(ROWS)
+        is_alike = [lambda each: (each[0] < 1.5) == (row[0] < 1.5), lambda each: each[1] == row[1]]
+        for alike, is_known in zip(is_alike, (True, row[1] in ("a", "b", None)), strict=True):
+            if is_known:
+                overall = np.mean([alike(each) for each in ROWS])
+                share = np.mean([alike(each) for each in own])
+                rate *= (len(own) * share + pull) / (len(own) * overall + pull)
+        rates.append(rate)
+    return np.array(rates) / sum(rates)
+
+
+@pytest.mark.parametrize("row", [(0, "a"), (2.9, "b"), (2, None), (-50, "a"), (9, "b"), (2, "new")])
+def test_the_posterior_is_that_of_naive_bayes(row):
+    rates = released().released_.rates(framed_rows([row]))
+    np.testing.assert_allclose(rates[0], by_hand(row), atol=1e-3)
+
+
+def test_noise_pulls_rates_to_those_of_all_records():
+    table = released().released_
+    rows = framed_rows([(0, "a"), (3, "b")])
+    stds = 0.0, 20.0, 1e6
+    rates = (replace(table, noise_std=std).rates(rows)[:, 0] for std in stds)
+    strong, weak, none = (np.abs(share - 0.5) for share in rates)
+    assert (none < weak).all() and (weak < strong).all()
+    np.testing.assert_allclose(none, 0.0, atol=1e-3)
+
+
+def test_flat_is_what_noise_explains():
+    assert not released(1.0, repeat=50).released_.is_flat
+    assert released(1e4, repeat=50).released_.is_flat
+
+
+def test_dtypes_of_other_rows_may_be_others():
+    table = released().released_
+    rows = [(1, "a"), (3, "b"), (0, "a")]
+    expected = table.rates(framed_rows(rows))
+    for dtype in ("int64", "Int64", "float32", object):
+        as_dtype = framed_rows(rows).astype({"age": dtype})
+        np.testing.assert_array_equal(table.rates(as_dtype), expected)
+
+
+def test_whole_numbers_beyond_bounds_count_at_the_edge_in_any_dtype():
+    X = pd.DataFrame({"n": np.arange(8, dtype=np.uint8)})
+    synthesizer = MarginalSynthesizer({"n": (0, 7)}, missing=[], noise=LaplaceMechanism(1e-5))
+    synthesizer.declare(X, [0, 1])
+    rng = np.random.default_rng(0)
+    synthesizer.draw(X, np.arange(8) // 4, n_classes=2, noise=rng, rng=rng)
+    edges = synthesizer.released_.rates(pd.DataFrame({"n": [0, 7]}))
+    beyond = synthesizer.released_.rates(pd.DataFrame({"n": [-np.inf, np.inf]}))
+    np.testing.assert_array_equal(beyond, edges)
+    beyond = synthesizer.released_.rates(pd.DataFrame({"n": [-1, 300]}))
+    np.testing.assert_array_equal(beyond, edges)
+
+
+def test_without_labels_nothing_is_said_of_them():
+    assert not hasattr(released(given_label=False), "released_")
+
+
+def test_what_is_released_can_be_pickled():
+    table = released(repeat=20, scale=2.0).released_
+    again = pickle.loads(pickle.dumps(table))
+    rows = framed_rows([(1, "a"), (3, None)])
+    np.testing.assert_array_equal(again.rates(rows), table.rates(rows))
+    assert repr(again) == "ReleasedHistograms(2 classes, 2 columns)"
+
+
+@pytest.fixture(scope="module")
+def fitted():
+    rng = np.random.default_rng(0)
+    X = pd.DataFrame({"age": rng.integers(0, 50, 4000), "kind": rng.choice(["a", "b"], 4000)})
+    X = X.astype({"kind": object})
+    y = (X["age"] + 20 * (X["kind"] == "a") + 5 * rng.normal(size=4000) > 30).astype(int)
+    schema = Schema({"age": (0, 49), "kind": ["a", "b"]})
+    synthesizer = MarginalSynthesizer(n_rows=1000, noise=LaplaceMechanism())
+    clf = PATEClassifier(schema=schema, synthesizer=synthesizer, classes=[0, 1], epsilon=2)
+    return X, y, clf.fit(X, y)
+
+
+def test_records_vote_beside_histograms(fitted):
+    X, y, clf = fitted
+    assert "ReleasedHistograms" in repr(clf.table_)
+    assert type(clf.student_.steps[-1][1]) is LandmarkClassifier and clf.score(X, y) > 0.85
+    assert (clf.table_.rates(X).argmax(axis=1) == y).mean() > 0.85 and clf.privacy_spent_.delta == 0
+    assert clf.privacy_spent_.epsilon <= 2
+    loaded = pickle.loads(pickle.dumps(clf))
+    np.testing.assert_array_equal(loaded.table_.rates(X[:50]), clf.table_.rates(X[:50]))
+
+
+def test_another_student_and_votes_that_were_polled(fitted):
+    X, y, clf = fitted
+    other = clone(clf)
+    other.fit_votes(other.poll(X, y))
+    assert "ReleasedHistograms" in repr(other.table_)
+    spent = other.privacy_spent_.epsilon
+    assert spent <= 2
+    other.fit_student(student=make_pipeline(RowVectorizer(), DecisionTreeClassifier(max_depth=4)))
+    assert other.score(X, y) > 0.8 and other.privacy_spent_.epsilon == spent

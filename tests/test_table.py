@@ -103,15 +103,13 @@ def test_noise_that_costs_more_than_the_cap_is_refused():
 @pytest.mark.parametrize("scale", [3.0, 10.0])
 def test_several_tables_against_loss_distributions(n_changed, scale):
     # each of 5 tables: as many entries as can change, each by a whole ballot
-    one = privacy_loss_distribution.from_laplace_mechanism(
-        scale, sensitivity=1, value_discretization_interval=1e-4
-    )
+    step = {"value_discretization_interval": 1e-4}
+    one = privacy_loss_distribution.from_laplace_mechanism(scale, sensitivity=1, **step)
     exact = one.self_compose(5 * n_changed).get_epsilon_for_delta(1e-5)
     epsilon, _ = laplace_table_cost(scale, n_changed).times(5).epsilon(1e-5)
     assert exact * (1 - 1e-3) <= epsilon <= 1.25 * exact
-    one = privacy_loss_distribution.from_gaussian_mechanism(
-        scale, sensitivity=math.sqrt(n_changed), value_discretization_interval=1e-4
-    )
+    given = {"sensitivity": math.sqrt(n_changed)} | step
+    one = privacy_loss_distribution.from_gaussian_mechanism(scale, **given)
     exact = one.self_compose(5).get_epsilon_for_delta(1e-5)
     for discrete in (False, True):
         epsilon, _ = gaussian_table_cost(scale, n_changed, discrete=discrete).times(5).epsilon(1e-5)
@@ -211,9 +209,8 @@ def test_the_parameter_of_discrete_gaussian_noise_is_rounded_up():
 @pytest.mark.parametrize("n_changed", [1, 2, 6])
 def test_a_discrete_table_costs_what_a_continuous_one_does(n_changed):
     for sigma in (0.01, 0.5, 3.0, 1e3, 1e9):
-        discrete, real = (
-            gaussian_table_cost(sigma, n_changed, discrete=kind) for kind in (True, False)
-        )
+        kinds = True, False
+        discrete, real = (gaussian_table_cost(sigma, n_changed, discrete=kind) for kind in kinds)
         excess = (2 * GRID / sigma) ** 2
         assert real.mu_squared <= discrete.mu_squared
         assert discrete.mu_squared == pytest.approx(real.mu_squared * (1 + excess), rel=1e-14)
@@ -309,13 +306,11 @@ def test_the_order_of_records_makes_no_difference():
     rng = np.random.default_rng(0)
     cells, codes = rng.integers(0, 5, size=(300, 2)), rng.integers(0, 3, size=300)
     weight, groups = rng.random(300), rng.integers(0, 40, size=300)
-    first, second = (
-        count_ballots(
-            *(cells[rows], codes[rows]),
-            **{"n_cells": 5, "n_classes": 3, "sample_weight": weight[rows], "groups": groups[rows]},
-        )
-        for rows in (np.arange(300), rng.permutation(300))
-    )
+    counted = []
+    for rows in (np.arange(300), rng.permutation(300)):
+        given = {"sample_weight": weight[rows], "groups": groups[rows]}
+        counted.append(count_ballots(cells[rows], codes[rows], n_cells=5, n_classes=3, **given))
+    first, second = counted
     np.testing.assert_array_equal(first, second)
     assert first.dtype == np.int64
 

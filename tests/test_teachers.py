@@ -15,6 +15,7 @@ import pytest
 import sklearn
 import threadpoolctl
 from conftest import cases
+from faulty import Counted, RaisesIt
 from scipy import sparse
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.dummy import DummyClassifier
@@ -175,17 +176,13 @@ def test_a_teacher_that_writes_to_its_input_changes_nothing_for_others(backend):
 # --- failures ------------------------------------------------------------------------------------
 
 
-class Failing(Teacher):
-    def __init__(self, message="", kind=ValueError):
-        self.message, self.kind = message, kind
-
-    def fit(self, X, y):
-        raise self.kind(self.message)
+def failing(message, kind=ValueError):
+    return RaisesIt(kind(message))
 
 
 @N_JOBS
 def test_a_failing_teacher_names_itself_and_withholds_its_text(n_jobs):
-    bad = Failing('could not convert Zanzibar or "Mrs O\'Hara" (age 47.25) in `x`\nAnna 3')
+    bad = failing('could not convert Zanzibar or "Mrs O\'Hara" (age 47.25) in `x`\nAnna 3')
     with pytest.raises(TeacherError) as caught:
         votes_of(bad, n_jobs=n_jobs)
     text = str(caught.value)
@@ -215,30 +212,29 @@ SECRET = "xanthippe"  # named, so that tracebacks show the name and not the text
 @pytest.mark.parametrize("kind", [SystemExit, GeneratorExit])
 def test_whatever_a_teacher_raises_is_its_failure(kind, n_jobs):
     with pytest.raises(TeacherError, match=f"failed: {kind.__name__}: ") as caught:
-        votes_of(Failing(f"bad row '{SECRET}'", kind), n_jobs=n_jobs)
+        votes_of(failing(f"bad row '{SECRET}'", kind), n_jobs=n_jobs)
     assert SECRET not in "".join(traceback.format_exception(caught.value))
 
 
 @BACKENDS
 def test_output_is_back_when_a_failure_is_raised(backend):
     stdout, disabled = sys.stdout, logging.root.manager.disable
-    teachers = [Slow(), Slow(), Failing("no"), Slow()]
+    teachers = [Slow(), Slow(), failing("no"), Slow()]
     with joblib.parallel_config(backend=backend), pytest.raises(TeacherError):
         votes_of(teachers, n_jobs=2)
     assert sys.stdout is stdout and logging.root.manager.disable == disabled
 
 
 def test_no_more_teachers_are_sent_after_a_failure():
-    later = CountedNB()
-    COUNTED["fits"] = 0
-    pytest.raises(TeacherError, votes_of, [Failing("no"), later]).match("teacher 0 failed")
-    assert COUNTED["fits"] == 0
+    Counted.n_fits = 0
+    pytest.raises(TeacherError, votes_of, [failing("no"), Counted()]).match("teacher 0 failed")
+    assert Counted.n_fits == 0
 
 
 def test_an_interrupt_stays_one():
     stdout = sys.stdout
     with pytest.raises(KeyboardInterrupt) as caught:
-        votes_of(Failing(SECRET, KeyboardInterrupt))
+        votes_of(failing(SECRET, KeyboardInterrupt))
     assert sys.stdout is stdout and SECRET not in "".join(traceback.format_exception(caught.value))
 
 
@@ -374,15 +370,6 @@ def test_a_site_without_records_votes_by_a_fixed_rule():
     assert teachers[4] is None and None not in teachers[:4]
 
 
-COUNTED = {"fits": 0}
-
-
-class CountedNB(GaussianNB):
-    def fit(self, X, y):
-        COUNTED["fits"] += 1
-        return super().fit(X, y)
-
-
 class Odd(Teacher):
     """Answers queries with the array it was given."""
 
@@ -394,11 +381,8 @@ class Odd(Teacher):
 
 
 #: Answers to 30 queries that are not one code of three classes each.
-NO_VOTES = {
-    "too few": np.zeros(29, dtype=int),
-    "two columns": np.zeros((30, 2), dtype=int),
-    **{str(vote): np.full(30, vote) for vote in (3, -1, np.nan, 0.5, "yes")},
-}
+NO_VOTES = {str(vote): np.full(30, vote) for vote in (3, -1, np.nan, 0.5, "yes")}
+NO_VOTES |= {"too few": np.zeros(29, dtype=int), "two columns": np.zeros((30, 2), dtype=int)}
 
 
 @pytest.mark.parametrize("answer", NO_VOTES)

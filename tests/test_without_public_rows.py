@@ -8,14 +8,18 @@ from functools import partial
 import numpy as np
 import pandas as pd
 import pytest
-from conftest import cases, count_fits_from_one
+from conftest import cases, count_fits_from_one, note_calls
 from draws import Constant
+from scipy import sparse
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import GridSearchCV, cross_val_score, cross_validate
 from sklearn.naive_bayes import GaussianNB
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import FunctionTransformer
+from sklearn.preprocessing import FunctionTransformer, StandardScaler
 from sklearn.svm import SVC
+from sklearn.tree import DecisionTreeClassifier
+from sklearn.utils import get_tags
 
 from sklearn_pate import PATEClassifier
 from sklearn_pate.aggregators import (
@@ -44,13 +48,8 @@ from sklearn_pate.teachers import Sites
 
 RNG = np.random.default_rng(0)
 N = 1200
-X = pd.DataFrame(
-    {
-        "age": RNG.integers(18, 80, N),
-        "income": RNG.uniform(0, 100, N),
-        "job": pd.Categorical(RNG.choice(["clerk", "nurse", "none"], N)),
-    }
-)
+X = pd.DataFrame({"age": RNG.integers(18, 80, N), "income": RNG.uniform(0, 100, N)})
+X["job"] = pd.Categorical(RNG.choice(["clerk", "nurse", "none"], N))
 Y = (X["age"] + X["income"] / 2 + 20 * (X["job"] == "nurse") > 75).astype(int).to_numpy()
 X_TEST, Y_TEST = X[900:], Y[900:]
 X, Y = X[:900], Y[:900]
@@ -83,15 +82,11 @@ def on_array(noise=None, **params):
 @pytest.fixture
 def draws(monkeypatch):
     """What synthesizers were asked to draw, in the fits of a test."""
-    seen = []
-    draw = MarginalSynthesizer.draw
 
-    def recorded(self, X, codes, **given):
-        seen.append({"n_records": len(X), "groups": None, **given})
-        return draw(self, X, codes, **given)
+    def note(self, X, codes, **given):
+        return {"n_records": len(X), "groups": None, **given}
 
-    monkeypatch.setattr(MarginalSynthesizer, "draw", recorded)
-    return seen
+    return note_calls(monkeypatch, MarginalSynthesizer, "draw", note)
 
 
 # --- what is learnt, and published ---------------------------------------------------------------
@@ -265,8 +260,7 @@ def test_polled_rows_are_paid_for_once(tmp_path):
         clf.fit_votes(votes, ARRAY[:100].copy())
 
 
-def test_a_seed_and_a_ledger_do_not_go_together(tmp_path):
-    ledger = PrivacyLedger(tmp_path / "fits", epsilon=9.0)
+def test_a_seed_and_a_ledger_do_not_go_together(ledger):
     clf = on_array(ledger=ledger, random_state=0)
     for method in (clf.poll, clf.fit, clf.plan):
         pytest.raises(ValueError, method, ARRAY, Y).match("ledger refuses fits with a random_state")
@@ -286,13 +280,11 @@ def test_a_search_draws_once_from_the_rows_to_train_on(draws, monkeypatch):
 
 
 def test_cells_know_that_their_rows_were_drawn(monkeypatch):
-    known = []
 
-    def recorded(self, X_public, *, divide=ReverseNeighbors.divide, are_drawn=False, **numbers):
-        known.append(are_drawn)
-        return divide(self, X_public, are_drawn=are_drawn, **numbers)
+    def are_known(self, X_public, *, are_drawn=False, **numbers):
+        return are_drawn
 
-    monkeypatch.setattr(ReverseNeighbors, "divide", recorded)
+    known = note_calls(monkeypatch, ReverseNeighbors, "divide", are_known)
     on_array(random_state=0).fit(ARRAY, Y)
     on_array(random_state=0).poll(ARRAY, Y)
     grid = {"base_estimator__n_cells": [8]}
@@ -474,8 +466,7 @@ def test_rows_that_were_drawn_are_not_said_to_cost_nothing(tmp_path):
 # --- refused before anything is spent ------------------------------------------------------------
 
 
-def test_what_makes_no_sense_is_refused(tmp_path):
-    ledger = PrivacyLedger(tmp_path / "fits", epsilon=9.0, composition="pure")
+def test_what_makes_no_sense_is_refused(ledger):
     clf = ballots(ledger=ledger)
 
     for given, message in [
@@ -494,6 +485,54 @@ def test_what_makes_no_sense_is_refused(tmp_path):
     assert ledger.epsilon_spent == 0
 
 
-def test_the_error_for_missing_public_rows_names_both_ways():
-    with pytest.raises(ValueError, match=r"fit\(X, y, X_public=...\).*schema="):
-        on_array().set_params(synthesizer=None).fit(ARRAY, Y)
+# --- scikit-learn's tools ------------------------------------------------------------------------
+
+WORDS = np.array(["no", "yes"])[Y]
+SCALED = make_pipeline(NUMBERS, StandardScaler())
+
+
+def array_rows(n_rows=400):
+    return MarginalSynthesizer({0: (18, 80), 1: (0, 100)}, missing=[], n_rows=n_rows)
+
+
+@pytest.mark.slow
+@cases(
+    "X, scaler, synthesizer",
+    (X, SCALED, marginals()),
+    (ARRAY, StandardScaler(), array_rows()),
+    ids=["frame", "array"],
+)
+def test_cross_validation(X, scaler, synthesizer):
+    given = {"classes": ["no", "yes"], "epsilon": 8.0, "random_state": 0}
+    of_records = ballots(synthesizer, **given)
+    of_records.set_params(base_estimator=ReverseNeighbors(scaler, n_cells=30))
+    assert cross_val_score(of_records, X, WORDS, cv=2).mean() > 0.7
+    model = make_pipeline(scaler, LogisticRegression())
+    of_teachers = teachers(synthesizer, n_teachers=50, **given).set_params(base_estimator=model)
+    scores = {"scoring": "roc_auc", "return_estimator": True}
+    found = cross_validate(of_teachers, X, WORDS, cv=2, **scores)
+    assert found["test_score"].min() > 0.75
+    first, second = (clf.privacy_spent_ for clf in found["estimator"])
+    assert first.n_synthetic == second.n_synthetic == 400 and 7.9 < first.epsilon <= 8.0
+
+
+@pytest.mark.slow
+def test_searches():
+    clf = ballots(array_rows(), epsilon=8.0, classes=["no", "yes"], random_state=0)
+    grid = {"synthesizer__n_rows": [50, 300], "base_estimator__n_cells": [30]}
+    found = GridSearchCV(clf, grid, cv=2).fit(ARRAY, WORDS)
+    n_rows = {params["synthesizer__n_rows"] for params in found.cv_results_["params"]}
+    assert n_rows == {50, 300}
+    assert len(found.best_estimator_.X_synthetic_) == found.best_params_["synthesizer__n_rows"]
+    assert clf.synthesizer.n_rows == 400 and not hasattr(clf.synthesizer, "schema_")
+    assert found.score(ARRAY, WORDS) > 0.6
+
+
+def test_sparse_rows_are_refused_and_the_tag_says_so():
+    clf = on_array()
+    assert not get_tags(clf).input_tags.sparse
+    trees = PATEClassifier(DecisionTreeClassifier())
+    of_tree = get_tags(DecisionTreeClassifier()).input_tags.sparse  # scikit-learn 1.6.0 says no
+    assert get_tags(trees).input_tags.sparse == of_tree
+    assert not get_tags(trees.set_params(synthesizer=array_rows())).input_tags.sparse
+    pytest.raises(ValueError, clf.fit, sparse.csr_array(ARRAY), Y).match("X is sparse")

@@ -104,11 +104,8 @@ def each(name, values):
 
 def each_of(values_by_name):
     """Parametrize a test with `name` and `value`: every value of every name."""
-    cases = {
-        f"{name}={short(value)}": (name, value)
-        for name, values in values_by_name.items()
-        for value in values
-    }
+    each = ((name, value) for name, values in values_by_name.items() for value in values)
+    cases = {f"{name}={short(value)}": (name, value) for name, value in each}
     return table("name, value", cases)
 
 
@@ -120,13 +117,25 @@ def said_of(values_by_message):
 
 
 def mistakes(*rows):
-    """Parametrize a test with `call`, `message` and `error`: ValueError, or the last of a row."""
-    return table("call, message, error", *((*row, ValueError)[:4] for row in rows))
+    """Return a test of calls that are refused: id, call, message, and error, if no ValueError."""
+
+    @table("call, message, error", *((*row, ValueError)[:4] for row in rows))
+    def test(call, message, error):
+        with refused(message, error):
+            call()
+
+    return test
 
 
 def works(*rows):
-    """Parametrize a test with `holds` and `warned`: a call that is true, and what it warns of."""
-    return table("holds, warned", *((name, holds, warned) for name, holds, *warned in rows))
+    """Return a test of calls that are true: id, call, and what each warns of."""
+
+    @table("holds, warned", *((name, holds, warned) for name, holds, *warned in rows))
+    def test(holds, warned):
+        with accepted(*warned):
+            assert holds()
+
+    return test
 
 
 def short(value):

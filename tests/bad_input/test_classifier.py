@@ -9,30 +9,10 @@ from sklearn.preprocessing import StandardScaler
 from sklearn_pate.aggregators import GNMax, PluralityVote
 from sklearn_pate.exceptions import BadPlanError, BudgetExceededError
 
-from .helpers import (
-    INF,
-    NAN,
-    NO_FLOATS,
-    NUMBER,
-    X_PUBLIC,
-    X,
-    Y,
-    accepted,
-    changed,
-    each,
-    each_of,
-    fit,
-    fit_votes,
-    fitted,
-    mistakes,
-    pate,
-    refused,
-    table,
-    works,
-)
+from . import helpers as h
 
-NOT_A_NUMBER = (*NO_FLOATS, "x", [1], {}, 1j)
-NOT_WHOLE = (*NO_FLOATS, "x", {}, 1j, 2.5, NAN, INF, np.array([3, 4]))
+NOT_A_NUMBER = (*h.NO_FLOATS, "x", [1], {}, 1j)
+NOT_WHOLE = (*h.NO_FLOATS, "x", {}, 1j, 2.5, h.NAN, h.INF, np.array([3, 4]))
 #: Wrong types, NaN and infinities, below and at the limits
 WRONG = {
     "base_estimator": ("x", 5, {}, StandardScaler()),
@@ -41,16 +21,16 @@ WRONG = {
     "student": ("x", 5, [GaussianNB()]),
     "n_queries": (*NOT_WHOLE, 0, -1, False, (5,)),
     "query_strategy": ("best", None, 5, ["random"]),
-    "epsilon": (*NOT_A_NUMBER, 0, 0.0, -1, NAN, INF, False, np.float64(0), np.array([1.0])),
-    "delta": (*NOT_A_NUMBER, None, 0, 0.0, 1, 1.0, 2, -1e-5, NAN, INF, True, np.float64(1)),
+    "epsilon": (*NOT_A_NUMBER, 0, 0.0, -1, h.NAN, h.INF, False, np.float64(0), np.array([1.0])),
+    "delta": (*NOT_A_NUMBER, None, 0, 0.0, 1, 1.0, 2, -1e-5, h.NAN, h.INF, True, np.float64(1)),
     "accounting": ("exact", None, 5, ["ptr"]),
     "unit": ("person", None, 5, ["group"]),
     "partition": ("stratified", None, 5, ["random"]),
     "classes": ("01", 5, lambda: [0, 1]),
     "keep_teachers": ("yes", None, 2, 0.5),
-    "n_jobs": (*NO_FLOATS, "x", 1.5, [2], NAN),
+    "n_jobs": (*h.NO_FLOATS, "x", 1.5, [2], h.NAN),
     "random_state": ("x", -1, 1.5, [0], np.random.default_rng(0)),
-    "timeout": (*NOT_A_NUMBER, 0, -1.0, NAN, INF),
+    "timeout": (*NOT_A_NUMBER, 0, -1.0, h.NAN, h.INF),
     "on_bad_plan": ("ignore", None, True, ["raise"]),
     "memory": (5, object(), ["folder"], True),
     "ledger": ("ledger.sqlite", 5, {}),
@@ -58,10 +38,10 @@ WRONG = {
 }
 
 
-@each_of(WRONG)
+@h.each_of(WRONG)
 def test_a_parameter_of_a_wrong_type_or_size(name, value):
-    with refused(rf"'{name}' parameter of PATEClassifier must be .*Got"):
-        fit({name: value})
+    with h.refused(rf"'{name}' parameter of PATEClassifier must be .*Got"):
+        h.fit({name: value})
 
 
 # --- teachers, student and numbers ---------------------------------------------------------------
@@ -74,7 +54,7 @@ NO_NOISE = {"aggregator": PluralityVote(), "epsilon": None}
 CALIBRATED = {"aggregator": None}
 
 
-@table(
+@h.table(
     "params, message",
     ("a number", {"base_estimator": 1.0}, r"was PATEClassifier\(epsilon=1.0\) meant\?"),
     ("no teacher", {"base_estimator": []}, "base_estimator must not be an empty list"),
@@ -92,59 +72,53 @@ CALIBRATED = {"aggregator": None}
     ("ptr, rounds", PTR | {"query_strategy": "uncertainty"}, f"asks in rounds.*{NO_PTR}"),
 )
 def test_a_parameter_that_does_not_fit_the_others(params, message):
-    with refused(message):
-        fit(params)
+    with h.refused(message):
+        h.fit(params)
 
 
 POOR = CALIBRATED | {"epsilon": 0.001, "n_queries": None}
 
 
-@mistakes(
-    ("teachers", lambda: fit({"base_estimator": GaussianNB}), r"GaussianNB\(\)", TypeError),
-    ("class", lambda: fit({"student": GaussianNB}), "must be an estimator", TypeError),
-    ("no query", lambda: fit(POOR), "epsilon=0.001 pays for no query", BudgetExceededError),
-    ("noise", lambda: fit_votes(aggregator=GNMax(100.0)), "drowns the votes", BadPlanError),
-    ("plan", lambda: pate().plan(X, Y), "X_public is missing"),
-    ("poll", lambda: pate().poll(X, Y), "X_public is missing"),
-    ("plan, short y", lambda: pate().plan(X, Y[1:], X_PUBLIC), "inconsistent numbers of sam"),
-    ("n_queries", lambda: pate(n_queries=31).plan(X, Y, X_PUBLIC), "more than .* X_public, 30"),
+test_calls_that_are_refused = h.mistakes(
+    ("teachers", lambda: h.fit({"base_estimator": GaussianNB}), r"GaussianNB\(\)", TypeError),
+    ("class", lambda: h.fit({"student": GaussianNB}), "must be an estimator", TypeError),
+    ("no query", lambda: h.fit(POOR), "epsilon=0.001 pays for no query", BudgetExceededError),
+    ("noise", lambda: h.fit_votes(aggregator=GNMax(100.0)), "drowns the votes", BadPlanError),
+    ("plan", lambda: h.pate().plan(h.X, h.Y), "X_public is missing"),
+    ("poll", lambda: h.pate().poll(h.X, h.Y), "X_public is missing"),
+    ("short y", lambda: h.pate().plan(h.X, h.Y[1:], h.X_PUBLIC), "inconsistent numbers of sam"),
+    ("many", lambda: h.pate(n_queries=31).plan(h.X, h.Y, h.X_PUBLIC), "more than .* X_public, 30"),
 )
-def test_calls_that_are_refused(call, message, error):
-    with refused(message, error):
-        call()
 
 
 def spent(**params):
-    return fit(params).privacy_spent_
+    return h.fit(params).privacy_spent_
 
 
 def teachers(groups=None, **params):
-    return fit(params, groups=groups).n_teachers_
+    return h.fit(params, groups=groups).n_teachers_
 
 
 LARGE_DELTA = "delta=.* is not below one over the number of"
 GROUPS = np.arange(40)  # beside them the number of records is private
 
 
-@works(
+test_parameters_that_are_accepted = h.works(
     ("n_teachers=1", lambda: teachers(n_teachers=1, **NO_NOISE) == 1),
     ("n_teachers: all records", lambda: teachers(n_teachers=40) == 40),
     ("n_queries: numpy", lambda: spent(n_queries=np.int32(5)).n_queries == 5),
-    ("epsilon=None, no noise", lambda: spent(**NO_NOISE).epsilon == INF),
+    ("epsilon=None, no noise", lambda: spent(**NO_NOISE).epsilon == h.INF),
     ("low epsilon", lambda: spent(epsilon=8.0).n_queries < 6, "pays for . of the 6 queries"),
     ("delta: tiny", lambda: teachers(delta=1e-300, epsilon=500.0) == 4),
     ("delta=1/40", lambda: teachers(delta=1 / 40), f"{LARGE_DELTA} records, 40"),
     ("delta=1/41", lambda: teachers(delta=1 / 41)),
     ("groups, delta=0.1", lambda: teachers(GROUPS, delta=0.1)),
     ("groups, delta=0.3", lambda: teachers(GROUPS, delta=0.3), f"{LARGE_DELTA} teachers, 4"),
-    ("classes: range", lambda: fit({"classes": range(2)}).classes_.tolist() == [0, 1]),
-    ("classes: more", lambda: len(fit({"classes": [0, 1, 2, 3]} | NO_NOISE).classes_) == 4),
+    ("classes: range", lambda: h.fit({"classes": range(2)}).classes_.tolist() == [0, 1]),
+    ("classes: more", lambda: len(h.fit({"classes": [0, 1, 2, 3]} | NO_NOISE).classes_) == 4),
     ("ptr", lambda: spent(aggregator=[GNMax(2.0)], n_queries=[5], **PTR).n_queries == 5),
-    ("keep_teachers", lambda: len(fit({"keep_teachers": np.True_}).curator_.teachers) == 4),
+    ("keep_teachers", lambda: len(h.fit({"keep_teachers": np.True_}).curator_.teachers) == 4),
 )
-def test_parameters_that_are_accepted(holds, warned):
-    with accepted(*warned):
-        assert holds()
 
 
 # --- classes -------------------------------------------------------------------------------------
@@ -155,14 +129,14 @@ PLACES = (
 )
 
 
-@table(
+@h.table(
     "classes, message",
     ("none", [], "classes has 0 class"),
     ("one", [0], "classes has 1 class"),
     ("a dict", {}, NO_LIST),
     ("two axes", [[0, 1]], NO_LIST),
     ("unequal lengths", [[0], [1, 2]], "classes must be array-like"),
-    ("NaN", [0, 1, NAN], "classes must .* none of them missing"),
+    ("NaN", [0, 1, h.NAN], "classes must .* none of them missing"),
     ("two types", np.array([0, "a"], dtype=object), "classes must hold labels of one type"),
     ("text", ["0", "1"], r"are text, y holds integers: classes=\[0, 1\] or y.astype\(str\)$"),
     ("words", ["no", "yes"], rf"{PLACES}=range\(2\)$"),
@@ -170,39 +144,39 @@ PLACES = (
     ("three, two alike", [0, 1, 1], "list each label once; got 3 labels, 2 of them"),
 )
 def test_wrong_classes(classes, message):
-    with refused(message):
-        fit({"classes": classes})
+    with h.refused(message):
+        h.fit({"classes": classes})
 
 
 def test_what_is_said_of_labels_and_classes_of_other_types_helps():
     words = np.array(["0", "1"])
-    with refused(r"classes are integers, y holds text: classes=\['0', '1'\], or other text as y"):
-        fit({"classes": [0, 1]}, y=words[Y])
-    with accepted():
-        assert fit({"classes": ["0", "1"]}, y=words[Y]).classes_.tolist() == ["0", "1"]
-        fit({"classes": ["no", "yes"]}, y=np.asarray(["no", "yes"])[Y])
+    with h.refused(r"classes are integers, y holds text: classes=\['0', '1'\], or other text as y"):
+        h.fit({"classes": [0, 1]}, y=words[h.Y])
+    with h.accepted():
+        assert h.fit({"classes": ["0", "1"]}, y=words[h.Y]).classes_.tolist() == ["0", "1"]
+        h.fit({"classes": ["no", "yes"]}, y=np.asarray(["no", "yes"])[h.Y])
 
 
 # --- before and after a fit ----------------------------------------------------------------------
 
 
-@each("method", ("predict", "predict_proba", "fit_student"))
+@h.each("method", ("predict", "predict_proba", "fit_student"))
 def test_a_method_before_fit(method):
-    with refused("not fitted yet", NotFittedError):
-        getattr(pate(), method)(X)
+    with h.refused("not fitted yet", NotFittedError):
+        getattr(h.pate(), method)(h.X)
 
 
-@table(
+@h.table(
     "X, message",
     ("None", None, "Expected X as a 2D array"),
-    ("one axis", X[0], "Expected X as a 2D array"),
-    ("features", X[:, 1:], "X has 2 features, but PATEClas"),
-    ("lengths", [[NUMBER], [1, 2]], "X must be array-like"),
-    ("NaN", changed(X, NAN), "Input X contains NaN"),
+    ("one axis", h.X[0], "Expected X as a 2D array"),
+    ("features", h.X[:, 1:], "X has 2 features, but PATEClas"),
+    ("lengths", [[h.NUMBER], [1, 2]], "X must be array-like"),
+    ("NaN", h.changed(h.X, h.NAN), "Input X contains NaN"),
 )
 def test_predictions_for_wrong_rows(X, message):
-    for method in (fitted().predict, fitted().predict_proba):
-        with refused(message):
+    for method in (h.fitted().predict, h.fitted().predict_proba):
+        with h.refused(message):
             method(X)
 
 
@@ -210,13 +184,10 @@ ROWS_GIVEN = "X_public has 29 rows, and labels were released for the 30 rows"
 FEATURES = "X_public does not have the features of X"
 
 
-@mistakes(
-    ("no rows", lambda: fitted().fit_student(None), "X_public is missing: the rows given"),
-    ("a row missing", lambda: fitted().fit_student(X_PUBLIC[1:]), ROWS_GIVEN),
-    ("a column missing", lambda: fitted().fit_student(X_PUBLIC[:, 1:]), FEATURES),
-    ("a number", lambda: fitted().fit_student(X_PUBLIC, 5), "student must be a classifier"),
-    ("a class", lambda: fitted().fit_student(X_PUBLIC, GaussianNB), "an estimator", TypeError),
+test_a_new_student_that_cannot_be_fitted = h.mistakes(
+    ("no rows", lambda: h.fitted().fit_student(None), "X_public is missing: the rows given"),
+    ("a row missing", lambda: h.fitted().fit_student(h.X_PUBLIC[1:]), ROWS_GIVEN),
+    ("a column missing", lambda: h.fitted().fit_student(h.X_PUBLIC[:, 1:]), FEATURES),
+    ("a number", lambda: h.fitted().fit_student(h.X_PUBLIC, 5), "student must be a classifier"),
+    ("a class", lambda: h.fitted().fit_student(h.X_PUBLIC, GaussianNB), "an estimator", TypeError),
 )
-def test_a_new_student_that_cannot_be_fitted(call, message, error):
-    with refused(message, error):
-        call()

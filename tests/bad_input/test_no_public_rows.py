@@ -36,11 +36,8 @@ def marginals(**params):
 
 
 def records(base=None, synthesizer=None, **params):
-    return PATEClassifier(
-        ReverseNeighbors() if base is None else base,
-        synthesizer=marginals() if synthesizer is None else synthesizer,
-        **{"epsilon": 4.0, "classes": [0, 1]} | params,
-    )
+    given = {"synthesizer": synthesizer or marginals(), "epsilon": 4.0, "classes": [0, 1]} | params
+    return PATEClassifier(base or ReverseNeighbors(), **given)
 
 
 def teachers(base=None, **params):
@@ -118,9 +115,8 @@ def test_a_transformer_of_numbers_for_columns_of_several_kinds():
         "could not convert string to float.*columns of several kinds, leave transformer=None"
     ):
         records(ReverseNeighbors(StandardScaler())).fit(MIXED, LABELS)
-    of_each = make_column_transformer(
-        (StandardScaler(), numbers), (OneHotEncoder(handle_unknown="ignore"), others)
-    )
+    words = OneHotEncoder(handle_unknown="ignore")
+    of_each = make_column_transformer((StandardScaler(), numbers), (words, others))
     with accepted():
         records(ReverseNeighbors()).fit(MIXED, LABELS)
         records(ReverseNeighbors(of_each)).fit(MIXED, LABELS)

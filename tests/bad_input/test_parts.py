@@ -1,4 +1,6 @@
-"""Partitions, query strategies and students: what they need, and what they return."""
+"""Partitions, query strategies, students, sites and votes: what they need, and what they return."""
+
+import functools
 
 import numpy as np
 from sklearn.exceptions import NotFittedError
@@ -6,11 +8,14 @@ from sklearn.linear_model import LinearRegression, Perceptron
 from sklearn.naive_bayes import GaussianNB
 from sklearn.neighbors import KNeighborsClassifier
 
-from sklearn_pate import queries
+from sklearn_pate import PATEClassifier, queries
+from sklearn_pate.aggregators import SoftVote
+from sklearn_pate.exceptions import TeacherError
 from sklearn_pate.partition import RandomPartition
 from sklearn_pate.students import SoftLabelClassifier
+from sklearn_pate.teachers import Sites
 
-from .helpers import NAN, NUMBER, TEXT, X_PUBLIC, each, fit, frame, refused, table
+from . import helpers as h
 
 
 class Returns:
@@ -38,7 +43,7 @@ class NoAdjacency:
         return np.arange(n_records) % n_teachers
 
 
-@table(
+@h.table(
     "params, message",
     ("no groups", {"unit": "group"}, 'unit="group" .* needs groups='),
     ("no index", {"partition": "hash"}, 'partition="hash".*index of a DataFrame'),
@@ -47,27 +52,27 @@ class NoAdjacency:
     ("no adjacency", {"partition": NoAdjacency()}, "must be an object.*string adjacency"),
 )
 def test_a_partition_that_cannot_be_used(params, message):
-    with refused(message):
-        fit(params)
+    with h.refused(message):
+        h.fit(params)
 
 
-@table(
+@h.table(
     "index, message",
     ("positions", range(40), "the index of X is a RangeIndex"),
-    ("missing", [None, *[TEXT] * 39], "the index of X has a missing value"),
-    ("floats", np.arange(40) + NUMBER, "the index of X has a number that is not whole"),
+    ("missing", [None, *[h.TEXT] * 39], "the index of X has a missing value"),
+    ("floats", np.arange(40) + h.NUMBER, "the index of X has a number that is not whole"),
 )
 def test_an_index_that_cannot_be_hashed(index, message):
-    rows = frame().set_axis(index)
-    with refused(message):
-        fit({"partition": "hash"}, X=rows, X_public=frame(X_PUBLIC))
+    rows = h.frame().set_axis(index)
+    with h.refused(message):
+        h.fit({"partition": "hash"}, X=rows, X_public=h.frame(h.X_PUBLIC))
 
 
 FORTY = "partition.assign must return 40 whole numbers"
 RANGE = "partition.assign must return numbers from 0 to 3"
 
 
-@table(
+@h.table(
     "teachers, message",
     ("None", None, rf"{FORTY}.*shape \(\)"),
     ("floats", np.zeros(40), f"{FORTY}.*and floats$"),
@@ -75,55 +80,55 @@ RANGE = "partition.assign must return numbers from 0 to 3"
     ("a teacher too many", [4] * 40, RANGE),
     ("a negative teacher", [-1] * 40, RANGE),
     ("unequal lengths", [[0], [1, 2]], "partition.assign failed with ValueError"),
-    ("an error", KeyError(TEXT), "partition.assign failed with KeyError"),
+    ("an error", KeyError(h.TEXT), "partition.assign failed with KeyError"),
 )
 def test_a_partition_that_returns_no_teacher_for_each_record(teachers, message):
-    with refused(message):
-        fit({"partition": Returns(teachers)}, groups=[TEXT] * 40)
+    with h.refused(message):
+        h.fit({"partition": Returns(teachers)}, groups=[h.TEXT] * 40)
 
 
 # --- query strategies ----------------------------------------------------------------------------
 
 
 def test_a_strategy_that_cannot_be_used():
-    with refused("query_strategy .* got a class"):
-        fit({"query_strategy": queries.RandomQueries})
+    with h.refused("query_strategy .* got a class"):
+        h.fit({"query_strategy": queries.RandomQueries})
     message = r"UncertaintyQueries\(\) needs a student with predict_proba; got Perceptron\(\)"
-    with refused(message):
-        fit({"query_strategy": "uncertainty", "base_estimator": Perceptron()})
+    with h.refused(message):
+        h.fit({"query_strategy": "uncertainty", "base_estimator": Perceptron()})
 
 
-@each("n_rounds", (0, -1, 2.5, "x", None, NAN))
+@h.each("n_rounds", (0, -1, 2.5, "x", None, h.NAN))
 def test_a_wrong_number_of_rounds(n_rounds):
     strategy = queries.UncertaintyQueries(n_rounds=n_rounds)
-    with refused("n_rounds of query_strategy must be a whole number, at least 1; got"):
-        fit({"query_strategy": strategy})
+    with h.refused("n_rounds of query_strategy must be a whole number, at least 1; got"):
+        h.fit({"query_strategy": strategy})
 
 
-@table(
+@h.table(
     "strategy, name",
     ("n_rounds", queries.UncertaintyQueries(n_rounds=1), "n_rounds"),
     ("estimator", queries.BinaryExpertQueries(LinearRegression()), "estimator"),
     ("confident", queries.BinaryExpertQueries(GaussianNB(), confident=1.5), "confident"),
-    ("possible", queries.BinaryExpertQueries(GaussianNB(), possible=NAN), "possible"),
+    ("possible", queries.BinaryExpertQueries(GaussianNB(), possible=h.NAN), "possible"),
     ("n_rivals", queries.BinaryExpertQueries(GaussianNB(), n_rivals=0), "n_rivals"),
     ("transformer", queries.DiversityQueries(GaussianNB()), "transformer"),
 )
 def test_a_parameter_that_a_strategy_refuses(strategy, name):
-    with refused(f"query_strategy failed.*'{name}' parameter of"):
-        fit({"query_strategy": strategy})
+    with h.refused(f"query_strategy failed.*'{name}' parameter of"):
+        h.fit({"query_strategy": strategy})
 
 
-@each("rows", (None, [0] * 6, range(5), range(25, 31), range(-6, 0), np.arange(6.0)))
+@h.each("rows", (None, [0] * 6, range(5), range(25, 31), range(-6, 0), np.arange(6.0)))
 def test_a_strategy_that_returns_no_rows_of_x_public(rows):
-    with refused("query_strategy.select must return 6 distinct numbers of rows of X_public"):
-        fit({"query_strategy": Returns(rows)})
+    with h.refused("query_strategy.select must return 6 distinct numbers of rows of X_public"):
+        h.fit({"query_strategy": Returns(rows)})
 
 
 def test_a_strategy_that_fails():
     for rows, error in (([[0], [1, 2]], ""), (KeyError("centre"), ". KeyError: 'centre'")):
-        with refused(f"query_strategy failed.*{error}"):
-            fit({"query_strategy": Returns(rows)})
+        with h.refused(f"query_strategy failed.*{error}"):
+            h.fit({"query_strategy": Returns(rows)})
 
 
 # --- students of soft labels ---------------------------------------------------------------------
@@ -132,29 +137,153 @@ THREE_ROWS = np.zeros((3, 1))
 HALVES = [[0.5, 0.5]] * 3
 
 
-@table(
+@h.table(
     "y, message",
     ("a row missing", HALVES[:2], r"y must hold .* 3 rows of X; got shape \(2, 2\)"),
     ("one class", [[1.0]] * 3, r"y must hold .* at least 2 classes .* shape \(3, 1\)"),
     ("None", None, r"y must hold .* got shape \(\)"),
     ("unequal lengths", [[0.5, 0.5], [1.0], [1.0]], "y must be array-like"),
-    ("hard, NaN", [NAN, 0, 1], "y contains NaN"),
+    ("hard, NaN", [h.NAN, 0, 1], "y contains NaN"),
 )
 def test_wrong_soft_labels(y, message):
-    with refused(message):
+    with h.refused(message):
         SoftLabelClassifier(GaussianNB()).fit(THREE_ROWS, y)
 
 
-@each("row", ([0.5, 0.6], [1.5, -0.5], [NAN, 1.0], ["a", "b"]))
+@h.each("row", ([0.5, 0.6], [1.5, -0.5], [h.NAN, 1.0], ["a", "b"]))
 def test_soft_labels_that_are_no_distribution(row):
-    with refused("soft labels y must be a distribution"):
+    with h.refused("soft labels y must be a distribution"):
         SoftLabelClassifier(GaussianNB()).fit(THREE_ROWS, [row] * 3)
 
 
 def test_a_student_that_cannot_be_used():
-    with refused("'estimator' parameter of SoftLabelClassifier"):
+    with h.refused("'estimator' parameter of SoftLabelClassifier"):
         SoftLabelClassifier(5).fit(THREE_ROWS, HALVES)
-    with refused(r"KNeighborsClassifier\(\) takes no sample_weight"):
+    with h.refused(r"KNeighborsClassifier\(\) takes no sample_weight"):
         SoftLabelClassifier(KNeighborsClassifier()).fit(THREE_ROWS, HALVES)
-    with refused("not fitted yet", NotFittedError):
+    with h.refused("not fitted yet", NotFittedError):
         SoftLabelClassifier(GaussianNB()).predict(THREE_ROWS)
+
+
+# --- sites, and votes that were cast before -------------------------------------------------------
+
+# --- sites ---------------------------------------------------------------------------------------
+
+
+def no_load(name):
+    raise KeyError(h.TEXT)
+
+
+def sites(load=no_load):
+    return Sites(load, ["a", "b", "c"])
+
+
+def test_sites_of_wrong_arguments():
+    with h.refused("load must be callable.*got 5"):
+        Sites(5, ["a"])
+    for names in ([], None, 5, "ab", ["a", "a"]):
+        with h.refused("names must be a sequence of distinct names"):
+            Sites(no_load, names)
+
+
+test_sites_beside_other_data = h.mistakes(
+    ("y", lambda: of_sites(y=h.Y), "y must be None when X is Sites"),
+    ("groups", lambda: of_sites(groups=[h.TEXT]), "groups must be None when X is Sites"),
+    ("weights", lambda: of_sites(sample_weight=h.X[:, 2]), "sample_weight must be None when X"),
+    ("no public rows", lambda: of_sites(X_public=None), "X_public is missing"),
+    ("no classes", lambda: of_sites({"classes": None}), "classes must be given when X is Si"),
+    ("one class", lambda: of_sites({"classes": [0]}), "has 1 class"),
+)
+
+
+def of_sites(params=None, **data):
+    return h.fit(params, **{"X": sites(), "y": None} | data)
+
+
+UNKNOWN = "load returned labels .* not in classes"
+
+
+@h.table(
+    "load, message",
+    ("raises", no_load, "load raised KeyError"),
+    ("returns None", lambda name: None, "TypeError"),
+    ("a column missing", lambda name: (h.X[:, 1:], h.Y), "return X with the columns of X_pub"),
+    ("a label missing", lambda name: (h.X, h.Y[1:]), "return X .* and y with one label per row"),
+    ("labels unknown", lambda name: (h.X, h.changed(h.Y, h.LABEL)), UNKNOWN),
+)
+def test_a_site_that_loads_wrong_data(load, message):
+    with h.refused(f"teacher 0 failed: .*{message}", TeacherError, by_teachers=True):
+        h.fit(X=sites(load), y=None)
+
+
+# --- votes ---------------------------------------------------------------------------------------
+
+
+LARGE_DELTA = "delta=.* is not below one over the number of"
+KIND = "votes must be whole numbers; got an array of kind"
+
+
+@h.said_of(
+    {
+        r"votes must have shape .* got shape \(\)": (None, h.TEXT),
+        r"votes must have shape .* got shape \(2,\)": (h.VOTES[0],),
+        r"at least 2 classes; got shape \(30, 1\)": (h.VOTES[:, :1],),
+        "votes must be array-like": ([[h.LABEL], [1, 2]],),
+        f"{KIND} '[UOb]'": (h.VOTES.astype(str), h.VOTES.astype(object), h.VOTES > 1),
+        "votes has negative counts": (h.changed(h.VOTES, [h.LABEL, -h.LABEL]),),
+        "votes must be finite whole": [
+            h.changed(h.VOTES, v) for v in ([h.NUMBER, 0.5], h.NAN, h.INF)
+        ],
+        "every row of votes must sum to the number of teach": (h.changed(h.VOTES, h.LABEL),),
+        "every row of votes must sum .* at least 1": (0 * h.VOTES,),
+        "votes has no rows": (h.VOTES[:0],),
+        "votes has 29 rows and X_public 30": (h.VOTES[1:],),
+        "votes has 3 columns, and there are 2": (np.c_[h.VOTES, 0 * h.VOTES[:, 0]],),
+    }
+)
+def test_wrong_votes(value, message):
+    with h.refused(message):
+        h.fit_votes(value)
+
+
+SUMS = "sums of probabilities of temperature 1"
+SOFT = {"aggregator": SoftVote(5.0)}
+WARM = {"aggregator": SoftVote(5.0, temperature=2.0)}
+
+
+test_votes_that_do_not_fit_the_parameters = h.mistakes(
+    ("rows", lambda: h.fit_votes(X_public=None), "X_public is missing: the rows that were voted"),
+    ("a row", lambda: h.fit_votes(X_public=h.X_PUBLIC[1:]), "votes has 30 rows and X_public 29"),
+    ("unit", lambda: h.fit_votes(unit="group"), "unit='group', but these votes protect one teac"),
+    ("order", lambda: h.fit_votes(classes=[1, 0]), "columns of votes are the sorted classes"),
+    ("classes", lambda: h.fit_votes(classes=[0, 1, 2]), "votes has 2 columns, and there are 3"),
+    ("n_queries", lambda: h.fit_votes(n_queries=31), "n_queries=31 is more than the rows of X_p"),
+    ("SoftVote", lambda: h.fit_votes(**SOFT), r"or=SoftVote.*votes, which are counts"),
+    ("polled, classes", lambda: h.fit_votes(polled(), classes=[0, 2]), "about other classes"),
+    ("polled, unit", lambda: h.fit_votes(polled(), unit="group"), "these votes protect one rec"),
+    ("polled, for SoftVote", lambda: h.fit_votes(polled(), **SOFT), "aggregator=.*which are c"),
+    ("of SoftVote", lambda: h.fit_votes(polled(1.0)), f"aggregator=GNMax.* {SUMS}"),
+    ("of another temperature", lambda: h.fit_votes(polled(1.0), **WARM), f"aggregator=.* {SUMS}"),
+)
+
+
+test_votes_that_are_accepted = h.works(
+    ("whole floats", lambda: h.fit_votes(h.VOTES.astype(float)).n_teachers_ == 4),
+    ("no classes", lambda: h.fit_votes(classes=None).classes_.tolist() == [0, 1]),
+    ("delta", lambda: h.fit_votes(delta=0.3).n_teachers_ == 4, f"{LARGE_DELTA} teachers, 4"),
+    (
+        "polled",
+        lambda: h.fit_votes(polled(), delta=0.1).n_teachers_ == 4,
+        f"{LARGE_DELTA} records, 40",
+    ),
+)
+
+
+# --- votes that were polled ----------------------------------------------------------------------
+
+
+@functools.cache
+def polled(temperature=None):
+    aggregator = None if temperature is None else SoftVote(5.0, temperature=temperature)
+    params = h.QUICK | {"aggregator": aggregator}
+    return PATEClassifier(GaussianNB(), **params).poll(h.X, h.Y, h.X_PUBLIC)

@@ -221,12 +221,8 @@ DIFFERENT = "must be different values that its dtype, .* can hold, at least one 
     ("sparse", "sparse", [0.0, 1.0], r"\['sparse'\] \(dtype Sparse.*make them dense"),
 )
 def test_wrong_categories(column, categories, message):
-    rows = FRAME.assign(
-        name=[TEXT, "x"],
-        small=np.array([1, 2], dtype="int8"),
-        half=np.array([1, 2], dtype="float16"),
-        sparse=pd.arrays.SparseArray([0.0, 1.0]),
-    )
+    rows = FRAME.assign(name=[TEXT, "x"], sparse=pd.arrays.SparseArray([0.0, 1.0]))
+    rows = rows.assign(small=[1, 2], half=[1, 2]).astype({"small": "int8", "half": "float16"})
     rows = rows.drop(columns=["sparse"] if column != "sparse" else [])
     with refused(message):
         declare(rows, categories={"name": ["a", "b"]} | {column: categories})
@@ -261,6 +257,9 @@ def test_calls_before_declare():
     ("text as labels", {"codes": [TEXT, "b"]}, "codes must be whole numbers from 0 to 1"),
     ("ragged labels", {"codes": [[0, NUMBER], [1]]}, "codes must be array-like"),
     ("groups that are missing", {"groups": [TEXT, None]}, "groups has a missing value"),
+    ("a negative label", {"codes": [0, -1]}, "codes must be whole numbers from 0 to 1"),
+    ("no weight", {"sample_weight": [1, NAN]}, "sample_weight must be a finite number"),
+    ("one group", {"groups": [1]}, "groups must have one identifier for each of 2"),
 )
 def test_private_arrays_that_do_not_go_with_the_rows(more, message):
     synthesizer = declare(noise=LaplaceMechanism(3.0))
@@ -313,12 +312,10 @@ FITS = {
 }
 CROWDED = "nearly all records lie in one or two bins of columns"
 LOST = "many records have no bin in columns"
+OF_ALL_BINS = rf"{CROWDED} \['age'\].*edges of all bins"
 UNFIT = {
     "one range for all": ({"bounds": (0, 100_000)}, rf"{CROWDED} \['age'.*narrower bounds"),
-    "a range around": (
-        {"bounds": FITS["bounds"] | {"age": (-9946, 10_054)}},
-        rf"{CROWDED} \['age'\].*edges of all bins",
-    ),
+    "a range around": ({"bounds": FITS["bounds"] | {"age": (-9946, 10_054)}}, OF_ALL_BINS),
     "no categories that occur": ({"categories": {"job": ["a", "b"]}}, rf"{LOST} \['job'\]"),
     "few that occur": ({"categories": {"job": ["nurse"]}}, rf"{LOST} \['job'\].*categories that"),
     "missing": ({"missing": []}, rf"{LOST} \['height'\].*missing=\[...\]"),

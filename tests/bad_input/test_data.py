@@ -1,0 +1,476 @@
+"""Private rows, labels, groups and weights, and public rows; the checks of this folder see them."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from conftest import cases
+from scipy import sparse
+from sklearn.exceptions import NotFittedError
+from sklearn.naive_bayes import GaussianNB
+from sklearn.neighbors import KNeighborsClassifier
+from sklearn.preprocessing import StandardScaler
+
+from sklearn_pate import FitOnPublic, PublicData
+from sklearn_pate.aggregators import PluralityVote
+from sklearn_pate.exceptions import BadPlanError, TeacherError
+from sklearn_pate.teachers import Sites
+
+from . import helpers as h
+
+# --- each argument -------------------------------------------------------------------------------
+
+TABLE = "Expected X as a 2D array"
+INCONSISTENT = "X and y have inconsistent numbers of samples: 40"
+NOT_IN_CLASSES = "y has labels .* not in classes"
+MISSING_LABEL = pd.array([pd.NA, h.LABEL] * 20, dtype="Int64")
+DATES = h.Y.astype("datetime64[s]")
+ONE_IDENTIFIER = "groups must have one identifier"
+FINITE = "sample_weight must be 40 finite"
+#: Wrong values of each argument, by what is said of them
+WRONG = {
+    "X": {
+        TABLE: (None, 5, h.TEXT, {h.TEXT: [h.NUMBER]}),
+        f"{TABLE}.*got a 1D array": (h.X[:, 2], pd.Series(h.X[:, 2])),
+        r"X has 40 sample\(s\) and 0 feature\(s\)": (h.X[:, :0],),
+        "X must be array-like, with rows of": ([[1, h.NUMBER], [1]],),
+        "X: Expected unique column names": (h.frame(columns="aac"),),
+    },
+    "y": {
+        "y to be passed, but the target y is None": (None,),
+        "y should be a 1d array": (5, h.TEXT, {h.TEXT: 1}),
+        rf"{INCONSISTENT} .* (0|39|41)\D": (h.Y[:0], h.Y[1:], [*h.Y, 0]),
+        r"y must be a 1-D array.*got shape \(40, 2\)": (np.c_[h.Y, h.Y], np.eye(2)[h.Y]),
+        "y must be a 1-D array.*sparse": (sparse.csr_matrix(np.eye(2)[h.Y]),),
+        "y must be array-like": ([[h.LABEL], [1, 2]] * 20,),
+        "y contains NaN": (h.changed(h.Y, h.NAN), [None, h.LABEL] * 20, MISSING_LABEL),
+        "y contains NaN or infinity": (h.changed(h.Y, h.INF),),
+        "y holds floats: Unknown label type: continuous": (h.X[:, 2],),
+        "Complex data not supported: y must hold text": (h.Y + 1j * h.LABEL,),
+        "y holds objects: Unknown label": (h.changed(h.Y, h.LABEL).astype(object),),
+        NOT_IN_CLASSES: (h.changed(h.Y, h.LABEL), [h.TEXT, "b"] * 20, [0, h.TEXT] * 20, DATES),
+    },
+    "groups": {
+        rf"{ONE_IDENTIFIER} .*\(40,\); got shape \(\)": (5, {h.TEXT: 1}),
+        rf"{ONE_IDENTIFIER} .* is one text: .* of that name, groups=X.pop\(name\)$": (h.TEXT,),
+        rf"{ONE_IDENTIFIER} .* got shape \((0|39|41),\)": ([], [h.TEXT] * 39, [h.TEXT] * 41),
+        rf"{ONE_IDENTIFIER} .* got shape \(40, (1|3)\)": (h.X[:, 2:], h.frame()),
+        "groups has values that can": ([[h.NUMBER], [1, 2]] * 20,),
+        "groups has a missing value": (h.changed(np.ones(40), h.NAN), [None, *[h.TEXT] * 39]),
+        "groups has a number that is not whole": (h.X[:, 2], h.changed(np.ones(40), h.INF)),
+    },
+    "sample_weight": {
+        r"sample_weight must be 40 .* shape \(\)": (2.0,),
+        f"{FINITE} numbers": (h.TEXT, [h.TEXT] * 40, h.X[:, 2] * 1j),
+        r"sample_weight must .* \(39,\)": (h.X[1:, 2],),
+        r"sample_weight must .* \(40, 3\)": (h.X,),
+        FINITE: (h.changed(h.X[:, 2], h.NAN), h.changed(h.X[:, 2], h.INF)),
+        "sample_weight .*objects of shape": (h.X[:, 2].astype(object),),
+        "sample_weight must be array-like": ([[h.NUMBER], [1, 2]] * 20,),
+    },
+}
+
+
+@h.said_of(
+    {
+        message: [(name, value) for value in values]
+        for name, by_message in WRONG.items()
+        for message, values in by_message.items()
+    }
+)
+def test_wrong_values(value, message):
+    name, wrong = value
+    with h.refused(message):
+        h.fit(**{name: wrong})
+
+
+# --- rows ----------------------------------------------------------------------------------------
+
+
+NO_NOISE = {"aggregator": PluralityVote(), "epsilon": None}
+TWO_TYPES = h.frame(columns=["a", 1, "c"])
+
+
+test_too_few_rows_and_names_of_two_types = h.mistakes(
+    ("none", lambda: h.fit(X=h.X[:0], y=[]), r"X has 0 sample\(s\)"),
+    ("one", lambda: h.fit(X=h.X[:1], y=h.Y[:1]), "n_teachers=4 is more .* n_samples=1"),
+    ("names", lambda: h.fit(X=TWO_TYPES), "X: Feature names .* all", TypeError),
+)
+
+
+# What only estimators can judge is left to them, and of their words the known ones are told
+@h.table(
+    "X, X_public, message",
+    ("NaN", h.changed(h.X, h.NAN, (5, 1)), h.X_PUBLIC, "ValueError: Input X contains NaN"),
+    ("inf", h.changed(h.X, h.INF, (5, 1)), h.X_PUBLIC, "ValueError: Input X contains infinity"),
+    ("sparse", sparse.csr_matrix(h.X), h.X_PUBLIC, "TypeError: Sparse data was passed for X"),
+    (
+        "text",
+        h.changed(h.X.astype(object), h.TEXT, (5, 1)),
+        h.X_PUBLIC.astype(object),
+        "ValueError: could not convert string",
+    ),
+    ("complex", h.X + 1j, h.X_PUBLIC + 1j, "ValueError: Complex data not supported"),
+)
+def test_rows_that_a_teacher_refuses(X, X_public, message):
+    message = rf"teacher \d failed: {message}.*base_estimator"
+    with h.refused(message, TeacherError, by_teachers=True):
+        h.fit(X=X, X_public=X_public)
+
+
+OBJECTS = {"X": h.X.astype(object), "X_public": h.X_PUBLIC.astype(object)}
+
+
+test_rows_that_are_accepted = h.works(
+    ("objects", lambda: h.fit(**OBJECTS).n_features_in_ == 3),
+    ("one row", lambda: h.fit({"n_teachers": 1} | NO_NOISE, X=h.X[:1], y=[1]).n_teachers_ == 1),
+)
+
+
+# --- labels --------------------------------------------------------------------------------------
+
+
+def test_labels_of_bytes():
+    with h.refused("y holds bytes: .* not supported", TypeError):
+        h.fit(y=np.array([b"0", b"1"] * 20))
+
+
+def test_labels_of_one_class_where_classes_is_none():
+    message = "at least 2 classes; y has 1 class"
+    with h.refused(message, warning="classes_ is read from the private labels"):
+        h.fit({"classes": None}, y=np.full(40, h.LABEL))
+
+
+def classes_of(y, classes=(0, 1)):
+    return h.fit({"classes": list(classes)}, y=y).classes_.tolist()
+
+
+test_labels_that_are_accepted = h.works(
+    ("whole floats", lambda: classes_of(h.Y.astype(float)) == [0, 1]),
+    ("one column", lambda: classes_of(h.Y[:, None]) == [0, 1], "A column-vector y was passed"),
+    ("text", lambda: classes_of(np.where(h.Y, "yes", "no"), ["no", "yes"]) == ["no", "yes"]),
+    ("of one class", lambda: h.fit(y=np.zeros(40, int)).privacy_spent_.n_answered == 6),
+)
+
+
+# --- groups --------------------------------------------------------------------------------------
+
+
+@h.each("groups", ([h.TEXT] * 40, pd.Series([h.TEXT, "b"] * 20), [(i, h.TEXT) for i in range(40)]))
+def test_groups_that_are_accepted(groups):
+    with h.accepted():
+        assert h.fit(groups=groups).privacy_spent_.unit == "group"
+
+
+# --- weights -------------------------------------------------------------------------------------
+
+
+def test_weights_that_no_teacher_takes():
+    with h.refused("sample_weight was given, but the fit of base_estimator takes none"):
+        h.fit({"base_estimator": KNeighborsClassifier()}, sample_weight=h.X[:, 2])
+
+
+def test_weights_may_differ():
+    with h.accepted():
+        assert h.fit(sample_weight=np.where(np.arange(40) < 30, 1, 0.5)).n_teachers_ == 4
+
+
+# --- the checks of this folder -------------------------------------------------------------------
+
+
+def test_the_search_for_private_values_finds_what_is_there():
+    with pytest.raises(ValueError) as caught:
+        raise ValueError("the cause") from KeyError(h.TEXT)
+    assert h.TEXT in h.shown(caught.value) and str(h.NUMBER) in h.shown(ValueError(h.X[0, 2]))
+
+
+# --- public rows, PublicData and FitOnPublic ------------------------------------------------------
+
+# --- X_public ------------------------------------------------------------------------------------
+
+
+FEATURES = "X_public does not have the features of X"
+
+
+@h.said_of(
+    {
+        "X_public is missing: public, unlabelled rows": (None, PublicData(None)),
+        "Expected X_public as a 2D array": (5, "rows", ()),
+        "Expected X_public as a 2D array.*got a 1D array": (h.X_PUBLIC[0],),
+        r"X_public has 0 sample\(s\)": (h.X_PUBLIC[:0],),
+        "n_queries=6 is more than the rows of X_public, 1": (h.X_PUBLIC[:1],),
+        "X_public must be array-like, with rows of one length": ([[1, 2, 3], [1]],),
+        "X_public must be array-like": ((h.X_PUBLIC, np.zeros(30)),),
+        f"{FEATURES}: .*2 features": (h.X_PUBLIC[:, 1:],),
+        FEATURES: (np.c_[h.X_PUBLIC, np.zeros(30)],),
+    }
+)
+def test_wrong_public_rows(value, message):
+    with h.refused(message):
+        h.fit(X_public=value)
+
+
+def test_public_rows_that_the_student_refuses():
+    missing = h.changed(h.X_PUBLIC, h.NAN, (slice(None), 1))
+    with h.refused("the student failed when tried on public rows.*contains NaN"):
+        h.fit({"student": GaussianNB()}, X_public=missing)
+
+
+@h.table("number, name", {"NaN": (h.NAN, "NaN"), "infinite": (h.INF, "infinity")})
+def test_public_rows_that_the_teachers_refuse(number, name):
+    message = f"X_public is not finite: teacher 0 failed: ValueError: Input X contains {name}"
+    with h.refused(message, TeacherError, by_teachers=True):
+        h.fit(X_public=h.changed(h.X_PUBLIC, number, (slice(None), 1)))
+
+
+@h.table(
+    "X_public",
+    {
+        "X_public: a list": h.X_PUBLIC.tolist(),
+        "X_public: PublicData twice": PublicData(PublicData(h.X_PUBLIC)),
+        # Whether public rows equal private ones is private: a warning would tell who is among them
+        "X_public equal to X": h.X.copy(),
+        "X_public with a row of X": np.vstack([h.X_PUBLIC, h.X[:1]]),
+    },
+)
+def test_public_rows_that_are_accepted(X_public):
+    with h.accepted():
+        assert h.fit(X_public=X_public).n_teachers_ == 4
+
+
+def test_each_class_needs_a_public_row():
+    text = "labels is 1, all that is asked for.* give more public rows, 20"
+    with h.refused(f"this cannot work: .*{text}", BadPlanError):
+        h.fit({"n_queries": 1}, X_public=h.X_PUBLIC[:1])
+    with h.accepted():
+        assert h.fit({"n_queries": 2}, X_public=h.X_PUBLIC[:2]).n_teachers_ == 4
+
+
+@h.said_of({"X_public is X": (h.X, PublicData(h.X)), "X_public shares memory with X": (h.X[:30],)})
+def test_public_rows_that_are_the_private_ones(value, message):
+    leak = f"{message}.*: .* pass rows that are public"
+    obstacle = "X_public is X or a part of it, .* give rows that are public, or a synthesizer"
+    with h.refused(f"this cannot work: {obstacle}", BadPlanError, warning=leak):
+        h.fit(X_public=value)
+    with h.accepted(leak, obstacle):
+        clf = h.fit({"on_bad_plan": "warn"}, X_public=value)
+    assert "private rows, which were given as X_public" in clf.privacy_spent_.not_covered
+
+
+# --- PublicData and FitOnPublic ------------------------------------------------------------------
+
+
+NO_TRANSFORMER = "'transformer' parameter of FitOnPublic"
+SCALER = FitOnPublic(StandardScaler())
+
+
+test_wrong_use_of_public_data_and_fit_on_public = h.mistakes(
+    ("nothing", lambda: PublicData(), "missing 1 required positional arg.*'X'", TypeError),
+    ("labels", lambda: PublicData(h.X_PUBLIC, h.Y), "positional arguments", TypeError),
+    ("no public rows", lambda: SCALER.fit(h.X), "FitOnPublic got no X_public"),
+    ("a number", lambda: FitOnPublic(5).fit(h.X, X_public=h.X_PUBLIC), NO_TRANSFORMER),
+    ("a teacher", lambda: FitOnPublic(h.Teacher()).fit(h.X, X_public=h.X_PUBLIC), NO_TRANSFORMER),
+    ("before fit", lambda: SCALER.transform(h.X), "not fitted yet", NotFittedError),
+)
+
+# --- private and public rows of different forms: dtypes, names, columns, categories ---------------
+
+# --- arrays --------------------------------------------------------------------------------------
+
+
+FRACTION = h.changed(h.X.astype(int), 0.5, (5, 1)).tolist()
+TEXTS = h.changed(h.X.astype(str), h.TEXT * 9)
+
+
+@h.table(
+    "X, X_public, message",
+    ("one row of fractions", FRACTION, h.X_PUBLIC.astype(int), "than X_public, which has int64"),
+    ("objects", h.X.astype(object), h.X_PUBLIC, "than X_public, which has float64"),
+    ("float32, sparse", sparse.csr_matrix(h.X.astype("f")), h.X_PUBLIC, "which has float64"),
+    ("text", TEXTS, h.X_PUBLIC.astype(str), r"than X_public, .*X, X_public = same_dtypes"),
+)
+def test_another_dtype(X, X_public, message):
+    with h.refused(message):
+        h.fit(X=X, X_public=X_public)
+
+
+def test_a_frame_beside_an_array():
+    with h.refused("X is a DataFrame and X_public"):
+        h.fit(X=h.frame())
+    with h.refused("X is a ndarray and X_public a DataFrame"):
+        h.fit(X_public=h.frame(h.X_PUBLIC))
+
+
+# --- frames --------------------------------------------------------------------------------------
+
+OTHER_FEATURES = "X_public does not have the features of X: .*"
+OTHER_KIND = r"columns \['kind'\] of X and X_public have different dtypes or categories"
+
+
+@h.table(
+    "X_public, message",
+    ("a label column", h.frame(h.X_PUBLIC, label=1), rf"{OTHER_FEATURES}X has not: \['label'\]"),
+    ("a column missing", h.frame(h.X_PUBLIC)[["a", "b"]], rf"{OTHER_FEATURES}it lacks .*: \['c'\]"),
+    (
+        "other names",
+        h.frame(h.X_PUBLIC, "abz"),
+        rf"{OTHER_FEATURES}X has not: \['z'\]; it lacks .*'c'",
+    ),
+    ("another order", h.frame(h.X_PUBLIC)[["b", "a", "c"]], f"{OTHER_FEATURES}in another order"),
+    ("duplicate names", h.frame(h.X_PUBLIC, "aac"), f"{OTHER_FEATURES}unique column names"),
+    ("dtypes", h.frame(h.X_PUBLIC).astype("f"), r"\(a: float64 in X, float32 in X_public; b: fl"),
+)
+def test_public_frames_of_another_form(X_public, message):
+    with h.refused(message):
+        h.fit(X=h.frame(), X_public=X_public)
+
+
+def test_values_that_a_dtype_holds_are_not_named_with_it():
+    dtypes = [pd.SparseDtype(float, h.NUMBER), pd.CategoricalDtype([h.TEXT])]
+    dtypes += [np.dtype(object, metadata={"of": h.TEXT})]
+    private = h.frame(**{f"x{k}": pd.Series([None] * 40, dtype=d) for k, d in enumerate(dtypes)})
+    public = h.frame(h.X_PUBLIC, x0=0.5, x1="b", x2=0)
+    with h.refused(r"x0: Sparse in X, float64 .* x1: category in X, str .* x2: object in X, int"):
+        h.fit(X=private, X_public=public)
+
+
+@h.table(
+    "kinds",
+    ("other categories", pd.Categorical([h.TEXT, "b"] * 20)),
+    ("categories in another order", pd.Categorical(["b", "a"] * 20, categories=["b", "a"])),
+)
+def test_other_categories(kinds):
+    public = h.frame(h.X_PUBLIC, kind=pd.Categorical(["a", "b"] * 15))
+    with h.refused(OTHER_KIND):
+        h.fit(X=h.frame(kind=kinds), X_public=public)
+
+
+def test_columns_that_scikit_learn_does_not_compare():
+    private = h.frame().set_axis([1, 2, 4], axis=1)
+    public = h.frame(h.X_PUBLIC).set_axis([1, 2, 3], axis=1)
+    with h.refused("X has other columns than X_public"):
+        h.fit(X=private, X_public=public)
+
+
+def test_categories_that_only_seem_to_be_equal():
+    dtypes = [pd.CategoricalDtype(pd.Index([0, k], dtype=object)) for k in (1, True)]
+    private = h.frame(kind=pd.Series([0, 1] * 20, dtype=dtypes[0]))
+    public = h.frame(h.X_PUBLIC, kind=pd.Series([0, 1] * 15, dtype=dtypes[1]))
+    with h.refused(OTHER_KIND):
+        h.fit(X=private, X_public=public)
+
+
+# --- types of columns of other libraries ---------------------------------------------------------
+
+
+class AnyRows(h.Teacher):
+    """Takes whatever it is given."""
+
+    def fit(self, X, y):
+        AnyRows.fits += 1
+        self.classes_ = np.unique(y)
+        return self
+
+    def predict(self, X):
+        return np.zeros(X.shape[0], dtype=int)
+
+
+ANY_ROWS = {"base_estimator": AnyRows(), "student": AnyRows()}
+
+
+def wrapped(values, kind):
+    """The values as they stand in a column of this kind."""
+    wrap = dict.fromkeys(("list", "array", "named, list"), lambda value: [value])
+    wrap |= {"structure": lambda value: {"in": value}, "map": lambda value: [("in", [value])]}
+    return [wrap.get(kind, str)(value) for value in values]
+
+
+def arrow_frame(values, kind):
+    arrow = pytest.importorskip("pyarrow", reason="needs pyarrow")
+    coded = arrow.dictionary(arrow.int8(), arrow.string())
+    kinds = {
+        "coded": coded,
+        "text": arrow.string(),
+        "list": arrow.list_(coded),
+        "structure": arrow.struct([arrow.field("in", coded)]),
+        "map": arrow.map_(arrow.string(), arrow.list_(coded)),
+    }
+    column = arrow.array(wrapped(values, kind), kinds[kind])
+    return pd.DataFrame({"kind": pd.arrays.ArrowExtensionArray(column)})
+
+
+def polars_frame(values, kind):
+    polars = pytest.importorskip("polars", reason="needs polars")
+    coded = polars.Categorical
+    if kind.startswith("named"):  # these do not equal the class
+        coded = polars.Categorical(polars.Categories("animals"))
+    kinds = {
+        "named": coded,
+        "named, list": polars.List(coded),
+        "coded": coded,
+        "list": polars.List(coded),
+        "text": polars.String,
+        "array": polars.Array(coded, 1),
+        "structure": polars.Struct({"in": coded}),
+        "fixed": polars.Enum(["a", "b", h.TEXT]),
+    }
+    return polars.DataFrame({"kind": polars.Series(wrapped(values, kind), dtype=kinds[kind])})
+
+
+OF_ARROW = ("coded", "list", "structure", "map")
+OF_POLARS = ("coded", "list", "array", "structure", "named", "named, list")
+
+
+@pytest.mark.parametrize(
+    ("make", "kind"),
+    [*((arrow_frame, kind) for kind in OF_ARROW), *((polars_frame, kind) for kind in OF_POLARS)],
+)
+def test_codes_that_are_given_out_as_values_appear_are_refused(make, kind):
+    public = make(["a", "b"] * 15, kind)
+    message = r"columns \['kind'\] of X hold dictionaries"
+    for values in ([h.TEXT, *["a", "b"] * 19, "a"], ["a", "b"] * 20):
+        with pytest.raises(ValueError, match=message) as caught:
+            h.fit(ANY_ROWS, X=make(values, kind), X_public=public)
+        assert h.TEXT not in h.shown(caught.value)
+    site = Sites(lambda name: (make(["a", "b"] * 20, kind), h.Y), ["a", "b", "c"])
+    with pytest.raises(TeacherError, match="teacher 0 failed: load must return X with categories"):
+        h.fit(ANY_ROWS, X=site, y=None, X_public=public)
+
+
+@cases("make, kind", (arrow_frame, "text"), (polars_frame, "text"), (polars_frame, "fixed"))
+def test_other_columns_of_arrow_and_polars_pass(make, kind):
+    private = make([h.TEXT, *"ab" * 19, "a"], kind)
+    assert h.pate(**ANY_ROWS).fit(private, h.Y, make(["a", "b"] * 15, kind)).n_features_in_ == 1
+
+
+def test_categories_of_polars_are_compared():
+    polars = pytest.importorskip("polars", reason="needs polars")
+    private = polars.Series(list("ab") * 20, dtype=polars.Enum("ab"))
+    public = polars.Series(list("ab") * 15, dtype=polars.Enum("ba"))
+    private, public = (polars.DataFrame({"kind": column}) for column in (private, public))
+    with pytest.raises(ValueError, match=r"columns \['kind'\] of X and X_public have different"):
+        h.fit(ANY_ROWS, X=private, X_public=public)
+
+
+def test_tables_whose_types_cannot_be_compared_are_refused():
+    arrow = pytest.importorskip("pyarrow", reason="needs pyarrow")
+    private = arrow.table({"a": np.arange(40)})
+    public = arrow.table({"a": np.arange(30)})
+    with pytest.raises(ValueError, match="X and X_public must be arrays, .* or DataFrames"):
+        h.fit(ANY_ROWS, X=private, X_public=public)
+
+
+# --- sites ---------------------------------------------------------------------------------------
+
+
+def test_sites_are_compared_as_other_rows_are():
+    def load(name):
+        kinds = ["b", "a"] if name == "d" else ["a", "b"]
+        return pd.DataFrame({"kind": pd.Categorical(["a", "b"] * 20, categories=kinds)}), h.Y
+
+    data = {"y": None, "X_public": pd.DataFrame({"kind": pd.Categorical(["a", "b"] * 15)})}
+    message = "teacher 3 failed: load must return X with the dtypes"
+    pytest.raises(TeacherError, h.fit, ANY_ROWS, X=Sites(load, list("abcd")), **data).match(message)
+    h.fit(ANY_ROWS, X=Sites(load, list("efgh")), **data)
+    arrays = Sites(lambda name: (h.X[:, :1], h.Y), list("abcd"))
+    message = "teacher 0 failed: load must return X as a DataFrame if"
+    pytest.raises(TeacherError, h.fit, ANY_ROWS, X=arrays, **data).match(message)
