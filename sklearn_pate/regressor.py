@@ -10,7 +10,7 @@ from ._sklearn import Interval
 from .estimator import PATEEstimator, usual_floats
 from .levels import quantiles
 from .neighbors.rates import LEAST_RATE
-from .students import check_numbers
+from .students import check_predicted
 
 
 def _may_have_quantiles(estimator):
@@ -183,7 +183,7 @@ class PATERegressor(RegressorMixin, PATEEstimator):
         """
         X = self._check_predict(X)
         with self._columns_said(X):
-            return check_numbers(self.student_.predict(X))
+            return check_predicted(self.student_.predict(X))
 
     @available_if(_may_have_quantiles)
     @usual_floats

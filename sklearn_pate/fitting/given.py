@@ -21,18 +21,17 @@ from ..electorate import (
     TableBallots,
     TableElectorate,
     Votes,
-    check_classifier,
-    check_regressor,
+    check_predicts,
 )
 from ..exceptions import warn
 from ..memory import digest, kept_seed, private_memory
 from ..public import are_all_equal, public_rows, warn_if_private
 from ..queries import DiversityQueries, RandomQueries, UncertaintyQueries
 from ..rdp.cost import no_cost
-from ..releases.beside import Beside
+from ..releases.beside import planned
 from ..releases.labels import LabelsRelease
 from ..releases.published import student_of
-from ..releases.rows import DRAWN_BEFORE, Synthesis, recalled, rehearsal_rows
+from ..releases.rows import DRAWN_BEFORE, Synthesis, cost_of_all, moved_by, recalled, rehearsal_rows
 from ..releases.table import TableRelease, check_votes_of_records, table_mechanism
 from ..releases.votes import enrol
 from ..teachers import Sites
@@ -91,14 +90,12 @@ class Given:
         A source of randomness for each use.
     electorate : Electorate
         Who votes, or has voted.
-    release : Release
-        What is published of the votes.
     private : PrivateData or None
         What the electorate votes by; None if the votes were given.
     synthesis : Synthesis or None
         Where the public rows come from; None if they were given.
-    beside : Beside
-        What the user publishes beside rows and labels.
+    beside : tuple of Release
+        What the user publishes beside rows and labels, with its noise set.
     are_drawn : bool
         Whether the public rows were drawn, or will be: they are less like private ones.
     not_covered : tuple of str
@@ -117,10 +114,9 @@ class Given:
     digest: str
     seeds: dict
     electorate: Electorate
-    release: Any
     private: PrivateData | None = None
     synthesis: Synthesis | None = None
-    beside: Beside = Beside()
+    beside: tuple = ()
     are_drawn: bool = False
     not_covered: tuple = ()
     obstacles: tuple = ()
@@ -132,9 +128,20 @@ class Given:
         return _num_samples(self.X_public)
 
     @property
+    def release(self):
+        """What is published of the votes."""
+        return release_of(self.electorate)
+
+    @property
     def rows_are_to_draw(self):
         """Whether public rows are to be drawn, and paid for, before anyone votes."""
-        return self.synthesis is not None and self.synthesis.is_to_draw
+        return self.synthesis is not None and self.synthesis.rows is None
+
+    @property
+    def released_before(self):
+        """What is released before the labels, and not by those who vote: a tuple of parts."""
+        rows = () if self.synthesis is None else (self.synthesis.synthesizer,)
+        return rows + self.beside
 
     @property
     def cost_before(self):
@@ -142,14 +149,8 @@ class Given:
 
         Plans keep it, so it must hold nothing private.
         """
-        of_rows = no_cost if self.synthesis is None else self.synthesis.without_data().cost
-        return partial(_cost_of_both, of_rows, self.beside) if self.beside.releases else of_rows
-
-    @property
-    def is_pure_before(self):
-        """Whether that cost holds with delta 0."""
-        rows_are_pure = self.synthesis is None or self.synthesis.synthesizer.is_pure
-        return rows_are_pure and self.beside.is_pure
+        parts = self.released_before
+        return partial(cost_of_all, parts, moved_by(self.ballots)) if parts else no_cost
 
     @property
     def temperature(self):
@@ -158,8 +159,11 @@ class Given:
 
     def cost_to_pay(self, plan):
         """Return the `Cost` that the ledger has not recorded yet: rows that were drawn, it may."""
-        has_rows = self.synthesis is not None and self.estimator.ledger in self.synthesis.ledgers
-        return self.beside.plus(plan.own_cost) if has_rows else plan.cost
+        if self.synthesis is None or self.estimator.ledger not in self.synthesis.ledgers:
+            return plan.cost
+        if not self.beside:
+            return plan.own_cost
+        return cost_of_all(self.beside, moved_by(self.ballots)).plus(plan.own_cost)
 
     def make_strategy(self):
         """Return a new query strategy, which a fit may change."""
@@ -168,11 +172,6 @@ class Given:
     def student(self):
         """Return the unfitted student."""
         return student_of(self.estimator, self.electorate)
-
-
-def _cost_of_both(of_rows, beside, orders):
-    """Return the `Cost` of rows, and of what the user publishes beside them."""
-    return beside.plus(of_rows(orders), orders)
 
 
 def as_list(given):
@@ -191,6 +190,11 @@ def strategy_of(estimator):
     if isinstance(given, type):
         raise ValueError(f"query_strategy must be an object; got a class, {given.__name__}")
     return STRATEGIES[given]() if isinstance(given, str) else clone(given, safe=False)
+
+
+def read_by(synthesizer):
+    """Return what a declared synthesizer has read of private data, which nothing covers."""
+    return tuple(getattr(synthesizer, "not_covered_", ()))
 
 
 @singledispatch
@@ -229,8 +233,7 @@ def check_given(estimator, X, y, X_public, groups, sample_weight):
         columns = with_columns(electorate, estimator, private, X_public)
     if columns is not None:
         electorate = columns
-        memory = private_memory(estimator.memory)
-        ballots = enrol(electorate, private, X_public, seed=None, memory=memory)
+        ballots = enrol(electorate, private, X_public, seed=None, memory=None)
     _check_unit(
         estimator,
         ballots,
@@ -246,7 +249,6 @@ def check_given(estimator, X, y, X_public, groups, sample_weight):
         rows_digest(X_public),
         seeds,
         electorate,
-        release_of(electorate),
         private=private,
         are_drawn=synthesizer is not None,
         not_covered=not_covered,
@@ -271,8 +273,7 @@ def _rows_of(estimator, X, X_public, synthesizer):
     """Return public rows or such to rehearse with, what is not covered, and obstacles."""
     not_covered = () if declared_classes(estimator) is not None else (_READ_CLASSES,)
     if synthesizer is not None:
-        read = getattr(synthesizer, "not_covered_", ())
-        return rehearsal_rows(synthesizer), (*not_covered, *read), ()
+        return rehearsal_rows(synthesizer), (*not_covered, *read_by(synthesizer)), ()
     are_private = warn_if_private(X_public, X)
     obstacles = (_NOT_PUBLIC,) if are_private else ()
     return given_rows(X_public), not_covered + are_private, obstacles
@@ -283,20 +284,16 @@ def _with_releases_before(given, synthesizer):
     estimator = given.estimator
     private = given.private
     cap = {"epsilon": estimator.epsilon, "delta": estimator.delta}
-    beside = Beside.planned(estimator.releases, private, given.ballots, **cap)
-    synthesis = None
-    if synthesizer is not None:
-        by_records = isinstance(given.ballots, TableBallots)
-        mechanism = table_mechanism(estimator.aggregator, given.electorate) if by_records else None
-        synthesis = Synthesis.planned(
-            synthesizer,
-            private,
-            given.ballots,
-            pure=by_records and mechanism.is_pure and beside.is_pure,
-            n_classes=len(given.classes),
-            **cap,
-        )
-    return dataclasses.replace(given, beside=beside, synthesis=synthesis)
+    beside = planned(estimator.releases, private, given.ballots, **cap)
+    given = dataclasses.replace(given, beside=beside)
+    if synthesizer is None:
+        return given
+    votes_are_pure = False
+    if isinstance(given.ballots, TableBallots):
+        votes_are_pure = table_mechanism(estimator.aggregator, given.electorate).is_pure
+    pure = votes_are_pure and all(release.is_pure for release in beside)
+    synthesis = Synthesis.planned(synthesizer, private, given.ballots, pure=pure, **cap)
+    return dataclasses.replace(given, synthesis=synthesis)
 
 
 def check_votes_and_rows(estimator, votes, X_public):
@@ -345,7 +342,6 @@ def check_votes_and_rows(estimator, votes, X_public):
         rows_digest(X_public),
         seed_streams(estimator.random_state, estimator.secure),
         electorate,
-        release_of(electorate),
         synthesis=synthesis,
         not_covered=votes.not_covered,
         obstacles=votes.obstacles,
@@ -366,17 +362,16 @@ def with_cost_of_rows(given):
     are_drawn, synthesis = recalled(given.X_public)
     if not are_drawn:
         return given
-    protects = given.ballots.unit, str(given.ballots.adjacency)
-    if synthesis is None or protects != (synthesis.unit, synthesis.adjacency):
-        not_covered = (*given.not_covered, DRAWN_BEFORE)
-        return dataclasses.replace(given, are_drawn=True, not_covered=not_covered)
-    read = getattr(synthesis.synthesizer, "not_covered_", ())
-    return dataclasses.replace(
-        given,
-        synthesis=dataclasses.replace(synthesis, rows=given.X_public),
-        are_drawn=True,
-        not_covered=(*given.not_covered, *read),
-    )
+    given = dataclasses.replace(given, are_drawn=True)
+    if synthesis is None or _protected(given.ballots) != _protected(synthesis.ballots):
+        return dataclasses.replace(given, not_covered=(*given.not_covered, DRAWN_BEFORE))
+    synthesis = dataclasses.replace(synthesis, rows=given.X_public)
+    not_covered = (*given.not_covered, *read_by(synthesis.synthesizer))
+    return dataclasses.replace(given, synthesis=synthesis, not_covered=not_covered)
+
+
+def _protected(ballots):
+    return ballots.unit, str(ballots.adjacency)
 
 
 def enrolled(estimator, electorate, private, X_public, seeds):
@@ -415,8 +410,7 @@ def _check_parts(estimator, electorate):
 
 def check_student(estimator, student):
     """Refuse a student that does not predict what the estimator predicts."""
-    check = check_regressor if estimator.predicts_numbers else check_classifier
-    check("student", student)
+    check_predicts("student", student, numbers=estimator.predicts_numbers)
 
 
 def _check_unit(estimator, ballots, remedy):

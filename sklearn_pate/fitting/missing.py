@@ -13,12 +13,10 @@ from ..students import unfitted_copy
 _N_TRIED = 20
 _N_COMPLETE = 50
 
-_NAN_FOR_NA = """
-    X, X_public = X.copy(), X_public.copy()
-    for table in (X, X_public):
-        for name in {names}:
-            text = table[name].astype(object)
-            table[name] = text.where(text.notna(), float('nan'))"""
+#: Encoders and imputers want NaN in its place.
+_NAN_FOR_NA = """. Where text holds pandas.NA, make it NaN:
+    text = dict.fromkeys(X_public.select_dtypes(["object", "string"]), object)
+    X, X_public = (t.astype(text).where(t.notna(), float("nan")) for t in (X, X_public))"""
 
 
 def check_missing(X_public, classifiers, student, *, n_classes, are_drawn=False):
@@ -62,41 +60,22 @@ def check_missing(X_public, classifiers, student, *, n_classes, are_drawn=False)
             labels,
             learns=name == "student",
         )
-        if problem is not None:
-            who = f"{name}, a {type(classifier).__name__}, does not take them: {problem}"
-            raise ValueError(_refusal(X_public, rows, who, are_drawn=are_drawn))
-
-
-def _refusal(X_public, rows, who, *, are_drawn):
-    """Say who does not take the missing values of some rows, and what to do."""
-    found = f"X_public has missing values in {len(rows)} of its rows (the first is row {rows[0]})"
-    others = "or leave these rows out"
-    if are_drawn:
-        found = "the synthesizer may draw missing values"
-        others = "or name fewer columns in its missing=[...]"
-    problem = (
-        f"{found}, and {who}. This is refused before labels are paid for, even if none of these "
-        "rows would be asked"
-    )
-    names = _texts_with_na(X_public)
-    if names and not are_drawn:
-        return (
-            f"{problem}. Encoders and imputers want NaN where pandas.NA stands among text:"
-            f"{_NAN_FOR_NA.format(names=names)}"
+        if problem is None:
+            continue
+        found = (
+            f"X_public has missing values in {len(rows)} of its rows (the first is row {rows[0]})"
         )
-    return f"{problem}. Put an imputer inside, make_pipeline(SimpleImputer(), ...), {others}"
-
-
-def _texts_with_na(X):
-    """Return the names of a pandas frame's columns in which pandas.NA stands among text."""
-    if not isinstance(X, pd.DataFrame):
-        return []
-    return [
-        name
-        for name, column in X.items()
-        if pd.api.types.is_string_dtype(column.dtype)
-        and any(value is pd.NA for value in column[column.isna()])
-    ]
+        others = "leave these rows out"
+        if isinstance(X_public, pd.DataFrame):
+            others += _NAN_FOR_NA
+        if are_drawn:
+            found = "the synthesizer may draw missing values"
+            others = "name fewer columns in its missing=[...]"
+        raise ValueError(
+            f"{found}, and {name}, a {type(classifier).__name__}, does not take them: {problem}. "
+            "This is refused whichever rows are asked. Put an imputer inside, "
+            f"make_pipeline(SimpleImputer(), ...), or {others}"
+        )
 
 
 def is_missing_in(X):

@@ -11,8 +11,9 @@ from ..electorate import TableElectorate
 from ..exceptions import BadPlanError, warn
 from ..isolation import Quiet
 from ..rdp.facts import facts_of
+from ..releases import beside
 from ..releases.published import check_class_weight, student_of
-from ..releases.rows import weakest
+from ..releases.rows import moved_by, stated_cost
 from ..releases.table import OnlySums, TableRelease
 from ..students import check_scored_alone, rehearse_student
 from .given import release_of, temperature_of
@@ -82,8 +83,8 @@ def spent_by(plan, given):
     """Return what `privacy_spent_` will say, with no query answered yet."""
     ballots = given.ballots
     synthesis = given.synthesis
-    rows_are_exact = synthesis is None or synthesis.synthesizer.is_exact
-    is_exact = _is_exact(plan) and rows_are_exact and given.beside.is_exact
+    is_exact = _is_exact(plan) and all(part.is_exact for part in given.released_before)
+    sources = (source_of_noise(given.estimator), getattr(synthesis, "generator", None))
     caveats = dict.fromkeys(
         f"{type(stage).__name__}: {stage.caveat}"
         for stage, _ in plan.stages
@@ -95,14 +96,14 @@ def spent_by(plan, given):
         method=plan.method,
         unit=ballots.unit,
         adjacency=str(ballots.adjacency),  # what is published is plain text
-        n_teachers=getattr(ballots, "n_teachers", None),  # records may vote themselves
+        n_teachers=ballots.n_teachers,
         n_queries=plan.n_queries,
         n_answered=0,
         arithmetic="exact" if is_exact else "real",
-        generator=weakest(source_of_noise(given.estimator), synthesis),
+        generator="seed" if "seed" in sources else "system",
         n_synthetic=0 if synthesis is None else given.n_public,
         not_covered=(*given.not_covered, *caveats),
-        beside=given.beside.words,
+        beside=tuple(str(release.describe()) for release in given.beside),
         fit_number=given.fit_number,
     )
 
@@ -131,7 +132,8 @@ def _rehearse(given, plan):
     class_weight = getattr(estimator, "class_weight", None)
     check_class_weight(class_weight, given.classes, student, gives_rates=gives_rates)
     release.rehearse(given, plan)
-    given.beside.rehearse(given.X_public, given.private)
+    if given.beside:
+        beside.rehearse(given.beside, given.X_public, given.private)
     if given.rows_are_to_draw:
         rehearse_teachers(given, given.synthesis.synthesizer)
     check_missing_in(given, are_drawn=given.synthesis is not None)
@@ -204,7 +206,7 @@ def forecast(given, plan, spent):
         told["rows_cost"] = _rows_cost(given)
         problems.append(told["rows_cost"].problem)
         obstacles += given.synthesis.synthesizer.obstacles(**_sizes(given))
-    told["beside"] = _costs_beside(given)
+    told["beside"] = _costs_beside(given, spent)
     told["voters"], of_voters, against_them = given.release.forecast(given, plan, _why(given))
     problems = tuple(problem for problem in (*problems, *of_voters) if problem is not None)
     return dataclasses.replace(
@@ -245,8 +247,7 @@ def _large_delta(spent, ballots):
     """Say that delta is too large for these voters; None if it is not, or is not spent."""
     if spent.delta == 0:
         return None
-    n_teachers = getattr(ballots, "n_teachers", None)
-    return large_delta(spent.delta, n_teachers=n_teachers, n_records=ballots.n_records)
+    return large_delta(spent.delta, n_teachers=ballots.n_teachers, n_records=ballots.n_records)
 
 
 def _why(given):
@@ -272,7 +273,7 @@ def _why(given):
 def _rows_cost(given):
     """Return what the synthesizer takes for its rows."""
     synthesizer = given.synthesis.synthesizer
-    cost = given.synthesis.cost()
+    cost = stated_cost(synthesizer, moved_by(given.ballots))
     delta = given.estimator.delta
     epsilon, _ = cost.epsilon(delta)
     if synthesizer.is_pure and cost.pure < math.inf and cost.delta == 0:
@@ -287,10 +288,12 @@ def _rows_cost(given):
     )
 
 
-def _costs_beside(given):
+def _costs_beside(given, spent):
     """Return what else is released, each with the epsilon that it takes."""
-    epsilons = [cost.epsilon(given.estimator.delta)[0] for cost in given.beside.costs()]
-    return tuple(zip(given.beside.words, epsilons, strict=True))
+    n_moved = moved_by(given.ballots) if given.beside else 0
+    costs = [stated_cost(release, n_moved) for release in given.beside]
+    epsilons = [cost.epsilon(given.estimator.delta)[0] for cost in costs]
+    return tuple(zip(spent.beside, epsilons, strict=True))
 
 
 def _sizes(given):

@@ -9,7 +9,9 @@ from sklearn.base import clone
 from ..accountant import Plan
 from ..exceptions import BudgetExceededError, PrivacyTestError
 from ..isolation import Quiet
+from ..releases import beside
 from ..releases.published import Published, warn_of_release
+from ..releases.rows import moved_by, stated_cost
 from ..students import fit_student
 from .checks import given_rows
 from .given import check_no_releases, enrolled, rows_digest
@@ -38,12 +40,9 @@ def fit(given, paid):
         if are_to_draw:
             given = _draw_rows(given, paid, progress)
             rows = given.release.rows(given, plan)
-        rng = np.random.default_rng(given.seeds["beside"])
-        tried = given.beside.rehearse(given.X_public, given.private)
-        gathered = given.beside.gather(given.private, rng)
+        drawn_beside = _gather_beside(given) if given.beside else ()
         votes = given.release.gather(given, plan, rows, progress)
-        beside = given.beside.draw(gathered, rng, tried)
-        published = _release(given, plan, rows, votes, paid, progress, beside)
+        published = _release(given, plan, rows, votes, paid, progress, drawn_beside)
         _learn(given, published, progress)
     if are_to_draw:
         given.synthesis.tell()
@@ -87,10 +86,18 @@ def fit_votes(given, votes, paid):
     warn_of_release(plan, published)
 
 
+def _gather_beside(given):
+    """Gather what the user's own releases need; return a generator, which draws once it is read."""
+    rng = np.random.default_rng(given.seeds["beside"])
+    tried = beside.rehearse(given.beside, given.X_public, given.private)
+    gathered = beside.gather(given.beside, given.private, given.ballots, rng)
+    return beside.draw(given.beside, gathered, rng, tried)
+
+
 def _draw_rows(given, paid, progress):
     """Pay for public rows, draw them, and enrol the electorate with them."""
     estimator = given.estimator
-    cost = given.synthesis.cost()
+    cost = stated_cost(given.synthesis.synthesizer, moved_by(given.ballots))
     epsilon, method = cost.epsilon(estimator.delta)
     spent = spent_by(Plan([], epsilon, method, cost), given)
     _pay(given, paid, dataclasses.replace(spent, covers="rows", beside=()), cost)
@@ -146,7 +153,7 @@ def _pay_for_labels(given, plan, paid):
         _pay(given, paid, plan.spent.paid(), given.cost_to_pay(plan))
 
 
-def _release(given, plan, rows, votes, paid, progress, beside=()):
+def _release(given, plan, rows, votes, paid, progress, drawn_beside=()):
     """Pay for what is released of the votes on `rows`, and beside; draw it; what was drawn stays.
 
     Returns
@@ -168,7 +175,7 @@ def _release(given, plan, rows, votes, paid, progress, beside=()):
     paid.has_begun = True
     noise = np.random.default_rng(given.seeds["noise"])
     try:
-        for drawn in beside:  # a generator, which draws now
+        for drawn in drawn_beside:  # a generator, which draws now
             published.beside.append(drawn)
         given.release.draw(given, plan, rows, votes, published, noise, progress)
     finally:

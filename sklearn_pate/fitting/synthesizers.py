@@ -123,7 +123,7 @@ def rehearse_teachers(given, synthesizer):
     """
     n_classes = len(given.classes)
     n_train = 500
-    n_teachers = getattr(given.ballots, "n_teachers", None)
+    n_teachers = given.ballots.n_teachers
     if given.ballots.n_records is not None and n_teachers is not None:
         n_train = min(n_train, given.ballots.n_records // n_teachers)
     n_train = max(n_train, 20, 2 * n_classes)  # fewer might be of one class, which is not learnt

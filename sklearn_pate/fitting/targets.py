@@ -34,29 +34,37 @@ def declared_classes(estimator):
 def checked_targets(estimator, X, y, sample_weight=None):
     """Return what `y` says as codes or positions, the classes or levels, and the weights."""
     declared = declared_classes(estimator)
-    if not estimator.predicts_numbers:
-        return check_private(X, y, declared, sample_weight)
-    codes, sample_weight = check_numbers(X, y, declared, sample_weight)
-    return codes, declared, sample_weight
-
-
-def check_private(X, y, classes, sample_weight):
-    """Return labels as codes, the sorted classes, and the weights."""
-    y = _one_label_each(y)
-    if classes is None:
+    y = _one_each(y, "number" if estimator.predicts_numbers else "label")
+    if declared is None:
         warn(
             "classes_ is read from the private labels, which the privacy guarantee does not "
             "cover; pass classes=[...], all labels that may occur",
             PrivacyLeakWarning,
         )
     with Quiet():  # from here on, libraries warn of private values
-        return _check_values(X, y, classes, sample_weight)
+        if estimator.predicts_numbers:
+            codes, classes = positions(_finite(y, declared), declared), declared
+        else:
+            codes, classes = _encode(y, declared)
+        return codes, classes, _checked_weight(X, codes, sample_weight)
 
 
-def _check_values(X, y, classes, sample_weight):
-    """Return what `check_private` returns, for labels in an array."""
-    codes, classes = _encode(y, classes)
-    return codes, classes, _checked_weight(X, codes, sample_weight)
+def _one_each(y, what):
+    """Return `y` as a 1-D array; scikit-learn warns of a column, which shows only its shape."""
+    if y is None:
+        raise ValueError("This estimator requires y to be passed, but the target y is None")
+    if sparse.issparse(y):
+        raise ValueError(f"y must be a 1-D array of {what}s; got a sparse matrix")
+    array = as_array("y", y)
+    if array.ndim > 1 and array.shape[1] != 1:
+        raise ValueError(
+            f"y must be a 1-D array with one {what} per record: multilabel and multi-output "
+            f"targets are not supported; got shape {array.shape}. sklearn's MultiOutputRegressor "
+            "fits one for each column, each with its own epsilon: give it a ledger, which adds up"
+        )
+    if array.dtype.kind == "c":  # scikit-learn's message quotes them all
+        raise ValueError(f"Complex data not supported: y must hold text or numbers as {what}s")
+    return column_or_1d(y, warn=True)
 
 
 def _checked_weight(X, codes, sample_weight):
@@ -105,39 +113,38 @@ def check_classes(labels, name="classes"):
 def _encode(y, classes):
     """Return labels as indices into the sorted classes, and these."""
     _check_labels(y)
-    are_given = classes is not None
-    classes = check_classes(classes) if are_given else check_classes(y, "y")
+    if classes is None:
+        classes = check_classes(y, "y")
+        return np.searchsorted(classes, y).astype(np.int64), classes
+    classes = check_classes(classes)
     known = False
     with contextlib.suppress(Exception):  # text and numbers, for instance, cannot be compared
         codes = np.minimum(np.searchsorted(classes, y), len(classes) - 1)
         known = bool(np.all(classes[codes] == y))
     if not known:
-        raise ValueError(f"y has labels that are not in classes{_unlike(y, classes, are_given)}")
+        raise ValueError(
+            f"y has labels that are not in classes, which are {_listed(classes)}; classes must "
+            f"list all labels that may occur, in the type that y has{_other_kind(y, classes)}"
+        )
     return codes.astype(np.int64), classes
 
 
-def _unlike(y, classes, are_given):
-    """Say how `classes` differ from the labels, of which only their kind is told."""
-    wanted = "; classes must list all labels that may occur, in the type that y has"
-    if not are_given:
-        return wanted
-    listed = f", which are {_listed(classes)}{wanted}"
+def _other_kind(y, classes):
+    """Say what to do where `classes` are of another kind than the labels; no label is told."""
     kinds = [_kind_of_labels(labels) for labels in (classes, y)]
     if kinds[0] == kinds[1]:
-        return listed
-    listed += f". classes are {kinds[0]}, y holds {kinds[1]}"
-    if kinds == ["text", "integers"]:
-        if all(str(label).lstrip("-").isdecimal() for label in classes):
-            numbers = _listed(np.unique(classes.astype(int)))
-            return f"{listed}: classes={numbers} or y.astype(str)"
-        return (
-            f"{listed}. If these are places in your list: y = numpy.asarray(classes)[y]. "
-            "StackingClassifier and VotingClassifier number the sorted labels: within them, "
-            f"classes=range({len(classes)})"
-        )
+        return ""
+    said = f". classes are {kinds[0]}, y holds {kinds[1]}"
     if kinds == ["integers", "text"]:
-        return f"{listed}: classes={_listed(classes.astype(str))}, or other text as y has it"
-    return listed
+        return f"{said}: classes={_listed(classes.astype(str))}, or other text as y has it"
+    if kinds != ["text", "integers"]:
+        return said
+    if all(str(label).lstrip("-").isdecimal() for label in classes):
+        return f"{said}: classes={_listed(np.unique(classes.astype(int)))} or y.astype(str)"
+    return (
+        f"{said}. If these are places in your list: y = numpy.asarray(classes)[y]. Stacking and "
+        f"VotingClassifier number the sorted labels: within them, classes=range({len(classes)})"
+    )
 
 
 def _listed(classes):
@@ -153,23 +160,6 @@ def _kind_of_labels(labels):
     return kind_of(labels.dtype)
 
 
-def _one_label_each(y):
-    """Return labels as a 1-D array; scikit-learn warns of a column, which shows only its shape."""
-    if y is None:
-        raise ValueError("This estimator requires y to be passed, but the target y is None")
-    if sparse.issparse(y):
-        raise ValueError("y must be a 1-D array of labels; got a sparse matrix (multilabel?)")
-    shape = as_array("y", y).shape
-    if len(shape) > 1 and shape[1] != 1:
-        raise ValueError(
-            "y must be a 1-D array with one label per record, as multilabel and multi-output "
-            f"targets are not supported; got shape {shape}"
-        )
-    if np.asarray(y).dtype.kind == "c":  # scikit-learn's message quotes them all
-        raise ValueError("Complex data not supported: y must hold text, integers or booleans")
-    return column_or_1d(y, warn=True)
-
-
 def _check_labels(y):
     """Refuse labels that are missing or are not labels of classes."""
     if pd.isna(y).any() or (y.dtype.kind == "f" and np.isinf(y).any()):
@@ -180,35 +170,12 @@ def _check_labels(y):
     try:
         check_classification_targets(y)
     except Exception as error:
-        problem = type(error), str(error)
+        text = str(error)
+        problem = next((safe for safe in _SAFE_REASONS if safe in text), "no labels of classes")
     if problem is not None:
-        kind, text = problem
-        reason = next((safe for safe in _SAFE_REASONS if safe in text), "no labels of classes")
-        error_class = TypeError if issubclass(kind, TypeError) else ValueError
-        raise error_class(
-            f"y holds {kind_of(y.dtype)}: {reason}. y must hold text, integers or booleans"
-        )
-
-
-def check_numbers(X, y, levels, sample_weight):
-    """Return the positions of numbers along levels, and the weights; no message quotes one."""
-    if y is None:
-        raise ValueError("This estimator requires y to be passed, but the target y is None")
-    if sparse.issparse(y):
-        raise ValueError("y must be a 1-D array of numbers; got a sparse matrix")
-    shape = as_array("y", y).shape
-    if len(shape) > 1 and shape[1] != 1:
         raise ValueError(
-            f"y must be a 1-D array with one number per record; got shape {shape}. For several, "
-            "sklearn.multioutput.MultiOutputRegressor fits one PATERegressor for each column, and "
-            "each spends its own epsilon: give them one ledger, which adds that up"
+            f"y holds {kind_of(y.dtype)}: {problem}. y must hold text, integers or booleans"
         )
-    if np.asarray(y).dtype.kind == "c":
-        raise ValueError("Complex data not supported: y must hold numbers")
-    y = column_or_1d(y, warn=True)
-    with Quiet():
-        positions_of_y = positions(_finite(y, levels), levels)
-        return positions_of_y, _checked_weight(X, positions_of_y, sample_weight)
 
 
 def _finite(y, levels):

@@ -165,7 +165,7 @@ class PrivateSearch(MetaEstimatorMixin, BaseEstimator):
     def _task_of_rows(self, estimator, synthesizer, fit_data):
         """Plan what the synthetic rows of all trials cost, of the search's own budget."""
         task = check_given(estimator, **fit_data)
-        budget = {"n_classes": len(task.classes), "epsilon": self.epsilon, "delta": self.delta}
+        budget = {"epsilon": self.epsilon, "delta": self.delta}
         synthesis = Synthesis.planned(synthesizer, task.private, task.ballots, pure=False, **budget)
         return replace(task, synthesis=synthesis)
 
