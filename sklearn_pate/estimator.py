@@ -22,7 +22,7 @@ from ._sklearn import (
 )
 from .accountant.spent import text_rounded_up
 from .aggregators import Mechanism, TableMechanism
-from .electorate import Electorate, TableElectorate
+from .electorate import Electorate, TableElectorate, check_predicts
 from .fitting import release
 from .fitting.checks import check_features, first_names
 from .fitting.export import Saved, handed_over, libraries_of
@@ -32,7 +32,6 @@ from .fitting.given import (
     as_list,
     check_given,
     check_labelled_rows,
-    check_student,
     check_votes_and_rows,
     with_cost_of_rows,
 )
@@ -261,7 +260,7 @@ class PATEEstimator(CallbackSupportMixin, BaseEstimator):
         fit_number = next_fit_number()
         with keeping(self) as paid:
             given, votes = check_votes_and_rows(self, votes, X_public)
-            release.fit_votes(dataclasses.replace(given, fit_number=fit_number), votes, paid)
+            release.fit(dataclasses.replace(given, fit_number=fit_number), paid, votes)
         return self
 
     @usual_floats
@@ -328,14 +327,15 @@ class PATEEstimator(CallbackSupportMixin, BaseEstimator):
             check_labelled_rows(X_public, len(self.public_labels_), self._rows_asked_about)
         if student is None:
             student = published.student(self, make_electorate(self, by_records=by_records))
-        check_student(self, student)
+        check_predicts("student", student, numbers=self.predicts_numbers)
         seed = seed_streams(self.random_state, self.secure)["student"]
         self.student_ = fit_student(student, X_public, published, seed)
-        not_covered = tuple(part for part in published.spent.not_covered if part != _OTHER_ROWS)
+        spent = published.spent
+        not_covered = [part for part in spent.not_covered if part != _OTHER_ROWS]
         are_own = are_same_rows(X_public, getattr(self, "X_synthetic_", None))
-        if not are_own and (published.spent.n_synthetic or recalled(X_public)[0]):
-            not_covered += (_OTHER_ROWS,)
-        published.spent = dataclasses.replace(published.spent, not_covered=not_covered)
+        if not are_own and (spent.n_synthetic or recalled(X_public)[0]):
+            not_covered.append(_OTHER_ROWS)
+        published.spent = dataclasses.replace(spent, not_covered=tuple(not_covered))
         published.show(self)
         warn_of_one_class(published)
         return self

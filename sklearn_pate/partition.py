@@ -64,15 +64,11 @@ class HashPartition:
 
     def assign(self, *, n_records, n_teachers, index=None, groups=None, seed=None):
         """Return the teacher of each record, an int array of shape (n_records,)."""
-        if index is None:
+        if index is None or isinstance(index, pd.RangeIndex):
+            found = "X is no DataFrame" if index is None else "the index of X is a RangeIndex"
             raise ValueError(
-                'partition="hash" hashes the index of a DataFrame, and X has none; '
-                'pass a DataFrame whose index identifies the records, or use partition="random"'
-            )
-        if isinstance(index, pd.RangeIndex):
-            raise ValueError(
-                'partition="hash" needs identifiers, and the index of X is a RangeIndex. Set it to '
-                'a column that identifies the records, X.set_index(...), or partition="random"'
+                f'partition="hash" needs identifiers, and {found}. Set the index to a column that '
+                'identifies the records, X.set_index(...), or partition="random"'
             )
         return _keyed_hash(index, n_teachers, seed, "the index of X")
 
@@ -289,13 +285,12 @@ def _assign_by(partition, records):
 
 def _check_indices(teacher_indices, n_records, n_teachers):
     """Refuse what is not one teacher for each record."""
-    if teacher_indices.shape != (n_records,) or teacher_indices.dtype.kind not in "iu":
+    are_whole = teacher_indices.shape == (n_records,) and teacher_indices.dtype.kind in "iu"
+    if not are_whole or ((teacher_indices < 0) | (teacher_indices >= n_teachers)).any():
         raise ValueError(
-            f"partition.assign must return {n_records} whole numbers, one per record; "
-            f"got shape {teacher_indices.shape} and {kind_of(teacher_indices.dtype)}"
+            f"partition.assign must return {n_records} whole numbers from 0 to {n_teachers - 1}; "
+            f"got shape {teacher_indices.shape} and {kind_of(teacher_indices.dtype)}, or others"
         )
-    if ((teacher_indices < 0) | (teacher_indices >= n_teachers)).any():
-        raise ValueError(f"partition.assign must return numbers from 0 to {n_teachers - 1}")
 
 
 def _check_groups_are_whole(groups, teacher_indices):

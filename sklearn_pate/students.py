@@ -13,6 +13,7 @@ from . import isolation
 from ._sklearn import HasMethods, _fit_context, _num_samples, _safe_indexing
 from .exceptions import StudentError
 from .public import indexable_rows
+from .rdp.checks import as_array
 
 __all__ = ["SoftLabelClassifier"]
 
@@ -87,10 +88,7 @@ class SoftLabelClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         ValueError
             If the rows of soft labels are not distributions, or `estimator` takes no weights.
         """
-        try:
-            y = np.asarray(y)
-        except ValueError:
-            raise ValueError("y must be array-like, with rows of one length") from None
+        y = as_array("y", y)
         if y.ndim == 1:
             self.estimator_ = clone(self.estimator).fit(X, y)
             self.classes_ = self.estimator_.classes_

@@ -14,7 +14,7 @@ from sklearn.pipeline import make_pipeline
 
 from sklearn_pate import PATEClassifier
 from sklearn_pate.aggregators import PluralityVote
-from sklearn_pate.fitting.missing import is_missing_in
+from sklearn_pate.fitting.rehearsal import is_missing_in
 
 RNG = np.random.default_rng(0)
 Y = np.arange(300) % 2

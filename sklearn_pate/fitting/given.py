@@ -25,7 +25,7 @@ from ..electorate import (
 )
 from ..exceptions import warn
 from ..memory import digest, kept_seed, private_memory
-from ..public import are_all_equal, public_rows, warn_if_private
+from ..public import are_all_equal, public_rows, table_of, warn_if_private
 from ..queries import DiversityQueries, RandomQueries, UncertaintyQueries
 from ..rdp.cost import no_cost
 from ..releases.beside import planned
@@ -39,13 +39,21 @@ from .checks import (
     check_data,
     check_features,
     check_not_swapped,
+    check_sites,
     check_votes_given,
+    declared_classes,
     given_rows,
 )
 from .seeds import seed_streams
-from .synthesizers import check_no_public, declared_synthesizer
-from .targets import declared_classes
-from .voters import ABOUT_TEACHERS, check_defaults, make_electorate, number_teachers, with_columns
+from .voters import (
+    ABOUT_TEACHERS,
+    check_defaults,
+    check_no_public,
+    declared_synthesizer,
+    make_electorate,
+    number_teachers,
+    with_columns,
+)
 
 STRATEGIES = {
     "random": RandomQueries,
@@ -215,18 +223,26 @@ def check_given(estimator, X, y, X_public, groups, sample_weight):
     -------
     Given
     """
-    classes = declared_classes(estimator)
+    if isinstance(X, Sites):
+        check_sites(estimator, X_public, y=y, groups=groups, sample_weight=sample_weight)
     check_not_swapped(X, y)
     synthesizer = declared_synthesizer(estimator, X, X_public, groups=groups)
-    electorate = _voters_of(estimator, X, synthesizer)
+    electorate = make_electorate(estimator, X, synthesizer=synthesizer)
+    _check_parts(estimator, electorate)
     X_public, not_covered, obstacles = _rows_of(estimator, X, X_public, synthesizer)
     checked_clone = clone(estimator)  # a refit that fails must not change what predict expects
-    known = {"classes": classes, "sample_weight": sample_weight, "groups": groups}
-    private = check_data(checked_clone, X, y, X_public, **known)
+    private = check_data(
+        checked_clone,
+        X,
+        y,
+        X_public,
+        sample_weight=sample_weight,
+        groups=groups,
+        casts_ballots=isinstance(electorate, TableElectorate) or synthesizer is not None,
+    )
     if synthesizer is None and are_all_equal(X_public):
         obstacles += (_ALL_EQUAL,)
     seeds = seed_streams(estimator.random_state, estimator.secure)
-    number_teachers(electorate, estimator, private)
     ballots = enrolled(estimator, electorate, private, X_public, seeds)
     columns = None
     if synthesizer is None:
@@ -240,7 +256,14 @@ def check_given(estimator, X, y, X_public, groups, sample_weight):
         "give groups=, one identifier per record. Searches and cross-validation drop groups "
         "unless metadata routing is on",
     )
-    given = Given(
+    cap = {"epsilon": estimator.epsilon, "delta": estimator.delta}
+    beside = planned(estimator.releases, private, ballots, **cap)
+    synthesis = None
+    if synthesizer is not None:
+        pure = isinstance(ballots, TableBallots) and all(release.is_pure for release in beside)
+        pure = pure and table_mechanism(estimator.aggregator, electorate).is_pure
+        synthesis = Synthesis.planned(synthesizer, private, ballots, pure=pure, **cap)
+    return Given(
         estimator,
         X_public,
         checked_clone,
@@ -250,23 +273,12 @@ def check_given(estimator, X, y, X_public, groups, sample_weight):
         seeds,
         electorate,
         private=private,
-        are_drawn=synthesizer is not None,
+        synthesis=synthesis,
+        beside=beside,
+        are_drawn=synthesis is not None,
         not_covered=not_covered,
         obstacles=obstacles,
     )
-    return _with_releases_before(given, synthesizer)
-
-
-def _voters_of(estimator, X, synthesizer):
-    """Return the electorate, after checks of all parameters together."""
-    electorate = make_electorate(estimator, X, synthesizer=synthesizer)
-    if isinstance(electorate, TableElectorate) and isinstance(X, Sites):
-        raise ValueError(
-            f"X is Sites, which train teachers of their own, and {type(electorate).__name__} "
-            "lets records vote; give X and y as arrays or DataFrames, or let teachers vote"
-        )
-    _check_parts(estimator, electorate)
-    return electorate
 
 
 def _rows_of(estimator, X, X_public, synthesizer):
@@ -277,23 +289,6 @@ def _rows_of(estimator, X, X_public, synthesizer):
     are_private = warn_if_private(X_public, X)
     obstacles = (_NOT_PUBLIC,) if are_private else ()
     return given_rows(X_public), not_covered + are_private, obstacles
-
-
-def _with_releases_before(given, synthesizer):
-    """Return the same with what is released before the votes: the user's own, and rows."""
-    estimator = given.estimator
-    private = given.private
-    cap = {"epsilon": estimator.epsilon, "delta": estimator.delta}
-    beside = planned(estimator.releases, private, given.ballots, **cap)
-    given = dataclasses.replace(given, beside=beside)
-    if synthesizer is None:
-        return given
-    votes_are_pure = False
-    if isinstance(given.ballots, TableBallots):
-        votes_are_pure = table_mechanism(estimator.aggregator, given.electorate).is_pure
-    pure = votes_are_pure and all(release.is_pure for release in beside)
-    synthesis = Synthesis.planned(synthesizer, private, given.ballots, pure=pure, **cap)
-    return dataclasses.replace(given, synthesis=synthesis)
 
 
 def check_votes_and_rows(estimator, votes, X_public):
@@ -323,13 +318,8 @@ def check_votes_and_rows(estimator, votes, X_public):
     X_public = given_rows(X_public)
     checked_clone = clone(estimator)
     check_features(checked_clone, X_public, "X_public", reset=True)
-    votes = check_votes_given(
-        votes,
-        declared_classes(estimator),
-        n_public=_num_samples(X_public),
-        aggregator=estimator.aggregator,
-        temperature=temperature_of(estimator, release_of(electorate)),
-    )
+    temperature = temperature_of(estimator, release_of(electorate))
+    votes = check_votes_given(estimator, votes, X_public, temperature)
     _check_unit(estimator, votes.ballots, "poll with groups")
     if by_records:
         electorate.check_public(X_public)
@@ -376,6 +366,7 @@ def _protected(ballots):
 
 def enrolled(estimator, electorate, private, X_public, seeds):
     """Enrol an electorate with public rows; `seeds` gets what `memory` keeps of them."""
+    number_teachers(electorate, estimator, private)
     memory = private_memory(estimator.memory)
     seed = seeds["partition"]
     if memory is not None and estimator.random_state is None:
@@ -401,16 +392,11 @@ def _check_parts(estimator, electorate):
         raise ValueError(
             f"student must be a {kind}: {type(electorate).__name__} suggests none; got student=None"
         )
-    check_student(estimator, student)
+    check_predicts("student", student, numbers=estimator.predicts_numbers)
     for part in (*stages, strategy_of(estimator)):
         needs_proba = getattr(part, "uses_student_proba", False)
         if needs_proba and not hasattr(student, "predict_proba"):
             raise ValueError(f"{part} needs a student with predict_proba; got {student!r}")
-
-
-def check_student(estimator, student):
-    """Refuse a student that does not predict what the estimator predicts."""
-    check_predicts("student", student, numbers=estimator.predicts_numbers)
 
 
 def _check_unit(estimator, ballots, remedy):
@@ -441,14 +427,10 @@ def rows_digest(X_public):
 
 
 def are_same_rows(X, other):
-    """Return whether two tables are equal in all rows; False where that cannot be told."""
-    if X is other:
-        return True
-    if type(X) is not type(other):
-        return False
-    if isinstance(X, np.ndarray):
-        return np.array_equal(X, other, equal_nan=X.dtype.kind == "f")
-    return bool(X.equals(other)) if hasattr(X, "equals") else False
+    """Return whether two tables are equal in all rows."""
+    if X is None or other is None:
+        return X is other
+    return X is other or table_of(X).equals(table_of(other))
 
 
 def check_labelled_rows(X_public, n_labelled, digest):

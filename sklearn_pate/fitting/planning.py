@@ -7,20 +7,13 @@ from ..accountant import PrivacyForecast, PrivacySpent, RowsCost
 from ..accountant.advice import large_delta, weak_promise
 from ..aggregators import TableMechanism
 from ..column_sums import ColumnSums
-from ..electorate import TableElectorate
 from ..exceptions import BadPlanError, warn
 from ..isolation import Quiet
 from ..rdp.facts import facts_of
-from ..releases import beside
-from ..releases.published import check_class_weight, student_of
 from ..releases.rows import moved_by, stated_cost
-from ..releases.table import OnlySums, TableRelease
-from ..students import check_scored_alone, rehearse_student
-from .given import release_of, temperature_of
-from .missing import check_missing
+from ..releases.table import OnlySums
+from .rehearsal import rehearse
 from .seeds import warn_if_seeded
-from .synthesizers import rehearse_teachers
-from .voters import make_electorate, voters
 
 #: Why those vote who do by default, by whether they are records.
 _BY_DEFAULT = {
@@ -45,13 +38,17 @@ def make_plan(given, *, is_forecast=True):
     """
     estimator = given.estimator
     _check_ledger(given)
-    plan = given.release.plan(given)
-    spent = spent_by(plan, given)
+    plan = spending_plan(given)
     if estimator.ledger is not None:
-        estimator.ledger.check(spent, given.cost_to_pay(plan))
-    _rehearse(given, plan)
-    plan = dataclasses.replace(plan, spent=spent)
-    return forecast(given, plan, spent) if is_forecast else plan
+        estimator.ledger.check(plan.spent, given.cost_to_pay(plan))
+    rehearse(given, plan)
+    return forecast(given, plan) if is_forecast else plan
+
+
+def spending_plan(given):
+    """Return what to ask and what it costs; nothing is tried out."""
+    plan = given.release.plan(given)
+    return dataclasses.replace(plan, spent=spent_by(plan, given))
 
 
 def accepted(plan, estimator):
@@ -123,81 +120,12 @@ def _is_exact(plan):
     )
 
 
-def _rehearse(given, plan):
-    """Try the user's own mechanisms and student on made-up data, before anything is spent."""
-    estimator = given.estimator
-    release = given.release
-    student = given.student()
-    gives_rates = release.gives_rates
-    class_weight = getattr(estimator, "class_weight", None)
-    check_class_weight(class_weight, given.classes, student, gives_rates=gives_rates)
-    release.rehearse(given, plan)
-    if given.beside:
-        beside.rehearse(given.beside, given.X_public, given.private)
-    if given.rows_are_to_draw:
-        rehearse_teachers(given, given.synthesis.synthesizer)
-    check_missing_in(given, are_drawn=given.synthesis is not None)
-    # A student like the teachers is not tried: it trains after them, so they would fail first.
-    # Nor is one for a single query: most classifiers cannot be trained on a single class.
-    n_queries = min(plan.n_queries, release.most_rehearsed)
-    if estimator.student is not None and n_queries > 1:
-        rehearse_student(
-            estimator.student,
-            given.X_public,
-            n_queries,
-            n_classes=len(given.classes),
-            soft=given.temperature is not None,
-            levels=given.classes if estimator.predicts_numbers else None,
-        )
-
-
-def check_missing_in(given, *, are_drawn):
-    """Refuse missing values in public rows that teachers or student do not take."""
-    if given.release.gives_rates and given.estimator.student is None:
-        return  # it is of this library, and takes them
-    check_missing(
-        given.X_public,
-        [] if given.private is None else given.electorate.classifiers(),
-        given.student(),
-        n_classes=len(given.classes),
-        are_drawn=are_drawn,
-    )
-
-
-def check_scored(estimator, X_public, n_queries):
-    """For a private search: refuse a student whose prediction for a row depends on others."""
-    if isinstance(voters(estimator), TableElectorate):
-        if estimator.student is None:  # of this library, and tested
-            return
-        n_queries = min(n_queries, TableRelease.most_rehearsed)
-    check_scored_alone(
-        student_of(estimator, make_electorate(estimator)),
-        X_public,
-        n_queries,
-        n_classes=len(estimator.classes),
-        soft=temperature_of(estimator, release_of(make_electorate(estimator))) is not None,
-    )
-
-
 # --- what a person needs to know of a plan -------------------------------------------------------
 
 
-def forecast(given, plan, spent):
-    """Return a plan with all that a person needs to know of it, by public numbers alone.
-
-    Parameters
-    ----------
-    given : Given
-        What the fit was given.
-    plan : Plan
-        From the accountant.
-    spent : PrivacySpent
-        What will be spent, with no query answered yet.
-
-    Returns
-    -------
-    Plan
-    """
+def forecast(given, plan):
+    """Return a plan with all that a person needs to know of it, by public numbers alone."""
+    spent = plan.spent
     told = {"spent": PrivacyForecast.of(spent)}
     problems = [_large_delta(spent, given.ballots)]
     obstacles = [*given.obstacles]

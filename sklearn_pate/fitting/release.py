@@ -15,9 +15,17 @@ from ..releases.rows import moved_by, stated_cost
 from ..students import fit_student
 from .checks import given_rows
 from .given import check_no_releases, enrolled, rows_digest
-from .planning import accepted, forecast, make_plan, source_of_noise, spent_by, warn_of_plan
+from .planning import (
+    accepted,
+    forecast,
+    make_plan,
+    source_of_noise,
+    spending_plan,
+    spent_by,
+    warn_of_plan,
+)
 from .progress import Progress
-from .voters import make_electorate, number_teachers
+from .voters import make_electorate
 
 #: Attributes that a fit has or has not.
 _NOT_IN_EVERY_FIT = (
@@ -31,17 +39,26 @@ _NOT_IN_EVERY_FIT = (
 )
 
 
-def fit(given, paid):
-    """Do all that a fit does, by what it was given; its estimator gets what is published."""
+def fit(given, paid, votes=None):
+    """Do all that a fit does, by what it was given; its estimator gets what is published.
+
+    `votes` are those that were gathered before, on all public rows.
+    """
     plan = accepted(make_plan(given), given.estimator)
     rows = given.release.rows(given, plan)
     are_to_draw = given.rows_are_to_draw
-    with Progress(given.estimator, n_phases=3 + are_to_draw) as progress:
+    drawn_beside = ()
+    n_phases = 3 + are_to_draw if votes is None else 2
+    with Progress(given.estimator, n_phases) as progress:
         if are_to_draw:
             given = _draw_rows(given, paid, progress)
             rows = given.release.rows(given, plan)
-        drawn_beside = _gather_beside(given) if given.beside else ()
-        votes = given.release.gather(given, plan, rows, progress)
+        if given.beside:
+            drawn_beside = _gather_beside(given)
+        if votes is None:
+            votes = given.release.gather(given, plan, rows, progress)
+        else:
+            votes = given.release.of_rows(votes, rows)
         published = _release(given, plan, rows, votes, paid, progress, drawn_beside)
         _learn(given, published, progress)
     if are_to_draw:
@@ -61,9 +78,8 @@ def poll(given, paid):
     are_to_draw = given.rows_are_to_draw
     if are_to_draw:  # what `fit_votes` would refuse is refused before rows are paid for
         plan = accepted(make_plan(given), given.estimator)
-    elif given.release.follows_noise:
-        plan = given.release.plan(given)
-        plan = forecast(given, plan, spent_by(plan, given))
+    elif given.release.gives_rates:  # what is gathered follows from the noise
+        plan = forecast(given, spending_plan(given))
         warn_of_plan(plan, given.estimator.epsilon)
     with Progress(given.estimator, n_phases=1 + are_to_draw) as progress:
         if are_to_draw:
@@ -73,17 +89,6 @@ def poll(given, paid):
             given.synthesis.tell()
         told = {"not_covered": given.not_covered, "obstacles": given.obstacles}
         return dataclasses.replace(votes, synthesis=given.synthesis, **told)
-
-
-def fit_votes(given, votes, paid):
-    """Do what `fit` does after votes were gathered on all public rows."""
-    plan = accepted(make_plan(given), given.estimator)
-    rows = given.release.rows(given, plan)
-    votes = given.release.of_rows(votes, rows)
-    with Progress(given.estimator, n_phases=2) as progress:
-        published = _release(given, plan, rows, votes, paid, progress)
-        _learn(given, published, progress)
-    warn_of_release(plan, published)
 
 
 def _gather_beside(given):
@@ -116,7 +121,6 @@ def _draw_rows(given, paid, progress):
     electorate = make_electorate(
         estimator, given.private.X, synthesizer=given.synthesis.synthesizer
     )
-    number_teachers(electorate, estimator, given.private)
     enrolled(estimator, electorate, given.private, X_public, seeds)
     return dataclasses.replace(
         given,
@@ -128,15 +132,15 @@ def _draw_rows(given, paid, progress):
     )
 
 
-def _pay(given, paid, spent, cost, entry=None):
-    """Record what is spent, before anything is drawn."""
+def _pay(given, paid, spent, cost, **entry):
+    """Record what is spent, before anything is drawn; as a part of an `entry`, if one is given."""
     given.estimator._seed_used = True  # noise is drawn from here on: no pickle has the seed
     ledger = given.estimator.ledger
     before = paid.spent
     paid.spent = spent  # if it is interrupted, it may have been recorded
     if ledger is not None:
         try:
-            paid.entry = ledger.record(spent, cost, **({} if entry is None else {"entry": entry}))
+            paid.entry = ledger.record(spent, cost, **entry)
         except (BudgetExceededError, ValueError):
             paid.spent = before
             raise
@@ -148,12 +152,12 @@ def _pay_for_labels(given, plan, paid):
     """Record what labels cost: as a part of the entry of rows that this fit has drawn."""
     takes_entry = "entry" in signature(getattr(given.estimator.ledger, "record", _pay)).parameters
     if paid.entry is not None and takes_entry:
-        _pay(given, paid, plan.spent.paid(), plan.cost, paid.entry)
+        _pay(given, paid, plan.spent.paid(), plan.cost, entry=paid.entry)
     else:
         _pay(given, paid, plan.spent.paid(), given.cost_to_pay(plan))
 
 
-def _release(given, plan, rows, votes, paid, progress, drawn_beside=()):
+def _release(given, plan, rows, votes, paid, progress, drawn_beside):
     """Pay for what is released of the votes on `rows`, and beside; draw it; what was drawn stays.
 
     Returns
@@ -163,13 +167,7 @@ def _release(given, plan, rows, votes, paid, progress, drawn_beside=()):
     estimator = given.estimator
     _pay_for_labels(given, plan, paid)
     _run_private_test(plan, votes, given.seeds["test"])
-    published = Published(
-        plan.spent.paid(),
-        n_public=given.n_public,
-        classes=given.classes,
-        class_weight=getattr(estimator, "class_weight", None),
-        are_levels=estimator.predicts_numbers,
-    )
+    published = Published(plan.spent.paid(), estimator, given.n_public, given.classes)
     _start_anew(given, plan)
     published.show(estimator)
     paid.has_begun = True
@@ -194,8 +192,7 @@ def _run_private_test(plan, votes, seed):
         return
     raise PrivacyTestError(
         "the votes did not pass the private test of accounting='ptr': their labels may cost "
-        "more than it allows. No label was released, but the outcome of the test was, so "
-        f"epsilon={plan.epsilon:g} is spent (see this error's privacy_spent). Ask fewer "
+        "more than it allows. No label was released, but the outcome of the test was. Ask fewer "
         "queries, use more noise, raise epsilon, or use accounting='data_independent'",
         plan.spent.paid(),
     )

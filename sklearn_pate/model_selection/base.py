@@ -13,13 +13,12 @@ from .._sklearn import Interval, StrOptions, _fit_context, delegated
 from ..electorate import Adjacency, Electorate, TableElectorate
 from ..estimator import PATEEstimator
 from ..exceptions import StudentError
-from ..fitting.checks import warn_if_delta_is_large
+from ..fitting.checks import checked_targets, warn_if_delta_is_large
 from ..fitting.given import check_given, check_no_releases
 from ..fitting.keeping import keeping
-from ..fitting.planning import check_missing_in
+from ..fitting.rehearsal import check_missing, rehearse_teachers
 from ..fitting.seeds import seed_sequence, warn_if_seeded
-from ..fitting.synthesizers import declared_synthesizer, rehearse_teachers
-from ..fitting.targets import checked_targets
+from ..fitting.voters import declared_synthesizer
 from ..isolation import next_fit_number, own_generators, unfitted
 from ..partition import PredefinedPartition
 from ..public import indexable_rows, public_rows, warn_if_private
@@ -368,7 +367,7 @@ def _rehearse(candidates, synthesizer, fit_data):
     for estimator in {teachers_key(estimator): estimator for estimator in estimators}.values():
         rehearse_teachers(check_given(estimator, **fit_data), synthesizer)
     for estimator in estimators:
-        check_missing_in(check_given(estimator, **fit_data), are_drawn=True)
+        check_missing(check_given(estimator, **fit_data), are_drawn=True)
 
 
 def _best_of(trials, count, spent):

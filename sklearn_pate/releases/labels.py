@@ -84,15 +84,7 @@ class LabelsRelease(VotesRelease):
     def gather(self, given, plan, rows, progress):
         """Let the electorate vote on some public rows: private, and free."""
         with progress.phase("teachers", given.ballots.n_teachers) as done:
-            return collect(
-                given.electorate,
-                given.private,
-                _safe_indexing(given.X_public, rows),
-                given.ballots,
-                temperature=given.temperature,
-                seed=given.seeds["teachers"],
-                on_done=done,
-            )
+            return collect(given, _safe_indexing(given.X_public, rows), done)
 
     def draw(self, given, plan, rows, votes, published, noise, progress):
         """Release labels, stage by stage and round by round, until the plan ends or its budget."""
